@@ -1,0 +1,124 @@
+#pragma once
+/*
+ * Checked reading and writing of bytes that come from, or go to, outside.
+ *
+ * A reader walks a row of bytes and never leaves it: a read that does not fit sets `error` and yields 0, and so does every
+ * read after it, so that a parser checks once (reader_error). `offset` then names the place.
+ *
+ * Varints are those of protobuf (base 128, low group first, at most 10 bytes); signed ones are zigzag coded.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct reader {
+	const uint8_t *data;
+	size_t length;
+	size_t offset;
+	int error; /* 0 or -EBADMSG */
+};
+
+static inline struct reader reader_of(const void *data, size_t length)
+{
+	return (struct reader){.data = data, .length = length};
+}
+
+static inline size_t reader_left(const struct reader *r)
+{
+	return r->length - r->offset;
+}
+
+static inline bool reader_more(const struct reader *r)
+{
+	return !r->error && r->offset < r->length;
+}
+
+static inline int reader_error(const struct reader *r)
+{
+	return r->error;
+}
+
+/* `length` bytes in place; NULL (and the error set) if there are fewer. */
+static inline const uint8_t *reader_bytes(struct reader *r, size_t length)
+{
+	const uint8_t *p = r->data + r->offset;
+
+	if (r->error || length > reader_left(r)) {
+		r->error = -EBADMSG;
+		return NULL;
+	}
+	r->offset += length;
+	return p;
+}
+
+static inline uint8_t reader_u8(struct reader *r)
+{
+	const uint8_t *p = reader_bytes(r, 1);
+
+	return p ? *p : 0;
+}
+
+static inline uint32_t reader_u32le(struct reader *r)
+{
+	const uint8_t *p = reader_bytes(r, 4);
+
+	return p ? (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24 : 0;
+}
+
+static inline uint64_t reader_u64le(struct reader *r)
+{
+	uint64_t low = reader_u32le(r);
+
+	return low | (uint64_t)reader_u32le(r) << 32;
+}
+
+static inline uint64_t reader_varint(struct reader *r)
+{
+	uint64_t value = 0;
+
+	if (!r->error && r->offset < r->length && r->data[r->offset] < 0x80)
+		return r->data[r->offset++];
+	for (unsigned shift = 0; shift < 70; shift += 7) {
+		uint8_t byte = reader_u8(r);
+
+		if (r->error)
+			return 0;
+		if (shift == 63 && byte > 1)
+			break;
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return value;
+	}
+	r->error = -EBADMSG;
+	return 0;
+}
+
+static inline uint64_t zigzag(int64_t value)
+{
+	return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+}
+
+static inline int64_t unzigzag(uint64_t value)
+{
+	return (int64_t)(value >> 1 ^ -(value & 1));
+}
+
+static inline int64_t reader_zigzag(struct reader *r)
+{
+	return unzigzag(reader_varint(r));
+}
+
+#define VARINT_MAX 10
+
+/* Writes `value` at `to`, which has room for VARINT_MAX bytes; returns the end. */
+static inline uint8_t *varint_put(uint8_t *to, uint64_t value)
+{
+	while (value >= 0x80) {
+		*to++ = (uint8_t)(value | 0x80);
+		value >>= 7;
+	}
+	*to++ = (uint8_t)value;
+	return to;
+}

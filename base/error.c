@@ -1,0 +1,40 @@
+/* Errors with a sentence for a person. See error.h. */
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int err_set(struct err_text *err, int error, const char *format, ...)
+{
+	va_list args;
+
+	if (!err)
+		return error;
+	va_start(args, format);
+	vsnprintf(err->text, sizeof(err->text), format, args);
+	va_end(args);
+	return error;
+}
+
+int err_prefix(struct err_text *err, int error, const char *format, ...)
+{
+	struct err_text tail;
+	va_list args;
+	int n;
+
+	if (!err)
+		return error;
+	tail = *err;
+	va_start(args, format);
+	n = vsnprintf(err->text, sizeof(err->text), format, args);
+	va_end(args);
+	if (n > 0 && (size_t)n < sizeof(err->text))
+		snprintf(err->text + n, sizeof(err->text) - (size_t)n, ": %s",
+			 tail.text[0] ? tail.text : strerror(-error));
+	return error;
+}
+
+const char *err_get(const struct err_text *err, int error)
+{
+	return err && err->text[0] ? err->text : strerror(error < 0 ? -error : error);
+}

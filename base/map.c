@@ -1,0 +1,104 @@
+/* The map. See map.h. */
+#include "base/map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static size_t home(const struct map *m, uint64_t key)
+{
+	/* Fibonacci hashing: the high bits of the product are the mixed ones. */
+	return (size_t)((key * 0x9E3779B97F4A7C15ull) >> 32) & (m->capacity - 1);
+}
+
+void map_done(struct map *m)
+{
+	free(m->entries);
+	*m = (struct map){0};
+}
+
+void map_clear(struct map *m)
+{
+	for (size_t i = 0; i < m->capacity; i++)
+		m->entries[i].key = MAP_NO_KEY;
+	m->count = 0;
+}
+
+static struct map_entry *find(const struct map *m, uint64_t key)
+{
+	size_t i = home(m, key);
+
+	while (m->entries[i].key != key && m->entries[i].key != MAP_NO_KEY)
+		i = (i + 1) & (m->capacity - 1);
+	return &m->entries[i];
+}
+
+static bool grow(struct map *m)
+{
+	struct map bigger = {.capacity = m->capacity ? m->capacity * 2 : 64};
+
+	bigger.entries = malloc(bigger.capacity * sizeof(*bigger.entries));
+	if (!bigger.entries)
+		return false;
+	map_clear(&bigger);
+	map_each(m, e)
+	{
+		*find(&bigger, e->key) = *e;
+	}
+	bigger.count = m->count;
+	free(m->entries);
+	*m = bigger;
+	return true;
+}
+
+uint64_t *map_get(const struct map *m, uint64_t key)
+{
+	struct map_entry *e;
+
+	if (!m->count || key == MAP_NO_KEY)
+		return NULL;
+	e = find(m, key);
+	return e->key == key ? &e->value : NULL;
+}
+
+uint64_t *map_put(struct map *m, uint64_t key, bool *ret_new)
+{
+	struct map_entry *e;
+
+	if (key == MAP_NO_KEY || (m->count >= m->capacity / 4 * 3 && !grow(m)))
+		return NULL;
+	e = find(m, key);
+	if (ret_new)
+		*ret_new = e->key != key;
+	if (e->key != key) {
+		*e = (struct map_entry){.key = key};
+		m->count++;
+	}
+	return &e->value;
+}
+
+bool map_remove(struct map *m, uint64_t key, uint64_t *ret_value)
+{
+	size_t mask = m->capacity - 1, hole, i;
+	struct map_entry *e;
+
+	if (!m->count || key == MAP_NO_KEY)
+		return false;
+	e = find(m, key);
+	if (e->key != key)
+		return false;
+	if (ret_value)
+		*ret_value = e->value;
+	hole = (size_t)(e - m->entries);
+	for (i = (hole + 1) & mask; m->entries[i].key != MAP_NO_KEY; i = (i + 1) & mask) {
+		size_t wanted = home(m, m->entries[i].key);
+
+		/* Movable if its home does not lie in (hole, i]. */
+		if (((i - wanted) & mask) >= ((i - hole) & mask)) {
+			m->entries[hole] = m->entries[i];
+			hole = i;
+		}
+	}
+	m->entries[hole].key = MAP_NO_KEY;
+	m->count--;
+	return true;
+}

@@ -1,0 +1,194 @@
+/* Numbers as people write them. See parse.h. */
+#include "base/parse.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/ban.h"
+
+int parse_u64(const char *text, uint64_t *ret_value)
+{
+	char *end;
+	uint64_t value;
+	int base = text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 16 : 10;
+
+	if (!isdigit((unsigned char)text[0]))
+		return -EINVAL;
+	errno = 0;
+	value = strtoull(text, &end, base);
+	if (errno)
+		return -ERANGE;
+	if (*end)
+		return -EINVAL;
+	*ret_value = value;
+	return 0;
+}
+
+/* A decimal number without sign, exponent, "inf" or "nan" at *text; moves *text behind it. */
+static int parse_decimal(const char **text, double *ret_value)
+{
+	const char *p = *text;
+	double value = 0, scale = 1;
+	int digits = 0;
+
+	for (; isdigit((unsigned char)*p); p++, digits++)
+		value = value * 10 + (*p - '0');
+	if (*p == '.')
+		for (p++; isdigit((unsigned char)*p); p++, digits++)
+			value += (*p - '0') * (scale /= 10);
+	if (!digits)
+		return -EINVAL;
+	*text = p;
+	*ret_value = value;
+	return 0;
+}
+
+int parse_size(const char *text, uint64_t *ret_bytes)
+{
+	static const char units[] = "KMGT";
+	double value;
+	int r = parse_decimal(&text, &value);
+	const char *unit;
+
+	if (r < 0)
+		return r;
+	unit = *text ? strchr(units, toupper((unsigned char)*text)) : NULL;
+	if (unit) {
+		value = ldexp(value, 10 * (int)(unit - units + 1));
+		text++;
+		if (*text == 'i')
+			text++;
+	}
+	if (*text == 'B' || *text == 'b')
+		text++;
+	if (*text)
+		return -EINVAL;
+	if (value >= 18446744073709549568.0)
+		return -ERANGE;
+	*ret_bytes = (uint64_t)value;
+	return 0;
+}
+
+int parse_duration(const char *text, uint64_t *ret_ns)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"min", 6e10}, {"s", 1e9}, {"m", 6e10}, {"h", 3.6e12}, {"d", 8.64e13}};
+	double total = 0;
+
+	if (!*text)
+		return -EINVAL;
+	while (*text) {
+		double value, scale = 0;
+		int r = parse_decimal(&text, &value);
+
+		if (r < 0)
+			return r;
+		if (!*text) {
+			scale = 1e9;
+		} else {
+			for (size_t i = 0; i < sizeof(units) / sizeof(units[0]) && !scale; i++) {
+				size_t n = strlen(units[i].name);
+
+				if (!strncmp(text, units[i].name, n) && !isalpha((unsigned char)text[n])) {
+					scale = units[i].ns;
+					text += n;
+				}
+			}
+		}
+		if (!scale)
+			return -EINVAL;
+		total += value * scale;
+	}
+	if (total >= 1.8e19)
+		return -ERANGE;
+	*ret_ns = (uint64_t)total;
+	return 0;
+}
+
+int parse_endpoint(const char *text, char *ret_host, unsigned size, uint16_t *ret_port)
+{
+	const char *host = text, *port = NULL;
+	size_t length = strlen(text);
+	uint64_t number = 0;
+
+	if (text[0] == '[') {
+		const char *close = strchr(text, ']');
+
+		if (!close)
+			return -EINVAL;
+		host = text + 1;
+		length = (size_t)(close - host);
+		if (close[1] == ':')
+			port = close + 2;
+		else if (close[1])
+			return -EINVAL;
+	} else {
+		const char *colon = strchr(text, ':');
+
+		if (colon && !strchr(colon + 1, ':')) {
+			length = (size_t)(colon - text);
+			port = colon + 1;
+		}
+	}
+	if (!length || length >= size)
+		return -EINVAL;
+	if (port && (parse_u64(port, &number) < 0 || number == 0 || number > 65535))
+		return -EINVAL;
+	memcpy(ret_host, host, length);
+	ret_host[length] = 0;
+	*ret_port = (uint16_t)number;
+	return 0;
+}
+
+char *format_size(char *out, double bytes)
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+	double size = fabs(bytes);
+	unsigned unit = 0;
+
+	while (size >= 999.5 && unit < 5) {
+		size /= 1024;
+		unit++;
+	}
+	snprintf(out, 32, "%s%.*f %s", bytes < 0 ? "-" : "", unit && size < 99.95 ? (size < 9.995 ? 2 : 1) : 0, size,
+		 units[unit]);
+	return out;
+}
+
+char *format_duration(char *out, uint64_t ns)
+{
+	if (ns < 1000)
+		snprintf(out, 32, "%u ns", (unsigned)ns);
+	else if (ns < 1000000)
+		snprintf(out, 32, "%.1f us", (double)ns / 1e3);
+	else if (ns < 1000000000)
+		snprintf(out, 32, "%.1f ms", (double)ns / 1e6);
+	else if (ns < 120000000000)
+		snprintf(out, 32, "%.2f s", (double)ns / 1e9);
+	else if (ns < 7200000000000)
+		snprintf(out, 32, "%u min %u s", (unsigned)(ns / 60000000000), (unsigned)(ns / 1000000000 % 60));
+	else
+		snprintf(out, 32, "%u h %u min", (unsigned)(ns / 3600000000000), (unsigned)(ns / 60000000000 % 60));
+	return out;
+}
+
+char *format_count(char *out, uint64_t count)
+{
+	char digits[24];
+	int n = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)count), to = 0;
+
+	for (int i = 0; i < n; i++) {
+		if (i && (n - i) % 3 == 0)
+			out[to++] = ',';
+		out[to++] = digits[i];
+	}
+	out[to] = 0;
+	return out;
+}

@@ -1,0 +1,56 @@
+# How every target of the project is compiled, and the two helpers that folders use to declare themselves.
+
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_EXTENSIONS ON)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT CMAKE_BUILD_TYPE)
+	set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
+endif()
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g") # asserts stay on outside of releases
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+
+add_library(heapcast_flags INTERFACE)
+target_include_directories(heapcast_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+target_compile_definitions(heapcast_flags INTERFACE _GNU_SOURCE HEAPCAST_VERSION="${PROJECT_VERSION}")
+target_compile_options(heapcast_flags INTERFACE
+	-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings
+	-Wvla -Walloca -Wno-format-truncation -Wundef -Wcast-qual -Wformat=2 -Wimplicit-fallthrough
+	-funwind-tables -fno-strict-aliasing
+	$<$<BOOL:${HEAPCAST_WERROR}>:-Werror>)
+
+# Hardening of the programs; the preload library chooses its own (it may not call what these bring in).
+add_library(heapcast_hardening INTERFACE)
+target_compile_options(heapcast_hardening INTERFACE
+	$<$<CONFIG:Release,RelWithDebInfo>:-fstack-protector-strong -fstack-clash-protection -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>)
+target_link_options(heapcast_hardening INTERFACE -Wl,-z,relro,-z,now)
+
+# Sanitizers go into everything but what is loaded into foreign programs.
+add_library(heapcast_sanitize INTERFACE)
+if(HEAPCAST_SANITIZE)
+	target_compile_options(heapcast_sanitize INTERFACE -fsanitize=${HEAPCAST_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+	target_link_options(heapcast_sanitize INTERFACE -fsanitize=${HEAPCAST_SANITIZE})
+endif()
+
+# heapcast_library(NAME SOURCES... LINK TARGETS...): a folder of the host side (agent or collector).
+function(heapcast_library name)
+	cmake_parse_arguments(P "" "" "SOURCES;LINK" ${ARGN})
+	add_library(heapcast_${name} STATIC ${P_SOURCES})
+	target_link_libraries(heapcast_${name} PUBLIC ${P_LINK} PRIVATE heapcast_flags heapcast_hardening heapcast_sanitize)
+	target_include_directories(heapcast_${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+endfunction()
+
+# heapcast_program(NAME SOURCES... LINK TARGETS...): an executable that is installed.
+function(heapcast_program name)
+	cmake_parse_arguments(P "" "" "SOURCES;LINK" ${ARGN})
+	add_executable(${name} ${P_SOURCES})
+	target_link_libraries(${name} PRIVATE ${P_LINK} heapcast_flags heapcast_hardening heapcast_sanitize)
+	install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()
