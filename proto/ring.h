@@ -1,0 +1,293 @@
+#pragma once
+/*
+ * The ring: memory that one recorded process and its agent share.
+ *
+ * The agent makes it (memfd_create, sealed against shrinking and growing, pre-faulted, so that its pages are charged to
+ * the agent and not to the program), and sends the descriptor in answer to a ring_hello. It outlives the program: what
+ * was published before a SIGKILL is read afterwards.
+ *
+ *   0                 struct ring_header                       one page and more, see RING_HEADER_SIZE
+ *   slices_offset     struct ring_slice [slice_count]
+ *   modules_offset    module channel, modules_size bytes       records of struct ring_module
+ *   data_offset       the slices' data, each a power of two
+ *   size
+ *
+ * A slice belongs to one thread of the program, its only writer; the agent is its only reader. Positions count words of
+ * 8 bytes and never wrap; the place in the data is `position & (words - 1)`.
+ *
+ *        tail                head
+ *         | records to read   | free                     record: ring_word 0..2, extra words, program counters
+ *   ------+===================+--------------------
+ *
+ * Invariants
+ *  1. A record lies in one piece. What is left at the end of the data and too short is skipped by a RING_PAD record.
+ *  2. `head` is stored with release order after the record is complete; `tail` with release order after it was read.
+ *  3. A module is published in the channel before the first program counter inside it is published in any slice. The
+ *     agent reads all heads, then the channel, then records up to those heads.
+ *  4. `events` is raised before the first word of an event is written, and for events that are not recorded. So for a
+ *     slice whose owner is dead: events - (events read) - lost.events is 1 if it died in the middle of one, else 0.
+ *  5. While `entered` is not 0, no record that the thread is about to publish has a stamp older than it.
+ *     While it is 0, none has a stamp older than the moment of looking, less the store buffer's delay (the agent takes
+ *     RING_STAMP_SLACK_NS off).
+ *
+ * Who trusts whom: the program trusts the agent (same user, or root). The agent does not trust the ring: it reads each
+ * word once, checks it, and never follows a pointer out of it. All words are in the byte order of the program; the header
+ * says which, and how wide its pointers are.
+ */
+#include <stdint.h>
+#include <assert.h>
+
+#define RING_MAGIC	    0x474e4952u /* "RING" read as little-endian */
+#define RING_VERSION	    1
+#define RING_HEADER_SIZE    4096
+#define RING_STREAM_ID_SIZE 16
+#define RING_STAMP_SLACK_NS 50000
+
+/* Longest stack of a record: `keep` has 12 bits and `count` 10. */
+#define RING_MAX_KEEP  4095
+#define RING_MAX_COUNT 1023
+
+/* States of a slice. The program claims a free one by compare-and-swap and puts it to OWNED once its owner word is
+ * locked; the agent sets FREE again after it has read all that a dead or moved owner left. */
+enum ring_slice_state {
+	RING_SLICE_FREE = 0,
+	RING_SLICE_CLAIMING = 1, /* between the two steps; `owner_tid` says who, should it die there */
+	RING_SLICE_OWNED = 2,
+	RING_SLICE_LEFT = 3, /* its owner has gone on in another slice (RING_MOVE) or given it up */
+};
+
+/* Cumulative counts of what was not recorded. Written by the owner (in the header: by anybody, atomically). */
+struct ring_losses {
+	uint64_t events;
+	uint64_t allocations;
+	uint64_t frees;
+	uint64_t bytes; /* of the allocations */
+};
+
+struct ring_slice {
+	/* Set by the agent before the ring is handed out. */
+	uint64_t data_offset; /* from the start of the ring, multiple of 64 */
+	uint64_t words;	      /* a power of two, at least 1024 */
+	uint64_t reserved0[6];
+
+	/* The program's line: stored by the owner only. */
+	uint64_t head;	    /* words published */
+	uint64_t entered;   /* stamp: see invariant 5; 0: the thread is in no hook */
+	uint64_t events;    /* events begun in this slice since it was claimed */
+	uint64_t not_sampled; /* of these: passed over by sampling */
+	struct ring_losses lost;
+
+	/* Who owns it. `state` is claimed by the program and freed by the agent. */
+	uint32_t state;
+	uint32_t owner_tid;
+	uint32_t generation;   /* raised with each claim */
+	uint32_t full_waits;   /* times that the owner waited for room */
+	uint64_t claim_stamp;
+	uint64_t thread_first; /* events that this thread had begun in slices before this one */
+	/* A robust, process-shared mutex of the program's own libc, locked by the owner for as long as it lives: at its end,
+	 * by exit, kill or exec, the kernel sets FUTEX_OWNER_DIED in the word at ring_header.owner_word_offset in here. */
+	uint8_t owner[64];
+	uint64_t reserved1[4];
+
+	/* The agent's line. */
+	uint64_t tail;	     /* words read */
+	uint32_t tail_futex; /* raised after each move of `tail`; the owner waits on it for room */
+	uint32_t waiting;    /* set by the owner before it waits */
+	uint64_t reserved2[6];
+};
+static_assert(sizeof(struct ring_slice) == 320, "layout of struct ring_slice");
+
+enum ring_mode { RING_OFF = 0, RING_FULL = 1, RING_SAMPLE = 2 };
+enum ring_policy { RING_BLOCK = 0, RING_THIN = 1, RING_COUNT = 2 };
+
+/* What `clock` says about stamps. */
+enum ring_clock {
+	RING_CLOCK_NONE = 0,
+	RING_CLOCK_TSC = 1,	  /* x86 time stamp counter, ordered (rdtscp); same in all processes of the host */
+	RING_CLOCK_MONOTONIC = 2, /* CLOCK_MONOTONIC in ns */
+	RING_CLOCK_CNTVCT = 3,	  /* AArch64 virtual counter, ordered (isb) */
+};
+
+struct ring_header {
+	/* Set by the agent before the ring is handed out, constant from then on. */
+	uint32_t magic;
+	uint32_t version;
+	uint64_t size;
+	uint64_t slices_offset;
+	uint32_t slice_count;
+	uint32_t reserved0;
+	uint64_t modules_offset;
+	uint64_t modules_size; /* a power of two */
+	uint64_t data_offset;
+	uint8_t stream[RING_STREAM_ID_SIZE];
+	uint64_t reserved1[7];
+
+	/* Set by the agent at any time, read by the program at every event (one line, shared). */
+	uint32_t control;	   /* raised after each change below */
+	uint32_t mode;		   /* enum ring_mode */
+	uint32_t policy;	   /* enum ring_policy */
+	uint32_t block_max_ms;	   /* longest stall for lack of room, then RING_COUNT until half empty */
+	uint64_t sample_interval;  /* bytes */
+	uint32_t frees_have_stacks;
+	uint32_t depth_limit;	   /* frames kept of a stack, the outer ones */
+	uint32_t heartbeat;	   /* raised by the agent at least ten times a second */
+	uint32_t detached;	   /* not 0: the agent wants nothing more of this process */
+	uint32_t verify;	   /* 0: walk every stack in full (USE_SHADOW_STACK=0) */
+	uint32_t reserved2[3];
+
+	/* Set by the program at the handshake. */
+	uint32_t byte_order;	    /* 0x01020304, stored by the program */
+	uint32_t pointer_bits;
+	uint32_t clock;		    /* enum ring_clock */
+	uint32_t owner_word_offset; /* of the futex word in ring_slice.owner */
+	uint32_t page_size;
+	uint32_t pid;
+	uint32_t image;		    /* raised with each exec */
+	uint32_t reserved3[9];
+
+	/* Set by the program while it runs. */
+	uint32_t doorbell;	    /* futex: raised when a slice crosses half full and `sleeping` is set */
+	uint32_t sleeping;	    /* set by the agent before it waits on the doorbell */
+	uint32_t epoch;		    /* raised with each change of the modules that could make an address mean another thing */
+	uint32_t modules_lost;	    /* announcements that found no room in time */
+	uint64_t modules_head;	    /* bytes published in the channel */
+	uint64_t modules_tail;	    /* bytes read; stored by the agent */
+	struct ring_losses no_slice; /* atomic: threads without a slice */
+	uint32_t exit_kind;	    /* enum ring_exit, stored when the program asks for its end */
+	uint32_t exit_status;
+	uint64_t reserved4[8];
+};
+static_assert(sizeof(struct ring_header) <= RING_HEADER_SIZE, "the header fits its page");
+
+enum ring_exit { RING_EXIT_NONE = 0, RING_EXIT_EXIT = 1, RING_EXIT_IMMEDIATE = 2, RING_EXIT_QUICK = 3, RING_EXIT_ABORT = 4 };
+
+/*
+ * Records. Word 0, from the lowest bit:
+ *
+ *   kind 8 | count 10 | keep 12 | large 1 | weighted 1 | size 32
+ *
+ *   kind      an EventKind of heapcast.proto below RING_AUX, else an enum ring_aux
+ *   count     new program counters at the end of the record, innermost first
+ *   keep      outer frames of this thread's last stack that are still there
+ *   large     the size does not fit 32 bits: `size` is 0 and an extra word has it
+ *   weighted  sampled: an extra word has the sample interval in bytes that was in force
+ *
+ * Word 1: address. Word 2: stamp (allocations: after the allocator returned; frees: before it is called).
+ * Extra words, in this order, where they apply: size (large), interval (weighted), and for reallocations the old
+ * address and the stamp of the call. Then `count` program counters. Each lies one past an instruction of the call (or of
+ * the interrupted instruction), so that `pc - 1` is always inside it.
+ *
+ * An event without a stack has keep = 0 and count = 0, and leaves the thread's last stack as it was.
+ * The first event in a slice, and the first after RING_LOST or RING_EPOCH, has its whole stack (keep = 0).
+ */
+#define RING_AUX 128
+
+enum ring_aux {
+	RING_PAD = 128,	  /* word 0 only: go to the start of the data */
+	RING_LOST = 129,  /* 5 words: word 1 stamp; then events, allocations << 32 | frees, bytes: lost since the last event.
+			     Counts saturate; ring_slice.lost is exact */
+	RING_EPOCH = 130, /* 3 words: word 1 epoch: what follows was walked with the modules as of then; word 2 stamp */
+	RING_MOVE = 131,  /* 3 words: word 1: index of the slice in which this thread goes on; the last in its slice */
+	RING_MARK = 132,  /* 3 words: word 1 value, word 2 stamp; `size` is a MarkKind */
+	RING_TEXT = 133,  /* 3 + count words: word 1 length in bytes, word 2 stamp; then the text; `size` is a MarkKind */
+};
+
+#define RING_WORD0(kind, count, keep, large, weighted, size)                                                           \
+	((uint64_t)(kind) | (uint64_t)(count) << 8 | (uint64_t)(keep) << 18 | (uint64_t)(large) << 30 |                \
+	 (uint64_t)(weighted) << 31 | (uint64_t)(size) << 32)
+
+static inline unsigned ring_kind(uint64_t word0)
+{
+	return word0 & 0xff;
+}
+
+static inline unsigned ring_count(uint64_t word0)
+{
+	return word0 >> 8 & 0x3ff;
+}
+
+static inline unsigned ring_keep(uint64_t word0)
+{
+	return word0 >> 18 & 0xfff;
+}
+
+static inline unsigned ring_large(uint64_t word0)
+{
+	return word0 >> 30 & 1;
+}
+
+static inline unsigned ring_weighted(uint64_t word0)
+{
+	return word0 >> 31 & 1;
+}
+
+static inline uint32_t ring_size(uint64_t word0)
+{
+	return (uint32_t)(word0 >> 32);
+}
+
+/* An announcement in the module channel. Positions there count bytes; a record is a multiple of 8 bytes long, lies in
+ * one piece, and `kind` RING_MODULE_PAD skips what is left at the end. After the struct: segments, then the path. */
+enum ring_module_kind { RING_MODULE_PAD = 0, RING_MODULE_LOAD = 1, RING_MODULE_UNLOAD = 2 };
+
+struct ring_module {
+	uint32_t length; /* bytes, all included */
+	uint16_t kind;
+	uint16_t path_length;
+	uint32_t id;	 /* from 1; an UNLOAD names the id of its LOAD. Never reused */
+	uint32_t epoch;	 /* first epoch in which it is there, or is there no more */
+	uint64_t stamp;
+	uint64_t bias;	 /* address = bias + p_vaddr */
+	uint64_t start;	 /* lowest and one past the highest mapped address */
+	uint64_t end;
+	uint8_t build_id_length;
+	uint8_t segment_count;
+	uint8_t reserved[6];
+	uint8_t build_id[32];
+	struct {
+		uint64_t address; /* p_vaddr */
+		uint64_t size;	  /* p_memsz */
+		uint64_t file_offset;
+		uint64_t flags; /* p_flags */
+	} segment[];
+};
+static_assert(sizeof(struct ring_module) == 88, "layout of struct ring_module");
+
+/*
+ * The handshake: one message each way on a Unix socket of type SOCK_SEQPACKET (an inherited descriptor named by
+ * HEAPCAST_FD, or the path in HEAPCAST_SOCKET; a path that begins with '@' is abstract). The answer to an accepted hello
+ * carries the ring's descriptor. Who the peer is the agent takes from the socket's credentials, not from here.
+ */
+enum ring_answer_kind {
+	RING_ACCEPTED = 1,
+	RING_REFUSED = 2,    /* this process is not to be recorded (a child that nobody asked for) */
+	RING_BUSY = 3,	     /* no room for another ring */
+	RING_BAD_VERSION = 4,
+};
+
+struct ring_hello {
+	uint32_t magic;
+	uint32_t version;
+	uint32_t byte_order; /* 0x01020304 */
+	uint32_t pointer_bits;
+	uint32_t pid;	     /* as the program sees it; differs from the agent's view in a pid namespace */
+	uint32_t flags;	     /* RING_HELLO_* */
+	/* What the target's environment asked for (agent started by the shim, or the daemon's permission to). */
+	uint32_t mode;	     /* enum ring_mode + 1; 0: the agent's default */
+	uint32_t reserved;
+	uint64_t sample_interval;
+	uint8_t parent_stream[RING_STREAM_ID_SIZE]; /* of a followed fork child, else zero */
+	uint64_t parent_event;
+};
+static_assert(sizeof(struct ring_hello) == 64, "layout of struct ring_hello");
+
+#define RING_HELLO_FORKED 1u /* a fork child that goes on without exec */
+
+struct ring_answer {
+	uint32_t magic;
+	uint32_t version;
+	uint32_t kind; /* enum ring_answer_kind */
+	uint32_t reserved;
+	uint64_t size; /* of the ring */
+};
+static_assert(sizeof(struct ring_answer) == 24, "layout of struct ring_answer");
