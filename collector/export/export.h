@@ -1,0 +1,51 @@
+#pragma once
+/*
+ * Files for people and other tools, made of the results of collector/query. No format reads the store by itself.
+ * Every writer appends to a buffer; the caller writes it out.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+struct buf;
+struct err_text;
+struct tree;
+struct filter;
+struct view;
+
+enum export_weight { EXPORT_BYTES, EXPORT_BLOCKS };
+
+/* `frame;frame;frame VALUE` lines, outermost first, sorted; ';' and newlines in names become ':' and ' '. */
+int export_collapsed(const struct tree *tree, enum export_weight weight, struct buf *out, struct err_text *err);
+
+struct flamegraph_options {
+	const char *title;    /* NULL: "heapcast" */
+	const char *subtitle; /* NULL: none */
+	enum export_weight weight;
+	uint32_t width;	      /* pixels; 0: 1200 and as wide as the window */
+	bool inverted;	      /* roots on top (icicle) */
+};
+
+/* One SVG file, with search, zoom and details on hover in a browser, by a script inside it and nothing from outside. */
+int export_flamegraph(const struct tree *tree, const struct flamegraph_options *options, struct buf *out,
+		      struct err_text *err);
+
+/* JSON of all matched allocations with their backtraces, one object a line (JSON lines). */
+int export_json(struct view *view, const struct filter *filter, struct buf *out,
+		int (*flush)(void *context, struct buf *out), void *context, struct err_text *err);
+
+/* A streaming JSON writer: commas and escapes are its business. 64-bit numbers that a JavaScript reader could not hold are the
+ * caller's (write them as strings as well). */
+struct json {
+	struct buf *out;
+	unsigned depth;
+	bool first[32];
+};
+void json_init(struct json *json, struct buf *out);
+void json_object(struct json *json, const char *key); /* key NULL: no key (in an array, at the top) */
+void json_array(struct json *json, const char *key);
+void json_end(struct json *json, char bracket); /* '}' or ']' */
+void json_string(struct json *json, const char *key, const char *value); /* value NULL: null; bad UTF-8 becomes U+FFFD */
+void json_u64(struct json *json, const char *key, uint64_t value);
+void json_i64(struct json *json, const char *key, int64_t value);
+void json_double(struct json *json, const char *key, double value);
+void json_bool(struct json *json, const char *key, bool value);

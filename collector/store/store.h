@@ -1,0 +1,233 @@
+#pragma once
+/*
+ * The store: a folder of recordings, and what is derived from them.
+ *
+ *   DIR/lock                     held by the one writer (collector gather, serve), with its pid
+ *   DIR/catalogue.sqlite         agents, streams, symbols looked up (WAL; can be rebuilt from the streams)
+ *   DIR/streams/ID/recording.heapcast   the frames as received, append only, mode 0600
+ *
+ * A recording is also a file of its own: every question that can be asked of a stream in a store can be asked of a path.
+ *
+ * Writing: one process, one loop. Frames are checked before they are appended; what a crash left half-written at the end is cut
+ * off at the next opening and said. Reading: any number of processes beside it, while it grows.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/discovery.h"
+
+struct err_text;
+struct store;
+struct stream_writer;
+struct recording;
+typedef struct Heapcast__Batch Heapcast__Batch;
+
+struct stream_id {
+	uint8_t bytes[STREAM_ID_SIZE];
+};
+
+/* 32 hexadecimal digits and NUL. */
+#define STREAM_ID_TEXT 33
+char *stream_id_format(char out[STREAM_ID_TEXT], const struct stream_id *id);
+
+/* ---- the folder ---- */
+
+enum store_access { STORE_READ, STORE_WRITE };
+
+/* STORE_WRITE makes the folder and takes the lock; -EBUSY: another collector has it (the sentence names its pid).
+ * STORE_READ: -ENOENT if there is no such store. */
+int store_open(const char *path, enum store_access access, struct store **ret_store, struct err_text *err);
+void store_close(struct store *store);
+const char *store_path(const struct store *store);
+
+enum stream_state {
+	STREAM_LIVE,	 /* its end has not been seen; for a reader: and a writer has the store open */
+	STREAM_ENDED,	 /* its End is stored */
+	STREAM_INTERRUPTED, /* no End, and nobody is writing it */
+};
+
+/* One line of `collector list`. Strings live as long as the list. */
+struct stream_summary {
+	struct stream_id id;
+	char *executable;
+	char *command_line; /* arguments joined by blanks */
+	char *host;
+	char *architecture;
+	uint32_t pid;
+	uint64_t start_wall_ns;
+	uint64_t last_ns;	/* stream time of the last batch */
+	uint64_t events;
+	uint64_t recording_bytes;
+	uint64_t in_use_bytes; /* at the end, or as of the last batch */
+	uint64_t in_use_blocks;
+	enum stream_state state;
+};
+
+/* In the order in which they began. Free with store_list_free. */
+int store_list(struct store *store, struct stream_summary **ret_list, size_t *ret_count, struct err_text *err);
+void store_list_free(struct stream_summary *list, size_t count);
+
+/* A stream's path by its id, a unique prefix of it, `last`, or the path of a recording (with a '/' or an existing file).
+ * -ENOENT, -EEXIST (not unique): the sentence lists what there is. Free the path. `store` may be NULL for a path. */
+int store_find(struct store *store, const char *name, char **ret_path, struct err_text *err);
+
+/* ---- writing: ingest only ---- */
+
+/* What a stream holds so far: the place where an agent goes on. */
+struct stream_position {
+	uint32_t incarnation; /* 0: nothing yet */
+	uint64_t next;	      /* number of the batch that is expected */
+};
+
+/* Opens a stream for appending, made if it is not there; cuts a damaged tail (ret_cut_bytes). */
+int stream_writer_open(struct store *store, const struct stream_id *id, struct stream_writer **ret_writer,
+		       uint64_t *ret_cut_bytes, struct err_text *err);
+void stream_writer_close(struct stream_writer *writer);
+struct stream_position stream_writer_position(const struct stream_writer *writer);
+/* Appends a frame that holds `batch`. 0; 1: it was there already (a duplicate after a reconnect) and was dropped;
+ * -EBADMSG: not of this stream, or out of order; -ENOSPC and the like: nothing was appended. */
+int stream_writer_append(struct stream_writer *writer, const uint8_t *frame, size_t length,
+			 const Heapcast__Batch *batch, struct err_text *err);
+/* Makes what was appended durable; what was is then in ret_durable (the last batch that is safe). May block: call it from
+ * a worker thread; appending meanwhile is allowed. */
+int stream_writer_sync(struct stream_writer *writer, struct stream_position *ret_durable, struct err_text *err);
+
+/* ---- reading ---- */
+
+/* How a block ended. */
+enum block_end {
+	BLOCK_IN_USE = 0,  /* not freed when the recording ended or as far as it goes: leaked, if the program has ended */
+	BLOCK_FREED,
+	BLOCK_REALLOCATED, /* ended by a realloc; the next of the chain goes on */
+	BLOCK_INFERRED,	   /* its address came again without a free: freed some time before */
+	BLOCK_CENSORED,	   /* a gap or a change of mode hides its end: not a leak */
+	BLOCK_EXEC,	   /* the program replaced itself */
+};
+
+#define NO_TIME	 UINT64_MAX
+#define NO_BLOCK UINT32_MAX
+
+/*
+ * Rows of allocations in blocks of columns; row i of the recording is row i % ROWS_PER_BLOCK of block i / ROWS_PER_BLOCK.
+ * In the order of birth. Zone maps (`min`, `max`) let a query pass over a whole block.
+ */
+#define ROWS_PER_BLOCK 65536
+
+struct row_block {
+	uint32_t count;
+	uint64_t first_row;
+	const uint64_t *address;
+	const uint64_t *size;	  /* bytes asked for */
+	const uint64_t *birth_ns; /* stream time */
+	const uint64_t *death_ns; /* NO_TIME: BLOCK_IN_USE */
+	const uint64_t *weight;	  /* bytes it stands for; NULL: each stands for itself */
+	const uint32_t *stack;	  /* node */
+	const uint32_t *death_stack; /* node; 0: none */
+	const uint32_t *thread;
+	const uint32_t *death_thread;
+	const uint32_t *chain_previous; /* row that realloc turned into this one, NO_BLOCK: first of its chain */
+	const uint32_t *chain_next;	/* NO_BLOCK: last of its chain */
+	const uint8_t *kind;		/* EventKind of the birth */
+	const uint8_t *death_kind;	/* EventKind of the death; 0: none */
+	const uint8_t *end;		/* enum block_end */
+	struct {
+		uint64_t birth_ns, size, address;
+	} min, max;
+};
+
+struct module_info {
+	uint32_t number;
+	char *path;
+	uint8_t build_id[32];
+	uint32_t build_id_length;
+	uint64_t bias, start, end;
+	uint64_t loaded_ns, unloaded_ns; /* NO_TIME: not unloaded */
+};
+
+struct thread_info {
+	uint32_t number, tid;
+	char *name; /* "" if nobody knew */
+	uint64_t started_ns, ended_ns;
+	uint64_t produced, delivered, lost;
+};
+
+/* A node of the stack tree; nodes are numbered from 1, a parent comes before its children. */
+struct stack_node {
+	uint32_t parent; /* 0: a root */
+	uint32_t module; /* 0: pseudo frame or code in no module */
+	uint64_t offset;
+};
+
+struct process_info {
+	uint32_t pid, parent_pid, uid;
+	char *executable, *command_line, *host, *architecture, *agent_version;
+	uint32_t pointer_bits, page_size, images;
+	uint64_t start_wall_ns;
+	uint32_t mode; /* Mode */
+	uint64_t sample_interval;
+	bool ended;
+	uint32_t end_kind; /* EndKind */
+	uint32_t end_status;
+	bool core_dumped;
+};
+
+struct gap_info {
+	uint32_t thread, reason;
+	uint64_t from, to, allocations, frees, bytes, from_ns, to_ns;
+};
+
+struct mark_info {
+	uint64_t time_ns, value;
+	uint32_t kind, thread;
+	char *text;
+};
+
+/* The account: what the agent said, and what was counted here. It balances if both equations hold:
+ *   produced = delivered + culled + not_sampled + lost + pending     and     delivered = stored. */
+struct ledger_info {
+	uint64_t produced, delivered, culled, not_sampled, lost, pending, before_join;
+	uint64_t lost_allocations, lost_frees, lost_bytes, stacks_cut;
+	uint64_t stored; /* events in the recording */
+	uint64_t stored_allocations, stored_frees, stored_reallocations;
+	uint64_t missing_batches; /* numbers that are not there */
+	uint64_t cut_bytes;	  /* at the end of the file, not a whole frame */
+};
+
+/* What pairing met. */
+struct pairing_info {
+	uint64_t orphan_frees; /* of blocks whose birth was not recorded (allocated before recording began) */
+	uint64_t inferred;
+	uint64_t repaired; /* the clock's order was overruled */
+	uint64_t censored;
+	uint64_t failed;   /* allocations that returned NULL */
+};
+
+/* Opens the recording at `path` (store_find), reads all its whole frames and pairs births and deaths.
+ * -ENOENT; -EBADMSG: not a recording: the sentence names the offset. A cut tail is not an error: see ledger_info.cut_bytes.
+ * `progress` (may be NULL) is called now and then with bytes done and of how many; not 0 cancels (-ECANCELED). */
+int recording_open(const char *path, int (*progress)(void *context, uint64_t done, uint64_t of), void *context,
+		   struct recording **ret_recording, struct err_text *err);
+void recording_close(struct recording *recording);
+/* Reads what has been appended since. 1: something was; 0: nothing; negative errno. Blocks handed out before stay valid, deaths
+ * may have been filled in. */
+int recording_refresh(struct recording *recording, struct err_text *err);
+
+const struct stream_id *recording_id(const struct recording *recording);
+const struct process_info *recording_process(const struct recording *recording);
+uint64_t recording_end_ns(const struct recording *recording); /* stream time of the last batch */
+uint64_t recording_rows(const struct recording *recording);
+uint32_t recording_blocks(const struct recording *recording);
+const struct row_block *recording_block(const struct recording *recording, uint32_t index);
+uint32_t recording_modules(const struct recording *recording);
+const struct module_info *recording_module(const struct recording *recording, uint32_t number); /* 1..; NULL: no such */
+uint32_t recording_threads(const struct recording *recording);
+const struct thread_info *recording_thread(const struct recording *recording, uint32_t number); /* 1..; NULL: no such */
+uint32_t recording_nodes(const struct recording *recording);
+const struct stack_node *recording_node(const struct recording *recording, uint32_t number); /* 1..; NULL: no such */
+uint32_t recording_gaps(const struct recording *recording);
+const struct gap_info *recording_gap(const struct recording *recording, uint32_t index);
+uint32_t recording_marks(const struct recording *recording);
+const struct mark_info *recording_mark(const struct recording *recording, uint32_t index);
+const struct ledger_info *recording_ledger(const struct recording *recording);
+const struct pairing_info *recording_pairing(const struct recording *recording);
