@@ -35,7 +35,7 @@ void buf_append(struct buf *b, const void *data, size_t length);
 void buf_string(struct buf *b, const char *text);
 void buf_byte(struct buf *b, uint8_t byte);
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void buf_vprintf(struct buf *b, const char *format, va_list args);
+void buf_vprintf(struct buf *b, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 /* Drops `length` bytes at the front. */
 void buf_consume(struct buf *b, size_t length);
 /* The contents as a string; a NUL is kept behind the end. Valid until the next append. NULL if memory ran out. */

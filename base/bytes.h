@@ -43,14 +43,12 @@ static inline int reader_error(const struct reader *r)
 /* `length` bytes in place; NULL (and the error set) if there are fewer. */
 static inline const uint8_t *reader_bytes(struct reader *r, size_t length)
 {
-	const uint8_t *p = r->data + r->offset;
-
 	if (r->error || length > reader_left(r)) {
 		r->error = -EBADMSG;
 		return NULL;
 	}
 	r->offset += length;
-	return p;
+	return r->data + r->offset - length;
 }
 
 static inline uint8_t reader_u8(struct reader *r)

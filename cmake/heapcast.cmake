@@ -22,8 +22,9 @@ target_include_directories(heapcast_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_
 target_compile_definitions(heapcast_flags INTERFACE _GNU_SOURCE HEAPCAST_VERSION="${PROJECT_VERSION}")
 target_compile_options(heapcast_flags INTERFACE
 	-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings
-	-Wvla -Walloca -Wno-format-truncation -Wundef -Wcast-qual -Wformat=2 -Wimplicit-fallthrough
+	-Wvla -Walloca $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation> -Wundef -Wformat=2 -Wimplicit-fallthrough
 	-funwind-tables -fno-strict-aliasing
+	$<$<C_COMPILER_ID:GNU>:-Wcast-qual> # clang finds it in the initialisers that protobuf-c generates
 	$<$<BOOL:${HEAPCAST_WERROR}>:-Werror>)
 
 # Hardening of the programs; the preload library chooses its own (it may not call what these bring in).
@@ -37,6 +38,11 @@ add_library(heapcast_sanitize INTERFACE)
 if(HEAPCAST_SANITIZE)
 	target_compile_options(heapcast_sanitize INTERFACE -fsanitize=${HEAPCAST_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
 	target_link_options(heapcast_sanitize INTERFACE -fsanitize=${HEAPCAST_SANITIZE})
+endif()
+
+# Under libFuzzer, what is fuzzed counts its branches.
+if(HEAPCAST_FUZZ)
+	target_compile_options(heapcast_sanitize INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
 # heapcast_library(NAME SOURCES... LINK TARGETS...): a folder of the host side (agent or collector).

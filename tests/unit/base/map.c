@@ -1,0 +1,157 @@
+/* The map against a model: the plainest thing that could be right, an array indexed by key. */
+#include "base/map.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define KEYS 700
+
+static uint64_t next_random(uint64_t *s)
+{
+	*s ^= *s << 13;
+	*s ^= *s >> 7;
+	*s ^= *s << 17;
+	return *s;
+}
+
+/* Few distinct keys that collide a lot: clustered, and far apart with the same low bits. */
+static uint64_t key_of(unsigned index)
+{
+	return index % 2 ? (uint64_t)index : (uint64_t)index << 33;
+}
+
+struct model {
+	bool there[KEYS];
+	uint64_t value[KEYS];
+	size_t count;
+};
+
+static void step_put(struct map *m, struct model *model, unsigned i, uint64_t value)
+{
+	bool is_new = false;
+	uint64_t *place = map_put(m, key_of(i), &is_new);
+
+	assert_non_null(place);
+	assert_int_equal(is_new, !model->there[i]);
+	assert_int_equal(*place, model->there[i] ? model->value[i] : 0);
+	*place = value;
+	model->count += is_new;
+	model->there[i] = true;
+	model->value[i] = value;
+}
+
+static void step_remove(struct map *m, struct model *model, unsigned i)
+{
+	uint64_t value = ~model->value[i];
+
+	assert_int_equal(map_remove(m, key_of(i), &value), model->there[i]);
+	assert_int_equal(value, model->there[i] ? model->value[i] : ~model->value[i]);
+	model->count -= model->there[i];
+	model->there[i] = false;
+}
+
+static void step_get(const struct map *m, const struct model *model, unsigned i)
+{
+	uint64_t *place = map_get(m, key_of(i));
+
+	assert_int_equal(place != NULL, model->there[i]);
+	if (place)
+		assert_int_equal(*place, model->value[i]);
+}
+
+static void same(const struct map *m, const struct model *model)
+{
+	size_t seen = 0;
+
+	for (unsigned i = 0; i < KEYS; i++)
+		step_get(m, model, i);
+	map_each(m, e)
+	{
+		seen++;
+	}
+	assert_int_equal(seen, model->count);
+	assert_int_equal(m->count, model->count);
+}
+
+static void random_against_a_model(void **state)
+{
+	uint64_t random = 88172645463325252ull;
+
+	(void)state;
+	for (int round = 0; round < 20; round++) {
+		static struct model model;
+		struct map m = {0};
+
+		memset(&model, 0, sizeof(model));
+		for (int i = 0; i < 20000; i++) {
+			unsigned key = (unsigned)(next_random(&random) % KEYS);
+			unsigned action = (unsigned)(next_random(&random) % 8);
+
+			if (action < (unsigned)(round % 5) + 2)
+				step_put(&m, &model, key, next_random(&random));
+			else if (action < 7)
+				step_remove(&m, &model, key);
+			else
+				step_get(&m, &model, key);
+		}
+		same(&m, &model);
+		map_clear(&m);
+		memset(&model, 0, sizeof(model));
+		same(&m, &model);
+		map_done(&m);
+	}
+}
+
+static void empty_map_answers(void **state)
+{
+	struct map m = {0};
+
+	(void)state;
+	assert_null(map_get(&m, 1));
+	assert_false(map_remove(&m, 1, NULL));
+	map_clear(&m);
+	map_done(&m);
+}
+
+static void the_reserved_key_is_refused(void **state)
+{
+	struct map m = {0};
+
+	(void)state;
+	assert_null(map_put(&m, MAP_NO_KEY, NULL));
+	assert_non_null(map_put(&m, MAP_NO_KEY - 1, NULL));
+	assert_null(map_get(&m, MAP_NO_KEY));
+	assert_false(map_remove(&m, MAP_NO_KEY, NULL));
+	assert_int_equal(m.count, 1);
+	map_done(&m);
+}
+
+static void grows_with_addresses(void **state)
+{
+	struct map m = {0};
+
+	(void)state;
+	for (uint64_t i = 0; i < 200000; i++)
+		*map_put(&m, 0x7f0000000000 + i * 16, NULL) = i;
+	for (uint64_t i = 0; i < 200000; i++)
+		assert_int_equal(*map_get(&m, 0x7f0000000000 + i * 16), i);
+	assert_true(m.count <= m.capacity / 4 * 3 + 1);
+	map_done(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(random_against_a_model),
+		cmocka_unit_test(empty_map_answers),
+		cmocka_unit_test(the_reserved_key_is_refused),
+		cmocka_unit_test(grows_with_addresses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
