@@ -178,6 +178,8 @@ enum ring_exit { RING_EXIT_NONE = 0, RING_EXIT_EXIT = 1, RING_EXIT_IMMEDIATE = 2
  * the interrupted instruction), so that `pc - 1` is always inside it.
  *
  * An event without a stack has keep = 0 and count = 0, and leaves the thread's last stack as it was.
+ * Values below 4096 among the program counters are no addresses: they stand for what could not be walked, numbered as
+ * enum PseudoFrame in heapcast.proto (1, outermost: outer frames are missing; 2, innermost: inner frames were left out).
  * The first event in a slice, and the first after RING_LOST or RING_EPOCH, has its whole stack (keep = 0).
  */
 #define RING_AUX 128
@@ -186,7 +188,8 @@ enum ring_aux {
 	RING_PAD = 128,	  /* word 0 only: go to the start of the data */
 	RING_LOST = 129,  /* 5 words: word 1 stamp; then events, allocations << 32 | frees, bytes: lost since the last event.
 			     Counts saturate; ring_slice.lost is exact */
-	RING_EPOCH = 130, /* 3 words: word 1 epoch: what follows was walked with the modules as of then; word 2 stamp */
+	RING_EPOCH = 130, /* 3 words: word 1 epoch: what follows was walked with the modules as of then; word 2 stamp.
+			     A slice begins in epoch 0 each time that it is claimed */
 	RING_MOVE = 131,  /* 3 words: word 1: index of the slice in which this thread goes on; the last in its slice */
 	RING_MARK = 132,  /* 3 words: word 1 value, word 2 stamp; `size` is a MarkKind */
 	RING_TEXT = 133,  /* 3 + count words: word 1 length in bytes, word 2 stamp; then the text; `size` is a MarkKind */

@@ -1,0 +1,313 @@
+/* Columns: what goes in comes out, and damage is named. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <errno.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "proto/columns.h"
+
+#define MEMORY (1u << 16)
+
+static uint64_t random_state = 1;
+
+static uint64_t random_u64(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+static struct event random_event(uint64_t *time)
+{
+	static const uint8_t kinds[] = {1, 2, 3, 4, 7, 10, 13, 32, 33, 35};
+	struct event e = {.kind = kinds[random_u64() % sizeof(kinds)]};
+
+	*time += random_u64() % 50000;
+	e.class = event_class(e.kind);
+	e.thread = 1 + (uint32_t)(random_u64() % 5);
+	e.time_ns = *time - random_u64() % 3000;
+	e.address = random_u64() >> (16 + random_u64() % 40) << 4;
+	e.stack = (uint32_t)(random_u64() >> 40);
+	if (e.class != EVENT_CLASS_FREE)
+		e.size = e.weight = random_u64() >> random_u64() % 64;
+	if (e.class == EVENT_CLASS_REALLOCATION) {
+		e.old_address = random_u64() % 3 ? random_u64() >> 18 << 4 : 0;
+		e.call_time_ns = random_u64() % 1000000;
+	}
+	return e;
+}
+
+static void assert_same(const struct event *got, const struct event *want, uint32_t tick)
+{
+	assert_int_equal(got->kind, want->kind);
+	assert_int_equal(got->class, want->class);
+	assert_int_equal(got->thread, want->thread);
+	assert_int_equal(got->time_ns, want->time_ns / tick * tick);
+	assert_int_equal(got->address, want->address);
+	assert_int_equal(got->size, want->size);
+	assert_int_equal(got->stack, want->stack);
+	assert_int_equal(got->old_address, want->old_address);
+	assert_int_equal(got->call_time_ns, want->call_time_ns / tick * tick);
+	assert_int_equal(got->weight, want->weight);
+}
+
+static void round_trip(uint32_t tick, unsigned weighted)
+{
+	static uint8_t memory[MEMORY];
+	static struct event sent[4096];
+	struct events_encoder encoder;
+	struct events_decoder decoder;
+	Heapcast__Events message;
+	struct err_text err = {{0}};
+	struct event got;
+	uint64_t time = 5000000000;
+	unsigned n = 0;
+
+	events_encoder_init(&encoder, memory, sizeof(memory), 4096, tick);
+	for (unsigned round = 0; round < 3; round++) {
+		events_encoder_clear(&encoder);
+		for (n = 0; n < 4096; n++) {
+			sent[n] = random_event(&time);
+			if (weighted && sent[n].class != EVENT_CLASS_FREE && (!encoder.with_size || random_u64() % 2))
+				sent[n].weight = sent[n].size / 2 + 4711;
+			if (events_encoder_put(&encoder, &sent[n]))
+				break;
+		}
+		assert_true(n > 500);
+		events_encoder_fill(&encoder, &message);
+		assert_int_equal(message.count, n);
+		assert_int_equal(events_decoder_init(&decoder, &message, &err), 0);
+		for (unsigned i = 0; i < n; i++) {
+			assert_int_equal(events_decoder_next(&decoder, &got, &err), 1);
+			assert_same(&got, &sent[i], tick);
+		}
+		assert_int_equal(events_decoder_next(&decoder, &got, &err), 0);
+	}
+}
+
+static void test_round_trip(void **state)
+{
+	(void)state;
+	round_trip(1, 0);
+	round_trip(1000, 0);
+	round_trip(1000, 1);
+}
+
+static void test_parameters(void **state)
+{
+	static uint8_t memory[MEMORY];
+	struct events_encoder e;
+	struct event odd = {.kind = 1, .thread = 1, .address = 0x1004, .size = 3, .weight = 3};
+	struct event sampled = {.kind = 1, .thread = 1, .address = 0x1010, .size = 3, .weight = 500};
+	struct event even = {.kind = 1, .thread = 1, .address = 0x1010, .size = 3, .weight = 3};
+
+	(void)state;
+	events_encoder_init(&e, memory, sizeof(memory), 3, 1000);
+	assert_int_equal(events_encoder_put(&e, &even), 0);
+	assert_int_equal(events_encoder_put(&e, &odd), -EAGAIN);
+	events_encoder_clear(&e);
+	assert_int_equal(events_encoder_put(&e, &odd), 0);
+	assert_int_equal(e.shift, 2);
+	assert_int_equal(events_encoder_put(&e, &sampled), -EAGAIN);
+	events_encoder_clear(&e);
+	assert_int_equal(events_encoder_put(&e, &sampled), 0);
+	assert_int_equal(events_encoder_put(&e, &even), 0);
+	assert_int_equal(events_encoder_put(&e, &even), 0);
+	assert_int_equal(events_encoder_put(&e, &even), -ENOSPC);
+	even.kind = 99;
+	events_encoder_clear(&e);
+	assert_int_equal(events_encoder_put(&e, &even), -EINVAL);
+}
+
+/* A small batch whose columns a test then damages. */
+static void sample_message(Heapcast__Events *message)
+{
+	static uint8_t memory[MEMORY];
+	struct events_encoder e;
+	struct event list[] = {
+		{.kind = 1, .thread = 1, .time_ns = 10000, .address = 0x5000, .size = 300, .stack = 200},
+		{.kind = 3, .thread = 1, .time_ns = 12000, .address = 0x6000, .size = 600, .stack = 200, .old_address = 0x5000,
+		 .call_time_ns = 1000},
+		{.kind = 32, .thread = 2, .time_ns = 13000, .address = 0x6000, .stack = 201},
+	};
+
+	events_encoder_init(&e, memory, sizeof(memory), 10, 1000);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(events_encoder_put(&e, &list[i]), 0);
+	events_encoder_fill(&e, message);
+}
+
+static int walk(const Heapcast__Events *message, struct err_text *err)
+{
+	struct events_decoder d;
+	struct event event;
+	int r = events_decoder_init(&d, message, err);
+
+	while (!r && (r = events_decoder_next(&d, &event, err)) == 1)
+		r = 0;
+	return r;
+}
+
+static void assert_names(const Heapcast__Events *message, const char *name)
+{
+	struct err_text err = {{0}};
+
+	assert_int_equal(walk(message, &err), -EBADMSG);
+	if (!strstr(err.text, name))
+		fail_msg("'%s' does not name %s", err.text, name);
+}
+
+static void test_damage(void **state)
+{
+	Heapcast__Events m;
+	uint8_t endless[16], big[] = {0xff, 0xff, 0xff, 0xff, 0x7f, 1, 1};
+
+	(void)state;
+	memset(endless, 0xff, sizeof(endless));
+#define DAMAGE(change, name)                                                                                           \
+	do {                                                                                                           \
+		sample_message(&m);                                                                                    \
+		change;                                                                                                \
+		assert_names(&m, name);                                                                                \
+	} while (0)
+	DAMAGE(m.count++, "kind");
+	DAMAGE(m.count = 0, "kind");
+	DAMAGE(m.tick_ns = 0, "tick");
+	DAMAGE(m.tick_ns = UINT32_MAX, "tick");
+	DAMAGE(m.address_shift = 64, "shift");
+	DAMAGE(m.base_ns = UINT64_MAX, "base");
+	DAMAGE(m.kind.data[1] = 77, "kind");
+	DAMAGE(m.thread.len--, "thread");
+	DAMAGE(m.thread.data[0] = 0, "thread");
+	DAMAGE((m.thread.data = big, m.thread.len = sizeof(big)), "thread");
+	DAMAGE(m.time.len--, "time");
+	DAMAGE((m.time.data = endless, m.time.len = sizeof(endless)), "time");
+	DAMAGE(m.base_ns = 0; m.time.data[0] = 3, "time");
+	DAMAGE(m.address.len--, "address");
+	DAMAGE(m.size.len--, "size");
+	DAMAGE(m.stack.len--, "stack");
+	DAMAGE(m.old_address.len--, "old_address");
+	DAMAGE(m.call_time.len--, "call_time");
+	DAMAGE((m.weight.data = big, m.weight.len = 1), "weight");
+	DAMAGE((m.weight.data = big + 5, m.weight.len = 1), "weight");
+#undef DAMAGE
+}
+
+static void test_left_over(void **state)
+{
+	Heapcast__Events m;
+	uint8_t more[64];
+	ProtobufCBinaryData *columns[] = {&m.thread, &m.time, &m.address, &m.size, &m.stack, &m.old_address, &m.call_time};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+		sample_message(&m);
+		memcpy(more, columns[i]->data, columns[i]->len);
+		more[columns[i]->len] = 1;
+		columns[i]->data = more;
+		columns[i]->len++;
+		assert_names(&m, "goes on");
+	}
+}
+
+/* Any bytes at all: an answer, and no read outside (the sanitizers watch). */
+static void test_noise(void **state)
+{
+	struct err_text err;
+
+	(void)state;
+	for (unsigned round = 0; round < 20000; round++) {
+		Heapcast__Events m;
+		ProtobufCBinaryData *columns[] = {&m.kind, &m.thread, &m.time, &m.address, &m.size, &m.stack,
+						  &m.old_address, &m.call_time};
+		ProtobufCBinaryData *hit;
+
+		sample_message(&m);
+		hit = columns[random_u64() % 8];
+		if (random_u64() % 4)
+			hit->data[random_u64() % hit->len] = (uint8_t)random_u64();
+		else
+			hit->len = random_u64() % (hit->len + 1);
+		walk(&m, &err);
+	}
+}
+
+static void test_stacks(void **state)
+{
+	static uint8_t memory[MEMORY];
+	static struct stack_node sent[2000];
+	struct stacks_encoder e;
+	struct stacks_decoder d;
+	struct stack_node got;
+	Heapcast__Stacks m;
+	struct err_text err = {{0}};
+	uint32_t number;
+
+	(void)state;
+	stacks_encoder_init(&e, memory, sizeof(memory), 501);
+	assert_true(stacks_encoder_room(sizeof(memory)) >= 2000);
+	for (uint32_t i = 0; i < 2000; i++) {
+		sent[i] = (struct stack_node){.parent = i % 7 ? 501 + i - 1 - i % 5 * (i > 10) : 0,
+					      .module = (uint32_t)(random_u64() >> random_u64() % 32 >> 32),
+					      .offset = random_u64() >> random_u64() % 64};
+		assert_int_equal(stacks_encoder_put(&e, &sent[i]), 0);
+	}
+	stacks_encoder_fill(&e, &m);
+	assert_int_equal(stacks_decoder_init(&d, &m, &err), 0);
+	for (uint32_t i = 0; i < 2000; i++) {
+		assert_int_equal(stacks_decoder_next(&d, &number, &got, &err), 1);
+		assert_int_equal(number, 501 + i);
+		assert_int_equal(got.parent, sent[i].parent);
+		assert_int_equal(got.module, sent[i].module);
+		assert_int_equal(got.offset, sent[i].offset);
+	}
+	assert_int_equal(stacks_decoder_next(&d, &number, &got, &err), 0);
+}
+
+static void test_stacks_damage(void **state)
+{
+	uint8_t forward[] = {9}, one[] = {1}, none[] = {0}, open[] = {0x80};
+	struct {
+		uint8_t *parent, *module, *offset;
+		size_t module_length, offset_length;
+		const char *name;
+	} cases[] = {
+		{forward, one, one, 1, 1, "parent"}, {none, open, one, 1, 1, "module"}, {none, one, open, 1, 1, "offset"},
+		{open, one, one, 1, 1, "parent"},    {none, one, one, 0, 1, "module"},	{none, one, one, 1, 0, "offset"},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		Heapcast__Stacks m = HEAPCAST__STACKS__INIT;
+		struct stacks_decoder d;
+		struct stack_node node;
+		struct err_text err = {{0}};
+		uint32_t number;
+
+		m.first = 5;
+		m.parent = (ProtobufCBinaryData){1, cases[i].parent};
+		m.module = (ProtobufCBinaryData){cases[i].module_length, cases[i].module};
+		m.offset = (ProtobufCBinaryData){cases[i].offset_length, cases[i].offset};
+		assert_int_equal(stacks_decoder_init(&d, &m, &err), 0);
+		assert_int_equal(stacks_decoder_next(&d, &number, &node, &err), -EBADMSG);
+		assert_non_null(strstr(err.text, cases[i].name));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_parameters), cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_left_over),  cmocka_unit_test(test_noise),      cmocka_unit_test(test_stacks),
+		cmocka_unit_test(test_stacks_damage),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
