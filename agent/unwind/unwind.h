@@ -50,7 +50,9 @@ struct unwind_host {
 	 * only; may take the loader's lock. The host announces the module to the agent before it returns it, so no program
 	 * counter of an unannounced module is ever handed out. */
 	const struct unwind_module *(*find_module)(void *context, uint64_t pc);
-	/* Bounds of the stack that holds `sp`, if it is known (0: it is not; then only alignment and growth are checked). */
+	/* Bounds of the stack that holds `sp`. Returns 1 if they are known, 0 if not (then only alignment and growth are
+	 * checked, and reading is limited to 64 MiB above `sp`). Asked once for each stack that a thread is found on, from within
+	 * a hook: it may not take a lock that the hook's caller may hold (pthread_getattr_np does, and allocates). May be NULL. */
 	int (*stack_bounds)(void *context, uint64_t sp, uint64_t *ret_low, uint64_t *ret_high);
 	/* `size` bytes of zeroed memory for the process-wide row cache, page-aligned, never given back; NULL: none. */
 	void *(*pages)(void *context, size_t size);
@@ -101,7 +103,8 @@ void unwind_modules_changed(void);
 void unwind_suspend_cache(void);
 void unwind_resume_cache(void);
 
-/* Walks every stack in full and keeps nothing from the last (USE_SHADOW_STACK=0, and to compare with). */
+/* Walks every stack in full and keeps nothing from the last (USE_SHADOW_STACK=0, and to compare with). To compare with
+ * unwind_capture use a second struct unwind_thread: this forgets the stack that the first would verify. */
 void unwind_capture_full(struct unwind_thread *thread, const struct unwind_regs *regs, uint32_t depth_limit,
 			 struct unwind_delta *ret_delta);
 

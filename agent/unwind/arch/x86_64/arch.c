@@ -1,0 +1,52 @@
+/* x86-64: the signal frame of Linux, and the expressions that describe procedure linkage tables. */
+#include "agent/unwind/arch/arch.h"
+
+#include <string.h>
+
+const uint8_t arch_saved[ARCH_SAVED] = {3, 12, 13, 14, 15};
+
+/* uc_mcontext.gregs of the kernel's struct ucontext, by DWARF number (asm/sigcontext.h: r8 first,
+ * rip at 16). */
+#define UCONTEXT_GREGS 40
+static const uint8_t greg_of[ARCH_REGISTERS] = {13, 12, 14, 11, 9, 8, 10, 15, 0,
+						1,  2,	3,  4,	5, 6, 7,  16};
+
+bool arch_is_signal_return(const uint8_t *code, size_t length)
+{
+	/* mov $15, %rax; syscall: what glibc, musl and gdb agree on. */
+	static const uint8_t rt_sigreturn[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+
+	return length >= sizeof(rt_sigreturn) && !memcmp(code, rt_sigreturn, sizeof(rt_sigreturn));
+}
+
+uint64_t arch_signal_slot(uint64_t sp, unsigned dwarf_register)
+{
+	/* The handler's return popped the restorer's address: sp is the address of the ucontext. */
+	return sp + UCONTEXT_GREGS + 8u * greg_of[dwarf_register];
+}
+
+/*
+ * A lazily bound entry is 16 bytes: jmp *GOT (or endbr64), push INDEX, jmp PLT0. From some byte on
+ * the index lies on the stack: cfa = rsp + 8 + ((rip & 15) >= CONSTANT) * 8, with constant 11, or
+ * 10 where entries begin with endbr64.
+ */
+bool arch_is_plt_expression(const uint8_t *expression, size_t length, unsigned *ret_constant)
+{
+	static const uint8_t before[] = {0x77, 8,    0x80,
+					 0,    0x3f, 0x1a};	 /* breg7 8, breg16 0, lit15, and */
+	static const uint8_t after[] = {0x2a, 0x33, 0x24, 0x22}; /* ge, lit3, shl, plus */
+
+	if (length != sizeof(before) + 1 + sizeof(after) ||
+	    memcmp(expression, before, sizeof(before)) ||
+	    memcmp(expression + sizeof(before) + 1, after, sizeof(after)))
+		return false;
+	if (expression[sizeof(before)] < 0x30 || expression[sizeof(before)] > 0x3f)
+		return false;
+	*ret_constant = expression[sizeof(before)] - 0x30u;
+	return true;
+}
+
+uint64_t arch_plt_cfa(uint64_t sp, uint64_t pc, unsigned constant)
+{
+	return sp + 8 + ((pc & 15) >= constant ? 8 : 0);
+}

@@ -1,0 +1,39 @@
+#pragma once
+/* x86-64 (System V ABI, AMD64 supplement 3.2 and 3.6.2): DWARF numbers 0 to 15 are rax rdx rcx rbx
+ * rsi rdi rbp rsp r8-r15, 16 is the return address. */
+#include <stdint.h>
+
+#define ARCH_PC_SHIFT  0
+#define ARCH_PC_BITS   47
+#define ARCH_REGISTERS 17
+#define ARCH_REG_FP    6
+#define ARCH_REG_SP    7
+#define ARCH_REG_RA    16
+#define ARCH_KEPT      (1u << 3 | 1u << 6 | 0xfu << 12)
+#define ARCH_RED_ZONE  128
+#define ARCH_RA_OFFSET (-8)
+#define ARCH_FP_KEPT   1 /* the return address's own slot: fp is never saved there */
+#define ARCH_SAVED     5
+
+static inline uint64_t arch_code_address(uint64_t raw)
+{
+	return raw;
+}
+
+/* `value[ARCH_REGISTERS]` gets the registers that a function keeps, sp and pc of the line it is
+ * written in; the rest is left alone. */
+static inline __attribute__((always_inline)) void arch_registers_here(uint64_t *value)
+{
+	__asm__ volatile("movq %%rbx, 24(%0)\n\t"
+			 "movq %%rbp, 48(%0)\n\t"
+			 "movq %%rsp, 56(%0)\n\t"
+			 "movq %%r12, 96(%0)\n\t"
+			 "movq %%r13, 104(%0)\n\t"
+			 "movq %%r14, 112(%0)\n\t"
+			 "movq %%r15, 120(%0)\n\t"
+			 "leaq 0(%%rip), %%rax\n\t"
+			 "movq %%rax, 128(%0)"
+			 :
+			 : "r"(value)
+			 : "rax", "memory");
+}

@@ -1,0 +1,146 @@
+/*
+ * From rules to a row: what compilers emit millions of times becomes a plain row, the few
+ * expressions that are known to occur become special ones, the rest is ROW_GENERAL and is decoded
+ * whenever it is met.
+ */
+#include "agent/unwind/compile.h"
+
+#include "agent/unwind/leb.h"
+#include "agent/unwind/ban.h"
+
+enum { /* DW_OP_* */
+       OP_DEREF = 0x06,
+       OP_PLUS_UCONST = 0x23,
+       OP_BREG0 = 0x70,
+};
+
+static uint32_t general(void)
+{
+	return row_special(ROW_GENERAL, 0);
+}
+
+/* How far below the cfa fp is saved, in words; ARCH_FP_KEPT if it is not; 0 if it is not that
+ * simple. */
+static uint32_t fp_words(const struct cfi_rules *rules)
+{
+	const struct cfi_rule *fp = &rules->registers[ARCH_REG_FP];
+
+	if (fp->kind == CFI_SAME || fp->kind == CFI_UNDEFINED)
+		return ARCH_FP_KEPT;
+	if (fp->kind != CFI_OFFSET || fp->value >= -8 * ARCH_FP_KEPT || fp->value % 8 ||
+	    -fp->value / 8 > (int32_t)ROW_FP_MAX)
+		return 0;
+	return (uint32_t)-fp->value / 8;
+}
+
+static uint32_t compile_plain(const struct cfi_rules *rules)
+{
+	int32_t offset = rules->cfa.value;
+	uint32_t fp = fp_words(rules);
+	enum row_type type;
+
+	if (rules->cfa_register == ARCH_REG_SP)
+		type = ROW_SP;
+	else if (rules->cfa_register == ARCH_REG_FP)
+		type = ROW_FP;
+	else
+		return general();
+	if (offset % 8 || offset < 8 || offset / 8 > (int32_t)ROW_CFA_MAX || !fp)
+		return general();
+	if (type == ROW_SP && (int32_t)fp > offset / 8)
+		return general(); /* saved in the red zone */
+	return row_plain(type, (uint32_t)offset / 8, fp);
+}
+
+/* The expression of a rule, behind its length; an empty reader if it is none. */
+static struct reader expression_of(const struct unwind_module *module, const struct cfi_rule *rule)
+{
+	struct reader r = eh_reader(module, (uint32_t)rule->value, UINT64_MAX);
+	uint64_t length = reader_uleb(&r);
+
+	if (length <= reader_left(&r))
+		r.length = r.offset + length;
+	else
+		r.error = -EBADMSG;
+	return r;
+}
+
+/* "*fp", the caller's fp where gcc has realigned the stack. */
+static bool fp_is_at_fp(const struct unwind_module *module, const struct cfi_rules *rules)
+{
+	struct reader r;
+
+	if (rules->registers[ARCH_REG_FP].kind != CFI_EXPRESSION)
+		return false;
+	r = expression_of(module, &rules->registers[ARCH_REG_FP]);
+	return reader_u8(&r) == OP_BREG0 + ARCH_REG_FP && reader_sleb(&r) == 0 && !r.error &&
+	       !reader_left(&r);
+}
+
+/* *(fp + n) */
+static uint32_t compile_deref_fp(const struct unwind_module *module, const struct cfi_rules *rules,
+				 struct reader r)
+{
+	int64_t offset;
+
+	reader_u8(&r);
+	offset = reader_sleb(&r);
+	if (reader_u8(&r) != OP_DEREF || r.error || reader_left(&r) || offset % 8 ||
+	    offset < -4096 || offset > 4096 || !fp_is_at_fp(module, rules))
+		return general();
+	return row_deref_fp((int32_t)(offset / 8));
+}
+
+/* *(sp + n) + m */
+static uint32_t compile_deref_sp(const struct cfi_rules *rules, struct reader r)
+{
+	uint32_t fp = fp_words(rules);
+	uint64_t add = 0;
+	int64_t offset;
+
+	reader_u8(&r);
+	offset = reader_sleb(&r);
+	if (reader_u8(&r) != OP_DEREF)
+		return general();
+	if (reader_more(&r)) {
+		if (reader_u8(&r) != OP_PLUS_UCONST)
+			return general();
+		add = reader_uleb(&r);
+	}
+	if (r.error || reader_left(&r) || offset % 8 || offset < 0 || offset / 8 > 1023 ||
+	    add % 8 || add / 8 > 31 || !fp || fp > 63)
+		return general();
+	return row_deref_sp((uint32_t)(offset / 8), (uint32_t)(add / 8),
+			    fp == ARCH_FP_KEPT ? 0 : fp);
+}
+
+static uint32_t compile_expression(const struct unwind_module *module,
+				   const struct cfi_rules *rules)
+{
+	struct reader r = expression_of(module, &rules->cfa);
+	unsigned constant;
+
+	if (r.error || !reader_left(&r))
+		return general();
+	if (arch_is_plt_expression(r.data + r.offset, reader_left(&r), &constant) &&
+	    fp_words(rules) == ARCH_FP_KEPT)
+		return row_special(ROW_PLT, constant);
+	if (r.data[r.offset] == OP_BREG0 + ARCH_REG_FP)
+		return compile_deref_fp(module, rules, r);
+	if (r.data[r.offset] == OP_BREG0 + ARCH_REG_SP)
+		return compile_deref_sp(rules, r);
+	return general();
+}
+
+uint32_t row_compile(const struct unwind_module *module, const struct cfi_rules *rules)
+{
+	const struct cfi_rule *ra = &rules->registers[ARCH_REG_RA];
+
+	if (ra->kind == CFI_UNDEFINED)
+		return row_special(ROW_END, 0);
+	if (ra->kind != CFI_OFFSET || ra->value != ARCH_RA_OFFSET ||
+	    rules->registers[ARCH_REG_SP].kind != CFI_SAME)
+		return general();
+	return rules->cfa.kind == CFI_VAL_OFFSET ? compile_plain(rules)
+						 : compile_expression(module, rules);
+}

@@ -1,0 +1,251 @@
+/*
+ * The verified prefix.
+ *
+ * The thread's trace holds the states of its last walk and every slot which that walk has read, in
+ * order. This walk begins at the new innermost frame. When it arrives at a state that the trace
+ * holds, the slots that were read from there outwards are read again, in the same order, stopping
+ * at the first that differs:
+ *
+ *   all equal        the rest of the walk would give the rest of the trace: done ("join")
+ *   slot of frame x  frames up to x are as in the trace; the walk goes on from x and may join
+ *                    farther out
+ *
+ * Invariants: a slot is read only after those that led to it have matched, so no address is read
+ * that a full walk would not read. The caller's fp is compared only if something farther out
+ * depends on it (FRAME_NEEDS_FP).
+ */
+#include "agent/unwind/prefix.h"
+
+#include "agent/unwind/registers.h"
+#include "agent/unwind/ban.h"
+
+#define NO_JOIN (-1)
+
+static inline uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static bool same_state(const struct frame *known, const struct frame *now)
+{
+	return known->sp == now->sp && known->pc == now->pc &&
+	       !((known->flags ^ now->flags) & FRAME_INTERRUPTED) &&
+	       (!(known->flags & FRAME_NEEDS_FP) || known->fp == now->fp);
+}
+
+/* Reads again what the walk from a frame with these `checks` has read. Number of the first that
+ * differs; 0: all hold. */
+static inline uint32_t verify(const struct check *checks, uint32_t count)
+{
+	const struct check *last = checks + count - 1;
+
+	while (__builtin_expect(load(last->slot) == last->value, 1))
+		last--;
+	return (uint32_t)(last - checks);
+}
+
+/* The frame whose own checks include number `check`: the outermost with more than that. */
+static int check_owner(const struct unwind_thread *thread, int top, uint32_t check)
+{
+	int low = 0;
+
+	while (low < top) {
+		int middle = (low + top) / 2;
+
+		if (thread->frames[middle].checks > check)
+			top = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* Whether the walk from a frame outwards depends on its fp, given whether the one from its caller
+ * does. */
+static bool needs_fp(uint32_t row, bool outer_needs)
+{
+	if (row_is_plain(row))
+		return row_type(row) == ROW_FP || (row_keeps_fp(row) && outer_needs);
+	switch (row_kind(row)) {
+	case ROW_END:
+	case ROW_BAD:
+	case ROW_SIGNAL:
+		return false;
+	case ROW_PLT:
+		return outer_needs;
+	case ROW_DEREF_SP:
+		return !(row_argument(row) >> 15) && outer_needs;
+	default:
+		return true;
+	}
+}
+
+/* Field by field: what was written in parts and is read at once as a whole has to wait. */
+static inline __attribute__((always_inline)) void put_frame(struct frame *to,
+							    const struct frame *frame)
+{
+	to->pc = frame->pc;
+	to->sp = frame->sp;
+	to->fp = frame->fp;
+	to->row = frame->row;
+	to->flags = frame->flags;
+}
+
+struct commit {
+	struct walk *w;
+	uint32_t count;	 /* frames in the trace */
+	uint32_t checks; /* and their checks, plus 1 */
+	bool tracked;	 /* all reads are among the checks */
+};
+
+static inline void add_check(struct commit *c, uint64_t slot, uint64_t value)
+{
+	if (__builtin_expect(c->checks < CHECK_MAX, 1))
+		c->w->thread->checks[c->checks++] = (struct check){slot, value};
+	else
+		c->tracked = false;
+}
+
+/* What the step from this frame reads, by doing it again. The first read comes last: it is verified
+ * first. */
+static __attribute__((noinline)) void add_special_checks(struct commit *c,
+							 const struct frame *frame)
+{
+	struct reads reads = {.count = 0};
+	struct frame outer;
+
+	c->w->reads = &reads;
+	step_special(c->w, frame, &outer);
+	c->w->reads = NULL;
+	while (reads.count--)
+		add_check(c, reads.list[reads.count].slot, reads.list[reads.count].value);
+	if (reads.overflow)
+		c->tracked = false;
+}
+
+/* The outermost frame: its step has led nowhere, but what it has read (a return address of 0) must
+ * stay so. */
+static void add_root_checks(struct commit *c, const struct frame *frame)
+{
+	uint64_t cfa =
+		(row_type(frame->row) == ROW_SP ? frame->sp : frame->fp) + row_cfa(frame->row);
+	uint64_t value;
+
+	walk_enter(c->w, frame->sp);
+	if (!stack_read(c->w, frame->sp, cfa + ARCH_RA_OFFSET, &value))
+		add_check(c, cfa + ARCH_RA_OFFSET, value);
+}
+
+static inline __attribute__((always_inline)) void append(struct commit *c,
+							 const struct frame *frame)
+{
+	struct frame *to = &c->w->thread->frames[c->count];
+	const struct frame *outer = c->count ? to - 1 : NULL;
+	bool outer_needs = outer && outer->flags & FRAME_NEEDS_FP;
+	uint32_t row = frame->row;
+
+	if (__builtin_expect(!row_is_plain(row), 0)) {
+		add_special_checks(c, frame);
+	} else if (__builtin_expect(!outer, 0)) {
+		add_root_checks(c, frame);
+	} else {
+		if (outer_needs && !row_keeps_fp(row))
+			add_check(c, outer->sp - row_fp(row), outer->fp);
+		add_check(c, outer->sp + ARCH_RA_OFFSET, load(outer->sp + ARCH_RA_OFFSET));
+	}
+	to->pc = frame->pc;
+	to->sp = frame->sp;
+	to->fp = frame->fp;
+	to->row = row;
+	to->checks = (uint16_t)c->checks;
+	to->flags = (uint16_t)((frame->flags & FRAME_INTERRUPTED) |
+			       (needs_fp(row, outer_needs) ? FRAME_NEEDS_FP : 0));
+	c->count++;
+}
+
+/* The walk has joined the trace at frame `join`, or ended. Brings the trace up to date and says
+ * what has changed. */
+static void finish(struct walk *w, int join, uint32_t fresh, uint32_t depth_limit, uint32_t flags,
+		   struct unwind_delta *ret_delta)
+{
+	struct unwind_thread *thread = w->thread;
+	struct commit c = {.w = w, .count = (uint32_t)(join + 1), .tracked = true};
+	uint32_t kept = c.count, total = kept + fresh, depth = least(total, depth_limit);
+	uint32_t keep = least(least(kept, thread->emitted), depth), changed = depth - keep;
+
+	c.checks = kept ? thread->frames[join].checks : 1;
+	for (uint32_t i = fresh; i-- > 0;)
+		append(&c, &thread->pending[i]);
+	for (uint32_t i = 0; i < changed; i++)
+		thread->pcs[i] = thread->frames[depth - 1 - i].pc;
+	thread->count = c.tracked ? total : 0;
+	thread->emitted = depth;
+	thread->flags = flags;
+	thread->counters.frames_walked += fresh;
+	ret_delta->keep = keep;
+	ret_delta->count = changed;
+	ret_delta->pcs = thread->pcs;
+	ret_delta->depth = depth;
+	ret_delta->flags = flags | (total > depth_limit ? UNWIND_DEPTH_LIMIT : 0);
+}
+
+/* Frames `from` to `to` (not included) of the trace are still right: takes them over, along with
+ * the right fp. The walk then stands at `to`. */
+static uint32_t replay(struct walk *w, int from, int to, struct frame *frame, uint32_t fresh)
+{
+	struct unwind_thread *thread = w->thread;
+
+	for (int i = from; i > to && fresh < TRACK_MAX; i--) {
+		frame->row = thread->frames[i].row;
+		put_frame(&thread->pending[fresh++], frame);
+		if (step(w, frame, frame) != STEP_FRAME)
+			return TRACK_MAX;
+	}
+	return fresh;
+}
+
+void prefix_capture(struct unwind_thread *thread, const struct unwind_regs *regs,
+		    uint32_t depth_limit, struct unwind_delta *ret_delta)
+{
+	struct walk w = {.thread = thread};
+	struct frame frame = {.pc = regs->pc, .sp = regs->sp, .fp = regs->fp};
+	const struct frame *frames = thread->frames;
+	int candidate = (int)thread->count - 1;
+	uint32_t fresh = 0;
+	enum step result;
+
+	walk_enter(&w, frame.sp);
+	for (;;) {
+		while (candidate >= 0 && frames[candidate].sp < frame.sp)
+			candidate--; /* frames that have returned */
+		if (candidate >= 0 && same_state(&frames[candidate], &frame)) {
+			uint32_t differs = verify(thread->checks, frames[candidate].checks);
+			int changed;
+
+			if (!differs) {
+				finish(&w, candidate, fresh, depth_limit, thread->flags, ret_delta);
+				return;
+			}
+			changed = check_owner(thread, candidate, differs);
+			fresh = replay(&w, candidate, changed, &frame, fresh);
+			candidate = changed - 1;
+		}
+		if (fresh >= TRACK_MAX)
+			break;
+		frame.row = rows_get(thread, frame.pc);
+		if (row_is(frame.row, ROW_BAD) && fresh) {
+			finish(&w, NO_JOIN, fresh, depth_limit, UNWIND_TRUNCATED, ret_delta);
+			return;
+		}
+		put_frame(&thread->pending[fresh++], &frame);
+		result = step(&w, &frame, &frame);
+		if (result == STEP_FRAME)
+			continue;
+		if (result == STEP_NEEDS_REGISTERS)
+			break;
+		finish(&w, NO_JOIN, fresh, depth_limit, result == STEP_END ? 0 : UNWIND_TRUNCATED,
+		       ret_delta);
+		return;
+	}
+	walk_whole(thread, regs, depth_limit, ret_delta);
+}

@@ -1,0 +1,142 @@
+#pragma once
+/*
+ * A row: how to step from a frame to its caller, for one program counter, in 27 bits.
+ *
+ *   | cfa offset / 8 : 16 | fp slot : 9 | type : 2 |   plain; type 1: cfa = sp + offset,
+ *                                                      type 2: cfa = fp + offset
+ *   | argument : 21       | kind : 4    | 3    : 2 |   special: everything else
+ *
+ * In a plain row the return address lies at cfa + ARCH_RA_OFFSET, and the caller's fp at cfa - 8 *
+ * (fp slot), or it is still in the register (ARCH_FP_KEPT). Nearly all rows are plain; a special
+ * one is a switch in special.c.
+ *
+ * A cache entry is 8 bytes, so that a thread can read what another writes without a lock:
+ *
+ *   | key >> 10 : 37 | row : 27 |       key = pc >> ARCH_PC_SHIFT, at most 47 bits
+ *
+ * The low 10 bits of the key are known from the entry's place, which is a function of (key ^ key >>
+ * 10) in its low bits. A larger table uses more of them, and entries stay true when a table grows.
+ * Entry 0 is empty.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/unwind/arch/arch.h"
+
+#define ROW_BITS     27
+#define ROW_MASK     ((1u << ROW_BITS) - 1)
+#define KEY_LOW_BITS 10
+
+enum row_type { ROW_NONE, ROW_SP, ROW_FP, ROW_SPECIAL };
+
+enum row_kind {
+	ROW_END, /* outermost frame: the table says so, or its address was put on the stack by hand
+		  */
+	ROW_BAD, /* no code address at all */
+	ROW_FRAME_POINTER, /* no table: a frame record is taken, if it stands the checks; argument
+			      1: in a module */
+	ROW_SIGNAL,	   /* the kernel's signal frame */
+	ROW_PLT,	   /* argument: constant of arch_plt_cfa */
+	ROW_DEREF_FP,	   /* cfa = *(fp + argument), fp = *fp: realigned stacks of gcc */
+	ROW_DEREF_SP,	   /* cfa = *(sp + a) + b, fp at cfa - 8c: hand-written code of OpenSSL;
+			      row_deref_sp */
+	ROW_GENERAL,	   /* what is left is decoded again at each use */
+};
+
+#define ROW_CFA_MAX	  0xffffu
+#define ROW_FP_MAX	  0x1ffu
+#define ROW_ARGUMENT_BITS 21
+
+static inline uint32_t row_plain(enum row_type type, uint32_t cfa_words, uint32_t fp_words)
+{
+	return type | fp_words << 2 | cfa_words << 11;
+}
+
+static inline uint32_t row_special(enum row_kind kind, uint32_t argument)
+{
+	return ROW_SPECIAL | (uint32_t)kind << 2 | argument << 6;
+}
+
+static inline bool row_is_plain(uint32_t row)
+{
+	return ((row - 1) & 3) < 2;
+}
+
+static inline bool row_is(uint32_t row, enum row_kind kind)
+{
+	return (row & 0x3f) == row_special(kind, 0);
+}
+
+static inline enum row_type row_type(uint32_t row)
+{
+	return row & 3;
+}
+
+static inline uint64_t row_cfa(uint32_t row)
+{
+	return (uint64_t)(row >> 11) << 3;
+}
+
+static inline uint64_t row_fp(uint32_t row)
+{
+	return (uint64_t)(row >> 2 & ROW_FP_MAX) << 3;
+}
+
+static inline bool row_keeps_fp(uint32_t row)
+{
+	return row_fp(row) == ARCH_FP_KEPT * 8;
+}
+
+static inline enum row_kind row_kind(uint32_t row)
+{
+	return row >> 2 & 15;
+}
+
+static inline uint32_t row_argument(uint32_t row)
+{
+	return row >> 6;
+}
+
+/* cfa = *(sp + 8 * a) + 8 * b, caller's fp at cfa - 8 * c (0: kept); a is 10 bits, b 5, c 6. */
+static inline uint32_t row_deref_sp(uint32_t a, uint32_t b, uint32_t c)
+{
+	return row_special(ROW_DEREF_SP, a | b << 10 | c << 15);
+}
+
+/* cfa = *(fp + 8 * words); words is signed. */
+static inline uint32_t row_deref_fp(int32_t words)
+{
+	return row_special(ROW_DEREF_FP, (uint32_t)words & ((1u << ROW_ARGUMENT_BITS) - 1));
+}
+
+static inline int64_t row_deref_fp_offset(uint32_t row)
+{
+	return (int64_t)((int32_t)(row_argument(row) << (32 - ROW_ARGUMENT_BITS)) >>
+			 (32 - ROW_ARGUMENT_BITS)) *
+	       8;
+}
+
+static inline uint64_t key_of(uint64_t pc)
+{
+	return pc >> ARCH_PC_SHIFT;
+}
+
+static inline uint64_t key_place(uint64_t key)
+{
+	return key ^ key >> KEY_LOW_BITS;
+}
+
+static inline bool entry_is(uint64_t entry, uint64_t key)
+{
+	return entry >> ROW_BITS == key >> KEY_LOW_BITS;
+}
+
+static inline uint64_t entry_of(uint64_t key, uint32_t row)
+{
+	return key >> KEY_LOW_BITS << ROW_BITS | row;
+}
+
+static inline uint32_t entry_row(uint64_t entry)
+{
+	return (uint32_t)entry & ROW_MASK;
+}

@@ -1,0 +1,219 @@
+/* The row caches. See rows.h. */
+#include "agent/unwind/rows.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "agent/unwind/cfi.h"
+#include "agent/unwind/compile.h"
+#include "agent/unwind/ban.h"
+
+#define LINE_ENTRIES  8
+#define L2_BITS_FIRST 10
+#define L2_BITS_LAST  13
+
+struct line {
+	uint64_t entries[LINE_ENTRIES];
+} __attribute__((aligned(64)));
+
+/* All of these are used through __atomic builtins. A table and its size never part: the pointer is
+ * page-aligned and carries the bits of the line number. */
+static uintptr_t l2_table;
+static uint32_t l2_inserts;
+static bool l2_growing;
+
+uint64_t rows_state_word = 1u << 16;
+
+const struct unwind_host *unwind_host;
+
+#define SUSPENSIONS 0xffffu
+#define STATE_NEVER UINT64_MAX /* equals no state: the next capture looks again */
+
+void rows_state_changed(struct unwind_thread *thread, uint64_t state)
+{
+	thread->count = 0;
+	thread->emitted = 0;
+	if (thread->state != STATE_NEVER) /* else nothing has been written since the last time */
+		memset(thread->l1, 0, (thread->l1_mask + 1) * sizeof(thread->l1[0]));
+	thread->state = state & SUSPENSIONS ? STATE_NEVER : state;
+	memset(thread->regions, 0, sizeof(thread->regions));
+}
+
+void unwind_suspend_cache(void)
+{
+	__atomic_fetch_add(&rows_state_word, 1, __ATOMIC_ACQ_REL);
+}
+
+void unwind_resume_cache(void)
+{
+	__atomic_fetch_sub(&rows_state_word, 1, __ATOMIC_ACQ_REL);
+}
+
+static struct line *table_lines(uintptr_t table)
+{
+	return (struct line *)(table & ~(uintptr_t)0xfff);
+}
+
+static unsigned table_bits(uintptr_t table)
+{
+	return table & 0xfff;
+}
+
+void unwind_modules_changed(void)
+{
+	uintptr_t table = __atomic_load_n(&l2_table, __ATOMIC_ACQUIRE);
+
+	/* Suspended, so that no decoder puts back what is being cleared. Pages that were never
+	 * written are only read. */
+	unwind_suspend_cache();
+	for (size_t i = 0; table && i < (size_t)LINE_ENTRIES << table_bits(table); i++) {
+		uint64_t *entry = &table_lines(table)[i / LINE_ENTRIES].entries[i % LINE_ENTRIES];
+
+		if (__atomic_load_n(entry, __ATOMIC_RELAXED))
+			__atomic_store_n(entry, 0, __ATOMIC_RELAXED);
+	}
+	__atomic_fetch_add(&rows_state_word, (1u << 16) - 1,
+			   __ATOMIC_ACQ_REL); /* next generation, and resume */
+}
+
+static struct line *line_of(uintptr_t table, uint64_t key)
+{
+	uint64_t high = key >> KEY_LOW_BITS;
+
+	return &table_lines(
+		table)[(key ^ high ^ high >> KEY_LOW_BITS) & ((1u << table_bits(table)) - 1)];
+}
+
+static bool l2_find(uint64_t key, uint32_t *ret_row)
+{
+	uintptr_t table = __atomic_load_n(&l2_table, __ATOMIC_ACQUIRE);
+	struct line *line;
+
+	if (!table)
+		return false;
+	line = line_of(table, key);
+	for (unsigned i = 0; i < LINE_ENTRIES; i++) {
+		uint64_t entry = __atomic_load_n(&line->entries[i], __ATOMIC_RELAXED);
+
+		if (entry && entry_is(entry, key)) {
+			*ret_row = entry_row(entry);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The first table, or a larger one; rows of the smaller are decoded again as they are met. */
+static void l2_grow(uintptr_t table)
+{
+	unsigned bits = table ? L2_BITS_LAST : L2_BITS_FIRST;
+	void *memory;
+
+	if (__atomic_exchange_n(&l2_growing, true, __ATOMIC_ACQUIRE))
+		return;
+	if (__atomic_load_n(&l2_table, __ATOMIC_RELAXED) == table) {
+		memory = unwind_host->pages(unwind_host->context, sizeof(struct line) << bits);
+		if (memory)
+			__atomic_store_n(&l2_table, (uintptr_t)memory | bits, __ATOMIC_RELEASE);
+		__atomic_store_n(&l2_inserts, 0, __ATOMIC_RELAXED);
+	}
+	__atomic_store_n(&l2_growing, false, __ATOMIC_RELEASE);
+}
+
+static void l2_insert(uint64_t key, uint32_t row)
+{
+	uintptr_t table = __atomic_load_n(&l2_table, __ATOMIC_ACQUIRE);
+	struct line *line;
+	unsigned place;
+	uint32_t inserts = __atomic_add_fetch(&l2_inserts, 1, __ATOMIC_RELAXED);
+
+	if (unwind_host->pages &&
+	    (!table || (table_bits(table) < L2_BITS_LAST &&
+			inserts > (uint32_t)(LINE_ENTRIES << table_bits(table)) / 4 * 3))) {
+		l2_grow(table);
+		table = __atomic_load_n(&l2_table, __ATOMIC_ACQUIRE);
+	}
+	if (!table)
+		return;
+	line = line_of(table, key);
+	for (place = 0; place < LINE_ENTRIES; place++)
+		if (!__atomic_load_n(&line->entries[place], __ATOMIC_RELAXED))
+			break;
+	/* Two threads may take the same place, or a full line loses an entry: it is only a cache.
+	 */
+	if (place == LINE_ENTRIES)
+		place = inserts % LINE_ENTRIES;
+	__atomic_store_n(&line->entries[place], entry_of(key, row), __ATOMIC_RELAXED);
+}
+
+static bool signal_return_at(const struct unwind_module *module, uint64_t address)
+{
+	if (address < module->start || address >= module->end)
+		return false;
+	return arch_is_signal_return((const uint8_t *)(uintptr_t)address, module->end - address);
+}
+
+/* No entry holds pc - 1. If a function begins at pc nobody has called from before it: its address
+ * was put there by hand (makecontext), and the stack ends. Else only the frame pointer can help. */
+static uint32_t row_without_entry(const struct unwind_module *module, uint64_t pc)
+{
+	struct eh_entry entry;
+
+	if (!eh_frame_find(module, pc, &entry) && entry.start == pc)
+		return row_special(ROW_END, 0);
+	return row_special(ROW_FRAME_POINTER, 1);
+}
+
+uint32_t rows_decode(uint64_t pc)
+{
+	const struct unwind_module *module;
+	struct cfi_rules rules;
+	struct eh_entry entry;
+
+	if (pc < 1u << 16 || pc >> ARCH_PC_BITS || !unwind_host)
+		return row_special(ROW_BAD, 0);
+	module = unwind_host->find_module(unwind_host->context, pc - 1);
+	if (!module)
+		return row_special(ROW_FRAME_POINTER, 0);
+	if (signal_return_at(module, pc))
+		return row_special(ROW_SIGNAL, 0);
+	if (eh_frame_find(module, pc - 1, &entry))
+		return row_without_entry(module, pc);
+	/* Interrupted in the restorer itself; its entry begins one byte early, for the sake of
+	 * those who look up pc - 1. */
+	if (entry.signal)
+		return row_special(signal_return_at(module, entry.start) ||
+						   signal_return_at(module, entry.start + 1)
+					   ? ROW_SIGNAL
+					   : ROW_GENERAL,
+				   0);
+	if (cfi_decode(module, &entry, pc - 1, &rules))
+		return row_special(ROW_FRAME_POINTER, 1);
+	return row_compile(module, &rules);
+}
+
+uint32_t rows_miss(struct unwind_thread *thread, uint64_t pc)
+{
+	uint64_t key = key_of(pc), state = thread->state;
+	uint32_t row;
+
+	thread->counters.rows_missed++;
+	if (state == STATE_NEVER || pc >> ARCH_PC_BITS) {
+		thread->counters.rows_decoded++;
+		return rows_decode(pc);
+	}
+	if (!l2_find(key, &row)) {
+		thread->counters.rows_decoded++;
+		row = rows_decode(pc);
+		if (rows_state() != state)
+			return row;
+		l2_insert(key, row);
+	}
+	if (++thread->l1_misses > 2 * (thread->l1_mask + 1) &&
+	    thread->l1_mask + 1 < 1u << L1_BITS_MAX) {
+		thread->l1_misses = 0;
+		thread->l1_mask = thread->l1_mask * 4 + 3;
+	}
+	thread->l1[key_place(key) & thread->l1_mask] = entry_of(key, row);
+	return row;
+}

@@ -1,0 +1,220 @@
+/* Steps by rows that are not plain, and the checked reading that they rest on. See walk.h. */
+#include "agent/unwind/walk.h"
+
+#include <errno.h>
+
+#include "agent/unwind/cfi.h"
+#include "agent/unwind/registers.h"
+#include "agent/unwind/ban.h"
+
+#define UNKNOWN_WINDOW (1u << 20) /* how long the answer "not known" is believed */
+#define UNKNOWN_STACK                                                                              \
+	(64u << 20) /* the largest stack that is believed where the bounds are not known */
+#define UNKNOWN_RECORD (64u << 10) /* and the farthest frame record that is looked at there */
+
+static bool is_known(uint64_t address, struct region *region)
+{
+	uint64_t low, high;
+
+	if (!unwind_host || !unwind_host->stack_bounds ||
+	    unwind_host->stack_bounds(unwind_host->context, address, &low, &high) <= 0 ||
+	    address < low || address >= high)
+		return false;
+	*region = (struct region){.low = low, .high = high & ~7ull, .until = high, .known = true};
+	return true;
+}
+
+static struct region region_ask(uint64_t sp)
+{
+	struct region region;
+
+	if (is_known(sp, &region) || is_known(sp - 1, &region))
+		return region;
+	region.known = false;
+	region.low = (sp - 1) & ~(uint64_t)0xffff;
+	region.until = region.low + UNKNOWN_WINDOW;
+	region.high = region.low + UNKNOWN_STACK;
+	return region;
+}
+
+struct region *region_find(struct unwind_thread *thread, uint64_t sp)
+{
+	struct region *regions = thread->regions;
+
+	for (unsigned i = 0; i < 2; i++)
+		if (sp >= regions[i].low && sp <= regions[i].until)
+			return &regions[i];
+	thread->region_next ^= 1;
+	regions[thread->region_next ^ 1] = region_ask(sp);
+	return &regions[thread->region_next ^ 1];
+}
+
+int stack_read(struct walk *w, uint64_t sp, uint64_t address, uint64_t *ret_value)
+{
+	uint64_t low = sp - ARCH_RED_ZONE;
+
+	if (low < w->low)
+		low = w->low;
+	if (address & 7 || address < low || w->high < 8 || address > w->high - 8)
+		return -EFAULT;
+	*ret_value = load(address);
+	if (w->reads && w->reads->count < READS_MAX)
+		w->reads->list[w->reads->count++] = (struct check){address, *ret_value};
+	else if (w->reads)
+		w->reads->overflow = true;
+	return 0;
+}
+
+/* The canonical frame address is found: reads the return address. */
+static enum step step_to(struct walk *w, const struct frame *frame, uint64_t cfa, uint64_t fp,
+			 struct frame *outer)
+{
+	uint64_t pc;
+
+	if (cfa <= frame->sp || cfa > w->high ||
+	    stack_read(w, frame->sp, cfa + ARCH_RA_OFFSET, &pc))
+		return STEP_BROKEN;
+	if (!pc)
+		return STEP_END;
+	*outer = (struct frame){.pc = arch_code_address(pc), .sp = cfa, .fp = fp};
+	return STEP_FRAME;
+}
+
+static bool is_record(const struct walk *w, uint64_t above, uint64_t fp)
+{
+	uint64_t limit = w->bounded ? w->high : above + UNKNOWN_RECORD;
+
+	return !(fp & 7) && fp >= above && fp <= limit;
+}
+
+/* A return address out of a frame record, where nothing but the record speaks for it: it lies in a
+ * module, or the chain of records goes on. (Code made at run time may lie anywhere, far from what
+ * calls it.) */
+static bool is_plausible(struct walk *w, uint64_t pc, uint64_t record, uint64_t fp)
+{
+	uint32_t row = rows_get(w->thread, pc);
+
+	if (row_is(row, ROW_BAD))
+		return false;
+	return row != row_special(ROW_FRAME_POINTER, 0) || is_record(w, record + 16, fp);
+}
+
+/* | caller's fp | return address | at fp, the caller's sp behind it. */
+static enum step step_frame_pointer(struct walk *w, const struct frame *frame, struct frame *outer)
+{
+	uint64_t sp = frame->sp, record = frame->fp, fp, pc;
+
+	if (!is_record(w, sp, record) || stack_read(w, sp, record, &fp) ||
+	    stack_read(w, sp, record + 8, &pc))
+		return STEP_BROKEN;
+	if (!pc)
+		return STEP_END;
+	pc = arch_code_address(pc);
+	if (!is_plausible(w, pc, record, fp))
+		return STEP_BROKEN;
+	*outer = (struct frame){.pc = pc, .sp = record + 16, .fp = fp};
+	return STEP_FRAME;
+}
+
+/* The interrupted code's state, as the kernel saved it; it may lie on another stack. */
+static enum step step_signal(struct walk *w, const struct frame *frame, struct frame *outer)
+{
+	uint64_t at = frame->sp, pc, sp, fp;
+
+	if (stack_read(w, at, arch_signal_slot(at, ARCH_REG_RA), &pc) ||
+	    stack_read(w, at, arch_signal_slot(at, ARCH_REG_SP), &sp) ||
+	    stack_read(w, at, arch_signal_slot(at, ARCH_REG_FP), &fp) || sp & 7)
+		return STEP_BROKEN;
+	*outer = (struct frame){.pc = arch_code_address(pc) + (1u << ARCH_PC_SHIFT),
+				.sp = sp,
+				.fp = fp,
+				.flags = FRAME_INTERRUPTED};
+	walk_enter(w, sp);
+	return STEP_FRAME;
+}
+
+static enum step step_deref_fp(struct walk *w, const struct frame *frame, struct frame *outer)
+{
+	uint64_t cfa, fp;
+
+	if (stack_read(w, frame->sp, frame->fp + (uint64_t)row_deref_fp_offset(frame->row), &cfa) ||
+	    stack_read(w, frame->sp, frame->fp, &fp))
+		return STEP_BROKEN;
+	return step_to(w, frame, cfa, fp, outer);
+}
+
+static enum step step_deref_sp(struct walk *w, const struct frame *frame, struct frame *outer)
+{
+	uint32_t argument = row_argument(frame->row);
+	uint64_t cfa, fp = frame->fp;
+
+	if (stack_read(w, frame->sp, frame->sp + 8 * (argument & 1023), &cfa))
+		return STEP_BROKEN;
+	cfa += 8 * (argument >> 10 & 31);
+	if (argument >> 15 && stack_read(w, frame->sp, cfa - 8 * (argument >> 15), &fp))
+		return STEP_BROKEN;
+	return step_to(w, frame, cfa, fp, outer);
+}
+
+/* The rules are decoded again; with pc, sp and fp known, which is often enough. */
+static enum step step_general(struct walk *w, const struct frame *frame, struct frame *outer)
+{
+	const struct unwind_module *module =
+		unwind_host->find_module(unwind_host->context, frame->pc - 1);
+	uint32_t wanted = 1u << ARCH_REG_SP | 1u << ARCH_REG_FP | 1u << ARCH_REG_RA;
+	struct registers in = {.known = wanted}, out;
+	bool interrupted = frame->flags & FRAME_INTERRUPTED;
+	struct cfi_rules rules;
+	struct eh_entry entry;
+	int error;
+
+	if (!module || eh_frame_find(module, frame->pc - 1, &entry) ||
+	    cfi_decode(module, &entry, frame->pc - 1, &rules))
+		return STEP_BROKEN;
+	in.value[ARCH_REG_RA] = frame->pc - (interrupted ? 1u << ARCH_PC_SHIFT : 0);
+	in.value[ARCH_REG_SP] = frame->sp;
+	in.value[ARCH_REG_FP] = frame->fp;
+	error = registers_apply(w, module, &rules, entry.signal, &in, &out);
+	if (error == -ENODATA || (!error && (out.known & wanted) != wanted))
+		return STEP_NEEDS_REGISTERS;
+	if (error < 0 || out.value[ARCH_REG_SP] & 7)
+		return STEP_BROKEN;
+	if (error || !out.value[ARCH_REG_RA])
+		return STEP_END;
+	*outer = (struct frame){.pc = arch_code_address(out.value[ARCH_REG_RA]) +
+				      (entry.signal ? 1u << ARCH_PC_SHIFT : 0),
+				.sp = out.value[ARCH_REG_SP],
+				.fp = out.value[ARCH_REG_FP],
+				.flags = entry.signal ? FRAME_INTERRUPTED : 0};
+	if (entry.signal)
+		walk_enter(w, outer->sp);
+	return STEP_FRAME;
+}
+
+enum step step_special(struct walk *w, const struct frame *frame, struct frame *outer)
+{
+	uint64_t pc = frame->pc - (frame->flags & FRAME_INTERRUPTED ? 1u << ARCH_PC_SHIFT : 0);
+
+	walk_enter(w, frame->sp);
+	if (row_type(frame->row) != ROW_SPECIAL)
+		return STEP_BROKEN;
+	switch (row_kind(frame->row)) {
+	case ROW_END:
+		return STEP_END;
+	case ROW_FRAME_POINTER:
+		return step_frame_pointer(w, frame, outer);
+	case ROW_SIGNAL:
+		return step_signal(w, frame, outer);
+	case ROW_PLT:
+		return step_to(w, frame, arch_plt_cfa(frame->sp, pc, row_argument(frame->row)),
+			       frame->fp, outer);
+	case ROW_DEREF_FP:
+		return step_deref_fp(w, frame, outer);
+	case ROW_DEREF_SP:
+		return step_deref_sp(w, frame, outer);
+	case ROW_GENERAL:
+		return step_general(w, frame, outer);
+	default:
+		return STEP_BROKEN;
+	}
+}

@@ -1,0 +1,72 @@
+/* The public face: see unwind.h. */
+#include "agent/unwind/unwind.h"
+
+#include <errno.h>
+
+#include "agent/unwind/prefix.h"
+#include "agent/unwind/rows.h"
+#include "agent/unwind/ban.h"
+
+int unwind_init(const struct unwind_host *host)
+{
+	if (!host || !host->find_module)
+		return -EINVAL;
+	unwind_host = host;
+	return 0;
+}
+
+struct unwind_thread *unwind_thread_init(void *memory)
+{
+	struct unwind_thread *thread = memory;
+
+	thread->l1_mask = (1u << L1_BITS_MIN) - 1;
+	thread->checks[0].slot =
+		(uintptr_t)&thread->checks[0].slot; /* its own address, which is not 0 */
+	thread->checks[0].value = 0;
+	return thread;
+}
+
+void unwind_forget(struct unwind_thread *thread)
+{
+	thread->emitted = 0;
+}
+
+static uint32_t clamp_depth(uint32_t depth_limit)
+{
+	if (depth_limit < 1)
+		return 1;
+	return depth_limit < UNWIND_MAX_DEPTH ? depth_limit : UNWIND_MAX_DEPTH;
+}
+
+static void count(struct unwind_thread *thread, const struct unwind_delta *delta)
+{
+	thread->counters.captures++;
+	thread->counters.truncated += delta->flags & UNWIND_TRUNCATED;
+	thread->counters.whole += !delta->keep;
+}
+
+void unwind_capture(struct unwind_thread *thread, const struct unwind_regs *regs,
+		    uint32_t depth_limit, struct unwind_delta *ret_delta)
+{
+	rows_check_state(thread);
+	if (__builtin_expect(regs->sp & 7, 0))
+		walk_whole(thread, regs, clamp_depth(depth_limit), ret_delta);
+	else
+		prefix_capture(thread, regs, clamp_depth(depth_limit), ret_delta);
+	count(thread, ret_delta);
+}
+
+void unwind_capture_full(struct unwind_thread *thread, const struct unwind_regs *regs,
+			 uint32_t depth_limit, struct unwind_delta *ret_delta)
+{
+	rows_check_state(thread);
+	thread->emitted = 0;
+	walk_whole(thread, regs, clamp_depth(depth_limit), ret_delta);
+	thread->emitted = 0;
+	count(thread, ret_delta);
+}
+
+void unwind_counters(const struct unwind_thread *thread, struct unwind_counters *ret_counters)
+{
+	*ret_counters = thread->counters;
+}

@@ -1,0 +1,106 @@
+#pragma once
+/*
+ * A walk: from a state (pc, sp, fp) to the caller's state, again and again. Every step is a pure
+ * function of the state and of the slots that it reads; the verified prefix (prefix.c) rests on
+ * that.
+ *
+ * Memory of the stack is read only by stack_read, or by the plain step below after the same checks:
+ * aligned, not below sp (by more than a red zone), and below the end of the stack that sp lies in.
+ */
+#include "agent/unwind/rows.h"
+#include "agent/unwind/thread.h"
+
+enum step {
+	STEP_FRAME,	      /* there is a caller */
+	STEP_END,	      /* this was the outermost frame */
+	STEP_BROKEN,	      /* it makes no sense from here on */
+	STEP_NEEDS_REGISTERS, /* more registers than sp and fp must be known: registers.h */
+};
+
+#define READS_MAX 8
+struct reads { /* what a step has read, in order */
+	struct check list[READS_MAX];
+	uint32_t count;
+	bool overflow;
+};
+
+struct walk {
+	struct unwind_thread *thread;
+	uint64_t low; /* the region that the walk is in */
+	uint64_t high;
+	bool bounded;	     /* `high` is the stack's end, not a guess */
+	struct reads *reads; /* NULL: nobody wants to know */
+};
+
+/* Finds the region that holds `sp`, by asking the host if need be. */
+struct region *region_find(struct unwind_thread *thread, uint64_t sp);
+
+/* Sets the walk's region to the one that `sp` belongs to. Where all frames of a stack have been
+ * stepped over it points one past the end, and still belongs. */
+static inline void walk_enter(struct walk *w, uint64_t sp)
+{
+	const struct region *region = &w->thread->regions[0];
+
+	if (__builtin_expect(sp < region->low || sp > region->until, 0))
+		region = region_find(w->thread, sp);
+	w->low = region->low;
+	w->high = region->high;
+	w->bounded = region->known;
+}
+
+/* 8 bytes of the stack at `address`, for a frame whose stack pointer is `sp`. 0 or -EFAULT. */
+int stack_read(struct walk *w, uint64_t sp, uint64_t address, uint64_t *ret_value);
+
+/* The step for rows that are not plain. */
+enum step step_special(struct walk *w, const struct frame *frame, struct frame *outer);
+
+static inline uint64_t load(uint64_t address)
+{
+	return *(const volatile uint64_t *)(uintptr_t)address;
+}
+
+/* From `frame`, whose row is set, to its caller: pc, sp, fp and flags of `outer`. They may be the
+ * same object. */
+static inline __attribute__((always_inline)) enum step
+step(struct walk *w, const struct frame *frame, struct frame *outer)
+{
+	uint32_t row = frame->row;
+	uint64_t sp = frame->sp, fp = frame->fp, cfa, slot, pc;
+
+	if (__builtin_expect(!row_is_plain(row), 0)) {
+		struct frame copy = *frame; /* so that the caller's can live in registers */
+		enum step result = step_special(w, &copy, &copy);
+
+		*outer = copy;
+		return result;
+	}
+	cfa = (row_type(row) == ROW_SP ? sp : fp) + row_cfa(row);
+	slot = cfa - row_fp(row);
+	if (__builtin_expect(cfa - sp > w->high - sp || slot < sp || (cfa & 7), 0))
+		return STEP_BROKEN;
+	pc = load(cfa + ARCH_RA_OFFSET);
+	slot = load(slot);
+	outer->fp = row_keeps_fp(row) ? fp : slot;
+	outer->pc = arch_code_address(pc);
+	outer->sp = cfa;
+	outer->flags = 0;
+	return __builtin_expect(!pc, 0) ? STEP_END : STEP_FRAME;
+}
+
+/* Walks in full and keeps nothing. Also what prefix.c falls back to for stacks that it does not
+ * remember. */
+void walk_whole(struct unwind_thread *thread, const struct unwind_regs *regs, uint32_t depth_limit,
+		struct unwind_delta *ret_delta);
+
+/* The output of a full walk: the outermost `limit` of all that was pushed. What the consumer has of
+ * it already is found by comparing with the stack that it got last (the first `emitted` program
+ * counters of thread->frames). */
+struct sink {
+	struct unwind_thread *thread;
+	uint32_t limit;
+	uint32_t held;
+	uint32_t total;
+};
+
+void sink_push(struct sink *sink, uint64_t pc);
+void sink_finish(struct sink *sink, uint32_t flags, struct unwind_delta *ret_delta);

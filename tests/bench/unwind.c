@@ -1,0 +1,248 @@
+/*
+ * Nanoseconds for one captured stack at depths 10, 20 and 60, in one run: the verified prefix, our
+ * full walk, libunwind's unw_backtrace and glibc's backtrace. The program has no frame pointers.
+ * Three patterns of change between captures:
+ *
+ *   same      the stack is the same every time
+ *   leaf      the innermost function is one of eight
+ *   three     each of the three innermost functions is one of eight, at random
+ *
+ * Each number is the best of many short runs, less what the same calls cost with an empty hook.
+ */
+#include <dlfcn.h>
+#include <link.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "agent/unwind/regs.h"
+#include "agent/unwind/unwind.h"
+
+#ifdef HAVE_LIBUNWIND
+#define UNW_LOCAL_ONLY
+#include <libunwind.h>
+#endif
+
+#define NOINLINE   __attribute__((noinline))
+#define BUDGET_NS  200e6 /* for one number */
+#define EVENTS	   4096
+#define FRAMES_MAX 128
+
+static struct unwind_module modules[64];
+static size_t module_count;
+static struct unwind_thread *thread;
+static void (*hook)(void);
+static volatile uint64_t sink;
+static int (*libc_backtrace)(void **, int); /* libunwind exports one of that name too */
+static uint8_t choices[EVENTS][3];
+
+static int add_module(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct unwind_module m = {
+		.start = UINT64_MAX, .load_start = UINT64_MAX, .bias = info->dlpi_addr};
+
+	(void)size;
+	(void)context;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uint64_t from = info->dlpi_addr + ph->p_vaddr, to = from + ph->p_memsz;
+
+		if (ph->p_type == PT_GNU_EH_FRAME) {
+			m.eh_frame_hdr = from;
+			m.eh_frame_hdr_size = ph->p_memsz;
+		} else if (ph->p_type == PT_LOAD) {
+			m.load_start = from < m.load_start ? from : m.load_start;
+			m.load_end = to > m.load_end ? to : m.load_end;
+			if (ph->p_flags & PF_X) {
+				m.start = from < m.start ? from : m.start;
+				m.end = to > m.end ? to : m.end;
+			}
+		}
+	}
+	if (m.end && module_count < sizeof(modules) / sizeof(modules[0]))
+		modules[module_count++] = m;
+	return 0;
+}
+
+static const struct unwind_module *find_module(void *context, uint64_t pc)
+{
+	(void)context;
+	for (size_t i = 0; i < module_count; i++)
+		if (pc >= modules[i].start && pc < modules[i].end)
+			return &modules[i];
+	return NULL;
+}
+
+static void *pages(void *context, size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)context;
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static NOINLINE void hook_empty(void)
+{
+	__asm__ volatile("" ::: "memory");
+}
+
+static NOINLINE void hook_prefix(void)
+{
+	struct unwind_regs regs;
+	struct unwind_delta delta;
+
+	unwind_regs_here(&regs);
+	unwind_capture(thread, &regs, 256, &delta);
+	sink += delta.count;
+}
+
+static NOINLINE void hook_full(void)
+{
+	struct unwind_regs regs;
+	struct unwind_delta delta;
+
+	unwind_regs_here(&regs);
+	unwind_capture_full(thread, &regs, 256, &delta);
+	sink += delta.count;
+}
+
+static NOINLINE void hook_glibc(void)
+{
+	void *pcs[FRAMES_MAX];
+
+	sink += (uint64_t)libc_backtrace(pcs, FRAMES_MAX);
+}
+
+#ifdef HAVE_LIBUNWIND
+static NOINLINE void hook_libunwind(void)
+{
+	void *pcs[FRAMES_MAX];
+
+	sink += (uint64_t)unw_backtrace(pcs, FRAMES_MAX);
+}
+#endif
+
+/* Frames of mixed shapes: none, an array, callee-saved registers. */
+#define SHAPE(name, call, words)                                                                   \
+	static NOINLINE void name(const uint8_t *choice)                                           \
+	{                                                                                          \
+		volatile uint64_t array[words];                                                    \
+		uint64_t a = sink, b = a ^ words, c = a + b;                                       \
+                                                                                                   \
+		array[(words)-1] = a;                                                              \
+		call;                                                                              \
+		sink = array[(words)-1] + b * (words) + c;                                         \
+		(void)choice;                                                                      \
+	}
+#define EIGHT(prefix, call)                                                                        \
+	SHAPE(prefix##0, call, 1)                                                                  \
+	SHAPE(prefix##1, call, 2)                                                                  \
+	SHAPE(prefix##2, call, 3)                                                                  \
+	SHAPE(prefix##3, call, 5)                                                                  \
+	SHAPE(prefix##4, call, 9)                                                                  \
+	SHAPE(prefix##5, call, 17)                                                                 \
+	SHAPE(prefix##6, call, 21)                                                                 \
+	SHAPE(prefix##7, call, 33)                                                                 \
+	static void (*const prefix[])(const uint8_t *) = {prefix##0, prefix##1, prefix##2,         \
+							  prefix##3, prefix##4, prefix##5,         \
+							  prefix##6, prefix##7};
+
+EIGHT(leaf, hook())
+EIGHT(middle, leaf[choice[2]](choice))
+EIGHT(outer, middle[choice[1]](choice))
+
+static double now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static double best;
+
+static NOINLINE void run(void)
+{
+	double end = now_ns() + BUDGET_NS;
+
+	while (now_ns() < end) {
+		double from = now_ns(), took;
+
+		for (unsigned i = 0; i < EVENTS; i++)
+			outer[choices[i][0]](choices[i]);
+		took = (now_ns() - from) / EVENTS;
+		best = took < best ? took : best;
+	}
+}
+
+static NOINLINE void deepen(unsigned more)
+{
+	volatile uint64_t array[7];
+
+	array[more % 7] = more;
+	if (more)
+		deepen(more - 1);
+	else
+		run();
+	sink += array[more % 7];
+}
+
+static double measure(void (*with)(void), unsigned frames)
+{
+	hook = with;
+	best = 1e18;
+	deepen(frames);
+	return best;
+}
+
+static void choose(const char *pattern)
+{
+	uint64_t random = 88172645463325252ull;
+
+	for (unsigned i = 0; i < EVENTS; i++) {
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		choices[i][0] = *pattern == 't' ? random >> 20 & 7 : 3;
+		choices[i][1] = *pattern == 't' ? random >> 30 & 7 : 4;
+		choices[i][2] = *pattern != 's' ? random >> 40 & 7 : 5;
+	}
+}
+
+int main(void)
+{
+	static const struct unwind_host host = {.find_module = find_module, .pages = pages};
+	static const char *const patterns[] = {"same", "leaf", "three"};
+	static const unsigned depths[] = {10, 20, 60};
+	unsigned around; /* frames below deepen(0)'s caller and above the hook */
+	void *pcs[FRAMES_MAX];
+
+	dl_iterate_phdr(add_module, NULL);
+	unwind_init(&host);
+	thread = unwind_thread_init(pages(NULL, UNWIND_THREAD_SIZE));
+	libc_backtrace = (int (*)(void **, int))dlsym(dlopen("libc.so.6", RTLD_LAZY), "backtrace");
+	around = (unsigned)libc_backtrace(pcs, FRAMES_MAX) + 1 /* measure */ +
+		 2 /* deepen(0), run */ + 3;
+	printf("%-8s %5s %10s %10s %10s %10s   ns per capture\n", "pattern", "depth", "prefix",
+	       "full walk", "libunwind", "glibc");
+	for (unsigned p = 0; p < 3; p++) {
+		choose(patterns[p]);
+		for (unsigned d = 0; d < 3; d++) {
+			unsigned more = depths[d] > around ? depths[d] - around : 0;
+			double empty = measure(hook_empty, more);
+
+			printf("%-8s %5u %10.1f %10.1f", patterns[p], depths[d],
+			       measure(hook_prefix, more) - empty,
+			       measure(hook_full, more) - empty);
+#ifdef HAVE_LIBUNWIND
+			printf(" %10.1f", measure(hook_libunwind, more) - empty);
+#else
+			printf(" %10s", "-");
+#endif
+			printf(" %10.1f\n", measure(hook_glibc, more) - empty);
+		}
+	}
+	return 0;
+}

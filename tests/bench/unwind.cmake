@@ -1,0 +1,10 @@
+# Cost of a captured stack, beside other unwinders.
+pkg_check_modules(LIBUNWIND IMPORTED_TARGET libunwind)
+add_executable(bench.unwind unwind.c)
+target_link_libraries(bench.unwind PRIVATE heapcast_unwind heapcast_flags)
+target_compile_options(bench.unwind PRIVATE -O2 -fomit-frame-pointer)
+set_target_properties(bench.unwind PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+if(LIBUNWIND_FOUND)
+	target_link_libraries(bench.unwind PRIVATE PkgConfig::LIBUNWIND)
+	target_compile_definitions(bench.unwind PRIVATE HAVE_LIBUNWIND)
+endif()

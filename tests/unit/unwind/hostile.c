@@ -1,0 +1,209 @@
+/* Damage: tables with flipped bytes and stacks of garbage, between pages that must not be touched.
+ * Nothing may crash, a capture always gives at least one frame, and the incremental capture equals
+ * the full one even here. */
+#include "tests/unit/unwind/mapped.h"
+
+#include "agent/unwind/rows.h"
+
+#define STACK_SIZE (16u << 10)
+
+static struct mapped mapped;
+static uint8_t *stack_memory;
+static uint64_t random_state = 88172645463325252ull;
+static struct unwind_thread *incremental, *full;
+static struct consumer seen, whole;
+
+static uint64_t roll(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state >> 8;
+}
+
+static const struct unwind_module *find_mapped(void *context, uint64_t pc)
+{
+	(void)context;
+	return pc >= mapped.module.start && pc < mapped.module.end ? &mapped.module : NULL;
+}
+
+static int garbage_bounds(void *context, uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
+{
+	(void)context;
+	*ret_low = (uintptr_t)stack_memory;
+	*ret_high = (uintptr_t)stack_memory + STACK_SIZE;
+	return sp >= *ret_low && sp < *ret_high;
+}
+
+static const struct unwind_host hostile_host = {
+	.find_module = find_mapped,
+	.stack_bounds = garbage_bounds,
+	.pages = host_pages,
+};
+
+static uint64_t code_address(void)
+{
+	return mapped.module.start + roll() % (mapped.module.end - mapped.module.start);
+}
+
+/* What could lie on a stack, and what could not. */
+static uint64_t garbage_word(void)
+{
+	switch (roll() % 24) {
+	case 0:
+		return roll();
+	case 1:
+		return 0;
+	case 2:
+		return roll() % 65536;
+	case 3:
+	case 4:
+		return (uintptr_t)stack_memory + roll() % STACK_SIZE / 8 * 8;
+	case 5:
+		return ~roll();
+	default:
+		return code_address();
+	}
+}
+
+static void fill_stack(unsigned part)
+{
+	uint64_t *words = (uint64_t *)(void *)stack_memory;
+
+	for (size_t i = 0; i < STACK_SIZE / 8; i++)
+		if (roll() % part == 0)
+			words[i] = garbage_word();
+}
+
+static void capture(const struct unwind_regs *regs)
+{
+	struct unwind_delta delta, other;
+
+	unwind_capture(incremental, regs, UNWIND_MAX_DEPTH, &delta);
+	assert_true(delta.depth >= 1);
+	consume(&seen, &delta);
+	assert_int_equal(seen.pcs[seen.depth - 1], regs->pc);
+	unwind_capture_full(full, regs, UNWIND_MAX_DEPTH, &other);
+	consume(&whole, &other);
+	assert_int_equal(delta.flags, other.flags);
+	assert_same_stack(&seen, &whole, "incremental and full walk differ");
+}
+
+static struct unwind_regs garbage_regs(void)
+{
+	struct unwind_regs regs = {
+		.pc = roll() % 8 ? code_address() : roll(),
+		.sp = (uintptr_t)stack_memory + roll() % (STACK_SIZE / 2) / 8 * 8 +
+		      (roll() % 64 == 0),
+		.fp = (uintptr_t)stack_memory +
+		      roll() % STACK_SIZE / (roll() % 16 ? 8 : 1) * 8 % STACK_SIZE,
+	};
+
+	if (roll() % 2) {
+		regs.has_saved = true;
+		for (unsigned i = 0; i < 6; i++)
+			regs.saved[i] = garbage_word();
+	}
+	return regs;
+}
+
+/* Also a test of the prefix: of several captures some words change, so that walks join and part at
+ * random. */
+static void test_garbage_stacks(void **state)
+{
+	struct unwind_counters counters;
+
+	(void)state;
+	for (unsigned i = 0; i < 20000; i++) {
+		struct unwind_regs regs = garbage_regs();
+
+		fill_stack(i % 64 ? 512 : 1);
+		capture(&regs);
+		for (unsigned k = 0; k < 5; k++) {
+			fill_stack(2048);
+			capture(&regs);
+		}
+	}
+	unwind_counters(incremental, &counters);
+	printf("%llu captures, %.2f frames walked each, %.1f %% truncated, %.1f %% whole\n",
+	       (unsigned long long)counters.captures,
+	       (double)counters.frames_walked / (double)counters.captures,
+	       100.0 * (double)counters.truncated / (double)counters.captures,
+	       100.0 * (double)counters.whole / (double)counters.captures);
+}
+
+static void test_damaged_tables(void **state)
+{
+	uint64_t begin = mapped.module.eh_frame_hdr - mapped.module.load_start;
+	uint64_t size = mapped.size - begin < (1u << 20) ? mapped.size - begin : 1u << 20;
+	uint8_t *table = mapped.memory + begin, *copy = malloc(size);
+
+	(void)state;
+	memcpy(copy, table, size);
+	for (unsigned round = 0; round < 400; round++) {
+		unsigned flips = 1u << roll() % 16;
+
+		for (unsigned i = 0; i < flips; i++)
+			table[roll() % (roll() % 8 ? size : 64)] =
+				(uint8_t)(roll() % 3 ? roll() : 0xff);
+		unwind_modules_changed();
+		for (unsigned i = 0; i < 50; i++) {
+			struct unwind_regs regs = garbage_regs();
+
+			rows_decode(code_address());
+			fill_stack(64);
+			capture(&regs);
+		}
+		memcpy(table, copy, size);
+	}
+	unwind_modules_changed();
+	free(copy);
+}
+
+/* Headers cut off at every length, and pointers out of the module. */
+static void test_cut_tables(void **state)
+{
+	struct unwind_module was = mapped.module;
+
+	(void)state;
+	for (uint64_t size = 0; size < 64; size++) {
+		mapped.module.eh_frame_hdr_size = size;
+		rows_decode(code_address());
+	}
+	mapped.module = was;
+	for (unsigned i = 0; i < 2000; i++) {
+		mapped.module.eh_frame_hdr =
+			roll() % 2 ? was.load_end - roll() % 64 : garbage_word();
+		rows_decode(code_address());
+		mapped.module = was;
+		mapped.module.load_end = was.load_start + roll() % mapped.size;
+		rows_decode(code_address());
+		mapped.module = was;
+	}
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	assert_true(map_library(&mapped, "libc.so"));
+	stack_memory =
+		mmap(NULL, STACK_SIZE + 2 * GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(stack_memory, MAP_FAILED);
+	stack_memory += GUARD;
+	assert_int_equal(mprotect(stack_memory, STACK_SIZE, PROT_READ | PROT_WRITE), 0);
+	assert_int_equal(unwind_init(&hostile_host), 0);
+	incremental = new_unwind_thread();
+	full = new_unwind_thread();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_garbage_stacks),
+		cmocka_unit_test(test_damaged_tables),
+		cmocka_unit_test(test_cut_tables),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}

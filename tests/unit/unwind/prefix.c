@@ -1,0 +1,277 @@
+/* The verified prefix against the full walk on random call chains: every capture of several hundred
+ * thousand is compared. Recursion of mixed shapes, longjmp out of anything, coroutine stacks that
+ * are unmapped and mapped again at other sizes, signals on the same and on an alternate stack,
+ * threads that share the caches while generations change. */
+#include "tests/unit/unwind/host.h"
+
+#include <signal.h>
+#include <ucontext.h>
+
+#pragma GCC diagnostic ignored "-Walloca"
+#pragma GCC diagnostic ignored "-Wclobbered"
+
+#define CAPTURES  150000 /* a thread */
+#define THREADS	  3
+#define ALTERNATE (256 << 10)
+
+struct actor {
+	struct unwind_thread *incremental, *full;
+	struct consumer seen, whole;
+	uint64_t random;
+	uint64_t captures;
+	uint32_t limit;
+	jmp_buf *out; /* where to jump to; NULL: nowhere */
+	ucontext_t here, coroutine;
+	unsigned coroutine_depth;
+	bool in_coroutine, in_handler;
+};
+
+static __thread struct actor *me;
+static volatile unsigned sink;
+
+static unsigned roll(void)
+{
+	me->random ^= me->random << 13;
+	me->random ^= me->random >> 7;
+	me->random ^= me->random << 17;
+	return (unsigned)(me->random >> 11);
+}
+
+static NOINLINE void hook(void)
+{
+	struct unwind_regs regs;
+	struct unwind_delta delta, other;
+	struct actor *a = me;
+
+	unwind_regs_here(&regs);
+	if (roll() % 4096 == 0)
+		a->limit = roll() % 2 ? UNWIND_MAX_DEPTH : 1 + roll() % 30;
+	if (roll() % 4096 == 0) {
+		unwind_forget(a->incremental);
+		a->seen.depth = 0;
+	}
+	unwind_capture(a->incremental, &regs, a->limit, &delta);
+	consume(&a->seen, &delta);
+	unwind_capture_full(a->full, &regs, a->limit, &other);
+	consume(&a->whole, &other);
+	assert_int_equal(delta.flags, other.flags);
+	assert_same_stack(&a->seen, &a->whole, "incremental and full walk differ");
+	a->captures++;
+	__asm__ volatile("");
+}
+
+static void play(unsigned depth);
+
+static NOINLINE void small(unsigned depth)
+{
+	play(depth);
+	sink++;
+}
+
+static NOINLINE void with_array(unsigned depth)
+{
+	volatile uint64_t array[37];
+
+	array[depth % 37] = depth;
+	play(depth);
+	sink += (unsigned)array[depth % 37];
+}
+
+static NOINLINE void with_alloca(unsigned depth)
+{
+	volatile char *bytes = __builtin_alloca(16 + roll() % 400);
+
+	bytes[0] = 1;
+	play(depth);
+	hook();
+	sink += (unsigned)bytes[0];
+}
+
+static NOINLINE void with_registers(unsigned depth)
+{
+	unsigned a = sink, b = a * 3, c = b ^ depth, d = c + a, e = d * b;
+
+	play(depth);
+	sink = a + b + c + d + e;
+	hook();
+}
+
+static NOINLINE __attribute__((optimize("no-omit-frame-pointer"))) void
+with_frame_pointer(unsigned depth)
+{
+	play(depth);
+	hook();
+	sink++;
+}
+
+static NOINLINE void realigned(unsigned depth)
+{
+	volatile char block[64] __attribute__((aligned(64)));
+
+	block[0] = 1;
+	play(depth);
+	sink += (unsigned)block[0];
+}
+
+static NOINLINE void jumps(unsigned depth)
+{
+	jmp_buf here, *before = me->out;
+
+	if (!setjmp(here)) {
+		me->out = &here;
+		play(depth);
+	}
+	me->out = before;
+	hook();
+}
+
+static NOINLINE void signals(unsigned depth)
+{
+	if (!me->in_handler)
+		raise(roll() % 2 ? SIGUSR1 : SIGUSR2);
+	play(depth);
+}
+
+static void handler(int number)
+{
+	jmp_buf *before = me->out;
+
+	(void)number;
+	me->in_handler = true;
+	me->out = NULL;
+	play(roll() % 4);
+	hook();
+	me->out = before;
+	me->in_handler = false;
+}
+
+static void coroutine_body(void)
+{
+	play(me->coroutine_depth);
+	hook();
+	swapcontext(&me->coroutine, &me->here); /* some are never finished */
+	play(me->coroutine_depth);
+}
+
+static NOINLINE void coroutines(unsigned depth)
+{
+	size_t size = (size_t)(32 + roll() % 8 * 8) << 10;
+	jmp_buf *before = me->out;
+	void *stack;
+
+	if (me->in_coroutine || me->in_handler) {
+		play(depth);
+		return;
+	}
+	stack = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(stack, MAP_FAILED);
+	me->in_coroutine = true;
+	me->out = NULL;
+	me->coroutine_depth = roll() % 8;
+	getcontext(&me->coroutine);
+	me->coroutine.uc_stack.ss_sp = stack;
+	me->coroutine.uc_stack.ss_size = size;
+	me->coroutine.uc_link = &me->here;
+	makecontext(&me->coroutine, coroutine_body, 0);
+	swapcontext(&me->here, &me->coroutine);
+	hook();
+	if (roll() % 2)
+		swapcontext(&me->here, &me->coroutine);
+	me->in_coroutine = false;
+	me->out = before;
+	munmap(stack, size);
+	hook();
+}
+
+static void play(unsigned depth)
+{
+	static void (*const shapes[])(unsigned) = {
+		small, with_array, with_alloca, with_registers, with_frame_pointer, realigned,
+		jumps, small,	   with_array,	with_registers, with_frame_pointer,
+	};
+	unsigned choice = roll();
+
+	if (choice % 3 == 0)
+		hook();
+	if (!depth)
+		return;
+	if (me->out && choice % 101 == 0)
+		longjmp(*me->out, 1);
+	if (choice % 97 == 0)
+		signals(depth - 1);
+	else if (choice % 89 == 0)
+		coroutines(depth - 1);
+	else
+		shapes[choice / 128 % (sizeof(shapes) / sizeof(shapes[0]))](depth - 1);
+	if (choice % 5 == 0)
+		hook();
+}
+
+static void *act(void *number)
+{
+	stack_t alternate = {.ss_sp = malloc(ALTERNATE), .ss_size = ALTERNATE}, old;
+	struct actor *a = calloc(1, sizeof(*a));
+	struct unwind_counters counters;
+
+	me = a;
+	a->incremental = new_unwind_thread();
+	a->full = new_unwind_thread();
+	a->random = 88172645463325252ull + 7777777 * (uintptr_t)number;
+	a->limit = UNWIND_MAX_DEPTH;
+	host_know_stack();
+	sigaltstack(&alternate, &old);
+	while (a->captures < CAPTURES)
+		play(roll() % 16 ? roll() % 40 : roll() % 300);
+	unwind_counters(a->incremental, &counters);
+	assert_int_equal(counters.captures, a->captures);
+	sigaltstack(&old, NULL);
+	free(alternate.ss_sp);
+	munmap(a->incremental, UNWIND_THREAD_SIZE);
+	munmap(a->full, UNWIND_THREAD_SIZE);
+	printf("thread %u: %llu captures equal, %.2f frames walked each, %llu rows missed, %llu "
+	       "decoded, %llu truncated\n",
+	       (unsigned)(uintptr_t)number, (unsigned long long)a->captures,
+	       (double)counters.frames_walked / (double)counters.captures,
+	       (unsigned long long)counters.rows_missed, (unsigned long long)counters.rows_decoded,
+	       (unsigned long long)counters.truncated);
+	assert_true(counters.truncated * 100 <= counters.captures);
+	free(a);
+	return NULL;
+}
+
+static void test_random(void **state)
+{
+	struct sigaction action = {.sa_handler = handler};
+	pthread_t threads[THREADS];
+
+	(void)state;
+	assert_int_equal(unwind_init(&test_host), 0);
+	sigaction(SIGUSR1, &action, NULL);
+	action.sa_flags = SA_ONSTACK;
+	sigaction(SIGUSR2, &action, NULL);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, act, (void *)i), 0);
+	for (int i = 0; i < 20; i++) {
+		struct timespec pause = {.tv_nsec = 10000000};
+
+		nanosleep(&pause, NULL);
+		if (i % 4 == 0)
+			unwind_suspend_cache();
+		unwind_modules_changed();
+		if (i % 4 == 0)
+			unwind_resume_cache();
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_random)};
+
+	if (*skip_reason) {
+		puts(skip_reason);
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
