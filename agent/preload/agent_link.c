@@ -1,0 +1,327 @@
+/* Finds an agent, says hello, maps the ring it answers with; see agent_link.h. */
+#include "agent/preload/agent_link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "agent/preload/env.h"
+#include "agent/preload/spawn.h"
+#include "agent/preload/sys.h"
+
+#include "agent/preload/poison.h"
+
+#define ANSWER_MS	1000
+#define START_MS	2000
+#define START_PIECE_MS	10
+#define SYSTEM_SOCKET	"/run/heapcast/agent.sock"
+#define USER_SOCKET	"/heapcast/agent.sock" /* below $XDG_RUNTIME_DIR */
+#define SELF_SOCKET	"@heapcast-" /* and the user's number: agents that were started by a shim */
+#define SOCKET_NAME_MAX sizeof(((struct sockaddr_un *)0)->sun_path)
+
+/* Sockets. */
+
+static int connect_to(const char *name)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t length = strlen(name);
+	long fd, error;
+
+	if (length >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, name, length);
+	length += offsetof(struct sockaddr_un, sun_path);
+	if (name[0] == '@')
+		address.sun_path[0] = 0;
+	else
+		length++;
+	fd = sys_call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return (int)fd;
+	error = sys_call(SYS_connect, fd, &address, length);
+	if (error < 0) {
+		sys_call(SYS_close, fd);
+		return (int)error;
+	}
+	return (int)fd;
+}
+
+/* The name of an abstract socket is anybody's to take: who holds it must be this user, or root. */
+static bool peer_trusted(int fd)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+
+	if (sys_call(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0)
+		return false;
+	return peer.uid == 0 || peer.uid == (uid_t)sys_call(SYS_geteuid);
+}
+
+static int connect_trusted(const char *name)
+{
+	int fd = connect_to(name);
+
+	if (fd >= 0 && !peer_trusted(fd)) {
+		sys_call(SYS_close, fd);
+		return -EPERM;
+	}
+	return fd;
+}
+
+static bool socket_is(int fd, int option, int value)
+{
+	int got = -1;
+	socklen_t length = sizeof(got);
+
+	return sys_call(SYS_getsockopt, fd, SOL_SOCKET, option, &got, &length) >= 0 && got == value;
+}
+
+/* The descriptor that `agent run` left for us; -ENOENT: none, or the number is something else by
+ * now. */
+static int inherited_socket(void)
+{
+	const char *text = env_get("HEAPCAST_FD");
+	long fd = text ? env_number(text) : -1;
+
+	if (fd < 0 || !socket_is((int)fd, SO_DOMAIN, AF_UNIX) ||
+	    !socket_is((int)fd, SO_TYPE, SOCK_SEQPACKET))
+		return -ENOENT;
+	return (int)fd;
+}
+
+/* Names. */
+
+static bool name_joined(char *to, const char *first, const char *second)
+{
+	size_t a = strlen(first), b = strlen(second);
+
+	if (a + b + 1 > SOCKET_NAME_MAX)
+		return false;
+	memcpy(to, first, a);
+	memcpy(to + a, second, b + 1);
+	return true;
+}
+
+static bool daemon_name(char *to)
+{
+	const char *folder;
+
+	if (sys_call(SYS_geteuid) == 0)
+		return name_joined(to, SYSTEM_SOCKET, "");
+	folder = env_get("XDG_RUNTIME_DIR");
+	return folder && name_joined(to, folder, USER_SOCKET);
+}
+
+static void self_name(char *to)
+{
+	unsigned long uid = (unsigned long)sys_call(SYS_geteuid);
+	char digits[12];
+	size_t at = sizeof(digits);
+
+	digits[--at] = 0;
+	do
+		digits[--at] = (char)('0' + uid % 10);
+	while (uid /= 10);
+	name_joined(to, SELF_SOCKET, digits + at);
+}
+
+/* One that was started by another process of this user, or by us now. Whoever binds the name first
+ * serves all. */
+static int started_agent(void)
+{
+	char name[SOCKET_NAME_MAX];
+	uint64_t start;
+	int fd, error;
+
+	self_name(name);
+	fd = connect_trusted(name);
+	if (fd >= 0)
+		return fd;
+	error = spawn_agent(name);
+	if (error)
+		return error;
+	start = sys_monotonic_ns();
+	while (fd < 0 && sys_monotonic_ns() - start < START_MS * 1000000ull) {
+		sys_sleep_ms(START_PIECE_MS);
+		fd = connect_trusted(name);
+	}
+	return fd;
+}
+
+static int find_agent(void)
+{
+	const char *given = env_get("HEAPCAST_SOCKET");
+	char name[SOCKET_NAME_MAX];
+	int fd = inherited_socket();
+
+	if (fd >= 0)
+		return fd;
+	if (given)
+		return connect_to(given);
+	if (daemon_name(name)) {
+		fd = connect_to(name);
+		if (fd >= 0)
+			return fd;
+	}
+	return started_agent();
+}
+
+/* The handshake. */
+
+static void put_mode(struct ring_hello *hello)
+{
+	const char *mode = env_get("HEAPCAST_MODE");
+
+	if (!mode)
+		return;
+	if (!strcmp(mode, "full")) {
+		hello->mode = RING_FULL + 1;
+	} else if (!strcmp(mode, "off")) {
+		hello->mode = RING_OFF + 1;
+	} else if (!strncmp(mode, "sample=", 7)) {
+		hello->sample_interval = env_bytes(mode + 7);
+		hello->mode = hello->sample_interval ? RING_SAMPLE + 1 : 0;
+	}
+}
+
+static int say_hello(int fd)
+{
+	struct ring_hello hello = {
+		.magic = RING_MAGIC,
+		.version = RING_VERSION,
+		.byte_order = 0x01020304,
+		.pointer_bits = 8 * sizeof(void *),
+		.pid = (uint32_t)sys_call(SYS_getpid),
+	};
+	long sent;
+
+	put_mode(&hello);
+	do
+		sent = sys_call(SYS_sendto, fd, &hello, sizeof(hello), MSG_NOSIGNAL, NULL, 0);
+	while (sent == -EINTR);
+	return sent == sizeof(hello) ? 0 : sent < 0 ? (int)sent : -EPROTO;
+}
+
+static int wait_answer(int fd)
+{
+	uint64_t start = sys_monotonic_ns(), spent_ms = 0;
+	long ready = -EINTR;
+
+	while (ready == -EINTR && spent_ms < ANSWER_MS) {
+		struct pollfd wanted = {.fd = fd, .events = POLLIN};
+		struct {
+			long seconds;
+			long nanoseconds;
+		} left = {.nanoseconds = (long)(ANSWER_MS - spent_ms) * 1000000};
+
+		left.seconds = left.nanoseconds / 1000000000;
+		left.nanoseconds %= 1000000000;
+		ready = sys_call(SYS_ppoll, &wanted, 1, &left, NULL, 0);
+		spent_ms = (sys_monotonic_ns() - start) / 1000000;
+	}
+	return ready > 0 ? 0 : ready < 0 ? (int)ready : -ETIMEDOUT;
+}
+
+/* The answer, and the descriptor that came with it; -1 in ret_memory if none did. */
+static int hear_answer(int fd, struct ring_answer *answer, int *ret_memory)
+{
+	union {
+		struct cmsghdr head;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = {.iov_base = answer, .iov_len = sizeof(*answer)};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+	struct cmsghdr *head;
+	long got;
+
+	*ret_memory = -1;
+	do
+		got = sys_call(SYS_recvmsg, fd, &message, MSG_CMSG_CLOEXEC);
+	while (got == -EINTR);
+	if (got < 0)
+		return (int)got;
+	head = CMSG_FIRSTHDR(&message);
+	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
+	    head->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(ret_memory, CMSG_DATA(head), sizeof(int));
+	if (got != sizeof(*answer) || answer->magic != RING_MAGIC ||
+	    answer->version != RING_VERSION)
+		return -EPROTO;
+	return answer->kind == RING_ACCEPTED ? 0 : -ECONNREFUSED;
+}
+
+/* Is every slice inside of the ring? The agent is trusted, but it may be of another version, or
+ * confused. */
+static bool ring_sound(const struct ring_header *ring, uint64_t size)
+{
+	const struct ring_slice *slices =
+		(const struct ring_slice *)((uintptr_t)ring + ring->slices_offset);
+
+	if (ring->magic != RING_MAGIC || ring->version != RING_VERSION || ring->size != size ||
+	    ring->slices_offset % 8 || ring->slices_offset > size ||
+	    ring->slice_count > (size - ring->slices_offset) / sizeof(*slices) ||
+	    ring->modules_offset % 8 || ring->modules_size < 4096 ||
+	    (ring->modules_size & (ring->modules_size - 1)) || ring->modules_offset > size ||
+	    ring->modules_size > size - ring->modules_offset)
+		return false;
+	for (uint32_t i = 0; i < ring->slice_count; i++) {
+		uint64_t words = slices[i].words, offset = slices[i].data_offset;
+
+		if (words < 1024 || (words & (words - 1)) || words > size / 8 || offset % 64 ||
+		    offset > size || words * 8 > size - offset)
+			return false;
+	}
+	return true;
+}
+
+static int map_ring(int memory, uint64_t size, struct ring_header **ret_ring)
+{
+	const long wanted = F_SEAL_SHRINK | F_SEAL_GROW;
+	struct ring_header *ring;
+	int saved = errno;
+
+	if (size < RING_HEADER_SIZE || size > SIZE_MAX / 2 ||
+	    sys_call(SYS_lseek, memory, 0, SEEK_END) != (long)size ||
+	    (sys_call(SYS_fcntl, memory, F_GET_SEALS) & wanted) != wanted)
+		return -EPROTO;
+	ring = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	errno = saved;
+	if (ring == MAP_FAILED)
+		return -ENOMEM;
+	if (!ring_sound(ring, size)) {
+		munmap(ring, (size_t)size);
+		errno = saved;
+		return -EPROTO;
+	}
+	*ret_ring = ring;
+	return 0;
+}
+
+int agent_link(struct ring_header **ret_ring)
+{
+	struct ring_answer answer = {0};
+	int fd = find_agent(), memory = -1, error;
+
+	if (fd < 0)
+		return fd;
+	error = say_hello(fd);
+	if (!error)
+		error = wait_answer(fd);
+	if (!error)
+		error = hear_answer(fd, &answer, &memory);
+	if (!error)
+		error = memory < 0 ? -EPROTO : map_ring(memory, answer.size, ret_ring);
+	if (memory >= 0)
+		sys_call(SYS_close, memory);
+	sys_call(SYS_close, fd);
+	return error;
+}

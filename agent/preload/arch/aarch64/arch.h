@@ -1,0 +1,52 @@
+#pragma once
+/* What the shim must know of AArch64: its counter, its calling frame, the oldest symbol version of
+ * its libc. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/unwind/unwind.h"
+#include "proto/ring.h"
+
+#define ARCH_CLOCK     RING_CLOCK_CNTVCT
+#define ARCH_LIBC_BASE "GLIBC_2.17"
+
+static inline bool arch_clock_usable(void)
+{
+	return true;
+}
+
+static inline uint64_t arch_clock_single(void)
+{
+	uint64_t value;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(value));
+	return value;
+}
+
+/* The barrier keeps the counter from being read ahead of a lock that was just taken. */
+static inline uint64_t arch_clock_ordered(void)
+{
+	__asm__ volatile("isb" ::: "memory");
+	return arch_clock_single();
+}
+
+/* A frame record is (x29 of the caller, return address). Where the stack pointer was is known to
+ * the tables only: the record may lie at the low end of its frame. What is given here is the lower
+ * bound; rows based on x29 do not need it. */
+static inline void arch_caller(uintptr_t frame, struct unwind_regs *regs)
+{
+	const uint64_t *slot = (const uint64_t *)frame;
+	register uint64_t return_address __asm__("x30") = slot[1];
+
+	/* xpaclri: takes the signature off a return address; a no-op where there is none. */
+	__asm__("hint 7" : "+r"(return_address));
+	regs->fp = slot[0];
+	regs->pc = return_address;
+	regs->sp = frame + 16;
+	regs->has_saved = false;
+}
+
+static inline void arch_pause(void)
+{
+	__asm__ volatile("yield");
+}

@@ -1,0 +1,95 @@
+/* Reads the environment without libc's help; see env.h. */
+#include "agent/preload/env.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/preload/poison.h"
+
+/* Where the kernel put argc, argv and envp; set by the loader at its very start. */
+extern void *__libc_stack_end __attribute__((weak));
+
+static char *const env_none[] = {NULL};
+
+static char *const *env_from_stack(void)
+{
+	char *const *words;
+	long count;
+
+	if (!&__libc_stack_end || !__libc_stack_end)
+		return env_none;
+	words = __libc_stack_end;
+	count = *(const long *)__libc_stack_end;
+	if (count < 0 || count > 1 << 24 || words[1 + count])
+		return env_none;
+	return words + count + 2;
+}
+
+char *const *env_all(void)
+{
+	return environ ? environ : env_from_stack();
+}
+
+const char *env_get(const char *name)
+{
+	size_t length = strlen(name);
+
+	for (char *const *entry = env_all(); *entry; entry++)
+		if (!strncmp(*entry, name, length) && (*entry)[length] == '=')
+			return (*entry)[length + 1] ? *entry + length + 1 : NULL;
+	return NULL;
+}
+
+bool env_flag(const char *name)
+{
+	const char *value = env_get(name);
+
+	return value && strcmp(value, "0") != 0;
+}
+
+long env_number(const char *text)
+{
+	long value = 0;
+
+	if (!*text)
+		return -1;
+	for (; *text; text++) {
+		if (*text < '0' || *text > '9' || value > (INT32_MAX - 9) / 10)
+			return -1;
+		value = value * 10 + (*text - '0');
+	}
+	return value;
+}
+
+static unsigned env_unit(char letter)
+{
+	switch (letter | 0x20) {
+	case 'k':
+		return 10;
+	case 'm':
+		return 20;
+	case 'g':
+		return 30;
+	default:
+		return 0;
+	}
+}
+
+uint64_t env_bytes(const char *text)
+{
+	uint64_t value = 0;
+	unsigned unit;
+
+	if (*text < '0' || *text > '9')
+		return 0;
+	for (; *text >= '0' && *text <= '9'; text++) {
+		if (value > UINT64_MAX >> 40)
+			return 0;
+		value = value * 10 + (uint64_t)(*text - '0');
+	}
+	if (!*text)
+		return value;
+	unit = env_unit(*text);
+	return unit && !text[1] ? value << unit : 0;
+}

@@ -1,0 +1,358 @@
+/*
+ * The functions that stand in front of the allocator's. Each one forwards at once where nothing is
+ *recorded, else it notes what the allocator did:
+ *
+ *	allocation:	call the allocator, stamp, record
+ *	free:		stamp, record, call the allocator
+ *	reallocation:	stamp, call the allocator, stamp, record one event with both
+ *
+ * so that between the stamps of its birth and its death a block is truly this caller's.
+ *
+ * The stack begins at the hook's own frame. What is exported only decides, and jumps on (a tail
+ *call, at the optimisation that CMakeLists.txt demands): so NAME_recorded stands in the exported
+ *function's place on the stack, and the path of a process that is not recorded saves no register.
+ */
+#include <dlfcn.h>
+#include <malloc.h>
+#include <stdlib.h>
+
+#include "agent/preload/bootstrap.h"
+#include "agent/preload/clock.h"
+#include "agent/preload/modules.h"
+#include "agent/preload/next.h"
+#include "agent/preload/record.h"
+#include "agent/preload/start.h"
+#include "agent/preload/state.h"
+#include "agent/preload/symbols.h"
+#include "agent/preload/thread.h"
+#include "proto/event.h"
+
+#include "agent/preload/poison_io.h"
+
+#define EXPORT	 __attribute__((visibility("default")))
+#define RECORDED __attribute__((noinline))
+#define FRAME	 ((uintptr_t)__builtin_frame_address(0))
+
+/* Numbers of enum EventKind, by the table that both sides share. */
+enum kind {
+#define X(number, suffix, class_, name) KIND_##suffix = (number),
+	EVENT_KINDS(X)
+#undef X
+};
+
+static bool is_recorded(const struct thread *thread, unsigned kind)
+{
+	return event_class(kind) == EVENT_CLASS_ALLOCATION ? thread->allocations : thread->frees;
+}
+
+static void note_slow(struct hook *hook, const struct event *event)
+{
+	if (hook->kind == HOOK_NONE)
+		return;
+	if (!hook->thread)
+		record_lost_anywhere(event);
+	else if (!is_recorded(hook->thread, event->kind))
+		return;
+	else if (hook->kind == HOOK_NESTED)
+		thread_put_aside(hook->thread, event);
+	else
+		record_lost(hook->thread, event);
+}
+
+/* What a hook has seen becomes a record, waits, or is counted. */
+static inline void note(struct hook *hook, const struct event *event)
+{
+	struct thread *thread = hook->thread;
+	struct unwind_regs regs;
+
+	if (unlikely(hook->kind != HOOK_RECORD || thread_frame != hook->frame)) {
+		note_slow(hook, event);
+		return;
+	}
+	if (unlikely(!is_recorded(thread, event->kind)))
+		return;
+	if (unlikely(thread->aside_count))
+		thread_drop_inner(thread, event);
+	arch_caller(hook->frame, &regs);
+	record_event(thread, event, thread->free_stacks || event->kind < KIND_FREE ? &regs : NULL);
+}
+
+static void note_allocation(struct hook *hook, unsigned kind, const void *p, size_t size)
+{
+	struct event event = {.kind = kind, .address = (uintptr_t)p, .size = size};
+
+	if (p) {
+		event.stamp = stamp_now();
+		note(hook, &event);
+	}
+	hook_leave(hook);
+}
+
+/* Allocations. */
+
+static RECORDED void *malloc_recorded(size_t size, struct ring_header *ring)
+{
+	struct hook hook;
+	void *p;
+
+	hook_enter(&hook, ring, FRAME);
+	p = next.malloc(size);
+	note_allocation(&hook, KIND_MALLOC, p, size);
+	return p;
+}
+
+EXPORT void *malloc(size_t size)
+{
+	struct ring_header *ring = shim_ring();
+
+	return unlikely(ring) ? malloc_recorded(size, ring) : next.malloc(size);
+}
+
+static RECORDED void *calloc_recorded(size_t count, size_t size, struct ring_header *ring)
+{
+	struct hook hook;
+	void *p;
+
+	hook_enter(&hook, ring, FRAME);
+	p = next.calloc(count, size);
+	note_allocation(&hook, KIND_CALLOC, p, count * size);
+	return p;
+}
+
+EXPORT void *calloc(size_t count, size_t size)
+{
+	struct ring_header *ring = shim_ring();
+
+	return unlikely(ring) ? calloc_recorded(count, size, ring) : next.calloc(count, size);
+}
+
+static RECORDED int posix_memalign_recorded(void **ret_p, size_t alignment, size_t size,
+					    struct ring_header *ring)
+{
+	struct hook hook;
+	int error;
+
+	hook_enter(&hook, ring, FRAME);
+	error = next.posix_memalign(ret_p, alignment, size);
+	note_allocation(&hook, KIND_POSIX_MEMALIGN, error ? NULL : *ret_p, size);
+	return error;
+}
+
+EXPORT int posix_memalign(void **ret_p, size_t alignment, size_t size)
+{
+	struct ring_header *ring = shim_ring();
+
+	return unlikely(ring) ? posix_memalign_recorded(ret_p, alignment, size, ring)
+			      : next.posix_memalign(ret_p, alignment, size);
+}
+
+static RECORDED void *aligned_alloc_recorded(size_t alignment, size_t size,
+					     struct ring_header *ring)
+{
+	struct hook hook;
+	void *p;
+
+	hook_enter(&hook, ring, FRAME);
+	p = next.aligned_alloc(alignment, size);
+	note_allocation(&hook, KIND_ALIGNED_ALLOC, p, size);
+	return p;
+}
+
+EXPORT void *aligned_alloc(size_t alignment, size_t size)
+{
+	struct ring_header *ring = shim_ring();
+
+	return unlikely(ring) ? aligned_alloc_recorded(alignment, size, ring)
+			      : next.aligned_alloc(alignment, size);
+}
+
+static RECORDED void *memalign_recorded(size_t alignment, size_t size, struct ring_header *ring)
+{
+	struct hook hook;
+	void *p;
+
+	hook_enter(&hook, ring, FRAME);
+	p = next.memalign(alignment, size);
+	note_allocation(&hook, KIND_MEMALIGN, p, size);
+	return p;
+}
+
+EXPORT void *memalign(size_t alignment, size_t size)
+{
+	struct ring_header *ring = shim_ring();
+
+	return unlikely(ring) ? memalign_recorded(alignment, size, ring)
+			      : next.memalign(alignment, size);
+}
+
+static RECORDED void *valloc_recorded(size_t size, struct ring_header *ring)
+{
+	struct hook hook;
+	void *p;
+
+	hook_enter(&hook, ring, FRAME);
+	p = next.valloc(size);
+	note_allocation(&hook, KIND_VALLOC, p, size);
+	return p;
+}
+
+EXPORT void *valloc(size_t size)
+{
+	struct ring_header *ring = shim_ring();
+
+	return unlikely(ring) ? valloc_recorded(size, ring) : next.valloc(size);
+}
+
+static RECORDED void *pvalloc_recorded(size_t size, struct ring_header *ring)
+{
+	struct hook hook;
+	void *p;
+
+	hook_enter(&hook, ring, FRAME);
+	p = next.pvalloc(size);
+	note_allocation(&hook, KIND_PVALLOC, p, size);
+	return p;
+}
+
+EXPORT void *pvalloc(size_t size)
+{
+	struct ring_header *ring = shim_ring();
+
+	return unlikely(ring) ? pvalloc_recorded(size, ring) : next.pvalloc(size);
+}
+
+/* Reallocations. With size 0 the block may be freed, as glibc does: that is an event of its own
+ * kind, and as a free it bears the stamp of the call. */
+
+static void note_reallocation(struct hook *hook, unsigned kind, const void *p, const void *old,
+			      size_t size, uint64_t call_stamp)
+{
+	struct event event = {
+		.kind = kind,
+		.address = (uintptr_t)p,
+		.size = size,
+		.old_address = (uintptr_t)old,
+		.call_stamp = call_stamp,
+	};
+
+	if (!p && old && !size) {
+		event.kind = KIND_REALLOC_FREE;
+		event.address = (uintptr_t)old;
+		event.stamp = call_stamp;
+	} else {
+		event.stamp = stamp_now();
+	}
+	if (p || old)
+		note(hook, &event);
+	hook_leave(hook);
+}
+
+static RECORDED void *realloc_recorded(void *old, size_t size, struct ring_header *ring)
+{
+	struct hook hook;
+	uint64_t call_stamp;
+	void *p;
+
+	hook_enter(&hook, ring, FRAME);
+	call_stamp = stamp_now();
+	p = next.realloc(old, size);
+	note_reallocation(&hook, KIND_REALLOC, p, old, size, call_stamp);
+	return p;
+}
+
+EXPORT void *realloc(void *old, size_t size)
+{
+	struct ring_header *ring = shim_ring();
+
+	if (unlikely(bootstrap_owns(old)))
+		return next_realloc_bootstrap(old, size);
+	return unlikely(ring) ? realloc_recorded(old, size, ring) : next.realloc(old, size);
+}
+
+static RECORDED void *reallocarray_recorded(void *old, size_t count, size_t size,
+					    struct ring_header *ring)
+{
+	struct hook hook;
+	uint64_t call_stamp;
+	size_t bytes;
+	void *p;
+
+	hook_enter(&hook, ring, FRAME);
+	call_stamp = stamp_now();
+	p = next.reallocarray(old, count, size);
+	if (__builtin_mul_overflow(count, size, &bytes))
+		bytes = SIZE_MAX;
+	note_reallocation(&hook, KIND_REALLOCARRAY, p, old, bytes, call_stamp);
+	return p;
+}
+
+EXPORT void *reallocarray(void *old, size_t count, size_t size)
+{
+	struct ring_header *ring = shim_ring();
+	size_t bytes;
+
+	if (unlikely(bootstrap_owns(old)))
+		return __builtin_mul_overflow(count, size, &bytes)
+			       ? NULL
+			       : next_realloc_bootstrap(old, bytes);
+	return unlikely(ring) ? reallocarray_recorded(old, count, size, ring)
+			      : next.reallocarray(old, count, size);
+}
+
+/* Frees. */
+
+static RECORDED void free_recorded(void *p, struct ring_header *ring)
+{
+	struct event event;
+	struct hook hook;
+
+	hook_enter(&hook, ring, FRAME);
+	event = (struct event){.kind = KIND_FREE, .address = (uintptr_t)p, .stamp = stamp_now()};
+	note(&hook, &event);
+	hook_leave(&hook);
+	next.free(p);
+}
+
+EXPORT void free(void *p)
+{
+	struct ring_header *ring = shim_ring();
+
+	if (unlikely(bootstrap_owns(p)))
+		return;
+	if (unlikely(ring) && p)
+		free_recorded(p, ring);
+	else
+		next.free(p);
+}
+
+EXPORT size_t malloc_usable_size(void *p)
+{
+	return unlikely(bootstrap_owns(p)) ? bootstrap_size(p) : next.malloc_usable_size(p);
+}
+
+/* Modules that go. */
+
+/* While it runs no row of the unwinder is trusted: destructors run, and what they call is unmapped
+ * next. */
+static int close_watched(void *handle)
+{
+	int result;
+
+	unwind_suspend_cache();
+	result = next.dlclose(handle);
+	if (!thread_frame) {
+		guard_set(FRAME);
+		modules_refresh();
+		guard_clear();
+	}
+	unwind_resume_cache();
+	return result;
+}
+
+EXPORT int dlclose(void *handle)
+{
+	start_resolved();
+	if (!next.dlclose)
+		next.dlclose = (int (*)(void *))symbols_find("dlclose", &next);
+	return shim_ring() ? close_watched(handle) : next.dlclose(handle);
+}

@@ -1,0 +1,385 @@
+/* Modules: lookup and announcements; see modules.h. */
+#include "agent/preload/modules.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "agent/preload/clock.h"
+#include "agent/preload/elf_image.h"
+#include "agent/preload/slice.h"
+#include "agent/preload/state.h"
+#include "agent/preload/sys.h"
+#include "proto/ring.h"
+
+#include "agent/preload/poison.h"
+
+#define CHUNK	      64 /* modules in a piece of memory */
+#define CHUNKS	      64
+#define SEGMENTS_MAX  16
+#define SEGMENT_BYTES 32u
+#define ROOM_WAIT_MS  1000
+#define LOCK_TRIES    100000
+#define IDS_PER_IMAGE 65536u
+
+struct module {
+	struct unwind_module unwind; /* first: what modules_find gives */
+	uint32_t id;
+	bool live;
+	bool seen; /* in the scan under way */
+};
+
+/* An announcement as it is put together: head, segments, path. */
+#define ANNOUNCEMENT_MAX (sizeof(struct ring_module) + SEGMENTS_MAX * SEGMENT_BYTES + PATH_MAX)
+
+/* Entries are added, never moved or reused: the unwinder keeps pointers to them. `count` is stored
+ * last. */
+static struct {
+	struct module *chunk[CHUNKS];
+	uint32_t count;
+	uint32_t next_id;
+	uint32_t lock;
+	unsigned long long adds; /* the loader's counts at the last scan */
+	unsigned long long subs;
+	uint64_t announcement[ANNOUNCEMENT_MAX / 8 + 1]; /* the one being written */
+	char path[PATH_MAX];
+} modules;
+
+static struct module *module_at(uint32_t index)
+{
+	return &modules.chunk[index / CHUNK][index % CHUNK];
+}
+
+static struct module *module_add(void)
+{
+	uint32_t index = modules.count;
+
+	if (index >= CHUNK * CHUNKS)
+		return NULL;
+	if (!modules.chunk[index / CHUNK])
+		modules.chunk[index / CHUNK] = sys_pages(CHUNK * sizeof(struct module));
+	return modules.chunk[index / CHUNK] ? module_at(index) : NULL;
+}
+
+static struct module *find_known(uint64_t pc)
+{
+	uint32_t count = __atomic_load_n(&modules.count, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct module *module = module_at(i);
+
+		if (__atomic_load_n(&module->live, __ATOMIC_ACQUIRE) &&
+		    pc >= module->unwind.start && pc < module->unwind.end)
+			return module;
+	}
+	return NULL;
+}
+
+/* Held for microseconds by threads that wait for nothing but the agent; gives up on one that
+ * vanished inside. */
+static bool lock(void)
+{
+	for (unsigned tries = 0; tries < LOCK_TRIES; tries++) {
+		uint32_t unlocked = 0;
+
+		if (__atomic_compare_exchange_n(&modules.lock, &unlocked, 1, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return true;
+		if (tries > 100)
+			sys_futex_wait(&modules.lock, 1, 1);
+		else
+			arch_pause();
+	}
+	return false;
+}
+
+static void unlock(void)
+{
+	__atomic_store_n(&modules.lock, 0, __ATOMIC_RELEASE);
+	sys_futex_wake(&modules.lock);
+}
+
+/* The channel. */
+
+static bool channel_room(struct ring_header *ring, uint64_t bytes)
+{
+	uint64_t start = sys_monotonic_ns();
+
+	while (ring->modules_head + bytes - __atomic_load_n(&ring->modules_tail, __ATOMIC_ACQUIRE) >
+	       ring->modules_size) {
+		if (bytes > ring->modules_size || __atomic_load_n(&shim.gone, __ATOMIC_RELAXED) ||
+		    sys_monotonic_ns() - start > ROOM_WAIT_MS * 1000000ull)
+			return false;
+		slice_doorbell();
+		sys_sleep_ms(1);
+	}
+	return true;
+}
+
+/* Too short a rest at the end of the channel is skipped by a PAD; the reader also skips a rest that
+ * can hold no head. */
+static bool channel_put(struct ring_header *ring, const struct ring_module *announcement)
+{
+	uint8_t *channel = (uint8_t *)ring + ring->modules_offset;
+	uint64_t at = ring->modules_head & (ring->modules_size - 1), left = ring->modules_size - at;
+	uint64_t length = announcement->length, skipped = length <= left ? 0 : left;
+
+	if (!channel_room(ring, length + skipped)) {
+		__atomic_fetch_add(&ring->modules_lost, 1, __ATOMIC_RELAXED);
+		return false;
+	}
+	if (skipped) {
+		const struct {
+			uint32_t length;
+			uint16_t kind;
+			uint16_t zero;
+		} pad = {.length = (uint32_t)left, .kind = RING_MODULE_PAD};
+
+		memcpy(channel + at, &pad, sizeof(pad));
+		at = 0;
+	}
+	memcpy(channel + at, modules.announcement, length);
+	__atomic_store_n(&ring->modules_head, ring->modules_head + skipped + length,
+			 __ATOMIC_RELEASE);
+	return true;
+}
+
+/* The announcement of one module. */
+
+static size_t path_main(char *path)
+{
+	long length = sys_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, PATH_MAX - 1);
+
+	return length > 0 ? (size_t)length : 0;
+}
+
+static size_t path_relative(char *path, const char *name, size_t name_length)
+{
+	long length = sys_call(SYS_getcwd, path, PATH_MAX); /* with its NUL */
+
+	if (length <= 1 || path[0] != '/' || (size_t)length + name_length >= PATH_MAX)
+		length = 0;
+	else
+		path[length - 1] = '/';
+	memcpy(path + length, name, name_length);
+	return (size_t)length + name_length;
+}
+
+static size_t path_of(const struct dl_phdr_info *info, bool first, char *path)
+{
+	const char *name = info->dlpi_name ? info->dlpi_name : "";
+	size_t length = strnlen(name, PATH_MAX - 1);
+
+	if (!length)
+		return first ? path_main(path) : 0;
+	if (!strncmp(name, "linux-vdso", 10) || !strncmp(name, "linux-gate", 10)) {
+		memcpy(path, "[vdso]", 6);
+		return 6;
+	}
+	if (strchr(name, '/') && name[0] != '/')
+		return path_relative(path, name, length);
+	memcpy(path, name, length);
+	return length;
+}
+
+static unsigned put_segments(const struct dl_phdr_info *info, uint8_t *to)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < info->dlpi_phnum && count < SEGMENTS_MAX; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uint64_t segment[4] = {p->p_vaddr, p->p_memsz, p->p_offset, p->p_flags};
+
+		if (p->p_type == PT_LOAD)
+			memcpy(to + count++ * sizeof(segment), segment, sizeof(segment));
+	}
+	return count;
+}
+
+static struct ring_module *begin_announcement(enum ring_module_kind kind,
+					      const struct module *module)
+{
+	struct ring_module *out = (struct ring_module *)modules.announcement;
+
+	memset(out, 0, sizeof(*out));
+	out->length = sizeof(*out);
+	out->kind = kind;
+	out->id = module->id;
+	out->epoch = shim.epoch;
+	out->stamp = stamp_now();
+	return out;
+}
+
+static void announce(struct ring_header *ring, const struct dl_phdr_info *info,
+		     const struct elf_image *image, const struct module *module, bool first)
+{
+	struct ring_module *out = begin_announcement(RING_MODULE_LOAD, module);
+	uint8_t *tail = (uint8_t *)(out + 1);
+	size_t path = path_of(info, first, modules.path), segments;
+
+	out->segment_count = (uint8_t)put_segments(info, tail);
+	segments = out->segment_count * SEGMENT_BYTES;
+	memcpy(tail + segments, modules.path, path);
+	memset(tail + segments + path, 0, 7);
+	out->length = (uint32_t)((sizeof(*out) + segments + path + 7) & ~(size_t)7);
+	out->path_length = (uint16_t)path;
+	out->bias = image->module.bias;
+	out->start = image->module.load_start;
+	out->end = image->module.load_end;
+	out->build_id_length = image->build_id_length;
+	memcpy(out->build_id, image->build_id, image->build_id_length);
+	channel_put(ring, out);
+}
+
+static void announce_end(struct ring_header *ring, const struct module *module)
+{
+	channel_put(ring, begin_announcement(RING_MODULE_UNLOAD, module));
+}
+
+/* Scans. */
+
+struct scan {
+	struct ring_header *ring;
+	bool first;
+	bool changed; /* the loader's counts, since the last scan */
+};
+
+static struct module *find_same(const struct unwind_module *image)
+{
+	for (uint32_t i = 0; i < modules.count; i++) {
+		struct module *module = module_at(i);
+
+		if (module->live && module->unwind.load_start == image->load_start &&
+		    module->unwind.load_end == image->load_end &&
+		    module->unwind.bias == image->bias)
+			return module;
+	}
+	return NULL;
+}
+
+static void raise_epoch(struct ring_header *ring)
+{
+	__atomic_store_n(&ring->epoch, shim.epoch + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&shim.epoch, shim.epoch + 1, __ATOMIC_RELEASE);
+	unwind_modules_changed();
+}
+
+/* What the last scan did not see is gone. The epoch is raised first: an UNLOAD names the first in
+ * which it is not there. */
+static void bury(struct ring_header *ring)
+{
+	bool raised = false;
+
+	for (uint32_t i = 0; i < modules.count; i++) {
+		struct module *module = module_at(i);
+
+		if (!module->live || module->seen)
+			continue;
+		if (!raised)
+			raise_epoch(ring);
+		raised = true;
+		__atomic_store_n(&module->live, false, __ATOMIC_RELEASE);
+		announce_end(ring, module);
+	}
+}
+
+static void look(struct scan *scan, const struct dl_phdr_info *info, bool burying)
+{
+	struct elf_image image;
+	struct module *module;
+	bool first = scan->first;
+
+	scan->first = false;
+	if (elf_image_read(info, &image))
+		return;
+	module = find_same(&image.module);
+	if (burying || module) {
+		if (module)
+			module->seen = true;
+		return;
+	}
+	module = module_add();
+	if (!module)
+		return;
+	*module = (struct module){
+		.unwind = image.module, .id = modules.next_id++, .live = true, .seen = true};
+	announce(scan->ring, info, &image, module, first);
+	__atomic_store_n(&modules.count, modules.count + 1, __ATOMIC_RELEASE);
+}
+
+static int visit_counts(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct scan *scan = context;
+
+	(void)size;
+	scan->changed = info->dlpi_adds != modules.adds || info->dlpi_subs != modules.subs;
+	return 1;
+}
+
+static int visit_seen(struct dl_phdr_info *info, size_t size, void *context)
+{
+	(void)size;
+	look(context, info, true);
+	return 0;
+}
+
+static int visit_new(struct dl_phdr_info *info, size_t size, void *context)
+{
+	(void)size;
+	look(context, info, false);
+	modules.adds = info->dlpi_adds;
+	modules.subs = info->dlpi_subs;
+	return 0;
+}
+
+/* Inside the loader's lock (the first callback holds it) and then ours: first what is gone, then
+ * what has come. */
+static int visit_all(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct scan *scan = context;
+
+	visit_counts(info, size, context);
+	if (!scan->changed || !lock())
+		return 1;
+	visit_counts(info, size, context);
+	if (scan->changed) {
+		for (uint32_t i = 0; i < modules.count; i++)
+			module_at(i)->seen = false;
+		if (info->dlpi_subs != modules.subs) {
+			dl_iterate_phdr(visit_seen, scan);
+			bury(scan->ring);
+		}
+		scan->first = true;
+		dl_iterate_phdr(visit_new, scan);
+	}
+	unlock();
+	return 1;
+}
+
+void modules_refresh(void)
+{
+	struct scan scan = {.ring = shim_ring(), .first = true};
+	int saved = errno;
+
+	if (scan.ring)
+		dl_iterate_phdr(visit_all, &scan);
+	errno = saved;
+}
+
+const struct unwind_module *modules_find(void *context, uint64_t pc)
+{
+	struct module *module;
+
+	(void)context;
+	modules_refresh();
+	module = find_known(pc);
+	return module ? &module->unwind : NULL;
+}
+
+void modules_init(uint32_t image)
+{
+	modules.next_id = image * IDS_PER_IMAGE + 1;
+}

@@ -1,0 +1,26 @@
+#pragma once
+/*
+ * The modules of the process: who holds an address, and the announcements to the agent.
+ *
+ * A module is announced before a program counter inside it is published: the unwinder asks
+ * modules_find for each address that it does not know yet, and modules_find announces what it
+ * finds. Modules that are gone are noticed after a dlclose and whenever the loader's count of
+ * unloads has changed; then the epoch is raised.
+ *
+ * Locks: the loader's is taken first (dl_iterate_phdr holds it while it calls back), ours inside of
+ * it. A thread of the loader that allocates already holds the former, so this order never turns
+ * around. Called with the hook's guard set, so that no signal's handler comes back here.
+ */
+#include <stdint.h>
+
+#include "agent/unwind/unwind.h"
+
+/* Before anything else here. `image`: of the ring, 0 for its first program; each has ids of its
+ * own. */
+void modules_init(uint32_t image);
+
+/* For struct unwind_host: the module with this executable address; NULL: none. */
+const struct unwind_module *modules_find(void *context, uint64_t pc);
+
+/* Looks for modules that have come and gone, and announces that. */
+void modules_refresh(void);

@@ -1,0 +1,205 @@
+/* Finds the allocator behind us; see next.h. */
+#include "agent/preload/next.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/preload/bootstrap.h"
+#include "agent/preload/start.h"
+#include "agent/preload/symbols.h"
+#include "arch.h"
+
+#include "agent/preload/poison_io.h"
+
+/* By its oldest version: since glibc 2.34 it is in libc, before in libdl, which the program may not
+ * have. */
+#ifdef ARCH_LIBC_BASE
+extern __typeof__(dlsym) base_dlsym __attribute__((weak));
+__asm__(".symver base_dlsym, dlsym@" ARCH_LIBC_BASE);
+#else
+#define base_dlsym dlsym
+#endif
+
+/* What stands in the table until next_resolve is through. Each asks for it and then calls the hook
+ * once more; while it is under way, in this thread or another, the arena serves. */
+
+static void *first_malloc(size_t size)
+{
+	return start_resolved() ? malloc(size) : bootstrap_allocate(0, size);
+}
+
+static void *first_calloc(size_t count, size_t size)
+{
+	size_t bytes;
+
+	if (start_resolved())
+		return calloc(count, size);
+	return __builtin_mul_overflow(count, size, &bytes) ? NULL : bootstrap_allocate(0, bytes);
+}
+
+static void *first_realloc(void *p, size_t size)
+{
+	if (start_resolved())
+		return realloc(p, size);
+	return p ? NULL : bootstrap_allocate(0, size);
+}
+
+static void first_free(void *p)
+{
+	if (start_resolved())
+		free(p);
+}
+
+static int first_posix_memalign(void **ret_p, size_t alignment, size_t size)
+{
+	void *p;
+
+	if (start_resolved())
+		return posix_memalign(ret_p, alignment, size);
+	p = bootstrap_allocate(alignment, size);
+	if (!p)
+		return ENOMEM;
+	*ret_p = p;
+	return 0;
+}
+
+static void *first_aligned_alloc(size_t alignment, size_t size)
+{
+	return start_resolved() ? aligned_alloc(alignment, size)
+				: bootstrap_allocate(alignment, size);
+}
+
+static void *first_memalign(size_t alignment, size_t size)
+{
+	return start_resolved() ? memalign(alignment, size) : bootstrap_allocate(alignment, size);
+}
+
+static size_t first_malloc_usable_size(void *p)
+{
+	return start_resolved() ? malloc_usable_size(p) : 0;
+}
+
+static void *first_reallocarray(void *p, size_t count, size_t size)
+{
+	size_t bytes;
+
+	if (start_resolved())
+		return reallocarray(p, count, size);
+	return __builtin_mul_overflow(count, size, &bytes) ? NULL : first_realloc(p, bytes);
+}
+
+static void *first_valloc(size_t size)
+{
+	return start_resolved() ? valloc(size) : bootstrap_allocate(4096, size);
+}
+
+static void *first_pvalloc(size_t size)
+{
+	return start_resolved() ? pvalloc(size) : bootstrap_allocate(4096, size);
+}
+
+struct next next = {
+	.malloc = first_malloc,
+	.calloc = first_calloc,
+	.realloc = first_realloc,
+	.free = first_free,
+	.posix_memalign = first_posix_memalign,
+	.aligned_alloc = first_aligned_alloc,
+	.memalign = first_memalign,
+	.malloc_usable_size = first_malloc_usable_size,
+	.reallocarray = first_reallocarray,
+	.valloc = first_valloc,
+	.pvalloc = first_pvalloc,
+};
+
+/* Stand-ins for what an allocator may lack. */
+
+static void *made_reallocarray(void *p, size_t count, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(count, size, &bytes)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return next.realloc(p, bytes);
+}
+
+static void *missing_aligned(size_t alignment, size_t size)
+{
+	(void)alignment;
+	(void)size;
+	errno = ENOMEM;
+	return NULL;
+}
+
+static void *missing(size_t size)
+{
+	return missing_aligned(0, size);
+}
+
+static size_t missing_usable_size(void *p)
+{
+	(void)p;
+	return 0;
+}
+
+static int missing_posix_memalign(void **ret_p, size_t alignment, size_t size)
+{
+	(void)ret_p;
+	(void)alignment;
+	(void)size;
+	return ENOMEM;
+}
+
+static void *find(const char *name, void *handle)
+{
+	if (base_dlsym)
+		return base_dlsym(handle, name);
+	return (void *)symbols_find(name, &next);
+}
+
+void *next_symbol(const char *name)
+{
+	return find(name, RTLD_DEFAULT);
+}
+
+#define RESOLVE(name, otherwise)                                                                   \
+	do {                                                                                       \
+		found.name = (__typeof__(found.name))find(#name, RTLD_NEXT);                       \
+		if (!found.name)                                                                   \
+			found.name = (otherwise);                                                  \
+	} while (0)
+
+void next_resolve(void)
+{
+	struct next found;
+
+	RESOLVE(malloc, missing);
+	RESOLVE(calloc, missing_aligned);
+	RESOLVE(realloc, NULL);
+	RESOLVE(free, NULL);
+	RESOLVE(posix_memalign, missing_posix_memalign);
+	RESOLVE(aligned_alloc, missing_aligned);
+	RESOLVE(memalign, missing_aligned);
+	RESOLVE(malloc_usable_size, missing_usable_size);
+	RESOLVE(reallocarray, made_reallocarray);
+	RESOLVE(valloc, missing);
+	RESOLVE(pvalloc, missing);
+	RESOLVE(dlclose, NULL);
+	next = found;
+}
+
+void *next_realloc_bootstrap(void *p, size_t size)
+{
+	size_t old = bootstrap_size(p);
+	void *block = next.malloc(size);
+
+	if (block)
+		memcpy(block, p, old < size ? old : size);
+	return block;
+}

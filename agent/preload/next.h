@@ -1,0 +1,41 @@
+#pragma once
+/*
+ * The allocator behind us: the definitions that the program would have got without the shim, found
+ * in the order of the loader's search after our own library (RTLD_NEXT), whichever allocator that
+ * is.
+ *
+ * Until next_resolve has run, the table holds functions that begin (start.h), and then call the
+ * hook once more. Allocations made while it runs come from the bootstrap arena.
+ */
+#include <stddef.h>
+
+struct next {
+	void *(*malloc)(size_t size);
+	void *(*calloc)(size_t count, size_t size);
+	void *(*realloc)(void *p, size_t size);
+	void (*free)(void *p);
+	int (*posix_memalign)(void **ret_p, size_t alignment, size_t size);
+	void *(*aligned_alloc)(size_t alignment, size_t size);
+	void *(*memalign)(size_t alignment, size_t size);
+	size_t (*malloc_usable_size)(void *p);
+	/* These three may be missing in an allocator, and are then made of the others; NULL: never.
+	 */
+	void *(*reallocarray)(void *p, size_t count, size_t size);
+	void *(*valloc)(size_t size);
+	void *(*pvalloc)(size_t size);
+	int (*dlclose)(void *handle); /* NULL: the program has no libdl (glibc before 2.34), so it
+					 can't call it */
+};
+
+extern struct next next;
+
+/* Fills the table. Called once, by start.c. */
+void next_resolve(void);
+
+/* A symbol in the order of the loader's search, ours left out; NULL: nobody has it. For optional
+ * parts of libc. */
+void *next_symbol(const char *name);
+
+/* free and realloc of blocks from the bootstrap arena: the former does nothing, the latter copies
+ * to the allocator. */
+void *next_realloc_bootstrap(void *p, size_t size);

@@ -1,0 +1,90 @@
+/* Robust ownership of slices; see owner.h. */
+#include "agent/preload/owner.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "agent/preload/next.h"
+#include "agent/preload/state.h"
+#include "agent/preload/sys.h"
+
+#include "agent/preload/poison.h"
+
+static_assert(sizeof(pthread_mutex_t) <= sizeof(((struct ring_slice *)0)->owner),
+	      "the mutex fits the slice");
+
+static struct {
+	bool robust;
+	pthread_mutexattr_t attributes;
+} owner;
+
+static uint32_t *owner_word(const struct ring_slice *slice)
+{
+	return (uint32_t *)((uintptr_t)slice->owner + shim.owner_word_offset);
+}
+
+/* These three are in libpthread in older versions, so they are asked for by name. */
+static bool robust_attributes(void)
+{
+	int (*init)(pthread_mutexattr_t *) =
+		(__typeof__(init))next_symbol("pthread_mutexattr_init");
+	int (*shared)(pthread_mutexattr_t *, int) =
+		(__typeof__(shared))next_symbol("pthread_mutexattr_setpshared");
+	int (*robust)(pthread_mutexattr_t *, int) =
+		(__typeof__(robust))next_symbol("pthread_mutexattr_setrobust");
+
+	return init && shared && robust && !init(&owner.attributes) &&
+	       !shared(&owner.attributes, PTHREAD_PROCESS_SHARED) &&
+	       !robust(&owner.attributes, PTHREAD_MUTEX_ROBUST);
+}
+
+/* The mutex's words are searched for the one that becomes this thread's id when it is locked. */
+uint32_t owner_init(void)
+{
+	pthread_mutex_t trial;
+	uint32_t words[sizeof(trial) / sizeof(uint32_t)];
+	uint32_t tid = (uint32_t)sys_call(SYS_gettid), offset = 0;
+	int saved = errno;
+
+	owner.robust = false;
+	if (robust_attributes() && !pthread_mutex_init(&trial, &owner.attributes) &&
+	    !pthread_mutex_lock(&trial)) {
+		memcpy(words, &trial, sizeof(words));
+		for (uint32_t i = sizeof(words) / sizeof(*words); i-- > 0;) {
+			if (words[i] != tid)
+				continue;
+			owner.robust = true;
+			offset = i * (uint32_t)sizeof(*words);
+		}
+		pthread_mutex_unlock(&trial);
+	}
+	errno = saved;
+	return offset;
+}
+
+uint32_t owner_take(struct ring_slice *slice)
+{
+	pthread_mutex_t *mutex = (pthread_mutex_t *)slice->owner;
+	uint32_t tid = (uint32_t)sys_call(SYS_gettid);
+
+	memset(slice->owner, 0, sizeof(slice->owner));
+	if (owner.robust && !pthread_mutex_init(mutex, &owner.attributes) &&
+	    !pthread_mutex_lock(mutex))
+		return tid;
+	__atomic_store_n(owner_word(slice), tid, __ATOMIC_RELEASE);
+	return tid;
+}
+
+void owner_release(struct ring_slice *slice)
+{
+	if (owner.robust)
+		pthread_mutex_unlock((pthread_mutex_t *)slice->owner);
+	__atomic_store_n(owner_word(slice), 0, __ATOMIC_RELEASE);
+}
+
+bool owner_died(const struct ring_slice *slice)
+{
+	return __atomic_load_n(owner_word(slice), __ATOMIC_ACQUIRE) & FUTEX_OWNER_DIED;
+}

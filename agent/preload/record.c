@@ -1,0 +1,280 @@
+/* Records, as proto/ring.h draws them; see record.h. */
+#include "agent/preload/record.h"
+
+#include <string.h>
+
+#include "agent/preload/clock.h"
+#include "agent/preload/slice.h"
+#include "proto/event.h"
+
+#include "agent/preload/poison.h"
+
+#define GROW_PRESSURE 4 /* times in a row that a slice was found half full */
+#define TEXT_MAX      256
+#define LOST_WORDS    5
+#define EPOCH_WORDS   3
+#define EVENT_WORDS   3
+#define EXTRA_MAX     4
+#define STACK_SPARE   32 /* words of half a slice that are not for a stack */
+
+/* Frames that stand for what could not be walked: numbers of enum PseudoFrame in heapcast.proto,
+ * which no program counter has. */
+#define FRAME_TRUNCATED	  1u
+#define FRAME_DEPTH_LIMIT 2u
+
+static uint32_t saturated(uint64_t value)
+{
+	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+}
+
+void record_count_lost(struct ring_losses *losses, const struct event *event)
+{
+	losses->events++;
+	switch (event_class(event->kind)) {
+	case EVENT_CLASS_FREE:
+		losses->frees++;
+		break;
+	case EVENT_CLASS_REALLOCATION:
+		losses->frees += event->old_address != 0 && event->address != 0;
+		losses->allocations += event->address != 0;
+		losses->bytes += event->address ? event->size : 0;
+		break;
+	default:
+		losses->allocations++;
+		losses->bytes += event->size;
+	}
+}
+
+static void add(struct ring_losses *to, const struct ring_losses *more)
+{
+	to->events += more->events;
+	to->allocations += more->allocations;
+	to->frees += more->frees;
+	to->bytes += more->bytes;
+}
+
+static void lose(struct thread *thread, const struct ring_losses *lost)
+{
+	add(&thread->slice->lost, lost);
+	add(&thread->pending, lost);
+	unwind_forget(thread->unwind);
+}
+
+void record_lost_sum(struct thread *thread, const struct ring_losses *lost)
+{
+	__atomic_store_n(&thread->slice->events, thread->slice->events + lost->events,
+			 __ATOMIC_RELAXED);
+	lose(thread, lost);
+}
+
+void record_lost(struct thread *thread, const struct event *event)
+{
+	struct ring_losses lost = {0};
+
+	record_count_lost(&lost, event);
+	record_lost_sum(thread, &lost);
+}
+
+/* An event that has been counted as begun. */
+static void lose_begun(struct thread *thread, const struct event *event)
+{
+	struct ring_losses lost = {0};
+
+	record_count_lost(&lost, event);
+	lose(thread, &lost);
+}
+
+void record_lost_anywhere(const struct event *event)
+{
+	struct ring_header *ring = shim_ring();
+	struct ring_losses losses = {0};
+
+	if (!ring)
+		return;
+	record_count_lost(&losses, event);
+	__atomic_fetch_add(&ring->no_slice.allocations, losses.allocations, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&ring->no_slice.frees, losses.frees, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&ring->no_slice.bytes, losses.bytes, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&ring->no_slice.events, 1, __ATOMIC_RELEASE);
+}
+
+static bool put_pending_losses(struct thread *thread, uint64_t stamp)
+{
+	const struct ring_losses *lost = &thread->pending;
+	uint64_t *record = slice_reserve(thread, LOST_WORDS);
+
+	if (!record)
+		return false;
+	record[0] = RING_WORD0(RING_LOST, 0, 0, 0, 0, 0);
+	record[1] = stamp;
+	record[2] = lost->events;
+	record[3] = (uint64_t)saturated(lost->allocations) << 32 | saturated(lost->frees);
+	record[4] = lost->bytes;
+	slice_publish(thread, LOST_WORDS);
+	thread->pending = (struct ring_losses){0};
+	unwind_forget(thread->unwind);
+	return true;
+}
+
+static bool put_epoch(struct thread *thread, uint32_t epoch, uint64_t stamp)
+{
+	uint64_t *record = slice_reserve(thread, EPOCH_WORDS);
+
+	if (!record)
+		return false;
+	record[0] = RING_WORD0(RING_EPOCH, 0, 0, 0, 0, 0);
+	record[1] = epoch;
+	record[2] = stamp;
+	slice_publish(thread, EPOCH_WORDS);
+	thread->epoch = epoch;
+	unwind_forget(thread->unwind);
+	return true;
+}
+
+/* What must stand in front of the next record; it bears that one's stamp, so that a slice's stamps
+ * do not go back. */
+static bool put_preface(struct thread *thread, uint64_t stamp)
+{
+	uint32_t epoch = __atomic_load_n(&shim.epoch, __ATOMIC_ACQUIRE);
+
+	if (unlikely(thread->pending.events) && !put_pending_losses(thread, stamp))
+		return false;
+	return likely(thread->epoch == epoch) || put_epoch(thread, epoch, stamp);
+}
+
+static uint32_t depth_limit(const struct thread *thread)
+{
+	uint64_t most = (thread->mask + 1) / 2 - STACK_SPARE;
+	uint64_t limit = thread->depth_limit;
+
+	if (limit > UNWIND_MAX_DEPTH)
+		limit = UNWIND_MAX_DEPTH;
+	if (limit > most)
+		limit = most;
+	return limit ? (uint32_t)limit : 1;
+}
+
+static void walk(struct thread *thread, const struct unwind_regs *regs, struct unwind_delta *delta)
+{
+	if (likely(thread->verify))
+		unwind_capture(thread->unwind, regs, depth_limit(thread), delta);
+	else
+		unwind_capture_full(thread->unwind, regs, depth_limit(thread), delta);
+}
+
+/* The walk itself may find out that modules are gone; then what it gave is of the epoch that has
+ * ended, and it is done again behind an EPOCH record. Likewise if an outermost pseudo frame would
+ * come or go below frames that are kept. */
+static bool capture(struct thread *thread, const struct unwind_regs *regs, uint64_t stamp,
+		    struct unwind_delta *delta)
+{
+	for (int attempt = 0; attempt < 3; attempt++) {
+		uint32_t pseudo;
+
+		walk(thread, regs, delta);
+		pseudo = delta->flags & UNWIND_TRUNCATED;
+		if (unlikely(thread->epoch != __atomic_load_n(&shim.epoch, __ATOMIC_ACQUIRE))) {
+			if (!put_preface(thread, stamp))
+				return false;
+			continue;
+		}
+		if (likely(!delta->keep || pseudo == thread->pseudo)) {
+			thread->pseudo = pseudo;
+			return true;
+		}
+		unwind_forget(thread->unwind);
+	}
+	return false;
+}
+
+static unsigned put_extras(uint64_t *to, const struct event *event)
+{
+	unsigned count = 0;
+
+	if (unlikely(event->size > UINT32_MAX))
+		to[count++] = event->size;
+	if (event_class(event->kind) == EVENT_CLASS_REALLOCATION) {
+		to[count++] = event->old_address;
+		to[count++] = event->call_stamp;
+	}
+	return count;
+}
+
+/* New frames, the pseudo frames included: innermost that of the depth limit, outermost that of a
+ * broken walk. */
+static unsigned put_frames(uint64_t *to, const struct unwind_delta *delta)
+{
+	unsigned count = 0;
+
+	if (unlikely(delta->flags & UNWIND_DEPTH_LIMIT))
+		to[count++] = FRAME_DEPTH_LIMIT;
+	for (uint32_t i = 0; i < delta->count; i++)
+		to[count++] = delta->pcs[i];
+	if (unlikely((delta->flags & UNWIND_TRUNCATED) && !delta->keep))
+		to[count++] = FRAME_TRUNCATED;
+	return count;
+}
+
+static bool put_event(struct thread *thread, const struct event *event,
+		      const struct unwind_delta *delta)
+{
+	uint64_t *record = slice_reserve(thread, EVENT_WORDS + EXTRA_MAX + delta->count + 2);
+	bool large = event->size > UINT32_MAX;
+	uint32_t keep = delta->keep ? delta->keep + thread->pseudo : 0;
+	unsigned extras, frames;
+
+	if (unlikely(!record))
+		return false;
+	extras = put_extras(record + EVENT_WORDS, event);
+	frames = put_frames(record + EVENT_WORDS + extras, delta);
+	record[0] = RING_WORD0(event->kind, frames, keep, large, 0, large ? 0 : event->size);
+	record[1] = event->address;
+	record[2] = event->stamp;
+	slice_publish(thread, EVENT_WORDS + extras + frames);
+	return true;
+}
+
+void record_event(struct thread *thread, const struct event *event, const struct unwind_regs *regs)
+{
+	struct unwind_delta delta = {0};
+	bool recorded;
+
+	__atomic_store_n(&thread->slice->events, thread->slice->events + 1, __ATOMIC_RELAXED);
+	if (unlikely(thread->quiet || shim.gone) && !slice_resume(thread)) {
+		lose_begun(thread, event);
+		return;
+	}
+	recorded = put_preface(thread, event->stamp) &&
+		   (!regs || capture(thread, regs, event->stamp, &delta)) &&
+		   put_event(thread, event, &delta);
+	if (unlikely(!recorded)) {
+		lose_begun(thread, event);
+		return;
+	}
+	thread->last_stamp = event->stamp;
+	if (unlikely(thread->pressure >= GROW_PRESSURE))
+		slice_grow(thread);
+}
+
+void record_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
+		 size_t length)
+{
+	uint64_t words, stamp = stamp_now(), *record;
+
+	if (length > TEXT_MAX)
+		length = TEXT_MAX;
+	words = text ? (length + 7) / 8 : 0;
+	if (thread->quiet || shim.gone || !put_preface(thread, stamp))
+		return;
+	record = slice_reserve(thread, 3 + words);
+	if (!record)
+		return;
+	if (words)
+		record[3 + words - 1] = 0;
+	if (text)
+		memcpy(record + 3, text, length);
+	record[0] = RING_WORD0(text ? RING_TEXT : RING_MARK, words, 0, 0, 0, kind);
+	record[1] = text ? length : value;
+	record[2] = stamp;
+	slice_publish(thread, 3 + words);
+}

@@ -1,0 +1,27 @@
+#pragma once
+/*
+ * Events become records in the thread's slice, or are counted as lost. Called inside of a hook
+ * only.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/preload/state.h"
+#include "agent/preload/thread.h"
+
+/* Records `event` with the stack that begins at `regs`; NULL: without a stack. Keeps errno. */
+void record_event(struct thread *thread, const struct event *event, const struct unwind_regs *regs);
+
+/* A RING_MARK or (`text` not NULL) a RING_TEXT of this MarkKind. */
+void record_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
+		 size_t length);
+
+/* Counts an event of this thread, or several, as begun and lost. */
+void record_lost(struct thread *thread, const struct event *event);
+void record_lost_sum(struct thread *thread, const struct ring_losses *lost);
+
+/* Adds one event to a sum of losses. */
+void record_count_lost(struct ring_losses *losses, const struct event *event);
+
+/* Counts an event of a thread that has no slice. */
+void record_lost_anywhere(const struct event *event);

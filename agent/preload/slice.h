@@ -1,0 +1,66 @@
+#pragma once
+/*
+ * A thread's place in the ring: claiming a slice, moving to a bigger one, room for records, and
+ * what to do when there is none. proto/ring.h has the layout and the rules.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/preload/state.h"
+
+/* Takes a free slice for `thread`: the smallest with more than `words` words. `first` is what the
+ * thread had begun in earlier slices. false: there is none. The thread's place is set; what it had
+ * before must be given up by the caller. */
+bool slice_claim(struct thread *thread, uint64_t words, uint64_t first);
+
+/* A new thread's slice, of any size. If all are taken, but some by threads that have ended, and the
+ * policy is to wait, the agent is given time to free one. */
+bool slice_claim_patiently(struct thread *thread);
+
+/* Goes on in a bigger slice, if one is free, leaving a RING_MOVE. */
+void slice_grow(struct thread *thread);
+
+/* Has the slice that a thread's place names lost its owner? */
+bool slice_dead(uint64_t place);
+
+/* The slow end of slice_reserve: looks at the tail, waits if the policy says so. false: no room for
+ * `words`. */
+bool slice_make_room(struct thread *thread, uint64_t words);
+
+/* May a quiet thread record again? */
+bool slice_resume(struct thread *thread);
+
+/* The slow end of slice_publish: the slice is perhaps half full. */
+void slice_check(struct thread *thread);
+
+/* Wakes the agent if it sleeps. */
+void slice_doorbell(void);
+
+/* Room for `words` in one piece, at the head; NULL: there is none. Not published yet. */
+static inline uint64_t *slice_reserve(struct thread *thread, uint64_t words)
+{
+	uint64_t at = thread->head & thread->mask;
+	uint64_t left = thread->mask + 1 - at;
+	uint64_t total = words <= left ? words : left + words;
+
+	if (unlikely(thread->head + total > thread->limit)) {
+		if (!slice_make_room(thread, total))
+			return NULL;
+	}
+	if (unlikely(words > left)) {
+		__atomic_store_n(&thread->data[at], RING_WORD0(RING_PAD, 0, 0, 0, 0, 0),
+				 __ATOMIC_RELAXED);
+		thread->head += left;
+		at = 0;
+	}
+	return thread->data + at;
+}
+
+/* `words` written at what slice_reserve gave are a record. */
+static inline void slice_publish(struct thread *thread, uint64_t words)
+{
+	thread->head += words;
+	__atomic_store_n(&thread->slice->head, thread->head, __ATOMIC_RELEASE);
+	if (unlikely(thread->head >= thread->check))
+		slice_check(thread);
+}

@@ -1,0 +1,142 @@
+/* The first hooked call: allocator, agent, ring, recording; see start.h. */
+#include "agent/preload/start.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "agent/preload/agent_link.h"
+#include "agent/preload/clock.h"
+#include "agent/preload/env.h"
+#include "agent/preload/modules.h"
+#include "agent/preload/next.h"
+#include "agent/preload/owner.h"
+#include "agent/preload/state.h"
+#include "agent/preload/sys.h"
+#include "agent/preload/thread.h"
+
+#include "agent/preload/poison.h"
+
+/* Linux 4.14; older headers lack it. */
+#define ADVICE_WIPE_ON_FORK 18
+
+enum phase { PHASE_NEW, PHASE_RESOLVING, PHASE_LINKING, PHASE_RUNNING };
+
+static struct shim_page nowhere;
+static uint32_t phase;
+
+struct shim shim = {.page = &nowhere};
+
+/* What the unwinder asks for. */
+
+extern void *__libc_stack_end __attribute__((weak));
+
+#define MAIN_STACK_REACH (64ul << 20)
+
+/* Known for the main thread only: it ends where the kernel put the program's arguments, and what
+ * lies above the stack pointer is mapped. Nothing else is within reach below that end. */
+static int stack_bounds(void *context, uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
+{
+	uint64_t end = &__libc_stack_end ? (uintptr_t)__libc_stack_end : 0;
+
+	(void)context;
+	if (!end || sp >= end || end - sp > MAIN_STACK_REACH)
+		return 0;
+	*ret_low = sp & ~(uint64_t)15;
+	*ret_high = (end + 15) & ~(uint64_t)15;
+	return 1;
+}
+
+static void *pages(void *context, size_t size)
+{
+	(void)context;
+	return sys_pages(size);
+}
+
+static const struct unwind_host host = {
+	.find_module = modules_find,
+	.stack_bounds = stack_bounds,
+	.pages = pages,
+};
+
+/* Recording begins. */
+
+/* A page that the kernel wipes in a child, and that says so already by being mapped: else there is
+ * no telling. */
+static struct shim_page *page_new(void)
+{
+	struct shim_page *page = sys_pages(sizeof(*page));
+	int saved = errno;
+
+	if (page && madvise(page, (size_t)getpagesize(), ADVICE_WIPE_ON_FORK) < 0)
+		page = NULL;
+	errno = saved;
+	return page;
+}
+
+static void introduce(struct ring_header *ring)
+{
+	if (ring->byte_order) /* the same ring, after an exec */
+		ring->image++;
+	shim.epoch = ring->image ? ring->epoch + 1 : ring->epoch;
+	ring->epoch = shim.epoch;
+	shim.clock = arch_clock_usable() ? ARCH_CLOCK : RING_CLOCK_MONOTONIC;
+	shim.single_threaded = next_symbol("__libc_single_threaded");
+	shim.owner_word_offset = owner_init();
+	ring->pointer_bits = 8 * sizeof(void *);
+	ring->clock = shim.clock;
+	ring->owner_word_offset = shim.owner_word_offset;
+	ring->page_size = (uint32_t)getpagesize();
+	ring->pid = (uint32_t)sys_call(SYS_getpid);
+	__atomic_store_n(&ring->byte_order, 0x01020304u, __ATOMIC_RELEASE);
+}
+
+/* The guard is set while the modules are looked at for the first time: the ring is already there
+ * for them to use. */
+static void record(struct ring_header *ring)
+{
+	struct shim_page *page = page_new();
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+
+	if (!page || unwind_init(&host))
+		return;
+	introduce(ring);
+	modules_init(ring->image);
+	guard_set(frame);
+	page->ring = ring;
+	__atomic_store_n(&shim.page, page, __ATOMIC_RELEASE);
+	modules_refresh();
+	guard_clear();
+}
+
+static bool wanted(void)
+{
+	return !getauxval(AT_SECURE) && !env_flag("HEAPCAST_OFF");
+}
+
+static void begin(void)
+{
+	struct ring_header *ring;
+
+	next_resolve();
+	__atomic_store_n(&phase, PHASE_LINKING, __ATOMIC_RELEASE);
+	if (wanted() && !agent_link(&ring))
+		record(ring);
+	__atomic_store_n(&phase, PHASE_RUNNING, __ATOMIC_RELEASE);
+}
+
+bool start_resolved(void)
+{
+	uint32_t expected = PHASE_NEW;
+	int saved = errno;
+
+	if (__atomic_compare_exchange_n(&phase, &expected, PHASE_RESOLVING, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE)) {
+		begin();
+		errno = saved;
+		return true;
+	}
+	return expected != PHASE_RESOLVING;
+}

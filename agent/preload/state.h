@@ -1,0 +1,121 @@
+#pragma once
+/*
+ * What the shim knows of this process and of its threads.
+ *
+ * Words used here: a *hook* is one call of an interposed function; a hook *under way* has been
+ * entered and not left; a hook that begins while another of the same thread is under way (a
+ * signal's handler, an allocator that calls itself through the loader's tables) is *nested*. A
+ * thread is *quiet* while its events are only counted.
+ *
+ * The one word that every hook reads is shim.page->ring: NULL until an agent has answered, NULL
+ * again when it wants nothing more, and NULL in a forked child, however that was made: the kernel
+ * wipes the page.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/unwind/unwind.h"
+#include "proto/ring.h"
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* On a page of its own, marked MADV_WIPEONFORK. */
+struct shim_page {
+	struct ring_header *ring;
+};
+
+struct shim {
+	struct shim_page *page; /* never NULL; in the beginning an empty static one */
+	enum ring_clock clock;
+	const char *single_threaded; /* libc's flag; NULL: assume many threads */
+	uint32_t owner_word_offset;
+	uint32_t control;  /* added to ring_header.control: raised by what the process orders itself
+			    */
+	uint32_t stopped;  /* heapcast_stop was called */
+	uint32_t recorded; /* allocations have been recorded: their frees are, whatever the mode */
+	uint32_t gone;	   /* the agent's heart stands still */
+	uint32_t gone_beat;	/* the heartbeat then */
+	uint32_t epoch;		/* ring_header.epoch, in memory that nobody else writes */
+	struct thread *threads; /* every state that was ever made; pushed by compare-and-swap */
+};
+
+extern struct shim shim;
+
+/* One event, before it is a record. */
+struct event {
+	uint32_t kind;
+	uint64_t address;
+	uint64_t size;
+	uint64_t stamp;
+	uint64_t old_address; /* reallocations */
+	uint64_t call_stamp;
+};
+
+/* Nested events wait in the thread's state, without a stack, until the hook that they interrupted
+ * is done. */
+#define ASIDE_MAX 64
+
+/*
+ * A thread's state. Its memory outlives the thread and is taken over by a later one; `place` says
+ * whose it is: 0: nobody's; PLACE_TAKEN: being set up; else the slice it writes, as (generation <<
+ * 32 | index + 1). A state is free again as soon as that slice has lost its owner: no destructor is
+ * needed.
+ */
+struct thread {
+	/* The slice. */
+	struct ring_slice *slice;
+	uint64_t *data;
+	uint64_t mask;	/* words - 1 */
+	uint64_t head;	/* what slice->head is about to be */
+	uint64_t limit; /* `head` may go so far without a look at `tail` */
+	uint64_t check; /* from here on: look how full the slice is */
+	uint64_t last_stamp;
+
+	/* What the ring's header ordered when `control` was read. */
+	uint32_t control;
+	uint32_t policy;
+	uint32_t depth_limit;
+	bool allocations; /* events that are recorded */
+	bool frees;
+	bool free_stacks;
+	bool verify; /* walk the changed part only */
+
+	/* How it stands with the record. */
+	uint32_t epoch;
+	bool quiet;
+	uint8_t pressure;	    /* how often the slice was found half full */
+	struct ring_losses pending; /* lost since the last record */
+	uint32_t pseudo;	    /* outer pseudo frames of the last stack on record: 0 or 1 */
+	struct unwind_thread *unwind;
+
+	/* Nested events, and those that found the queue full. Each change of the count is one
+	 * atomic step: a handler may interrupt a handler. */
+	uint32_t aside_count;
+	struct event aside[ASIDE_MAX]; /* kind 0: taken back */
+	struct ring_losses aside_lost;
+
+	uint64_t place;
+	struct thread *next;
+};
+
+#define PLACE_TAKEN UINT64_MAX
+
+/* This thread's state, NULL: none yet; the frame of its hook under way, 0: none; and where that
+ * hook returns to. */
+extern __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
+extern __thread uintptr_t thread_frame __attribute__((tls_model("initial-exec")));
+extern __thread uint64_t thread_return __attribute__((tls_model("initial-exec")));
+
+static inline struct ring_header *shim_ring(void)
+{
+	return __atomic_load_n(&__atomic_load_n(&shim.page, __ATOMIC_RELAXED)->ring,
+			       __ATOMIC_ACQUIRE);
+}
+
+/* Orders of the compiler's stores as a signal handler of this thread sees them. */
+static inline void barrier(void)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}

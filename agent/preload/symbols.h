@@ -1,0 +1,11 @@
+#pragma once
+/*
+ * Symbol lookup without the loader: for libc versions whose dlsym lives in a library that the
+ * program may not have (glibc before 2.34 without libdl). Searches the loaded modules in load
+ * order, leaving out the one that holds `self`.
+ */
+#include <stdint.h>
+
+/* Address of a defined function or object; 0: nobody has it. Versions other than the default one
+ * are passed over. */
+uintptr_t symbols_find(const char *name, const void *self);

@@ -1,0 +1,94 @@
+/* System calls without libc's wrappers; see sys.h. */
+#include "agent/preload/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/preload/poison.h"
+
+/* What the old futex and sleep calls take on every Linux: two words of the machine. */
+struct sys_timespec {
+	long seconds;
+	long nanoseconds;
+};
+
+static struct sys_timespec timespec_of_ms(unsigned milliseconds)
+{
+	return (struct sys_timespec){.seconds = milliseconds / 1000,
+				     .nanoseconds = (long)(milliseconds % 1000) * 1000000};
+}
+
+long sys_call6(long number, long a, long b, long c, long d, long e, long f)
+{
+	int saved = errno;
+	long result = syscall(number, a, b, c, d, e, f);
+
+	if (result == -1)
+		result = -errno;
+	errno = saved;
+	return result;
+}
+
+void *sys_pages(size_t size)
+{
+	int saved = errno;
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	errno = saved;
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+long sys_read_file(const char *path, char *buffer, size_t size)
+{
+	long fd = sys_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	size_t length = 0;
+	long got = 0;
+
+	if (fd < 0)
+		return fd;
+	while (length < size) {
+		got = sys_call(SYS_read, fd, buffer + length, size - length);
+		if (got == -EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		length += (size_t)got;
+	}
+	sys_call(SYS_close, fd);
+	return got < 0 ? got : (long)length;
+}
+
+void sys_futex_wait(const uint32_t *word, uint32_t value, unsigned milliseconds)
+{
+	struct sys_timespec timeout = timespec_of_ms(milliseconds);
+
+	sys_call(SYS_futex, word, FUTEX_WAIT, value, &timeout);
+}
+
+void sys_futex_wake(uint32_t *word)
+{
+	sys_call(SYS_futex, word, FUTEX_WAKE, 1);
+}
+
+/* Through a futex that nobody wakes: a program under seccomp allows this call if any. */
+void sys_sleep_ms(unsigned milliseconds)
+{
+	static const uint32_t never;
+
+	sys_futex_wait(&never, 0, milliseconds);
+}
+
+uint64_t sys_monotonic_ns(void)
+{
+	struct timespec now;
+	int saved = errno;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	errno = saved;
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}

@@ -1,0 +1,33 @@
+#pragma once
+/*
+ * System calls as the shim makes them: raw (a wrapper of libc may be a cancellation point, or be
+ * interposed by somebody else), and without a trace in errno. Each returns the result, or a
+ * negative errno.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+
+long sys_call6(long number, long a, long b, long c, long d, long e, long f);
+
+#define sys_call(number, ...) sys_call_(number, ##__VA_ARGS__, 0, 0, 0, 0, 0, 0)
+#define sys_call_(number, a, b, c, d, e, f, ...)                                                   \
+	sys_call6((number), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+/* Zeroed private memory, page-aligned, never given back; NULL: none to be had. */
+void *sys_pages(size_t size);
+
+/* The whole of a small file: bytes read, at most `size`; or a negative errno. */
+long sys_read_file(const char *path, char *buffer, size_t size);
+
+/* Sleeps until *word differs from `value`, a wake-up, a signal, or the time is over. Works across
+ * processes. */
+void sys_futex_wait(const uint32_t *word, uint32_t value, unsigned milliseconds);
+void sys_futex_wake(uint32_t *word);
+
+/* Sleeps, or less if a signal comes. */
+void sys_sleep_ms(unsigned milliseconds);
+
+/* CLOCK_MONOTONIC without a system call where the vdso has it. */
+uint64_t sys_monotonic_ns(void);

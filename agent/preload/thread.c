@@ -1,0 +1,254 @@
+/* Thread states and nested hooks; see thread.h and the comment of struct thread in state.h. */
+#include "agent/preload/thread.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+#include "agent/preload/clock.h"
+#include "agent/preload/record.h"
+#include "agent/preload/slice.h"
+#include "agent/preload/sys.h"
+#include "proto/event.h"
+
+#include "agent/preload/poison.h"
+
+#define PAGE	    4096u
+#define STATE_BYTES ((sizeof(struct thread) + PAGE - 1) & ~(size_t)(PAGE - 1))
+#define RETRY	    256 /* events of a thread without a slice until it asks for one again */
+
+__thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
+__thread uintptr_t thread_frame __attribute__((tls_model("initial-exec")));
+__thread uint64_t thread_return __attribute__((tls_model("initial-exec")));
+static __thread unsigned thread_retry __attribute__((tls_model("initial-exec")));
+
+/* A state that nobody uses: never given, given back, or of a thread that has ended. */
+static struct thread *take_used(void)
+{
+	struct thread *thread = __atomic_load_n(&shim.threads, __ATOMIC_ACQUIRE);
+
+	for (; thread; thread = thread->next) {
+		uint64_t place = __atomic_load_n(&thread->place, __ATOMIC_ACQUIRE);
+
+		if (place == PLACE_TAKEN || (place && !slice_dead(place)))
+			continue;
+		if (__atomic_compare_exchange_n(&thread->place, &place, PLACE_TAKEN, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return thread;
+	}
+	return NULL;
+}
+
+static struct thread *make_new(void)
+{
+	struct thread *thread = sys_pages(STATE_BYTES + UNWIND_THREAD_SIZE);
+
+	if (!thread)
+		return NULL;
+	thread->place = PLACE_TAKEN;
+	thread->unwind = unwind_thread_init((uint8_t *)thread + STATE_BYTES);
+	if (!thread->unwind)
+		return NULL; /* does not happen with memory that is right; the pages are lost then
+			      */
+	thread->next = __atomic_load_n(&shim.threads, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&shim.threads, &thread->next, thread, true,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+	return thread;
+}
+
+static struct thread *take(void)
+{
+	struct thread *thread = take_used();
+
+	if (!thread)
+		thread = make_new();
+	if (!thread)
+		return NULL;
+	thread->aside_count = 0;
+	thread->aside_lost = (struct ring_losses){0};
+	thread->quiet = false;
+	thread->pending = (struct ring_losses){0};
+	thread->last_stamp = stamp_now();
+	thread->pseudo = 0;
+	if (slice_claim_patiently(thread))
+		return thread;
+	__atomic_store_n(&thread->place, 0, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+uint32_t thread_control(const struct ring_header *ring)
+{
+	return __atomic_load_n(&ring->control, __ATOMIC_RELAXED) +
+	       __atomic_load_n(&shim.control, __ATOMIC_RELAXED);
+}
+
+static bool nothing_to_record(const struct ring_header *ring)
+{
+	bool off = __atomic_load_n(&ring->mode, __ATOMIC_RELAXED) == RING_OFF ||
+		   __atomic_load_n(&shim.stopped, __ATOMIC_RELAXED);
+
+	return off && !__atomic_load_n(&shim.recorded, __ATOMIC_RELAXED);
+}
+
+void thread_obey(struct thread *thread, const struct ring_header *ring)
+{
+	thread->control = thread_control(ring);
+	thread->policy = __atomic_load_n(&ring->policy, __ATOMIC_RELAXED);
+	thread->depth_limit = __atomic_load_n(&ring->depth_limit, __ATOMIC_RELAXED);
+	thread->free_stacks = __atomic_load_n(&ring->frees_have_stacks, __ATOMIC_RELAXED);
+	thread->verify = __atomic_load_n(&ring->verify, __ATOMIC_RELAXED);
+	thread->allocations = __atomic_load_n(&ring->mode, __ATOMIC_RELAXED) != RING_OFF &&
+			      !__atomic_load_n(&shim.stopped, __ATOMIC_RELAXED);
+	if (thread->allocations)
+		__atomic_store_n(&shim.recorded, 1, __ATOMIC_RELAXED);
+	thread->frees = __atomic_load_n(&shim.recorded, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&ring->detached, __ATOMIC_RELAXED))
+		__atomic_store_n(&shim.page->ring, NULL, __ATOMIC_RELEASE);
+}
+
+void thread_enter_first(struct hook *hook)
+{
+	struct ring_header *ring = shim_ring();
+
+	hook->kind = HOOK_NONE;
+	if (!ring || nothing_to_record(ring))
+		return;
+	hook->kind = HOOK_LOST;
+	if (thread_retry) {
+		thread_retry--;
+		return;
+	}
+	hook->thread = take();
+	if (!hook->thread) {
+		thread_retry = RETRY;
+		return;
+	}
+	thread_obey(hook->thread, ring);
+	hook->kind = HOOK_RECORD;
+	barrier();
+	thread_self = hook->thread;
+}
+
+static bool on_stack(const stack_t *stack, uintptr_t frame)
+{
+	return !(stack->ss_flags & SS_DISABLE) && frame - (uintptr_t)stack->ss_sp < stack->ss_size;
+}
+
+/*
+ * Is the hook at `outer` still under way, below us on the stack? Stacks grow down, so a hook inside
+ * it has a lower frame, unless it runs on the alternate stack of a signal's handler, which may lie
+ * anywhere. Otherwise the outer one was left by a jump. A jump followed by calls that go deeper
+ * than the hook did is mistaken for nesting at first; intact() finds that out when the queue is
+ * full.
+ */
+static bool nested(uintptr_t outer, uintptr_t frame)
+{
+	stack_t alternate = {.ss_flags = SS_DISABLE};
+
+	if (frame < outer)
+		return true;
+	if (sys_call(SYS_sigaltstack, NULL, &alternate) < 0)
+		return false;
+	return on_stack(&alternate, frame) && !on_stack(&alternate, outer);
+}
+
+/* Does the frame still return to where it did? Deeper calls have written over it if it was left. */
+static bool intact(uintptr_t outer)
+{
+	struct unwind_regs regs;
+
+	arch_caller(outer, &regs);
+	return regs.pc == thread_return;
+}
+
+void thread_enter_nested(struct hook *hook)
+{
+	struct thread *thread = hook->thread;
+
+	if (!nested(thread_frame, hook->frame))
+		return;
+	if (thread && thread->aside_count >= ASIDE_MAX && !intact(thread_frame))
+		return;
+	hook->kind = HOOK_NESTED;
+}
+
+/* What lies aside. */
+
+void thread_put_aside(struct thread *thread, const struct event *event)
+{
+	uint32_t index = thread->aside_count;
+
+	if (!__atomic_load_n(&thread->slice->entered, __ATOMIC_RELAXED))
+		__atomic_store_n(&thread->slice->entered, thread->last_stamp, __ATOMIC_RELAXED);
+	while (index < ASIDE_MAX &&
+	       !__atomic_compare_exchange_n(&thread->aside_count, &index, index + 1, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+	if (index < ASIDE_MAX)
+		thread->aside[index] = *event;
+	else
+		record_count_lost(&thread->aside_lost, event);
+}
+
+static bool same_block(const struct event *outer, const struct event *inner)
+{
+	if (event_class(inner->kind) == EVENT_CLASS_FREE)
+		return event_class(outer->kind) == EVENT_CLASS_REALLOCATION &&
+		       inner->address == outer->old_address;
+	return inner->address && inner->address == outer->address;
+}
+
+void thread_drop_inner(struct thread *thread, const struct event *outer)
+{
+	for (uint32_t i = 0; i < thread->aside_count; i++)
+		if (same_block(outer, &thread->aside[i]))
+			thread->aside[i].kind = 0;
+}
+
+static void flush_lost(struct thread *thread)
+{
+	struct ring_losses lost = thread->aside_lost;
+
+	if (!lost.events)
+		return;
+	thread->aside_lost = (struct ring_losses){0};
+	record_lost_sum(thread, &lost);
+}
+
+/* A handler may put more behind while this runs; the count goes to 0 only if none did since it was
+ * looked at. */
+static void flush_aside(struct thread *thread)
+{
+	uint32_t done = 0, count;
+
+	do {
+		count = thread->aside_count;
+		for (; done < count; done++)
+			if (thread->aside[done].kind)
+				record_event(thread, &thread->aside[done], NULL);
+		flush_lost(thread);
+	} while (!__atomic_compare_exchange_n(&thread->aside_count, &count, 0, false,
+					      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+}
+
+void hook_leave_slow(struct hook *hook)
+{
+	struct thread *thread = hook->thread;
+
+	if (hook->kind == HOOK_NESTED)
+		return;
+	if (hook->kind != HOOK_RECORD) {
+		thread_frame = 0;
+		return;
+	}
+	do {
+		/* 0: a handler came between the end of this hook and here. Another's: we were
+		 * mistaken for left. */
+		if (thread_frame != hook->frame && thread_frame != 0)
+			return;
+		guard_set(hook->frame);
+		flush_aside(thread);
+		__atomic_store_n(&thread->slice->entered, 0, __ATOMIC_RELEASE);
+		guard_clear();
+	} while (thread->aside_count);
+}

@@ -1,0 +1,103 @@
+#pragma once
+/*
+ * Threads of the program, and the guard against hooks inside hooks.
+ *
+ * The guard is the frame address of the hook under way. A hook that finds it set is nested, or the
+ * one before was left by a jump (longjmp out of a signal's handler): see nested() in thread.c for
+ * how the two are told apart. Nested events are put aside without a stack and become records when
+ * the outer hook is done.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/preload/state.h"
+#include "arch.h"
+
+enum hook_kind {
+	HOOK_RECORD, /* hook.thread is ours */
+	HOOK_NESTED, /* hook.thread is that of the outer hook; NULL: it has none */
+	HOOK_LOST,   /* no slice for this thread */
+	HOOK_NONE,   /* nothing to record */
+};
+
+struct hook {
+	struct thread *thread;
+	uintptr_t frame;
+	enum hook_kind kind;
+};
+
+/* The slow ends of hook_enter: a thread's first hook, and a hook that finds the guard set. */
+void thread_enter_first(struct hook *hook);
+void thread_enter_nested(struct hook *hook);
+/* What is in the header's control line now. */
+void thread_obey(struct thread *thread, const struct ring_header *ring);
+uint32_t thread_control(const struct ring_header *ring);
+
+/* Sets the guard for the function whose frame this is, and takes it away. */
+static inline void guard_set(uintptr_t frame)
+{
+	struct unwind_regs regs;
+
+	arch_caller(frame, &regs);
+	thread_return = regs.pc;
+	barrier();
+	thread_frame = frame;
+	barrier();
+}
+
+static inline void guard_clear(void)
+{
+	barrier();
+	thread_frame = 0;
+	barrier();
+}
+
+/* Puts an event of a nested hook aside; the queue full, counts it as lost. */
+void thread_put_aside(struct thread *thread, const struct event *event);
+/* Takes back what was put aside by an allocator that serves `outer` by calling itself by name. */
+void thread_drop_inner(struct thread *thread, const struct event *outer);
+
+/* Enters the hook whose frame this is. `ring` is what shim_ring gave, not NULL. Between this and
+ * hook_leave, events of this thread go aside. */
+static inline void hook_enter(struct hook *hook, const struct ring_header *ring, uintptr_t frame)
+{
+	struct thread *thread = thread_self;
+
+	hook->frame = frame;
+	hook->thread = thread;
+	hook->kind = HOOK_RECORD;
+	if (unlikely(thread_frame)) {
+		thread_enter_nested(hook);
+		if (hook->kind == HOOK_NESTED)
+			return;
+	}
+	guard_set(frame);
+	if (unlikely(!thread)) {
+		thread_enter_first(hook);
+		thread = hook->thread;
+		if (!thread)
+			return;
+	}
+	if (unlikely(thread->control != thread_control(ring)))
+		thread_obey(thread, ring);
+	__atomic_store_n(&thread->slice->entered, thread->last_stamp, __ATOMIC_RELAXED);
+}
+
+/* Leaves it: events that were put aside become records, and the agent need not wait for this
+ * thread. */
+void hook_leave_slow(struct hook *hook);
+
+static inline void hook_leave(struct hook *hook)
+{
+	struct thread *thread = hook->thread;
+
+	if (unlikely(hook->kind != HOOK_RECORD || thread->aside_count ||
+		     thread_frame != hook->frame)) {
+		hook_leave_slow(hook);
+		return;
+	}
+	__atomic_store_n(&thread->slice->entered, 0, __ATOMIC_RELEASE);
+	guard_clear();
+	if (unlikely(thread->aside_count))
+		hook_leave_slow(hook);
+}

@@ -1,0 +1,81 @@
+/* Each function of the malloc family, each result put to use, errno and alignment checked; three
+ * frames deep. */
+#include <errno.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "tests/targets/target.h"
+
+static unsigned failures;
+
+static void expect(int truth, const char *what)
+{
+	if (truth)
+		return;
+	failures++;
+	say(what, 0);
+}
+
+static int aligned(const void *p, uintptr_t to)
+{
+	return p && (uintptr_t)p % to == 0;
+}
+
+/* Calls that the compiler would rather not see: they must fail, and leave the block alone. */
+static void *(*volatile failing_malloc)(size_t) = malloc;
+static void *(*volatile failing_realloc)(void *, size_t) = realloc;
+static void *(*volatile failing_reallocarray)(void *, size_t, size_t) = reallocarray;
+
+__attribute__((noinline)) static void all(void)
+{
+	void *p = use(malloc(own(100))), *q = use(calloc(1, own(200))), *r = NULL;
+
+	errno = 4711;
+	p = use(realloc(p, own(300)));
+	expect(malloc_usable_size(p) >= own(300), "usable size");
+	p = use(reallocarray(p, 1, own(400)));
+	expect(!posix_memalign(&r, 64, own(500)) && aligned(r, 64), "posix_memalign");
+	free(r);
+	r = use(aligned_alloc(128, own(600)));
+	expect(aligned(r, 128), "aligned_alloc");
+	free(r);
+	r = use(memalign(256, own(700)));
+	expect(aligned(r, 256), "memalign");
+	free(r);
+	r = use(valloc(own(800)));
+	expect(aligned(r, 4096), "valloc");
+	free(r);
+	r = use(pvalloc(own(900)));
+	expect(aligned(r, 4096), "pvalloc");
+	free(r);
+	free(NULL);
+	expect(errno == 4711, "errno after success");
+	r = failing_malloc(PTRDIFF_MAX);
+	expect(!r && errno == ENOMEM, "malloc that fails");
+	errno = 0;
+	r = failing_realloc(p, PTRDIFF_MAX);
+	expect(!r && errno == ENOMEM, "realloc that fails");
+	errno = 0;
+	r = failing_reallocarray(p, SIZE_MAX / 2, 16);
+	expect(!r && errno == ENOMEM, "reallocarray that overflows");
+	expect(posix_memalign(&r, 3, 8) == EINVAL, "posix_memalign that is wrong");
+	errno = 4711;
+	r = failing_realloc(p, 0);
+	expect(!r, "realloc to 0");
+	free(q);
+	expect(errno == 4711, "errno after free");
+}
+
+__attribute__((noinline)) static void outer(void)
+{
+	all();
+	__asm__ volatile("");
+}
+
+int main(void)
+{
+	outer();
+	say("failures", failures);
+	return failures ? 1 : 0;
+}

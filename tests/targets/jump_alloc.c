@@ -1,0 +1,71 @@
+/*
+ * An allocator for the targets `jumper` and `nested`, preloaded behind libheapcast.so: blocks are
+ * never used again, and a request for SIGNAL_SIZE bytes first raises SIGUSR1, so that a handler
+ * runs inside of the allocator at a known moment. It is also one whose calloc comes back through
+ * malloc by name, and whose realloc through malloc and free.
+ */
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/targets/jump_alloc.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+static char memory[64 << 20] __attribute__((aligned(64)));
+static size_t used;
+
+static void *take(size_t alignment, size_t size)
+{
+	size_t old = __atomic_load_n(&used, __ATOMIC_RELAXED), start;
+
+	do {
+		start = (old + 16 + alignment - 1) & ~(alignment - 1);
+		if (size > sizeof(memory) || start + size > sizeof(memory))
+			return NULL;
+	} while (!__atomic_compare_exchange_n(&used, &old, start + size, 0, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
+	memcpy(memory + start - sizeof(size), &size, sizeof(size));
+	return memory + start;
+}
+
+EXPORT void *malloc(size_t size)
+{
+	if (size == SIGNAL_SIZE)
+		raise(SIGUSR1);
+	return take(16, size);
+}
+
+EXPORT void free(void *p)
+{
+	(void)p;
+}
+
+EXPORT void *calloc(size_t count, size_t size)
+{
+	void *(*volatile by_name)(size_t) = malloc;
+	size_t bytes;
+
+	return __builtin_mul_overflow(count, size, &bytes) ? NULL : by_name(bytes);
+}
+
+EXPORT void *realloc(void *p, size_t size)
+{
+	void *(*volatile by_name)(size_t) = malloc;
+	void (*volatile free_by_name)(void *) = free;
+	void *block = by_name(size);
+	size_t old;
+
+	if (!p || !block)
+		return block;
+	memcpy(&old, (char *)p - sizeof(old), sizeof(old));
+	memcpy(block, p, old < size ? old : size);
+	free_by_name(p);
+	return block;
+}
+
+EXPORT void *memalign(size_t alignment, size_t size)
+{
+	return take(alignment < 16 ? 16 : alignment, size);
+}

@@ -1,0 +1,19 @@
+# The preload library: each source is a test; they share an agent of their own (preload/support), and run the programs of
+# tests/targets.
+if(HEAPCAST_AGENT)
+	add_library(preload_support STATIC ${CMAKE_CURRENT_LIST_DIR}/preload/support/ring_agent.c)
+	target_link_libraries(preload_support PRIVATE heapcast_flags heapcast_sanitize)
+	target_compile_definitions(preload_support PRIVATE BUILD_FOLDER="${CMAKE_BINARY_DIR}"
+		PUBLIC SOURCE_FOLDER="${CMAKE_SOURCE_DIR}")
+
+	heapcast_unit_tests(preload preload_support)
+
+	file(GLOB preload_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/preload/*.c)
+	foreach(source ${preload_tests})
+		get_filename_component(name ${source} NAME_WE)
+		set_tests_properties(unit.preload.${name} PROPERTIES RUN_SERIAL ON)
+		add_dependencies(unit.preload.${name} heapcast_preload target_churn target_closer target_death target_dlopener
+			target_exec_self target_fake_agent target_family target_fork_all target_handover target_jumper target_jump_alloc target_marks
+			target_nested target_plugin1 target_plugin2 target_short_threads target_sigtimer)
+	endforeach()
+endif()

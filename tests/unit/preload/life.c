@@ -1,0 +1,136 @@
+/* How processes begin, multiply and end: fork, exec, every kind of death, closed descriptors. */
+#include "tests/unit/preload/support/run.h"
+
+#include <signal.h>
+
+#include "proto/event.h"
+
+static uint64_t of_tag(const struct agent_result *r, unsigned tag)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < r->count; i++)
+		count += event_class(r->events[i].kind) != EVENT_CLASS_FREE &&
+			 r->events[i].size % 16 == tag;
+	return count;
+}
+
+static void children_are_silent(void **state)
+{
+	struct agent_options options = {0};
+	struct agent_result r;
+
+	(void)state;
+	RUN(&options, &r, target_path("fork_all"));
+	assert_exited(&r, 0);
+	assert_sound(&r);
+	assert_nothing_lost(&r);
+	assert_as_said(&r);
+	assert_int_equal(agent_said(&r, "good"), 4);
+	assert_int_equal(agent_said(&r, "others"), 0);
+	assert_int_equal(of_tag(&r, TAG_CHILD), 0);
+	agent_result_done(&r);
+}
+
+static void exec_goes_on(void **state)
+{
+	struct agent_options options = {0};
+	struct agent_result r;
+
+	(void)state;
+	RUN(&options, &r, target_path("exec_self"), "5");
+	assert_exited(&r, 6);
+	assert_sound(&r);
+	assert_nothing_lost(&r);
+	assert_int_equal(r.handshakes, 6);
+	assert_int_equal(of_tag(&r, TAG_OWN), 60);
+	agent_result_done(&r);
+}
+
+static void dies(const char *how, bool signalled, int status)
+{
+	struct agent_options options = {.idle = true, .big_slices = 8};
+	struct agent_result r;
+
+	RUN(&options, &r, target_path("death"), how, "100");
+	assert_int_equal(WIFSIGNALED(r.status), signalled);
+	assert_int_equal(signalled ? WTERMSIG(r.status) : WEXITSTATUS(r.status), status);
+	assert_sound(&r);
+	assert_nothing_lost(&r);
+	assert_int_equal(of_tag(&r, TAG_OWN), 100);
+	agent_result_done(&r);
+}
+
+static void every_end(void **state)
+{
+	(void)state;
+	dies("return", false, 7);
+	dies("exit", false, 7);
+	dies("_exit", false, 7);
+	dies("quick_exit", false, 7);
+	dies("abort", true, SIGABRT);
+	dies("kill", true, SIGKILL);
+	dies("segv", true, SIGSEGV);
+}
+
+/* Killed at some moment in the middle, many times: what was published makes sense, and at most one
+ * event a thread was begun and not published. */
+static void killed_in_the_middle(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 12; i++) {
+		struct agent_options options = {.kill_after_events = 1 + i * 7919, .big_slices = 8};
+		struct agent_result r;
+
+		RUN(&options, &r, target_path("churn"), "100000000", "4", "12");
+		assert_true(WIFSIGNALED(r.status));
+		assert_sound(&r);
+		assert_int_equal(r.lost.events, 0);
+		assert_true(r.died_inside <= 5);
+		assert_int_equal(r.produced, r.read + r.died_inside);
+		agent_result_done(&r);
+	}
+}
+
+static void no_descriptor_is_kept(void **state)
+{
+	struct agent_options options = {0};
+	struct agent_result r;
+
+	(void)state;
+	RUN(&options, &r, target_path("closer"));
+	assert_exited(&r, 0);
+	assert_sound(&r);
+	assert_nothing_lost(&r);
+	assert_as_said(&r);
+	assert_int_equal(agent_said(&r, "open"), 0);
+	assert_int_equal(agent_said(&r, "descriptor"), 3);
+	agent_result_done(&r);
+}
+
+static void refused(void **state)
+{
+	struct agent_options options = {.refuse = true};
+	struct agent_result r;
+
+	(void)state;
+	RUN(&options, &r, target_path("closer"));
+	assert_exited(&r, 0);
+	assert_int_equal(r.count, 0);
+	assert_int_equal(agent_said(&r, "open"), 0);
+	agent_result_done(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(children_are_silent),
+		cmocka_unit_test(exec_goes_on),
+		cmocka_unit_test(every_end),
+		cmocka_unit_test(killed_in_the_middle),
+		cmocka_unit_test(no_descriptor_is_kept),
+		cmocka_unit_test(refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
