@@ -1,0 +1,15 @@
+#pragma once
+/* The agent's commands: each gets its own name as argv[0] and returns the exit status. */
+#include "agent/cli/options.h"
+#include "agent/streamer/agent.h"
+
+int command_run(int argc, char **argv);
+int command_serve(int argc, char **argv);
+
+#define EXIT_USAGE 2
+#define EXIT_FAULT 3
+
+/* Options as the streamer takes them. 0; -EINVAL with the reason. */
+int command_settings(const struct options *options, struct agent_settings *ret_settings, struct err_text *err);
+/* Prints "agent: sentence" and returns `status`. */
+int command_fail(int status, const struct err_text *err, int error);

@@ -1,0 +1,97 @@
+/* The program `agent`: a table of commands. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/cli/command.h"
+#include "base/error.h"
+#include "base/ban.h"
+
+static const struct command {
+	const char *name;
+	int (*main)(int argc, char **argv); /* NULL: not in this version */
+	const char *help;
+} commands[] = {
+	{"run", command_run, "start a program and record it"},
+	{"serve", command_serve, "record every program of this host that preloads libheapcast.so"},
+	{"attach", NULL, "record programs that run already"},
+	{"ctl", NULL, "ask or order a running agent"},
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+int command_fail(int status, const struct err_text *err, int error)
+{
+	fprintf(stderr, "agent: %s\n", err_get(err, error));
+	return status;
+}
+
+int command_settings(const struct options *o, struct agent_settings *ret, struct err_text *err)
+{
+	struct budget budget;
+	int r = budget_divide(&budget, o->memory_limit, 1, err);
+
+	if (r < 0)
+		return err_prefix(err, -EINVAL, "--memory-limit");
+	if (o->depth < 8 || o->depth > 1000)
+		return err_set(err, -EINVAL, "--depth takes 8 to 1000, not %llu", (unsigned long long)o->depth);
+	*ret = (struct agent_settings){
+		.memory_limit = o->memory_limit,
+		.output = o->output && *o->output ? o->output : NULL,
+		.announce = o->announce,
+		.collector = o->collector,
+		.interface = o->interface,
+		.listen = o->listen,
+		.linger_ns = o->linger_ns,
+		.idle_ns = o->linger_idle_ns,
+		.follow = o->follow,
+		.ring = {.mode = o->mode,
+			 .policy = o->policy,
+			 .block_max_ms = (uint32_t)(o->block_max_ns / 1000000 < UINT32_MAX ? o->block_max_ns / 1000000
+											    : UINT32_MAX),
+			 .sample_interval = o->sample_interval,
+			 .frees_have_stacks = o->free_stacks,
+			 .depth_limit = (uint32_t)o->depth,
+			 .verify = !o->full_walk},
+	};
+	return 0;
+}
+
+static void help(void)
+{
+	printf("agent COMMAND [OPTION...]\n\n"
+	       "Records the heap of programs, every allocation with its stack, and sends it to a collector or a file.\n\n");
+	for (unsigned i = 0; i < COMMANDS; i++)
+		printf("  %-8s %s%s\n", commands[i].name, commands[i].help,
+		       commands[i].main ? "" : " (not in this version)");
+	printf("\nTo begin: agent run -- CMD [ARG...], then: collector report FILE\n"
+	       "agent COMMAND --help says more about each.\n");
+}
+
+int main(int argc, char **argv)
+{
+	struct err_text err;
+	const char *name = argc > 1 ? argv[1] : "--help";
+
+	signal(SIGPIPE, SIG_IGN);
+	if (!strcmp(name, "--version")) {
+		printf("heapcast agent %s\n", HEAPCAST_VERSION);
+		return 0;
+	}
+	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+		help();
+		return argc > 1 ? 0 : EXIT_USAGE;
+	}
+	for (unsigned i = 0; i < COMMANDS; i++) {
+		if (strcmp(name, commands[i].name))
+			continue;
+		if (commands[i].main)
+			return commands[i].main(argc - 1, argv + 1);
+		return command_fail(EXIT_USAGE, &err,
+				    err_set(&err, -EINVAL, "'%s' is not available in this version (%s)", name,
+					    HEAPCAST_VERSION));
+	}
+	return command_fail(EXIT_USAGE, &err,
+			    err_set(&err, -EINVAL, "there is no command '%s' (agent --help lists them)", name));
+}

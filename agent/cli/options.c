@@ -1,0 +1,344 @@
+/* The table of options and what reads it. See options.h. */
+#include "agent/cli/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/parse.h"
+#include "proto/ring.h"
+#include "agent/streamer/budget.h"
+#include "base/ban.h"
+
+#define BOTH		 (COMMAND_RUN | COMMAND_SERVE)
+#define SAMPLE_DEFAULT	 (512u << 10)
+#define SEED_PREFIX	 "MEMORY_PROFILER_"
+#define NAME_COLUMN	 30
+
+enum option_type { TEXT, FLAG, SWITCH, SIZE, DURATION, NUMBER, MODE, POLICY, LATER };
+
+static const struct option_row {
+	const char *name;
+	const char *argument; /* as help shows it; NULL: takes none */
+	unsigned commands;
+	enum option_type type;
+	size_t offset;
+	const char *help;
+} rows[] = {
+#define AT(field) offsetof(struct options, field)
+	{"mode", "full|sample[=BYTES]|off", BOTH, MODE, AT(mode),
+	 "every event (default); one allocation in so many bytes (512K); nothing until it is switched on"},
+	{"output", "PATTERN", BOTH, TEXT, AT(output),
+	 "write a file; %e program, %t time, %p pid, %n counter, %% (default without a collector: "
+	 "heapcast_%e_%t_%p.heapcast)"},
+	{"collector", "HOST:PORT", BOTH, TEXT, AT(collector), "connect to this collector"},
+	{"announce", NULL, BOTH, FLAG, AT(announce), "listen, and be found by `collector gather` on the same network"},
+	{"interface", "NAME", BOTH, TEXT, AT(interface), "announce and listen there only; lo stays on this machine"},
+	{"listen", "[ADDR]:PORT", BOTH, TEXT, AT(listen), "listen there (default: first free port from 8100 to 8200)"},
+	{"memory-limit", "SIZE", BOTH, SIZE, AT(memory_limit), "all memory of the agent, rings included (8M; at least 2M)"},
+	{"policy", "block|thin|count", BOTH, POLICY, AT(policy),
+	 "when the ring is full: the program waits (default of run); samples more thinly; goes on and is counted (serve)"},
+	{"block-max", "TIME", BOTH, DURATION, AT(block_max_ns), "longest wait at a time (10s), then as with count"},
+	{"linger", "TIME", BOTH, DURATION, AT(linger_ns),
+	 "how long to wait for a collector after the end, before what is left goes to a file (30s)"},
+	{"follow", NULL, BOTH, FLAG, AT(follow), "record children too, each as a stream of its own"},
+	{"free-stacks", "yes|no", BOTH, SWITCH, AT(free_stacks), "record the stack of frees, too (yes)"},
+	{"full-walk", NULL, BOTH, FLAG, AT(full_walk), "walk every stack in full (slower; to compare with)"},
+	{"depth", "FRAMES", BOTH, NUMBER, AT(depth), "frames kept of a stack, the outer ones (256; at most 1000)"},
+	{"quiet", NULL, COMMAND_RUN, FLAG, AT(quiet), "no summary at the end"},
+	{"socket", "PATH", COMMAND_SERVE, TEXT, AT(socket),
+	 "where programs ask to be recorded; a name that begins with @ is no file"},
+	{"for-pid", "PID", COMMAND_SERVE, NUMBER, AT(for_pid), "started by libheapcast.so for this process"},
+	{"linger-idle", "TIME", COMMAND_SERVE, DURATION, AT(linger_idle_ns), "end when nothing was recorded for so long"},
+	{"log", "error|warn|info|debug|off", BOTH, TEXT, AT(log), "what to tell (run: warn, serve: info)"},
+	{"logfile", "PATH", BOTH, TEXT, AT(log_file), "where to (standard error)"},
+	{"cull", "TIME", BOTH, LATER, 0, NULL},
+	{"config", "FILE", COMMAND_SERVE, LATER, 0, NULL},
+	{"spool", "DIR", COMMAND_SERVE, LATER, 0, NULL},
+	{"spool-limit", "SIZE", COMMAND_SERVE, LATER, 0, NULL},
+	{"key", "FILE", COMMAND_SERVE, LATER, 0, NULL},
+	{"cert", "FILE", COMMAND_SERVE, LATER, 0, NULL},
+	{"cert-key", "FILE", COMMAND_SERVE, LATER, 0, NULL},
+	{"ca", "FILE", COMMAND_SERVE, LATER, 0, NULL},
+#undef AT
+};
+
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+/* The seed's variables that mean the same as an option, with a value of ours where theirs differs. */
+static const struct alias {
+	const char *name; /* behind SEED_PREFIX */
+	const char *option; /* NULL: the preload library reads it itself */
+	const char *if_one; /* what the value 1 becomes; NULL: the value as it is */
+	const char *if_zero;
+} aliases[] = {
+	{"OUTPUT", "output", NULL, NULL},
+	{"LOG", "log", NULL, NULL},
+	{"LOGFILE", "logfile", NULL, NULL},
+	{"ENABLE_BROADCAST", "announce", "1", "0"},
+	{"ENABLE_SERVER", "listen", "", NULL},
+	{"TRACK_CHILD_PROCESSES", "follow", "1", "0"},
+	{"GRAB_BACKTRACES_ON_FREE", "free-stacks", "yes", "no"},
+	{"DISABLE_BY_DEFAULT", "mode", "off", "full"},
+	{"USE_SHADOW_STACK", "full-walk", "0", "1"},
+	{"REGISTER_SIGUSR1", NULL, NULL, NULL},
+	{"REGISTER_SIGUSR2", NULL, NULL, NULL},
+};
+
+#define ALIASES (sizeof(aliases) / sizeof(aliases[0]))
+
+void options_defaults(struct options *o)
+{
+	*o = (struct options){
+		.mode = RING_FULL,
+		.sample_interval = SAMPLE_DEFAULT,
+		.memory_limit = 8u << 20,
+		.policy = RING_BLOCK,
+		.block_max_ns = 10000000000,
+		.linger_ns = 30000000000,
+		.free_stacks = true,
+		.depth = 256,
+	};
+}
+
+static int parse_mode(struct options *o, const char *text)
+{
+	const char *interval = strchr(text, '=');
+
+	if (!strcmp(text, "full"))
+		o->mode = RING_FULL;
+	else if (!strcmp(text, "off"))
+		o->mode = RING_OFF;
+	else if (!strcmp(text, "sample") || !strncmp(text, "sample=", 7))
+		o->mode = RING_SAMPLE;
+	else
+		return -EINVAL;
+	if (!interval)
+		return 0;
+	return parse_size(interval + 1, &o->sample_interval) < 0 || !o->sample_interval ? -EINVAL : 0;
+}
+
+static int parse_policy(uint32_t *ret, const char *text)
+{
+	static const char *const names[] = {[RING_BLOCK] = "block", [RING_THIN] = "thin", [RING_COUNT] = "count"};
+
+	for (uint32_t i = 0; i < 3; i++) {
+		if (strcmp(text, names[i]))
+			continue;
+		*ret = i;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int parse_switch(bool *ret, const char *text)
+{
+	static const char *const yes[] = {"1", "yes", "true", "on", ""}, *const no[] = {"0", "no", "false", "off"};
+
+	for (unsigned i = 0; i < 5; i++)
+		if (!strcmp(text, yes[i])) {
+			*ret = true;
+			return 0;
+		}
+	for (unsigned i = 0; i < 4; i++)
+		if (!strcmp(text, no[i])) {
+			*ret = false;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+/* Writes a value into its field. `what` is the option or variable as the person wrote it. */
+static int set(struct options *o, const struct option_row *row, const char *value, const char *what, struct err_text *err)
+{
+	void *field = (char *)o + row->offset;
+	int r = 0;
+
+	switch (row->type) {
+	case TEXT:
+		*(const char **)field = value;
+		break;
+	case FLAG:
+	case SWITCH:
+		r = parse_switch(field, value);
+		break;
+	case SIZE:
+		r = parse_size(value, field);
+		break;
+	case DURATION:
+		r = parse_duration(value, field);
+		break;
+	case NUMBER:
+		r = parse_u64(value, field);
+		break;
+	case MODE:
+		r = parse_mode(o, value);
+		break;
+	case POLICY:
+		r = parse_policy(field, value);
+		break;
+	case LATER:
+		return err_set(err, -EINVAL, "%s is not available in this version (%s)", what, HEAPCAST_VERSION);
+	}
+	if (r < 0)
+		return err_set(err, -EINVAL, "%s takes %s, not '%s'", what, row->argument ? row->argument : "0 or 1", value);
+	return 0;
+}
+
+static const struct option_row *find_row(const char *name, size_t length, unsigned command)
+{
+	for (unsigned i = 0; i < ROWS; i++)
+		if (rows[i].commands & command && strlen(rows[i].name) == length && !strncmp(rows[i].name, name, length))
+			return &rows[i];
+	return NULL;
+}
+
+static void variable_name(const char *option, char *out, size_t size)
+{
+	size_t n = (size_t)snprintf(out, size, "HEAPCAST_");
+
+	for (; *option && n < size - 1; option++)
+		out[n++] = *option == '-' ? '_' : (char)toupper((unsigned char)*option);
+	out[n] = '\0';
+}
+
+static int from_seed(struct options *o, const struct alias *alias, unsigned command, struct err_text *err)
+{
+	char name[64];
+	const struct option_row *row = alias->option ? find_row(alias->option, strlen(alias->option), command) : NULL;
+	const char *value;
+
+	snprintf(name, sizeof(name), SEED_PREFIX "%s", alias->name);
+	value = getenv(name);
+	if (!row || !value)
+		return 0;
+	if (!strcmp(value, "1") && alias->if_one)
+		value = alias->if_one;
+	else if (!strcmp(value, "0") && alias->if_zero)
+		value = alias->if_zero;
+	else if (!strcmp(value, "0") && row->type == TEXT && alias->if_one)
+		return 0;
+	return set(o, row, value, name, err);
+}
+
+int options_environment(struct options *o, enum option_command command, struct err_text *err)
+{
+	char name[64];
+	int r = 0;
+
+	for (unsigned i = 0; !r && i < ALIASES; i++)
+		r = from_seed(o, &aliases[i], command, err);
+	for (unsigned i = 0; !r && i < ROWS; i++) {
+		const char *value;
+
+		variable_name(rows[i].name, name, sizeof(name));
+		value = rows[i].commands & command ? getenv(name) : NULL;
+		if (value)
+			r = set(o, &rows[i], value, name, err);
+	}
+	return r;
+}
+
+static bool known_alias(const char *name, size_t length)
+{
+	for (unsigned i = 0; i < ALIASES; i++)
+		if (strlen(aliases[i].name) == length && !strncmp(aliases[i].name, name, length))
+			return true;
+	return false;
+}
+
+void options_notices(void)
+{
+	for (char **e = environ; *e; e++) {
+		const char *name = *e + strlen(SEED_PREFIX);
+		size_t length;
+
+		if (strncmp(*e, SEED_PREFIX, strlen(SEED_PREFIX)))
+			continue;
+		length = strcspn(name, "=");
+		if (!known_alias(name, length))
+			log_warn("%s%.*s has no meaning in this version", SEED_PREFIX, (int)length, name);
+	}
+}
+
+/* The closest thing to a wrong option is most often one with the same beginning. */
+static int unknown(const char *name, unsigned command, struct err_text *err)
+{
+	for (unsigned i = 0; i < ROWS; i++)
+		if (rows[i].commands & command && rows[i].help && !strncmp(rows[i].name, name, 3))
+			return err_set(err, -EINVAL, "there is no option --%s; did you mean --%s?", name, rows[i].name);
+	return err_set(err, -EINVAL, "there is no option --%s (--help lists them)", name);
+}
+
+static int one_option(struct options *o, unsigned command, const char *argument, const char *next, bool *ret_used_next,
+		      struct err_text *err)
+{
+	const char *name = argument + 2, *equals = strchr(name, '=');
+	size_t length = equals ? (size_t)(equals - name) : strlen(name);
+	const struct option_row *row = find_row(name, length, command);
+	const char *value = equals ? equals + 1 : NULL;
+	char what[64];
+
+	*ret_used_next = false;
+	if (!row)
+		return unknown(name, command, err);
+	snprintf(what, sizeof(what), "--%s", row->name);
+	if (row->type == LATER)
+		return set(o, row, "", what, err);
+	if (!row->argument)
+		value = value ? value : "1";
+	if (!value) {
+		if (!next)
+			return err_set(err, -EINVAL, "--%s needs a value: --%s %s", row->name, row->name, row->argument);
+		value = next;
+		*ret_used_next = true;
+	}
+	return set(o, row, value, what, err);
+}
+
+int options_arguments(struct options *o, enum option_command command, int argc, char **argv, struct err_text *err)
+{
+	int i = 1;
+
+	while (i < argc && argv[i][0] == '-') {
+		bool used_next;
+		int r;
+
+		if (!strcmp(argv[i], "--"))
+			return i + 1;
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+			o->help = true;
+			return i;
+		}
+		if (argv[i][1] != '-')
+			return err_set(err, -EINVAL, "there is no option %s (--help lists them)", argv[i]);
+		r = one_option(o, command, argv[i], i + 1 < argc ? argv[i + 1] : NULL, &used_next, err);
+		if (r < 0)
+			return r;
+		i += used_next ? 2 : 1;
+	}
+	return i;
+}
+
+void options_help(enum option_command command)
+{
+	char left[96];
+
+	for (unsigned i = 0; i < ROWS; i++) {
+		if (!(rows[i].commands & command) || !rows[i].help)
+			continue;
+		snprintf(left, sizeof(left), "--%s%s%s", rows[i].name, rows[i].argument ? " " : "",
+			 rows[i].argument ? rows[i].argument : "");
+		if (strlen(left) > NAME_COLUMN - 2)
+			printf("  %s\n  %*s%s\n", left, NAME_COLUMN, "", rows[i].help);
+		else
+			printf("  %-*s%s\n", NAME_COLUMN, left, rows[i].help);
+	}
+	printf("\nEach is also a variable: --memory-limit 4M is HEAPCAST_MEMORY_LIMIT=4M.\n");
+}

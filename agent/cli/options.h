@@ -1,0 +1,44 @@
+#pragma once
+/* The agent's options: one table for the command line, the environment (HEAPCAST_NAME), the seed's variables and --help. */
+#include <stdbool.h>
+#include <stdint.h>
+
+struct err_text;
+
+enum option_command { COMMAND_RUN = 1, COMMAND_SERVE = 2 };
+
+struct options {
+	uint32_t mode; /* enum ring_mode */
+	uint64_t sample_interval;
+	const char *output;
+	const char *collector;
+	bool announce;
+	const char *interface;
+	const char *listen;
+	uint64_t memory_limit;
+	uint32_t policy; /* enum ring_policy */
+	uint64_t block_max_ns;
+	uint64_t linger_ns;
+	bool follow;
+	bool quiet;
+	bool free_stacks;
+	bool full_walk;
+	uint64_t depth;
+	const char *log;
+	const char *log_file;
+	const char *socket;
+	uint64_t for_pid;
+	uint64_t linger_idle_ns;
+	bool help;
+};
+
+void options_defaults(struct options *options);
+/* From the environment; the command line comes after it. 0; -EINVAL with the variable's name. */
+int options_environment(struct options *options, enum option_command command, struct err_text *err);
+/* Variables of the seed that mean nothing here: one line each to the log. Call once the log is open. */
+void options_notices(void);
+/* From `argv[1]` on; returns the index of the first argument that is no option (behind a "--", if there is one), or -EINVAL
+ * with a sentence that says what to type. */
+int options_arguments(struct options *options, enum option_command command, int argc, char **argv, struct err_text *err);
+/* The list of the command's options, for --help. */
+void options_help(enum option_command command);

@@ -1,0 +1,318 @@
+/*
+ * `agent run -- CMD`: starts a program with libheapcast.so preloaded and records it until it ends. The program keeps the
+ * terminal and its standard descriptors; Ctrl-C reaches both, and the agent stays to deliver what was recorded.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/cli/command.h"
+#include "agent/cli/preload_path.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/parse.h"
+#include "heapcast.pb-c.h"
+#include "base/ban.h"
+
+#define OWN_VARIABLES  3 /* LD_PRELOAD, HEAPCAST_FD, HEAPCAST_SOCKET */
+#define SIGNALLED_BASE 128
+#define SOCKET_NAME    64
+
+struct run {
+	struct agent agent;
+	struct options options;
+	char program[PATH_MAX];
+	char preload[PATH_MAX];
+	char socket[SOCKET_NAME];
+	pid_t child;
+	int status;
+	uint32_t reports;
+	uint64_t events;
+	uv_signal_t child_signal, forward[4];
+};
+
+static const int forwarded[4] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+
+static void help(void)
+{
+	printf("agent run [OPTION...] [--] CMD [ARG...]\n\n"
+	       "Runs CMD and records every allocation it makes. Ends with CMD's exit status.\n\n"
+	       "  agent run -- sqlite3 test.db 'select 1'        into a file here; look at it: collector report FILE\n"
+	       "  agent run --announce -- ./server               to a collector on the network (there: collector gather)\n"
+	       "  agent run --collector 192.0.2.7:8100 -- ./app  to this one\n\n");
+	options_help(COMMAND_RUN);
+}
+
+/* Ctrl-C and Ctrl-\ come from the terminal to the program as well; the others only to us. */
+static void got_signal(uv_signal_t *handle, int number)
+{
+	struct run *run = handle->data;
+
+	if (number == SIGTERM || number == SIGHUP)
+		kill(run->child, number);
+}
+
+static void reap(struct run *run)
+{
+	int status;
+
+	if (run->child <= 0 || waitpid(run->child, &status, WNOHANG) != run->child)
+		return;
+	run->status = WIFSIGNALED(status) ? SIGNALLED_BASE + WTERMSIG(status) : WEXITSTATUS(status);
+	agent_child_ended(&run->agent, run->child, status);
+}
+
+static void child_changed(uv_signal_t *handle, int number)
+{
+	(void)number;
+	reap(handle->data);
+}
+
+static int watch_signals(struct run *run)
+{
+	int r = uv_signal_init(&run->agent.loop, &run->child_signal);
+
+	run->child_signal.data = run;
+	if (!r)
+		r = uv_signal_start(&run->child_signal, child_changed, SIGCHLD);
+	for (unsigned i = 0; !r && i < 4; i++) {
+		struct sigaction before;
+
+		sigaction(forwarded[i], NULL, &before);
+		if (before.sa_handler == SIG_IGN)
+			continue; /* nohup: the program inherits that */
+		run->forward[i].data = run;
+		uv_signal_init(&run->agent.loop, &run->forward[i]);
+		r = uv_signal_start(&run->forward[i], got_signal, forwarded[i]);
+	}
+	return r;
+}
+
+static bool is_own(const char *entry)
+{
+	return !strncmp(entry, "LD_PRELOAD=", 11) || !strncmp(entry, "HEAPCAST_FD=", 12) ||
+	       !strncmp(entry, "HEAPCAST_SOCKET=", 16);
+}
+
+/* The program's environment. The strings of ours are in `text`. */
+static char **environment(const struct run *run, int fd, char *text, size_t size)
+{
+	const char *preload = getenv("LD_PRELOAD");
+	size_t count = 0, n;
+	char **list;
+
+	while (environ[count])
+		count++;
+	list = calloc(count + OWN_VARIABLES + 1, sizeof(*list));
+	if (!list)
+		return NULL;
+	count = 0;
+	for (char **e = environ; *e; e++)
+		if (!is_own(*e))
+			list[count++] = *e;
+	list[count++] = text;
+	n = (size_t)snprintf(text, size, "LD_PRELOAD=%s%s%s", run->preload, preload && *preload ? ":" : "",
+			     preload ? preload : "") + 1; /* first: in front of a preloaded allocator, too */
+	if (n + 2 * SOCKET_NAME > size) {
+		free(list);
+		return NULL;
+	}
+	list[count++] = text + n;
+	n += (size_t)snprintf(text + n, size - n, "HEAPCAST_FD=%d", fd) + 1;
+	list[count] = text + n;
+	snprintf(text + n, size - n, "HEAPCAST_SOCKET=%s", run->socket);
+	return list;
+}
+
+static int spawn(struct run *run, char **argv, int fd)
+{
+	static char text[3 * PATH_MAX + 256];
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	char **list = environment(run, fd, text, sizeof(text));
+	sigset_t restore;
+	int r;
+
+	if (!list)
+		return -ENOMEM;
+	sigemptyset(&restore);
+	sigaddset(&restore, SIGPIPE);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, fd, fd); /* takes close-on-exec off, in the child only */
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigdefault(&attributes, &restore);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+	r = posix_spawn(&run->child, run->program, &actions, &attributes, argv, list);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	free(list);
+	return -r;
+}
+
+static void print_end(const struct session_report *r)
+{
+	if (r->end.kind == HEAPCAST__END_KIND__END_SIGNALLED)
+		fprintf(stderr, "heapcast: %s was ended by signal %u (%s)%s\n", target_name(r->target), r->end.status,
+			strsignal((int)r->end.status), r->end.core_dumped ? ", core dumped" : "");
+}
+
+/* What the agent itself has cost. */
+static void log_cost(const struct run *run)
+{
+	char status[4096] = "";
+	struct rusage usage;
+	cleanup(cleanup_close) int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, status, sizeof(status) - 1);
+	const char *anon = strstr(status, "RssAnon:"), *shared = strstr(status, "RssShmem:");
+
+	getrusage(RUSAGE_SELF, &usage);
+	log_debug("cost: %.3f s of CPU, %.1f ns an event; %.*s, %.*s",
+		  (double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec +
+			  (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6,
+		  run->events ? ((double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e9 +
+				 (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e3) /
+					(double)run->events
+			      : 0.0,
+		  n > 0 && anon ? (int)strcspn(anon, "\n") : 0, anon ? anon : "",
+		  n > 0 && shared ? (int)strcspn(shared, "\n") : 0, shared ? shared : "");
+}
+
+static void finished(void *context, const struct session_report *r)
+{
+	struct run *run = context;
+	char events[32], lost[32], size[32];
+
+	run->reports++;
+	run->events += r->ledger.delivered;
+	log_cost(run);
+	if (run->options.quiet)
+		return;
+	print_end(r);
+	fprintf(stderr, "heapcast: %s, pid %d: %s events, %s lost, %s (%.2f bytes an event)\n", target_name(r->target),
+		(int)r->target->pid, format_count(events, r->ledger.delivered), format_count(lost, r->ledger.lost),
+		format_size(size, (double)r->bytes),
+		r->ledger.delivered ? (double)r->bytes / (double)r->ledger.delivered : 0.0);
+	if (r->stacks_cut)
+		fprintf(stderr, "heapcast: %s stacks were cut for lack of room: raise --memory-limit\n",
+			format_count(events, r->stacks_cut));
+	if (r->unread)
+		fprintf(stderr, "heapcast: %s records made no sense: the program wrote over the ring\n",
+			format_count(events, r->unread));
+	if (r->lingered && !*r->path)
+		fprintf(stderr, "heapcast: no collector came, and no file could be written: the recording is lost\n");
+	else if (r->lingered)
+		fprintf(stderr, "heapcast: no collector came; what was left is in %s\n", r->path);
+	if (*r->path)
+		fprintf(stderr, "next: collector report '%s'\n", r->path);
+	else if (!r->lingered)
+		fprintf(stderr, "next, where the collector runs: collector report last\n");
+}
+
+static void never_asked(const struct run *run)
+{
+	if (run->reports || run->options.quiet)
+		return;
+	fprintf(stderr,
+		"heapcast: nothing was recorded: %s never asked for a ring. Does it allocate at all, and does its loader "
+		"take LD_PRELOAD?\n",
+		run->program);
+}
+
+/* A socket that only this program's images know. */
+static int private_socket(struct run *run)
+{
+	uint64_t random;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return -EIO;
+	snprintf(run->socket, sizeof(run->socket), "@heapcast-run-%d-%016llx", (int)getpid(), (unsigned long long)random);
+	return handshake_socket(run->socket);
+}
+
+static int start(struct run *run, char **argv, struct err_text *err)
+{
+	int pair[2], r = watch_signals(run);
+
+	if (!r)
+		r = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ? -errno : 0;
+	if (r < 0)
+		return err_set(err, r, "can't prepare to start %s: %s", run->program, strerror(-r));
+	fcntl(pair[0], F_SETFL, O_NONBLOCK);
+	r = handshake_add(&run->agent.handshake, pair[0]);
+	if (!r)
+		r = spawn(run, argv, pair[1]);
+	close(pair[1]);
+	if (r < 0)
+		return err_set(err, r, "can't start %s: %s", run->program, strerror(-r));
+	run->agent.only = run->child;
+	run->agent.finished = finished;
+	run->agent.context = run;
+	return 0;
+}
+
+static int parse(struct run *run, int argc, char **argv, struct err_text *err)
+{
+	int r;
+
+	options_defaults(&run->options);
+	r = options_environment(&run->options, COMMAND_RUN, err);
+	if (r < 0)
+		return r;
+	r = options_arguments(&run->options, COMMAND_RUN, argc, argv, err);
+	if (r >= argc && !run->options.help)
+		return err_set(err, -EINVAL, "what shall be run? agent run -- CMD [ARG...]");
+	return r;
+}
+
+int command_run(int argc, char **argv)
+{
+	static struct run run;
+	struct agent_settings settings;
+	struct err_text err = {{0}};
+	int first, r, status, fd;
+
+	first = parse(&run, argc, argv, &err);
+	if (first < 0)
+		return command_fail(EXIT_USAGE, &err, first);
+	if (run.options.help) {
+		help();
+		return 0;
+	}
+	r = log_open(run.options.log ? run.options.log : "warn", run.options.log_file);
+	if (r < 0)
+		return command_fail(EXIT_USAGE, NULL, err_set(&err, r, "can't log to %s", run.options.log_file));
+	options_notices();
+	r = command_settings(&run.options, &settings, &err);
+	if (r < 0)
+		return command_fail(EXIT_USAGE, &err, r);
+	r = preload_check(argv[first], run.program, sizeof(run.program), &status, &err);
+	if (r < 0)
+		return command_fail(status, &err, r);
+	r = preload_path(run.preload, sizeof(run.preload), &err);
+	if (r < 0)
+		return command_fail(EXIT_FAULT, &err, r);
+	settings.many = settings.follow;
+	fd = private_socket(&run);
+	r = fd < 0 ? err_set(&err, fd, "can't make a socket: %s", strerror(-fd))
+		   : agent_open(&run.agent, &settings, fd, &err);
+	if (!r)
+		r = start(&run, argv + first, &err);
+	if (!r) {
+		reap(&run);
+		agent_loop(&run.agent);
+		never_asked(&run);
+	}
+	agent_close(&run.agent);
+	return r < 0 ? command_fail(EXIT_FAULT, &err, r) : run.status;
+}

@@ -1,0 +1,298 @@
+/* The agent as a whole. See agent.h. */
+#include "agent/streamer/agent.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/parse.h"
+#include "proto/discovery.h"
+#include "proto/frame.h"
+#include "base/ban.h"
+
+#define TICK_MS	     100
+#define STOP_NS	     5000000000 /* for delivering on SIGTERM */
+#define LINK_MESSAGE (48u << 10)
+#define LINK_SCRATCH (96u << 10)
+
+static bool is_idle(const struct agent *a)
+{
+	for (uint32_t i = 0; i < a->budget.slots; i++)
+		if (stream_state(&a->session[i].stream) != STREAM_FREE)
+			return false;
+	return true;
+}
+
+/* Ends the loop when nothing is left to do. */
+static void check_end(struct agent *a)
+{
+	uint64_t now = clock_monotonic_ns();
+	bool idle = is_idle(a);
+
+	if (!idle)
+		a->idle_since_ns = now;
+	if (a->stopping && (idle || now - a->stop_ns > STOP_NS))
+		uv_stop(&a->loop);
+	if (idle && a->only_ended)
+		uv_stop(&a->loop);
+	if (idle && a->settings.idle_ns && now - a->idle_since_ns >= a->settings.idle_ns)
+		uv_stop(&a->loop);
+}
+
+static void work(struct agent *a)
+{
+	for (uint32_t i = 0; i < a->budget.slots; i++)
+		session_work(&a->session[i]);
+	for (uint32_t i = 0; i < a->budget.links; i++)
+		link_pump(&a->link[i]);
+	check_end(a);
+}
+
+static void news(uv_async_t *async)
+{
+	work(async->data);
+}
+
+static void tick(uv_timer_t *timer)
+{
+	work(timer->data);
+}
+
+static void notify(void *context)
+{
+	struct agent *a = context;
+
+	uv_async_send(&a->news);
+}
+
+static void asked(void *context, struct handshake_client *client, const struct ring_hello *hello)
+{
+	session_ask(context, client, hello);
+}
+
+static void acknowledged(void *context, struct stream *stream, uint64_t number)
+{
+	struct agent *a = context;
+
+	for (uint32_t i = 0; i < a->budget.slots; i++)
+		if (&a->session[i].stream == stream)
+			session_acknowledged(&a->session[i], number);
+}
+
+static void link_closed(void *context, struct link *link)
+{
+	(void)context;
+	log_debug("link to %s is free", link->peer);
+}
+
+static uint32_t live_streams(void *context)
+{
+	const struct agent *a = context;
+	uint32_t live = 0;
+
+	for (uint32_t i = 0; i < a->budget.slots; i++)
+		live += stream_state(&a->session[i].stream) != STREAM_FREE;
+	return live;
+}
+
+static int open_memory(struct agent *a, struct err_text *err)
+{
+	const struct budget *b = &a->budget;
+	size_t own;
+	int r = budget_divide(&a->budget, a->settings.memory_limit, a->settings.many ? 0 : 1, err);
+
+	if (r < 0)
+		return r;
+	own = b->slots * (sizeof(struct session) + 64) + b->links * (sizeof(struct link) + 64) + LINK_MESSAGE +
+	      LINK_SCRATCH + b->link_out + 4096;
+	r = arena_open(&a->arena, budget_private(b) + own);
+	if (!r)
+		r = packer_init(&a->drain_packer, &a->arena, b->message, b->scratch);
+	if (!r)
+		r = packer_init(&a->link_packer, &a->arena, LINK_MESSAGE, LINK_SCRATCH);
+	a->file_out = r ? NULL : arena_take(&a->arena, b->link_out);
+	a->session = r ? NULL : arena_take(&a->arena, b->slots * sizeof(*a->session));
+	a->link = r ? NULL : arena_take(&a->arena, b->links * sizeof(*a->link));
+	if (!r && (!a->session || !a->link || !a->file_out))
+		r = -ENOMEM;
+	for (uint32_t i = 0; !r && i < b->slots; i++) {
+		struct session *s = &a->session[i];
+
+		r = stream_init(&s->stream, &a->arena, b, a->settings.ring.depth_limit, &a->clock, &a->drain_packer);
+		s->agent = a;
+		s->slot = i;
+		s->pidfd = s->file.fd = -1;
+		a->stream[i] = &s->stream;
+	}
+	for (uint32_t i = 0; !r && i < b->links; i++)
+		r = link_init(&a->link[i], &a->host, &a->arena, b);
+	return r < 0 ? err_set(err, r, "can't set %llu bytes of memory aside: %s",
+			       (unsigned long long)a->settings.memory_limit, strerror(-r))
+		     : 0;
+}
+
+static void log_budget(const struct agent *a)
+{
+	const struct budget *b = &a->budget;
+
+	log_debug("memory limit %llu: own %u, %u links of %zu, message %zu, scratch %zu, %u slots of ring %zu + tables %zu "
+		  "+ batch %zu + spool %zu; %u slices, %u stack nodes in a slot",
+		  (unsigned long long)b->limit, BUDGET_OWN, b->links, b->link_out + b->link_in + 2 * b->socket_buffer,
+		  b->message, b->scratch, b->slots, b->ring, b->tables, b->batch, b->spool, ring_slice_count(b->ring),
+		  a->session[0].stream.stacks.nodes_max);
+}
+
+static int open_listener(struct agent *a, struct err_text *err)
+{
+	uint16_t first = AGENT_TCP_PORT_FIRST, last = AGENT_TCP_PORT_LAST, port = 0;
+	uint32_t address = INADDR_ANY;
+	char host[256] = "";
+	struct in_addr given;
+	int r = 0;
+
+	if (a->settings.listen) {
+		r = parse_endpoint(a->settings.listen, host, sizeof(host), &port);
+		if (r < 0 || (*host && inet_pton(AF_INET, host, &given) != 1))
+			return err_set(err, -EINVAL, "--listen takes ADDR:PORT with a numeric IPv4 address, not '%s'",
+				       a->settings.listen);
+		address = *host ? ntohl(given.s_addr) : INADDR_ANY;
+		first = port ? port : first;
+		last = port ? port : last;
+	} else if (a->settings.interface) {
+		r = beacon_interface_address(a->settings.interface, &address);
+		if (r < 0)
+			return err_set(err, r, "there is no interface '%s' with an IPv4 address", a->settings.interface);
+	}
+	r = listener_open(&a->listener, &a->loop, a->link, a->budget.links, a->budget.socket_buffer, address, first, last,
+			  err);
+	if (!r)
+		log_info("listening for collectors on port %u", a->listener.port);
+	if (!r && a->settings.announce)
+		r = beacon_open(&a->beacon, &a->loop, a->settings.interface, a->id, a->listener.port, live_streams, a);
+	return r < 0 ? err_set(err, r, "%s", err_get(err, r)) : 0;
+}
+
+static int open_links(struct agent *a, struct err_text *err)
+{
+	char host[256];
+	uint16_t port = 0;
+	int r = 0;
+
+	a->host = (struct link_host){
+		.loop = &a->loop,
+		.stream = a->stream,
+		.streams = a->budget.slots,
+		.packer = &a->link_packer,
+		.decoder = frame_decoder_new(),
+		.agent_id = a->id,
+		.window_bytes = a->budget.spool,
+		.acknowledged = acknowledged,
+		.closed = link_closed,
+		.context = a,
+	};
+	if (!a->host.decoder)
+		return -ENOMEM;
+	a->to_links = a->settings.announce || a->settings.listen || a->settings.collector;
+	if (a->settings.announce || a->settings.listen)
+		r = open_listener(a, err);
+	if (r < 0 || !a->settings.collector)
+		return r;
+	if (parse_endpoint(a->settings.collector, host, sizeof(host), &port) < 0 || !port || !*host)
+		return err_set(err, -EINVAL, "--collector takes HOST:PORT, not '%s'", a->settings.collector);
+	/* The last link is the dialler's own. */
+	if (a->listener.fd >= 0)
+		a->listener.links--;
+	return dialer_open(&a->dialer, &a->loop, &a->link[a->budget.links - 1], a->budget.socket_buffer, host, port);
+}
+
+int agent_open(struct agent *a, const struct agent_settings *settings, int listen_fd, struct err_text *err)
+{
+	int r;
+
+	*a = (struct agent){.settings = *settings, .listener = {.fd = -1}, .beacon = {.fd = -1}};
+	setenv("UV_THREADPOOL_SIZE", "1", 0); /* it only resolves names */
+	r = open_memory(a, err);
+	if (r < 0)
+		return r;
+	log_budget(a);
+	if (getrandom(a->id, sizeof(a->id), 0) != sizeof(a->id))
+		return err_set(err, -EIO, "no random numbers to be had");
+	clock_init(&a->clock, clock_counter_kind());
+	uv_loop_init(&a->loop);
+	uv_async_init(&a->loop, &a->news, news);
+	uv_timer_init(&a->loop, &a->tick);
+	a->news.data = a->tick.data = a;
+	uv_timer_start(&a->tick, tick, TICK_MS, TICK_MS);
+	a->idle_since_ns = clock_monotonic_ns();
+	r = handshake_open(&a->handshake, &a->loop, listen_fd, asked, a);
+	if (r < 0)
+		return err_set(err, r, "can't wait for programs: %s", strerror(-r));
+	r = open_links(a, err);
+	if (r < 0)
+		return r;
+	r = drain_start(&a->drain, a->stream, a->budget.slots, &a->clock, notify, a);
+	return r < 0 ? err_set(err, r, "can't start the drain thread: %s", strerror(-r)) : 0;
+}
+
+void agent_loop(struct agent *a)
+{
+	uv_run(&a->loop, UV_RUN_DEFAULT);
+}
+
+void agent_stop(struct agent *a)
+{
+	a->stopping = true;
+	a->stop_ns = clock_monotonic_ns();
+	for (uint32_t i = 0; i < a->budget.slots; i++)
+		session_detach(&a->session[i]);
+	work(a);
+}
+
+void agent_child_ended(struct agent *a, pid_t pid, int status)
+{
+	struct target_end end = target_end_of_status(status);
+
+	if (pid != a->only)
+		return;
+	a->only_ended = true;
+	a->only_end = end;
+	for (uint32_t i = 0; i < a->budget.slots; i++)
+		if (stream_state(&a->session[i].stream) == STREAM_LIVE && a->session[i].stream.target.pid == pid)
+			session_ended(&a->session[i], &end);
+	work(a);
+}
+
+static void close_handle(uv_handle_t *handle, void *argument)
+{
+	(void)argument;
+	if (!uv_is_closing(handle))
+		uv_close(handle, NULL);
+}
+
+void agent_close(struct agent *a)
+{
+	drain_stop(&a->drain);
+	if (!a->loop.data && a->news.data) {
+		handshake_close(&a->handshake);
+		listener_close(&a->listener);
+		dialer_close(&a->dialer);
+		beacon_close(&a->beacon);
+		for (uint32_t i = 0; i < a->budget.links; i++)
+			link_close(&a->link[i]);
+		uv_walk(&a->loop, close_handle, NULL);
+		uv_run(&a->loop, UV_RUN_DEFAULT);
+		uv_loop_close(&a->loop);
+	}
+	for (uint32_t i = 0; a->session && i < a->budget.slots; i++)
+		stream_done(&a->session[i].stream);
+	packer_done(&a->drain_packer);
+	packer_done(&a->link_packer);
+	frame_decoder_free(a->host.decoder);
+	arena_close(&a->arena);
+}

@@ -1,0 +1,122 @@
+#pragma once
+/*
+ * The agent: slots for recorded processes, the drain thread that fills their spools, and the main loop that empties them
+ * into a file or links. All memory is set aside in agent_open; afterwards only libuv and the C library allocate, small
+ * things, when somebody connects.
+ *
+ *   program --handshake--> session --ring--> [drain thread] --spool--> [main loop] --> file, links
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "agent/streamer/beacon.h"
+#include "agent/streamer/budget.h"
+#include "agent/streamer/clock.h"
+#include "agent/streamer/drain.h"
+#include "agent/streamer/file_sink.h"
+#include "agent/streamer/handshake.h"
+#include "agent/streamer/link.h"
+#include "agent/streamer/listener.h"
+#include "agent/streamer/stream.h"
+
+struct err_text;
+
+struct agent_settings {
+	uint64_t memory_limit;
+	const char *output;	/* pattern of file names; NULL: a file only if neither of the next two is wanted */
+	bool announce;
+	const char *collector;	/* HOST:PORT; NULL: none */
+	const char *interface;	/* NULL: all */
+	const char *listen;	/* ADDR:PORT; NULL: first free port */
+	uint64_t linger_ns;	/* for a collector, once a program has ended */
+	uint64_t idle_ns;	/* end when nothing is recorded for so long; 0: never */
+	bool follow;		/* children of recorded processes, too */
+	bool many;		/* more than one process at a time */
+	struct ring_settings ring;
+};
+
+/* What became of one recorded process. */
+struct session_report {
+	const struct target_info *target;
+	struct target_end end;
+	struct stream_ledger ledger;
+	uint64_t batches;
+	uint64_t bytes;		/* in frames */
+	uint64_t allocations;
+	uint64_t stacks_cut;
+	uint32_t nodes;
+	const char *path;	/* of the file; empty: none */
+	bool lingered;		/* the file was written because no collector came */
+	uint64_t unread;	/* records that made no sense */
+};
+
+struct agent;
+
+struct session {
+	struct stream stream;
+	struct agent *agent;
+	uint32_t slot;
+	int pidfd;
+	uv_poll_t pidfd_poll;
+	bool watching, closing;
+	bool gone;		/* the process is; how it ended is not known yet */
+	uint64_t gone_ns;
+	bool detaching;
+	struct file_sink file;
+	bool lingered;
+	uint64_t link_acked;
+	uint64_t progress_ns;	/* when a collector last acknowledged, or the process ended */
+	struct handshake_client *waiting; /* the next image of the process asks for its ring */
+};
+
+struct agent {
+	struct agent_settings settings;
+	struct budget budget;
+	struct arena arena;
+	struct clock clock;
+	struct packer drain_packer, link_packer;
+	struct drain drain;
+	uint8_t id[STREAM_ID_SIZE];
+	uv_loop_t loop;
+	uv_async_t news;
+	uv_timer_t tick;
+	struct handshake handshake;
+	struct link_host host;
+	struct link *link;
+	struct listener listener;
+	struct dialer dialer;
+	struct beacon beacon;
+	bool to_links;
+	struct session *session;
+	struct stream *stream[BUDGET_SLOTS_MAX];
+	uint32_t recordings;	/* begun so far */
+	uint64_t idle_since_ns;
+	bool stopping;
+	uint64_t stop_ns;
+	uint8_t *file_out;
+	pid_t only;		/* run: the only process that may be recorded (its children with `follow`); 0: any */
+	bool only_ended;	/* run: that one is gone */
+	struct target_end only_end;
+	void (*finished)(void *context, const struct session_report *report);
+	void *context;
+};
+
+/* Sets everything up; programs may ask at `listen_fd` (taken over; -1: none). 0; a negative errno with the reason. */
+int agent_open(struct agent *agent, const struct agent_settings *settings, int listen_fd, struct err_text *err);
+/* Serves until there is nothing left to do. */
+void agent_loop(struct agent *agent);
+/* Programs that are recorded go on unrecorded; what there is is delivered, within a bound. */
+void agent_stop(struct agent *agent);
+/* Our child has ended so. */
+void agent_child_ended(struct agent *agent, pid_t pid, int status);
+void agent_close(struct agent *agent);
+
+/* session.c */
+void session_ask(struct agent *agent, struct handshake_client *client, const struct ring_hello *hello);
+/* Does what can be done for it now. */
+void session_work(struct session *session);
+void session_acknowledged(struct session *session, uint64_t number);
+void session_ended(struct session *session, const struct target_end *end);
+void session_detach(struct session *session);

@@ -1,0 +1,96 @@
+/* The division of the agent's memory. See budget.h. */
+#include "agent/streamer/budget.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "base/error.h"
+#include "base/parse.h"
+#include "proto/frame.h"
+#include "base/ban.h"
+
+#define KIB	     ((size_t)1 << 10)
+#define SLOT_ROOM    (2048 * KIB) /* a slot for each so much of the limit */
+#define MESSAGE_MIN  (64 * KIB)
+#define MESSAGE_MAX  (640 * KIB)
+#define SCRATCH_BASE (48 * KIB)
+#define SLOT_MIN     (768 * KIB)
+
+static size_t clamp(size_t value, size_t low, size_t high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
+int budget_divide(struct budget *b, uint64_t limit, uint32_t slots, struct err_text *err)
+{
+	char least[32], given[32];
+	size_t rest, slot;
+
+	if (limit < BUDGET_LIMIT_MIN)
+		return err_set(err, -EINVAL, "a memory limit of %s is too little: the least is %s",
+			       format_size(given, (double)limit), format_size(least, BUDGET_LIMIT_MIN));
+	if (limit > SIZE_MAX / 2)
+		return err_set(err, -EINVAL, "a memory limit of %s is more than this machine can address",
+			       format_size(given, (double)limit));
+	if (!slots)
+		slots = (uint32_t)clamp((size_t)limit / SLOT_ROOM, 1, BUDGET_SLOTS_MAX);
+	*b = (struct budget){.limit = limit, .slots = slots};
+	b->links = limit >= 2 * SLOT_ROOM ? 4 : 2;
+	b->link_out = 40 * KIB;
+	b->link_in = 16 * KIB;
+	b->socket_buffer = 32 * KIB; /* the kernel takes twice */
+	rest = (size_t)limit - BUDGET_OWN - b->links * (b->link_out + b->link_in + 2 * b->socket_buffer);
+	b->message = clamp(rest / slots / 10, MESSAGE_MIN, MESSAGE_MAX);
+	b->scratch = SCRATCH_BASE + b->message / 4;
+	b->batch = frame_bound(b->message);
+	rest -= b->message + FRAME_HEADROOM + b->scratch;
+	slot = rest / slots;
+	if (slot < SLOT_MIN)
+		return err_set(err, -EINVAL, "a memory limit of %s is too little for %u programs at a time",
+			       format_size(given, (double)limit), slots);
+	b->ring = slot * 28 / 100 & ~(size_t)4095;
+	b->tables = slot * 42 / 100 & ~(size_t)4095;
+	b->spool = (slot - b->ring - b->tables - b->batch - 4096) & ~(size_t)4095;
+	return 0;
+}
+
+size_t budget_private(const struct budget *b)
+{
+	return b->links * (b->link_out + b->link_in) + b->message + FRAME_HEADROOM + b->scratch +
+	       b->slots * (b->tables + b->batch + b->spool + 4 * 64) + 4096;
+}
+
+int arena_open(struct arena *a, size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return -errno;
+	madvise(memory, size, MADV_NOHUGEPAGE); /* so that what is resident is what was asked for */
+	*a = (struct arena){.memory = memory, .size = size};
+	return 0;
+}
+
+void arena_close(struct arena *a)
+{
+	if (a->memory)
+		munmap(a->memory, a->size);
+	*a = (struct arena){0};
+}
+
+void *arena_take(struct arena *a, size_t size)
+{
+	size_t start = (a->used + 63) & ~(size_t)63;
+
+	if (size > a->size || start > a->size - size)
+		return NULL;
+	a->used = start + size;
+	return a->memory + start;
+}
+
+struct arena arena_part(struct arena *a, size_t size)
+{
+	void *memory = arena_take(a, size);
+
+	return (struct arena){.memory = memory, .size = memory ? size : 0};
+}

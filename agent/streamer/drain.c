@@ -1,0 +1,187 @@
+/* The drain thread. See drain.h. */
+#include "agent/streamer/drain.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/ban.h"
+
+#define WAIT_NS	     20000000
+#define POLL_NS	     5000000
+#define CLOCK_NS     1000000000
+#define STACK_SIZE   (256u << 10)
+
+struct bells {
+	struct futex_waitv futex[BUDGET_SLOTS_MAX + 1];
+	struct ring_header *header[BUDGET_SLOTS_MAX + 1];
+	unsigned count;
+};
+
+static void add_bell(struct bells *bells, uint32_t *word, uint32_t value, uint32_t flags, struct ring_header *header)
+{
+	bells->header[bells->count] = header;
+	bells->futex[bells->count++] =
+		(struct futex_waitv){.val = value, .uaddr = (uintptr_t)word, .flags = FUTEX_32 | flags};
+}
+
+/* All rings are told that we sleep. */
+static void collect(struct drain *d, struct bells *bells, uint32_t kick)
+{
+	bells->count = 0;
+	add_bell(bells, &d->kick, kick, FUTEX_PRIVATE_FLAG, NULL);
+	for (uint32_t i = 0; i < d->streams; i++) {
+		struct stream *s = d->stream[i];
+
+		pthread_mutex_lock(&s->lock);
+		if (s->state == STREAM_LIVE) {
+			struct ring_header *h = s->source.ring->header;
+
+			add_bell(bells, &h->doorbell, __atomic_load_n(&h->doorbell, __ATOMIC_ACQUIRE), 0, h);
+			__atomic_store_n(&h->sleeping, 1, __ATOMIC_SEQ_CST);
+		}
+		pthread_mutex_unlock(&s->lock);
+	}
+}
+
+static void wait_plain(const struct bells *bells)
+{
+	struct timespec t = {.tv_nsec = bells->count > 2 ? POLL_NS : WAIT_NS};
+	const struct futex_waitv *f = &bells->futex[bells->count - 1];
+
+	if (bells->count > 2)
+		nanosleep(&t, NULL);
+	else
+		syscall(SYS_futex, (void *)(uintptr_t)f->uaddr,
+			FUTEX_WAIT | (f->flags & FUTEX_PRIVATE_FLAG), (uint32_t)f->val, &t, NULL, 0);
+}
+
+static void wait_all(const struct bells *bells)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += WAIT_NS;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	if (syscall(SYS_futex_waitv, bells->futex, bells->count, 0, &until, CLOCK_MONOTONIC) < 0 && errno == ENOSYS)
+		wait_plain(bells);
+}
+
+/* Rings are freed by the main loop under the stream's lock only, so who touches a header takes it. */
+static void awake(struct drain *d)
+{
+	for (uint32_t i = 0; i < d->streams; i++) {
+		struct stream *s = d->stream[i];
+
+		pthread_mutex_lock(&s->lock);
+		if (s->state == STREAM_LIVE)
+			__atomic_store_n(&s->source.ring->header->sleeping, 0, __ATOMIC_RELAXED);
+		pthread_mutex_unlock(&s->lock);
+	}
+}
+
+/* One turn for each. True if there is more to do at once. */
+static bool turn(struct drain *d)
+{
+	bool more = false, news = false;
+
+	for (uint32_t i = 0; i < d->streams; i++) {
+		struct stream *s = d->stream[i];
+		enum stream_state state;
+		uint64_t next;
+		bool exec;
+
+		pthread_mutex_lock(&s->lock);
+		if (s->state != STREAM_FREE) {
+			state = s->state;
+			next = s->spool.next;
+			exec = s->exec_pending;
+			more |= stream_drain(s) == STREAM_MORE;
+			news |= s->state != state || s->spool.next != next || s->exec_pending != exec;
+		}
+		pthread_mutex_unlock(&s->lock);
+	}
+	if (news)
+		d->notify(d->context);
+	return more;
+}
+
+static bool any_filling(struct drain *d)
+{
+	bool filling = false;
+
+	for (uint32_t i = 0; i < d->streams && !filling; i++) {
+		struct stream *s = d->stream[i];
+
+		pthread_mutex_lock(&s->lock);
+		filling = s->state == STREAM_LIVE && !s->frame_pending && ring_source_filling(&s->source);
+		pthread_mutex_unlock(&s->lock);
+	}
+	return filling;
+}
+
+static void *run(void *argument)
+{
+	struct drain *d = argument;
+	uint64_t updated = clock_monotonic_ns();
+	struct bells bells;
+
+	while (!__atomic_load_n(&d->stop, __ATOMIC_ACQUIRE)) {
+		uint32_t kick = __atomic_load_n(&d->kick, __ATOMIC_ACQUIRE);
+
+		if (clock_monotonic_ns() - updated > CLOCK_NS) {
+			clock_update(d->counter);
+			updated = clock_monotonic_ns();
+		}
+		if (turn(d))
+			continue;
+		collect(d, &bells, kick);
+		if (!any_filling(d))
+			wait_all(&bells);
+		awake(d);
+	}
+	return NULL;
+}
+
+int drain_start(struct drain *d, struct stream *const *streams, uint32_t count, struct clock *counter,
+		void (*notify)(void *context), void *context)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	int r;
+
+	*d = (struct drain){
+		.stream = streams, .streams = count, .counter = counter, .notify = notify, .context = context};
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	r = pthread_create(&d->thread, &attr, run, d);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	d->running = !r;
+	return -r;
+}
+
+void drain_kick(struct drain *d)
+{
+	__atomic_fetch_add(&d->kick, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &d->kick, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+}
+
+void drain_stop(struct drain *d)
+{
+	if (!d->running)
+		return;
+	__atomic_store_n(&d->stop, 1, __ATOMIC_RELEASE);
+	drain_kick(d);
+	pthread_join(d->thread, NULL);
+	d->running = false;
+}

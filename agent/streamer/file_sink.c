@@ -1,0 +1,82 @@
+/* A recording on disk. See file_sink.h. */
+#include "agent/streamer/file_sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/ban.h"
+
+static int write_all(struct file_sink *f, const uint8_t *data, size_t length)
+{
+	size_t done = 0;
+
+	while (done < length) {
+		ssize_t n = write(f->fd, data + done, length - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			int r = -errno;
+
+			if (ftruncate(f->fd, f->good) == 0)
+				lseek(f->fd, f->good, SEEK_SET);
+			return r;
+		}
+		done += (size_t)n;
+	}
+	f->good += (off_t)length;
+	f->bytes += length;
+	return 0;
+}
+
+int file_sink_open(struct file_sink *f, const char *path, struct stream *stream, struct packer *packer, uint8_t *out,
+		   size_t out_size)
+{
+	struct catch_up catch_up = {.join = true};
+	long length = 1;
+	int r = 0;
+
+	*f = (struct file_sink){.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600)};
+	if (f->fd < 0)
+		return -errno;
+	snprintf(f->path, sizeof(f->path), "%s", path);
+	pthread_mutex_lock(&stream->lock);
+	f->next = catch_up.next = stream->spool.first;
+	while (!r && f->next > 1 && length > 0) {
+		length = batch_pack_catch_up(stream, packer, &catch_up, out, out_size);
+		r = length > 0 ? write_all(f, out, (size_t)length) : (int)length;
+	}
+	pthread_mutex_unlock(&stream->lock);
+	if (r < 0)
+		file_sink_close(f);
+	return r;
+}
+
+int file_sink_pump(struct file_sink *f, struct stream *stream)
+{
+	const uint8_t *frame;
+	size_t length = 0;
+	int r;
+
+	for (;;) {
+		pthread_mutex_lock(&stream->lock);
+		frame = spool_get(&stream->spool, f->next, &length);
+		pthread_mutex_unlock(&stream->lock);
+		if (!frame)
+			return 0;
+		r = write_all(f, frame, length); /* not acknowledged yet, so it stays where it is */
+		f->failed = r < 0;
+		if (r < 0)
+			return r;
+		f->next++;
+	}
+}
+
+void file_sink_close(struct file_sink *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
+}

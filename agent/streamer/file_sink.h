@@ -1,0 +1,23 @@
+#pragma once
+/* A recording on disk: the stream's frames as they are. Writes from the main loop; owned by its session. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/streamer/batch.h"
+#include "agent/streamer/stream.h"
+
+struct file_sink {
+	int fd; /* -1: not open */
+	char path[1024];
+	uint64_t next; /* number of the frame that is written next */
+	uint64_t bytes;
+	bool failed; /* the last write did; what is missing is tried again */
+	off_t good;  /* length of what is written in whole frames */
+};
+
+/* Creates the file (0600). If the spool has dropped batches already, the definitions go first. 0 or a negative errno. */
+int file_sink_open(struct file_sink *sink, const char *path, struct stream *stream, struct packer *packer, uint8_t *out,
+		   size_t out_size);
+/* Writes what the spool has beyond `next`. 0 or a negative errno (-ENOSPC...): nothing half-written stays behind. */
+int file_sink_pump(struct file_sink *sink, struct stream *stream);
+void file_sink_close(struct file_sink *sink);

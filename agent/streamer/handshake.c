@@ -1,0 +1,202 @@
+/* Programs asking for rings. See handshake.h. */
+#include "agent/streamer/handshake.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/ban.h"
+
+int handshake_address(const char *path, struct sockaddr_un *ret, unsigned *ret_length)
+{
+	size_t length = strlen(path);
+
+	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (!length || length >= sizeof(ret->sun_path))
+		return -ENAMETOOLONG;
+	memcpy(ret->sun_path, path, length);
+	if (path[0] == '@')
+		ret->sun_path[0] = '\0';
+	*ret_length = (unsigned)(offsetof(struct sockaddr_un, sun_path) + length + (path[0] != '@'));
+	return 0;
+}
+
+/* A path left by an agent that is gone is taken over; one that somebody answers on is not. */
+static int take_over(const char *path, const struct sockaddr_un *address, unsigned length, int fd)
+{
+	int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int r = connect(probe, (const struct sockaddr *)address, length);
+	int error = errno;
+
+	close(probe);
+	if (r == 0 || error != ECONNREFUSED || path[0] == '@')
+		return -EADDRINUSE;
+	unlink(path);
+	return bind(fd, (const struct sockaddr *)address, length) < 0 ? -errno : 0;
+}
+
+int handshake_socket(const char *path)
+{
+	struct sockaddr_un address;
+	unsigned length;
+	int fd, r = handshake_address(path, &address, &length);
+
+	if (r < 0)
+		return r;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (struct sockaddr *)&address, length) < 0)
+		r = errno == EADDRINUSE ? take_over(path, &address, length, fd) : -errno;
+	if (!r && listen(fd, 64) < 0)
+		r = -errno;
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+static void client_closed(uv_handle_t *handle)
+{
+	struct handshake_client *c = handle->data;
+
+	c->fd = -1;
+	c->closing = false;
+}
+
+static void client_close(struct handshake_client *c)
+{
+	if (c->fd < 0 || c->closing)
+		return;
+	c->closing = true;
+	uv_poll_stop(&c->poll);
+	close(c->fd);
+	uv_close((uv_handle_t *)&c->poll, client_closed);
+}
+
+/* The message and who sent it. 0 or a negative errno. */
+static int receive(struct handshake_client *c, struct ring_hello *ret)
+{
+	struct iovec data = {.iov_base = ret, .iov_len = sizeof(*ret)};
+	union {
+		char bytes[CMSG_SPACE(sizeof(struct ucred))];
+		struct cmsghdr align;
+	} control;
+	struct msghdr message = {
+		.msg_iov = &data, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+	ssize_t n = recvmsg(c->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *head = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+	struct ucred who;
+
+	if (n < 0)
+		return -errno;
+	if (n != sizeof(*ret) || !head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_CREDENTIALS)
+		return -EBADMSG;
+	memcpy(&who, CMSG_DATA(head), sizeof(who));
+	c->pid = who.pid;
+	c->uid = who.uid;
+	return 0;
+}
+
+static void client_readable(uv_poll_t *poll, int status, int events)
+{
+	struct handshake_client *c = poll->data;
+	struct ring_hello hello = {0};
+	int r = status < 0 ? status : receive(c, &hello);
+
+	(void)events;
+	if (r == -EAGAIN)
+		return;
+	if (r < 0 || c->asked) {
+		client_close(c);
+		return;
+	}
+	c->asked = true;
+	uv_poll_stop(poll); /* the answer ends it */
+	c->handshake->asked(c->handshake->context, c, &hello);
+}
+
+int handshake_add(struct handshake *h, int fd)
+{
+	struct handshake_client *c = NULL;
+	int on = 1;
+
+	for (unsigned i = 0; i < HANDSHAKE_CLIENTS && !c; i++)
+		if (h->client[i].fd < 0)
+			c = &h->client[i];
+	if (!c || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0) {
+		close(fd);
+		return c ? -errno : -EMFILE;
+	}
+	*c = (struct handshake_client){.handshake = h, .fd = fd};
+	c->poll.data = c;
+	uv_poll_init(h->loop, &c->poll, fd);
+	return uv_poll_start(&c->poll, UV_READABLE, client_readable);
+}
+
+static void connection(uv_poll_t *poll, int status, int events)
+{
+	struct handshake *h = poll->data;
+	int fd = status < 0 ? -1 : accept4(h->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	(void)events;
+	if (fd >= 0)
+		handshake_add(h, fd);
+}
+
+int handshake_open(struct handshake *h, uv_loop_t *loop, int listen_fd,
+		   void (*asked)(void *context, struct handshake_client *client, const struct ring_hello *hello),
+		   void *context)
+{
+	int on = 1;
+
+	*h = (struct handshake){.loop = loop, .fd = listen_fd, .asked = asked, .context = context};
+	for (unsigned i = 0; i < HANDSHAKE_CLIENTS; i++)
+		h->client[i].fd = -1;
+	if (listen_fd < 0)
+		return 0;
+	if (setsockopt(listen_fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
+		return -errno;
+	h->poll.data = h;
+	uv_poll_init(loop, &h->poll, listen_fd);
+	return uv_poll_start(&h->poll, UV_READABLE, connection);
+}
+
+void handshake_answer(struct handshake_client *c, enum ring_answer_kind kind, int ring_fd, uint64_t size)
+{
+	struct ring_answer answer = {.magic = RING_MAGIC, .version = RING_VERSION, .kind = kind, .size = size};
+	struct iovec data = {.iov_base = &answer, .iov_len = sizeof(answer)};
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
+	struct cmsghdr *head;
+
+	if (kind == RING_ACCEPTED) {
+		message.msg_control = control.bytes;
+		message.msg_controllen = sizeof(control.bytes);
+		head = CMSG_FIRSTHDR(&message);
+		head->cmsg_level = SOL_SOCKET;
+		head->cmsg_type = SCM_RIGHTS;
+		head->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(head), &ring_fd, sizeof(int));
+	}
+	sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+	client_close(c);
+}
+
+void handshake_close(struct handshake *h)
+{
+	for (unsigned i = 0; i < HANDSHAKE_CLIENTS; i++)
+		client_close(&h->client[i]);
+	if (h->fd < 0)
+		return;
+	uv_poll_stop(&h->poll);
+	close(h->fd);
+	uv_close((uv_handle_t *)&h->poll, NULL);
+	h->fd = -1;
+}

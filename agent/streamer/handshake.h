@@ -1,0 +1,50 @@
+#pragma once
+/*
+ * Where programs ask for a ring: Unix sockets of type SOCK_SEQPACKET, one message each way (proto/ring.h). Who asks is
+ * taken from the credentials that the kernel attaches to the message, never from the message.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "proto/ring.h"
+
+#define HANDSHAKE_CLIENTS 16
+
+struct handshake;
+
+struct handshake_client {
+	struct handshake *handshake;
+	uv_poll_t poll;
+	int fd; /* -1: the place is free */
+	bool closing;
+	bool asked;
+	pid_t pid;
+	uid_t uid;
+};
+
+struct handshake {
+	uv_loop_t *loop;
+	uv_poll_t poll;
+	int fd; /* listening; -1: none */
+	struct handshake_client client[HANDSHAKE_CLIENTS];
+	/* Somebody asks: answer at once or later with handshake_answer. */
+	void (*asked)(void *context, struct handshake_client *client, const struct ring_hello *hello);
+	void *context;
+};
+
+/* An address for a path; one that begins with '@' is abstract. 0 or -ENAMETOOLONG. */
+struct sockaddr_un;
+int handshake_address(const char *path, struct sockaddr_un *ret_address, unsigned *ret_length);
+/* A bound, listening socket. A descriptor; -EADDRINUSE: somebody listens there; other negative errno. */
+int handshake_socket(const char *path);
+/* Takes over `listen_fd` (-1: none). 0 or a negative errno. */
+int handshake_open(struct handshake *handshake, uv_loop_t *loop, int listen_fd,
+		   void (*asked)(void *context, struct handshake_client *client, const struct ring_hello *hello),
+		   void *context);
+/* Serves one connected socket as well (an end of a socketpair); takes it over. */
+int handshake_add(struct handshake *handshake, int fd);
+/* Answers; an accepted one gets `ring_fd`. The connection ends. */
+void handshake_answer(struct handshake_client *client, enum ring_answer_kind kind, int ring_fd, uint64_t size);
+void handshake_close(struct handshake *handshake);

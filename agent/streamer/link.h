@@ -1,0 +1,75 @@
+#pragma once
+/*
+ * A connection with a collector, whoever opened it. The agent says hello and lists its streams; the collector says hello,
+ * subscribes and acknowledges; batches go out in order. Frames are sent straight from the spool, without a copy: under the
+ * stream's lock, never blocking. Only hellos, lists and catch-ups go through the link's own buffer.
+ *
+ * A frame that is evicted while half of it is on its way (a faster collector has acknowledged it) ends the connection; the
+ * collector comes back and is told what it missed.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "agent/streamer/batch.h"
+#include "agent/streamer/stream.h"
+
+struct link;
+
+/* What links need of the agent. */
+struct link_host {
+	uv_loop_t *loop;
+	struct stream *const *stream;
+	uint32_t streams;
+	struct packer *packer;	    /* the main loop's */
+	struct frame_decoder *decoder;
+	const uint8_t *agent_id;
+	uint64_t window_bytes;
+	uint32_t generation;	    /* raised when a stream begins or ends */
+	/* A collector has everything of this stream up to `number`. */
+	void (*acknowledged)(void *context, struct stream *stream, uint64_t number);
+	void (*closed)(void *context, struct link *link);
+	void *context;
+};
+
+struct subscription {
+	bool active;
+	bool catching;
+	bool fresh;	/* it has none of the stream's batches yet, and never had */
+	struct catch_up catch_up;
+	uint64_t next;	/* batch that is sent next */
+	size_t sent;	/* bytes of it that are */
+	uint64_t acked;
+};
+
+struct link {
+	struct link_host *host;
+	uv_poll_t poll;
+	int fd; /* -1: the place is free */
+	bool closing;
+	bool greeted; /* the other side has said hello */
+	uint32_t told; /* host->generation of the last list */
+	uint32_t turn;
+	uint8_t *in;
+	size_t in_size, in_length;
+	uint8_t *out;
+	size_t out_size, out_length, out_sent;
+	bool wants_room;
+	struct subscription subscription[BUDGET_SLOTS_MAX];
+	char peer[64];
+};
+
+/* Memory, once. 0 or -ENOMEM. */
+int link_init(struct link *link, struct link_host *host, struct arena *arena, const struct budget *budget);
+/* Takes over a connected, non-blocking socket. 0 or a negative errno (the socket is closed then). */
+int link_open(struct link *link, int fd, const char *peer);
+/* There may be more to send. */
+void link_pump(struct link *link);
+void link_close(struct link *link);
+/* The slot has got another stream. */
+void link_forget(struct link *link, uint32_t slot);
+static inline bool link_free(const struct link *link)
+{
+	return link->fd < 0 && !link->closing;
+}

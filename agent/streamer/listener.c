@@ -1,0 +1,228 @@
+/* Listening and dialling. See listener.h. */
+#include "agent/streamer/listener.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/ban.h"
+
+#define RETRY_MS     1000
+#define KEEP_IDLE_S  10
+#define KEEP_EVERY_S 5
+#define KEEP_COUNT   3
+
+void link_socket(int fd, size_t buffer)
+{
+	int size = (int)buffer, small = (int)buffer / 2, on = 1, idle = KEEP_IDLE_S, every = KEEP_EVERY_S, count = KEEP_COUNT;
+
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof(every));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+}
+
+static void peer_name(const struct sockaddr_in *address, char *out, size_t size)
+{
+	char text[INET_ADDRSTRLEN];
+
+	inet_ntop(AF_INET, &address->sin_addr, text, sizeof(text));
+	snprintf(out, size, "%s:%u", text, ntohs(address->sin_port));
+}
+
+static void connection(uv_poll_t *poll, int status, int events)
+{
+	struct listener *l = poll->data;
+	struct sockaddr_in address;
+	socklen_t length = sizeof(address);
+	char peer[64];
+	int fd = status < 0 ? -1
+			    : accept4(l->fd, (struct sockaddr *)&address, &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	(void)events;
+	if (fd < 0)
+		return;
+	peer_name(&address, peer, sizeof(peer));
+	for (uint32_t i = 0; i < l->links; i++) {
+		if (!link_free(&l->link[i]))
+			continue;
+		link_socket(fd, l->socket_buffer);
+		log_info("collector at %s connected", peer);
+		link_open(&l->link[i], fd, peer);
+		return;
+	}
+	log_warn("turned %s away: %u collectors are connected already", peer, l->links);
+	close(fd);
+}
+
+static int bind_port(int fd, uint32_t address, uint16_t port)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(address)};
+
+	return bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, 8) < 0 ? -errno : 0;
+}
+
+static int open_port(uint32_t address, uint16_t port)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1, r;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	r = bind_port(fd, address, port);
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+int listener_open(struct listener *l, uv_loop_t *loop, struct link *links, uint32_t count, size_t socket_buffer,
+		  uint32_t address, uint16_t first, uint16_t last, struct err_text *err)
+{
+	struct sockaddr_in bound;
+	socklen_t length = sizeof(bound);
+	int fd = -EADDRINUSE;
+
+	*l = (struct listener){.loop = loop, .fd = -1, .link = links, .links = count, .socket_buffer = socket_buffer};
+	for (uint32_t port = first; port <= last && fd == -EADDRINUSE; port++)
+		fd = open_port(address, (uint16_t)port);
+	if (fd == -EADDRINUSE && first == last)
+		return err_set(err, fd, "port %u is in use: give another one, or port 0 for any", first);
+	if (fd == -EADDRINUSE)
+		return err_set(err, fd, "all ports from %u to %u are in use", first, last);
+	if (fd < 0)
+		return err_set(err, fd, "can't listen on port %u: %s", first, strerror(-fd));
+	if (getsockname(fd, (struct sockaddr *)&bound, &length) == 0)
+		l->port = ntohs(bound.sin_port);
+	l->fd = fd;
+	l->poll.data = l;
+	uv_poll_init(loop, &l->poll, fd);
+	return uv_poll_start(&l->poll, UV_READABLE, connection);
+}
+
+void listener_close(struct listener *l)
+{
+	if (l->fd < 0)
+		return;
+	uv_poll_stop(&l->poll);
+	close(l->fd);
+	uv_close((uv_handle_t *)&l->poll, NULL);
+	l->fd = -1;
+}
+
+static void poll_closed(uv_handle_t *handle)
+{
+	(void)handle;
+}
+
+/* The attempt came to nothing. */
+static void attempt_failed(struct dialer *d, int error)
+{
+	if (!d->said)
+		log_warn("no collector at %s:%s (%s); trying again every second", d->host, d->port, strerror(-error));
+	d->said = true;
+}
+
+static void connected(uv_poll_t *poll, int status, int events)
+{
+	struct dialer *d = poll->data;
+	int error = 0, fd = d->fd;
+	socklen_t length = sizeof(error);
+	char peer[300];
+
+	(void)events;
+	uv_poll_stop(poll);
+	uv_close((uv_handle_t *)poll, poll_closed);
+	d->fd = -1;
+	getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length); /* libuv calls every failure EBADF */
+	if (status < 0 && !error)
+		error = -status;
+	if (error) {
+		close(fd);
+		attempt_failed(d, -error);
+		return;
+	}
+	d->said = false;
+	snprintf(peer, sizeof(peer), "%s:%s", d->host, d->port);
+	log_info("connected to the collector at %s", peer);
+	link_open(d->link, fd, peer);
+}
+
+static int begin_connect(struct dialer *d, const struct addrinfo *to)
+{
+	int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -errno;
+	link_socket(fd, d->socket_buffer);
+	if (connect(fd, to->ai_addr, to->ai_addrlen) < 0 && errno != EINPROGRESS) {
+		int r = -errno;
+
+		close(fd);
+		return r;
+	}
+	d->fd = fd;
+	d->poll.data = d;
+	uv_poll_init(d->loop, &d->poll, fd);
+	return uv_poll_start(&d->poll, UV_WRITABLE, connected);
+}
+
+static void resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *list)
+{
+	struct dialer *d = request->data;
+	int r = status;
+
+	d->resolving = false;
+	if (d->open && !r && list)
+		r = begin_connect(d, list);
+	if (d->open && r < 0)
+		attempt_failed(d, status < 0 ? -ENOENT : r);
+	uv_freeaddrinfo(list);
+}
+
+static void dial(uv_timer_t *timer)
+{
+	struct dialer *d = timer->data;
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_family = AF_UNSPEC};
+
+	if (d->resolving || d->fd >= 0 || !link_free(d->link))
+		return;
+	d->resolve.data = d;
+	d->resolving = uv_getaddrinfo(d->loop, &d->resolve, resolved, d->host, d->port, &hints) == 0;
+}
+
+int dialer_open(struct dialer *d, uv_loop_t *loop, struct link *link, size_t socket_buffer, const char *host, uint16_t port)
+{
+	*d = (struct dialer){.loop = loop, .fd = -1, .link = link, .socket_buffer = socket_buffer, .open = true};
+	snprintf(d->host, sizeof(d->host), "%s", host);
+	snprintf(d->port, sizeof(d->port), "%u", port);
+	d->timer.data = d;
+	uv_timer_init(loop, &d->timer);
+	return uv_timer_start(&d->timer, dial, 0, RETRY_MS);
+}
+
+void dialer_close(struct dialer *d)
+{
+	if (!d->open)
+		return;
+	d->open = false;
+	uv_close((uv_handle_t *)&d->timer, NULL);
+	if (d->resolving)
+		uv_cancel((uv_req_t *)&d->resolve);
+	if (d->fd < 0)
+		return;
+	uv_poll_stop(&d->poll);
+	uv_close((uv_handle_t *)&d->poll, poll_closed);
+	close(d->fd);
+	d->fd = -1;
+}

@@ -1,0 +1,53 @@
+#pragma once
+/*
+ * How agent and collector come together: the agent listens (and its beacon tells the network where), or it dials.
+ * Connections end up in free links; when all are taken, further ones are closed.
+ */
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "agent/streamer/budget.h"
+#include "agent/streamer/link.h"
+
+struct err_text;
+
+struct listener {
+	uv_loop_t *loop;
+	uv_poll_t poll;
+	int fd; /* -1: not listening */
+	uint16_t port;
+	struct link *link;
+	uint32_t links;
+	size_t socket_buffer;
+};
+
+/* Listens at `address` (host byte order; INADDR_ANY), on the first free port of `first` to `last`. 0; a negative errno
+ * with the reason. */
+int listener_open(struct listener *listener, uv_loop_t *loop, struct link *links, uint32_t count, size_t socket_buffer,
+		  uint32_t address, uint16_t first, uint16_t last, struct err_text *err);
+void listener_close(struct listener *listener);
+
+/* Dials one collector, again and again until it is there, and when it is lost. */
+struct dialer {
+	uv_loop_t *loop;
+	uv_timer_t timer;
+	uv_poll_t poll;
+	uv_getaddrinfo_t resolve;
+	char host[256];
+	char port[8];
+	int fd; /* connecting; -1: not */
+	bool resolving;
+	bool open;
+	bool said; /* that nobody answers */
+	struct link *link; /* its own one */
+	size_t socket_buffer;
+};
+
+int dialer_open(struct dialer *dialer, uv_loop_t *loop, struct link *link, size_t socket_buffer, const char *host,
+		uint16_t port);
+void dialer_close(struct dialer *dialer);
+
+/* Options of a link's socket: small buffers, keep-alive, no delay. */
+void link_socket(int fd, size_t buffer);

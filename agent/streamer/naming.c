@@ -1,0 +1,64 @@
+/* Names of recordings. See naming.h. */
+#include "agent/streamer/naming.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/ban.h"
+
+static int append(char *out, size_t size, size_t *length, const char *text)
+{
+	size_t n = strlen(text);
+
+	if (n >= size - *length)
+		return -ENAMETOOLONG;
+	memcpy(out + *length, text, n + 1);
+	*length += n;
+	return 0;
+}
+
+static void clean(char *name)
+{
+	for (; *name; name++)
+		if (*name == '/' || (unsigned char)*name < ' ')
+			*name = '_';
+}
+
+int naming_expand(char *out, size_t size, const char *pattern, const char *program, uint64_t wall_s, int64_t pid,
+		  uint32_t counter)
+{
+	size_t length = 0;
+	char piece[256];
+
+	out[0] = '\0';
+	for (const char *p = pattern; *p; p++) {
+		if (*p != '%') {
+			snprintf(piece, sizeof(piece), "%c", *p);
+		} else {
+			switch (*++p) {
+			case 'e':
+				snprintf(piece, sizeof(piece), "%s", program);
+				clean(piece);
+				break;
+			case 't':
+				snprintf(piece, sizeof(piece), "%llu", (unsigned long long)wall_s);
+				break;
+			case 'p':
+				snprintf(piece, sizeof(piece), "%lld", (long long)pid);
+				break;
+			case 'n':
+				snprintf(piece, sizeof(piece), "%u", counter);
+				break;
+			case '%':
+				snprintf(piece, sizeof(piece), "%%");
+				break;
+			default:
+				return -EINVAL;
+			}
+		}
+		if (append(out, size, &length, piece) < 0)
+			return -ENAMETOOLONG;
+	}
+	return length ? 0 : -EINVAL;
+}

@@ -1,0 +1,12 @@
+#pragma once
+/* Names of recordings: a pattern with placeholders. */
+#include <stddef.h>
+#include <stdint.h>
+
+#define NAMING_DEFAULT "heapcast_%e_%t_%p.heapcast"
+
+/* %e: name of the program (bytes that a file name may not have become '_'); %t: seconds since the epoch; %p: pid; %n: the
+ * number of recordings of this agent before this one; %%: a percent sign. 0; -ENAMETOOLONG; -EINVAL: another
+ * placeholder. */
+int naming_expand(char *out, size_t size, const char *pattern, const char *program, uint64_t wall_s, int64_t pid,
+		  uint32_t counter);

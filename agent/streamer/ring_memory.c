@@ -1,0 +1,150 @@
+/* Making rings. See ring_memory.h. */
+#include "agent/streamer/ring_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/ban.h"
+
+/* Sizes of slices, and their shares (in sixths) of the ring; what a share is too small for goes to the next smaller. */
+static const struct {
+	size_t bytes;
+	unsigned sixths;
+} classes[] = {{512 << 10, 2}, {128 << 10, 1}, {32 << 10, 1}, {8 << 10, 2}};
+
+#define CLASS_COUNT	(sizeof(classes) / sizeof(classes[0]))
+#define MODULES_SMALL	(16u << 10)
+#define MODULES_LARGE	(64u << 10)
+#define RING_LARGE	(1u << 20)
+
+struct layout {
+	uint32_t count[CLASS_COUNT];
+	uint32_t slices;
+	size_t modules_size;
+	size_t modules_offset;
+	size_t data_offset;
+	size_t size;
+};
+
+static size_t round_up(size_t value, size_t to)
+{
+	return (value + to - 1) & ~(to - 1);
+}
+
+static struct layout layout_of(size_t size)
+{
+	struct layout l = {.modules_size = size >= RING_LARGE ? MODULES_LARGE : MODULES_SMALL};
+	size_t room = size - RING_HEADER_SIZE - l.modules_size, left = 0;
+
+	for (unsigned i = 0; i < CLASS_COUNT; i++) {
+		size_t one = classes[i].bytes + sizeof(struct ring_slice) + 64;
+
+		left += room / 6 * classes[i].sixths;
+		l.count[i] = (uint32_t)(left / one);
+		left -= l.count[i] * one;
+		if (l.slices + l.count[i] > RING_SLICES_MAX)
+			l.count[i] = RING_SLICES_MAX - l.slices;
+		l.slices += l.count[i];
+	}
+	l.modules_offset = round_up(RING_HEADER_SIZE + l.slices * sizeof(struct ring_slice), 64);
+	l.data_offset = round_up(l.modules_offset + l.modules_size, 64);
+	l.size = l.data_offset;
+	for (unsigned i = 0; i < CLASS_COUNT; i++)
+		l.size += l.count[i] * classes[i].bytes;
+	l.size = round_up(l.size, 4096);
+	return l;
+}
+
+uint32_t ring_slice_count(size_t size)
+{
+	return layout_of(size).slices;
+}
+
+size_t ring_memory_struct_size(size_t size)
+{
+	return sizeof(struct ring_memory) + ring_slice_count(size) * sizeof(struct ring_extent);
+}
+
+static void fill_header(struct ring_memory *ring, const struct layout *l, const struct ring_settings *s)
+{
+	struct ring_header *h = ring->header;
+
+	h->magic = RING_MAGIC;
+	h->version = RING_VERSION;
+	h->size = l->size;
+	h->slices_offset = RING_HEADER_SIZE;
+	h->slice_count = l->slices;
+	h->modules_offset = l->modules_offset;
+	h->modules_size = l->modules_size;
+	h->data_offset = l->data_offset;
+	memcpy(h->stream, s->stream, sizeof(h->stream));
+	h->control = 1;
+	h->mode = s->mode;
+	h->policy = s->policy;
+	h->block_max_ms = s->block_max_ms;
+	h->sample_interval = s->sample_interval;
+	h->frees_have_stacks = s->frees_have_stacks;
+	h->depth_limit = s->depth_limit;
+	h->verify = s->verify;
+	h->heartbeat = 1;
+}
+
+/* Small slices first: who looks for a free one from the front begins small. */
+static void fill_slices(struct ring_memory *ring, const struct layout *l)
+{
+	uint64_t offset = l->data_offset;
+	uint32_t n = 0;
+
+	for (unsigned i = CLASS_COUNT; i-- > 0;) {
+		for (uint32_t k = 0; k < l->count[i]; k++, n++) {
+			ring->extent[n] = (struct ring_extent){.offset = offset, .words = classes[i].bytes / 8};
+			ring->slices[n].data_offset = offset;
+			ring->slices[n].words = classes[i].bytes / 8;
+			offset += classes[i].bytes;
+		}
+	}
+}
+
+int ring_memory_open(struct ring_memory *ring, size_t size, const struct ring_settings *settings)
+{
+	struct layout l = layout_of(size);
+	void *memory;
+	int r;
+
+	*ring = (struct ring_memory){.fd = -1};
+	ring->fd = memfd_create("heapcast-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (ring->fd < 0)
+		return -errno;
+	if (ftruncate(ring->fd, (off_t)l.size) < 0 || fallocate(ring->fd, 0, 0, (off_t)l.size) < 0 ||
+	    fcntl(ring->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		goto failed;
+	memory = mmap(NULL, l.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring->fd, 0);
+	if (memory == MAP_FAILED)
+		goto failed;
+	ring->size = l.size;
+	ring->header = memory;
+	ring->slices = (struct ring_slice *)((uint8_t *)memory + RING_HEADER_SIZE);
+	ring->modules = (uint8_t *)memory + l.modules_offset;
+	ring->slice_count = l.slices;
+	ring->modules_size = l.modules_size;
+	fill_header(ring, &l, settings);
+	fill_slices(ring, &l);
+	return 0;
+failed:
+	r = -errno;
+	close(ring->fd);
+	ring->fd = -1;
+	return r;
+}
+
+void ring_memory_close(struct ring_memory *ring)
+{
+	if (ring->header)
+		munmap(ring->header, ring->size);
+	if (ring->fd >= 0)
+		close(ring->fd);
+	*ring = (struct ring_memory){.fd = -1};
+}

@@ -1,0 +1,46 @@
+#pragma once
+/*
+ * The ring's memory as the agent makes it: a sealed memfd of a fixed size, all of its pages present and charged to the
+ * agent, laid out as proto/ring.h says. Slices come in sizes: many small ones, since most threads do little, and few
+ * large ones that a busy thread moves on to.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/ring.h"
+
+struct ring_memory {
+	int fd;
+	size_t size;
+	struct ring_header *header; /* the mapping, shared with the program: never trusted */
+	struct ring_slice *slices;
+	uint8_t *modules;
+	/* What the agent wrote into the header, for its own use: the program can overwrite the other copy. */
+	uint32_t slice_count;
+	uint64_t modules_size;
+	struct ring_extent {
+		uint64_t offset;
+		uint64_t words;
+	} extent[];
+};
+
+#define RING_SLICES_MAX 1024
+
+struct ring_settings {
+	uint8_t stream[RING_STREAM_ID_SIZE];
+	uint32_t mode;
+	uint32_t policy;
+	uint32_t block_max_ms;
+	uint64_t sample_interval;
+	uint32_t frees_have_stacks;
+	uint32_t depth_limit;
+	uint32_t verify;
+};
+
+/* How many slices a ring of `size` bytes has; at most RING_SLICES_MAX. */
+uint32_t ring_slice_count(size_t size);
+/* Bytes of struct ring_memory for a ring of `size`. */
+size_t ring_memory_struct_size(size_t size);
+/* Makes a ring of at most `size` bytes; `ring` has ring_memory_struct_size(size). 0 or a negative errno. */
+int ring_memory_open(struct ring_memory *ring, size_t size, const struct ring_settings *settings);
+void ring_memory_close(struct ring_memory *ring);

@@ -1,0 +1,583 @@
+/* All slices of a ring, merged. See ring_source.h. */
+#include "agent/streamer/ring_source.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <math.h>
+#include <string.h>
+
+#include "heapcast.pb-c.h"
+#include "base/ban.h"
+
+#define STALL_NS	50000000
+#define FUTURE_NS	1000000000 /* a stamp further ahead than this is a lie */
+#define BYTE_ORDER_MARK 0x01020304u
+#define OWNER_SIZE	64
+
+static uint64_t stream_ns(const struct ring_source *s, uint64_t stamp)
+{
+	uint64_t ns = clock_ns(s->clock, stamp);
+
+	return ns > s->start_ns ? ns - s->start_ns : 0;
+}
+
+static struct ring_losses losses_read(const struct ring_losses *shared)
+{
+	return (struct ring_losses){
+		.events = __atomic_load_n(&shared->events, __ATOMIC_RELAXED),
+		.allocations = __atomic_load_n(&shared->allocations, __ATOMIC_RELAXED),
+		.frees = __atomic_load_n(&shared->frees, __ATOMIC_RELAXED),
+		.bytes = __atomic_load_n(&shared->bytes, __ATOMIC_RELAXED),
+	};
+}
+
+static uint64_t grown(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+/* Tells what `upto` has more than `told`, and notes that. */
+static int tell_losses(struct ring_source *s, struct stream *stream, struct thread *thread, struct ring_losses *told,
+		       const struct ring_losses *upto, int reason, uint64_t stamp)
+{
+	struct capture_losses more = {
+		.events = grown(upto->events, told->events),
+		.allocations = grown(upto->allocations, told->allocations),
+		.frees = grown(upto->frees, told->frees),
+		.bytes = grown(upto->bytes, told->bytes),
+	};
+	uint64_t ns = stream_ns(s, stamp);
+	int r;
+
+	if (!more.events)
+		return 0;
+	r = capture_gap(stream, thread, &more, reason, ns, ns);
+	if (r < 0)
+		return r;
+	told->events += more.events;
+	told->allocations += more.allocations;
+	told->frees += more.frees;
+	told->bytes += more.bytes;
+	return 0;
+}
+
+/* The program's part of the header, once it is there. */
+static void read_header(struct ring_source *s)
+{
+	const struct ring_header *h = s->ring->header;
+	uint32_t order = __atomic_load_n(&h->byte_order, __ATOMIC_ACQUIRE);
+	uint32_t kind = __atomic_load_n(&h->clock, __ATOMIC_RELAXED);
+	uint32_t word = __atomic_load_n(&h->owner_word_offset, __ATOMIC_RELAXED);
+
+	s->ready = order != 0;
+	s->foreign = order && order != BYTE_ORDER_MARK;
+	s->owner_word = word <= OWNER_SIZE - 4 ? word & ~3u : 0;
+	s->clock = kind != RING_CLOCK_MONOTONIC && kind == s->counter->kind ? s->counter : &s->plain;
+}
+
+static void lane_damaged(struct ring_source *s, struct stream *stream, uint32_t index)
+{
+	struct ring_lane *l = &s->lane[index];
+
+	s->records_damaged++;
+	l->damaged = true;
+	l->has_next = false;
+	ring_reader_resync(&l->reader);
+	capture_lane_reset(stream, index);
+}
+
+static int lane_claim(struct ring_source *s, struct stream *stream, uint32_t index)
+{
+	struct ring_slice *slice = &s->ring->slices[index];
+	const struct ring_extent *extent = &s->ring->extent[index];
+	struct ring_lane *l = &s->lane[index];
+	uint32_t tid = __atomic_load_n(&slice->owner_tid, __ATOMIC_RELAXED);
+	bool continues = __atomic_load_n(&slice->thread_first, __ATOMIC_RELAXED) != 0;
+	uint64_t claimed = __atomic_load_n(&slice->claim_stamp, __ATOMIC_RELAXED);
+	struct thread *thread;
+	int r = capture_thread_begin(stream, tid, stream_ns(s, claimed), continues, &thread);
+
+	if (r < 0)
+		return r;
+	*l = (struct ring_lane){.active = true, .tid = tid, .thread = thread, .last_stamp = claimed};
+	ring_reader_init(&l->reader, slice, (const uint8_t *)s->ring->header + extent->offset, extent->words);
+	capture_lane_reset(stream, index);
+	return 0;
+}
+
+/* Back to the program, as if new. */
+static void slice_free(struct ring_slice *slice)
+{
+	slice->head = slice->entered = slice->events = slice->not_sampled = 0;
+	slice->lost = (struct ring_losses){0};
+	slice->owner_tid = 0;
+	slice->claim_stamp = slice->thread_first = 0;
+	memset(slice->owner, 0, sizeof(slice->owner));
+	slice->tail = 0;
+	slice->waiting = 0;
+	__atomic_store_n(&slice->state, RING_SLICE_FREE, __ATOMIC_RELEASE);
+}
+
+/* Takes part in the limit and the watermark. */
+static void lane_bound(struct ring_source *s, const struct ring_lane *l, uint64_t entered, uint64_t now)
+{
+	uint64_t bound = entered && entered < now ? entered : now;
+
+	if (l->dead || l->left)
+		return;
+	if (bound < s->watermark)
+		s->watermark = bound;
+	if (entered && clock_ns(s->clock, s->looked) > clock_ns(s->clock, bound) + STALL_NS)
+		return;
+	if (bound < s->limit)
+		s->limit = bound;
+}
+
+static int lane_look(struct ring_source *s, struct stream *stream, uint32_t index, bool final, uint64_t now)
+{
+	struct ring_slice *slice = &s->ring->slices[index];
+	struct ring_lane *l = &s->lane[index];
+	uint32_t state = __atomic_load_n(&slice->state, __ATOMIC_ACQUIRE);
+	uint64_t entered;
+	int r;
+
+	if (!l->active) {
+		if (state == RING_SLICE_CLAIMING && final)
+			slice_free(slice);
+		if (state != RING_SLICE_OWNED && state != RING_SLICE_LEFT)
+			return 0;
+		r = lane_claim(s, stream, index);
+		if (r < 0)
+			return r;
+	}
+	l->left = state == RING_SLICE_LEFT;
+	l->dead = final || __atomic_load_n((uint32_t *)(void *)(slice->owner + s->owner_word), __ATOMIC_ACQUIRE) &
+				   FUTEX_OWNER_DIED;
+	entered = __atomic_load_n(&slice->entered, __ATOMIC_ACQUIRE);
+	if (ring_reader_look(&l->reader) < 0)
+		lane_damaged(s, stream, index);
+	lane_bound(s, l, entered, now);
+	return 0;
+}
+
+static int look(struct ring_source *s, struct stream *stream, bool final)
+{
+	uint64_t slack, now;
+	struct ring_losses no_slice;
+	int r;
+
+	if (!s->ready)
+		read_header(s);
+	if (!s->ready || s->foreign)
+		return 0;
+	no_slice = losses_read(&s->ring->header->no_slice);
+	s->looked = clock_stamp(s->clock);
+	slack = clock_ticks(s->clock, RING_STAMP_SLACK_NS);
+	now = s->looked > slack ? s->looked - slack : 0;
+	s->watermark = now;
+	s->limit = final ? UINT64_MAX : now;
+	for (uint32_t i = 0; i < s->ring->slice_count; i++) {
+		r = lane_look(s, stream, i, final, now);
+		if (r < 0)
+			return r;
+	}
+	return tell_losses(s, stream, NULL, &s->no_slice, &no_slice, HEAPCAST__REASON__REASON_NO_SLICE, s->looked);
+}
+
+/* One announcement, copied to private memory. */
+static int module_record(struct ring_source *s, struct stream *stream, const struct ring_module *m)
+{
+	size_t segments = (size_t)m->segment_count * sizeof(m->segment[0]);
+	struct capture_module module = {
+		.id = m->id,
+		.epoch = m->epoch,
+		.time_ns = stream_ns(s, m->stamp),
+		.bias = m->bias,
+		.start = m->start,
+		.end = m->end,
+		.path = (const uint8_t *)m->segment + segments,
+		.path_length = m->path_length,
+		.build_id = m->build_id,
+		.build_id_length = m->build_id_length,
+	};
+
+	if (m->kind == RING_MODULE_UNLOAD)
+		return capture_module_unload(stream, m->id, m->epoch, module.time_ns);
+	if (m->kind != RING_MODULE_LOAD || sizeof(*m) + segments + m->path_length > m->length)
+		return -EBADMSG;
+	for (; module.segment_count < m->segment_count && module.segment_count < 8; module.segment_count++)
+		module.segment[module.segment_count] = (struct capture_segment){
+			.address = m->segment[module.segment_count].address,
+			.size = m->segment[module.segment_count].size,
+			.file_offset = m->segment[module.segment_count].file_offset,
+			.flags = m->segment[module.segment_count].flags,
+		};
+	return capture_module_load(stream, &module);
+}
+
+/* Reads the record at `tail`. Its length in ret_length (0: the channel makes no sense). 0, -EAGAIN or -EBADMSG. */
+static int module_next(struct ring_source *s, struct stream *stream, uint64_t left, uint32_t *ret_length)
+{
+	uint64_t at = s->modules_tail & (s->ring->modules_size - 1), in_piece = s->ring->modules_size - at;
+	struct ring_module *m = (struct ring_module *)s->scratch;
+	uint32_t head[2], length;
+
+	*ret_length = 0;
+	memcpy(head, s->ring->modules + at, sizeof(head));
+	length = head[0];
+	if ((head[1] & 0xffff) == RING_MODULE_PAD) {
+		*ret_length = (uint32_t)in_piece;
+		return in_piece <= left ? 0 : -EBADMSG;
+	}
+	if (length < 8 || length % 8 || length > left || length > in_piece)
+		return -EBADMSG;
+	*ret_length = length;
+	if (length < sizeof(*m) || length > sizeof(s->scratch))
+		return -EBADMSG;
+	memcpy(m, s->ring->modules + at, length);
+	m->length = length;
+	return module_record(s, stream, m);
+}
+
+static int read_modules(struct ring_source *s, struct stream *stream)
+{
+	struct ring_header *h = s->ring->header;
+	uint64_t head = __atomic_load_n(&h->modules_head, __ATOMIC_ACQUIRE);
+	uint32_t length;
+	int r;
+
+	if (head < s->modules_tail || head - s->modules_tail > s->ring->modules_size || head % 8) {
+		s->records_damaged++;
+		s->modules_tail = head & ~UINT64_C(7);
+	}
+	while (s->modules_tail < head) {
+		r = module_next(s, stream, head - s->modules_tail, &length);
+		if (r == -EAGAIN)
+			return r;
+		s->records_damaged += r < 0;
+		s->modules_tail = length ? s->modules_tail + length : head;
+		__atomic_store_n(&h->modules_tail, s->modules_tail, __ATOMIC_RELEASE);
+	}
+	return 0;
+}
+
+/* Puts the lane's next record in front, if it has one that may be taken in this round. */
+static bool lane_next(struct ring_source *s, struct stream *stream, uint32_t index)
+{
+	struct ring_lane *l = &s->lane[index];
+	int r;
+
+	if (!l->has_next) {
+		r = ring_reader_peek(&l->reader, &l->next);
+		if (r < 0)
+			lane_damaged(s, stream, index);
+		if (r <= 0)
+			return false;
+		if (l->next.kind == RING_MOVE)
+			l->next.stamp = l->last_stamp;
+		if (clock_ns(s->clock, l->next.stamp) > clock_ns(s->clock, s->looked) + FUTURE_NS)
+			l->next.stamp = s->looked;
+		l->has_next = true;
+	}
+	return l->next.stamp <= s->limit;
+}
+
+static void sift_down(struct ring_source *s, uint32_t at)
+{
+	for (;;) {
+		uint32_t least = at, child = 2 * at + 1, swap = s->heap[at];
+
+		for (uint32_t c = child; c < child + 2 && c < s->heap_count; c++)
+			if (s->lane[s->heap[c]].next.stamp < s->lane[s->heap[least]].next.stamp)
+				least = c;
+		if (least == at)
+			return;
+		s->heap[at] = s->heap[least];
+		s->heap[least] = swap;
+		at = least;
+	}
+}
+
+static void heap_build(struct ring_source *s, struct stream *stream)
+{
+	s->heap_count = 0;
+	if (!s->ready || s->foreign)
+		return;
+	for (uint32_t i = 0; i < s->ring->slice_count; i++)
+		if (s->lane[i].active && lane_next(s, stream, i))
+			s->heap[s->heap_count++] = i;
+	for (uint32_t i = s->heap_count / 2; i-- > 0;)
+		sift_down(s, i);
+}
+
+/* What a sampled allocation of `size` stands for at this interval: 1 / probability, times size (Horvitz-Thompson). */
+static uint64_t weight_of(uint64_t size, uint64_t interval)
+{
+	double s = (double)size, r = (double)interval;
+
+	if (!interval)
+		return 0;
+	return size ? (uint64_t)llround(s / -expm1(-s / r)) : interval;
+}
+
+static int deliver_event(struct ring_source *s, struct stream *stream, uint32_t index)
+{
+	struct ring_lane *l = &s->lane[index];
+	const struct ring_record *rec = &l->next;
+	struct capture_event e = {
+		.kind = rec->kind,
+		.has_stack = rec->keep || rec->count,
+		.keep = rec->keep,
+		.count = rec->count,
+		.pcs = s->scratch,
+		.epoch = l->epoch,
+		.time_ns = stream_ns(s, rec->stamp),
+		.address = rec->address,
+		.old_address = rec->old_address,
+	};
+	int r;
+
+	if (rec->class != EVENT_CLASS_FREE) {
+		e.size = rec->size;
+		e.weight = weight_of(rec->size, rec->interval);
+	}
+	if (rec->class == EVENT_CLASS_REALLOCATION && rec->call_stamp < rec->stamp)
+		e.call_time_ns = clock_ns(s->clock, rec->stamp) - clock_ns(s->clock, rec->call_stamp);
+	ring_reader_words(&l->reader, rec, s->scratch);
+	r = capture_event(stream, index, l->thread, &e);
+	l->read += r == 0;
+	return r;
+}
+
+static int deliver_lost(struct ring_source *s, struct stream *stream, struct ring_lane *l)
+{
+	struct ring_losses sum = l->announced;
+	int r;
+
+	sum.events += l->next.lost.events;
+	sum.allocations += l->next.lost.allocations;
+	sum.frees += l->next.lost.frees;
+	sum.bytes += l->next.lost.bytes;
+	r = tell_losses(s, stream, l->thread, &l->gapped, &sum, HEAPCAST__REASON__REASON_RING_FULL, l->next.stamp);
+	if (!r)
+		l->announced = sum;
+	return r;
+}
+
+static int deliver_mark(struct ring_source *s, struct stream *stream, const struct ring_lane *l)
+{
+	const struct ring_record *rec = &l->next;
+	uint64_t length = rec->address < RING_TEXT_MAX ? rec->address : RING_TEXT_MAX;
+	bool text = rec->kind == RING_TEXT;
+
+	ring_reader_words(&l->reader, rec, s->scratch);
+	return capture_mark(stream, l->thread, (int)(rec->size & 0xff), text ? 0 : rec->address,
+			    stream_ns(s, rec->stamp), (const uint8_t *)s->scratch, text ? (uint32_t)length : 0);
+}
+
+static int deliver(struct ring_source *s, struct stream *stream, uint32_t index)
+{
+	struct ring_lane *l = &s->lane[index];
+
+	if (l->next.class != EVENT_CLASS_NONE)
+		return deliver_event(s, stream, index);
+	switch (l->next.kind) {
+	case RING_LOST:
+		return deliver_lost(s, stream, l);
+	case RING_EPOCH:
+		l->epoch = (uint32_t)l->next.address;
+		return 0;
+	case RING_MARK:
+	case RING_TEXT:
+		return deliver_mark(s, stream, l);
+	default:
+		return 0; /* RING_MOVE: the next slice says itself whose it is */
+	}
+}
+
+/* Takes records of the lane in front until another one has an older stamp. */
+static int merge_front(struct ring_source *s, struct stream *stream)
+{
+	uint32_t index = s->heap[0];
+	struct ring_lane *l = &s->lane[index];
+	uint64_t until = s->limit, unread;
+	int r;
+
+	for (uint32_t c = 1; c < 3 && c < s->heap_count; c++)
+		if (s->lane[s->heap[c]].next.stamp < until)
+			until = s->lane[s->heap[c]].next.stamp;
+	do {
+		r = deliver(s, stream, index);
+		if (r < 0) {
+			ring_reader_release(&l->reader);
+			return r;
+		}
+		l->last_stamp = l->next.stamp;
+		l->has_next = false;
+		ring_reader_skip(&l->reader, &l->next);
+		unread = l->reader.tail - l->reader.told;
+		if (unread > l->reader.words / 8)
+			ring_reader_release(&l->reader);
+	} while (lane_next(s, stream, index) && l->next.stamp <= until);
+	if (!l->has_next || l->next.stamp > s->limit) {
+		ring_reader_release(&l->reader);
+		s->heap[0] = s->heap[--s->heap_count];
+	}
+	sift_down(s, 0);
+	return 0;
+}
+
+/* The last account of a slice whose owner is gone: what was lost after the last RING_LOST, and what was begun and never
+ * published. */
+static int settle(struct ring_source *s, struct stream *stream, struct ring_lane *l)
+{
+	struct ring_slice *slice = l->reader.slice;
+	struct ring_losses lost = losses_read(&slice->lost), rest;
+	uint64_t events = __atomic_load_n(&slice->events, __ATOMIC_RELAXED);
+	uint64_t not_sampled = __atomic_load_n(&slice->not_sampled, __ATOMIC_RELAXED);
+	uint64_t known;
+	int r = tell_losses(s, stream, l->thread, &l->gapped, &lost, HEAPCAST__REASON__REASON_RING_FULL, l->last_stamp);
+
+	if (r < 0)
+		return r;
+	capture_thread_counts(stream, l->thread, grown(events, l->counted),
+			      grown(not_sampled, l->counted_not_sampled));
+	l->counted = events;
+	l->counted_not_sampled = not_sampled;
+	known = l->read + l->gapped.events + not_sampled;
+	rest = l->gapped;
+	rest.events += grown(events, known);
+	return tell_losses(s, stream, l->thread, &l->gapped, &rest,
+			   l->damaged ? HEAPCAST__REASON__REASON_DAMAGED : HEAPCAST__REASON__REASON_WRITER_DIED,
+			   l->last_stamp);
+}
+
+static int reap_lane(struct ring_source *s, struct stream *stream, struct ring_lane *l)
+{
+	int r;
+
+	if (!l->active || !(l->dead || l->left) || l->has_next || l->reader.tail != l->reader.head)
+		return 0;
+	r = settle(s, stream, l);
+	if (!r && !l->left)
+		r = capture_thread_end(stream, l->thread, stream_ns(s, l->last_stamp));
+	if (r < 0)
+		return r;
+	slice_free(l->reader.slice);
+	l->active = false;
+	return 0;
+}
+
+bool ring_source_filling(const struct ring_source *s)
+{
+	for (uint32_t i = 0; i < s->ring->slice_count; i++) {
+		const struct ring_lane *l = &s->lane[i];
+
+		if (l->active && __atomic_load_n(&l->reader.slice->head, __ATOMIC_RELAXED) - l->reader.tail >
+					 l->reader.words / 2)
+			return true;
+	}
+	return false;
+}
+
+static int step(struct ring_source *s, struct stream *stream, bool final)
+{
+	int r = 0;
+
+	switch (s->phase) {
+	case RING_LOOK:
+		s->round_final = final;
+		r = look(s, stream, final);
+		break;
+	case RING_MODULES:
+		r = read_modules(s, stream);
+		if (!r)
+			heap_build(s, stream);
+		break;
+	case RING_MERGE:
+		while (!r && s->heap_count)
+			r = merge_front(s, stream);
+		break;
+	case RING_REAP:
+		for (uint32_t i = 0; !r && i < s->ring->slice_count; i++)
+			r = reap_lane(s, stream, &s->lane[i]);
+		break;
+	}
+	return r;
+}
+
+static int ring_drain(struct capture_source *source, struct stream *stream, bool final)
+{
+	struct ring_source *s = (struct ring_source *)source;
+	int r;
+
+	for (;;) {
+		r = step(s, stream, final);
+		if (r < 0)
+			return r;
+		if (s->phase == RING_REAP)
+			break;
+		s->phase++;
+	}
+	s->phase = RING_LOOK;
+	if (s->ready && !s->foreign)
+		capture_watermark(stream, stream_ns(s, s->watermark));
+	return final ? !s->round_final : ring_source_filling(s);
+}
+
+static void ring_counts(struct capture_source *source, struct stream *stream)
+{
+	struct ring_source *s = (struct ring_source *)source;
+
+	for (uint32_t i = 0; i < s->ring->slice_count; i++) {
+		struct ring_lane *l = &s->lane[i];
+		uint64_t not_sampled, events;
+
+		if (!l->active)
+			continue;
+		not_sampled = __atomic_load_n(&l->reader.slice->not_sampled, __ATOMIC_ACQUIRE);
+		events = __atomic_load_n(&l->reader.slice->events, __ATOMIC_ACQUIRE);
+		capture_thread_counts(stream, l->thread, grown(events, l->counted),
+				      grown(not_sampled, l->counted_not_sampled));
+		l->counted = events;
+		l->counted_not_sampled = not_sampled;
+	}
+}
+
+static const struct capture_ops ring_ops = {.drain = ring_drain, .count = ring_counts};
+
+int ring_source_init(struct ring_source *s, struct arena *arena, size_t size, const struct clock *counter)
+{
+	uint32_t slices = ring_slice_count(size);
+
+	*s = (struct ring_source){.source = {&ring_ops}, .counter = counter, .clock = counter};
+	s->plain.kind = RING_CLOCK_MONOTONIC;
+	s->ring = arena_take(arena, ring_memory_struct_size(size));
+	s->lane = arena_take(arena, slices * sizeof(*s->lane));
+	s->heap = arena_take(arena, slices * sizeof(*s->heap));
+	if (!s->ring || !s->lane || !s->heap)
+		return -ENOMEM;
+	s->ring->fd = -1;
+	return 0;
+}
+
+int ring_source_open(struct ring_source *s, size_t size, const struct ring_settings *settings, uint64_t start_ns)
+{
+	int r = ring_memory_open(s->ring, size, settings);
+
+	if (r < 0)
+		return r;
+	memset(s->lane, 0, s->ring->slice_count * sizeof(*s->lane));
+	s->heap_count = 0;
+	s->phase = RING_LOOK;
+	s->ready = s->foreign = false;
+	s->start_ns = start_ns;
+	s->modules_tail = s->records_damaged = 0;
+	s->no_slice = (struct ring_losses){0};
+	return 0;
+}
+
+void ring_source_close(struct ring_source *s)
+{
+	ring_memory_close(s->ring);
+}

@@ -1,0 +1,73 @@
+#pragma once
+/*
+ * The ring as a source of events (agent/capture.h): all slices of one ring, merged by stamp.
+ *
+ * A round has four steps, and may be left and entered again between any two events when the batch is full:
+ *   look     which slices are owned, dead or left; `entered`, then `head` of each: from these the limit and the watermark
+ *   modules  what is in the module channel now is older than any event up to those heads
+ *   merge    events up to the limit, the slice with the oldest stamp first
+ *   reap     slices of dead owners that are empty now: account, end of the thread, free
+ *
+ * The limit is the oldest stamp that a record still to be published can have. A thread that stays in one hook for more
+ * than STALL_NS (a page fault, a stopped process) does not hold the others up: the limit leaves it out, the watermark
+ * does not.
+ */
+#include "agent/capture.h"
+#include "agent/streamer/budget.h"
+#include "agent/streamer/clock.h"
+#include "agent/streamer/ring_memory.h"
+#include "agent/streamer/ring_reader.h"
+
+struct ring_lane {
+	struct ring_reader reader;
+	bool active;
+	bool dead; /* the owner is; as of the last look, before `head` was read */
+	bool left;
+	bool damaged;
+	bool has_next;
+	bool named_epoch;
+	uint32_t tid;
+	uint32_t epoch;
+	struct thread *thread;
+	struct ring_record next;
+	uint64_t last_stamp;
+	uint64_t read;		      /* events */
+	uint64_t counted;	      /* of ring_slice.events, told to the stream */
+	uint64_t counted_not_sampled;
+	struct ring_losses announced; /* sum of RING_LOST records */
+	struct ring_losses gapped;    /* told to the stream as gaps */
+};
+
+enum ring_phase { RING_LOOK, RING_MODULES, RING_MERGE, RING_REAP };
+
+struct ring_source {
+	struct capture_source source;
+	struct ring_memory *ring;
+	const struct clock *counter; /* the agent's */
+	const struct clock *clock;   /* of this ring's stamps */
+	struct clock plain;
+	uint64_t start_ns;	     /* CLOCK_MONOTONIC at stream time 0 */
+	struct ring_lane *lane;
+	uint32_t *heap; /* of lanes, by next.stamp */
+	uint32_t heap_count;
+	enum ring_phase phase;
+	bool round_final; /* this round looked at a ring that nobody writes any more */
+	bool ready; /* the program has filled in its part of the header */
+	bool foreign; /* it is of another byte order: nothing is read */
+	uint32_t owner_word; /* offset, checked */
+	uint64_t looked; /* stamp */
+	uint64_t limit;
+	uint64_t watermark;
+	uint64_t modules_tail;
+	uint64_t records_damaged;
+	struct ring_losses no_slice;
+	uint64_t scratch[RING_MAX_COUNT + 1];
+};
+
+/* `ring` is open or will be before the first drain. 0 or -ENOMEM. `size` is that of the budget. */
+int ring_source_init(struct ring_source *source, struct arena *arena, size_t size, const struct clock *counter);
+/* Makes a ring and begins anew. 0 or a negative errno. */
+int ring_source_open(struct ring_source *source, size_t size, const struct ring_settings *settings, uint64_t start_ns);
+/* True if some slice is more than half full, so that waiting would be wrong. */
+bool ring_source_filling(const struct ring_source *source);
+void ring_source_close(struct ring_source *source);

@@ -1,0 +1,411 @@
+/* One slot's life in the main loop: a program asks, is recorded, ends, is delivered. See agent.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/streamer/agent.h"
+#include "agent/streamer/naming.h"
+#include "base/log.h"
+#include "heapcast.pb-c.h"
+#include "base/ban.h"
+
+#define EXIT_UNKNOWN_NS 1000000000 /* how long to ask how a process ended */
+#define DETACH_NS	100000000  /* for the program to notice */
+#define ANCESTORS_MAX	64
+#define LAGGARD_NS	5000000000 /* since any collector has acknowledged something */
+
+static struct session *session_of(struct agent *a, pid_t pid, uint64_t start_ticks)
+{
+	for (uint32_t i = 0; i < a->budget.slots; i++) {
+		struct session *s = &a->session[i];
+
+		if (stream_state(&s->stream) != STREAM_FREE && s->stream.target.pid == pid &&
+		    s->stream.target.start_ticks == start_ticks)
+			return s;
+	}
+	return NULL;
+}
+
+static bool descends_from_recorded(struct agent *a, pid_t pid)
+{
+	uint64_t start;
+
+	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
+		if (target_identity(pid, &pid, &start) < 0)
+			return false;
+		for (uint32_t k = 0; k < a->budget.slots; k++)
+			if (stream_state(&a->session[k].stream) == STREAM_LIVE && a->session[k].stream.target.pid == pid)
+				return true;
+	}
+	return false;
+}
+
+static struct session *free_session(struct agent *a)
+{
+	for (uint32_t i = 0; i < a->budget.slots; i++)
+		if (stream_state(&a->session[i].stream) == STREAM_FREE && !a->session[i].closing)
+			return &a->session[i];
+	return NULL;
+}
+
+static void watch_closed(uv_handle_t *handle)
+{
+	struct session *s = handle->data;
+
+	s->closing = false;
+}
+
+static void unwatch(struct session *s)
+{
+	if (!s->watching)
+		return;
+	s->watching = false;
+	s->closing = true;
+	uv_poll_stop(&s->pidfd_poll);
+	close(s->pidfd);
+	s->pidfd = -1;
+	uv_close((uv_handle_t *)&s->pidfd_poll, watch_closed);
+}
+
+static void process_gone(uv_poll_t *poll, int status, int events)
+{
+	struct session *s = poll->data;
+
+	(void)status;
+	(void)events;
+	uv_poll_stop(poll);
+	s->gone = true;
+	s->gone_ns = clock_monotonic_ns();
+	session_work(s);
+}
+
+static void watch(struct session *s)
+{
+	s->pidfd = target_pidfd(s->stream.target.pid);
+	if (s->pidfd < 0)
+		return; /* before 5.3: session_work looks for the process instead */
+	s->watching = true;
+	s->pidfd_poll.data = s;
+	uv_poll_init(&s->agent->loop, &s->pidfd_poll, s->pidfd);
+	uv_poll_start(&s->pidfd_poll, UV_READABLE, process_gone);
+}
+
+static const char *pattern_of(const struct agent *a)
+{
+	return a->settings.output ? a->settings.output : NAMING_DEFAULT;
+}
+
+static int open_file(struct session *s, const char *pattern)
+{
+	struct agent *a = s->agent;
+	char path[1024];
+	int r = naming_expand(path, sizeof(path), pattern, target_name(&s->stream.target),
+			      s->stream.start_wall_ns / 1000000000, s->stream.target.pid, a->recordings - 1);
+
+	if (!r)
+		r = file_sink_open(&s->file, path, &s->stream, &a->link_packer, a->file_out, a->budget.link_out);
+	if (r < 0)
+		log_error("can't write a recording to %s: %s", r == -EINVAL ? pattern : path, strerror(-r));
+	return r;
+}
+
+static enum ring_answer_kind begin(struct agent *a, struct session *s, const struct target_info *target,
+				   const struct ring_hello *hello)
+{
+	struct stream_settings settings = {.ring = a->settings.ring, .agent_id = a->id};
+	static const uint8_t none[RING_STREAM_ID_SIZE];
+	int r;
+
+	if (hello->mode && hello->mode - 1 <= RING_SAMPLE)
+		settings.ring.mode = hello->mode - 1;
+	if (hello->sample_interval)
+		settings.ring.sample_interval = hello->sample_interval;
+	if (memcmp(hello->parent_stream, none, sizeof(none)))
+		settings.parent_stream = hello->parent_stream;
+	settings.parent_event = hello->parent_event;
+	pthread_mutex_lock(&s->stream.lock);
+	r = stream_open(&s->stream, &a->budget, target, &settings);
+	pthread_mutex_unlock(&s->stream.lock);
+	if (r < 0) {
+		log_error("can't make a ring for pid %d: %s", (int)target->pid, strerror(-r));
+		return RING_BUSY;
+	}
+	a->recordings++;
+	s->gone = s->lingered = s->detaching = false;
+	s->waiting = NULL;
+	s->link_acked = 0;
+	s->file.fd = -1;
+	s->file.path[0] = '\0';
+	if ((a->settings.output || !a->to_links) && open_file(s, pattern_of(a)) < 0 && !a->to_links) {
+		pthread_mutex_lock(&s->stream.lock);
+		stream_close(&s->stream);
+		pthread_mutex_unlock(&s->stream.lock);
+		return RING_REFUSED; /* nowhere to put it */
+	}
+	watch(s);
+	a->host.generation++;
+	beacon_send(&a->beacon);
+	drain_kick(&a->drain);
+	log_info("recording pid %d (%s)", (int)target->pid, target->executable);
+	return RING_ACCEPTED;
+}
+
+static bool allowed(struct agent *a, const struct handshake_client *client)
+{
+	uid_t me = geteuid();
+
+	if (client->uid != me && me != 0)
+		return false;
+	if (a->only && client->pid != a->only && !a->settings.follow)
+		return false;
+	return a->settings.follow || !descends_from_recorded(a, client->pid);
+}
+
+/* The same process with a new image gets its old ring, once the drain has emptied it. */
+static void next_image(struct session *s, struct handshake_client *client)
+{
+	s->waiting = client;
+	pthread_mutex_lock(&s->stream.lock);
+	s->stream.exec_pending = true;
+	pthread_mutex_unlock(&s->stream.lock);
+	drain_kick(&s->agent->drain);
+}
+
+static enum ring_answer_kind decide(struct agent *a, struct handshake_client *client, const struct ring_hello *hello,
+				    struct session **ret)
+{
+	struct target_info target;
+	struct session *s;
+
+	*ret = NULL;
+	if (hello->magic != RING_MAGIC || hello->version != RING_VERSION)
+		return RING_BAD_VERSION;
+	if (hello->byte_order != 0x01020304u)
+		return RING_REFUSED; /* another byte order, under an emulator */
+	if (target_read(client->pid, &target) < 0)
+		return RING_REFUSED;
+	s = session_of(a, client->pid, target.start_ticks);
+	if (s) {
+		*ret = s;
+		return stream_state(&s->stream) == STREAM_LIVE && !s->waiting && !s->detaching ? RING_ACCEPTED : RING_BUSY;
+	}
+	if (!allowed(a, client) || a->stopping)
+		return RING_REFUSED;
+	s = free_session(a);
+	if (!s) {
+		log_warn("pid %d asks to be recorded, but all %u places are taken: raise --memory-limit",
+			 (int)client->pid, a->budget.slots);
+		return RING_BUSY;
+	}
+	return begin(a, s, &target, hello);
+}
+
+void session_ask(struct agent *a, struct handshake_client *client, const struct ring_hello *hello)
+{
+	struct session *s, *known;
+	enum ring_answer_kind kind = decide(a, client, hello, &known);
+	struct target_info target;
+
+	log_debug("pid %d asks for a ring: answer %d", (int)client->pid, (int)kind);
+	if (kind != RING_ACCEPTED) {
+		handshake_answer(client, kind, -1, 0);
+		return;
+	}
+	if (known) {
+		next_image(known, client);
+		return;
+	}
+	s = target_read(client->pid, &target) < 0 ? NULL : session_of(a, client->pid, target.start_ticks);
+	if (s)
+		handshake_answer(client, kind, s->stream.source.ring->fd, s->stream.source.ring->size);
+	else
+		handshake_answer(client, RING_REFUSED, -1, 0);
+}
+
+void session_ended(struct session *s, const struct target_end *end)
+{
+	pthread_mutex_lock(&s->stream.lock);
+	stream_end(&s->stream, end);
+	pthread_mutex_unlock(&s->stream.lock);
+	unwatch(s);
+	s->gone = false;
+	s->progress_ns = clock_monotonic_ns();
+	if (s->waiting)
+		handshake_answer(s->waiting, RING_REFUSED, -1, 0);
+	s->waiting = NULL;
+	drain_kick(&s->agent->drain);
+}
+
+void session_detach(struct session *s)
+{
+	if (stream_state(&s->stream) != STREAM_LIVE || s->detaching)
+		return;
+	__atomic_store_n(&s->stream.source.ring->header->detached, 1, __ATOMIC_RELEASE);
+	s->detaching = true;
+	s->gone_ns = clock_monotonic_ns();
+}
+
+/* How did it end? Asked again until somebody knows, or a second has passed. */
+static void look_for_end(struct session *s)
+{
+	struct target_end end = {.kind = HEAPCAST__END_KIND__END_UNKNOWN};
+	uint64_t now = clock_monotonic_ns(), start;
+	pid_t parent;
+
+	if (stream_state(&s->stream) != STREAM_LIVE)
+		return;
+	if (s->detaching && now - s->gone_ns > DETACH_NS) {
+		end.kind = HEAPCAST__END_KIND__END_DETACHED;
+		session_ended(s, &end);
+		return;
+	}
+	if (!s->watching && !s->gone &&
+	    (target_identity(s->stream.target.pid, &parent, &start) < 0 || start != s->stream.target.start_ticks)) {
+		s->gone = true;
+		s->gone_ns = now;
+	}
+	if (!s->gone || s->stream.target.pid == s->agent->only)
+		return; /* our own child: the wait status says it */
+	if (target_end_by_pidfd(s->pidfd, s->stream.target.pid, &end) == 0 || now - s->gone_ns > EXIT_UNKNOWN_NS)
+		session_ended(s, &end);
+}
+
+static bool has_subscriber(const struct session *s)
+{
+	for (uint32_t i = 0; i < s->agent->budget.links; i++)
+		if (s->agent->link[i].fd >= 0 && s->agent->link[i].subscription[s->slot].active)
+			return true;
+	return false;
+}
+
+static void acknowledge(struct session *s)
+{
+	bool file = s->file.fd >= 0, links = !file || has_subscriber(s);
+	uint64_t number = links ? s->link_acked : UINT64_MAX;
+	uint64_t before = s->stream.spool.acked;
+
+	if (file && s->file.next - 1 < number)
+		number = s->file.next - 1;
+	pthread_mutex_lock(&s->stream.lock);
+	if (stream_state(&s->stream) != STREAM_FREE)
+		spool_ack(&s->stream.spool, number);
+	pthread_mutex_unlock(&s->stream.lock);
+	if (number > before)
+		drain_kick(&s->agent->drain);
+}
+
+void session_acknowledged(struct session *s, uint64_t number)
+{
+	if (number > s->link_acked)
+		s->link_acked = number;
+	s->progress_ns = clock_monotonic_ns();
+	session_work(s);
+}
+
+/* The program has ended and no collector takes what is left: it goes to a file. */
+static void linger(struct session *s)
+{
+	if (s->file.fd >= 0 || stream_state(&s->stream) != STREAM_ENDED ||
+	    clock_monotonic_ns() - s->progress_ns < s->agent->settings.linger_ns)
+		return;
+	for (uint32_t i = 0; i < s->agent->budget.links; i++)
+		link_forget(&s->agent->link[i], s->slot);
+	s->progress_ns = clock_monotonic_ns();
+	s->lingered = true;
+	if (open_file(s, pattern_of(s->agent)) == 0)
+		return;
+	pthread_mutex_lock(&s->stream.lock);
+	s->link_acked = s->stream.spool.next - 1; /* given up: there is no place left to put it */
+	pthread_mutex_unlock(&s->stream.lock);
+}
+
+static void report(struct session *s)
+{
+	const struct stream *t = &s->stream;
+	struct session_report r = {
+		.target = &t->target,
+		.end = t->end,
+		.ledger = stream_ledger(t),
+		.batches = t->spool.next - 1,
+		.bytes = t->spool.bytes_total,
+		.allocations = t->delivered.allocations,
+		.stacks_cut = t->stacks_cut,
+		.nodes = t->stacks.nodes,
+		.path = s->file.path,
+		.lingered = s->lingered,
+		.unread = t->source.records_damaged,
+	};
+
+	if (s->agent->finished)
+		s->agent->finished(s->agent->context, &r);
+}
+
+/* A slower collector gets what is left, too, as long as it takes it. */
+static bool has_laggard(const struct session *s)
+{
+	if (clock_monotonic_ns() - s->progress_ns > LAGGARD_NS)
+		return false;
+	for (uint32_t i = 0; i < s->agent->budget.links; i++) {
+		const struct subscription *sub = &s->agent->link[i].subscription[s->slot];
+
+		if (s->agent->link[i].fd >= 0 && sub->active && sub->acked + 1 < s->stream.spool.next)
+			return true;
+	}
+	return false;
+}
+
+static void finish(struct session *s)
+{
+	bool done;
+
+	pthread_mutex_lock(&s->stream.lock);
+	done = stream_state(&s->stream) == STREAM_ENDED && !s->stream.frame_pending &&
+	       s->stream.spool.acked == s->stream.spool.next - 1 && !has_laggard(s);
+	pthread_mutex_unlock(&s->stream.lock);
+	if (!done)
+		return;
+	report(s);
+	file_sink_close(&s->file);
+	for (uint32_t i = 0; i < s->agent->budget.links; i++)
+		link_forget(&s->agent->link[i], s->slot);
+	pthread_mutex_lock(&s->stream.lock);
+	stream_close(&s->stream);
+	pthread_mutex_unlock(&s->stream.lock);
+	s->agent->host.generation++;
+	beacon_send(&s->agent->beacon);
+}
+
+static void give_ring(struct session *s)
+{
+	bool ready;
+
+	pthread_mutex_lock(&s->stream.lock);
+	ready = stream_state(&s->stream) == STREAM_LIVE && !s->stream.exec_pending;
+	pthread_mutex_unlock(&s->stream.lock);
+	if (!ready)
+		return;
+	handshake_answer(s->waiting, RING_ACCEPTED, s->stream.source.ring->fd, s->stream.source.ring->size);
+	s->waiting = NULL;
+}
+
+void session_work(struct session *s)
+{
+	bool failed = s->file.failed;
+	int r;
+
+	if (stream_state(&s->stream) == STREAM_FREE)
+		return;
+	if (s->waiting)
+		give_ring(s);
+	look_for_end(s);
+	linger(s);
+	if (s->file.fd >= 0) {
+		r = file_sink_pump(&s->file, &s->stream);
+		if (r < 0 && !failed)
+			log_error("can't write to %s: %s; trying again while the spool has room", s->file.path,
+				  strerror(-r));
+	}
+	acknowledge(s);
+	finish(s);
+}

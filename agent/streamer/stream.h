@@ -1,0 +1,118 @@
+#pragma once
+/*
+ * One recorded process, from its handshake to the acknowledgement of its last batch. It lives in a slot, whose memory was
+ * set aside at the start, and is the sink of a capture source (agent/capture.h).
+ *
+ * Owner: the drain thread fills it, the main loop reads spool and tables for its links; `lock` guards all of it. State:
+ *
+ *   FREE --stream_open--> LIVE --the process ends--> ENDING --last batch in the spool--> ENDED --delivered--> FREE
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/capture.h"
+#include "agent/streamer/batch.h"
+#include "agent/streamer/budget.h"
+#include "agent/streamer/modules.h"
+#include "agent/streamer/ring_source.h"
+#include "agent/streamer/spool.h"
+#include "agent/streamer/stacks.h"
+#include "agent/streamer/target.h"
+#include "agent/streamer/threads.h"
+#include "proto/discovery.h"
+
+#define STREAM_CLOSE_NS	 250000000  /* longest that an event waits in a batch */
+#define STREAM_LEDGER_NS 1000000000 /* a batch for the ledger alone */
+
+enum stream_state { STREAM_FREE, STREAM_LIVE, STREAM_ENDING, STREAM_ENDED };
+
+struct stream_lane {
+	uint32_t *node; /* outermost first */
+	uint32_t depth;
+};
+
+struct stream {
+	pthread_mutex_t lock;
+	enum stream_state state; /* written under the lock; stream_state reads it without */
+	uint8_t id[STREAM_ID_SIZE];
+	uint32_t incarnation;
+	uint64_t start_ns;	/* CLOCK_MONOTONIC */
+	uint64_t start_wall_ns; /* CLOCK_REALTIME */
+	const uint8_t *agent_id;
+	struct target_info target;
+	struct target_end end;
+	uint64_t end_ns; /* stream time */
+	int mode;
+	uint64_t sample_interval;
+	bool frees_have_stacks;
+	uint8_t parent_stream[STREAM_ID_SIZE];
+	uint64_t parent_event;
+	bool has_parent;
+	uint32_t image;
+	bool process_news;
+	bool exec_pending; /* set by the main loop: drain the old image, then clear it */
+
+	struct ring_source source;
+	struct stacks stacks;
+	struct modules modules;
+	struct threads threads;
+	struct stream_lane *lane;
+	uint32_t lane_count;
+	uint32_t depth_max; /* frames of a lane */
+	struct batch batch;
+	struct spool spool;
+	struct packer *packer; /* the drain thread's */
+	size_t frame_pending;  /* a frame in batch.memory that the spool has no room for yet */
+
+	struct spool_account delivered;
+	struct capture_losses lost;
+	uint64_t no_thread; /* events of threads without a lane */
+	uint64_t stacks_cut;
+	uint64_t watermark_ns;
+	uint64_t closed_ns; /* CLOCK_MONOTONIC of the last batch */
+	uint64_t named_ns;  /* when names of threads were read */
+	uint64_t ledger_told; /* produced, in the last batch */
+};
+
+static inline enum stream_state stream_state(const struct stream *stream)
+{
+	return __atomic_load_n(&stream->state, __ATOMIC_ACQUIRE);
+}
+
+struct stream_settings {
+	struct ring_settings ring;
+	const uint8_t *agent_id;
+	const uint8_t *parent_stream; /* NULL: none */
+	uint64_t parent_event;
+};
+
+/* A slot's memory, once. 0 or -ENOMEM. */
+int stream_init(struct stream *stream, struct arena *arena, const struct budget *budget, uint32_t depth_limit,
+		const struct clock *counter, struct packer *packer);
+void stream_done(struct stream *stream);
+
+/* FREE to LIVE: makes the ring. 0 or a negative errno. */
+int stream_open(struct stream *stream, const struct budget *budget, const struct target_info *target,
+		const struct stream_settings *settings);
+/* To FREE: everything was delivered, or given up. */
+void stream_close(struct stream *stream);
+/* LIVE to ENDING. */
+void stream_end(struct stream *stream, const struct target_end *end);
+
+enum stream_work {
+	STREAM_IDLE,	/* nothing to do until the program writes more */
+	STREAM_MORE,	/* there is more at once */
+	STREAM_STALLED, /* the spool is full */
+};
+
+/* One turn of the drain thread, with the lock held. */
+enum stream_work stream_drain(struct stream *stream);
+
+/* Nanoseconds since the start, now. */
+uint64_t stream_now(const struct stream *stream);
+
+struct stream_ledger {
+	uint64_t produced, delivered, not_sampled, lost, pending;
+};
+struct stream_ledger stream_ledger(const struct stream *stream);

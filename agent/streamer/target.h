@@ -1,0 +1,44 @@
+#pragma once
+/* The recorded process as the kernel shows it: who it is, and how it ended. Reads /proc and pidfds, all bounded. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define TARGET_PATH_MAX	     1024
+#define TARGET_ARGUMENTS_MAX 4096
+
+struct target_info {
+	pid_t pid, parent;
+	uid_t uid;
+	uint64_t start_ticks; /* with the pid, names the process once and for all */
+	char comm[16];
+	char executable[TARGET_PATH_MAX];
+	char arguments[TARGET_ARGUMENTS_MAX]; /* as in /proc/PID/cmdline: each ends with NUL */
+	uint32_t arguments_length;
+	const char *architecture; /* static string */
+	uint32_t pointer_bits;
+	bool big_endian;
+};
+
+/* How a process ended: enum EndKind and what goes with it. */
+struct target_end {
+	int kind;
+	uint32_t status;
+	bool core_dumped;
+};
+
+/* 0; -ESRCH: there is no such process. */
+int target_read(pid_t pid, struct target_info *ret_info);
+/* Only parent and start time. 0 or -ESRCH. */
+int target_identity(pid_t pid, pid_t *ret_parent, uint64_t *ret_start_ticks);
+/* The name of a thread, NUL-terminated. 0 or -ESRCH. */
+int target_thread_name(pid_t pid, pid_t tid, char ret_name[16]);
+/* True while this thread of the process exists. */
+bool target_thread_exists(pid_t pid, pid_t tid);
+/* From a wait status. */
+struct target_end target_end_of_status(int status);
+/* Of a process that is not our child, by its pidfd and pid. 0; -EAGAIN: it lives, or cannot be told yet. */
+int target_end_by_pidfd(int pidfd, pid_t pid, struct target_end *ret_end);
+int target_pidfd(pid_t pid); /* a descriptor or a negative errno */
+/* The name of the file that is run: the last part of its path. */
+const char *target_name(const struct target_info *info);

@@ -1,0 +1,55 @@
+#pragma once
+/*
+ * The threads of a stream: their numbers, names and accounts. A thread keeps its place after its end, so that a collector
+ * that joins late learns its name; when the table is full, the longest dead gives its place to a new one, and its counts
+ * go into `retired`.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/streamer/budget.h"
+
+#define THREAD_NAME_MAX 16
+
+struct thread_counts {
+	uint64_t produced; /* events begun */
+	uint64_t not_sampled;
+	uint64_t delivered; /* in batches, the one under construction included */
+	uint64_t lost;	    /* in gaps, likewise */
+};
+
+struct thread {
+	uint32_t number; /* 0: the place is free */
+	uint32_t tid;
+	bool alive;
+	bool news;	  /* its definition has changed since it was last sent */
+	bool counts_news; /* its counts have */
+	char name[THREAD_NAME_MAX];
+	uint64_t started_ns, ended_ns;
+	struct thread_counts counts;
+};
+
+struct threads {
+	struct thread *entry;
+	uint32_t capacity;
+	uint32_t last_number;
+	uint32_t news; /* how many have news of their definition */
+	struct thread_counts retired;
+};
+
+int threads_init(struct threads *threads, struct arena *arena, uint32_t capacity);
+void threads_clear(struct threads *threads);
+/* A place with a new number; NULL: all are taken by living threads or by such whose end was not sent yet. */
+struct thread *threads_add(struct threads *threads, uint32_t tid, uint64_t time_ns);
+/* The living thread with this tid; NULL: none. */
+struct thread *threads_find(struct threads *threads, uint32_t tid);
+void threads_end(struct threads *threads, struct thread *thread, uint64_t time_ns);
+/* Takes a name; true if it is another than before. */
+bool threads_name(struct threads *threads, struct thread *thread, const char *name);
+/* Sum of all, dead ones included. */
+struct thread_counts threads_total(const struct threads *threads);
+
+#define threads_each(t, x)                                                                                             \
+	for (struct thread *x = (t)->entry; x < (t)->entry + (t)->capacity; x++)                                       \
+		if (x->number)

@@ -1,0 +1,1 @@
+heapcast_unit_tests(streamer heapcast_streamer heapcast_proto heapcast_base)

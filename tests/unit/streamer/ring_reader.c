@@ -1,0 +1,160 @@
+/* One slice: what a writer may write is read, and what it may not is refused. */
+#include "tests/unit/streamer/harness.h"
+
+#include <errno.h>
+
+#include "agent/streamer/ring_reader.h"
+
+#define WORDS 1024
+
+static struct ring_slice slice;
+static uint64_t data[WORDS];
+
+static struct writer begin(struct ring_reader *r, uint64_t position)
+{
+	slice = (struct ring_slice){.words = WORDS, .head = position};
+	memset(data, 0, sizeof(data));
+	ring_reader_init(r, &slice, data, WORDS);
+	r->tail = r->told = r->head = position;
+	return (struct writer){.slice = &slice, .data = data, .words = WORDS, .head = position};
+}
+
+static void test_kinds(void **state)
+{
+	struct ring_reader r;
+	struct ring_record rec;
+	struct writer w = begin(&r, 0);
+	uint64_t pcs[] = {7001, 7002, 7003}, got[4];
+
+	(void)state;
+	writer_event(&w, 1, 0x1000, 24, 500, 2, 3, pcs);
+	writer_word(&w, RING_WORD0(3, 1, 0, 1, 1, 0)); /* realloc, large, weighted */
+	for (uint64_t i = 1; i <= 7; i++)
+		writer_word(&w, i * 11);
+	writer_word(&w, RING_LOST);
+	for (uint64_t i = 1; i <= 4; i++)
+		writer_word(&w, i == 3 ? UINT64_C(5) << 32 | 6 : i * 100);
+	writer_publish(&w);
+	assert_int_equal(ring_reader_look(&r), 0);
+	assert_int_equal(ring_reader_peek(&r, &rec), 1);
+	assert_int_equal(rec.kind, 1);
+	assert_int_equal(rec.keep, 2);
+	assert_int_equal(rec.size, 24);
+	assert_int_equal(rec.address, 0x1000);
+	assert_int_equal(rec.stamp, 500);
+	ring_reader_words(&r, &rec, got);
+	assert_memory_equal(got, pcs, sizeof(pcs));
+	ring_reader_skip(&r, &rec);
+	assert_int_equal(ring_reader_peek(&r, &rec), 1);
+	assert_int_equal(rec.class, EVENT_CLASS_REALLOCATION);
+	assert_int_equal(rec.size, 33);
+	assert_int_equal(rec.interval, 44);
+	assert_int_equal(rec.old_address, 55);
+	assert_int_equal(rec.call_stamp, 66);
+	ring_reader_words(&r, &rec, got);
+	assert_int_equal(got[0], 77);
+	ring_reader_skip(&r, &rec);
+	assert_int_equal(ring_reader_peek(&r, &rec), 1);
+	assert_int_equal(rec.lost.events, 200);
+	assert_int_equal(rec.lost.allocations, 5);
+	assert_int_equal(rec.lost.frees, 6);
+	assert_int_equal(rec.lost.bytes, 400);
+	ring_reader_skip(&r, &rec);
+	assert_int_equal(ring_reader_peek(&r, &rec), 0);
+	ring_reader_release(&r);
+	assert_int_equal(slice.tail, r.tail);
+}
+
+static void test_wrap(void **state)
+{
+	struct ring_reader r;
+	struct ring_record rec;
+	struct writer w = begin(&r, 5 * WORDS - 2);
+	uint64_t pc = 9;
+
+	(void)state;
+	writer_event(&w, 32, 0x2000, 0, 1, 0, 1, &pc);
+	assert_int_equal(ring_reader_look(&r), 0);
+	assert_int_equal(ring_reader_peek(&r, &rec), 1);
+	assert_int_equal(r.tail, 5 * WORDS);
+	assert_int_equal(rec.address, 0x2000);
+}
+
+static void refused(uint64_t at, uint64_t words, uint64_t word0, uint64_t word1)
+{
+	struct ring_reader r;
+	struct ring_record rec;
+	struct writer w = begin(&r, at);
+
+	data[at % WORDS] = word0;
+	data[(at + 1) % WORDS] = word1;
+	w.head = at + words;
+	writer_publish(&w);
+	assert_int_equal(ring_reader_look(&r), 0);
+	assert_int_equal(ring_reader_peek(&r, &rec), -EBADMSG);
+	ring_reader_resync(&r);
+	assert_int_equal(ring_reader_peek(&r, &rec), 0);
+	assert_int_equal(slice.tail, at + words);
+}
+
+static void test_refused(void **state)
+{
+	(void)state;
+	refused(0, 8, RING_WORD0(0, 0, 0, 0, 0, 0), 0);		/* no kind */
+	refused(0, 8, RING_WORD0(16, 0, 0, 0, 0, 0), 0);	/* a gap in the kinds */
+	refused(0, 8, RING_WORD0(200, 0, 0, 0, 0, 0), 0);	/* no aux */
+	refused(0, 8, RING_WORD0(1, 6, 0, 0, 0, 0), 0);		/* more than is published */
+	refused(0, 2, RING_WORD0(32, 0, 0, 0, 0, 0), 0);	/* half an event */
+	refused(0, 6, RING_WORD0(3, 0, 0, 1, 1, 0), 0);		/* a reallocation without its last word */
+	refused(0, 4, RING_LOST, 0);
+	refused(0, 8, RING_WORD0(RING_TEXT, 2, 0, 0, 0, 1), 17); /* text longer than its words */
+	refused(0, 8, RING_PAD, 0);				/* at the start: would never end */
+	refused(WORDS - 8, 4, RING_PAD, 0);			/* beyond head */
+	refused(WORDS - 4, 8, RING_WORD0(1, 3, 0, 0, 0, 0), 0);	/* not in one piece */
+}
+
+static void test_head(void **state)
+{
+	struct ring_reader r;
+
+	(void)state;
+	begin(&r, 100);
+	slice.head = 99;
+	assert_int_equal(ring_reader_look(&r), -EBADMSG);
+	slice.head = 100 + WORDS + 1;
+	assert_int_equal(ring_reader_look(&r), -EBADMSG);
+	slice.head = UINT64_MAX;
+	assert_int_equal(ring_reader_look(&r), -EBADMSG);
+}
+
+static void test_noise(void **state)
+{
+	struct ring_reader r;
+	struct ring_record rec;
+	uint64_t words[RING_MAX_COUNT];
+
+	(void)state;
+	srandom(7);
+	for (unsigned round = 0; round < 3000; round++) {
+		begin(&r, (uint64_t)random());
+		for (unsigned i = 0; i < WORDS; i++)
+			data[i] = (uint64_t)(random() % 2 ? random() % 260 : random()) | (uint64_t)random() << 36;
+		slice.head = r.tail + (uint64_t)random() % (WORDS + 1);
+		assert_int_equal(ring_reader_look(&r), 0);
+		while (ring_reader_peek(&r, &rec) == 1) {
+			ring_reader_words(&r, &rec, words);
+			ring_reader_skip(&r, &rec);
+			assert_true(r.tail <= r.head);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_kinds), cmocka_unit_test(test_wrap),  cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_head),  cmocka_unit_test(test_noise),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

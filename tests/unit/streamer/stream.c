@@ -1,0 +1,400 @@
+/* From a ring filled by hand to batches as a collector reads them: order, watermark, stacks, gaps, ledger. */
+#include "tests/unit/streamer/harness.h"
+
+#include "proto/columns.h"
+
+static uint64_t now(void)
+{
+	return clock_monotonic_ns();
+}
+
+/* All events of the stream's batches, in order, at most `most`. Every ledger must balance. */
+static unsigned collect(struct bench *b, struct event *out, unsigned most)
+{
+	unsigned n = 0;
+
+	for (uint64_t i = b->stream.spool.first; i < b->stream.spool.next; i++) {
+		Heapcast__Batch *batch = bench_batch(b, i);
+		struct events_decoder d;
+		struct err_text err = {{0}};
+
+		assert_balanced(batch->ledger);
+		if (batch->events) {
+			assert_int_equal(events_decoder_init(&d, batch->events, &err), 0);
+			while (n < most && events_decoder_next(&d, &out[n], &err) == 1)
+				n++;
+			assert_string_equal(err.text, "");
+		}
+		heapcast__batch__free_unpacked(batch, NULL);
+	}
+	return n;
+}
+
+static void test_order(void **state)
+{
+	static struct event got[400];
+	struct bench b = {0};
+	struct writer w[3];
+	uint64_t stamp, pc = 100000;
+
+	(void)state;
+	bench_open(&b);
+	for (unsigned i = 0; i < 3; i++)
+		w[i] = writer_claim(&b, i, 1000 + i);
+	stamp = now();
+	for (unsigned i = 0; i < 300; i++)
+		writer_event(&w[(i * 7 + i / 5) % 3], 1, (i + 1) * 16, 8, stamp + i * 2000, 0, 1, &pc);
+	usleep(1000);
+	bench_drain(&b, true);
+	assert_int_equal(collect(&b, got, 400), 300);
+	for (unsigned i = 0; i < 300; i++)
+		assert_int_equal(got[i].address, (i + 1) * 16);
+	assert_int_equal(b.stream.state, STREAM_ENDED);
+	bench_close(&b);
+}
+
+/* A thread in a hook holds back what is younger than its beginning, but for 50 ms only; the watermark stays behind it. */
+static void test_entered(void **state)
+{
+	struct bench b = {0};
+	struct writer w, v;
+	uint64_t stamp, pc = 100000;
+
+	(void)state;
+	bench_open(&b);
+	w = writer_claim(&b, 0, 1000);
+	v = writer_claim(&b, 1, 1001);
+	stamp = now();
+	writer_event(&w, 1, 16, 8, stamp, 0, 1, &pc);
+	writer_event(&w, 1, 32, 8, stamp + 2000, 0, 1, &pc);
+	__atomic_store_n(&v.slice->entered, stamp + 1000, __ATOMIC_RELEASE);
+	usleep(1000);
+	bench_drain(&b, false);
+	assert_int_equal(b.stream.batch.events.count, 1);
+	assert_int_equal(b.stream.watermark_ns, stamp + 1000 - b.stream.start_ns);
+	usleep(60000);
+	bench_drain(&b, false);
+	assert_int_equal(b.stream.batch.events.count, 2);
+	assert_int_equal(b.stream.watermark_ns, stamp + 1000 - b.stream.start_ns);
+	__atomic_store_n(&v.slice->entered, 0, __ATOMIC_RELEASE);
+	usleep(200);
+	bench_drain(&b, false);
+	assert_true(b.stream.watermark_ns > stamp + 60000000 - b.stream.start_ns);
+	bench_close(&b);
+}
+
+static void test_dead_owner(void **state)
+{
+	struct bench b = {0};
+	struct writer w;
+	uint64_t pc = 100000;
+	Heapcast__Batch *batch;
+
+	(void)state;
+	bench_open(&b);
+	w = writer_claim(&b, 0, 1000);
+	writer_event(&w, 1, 16, 8, now(), 0, 1, &pc);
+	w.slice->events++; /* began another one, and died */
+	w.slice->events += 3;
+	w.slice->lost = (struct ring_losses){.events = 3, .allocations = 2, .frees = 1, .bytes = 77};
+	writer_die(&w);
+	usleep(200);
+	bench_drain(&b, false);
+	assert_int_equal(w.slice->state, RING_SLICE_FREE);
+	assert_int_equal(w.slice->head, 0);
+	bench_drain(&b, true);
+	batch = bench_batch(&b, 1);
+	assert_int_equal(batch->n_gap, 2);
+	assert_int_equal(batch->gap[0]->reason, HEAPCAST__REASON__REASON_RING_FULL);
+	assert_int_equal(batch->gap[0]->events, 3);
+	assert_int_equal(batch->gap[0]->from, 2);
+	assert_int_equal(batch->gap[0]->to, 4);
+	assert_int_equal(batch->gap[0]->bytes, 77);
+	assert_int_equal(batch->gap[1]->reason, HEAPCAST__REASON__REASON_WRITER_DIED);
+	assert_int_equal(batch->gap[1]->events, 1);
+	assert_int_equal(batch->ledger->produced, 5);
+	assert_int_equal(batch->ledger->delivered, 1);
+	assert_int_equal(batch->ledger->lost, 4);
+	assert_int_equal(batch->ledger->pending, 0);
+	assert_int_equal(batch->n_thread, 1);
+	assert_true(batch->thread[0]->ended_ns > 0);
+	assert_int_equal(batch->end->kind, HEAPCAST__END_KIND__END_EXITED);
+	assert_int_equal(batch->end->status, 3);
+	heapcast__batch__free_unpacked(batch, NULL);
+	bench_close(&b);
+}
+
+/* The thread goes on in another slice: same number, whole stack first. */
+static void test_move(void **state)
+{
+	struct bench b = {0};
+	struct writer w, v;
+	struct event got[4];
+	uint64_t pcs[] = {100003, 100002, 100001};
+
+	(void)state;
+	bench_open(&b);
+	w = writer_claim(&b, 0, 1000);
+	writer_event(&w, 1, 16, 8, now(), 0, 3, pcs);
+	v = writer_claim(&b, 5, 1000);
+	v.slice->thread_first = 1;
+	writer_word(&w, RING_MOVE);
+	writer_word(&w, 5);
+	writer_word(&w, now());
+	writer_publish(&w);
+	w.slice->state = RING_SLICE_LEFT;
+	writer_event(&v, 1, 32, 8, now(), 0, 3, pcs);
+	writer_event(&v, 32, 16, 0, now(), 2, 0, NULL);
+	usleep(200);
+	bench_drain(&b, true);
+	assert_int_equal(collect(&b, got, 4), 3);
+	assert_int_equal(got[0].thread, got[1].thread);
+	assert_int_equal(got[0].stack, got[1].stack);
+	assert_int_equal(got[2].stack, got[0].stack - 1);
+	assert_int_equal(w.slice->state, RING_SLICE_FREE);
+	bench_close(&b);
+}
+
+static void announce(struct bench *b, uint32_t id, uint16_t kind, uint32_t epoch, uint64_t start, uint64_t end, const char *path)
+{
+	struct ring_memory *ring = b->stream.source.ring;
+	uint64_t head = ring->header->modules_head;
+	struct ring_module m = {.kind = kind, .path_length = (uint16_t)strlen(path), .id = id, .epoch = epoch, .stamp = now(),
+				.bias = start, .start = start, .end = end, .build_id_length = 2, .build_id = {0xab, 0xcd}};
+
+	m.length = (uint32_t)(sizeof(m) + strlen(path) + 7) & ~7u;
+	memcpy(ring->modules + head, &m, sizeof(m));
+	memcpy(ring->modules + head + sizeof(m), path, strlen(path));
+	__atomic_store_n(&ring->header->modules_head, head + m.length, __ATOMIC_RELEASE);
+}
+
+static void epoch(struct writer *w, uint64_t number)
+{
+	writer_word(w, RING_EPOCH);
+	writer_word(w, number);
+	writer_word(w, now());
+}
+
+/* One address, two modules, one after the other. */
+static void test_epochs(void **state)
+{
+	struct bench b = {0};
+	struct writer w;
+	uint64_t pc = 0x500010;
+	struct stack_node node[2];
+	struct event got[2];
+
+	(void)state;
+	bench_open(&b);
+	w = writer_claim(&b, 0, 1000);
+	announce(&b, 1, RING_MODULE_LOAD, 1, 0x500000, 0x501000, "/lib/first.so");
+	epoch(&w, 1);
+	writer_event(&w, 1, 16, 8, now(), 0, 1, &pc);
+	announce(&b, 1, RING_MODULE_UNLOAD, 2, 0, 0, "");
+	announce(&b, 2, RING_MODULE_LOAD, 2, 0x4ff000, 0x501000, "/lib/second.so");
+	epoch(&w, 2);
+	writer_event(&w, 1, 32, 8, now(), 0, 1, &pc);
+	usleep(200);
+	bench_drain(&b, true);
+	assert_int_equal(collect(&b, got, 2), 2);
+	for (unsigned i = 0; i < 2; i++)
+		stacks_get(&b.stream.stacks, got[i].stack, &node[i]);
+	assert_int_equal(node[0].module, 1);
+	assert_int_equal(node[0].offset, 0x10);
+	assert_int_equal(node[1].module, 2);
+	assert_int_equal(node[1].offset, 0x1010);
+	bench_close(&b);
+}
+
+/* Many events, small batches; sampled ones carry their weight; every ledger balances and nothing is twice there. */
+static void test_many(void **state)
+{
+	static struct event got[70000];
+	struct bench b = {0};
+	struct writer w;
+	uint64_t stamp, seen = 0;
+	unsigned sent = 0, n;
+
+	(void)state;
+	bench_open(&b);
+	w = writer_claim(&b, 0, 1000);
+	stamp = now();
+	srandom(3);
+	for (unsigned round = 0; round < 600; round++) {
+		for (unsigned i = 0; i < 80; i++) {
+			uint64_t pcs[] = {200000 + (uint64_t)random() % 64, 300000 + (uint64_t)random() % 16};
+
+			sent++;
+			writer_event(&w, 1, 16 * (uint64_t)sent, 100, stamp + sent * 10, i ? 1 : 0, 2, pcs);
+		}
+		w.slice->not_sampled += 5;
+		w.slice->events += 5;
+		usleep(100);
+		bench_drain(&b, false);
+		if (round % 20 == 19) {
+			n = collect(&b, got, 70000);
+			seen += n;
+			spool_ack(&b.stream.spool, b.stream.spool.next - 1);
+			while (b.stream.spool.first < b.stream.spool.next)
+				b.stream.spool.first++;
+		}
+	}
+	bench_drain(&b, true);
+	seen += collect(&b, got, 70000);
+	assert_int_equal(seen, sent);
+	assert_int_equal(stream_ledger(&b.stream).not_sampled, 3000);
+	assert_int_equal(stream_ledger(&b.stream).pending, 0);
+	bench_close(&b);
+}
+
+static void test_lost_and_no_slice(void **state)
+{
+	struct bench b = {0};
+	struct writer w;
+	uint64_t pc = 100000;
+	Heapcast__Batch *batch;
+
+	(void)state;
+	bench_open(&b);
+	w = writer_claim(&b, 0, 1000);
+	writer_event(&w, 1, 16, 8, now(), 0, 1, &pc);
+	w.slice->events += 10;
+	w.slice->lost = (struct ring_losses){.events = 10, .allocations = 6, .frees = 4, .bytes = 60};
+	writer_word(&w, RING_LOST);
+	writer_word(&w, now());
+	writer_word(&w, 10);
+	writer_word(&w, UINT64_C(6) << 32 | 4);
+	writer_word(&w, 60);
+	writer_event(&w, 1, 32, 8, now(), 0, 1, &pc);
+	b.stream.source.ring->header->no_slice = (struct ring_losses){.events = 7, .allocations = 7, .bytes = 70};
+	usleep(200);
+	bench_drain(&b, true);
+	batch = bench_batch(&b, 1);
+	assert_int_equal(batch->n_gap, 2);
+	assert_int_equal(batch->gap[0]->reason, HEAPCAST__REASON__REASON_NO_SLICE);
+	assert_int_equal(batch->gap[0]->thread, 0);
+	assert_int_equal(batch->gap[1]->from, 2);
+	assert_int_equal(batch->gap[1]->to, 11);
+	assert_int_equal(batch->ledger->produced, 19);
+	assert_int_equal(batch->ledger->lost, 17);
+	assert_int_equal(batch->ledger->lost_bytes, 130);
+	assert_balanced(batch->ledger);
+	heapcast__batch__free_unpacked(batch, NULL);
+	bench_close(&b);
+}
+
+/* Damage: the account names what could not be read, and the next whole stack is right again. */
+static void test_damage(void **state)
+{
+	struct bench b = {0};
+	struct writer w;
+	uint64_t pcs[] = {100002, 100001};
+	struct event got[4];
+	Heapcast__Batch *batch;
+
+	(void)state;
+	bench_open(&b);
+	w = writer_claim(&b, 0, 1000);
+	writer_event(&w, 1, 16, 8, now(), 0, 2, pcs);
+	w.slice->events++;
+	writer_word(&w, 77); /* no kind */
+	writer_word(&w, 0);
+	writer_word(&w, 0);
+	writer_publish(&w);
+	usleep(200);
+	bench_drain(&b, false);
+	writer_event(&w, 1, 32, 8, now(), 1, 1, pcs);
+	writer_die(&w);
+	usleep(200);
+	bench_drain(&b, true);
+	assert_int_equal(collect(&b, got, 4), 2);
+	batch = bench_batch(&b, 1);
+	assert_int_equal(batch->n_gap, 1);
+	assert_int_equal(batch->gap[0]->reason, HEAPCAST__REASON__REASON_DAMAGED);
+	assert_int_equal(batch->gap[0]->events, 1);
+	assert_int_equal(b.stream.source.records_damaged, 1);
+	heapcast__batch__free_unpacked(batch, NULL);
+	bench_close(&b);
+}
+
+/* Anything at all in the ring: it ends, and what it says balances. */
+static void test_noise(void **state)
+{
+	struct bench b = {0};
+
+	(void)state;
+	srandom(11);
+	bench_open(&b);
+	for (unsigned round = 0; round < 300; round++) {
+		struct ring_memory *ring = b.stream.source.ring;
+		uint8_t *bytes = (uint8_t *)ring->header;
+
+		for (unsigned i = 0; i < 200; i++) {
+			size_t at = random() % 3 ? (size_t)random() % 16384 : (size_t)random() % ring->size;
+
+			bytes[at] = (uint8_t)random();
+		}
+		ring->header->byte_order = 0x01020304;
+		for (unsigned i = 0; i < ring->slice_count; i++)
+			if (random() % 4 == 0)
+				ring->slices[i].state = RING_SLICE_OWNED;
+		bench_drain(&b, false);
+		spool_ack(&b.stream.spool, b.stream.spool.next - 1);
+	}
+	bench_drain(&b, true);
+	for (uint64_t i = b.stream.spool.first; i < b.stream.spool.next; i++) {
+		Heapcast__Batch *batch = bench_batch(&b, i);
+
+		assert_balanced(batch->ledger);
+		heapcast__batch__free_unpacked(batch, NULL);
+	}
+	bench_close(&b);
+}
+
+/* With the spool full the drain stops; after an acknowledgement it goes on where it was. */
+static void test_back_pressure(void **state)
+{
+	static struct event got[4096];
+	struct bench b = {0};
+	struct writer w;
+	uint64_t stamp = now(), sent = 0, seen = 0;
+	bool stalled = false;
+
+	(void)state;
+	bench_open(&b);
+	w = writer_claim(&b, 0, 1000);
+	srandom(5);
+	for (unsigned round = 0; round < 4000; round++) {
+		for (unsigned i = 0; i < 100 && w.slice->tail + w.words > w.head + 16; i++) {
+			uint64_t pcs[] = {200000 + (uint64_t)random() % 50000};
+
+			sent++;
+			writer_event(&w, 1, (uint64_t)random() << 4, (uint32_t)random(), stamp + sent, 0, 1, pcs);
+		}
+		usleep(10);
+		stalled |= stream_drain(&b.stream) == STREAM_STALLED;
+		if (stalled && round > 3000)
+			spool_ack(&b.stream.spool, b.stream.spool.next - 1);
+	}
+	assert_true(stalled);
+	for (int i = 0; i < 100 && b.stream.state != STREAM_ENDED; i++) {
+		bench_drain(&b, true);
+		spool_ack(&b.stream.spool, b.stream.spool.next - 1);
+	}
+	seen = stream_ledger(&b.stream).delivered;
+	assert_int_equal(seen, sent);
+	assert_true(collect(&b, got, 4096) > 0);
+	bench_close(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_order),  cmocka_unit_test(test_entered), cmocka_unit_test(test_dead_owner),
+		cmocka_unit_test(test_move),   cmocka_unit_test(test_epochs),  cmocka_unit_test(test_many),
+		cmocka_unit_test(test_damage), cmocka_unit_test(test_noise),   cmocka_unit_test(test_lost_and_no_slice),
+		cmocka_unit_test(test_back_pressure),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,165 @@
+/* Stack table, spool, names of files, division of memory. */
+#include "tests/unit/streamer/harness.h"
+
+#include <errno.h>
+
+#include "agent/streamer/naming.h"
+
+static void test_interning(void **state)
+{
+	static uint8_t memory[256 << 10];
+	struct stacks s;
+	struct stack_node node;
+	uint32_t a, b, c;
+
+	(void)state;
+	stacks_init(&s, memory, sizeof(memory));
+	a = stacks_child(&s, 0, 1, 0x100);
+	b = stacks_child(&s, a, 1, 0x200);
+	c = stacks_child(&s, a, 2, 0x200);
+	assert_int_equal(stacks_child(&s, 0, 1, 0x100), a);
+	assert_int_equal(stacks_child(&s, a, 1, 0x200), b);
+	assert_int_not_equal(b, c);
+	stacks_get(&s, c, &node);
+	assert_int_equal(node.parent, a);
+	assert_int_equal(node.module, 2);
+	assert_int_equal(node.offset, 0x200);
+	assert_false(stacks_is_cut(&s, c));
+}
+
+static void test_table_full(void **state)
+{
+	static uint8_t memory[128 << 10];
+	struct stacks s;
+	struct stack_node node;
+	uint32_t root, at, before;
+
+	(void)state;
+	stacks_init(&s, memory, sizeof(memory));
+	root = stacks_child(&s, 0, 1, 1);
+	for (uint64_t i = 2; !stacks_is_cut(&s, stacks_child(&s, root, 1, i)); i++)
+		assert_true(i < 100000);
+	at = stacks_child(&s, root, 1, 1000000);
+	stacks_get(&s, at, &node);
+	assert_int_equal(node.parent, root);
+	assert_int_equal(node.module, 0);
+	assert_int_equal(node.offset, HEAPCAST__PSEUDO_FRAME__FRAME_TABLE_FULL);
+	assert_int_equal(stacks_child(&s, at, 1, 5), at);
+	before = s.nodes;
+	assert_int_equal(stacks_child(&s, root, 1, 2000000), at);
+	assert_int_equal(s.nodes, before);
+	assert_true(s.nodes <= s.nodes_max);
+	for (uint32_t i = 1; i <= s.nodes; i++)
+		stacks_child(&s, i, 3, 77);
+	assert_true(s.nodes <= s.nodes_max);
+}
+
+static void test_spool(void **state)
+{
+	static uint8_t frame[3000];
+	struct spool s;
+	struct arena arena;
+	struct spool_account account = {0};
+	const uint8_t *data;
+	size_t length = 0;
+
+	(void)state;
+	assert_int_equal(arena_open(&arena, 32768), 0);
+	assert_int_equal(spool_init(&s, &arena, 16384), 0);
+	for (unsigned i = 1; i <= 200; i++) {
+		memset(frame, (int)i, sizeof(frame));
+		account.events = i * 10;
+		while (spool_put(&s, frame, 500 + i * 37 % 2500, &account) == -ENOSPC) {
+			assert_true(s.acked + 1 < s.next);
+			assert_int_equal(spool_ack(&s, s.acked + 1), 0);
+		}
+		for (uint64_t k = s.first; k < s.next; k++) {
+			data = spool_get(&s, k, &length);
+			assert_non_null(data);
+			assert_int_equal(length, 500 + k * 37 % 2500);
+			assert_int_equal(data[0], (uint8_t)k);
+			assert_int_equal(data[length - 1], (uint8_t)k);
+		}
+	}
+	assert_true(s.first > 150);
+	assert_int_equal(s.evicted.events, (s.first - 1) * 10);
+	assert_null(spool_get(&s, s.first - 1, &length));
+	assert_null(spool_get(&s, s.next, &length));
+	assert_int_equal(spool_ack(&s, s.next), -EINVAL);
+	assert_int_equal(spool_put(&s, frame, 20000, &account), -EMSGSIZE);
+	arena_close(&arena);
+}
+
+static void test_names(void **state)
+{
+	char out[64];
+
+	(void)state;
+	assert_int_equal(naming_expand(out, sizeof(out), NAMING_DEFAULT, "ls", 1700000000, 42, 0), 0);
+	assert_string_equal(out, "heapcast_ls_1700000000_42.heapcast");
+	assert_int_equal(naming_expand(out, sizeof(out), "/tmp/%n-%%-%e", "a/b\n", 1, 2, 7), 0);
+	assert_string_equal(out, "/tmp/7-%-a_b_");
+	assert_int_equal(naming_expand(out, sizeof(out), "%q", "x", 1, 2, 7), -EINVAL);
+	assert_int_equal(naming_expand(out, sizeof(out), "%", "x", 1, 2, 7), -EINVAL);
+	assert_int_equal(naming_expand(out, sizeof(out), "", "x", 1, 2, 7), -EINVAL);
+	assert_int_equal(naming_expand(out, 8, "12345678", "x", 1, 2, 7), -ENAMETOOLONG);
+}
+
+static void test_budget(void **state)
+{
+	struct budget b;
+	struct err_text err = {{0}};
+	static const uint64_t limits[] = {2, 3, 8, 64, 1024};
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++) {
+		for (uint32_t slots = 0; slots < 2; slots++) {
+			uint64_t all;
+
+			assert_int_equal(budget_divide(&b, limits[i] << 20, slots, &err), 0);
+			all = BUDGET_OWN + budget_private(&b) + b.slots * (uint64_t)b.ring +
+			      b.links * 2 * (uint64_t)b.socket_buffer;
+			assert_true(all <= limits[i] << 20);
+			assert_true(all >= (limits[i] << 20) * 9 / 10);
+			assert_true(b.spool > b.batch);
+			assert_true(ring_slice_count(b.ring) >= 8);
+		}
+	}
+	assert_int_equal(budget_divide(&b, 1 << 20, 1, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "MiB"));
+	assert_int_equal(budget_divide(&b, 8 << 20, 64, &err), -EINVAL);
+}
+
+static void test_clock(void **state)
+{
+	struct clock c;
+	uint64_t last = 0;
+
+	(void)state;
+	if (clock_counter_kind() == RING_CLOCK_NONE) {
+		print_message("skipped: no counter to read on this processor\n");
+		skip();
+	}
+	clock_init(&c, clock_counter_kind());
+	for (unsigned i = 0; i < 200; i++) {
+		uint64_t before = clock_monotonic_ns(), ns = clock_ns(&c, clock_stamp(&c)), after = clock_monotonic_ns();
+
+		assert_true(ns >= last);
+		assert_true(ns + 200000 > before && ns < after + 200000);
+		last = ns;
+		usleep(500);
+		if (i % 20 == 0)
+			clock_update(&c);
+	}
+	assert_int_equal(clock_ns(&c, clock_stamp(&c) + clock_ticks(&c, 1000000)) / 1000000 > last / 1000000, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_interning), cmocka_unit_test(test_table_full), cmocka_unit_test(test_spool),
+		cmocka_unit_test(test_names),	  cmocka_unit_test(test_budget),     cmocka_unit_test(test_clock),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
