@@ -29,7 +29,8 @@ struct flamegraph_options {
 int export_flamegraph(const struct tree *tree, const struct flamegraph_options *options, struct buf *out,
 		      struct err_text *err);
 
-/* JSON of all matched allocations with their backtraces, one object a line (JSON lines). */
+/* JSON of all matched allocations with their backtraces, one object a line (JSON lines). `flush` (may be NULL) is called when
+ * there are some 64 KiB, and at the end; it writes them out and clears the buffer; not 0 stops and is returned. */
 int export_json(struct view *view, const struct filter *filter, struct buf *out,
 		int (*flush)(void *context, struct buf *out), void *context, struct err_text *err);
 

@@ -7,7 +7,7 @@
  * symbol file that comes tomorrow names yesterday's stacks.
  *
  * Files are looked for, in this order, and used only if their build id matches: the folders given (`--symbols DIR`, by
- * DIR/.build-id/xx/yyyy.debug, and any ELF file in DIR by name or build id), the module's own path, /usr/lib/debug by build id
+ * DIR/.build-id/xx/yyyy.debug, and any ELF file below DIR by build id; by name where neither has one), the module's own path, /usr/lib/debug by build id
  * and by debuglink; then .gnu_debugdata, .symtab and .dynsym of what was found.
  */
 #include <stdbool.h>
@@ -21,9 +21,10 @@ struct sqlite3;
 struct symbols_options {
 	const char *const *folders; /* NULL-terminated; may be NULL */
 	const char *worker;	    /* program to start as `worker symbols-worker`; NULL: /proc/self/exe */
-	struct sqlite3 *cache;	    /* may be NULL: keep in memory only */
+	struct sqlite3 *cache;	    /* may be NULL: keep in memory only. Closed after symbols_free */
 	uint64_t worker_memory_bytes; /* 0: 1 GiB */
 	uint64_t worker_seconds;    /* 0: 60, for one file */
+	const char *debug_root;	    /* NULL: /usr/lib/debug */
 };
 
 struct symbol_frame {
@@ -35,7 +36,8 @@ struct symbol_frame {
 	bool is_inline;		  /* inlined into the next frame of the row */
 };
 
-/* What is known of one place: `count` frames, innermost (inlined) first, at least one. */
+/* What is known of one place: `count` frames, innermost (inlined) first, at least one. All strings are UTF-8 without control
+ * characters, whatever the file had. */
 struct symbol {
 	uint32_t count;
 	const struct symbol_frame *frames;
@@ -64,6 +66,10 @@ struct symbols_note {
 	char *text;
 };
 size_t symbols_notes(const struct symbols *symbols, const struct symbols_note **ret_notes);
+
+/* Looks for files again and asks again about what is not known in full, from the next lookup on: after a symbol file has come,
+ * or a module's file has changed. Symbols handed out before stay valid. */
+void symbols_refresh(struct symbols *symbols);
 
 /* Demangles C++, Rust (both manglings) and D; returns NULL if `name` is none of these. Free it. */
 char *symbols_demangle(const char *name);

@@ -1,0 +1,10 @@
+# Writes the files as arrays of bytes: cmake -DSCRIPT=... -DSTYLE=... -DOUT=... -P assets.cmake
+function(array name file)
+	file(READ ${file} bytes HEX)
+	string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
+	set(text "${text}static const unsigned char ${name}[] = {${bytes}};\n" PARENT_SCOPE)
+endfunction()
+set(text "#pragma once\n")
+array(flamegraph_script ${SCRIPT})
+array(flamegraph_style ${STYLE})
+file(WRITE ${OUT} "${text}")

@@ -1,0 +1,260 @@
+/*
+ * Build id and debug link of an ELF file. See elfid.h; layout as in the System V ABI, chapters 4 (sections, notes) and 5
+ * (program headers). Sections come first: in a separate debug file the program headers still describe the program, and point
+ * to bytes that are not in the file.
+ */
+#include "collector/symbols/elfid.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+
+#include "base/ban.h"
+
+#define SECTIONS_MAX 65536
+#define NOTES_MAX    (1u << 20)
+#define NAMES_MAX    (1u << 22)
+
+struct elf {
+	int fd;
+	bool wide, big; /* 64 bits; big endian */
+	uint64_t size;
+};
+
+struct section {
+	uint32_t name, type;
+	uint64_t offset, size;
+};
+
+static uint64_t number(const struct elf *e, const uint8_t *p, unsigned bytes)
+{
+	uint64_t value = 0;
+
+	for (unsigned i = 0; i < bytes; i++)
+		value = value << 8 | p[e->big ? i : bytes - 1 - i];
+	return value;
+}
+
+/* The field at `narrow` in the 32-bit form of a structure, at `wide` in the 64-bit form, as wide as an address. */
+static uint64_t word(const struct elf *e, const uint8_t *p, unsigned narrow, unsigned wide)
+{
+	return e->wide ? number(e, p + wide, 8) : number(e, p + narrow, 4);
+}
+
+static int read_at(const struct elf *e, uint64_t offset, void *to, size_t size)
+{
+	size_t done = 0;
+
+	if (offset > e->size || size > e->size - offset)
+		return -ENOEXEC;
+	while (done < size) {
+		ssize_t n = pread(e->fd, (char *)to + done, size - done, (off_t)(offset + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -ENOEXEC;
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+static void *load(const struct elf *e, uint64_t offset, uint64_t size, uint64_t most)
+{
+	void *data;
+
+	if (!size || size > most || offset > e->size || size > e->size - offset)
+		return NULL;
+	data = malloc(size);
+	if (data && read_at(e, offset, data, size)) {
+		free(data);
+		return NULL;
+	}
+	return data;
+}
+
+/* Looks for NT_GNU_BUILD_ID in `size` bytes of notes, each: name size, data size, type, name "GNU\0", data. */
+static bool find_build_id(const struct elf *e, const uint8_t *notes, uint64_t size, struct elf_id *id)
+{
+	for (uint64_t at = 0; size - at >= 12;) {
+		uint64_t name_size = number(e, notes + at, 4), data_size = number(e, notes + at + 4, 4);
+		uint64_t type = number(e, notes + at + 8, 4);
+		uint64_t name = at + 12, data = name + ((name_size + 3) & ~3ull);
+
+		if (data > size || data_size > size - data)
+			return false;
+		if (type == NT_GNU_BUILD_ID && name_size == 4 && !memcmp(notes + name, "GNU", 4) && data_size &&
+		    data_size <= BUILD_ID_MAX) {
+			memcpy(id->build_id, notes + data, data_size);
+			id->build_id_length = (uint32_t)data_size;
+			return true;
+		}
+		at = data + ((data_size + 3) & ~3ull);
+		if (at > size)
+			return false;
+	}
+	return false;
+}
+
+static void read_notes(const struct elf *e, uint64_t offset, uint64_t size, struct elf_id *id)
+{
+	cleanup(cleanup_free) uint8_t *notes = NULL;
+
+	if (id->build_id_length)
+		return;
+	notes = load(e, offset, size, NOTES_MAX);
+	if (notes)
+		find_build_id(e, notes, size, id);
+}
+
+/* .gnu_debuglink: a file name with its NUL, filled up to a multiple of four, and a CRC. */
+static void read_debuglink(const struct elf *e, const struct section *s, struct elf_id *id)
+{
+	uint8_t data[sizeof(id->debuglink) + 8];
+	size_t length;
+
+	if (s->size < 8 || s->size > sizeof(data) || read_at(e, s->offset, data, s->size))
+		return;
+	length = strnlen((const char *)data, s->size);
+	if (!length || length >= sizeof(id->debuglink) || ((length + 4) & ~3u) + 4 > s->size ||
+	    memchr(data, '/', length))
+		return;
+	memcpy(id->debuglink, data, length + 1);
+	id->debuglink_crc = (uint32_t)number(e, data + ((length + 4) & ~3u), 4);
+}
+
+static struct section section_at(const struct elf *e, const uint8_t *headers, uint64_t entry, uint64_t index)
+{
+	const uint8_t *p = headers + index * entry;
+
+	return (struct section){
+		.name = (uint32_t)number(e, p, 4),
+		.type = (uint32_t)number(e, p + 4, 4),
+		.offset = word(e, p, 16, 24),
+		.size = word(e, p, 20, 32),
+	};
+}
+
+static void read_sections(const struct elf *e, const uint8_t *header, struct elf_id *id)
+{
+	uint64_t offset = word(e, header, 32, 40), entry = number(e, header + (e->wide ? 58 : 46), 2);
+	uint64_t count = number(e, header + (e->wide ? 60 : 48), 2), index = number(e, header + (e->wide ? 62 : 50), 2);
+	cleanup(cleanup_free) uint8_t *headers = NULL;
+	cleanup(cleanup_free) char *names = NULL;
+	struct section s = {0};
+	uint64_t names_size = 0;
+
+	if (entry < (e->wide ? 64 : 40))
+		return;
+	headers = load(e, offset, count * entry, SECTIONS_MAX * 64ull);
+	if (!headers)
+		return;
+	if (index < count) {
+		s = section_at(e, headers, entry, index);
+		names_size = s.size;
+		names = load(e, s.offset, s.size, NAMES_MAX);
+	}
+	for (uint64_t i = 0; i < count; i++) {
+		s = section_at(e, headers, entry, i);
+		if (s.type == SHT_NOTE)
+			read_notes(e, s.offset, s.size, id);
+		if (s.type == SHT_PROGBITS && names && names_size >= 15 && s.name <= names_size - 15 &&
+		    !memcmp(names + s.name, ".gnu_debuglink", 15))
+			read_debuglink(e, &s, id);
+	}
+}
+
+static void read_segments(const struct elf *e, const uint8_t *header, struct elf_id *id)
+{
+	uint64_t offset = word(e, header, 28, 32), entry = number(e, header + (e->wide ? 54 : 42), 2);
+	uint64_t count = number(e, header + (e->wide ? 56 : 44), 2);
+	cleanup(cleanup_free) uint8_t *headers = NULL;
+
+	if (entry < (e->wide ? 56 : 32))
+		return;
+	headers = load(e, offset, count * entry, SECTIONS_MAX * 64ull);
+	for (uint64_t i = 0; headers && i < count; i++) {
+		const uint8_t *p = headers + i * entry;
+
+		if (number(e, p, 4) == PT_NOTE)
+			read_notes(e, word(e, p, 4, 8), word(e, p, 16, 32), id);
+	}
+}
+
+/* Opens a file for reading if it is a regular one; a path may name a device or a pipe. The descriptor or errno. */
+static int open_regular(const char *path, struct stat *ret_stat)
+{
+	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, ret_stat))
+		return -errno;
+	if (!S_ISREG(ret_stat->st_mode))
+		return -ENOEXEC;
+	return take_fd(fd);
+}
+
+int elf_id_read(const char *path, struct elf_id *ret_id)
+{
+	struct elf_id id = {0};
+	struct elf e = {0};
+	uint8_t header[64];
+	struct stat st;
+	cleanup(cleanup_close) int fd = open_regular(path, &st);
+
+	if (fd < 0)
+		return fd;
+	e.fd = fd;
+	e.size = (uint64_t)st.st_size;
+	if (read_at(&e, 0, header, sizeof(header)) || memcmp(header, ELFMAG, SELFMAG))
+		return -ENOEXEC;
+	e.wide = header[EI_CLASS] == ELFCLASS64;
+	e.big = header[EI_DATA] == ELFDATA2MSB;
+	if ((!e.wide && header[EI_CLASS] != ELFCLASS32) || (!e.big && header[EI_DATA] != ELFDATA2LSB))
+		return -ENOEXEC;
+	read_sections(&e, header, &id);
+	read_segments(&e, header, &id);
+	id.device = st.st_dev;
+	id.inode = st.st_ino;
+	id.size = e.size;
+	id.mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+	*ret_id = id;
+	return 0;
+}
+
+static uint32_t crc_byte(uint32_t crc, uint8_t byte)
+{
+	static const uint32_t nibble[16] = {
+		0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
+		0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
+	};
+
+	crc ^= byte;
+	crc = crc >> 4 ^ nibble[crc & 15];
+	return crc >> 4 ^ nibble[crc & 15];
+}
+
+int file_crc32(const char *path, uint32_t *ret_crc)
+{
+	uint8_t bytes[16384];
+	uint32_t crc = UINT32_MAX;
+	struct stat st;
+	ssize_t n;
+	cleanup(cleanup_close) int fd = open_regular(path, &st);
+
+	if (fd < 0)
+		return fd;
+	while ((n = read(fd, bytes, sizeof(bytes))) > 0)
+		for (ssize_t i = 0; i < n; i++)
+			crc = crc_byte(crc, bytes[i]);
+	if (n < 0)
+		return -errno;
+	*ret_crc = ~crc;
+	return 0;
+}

@@ -1,0 +1,266 @@
+/* The search for symbol files. See find.h. */
+#include "collector/symbols/find.h"
+
+#include <errno.h>
+#include <fts.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "collector/symbols/symbols.h"
+
+#include "base/ban.h"
+
+#define FOLDER_DEPTH_MAX 16
+#define FOLDER_FILES_MAX 200000
+
+/* An ELF file in one of the folders. */
+struct found {
+	char *path;
+	struct elf_id id;
+};
+
+struct search {
+	struct finder *finder;
+	const struct symbol_module *module;
+	struct candidates *out;
+	struct elf_id own; /* of the module's own path, if it is an ELF file */
+	bool own_fits;
+};
+
+static bool same_build_id(const struct symbol_module *module, const struct elf_id *id)
+{
+	return module->build_id_length && id->build_id_length == module->build_id_length &&
+	       !memcmp(id->build_id, module->build_id, module->build_id_length);
+}
+
+static void hex(char *to, const uint8_t *bytes, size_t count)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < count; i++) {
+		*to++ = digits[bytes[i] >> 4];
+		*to++ = digits[bytes[i] & 15];
+	}
+	*to = 0;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 29;
+}
+
+static void add(struct search *s, const char *path, const struct elf_id *id, bool unchecked)
+{
+	struct candidates *out = s->out;
+	struct candidate *c = &out->list[out->count];
+
+	if (out->count == CANDIDATES_MAX)
+		return;
+	for (size_t i = 0; i < out->count; i++)
+		if (out->list[i].device == id->device && out->list[i].inode == id->inode)
+			return;
+	c->path = strdup(path);
+	if (!c->path)
+		return;
+	c->unchecked = unchecked;
+	c->failed = false;
+	c->device = id->device;
+	c->inode = id->inode;
+	out->signature = mix(mix(mix(out->signature, id->inode), id->size), id->mtime_ns);
+	out->count++;
+}
+
+/* Adds the file if it is there and carries the build id. */
+static void try_path(struct search *s, const char *path)
+{
+	struct elf_id id;
+
+	if (!elf_id_read(path, &id) && same_build_id(s->module, &id))
+		add(s, path, &id, false);
+}
+
+/* ---- the folders ---- */
+
+static int keep(struct finder *finder, const char *path, const struct elf_id *id)
+{
+	if (finder->found_count == finder->found_capacity) {
+		size_t capacity = finder->found_capacity ? finder->found_capacity * 2 : 64;
+		struct found *list = reallocarray(finder->found, capacity, sizeof(*list));
+
+		if (!list)
+			return -ENOMEM;
+		finder->found = list;
+		finder->found_capacity = capacity;
+	}
+	finder->found[finder->found_count] = (struct found){.path = strdup(path), .id = *id};
+	if (!finder->found[finder->found_count].path)
+		return -ENOMEM;
+	finder->found_count++;
+	return 0;
+}
+
+static void index_folder(struct finder *finder, char *folder)
+{
+	char *const folders[] = {folder, NULL};
+	FTS *walk = fts_open(folders, FTS_LOGICAL | FTS_NOCHDIR, NULL);
+	unsigned long files = 0;
+	struct elf_id id;
+	FTSENT *entry;
+
+	while (walk && (entry = fts_read(walk)) && files < FOLDER_FILES_MAX) {
+		if (entry->fts_info == FTS_D && entry->fts_level >= FOLDER_DEPTH_MAX)
+			fts_set(walk, entry, FTS_SKIP);
+		if (entry->fts_info != FTS_F)
+			continue;
+		files++;
+		if (!elf_id_read(entry->fts_path, &id) && keep(finder, entry->fts_path, &id))
+			break;
+	}
+	if (walk)
+		fts_close(walk);
+}
+
+static void index_folders(struct finder *finder)
+{
+	if (finder->indexed)
+		return;
+	finder->indexed = true;
+	for (size_t i = 0; finder->folders && finder->folders[i]; i++) {
+		cleanup(cleanup_free) char *folder = strdup(finder->folders[i]);
+
+		if (folder)
+			index_folder(finder, folder);
+	}
+}
+
+static void search_folders(struct search *s)
+{
+	const struct symbol_module *module = s->module;
+	const char *name = base_name(module->path ? module->path : "");
+
+	index_folders(s->finder);
+	for (size_t i = 0; i < s->finder->found_count; i++) {
+		const struct found *f = &s->finder->found[i];
+
+		if (same_build_id(module, &f->id))
+			add(s, f->path, &f->id, false);
+		else if (!module->build_id_length && !f->id.build_id_length && *name && !strcmp(base_name(f->path), name))
+			add(s, f->path, &f->id, true);
+	}
+}
+
+/* ---- the module's own path ---- */
+
+static void say_other_build(struct search *s)
+{
+	char theirs[2 * BUILD_ID_MAX + 1], ours[2 * BUILD_ID_MAX + 1];
+	size_t length = s->module->build_id_length;
+
+	hex(theirs, s->module->build_id, length < BUILD_ID_MAX ? length : BUILD_ID_MAX);
+	hex(ours, s->own.build_id, s->own.build_id_length);
+	snprintf(s->out->text, sizeof(s->out->text),
+		 "the file here is another build: recorded was build id %.40s, the file has %.40s", theirs,
+		 *ours ? ours : "none");
+}
+
+static void search_own(struct search *s)
+{
+	if (!s->module->path || s->module->path[0] != '/' || elf_id_read(s->module->path, &s->own))
+		return;
+	if (same_build_id(s->module, &s->own)) {
+		s->own_fits = true;
+		add(s, s->module->path, &s->own, false);
+	} else if (!s->module->build_id_length) {
+		s->own_fits = true;
+		add(s, s->module->path, &s->own, true);
+	} else {
+		say_other_build(s);
+	}
+}
+
+/* ---- the debug root ---- */
+
+static void search_root(struct search *s)
+{
+	char id[2 * BUILD_ID_MAX + 1], path[4096];
+
+	if (s->module->build_id_length < 2 || s->module->build_id_length > BUILD_ID_MAX)
+		return;
+	hex(id, s->module->build_id, s->module->build_id_length);
+	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", s->finder->debug_root, id, id + 2);
+	try_path(s, path);
+}
+
+/* A file that a debug link names: by build id if both have one, else by the CRC in the link. */
+static void try_link(struct search *s, const char *path)
+{
+	struct elf_id id;
+	uint32_t crc;
+
+	if (elf_id_read(path, &id))
+		return;
+	if (s->module->build_id_length && id.build_id_length) {
+		if (same_build_id(s->module, &id))
+			add(s, path, &id, false);
+	} else if (!file_crc32(path, &crc) && crc == s->own.debuglink_crc) {
+		add(s, path, &id, false);
+	}
+}
+
+static void search_link(struct search *s)
+{
+	const char *path = s->module->path;
+	char where[8192];
+	int folder;
+
+	if (!s->own_fits || !s->own.debuglink[0])
+		return;
+	folder = (int)(base_name(path) - path - 1);
+	snprintf(where, sizeof(where), "%.*s/%s", folder, path, s->own.debuglink);
+	try_link(s, where);
+	snprintf(where, sizeof(where), "%.*s/.debug/%s", folder, path, s->own.debuglink);
+	try_link(s, where);
+	snprintf(where, sizeof(where), "%s%.*s/%s", s->finder->debug_root, folder, path, s->own.debuglink);
+	try_link(s, where);
+	for (size_t i = 0; i < s->finder->found_count; i++)
+		if (!strcmp(base_name(s->finder->found[i].path), s->own.debuglink))
+			try_link(s, s->finder->found[i].path);
+}
+
+void finder_find(struct finder *finder, const struct symbol_module *module, struct candidates *ret_candidates)
+{
+	struct search s = {.finder = finder, .module = module, .out = ret_candidates};
+
+	*ret_candidates = (struct candidates){0};
+	search_folders(&s);
+	search_own(&s);
+	search_root(&s);
+	search_link(&s);
+}
+
+void finder_clear(struct finder *finder)
+{
+	for (size_t i = 0; i < finder->found_count; i++)
+		free(finder->found[i].path);
+	free(finder->found);
+	finder->found = NULL;
+	finder->found_count = finder->found_capacity = 0;
+	finder->indexed = false;
+}
+
+void candidates_done(struct candidates *candidates)
+{
+	for (size_t i = 0; i < candidates->count; i++)
+		free(candidates->list[i].path);
+	*candidates = (struct candidates){0};
+}

@@ -1,0 +1,75 @@
+#pragma once
+/*
+ * What collector and worker say to each other, over one stream socket.
+ *
+ *   message:  u32le length | length bytes
+ *   request:  version, memory_bytes, seconds, path, count, count address deltas (ascending, no duplicates)
+ *   answer:   version, error, text, strings, places (one a requested address, in its order):
+ *             quality, count of frames, frames (function, raw, file, line, column, flags)
+ *
+ * All numbers are varints, strings are a length and bytes, and frames name strings by number. Both sides check everything: the
+ * worker has read a file that may have been made to take it over.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collector/symbols/strings.h"
+
+struct buf;
+
+#define MESSAGE_MAX    (256u << 20)
+#define PLACES_MAX     (1u << 18) /* in one request */
+#define FRAMES_MAX     64	  /* of one place */
+#define STRING_MAX     8192
+#define WORKER_COMMAND "symbols-worker"
+
+/* How much is known of a place; more is better. */
+enum place_quality {
+	PLACE_UNKNOWN,
+	PLACE_NAMED, /* by a symbol table: the function, no line */
+	PLACE_FULL,  /* by debug information */
+};
+
+struct place_frame {
+	uint32_t function, raw, file; /* numbers of strings */
+	uint32_t line, column;
+	bool is_inline;
+};
+
+struct place {
+	uint64_t address;
+	uint32_t first, count; /* frames, innermost first */
+	uint8_t quality;
+};
+
+struct request {
+	uint64_t memory_bytes, seconds;
+	char *path;
+	uint64_t *addresses;
+	size_t count;
+};
+
+struct answer {
+	int error;	   /* negative errno: the file could not be read; the text says why */
+	char text[256];	   /* "": nothing to say */
+	struct strings strings;
+	struct place_frame *frames;
+	size_t frame_count, frame_capacity;
+	struct place *places;
+	size_t place_count;
+};
+
+void request_done(struct request *request);
+void answer_done(struct answer *answer);
+
+/* A new frame at the end of the last place; NULL if memory ran out. */
+struct place_frame *answer_frame(struct answer *answer, struct place *place);
+
+/* Append a whole message with its length. The result is in buf_error. */
+void request_encode(struct buf *out, const struct request *request);
+void answer_encode(struct buf *out, const struct answer *answer);
+
+/* Read a message without its length. 0, -EBADMSG or -ENOMEM; on failure there is nothing to free. */
+int request_decode(const uint8_t *data, size_t length, struct request *ret_request);
+int answer_decode(const uint8_t *data, size_t length, const struct request *request, struct answer *ret_answer);

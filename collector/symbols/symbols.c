@@ -1,0 +1,530 @@
+/*
+ * The front of the symbols: memory, then catalogue, then the files by way of the worker. See symbols.h.
+ *
+ *   offsets asked for -> those not in memory -> those not in the catalogue -> file 1 -> what it left open -> file 2 ...
+ *
+ * An answer of debug information is final. A name from a symbol table, or none, is kept until the files change.
+ */
+#include "collector/symbols/symbols.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "collector/symbols/cache.h"
+#include "collector/symbols/find.h"
+#include "collector/symbols/process.h"
+#include "collector/symbols/protocol.h"
+#include "collector/symbols/strings.h"
+
+#include "base/ban.h"
+
+#define DEFAULT_MEMORY_BYTES (1ull << 30)
+#define DEFAULT_SECONDS	     60
+#define DEFAULT_DEBUG_ROOT   "/usr/lib/debug"
+#define NOTES_MAX	     1000
+
+/* A module that was asked about. */
+struct module {
+	struct module *next;
+	char *path; /* "": none */
+	char *name; /* the path, fit to be shown */
+	uint8_t build_id[BUILD_ID_MAX];
+	uint32_t build_id_length;
+	struct map symbols; /* offset -> const struct symbol * */
+	bool searched;	    /* `files` are filled */
+	struct candidates files;
+};
+
+struct symbols {
+	struct symbols_options options;
+	struct strings strings; /* and all struct symbol */
+	struct module *modules;
+	struct finder finder;
+	struct process process;
+	struct cache cache;
+	struct symbols_note *notes;
+	size_t note_count;
+};
+
+/* Offsets that are being looked up, ascending, and the best that is known of each. */
+struct work {
+	uint64_t *offsets;
+	const struct symbol **symbols;
+	uint8_t *quality;
+	bool *settled; /* the catalogue has it, and nothing better can have come since */
+	size_t count;
+};
+
+static const struct symbol_frame unknown_frame;
+static const struct symbol unknown = {.count = 1, .frames = &unknown_frame};
+
+static void work_done(struct work *work)
+{
+	free(work->offsets);
+	free(work->symbols);
+	free(work->quality);
+	free(work->settled);
+}
+
+/* ---- notes ---- */
+
+static void note(struct symbols *s, const struct module *module, const char *text)
+{
+	const char *name = module->name;
+	struct symbols_note *notes, new = {0};
+
+	for (size_t i = 0; i < s->note_count; i++)
+		if (!strcmp(s->notes[i].module, name) && !strcmp(s->notes[i].text, text))
+			return;
+	if (s->note_count == NOTES_MAX)
+		return;
+	notes = reallocarray(s->notes, s->note_count + 1, sizeof(*notes));
+	if (!notes)
+		return;
+	s->notes = notes;
+	new.module = strdup(name);
+	new.text = strdup(text);
+	if (new.module && new.text) {
+		s->notes[s->note_count++] = new;
+		return;
+	}
+	free(new.module);
+	free(new.text);
+}
+
+static void clear_notes(struct symbols *s)
+{
+	for (size_t i = 0; i < s->note_count; i++) {
+		free(s->notes[i].module);
+		free(s->notes[i].text);
+	}
+	free(s->notes);
+	s->notes = NULL;
+	s->note_count = 0;
+}
+
+size_t symbols_notes(const struct symbols *symbols, const struct symbols_note **ret_notes)
+{
+	*ret_notes = symbols->notes;
+	return symbols->note_count;
+}
+
+/* ---- modules ---- */
+
+/* Build ids tell files, so two paths with one build id are one module. */
+static bool is_module(const struct module *m, const struct symbol_module *asked)
+{
+	if (m->build_id_length != asked->build_id_length)
+		return false;
+	if (m->build_id_length)
+		return !memcmp(m->build_id, asked->build_id, m->build_id_length);
+	return !strcmp(m->path, asked->path ? asked->path : "");
+}
+
+static void module_free(struct module *m)
+{
+	map_done(&m->symbols);
+	candidates_done(&m->files);
+	free(m->path);
+	free(m->name);
+	free(m);
+}
+
+static char *shown_path(const char *path)
+{
+	size_t length = strlen(path);
+	char *name = malloc(3 * length + sizeof("(no path)"));
+
+	if (name && length)
+		text_clean(name, path, length);
+	else if (name)
+		memcpy(name, "(no path)", sizeof("(no path)"));
+	return name;
+}
+
+static struct module *module_of(struct symbols *s, const struct symbol_module *asked)
+{
+	const char *path = asked->path ? asked->path : "";
+	struct module *m;
+
+	for (m = s->modules; m; m = m->next)
+		if (is_module(m, asked))
+			return m;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return NULL;
+	m->path = strdup(path);
+	m->name = shown_path(path);
+	if (!m->path || !m->name) {
+		module_free(m);
+		return NULL;
+	}
+	memcpy(m->build_id, asked->build_id_length ? asked->build_id : m->build_id, asked->build_id_length);
+	m->build_id_length = asked->build_id_length;
+	m->next = s->modules;
+	s->modules = m;
+	return m;
+}
+
+/* "[vdso]", "[heap]" and the like are no files. */
+static bool is_pseudo(const struct symbol_module *asked)
+{
+	const char *path = asked->path ? asked->path : "";
+
+	return path[0] == '[' || !strcmp(path, "linux-vdso.so.1") || !strcmp(path, "linux-gate.so.1") ||
+	       (!*path && !asked->build_id_length);
+}
+
+static void search_files(struct symbols *s, struct module *m)
+{
+	struct symbol_module asked = {m->path, m->build_id, m->build_id_length};
+
+	if (m->searched)
+		return;
+	finder_find(&s->finder, &asked, &m->files);
+	m->searched = true;
+	if (m->files.count && m->files.list[0].unchecked)
+		note(s, m, "has no build id: the file here was used without a check");
+	if (m->files.count)
+		return;
+	if (m->files.text[0])
+		note(s, m, m->files.text);
+	else if (!m->build_id_length)
+		note(s, m, "no such file here; give its folder with --symbols DIR");
+	else
+		note(s, m, "no file with its build id here; give its folder with --symbols DIR");
+}
+
+/* ---- asking the files ---- */
+
+/* Strings of an answer under their numbers here. */
+static const char *localise(struct symbols *s, const struct answer *answer, uint32_t number, const char **map)
+{
+	const char *text = strings_at(&answer->strings, number);
+
+	if (text && !map[number])
+		map[number] = strings_at(&s->strings, strings_put(&s->strings, text, strlen(text)));
+	return text ? map[number] : NULL;
+}
+
+static const struct symbol *make_symbol(struct symbols *s, const struct answer *answer, const struct place *place,
+					const char **map)
+{
+	struct symbol *symbol = arena_get(&s->strings.arena, sizeof(*symbol));
+	struct symbol_frame *frames = arena_get(&s->strings.arena, place->count * sizeof(*frames));
+
+	if (!symbol || !frames)
+		return NULL;
+	for (uint32_t i = 0; i < place->count; i++) {
+		const struct place_frame *from = &answer->frames[place->first + i];
+
+		frames[i] = (struct symbol_frame){
+			.function = localise(s, answer, from->function, map),
+			.raw_function = localise(s, answer, from->raw, map),
+			.file = localise(s, answer, from->file, map),
+			.line = from->line,
+			.column = from->column,
+			.is_inline = from->is_inline,
+		};
+	}
+	*symbol = (struct symbol){.count = place->count, .frames = frames};
+	return symbol;
+}
+
+/* Takes over what is better than what was known. Both sides are in ascending order of addresses. */
+static int merge(struct symbols *s, struct work *work, const struct answer *answer)
+{
+	cleanup(cleanup_free) const char **map = calloc((size_t)answer->strings.count + 1, sizeof(*map));
+	size_t at = 0;
+
+	if (!map)
+		return -ENOMEM;
+	for (size_t i = 0; i < answer->place_count; i++) {
+		const struct place *place = &answer->places[i];
+
+		while (at < work->count && work->offsets[at] - 1 < place->address)
+			at++;
+		if (at == work->count || work->offsets[at] - 1 != place->address ||
+		    !place->count || place->quality <= work->quality[at])
+			continue;
+		work->symbols[at] = make_symbol(s, answer, place, map);
+		if (!work->symbols[at])
+			return -ENOMEM;
+		work->quality[at] = place->quality;
+	}
+	return 0;
+}
+
+/* The next at most PLACES_MAX addresses that are not known in full, from *at on. */
+static size_t next_batch(const struct work *work, size_t *at, uint64_t *addresses)
+{
+	size_t count = 0;
+
+	for (; *at < work->count && count < PLACES_MAX; ++*at)
+		if (work->quality[*at] < PLACE_FULL && !work->settled[*at])
+			addresses[count++] = work->offsets[*at] - 1;
+	return count;
+}
+
+static void note_file(struct symbols *s, const struct module *m, const char *path, const char *text)
+{
+	char line[1024];
+
+	snprintf(line, sizeof(line), "%.500s: %.400s", path, text);
+	note(s, m, line);
+}
+
+/* Asks about one batch. Positive: the file is no use, and was noted. */
+static int ask_batch(struct symbols *s, struct module *m, struct candidate *file, struct work *work,
+		     struct request *request, struct err_text *err)
+{
+	struct err_text why = {0};
+	struct answer answer;
+	int error = process_ask(&s->process, request, &answer, &why);
+
+	if (error == -EIO || error == -ETIME) {
+		file->failed = true;
+		note_file(s, m, file->path, why.text);
+		return 1;
+	}
+	if (error)
+		return err_set(err, error, "%s", err_get(&why, error));
+	if (answer.error || answer.text[0])
+		note_file(s, m, file->path, answer.text[0] ? answer.text : strerror(-answer.error));
+	file->failed = answer.error;
+	error = answer.error ? 1 : merge(s, work, &answer);
+	answer_done(&answer);
+	return error;
+}
+
+static int ask_file(struct symbols *s, struct module *m, struct candidate *file, struct work *work,
+		    struct err_text *err)
+{
+	struct request request = {
+		.memory_bytes = s->options.worker_memory_bytes,
+		.seconds = s->options.worker_seconds,
+		.path = file->path,
+	};
+	cleanup(cleanup_free) uint64_t *addresses = NULL;
+	size_t at = 0;
+	int error = 0;
+
+	if (file->failed)
+		return 0;
+	addresses = calloc(work->count < PLACES_MAX ? work->count : PLACES_MAX, sizeof(*addresses));
+	if (!addresses)
+		return -ENOMEM;
+	request.addresses = addresses;
+	while (!error && (request.count = next_batch(work, &at, addresses)))
+		error = ask_batch(s, m, file, work, &request, err);
+	return error > 0 ? 0 : error;
+}
+
+static void note_quality(struct symbols *s, const struct module *m, const struct work *work)
+{
+	size_t weak = 0;
+
+	for (size_t i = 0; i < work->count; i++)
+		weak += work->quality[i] < PLACE_FULL;
+	/* A few places in hand-written code have no line anywhere: that is no news. */
+	if (m->files.count && weak > work->count / 2)
+		note(s, m, "no debug information here: functions only, no lines; give its folder with --symbols DIR");
+}
+
+/* ---- the catalogue ---- */
+
+/* What is not known in full holds as long as the files are those that were asked: a new one may know more. */
+static void ask_cache(struct symbols *s, const struct module *m, struct work *work)
+{
+	uint64_t files = 0;
+	int64_t row = cache_module(&s->cache, m->build_id, m->build_id_length, &files);
+
+	for (size_t i = 0; row && i < work->count; i++) {
+		uint8_t quality = PLACE_UNKNOWN;
+		const struct symbol *symbol = cache_get(&s->cache, row, work->offsets[i], &s->strings, &quality);
+
+		if (!symbol || (quality < PLACE_FULL && m->files.count && files != m->files.signature))
+			continue;
+		work->symbols[i] = symbol;
+		work->quality[i] = quality;
+		work->settled[i] = true;
+	}
+}
+
+static void fill_cache(struct symbols *s, const struct module *m, const struct work *work)
+{
+	bool failed = false;
+	int64_t row;
+
+	for (size_t i = 0; i < m->files.count; i++)
+		failed |= m->files.list[i].failed;
+	if (!m->files.count || !cache_begin(&s->cache, m->build_id, m->build_id_length, m->files.signature, &row))
+		return;
+	for (size_t i = 0; i < work->count; i++)
+		if (!work->settled[i] && (work->quality[i] == PLACE_FULL || !failed))
+			cache_put(&s->cache, row, work->offsets[i], work->quality[i],
+				  work->symbols[i] ? work->symbols[i] : &unknown, &s->strings);
+	cache_end(&s->cache);
+}
+
+/* ---- lookup ---- */
+
+static int compare_u64(const void *left, const void *right)
+{
+	const uint64_t *a = left, *b = right;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+/* Collects the offsets that the module's memory does not have, ascending, once each. */
+static int collect(const struct module *m, const uint64_t *offsets, size_t count, struct work *ret_work)
+{
+	struct work work = {.offsets = calloc(count + 1, sizeof(*work.offsets))};
+	size_t n = 0, kept = 0;
+
+	if (!work.offsets)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		if (offsets[i] && offsets[i] != MAP_NO_KEY && !(m->symbols.count && map_get(&m->symbols, offsets[i])))
+			work.offsets[n++] = offsets[i];
+	if (n)
+		qsort(work.offsets, n, sizeof(*work.offsets), compare_u64);
+	for (size_t i = 0; i < n; i++)
+		if (!i || work.offsets[i] != work.offsets[i - 1])
+			work.offsets[kept++] = work.offsets[i];
+	work.count = kept;
+	work.symbols = calloc(kept + 1, sizeof(*work.symbols));
+	work.quality = calloc(kept + 1, sizeof(*work.quality));
+	work.settled = calloc(kept + 1, sizeof(*work.settled));
+	if (!work.symbols || !work.quality || !work.settled) {
+		work_done(&work);
+		return -ENOMEM;
+	}
+	*ret_work = work;
+	return 0;
+}
+
+static bool work_left(const struct work *work)
+{
+	for (size_t i = 0; i < work->count; i++)
+		if (work->quality[i] < PLACE_FULL && !work->settled[i])
+			return true;
+	return false;
+}
+
+static int remember(struct module *m, const struct work *work)
+{
+	for (size_t i = 0; i < work->count; i++) {
+		uint64_t *place = map_put(&m->symbols, work->offsets[i], NULL);
+
+		if (!place)
+			return -ENOMEM;
+		*place = (uint64_t)(uintptr_t)(work->symbols[i] ? work->symbols[i] : &unknown);
+	}
+	return 0;
+}
+
+static int look_up(struct symbols *s, struct module *m, struct work *work, struct err_text *err)
+{
+	int error = 0;
+
+	search_files(s, m);
+	ask_cache(s, m, work);
+	if (m->files.count && work_left(work)) {
+		for (size_t i = 0; i < m->files.count && work_left(work) && !error; i++)
+			error = ask_file(s, m, &m->files.list[i], work, err);
+		if (!error)
+			fill_cache(s, m, work);
+	}
+	note_quality(s, m, work);
+	return error ? error : remember(m, work);
+}
+
+static const struct symbol *known_symbol(const struct module *m, uint64_t offset)
+{
+	uint64_t *place = m && m->symbols.count && offset != MAP_NO_KEY ? map_get(&m->symbols, offset) : NULL;
+
+	return place ? (const struct symbol *)(uintptr_t)*place : &unknown;
+}
+
+int symbols_lookup(struct symbols *symbols, const struct symbol_module *module, const uint64_t *offsets, size_t count,
+		   const struct symbol **ret_symbols, struct err_text *err)
+{
+	struct module *m = NULL;
+	struct work work = {0};
+	int error = 0;
+
+	if (module->build_id_length > BUILD_ID_MAX)
+		return err_set(err, -EINVAL, "a build id of %u bytes", module->build_id_length);
+	if (!is_pseudo(module)) {
+		m = module_of(symbols, module);
+		error = m ? collect(m, offsets, count, &work) : -ENOMEM;
+	}
+	if (!error && work.count)
+		error = look_up(symbols, m, &work, err);
+	work_done(&work);
+	if (error == -ENOMEM)
+		err_set(err, error, "no memory for symbols");
+	for (size_t i = 0; i < count && !error; i++)
+		ret_symbols[i] = known_symbol(m, offsets[i]);
+	return error;
+}
+
+void symbols_refresh(struct symbols *symbols)
+{
+	finder_clear(&symbols->finder);
+	clear_notes(symbols);
+	for (struct module *m = symbols->modules; m; m = m->next) {
+		candidates_done(&m->files);
+		m->searched = false;
+		map_clear(&m->symbols);
+	}
+}
+
+int symbols_new(const struct symbols_options *options, struct symbols **ret_symbols, struct err_text *err)
+{
+	struct symbols *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return err_set(err, -ENOMEM, "no memory for symbols");
+	s->options = *options;
+	if (!s->options.worker_memory_bytes)
+		s->options.worker_memory_bytes = DEFAULT_MEMORY_BYTES;
+	if (!s->options.worker_seconds)
+		s->options.worker_seconds = DEFAULT_SECONDS;
+	s->finder.folders = options->folders;
+	s->finder.debug_root = options->debug_root ? options->debug_root : DEFAULT_DEBUG_ROOT;
+	s->process.socket = -1;
+	s->process.program = strdup(options->worker ? options->worker : "/proc/self/exe");
+	if (!s->process.program) {
+		free(s);
+		return err_set(err, -ENOMEM, "no memory for symbols");
+	}
+	cache_open(&s->cache, options->cache);
+	*ret_symbols = s;
+	return 0;
+}
+
+void symbols_free(struct symbols *symbols)
+{
+	if (!symbols)
+		return;
+	process_stop(&symbols->process);
+	free(symbols->process.program);
+	cache_close(&symbols->cache);
+	finder_clear(&symbols->finder);
+	while (symbols->modules) {
+		struct module *m = symbols->modules;
+
+		symbols->modules = m->next;
+		module_free(m);
+	}
+	clear_notes(symbols);
+	strings_done(&symbols->strings);
+	free(symbols);
+}
