@@ -3,7 +3,8 @@
  * The store: a folder of recordings, and what is derived from them.
  *
  *   DIR/lock                     held by the one writer (collector gather, serve), with its pid
- *   DIR/catalogue.sqlite         agents, streams, symbols looked up (WAL; can be rebuilt from the streams)
+ *   DIR/catalogue.sqlite         streams and what is known of them (WAL; can be rebuilt from the streams; one writer)
+ *   DIR/symbols.sqlite           symbols looked up: a cache that any command may write
  *   DIR/streams/ID/recording.heapcast   the frames as received, append only, mode 0600
  *
  * A recording is also a file of its own: every question that can be asked of a stream in a store can be asked of a path.
@@ -15,13 +16,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/columns.h"
 #include "proto/discovery.h"
 
 struct err_text;
 struct store;
 struct stream_writer;
 struct recording;
-typedef struct Heapcast__Batch Heapcast__Batch;
+struct sqlite3;
 
 struct stream_id {
 	uint8_t bytes[STREAM_ID_SIZE];
@@ -40,6 +42,8 @@ enum store_access { STORE_READ, STORE_WRITE };
 int store_open(const char *path, enum store_access access, struct store **ret_store, struct err_text *err);
 void store_close(struct store *store);
 const char *store_path(const struct store *store);
+/* The data base for symbols_options.cache, opened at the first call; NULL if it can't be written. The store's. */
+struct sqlite3 *store_symbol_cache(struct store *store);
 
 enum stream_state {
 	STREAM_LIVE,	 /* its end has not been seen; for a reader: and a writer has the store open */
@@ -86,12 +90,17 @@ int stream_writer_open(struct store *store, const struct stream_id *id, struct s
 void stream_writer_close(struct stream_writer *writer);
 struct stream_position stream_writer_position(const struct stream_writer *writer);
 /* Appends a frame that holds `batch`. 0; 1: it was there already (a duplicate after a reconnect) and was dropped;
- * -EBADMSG: not of this stream, or out of order; -ENOSPC and the like: nothing was appended. */
+ * -EBADMSG: damaged, not of this stream, or a number passed over without a catch-up; -ENOSPC and the like: nothing was appended. */
 int stream_writer_append(struct stream_writer *writer, const uint8_t *frame, size_t length,
 			 const Heapcast__Batch *batch, struct err_text *err);
 /* Makes what was appended durable; what was is then in ret_durable (the last batch that is safe). May block: call it from
  * a worker thread; appending meanwhile is allowed. */
 int stream_writer_sync(struct stream_writer *writer, struct stream_position *ret_durable, struct err_text *err);
+/* After the last sync of a stream that has ended: works out what is in use at the end, for store_list. Reads the whole
+ * recording: call it from a worker thread, too. Not needed for anything to be right, only quick. */
+int stream_writer_finish(struct stream_writer *writer, struct err_text *err);
+uint64_t stream_writer_bytes(const struct stream_writer *writer);
+uint64_t stream_writer_events(const struct stream_writer *writer);
 
 /* ---- reading ---- */
 
@@ -150,14 +159,10 @@ struct thread_info {
 	char *name; /* "" if nobody knew */
 	uint64_t started_ns, ended_ns;
 	uint64_t produced, delivered, lost;
+	uint64_t stored; /* events of this thread in the recording */
 };
 
-/* A node of the stack tree; nodes are numbered from 1, a parent comes before its children. */
-struct stack_node {
-	uint32_t parent; /* 0: a root */
-	uint32_t module; /* 0: pseudo frame or code in no module */
-	uint64_t offset;
-};
+/* struct stack_node (proto/columns.h) is a node of the stack tree; nodes are numbered from 1, a parent comes before its children. */
 
 struct process_info {
 	uint32_t pid, parent_pid, uid;
@@ -175,6 +180,7 @@ struct process_info {
 struct gap_info {
 	uint32_t thread, reason;
 	uint64_t from, to, allocations, frees, bytes, from_ns, to_ns;
+	uint64_t events; /* how many in all; those that are neither allocations nor frees: nobody could tell */
 };
 
 struct mark_info {
@@ -192,7 +198,15 @@ struct ledger_info {
 	uint64_t stored_allocations, stored_frees, stored_reallocations;
 	uint64_t missing_batches; /* numbers that are not there */
 	uint64_t cut_bytes;	  /* at the end of the file, not a whole frame */
+	uint64_t skipped_bytes;	  /* in the middle of the file: damaged, passed over */
+	uint64_t damaged_places;  /* how many such places */
+	uint64_t first_damage;	  /* offset of the first; NO_TIME: none */
+	uint64_t duplicate_batches; /* were there twice; the second was passed over */
 };
+
+/* True if both equations hold, for the stream and for each thread, and nothing is missing or damaged. Else false, and `reason`
+ * (if not NULL) says in a sentence what does not. */
+bool recording_balances(const struct recording *recording, struct err_text *reason);
 
 /* What pairing met. */
 struct pairing_info {
@@ -201,6 +215,7 @@ struct pairing_info {
 	uint64_t repaired; /* the clock's order was overruled */
 	uint64_t censored;
 	uint64_t failed;   /* allocations that returned NULL */
+	uint64_t bad_references; /* events with a thread or stack number that nothing defined: shown without a stack */
 };
 
 /* Opens the recording at `path` (store_find), reads all its whole frames and pairs births and deaths.

@@ -1,0 +1,321 @@
+/* The whole of ingest: beginning, the tick, and an end in order. See ingest.h. */
+#include "collector/ingest/ingest.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/parse.h"
+#include "collector/ingest/state.h"
+#include "base/ban.h"
+
+/* ---- telling ---- */
+
+void ingest_tell(struct ingest *ingest, const struct ingest_event *event)
+{
+	if (ingest->event)
+		ingest->event(ingest->context, event);
+}
+
+void ingest_warn(struct ingest *ingest, const char *format, ...)
+{
+	char text[800];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	ingest_tell(ingest, &(struct ingest_event){.kind = INGEST_WARNING, .text = text});
+}
+
+char *address_format(char out[ADDRESS_TEXT], const struct sockaddr *address)
+{
+	char host[INET6_ADDRSTRLEN] = "?";
+	uint16_t port = 0;
+
+	if (address->sa_family == AF_INET) {
+		const struct sockaddr_in *in = (const void *)address;
+
+		inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
+		port = ntohs(in->sin_port);
+	} else if (address->sa_family == AF_INET6) {
+		const struct sockaddr_in6 *in6 = (const void *)address;
+
+		inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
+		port = ntohs(in6->sin6_port);
+	}
+	snprintf(out, ADDRESS_TEXT, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
+	return out;
+}
+
+struct ingest_totals ingest_totals(const struct ingest *ingest)
+{
+	struct ingest_totals t = {.events = ingest->events,
+				  .bytes = ingest->bytes,
+				  .beacons = ingest->beacons,
+				  .beacons_refused = ingest->beacons_refused};
+
+	for (const struct link *l = ingest->links; l; l = l->next)
+		t.links += l->state == LINK_OPEN;
+	for (const struct intake *s = ingest->intakes; s; s = s->next)
+		t.live_streams += s->link && !s->ended;
+	return t;
+}
+
+const char *ingest_where(const struct ingest *ingest)
+{
+	return ingest->where[0] ? ingest->where : "nowhere";
+}
+
+uint16_t ingest_port(const struct ingest *ingest)
+{
+	return ingest->listen_port;
+}
+
+/* ---- the end ---- */
+
+static void ingest_free(struct ingest *ingest)
+{
+	void (*stopped)(void *) = ingest->stopped;
+	void *context = ingest->stopped_context;
+
+	intakes_free(ingest);
+	peers_free(ingest);
+	frame_encoder_free(ingest->encoder);
+	message_reader_free(ingest->messages);
+	free(ingest->networks);
+	free(ingest);
+	if (stopped)
+		stopped(context);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	ingest_released(handle->data);
+}
+
+/* Second half of the end: all that could be made durable is. */
+static void part(struct ingest *ingest)
+{
+	ingest->parting = true;
+	for (struct link *l = ingest->links, *next; l; l = next) {
+		next = l->next;
+		link_goodbye(l);
+	}
+	if (ingest->has_udp)
+		uv_close((uv_handle_t *)&ingest->udp, on_closed);
+	if (ingest->has_listener)
+		uv_close((uv_handle_t *)&ingest->listener, on_closed);
+	uv_close((uv_handle_t *)&ingest->tick, on_closed);
+}
+
+void ingest_released(struct ingest *ingest)
+{
+	ingest->pending--;
+	if (ingest->stopping && !ingest->parting && !intake_busy(ingest))
+		part(ingest);
+	else if (ingest->parting && !ingest->pending)
+		ingest_free(ingest);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+	struct ingest *ingest = timer->data;
+	uint64_t now_ms = uv_now(ingest->loop);
+
+	intake_tick(ingest, now_ms);
+	if (!ingest->stopping)
+		peer_tick(ingest, now_ms);
+	else if (!ingest->parting && !intake_busy(ingest))
+		part(ingest);
+}
+
+void ingest_stop(struct ingest *ingest, void (*stopped)(void *), void *context)
+{
+	if (ingest->stopping)
+		return;
+	ingest->stopping = true;
+	ingest->stopped = stopped;
+	ingest->stopped_context = context;
+	/* Nothing more comes in; what is there is made durable by the next ticks. */
+	for (struct link *l = ingest->links; l; l = l->next)
+		if (l->state == LINK_OPEN || l->state == LINK_HELLO)
+			uv_read_stop((uv_stream_t *)&l->tcp);
+	uv_timer_start(&ingest->tick, on_tick, 0, TICK_MS);
+}
+
+/* ---- the beginning ---- */
+
+/* Ours, the same for as long as the folder lives, so that agents know us again. */
+static int read_id(struct ingest *ingest, struct err_text *err)
+{
+	cleanup(cleanup_close) int fd = -1;
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/collector-id", store_path(ingest->store));
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
+	if (pread(fd, ingest->id, sizeof(ingest->id), 0) == sizeof(ingest->id))
+		return 0;
+	if (getrandom(ingest->id, sizeof(ingest->id), 0) != sizeof(ingest->id))
+		return -EIO;
+	if (pwrite(fd, ingest->id, sizeof(ingest->id), 0) != sizeof(ingest->id))
+		return err_set(err, -EIO, "cannot write %s", path);
+	return 0;
+}
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+	if (status == 0)
+		link_accept(listener->data);
+}
+
+static int listen_error(int r, const char *where, struct err_text *err)
+{
+	if (r == UV_EADDRINUSE)
+		return err_set(err, r,
+			       "TCP %s is taken by another program ('ss -ltnp' shows which); give "
+			       "another place with --listen ADDR:PORT",
+			       where);
+	return err_set(err, r, "cannot listen on TCP %s: %s", where, uv_strerror(r));
+}
+
+/* "ADDR:PORT", "[ADDR6]:PORT", "ADDR" or ":PORT"; port 0: any that is free. */
+static int listen_address(const char *text, struct sockaddr_storage *ret_address,
+			  struct err_text *err)
+{
+	const char *colon = strrchr(text, ':');
+	bool has_port =
+		colon && !strchr(colon, ']') && (text[0] == '[' || strchr(text, ':') == colon);
+	size_t length = has_port ? (size_t)(colon - text) : strlen(text);
+	uint64_t port = LISTEN_PORT;
+	char host[64] = "0.0.0.0";
+
+	if (length >= sizeof(host) ||
+	    (has_port && (parse_u64(colon + 1, &port) < 0 || port > UINT16_MAX)))
+		return err_set(err, -EINVAL, "--listen takes ADDR:PORT, not '%.200s'", text);
+	if (length > 2 && text[0] == '[' && text[length - 1] == ']')
+		snprintf(host, sizeof(host), "%.*s", (int)length - 2, text + 1);
+	else if (length)
+		snprintf(host, sizeof(host), "%.*s", (int)length, text);
+	if (uv_ip4_addr(host, (int)port, (struct sockaddr_in *)ret_address) &&
+	    uv_ip6_addr(host, (int)port, (struct sockaddr_in6 *)ret_address))
+		return err_set(err, -EINVAL,
+			       "--listen takes the address of an interface of this host, not '%s'",
+			       host);
+	return 0;
+}
+
+static void note_listener(struct ingest *ingest)
+{
+	struct sockaddr_storage address;
+	int length = sizeof(address);
+	char text[ADDRESS_TEXT];
+	size_t used = strlen(ingest->where);
+
+	if (uv_tcp_getsockname(&ingest->listener, (struct sockaddr *)&address, &length) < 0)
+		return;
+	ingest->listen_port = ntohs(((struct sockaddr_in *)&address)->sin_port);
+	snprintf(ingest->where + used, sizeof(ingest->where) - used,
+		 "%sTCP %s for agents that dial in", used ? ", " : "",
+		 address_format(text, (struct sockaddr *)&address));
+}
+
+static int listen_start(struct ingest *ingest, const char *where, struct err_text *err)
+{
+	struct sockaddr_storage address = {0};
+	int r = listen_address(where, &address, err);
+
+	if (r < 0)
+		return r;
+	r = uv_tcp_init(ingest->loop, &ingest->listener);
+	if (r < 0)
+		return listen_error(r, where, err);
+	ingest->listener.data = ingest;
+	ingest->has_listener = true;
+	ingest->pending++;
+	r = uv_tcp_bind(&ingest->listener, (const struct sockaddr *)&address, 0);
+	if (!r)
+		r = uv_listen((uv_stream_t *)&ingest->listener, LISTEN_BACKLOG, on_connection);
+	if (r < 0)
+		return listen_error(r, where, err);
+	note_listener(ingest);
+	return 0;
+}
+
+/* The default place is a convenience: if another collector has it, that is worth a word and no
+ * more. */
+static int listen_default(struct ingest *ingest)
+{
+	struct err_text err = {0};
+	struct in_addr any = {
+		.s_addr = htonl(ingest->network_count ? ingest->networks[0].address : INADDR_ANY)};
+	char text[ADDRESS_TEXT];
+	int r;
+
+	snprintf(text, sizeof(text), "%s:%d", inet_ntoa(any), LISTEN_PORT);
+	r = listen_start(ingest, text, &err);
+	if (r < 0)
+		ingest_warn(ingest, "agents can't dial in here: %s", err_get(&err, r));
+	return 0;
+}
+
+static int listen_as_told(struct ingest *ingest, const struct ingest_options *options,
+			  struct err_text *err)
+{
+	if (!options->listen)
+		return listen_default(ingest);
+	return strcmp(options->listen, "off") ? listen_start(ingest, options->listen, err) : 0;
+}
+
+static int start(struct ingest *ingest, const struct ingest_options *options, struct err_text *err)
+{
+	int r = read_id(ingest, err);
+
+	ingest->encoder = frame_encoder_new();
+	ingest->messages = message_reader_new();
+	if (!r && (!ingest->encoder || !ingest->messages))
+		r = -ENOMEM;
+	if (!r && options->interface)
+		r = networks_find(ingest, options->interface, err);
+	if (!r && options->discover)
+		r = discovery_start(ingest, options->interface, err);
+	if (!r)
+		r = listen_as_told(ingest, options, err);
+	for (size_t i = 0; !r && i < options->peer_count; i++)
+		r = peer_add_fixed(ingest, options->peers[i], err);
+	if (!r)
+		r = uv_timer_start(&ingest->tick, on_tick, 0, TICK_MS);
+	return r;
+}
+
+int ingest_start(uv_loop_t *loop, struct store *store, const struct ingest_options *options,
+		 struct ingest **ret_ingest, struct err_text *err)
+{
+	struct ingest *ingest = calloc(1, sizeof(*ingest));
+	int r;
+
+	if (!ingest)
+		return -ENOMEM;
+	*ingest = (struct ingest){
+		.loop = loop, .store = store, .event = options->event, .context = options->context};
+	uv_timer_init(loop, &ingest->tick);
+	ingest->tick.data = ingest;
+	ingest->pending = 1;
+	r = start(ingest, options, err);
+	if (r < 0) {
+		/* The handles are closed by the loop's next turns; nobody is told. */
+		ingest->event = NULL;
+		ingest_stop(ingest, NULL, NULL);
+		return r;
+	}
+	*ret_ingest = ingest;
+	return 0;
+}

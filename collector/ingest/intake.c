@@ -1,0 +1,342 @@
+/*
+ * Streams that are being received: into the store, durable, acknowledged.
+ *
+ *   frame -> append (loop) -> dirty -> a quarter of the agent's window, or a second, or its end ->
+ * fdatasync (worker) -> Ack
+ *
+ * One worker at a time for a stream; the loop appends meanwhile. An intake lives on when its link
+ * is gone: the agent comes back, maybe by another one. If the disk refuses, the link is closed
+ * without an acknowledgement: the agent keeps what it has and tries again later.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/ingest/state.h"
+#include "base/ban.h"
+
+static struct intake *intake_find(const struct ingest *ingest, const uint8_t *id)
+{
+	struct intake *s = ingest->intakes;
+
+	while (s && memcmp(s->id.bytes, id, STREAM_ID_SIZE))
+		s = s->next;
+	return s;
+}
+
+static void tell(struct intake *s, enum ingest_event_kind kind)
+{
+	ingest_tell(s->ingest, &(struct ingest_event){
+				       .kind = kind,
+				       .stream = &s->id,
+				       .executable = s->executable,
+				       .pid = s->pid,
+				       .events = s->writer ? stream_writer_events(s->writer) : 0,
+				       .bytes = s->writer ? stream_writer_bytes(s->writer) : 0,
+				       .complete = s->complete_at_start});
+}
+
+static char *executable_text(ProtobufCBinaryData data)
+{
+	size_t n = data.len < 256 ? data.len : 256;
+	char *text = malloc(n + 1);
+
+	for (size_t i = 0; text && i < n; i++)
+		text[i] = data.data[i] < 0x20 || data.data[i] == 0x7f ? '?' : (char)data.data[i];
+	if (text)
+		text[n] = 0;
+	return text;
+}
+
+/* ---- beginning ---- */
+
+static struct intake *intake_new(struct ingest *ingest, const Heapcast__StreamState *state)
+{
+	struct intake *s;
+
+	if (ingest->intake_count >= INTAKES_MAX)
+		return NULL;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->ingest = ingest;
+	memcpy(s->id.bytes, state->stream.data, STREAM_ID_SIZE);
+	s->pid = state->pid;
+	s->executable = executable_text(state->executable);
+	s->work.data = s;
+	if (!s->executable) {
+		free(s);
+		return NULL;
+	}
+	s->next = ingest->intakes;
+	ingest->intakes = s;
+	ingest->intake_count++;
+	return s;
+}
+
+static int open_writer(struct intake *s)
+{
+	struct err_text err = {0};
+	uint64_t cut = 0;
+	int r;
+
+	if (s->writer)
+		return 0;
+	r = stream_writer_open(s->ingest->store, &s->id, &s->writer, &cut, &err);
+	if (r < 0) {
+		ingest_warn(s->ingest, "a stream of %s can't be stored: %s", s->executable,
+			    err_get(&err, r));
+		return r;
+	}
+	if (cut)
+		ingest_warn(s->ingest,
+			    "cut %llu bytes of a half-written frame off a recording of %s",
+			    (unsigned long long)cut, s->executable);
+	return 0;
+}
+
+/* All that the agent has of an ended stream is stored. */
+static bool has_all(const struct intake *s, const Heapcast__StreamState *state)
+{
+	struct stream_position p = stream_writer_position(s->writer);
+
+	return state->ended && p.incarnation == state->incarnation && p.next >= state->next;
+}
+
+static void mark_dirty(struct intake *s, uint64_t bytes)
+{
+	if (!s->dirty)
+		s->dirty_since_ms = uv_now(s->ingest->loop);
+	s->dirty = true;
+	s->unsynced_bytes += bytes;
+}
+
+/* The same stream by two agents: the first keeps it, unless it is the same agent on a new link. */
+static bool claimed(const struct intake *s, const struct link *link)
+{
+	return s->link && s->link != link && memcmp(s->link->agent, link->agent, STREAM_ID_SIZE);
+}
+
+static void attach(struct intake *s, struct link *link)
+{
+	if (s->link == link)
+		return;
+	if (s->link)
+		s->link->streams--;
+	s->link = link;
+	link->streams++;
+}
+
+void intake_state(struct link *link, const Heapcast__StreamState *state)
+{
+	struct ingest *ingest = link->ingest;
+	struct stream_position position;
+	struct intake *s;
+	bool new;
+
+	if (ingest->stopping)
+		return;
+	if (state->stream.len != STREAM_ID_SIZE || link->streams >= STREAMS_A_LINK) {
+		link_close(link, "it names streams that make no sense, or too many");
+		return;
+	}
+	s = intake_find(ingest, state->stream.data);
+	if (s && s->link == link) {
+		/* News of a stream that is running: only its end matters, and that we have it. */
+		if (s->writer && has_all(s, state) && !s->ended) {
+			s->ended = true;
+			mark_dirty(s, 0);
+		}
+		return;
+	}
+	new = !s;
+	if (!s)
+		s = intake_new(ingest, state);
+	if (!s || claimed(s, link) || open_writer(s) < 0)
+		return;
+	attach(s, link);
+	position = stream_writer_position(s->writer);
+	order_subscribe(link, &s->id, position);
+	if (new)
+		s->complete_at_start = has_all(s, state);
+	s->ended = has_all(s, state);
+	tell(s, INGEST_STREAM_BEGAN);
+	/* What the store has is acknowledged once it is known to be durable: a collector before us
+	 * may have been killed. */
+	if (position.next > 1)
+		mark_dirty(s, 0);
+}
+
+int intake_frame(struct link *link, const uint8_t *frame, size_t length,
+		 const Heapcast__Batch *batch, struct err_text *err)
+{
+	struct intake *s;
+	int r;
+
+	if (batch->stream.len != STREAM_ID_SIZE)
+		return err_set(err, -EPROTO, "a batch with a stream id of %zu bytes",
+			       batch->stream.len);
+	s = intake_find(link->ingest, batch->stream.data);
+	if (!s || s->link != link || !s->writer)
+		return err_set(err, -EPROTO, "a batch of a stream that was not asked for");
+	r = stream_writer_append(s->writer, frame, length, batch, err);
+	if (r == -ENOSPC || r == -EDQUOT || r == -EIO)
+		ingest_warn(link->ingest,
+			    "%s; nothing more is acknowledged, agents keep what they have",
+			    err_get(err, r));
+	if (r < 0)
+		return r;
+	if (r == 0) {
+		link->ingest->events += batch->events ? batch->events->count : 0;
+		mark_dirty(s, length);
+	}
+	if (batch->end)
+		s->ended = true;
+	return 0;
+}
+
+/* ---- durable ---- */
+
+static void do_work(uv_work_t *work)
+{
+	struct intake *s = work->data;
+
+	if (s->finishing)
+		stream_writer_finish(s->writer, NULL);
+	else
+		s->work_error = stream_writer_sync(s->writer, &s->durable, &s->work_text);
+}
+
+static void synced(struct intake *s)
+{
+	if (s->work_error < 0) {
+		ingest_warn(s->ingest,
+			    "%s; nothing more is acknowledged, agents keep what they have",
+			    err_get(&s->work_text, s->work_error));
+		s->retry_ms = uv_now(s->ingest->loop) + RETRY_SYNC_MS;
+		s->dirty = true;
+		if (s->link)
+			link_close(s->link, "the disk refused what it sent");
+		return;
+	}
+	s->retry_ms = 0;
+	if (s->link && s->durable.next)
+		order_ack(s->link, &s->id, s->durable);
+}
+
+static void start_work(struct intake *s, bool finishing);
+
+static void on_work_done(uv_work_t *work, int status)
+{
+	struct intake *s = work->data;
+	struct ingest *ingest = s->ingest;
+
+	s->working = false;
+	if (s->finishing) {
+		tell(s, INGEST_STREAM_ENDED);
+		stream_writer_close(s->writer);
+		s->writer = NULL;
+	} else if (status < 0) {
+		s->dirty = true;
+	} else {
+		synced(s);
+		if (s->ended && !s->dirty && !s->told_ended) {
+			s->told_ended = true;
+			start_work(s, true);
+		}
+	}
+	ingest_released(ingest);
+}
+
+static void start_work(struct intake *s, bool finishing)
+{
+	s->finishing = finishing;
+	s->work_error = 0;
+	s->work_text.text[0] = 0;
+	if (!finishing) {
+		s->dirty = false;
+		s->unsynced_bytes = 0;
+	}
+	if (uv_queue_work(s->ingest->loop, &s->work, do_work, on_work_done) < 0) {
+		s->dirty = !finishing;
+		return;
+	}
+	s->working = true;
+	s->ingest->pending++;
+}
+
+static bool due(const struct intake *s, uint64_t now_ms)
+{
+	uint64_t window = s->link ? s->link->window_bytes : DEFAULT_WINDOW;
+
+	if (!s->dirty || s->working || !s->writer || now_ms < s->retry_ms)
+		return false;
+	return s->ended || s->ingest->stopping || s->unsynced_bytes >= window / 4 ||
+	       now_ms - s->dirty_since_ms >= ACK_MS;
+}
+
+static void intake_free(struct intake *s)
+{
+	stream_writer_close(s->writer);
+	free(s->executable);
+	free(s);
+}
+
+/* Nobody brings it, and all is safe: the store knows the rest if it comes again. */
+static bool forgettable(const struct intake *s, uint64_t now_ms)
+{
+	return !s->link && !s->working && !s->dirty &&
+	       (s->told_ended || now_ms - s->left_ms > FORGET_MS);
+}
+
+void intake_tick(struct ingest *ingest, uint64_t now_ms)
+{
+	struct intake **at = &ingest->intakes;
+
+	while (*at) {
+		struct intake *s = *at;
+
+		if (forgettable(s, now_ms)) {
+			*at = s->next;
+			ingest->intake_count--;
+			intake_free(s);
+			continue;
+		}
+		if (due(s, now_ms))
+			start_work(s, false);
+		at = &s->next;
+	}
+}
+
+bool intake_busy(const struct ingest *ingest)
+{
+	for (const struct intake *s = ingest->intakes; s; s = s->next)
+		if (s->working || (s->dirty && s->writer && !s->retry_ms))
+			return true;
+	return false;
+}
+
+/* ---- the end ---- */
+
+void intake_link_gone(struct link *link)
+{
+	for (struct intake *s = link->ingest->intakes; s; s = s->next) {
+		if (s->link != link)
+			continue;
+		s->link = NULL;
+		s->left_ms = uv_now(link->ingest->loop);
+		if (!s->told_ended && !link->ingest->stopping)
+			tell(s, INGEST_STREAM_LEFT);
+	}
+	link->streams = 0;
+}
+
+void intakes_free(struct ingest *ingest)
+{
+	while (ingest->intakes) {
+		struct intake *s = ingest->intakes;
+
+		ingest->intakes = s->next;
+		intake_free(s);
+	}
+}

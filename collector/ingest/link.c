@@ -1,0 +1,363 @@
+/*
+ * One connection to an agent, whoever dialled.
+ *
+ *   CONNECTING -> HELLO (ours is sent, theirs is awaited) -> OPEN -> [GOODBYE] -> CLOSING -> freed
+ * when both handles are closed
+ *
+ * Bytes gather in `in`, at most one frame and what one read brings beyond it; whole frames are
+ * taken off its front.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/ingest/state.h"
+#include "base/ban.h"
+
+#define READ_SIZE	(256u << 10)
+#define KEEPALIVE_S	10
+#define KEEPALIVE_EACH	5
+#define KEEPALIVE_TRIES 3
+
+/* ---- the end ---- */
+
+static void link_free(struct link *link)
+{
+	struct link **at = &link->ingest->links;
+
+	while (*at != link)
+		at = &(*at)->next;
+	*at = link->next;
+	link->ingest->link_count--;
+	buf_done(&link->in);
+	free(link);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct link *link = handle->data;
+	struct ingest *ingest = link->ingest;
+
+	if (!--link->handles)
+		link_free(link);
+	ingest_released(ingest);
+}
+
+static void close_quietly(struct link *link)
+{
+	bool good = link->state == LINK_OPEN || link->state == LINK_GOODBYE;
+
+	if (link->state == LINK_CLOSING)
+		return;
+	link->state = LINK_CLOSING;
+	if (link->peer)
+		peer_link_gone(link->peer, good);
+	link->peer = NULL;
+	intake_link_gone(link);
+	uv_close((uv_handle_t *)&link->tcp, on_closed);
+	uv_close((uv_handle_t *)&link->timer, on_closed);
+}
+
+void link_close(struct link *link, const char *format, ...)
+{
+	struct ingest_event event = {.kind = INGEST_DISCONNECTED, .address = link->address};
+	bool tell = link->state == LINK_OPEN || link->state == LINK_HELLO;
+	char text[640];
+	va_list args;
+
+	if (link->state == LINK_CLOSING)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	event.text = text;
+	close_quietly(link);
+	if (tell)
+		ingest_tell(link->ingest, &event);
+}
+
+static void on_goodbye_timeout(uv_timer_t *timer)
+{
+	close_quietly(timer->data);
+}
+
+static void on_shutdown(uv_shutdown_t *request, int status)
+{
+	(void)status;
+	close_quietly(request->handle->data);
+}
+
+void link_goodbye(struct link *link)
+{
+	if (link->state != LINK_OPEN) {
+		close_quietly(link);
+		return;
+	}
+	link->state = LINK_GOODBYE;
+	uv_read_stop((uv_stream_t *)&link->tcp);
+	uv_timer_start(&link->timer, on_goodbye_timeout, GOODBYE_MS, 0);
+	if (uv_shutdown(&link->shutdown, (uv_stream_t *)&link->tcp, on_shutdown) < 0)
+		close_quietly(link);
+}
+
+/* ---- messages ---- */
+
+static struct link *other_link(const struct link *link)
+{
+	for (struct link *l = link->ingest->links; l; l = l->next)
+		if (l != link && (l->state == LINK_OPEN || l->state == LINK_GOODBYE) &&
+		    !memcmp(l->agent, link->agent, STREAM_ID_SIZE))
+			return l;
+	return NULL;
+}
+
+bool link_by_agent(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE])
+{
+	for (const struct link *l = ingest->links; l; l = l->next)
+		if (l->state == LINK_OPEN && !memcmp(l->agent, agent, STREAM_ID_SIZE))
+			return true;
+	return false;
+}
+
+/* An agent that is heard twice (by several beacons, or that dials while we do) keeps the link that
+ * works. */
+static bool is_second(struct link *link)
+{
+	struct link *other = other_link(link);
+
+	if (!other)
+		return false;
+	if (uv_now(link->ingest->loop) - other->heard_ms < IDLE_MS)
+		return true;
+	link_close(other, "the agent came again");
+	return false;
+}
+
+static void take_hello(struct link *link, const Heapcast__Hello *hello)
+{
+	if (link->state != LINK_HELLO)
+		return;
+	if (hello->protocol != PROTOCOL_VERSION) {
+		link_close(link, "it speaks version %u of the protocol, we speak %d",
+			   hello->protocol, PROTOCOL_VERSION);
+		return;
+	}
+	if (hello->id.len != STREAM_ID_SIZE) {
+		link_close(link, "its greeting makes no sense");
+		return;
+	}
+	memcpy(link->agent, hello->id.data, STREAM_ID_SIZE);
+	if (link->peer) {
+		memcpy(link->peer->agent, link->agent, STREAM_ID_SIZE);
+		link->peer->has_agent = true;
+		link->peer->warned = false;
+	}
+	if (is_second(link)) {
+		close_quietly(link);
+		return;
+	}
+	link->window_bytes = hello->window_bytes ? hello->window_bytes : DEFAULT_WINDOW;
+	link->state = LINK_OPEN;
+	uv_timer_stop(&link->timer);
+	ingest_tell(link->ingest, &(struct ingest_event){.kind = INGEST_CONNECTED,
+							 .address = link->address,
+							 .host = hello->host,
+							 .version = hello->version});
+}
+
+static int take_frame(struct link *link, const uint8_t *frame, size_t length, struct err_text *err)
+{
+	const Heapcast__Batch *batch;
+	ProtobufCMessage *message;
+	int r = message_reader_open(link->ingest->messages, &heapcast__batch__descriptor, frame,
+				    length, &message, err);
+
+	if (r < 0)
+		return r;
+	batch = (const Heapcast__Batch *)message;
+	if (batch->link && batch->link->hello)
+		take_hello(link, batch->link->hello);
+	if (link->state == LINK_HELLO)
+		return err_set(err, -EPROTO, "it did not greet");
+	for (size_t i = 0; batch->link && link->state == LINK_OPEN && i < batch->link->n_stream;
+	     i++)
+		intake_state(link, batch->link->stream[i]);
+	if (link->state != LINK_OPEN || !batch->stream.len)
+		return 0;
+	return intake_frame(link, frame, length, batch, err);
+}
+
+/* Takes all whole frames off the front of what has come. */
+static int take_frames(struct link *link, struct err_text *err)
+{
+	size_t at = 0, length;
+	int r = 0;
+
+	while (at < link->in.length && link->state != LINK_CLOSING) {
+		r = frame_length(link->in.data + at, link->in.length - at, &length, err);
+		if (r != 1)
+			break;
+		r = take_frame(link, link->in.data + at, length, err);
+		if (r < 0)
+			break;
+		at += length;
+	}
+	buf_consume(&link->in, at);
+	return r < 0 ? r : 0;
+}
+
+/* ---- reading ---- */
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf)
+{
+	struct link *link = handle->data;
+	uint8_t *room = buf_reserve(&link->in, READ_SIZE);
+
+	(void)suggested;
+	*ret_buf = uv_buf_init((char *)room, room ? READ_SIZE : 0);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buf)
+{
+	struct link *link = stream->data;
+	struct err_text err = {0};
+	int r;
+
+	(void)buf;
+	if (length < 0) {
+		link_close(link, "%s",
+			   length == UV_EOF ? "it closed the connection"
+					    : uv_strerror((int)length));
+		return;
+	}
+	if (!length || link->state == LINK_CLOSING)
+		return;
+	link->heard_ms = uv_now(link->ingest->loop);
+	link->in.length += (size_t)length;
+	link->ingest->bytes += (uint64_t)length;
+	r = take_frames(link, &err);
+	if (r < 0)
+		link_close(link, "%s", err_get(&err, r));
+}
+
+static void on_hello_timeout(uv_timer_t *timer)
+{
+	struct link *link = timer->data;
+
+	link_close(link, link->state == LINK_CONNECTING ? "no answer in time"
+							: "it did not greet in time");
+}
+
+/* A board that lost its power says nothing; the kernel asks it. */
+static void watch_silence(struct link *link)
+{
+	const int each = KEEPALIVE_EACH, tries = KEEPALIVE_TRIES;
+	uv_os_fd_t fd;
+
+	uv_tcp_nodelay(&link->tcp, 1);
+	uv_tcp_keepalive(&link->tcp, 1, KEEPALIVE_S);
+	if (uv_fileno((const uv_handle_t *)&link->tcp, &fd) < 0)
+		return;
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &each, sizeof(each));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &tries, sizeof(tries));
+}
+
+static void greet(struct link *link)
+{
+	int r;
+
+	link->state = LINK_HELLO;
+	link->heard_ms = uv_now(link->ingest->loop);
+	watch_silence(link);
+	r = uv_read_start((uv_stream_t *)&link->tcp, on_alloc, on_read);
+	if (r < 0)
+		link_close(link, "%s", uv_strerror(r));
+	else
+		order_hello(link);
+}
+
+/* ---- the beginning ---- */
+
+static struct link *link_new(struct ingest *ingest, struct peer *peer)
+{
+	struct link *link = calloc(1, sizeof(*link));
+
+	if (!link)
+		return NULL;
+	link->ingest = ingest;
+	link->peer = peer;
+	link->in.limit = FRAME_MAX + READ_SIZE + 4096;
+	uv_tcp_init(ingest->loop, &link->tcp);
+	uv_timer_init(ingest->loop, &link->timer);
+	link->tcp.data = link->timer.data = link;
+	link->handles = 2;
+	ingest->pending += 2;
+	link->next = ingest->links;
+	ingest->links = link;
+	ingest->link_count++;
+	uv_timer_start(&link->timer, on_hello_timeout, HELLO_TIMEOUT_MS, 0);
+	return link;
+}
+
+static void on_connected(uv_connect_t *request, int status)
+{
+	struct link *link = request->handle->data;
+
+	if (link->state != LINK_CONNECTING)
+		return;
+	if (status < 0) {
+		if (link->peer && link->peer->fixed && !link->peer->warned) {
+			link->peer->warned = true;
+			ingest_warn(link->ingest, "cannot reach %s: %s; trying again",
+				    link->address, uv_strerror(status));
+		}
+		close_quietly(link);
+		return;
+	}
+	greet(link);
+}
+
+int link_connect(struct ingest *ingest, struct peer *peer, const struct sockaddr *address)
+{
+	struct link *link;
+	int r;
+
+	if (ingest->link_count >= LINKS_MAX)
+		return -EMFILE;
+	link = link_new(ingest, peer);
+	if (!link)
+		return -ENOMEM;
+	address_format(link->address, address);
+	peer->link = link;
+	r = uv_tcp_connect(&link->connect, &link->tcp, address, on_connected);
+	if (r < 0) {
+		link->peer = NULL;
+		peer->link = NULL;
+		close_quietly(link);
+	}
+	return r;
+}
+
+void link_accept(struct ingest *ingest)
+{
+	struct sockaddr_storage address;
+	int length = sizeof(address);
+	struct link *link = link_new(ingest, NULL);
+
+	if (!link)
+		return;
+	if (uv_accept((uv_stream_t *)&ingest->listener, (uv_stream_t *)&link->tcp) < 0 ||
+	    uv_tcp_getpeername(&link->tcp, (struct sockaddr *)&address, &length) < 0) {
+		close_quietly(link);
+		return;
+	}
+	address_format(link->address, (const struct sockaddr *)&address);
+	if (ingest->link_count > LINKS_MAX || ingest->stopping) {
+		close_quietly(link);
+		return;
+	}
+	greet(link);
+}

@@ -1,0 +1,124 @@
+/* What we say to agents: frames of struct Orders. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/ingest/state.h"
+#include "base/ban.h"
+
+struct sending {
+	uv_write_t request;
+	struct link *link;
+	uint8_t data[];
+};
+
+static void on_written(uv_write_t *request, int status)
+{
+	struct sending *s = (struct sending *)request;
+
+	if (status < 0 && status != UV_ECANCELED)
+		link_close(s->link, "%s", uv_strerror(status));
+	free(s);
+}
+
+static int encode(struct link *link, const Heapcast__Order *order, struct sending **ret_sending,
+		  size_t *ret_length)
+{
+	size_t length = heapcast__order__get_packed_size(order), bound = frame_bound(length);
+	struct sending *s = malloc(sizeof(*s) + bound);
+	uint8_t *message = malloc(FRAME_HEADROOM + length);
+	long n = -ENOMEM;
+
+	if (s && message) {
+		heapcast__order__pack(order, message + FRAME_HEADROOM);
+		n = frame_encode(link->ingest->encoder, message + FRAME_HEADROOM, length, s->data,
+				 bound);
+	}
+	free(message);
+	if (n <= 0) {
+		free(s);
+		return (int)n;
+	}
+	*ret_sending = s;
+	*ret_length = (size_t)n;
+	return 0;
+}
+
+static void send_order(struct link *link, const Heapcast__Order *order)
+{
+	uv_stream_t *stream = (uv_stream_t *)&link->tcp;
+	struct sending *s = NULL;
+	size_t length = 0;
+	uv_buf_t buf;
+	int r;
+
+	if (link->state == LINK_CLOSING || link->state == LINK_GOODBYE)
+		return;
+	if (uv_stream_get_write_queue_size(stream) > WRITE_QUEUE_MAX) {
+		link_close(link, "it does not read what we send");
+		return;
+	}
+	r = encode(link, order, &s, &length);
+	if (r < 0) {
+		link_close(link, "%s", strerror(-r));
+		return;
+	}
+	s->link = link;
+	buf = uv_buf_init((char *)s->data, (unsigned)length);
+	r = uv_write(&s->request, stream, &buf, 1, on_written);
+	if (r < 0) {
+		free(s);
+		link_close(link, "%s", uv_strerror(r));
+	}
+}
+
+static ProtobufCBinaryData bytes_of(const uint8_t *id)
+{
+	return (ProtobufCBinaryData){.len = STREAM_ID_SIZE, .data = (uint8_t *)(uintptr_t)id};
+}
+
+void order_hello(struct link *link)
+{
+	Heapcast__Order order;
+	Heapcast__Hello hello;
+	char host[256] = "", version[] = HEAPCAST_VERSION;
+
+	heapcast__order__init(&order);
+	heapcast__hello__init(&hello);
+	gethostname(host, sizeof(host) - 1);
+	hello.protocol = PROTOCOL_VERSION;
+	hello.id = bytes_of(link->ingest->id);
+	hello.host = host;
+	hello.version = version;
+	order.hello = &hello;
+	send_order(link, &order);
+}
+
+void order_subscribe(struct link *link, const struct stream_id *id, struct stream_position position)
+{
+	Heapcast__Order order;
+	Heapcast__Subscribe subscribe;
+
+	heapcast__order__init(&order);
+	heapcast__subscribe__init(&subscribe);
+	subscribe.stream = bytes_of(id->bytes);
+	subscribe.incarnation = position.incarnation;
+	subscribe.next = position.next;
+	order.subscribe = &subscribe;
+	send_order(link, &order);
+}
+
+void order_ack(struct link *link, const struct stream_id *id, struct stream_position last)
+{
+	Heapcast__Order order;
+	Heapcast__Ack ack;
+
+	heapcast__order__init(&order);
+	heapcast__ack__init(&ack);
+	ack.stream = bytes_of(id->bytes);
+	ack.incarnation = last.incarnation;
+	ack.number = last.next;
+	order.ack = &ack;
+	send_order(link, &order);
+}

@@ -1,0 +1,178 @@
+#pragma once
+/*
+ * What the files of collector/ingest share.
+ *
+ *   struct ingest    all of it
+ *   struct peer      an agent that we want a link to: from a beacon or from the command line
+ * (peer.c) struct link      one TCP connection, ours or theirs (link.c) struct intake    one stream
+ * that is being received (intake.c)
+ *
+ * Ownership: ingest owns all three by lists. A link borrows its peer; an intake borrows its link
+ * (NULL: nobody brings it now). `pending` counts what libuv still has of ours (handles, requests);
+ * ingest is freed when it is stopping and pending is 0.
+ */
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "collector/ingest/ingest.h"
+#include "proto/discovery.h"
+#include "proto/frame.h"
+#include "proto/message.h"
+#include "heapcast.pb-c.h"
+
+#define PEERS_MAX	 1024
+#define LINKS_MAX	 256
+#define INTAKES_MAX	 4096
+#define STREAMS_A_LINK	 1024
+#define TICK_MS		 100
+#define HELLO_TIMEOUT_MS 10000
+#define IDLE_MS		 5000 /* a link as silent as that gives way to a newer one of the same agent */
+#define GOODBYE_MS	 2000 /* for the last acknowledgements to leave */
+#define BACKOFF_FIRST_MS 250
+#define BACKOFF_MAX_MS	 5000
+#define FORGET_MS	 30000 /* a peer without beacons */
+#define ACK_MS		 1000
+#define RETRY_SYNC_MS	 5000
+#define WRITE_QUEUE_MAX	 (1u << 20)
+#define DEFAULT_WINDOW	 (1u << 20)
+#define ADDRESS_TEXT	 80
+#define LISTEN_PORT	 43513
+#define LISTEN_BACKLOG	 64
+
+struct peer {
+	struct peer *next;
+	struct ingest *ingest;
+	bool fixed;	/* from the command line: never forgotten */
+	char host[256]; /* fixed: what to resolve */
+	uint16_t port;
+	uint8_t agent[STREAM_ID_SIZE]; /* from its beacon, or its Hello */
+	bool has_agent;
+	struct sockaddr_storage address;
+	struct link *link;
+	uint64_t next_try_ms, seen_ms;
+	unsigned backoff_ms;
+	bool resolving, warned;
+	uv_getaddrinfo_t resolve;
+};
+
+enum link_state { LINK_CONNECTING, LINK_HELLO, LINK_OPEN, LINK_GOODBYE, LINK_CLOSING };
+
+struct link {
+	struct link *next;
+	struct ingest *ingest;
+	struct peer *peer; /* NULL: it dialled in */
+	enum link_state state;
+	uv_tcp_t tcp;
+	uv_timer_t timer;
+	uv_connect_t connect;
+	uv_shutdown_t shutdown;
+	unsigned handles; /* open ones of the two */
+	struct buf in;
+	char address[ADDRESS_TEXT];
+	uint8_t agent[STREAM_ID_SIZE];
+	uint64_t window_bytes;
+	uint64_t heard_ms;
+	unsigned streams;
+};
+
+struct intake {
+	struct intake *next;
+	struct ingest *ingest;
+	struct link *link;
+	struct stream_id id;
+	struct stream_writer *writer;
+	char *executable;
+	uint32_t pid;
+	uint64_t unsynced_bytes, dirty_since_ms, retry_ms, left_ms;
+	struct stream_position durable; /* next: the last safe batch */
+	bool dirty, working, ended, told_ended, complete_at_start;
+	int work_error;
+	struct err_text work_text;
+	bool finishing;
+	uv_work_t work;
+};
+
+struct network {
+	uint32_t address, mask; /* host order */
+};
+
+struct ingest {
+	uv_loop_t *loop;
+	struct store *store;
+	void (*event)(void *, const struct ingest_event *);
+	void *context;
+	uint8_t id[STREAM_ID_SIZE]; /* ours */
+	char where[512];
+	struct network *networks; /* of the interface given; NULL: all */
+	size_t network_count;
+	uv_udp_t udp;
+	uv_tcp_t listener;
+	uv_timer_t tick;
+	bool has_udp, has_listener;
+	uint16_t listen_port;
+	uint8_t datagram[DISCOVERY_BEACON_MAX + 1];
+	struct frame_encoder *encoder;
+	struct message_reader *messages;
+	struct peer *peers;
+	struct link *links;
+	struct intake *intakes;
+	uint32_t peer_count, link_count, intake_count;
+	uint64_t events, bytes, beacons, beacons_refused;
+	unsigned pending;
+	bool stopping, parting;
+	void (*stopped)(void *);
+	void *stopped_context;
+};
+
+/* ingest.c */
+void ingest_tell(struct ingest *ingest, const struct ingest_event *event);
+void ingest_warn(struct ingest *ingest, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* After anything of `pending` has ended. */
+void ingest_released(struct ingest *ingest);
+char *address_format(char out[ADDRESS_TEXT], const struct sockaddr *address);
+
+/* discovery.c */
+int discovery_start(struct ingest *ingest, const char *interface, struct err_text *err);
+/* 0: it is a beacon that makes sense; -EBADMSG. */
+int beacon_parse(const uint8_t *data, size_t length, uint8_t ret_agent[STREAM_ID_SIZE],
+		 uint16_t *ret_port, uint32_t *ret_streams);
+/* Fills ingest->networks with those of `interface`. -ENODEV with a sentence. */
+int networks_find(struct ingest *ingest, const char *interface, struct err_text *err);
+bool networks_accept(const struct ingest *ingest, const struct sockaddr *address);
+
+/* peer.c */
+int peer_add_fixed(struct ingest *ingest, const char *text, struct err_text *err);
+void peer_beacon(struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE],
+		 const struct sockaddr *from, uint16_t port);
+void peer_tick(struct ingest *ingest, uint64_t now_ms);
+/* Its link is gone (or never came): `good` if the handshake had been done. */
+void peer_link_gone(struct peer *peer, bool good);
+void peers_free(struct ingest *ingest);
+
+/* link.c */
+int link_connect(struct ingest *ingest, struct peer *peer, const struct sockaddr *address);
+void link_accept(struct ingest *ingest);
+void link_close(struct link *link, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Lets what is written leave, then closes. */
+void link_goodbye(struct link *link);
+bool link_by_agent(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE]);
+
+/* orders.c: each sends one order; a link that does not take it is closed. */
+void order_hello(struct link *link);
+void order_subscribe(struct link *link, const struct stream_id *id,
+		     struct stream_position position);
+void order_ack(struct link *link, const struct stream_id *id, struct stream_position last);
+
+/* intake.c */
+/* What an agent says of a stream: opens it and subscribes. */
+void intake_state(struct link *link, const Heapcast__StreamState *state);
+/* A frame with a batch of a stream. 0, or negative errno with a sentence: close the link. */
+int intake_frame(struct link *link, const uint8_t *frame, size_t length,
+		 const Heapcast__Batch *batch, struct err_text *err);
+void intake_link_gone(struct link *link);
+void intake_tick(struct ingest *ingest, uint64_t now_ms);
+/* True if some of what was received is not durable yet and can be made so. */
+bool intake_busy(const struct ingest *ingest);
+void intakes_free(struct ingest *ingest);

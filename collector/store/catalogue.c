@@ -1,0 +1,284 @@
+/* See catalogue.h. */
+#include "collector/store/catalogue.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/ban.h"
+
+#define CATALOGUE_VERSION 1
+#define BUSY_MS		  5000
+
+#define COLUMNS                                                                                    \
+	"executable, command_line, host, architecture, pid, start_wall_ns, last_ns, events, "      \
+	"recording_bytes, "                                                                        \
+	"incarnation, next_batch, ended, in_use_bytes, in_use_blocks"
+
+static const char schema[] = "CREATE TABLE streams (id BLOB PRIMARY KEY, executable TEXT, "
+			     "command_line TEXT, host TEXT, architecture TEXT,"
+			     " pid INTEGER, start_wall_ns INTEGER, last_ns INTEGER, events "
+			     "INTEGER, recording_bytes INTEGER,"
+			     " incarnation INTEGER, next_batch INTEGER, ended INTEGER, "
+			     "in_use_bytes INTEGER, in_use_blocks INTEGER"
+			     ") WITHOUT ROWID;";
+
+struct catalogue {
+	sqlite3 *db;
+	sqlite3_stmt *get, *put;
+	pthread_mutex_t mutex;
+};
+
+static int sqlite_errno(int code)
+{
+	switch (code & 0xff) {
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return -EBUSY;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_READONLY:
+	case SQLITE_PERM:
+	case SQLITE_CANTOPEN:
+		return -EACCES;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return -EBADMSG;
+	default:
+		return -EIO;
+	}
+}
+
+void catalogue_close(struct catalogue *c)
+{
+	if (!c)
+		return;
+	sqlite3_finalize(c->get);
+	sqlite3_finalize(c->put);
+	sqlite3_close(c->db);
+	pthread_mutex_destroy(&c->mutex);
+	free(c);
+}
+
+DEFINE_CLEANUP(catalogue_close, struct catalogue *)
+
+static struct catalogue *catalogue_new(const char *path, int flags, int *ret_error)
+{
+	struct catalogue *c = calloc(1, sizeof(*c));
+	int r;
+
+	*ret_error = -ENOMEM;
+	if (!c)
+		return NULL;
+	pthread_mutex_init(&c->mutex, NULL);
+	r = sqlite3_open_v2(path, &c->db, flags | SQLITE_OPEN_FULLMUTEX, NULL);
+	if (r != SQLITE_OK) {
+		*ret_error = sqlite_errno(r);
+		catalogue_close(c);
+		return NULL;
+	}
+	sqlite3_busy_timeout(c->db, BUSY_MS);
+	return c;
+}
+
+/* One number that a statement gives, or `otherwise`. */
+static int64_t single(sqlite3 *db, const char *sql, int64_t otherwise)
+{
+	sqlite3_stmt *statement = NULL;
+	int64_t value = otherwise;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK &&
+	    sqlite3_step(statement) == SQLITE_ROW)
+		value = sqlite3_column_int64(statement, 0);
+	sqlite3_finalize(statement);
+	return value;
+}
+
+static bool sound(sqlite3 *db)
+{
+	return single(db, "PRAGMA user_version", -1) == CATALOGUE_VERSION &&
+	       single(db, "SELECT quick_check = 'ok' FROM pragma_quick_check(1)", 0) == 1;
+}
+
+static int prepare(struct catalogue *c)
+{
+	int r = sqlite3_prepare_v3(c->db, "SELECT " COLUMNS " FROM streams WHERE id = ?1", -1,
+				   SQLITE_PREPARE_PERSISTENT, &c->get, NULL);
+
+	if (r == SQLITE_OK)
+		r = sqlite3_prepare_v3(c->db,
+				       "INSERT OR REPLACE INTO streams (id, " COLUMNS
+				       ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
+				       "?12, ?13, ?14, ?15)",
+				       -1, SQLITE_PREPARE_PERSISTENT, &c->put, NULL);
+	return r == SQLITE_OK ? 0 : sqlite_errno(r);
+}
+
+static int create(sqlite3 *db)
+{
+	char *sql = sqlite3_mprintf("BEGIN; %s PRAGMA user_version = %d; COMMIT;", schema,
+				    CATALOGUE_VERSION);
+	int r = sql ? sqlite3_exec(db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
+
+	sqlite3_free(sql);
+	return r == SQLITE_OK ? 0 : sqlite_errno(r);
+}
+
+static void remove_files(const char *path)
+{
+	static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		char name[4096];
+
+		if (snprintf(name, sizeof(name), "%s%s", path, suffixes[i]) < (int)sizeof(name))
+			unlink(name);
+	}
+}
+
+static int open_write(const char *path, bool fresh, struct catalogue **ret_catalogue)
+{
+	cleanup(cleanup_catalogue_close) struct catalogue *c = NULL;
+	int r;
+
+	c = catalogue_new(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &r);
+	if (!c)
+		return r;
+	sqlite3_exec(c->db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", NULL, NULL,
+		     NULL);
+	if (fresh)
+		r = create(c->db);
+	else
+		r = sound(c->db) ? 0 : -EBADMSG;
+	if (!r)
+		r = prepare(c);
+	if (r < 0)
+		return r;
+	*ret_catalogue = take_ptr(c);
+	return 0;
+}
+
+int catalogue_open_write(const char *path, struct catalogue **ret_catalogue, bool *ret_rebuilt,
+			 struct err_text *err)
+{
+	bool exists = !access(path, F_OK);
+	int r = exists ? open_write(path, false, ret_catalogue) : -ENOENT;
+
+	*ret_rebuilt = false;
+	if (r == -ENOENT || r == -EBADMSG || r == -EIO) {
+		remove_files(path);
+		*ret_rebuilt = exists;
+		r = open_write(path, true, ret_catalogue);
+	}
+	if (r < 0)
+		return err_set(err, r, "cannot open %s: %s", path, strerror(-r));
+	return 0;
+}
+
+int catalogue_open_read(const char *path, struct catalogue **ret_catalogue)
+{
+	cleanup(cleanup_catalogue_close) struct catalogue *c = NULL;
+	int r;
+
+	c = catalogue_new(path, SQLITE_OPEN_READONLY, &r);
+	if (!c)
+		return r;
+	if (single(c->db, "PRAGMA user_version", -1) != CATALOGUE_VERSION)
+		return -EBADMSG;
+	r = prepare(c);
+	if (r < 0)
+		return r;
+	*ret_catalogue = take_ptr(c);
+	return 0;
+}
+
+static char *column_text(sqlite3_stmt *s, int column)
+{
+	const unsigned char *text = sqlite3_column_text(s, column);
+
+	return text ? strdup((const char *)text) : NULL;
+}
+
+static uint64_t column_u64(sqlite3_stmt *s, int column)
+{
+	return (uint64_t)sqlite3_column_int64(s, column);
+}
+
+int catalogue_get(struct catalogue *c, const struct stream_id *id, struct totals *ret_totals)
+{
+	int found = 0;
+
+	if (!c)
+		return 0;
+	pthread_mutex_lock(&c->mutex);
+	sqlite3_bind_blob(c->get, 1, id->bytes, sizeof(id->bytes), SQLITE_STATIC);
+	if (sqlite3_step(c->get) == SQLITE_ROW) {
+		*ret_totals = (struct totals){
+			.executable = column_text(c->get, 0),
+			.command_line = column_text(c->get, 1),
+			.host = column_text(c->get, 2),
+			.architecture = column_text(c->get, 3),
+			.pid = (uint32_t)sqlite3_column_int64(c->get, 4),
+			.start_wall_ns = column_u64(c->get, 5),
+			.last_ns = column_u64(c->get, 6),
+			.events = column_u64(c->get, 7),
+			.bytes = column_u64(c->get, 8),
+			.position = {(uint32_t)sqlite3_column_int64(c->get, 9),
+				     column_u64(c->get, 10)},
+			.ended = sqlite3_column_int64(c->get, 11) != 0,
+			.in_use_known = sqlite3_column_type(c->get, 12) != SQLITE_NULL,
+			.in_use_bytes = column_u64(c->get, 12),
+			.in_use_blocks = column_u64(c->get, 13),
+		};
+		found = 1;
+	}
+	sqlite3_reset(c->get);
+	sqlite3_clear_bindings(c->get);
+	pthread_mutex_unlock(&c->mutex);
+	return found;
+}
+
+static void bind_text(sqlite3_stmt *s, int index, const char *text)
+{
+	if (text)
+		sqlite3_bind_text(s, index, text, -1, SQLITE_STATIC);
+	else
+		sqlite3_bind_null(s, index);
+}
+
+int catalogue_put(struct catalogue *c, const struct stream_id *id, const struct totals *t,
+		  struct err_text *err)
+{
+	const uint64_t numbers[] = {t->pid,   t->start_wall_ns,	       t->last_ns,	 t->events,
+				    t->bytes, t->position.incarnation, t->position.next, t->ended};
+	int r;
+
+	pthread_mutex_lock(&c->mutex);
+	sqlite3_bind_blob(c->put, 1, id->bytes, sizeof(id->bytes), SQLITE_STATIC);
+	bind_text(c->put, 2, t->executable);
+	bind_text(c->put, 3, t->command_line);
+	bind_text(c->put, 4, t->host);
+	bind_text(c->put, 5, t->architecture);
+	for (int i = 0; i < 8; i++)
+		sqlite3_bind_int64(c->put, 6 + i, (sqlite3_int64)numbers[i]);
+	if (t->in_use_known) {
+		sqlite3_bind_int64(c->put, 14, (sqlite3_int64)t->in_use_bytes);
+		sqlite3_bind_int64(c->put, 15, (sqlite3_int64)t->in_use_blocks);
+	}
+	r = sqlite3_step(c->put);
+	sqlite3_reset(c->put);
+	sqlite3_clear_bindings(c->put);
+	pthread_mutex_unlock(&c->mutex);
+	if (r != SQLITE_DONE)
+		return err_set(err, sqlite_errno(r), "cannot write the catalogue: %s",
+			       sqlite3_errstr(r));
+	return 0;
+}

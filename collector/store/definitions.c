@@ -1,0 +1,381 @@
+/* See definitions.h. */
+#include "collector/store/definitions.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/store/totals.h"
+#include "base/ban.h"
+
+static void process_done(struct process_info *p)
+{
+	free(p->executable);
+	free(p->command_line);
+	free(p->host);
+	free(p->architecture);
+	free(p->agent_version);
+}
+
+void definitions_done(struct definitions *d)
+{
+	process_done(&d->process);
+	for (uint32_t i = 0; i < d->module_count; i++) {
+		if (d->modules[i])
+			free(d->modules[i]->path);
+		free(d->modules[i]);
+	}
+	for (uint32_t i = 0; i < d->thread_count; i++) {
+		if (d->threads[i])
+			free(d->threads[i]->name);
+		free(d->threads[i]);
+	}
+	for (uint32_t i = 0; i < d->mark_count; i++)
+		free(d->marks[i].text);
+	free(d->modules);
+	free(d->threads);
+	free(d->nodes);
+	free(d->gaps);
+	free(d->marks);
+	*d = (struct definitions){0};
+}
+
+/* Room for `count` elements; what is new is zero. */
+static int reserve(void *array, uint32_t *capacity, uint64_t count, size_t size)
+{
+	uint64_t wanted = *capacity ? *capacity : 16;
+	char *grown;
+
+	while (wanted < count)
+		wanted *= 2;
+	if (wanted == *capacity)
+		return 0;
+	grown = realloc(*(void **)array, wanted * size);
+	if (!grown)
+		return -ENOMEM;
+	memset(grown + *capacity * size, 0, (wanted - *capacity) * size);
+	*(void **)array = grown;
+	*capacity = (uint32_t)wanted;
+	return 0;
+}
+
+/* ---- process ---- */
+
+static int set_process(struct definitions *d, const Heapcast__Process *p)
+{
+	struct process_info info = {
+		.pid = p->pid,
+		.parent_pid = p->parent_pid,
+		.uid = p->uid,
+		.executable = outside_text(p->executable.data, p->executable.len),
+		.command_line = join_arguments(p),
+		.host = outside_text(p->host, strlen(p->host)),
+		.architecture = outside_text(p->architecture, strlen(p->architecture)),
+		.agent_version = outside_text(p->agent_version, strlen(p->agent_version)),
+		.pointer_bits = p->pointer_bits,
+		.page_size = p->page_size,
+		.images = p->image + 1,
+		.start_wall_ns = p->start_wall_ns,
+		.mode = (uint32_t)p->mode,
+		.sample_interval = p->sample_interval,
+		.ended = d->process.ended,
+		.end_kind = d->process.end_kind,
+		.end_status = d->process.end_status,
+		.core_dumped = d->process.core_dumped,
+	};
+
+	if (!info.executable || !info.command_line || !info.host || !info.architecture ||
+	    !info.agent_version) {
+		process_done(&info);
+		return -ENOMEM;
+	}
+	process_done(&d->process);
+	d->process = info;
+	return 0;
+}
+
+/* ---- modules ---- */
+
+static int check_modules(const struct definitions *d, const Heapcast__Batch *batch,
+			 struct err_text *err)
+{
+	uint32_t known = d->module_count;
+
+	for (size_t i = 0; i < batch->n_module; i++) {
+		const Heapcast__Module *m = batch->module[i];
+
+		if (!m->number || m->number > MODULES_MAX || m->number > known + HOLE_MAX)
+			return err_set(err, -EBADMSG, "a module with the number %u", m->number);
+		if (m->build_id.len > sizeof(((struct module_info *)0)->build_id))
+			return err_set(err, -EBADMSG, "module %u has a build id of %zu bytes",
+				       m->number, m->build_id.len);
+		if (m->start > m->end)
+			return err_set(err, -EBADMSG, "module %u ends before it starts", m->number);
+		if (m->number > known)
+			known = m->number;
+	}
+	return 0;
+}
+
+static int add_module(struct definitions *d, const Heapcast__Module *m)
+{
+	struct module_info *info;
+
+	if (m->number <= d->module_count && d->modules[m->number - 1])
+		return 0;
+	if (reserve(&d->modules, &d->module_capacity, m->number, sizeof(*d->modules)) < 0)
+		return -ENOMEM;
+	info = calloc(1, sizeof(*info));
+	if (!info)
+		return -ENOMEM;
+	*info = (struct module_info){
+		.number = m->number,
+		.path = outside_text(m->path.data, m->path.len),
+		.build_id_length = (uint32_t)m->build_id.len,
+		.bias = m->bias,
+		.start = m->start,
+		.end = m->end,
+		.loaded_ns = m->loaded_ns,
+		.unloaded_ns = NO_TIME,
+	};
+	if (!info->path) {
+		free(info);
+		return -ENOMEM;
+	}
+	if (m->build_id.len)
+		memcpy(info->build_id, m->build_id.data, m->build_id.len);
+	if (d->module_count < m->number)
+		d->module_count = m->number;
+	d->modules[m->number - 1] = info;
+	return 0;
+}
+
+static void add_unload(struct definitions *d, const Heapcast__Unload *u)
+{
+	if (u->module && u->module <= d->module_count && d->modules[u->module - 1])
+		d->modules[u->module - 1]->unloaded_ns = u->time_ns;
+}
+
+/* ---- threads ---- */
+
+struct thread_info *definitions_thread(struct definitions *d, uint32_t number)
+{
+	struct thread_info *t;
+
+	if (!number || number > THREADS_MAX)
+		return NULL;
+	if (number <= d->thread_count && d->threads[number - 1])
+		return d->threads[number - 1];
+	if (number > d->thread_count + HOLE_MAX ||
+	    reserve(&d->threads, &d->thread_capacity, number, sizeof(*d->threads)) < 0)
+		return NULL;
+	t = calloc(1, sizeof(*t));
+	if (!t || !(t->name = strdup(""))) {
+		free(t);
+		return NULL;
+	}
+	t->number = number;
+	if (d->thread_count < number)
+		d->thread_count = number;
+	d->threads[number - 1] = t;
+	return t;
+}
+
+static int add_thread(struct definitions *d, const Heapcast__Thread *thread, struct err_text *err)
+{
+	struct thread_info *t = definitions_thread(d, thread->number);
+
+	if (!t)
+		return err_set(err, -EBADMSG, "a thread with the number %u", thread->number);
+	t->tid = thread->tid;
+	if (thread->started_ns || !t->started_ns)
+		t->started_ns = thread->started_ns;
+	t->ended_ns = thread->ended_ns;
+	if (thread->name.len) {
+		char *name = outside_text(thread->name.data, thread->name.len);
+
+		if (!name)
+			return -ENOMEM;
+		free(t->name);
+		t->name = name;
+	}
+	return 0;
+}
+
+/* ---- stacks ---- */
+
+static int append_node(struct definitions *d, struct stack_node node)
+{
+	if (reserve(&d->nodes, &d->node_capacity, (uint64_t)d->node_count + 1, sizeof(*d->nodes)) <
+	    0)
+		return -ENOMEM;
+	d->nodes[d->node_count++] = node;
+	return 0;
+}
+
+/* Nodes whose definition is lost with a damaged place: they show as truncated. */
+static int fill_hole(struct definitions *d, uint32_t first, struct err_text *err)
+{
+	if (first > d->node_count + HOLE_MAX)
+		return err_set(err, -EBADMSG, "stacks: nodes %u to %u were never defined",
+			       d->node_count + 1, first - 1);
+	while (d->node_count + 1 < first)
+		if (append_node(d, (struct stack_node){
+					   .offset = HEAPCAST__PSEUDO_FRAME__FRAME_TRUNCATED}) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+static int add_stacks(struct definitions *d, const Heapcast__Stacks *stacks, struct err_text *err)
+{
+	struct stacks_decoder decoder;
+	struct stack_node node;
+	uint32_t number;
+	int r = stacks_decoder_init(&decoder, stacks, err);
+
+	if (!r)
+		r = fill_hole(d, stacks->first, err);
+	while (!r && (r = stacks_decoder_next(&decoder, &number, &node, err)) == 1) {
+		r = 0;
+		if (number <= d->node_count)
+			continue;
+		if (number > NODES_MAX)
+			return err_set(err, -EBADMSG, "stacks: more than %u nodes", NODES_MAX);
+		if (node.module && (node.module > d->module_count || !d->modules[node.module - 1]))
+			return err_set(err, -EBADMSG,
+				       "stacks: node %u lies in module %u, which is not defined",
+				       number, node.module);
+		r = append_node(d, node);
+	}
+	return r;
+}
+
+/* ---- gaps, marks, ledger, end ---- */
+
+static int add_gap(struct definitions *d, const Heapcast__Gap *g, struct err_text *err)
+{
+	if (d->gap_count >= GAPS_MAX)
+		return err_set(err, -EBADMSG, "more than %u gaps", GAPS_MAX);
+	if (reserve(&d->gaps, &d->gap_capacity, (uint64_t)d->gap_count + 1, sizeof(*d->gaps)) < 0)
+		return -ENOMEM;
+	d->gaps[d->gap_count++] = (struct gap_info){
+		.thread = g->thread,
+		.reason = (uint32_t)g->reason,
+		.from = g->from,
+		.to = g->to,
+		.allocations = g->allocations,
+		.frees = g->frees,
+		.bytes = g->bytes,
+		.from_ns = g->from_ns,
+		.to_ns = g->to_ns,
+		.events = g->events,
+	};
+	return 0;
+}
+
+static int add_mark(struct definitions *d, const Heapcast__Mark *m, struct err_text *err)
+{
+	char *text;
+
+	if (d->mark_count >= MARKS_MAX)
+		return err_set(err, -EBADMSG, "more than %u marks", MARKS_MAX);
+	text = outside_text(m->text.data, m->text.len);
+	if (!text || reserve(&d->marks, &d->mark_capacity, (uint64_t)d->mark_count + 1,
+			     sizeof(*d->marks)) < 0) {
+		free(text);
+		return -ENOMEM;
+	}
+	d->marks[d->mark_count++] = (struct mark_info){
+		.time_ns = m->time_ns,
+		.value = m->value,
+		.kind = (uint32_t)m->kind,
+		.thread = m->thread,
+		.text = text,
+	};
+	return 0;
+}
+
+static int set_thread_ledgers(struct definitions *d, const Heapcast__Ledger *l,
+			      struct err_text *err)
+{
+	struct reader threads = reader_of(l->thread.data, l->thread.len);
+	struct reader produced = reader_of(l->thread_produced.data, l->thread_produced.len);
+	struct reader delivered = reader_of(l->thread_delivered.data, l->thread_delivered.len);
+	struct reader lost = reader_of(l->thread_lost.data, l->thread_lost.len);
+
+	while (reader_more(&threads)) {
+		uint64_t number = reader_varint(&threads);
+		struct thread_info *t =
+			number <= THREADS_MAX ? definitions_thread(d, (uint32_t)number) : NULL;
+
+		if (!t)
+			return err_set(err, -EBADMSG,
+				       "the ledger speaks of a thread with the number %llu",
+				       (unsigned long long)number);
+		t->produced = reader_varint(&produced);
+		t->delivered = reader_varint(&delivered);
+		t->lost = reader_varint(&lost);
+	}
+	if (reader_error(&threads) || reader_error(&produced) || reader_error(&delivered) ||
+	    reader_error(&lost))
+		return err_set(err, -EBADMSG, "the ledger's columns of threads are damaged");
+	return 0;
+}
+
+static int set_ledger(struct definitions *d, const Heapcast__Ledger *l, struct err_text *err)
+{
+	struct ledger_info *ledger = &d->ledger;
+	int r = set_thread_ledgers(d, l, err);
+
+	if (r < 0)
+		return r;
+	ledger->produced = l->produced;
+	ledger->delivered = l->delivered;
+	ledger->culled = l->culled;
+	ledger->not_sampled = l->not_sampled;
+	ledger->lost = l->lost;
+	ledger->pending = l->pending;
+	ledger->lost_allocations = l->lost_allocations;
+	ledger->lost_frees = l->lost_frees;
+	ledger->lost_bytes = l->lost_bytes;
+	ledger->stacks_cut = l->stacks_cut;
+	if (l->before_join)
+		ledger->before_join = l->before_join;
+	return 0;
+}
+
+static void set_end(struct definitions *d, const Heapcast__End *end)
+{
+	d->process.ended = true;
+	d->process.end_kind = (uint32_t)end->kind;
+	d->process.end_status = end->status;
+	d->process.core_dumped = end->core_dumped;
+}
+
+int definitions_add(struct definitions *d, const Heapcast__Batch *batch, struct err_text *err)
+{
+	int r = check_modules(d, batch, err);
+
+	if (!r && batch->process)
+		r = set_process(d, batch->process);
+	for (size_t i = 0; !r && i < batch->n_module; i++)
+		r = add_module(d, batch->module[i]);
+	for (size_t i = 0; !r && i < batch->n_unload; i++)
+		add_unload(d, batch->unload[i]);
+	for (size_t i = 0; !r && i < batch->n_thread; i++)
+		r = add_thread(d, batch->thread[i], err);
+	if (!r && batch->stacks)
+		r = add_stacks(d, batch->stacks, err);
+	for (size_t i = 0; !r && i < batch->n_gap; i++)
+		r = add_gap(d, batch->gap[i], err);
+	for (size_t i = 0; !r && i < batch->n_mark; i++)
+		r = add_mark(d, batch->mark[i], err);
+	if (!r && batch->ledger)
+		r = set_ledger(d, batch->ledger, err);
+	if (!r && batch->end)
+		set_end(d, batch->end);
+	return r;
+}

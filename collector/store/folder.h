@@ -1,0 +1,26 @@
+#pragma once
+/* The store's folder, for the files of collector/store only. */
+#include "collector/store/catalogue.h"
+#include "collector/store/store.h"
+
+struct store {
+	char *path;
+	enum store_access access;
+	int lock;		     /* writer: holds the lock; else -1 */
+	struct catalogue *catalogue; /* NULL for a reader if there is none that it can read */
+	struct sqlite3 *symbols;
+};
+
+/* Path of a stream's folder or recording. Free it; NULL: no memory. */
+char *stream_folder_path(const struct store *store, const struct stream_id *id);
+char *stream_recording_path(const struct store *store, const struct stream_id *id);
+
+/* True if a stream_writer holds the recording open. */
+bool recording_is_written(int fd);
+/* Takes that mark. 0 or -EBUSY. */
+int recording_mark_written(int fd);
+
+/* Totals of a stream as far as its recording goes: the catalogue's, and what came after. -ENOENT:
+ * no recording. */
+int folder_totals(struct store *store, const struct stream_id *id, struct totals *ret_totals,
+		  bool *ret_live, struct err_text *err);

@@ -1,0 +1,273 @@
+/* store_list and store_find. See store.h. */
+#include "collector/store/listing.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/store/folder.h"
+#include "collector/store/recording.h"
+#include "base/ban.h"
+
+#define SUGGESTIONS 5
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool parse_id(const char *text, struct stream_id *ret_id)
+{
+	if (strlen(text) != STREAM_ID_TEXT - 1)
+		return false;
+	for (size_t i = 0; i < STREAM_ID_SIZE; i++) {
+		int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return false;
+		ret_id->bytes[i] = (uint8_t)(high << 4 | low);
+	}
+	return true;
+}
+
+static void cleanup_closedir(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+
+int listing_ids(struct store *store, struct stream_id **ret_ids, size_t *ret_count,
+		struct err_text *err)
+{
+	cleanup(cleanup_free) struct stream_id *ids = NULL;
+	cleanup(cleanup_closedir) DIR *dir = NULL;
+	size_t count = 0, capacity = 0;
+	const struct dirent *entry;
+	char path[4096];
+
+	if (snprintf(path, sizeof(path), "%s/streams", store->path) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	dir = opendir(path);
+	if (!dir)
+		return err_set(err, -errno, "cannot read the folder %s: %s", path, strerror(errno));
+	while ((entry = readdir(dir))) {
+		if (count == capacity) {
+			struct stream_id *more =
+				realloc(ids, (capacity = capacity * 2 + 16) * sizeof(*ids));
+
+			if (!more)
+				return -ENOMEM;
+			ids = more;
+		}
+		if (parse_id(entry->d_name, &ids[count]))
+			count++;
+	}
+	*ret_ids = take_ptr(ids);
+	*ret_count = count;
+	return 0;
+}
+
+void store_list_free(struct stream_summary *list, size_t count)
+{
+	for (size_t i = 0; list && i < count; i++) {
+		free(list[i].executable);
+		free(list[i].command_line);
+		free(list[i].host);
+		free(list[i].architecture);
+	}
+	free(list);
+}
+
+static char *text_or_empty(char *text)
+{
+	return text ? text : strdup("");
+}
+
+/* Moves the totals' strings out. */
+static void summary_fill(struct stream_summary *s, const struct stream_id *id, struct totals *t,
+			 bool live)
+{
+	*s = (struct stream_summary){
+		.id = *id,
+		.executable = text_or_empty(take_ptr(t->executable)),
+		.command_line = text_or_empty(take_ptr(t->command_line)),
+		.host = text_or_empty(take_ptr(t->host)),
+		.architecture = text_or_empty(take_ptr(t->architecture)),
+		.pid = t->pid,
+		.start_wall_ns = t->start_wall_ns,
+		.last_ns = t->last_ns,
+		.events = t->events,
+		.recording_bytes = t->bytes,
+		.in_use_bytes = t->in_use_bytes,
+		.in_use_blocks = t->in_use_blocks,
+		.state = t->ended ? STREAM_ENDED
+			 : live	  ? STREAM_LIVE
+				  : STREAM_INTERRUPTED,
+	};
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct stream_summary *x = a, *y = b;
+
+	if (x->start_wall_ns != y->start_wall_ns)
+		return x->start_wall_ns < y->start_wall_ns ? -1 : 1;
+	return memcmp(x->id.bytes, y->id.bytes, sizeof(x->id.bytes));
+}
+
+static void find_in_use(struct store *store, const struct stream_id *id, struct totals *totals)
+{
+	cleanup(cleanup_free) char *path = stream_recording_path(store, id);
+
+	if (path &&
+	    recording_in_use(path, &totals->in_use_bytes, &totals->in_use_blocks, NULL) == 0)
+		totals->in_use_known = true;
+}
+
+static int list_streams(struct store *store, bool in_use, struct stream_summary **ret_list,
+			size_t *ret_count, struct err_text *err)
+{
+	cleanup(cleanup_free) struct stream_id *ids = NULL;
+	struct stream_summary *list;
+	size_t n = 0, count;
+	int r = listing_ids(store, &ids, &n, err);
+
+	if (r < 0)
+		return r;
+	list = calloc(n + 1, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	count = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct totals totals = {0};
+		bool live = false;
+
+		if (folder_totals(store, &ids[i], &totals, &live, NULL) < 0)
+			continue;
+		if (in_use && !totals.in_use_known)
+			find_in_use(store, &ids[i], &totals);
+		summary_fill(&list[count++], &ids[i], &totals, live);
+		totals_done(&totals);
+	}
+	qsort(list, count, sizeof(*list), by_start);
+	*ret_list = list;
+	*ret_count = count;
+	return 0;
+}
+
+int store_list(struct store *store, struct stream_summary **ret_list, size_t *ret_count,
+	       struct err_text *err)
+{
+	return list_streams(store, true, ret_list, ret_count, err);
+}
+
+/* ---- finding ---- */
+
+static int find_path(const char *name, char **ret_path, struct err_text *err)
+{
+	struct stat st;
+	char *path;
+
+	if (stat(name, &st) < 0)
+		return err_set(err, -errno, "cannot open %s: %s", name, strerror(errno));
+	if (S_ISDIR(st.st_mode)) {
+		if (asprintf(&path, "%s/recording.heapcast", name) < 0)
+			return -ENOMEM;
+		if (access(path, F_OK) < 0) {
+			free(path);
+			return err_set(err, -EISDIR, "%s is a folder without a recording", name);
+		}
+	} else {
+		path = strdup(name);
+	}
+	if (!path)
+		return -ENOMEM;
+	*ret_path = path;
+	return 0;
+}
+
+/* "ID (program), ID (program)..." of the newest streams whose id begins with `prefix`. */
+static void describe(const struct stream_summary *list, size_t count, const char *prefix, char *out,
+		     size_t size)
+{
+	size_t used = 0, shown = 0;
+
+	out[0] = 0;
+	for (size_t i = count; i-- && shown < SUGGESTIONS;) {
+		char id[STREAM_ID_TEXT];
+		const char *slash = strrchr(list[i].executable, '/');
+		int n;
+
+		if (strncmp(stream_id_format(id, &list[i].id), prefix, strlen(prefix)))
+			continue;
+		n = snprintf(out + used, size - used, "%s%.12s (%.20s)", shown ? ", " : "", id,
+			     slash ? slash + 1 : list[i].executable);
+		if (n < 0 || used + (size_t)n >= size)
+			break;
+		used += (size_t)n;
+		shown++;
+	}
+}
+
+static int find_in_list(const struct store *store, const struct stream_summary *list, size_t count,
+			const char *name, struct stream_id *ret_id, struct err_text *err)
+{
+	const struct stream_summary *match = NULL;
+	size_t matches = 0;
+	char known[256];
+
+	if (!count)
+		return err_set(err, -ENOENT, "there is no recording in %s yet", store->path);
+	if (!strcmp(name, "last")) {
+		*ret_id = list[count - 1].id;
+		return 0;
+	}
+	for (size_t i = 0; i < count; i++) {
+		char id[STREAM_ID_TEXT];
+
+		if (strncmp(stream_id_format(id, &list[i].id), name, strlen(name)))
+			continue;
+		match = &list[i];
+		matches++;
+	}
+	if (matches == 1) {
+		*ret_id = match->id;
+		return 0;
+	}
+	describe(list, count, matches ? name : "", known, sizeof(known));
+	if (matches)
+		return err_set(err, -EEXIST, "'%.40s' is the beginning of %zu streams' ids: %s",
+			       name, matches, known);
+	return err_set(err, -ENOENT, "no stream in %s is called '%.40s'; the newest are %s",
+		       store->path, name, known);
+}
+
+int store_find(struct store *store, const char *name, char **ret_path, struct err_text *err)
+{
+	struct stream_summary *list;
+	struct stream_id id;
+	size_t count;
+	int r;
+
+	if (strchr(name, '/') || !access(name, F_OK) || !store)
+		return find_path(name, ret_path, err);
+	if (!*name)
+		return err_set(err, -ENOENT, "an empty name is no stream");
+	r = list_streams(store, false, &list, &count, err);
+	if (r < 0)
+		return r;
+	r = find_in_list(store, list, count, name, &id, err);
+	store_list_free(list, count);
+	if (r < 0)
+		return r;
+	*ret_path = stream_recording_path(store, &id);
+	return *ret_path ? 0 : -ENOMEM;
+}

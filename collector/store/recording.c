@@ -1,0 +1,476 @@
+/*
+ * Reading a recording: frames -> batches -> definitions and rows.
+ *
+ * A batch counts wholly or not at all: its events are decoded before anything of it is taken. A
+ * batch that makes no sense is treated like a damaged frame.
+ */
+#include "collector/store/recording.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "collector/store/folder.h"
+#include "base/ban.h"
+
+#define PROGRESS_BYTES (1u << 20)
+
+/* ---- batches ---- */
+
+/* Whose batch, and which. 1: wanted; 0: it was there already; -EBADMSG. */
+static int check_position(struct recording *r, const Heapcast__Batch *batch, struct err_text *err)
+{
+	const struct stream_position *p = &r->position;
+
+	if (batch->stream.len != STREAM_ID_SIZE)
+		return err_set(err, -EBADMSG, "a batch of no stream");
+	if (r->has_id && memcmp(r->id.bytes, batch->stream.data, STREAM_ID_SIZE))
+		return err_set(err, -EBADMSG, "a batch of another stream");
+	if (!batch->incarnation || (!batch->number && !batch->catch_up) ||
+	    batch->number == UINT64_MAX)
+		return err_set(err, -EBADMSG, "a batch without a number");
+	if (batch->catch_up)
+		return 1;
+	if (batch->incarnation < p->incarnation ||
+	    (batch->incarnation == p->incarnation && batch->number < p->next)) {
+		r->ledger.duplicate_batches++;
+		return 0;
+	}
+	return 1;
+}
+
+static void take_position(struct recording *r, const Heapcast__Batch *batch)
+{
+	uint64_t expected = batch->incarnation == r->position.incarnation ? r->position.next : 1;
+
+	if (!r->has_id) {
+		memcpy(r->id.bytes, batch->stream.data, STREAM_ID_SIZE);
+		r->has_id = true;
+	}
+	if (batch->catch_up)
+		return;
+	/* What came before we joined is told by the agent's account; a hole after that is ours. */
+	if (r->position.incarnation || !r->definitions.ledger.before_join)
+		r->ledger.missing_batches += batch->number - expected;
+	r->position = (struct stream_position){batch->incarnation, batch->number + 1};
+}
+
+static void count_event(struct recording *r, const struct event *e)
+{
+	struct ledger_info *l = &r->ledger;
+
+	l->stored++;
+	if (e->class == EVENT_CLASS_FREE)
+		l->stored_frees++;
+	else if (e->class == EVENT_CLASS_REALLOCATION)
+		l->stored_reallocations++;
+	else
+		l->stored_allocations++;
+	if (e->class != EVENT_CLASS_FREE && !e->address)
+		r->pairing.info.failed++;
+}
+
+/* Numbers that an event refers to; without a definition they are put to "none" and counted. */
+static void check_references(struct recording *r, struct event *e, struct thread_info **thread)
+{
+	if (!*thread || (*thread)->number != e->thread)
+		*thread = definitions_thread(&r->definitions, e->thread);
+	if (*thread)
+		(*thread)->stored++;
+	else
+		e->thread = 0;
+	if (e->stack > r->definitions.node_count)
+		e->stack = 0;
+	else if (*thread)
+		return;
+	r->pairing.info.bad_references++;
+}
+
+static int walk_events(const Heapcast__Events *events, struct err_text *err)
+{
+	struct events_decoder decoder;
+	struct event event;
+	int r = events_decoder_init(&decoder, events, err);
+
+	while (!r && (r = events_decoder_next(&decoder, &event, err)) == 1)
+		r = 0;
+	return r;
+}
+
+static int take_events(struct recording *r, const Heapcast__Events *events)
+{
+	struct thread_info *thread = NULL;
+	struct events_decoder decoder;
+	struct event event;
+	int e = events_decoder_init(&decoder, events, NULL);
+
+	if (events->tick_ns + (uint64_t)REPAIR_NS > r->pairing.window_ns)
+		r->pairing.window_ns = events->tick_ns + (uint64_t)REPAIR_NS;
+	while (!e && (e = events_decoder_next(&decoder, &event, NULL)) == 1) {
+		count_event(r, &event);
+		check_references(r, &event, &thread);
+		e = pairing_add(&r->pairing, &event);
+	}
+	return e;
+}
+
+/* Events of a gap whose kind nobody counted may all have been frees. Those before we joined concern
+ * blocks that we never saw. */
+static void take_gap(struct recording *r, const Heapcast__Gap *g, uint64_t now_ns)
+{
+	uint64_t frees = g->frees, from = g->from_ns ? g->from_ns : now_ns,
+		 to = g->to_ns ? g->to_ns : now_ns, counted;
+
+	if (g->reason == HEAPCAST__REASON__REASON_JOINED_LATE)
+		return;
+	if (!__builtin_add_overflow(g->allocations, g->frees, &counted) && g->events > counted)
+		frees += g->events - counted;
+	pairing_lost(&r->pairing, frees, from, to < from ? from : to);
+}
+
+/* Execs by their marks, in units of the events' times: what the new image did in the same tick
+ * comes after. */
+static int take_execs(struct recording *r, const Heapcast__Batch *batch, bool *ret_any)
+{
+	uint64_t tick = batch->events ? batch->events->tick_ns : 1;
+	int e = 0;
+
+	*ret_any = false;
+	for (size_t i = 0; !e && i < batch->n_mark; i++) {
+		if (batch->mark[i]->kind != HEAPCAST__MARK_KIND__MARK_EXEC)
+			continue;
+		*ret_any = true;
+		e = pairing_add_exec(&r->pairing, batch->mark[i]->time_ns / tick * tick);
+	}
+	return e;
+}
+
+/* Whatever ends or begins with this batch: `images` is what was known before it. */
+static int take_steps(struct recording *r, const Heapcast__Batch *batch, uint32_t images)
+{
+	bool marked;
+	int e = take_execs(r, batch, &marked);
+
+	if (!e && images && r->definitions.process.images > images && !marked) {
+		e = pairing_flush(&r->pairing);
+		pairing_exec(&r->pairing, batch->events ? batch->events->base_ns : batch->time_ns);
+	}
+	if (!e && batch->events)
+		e = take_events(r, batch->events);
+	return e;
+}
+
+static int take_batch(struct recording *r, const Heapcast__Batch *batch, struct err_text *err)
+{
+	uint32_t images = r->definitions.process.images;
+	int e = check_position(r, batch, err);
+
+	if (e <= 0)
+		return e;
+	if (batch->catch_up && batch->events)
+		return err_set(err, -EBADMSG, "a catch-up with events");
+	e = batch->events ? walk_events(batch->events, err) : 0;
+	if (!e)
+		e = definitions_add(&r->definitions, batch, err);
+	if (e < 0)
+		return e;
+	take_position(r, batch);
+	e = take_steps(r, batch, images);
+	for (size_t i = 0; i < batch->n_gap; i++)
+		take_gap(r, batch->gap[i], batch->time_ns);
+	if (batch->watermark_ns > r->watermark_ns)
+		r->watermark_ns = batch->watermark_ns;
+	if (batch->time_ns > r->end_ns)
+		r->end_ns = batch->time_ns;
+	return e ? e : pairing_advance(&r->pairing, r->watermark_ns);
+}
+
+/* ---- the file ---- */
+
+static int failed(const struct recording *r, int error, struct err_text *err)
+{
+	if (error == -E2BIG)
+		return err_set(err, error, "%s has more than %u allocations", r->path,
+			       NO_BLOCK - 1);
+	return err_set(err, error, "cannot read %s: %s", r->path, strerror(-error));
+}
+
+static int take_all(struct recording *r, uint64_t size, int (*progress)(void *, uint64_t, uint64_t),
+		    void *context, struct err_text *err)
+{
+	uint64_t reported = 0;
+	struct scan_item item;
+	int e;
+
+	while ((e = scan_next(&r->scan, size, &item)) == 1) {
+		struct err_text reason = {0};
+
+		e = take_batch(r, item.batch, &reason);
+		if (e == -EBADMSG)
+			scan_reject(&r->scan, &item, &reason);
+		else if (e < 0)
+			return failed(r, e, err);
+		if (progress && r->scan.offset - reported >= PROGRESS_BYTES) {
+			reported = r->scan.offset;
+			if (progress(context, reported, size))
+				return -ECANCELED;
+		}
+	}
+	if (e < 0)
+		return failed(r, e, err);
+	if (progress)
+		progress(context, size, size);
+	return 0;
+}
+
+/* What can be said once all frames that there are have been taken. */
+static int settle(struct recording *r, uint64_t size)
+{
+	struct ledger_info *l = &r->ledger;
+	int e = 0;
+
+	if (r->definitions.process.ended || !recording_is_written(r->fd)) {
+		r->flushed = true;
+		e = pairing_flush(&r->pairing);
+	}
+	if (r->pairing.last_ns > r->end_ns)
+		r->end_ns = r->pairing.last_ns;
+	pairing_censor(&r->pairing);
+	l->cut_bytes = size - r->scan.offset;
+	l->skipped_bytes = r->scan.skipped_bytes;
+	l->damaged_places = r->scan.damaged_places;
+	l->first_damage = r->scan.damaged_places ? r->scan.first_damage : NO_TIME;
+	l->produced = r->definitions.ledger.produced;
+	l->delivered = r->definitions.ledger.delivered;
+	l->culled = r->definitions.ledger.culled;
+	l->not_sampled = r->definitions.ledger.not_sampled;
+	l->lost = r->definitions.ledger.lost;
+	l->pending = r->definitions.ledger.pending;
+	l->before_join = r->definitions.ledger.before_join;
+	l->lost_allocations = r->definitions.ledger.lost_allocations;
+	l->lost_frees = r->definitions.ledger.lost_frees;
+	l->lost_bytes = r->definitions.ledger.lost_bytes;
+	l->stacks_cut = r->definitions.ledger.stacks_cut;
+	return e;
+}
+
+static int file_size(const struct recording *r, uint64_t *ret_size, struct err_text *err)
+{
+	struct stat st;
+
+	if (fstat(r->fd, &st) < 0)
+		return failed(r, -errno, err);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, -EBADMSG, "%s is not a recording: it is no regular file",
+			       r->path);
+	*ret_size = (uint64_t)st.st_size;
+	return 0;
+}
+
+/* Nothing of ours was found: unless it could become something, say so. */
+static int check_any(const struct recording *r, uint64_t size, struct err_text *err)
+{
+	if (r->has_id)
+		return 0;
+	if (!size)
+		return err_set(err, -EBADMSG, "%s is not a recording: it is empty", r->path);
+	if (r->damage.text[0])
+		return err_set(err, -EBADMSG, "%s is not a recording: at offset %llu, %s", r->path,
+			       (unsigned long long)(r->scan.damaged_places ? r->scan.first_damage
+									   : r->scan.offset),
+			       r->damage.text);
+	return 0;
+}
+
+static int load(struct recording *r, int (*progress)(void *, uint64_t, uint64_t), void *context,
+		struct err_text *err)
+{
+	uint64_t size;
+	int e;
+
+	r->fd = open(r->path, O_RDONLY | O_CLOEXEC);
+	if (r->fd < 0)
+		return err_set(err, -errno, "cannot open %s: %s", r->path, strerror(errno));
+	e = file_size(r, &size, err);
+	if (!e)
+		e = scan_init(&r->scan, r->fd, 0, &r->damage);
+	if (!e)
+		e = take_all(r, size, progress, context, err);
+	if (!e)
+		e = check_any(r, size, err);
+	return e ? e : settle(r, size);
+}
+
+int recording_open(const char *path, int (*progress)(void *context, uint64_t done, uint64_t of),
+		   void *context, struct recording **ret_recording, struct err_text *err)
+{
+	struct recording *r = calloc(1, sizeof(*r));
+	int e;
+
+	if (!r)
+		return -ENOMEM;
+	r->fd = -1;
+	r->pairing.rows = &r->rows;
+	r->pairing.window_ns = REPAIR_NS;
+	r->path = strdup(path);
+	e = r->path ? load(r, progress, context, err) : -ENOMEM;
+	if (e < 0) {
+		recording_close(r);
+		return e;
+	}
+	*ret_recording = r;
+	return 0;
+}
+
+void recording_close(struct recording *r)
+{
+	if (!r)
+		return;
+	scan_done(&r->scan);
+	pairing_done(&r->pairing);
+	rows_done(&r->rows);
+	definitions_done(&r->definitions);
+	if (r->fd >= 0)
+		close(r->fd);
+	free(r->path);
+	free(r);
+}
+
+int recording_refresh(struct recording *r, struct err_text *err)
+{
+	uint64_t size, before = r->scan.offset;
+	bool flushed = r->flushed;
+	int e = file_size(r, &size, err);
+
+	if (!e)
+		e = take_all(r, size, NULL, NULL, err);
+	if (!e && (r->scan.offset != before || !flushed))
+		e = settle(r, size);
+	if (e < 0)
+		return e;
+	return r->scan.offset != before || r->flushed != flushed;
+}
+
+/* ---- answers ---- */
+
+const struct stream_id *recording_id(const struct recording *r)
+{
+	return &r->id;
+}
+
+const struct process_info *recording_process(const struct recording *r)
+{
+	return &r->definitions.process;
+}
+
+uint64_t recording_end_ns(const struct recording *r)
+{
+	return r->end_ns;
+}
+
+uint64_t recording_rows(const struct recording *r)
+{
+	return r->rows.count;
+}
+
+uint32_t recording_blocks(const struct recording *r)
+{
+	return r->rows.block_count;
+}
+
+const struct row_block *recording_block(const struct recording *r, uint32_t index)
+{
+	return index < r->rows.block_count ? &r->rows.blocks[index]->view : NULL;
+}
+
+uint32_t recording_modules(const struct recording *r)
+{
+	return r->definitions.module_count;
+}
+
+const struct module_info *recording_module(const struct recording *r, uint32_t number)
+{
+	return number && number <= r->definitions.module_count ? r->definitions.modules[number - 1]
+							       : NULL;
+}
+
+uint32_t recording_threads(const struct recording *r)
+{
+	return r->definitions.thread_count;
+}
+
+const struct thread_info *recording_thread(const struct recording *r, uint32_t number)
+{
+	return number && number <= r->definitions.thread_count ? r->definitions.threads[number - 1]
+							       : NULL;
+}
+
+uint32_t recording_nodes(const struct recording *r)
+{
+	return r->definitions.node_count;
+}
+
+const struct stack_node *recording_node(const struct recording *r, uint32_t number)
+{
+	return number && number <= r->definitions.node_count ? &r->definitions.nodes[number - 1]
+							     : NULL;
+}
+
+uint32_t recording_gaps(const struct recording *r)
+{
+	return r->definitions.gap_count;
+}
+
+const struct gap_info *recording_gap(const struct recording *r, uint32_t index)
+{
+	return index < r->definitions.gap_count ? &r->definitions.gaps[index] : NULL;
+}
+
+uint32_t recording_marks(const struct recording *r)
+{
+	return r->definitions.mark_count;
+}
+
+const struct mark_info *recording_mark(const struct recording *r, uint32_t index)
+{
+	return index < r->definitions.mark_count ? &r->definitions.marks[index] : NULL;
+}
+
+const struct ledger_info *recording_ledger(const struct recording *r)
+{
+	return &r->ledger;
+}
+
+const struct pairing_info *recording_pairing(const struct recording *r)
+{
+	return &r->pairing.info;
+}
+
+int recording_in_use(const char *path, uint64_t *ret_bytes, uint64_t *ret_blocks,
+		     struct err_text *err)
+{
+	uint64_t bytes = 0, blocks = 0;
+	struct recording *r;
+	int e = recording_open(path, NULL, NULL, &r, err);
+
+	if (e < 0)
+		return e;
+	map_each(&r->pairing.live, live)
+	{
+		uint32_t i;
+		const struct rows_block *b = rows_at(&r->rows, (uint32_t)live->value, &i);
+
+		if (b->end[i] != BLOCK_IN_USE)
+			continue;
+		bytes += b->weight ? b->weight[i] : b->size[i];
+		blocks++;
+	}
+	recording_close(r);
+	*ret_bytes = bytes;
+	*ret_blocks = blocks;
+	return 0;
+}

@@ -1,0 +1,179 @@
+/* See totals.h. */
+#include "collector/store/totals.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/store/scan.h"
+#include "base/ban.h"
+
+void totals_done(struct totals *t)
+{
+	free(t->executable);
+	free(t->command_line);
+	free(t->host);
+	free(t->architecture);
+	*t = (struct totals){0};
+}
+
+char *outside_text(const void *data, size_t length)
+{
+	size_t n = length < CATALOGUE_TEXT ? length : CATALOGUE_TEXT;
+	char *text = malloc(n + 1);
+
+	if (!text)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		uint8_t c = ((const uint8_t *)data)[i];
+
+		text[i] = c < 0x20 || c == 0x7f ? '?' : (char)c;
+	}
+	text[n] = 0;
+	return text;
+}
+
+char *join_arguments(const Heapcast__Process *process)
+{
+	struct buf line = {0};
+	char *text;
+
+	for (size_t i = 0; i < process->n_argument && line.length < CATALOGUE_TEXT; i++) {
+		if (i)
+			buf_byte(&line, ' ');
+		buf_append(&line, process->argument[i].data, process->argument[i].len);
+	}
+	text = buf_error(&line)
+		       ? NULL
+		       : outside_text(line.data ? line.data : (const uint8_t *)"", line.length);
+	buf_done(&line);
+	return text;
+}
+
+static int set_process(struct totals *t, const Heapcast__Process *p)
+{
+	struct totals fresh = {
+		.executable = outside_text(p->executable.data, p->executable.len),
+		.command_line = join_arguments(p),
+		.host = outside_text(p->host, strlen(p->host)),
+		.architecture = outside_text(p->architecture, strlen(p->architecture)),
+	};
+
+	if (!fresh.executable || !fresh.command_line || !fresh.host || !fresh.architecture) {
+		totals_done(&fresh);
+		return -ENOMEM;
+	}
+	free(t->executable);
+	free(t->command_line);
+	free(t->host);
+	free(t->architecture);
+	t->executable = fresh.executable;
+	t->command_line = fresh.command_line;
+	t->host = fresh.host;
+	t->architecture = fresh.architecture;
+	t->pid = p->pid;
+	if (!t->start_wall_ns)
+		t->start_wall_ns = p->start_wall_ns;
+	return 0;
+}
+
+/* Every column is walked to its end: what is stored can be read. */
+static int check_columns(const Heapcast__Batch *batch, struct err_text *err)
+{
+	struct stacks_decoder stacks;
+	struct events_decoder events;
+	struct stack_node node;
+	struct event event;
+	uint32_t number;
+	int r = 0;
+
+	if (batch->stacks) {
+		r = stacks_decoder_init(&stacks, batch->stacks, err);
+		while (!r && (r = stacks_decoder_next(&stacks, &number, &node, err)) == 1)
+			r = 0;
+	}
+	if (!r && batch->events) {
+		r = events_decoder_init(&events, batch->events, err);
+		while (!r && (r = events_decoder_next(&events, &event, err)) == 1)
+			r = 0;
+	}
+	return r;
+}
+
+int totals_add(struct totals *t, const struct stream_id *id, const Heapcast__Batch *batch,
+	       struct err_text *err)
+{
+	struct stream_position *position = &t->position;
+	int r;
+
+	if (batch->stream.len != STREAM_ID_SIZE ||
+	    memcmp(batch->stream.data, id->bytes, STREAM_ID_SIZE))
+		return err_set(err, -EBADMSG, "a batch of another stream");
+	if (!batch->incarnation || (!batch->number && !batch->catch_up))
+		return err_set(err, -EBADMSG, "a batch without a number");
+	if (batch->catch_up && (batch->number || batch->events))
+		return err_set(err, -EBADMSG, "a catch-up with events or a number");
+	if (batch->number == UINT64_MAX)
+		return err_set(err, -EBADMSG, "a batch with an impossible number");
+	if (batch->number &&
+	    (batch->incarnation < position->incarnation ||
+	     (batch->incarnation == position->incarnation && batch->number < position->next)))
+		return 1;
+	r = check_columns(batch, err);
+	if (r < 0)
+		return r;
+	if (batch->process) {
+		r = set_process(t, batch->process);
+		if (r < 0)
+			return r;
+	}
+	if (batch->number)
+		*position = (struct stream_position){batch->incarnation, batch->number + 1};
+	if (batch->events)
+		t->events += batch->events->count;
+	if (batch->time_ns > t->last_ns)
+		t->last_ns = batch->time_ns;
+	if (batch->end)
+		t->ended = true;
+	t->in_use_known = false;
+	return 0;
+}
+
+int totals_scan(struct totals *t, const struct stream_id *id, int fd, uint64_t size,
+		struct err_text *err)
+{
+	struct scan scan;
+	struct scan_item item;
+	int r = scan_init(&scan, fd, t->bytes, NULL);
+
+	while (!r && (r = scan_next(&scan, size, &item)) == 1) {
+		r = totals_add(t, id, item.batch, NULL);
+		if (r == -EBADMSG || r == 1)
+			r = 0;
+	}
+	t->bytes = scan.offset;
+	scan_done(&scan);
+	if (r < 0)
+		return err_set(err, r, "cannot read the recording: %s", strerror(-r));
+	return 0;
+}
+
+int totals_copy(const struct totals *from, struct totals *ret_to)
+{
+	struct totals to = *from;
+
+	to.executable = from->executable ? strdup(from->executable) : NULL;
+	to.command_line = from->command_line ? strdup(from->command_line) : NULL;
+	to.host = from->host ? strdup(from->host) : NULL;
+	to.architecture = from->architecture ? strdup(from->architecture) : NULL;
+	if ((from->executable && !to.executable) || (from->command_line && !to.command_line) ||
+	    (from->host && !to.host) || (from->architecture && !to.architecture)) {
+		totals_done(&to);
+		return -ENOMEM;
+	}
+	*ret_to = to;
+	return 0;
+}

@@ -1,0 +1,268 @@
+/*
+ * Appending to a stream's recording.
+ *
+ * Invariant: bytes [0, totals.bytes) of the file are what was admitted; a failed append cuts the
+ * file back to it. The totals are changed on the loop and copied by the worker that makes them
+ * durable, under the mutex; the file is written on the loop only.
+ */
+#include "collector/store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/store/folder.h"
+#include "collector/store/recording.h"
+#include "base/ban.h"
+
+struct stream_writer {
+	struct store *store;
+	struct stream_id id;
+	int fd; /* -1: nothing was stored yet, the file is made with the first frame */
+	uint64_t
+		announced; /* by a catch-up: the number that comes next, what lies before is gone */
+	pthread_mutex_t mutex; /* guards totals */
+	struct totals totals;
+};
+
+static int sync_folder(const char *path)
+{
+	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 || fsync(fd) < 0)
+		return -errno;
+	return 0;
+}
+
+static int cannot(struct err_text *err, const char *what, const char *path)
+{
+	return err_set(err, -errno, "cannot %s %s: %s", what, path, strerror(errno));
+}
+
+static int open_existing(struct stream_writer *w, const char *path, uint64_t *ret_cut_bytes,
+			 struct err_text *err)
+{
+	struct stat st;
+	int r;
+
+	w->fd = open(path, O_RDWR | O_CLOEXEC);
+	if (w->fd < 0)
+		return errno == ENOENT ? 0 : cannot(err, "open", path);
+	if (recording_mark_written(w->fd) < 0)
+		return err_set(err, -EBUSY, "%s is being written by somebody else", path);
+	r = folder_totals(w->store, &w->id, &w->totals, NULL, err);
+	if (r < 0)
+		return r;
+	if (fstat(w->fd, &st) < 0)
+		return cannot(err, "read", path);
+	if ((uint64_t)st.st_size > w->totals.bytes) {
+		if (ftruncate(w->fd, (off_t)w->totals.bytes) < 0)
+			return cannot(err, "cut the damaged end of", path);
+		*ret_cut_bytes = (uint64_t)st.st_size - w->totals.bytes;
+	}
+	return 0;
+}
+
+int stream_writer_open(struct store *store, const struct stream_id *id,
+		       struct stream_writer **ret_writer, uint64_t *ret_cut_bytes,
+		       struct err_text *err)
+{
+	cleanup(cleanup_free) char *path = stream_recording_path(store, id);
+	struct stream_writer *w = calloc(1, sizeof(*w));
+	uint64_t cut = 0;
+	int r;
+
+	if (!path || !w) {
+		free(w);
+		return -ENOMEM;
+	}
+	w->store = store;
+	w->id = *id;
+	w->fd = -1;
+	pthread_mutex_init(&w->mutex, NULL);
+	r = open_existing(w, path, &cut, err);
+	if (r < 0) {
+		stream_writer_close(w);
+		return r;
+	}
+	*ret_cut_bytes = cut;
+	*ret_writer = w;
+	return 0;
+}
+
+void stream_writer_close(struct stream_writer *w)
+{
+	if (!w)
+		return;
+	if (w->fd >= 0)
+		close(w->fd);
+	totals_done(&w->totals);
+	pthread_mutex_destroy(&w->mutex);
+	free(w);
+}
+
+struct stream_position stream_writer_position(const struct stream_writer *w)
+{
+	return w->totals.position;
+}
+
+uint64_t stream_writer_bytes(const struct stream_writer *w)
+{
+	return w->totals.bytes;
+}
+
+uint64_t stream_writer_events(const struct stream_writer *w)
+{
+	return w->totals.events;
+}
+
+static int create_file(struct stream_writer *w, struct err_text *err)
+{
+	cleanup(cleanup_free) char *folder = stream_folder_path(w->store, &w->id);
+	cleanup(cleanup_free) char *path = stream_recording_path(w->store, &w->id);
+	char streams[4096];
+
+	if (!folder || !path)
+		return -ENOMEM;
+	if (mkdir(folder, 0700) < 0 && errno != EEXIST)
+		return cannot(err, "make the folder", folder);
+	w->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (w->fd < 0)
+		return cannot(err, "make", path);
+	if (recording_mark_written(w->fd) < 0)
+		return err_set(err, -EBUSY, "%s is being written by somebody else", path);
+	/* The name must be as durable as the contents will be. */
+	snprintf(streams, sizeof(streams), "%s/streams", w->store->path);
+	if (sync_folder(folder) < 0 || sync_folder(streams) < 0)
+		return cannot(err, "make durable the folder", folder);
+	return 0;
+}
+
+/* All or nothing: what a full disk left is cut off again. */
+static int write_frame(struct stream_writer *w, const uint8_t *frame, size_t length,
+		       struct err_text *err)
+{
+	size_t done = 0;
+
+	while (done < length) {
+		ssize_t n =
+			pwrite(w->fd, frame + done, length - done, (off_t)(w->totals.bytes + done));
+		int error = n < 0 ? errno : ENOSPC;
+
+		if (n > 0) {
+			done += (size_t)n;
+			continue;
+		}
+		if (n < 0 && error == EINTR)
+			continue;
+		if (done && ftruncate(w->fd, (off_t)w->totals.bytes) < 0)
+			return err_set(
+				err, -errno,
+				"cannot write the recording (%s), nor cut off the half frame",
+				strerror(error));
+		return err_set(err, -error, "cannot write the recording: %s", strerror(error));
+	}
+	return 0;
+}
+
+/* Numbers come one by one; only a catch-up may pass some over. */
+static int check_order(const struct stream_writer *w, const Heapcast__Batch *batch,
+		       struct err_text *err)
+{
+	const struct stream_position *p = &w->totals.position;
+	uint64_t expected = batch->incarnation == p->incarnation ? p->next : 1;
+
+	if (batch->incarnation >= p->incarnation && batch->number > expected &&
+	    batch->number != w->announced)
+		return err_set(err, -EBADMSG, "batch %llu came, but %llu was expected",
+			       (unsigned long long)batch->number, (unsigned long long)expected);
+	return 0;
+}
+
+int stream_writer_append(struct stream_writer *w, const uint8_t *frame, size_t length,
+			 const Heapcast__Batch *batch, struct err_text *err)
+{
+	struct totals totals = {0};
+	int r = check_order(w, batch, err);
+
+	if (!r)
+		r = totals_copy(&w->totals, &totals);
+	if (!r)
+		r = totals_add(&totals, &w->id, batch, err);
+	if (!r && w->fd < 0)
+		r = create_file(w, err);
+	if (!r)
+		r = write_frame(w, frame, length, err);
+	if (!r) {
+		struct totals before;
+
+		if (batch->catch_up)
+			w->announced = batch->next;
+		totals.bytes += length;
+		pthread_mutex_lock(&w->mutex);
+		before = w->totals;
+		w->totals = totals;
+		pthread_mutex_unlock(&w->mutex);
+		totals = before;
+	}
+	totals_done(&totals);
+	return r;
+}
+
+static int copy_totals(struct stream_writer *w, struct totals *ret_totals)
+{
+	int r;
+
+	pthread_mutex_lock(&w->mutex);
+	r = totals_copy(&w->totals, ret_totals);
+	pthread_mutex_unlock(&w->mutex);
+	return r;
+}
+
+int stream_writer_sync(struct stream_writer *w, struct stream_position *ret_durable,
+		       struct err_text *err)
+{
+	struct totals totals;
+	int r = copy_totals(w, &totals);
+
+	if (r < 0)
+		return r;
+	/* Once there are bytes, `fd` does not change any more. */
+	if (totals.bytes && fdatasync(w->fd) < 0)
+		r = err_set(err, -errno, "cannot make the recording durable: %s", strerror(errno));
+	if (!r) {
+		*ret_durable = totals.position;
+		if (ret_durable->next)
+			ret_durable->next--;
+		/* The recording is safe; a catalogue that lags behind is caught up by whoever reads
+		 * it. */
+		if (totals.bytes)
+			catalogue_put(w->store->catalogue, &w->id, &totals, NULL);
+	}
+	totals_done(&totals);
+	return r;
+}
+
+int stream_writer_finish(struct stream_writer *w, struct err_text *err)
+{
+	cleanup(cleanup_free) char *path = stream_recording_path(w->store, &w->id);
+	struct totals totals;
+	int r = copy_totals(w, &totals);
+
+	if (r < 0)
+		return r;
+	r = path ? recording_in_use(path, &totals.in_use_bytes, &totals.in_use_blocks, err)
+		 : -ENOMEM;
+	if (!r) {
+		totals.in_use_known = true;
+		r = catalogue_put(w->store->catalogue, &w->id, &totals, err);
+	}
+	totals_done(&totals);
+	return r;
+}

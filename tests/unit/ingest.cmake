@@ -1,0 +1,1 @@
+heapcast_unit_tests(ingest heapcast_ingest)

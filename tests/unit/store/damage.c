@@ -1,0 +1,284 @@
+/* Recordings that are cut, damaged, or none at all: every whole frame counts, the rest is named,
+ * nothing crashes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "tests/unit/store/builder.h"
+
+static void build_small(struct builder *b)
+{
+	builder_init(b, 1);
+	for (unsigned i = 0; i < 4; i++) {
+		builder_malloc(b, 100 * i + 10, 1, 0x1000 + 16 * i, 10 + i);
+		builder_malloc(b, 100 * i + 20, 1, 0x2000 + 16 * i, 20 + i);
+		builder_free(b, 100 * i + 30, 1, 0x2000 + 16 * i);
+		builder_close(b, 100 * i + 50);
+	}
+	builder_end(b, 0);
+}
+
+static size_t frames_in(const struct builder *b, size_t length)
+{
+	size_t n = 0;
+
+	while (n < b->frame_count && b->ends[n] <= length)
+		n++;
+	return n;
+}
+
+static void every_truncation(void **state)
+{
+	struct builder b;
+
+	(void)state;
+	build_small(&b);
+	for (size_t length = 1; length <= b.file.length; length++) {
+		size_t whole = frames_in(&b, length);
+		struct err_text err = {0};
+		struct recording *r;
+		int e = builder_open(&b, length, &r, &err);
+
+		if (e < 0)
+			fail_msg("%zu bytes: %s", length, err_get(&err, e));
+		assert_int_equal(recording_ledger(r)->stored, whole < 5 ? 3 * whole : 12);
+		assert_int_equal(recording_ledger(r)->cut_bytes,
+				 length - (whole ? b.ends[whole - 1] : 0));
+		assert_int_equal(recording_ledger(r)->damaged_places, 0);
+		assert_true(recording_balances(r, NULL));
+		assert_int_equal(recording_process(r)->ended, whole == 5);
+		recording_close(r);
+	}
+	builder_done(&b);
+}
+
+static void every_flipped_byte(void **state)
+{
+	struct builder b;
+
+	(void)state;
+	build_small(&b);
+	for (size_t at = 0; at < b.file.length; at++) {
+		struct err_text err = {0};
+		struct recording *r;
+		int e;
+
+		b.file.data[at] ^= 0x40;
+		e = builder_open(&b, b.file.length, &r, &err);
+		assert_int_equal(e, 0);
+		/* The damaged frame is passed over or, if it was the last, cut; the others are
+		 * used; and it shows. */
+		assert_int_equal(recording_ledger(r)->damaged_places +
+					 (recording_ledger(r)->cut_bytes != 0),
+				 1);
+		if (at < b.ends[3])
+			assert_int_equal(recording_ledger(r)->stored, 9);
+		if (recording_ledger(r)->damaged_places) {
+			size_t frame = frames_in(&b, at);
+
+			assert_false(recording_balances(r, &err));
+			assert_int_equal(recording_ledger(r)->first_damage,
+					 frame ? b.ends[frame - 1] : 0);
+			assert_int_equal(recording_ledger(r)->skipped_bytes,
+					 b.ends[frame] - (frame ? b.ends[frame - 1] : 0));
+		}
+		recording_close(r);
+		b.file.data[at] ^= 0x40;
+	}
+	builder_done(&b);
+}
+
+static void open_bytes(const void *data, size_t length, int expected, const char *sentence)
+{
+	struct builder b = {0};
+	struct err_text err = {0};
+	struct recording *r;
+	int e;
+
+	buf_append(&b.file, data, length);
+	e = builder_open(&b, length, &r, &err);
+	assert_int_equal(e, expected);
+	if (!strstr(err.text, sentence))
+		fail_msg("'%s' does not say '%s'", err.text, sentence);
+	buf_done(&b.file);
+}
+
+static void not_a_recording(void **state)
+{
+	static const char text[] = "This is a letter, not a recording, and it goes on for a while.";
+	static uint8_t zeros[100000];
+	struct err_text err = {0};
+	struct recording *r;
+
+	(void)state;
+	open_bytes(text, sizeof(text), -EBADMSG, "not a recording: at offset 0");
+	open_bytes(zeros, sizeof(zeros), -EBADMSG, "not a recording: at offset 0");
+	open_bytes("", 0, -EBADMSG, "it is empty");
+	assert_int_equal(recording_open("/nonexistent/file", NULL, NULL, &r, &err), -ENOENT);
+	assert_non_null(strstr(err.text, "/nonexistent/file"));
+	assert_int_equal(recording_open("/tmp", NULL, NULL, &r, &err), -EBADMSG);
+}
+
+static void missing_and_double_batches(void **state)
+{
+	struct err_text reason = {0};
+	struct recording *r;
+	struct builder b, half = {0};
+
+	(void)state;
+	build_small(&b);
+	buf_append(&half.file, b.file.data, b.ends[1]);
+	buf_append(&half.file, b.file.data + b.ends[0],
+		   b.ends[1] - b.ends[0]); /* the second again */
+	buf_append(&half.file, b.file.data + b.ends[2],
+		   b.file.length - b.ends[2]); /* without the third */
+	assert_int_equal(builder_open(&half, half.file.length, &r, NULL), 0);
+	assert_int_equal(recording_ledger(r)->duplicate_batches, 1);
+	assert_int_equal(recording_ledger(r)->missing_batches, 1);
+	assert_int_equal(recording_ledger(r)->stored, 9);
+	assert_false(recording_balances(r, &reason));
+	assert_non_null(strstr(reason.text, "1 batches are missing"));
+	recording_close(r);
+	buf_done(&half.file);
+	builder_done(&b);
+}
+
+/* A collector that joined late: the catch-up says what came before. */
+static void joined_late(void **state)
+{
+	struct recording *r;
+	struct err_text reason = {0};
+	struct builder b;
+
+	(void)state;
+	builder_init(&b, 1);
+	b.number = 40;
+	b.before_join = b.delivered = b.of_thread[1] = 1000;
+	b.catch_up = true;
+	builder_close(&b, 5);
+	builder_malloc(&b, 10, 1, 0x1000, 32);
+	builder_end(&b, 0);
+	assert_int_equal(builder_open(&b, b.file.length, &r, NULL), 0);
+	if (!recording_balances(r, &reason))
+		fail_msg("%s", reason.text);
+	assert_int_equal(recording_ledger(r)->before_join, 1000);
+	assert_int_equal(recording_ledger(r)->missing_batches, 0);
+	assert_int_equal(recording_nodes(r), 2);
+	recording_close(r);
+	builder_done(&b);
+}
+
+/* What a hostile agent might send: numbers without a definition, and definitions that make no
+ * sense. */
+static void hostile_numbers(void **state)
+{
+	Heapcast__Batch batch = HEAPCAST__BATCH__INIT;
+	Heapcast__Module module = HEAPCAST__MODULE__INIT, *modules[] = {&module};
+	Heapcast__Thread thread = HEAPCAST__THREAD__INIT, *threads[] = {&thread};
+	Heapcast__Stacks stacks = HEAPCAST__STACKS__INIT;
+	struct stacks_encoder encoder;
+	struct recording *r;
+	struct builder b;
+	uint8_t nodes[64];
+
+	(void)state;
+	builder_init(&b, 1);
+	builder_event(&b, &(struct event){.kind = 1,
+					  .thread = 0xffffffff,
+					  .time_ns = 1,
+					  .address = 0x10,
+					  .size = 1,
+					  .stack = 77});
+	builder_event(&b, &(struct event){.kind = 1,
+					  .thread = 1,
+					  .time_ns = 2,
+					  .address = ~15ull,
+					  .size = ~0ull,
+					  .stack = 2});
+	builder_event(&b, &(struct event){.kind = 32, .thread = 1, .time_ns = 3, .address = ~0ull});
+	builder_close(&b, 10);
+	batch.stream = builder_bytes(b.id, sizeof(b.id));
+	batch.incarnation = 1;
+	batch.number = b.number + 1;
+	batch.n_module = batch.n_thread = 1;
+	batch.module = modules;
+	batch.thread = threads;
+	module.number = 0xfffffff0;
+	thread.number = 1;
+	builder_frame(&b, &batch);
+	module.number = 2;
+	thread.number = 0xfffffff0;
+	builder_frame(&b, &batch);
+	thread.number = 3;
+	stacks_encoder_init(&encoder, nodes, sizeof(nodes), 0x0ffffff0);
+	stacks_encoder_put(&encoder, &(struct stack_node){.module = 1});
+	stacks_encoder_fill(&encoder, &stacks);
+	batch.stacks = &stacks;
+	builder_frame(&b, &batch);
+	stacks_encoder_init(&encoder, nodes, sizeof(nodes), 3);
+	stacks_encoder_put(&encoder, &(struct stack_node){.module = 99});
+	stacks_encoder_fill(&encoder, &stacks);
+	builder_frame(&b, &batch);
+
+	builder_malloc(&b, 20, 1, 0x20, 1);
+	builder_end(&b, 0);
+	assert_int_equal(builder_open(&b, b.file.length, &r, NULL), 0);
+	assert_int_equal(recording_pairing(r)->bad_references, 1);
+	assert_int_equal(recording_rows(r), 3);
+	assert_int_equal(recording_block(r, 0)->stack[0], 0);
+	assert_int_equal(recording_ledger(r)->damaged_places, 4);
+	assert_int_equal(recording_nodes(r), 2);
+	assert_null(recording_module(r, 0));
+	assert_null(recording_module(r, 1000000));
+	assert_null(recording_node(r, 0xffffffff));
+	assert_null(recording_thread(r, 0));
+	recording_close(r);
+	builder_done(&b);
+}
+
+/* Small on the disk, huge when unpacked: turned away. */
+static void unpacking_bomb(void **state)
+{
+	enum { SIZE = 4 << 20 };
+	uint8_t *message = malloc(FRAME_HEADROOM + SIZE);
+	struct recording *r;
+	struct builder b;
+	size_t bound = frame_bound(SIZE);
+	long n;
+
+	(void)state;
+	builder_init(&b, 1);
+	builder_malloc(&b, 1, 1, 0x10, 1);
+	builder_close(&b, 1);
+	for (size_t i = 0; i < SIZE; i += 2) { /* two million empty threads */
+		message[FRAME_HEADROOM + i] = 10 << 3 | 2;
+		message[FRAME_HEADROOM + i + 1] = 0;
+	}
+	n = frame_encode(b.frames, message + FRAME_HEADROOM, SIZE, buf_reserve(&b.file, bound),
+			 bound);
+	assert_true(n > 0);
+	b.file.length += (size_t)n;
+	builder_end(&b, 0);
+	assert_int_equal(builder_open(&b, b.file.length, &r, NULL), 0);
+	assert_int_equal(recording_ledger(r)->damaged_places, 1);
+	assert_int_equal(recording_threads(r), 1);
+	recording_close(r);
+	builder_done(&b);
+	free(message);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_truncation), cmocka_unit_test(every_flipped_byte),
+		cmocka_unit_test(not_a_recording),  cmocka_unit_test(missing_and_double_batches),
+		cmocka_unit_test(joined_late),	    cmocka_unit_test(hostile_numbers),
+		cmocka_unit_test(unpacking_bomb),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

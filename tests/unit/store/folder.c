@@ -1,0 +1,400 @@
+/* The folder: lock, writer, positions, duplicates, recovery, catalogue, finding. */
+#include <errno.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <signal.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "proto/message.h"
+#include "tests/unit/store/builder.h"
+
+static char folder[64];
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(folder, sizeof(folder), "/tmp/heapcast-store-XXXXXX");
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static struct store *open_store(enum store_access access)
+{
+	struct err_text err = {0};
+	struct store *store;
+	int r = store_open(folder, access, &store, &err);
+
+	if (r < 0)
+		fail_msg("%s", err_get(&err, r));
+	return store;
+}
+
+static struct stream_writer *open_writer(struct store *store, const struct builder *b,
+					 uint64_t *ret_cut)
+{
+	struct err_text err = {0};
+	struct stream_writer *w;
+	struct stream_id id;
+	int r;
+
+	memcpy(id.bytes, b->id, sizeof(id.bytes));
+	r = stream_writer_open(store, &id, &w, ret_cut, &err);
+	if (r < 0)
+		fail_msg("%s", err_get(&err, r));
+	return w;
+}
+
+/* Appends frame `i` of what was built; returns what the writer said. */
+static int append(struct stream_writer *w, const struct builder *b, size_t i)
+{
+	size_t start = i ? b->ends[i - 1] : 0, length = b->ends[i] - start;
+	struct message_reader *reader = message_reader_new();
+	ProtobufCMessage *message;
+	int r = message_reader_open(reader, &heapcast__batch__descriptor, b->file.data + start,
+				    length, &message, NULL);
+
+	assert_int_equal(r, 0);
+	r = stream_writer_append(w, b->file.data + start, length, (const Heapcast__Batch *)message,
+				 NULL);
+	message_reader_free(reader);
+	return r;
+}
+
+static void build_small(struct builder *b, uint8_t name)
+{
+	builder_init(b, name);
+	for (unsigned i = 0; i < 4; i++) {
+		builder_malloc(b, 100 * i + 10, 1, 0x1000 + 16 * i, 100);
+		builder_close(b, 100 * i + 50);
+	}
+	builder_end(b, 0);
+}
+
+static char *find(struct store *store, const char *name)
+{
+	struct err_text err = {0};
+	char *path = NULL;
+	int r = store_find(store, name, &path, &err);
+
+	if (r < 0)
+		fail_msg("%s", err_get(&err, r));
+	return path;
+}
+
+static void one_writer(void **state)
+{
+	struct store *first = open_store(STORE_WRITE), *second, *reader;
+	struct err_text err = {0};
+	char pid[32];
+
+	(void)state;
+	assert_int_equal(store_open(folder, STORE_WRITE, &second, &err), -EBUSY);
+	snprintf(pid, sizeof(pid), "pid %d", (int)getpid());
+	assert_non_null(strstr(err.text, pid));
+	reader = open_store(STORE_READ);
+	store_close(reader);
+	store_close(first);
+	first = open_store(STORE_WRITE);
+	store_close(first);
+	assert_int_equal(store_open("/nonexistent/folder", STORE_READ, &reader, &err), -ENOENT);
+}
+
+static void receive_and_list(void **state)
+{
+	struct store *store = open_store(STORE_WRITE), *reader;
+	struct stream_summary *list;
+	struct stream_position durable;
+	struct stream_writer *w;
+	struct builder b;
+	size_t count;
+	uint64_t cut;
+	char *path, *text;
+
+	(void)state;
+	build_small(&b, 0xab);
+	w = open_writer(store, &b, &cut);
+	assert_int_equal(stream_writer_position(w).incarnation, 0);
+	assert_int_equal(append(w, &b, 0), 0);
+	assert_int_equal(append(w, &b, 1), 0);
+	assert_int_equal(append(w, &b, 1), 1); /* a duplicate */
+	assert_int_equal(append(w, &b, 0), 1);
+	assert_int_equal(stream_writer_position(w).next, 3);
+	assert_int_equal(stream_writer_sync(w, &durable, NULL), 0);
+	assert_int_equal(durable.next, 2);
+	assert_int_equal(durable.incarnation, 1);
+
+	reader = open_store(STORE_READ);
+	assert_int_equal(store_list(reader, &list, &count, NULL), 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(list[0].state, STREAM_LIVE);
+	assert_int_equal(list[0].events, 2);
+	assert_int_equal(list[0].in_use_bytes, 200);
+	assert_string_equal(list[0].executable, "/usr/bin/example");
+	store_list_free(list, count);
+
+	assert_int_equal(append(w, &b, 2), 0);
+	assert_int_equal(append(w, &b, 3), 0);
+	assert_int_equal(append(w, &b, 4), 0);
+	assert_int_equal(stream_writer_sync(w, &durable, NULL), 0);
+	assert_int_equal(stream_writer_finish(w, NULL), 0);
+	stream_writer_close(w);
+	assert_int_equal(store_list(reader, &list, &count, NULL), 0);
+	assert_int_equal(list[0].state, STREAM_ENDED);
+	assert_int_equal(list[0].in_use_blocks, 4);
+	assert_int_equal(list[0].recording_bytes, b.file.length);
+	store_list_free(list, count);
+
+	path = find(reader, "last");
+	text = find(reader, "abab");
+	assert_string_equal(path, text);
+	free(text);
+	text = find(NULL, path);
+	assert_string_equal(path, text);
+	free(text);
+	free(path);
+	store_close(reader);
+	store_close(store);
+	builder_done(&b);
+}
+
+static void finding(void **state)
+{
+	struct store *store = open_store(STORE_WRITE);
+	struct err_text err = {0};
+	struct builder b[2];
+	uint64_t cut;
+	char *path;
+
+	(void)state;
+	assert_int_equal(store_find(store, "last", &path, &err), -ENOENT);
+	for (uint8_t i = 0; i < 2; i++) {
+		struct stream_writer *w;
+
+		build_small(&b[i], 0xa0 + i);
+		w = open_writer(store, &b[i], &cut);
+		assert_int_equal(append(w, &b[i], 0), 0);
+		stream_writer_close(w);
+	}
+	assert_int_equal(store_find(store, "a", &path, &err), -EEXIST);
+	assert_non_null(strstr(err.text, "a1a1a1a1a1a1 (example), a0a0a0a0a0a0"));
+	assert_int_equal(store_find(store, "b", &path, &err), -ENOENT);
+	path = find(store, "last");
+	assert_non_null(strstr(path, "a1a1"));
+	free(path);
+	path = find(store, "a0");
+	assert_non_null(strstr(path, "a0a0"));
+	free(path);
+	store_close(store);
+	builder_done(&b[0]);
+	builder_done(&b[1]);
+}
+
+/* A collector killed in the middle of a write: at every byte of the last frame. */
+static void recovery(void **state)
+{
+	struct builder b;
+	char *path;
+
+	(void)state;
+	build_small(&b, 7);
+	for (size_t extra = 0; extra < b.ends[2] - b.ends[1]; extra++) {
+		struct store *store = open_store(STORE_WRITE);
+		struct stream_writer *w;
+		struct recording *r;
+		uint64_t cut = 0;
+
+		if (!extra) {
+			w = open_writer(store, &b, &cut);
+			assert_int_equal(append(w, &b, 0), 0);
+			assert_int_equal(append(w, &b, 1), 0);
+			stream_writer_close(w);
+		}
+		path = find(store, "last");
+		truncate(path, (off_t)b.ends[1]);
+		if (extra) {
+			int fd = open(path, O_WRONLY | O_APPEND);
+
+			assert_int_equal(write(fd, b.file.data + b.ends[1], extra), (int)extra);
+			close(fd);
+		}
+		w = open_writer(store, &b, &cut);
+		assert_int_equal(cut, extra);
+		assert_int_equal(stream_writer_position(w).next, 3);
+		for (size_t i = 0; i < b.frame_count; i++)
+			assert_int_equal(append(w, &b, i), i < 2);
+		stream_writer_close(w);
+		assert_int_equal(recording_open(path, NULL, NULL, &r, NULL), 0);
+		assert_int_equal(recording_ledger(r)->stored, 4);
+		assert_true(recording_balances(r, NULL));
+		recording_close(r);
+		free(path);
+		store_close(store);
+	}
+	builder_done(&b);
+}
+
+static void damage_catalogue(const char *how)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/catalogue.sqlite", folder);
+	if (!strcmp(how, "removed")) {
+		unlink(path);
+		return;
+	}
+	fd = open(path, O_WRONLY | (strcmp(how, "garbage") ? 0 : O_TRUNC));
+	assert_true(fd >= 0);
+	if (!strcmp(how, "garbage"))
+		assert_int_equal(write(fd, "no data base at all, but long enough to be asked", 48),
+				 48);
+	else
+		assert_int_equal(pwrite(fd, how, 4, 100), 4);
+	close(fd);
+}
+
+static void catalogue_is_rebuilt(void **state)
+{
+	static const char *const hows[] = {"removed", "garbage", "\xff\xff\xff\xff"};
+	struct stream_summary *list;
+	struct builder b;
+	size_t count;
+	uint64_t cut;
+
+	(void)state;
+	build_small(&b, 9);
+	for (size_t i = 0; i < 3; i++) {
+		struct store *store = open_store(STORE_WRITE), *reader;
+		struct stream_position durable;
+		struct stream_writer *w = open_writer(store, &b, &cut);
+
+		append(w, &b, 0);
+		assert_int_equal(stream_writer_sync(w, &durable, NULL), 0);
+		stream_writer_close(w);
+		store_close(store);
+		damage_catalogue(hows[i]);
+
+		reader = open_store(STORE_READ); /* before the writer has repaired it */
+		assert_int_equal(store_list(reader, &list, &count, NULL), 0);
+		assert_int_equal(count, 1);
+		assert_int_equal(list[0].events, 1);
+		assert_int_equal(list[0].state, STREAM_INTERRUPTED);
+		store_list_free(list, count);
+		store_close(reader);
+
+		store = open_store(STORE_WRITE);
+		assert_int_equal(store_list(store, &list, &count, NULL), 0);
+		assert_int_equal(count, 1);
+		assert_int_equal(list[0].events, 1);
+		store_list_free(list, count);
+		store_close(store);
+	}
+	builder_done(&b);
+}
+
+/* A disk that is full in the middle of a frame (here: a limit on the length of files). */
+static void disk_full(void **state)
+{
+	struct store *store = open_store(STORE_WRITE);
+	struct rlimit before, limit;
+	struct stream_position durable;
+	struct stream_writer *w;
+	struct recording *r;
+	struct builder b;
+	struct stat st;
+	uint64_t cut;
+	char *path;
+
+	(void)state;
+	build_small(&b, 5);
+	w = open_writer(store, &b, &cut);
+	assert_int_equal(append(w, &b, 0), 0);
+	path = find(store, "last");
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &before);
+	limit = before;
+	limit.rlim_cur = b.ends[0] + 10;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	assert_int_equal(append(w, &b, 1), -EFBIG);
+	setrlimit(RLIMIT_FSIZE, &before);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_size, b.ends[0]);
+	assert_int_equal(stream_writer_position(w).next, 2);
+	assert_int_equal(append(w, &b, 1), 0); /* there is room again */
+	assert_int_equal(stream_writer_sync(w, &durable, NULL), 0);
+	assert_int_equal(durable.next, 2);
+	stream_writer_close(w);
+	assert_int_equal(recording_open(path, NULL, NULL, &r, NULL), 0);
+	assert_int_equal(recording_ledger(r)->stored, 2);
+	assert_int_equal(recording_ledger(r)->cut_bytes, 0);
+	recording_close(r);
+	free(path);
+	store_close(store);
+	builder_done(&b);
+}
+
+/* Another stream, another incarnation, numbers that make no sense. */
+static void what_is_refused(void **state)
+{
+	struct store *store = open_store(STORE_WRITE);
+	struct stream_writer *w;
+	struct builder b, other;
+	uint64_t cut;
+
+	(void)state;
+	build_small(&b, 3);
+	build_small(&other, 4);
+	w = open_writer(store, &b, &cut);
+	assert_int_equal(append(w, &other, 0), -EBADMSG);
+	assert_int_equal(append(w, &b, 1), -EBADMSG); /* out of order */
+	assert_int_equal(append(w, &b, 0), 0);
+	assert_int_equal(append(w, &b, 2), -EBADMSG);
+	b.incarnation = 2;
+	b.number = 0;
+	builder_malloc(&b, 900, 1, 0x50, 1);
+	builder_close(&b, 900);
+	assert_int_equal(append(w, &b, b.frame_count - 1), 0);
+	assert_int_equal(stream_writer_position(w).incarnation, 2);
+	assert_int_equal(append(w, &b, 1), 1); /* of the incarnation before: too late */
+	stream_writer_close(w);
+	store_close(store);
+	builder_done(&b);
+	builder_done(&other);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(one_writer),
+		TEST(receive_and_list),
+		TEST(finding),
+		TEST(recovery),
+		TEST(disk_full),
+		TEST(what_is_refused),
+		TEST(catalogue_is_rebuilt),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
