@@ -11,6 +11,7 @@
  *   peak        in use at the first moment at which the total in use of all blocks was highest
  * A block stands for `weight` bytes and weight / size blocks if it was sampled, else for itself.
  */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,6 +31,31 @@ struct recording *view_recording(const struct view *view);
 int view_refresh(struct view *view, struct err_text *err);
 /* Symbols of a node, looked up in batch for all nodes at the first call. Never NULL for a valid node. */
 const struct symbol *view_symbol(struct view *view, uint32_t node, struct err_text *err);
+
+/* A view may be asked from several threads at once, as long as none is in view_refresh or view_free meanwhile. */
+
+/* One frame of a backtrace as every renderer shows it. Texts live as long as the view. */
+struct view_frame {
+	const char *name;	  /* function, else "[module+0xoffset]", "[truncated]"... */
+	const char *function;	  /* demangled; NULL: unknown */
+	const char *raw_function; /* as in the file; NULL: unknown */
+	const char *module;	  /* path; NULL: code in no module, and pseudo frames */
+	const char *file;	  /* NULL: unknown */
+	uint32_t line, column;	  /* 0: unknown */
+	uint64_t address;	  /* return address in the process; 0: pseudo frame */
+	bool is_inline;
+	bool is_allocator;	  /* only passes the allocation on (sites.c) */
+};
+/* How many frames a node stands for: 1, and one more for each function inlined there. 0: no such node. */
+uint32_t view_frame_count(struct view *view, uint32_t node);
+/* `index` 0 is the innermost. */
+struct view_frame view_frame(struct view *view, uint32_t node, uint32_t index);
+/* Allocations of the whole recording whose backtrace has this place in it (each time it has). */
+int view_place_allocations(struct view *view, uint32_t node, uint64_t *ret_count, struct err_text *err);
+/* Frames of the longest backtrace, inlined ones not counted. */
+uint32_t view_depth_max(struct view *view);
+/* "libc.so.6" of "/usr/lib/libc.so.6"; of NULL "". */
+const char *module_basename(const char *path);
 
 /* ---- filters ---- */
 
@@ -52,10 +78,41 @@ struct filter {
 	uint64_t lifetime_min_ns, lifetime_max_ns; /* a block in use has lived until the end of the recording */
 	uint32_t depth_min, depth_max;
 	uint32_t backtrace; /* node; 0: any */
+	uint32_t deallocation_backtrace; /* node; 0: any */
 	char *function_regex, *source_regex, *negative_function_regex, *negative_source_regex;
 	uint64_t alive_at_ns; /* NO_TIME: not asked */
-	uint32_t thread;      /* 0: any */
+	uint64_t alive_at_2_ns; /* NO_TIME: not asked */
+	uint32_t thread;      /* number; 0: any */
+	bool before_start;    /* `to` lies before the recording: nothing matches */
+	const atomic_bool *cancelled; /* may be NULL; true: the query ends soon with -ECANCELED. Set from any thread */
 };
+
+/* X(name, what --help shows for its value, what it says): the filters, for tables of options and documents. */
+#define FILTERS(X)                                                                                                     \
+	X("from", "TIME", "allocated at or after: 10s, 50%, or since the epoch")                                       \
+	X("to", "TIME", "allocated at or before")                                                                      \
+	X("lifetime", "WHICH", FILTER_LIFETIMES)                                                                       \
+	X("address-min", "ADDRESS", "at this address or above")                                                        \
+	X("address-max", "ADDRESS", "at this address or below")                                                        \
+	X("size-min", "SIZE", "of this many bytes or more: 100, 4K")                                                   \
+	X("size-max", "SIZE", "of this many bytes or fewer")                                                           \
+	X("lifetime-min", "TIME", "lived so long or longer: 10 (seconds), 100ms, 4h3m2s")                              \
+	X("lifetime-max", "TIME", "lived so long or shorter")                                                          \
+	X("backtrace-depth-min", "N", "with so many frames or more")                                                   \
+	X("backtrace-depth-max", "N", "with so many frames or fewer")                                                  \
+	X("backtraces", "ID", "allocated with this backtrace")                                                         \
+	X("deallocation-backtraces", "ID", "freed with this backtrace")                                                \
+	X("function-regex", "REGEX", "a function of the backtrace matches")                                            \
+	X("source-regex", "REGEX", "a source file of the backtrace matches")                                           \
+	X("negative-function-regex", "REGEX", "no function of the backtrace matches")                                  \
+	X("negative-source-regex", "REGEX", "no source file of the backtrace matches")                                 \
+	X("alive-at", "TIME", "alive at this moment")                                                                  \
+	X("alive-at-2", "TIME", "alive at this moment as well")                                                        \
+	X("thread", "N", "allocated by the thread of this number")
+
+#define FILTER_LIFETIMES                                                                                               \
+	"all, only_leaked, only_temporary, only_whole_group_leaked, only_chain_leaked, "                               \
+	"only_not_deallocated_in_current_range or only_deallocated_in_current_range"
 
 void filter_init(struct filter *filter);
 void filter_done(struct filter *filter);
@@ -69,6 +126,24 @@ struct row_block;
 int query_each(struct view *view, const struct filter *filter,
 	       int (*row)(void *context, const struct row_block *block, uint32_t index), void *context,
 	       struct err_text *err);
+
+/* A time as filters take it: at least 1e11 is milliseconds and at least 1e9 seconds since the epoch, a smaller number seconds
+ * since the start; "10s", "4h3m2s", "100ms"; "50%" of the recording. Times beyond either end become NO_TIME - 1 and 0.
+ * -EINVAL: the sentence says what `name` takes. 1: it lies before the start (0 is written). */
+int query_time(const struct view *view, const char *name, const char *text, uint64_t *ret_ns, struct err_text *err);
+
+/* Matched rows in an order, some at a time, without holding them all. */
+enum page_order { PAGE_BY_TIME, PAGE_BY_ADDRESS, PAGE_BY_SIZE };
+struct query_page;
+/* The filter is used until query_page_free. Equal keys stay in the order of birth (reversed if descending). */
+int query_page_new(struct view *view, const struct filter *filter, enum page_order order, bool descending,
+	     struct query_page **ret_page, struct err_text *err);
+void query_page_free(struct query_page *page);
+/* The next rows, at most `room`: how many there were, 0 at the end, negative errno. A recording that grew meanwhile
+ * is looked at as it was at the first call. */
+long query_page_next(struct query_page *page, uint64_t *ret_rows, size_t room, struct err_text *err);
+/* How many rows match in all; counts them at the first call. */
+int query_page_total(struct query_page *page, uint64_t *ret_total, struct err_text *err);
 
 /* ---- results ---- */
 

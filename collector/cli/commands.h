@@ -1,0 +1,19 @@
+#pragma once
+/* The subcommands, in the order in which `collector help` shows them: X(NAME) stands for `command_NAME`, in NAME.c. */
+#define COMMANDS(X)                                                                                                    \
+	X(gather)                                                                                                      \
+	X(list)                                                                                                        \
+	X(ledger)                                                                                                      \
+	X(report)													\
+	X(top)														\
+	X(leaks)													\
+	X(flamegraph)													\
+	X(export)													\
+	X(serve)													\
+	X(symbols_worker)
+
+#include "collector/cli/command.h"
+
+#define X(name) extern const struct command command_##name;
+COMMANDS(X)
+#undef X

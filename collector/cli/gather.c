@@ -1,0 +1,332 @@
+/* collector gather: finds agents, stores what they send, says what happens. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <uv.h>
+
+#include "base/error.h"
+#include "base/parse.h"
+#include "collector/cli/commands.h"
+#include "collector/cli/endpoint.h"
+#include "collector/http/http.h"
+#include "collector/ingest/ingest.h"
+#include "base/ban.h"
+
+#define NOBODY_MS   10000
+#define PROGRESS_MS 500
+
+struct gather_options {
+	struct common_options common;
+	uint64_t for_ns;
+	bool once, quiet;
+	const char *interface, *listen, *http;
+	bool no_discovery;
+};
+
+struct gather {
+	const struct gather_options *options;
+	struct ingest *ingest;
+	uv_loop_t loop;
+	uv_signal_t interrupt, terminate;
+	uv_timer_t until, nobody, progress;
+	bool found, stopping, terminal, line_open;
+	struct stream_id first; /* --once: the stream that we wait for */
+	bool has_first;
+};
+
+/* ---- talking ---- */
+
+static void clear_line(struct gather *g)
+{
+	if (g->line_open)
+		fprintf(stderr, "\r\033[K");
+	g->line_open = false;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static void say_stream(const struct ingest_event *e, const char *what)
+{
+	char id[STREAM_ID_TEXT], events[32], size[32];
+
+	stream_id_format(id, e->stream);
+	printf("%.12s  %s (pid %u)  %s", id, base_name(e->executable), e->pid, what);
+	if (e->events || e->bytes)
+		printf("  %s events, %s", format_count(events, e->events),
+		       format_size(size, (double)e->bytes));
+	putchar('\n');
+}
+
+static void say(struct gather *g, const struct ingest_event *e)
+{
+	if (e->kind == INGEST_WARNING) {
+		fprintf(stderr, "collector gather: %s\n", e->text);
+		return;
+	}
+	if (g->options->quiet)
+		return;
+	switch (e->kind) {
+	case INGEST_FOUND:
+		printf("found an agent at %s\n", e->address);
+		break;
+	case INGEST_CONNECTED:
+		printf("connected to %s (%s, version %s)\n", e->address, e->host, e->version);
+		break;
+	case INGEST_DISCONNECTED:
+		printf("disconnected from %s: %s\n", e->address, e->text);
+		break;
+	case INGEST_STREAM_BEGAN:
+		say_stream(e, e->complete ? "is here already" : e->events ? "goes on" : "began");
+		break;
+	case INGEST_STREAM_ENDED:
+		if (!e->complete)
+			say_stream(e, "ended");
+		break;
+	case INGEST_STREAM_LEFT:
+		say_stream(e, "left; it goes on if its agent comes back");
+		break;
+	default:
+		break;
+	}
+	fflush(stdout);
+}
+
+static void on_progress(uv_timer_t *timer)
+{
+	struct gather *g = timer->data;
+	struct ingest_totals t = ingest_totals(g->ingest);
+	char events[32], size[32];
+
+	if (!t.links)
+		return;
+	fprintf(stderr, "\r%u agents, %u live streams, %s events, %s\033[K", t.links,
+		t.live_streams, format_count(events, t.events), format_size(size, (double)t.bytes));
+	fflush(stderr);
+	g->line_open = true;
+}
+
+static void on_nobody(uv_timer_t *timer)
+{
+	struct gather *g = timer->data;
+	struct ingest_totals t = ingest_totals(g->ingest);
+
+	if (g->found)
+		return;
+	clear_line(g);
+	fprintf(stderr,
+		"No agent has been found yet. Listening on %s.\n"
+		"Check that:\n"
+		"  - the program runs under 'agent run --announce -- CMD', or an 'agent serve' "
+		"runs on the board;\n"
+		"  - board and collector are on the same network (broadcasts do not pass routers); "
+		"else name the board:\n"
+		"    collector gather HOST[:PORT]\n"
+		"  - no firewall stops UDP 43513 here, or TCP 8100 to 8200 on the board.\n",
+		ingest_where(g->ingest));
+	if (t.beacons_refused)
+		fprintf(stderr,
+			"%llu datagrams came that were no beacon, or from a network that is not "
+			"asked for.\n",
+			(unsigned long long)t.beacons_refused);
+}
+
+/* ---- the end ---- */
+
+static void close_timer(uv_timer_t *timer)
+{
+	if (!uv_is_closing((uv_handle_t *)timer))
+		uv_close((uv_handle_t *)timer, NULL);
+}
+
+static void stop(struct gather *g)
+{
+	if (g->stopping)
+		return;
+	g->stopping = true;
+	clear_line(g);
+	ingest_stop(g->ingest, NULL, NULL);
+	close_timer(&g->until);
+	close_timer(&g->nobody);
+	close_timer(&g->progress);
+	uv_close((uv_handle_t *)&g->interrupt, NULL);
+	uv_close((uv_handle_t *)&g->terminate, NULL);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+	(void)number;
+	stop(handle->data);
+}
+
+static void on_until(uv_timer_t *timer)
+{
+	stop(timer->data);
+}
+
+static void on_event(void *context, const struct ingest_event *e)
+{
+	struct gather *g = context;
+	bool stream = e->kind == INGEST_STREAM_BEGAN || e->kind == INGEST_STREAM_ENDED;
+
+	clear_line(g);
+	g->found |= e->kind == INGEST_FOUND || e->kind == INGEST_CONNECTED;
+	say(g, e);
+	if (!g->options->once || !stream || e->complete)
+		return;
+	if (e->kind == INGEST_STREAM_BEGAN && !g->has_first) {
+		g->first = *e->stream;
+		g->has_first = true;
+	}
+	if (e->kind == INGEST_STREAM_ENDED && g->has_first &&
+	    !memcmp(&g->first, e->stream, sizeof(g->first)))
+		stop(g);
+}
+
+/* ---- the beginning ---- */
+
+static void start_handles(struct gather *g)
+{
+	uv_signal_init(&g->loop, &g->interrupt);
+	uv_signal_init(&g->loop, &g->terminate);
+	uv_timer_init(&g->loop, &g->until);
+	uv_timer_init(&g->loop, &g->nobody);
+	uv_timer_init(&g->loop, &g->progress);
+	g->interrupt.data = g->terminate.data = g->until.data = g->nobody.data = g->progress.data =
+		g;
+	uv_signal_start(&g->interrupt, on_signal, SIGINT);
+	uv_signal_start(&g->terminate, on_signal, SIGTERM);
+	if (g->options->for_ns)
+		uv_timer_start(&g->until, on_until, g->options->for_ns / 1000000, 0);
+	uv_timer_start(&g->nobody, on_nobody, NOBODY_MS, 0);
+	if (g->terminal)
+		uv_timer_start(&g->progress, on_progress, PROGRESS_MS, PROGRESS_MS);
+}
+
+static int gather(struct gather *g, struct store *store, char **peers, int peer_count,
+		  struct err_text *err)
+{
+	const struct ingest_options options = {
+		.discover = !g->options->no_discovery,
+		.interface = g->options->interface,
+		.listen = g->options->listen,
+		.peers = (const char *const *)peers,
+		.peer_count = (size_t)peer_count,
+		.event = on_event,
+		.context = g,
+	};
+	int r = uv_loop_init(&g->loop);
+
+	if (r < 0)
+		return err_set(err, r, "cannot make an event loop: %s", uv_strerror(r));
+	r = ingest_start(&g->loop, store, &options, &g->ingest, err);
+	if (!r) {
+		start_handles(g);
+		if (!g->options->quiet)
+			printf("storing in %s; listening on %s\n", store_path(store),
+			       ingest_where(g->ingest));
+		fflush(stdout);
+	}
+	uv_run(&g->loop, UV_RUN_DEFAULT);
+	uv_loop_close(&g->loop);
+	return r;
+}
+
+/* --http: the page beside it, in a thread of its own that only reads. */
+static int serve(const struct gather_options *options, struct http **ret_http, struct err_text *err)
+{
+	static char host[256];
+	static struct http_options http; /* used until http_stop */
+	int r;
+
+	if (!options->http)
+		return 0;
+	http = (struct http_options){.address = host, .data = options->common.data};
+	if (http_endpoint_parse(options->http, host, sizeof(host), &http.port) < 0)
+		return err_set(err, -EINVAL, "--http takes ADDR:PORT, not '%.100s'", options->http);
+	r = http_start(&http, ret_http, err);
+	if (!r)
+		printf("serving %s\n", http_url(*ret_http));
+	return r;
+}
+
+static int gather_run(struct command_call *call)
+{
+	const struct gather_options *options = call->options;
+	struct gather g = {.options = options,
+			   .terminal = isatty(STDERR_FILENO) && !options->quiet};
+	struct err_text err = {0};
+	struct http *http = NULL;
+	struct store *store;
+	int r;
+
+	if (options->no_discovery && !call->argument_count && !options->listen)
+		return command_usage_error(
+			call->command,
+			"without discovery, name agents (HOST:PORT) or give --listen");
+	r = store_open(options->common.data, STORE_WRITE, &store, &err);
+	if (r < 0)
+		return command_fault(call->command, r, &err);
+	r = serve(options, &http, &err);
+	if (!r)
+		r = gather(&g, store, call->arguments, call->argument_count, &err);
+	if (http)
+		http_stop(http);
+	store_close(store);
+	if (r == -EINVAL || r == -ENODEV)
+		return command_usage_error(call->command, "%s", err_get(&err, r));
+	if (r < 0)
+		return command_fault(call->command, r, &err);
+	if (options->once && !g.found)
+		fprintf(stderr, "collector gather: nobody was found\n");
+	return EXIT_DONE;
+}
+
+static const struct option table[] = {
+	OPTION_TIME(struct gather_options, for_ns, "for", "TIME", "end after this time (10s, 5m)"),
+	OPTION_FLAG(struct gather_options, once, "once",
+		    "end when the first stream found has ended and is safe"),
+	OPTION_TEXT(struct gather_options, interface, "interface", "NAME",
+		    "listen to the networks of this interface only; lo: this host only"),
+	OPTION_TEXT(struct gather_options, listen, "listen", "ADDR:PORT",
+		    "where agents can dial in (0.0.0.0:43513); 'off': nowhere"),
+	OPTION_TEXT(struct gather_options, http, "http", "ADDR:PORT",
+		    "serve the REST API and the page, too (127.0.0.1:8080)"),
+	OPTION_FLAG(struct gather_options, no_discovery, "no-discovery",
+		    "do not listen for the beacons of agents"),
+	OPTION_LETTER('q', struct gather_options, quiet, FLAG, "quiet", NULL,
+		      "say nothing but warnings"),
+	{0},
+};
+
+static const struct option_group groups[] = {{NULL, table}, {"Where", data_table}, {0}};
+
+const struct command command_gather = {
+	.name = "gather",
+	.summary = "find agents, store what they record",
+	.usage = "[OPTION...] [HOST[:PORT]...]",
+	.about = "Waits for agents that announce themselves in this network (UDP 43513), connects\n"
+		 "to each, and stores what they record until it is told to stop (Ctrl-C), --for a\n"
+		 "time, or --once. Agents named as HOST[:PORT] are tried again and again; agents "
+		 "can\n"
+		 "also dial in ('agent run --collector HOST:43513').\n\n"
+		 "What an agent has sent is acknowledged when it is safe on the disk; until then "
+		 "the\n"
+		 "agent keeps it, and after an interruption it goes on where it stopped.\n",
+	.examples = "  collector gather --once                     record the next program that "
+		    "shows up\n"
+		    "  collector gather --data /srv/heaps board7   one board, by name\n"
+		    "  collector gather --interface lo --for 5m    this host only, five minutes\n",
+	.groups = groups,
+	.options_size = sizeof(struct gather_options),
+	.arguments_max = -1,
+	.run = gather_run,
+};

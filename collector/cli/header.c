@@ -1,0 +1,186 @@
+/* Who was recorded, whether the account balances, and what is missing. See header.h. */
+#include "collector/cli/header.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "collector/cli/output.h"
+#include "collector/cli/question.h"
+#include "collector/cli/terminal.h"
+#include "collector/export/export.h"
+#include "collector/store/store.h"
+#include "collector/symbols/symbols.h"
+#include "heapcast.pb-c.h"
+
+#include "base/ban.h"
+
+#define NOTES_SHOWN 6
+
+static void format_time(char *out, size_t size, uint64_t wall_ns)
+{
+	time_t seconds = (time_t)(wall_ns / 1000000000);
+	struct tm tm;
+
+	out[0] = 0;
+	if (localtime_r(&seconds, &tm))
+		strftime(out, size, "%Y-%m-%d %H:%M:%S", &tm);
+}
+
+/* A duration that is not torn apart at the end of a line. */
+static const char *whole_duration(char *out, size_t size, uint64_t ns)
+{
+	char text[32], *to = out;
+
+	for (const char *p = format_duration(text, ns); *p && (size_t)(to - out) + 3 < size; p++) {
+		if (*p == ' ')
+			*to++ = '\xc2';
+		*to++ = *p == ' ' ? '\xa0' : *p;
+	}
+	*to = 0;
+	return out;
+}
+
+static const char *how_it_ended(char *out, size_t size, const struct process_info *p)
+{
+	if (!p->ended)
+		return "its end has not been seen: these numbers go as far as it was received";
+	switch (p->end_kind) {
+	case HEAPCAST__END_KIND__END_EXITED:
+		snprintf(out, size, "exited with status %u", p->end_status);
+		return out;
+	case HEAPCAST__END_KIND__END_SIGNALLED:
+		snprintf(out, size, "killed by signal %u (%s)%s", p->end_status, strsignal((int)p->end_status),
+			 p->core_dumped ? ", core dumped" : "");
+		return out;
+	case HEAPCAST__END_KIND__END_OOM_KILLED:
+		return "killed for lack of memory";
+	case HEAPCAST__END_KIND__END_DETACHED:
+		return "goes on, unrecorded";
+	default:
+		return "gone; nobody could say how";
+	}
+}
+
+void header_print(const struct question *q)
+{
+	const struct process_info *p = recording_process(q->recording);
+	char when[64], duration[64], line[640], interval[32], how[96];
+
+	terminal_text(STYLE_BOLD, p->command_line && p->command_line[0] ? p->command_line : p->executable ? p->executable : "?",
+		      terminal_width());
+	putchar('\n');
+	format_time(when, sizeof(when), p->start_wall_ns);
+	snprintf(line, sizeof(line), "%.200s, pid %u on %.100s (%.40s), from %s for %s; %s", p->executable ? p->executable : "?",
+		 p->pid, p->host && p->host[0] ? p->host : "?", p->architecture ? p->architecture : "?", when,
+		 whole_duration(duration, sizeof(duration), recording_end_ns(q->recording)), how_it_ended(how, sizeof(how), p));
+	terminal_blanks(2);
+	terminal_paragraph(STYLE_DIM, line, 2);
+	if (q->sampled) {
+		snprintf(line, sizeof(line),
+			 "Sampled every %s: numbers are estimates, true within +- in 95 of 100 cases.",
+			 format_size(interval, (double)p->sample_interval));
+		terminal_blanks(2);
+		terminal_paragraph(STYLE_DIM, line, 2);
+	}
+}
+
+void header_json(struct json *json, const char *key, const struct question *q)
+{
+	const struct process_info *p = recording_process(q->recording);
+	char id[STREAM_ID_TEXT], how[96];
+
+	json_object(json, key);
+	json_string(json, "id", stream_id_format(id, recording_id(q->recording)));
+	json_string(json, "executable", p->executable);
+	json_string(json, "command_line", p->command_line);
+	json_string(json, "host", p->host);
+	json_string(json, "architecture", p->architecture);
+	json_u64(json, "pid", p->pid);
+	json_u64(json, "start_wall_ns", p->start_wall_ns);
+	json_u64(json, "duration_ns", recording_end_ns(q->recording));
+	json_bool(json, "ended", p->ended);
+	json_string(json, "end", how_it_ended(how, sizeof(how), p));
+	json_bool(json, "sampled", q->sampled);
+	if (q->sampled)
+		json_u64(json, "sample_interval", p->sample_interval);
+	json_end(json, '}');
+}
+
+void ledger_verdict_print(const struct question *q)
+{
+	const struct ledger_info *l = recording_ledger(q->recording);
+	char produced[32], lost[32], line[640];
+	struct err_text reason = {0};
+	enum style style = STYLE_GREEN;
+
+	if (!recording_balances(q->recording, &reason)) {
+		snprintf(line, sizeof(line), "Ledger: does not balance: %s", err_get(&reason, -EBADMSG));
+		style = STYLE_RED;
+	} else if (l->lost || l->before_join) {
+		snprintf(line, sizeof(line), "Ledger: balances; of %s events %s were lost and %" PRIu64 " were before the start: "
+					     "collector ledger %.80s tells more",
+			 format_count(produced, l->produced), format_count(lost, l->lost), l->before_join, q->stream);
+		style = STYLE_YELLOW;
+	} else {
+		snprintf(line, sizeof(line), "Ledger: balances; %s events, none lost", format_count(produced, l->produced));
+	}
+	putchar('\n');
+	terminal_paragraph(style, line, 8);
+}
+
+void notes_print(const struct question *q)
+{
+	const struct symbols_note *notes;
+	size_t count = symbols_notes(q->symbols, &notes);
+
+	if (!count)
+		return;
+	terminal_heading("Names that are missing");
+	for (size_t i = 0; i < count && i < NOTES_SHOWN; i++) {
+		char line[1024];
+
+		snprintf(line, sizeof(line), "%s: %s", module_basename(notes[i].module), notes[i].text);
+		terminal_blanks(2);
+		terminal_paragraph(STYLE_PLAIN, line, 4);
+	}
+	if (count > NOTES_SHOWN)
+		printf("  and %zu more\n", count - NOTES_SHOWN);
+}
+
+void notes_json(struct json *json, const char *key, const struct question *q)
+{
+	const struct symbols_note *notes;
+	size_t count = symbols_notes(q->symbols, &notes);
+
+	json_array(json, key);
+	for (size_t i = 0; i < count; i++) {
+		json_object(json, NULL);
+		json_string(json, "module", notes[i].module);
+		json_string(json, "text", notes[i].text);
+		json_end(json, '}');
+	}
+	json_end(json, ']');
+}
+
+int print_json(const struct question *q, struct buf *out)
+{
+	struct err_text err = {0};
+	int r;
+
+	buf_byte(out, '\n');
+	r = buf_error(out);
+	if (r < 0)
+		return question_failed(q, r, NULL);
+	if (fwrite(out->data, 1, out->length, stdout) != out->length || fflush(stdout) != 0) {
+		output_failed(errno);
+		err_set(&err, -EIO, "writing to standard output: %s", strerror(errno));
+		return question_failed(q, -EIO, &err);
+	}
+	return EXIT_DONE;
+}

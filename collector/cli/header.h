@@ -1,0 +1,16 @@
+#pragma once
+/* The lines about the program that was recorded, at the top of what report, top and leaks show; and the notes at the end. */
+struct json;
+struct question;
+
+void header_print(const struct question *q);
+/* One line of it: what is being counted and of what. */
+void header_json(struct json *json, const char *key, const struct question *q);
+/* The ledger's verdict in one line. */
+void ledger_verdict_print(const struct question *q);
+/* Modules without symbols and the like. */
+void notes_print(const struct question *q);
+void notes_json(struct json *json, const char *key, const struct question *q);
+/* Prints the JSON that was written, with a newline; an exit status. */
+struct buf;
+int print_json(const struct question *q, struct buf *out);

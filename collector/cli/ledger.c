@@ -1,0 +1,263 @@
+/* collector ledger: the account of a recording. Nothing is lost in silence. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "collector/cli/commands.h"
+#include "collector/export/export.h"
+#include "collector/store/store.h"
+#include "base/ban.h"
+
+#define THREADS_SHOWN 20
+#define GAPS_SHOWN    20
+
+static const char *const reasons[] = {
+	"unknown",	  "ring full",	    "no slice",	   "spool full", "thread died in a record",
+	"agent was gone", "damaged record", "joined late", "thinned"};
+
+/* Lines of the account: name in JSON, name for people, place. */
+static const struct line {
+	const char *key, *text;
+	size_t offset;
+	bool always; /* else only where it is not 0 */
+} lines[] = {
+	{"produced", "produced by the program", offsetof(struct ledger_info, produced), true},
+	{"delivered", "  delivered by the agent", offsetof(struct ledger_info, delivered), true},
+	{"culled", "  culled (short-lived, counted)", offsetof(struct ledger_info, culled), true},
+	{"not_sampled", "  passed over by sampling", offsetof(struct ledger_info, not_sampled),
+	 true},
+	{"lost", "  lost", offsetof(struct ledger_info, lost), true},
+	{"pending", "  pending at the agent", offsetof(struct ledger_info, pending), true},
+	{"stored", "stored here", offsetof(struct ledger_info, stored), true},
+	{"stored_allocations", "  allocations", offsetof(struct ledger_info, stored_allocations),
+	 true},
+	{"stored_reallocations", "  reallocations",
+	 offsetof(struct ledger_info, stored_reallocations), true},
+	{"stored_frees", "  frees", offsetof(struct ledger_info, stored_frees), true},
+	{"before_join", "before the collector joined", offsetof(struct ledger_info, before_join),
+	 true},
+	{"lost_allocations", "lost allocations", offsetof(struct ledger_info, lost_allocations),
+	 false},
+	{"lost_frees", "lost frees", offsetof(struct ledger_info, lost_frees), false},
+	{"lost_bytes", "lost bytes", offsetof(struct ledger_info, lost_bytes), false},
+	{"stacks_cut", "stacks cut (table full)", offsetof(struct ledger_info, stacks_cut), false},
+	{"missing_batches", "missing batches", offsetof(struct ledger_info, missing_batches),
+	 false},
+	{"duplicate_batches", "batches that came twice",
+	 offsetof(struct ledger_info, duplicate_batches), false},
+	{"cut_bytes", "bytes after the last whole frame", offsetof(struct ledger_info, cut_bytes),
+	 false},
+	{"skipped_bytes", "damaged bytes passed over", offsetof(struct ledger_info, skipped_bytes),
+	 false},
+	{"damaged_places", "damaged places", offsetof(struct ledger_info, damaged_places), false},
+};
+
+static const struct line pairing_lines[] = {
+	{"orphan_frees", "frees of unrecorded blocks", offsetof(struct pairing_info, orphan_frees),
+	 false},
+	{"inferred", "ends inferred (address came again)", offsetof(struct pairing_info, inferred),
+	 false},
+	{"repaired", "orders of time overruled", offsetof(struct pairing_info, repaired), false},
+	{"censored", "blocks of unknown fate (gaps)", offsetof(struct pairing_info, censored),
+	 false},
+	{"failed", "allocations that failed", offsetof(struct pairing_info, failed), false},
+	{"bad_references", "events without a definition",
+	 offsetof(struct pairing_info, bad_references), false},
+};
+
+static uint64_t number_at(const void *of, const struct line *line)
+{
+	return *(const uint64_t *)(const void *)((const char *)of + line->offset);
+}
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static void print_lines(const void *of, const struct line *from, size_t count)
+{
+	char number[32];
+
+	for (size_t i = 0; i < count; i++)
+		if (from[i].always || number_at(of, &from[i]))
+			printf("%-36s %20s\n", from[i].text,
+			       format_count(number, number_at(of, &from[i])));
+}
+
+static void print_threads(const struct recording *r)
+{
+	uint32_t count = recording_threads(r), shown = 0;
+
+	printf("\n%-8s %-16s %14s %14s %12s\n", "THREAD", "NAME", "PRODUCED", "STORED", "LOST");
+	for (uint32_t i = 1; i <= count && shown < THREADS_SHOWN; i++) {
+		const struct thread_info *t = recording_thread(r, i);
+		char a[32], b[32], c[32];
+
+		if (!t)
+			continue;
+		printf("%-8u %-16.16s %14s %14s %12s\n", i, t->name, format_count(a, t->produced),
+		       format_count(b, t->stored), format_count(c, t->lost));
+		shown++;
+	}
+	if (count > shown)
+		printf("... and %u more (--json has all)\n", count - shown);
+}
+
+static const char *reason_text(uint32_t reason)
+{
+	return reasons[reason < COUNT(reasons) ? reason : 0];
+}
+
+static void print_gaps(const struct recording *r)
+{
+	uint32_t count = recording_gaps(r);
+
+	if (!count)
+		return;
+	printf("\n%-8s %12s %12s %12s %12s  %s\n", "GAP IN", "EVENTS", "ALLOCATIONS", "FREES",
+	       "BYTES", "REASON");
+	for (uint32_t i = 0; i < count && i < GAPS_SHOWN; i++) {
+		const struct gap_info *g = recording_gap(r, i);
+		char a[32], b[32], c[32], d[32], thread[16];
+
+		snprintf(thread, sizeof(thread), "%u", g->thread);
+		printf("%-8s %12s %12s %12s %12s  %s\n", g->thread ? thread : "-",
+		       format_count(a, g->events), format_count(b, g->allocations),
+		       format_count(c, g->frees), format_size(d, (double)g->bytes),
+		       reason_text(g->reason));
+	}
+	if (count > GAPS_SHOWN)
+		printf("... and %u more (--json has all)\n", count - GAPS_SHOWN);
+}
+
+static void print_text(const struct recording *r, bool balances, const struct err_text *reason)
+{
+	char id[STREAM_ID_TEXT];
+
+	printf("%s  %.40s\n\n", stream_id_format(id, recording_id(r)),
+	       recording_process(r)->executable ? recording_process(r)->executable : "");
+	print_lines(recording_ledger(r), lines, COUNT(lines));
+	print_lines(recording_pairing(r), pairing_lines, COUNT(pairing_lines));
+	print_threads(r);
+	print_gaps(r);
+	if (balances)
+		printf("\nThe account balances.\n");
+	else
+		printf("\nThe account DOES NOT balance: %s.\n", reason->text);
+}
+
+static void json_lines(struct json *json, const void *of, const struct line *from, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		json_u64(json, from[i].key, number_at(of, &from[i]));
+}
+
+static void json_threads(struct json *json, const struct recording *r)
+{
+	json_array(json, "threads");
+	for (uint32_t i = 1; i <= recording_threads(r); i++) {
+		const struct thread_info *t = recording_thread(r, i);
+
+		if (!t)
+			continue;
+		json_object(json, NULL);
+		json_u64(json, "number", i);
+		json_u64(json, "tid", t->tid);
+		json_string(json, "name", t->name);
+		json_u64(json, "produced", t->produced);
+		json_u64(json, "delivered", t->delivered);
+		json_u64(json, "lost", t->lost);
+		json_u64(json, "stored", t->stored);
+		json_end(json, '}');
+	}
+	json_end(json, ']');
+}
+
+static void json_gaps(struct json *json, const struct recording *r)
+{
+	json_array(json, "gaps");
+	for (uint32_t i = 0; i < recording_gaps(r); i++) {
+		const struct gap_info *g = recording_gap(r, i);
+
+		json_object(json, NULL);
+		json_u64(json, "thread", g->thread);
+		json_u64(json, "from", g->from);
+		json_u64(json, "to", g->to);
+		json_u64(json, "events", g->events);
+		json_u64(json, "allocations", g->allocations);
+		json_u64(json, "frees", g->frees);
+		json_u64(json, "bytes", g->bytes);
+		json_u64(json, "from_ns", g->from_ns);
+		json_u64(json, "to_ns", g->to_ns);
+		json_string(json, "reason", reason_text(g->reason));
+		json_end(json, '}');
+	}
+	json_end(json, ']');
+}
+
+static void print_json(const struct recording *r, bool balances, const struct err_text *reason)
+{
+	struct buf out = {0};
+	struct json json;
+	char id[STREAM_ID_TEXT];
+
+	json_init(&json, &out);
+	json_object(&json, NULL);
+	json_string(&json, "id", stream_id_format(id, recording_id(r)));
+	json_bool(&json, "balances", balances);
+	json_string(&json, "reason", balances ? NULL : reason->text);
+	json_lines(&json, recording_ledger(r), lines, COUNT(lines));
+	json_lines(&json, recording_pairing(r), pairing_lines, COUNT(pairing_lines));
+	json_threads(&json, r);
+	json_gaps(&json, r);
+	json_end(&json, '}');
+	buf_byte(&out, '\n');
+	fwrite(out.data, 1, out.length, stdout);
+	buf_done(&out);
+}
+
+static int ledger_run(struct command_call *call)
+{
+	const struct common_options *options = call->options;
+	cleanup(cleanup_free) char *path = NULL;
+	struct err_text err = {0}, reason = {0};
+	struct recording *recording;
+	char doing[] = "reading";
+	bool balances;
+	int r = command_find_stream(options->data, call->arguments[0], &path, &err);
+
+	if (!r)
+		r = recording_open(path, command_progress, doing, &recording, &err);
+	if (r < 0)
+		return command_fault(call->command, r, &err);
+	balances = recording_balances(recording, &reason);
+	if (options->json)
+		print_json(recording, balances, &reason);
+	else
+		print_text(recording, balances, &reason);
+	recording_close(recording);
+	return balances ? EXIT_DONE : EXIT_NO;
+}
+
+static const struct option_group groups[] = {{NULL, common_table}, {0}};
+
+const struct command command_ledger = {
+	.name = "ledger",
+	.summary = "the account of a stream: what was produced, stored, lost",
+	.usage = "[OPTION...] STREAM",
+	.about =
+		"Every thread of a recorded program numbers its events. The account balances if\n"
+		"  produced = delivered + culled + not sampled + lost + pending\n"
+		"  delivered = stored + before the collector joined\n"
+		"and no batch is missing or damaged. If not, the exit status is 1.\n\n"
+		"STREAM is an id, a unique beginning of one, 'last', or the path of a recording.\n",
+	.examples = "  collector ledger last\n  collector ledger --json heapcast_sqlite3.heapcast "
+		    "| jq .lost\n",
+	.groups = groups,
+	.options_size = sizeof(struct common_options),
+	.arguments_min = 1,
+	.arguments_max = 1,
+	.run = ledger_run,
+};

@@ -1,0 +1,117 @@
+/* collector list: what has been recorded. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "collector/cli/commands.h"
+#include "collector/export/export.h"
+#include "collector/store/store.h"
+#include "base/ban.h"
+
+static const char *const states[] = {
+	[STREAM_LIVE] = "live",
+	[STREAM_ENDED] = "ended",
+	[STREAM_INTERRUPTED] = "interrupted",
+};
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static void print_text(const struct stream_summary *list, size_t count)
+{
+	if (!count) {
+		printf("Nothing has been recorded yet. 'collector gather' waits for agents.\n");
+		return;
+	}
+	printf("%-12s %-16s %-14s %7s %10s %9s %s\n", "ID", "STARTED", "PROGRAM", "PID", "EVENTS",
+	       "IN USE", "STATE");
+	for (size_t i = 0; i < count; i++) {
+		char id[STREAM_ID_TEXT], size[32], started[32];
+		time_t seconds = (time_t)(list[i].start_wall_ns / 1000000000);
+		struct tm local;
+
+		stream_id_format(id, &list[i].id);
+		localtime_r(&seconds, &local);
+		strftime(started, sizeof(started), "%Y-%m-%d %H:%M", &local);
+		printf("%.12s %-16s %-14.14s %7u %10llu %9s %s\n", id, started,
+		       base_name(list[i].executable), list[i].pid,
+		       (unsigned long long)list[i].events,
+		       format_size(size, (double)list[i].in_use_bytes), states[list[i].state]);
+	}
+}
+
+static void print_json(const struct stream_summary *list, size_t count)
+{
+	struct buf out = {0};
+	struct json json;
+
+	json_init(&json, &out);
+	json_array(&json, NULL);
+	for (size_t i = 0; i < count; i++) {
+		char id[STREAM_ID_TEXT];
+
+		json_object(&json, NULL);
+		json_string(&json, "id", stream_id_format(id, &list[i].id));
+		json_string(&json, "executable", list[i].executable);
+		json_string(&json, "command_line", list[i].command_line);
+		json_string(&json, "host", list[i].host);
+		json_string(&json, "architecture", list[i].architecture);
+		json_u64(&json, "pid", list[i].pid);
+		json_u64(&json, "start_wall_ns", list[i].start_wall_ns);
+		json_u64(&json, "duration_ns", list[i].last_ns);
+		json_u64(&json, "events", list[i].events);
+		json_u64(&json, "recording_bytes", list[i].recording_bytes);
+		json_u64(&json, "in_use_bytes", list[i].in_use_bytes);
+		json_u64(&json, "in_use_blocks", list[i].in_use_blocks);
+		json_string(&json, "state", states[list[i].state]);
+		json_end(&json, '}');
+	}
+	json_end(&json, ']');
+	buf_byte(&out, '\n');
+	fwrite(out.data, 1, out.length, stdout);
+	buf_done(&out);
+}
+
+static int list_run(struct command_call *call)
+{
+	const struct common_options *options = call->options;
+	struct stream_summary *list = NULL;
+	struct store *store = NULL;
+	struct err_text err = {0};
+	size_t count = 0;
+	int r = store_open(options->data, STORE_READ, &store, &err);
+
+	if (!r)
+		r = store_list(store, &list, &count, &err);
+	if (!r && options->json)
+		print_json(list, count);
+	else if (!r)
+		print_text(list, count);
+	store_list_free(list, count);
+	store_close(store);
+	return r < 0 ? command_fault(call->command, r, &err) : EXIT_DONE;
+}
+
+static const struct option_group groups[] = {{NULL, common_table}, {0}};
+
+const struct command command_list = {
+	.name = "list",
+	.summary = "what has been recorded",
+	.usage = "[OPTION...]",
+	.about = "Lists the streams in the data folder, the oldest first.\n\n"
+		 "IN USE is what was allocated and not freed when the recording ended, or as far\n"
+		 "as it goes. STATE: live (still growing), ended (the program's end is recorded),\n"
+		 "interrupted (no end, and nobody is writing it).\n",
+	.examples = "  collector list\n  collector list --json | jq '.[-1].id'\n",
+	.groups = groups,
+	.options_size = sizeof(struct common_options),
+	.run = list_run,
+};

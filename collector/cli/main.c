@@ -1,0 +1,107 @@
+/*
+ * collector: finds agents, stores what they record, answers questions about it. This file knows
+ * only how to pick a command; each command has a file of its name (commands.h).
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "collector/cli/commands.h"
+#include "base/ban.h"
+
+static const struct command *const commands[] = {
+#define X(name) &command_##name,
+	COMMANDS(X)
+#undef X
+};
+
+#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
+
+static void help(FILE *out)
+{
+	fprintf(out, "Usage: collector COMMAND [OPTION...] [ARGUMENT...]\n\n"
+		     "Collects what heapcast agents record and shows where the memory "
+		     "goes.\n\nCommands:\n");
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		if (!commands[i]->hidden)
+			fprintf(out, "  %-11s %s\n", commands[i]->name, commands[i]->summary);
+	fprintf(out,
+		"\nA STREAM is named by its id, a unique beginning of it, 'last', or the path of a "
+		"recording.\n"
+		"Every option --some-name can also be given as the variable HEAPCAST_SOME_NAME.\n"
+		"Exit status: 0 done, 1 the answer is \"no\", 2 wrong usage, 3 a fault outside.\n\n"
+		"First steps:\n"
+		"  collector gather --once &                    wait for a program to be recorded\n"
+		"  agent run --announce -- CMD                  on the board: record it\n"
+		"  collector report last                        where its memory went\n"
+		"'collector help COMMAND' tells more about one of them.\n");
+}
+
+static const char *visible_name(const void *of, size_t i)
+{
+	const struct command *const *list = of;
+
+	return list[i]->hidden ? NULL : list[i]->name;
+}
+
+static int unknown(const char *name)
+{
+	const char *near = command_suggestion(name, visible_name, commands, COMMAND_COUNT);
+
+	fprintf(stderr, "collector: there is no command '%s'", name);
+	if (near)
+		fprintf(stderr, "; did you mean '%s'?", near);
+	fprintf(stderr, "\n'collector help' lists the commands.\n");
+	return EXIT_USAGE;
+}
+
+static int help_of(const char *name)
+{
+	const struct command *command = command_lookup(name);
+
+	if (!command)
+		return unknown(name);
+	command_help(command);
+	return EXIT_DONE;
+}
+
+static int dispatch(int argc, char **argv)
+{
+	const struct command *command;
+
+	if (argc < 2) {
+		help(stderr);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		if (argc > 2)
+			return help_of(argv[2]);
+		help(stdout);
+		return EXIT_DONE;
+	}
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "version")) {
+		printf("collector (heapcast) %s\n", HEAPCAST_VERSION);
+		return EXIT_DONE;
+	}
+	command = command_lookup(argv[1]);
+	if (!command)
+		return unknown(argv[1]);
+	return command_main(command, argc - 2, argv + 2);
+}
+
+int main(int argc, char **argv)
+{
+	int status;
+
+	signal(SIGPIPE, SIG_IGN);
+	log_open("warn", NULL);
+	status = dispatch(argc, argv);
+	/* An answer that could not be written is not an answer. */
+	if (fflush(stdout) || ferror(stdout)) {
+		fprintf(stderr, "collector: writing the output failed\n");
+		return status == EXIT_DONE ? EXIT_FAULT : status;
+	}
+	return status;
+}

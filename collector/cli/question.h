@@ -1,0 +1,49 @@
+#pragma once
+/*
+ * What the commands that ask about one stream have in common: their options, opening the recording with its symbols, filters.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collector/cli/command.h"
+#include "collector/query/query.h"
+
+struct question_options {
+	struct common_options common;
+	struct option_list symbols;
+	struct option_pairs filters;
+	const char *at;
+	const char *value;
+	/* What only some commands take: */
+	const char *by, *output, *format, *weight;
+	uint64_t count;
+};
+
+extern const struct option question_table[]; /* --at, --symbols */
+extern const struct option value_table[];    /* --value */
+extern const struct option filter_table[];   /* every filter */
+
+struct question {
+	const struct command *command;
+	const char *stream; /* as the user named it */
+	char *path;
+	struct recording *recording;
+	const char **symbol_folders;
+	struct symbols *symbols;
+	struct view *view;
+	struct filter filter;
+	enum value value;
+	uint64_t at_ns;
+	bool live;    /* its end has not been seen: the numbers are as far as it goes */
+	bool sampled;
+};
+
+/* Opens the stream that the call names (`last` if it names none). EXIT_DONE, or another exit status after saying why. */
+int question_open(struct command_call *call, enum value default_value, struct question *ret_question);
+void question_close(struct question *question);
+/* Says what went wrong with a query and returns the exit status for it. */
+int question_failed(const struct question *question, int error, const struct err_text *err);
+/* "leaked" of an ended program, "in use" of one that goes on. */
+const char *question_leaked_name(const struct question *question);
+/* A short name for files: program and the id's first digits. */
+void question_file_name(const struct question *question, const char *suffix, char *out, size_t size);

@@ -1,0 +1,108 @@
+/* Call sites in order of what they hold. See ranking.h. */
+#include "collector/cli/ranking.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "collector/cli/header.h"
+#include "collector/cli/question.h"
+#include "collector/cli/sites.h"
+#include "collector/cli/terminal.h"
+#include "collector/export/export.h"
+#include "collector/store/store.h"
+
+#include "base/ban.h"
+
+static int read_grouping(const struct question *q, const char *by, enum grouping *ret_grouping)
+{
+	*ret_grouping = GROUP_BY_SITE;
+	if (!by || !strcmp(by, "site"))
+		return EXIT_DONE;
+	*ret_grouping = GROUP_BY_BACKTRACE;
+	if (!strcmp(by, "backtrace"))
+		return EXIT_DONE;
+	return command_usage_error(q->command, "--by takes site or backtrace, not '%s'", by);
+}
+
+/* "Leaked: 1.2 MiB in 345 blocks" and so on: what the rows are about. */
+static void print_total(const struct question *q, const struct groups *groups)
+{
+	static const char *const says[] = {
+		[VALUE_ALLOCATED] = "Allocated", [VALUE_LEAKED] = "Never freed", [VALUE_TEMPORARY] = "Freed again",
+		[VALUE_IN_USE] = "In use",	 [VALUE_PEAK] = "In use at the peak",
+	};
+	char bytes[80], blocks[32], at[32] = "", when[64] = "";
+	const char *what = says[q->value];
+
+	if (q->value == VALUE_LEAKED && q->live)
+		what = "In use as of the last batch";
+	if (q->value == VALUE_IN_USE && q->at_ns != NO_TIME)
+		snprintf(when, sizeof(when), " at %s", format_duration(at, q->at_ns));
+	putchar('\n');
+	printf("%s%s: %s in %s block%s\n\n", what, when, usage_bytes(bytes, sizeof(bytes), &groups->total),
+	       format_count(blocks, groups->total.blocks), groups->total.blocks == 1 ? "" : "s");
+}
+
+static int print_text(const struct question *q, const struct groups *groups, const struct site_table *table)
+{
+	header_print(q);
+	print_total(q, groups);
+	if (groups->count)
+		sites_print(q, groups, table);
+	ledger_verdict_print(q);
+	notes_print(q);
+	return EXIT_DONE;
+}
+
+static int print_groups_json(const struct question *q, const struct groups *groups, const struct site_table *table)
+{
+	cleanup(buf_done) struct buf out = {0};
+	struct json json;
+
+	json_init(&json, &out);
+	json_object(&json, NULL);
+	header_json(&json, "process", q);
+	json_string(&json, "value", value_name(q->value));
+	if (q->at_ns != NO_TIME)
+		json_u64(&json, "at_ns", q->at_ns);
+	usage_json(&json, "total", &groups->total);
+	json_u64(&json, "group_count", groups->count);
+	sites_json(&json, "groups", q, groups, table);
+	notes_json(&json, "notes", q);
+	json_end(&json, '}');
+	return print_json(q, &out);
+}
+
+static int answer(struct question *q, const struct question_options *o, unsigned frames)
+{
+	cleanup(groups_done) struct groups groups = {0};
+	struct err_text err = {0};
+	enum grouping grouping;
+	struct site_table table = {.count = o->count, .frames = frames};
+	int status = read_grouping(q, o->by, &grouping), r;
+
+	if (status)
+		return status;
+	table.noun = grouping == GROUP_BY_SITE ? "call site" : "backtrace";
+	r = query_groups(q->view, &q->filter, grouping, q->value, q->at_ns, &groups, &err);
+	if (r < 0)
+		return question_failed(q, r, &err);
+	return o->common.json ? print_groups_json(q, &groups, &table) : print_text(q, &groups, &table);
+}
+
+int ranking_run(struct command_call *call, enum value default_value, unsigned frames)
+{
+	struct question q;
+	int status = question_open(call, default_value, &q);
+
+	if (status)
+		return status;
+	status = answer(&q, call->options, frames);
+	question_close(&q);
+	return status;
+}

@@ -1,0 +1,8 @@
+#pragma once
+/* The common part of `top` and `leaks`: call sites or backtraces in order of a value. */
+#include "collector/query/query.h"
+
+struct command_call;
+
+/* Runs it; an exit status. `frames` of a backtrace are shown under each row. */
+int ranking_run(struct command_call *call, enum value default_value, unsigned frames);

@@ -1,0 +1,198 @@
+/* collector report: where the memory of one program went, on one page. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "collector/cli/header.h"
+#include "collector/cli/question.h"
+#include "collector/cli/sites.h"
+#include "collector/cli/terminal.h"
+#include "collector/export/export.h"
+#include "collector/store/store.h"
+
+#include "base/ban.h"
+
+struct answer {
+	struct report report;
+	struct groups allocated, peak, leaked;
+};
+
+static void answer_done(struct answer *a)
+{
+	groups_done(&a->allocated);
+	groups_done(&a->peak);
+	groups_done(&a->leaked);
+}
+
+static int ask(struct question *q, struct answer *a, struct err_text *err)
+{
+	int r = query_report(q->view, &q->filter, &a->report, err);
+
+	if (!r)
+		r = query_groups(q->view, &q->filter, GROUP_BY_SITE, VALUE_ALLOCATED, NO_TIME, &a->allocated, err);
+	if (!r)
+		r = query_groups(q->view, &q->filter, GROUP_BY_SITE, VALUE_PEAK, NO_TIME, &a->peak, err);
+	if (!r)
+		r = query_groups(q->view, &q->filter, GROUP_BY_SITE, VALUE_LEAKED, NO_TIME, &a->leaked, err);
+	return r;
+}
+
+static void print_total(const char *name, const struct usage *usage, const char *remark)
+{
+	char bytes[80], blocks[32];
+
+	printf("  %-10s %12s  %14s  %s\n", name, usage_bytes(bytes, sizeof(bytes), usage), format_count(blocks, usage->blocks),
+	       remark);
+}
+
+static void print_totals(const struct question *q, const struct report *r)
+{
+	char peak[80], at[32], text[80], count[32];
+	uint64_t share = r->duration_ns ? r->peak_ns * 100 / r->duration_ns : 0;
+
+	putchar('\n');
+	terminal_text(STYLE_DIM, "                    BYTES          BLOCKS", 0);
+	putchar('\n');
+	snprintf(text, sizeof(text), "from %s different backtraces", format_count(count, r->distinct_stacks));
+	print_total("allocated", &r->allocated, text);
+	print_total("temporary", &r->temporary, q->live ? "freed again so far" : "freed again before the end");
+	print_total(question_leaked_name(q), &r->leaked, q->live ? "as of the last batch" : "never freed");
+	snprintf(peak, sizeof(peak), "in use at the peak, at %s (%llu %%)", format_duration(at, r->peak_ns),
+		 (unsigned long long)share);
+	print_total("peak", &r->peak, peak);
+	if (r->failed)
+		printf("  %s allocation%s failed\n", format_count(count, r->failed), r->failed == 1 ? "" : "s");
+}
+
+static void print_sites(const struct question *q, const char *heading, const struct groups *groups, size_t count)
+{
+	struct site_table table = {.count = count, .noun = "call site"};
+
+	if (!groups->count)
+		return;
+	terminal_heading(heading);
+	sites_print(q, groups, &table);
+}
+
+static void print_next(const struct question *q)
+{
+	static const struct {
+		const char *command, *says;
+	} next[] = {
+		{"top %s --value peak", "who held most at the peak, with backtraces"},
+		{"leaks %s", "what was never freed"},
+		{"flamegraph %s", "a picture for the browser"},
+	};
+
+	terminal_heading("Next");
+	for (size_t i = 0; i < sizeof(next) / sizeof(next[0]); i++) {
+		char command[160], line[256];
+
+		snprintf(command, sizeof(command), "%.*s%.80s%s", (int)strcspn(next[i].command, "%"), next[i].command, q->stream,
+			 strchr(next[i].command, '%') + 2);
+		snprintf(line, sizeof(line), "  collector %-30s %s", command, next[i].says);
+		terminal_text(STYLE_PLAIN, line, 0);
+		putchar('\n');
+	}
+}
+
+static int print_text(const struct question *q, const struct answer *a, size_t count)
+{
+	header_print(q);
+	print_totals(q, &a->report);
+	print_sites(q, "Most allocated, by call site", &a->allocated, count);
+	print_sites(q, "Most in use at the peak", &a->peak, (count + 1) / 2);
+	print_sites(q, q->live ? "Most in use now" : "Never freed", &a->leaked, (count + 1) / 2);
+	ledger_verdict_print(q);
+	notes_print(q);
+	print_next(q);
+	return EXIT_DONE;
+}
+
+static int print_answer_json(const struct question *q, const struct answer *a, size_t count)
+{
+	cleanup(buf_done) struct buf out = {0};
+	struct site_table table = {.count = count};
+	struct json json;
+
+	json_init(&json, &out);
+	json_object(&json, NULL);
+	header_json(&json, "process", q);
+	usage_json(&json, "allocated", &a->report.allocated);
+	usage_json(&json, "temporary", &a->report.temporary);
+	usage_json(&json, "leaked", &a->report.leaked);
+	usage_json(&json, "peak", &a->report.peak);
+	json_u64(&json, "peak_ns", a->report.peak_ns);
+	json_u64(&json, "allocations", a->report.allocations);
+	json_u64(&json, "frees", a->report.frees);
+	json_u64(&json, "reallocations", a->report.reallocations);
+	json_u64(&json, "failed", a->report.failed);
+	json_u64(&json, "distinct_backtraces", a->report.distinct_stacks);
+	json_u64(&json, "threads", a->report.threads);
+	json_u64(&json, "modules", a->report.modules);
+	json_bool(&json, "ledger_balances", recording_balances(q->recording, NULL));
+	sites_json(&json, "sites_allocated", q, &a->allocated, &table);
+	sites_json(&json, "sites_peak", q, &a->peak, &table);
+	sites_json(&json, "sites_leaked", q, &a->leaked, &table);
+	notes_json(&json, "notes", q);
+	json_end(&json, '}');
+	return print_json(q, &out);
+}
+
+static int run(struct command_call *call)
+{
+	const struct question_options *o = call->options;
+	cleanup(answer_done) struct answer answer = {0};
+	struct err_text err = {0};
+	struct question q;
+	int r, status = question_open(call, VALUE_ALLOCATED, &q);
+
+	if (status)
+		return status;
+	r = ask(&q, &answer, &err);
+	if (r < 0)
+		status = question_failed(&q, r, &err);
+	else if (o->common.json)
+		status = print_answer_json(&q, &answer, o->count);
+	else
+		status = print_text(&q, &answer, o->count);
+	question_close(&q);
+	return status;
+}
+
+static const struct option report_table[] = {
+	OPTION_NUMBER(struct question_options, count, "count", "N", "call sites shown (10)"),
+	OPTION_LIST(struct question_options, symbols, "symbols", "DIR",
+		    "look for debug information here first; may be given more than once"),
+	{0},
+};
+
+static const struct option_group groups[] = {
+	{NULL, report_table},
+	{"Filters: only allocations that fit are counted", filter_table},
+	{"Common options", common_table},
+	{0},
+};
+
+static const struct question_options defaults = {.common.data = DEFAULT_DATA, .count = 10};
+
+const struct command command_report = {
+	.name = "report",
+	.summary = "where the memory of a program went, on one page",
+	.usage = "[OPTION...] [STREAM]",
+	.about = "Totals (allocated, freed again, never freed, in use at the peak), the call sites\n"
+		 "that matter most, and whether anything was lost on the way.\n\n"
+		 "A call site is the innermost function of a backtrace that does not only pass the\n"
+		 "allocation on (as malloc wrappers and the C++ containers do).\n",
+	.examples = "  collector report last\n"
+		    "  collector report last --function-regex '^parse_' --size-min 4K\n",
+	.groups = groups,
+	.options_size = sizeof(struct question_options),
+	.defaults = &defaults,
+	.arguments_max = 1,
+	.run = run,
+};

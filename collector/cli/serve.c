@@ -1,0 +1,164 @@
+/* collector serve: the REST API and the page, until Ctrl-C. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "collector/cli/command.h"
+#include "collector/http/http.h"
+
+#include "base/ban.h"
+
+struct serve_options {
+	struct common_options common;
+	const char *http;
+	struct option_list symbols;
+};
+
+/* "ADDR:PORT", "ADDR", ":PORT" or "PORT"; port 0 is any free one. */
+static int read_endpoint(const char *text, char *host, unsigned size, uint16_t *ret_port)
+{
+	uint64_t number;
+	size_t length = strlen(text);
+	char name[256];
+
+	snprintf(host, size, "%s", HTTP_DEFAULT_ADDRESS);
+	*ret_port = HTTP_DEFAULT_PORT;
+	if (text[0] == ':')
+		text++;
+	if (parse_u64(text, &number) == 0) {
+		*ret_port = (uint16_t)number;
+		return number <= 65535 ? 0 : -EINVAL;
+	}
+	if (length >= sizeof(name))
+		return -EINVAL;
+	if (length > 2 && !strcmp(text + length - 2, ":0")) {
+		snprintf(name, sizeof(name), "%.*s", (int)length - 2, text);
+		*ret_port = 0;
+		return parse_endpoint(name, host, size, &(uint16_t){0});
+	}
+	if (parse_endpoint(text, host, size, ret_port) < 0)
+		return -EINVAL;
+	if (!*ret_port)
+		*ret_port = HTTP_DEFAULT_PORT;
+	return 0;
+}
+
+static void wait_for_the_end(void)
+{
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+	sigset_t set;
+	int signal_number;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		sigaddset(&set, ends[i]);
+	sigwait(&set, &signal_number);
+}
+
+/* Before any thread starts, so that none of them gets these. */
+static void hold_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static int fail(const struct command *command, int error, const struct err_text *err)
+{
+	int status = command_fault(command, error, err);
+
+	return error == -ENOMEM || error == -EIO ? status : EXIT_USAGE;
+}
+
+static int serve(struct command_call *call, const char *const *symbols, const char *address, uint16_t port)
+{
+	const struct serve_options *o = call->options;
+	static char reading[] = "reading the recordings";
+	struct http_options options = {
+		.address = address,
+		.port = port,
+		.data = access(o->common.data, F_OK) == 0 ? o->common.data : NULL,
+		.files = (const char *const *)call->arguments,
+		.symbol_folders = symbols,
+		.progress = command_progress,
+		.progress_context = reading,
+	};
+	struct err_text err = {0};
+	struct http *http = NULL;
+	int r;
+
+	if (!options.data && !call->argument_count)
+		return command_usage_error(call->command, "there is no folder %s and no FILE was given: --data DIR names the folder "
+							  "that collector gather fills",
+					   o->common.data);
+	hold_signals();
+	r = http_start(&options, &http, &err);
+	if (r < 0)
+		return fail(call->command, r, &err);
+	printf("Serving %s\n", http_url(http));
+	if (isatty(STDOUT_FILENO))
+		printf("Ctrl-C ends.\n");
+	fflush(stdout);
+	wait_for_the_end();
+	http_stop(http);
+	return EXIT_DONE;
+}
+
+static int run(struct command_call *call)
+{
+	const struct serve_options *o = call->options;
+	cleanup(cleanup_free) const char **symbols = calloc(o->symbols.count + 1, sizeof(*symbols));
+	cleanup(cleanup_free) char **files = calloc((size_t)call->argument_count + 1, sizeof(*files));
+	char host[128];
+	uint16_t port;
+
+	if (!symbols || !files)
+		return command_fault(call->command, -ENOMEM, NULL);
+	for (size_t i = 0; i < o->symbols.count; i++)
+		symbols[i] = o->symbols.texts[i];
+	for (int i = 0; i < call->argument_count; i++)
+		files[i] = call->arguments[i];
+	call->arguments = files;
+	if (read_endpoint(o->http, host, sizeof(host), &port) < 0)
+		return command_usage_error(call->command, "--http takes ADDRESS:PORT, for example 127.0.0.1:8080, not '%s'", o->http);
+	return serve(call, symbols, host, port);
+}
+
+static const struct option serve_table[] = {
+	OPTION_TEXT(struct serve_options, http, "http", "ADDR:PORT",
+		    "where to listen (127.0.0.1:8080); anybody who can reach it can read everything"),
+	OPTION_LIST(struct serve_options, symbols, "symbols", "DIR",
+		    "look for debug information here first; may be given more than once"),
+	{0},
+};
+
+static const struct option_group groups[] = {{NULL, serve_table}, {"Common options", data_table}, {0}};
+
+static const struct serve_options defaults = {.common.data = DEFAULT_DATA, .http = "127.0.0.1:8080"};
+
+const struct command command_serve = {
+	.name = "serve",
+	.summary = "REST API and page for the browser",
+	.usage = "[OPTION...] [FILE...]",
+	.about = "Serves the streams of the data folder, while they grow, and the recordings named as\n"
+		 "FILE. docs/rest-api.md describes the API; / is a page with links. Ctrl-C ends it.\n",
+	.examples = "  collector serve\n"
+		    "  collector serve --http 127.0.0.1:9000 heapcast_app_1700000000_42.heapcast\n"
+		    "  curl 'http://127.0.0.1:8080/data/last/allocations?sort_by=size&order=dsc&count=3'\n",
+	.groups = groups,
+	.options_size = sizeof(struct serve_options),
+	.defaults = &defaults,
+	.arguments_max = -1,
+	.run = run,
+};

@@ -1,0 +1,231 @@
+/* Call sites for people and for programs. See sites.h. */
+#include "collector/cli/sites.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "collector/cli/question.h"
+#include "collector/cli/terminal.h"
+#include "collector/export/export.h"
+#include "collector/store/store.h"
+
+#include "base/ban.h"
+
+/*
+ *	    BYTES     %     BLOCKS  CALL SITE
+ *	 12.3 MiB  45.2    123,456  sqlite3MemMalloc
+ *				    mem1.c:128, libsqlite3.so.0
+ */
+#define INDENT 28
+
+const char *usage_bytes(char *out, size_t size, const struct usage *usage)
+{
+	char bytes[32], error[32];
+
+	format_size(bytes, (double)usage->bytes);
+	if (usage->bytes_error > 0)
+		snprintf(out, size, "%s +- %s", bytes, format_size(error, usage->bytes_error));
+	else
+		snprintf(out, size, "%s", bytes);
+	return out;
+}
+
+void usage_json(struct json *json, const char *key, const struct usage *usage)
+{
+	json_object(json, key);
+	json_u64(json, "bytes", usage->bytes);
+	json_u64(json, "blocks", usage->blocks);
+	if (usage->bytes_error > 0 || usage->blocks_error > 0) {
+		json_double(json, "bytes_error", usage->bytes_error);
+		json_double(json, "blocks_error", usage->blocks_error);
+	}
+	json_end(json, '}');
+}
+
+/* ---- backtraces ---- */
+
+typedef bool frame_visitor(void *context, const struct view_frame *frame);
+
+/* Calls for each frame from the innermost outwards, until one says no. */
+static void each_frame(const struct question *q, uint32_t node, frame_visitor *visit, void *context)
+{
+	while (node) {
+		const struct stack_node *at = recording_node(q->recording, node);
+		uint32_t count = view_frame_count(q->view, node);
+
+		for (uint32_t i = 0; i < count; i++) {
+			struct view_frame frame = view_frame(q->view, node, i);
+
+			if (!visit(context, &frame))
+				return;
+		}
+		node = at && at->parent < node ? at->parent : 0;
+	}
+}
+
+static void put_place(const char *file, uint32_t line, const char *module, char *out, size_t size)
+{
+	char place[256] = "";
+
+	if (file && line)
+		snprintf(place, sizeof(place), "%.200s:%u", module_basename(file), line);
+	else if (file)
+		snprintf(place, sizeof(place), "%.200s", module_basename(file));
+	snprintf(out, size, "%s%s%s", place, place[0] && module ? ", " : "", module_basename(module));
+}
+
+struct printing {
+	unsigned left, skipped, width;
+	bool site_seen;
+};
+
+/* Frames further out than the site, a line each. */
+static bool print_frame(void *context, const struct view_frame *frame)
+{
+	struct printing *p = context;
+	unsigned room = p->width - INDENT - 3, used;
+	char place[320];
+
+	if (!p->site_seen) {
+		p->site_seen = !frame->is_allocator;
+		return true;
+	}
+	if (!p->left) {
+		p->skipped++;
+		return true;
+	}
+	p->left--;
+	terminal_blanks(INDENT);
+	fputs("by ", stdout);
+	used = terminal_text(STYLE_PLAIN, frame->name, room);
+	put_place(frame->file, frame->line, NULL, place, sizeof(place));
+	if (place[0] && used + 3 + strlen(place) <= room) {
+		fputs("  ", stdout);
+		terminal_text(STYLE_DIM, place, 0);
+	}
+	putchar('\n');
+	return true;
+}
+
+static void print_backtrace(const struct question *q, uint32_t node, unsigned frames)
+{
+	struct printing p = {.left = frames, .width = terminal_width()};
+
+	each_frame(q, node, print_frame, &p);
+	if (p.skipped) {
+		terminal_blanks(INDENT);
+		printf("... and %u more frame%s\n", p.skipped, p.skipped == 1 ? "" : "s");
+	}
+}
+
+/* ---- rows ---- */
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void print_row(const struct question *q, const struct groups *groups, const struct group *g,
+		      const struct site_table *table)
+{
+	char bytes[32], blocks[32], place[320], error[32];
+	unsigned width = terminal_width();
+
+	printf("%9s %5.1f %10s  ", format_size(bytes, (double)g->value.bytes), percent(g->value.bytes, groups->total.bytes),
+	       format_count(blocks, g->value.blocks));
+	terminal_text(STYLE_BOLD, g->function ? g->function : "?", width - INDENT);
+	putchar('\n');
+	/* The name of what is unknown says the module already. */
+	if (g->function && g->function[0] == '[')
+		place[0] = 0;
+	else
+		put_place(g->file, g->line, g->module, place, sizeof(place));
+	if (g->value.bytes_error > 0) {
+		printf("+-%7s%*s", format_size(error, g->value.bytes_error), INDENT - 9, "");
+		terminal_text(STYLE_DIM, place, width - INDENT);
+		putchar('\n');
+	} else if (place[0]) {
+		terminal_blanks(INDENT);
+		terminal_text(STYLE_DIM, place, width - INDENT);
+		putchar('\n');
+	}
+	if (table->frames)
+		print_backtrace(q, g->node, table->frames);
+}
+
+static void print_rest(const struct groups *groups, const struct site_table *table)
+{
+	struct usage rest = {0};
+	char bytes[32], blocks[32], count[32];
+
+	if (groups->count <= table->count)
+		return;
+	for (size_t i = table->count; i < groups->count; i++) {
+		rest.bytes += groups->list[i].value.bytes;
+		rest.blocks += groups->list[i].value.blocks;
+	}
+	printf("%9s %5.1f %10s  ", format_size(bytes, (double)rest.bytes), percent(rest.bytes, groups->total.bytes),
+	       format_count(blocks, rest.blocks));
+	printf("in %s more %s%s\n", format_count(count, groups->count - table->count), table->noun,
+	       groups->count - table->count == 1 ? "" : "s");
+}
+
+void sites_print(const struct question *q, const struct groups *groups, const struct site_table *table)
+{
+	terminal_text(STYLE_DIM, "    BYTES     %     BLOCKS  CALL SITE", 0);
+	putchar('\n');
+	for (size_t i = 0; i < groups->count && i < table->count; i++)
+		print_row(q, groups, &groups->list[i], table);
+	print_rest(groups, table);
+}
+
+/* ---- JSON ---- */
+
+static bool frame_json(void *context, const struct view_frame *frame)
+{
+	struct json *json = context;
+
+	json_object(json, NULL);
+	json_string(json, "function", frame->name);
+	if (frame->module)
+		json_string(json, "module", frame->module);
+	if (frame->file)
+		json_string(json, "file", frame->file);
+	if (frame->line)
+		json_u64(json, "line", frame->line);
+	json_bool(json, "is_inline", frame->is_inline);
+	json_end(json, '}');
+	return true;
+}
+
+void sites_json(struct json *json, const char *key, const struct question *q, const struct groups *groups,
+		const struct site_table *table)
+{
+	json_array(json, key);
+	for (size_t i = 0; i < groups->count && i < table->count; i++) {
+		const struct group *g = &groups->list[i];
+
+		json_object(json, NULL);
+		json_string(json, "function", g->function);
+		json_string(json, "file", g->file);
+		json_u64(json, "line", g->line);
+		json_string(json, "module", g->module);
+		json_u64(json, "backtrace_id", g->node);
+		usage_json(json, "value", &g->value);
+		usage_json(json, "allocated", &g->allocated);
+		usage_json(json, "leaked", &g->leaked);
+		usage_json(json, "temporary", &g->temporary);
+		json_u64(json, "min_size", g->min_size);
+		json_u64(json, "max_size", g->max_size);
+		json_u64(json, "first_ns", g->first_ns);
+		json_u64(json, "last_ns", g->last_ns);
+		if (table->frames) {
+			json_array(json, "backtrace");
+			each_frame(q, g->node, frame_json, json);
+			json_end(json, ']');
+		}
+		json_end(json, '}');
+	}
+	json_end(json, ']');
+}

@@ -1,0 +1,23 @@
+#pragma once
+/* Tables of call sites, as text and as JSON: what report, top and leaks show. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collector/query/query.h"
+
+struct json;
+struct question;
+
+struct site_table {
+	size_t count;	 /* rows shown at most */
+	unsigned frames; /* of the backtrace under each row: 0 shows none; UINT_MAX all */
+	const char *noun; /* "call site", "backtrace" */
+};
+
+/* Rows of `groups`, two or more lines each, and a line for what is left out. */
+void sites_print(const struct question *q, const struct groups *groups, const struct site_table *table);
+void sites_json(struct json *json, const char *key, const struct question *q, const struct groups *groups,
+		const struct site_table *table);
+void usage_json(struct json *json, const char *key, const struct usage *usage);
+/* "1.5 MiB", and "+- 20 KiB" behind it if it is an estimate. */
+const char *usage_bytes(char *out, size_t size, const struct usage *usage);

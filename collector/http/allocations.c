@@ -1,0 +1,314 @@
+/* /data/ID/allocations: matched allocations with their backtraces, in an order, a page or all. A step writes some rows. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "collector/export/export.h"
+#include "collector/http/routes.h"
+#include "collector/http/sources.h"
+#include "collector/http/values.h"
+#include "collector/query/query.h"
+
+#include "base/ban.h"
+
+#define ROWS_AT_ONCE 64
+#define STEP_BYTES   (128u << 10)
+#define SKIP_AT_ONCE 4096
+#define CHAIN_CACHE  1024
+#define COUNT_ALL    UINT32_MAX
+
+struct chain {
+	uint64_t row; /* what this is known of; NO_TIME: nothing */
+	uint64_t first, last, position, length;
+};
+
+struct page {
+	struct filter filter;
+	struct query_page *scan;
+	struct json json;
+	uint64_t skip, count, total;
+	enum page_order order;
+	bool descending, begun;
+	struct chain chains[CHAIN_CACHE];
+};
+
+static void page_free(void *work)
+{
+	struct page *page = work;
+
+	query_page_free(page->scan);
+	filter_done(&page->filter);
+	free(page);
+}
+
+/* ---- parameters ---- */
+
+static int read_count(void *context, const struct view *view, const char *name, const char *value, struct err_text *err)
+{
+	struct page *page = context;
+	uint64_t *to = !strcmp(name, "skip") ? &page->skip : &page->count;
+
+	(void)view;
+	if (parse_u64(value, to) < 0)
+		return err_set(err, -EINVAL, "%s takes a whole number, not \"%.60s\"", name, value);
+	return 0;
+}
+
+static int read_sort_by(void *context, const struct view *view, const char *name, const char *value, struct err_text *err)
+{
+	static const char *const words[] = {
+		[PAGE_BY_TIME] = "timestamp", [PAGE_BY_ADDRESS] = "address", [PAGE_BY_SIZE] = "size"};
+	struct page *page = context;
+
+	(void)view;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (!strcmp(value, words[i])) {
+			page->order = (enum page_order)i;
+			return 0;
+		}
+	}
+	return err_set(err, -EINVAL, "%s takes timestamp, address or size, not \"%.60s\"", name, value);
+}
+
+static int read_order(void *context, const struct view *view, const char *name, const char *value, struct err_text *err)
+{
+	struct page *page = context;
+
+	(void)view;
+	page->descending = !strcmp(value, "dsc") || !strcmp(value, "desc");
+	if (!page->descending && strcmp(value, "asc") != 0)
+		return err_set(err, -EINVAL, "%s takes asc or dsc, not \"%.60s\"", name, value);
+	return 0;
+}
+
+static const struct route_parameter parameters[] = {
+	{"skip", read_count}, {"count", read_count}, {"sort_by", read_sort_by}, {"order", read_order}, {0},
+};
+
+/* ---- chains ---- */
+
+static const struct row_block *block_of(const struct recording *recording, uint64_t row, uint32_t *ret_index)
+{
+	*ret_index = (uint32_t)(row % ROWS_PER_BLOCK);
+	return recording_block(recording, (uint32_t)(row / ROWS_PER_BLOCK));
+}
+
+static uint64_t chain_step(const struct recording *recording, uint64_t row, bool forward)
+{
+	uint32_t i;
+	const struct row_block *block = block_of(recording, row, &i);
+	uint64_t to = forward ? block->chain_next[i] : block->chain_previous[i];
+
+	/* A realloc comes after what it enlarged: that also ends a walk through damaged data. */
+	if (to == NO_BLOCK || to >= recording_rows(recording) || (forward ? to <= row : to >= row))
+		return row;
+	return to;
+}
+
+/* Follows the chain in both directions. Its neighbours are remembered, so that listing a long chain in order costs a step each. */
+static struct chain find_chain(struct page *page, const struct exchange *x, uint64_t row)
+{
+	const struct recording *recording = x->source->recording;
+	struct chain chain = page->chains[row % CHAIN_CACHE];
+
+	if (chain.row == row && chain.length)
+		return chain;
+	chain = (struct chain){.row = row, .first = row, .last = row};
+	for (uint64_t at = row, to; (to = chain_step(recording, at, false)) != at && !x->cancelled; at = to) {
+		chain.first = to;
+		chain.position++;
+	}
+	chain.length = chain.position + 1;
+	for (uint64_t at = row, to; (to = chain_step(recording, at, true)) != at && !x->cancelled; at = to) {
+		chain.last = to;
+		chain.length++;
+	}
+	return chain;
+}
+
+static void remember_neighbours(struct page *page, const struct exchange *x, const struct chain *chain)
+{
+	const struct recording *recording = x->source->recording;
+	uint64_t next = chain_step(recording, chain->row, true), previous = chain_step(recording, chain->row, false);
+
+	if (next != chain->row) {
+		struct chain *to = &page->chains[next % CHAIN_CACHE];
+
+		*to = *chain;
+		to->row = next;
+		to->position++;
+	}
+	if (previous != chain->row) {
+		struct chain *to = &page->chains[previous % CHAIN_CACHE];
+
+		*to = *chain;
+		to->row = previous;
+		to->position--;
+	}
+}
+
+/* ---- rows ---- */
+
+static uint32_t tid_of(const struct recording *recording, uint32_t number)
+{
+	const struct thread_info *thread = recording_thread(recording, number);
+
+	return thread ? thread->tid : 0;
+}
+
+static int write_death(struct page *page, struct exchange *x, const char *key, uint64_t row)
+{
+	struct json *json = &page->json;
+	const struct recording *recording = x->source->recording;
+	uint32_t i;
+	const struct row_block *block = block_of(recording, row, &i);
+	int r = 0;
+
+	if (block->end[i] == BLOCK_IN_USE || block->death_ns[i] == NO_TIME)
+		return 0;
+	json_object(json, key);
+	json_time(json, "timestamp", recording_process(recording)->start_wall_ns + block->death_ns[i]);
+	json_u64(json, "thread", tid_of(recording, block->death_thread[i]));
+	if (block->death_stack[i]) {
+		json_u64(json, "backtrace_id", block->death_stack[i]);
+		r = json_backtrace(json, "backtrace", x->source->view, block->death_stack[i], &x->err);
+	}
+	json_end(json, '}');
+	return r;
+}
+
+static void write_chain(struct page *page, struct exchange *x, const struct chain *chain)
+{
+	uint32_t first, last;
+	const struct row_block *a = block_of(x->source->recording, chain->first, &first);
+	const struct row_block *b = block_of(x->source->recording, chain->last, &last);
+
+	if (b->death_ns[last] != NO_TIME && b->death_ns[last] >= a->birth_ns[first])
+		json_time(&page->json, "chain_lifetime", b->death_ns[last] - a->birth_ns[first]);
+	json_u64(&page->json, "position_in_chain", chain->position);
+	json_u64(&page->json, "chain_length", chain->length);
+}
+
+static int write_row(struct page *page, struct exchange *x, uint64_t row)
+{
+	struct json *json = &page->json;
+	struct view *view = x->source->view;
+	const struct recording *recording = x->source->recording;
+	struct chain chain = find_chain(page, x, row);
+	uint32_t i;
+	const struct row_block *block = block_of(recording, row, &i);
+	int r;
+
+	json_object(json, NULL);
+	json_u64(json, "id", row);
+	json_address(json, "address", block->address[i]);
+	json_times(json, "", view, block->birth_ns[i]);
+	json_u64(json, "thread", tid_of(recording, block->thread[i]));
+	json_u64(json, "size", block->size[i]);
+	if (block->weight && block->weight[i] > block->size[i])
+		json_u64(json, "weight", block->weight[i]);
+	json_u64(json, "backtrace_id", block->stack[i]);
+	r = write_death(page, x, "deallocation", row);
+	if (!r)
+		r = write_death(page, x, "chain_deallocation", chain.last);
+	if (!r)
+		r = json_backtrace(json, "backtrace", view, block->stack[i], &x->err);
+	write_chain(page, x, &chain);
+	json_end(json, '}');
+	remember_neighbours(page, x, &chain);
+	return r;
+}
+
+/* ---- steps ---- */
+
+static int begin(struct page *page, struct exchange *x)
+{
+	int r;
+
+	filter_init(&page->filter);
+	page->filter.cancelled = &x->cancelled;
+	page->count = COUNT_ALL;
+	for (uint32_t i = 0; i < CHAIN_CACHE; i++)
+		page->chains[i].row = NO_TIME;
+	r = read_parameters(x, parameters, page, &page->filter);
+	if (!r)
+		r = query_page_new(x->source->view, &page->filter, page->order, page->descending, &page->scan, &x->err);
+	if (!r)
+		r = query_page_total(page->scan, &page->total, &x->err);
+	if (r < 0)
+		return r;
+	x->content_type = "application/json";
+	json_init(&page->json, &x->out);
+	json_object(&page->json, NULL);
+	json_array(&page->json, "allocations");
+	page->begun = true;
+	return 0;
+}
+
+static int skip_rows(struct page *page, struct exchange *x)
+{
+	uint64_t rows[SKIP_AT_ONCE];
+
+	if (page->skip >= page->total)
+		page->count = 0;
+	while (page->skip && page->count) {
+		long n = query_page_next(page->scan, rows, page->skip < SKIP_AT_ONCE ? page->skip : SKIP_AT_ONCE, &x->err);
+
+		if (n < 0)
+			return (int)n;
+		if (!n)
+			page->count = 0;
+		page->skip -= (uint64_t)n;
+	}
+	return 0;
+}
+
+static int write_some(struct page *page, struct exchange *x)
+{
+	while (page->count && x->out.length < STEP_BYTES) {
+		uint64_t rows[ROWS_AT_ONCE];
+		long n = query_page_next(page->scan, rows, page->count < ROWS_AT_ONCE ? page->count : ROWS_AT_ONCE, &x->err);
+
+		if (n < 0)
+			return (int)n;
+		if (!n)
+			page->count = 0;
+		for (long i = 0; i < n; i++) {
+			int r = write_row(page, x, rows[i]);
+
+			if (r < 0)
+				return r;
+		}
+		page->count -= (uint64_t)n;
+	}
+	return 0;
+}
+
+int allocations_step(struct exchange *x)
+{
+	struct page *page = x->work;
+	int r = 0;
+
+	if (!page) {
+		page = calloc(1, sizeof(*page));
+		if (!page)
+			return err_set(&x->err, -ENOMEM, "out of memory");
+		x->work = page;
+		x->work_free = page_free;
+		r = begin(page, x);
+	}
+	if (!r)
+		r = skip_rows(page, x);
+	if (!r)
+		r = write_some(page, x);
+	if (r < 0)
+		return r;
+	if (!page->count) {
+		json_end(&page->json, ']');
+		json_u64(&page->json, "total_count", page->total);
+		json_end(&page->json, '}');
+	}
+	r = buf_error(&x->out);
+	return r ? r : page->count > 0;
+}

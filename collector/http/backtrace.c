@@ -1,0 +1,33 @@
+/* /data/ID/backtrace/N: the frames of one backtrace. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/parse.h"
+#include "collector/export/export.h"
+#include "collector/http/routes.h"
+#include "collector/http/sources.h"
+#include "collector/http/values.h"
+
+#include "base/ban.h"
+
+int backtrace_step(struct exchange *x)
+{
+	const char *rest = route_rest(x);
+	uint32_t nodes = recording_nodes(x->source->recording);
+	struct json json;
+	uint64_t node;
+	int r = no_parameters(x);
+
+	if (r < 0)
+		return r;
+	if (parse_u64(rest, &node) < 0 || !node || node > nodes) {
+		snprintf(x->parameter, sizeof(x->parameter), "backtrace_id");
+		return err_set(&x->err, -ENOENT, "backtrace takes the id of a backtrace, here 1 to %u, not \"%.60s\"", nodes, rest);
+	}
+	x->content_type = "application/json";
+	json_init(&json, &x->out);
+	json_object(&json, NULL);
+	r = json_backtrace(&json, "frames", x->source->view, (uint32_t)node, &x->err);
+	json_end(&json, '}');
+	return r ? r : buf_error(&x->out);
+}

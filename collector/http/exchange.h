@@ -1,0 +1,78 @@
+#pragma once
+/*
+ * A request and its answer. The loop's thread owns the connection, a worker thread makes the answer in steps: each step appends
+ * some of the body, the loop sends it, and only then the next step runs. So a slow reader holds neither a thread nor
+ * more than a step's memory, and an answer of any length can be given.
+ *
+ *	WAITING -> RUNNING (worker) -> SENDING -> WAITING ... -> SENDING -> end
+ *
+ * A connection that closes sets `cancelled`, which ends the query, and the exchange is freed when its step has returned.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "collector/http/request.h"
+
+struct exchange;
+struct source;
+struct sources;
+
+/* A step returns 0: the answer is complete; 1: there is more; -EAGAIN: nothing yet, ask again in a moment; another negative errno: it
+ * failed, `err` says why (and `parameter` of what). Before the first byte of the body this gives an error as JSON, after it the
+ * connection is closed. */
+typedef int exchange_step(struct exchange *x);
+
+enum exchange_state { EXCHANGE_WAITING, EXCHANGE_LATER, EXCHANGE_RUNNING, EXCHANGE_SENDING };
+
+struct exchange {
+	struct request request;
+	/* The answer: written by steps, read by the loop in between. */
+	int status;
+	const char *content_type;
+	const char *file_name; /* NULL: shown, not saved */
+	struct buf out;
+	struct err_text err;
+	char parameter[64];
+	exchange_step *step;
+	struct sources *sources;
+	struct source *source; /* held; NULL: none yet */
+	void *work;	       /* the route's own, freed by work_free */
+	void (*work_free)(void *work);
+	atomic_bool cancelled;
+	/* The loop's own. */
+	void *connection; /* NULL: closed */
+	enum exchange_state state;
+	struct exchange *next;
+	int result;
+	bool head_only, head_sent, old_protocol, chunked;
+	size_t sent; /* of out */
+	uint64_t body_bytes;
+};
+
+/* The workers' side of http.c: a queue in front of the thread pool, so that queries never take all of its threads. */
+struct workers {
+	uv_loop_t *loop;
+	uv_timer_t again;
+	struct exchange *waiting, **waiting_end;
+	struct exchange *later;
+	unsigned running;
+	bool closing;
+	void (*ready)(struct exchange *x); /* on the loop: a step has returned */
+};
+
+void workers_init(struct workers *workers, uv_loop_t *loop, void (*ready)(struct exchange *x));
+/* No step starts any more. Exchanges are freed as their connections close (exchange_abandon). */
+void workers_close(struct workers *workers);
+/* Runs the next step of x. */
+void workers_submit(struct workers *workers, struct exchange *x);
+
+struct exchange *exchange_new(struct sources *sources, const char *path);
+/* The connection is gone: x is freed now or when its step has returned. */
+void exchange_abandon(struct workers *workers, struct exchange *x);
+void exchange_free(struct exchange *x);
+/* After a step that failed before the body: makes the body of the error. */
+void exchange_fail(struct exchange *x, int error);

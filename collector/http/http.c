@@ -1,0 +1,139 @@
+/* The thread around the server: starts, and stops in order. See http.h. */
+#include "collector/http/http.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/http/exchange.h"
+#include "collector/http/listener.h"
+#include "collector/http/server.h"
+#include "collector/http/sources.h"
+
+#include "base/ban.h"
+
+struct http {
+	uv_loop_t loop;
+	uv_async_t stop;
+	pthread_t thread;
+	struct sources *sources;
+	struct workers workers;
+	struct server *server;
+	int listen_fd;
+	uint16_t port;
+	bool loopback;
+	char url[128];
+};
+
+static void on_stop(uv_async_t *stop)
+{
+	struct http *http = stop->data;
+
+	uv_close((uv_handle_t *)&http->stop, NULL);
+	server_close(http->server);
+	workers_close(&http->workers);
+}
+
+static void *run(void *argument)
+{
+	struct http *http = argument;
+	sigset_t all;
+
+	/* Signals are for the thread that started us. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	pthread_setname_np(pthread_self(), "http");
+	uv_run(&http->loop, UV_RUN_DEFAULT);
+	return NULL;
+}
+
+static void write_url(struct http *http, const char *address)
+{
+	const char *open = strchr(address, ':') ? "[" : "", *close = open[0] ? "]" : "";
+
+	snprintf(http->url, sizeof(http->url), "http://%s%.80s%s:%u/", open, address, close, http->port);
+}
+
+/* Runs what a failed or stopped server left on the loop, and closes it. */
+static void end_loop(struct http *http)
+{
+	uv_run(&http->loop, UV_RUN_DEFAULT);
+	uv_loop_close(&http->loop);
+}
+
+static int start_thread(struct http *http, struct err_text *err)
+{
+	int r;
+
+	uv_loop_init(&http->loop);
+	workers_init(&http->workers, &http->loop, server_ready);
+	uv_async_init(&http->loop, &http->stop, on_stop);
+	http->stop.data = http;
+	r = server_new(&http->loop, http->listen_fd, http->loopback, http->sources, &http->workers, &http->server, err);
+	if (!r) {
+		http->listen_fd = -1;
+		r = -pthread_create(&http->thread, NULL, run, http);
+		if (!r)
+			return 0;
+		err_set(err, r, "starting a thread: %s", strerror(-r));
+		server_close(http->server);
+	}
+	uv_close((uv_handle_t *)&http->stop, NULL);
+	workers_close(&http->workers);
+	end_loop(http);
+	server_free(http->server);
+	return r;
+}
+
+int http_start(const struct http_options *options, struct http **ret_http, struct err_text *err)
+{
+	const char *address = options->address ? options->address : HTTP_DEFAULT_ADDRESS;
+	struct http *http = calloc(1, sizeof(*http));
+	int r;
+
+	if (!http)
+		return err_set(err, -ENOMEM, "out of memory");
+	http->listen_fd = -1;
+	r = listener_open(address, options->port, &http->listen_fd, &http->port, &http->loopback, err);
+	if (!r)
+		r = sources_new(options, &http->sources, err);
+	if (!r)
+		r = start_thread(http, err);
+	if (r < 0) {
+		cleanup_close(&http->listen_fd);
+		sources_free(http->sources);
+		free(http);
+		return r;
+	}
+	write_url(http, address);
+	*ret_http = http;
+	return 0;
+}
+
+const char *http_url(const struct http *http)
+{
+	return http->url;
+}
+
+uint16_t http_port(const struct http *http)
+{
+	return http->port;
+}
+
+void http_stop(struct http *http)
+{
+	if (!http)
+		return;
+	uv_async_send(&http->stop);
+	pthread_join(http->thread, NULL);
+	end_loop(http);
+	server_free(http->server);
+	sources_free(http->sources);
+	free(http);
+}

@@ -1,0 +1,32 @@
+#pragma once
+/*
+ * The collector's REST API and its page (docs/rest-api.md), served by a thread of its own. Reads stores and recordings; writes
+ * nothing. Nobody is asked for a password: listen on another address than localhost only behind something that does.
+ */
+#include <stdint.h>
+
+struct err_text;
+struct http;
+
+#define HTTP_DEFAULT_ADDRESS "127.0.0.1"
+#define HTTP_DEFAULT_PORT    8080
+
+struct http_options {
+	const char *address; /* NULL: HTTP_DEFAULT_ADDRESS. A numeric address, IPv4 or IPv6, or "localhost" */
+	uint16_t port;	     /* 0: any free one, see http_port */
+	const char *data;    /* folder of a store; NULL: none. It need not exist yet */
+	const char *const *files; /* recordings served beside it, NULL-terminated; may be NULL. They are opened at the start */
+	const char *const *symbol_folders; /* NULL-terminated; may be NULL */
+	/* Of opening the files; see recording_open. */
+	int (*progress)(void *context, uint64_t done, uint64_t of);
+	void *progress_context;
+};
+
+/* -EADDRINUSE, -EACCES, -EADDRNOTAVAIL, -EINVAL (not an address), -EBADMSG (a file is no recording)...: the sentence says what
+ * to do. The texts of `options` are used until http_stop. */
+int http_start(const struct http_options *options, struct http **ret_http, struct err_text *err);
+/* Where it listens, as a browser takes it: "http://127.0.0.1:8080/". */
+const char *http_url(const struct http *http);
+uint16_t http_port(const struct http *http);
+/* Closes all connections, ends the thread and frees everything. May wait for a query to notice. */
+void http_stop(struct http *http);

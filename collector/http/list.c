@@ -1,0 +1,56 @@
+/* /list: the recordings that can be asked about. */
+#include <errno.h>
+
+#include "collector/export/export.h"
+#include "collector/http/routes.h"
+#include "collector/http/sources.h"
+#include "collector/http/values.h"
+
+#include "base/ban.h"
+
+static const char *const states[] = {[STREAM_LIVE] = "live", [STREAM_ENDED] = "ended", [STREAM_INTERRUPTED] = "interrupted"};
+
+static void write_line(struct json *json, const struct source_line *line)
+{
+	const struct stream_summary *s = &line->summary;
+	char id[STREAM_ID_TEXT];
+
+	json_object(json, NULL);
+	json_string(json, "id", stream_id_format(id, &s->id));
+	json_string(json, "executable", s->executable);
+	json_string(json, "cmdline", s->command_line);
+	json_string(json, "architecture", s->architecture);
+	json_u64(json, "final_allocated", s->in_use_bytes);
+	json_u64(json, "final_allocated_count", s->in_use_blocks);
+	json_time(json, "runtime", s->last_ns);
+	if (line->is_open) {
+		json_u64(json, "unique_backtrace_count", line->backtraces);
+		json_u64(json, "maximum_backtrace_depth", line->depth);
+	}
+	json_time(json, "timestamp", s->start_wall_ns);
+	json_string(json, "host", s->host);
+	json_u64(json, "pid", s->pid);
+	json_string(json, "state", states[s->state]);
+	json_end(json, '}');
+}
+
+int list_step(struct exchange *x)
+{
+	struct source_line *lines;
+	struct json json;
+	size_t count;
+	int r = no_parameters(x);
+
+	if (!r)
+		r = sources_list(x->sources, &lines, &count, &x->err);
+	if (r < 0)
+		return r;
+	x->content_type = "application/json";
+	json_init(&json, &x->out);
+	json_array(&json, NULL);
+	for (size_t i = 0; i < count; i++)
+		write_line(&json, &lines[i]);
+	json_end(&json, ']');
+	sources_list_free(lines, count);
+	return buf_error(&x->out);
+}

@@ -1,0 +1,348 @@
+/* libwebsockets on a foreign libuv loop. See server.h. */
+#include "collector/http/server.h"
+
+#include <errno.h>
+#include <libwebsockets.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/error.h"
+#include "collector/http/exchange.h"
+#include "collector/http/routes.h"
+
+#include "base/ban.h"
+
+#define REQUEST_BYTES_MAX   16384 /* of all header lines; a longer request is refused */
+#define CONNECTIONS_MAX	    256
+#define SLICE_BYTES	    65536
+#define HEAD_BYTES	    2048
+#define STALL_SECONDS	    60 /* a reader that takes nothing for so long is let go */
+#define CHUNK_FRAME_MAX	    16 /* "10000\r\n" in front, "\r\n" behind */
+
+struct server {
+	struct lws_context *context;
+	struct workers *workers;
+	struct sources *sources;
+	uv_poll_t listener;
+	int listen_fd;
+	bool local_only;
+	unsigned char slice[LWS_PRE + CHUNK_FRAME_MAX + SLICE_BYTES + CHUNK_FRAME_MAX];
+};
+
+/* libwebsockets' memory of a connection. */
+struct session {
+	struct exchange *x;
+};
+
+/* ---- answers ---- */
+
+static int finish(struct lws *wsi, struct session *session)
+{
+	struct exchange *x = session->x;
+
+	session->x = NULL;
+	exchange_free(x);
+	return lws_http_transaction_completed(wsi) ? -1 : 0;
+}
+
+/* For what is drawn or run by a browser: nothing from outside, and no talking to anybody. */
+#define CONTENT_POLICY "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+static int add_header(struct lws *wsi, const char *name, const char *value, unsigned char **p, unsigned char *end)
+{
+	return lws_add_http_header_by_name(wsi, (const unsigned char *)name, (const unsigned char *)value, (int)strlen(value), p,
+					   end);
+}
+
+/* Status, type and length. lws_add_http_common_headers would close the connection behind a length that is not known: chunks need
+ * not. */
+static int add_status(struct lws *wsi, struct exchange *x, unsigned char **p, unsigned char *end)
+{
+	if (!x->chunked)
+		return lws_add_http_common_headers(wsi, (unsigned)x->status, x->content_type,
+						   x->result <= 0 ? x->out.length : LWS_ILLEGAL_HTTP_CONTENT_LEN, p, end);
+	return lws_add_http_header_status(wsi, (unsigned)x->status, p, end) ||
+	       add_header(wsi, "content-type:", x->content_type, p, end) ||
+	       add_header(wsi, "transfer-encoding:", "chunked", p, end);
+}
+
+static int send_head(struct lws *wsi, struct exchange *x)
+{
+	unsigned char head[LWS_PRE + HEAD_BYTES], *start = head + LWS_PRE, *p = start, *end = head + sizeof(head) - 1;
+
+	x->chunked = x->result > 0 && !x->old_protocol;
+	if (add_status(wsi, x, &p, end))
+		return -1;
+	if (add_header(wsi, "cache-control:", "no-store", &p, end) ||
+	    add_header(wsi, "x-content-type-options:", "nosniff", &p, end) ||
+	    add_header(wsi, "content-security-policy:", CONTENT_POLICY, &p, end))
+		return -1;
+	if (x->status == 405 && add_header(wsi, "allow:", "GET, HEAD", &p, end))
+		return -1;
+	if (lws_finalize_write_http_header(wsi, start, &p, end))
+		return -1;
+	x->head_sent = true;
+	return 0;
+}
+
+/* One slice of the body, framed as a chunk if its length was not known before. */
+static int send_slice(struct server *server, struct lws *wsi, struct exchange *x)
+{
+	unsigned char *body = server->slice + LWS_PRE + CHUNK_FRAME_MAX, *start = body, *end;
+	size_t length = x->out.length - x->sent;
+	bool last;
+	char line[CHUNK_FRAME_MAX];
+
+	if (length > SLICE_BYTES)
+		length = SLICE_BYTES;
+	memcpy(body, x->out.data + x->sent, length);
+	end = body + length;
+	x->sent += length;
+	last = x->result <= 0 && x->sent == x->out.length;
+	if (x->chunked && length) {
+		int n = snprintf(line, sizeof(line), "%zx\r\n", length);
+
+		start -= n;
+		memcpy(start, line, (size_t)n);
+		memcpy(end, "\r\n", 2);
+		end += 2;
+	}
+	if (x->chunked && last) {
+		memcpy(end, "0\r\n\r\n", 5);
+		end += 5;
+	}
+	if (end == start)
+		return 0;
+	return lws_write(wsi, start, (size_t)(end - start), last ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP) < 0 ? -1 : 0;
+}
+
+static int on_writable(struct server *server, struct lws *wsi, struct session *session)
+{
+	struct exchange *x = session->x;
+
+	if (!x || x->state != EXCHANGE_SENDING)
+		return 0;
+	lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, STALL_SECONDS);
+	if (!x->head_sent) {
+		if (x->result < 0)
+			exchange_fail(x, x->result);
+		if (send_head(wsi, x) < 0)
+			return -1;
+		if (x->head_only || (x->result <= 0 && !x->out.length))
+			return finish(wsi, session);
+		lws_callback_on_writable(wsi);
+		return 0;
+	}
+	/* A failure behind the head can't be told any more but by closing before the end. */
+	if (x->result < 0 && x->status < 400)
+		return -1;
+	if (send_slice(server, wsi, x) < 0)
+		return -1;
+	if (x->sent < x->out.length) {
+		lws_callback_on_writable(wsi);
+		return 0;
+	}
+	if (x->result <= 0)
+		return finish(wsi, session);
+	buf_clear(&x->out);
+	x->sent = 0;
+	lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0);
+	workers_submit(server->workers, x);
+	return 0;
+}
+
+void server_ready(struct exchange *x)
+{
+	lws_callback_on_writable(x->connection);
+}
+
+/* ---- requests ---- */
+
+static bool is_local_name(const char *host)
+{
+	size_t length = strcspn(host, ":");
+
+	if (host[0] == '[')
+		return !strncmp(host, "[::1]", 5) && (!host[5] || host[5] == ':');
+	if (length == strlen("localhost") && !strncasecmp(host, "localhost", length))
+		return true;
+	return !strncmp(host, "127.", 4) && strspn(host, "0123456789.") == length;
+}
+
+static bool names_this_machine(struct lws *wsi)
+{
+	char host[256];
+
+	if (!lws_hdr_total_length(wsi, WSI_TOKEN_HOST))
+		return true;
+	return lws_hdr_copy(wsi, host, sizeof(host), WSI_TOKEN_HOST) > 0 && is_local_name(host);
+}
+
+static int refuse(struct exchange *x, int status, int error, const char *text)
+{
+	x->status = status;
+	return err_set(&x->err, error, "%s", text);
+}
+
+static int read_arguments(struct lws *wsi, struct exchange *x)
+{
+	char text[REQUEST_BYTES_MAX];
+
+	for (int i = 0; lws_hdr_fragment_length(wsi, WSI_TOKEN_HTTP_URI_ARGS, i) > 0; i++) {
+		int n = lws_hdr_copy_fragment(wsi, text, sizeof(text), WSI_TOKEN_HTTP_URI_ARGS, i);
+
+		if (n < 0 || (size_t)n != strlen(text))
+			return refuse(x, 400, -EINVAL, "a parameter is too long or has a NUL in it");
+		n = asked_add(&x->request, text);
+		if (n == -E2BIG)
+			return refuse(x, 400, n, "too many parameters");
+		if (n < 0)
+			return n;
+	}
+	return 0;
+}
+
+/* 0, or a negative errno with what to answer. */
+static int read_request(struct server *server, struct lws *wsi, struct exchange *x, size_t path_length)
+{
+	char version[16];
+
+	x->head_only = lws_hdr_total_length(wsi, WSI_TOKEN_HEAD_URI) > 0;
+	x->old_protocol = lws_hdr_copy(wsi, version, sizeof(version), WSI_TOKEN_HTTP) > 0 && strstr(version, "1.0");
+	if (!x->head_only && !lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI))
+		return refuse(x, 405, -EINVAL, "only GET and HEAD are answered");
+	if (server->local_only && !names_this_machine(wsi))
+		return refuse(x, 403, -EINVAL,
+			      "this is served to this machine only: ask for localhost, or start it with --http ADDR:PORT");
+	if (strlen(x->request.path) != path_length)
+		return refuse(x, 400, -EINVAL, "the path has a NUL in it");
+	return read_arguments(wsi, x);
+}
+
+static int on_request(struct server *server, struct lws *wsi, struct session *session, const char *path, size_t length)
+{
+	struct exchange *x;
+
+	if (session->x) /* one at a time on a connection: libwebsockets holds back what comes behind */
+		return -1;
+	x = exchange_new(server->sources, path);
+	if (!x)
+		return -1;
+	session->x = x;
+	x->connection = wsi;
+	x->step = route_begin;
+	x->result = read_request(server, wsi, x, length);
+	if (x->result < 0) {
+		x->state = EXCHANGE_SENDING;
+		lws_callback_on_writable(wsi);
+		return 0;
+	}
+	lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0);
+	workers_submit(server->workers, x);
+	return 0;
+}
+
+static void on_closed(struct server *server, struct session *session)
+{
+	if (session && session->x)
+		exchange_abandon(server->workers, session->x);
+	if (session)
+		session->x = NULL;
+}
+
+static int callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t length)
+{
+	struct server *server = lws_context_user(lws_get_context(wsi));
+	struct session *session = user;
+
+	switch (reason) {
+	case LWS_CALLBACK_HTTP:
+		return on_request(server, wsi, session, in, length);
+	case LWS_CALLBACK_HTTP_WRITEABLE:
+		return on_writable(server, wsi, session);
+	case LWS_CALLBACK_HTTP_BODY:
+	case LWS_CALLBACK_HTTP_BODY_COMPLETION:
+		return 0;
+	case LWS_CALLBACK_CLOSED_HTTP:
+	case LWS_CALLBACK_HTTP_DROP_PROTOCOL:
+		on_closed(server, session);
+		return 0;
+	/* No upgrades, no redirects, nothing that the library would answer by itself. */
+	case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
+		return -1;
+	default:
+		return 0;
+	}
+}
+
+/* ---- connections ---- */
+
+static void on_connection(uv_poll_t *poll, int status, int events)
+{
+	struct server *server = poll->data;
+
+	(void)events;
+	for (int i = 0; status >= 0 && i < 16; i++) {
+		int fd = accept4(server->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd < 0)
+			return;
+		lws_adopt_socket(server->context, fd); /* closes it if it can't */
+	}
+}
+
+int server_new(uv_loop_t *loop, int listen_fd, bool local_only, struct sources *sources, struct workers *workers,
+	       struct server **ret_server, struct err_text *err)
+{
+	static const struct lws_protocols protocols[] = {
+		{.name = "http", .callback = callback, .per_session_data_size = sizeof(struct session)}, {0}};
+	struct server *server = calloc(1, sizeof(*server));
+	void *loops[1] = {loop};
+	struct lws_context_creation_info info = {
+		.port = CONTEXT_PORT_NO_LISTEN,
+		.protocols = protocols,
+		.foreign_loops = loops,
+		.options = LWS_SERVER_OPTION_LIBUV | LWS_SERVER_OPTION_SKIP_SERVER_CANONICAL_NAME |
+			   LWS_SERVER_OPTION_DISABLE_IPV6,
+		.max_http_header_data = REQUEST_BYTES_MAX,
+		.max_http_header_pool = CONNECTIONS_MAX,
+		.fd_limit_per_thread = CONNECTIONS_MAX + 8,
+		.server_string = "heapcast",
+		.timeout_secs = 20,
+		.keepalive_timeout = 30,
+		.user = server,
+	};
+
+	if (!server)
+		return err_set(err, -ENOMEM, "out of memory");
+	*server = (struct server){.listen_fd = listen_fd, .local_only = local_only, .sources = sources, .workers = workers};
+	lws_set_log_level(0, NULL);
+	server->context = lws_create_context(&info);
+	if (!server->context) {
+		free(server);
+		return err_set(err, -EIO,
+			       "the HTTP library did not start: is its libuv plugin installed (Debian: libwebsockets-evlib-uv)?");
+	}
+	uv_poll_init(loop, &server->listener, listen_fd);
+	server->listener.data = server;
+	uv_poll_start(&server->listener, UV_READABLE, on_connection);
+	*ret_server = server;
+	return 0;
+}
+
+void server_close(struct server *server)
+{
+	uv_close((uv_handle_t *)&server->listener, NULL);
+	lws_context_destroy(server->context);
+}
+
+void server_free(struct server *server)
+{
+	if (!server)
+		return;
+	/* The first call began it; with a loop that is not its own, the library frees the rest at a second one. */
+	lws_context_destroy(server->context);
+	close(server->listen_fd);
+	free(server);
+}

@@ -1,0 +1,54 @@
+#pragma once
+/*
+ * The recordings that are served: those of a store, and files. A recording is opened when it is first asked for, shared by all
+ * who ask, refreshed while it grows, and closed again when others were asked for since. Used by worker threads only.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "collector/store/store.h"
+
+struct http_options;
+struct sources;
+struct view;
+
+/* An open recording. */
+struct source {
+	char id[STREAM_ID_TEXT];
+	struct recording *recording;
+	struct view *view;
+	struct symbols *symbols;
+	pthread_rwlock_t lock; /* write: refreshing */
+	/* The rest is under the lock of `sources`. */
+	struct source *next;
+	char *path;
+	unsigned users;
+	bool is_file, opening;
+	uint64_t used; /* counts up */
+};
+
+int sources_new(const struct http_options *options, struct sources **ret_sources, struct err_text *err);
+void sources_free(struct sources *sources);
+
+/*
+ * The recording of that name: 32 digits, a unique prefix of them, or "last" (the last file, without files the stream that began
+ * last). -ENOENT, -EEXIST: the sentence says so. -EAGAIN: another thread is opening it; ask again soon.
+ */
+int sources_take(struct sources *sources, const char *name, struct source **ret_source, struct err_text *err);
+void sources_release(struct sources *sources, struct source *source);
+
+/* Between these two it does not change. Taken and given back by the same thread. */
+void source_lock(struct source *source);
+void source_unlock(struct source *source);
+
+/* One line of /list. */
+struct source_line {
+	struct stream_summary summary; /* texts belong to the line */
+	bool is_open;
+	uint32_t backtraces, depth; /* if it is open */
+	uint64_t rows;
+};
+int sources_list(struct sources *sources, struct source_line **ret_lines, size_t *ret_count, struct err_text *err);
+void sources_list_free(struct source_line *lines, size_t count);

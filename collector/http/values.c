@@ -1,0 +1,164 @@
+/* Times, addresses, frames and parameters of the REST API. See values.h. */
+#include "collector/http/values.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "collector/export/export.h"
+#include "collector/http/sources.h"
+#include "collector/query/query.h"
+
+#include "base/ban.h"
+
+#define NS_PER_S 1000000000u
+
+void json_time(struct json *json, const char *key, uint64_t ns)
+{
+	json_object(json, key);
+	json_u64(json, "secs", ns / NS_PER_S);
+	json_u64(json, "fract_nsecs", ns % NS_PER_S);
+	json_end(json, '}');
+}
+
+void json_times(struct json *json, const char *prefix, const struct view *view, uint64_t ns)
+{
+	const struct recording *recording = view_recording(view);
+	uint64_t end = recording_end_ns(recording);
+	char key[64];
+
+	snprintf(key, sizeof(key), "%stimestamp", prefix);
+	json_time(json, key, recording_process(recording)->start_wall_ns + ns);
+	snprintf(key, sizeof(key), "%stimestamp_relative", prefix);
+	json_time(json, key, ns);
+	snprintf(key, sizeof(key), "%stimestamp_relative_p", prefix);
+	json_double(json, key, end ? 100.0 * (double)ns / (double)end : 0);
+}
+
+void json_address(struct json *json, const char *key, uint64_t address)
+{
+	char text[24], name[32];
+
+	json_u64(json, key, address);
+	snprintf(name, sizeof(name), "%s_s", key);
+	snprintf(text, sizeof(text), "%016" PRIX64, address);
+	json_string(json, name, text);
+}
+
+static int json_frame(struct json *json, struct view *view, uint32_t node, uint32_t index, struct err_text *err)
+{
+	struct view_frame frame = view_frame(view, node, index);
+	uint64_t allocations = 0;
+	int r = view_place_allocations(view, node, &allocations, err);
+
+	if (r < 0)
+		return r;
+	json_object(json, NULL);
+	json_address(json, "address", frame.address);
+	json_u64(json, "count", allocations);
+	if (frame.module)
+		json_string(json, "library", frame.module);
+	/* Pseudo frames have no address, and a text in brackets for a name. */
+	if (frame.function || !frame.address)
+		json_string(json, "function", frame.name);
+	if (frame.raw_function)
+		json_string(json, "raw_function", frame.raw_function);
+	if (frame.file)
+		json_string(json, "source", frame.file);
+	if (frame.line)
+		json_u64(json, "line", frame.line);
+	if (frame.column)
+		json_u64(json, "column", frame.column);
+	json_bool(json, "is_inline", frame.is_inline);
+	json_end(json, '}');
+	return 0;
+}
+
+/* The nodes from the outermost to `node`; NULL if memory ran out. */
+static uint32_t *path_to(const struct recording *recording, uint32_t node, uint32_t *ret_count)
+{
+	uint32_t count = 0, *path;
+
+	for (uint32_t n = node; n; count++) {
+		const struct stack_node *at = recording_node(recording, n);
+
+		n = at && at->parent < n ? at->parent : 0;
+	}
+	path = calloc((size_t)count + 1, sizeof(*path));
+	if (!path)
+		return NULL;
+	*ret_count = count;
+	for (uint32_t n = node; n;) {
+		const struct stack_node *at = recording_node(recording, n);
+
+		path[--count] = n;
+		n = at && at->parent < n ? at->parent : 0;
+	}
+	return path;
+}
+
+int json_backtrace(struct json *json, const char *key, struct view *view, uint32_t node, struct err_text *err)
+{
+	uint32_t count = 0;
+	cleanup(cleanup_free) uint32_t *path = path_to(view_recording(view), node, &count);
+	int r = 0;
+
+	if (!path)
+		return err_set(err, -ENOMEM, "out of memory");
+	json_array(json, key);
+	for (uint32_t n = 0; n < count; n++)
+		for (uint32_t i = view_frame_count(view, path[n]); i-- > 0 && !r;)
+			r = json_frame(json, view, path[n], i, err);
+	json_end(json, ']');
+	return r;
+}
+
+static int read_parameter(const struct exchange *x, const struct parameter *p, const struct route_parameter *table,
+			  void *context, struct filter *filter, struct err_text *err)
+{
+	const struct view *view = x->source->view;
+
+	for (; table->name; table++)
+		if (!strcmp(table->name, p->name))
+			return table->read(context, view, p->name, p->value, err);
+	/* The API's names have '_'; filter_set would take '-' as well. */
+	if (strchr(p->name, '-'))
+		return -ENOENT;
+	return filter_set(filter, view, p->name, p->value, err);
+}
+
+int read_parameters(struct exchange *x, const struct route_parameter *table, void *context, struct filter *filter)
+{
+	for (size_t i = 0; i < x->request.parameter_count; i++) {
+		const struct parameter *p = &x->request.parameters[i];
+		int r;
+
+		/* "?a=1&" and "a=": nothing was said. */
+		if (!p->name[0] || !p->value[0])
+			continue;
+		r = read_parameter(x, p, table, context, filter, &x->err);
+		if (r == -ENOENT)
+			r = err_set(&x->err, -EINVAL, "no parameter is called \"%.60s\" here", p->name);
+		if (r < 0) {
+			snprintf(x->parameter, sizeof(x->parameter), "%s", p->name);
+			return r;
+		}
+	}
+	return 0;
+}
+
+int no_parameters(struct exchange *x)
+{
+	for (size_t i = 0; i < x->request.parameter_count; i++) {
+		const char *name = x->request.parameters[i].name;
+
+		if (!name[0])
+			continue;
+		snprintf(x->parameter, sizeof(x->parameter), "%s", name);
+		return err_set(&x->err, -EINVAL, "\"%.100s\" takes no parameters, not \"%.60s\"", x->request.path, name);
+	}
+	return 0;
+}

@@ -1,0 +1,33 @@
+#pragma once
+/* What several answers have in common: the API's times and frames, and reading parameters. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collector/http/exchange.h"
+
+struct filter;
+struct json;
+struct view;
+
+/* {"secs":..,"fract_nsecs":..} */
+void json_time(struct json *json, const char *key, uint64_t ns);
+/* timestamp, timestamp_relative and timestamp_relative_p (percent of the recording) with `prefix` in front. */
+void json_times(struct json *json, const char *prefix, const struct view *view, uint64_t ns);
+/* key and key_s: the latter as 16 hexadecimal digits, for readers whose numbers are floating point. */
+void json_address(struct json *json, const char *key, uint64_t address);
+/* An array of frames, outermost first, inlined ones included. */
+int json_backtrace(struct json *json, const char *key, struct view *view, uint32_t node, struct err_text *err);
+
+/* A parameter that the route reads by itself; `read` returns 0, or a negative errno with the sentence. */
+struct route_parameter {
+	const char *name;
+	int (*read)(void *context, const struct view *view, const char *name, const char *value, struct err_text *err);
+};
+
+/*
+ * Reads all parameters: those of the table (ends with {0}) into `context`, all others as filters. The first that is not
+ * understood is named in the answer.
+ */
+int read_parameters(struct exchange *x, const struct route_parameter *table, void *context, struct filter *filter);
+/* Refuses parameters on a path that takes none. */
+int no_parameters(struct exchange *x);

@@ -1,0 +1,276 @@
+/*
+ * Blocks by backtrace and by call site. One pass over the rows sums up by node of the stack; sites are then made of nodes,
+ * of which there are few.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "collector/query/matcher.h"
+#include "collector/query/tally.h"
+#include "collector/query/view.h"
+
+#include "base/ban.h"
+
+struct sum {
+	uint32_t node;
+	uint32_t frame; /* number + 1 of the site's frame */
+	uint64_t heaviest_bytes;
+	struct tally value, allocated, leaked, temporary;
+	uint64_t min_size, max_size, first_ns, last_ns;
+};
+
+struct sums {
+	struct sum *list;
+	uint32_t count, capacity;
+	uint32_t *by_node; /* index + 1; 0: none yet */
+	uint32_t nodes;
+	struct tally total;
+};
+
+static void sums_done(struct sums *sums)
+{
+	free(sums->list);
+	free(sums->by_node);
+}
+
+static struct sum *sums_add(struct sums *sums, uint32_t node)
+{
+	if (sums->count == sums->capacity) {
+		uint32_t capacity = sums->capacity ? 2 * sums->capacity : 256;
+		struct sum *list = realloc(sums->list, (size_t)capacity * sizeof(*list));
+
+		if (!list)
+			return NULL;
+		sums->list = list;
+		sums->capacity = capacity;
+	}
+	sums->list[sums->count] = (struct sum){.node = node, .min_size = UINT64_MAX, .first_ns = UINT64_MAX};
+	return &sums->list[sums->count++];
+}
+
+static struct sum *sum_of_node(struct sums *sums, uint32_t node)
+{
+	struct sum *sum;
+
+	if (node > sums->nodes)
+		node = 0;
+	if (sums->by_node[node])
+		return &sums->list[sums->by_node[node] - 1];
+	sum = sums_add(sums, node);
+	if (sum)
+		sums->by_node[node] = sums->count;
+	return sum;
+}
+
+static void sum_row(struct sums *sums, struct sum *sum, const struct row_block *block, uint32_t i, enum value value,
+		    uint64_t at_ns)
+{
+	uint64_t size = block->size[i], weight = row_weight(block, i), birth = block->birth_ns[i];
+
+	if (row_counts(block, i, value, at_ns)) {
+		tally_add(&sum->value, size, weight);
+		tally_add(&sums->total, size, weight);
+	}
+	tally_add(&sum->allocated, size, weight);
+	if (row_leaked(block, i))
+		tally_add(&sum->leaked, size, weight);
+	else if (row_freed(block, i))
+		tally_add(&sum->temporary, size, weight);
+	if (size < sum->min_size)
+		sum->min_size = size;
+	if (size > sum->max_size)
+		sum->max_size = size;
+	if (birth < sum->first_ns)
+		sum->first_ns = birth;
+	if (birth > sum->last_ns)
+		sum->last_ns = birth;
+}
+
+static int sum_rows(struct sums *sums, struct view *view, const struct filter *filter, enum value value, uint64_t at_ns,
+		    struct err_text *err)
+{
+	struct matcher m;
+	int r = matcher_init(&m, view, filter, err);
+
+	for (uint32_t b = 0; !r && b < recording_blocks(m.recording); b++) {
+		const struct row_block *block = recording_block(m.recording, b);
+		uint32_t count = matcher_block(&m, block);
+
+		r = matcher_cancelled(&m, err);
+		for (uint32_t i = 0; !r && i < count; i++) {
+			struct sum *sum;
+
+			if (!matcher_row(&m, block, i))
+				continue;
+			sum = sum_of_node(sums, block->stack[i]);
+			if (sum)
+				sum_row(sums, sum, block, i, value, at_ns);
+			else
+				r = -ENOMEM;
+		}
+	}
+	matcher_done(&m);
+	return r;
+}
+
+/* ---- sites ---- */
+
+/* The innermost frame that is not an allocator's own; the innermost of all if every one is. */
+static uint32_t site_frame(const struct view *view, uint32_t node)
+{
+	const struct place *innermost = view_place(view, node);
+
+	for (uint32_t n = node; n && n <= view->nodes;) {
+		const struct place *place = view_place(view, n);
+		uint32_t parent = recording_node(view->recording, n)->parent;
+
+		for (uint32_t i = 0; i < place->frame_count; i++)
+			if (!view->frames[place->first_frame + i].allocator)
+				return place->first_frame + i;
+		n = parent < n ? parent : 0;
+	}
+	return innermost->first_frame;
+}
+
+static void tally_merge(struct tally *into, const struct tally *from)
+{
+	into->blocks += from->blocks;
+	into->bytes += from->bytes;
+	into->sampled_blocks += from->sampled_blocks;
+	into->sampled_bytes += from->sampled_bytes;
+	into->blocks_variance += from->blocks_variance;
+	into->bytes_variance += from->bytes_variance;
+}
+
+static void sum_merge(struct sum *into, const struct sum *from)
+{
+	uint64_t bytes = tally_usage(&from->value).bytes;
+
+	if (!into->frame || bytes > into->heaviest_bytes) {
+		into->heaviest_bytes = bytes;
+		into->node = from->node;
+		into->frame = from->frame;
+	}
+	tally_merge(&into->value, &from->value);
+	tally_merge(&into->allocated, &from->allocated);
+	tally_merge(&into->leaked, &from->leaked);
+	tally_merge(&into->temporary, &from->temporary);
+	if (from->min_size < into->min_size)
+		into->min_size = from->min_size;
+	if (from->max_size > into->max_size)
+		into->max_size = from->max_size;
+	if (from->first_ns < into->first_ns)
+		into->first_ns = from->first_ns;
+	if (from->last_ns > into->last_ns)
+		into->last_ns = from->last_ns;
+}
+
+static int merge_sites(const struct view *view, const struct sums *nodes, struct sums *sites)
+{
+	struct map by_site = {0};
+	int r = 0;
+
+	for (uint32_t i = 0; i < nodes->count && !r; i++) {
+		const struct sum *from = &nodes->list[i];
+		uint64_t *index = map_put(&by_site, view->frames[from->frame - 1].site, NULL);
+
+		if (index && !*index && sums_add(sites, from->node))
+			*index = sites->count;
+		if (index && *index)
+			sum_merge(&sites->list[*index - 1], from);
+		else
+			r = -ENOMEM;
+	}
+	map_done(&by_site);
+	return r;
+}
+
+/* ---- the result ---- */
+
+static struct group group_of(const struct view *view, const struct sum *sum)
+{
+	const struct frame *frame = &view->frames[sum->frame - 1];
+
+	return (struct group){
+		.node = sum->node,
+		.function = intern_get(&view->names, frame->name),
+		.file = intern_get(&view->texts, frame->file),
+		.module = intern_get(&view->texts, frame->module),
+		.line = frame->line,
+		.value = tally_usage(&sum->value),
+		.allocated = tally_usage(&sum->allocated),
+		.leaked = tally_usage(&sum->leaked),
+		.temporary = tally_usage(&sum->temporary),
+		.min_size = sum->min_size,
+		.max_size = sum->max_size,
+		.first_ns = sum->first_ns,
+		.last_ns = sum->last_ns,
+	};
+}
+
+static int heaviest_first(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+
+	if (x->value.bytes != y->value.bytes)
+		return x->value.bytes > y->value.bytes ? -1 : 1;
+	if (x->value.blocks != y->value.blocks)
+		return x->value.blocks > y->value.blocks ? -1 : 1;
+	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* Groups in which nothing is of the value that was asked for are left out. */
+static int list_groups(const struct view *view, const struct sums *sums, struct groups *groups)
+{
+	groups->list = calloc((size_t)sums->count + 1, sizeof(*groups->list));
+	if (!groups->list)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < sums->count; i++) {
+		const struct tally *value = &sums->list[i].value;
+
+		if (value->blocks || tally_sampled(value))
+			groups->list[groups->count++] = group_of(view, &sums->list[i]);
+	}
+	qsort(groups->list, groups->count, sizeof(*groups->list), heaviest_first);
+	return 0;
+}
+
+int query_groups(struct view *view, const struct filter *filter, enum grouping grouping, enum value value, uint64_t at_ns,
+		 struct groups *ret_groups, struct err_text *err)
+{
+	cleanup(sums_done) struct sums nodes = {0};
+	cleanup(sums_done) struct sums sites = {0};
+	struct groups groups = {0};
+	int r = view_prepare(view, err);
+
+	if (!r)
+		r = value_moment(view, value, at_ns, filter, &at_ns, err);
+	if (r < 0)
+		return r;
+	nodes.nodes = view->nodes;
+	nodes.by_node = calloc((size_t)view->nodes + 1, sizeof(*nodes.by_node));
+	r = nodes.by_node ? sum_rows(&nodes, view, filter, value, at_ns, err) : -ENOMEM;
+	for (uint32_t i = 0; i < nodes.count; i++)
+		nodes.list[i].frame = site_frame(view, nodes.list[i].node) + 1;
+	if (!r && grouping == GROUP_BY_SITE)
+		r = merge_sites(view, &nodes, &sites);
+	if (!r)
+		r = list_groups(view, grouping == GROUP_BY_SITE ? &sites : &nodes, &groups);
+	if (r == -ENOMEM)
+		err_set(err, r, "out of memory");
+	if (r < 0)
+		return r;
+	groups.total = tally_usage(&nodes.total);
+	*ret_groups = groups;
+	return 0;
+}
+
+void groups_done(struct groups *groups)
+{
+	free(groups->list);
+	*groups = (struct groups){0};
+}

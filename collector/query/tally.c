@@ -1,0 +1,28 @@
+/* From sums to what is shown. See tally.h. */
+#include "collector/query/tally.h"
+
+#include <math.h>
+
+#include "base/ban.h"
+
+static uint64_t whole(double value)
+{
+	return value >= 18446744073709549568.0 ? UINT64_MAX : (uint64_t)(value + 0.5);
+}
+
+static uint64_t add(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+struct usage tally_usage(const struct tally *tally)
+{
+	return (struct usage){
+		.blocks = add(tally->blocks, whole(tally->sampled_blocks)),
+		.bytes = add(tally->bytes, whole(tally->sampled_bytes)),
+		.blocks_error = 1.96 * sqrt(tally->blocks_variance),
+		.bytes_error = 1.96 * sqrt(tally->bytes_variance),
+	};
+}

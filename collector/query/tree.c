@@ -1,0 +1,253 @@
+/*
+ * The tree of frames. Rows are summed by node; nodes are then hung into a tree of (parent, function and module), in which recursion
+ * through different lines of one function meets again, and inlined functions are frames of their own.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "collector/query/matcher.h"
+#include "collector/query/tally.h"
+#include "collector/query/view.h"
+
+#include "base/ban.h"
+
+struct weights {
+	struct node_weight {
+		uint64_t bytes;
+		double blocks;
+	} *list; /* by node; [0]: without a backtrace */
+	uint32_t nodes;
+};
+
+static void add_row(struct weights *w, const struct row_block *block, uint32_t i)
+{
+	struct node_weight *to = &w->list[block->stack[i] <= w->nodes ? block->stack[i] : 0];
+	uint64_t size = block->size[i], weight = row_weight(block, i);
+
+	if (weight > size && weight > 1) {
+		to->bytes += size ? weight : 0;
+		to->blocks += (double)weight / (size ? (double)size : 1);
+	} else {
+		to->bytes += size;
+		to->blocks++;
+	}
+}
+
+static int weigh(struct weights *w, struct view *view, const struct filter *filter, enum value value, uint64_t at_ns,
+		 struct err_text *err)
+{
+	struct matcher m;
+	int r = matcher_init(&m, view, filter, err);
+
+	for (uint32_t b = 0; !r && b < recording_blocks(m.recording); b++) {
+		const struct row_block *block = recording_block(m.recording, b);
+		uint32_t count = matcher_block(&m, block);
+
+		r = matcher_cancelled(&m, err);
+		for (uint32_t i = 0; !r && i < count; i++)
+			if (matcher_row(&m, block, i) && row_counts(block, i, value, at_ns))
+				add_row(w, block, i);
+	}
+	matcher_done(&m);
+	return r;
+}
+
+/* ---- building ---- */
+
+struct builder {
+	const struct view *view;
+	struct tree tree;
+	size_t capacity;
+	double *blocks; /* by tree node */
+	struct map children; /* parent << 32 | label -> index */
+};
+
+static void builder_done(struct builder *b)
+{
+	tree_done(&b->tree);
+	free(b->blocks);
+	map_done(&b->children);
+}
+
+static long add_node(struct builder *b)
+{
+	if (b->tree.count == b->capacity) {
+		size_t capacity = b->capacity ? 2 * b->capacity : 256;
+		struct tree_node *nodes = realloc(b->tree.nodes, capacity * sizeof(*nodes));
+		double *blocks;
+
+		if (!nodes)
+			return -ENOMEM;
+		b->tree.nodes = nodes;
+		blocks = realloc(b->blocks, capacity * sizeof(*blocks));
+		if (!blocks || capacity > UINT32_MAX) {
+			b->blocks = blocks ? blocks : b->blocks;
+			return -ENOMEM;
+		}
+		b->blocks = blocks;
+		b->capacity = capacity;
+	}
+	b->tree.nodes[b->tree.count] = (struct tree_node){0};
+	b->blocks[b->tree.count] = 0;
+	return (long)b->tree.count++;
+}
+
+/* The child of `parent` for this frame, made if there is none. */
+static long child(struct builder *b, uint32_t parent, const struct frame *frame)
+{
+	uint64_t *index = map_put(&b->children, (uint64_t)parent << 32 | frame->label, NULL);
+	struct tree_node *node;
+	long made;
+
+	if (!index)
+		return -ENOMEM;
+	if (*index)
+		return (long)*index;
+	made = add_node(b);
+	if (made < 0)
+		return made;
+	*index = (uint64_t)made;
+	node = &b->tree.nodes[made];
+	node->function = intern_get(&b->view->names, frame->name);
+	node->module = intern_get(&b->view->texts, frame->module);
+	node->file = intern_get(&b->view->texts, frame->file);
+	node->line = frame->line;
+	node->next_sibling = b->tree.nodes[parent].first_child;
+	b->tree.nodes[parent].first_child = (uint32_t)made;
+	return made;
+}
+
+/* Goes down from `at` through the frames of a place, outermost first. */
+static long descend(struct builder *b, long at, const struct place *place)
+{
+	for (uint32_t i = place->frame_count; at >= 0 && i-- > 0;)
+		at = child(b, (uint32_t)at, &b->view->frames[place->first_frame + i]);
+	return at;
+}
+
+static int hang(struct builder *b, const struct weights *w)
+{
+	const struct recording *recording = b->view->recording;
+	cleanup(cleanup_free) uint8_t *needed = calloc((size_t)w->nodes + 1, 1);
+	cleanup(cleanup_free) uint32_t *at = calloc((size_t)w->nodes + 1, sizeof(*at));
+
+	if (!needed || !at || add_node(b) < 0)
+		return -ENOMEM;
+	for (uint32_t n = w->nodes; n > 0; n--) {
+		uint32_t parent = recording_node(recording, n)->parent;
+
+		needed[n] |= w->list[n].blocks > 0;
+		if (needed[n] && parent < n)
+			needed[parent] = 1;
+	}
+	needed[0] = w->list[0].blocks > 0;
+	for (uint32_t n = 0; n <= w->nodes; n++) {
+		uint32_t parent = n ? recording_node(recording, n)->parent : 0;
+		long index;
+
+		if (!needed[n])
+			continue;
+		index = descend(b, n && parent && parent < n ? at[parent] : 0, view_place(b->view, n));
+		if (index < 0)
+			return (int)index;
+		at[n] = (uint32_t)index;
+		b->tree.nodes[index].self_bytes += w->list[n].bytes;
+		b->blocks[index] += w->list[n].blocks;
+	}
+	return 0;
+}
+
+/* A node is made after its parent: going backwards, a node's own sum is complete when it is added to its parent's. */
+static int sum_up(struct builder *b)
+{
+	cleanup(cleanup_free) uint32_t *parent = calloc(b->tree.count, sizeof(*parent));
+	cleanup(cleanup_free) double *below = calloc(b->tree.count, sizeof(*below));
+	struct tree_node *nodes = b->tree.nodes;
+
+	if (!parent || !below)
+		return -ENOMEM;
+	for (size_t i = 0; i < b->tree.count; i++)
+		for (uint32_t c = nodes[i].first_child; c; c = nodes[c].next_sibling)
+			parent[c] = (uint32_t)i;
+	for (size_t i = b->tree.count; i-- > 0;) {
+		nodes[i].bytes += nodes[i].self_bytes;
+		below[i] += b->blocks[i];
+		nodes[i].self_blocks = (uint64_t)(b->blocks[i] + 0.5);
+		nodes[i].blocks = (uint64_t)(below[i] + 0.5);
+		if (i) {
+			nodes[parent[i]].bytes += nodes[i].bytes;
+			below[parent[i]] += below[i];
+		}
+	}
+	return 0;
+}
+
+static int heaviest_first(const void *a, const void *b, void *context)
+{
+	const struct tree_node *nodes = context, *x = &nodes[*(const uint32_t *)a], *y = &nodes[*(const uint32_t *)b];
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	if (x->blocks != y->blocks)
+		return x->blocks > y->blocks ? -1 : 1;
+	return strcmp(x->function, y->function);
+}
+
+static int sort_children(struct tree *tree)
+{
+	cleanup(cleanup_free) uint32_t *list = calloc(tree->count, sizeof(*list));
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < tree->count; i++) {
+		uint32_t count = 0;
+
+		for (uint32_t c = tree->nodes[i].first_child; c; c = tree->nodes[c].next_sibling)
+			list[count++] = c;
+		qsort_r(list, count, sizeof(*list), heaviest_first, tree->nodes);
+		for (uint32_t c = 0; c < count; c++)
+			tree->nodes[list[c]].next_sibling = c + 1 < count ? list[c + 1] : 0;
+		tree->nodes[i].first_child = count ? list[0] : 0;
+	}
+	return 0;
+}
+
+int query_tree(struct view *view, const struct filter *filter, enum value value, uint64_t at_ns, struct tree *ret_tree,
+	       struct err_text *err)
+{
+	cleanup(builder_done) struct builder b = {.view = view};
+	cleanup(cleanup_free) struct node_weight *list = NULL;
+	struct weights w;
+	int r = view_prepare(view, err);
+
+	if (!r)
+		r = value_moment(view, value, at_ns, filter, &at_ns, err);
+	if (r < 0)
+		return r;
+	w.nodes = view->nodes;
+	w.list = list = calloc((size_t)w.nodes + 1, sizeof(*list));
+	r = list ? weigh(&w, view, filter, value, at_ns, err) : -ENOMEM;
+	if (!r)
+		r = hang(&b, &w);
+	if (!r)
+		r = sum_up(&b);
+	if (!r)
+		r = sort_children(&b.tree);
+	if (r == -ENOMEM)
+		err_set(err, r, "out of memory");
+	if (r < 0)
+		return r;
+	*ret_tree = b.tree;
+	b.tree = (struct tree){0};
+	return 0;
+}
+
+void tree_done(struct tree *tree)
+{
+	free(tree->nodes);
+	*tree = (struct tree){0};
+}

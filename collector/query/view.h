@@ -1,0 +1,64 @@
+#pragma once
+/*
+ * Inside a view. A *node* is a place in the tree of stacks; a *place* is a (module, offset) that many nodes share; a place has one
+ * *frame*, and one more for each function inlined there, innermost first. All are numbered, so that a query works on arrays:
+ *
+ *	place_of[node] -> places[place] -> frames[first_frame .. first_frame + frame_count - 1]
+ *	frame.name  a distinct function name (regular expressions are evaluated once for each)
+ *	frame.label a distinct (name, module): what the tree merges by
+ *	frame.site  a distinct (label, file, line): what call sites are grouped by
+ *
+ * All of it is filled by view_prepare under the lock and then only read, until recording and view are refreshed.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collector/query/intern.h"
+#include "collector/query/query.h"
+
+struct frame {
+	uint32_t name, label, site;
+	uint32_t file, module; /* texts; 0: unknown */
+	uint32_t line, column;
+	bool known, allocator, is_inline;
+	const char *raw;
+};
+
+struct place {
+	uint64_t offset;
+	uint32_t module;
+	uint32_t first_frame, frame_count;
+	const struct symbol *symbol;
+};
+
+struct view {
+	struct recording *recording;
+	struct symbols *symbols;
+	uint64_t generation; /* counts refreshes that brought something */
+
+	pthread_mutex_t lock;
+	uint32_t nodes; /* looked up so far */
+	uint32_t nodes_capacity;
+	uint32_t *place_of; /* by node */
+	struct intern place_keys;
+	struct place *places; /* places[0]: "no backtrace" */
+	uint32_t place_count, places_capacity;
+	struct frame *frames;
+	uint32_t frame_count, frames_capacity;
+	struct intern names, texts, labels, sites;
+	uint8_t *name_is_allocator; /* by name */
+	uint32_t names_capacity;
+
+	bool peak_known;
+	uint64_t peak_ns;
+	uint64_t *place_allocations; /* by place; NULL: not counted yet */
+};
+
+/* Looks up what is not looked up yet; every query that needs names or nodes calls it first. */
+int view_prepare(struct view *view, struct err_text *err);
+
+static inline const struct place *view_place(const struct view *view, uint32_t node)
+{
+	return &view->places[node <= view->nodes ? view->place_of[node] : 0];
+}

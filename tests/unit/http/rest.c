@@ -1,0 +1,422 @@
+/* The REST API over a real connection: fields, pages, errors; hostile requests; readers that stall or leave. */
+#include <errno.h>
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "collector/http/http.h"
+#include "tests/unit/http/client.h"
+#include "tests/unit/query/recording.h"
+
+#define SEED   11
+#define EVENTS 5000
+
+static struct http *http;
+static struct test_recording t;
+static char *path;
+static char id[STREAM_ID_TEXT];
+
+static int start(void **state)
+{
+	static const char *files[2];
+	struct stack_node nodes[TEST_NODES];
+	struct builder b;
+	uint64_t random = SEED;
+	struct err_text err = {0};
+	struct http_options options = {.files = files};
+
+	(void)state;
+	builder_init(&b, SEED);
+	test_nodes(nodes, &random);
+	test_first_batch(&b, nodes, TEST_NODES, "/nowhere/<script>alert(1)</script>.so", 0, false);
+	test_random_events(&b, &random, EVENTS, false);
+	builder_end(&b, 0);
+	path = builder_save(&b, b.file.length);
+	test_open(&t, &b);
+	builder_done(&b);
+	stream_id_format(id, recording_id(t.recording));
+	files[0] = path;
+	if (http_start(&options, &http, &err) < 0)
+		fail_msg("%s", err.text);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	http_stop(http);
+	test_close(&t);
+	unlink(path);
+	free(path);
+	return 0;
+}
+
+static json_t *get_json(const char *target, int status)
+{
+	struct answer a;
+	json_error_t error;
+	json_t *json;
+
+	client_get(http_port(http), target, &a);
+	if (a.status != status || !a.complete)
+		fail_msg("%s: status %d, complete %d: %.200s", target, a.status, a.complete, (char *)a.body.data);
+	json = json_loadb((char *)a.body.data, a.body.length, 0, &error);
+	if (!json)
+		fail_msg("%s: %s: %.200s", target, error.text, (char *)a.body.data);
+	assert_non_null(strstr(a.head, "application/json"));
+	buf_done(&a.body);
+	return json;
+}
+
+static json_int_t number(const json_t *object, const char *key)
+{
+	json_t *value = json_object_get(object, key);
+
+	if (!json_is_integer(value))
+		fail_msg("%s is missing or no integer", key);
+	return json_integer_value(value);
+}
+
+static void test_list(void **state)
+{
+	json_t *list = get_json("/list", 200), *line = json_array_get(list, 0);
+
+	(void)state;
+	assert_int_equal(json_array_size(list), 1);
+	assert_string_equal(json_string_value(json_object_get(line, "id")), id);
+	assert_string_equal(json_string_value(json_object_get(line, "executable")), "/usr/bin/example");
+	assert_string_equal(json_string_value(json_object_get(line, "state")), "ended");
+	assert_true(number(line, "final_allocated_count") > 0);
+	assert_true(number(line, "unique_backtrace_count") > 10);
+	assert_true(number(line, "maximum_backtrace_depth") > 1);
+	assert_int_equal(number(json_object_get(line, "timestamp"), "secs"), 1700000000);
+	json_decref(list);
+}
+
+static void check_allocation(const json_t *a)
+{
+	uint64_t row = (uint64_t)number(a, "id");
+	const struct row_block *block = recording_block(t.recording, (uint32_t)(row / ROWS_PER_BLOCK));
+	uint32_t i = (uint32_t)(row % ROWS_PER_BLOCK);
+	json_t *death = json_object_get(a, "deallocation");
+	char text[24];
+
+	assert_int_equal(number(a, "address"), block->address[i]);
+	snprintf(text, sizeof(text), "%016llX", (unsigned long long)block->address[i]);
+	assert_string_equal(json_string_value(json_object_get(a, "address_s")), text);
+	assert_int_equal(number(a, "size"), block->size[i]);
+	assert_int_equal(number(a, "backtrace_id"), block->stack[i]);
+	assert_int_equal(number(json_object_get(a, "timestamp_relative"), "fract_nsecs"), block->birth_ns[i] % 1000000000);
+	assert_int_equal(!death, block->end[i] == BLOCK_IN_USE);
+	if (death && block->death_stack[i])
+		assert_int_equal(number(death, "backtrace_id"), block->death_stack[i]);
+	assert_int_equal(json_array_size(json_object_get(a, "backtrace")) > 0, block->stack[i] != 0);
+	assert_true(number(a, "position_in_chain") < number(a, "chain_length"));
+	assert_int_equal(number(a, "position_in_chain") > 0, block->chain_previous[i] != NO_BLOCK);
+	assert_int_equal(number(a, "position_in_chain") + 1 < number(a, "chain_length"), block->chain_next[i] != NO_BLOCK);
+}
+
+static void test_allocations(void **state)
+{
+	json_t *all = get_json("/data/last/allocations", 200), *list = json_object_get(all, "allocations"), *a;
+	uint64_t rows = recording_rows(t.recording);
+	size_t i;
+
+	(void)state;
+	assert_int_equal(number(all, "total_count"), rows);
+	assert_int_equal(json_array_size(list), rows);
+	json_array_foreach(list, i, a)
+	{
+		assert_int_equal(number(a, "id"), i);
+		check_allocation(a);
+	}
+	json_decref(all);
+}
+
+static void test_pages(void **state)
+{
+	char target[256];
+	json_int_t last = INT64_MAX;
+	size_t seen = 0;
+
+	(void)state;
+	for (unsigned skip = 0; skip < 500; skip += 50) {
+		json_t *page, *list, *a;
+		size_t i;
+
+		snprintf(target, sizeof(target), "/data/%.10s/allocations?sort_by=size&order=dsc&skip=%u&count=50&size_min=100", id, skip);
+		page = get_json(target, 200);
+		list = json_object_get(page, "allocations");
+		json_array_foreach(list, i, a)
+		{
+			assert_true(number(a, "size") <= last && number(a, "size") >= 100);
+			last = number(a, "size");
+			seen++;
+		}
+		json_decref(page);
+	}
+	assert_int_equal(seen, 500);
+	json_decref(get_json("/data/last/allocations?count=0", 200));
+	json_decref(get_json("/data/last/allocations?skip=18446744073709551615", 200));
+	json_decref(get_json("/data/last/allocations?sort_by=address&count=1&lifetime=only_leaked", 200));
+	json_decref(get_json("/data/last/allocations?function_regex=%5Btruncated%5D&count=1", 200));
+}
+
+static void test_other_paths(void **state)
+{
+	json_t *json = get_json("/data/last/backtrace/5", 200);
+	struct answer a;
+
+	(void)state;
+	assert_true(json_array_size(json_object_get(json, "frames")) > 0);
+	json_decref(json);
+	client_get(http_port(http), "/data/last/export/flamegraph?lifetime=only_leaked", &a);
+	assert_int_equal(a.status, 200);
+	assert_non_null(strstr((char *)a.body.data, "<svg"));
+	assert_null(strstr((char *)a.body.data, "<script>alert(1)"));
+	buf_done(&a.body);
+	client_get(http_port(http), "/data/last/export/flamegraph/flame.svg?value=peak&weight=blocks", &a);
+	assert_int_equal(a.status, 200);
+	buf_done(&a.body);
+	client_get(http_port(http), "/data/last/export/flamegraph.pl", &a);
+	assert_int_equal(a.status, 200);
+	assert_non_null(strstr((char *)a.body.data, ";"));
+	buf_done(&a.body);
+	client_get(http_port(http), "/", &a);
+	assert_int_equal(a.status, 200);
+	assert_non_null(strstr((char *)a.body.data, id));
+	buf_done(&a.body);
+}
+
+static void refused(const char *target, int status, const char *parameter, const char *sentence)
+{
+	json_t *json = get_json(target, status);
+	const char *error = json_string_value(json_object_get(json, "error"));
+	const char *named = json_string_value(json_object_get(json, "parameter"));
+
+	if (!error || !strstr(error, sentence))
+		fail_msg("%s: \"%s\" does not say \"%s\"", target, error ? error : "", sentence);
+	if (parameter && (!named || strcmp(named, parameter) != 0))
+		fail_msg("%s: names \"%s\", not \"%s\"", target, named ? named : "", parameter);
+	json_decref(json);
+}
+
+static void test_errors(void **state)
+{
+	(void)state;
+	refused("/data/last/allocations?size_min=big", 400, "size_min", "takes a size");
+	refused("/data/last/allocations?sort_by=age", 400, "sort_by", "timestamp, address or size");
+	refused("/data/last/allocations?order=up", 400, "order", "asc or dsc");
+	refused("/data/last/allocations?count=-1", 400, "count", "whole number");
+	refused("/data/last/allocations?count=99999999999999999999999999999", 400, "count", "whole number");
+	refused("/data/last/allocations?colour=red", 400, "colour", "no parameter is called");
+	refused("/data/last/allocations?size-min=1", 400, "size-min", "no parameter is called");
+	refused("/data/last/allocations?function_regex=(", 400, "function_regex", "regular expression");
+	refused("/data/last/export/flamegraph?value=all", 400, "value", "allocated");
+	refused("/data/last/export/flamegraph?at=tea", 400, "at", "takes a time");
+	refused("/data/last/backtrace/999999", 404, "backtrace_id", "id of a backtrace");
+	refused("/data/last/backtrace/x", 404, "backtrace_id", "id of a backtrace");
+	refused("/data/last/backtrace", 404, NULL, "nothing is served");
+	refused("/data/ffffffff/allocations", 404, "id", "no recording begins");
+	refused("/data/LAST/allocations", 404, "id", "hexadecimal");
+	refused("/data//allocations", 404, NULL, "nothing is served");
+	refused("/data/last", 404, NULL, "nothing is served");
+	refused("/data/last/", 404, NULL, "nothing is served");
+	refused("/list/x", 404, NULL, "nothing is served");
+	refused("/list?x=1", 400, "x", "takes no parameters");
+	refused("/favicon.ico", 404, NULL, "nothing is served");
+}
+
+static void raw(const char *text, int status)
+{
+	struct answer a;
+
+	client_raw(http_port(http), text, strlen(text), &a);
+	if (status ? a.status != status : a.status && a.status < 400)
+		fail_msg("%.60s: status %d, not %d", text, a.status, status);
+	buf_done(&a.body);
+}
+
+#define HOST "Host: localhost\r\n\r\n"
+
+static void say(int fd, const char *text)
+{
+	client_send(fd, text, strlen(text));
+}
+
+static void test_methods_and_hosts(void **state)
+{
+	struct answer a;
+	int fd;
+
+	(void)state;
+	raw("POST /list HTTP/1.1\r\nContent-Length: 0\r\n" HOST, 405);
+	raw("DELETE /list HTTP/1.1\r\n" HOST, 0);
+	raw("GET /list HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403);
+	raw("GET /list HTTP/1.1\r\nHost: 127.0.0.1.evil.example\r\n\r\n", 403);
+	raw("GET /list HTTP/1.1\r\nHost: localhost.evil.example\r\n\r\n", 403);
+	raw("GET /list HTTP/1.1\r\nHost: 127.0.0.1:1234\r\n\r\n", 200);
+	raw("GET /list HTTP/1.1\r\nHost: [::1]:80\r\n\r\n", 200);
+	raw("GET /list HTTP/1.0\r\n\r\n", 200);
+	raw("GET /data/last/allocations HTTP/1.0\r\n\r\n", 200);
+	/* Two on one connection, a long answer before a short one, and HEAD. */
+	fd = client_connect(http_port(http));
+	say(fd, "GET /data/last/allocations?count=3000 HTTP/1.1\r\n" HOST);
+	client_read(fd, &a, false);
+	assert_int_equal(a.status, 200);
+	assert_true(a.complete);
+	buf_done(&a.body);
+	say(fd, "HEAD /list HTTP/1.1\r\n" HOST);
+	client_read(fd, &a, true);
+	assert_int_equal(a.status, 200);
+	say(fd, "GET /list HTTP/1.1\r\n" HOST);
+	client_read(fd, &a, false);
+	assert_int_equal(a.status, 200);
+	buf_done(&a.body);
+	close(fd);
+}
+
+__attribute__((format(printf, 2, 3))) static size_t put(char *to, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(to, 200, format, args);
+	va_end(args);
+	return (size_t)n;
+}
+
+static void test_hostile(void **state)
+{
+	static const char nul[] = "GET /data/last\0/allocations HTTP/1.1\r\n" HOST;
+	char *text = malloc(300000);
+	struct answer a;
+	size_t n;
+
+	(void)state;
+	raw("GET /list%00x HTTP/1.1\r\n" HOST, 0);
+	raw("GET /list?a%00b=1 HTTP/1.1\r\n" HOST, 0);
+	raw("GET /%zz HTTP/1.1\r\n" HOST, 0);
+	raw("GET /% HTTP/1.1\r\n" HOST, 0);
+	raw("GET /../../etc/passwd HTTP/1.1\r\n" HOST, 0);
+	raw("GET /%2e%2e/%2e%2e/etc/passwd HTTP/1.1\r\n" HOST, 0);
+	raw("GET /data/..%2f..%2f/allocations HTTP/1.1\r\n" HOST, 0);
+	raw("GET /data/%2Fetc%2Fpasswd/allocations HTTP/1.1\r\n" HOST, 0);
+	raw("GET\r\n\r\n", 0);
+	raw("\r\n\r\n\r\n", 0);
+	raw("\x16\x03\x01\x02\x01\x01", 0);
+	raw("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 0);
+	client_raw(http_port(http), nul, sizeof(nul) - 1, &a);
+	assert_true(a.status == 0 || a.status >= 400);
+	buf_done(&a.body);
+	/* A long path, a long parameter, many parameters, many headers. */
+	n = put(text, "GET /");
+	memset(text + n, 'a', 200000);
+	snprintf(text + n + 200000, 64, " HTTP/1.1\r\n" HOST);
+	raw(text, 0);
+	n = put(text, "GET /data/last/allocations?function_regex=");
+	memset(text + n, 'a', 200000);
+	snprintf(text + n + 200000, 64, " HTTP/1.1\r\n" HOST);
+	raw(text, 0);
+	n = put(text, "GET /data/last/allocations?");
+	for (unsigned i = 0; i < 2000; i++)
+		n += put(text + n, "a&");
+	snprintf(text + n, 64, " HTTP/1.1\r\n" HOST);
+	raw(text, 0);
+	n = put(text, "GET /list HTTP/1.1\r\n");
+	for (unsigned i = 0; i < 5000; i++)
+		n += put(text + n, "X-Header-%u: %u\r\n", i, i);
+	snprintf(text + n, 64, HOST);
+	raw(text, 0);
+	free(text);
+	json_decref(get_json("/list", 200));
+}
+
+static void test_readers_that_leave(void **state)
+{
+	int fds[60];
+	struct answer a;
+
+	(void)state;
+	for (unsigned i = 0; i < 60; i++) {
+		static const char request[] = "GET /data/last/allocations HTTP/1.1\r\n" HOST;
+		char some[100];
+
+		fds[i] = client_connect(http_port(http));
+		client_send(fds[i], request, sizeof(request) - 1);
+		if (i % 3 == 0)
+			close(fds[i]);
+		else if (i % 3 == 1)
+			assert_true(recv(fds[i], some, sizeof(some), 0) > 0);
+	}
+	/* Those that read nothing hold nobody up. */
+	json_decref(get_json("/data/last/allocations?count=10", 200));
+	for (unsigned i = 0; i < 60; i++)
+		if (i % 3 == 1)
+			close(fds[i]);
+	for (unsigned i = 2; i < 60; i += 3) {
+		client_read(fds[i], &a, false);
+		assert_true(a.complete);
+		buf_done(&a.body);
+		close(fds[i]);
+	}
+}
+
+/* The other server is stopped in the middle of everything. */
+static void test_stop(void **state)
+{
+	static const char request[] = "GET /data/last/allocations?sort_by=size HTTP/1.1\r\n" HOST;
+	const char *files[] = {path, NULL};
+	struct http_options options = {.files = files};
+	struct http *other;
+	struct err_text err = {0};
+	int fds[20];
+
+	(void)state;
+	assert_int_equal(http_start(&options, &other, &err), 0);
+	for (unsigned i = 0; i < 20; i++) {
+		fds[i] = client_connect(http_port(other));
+		client_send(fds[i], request, i ? sizeof(request) - 1 : 10);
+	}
+	usleep(20000);
+	http_stop(other);
+	for (unsigned i = 0; i < 20; i++)
+		close(fds[i]);
+}
+
+static void test_start_errors(void **state)
+{
+	const char *files[] = {"/nowhere/x.heapcast", NULL};
+	struct http_options options = {.port = http_port(http)};
+	struct http *other;
+	struct err_text err = {0};
+
+	(void)state;
+	assert_int_equal(http_start(&options, &other, &err), -EADDRINUSE);
+	assert_non_null(strstr(err.text, "in use"));
+	options.address = "not an address";
+	assert_int_equal(http_start(&options, &other, &err), -EINVAL);
+	options = (struct http_options){.files = files};
+	assert_int_equal(http_start(&options, &other, &err), -ENOENT);
+	assert_non_null(strstr(err.text, "/nowhere/x.heapcast"));
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_list),	    cmocka_unit_test(test_allocations),
+		cmocka_unit_test(test_pages),	    cmocka_unit_test(test_other_paths),
+		cmocka_unit_test(test_errors),	    cmocka_unit_test(test_methods_and_hosts),
+		cmocka_unit_test(test_hostile),	    cmocka_unit_test(test_readers_that_leave),
+		cmocka_unit_test(test_stop),	    cmocka_unit_test(test_start_errors),
+	};
+
+	if (argc > 1 && !strcmp(argv[1], "symbols-worker"))
+		return symbols_worker_main();
+	return cmocka_run_group_tests(tests, start, stop);
+}

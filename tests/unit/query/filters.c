@@ -1,0 +1,262 @@
+/* Filters as people write them: every form, every error. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/query/recording.h"
+
+#define START_S 1700000000ull /* of the test's recordings */
+#define RUN_NS	100000000000ull
+
+static struct test_recording t;
+
+/* A recording of 100 s. */
+static int open_recording(void **state)
+{
+	struct stack_node nodes[] = {{.module = 1, .offset = 0x100}, {.parent = 1, .module = 1, .offset = 0x200}};
+	struct builder b;
+
+	(void)state;
+	builder_init(&b, 1);
+	test_first_batch(&b, nodes, 2, "/nowhere/libexample.so", 0, false);
+	builder_malloc(&b, 1, 1, 0x1000, 32);
+	builder_close(&b, 0);
+	builder_malloc(&b, RUN_NS, 1, 0x2000, 32);
+	builder_end(&b, 0);
+	test_open(&t, &b);
+	builder_done(&b);
+	return 0;
+}
+
+static int close_recording(void **state)
+{
+	(void)state;
+	test_close(&t);
+	return 0;
+}
+
+static struct filter set(const char *name, const char *value)
+{
+	struct filter f;
+	struct err_text err = {0};
+	int r;
+
+	filter_init(&f);
+	r = filter_set(&f, t.view, name, value, &err);
+	if (r)
+		fail_msg("%s=%s: %s", name, value, err.text);
+	return f;
+}
+
+static void refused(const char *name, const char *value, const char *sentence)
+{
+	struct filter f;
+	struct err_text err = {0};
+
+	filter_init(&f);
+	assert_int_equal(filter_set(&f, t.view, name, value, &err), -EINVAL);
+	if (!strstr(err.text, sentence) || !strstr(err.text, name))
+		fail_msg("%s=%s: \"%s\" does not speak of \"%s\"", name, value, err.text, sentence);
+	filter_done(&f);
+}
+
+static void test_times(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t ns;
+	} forms[] = {
+		{"0", 0}, {"10", 10000000000}, {"1.5", 1500000000}, {".5", 500000000}, {"10s", 10000000000},
+		{"100ms", 100000000}, {"5us", 5000}, {"4h3m2s", 14582000000000}, {"999999999", 999999999000000000},
+		{"50%", RUN_NS / 2}, {"0%", 0}, {"100%", RUN_NS}, {"12.5%", RUN_NS / 8},
+		{"1700000010", 10000000000}, {"1700000000.5", 500000000}, {"1700000010000", 10000000000},
+		{"1700000000250", 250000000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		uint64_t got = set("from", forms[i].text).from_ns;
+
+		/* Epoch times pass through floating point: a microsecond is what that leaves. */
+		if (got + 1000 < forms[i].ns || got > forms[i].ns + 1000)
+			fail_msg("from=%s gives %llu", forms[i].text, (unsigned long long)got);
+		assert_in_range(set("to", forms[i].text).to_ns + 1000, forms[i].ns, forms[i].ns + 2000);
+		assert_in_range(set("alive-at", forms[i].text).alive_at_ns + 1000, forms[i].ns, forms[i].ns + 2000);
+	}
+	refused("from", "", "takes a time");
+	refused("from", "yesterday", "takes a time");
+	refused("to", "-5", "takes a time");
+	refused("to", "50%%", "takes a time");
+	refused("to", "%", "takes a time");
+	refused("to", "1e3", "takes a time");
+	refused("to", "nan", "takes a time");
+	refused("to", "1.2.3", "takes a time");
+	refused("alive_at", "5 parsecs", "takes a time");
+}
+
+static uint64_t matched(const struct filter *f)
+{
+	struct report report;
+	struct err_text err = {0};
+
+	assert_int_equal(query_report(t.view, f, &report, &err), 0);
+	return report.allocations;
+}
+
+static void test_before_the_start(void **state)
+{
+	struct filter f = set("to", "1600000000");
+
+	(void)state;
+	assert_int_equal(matched(&f), 0);
+	f = set("alive_at", "1600000000");
+	assert_int_equal(matched(&f), 0);
+	f = set("from", "1600000000");
+	assert_int_equal(matched(&f), 2);
+	f = set("from", "99999999999999999999999999");
+	assert_int_equal(matched(&f), 0);
+	f = set("to", "99999999999999999999999999");
+	assert_int_equal(matched(&f), 2);
+}
+
+static void test_numbers(void **state)
+{
+	(void)state;
+	assert_int_equal(set("size_min", "100").size_min, 100);
+	assert_int_equal(set("size-max", "4K").size_max, 4096);
+	assert_int_equal(set("size_max", "1.5M").size_max, 1572864);
+	assert_true(set("size_max", "18446744073709551615").size_max == UINT64_MAX);
+	assert_int_equal(set("size_max", "9007199254740993").size_max, 9007199254740993);
+	assert_int_equal(set("address_min", "0x7f0000001000").address_min, 0x7f0000001000);
+	assert_int_equal(set("address_max", "4096").address_max, 4096);
+	assert_int_equal(set("lifetime_min", "10").lifetime_min_ns, 10000000000);
+	assert_int_equal(set("lifetime_max", "4h3m2s").lifetime_max_ns, 14582000000000);
+	assert_int_equal(set("backtrace_depth_min", "3").depth_min, 3);
+	assert_int_equal(set("backtrace-depth-max", "7").depth_max, 7);
+	assert_int_equal(set("backtraces", "2").backtrace, 2);
+	assert_int_equal(set("deallocation_backtraces", "1").deallocation_backtrace, 1);
+	assert_int_equal(set("thread", "1").thread, 1);
+	refused("size_min", "-1", "takes a size");
+	refused("size_min", "1X", "takes a size");
+	refused("size_max", "999999999999999999999999", "takes a size");
+	refused("address_min", "0xg", "takes an address");
+	refused("address_min", "99999999999999999999999", "takes an address");
+	refused("lifetime_min", "soon", "takes a duration");
+	refused("lifetime_max", "10x", "takes a duration");
+	refused("backtrace_depth_min", "4294967296", "takes a number");
+	refused("backtraces", "0", "id of a backtrace, here 1 to 2");
+	refused("backtraces", "3", "id of a backtrace");
+	refused("deallocation_backtraces", "x", "id of a backtrace");
+	refused("thread", "2", "number of a thread, here 1 to 1");
+}
+
+static void test_words(void **state)
+{
+	struct filter f;
+	struct err_text err = {0};
+
+	(void)state;
+	assert_int_equal(set("lifetime", "only_leaked").lifetime, LIFETIME_ONLY_LEAKED);
+	assert_int_equal(set("lifetime", "all").lifetime, LIFETIME_ALL);
+	assert_int_equal(set("lifetime", "only_temporary").lifetime, LIFETIME_ONLY_TEMPORARY);
+	assert_int_equal(set("lifetime", "only_whole_group_leaked").lifetime, LIFETIME_ONLY_WHOLE_GROUP_LEAKED);
+	assert_int_equal(set("lifetime", "only_chain_leaked").lifetime, LIFETIME_ONLY_CHAIN_LEAKED);
+	refused("lifetime", "leaked", "only_leaked");
+	refused("lifetime", "", "only_leaked");
+	filter_init(&f);
+	assert_int_equal(filter_set(&f, t.view, "sizemin", "1", &err), -ENOENT);
+	assert_non_null(strstr(err.text, "sizemin"));
+	assert_int_equal(filter_set(&f, t.view, "", "1", &err), -ENOENT);
+	assert_int_equal(filter_set(&f, t.view, "from_", "1", &err), -ENOENT);
+}
+
+static void test_every_filter_is_known(void **state)
+{
+	static const char *const names[] = {
+#define NAME(name, argument, help) name,
+		FILTERS(NAME)
+#undef NAME
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct err_text err = {0};
+		struct filter f;
+
+		filter_init(&f);
+		assert_int_not_equal(filter_set(&f, t.view, names[i], "\001", &err), -ENOENT);
+		filter_done(&f);
+	}
+}
+
+static void test_expressions(void **state)
+{
+	struct filter f = set("function_regex", "libexample.*0x200");
+	char long_one[5000];
+	struct report report;
+	struct err_text err = {0};
+
+	(void)state;
+	assert_int_equal(matched(&f), 2);
+	filter_done(&f);
+	f = set("function_regex", "0x100"); /* a caller */
+	assert_int_equal(matched(&f), 2);
+	filter_done(&f);
+	f = set("function_regex", "^0x100");
+	assert_int_equal(matched(&f), 0);
+	filter_done(&f);
+	f = set("negative_function_regex", "0x100");
+	assert_int_equal(matched(&f), 0);
+	filter_done(&f);
+	f = set("negative-function-regex", "nothing like it");
+	assert_int_equal(matched(&f), 2);
+	filter_done(&f);
+	f = set("source_regex", ".");
+	assert_int_equal(matched(&f), 0);
+	filter_done(&f);
+	f = set("negative_source_regex", ".");
+	assert_int_equal(matched(&f), 2);
+	filter_done(&f);
+	refused("function_regex", "(", "character 2");
+	refused("source_regex", "[z-a]", "regular expression");
+	refused("negative_function_regex", "\\C", "regular expression");
+	memset(long_one, 'a', sizeof(long_one) - 1);
+	long_one[sizeof(long_one) - 1] = 0;
+	refused("function_regex", long_one, "at most 4096 bytes");
+	/* One that would run for years is stopped. */
+	f = set("function_regex", "^(((.+)+)+)+[^\\]]$");
+	assert_int_equal(query_report(t.view, &f, &report, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "too many steps"));
+	filter_done(&f);
+}
+
+static void test_set_twice(void **state)
+{
+	struct filter f = set("function_regex", "a");
+	struct err_text err = {0};
+
+	(void)state;
+	assert_int_equal(filter_set(&f, t.view, "function_regex", "b", &err), 0);
+	assert_string_equal(f.function_regex, "b");
+	assert_int_equal(filter_set(&f, t.view, "function_regex", "(", &err), -EINVAL);
+	assert_string_equal(f.function_regex, "b");
+	filter_done(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_before_the_start),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_every_filter_is_known),
+		cmocka_unit_test(test_expressions),
+		cmocka_unit_test(test_set_twice),
+	};
+
+	return cmocka_run_group_tests(tests, open_recording, close_recording);
+}

@@ -1,0 +1,451 @@
+/*
+ * Every answer against one computed naively from the same rows: totals, peak, groups, tree, in use at a moment, orders and pages,
+ * for random recordings and random filters.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "collector/query/matcher.h"
+#include "collector/query/view.h"
+#include "tests/unit/query/recording.h"
+
+#define ROUNDS 12
+#define EVENTS 1000
+
+/* ---- the naive side ---- */
+
+struct row {
+	uint64_t address, size, birth, death, weight;
+	uint32_t stack, thread;
+	uint64_t next;
+	uint8_t end;
+};
+
+struct naive {
+	struct row *rows;
+	size_t count;
+	struct recording *recording;
+};
+
+static void naive_init(struct naive *n, struct recording *recording)
+{
+	n->recording = recording;
+	n->count = 0;
+	n->rows = calloc(recording_rows(recording) + 1, sizeof(*n->rows));
+	for (uint32_t b = 0; b < recording_blocks(recording); b++) {
+		const struct row_block *block = recording_block(recording, b);
+
+		for (uint32_t i = 0; i < block->count; i++)
+			n->rows[n->count++] = (struct row){
+				.address = block->address[i], .size = block->size[i], .birth = block->birth_ns[i],
+				.death = block->death_ns[i], .weight = block->weight ? block->weight[i] : block->size[i],
+				.stack = block->stack[i], .thread = block->thread[i], .next = block->chain_next[i],
+				.end = block->end[i],
+			};
+	}
+	assert_int_equal(n->count, recording_rows(recording));
+}
+
+static bool ended(const struct row *r)
+{
+	return r->end == BLOCK_FREED || r->end == BLOCK_REALLOCATED || r->end == BLOCK_INFERRED;
+}
+
+static uint32_t depth(const struct naive *n, uint32_t node)
+{
+	return node ? 1 + depth(n, recording_node(n->recording, node)->parent) : 0;
+}
+
+static bool whole_group_leaked(const struct naive *n, uint32_t stack)
+{
+	for (size_t i = 0; i < n->count; i++)
+		if (n->rows[i].stack == stack && n->rows[i].end != BLOCK_IN_USE)
+			return false;
+	return true;
+}
+
+static bool lifetime_fits(const struct naive *n, const struct row *r, const struct filter *f)
+{
+	bool in_range = ended(r) && r->death >= f->from_ns && r->death <= f->to_ns;
+	const struct row *last = r;
+
+	switch (f->lifetime) {
+	case LIFETIME_ALL:
+		return true;
+	case LIFETIME_ONLY_LEAKED:
+		return r->end == BLOCK_IN_USE;
+	case LIFETIME_ONLY_TEMPORARY:
+		return ended(r);
+	case LIFETIME_ONLY_WHOLE_GROUP_LEAKED:
+		return whole_group_leaked(n, r->stack);
+	case LIFETIME_ONLY_CHAIN_LEAKED:
+		while (last->next != NO_BLOCK)
+			last = &n->rows[last->next];
+		return last->end == BLOCK_IN_USE;
+	case LIFETIME_ONLY_NOT_DEALLOCATED_IN_CURRENT_RANGE:
+		return !in_range;
+	case LIFETIME_ONLY_DEALLOCATED_IN_CURRENT_RANGE:
+		return in_range;
+	}
+	return false;
+}
+
+static bool alive(const struct row *r, uint64_t at)
+{
+	return r->birth <= at && (r->death == NO_TIME || r->death > at);
+}
+
+static bool fits(const struct naive *n, const struct row *r, const struct filter *f)
+{
+	uint64_t lived = (r->death == NO_TIME ? recording_end_ns(n->recording) : r->death) - r->birth;
+
+	return r->birth >= f->from_ns && r->birth <= f->to_ns && r->size >= f->size_min && r->size <= f->size_max &&
+	       r->address >= f->address_min && r->address <= f->address_max && lived >= f->lifetime_min_ns &&
+	       lived <= f->lifetime_max_ns && depth(n, r->stack) >= f->depth_min && depth(n, r->stack) <= f->depth_max &&
+	       (!f->backtrace || r->stack == f->backtrace) && (!f->thread || r->thread == f->thread) &&
+	       (f->alive_at_ns == NO_TIME || alive(r, f->alive_at_ns)) && lifetime_fits(n, r, f);
+}
+
+static bool counts(const struct row *r, enum value value, uint64_t at)
+{
+	switch (value) {
+	case VALUE_ALLOCATED:
+		return true;
+	case VALUE_LEAKED:
+		return r->end == BLOCK_IN_USE;
+	case VALUE_TEMPORARY:
+		return ended(r);
+	default:
+		return alive(r, at);
+	}
+}
+
+/* Sum over matched rows of one stack (or all: stack UINT32_MAX). */
+static struct usage sum(const struct naive *n, const struct filter *f, enum value value, uint64_t at, uint32_t stack)
+{
+	double blocks = 0, bytes = 0;
+	struct usage usage = {0};
+
+	for (size_t i = 0; i < n->count; i++) {
+		const struct row *r = &n->rows[i];
+		double s = r->size ? (double)r->size : 1, w = r->weight > r->size ? (double)r->weight : s;
+
+		if ((stack != UINT32_MAX && r->stack != stack) || !fits(n, r, f) || !counts(r, value, at))
+			continue;
+		blocks += w / s;
+		bytes += r->size ? w : 0;
+	}
+	usage.blocks = (uint64_t)(blocks + 0.5);
+	usage.bytes = (uint64_t)(bytes + 0.5);
+	return usage;
+}
+
+static uint64_t naive_peak(const struct naive *n)
+{
+	struct filter all;
+	uint64_t best = 0, best_ns = 0;
+
+	filter_init(&all);
+	for (uint64_t pass = 0; pass < n->count; pass++) {
+		uint64_t at = n->rows[pass].birth, bytes = sum(n, &all, VALUE_IN_USE, at, UINT32_MAX).bytes;
+
+		if (bytes > best || (bytes == best && at < best_ns)) {
+			best = bytes;
+			best_ns = at;
+		}
+	}
+	return best_ns;
+}
+
+static void equal_usage(const struct usage *got, const struct usage *wanted)
+{
+	assert_in_range(got->bytes + 1, wanted->bytes, wanted->bytes + 2);
+	assert_in_range(got->blocks + 1, wanted->blocks, wanted->blocks + 2);
+}
+
+/* ---- questions ---- */
+
+static void random_filter(struct filter *f, uint64_t *random, uint64_t end)
+{
+	filter_init(f);
+	if (test_random(random) % 3 == 0)
+		f->from_ns = test_random(random) % end;
+	if (test_random(random) % 3 == 0)
+		f->to_ns = test_random(random) % end;
+	if (test_random(random) % 2 == 0)
+		f->lifetime = (enum filter_lifetime)(test_random(random) % (LIFETIME_ONLY_CHAIN_LEAKED + 1));
+	if (test_random(random) % 3 == 0)
+		f->size_min = test_random(random) % 300;
+	if (test_random(random) % 3 == 0)
+		f->size_max = test_random(random) % 5000;
+	if (test_random(random) % 5 == 0)
+		f->address_min = test_random(random) % (EVENTS * 0x8000);
+	if (test_random(random) % 5 == 0)
+		f->address_max = test_random(random) % (EVENTS * 0x8000);
+	if (test_random(random) % 5 == 0)
+		f->lifetime_min_ns = test_random(random) % 1000;
+	if (test_random(random) % 5 == 0)
+		f->lifetime_max_ns = test_random(random) % 5000;
+	if (test_random(random) % 5 == 0)
+		f->depth_min = (uint32_t)(test_random(random) % 6);
+	if (test_random(random) % 5 == 0)
+		f->depth_max = (uint32_t)(test_random(random) % 6);
+	if (test_random(random) % 8 == 0)
+		f->backtrace = 1 + (uint32_t)(test_random(random) % TEST_NODES);
+	if (test_random(random) % 5 == 0)
+		f->thread = 1 + (uint32_t)(test_random(random) % TEST_THREADS);
+	if (test_random(random) % 5 == 0)
+		f->alive_at_ns = test_random(random) % end;
+}
+
+static void check_report(struct test_recording *t, const struct naive *n, const struct filter *f)
+{
+	struct report report;
+	struct err_text err = {0};
+	struct usage wanted;
+
+	assert_int_equal(query_report(t->view, f, &report, &err), 0);
+	wanted = sum(n, f, VALUE_ALLOCATED, 0, UINT32_MAX);
+	equal_usage(&report.allocated, &wanted);
+	wanted = sum(n, f, VALUE_LEAKED, 0, UINT32_MAX);
+	equal_usage(&report.leaked, &wanted);
+	wanted = sum(n, f, VALUE_TEMPORARY, 0, UINT32_MAX);
+	equal_usage(&report.temporary, &wanted);
+	wanted = sum(n, f, VALUE_PEAK, report.peak_ns, UINT32_MAX);
+	equal_usage(&report.peak, &wanted);
+}
+
+static void check_groups(struct test_recording *t, const struct naive *n, const struct filter *f, enum value value, uint64_t at)
+{
+	struct groups groups, sites;
+	struct err_text err = {0};
+	struct usage total = sum(n, f, value, at, UINT32_MAX);
+	uint64_t bytes = 0, site_bytes = 0;
+	size_t seen = 0;
+
+	assert_int_equal(query_groups(t->view, f, GROUP_BY_BACKTRACE, value, at, &groups, &err), 0);
+	equal_usage(&groups.total, &total);
+	for (size_t i = 0; i < groups.count; i++) {
+		struct usage wanted = sum(n, f, value, at, groups.list[i].node);
+
+		equal_usage(&groups.list[i].value, &wanted);
+		wanted = sum(n, f, VALUE_LEAKED, at, groups.list[i].node);
+		equal_usage(&groups.list[i].leaked, &wanted);
+		assert_true(!i || groups.list[i - 1].value.bytes >= groups.list[i].value.bytes);
+		bytes += groups.list[i].value.bytes;
+	}
+	for (uint32_t s = 0; s <= TEST_NODES; s++)
+		seen += sum(n, f, value, at, s).blocks > 0;
+	assert_int_equal(groups.count, seen);
+	assert_in_range(bytes + seen, total.bytes, total.bytes + 2 * seen);
+	assert_int_equal(query_groups(t->view, f, GROUP_BY_SITE, value, at, &sites, &err), 0);
+	for (size_t i = 0; i < sites.count; i++)
+		site_bytes += sites.list[i].value.bytes;
+	assert_in_range(site_bytes + seen, total.bytes, total.bytes + 2 * seen);
+	assert_true(sites.count <= groups.count);
+	groups_done(&groups);
+	groups_done(&sites);
+}
+
+/* The names from the outermost frame on, as a collapsed stack. */
+static void path_of(struct test_recording *t, uint32_t node, char *out, size_t size)
+{
+	char *tail;
+
+	out[0] = 0;
+	if (!node) {
+		snprintf(out, size, ";[no backtrace]");
+		return;
+	}
+	if (recording_node(t->recording, node)->parent)
+		path_of(t, recording_node(t->recording, node)->parent, out, size);
+	tail = out + strlen(out);
+	snprintf(tail, size - (size_t)(tail - out), ";%s", view_frame_name(t->view, node, 0));
+}
+
+static void check_leaf(struct test_recording *t, const struct naive *n, const struct filter *f, enum value value, uint64_t at,
+		       const struct tree *tree, uint32_t index, const char *path)
+{
+	uint64_t self = 0, below = tree->nodes[index].self_bytes;
+	char other[4096], deeper[4096];
+
+	for (uint32_t s = 0; s <= TEST_NODES && index; s++) {
+		path_of(t, s, other, sizeof(other));
+		if (!strcmp(other, path))
+			self += sum(n, f, value, at, s).bytes;
+	}
+	if (index)
+		assert_in_range(tree->nodes[index].self_bytes + 2, self, self + 4);
+	for (uint32_t c = tree->nodes[index].first_child; c; c = tree->nodes[c].next_sibling) {
+		uint32_t next = tree->nodes[c].next_sibling;
+
+		assert_true(!next || tree->nodes[next].bytes <= tree->nodes[c].bytes);
+		snprintf(deeper, sizeof(deeper), "%s;%s", path, tree->nodes[c].function);
+		check_leaf(t, n, f, value, at, tree, c, deeper);
+		below += tree->nodes[c].bytes;
+	}
+	assert_int_equal(below, tree->nodes[index].bytes);
+}
+
+static void check_tree(struct test_recording *t, const struct naive *n, const struct filter *f, enum value value, uint64_t at)
+{
+	struct tree tree;
+	struct err_text err = {0};
+
+	assert_int_equal(query_tree(t->view, f, value, at, &tree, &err), 0);
+	assert_int_equal(tree.nodes[0].bytes, sum(n, f, value, at, UINT32_MAX).bytes);
+	check_leaf(t, n, f, value, at, &tree, 0, "");
+	tree_done(&tree);
+}
+
+static void check_scan(struct test_recording *t, const struct naive *n, const struct filter *f, enum page_order order,
+		       bool descending, uint64_t *random)
+{
+	struct query_page *scan;
+	struct err_text err = {0};
+	uint64_t total, got = 0, wanted = 0, last = 0;
+	uint8_t *seen = calloc(n->count + 1, 1);
+
+	for (size_t i = 0; i < n->count; i++)
+		wanted += fits(n, &n->rows[i], f);
+	assert_int_equal(query_page_new(t->view, f, order, descending, &scan, &err), 0);
+	assert_int_equal(query_page_total(scan, &total, &err), 0);
+	assert_int_equal(total, wanted);
+	for (;;) {
+		uint64_t rows[100];
+		long count = query_page_next(scan, rows, 1 + test_random(random) % 100, &err);
+
+		assert_true(count >= 0);
+		if (!count)
+			break;
+		for (long i = 0; i < count; i++, got++) {
+			const struct row *r = &n->rows[rows[i]];
+			uint64_t key = order == PAGE_BY_SIZE ? r->size : order == PAGE_BY_ADDRESS ? r->address : r->birth;
+
+			assert_true(fits(n, r, f));
+			assert_false(seen[rows[i]]);
+			seen[rows[i]] = 1;
+			assert_true(!got || (descending ? key <= last : key >= last));
+			last = key;
+		}
+	}
+	assert_int_equal(got, wanted);
+	query_page_free(scan);
+	free(seen);
+}
+
+static int count_row(void *context, const struct row_block *block, uint32_t index)
+{
+	(void)block;
+	(void)index;
+	++*(uint64_t *)context;
+	return 0;
+}
+
+static void round_of(uint64_t seed, bool sampled)
+{
+	struct test_recording t;
+	struct naive n;
+	uint64_t random = seed * 977 + 1, end, at, peak_ns, rows = 0, wanted = 0;
+	struct filter f, all;
+	struct err_text err = {0};
+
+	test_random_recording(&t, seed, EVENTS, sampled);
+	naive_init(&n, t.recording);
+	end = recording_end_ns(t.recording) + 1;
+	filter_init(&all);
+	assert_int_equal(peak_find(t.view, &all, 1 << 20, &peak_ns, &err), 0);
+	assert_int_equal(sum(&n, &all, VALUE_IN_USE, peak_ns, UINT32_MAX).bytes,
+			 sum(&n, &all, VALUE_IN_USE, naive_peak(&n), UINT32_MAX).bytes);
+	assert_int_equal(peak_ns, naive_peak(&n));
+	for (unsigned room = 1; room < 100; room = room * 5 + 1) {
+		assert_int_equal(peak_find(t.view, &all, room, &at, &err), 0);
+		assert_int_equal(at, peak_ns);
+	}
+	random_filter(&f, &random, end);
+	check_report(&t, &n, &f);
+	at = test_random(&random) % end;
+	for (enum value v = VALUE_ALLOCATED; v <= VALUE_PEAK; v++) {
+		check_groups(&t, &n, &f, v, v == VALUE_PEAK ? peak_ns : at);
+		if (!sampled)
+			check_tree(&t, &n, &f, v, v == VALUE_PEAK ? peak_ns : at);
+	}
+	for (unsigned o = PAGE_BY_TIME; o <= PAGE_BY_SIZE; o++)
+		check_scan(&t, &n, &f, (enum page_order)o, test_random(&random) & 1, &random);
+	assert_int_equal(query_each(t.view, &f, count_row, &rows, &err), 0);
+	for (size_t i = 0; i < n.count; i++)
+		wanted += fits(&n, &n.rows[i], &f);
+	assert_int_equal(rows, wanted);
+	free(n.rows);
+	test_close(&t);
+}
+
+static void test_exact(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS; seed++)
+		round_of(seed, false);
+}
+
+static void test_sampled(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 101; seed <= 100 + ROUNDS / 4; seed++)
+		round_of(seed, true);
+}
+
+static void test_empty(void **state)
+{
+	struct test_recording t;
+	struct filter f;
+	struct report report;
+	struct groups groups;
+	struct tree tree;
+	struct err_text err = {0};
+
+	(void)state;
+	test_random_recording(&t, 7, 0, false);
+	filter_init(&f);
+	assert_int_equal(query_report(t.view, &f, &report, &err), 0);
+	assert_int_equal(report.allocated.blocks, 0);
+	assert_int_equal(query_groups(t.view, &f, GROUP_BY_SITE, VALUE_PEAK, NO_TIME, &groups, &err), 0);
+	assert_int_equal(groups.count, 0);
+	groups_done(&groups);
+	assert_int_equal(query_tree(t.view, &f, VALUE_ALLOCATED, NO_TIME, &tree, &err), 0);
+	assert_int_equal(tree.count, 1);
+	tree_done(&tree);
+	test_close(&t);
+}
+
+static void test_cancelled(void **state)
+{
+	struct test_recording t;
+	struct filter f;
+	struct report report;
+	struct err_text err = {0};
+	atomic_bool cancelled = true;
+
+	(void)state;
+	test_random_recording(&t, 7, 100, false);
+	filter_init(&f);
+	f.cancelled = &cancelled;
+	assert_int_equal(query_report(t.view, &f, &report, &err), -ECANCELED);
+	test_close(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exact),
+		cmocka_unit_test(test_sampled),
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_cancelled),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

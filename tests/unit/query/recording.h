@@ -1,0 +1,154 @@
+#pragma once
+/*
+ * Recordings for the tests of queries: several modules and a tree of stacks, random allocations from several threads with any
+ * number of reallocs, and what a query needs to look at them. Built on the store's builder.
+ */
+#include "base/error.h"
+#include "collector/query/query.h"
+#include "collector/symbols/symbols.h"
+#include "tests/unit/store/builder.h"
+
+#define TEST_NODES   60
+#define TEST_THREADS 3
+#define TEST_LIVE    200
+
+struct test_recording {
+	struct recording *recording;
+	struct symbols *symbols;
+	struct view *view;
+};
+
+/* xorshift64*: the same on every machine. */
+static inline uint64_t test_random(uint64_t *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * 0x2545f4914f6cdd1dull;
+}
+
+/* The first batch: process, two modules, and `count` nodes. */
+static inline void test_first_batch(struct builder *b, const struct stack_node *nodes, uint32_t count, const char *module_1,
+				    uint64_t bias_1, bool sampled)
+{
+	static const char executable[] = "/usr/bin/example", path_2[] = "/usr/lib/libother.so.1";
+	Heapcast__Batch batch = HEAPCAST__BATCH__INIT;
+	Heapcast__Process process = HEAPCAST__PROCESS__INIT;
+	Heapcast__Module module[2] = {HEAPCAST__MODULE__INIT, HEAPCAST__MODULE__INIT}, *modules[] = {&module[0], &module[1]};
+	Heapcast__Stacks stacks = HEAPCAST__STACKS__INIT;
+	struct stacks_encoder encoder;
+	struct builder_ledger ledger;
+	static uint8_t memory[65536];
+
+	batch.stream = builder_bytes(b->id, sizeof(b->id));
+	batch.incarnation = 1;
+	batch.number = ++b->number;
+	process.pid = 4711;
+	process.executable = builder_bytes(executable, sizeof(executable) - 1);
+	process.start_wall_ns = 1700000000000000000ull;
+	process.mode = sampled ? HEAPCAST__MODE__MODE_SAMPLE : HEAPCAST__MODE__MODE_FULL;
+	process.sample_interval = sampled ? 4096 : 0;
+	batch.process = &process;
+	module[0].number = 1;
+	module[0].path = builder_bytes(module_1, strlen(module_1));
+	module[0].bias = bias_1;
+	module[0].end = UINT64_MAX;
+	module[1].number = 2;
+	module[1].path = builder_bytes(path_2, sizeof(path_2) - 1);
+	module[1].end = 0x100000;
+	batch.module = modules;
+	batch.n_module = 2;
+	stacks_encoder_init(&encoder, memory, sizeof(memory), 1);
+	for (uint32_t i = 0; i < count; i++)
+		assert(stacks_encoder_put(&encoder, &nodes[i]) == 0);
+	stacks_encoder_fill(&encoder, &stacks);
+	batch.stacks = &stacks;
+	builder_ledger(b, &ledger);
+	batch.ledger = &ledger.message;
+	builder_frame(b, &batch);
+}
+
+struct test_block {
+	uint64_t address, size;
+};
+
+/* A program of `events` events: it allocates, frees and reallocates; some blocks stay. Times come in steps of 0 to 9 ns. */
+static inline void test_random_events(struct builder *b, uint64_t *random, unsigned events, bool sampled)
+{
+	struct test_block live[TEST_LIVE];
+	unsigned count = 0;
+	uint64_t time = 100, fresh = 0x10000;
+
+	for (unsigned i = 0; i < events; i++) {
+		uint64_t dice = test_random(random) % 100;
+		struct event e = {.thread = 1 + (uint32_t)(test_random(random) % TEST_THREADS),
+				  .time_ns = time += test_random(random) % 10,
+				  .stack = (uint32_t)(test_random(random) % (TEST_NODES + 1))};
+		unsigned which = count ? (unsigned)(test_random(random) % count) : 0;
+
+		if (count && (dice < 40 || count == TEST_LIVE)) {
+			e.kind = HEAPCAST__EVENT_KIND__EVENT_FREE;
+			e.address = live[which].address;
+			live[which] = live[--count];
+		} else {
+			bool again = count && dice < 50;
+
+			e.size = test_random(random) % (dice < 60 ? 20000 : 200);
+			e.address = fresh += 0x8000;
+			e.kind = again ? HEAPCAST__EVENT_KIND__EVENT_REALLOC : HEAPCAST__EVENT_KIND__EVENT_MALLOC;
+			e.old_address = again ? live[which].address : 0;
+			if (sampled)
+				e.weight = e.size < 4096 ? e.size + test_random(random) % 4096 : e.size;
+			else
+				e.weight = e.size;
+			if (!again)
+				which = count++;
+			live[which] = (struct test_block){e.address, e.size};
+		}
+		builder_event(b, &e);
+	}
+}
+
+static inline void test_nodes(struct stack_node *nodes, uint64_t *random)
+{
+	for (uint32_t n = 1; n <= TEST_NODES; n++) {
+		struct stack_node *node = &nodes[n - 1];
+
+		*node = (struct stack_node){.parent = n > 3 ? (uint32_t)(test_random(random) % (n - 1)) : 0,
+					    .module = 1 + (uint32_t)(test_random(random) % 2),
+					    .offset = 0x100 * (1 + test_random(random) % 8)};
+		if (test_random(random) % 10 == 0)
+			*node = (struct stack_node){.parent = node->parent, .offset = test_random(random) % 4};
+	}
+}
+
+static inline void test_open(struct test_recording *t, struct builder *b)
+{
+	struct err_text err = {0};
+	struct symbols_options options = {0};
+
+	assert(builder_open(b, b->file.length, &t->recording, &err) == 0);
+	assert(symbols_new(&options, &t->symbols, &err) == 0);
+	assert(view_new(t->recording, t->symbols, &t->view, &err) == 0);
+}
+
+static inline void test_random_recording(struct test_recording *t, uint64_t seed, unsigned events, bool sampled)
+{
+	struct stack_node nodes[TEST_NODES];
+	struct builder b;
+
+	builder_init(&b, (uint8_t)seed);
+	test_nodes(nodes, &seed);
+	test_first_batch(&b, nodes, TEST_NODES, "/nowhere/libexample.so", 0, sampled);
+	test_random_events(&b, &seed, events, sampled);
+	builder_end(&b, 0);
+	test_open(t, &b);
+	builder_done(&b);
+}
+
+static inline void test_close(struct test_recording *t)
+{
+	view_free(t->view);
+	symbols_free(t->symbols);
+	recording_close(t->recording);
+}
