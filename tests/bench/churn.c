@@ -1,0 +1,123 @@
+/*
+ * Work for measuring a recorder: COUNT events (a malloc or a free each) from SITES call sites at stack depth DEPTH, a
+ * window of live blocks that are replaced at random. Prints the nanoseconds per event of its loop, start and end of the
+ * process excluded:   bench-churn COUNT DEPTH [THREADS], DEPTH at most 60
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define WINDOW 1024
+#define MAX_THREADS 64
+
+struct worker {
+	pthread_t thread;
+	unsigned long events;
+	unsigned depth;
+	uint64_t random;
+	void *window[WINDOW];
+};
+
+static uint64_t next_random(struct worker *w)
+{
+	w->random ^= w->random << 13;
+	w->random ^= w->random >> 7;
+	w->random ^= w->random << 17;
+	return w->random;
+}
+
+/* Two events: one block goes, another takes its place. */
+static inline void replace(struct worker *w, size_t size)
+{
+	void **place = &w->window[next_random(w) % WINDOW];
+
+	free(*place);
+	*place = malloc(size);
+}
+
+/* Eight call sites, so that stacks differ in their innermost frame. */
+#define SITE(n)                                                                                                        \
+	__attribute__((noinline)) static void site_##n(struct worker *w)                                              \
+	{                                                                                                              \
+		replace(w, 16 + (next_random(w) & 255));                                                               \
+		__asm__ volatile("");                                                                                  \
+	}
+SITE(0) SITE(1) SITE(2) SITE(3) SITE(4) SITE(5) SITE(6) SITE(7)
+static void (*const sites[])(struct worker *) = {site_0, site_1, site_2, site_3, site_4, site_5, site_6, site_7};
+
+/* The way down: level_N calls level_(N-1), and level_0 works. Functions of their own instead of one that recurses: what is
+ * compared with us keeps a node for each repetition, and runs out of memory. */
+static void level_0(struct worker *w, unsigned long pairs)
+{
+	for (unsigned long i = 0; i < pairs; i++)
+		sites[next_random(w) % 8](w);
+}
+
+#define LEVEL(n, below)                                                                                                \
+	__attribute__((noinline)) static void level_##n(struct worker *w, unsigned long pairs)                         \
+	{                                                                                                              \
+		level_##below(w, pairs);                                                                               \
+		__asm__ volatile("");                                                                                  \
+	}
+#define TEN_LEVELS(a, b)                                                                                               \
+	LEVEL(a##1, b) LEVEL(a##2, a##1) LEVEL(a##3, a##2) LEVEL(a##4, a##3) LEVEL(a##5, a##4) LEVEL(a##6, a##5)       \
+	LEVEL(a##7, a##6) LEVEL(a##8, a##7) LEVEL(a##9, a##8) LEVEL(a##10, a##9)
+#define TEN_NAMES(a)                                                                                                   \
+	level_##a##1, level_##a##2, level_##a##3, level_##a##4, level_##a##5, level_##a##6, level_##a##7, level_##a##8, \
+		level_##a##9, level_##a##10
+
+TEN_LEVELS(a, 0) TEN_LEVELS(b, a10) TEN_LEVELS(c, b10) TEN_LEVELS(d, c10) TEN_LEVELS(e, d10) TEN_LEVELS(f, e10)
+static void (*const levels[])(struct worker *, unsigned long) = {
+	level_0, TEN_NAMES(a), TEN_NAMES(b), TEN_NAMES(c), TEN_NAMES(d), TEN_NAMES(e), TEN_NAMES(f),
+};
+#define MAX_DEPTH (sizeof(levels) / sizeof(levels[0]) - 1)
+
+static void *work(void *argument)
+{
+	struct worker *w = argument;
+	unsigned long pairs = w->events / 2;
+
+	/* Down, some work, up again: outer frames stay, inner ones change. */
+	for (unsigned long done = 0; done < pairs; done += 64) {
+		unsigned depth = w->depth - (unsigned)(next_random(w) % (w->depth / 4 + 1));
+
+		levels[depth](w, pairs - done < 64 ? pairs - done : 64);
+	}
+	return NULL;
+}
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+int main(int argc, char **argv)
+{
+	static struct worker workers[MAX_THREADS];
+	unsigned long events = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000000;
+	unsigned depth = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 20;
+	unsigned threads = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 1;
+	double started;
+
+	if (!events || depth > MAX_DEPTH || !threads || threads > MAX_THREADS) {
+		fprintf(stderr, "usage: bench-churn COUNT DEPTH [THREADS], DEPTH at most %zu\n", MAX_DEPTH);
+		return 2;
+	}
+	started = seconds();
+	for (unsigned i = 0; i < threads; i++) {
+		workers[i] = (struct worker){.events = events / threads, .depth = depth, .random = 88172645463325252ull + i};
+		if (threads == 1)
+			work(&workers[i]);
+		else if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
+			return 1;
+	}
+	for (unsigned i = 0; threads > 1 && i < threads; i++)
+		pthread_join(workers[i].thread, NULL);
+	printf("%.1f\n", (seconds() - started) * 1e9 / (double)events);
+	return 0;
+}

@@ -1,0 +1,55 @@
+#!/bin/bash
+# Wrong use gives a sentence that helps. (What can be shown with files alone is in tests/golden/errors.)
+. "$(dirname "$0")/lib.sh"
+
+# says EXPECTED_STATUS TEXT... -- CMD...: CMD ends so, and all TEXTs are in what it writes to standard error.
+says() {
+	local expected=$1 status=0 texts=()
+	shift
+	while [ "$1" != -- ]; do
+		texts+=("$1")
+		shift
+	done
+	shift
+	"$@" >"$T/says.out" 2>"$T/says.err" </dev/null || status=$?
+	[ "$status" = "$expected" ] || { cat "$T/says.err"; fail "exit status of \"$*\": expected $expected, got $status"; }
+	assert_contains "$*" "$T/says.err" "${texts[@]}"
+	[ "$(wc -l <"$T/says.err")" -le 12 ] || { cat "$T/says.err"; fail "\"$*\" says too much"; }
+}
+
+plain=$BUILD/tests/e2e-plain
+
+# A command that is not there, or can't be run: as a shell would end.
+says 127 no-such-program -- "$AGENT" run -- no-such-program
+says 126 "$T" -- "$AGENT" run -- "$T"
+
+# Nothing can be preloaded: said before it is tried, and the program runs all the same? No: nobody would look at an empty
+# recording. It does run, unrecorded, and the sentence says so.
+says 126 "statically linked" -- "$AGENT" run --output "$T/s.heapcast" -- "$BUILD/tests/e2e-static"
+[ ! -s "$T/s.heapcast" ] || fail "a recording of a program that can't be recorded"
+
+cp "$plain" "$T/other"
+if [ "$(id -u)" = 0 ] && chown 65534 "$T/other" 2>/dev/null && chmod 4755 "$T/other" && [ -u "$T/other" ]; then
+	chmod 755 "$T"
+	says 126 setuid -- "$AGENT" run --output "$T/u.heapcast" -- "$T/other"
+else
+	echo "(setuid: not tried, it takes two users)"
+fi
+
+# The library is gone.
+mkdir -p "$T/alone"
+cp "$AGENT" "$T/alone/agent"
+says 3 libheapcast.so -- "$T/alone/agent" run --output "$T/x.heapcast" -- "$plain"
+
+# A folder that can't be written: said, and the program's own status stays.
+says 5 no-such-folder -- "$AGENT" run --output "$T/no-such-folder/x.heapcast" -- "$plain"
+
+# Nobody there: where it listens, and what to check.
+says 0 43513 "Check that" "nobody was found" -- "$COLLECTOR" gather --data "$T/none" --interface lo --once --for 11s
+
+# A second collector: the folder is taken; with a folder of its own it goes on, and says that a port is taken.
+start_collector
+says 3 "$T/data" -- "$COLLECTOR" gather --data "$T/data" --interface lo --once --for 1s
+says 0 "127.0.0.1:43513 is taken" --listen -- "$COLLECTOR" gather --data "$T/second" --interface lo --once --for 1s
+kill -TERM "$collector_pid"
+wait "$collector_pid" || true

@@ -1,0 +1,168 @@
+# What every end-to-end test begins with:   . "$(dirname "$0")/lib.sh"
+#
+# The test then runs in a network namespace of its own (and, where the machine allows it, a process namespace that takes
+# every child with it), in a temporary folder $T that goes when it ends. Where namespaces can't be had it runs on the real
+# loopback, one test at a time. A failing command ends the test; what went wrong is printed.
+#
+#   AGENT COLLECTOR PRELOAD     the programs under test, TARGETS the folder of the target programs
+#   skip REASON                 can't run here: exit 77, and ctest shows it as skipped
+#   fail TEXT...                ends the test
+#   assert_eq WHAT EXPECTED ACTUAL, assert_contains WHAT FILE TEXT..., assert_status EXPECTED CMD...
+#   wait_for SECONDS WHAT CMD...   until CMD succeeds
+#   start_collector [ARG...]    `collector gather --once` in the background, listening when this returns
+#   wait_collector              until it has ended; its exit status must be 0
+#   record CMD...               `agent run --announce` of CMD on the loopback interface
+#   ask COMMAND...              a question to the collector about $T/data
+set -Eeuo pipefail
+export LC_ALL=C TZ=UTC PATH=/usr/sbin:/usr/bin:/sbin:/bin
+exec 3>&1 # what a test says, also from within a redirected function
+
+: "${HEAPCAST_BUILD:?run the tests with tests/run, or ctest in a build folder}"
+TEST_SOURCE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+ROOT=$(cd "$TEST_SOURCE/../.." && pwd)
+BUILD=$HEAPCAST_BUILD
+AGENT=$BUILD/bin/agent
+COLLECTOR=$BUILD/bin/collector
+PRELOAD=$BUILD/lib/libheapcast.so
+TARGETS=$BUILD/tests/targets
+COUNTING=$BUILD/tests/libcounting.so
+DISCOVERY_PORT_HEX=A9F9 # 43513, as /proc/net/udp writes it
+
+# Goes on in namespaces, the strongest kind that can be had here.
+enter_namespaces() {
+	local kind
+	for kind in "--net --pid --fork --kill-child --mount-proc" "--net" \
+		"--map-root-user --net --pid --fork --kill-child --mount-proc" "--map-root-user --net"; do
+		# shellcheck disable=SC2086
+		if unshare $kind true 2>/dev/null; then
+			HEAPCAST_TEST_INSIDE=namespace exec unshare $kind -- bash "$0" "$@"
+		fi
+	done
+	exec 9>"$BUILD/loopback.lock"
+	flock 9
+	export HEAPCAST_TEST_INSIDE=loopback
+}
+
+[ -n "${HEAPCAST_TEST_INSIDE:-}" ] || enter_namespaces "$@"
+[ "$HEAPCAST_TEST_INSIDE" != namespace ] || ip link set lo up
+
+# What a user may have set must not change a test.
+unset LD_PRELOAD
+for name in "${!HEAPCAST_@}" "${!MEMORY_PROFILER_@}"; do unset "$name"; done
+
+T=$(mktemp -d "${TMPDIR:-/tmp}/heapcast-test.XXXXXX")
+export HEAPCAST_TEST_MARK="$T" # children carry it, and are found by it
+collector_pid=
+
+# Ends what this test has started, whoever its parent is by now.
+kill_children() {
+	local dir pid
+	for dir in /proc/[0-9]*; do
+		pid=${dir#/proc/}
+		[ "$pid" != "$$" ] && [ "$pid" != "$BASHPID" ] || continue
+		if grep -qsz "^HEAPCAST_TEST_MARK=$T\$" "$dir/environ" 2>/dev/null; then
+			kill -KILL "$pid" 2>/dev/null || true
+		fi
+	done
+}
+
+at_end() {
+	local status=$?
+	trap - EXIT
+	exec >&3 2>&3
+	if [ "$status" != 0 ] && [ "$status" != 77 ]; then
+		echo "--- failed with $status; the folder held:"
+		(cd "$T" && ls -la)
+		for f in "$T"/*.err; do
+			[ -s "$f" ] && { echo "--- $(basename "$f"):"; tail -n 20 "$f"; }
+		done
+	fi
+	kill_children
+	cd /
+	rm -rf "$T"
+	exit "$status"
+}
+trap at_end EXIT
+trap 'exit 143' TERM INT HUP
+trap 'echo "line $LINENO of $(basename "$0"): \"$BASH_COMMAND\" failed" >&3' ERR
+cd "$T"
+
+skip() {
+	echo "SKIPPED: $*" >&3
+	exit 77
+}
+
+fail() {
+	echo "FAILED: $*" >&3
+	exit 1
+}
+
+need() {
+	local name
+	for name; do
+		command -v "$name" >/dev/null || skip "$name is not installed"
+	done
+}
+
+assert_eq() {
+	[ "$2" = "$3" ] || fail "$1: expected \"$2\", got \"$3\""
+}
+
+assert_contains() {
+	local what=$1 file=$2 text
+	shift 2
+	for text; do
+		grep -qF -e "$text" "$file" || { head -n 60 "$file" >&3; fail "$what does not show \"$text\""; }
+	done
+}
+
+assert_status() {
+	local expected=$1 status=0
+	shift
+	"$@" || status=$?
+	assert_eq "exit status of $*" "$expected" "$status"
+}
+
+wait_for() {
+	local seconds=$1 what=$2 end
+	shift 2
+	end=$((SECONDS + seconds))
+	until "$@" >/dev/null 2>&1; do
+		[ $SECONDS -lt $end ] || fail "waited $seconds s for $what"
+		sleep 0.05
+	done
+}
+
+collector_listens() {
+	kill -0 "$collector_pid" 2>/dev/null || fail "collector gather ended: $(cat "$T/collector.err")"
+	grep -q ":$DISCOVERY_PORT_HEX " /proc/net/udp
+}
+
+start_collector() {
+	"$COLLECTOR" gather --data "$T/data" --interface lo --once "$@" >"$T/collector.out" 2>"$T/collector.err" &
+	collector_pid=$!
+	wait_for 10 "the collector to listen" collector_listens
+}
+
+wait_collector() {
+	local status=0
+	(
+		sleep 60
+		kill -TERM "$collector_pid"
+	) 2>/dev/null &
+	local watchdog=$!
+	wait "$collector_pid" || status=$?
+	kill "$watchdog" 2>/dev/null || true
+	wait "$watchdog" 2>/dev/null || true
+	assert_eq "exit status of collector gather" 0 "$status"
+}
+
+record() {
+	"$AGENT" run --announce --interface lo --quiet -- "$@"
+}
+
+ask() {
+	local command=$1
+	shift
+	"$COLLECTOR" "$command" --data "$T/data" "$@"
+}

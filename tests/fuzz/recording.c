@@ -1,0 +1,116 @@
+/*
+ * A recording made by a stranger. Checksums keep a fuzzer from getting past the framing, so the
+ * input is what `lz4 -dc` would show: a row of elements `0a LENGTH MESSAGE`, which are framed here;
+ * an input that does not begin with 0a is the file itself. What opens must keep the store's
+ * promises: numbers refer to what exists, blocks do not die before they are born.
+ */
+#include "collector/store/store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "proto/frame.h"
+#include "tests/fuzz/fuzz.h"
+
+static void put(int fd, const void *data, size_t length)
+{
+	if (write(fd, data, length) != (ssize_t)length)
+		abort();
+}
+
+static void put_framed(int fd, const uint8_t *data, size_t size)
+{
+	static struct frame_encoder *encoder;
+	struct reader r = reader_of(data, size);
+
+	if (!encoder)
+		encoder = frame_encoder_new();
+	while (reader_more(&r) && reader_u8(&r) == 0x0a) {
+		size_t length = (size_t)reader_varint(&r);
+		const uint8_t *message = reader_bytes(&r, length);
+		uint8_t *room, *frame;
+		long n;
+
+		if (!message || !length)
+			return;
+		room = malloc(FRAME_HEADROOM + length);
+		frame = malloc(frame_bound(length));
+		if (!room || !frame)
+			abort();
+		memcpy(room + FRAME_HEADROOM, message, length);
+		n = frame_encode(encoder, room + FRAME_HEADROOM, length, frame,
+				 frame_bound(length));
+		if (n > 0)
+			put(fd, frame, (size_t)n);
+		free(room);
+		free(frame);
+	}
+}
+
+static void check(int truth)
+{
+	if (!truth)
+		abort();
+}
+
+static void check_rows(const struct recording *r)
+{
+	uint64_t rows = 0;
+
+	for (uint32_t i = 0; i < recording_blocks(r); i++) {
+		const struct row_block *b = recording_block(r, i);
+
+		check(b->first_row == rows && b->count <= ROWS_PER_BLOCK);
+		for (uint32_t k = 0; k < b->count; k++) {
+			check(b->death_ns[k] == NO_TIME || b->death_ns[k] >= b->birth_ns[k]);
+			check((b->end[k] == BLOCK_IN_USE) == (b->death_ns[k] == NO_TIME));
+			check(b->stack[k] <= recording_nodes(r) &&
+			      b->death_stack[k] <= recording_nodes(r));
+			check(!b->thread[k] || recording_thread(r, b->thread[k]));
+			check(b->chain_next[k] == NO_BLOCK || b->chain_next[k] > b->first_row + k);
+			check(b->chain_previous[k] == NO_BLOCK ||
+			      b->chain_previous[k] < b->first_row + k);
+			check(b->size[k] >= b->min.size && b->size[k] <= b->max.size);
+		}
+		rows += b->count;
+	}
+	check(rows == recording_rows(r));
+}
+
+static void check_definitions(const struct recording *r)
+{
+	for (uint32_t i = 1; i <= recording_nodes(r); i++) {
+		const struct stack_node *node = recording_node(r, i);
+
+		check(node->parent < i && (!node->module || recording_module(r, node->module)));
+	}
+	for (uint32_t i = 1; i <= recording_threads(r); i++)
+		check(!recording_thread(r, i) || recording_thread(r, i)->name);
+	recording_balances(r, NULL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct recording *recording;
+	char path[64];
+	int fd = memfd_create("recording", MFD_CLOEXEC);
+
+	check(fd >= 0);
+	if (size && data[0] == 0x0a)
+		put_framed(fd, data, size);
+	else
+		put(fd, data, size);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (recording_open(path, NULL, NULL, &recording, NULL) == 0) {
+		check_rows(recording);
+		check_definitions(recording);
+		check(recording_refresh(recording, NULL) == 0);
+		recording_close(recording);
+	}
+	close(fd);
+	return 0;
+}
