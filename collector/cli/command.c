@@ -67,12 +67,29 @@ int command_fault(const struct command *command, int error, const struct err_tex
 	return EXIT_FAULT;
 }
 
+int command_input_fault(const struct command *command, int error, const struct err_text *err)
+{
+	int status = command_fault(command, error, err);
+
+	switch (error) {
+	case -ENOENT:
+	case -EEXIST:
+	case -EINVAL:
+	case -EBADMSG:
+	case -EISDIR:
+	case -ENOTDIR:
+		return EXIT_USAGE;
+	default:
+		return status;
+	}
+}
+
 int command_find_stream(const char *data, const char *stream, char **ret_path, struct err_text *err)
 {
 	struct store *store = NULL;
 	int r;
 
-	if (strchr(stream, '/') || !access(stream, F_OK))
+	if (store_name_is_path(stream))
 		return store_find(NULL, stream, ret_path, err);
 	r = store_open(data, STORE_READ, &store, err);
 	if (r < 0)

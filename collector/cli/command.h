@@ -115,6 +115,8 @@ extern const struct option common_table[]; /* --data, --json */
 /* Messages on standard error, each one sentence; they return what `run` returns. */
 int command_usage_error(const struct command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int command_fault(const struct command *command, int error, const struct err_text *err);
+/* Of something that the user named: EXIT_USAGE if it is not there or not what it should be, else as command_fault. */
+int command_input_fault(const struct command *command, int error, const struct err_text *err);
 
 /* The recording's path for a STREAM argument, by the store at `data` if it is not a path. Free it. 0 or negative errno. */
 int command_find_stream(const char *data, const char *stream, char **ret_path, struct err_text *err);

@@ -33,7 +33,7 @@ struct gather {
 	uv_loop_t loop;
 	uv_signal_t interrupt, terminate;
 	uv_timer_t until, nobody, progress;
-	bool found, stopping, terminal, line_open;
+	bool found, told_nobody, stopping, terminal, line_open;
 	struct stream_id first; /* --once: the stream that we wait for */
 	bool has_first;
 };
@@ -114,16 +114,16 @@ static void on_progress(uv_timer_t *timer)
 	g->line_open = true;
 }
 
-static void on_nobody(uv_timer_t *timer)
+static void say_nobody(struct gather *g)
 {
-	struct gather *g = timer->data;
 	struct ingest_totals t = ingest_totals(g->ingest);
 
-	if (g->found)
+	if (g->found || g->told_nobody)
 		return;
+	g->told_nobody = true;
 	clear_line(g);
 	fprintf(stderr,
-		"No agent has been found yet. Listening on %s.\n"
+		"No agent has been found. Listening on %s.\n"
 		"Check that:\n"
 		"  - the program runs under 'agent run --announce -- CMD', or an 'agent serve' "
 		"runs on the board;\n"
@@ -137,6 +137,11 @@ static void on_nobody(uv_timer_t *timer)
 			"%llu datagrams came that were no beacon, or from a network that is not "
 			"asked for.\n",
 			(unsigned long long)t.beacons_refused);
+}
+
+static void on_nobody(uv_timer_t *timer)
+{
+	say_nobody(timer->data);
 }
 
 /* ---- the end ---- */
@@ -164,11 +169,13 @@ static void stop(struct gather *g)
 static void on_signal(uv_signal_t *handle, int number)
 {
 	(void)number;
+	say_nobody(handle->data);
 	stop(handle->data);
 }
 
 static void on_until(uv_timer_t *timer)
 {
+	say_nobody(timer->data);
 	stop(timer->data);
 }
 
@@ -285,9 +292,7 @@ static int gather_run(struct command_call *call)
 		return command_usage_error(call->command, "%s", err_get(&err, r));
 	if (r < 0)
 		return command_fault(call->command, r, &err);
-	if (options->once && !g.found)
-		fprintf(stderr, "collector gather: nobody was found\n");
-	return EXIT_DONE;
+	return options->once && !g.found ? EXIT_NO : EXIT_DONE;
 }
 
 static const struct option table[] = {

@@ -226,12 +226,13 @@ static int ledger_run(struct command_call *call)
 	struct recording *recording;
 	char doing[] = "reading";
 	bool balances;
-	int r = command_find_stream(options->data, call->arguments[0], &path, &err);
+	const char *stream = call->argument_count ? call->arguments[0] : "last";
+	int r = command_find_stream(options->data, stream, &path, &err);
 
 	if (!r)
 		r = recording_open(path, command_progress, doing, &recording, &err);
 	if (r < 0)
-		return command_fault(call->command, r, &err);
+		return command_input_fault(call->command, r, &err);
 	balances = recording_balances(recording, &reason);
 	if (options->json)
 		print_json(recording, balances, &reason);
@@ -246,18 +247,18 @@ static const struct option_group groups[] = {{NULL, common_table}, {0}};
 const struct command command_ledger = {
 	.name = "ledger",
 	.summary = "the account of a stream: what was produced, stored, lost",
-	.usage = "[OPTION...] STREAM",
+	.usage = "[OPTION...] [STREAM]",
 	.about =
 		"Every thread of a recorded program numbers its events. The account balances if\n"
 		"  produced = delivered + culled + not sampled + lost + pending\n"
 		"  delivered = stored + before the collector joined\n"
 		"and no batch is missing or damaged. If not, the exit status is 1.\n\n"
-		"STREAM is an id, a unique beginning of one, 'last', or the path of a recording.\n",
+		"STREAM is an id, a unique beginning of one, 'last' (the default), or the path of a\n"
+		"recording.\n",
 	.examples = "  collector ledger last\n  collector ledger --json heapcast_sqlite3.heapcast "
 		    "| jq .lost\n",
 	.groups = groups,
 	.options_size = sizeof(struct common_options),
-	.arguments_min = 1,
 	.arguments_max = 1,
 	.run = ledger_run,
 };

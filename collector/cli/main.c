@@ -2,6 +2,7 @@
  * collector: finds agents, stores what they record, answers questions about it. This file knows
  * only how to pick a command; each command has a file of its name (commands.h).
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include "base/log.h"
 #include "collector/cli/commands.h"
+#include "collector/cli/output.h"
 #include "base/ban.h"
 
 static const struct command *const commands[] = {
@@ -100,6 +102,7 @@ int main(int argc, char **argv)
 	status = dispatch(argc, argv);
 	/* An answer that could not be written is not an answer. */
 	if (fflush(stdout) || ferror(stdout)) {
+		output_failed(errno);
 		fprintf(stderr, "collector: writing the output failed\n");
 		return status == EXIT_DONE ? EXIT_FAULT : status;
 	}

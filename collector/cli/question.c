@@ -31,27 +31,9 @@ const struct option value_table[] = {
 #define FILTER_OPTION(name, argument, help) OPTION_PAIR(struct question_options, filters, name, argument, help),
 const struct option filter_table[] = {FILTERS(FILTER_OPTION){0}};
 
-/* Wrong names, files and filters are the user's to correct; the rest is a fault outside. */
-static int fail(const struct command *command, int error, const struct err_text *err)
-{
-	int status = command_fault(command, error, err);
-
-	switch (error) {
-	case -ENOENT:
-	case -EEXIST:
-	case -EINVAL:
-	case -EBADMSG:
-	case -EISDIR:
-	case -ENOTDIR:
-		return EXIT_USAGE;
-	default:
-		return status;
-	}
-}
-
 int question_failed(const struct question *question, int error, const struct err_text *err)
 {
-	return fail(question->command, error, err);
+	return command_input_fault(question->command, error, err);
 }
 
 static int open_symbols(struct question *q, const struct option_list *folders, struct err_text *err)
@@ -67,19 +49,27 @@ static int open_symbols(struct question *q, const struct option_list *folders, s
 	return symbols_new(&options, &q->symbols, err);
 }
 
+/* What can be told from the options alone. */
 static int read_value(struct question *q, const struct question_options *o, struct err_text *err)
+{
+	if (o->value && value_parse(o->value, &q->value) < 0)
+		return err_set(err, -EINVAL,
+			       "--value takes allocated, leaked, temporary, in-use or peak, not '%.60s'", o->value);
+	if (o->at && !o->value)
+		q->value = VALUE_IN_USE;
+	else if (o->at && q->value != VALUE_IN_USE)
+		return err_set(err, -EINVAL,
+			       "--at asks for what was in use at a moment: it does not go with --value %s",
+			       o->value);
+	return 0;
+}
+
+static int read_time(struct question *q, const struct question_options *o, struct err_text *err)
 {
 	int r;
 
-	if (o->value && value_parse(o->value, &q->value) < 0)
-		return err_set(err, -EINVAL, "--value takes allocated, leaked, temporary, in-use or peak, not '%.60s'", o->value);
 	if (!o->at)
 		return 0;
-	if (!o->value)
-		q->value = VALUE_IN_USE;
-	else if (q->value != VALUE_IN_USE)
-		return err_set(err, -EINVAL, "--at asks for what was in use at a moment: it does not go with --value %s",
-			       o->value);
 	r = query_time(q->view, "--at", o->at, &q->at_ns, err);
 	return r < 0 ? r : 0;
 }
@@ -99,8 +89,10 @@ static int open_all(struct question *q, const struct question_options *o, struct
 {
 	static char reading[] = "reading the recording";
 	const struct process_info *process;
-	int r = command_find_stream(o->common.data, q->stream, &q->path, err);
+	int r = read_value(q, o, err);
 
+	if (!r)
+		r = command_find_stream(o->common.data, q->stream, &q->path, err);
 	if (!r)
 		r = recording_open(q->path, command_progress, reading, &q->recording, err);
 	if (!r)
@@ -112,7 +104,7 @@ static int open_all(struct question *q, const struct question_options *o, struct
 	process = recording_process(q->recording);
 	q->live = !process->ended;
 	q->sampled = process->mode == HEAPCAST__MODE__MODE_SAMPLE;
-	r = read_value(q, o, err);
+	r = read_time(q, o, err);
 	return r < 0 ? r : read_filters(q, &o->filters, err);
 }
 
@@ -128,7 +120,7 @@ int question_open(struct command_call *call, enum value default_value, struct qu
 	r = open_all(&q, o, &err);
 	if (r < 0) {
 		question_close(&q);
-		return fail(call->command, r, &err);
+		return command_input_fault(call->command, r, &err);
 	}
 	*ret_question = q;
 	return EXIT_DONE;

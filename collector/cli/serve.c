@@ -8,8 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/parse.h"
 #include "collector/cli/command.h"
+#include "collector/cli/endpoint.h"
 #include "collector/http/http.h"
 
 #include "base/ban.h"
@@ -19,35 +19,6 @@ struct serve_options {
 	const char *http;
 	struct option_list symbols;
 };
-
-/* "ADDR:PORT", "ADDR", ":PORT" or "PORT"; port 0 is any free one. */
-static int read_endpoint(const char *text, char *host, unsigned size, uint16_t *ret_port)
-{
-	uint64_t number;
-	size_t length = strlen(text);
-	char name[256];
-
-	snprintf(host, size, "%s", HTTP_DEFAULT_ADDRESS);
-	*ret_port = HTTP_DEFAULT_PORT;
-	if (text[0] == ':')
-		text++;
-	if (parse_u64(text, &number) == 0) {
-		*ret_port = (uint16_t)number;
-		return number <= 65535 ? 0 : -EINVAL;
-	}
-	if (length >= sizeof(name))
-		return -EINVAL;
-	if (length > 2 && !strcmp(text + length - 2, ":0")) {
-		snprintf(name, sizeof(name), "%.*s", (int)length - 2, text);
-		*ret_port = 0;
-		return parse_endpoint(name, host, size, &(uint16_t){0});
-	}
-	if (parse_endpoint(text, host, size, ret_port) < 0)
-		return -EINVAL;
-	if (!*ret_port)
-		*ret_port = HTTP_DEFAULT_PORT;
-	return 0;
-}
 
 static void wait_for_the_end(void)
 {
@@ -74,13 +45,6 @@ static void hold_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-static int fail(const struct command *command, int error, const struct err_text *err)
-{
-	int status = command_fault(command, error, err);
-
-	return error == -ENOMEM || error == -EIO ? status : EXIT_USAGE;
-}
-
 static int serve(struct command_call *call, const char *const *symbols, const char *address, uint16_t port)
 {
 	const struct serve_options *o = call->options;
@@ -105,7 +69,7 @@ static int serve(struct command_call *call, const char *const *symbols, const ch
 	hold_signals();
 	r = http_start(&options, &http, &err);
 	if (r < 0)
-		return fail(call->command, r, &err);
+		return command_input_fault(call->command, r, &err);
 	printf("Serving %s\n", http_url(http));
 	if (isatty(STDOUT_FILENO))
 		printf("Ctrl-C ends.\n");
@@ -130,7 +94,7 @@ static int run(struct command_call *call)
 	for (int i = 0; i < call->argument_count; i++)
 		files[i] = call->arguments[i];
 	call->arguments = files;
-	if (read_endpoint(o->http, host, sizeof(host), &port) < 0)
+	if (http_endpoint_parse(o->http, host, sizeof(host), &port) < 0)
 		return command_usage_error(call->command, "--http takes ADDRESS:PORT, for example 127.0.0.1:8080, not '%s'", o->http);
 	return serve(call, symbols, host, port);
 }

@@ -250,6 +250,11 @@ static int find_in_list(const struct store *store, const struct stream_summary *
 		       store->path, name, known);
 }
 
+bool store_name_is_path(const char *name)
+{
+	return strpbrk(name, "/.") || !access(name, F_OK);
+}
+
 int store_find(struct store *store, const char *name, char **ret_path, struct err_text *err)
 {
 	struct stream_summary *list;
@@ -257,7 +262,7 @@ int store_find(struct store *store, const char *name, char **ret_path, struct er
 	size_t count;
 	int r;
 
-	if (strchr(name, '/') || !access(name, F_OK) || !store)
+	if (!store || store_name_is_path(name))
 		return find_path(name, ret_path, err);
 	if (!*name)
 		return err_set(err, -ENOENT, "an empty name is no stream");

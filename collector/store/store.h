@@ -75,6 +75,8 @@ void store_list_free(struct stream_summary *list, size_t count);
 /* A stream's path by its id, a unique prefix of it, `last`, or the path of a recording (with a '/' or an existing file).
  * -ENOENT, -EEXIST (not unique): the sentence lists what there is. Free the path. `store` may be NULL for a path. */
 int store_find(struct store *store, const char *name, char **ret_path, struct err_text *err);
+/* Does `name` mean a file? It has a '/' or a '.', which no id has, or a file of that name is there. */
+bool store_name_is_path(const char *name);
 
 /* ---- writing: ingest only ---- */
 

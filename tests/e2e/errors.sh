@@ -23,8 +23,7 @@ plain=$BUILD/tests/e2e-plain
 says 127 no-such-program -- "$AGENT" run -- no-such-program
 says 126 "$T" -- "$AGENT" run -- "$T"
 
-# Nothing can be preloaded: said before it is tried, and the program runs all the same? No: nobody would look at an empty
-# recording. It does run, unrecorded, and the sentence says so.
+# Nothing can be preloaded: that is said, and the program is not started, since nobody wants an empty recording.
 says 126 "statically linked" -- "$AGENT" run --output "$T/s.heapcast" -- "$BUILD/tests/e2e-static"
 [ ! -s "$T/s.heapcast" ] || fail "a recording of a program that can't be recorded"
 
@@ -45,11 +44,16 @@ says 3 libheapcast.so -- "$T/alone/agent" run --output "$T/x.heapcast" -- "$plai
 says 5 no-such-folder -- "$AGENT" run --output "$T/no-such-folder/x.heapcast" -- "$plain"
 
 # Nobody there: where it listens, and what to check.
-says 0 43513 "Check that" "nobody was found" -- "$COLLECTOR" gather --data "$T/none" --interface lo --once --for 11s
+says 1 43513 "Check that" -- "$COLLECTOR" gather --data "$T/none" --interface lo --once --for 1s
 
 # A second collector: the folder is taken; with a folder of its own it goes on, and says that a port is taken.
 start_collector
 says 3 "$T/data" -- "$COLLECTOR" gather --data "$T/data" --interface lo --once --for 1s
-says 0 "127.0.0.1:43513 is taken" --listen -- "$COLLECTOR" gather --data "$T/second" --interface lo --once --for 1s
+says 1 "127.0.0.1:43513 is taken" --listen -- "$COLLECTOR" gather --data "$T/second" --interface lo --once --for 1s
 kill -TERM "$collector_pid"
 wait "$collector_pid" || true
+
+# Ports that others have.
+"$COLLECTOR" serve --data "$T/data" --http 127.0.0.1:18080 >"$T/serve.out" 2>&1 &
+wait_for 10 "the server" grep -q 18080 "$T/serve.out"
+says 3 "port 18080 of 127.0.0.1 is in use" --http -- "$COLLECTOR" serve --data "$T/data" --http 127.0.0.1:18080
