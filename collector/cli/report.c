@@ -16,16 +16,34 @@
 
 #include "base/ban.h"
 
+/* One ranking: by call site, and the same by backtrace to tell who calls them. */
+struct ranking {
+	struct groups sites, backtraces;
+};
+
 struct answer {
 	struct report report;
-	struct groups allocated, peak, leaked;
+	struct ranking allocated, peak, leaked;
 };
+
+static void ranking_done(struct ranking *r)
+{
+	groups_done(&r->sites);
+	groups_done(&r->backtraces);
+}
 
 static void answer_done(struct answer *a)
 {
-	groups_done(&a->allocated);
-	groups_done(&a->peak);
-	groups_done(&a->leaked);
+	ranking_done(&a->allocated);
+	ranking_done(&a->peak);
+	ranking_done(&a->leaked);
+}
+
+static int rank(struct question *q, enum value value, struct ranking *ret_ranking, struct err_text *err)
+{
+	int r = query_groups(q->view, &q->filter, GROUP_BY_SITE, value, NO_TIME, &ret_ranking->sites, err);
+
+	return r ? r : query_groups(q->view, &q->filter, GROUP_BY_BACKTRACE, value, NO_TIME, &ret_ranking->backtraces, err);
 }
 
 static int ask(struct question *q, struct answer *a, struct err_text *err)
@@ -33,11 +51,11 @@ static int ask(struct question *q, struct answer *a, struct err_text *err)
 	int r = query_report(q->view, &q->filter, &a->report, err);
 
 	if (!r)
-		r = query_groups(q->view, &q->filter, GROUP_BY_SITE, VALUE_ALLOCATED, NO_TIME, &a->allocated, err);
+		r = rank(q, VALUE_ALLOCATED, &a->allocated, err);
 	if (!r)
-		r = query_groups(q->view, &q->filter, GROUP_BY_SITE, VALUE_PEAK, NO_TIME, &a->peak, err);
+		r = rank(q, VALUE_PEAK, &a->peak, err);
 	if (!r)
-		r = query_groups(q->view, &q->filter, GROUP_BY_SITE, VALUE_LEAKED, NO_TIME, &a->leaked, err);
+		r = rank(q, VALUE_LEAKED, &a->leaked, err);
 	return r;
 }
 
@@ -68,14 +86,14 @@ static void print_totals(const struct question *q, const struct report *r)
 		printf("  %s allocation%s failed\n", format_count(count, r->failed), r->failed == 1 ? "" : "s");
 }
 
-static void print_sites(const struct question *q, const char *heading, const struct groups *groups, size_t count)
+static void print_sites(const struct question *q, const char *heading, const struct ranking *ranking, size_t count)
 {
-	struct site_table table = {.count = count, .noun = "call site"};
+	struct site_table table = {.count = count, .noun = "call site", .backtraces = &ranking->backtraces};
 
-	if (!groups->count)
+	if (!ranking->sites.count)
 		return;
 	terminal_heading(heading);
-	sites_print(q, groups, &table);
+	sites_print(q, &ranking->sites, &table);
 }
 
 static void print_next(const struct question *q)
@@ -135,9 +153,9 @@ static int print_answer_json(const struct question *q, const struct answer *a, s
 	json_u64(&json, "threads", a->report.threads);
 	json_u64(&json, "modules", a->report.modules);
 	json_bool(&json, "ledger_balances", recording_balances(q->recording, NULL));
-	sites_json(&json, "sites_allocated", q, &a->allocated, &table);
-	sites_json(&json, "sites_peak", q, &a->peak, &table);
-	sites_json(&json, "sites_leaked", q, &a->leaked, &table);
+	sites_json(&json, "sites_allocated", q, &a->allocated.sites, &table);
+	sites_json(&json, "sites_peak", q, &a->peak.sites, &table);
+	sites_json(&json, "sites_leaked", q, &a->leaked.sites, &table);
 	notes_json(&json, "notes", q);
 	json_end(&json, '}');
 	return print_json(q, &out);

@@ -126,6 +126,47 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
+#define CALLERS_SHOWN	6
+#define CALLERS_PERCENT 5 /* of the whole: lighter sites are shown without their callers */
+
+/*
+ *	by mallocWithAlarm  malloc.c:258
+ *	51 % by pcache1Alloc  pcache1.c:364
+ *	28 % by sqlite3_malloc  malloc.c:322
+ */
+static void print_caller(const struct caller *c, const struct group *site)
+{
+	unsigned room = terminal_width() - INDENT, used = 3;
+	char place[320], share[16];
+
+	terminal_blanks(INDENT);
+	if (c->parted) {
+		snprintf(share, sizeof(share), "%2.0f %% ", percent(c->value.bytes, site->value.bytes));
+		used += terminal_text(STYLE_PLAIN, share, 0);
+	}
+	fputs("by ", stdout);
+	used += terminal_text(STYLE_PLAIN, c->function ? c->function : "?", room - used);
+	put_place(c->file, c->line, NULL, place, sizeof(place));
+	if (place[0] && used + 2 + strlen(place) <= room) {
+		fputs("  ", stdout);
+		terminal_text(STYLE_DIM, place, 0);
+	}
+	putchar('\n');
+}
+
+static void print_callers(const struct question *q, const struct groups *groups, const struct group *site,
+			  const struct groups *backtraces)
+{
+	struct caller callers[CALLERS_SHOWN];
+	size_t count;
+
+	if (percent(site->value.bytes, groups->total.bytes) < CALLERS_PERCENT ||
+	    query_callers(q->view, backtraces, site, callers, CALLERS_SHOWN, &count) < 0)
+		return;
+	for (size_t i = 0; i < count; i++)
+		print_caller(&callers[i], site);
+}
+
 static void print_row(const struct question *q, const struct groups *groups, const struct group *g,
 		      const struct site_table *table)
 {
@@ -152,6 +193,8 @@ static void print_row(const struct question *q, const struct groups *groups, con
 	}
 	if (table->frames)
 		print_backtrace(q, g->node, table->frames);
+	else if (table->backtraces)
+		print_callers(q, groups, g, table->backtraces);
 }
 
 static void print_rest(const struct groups *groups, const struct site_table *table)

@@ -12,6 +12,7 @@ struct site_table {
 	size_t count;	 /* rows shown at most */
 	unsigned frames; /* of the backtrace under each row: 0 shows none; UINT_MAX all */
 	const char *noun; /* "call site", "backtrace" */
+	const struct groups *backtraces; /* the same question by backtrace: shows who calls the heavy sites; NULL: no */
 };
 
 /* Rows of `groups`, two or more lines each, and a line for what is left out. */

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "collector/query/cursor.h"
 #include "collector/query/matcher.h"
 #include "collector/query/tally.h"
 #include "collector/query/view.h"
@@ -118,23 +119,6 @@ static int sum_rows(struct sums *sums, struct view *view, const struct filter *f
 }
 
 /* ---- sites ---- */
-
-/* The innermost frame that is not an allocator's own; the innermost of all if every one is. */
-static uint32_t site_frame(const struct view *view, uint32_t node)
-{
-	const struct place *innermost = view_place(view, node);
-
-	for (uint32_t n = node; n && n <= view->nodes;) {
-		const struct place *place = view_place(view, n);
-		uint32_t parent = recording_node(view->recording, n)->parent;
-
-		for (uint32_t i = 0; i < place->frame_count; i++)
-			if (!view->frames[place->first_frame + i].allocator)
-				return place->first_frame + i;
-		n = parent < n ? parent : 0;
-	}
-	return innermost->first_frame;
-}
 
 static void tally_merge(struct tally *into, const struct tally *from)
 {
@@ -255,7 +239,7 @@ int query_groups(struct view *view, const struct filter *filter, enum grouping g
 	nodes.by_node = calloc((size_t)view->nodes + 1, sizeof(*nodes.by_node));
 	r = nodes.by_node ? sum_rows(&nodes, view, filter, value, at_ns, err) : -ENOMEM;
 	for (uint32_t i = 0; i < nodes.count; i++)
-		nodes.list[i].frame = site_frame(view, nodes.list[i].node) + 1;
+		nodes.list[i].frame = cursor_frame(view, cursor_at_site(view, nodes.list[i].node)) + 1;
 	if (!r && grouping == GROUP_BY_SITE)
 		r = merge_sites(view, &nodes, &sites);
 	if (!r)

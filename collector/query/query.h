@@ -199,6 +199,23 @@ int query_groups(struct view *view, const struct filter *filter, enum grouping g
 		 uint64_t at_ns, struct groups *ret_groups, struct err_text *err);
 void groups_done(struct groups *groups);
 
+/* A function on the way from a call site outwards. */
+struct caller {
+	const char *function, *file; /* of the heaviest way through it; file NULL: unknown */
+	uint32_t line;
+	struct usage value; /* of the site's, what came through here; without errors */
+	bool parted;	    /* one of several that share what came through the caller before */
+	uint32_t label;	    /* the view's number of function and module */
+};
+
+/*
+ * Who calls `site`, a group of query_groups by site; `backtraces` is the answer to the same question by backtrace. First the
+ * callers that have most of it, one after the other outwards; then, where the ways part, the heaviest of those. At most `most`.
+ * 0 or -ENOMEM.
+ */
+int query_callers(struct view *view, const struct groups *backtraces, const struct group *site, struct caller *ret_list,
+		  size_t most, size_t *ret_count);
+
 /* The tree of frames, outermost first, inlined frames included; children heaviest first. */
 struct tree_node {
 	const char *function; /* demangled, or "[libc.so.6+0x1234]", "[truncated]"... */

@@ -6,7 +6,7 @@ sqlite3=$ROOT/build/sqlite3/sqlite3
 [ -x "$sqlite3" ] || skip "deploy/build-sqlite3 could not build sqlite3 with debug information"
 cp "$TEST_SOURCE/data/work.sql" "$T/stdin"
 real_program "$sqlite3" :memory:
-real_names sqlite3MemMalloc mem1.c:
+real_names sqlite3MemMalloc mem1.c: "by mallocWithAlarm  malloc.c:" "by sqlite3Malloc  malloc.c:" pcache1Alloc
 ask top last >"$T/top.txt"
 ask export last --format collapsed >"$T/collapsed.txt"
 # Who asks the wrapper for memory: pages of the cache, and the statements that are compiled.
