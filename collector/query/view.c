@@ -64,6 +64,8 @@ static const char *pseudo_name(char *out, size_t size, uint64_t offset)
 		return "[depth limit]";
 	case HEAPCAST__PSEUDO_FRAME__FRAME_TABLE_FULL:
 		return "[stack table full]";
+	case HEAPCAST__PSEUDO_FRAME__FRAME_FORGOTTEN:
+		return "[forgotten]";
 	default:
 		snprintf(out, size, "[0x%" PRIx64 "]", offset);
 		return out;
@@ -364,7 +366,7 @@ struct view_frame view_frame(struct view *view, uint32_t node, uint32_t index)
 	module = place->module ? recording_module(view->recording, place->module) : NULL;
 	if (module)
 		out.address = module->bias + place->offset;
-	else if (place->offset > HEAPCAST__PSEUDO_FRAME__FRAME_TABLE_FULL)
+	else if (place->offset > HEAPCAST__PSEUDO_FRAME__FRAME_FORGOTTEN)
 		out.address = place->offset;
 	return out;
 }

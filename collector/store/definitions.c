@@ -37,7 +37,7 @@ void definitions_done(struct definitions *d)
 		free(d->marks[i].text);
 	free(d->modules);
 	free(d->threads);
-	free(d->nodes);
+	nodes_done(&d->nodes);
 	free(d->gaps);
 	free(d->marks);
 	*d = (struct definitions){0};
@@ -207,26 +207,18 @@ static int add_thread(struct definitions *d, const Heapcast__Thread *thread, str
 
 /* ---- stacks ---- */
 
-static int append_node(struct definitions *d, struct stack_node node)
-{
-	if (reserve(&d->nodes, &d->node_capacity, (uint64_t)d->node_count + 1, sizeof(*d->nodes)) <
-	    0)
-		return -ENOMEM;
-	d->nodes[d->node_count++] = node;
-	return 0;
-}
-
 /* Nodes whose definition is lost with a damaged place: they show as truncated. */
 static int fill_hole(struct definitions *d, uint32_t first, struct err_text *err)
 {
-	if (first > d->node_count + HOLE_MAX)
+	struct stack_node lost = {.offset = HEAPCAST__PSEUDO_FRAME__FRAME_TRUNCATED};
+	int r = 0;
+
+	if (first > d->nodes.wire_count + HOLE_MAX)
 		return err_set(err, -EBADMSG, "stacks: nodes %u to %u were never defined",
-			       d->node_count + 1, first - 1);
-	while (d->node_count + 1 < first)
-		if (append_node(d, (struct stack_node){
-					   .offset = HEAPCAST__PSEUDO_FRAME__FRAME_TRUNCATED}) < 0)
-			return -ENOMEM;
-	return 0;
+			       d->nodes.wire_count + 1, first - 1);
+	while (!r && d->nodes.wire_count + 1 < first)
+		r = nodes_define(&d->nodes, lost);
+	return r;
 }
 
 static int add_stacks(struct definitions *d, const Heapcast__Stacks *stacks, struct err_text *err)
@@ -240,7 +232,7 @@ static int add_stacks(struct definitions *d, const Heapcast__Stacks *stacks, str
 		r = fill_hole(d, stacks->first, err);
 	while (!r && (r = stacks_decoder_next(&decoder, &number, &node, err)) == 1) {
 		r = 0;
-		if (number <= d->node_count)
+		if (number <= d->nodes.wire_count)
 			continue;
 		if (number > NODES_MAX)
 			return err_set(err, -EBADMSG, "stacks: more than %u nodes", NODES_MAX);
@@ -248,7 +240,9 @@ static int add_stacks(struct definitions *d, const Heapcast__Stacks *stacks, str
 			return err_set(err, -EBADMSG,
 				       "stacks: node %u lies in module %u, which is not defined",
 				       number, node.module);
-		r = append_node(d, node);
+		r = nodes_define(&d->nodes, node);
+		if (r == -EBADMSG)
+			err_set(err, r, "stacks: the caller of node %u is not defined", number);
 	}
 	return r;
 }

@@ -4,12 +4,12 @@
  * comes from outside: numbers are checked and bounded, so that a small file can't ask for much
  * memory; definitions that come again (a catch-up) change nothing that events refer to.
  */
+#include "collector/store/nodes.h"
 #include "collector/store/store.h"
 #include "heapcast.pb-c.h"
 
 #define MODULES_MAX (1u << 17)
 #define THREADS_MAX (1u << 20)
-#define NODES_MAX   (1u << 28)
 #define GAPS_MAX    (1u << 20)
 #define MARKS_MAX   (1u << 20)
 /* Numbers that may be passed over at once, where a damaged place has swallowed their definitions.
@@ -22,8 +22,7 @@ struct definitions {
 	uint32_t module_count, module_capacity;
 	struct thread_info **threads; /* as modules */
 	uint32_t thread_count, thread_capacity;
-	struct stack_node *nodes; /* [number - 1] */
-	uint32_t node_count, node_capacity;
+	struct nodes nodes;
 	struct gap_info *gaps;
 	uint32_t gap_count, gap_capacity;
 	struct mark_info *marks;

@@ -74,20 +74,21 @@ static void count_event(struct recording *r, const struct event *e)
 		r->pairing.info.failed++;
 }
 
-/* Numbers that an event refers to; without a definition they are put to "none" and counted. */
+/* Numbers that an event refers to, the stack's put to that of its node; without a definition they are put to "none" and counted. */
 static void check_references(struct recording *r, struct event *e, struct thread_info **thread)
 {
+	uint32_t stack;
+
 	if (!*thread || (*thread)->number != e->thread)
 		*thread = definitions_thread(&r->definitions, e->thread);
 	if (*thread)
 		(*thread)->stored++;
 	else
 		e->thread = 0;
-	if (e->stack > r->definitions.node_count)
-		e->stack = 0;
-	else if (*thread)
-		return;
-	r->pairing.info.bad_references++;
+	stack = nodes_of_wire(&r->definitions.nodes, e->stack);
+	if (!*thread || (e->stack && !stack))
+		r->pairing.info.bad_references++;
+	e->stack = stack;
 }
 
 static int walk_events(const Heapcast__Events *events, struct err_text *err)
@@ -411,12 +412,12 @@ const struct thread_info *recording_thread(const struct recording *r, uint32_t n
 
 uint32_t recording_nodes(const struct recording *r)
 {
-	return r->definitions.node_count;
+	return r->definitions.nodes.count;
 }
 
 const struct stack_node *recording_node(const struct recording *r, uint32_t number)
 {
-	return number && number <= r->definitions.node_count ? &r->definitions.nodes[number - 1]
+	return number && number <= r->definitions.nodes.count ? &r->definitions.nodes.list[number - 1]
 							     : NULL;
 }
 

@@ -109,9 +109,18 @@ static inline void test_random_events(struct builder *b, uint64_t *random, unsig
 	}
 }
 
+static inline bool test_node_is_there(const struct stack_node *nodes, uint32_t count, const struct stack_node *node)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (nodes[i].parent == node->parent && nodes[i].module == node->module && nodes[i].offset == node->offset)
+			return true;
+	return false;
+}
+
+/* All different, so that a node's number here is that on the wire. */
 static inline void test_nodes(struct stack_node *nodes, uint64_t *random)
 {
-	for (uint32_t n = 1; n <= TEST_NODES; n++) {
+	for (uint32_t n = 1; n <= TEST_NODES; n += !test_node_is_there(nodes, n - 1, &nodes[n - 1])) {
 		struct stack_node *node = &nodes[n - 1];
 
 		*node = (struct stack_node){.parent = n > 3 ? (uint32_t)(test_random(random) % (n - 1)) : 0,

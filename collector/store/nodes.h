@@ -1,0 +1,31 @@
+#pragma once
+/*
+ * The stack tree of a recording. An agent's stack table is a cache: when it is full it forgets, and defines a node that it
+ * needs again under another number. Here equal nodes, (parent, module, offset), are one:
+ *
+ *	number on the wire --by_wire--> node        list[node - 1]
+ *
+ * Invariant: a parent has a lower number than its children, on the wire and here.
+ */
+#include "base/map.h"
+#include "collector/store/store.h"
+
+#define NODES_MAX (1u << 28)
+
+struct nodes {
+	struct stack_node *list;
+	uint32_t count, capacity;
+	uint32_t *by_wire; /* [number on the wire - 1] */
+	uint32_t wire_count, wire_capacity;
+	struct map index; /* hash of a node -> its number; what collides stands under the next free key */
+};
+
+void nodes_done(struct nodes *nodes);
+/* Defines the next number on the wire, wire_count + 1; `node` with its parent as on the wire. 0; -EBADMSG: the parent is not
+ * defined, or there are too many; -ENOMEM. */
+int nodes_define(struct nodes *nodes, struct stack_node node);
+/* The node of a number on the wire; 0: not defined. */
+static inline uint32_t nodes_of_wire(const struct nodes *nodes, uint64_t wire)
+{
+	return wire && wire <= nodes->wire_count ? nodes->by_wire[wire - 1] : 0;
+}
