@@ -33,19 +33,7 @@ static bool same_state(const struct frame *known, const struct frame *now)
 	       (!(known->flags & FRAME_NEEDS_FP) || known->fp == now->fp);
 }
 
-/* Reads again what the walk from a frame with these `checks` has read. Number of the first that
- * differs; 0: all hold. */
-static inline uint32_t verify(const struct check *checks, uint32_t count)
-{
-	const struct check *last = checks + count - 1;
-
-	while (__builtin_expect(load(last->slot) == last->value, 1))
-		last--;
-	return (uint32_t)(last - checks);
-}
-
-/* The frame whose own checks include number `check`: the outermost with more than that. */
-static int check_owner(const struct unwind_thread *thread, int top, uint32_t check)
+int prefix_check_owner(const struct unwind_thread *thread, int top, uint32_t check)
 {
 	int low = 0;
 
@@ -163,6 +151,22 @@ static inline __attribute__((always_inline)) void append(struct commit *c,
 	c->count++;
 }
 
+void prefix_emit(struct unwind_thread *thread, uint32_t kept, uint32_t total, uint32_t depth_limit,
+		 struct unwind_delta *ret_delta)
+{
+	uint32_t depth = least(total, depth_limit);
+	uint32_t keep = least(least(kept, thread->emitted), depth), changed = depth - keep;
+
+	for (uint32_t i = 0; i < changed; i++)
+		thread->pcs[i] = thread->frames[depth - 1 - i].pc;
+	thread->emitted = depth;
+	ret_delta->keep = keep;
+	ret_delta->count = changed;
+	ret_delta->pcs = thread->pcs;
+	ret_delta->depth = depth;
+	ret_delta->flags = thread->flags | (total > depth_limit ? UNWIND_DEPTH_LIMIT : 0);
+}
+
 /* The walk has joined the trace at frame `join`, or ended. Brings the trace up to date and says
  * what has changed. */
 static void finish(struct walk *w, int join, uint32_t fresh, uint32_t depth_limit, uint32_t flags,
@@ -170,23 +174,15 @@ static void finish(struct walk *w, int join, uint32_t fresh, uint32_t depth_limi
 {
 	struct unwind_thread *thread = w->thread;
 	struct commit c = {.w = w, .count = (uint32_t)(join + 1), .tracked = true};
-	uint32_t kept = c.count, total = kept + fresh, depth = least(total, depth_limit);
-	uint32_t keep = least(least(kept, thread->emitted), depth), changed = depth - keep;
+	uint32_t kept = c.count, total = kept + fresh;
 
 	c.checks = kept ? thread->frames[join].checks : 1;
 	for (uint32_t i = fresh; i-- > 0;)
 		append(&c, &thread->pending[i]);
-	for (uint32_t i = 0; i < changed; i++)
-		thread->pcs[i] = thread->frames[depth - 1 - i].pc;
-	thread->count = c.tracked ? total : 0;
-	thread->emitted = depth;
 	thread->flags = flags;
 	thread->counters.frames_walked += fresh;
-	ret_delta->keep = keep;
-	ret_delta->count = changed;
-	ret_delta->pcs = thread->pcs;
-	ret_delta->depth = depth;
-	ret_delta->flags = flags | (total > depth_limit ? UNWIND_DEPTH_LIMIT : 0);
+	prefix_emit(thread, kept, total, depth_limit, ret_delta);
+	thread->count = c.tracked ? total : 0;
 }
 
 /* Frames `from` to `to` (not included) of the trace are still right: takes them over, along with
@@ -226,7 +222,7 @@ void prefix_capture(struct unwind_thread *thread, const struct unwind_regs *regs
 				finish(&w, candidate, fresh, depth_limit, thread->flags, ret_delta);
 				return;
 			}
-			changed = check_owner(thread, candidate, differs);
+			changed = prefix_check_owner(thread, candidate, differs);
 			fresh = replay(&w, candidate, changed, &frame, fresh);
 			candidate = changed - 1;
 		}

@@ -50,15 +50,17 @@ struct region {
 };
 
 struct unwind_thread {
-	uint64_t state;	  /* of the caches, see rows.h; when it was last looked at */
+	/* What every capture touches: two lines. */
+	uint64_t state; /* of the caches, see rows.h; when it was last looked at */
+	uint64_t l1_mask;
 	uint32_t count;	  /* frames of the trace; 0: none */
 	uint32_t emitted; /* how many outer frames of it the consumer has */
 	uint32_t flags;	  /* UNWIND_TRUNCATED of the trace */
 	uint32_t region_next;
-	uint64_t l1_mask;
-	uint64_t l1_misses;
 	struct region regions[2];
 	struct unwind_counters counters;
+
+	uint64_t l1_misses;
 	uint64_t pcs[PCS_MAX];
 	struct check checks[CHECK_MAX];
 	struct frame frames[TRACK_MAX];

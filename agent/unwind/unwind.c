@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-#include "agent/unwind/prefix.h"
 #include "agent/unwind/rows.h"
+#include "agent/unwind/walk.h"
 #include "agent/unwind/ban.h"
 
 int unwind_init(const struct unwind_host *host)
@@ -31,13 +31,6 @@ void unwind_forget(struct unwind_thread *thread)
 	thread->emitted = 0;
 }
 
-static uint32_t clamp_depth(uint32_t depth_limit)
-{
-	if (depth_limit < 1)
-		return 1;
-	return depth_limit < UNWIND_MAX_DEPTH ? depth_limit : UNWIND_MAX_DEPTH;
-}
-
 static void count(struct unwind_thread *thread, const struct unwind_delta *delta)
 {
 	thread->counters.captures++;
@@ -45,23 +38,12 @@ static void count(struct unwind_thread *thread, const struct unwind_delta *delta
 	thread->counters.whole += !delta->keep;
 }
 
-void unwind_capture(struct unwind_thread *thread, const struct unwind_regs *regs,
-		    uint32_t depth_limit, struct unwind_delta *ret_delta)
-{
-	rows_check_state(thread);
-	if (__builtin_expect(regs->sp & 7, 0))
-		walk_whole(thread, regs, clamp_depth(depth_limit), ret_delta);
-	else
-		prefix_capture(thread, regs, clamp_depth(depth_limit), ret_delta);
-	count(thread, ret_delta);
-}
-
 void unwind_capture_full(struct unwind_thread *thread, const struct unwind_regs *regs,
 			 uint32_t depth_limit, struct unwind_delta *ret_delta)
 {
 	rows_check_state(thread);
 	thread->emitted = 0;
-	walk_whole(thread, regs, clamp_depth(depth_limit), ret_delta);
+	walk_whole(thread, regs, depth_clamp(depth_limit), ret_delta);
 	thread->emitted = 0;
 	count(thread, ret_delta);
 }

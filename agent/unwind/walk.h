@@ -87,6 +87,13 @@ step(struct walk *w, const struct frame *frame, struct frame *outer)
 	return __builtin_expect(!pc, 0) ? STEP_END : STEP_FRAME;
 }
 
+static inline uint32_t depth_clamp(uint32_t depth_limit)
+{
+	if (depth_limit < 1)
+		return 1;
+	return depth_limit < UNWIND_MAX_DEPTH ? depth_limit : UNWIND_MAX_DEPTH;
+}
+
 /* Walks in full and keeps nothing. Also what prefix.c falls back to for stacks that it does not
  * remember. */
 void walk_whole(struct unwind_thread *thread, const struct unwind_regs *regs, uint32_t depth_limit,
