@@ -36,6 +36,8 @@
 #define FRAMES_DRAWN_MAX 20000
 #define ROWS_MAX	 1000
 #define ROW_PIXELS	 17
+#define TOOLS_PIXELS	      400 /* search field and buttons, with what was matched */
+#define TITLE_CHARACTER_PIXELS 11
 #define HEAD_PIXELS	 88
 #define FOOT_PIXELS	 34
 #define CHARACTER_WIDTH	 6.63 /* of 11 px monospace; as in flamegraph.js */
@@ -303,11 +305,17 @@ static void put_style(struct buf *out)
 	buf_string(out, "\n]]></style>\n");
 }
 
-static void put_line(struct buf *out, const char *class, unsigned y, const char *text)
+static void put_line(struct buf *out, const char *class, unsigned y, const char *text, size_t most)
 {
 	buf_printf(out, "<text class=\"%s\" x=\"1%%\" y=\"%u\">", class, y);
-	put_text(out, text);
+	put_text_cut(out, text, most);
 	buf_string(out, "</text>\n");
+}
+
+/* Characters of the title that fit beside the tools; the whole of it is in the recording. */
+static size_t title_room(const struct flamegraph *g)
+{
+	return g->width > TOOLS_PIXELS + 200 ? (g->width - TOOLS_PIXELS) / TITLE_CHARACTER_PIXELS : 20;
 }
 
 /* The line that shows what the mouse is on, and before that what all is about. */
@@ -377,9 +385,9 @@ static void put_head(struct flamegraph *g)
 	struct buf *out = g->out;
 
 	buf_printf(out, "<g id=\"head\"><rect class=\"page\" width=\"100%%\" height=\"%u\"/>\n", HEAD_PIXELS - 4);
-	put_line(out, "title", 28, o->title ? o->title : "heapcast");
+	put_line(out, "title", 28, o->title ? o->title : "heapcast", title_room(g));
 	if (o->subtitle)
-		put_line(out, "sub", 50, o->subtitle);
+		put_line(out, "sub", 50, o->subtitle, SIZE_MAX);
 	put_detail(g);
 	put_tools(out);
 	buf_string(out, "</g>\n");
