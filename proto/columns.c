@@ -7,8 +7,6 @@
 #include "base/error.h"
 #include "base/ban.h"
 
-#define TICKS_MAX (INT64_MAX / (int64_t)EVENTS_MAX_TICK_NS)
-
 static const char *const column_names[EVENTS_COLUMNS] = {
 	"kind", "thread", "time", "address", "size", "stack", "old_address", "call_time", "weight",
 };
@@ -74,15 +72,15 @@ static int ended(const struct events_decoder *d, struct err_text *err)
 
 static int read_time(struct events_decoder *d, struct event *e, struct err_text *err)
 {
-	uint64_t time;
+	int64_t time;
 
 	if (__builtin_add_overflow(d->ticks, reader_zigzag(&d->column[EVENTS_TIME]), &d->ticks) ||
-	    d->ticks > TICKS_MAX || d->ticks < -TICKS_MAX)
+	    __builtin_mul_overflow(d->ticks, (int64_t)d->tick_ns, &time) || d->base_ns > INT64_MAX ||
+	    __builtin_add_overflow(time, (int64_t)d->base_ns, &time))
 		return damaged(d, EVENTS_TIME, "out of range", err);
-	time = d->base_ns + (uint64_t)(d->ticks * (int64_t)d->tick_ns);
-	if ((int64_t)time < 0)
+	if (time < 0)
 		return damaged(d, EVENTS_TIME, "before the start of the stream", err);
-	e->time_ns = time;
+	e->time_ns = (uint64_t)time;
 	return 0;
 }
 
@@ -120,10 +118,9 @@ static int read_reallocation(struct events_decoder *d, struct event *e, struct e
 
 	if (old > UINT64_MAX >> d->shift)
 		return damaged(d, EVENTS_OLD_ADDRESS, "out of range", err);
-	if (ticks > (uint64_t)TICKS_MAX)
+	if (__builtin_mul_overflow(ticks, d->tick_ns, &e->call_time_ns))
 		return damaged(d, EVENTS_CALL_TIME, "out of range", err);
 	e->old_address = old << d->shift;
-	e->call_time_ns = ticks * d->tick_ns;
 	return 0;
 }
 

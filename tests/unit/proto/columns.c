@@ -100,6 +100,34 @@ static void test_round_trip(void **state)
 	round_trip(1000, 1);
 }
 
+/* Two events a day apart in one batch, at a tick of a nanosecond. */
+static void test_far_apart(void **state)
+{
+	static uint8_t memory[MEMORY];
+	struct event sent[] = {
+		{.kind = 1, .class = EVENT_CLASS_ALLOCATION, .thread = 1, .time_ns = 1, .address = 16, .size = 8, .weight = 8},
+		{.kind = 3, .class = EVENT_CLASS_REALLOCATION, .thread = 1, .time_ns = 86400000000000, .address = 32, .size = 9,
+		 .weight = 9, .old_address = 16, .call_time_ns = 86300000000000},
+	};
+	struct events_encoder encoder;
+	struct events_decoder decoder;
+	Heapcast__Events message;
+	struct err_text err = {{0}};
+	struct event got;
+
+	(void)state;
+	events_encoder_init(&encoder, memory, sizeof(memory), 16, 1);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(events_encoder_put(&encoder, &sent[i]), 0);
+	events_encoder_fill(&encoder, &message);
+	assert_int_equal(events_decoder_init(&decoder, &message, &err), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(events_decoder_next(&decoder, &got, &err), 1);
+		assert_same(&got, &sent[i], 1);
+	}
+	assert_int_equal(events_decoder_next(&decoder, &got, &err), 0);
+}
+
 static void test_parameters(void **state)
 {
 	static uint8_t memory[MEMORY];
@@ -304,7 +332,8 @@ static void test_stacks_damage(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_parameters), cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_far_apart),
+		cmocka_unit_test(test_parameters), cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_left_over),  cmocka_unit_test(test_noise),      cmocka_unit_test(test_stacks),
 		cmocka_unit_test(test_stacks_damage),
 	};
