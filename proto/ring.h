@@ -258,7 +258,8 @@ static_assert(sizeof(struct ring_module) == 88, "layout of struct ring_module");
 
 /*
  * The handshake: one message each way on a Unix socket of type SOCK_SEQPACKET (an inherited descriptor named by
- * HEAPCAST_FD, or the path in HEAPCAST_SOCKET; a path that begins with '@' is abstract). The answer to an accepted hello
+ * HEAPCAST_FD as "NUMBER:INODE", so that no other socket is taken for it in a child that has inherited the variable only;
+ * or the path in HEAPCAST_SOCKET, where one that begins with '@' is abstract). The answer to an accepted hello
  * carries the ring's descriptor. Who the peer is the agent takes from the socket's credentials, not from here.
  */
 enum ring_answer_kind {

@@ -13,6 +13,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,19 +49,28 @@ static void help(void)
 {
 	printf("agent run [OPTION...] [--] CMD [ARG...]\n\n"
 	       "Runs CMD and records every allocation it makes. Ends with CMD's exit status.\n\n"
-	       "  agent run -- sqlite3 test.db 'select 1'        into a file here; look at it: collector report FILE\n"
-	       "  agent run --announce -- ./server               to a collector on the network (there: collector gather)\n"
-	       "  agent run --collector 192.0.2.7:8100 -- ./app  to this one\n\n");
+	       "  agent run -- sqlite3 test.db 'select 1'    into a file here; look at it:\n"
+	       "                                             collector report FILE\n"
+	       "  agent run --announce -- ./server           to a collector on the network\n"
+	       "                                             (there: collector gather)\n"
+	       "  agent run --collector 192.0.2.7 -- ./app   to this one\n\n"
+	       "Exit status: CMD's; 128 + N if signal N ended it; 127 there is no CMD; 126 it\n"
+	       "can't be recorded by preloading; 2 wrong usage; 3 a fault outside.\n\n");
 	options_help(COMMAND_RUN);
 }
 
-/* Ctrl-C and Ctrl-\ come from the terminal to the program as well; the others only to us. */
+/* Ctrl-C and Ctrl-\ come from the terminal to the program as well; the others only to us. Once the program is gone they
+ * mean the agent: not to wait any longer. */
 static void got_signal(uv_signal_t *handle, int number)
 {
 	struct run *run = handle->data;
 
-	if (number == SIGTERM || number == SIGHUP)
+	if (!run->child) {
+		log_info("signal %d: delivering what there is", number);
+		agent_stop(&run->agent);
+	} else if (number == SIGTERM || number == SIGHUP) {
 		kill(run->child, number);
+	}
 }
 
 static void reap(struct run *run)
@@ -70,7 +80,8 @@ static void reap(struct run *run)
 	if (run->child <= 0 || waitpid(run->child, &status, WNOHANG) != run->child)
 		return;
 	run->status = WIFSIGNALED(status) ? SIGNALLED_BASE + WTERMSIG(status) : WEXITSTATUS(status);
-	agent_child_ended(&run->agent, run->child, status);
+	run->child = 0; /* its number may be somebody else's now */
+	agent_child_ended(&run->agent, run->agent.only, status);
 }
 
 static void child_changed(uv_signal_t *handle, int number)
@@ -105,6 +116,13 @@ static bool is_own(const char *entry)
 	       !strncmp(entry, "HEAPCAST_SOCKET=", 16);
 }
 
+static unsigned long long inode_of(int fd)
+{
+	struct stat status;
+
+	return fstat(fd, &status) ? 0 : status.st_ino;
+}
+
 /* The program's environment. The strings of ours are in `text`. */
 static char **environment(const struct run *run, int fd, char *text, size_t size)
 {
@@ -129,7 +147,7 @@ static char **environment(const struct run *run, int fd, char *text, size_t size
 		return NULL;
 	}
 	list[count++] = text + n;
-	n += (size_t)snprintf(text + n, size - n, "HEAPCAST_FD=%d", fd) + 1;
+	n += (size_t)snprintf(text + n, size - n, "HEAPCAST_FD=%d:%llu", fd, inode_of(fd)) + 1;
 	list[count] = text + n;
 	snprintf(text + n, size - n, "HEAPCAST_SOCKET=%s", run->socket);
 	return list;
@@ -148,6 +166,7 @@ static int spawn(struct run *run, char **argv, int fd)
 		return -ENOMEM;
 	sigemptyset(&restore);
 	sigaddset(&restore, SIGPIPE);
+	sigaddset(&restore, SIGXFSZ);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, fd, fd); /* takes close-on-exec off, in the child only */
 	posix_spawnattr_init(&attributes);
@@ -188,6 +207,34 @@ static void log_cost(const struct run *run)
 		  n > 0 && shared ? (int)strcspn(shared, "\n") : 0, shared ? shared : "");
 }
 
+/* What is in no file, and why. */
+static void print_unsaved(const struct session_report *r)
+{
+	uint64_t unsaved = r->ledger.delivered > r->saved ? r->ledger.delivered - r->saved : 0;
+	char lost[32], saved[32];
+
+	format_count(lost, unsaved);
+	format_count(saved, r->saved);
+	if (r->file_error)
+		fprintf(stderr, "heapcast: can't write to %s:\n          %s; it has the first %s events, %s are not in it\n",
+			r->path, strerror(-r->file_error), saved, lost);
+	else if (r->given_up)
+		fprintf(stderr,
+			"heapcast: no collector came and no file could be written:\n"
+			"          what was left of the recording is lost, %s events\n",
+			lost);
+	else if (r->lingered)
+		fprintf(stderr, "heapcast: no collector came; what was left is in %s\n", r->path);
+}
+
+static void print_next(const struct session_report *r)
+{
+	if (*r->path && (!r->file_error || r->saved))
+		fprintf(stderr, "next: collector report '%s'\n", r->path);
+	else if (!r->given_up)
+		fprintf(stderr, "next, where the collector runs: collector report last\n");
+}
+
 static void finished(void *context, const struct session_report *r)
 {
 	struct run *run = context;
@@ -199,7 +246,7 @@ static void finished(void *context, const struct session_report *r)
 	if (run->options.quiet)
 		return;
 	print_end(r);
-	fprintf(stderr, "heapcast: %s, pid %d: %s events, %s lost, %s (%.2f bytes an event)\n", target_name(r->target),
+	fprintf(stderr, "heapcast: %s, pid %d: %s events, %s lost,\n          %s (%.2f bytes an event)\n", target_name(r->target),
 		(int)r->target->pid, format_count(events, r->ledger.delivered), format_count(lost, r->ledger.lost),
 		format_size(size, (double)r->bytes),
 		r->ledger.delivered ? (double)r->bytes / (double)r->ledger.delivered : 0.0);
@@ -209,23 +256,37 @@ static void finished(void *context, const struct session_report *r)
 	if (r->unread)
 		fprintf(stderr, "heapcast: %s records made no sense: the program wrote over the ring\n",
 			format_count(events, r->unread));
-	if (r->lingered && !*r->path)
-		fprintf(stderr, "heapcast: no collector came, and no file could be written: the recording is lost\n");
-	else if (r->lingered)
-		fprintf(stderr, "heapcast: no collector came; what was left is in %s\n", r->path);
-	if (*r->path)
-		fprintf(stderr, "next: collector report '%s'\n", r->path);
-	else if (!r->lingered)
-		fprintf(stderr, "next, where the collector runs: collector report last\n");
+	if (r->no_place)
+		fprintf(stderr, "heapcast: %s events of threads without a place in the ring: raise --memory-limit\n",
+			format_count(events, r->no_place));
+	print_unsaved(r);
+	print_next(r);
+}
+
+static void turned_away(const struct run *run)
+{
+	if (run->agent.turned_away && !run->options.quiet)
+		fprintf(stderr,
+			"heapcast: %u more programs were not recorded: all %u places were taken.\n"
+			"          Raise --memory-limit for more at a time\n",
+			run->agent.turned_away, run->agent.budget.slots);
 }
 
 static void never_asked(const struct run *run)
 {
 	if (run->reports || run->options.quiet)
 		return;
+	if (run->agent.unwritable) {
+		fprintf(stderr, "heapcast: nothing was recorded: there was no place for the file (--output)\n");
+		return;
+	}
+	if (run->agent.ringless) {
+		fprintf(stderr, "heapcast: nothing was recorded: there was no memory for its ring\n");
+		return;
+	}
 	fprintf(stderr,
-		"heapcast: nothing was recorded: %s never asked for a ring. Does it allocate at all, and does its loader "
-		"take LD_PRELOAD?\n",
+		"heapcast: nothing was recorded: %s never asked for a ring.\n"
+		"          Does it allocate at all, and does its loader take LD_PRELOAD?\n",
 		run->program);
 }
 
@@ -312,7 +373,8 @@ int command_run(int argc, char **argv)
 		reap(&run);
 		agent_loop(&run.agent);
 		never_asked(&run);
+		turned_away(&run);
 	}
 	agent_close(&run.agent);
-	return r < 0 ? command_fail(EXIT_FAULT, &err, r) : run.status;
+	return r < 0 ? command_fail(r == -EINVAL ? EXIT_USAGE : EXIT_FAULT, &err, r) : run.status;
 }

@@ -19,7 +19,8 @@
 
 #define ANSWER_MS	1000
 #define START_MS	2000
-#define START_PIECE_MS	10
+#define START_PIECE_MS	5
+#define LEFT_MS		500 /* for the agent that serves in place of ours */
 #define SYSTEM_SOCKET	"/run/heapcast/agent.sock"
 #define USER_SOCKET	"/heapcast/agent.sock" /* below $XDG_RUNTIME_DIR */
 #define SELF_SOCKET	"@heapcast-" /* and the user's number: agents that were started by a shim */
@@ -82,14 +83,16 @@ static bool socket_is(int fd, int option, int value)
 	return sys_call(SYS_getsockopt, fd, SOL_SOCKET, option, &got, &length) >= 0 && got == value;
 }
 
-/* The descriptor that `agent run` left for us; -ENOENT: none, or the number is something else by
- * now. */
+/* The descriptor that `agent run` left for us, named as "NUMBER:INODE"; -ENOENT: none. The variable
+ * is handed on to every child, the descriptor is not: the number may be anything by now, and
+ * nothing is written to a socket that has another inode. */
 static int inherited_socket(void)
 {
 	const char *text = env_get("HEAPCAST_FD");
-	long fd = text ? env_number(text) : -1;
+	uint64_t fd, inode, got;
 
-	if (fd < 0 || !socket_is((int)fd, SO_DOMAIN, AF_UNIX) ||
+	if (!text || !env_pair(text, &fd, &inode) || fd > INT32_MAX || sys_inode((int)fd, &got) ||
+	    got != inode || !socket_is((int)fd, SO_DOMAIN, AF_UNIX) ||
 	    !socket_is((int)fd, SO_TYPE, SOCK_SEQPACKET))
 		return -ENOENT;
 	return (int)fd;
@@ -131,27 +134,41 @@ static void self_name(char *to)
 	name_joined(to, SELF_SOCKET, digits + at);
 }
 
+/* Until the agent answers, is over, or has had its time. */
+static int wait_for_started(const char *name, long waiter)
+{
+	uint64_t now = sys_monotonic_ns(), end = now + START_MS * 1000000ull;
+	enum spawn_state state = SPAWN_STARTING;
+	int fd = -EAGAIN;
+
+	while (fd < 0 && state != SPAWN_FAILED && now < end) {
+		sys_sleep_ms(START_PIECE_MS);
+		if (state == SPAWN_STARTING) {
+			state = spawn_look(&waiter);
+			if (state == SPAWN_LEFT)
+				end = now + LEFT_MS * 1000000ull;
+		}
+		fd = connect_trusted(name); /* after the look: it may have ended just now */
+		now = sys_monotonic_ns();
+	}
+	spawn_done(waiter);
+	return fd;
+}
+
 /* One that was started by another process of this user, or by us now. Whoever binds the name first
  * serves all. */
 static int started_agent(void)
 {
 	char name[SOCKET_NAME_MAX];
-	uint64_t start;
-	int fd, error;
+	long waiter;
+	int fd;
 
 	self_name(name);
 	fd = connect_trusted(name);
 	if (fd >= 0)
 		return fd;
-	error = spawn_agent(name);
-	if (error)
-		return error;
-	start = sys_monotonic_ns();
-	while (fd < 0 && sys_monotonic_ns() - start < START_MS * 1000000ull) {
-		sys_sleep_ms(START_PIECE_MS);
-		fd = connect_trusted(name);
-	}
-	return fd;
+	waiter = spawn_agent(name);
+	return waiter > 0 ? wait_for_started(name, waiter) : (int)waiter;
 }
 
 static int find_agent(void)

@@ -48,18 +48,29 @@ bool env_flag(const char *name)
 	return value && strcmp(value, "0") != 0;
 }
 
-long env_number(const char *text)
+/* A decimal number. Gives where it ends; NULL: there is none, or it is too large. */
+static const char *number(const char *text, uint64_t *ret_value)
 {
-	long value = 0;
+	uint64_t value = 0;
 
-	if (!*text)
-		return -1;
-	for (; *text; text++) {
-		if (*text < '0' || *text > '9' || value > (INT32_MAX - 9) / 10)
-			return -1;
-		value = value * 10 + (*text - '0');
-	}
-	return value;
+	if (*text < '0' || *text > '9')
+		return NULL;
+	for (; *text >= '0' && *text <= '9'; text++)
+		if (__builtin_mul_overflow(value, (uint64_t)10, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(*text - '0'), &value))
+			return NULL;
+	*ret_value = value;
+	return text;
+}
+
+bool env_pair(const char *text, uint64_t *ret_a, uint64_t *ret_b)
+{
+	const char *end = number(text, ret_a);
+
+	if (!end || *end != ':')
+		return false;
+	end = number(end + 1, ret_b);
+	return end && !*end;
 }
 
 static unsigned env_unit(char letter)

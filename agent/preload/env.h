@@ -12,7 +12,7 @@ char *const *env_all(void);
 const char *env_get(const char *name);
 /* Set to anything but "0"? */
 bool env_flag(const char *name);
-/* A decimal number that fills the whole of the text; -1: it is not one, or above INT32_MAX. */
-long env_number(const char *text);
+/* Two decimal numbers, "A:B", that fill the whole of the text. false: it is something else. */
+bool env_pair(const char *text, uint64_t *ret_a, uint64_t *ret_b);
 /* Bytes as people write them: 512K, 1M, 2G (binary). 0: not understood. */
 uint64_t env_bytes(const char *text);

@@ -20,72 +20,28 @@
 #include "agent/preload/clock.h"
 #include "agent/preload/modules.h"
 #include "agent/preload/next.h"
+#include "agent/preload/note.h"
+#include "agent/preload/operators.h"
 #include "agent/preload/record.h"
 #include "agent/preload/start.h"
 #include "agent/preload/state.h"
 #include "agent/preload/symbols.h"
 #include "agent/preload/thread.h"
-#include "proto/event.h"
 
 #include "agent/preload/poison_io.h"
 
-#define EXPORT	 __attribute__((visibility("default")))
-#define RECORDED __attribute__((noinline))
-#define FRAME	 ((uintptr_t)__builtin_frame_address(0))
-
-/* Numbers of enum EventKind, by the table that both sides share. */
-enum kind {
-#define X(number, suffix, class_, name) KIND_##suffix = (number),
-	EVENT_KINDS(X)
-#undef X
-};
-
-static bool is_recorded(const struct thread *thread, unsigned kind)
+void note_slow(struct thread *thread, enum hook_kind kind, const struct event *event)
 {
-	return event_class(kind) == EVENT_CLASS_ALLOCATION ? thread->allocations : thread->frees;
-}
-
-static void note_slow(struct hook *hook, const struct event *event)
-{
-	if (hook->kind == HOOK_NONE)
+	if (kind == HOOK_NONE)
 		return;
-	if (!hook->thread)
+	if (!thread)
 		record_lost_anywhere(event);
-	else if (!is_recorded(hook->thread, event->kind))
+	else if (!is_recorded(thread, event->kind))
 		return;
-	else if (hook->kind == HOOK_NESTED)
-		thread_put_aside(hook->thread, event);
+	else if (kind == HOOK_NESTED)
+		thread_put_aside(thread, event);
 	else
-		record_lost(hook->thread, event);
-}
-
-/* What a hook has seen becomes a record, waits, or is counted. */
-static inline void note(struct hook *hook, const struct event *event)
-{
-	struct thread *thread = hook->thread;
-	struct unwind_regs regs;
-
-	if (unlikely(hook->kind != HOOK_RECORD || thread_frame != hook->frame)) {
-		note_slow(hook, event);
-		return;
-	}
-	if (unlikely(!is_recorded(thread, event->kind)))
-		return;
-	if (unlikely(thread->aside_count))
-		thread_drop_inner(thread, event);
-	arch_caller(hook->frame, &regs);
-	record_event(thread, event, thread->free_stacks || event->kind < KIND_FREE ? &regs : NULL);
-}
-
-static void note_allocation(struct hook *hook, unsigned kind, const void *p, size_t size)
-{
-	struct event event = {.kind = kind, .address = (uintptr_t)p, .size = size};
-
-	if (p) {
-		event.stamp = stamp_now();
-		note(hook, &event);
-	}
-	hook_leave(hook);
+		record_lost(thread, event);
 }
 
 /* Allocations. */
@@ -340,7 +296,7 @@ static int close_watched(void *handle)
 
 	unwind_suspend_cache();
 	result = next.dlclose(handle);
-	if (!thread_frame) {
+	if (!tls.frame) {
 		guard_set(FRAME);
 		modules_refresh();
 		guard_clear();
@@ -351,8 +307,12 @@ static int close_watched(void *handle)
 
 EXPORT int dlclose(void *handle)
 {
+	int result;
+
 	start_resolved();
 	if (!next.dlclose)
 		next.dlclose = (int (*)(void *))symbols_find("dlclose", &next);
-	return shim_ring() ? close_watched(handle) : next.dlclose(handle);
+	result = shim_ring() ? close_watched(handle) : next.dlclose(handle);
+	operators_forget();
+	return result;
 }

@@ -168,6 +168,14 @@ void *next_symbol(const char *name)
 	return find(name, RTLD_DEFAULT);
 }
 
+void *next_definition(const char *name, bool *ret_private)
+{
+	void *found = find(name, RTLD_NEXT);
+
+	*ret_private = !found;
+	return found ? found : (void *)symbols_find(name, &next);
+}
+
 #define RESOLVE(name, otherwise)                                                                   \
 	do {                                                                                       \
 		found.name = (__typeof__(found.name))find(#name, RTLD_NEXT);                       \

@@ -7,6 +7,7 @@
  * Until next_resolve has run, the table holds functions that begin (start.h), and then call the
  * hook once more. Allocations made while it runs come from the bootstrap arena.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 struct next {
@@ -35,6 +36,11 @@ void next_resolve(void);
 /* A symbol in the order of the loader's search, ours left out; NULL: nobody has it. For optional
  * parts of libc. */
 void *next_symbol(const char *name);
+
+/* The definition behind ours. Where the loader's search has none it is taken from any library
+ * (*ret_private = true): that of C++ may be in the scope of one plugin only, whose calls come to us
+ * all the same. NULL: nobody has it. */
+void *next_definition(const char *name, bool *ret_private);
 
 /* free and realloc of blocks from the bootstrap arena: the former does nothing, the latter copies
  * to the allocator. */

@@ -9,13 +9,15 @@
 
 #include "agent/preload/poison.h"
 
+#define COLD	      __attribute__((noinline, cold))
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
 #define GROW_PRESSURE 4 /* times in a row that a slice was found half full */
 #define TEXT_MAX      256
 #define LOST_WORDS    5
 #define EPOCH_WORDS   3
 #define EVENT_WORDS   3
 #define EXTRA_MAX     4
-#define STACK_SPARE   32 /* words of half a slice that are not for a stack */
 
 /* Frames that stand for what could not be walked: numbers of enum PseudoFrame in heapcast.proto,
  * which no program counter has. */
@@ -76,7 +78,7 @@ void record_lost(struct thread *thread, const struct event *event)
 }
 
 /* An event that has been counted as begun. */
-static void lose_begun(struct thread *thread, const struct event *event)
+static COLD void lose_begun(struct thread *thread, const struct event *event)
 {
 	struct ring_losses lost = {0};
 
@@ -133,52 +135,48 @@ static bool put_epoch(struct thread *thread, uint32_t epoch, uint64_t stamp)
 
 /* What must stand in front of the next record; it bears that one's stamp, so that a slice's stamps
  * do not go back. */
-static bool put_preface(struct thread *thread, uint64_t stamp)
+static COLD bool put_preface(struct thread *thread, uint64_t stamp)
 {
 	uint32_t epoch = __atomic_load_n(&shim.epoch, __ATOMIC_ACQUIRE);
 
-	if (unlikely(thread->pending.events) && !put_pending_losses(thread, stamp))
+	if (thread->pending.events && !put_pending_losses(thread, stamp))
 		return false;
-	return likely(thread->epoch == epoch) || put_epoch(thread, epoch, stamp);
+	return thread->epoch == epoch || put_epoch(thread, epoch, stamp);
 }
 
-static uint32_t depth_limit(const struct thread *thread)
+static inline bool is_epoch_put(const struct thread *thread)
 {
-	uint64_t most = (thread->mask + 1) / 2 - STACK_SPARE;
-	uint64_t limit = thread->depth_limit;
-
-	if (limit > UNWIND_MAX_DEPTH)
-		limit = UNWIND_MAX_DEPTH;
-	if (limit > most)
-		limit = most;
-	return limit ? (uint32_t)limit : 1;
+	return likely(thread->epoch == __atomic_load_n(&shim.epoch, __ATOMIC_ACQUIRE));
 }
 
-static void walk(struct thread *thread, const struct unwind_regs *regs, struct unwind_delta *delta)
+static inline void walk(struct thread *thread, const struct unwind_regs *regs,
+			struct unwind_delta *delta)
 {
 	if (likely(thread->verify))
-		unwind_capture(thread->unwind, regs, depth_limit(thread), delta);
+		unwind_capture(thread->unwind, regs, thread->depth, delta);
 	else
-		unwind_capture_full(thread->unwind, regs, depth_limit(thread), delta);
+		unwind_capture_full(thread->unwind, regs, thread->depth, delta);
 }
 
 /* The walk itself may find out that modules are gone; then what it gave is of the epoch that has
  * ended, and it is done again behind an EPOCH record. Likewise if an outermost pseudo frame would
  * come or go below frames that are kept. */
-static bool capture(struct thread *thread, const struct unwind_regs *regs, uint64_t stamp,
-		    struct unwind_delta *delta)
+static COLD bool capture_again(struct thread *thread, uintptr_t frame, uint64_t stamp,
+			       struct unwind_delta *delta)
 {
+	struct unwind_regs regs;
+
+	arch_caller(frame, &regs);
 	for (int attempt = 0; attempt < 3; attempt++) {
 		uint32_t pseudo;
 
-		walk(thread, regs, delta);
+		if (!put_preface(thread, stamp))
+			return false;
+		walk(thread, &regs, delta);
 		pseudo = delta->flags & UNWIND_TRUNCATED;
-		if (unlikely(thread->epoch != __atomic_load_n(&shim.epoch, __ATOMIC_ACQUIRE))) {
-			if (!put_preface(thread, stamp))
-				return false;
+		if (!is_epoch_put(thread))
 			continue;
-		}
-		if (likely(!delta->keep || pseudo == thread->pseudo)) {
+		if (!delta->keep || pseudo == thread->pseudo) {
 			thread->pseudo = pseudo;
 			return true;
 		}
@@ -187,13 +185,33 @@ static bool capture(struct thread *thread, const struct unwind_regs *regs, uint6
 	return false;
 }
 
-static unsigned put_extras(uint64_t *to, const struct event *event)
+static ALWAYS_INLINE bool capture(struct thread *thread, uintptr_t frame, uint64_t stamp,
+				  struct unwind_delta *delta)
+{
+	struct unwind_regs regs;
+	uint32_t pseudo;
+
+	arch_caller(frame, &regs);
+	walk(thread, &regs, delta);
+	pseudo = delta->flags & UNWIND_TRUNCATED;
+	if (likely(is_epoch_put(thread) && delta->keep && pseudo == thread->pseudo))
+		return true;
+	if (is_epoch_put(thread) && !delta->keep) {
+		thread->pseudo = pseudo;
+		return true;
+	}
+	unwind_forget(thread->unwind);
+	return capture_again(thread, frame, stamp, delta);
+}
+
+static ALWAYS_INLINE unsigned put_extras(uint64_t *to, const struct event *event,
+					 bool is_reallocation)
 {
 	unsigned count = 0;
 
 	if (unlikely(event->size > UINT32_MAX))
 		to[count++] = event->size;
-	if (event_class(event->kind) == EVENT_CLASS_REALLOCATION) {
+	if (is_reallocation) {
 		to[count++] = event->old_address;
 		to[count++] = event->call_stamp;
 	}
@@ -202,21 +220,23 @@ static unsigned put_extras(uint64_t *to, const struct event *event)
 
 /* New frames, the pseudo frames included: innermost that of the depth limit, outermost that of a
  * broken walk. */
-static unsigned put_frames(uint64_t *to, const struct unwind_delta *delta)
+static ALWAYS_INLINE unsigned put_frames(uint64_t *to, const struct unwind_delta *delta)
 {
+	const uint64_t *pcs = delta->pcs;
+	uint32_t fresh = delta->count;
 	unsigned count = 0;
 
 	if (unlikely(delta->flags & UNWIND_DEPTH_LIMIT))
 		to[count++] = FRAME_DEPTH_LIMIT;
-	for (uint32_t i = 0; i < delta->count; i++)
-		to[count++] = delta->pcs[i];
+	for (uint32_t i = 0; i < fresh; i++)
+		to[count++] = pcs[i];
 	if (unlikely((delta->flags & UNWIND_TRUNCATED) && !delta->keep))
 		to[count++] = FRAME_TRUNCATED;
 	return count;
 }
 
-static bool put_event(struct thread *thread, const struct event *event,
-		      const struct unwind_delta *delta)
+static ALWAYS_INLINE bool put_event(struct thread *thread, const struct event *event,
+				    const struct unwind_delta *delta, bool is_reallocation)
 {
 	uint64_t *record = slice_reserve(thread, EVENT_WORDS + EXTRA_MAX + delta->count + 2);
 	bool large = event->size > UINT32_MAX;
@@ -225,7 +245,7 @@ static bool put_event(struct thread *thread, const struct event *event,
 
 	if (unlikely(!record))
 		return false;
-	extras = put_extras(record + EVENT_WORDS, event);
+	extras = put_extras(record + EVENT_WORDS, event, is_reallocation);
 	frames = put_frames(record + EVENT_WORDS + extras, delta);
 	record[0] = RING_WORD0(event->kind, frames, keep, large, 0, large ? 0 : event->size);
 	record[1] = event->address;
@@ -234,26 +254,43 @@ static bool put_event(struct thread *thread, const struct event *event,
 	return true;
 }
 
-void record_event(struct thread *thread, const struct event *event, const struct unwind_regs *regs)
+/* `event` is only handed to what is inlined, or as a copy: it stays in registers. */
+static ALWAYS_INLINE void put(struct thread *thread, const struct event *event, uintptr_t frame,
+			      bool is_reallocation)
 {
 	struct unwind_delta delta = {0};
 	bool recorded;
 
 	__atomic_store_n(&thread->slice->events, thread->slice->events + 1, __ATOMIC_RELAXED);
-	if (unlikely(thread->quiet || shim.gone) && !slice_resume(thread)) {
-		lose_begun(thread, event);
-		return;
-	}
-	recorded = put_preface(thread, event->stamp) &&
-		   (!regs || capture(thread, regs, event->stamp, &delta)) &&
-		   put_event(thread, event, &delta);
+	recorded = (likely(!thread->quiet && !shim.gone) || slice_resume(thread)) &&
+		   (likely(!thread->pending.events && is_epoch_put(thread)) ||
+		    put_preface(thread, event->stamp)) &&
+		   (!frame || capture(thread, frame, event->stamp, &delta)) &&
+		   put_event(thread, event, &delta, is_reallocation);
 	if (unlikely(!recorded)) {
-		lose_begun(thread, event);
+		struct event copy = *event;
+
+		lose_begun(thread, &copy);
 		return;
 	}
 	thread->last_stamp = event->stamp;
 	if (unlikely(thread->pressure >= GROW_PRESSURE))
 		slice_grow(thread);
+}
+
+void record_event(struct thread *thread, const struct event *event, uintptr_t frame)
+{
+	struct event copy = *event;
+
+	put(thread, &copy, frame, event_class(copy.kind) == EVENT_CLASS_REALLOCATION);
+}
+
+void record_block(struct thread *thread, uint32_t kind, uint64_t address, uint64_t size,
+		  uint64_t stamp, uintptr_t frame)
+{
+	struct event event = {.kind = kind, .address = address, .size = size, .stamp = stamp};
+
+	put(thread, &event, frame, false);
 }
 
 void record_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,

@@ -9,8 +9,13 @@
 #include "agent/preload/state.h"
 #include "agent/preload/thread.h"
 
-/* Records `event` with the stack that begins at `regs`; NULL: without a stack. Keeps errno. */
-void record_event(struct thread *thread, const struct event *event, const struct unwind_regs *regs);
+/* Records `event` with the stack of the hook whose frame this is; 0: without a stack. Keeps errno.
+ */
+void record_event(struct thread *thread, const struct event *event, uintptr_t frame);
+
+/* The same for an allocation or a free, in registers. */
+void record_block(struct thread *thread, uint32_t kind, uint64_t address, uint64_t size,
+		  uint64_t stamp, uintptr_t frame);
 
 /* A RING_MARK or (`text` not NULL) a RING_TEXT of this MarkKind. */
 void record_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,

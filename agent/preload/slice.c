@@ -10,6 +10,7 @@
 
 #include "agent/preload/poison.h"
 
+#define STACK_SPARE	 32 /* words of half a slice that are not for a stack */
 #define WAIT_PIECE_MS	 20
 #define DEAD_SLICE_MS	 2
 #define HEART_SILENCE_NS 1000000000u
@@ -71,6 +72,18 @@ static void look_at_tail(struct thread *thread)
 	thread->check = tail + words / 2;
 }
 
+void slice_set_depth(struct thread *thread)
+{
+	uint64_t most = (thread->mask + 1) / 2 - STACK_SPARE;
+	uint64_t limit = thread->depth_limit;
+
+	if (limit > UNWIND_MAX_DEPTH)
+		limit = UNWIND_MAX_DEPTH;
+	if (limit > most)
+		limit = most;
+	thread->depth = limit ? (uint32_t)limit : 1;
+}
+
 bool slice_claim(struct thread *thread, uint64_t words, uint64_t first)
 {
 	struct ring_header *ring = shim_ring();
@@ -94,6 +107,7 @@ bool slice_claim(struct thread *thread, uint64_t words, uint64_t first)
 	thread->data = (uint64_t *)((uintptr_t)ring + slice->data_offset);
 	thread->mask = slice->words - 1;
 	thread->head = slice->head;
+	slice_set_depth(thread);
 	thread->pressure = 0;
 	thread->epoch = 0; /* each slice begins in it */
 	look_at_tail(thread);

@@ -20,6 +20,9 @@ bool slice_claim_patiently(struct thread *thread);
 /* Goes on in a bigger slice, if one is free, leaving a RING_MOVE. */
 void slice_grow(struct thread *thread);
 
+/* How many frames a stack may have, by the order (thread->depth_limit) and the slice's size. */
+void slice_set_depth(struct thread *thread);
+
 /* Has the slice that a thread's place names lost its owner? */
 bool slice_dead(uint64_t place);
 

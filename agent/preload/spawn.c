@@ -110,7 +110,8 @@ static bool find_program(char *to)
 		memcpy(to, given, length + 1);
 		return true;
 	}
-	return find_beside(to) || find_in_path(to, "heapcast-agent") || find_in_path(to, "agent");
+	/* In PATH any other program may be called "agent". */
+	return find_beside(to) || find_in_path(to, "heapcast-agent");
 }
 
 static void put_decimal(char *to, unsigned long value)
@@ -194,19 +195,46 @@ static long clone_silent(void)
 
 static void run(const struct plan *plan)
 {
-	shed();
 	sys_call(SYS_execve, plan->program, plan->arguments, plan->environment);
 	sys_call(SYS_exit_group, 127);
 }
 
-int spawn_agent(const char *socket_name)
+static long reap(long pid, int *ret_status, int options)
+{
+	long reaped;
+
+	do
+		reaped = sys_call(SYS_wait4, pid, ret_status, __WALL | options, NULL);
+	while (reaped == -EINTR);
+	return reaped;
+}
+
+/* The waiter: holds nothing of the program's, and ends with it. Its own status is the agent's in
+ * short: 0 or 1. */
+static void wait_for_agent(const struct plan *plan, long program)
+{
+	int status = 0;
+	long agent;
+
+	sys_call(SYS_setsid);
+	shed();
+	sys_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	agent = clone_silent();
+	if (!agent)
+		run(plan);
+	if (agent > 0 && sys_call(SYS_getppid) == program)
+		reap(agent, &status, 0);
+	sys_call(SYS_exit_group, agent < 0 || status);
+}
+
+long spawn_agent(const char *socket_name)
 {
 	struct plan plan;
 	int subreaper = 0;
-	long child, reaped;
+	long child, self = sys_call(SYS_getpid);
 	int error;
 
-	if (sys_call(SYS_getpid) == 1)
+	if (self == 1)
 		return -EPERM;
 	sys_call(SYS_prctl, PR_GET_CHILD_SUBREAPER, &subreaper, 0, 0, 0);
 	if (subreaper)
@@ -215,16 +243,28 @@ int spawn_agent(const char *socket_name)
 	if (error)
 		return error;
 	child = clone_silent();
-	if (child < 0)
-		return (int)child;
-	if (!child) {
-		sys_call(SYS_setsid);
-		if (!clone_silent())
-			run(&plan);
-		sys_call(SYS_exit_group, 0);
-	}
-	do
-		reaped = sys_call(SYS_wait4, child, NULL, __WALL, NULL);
-	while (reaped == -EINTR);
-	return 0;
+	if (!child)
+		wait_for_agent(&plan, self);
+	return child;
+}
+
+enum spawn_state spawn_look(long *waiter)
+{
+	int status = 0;
+	long reaped = *waiter > 0 ? reap(*waiter, &status, WNOHANG) : -ECHILD;
+
+	if (!reaped)
+		return SPAWN_STARTING;
+	*waiter = 0;
+	return reaped > 0 && status ? SPAWN_FAILED : SPAWN_LEFT;
+}
+
+/* Killed only while it is known to be there and ours: a pid that somebody else has reaped may be
+ * anybody's by now. */
+void spawn_done(long waiter)
+{
+	if (spawn_look(&waiter) != SPAWN_STARTING)
+		return;
+	sys_call(SYS_kill, waiter, SIGKILL);
+	reap(waiter, NULL, 0);
 }

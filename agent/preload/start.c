@@ -36,15 +36,18 @@ extern void *__libc_stack_end __attribute__((weak));
 #define MAIN_STACK_REACH (64ul << 20)
 
 /* Known for the main thread only: it ends where the kernel put the program's arguments, and what
- * lies above the stack pointer is mapped. Nothing else is within reach below that end. */
+ * lies above the stack pointer is mapped. Nothing else is within reach below that end: the kernel
+ * leaves a gap of at least 128 MiB below a stack (mmap_base), so the answer holds for all of it,
+ * and is asked for once. For other threads there is no way that takes no lock and is cheap enough
+ * for thousands of them. */
 static int stack_bounds(void *context, uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
 {
 	uint64_t end = &__libc_stack_end ? (uintptr_t)__libc_stack_end : 0;
 
 	(void)context;
-	if (!end || sp >= end || end - sp > MAIN_STACK_REACH)
+	if (end <= MAIN_STACK_REACH || sp >= end || end - sp > MAIN_STACK_REACH)
 		return 0;
-	*ret_low = sp & ~(uint64_t)15;
+	*ret_low = (end - MAIN_STACK_REACH) & ~(uint64_t)15;
 	*ret_high = (end + 15) & ~(uint64_t)15;
 	return 1;
 }

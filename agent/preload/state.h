@@ -64,7 +64,7 @@ struct event {
  * needed.
  */
 struct thread {
-	/* The slice. */
+	/* What an event touches: two lines. */
 	struct ring_slice *slice;
 	uint64_t *data;
 	uint64_t mask;	/* words - 1 */
@@ -72,27 +72,28 @@ struct thread {
 	uint64_t limit; /* `head` may go so far without a look at `tail` */
 	uint64_t check; /* from here on: look how full the slice is */
 	uint64_t last_stamp;
-
+	struct unwind_thread *unwind;
 	/* What the ring's header ordered when `control` was read. */
 	uint32_t control;
-	uint32_t policy;
 	uint32_t depth_limit;
 	bool allocations; /* events that are recorded */
 	bool frees;
 	bool free_stacks;
 	bool verify; /* walk the changed part only */
-
 	/* How it stands with the record. */
-	uint32_t epoch;
 	bool quiet;
-	uint8_t pressure;	    /* how often the slice was found half full */
-	struct ring_losses pending; /* lost since the last record */
-	uint32_t pseudo;	    /* outer pseudo frames of the last stack on record: 0 or 1 */
-	struct unwind_thread *unwind;
-
-	/* Nested events, and those that found the queue full. Each change of the count is one
-	 * atomic step: a handler may interrupt a handler. */
+	uint8_t pressure; /* how often the slice was found half full */
+	uint32_t depth;	  /* frames that a stack may have: depth_limit, and what the slice has room
+			     for */
+	uint32_t epoch;
+	uint32_t pseudo; /* outer pseudo frames of the last stack on record: 0 or 1 */
 	uint32_t aside_count;
+	struct ring_losses pending; /* lost since the last record */
+
+	uint32_t policy;
+
+	/* Nested events (aside_count of them), and those that found the queue full. Each change of
+	 * the count is one atomic step: a handler may interrupt a handler. */
 	struct event aside[ASIDE_MAX]; /* kind 0: taken back */
 	struct ring_losses aside_lost;
 
@@ -102,11 +103,15 @@ struct thread {
 
 #define PLACE_TAKEN UINT64_MAX
 
-/* This thread's state, NULL: none yet; the frame of its hook under way, 0: none; and where that
- * hook returns to. */
-extern __thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
-extern __thread uintptr_t thread_frame __attribute__((tls_model("initial-exec")));
-extern __thread uint64_t thread_return __attribute__((tls_model("initial-exec")));
+/* What a hook looks for in its thread's own memory. */
+struct tls {
+	struct thread *thread;	 /* NULL: none yet */
+	uintptr_t frame;	 /* of the hook under way; 0: none */
+	uint64_t return_address; /* where that hook returns to */
+	uintptr_t throwing;	 /* the frame of an operator new that an exception may leave */
+};
+
+extern __thread struct tls tls __attribute__((tls_model("initial-exec")));
 
 static inline struct ring_header *shim_ring(void)
 {

@@ -150,3 +150,23 @@ uintptr_t symbols_find(const char *name, const void *self)
 	dl_iterate_phdr(visit, &search);
 	return search.found;
 }
+
+struct pair {
+	uintptr_t a;
+	uintptr_t b;
+};
+
+static int visit_pair(struct dl_phdr_info *info, size_t size, void *context)
+{
+	const struct pair *pair = context;
+
+	(void)size;
+	return holds(info, pair->a) && holds(info, pair->b);
+}
+
+bool symbols_together(uintptr_t a, uintptr_t b)
+{
+	struct pair pair = {.a = a, .b = b};
+
+	return dl_iterate_phdr(visit_pair, &pair);
+}

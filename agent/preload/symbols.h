@@ -4,8 +4,12 @@
  * program may not have (glibc before 2.34 without libdl). Searches the loaded modules in load
  * order, leaving out the one that holds `self`.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Address of a defined function or object; 0: nobody has it. Versions other than the default one
  * are passed over. */
 uintptr_t symbols_find(const char *name, const void *self);
+
+/* Do both addresses lie in the same module? */
+bool symbols_together(uintptr_t a, uintptr_t b);

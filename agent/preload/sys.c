@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/stat.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -61,6 +62,18 @@ long sys_read_file(const char *path, char *buffer, size_t size)
 	}
 	sys_call(SYS_close, fd);
 	return got < 0 ? got : (long)length;
+}
+
+/* statx (Linux 4.11): its struct is the same on every processor. */
+int sys_inode(int fd, uint64_t *ret_inode)
+{
+	struct statx status;
+	long error = sys_call(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_INO, &status);
+
+	if (error < 0)
+		return (int)error;
+	*ret_inode = status.stx_ino;
+	return status.stx_mask & STATX_INO ? 0 : -ENODATA;
 }
 
 void sys_futex_wait(const uint32_t *word, uint32_t value, unsigned milliseconds)

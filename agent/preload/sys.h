@@ -21,6 +21,9 @@ void *sys_pages(size_t size);
 /* The whole of a small file: bytes read, at most `size`; or a negative errno. */
 long sys_read_file(const char *path, char *buffer, size_t size);
 
+/* The inode of what a descriptor is open on: 0, or a negative errno. */
+int sys_inode(int fd, uint64_t *ret_inode);
+
 /* Sleeps until *word differs from `value`, a wake-up, a signal, or the time is over. Works across
  * processes. */
 void sys_futex_wait(const uint32_t *word, uint32_t value, unsigned milliseconds);

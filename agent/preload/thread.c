@@ -16,9 +16,7 @@
 #define STATE_BYTES ((sizeof(struct thread) + PAGE - 1) & ~(size_t)(PAGE - 1))
 #define RETRY	    256 /* events of a thread without a slice until it asks for one again */
 
-__thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
-__thread uintptr_t thread_frame __attribute__((tls_model("initial-exec")));
-__thread uint64_t thread_return __attribute__((tls_model("initial-exec")));
+__thread struct tls tls __attribute__((tls_model("initial-exec")));
 static __thread unsigned thread_retry __attribute__((tls_model("initial-exec")));
 
 /* A state that nobody uses: never given, given back, or of a thread that has ended. */
@@ -76,12 +74,6 @@ static struct thread *take(void)
 	return NULL;
 }
 
-uint32_t thread_control(const struct ring_header *ring)
-{
-	return __atomic_load_n(&ring->control, __ATOMIC_RELAXED) +
-	       __atomic_load_n(&shim.control, __ATOMIC_RELAXED);
-}
-
 static bool nothing_to_record(const struct ring_header *ring)
 {
 	bool off = __atomic_load_n(&ring->mode, __ATOMIC_RELAXED) == RING_OFF ||
@@ -95,6 +87,7 @@ void thread_obey(struct thread *thread, const struct ring_header *ring)
 	thread->control = thread_control(ring);
 	thread->policy = __atomic_load_n(&ring->policy, __ATOMIC_RELAXED);
 	thread->depth_limit = __atomic_load_n(&ring->depth_limit, __ATOMIC_RELAXED);
+	slice_set_depth(thread);
 	thread->free_stacks = __atomic_load_n(&ring->frees_have_stacks, __ATOMIC_RELAXED);
 	thread->verify = __atomic_load_n(&ring->verify, __ATOMIC_RELAXED);
 	thread->allocations = __atomic_load_n(&ring->mode, __ATOMIC_RELAXED) != RING_OFF &&
@@ -126,7 +119,7 @@ void thread_enter_first(struct hook *hook)
 	thread_obey(hook->thread, ring);
 	hook->kind = HOOK_RECORD;
 	barrier();
-	thread_self = hook->thread;
+	tls.thread = hook->thread;
 }
 
 static bool on_stack(const stack_t *stack, uintptr_t frame)
@@ -158,16 +151,16 @@ static bool intact(uintptr_t outer)
 	struct unwind_regs regs;
 
 	arch_caller(outer, &regs);
-	return regs.pc == thread_return;
+	return regs.pc == tls.return_address;
 }
 
 void thread_enter_nested(struct hook *hook)
 {
 	struct thread *thread = hook->thread;
 
-	if (!nested(thread_frame, hook->frame))
+	if (!nested(tls.frame, hook->frame))
 		return;
-	if (thread && thread->aside_count >= ASIDE_MAX && !intact(thread_frame))
+	if (thread && thread->aside_count >= ASIDE_MAX && !intact(tls.frame))
 		return;
 	hook->kind = HOOK_NESTED;
 }
@@ -192,15 +185,16 @@ void thread_put_aside(struct thread *thread, const struct event *event)
 
 static bool same_block(const struct event *outer, const struct event *inner)
 {
+	bool frees = event_class(outer->kind) == EVENT_CLASS_FREE;
+
 	if (event_class(inner->kind) == EVENT_CLASS_FREE)
-		return event_class(outer->kind) == EVENT_CLASS_REALLOCATION &&
-		       inner->address == outer->old_address;
-	return inner->address && inner->address == outer->address;
+		return inner->address == (frees ? outer->address : outer->old_address);
+	return !frees && inner->address && inner->address == outer->address;
 }
 
-void thread_drop_inner(struct thread *thread, const struct event *outer)
+void thread_drop_inner(struct thread *thread, const struct event *outer, uint32_t from)
 {
-	for (uint32_t i = 0; i < thread->aside_count; i++)
+	for (uint32_t i = from; i < thread->aside_count; i++)
 		if (same_block(outer, &thread->aside[i]))
 			thread->aside[i].kind = 0;
 }
@@ -225,26 +219,26 @@ static void flush_aside(struct thread *thread)
 		count = thread->aside_count;
 		for (; done < count; done++)
 			if (thread->aside[done].kind)
-				record_event(thread, &thread->aside[done], NULL);
+				record_event(thread, &thread->aside[done], 0);
 		flush_lost(thread);
 	} while (!__atomic_compare_exchange_n(&thread->aside_count, &count, 0, false,
 					      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 }
 
-void hook_leave_slow(struct hook *hook)
+void hook_leave_slow(const struct hook *hook)
 {
 	struct thread *thread = hook->thread;
 
 	if (hook->kind == HOOK_NESTED)
 		return;
 	if (hook->kind != HOOK_RECORD) {
-		thread_frame = 0;
+		tls.frame = 0;
 		return;
 	}
 	do {
 		/* 0: a handler came between the end of this hook and here. Another's: we were
 		 * mistaken for left. */
-		if (thread_frame != hook->frame && thread_frame != 0)
+		if (tls.frame != hook->frame && tls.frame != 0)
 			return;
 		guard_set(hook->frame);
 		flush_aside(thread);

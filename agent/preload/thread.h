@@ -27,11 +27,15 @@ struct hook {
 };
 
 /* The slow ends of hook_enter: a thread's first hook, and a hook that finds the guard set. */
-void thread_enter_first(struct hook *hook);
-void thread_enter_nested(struct hook *hook);
+void thread_enter_first(struct hook *hook) __attribute__((cold));
+void thread_enter_nested(struct hook *hook) __attribute__((cold));
 /* What is in the header's control line now. */
-void thread_obey(struct thread *thread, const struct ring_header *ring);
-uint32_t thread_control(const struct ring_header *ring);
+void thread_obey(struct thread *thread, const struct ring_header *ring) __attribute__((cold));
+static inline uint32_t thread_control(const struct ring_header *ring)
+{
+	return __atomic_load_n(&ring->control, __ATOMIC_RELAXED) +
+	       __atomic_load_n(&shim.control, __ATOMIC_RELAXED);
+}
 
 /* Sets the guard for the function whose frame this is, and takes it away. */
 static inline void guard_set(uintptr_t frame)
@@ -39,41 +43,50 @@ static inline void guard_set(uintptr_t frame)
 	struct unwind_regs regs;
 
 	arch_caller(frame, &regs);
-	thread_return = regs.pc;
+	tls.return_address = regs.pc;
 	barrier();
-	thread_frame = frame;
+	tls.frame = frame;
 	barrier();
 }
 
 static inline void guard_clear(void)
 {
 	barrier();
-	thread_frame = 0;
+	tls.frame = 0;
 	barrier();
 }
 
 /* Puts an event of a nested hook aside; the queue full, counts it as lost. */
 void thread_put_aside(struct thread *thread, const struct event *event);
-/* Takes back what was put aside by an allocator that serves `outer` by calling itself by name. */
-void thread_drop_inner(struct thread *thread, const struct event *outer);
+/* Takes back what was put aside, from number `from` on, by an allocator that serves `outer` by
+ * calling itself by name. */
+void thread_drop_inner(struct thread *thread, const struct event *outer, uint32_t from);
 
 /* Enters the hook whose frame this is. `ring` is what shim_ring gave, not NULL. Between this and
- * hook_leave, events of this thread go aside. */
-static inline void hook_enter(struct hook *hook, const struct ring_header *ring, uintptr_t frame)
+ * hook_leave, events of this thread go aside. (The slow ends work on copies, so that the hook
+ * itself can live in registers.) */
+static inline __attribute__((always_inline)) void
+hook_enter(struct hook *hook, const struct ring_header *ring, uintptr_t frame)
 {
-	struct thread *thread = thread_self;
+	struct thread *thread = tls.thread;
 
 	hook->frame = frame;
 	hook->thread = thread;
 	hook->kind = HOOK_RECORD;
-	if (unlikely(thread_frame)) {
-		thread_enter_nested(hook);
+	if (unlikely(tls.frame)) {
+		struct hook copy = *hook;
+
+		thread_enter_nested(&copy);
+		*hook = copy;
 		if (hook->kind == HOOK_NESTED)
 			return;
 	}
 	guard_set(frame);
 	if (unlikely(!thread)) {
-		thread_enter_first(hook);
+		struct hook copy = *hook;
+
+		thread_enter_first(&copy);
+		*hook = copy;
 		thread = hook->thread;
 		if (!thread)
 			return;
@@ -85,19 +98,24 @@ static inline void hook_enter(struct hook *hook, const struct ring_header *ring,
 
 /* Leaves it: events that were put aside become records, and the agent need not wait for this
  * thread. */
-void hook_leave_slow(struct hook *hook);
+void hook_leave_slow(const struct hook *hook) __attribute__((cold));
 
-static inline void hook_leave(struct hook *hook)
+static inline __attribute__((always_inline)) void hook_leave(const struct hook *hook)
 {
 	struct thread *thread = hook->thread;
 
 	if (unlikely(hook->kind != HOOK_RECORD || thread->aside_count ||
-		     thread_frame != hook->frame)) {
-		hook_leave_slow(hook);
+		     tls.frame != hook->frame)) {
+		struct hook copy = *hook;
+
+		hook_leave_slow(&copy);
 		return;
 	}
 	__atomic_store_n(&thread->slice->entered, 0, __ATOMIC_RELEASE);
 	guard_clear();
-	if (unlikely(thread->aside_count))
-		hook_leave_slow(hook);
+	if (unlikely(thread->aside_count)) {
+		struct hook copy = *hook;
+
+		hook_leave_slow(&copy);
+	}
 }

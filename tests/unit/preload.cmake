@@ -12,8 +12,8 @@ if(HEAPCAST_AGENT)
 	foreach(source ${preload_tests})
 		get_filename_component(name ${source} NAME_WE)
 		set_tests_properties(unit.preload.${name} PROPERTIES RUN_SERIAL ON)
-		add_dependencies(unit.preload.${name} heapcast_preload target_churn target_closer target_death target_dlopener
-			target_exec_self target_fake_agent target_family target_fork_all target_handover target_jumper target_jump_alloc target_marks
+		add_dependencies(unit.preload.${name} heapcast_preload targets_cxx target_churn target_closer target_cxx_loader target_death target_dlopener
+			target_exec_self target_fake_agent target_family target_fork_all target_handover target_jumper target_jump_alloc target_linked target_marks
 			target_nested target_plugin1 target_plugin2 target_short_threads target_sigtimer)
 	endforeach()
 endif()

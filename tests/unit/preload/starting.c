@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -153,15 +154,153 @@ static void nobody_there(void **state)
 	assert_non_null(strstr(r.output, "open 0\ndescriptor 3"));
 }
 
+/* A program that is no agent. */
+static char *script(const char *text)
+{
+	static char variable[128];
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/script", folder);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fprintf(file, "#!/bin/sh\n%s\n", text);
+	fclose(file);
+	assert_int_equal(chmod(path, 0700), 0);
+	snprintf(variable, sizeof(variable), "HEAPCAST_AGENT=%s", path);
+	return variable;
+}
+
 /* An agent that never answers: the program begins after two seconds. */
 static void silent_agent(void **state)
 {
 	struct run r;
 
 	(void)state;
-	RUN_ALONE(&r, false, "HEAPCAST_AGENT=/bin/true", target_path("churn"), "1000");
+	RUN_ALONE(&r, false, script("exec sleep 3"), target_path("fork_all"));
 	assert_true(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 0);
-	assert_true(r.seconds > 1.5 && r.seconds < 4);
+	assert_true(r.seconds > 1.5 && r.seconds < 8); /* it and the two programs that it runs */
+	assert_non_null(strstr(r.output, "others 0"));
+}
+
+/* One that fails, is killed, or cannot be run at all, costs nothing. */
+static void failing_agent(void **state)
+{
+	struct run r;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		const char *const texts[] = {"exit 1", "kill -9 $$", ""};
+		char *variable = script(texts[i]);
+
+		if (i == 2)
+			assert_int_equal(truncate(strchr(variable, '=') + 1, 0), 0);
+		RUN_ALONE(&r, false, variable, target_path("fork_all"));
+		assert_true(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 0);
+		assert_true(r.seconds < 0.5);
+		assert_non_null(strstr(r.output, "good 4"));
+		assert_non_null(strstr(r.output, "others 0"));
+	}
+	RUN_ALONE(&r, false, script("exit 1"), target_path("closer"));
+	assert_non_null(strstr(r.output, "open 0\ndescriptor 3"));
+}
+
+/* One that ends well has found another serving: that one is given half a second to answer. */
+static void agent_left(void **state)
+{
+	struct run r;
+
+	(void)state;
+	RUN_ALONE(&r, false, script("exit 0"), target_path("churn"), "1000");
+	assert_true(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 0);
+	assert_true(r.seconds > 0.4 && r.seconds < 1.5);
+}
+
+/* In PATH a program called "agent" is somebody else's. */
+static void strange_agent_in_path(void **state)
+{
+	const char *const argv[] = {target_path("churn"), "1000", NULL};
+	char path[128], preload[128], command[1400];
+	const char *environment[] = {path, preload, NULL};
+	struct run r;
+
+	(void)state;
+	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s/libheapcast.so", folder);
+	snprintf(command, sizeof(command), "mkdir %s/path && cp %s %s && cp %s %s/path/agent", folder,
+		 preload_path(), folder, target_path("fake_agent"), folder);
+	assert_int_equal(system(command), 0);
+	snprintf(path, sizeof(path), "PATH=%s/path", folder);
+	run(argv, environment, false, &r);
+	assert_true(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 0);
+	assert_string_equal(r.report, "");
+	snprintf(command, sizeof(command), "mv %s/path/agent %s/path/heapcast-agent", folder, folder);
+	assert_int_equal(system(command), 0);
+	run(argv, environment, false, &r);
+	assert_said(&r, "hello ");
+}
+
+/* A program that has inherited one end of a pair, and this value in HEAPCAST_FD. */
+static pid_t start_with_socket(int fd, const char *inode)
+{
+	char agent[] = "HEAPCAST_AGENT=/nonexistent", variable[64];
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), 1);
+	snprintf(variable, sizeof(variable), "HEAPCAST_FD=%d%s", fd, inode);
+	setenv("LD_PRELOAD", preload_path(), 1);
+	unsetenv("HEAPCAST_SOCKET");
+	putenv(variable);
+	putenv(agent);
+	execl(target_path("churn"), "churn", "1000", NULL);
+	_exit(127);
+}
+
+static void assert_ends_well(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* HEAPCAST_FD came down to the program, but what has its number now is another socket: not a byte
+ * is written to it. */
+static void strange_socket(void **state)
+{
+	const char *const inodes[] = {"", ":", ":1", ":x", ":99999999999999999999"};
+	char byte;
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	for (size_t i = 0; i < sizeof(inodes) / sizeof(*inodes); i++) {
+		assert_ends_well(start_with_socket(pair[1], inodes[i]));
+		assert_true(recv(pair[0], &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+	}
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static void inherited_socket(void **state)
+{
+	struct ring_hello hello;
+	struct stat end;
+	char inode[32];
+	int pair[2];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	assert_int_equal(fstat(pair[1], &end), 0);
+	snprintf(inode, sizeof(inode), ":%lu", (unsigned long)end.st_ino);
+	pid = start_with_socket(pair[1], inode);
+	close(pair[1]);
+	assert_int_equal(recv(pair[0], &hello, sizeof(hello), 0), sizeof(hello));
+	assert_int_equal(hello.pid, pid);
+	close(pair[0]);
+	assert_ends_well(pid);
 }
 
 static void switched_off(void **state)
@@ -241,9 +380,17 @@ static int clean_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(starts_an_agent), cmocka_unit_test(not_under_a_subreaper),
-		cmocka_unit_test(nobody_there),	   cmocka_unit_test(silent_agent),
-		cmocka_unit_test(switched_off),	   cmocka_unit_test(setuid_program),
+		cmocka_unit_test(starts_an_agent),
+		cmocka_unit_test(not_under_a_subreaper),
+		cmocka_unit_test(nobody_there),
+		cmocka_unit_test(silent_agent),
+		cmocka_unit_test(failing_agent),
+		cmocka_unit_test(agent_left),
+		cmocka_unit_test(strange_agent_in_path),
+		cmocka_unit_test(strange_socket),
+		cmocka_unit_test(inherited_socket),
+		cmocka_unit_test(switched_off),
+		cmocka_unit_test(setuid_program),
 		cmocka_unit_test(setuid_program_that_loads_us),
 	};
 

@@ -38,3 +38,6 @@ static inline void arch_caller(uintptr_t frame, struct unwind_regs *regs)
 static inline void arch_pause(void)
 {
 }
+
+/* Not known here: a hook that an exception has left is found out by the next one (thread.c). */
+#define ARCH_PERSONALITY(name) ((void)0)

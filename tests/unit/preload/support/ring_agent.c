@@ -503,12 +503,15 @@ static void listen_for_images(struct agent *a)
 
 static void become_program(struct agent *a, const char *const argv[], int link, int output)
 {
-	char preload[1024], number[16];
+	char preload[1024], number[48];
+	struct stat status;
 
 	snprintf(preload, sizeof(preload), "%s%s%s", preload_path(),
 		 a->options->preload_more ? ":" : "",
 		 a->options->preload_more ? a->options->preload_more : "");
-	snprintf(number, sizeof(number), "%d", CHILD_FD);
+	must(!fstat(link, &status), "fstat");
+	snprintf(number, sizeof(number), "%d:%lu", CHILD_FD,
+		 (unsigned long)status.st_ino);
 	setenv("LD_PRELOAD", preload, 1);
 	setenv("HEAPCAST_AGENT", "/nonexistent", 1);
 	if (!a->options->no_socket) {

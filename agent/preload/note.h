@@ -1,0 +1,76 @@
+#pragma once
+/*
+ * How a hook notes what it has seen; shared by hooks.c and operators.c, which say how a hook is
+ * made.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/preload/clock.h"
+#include "agent/preload/record.h"
+#include "agent/preload/state.h"
+#include "agent/preload/thread.h"
+#include "proto/event.h"
+
+#define EXPORT	      __attribute__((visibility("default")))
+#define RECORDED      __attribute__((noinline))
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+#define FRAME	      ((uintptr_t)__builtin_frame_address(0))
+
+/* Numbers of enum EventKind, by the table that both sides share. */
+enum kind {
+#define X(number, suffix, class_, name) KIND_##suffix = (number),
+	EVENT_KINDS(X)
+#undef X
+};
+
+/* For a hook that is nested, lost, or was left. */
+void note_slow(struct thread *thread, enum hook_kind kind, const struct event *event)
+	__attribute__((cold));
+
+static inline bool is_recorded(const struct thread *thread, unsigned kind)
+{
+	return event_class(kind) == EVENT_CLASS_ALLOCATION ? thread->allocations : thread->frees;
+}
+
+/* What a hook has seen becomes a record, waits, or is counted. The slow ends get copies: hook and
+ * event stay in registers here. */
+static ALWAYS_INLINE void note(const struct hook *hook, const struct event *event)
+{
+	struct thread *thread = hook->thread;
+
+	if (unlikely(hook->kind != HOOK_RECORD || tls.frame != hook->frame)) {
+		struct event copy = *event;
+
+		note_slow(thread, hook->kind, &copy);
+		return;
+	}
+	if (unlikely(!is_recorded(thread, event->kind)))
+		return;
+	if (event->kind < KIND_FREE && unlikely(thread->aside_count)) {
+		struct event copy = *event;
+
+		thread_drop_inner(thread, &copy, 0);
+	}
+	if (event_class(event->kind) == EVENT_CLASS_REALLOCATION) {
+		struct event copy = *event;
+
+		record_event(thread, &copy, hook->frame);
+		return;
+	}
+	record_block(thread, event->kind, event->address, event->size, event->stamp,
+		     thread->free_stacks || event->kind < KIND_FREE ? hook->frame : 0);
+}
+
+static ALWAYS_INLINE void note_allocation(struct hook *hook, unsigned kind, const void *p,
+					  size_t size)
+{
+	if (likely(p)) {
+		struct event event = {
+			.kind = kind, .address = (uintptr_t)p, .size = size, .stamp = stamp_now()};
+
+		note(hook, &event);
+	}
+	hook_leave(hook);
+}
