@@ -61,7 +61,8 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 static void help(void)
 {
 	printf("agent COMMAND [OPTION...]\n\n"
-	       "Records the heap of programs, every allocation with its stack, and sends it to a collector or a file.\n\n");
+	       "Records the heap of programs, every allocation with its stack, and sends it to a\n"
+	       "collector or a file.\n\n");
 	for (unsigned i = 0; i < COMMANDS; i++)
 		printf("  %-8s %s%s\n", commands[i].name, commands[i].help,
 		       commands[i].main ? "" : " (not in this version)");
@@ -75,6 +76,7 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "--help";
 
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like any other (EFBIG) */
 	if (!strcmp(name, "--version")) {
 		printf("heapcast agent %s\n", HEAPCAST_VERSION);
 		return 0;

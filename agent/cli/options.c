@@ -19,7 +19,9 @@
 #define BOTH		 (COMMAND_RUN | COMMAND_SERVE)
 #define SAMPLE_DEFAULT	 (512u << 10)
 #define SEED_PREFIX	 "MEMORY_PROFILER_"
-#define NAME_COLUMN	 30
+#define NAME_COLUMN	 28
+#define HELP_WIDTH	 80
+#define NAME_LENGTH	 24 /* of the longest option, and more */
 
 enum option_type { TEXT, FLAG, SWITCH, SIZE, DURATION, NUMBER, MODE, POLICY, LATER };
 
@@ -37,7 +39,7 @@ static const struct option_row {
 	{"output", "PATTERN", BOTH, TEXT, AT(output),
 	 "write a file; %e program, %t time, %p pid, %n counter, %% (default without a collector: "
 	 "heapcast_%e_%t_%p.heapcast)"},
-	{"collector", "HOST:PORT", BOTH, TEXT, AT(collector), "connect to this collector"},
+	{"collector", "HOST[:PORT]", BOTH, TEXT, AT(collector), "connect to this collector (port 43513)"},
 	{"announce", NULL, BOTH, FLAG, AT(announce), "listen, and be found by `collector gather` on the same network"},
 	{"interface", "NAME", BOTH, TEXT, AT(interface), "announce and listen there only; lo stays on this machine"},
 	{"listen", "[ADDR]:PORT", BOTH, TEXT, AT(listen), "listen there (default: first free port from 8100 to 8200)"},
@@ -47,7 +49,9 @@ static const struct option_row {
 	{"block-max", "TIME", BOTH, DURATION, AT(block_max_ns), "longest wait at a time (10s), then as with count"},
 	{"linger", "TIME", BOTH, DURATION, AT(linger_ns),
 	 "how long to wait for a collector after the end, before what is left goes to a file (30s)"},
-	{"follow", NULL, BOTH, FLAG, AT(follow), "record children too, each as a stream of its own"},
+	{"follow", NULL, BOTH, FLAG, AT(follow),
+	 "record children that exec a program, too, each as a stream of its own; children that fork and go on "
+	 "without exec are not followed in this version"},
 	{"free-stacks", "yes|no", BOTH, SWITCH, AT(free_stacks), "record the stack of frees, too (yes)"},
 	{"full-walk", NULL, BOTH, FLAG, AT(full_walk), "walk every stack in full (slower; to compare with)"},
 	{"depth", "FRAMES", BOTH, NUMBER, AT(depth), "frames kept of a stack, the outer ones (256; at most 1000)"},
@@ -267,13 +271,66 @@ void options_notices(void)
 	}
 }
 
-/* The closest thing to a wrong option is most often one with the same beginning. */
-static int unknown(const char *name, unsigned command, struct err_text *err)
+/* How many letters must be put in, taken out or replaced to make one of the other (Levenshtein, row by row). `b` has at most
+ * NAME_LENGTH letters. */
+static unsigned distance(const char *a, size_t a_length, const char *b)
 {
-	for (unsigned i = 0; i < ROWS; i++)
-		if (rows[i].commands & command && rows[i].help && !strncmp(rows[i].name, name, 3))
-			return err_set(err, -EINVAL, "there is no option --%s; did you mean --%s?", name, rows[i].name);
-	return err_set(err, -EINVAL, "there is no option --%s (--help lists them)", name);
+	unsigned row[NAME_LENGTH + 1];
+	size_t b_length = strlen(b);
+
+	for (size_t k = 0; k <= b_length; k++)
+		row[k] = (unsigned)k;
+	for (size_t i = 1; i <= a_length; i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = (unsigned)i;
+		for (size_t k = 1; k <= b_length; k++) {
+			unsigned best = diagonal + (a[i - 1] != b[k - 1]);
+
+			diagonal = row[k];
+			if (row[k] + 1 < best)
+				best = row[k] + 1;
+			if (row[k - 1] + 1 < best)
+				best = row[k - 1] + 1;
+			row[k] = best;
+		}
+	}
+	return row[b_length];
+}
+
+/* The option that was meant: one that begins so, else the one with the fewest wrong letters; NULL: all are far. */
+static const char *nearest(const char *name, size_t length, unsigned command)
+{
+	unsigned least = length < 6 ? 2 : 3;
+	const char *best = NULL;
+
+	for (unsigned i = 0; i < ROWS && length <= NAME_LENGTH; i++) {
+		unsigned d;
+
+		if (!(rows[i].commands & command) || !rows[i].help)
+			continue;
+		if (length >= 3 && !strncmp(rows[i].name, name, length))
+			return rows[i].name;
+		d = distance(name, length, rows[i].name);
+		if (d < least) {
+			least = d;
+			best = rows[i].name;
+		}
+	}
+	return best;
+}
+
+static int unknown(const char *name, size_t length, unsigned command, struct err_text *err)
+{
+	unsigned other = command == COMMAND_RUN ? COMMAND_SERVE : COMMAND_RUN;
+	const char *meant = nearest(name, length, command);
+
+	if (find_row(name, length, other))
+		return err_set(err, -EINVAL, "--%.*s is an option of `agent %s` only", (int)length, name,
+			       other == COMMAND_RUN ? "run" : "serve");
+	if (meant)
+		return err_set(err, -EINVAL, "there is no option --%.*s; did you mean --%s?", (int)length, name, meant);
+	return err_set(err, -EINVAL, "there is no option --%.*s (--help lists them)", (int)length, name);
 }
 
 static int one_option(struct options *o, unsigned command, const char *argument, const char *next, bool *ret_used_next,
@@ -287,7 +344,7 @@ static int one_option(struct options *o, unsigned command, const char *argument,
 
 	*ret_used_next = false;
 	if (!row)
-		return unknown(name, command, err);
+		return unknown(name, length, command, err);
 	snprintf(what, sizeof(what), "--%s", row->name);
 	if (row->type == LATER)
 		return set(o, row, "", what, err);
@@ -326,6 +383,24 @@ int options_arguments(struct options *o, enum option_command command, int argc, 
 	return i;
 }
 
+/* The words of `text` in lines that end before HELP_WIDTH; the first begins where the cursor is, at column `indent`. */
+static void print_wrapped(const char *text, int indent)
+{
+	int at = indent;
+
+	while (*text) {
+		int word = (int)strcspn(text, " ");
+
+		if (at > indent && at + 1 + word >= HELP_WIDTH) {
+			printf("\n%*s", indent, "");
+			at = indent;
+		}
+		at += printf("%s%.*s", at > indent ? " " : "", word, text);
+		text += word + (text[word] == ' ');
+	}
+	putchar('\n');
+}
+
 void options_help(enum option_command command)
 {
 	char left[96];
@@ -335,10 +410,11 @@ void options_help(enum option_command command)
 			continue;
 		snprintf(left, sizeof(left), "--%s%s%s", rows[i].name, rows[i].argument ? " " : "",
 			 rows[i].argument ? rows[i].argument : "");
-		if (strlen(left) > NAME_COLUMN - 2)
-			printf("  %s\n  %*s%s\n", left, NAME_COLUMN, "", rows[i].help);
+		if (strlen(left) > NAME_COLUMN - 4)
+			printf("  %s\n%*s", left, NAME_COLUMN, "");
 		else
-			printf("  %-*s%s\n", NAME_COLUMN, left, rows[i].help);
+			printf("  %-*s", NAME_COLUMN - 2, left);
+		print_wrapped(rows[i].help, NAME_COLUMN);
 	}
 	printf("\nEach is also a variable: --memory-limit 4M is HEAPCAST_MEMORY_LIMIT=4M.\n");
 }

@@ -15,6 +15,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "agent/cli/sanitizer.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/ban.h"
@@ -120,6 +121,8 @@ static uint16_t own_machine(void)
 
 static int check_elf(int fd, const char *path, const uint8_t *head, struct err_text *err)
 {
+	const char *sanitizer;
+	char proof[64];
 	uint16_t machine;
 	bool dynamic;
 
@@ -135,6 +138,12 @@ static int check_elf(int fd, const char *path, const uint8_t *head, struct err_t
 			       "%s is statically linked, so nothing can be preloaded into it; link it dynamically "
 			       "(`agent attach`, which needs no preloading, is not in this version)",
 			       path);
+	sanitizer = sanitizer_of(fd, proof, sizeof(proof));
+	if (sanitizer)
+		return err_set(err, -ENOEXEC,
+			       "%s is built with %s (%s), whose allocator must come first, so nothing can be preloaded "
+			       "into it; build it without that option to record it",
+			       path, sanitizer, proof);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
  * program when there is none, which ends by itself.
  */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,16 +23,22 @@ struct serve {
 	struct agent agent;
 	struct options options;
 	char socket[128];
+	char folder[PATH_MAX]; /* where it was started */
 	uv_signal_t term, interrupt;
 };
 
 static void help(void)
 {
 	printf("agent serve [OPTION...]\n\n"
-	       "Records every program of this host that is started with LD_PRELOAD=libheapcast.so, until it is ended by\n"
-	       "SIGTERM; then the programs go on unrecorded.\n\n"
-	       "  agent serve --announce                             to whichever collector gathers on the network\n"
-	       "  agent serve --socket /run/heapcast.sock --collector 192.0.2.7:8100\n\n");
+	       "Records every program of this host that is started with\n"
+	       "LD_PRELOAD=libheapcast.so, until it is ended by SIGTERM; then the programs go on\n"
+	       "unrecorded.\n\n"
+	       "  agent serve --announce              to whichever collector is on the network\n"
+	       "  agent serve --collector 192.0.2.7   to this one\n\n"
+	       "With nothing but LD_PRELOAD=libheapcast.so the library starts an agent by\n"
+	       "itself, for all programs of the user. The HEAPCAST_ variables of the first\n"
+	       "program hold for it until it ends, 10 s after the last recording; each file goes\n"
+	       "to the folder in which its program was started.\n\n");
 	options_help(COMMAND_SERVE);
 }
 
@@ -58,9 +65,18 @@ static void finished(void *context, const struct session_report *r)
 	log_info("%s, pid %d, ended: %llu events, %llu lost, %s%s%s", target_name(r->target), (int)r->target->pid,
 		 (unsigned long long)r->ledger.delivered, (unsigned long long)r->ledger.lost,
 		 format_size(size, (double)r->bytes), *r->path ? " in " : "", r->path);
-	if (r->lingered)
-		log_warn("no collector came for pid %d; %s%s", (int)r->target->pid,
-			 *r->path ? "what was left is in " : "it is lost", r->path);
+	if (r->file_error)
+		log_error("can't write to %s: %s; it has the first %llu events, %llu are not in it", r->path,
+			  strerror(-r->file_error), (unsigned long long)r->saved,
+			  (unsigned long long)(r->ledger.delivered - r->saved));
+	else if (r->given_up)
+		log_error("no collector came for pid %d and no file could be written: %llu events are lost",
+			  (int)r->target->pid, (unsigned long long)(r->ledger.delivered - r->saved));
+	else if (r->lingered)
+		log_warn("no collector came for pid %d; what was left is in %s", (int)r->target->pid, r->path);
+	if (r->no_place)
+		log_warn("pid %d: %llu events of threads without a place in the ring: raise --memory-limit",
+			 (int)r->target->pid, (unsigned long long)r->no_place);
 }
 
 /* The daemon's default, which libheapcast.so looks for as well: one a user, since only the same user (or root) may. */
@@ -87,6 +103,15 @@ static int parse(struct serve *serve, int argc, char **argv, struct err_text *er
 	if (r >= 0 && r < argc && !serve->options.help)
 		return err_set(err, -EINVAL, "serve takes no '%s' (did you mean `agent run -- %s`?)", argv[r], argv[r]);
 	return r;
+}
+
+/* Started by a program, the agent outlives it: it must not hold a mount by its working folder. Files go beside the programs. */
+static void leave_folder(struct serve *serve, struct agent_settings *settings)
+{
+	settings->beside_target = true;
+	settings->folder = getcwd(serve->folder, sizeof(serve->folder));
+	if (socket_name(serve)[0] == '@' || socket_name(serve)[0] == '/')
+		settings->folder = settings->folder && chdir("/") == 0 ? settings->folder : NULL;
 }
 
 static int serve_main(struct serve *serve, const struct agent_settings *settings, struct err_text *err)
@@ -137,6 +162,8 @@ int command_serve(int argc, char **argv)
 	if (r < 0)
 		return command_fail(EXIT_USAGE, &err, r);
 	settings.many = true;
+	if (serve.options.for_pid)
+		leave_folder(&serve, &settings);
 	r = serve_main(&serve, &settings, &err);
-	return r < 0 ? command_fail(EXIT_FAULT, &err, r) : 0;
+	return r < 0 ? command_fail(r == -EINVAL ? EXIT_USAGE : EXIT_FAULT, &err, r) : 0;
 }

@@ -37,6 +37,8 @@ static void check_end(struct agent *a)
 
 	if (!idle)
 		a->idle_since_ns = now;
+	if (a->stopping && !idle && now - a->stop_ns > STOP_NS)
+		log_error("what was not delivered within %u s is lost", (unsigned)(STOP_NS / 1000000000));
 	if (a->stopping && (idle || now - a->stop_ns > STOP_NS))
 		uv_stop(&a->loop);
 	if (idle && a->only_ended)
@@ -167,15 +169,17 @@ static int open_listener(struct agent *a, struct err_text *err)
 	} else if (a->settings.interface) {
 		r = beacon_interface_address(a->settings.interface, &address);
 		if (r < 0)
-			return err_set(err, r, "there is no interface '%s' with an IPv4 address", a->settings.interface);
+			return err_set(err, -EINVAL, "there is no interface '%s' with an IPv4 address (ip -4 address shows all)",
+				       a->settings.interface);
 	}
 	r = listener_open(&a->listener, &a->loop, a->link, a->budget.links, a->budget.socket_buffer, address, first, last,
 			  err);
-	if (!r)
-		log_info("listening for collectors on port %u", a->listener.port);
-	if (!r && a->settings.announce)
+	if (r < 0)
+		return r;
+	log_info("listening for collectors on port %u", a->listener.port);
+	if (a->settings.announce)
 		r = beacon_open(&a->beacon, &a->loop, a->settings.interface, a->id, a->listener.port, live_streams, a);
-	return r < 0 ? err_set(err, r, "%s", err_get(err, r)) : 0;
+	return r < 0 ? err_set(err, r, "can't announce by UDP: %s", strerror(-r)) : 0;
 }
 
 static int open_links(struct agent *a, struct err_text *err)
@@ -203,8 +207,10 @@ static int open_links(struct agent *a, struct err_text *err)
 		r = open_listener(a, err);
 	if (r < 0 || !a->settings.collector)
 		return r;
-	if (parse_endpoint(a->settings.collector, host, sizeof(host), &port) < 0 || !port || !*host)
-		return err_set(err, -EINVAL, "--collector takes HOST:PORT, not '%s'", a->settings.collector);
+	if (parse_endpoint(a->settings.collector, host, sizeof(host), &port) < 0 || !*host)
+		return err_set(err, -EINVAL, "--collector takes HOST[:PORT], not '%s'", a->settings.collector);
+	if (!port)
+		port = DISCOVERY_UDP_PORT; /* a collector takes agents that dial in at the same number */
 	/* The last link is the dialler's own. */
 	if (a->listener.fd >= 0)
 		a->listener.links--;
@@ -247,8 +253,10 @@ void agent_loop(struct agent *a)
 
 void agent_stop(struct agent *a)
 {
+	a->hurried = a->stopping;
+	if (!a->stopping)
+		a->stop_ns = clock_monotonic_ns();
 	a->stopping = true;
-	a->stop_ns = clock_monotonic_ns();
 	for (uint32_t i = 0; i < a->budget.slots; i++)
 		session_detach(&a->session[i]);
 	work(a);

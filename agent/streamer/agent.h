@@ -26,6 +26,8 @@ struct err_text;
 struct agent_settings {
 	uint64_t memory_limit;
 	const char *output;	/* pattern of file names; NULL: a file only if neither of the next two is wanted */
+	bool beside_target;	/* relative ones begin in the working folder that a program is started in */
+	const char *folder;	/* where they begin else; NULL: the agent's working folder */
 	bool announce;
 	const char *collector;	/* HOST:PORT; NULL: none */
 	const char *interface;	/* NULL: all */
@@ -49,7 +51,11 @@ struct session_report {
 	uint32_t nodes;
 	const char *path;	/* of the file; empty: none */
 	bool lingered;		/* the file was written because no collector came */
+	bool given_up;		/* nobody took the end of it: events beyond `saved` are lost */
+	int file_error;		/* negative errno: the file could not be written any more, and has `saved` events only */
+	uint64_t saved;
 	uint64_t unread;	/* records that made no sense */
+	uint64_t no_place;	/* events of threads without a slice, lost */
 };
 
 struct agent;
@@ -64,8 +70,13 @@ struct session {
 	bool gone;		/* the process is; how it ended is not known yet */
 	uint64_t gone_ns;
 	bool detaching;
+	char folder[TARGET_PATH_MAX]; /* where relative names of files begin; empty: in the agent's */
 	struct file_sink file;
 	bool lingered;
+	bool waits_for_room;	/* said so */
+	bool given_up;
+	int file_error;
+	uint64_t saved;		/* events that were delivered before giving up */
 	uint64_t link_acked;
 	uint64_t progress_ns;	/* when a collector last acknowledged, or the process ended */
 	struct handshake_client *waiting; /* the next image of the process asks for its ring */
@@ -93,10 +104,14 @@ struct agent {
 	struct stream *stream[BUDGET_SLOTS_MAX];
 	uint32_t recordings;	/* begun so far */
 	uint64_t idle_since_ns;
+	uint32_t turned_away;	/* asked when all slots were taken */
 	bool stopping;
+	bool hurried;		/* told to stop a second time */
 	uint64_t stop_ns;
 	uint8_t *file_out;
 	pid_t only;		/* run: the only process that may be recorded (its children with `follow`); 0: any */
+	bool ringless;		/* a program was turned away because no ring could be made for it */
+	bool unwritable;	/* a program was turned away because no file could be made for it */
 	bool only_ended;	/* run: that one is gone */
 	struct target_end only_end;
 	void (*finished)(void *context, const struct session_report *report);
@@ -107,7 +122,7 @@ struct agent {
 int agent_open(struct agent *agent, const struct agent_settings *settings, int listen_fd, struct err_text *err);
 /* Serves until there is nothing left to do. */
 void agent_loop(struct agent *agent);
-/* Programs that are recorded go on unrecorded; what there is is delivered, within a bound. */
+/* Programs that are recorded go on unrecorded; what there is is delivered, within a bound; at once when called again. */
 void agent_stop(struct agent *agent);
 /* Our child has ended so. */
 void agent_child_ended(struct agent *agent, pid_t pid, int status);
@@ -120,3 +135,9 @@ void session_work(struct session *session);
 void session_acknowledged(struct session *session, uint64_t number);
 void session_ended(struct session *session, const struct target_end *end);
 void session_detach(struct session *session);
+
+/* session_end.c */
+/* Makes the session's file. 0 or a negative errno, which the log has told already. */
+int session_open_file(struct session *session);
+/* Moves batches on; when all are where they belong, or given up, reports and frees the slot. */
+void session_deliver(struct session *session);

@@ -204,6 +204,7 @@ static void put_threads(struct stream *s, struct packer *p, Heapcast__Batch *bat
 	s->threads.news = 0;
 }
 
+/* Nodes by their numbers on the wire. */
 static void put_stacks(const struct stream *s, struct packer *p, uint32_t first, uint32_t count, Heapcast__Batch *batch)
 {
 	size_t size = (size_t)count * STACKS_NODE_MAX;
@@ -343,7 +344,7 @@ static long pack(struct packer *p, const Heapcast__Batch *batch, uint8_t *out, s
 
 long batch_pack(struct stream *s, struct packer *p, bool end)
 {
-	uint32_t nodes = s->stacks.nodes - s->stacks.sent;
+	uint32_t fresh = s->stacks.nodes - s->stacks.sent, nodes = fresh < s->batch.nodes_max ? fresh : s->batch.nodes_max;
 	Heapcast__Batch batch;
 	long length;
 
@@ -355,7 +356,7 @@ long batch_pack(struct stream *s, struct packer *p, bool end)
 	put_modules(s, p, s->modules.sent, s->modules.count - s->modules.sent, &batch);
 	put_unloads(s, p, &batch);
 	put_threads(s, p, &batch);
-	put_stacks(s, p, s->stacks.sent + 1, nodes, &batch);
+	put_stacks(s, p, s->stacks.base + s->stacks.sent + 1, nodes, &batch);
 	put_events(s, p, &batch);
 	put_gaps(s, p, &batch);
 	put_marks(s, p, &batch);
@@ -365,7 +366,7 @@ long batch_pack(struct stream *s, struct packer *p, bool end)
 	length = pack(p, &batch, s->batch.memory, s->batch.size);
 	s->process_news = false;
 	s->modules.sent = s->modules.count;
-	s->stacks.sent = s->stacks.nodes;
+	s->stacks.sent += nodes;
 	batch_clear(&s->batch);
 	return length;
 }
@@ -413,9 +414,9 @@ static void catch_up_account(struct stream *s, struct packer *p, bool join, Heap
 enum catch_up_stage { STAGE_PROCESS, STAGE_MODULES, STAGE_THREADS, STAGE_STACKS, STAGE_DONE };
 
 /* How many definitions a stage has, and how many go into one part. */
-static uint32_t stage_total(const struct stream *s, uint32_t stage, uint32_t *ret_each)
+static uint32_t stage_total(const struct stream *s, const struct catch_up *c, uint32_t *ret_each)
 {
-	switch (stage) {
+	switch (c->stage) {
 	case STAGE_PROCESS:
 		*ret_each = 1;
 		return 1;
@@ -427,7 +428,7 @@ static uint32_t stage_total(const struct stream *s, uint32_t stage, uint32_t *re
 		return s->threads.capacity;
 	default:
 		*ret_each = CATCH_UP_NODES;
-		return s->stacks.sent;
+		return c->nodes;
 	}
 }
 
@@ -450,18 +451,23 @@ static void put_stage(struct stream *s, struct packer *p, const struct catch_up 
 	}
 }
 
+struct catch_up catch_up_begin(const struct spool *spool, bool join)
+{
+	return (struct catch_up){.join = join, .next = spool->first, .nodes = spool->evicted.nodes};
+}
+
 long batch_pack_catch_up(struct stream *s, struct packer *p, struct catch_up *c, uint8_t *out, size_t size)
 {
 	uint32_t each, total, count;
 	Heapcast__Batch batch;
 
-	while (c->stage < STAGE_DONE && c->index >= stage_total(s, c->stage, &each)) {
+	while (c->stage < STAGE_DONE && c->index >= stage_total(s, c, &each)) {
 		c->stage++;
 		c->index = 0;
 	}
 	if (c->stage == STAGE_DONE)
 		return 0;
-	total = stage_total(s, c->stage, &each);
+	total = stage_total(s, c, &each);
 	count = total - c->index < each ? total - c->index : each;
 	arena_clear(&p->scratch);
 	put_head(s, &batch);

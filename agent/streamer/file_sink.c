@@ -6,7 +6,15 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "agent/streamer/clock.h"
 #include "base/ban.h"
+
+/* Cuts off what is no whole frame; of a pipe or a device nothing can be taken back. */
+static void take_back(struct file_sink *f)
+{
+	if (ftruncate(f->fd, f->good) == 0)
+		lseek(f->fd, f->good, SEEK_SET);
+}
 
 static int write_all(struct file_sink *f, const uint8_t *data, size_t length)
 {
@@ -17,11 +25,10 @@ static int write_all(struct file_sink *f, const uint8_t *data, size_t length)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0) {
-			int r = -errno;
+		if (n <= 0) {
+			int r = n < 0 ? -errno : -ENOSPC;
 
-			if (ftruncate(f->fd, f->good) == 0)
-				lseek(f->fd, f->good, SEEK_SET);
+			take_back(f);
 			return r;
 		}
 		done += (size_t)n;
@@ -34,7 +41,7 @@ static int write_all(struct file_sink *f, const uint8_t *data, size_t length)
 int file_sink_open(struct file_sink *f, const char *path, struct stream *stream, struct packer *packer, uint8_t *out,
 		   size_t out_size)
 {
-	struct catch_up catch_up = {.join = true};
+	struct catch_up catch_up;
 	long length = 1;
 	int r = 0;
 
@@ -43,14 +50,19 @@ int file_sink_open(struct file_sink *f, const char *path, struct stream *stream,
 		return -errno;
 	snprintf(f->path, sizeof(f->path), "%s", path);
 	pthread_mutex_lock(&stream->lock);
-	f->next = catch_up.next = stream->spool.first;
+	catch_up = catch_up_begin(&stream->spool, true);
+	f->next = catch_up.next;
 	while (!r && f->next > 1 && length > 0) {
 		length = batch_pack_catch_up(stream, packer, &catch_up, out, out_size);
 		r = length > 0 ? write_all(f, out, (size_t)length) : (int)length;
 	}
 	pthread_mutex_unlock(&stream->lock);
-	if (r < 0)
+	if (r < 0) {
+		f->good = 0;
+		take_back(f);
 		file_sink_close(f);
+		f->path[0] = '\0';
+	}
 	return r;
 }
 
@@ -67,9 +79,12 @@ int file_sink_pump(struct file_sink *f, struct stream *stream)
 		if (!frame)
 			return 0;
 		r = write_all(f, frame, length); /* not acknowledged yet, so it stays where it is */
-		f->failed = r < 0;
-		if (r < 0)
+		f->error = r;
+		if (r < 0) {
+			f->failed_ns = f->failed_ns ? f->failed_ns : clock_monotonic_ns();
 			return r;
+		}
+		f->failed_ns = 0;
 		f->next++;
 	}
 }

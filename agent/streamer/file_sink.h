@@ -11,11 +11,13 @@ struct file_sink {
 	char path[1024];
 	uint64_t next; /* number of the frame that is written next */
 	uint64_t bytes;
-	bool failed; /* the last write did; what is missing is tried again */
+	int error;	    /* of the last write, negative; what is missing is tried again. 0: it went well */
+	uint64_t failed_ns; /* CLOCK_MONOTONIC: since when it has failed; 0: it has not */
 	off_t good;  /* length of what is written in whole frames */
 };
 
-/* Creates the file (0600). If the spool has dropped batches already, the definitions go first. 0 or a negative errno. */
+/* Creates the file (0600). If the spool has dropped batches already, the definitions go first. 0 or a negative errno: then
+ * `path` is empty, and so is what was made. */
 int file_sink_open(struct file_sink *sink, const char *path, struct stream *stream, struct packer *packer, uint8_t *out,
 		   size_t out_size);
 /* Writes what the spool has beyond `next`. 0 or a negative errno (-ENOSPC...): nothing half-written stays behind. */

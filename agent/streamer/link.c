@@ -134,7 +134,7 @@ static ssize_t send_frame(struct link *l, struct stream *s, struct subscription 
 		if (sub->sent)
 			return -EPIPE;
 		sub->catching = true;
-		sub->catch_up = (struct catch_up){.next = s->spool.first, .join = sub->fresh};
+		sub->catch_up = catch_up_begin(&s->spool, sub->fresh);
 		sub->next = s->spool.first;
 	}
 	if (sub->catching) {

@@ -60,7 +60,7 @@ static void connection(uv_poll_t *poll, int status, int events)
 		link_open(&l->link[i], fd, peer);
 		return;
 	}
-	log_warn("turned %s away: %u collectors are connected already", peer, l->links);
+	log_info("turned %s away: %u collectors are connected already", peer, l->links);
 	close(fd);
 }
 
@@ -97,7 +97,7 @@ int listener_open(struct listener *l, uv_loop_t *loop, struct link *links, uint3
 	for (uint32_t port = first; port <= last && fd == -EADDRINUSE; port++)
 		fd = open_port(address, (uint16_t)port);
 	if (fd == -EADDRINUSE && first == last)
-		return err_set(err, fd, "port %u is in use: give another one, or port 0 for any", first);
+		return err_set(err, fd, "port %u is in use: give --listen another one", first);
 	if (fd == -EADDRINUSE)
 		return err_set(err, fd, "all ports from %u to %u are in use", first, last);
 	if (fd < 0)
@@ -129,7 +129,7 @@ static void poll_closed(uv_handle_t *handle)
 static void attempt_failed(struct dialer *d, int error)
 {
 	if (!d->said)
-		log_warn("no collector at %s:%s (%s); trying again every second", d->host, d->port, strerror(-error));
+		log_warn("no collector at %s:%s (%s); trying again every second", d->host, d->port, uv_strerror(error));
 	d->said = true;
 }
 
@@ -186,7 +186,7 @@ static void resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *lis
 	if (d->open && !r && list)
 		r = begin_connect(d, list);
 	if (d->open && r < 0)
-		attempt_failed(d, status < 0 ? -ENOENT : r);
+		attempt_failed(d, r);
 	uv_freeaddrinfo(list);
 }
 

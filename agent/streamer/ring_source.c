@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <linux/futex.h>
-#include <math.h>
 #include <string.h>
 
 #include "heapcast.pb-c.h"
@@ -13,13 +12,6 @@
 #define FUTURE_NS	1000000000 /* a stamp further ahead than this is a lie */
 #define BYTE_ORDER_MARK 0x01020304u
 #define OWNER_SIZE	64
-
-static uint64_t stream_ns(const struct ring_source *s, uint64_t stamp)
-{
-	uint64_t ns = clock_ns(s->clock, stamp);
-
-	return ns > s->start_ns ? ns - s->start_ns : 0;
-}
 
 static struct ring_losses losses_read(const struct ring_losses *shared)
 {
@@ -31,22 +23,16 @@ static struct ring_losses losses_read(const struct ring_losses *shared)
 	};
 }
 
-static uint64_t grown(uint64_t now, uint64_t before)
-{
-	return now > before ? now - before : 0;
-}
-
-/* Tells what `upto` has more than `told`, and notes that. */
-static int tell_losses(struct ring_source *s, struct stream *stream, struct thread *thread, struct ring_losses *told,
-		       const struct ring_losses *upto, int reason, uint64_t stamp)
+int ring_tell_losses(struct ring_source *s, struct stream *stream, struct thread *thread, struct ring_losses *told,
+		     const struct ring_losses *upto, int reason, uint64_t stamp)
 {
 	struct capture_losses more = {
-		.events = grown(upto->events, told->events),
-		.allocations = grown(upto->allocations, told->allocations),
-		.frees = grown(upto->frees, told->frees),
-		.bytes = grown(upto->bytes, told->bytes),
+		.events = ring_grown(upto->events, told->events),
+		.allocations = ring_grown(upto->allocations, told->allocations),
+		.frees = ring_grown(upto->frees, told->frees),
+		.bytes = ring_grown(upto->bytes, told->bytes),
 	};
-	uint64_t ns = stream_ns(s, stamp);
+	uint64_t ns = ring_stream_ns(s, stamp);
 	int r;
 
 	if (!more.events)
@@ -95,7 +81,7 @@ static int lane_claim(struct ring_source *s, struct stream *stream, uint32_t ind
 	bool continues = __atomic_load_n(&slice->thread_first, __ATOMIC_RELAXED) != 0;
 	uint64_t claimed = __atomic_load_n(&slice->claim_stamp, __ATOMIC_RELAXED);
 	struct thread *thread;
-	int r = capture_thread_begin(stream, tid, stream_ns(s, claimed), continues, &thread);
+	int r = capture_thread_begin(stream, tid, ring_stream_ns(s, claimed), continues, &thread);
 
 	if (r < 0)
 		return r;
@@ -181,84 +167,7 @@ static int look(struct ring_source *s, struct stream *stream, bool final)
 		if (r < 0)
 			return r;
 	}
-	return tell_losses(s, stream, NULL, &s->no_slice, &no_slice, HEAPCAST__REASON__REASON_NO_SLICE, s->looked);
-}
-
-/* One announcement, copied to private memory. */
-static int module_record(struct ring_source *s, struct stream *stream, const struct ring_module *m)
-{
-	size_t segments = (size_t)m->segment_count * sizeof(m->segment[0]);
-	struct capture_module module = {
-		.id = m->id,
-		.epoch = m->epoch,
-		.time_ns = stream_ns(s, m->stamp),
-		.bias = m->bias,
-		.start = m->start,
-		.end = m->end,
-		.path = (const uint8_t *)m->segment + segments,
-		.path_length = m->path_length,
-		.build_id = m->build_id,
-		.build_id_length = m->build_id_length,
-	};
-
-	if (m->kind == RING_MODULE_UNLOAD)
-		return capture_module_unload(stream, m->id, m->epoch, module.time_ns);
-	if (m->kind != RING_MODULE_LOAD || sizeof(*m) + segments + m->path_length > m->length)
-		return -EBADMSG;
-	for (; module.segment_count < m->segment_count && module.segment_count < 8; module.segment_count++)
-		module.segment[module.segment_count] = (struct capture_segment){
-			.address = m->segment[module.segment_count].address,
-			.size = m->segment[module.segment_count].size,
-			.file_offset = m->segment[module.segment_count].file_offset,
-			.flags = m->segment[module.segment_count].flags,
-		};
-	return capture_module_load(stream, &module);
-}
-
-/* Reads the record at `tail`. Its length in ret_length (0: the channel makes no sense). 0, -EAGAIN or -EBADMSG. */
-static int module_next(struct ring_source *s, struct stream *stream, uint64_t left, uint32_t *ret_length)
-{
-	uint64_t at = s->modules_tail & (s->ring->modules_size - 1), in_piece = s->ring->modules_size - at;
-	struct ring_module *m = (struct ring_module *)s->scratch;
-	uint32_t head[2], length;
-
-	*ret_length = 0;
-	memcpy(head, s->ring->modules + at, sizeof(head));
-	length = head[0];
-	if ((head[1] & 0xffff) == RING_MODULE_PAD) {
-		*ret_length = (uint32_t)in_piece;
-		return in_piece <= left ? 0 : -EBADMSG;
-	}
-	if (length < 8 || length % 8 || length > left || length > in_piece)
-		return -EBADMSG;
-	*ret_length = length;
-	if (length < sizeof(*m) || length > sizeof(s->scratch))
-		return -EBADMSG;
-	memcpy(m, s->ring->modules + at, length);
-	m->length = length;
-	return module_record(s, stream, m);
-}
-
-static int read_modules(struct ring_source *s, struct stream *stream)
-{
-	struct ring_header *h = s->ring->header;
-	uint64_t head = __atomic_load_n(&h->modules_head, __ATOMIC_ACQUIRE);
-	uint32_t length;
-	int r;
-
-	if (head < s->modules_tail || head - s->modules_tail > s->ring->modules_size || head % 8) {
-		s->records_damaged++;
-		s->modules_tail = head & ~UINT64_C(7);
-	}
-	while (s->modules_tail < head) {
-		r = module_next(s, stream, head - s->modules_tail, &length);
-		if (r == -EAGAIN)
-			return r;
-		s->records_damaged += r < 0;
-		s->modules_tail = length ? s->modules_tail + length : head;
-		__atomic_store_n(&h->modules_tail, s->modules_tail, __ATOMIC_RELEASE);
-	}
-	return 0;
+	return ring_tell_losses(s, stream, NULL, &s->no_slice, &no_slice, HEAPCAST__REASON__REASON_NO_SLICE, s->looked);
 }
 
 /* Puts the lane's next record in front, if it has one that may be taken in this round. */
@@ -310,91 +219,6 @@ static void heap_build(struct ring_source *s, struct stream *stream)
 		sift_down(s, i);
 }
 
-/* What a sampled allocation of `size` stands for at this interval: 1 / probability, times size (Horvitz-Thompson). */
-static uint64_t weight_of(uint64_t size, uint64_t interval)
-{
-	double s = (double)size, r = (double)interval;
-
-	if (!interval)
-		return 0;
-	return size ? (uint64_t)llround(s / -expm1(-s / r)) : interval;
-}
-
-static int deliver_event(struct ring_source *s, struct stream *stream, uint32_t index)
-{
-	struct ring_lane *l = &s->lane[index];
-	const struct ring_record *rec = &l->next;
-	struct capture_event e = {
-		.kind = rec->kind,
-		.has_stack = rec->keep || rec->count,
-		.keep = rec->keep,
-		.count = rec->count,
-		.pcs = s->scratch,
-		.epoch = l->epoch,
-		.time_ns = stream_ns(s, rec->stamp),
-		.address = rec->address,
-		.old_address = rec->old_address,
-	};
-	int r;
-
-	if (rec->class != EVENT_CLASS_FREE) {
-		e.size = rec->size;
-		e.weight = weight_of(rec->size, rec->interval);
-	}
-	if (rec->class == EVENT_CLASS_REALLOCATION && rec->call_stamp < rec->stamp)
-		e.call_time_ns = clock_ns(s->clock, rec->stamp) - clock_ns(s->clock, rec->call_stamp);
-	ring_reader_words(&l->reader, rec, s->scratch);
-	r = capture_event(stream, index, l->thread, &e);
-	l->read += r == 0;
-	return r;
-}
-
-static int deliver_lost(struct ring_source *s, struct stream *stream, struct ring_lane *l)
-{
-	struct ring_losses sum = l->announced;
-	int r;
-
-	sum.events += l->next.lost.events;
-	sum.allocations += l->next.lost.allocations;
-	sum.frees += l->next.lost.frees;
-	sum.bytes += l->next.lost.bytes;
-	r = tell_losses(s, stream, l->thread, &l->gapped, &sum, HEAPCAST__REASON__REASON_RING_FULL, l->next.stamp);
-	if (!r)
-		l->announced = sum;
-	return r;
-}
-
-static int deliver_mark(struct ring_source *s, struct stream *stream, const struct ring_lane *l)
-{
-	const struct ring_record *rec = &l->next;
-	uint64_t length = rec->address < RING_TEXT_MAX ? rec->address : RING_TEXT_MAX;
-	bool text = rec->kind == RING_TEXT;
-
-	ring_reader_words(&l->reader, rec, s->scratch);
-	return capture_mark(stream, l->thread, (int)(rec->size & 0xff), text ? 0 : rec->address,
-			    stream_ns(s, rec->stamp), (const uint8_t *)s->scratch, text ? (uint32_t)length : 0);
-}
-
-static int deliver(struct ring_source *s, struct stream *stream, uint32_t index)
-{
-	struct ring_lane *l = &s->lane[index];
-
-	if (l->next.class != EVENT_CLASS_NONE)
-		return deliver_event(s, stream, index);
-	switch (l->next.kind) {
-	case RING_LOST:
-		return deliver_lost(s, stream, l);
-	case RING_EPOCH:
-		l->epoch = (uint32_t)l->next.address;
-		return 0;
-	case RING_MARK:
-	case RING_TEXT:
-		return deliver_mark(s, stream, l);
-	default:
-		return 0; /* RING_MOVE: the next slice says itself whose it is */
-	}
-}
-
 /* Takes records of the lane in front until another one has an older stamp. */
 static int merge_front(struct ring_source *s, struct stream *stream)
 {
@@ -407,7 +231,7 @@ static int merge_front(struct ring_source *s, struct stream *stream)
 		if (s->lane[s->heap[c]].next.stamp < until)
 			until = s->lane[s->heap[c]].next.stamp;
 	do {
-		r = deliver(s, stream, index);
+		r = ring_deliver(s, stream, index);
 		if (r < 0) {
 			ring_reader_release(&l->reader);
 			return r;
@@ -436,18 +260,18 @@ static int settle(struct ring_source *s, struct stream *stream, struct ring_lane
 	uint64_t events = __atomic_load_n(&slice->events, __ATOMIC_RELAXED);
 	uint64_t not_sampled = __atomic_load_n(&slice->not_sampled, __ATOMIC_RELAXED);
 	uint64_t known;
-	int r = tell_losses(s, stream, l->thread, &l->gapped, &lost, HEAPCAST__REASON__REASON_RING_FULL, l->last_stamp);
+	int r = ring_tell_losses(s, stream, l->thread, &l->gapped, &lost, HEAPCAST__REASON__REASON_RING_FULL, l->last_stamp);
 
 	if (r < 0)
 		return r;
-	capture_thread_counts(stream, l->thread, grown(events, l->counted),
-			      grown(not_sampled, l->counted_not_sampled));
+	capture_thread_counts(stream, l->thread, ring_grown(events, l->counted),
+			      ring_grown(not_sampled, l->counted_not_sampled));
 	l->counted = events;
 	l->counted_not_sampled = not_sampled;
 	known = l->read + l->gapped.events + not_sampled;
 	rest = l->gapped;
-	rest.events += grown(events, known);
-	return tell_losses(s, stream, l->thread, &l->gapped, &rest,
+	rest.events += ring_grown(events, known);
+	return ring_tell_losses(s, stream, l->thread, &l->gapped, &rest,
 			   l->damaged ? HEAPCAST__REASON__REASON_DAMAGED : HEAPCAST__REASON__REASON_WRITER_DIED,
 			   l->last_stamp);
 }
@@ -460,7 +284,7 @@ static int reap_lane(struct ring_source *s, struct stream *stream, struct ring_l
 		return 0;
 	r = settle(s, stream, l);
 	if (!r && !l->left)
-		r = capture_thread_end(stream, l->thread, stream_ns(s, l->last_stamp));
+		r = capture_thread_end(stream, l->thread, ring_stream_ns(s, l->last_stamp));
 	if (r < 0)
 		return r;
 	slice_free(l->reader.slice);
@@ -490,7 +314,7 @@ static int step(struct ring_source *s, struct stream *stream, bool final)
 		r = look(s, stream, final);
 		break;
 	case RING_MODULES:
-		r = read_modules(s, stream);
+		r = ring_read_modules(s, stream);
 		if (!r)
 			heap_build(s, stream);
 		break;
@@ -521,7 +345,7 @@ static int ring_drain(struct capture_source *source, struct stream *stream, bool
 	}
 	s->phase = RING_LOOK;
 	if (s->ready && !s->foreign)
-		capture_watermark(stream, stream_ns(s, s->watermark));
+		capture_watermark(stream, ring_stream_ns(s, s->watermark));
 	return final ? !s->round_final : ring_source_filling(s);
 }
 
@@ -537,8 +361,8 @@ static void ring_counts(struct capture_source *source, struct stream *stream)
 			continue;
 		not_sampled = __atomic_load_n(&l->reader.slice->not_sampled, __ATOMIC_ACQUIRE);
 		events = __atomic_load_n(&l->reader.slice->events, __ATOMIC_ACQUIRE);
-		capture_thread_counts(stream, l->thread, grown(events, l->counted),
-				      grown(not_sampled, l->counted_not_sampled));
+		capture_thread_counts(stream, l->thread, ring_grown(events, l->counted),
+				      ring_grown(not_sampled, l->counted_not_sampled));
 		l->counted = events;
 		l->counted_not_sampled = not_sampled;
 	}

@@ -71,3 +71,27 @@ int ring_source_open(struct ring_source *source, size_t size, const struct ring_
 /* True if some slice is more than half full, so that waiting would be wrong. */
 bool ring_source_filling(const struct ring_source *source);
 void ring_source_close(struct ring_source *source);
+
+/* Between the files of this source. */
+
+/* A stamp of the ring as stream time. */
+static inline uint64_t ring_stream_ns(const struct ring_source *s, uint64_t stamp)
+{
+	uint64_t ns = clock_ns(s->clock, stamp);
+
+	return ns > s->start_ns ? ns - s->start_ns : 0;
+}
+
+/* How much a counter of the program has grown; what goes backwards has not. */
+static inline uint64_t ring_grown(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+/* Tells the stream what `upto` has more than `told`, and notes that in `told`. 0 or -EAGAIN. */
+int ring_tell_losses(struct ring_source *source, struct stream *stream, struct thread *thread, struct ring_losses *told,
+		     const struct ring_losses *upto, int reason, uint64_t stamp);
+/* ring_modules.c: all that is in the module channel. 0 or -EAGAIN. */
+int ring_read_modules(struct ring_source *source, struct stream *stream);
+/* ring_deliver.c: the record in front of this lane. 0 or -EAGAIN: offer it again in the next batch. */
+int ring_deliver(struct ring_source *source, struct stream *stream, uint32_t index);

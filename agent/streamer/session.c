@@ -1,11 +1,10 @@
-/* One slot's life in the main loop: a program asks, is recorded, ends, is delivered. See agent.h. */
+/* One slot's life in the main loop: a program asks, is recorded, ends. Delivery is in session_end.c. See agent.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "agent/streamer/agent.h"
-#include "agent/streamer/naming.h"
 #include "base/log.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
@@ -13,7 +12,6 @@
 #define EXIT_UNKNOWN_NS 1000000000 /* how long to ask how a process ended */
 #define DETACH_NS	100000000  /* for the program to notice */
 #define ANCESTORS_MAX	64
-#define LAGGARD_NS	5000000000 /* since any collector has acknowledged something */
 
 static struct session *session_of(struct agent *a, pid_t pid, uint64_t start_ticks)
 {
@@ -91,25 +89,6 @@ static void watch(struct session *s)
 	uv_poll_start(&s->pidfd_poll, UV_READABLE, process_gone);
 }
 
-static const char *pattern_of(const struct agent *a)
-{
-	return a->settings.output ? a->settings.output : NAMING_DEFAULT;
-}
-
-static int open_file(struct session *s, const char *pattern)
-{
-	struct agent *a = s->agent;
-	char path[1024];
-	int r = naming_expand(path, sizeof(path), pattern, target_name(&s->stream.target),
-			      s->stream.start_wall_ns / 1000000000, s->stream.target.pid, a->recordings - 1);
-
-	if (!r)
-		r = file_sink_open(&s->file, path, &s->stream, &a->link_packer, a->file_out, a->budget.link_out);
-	if (r < 0)
-		log_error("can't write a recording to %s: %s", r == -EINVAL ? pattern : path, strerror(-r));
-	return r;
-}
-
 static enum ring_answer_kind begin(struct agent *a, struct session *s, const struct target_info *target,
 				   const struct ring_hello *hello)
 {
@@ -128,19 +107,25 @@ static enum ring_answer_kind begin(struct agent *a, struct session *s, const str
 	r = stream_open(&s->stream, &a->budget, target, &settings);
 	pthread_mutex_unlock(&s->stream.lock);
 	if (r < 0) {
+		a->ringless = true;
 		log_error("can't make a ring for pid %d: %s", (int)target->pid, strerror(-r));
 		return RING_BUSY;
 	}
 	a->recordings++;
-	s->gone = s->lingered = s->detaching = false;
+	s->gone = s->lingered = s->detaching = s->given_up = s->waits_for_room = false;
 	s->waiting = NULL;
-	s->link_acked = 0;
+	s->link_acked = s->saved = 0;
+	s->file_error = 0;
+	s->folder[0] = '\0';
+	if (a->settings.beside_target)
+		target_folder(target->pid, s->folder, sizeof(s->folder));
 	s->file.fd = -1;
 	s->file.path[0] = '\0';
-	if ((a->settings.output || !a->to_links) && open_file(s, pattern_of(a)) < 0 && !a->to_links) {
+	if ((a->settings.output || !a->to_links) && session_open_file(s) < 0 && !a->to_links) {
 		pthread_mutex_lock(&s->stream.lock);
 		stream_close(&s->stream);
 		pthread_mutex_unlock(&s->stream.lock);
+		a->unwritable = true;
 		return RING_REFUSED; /* nowhere to put it */
 	}
 	watch(s);
@@ -194,7 +179,8 @@ static enum ring_answer_kind decide(struct agent *a, struct handshake_client *cl
 		return RING_REFUSED;
 	s = free_session(a);
 	if (!s) {
-		log_warn("pid %d asks to be recorded, but all %u places are taken: raise --memory-limit",
+		a->turned_away++;
+		log_info("pid %d asks to be recorded, but all %u places are taken: raise --memory-limit",
 			 (int)client->pid, a->budget.slots);
 		return RING_BUSY;
 	}
@@ -271,109 +257,12 @@ static void look_for_end(struct session *s)
 		session_ended(s, &end);
 }
 
-static bool has_subscriber(const struct session *s)
-{
-	for (uint32_t i = 0; i < s->agent->budget.links; i++)
-		if (s->agent->link[i].fd >= 0 && s->agent->link[i].subscription[s->slot].active)
-			return true;
-	return false;
-}
-
-static void acknowledge(struct session *s)
-{
-	bool file = s->file.fd >= 0, links = !file || has_subscriber(s);
-	uint64_t number = links ? s->link_acked : UINT64_MAX;
-	uint64_t before = s->stream.spool.acked;
-
-	if (file && s->file.next - 1 < number)
-		number = s->file.next - 1;
-	pthread_mutex_lock(&s->stream.lock);
-	if (stream_state(&s->stream) != STREAM_FREE)
-		spool_ack(&s->stream.spool, number);
-	pthread_mutex_unlock(&s->stream.lock);
-	if (number > before)
-		drain_kick(&s->agent->drain);
-}
-
 void session_acknowledged(struct session *s, uint64_t number)
 {
 	if (number > s->link_acked)
 		s->link_acked = number;
 	s->progress_ns = clock_monotonic_ns();
 	session_work(s);
-}
-
-/* The program has ended and no collector takes what is left: it goes to a file. */
-static void linger(struct session *s)
-{
-	if (s->file.fd >= 0 || stream_state(&s->stream) != STREAM_ENDED ||
-	    clock_monotonic_ns() - s->progress_ns < s->agent->settings.linger_ns)
-		return;
-	for (uint32_t i = 0; i < s->agent->budget.links; i++)
-		link_forget(&s->agent->link[i], s->slot);
-	s->progress_ns = clock_monotonic_ns();
-	s->lingered = true;
-	if (open_file(s, pattern_of(s->agent)) == 0)
-		return;
-	pthread_mutex_lock(&s->stream.lock);
-	s->link_acked = s->stream.spool.next - 1; /* given up: there is no place left to put it */
-	pthread_mutex_unlock(&s->stream.lock);
-}
-
-static void report(struct session *s)
-{
-	const struct stream *t = &s->stream;
-	struct session_report r = {
-		.target = &t->target,
-		.end = t->end,
-		.ledger = stream_ledger(t),
-		.batches = t->spool.next - 1,
-		.bytes = t->spool.bytes_total,
-		.allocations = t->delivered.allocations,
-		.stacks_cut = t->stacks_cut,
-		.nodes = t->stacks.nodes,
-		.path = s->file.path,
-		.lingered = s->lingered,
-		.unread = t->source.records_damaged,
-	};
-
-	if (s->agent->finished)
-		s->agent->finished(s->agent->context, &r);
-}
-
-/* A slower collector gets what is left, too, as long as it takes it. */
-static bool has_laggard(const struct session *s)
-{
-	if (clock_monotonic_ns() - s->progress_ns > LAGGARD_NS)
-		return false;
-	for (uint32_t i = 0; i < s->agent->budget.links; i++) {
-		const struct subscription *sub = &s->agent->link[i].subscription[s->slot];
-
-		if (s->agent->link[i].fd >= 0 && sub->active && sub->acked + 1 < s->stream.spool.next)
-			return true;
-	}
-	return false;
-}
-
-static void finish(struct session *s)
-{
-	bool done;
-
-	pthread_mutex_lock(&s->stream.lock);
-	done = stream_state(&s->stream) == STREAM_ENDED && !s->stream.frame_pending &&
-	       s->stream.spool.acked == s->stream.spool.next - 1 && !has_laggard(s);
-	pthread_mutex_unlock(&s->stream.lock);
-	if (!done)
-		return;
-	report(s);
-	file_sink_close(&s->file);
-	for (uint32_t i = 0; i < s->agent->budget.links; i++)
-		link_forget(&s->agent->link[i], s->slot);
-	pthread_mutex_lock(&s->stream.lock);
-	stream_close(&s->stream);
-	pthread_mutex_unlock(&s->stream.lock);
-	s->agent->host.generation++;
-	beacon_send(&s->agent->beacon);
 }
 
 static void give_ring(struct session *s)
@@ -391,21 +280,10 @@ static void give_ring(struct session *s)
 
 void session_work(struct session *s)
 {
-	bool failed = s->file.failed;
-	int r;
-
 	if (stream_state(&s->stream) == STREAM_FREE)
 		return;
 	if (s->waiting)
 		give_ring(s);
 	look_for_end(s);
-	linger(s);
-	if (s->file.fd >= 0) {
-		r = file_sink_pump(&s->file, &s->stream);
-		if (r < 0 && !failed)
-			log_error("can't write to %s: %s; trying again while the spool has room", s->file.path,
-				  strerror(-r));
-	}
-	acknowledge(s);
-	finish(s);
+	session_deliver(s);
 }

@@ -87,3 +87,8 @@ int spool_ack(struct spool *s, uint64_t number)
 		s->acked = number;
 	return 0;
 }
+
+struct spool_account spool_account_at(const struct spool *s, uint64_t number)
+{
+	return number >= s->first && number < s->next ? frame_of(s, number)->account : s->evicted;
+}

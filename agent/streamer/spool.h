@@ -21,6 +21,7 @@ struct spool_account {
 	uint64_t frees;
 	uint64_t bytes;
 	uint64_t time_ns;
+	uint32_t nodes; /* highest number of a node that was defined by then */
 };
 
 struct spool_frame {
@@ -50,3 +51,5 @@ int spool_put(struct spool *spool, const void *data, size_t length, const struct
 const uint8_t *spool_get(const struct spool *spool, uint64_t number, size_t *ret_length);
 /* Everything up to `number` is safe. A number that was never given out is refused: -EINVAL. */
 int spool_ack(struct spool *spool, uint64_t number);
+/* The counts as of the end of frame `number`, which is here or the last that was evicted. */
+struct spool_account spool_account_at(const struct spool *spool, uint64_t number);

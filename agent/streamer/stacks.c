@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "heapcast.pb-c.h"
 #include "base/ban.h"
 
 #define CACHE_SIZE	 (STACKS_CACHE_SLOTS * sizeof(struct stacks_cached))
@@ -79,6 +80,11 @@ static uint32_t intern_node(struct stacks *s, uint32_t parent, uint32_t place, u
 	return s->nodes;
 }
 
+static uint32_t nodes_limit(const struct stacks *s)
+{
+	return s->nodes_max - s->nodes_max / RESERVED_PART;
+}
+
 static uint32_t cut(struct stacks *s, uint32_t parent)
 {
 	uint32_t node;
@@ -98,7 +104,7 @@ uint32_t stacks_child(struct stacks *s, uint32_t parent, uint32_t module, uint64
 	if (stacks_is_cut(s, parent))
 		return parent;
 	place = intern_place(s, (uint64_t)module << 48 | (offset & STACKS_OFFSET_MAX));
-	node = place ? intern_node(s, parent, place, s->nodes_max - s->nodes_max / RESERVED_PART) : 0;
+	node = place ? intern_node(s, parent, place, nodes_limit(s)) : 0;
 	return node ? node : cut(s, parent);
 }
 
@@ -107,18 +113,119 @@ bool stacks_is_cut(const struct stacks *s, uint32_t node)
 	return node && s->node[node].place == s->cut_place;
 }
 
-void stacks_get(const struct stacks *s, uint32_t node, struct stack_node *ret)
+bool stacks_get(const struct stacks *s, uint32_t number, struct stack_node *ret)
 {
-	uint64_t place = s->place[s->node[node].place];
+	const struct stacks_node *n = &s->node[number > s->base ? number - s->base : 0];
+	uint64_t place = s->place[n->place];
 
+	if (number <= s->base) {
+		*ret = (struct stack_node){.offset = HEAPCAST__PSEUDO_FRAME__FRAME_FORGOTTEN};
+		return false;
+	}
 	*ret = (struct stack_node){
-		.parent = s->node[node].parent,
+		.parent = stacks_number(s, n->parent),
 		.module = (uint32_t)(place >> 48),
 		.offset = place & STACKS_OFFSET_MAX,
 	};
+	return true;
+}
+
+bool stacks_has_room(const struct stacks *s, uint32_t frames)
+{
+	return nodes_limit(s) - s->nodes >= frames && s->places_max - s->places >= frames && s->nodes < nodes_limit(s);
 }
 
 void stacks_cache_clear(struct stacks *s)
 {
 	memset(s->cache, 0, CACHE_SIZE);
+}
+
+/* Marks the node and its ancestors; how many were not marked before. */
+static uint32_t mark(struct stacks *s, uint32_t node)
+{
+	uint32_t count = 0;
+
+	for (; node && !s->node_index[node]; node = s->node[node].parent, count++)
+		s->node_index[node] = 1;
+	return count;
+}
+
+/* Moves marked nodes to the front; node_index says where each has gone. A parent comes before its children. */
+static void move_nodes(struct stacks *s)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 1; i <= s->nodes; i++) {
+		if (!s->node_index[i])
+			continue;
+		s->node[++kept] = (struct stacks_node){s->node_index[s->node[i].parent], s->node[i].place};
+		s->node_index[i] = kept;
+	}
+	s->nodes = kept;
+}
+
+/* The same for the places that nodes still name. */
+static void move_places(struct stacks *s)
+{
+	uint32_t kept = 0;
+
+	memset(s->place_index, 0, s->places_slots * sizeof(*s->place_index));
+	for (uint32_t i = 1; i <= s->nodes; i++)
+		s->place_index[s->node[i].place] = 1;
+	for (uint32_t i = 1; i <= s->places; i++) {
+		if (!s->place_index[i])
+			continue;
+		s->place[++kept] = s->place[i];
+		s->place_index[i] = kept;
+	}
+	for (uint32_t i = 1; i <= s->nodes; i++)
+		s->node[i].place = s->place_index[s->node[i].place];
+	s->places = kept;
+	s->cut_place = 0;
+}
+
+static void index_again(struct stacks *s)
+{
+	uint32_t slot;
+
+	memset(s->place_index, 0, s->places_slots * sizeof(*s->place_index));
+	memset(s->node_index, 0, s->nodes_slots * sizeof(*s->node_index));
+	for (uint32_t i = 1; i <= s->places; i++) {
+		for (slot = slot_of(s->place[i], s->places_slots); s->place_index[slot];)
+			slot = slot + 1 == s->places_slots ? 0 : slot + 1;
+		s->place_index[slot] = i;
+	}
+	for (uint32_t i = 1; i <= s->nodes; i++) {
+		slot = slot_of((uint64_t)s->node[i].parent << 32 | s->node[i].place, s->nodes_slots);
+		while (s->node_index[slot])
+			slot = slot + 1 == s->nodes_slots ? 0 : slot + 1;
+		s->node_index[slot] = i;
+	}
+}
+
+/* The index of nodes is built again anyway, so it serves as mark and as map in between: it has more slots than there are
+ * nodes. */
+bool stacks_renew(struct stacks *s, struct stacks_path *path, uint32_t paths)
+{
+	uint32_t used = s->nodes, held = 0;
+
+	memset(s->node_index, 0, s->nodes_slots * sizeof(*s->node_index));
+	for (uint32_t i = 0; i < paths; i++)
+		for (uint32_t k = 0; k < path[i].depth; k++)
+			held += mark(s, path[i].node[k]);
+	if (held > s->nodes_max / 2 || s->base > STACKS_NUMBER_MAX - 2 * s->nodes_max) {
+		index_again(s);
+		return false;
+	}
+	move_nodes(s);
+	for (uint32_t i = 0; i < paths; i++)
+		for (uint32_t k = 0; k < path[i].depth; k++)
+			path[i].node[k] = s->node_index[path[i].node[k]];
+	move_places(s);
+	index_again(s);
+	stacks_cache_clear(s);
+	s->base += used;
+	s->sent = 0;
+	s->generations++;
+	return true;
 }

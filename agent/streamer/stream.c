@@ -12,6 +12,7 @@
 #define MODULE_ROOM 400	  /* memory for a module, its path and segments, as a rule */
 #define MODULES_MAX 1024
 #define THREAD_NAMES_NS 1000000000
+#define RENEWAL_REST	64 /* batches without another try, when threads hold too much of the stack table */
 #define TURN_BATCHES	4 /* batches in one turn: others want the lock, too */
 
 int stream_init(struct stream *s, struct arena *arena, const struct budget *b, uint32_t depth_limit,
@@ -57,6 +58,8 @@ void stream_done(struct stream *s)
 static void clear_tables(struct stream *s)
 {
 	stacks_init(&s->stacks, s->stacks.cache, s->stacks.size);
+	s->renewal_wanted = false;
+	s->renewal_rest = 0;
 	modules_clear(&s->modules);
 	threads_clear(&s->threads);
 	batch_clear(&s->batch);
@@ -180,7 +183,7 @@ static uint32_t find_node(struct stream *s, uint32_t parent, uint64_t pc, uint32
 }
 
 /* Frames that the lane has never brought, down to `depth`. */
-static void lane_fill(struct stream *s, struct stream_lane *l, uint32_t depth)
+static void lane_fill(struct stream *s, struct stacks_path *l, uint32_t depth)
 {
 	uint32_t node = stacks_child(&s->stacks, 0, 0, HEAPCAST__PSEUDO_FRAME__FRAME_TRUNCATED);
 
@@ -189,7 +192,7 @@ static void lane_fill(struct stream *s, struct stream_lane *l, uint32_t depth)
 }
 
 /* The number of the event's stack. Does the same thing again when it is offered again. */
-static uint32_t intern(struct stream *s, struct stream_lane *l, const struct capture_event *e)
+static uint32_t intern(struct stream *s, struct stacks_path *l, const struct capture_event *e)
 {
 	uint32_t keep = e->keep < s->depth_max ? e->keep : s->depth_max, depth = keep, parent;
 
@@ -239,16 +242,22 @@ int capture_event(struct stream *s, uint32_t lane, struct thread *thread, const 
 		.weight = e->weight,
 	};
 	uint32_t fresh = s->stacks.nodes - s->stacks.sent, most = e->count < s->depth_max ? e->count : s->depth_max;
+	uint32_t node = 0;
 	int r;
 
 	if (fresh + most + 3 > s->batch.nodes_max)
 		return -EAGAIN;
+	if (e->count && !s->renewal_rest && !stacks_has_room(&s->stacks, most + 3)) {
+		s->renewal_wanted = true;
+		return -EAGAIN;
+	}
 	if (e->has_stack)
-		event.stack = intern(s, &s->lane[lane], e);
+		node = intern(s, &s->lane[lane], e);
+	event.stack = stacks_number(&s->stacks, node);
 	r = events_encoder_put(&s->batch.events, &event);
 	if (r < 0)
 		return -EAGAIN;
-	if (stacks_is_cut(&s->stacks, event.stack))
+	if (stacks_is_cut(&s->stacks, node))
 		s->stacks_cut++;
 	deliver_account(s, thread, e, event_class(e->kind));
 	return 0;
@@ -375,6 +384,17 @@ static int put_frame(struct stream *s)
 	return 0;
 }
 
+/* Between two batches: all nodes that a batch names are of one generation. */
+static void renew_stacks(struct stream *s)
+{
+	if (s->renewal_rest)
+		s->renewal_rest--;
+	if (!s->renewal_wanted)
+		return;
+	s->renewal_wanted = false;
+	s->renewal_rest = stacks_renew(&s->stacks, s->lane, s->lane_count) ? 1 : RENEWAL_REST;
+}
+
 static int close_batch(struct stream *s, bool end)
 {
 	long length;
@@ -383,6 +403,8 @@ static int close_batch(struct stream *s, bool end)
 	length = batch_pack(s, s->packer, end);
 	s->closed_ns = clock_monotonic_ns();
 	s->delivered.time_ns = s->watermark_ns;
+	s->delivered.nodes = stacks_number(&s->stacks, s->stacks.sent);
+	renew_stacks(s);
 	assert(length > 0); /* what goes into a batch is counted before it does */
 	s->frame_pending = (size_t)length;
 	return put_frame(s);

@@ -27,11 +27,6 @@
 
 enum stream_state { STREAM_FREE, STREAM_LIVE, STREAM_ENDING, STREAM_ENDED };
 
-struct stream_lane {
-	uint32_t *node; /* outermost first */
-	uint32_t depth;
-};
-
 struct stream {
 	pthread_mutex_t lock;
 	enum stream_state state; /* written under the lock; stream_state reads it without */
@@ -57,7 +52,7 @@ struct stream {
 	struct stacks stacks;
 	struct modules modules;
 	struct threads threads;
-	struct stream_lane *lane;
+	struct stacks_path *lane;
 	uint32_t lane_count;
 	uint32_t depth_max; /* frames of a lane */
 	struct batch batch;
@@ -69,6 +64,8 @@ struct stream {
 	struct capture_losses lost;
 	uint64_t no_thread; /* events of threads without a lane */
 	uint64_t stacks_cut;
+	bool renewal_wanted;  /* the stack table is full: a new generation once this batch is closed */
+	uint32_t renewal_rest; /* batches to be closed until the next one may be wanted */
 	uint64_t watermark_ns;
 	uint64_t closed_ns; /* CLOCK_MONOTONIC of the last batch */
 	uint64_t named_ns;  /* when names of threads were read */

@@ -149,6 +149,18 @@ int target_read(pid_t pid, struct target_info *ret)
 	return 0;
 }
 
+void target_folder(pid_t pid, char *out, size_t size)
+{
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/cwd", pid);
+	n = readlink(path, out, size);
+	if (n < 0 || (size_t)n >= size || out[0] != '/')
+		n = 0; /* none, cut, or outside of our root */
+	out[n] = '\0';
+}
+
 int target_thread_name(pid_t pid, pid_t tid, char ret_name[16])
 {
 	char path[64], name[32];

@@ -1,6 +1,7 @@
 #pragma once
 /* The recorded process as the kernel shows it: who it is, and how it ended. Reads /proc and pidfds, all bounded. */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -29,6 +30,8 @@ struct target_end {
 
 /* 0; -ESRCH: there is no such process. */
 int target_read(pid_t pid, struct target_info *ret_info);
+/* Its working folder, now. Empty if that can't be known. */
+void target_folder(pid_t pid, char *out, size_t size);
 /* Only parent and start time. 0 or -ESRCH. */
 int target_identity(pid_t pid, pid_t *ret_parent, uint64_t *ret_start_ticks);
 /* The name of a thread, NUL-terminated. 0 or -ESRCH. */

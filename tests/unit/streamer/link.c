@@ -302,7 +302,7 @@ static void test_late(void **state)
 		}
 	}
 	assert_int_equal(threads, 1);
-	assert_int_equal(nodes, s.bench.stream.stacks.sent);
+	assert_int_equal(nodes, s.bench.stream.spool.evicted.nodes);
 	assert_int_equal(b->number, first);
 	heapcast__batch__free_unpacked(b, NULL);
 	leave(&s);

@@ -1,0 +1,253 @@
+/*
+ * Where a session's batches go, and how it ends. A file takes them at once, collectors when they come. Once the program has
+ * ended, time is bounded: no collector for the linger time, and what is left goes to a file; a file that can't be written
+ * for as long (a full disk), and what is left is given up, counted and said. A signal to the agent shortens both to now.
+ *
+ *   frames --> file ------------ works ------------------> acknowledged
+ *                  \-- fails --> linger --> closed --\
+ *          --> collectors ------ acknowledge -------------> acknowledged
+ *                  \-- none ---> linger --> a file --|
+ *                                             none --+---> given up
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/streamer/agent.h"
+#include "agent/streamer/naming.h"
+#include "base/log.h"
+#include "base/ban.h"
+
+#define LAGGARD_NS  5000000000 /* since any collector has acknowledged something */
+#define PATIENCE_NS 2500000000 /* on a signal, with a collector that is connected */
+
+static const char *pattern_of(const struct agent *a)
+{
+	return a->settings.output ? a->settings.output : NAMING_DEFAULT;
+}
+
+/* A pattern that is no absolute path begins in `folder`, unless that is empty. */
+static int place(const struct session *s, const char *folder, char *out, size_t size)
+{
+	const struct agent *a = s->agent;
+	const char *pattern = pattern_of(a);
+	size_t n = 0;
+
+	if (*folder && *pattern != '/')
+		n = (size_t)snprintf(out, size, "%s%s", folder, strcmp(folder, "/") ? "/" : "");
+	if (n >= size)
+		return -ENAMETOOLONG;
+	return naming_expand(out + n, size - n, pattern, target_name(&s->stream.target),
+			     s->stream.start_wall_ns / 1000000000, s->stream.target.pid, a->recordings - 1);
+}
+
+static int try_folder(struct session *s, const char *folder)
+{
+	struct agent *a = s->agent;
+	char path[sizeof(s->file.path)] = "";
+	int r = place(s, folder, path, sizeof(path));
+
+	if (!r)
+		r = file_sink_open(&s->file, path, &s->stream, &a->link_packer, a->file_out, a->budget.link_out);
+	if (r < 0)
+		log_error("can't write a recording to %s: %s", r == -EINVAL ? pattern_of(a) : path, strerror(-r));
+	return r;
+}
+
+int session_open_file(struct session *s)
+{
+	const char *own = s->agent->settings.folder ? s->agent->settings.folder : "";
+	int r = try_folder(s, *s->folder ? s->folder : own);
+
+	if (r < 0 && *s->folder && *pattern_of(s->agent) != '/' && strcmp(s->folder, own))
+		r = try_folder(s, own);
+	return r;
+}
+
+static bool has_subscriber(const struct session *s)
+{
+	for (uint32_t i = 0; i < s->agent->budget.links; i++)
+		if (s->agent->link[i].fd >= 0 && s->agent->link[i].subscription[s->slot].active)
+			return true;
+	return false;
+}
+
+static void forget_links(struct session *s)
+{
+	for (uint32_t i = 0; i < s->agent->budget.links; i++)
+		link_forget(&s->agent->link[i], s->slot);
+}
+
+static void acknowledge(struct session *s)
+{
+	bool file = s->file.fd >= 0, links = !file || has_subscriber(s);
+	uint64_t number = links ? s->link_acked : UINT64_MAX, before;
+
+	if (file && s->file.next - 1 < number)
+		number = s->file.next - 1;
+	pthread_mutex_lock(&s->stream.lock);
+	before = s->stream.spool.acked;
+	if (s->given_up)
+		number = s->stream.spool.next - 1;
+	if (stream_state(&s->stream) != STREAM_FREE)
+		spool_ack(&s->stream.spool, number);
+	pthread_mutex_unlock(&s->stream.lock);
+	if (number > before)
+		drain_kick(&s->agent->drain);
+}
+
+/* Events up to batch `number`. */
+static uint64_t events_upto(struct session *s, uint64_t number)
+{
+	uint64_t events;
+
+	pthread_mutex_lock(&s->stream.lock);
+	events = spool_account_at(&s->stream.spool, number).events;
+	pthread_mutex_unlock(&s->stream.lock);
+	return events;
+}
+
+/* Nobody takes the rest: from here on every batch counts as acknowledged. */
+static void give_up(struct session *s)
+{
+	s->given_up = true;
+	if (!s->file_error)
+		s->saved = events_upto(s, s->link_acked);
+	forget_links(s);
+}
+
+static void give_file_up(struct session *s)
+{
+	s->file_error = s->file.error;
+	s->saved = events_upto(s, s->file.next - 1);
+	file_sink_close(&s->file);
+	if (!has_subscriber(s))
+		give_up(s);
+}
+
+/* The agent was told to end, and nobody here would make good use of more time. */
+static bool hurried(const struct session *s)
+{
+	const struct agent *a = s->agent;
+
+	return a->hurried ||
+	       (a->stopping && (!has_subscriber(s) || clock_monotonic_ns() - a->stop_ns > PATIENCE_NS));
+}
+
+static void wait_for_room(struct session *s, uint64_t now)
+{
+	uint64_t since = s->file.failed_ns > s->progress_ns ? s->file.failed_ns : s->progress_ns;
+	uint64_t linger_ns = s->agent->settings.linger_ns;
+
+	if (hurried(s) || now - since >= linger_ns) {
+		give_file_up(s);
+		return;
+	}
+	if (!s->waits_for_room)
+		log_warn("pid %d has ended; waiting up to %.3g s for room to write the rest to %s (a signal ends that)",
+			 (int)s->stream.target.pid, (double)linger_ns / 1e9, s->file.path);
+	s->waits_for_room = true;
+}
+
+static void linger(struct session *s)
+{
+	enum stream_state state = stream_state(&s->stream);
+	uint64_t now = clock_monotonic_ns();
+
+	if ((state != STREAM_ENDING && state != STREAM_ENDED) || s->given_up)
+		return;
+	if (s->file.fd >= 0) {
+		if (s->file.error)
+			wait_for_room(s, now);
+		return;
+	}
+	if (!hurried(s) && now - s->progress_ns < s->agent->settings.linger_ns)
+		return;
+	if (s->file_error) { /* it has had its file */
+		give_up(s);
+		return;
+	}
+	s->lingered = true;
+	s->progress_ns = now;
+	if (session_open_file(s) == 0)
+		forget_links(s);
+	else
+		give_up(s);
+}
+
+static void report(struct session *s)
+{
+	const struct stream *t = &s->stream;
+	struct session_report r = {
+		.target = &t->target,
+		.end = t->end,
+		.ledger = stream_ledger(t),
+		.batches = t->spool.next - 1,
+		.bytes = t->spool.bytes_total,
+		.allocations = t->delivered.allocations,
+		.stacks_cut = t->stacks_cut,
+		.nodes = t->stacks.base + t->stacks.nodes,
+		.path = s->file.path,
+		.lingered = s->lingered,
+		.given_up = s->given_up,
+		.file_error = s->file_error,
+		.saved = s->saved,
+		.unread = t->source.records_damaged,
+		.no_place = t->source.no_slice.events,
+	};
+
+	if (s->agent->finished)
+		s->agent->finished(s->agent->context, &r);
+}
+
+/* A slower collector gets what is left, too, as long as it takes it. */
+static bool has_laggard(const struct session *s)
+{
+	if (clock_monotonic_ns() - s->progress_ns > LAGGARD_NS)
+		return false;
+	for (uint32_t i = 0; i < s->agent->budget.links; i++) {
+		const struct subscription *sub = &s->agent->link[i].subscription[s->slot];
+
+		if (s->agent->link[i].fd >= 0 && sub->active && sub->acked + 1 < s->stream.spool.next)
+			return true;
+	}
+	return false;
+}
+
+static void finish(struct session *s)
+{
+	bool done;
+
+	pthread_mutex_lock(&s->stream.lock);
+	done = stream_state(&s->stream) == STREAM_ENDED && !s->stream.frame_pending &&
+	       s->stream.spool.acked == s->stream.spool.next - 1 && !has_laggard(s);
+	pthread_mutex_unlock(&s->stream.lock);
+	if (!done)
+		return;
+	report(s);
+	file_sink_close(&s->file);
+	forget_links(s);
+	pthread_mutex_lock(&s->stream.lock);
+	stream_close(&s->stream);
+	pthread_mutex_unlock(&s->stream.lock);
+	s->agent->host.generation++;
+	beacon_send(&s->agent->beacon);
+}
+
+static void write_file(struct session *s)
+{
+	bool failed = s->file.error;
+	int r = file_sink_pump(&s->file, &s->stream);
+
+	if (r < 0 && !failed)
+		log_error("can't write to %s: %s; trying again while the spool has room", s->file.path, strerror(-r));
+}
+
+void session_deliver(struct session *s)
+{
+	linger(s);
+	if (s->file.fd >= 0)
+		write_file(s);
+	acknowledge(s);
+	finish(s);
+}

@@ -1,0 +1,1 @@
+heapcast_unit_tests(agent-cli heapcast_agent_options)

@@ -1,0 +1,114 @@
+/* The table of options: command line, environment, what a wrong one is told. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agent/cli/options.h"
+#include "base/error.h"
+#include "proto/ring.h"
+
+#define ARGUMENTS_MAX 16
+
+/* Parses the words of `line` (parted by single spaces). The result of options_arguments. */
+static int parse(struct options *o, enum option_command command, const char *line, struct err_text *err)
+{
+	static char text[256];
+	char *argv[ARGUMENTS_MAX + 1], *rest;
+	int argc = 0;
+
+	memcpy(text, line, strlen(line) + 1);
+	for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+		argv[argc++] = word;
+	argv[argc] = NULL;
+	options_defaults(o);
+	return options_arguments(o, command, argc, argv, err);
+}
+
+static void expect_error(enum option_command command, const char *line, const char *sentence)
+{
+	struct options o;
+	struct err_text err = {{0}};
+	int r = parse(&o, command, line, &err);
+
+	assert_true(r < 0);
+	assert_string_equal(err_get(&err, r), sentence);
+}
+
+static void test_values(void **state)
+{
+	struct options o;
+	struct err_text err;
+
+	(void)state;
+	assert_int_equal(parse(&o, COMMAND_RUN, "run --memory-limit 4M --mode=sample=64K --policy thin -- cmd -x", &err), 7);
+	assert_int_equal(o.memory_limit, 4 << 20);
+	assert_int_equal(o.mode, RING_SAMPLE);
+	assert_int_equal(o.sample_interval, 64 << 10);
+	assert_int_equal(o.policy, RING_THIN);
+	assert_int_equal(parse(&o, COMMAND_RUN, "run --announce --block-max 250ms cmd --quiet", &err), 4);
+	assert_true(o.announce);
+	assert_int_equal(o.block_max_ns, 250000000);
+	assert_false(o.quiet); /* it is the command's */
+	assert_int_equal(o.policy, RING_BLOCK);
+	assert_int_equal(parse(&o, COMMAND_SERVE, "serve --for-pid 17 --socket @x", &err), 5);
+	assert_int_equal(o.for_pid, 17);
+	assert_string_equal(o.socket, "@x");
+}
+
+static void test_wrong(void **state)
+{
+	(void)state;
+	expect_error(COMMAND_RUN, "run --anounce", "there is no option --anounce; did you mean --announce?");
+	expect_error(COMMAND_RUN, "run --memory 4M", "there is no option --memory; did you mean --memory-limit?");
+	expect_error(COMMAND_RUN, "run --polcy=block", "there is no option --polcy; did you mean --policy?");
+	expect_error(COMMAND_RUN, "run --xyzzy", "there is no option --xyzzy (--help lists them)");
+	expect_error(COMMAND_RUN, "run --an-option-that-is-longer-than-any-other-one",
+		     "there is no option --an-option-that-is-longer-than-any-other-one (--help lists them)");
+	expect_error(COMMAND_RUN, "run --socket x", "--socket is an option of `agent serve` only");
+	expect_error(COMMAND_RUN, "run --policy", "--policy needs a value: --policy block|thin|count");
+	expect_error(COMMAND_RUN, "run --policy hard", "--policy takes block|thin|count, not 'hard'");
+	expect_error(COMMAND_RUN, "run --mode sample=0", "--mode takes full|sample[=BYTES]|off, not 'sample=0'");
+	expect_error(COMMAND_RUN, "run -x", "there is no option -x (--help lists them)");
+}
+
+static void test_environment(void **state)
+{
+	struct options o;
+	struct err_text err = {{0}};
+
+	(void)state;
+	setenv("MEMORY_PROFILER_ENABLE_BROADCAST", "1", 1);
+	setenv("MEMORY_PROFILER_USE_SHADOW_STACK", "0", 1);
+	setenv("HEAPCAST_MEMORY_LIMIT", "16M", 1);
+	setenv("HEAPCAST_SOCKET", "@other", 1); /* means nothing to run */
+	options_defaults(&o);
+	assert_int_equal(options_environment(&o, COMMAND_RUN, &err), 0);
+	assert_true(o.announce);
+	assert_true(o.full_walk);
+	assert_int_equal(o.memory_limit, 16 << 20);
+	assert_null(o.socket);
+	setenv("HEAPCAST_ANNOUNCE", "0", 1); /* ours counts more than the seed's */
+	options_defaults(&o);
+	assert_int_equal(options_environment(&o, COMMAND_SERVE, &err), 0);
+	assert_false(o.announce);
+	assert_string_equal(o.socket, "@other");
+	setenv("HEAPCAST_MEMORY_LIMIT", "much", 1);
+	assert_true(options_environment(&o, COMMAND_RUN, &err) < 0);
+	assert_string_equal(err_get(&err, -1), "HEAPCAST_MEMORY_LIMIT takes SIZE, not 'much'");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_environment),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
