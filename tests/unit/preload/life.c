@@ -11,7 +11,7 @@ static uint64_t of_tag(const struct agent_result *r, unsigned tag)
 
 	for (size_t i = 0; i < r->count; i++)
 		count += event_class(r->events[i].kind) != EVENT_CLASS_FREE &&
-			 r->events[i].size % 16 == tag;
+			 r->events[i].tag == tag;
 	return count;
 }
 

@@ -33,7 +33,7 @@ static uint64_t count_size(const struct agent_result *r, uint64_t size)
 static void assert_stacks(const struct agent_result *r)
 {
 	for (size_t i = 0; i < r->count; i++)
-		if (r->events[i].size % 16 == TAG_OWN)
+		if (r->events[i].tag == TAG_OWN)
 			assert_true(r->events[i].depth > 0);
 }
 

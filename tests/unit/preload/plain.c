@@ -35,7 +35,7 @@ static void stacks(void **state)
 	for (size_t i = 0; i < r.count; i++) {
 		const struct agent_event *e = &r.events[i];
 
-		if (e->kind != 1 || e->size % 16 != TAG_OWN)
+		if (e->kind != 1 || e->tag != TAG_OWN)
 			continue;
 		if (!depth)
 			depth = e->depth;
@@ -115,7 +115,7 @@ static uint64_t count_kind(const struct agent_result *r, const char *name)
 
 	for (size_t i = 0; i < r->count; i++)
 		count += !strcmp(event_kind_name(r->events[i].kind), name) &&
-			 (r->events[i].size % 16 == TAG_OWN ||
+			 (r->events[i].tag == TAG_OWN ||
 			  event_class(r->events[i].kind) == EVENT_CLASS_FREE);
 	return count;
 }

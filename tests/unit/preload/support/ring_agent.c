@@ -257,6 +257,18 @@ static void take_stack(struct agent *a, struct reader *reader, struct agent_even
 	event->pc = reader->depth ? reader->stack[reader->depth - 1] : 0;
 }
 
+/* The remainder of its size, unless the loader or libc made it for themselves: the sizes of theirs
+ * hang on the length of the paths of the build folder. */
+static unsigned tag_of(struct agent *a, const struct reader *reader,
+		       const struct agent_event *event)
+{
+	const struct agent_module *m =
+		event->pc ? module_of(a, event->pc - 1, reader->epoch) : NULL;
+
+	return m && (strstr(m->path, "/ld-") || strstr(m->path, "/libc.so")) ? 0
+									      : event->size % 16;
+}
+
 static unsigned take_event(struct agent *a, uint32_t index, const uint64_t *w)
 {
 	struct reader *reader = &a->readers[index];
@@ -284,6 +296,7 @@ static unsigned take_event(struct agent *a, uint32_t index, const uint64_t *w)
 	}
 	if (keep + count)
 		take_stack(a, reader, &event, w + at, keep, count);
+	event.tag = tag_of(a, reader, &event);
 	reader->read++;
 	a->result->read++;
 	keep_event(a, &event);
@@ -633,6 +646,7 @@ struct change {
 	uint64_t address;
 	uint64_t stamp;
 	uint64_t size; /* of a birth */
+	unsigned tag;  /* of a birth */
 	bool birth;
 };
 
@@ -664,6 +678,7 @@ static size_t changes_of(const struct agent_result *r, struct change *to)
 			to[count++] = (struct change){.address = e->address,
 						      .stamp = e->stamp,
 						      .size = e->size,
+						      .tag = e->tag,
 						      .birth = true};
 	}
 	return count;
@@ -684,13 +699,13 @@ void agent_tally(const struct agent_result *result, unsigned tag, struct agent_t
 			living = NULL;
 		if (c->birth) {
 			t.twice += living != NULL;
-			t.allocations += c->size % 16 == tag;
-			t.bytes += c->size % 16 == tag ? c->size : 0;
+			t.allocations += c->tag == tag;
+			t.bytes += c->tag == tag ? c->size : 0;
 			living = c;
 			continue;
 		}
 		t.orphans += living == NULL;
-		t.frees += living && living->size % 16 == tag;
+		t.frees += living && living->tag == tag;
 		living = NULL;
 	}
 	t.live = t.allocations - t.frees;

@@ -45,7 +45,8 @@ struct agent_event {
 	uint64_t stamp;
 	uint64_t old_address;
 	uint64_t call_stamp;
-	uint64_t pc; /* innermost; 0: without a stack */
+	uint64_t pc;  /* innermost; 0: without a stack */
+	unsigned tag; /* of tests/targets/target.h; 0: none */
 };
 
 struct agent_module {
@@ -97,8 +98,7 @@ void agent_run(const struct agent_options *options, const char *const argv[],
 	       struct agent_result *ret_result);
 void agent_result_done(struct agent_result *result);
 
-/* Allocations and frees (reallocations count as both), of blocks whose size has this remainder
- * by 16. */
+/* Allocations and frees (reallocations count as both), of blocks with this tag. */
 struct agent_tally {
 	uint64_t allocations;
 	uint64_t frees; /* of such blocks */
