@@ -56,7 +56,8 @@ void log_write(enum log_level level, const char *format, ...)
 	clock_gettime(CLOCK_REALTIME, &now);
 	gmtime_r(&now.tv_sec, &utc);
 	n = strftime(line, sizeof(line), "%Y-%m-%dT%H:%M:%S", &utc);
-	n += (size_t)snprintf(line + n, sizeof(line) - n, ".%03ldZ %-5s ", now.tv_nsec / 1000000, names[level]);
+	n += (size_t)snprintf(line + n, sizeof(line) - n, ".%03ldZ %-5s ", now.tv_nsec / 1000000,
+			      names[level]);
 	va_start(args, format);
 	more = vsnprintf(line + n, sizeof(line) - n - 1, format, args);
 	va_end(args);

@@ -79,7 +79,8 @@ int parse_duration(const char *text, uint64_t *ret_ns)
 	static const struct {
 		const char *name;
 		double ns;
-	} units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"min", 6e10}, {"s", 1e9}, {"m", 6e10}, {"h", 3.6e12}, {"d", 8.64e13}};
+	} units[] = {{"ns", 1},	 {"us", 1e3}, {"ms", 1e6},   {"min", 6e10},
+		     {"s", 1e9}, {"m", 6e10}, {"h", 3.6e12}, {"d", 8.64e13}};
 	double total = 0;
 
 	if (!*text)
@@ -96,7 +97,8 @@ int parse_duration(const char *text, uint64_t *ret_ns)
 			for (size_t i = 0; i < sizeof(units) / sizeof(units[0]) && !scale; i++) {
 				size_t n = strlen(units[i].name);
 
-				if (!strncmp(text, units[i].name, n) && !isalpha((unsigned char)text[n])) {
+				if (!strncmp(text, units[i].name, n) &&
+				    !isalpha((unsigned char)text[n])) {
 					scale = units[i].ns;
 					text += n;
 				}
@@ -157,8 +159,8 @@ char *format_size(char *out, double bytes)
 		size /= 1024;
 		unit++;
 	}
-	snprintf(out, 32, "%s%.*f %s", bytes < 0 ? "-" : "", unit && size < 99.95 ? (size < 9.995 ? 2 : 1) : 0, size,
-		 units[unit]);
+	snprintf(out, 32, "%s%.*f %s", bytes < 0 ? "-" : "",
+		 unit && size < 99.95 ? (size < 9.995 ? 2 : 1) : 0, size, units[unit]);
 	return out;
 }
 
@@ -173,9 +175,11 @@ char *format_duration(char *out, uint64_t ns)
 	else if (ns < 120000000000)
 		snprintf(out, 32, "%.2f s", (double)ns / 1e9);
 	else if (ns < 7200000000000)
-		snprintf(out, 32, "%u min %u s", (unsigned)(ns / 60000000000), (unsigned)(ns / 1000000000 % 60));
+		snprintf(out, 32, "%u min %u s", (unsigned)(ns / 60000000000),
+			 (unsigned)(ns / 1000000000 % 60));
 	else
-		snprintf(out, 32, "%u h %u min", (unsigned)(ns / 3600000000000), (unsigned)(ns / 60000000000 % 60));
+		snprintf(out, 32, "%u h %u min", (unsigned)(ns / 3600000000000),
+			 (unsigned)(ns / 60000000000 % 60));
 	return out;
 }
 

@@ -24,19 +24,23 @@ static struct reader column_reader(ProtobufCBinaryData data)
 	return reader_of(data.data, data.len);
 }
 
-int events_decoder_init(struct events_decoder *d, const Heapcast__Events *events, struct err_text *err)
+int events_decoder_init(struct events_decoder *d, const Heapcast__Events *events,
+			struct err_text *err)
 {
 	if (events->count > EVENTS_MAX_COUNT)
-		return err_set(err, -EBADMSG, "events: %u in one batch, more than %u", events->count, EVENTS_MAX_COUNT);
+		return err_set(err, -EBADMSG, "events: %u in one batch, more than %u",
+			       events->count, EVENTS_MAX_COUNT);
 	if (events->kind.len != events->count)
-		return err_set(err, -EBADMSG, "events: column kind holds %zu of %u events", events->kind.len,
-			       events->count);
+		return err_set(err, -EBADMSG, "events: column kind holds %zu of %u events",
+			       events->kind.len, events->count);
 	if (!events->tick_ns || events->tick_ns > EVENTS_MAX_TICK_NS)
 		return err_set(err, -EBADMSG, "events: a tick of %u ns", events->tick_ns);
 	if (events->address_shift > EVENTS_MAX_SHIFT)
-		return err_set(err, -EBADMSG, "events: an address shift of %u", events->address_shift);
+		return err_set(err, -EBADMSG, "events: an address shift of %u",
+			       events->address_shift);
 	if (events->base_ns > INT64_MAX / 2)
-		return err_set(err, -EBADMSG, "events: a base time of %llu ns", (unsigned long long)events->base_ns);
+		return err_set(err, -EBADMSG, "events: a base time of %llu ns",
+			       (unsigned long long)events->base_ns);
 	*d = (struct events_decoder){
 		.column = {[EVENTS_KIND] = column_reader(events->kind),
 			   [EVENTS_THREAD] = column_reader(events->thread),
@@ -55,18 +59,21 @@ int events_decoder_init(struct events_decoder *d, const Heapcast__Events *events
 	return 0;
 }
 
-static int damaged(const struct events_decoder *d, enum events_column column, const char *what, struct err_text *err)
+static int damaged(const struct events_decoder *d, enum events_column column, const char *what,
+		   struct err_text *err)
 {
-	return err_set(err, -EBADMSG, "events: column %s, event %u of %u: %s", column_names[column], d->index + 1,
-		       d->count, what);
+	return err_set(err, -EBADMSG, "events: column %s, event %u of %u: %s", column_names[column],
+		       d->index + 1, d->count, what);
 }
 
 static int ended(const struct events_decoder *d, struct err_text *err)
 {
 	for (unsigned i = 0; i < EVENTS_COLUMNS; i++)
 		if (reader_left(&d->column[i]))
-			return err_set(err, -EBADMSG, "events: column %s goes on for %zu bytes after the last event",
-				       column_names[i], reader_left(&d->column[i]));
+			return err_set(
+				err, -EBADMSG,
+				"events: column %s goes on for %zu bytes after the last event",
+				column_names[i], reader_left(&d->column[i]));
 	return 0;
 }
 
@@ -75,8 +82,8 @@ static int read_time(struct events_decoder *d, struct event *e, struct err_text 
 	int64_t time;
 
 	if (__builtin_add_overflow(d->ticks, reader_zigzag(&d->column[EVENTS_TIME]), &d->ticks) ||
-	    __builtin_mul_overflow(d->ticks, (int64_t)d->tick_ns, &time) || d->base_ns > INT64_MAX ||
-	    __builtin_add_overflow(time, (int64_t)d->base_ns, &time))
+	    __builtin_mul_overflow(d->ticks, (int64_t)d->tick_ns, &time) ||
+	    d->base_ns > INT64_MAX || __builtin_add_overflow(time, (int64_t)d->base_ns, &time))
 		return damaged(d, EVENTS_TIME, "out of range", err);
 	if (time < 0)
 		return damaged(d, EVENTS_TIME, "before the start of the stream", err);
@@ -113,7 +120,8 @@ static int read_numbers(struct events_decoder *d, struct event *e, struct err_te
 
 static int read_reallocation(struct events_decoder *d, struct event *e, struct err_text *err)
 {
-	uint64_t old = (e->address >> d->shift) + (uint64_t)reader_zigzag(&d->column[EVENTS_OLD_ADDRESS]);
+	uint64_t old =
+		(e->address >> d->shift) + (uint64_t)reader_zigzag(&d->column[EVENTS_OLD_ADDRESS]);
 	uint64_t ticks = reader_varint(&d->column[EVENTS_CALL_TIME]);
 
 	if (old > UINT64_MAX >> d->shift)
@@ -173,13 +181,15 @@ static ProtobufCBinaryData column_data(const struct column *c)
 	return (ProtobufCBinaryData){.len = c->length, .data = c->data};
 }
 
-void events_encoder_init(struct events_encoder *e, void *memory, size_t size, uint32_t limit, uint32_t tick_ns)
+void events_encoder_init(struct events_encoder *e, void *memory, size_t size, uint32_t limit,
+			 uint32_t tick_ns)
 {
 	uint8_t *at = memory;
 
 	*e = (struct events_encoder){.tick_ns = tick_ns, .limit = limit, .shift_limit = 4};
 	for (unsigned i = 0; i < EVENTS_COLUMNS; i++) {
-		e->column[i] = (struct column){.data = at, .capacity = size / 16 * column_shares[i]};
+		e->column[i] =
+			(struct column){.data = at, .capacity = size / 16 * column_shares[i]};
 		at += e->column[i].capacity;
 	}
 	events_encoder_clear(e);
@@ -222,7 +232,8 @@ static bool full(const struct events_encoder *e)
 int events_encoder_put(struct events_encoder *e, const struct event *event)
 {
 	enum event_class class = event_class(event->kind);
-	bool sized = has_size(class), weighted = sized && event->weight && event->weight != event->size;
+	bool sized = has_size(class),
+	     weighted = sized && event->weight && event->weight != event->size;
 	uint64_t tick = event->time_ns / e->tick_ns, address;
 	uint64_t *last = &e->last_address[class == EVENT_CLASS_FREE];
 	int r;
@@ -277,7 +288,8 @@ void events_encoder_fill(const struct events_encoder *e, Heapcast__Events *ret)
 	ret->weight = column_data(&e->column[EVENTS_WEIGHT]);
 }
 
-int stacks_decoder_init(struct stacks_decoder *d, const Heapcast__Stacks *stacks, struct err_text *err)
+int stacks_decoder_init(struct stacks_decoder *d, const Heapcast__Stacks *stacks,
+			struct err_text *err)
 {
 	if (!stacks->first)
 		return err_set(err, -EBADMSG, "stacks: nodes are numbered from 1");
@@ -297,7 +309,8 @@ int stacks_decoder_next(struct stacks_decoder *d, uint32_t *ret_number, struct s
 
 	if (!reader_left(&d->parent)) {
 		if (reader_left(&d->module) || reader_left(&d->offset))
-			return err_set(err, -EBADMSG, "stacks: column %s goes on after the last node",
+			return err_set(err, -EBADMSG,
+				       "stacks: column %s goes on after the last node",
 				       reader_left(&d->module) ? "module" : "offset");
 		return 0;
 	}
@@ -305,11 +318,15 @@ int stacks_decoder_next(struct stacks_decoder *d, uint32_t *ret_number, struct s
 	module = reader_varint(&d->module);
 	d->last_offset += (uint64_t)reader_zigzag(&d->offset);
 	if (reader_error(&d->parent) || up >= d->next || !d->next)
-		return err_set(err, -EBADMSG, "stacks: column parent, node %u: no number of an earlier node", d->next);
+		return err_set(err, -EBADMSG,
+			       "stacks: column parent, node %u: no number of an earlier node",
+			       d->next);
 	if (reader_error(&d->module) || module > UINT32_MAX)
-		return err_set(err, -EBADMSG, "stacks: column module, node %u: no number of a module", d->next);
+		return err_set(err, -EBADMSG,
+			       "stacks: column module, node %u: no number of a module", d->next);
 	if (reader_error(&d->offset))
-		return err_set(err, -EBADMSG, "stacks: column offset, node %u: ends too early, or is no varint",
+		return err_set(err, -EBADMSG,
+			       "stacks: column offset, node %u: ends too early, or is no varint",
 			       d->next);
 	*ret_node = (struct stack_node){
 		.parent = up ? d->next - (uint32_t)up : 0,
@@ -340,7 +357,8 @@ uint32_t stacks_encoder_room(size_t size)
 
 int stacks_encoder_put(struct stacks_encoder *e, const struct stack_node *node)
 {
-	if (e->parent.capacity - e->parent.length < 5 || e->module.capacity - e->module.length < 5 ||
+	if (e->parent.capacity - e->parent.length < 5 ||
+	    e->module.capacity - e->module.length < 5 ||
 	    e->offset.capacity - e->offset.length < VARINT_MAX)
 		return -ENOSPC;
 	column_put(&e->parent, node->parent ? e->first + e->count - node->parent : 0);

@@ -10,15 +10,15 @@
 #include "base/error.h"
 #include "base/ban.h"
 
-#define LZ4_MAGIC	 0x184d2204u
-#define FLAG_VERSION	 0x40
-#define FLAG_BLOCKSUM	 0x10
-#define FLAG_SIZE	 0x08
-#define FLAG_CONTENTSUM	 0x04
-#define FLAG_DICTIONARY	 0x01
-#define BLOCK_STORED	 0x80000000u
-#define HEADER_SIZE	 15 /* magic, FLG, BD, content size, header checksum */
-#define ELEMENT_TAG	 0x0a
+#define LZ4_MAGIC	0x184d2204u
+#define FLAG_VERSION	0x40
+#define FLAG_BLOCKSUM	0x10
+#define FLAG_SIZE	0x08
+#define FLAG_CONTENTSUM 0x04
+#define FLAG_DICTIONARY 0x01
+#define BLOCK_STORED	0x80000000u
+#define HEADER_SIZE	15 /* magic, FLG, BD, content size, header checksum */
+#define ELEMENT_TAG	0x0a
 
 struct frame_encoder {
 	LZ4F_cctx *context;
@@ -67,7 +67,8 @@ size_t frame_bound(size_t length)
 	return LZ4F_compressFrameBound(length + FRAME_HEADROOM, &p);
 }
 
-long frame_encode(struct frame_encoder *e, uint8_t *message, size_t length, uint8_t *out, size_t size)
+long frame_encode(struct frame_encoder *e, uint8_t *message, size_t length, uint8_t *out,
+		  size_t size)
 {
 	uint8_t prefix[1 + VARINT_MAX];
 	size_t prefix_length, content, n, used;
@@ -83,8 +84,8 @@ long frame_encode(struct frame_encoder *e, uint8_t *message, size_t length, uint
 	used = LZ4F_compressBegin(e->context, out, size, &p);
 	if (LZ4F_isError(used))
 		return -EIO;
-	n = LZ4F_compressUpdate(e->context, out + used, size - used, message - prefix_length, content,
-				&(LZ4F_compressOptions_t){.stableSrc = 1});
+	n = LZ4F_compressUpdate(e->context, out + used, size - used, message - prefix_length,
+				content, &(LZ4F_compressOptions_t){.stableSrc = 1});
 	if (LZ4F_isError(n))
 		return -EIO;
 	used += n;
@@ -114,9 +115,12 @@ int frame_length(const uint8_t *data, size_t available, size_t *ret_length, stru
 	reader_u8(&r);
 	if ((flags & 0xc0) != FLAG_VERSION || !(flags & FLAG_SIZE) || !(flags & FLAG_CONTENTSUM) ||
 	    flags & FLAG_DICTIONARY)
-		return err_set(err, -EBADMSG, "the LZ4 frame has no content size or no checksum, so it is none of ours");
+		return err_set(
+			err, -EBADMSG,
+			"the LZ4 frame has no content size or no checksum, so it is none of ours");
 	if (content > FRAME_MAX_CONTENT)
-		return err_set(err, -EMSGSIZE, "the LZ4 frame holds %llu bytes, more than the %u that are allowed",
+		return err_set(err, -EMSGSIZE,
+			       "the LZ4 frame holds %llu bytes, more than the %u that are allowed",
 			       (unsigned long long)content, FRAME_MAX_CONTENT);
 	for (;;) {
 		uint32_t block = reader_u32le(&r), stored = block & ~BLOCK_STORED;
@@ -129,7 +133,8 @@ int frame_length(const uint8_t *data, size_t available, size_t *ret_length, stru
 		if (!block)
 			break;
 		if (!stored || stored > FRAME_MAX - length)
-			return err_set(err, -EBADMSG, "the LZ4 frame has a block of %u bytes", stored);
+			return err_set(err, -EBADMSG, "the LZ4 frame has a block of %u bytes",
+				       stored);
 		length += stored + (flags & FLAG_BLOCKSUM ? 4 : 0);
 		if (length > available) {
 			*ret_length = length + 4;
@@ -164,8 +169,8 @@ void frame_decoder_free(struct frame_decoder *d)
 	free(d);
 }
 
-int frame_decode(struct frame_decoder *d, const uint8_t *frame, size_t length, const uint8_t **ret_message,
-		 size_t *ret_length, struct err_text *err)
+int frame_decode(struct frame_decoder *d, const uint8_t *frame, size_t length,
+		 const uint8_t **ret_message, size_t *ret_length, struct err_text *err)
 {
 	LZ4F_frameInfo_t info;
 	size_t header = length, used, produced, left;
@@ -174,9 +179,11 @@ int frame_decode(struct frame_decoder *d, const uint8_t *frame, size_t length, c
 	LZ4F_resetDecompressionContext(d->context);
 	left = LZ4F_getFrameInfo(d->context, &info, frame, &header);
 	if (LZ4F_isError(left))
-		return err_set(err, -EBADMSG, "the LZ4 frame's header is damaged (%s)", LZ4F_getErrorName(left));
+		return err_set(err, -EBADMSG, "the LZ4 frame's header is damaged (%s)",
+			       LZ4F_getErrorName(left));
 	if (!info.contentSize || info.contentSize > FRAME_MAX_CONTENT)
-		return err_set(err, -EBADMSG, "the LZ4 frame says it holds %llu bytes", info.contentSize);
+		return err_set(err, -EBADMSG, "the LZ4 frame says it holds %llu bytes",
+			       info.contentSize);
 	if (info.contentSize > d->capacity) {
 		uint8_t *content = realloc(d->content, info.contentSize);
 
@@ -189,11 +196,13 @@ int frame_decode(struct frame_decoder *d, const uint8_t *frame, size_t length, c
 	produced = info.contentSize;
 	left = LZ4F_decompress(d->context, d->content, &produced, frame + header, &used, NULL);
 	if (LZ4F_isError(left))
-		return err_set(err, -EBADMSG, "the LZ4 frame is damaged (%s)", LZ4F_getErrorName(left));
+		return err_set(err, -EBADMSG, "the LZ4 frame is damaged (%s)",
+			       LZ4F_getErrorName(left));
 	if (left || produced != info.contentSize || header + used != length)
 		return err_set(err, -EBADMSG, "the LZ4 frame does not end where it says");
 	r = reader_of(d->content, produced);
-	if (reader_u8(&r) != ELEMENT_TAG || reader_varint(&r) != reader_left(&r) || reader_error(&r))
+	if (reader_u8(&r) != ELEMENT_TAG || reader_varint(&r) != reader_left(&r) ||
+	    reader_error(&r))
 		return err_set(err, -EBADMSG, "the LZ4 frame does not hold one whole message");
 	*ret_message = d->content + r.offset;
 	*ret_length = reader_left(&r);

@@ -35,7 +35,8 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 	if (r < 0)
 		return err_prefix(err, -EINVAL, "--memory-limit");
 	if (o->depth < 8 || o->depth > 1000)
-		return err_set(err, -EINVAL, "--depth takes 8 to 1000, not %llu", (unsigned long long)o->depth);
+		return err_set(err, -EINVAL, "--depth takes 8 to 1000, not %llu",
+			       (unsigned long long)o->depth);
 	*ret = (struct agent_settings){
 		.memory_limit = o->memory_limit,
 		.output = o->output && *o->output ? o->output : NULL,
@@ -48,8 +49,9 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 		.follow = o->follow,
 		.ring = {.mode = o->mode,
 			 .policy = o->policy,
-			 .block_max_ms = (uint32_t)(o->block_max_ns / 1000000 < UINT32_MAX ? o->block_max_ns / 1000000
-											    : UINT32_MAX),
+			 .block_max_ms = (uint32_t)(o->block_max_ns / 1000000 < UINT32_MAX
+							    ? o->block_max_ns / 1000000
+							    : UINT32_MAX),
 			 .sample_interval = o->sample_interval,
 			 .frees_have_stacks = o->free_stacks,
 			 .depth_limit = (uint32_t)o->depth,
@@ -91,9 +93,11 @@ int main(int argc, char **argv)
 		if (commands[i].main)
 			return commands[i].main(argc - 1, argv + 1);
 		return command_fail(EXIT_USAGE, &err,
-				    err_set(&err, -EINVAL, "'%s' is not available in this version (%s)", name,
+				    err_set(&err, -EINVAL,
+					    "'%s' is not available in this version (%s)", name,
 					    HEAPCAST_VERSION));
 	}
-	return command_fail(EXIT_USAGE, &err,
-			    err_set(&err, -EINVAL, "there is no command '%s' (agent --help lists them)", name));
+	return command_fail(
+		EXIT_USAGE, &err,
+		err_set(&err, -EINVAL, "there is no command '%s' (agent --help lists them)", name));
 }

@@ -16,12 +16,12 @@
 #include "agent/streamer/budget.h"
 #include "base/ban.h"
 
-#define BOTH		 (COMMAND_RUN | COMMAND_SERVE)
-#define SAMPLE_DEFAULT	 (512u << 10)
-#define SEED_PREFIX	 "MEMORY_PROFILER_"
-#define NAME_COLUMN	 28
-#define HELP_WIDTH	 80
-#define NAME_LENGTH	 24 /* of the longest option, and more */
+#define BOTH	       (COMMAND_RUN | COMMAND_SERVE)
+#define SAMPLE_DEFAULT (512u << 10)
+#define SEED_PREFIX    "MEMORY_PROFILER_"
+#define NAME_COLUMN    28
+#define HELP_WIDTH     80
+#define NAME_LENGTH    24 /* of the longest option, and more */
 
 enum option_type { TEXT, FLAG, SWITCH, SIZE, DURATION, NUMBER, MODE, POLICY, LATER };
 
@@ -35,32 +35,48 @@ static const struct option_row {
 } rows[] = {
 #define AT(field) offsetof(struct options, field)
 	{"mode", "full|sample[=BYTES]|off", BOTH, MODE, AT(mode),
-	 "every event (default); one allocation in so many bytes (512K); nothing until it is switched on"},
+	 "every event (default); one allocation in so many bytes (512K); nothing until it is "
+	 "switched on"},
 	{"output", "PATTERN", BOTH, TEXT, AT(output),
 	 "write a file; %e program, %t time, %p pid, %n counter, %% (default without a collector: "
 	 "heapcast_%e_%t_%p.heapcast)"},
-	{"collector", "HOST[:PORT]", BOTH, TEXT, AT(collector), "connect to this collector (port 43513)"},
-	{"announce", NULL, BOTH, FLAG, AT(announce), "listen, and be found by `collector gather` on the same network"},
-	{"interface", "NAME", BOTH, TEXT, AT(interface), "announce and listen there only; lo stays on this machine"},
-	{"listen", "[ADDR]:PORT", BOTH, TEXT, AT(listen), "listen there (default: first free port from 8100 to 8200)"},
-	{"memory-limit", "SIZE", BOTH, SIZE, AT(memory_limit), "all memory of the agent, rings included (8M; at least 2M)"},
+	{"collector", "HOST[:PORT]", BOTH, TEXT, AT(collector),
+	 "connect to this collector (port 43513)"},
+	{"announce", NULL, BOTH, FLAG, AT(announce),
+	 "listen, and be found by `collector gather` on the same network"},
+	{"interface", "NAME", BOTH, TEXT, AT(interface),
+	 "announce and listen there only; lo stays on this machine"},
+	{"listen", "[ADDR]:PORT", BOTH, TEXT, AT(listen),
+	 "listen there (default: first free port from 8100 to 8200)"},
+	{"memory-limit", "SIZE", BOTH, SIZE, AT(memory_limit),
+	 "all memory of the agent, rings included (8M; at least 2M)"},
 	{"policy", "block|thin|count", BOTH, POLICY, AT(policy),
-	 "when the ring is full: the program waits (default of run); samples more thinly; goes on and is counted (serve)"},
-	{"block-max", "TIME", BOTH, DURATION, AT(block_max_ns), "longest wait at a time (10s), then as with count"},
+	 "when the ring is full: the program waits (default of run); samples more thinly; goes on "
+	 "and is counted (serve)"},
+	{"block-max", "TIME", BOTH, DURATION, AT(block_max_ns),
+	 "longest wait at a time (10s), then as with count"},
 	{"linger", "TIME", BOTH, DURATION, AT(linger_ns),
-	 "how long to wait for a collector after the end, before what is left goes to a file (30s)"},
+	 "how long to wait for a collector after the end, before what is left goes to a file "
+	 "(30s)"},
 	{"follow", NULL, BOTH, FLAG, AT(follow),
-	 "record children that exec a program, too, each as a stream of its own; children that fork and go on "
+	 "record children that exec a program, too, each as a stream of its own; children that "
+	 "fork and go on "
 	 "without exec are not followed in this version"},
-	{"free-stacks", "yes|no", BOTH, SWITCH, AT(free_stacks), "record the stack of frees, too (yes)"},
-	{"full-walk", NULL, BOTH, FLAG, AT(full_walk), "walk every stack in full (slower; to compare with)"},
-	{"depth", "FRAMES", BOTH, NUMBER, AT(depth), "frames kept of a stack, the outer ones (256; at most 1000)"},
+	{"free-stacks", "yes|no", BOTH, SWITCH, AT(free_stacks),
+	 "record the stack of frees, too (yes)"},
+	{"full-walk", NULL, BOTH, FLAG, AT(full_walk),
+	 "walk every stack in full (slower; to compare with)"},
+	{"depth", "FRAMES", BOTH, NUMBER, AT(depth),
+	 "frames kept of a stack, the outer ones (256; at most 1000)"},
 	{"quiet", NULL, COMMAND_RUN, FLAG, AT(quiet), "no summary at the end"},
 	{"socket", "PATH", COMMAND_SERVE, TEXT, AT(socket),
 	 "where programs ask to be recorded; a name that begins with @ is no file"},
-	{"for-pid", "PID", COMMAND_SERVE, NUMBER, AT(for_pid), "started by libheapcast.so for this process"},
-	{"linger-idle", "TIME", COMMAND_SERVE, DURATION, AT(linger_idle_ns), "end when nothing was recorded for so long"},
-	{"log", "error|warn|info|debug|off", BOTH, TEXT, AT(log), "what to tell (run: warn, serve: info)"},
+	{"for-pid", "PID", COMMAND_SERVE, NUMBER, AT(for_pid),
+	 "started by libheapcast.so for this process"},
+	{"linger-idle", "TIME", COMMAND_SERVE, DURATION, AT(linger_idle_ns),
+	 "end when nothing was recorded for so long"},
+	{"log", "error|warn|info|debug|off", BOTH, TEXT, AT(log),
+	 "what to tell (run: warn, serve: info)"},
 	{"logfile", "PATH", BOTH, TEXT, AT(log_file), "where to (standard error)"},
 	{"cull", "TIME", BOTH, LATER, 0, NULL},
 	{"config", "FILE", COMMAND_SERVE, LATER, 0, NULL},
@@ -77,7 +93,7 @@ static const struct option_row {
 
 /* The seed's variables that mean the same as an option, with a value of ours where theirs differs. */
 static const struct alias {
-	const char *name; /* behind SEED_PREFIX */
+	const char *name;   /* behind SEED_PREFIX */
 	const char *option; /* NULL: the preload library reads it itself */
 	const char *if_one; /* what the value 1 becomes; NULL: the value as it is */
 	const char *if_zero;
@@ -125,12 +141,14 @@ static int parse_mode(struct options *o, const char *text)
 		return -EINVAL;
 	if (!interval)
 		return 0;
-	return parse_size(interval + 1, &o->sample_interval) < 0 || !o->sample_interval ? -EINVAL : 0;
+	return parse_size(interval + 1, &o->sample_interval) < 0 || !o->sample_interval ? -EINVAL
+											: 0;
 }
 
 static int parse_policy(uint32_t *ret, const char *text)
 {
-	static const char *const names[] = {[RING_BLOCK] = "block", [RING_THIN] = "thin", [RING_COUNT] = "count"};
+	static const char *const names[] = {
+		[RING_BLOCK] = "block", [RING_THIN] = "thin", [RING_COUNT] = "count"};
 
 	for (uint32_t i = 0; i < 3; i++) {
 		if (strcmp(text, names[i]))
@@ -143,7 +161,9 @@ static int parse_policy(uint32_t *ret, const char *text)
 
 static int parse_switch(bool *ret, const char *text)
 {
-	static const char *const yes[] = {"1", "yes", "true", "on", ""}, *const no[] = {"0", "no", "false", "off"};
+	static const char *const yes[] = {"1", "yes", "true", "on", ""}, *const no[] = {"0", "no",
+											"false",
+											"off"};
 
 	for (unsigned i = 0; i < 5; i++)
 		if (!strcmp(text, yes[i])) {
@@ -159,7 +179,8 @@ static int parse_switch(bool *ret, const char *text)
 }
 
 /* Writes a value into its field. `what` is the option or variable as the person wrote it. */
-static int set(struct options *o, const struct option_row *row, const char *value, const char *what, struct err_text *err)
+static int set(struct options *o, const struct option_row *row, const char *value, const char *what,
+	       struct err_text *err)
 {
 	void *field = (char *)o + row->offset;
 	int r = 0;
@@ -188,17 +209,20 @@ static int set(struct options *o, const struct option_row *row, const char *valu
 		r = parse_policy(field, value);
 		break;
 	case LATER:
-		return err_set(err, -EINVAL, "%s is not available in this version (%s)", what, HEAPCAST_VERSION);
+		return err_set(err, -EINVAL, "%s is not available in this version (%s)", what,
+			       HEAPCAST_VERSION);
 	}
 	if (r < 0)
-		return err_set(err, -EINVAL, "%s takes %s, not '%s'", what, row->argument ? row->argument : "0 or 1", value);
+		return err_set(err, -EINVAL, "%s takes %s, not '%s'", what,
+			       row->argument ? row->argument : "0 or 1", value);
 	return 0;
 }
 
 static const struct option_row *find_row(const char *name, size_t length, unsigned command)
 {
 	for (unsigned i = 0; i < ROWS; i++)
-		if (rows[i].commands & command && strlen(rows[i].name) == length && !strncmp(rows[i].name, name, length))
+		if (rows[i].commands & command && strlen(rows[i].name) == length &&
+		    !strncmp(rows[i].name, name, length))
 			return &rows[i];
 	return NULL;
 }
@@ -212,10 +236,12 @@ static void variable_name(const char *option, char *out, size_t size)
 	out[n] = '\0';
 }
 
-static int from_seed(struct options *o, const struct alias *alias, unsigned command, struct err_text *err)
+static int from_seed(struct options *o, const struct alias *alias, unsigned command,
+		     struct err_text *err)
 {
 	char name[64];
-	const struct option_row *row = alias->option ? find_row(alias->option, strlen(alias->option), command) : NULL;
+	const struct option_row *row =
+		alias->option ? find_row(alias->option, strlen(alias->option), command) : NULL;
 	const char *value;
 
 	snprintf(name, sizeof(name), SEED_PREFIX "%s", alias->name);
@@ -267,7 +293,8 @@ void options_notices(void)
 			continue;
 		length = strcspn(name, "=");
 		if (!known_alias(name, length))
-			log_warn("%s%.*s has no meaning in this version", SEED_PREFIX, (int)length, name);
+			log_warn("%s%.*s has no meaning in this version", SEED_PREFIX, (int)length,
+				 name);
 	}
 }
 
@@ -326,15 +353,17 @@ static int unknown(const char *name, size_t length, unsigned command, struct err
 	const char *meant = nearest(name, length, command);
 
 	if (find_row(name, length, other))
-		return err_set(err, -EINVAL, "--%.*s is an option of `agent %s` only", (int)length, name,
-			       other == COMMAND_RUN ? "run" : "serve");
+		return err_set(err, -EINVAL, "--%.*s is an option of `agent %s` only", (int)length,
+			       name, other == COMMAND_RUN ? "run" : "serve");
 	if (meant)
-		return err_set(err, -EINVAL, "there is no option --%.*s; did you mean --%s?", (int)length, name, meant);
-	return err_set(err, -EINVAL, "there is no option --%.*s (--help lists them)", (int)length, name);
+		return err_set(err, -EINVAL, "there is no option --%.*s; did you mean --%s?",
+			       (int)length, name, meant);
+	return err_set(err, -EINVAL, "there is no option --%.*s (--help lists them)", (int)length,
+		       name);
 }
 
-static int one_option(struct options *o, unsigned command, const char *argument, const char *next, bool *ret_used_next,
-		      struct err_text *err)
+static int one_option(struct options *o, unsigned command, const char *argument, const char *next,
+		      bool *ret_used_next, struct err_text *err)
 {
 	const char *name = argument + 2, *equals = strchr(name, '=');
 	size_t length = equals ? (size_t)(equals - name) : strlen(name);
@@ -352,14 +381,16 @@ static int one_option(struct options *o, unsigned command, const char *argument,
 		value = value ? value : "1";
 	if (!value) {
 		if (!next)
-			return err_set(err, -EINVAL, "--%s needs a value: --%s %s", row->name, row->name, row->argument);
+			return err_set(err, -EINVAL, "--%s needs a value: --%s %s", row->name,
+				       row->name, row->argument);
 		value = next;
 		*ret_used_next = true;
 	}
 	return set(o, row, value, what, err);
 }
 
-int options_arguments(struct options *o, enum option_command command, int argc, char **argv, struct err_text *err)
+int options_arguments(struct options *o, enum option_command command, int argc, char **argv,
+		      struct err_text *err)
 {
 	int i = 1;
 
@@ -374,8 +405,10 @@ int options_arguments(struct options *o, enum option_command command, int argc, 
 			return i;
 		}
 		if (argv[i][1] != '-')
-			return err_set(err, -EINVAL, "there is no option %s (--help lists them)", argv[i]);
-		r = one_option(o, command, argv[i], i + 1 < argc ? argv[i + 1] : NULL, &used_next, err);
+			return err_set(err, -EINVAL, "there is no option %s (--help lists them)",
+				       argv[i]);
+		r = one_option(o, command, argv[i], i + 1 < argc ? argv[i + 1] : NULL, &used_next,
+			       err);
 		if (r < 0)
 			return r;
 		i += used_next ? 2 : 1;

@@ -27,7 +27,8 @@
 
 int preload_path(char *out, size_t size, struct err_text *err)
 {
-	static const char *const places[] = {"", "../lib/", "../lib/heapcast/", "../lib/*/heapcast/"};
+	static const char *const places[] = {"", "../lib/", "../lib/heapcast/",
+					     "../lib/*/heapcast/"};
 	const char *given = getenv("HEAPCAST_PRELOAD");
 	char self[PATH_MAX], pattern[PATH_MAX + 64];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -38,10 +39,11 @@ int preload_path(char *out, size_t size, struct err_text *err)
 			snprintf(out, size, "%s", self);
 			return 0;
 		}
-		return err_set(err, -ENOENT, "HEAPCAST_PRELOAD names %s, which can't be read", given);
+		return err_set(err, -ENOENT, "HEAPCAST_PRELOAD names %s, which can't be read",
+			       given);
 	}
 	self[n > 0 ? n : 0] = '\0';
-	*(strrchr(self, '/') ? strrchr(self, '/') + 1 : self) = '\0';
+	* (strrchr(self, '/') ? strrchr(self, '/') + 1 : self) = '\0';
 	for (unsigned i = 0; !found && i < sizeof(places) / sizeof(places[0]); i++) {
 		glob_t hits;
 
@@ -53,7 +55,8 @@ int preload_path(char *out, size_t size, struct err_text *err)
 	}
 	if (!found)
 		return err_set(err, -ENOENT,
-			       "libheapcast.so is neither beside the agent (%s) nor in ../lib from there: install it, "
+			       "libheapcast.so is neither beside the agent (%s) nor in ../lib from "
+			       "there: install it, "
 			       "or name it in HEAPCAST_PRELOAD",
 			       self);
 	snprintf(out, size, "%s", pattern);
@@ -67,11 +70,13 @@ static int look_up(const char *command, char *out, size_t size)
 
 	if (strchr(command, '/'))
 		return snprintf(out, size, "%s", command) < (int)size ? 0 : -ENAMETOOLONG;
-	for (path = path ? path : "/usr/local/bin:/usr/bin:/bin"; *path; path = *end ? end + 1 : end) {
+	for (path = path ? path : "/usr/local/bin:/usr/bin:/bin"; *path;
+	     path = *end ? end + 1 : end) {
 		struct stat st;
 
 		end = path + strcspn(path, ":");
-		snprintf(out, size, "%.*s%s%s", (int)(end - path), path, end == path ? "" : "/", command);
+		snprintf(out, size, "%.*s%s%s", (int)(end - path), path, end == path ? "" : "/",
+			 command);
 		if (access(out, X_OK) == 0 && stat(out, &st) == 0 && S_ISREG(st.st_mode))
 			return 0;
 	}
@@ -101,7 +106,8 @@ static int has_interpreter(int fd, const uint8_t *head, bool *ret)
 	memcpy(&count, head + (wide ? 56 : 44), 2);
 	*ret = false;
 	for (unsigned i = 0; i < count && i < PROGRAM_HEADERS; i++) {
-		if (pread(fd, &type, sizeof(type), (off_t)(offset + (uint64_t)i * size)) != sizeof(type))
+		if (pread(fd, &type, sizeof(type), (off_t)(offset + (uint64_t)i * size)) !=
+		    sizeof(type))
 			return -ENOEXEC;
 		*ret |= type == PT_INTERP;
 	}
@@ -127,21 +133,26 @@ static int check_elf(int fd, const char *path, const uint8_t *head, struct err_t
 	bool dynamic;
 
 	memcpy(&machine, head + 18, 2);
-	if (head[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) || machine != own_machine())
+	if (head[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
+	    machine != own_machine())
 		return err_set(err, -ENOEXEC,
-			       "%s is built for another processor than this libheapcast.so: use the agent built for it",
+			       "%s is built for another processor than this libheapcast.so: use "
+			       "the agent built for it",
 			       path);
 	if (has_interpreter(fd, head, &dynamic) < 0)
 		return err_set(err, -ENOEXEC, "%s is a damaged program file", path);
 	if (!dynamic)
-		return err_set(err, -ENOEXEC,
-			       "%s is statically linked, so nothing can be preloaded into it; link it dynamically "
-			       "(`agent attach`, which needs no preloading, is not in this version)",
-			       path);
+		return err_set(
+			err, -ENOEXEC,
+			"%s is statically linked, so nothing can be preloaded into it; link it "
+			"dynamically "
+			"(`agent attach`, which needs no preloading, is not in this version)",
+			path);
 	sanitizer = sanitizer_of(fd, proof, sizeof(proof));
 	if (sanitizer)
 		return err_set(err, -ENOEXEC,
-			       "%s is built with %s (%s), whose allocator must come first, so nothing can be preloaded "
+			       "%s is built with %s (%s), whose allocator must come first, so "
+			       "nothing can be preloaded "
 			       "into it; build it without that option to record it",
 			       path, sanitizer, proof);
 	return 0;
@@ -172,7 +183,8 @@ static int check_file(const char *path, int depth, struct err_text *err)
 		return err_set(err, -errno, "%s: %s", path, strerror(errno));
 	if (is_privileged(path, &st))
 		return err_set(err, -EPERM,
-			       "%s changes its user when it starts (setuid, setgid or capabilities), so nothing can be "
+			       "%s changes its user when it starts (setuid, setgid or "
+			       "capabilities), so nothing can be "
 			       "preloaded into it; run the agent as the user it becomes",
 			       path);
 	if (fd < 0)
@@ -185,11 +197,13 @@ static int check_file(const char *path, int depth, struct err_text *err)
 	if (script_interpreter(head, (size_t)n, interpreter, sizeof(interpreter)) < 0)
 		return 0;
 	if (access(interpreter, X_OK) < 0)
-		return err_set(err, -errno, "%s needs %s, which can't be run: %s", path, interpreter, strerror(errno));
+		return err_set(err, -errno, "%s needs %s, which can't be run: %s", path,
+			       interpreter, strerror(errno));
 	return check_file(interpreter, depth + 1, err);
 }
 
-int preload_check(const char *command, char *ret_path, size_t size, int *ret_exit, struct err_text *err)
+int preload_check(const char *command, char *ret_path, size_t size, int *ret_exit,
+		  struct err_text *err)
 {
 	struct stat st;
 
@@ -200,7 +214,8 @@ int preload_check(const char *command, char *ret_path, size_t size, int *ret_exi
 		return err_set(err, -errno, "there is no program '%s'", ret_path);
 	*ret_exit = STATUS_NOT_EXEC;
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, -EACCES, "%s is no program%s", ret_path, S_ISDIR(st.st_mode) ? ", it is a folder" : "");
+		return err_set(err, -EACCES, "%s is no program%s", ret_path,
+			       S_ISDIR(st.st_mode) ? ", it is a folder" : "");
 	if (access(ret_path, X_OK) < 0)
 		return err_set(err, -EACCES, "%s is not executable (chmod +x)", ret_path);
 	return check_file(ret_path, 0, err);

@@ -140,8 +140,9 @@ static char **environment(const struct run *run, int fd, char *text, size_t size
 		if (!is_own(*e))
 			list[count++] = *e;
 	list[count++] = text;
-	n = (size_t)snprintf(text, size, "LD_PRELOAD=%s%s%s", run->preload, preload && *preload ? ":" : "",
-			     preload ? preload : "") + 1; /* first: in front of a preloaded allocator, too */
+	n = (size_t)snprintf(text, size, "LD_PRELOAD=%s%s%s", run->preload,
+			     preload && *preload ? ":" : "", preload ? preload : "") +
+	    1; /* first: in front of a preloaded allocator, too */
 	if (n + 2 * SOCKET_NAME > size) {
 		free(list);
 		return NULL;
@@ -168,7 +169,8 @@ static int spawn(struct run *run, char **argv, int fd)
 	sigaddset(&restore, SIGPIPE);
 	sigaddset(&restore, SIGXFSZ);
 	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, fd, fd); /* takes close-on-exec off, in the child only */
+	posix_spawn_file_actions_adddup2(&actions, fd,
+					 fd); /* takes close-on-exec off, in the child only */
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setsigdefault(&attributes, &restore);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
@@ -182,8 +184,9 @@ static int spawn(struct run *run, char **argv, int fd)
 static void print_end(const struct session_report *r)
 {
 	if (r->end.kind == HEAPCAST__END_KIND__END_SIGNALLED)
-		fprintf(stderr, "heapcast: %s was ended by signal %u (%s)%s\n", target_name(r->target), r->end.status,
-			strsignal((int)r->end.status), r->end.core_dumped ? ", core dumped" : "");
+		fprintf(stderr, "heapcast: %s was ended by signal %u (%s)%s\n",
+			target_name(r->target), r->end.status, strsignal((int)r->end.status),
+			r->end.core_dumped ? ", core dumped" : "");
 }
 
 /* What the agent itself has cost. */
@@ -216,7 +219,9 @@ static void print_unsaved(const struct session_report *r)
 	format_count(lost, unsaved);
 	format_count(saved, r->saved);
 	if (r->file_error)
-		fprintf(stderr, "heapcast: can't write to %s:\n          %s; it has the first %s events, %s are not in it\n",
+		fprintf(stderr,
+			"heapcast: can't write to %s:\n          %s; it has the first %s events, "
+			"%s are not in it\n",
 			r->path, strerror(-r->file_error), saved, lost);
 	else if (r->given_up)
 		fprintf(stderr,
@@ -246,18 +251,24 @@ static void finished(void *context, const struct session_report *r)
 	if (run->options.quiet)
 		return;
 	print_end(r);
-	fprintf(stderr, "heapcast: %s, pid %d: %s events, %s lost,\n          %s (%.2f bytes an event)\n", target_name(r->target),
-		(int)r->target->pid, format_count(events, r->ledger.delivered), format_count(lost, r->ledger.lost),
+	fprintf(stderr,
+		"heapcast: %s, pid %d: %s events, %s lost,\n          %s (%.2f bytes an event)\n",
+		target_name(r->target), (int)r->target->pid,
+		format_count(events, r->ledger.delivered), format_count(lost, r->ledger.lost),
 		format_size(size, (double)r->bytes),
 		r->ledger.delivered ? (double)r->bytes / (double)r->ledger.delivered : 0.0);
 	if (r->stacks_cut)
-		fprintf(stderr, "heapcast: %s stacks were cut for lack of room: raise --memory-limit\n",
+		fprintf(stderr,
+			"heapcast: %s stacks were cut for lack of room: raise --memory-limit\n",
 			format_count(events, r->stacks_cut));
 	if (r->unread)
-		fprintf(stderr, "heapcast: %s records made no sense: the program wrote over the ring\n",
+		fprintf(stderr,
+			"heapcast: %s records made no sense: the program wrote over the ring\n",
 			format_count(events, r->unread));
 	if (r->no_place)
-		fprintf(stderr, "heapcast: %s events of threads without a place in the ring: raise --memory-limit\n",
+		fprintf(stderr,
+			"heapcast: %s events of threads without a place in the ring: raise "
+			"--memory-limit\n",
 			format_count(events, r->no_place));
 	print_unsaved(r);
 	print_next(r);
@@ -277,11 +288,13 @@ static void never_asked(const struct run *run)
 	if (run->reports || run->options.quiet)
 		return;
 	if (run->agent.unwritable) {
-		fprintf(stderr, "heapcast: nothing was recorded: there was no place for the file (--output)\n");
+		fprintf(stderr, "heapcast: nothing was recorded: there was no place for the file "
+				"(--output)\n");
 		return;
 	}
 	if (run->agent.ringless) {
-		fprintf(stderr, "heapcast: nothing was recorded: there was no memory for its ring\n");
+		fprintf(stderr,
+			"heapcast: nothing was recorded: there was no memory for its ring\n");
 		return;
 	}
 	fprintf(stderr,
@@ -297,7 +310,8 @@ static int private_socket(struct run *run)
 
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return -EIO;
-	snprintf(run->socket, sizeof(run->socket), "@heapcast-run-%d-%016llx", (int)getpid(), (unsigned long long)random);
+	snprintf(run->socket, sizeof(run->socket), "@heapcast-run-%d-%016llx", (int)getpid(),
+		 (unsigned long long)random);
 	return handshake_socket(run->socket);
 }
 
@@ -352,7 +366,8 @@ int command_run(int argc, char **argv)
 	}
 	r = log_open(run.options.log ? run.options.log : "warn", run.options.log_file);
 	if (r < 0)
-		return command_fail(EXIT_USAGE, NULL, err_set(&err, r, "can't log to %s", run.options.log_file));
+		return command_fail(EXIT_USAGE, NULL,
+				    err_set(&err, r, "can't log to %s", run.options.log_file));
 	options_notices();
 	r = command_settings(&run.options, &settings, &err);
 	if (r < 0)

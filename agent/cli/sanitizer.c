@@ -42,7 +42,7 @@ static const struct sanitizer {
 
 struct image {
 	int fd;
-	ElfW(Shdr) *section;
+	ElfW(Shdr) * section;
 	unsigned sections;
 	char *strings; /* of the section that is looked at */
 	size_t strings_size;
@@ -58,14 +58,16 @@ static int open_sections(struct image *image, int fd)
 	ElfW(Ehdr) head;
 
 	*image = (struct image){.fd = fd};
-	if (!read_at(fd, &head, sizeof(head), 0) || head.e_shentsize != sizeof(*image->section) || !head.e_shnum ||
-	    head.e_shnum > SECTIONS_MAX)
+	if (!read_at(fd, &head, sizeof(head), 0) || head.e_shentsize != sizeof(*image->section) ||
+	    !head.e_shnum || head.e_shnum > SECTIONS_MAX)
 		return -ENOEXEC;
 	image->section = calloc(head.e_shnum, sizeof(*image->section));
 	if (!image->section)
 		return -ENOMEM;
 	image->sections = head.e_shnum;
-	return read_at(fd, image->section, image->sections * sizeof(*image->section), head.e_shoff) ? 0 : -ENOEXEC;
+	return read_at(fd, image->section, image->sections * sizeof(*image->section), head.e_shoff)
+		       ? 0
+		       : -ENOEXEC;
 }
 
 static void image_done(struct image *image)
@@ -75,7 +77,7 @@ static void image_done(struct image *image)
 }
 
 /* The first section of this type with its strings; NULL: none that can be read. */
-static const ElfW(Shdr) *find_section(struct image *image, uint32_t type)
+static const ElfW(Shdr) * find_section(struct image *image, uint32_t type)
 {
 	const ElfW(Shdr) *found = NULL, *strings;
 
@@ -87,8 +89,11 @@ static const ElfW(Shdr) *find_section(struct image *image, uint32_t type)
 	strings = &image->section[found->sh_link];
 	free(image->strings);
 	image->strings_size = (size_t)strings->sh_size;
-	image->strings = strings->sh_size && strings->sh_size < STRINGS_MAX ? malloc((size_t)strings->sh_size) : NULL;
-	if (!image->strings || !read_at(image->fd, image->strings, image->strings_size, strings->sh_offset))
+	image->strings = strings->sh_size && strings->sh_size < STRINGS_MAX
+				 ? malloc((size_t)strings->sh_size)
+				 : NULL;
+	if (!image->strings ||
+	    !read_at(image->fd, image->strings, image->strings_size, strings->sh_offset))
 		return NULL;
 	image->strings[image->strings_size - 1] = '\0';
 	return found;
@@ -104,12 +109,15 @@ static const struct sanitizer *by_library(struct image *image, const char **ret_
 	const ElfW(Shdr) *section = find_section(image, SHT_DYNAMIC);
 	ElfW(Dyn) entry;
 
-	for (uint64_t at = 0; section && at + sizeof(entry) <= section->sh_size; at += sizeof(entry)) {
-		if (!read_at(image->fd, &entry, sizeof(entry), section->sh_offset + at) || entry.d_tag == DT_NULL)
+	for (uint64_t at = 0; section && at + sizeof(entry) <= section->sh_size;
+	     at += sizeof(entry)) {
+		if (!read_at(image->fd, &entry, sizeof(entry), section->sh_offset + at) ||
+		    entry.d_tag == DT_NULL)
 			break;
 		*ret_proof = string_at(image, entry.d_un.d_val);
 		for (unsigned i = 0; entry.d_tag == DT_NEEDED && i < SANITIZERS; i++)
-			if (!strncmp(*ret_proof, sanitizers[i].library, strlen(sanitizers[i].library)))
+			if (!strncmp(*ret_proof, sanitizers[i].library,
+				     strlen(sanitizers[i].library)))
 				return &sanitizers[i];
 	}
 	return NULL;
@@ -123,11 +131,13 @@ static const struct sanitizer *by_name(const char *symbol)
 	return NULL;
 }
 
-static const struct sanitizer *by_symbol(struct image *image, uint32_t table, const char **ret_proof)
+static const struct sanitizer *by_symbol(struct image *image, uint32_t table,
+					 const char **ret_proof)
 {
 	const ElfW(Shdr) *section = find_section(image, table);
 	ElfW(Sym) symbol[SYMBOLS_EACH];
-	uint64_t left = section ? section->sh_size / sizeof(symbol[0]) : 0, at = section ? section->sh_offset : 0;
+	uint64_t left = section ? section->sh_size / sizeof(symbol[0]) : 0,
+		 at = section ? section->sh_offset : 0;
 	const struct sanitizer *found = NULL;
 
 	while (left && !found) {

@@ -62,20 +62,25 @@ static void finished(void *context, const struct session_report *r)
 	char size[32];
 
 	(void)context;
-	log_info("%s, pid %d, ended: %llu events, %llu lost, %s%s%s", target_name(r->target), (int)r->target->pid,
-		 (unsigned long long)r->ledger.delivered, (unsigned long long)r->ledger.lost,
-		 format_size(size, (double)r->bytes), *r->path ? " in " : "", r->path);
+	log_info("%s, pid %d, ended: %llu events, %llu lost, %s%s%s", target_name(r->target),
+		 (int)r->target->pid, (unsigned long long)r->ledger.delivered,
+		 (unsigned long long)r->ledger.lost, format_size(size, (double)r->bytes),
+		 *r->path ? " in " : "", r->path);
 	if (r->file_error)
-		log_error("can't write to %s: %s; it has the first %llu events, %llu are not in it", r->path,
-			  strerror(-r->file_error), (unsigned long long)r->saved,
+		log_error("can't write to %s: %s; it has the first %llu events, %llu are not in it",
+			  r->path, strerror(-r->file_error), (unsigned long long)r->saved,
 			  (unsigned long long)(r->ledger.delivered - r->saved));
 	else if (r->given_up)
-		log_error("no collector came for pid %d and no file could be written: %llu events are lost",
-			  (int)r->target->pid, (unsigned long long)(r->ledger.delivered - r->saved));
+		log_error("no collector came for pid %d and no file could be written: %llu events "
+			  "are lost",
+			  (int)r->target->pid,
+			  (unsigned long long)(r->ledger.delivered - r->saved));
 	else if (r->lingered)
-		log_warn("no collector came for pid %d; what was left is in %s", (int)r->target->pid, r->path);
+		log_warn("no collector came for pid %d; what was left is in %s",
+			 (int)r->target->pid, r->path);
 	if (r->no_place)
-		log_warn("pid %d: %llu events of threads without a place in the ring: raise --memory-limit",
+		log_warn("pid %d: %llu events of threads without a place in the ring: raise "
+			 "--memory-limit",
 			 (int)r->target->pid, (unsigned long long)r->no_place);
 }
 
@@ -98,10 +103,13 @@ static int parse(struct serve *serve, int argc, char **argv, struct err_text *er
 	if (r < 0)
 		return r;
 	r = options_arguments(&serve->options, COMMAND_SERVE, argc, argv, err);
-	if (serve->options.policy == POLICY_UNSET) /* started for one program, a person waits for its recording */
+	if (serve->options.policy ==
+	    POLICY_UNSET) /* started for one program, a person waits for its recording */
 		serve->options.policy = serve->options.for_pid ? RING_BLOCK : RING_COUNT;
 	if (r >= 0 && r < argc && !serve->options.help)
-		return err_set(err, -EINVAL, "serve takes no '%s' (did you mean `agent run -- %s`?)", argv[r], argv[r]);
+		return err_set(err, -EINVAL,
+			       "serve takes no '%s' (did you mean `agent run -- %s`?)", argv[r],
+			       argv[r]);
 	return r;
 }
 
@@ -114,7 +122,8 @@ static void leave_folder(struct serve *serve, struct agent_settings *settings)
 		settings->folder = settings->folder && chdir("/") == 0 ? settings->folder : NULL;
 }
 
-static int serve_main(struct serve *serve, const struct agent_settings *settings, struct err_text *err)
+static int serve_main(struct serve *serve, const struct agent_settings *settings,
+		      struct err_text *err)
 {
 	const char *name = socket_name(serve);
 	int fd = handshake_socket(name), r;
@@ -156,7 +165,8 @@ int command_serve(int argc, char **argv)
 	}
 	r = log_open(serve.options.log ? serve.options.log : "info", serve.options.log_file);
 	if (r < 0)
-		return command_fail(EXIT_USAGE, NULL, err_set(&err, r, "can't log to %s", serve.options.log_file));
+		return command_fail(EXIT_USAGE, NULL,
+				    err_set(&err, r, "can't log to %s", serve.options.log_file));
 	options_notices();
 	r = command_settings(&serve.options, &settings, &err);
 	if (r < 0)

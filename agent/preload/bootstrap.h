@@ -1,8 +1,8 @@
 #pragma once
 /*
  * The arena for what is allocated while the next allocator is being looked for: dlsym itself may
- *allocate, and so may other threads meanwhile. Blocks lie one after the other and are never used
- *again; there are a handful of them in the life of a process.
+ * allocate, and so may other threads meanwhile. Blocks lie one after the other and are never used
+ * again; there are a handful of them in the life of a process.
  *
  *	| size (16 bytes) | block ... | size | block ...
  */

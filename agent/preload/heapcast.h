@@ -1,16 +1,16 @@
 #pragma once
 /*
  * What a program may tell the profiler that is preloaded into it. None of it is needed for
- *recording.
+ * recording.
  *
  * Link with nothing: declare the functions weak (this header does) and test for them, so that the
- *program also runs without libheapcast.so:
+ * program also runs without libheapcast.so:
  *
  *	if (heapcast_mark)
  *		heapcast_mark(request_number);
  *
  * All of them may be called from any thread at any time, keep errno, and do nothing in a process
- *that is not recorded.
+ * that is not recorded.
  */
 #include <stddef.h>
 #include <stdint.h>

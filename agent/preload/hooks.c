@@ -1,6 +1,6 @@
 /*
  * The functions that stand in front of the allocator's. Each one forwards at once where nothing is
- *recorded, else it notes what the allocator did:
+ * recorded, else it notes what the allocator did:
  *
  *	allocation:	call the allocator, stamp, record
  *	free:		stamp, record, call the allocator
@@ -9,8 +9,8 @@
  * so that between the stamps of its birth and its death a block is truly this caller's.
  *
  * The stack begins at the hook's own frame. What is exported only decides, and jumps on (a tail
- *call, at the optimisation that CMakeLists.txt demands): so NAME_recorded stands in the exported
- *function's place on the stack, and the path of a process that is not recorded saves no register.
+ * call, at the optimisation that CMakeLists.txt demands): so NAME_recorded stands in the exported
+ * function's place on the stack, and the path of a process that is not recorded saves no register.
  */
 #include <dlfcn.h>
 #include <malloc.h>

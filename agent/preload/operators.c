@@ -58,7 +58,8 @@ typedef void delete_function(void *p, uintptr_t a, uintptr_t b);
 
 /* `entry` is where the exported function jumps to: the search at first, then either the next
  * definition or the hook in front of it. */
-struct new {
+struct new
+{
 	new_function *entry;
 	new_function *next;
 	new_function *first;
@@ -68,7 +69,8 @@ struct new {
 	bool private;
 };
 
-struct delete {
+struct delete
+{
 	delete_function *entry;
 	delete_function *next;
 	delete_function *first;
@@ -139,8 +141,7 @@ static RECORDED void delete_recorded(void *p, uintptr_t a, uintptr_t b, struct d
 		return;
 	}
 	hook_enter(&hook, ring, FRAME);
-	event = (struct event){
-		.kind = delete->kind, .address = (uintptr_t)p, .stamp = stamp_now()};
+	event = (struct event){.kind = delete->kind, .address = (uintptr_t)p, .stamp = stamp_now()};
 	aside = hook.thread ? hook.thread->aside_count : 0;
 	if (hook.kind != HOOK_NESTED)
 		note(&hook, &event);
@@ -214,10 +215,10 @@ static void delete_resolve(void *p, uintptr_t a, uintptr_t b, struct delete *del
 
 void operators_forget(void)
 {
-	for (struct new *new = news; new->name; new++)
+	for (struct new *new = news; new->name; new ++)
 		if (new->private)
 			__atomic_store_n(&new->entry, new->first, __ATOMIC_RELEASE);
-	for (struct delete *delete = deletes; delete->name; delete++)
+	for (struct delete *delete = deletes; delete->name; delete ++)
 		if (delete->private)
 			__atomic_store_n(&delete->entry, delete->first, __ATOMIC_RELEASE);
 }

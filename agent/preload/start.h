@@ -1,8 +1,8 @@
 #pragma once
 /*
  * What happens at the first hooked call of the process: the next allocator is looked for, then an
- *agent, then recording begins. The process goes through the phases once, in one thread; others
- *forward meanwhile.
+ * agent, then recording begins. The process goes through the phases once, in one thread; others
+ * forward meanwhile.
  *
  *	NEW -> RESOLVING -> LINKING -> RUNNING (recorded or not)
  */

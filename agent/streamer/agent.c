@@ -38,7 +38,8 @@ static void check_end(struct agent *a)
 	if (!idle)
 		a->idle_since_ns = now;
 	if (a->stopping && !idle && now - a->stop_ns > STOP_NS)
-		log_error("what was not delivered within %u s is lost", (unsigned)(STOP_NS / 1000000000));
+		log_error("what was not delivered within %u s is lost",
+			  (unsigned)(STOP_NS / 1000000000));
 	if (a->stopping && (idle || now - a->stop_ns > STOP_NS))
 		uv_stop(&a->loop);
 	if (idle && a->only_ended)
@@ -111,8 +112,8 @@ static int open_memory(struct agent *a, struct err_text *err)
 
 	if (r < 0)
 		return r;
-	own = b->slots * (sizeof(struct session) + 64) + b->links * (sizeof(struct link) + 64) + LINK_MESSAGE +
-	      LINK_SCRATCH + b->link_out + 4096;
+	own = b->slots * (sizeof(struct session) + 64) + b->links * (sizeof(struct link) + 64) +
+	      LINK_MESSAGE + LINK_SCRATCH + b->link_out + 4096;
 	r = arena_open(&a->arena, budget_private(b) + own);
 	if (!r)
 		r = packer_init(&a->drain_packer, &a->arena, b->message, b->scratch);
@@ -126,7 +127,8 @@ static int open_memory(struct agent *a, struct err_text *err)
 	for (uint32_t i = 0; !r && i < b->slots; i++) {
 		struct session *s = &a->session[i];
 
-		r = stream_init(&s->stream, &a->arena, b, a->settings.ring.depth_limit, &a->clock, &a->drain_packer);
+		r = stream_init(&s->stream, &a->arena, b, a->settings.ring.depth_limit, &a->clock,
+				&a->drain_packer);
 		s->agent = a;
 		s->slot = i;
 		s->pidfd = s->file.fd = -1;
@@ -143,10 +145,12 @@ static void log_budget(const struct agent *a)
 {
 	const struct budget *b = &a->budget;
 
-	log_debug("memory limit %llu: own %u, %u links of %zu, message %zu, scratch %zu, %u slots of ring %zu + tables %zu "
+	log_debug("memory limit %llu: own %u, %u links of %zu, message %zu, scratch %zu, %u slots "
+		  "of ring %zu + tables %zu "
 		  "+ batch %zu + spool %zu; %u slices, %u stack nodes in a slot",
-		  (unsigned long long)b->limit, BUDGET_OWN, b->links, b->link_out + b->link_in + 2 * b->socket_buffer,
-		  b->message, b->scratch, b->slots, b->ring, b->tables, b->batch, b->spool, ring_slice_count(b->ring),
+		  (unsigned long long)b->limit, BUDGET_OWN, b->links,
+		  b->link_out + b->link_in + 2 * b->socket_buffer, b->message, b->scratch, b->slots,
+		  b->ring, b->tables, b->batch, b->spool, ring_slice_count(b->ring),
 		  a->session[0].stream.stacks.nodes_max);
 }
 
@@ -161,24 +165,29 @@ static int open_listener(struct agent *a, struct err_text *err)
 	if (a->settings.listen) {
 		r = parse_endpoint(a->settings.listen, host, sizeof(host), &port);
 		if (r < 0 || (*host && inet_pton(AF_INET, host, &given) != 1))
-			return err_set(err, -EINVAL, "--listen takes ADDR:PORT with a numeric IPv4 address, not '%s'",
-				       a->settings.listen);
+			return err_set(
+				err, -EINVAL,
+				"--listen takes ADDR:PORT with a numeric IPv4 address, not '%s'",
+				a->settings.listen);
 		address = *host ? ntohl(given.s_addr) : INADDR_ANY;
 		first = port ? port : first;
 		last = port ? port : last;
 	} else if (a->settings.interface) {
 		r = beacon_interface_address(a->settings.interface, &address);
 		if (r < 0)
-			return err_set(err, -EINVAL, "there is no interface '%s' with an IPv4 address (ip -4 address shows all)",
+			return err_set(err, -EINVAL,
+				       "there is no interface '%s' with an IPv4 address (ip -4 "
+				       "address shows all)",
 				       a->settings.interface);
 	}
-	r = listener_open(&a->listener, &a->loop, a->link, a->budget.links, a->budget.socket_buffer, address, first, last,
-			  err);
+	r = listener_open(&a->listener, &a->loop, a->link, a->budget.links, a->budget.socket_buffer,
+			  address, first, last, err);
 	if (r < 0)
 		return r;
 	log_info("listening for collectors on port %u", a->listener.port);
 	if (a->settings.announce)
-		r = beacon_open(&a->beacon, &a->loop, a->settings.interface, a->id, a->listener.port, live_streams, a);
+		r = beacon_open(&a->beacon, &a->loop, a->settings.interface, a->id,
+				a->listener.port, live_streams, a);
 	return r < 0 ? err_set(err, r, "can't announce by UDP: %s", strerror(-r)) : 0;
 }
 
@@ -208,16 +217,19 @@ static int open_links(struct agent *a, struct err_text *err)
 	if (r < 0 || !a->settings.collector)
 		return r;
 	if (parse_endpoint(a->settings.collector, host, sizeof(host), &port) < 0 || !*host)
-		return err_set(err, -EINVAL, "--collector takes HOST[:PORT], not '%s'", a->settings.collector);
+		return err_set(err, -EINVAL, "--collector takes HOST[:PORT], not '%s'",
+			       a->settings.collector);
 	if (!port)
 		port = DISCOVERY_UDP_PORT; /* a collector takes agents that dial in at the same number */
 	/* The last link is the dialler's own. */
 	if (a->listener.fd >= 0)
 		a->listener.links--;
-	return dialer_open(&a->dialer, &a->loop, &a->link[a->budget.links - 1], a->budget.socket_buffer, host, port);
+	return dialer_open(&a->dialer, &a->loop, &a->link[a->budget.links - 1],
+			   a->budget.socket_buffer, host, port);
 }
 
-int agent_open(struct agent *a, const struct agent_settings *settings, int listen_fd, struct err_text *err)
+int agent_open(struct agent *a, const struct agent_settings *settings, int listen_fd,
+	       struct err_text *err)
 {
 	int r;
 
@@ -271,7 +283,8 @@ void agent_child_ended(struct agent *a, pid_t pid, int status)
 	a->only_ended = true;
 	a->only_end = end;
 	for (uint32_t i = 0; i < a->budget.slots; i++)
-		if (stream_state(&a->session[i].stream) == STREAM_LIVE && a->session[i].stream.target.pid == pid)
+		if (stream_state(&a->session[i].stream) == STREAM_LIVE &&
+		    a->session[i].stream.target.pid == pid)
 			session_ended(&a->session[i], &end);
 	work(a);
 }

@@ -42,7 +42,8 @@ int batch_init(struct batch *b, struct arena *arena, size_t message, size_t size
 	b->definition_bytes_max = message / 8;
 	if (!b->memory)
 		return -ENOMEM;
-	events_encoder_init(&b->events, b->memory, message / 4 * 3 - 64, BATCH_EVENTS_MAX, BATCH_TICK_NS);
+	events_encoder_init(&b->events, b->memory, message / 4 * 3 - 64, BATCH_EVENTS_MAX,
+			    BATCH_TICK_NS);
 	batch_clear(b);
 	return 0;
 }
@@ -128,7 +129,8 @@ static void put_process(const struct stream *s, struct packer *p, Heapcast__Batc
 	batch->process = m;
 }
 
-static void fill_module(struct packer *p, const struct module *from, uint32_t number, Heapcast__Module *m)
+static void fill_module(struct packer *p, const struct module *from, uint32_t number,
+			Heapcast__Module *m)
 {
 	heapcast__module__init(m);
 	m->number = number;
@@ -149,7 +151,8 @@ static void fill_module(struct packer *p, const struct module *from, uint32_t nu
 	}
 }
 
-static void put_modules(const struct stream *s, struct packer *p, uint32_t first, uint32_t count, Heapcast__Batch *batch)
+static void put_modules(const struct stream *s, struct packer *p, uint32_t first, uint32_t count,
+			Heapcast__Batch *batch)
 {
 	batch->n_module = count;
 	batch->module = (Heapcast__Module **)rows(p, count, sizeof(Heapcast__Module));
@@ -166,7 +169,8 @@ static void fill_unload(const struct modules *m, uint32_t index, Heapcast__Unloa
 
 static void put_unloads(struct stream *s, struct packer *p, Heapcast__Batch *batch)
 {
-	uint32_t most = s->modules.unloads < BATCH_UNLOADS_MAX ? s->modules.unloads : BATCH_UNLOADS_MAX;
+	uint32_t most =
+		s->modules.unloads < BATCH_UNLOADS_MAX ? s->modules.unloads : BATCH_UNLOADS_MAX;
 
 	if (!most)
 		return;
@@ -195,7 +199,8 @@ static void fill_thread(const struct thread *from, Heapcast__Thread *m)
 static void put_threads(struct stream *s, struct packer *p, Heapcast__Batch *batch)
 {
 	batch->thread = (Heapcast__Thread **)rows(p, s->threads.news, sizeof(Heapcast__Thread));
-	threads_each(&s->threads, t) {
+	threads_each(&s->threads, t)
+	{
 		if (!t->news)
 			continue;
 		fill_thread(t, batch->thread[batch->n_thread++]);
@@ -205,7 +210,8 @@ static void put_threads(struct stream *s, struct packer *p, Heapcast__Batch *bat
 }
 
 /* Nodes by their numbers on the wire. */
-static void put_stacks(const struct stream *s, struct packer *p, uint32_t first, uint32_t count, Heapcast__Batch *batch)
+static void put_stacks(const struct stream *s, struct packer *p, uint32_t first, uint32_t count,
+		       Heapcast__Batch *batch)
 {
 	size_t size = (size_t)count * STACKS_NODE_MAX;
 	struct stacks_encoder encoder;
@@ -273,13 +279,14 @@ static void put_marks(const struct stream *s, struct packer *p, Heapcast__Batch 
 static void put_thread_counts(struct stream *s, struct packer *p, Heapcast__Ledger *m)
 {
 	size_t room = (size_t)s->threads.capacity * VARINT_MAX;
-	ProtobufCBinaryData *columns[] = {&m->thread, &m->thread_produced, &m->thread_delivered, &m->thread_lost,
-					  &m->thread_not_sampled};
+	ProtobufCBinaryData *columns[] = {&m->thread, &m->thread_produced, &m->thread_delivered,
+					  &m->thread_lost, &m->thread_not_sampled};
 	uint8_t *at[5];
 
 	for (unsigned i = 0; i < 5; i++)
 		at[i] = columns[i]->data = take(p, room);
-	threads_each(&s->threads, t) {
+	threads_each(&s->threads, t)
+	{
 		if (!t->counts_news)
 			continue;
 		at[0] = varint_put(at[0], t->number);
@@ -339,12 +346,14 @@ static long pack(struct packer *p, const Heapcast__Batch *batch, uint8_t *out, s
 {
 	if (heapcast__batch__get_packed_size(batch) > p->message_size)
 		return -EMSGSIZE;
-	return frame_encode(p->encoder, p->message, heapcast__batch__pack(batch, p->message), out, size);
+	return frame_encode(p->encoder, p->message, heapcast__batch__pack(batch, p->message), out,
+			    size);
 }
 
 long batch_pack(struct stream *s, struct packer *p, bool end)
 {
-	uint32_t fresh = s->stacks.nodes - s->stacks.sent, nodes = fresh < s->batch.nodes_max ? fresh : s->batch.nodes_max;
+	uint32_t fresh = s->stacks.nodes - s->stacks.sent,
+		 nodes = fresh < s->batch.nodes_max ? fresh : s->batch.nodes_max;
 	Heapcast__Batch batch;
 	long length;
 
@@ -371,7 +380,8 @@ long batch_pack(struct stream *s, struct packer *p, bool end)
 	return length;
 }
 
-static void catch_up_unloads(struct stream *s, struct packer *p, uint32_t first, uint32_t count, Heapcast__Batch *batch)
+static void catch_up_unloads(struct stream *s, struct packer *p, uint32_t first, uint32_t count,
+			     Heapcast__Batch *batch)
 {
 	batch->unload = (Heapcast__Unload **)rows(p, count, sizeof(Heapcast__Unload));
 	for (uint32_t i = first; i < first + count; i++)
@@ -379,7 +389,8 @@ static void catch_up_unloads(struct stream *s, struct packer *p, uint32_t first,
 			fill_unload(&s->modules, i, batch->unload[batch->n_unload++]);
 }
 
-static void catch_up_threads(struct stream *s, struct packer *p, uint32_t first, uint32_t count, Heapcast__Batch *batch)
+static void catch_up_threads(struct stream *s, struct packer *p, uint32_t first, uint32_t count,
+			     Heapcast__Batch *batch)
 {
 	batch->thread = (Heapcast__Thread **)rows(p, count, sizeof(Heapcast__Thread));
 	for (uint32_t i = first; i < first + count && i < s->threads.capacity; i++)
@@ -432,7 +443,8 @@ static uint32_t stage_total(const struct stream *s, const struct catch_up *c, ui
 	}
 }
 
-static void put_stage(struct stream *s, struct packer *p, const struct catch_up *c, uint32_t count, Heapcast__Batch *batch)
+static void put_stage(struct stream *s, struct packer *p, const struct catch_up *c, uint32_t count,
+		      Heapcast__Batch *batch)
 {
 	switch (c->stage) {
 	case STAGE_PROCESS:
@@ -456,7 +468,8 @@ struct catch_up catch_up_begin(const struct spool *spool, bool join)
 	return (struct catch_up){.join = join, .next = spool->first, .nodes = spool->evicted.nodes};
 }
 
-long batch_pack_catch_up(struct stream *s, struct packer *p, struct catch_up *c, uint8_t *out, size_t size)
+long batch_pack_catch_up(struct stream *s, struct packer *p, struct catch_up *c, uint8_t *out,
+			 size_t size)
 {
 	uint32_t each, total, count;
 	Heapcast__Batch batch;

@@ -18,10 +18,12 @@
 
 static void send_to(struct beacon *b, uint32_t address, const uint8_t *data, size_t length)
 {
-	struct sockaddr_in to = {
-		.sin_family = AF_INET, .sin_port = htons(DISCOVERY_UDP_PORT), .sin_addr.s_addr = htonl(address)};
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons(DISCOVERY_UDP_PORT),
+				 .sin_addr.s_addr = htonl(address)};
 
-	sendto(b->fd, data, length, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to, sizeof(to));
+	sendto(b->fd, data, length, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to,
+	       sizeof(to));
 }
 
 static uint32_t address_of(const struct sockaddr *address)
@@ -69,8 +71,8 @@ static void second(uv_timer_t *timer)
 	beacon_send(timer->data);
 }
 
-int beacon_open(struct beacon *b, uv_loop_t *loop, const char *interface, const uint8_t *agent_id, uint16_t port,
-		uint32_t (*live)(void *context), void *context)
+int beacon_open(struct beacon *b, uv_loop_t *loop, const char *interface, const uint8_t *agent_id,
+		uint16_t port, uint32_t (*live)(void *context), void *context)
 {
 	int on = 1;
 
@@ -102,7 +104,8 @@ int beacon_interface_address(const char *interface, uint32_t *ret)
 	if (getifaddrs(&list) < 0)
 		return -errno;
 	for (const struct ifaddrs *i = list; i && r; i = i->ifa_next) {
-		if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || strcmp(interface, i->ifa_name))
+		if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET ||
+		    strcmp(interface, i->ifa_name))
 			continue;
 		*ret = address_of(i->ifa_addr);
 		r = 0;

@@ -28,9 +28,11 @@ int budget_divide(struct budget *b, uint64_t limit, uint32_t slots, struct err_t
 
 	if (limit < BUDGET_LIMIT_MIN)
 		return err_set(err, -EINVAL, "a memory limit of %s is too little: the least is %s",
-			       format_size(given, (double)limit), format_size(least, BUDGET_LIMIT_MIN));
+			       format_size(given, (double)limit),
+			       format_size(least, BUDGET_LIMIT_MIN));
 	if (limit > SIZE_MAX / 2)
-		return err_set(err, -EINVAL, "a memory limit of %s is more than this machine can address",
+		return err_set(err, -EINVAL,
+			       "a memory limit of %s is more than this machine can address",
 			       format_size(given, (double)limit));
 	if (!slots)
 		slots = (uint32_t)clamp((size_t)limit / SLOT_ROOM, 1, BUDGET_SLOTS_MAX);
@@ -39,14 +41,16 @@ int budget_divide(struct budget *b, uint64_t limit, uint32_t slots, struct err_t
 	b->link_out = 40 * KIB;
 	b->link_in = 16 * KIB;
 	b->socket_buffer = 32 * KIB; /* the kernel takes twice */
-	rest = (size_t)limit - BUDGET_OWN - b->links * (b->link_out + b->link_in + 2 * b->socket_buffer);
+	rest = (size_t)limit - BUDGET_OWN -
+	       b->links * (b->link_out + b->link_in + 2 * b->socket_buffer);
 	b->message = clamp(rest / slots / 10, MESSAGE_MIN, MESSAGE_MAX);
 	b->scratch = SCRATCH_BASE + b->message / 4;
 	b->batch = frame_bound(b->message);
 	rest -= b->message + FRAME_HEADROOM + b->scratch;
 	slot = rest / slots;
 	if (slot < SLOT_MIN)
-		return err_set(err, -EINVAL, "a memory limit of %s is too little for %u programs at a time",
+		return err_set(err, -EINVAL,
+			       "a memory limit of %s is too little for %u programs at a time",
 			       format_size(given, (double)limit), slots);
 	b->ring = slot * 28 / 100 & ~(size_t)4095;
 	b->tables = slot * 42 / 100 & ~(size_t)4095;
@@ -62,7 +66,8 @@ size_t budget_private(const struct budget *b)
 
 int arena_open(struct arena *a, size_t size)
 {
-	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
 	if (memory == MAP_FAILED)
 		return -errno;

@@ -11,10 +11,10 @@
 
 #include "base/ban.h"
 
-#define WAIT_NS	     20000000
-#define POLL_NS	     5000000
-#define CLOCK_NS     1000000000
-#define STACK_SIZE   (256u << 10)
+#define WAIT_NS	   20000000
+#define POLL_NS	   5000000
+#define CLOCK_NS   1000000000
+#define STACK_SIZE (256u << 10)
 
 struct bells {
 	struct futex_waitv futex[BUDGET_SLOTS_MAX + 1];
@@ -22,11 +22,12 @@ struct bells {
 	unsigned count;
 };
 
-static void add_bell(struct bells *bells, uint32_t *word, uint32_t value, uint32_t flags, struct ring_header *header)
+static void add_bell(struct bells *bells, uint32_t *word, uint32_t value, uint32_t flags,
+		     struct ring_header *header)
 {
 	bells->header[bells->count] = header;
-	bells->futex[bells->count++] =
-		(struct futex_waitv){.val = value, .uaddr = (uintptr_t)word, .flags = FUTEX_32 | flags};
+	bells->futex[bells->count++] = (struct futex_waitv){
+		.val = value, .uaddr = (uintptr_t)word, .flags = FUTEX_32 | flags};
 }
 
 /* All rings are told that we sleep. */
@@ -41,7 +42,8 @@ static void collect(struct drain *d, struct bells *bells, uint32_t kick)
 		if (s->state == STREAM_LIVE) {
 			struct ring_header *h = s->source.ring->header;
 
-			add_bell(bells, &h->doorbell, __atomic_load_n(&h->doorbell, __ATOMIC_ACQUIRE), 0, h);
+			add_bell(bells, &h->doorbell,
+				 __atomic_load_n(&h->doorbell, __ATOMIC_ACQUIRE), 0, h);
 			__atomic_store_n(&h->sleeping, 1, __ATOMIC_SEQ_CST);
 		}
 		pthread_mutex_unlock(&s->lock);
@@ -57,7 +59,8 @@ static void wait_plain(const struct bells *bells)
 		nanosleep(&t, NULL);
 	else
 		syscall(SYS_futex, (void *)(uintptr_t)f->uaddr,
-			FUTEX_WAIT | (f->flags & FUTEX_PRIVATE_FLAG), (uint32_t)f->val, &t, NULL, 0);
+			FUTEX_WAIT | (f->flags & FUTEX_PRIVATE_FLAG), (uint32_t)f->val, &t, NULL,
+			0);
 }
 
 static void wait_all(const struct bells *bells)
@@ -70,7 +73,8 @@ static void wait_all(const struct bells *bells)
 		until.tv_sec++;
 		until.tv_nsec -= 1000000000;
 	}
-	if (syscall(SYS_futex_waitv, bells->futex, bells->count, 0, &until, CLOCK_MONOTONIC) < 0 && errno == ENOSYS)
+	if (syscall(SYS_futex_waitv, bells->futex, bells->count, 0, &until, CLOCK_MONOTONIC) < 0 &&
+	    errno == ENOSYS)
 		wait_plain(bells);
 }
 
@@ -104,7 +108,8 @@ static bool turn(struct drain *d)
 			next = s->spool.next;
 			exec = s->exec_pending;
 			more |= stream_drain(s) == STREAM_MORE;
-			news |= s->state != state || s->spool.next != next || s->exec_pending != exec;
+			news |= s->state != state || s->spool.next != next ||
+				s->exec_pending != exec;
 		}
 		pthread_mutex_unlock(&s->lock);
 	}
@@ -121,7 +126,8 @@ static bool any_filling(struct drain *d)
 		struct stream *s = d->stream[i];
 
 		pthread_mutex_lock(&s->lock);
-		filling = s->state == STREAM_LIVE && !s->frame_pending && ring_source_filling(&s->source);
+		filling = s->state == STREAM_LIVE && !s->frame_pending &&
+			  ring_source_filling(&s->source);
 		pthread_mutex_unlock(&s->lock);
 	}
 	return filling;
@@ -150,15 +156,18 @@ static void *run(void *argument)
 	return NULL;
 }
 
-int drain_start(struct drain *d, struct stream *const *streams, uint32_t count, struct clock *counter,
-		void (*notify)(void *context), void *context)
+int drain_start(struct drain *d, struct stream *const *streams, uint32_t count,
+		struct clock *counter, void (*notify)(void *context), void *context)
 {
 	pthread_attr_t attr;
 	sigset_t all, old;
 	int r;
 
-	*d = (struct drain){
-		.stream = streams, .streams = count, .counter = counter, .notify = notify, .context = context};
+	*d = (struct drain){.stream = streams,
+			    .streams = count,
+			    .counter = counter,
+			    .notify = notify,
+			    .context = context};
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
 	sigfillset(&all);

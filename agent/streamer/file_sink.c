@@ -38,14 +38,15 @@ static int write_all(struct file_sink *f, const uint8_t *data, size_t length)
 	return 0;
 }
 
-int file_sink_open(struct file_sink *f, const char *path, struct stream *stream, struct packer *packer, uint8_t *out,
-		   size_t out_size)
+int file_sink_open(struct file_sink *f, const char *path, struct stream *stream,
+		   struct packer *packer, uint8_t *out, size_t out_size)
 {
 	struct catch_up catch_up;
 	long length = 1;
 	int r = 0;
 
-	*f = (struct file_sink){.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600)};
+	*f = (struct file_sink){
+		.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600)};
 	if (f->fd < 0)
 		return -errno;
 	snprintf(f->path, sizeof(f->path), "%s", path);

@@ -19,7 +19,8 @@ int handshake_address(const char *path, struct sockaddr_un *ret, unsigned *ret_l
 	memcpy(ret->sun_path, path, length);
 	if (path[0] == '@')
 		ret->sun_path[0] = '\0';
-	*ret_length = (unsigned)(offsetof(struct sockaddr_un, sun_path) + length + (path[0] != '@'));
+	*ret_length =
+		(unsigned)(offsetof(struct sockaddr_un, sun_path) + length + (path[0] != '@'));
 	return 0;
 }
 
@@ -85,15 +86,18 @@ static int receive(struct handshake_client *c, struct ring_hello *ret)
 		char bytes[CMSG_SPACE(sizeof(struct ucred))];
 		struct cmsghdr align;
 	} control;
-	struct msghdr message = {
-		.msg_iov = &data, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+	struct msghdr message = {.msg_iov = &data,
+				 .msg_iovlen = 1,
+				 .msg_control = control.bytes,
+				 .msg_controllen = sizeof(control.bytes)};
 	ssize_t n = recvmsg(c->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	struct cmsghdr *head = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
 	struct ucred who;
 
 	if (n < 0)
 		return -errno;
-	if (n != sizeof(*ret) || !head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_CREDENTIALS)
+	if (n != sizeof(*ret) || !head || head->cmsg_level != SOL_SOCKET ||
+	    head->cmsg_type != SCM_CREDENTIALS)
 		return -EBADMSG;
 	memcpy(&who, CMSG_DATA(head), sizeof(who));
 	c->pid = who.pid;
@@ -148,7 +152,8 @@ static void connection(uv_poll_t *poll, int status, int events)
 }
 
 int handshake_open(struct handshake *h, uv_loop_t *loop, int listen_fd,
-		   void (*asked)(void *context, struct handshake_client *client, const struct ring_hello *hello),
+		   void (*asked)(void *context, struct handshake_client *client,
+				 const struct ring_hello *hello),
 		   void *context)
 {
 	int on = 1;
@@ -165,9 +170,11 @@ int handshake_open(struct handshake *h, uv_loop_t *loop, int listen_fd,
 	return uv_poll_start(&h->poll, UV_READABLE, connection);
 }
 
-void handshake_answer(struct handshake_client *c, enum ring_answer_kind kind, int ring_fd, uint64_t size)
+void handshake_answer(struct handshake_client *c, enum ring_answer_kind kind, int ring_fd,
+		      uint64_t size)
 {
-	struct ring_answer answer = {.magic = RING_MAGIC, .version = RING_VERSION, .kind = kind, .size = size};
+	struct ring_answer answer = {
+		.magic = RING_MAGIC, .version = RING_VERSION, .kind = kind, .size = size};
 	struct iovec data = {.iov_base = &answer, .iov_len = sizeof(answer)};
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];

@@ -16,7 +16,7 @@
 #include "base/ban.h"
 
 #define ORDER_CONTENT_MAX (16u << 10)
-#define CONTENT_SIZE_AT	  6 /* in an LZ4 frame's header */
+#define CONTENT_SIZE_AT	  6	       /* in an LZ4 frame's header */
 #define SEND_TURN	  (256u << 10) /* bytes in one go: the loop has other work */
 
 int link_init(struct link *l, struct link_host *host, struct arena *arena, const struct budget *b)
@@ -71,8 +71,8 @@ static void fill_states(struct link *l, struct packer *p, Heapcast__Link *m)
 			state->first = s->spool.first;
 			state->next = s->spool.next;
 			state->ended = s->state == STREAM_ENDED && !s->frame_pending;
-			state->executable =
-				(ProtobufCBinaryData){strlen(s->target.executable), (uint8_t *)s->target.executable};
+			state->executable = (ProtobufCBinaryData){strlen(s->target.executable),
+								  (uint8_t *)s->target.executable};
 			state->pid = (uint32_t)s->target.pid;
 		}
 		pthread_mutex_unlock(&s->lock);
@@ -102,7 +102,8 @@ static int make_list(struct link *l, bool hello)
 	batch.link = &m;
 	if (heapcast__batch__get_packed_size(&batch) > p->message_size)
 		return -EMSGSIZE;
-	length = frame_encode(p->encoder, p->message, heapcast__batch__pack(&batch, p->message), l->out, l->out_size);
+	length = frame_encode(p->encoder, p->message, heapcast__batch__pack(&batch, p->message),
+			      l->out, l->out_size);
 	if (length < 0)
 		return (int)length;
 	l->out_length = (size_t)length;
@@ -138,7 +139,8 @@ static ssize_t send_frame(struct link *l, struct stream *s, struct subscription 
 		sub->next = s->spool.first;
 	}
 	if (sub->catching) {
-		long made = batch_pack_catch_up(s, l->host->packer, &sub->catch_up, l->out, l->out_size);
+		long made = batch_pack_catch_up(s, l->host->packer, &sub->catch_up, l->out,
+						l->out_size);
 
 		sub->catching = made > 0;
 		l->out_length = made > 0 ? (size_t)made : 0;
@@ -257,14 +259,16 @@ static void subscribe(struct link *l, const Heapcast__Subscribe *order)
 	sub = &l->subscription[slot];
 	s = l->host->stream[slot];
 	pthread_mutex_lock(&s->lock);
-	known = order->incarnation == s->incarnation && order->next >= 1 && order->next <= s->spool.next;
-	*sub = (struct subscription){
-		.active = true, .next = known ? order->next : 1, .fresh = !known || order->next == 1};
+	known = order->incarnation == s->incarnation && order->next >= 1 &&
+		order->next <= s->spool.next;
+	*sub = (struct subscription){.active = true,
+				     .next = known ? order->next : 1,
+				     .fresh = !known || order->next == 1};
 	if (!known && s->spool.first > 1)
 		sub->next = 0; /* send_frame sees that it is behind, and begins with a catch-up */
 	pthread_mutex_unlock(&s->lock);
-	log_info("link to %s: sends stream of pid %d from batch %llu on", l->peer, (int)s->target.pid,
-		 (unsigned long long)sub->next);
+	log_info("link to %s: sends stream of pid %d from batch %llu on", l->peer,
+		 (int)s->target.pid, (unsigned long long)sub->next);
 }
 
 static void acknowledge(struct link *l, const Heapcast__Ack *ack)
@@ -272,7 +276,8 @@ static void acknowledge(struct link *l, const Heapcast__Ack *ack)
 	struct subscription *sub;
 	uint32_t slot;
 
-	if (find_slot(l, &ack->stream, &slot) < 0 || ack->incarnation != l->host->stream[slot]->incarnation)
+	if (find_slot(l, &ack->stream, &slot) < 0 ||
+	    ack->incarnation != l->host->stream[slot]->incarnation)
 		return;
 	sub = &l->subscription[slot];
 	if (!sub->active || ack->number >= sub->next || ack->number <= sub->acked)
@@ -284,8 +289,9 @@ static void acknowledge(struct link *l, const Heapcast__Ack *ack)
 static int greet(struct link *l, const Heapcast__Hello *hello)
 {
 	if (hello->protocol != PROTOCOL_VERSION) {
-		log_warn("link to %s: it speaks protocol %u, this agent speaks %u: update the older one", l->peer,
-			 hello->protocol, PROTOCOL_VERSION);
+		log_warn("link to %s: it speaks protocol %u, this agent speaks %u: update the "
+			 "older one",
+			 l->peer, hello->protocol, PROTOCOL_VERSION);
 		return -EPROTO;
 	}
 	l->greeted = true;
@@ -379,7 +385,11 @@ static void ready(uv_poll_t *poll, int status, int events)
 
 int link_open(struct link *l, int fd, const char *peer)
 {
-	struct link empty = {.host = l->host, .in = l->in, .in_size = l->in_size, .out = l->out, .out_size = l->out_size};
+	struct link empty = {.host = l->host,
+			     .in = l->in,
+			     .in_size = l->in_size,
+			     .out = l->out,
+			     .out_size = l->out_size};
 	int r;
 
 	*l = empty;

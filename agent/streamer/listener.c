@@ -20,7 +20,8 @@
 
 void link_socket(int fd, size_t buffer)
 {
-	int size = (int)buffer, small = (int)buffer / 2, on = 1, idle = KEEP_IDLE_S, every = KEEP_EVERY_S, count = KEEP_COUNT;
+	int size = (int)buffer, small = (int)buffer / 2, on = 1, idle = KEEP_IDLE_S,
+	    every = KEEP_EVERY_S, count = KEEP_COUNT;
 
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
@@ -46,7 +47,8 @@ static void connection(uv_poll_t *poll, int status, int events)
 	socklen_t length = sizeof(address);
 	char peer[64];
 	int fd = status < 0 ? -1
-			    : accept4(l->fd, (struct sockaddr *)&address, &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
+			    : accept4(l->fd, (struct sockaddr *)&address, &length,
+				      SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	(void)events;
 	if (fd < 0)
@@ -66,7 +68,8 @@ static void connection(uv_poll_t *poll, int status, int events)
 
 static int bind_port(int fd, uint32_t address, uint16_t port)
 {
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(address)};
+	struct sockaddr_in at = {
+		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(address)};
 
 	return bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, 8) < 0 ? -errno : 0;
 }
@@ -86,14 +89,19 @@ static int open_port(uint32_t address, uint16_t port)
 	return fd;
 }
 
-int listener_open(struct listener *l, uv_loop_t *loop, struct link *links, uint32_t count, size_t socket_buffer,
-		  uint32_t address, uint16_t first, uint16_t last, struct err_text *err)
+int listener_open(struct listener *l, uv_loop_t *loop, struct link *links, uint32_t count,
+		  size_t socket_buffer, uint32_t address, uint16_t first, uint16_t last,
+		  struct err_text *err)
 {
 	struct sockaddr_in bound;
 	socklen_t length = sizeof(bound);
 	int fd = -EADDRINUSE;
 
-	*l = (struct listener){.loop = loop, .fd = -1, .link = links, .links = count, .socket_buffer = socket_buffer};
+	*l = (struct listener){.loop = loop,
+			       .fd = -1,
+			       .link = links,
+			       .links = count,
+			       .socket_buffer = socket_buffer};
 	for (uint32_t port = first; port <= last && fd == -EADDRINUSE; port++)
 		fd = open_port(address, (uint16_t)port);
 	if (fd == -EADDRINUSE && first == last)
@@ -129,7 +137,8 @@ static void poll_closed(uv_handle_t *handle)
 static void attempt_failed(struct dialer *d, int error)
 {
 	if (!d->said)
-		log_warn("no collector at %s:%s (%s); trying again every second", d->host, d->port, uv_strerror(error));
+		log_warn("no collector at %s:%s (%s); trying again every second", d->host, d->port,
+			 uv_strerror(error));
 	d->said = true;
 }
 
@@ -198,12 +207,15 @@ static void dial(uv_timer_t *timer)
 	if (d->resolving || d->fd >= 0 || !link_free(d->link))
 		return;
 	d->resolve.data = d;
-	d->resolving = uv_getaddrinfo(d->loop, &d->resolve, resolved, d->host, d->port, &hints) == 0;
+	d->resolving =
+		uv_getaddrinfo(d->loop, &d->resolve, resolved, d->host, d->port, &hints) == 0;
 }
 
-int dialer_open(struct dialer *d, uv_loop_t *loop, struct link *link, size_t socket_buffer, const char *host, uint16_t port)
+int dialer_open(struct dialer *d, uv_loop_t *loop, struct link *link, size_t socket_buffer,
+		const char *host, uint16_t port)
 {
-	*d = (struct dialer){.loop = loop, .fd = -1, .link = link, .socket_buffer = socket_buffer, .open = true};
+	*d = (struct dialer){
+		.loop = loop, .fd = -1, .link = link, .socket_buffer = socket_buffer, .open = true};
 	snprintf(d->host, sizeof(d->host), "%s", host);
 	snprintf(d->port, sizeof(d->port), "%u", port);
 	d->timer.data = d;

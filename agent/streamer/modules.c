@@ -11,7 +11,8 @@
 
 int modules_init(struct modules *m, struct arena *arena, uint32_t capacity)
 {
-	*m = (struct modules){.capacity = capacity < STACKS_MODULE_MAX ? capacity : STACKS_MODULE_MAX};
+	*m = (struct modules){.capacity =
+				      capacity < STACKS_MODULE_MAX ? capacity : STACKS_MODULE_MAX};
 	m->entry = arena_take(arena, m->capacity * sizeof(*m->entry));
 	m->text = arena_part(arena, m->capacity * (size_t)TEXT_A_MODULE);
 	return m->entry && m->text.memory ? 0 : -ENOMEM;
@@ -42,7 +43,8 @@ int modules_add(struct modules *m, const struct capture_module *module)
 	struct module *e;
 
 	if (module->start >= module->end || module->path_length > MODULE_PATH_MAX ||
-	    module->build_id_length > MODULE_BUILD_ID_MAX || module->segment_count > MODULE_SEGMENTS_MAX)
+	    module->build_id_length > MODULE_BUILD_ID_MAX ||
+	    module->segment_count > MODULE_SEGMENTS_MAX)
 		return -EBADMSG;
 	if (m->count == m->capacity) {
 		m->turned_away++;

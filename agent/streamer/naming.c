@@ -25,8 +25,8 @@ static void clean(char *name)
 			*name = '_';
 }
 
-int naming_expand(char *out, size_t size, const char *pattern, const char *program, uint64_t wall_s, int64_t pid,
-		  uint32_t counter)
+int naming_expand(char *out, size_t size, const char *pattern, const char *program, uint64_t wall_s,
+		  int64_t pid, uint32_t counter)
 {
 	size_t length = 0;
 	char piece[256];

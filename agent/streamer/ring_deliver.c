@@ -38,7 +38,8 @@ static int deliver_event(struct ring_source *s, struct stream *stream, uint32_t 
 		e.weight = weight_of(rec->size, rec->interval);
 	}
 	if (rec->class == EVENT_CLASS_REALLOCATION && rec->call_stamp < rec->stamp)
-		e.call_time_ns = clock_ns(s->clock, rec->stamp) - clock_ns(s->clock, rec->call_stamp);
+		e.call_time_ns =
+			clock_ns(s->clock, rec->stamp) - clock_ns(s->clock, rec->call_stamp);
 	ring_reader_words(&l->reader, rec, s->scratch);
 	r = capture_event(stream, index, l->thread, &e);
 	l->read += r == 0;
@@ -54,7 +55,8 @@ static int deliver_lost(struct ring_source *s, struct stream *stream, struct rin
 	sum.allocations += l->next.lost.allocations;
 	sum.frees += l->next.lost.frees;
 	sum.bytes += l->next.lost.bytes;
-	r = ring_tell_losses(s, stream, l->thread, &l->gapped, &sum, HEAPCAST__REASON__REASON_RING_FULL, l->next.stamp);
+	r = ring_tell_losses(s, stream, l->thread, &l->gapped, &sum,
+			     HEAPCAST__REASON__REASON_RING_FULL, l->next.stamp);
 	if (!r)
 		l->announced = sum;
 	return r;
@@ -68,7 +70,8 @@ static int deliver_mark(struct ring_source *s, struct stream *stream, const stru
 
 	ring_reader_words(&l->reader, rec, s->scratch);
 	return capture_mark(stream, l->thread, (int)(rec->size & 0xff), text ? 0 : rec->address,
-			    ring_stream_ns(s, rec->stamp), (const uint8_t *)s->scratch, text ? (uint32_t)length : 0);
+			    ring_stream_ns(s, rec->stamp), (const uint8_t *)s->scratch,
+			    text ? (uint32_t)length : 0);
 }
 
 int ring_deliver(struct ring_source *s, struct stream *stream, uint32_t index)

@@ -15,10 +15,10 @@ static const struct {
 	unsigned sixths;
 } classes[] = {{512 << 10, 2}, {128 << 10, 1}, {32 << 10, 1}, {8 << 10, 2}};
 
-#define CLASS_COUNT	(sizeof(classes) / sizeof(classes[0]))
-#define MODULES_SMALL	(16u << 10)
-#define MODULES_LARGE	(64u << 10)
-#define RING_LARGE	(1u << 20)
+#define CLASS_COUNT   (sizeof(classes) / sizeof(classes[0]))
+#define MODULES_SMALL (16u << 10)
+#define MODULES_LARGE (64u << 10)
+#define RING_LARGE    (1u << 20)
 
 struct layout {
 	uint32_t count[CLASS_COUNT];
@@ -68,7 +68,8 @@ size_t ring_memory_struct_size(size_t size)
 	return sizeof(struct ring_memory) + ring_slice_count(size) * sizeof(struct ring_extent);
 }
 
-static void fill_header(struct ring_memory *ring, const struct layout *l, const struct ring_settings *s)
+static void fill_header(struct ring_memory *ring, const struct layout *l,
+			const struct ring_settings *s)
 {
 	struct ring_header *h = ring->header;
 
@@ -100,7 +101,8 @@ static void fill_slices(struct ring_memory *ring, const struct layout *l)
 
 	for (unsigned i = CLASS_COUNT; i-- > 0;) {
 		for (uint32_t k = 0; k < l->count[i]; k++, n++) {
-			ring->extent[n] = (struct ring_extent){.offset = offset, .words = classes[i].bytes / 8};
+			ring->extent[n] = (struct ring_extent){.offset = offset,
+							       .words = classes[i].bytes / 8};
 			ring->slices[n].data_offset = offset;
 			ring->slices[n].words = classes[i].bytes / 8;
 			offset += classes[i].bytes;
@@ -118,7 +120,8 @@ int ring_memory_open(struct ring_memory *ring, size_t size, const struct ring_se
 	ring->fd = memfd_create("heapcast-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (ring->fd < 0)
 		return -errno;
-	if (ftruncate(ring->fd, (off_t)l.size) < 0 || fallocate(ring->fd, 0, 0, (off_t)l.size) < 0 ||
+	if (ftruncate(ring->fd, (off_t)l.size) < 0 ||
+	    fallocate(ring->fd, 0, 0, (off_t)l.size) < 0 ||
 	    fcntl(ring->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		goto failed;
 	memory = mmap(NULL, l.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring->fd, 0);

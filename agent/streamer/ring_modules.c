@@ -30,7 +30,8 @@ static int module_record(struct ring_source *s, struct stream *stream, const str
 		return capture_module_unload(stream, m->id, m->epoch, module.time_ns);
 	if (m->kind != RING_MODULE_LOAD || sizeof(*m) + segments + m->path_length > m->length)
 		return -EBADMSG;
-	for (; module.segment_count < m->segment_count && module.segment_count < 8; module.segment_count++)
+	for (; module.segment_count < m->segment_count && module.segment_count < 8;
+	     module.segment_count++)
 		module.segment[module.segment_count] = (struct capture_segment){
 			.address = m->segment[module.segment_count].address,
 			.size = m->segment[module.segment_count].size,
@@ -41,9 +42,11 @@ static int module_record(struct ring_source *s, struct stream *stream, const str
 }
 
 /* Reads the record at `tail`. Its length in ret_length (0: the channel makes no sense). 0, -EAGAIN or -EBADMSG. */
-static int module_next(struct ring_source *s, struct stream *stream, uint64_t left, uint32_t *ret_length)
+static int module_next(struct ring_source *s, struct stream *stream, uint64_t left,
+		       uint32_t *ret_length)
 {
-	uint64_t at = s->modules_tail & (s->ring->modules_size - 1), in_piece = s->ring->modules_size - at;
+	uint64_t at = s->modules_tail & (s->ring->modules_size - 1),
+		 in_piece = s->ring->modules_size - at;
 	struct ring_module *m = (struct ring_module *)s->scratch;
 	uint32_t head[2], length;
 

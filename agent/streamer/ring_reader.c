@@ -11,7 +11,8 @@
 
 #define AHEAD 24 /* words: some records */
 
-void ring_reader_init(struct ring_reader *r, struct ring_slice *slice, const void *data, uint64_t words)
+void ring_reader_init(struct ring_reader *r, struct ring_slice *slice, const void *data,
+		      uint64_t words)
 {
 	*r = (struct ring_reader){.slice = slice, .data = data, .words = words};
 }
@@ -113,14 +114,17 @@ int ring_reader_peek(struct ring_reader *r, struct ring_record *rec)
 	if (r->tail == r->head)
 		return 0;
 	word0 = word_at(r, r->tail);
-	__builtin_prefetch(&r->data[(r->tail + AHEAD) & (r->words - 1)]); /* it lies in the other core's cache */
+	__builtin_prefetch(&r->data[(r->tail + AHEAD) &
+				    (r->words - 1)]); /* it lies in the other core's cache */
 	if (ring_kind(word0) == RING_PAD) {
 		uint64_t left = r->words - (r->tail & (r->words - 1));
 
 		if (left > r->head - r->tail || left == r->words)
 			return -EBADMSG;
 		r->tail += left;
-		return ring_reader_peek(r, rec); /* at the start of the data, where a PAD is refused: no deeper than once */
+		return ring_reader_peek(
+			r,
+			rec); /* at the start of the data, where a PAD is refused: no deeper than once */
 	}
 	*rec = (struct ring_record){.kind = ring_kind(word0)};
 	rec->class = rec->kind < RING_AUX ? event_class(rec->kind) : EVENT_CLASS_NONE;

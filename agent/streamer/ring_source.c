@@ -23,8 +23,9 @@ static struct ring_losses losses_read(const struct ring_losses *shared)
 	};
 }
 
-int ring_tell_losses(struct ring_source *s, struct stream *stream, struct thread *thread, struct ring_losses *told,
-		     const struct ring_losses *upto, int reason, uint64_t stamp)
+int ring_tell_losses(struct ring_source *s, struct stream *stream, struct thread *thread,
+		     struct ring_losses *told, const struct ring_losses *upto, int reason,
+		     uint64_t stamp)
 {
 	struct capture_losses more = {
 		.events = ring_grown(upto->events, told->events),
@@ -58,7 +59,8 @@ static void read_header(struct ring_source *s)
 	s->ready = order != 0;
 	s->foreign = order && order != BYTE_ORDER_MARK;
 	s->owner_word = word <= OWNER_SIZE - 4 ? word & ~3u : 0;
-	s->clock = kind != RING_CLOCK_MONOTONIC && kind == s->counter->kind ? s->counter : &s->plain;
+	s->clock =
+		kind != RING_CLOCK_MONOTONIC && kind == s->counter->kind ? s->counter : &s->plain;
 }
 
 static void lane_damaged(struct ring_source *s, struct stream *stream, uint32_t index)
@@ -85,8 +87,10 @@ static int lane_claim(struct ring_source *s, struct stream *stream, uint32_t ind
 
 	if (r < 0)
 		return r;
-	*l = (struct ring_lane){.active = true, .tid = tid, .thread = thread, .last_stamp = claimed};
-	ring_reader_init(&l->reader, slice, (const uint8_t *)s->ring->header + extent->offset, extent->words);
+	*l = (struct ring_lane){
+		.active = true, .tid = tid, .thread = thread, .last_stamp = claimed};
+	ring_reader_init(&l->reader, slice, (const uint8_t *)s->ring->header + extent->offset,
+			 extent->words);
 	capture_lane_reset(stream, index);
 	return 0;
 }
@@ -105,7 +109,8 @@ static void slice_free(struct ring_slice *slice)
 }
 
 /* Takes part in the limit and the watermark. */
-static void lane_bound(struct ring_source *s, const struct ring_lane *l, uint64_t entered, uint64_t now)
+static void lane_bound(struct ring_source *s, const struct ring_lane *l, uint64_t entered,
+		       uint64_t now)
 {
 	uint64_t bound = entered && entered < now ? entered : now;
 
@@ -119,7 +124,8 @@ static void lane_bound(struct ring_source *s, const struct ring_lane *l, uint64_
 		s->limit = bound;
 }
 
-static int lane_look(struct ring_source *s, struct stream *stream, uint32_t index, bool final, uint64_t now)
+static int lane_look(struct ring_source *s, struct stream *stream, uint32_t index, bool final,
+		     uint64_t now)
 {
 	struct ring_slice *slice = &s->ring->slices[index];
 	struct ring_lane *l = &s->lane[index];
@@ -137,7 +143,8 @@ static int lane_look(struct ring_source *s, struct stream *stream, uint32_t inde
 			return r;
 	}
 	l->left = state == RING_SLICE_LEFT;
-	l->dead = final || __atomic_load_n((uint32_t *)(void *)(slice->owner + s->owner_word), __ATOMIC_ACQUIRE) &
+	l->dead = final || __atomic_load_n((uint32_t *)(void *)(slice->owner + s->owner_word),
+					   __ATOMIC_ACQUIRE) &
 				   FUTEX_OWNER_DIED;
 	entered = __atomic_load_n(&slice->entered, __ATOMIC_ACQUIRE);
 	if (ring_reader_look(&l->reader) < 0)
@@ -167,7 +174,8 @@ static int look(struct ring_source *s, struct stream *stream, bool final)
 		if (r < 0)
 			return r;
 	}
-	return ring_tell_losses(s, stream, NULL, &s->no_slice, &no_slice, HEAPCAST__REASON__REASON_NO_SLICE, s->looked);
+	return ring_tell_losses(s, stream, NULL, &s->no_slice, &no_slice,
+				HEAPCAST__REASON__REASON_NO_SLICE, s->looked);
 }
 
 /* Puts the lane's next record in front, if it has one that may be taken in this round. */
@@ -260,7 +268,8 @@ static int settle(struct ring_source *s, struct stream *stream, struct ring_lane
 	uint64_t events = __atomic_load_n(&slice->events, __ATOMIC_RELAXED);
 	uint64_t not_sampled = __atomic_load_n(&slice->not_sampled, __ATOMIC_RELAXED);
 	uint64_t known;
-	int r = ring_tell_losses(s, stream, l->thread, &l->gapped, &lost, HEAPCAST__REASON__REASON_RING_FULL, l->last_stamp);
+	int r = ring_tell_losses(s, stream, l->thread, &l->gapped, &lost,
+				 HEAPCAST__REASON__REASON_RING_FULL, l->last_stamp);
 
 	if (r < 0)
 		return r;
@@ -272,8 +281,9 @@ static int settle(struct ring_source *s, struct stream *stream, struct ring_lane
 	rest = l->gapped;
 	rest.events += ring_grown(events, known);
 	return ring_tell_losses(s, stream, l->thread, &l->gapped, &rest,
-			   l->damaged ? HEAPCAST__REASON__REASON_DAMAGED : HEAPCAST__REASON__REASON_WRITER_DIED,
-			   l->last_stamp);
+				l->damaged ? HEAPCAST__REASON__REASON_DAMAGED
+					   : HEAPCAST__REASON__REASON_WRITER_DIED,
+				l->last_stamp);
 }
 
 static int reap_lane(struct ring_source *s, struct stream *stream, struct ring_lane *l)
@@ -297,8 +307,9 @@ bool ring_source_filling(const struct ring_source *s)
 	for (uint32_t i = 0; i < s->ring->slice_count; i++) {
 		const struct ring_lane *l = &s->lane[i];
 
-		if (l->active && __atomic_load_n(&l->reader.slice->head, __ATOMIC_RELAXED) - l->reader.tail >
-					 l->reader.words / 2)
+		if (l->active &&
+		    __atomic_load_n(&l->reader.slice->head, __ATOMIC_RELAXED) - l->reader.tail >
+			    l->reader.words / 2)
 			return true;
 	}
 	return false;
@@ -370,7 +381,8 @@ static void ring_counts(struct capture_source *source, struct stream *stream)
 
 static const struct capture_ops ring_ops = {.drain = ring_drain, .count = ring_counts};
 
-int ring_source_init(struct ring_source *s, struct arena *arena, size_t size, const struct clock *counter)
+int ring_source_init(struct ring_source *s, struct arena *arena, size_t size,
+		     const struct clock *counter)
 {
 	uint32_t slices = ring_slice_count(size);
 
@@ -385,7 +397,8 @@ int ring_source_init(struct ring_source *s, struct arena *arena, size_t size, co
 	return 0;
 }
 
-int ring_source_open(struct ring_source *s, size_t size, const struct ring_settings *settings, uint64_t start_ns)
+int ring_source_open(struct ring_source *s, size_t size, const struct ring_settings *settings,
+		     uint64_t start_ns)
 {
 	int r = ring_memory_open(s->ring, size, settings);
 

@@ -33,7 +33,8 @@ static bool descends_from_recorded(struct agent *a, pid_t pid)
 		if (target_identity(pid, &pid, &start) < 0)
 			return false;
 		for (uint32_t k = 0; k < a->budget.slots; k++)
-			if (stream_state(&a->session[k].stream) == STREAM_LIVE && a->session[k].stream.target.pid == pid)
+			if (stream_state(&a->session[k].stream) == STREAM_LIVE &&
+			    a->session[k].stream.target.pid == pid)
 				return true;
 	}
 	return false;
@@ -89,8 +90,8 @@ static void watch(struct session *s)
 	uv_poll_start(&s->pidfd_poll, UV_READABLE, process_gone);
 }
 
-static enum ring_answer_kind begin(struct agent *a, struct session *s, const struct target_info *target,
-				   const struct ring_hello *hello)
+static enum ring_answer_kind begin(struct agent *a, struct session *s,
+				   const struct target_info *target, const struct ring_hello *hello)
 {
 	struct stream_settings settings = {.ring = a->settings.ring, .agent_id = a->id};
 	static const uint8_t none[RING_STREAM_ID_SIZE];
@@ -157,8 +158,8 @@ static void next_image(struct session *s, struct handshake_client *client)
 	drain_kick(&s->agent->drain);
 }
 
-static enum ring_answer_kind decide(struct agent *a, struct handshake_client *client, const struct ring_hello *hello,
-				    struct session **ret)
+static enum ring_answer_kind decide(struct agent *a, struct handshake_client *client,
+				    const struct ring_hello *hello, struct session **ret)
 {
 	struct target_info target;
 	struct session *s;
@@ -173,14 +174,17 @@ static enum ring_answer_kind decide(struct agent *a, struct handshake_client *cl
 	s = session_of(a, client->pid, target.start_ticks);
 	if (s) {
 		*ret = s;
-		return stream_state(&s->stream) == STREAM_LIVE && !s->waiting && !s->detaching ? RING_ACCEPTED : RING_BUSY;
+		return stream_state(&s->stream) == STREAM_LIVE && !s->waiting && !s->detaching
+			       ? RING_ACCEPTED
+			       : RING_BUSY;
 	}
 	if (!allowed(a, client) || a->stopping)
 		return RING_REFUSED;
 	s = free_session(a);
 	if (!s) {
 		a->turned_away++;
-		log_info("pid %d asks to be recorded, but all %u places are taken: raise --memory-limit",
+		log_info("pid %d asks to be recorded, but all %u places are taken: raise "
+			 "--memory-limit",
 			 (int)client->pid, a->budget.slots);
 		return RING_BUSY;
 	}
@@ -202,9 +206,11 @@ void session_ask(struct agent *a, struct handshake_client *client, const struct 
 		next_image(known, client);
 		return;
 	}
-	s = target_read(client->pid, &target) < 0 ? NULL : session_of(a, client->pid, target.start_ticks);
+	s = target_read(client->pid, &target) < 0 ? NULL
+						  : session_of(a, client->pid, target.start_ticks);
 	if (s)
-		handshake_answer(client, kind, s->stream.source.ring->fd, s->stream.source.ring->size);
+		handshake_answer(client, kind, s->stream.source.ring->fd,
+				 s->stream.source.ring->size);
 	else
 		handshake_answer(client, RING_REFUSED, -1, 0);
 }
@@ -247,13 +253,15 @@ static void look_for_end(struct session *s)
 		return;
 	}
 	if (!s->watching && !s->gone &&
-	    (target_identity(s->stream.target.pid, &parent, &start) < 0 || start != s->stream.target.start_ticks)) {
+	    (target_identity(s->stream.target.pid, &parent, &start) < 0 ||
+	     start != s->stream.target.start_ticks)) {
 		s->gone = true;
 		s->gone_ns = now;
 	}
 	if (!s->gone || s->stream.target.pid == s->agent->only)
 		return; /* our own child: the wait status says it */
-	if (target_end_by_pidfd(s->pidfd, s->stream.target.pid, &end) == 0 || now - s->gone_ns > EXIT_UNKNOWN_NS)
+	if (target_end_by_pidfd(s->pidfd, s->stream.target.pid, &end) == 0 ||
+	    now - s->gone_ns > EXIT_UNKNOWN_NS)
 		session_ended(s, &end);
 }
 
@@ -274,7 +282,8 @@ static void give_ring(struct session *s)
 	pthread_mutex_unlock(&s->stream.lock);
 	if (!ready)
 		return;
-	handshake_answer(s->waiting, RING_ACCEPTED, s->stream.source.ring->fd, s->stream.source.ring->size);
+	handshake_answer(s->waiting, RING_ACCEPTED, s->stream.source.ring->fd,
+			 s->stream.source.ring->size);
 	s->waiting = NULL;
 }
 

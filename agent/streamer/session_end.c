@@ -38,7 +38,8 @@ static int place(const struct session *s, const char *folder, char *out, size_t 
 	if (n >= size)
 		return -ENAMETOOLONG;
 	return naming_expand(out + n, size - n, pattern, target_name(&s->stream.target),
-			     s->stream.start_wall_ns / 1000000000, s->stream.target.pid, a->recordings - 1);
+			     s->stream.start_wall_ns / 1000000000, s->stream.target.pid,
+			     a->recordings - 1);
 }
 
 static int try_folder(struct session *s, const char *folder)
@@ -48,9 +49,11 @@ static int try_folder(struct session *s, const char *folder)
 	int r = place(s, folder, path, sizeof(path));
 
 	if (!r)
-		r = file_sink_open(&s->file, path, &s->stream, &a->link_packer, a->file_out, a->budget.link_out);
+		r = file_sink_open(&s->file, path, &s->stream, &a->link_packer, a->file_out,
+				   a->budget.link_out);
 	if (r < 0)
-		log_error("can't write a recording to %s: %s", r == -EINVAL ? pattern_of(a) : path, strerror(-r));
+		log_error("can't write a recording to %s: %s", r == -EINVAL ? pattern_of(a) : path,
+			  strerror(-r));
 	return r;
 }
 
@@ -130,8 +133,8 @@ static bool hurried(const struct session *s)
 {
 	const struct agent *a = s->agent;
 
-	return a->hurried ||
-	       (a->stopping && (!has_subscriber(s) || clock_monotonic_ns() - a->stop_ns > PATIENCE_NS));
+	return a->hurried || (a->stopping && (!has_subscriber(s) ||
+					      clock_monotonic_ns() - a->stop_ns > PATIENCE_NS));
 }
 
 static void wait_for_room(struct session *s, uint64_t now)
@@ -144,7 +147,8 @@ static void wait_for_room(struct session *s, uint64_t now)
 		return;
 	}
 	if (!s->waits_for_room)
-		log_warn("pid %d has ended; waiting up to %.3g s for room to write the rest to %s (a signal ends that)",
+		log_warn("pid %d has ended; waiting up to %.3g s for room to write the rest to %s "
+			 "(a signal ends that)",
 			 (int)s->stream.target.pid, (double)linger_ns / 1e9, s->file.path);
 	s->waits_for_room = true;
 }
@@ -208,7 +212,8 @@ static bool has_laggard(const struct session *s)
 	for (uint32_t i = 0; i < s->agent->budget.links; i++) {
 		const struct subscription *sub = &s->agent->link[i].subscription[s->slot];
 
-		if (s->agent->link[i].fd >= 0 && sub->active && sub->acked + 1 < s->stream.spool.next)
+		if (s->agent->link[i].fd >= 0 && sub->active &&
+		    sub->acked + 1 < s->stream.spool.next)
 			return true;
 	}
 	return false;
@@ -240,7 +245,8 @@ static void write_file(struct session *s)
 	int r = file_sink_pump(&s->file, &s->stream);
 
 	if (r < 0 && !failed)
-		log_error("can't write to %s: %s; trying again while the spool has room", s->file.path, strerror(-r));
+		log_error("can't write to %s: %s; trying again while the spool has room",
+			  s->file.path, strerror(-r));
 }
 
 void session_deliver(struct session *s)

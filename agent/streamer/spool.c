@@ -65,7 +65,8 @@ int spool_put(struct spool *s, const void *data, size_t length, const struct spo
 		evict(s);
 	}
 	memcpy(s->memory + place, data, length);
-	*frame_of(s, s->next) = (struct spool_frame){.offset = place, .length = length, .account = *account};
+	*frame_of(s, s->next) =
+		(struct spool_frame){.offset = place, .length = length, .account = *account};
 	s->next++;
 	s->bytes_total += length;
 	return 0;

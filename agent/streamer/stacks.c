@@ -7,9 +7,9 @@
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
-#define CACHE_SIZE	 (STACKS_CACHE_SLOTS * sizeof(struct stacks_cached))
-#define BYTES_PER_ENTRY	 (8 * 3 + 4 * 4) /* three entries of 8 bytes and four slots of 4 */
-#define RESERVED_PART	 16
+#define CACHE_SIZE	(STACKS_CACHE_SLOTS * sizeof(struct stacks_cached))
+#define BYTES_PER_ENTRY (8 * 3 + 4 * 4) /* three entries of 8 bytes and four slots of 4 */
+#define RESERVED_PART	16
 
 static_assert(STACKS_CACHE_SLOTS == 1 << 12, "stacks_cached takes 12 bits of the hash");
 
@@ -132,7 +132,8 @@ bool stacks_get(const struct stacks *s, uint32_t number, struct stack_node *ret)
 
 bool stacks_has_room(const struct stacks *s, uint32_t frames)
 {
-	return nodes_limit(s) - s->nodes >= frames && s->places_max - s->places >= frames && s->nodes < nodes_limit(s);
+	return nodes_limit(s) - s->nodes >= frames && s->places_max - s->places >= frames &&
+	       s->nodes < nodes_limit(s);
 }
 
 void stacks_cache_clear(struct stacks *s)
@@ -158,7 +159,8 @@ static void move_nodes(struct stacks *s)
 	for (uint32_t i = 1; i <= s->nodes; i++) {
 		if (!s->node_index[i])
 			continue;
-		s->node[++kept] = (struct stacks_node){s->node_index[s->node[i].parent], s->node[i].place};
+		s->node[++kept] =
+			(struct stacks_node){s->node_index[s->node[i].parent], s->node[i].place};
 		s->node_index[i] = kept;
 	}
 	s->nodes = kept;
@@ -196,7 +198,8 @@ static void index_again(struct stacks *s)
 		s->place_index[slot] = i;
 	}
 	for (uint32_t i = 1; i <= s->nodes; i++) {
-		slot = slot_of((uint64_t)s->node[i].parent << 32 | s->node[i].place, s->nodes_slots);
+		slot = slot_of((uint64_t)s->node[i].parent << 32 | s->node[i].place,
+			       s->nodes_slots);
 		while (s->node_index[slot])
 			slot = slot + 1 == s->nodes_slots ? 0 : slot + 1;
 		s->node_index[slot] = i;

@@ -9,11 +9,12 @@
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
-#define MODULE_ROOM 400	  /* memory for a module, its path and segments, as a rule */
-#define MODULES_MAX 1024
+#define MODULE_ROOM	400 /* memory for a module, its path and segments, as a rule */
+#define MODULES_MAX	1024
 #define THREAD_NAMES_NS 1000000000
-#define RENEWAL_REST	64 /* batches without another try, when threads hold too much of the stack table */
-#define TURN_BATCHES	4 /* batches in one turn: others want the lock, too */
+#define RENEWAL_REST                                                                               \
+	64 /* batches without another try, when threads hold too much of the stack table */
+#define TURN_BATCHES 4 /* batches in one turn: others want the lock, too */
 
 int stream_init(struct stream *s, struct arena *arena, const struct budget *b, uint32_t depth_limit,
 		const struct clock *counter, struct packer *packer)
@@ -125,7 +126,8 @@ void stream_end(struct stream *s, const struct target_end *end)
 	__atomic_store_n(&s->state, STREAM_ENDING, __ATOMIC_RELEASE);
 }
 
-int capture_thread_begin(struct stream *s, uint32_t tid, uint64_t time_ns, bool continues, struct thread **ret)
+int capture_thread_begin(struct stream *s, uint32_t tid, uint64_t time_ns, bool continues,
+			 struct thread **ret)
 {
 	struct thread *t = continues ? threads_find(&s->threads, tid) : NULL;
 	char name[16];
@@ -151,7 +153,8 @@ int capture_thread_end(struct stream *s, struct thread *thread, uint64_t time_ns
 	return 0;
 }
 
-void capture_thread_counts(struct stream *s, struct thread *thread, uint64_t produced, uint64_t not_sampled)
+void capture_thread_counts(struct stream *s, struct thread *thread, uint64_t produced,
+			   uint64_t not_sampled)
 {
 	(void)s;
 	thread->counts.produced += produced;
@@ -178,7 +181,8 @@ static uint32_t find_node(struct stream *s, uint32_t parent, uint64_t pc, uint32
 	struct stacks_cached *cached = stacks_cached(&s->stacks, parent, cache_key(pc, epoch));
 	uint32_t node = stacks_child(&s->stacks, parent, module, offset);
 
-	*cached = (struct stacks_cached){.key = cache_key(pc, epoch), .parent = parent, .node = node};
+	*cached =
+		(struct stacks_cached){.key = cache_key(pc, epoch), .parent = parent, .node = node};
 	return node;
 }
 
@@ -204,7 +208,8 @@ static uint32_t intern(struct stream *s, struct stacks_path *l, const struct cap
 		const struct stacks_cached *cached = stacks_cached(&s->stacks, parent, key);
 
 		if (depth == s->depth_max) {
-			parent = stacks_child(&s->stacks, parent, 0, HEAPCAST__PSEUDO_FRAME__FRAME_DEPTH_LIMIT);
+			parent = stacks_child(&s->stacks, parent, 0,
+					      HEAPCAST__PSEUDO_FRAME__FRAME_DEPTH_LIMIT);
 			break;
 		}
 		if (cached->key == key && cached->parent == parent && cached->node)
@@ -217,7 +222,8 @@ static uint32_t intern(struct stream *s, struct stacks_path *l, const struct cap
 	return parent;
 }
 
-static void deliver_account(struct stream *s, struct thread *thread, const struct capture_event *e, enum event_class class)
+static void deliver_account(struct stream *s, struct thread *thread, const struct capture_event *e,
+			    enum event_class class)
 {
 	thread->counts.delivered++;
 	thread->counts_news = true;
@@ -229,7 +235,8 @@ static void deliver_account(struct stream *s, struct thread *thread, const struc
 	s->delivered.bytes += e->size;
 }
 
-int capture_event(struct stream *s, uint32_t lane, struct thread *thread, const struct capture_event *e)
+int capture_event(struct stream *s, uint32_t lane, struct thread *thread,
+		  const struct capture_event *e)
 {
 	struct event event = {
 		.kind = e->kind,
@@ -241,7 +248,8 @@ int capture_event(struct stream *s, uint32_t lane, struct thread *thread, const 
 		.call_time_ns = e->call_time_ns,
 		.weight = e->weight,
 	};
-	uint32_t fresh = s->stacks.nodes - s->stacks.sent, most = e->count < s->depth_max ? e->count : s->depth_max;
+	uint32_t fresh = s->stacks.nodes - s->stacks.sent,
+		 most = e->count < s->depth_max ? e->count : s->depth_max;
 	uint32_t node = 0;
 	int r;
 
@@ -267,7 +275,8 @@ static bool merge_gap(struct batch *b, const struct batch_gap *g)
 {
 	struct batch_gap *last = b->gaps ? &b->gap[b->gaps - 1] : NULL;
 
-	if (!last || last->thread != g->thread || last->reason != g->reason || (g->thread && last->to + 1 != g->from))
+	if (!last || last->thread != g->thread || last->reason != g->reason ||
+	    (g->thread && last->to + 1 != g->from))
 		return false;
 	last->to = g->to;
 	last->to_ns = g->to_ns;
@@ -278,10 +287,11 @@ static bool merge_gap(struct batch *b, const struct batch_gap *g)
 	return true;
 }
 
-int capture_gap(struct stream *s, struct thread *thread, const struct capture_losses *lost, int reason,
-		uint64_t from_ns, uint64_t to_ns)
+int capture_gap(struct stream *s, struct thread *thread, const struct capture_losses *lost,
+		int reason, uint64_t from_ns, uint64_t to_ns)
 {
-	struct batch_gap gap = {.reason = reason, .lost = *lost, .from_ns = from_ns, .to_ns = to_ns};
+	struct batch_gap gap = {
+		.reason = reason, .lost = *lost, .from_ns = from_ns, .to_ns = to_ns};
 
 	if (thread) {
 		gap.thread = thread->number;
@@ -326,12 +336,13 @@ int capture_module_unload(struct stream *s, uint32_t id, uint32_t epoch, uint64_
 	return modules_remove(&s->modules, id, epoch, time_ns) ? 0 : -EBADMSG;
 }
 
-int capture_mark(struct stream *s, struct thread *thread, int kind, uint64_t value, uint64_t time_ns, const uint8_t *text,
-		 uint32_t text_length)
+int capture_mark(struct stream *s, struct thread *thread, int kind, uint64_t value,
+		 uint64_t time_ns, const uint8_t *text, uint32_t text_length)
 {
 	struct batch *b = &s->batch;
 
-	if (b->marks == BATCH_MARKS_MAX || text_length > BATCH_TEXT - b->text_length || !batch_take(b, 64 + text_length))
+	if (b->marks == BATCH_MARKS_MAX || text_length > BATCH_TEXT - b->text_length ||
+	    !batch_take(b, 64 + text_length))
 		return -EAGAIN;
 	b->mark[b->marks++] = (struct batch_mark){
 		.time_ns = time_ns,
@@ -412,8 +423,8 @@ static int close_batch(struct stream *s, bool end)
 
 static bool has_content(const struct stream *s)
 {
-	return s->batch.events.count || s->batch.gaps || s->batch.marks || s->threads.news || s->process_news ||
-	       s->modules.count != s->modules.sent || s->modules.unloads;
+	return s->batch.events.count || s->batch.gaps || s->batch.marks || s->threads.news ||
+	       s->process_news || s->modules.count != s->modules.sent || s->modules.unloads;
 }
 
 static bool is_due(struct stream *s, uint64_t now)
@@ -437,10 +448,10 @@ static void read_names(struct stream *s, uint64_t now)
 	if (now - s->named_ns < THREAD_NAMES_NS)
 		return;
 	s->named_ns = now;
-	threads_each(&s->threads, t)
-		if (t->alive && (t->news || s->threads.news < BATCH_THREADS_MAX) &&
-		    target_thread_name(s->target.pid, (pid_t)t->tid, name) == 0)
-			threads_name(&s->threads, t, name);
+	threads_each(&s->threads,
+		     t) if (t->alive && (t->news || s->threads.news < BATCH_THREADS_MAX) &&
+			    target_thread_name(s->target.pid, (pid_t)t->tid, name) == 0)
+		threads_name(&s->threads, t, name);
 }
 
 /* The old image is drained: what it had is gone, and the ring is ready for the new one. */
@@ -448,7 +459,8 @@ static void begin_image(struct stream *s)
 {
 	struct target_info target;
 
-	if (capture_mark(s, NULL, HEAPCAST__MARK_KIND__MARK_EXEC, s->image + 1, stream_now(s), NULL, 0) < 0)
+	if (capture_mark(s, NULL, HEAPCAST__MARK_KIND__MARK_EXEC, s->image + 1, stream_now(s), NULL,
+			 0) < 0)
 		return; /* the batch is full: next turn */
 	modules_remove_all(&s->modules, stream_now(s));
 	stacks_cache_clear(&s->stacks);
@@ -465,9 +477,7 @@ static int end_threads(struct stream *s)
 {
 	int r = 0;
 
-	threads_each(&s->threads, t)
-		if (!r && t->alive)
-			r = capture_thread_end(s, t, s->end_ns);
+	threads_each(&s->threads, t) if (!r && t->alive) r = capture_thread_end(s, t, s->end_ns);
 	return r;
 }
 

@@ -120,7 +120,8 @@ static void read_machine(pid_t pid, struct target_info *info)
 	if (fd < 0 || read(fd, head, sizeof(head)) != sizeof(head) || memcmp(head, ELFMAG, SELFMAG))
 		return;
 	info->big_endian = head[EI_DATA] == ELFDATA2MSB;
-	machine = info->big_endian ? (unsigned)head[18] << 8 | head[19] : (unsigned)head[19] << 8 | head[18];
+	machine = info->big_endian ? (unsigned)head[18] << 8 | head[19]
+				   : (unsigned)head[19] << 8 | head[18];
 	info->pointer_bits = head[EI_CLASS] == ELFCLASS64 ? 64 : 32;
 	info->architecture = machine_name(machine, info->pointer_bits, info->big_endian);
 }
@@ -184,9 +185,10 @@ bool target_thread_exists(pid_t pid, pid_t tid)
 struct target_end target_end_of_status(int status)
 {
 	if (WIFSIGNALED(status))
-		return (struct target_end){HEAPCAST__END_KIND__END_SIGNALLED, (uint32_t)WTERMSIG(status),
-					   WCOREDUMP(status)};
-	return (struct target_end){HEAPCAST__END_KIND__END_EXITED, (uint32_t)WEXITSTATUS(status), false};
+		return (struct target_end){HEAPCAST__END_KIND__END_SIGNALLED,
+					   (uint32_t)WTERMSIG(status), WCOREDUMP(status)};
+	return (struct target_end){HEAPCAST__END_KIND__END_EXITED, (uint32_t)WEXITSTATUS(status),
+				   false};
 }
 
 int target_end_by_pidfd(int pidfd, pid_t pid, struct target_end *ret)
@@ -194,11 +196,13 @@ int target_end_by_pidfd(int pidfd, pid_t pid, struct target_end *ret)
 	struct pidfd_exit_info info = {.mask = PIDFD_EXIT_KNOWN};
 	char line[1024];
 
-	if (pidfd >= 0 && ioctl(pidfd, PIDFD_GET_EXIT_INFO, &info) == 0 && info.mask & PIDFD_EXIT_KNOWN) {
+	if (pidfd >= 0 && ioctl(pidfd, PIDFD_GET_EXIT_INFO, &info) == 0 &&
+	    info.mask & PIDFD_EXIT_KNOWN) {
 		*ret = target_end_of_status(info.exit_code);
 		return 0;
 	}
-	if (read_proc(pid, "stat", line, sizeof(line)) > 0 && stat_state(line) == 'Z' && geteuid() == 0) {
+	if (read_proc(pid, "stat", line, sizeof(line)) > 0 && stat_state(line) == 'Z' &&
+	    geteuid() == 0) {
 		*ret = target_end_of_status((int)stat_field(line, STAT_EXIT_CODE));
 		return 0;
 	}

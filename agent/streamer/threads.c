@@ -43,22 +43,22 @@ struct thread *threads_add(struct threads *t, uint32_t tid, uint64_t time_ns)
 			place = x;
 			break;
 		}
-		if (!x->alive && !x->news && !x->counts_news && (!place || x->ended_ns < place->ended_ns))
+		if (!x->alive && !x->news && !x->counts_news &&
+		    (!place || x->ended_ns < place->ended_ns))
 			place = x;
 	}
 	if (!place)
 		return NULL;
 	add_counts(&t->retired, &place->counts);
-	*place = (struct thread){.number = ++t->last_number, .tid = tid, .alive = true, .started_ns = time_ns};
+	*place = (struct thread){
+		.number = ++t->last_number, .tid = tid, .alive = true, .started_ns = time_ns};
 	has_news(t, place);
 	return place;
 }
 
 struct thread *threads_find(struct threads *t, uint32_t tid)
 {
-	threads_each(t, x)
-		if (x->alive && x->tid == tid)
-			return x;
+	threads_each(t, x) if (x->alive && x->tid == tid) return x;
 	return NULL;
 }
 
@@ -84,7 +84,6 @@ struct thread_counts threads_total(const struct threads *t)
 {
 	struct thread_counts sum = t->retired;
 
-	threads_each(t, x)
-		add_counts(&sum, &x->counts);
+	threads_each(t, x) add_counts(&sum, &x->counts);
 	return sum;
 }

@@ -24,11 +24,13 @@ static int flush_to_file(void *context, struct buf *out)
 	return 0;
 }
 
-static int export_as_collapsed(struct question *q, const struct question_options *o, FILE *file, struct err_text *err)
+static int export_as_collapsed(struct question *q, const struct question_options *o, FILE *file,
+			       struct err_text *err)
 {
 	cleanup(tree_done) struct tree tree = {0};
 	cleanup(buf_done) struct buf out = {0};
-	enum export_weight weight = o->weight && !strcmp(o->weight, "blocks") ? EXPORT_BLOCKS : EXPORT_BYTES;
+	enum export_weight weight =
+		o->weight && !strcmp(o->weight, "blocks") ? EXPORT_BLOCKS : EXPORT_BYTES;
 	int r = query_tree(q->view, &q->filter, q->value, q->at_ns, &tree, err);
 
 	if (!r)
@@ -38,7 +40,8 @@ static int export_as_collapsed(struct question *q, const struct question_options
 	return r ? r : flush_to_file(file, &out);
 }
 
-static int export_as_json(struct question *q, const struct question_options *o, FILE *file, struct err_text *err)
+static int export_as_json(struct question *q, const struct question_options *o, FILE *file,
+			  struct err_text *err)
 {
 	cleanup(buf_done) struct buf out = {0};
 	int r;
@@ -52,7 +55,8 @@ static int export_as_json(struct question *q, const struct question_options *o, 
 
 static const struct format {
 	const char *name;
-	int (*write)(struct question *q, const struct question_options *o, FILE *file, struct err_text *err);
+	int (*write)(struct question *q, const struct question_options *o, FILE *file,
+		     struct err_text *err);
 } formats[] = {
 	{"collapsed", export_as_collapsed},
 	{"json", export_as_json},
@@ -66,7 +70,8 @@ static const struct format *format_lookup(const char *name)
 	return NULL;
 }
 
-static int write_format(struct question *q, const struct question_options *o, const struct format *format)
+static int write_format(struct question *q, const struct question_options *o,
+			const struct format *format)
 {
 	bool standard = !o->output || !strcmp(o->output, "-");
 	cleanup(cleanup_fclose) FILE *file = NULL;
@@ -85,7 +90,8 @@ static int write_format(struct question *q, const struct question_options *o, co
 		r = -EIO;
 	}
 	if (r < 0 && !err.text[0])
-		err_set(&err, r, "writing %s: %s", standard ? "to standard output" : o->output, strerror(-r));
+		err_set(&err, r, "writing %s: %s", standard ? "to standard output" : o->output,
+			strerror(-r));
 	return r < 0 ? question_failed(q, r, &err) : EXIT_DONE;
 }
 
@@ -98,9 +104,11 @@ static int run(struct command_call *call)
 	int status;
 
 	if (!format && !o->format)
-		return command_usage_error(call->command, "which format? --format collapsed or --format json");
+		return command_usage_error(call->command,
+					   "which format? --format collapsed or --format json");
 	if (!format)
-		return command_usage_error(call->command, "--format takes collapsed or json, not '%s'", o->format);
+		return command_usage_error(call->command,
+					   "--format takes collapsed or json, not '%s'", o->format);
 	status = output_weight(call->command, o->weight, &weight);
 	if (!status)
 		status = question_open(call, VALUE_ALLOCATED, &q);
@@ -113,9 +121,12 @@ static int run(struct command_call *call)
 
 static const struct option export_table[] = {
 	OPTION_TEXT(struct question_options, format, "format", "FORMAT",
-		    "collapsed: lines `frame;frame;frame BYTES` for flame graph tools; json: an allocation a line"),
-	OPTION_TEXT(struct question_options, output, "output", "FILE", "write it here (default: standard output)"),
-	OPTION_TEXT(struct question_options, weight, "weight", "WHAT", "collapsed: bytes (the default) or blocks"),
+		    "collapsed: lines `frame;frame;frame BYTES` for flame graph tools; json: an "
+		    "allocation a line"),
+	OPTION_TEXT(struct question_options, output, "output", "FILE",
+		    "write it here (default: standard output)"),
+	OPTION_TEXT(struct question_options, weight, "weight", "WHAT",
+		    "collapsed: bytes (the default) or blocks"),
 	{0},
 };
 
@@ -135,7 +146,8 @@ const struct command command_export = {
 	.summary = "write a recording for other tools: collapsed, json",
 	.usage = "--format FORMAT [OPTION...] [STREAM]",
 	.about = "Writes what matches in a format that other tools read.\n",
-	.examples = "  collector export --format collapsed last --value leaked | flamegraph.pl > leaked.svg\n"
+	.examples = "  collector export --format collapsed last --value leaked | flamegraph.pl > "
+		    "leaked.svg\n"
 		    "  collector export --format json last --size-min 1M\n",
 	.groups = groups,
 	.options_size = sizeof(struct question_options),

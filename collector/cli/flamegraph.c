@@ -14,15 +14,19 @@
 
 #include "base/ban.h"
 
-static int draw(struct question *q, enum export_weight weight, const struct tree *tree, struct buf *out, struct err_text *err)
+static int draw(struct question *q, enum export_weight weight, const struct tree *tree,
+		struct buf *out, struct err_text *err)
 {
 	const struct process_info *p = recording_process(q->recording);
 	char subtitle[256], total[32], blocks[32];
-	struct flamegraph_options options = {.title = p->command_line, .subtitle = subtitle, .weight = weight};
+	struct flamegraph_options options = {
+		.title = p->command_line, .subtitle = subtitle, .weight = weight};
 
-	snprintf(subtitle, sizeof(subtitle), "%s: %s in %s blocks; pid %u on %.100s%s", value_name(q->value),
-		 format_size(total, (double)tree->nodes[0].bytes), format_count(blocks, tree->nodes[0].blocks), p->pid,
-		 p->host && p->host[0] ? p->host : "?", q->sampled ? "; estimated from samples" : "");
+	snprintf(subtitle, sizeof(subtitle), "%s: %s in %s blocks; pid %u on %.100s%s",
+		 value_name(q->value), format_size(total, (double)tree->nodes[0].bytes),
+		 format_count(blocks, tree->nodes[0].blocks), p->pid,
+		 p->host && p->host[0] ? p->host : "?",
+		 q->sampled ? "; estimated from samples" : "");
 	return export_flamegraph(tree, &options, out, err);
 }
 
@@ -62,7 +66,8 @@ static int run(struct command_call *call)
 static const struct option flamegraph_table[] = {
 	OPTION_TEXT(struct question_options, output, "output", "FILE",
 		    "write it here; - is standard output (default: heapcast_PROGRAM_ID_VALUE.svg)"),
-	OPTION_TEXT(struct question_options, weight, "weight", "WHAT", "width of a frame: bytes (the default) or blocks"),
+	OPTION_TEXT(struct question_options, weight, "weight", "WHAT",
+		    "width of a frame: bytes (the default) or blocks"),
 	{0},
 };
 
@@ -81,7 +86,8 @@ const struct command command_flamegraph = {
 	.name = "flamegraph",
 	.summary = "draw a flame graph (SVG, for the browser)",
 	.usage = "[OPTION...] [STREAM]",
-	.about = "Writes one SVG file: open it in a browser; click a frame to zoom, Ctrl-F searches.\n",
+	.about = "Writes one SVG file: open it in a browser; click a frame to zoom, Ctrl-F "
+		 "searches.\n",
 	.examples = "  collector flamegraph last --value leaked\n"
 		    "  collector flamegraph last --at 50% --output half.svg\n",
 	.groups = groups,

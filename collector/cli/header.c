@@ -55,8 +55,8 @@ static const char *how_it_ended(char *out, size_t size, const struct process_inf
 		snprintf(out, size, "exited with status %u", p->end_status);
 		return out;
 	case HEAPCAST__END_KIND__END_SIGNALLED:
-		snprintf(out, size, "killed by signal %u (%s)%s", p->end_status, strsignal((int)p->end_status),
-			 p->core_dumped ? ", core dumped" : "");
+		snprintf(out, size, "killed by signal %u (%s)%s", p->end_status,
+			 strsignal((int)p->end_status), p->core_dumped ? ", core dumped" : "");
 		return out;
 	case HEAPCAST__END_KIND__END_OOM_KILLED:
 		return "killed for lack of memory";
@@ -72,18 +72,24 @@ void header_print(const struct question *q)
 	const struct process_info *p = recording_process(q->recording);
 	char when[64], duration[64], line[640], interval[32], how[96];
 
-	terminal_text(STYLE_BOLD, p->command_line && p->command_line[0] ? p->command_line : p->executable ? p->executable : "?",
+	terminal_text(STYLE_BOLD,
+		      p->command_line && p->command_line[0] ? p->command_line
+		      : p->executable			    ? p->executable
+							    : "?",
 		      terminal_width());
 	putchar('\n');
 	format_time(when, sizeof(when), p->start_wall_ns);
-	snprintf(line, sizeof(line), "%.200s, pid %u on %.100s (%.40s), from %s for %s; %s", p->executable ? p->executable : "?",
-		 p->pid, p->host && p->host[0] ? p->host : "?", p->architecture ? p->architecture : "?", when,
-		 whole_duration(duration, sizeof(duration), recording_end_ns(q->recording)), how_it_ended(how, sizeof(how), p));
+	snprintf(line, sizeof(line), "%.200s, pid %u on %.100s (%.40s), from %s for %s; %s",
+		 p->executable ? p->executable : "?", p->pid, p->host && p->host[0] ? p->host : "?",
+		 p->architecture ? p->architecture : "?", when,
+		 whole_duration(duration, sizeof(duration), recording_end_ns(q->recording)),
+		 how_it_ended(how, sizeof(how), p));
 	terminal_blanks(2);
 	terminal_paragraph(STYLE_DIM, line, 2);
 	if (q->sampled) {
 		snprintf(line, sizeof(line),
-			 "Sampled every %s: numbers are estimates, true within +- in 95 of 100 cases.",
+			 "Sampled every %s: numbers are estimates, true within +- in 95 of 100 "
+			 "cases.",
 			 format_size(interval, (double)p->sample_interval));
 		terminal_blanks(2);
 		terminal_paragraph(STYLE_DIM, line, 2);
@@ -120,15 +126,20 @@ void ledger_verdict_print(const struct question *q)
 	enum style style = STYLE_GREEN;
 
 	if (!recording_balances(q->recording, &reason)) {
-		snprintf(line, sizeof(line), "Ledger: does not balance: %s", err_get(&reason, -EBADMSG));
+		snprintf(line, sizeof(line), "Ledger: does not balance: %s",
+			 err_get(&reason, -EBADMSG));
 		style = STYLE_RED;
 	} else if (l->lost || l->before_join) {
-		snprintf(line, sizeof(line), "Ledger: balances; of %s events %s were lost and %" PRIu64 " were before the start: "
-					     "collector ledger %.80s tells more",
-			 format_count(produced, l->produced), format_count(lost, l->lost), l->before_join, q->stream);
+		snprintf(line, sizeof(line),
+			 "Ledger: balances; of %s events %s were lost and %" PRIu64
+			 " were before the start: "
+			 "collector ledger %.80s tells more",
+			 format_count(produced, l->produced), format_count(lost, l->lost),
+			 l->before_join, q->stream);
 		style = STYLE_YELLOW;
 	} else {
-		snprintf(line, sizeof(line), "Ledger: balances; %s events, none lost", format_count(produced, l->produced));
+		snprintf(line, sizeof(line), "Ledger: balances; %s events, none lost",
+			 format_count(produced, l->produced));
 	}
 	putchar('\n');
 	terminal_paragraph(style, line, 8);
@@ -145,7 +156,8 @@ void notes_print(const struct question *q)
 	for (size_t i = 0; i < count && i < NOTES_SHOWN; i++) {
 		char line[1024];
 
-		snprintf(line, sizeof(line), "%s: %s", module_basename(notes[i].module), notes[i].text);
+		snprintf(line, sizeof(line), "%s: %s", module_basename(notes[i].module),
+			 notes[i].text);
 		terminal_blanks(2);
 		terminal_paragraph(STYLE_PLAIN, line, 4);
 	}

@@ -58,7 +58,8 @@ int output_write(const struct command *command, const char *path, struct buf *ou
 		r = write_all(standard ? stdout : file, out);
 	if (r < 0) {
 		output_failed(-r);
-		err_set(&err, r, "writing %s: %s", standard ? "to standard output" : path, strerror(-r));
+		err_set(&err, r, "writing %s: %s", standard ? "to standard output" : path,
+			strerror(-r));
 		return command_fault(command, r, &err);
 	}
 	if (!standard)

@@ -16,7 +16,8 @@
 
 const struct option question_table[] = {
 	OPTION_TEXT(struct question_options, at, "at", "TIME",
-		    "what was in use at this moment: 10s, 50%, or a time since the epoch (means --value in-use)"),
+		    "what was in use at this moment: 10s, 50%, or a time since the epoch (means "
+		    "--value in-use)"),
 	OPTION_LIST(struct question_options, symbols, "symbols", "DIR",
 		    "look for debug information here first; may be given more than once"),
 	{0},
@@ -28,7 +29,8 @@ const struct option value_table[] = {
 	{0},
 };
 
-#define FILTER_OPTION(name, argument, help) OPTION_PAIR(struct question_options, filters, name, argument, help),
+#define FILTER_OPTION(name, argument, help)                                                        \
+	OPTION_PAIR(struct question_options, filters, name, argument, help),
 const struct option filter_table[] = {FILTERS(FILTER_OPTION){0}};
 
 int question_failed(const struct question *question, int error, const struct err_text *err)
@@ -53,14 +55,17 @@ static int open_symbols(struct question *q, const struct option_list *folders, s
 static int read_value(struct question *q, const struct question_options *o, struct err_text *err)
 {
 	if (o->value && value_parse(o->value, &q->value) < 0)
-		return err_set(err, -EINVAL,
-			       "--value takes allocated, leaked, temporary, in-use or peak, not '%.60s'", o->value);
+		return err_set(
+			err, -EINVAL,
+			"--value takes allocated, leaked, temporary, in-use or peak, not '%.60s'",
+			o->value);
 	if (o->at && !o->value)
 		q->value = VALUE_IN_USE;
 	else if (o->at && q->value != VALUE_IN_USE)
-		return err_set(err, -EINVAL,
-			       "--at asks for what was in use at a moment: it does not go with --value %s",
-			       o->value);
+		return err_set(
+			err, -EINVAL,
+			"--at asks for what was in use at a moment: it does not go with --value %s",
+			o->value);
 	return 0;
 }
 
@@ -77,7 +82,8 @@ static int read_time(struct question *q, const struct question_options *o, struc
 static int read_filters(struct question *q, const struct option_pairs *pairs, struct err_text *err)
 {
 	for (size_t i = 0; i < pairs->count; i++) {
-		int r = filter_set(&q->filter, q->view, pairs->list[i].name, pairs->list[i].value, err);
+		int r = filter_set(&q->filter, q->view, pairs->list[i].name, pairs->list[i].value,
+				   err);
 
 		if (r < 0)
 			return err_prefix(err, r, "--%s", pairs->list[i].name);
@@ -108,7 +114,8 @@ static int open_all(struct question *q, const struct question_options *o, struct
 	return r < 0 ? r : read_filters(q, &o->filters, err);
 }
 
-int question_open(struct command_call *call, enum value default_value, struct question *ret_question)
+int question_open(struct command_call *call, enum value default_value,
+		  struct question *ret_question)
 {
 	const struct question_options *o = call->options;
 	struct question q = {.command = call->command, .value = default_value, .at_ns = NO_TIME};
@@ -149,7 +156,10 @@ void question_file_name(const struct question *question, const char *suffix, cha
 	size_t n = 0;
 
 	for (; *name && n < sizeof(program) - 1; name++)
-		program[n++] = strchr("/ \t\n\\'\"<>|&;$*?[](){}`~#!", *name) || (unsigned char)*name < ' ' ? '_' : *name;
+		program[n++] =
+			strchr("/ \t\n\\'\"<>|&;$*?[](){}`~#!", *name) || (unsigned char)*name < ' '
+				? '_'
+				: *name;
 	program[n] = 0;
 	stream_id_format(id, recording_id(question->recording));
 	snprintf(out, size, "heapcast_%s_%.8s_%s", n ? program : "program", id, suffix);

@@ -33,8 +33,9 @@ static int read_grouping(const struct question *q, const char *by, enum grouping
 static void print_total(const struct question *q, const struct groups *groups)
 {
 	static const char *const says[] = {
-		[VALUE_ALLOCATED] = "Allocated", [VALUE_LEAKED] = "Never freed", [VALUE_TEMPORARY] = "Freed again",
-		[VALUE_IN_USE] = "In use",	 [VALUE_PEAK] = "In use at the peak",
+		[VALUE_ALLOCATED] = "Allocated",     [VALUE_LEAKED] = "Never freed",
+		[VALUE_TEMPORARY] = "Freed again",   [VALUE_IN_USE] = "In use",
+		[VALUE_PEAK] = "In use at the peak",
 	};
 	char bytes[80], blocks[32], at[32] = "", when[64] = "";
 	const char *what = says[q->value];
@@ -44,11 +45,13 @@ static void print_total(const struct question *q, const struct groups *groups)
 	if (q->value == VALUE_IN_USE && q->at_ns != NO_TIME)
 		snprintf(when, sizeof(when), " at %s", format_duration(at, q->at_ns));
 	putchar('\n');
-	printf("%s%s: %s in %s block%s\n\n", what, when, usage_bytes(bytes, sizeof(bytes), &groups->total),
+	printf("%s%s: %s in %s block%s\n\n", what, when,
+	       usage_bytes(bytes, sizeof(bytes), &groups->total),
 	       format_count(blocks, groups->total.blocks), groups->total.blocks == 1 ? "" : "s");
 }
 
-static int print_text(const struct question *q, const struct groups *groups, const struct site_table *table)
+static int print_text(const struct question *q, const struct groups *groups,
+		      const struct site_table *table)
 {
 	header_print(q);
 	print_total(q, groups);
@@ -59,7 +62,8 @@ static int print_text(const struct question *q, const struct groups *groups, con
 	return EXIT_DONE;
 }
 
-static int print_groups_json(const struct question *q, const struct groups *groups, const struct site_table *table)
+static int print_groups_json(const struct question *q, const struct groups *groups,
+			     const struct site_table *table)
 {
 	cleanup(buf_done) struct buf out = {0};
 	struct json json;
@@ -92,7 +96,8 @@ static int answer(struct question *q, const struct question_options *o, unsigned
 	r = query_groups(q->view, &q->filter, grouping, q->value, q->at_ns, &groups, &err);
 	if (r < 0)
 		return question_failed(q, r, &err);
-	return o->common.json ? print_groups_json(q, &groups, &table) : print_text(q, &groups, &table);
+	return o->common.json ? print_groups_json(q, &groups, &table)
+			      : print_text(q, &groups, &table);
 }
 
 int ranking_run(struct command_call *call, enum value default_value, unsigned frames)

@@ -39,11 +39,15 @@ static void answer_done(struct answer *a)
 	ranking_done(&a->leaked);
 }
 
-static int rank(struct question *q, enum value value, struct ranking *ret_ranking, struct err_text *err)
+static int rank(struct question *q, enum value value, struct ranking *ret_ranking,
+		struct err_text *err)
 {
-	int r = query_groups(q->view, &q->filter, GROUP_BY_SITE, value, NO_TIME, &ret_ranking->sites, err);
+	int r = query_groups(q->view, &q->filter, GROUP_BY_SITE, value, NO_TIME,
+			     &ret_ranking->sites, err);
 
-	return r ? r : query_groups(q->view, &q->filter, GROUP_BY_BACKTRACE, value, NO_TIME, &ret_ranking->backtraces, err);
+	return r ? r
+		 : query_groups(q->view, &q->filter, GROUP_BY_BACKTRACE, value, NO_TIME,
+				&ret_ranking->backtraces, err);
 }
 
 static int ask(struct question *q, struct answer *a, struct err_text *err)
@@ -63,8 +67,8 @@ static void print_total(const char *name, const struct usage *usage, const char 
 {
 	char bytes[80], blocks[32];
 
-	printf("  %-10s %12s  %14s  %s\n", name, usage_bytes(bytes, sizeof(bytes), usage), format_count(blocks, usage->blocks),
-	       remark);
+	printf("  %-10s %12s  %14s  %s\n", name, usage_bytes(bytes, sizeof(bytes), usage),
+	       format_count(blocks, usage->blocks), remark);
 }
 
 static void print_totals(const struct question *q, const struct report *r)
@@ -75,20 +79,26 @@ static void print_totals(const struct question *q, const struct report *r)
 	putchar('\n');
 	terminal_text(STYLE_DIM, "                    BYTES          BLOCKS", 0);
 	putchar('\n');
-	snprintf(text, sizeof(text), "from %s different backtraces", format_count(count, r->distinct_stacks));
+	snprintf(text, sizeof(text), "from %s different backtraces",
+		 format_count(count, r->distinct_stacks));
 	print_total("allocated", &r->allocated, text);
-	print_total("temporary", &r->temporary, q->live ? "freed again so far" : "freed again before the end");
-	print_total(question_leaked_name(q), &r->leaked, q->live ? "as of the last batch" : "never freed");
-	snprintf(peak, sizeof(peak), "in use at the peak, at %s (%llu %%)", format_duration(at, r->peak_ns),
-		 (unsigned long long)share);
+	print_total("temporary", &r->temporary,
+		    q->live ? "freed again so far" : "freed again before the end");
+	print_total(question_leaked_name(q), &r->leaked,
+		    q->live ? "as of the last batch" : "never freed");
+	snprintf(peak, sizeof(peak), "in use at the peak, at %s (%llu %%)",
+		 format_duration(at, r->peak_ns), (unsigned long long)share);
 	print_total("peak", &r->peak, peak);
 	if (r->failed)
-		printf("  %s allocation%s failed\n", format_count(count, r->failed), r->failed == 1 ? "" : "s");
+		printf("  %s allocation%s failed\n", format_count(count, r->failed),
+		       r->failed == 1 ? "" : "s");
 }
 
-static void print_sites(const struct question *q, const char *heading, const struct ranking *ranking, size_t count)
+static void print_sites(const struct question *q, const char *heading,
+			const struct ranking *ranking, size_t count)
 {
-	struct site_table table = {.count = count, .noun = "call site", .backtraces = &ranking->backtraces};
+	struct site_table table = {
+		.count = count, .noun = "call site", .backtraces = &ranking->backtraces};
 
 	if (!ranking->sites.count)
 		return;
@@ -110,7 +120,8 @@ static void print_next(const struct question *q)
 	for (size_t i = 0; i < sizeof(next) / sizeof(next[0]); i++) {
 		char command[160], line[256];
 
-		snprintf(command, sizeof(command), "%.*s%.80s%s", (int)strcspn(next[i].command, "%"), next[i].command, q->stream,
+		snprintf(command, sizeof(command), "%.*s%.80s%s",
+			 (int)strcspn(next[i].command, "%"), next[i].command, q->stream,
 			 strchr(next[i].command, '%') + 2);
 		snprintf(line, sizeof(line), "  collector %-30s %s", command, next[i].says);
 		terminal_text(STYLE_PLAIN, line, 0);
@@ -202,10 +213,11 @@ const struct command command_report = {
 	.name = "report",
 	.summary = "where the memory of a program went, on one page",
 	.usage = "[OPTION...] [STREAM]",
-	.about = "Totals (allocated, freed again, never freed, in use at the peak), the call sites\n"
-		 "that matter most, and whether anything was lost on the way.\n\n"
-		 "A call site is the innermost function of a backtrace that does not only pass the\n"
-		 "allocation on (as malloc wrappers and the C++ containers do).\n",
+	.about =
+		"Totals (allocated, freed again, never freed, in use at the peak), the call sites\n"
+		"that matter most, and whether anything was lost on the way.\n\n"
+		"A call site is the innermost function of a backtrace that does not only pass the\n"
+		"allocation on (as malloc wrappers and the C++ containers do).\n",
 	.examples = "  collector report last\n"
 		    "  collector report last --function-regex '^parse_' --size-min 4K\n",
 	.groups = groups,

@@ -45,7 +45,8 @@ static void hold_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-static int serve(struct command_call *call, const char *const *symbols, const char *address, uint16_t port)
+static int serve(struct command_call *call, const char *const *symbols, const char *address,
+		 uint16_t port)
 {
 	const struct serve_options *o = call->options;
 	static char reading[] = "reading the recordings";
@@ -63,9 +64,11 @@ static int serve(struct command_call *call, const char *const *symbols, const ch
 	int r;
 
 	if (!options.data && !call->argument_count)
-		return command_usage_error(call->command, "there is no folder %s and no FILE was given: --data DIR names the folder "
-							  "that collector gather fills",
-					   o->common.data);
+		return command_usage_error(
+			call->command,
+			"there is no folder %s and no FILE was given: --data DIR names the folder "
+			"that collector gather fills",
+			o->common.data);
 	hold_signals();
 	r = http_start(&options, &http, &err);
 	if (r < 0)
@@ -83,7 +86,8 @@ static int run(struct command_call *call)
 {
 	const struct serve_options *o = call->options;
 	cleanup(cleanup_free) const char **symbols = calloc(o->symbols.count + 1, sizeof(*symbols));
-	cleanup(cleanup_free) char **files = calloc((size_t)call->argument_count + 1, sizeof(*files));
+	cleanup(cleanup_free) char **files =
+		calloc((size_t)call->argument_count + 1, sizeof(*files));
 	char host[128];
 	uint16_t port;
 
@@ -95,31 +99,40 @@ static int run(struct command_call *call)
 		files[i] = call->arguments[i];
 	call->arguments = files;
 	if (http_endpoint_parse(o->http, host, sizeof(host), &port) < 0)
-		return command_usage_error(call->command, "--http takes ADDRESS:PORT, for example 127.0.0.1:8080, not '%s'", o->http);
+		return command_usage_error(
+			call->command,
+			"--http takes ADDRESS:PORT, for example 127.0.0.1:8080, not '%s'", o->http);
 	return serve(call, symbols, host, port);
 }
 
 static const struct option serve_table[] = {
-	OPTION_TEXT(struct serve_options, http, "http", "ADDR:PORT",
-		    "where to listen (127.0.0.1:8080); anybody who can reach it can read everything"),
+	OPTION_TEXT(
+		struct serve_options, http, "http", "ADDR:PORT",
+		"where to listen (127.0.0.1:8080); anybody who can reach it can read everything"),
 	OPTION_LIST(struct serve_options, symbols, "symbols", "DIR",
 		    "look for debug information here first; may be given more than once"),
 	{0},
 };
 
-static const struct option_group groups[] = {{NULL, serve_table}, {"Common options", data_table}, {0}};
+static const struct option_group groups[] = {
+	{NULL, serve_table}, {"Common options", data_table}, {0}};
 
-static const struct serve_options defaults = {.common.data = DEFAULT_DATA, .http = "127.0.0.1:8080"};
+static const struct serve_options defaults = {.common.data = DEFAULT_DATA,
+					      .http = "127.0.0.1:8080"};
 
 const struct command command_serve = {
 	.name = "serve",
 	.summary = "REST API and page for the browser",
 	.usage = "[OPTION...] [FILE...]",
-	.about = "Serves the streams of the data folder, while they grow, and the recordings named as\n"
-		 "FILE. docs/rest-api.md describes the API; / is a page with links. Ctrl-C ends it.\n",
-	.examples = "  collector serve\n"
-		    "  collector serve --http 127.0.0.1:9000 heapcast_app_1700000000_42.heapcast\n"
-		    "  curl 'http://127.0.0.1:8080/data/last/allocations?sort_by=size&order=dsc&count=3'\n",
+	.about = "Serves the streams of the data folder, while they grow, and the recordings named "
+		 "as\n"
+		 "FILE. docs/rest-api.md describes the API; / is a page with links. Ctrl-C ends "
+		 "it.\n",
+	.examples =
+		"  collector serve\n"
+		"  collector serve --http 127.0.0.1:9000 heapcast_app_1700000000_42.heapcast\n"
+		"  curl "
+		"'http://127.0.0.1:8080/data/last/allocations?sort_by=size&order=dsc&count=3'\n",
 	.groups = groups,
 	.options_size = sizeof(struct serve_options),
 	.defaults = &defaults,

@@ -72,7 +72,8 @@ static void put_place(const char *file, uint32_t line, const char *module, char 
 		snprintf(place, sizeof(place), "%.200s:%u", module_basename(file), line);
 	else if (file)
 		snprintf(place, sizeof(place), "%.200s", module_basename(file));
-	snprintf(out, size, "%s%s%s", place, place[0] && module ? ", " : "", module_basename(module));
+	snprintf(out, size, "%s%s%s", place, place[0] && module ? ", " : "",
+		 module_basename(module));
 }
 
 struct printing {
@@ -141,7 +142,8 @@ static void print_caller(const struct caller *c, const struct group *site)
 
 	terminal_blanks(INDENT);
 	if (c->parted) {
-		snprintf(share, sizeof(share), "%2.0f %% ", percent(c->value.bytes, site->value.bytes));
+		snprintf(share, sizeof(share), "%2.0f %% ",
+			 percent(c->value.bytes, site->value.bytes));
 		used += terminal_text(STYLE_PLAIN, share, 0);
 	}
 	fputs("by ", stdout);
@@ -154,8 +156,8 @@ static void print_caller(const struct caller *c, const struct group *site)
 	putchar('\n');
 }
 
-static void print_callers(const struct question *q, const struct groups *groups, const struct group *site,
-			  const struct groups *backtraces)
+static void print_callers(const struct question *q, const struct groups *groups,
+			  const struct group *site, const struct groups *backtraces)
 {
 	struct caller callers[CALLERS_SHOWN];
 	size_t count;
@@ -173,8 +175,8 @@ static void print_row(const struct question *q, const struct groups *groups, con
 	char bytes[32], blocks[32], place[320], error[32];
 	unsigned width = terminal_width();
 
-	printf("%9s %5.1f %10s  ", format_size(bytes, (double)g->value.bytes), percent(g->value.bytes, groups->total.bytes),
-	       format_count(blocks, g->value.blocks));
+	printf("%9s %5.1f %10s  ", format_size(bytes, (double)g->value.bytes),
+	       percent(g->value.bytes, groups->total.bytes), format_count(blocks, g->value.blocks));
 	terminal_text(STYLE_BOLD, g->function ? g->function : "?", width - INDENT);
 	putchar('\n');
 	/* The name of what is unknown says the module already. */
@@ -208,13 +210,14 @@ static void print_rest(const struct groups *groups, const struct site_table *tab
 		rest.bytes += groups->list[i].value.bytes;
 		rest.blocks += groups->list[i].value.blocks;
 	}
-	printf("%9s %5.1f %10s  ", format_size(bytes, (double)rest.bytes), percent(rest.bytes, groups->total.bytes),
-	       format_count(blocks, rest.blocks));
+	printf("%9s %5.1f %10s  ", format_size(bytes, (double)rest.bytes),
+	       percent(rest.bytes, groups->total.bytes), format_count(blocks, rest.blocks));
 	printf("in %s more %s%s\n", format_count(count, groups->count - table->count), table->noun,
 	       groups->count - table->count == 1 ? "" : "s");
 }
 
-void sites_print(const struct question *q, const struct groups *groups, const struct site_table *table)
+void sites_print(const struct question *q, const struct groups *groups,
+		 const struct site_table *table)
 {
 	terminal_text(STYLE_DIM, "    BYTES     %     BLOCKS  CALL SITE", 0);
 	putchar('\n');
@@ -242,8 +245,8 @@ static bool frame_json(void *context, const struct view_frame *frame)
 	return true;
 }
 
-void sites_json(struct json *json, const char *key, const struct question *q, const struct groups *groups,
-		const struct site_table *table)
+void sites_json(struct json *json, const char *key, const struct question *q,
+		const struct groups *groups, const struct site_table *table)
 {
 	json_array(json, key);
 	for (size_t i = 0; i < groups->count && i < table->count; i++) {

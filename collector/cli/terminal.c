@@ -140,7 +140,8 @@ void terminal_paragraph(enum style style, const char *text, unsigned indent)
 		char word[512];
 		unsigned wide;
 
-		snprintf(word, sizeof(word), "%.*s", (int)(length < sizeof(word) ? length : sizeof(word) - 1), text);
+		snprintf(word, sizeof(word), "%.*s",
+			 (int)(length < sizeof(word) ? length : sizeof(word) - 1), text);
 		wide = columns(word);
 		if (!first && at + 1 + wide > width) {
 			putchar('\n');

@@ -33,9 +33,11 @@ const struct command command_top = {
 	.name = "top",
 	.summary = "the call sites that allocate, hold or leak most",
 	.usage = "[OPTION...] [STREAM]",
-	.about = "Call sites by bytes, with the backtrace of the heaviest: what --value asks for is\n"
-		 "what was allocated in all (the default), leaked, freed again (temporary), in use\n"
-		 "at the peak, or in use at the moment that --at names.\n",
+	.about =
+		"Call sites by bytes, with the backtrace of the heaviest: what --value asks for "
+		"is\n"
+		"what was allocated in all (the default), leaked, freed again (temporary), in use\n"
+		"at the peak, or in use at the moment that --at names.\n",
 	.examples = "  collector top last --value peak\n"
 		    "  collector top last --at 50% --by backtrace --count 3\n",
 	.groups = top_groups,

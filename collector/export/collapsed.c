@@ -30,7 +30,9 @@ struct collapsed {
 static void put_name(struct buf *out, const char *name)
 {
 	for (; *name; name++)
-		buf_byte(out, *name == ';' ? ':' : (uint8_t)*name < 0x20 || *name == 0x7f ? ' ' : (uint8_t)*name);
+		buf_byte(out, *name == ';'			       ? ':'
+			      : (uint8_t)*name < 0x20 || *name == 0x7f ? ' '
+								       : (uint8_t)*name);
 }
 
 static int add_line(struct collapsed *c, uint64_t value)
@@ -98,7 +100,8 @@ static void write_lines(struct collapsed *c, struct buf *out)
 	}
 }
 
-int export_collapsed(const struct tree *tree, enum export_weight weight, struct buf *out, struct err_text *err)
+int export_collapsed(const struct tree *tree, enum export_weight weight, struct buf *out,
+		     struct err_text *err)
 {
 	struct collapsed c = {0};
 	int error = collect(&c, tree, weight);

@@ -31,27 +31,29 @@
 
 #include "base/ban.h"
 
-#define DEFAULT_WIDTH	 1200
-#define NARROWEST_TENTHS 3 /* tenths of a pixel at that width */
-#define FRAMES_DRAWN_MAX 20000
-#define ROWS_MAX	 1000
-#define ROW_PIXELS	 17
-#define TOOLS_PIXELS	      400 /* search field and buttons, with what was matched */
+#define DEFAULT_WIDTH	       1200
+#define NARROWEST_TENTHS       3 /* tenths of a pixel at that width */
+#define FRAMES_DRAWN_MAX       20000
+#define ROWS_MAX	       1000
+#define ROW_PIXELS	       17
+#define TOOLS_PIXELS	       400 /* search field and buttons, with what was matched */
 #define TITLE_CHARACTER_PIXELS 11
-#define HEAD_PIXELS	 88
-#define FOOT_PIXELS	 34
-#define CHARACTER_WIDTH	 6.63 /* of 11 px monospace; as in flamegraph.js */
-#define LABEL_FROM	 24   /* pixels */
-#define THIN_BELOW	 3    /* pixels: a gap to the neighbours would leave nothing */
-#define HUES		 10
-#define SHADES		 3
-#define LEGEND_MAX	 6
+#define HEAD_PIXELS	       88
+#define FOOT_PIXELS	       34
+#define CHARACTER_WIDTH	       6.63 /* of 11 px monospace; as in flamegraph.js */
+#define LABEL_FROM	       24   /* pixels */
+#define THIN_BELOW	       3    /* pixels: a gap to the neighbours would leave nothing */
+#define HUES		       10
+#define SHADES		       3
+#define LEGEND_MAX	       6
 
 static const char *const hues[HUES + 1][SHADES] = {
-	{"#e9cba4", "#efd7b6", "#e2be91"}, {"#a9c6e0", "#bdd3e8", "#97b8d6"}, {"#b5d2a8", "#c6dcbc", "#a3c594"},
-	{"#e3b5b1", "#ebc6c3", "#d9a39e"}, {"#c7b9de", "#d4c9e7", "#b9a9d4"}, {"#a6d1cb", "#badcd7", "#92c5be"},
-	{"#ded391", "#e7dea8", "#d3c77c"}, {"#ddb89e", "#e6c8b3", "#d3a88a"}, {"#bcc3cf", "#cbd0da", "#adb5c3"},
-	{"#d0dba0", "#dbe4b5", "#c4d18b"}, {"#d9d9d6", "#e1e1de", "#d1d1ce"}, /* the last: in no module */
+	{"#e9cba4", "#efd7b6", "#e2be91"}, {"#a9c6e0", "#bdd3e8", "#97b8d6"},
+	{"#b5d2a8", "#c6dcbc", "#a3c594"}, {"#e3b5b1", "#ebc6c3", "#d9a39e"},
+	{"#c7b9de", "#d4c9e7", "#b9a9d4"}, {"#a6d1cb", "#badcd7", "#92c5be"},
+	{"#ded391", "#e7dea8", "#d3c77c"}, {"#ddb89e", "#e6c8b3", "#d3a88a"},
+	{"#bcc3cf", "#cbd0da", "#adb5c3"}, {"#d0dba0", "#dbe4b5", "#c4d18b"},
+	{"#d9d9d6", "#e1e1de", "#d1d1ce"}, /* the last: in no module */
 };
 
 struct flamegraph {
@@ -125,8 +127,9 @@ static void put_amount(struct buf *out, uint64_t bytes, uint64_t blocks)
 {
 	char size[32], exact[32], count[32];
 
-	buf_printf(out, "%s (%s bytes) in %s %s", format_size(size, (double)bytes), format_count(exact, bytes),
-		   format_count(count, blocks), blocks == 1 ? "block" : "blocks");
+	buf_printf(out, "%s (%s bytes) in %s %s", format_size(size, (double)bytes),
+		   format_count(exact, bytes), format_count(count, blocks),
+		   blocks == 1 ? "block" : "blocks");
 }
 
 /* ---- colours ---- */
@@ -315,7 +318,8 @@ static void put_line(struct buf *out, const char *class, unsigned y, const char 
 /* Characters of the title that fit beside the tools; the whole of it is in the recording. */
 static size_t title_room(const struct flamegraph *g)
 {
-	return g->width > TOOLS_PIXELS + 200 ? (g->width - TOOLS_PIXELS) / TITLE_CHARACTER_PIXELS : 20;
+	return g->width > TOOLS_PIXELS + 200 ? (g->width - TOOLS_PIXELS) / TITLE_CHARACTER_PIXELS
+					     : 20;
 }
 
 /* The line that shows what the mouse is on, and before that what all is about. */
@@ -330,7 +334,8 @@ static void put_detail(struct flamegraph *g)
 	else
 		buf_string(out, "nothing to show: no allocation matches");
 	if (g->hidden) {
-		buf_printf(out, "; %s %s below ", format_count(count, g->hidden), g->hidden == 1 ? "frame" : "frames");
+		buf_printf(out, "; %s %s below ", format_count(count, g->hidden),
+			   g->hidden == 1 ? "frame" : "frames");
 		put_percent(out, g->least, g->total, 3);
 		buf_string(out, g->rows == ROWS_MAX ? " % or too deep left out" : " % left out");
 	}
@@ -340,12 +345,15 @@ static void put_detail(struct flamegraph *g)
 /* Shown by the script: without one there is nothing that they could do. */
 static void put_tools(struct buf *out)
 {
-	buf_string(out,
-		   "<foreignObject id=\"tools\" class=\"hidden\" x=\"40%\" y=\"8\" width=\"59%\" height=\"30\">"
-		   "<div xmlns=\"http://www.w3.org/1999/xhtml\" class=\"tools\"><span id=\"matched\" class=\"matched\"></span>"
-		   "<input id=\"search\" type=\"text\" placeholder=\"search (regex, Ctrl-F)\" spellcheck=\"false\" />"
-		   "<button id=\"clear\" disabled=\"disabled\">clear</button>"
-		   "<button id=\"reset\" disabled=\"disabled\">reset zoom</button></div></foreignObject>\n");
+	buf_string(out, "<foreignObject id=\"tools\" class=\"hidden\" x=\"40%\" y=\"8\" "
+			"width=\"59%\" height=\"30\">"
+			"<div xmlns=\"http://www.w3.org/1999/xhtml\" class=\"tools\"><span "
+			"id=\"matched\" class=\"matched\"></span>"
+			"<input id=\"search\" type=\"text\" placeholder=\"search (regex, Ctrl-F)\" "
+			"spellcheck=\"false\" />"
+			"<button id=\"clear\" disabled=\"disabled\">clear</button>"
+			"<button id=\"reset\" disabled=\"disabled\">reset "
+			"zoom</button></div></foreignObject>\n");
 }
 
 static void put_legend(struct flamegraph *g, unsigned y)
@@ -357,7 +365,9 @@ static void put_legend(struct flamegraph *g, unsigned y)
 		const char *name = slash && slash[1] ? slash + 1 : g->modules[i];
 		size_t length = strlen(name);
 
-		buf_printf(g->out, "<rect class=\"c%u0\" x=\"%u\" y=\"%u\" width=\"11\" height=\"11\"/>", i, x, y - 10);
+		buf_printf(g->out,
+			   "<rect class=\"c%u0\" x=\"%u\" y=\"%u\" width=\"11\" height=\"11\"/>", i,
+			   x, y - 10);
 		buf_printf(g->out, "<text class=\"note\" x=\"%u\" y=\"%u\">", x + 16, y);
 		put_text_cut(g->out, name, 28);
 		buf_string(g->out, "</text>\n");
@@ -370,7 +380,8 @@ static void put_start(struct flamegraph *g, unsigned height)
 	struct buf *out = g->out;
 
 	buf_printf(out,
-		   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" "
+		   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg "
+		   "xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" "
 		   "height=\"%u\"%s%s>\n",
 		   g->width, height, g->options->width ? "" : " data-fluid=\"\"",
 		   g->options->inverted ? "" : " data-upwards=\"\"");
@@ -384,7 +395,8 @@ static void put_head(struct flamegraph *g)
 	const struct flamegraph_options *o = g->options;
 	struct buf *out = g->out;
 
-	buf_printf(out, "<g id=\"head\"><rect class=\"page\" width=\"100%%\" height=\"%u\"/>\n", HEAD_PIXELS - 4);
+	buf_printf(out, "<g id=\"head\"><rect class=\"page\" width=\"100%%\" height=\"%u\"/>\n",
+		   HEAD_PIXELS - 4);
 	put_line(out, "title", 28, o->title ? o->title : "heapcast", title_room(g));
 	if (o->subtitle)
 		put_line(out, "sub", 50, o->subtitle, SIZE_MAX);
@@ -393,8 +405,8 @@ static void put_head(struct flamegraph *g)
 	buf_string(out, "</g>\n");
 }
 
-int export_flamegraph(const struct tree *tree, const struct flamegraph_options *options, struct buf *out,
-		      struct err_text *err)
+int export_flamegraph(const struct tree *tree, const struct flamegraph_options *options,
+		      struct buf *out, struct err_text *err)
 {
 	struct flamegraph g = {
 		.tree = tree,

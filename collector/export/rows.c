@@ -27,8 +27,9 @@ struct rows {
 static const char *end_name(uint8_t end)
 {
 	static const char *const names[] = {
-		[BLOCK_IN_USE] = "in_use",     [BLOCK_FREED] = "freed",	      [BLOCK_REALLOCATED] = "reallocated",
-		[BLOCK_INFERRED] = "inferred", [BLOCK_CENSORED] = "censored", [BLOCK_EXEC] = "exec",
+		[BLOCK_IN_USE] = "in_use",	     [BLOCK_FREED] = "freed",
+		[BLOCK_REALLOCATED] = "reallocated", [BLOCK_INFERRED] = "inferred",
+		[BLOCK_CENSORED] = "censored",	     [BLOCK_EXEC] = "exec",
 	};
 
 	return end < sizeof(names) / sizeof(*names) ? names[end] : NULL;
@@ -132,7 +133,9 @@ static int put_row(void *context, const struct row_block *b, uint32_t i)
 	buf_byte(rows->out, '\n');
 	if (buf_error(rows->out))
 		return buf_error(rows->out);
-	return rows->out->length >= FLUSH_BYTES && rows->flush ? rows->flush(rows->context, rows->out) : 0;
+	return rows->out->length >= FLUSH_BYTES && rows->flush
+		       ? rows->flush(rows->context, rows->out)
+		       : 0;
 }
 
 int export_json(struct view *view, const struct filter *filter, struct buf *out,

@@ -66,7 +66,8 @@ uint32_t walk_over(struct walk *walk)
 
 uint32_t walk_next(struct walk *walk)
 {
-	uint32_t child = walk->tree->count ? walk->tree->nodes[walk->stack[walk->depth]].first_child : 0;
+	uint32_t child =
+		walk->tree->count ? walk->tree->nodes[walk->stack[walk->depth]].first_child : 0;
 
 	if (!child)
 		return walk_over(walk);

@@ -44,7 +44,8 @@ static void page_free(void *work)
 
 /* ---- parameters ---- */
 
-static int read_count(void *context, const struct view *view, const char *name, const char *value, struct err_text *err)
+static int read_count(void *context, const struct view *view, const char *name, const char *value,
+		      struct err_text *err)
 {
 	struct page *page = context;
 	uint64_t *to = !strcmp(name, "skip") ? &page->skip : &page->count;
@@ -55,10 +56,12 @@ static int read_count(void *context, const struct view *view, const char *name, 
 	return 0;
 }
 
-static int read_sort_by(void *context, const struct view *view, const char *name, const char *value, struct err_text *err)
+static int read_sort_by(void *context, const struct view *view, const char *name, const char *value,
+			struct err_text *err)
 {
-	static const char *const words[] = {
-		[PAGE_BY_TIME] = "timestamp", [PAGE_BY_ADDRESS] = "address", [PAGE_BY_SIZE] = "size"};
+	static const char *const words[] = {[PAGE_BY_TIME] = "timestamp",
+					    [PAGE_BY_ADDRESS] = "address",
+					    [PAGE_BY_SIZE] = "size"};
 	struct page *page = context;
 
 	(void)view;
@@ -68,10 +71,12 @@ static int read_sort_by(void *context, const struct view *view, const char *name
 			return 0;
 		}
 	}
-	return err_set(err, -EINVAL, "%s takes timestamp, address or size, not \"%.60s\"", name, value);
+	return err_set(err, -EINVAL, "%s takes timestamp, address or size, not \"%.60s\"", name,
+		       value);
 }
 
-static int read_order(void *context, const struct view *view, const char *name, const char *value, struct err_text *err)
+static int read_order(void *context, const struct view *view, const char *name, const char *value,
+		      struct err_text *err)
 {
 	struct page *page = context;
 
@@ -83,12 +88,17 @@ static int read_order(void *context, const struct view *view, const char *name, 
 }
 
 static const struct route_parameter parameters[] = {
-	{"skip", read_count}, {"count", read_count}, {"sort_by", read_sort_by}, {"order", read_order}, {0},
+	{"skip", read_count},
+	{"count", read_count},
+	{"sort_by", read_sort_by},
+	{"order", read_order},
+	{0},
 };
 
 /* ---- chains ---- */
 
-static const struct row_block *block_of(const struct recording *recording, uint64_t row, uint32_t *ret_index)
+static const struct row_block *block_of(const struct recording *recording, uint64_t row,
+					uint32_t *ret_index)
 {
 	*ret_index = (uint32_t)(row % ROWS_PER_BLOCK);
 	return recording_block(recording, (uint32_t)(row / ROWS_PER_BLOCK));
@@ -115,22 +125,26 @@ static struct chain find_chain(struct page *page, const struct exchange *x, uint
 	if (chain.row == row && chain.length)
 		return chain;
 	chain = (struct chain){.row = row, .first = row, .last = row};
-	for (uint64_t at = row, to; (to = chain_step(recording, at, false)) != at && !x->cancelled; at = to) {
+	for (uint64_t at = row, to; (to = chain_step(recording, at, false)) != at && !x->cancelled;
+	     at = to) {
 		chain.first = to;
 		chain.position++;
 	}
 	chain.length = chain.position + 1;
-	for (uint64_t at = row, to; (to = chain_step(recording, at, true)) != at && !x->cancelled; at = to) {
+	for (uint64_t at = row, to; (to = chain_step(recording, at, true)) != at && !x->cancelled;
+	     at = to) {
 		chain.last = to;
 		chain.length++;
 	}
 	return chain;
 }
 
-static void remember_neighbours(struct page *page, const struct exchange *x, const struct chain *chain)
+static void remember_neighbours(struct page *page, const struct exchange *x,
+				const struct chain *chain)
 {
 	const struct recording *recording = x->source->recording;
-	uint64_t next = chain_step(recording, chain->row, true), previous = chain_step(recording, chain->row, false);
+	uint64_t next = chain_step(recording, chain->row, true),
+		 previous = chain_step(recording, chain->row, false);
 
 	if (next != chain->row) {
 		struct chain *to = &page->chains[next % CHAIN_CACHE];
@@ -168,11 +182,13 @@ static int write_death(struct page *page, struct exchange *x, const char *key, u
 	if (block->end[i] == BLOCK_IN_USE || block->death_ns[i] == NO_TIME)
 		return 0;
 	json_object(json, key);
-	json_time(json, "timestamp", recording_process(recording)->start_wall_ns + block->death_ns[i]);
+	json_time(json, "timestamp",
+		  recording_process(recording)->start_wall_ns + block->death_ns[i]);
 	json_u64(json, "thread", tid_of(recording, block->death_thread[i]));
 	if (block->death_stack[i]) {
 		json_u64(json, "backtrace_id", block->death_stack[i]);
-		r = json_backtrace(json, "backtrace", x->source->view, block->death_stack[i], &x->err);
+		r = json_backtrace(json, "backtrace", x->source->view, block->death_stack[i],
+				   &x->err);
 	}
 	json_end(json, '}');
 	return r;
@@ -233,7 +249,8 @@ static int begin(struct page *page, struct exchange *x)
 		page->chains[i].row = NO_TIME;
 	r = read_parameters(x, parameters, page, &page->filter);
 	if (!r)
-		r = query_page_new(x->source->view, &page->filter, page->order, page->descending, &page->scan, &x->err);
+		r = query_page_new(x->source->view, &page->filter, page->order, page->descending,
+				   &page->scan, &x->err);
 	if (!r)
 		r = query_page_total(page->scan, &page->total, &x->err);
 	if (r < 0)
@@ -253,7 +270,9 @@ static int skip_rows(struct page *page, struct exchange *x)
 	if (page->skip >= page->total)
 		page->count = 0;
 	while (page->skip && page->count) {
-		long n = query_page_next(page->scan, rows, page->skip < SKIP_AT_ONCE ? page->skip : SKIP_AT_ONCE, &x->err);
+		long n = query_page_next(page->scan, rows,
+					 page->skip < SKIP_AT_ONCE ? page->skip : SKIP_AT_ONCE,
+					 &x->err);
 
 		if (n < 0)
 			return (int)n;
@@ -268,7 +287,9 @@ static int write_some(struct page *page, struct exchange *x)
 {
 	while (page->count && x->out.length < STEP_BYTES) {
 		uint64_t rows[ROWS_AT_ONCE];
-		long n = query_page_next(page->scan, rows, page->count < ROWS_AT_ONCE ? page->count : ROWS_AT_ONCE, &x->err);
+		long n = query_page_next(page->scan, rows,
+					 page->count < ROWS_AT_ONCE ? page->count : ROWS_AT_ONCE,
+					 &x->err);
 
 		if (n < 0)
 			return (int)n;

@@ -22,7 +22,9 @@ int backtrace_step(struct exchange *x)
 		return r;
 	if (parse_u64(rest, &node) < 0 || !node || node > nodes) {
 		snprintf(x->parameter, sizeof(x->parameter), "backtrace_id");
-		return err_set(&x->err, -ENOENT, "backtrace takes the id of a backtrace, here 1 to %u, not \"%.60s\"", nodes, rest);
+		return err_set(&x->err, -ENOENT,
+			       "backtrace takes the id of a backtrace, here 1 to %u, not \"%.60s\"",
+			       nodes, rest);
 	}
 	x->content_type = "application/json";
 	json_init(&json, &x->out);

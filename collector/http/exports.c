@@ -19,17 +19,22 @@ struct export_parameters {
 	uint64_t at_ns;
 };
 
-static int read_value(void *context, const struct view *view, const char *name, const char *value, struct err_text *err)
+static int read_value(void *context, const struct view *view, const char *name, const char *value,
+		      struct err_text *err)
 {
 	struct export_parameters *p = context;
 
 	(void)view;
 	if (value_parse(value, &p->value) < 0)
-		return err_set(err, -EINVAL, "%s takes allocated, leaked, temporary, in-use or peak, not \"%.60s\"", name, value);
+		return err_set(
+			err, -EINVAL,
+			"%s takes allocated, leaked, temporary, in-use or peak, not \"%.60s\"",
+			name, value);
 	return 0;
 }
 
-static int read_weight(void *context, const struct view *view, const char *name, const char *value, struct err_text *err)
+static int read_weight(void *context, const struct view *view, const char *name, const char *value,
+		       struct err_text *err)
 {
 	struct export_parameters *p = context;
 
@@ -39,11 +44,13 @@ static int read_weight(void *context, const struct view *view, const char *name,
 	else if (!strcmp(value, "blocks"))
 		p->weight = EXPORT_BLOCKS;
 	else
-		return err_set(err, -EINVAL, "%s takes bytes or blocks, not \"%.60s\"", name, value);
+		return err_set(err, -EINVAL, "%s takes bytes or blocks, not \"%.60s\"", name,
+			       value);
 	return 0;
 }
 
-static int read_at(void *context, const struct view *view, const char *name, const char *value, struct err_text *err)
+static int read_at(void *context, const struct view *view, const char *name, const char *value,
+		   struct err_text *err)
 {
 	struct export_parameters *p = context;
 	int r = query_time(view, name, value, &p->at_ns, err);
@@ -53,7 +60,10 @@ static int read_at(void *context, const struct view *view, const char *name, con
 }
 
 static const struct route_parameter parameters[] = {
-	{"value", read_value}, {"weight", read_weight}, {"at", read_at}, {0},
+	{"value", read_value},
+	{"weight", read_weight},
+	{"at", read_at},
+	{0},
 };
 
 static int make_tree(struct exchange *x, struct export_parameters *p, struct tree *ret_tree)
@@ -84,7 +94,8 @@ int flamegraph_step(struct exchange *x)
 		return r;
 	options.weight = p.weight;
 	snprintf(subtitle, sizeof(subtitle), "%s %s, pid %u on %s", value_name(p.value),
-		 p.weight == EXPORT_BYTES ? "bytes" : "blocks", process->pid, process->host ? process->host : "?");
+		 p.weight == EXPORT_BYTES ? "bytes" : "blocks", process->pid,
+		 process->host ? process->host : "?");
 	x->content_type = "image/svg+xml";
 	return export_flamegraph(&tree, &options, &x->out, &x->err);
 }

@@ -57,7 +57,8 @@ static void write_url(struct http *http, const char *address)
 {
 	const char *open = strchr(address, ':') ? "[" : "", *close = open[0] ? "]" : "";
 
-	snprintf(http->url, sizeof(http->url), "http://%s%.80s%s:%u/", open, address, close, http->port);
+	snprintf(http->url, sizeof(http->url), "http://%s%.80s%s:%u/", open, address, close,
+		 http->port);
 }
 
 /* Runs what a failed or stopped server left on the loop, and closes it. */
@@ -75,7 +76,8 @@ static int start_thread(struct http *http, struct err_text *err)
 	workers_init(&http->workers, &http->loop, server_ready);
 	uv_async_init(&http->loop, &http->stop, on_stop);
 	http->stop.data = http;
-	r = server_new(&http->loop, http->listen_fd, http->loopback, http->sources, &http->workers, &http->server, err);
+	r = server_new(&http->loop, http->listen_fd, http->loopback, http->sources, &http->workers,
+		       &http->server, err);
 	if (!r) {
 		http->listen_fd = -1;
 		r = -pthread_create(&http->thread, NULL, run, http);
@@ -100,7 +102,8 @@ int http_start(const struct http_options *options, struct http **ret_http, struc
 	if (!http)
 		return err_set(err, -ENOMEM, "out of memory");
 	http->listen_fd = -1;
-	r = listener_open(address, options->port, &http->listen_fd, &http->port, &http->loopback, err);
+	r = listener_open(address, options->port, &http->listen_fd, &http->port, &http->loopback,
+			  err);
 	if (!r)
 		r = sources_new(options, &http->sources, err);
 	if (!r)

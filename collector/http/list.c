@@ -8,7 +8,8 @@
 
 #include "base/ban.h"
 
-static const char *const states[] = {[STREAM_LIVE] = "live", [STREAM_ENDED] = "ended", [STREAM_INTERRUPTED] = "interrupted"};
+static const char *const states[] = {
+	[STREAM_LIVE] = "live", [STREAM_ENDED] = "ended", [STREAM_INTERRUPTED] = "interrupted"};
 
 static void write_line(struct json *json, const struct source_line *line)
 {

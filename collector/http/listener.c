@@ -16,10 +16,12 @@
 
 #define BACKLOG 64
 
-static int lookup(const char *address, uint16_t port, struct sockaddr_storage *ret_where, socklen_t *ret_length,
-		  struct err_text *err)
+static int lookup(const char *address, uint16_t port, struct sockaddr_storage *ret_where,
+		  socklen_t *ret_length, struct err_text *err)
 {
-	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM}, *found = NULL;
+	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
+				 .ai_socktype = SOCK_STREAM},
+			*found = NULL;
 	char service[8];
 
 	if (!strcmp(address, "localhost"))
@@ -27,7 +29,9 @@ static int lookup(const char *address, uint16_t port, struct sockaddr_storage *r
 	snprintf(service, sizeof(service), "%u", port);
 	if (getaddrinfo(address, service, &hints, &found) != 0 || !found)
 		return err_set(err, -EINVAL,
-			       "\"%.80s\" is not an address to listen on: 127.0.0.1 is this machine only, 0.0.0.0 everybody", address);
+			       "\"%.80s\" is not an address to listen on: 127.0.0.1 is this "
+			       "machine only, 0.0.0.0 everybody",
+			       address);
 	memcpy(ret_where, found->ai_addr, found->ai_addrlen);
 	*ret_length = found->ai_addrlen;
 	freeaddrinfo(found);
@@ -52,20 +56,24 @@ static int explain(int error, const char *address, uint16_t port, struct err_tex
 	switch (error) {
 	case EADDRINUSE:
 		return err_set(err, -error,
-			       "port %u of %s is in use by another program: choose another with --http %s:%u", port, address,
-			       address, port == 65535 ? 8081 : port + 1);
+			       "port %u of %s is in use by another program: choose another with "
+			       "--http %s:%u",
+			       port, address, address, port == 65535 ? 8081 : port + 1);
 	case EACCES:
-		return err_set(err, -error, "port %u needs privileges: choose one above 1023 with --http %s:8080", port,
-			       address);
+		return err_set(
+			err, -error,
+			"port %u needs privileges: choose one above 1023 with --http %s:8080", port,
+			address);
 	case EADDRNOTAVAIL:
 		return err_set(err, -error, "%s is not an address of this machine", address);
 	default:
-		return err_set(err, -error, "listening on %s port %u: %s", address, port, strerror(error));
+		return err_set(err, -error, "listening on %s port %u: %s", address, port,
+			       strerror(error));
 	}
 }
 
-int listener_open(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_port, bool *ret_loopback,
-		  struct err_text *err)
+int listener_open(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_port,
+		  bool *ret_loopback, struct err_text *err)
 {
 	struct sockaddr_storage where;
 	socklen_t length;

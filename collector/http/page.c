@@ -15,9 +15,11 @@ static const char head[] =
 	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 	"<style>\n"
 	":root { color-scheme: light dark; }\n"
-	"body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; }\n"
+	"body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; "
+	"padding: 0 1rem; }\n"
 	"table { border-collapse: collapse; width: 100%; }\n"
-	"th, td { text-align: left; padding: .4rem .8rem .4rem 0; border-bottom: 1px solid #8884; vertical-align: top; }\n"
+	"th, td { text-align: left; padding: .4rem .8rem .4rem 0; border-bottom: 1px solid #8884; "
+	"vertical-align: top; }\n"
 	"td.n { text-align: right; white-space: nowrap; }\n"
 	"code { font-size: 90%; overflow-wrap: anywhere; }\n"
 	"</style></head><body>\n<h1>heapcast</h1>\n";
@@ -54,8 +56,9 @@ static void put_link(struct buf *out, const char *id, const char *path, const ch
 
 static void put_line(struct buf *out, const struct stream_summary *s)
 {
-	static const char *const states[] = {
-		[STREAM_LIVE] = "live", [STREAM_ENDED] = "ended", [STREAM_INTERRUPTED] = "interrupted"};
+	static const char *const states[] = {[STREAM_LIVE] = "live",
+					     [STREAM_ENDED] = "ended",
+					     [STREAM_INTERRUPTED] = "interrupted"};
 	char id[STREAM_ID_TEXT], size[32], count[32], duration[32], when[40] = "";
 	time_t seconds = (time_t)(s->start_wall_ns / 1000000000);
 	struct tm tm;
@@ -67,8 +70,9 @@ static void put_line(struct buf *out, const struct stream_summary *s)
 	put_escaped(out, s->command_line && s->command_line[0] ? s->command_line : s->executable);
 	buf_printf(out, "</code><br>pid %u on ", s->pid);
 	put_escaped(out, s->host);
-	buf_printf(out, "</td><td>%s<br>%s</td><td class=\"n\">%s<br>%s blocks</td><td>", states[s->state],
-		   format_duration(duration, s->last_ns), format_size(size, (double)s->in_use_bytes),
+	buf_printf(out, "</td><td>%s<br>%s</td><td class=\"n\">%s<br>%s blocks</td><td>",
+		   states[s->state], format_duration(duration, s->last_ns),
+		   format_size(size, (double)s->in_use_bytes),
 		   format_count(count, s->in_use_blocks));
 	put_link(out, id, "export/flamegraph?lifetime=only_leaked", "flame graph: never freed");
 	buf_string(out, "&middot; ");
@@ -76,7 +80,8 @@ static void put_line(struct buf *out, const struct stream_summary *s)
 	buf_string(out, "&middot; ");
 	put_link(out, id, "export/flamegraph", "allocated");
 	buf_string(out, "<br>");
-	put_link(out, id, "allocations?sort_by=size&amp;order=dsc&amp;count=25", "25 biggest (JSON)");
+	put_link(out, id, "allocations?sort_by=size&amp;order=dsc&amp;count=25",
+		 "25 biggest (JSON)");
 	buf_string(out, "&middot; ");
 	put_link(out, id, "export/flamegraph.pl", "collapsed stacks");
 	buf_string(out, "</td></tr>\n");
@@ -95,15 +100,19 @@ int page_step(struct exchange *x)
 	x->content_type = "text/html; charset=utf-8";
 	buf_string(&x->out, head);
 	if (!count)
-		buf_string(&x->out, "<p>No recording yet. <code>collector gather</code> brings some.</p>\n");
+		buf_string(&x->out,
+			   "<p>No recording yet. <code>collector gather</code> brings some.</p>\n");
 	else
-		buf_string(&x->out, "<table><tr><th>began</th><th>program</th><th>state</th><th>not freed</th>"
-				    "<th>look at</th></tr>\n");
+		buf_string(
+			&x->out,
+			"<table><tr><th>began</th><th>program</th><th>state</th><th>not freed</th>"
+			"<th>look at</th></tr>\n");
 	for (size_t i = count; i-- > 0;)
 		put_line(&x->out, &lines[i].summary);
 	if (count)
 		buf_string(&x->out, "</table>\n");
-	buf_string(&x->out, "<p><a href=\"list\">/list</a> is this list as JSON.</p>\n</body></html>\n");
+	buf_string(&x->out,
+		   "<p><a href=\"list\">/list</a> is this list as JSON.</p>\n</body></html>\n");
 	sources_list_free(lines, count);
 	return buf_error(&x->out);
 }

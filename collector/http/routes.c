@@ -51,10 +51,12 @@ static bool fits(const struct route *route, bool of_recording, const char *path)
 		return false;
 	if (!path[length])
 		return route->rest != REST_MUST;
-	return path[length] == '/' && path[length + 1] && route->rest != REST_NONE && !strchr(path + length + 1, '/');
+	return path[length] == '/' && path[length + 1] && route->rest != REST_NONE &&
+	       !strchr(path + length + 1, '/');
 }
 
-static const struct route *lookup(const struct exchange *x, char *ret_id, size_t size, const char **ret_rest)
+static const struct route *lookup(const struct exchange *x, char *ret_id, size_t size,
+				  const char **ret_rest)
 {
 	const char *path = x->request.path;
 	bool of_recording = split(path, ret_id, size, &path);
@@ -87,7 +89,8 @@ int route_begin(struct exchange *x)
 
 	if (!route)
 		return err_set(&x->err, -ENOENT,
-			       "nothing is served at \"%.100s\": / has links to all there is, docs/rest-api.md the rest",
+			       "nothing is served at \"%.100s\": / has links to all there is, "
+			       "docs/rest-api.md the rest",
 			       x->request.path);
 	x->step = route->step;
 	if (!route->of_recording)

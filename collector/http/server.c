@@ -13,12 +13,12 @@
 
 #include "base/ban.h"
 
-#define REQUEST_BYTES_MAX   16384 /* of all header lines; a longer request is refused */
-#define CONNECTIONS_MAX	    256
-#define SLICE_BYTES	    65536
-#define HEAD_BYTES	    2048
-#define STALL_SECONDS	    60 /* a reader that takes nothing for so long is let go */
-#define CHUNK_FRAME_MAX	    16 /* "10000\r\n" in front, "\r\n" behind */
+#define REQUEST_BYTES_MAX 16384 /* of all header lines; a longer request is refused */
+#define CONNECTIONS_MAX	  256
+#define SLICE_BYTES	  65536
+#define HEAD_BYTES	  2048
+#define STALL_SECONDS	  60 /* a reader that takes nothing for so long is let go */
+#define CHUNK_FRAME_MAX	  16 /* "10000\r\n" in front, "\r\n" behind */
 
 struct server {
 	struct lws_context *context;
@@ -47,11 +47,15 @@ static int finish(struct lws *wsi, struct session *session)
 }
 
 /* For what is drawn or run by a browser: nothing from outside, and no talking to anybody. */
-#define CONTENT_POLICY "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+#define CONTENT_POLICY                                                                             \
+	"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri "     \
+	"'none'; form-action 'none'"
 
-static int add_header(struct lws *wsi, const char *name, const char *value, unsigned char **p, unsigned char *end)
+static int add_header(struct lws *wsi, const char *name, const char *value, unsigned char **p,
+		      unsigned char *end)
 {
-	return lws_add_http_header_by_name(wsi, (const unsigned char *)name, (const unsigned char *)value, (int)strlen(value), p,
+	return lws_add_http_header_by_name(wsi, (const unsigned char *)name,
+					   (const unsigned char *)value, (int)strlen(value), p,
 					   end);
 }
 
@@ -60,8 +64,9 @@ static int add_header(struct lws *wsi, const char *name, const char *value, unsi
 static int add_status(struct lws *wsi, struct exchange *x, unsigned char **p, unsigned char *end)
 {
 	if (!x->chunked)
-		return lws_add_http_common_headers(wsi, (unsigned)x->status, x->content_type,
-						   x->result <= 0 ? x->out.length : LWS_ILLEGAL_HTTP_CONTENT_LEN, p, end);
+		return lws_add_http_common_headers(
+			wsi, (unsigned)x->status, x->content_type,
+			x->result <= 0 ? x->out.length : LWS_ILLEGAL_HTTP_CONTENT_LEN, p, end);
 	return lws_add_http_header_status(wsi, (unsigned)x->status, p, end) ||
 	       add_header(wsi, "content-type:", x->content_type, p, end) ||
 	       add_header(wsi, "transfer-encoding:", "chunked", p, end);
@@ -69,7 +74,8 @@ static int add_status(struct lws *wsi, struct exchange *x, unsigned char **p, un
 
 static int send_head(struct lws *wsi, struct exchange *x)
 {
-	unsigned char head[LWS_PRE + HEAD_BYTES], *start = head + LWS_PRE, *p = start, *end = head + sizeof(head) - 1;
+	unsigned char head[LWS_PRE + HEAD_BYTES], *start = head + LWS_PRE, *p = start,
+						  *end = head + sizeof(head) - 1;
 
 	x->chunked = x->result > 0 && !x->old_protocol;
 	if (add_status(wsi, x, &p, end))
@@ -114,7 +120,10 @@ static int send_slice(struct server *server, struct lws *wsi, struct exchange *x
 	}
 	if (end == start)
 		return 0;
-	return lws_write(wsi, start, (size_t)(end - start), last ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP) < 0 ? -1 : 0;
+	return lws_write(wsi, start, (size_t)(end - start),
+			 last ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP) < 0
+		       ? -1
+		       : 0;
 }
 
 static int on_writable(struct server *server, struct lws *wsi, struct session *session)
@@ -193,7 +202,8 @@ static int read_arguments(struct lws *wsi, struct exchange *x)
 		int n = lws_hdr_copy_fragment(wsi, text, sizeof(text), WSI_TOKEN_HTTP_URI_ARGS, i);
 
 		if (n < 0 || (size_t)n != strlen(text))
-			return refuse(x, 400, -EINVAL, "a parameter is too long or has a NUL in it");
+			return refuse(x, 400, -EINVAL,
+				      "a parameter is too long or has a NUL in it");
 		n = asked_add(&x->request, text);
 		if (n == -E2BIG)
 			return refuse(x, 400, n, "too many parameters");
@@ -204,23 +214,27 @@ static int read_arguments(struct lws *wsi, struct exchange *x)
 }
 
 /* 0, or a negative errno with what to answer. */
-static int read_request(struct server *server, struct lws *wsi, struct exchange *x, size_t path_length)
+static int read_request(struct server *server, struct lws *wsi, struct exchange *x,
+			size_t path_length)
 {
 	char version[16];
 
 	x->head_only = lws_hdr_total_length(wsi, WSI_TOKEN_HEAD_URI) > 0;
-	x->old_protocol = lws_hdr_copy(wsi, version, sizeof(version), WSI_TOKEN_HTTP) > 0 && strstr(version, "1.0");
+	x->old_protocol = lws_hdr_copy(wsi, version, sizeof(version), WSI_TOKEN_HTTP) > 0 &&
+			  strstr(version, "1.0");
 	if (!x->head_only && !lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI))
 		return refuse(x, 405, -EINVAL, "only GET and HEAD are answered");
 	if (server->local_only && !names_this_machine(wsi))
 		return refuse(x, 403, -EINVAL,
-			      "this is served to this machine only: ask for localhost, or start it with --http ADDR:PORT");
+			      "this is served to this machine only: ask for localhost, or start it "
+			      "with --http ADDR:PORT");
 	if (strlen(x->request.path) != path_length)
 		return refuse(x, 400, -EINVAL, "the path has a NUL in it");
 	return read_arguments(wsi, x);
 }
 
-static int on_request(struct server *server, struct lws *wsi, struct session *session, const char *path, size_t length)
+static int on_request(struct server *server, struct lws *wsi, struct session *session,
+		      const char *path, size_t length)
 {
 	struct exchange *x;
 
@@ -251,7 +265,8 @@ static void on_closed(struct server *server, struct session *session)
 		session->x = NULL;
 }
 
-static int callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t length)
+static int callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
+		    size_t length)
 {
 	struct server *server = lws_context_user(lws_get_context(wsi));
 	struct session *session = user;
@@ -292,11 +307,14 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 	}
 }
 
-int server_new(uv_loop_t *loop, int listen_fd, bool local_only, struct sources *sources, struct workers *workers,
-	       struct server **ret_server, struct err_text *err)
+int server_new(uv_loop_t *loop, int listen_fd, bool local_only, struct sources *sources,
+	       struct workers *workers, struct server **ret_server, struct err_text *err)
 {
 	static const struct lws_protocols protocols[] = {
-		{.name = "http", .callback = callback, .per_session_data_size = sizeof(struct session)}, {0}};
+		{.name = "http",
+		 .callback = callback,
+		 .per_session_data_size = sizeof(struct session)},
+		{0}};
 	struct server *server = calloc(1, sizeof(*server));
 	void *loops[1] = {loop};
 	struct lws_context_creation_info info = {
@@ -316,13 +334,17 @@ int server_new(uv_loop_t *loop, int listen_fd, bool local_only, struct sources *
 
 	if (!server)
 		return err_set(err, -ENOMEM, "out of memory");
-	*server = (struct server){.listen_fd = listen_fd, .local_only = local_only, .sources = sources, .workers = workers};
+	*server = (struct server){.listen_fd = listen_fd,
+				  .local_only = local_only,
+				  .sources = sources,
+				  .workers = workers};
 	lws_set_log_level(0, NULL);
 	server->context = lws_create_context(&info);
 	if (!server->context) {
 		free(server);
 		return err_set(err, -EIO,
-			       "the HTTP library did not start: is its libuv plugin installed (Debian: libwebsockets-evlib-uv)?");
+			       "the HTTP library did not start: is its libuv plugin installed "
+			       "(Debian: libwebsockets-evlib-uv)?");
 	}
 	uv_poll_init(loop, &server->listener, listen_fd);
 	server->listener.data = server;

@@ -53,10 +53,12 @@ static struct source *source_new(const char *path)
 	return source;
 }
 
-static int source_open(struct source *source, const struct http_options *options, bool show, struct err_text *err)
+static int source_open(struct source *source, const struct http_options *options, bool show,
+		       struct err_text *err)
 {
 	struct symbols_options symbols = {.folders = options->symbol_folders};
-	int r = recording_open(source->path, show ? options->progress : NULL, options->progress_context, &source->recording, err);
+	int r = recording_open(source->path, show ? options->progress : NULL,
+			       options->progress_context, &source->recording, err);
 
 	if (r < 0)
 		return r;
@@ -135,7 +137,8 @@ static struct source *last_file(const struct sources *sources)
 	return NULL;
 }
 
-static int name_in_store(struct sources *sources, const char *name, struct naming *naming, struct err_text *err)
+static int name_in_store(struct sources *sources, const char *name, struct naming *naming,
+			 struct err_text *err)
 {
 	struct stream_summary *list = NULL;
 	struct err_text why = {0};
@@ -162,7 +165,8 @@ static int name_in_store(struct sources *sources, const char *name, struct namin
 }
 
 /* The id that `name` means. */
-static int resolve(struct sources *sources, const char *name, struct naming *naming, struct err_text *err)
+static int resolve(struct sources *sources, const char *name, struct naming *naming,
+		   struct err_text *err)
 {
 	bool last = !strcmp(name, "last");
 	struct source *file = last_file(sources);
@@ -170,7 +174,8 @@ static int resolve(struct sources *sources, const char *name, struct naming *nam
 
 	if (!last && !is_name(name))
 		return err_set(err, -ENOENT,
-			       "no recording is called \"%.40s\": it takes 32 hexadecimal digits, the first of them, or \"last\"",
+			       "no recording is called \"%.40s\": it takes 32 hexadecimal digits, "
+			       "the first of them, or \"last\"",
 			       name);
 	if (last && file) {
 		consider(naming, file->id, "");
@@ -188,7 +193,9 @@ static int resolve(struct sources *sources, const char *name, struct naming *nam
 		return last ? err_set(err, -ENOENT, "there is no recording yet")
 			    : err_set(err, -ENOENT, "no recording begins with \"%s\"", name);
 	if (naming->matches > 1)
-		return err_set(err, -EEXIST, "more than one recording begins with \"%s\": give more digits", name);
+		return err_set(err, -EEXIST,
+			       "more than one recording begins with \"%s\": give more digits",
+			       name);
 	return 0;
 }
 
@@ -232,7 +239,8 @@ static struct source *pick_idle(struct sources *sources)
 }
 
 /* Adds a place for the recording, so that others wait for it. Called and returns with the lock held. */
-static int open_new(struct sources *sources, const char *id, struct source **ret_source, struct err_text *err)
+static int open_new(struct sources *sources, const char *id, struct source **ret_source,
+		    struct err_text *err)
 {
 	cleanup(cleanup_free) char *path = NULL;
 	struct source *source;
@@ -261,7 +269,8 @@ static int open_new(struct sources *sources, const char *id, struct source **ret
 	return 0;
 }
 
-int sources_take(struct sources *sources, const char *name, struct source **ret_source, struct err_text *err)
+int sources_take(struct sources *sources, const char *name, struct source **ret_source,
+		 struct err_text *err)
 {
 	struct naming naming = {0};
 	struct source *source = NULL;
@@ -326,7 +335,8 @@ static int open_files(struct sources *sources, struct err_text *err)
 	return 0;
 }
 
-int sources_new(const struct http_options *options, struct sources **ret_sources, struct err_text *err)
+int sources_new(const struct http_options *options, struct sources **ret_sources,
+		struct err_text *err)
 {
 	struct sources *sources = calloc(1, sizeof(*sources));
 	int r;
@@ -413,8 +423,8 @@ static int count_stacks(struct source *source, struct source_line *line, struct 
 }
 
 /* Takes over `streams`, whose texts go to the lines. */
-static int add_streams(struct sources *sources, struct stream_summary *streams, size_t count, struct source_line *lines,
-		       size_t *ret_count, struct err_text *err)
+static int add_streams(struct sources *sources, struct stream_summary *streams, size_t count,
+		       struct source_line *lines, size_t *ret_count, struct err_text *err)
 {
 	int r = 0;
 
@@ -436,7 +446,8 @@ static int add_streams(struct sources *sources, struct stream_summary *streams, 
 	return r;
 }
 
-static int add_files(struct sources *sources, struct source_line *lines, size_t *ret_count, struct err_text *err)
+static int add_files(struct sources *sources, struct source_line *lines, size_t *ret_count,
+		     struct err_text *err)
 {
 	int r = 0;
 
@@ -457,10 +468,13 @@ static int by_start(const void *a, const void *b)
 {
 	const struct source_line *x = a, *y = b;
 
-	return x->summary.start_wall_ns < y->summary.start_wall_ns ? -1 : x->summary.start_wall_ns > y->summary.start_wall_ns;
+	return x->summary.start_wall_ns < y->summary.start_wall_ns
+		       ? -1
+		       : x->summary.start_wall_ns > y->summary.start_wall_ns;
 }
 
-int sources_list(struct sources *sources, struct source_line **ret_lines, size_t *ret_count, struct err_text *err)
+int sources_list(struct sources *sources, struct source_line **ret_lines, size_t *ret_count,
+		 struct err_text *err)
 {
 	struct stream_summary *streams = NULL;
 	struct source_line *lines = NULL;

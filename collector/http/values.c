@@ -48,7 +48,8 @@ void json_address(struct json *json, const char *key, uint64_t address)
 	json_string(json, name, text);
 }
 
-static int json_frame(struct json *json, struct view *view, uint32_t node, uint32_t index, struct err_text *err)
+static int json_frame(struct json *json, struct view *view, uint32_t node, uint32_t index,
+		      struct err_text *err)
 {
 	struct view_frame frame = view_frame(view, node, index);
 	uint64_t allocations = 0;
@@ -100,7 +101,8 @@ static uint32_t *path_to(const struct recording *recording, uint32_t node, uint3
 	return path;
 }
 
-int json_backtrace(struct json *json, const char *key, struct view *view, uint32_t node, struct err_text *err)
+int json_backtrace(struct json *json, const char *key, struct view *view, uint32_t node,
+		   struct err_text *err)
 {
 	uint32_t count = 0;
 	cleanup(cleanup_free) uint32_t *path = path_to(view_recording(view), node, &count);
@@ -116,8 +118,9 @@ int json_backtrace(struct json *json, const char *key, struct view *view, uint32
 	return r;
 }
 
-static int read_parameter(const struct exchange *x, const struct parameter *p, const struct route_parameter *table,
-			  void *context, struct filter *filter, struct err_text *err)
+static int read_parameter(const struct exchange *x, const struct parameter *p,
+			  const struct route_parameter *table, void *context, struct filter *filter,
+			  struct err_text *err)
 {
 	const struct view *view = x->source->view;
 
@@ -130,7 +133,8 @@ static int read_parameter(const struct exchange *x, const struct parameter *p, c
 	return filter_set(filter, view, p->name, p->value, err);
 }
 
-int read_parameters(struct exchange *x, const struct route_parameter *table, void *context, struct filter *filter)
+int read_parameters(struct exchange *x, const struct route_parameter *table, void *context,
+		    struct filter *filter)
 {
 	for (size_t i = 0; i < x->request.parameter_count; i++) {
 		const struct parameter *p = &x->request.parameters[i];
@@ -141,7 +145,8 @@ int read_parameters(struct exchange *x, const struct route_parameter *table, voi
 			continue;
 		r = read_parameter(x, p, table, context, filter, &x->err);
 		if (r == -ENOENT)
-			r = err_set(&x->err, -EINVAL, "no parameter is called \"%.60s\" here", p->name);
+			r = err_set(&x->err, -EINVAL, "no parameter is called \"%.60s\" here",
+				    p->name);
 		if (r < 0) {
 			snprintf(x->parameter, sizeof(x->parameter), "%s", p->name);
 			return r;
@@ -158,7 +163,8 @@ int no_parameters(struct exchange *x)
 		if (!name[0])
 			continue;
 		snprintf(x->parameter, sizeof(x->parameter), "%s", name);
-		return err_set(&x->err, -EINVAL, "\"%.100s\" takes no parameters, not \"%.60s\"", x->request.path, name);
+		return err_set(&x->err, -EINVAL, "\"%.100s\" takes no parameters, not \"%.60s\"",
+			       x->request.path, name);
 	}
 	return 0;
 }

@@ -21,7 +21,8 @@ struct path {
 };
 
 /* Backtraces of the site, each at the frame of the site. */
-static size_t collect(const struct view *view, const struct groups *backtraces, uint32_t site, struct path *paths)
+static size_t collect(const struct view *view, const struct groups *backtraces, uint32_t site,
+		      struct path *paths)
 {
 	size_t count = 0;
 
@@ -106,18 +107,21 @@ static size_t keep_label(struct path *paths, size_t count, uint32_t label)
 	return kept;
 }
 
-int query_callers(struct view *view, const struct groups *backtraces, const struct group *site, struct caller *ret_list,
-		  size_t most, size_t *ret_count)
+int query_callers(struct view *view, const struct groups *backtraces, const struct group *site,
+		  struct caller *ret_list, size_t most, size_t *ret_count)
 {
 	cleanup(cleanup_free) struct path *paths = calloc(backtraces->count + 1, sizeof(*paths));
-	cleanup(cleanup_free) struct caller *callers = calloc(backtraces->count + 1, sizeof(*callers));
+	cleanup(cleanup_free) struct caller *callers =
+		calloc(backtraces->count + 1, sizeof(*callers));
 	uint64_t whole = site->value.bytes;
 	size_t count, found = 0;
 	bool parted = false;
 
 	if (!paths || !callers)
 		return -ENOMEM;
-	count = collect(view, backtraces, view->frames[cursor_frame(view, cursor_at_site(view, site->node))].site, paths);
+	count = collect(view, backtraces,
+			view->frames[cursor_frame(view, cursor_at_site(view, site->node))].site,
+			paths);
 	while (!parted && found < most) {
 		size_t functions;
 

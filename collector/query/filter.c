@@ -16,14 +16,14 @@
 
 #include "base/ban.h"
 
-#define TIME_FORMS                                                                                                     \
-	"seconds since the start (10, 1.5s, 4h3m2s, 100ms), a part of the recording (50%%), "                           \
+#define TIME_FORMS                                                                                 \
+	"seconds since the start (10, 1.5s, 4h3m2s, 100ms), a part of the recording (50%%), "      \
 	"or seconds or milliseconds since the epoch"
 
 struct field {
 	const char *name; /* with '_' */
-	int (*read)(struct filter *filter, const struct view *view, const struct field *field, const char *value,
-		    struct err_text *err);
+	int (*read)(struct filter *filter, const struct view *view, const struct field *field,
+		    const char *value, struct err_text *err);
 	size_t offset;
 };
 
@@ -82,12 +82,14 @@ static int any_time(const struct view *view, const char *text, double *ret_ns)
 	return r;
 }
 
-int query_time(const struct view *view, const char *name, const char *text, uint64_t *ret_ns, struct err_text *err)
+int query_time(const struct view *view, const char *name, const char *text, uint64_t *ret_ns,
+	       struct err_text *err)
 {
 	double ns = 0;
 
 	if (any_time(view, text, &ns) < 0)
-		return err_set(err, -EINVAL, "%s takes a time, not \"%.60s\": " TIME_FORMS, name, text);
+		return err_set(err, -EINVAL, "%s takes a time, not \"%.60s\": " TIME_FORMS, name,
+			       text);
 	if (ns < 0) {
 		*ret_ns = 0;
 		return 1;
@@ -96,8 +98,8 @@ int query_time(const struct view *view, const char *name, const char *text, uint
 	return 0;
 }
 
-static int read_time(struct filter *filter, const struct view *view, const struct field *field, const char *value,
-		     struct err_text *err)
+static int read_time(struct filter *filter, const struct view *view, const struct field *field,
+		     const char *value, struct err_text *err)
 {
 	uint64_t *to = (uint64_t *)((char *)filter + field->offset);
 	int r = query_time(view, field->name, value, to, err);
@@ -108,86 +110,91 @@ static int read_time(struct filter *filter, const struct view *view, const struc
 	return r < 0 ? r : 0;
 }
 
-static int read_duration(struct filter *filter, const struct view *view, const struct field *field, const char *value,
-			 struct err_text *err)
+static int read_duration(struct filter *filter, const struct view *view, const struct field *field,
+			 const char *value, struct err_text *err)
 {
 	uint64_t *to = (uint64_t *)((char *)filter + field->offset);
 
 	(void)view;
 	if (parse_duration(value, to) < 0)
-		return err_set(err, -EINVAL, "%s takes a duration (10 or 10s, 4h3m2s, 100ms, 5us), not \"%.60s\"", field->name,
-			       value);
+		return err_set(err, -EINVAL,
+			       "%s takes a duration (10 or 10s, 4h3m2s, 100ms, 5us), not \"%.60s\"",
+			       field->name, value);
 	return 0;
 }
 
 /* ---- numbers ---- */
 
-static int read_address(struct filter *filter, const struct view *view, const struct field *field, const char *value,
-			struct err_text *err)
+static int read_address(struct filter *filter, const struct view *view, const struct field *field,
+			const char *value, struct err_text *err)
 {
 	(void)view;
 	if (parse_u64(value, (uint64_t *)((char *)filter + field->offset)) < 0)
-		return err_set(err, -EINVAL, "%s takes an address (140000000000, 0x7f0000001000), not \"%.60s\"",
+		return err_set(err, -EINVAL,
+			       "%s takes an address (140000000000, 0x7f0000001000), not \"%.60s\"",
 			       field->name, value);
 	return 0;
 }
 
-static int read_size(struct filter *filter, const struct view *view, const struct field *field, const char *value,
-		     struct err_text *err)
+static int read_size(struct filter *filter, const struct view *view, const struct field *field,
+		     const char *value, struct err_text *err)
 {
 	uint64_t *to = (uint64_t *)((char *)filter + field->offset);
 
 	(void)view;
 	/* parse_size computes in floating point: whole numbers are read whole. */
 	if (parse_u64(value, to) < 0 && parse_size(value, to) < 0)
-		return err_set(err, -EINVAL, "%s takes a size (4096, 4K, 1.5M), not \"%.60s\"", field->name, value);
+		return err_set(err, -EINVAL, "%s takes a size (4096, 4K, 1.5M), not \"%.60s\"",
+			       field->name, value);
 	return 0;
 }
 
-static int read_number(struct filter *filter, const struct view *view, const struct field *field, const char *value,
-		       struct err_text *err)
+static int read_number(struct filter *filter, const struct view *view, const struct field *field,
+		       const char *value, struct err_text *err)
 {
 	uint64_t number;
 
 	(void)view;
 	if (parse_u64(value, &number) < 0 || number > UINT32_MAX)
-		return err_set(err, -EINVAL, "%s takes a number from 0 to %u, not \"%.60s\"", field->name, UINT32_MAX,
-			       value);
+		return err_set(err, -EINVAL, "%s takes a number from 0 to %u, not \"%.60s\"",
+			       field->name, UINT32_MAX, value);
 	*(uint32_t *)((char *)filter + field->offset) = (uint32_t)number;
 	return 0;
 }
 
-static int read_node(struct filter *filter, const struct view *view, const struct field *field, const char *value,
-		     struct err_text *err)
+static int read_node(struct filter *filter, const struct view *view, const struct field *field,
+		     const char *value, struct err_text *err)
 {
 	uint32_t nodes = recording_nodes(view_recording(view));
 	uint64_t number;
 
 	if (parse_u64(value, &number) < 0 || !number || number > nodes)
-		return err_set(err, -EINVAL, "%s takes the id of a backtrace, here 1 to %u, not \"%.60s\"", field->name,
-			       nodes, value);
+		return err_set(err, -EINVAL,
+			       "%s takes the id of a backtrace, here 1 to %u, not \"%.60s\"",
+			       field->name, nodes, value);
 	*(uint32_t *)((char *)filter + field->offset) = (uint32_t)number;
 	return 0;
 }
 
-static int read_thread(struct filter *filter, const struct view *view, const struct field *field, const char *value,
-		       struct err_text *err)
+static int read_thread(struct filter *filter, const struct view *view, const struct field *field,
+		       const char *value, struct err_text *err)
 {
 	uint32_t threads = recording_threads(view_recording(view));
 	uint64_t number;
 
 	(void)field;
 	if (parse_u64(value, &number) < 0 || !number || number > threads)
-		return err_set(err, -EINVAL, "thread takes the number of a thread, here 1 to %u, not \"%.60s\"", threads,
-			       value);
+		return err_set(err, -EINVAL,
+			       "thread takes the number of a thread, here 1 to %u, not \"%.60s\"",
+			       threads, value);
 	filter->thread = (uint32_t)number;
 	return 0;
 }
 
 /* ---- words and expressions ---- */
 
-static int read_lifetime(struct filter *filter, const struct view *view, const struct field *field, const char *value,
-			 struct err_text *err)
+static int read_lifetime(struct filter *filter, const struct view *view, const struct field *field,
+			 const char *value, struct err_text *err)
 {
 	static const struct {
 		const char *name;
@@ -198,7 +205,8 @@ static int read_lifetime(struct filter *filter, const struct view *view, const s
 		{"only_temporary", LIFETIME_ONLY_TEMPORARY},
 		{"only_whole_group_leaked", LIFETIME_ONLY_WHOLE_GROUP_LEAKED},
 		{"only_chain_leaked", LIFETIME_ONLY_CHAIN_LEAKED},
-		{"only_not_deallocated_in_current_range", LIFETIME_ONLY_NOT_DEALLOCATED_IN_CURRENT_RANGE},
+		{"only_not_deallocated_in_current_range",
+		 LIFETIME_ONLY_NOT_DEALLOCATED_IN_CURRENT_RANGE},
 		{"only_deallocated_in_current_range", LIFETIME_ONLY_DEALLOCATED_IN_CURRENT_RANGE},
 	};
 
@@ -213,8 +221,8 @@ static int read_lifetime(struct filter *filter, const struct view *view, const s
 	return err_set(err, -EINVAL, "lifetime takes " FILTER_LIFETIMES ", not \"%.60s\"", value);
 }
 
-static int read_regex(struct filter *filter, const struct view *view, const struct field *field, const char *value,
-		      struct err_text *err)
+static int read_regex(struct filter *filter, const struct view *view, const struct field *field,
+		      const char *value, struct err_text *err)
 {
 	char **to = (char **)((char *)filter + field->offset), *copy;
 	struct pattern *pattern;
@@ -266,7 +274,8 @@ static bool same_name(const char *field, const char *name)
 	return *field == *name;
 }
 
-int filter_set(struct filter *filter, const struct view *view, const char *name, const char *value, struct err_text *err)
+int filter_set(struct filter *filter, const struct view *view, const char *name, const char *value,
+	       struct err_text *err)
 {
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		if (same_name(fields[i].name, name))

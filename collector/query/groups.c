@@ -49,7 +49,8 @@ static struct sum *sums_add(struct sums *sums, uint32_t node)
 		sums->list = list;
 		sums->capacity = capacity;
 	}
-	sums->list[sums->count] = (struct sum){.node = node, .min_size = UINT64_MAX, .first_ns = UINT64_MAX};
+	sums->list[sums->count] =
+		(struct sum){.node = node, .min_size = UINT64_MAX, .first_ns = UINT64_MAX};
 	return &sums->list[sums->count++];
 }
 
@@ -67,8 +68,8 @@ static struct sum *sum_of_node(struct sums *sums, uint32_t node)
 	return sum;
 }
 
-static void sum_row(struct sums *sums, struct sum *sum, const struct row_block *block, uint32_t i, enum value value,
-		    uint64_t at_ns)
+static void sum_row(struct sums *sums, struct sum *sum, const struct row_block *block, uint32_t i,
+		    enum value value, uint64_t at_ns)
 {
 	uint64_t size = block->size[i], weight = row_weight(block, i), birth = block->birth_ns[i];
 
@@ -91,8 +92,8 @@ static void sum_row(struct sums *sums, struct sum *sum, const struct row_block *
 		sum->last_ns = birth;
 }
 
-static int sum_rows(struct sums *sums, struct view *view, const struct filter *filter, enum value value, uint64_t at_ns,
-		    struct err_text *err)
+static int sum_rows(struct sums *sums, struct view *view, const struct filter *filter,
+		    enum value value, uint64_t at_ns, struct err_text *err)
 {
 	struct matcher m;
 	int r = matcher_init(&m, view, filter, err);
@@ -223,8 +224,8 @@ static int list_groups(const struct view *view, const struct sums *sums, struct 
 	return 0;
 }
 
-int query_groups(struct view *view, const struct filter *filter, enum grouping grouping, enum value value, uint64_t at_ns,
-		 struct groups *ret_groups, struct err_text *err)
+int query_groups(struct view *view, const struct filter *filter, enum grouping grouping,
+		 enum value value, uint64_t at_ns, struct groups *ret_groups, struct err_text *err)
 {
 	cleanup(sums_done) struct sums nodes = {0};
 	cleanup(sums_done) struct sums sites = {0};
@@ -239,7 +240,8 @@ int query_groups(struct view *view, const struct filter *filter, enum grouping g
 	nodes.by_node = calloc((size_t)view->nodes + 1, sizeof(*nodes.by_node));
 	r = nodes.by_node ? sum_rows(&nodes, view, filter, value, at_ns, err) : -ENOMEM;
 	for (uint32_t i = 0; i < nodes.count; i++)
-		nodes.list[i].frame = cursor_frame(view, cursor_at_site(view, nodes.list[i].node)) + 1;
+		nodes.list[i].frame =
+			cursor_frame(view, cursor_at_site(view, nodes.list[i].node)) + 1;
 	if (!r && grouping == GROUP_BY_SITE)
 		r = merge_sites(view, &nodes, &sites);
 	if (!r)

@@ -106,10 +106,12 @@ uint32_t intern_bytes(struct intern *intern, const void *data, size_t length)
 		return 0;
 	if (2 * (intern->count + 1) > intern->table_capacity && grow_table(intern) < 0)
 		return 0;
-	for (at = hash & (intern->table_capacity - 1); intern->table[at]; at = (at + 1) & (intern->table_capacity - 1)) {
+	for (at = hash & (intern->table_capacity - 1); intern->table[at];
+	     at = (at + 1) & (intern->table_capacity - 1)) {
 		const struct intern_item *item = &intern->items[intern->table[at]];
 
-		if (item->hash == hash && item->length == length && !memcmp(item->data, data, length))
+		if (item->hash == hash && item->length == length &&
+		    !memcmp(item->data, data, length))
 			return intern->table[at];
 	}
 	if (intern->count + 2 > intern->items_capacity && grow_items(intern) < 0)
@@ -118,7 +120,8 @@ uint32_t intern_bytes(struct intern *intern, const void *data, size_t length)
 	if (!kept)
 		return 0;
 	intern->count++;
-	intern->items[intern->count] = (struct intern_item){.data = kept, .length = (uint32_t)length, .hash = hash};
+	intern->items[intern->count] =
+		(struct intern_item){.data = kept, .length = (uint32_t)length, .hash = hash};
 	intern->table[at] = intern->count;
 	return intern->count;
 }

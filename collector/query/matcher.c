@@ -19,8 +19,8 @@ DEFINE_CLEANUP(pattern_free, struct pattern *)
 enum hit { HIT_FUNCTION = 1, HIT_SOURCE = 2, HIT_NEGATIVE_FUNCTION = 4, HIT_NEGATIVE_SOURCE = 8 };
 
 /* Evaluates one expression on every distinct text; ret_hits has a byte for each, 0 for "no text". */
-static int match_texts(const char *name, const char *regex, const struct intern *texts, uint8_t **ret_hits,
-		       struct err_text *err)
+static int match_texts(const char *name, const char *regex, const struct intern *texts,
+		       uint8_t **ret_hits, struct err_text *err)
 {
 	cleanup(cleanup_pattern_free) struct pattern *pattern = NULL;
 	cleanup(cleanup_free) uint8_t *hits = calloc((size_t)texts->count + 1, 1);
@@ -41,8 +41,8 @@ static int match_texts(const char *name, const char *regex, const struct intern 
 }
 
 /* Sets `bit` in every place that has a frame with such a function (or source file). */
-static int mark_places(struct view *view, const char *name, const char *regex, bool source, uint8_t bit, uint8_t *places,
-		       struct err_text *err)
+static int mark_places(struct view *view, const char *name, const char *regex, bool source,
+		       uint8_t bit, uint8_t *places, struct err_text *err)
 {
 	cleanup(cleanup_free) uint8_t *hits = NULL;
 	int r;
@@ -64,7 +64,8 @@ static int mark_places(struct view *view, const char *name, const char *regex, b
 
 static bool hits_pass(const struct filter *f, uint8_t hits)
 {
-	return (!f->function_regex || (hits & HIT_FUNCTION)) && (!f->source_regex || (hits & HIT_SOURCE)) &&
+	return (!f->function_regex || (hits & HIT_FUNCTION)) &&
+	       (!f->source_regex || (hits & HIT_SOURCE)) &&
 	       !(hits & (HIT_NEGATIVE_FUNCTION | HIT_NEGATIVE_SOURCE));
 }
 
@@ -88,7 +89,8 @@ static int judge_nodes(struct matcher *m, struct view *view, const uint8_t *plac
 			hits[n] |= parent ? hits[parent] : 0;
 			depth[n] = (parent ? depth[parent] : 0) + 1;
 		}
-		m->node_passes[n] = depth[n] >= f->depth_min && depth[n] <= f->depth_max && hits_pass(f, hits[n]);
+		m->node_passes[n] = depth[n] >= f->depth_min && depth[n] <= f->depth_max &&
+				    hits_pass(f, hits[n]);
 	}
 	return 0;
 }
@@ -105,15 +107,17 @@ static int judge_stacks(struct matcher *m, struct view *view, struct err_text *e
 	places = calloc(view->place_count, 1);
 	if (!places)
 		return -ENOMEM;
-	r = mark_places(view, "function_regex", f->function_regex, false, HIT_FUNCTION, places, err);
+	r = mark_places(view, "function_regex", f->function_regex, false, HIT_FUNCTION, places,
+			err);
 	if (!r)
-		r = mark_places(view, "source_regex", f->source_regex, true, HIT_SOURCE, places, err);
-	if (!r)
-		r = mark_places(view, "negative_function_regex", f->negative_function_regex, false, HIT_NEGATIVE_FUNCTION,
-				places, err);
-	if (!r)
-		r = mark_places(view, "negative_source_regex", f->negative_source_regex, true, HIT_NEGATIVE_SOURCE, places,
+		r = mark_places(view, "source_regex", f->source_regex, true, HIT_SOURCE, places,
 				err);
+	if (!r)
+		r = mark_places(view, "negative_function_regex", f->negative_function_regex, false,
+				HIT_NEGATIVE_FUNCTION, places, err);
+	if (!r)
+		r = mark_places(view, "negative_source_regex", f->negative_source_regex, true,
+				HIT_NEGATIVE_SOURCE, places, err);
 	return r ? r : judge_nodes(m, view, places);
 }
 
@@ -154,8 +158,9 @@ static int judge_chains(struct matcher *m, struct err_text *err)
 			return -ECANCELED;
 		for (uint32_t i = block->count; i-- > 0;) {
 			uint64_t row = block->first_row + i, next = block->chain_next[i];
-			bool leaks = next == NO_BLOCK || next <= row || next >= m->rows ? row_leaked(block, i)
-											: m->chain_leaks[next / 8] >> next % 8 & 1;
+			bool leaks = next == NO_BLOCK || next <= row || next >= m->rows
+					     ? row_leaked(block, i)
+					     : m->chain_leaks[next / 8] >> next % 8 & 1;
 
 			if (row < m->rows && leaks)
 				m->chain_leaks[row / 8] |= (uint8_t)(1u << row % 8);
@@ -168,19 +173,23 @@ static int judge_chains(struct matcher *m, struct err_text *err)
 
 static bool asks_stacks(const struct filter *f)
 {
-	return f->function_regex || f->source_regex || f->negative_function_regex || f->negative_source_regex ||
-	       f->depth_min || f->depth_max != UINT32_MAX || f->lifetime == LIFETIME_ONLY_WHOLE_GROUP_LEAKED;
+	return f->function_regex || f->source_regex || f->negative_function_regex ||
+	       f->negative_source_regex || f->depth_min || f->depth_max != UINT32_MAX ||
+	       f->lifetime == LIFETIME_ONLY_WHOLE_GROUP_LEAKED;
 }
 
 static bool asks_nothing(const struct filter *f)
 {
-	return !f->from_ns && f->to_ns == UINT64_MAX && f->lifetime == LIFETIME_ALL && !f->address_min &&
-	       f->address_max == UINT64_MAX && !f->size_min && f->size_max == UINT64_MAX && !f->lifetime_min_ns &&
-	       f->lifetime_max_ns == UINT64_MAX && !f->backtrace && !f->deallocation_backtrace && !asks_stacks(f) &&
-	       f->alive_at_ns == NO_TIME && f->alive_at_2_ns == NO_TIME && !f->thread && !f->before_start;
+	return !f->from_ns && f->to_ns == UINT64_MAX && f->lifetime == LIFETIME_ALL &&
+	       !f->address_min && f->address_max == UINT64_MAX && !f->size_min &&
+	       f->size_max == UINT64_MAX && !f->lifetime_min_ns &&
+	       f->lifetime_max_ns == UINT64_MAX && !f->backtrace && !f->deallocation_backtrace &&
+	       !asks_stacks(f) && f->alive_at_ns == NO_TIME && f->alive_at_2_ns == NO_TIME &&
+	       !f->thread && !f->before_start;
 }
 
-int matcher_init(struct matcher *matcher, struct view *view, const struct filter *filter, struct err_text *err)
+int matcher_init(struct matcher *matcher, struct view *view, const struct filter *filter,
+		 struct err_text *err)
 {
 	int r = 0;
 
@@ -224,8 +233,9 @@ uint32_t matcher_block(const struct matcher *matcher, const struct row_block *bl
 
 	if (f->before_start || block->first_row >= matcher->rows)
 		return 0;
-	if (block->min.birth_ns > f->to_ns || block->max.birth_ns < f->from_ns || block->min.size > f->size_max ||
-	    block->max.size < f->size_min || block->min.address > f->address_max || block->max.address < f->address_min)
+	if (block->min.birth_ns > f->to_ns || block->max.birth_ns < f->from_ns ||
+	    block->min.size > f->size_max || block->max.size < f->size_min ||
+	    block->min.address > f->address_max || block->max.address < f->address_min)
 		return 0;
 	if ((f->alive_at_ns != NO_TIME && block->min.birth_ns > f->alive_at_ns) ||
 	    (f->alive_at_2_ns != NO_TIME && block->min.birth_ns > f->alive_at_2_ns))
@@ -236,7 +246,8 @@ uint32_t matcher_block(const struct matcher *matcher, const struct row_block *bl
 
 static bool ended_in_range(const struct filter *f, const struct row_block *block, uint32_t i)
 {
-	return row_freed(block, i) && block->death_ns[i] >= f->from_ns && block->death_ns[i] <= f->to_ns;
+	return row_freed(block, i) && block->death_ns[i] >= f->from_ns &&
+	       block->death_ns[i] <= f->to_ns;
 }
 
 static bool lifetime_passes(const struct matcher *m, const struct row_block *block, uint32_t i)
@@ -273,10 +284,11 @@ bool matcher_row_filtered(const struct matcher *matcher, const struct row_block 
 
 	if (block->birth_ns[i] < f->from_ns || block->birth_ns[i] > f->to_ns)
 		return false;
-	if (block->size[i] < f->size_min || block->size[i] > f->size_max || block->address[i] < f->address_min ||
-	    block->address[i] > f->address_max)
+	if (block->size[i] < f->size_min || block->size[i] > f->size_max ||
+	    block->address[i] < f->address_min || block->address[i] > f->address_max)
 		return false;
-	if ((f->thread && block->thread[i] != f->thread) || (f->backtrace && stack != f->backtrace) ||
+	if ((f->thread && block->thread[i] != f->thread) ||
+	    (f->backtrace && stack != f->backtrace) ||
 	    (f->deallocation_backtrace && block->death_stack[i] != f->deallocation_backtrace))
 		return false;
 	if ((f->alive_at_ns != NO_TIME && !row_alive(block, i, f->alive_at_ns)) ||
@@ -288,7 +300,8 @@ bool matcher_row_filtered(const struct matcher *matcher, const struct row_block 
 }
 
 int query_each(struct view *view, const struct filter *filter,
-	       int (*row)(void *context, const struct row_block *block, uint32_t index), void *context, struct err_text *err)
+	       int (*row)(void *context, const struct row_block *block, uint32_t index),
+	       void *context, struct err_text *err)
 {
 	struct matcher m;
 	int r = matcher_init(&m, view, filter, err);

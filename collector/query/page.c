@@ -147,14 +147,17 @@ static long next_by_key(struct query_page *s, uint64_t *ret_rows, size_t room, s
 
 /* ---- by time ---- */
 
-static long next_by_time(struct query_page *s, uint64_t *ret_rows, size_t room, struct err_text *err)
+static long next_by_time(struct query_page *s, uint64_t *ret_rows, size_t room,
+			 struct err_text *err)
 {
 	size_t done = 0;
 
 	while (done < room && s->at < s->matcher.rows) {
 		uint64_t row = s->descending ? s->matcher.rows - 1 - s->at : s->at;
-		const struct row_block *block = recording_block(s->matcher.recording, (uint32_t)(row / ROWS_PER_BLOCK));
-		uint32_t count = matcher_block(&s->matcher, block), i = (uint32_t)(row % ROWS_PER_BLOCK);
+		const struct row_block *block =
+			recording_block(s->matcher.recording, (uint32_t)(row / ROWS_PER_BLOCK));
+		uint32_t count = matcher_block(&s->matcher, block),
+			 i = (uint32_t)(row % ROWS_PER_BLOCK);
 		uint32_t left = s->descending ? i + 1 : block->count - i;
 
 		if (!count) {
@@ -174,8 +177,8 @@ static long next_by_time(struct query_page *s, uint64_t *ret_rows, size_t room, 
 
 /* ---- public ---- */
 
-int query_page_new(struct view *view, const struct filter *filter, enum page_order order, bool descending, struct query_page **ret_page,
-	     struct err_text *err)
+int query_page_new(struct view *view, const struct filter *filter, enum page_order order,
+		   bool descending, struct query_page **ret_page, struct err_text *err)
 {
 	struct query_page *page = calloc(1, sizeof(*page));
 	int r;

@@ -39,21 +39,25 @@ static int compile(struct pattern *pattern, const char *text, struct err_text *e
 	PCRE2_SIZE offset = 0;
 	char reason[128] = "";
 
-	pattern->code = pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED, PCRE2_NEVER_BACKSLASH_C, &code, &offset, NULL);
+	pattern->code = pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED,
+				      PCRE2_NEVER_BACKSLASH_C, &code, &offset, NULL);
 	if (pattern->code)
 		return 0;
 	pcre2_get_error_message(code, (PCRE2_UCHAR *)reason, sizeof(reason));
-	return err_set(err, -EINVAL, "%s takes a regular expression; at character %zu of this one: %s", pattern->name,
-		       (size_t)offset + 1, reason);
+	return err_set(err, -EINVAL,
+		       "%s takes a regular expression; at character %zu of this one: %s",
+		       pattern->name, (size_t)offset + 1, reason);
 }
 
-int pattern_new(const char *name, const char *text, struct pattern **ret_pattern, struct err_text *err)
+int pattern_new(const char *name, const char *text, struct pattern **ret_pattern,
+		struct err_text *err)
 {
 	struct pattern *pattern;
 	int r;
 
 	if (strlen(text) > PATTERN_MAX)
-		return err_set(err, -EINVAL, "%s takes a regular expression of at most %d bytes", name, PATTERN_MAX);
+		return err_set(err, -EINVAL, "%s takes a regular expression of at most %d bytes",
+			       name, PATTERN_MAX);
 	pattern = calloc(1, sizeof(*pattern));
 	if (!pattern)
 		return err_set(err, -ENOMEM, "out of memory");
@@ -80,12 +84,15 @@ int pattern_new(const char *name, const char *text, struct pattern **ret_pattern
 
 int pattern_match(struct pattern *pattern, const char *subject, struct err_text *err)
 {
-	int r = pcre2_match(pattern->code, (PCRE2_SPTR)subject, strlen(subject), 0, 0, pattern->match, pattern->limits);
+	int r = pcre2_match(pattern->code, (PCRE2_SPTR)subject, strlen(subject), 0, 0,
+			    pattern->match, pattern->limits);
 
 	if (r >= 0)
 		return 1;
 	if (r == PCRE2_ERROR_NOMATCH)
 		return 0;
-	return err_set(err, -EINVAL, "%s takes a simpler regular expression: this one needs too many steps on \"%.80s\"",
-		       pattern->name, subject);
+	return err_set(
+		err, -EINVAL,
+		"%s takes a simpler regular expression: this one needs too many steps on \"%.80s\"",
+		pattern->name, subject);
 }

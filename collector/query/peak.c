@@ -64,7 +64,8 @@ static uint64_t row_bytes(const struct row_block *block, uint32_t i)
 }
 
 /* Calls for births (positive) and deaths (negative) of all rows; a death before its birth is one at its birth. */
-static int each_event(struct peak *peak, void (*event)(void *context, uint64_t time_ns, int64_t bytes), void *context,
+static int each_event(struct peak *peak,
+		      void (*event)(void *context, uint64_t time_ns, int64_t bytes), void *context,
 		      struct err_text *err)
 {
 	for (uint32_t b = 0; b < recording_blocks(peak->all.recording); b++) {
@@ -131,7 +132,8 @@ static void settle(struct peak *peak, uint64_t in_use, uint64_t time_ns)
 }
 
 /* Follows sorted events, beginning anew with each bucket. */
-static void follow(struct peak *peak, const struct range *range, const struct step *events, size_t count)
+static void follow(struct peak *peak, const struct range *range, const struct step *events,
+		   size_t count)
 {
 	const struct bucket *current = NULL;
 	uint64_t in_use = 0;
@@ -148,10 +150,12 @@ static void follow(struct peak *peak, const struct range *range, const struct st
 	}
 }
 
-static int search(struct peak *peak, uint64_t from, uint64_t to, uint64_t start, struct err_text *err);
+static int search(struct peak *peak, uint64_t from, uint64_t to, uint64_t start,
+		  struct err_text *err);
 
 /* Gathers the buckets from `first` on that may hold the peak, until there is no more room. Moves `first` behind them. */
-static int search_some(struct peak *peak, struct range *range, uint32_t *first, uint64_t reached, struct err_text *err)
+static int search_some(struct peak *peak, struct range *range, uint32_t *first, uint64_t reached,
+		       struct err_text *err)
 {
 	struct gathering g = {.range = range, .events = peak->events, .max = peak->events_max};
 	uint64_t expected = 0;
@@ -171,7 +175,8 @@ static int search_some(struct peak *peak, struct range *range, uint32_t *first, 
 				break;
 			*first = b + 1;
 			if (range->width > 1)
-				return search(peak, begin, begin + (range->width - 1), bucket->start, err);
+				return search(peak, begin, begin + (range->width - 1),
+					      bucket->start, err);
 			settle(peak, bucket->start + bucket->births - bucket->deaths, begin);
 			return 0;
 		}
@@ -190,10 +195,12 @@ static int search_some(struct peak *peak, struct range *range, uint32_t *first, 
 	return r;
 }
 
-static int search(struct peak *peak, uint64_t from, uint64_t to, uint64_t start, struct err_text *err)
+static int search(struct peak *peak, uint64_t from, uint64_t to, uint64_t start,
+		  struct err_text *err)
 {
 	cleanup(cleanup_free) struct bucket *buckets = calloc(BUCKETS, sizeof(*buckets));
-	struct range range = {.from = from, .to = to, .width = (to - from) / BUCKETS + 1, .buckets = buckets};
+	struct range range = {
+		.from = from, .to = to, .width = (to - from) / BUCKETS + 1, .buckets = buckets};
 	uint64_t reached = 0;
 	int r;
 
@@ -227,7 +234,8 @@ static uint64_t last_birth(const struct peak *peak)
 	return last;
 }
 
-int peak_find(struct view *view, const struct filter *filter, size_t events_max, uint64_t *ret_ns, struct err_text *err)
+int peak_find(struct view *view, const struct filter *filter, size_t events_max, uint64_t *ret_ns,
+	      struct err_text *err)
 {
 	struct filter all;
 	struct peak peak = {.view = view, .events_max = events_max};
@@ -252,7 +260,8 @@ int peak_find(struct view *view, const struct filter *filter, size_t events_max,
 	return r;
 }
 
-int peak_moment(struct view *view, const struct filter *filter, uint64_t *ret_ns, struct err_text *err)
+int peak_moment(struct view *view, const struct filter *filter, uint64_t *ret_ns,
+		struct err_text *err)
 {
 	uint64_t ns = 0;
 	bool known;
@@ -275,8 +284,8 @@ int peak_moment(struct view *view, const struct filter *filter, uint64_t *ret_ns
 	return 0;
 }
 
-int value_moment(struct view *view, enum value value, uint64_t at_ns, const struct filter *filter, uint64_t *ret_ns,
-		 struct err_text *err)
+int value_moment(struct view *view, enum value value, uint64_t at_ns, const struct filter *filter,
+		 uint64_t *ret_ns, struct err_text *err)
 {
 	if (value == VALUE_PEAK)
 		return peak_moment(view, filter, ret_ns, err);

@@ -19,7 +19,8 @@ static const char *const value_names[] = {
 int value_parse(const char *text, enum value *ret_value)
 {
 	for (size_t i = 0; i < sizeof(value_names) / sizeof(value_names[0]); i++) {
-		if (!strcmp(text, value_names[i]) || (i == VALUE_IN_USE && !strcmp(text, "in_use"))) {
+		if (!strcmp(text, value_names[i]) ||
+		    (i == VALUE_IN_USE && !strcmp(text, "in_use"))) {
 			*ret_value = (enum value)i;
 			return 0;
 		}
@@ -60,7 +61,8 @@ static void count_row(struct totals *t, const struct row_block *block, uint32_t 
 	}
 }
 
-static int count_rows(struct totals *t, struct view *view, const struct filter *filter, struct err_text *err)
+static int count_rows(struct totals *t, struct view *view, const struct filter *filter,
+		      struct err_text *err)
 {
 	struct matcher m;
 	int r = matcher_init(&m, view, filter, err);
@@ -78,7 +80,8 @@ static int count_rows(struct totals *t, struct view *view, const struct filter *
 	return r;
 }
 
-int query_report(struct view *view, const struct filter *filter, struct report *ret_report, struct err_text *err)
+int query_report(struct view *view, const struct filter *filter, struct report *ret_report,
+		 struct err_text *err)
 {
 	const struct recording *recording = view->recording;
 	struct report report = {

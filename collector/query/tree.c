@@ -19,7 +19,7 @@ struct weights {
 	struct node_weight {
 		uint64_t bytes;
 		double blocks;
-	} *list; /* by node; [0]: without a backtrace */
+	} * list; /* by node; [0]: without a backtrace */
 	uint32_t nodes;
 };
 
@@ -37,8 +37,8 @@ static void add_row(struct weights *w, const struct row_block *block, uint32_t i
 	}
 }
 
-static int weigh(struct weights *w, struct view *view, const struct filter *filter, enum value value, uint64_t at_ns,
-		 struct err_text *err)
+static int weigh(struct weights *w, struct view *view, const struct filter *filter,
+		 enum value value, uint64_t at_ns, struct err_text *err)
 {
 	struct matcher m;
 	int r = matcher_init(&m, view, filter, err);
@@ -62,7 +62,7 @@ struct builder {
 	const struct view *view;
 	struct tree tree;
 	size_t capacity;
-	double *blocks; /* by tree node */
+	double *blocks;	     /* by tree node */
 	struct map children; /* parent << 32 | label -> index */
 };
 
@@ -151,7 +151,8 @@ static int hang(struct builder *b, const struct weights *w)
 
 		if (!needed[n])
 			continue;
-		index = descend(b, n && parent && parent < n ? at[parent] : 0, view_place(b->view, n));
+		index = descend(b, n && parent && parent < n ? at[parent] : 0,
+				view_place(b->view, n));
 		if (index < 0)
 			return (int)index;
 		at[n] = (uint32_t)index;
@@ -188,7 +189,8 @@ static int sum_up(struct builder *b)
 
 static int heaviest_first(const void *a, const void *b, void *context)
 {
-	const struct tree_node *nodes = context, *x = &nodes[*(const uint32_t *)a], *y = &nodes[*(const uint32_t *)b];
+	const struct tree_node *nodes = context, *x = &nodes[*(const uint32_t *)a],
+			       *y = &nodes[*(const uint32_t *)b];
 
 	if (x->bytes != y->bytes)
 		return x->bytes > y->bytes ? -1 : 1;
@@ -216,8 +218,8 @@ static int sort_children(struct tree *tree)
 	return 0;
 }
 
-int query_tree(struct view *view, const struct filter *filter, enum value value, uint64_t at_ns, struct tree *ret_tree,
-	       struct err_text *err)
+int query_tree(struct view *view, const struct filter *filter, enum value value, uint64_t at_ns,
+	       struct tree *ret_tree, struct err_text *err)
 {
 	cleanup(builder_done) struct builder b = {.view = view};
 	cleanup(cleanup_free) struct node_weight *list = NULL;

@@ -83,7 +83,8 @@ static const char *unknown_name(char *out, size_t size, const struct place *plac
 		base++;
 		length -= 2;
 	}
-	snprintf(out, size, "[%.*s+0x%" PRIx64 "]", length ? (int)length : 1, length ? base : "?", place->offset);
+	snprintf(out, size, "[%.*s+0x%" PRIx64 "]", length ? (int)length : 1, length ? base : "?",
+		 place->offset);
 	return out;
 }
 
@@ -99,13 +100,17 @@ static uint32_t name_number(struct view *view, const char *name)
 	return number;
 }
 
-static int add_frame(struct view *view, struct place *place, const char *path, const struct symbol_frame *symbol)
+static int add_frame(struct view *view, struct place *place, const char *path,
+		     const struct symbol_frame *symbol)
 {
 	char text[512];
-	const char *name = symbol->function ? symbol->function : unknown_name(text, sizeof(text), place, path);
-	struct frame frame = {.name = name_number(view, name), .line = symbol->line, .column = symbol->column};
+	const char *name =
+		symbol->function ? symbol->function : unknown_name(text, sizeof(text), place, path);
+	struct frame frame = {
+		.name = name_number(view, name), .line = symbol->line, .column = symbol->column};
 
-	if (!frame.name || grow(&view->frames, &view->frames_capacity, view->frame_count + 1, sizeof(frame)) < 0)
+	if (!frame.name ||
+	    grow(&view->frames, &view->frames_capacity, view->frame_count + 1, sizeof(frame)) < 0)
 		return -ENOMEM;
 	frame.known = symbol->function;
 	frame.is_inline = symbol->is_inline;
@@ -114,7 +119,8 @@ static int add_frame(struct view *view, struct place *place, const char *path, c
 	frame.module = path ? intern_text(&view->texts, path) : 0;
 	frame.file = symbol->file ? intern_text(&view->texts, symbol->file) : 0;
 	frame.label = intern_pair(&view->labels, frame.name, frame.module);
-	frame.site = intern_pair(&view->sites, (uint64_t)frame.label << 32 | frame.file, frame.line);
+	frame.site =
+		intern_pair(&view->sites, (uint64_t)frame.label << 32 | frame.file, frame.line);
 	if ((path && !frame.module) || (symbol->file && !frame.file) || !frame.label || !frame.site)
 		return -ENOMEM;
 	view->frames[view->frame_count++] = frame;
@@ -125,13 +131,15 @@ static int add_frame(struct view *view, struct place *place, const char *path, c
 static int fill_place(struct view *view, uint32_t number, const struct symbol *symbol)
 {
 	struct place *place = &view->places[number];
-	const struct module_info *module = place->module ? recording_module(view->recording, place->module) : NULL;
+	const struct module_info *module =
+		place->module ? recording_module(view->recording, place->module) : NULL;
 
 	place->symbol = symbol && symbol->count ? symbol : &symbol_unknown;
 	place->first_frame = view->frame_count;
 	place->frame_count = 0;
 	for (uint32_t i = 0; i < place->symbol->count; i++) {
-		int r = add_frame(view, place, module ? module->path : NULL, &place->symbol->frames[i]);
+		int r = add_frame(view, place, module ? module->path : NULL,
+				  &place->symbol->frames[i]);
 
 		if (r < 0)
 			return r;
@@ -155,9 +163,11 @@ static int add_places(struct view *view, uint32_t nodes)
 		if (!number)
 			return -ENOMEM;
 		if (number >= view->place_count) {
-			if (grow(&view->places, &view->places_capacity, number + 1, sizeof(*view->places)) < 0)
+			if (grow(&view->places, &view->places_capacity, number + 1,
+				 sizeof(*view->places)) < 0)
 				return -ENOMEM;
-			view->places[number] = (struct place){.module = node->module, .offset = node->offset};
+			view->places[number] =
+				(struct place){.module = node->module, .offset = node->offset};
 			view->place_count = number + 1;
 		}
 		view->place_of[n] = number;
@@ -178,7 +188,8 @@ static int by_module(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-static int lookup_module(struct view *view, const struct wanted *wanted, size_t count, struct err_text *err)
+static int lookup_module(struct view *view, const struct wanted *wanted, size_t count,
+			 struct err_text *err)
 {
 	const struct module_info *module = recording_module(view->recording, wanted->module);
 	cleanup(cleanup_free) const struct symbol **found = calloc(count, sizeof(*found));
@@ -254,10 +265,12 @@ static int prepare(struct view *view, struct err_text *err)
 	if (!r)
 		r = lookup_places(view, first, err);
 	if (r < 0) {
-		view->place_count = first; /* places that got no frames are filled by the next try */
+		view->place_count =
+			first; /* places that got no frames are filled by the next try */
 		intern_done(&view->place_keys);
 		for (uint32_t i = 1; i < first; i++)
-			if (!intern_pair(&view->place_keys, view->places[i].module, view->places[i].offset))
+			if (!intern_pair(&view->place_keys, view->places[i].module,
+					 view->places[i].offset))
 				return -ENOMEM;
 		return r;
 	}
@@ -272,12 +285,15 @@ int view_prepare(struct view *view, struct err_text *err)
 	pthread_mutex_lock(&view->lock);
 	r = prepare(view, err);
 	pthread_mutex_unlock(&view->lock);
-	return r < 0 && !(err && err->text[0]) ? err_set(err, r, "looking up the names of functions: %s", strerror(-r)) : r;
+	return r < 0 && !(err && err->text[0])
+		       ? err_set(err, r, "looking up the names of functions: %s", strerror(-r))
+		       : r;
 }
 
 /* ---- public ---- */
 
-int view_new(struct recording *recording, struct symbols *symbols, struct view **ret_view, struct err_text *err)
+int view_new(struct recording *recording, struct symbols *symbols, struct view **ret_view,
+	     struct err_text *err)
 {
 	struct view *view = calloc(1, sizeof(*view));
 
@@ -418,7 +434,8 @@ static int count_places(struct view *view)
 	return 0;
 }
 
-int view_place_allocations(struct view *view, uint32_t node, uint64_t *ret_count, struct err_text *err)
+int view_place_allocations(struct view *view, uint32_t node, uint64_t *ret_count,
+			   struct err_text *err)
 {
 	int r = view_prepare(view, err);
 

@@ -17,7 +17,8 @@ void nodes_done(struct nodes *n)
 /* Finalizer of splitmix64 over the three parts. */
 static uint64_t hash(const struct stack_node *node)
 {
-	uint64_t h = node->offset * 0x9e3779b97f4a7c15ull + ((uint64_t)node->parent << 32 | node->module);
+	uint64_t h = node->offset * 0x9e3779b97f4a7c15ull +
+		     ((uint64_t)node->parent << 32 | node->module);
 
 	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9ull;
 	h = (h ^ h >> 27) * 0x94d049bb133111ebull;
@@ -54,7 +55,8 @@ static uint32_t intern(struct nodes *n, const struct stack_node *node)
 
 		if (!number)
 			return 0;
-		if (is_new && grow((void **)&n->list, &n->capacity, n->count, sizeof(*n->list)) < 0) {
+		if (is_new &&
+		    grow((void **)&n->list, &n->capacity, n->count, sizeof(*n->list)) < 0) {
 			map_remove(&n->index, key, NULL);
 			return 0;
 		}

@@ -417,8 +417,9 @@ uint32_t recording_nodes(const struct recording *r)
 
 const struct stack_node *recording_node(const struct recording *r, uint32_t number)
 {
-	return number && number <= r->definitions.nodes.count ? &r->definitions.nodes.list[number - 1]
-							     : NULL;
+	return number && number <= r->definitions.nodes.count
+		       ? &r->definitions.nodes.list[number - 1]
+		       : NULL;
 }
 
 uint32_t recording_gaps(const struct recording *r)

@@ -15,14 +15,16 @@ static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS symbol_text(id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);"
 	"CREATE TABLE IF NOT EXISTS symbol_frame("
 	"	module INTEGER NOT NULL, offset INTEGER NOT NULL, depth INTEGER NOT NULL,"
-	"	function INTEGER, raw INTEGER, file INTEGER, line INTEGER NOT NULL, column INTEGER NOT NULL,"
+	"	function INTEGER, raw INTEGER, file INTEGER, line INTEGER NOT NULL, column INTEGER "
+	"NOT NULL,"
 	"	quality INTEGER NOT NULL, PRIMARY KEY(module, offset, depth)) WITHOUT ROWID;";
 
 /* Prepares at the first use; the tables may come into being after the start (another process writes). */
 static sqlite3_stmt *statement(struct cache *cache, sqlite3_stmt **place, const char *text)
 {
 	if (!*place && cache->database)
-		sqlite3_prepare_v3(cache->database, text, -1, SQLITE_PREPARE_PERSISTENT, place, NULL);
+		sqlite3_prepare_v3(cache->database, text, -1, SQLITE_PREPARE_PERSISTENT, place,
+				   NULL);
 	return *place;
 }
 
@@ -45,8 +47,9 @@ void cache_open(struct cache *cache, struct sqlite3 *database)
 
 void cache_close(struct cache *cache)
 {
-	sqlite3_stmt *all[] = {cache->find_module, cache->find_frames, cache->find_text, cache->put_module,
-			       cache->put_frame,   cache->put_text,    cache->set_files, cache->drop_weak};
+	sqlite3_stmt *all[] = {cache->find_module, cache->find_frames, cache->find_text,
+			       cache->put_module,  cache->put_frame,   cache->put_text,
+			       cache->set_files,   cache->drop_weak};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		sqlite3_finalize(all[i]);
@@ -56,9 +59,11 @@ void cache_close(struct cache *cache)
 
 /* ---- reading ---- */
 
-int64_t cache_module(struct cache *cache, const uint8_t *build_id, uint32_t length, uint64_t *ret_files)
+int64_t cache_module(struct cache *cache, const uint8_t *build_id, uint32_t length,
+		     uint64_t *ret_files)
 {
-	sqlite3_stmt *s = statement(cache, &cache->find_module, "SELECT id, files FROM symbol_module WHERE build_id = ?");
+	sqlite3_stmt *s = statement(cache, &cache->find_module,
+				    "SELECT id, files FROM symbol_module WHERE build_id = ?");
 	int64_t module = 0;
 
 	if (!s || !length)
@@ -80,10 +85,12 @@ static const char *column_string(sqlite3_stmt *s, int column, struct strings *st
 
 	if (!text)
 		return NULL;
-	return strings_at(strings, strings_put(strings, clean, text_clean(clean, text, strnlen(text, STRING_MAX))));
+	return strings_at(strings, strings_put(strings, clean,
+					       text_clean(clean, text, strnlen(text, STRING_MAX))));
 }
 
-static const struct symbol *keep(struct strings *strings, const struct symbol_frame *frames, uint32_t count)
+static const struct symbol *keep(struct strings *strings, const struct symbol_frame *frames,
+				 uint32_t count)
 {
 	struct symbol *symbol = arena_get(&strings->arena, sizeof(*symbol));
 	struct symbol_frame *kept = arena_get(&strings->arena, count * sizeof(*kept));
@@ -95,13 +102,14 @@ static const struct symbol *keep(struct strings *strings, const struct symbol_fr
 	return symbol;
 }
 
-const struct symbol *cache_get(struct cache *cache, int64_t module, uint64_t offset, struct strings *strings,
-			       uint8_t *ret_quality)
+const struct symbol *cache_get(struct cache *cache, int64_t module, uint64_t offset,
+			       struct strings *strings, uint8_t *ret_quality)
 {
 	static const char text[] =
 		"SELECT a.text, b.text, c.text, line, column, quality FROM symbol_frame"
 		" LEFT JOIN symbol_text a ON a.id = function LEFT JOIN symbol_text b ON b.id = raw"
-		" LEFT JOIN symbol_text c ON c.id = file WHERE module = ? AND offset = ? ORDER BY depth";
+		" LEFT JOIN symbol_text c ON c.id = file WHERE module = ? AND offset = ? ORDER BY "
+		"depth";
 	sqlite3_stmt *s = statement(cache, &cache->find_frames, text);
 	struct symbol_frame frames[FRAMES_MAX];
 	uint32_t count = 0;
@@ -130,18 +138,21 @@ const struct symbol *cache_get(struct cache *cache, int64_t module, uint64_t off
 
 static void undo(struct cache *cache)
 {
-	sqlite3_exec(cache->database, "ROLLBACK TO heapcast_symbols; RELEASE heapcast_symbols", NULL, NULL, NULL);
+	sqlite3_exec(cache->database, "ROLLBACK TO heapcast_symbols; RELEASE heapcast_symbols",
+		     NULL, NULL, NULL);
 	map_clear(&cache->texts); /* rows that were made since are gone */
 }
 
-static bool write_module(struct cache *cache, const uint8_t *build_id, uint32_t length, uint64_t files,
-			 int64_t *ret_module)
+static bool write_module(struct cache *cache, const uint8_t *build_id, uint32_t length,
+			 uint64_t files, int64_t *ret_module)
 {
-	sqlite3_stmt *put = statement(cache, &cache->put_module,
-				      "INSERT OR IGNORE INTO symbol_module(build_id, files) VALUES(?, ?)");
+	sqlite3_stmt *put =
+		statement(cache, &cache->put_module,
+			  "INSERT OR IGNORE INTO symbol_module(build_id, files) VALUES(?, ?)");
 	sqlite3_stmt *drop = statement(cache, &cache->drop_weak,
 				       "DELETE FROM symbol_frame WHERE module = ? AND quality < ?");
-	sqlite3_stmt *set = statement(cache, &cache->set_files, "UPDATE symbol_module SET files = ? WHERE id = ?");
+	sqlite3_stmt *set = statement(cache, &cache->set_files,
+				      "UPDATE symbol_module SET files = ? WHERE id = ?");
 	uint64_t old = 0;
 
 	if (!put || !drop || !set)
@@ -160,7 +171,8 @@ static bool write_module(struct cache *cache, const uint8_t *build_id, uint32_t 
 	return run(drop) && run(set);
 }
 
-bool cache_begin(struct cache *cache, const uint8_t *build_id, uint32_t length, uint64_t files, int64_t *ret_module)
+bool cache_begin(struct cache *cache, const uint8_t *build_id, uint32_t length, uint64_t files,
+		 int64_t *ret_module)
 {
 	if (!cache->can_write || !length ||
 	    sqlite3_exec(cache->database, "SAVEPOINT heapcast_symbols", NULL, NULL, NULL))
@@ -175,8 +187,10 @@ bool cache_begin(struct cache *cache, const uint8_t *build_id, uint32_t length, 
 /* Row of a text, made if it is not there; 0 if that failed. */
 static int64_t text_row(struct cache *cache, const char *text, struct strings *strings)
 {
-	sqlite3_stmt *put = statement(cache, &cache->put_text, "INSERT OR IGNORE INTO symbol_text(text) VALUES(?)");
-	sqlite3_stmt *find = statement(cache, &cache->find_text, "SELECT id FROM symbol_text WHERE text = ?");
+	sqlite3_stmt *put = statement(cache, &cache->put_text,
+				      "INSERT OR IGNORE INTO symbol_text(text) VALUES(?)");
+	sqlite3_stmt *find =
+		statement(cache, &cache->find_text, "SELECT id FROM symbol_text WHERE text = ?");
 	uint64_t *known = map_put(&cache->texts, strings_put(strings, text, strlen(text)), NULL);
 
 	if (!put || !find || !known || *known)
@@ -200,11 +214,12 @@ static void bind_text(struct cache *cache, int column, const char *text, struct 
 		sqlite3_bind_null(cache->put_frame, column);
 }
 
-void cache_put(struct cache *cache, int64_t module, uint64_t offset, uint8_t quality, const struct symbol *symbol,
-	       struct strings *strings)
+void cache_put(struct cache *cache, int64_t module, uint64_t offset, uint8_t quality,
+	       const struct symbol *symbol, struct strings *strings)
 {
-	sqlite3_stmt *s = statement(cache, &cache->put_frame,
-				    "INSERT OR REPLACE INTO symbol_frame VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	sqlite3_stmt *s =
+		statement(cache, &cache->put_frame,
+			  "INSERT OR REPLACE INTO symbol_frame VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
 	for (uint32_t i = 0; s && i < symbol->count; i++) {
 		const struct symbol_frame *f = &symbol->frames[i];
@@ -225,6 +240,7 @@ void cache_put(struct cache *cache, int64_t module, uint64_t offset, uint8_t qua
 
 void cache_end(struct cache *cache)
 {
-	if (cache->failed || sqlite3_exec(cache->database, "RELEASE heapcast_symbols", NULL, NULL, NULL))
+	if (cache->failed ||
+	    sqlite3_exec(cache->database, "RELEASE heapcast_symbols", NULL, NULL, NULL))
 		undo(cache);
 }

@@ -45,7 +45,8 @@ static uint32_t number_of(Dwarf_Die *die, unsigned name)
 	Dwarf_Attribute attribute;
 	Dwarf_Word value;
 
-	if (!dwarf_attr(die, name, &attribute) || dwarf_formudata(&attribute, &value) || value > UINT32_MAX)
+	if (!dwarf_attr(die, name, &attribute) || dwarf_formudata(&attribute, &value) ||
+	    value > UINT32_MAX)
 		return 0;
 	return (uint32_t)value;
 }
@@ -97,7 +98,8 @@ struct range {
 };
 
 /* Goes to the next range of `die` that has spots. False: no more. ret_any: it has a range at all. */
-static bool next_range(const struct dwarf_scan *s, Dwarf_Die *die, struct range *range, bool *ret_any)
+static bool next_range(const struct dwarf_scan *s, Dwarf_Die *die, struct range *range,
+		       bool *ret_any)
 {
 	Dwarf_Addr start, end;
 
@@ -106,7 +108,8 @@ static bool next_range(const struct dwarf_scan *s, Dwarf_Die *die, struct range 
 			continue;
 		*ret_any = true;
 		range->from = first_spot(s, start);
-		if (range->from == s->spot_count || s->spots[range->from].address >= end || !is_code(s, start))
+		if (range->from == s->spot_count || s->spots[range->from].address >= end ||
+		    !is_code(s, start))
 			continue;
 		range->to = first_spot(s, end);
 		return true;
@@ -138,16 +141,18 @@ struct spread {
 	bool inlined, named;
 };
 
-static bool may_claim(const struct dwarf_scan *s, const struct dwarf_spot *spot, const struct spread *spread,
-		      uint32_t owner)
+static bool may_claim(const struct dwarf_scan *s, const struct dwarf_spot *spot,
+		      const struct spread *spread, uint32_t owner)
 {
 	if (!spread->inlined)
 		return !spot->owner;
 	/* A sibling at the same depth may not come between: the first one that covers the spot has it. */
-	return spot->owner == owner && spot->innermost && s->frames[spot->innermost - 1].depth < spread->frame.depth;
+	return spot->owner == owner && spot->innermost &&
+	       s->frames[spot->innermost - 1].depth < spread->frame.depth;
 }
 
-static void claim_spot(struct dwarf_scan *s, Dwarf_Die *die, struct dwarf_spot *spot, struct spread *spread)
+static void claim_spot(struct dwarf_scan *s, Dwarf_Die *die, struct dwarf_spot *spot,
+		       struct spread *spread)
 {
 	if (!spread->named) {
 		dwarf_name_frame(s, die, &spread->frame);
@@ -164,7 +169,8 @@ static void claim_spot(struct dwarf_scan *s, Dwarf_Die *die, struct dwarf_spot *
 }
 
 /* Gives the spots in the entry's ranges its frame. True if there are any. Kept out of the recursion: it has large locals. */
-static __attribute__((noinline)) bool claim(struct dwarf_scan *s, Dwarf_Die *die, bool inlined, uint32_t owner, unsigned depth)
+static __attribute__((noinline)) bool claim(struct dwarf_scan *s, Dwarf_Die *die, bool inlined,
+					    uint32_t owner, unsigned depth)
 {
 	struct spread spread = {.frame.depth = (uint16_t)depth, .inlined = inlined};
 	struct range range = {0};
@@ -369,7 +375,8 @@ static void find_code(struct dwarf_scan *s)
 	if (elf_getphdrnum(elf, &count))
 		return;
 	for (size_t i = 0; i < count && s->code_count < sizeof(s->code) / sizeof(*s->code); i++) {
-		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD || !(header.p_flags & PF_X))
+		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD ||
+		    !(header.p_flags & PF_X))
 			continue;
 		s->code[s->code_count].start = header.p_vaddr;
 		s->code[s->code_count++].end = header.p_vaddr + header.p_memsz;

@@ -28,9 +28,11 @@ uint32_t dwarf_function_name(struct dwarf_scan *s, uint32_t raw)
 	if (!known)
 		return raw;
 	if (is_new && demangle_into(name, text)) {
-		const char *clone = strstr(text, " [clone "); /* the compiler's business: .cold, .isra.0 */
+		const char *clone =
+			strstr(text, " [clone "); /* the compiler's business: .cold, .isra.0 */
 
-		*known = strings_put(s->strings, text, clone ? (size_t)(clone - text) : strlen(text));
+		*known = strings_put(s->strings, text,
+				     clone ? (size_t)(clone - text) : strlen(text));
 	} else if (is_new) {
 		*known = raw;
 	}
@@ -45,9 +47,12 @@ static uint32_t put_text(struct dwarf_scan *s, const char *text)
 static const char *linkage_name(Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
-	const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
+	const char *name =
+		dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
 
-	return name ? name : dwarf_formstring(dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute));
+	return name ? name
+		    : dwarf_formstring(
+			      dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute));
 }
 
 static bool language_has_scopes(Dwarf_Die *unit)

@@ -79,17 +79,19 @@ static void *load(const struct elf *e, uint64_t offset, uint64_t size, uint64_t 
 }
 
 /* Looks for NT_GNU_BUILD_ID in `size` bytes of notes, each: name size, data size, type, name "GNU\0", data. */
-static bool find_build_id(const struct elf *e, const uint8_t *notes, uint64_t size, struct elf_id *id)
+static bool find_build_id(const struct elf *e, const uint8_t *notes, uint64_t size,
+			  struct elf_id *id)
 {
 	for (uint64_t at = 0; size - at >= 12;) {
-		uint64_t name_size = number(e, notes + at, 4), data_size = number(e, notes + at + 4, 4);
+		uint64_t name_size = number(e, notes + at, 4),
+			 data_size = number(e, notes + at + 4, 4);
 		uint64_t type = number(e, notes + at + 8, 4);
 		uint64_t name = at + 12, data = name + ((name_size + 3) & ~3ull);
 
 		if (data > size || data_size > size - data)
 			return false;
-		if (type == NT_GNU_BUILD_ID && name_size == 4 && !memcmp(notes + name, "GNU", 4) && data_size &&
-		    data_size <= BUILD_ID_MAX) {
+		if (type == NT_GNU_BUILD_ID && name_size == 4 && !memcmp(notes + name, "GNU", 4) &&
+		    data_size && data_size <= BUILD_ID_MAX) {
 			memcpy(id->build_id, notes + data, data_size);
 			id->build_id_length = (uint32_t)data_size;
 			return true;
@@ -128,7 +130,8 @@ static void read_debuglink(const struct elf *e, const struct section *s, struct 
 	id->debuglink_crc = (uint32_t)number(e, data + ((length + 4) & ~3u), 4);
 }
 
-static struct section section_at(const struct elf *e, const uint8_t *headers, uint64_t entry, uint64_t index)
+static struct section section_at(const struct elf *e, const uint8_t *headers, uint64_t entry,
+				 uint64_t index)
 {
 	const uint8_t *p = headers + index * entry;
 
@@ -142,8 +145,10 @@ static struct section section_at(const struct elf *e, const uint8_t *headers, ui
 
 static void read_sections(const struct elf *e, const uint8_t *header, struct elf_id *id)
 {
-	uint64_t offset = word(e, header, 32, 40), entry = number(e, header + (e->wide ? 58 : 46), 2);
-	uint64_t count = number(e, header + (e->wide ? 60 : 48), 2), index = number(e, header + (e->wide ? 62 : 50), 2);
+	uint64_t offset = word(e, header, 32, 40),
+		 entry = number(e, header + (e->wide ? 58 : 46), 2);
+	uint64_t count = number(e, header + (e->wide ? 60 : 48), 2),
+		 index = number(e, header + (e->wide ? 62 : 50), 2);
 	cleanup(cleanup_free) uint8_t *headers = NULL;
 	cleanup(cleanup_free) char *names = NULL;
 	struct section s = {0};
@@ -163,15 +168,16 @@ static void read_sections(const struct elf *e, const uint8_t *header, struct elf
 		s = section_at(e, headers, entry, i);
 		if (s.type == SHT_NOTE)
 			read_notes(e, s.offset, s.size, id);
-		if (s.type == SHT_PROGBITS && names && names_size >= 15 && s.name <= names_size - 15 &&
-		    !memcmp(names + s.name, ".gnu_debuglink", 15))
+		if (s.type == SHT_PROGBITS && names && names_size >= 15 &&
+		    s.name <= names_size - 15 && !memcmp(names + s.name, ".gnu_debuglink", 15))
 			read_debuglink(e, &s, id);
 	}
 }
 
 static void read_segments(const struct elf *e, const uint8_t *header, struct elf_id *id)
 {
-	uint64_t offset = word(e, header, 28, 32), entry = number(e, header + (e->wide ? 54 : 42), 2);
+	uint64_t offset = word(e, header, 28, 32),
+		 entry = number(e, header + (e->wide ? 54 : 42), 2);
 	uint64_t count = number(e, header + (e->wide ? 56 : 44), 2);
 	cleanup(cleanup_free) uint8_t *headers = NULL;
 
@@ -216,7 +222,8 @@ int elf_id_read(const char *path, struct elf_id *ret_id)
 		return -ENOEXEC;
 	e.wide = header[EI_CLASS] == ELFCLASS64;
 	e.big = header[EI_DATA] == ELFDATA2MSB;
-	if ((!e.wide && header[EI_CLASS] != ELFCLASS32) || (!e.big && header[EI_DATA] != ELFDATA2LSB))
+	if ((!e.wide && header[EI_CLASS] != ELFCLASS32) ||
+	    (!e.big && header[EI_DATA] != ELFDATA2LSB))
 		return -ENOEXEC;
 	read_sections(&e, header, &id);
 	read_segments(&e, header, &id);
@@ -231,8 +238,9 @@ int elf_id_read(const char *path, struct elf_id *ret_id)
 static uint32_t crc_byte(uint32_t crc, uint8_t byte)
 {
 	static const uint32_t nibble[16] = {
-		0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
-		0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
+		0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
+		0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+		0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
 	};
 
 	crc ^= byte;

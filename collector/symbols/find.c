@@ -154,7 +154,8 @@ static void search_folders(struct search *s)
 
 		if (same_build_id(module, &f->id))
 			add(s, f->path, &f->id, false);
-		else if (!module->build_id_length && !f->id.build_id_length && *name && !strcmp(base_name(f->path), name))
+		else if (!module->build_id_length && !f->id.build_id_length && *name &&
+			 !strcmp(base_name(f->path), name))
 			add(s, f->path, &f->id, true);
 	}
 }
@@ -169,8 +170,8 @@ static void say_other_build(struct search *s)
 	hex(theirs, s->module->build_id, length < BUILD_ID_MAX ? length : BUILD_ID_MAX);
 	hex(ours, s->own.build_id, s->own.build_id_length);
 	snprintf(s->out->text, sizeof(s->out->text),
-		 "the file here is another build: recorded was build id %.40s, the file has %.40s", theirs,
-		 *ours ? ours : "none");
+		 "the file here is another build: recorded was build id %.40s, the file has %.40s",
+		 theirs, *ours ? ours : "none");
 }
 
 static void search_own(struct search *s)
@@ -197,7 +198,8 @@ static void search_root(struct search *s)
 	if (s->module->build_id_length < 2 || s->module->build_id_length > BUILD_ID_MAX)
 		return;
 	hex(id, s->module->build_id, s->module->build_id_length);
-	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", s->finder->debug_root, id, id + 2);
+	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", s->finder->debug_root, id,
+		 id + 2);
 	try_path(s, path);
 }
 
@@ -230,14 +232,16 @@ static void search_link(struct search *s)
 	try_link(s, where);
 	snprintf(where, sizeof(where), "%.*s/.debug/%s", folder, path, s->own.debuglink);
 	try_link(s, where);
-	snprintf(where, sizeof(where), "%s%.*s/%s", s->finder->debug_root, folder, path, s->own.debuglink);
+	snprintf(where, sizeof(where), "%s%.*s/%s", s->finder->debug_root, folder, path,
+		 s->own.debuglink);
 	try_link(s, where);
 	for (size_t i = 0; i < s->finder->found_count; i++)
 		if (!strcmp(base_name(s->finder->found[i].path), s->own.debuglink))
 			try_link(s, s->finder->found[i].path);
 }
 
-void finder_find(struct finder *finder, const struct symbol_module *module, struct candidates *ret_candidates)
+void finder_find(struct finder *finder, const struct symbol_module *module,
+		 struct candidates *ret_candidates)
 {
 	struct search s = {.finder = finder, .module = module, .out = ret_candidates};
 

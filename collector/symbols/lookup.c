@@ -22,7 +22,8 @@ struct lookup {
 	void *mini_memory;
 };
 
-static int say(struct answer *answer, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static int say(struct answer *answer, int error, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 static int say(struct answer *answer, int error, const char *format, ...)
 {
@@ -61,7 +62,8 @@ static uint32_t symbol_at(struct lookup *l, uint64_t address)
 }
 
 /* The function that has the code of a spot; NULL: debug information has none. */
-static const struct dwarf_frame *outermost(const struct dwarf_scan *s, const struct dwarf_spot *spot)
+static const struct dwarf_frame *outermost(const struct dwarf_scan *s,
+					   const struct dwarf_spot *spot)
 {
 	uint32_t number = spot->innermost;
 
@@ -85,8 +87,8 @@ static uint32_t better_symbol(struct lookup *l, const struct dwarf_spot *spot)
 }
 
 /* Frames of a place that debug information knows: each outer frame's line is where the next inner one was inlined. */
-static int add_frames(struct lookup *l, const struct dwarf_spot *spot, uint32_t symbol, struct answer *answer,
-		      struct place *place)
+static int add_frames(struct lookup *l, const struct dwarf_spot *spot, uint32_t symbol,
+		      struct answer *answer, struct place *place)
 {
 	uint32_t file = spot->file, line = spot->line, column = spot->column;
 
@@ -115,8 +117,8 @@ static int add_frames(struct lookup *l, const struct dwarf_spot *spot, uint32_t 
 }
 
 /* A place in no function that debug information knows: the symbol's name, with a line if there is one (assembler). */
-static int add_symbol_frame(struct lookup *l, const struct dwarf_spot *spot, uint32_t symbol, struct answer *answer,
-			    struct place *place)
+static int add_symbol_frame(struct lookup *l, const struct dwarf_spot *spot, uint32_t symbol,
+			    struct answer *answer, struct place *place)
 {
 	struct place_frame *f = answer_frame(answer, place);
 
@@ -144,7 +146,8 @@ static int add_place(struct lookup *l, const struct dwarf_spot *spot, struct ans
 	return place->quality ? add_symbol_frame(l, spot, symbol, answer, place) : 0;
 }
 
-static int scan_dwarf(struct lookup *l, int fd, const struct request *request, struct answer *answer)
+static int scan_dwarf(struct lookup *l, int fd, const struct request *request,
+		      struct answer *answer)
 {
 	struct dwarf_scan *s = &l->scan;
 	int error;
@@ -156,7 +159,8 @@ static int scan_dwarf(struct lookup *l, int fd, const struct request *request, s
 	s->spot_count = request->count;
 	for (size_t i = 0; i < request->count; i++)
 		s->spots[i].address = request->addresses[i];
-	s->dwarf = dwarf_begin(fd, DWARF_C_READ); /* not dwarf_begin_elf: this finds the alternate file of dwz */
+	s->dwarf = dwarf_begin(
+		fd, DWARF_C_READ); /* not dwarf_begin_elf: this finds the alternate file of dwz */
 	if (!s->dwarf)
 		return 0;
 	error = dwarf_scan(s);

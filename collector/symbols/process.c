@@ -26,7 +26,8 @@ extern char **environ;
 /* What would make the worker do more than it should: preloaded code, downloads. */
 static bool dropped(const char *variable)
 {
-	static const char *const prefixes[] = {"LD_PRELOAD=", "LD_AUDIT=", "DEBUGINFOD_", "HEAPCAST_", "MEMORY_PROFILER_"};
+	static const char *const prefixes[] = {"LD_PRELOAD=", "LD_AUDIT=", "DEBUGINFOD_",
+					       "HEAPCAST_", "MEMORY_PROFILER_"};
 
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
 		if (!strncmp(variable, prefixes[i], strlen(prefixes[i])))
@@ -67,15 +68,17 @@ static int spawn(const char *program, int socket, pid_t *ret_pid)
 	posix_spawnattr_setsigdefault(&attributes, &signals);
 	/* A group of its own: Ctrl-C is for the collector, which ends its worker in order. */
 	posix_spawnattr_setpgroup(&attributes, 0);
-	posix_spawnattr_setflags(&attributes,
-				 POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+						      POSIX_SPAWN_SETPGROUP);
 	error = posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO);
 	if (!error)
 		error = posix_spawn_file_actions_adddup2(&actions, socket, STDOUT_FILENO);
 	if (!error)
-		error = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+		error = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null",
+							 O_WRONLY, 0);
 	if (!error)
-		error = posix_spawn(ret_pid, program, &actions, &attributes, arguments, environment);
+		error = posix_spawn(ret_pid, program, &actions, &attributes, arguments,
+				    environment);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
 	return -error;
@@ -94,7 +97,8 @@ static int start(struct process *process, struct err_text *err)
 	if (error) {
 		close(pair[0]);
 		process->pid = 0;
-		return err_set(err, error, "can't start the symbol worker %s: %s", process->program, strerror(-error));
+		return err_set(err, error, "can't start the symbol worker %s: %s", process->program,
+			       strerror(-error));
 	}
 	process->socket = pair[0];
 	return 0;
@@ -175,7 +179,8 @@ static int receive_all(int fd, uint8_t *to, size_t length, int64_t deadline_ms)
 	return 0;
 }
 
-static int receive_answer(int fd, const struct request *request, int64_t deadline_ms, struct answer *ret_answer)
+static int receive_answer(int fd, const struct request *request, int64_t deadline_ms,
+			  struct answer *ret_answer)
 {
 	cleanup(cleanup_free) uint8_t *data = NULL;
 	uint8_t head[4];
@@ -197,7 +202,8 @@ static int receive_answer(int fd, const struct request *request, int64_t deadlin
 	return error == -EBADMSG ? -EIO : error;
 }
 
-int process_ask(struct process *process, const struct request *request, struct answer *ret_answer, struct err_text *err)
+int process_ask(struct process *process, const struct request *request, struct answer *ret_answer,
+		struct err_text *err)
 {
 	int64_t deadline_ms = now_ms() + (int64_t)request->seconds * 1000 + 1000;
 	struct buf out = {0};
@@ -216,6 +222,7 @@ int process_ask(struct process *process, const struct request *request, struct a
 		return 0;
 	process_stop(process);
 	if (error == -ETIME)
-		return err_set(err, error, "reading it took more than %llu s", (unsigned long long)request->seconds);
+		return err_set(err, error, "reading it took more than %llu s",
+			       (unsigned long long)request->seconds);
 	return err_set(err, error, "the reader failed on it");
 }

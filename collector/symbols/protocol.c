@@ -31,7 +31,8 @@ struct place_frame *answer_frame(struct answer *answer, struct place *place)
 {
 	if (answer->frame_count == answer->frame_capacity) {
 		size_t capacity = answer->frame_capacity ? answer->frame_capacity * 2 : 256;
-		struct place_frame *frames = reallocarray(answer->frames, capacity, sizeof(*frames));
+		struct place_frame *frames =
+			reallocarray(answer->frames, capacity, sizeof(*frames));
 
 		if (!frames)
 			return NULL;
@@ -201,7 +202,8 @@ int request_decode(const uint8_t *data, size_t length, struct request *ret_reque
 }
 
 /* Cleaned strings may become equal, but they keep their numbers: `map` has the number here of each number there. */
-static int read_strings(struct reader *r, struct strings *strings, uint32_t **ret_map, uint32_t *ret_count)
+static int read_strings(struct reader *r, struct strings *strings, uint32_t **ret_map,
+			uint32_t *ret_count)
 {
 	char clean[3 * STRING_MAX + 1];
 	uint32_t count = (uint32_t)get_count(r, UINT32_MAX - 1, 1);
@@ -224,7 +226,8 @@ static int read_strings(struct reader *r, struct strings *strings, uint32_t **re
 	return 0;
 }
 
-static int read_place(struct reader *r, struct answer *answer, struct place *place, const uint32_t *map, uint32_t count)
+static int read_place(struct reader *r, struct answer *answer, struct place *place,
+		      const uint32_t *map, uint32_t count)
 {
 	uint32_t frames;
 
@@ -246,8 +249,8 @@ static int read_place(struct reader *r, struct answer *answer, struct place *pla
 	return r->error;
 }
 
-static int read_places(struct reader *r, const struct request *request, struct answer *answer, const uint32_t *map,
-		       uint32_t strings)
+static int read_places(struct reader *r, const struct request *request, struct answer *answer,
+		       const uint32_t *map, uint32_t strings)
 {
 	size_t count = get_count(r, PLACES_MAX, 2);
 	int error = 0;
@@ -291,7 +294,8 @@ static int read_answer(struct reader *r, const struct request *request, struct a
 	return error ? error : reader_more(r) ? -EBADMSG : 0;
 }
 
-int answer_decode(const uint8_t *data, size_t length, const struct request *request, struct answer *ret_answer)
+int answer_decode(const uint8_t *data, size_t length, const struct request *request,
+		  struct answer *ret_answer)
 {
 	struct reader r = reader_of(data, length);
 	struct answer answer = {0};

@@ -49,7 +49,8 @@ static size_t add_parts(char *to, size_t length, const char *path)
 size_t source_path(char to[SOURCE_PATH_MAX], const char *folder, const char *file)
 {
 	const char *first = file[0] != '/' && folder && *folder ? folder : file;
-	size_t excess = strlen(file) >= SOURCE_PATH_MAX / 2 ? strlen(file) - SOURCE_PATH_MAX / 2 : 0;
+	size_t excess =
+		strlen(file) >= SOURCE_PATH_MAX / 2 ? strlen(file) - SOURCE_PATH_MAX / 2 : 0;
 	size_t length = 0;
 
 	if (excess) { /* the end says more than the beginning */

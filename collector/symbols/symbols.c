@@ -89,7 +89,7 @@ static void note(struct symbols *s, const struct module *module, const char *tex
 	s->notes = notes;
 	new.module = strdup(name);
 	new.text = strdup(text);
-	if (new.module && new.text) {
+	if (new.module &&new.text) {
 		s->notes[s->note_count++] = new;
 		return;
 	}
@@ -164,7 +164,8 @@ static struct module *module_of(struct symbols *s, const struct symbol_module *a
 		module_free(m);
 		return NULL;
 	}
-	memcpy(m->build_id, asked->build_id_length ? asked->build_id : m->build_id, asked->build_id_length);
+	memcpy(m->build_id, asked->build_id_length ? asked->build_id : m->build_id,
+	       asked->build_id_length);
 	m->build_id_length = asked->build_id_length;
 	m->next = s->modules;
 	s->modules = m;
@@ -176,8 +177,8 @@ static bool is_pseudo(const struct symbol_module *asked)
 {
 	const char *path = asked->path ? asked->path : "";
 
-	return path[0] == '[' || !strcmp(path, "linux-vdso.so.1") || !strcmp(path, "linux-gate.so.1") ||
-	       (!*path && !asked->build_id_length);
+	return path[0] == '[' || !strcmp(path, "linux-vdso.so.1") ||
+	       !strcmp(path, "linux-gate.so.1") || (!*path && !asked->build_id_length);
 }
 
 static void search_files(struct symbols *s, struct module *m)
@@ -203,7 +204,8 @@ static void search_files(struct symbols *s, struct module *m)
 /* ---- asking the files ---- */
 
 /* Strings of an answer under their numbers here. */
-static const char *localise(struct symbols *s, const struct answer *answer, uint32_t number, const char **map)
+static const char *localise(struct symbols *s, const struct answer *answer, uint32_t number,
+			    const char **map)
 {
 	const char *text = strings_at(&answer->strings, number);
 
@@ -212,8 +214,8 @@ static const char *localise(struct symbols *s, const struct answer *answer, uint
 	return text ? map[number] : NULL;
 }
 
-static const struct symbol *make_symbol(struct symbols *s, const struct answer *answer, const struct place *place,
-					const char **map)
+static const struct symbol *make_symbol(struct symbols *s, const struct answer *answer,
+					const struct place *place, const char **map)
 {
 	struct symbol *symbol = arena_get(&s->strings.arena, sizeof(*symbol));
 	struct symbol_frame *frames = arena_get(&s->strings.arena, place->count * sizeof(*frames));
@@ -239,7 +241,8 @@ static const struct symbol *make_symbol(struct symbols *s, const struct answer *
 /* Takes over what is better than what was known. Both sides are in ascending order of addresses. */
 static int merge(struct symbols *s, struct work *work, const struct answer *answer)
 {
-	cleanup(cleanup_free) const char **map = calloc((size_t)answer->strings.count + 1, sizeof(*map));
+	cleanup(cleanup_free) const char **map =
+		calloc((size_t)answer->strings.count + 1, sizeof(*map));
 	size_t at = 0;
 
 	if (!map)
@@ -249,8 +252,8 @@ static int merge(struct symbols *s, struct work *work, const struct answer *answ
 
 		while (at < work->count && work->offsets[at] - 1 < place->address)
 			at++;
-		if (at == work->count || work->offsets[at] - 1 != place->address ||
-		    !place->count || place->quality <= work->quality[at])
+		if (at == work->count || work->offsets[at] - 1 != place->address || !place->count ||
+		    place->quality <= work->quality[at])
 			continue;
 		work->symbols[at] = make_symbol(s, answer, place, map);
 		if (!work->symbols[at])
@@ -333,7 +336,9 @@ static void note_quality(struct symbols *s, const struct module *m, const struct
 		weak += work->quality[i] < PLACE_FULL;
 	/* A few places in hand-written code have no line anywhere: that is no news. */
 	if (m->files.count && weak > work->count / 2)
-		note(s, m, "no debug information here: functions only, no lines; give its folder with --symbols DIR");
+		note(s, m,
+		     "no debug information here: functions only, no lines; give its folder with "
+		     "--symbols DIR");
 }
 
 /* ---- the catalogue ---- */
@@ -346,9 +351,11 @@ static void ask_cache(struct symbols *s, const struct module *m, struct work *wo
 
 	for (size_t i = 0; row && i < work->count; i++) {
 		uint8_t quality = PLACE_UNKNOWN;
-		const struct symbol *symbol = cache_get(&s->cache, row, work->offsets[i], &s->strings, &quality);
+		const struct symbol *symbol =
+			cache_get(&s->cache, row, work->offsets[i], &s->strings, &quality);
 
-		if (!symbol || (quality < PLACE_FULL && m->files.count && files != m->files.signature))
+		if (!symbol ||
+		    (quality < PLACE_FULL && m->files.count && files != m->files.signature))
 			continue;
 		work->symbols[i] = symbol;
 		work->quality[i] = quality;
@@ -363,7 +370,8 @@ static void fill_cache(struct symbols *s, const struct module *m, const struct w
 
 	for (size_t i = 0; i < m->files.count; i++)
 		failed |= m->files.list[i].failed;
-	if (!m->files.count || !cache_begin(&s->cache, m->build_id, m->build_id_length, m->files.signature, &row))
+	if (!m->files.count ||
+	    !cache_begin(&s->cache, m->build_id, m->build_id_length, m->files.signature, &row))
 		return;
 	for (size_t i = 0; i < work->count; i++)
 		if (!work->settled[i] && (work->quality[i] == PLACE_FULL || !failed))
@@ -382,7 +390,8 @@ static int compare_u64(const void *left, const void *right)
 }
 
 /* Collects the offsets that the module's memory does not have, ascending, once each. */
-static int collect(const struct module *m, const uint64_t *offsets, size_t count, struct work *ret_work)
+static int collect(const struct module *m, const uint64_t *offsets, size_t count,
+		   struct work *ret_work)
 {
 	struct work work = {.offsets = calloc(count + 1, sizeof(*work.offsets))};
 	size_t n = 0, kept = 0;
@@ -390,7 +399,8 @@ static int collect(const struct module *m, const uint64_t *offsets, size_t count
 	if (!work.offsets)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		if (offsets[i] && offsets[i] != MAP_NO_KEY && !(m->symbols.count && map_get(&m->symbols, offsets[i])))
+		if (offsets[i] && offsets[i] != MAP_NO_KEY &&
+		    !(m->symbols.count && map_get(&m->symbols, offsets[i])))
 			work.offsets[n++] = offsets[i];
 	if (n)
 		qsort(work.offsets, n, sizeof(*work.offsets), compare_u64);
@@ -447,13 +457,15 @@ static int look_up(struct symbols *s, struct module *m, struct work *work, struc
 
 static const struct symbol *known_symbol(const struct module *m, uint64_t offset)
 {
-	uint64_t *place = m && m->symbols.count && offset != MAP_NO_KEY ? map_get(&m->symbols, offset) : NULL;
+	uint64_t *place =
+		m && m->symbols.count && offset != MAP_NO_KEY ? map_get(&m->symbols, offset) : NULL;
 
 	return place ? (const struct symbol *)(uintptr_t)*place : &unknown;
 }
 
-int symbols_lookup(struct symbols *symbols, const struct symbol_module *module, const uint64_t *offsets, size_t count,
-		   const struct symbol **ret_symbols, struct err_text *err)
+int symbols_lookup(struct symbols *symbols, const struct symbol_module *module,
+		   const uint64_t *offsets, size_t count, const struct symbol **ret_symbols,
+		   struct err_text *err)
 {
 	struct module *m = NULL;
 	struct work work = {0};
@@ -486,7 +498,8 @@ void symbols_refresh(struct symbols *symbols)
 	}
 }
 
-int symbols_new(const struct symbols_options *options, struct symbols **ret_symbols, struct err_text *err)
+int symbols_new(const struct symbols_options *options, struct symbols **ret_symbols,
+		struct err_text *err)
 {
 	struct symbols *s = calloc(1, sizeof(*s));
 

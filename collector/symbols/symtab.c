@@ -58,7 +58,8 @@ static int add(struct symtab *table, struct symtab_entry entry)
 {
 	if (table->count == table->capacity) {
 		size_t capacity = table->capacity ? table->capacity * 2 : 1024;
-		struct symtab_entry *entries = reallocarray(table->entries, capacity, sizeof(*entries));
+		struct symtab_entry *entries =
+			reallocarray(table->entries, capacity, sizeof(*entries));
 
 		if (!entries)
 			return -ENOMEM;
@@ -69,7 +70,8 @@ static int add(struct symtab *table, struct symtab_entry entry)
 	return 0;
 }
 
-static int add_symbol(struct symtab *table, Elf *elf, const GElf_Sym *symbol, const char *name, bool thumb)
+static int add_symbol(struct symtab *table, Elf *elf, const GElf_Sym *symbol, const char *name,
+		      bool thumb)
 {
 	unsigned type = GELF_ST_TYPE(symbol->st_info);
 	uint64_t start = symbol->st_value, section_start, section_end;
@@ -84,11 +86,13 @@ static int add_symbol(struct symtab *table, Elf *elf, const GElf_Sym *symbol, co
 	if (start < section_start || start >= section_end)
 		return 0;
 	return add(table, (struct symtab_entry){
-		.start = start,
-		.end = symbol->st_size && symbol->st_size <= section_end - start ? start + symbol->st_size : 0,
-		.name = name,
-		.rank = rank_of(symbol, name),
-	});
+				  .start = start,
+				  .end = symbol->st_size && symbol->st_size <= section_end - start
+						 ? start + symbol->st_size
+						 : 0,
+				  .name = name,
+				  .rank = rank_of(symbol, name),
+			  });
 }
 
 static int compare(const void *left, const void *right)
@@ -144,7 +148,8 @@ static int load_section(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, str
 
 		if (!gelf_getsym(data, (int)i, &symbol))
 			break;
-		error = add_symbol(table, elf, &symbol, elf_strptr(elf, header->sh_link, symbol.st_name), thumb);
+		error = add_symbol(table, elf, &symbol,
+				   elf_strptr(elf, header->sh_link, symbol.st_name), thumb);
 		if (error)
 			return error;
 	}
@@ -213,7 +218,9 @@ static Elf_Data *find_section(Elf *elf, const char *wanted)
 	if (elf_getshdrstrndx(elf, &names))
 		return NULL;
 	while ((section = elf_nextscn(elf, section))) {
-		const char *name = gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+		const char *name = gelf_getshdr(section, &header)
+					   ? elf_strptr(elf, names, header.sh_name)
+					   : NULL;
 
 		if (name && header.sh_type == SHT_PROGBITS && !strcmp(name, wanted))
 			return elf_rawdata(section, NULL);
@@ -238,8 +245,8 @@ static int unpack(const Elf_Data *packed, uint8_t **ret_data, size_t *ret_length
 		}
 		data = more;
 		limit = UNPACKED_MAX;
-		result = lzma_stream_buffer_decode(&limit, 0, NULL, packed->d_buf, &in, packed->d_size, data, &out,
-						   capacity);
+		result = lzma_stream_buffer_decode(&limit, 0, NULL, packed->d_buf, &in,
+						   packed->d_size, data, &out, capacity);
 		*ret_length = out;
 		capacity *= 2;
 	} while (result == LZMA_BUF_ERROR && capacity <= UNPACKED_MAX);

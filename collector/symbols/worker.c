@@ -58,7 +58,8 @@ static void limit_request(const struct request *request, uint64_t file_bytes)
 	if (limit_addresses)
 		limit(RLIMIT_AS, request->memory_bytes + file_bytes);
 	if (!getrusage(RUSAGE_SELF, &used))
-		limit(RLIMIT_CPU, (uint64_t)used.ru_utime.tv_sec + (uint64_t)used.ru_stime.tv_sec + request->seconds + 1);
+		limit(RLIMIT_CPU, (uint64_t)used.ru_utime.tv_sec + (uint64_t)used.ru_stime.tv_sec +
+					  request->seconds + 1);
 }
 
 static int read_all(void *to, size_t size)
@@ -112,7 +113,8 @@ static int read_request(struct request *ret_request)
 
 static int look_up(const struct request *request, struct answer *answer)
 {
-	cleanup(cleanup_close) int fd = open(request->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	cleanup(cleanup_close) int fd =
+		open(request->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st)) {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define WINDOW 1024
+#define WINDOW	    1024
 #define MAX_THREADS 64
 
 struct worker {
@@ -38,14 +38,16 @@ static inline void replace(struct worker *w, size_t size)
 }
 
 /* Eight call sites, so that stacks differ in their innermost frame. */
-#define SITE(n)                                                                                                        \
-	__attribute__((noinline)) static void site_##n(struct worker *w)                                              \
-	{                                                                                                              \
-		replace(w, 16 + (next_random(w) & 255));                                                               \
-		__asm__ volatile("");                                                                                  \
+#define SITE(n)                                                                                    \
+	__attribute__((noinline)) static void site_##n(struct worker *w)                           \
+	{                                                                                          \
+		replace(w, 16 + (next_random(w) & 255));                                           \
+		__asm__ volatile("");                                                              \
 	}
-SITE(0) SITE(1) SITE(2) SITE(3) SITE(4) SITE(5) SITE(6) SITE(7)
-static void (*const sites[])(struct worker *) = {site_0, site_1, site_2, site_3, site_4, site_5, site_6, site_7};
+SITE(0)
+SITE(1) SITE(2) SITE(3) SITE(4) SITE(5) SITE(6)
+	SITE(7) static void (*const sites[])(struct worker *) = {site_0, site_1, site_2, site_3,
+								 site_4, site_5, site_6, site_7};
 
 /* The way down: level_N calls level_(N-1), and level_0 works. Functions of their own instead of one that recurses: what is
  * compared with us keeps a node for each repetition, and runs out of memory. */
@@ -55,22 +57,25 @@ static void level_0(struct worker *w, unsigned long pairs)
 		sites[next_random(w) % 8](w);
 }
 
-#define LEVEL(n, below)                                                                                                \
-	__attribute__((noinline)) static void level_##n(struct worker *w, unsigned long pairs)                         \
-	{                                                                                                              \
-		level_##below(w, pairs);                                                                               \
-		__asm__ volatile("");                                                                                  \
+#define LEVEL(n, below)                                                                            \
+	__attribute__((noinline)) static void level_##n(struct worker *w, unsigned long pairs)     \
+	{                                                                                          \
+		level_##below(w, pairs);                                                           \
+		__asm__ volatile("");                                                              \
 	}
-#define TEN_LEVELS(a, b)                                                                                               \
-	LEVEL(a##1, b) LEVEL(a##2, a##1) LEVEL(a##3, a##2) LEVEL(a##4, a##3) LEVEL(a##5, a##4) LEVEL(a##6, a##5)       \
-	LEVEL(a##7, a##6) LEVEL(a##8, a##7) LEVEL(a##9, a##8) LEVEL(a##10, a##9)
-#define TEN_NAMES(a)                                                                                                   \
-	level_##a##1, level_##a##2, level_##a##3, level_##a##4, level_##a##5, level_##a##6, level_##a##7, level_##a##8, \
-		level_##a##9, level_##a##10
+#define TEN_LEVELS(a, b)                                                                           \
+	LEVEL(a##1, b)                                                                             \
+	LEVEL(a##2, a##1) LEVEL(a##3, a##2) LEVEL(a##4, a##3) LEVEL(a##5, a##4) LEVEL(a##6, a##5)  \
+		LEVEL(a##7, a##6) LEVEL(a##8, a##7) LEVEL(a##9, a##8) LEVEL(a##10, a##9)
+#define TEN_NAMES(a)                                                                               \
+	level_##a##1, level_##a##2, level_##a##3, level_##a##4, level_##a##5, level_##a##6,        \
+		level_##a##7, level_##a##8, level_##a##9, level_##a##10
 
-TEN_LEVELS(a, 0) TEN_LEVELS(b, a10) TEN_LEVELS(c, b10) TEN_LEVELS(d, c10) TEN_LEVELS(e, d10) TEN_LEVELS(f, e10)
-static void (*const levels[])(struct worker *, unsigned long) = {
-	level_0, TEN_NAMES(a), TEN_NAMES(b), TEN_NAMES(c), TEN_NAMES(d), TEN_NAMES(e), TEN_NAMES(f),
+TEN_LEVELS(a, 0)
+TEN_LEVELS(b, a10) TEN_LEVELS(c, b10) TEN_LEVELS(d, c10) TEN_LEVELS(e, d10)
+	TEN_LEVELS(f, e10) static void (*const levels[])(struct worker *, unsigned long) = {
+		level_0,      TEN_NAMES(a), TEN_NAMES(b), TEN_NAMES(c),
+		TEN_NAMES(d), TEN_NAMES(e), TEN_NAMES(f),
 };
 #define MAX_DEPTH (sizeof(levels) / sizeof(levels[0]) - 1)
 
@@ -105,12 +110,15 @@ int main(int argc, char **argv)
 	double started;
 
 	if (!events || depth > MAX_DEPTH || !threads || threads > MAX_THREADS) {
-		fprintf(stderr, "usage: bench-churn COUNT DEPTH [THREADS], DEPTH at most %zu\n", MAX_DEPTH);
+		fprintf(stderr, "usage: bench-churn COUNT DEPTH [THREADS], DEPTH at most %zu\n",
+			MAX_DEPTH);
 		return 2;
 	}
 	started = seconds();
 	for (unsigned i = 0; i < threads; i++) {
-		workers[i] = (struct worker){.events = events / threads, .depth = depth, .random = 88172645463325252ull + i};
+		workers[i] = (struct worker){.events = events / threads,
+					     .depth = depth,
+					     .random = 88172645463325252ull + i};
 		if (threads == 1)
 			work(&workers[i]);
 		else if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))

@@ -19,14 +19,16 @@ static void walk(struct frame_decoder *decoder, const uint8_t *data, size_t size
 			return;
 		if (length > size)
 			abort();
-		if (!frame_decode(decoder, data, length, &message, &message_length, NULL) && message_length)
+		if (!frame_decode(decoder, data, length, &message, &message_length, NULL) &&
+		    message_length)
 			fuzz_touch(message, message_length);
 		data += length;
 		size -= length;
 	}
 }
 
-static void round_trip(struct frame_encoder *encoder, struct frame_decoder *decoder, const uint8_t *data, size_t size)
+static void round_trip(struct frame_encoder *encoder, struct frame_decoder *decoder,
+		       const uint8_t *data, size_t size)
 {
 	uint8_t *room = malloc(FRAME_HEADROOM + size), *frame = malloc(frame_bound(size));
 	const uint8_t *message;
@@ -37,7 +39,8 @@ static void round_trip(struct frame_encoder *encoder, struct frame_decoder *deco
 		abort();
 	memcpy(room + FRAME_HEADROOM, data, size);
 	length = frame_encode(encoder, room + FRAME_HEADROOM, size, frame, frame_bound(size));
-	if (length < 0 || frame_decode(decoder, frame, (size_t)length, &message, &message_length, NULL) ||
+	if (length < 0 ||
+	    frame_decode(decoder, frame, (size_t)length, &message, &message_length, NULL) ||
 	    message_length != size || memcmp(message, data, size))
 		abort();
 	free(room);
@@ -46,7 +49,8 @@ static void round_trip(struct frame_encoder *encoder, struct frame_decoder *deco
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct frame_encoder *encoder; /* as in use: one for many frames, damaged ones among them */
+	static struct frame_encoder
+		*encoder; /* as in use: one for many frames, damaged ones among them */
 	static struct frame_decoder *decoder;
 
 	if (!encoder)

@@ -10,9 +10,9 @@
 
 #include "tests/fuzz/fuzz.h"
 
-#define LONGEST (16u << 20)
+#define LONGEST	 (16u << 20)
 #define PREFIXES 256
-#define DAMAGED 256
+#define DAMAGED	 256
 
 static unsigned long inputs;
 

@@ -59,7 +59,8 @@ static void *early_take(size_t size)
 
 static bool early_owns(const void *p)
 {
-	return (const unsigned char *)p >= early && (const unsigned char *)p < early + sizeof(early);
+	return (const unsigned char *)p >= early &&
+	       (const unsigned char *)p < early + sizeof(early);
 }
 
 /* Opens COUNTING_OUTPUT.PID; no allocation, no stdio stream. */
@@ -77,7 +78,9 @@ static struct counting_file *file_open(void)
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return NULL;
-	f = ftruncate(fd, sizeof(*f)) ? MAP_FAILED : mmap(NULL, sizeof(*f), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	f = ftruncate(fd, sizeof(*f))
+		    ? MAP_FAILED
+		    : mmap(NULL, sizeof(*f), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	if (f == MAP_FAILED)
 		return NULL;
@@ -175,7 +178,8 @@ EXPORT void *calloc(size_t n, size_t size)
 	return p;
 }
 
-static void count_realloc(enum counting_function function, bool outermost, const void *old, const void *p, size_t size)
+static void count_realloc(enum counting_function function, bool outermost, const void *old,
+			  const void *p, size_t size)
 {
 	struct counting_file *f = outermost ? mine() : NULL;
 
@@ -203,7 +207,8 @@ EXPORT void *realloc(void *old, size_t size)
 {
 	bool outermost = enter();
 	bool was_early = early_owns(old) || !next.realloc;
-	void *p = was_early ? (old ? early_leave(old, size) : early_take(size)) : next.realloc(old, size);
+	void *p = was_early ? (old ? early_leave(old, size) : early_take(size))
+			    : next.realloc(old, size);
 
 	count_realloc(COUNTING_realloc, outermost, old, p, size);
 	return p;

@@ -27,10 +27,12 @@ static void show(const struct counting_file *f)
 		bytes += f->row[i].bytes;
 		failed += f->row[i].failed;
 	}
-	printf("free %" PRIu64 "\nfree_null %" PRIu64 "\nrealloc_free %" PRIu64 "\n", f->free_, f->free_null,
-	       f->realloc_free);
-	printf("frees %" PRIu64 "\nreallocated %" PRIu64 "\n", f->free_ + f->realloc_free, f->reallocated);
-	printf("allocations %" PRIu64 "\nbytes %" PRIu64 "\nfailed %" PRIu64 "\n", allocations, bytes, failed);
+	printf("free %" PRIu64 "\nfree_null %" PRIu64 "\nrealloc_free %" PRIu64 "\n", f->free_,
+	       f->free_null, f->realloc_free);
+	printf("frees %" PRIu64 "\nreallocated %" PRIu64 "\n", f->free_ + f->realloc_free,
+	       f->reallocated);
+	printf("allocations %" PRIu64 "\nbytes %" PRIu64 "\nfailed %" PRIu64 "\n", allocations,
+	       bytes, failed);
 }
 
 int main(int argc, char **argv)
@@ -42,7 +44,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: counting-show FILE (as written by libcounting.so)\n");
 		return 2;
 	}
-	if (fread(&f, sizeof(f), 1, in) != 1 || f.magic != COUNTING_MAGIC || !memchr(f.executable, 0, sizeof(f.executable))) {
+	if (fread(&f, sizeof(f), 1, in) != 1 || f.magic != COUNTING_MAGIC ||
+	    !memchr(f.executable, 0, sizeof(f.executable))) {
 		fprintf(stderr, "%s is not a file of libcounting.so\n", argv[1]);
 		fclose(in);
 		return 3;

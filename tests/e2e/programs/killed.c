@@ -33,7 +33,8 @@ int main(int argc, char **argv)
 		pass_a_block_through(100 + i % 13);
 		bytes += 24 + i % 7 + 100 + i % 13;
 	}
-	length = snprintf(text, sizeof(text), "allocations %lu\nbytes %llu\nfrees %lu\n", 2 * n, bytes, n);
+	length = snprintf(text, sizeof(text), "allocations %lu\nbytes %llu\nfrees %lu\n", 2 * n,
+			  bytes, n);
 	if (write(STDOUT_FILENO, text, (size_t)length) != length)
 		return 1;
 	kill(getpid(), SIGKILL);

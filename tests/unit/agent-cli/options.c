@@ -15,7 +15,8 @@
 #define ARGUMENTS_MAX 16
 
 /* Parses the words of `line` (parted by single spaces). The result of options_arguments. */
-static int parse(struct options *o, enum option_command command, const char *line, struct err_text *err)
+static int parse(struct options *o, enum option_command command, const char *line,
+		 struct err_text *err)
 {
 	static char text[256];
 	char *argv[ARGUMENTS_MAX + 1], *rest;
@@ -45,12 +46,16 @@ static void test_values(void **state)
 	struct err_text err;
 
 	(void)state;
-	assert_int_equal(parse(&o, COMMAND_RUN, "run --memory-limit 4M --mode=sample=64K --policy thin -- cmd -x", &err), 7);
+	assert_int_equal(parse(&o, COMMAND_RUN,
+			       "run --memory-limit 4M --mode=sample=64K --policy thin -- cmd -x",
+			       &err),
+			 7);
 	assert_int_equal(o.memory_limit, 4 << 20);
 	assert_int_equal(o.mode, RING_SAMPLE);
 	assert_int_equal(o.sample_interval, 64 << 10);
 	assert_int_equal(o.policy, RING_THIN);
-	assert_int_equal(parse(&o, COMMAND_RUN, "run --announce --block-max 250ms cmd --quiet", &err), 4);
+	assert_int_equal(
+		parse(&o, COMMAND_RUN, "run --announce --block-max 250ms cmd --quiet", &err), 4);
 	assert_true(o.announce);
 	assert_int_equal(o.block_max_ns, 250000000);
 	assert_false(o.quiet); /* it is the command's */
@@ -63,16 +68,23 @@ static void test_values(void **state)
 static void test_wrong(void **state)
 {
 	(void)state;
-	expect_error(COMMAND_RUN, "run --anounce", "there is no option --anounce; did you mean --announce?");
-	expect_error(COMMAND_RUN, "run --memory 4M", "there is no option --memory; did you mean --memory-limit?");
-	expect_error(COMMAND_RUN, "run --polcy=block", "there is no option --polcy; did you mean --policy?");
+	expect_error(COMMAND_RUN, "run --anounce",
+		     "there is no option --anounce; did you mean --announce?");
+	expect_error(COMMAND_RUN, "run --memory 4M",
+		     "there is no option --memory; did you mean --memory-limit?");
+	expect_error(COMMAND_RUN, "run --polcy=block",
+		     "there is no option --polcy; did you mean --policy?");
 	expect_error(COMMAND_RUN, "run --xyzzy", "there is no option --xyzzy (--help lists them)");
 	expect_error(COMMAND_RUN, "run --an-option-that-is-longer-than-any-other-one",
-		     "there is no option --an-option-that-is-longer-than-any-other-one (--help lists them)");
+		     "there is no option --an-option-that-is-longer-than-any-other-one (--help "
+		     "lists them)");
 	expect_error(COMMAND_RUN, "run --socket x", "--socket is an option of `agent serve` only");
-	expect_error(COMMAND_RUN, "run --policy", "--policy needs a value: --policy block|thin|count");
-	expect_error(COMMAND_RUN, "run --policy hard", "--policy takes block|thin|count, not 'hard'");
-	expect_error(COMMAND_RUN, "run --mode sample=0", "--mode takes full|sample[=BYTES]|off, not 'sample=0'");
+	expect_error(COMMAND_RUN, "run --policy",
+		     "--policy needs a value: --policy block|thin|count");
+	expect_error(COMMAND_RUN, "run --policy hard",
+		     "--policy takes block|thin|count, not 'hard'");
+	expect_error(COMMAND_RUN, "run --mode sample=0",
+		     "--mode takes full|sample[=BYTES]|off, not 'sample=0'");
 	expect_error(COMMAND_RUN, "run -x", "there is no option -x (--help lists them)");
 }
 

@@ -56,7 +56,8 @@ static void test_programs(void **state)
 	char script[128];
 
 	(void)state;
-	taken("/bin/sh", "/bin/sh"); /* not this test: it may be built with a sanitizer, and that is refused */
+	taken("/bin/sh",
+	      "/bin/sh"); /* not this test: it may be built with a sanitizer, and that is refused */
 	refused("no-such-program-anywhere", 127, "in PATH");
 	refused("/no/such/program", 127, "/no/such/program");
 	refused(folder, 126, "it is a folder");
@@ -71,7 +72,8 @@ static void test_programs(void **state)
 
 static void test_damaged(void **state)
 {
-	uint8_t head[64] = "\x7f" "ELF\x02\x01\x01";
+	uint8_t head[64] = "\x7f"
+			   "ELF\x02\x01\x01";
 	struct err_text err;
 	char found[4096], program[128];
 	int exit_status;

@@ -129,9 +129,12 @@ static void take_moves_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(appends_keep_order),	       cmocka_unit_test(grows_past_any_capacity),
-		cmocka_unit_test(printf_across_a_reallocation), cmocka_unit_test(limit_stops_and_stays),
-		cmocka_unit_test(reserve_that_overflows_fails), cmocka_unit_test(consume_drops_the_front),
+		cmocka_unit_test(appends_keep_order),
+		cmocka_unit_test(grows_past_any_capacity),
+		cmocka_unit_test(printf_across_a_reallocation),
+		cmocka_unit_test(limit_stops_and_stays),
+		cmocka_unit_test(reserve_that_overflows_fails),
+		cmocka_unit_test(consume_drops_the_front),
 		cmocka_unit_test(take_moves_out),
 	};
 

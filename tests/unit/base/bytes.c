@@ -10,7 +10,18 @@
 #include <cmocka.h>
 
 static const uint64_t edges[] = {
-	0, 1, 0x7f, 0x80, 0x3fff, 0x4000, 0xffffffff, 0x100000000, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX - 1, UINT64_MAX,
+	0,
+	1,
+	0x7f,
+	0x80,
+	0x3fff,
+	0x4000,
+	0xffffffff,
+	0x100000000,
+	INT64_MAX,
+	(uint64_t)INT64_MAX + 1,
+	UINT64_MAX - 1,
+	UINT64_MAX,
 };
 #define EDGES (sizeof(edges) / sizeof(edges[0]))
 
@@ -51,8 +62,10 @@ static void varints_cut_short_are_errors(void **state)
 
 static void varints_too_long_are_errors(void **state)
 {
-	static const uint8_t eleven[11] = {0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01};
-	static const uint8_t overflow[10] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02};
+	static const uint8_t eleven[11] = {0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+					   0x80, 0x80, 0x80, 0x80, 0x01};
+	static const uint8_t overflow[10] = {0xff, 0xff, 0xff, 0xff, 0xff,
+					     0xff, 0xff, 0xff, 0xff, 0x02};
 	struct reader r = reader_of(eleven, sizeof(eleven));
 
 	(void)state;
@@ -115,9 +128,12 @@ static void huge_lengths_do_not_wrap(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(varints_round_trip),	       cmocka_unit_test(varints_cut_short_are_errors),
-		cmocka_unit_test(varints_too_long_are_errors), cmocka_unit_test(zigzag_round_trip),
-		cmocka_unit_test(fixed_widths_are_little_endian), cmocka_unit_test(an_error_stays),
+		cmocka_unit_test(varints_round_trip),
+		cmocka_unit_test(varints_cut_short_are_errors),
+		cmocka_unit_test(varints_too_long_are_errors),
+		cmocka_unit_test(zigzag_round_trip),
+		cmocka_unit_test(fixed_widths_are_little_endian),
+		cmocka_unit_test(an_error_stays),
 		cmocka_unit_test(huge_lengths_do_not_wrap),
 	};
 

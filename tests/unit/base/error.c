@@ -69,8 +69,10 @@ static void long_texts_are_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_sentence_is_kept),  cmocka_unit_test(nobody_listening_is_fine),
-		cmocka_unit_test(prefixes_stack_up),   cmocka_unit_test(without_a_sentence_the_errno_speaks),
+		cmocka_unit_test(a_sentence_is_kept),
+		cmocka_unit_test(nobody_listening_is_fine),
+		cmocka_unit_test(prefixes_stack_up),
+		cmocka_unit_test(without_a_sentence_the_errno_speaks),
 		cmocka_unit_test(long_texts_are_cut),
 	};
 

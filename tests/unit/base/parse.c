@@ -18,14 +18,16 @@ struct sample {
 	uint64_t value;
 };
 
-static void check(int (*parse)(const char *, uint64_t *), const struct sample *samples, size_t count)
+static void check(int (*parse)(const char *, uint64_t *), const struct sample *samples,
+		  size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		uint64_t value = 12345;
 		int r = parse(samples[i].text, &value);
 
 		if (r != samples[i].result || value != (r ? 12345 : samples[i].value))
-			fail_msg("\"%s\" gives %d and %llu", samples[i].text, r, (unsigned long long)value);
+			fail_msg("\"%s\" gives %d and %llu", samples[i].text, r,
+				 (unsigned long long)value);
 	}
 }
 
@@ -159,14 +161,16 @@ static void for_people(void **state)
 	assert_string_equal(format_count(out, 999), "999");
 	assert_string_equal(format_count(out, 1234567), "1,234,567");
 	assert_string_equal(format_count(out, UINT64_MAX), "18,446,744,073,709,551,615");
-	assert_true(strlen(format_size(out, 1.8e19)) < 32 && strlen(format_duration(out, UINT64_MAX)) < 32);
+	assert_true(strlen(format_size(out, 1.8e19)) < 32 &&
+		    strlen(format_duration(out, UINT64_MAX)) < 32);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plain_numbers), cmocka_unit_test(sizes),      cmocka_unit_test(durations),
-		cmocka_unit_test(endpoints),	 cmocka_unit_test(for_people),
+		cmocka_unit_test(plain_numbers), cmocka_unit_test(sizes),
+		cmocka_unit_test(durations),	 cmocka_unit_test(endpoints),
+		cmocka_unit_test(for_people),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

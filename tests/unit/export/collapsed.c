@@ -21,10 +21,12 @@ static void writes_stacks(void **state)
 	tree_add(&tree, "main;parse;grow", 50, 5);
 	tree_add(&tree, "init", 7, 7);
 	assert_int_equal(export_collapsed(&tree, EXPORT_BYTES, &out, NULL), 0);
-	assert_string_equal(buf_text(&out), "init 7\nmain;parse 300\nmain;parse;grow 50\nmain;read;malloc 100\n");
+	assert_string_equal(buf_text(&out),
+			    "init 7\nmain;parse 300\nmain;parse;grow 50\nmain;read;malloc 100\n");
 	buf_clear(&out);
 	assert_int_equal(export_collapsed(&tree, EXPORT_BLOCKS, &out, NULL), 0);
-	assert_string_equal(buf_text(&out), "init 7\nmain;parse 1\nmain;parse;grow 5\nmain;read;malloc 2\n");
+	assert_string_equal(buf_text(&out),
+			    "init 7\nmain;parse 1\nmain;parse;grow 5\nmain;read;malloc 2\n");
 	tree_release(&tree);
 	buf_done(&out);
 }

@@ -22,24 +22,36 @@
 #define RUN    SHELL "main;" SHELL "process_input;" SHELL "runOneSqlLine;" SHELL "shell_exec;" SQLITE
 
 static const struct stack sample[] = {
-	{RUN "sqlite3_step;" SQLITE "sqlite3VdbeExec;" SQLITE "sqlite3BtreeInsert;" SQLITE "allocateBtreePage;" SQLITE
-	     "getPageNormal;" SQLITE "sqlite3PcacheFetchStress;" SQLITE "pcache1FetchStage2;" SQLITE
-	     "pcache1AllocPage;" SQLITE "sqlite3Malloc;" SQLITE "sqlite3MemMalloc", 5400000, 1318},
-	{RUN "sqlite3_step;" SQLITE "sqlite3VdbeExec;" SQLITE "sqlite3VdbeSorterWrite;" SQLITE "vdbeSorterSort;" SQLITE
-	     "sqlite3Malloc;" SQLITE "sqlite3MemMalloc", 2100000, 64},
-	{RUN "sqlite3_step;" SQLITE "sqlite3VdbeExec;" SQLITE "sqlite3VdbeMemGrow;" SQLITE "sqlite3DbMallocRaw;" SQLITE
-	     "sqlite3MemMalloc", 830000, 12009},
-	{RUN "sqlite3_step;" SQLITE "sqlite3VdbeExec;" SQLITE "sqlite3_value_text;" SQLITE "valueToText", 410000, 5008},
-	{RUN "sqlite3_prepare_v2;" SQLITE "sqlite3LockAndPrepare;" SQLITE "sqlite3RunParser;" SQLITE "yy_reduce;" SQLITE
-	     "sqlite3Select;" SQLITE "sqlite3WhereBegin;" SQLITE "whereLoopAddBtree;" SQLITE "sqlite3DbMallocZero",
+	{RUN "sqlite3_step;" SQLITE "sqlite3VdbeExec;" SQLITE "sqlite3BtreeInsert;" SQLITE
+	     "allocateBtreePage;" SQLITE "getPageNormal;" SQLITE "sqlite3PcacheFetchStress;" SQLITE
+	     "pcache1FetchStage2;" SQLITE "pcache1AllocPage;" SQLITE "sqlite3Malloc;" SQLITE
+	     "sqlite3MemMalloc",
+	 5400000, 1318},
+	{RUN "sqlite3_step;" SQLITE "sqlite3VdbeExec;" SQLITE "sqlite3VdbeSorterWrite;" SQLITE
+	     "vdbeSorterSort;" SQLITE "sqlite3Malloc;" SQLITE "sqlite3MemMalloc",
+	 2100000, 64},
+	{RUN "sqlite3_step;" SQLITE "sqlite3VdbeExec;" SQLITE "sqlite3VdbeMemGrow;" SQLITE
+	     "sqlite3DbMallocRaw;" SQLITE "sqlite3MemMalloc",
+	 830000, 12009},
+	{RUN "sqlite3_step;" SQLITE "sqlite3VdbeExec;" SQLITE "sqlite3_value_text;" SQLITE
+	     "valueToText",
+	 410000, 5008},
+	{RUN "sqlite3_prepare_v2;" SQLITE "sqlite3LockAndPrepare;" SQLITE "sqlite3RunParser;" SQLITE
+	     "yy_reduce;" SQLITE "sqlite3Select;" SQLITE "sqlite3WhereBegin;" SQLITE
+	     "whereLoopAddBtree;" SQLITE "sqlite3DbMallocZero",
 	 640000, 1604},
 	{RUN "sqlite3_prepare_v2;" SQLITE "sqlite3LockAndPrepare;" SQLITE "sqlite3RunParser;" SQLITE
-	     "parserStackRealloc", 120000, 210},
-	{SHELL "main;" SHELL "process_input;" SHELL "local_getline;" LIBC "getline;" LIBC "realloc", 310000, 88},
+	     "parserStackRealloc",
+	 120000, 210},
+	{SHELL "main;" SHELL "process_input;" SHELL "local_getline;" LIBC "getline;" LIBC "realloc",
+	 310000, 88},
 	{SHELL "main;" SHELL "open_db;" SQLITE "sqlite3_open_v2;" SQLITE "openDatabase;" SQLITE
-	     "sqlite3BtreeOpen;" SQLITE "sqlite3PagerOpen", 240000, 31},
-	{SHELL "main;" CXX "std::map<std::__cxx11::basic_string<char>, std::vector<int> >::operator[](std::string const&);" CXX
-	       "operator new(unsigned long);" LIBC "malloc", 190000, 4100},
+	       "sqlite3BtreeOpen;" SQLITE "sqlite3PagerOpen",
+	 240000, 31},
+	{SHELL "main;" CXX "std::map<std::__cxx11::basic_string<char>, std::vector<int> "
+			   ">::operator[](std::string const&);" CXX
+	       "operator new(unsigned long);" LIBC "malloc",
+	 190000, 4100},
 	{SHELL "main;" SHELL "<script>alert(1)</script>;" LIBC "strdup", 330000, 900},
 	{SHELL "main;" SHELL "\"/><script>alert(2)</script>]]>&amp'%s%n", 260000, 90},
 	{SHELL "main;bad \xff\xc0 and \x01\x1b[31m and \xef\xbf\xbf;[unknown+0x12]", 170000, 3},
@@ -65,7 +77,8 @@ static void write_file(const char *path, const struct buf *out)
 static int write_sample(const char *path, bool inverted)
 {
 	struct flamegraph_options options = {.title = "sqlite3 --batch bench.db",
-					     .subtitle = "allocated in 12.4 s, process 4711 on board-7",
+					     .subtitle =
+						     "allocated in 12.4 s, process 4711 on board-7",
 					     .inverted = inverted};
 	struct tree tree = {0};
 	struct buf out = {0};
@@ -90,7 +103,8 @@ static void ask_xml(const struct buf *out, const char *script, char *ret_text, s
 	close(mkstemp(path));
 	write_file(path, out);
 	snprintf(command, sizeof(command),
-		 "python3 -c 'import sys,xml.etree.ElementTree as E\nr=E.parse(sys.argv[1]).getroot()\nN=\"{http://www.w3.org/2000/svg}\"\n%s' %s",
+		 "python3 -c 'import sys,xml.etree.ElementTree as "
+		 "E\nr=E.parse(sys.argv[1]).getroot()\nN=\"{http://www.w3.org/2000/svg}\"\n%s' %s",
 		 script, path);
 	pipe = popen(command, "r");
 	assert_non_null(pipe);
@@ -113,15 +127,26 @@ static void is_xml_without_foreign_markup(void **state)
 	assert_int_equal(export_flamegraph(&tree, &options, &out, NULL), 0);
 	if (system("python3 -c 'import xml.etree' 2>/dev/null"))
 		skip();
-	ask_xml(&out, "print(len(list(r.iter(N+\"script\"))), len([f for f in r.iter(N+\"svg\") if f.get(\"class\")==\"f\"]))",
+	ask_xml(&out,
+		"print(len(list(r.iter(N+\"script\"))), len([f for f in r.iter(N+\"svg\") if "
+		"f.get(\"class\")==\"f\"]))",
 		text, sizeof(text));
 	assert_string_equal(text, want);
-	ask_xml(&out, "print([t.text.split(chr(10))[0] for t in r.iter(N+\"title\") if \"alert\" in t.text])", text, sizeof(text));
-	assert_string_equal(text, "['<script>alert(1)</script>', '\"/><script>alert(2)</script>]]>&amp\\'%s%n']\n");
-	ask_xml(&out, "print([ascii(t.text.split(chr(10))[0]) for t in r.iter(N+\"title\") if \"bad\" in t.text][0])", text,
-		sizeof(text));
+	ask_xml(&out,
+		"print([t.text.split(chr(10))[0] for t in r.iter(N+\"title\") if \"alert\" in "
+		"t.text])",
+		text, sizeof(text));
+	assert_string_equal(
+		text,
+		"['<script>alert(1)</script>', '\"/><script>alert(2)</script>]]>&amp\\'%s%n']\n");
+	ask_xml(&out,
+		"print([ascii(t.text.split(chr(10))[0]) for t in r.iter(N+\"title\") if \"bad\" in "
+		"t.text][0])",
+		text, sizeof(text));
 	assert_string_equal(text, "'bad \\ufffd\\ufffd and \\ufffd\\ufffd[31m and \\ufffd'\n");
-	ask_xml(&out, "print(max(abs(float(f.get(\"x\")[:-1])+float(f.get(\"width\")[:-1])) for f in r.iter(N+\"svg\") if f.get(\"class\")) <= 100.001)",
+	ask_xml(&out,
+		"print(max(abs(float(f.get(\"x\")[:-1])+float(f.get(\"width\")[:-1])) for f in "
+		"r.iter(N+\"svg\") if f.get(\"class\")) <= 100.001)",
 		text, sizeof(text));
 	assert_string_equal(text, "True\n");
 	tree_release(&tree);
@@ -143,7 +168,8 @@ static void needs_nothing_from_outside(void **state)
 	assert_null(strstr(text, "url("));
 	assert_null(strstr(text, "@import"));
 	for (const char *at = text; (at = strstr(at, "http")); at++)
-		assert_true(!strncmp(at, "http://www.w3.org/2000/svg\"", 27) || !strncmp(at, "http://www.w3.org/2000/svg'", 27) ||
+		assert_true(!strncmp(at, "http://www.w3.org/2000/svg\"", 27) ||
+			    !strncmp(at, "http://www.w3.org/2000/svg'", 27) ||
 			    !strncmp(at, "http://www.w3.org/1999/xhtml\"", 29));
 	tree_release(&tree);
 	buf_done(&out);
@@ -151,7 +177,8 @@ static void needs_nothing_from_outside(void **state)
 
 static void shows_an_empty_tree(void **state)
 {
-	struct flamegraph_options options = {.weight = EXPORT_BLOCKS, .width = 600, .inverted = true};
+	struct flamegraph_options options = {
+		.weight = EXPORT_BLOCKS, .width = 600, .inverted = true};
 	struct tree_node root = {0};
 	struct tree trees[] = {{0}, {&root, 1}};
 	struct buf out = {0};
@@ -166,11 +193,13 @@ static void shows_an_empty_tree(void **state)
 }
 
 /* Appends a child by hand: the helper's search would take long here. */
-static uint32_t put_node(struct tree *tree, uint32_t *last, uint32_t parent, const char *name, uint64_t bytes)
+static uint32_t put_node(struct tree *tree, uint32_t *last, uint32_t parent, const char *name,
+			 uint64_t bytes)
 {
 	uint32_t node = (uint32_t)tree->count++;
 
-	tree->nodes[node] = (struct tree_node){.function = name, .module = "/bin/program", .bytes = bytes, .blocks = 1};
+	tree->nodes[node] = (struct tree_node){
+		.function = name, .module = "/bin/program", .bytes = bytes, .blocks = 1};
 	if (last[parent])
 		tree->nodes[last[parent]].next_sibling = node;
 	else
@@ -189,7 +218,8 @@ static void write_and_weigh(const struct tree *tree, const char *what, size_t mo
 	assert_int_equal(export_flamegraph(tree, &options, &out, NULL), 0);
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	print_message("%s, %zu nodes: %zu bytes in %.3f s\n", what, tree->count, out.length,
-		      (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9);
+		      (double)(end.tv_sec - start.tv_sec) +
+			      (double)(end.tv_nsec - start.tv_nsec) / 1e9);
 	assert_true(out.length < most_bytes);
 	buf_done(&out);
 }
@@ -200,7 +230,8 @@ static void bounds_its_size(void **state)
 	const size_t count = 1000001;
 	struct tree tree = {.nodes = calloc(count, sizeof(*tree.nodes)), .count = 1};
 	uint32_t *last = calloc(count, sizeof(*last));
-	static const char name[] = "std::vector<some::name, std::allocator<some::name> >::push_back(some::name const&)";
+	static const char name[] = "std::vector<some::name, std::allocator<some::name> "
+				   ">::push_back(some::name const&)";
 
 	(void)state;
 	tree.nodes[0] = (struct tree_node){.bytes = 1000000, .blocks = 1};

@@ -46,7 +46,8 @@ static void *load_jansson(void)
 
 static struct value *read_back(struct buf *out)
 {
-	struct value *value = jansson.load((const char *)out->data, out->length, REJECT_DUPLICATES | DECODE_ANY, NULL);
+	struct value *value = jansson.load((const char *)out->data, out->length,
+					   REJECT_DUPLICATES | DECODE_ANY, NULL);
 
 	if (!value)
 		fail_msg("not JSON: %.*s", (int)out->length, (const char *)out->data);
@@ -75,8 +76,10 @@ static void nests(void **state)
 	json_end(&j, ']');
 	json_bool(&j, "last", false);
 	json_end(&j, '}');
-	assert_string_equal(buf_text(&out), "{\"empty\":[],\"list\":[0,9007199254740993,-9223372036854775808,true,null,{}],"
-					    "\"last\":false}");
+	assert_string_equal(
+		buf_text(&out),
+		"{\"empty\":[],\"list\":[0,9007199254740993,-9223372036854775808,true,null,{}],"
+		"\"last\":false}");
 	root = read_back(&out);
 	assert_int_equal(jansson.array_size(jansson.member(root, "list")), 6);
 	jansson.free(root);
@@ -104,9 +107,14 @@ static void escapes(void **state)
 	(void)state;
 	check_string("", "");
 	check_string("operator<< \"x\" \\ / </script>", "operator<< \"x\" \\ / </script>");
-	check_string("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xe2\x80\xa8", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xe2\x80\xa8");
-	check_string("a\xff" "b", "a\xef\xbf\xbd" "b");
-	check_string("\xc0\x80\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+	check_string("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xe2\x80\xa8",
+		     "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xe2\x80\xa8");
+	check_string("a\xff"
+		     "b",
+		     "a\xef\xbf\xbd"
+		     "b");
+	check_string("\xc0\x80\xed\xa0\x80",
+		     "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
 	check_string("\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd");
 	for (int i = 1; i < 128; i++)
 		all[i - 1] = (char)i;
@@ -116,8 +124,20 @@ static void escapes(void **state)
 
 static void numbers_round_trip(void **state)
 {
-	static const double values[] = {0,     -0.0,	1,	 0.1,	     1.0 / 3, 1e22,	      123456789.123456789,
-					1e308, DBL_MIN, DBL_MAX, 5e-324, 2.5e-7,  9007199254740993.0, -1.7976931348623157e308};
+	static const double values[] = {0,
+					-0.0,
+					1,
+					0.1,
+					1.0 / 3,
+					1e22,
+					123456789.123456789,
+					1e308,
+					DBL_MIN,
+					DBL_MAX,
+					5e-324,
+					2.5e-7,
+					9007199254740993.0,
+					-1.7976931348623157e308};
 	struct buf out = {0};
 	struct json j;
 

@@ -37,9 +37,12 @@ static struct sums ask_python(const char *path)
 		 "rows=[json.loads(line) for line in open(sys.argv[1])]\n"
 		 "assert [r[\"id\"] for r in rows] == sorted(set(r[\"id\"] for r in rows))\n"
 		 "assert all(r[\"address_s\"].startswith(\"0x\") and r[\"kind\"] for r in rows)\n"
-		 "assert all(r[\"deallocation\"][\"time_ns\"] >= r[\"time_ns\"] for r in rows if \"deallocation\" in r)\n"
-		 "print(len(rows), sum(r[\"size\"] for r in rows), sum(\"deallocation\" in r for r in rows),"
-		 " sum(len(r[\"backtrace\"]) for r in rows))' %s", path);
+		 "assert all(r[\"deallocation\"][\"time_ns\"] >= r[\"time_ns\"] for r in rows if "
+		 "\"deallocation\" in r)\n"
+		 "print(len(rows), sum(r[\"size\"] for r in rows), sum(\"deallocation\" in r for r "
+		 "in rows),"
+		 " sum(len(r[\"backtrace\"]) for r in rows))' %s",
+		 path);
 	pipe = popen(command, "r");
 	assert_non_null(pipe);
 	assert_int_equal(fscanf(pipe, "%llu %llu %llu %llu", &rows, &size, &ended, &frames), 4);

@@ -63,7 +63,8 @@ static json_t *get_json(const char *target, int status)
 
 	client_get(http_port(http), target, &a);
 	if (a.status != status || !a.complete)
-		fail_msg("%s: status %d, complete %d: %.200s", target, a.status, a.complete, (char *)a.body.data);
+		fail_msg("%s: status %d, complete %d: %.200s", target, a.status, a.complete,
+			 (char *)a.body.data);
 	json = json_loadb((char *)a.body.data, a.body.length, 0, &error);
 	if (!json)
 		fail_msg("%s: %s: %.200s", target, error.text, (char *)a.body.data);
@@ -88,7 +89,8 @@ static void test_list(void **state)
 	(void)state;
 	assert_int_equal(json_array_size(list), 1);
 	assert_string_equal(json_string_value(json_object_get(line, "id")), id);
-	assert_string_equal(json_string_value(json_object_get(line, "executable")), "/usr/bin/example");
+	assert_string_equal(json_string_value(json_object_get(line, "executable")),
+			    "/usr/bin/example");
 	assert_string_equal(json_string_value(json_object_get(line, "state")), "ended");
 	assert_true(number(line, "final_allocated_count") > 0);
 	assert_true(number(line, "unique_backtrace_count") > 10);
@@ -100,7 +102,8 @@ static void test_list(void **state)
 static void check_allocation(const json_t *a)
 {
 	uint64_t row = (uint64_t)number(a, "id");
-	const struct row_block *block = recording_block(t.recording, (uint32_t)(row / ROWS_PER_BLOCK));
+	const struct row_block *block =
+		recording_block(t.recording, (uint32_t)(row / ROWS_PER_BLOCK));
 	uint32_t i = (uint32_t)(row % ROWS_PER_BLOCK);
 	json_t *death = json_object_get(a, "deallocation");
 	char text[24];
@@ -110,19 +113,23 @@ static void check_allocation(const json_t *a)
 	assert_string_equal(json_string_value(json_object_get(a, "address_s")), text);
 	assert_int_equal(number(a, "size"), block->size[i]);
 	assert_int_equal(number(a, "backtrace_id"), block->stack[i]);
-	assert_int_equal(number(json_object_get(a, "timestamp_relative"), "fract_nsecs"), block->birth_ns[i] % 1000000000);
+	assert_int_equal(number(json_object_get(a, "timestamp_relative"), "fract_nsecs"),
+			 block->birth_ns[i] % 1000000000);
 	assert_int_equal(!death, block->end[i] == BLOCK_IN_USE);
 	if (death && block->death_stack[i])
 		assert_int_equal(number(death, "backtrace_id"), block->death_stack[i]);
-	assert_int_equal(json_array_size(json_object_get(a, "backtrace")) > 0, block->stack[i] != 0);
+	assert_int_equal(json_array_size(json_object_get(a, "backtrace")) > 0,
+			 block->stack[i] != 0);
 	assert_true(number(a, "position_in_chain") < number(a, "chain_length"));
 	assert_int_equal(number(a, "position_in_chain") > 0, block->chain_previous[i] != NO_BLOCK);
-	assert_int_equal(number(a, "position_in_chain") + 1 < number(a, "chain_length"), block->chain_next[i] != NO_BLOCK);
+	assert_int_equal(number(a, "position_in_chain") + 1 < number(a, "chain_length"),
+			 block->chain_next[i] != NO_BLOCK);
 }
 
 static void test_allocations(void **state)
 {
-	json_t *all = get_json("/data/last/allocations", 200), *list = json_object_get(all, "allocations"), *a;
+	json_t *all = get_json("/data/last/allocations", 200),
+	       *list = json_object_get(all, "allocations"), *a;
 	uint64_t rows = recording_rows(t.recording);
 	size_t i;
 
@@ -148,7 +155,10 @@ static void test_pages(void **state)
 		json_t *page, *list, *a;
 		size_t i;
 
-		snprintf(target, sizeof(target), "/data/%.10s/allocations?sort_by=size&order=dsc&skip=%u&count=50&size_min=100", id, skip);
+		snprintf(target, sizeof(target),
+			 "/data/%.10s/"
+			 "allocations?sort_by=size&order=dsc&skip=%u&count=50&size_min=100",
+			 id, skip);
 		page = get_json(target, 200);
 		list = json_object_get(page, "allocations");
 		json_array_foreach(list, i, a)
@@ -162,7 +172,8 @@ static void test_pages(void **state)
 	assert_int_equal(seen, 500);
 	json_decref(get_json("/data/last/allocations?count=0", 200));
 	json_decref(get_json("/data/last/allocations?skip=18446744073709551615", 200));
-	json_decref(get_json("/data/last/allocations?sort_by=address&count=1&lifetime=only_leaked", 200));
+	json_decref(get_json("/data/last/allocations?sort_by=address&count=1&lifetime=only_leaked",
+			     200));
 	json_decref(get_json("/data/last/allocations?function_regex=%5Btruncated%5D&count=1", 200));
 }
 
@@ -179,7 +190,8 @@ static void test_other_paths(void **state)
 	assert_non_null(strstr((char *)a.body.data, "<svg"));
 	assert_null(strstr((char *)a.body.data, "<script>alert(1)"));
 	buf_done(&a.body);
-	client_get(http_port(http), "/data/last/export/flamegraph/flame.svg?value=peak&weight=blocks", &a);
+	client_get(http_port(http),
+		   "/data/last/export/flamegraph/flame.svg?value=peak&weight=blocks", &a);
 	assert_int_equal(a.status, 200);
 	buf_done(&a.body);
 	client_get(http_port(http), "/data/last/export/flamegraph.pl", &a);
@@ -212,10 +224,12 @@ static void test_errors(void **state)
 	refused("/data/last/allocations?sort_by=age", 400, "sort_by", "timestamp, address or size");
 	refused("/data/last/allocations?order=up", 400, "order", "asc or dsc");
 	refused("/data/last/allocations?count=-1", 400, "count", "whole number");
-	refused("/data/last/allocations?count=99999999999999999999999999999", 400, "count", "whole number");
+	refused("/data/last/allocations?count=99999999999999999999999999999", 400, "count",
+		"whole number");
 	refused("/data/last/allocations?colour=red", 400, "colour", "no parameter is called");
 	refused("/data/last/allocations?size-min=1", 400, "size-min", "no parameter is called");
-	refused("/data/last/allocations?function_regex=(", 400, "function_regex", "regular expression");
+	refused("/data/last/allocations?function_regex=(", 400, "function_regex",
+		"regular expression");
 	refused("/data/last/export/flamegraph?value=all", 400, "value", "allocated");
 	refused("/data/last/export/flamegraph?at=tea", 400, "at", "takes a time");
 	refused("/data/last/backtrace/999999", 404, "backtrace_id", "id of a backtrace");
@@ -409,11 +423,11 @@ static void test_start_errors(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_list),	    cmocka_unit_test(test_allocations),
-		cmocka_unit_test(test_pages),	    cmocka_unit_test(test_other_paths),
-		cmocka_unit_test(test_errors),	    cmocka_unit_test(test_methods_and_hosts),
-		cmocka_unit_test(test_hostile),	    cmocka_unit_test(test_readers_that_leave),
-		cmocka_unit_test(test_stop),	    cmocka_unit_test(test_start_errors),
+		cmocka_unit_test(test_list),	cmocka_unit_test(test_allocations),
+		cmocka_unit_test(test_pages),	cmocka_unit_test(test_other_paths),
+		cmocka_unit_test(test_errors),	cmocka_unit_test(test_methods_and_hosts),
+		cmocka_unit_test(test_hostile), cmocka_unit_test(test_readers_that_leave),
+		cmocka_unit_test(test_stop),	cmocka_unit_test(test_start_errors),
 	};
 
 	if (argc > 1 && !strcmp(argv[1], "symbols-worker"))

@@ -76,8 +76,9 @@ static void libc(void **state)
 
 static void run_allocator(const char *name, bool throws)
 {
-	static const char *const folders[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
-					      "/usr/lib64", "/usr/lib"};
+	static const char *const folders[] = {"/usr/lib/x86_64-linux-gnu",
+					      "/usr/lib/aarch64-linux-gnu", "/usr/lib64",
+					      "/usr/lib"};
 	char path[256];
 
 	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {

@@ -226,14 +226,15 @@ static void strange_agent_in_path(void **state)
 
 	(void)state;
 	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s/libheapcast.so", folder);
-	snprintf(command, sizeof(command), "mkdir %s/path && cp %s %s && cp %s %s/path/agent", folder,
-		 preload_path(), folder, target_path("fake_agent"), folder);
+	snprintf(command, sizeof(command), "mkdir %s/path && cp %s %s && cp %s %s/path/agent",
+		 folder, preload_path(), folder, target_path("fake_agent"), folder);
 	assert_int_equal(system(command), 0);
 	snprintf(path, sizeof(path), "PATH=%s/path", folder);
 	run(argv, environment, false, &r);
 	assert_true(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 0);
 	assert_string_equal(r.report, "");
-	snprintf(command, sizeof(command), "mv %s/path/agent %s/path/heapcast-agent", folder, folder);
+	snprintf(command, sizeof(command), "mv %s/path/agent %s/path/heapcast-agent", folder,
+		 folder);
 	assert_int_equal(system(command), 0);
 	run(argv, environment, false, &r);
 	assert_said(&r, "hello ");

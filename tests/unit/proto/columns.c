@@ -75,7 +75,8 @@ static void round_trip(uint32_t tick, unsigned weighted)
 		events_encoder_clear(&encoder);
 		for (n = 0; n < 4096; n++) {
 			sent[n] = random_event(&time);
-			if (weighted && sent[n].class != EVENT_CLASS_FREE && (!encoder.with_size || random_u64() % 2))
+			if (weighted && sent[n].class != EVENT_CLASS_FREE &&
+			    (!encoder.with_size || random_u64() % 2))
 				sent[n].weight = sent[n].size / 2 + 4711;
 			if (events_encoder_put(&encoder, &sent[n]))
 				break;
@@ -105,9 +106,22 @@ static void test_far_apart(void **state)
 {
 	static uint8_t memory[MEMORY];
 	struct event sent[] = {
-		{.kind = 1, .class = EVENT_CLASS_ALLOCATION, .thread = 1, .time_ns = 1, .address = 16, .size = 8, .weight = 8},
-		{.kind = 3, .class = EVENT_CLASS_REALLOCATION, .thread = 1, .time_ns = 86400000000000, .address = 32, .size = 9,
-		 .weight = 9, .old_address = 16, .call_time_ns = 86300000000000},
+		{.kind = 1,
+		 .class = EVENT_CLASS_ALLOCATION,
+		 .thread = 1,
+		 .time_ns = 1,
+		 .address = 16,
+		 .size = 8,
+		 .weight = 8},
+		{.kind = 3,
+		 .class = EVENT_CLASS_REALLOCATION,
+		 .thread = 1,
+		 .time_ns = 86400000000000,
+		 .address = 32,
+		 .size = 9,
+		 .weight = 9,
+		 .old_address = 16,
+		 .call_time_ns = 86300000000000},
 	};
 	struct events_encoder encoder;
 	struct events_decoder decoder;
@@ -133,7 +147,8 @@ static void test_parameters(void **state)
 	static uint8_t memory[MEMORY];
 	struct events_encoder e;
 	struct event odd = {.kind = 1, .thread = 1, .address = 0x1004, .size = 3, .weight = 3};
-	struct event sampled = {.kind = 1, .thread = 1, .address = 0x1010, .size = 3, .weight = 500};
+	struct event sampled = {
+		.kind = 1, .thread = 1, .address = 0x1010, .size = 3, .weight = 500};
 	struct event even = {.kind = 1, .thread = 1, .address = 0x1010, .size = 3, .weight = 3};
 
 	(void)state;
@@ -160,8 +175,19 @@ static void sample_message(Heapcast__Events *message)
 	static uint8_t memory[MEMORY];
 	struct events_encoder e;
 	struct event list[] = {
-		{.kind = 1, .thread = 1, .time_ns = 10000, .address = 0x5000, .size = 300, .stack = 200},
-		{.kind = 3, .thread = 1, .time_ns = 12000, .address = 0x6000, .size = 600, .stack = 200, .old_address = 0x5000,
+		{.kind = 1,
+		 .thread = 1,
+		 .time_ns = 10000,
+		 .address = 0x5000,
+		 .size = 300,
+		 .stack = 200},
+		{.kind = 3,
+		 .thread = 1,
+		 .time_ns = 12000,
+		 .address = 0x6000,
+		 .size = 600,
+		 .stack = 200,
+		 .old_address = 0x5000,
 		 .call_time_ns = 1000},
 		{.kind = 32, .thread = 2, .time_ns = 13000, .address = 0x6000, .stack = 201},
 	};
@@ -199,11 +225,11 @@ static void test_damage(void **state)
 
 	(void)state;
 	memset(endless, 0xff, sizeof(endless));
-#define DAMAGE(change, name)                                                                                           \
-	do {                                                                                                           \
-		sample_message(&m);                                                                                    \
-		change;                                                                                                \
-		assert_names(&m, name);                                                                                \
+#define DAMAGE(change, name)                                                                       \
+	do {                                                                                       \
+		sample_message(&m);                                                                \
+		change;                                                                            \
+		assert_names(&m, name);                                                            \
 	} while (0)
 	DAMAGE(m.count++, "kind");
 	DAMAGE(m.count = 0, "kind");
@@ -232,7 +258,8 @@ static void test_left_over(void **state)
 {
 	Heapcast__Events m;
 	uint8_t more[64];
-	ProtobufCBinaryData *columns[] = {&m.thread, &m.time, &m.address, &m.size, &m.stack, &m.old_address, &m.call_time};
+	ProtobufCBinaryData *columns[] = {&m.thread, &m.time,	     &m.address,  &m.size,
+					  &m.stack,  &m.old_address, &m.call_time};
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
@@ -253,8 +280,8 @@ static void test_noise(void **state)
 	(void)state;
 	for (unsigned round = 0; round < 20000; round++) {
 		Heapcast__Events m;
-		ProtobufCBinaryData *columns[] = {&m.kind, &m.thread, &m.time, &m.address, &m.size, &m.stack,
-						  &m.old_address, &m.call_time};
+		ProtobufCBinaryData *columns[] = {&m.kind, &m.thread, &m.time,	      &m.address,
+						  &m.size, &m.stack,  &m.old_address, &m.call_time};
 		ProtobufCBinaryData *hit;
 
 		sample_message(&m);
@@ -282,9 +309,10 @@ static void test_stacks(void **state)
 	stacks_encoder_init(&e, memory, sizeof(memory), 501);
 	assert_true(stacks_encoder_room(sizeof(memory)) >= 2000);
 	for (uint32_t i = 0; i < 2000; i++) {
-		sent[i] = (struct stack_node){.parent = i % 7 ? 501 + i - 1 - i % 5 * (i > 10) : 0,
-					      .module = (uint32_t)(random_u64() >> random_u64() % 32 >> 32),
-					      .offset = random_u64() >> random_u64() % 64};
+		sent[i] = (struct stack_node){
+			.parent = i % 7 ? 501 + i - 1 - i % 5 * (i > 10) : 0,
+			.module = (uint32_t)(random_u64() >> random_u64() % 32 >> 32),
+			.offset = random_u64() >> random_u64() % 64};
 		assert_int_equal(stacks_encoder_put(&e, &sent[i]), 0);
 	}
 	stacks_encoder_fill(&e, &m);
@@ -307,8 +335,9 @@ static void test_stacks_damage(void **state)
 		size_t module_length, offset_length;
 		const char *name;
 	} cases[] = {
-		{forward, one, one, 1, 1, "parent"}, {none, open, one, 1, 1, "module"}, {none, one, open, 1, 1, "offset"},
-		{open, one, one, 1, 1, "parent"},    {none, one, one, 0, 1, "module"},	{none, one, one, 1, 0, "offset"},
+		{forward, one, one, 1, 1, "parent"}, {none, open, one, 1, 1, "module"},
+		{none, one, open, 1, 1, "offset"},   {open, one, one, 1, 1, "parent"},
+		{none, one, one, 0, 1, "module"},    {none, one, one, 1, 0, "offset"},
 	};
 
 	(void)state;
@@ -334,8 +363,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_far_apart),
 		cmocka_unit_test(test_parameters), cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_left_over),  cmocka_unit_test(test_noise),      cmocka_unit_test(test_stacks),
-		cmocka_unit_test(test_stacks_damage),
+		cmocka_unit_test(test_left_over),  cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_stacks),	   cmocka_unit_test(test_stacks_damage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

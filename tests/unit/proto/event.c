@@ -12,7 +12,8 @@
 static void numbers_are_those_of_the_messages(void **state)
 {
 	(void)state;
-#define X(number, suffix, class_, name) assert_int_equal(number, HEAPCAST__EVENT_KIND__EVENT_##suffix);
+#define X(number, suffix, class_, name)                                                            \
+	assert_int_equal(number, HEAPCAST__EVENT_KIND__EVENT_##suffix);
 	EVENT_KINDS(X)
 #undef X
 }
@@ -50,8 +51,10 @@ static void word0_comes_apart_again(void **state)
 	for (unsigned kind = 0; kind < 256; kind += 5)
 		for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 			for (unsigned flags = 0; flags < 4; flags++) {
-				unsigned count = (kind * 37 + i) % (RING_MAX_COUNT + 1), keep = (kind * 91 + i) % (RING_MAX_KEEP + 1);
-				uint64_t word = RING_WORD0(kind, count, keep, flags & 1, flags >> 1, sizes[i]);
+				unsigned count = (kind * 37 + i) % (RING_MAX_COUNT + 1),
+					 keep = (kind * 91 + i) % (RING_MAX_KEEP + 1);
+				uint64_t word = RING_WORD0(kind, count, keep, flags & 1, flags >> 1,
+							   sizes[i]);
 
 				assert_int_equal(ring_kind(word), kind);
 				assert_int_equal(ring_count(word), count);

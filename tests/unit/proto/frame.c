@@ -60,7 +60,8 @@ static void round_trip_of(struct fixture *f, size_t length)
 	frame = encode(f, room, length, &frame_size);
 	assert_int_equal(frame_length(frame, frame_size, &known, NULL), 1);
 	assert_int_equal(known, frame_size);
-	assert_int_equal(frame_decode(f->decoder, frame, frame_size, &message, &message_length, NULL), 0);
+	assert_int_equal(
+		frame_decode(f->decoder, frame, frame_size, &message, &message_length, NULL), 0);
 	assert_int_equal(message_length, length);
 	assert_memory_equal(message, room + FRAME_HEADROOM, length);
 	free(frame);
@@ -69,8 +70,9 @@ static void round_trip_of(struct fixture *f, size_t length)
 
 static void every_size_round_trips(void **state)
 {
-	static const size_t lengths[] = {0, 1, 2, 127, 128, 1000, 16383, 16384, 65536, 1 << 20, 4194303, 4194304, 5000000,
-					 FRAME_MAX_CONTENT - 5};
+	static const size_t lengths[] = {
+		0,     1,     2,       127,	128,	 1000,	  16383,
+		16384, 65536, 1 << 20, 4194303, 4194304, 5000000, FRAME_MAX_CONTENT - 5};
 
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
 		round_trip_of(*state, lengths[i]);
@@ -83,8 +85,12 @@ static void too_long_is_refused(void **state)
 	size_t bound = frame_bound(FRAME_MAX_CONTENT);
 	uint8_t *out = malloc(bound);
 
-	assert_int_equal(frame_encode(f->encoder, room + FRAME_HEADROOM, FRAME_MAX_CONTENT, out, bound), -EMSGSIZE);
-	assert_int_equal(frame_encode(f->encoder, room + FRAME_HEADROOM, 100, out, frame_bound(100) - 1), -EMSGSIZE);
+	assert_int_equal(
+		frame_encode(f->encoder, room + FRAME_HEADROOM, FRAME_MAX_CONTENT, out, bound),
+		-EMSGSIZE);
+	assert_int_equal(
+		frame_encode(f->encoder, room + FRAME_HEADROOM, 100, out, frame_bound(100) - 1),
+		-EMSGSIZE);
 	free(out);
 	free(room);
 }
@@ -124,7 +130,8 @@ static void every_truncation_is_noticed(void **state)
 		size_t length;
 
 		memcpy(exact, frame, n);
-		assert_int_equal(frame_decode(f->decoder, exact, n, &message, &length, &err), -EBADMSG);
+		assert_int_equal(frame_decode(f->decoder, exact, n, &message, &length, &err),
+				 -EBADMSG);
 		assert_int_not_equal(err.text[0], 0);
 		free(exact);
 	}
@@ -133,7 +140,8 @@ static void every_truncation_is_noticed(void **state)
 }
 
 /* What a receiver does: find the end, then open. */
-static int receive(struct fixture *f, const uint8_t *frame, size_t available, const uint8_t **ret_message, size_t *ret_length)
+static int receive(struct fixture *f, const uint8_t *frame, size_t available,
+		   const uint8_t **ret_message, size_t *ret_length)
 {
 	size_t length;
 	int r = frame_length(frame, available, &length, NULL);
@@ -171,7 +179,8 @@ static void every_flip_is_noticed_or_harmless(void **state)
 static void foreign_bytes_are_named(void **state)
 {
 	static const uint8_t elf[] = "\177ELF and so on, for some bytes";
-	static const uint8_t empty_frame[] = {0x04, 0x22, 0x4d, 0x18, 0x64, 0x40, 0xa7, 0, 0, 0, 0, 5, 0x5d, 0xcc, 2, 0};
+	static const uint8_t empty_frame[] = {0x04, 0x22, 0x4d, 0x18, 0x64, 0x40, 0xa7, 0,
+					      0,    0,	  0,	5,    0x5d, 0xcc, 2,	0};
 	struct err_text err = {0};
 	size_t length;
 
@@ -206,9 +215,12 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_size_round_trips),	 cmocka_unit_test(too_long_is_refused),
-		cmocka_unit_test(every_prefix_asks_for_more),	 cmocka_unit_test(every_truncation_is_noticed),
-		cmocka_unit_test(every_flip_is_noticed_or_harmless), cmocka_unit_test(foreign_bytes_are_named),
+		cmocka_unit_test(every_size_round_trips),
+		cmocka_unit_test(too_long_is_refused),
+		cmocka_unit_test(every_prefix_asks_for_more),
+		cmocka_unit_test(every_truncation_is_noticed),
+		cmocka_unit_test(every_flip_is_noticed_or_harmless),
+		cmocka_unit_test(foreign_bytes_are_named),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

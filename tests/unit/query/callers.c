@@ -41,10 +41,15 @@ static int open_recording(void **state)
 
 	(void)state;
 	builder_init(&b, 9);
-	test_first_batch(&b, nodes, sizeof(nodes) / sizeof(nodes[0]), "/nowhere/libexample.so", 0, false);
+	test_first_batch(&b, nodes, sizeof(nodes) / sizeof(nodes[0]), "/nowhere/libexample.so", 0,
+			 false);
 	for (uint32_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
-		struct event e = {.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC, .thread = 1, .time_ns = 10 + i,
-				  .address = 0x1000 * (i + 1), .size = blocks[i].size, .weight = blocks[i].size,
+		struct event e = {.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC,
+				  .thread = 1,
+				  .time_ns = 10 + i,
+				  .address = 0x1000 * (i + 1),
+				  .size = blocks[i].size,
+				  .weight = blocks[i].size,
 				  .stack = blocks[i].stack};
 
 		builder_event(&b, &e);
@@ -53,8 +58,11 @@ static int open_recording(void **state)
 	test_open(&t, &b);
 	builder_done(&b);
 	filter_init(&filter);
-	assert_int_equal(query_groups(t.view, &filter, GROUP_BY_SITE, VALUE_ALLOCATED, 0, &sites, NULL), 0);
-	assert_int_equal(query_groups(t.view, &filter, GROUP_BY_BACKTRACE, VALUE_ALLOCATED, 0, &backtraces, NULL), 0);
+	assert_int_equal(
+		query_groups(t.view, &filter, GROUP_BY_SITE, VALUE_ALLOCATED, 0, &sites, NULL), 0);
+	assert_int_equal(query_groups(t.view, &filter, GROUP_BY_BACKTRACE, VALUE_ALLOCATED, 0,
+				      &backtraces, NULL),
+			 0);
 	filter_done(&filter);
 	return 0;
 }
@@ -68,7 +76,8 @@ static int close_recording(void **state)
 	return 0;
 }
 
-static void expect(const struct caller *c, const char *function, uint64_t bytes, uint64_t blocks, bool parted)
+static void expect(const struct caller *c, const char *function, uint64_t bytes, uint64_t blocks,
+		   bool parted)
 {
 	assert_string_equal(c->function, function);
 	assert_int_equal(c->value.bytes, bytes);

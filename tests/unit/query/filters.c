@@ -16,7 +16,8 @@ static struct test_recording t;
 /* A recording of 100 s. */
 static int open_recording(void **state)
 {
-	struct stack_node nodes[] = {{.module = 1, .offset = 0x100}, {.parent = 1, .module = 1, .offset = 0x200}};
+	struct stack_node nodes[] = {{.module = 1, .offset = 0x100},
+				     {.parent = 1, .module = 1, .offset = 0x200}};
 	struct builder b;
 
 	(void)state;
@@ -69,10 +70,22 @@ static void test_times(void **state)
 		const char *text;
 		uint64_t ns;
 	} forms[] = {
-		{"0", 0}, {"10", 10000000000}, {"1.5", 1500000000}, {".5", 500000000}, {"10s", 10000000000},
-		{"100ms", 100000000}, {"5us", 5000}, {"4h3m2s", 14582000000000}, {"999999999", 999999999000000000},
-		{"50%", RUN_NS / 2}, {"0%", 0}, {"100%", RUN_NS}, {"12.5%", RUN_NS / 8},
-		{"1700000010", 10000000000}, {"1700000000.5", 500000000}, {"1700000010000", 10000000000},
+		{"0", 0},
+		{"10", 10000000000},
+		{"1.5", 1500000000},
+		{".5", 500000000},
+		{"10s", 10000000000},
+		{"100ms", 100000000},
+		{"5us", 5000},
+		{"4h3m2s", 14582000000000},
+		{"999999999", 999999999000000000},
+		{"50%", RUN_NS / 2},
+		{"0%", 0},
+		{"100%", RUN_NS},
+		{"12.5%", RUN_NS / 8},
+		{"1700000010", 10000000000},
+		{"1700000000.5", 500000000},
+		{"1700000010000", 10000000000},
 		{"1700000000250", 250000000},
 	};
 
@@ -83,8 +96,10 @@ static void test_times(void **state)
 		/* Epoch times pass through floating point: a microsecond is what that leaves. */
 		if (got + 1000 < forms[i].ns || got > forms[i].ns + 1000)
 			fail_msg("from=%s gives %llu", forms[i].text, (unsigned long long)got);
-		assert_in_range(set("to", forms[i].text).to_ns + 1000, forms[i].ns, forms[i].ns + 2000);
-		assert_in_range(set("alive-at", forms[i].text).alive_at_ns + 1000, forms[i].ns, forms[i].ns + 2000);
+		assert_in_range(set("to", forms[i].text).to_ns + 1000, forms[i].ns,
+				forms[i].ns + 2000);
+		assert_in_range(set("alive-at", forms[i].text).alive_at_ns + 1000, forms[i].ns,
+				forms[i].ns + 2000);
 	}
 	refused("from", "", "takes a time");
 	refused("from", "yesterday", "takes a time");
@@ -162,7 +177,8 @@ static void test_words(void **state)
 	assert_int_equal(set("lifetime", "only_leaked").lifetime, LIFETIME_ONLY_LEAKED);
 	assert_int_equal(set("lifetime", "all").lifetime, LIFETIME_ALL);
 	assert_int_equal(set("lifetime", "only_temporary").lifetime, LIFETIME_ONLY_TEMPORARY);
-	assert_int_equal(set("lifetime", "only_whole_group_leaked").lifetime, LIFETIME_ONLY_WHOLE_GROUP_LEAKED);
+	assert_int_equal(set("lifetime", "only_whole_group_leaked").lifetime,
+			 LIFETIME_ONLY_WHOLE_GROUP_LEAKED);
 	assert_int_equal(set("lifetime", "only_chain_leaked").lifetime, LIFETIME_ONLY_CHAIN_LEAKED);
 	refused("lifetime", "leaked", "only_leaked");
 	refused("lifetime", "", "only_leaked");

@@ -65,8 +65,13 @@ static int open_recording(void **state)
 	builder_init(&b, 3);
 	test_first_batch(&b, nodes, sizeof(nodes) / sizeof(nodes[0]), path, bias, false);
 	for (uint32_t i = 0; i <= sizeof(nodes) / sizeof(nodes[0]); i++) {
-		struct event e = {.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC, .thread = 1, .time_ns = 10 + i,
-				  .address = 0x1000 * (i + 1), .size = 100 + i, .weight = 100 + i, .stack = i};
+		struct event e = {.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC,
+				  .thread = 1,
+				  .time_ns = 10 + i,
+				  .address = 0x1000 * (i + 1),
+				  .size = 100 + i,
+				  .weight = 100 + i,
+				  .stack = i};
 
 		builder_event(&b, &e);
 	}
@@ -140,7 +145,9 @@ static void test_sites(void **state)
 
 	(void)state;
 	filter_init(&f);
-	assert_int_equal(query_groups(t.view, &f, GROUP_BY_SITE, VALUE_ALLOCATED, NO_TIME, &groups, &err), 0);
+	assert_int_equal(
+		query_groups(t.view, &f, GROUP_BY_SITE, VALUE_ALLOCATED, NO_TIME, &groups, &err),
+		0);
 	for (size_t i = 0; i < groups.count; i++) {
 		assert_string_not_equal(groups.list[i].function, "memalign");
 		if (strcmp(groups.list[i].function, "outer_function") != 0)
@@ -193,11 +200,13 @@ static void test_tree(void **state)
 	assert_int_equal(query_tree(t.view, &f, VALUE_ALLOCATED, NO_TIME, &tree, &err), 0);
 	assert_int_equal(tree.nodes[0].blocks, 10);
 	for (size_t i = 1; i < tree.count; i++) {
-		nowhere |= !strcmp(tree.nodes[i].function, "[no backtrace]") && tree.nodes[i].self_bytes == 100;
+		nowhere |= !strcmp(tree.nodes[i].function, "[no backtrace]") &&
+			   tree.nodes[i].self_bytes == 100;
 		if (!strcmp(tree.nodes[i].function, "outer_function")) {
 			assert_int_equal(tree.nodes[i].bytes, 203);
 			assert_int_equal(tree.nodes[i].self_bytes, 101);
-			assert_string_equal(tree.nodes[tree.nodes[i].first_child].function, "memalign");
+			assert_string_equal(tree.nodes[tree.nodes[i].first_child].function,
+					    "memalign");
 		}
 	}
 	assert_true(nowhere);
@@ -207,8 +216,9 @@ static void test_tree(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names), cmocka_unit_test(test_frames),	  cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_sites), cmocka_unit_test(test_expressions), cmocka_unit_test(test_tree),
+		cmocka_unit_test(test_names),	    cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_counts),	    cmocka_unit_test(test_sites),
+		cmocka_unit_test(test_expressions), cmocka_unit_test(test_tree),
 	};
 
 	/* The lookup starts this program as its worker. */

@@ -42,9 +42,14 @@ static void naive_init(struct naive *n, struct recording *recording)
 
 		for (uint32_t i = 0; i < block->count; i++)
 			n->rows[n->count++] = (struct row){
-				.address = block->address[i], .size = block->size[i], .birth = block->birth_ns[i],
-				.death = block->death_ns[i], .weight = block->weight ? block->weight[i] : block->size[i],
-				.stack = block->stack[i], .thread = block->thread[i], .next = block->chain_next[i],
+				.address = block->address[i],
+				.size = block->size[i],
+				.birth = block->birth_ns[i],
+				.death = block->death_ns[i],
+				.weight = block->weight ? block->weight[i] : block->size[i],
+				.stack = block->stack[i],
+				.thread = block->thread[i],
+				.next = block->chain_next[i],
 				.end = block->end[i],
 			};
 	}
@@ -102,12 +107,15 @@ static bool alive(const struct row *r, uint64_t at)
 
 static bool fits(const struct naive *n, const struct row *r, const struct filter *f)
 {
-	uint64_t lived = (r->death == NO_TIME ? recording_end_ns(n->recording) : r->death) - r->birth;
+	uint64_t lived =
+		(r->death == NO_TIME ? recording_end_ns(n->recording) : r->death) - r->birth;
 
-	return r->birth >= f->from_ns && r->birth <= f->to_ns && r->size >= f->size_min && r->size <= f->size_max &&
-	       r->address >= f->address_min && r->address <= f->address_max && lived >= f->lifetime_min_ns &&
-	       lived <= f->lifetime_max_ns && depth(n, r->stack) >= f->depth_min && depth(n, r->stack) <= f->depth_max &&
-	       (!f->backtrace || r->stack == f->backtrace) && (!f->thread || r->thread == f->thread) &&
+	return r->birth >= f->from_ns && r->birth <= f->to_ns && r->size >= f->size_min &&
+	       r->size <= f->size_max && r->address >= f->address_min &&
+	       r->address <= f->address_max && lived >= f->lifetime_min_ns &&
+	       lived <= f->lifetime_max_ns && depth(n, r->stack) >= f->depth_min &&
+	       depth(n, r->stack) <= f->depth_max && (!f->backtrace || r->stack == f->backtrace) &&
+	       (!f->thread || r->thread == f->thread) &&
 	       (f->alive_at_ns == NO_TIME || alive(r, f->alive_at_ns)) && lifetime_fits(n, r, f);
 }
 
@@ -126,16 +134,19 @@ static bool counts(const struct row *r, enum value value, uint64_t at)
 }
 
 /* Sum over matched rows of one stack (or all: stack UINT32_MAX). */
-static struct usage sum(const struct naive *n, const struct filter *f, enum value value, uint64_t at, uint32_t stack)
+static struct usage sum(const struct naive *n, const struct filter *f, enum value value,
+			uint64_t at, uint32_t stack)
 {
 	double blocks = 0, bytes = 0;
 	struct usage usage = {0};
 
 	for (size_t i = 0; i < n->count; i++) {
 		const struct row *r = &n->rows[i];
-		double s = r->size ? (double)r->size : 1, w = r->weight > r->size ? (double)r->weight : s;
+		double s = r->size ? (double)r->size : 1,
+		       w = r->weight > r->size ? (double)r->weight : s;
 
-		if ((stack != UINT32_MAX && r->stack != stack) || !fits(n, r, f) || !counts(r, value, at))
+		if ((stack != UINT32_MAX && r->stack != stack) || !fits(n, r, f) ||
+		    !counts(r, value, at))
 			continue;
 		blocks += w / s;
 		bytes += r->size ? w : 0;
@@ -152,7 +163,8 @@ static uint64_t naive_peak(const struct naive *n)
 
 	filter_init(&all);
 	for (uint64_t pass = 0; pass < n->count; pass++) {
-		uint64_t at = n->rows[pass].birth, bytes = sum(n, &all, VALUE_IN_USE, at, UINT32_MAX).bytes;
+		uint64_t at = n->rows[pass].birth,
+			 bytes = sum(n, &all, VALUE_IN_USE, at, UINT32_MAX).bytes;
 
 		if (bytes > best || (bytes == best && at < best_ns)) {
 			best = bytes;
@@ -178,7 +190,8 @@ static void random_filter(struct filter *f, uint64_t *random, uint64_t end)
 	if (test_random(random) % 3 == 0)
 		f->to_ns = test_random(random) % end;
 	if (test_random(random) % 2 == 0)
-		f->lifetime = (enum filter_lifetime)(test_random(random) % (LIFETIME_ONLY_CHAIN_LEAKED + 1));
+		f->lifetime = (enum filter_lifetime)(test_random(random) %
+						     (LIFETIME_ONLY_CHAIN_LEAKED + 1));
 	if (test_random(random) % 3 == 0)
 		f->size_min = test_random(random) % 300;
 	if (test_random(random) % 3 == 0)
@@ -220,7 +233,8 @@ static void check_report(struct test_recording *t, const struct naive *n, const 
 	equal_usage(&report.peak, &wanted);
 }
 
-static void check_groups(struct test_recording *t, const struct naive *n, const struct filter *f, enum value value, uint64_t at)
+static void check_groups(struct test_recording *t, const struct naive *n, const struct filter *f,
+			 enum value value, uint64_t at)
 {
 	struct groups groups, sites;
 	struct err_text err = {0};
@@ -268,8 +282,9 @@ static void path_of(struct test_recording *t, uint32_t node, char *out, size_t s
 	snprintf(tail, size - (size_t)(tail - out), ";%s", view_frame_name(t->view, node, 0));
 }
 
-static void check_leaf(struct test_recording *t, const struct naive *n, const struct filter *f, enum value value, uint64_t at,
-		       const struct tree *tree, uint32_t index, const char *path)
+static void check_leaf(struct test_recording *t, const struct naive *n, const struct filter *f,
+		       enum value value, uint64_t at, const struct tree *tree, uint32_t index,
+		       const char *path)
 {
 	uint64_t self = 0, below = tree->nodes[index].self_bytes;
 	char other[4096], deeper[4096];
@@ -292,7 +307,8 @@ static void check_leaf(struct test_recording *t, const struct naive *n, const st
 	assert_int_equal(below, tree->nodes[index].bytes);
 }
 
-static void check_tree(struct test_recording *t, const struct naive *n, const struct filter *f, enum value value, uint64_t at)
+static void check_tree(struct test_recording *t, const struct naive *n, const struct filter *f,
+		       enum value value, uint64_t at)
 {
 	struct tree tree;
 	struct err_text err = {0};
@@ -303,8 +319,8 @@ static void check_tree(struct test_recording *t, const struct naive *n, const st
 	tree_done(&tree);
 }
 
-static void check_scan(struct test_recording *t, const struct naive *n, const struct filter *f, enum page_order order,
-		       bool descending, uint64_t *random)
+static void check_scan(struct test_recording *t, const struct naive *n, const struct filter *f,
+		       enum page_order order, bool descending, uint64_t *random)
 {
 	struct query_page *scan;
 	struct err_text err = {0};
@@ -325,7 +341,9 @@ static void check_scan(struct test_recording *t, const struct naive *n, const st
 			break;
 		for (long i = 0; i < count; i++, got++) {
 			const struct row *r = &n->rows[rows[i]];
-			uint64_t key = order == PAGE_BY_SIZE ? r->size : order == PAGE_BY_ADDRESS ? r->address : r->birth;
+			uint64_t key = order == PAGE_BY_SIZE	  ? r->size
+				       : order == PAGE_BY_ADDRESS ? r->address
+								  : r->birth;
 
 			assert_true(fits(n, r, f));
 			assert_false(seen[rows[i]]);
@@ -413,7 +431,8 @@ static void test_empty(void **state)
 	filter_init(&f);
 	assert_int_equal(query_report(t.view, &f, &report, &err), 0);
 	assert_int_equal(report.allocated.blocks, 0);
-	assert_int_equal(query_groups(t.view, &f, GROUP_BY_SITE, VALUE_PEAK, NO_TIME, &groups, &err), 0);
+	assert_int_equal(
+		query_groups(t.view, &f, GROUP_BY_SITE, VALUE_PEAK, NO_TIME, &groups, &err), 0);
 	assert_int_equal(groups.count, 0);
 	groups_done(&groups);
 	assert_int_equal(query_tree(t.view, &f, VALUE_ALLOCATED, NO_TIME, &tree, &err), 0);

@@ -16,9 +16,11 @@ static void test_allocators(void **state)
 		"operator new[](unsigned long, std::nothrow_t const&)",
 		"__gnu_cxx::new_allocator<int>::allocate(unsigned long, void const*)",
 		"std::__new_allocator<char>::allocate(unsigned long, void const*)",
-		"std::allocator_traits<std::allocator<int> >::allocate(std::allocator<int>&, unsigned long)",
+		"std::allocator_traits<std::allocator<int> >::allocate(std::allocator<int>&, "
+		"unsigned long)",
 		"void std::vector<int, std::allocator<int> >::_M_realloc_insert<int const&>(int)",
-		"std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >::_M_create(unsigned long&)",
+		"std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> "
+		">::_M_create(unsigned long&)",
 		"alloc::raw_vec::finish_grow",
 		"__rust_alloc",
 		"<alloc::vec::Vec<T> as core::clone::Clone>::clone",

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Makes recordings for tests, as an agent would: batches of columns, framed, with a ledger that
- *balances. Header only, so that each test stays one binary of one source.
+ * balances. Header only, so that each test stays one binary of one source.
  *
  *	builder_init(&b, 1);
  *	builder_malloc(&b, 10, 1, 0x1000, 32);	 time, thread, address, size

@@ -52,8 +52,9 @@ static void test_naive(void **state)
 		uint32_t found = 0;
 
 		here.parent = nodes_of_wire(&n, node.parent);
-		while (found < count && (list[found].parent != here.parent || list[found].module != here.module ||
-					 list[found].offset != here.offset))
+		while (found < count &&
+		       (list[found].parent != here.parent || list[found].module != here.module ||
+			list[found].offset != here.offset))
 			found++;
 		if (found == count)
 			list[count++] = here;

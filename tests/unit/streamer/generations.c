@@ -136,7 +136,8 @@ static void catch_up(struct knowledge *k, struct bench *b, struct catch_up *c)
 	while ((length = batch_pack_catch_up(&b->stream, &b->packer, c, out, sizeof(out))) > 0) {
 		Heapcast__Batch *batch;
 
-		assert_int_equal(frame_decode(b->decoder, out, (size_t)length, &message, &size, &err), 0);
+		assert_int_equal(
+			frame_decode(b->decoder, out, (size_t)length, &message, &size, &err), 0);
 		batch = heapcast__batch__unpack(NULL, size, message);
 		assert_non_null(batch);
 		learn(k, batch->stacks);
@@ -160,7 +161,8 @@ static void test_stream(void **state)
 	memcpy(pcs + 1, prefix, sizeof(prefix));
 	for (uint64_t i = 1; i <= EVENTS; i++) {
 		pcs[0] = PC_BASE + i * 16;
-		writer_event(&w, 1, i * 16, 24, clock_monotonic_ns(), i == 1 ? 0 : PREFIX, i == 1 ? PREFIX + 1 : 1, pcs);
+		writer_event(&w, 1, i * 16, 24, clock_monotonic_ns(), i == 1 ? 0 : PREFIX,
+			     i == 1 ? PREFIX + 1 : 1, pcs);
 		if (i % CHUNK)
 			continue;
 		usleep(60); /* past the slack of stamps */

@@ -51,7 +51,8 @@ static void join(struct scene *s)
 {
 	int pair[2];
 
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair),
+			 0);
 	s->fd = pair[1];
 	s->length = 0;
 	assert_int_equal(link_open(&s->link, pair[0], "test"), 0);
@@ -108,7 +109,8 @@ static void make_batch(struct scene *s, unsigned events)
 	for (unsigned i = 0; i < events; i++) {
 		uint64_t pcs[] = {200000 + (uint64_t)random() % 1000, 300000};
 
-		writer_event(&s->writer, 1, (uint64_t)random() << 4, (uint32_t)random(), clock_monotonic_ns(), 0, 2, pcs);
+		writer_event(&s->writer, 1, (uint64_t)random() << 4, (uint32_t)random(),
+			     clock_monotonic_ns(), 0, 2, pcs);
 		s->sent++;
 	}
 	usleep(200);

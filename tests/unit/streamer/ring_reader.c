@@ -100,17 +100,17 @@ static void refused(uint64_t at, uint64_t words, uint64_t word0, uint64_t word1)
 static void test_refused(void **state)
 {
 	(void)state;
-	refused(0, 8, RING_WORD0(0, 0, 0, 0, 0, 0), 0);		/* no kind */
-	refused(0, 8, RING_WORD0(16, 0, 0, 0, 0, 0), 0);	/* a gap in the kinds */
-	refused(0, 8, RING_WORD0(200, 0, 0, 0, 0, 0), 0);	/* no aux */
-	refused(0, 8, RING_WORD0(1, 6, 0, 0, 0, 0), 0);		/* more than is published */
-	refused(0, 2, RING_WORD0(32, 0, 0, 0, 0, 0), 0);	/* half an event */
-	refused(0, 6, RING_WORD0(3, 0, 0, 1, 1, 0), 0);		/* a reallocation without its last word */
+	refused(0, 8, RING_WORD0(0, 0, 0, 0, 0, 0), 0);	  /* no kind */
+	refused(0, 8, RING_WORD0(16, 0, 0, 0, 0, 0), 0);  /* a gap in the kinds */
+	refused(0, 8, RING_WORD0(200, 0, 0, 0, 0, 0), 0); /* no aux */
+	refused(0, 8, RING_WORD0(1, 6, 0, 0, 0, 0), 0);	  /* more than is published */
+	refused(0, 2, RING_WORD0(32, 0, 0, 0, 0, 0), 0);  /* half an event */
+	refused(0, 6, RING_WORD0(3, 0, 0, 1, 1, 0), 0);	  /* a reallocation without its last word */
 	refused(0, 4, RING_LOST, 0);
 	refused(0, 8, RING_WORD0(RING_TEXT, 2, 0, 0, 0, 1), 17); /* text longer than its words */
-	refused(0, 8, RING_PAD, 0);				/* at the start: would never end */
-	refused(WORDS - 8, 4, RING_PAD, 0);			/* beyond head */
-	refused(WORDS - 4, 8, RING_WORD0(1, 3, 0, 0, 0, 0), 0);	/* not in one piece */
+	refused(0, 8, RING_PAD, 0);				 /* at the start: would never end */
+	refused(WORDS - 8, 4, RING_PAD, 0);			 /* beyond head */
+	refused(WORDS - 4, 8, RING_WORD0(1, 3, 0, 0, 0, 0), 0);	 /* not in one piece */
 }
 
 static void test_head(void **state)
@@ -138,7 +138,8 @@ static void test_noise(void **state)
 	for (unsigned round = 0; round < 3000; round++) {
 		begin(&r, (uint64_t)random());
 		for (unsigned i = 0; i < WORDS; i++)
-			data[i] = (uint64_t)(random() % 2 ? random() % 260 : random()) | (uint64_t)random() << 36;
+			data[i] = (uint64_t)(random() % 2 ? random() % 260 : random()) |
+				  (uint64_t)random() << 36;
 		slice.head = r.tail + (uint64_t)random() % (WORDS + 1);
 		assert_int_equal(ring_reader_look(&r), 0);
 		while (ring_reader_peek(&r, &rec) == 1) {
@@ -152,8 +153,9 @@ static void test_noise(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kinds), cmocka_unit_test(test_wrap),  cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_head),  cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_kinds),	cmocka_unit_test(test_wrap),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_head),
+		cmocka_unit_test(test_noise),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

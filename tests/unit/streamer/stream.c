@@ -43,7 +43,8 @@ static void test_order(void **state)
 		w[i] = writer_claim(&b, i, 1000 + i);
 	stamp = now();
 	for (unsigned i = 0; i < 300; i++)
-		writer_event(&w[(i * 7 + i / 5) % 3], 1, (i + 1) * 16, 8, stamp + i * 2000, 0, 1, &pc);
+		writer_event(&w[(i * 7 + i / 5) % 3], 1, (i + 1) * 16, 8, stamp + i * 2000, 0, 1,
+			     &pc);
 	usleep(1000);
 	bench_drain(&b, true);
 	assert_int_equal(collect(&b, got, 400), 300);
@@ -96,7 +97,8 @@ static void test_dead_owner(void **state)
 	writer_event(&w, 1, 16, 8, now(), 0, 1, &pc);
 	w.slice->events++; /* began another one, and died */
 	w.slice->events += 3;
-	w.slice->lost = (struct ring_losses){.events = 3, .allocations = 2, .frees = 1, .bytes = 77};
+	w.slice->lost =
+		(struct ring_losses){.events = 3, .allocations = 2, .frees = 1, .bytes = 77};
 	writer_die(&w);
 	usleep(200);
 	bench_drain(&b, false);
@@ -155,12 +157,21 @@ static void test_move(void **state)
 	bench_close(&b);
 }
 
-static void announce(struct bench *b, uint32_t id, uint16_t kind, uint32_t epoch, uint64_t start, uint64_t end, const char *path)
+static void announce(struct bench *b, uint32_t id, uint16_t kind, uint32_t epoch, uint64_t start,
+		     uint64_t end, const char *path)
 {
 	struct ring_memory *ring = b->stream.source.ring;
 	uint64_t head = ring->header->modules_head;
-	struct ring_module m = {.kind = kind, .path_length = (uint16_t)strlen(path), .id = id, .epoch = epoch, .stamp = now(),
-				.bias = start, .start = start, .end = end, .build_id_length = 2, .build_id = {0xab, 0xcd}};
+	struct ring_module m = {.kind = kind,
+				.path_length = (uint16_t)strlen(path),
+				.id = id,
+				.epoch = epoch,
+				.stamp = now(),
+				.bias = start,
+				.start = start,
+				.end = end,
+				.build_id_length = 2,
+				.build_id = {0xab, 0xcd}};
 
 	m.length = (uint32_t)(sizeof(m) + strlen(path) + 7) & ~7u;
 	memcpy(ring->modules + head, &m, sizeof(m));
@@ -222,10 +233,12 @@ static void test_many(void **state)
 	srandom(3);
 	for (unsigned round = 0; round < 600; round++) {
 		for (unsigned i = 0; i < 80; i++) {
-			uint64_t pcs[] = {200000 + (uint64_t)random() % 64, 300000 + (uint64_t)random() % 16};
+			uint64_t pcs[] = {200000 + (uint64_t)random() % 64,
+					  300000 + (uint64_t)random() % 16};
 
 			sent++;
-			writer_event(&w, 1, 16 * (uint64_t)sent, 100, stamp + sent * 10, i ? 1 : 0, 2, pcs);
+			writer_event(&w, 1, 16 * (uint64_t)sent, 100, stamp + sent * 10, i ? 1 : 0,
+				     2, pcs);
 		}
 		w.slice->not_sampled += 5;
 		w.slice->events += 5;
@@ -259,14 +272,16 @@ static void test_lost_and_no_slice(void **state)
 	w = writer_claim(&b, 0, 1000);
 	writer_event(&w, 1, 16, 8, now(), 0, 1, &pc);
 	w.slice->events += 10;
-	w.slice->lost = (struct ring_losses){.events = 10, .allocations = 6, .frees = 4, .bytes = 60};
+	w.slice->lost =
+		(struct ring_losses){.events = 10, .allocations = 6, .frees = 4, .bytes = 60};
 	writer_word(&w, RING_LOST);
 	writer_word(&w, now());
 	writer_word(&w, 10);
 	writer_word(&w, UINT64_C(6) << 32 | 4);
 	writer_word(&w, 60);
 	writer_event(&w, 1, 32, 8, now(), 0, 1, &pc);
-	b.stream.source.ring->header->no_slice = (struct ring_losses){.events = 7, .allocations = 7, .bytes = 70};
+	b.stream.source.ring->header->no_slice =
+		(struct ring_losses){.events = 7, .allocations = 7, .bytes = 70};
 	usleep(200);
 	bench_drain(&b, true);
 	batch = bench_batch(&b, 1);
@@ -330,7 +345,8 @@ static void test_noise(void **state)
 		uint8_t *bytes = (uint8_t *)ring->header;
 
 		for (unsigned i = 0; i < 200; i++) {
-			size_t at = random() % 3 ? (size_t)random() % 16384 : (size_t)random() % ring->size;
+			size_t at = random() % 3 ? (size_t)random() % 16384
+						 : (size_t)random() % ring->size;
 
 			bytes[at] = (uint8_t)random();
 		}
@@ -369,7 +385,8 @@ static void test_back_pressure(void **state)
 			uint64_t pcs[] = {200000 + (uint64_t)random() % 50000};
 
 			sent++;
-			writer_event(&w, 1, (uint64_t)random() << 4, (uint32_t)random(), stamp + sent, 0, 1, pcs);
+			writer_event(&w, 1, (uint64_t)random() << 4, (uint32_t)random(),
+				     stamp + sent, 0, 1, pcs);
 		}
 		usleep(10);
 		stalled |= stream_drain(&b.stream) == STREAM_STALLED;
@@ -390,9 +407,15 @@ static void test_back_pressure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),  cmocka_unit_test(test_entered), cmocka_unit_test(test_dead_owner),
-		cmocka_unit_test(test_move),   cmocka_unit_test(test_epochs),  cmocka_unit_test(test_many),
-		cmocka_unit_test(test_damage), cmocka_unit_test(test_noise),   cmocka_unit_test(test_lost_and_no_slice),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_entered),
+		cmocka_unit_test(test_dead_owner),
+		cmocka_unit_test(test_move),
+		cmocka_unit_test(test_epochs),
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_lost_and_no_slice),
 		cmocka_unit_test(test_back_pressure),
 	};
 

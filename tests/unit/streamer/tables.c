@@ -95,7 +95,8 @@ static void test_names(void **state)
 	char out[64];
 
 	(void)state;
-	assert_int_equal(naming_expand(out, sizeof(out), NAMING_DEFAULT, "ls", 1700000000, 42, 0), 0);
+	assert_int_equal(naming_expand(out, sizeof(out), NAMING_DEFAULT, "ls", 1700000000, 42, 0),
+			 0);
 	assert_string_equal(out, "heapcast_ls_1700000000_42.heapcast");
 	assert_int_equal(naming_expand(out, sizeof(out), "/tmp/%n-%%-%e", "a/b\n", 1, 2, 7), 0);
 	assert_string_equal(out, "/tmp/7-%-a_b_");
@@ -142,7 +143,8 @@ static void test_clock(void **state)
 	}
 	clock_init(&c, clock_counter_kind());
 	for (unsigned i = 0; i < 200; i++) {
-		uint64_t before = clock_monotonic_ns(), ns = clock_ns(&c, clock_stamp(&c)), after = clock_monotonic_ns();
+		uint64_t before = clock_monotonic_ns(), ns = clock_ns(&c, clock_stamp(&c)),
+			 after = clock_monotonic_ns();
 
 		assert_true(ns >= last);
 		assert_true(ns + 200000 > before && ns < after + 200000);
@@ -151,14 +153,17 @@ static void test_clock(void **state)
 		if (i % 20 == 0)
 			clock_update(&c);
 	}
-	assert_int_equal(clock_ns(&c, clock_stamp(&c) + clock_ticks(&c, 1000000)) / 1000000 > last / 1000000, 1);
+	assert_int_equal(clock_ns(&c, clock_stamp(&c) + clock_ticks(&c, 1000000)) / 1000000 >
+				 last / 1000000,
+			 1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_interning), cmocka_unit_test(test_table_full), cmocka_unit_test(test_spool),
-		cmocka_unit_test(test_names),	  cmocka_unit_test(test_budget),     cmocka_unit_test(test_clock),
+		cmocka_unit_test(test_interning), cmocka_unit_test(test_table_full),
+		cmocka_unit_test(test_spool),	  cmocka_unit_test(test_names),
+		cmocka_unit_test(test_budget),	  cmocka_unit_test(test_clock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,8 @@ static size_t damage(uint8_t *data, size_t length)
 
 		if (kind == 2)
 			at = length - 1 - random_number() % 4096;
-		data[at] = random_number() % 3 ? (uint8_t)(data[at] ^ 1u << random_number() % 8) : (uint8_t)random_number();
+		data[at] = random_number() % 3 ? (uint8_t)(data[at] ^ 1u << random_number() % 8)
+					       : (uint8_t)random_number();
 	}
 	return length;
 }
@@ -87,8 +88,8 @@ static void check_sane(struct symbols *symbols)
 
 static void survives_damaged_files(void **state)
 {
-	static const char *const sources[] = {TARGETS "/dwarf4.so", TARGETS "/packed.so", TARGETS "/mini.so",
-					      TARGETS "/dwarf5.so"};
+	static const char *const sources[] = {TARGETS "/dwarf4.so", TARGETS "/packed.so",
+					      TARGETS "/mini.so", TARGETS "/dwarf5.so"};
 	struct symbols_options options = {.worker_seconds = 2, .worker_memory_bytes = 256 << 20};
 	char path[] = "/tmp/heapcast-hostile-XXXXXX";
 	uint64_t offsets[64];
@@ -125,8 +126,12 @@ static void survives_damaged_files(void **state)
 /* A worker that dies, one that never answers, one that talks nonsense: each costs one file and a note. */
 static void survives_bad_workers(void **state)
 {
-	static const char *const scripts[] = {"exit 1", "exec sleep 1000", "cat /dev/zero", "cat",
-					      "head -c 20 /dev/zero; exec sleep 1000", "kill -SEGV $$"};
+	static const char *const scripts[] = {"exit 1",
+					      "exec sleep 1000",
+					      "cat /dev/zero",
+					      "cat",
+					      "head -c 20 /dev/zero; exec sleep 1000",
+					      "kill -SEGV $$"};
 	char program[] = "/tmp/heapcast-worker-XXXXXX";
 	const struct symbols_note *notes;
 	uint64_t offset = 0x1121;
@@ -147,7 +152,8 @@ static void survives_bad_workers(void **state)
 		assert_int_equal(symbols_new(&options, &symbols, NULL), 0);
 		assert_int_equal(symbols_lookup(symbols, &module, &offset, 1, &found, NULL), 0);
 		assert_null(found->frames[0].function);
-		assert_true(symbols_notes(symbols, &notes) >= 2); /* "without a check", and the failure */
+		assert_true(symbols_notes(symbols, &notes) >=
+			    2); /* "without a check", and the failure */
 		symbols_free(symbols);
 	}
 	unlink(program);
@@ -172,7 +178,8 @@ static void checks_the_protocol(void **state)
 {
 	uint64_t addresses[] = {0, 5, 5000, UINT64_MAX};
 	char path[] = "/a/path";
-	struct request request = {.memory_bytes = 1, .seconds = 2, .path = path, .addresses = addresses, .count = 4};
+	struct request request = {
+		.memory_bytes = 1, .seconds = 2, .path = path, .addresses = addresses, .count = 4};
 	struct answer answer = {0}, got;
 	struct request read;
 	struct buf out = {0};
@@ -204,7 +211,8 @@ static void checks_the_protocol(void **state)
 
 		memcpy(damaged, out.data, out.length);
 		damaged[4 + random_number() % (out.length - 4)] = (uint8_t)random_number();
-		if (!answer_decode(damaged + 4, out.length - 4 - (i % 2 ? random_number() % 8 : 0), &request, &got))
+		if (!answer_decode(damaged + 4, out.length - 4 - (i % 2 ? random_number() % 8 : 0),
+				   &request, &got))
 			answer_done(&got);
 		free(damaged);
 	}

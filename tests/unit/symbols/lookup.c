@@ -46,7 +46,8 @@ static uint64_t run(const char *path, struct shot *ret_shot)
 
 static struct symbols *open_symbols(const char *const *folders, sqlite3 *cache)
 {
-	struct symbols_options options = {.folders = folders, .cache = cache, .debug_root = TARGETS "/no-such"};
+	struct symbols_options options = {
+		.folders = folders, .cache = cache, .debug_root = TARGETS "/no-such"};
 	struct symbols *symbols;
 	struct err_text err = {0};
 
@@ -70,7 +71,8 @@ static const struct symbol *look_up(struct symbols *symbols, const char *path, u
 	return symbol;
 }
 
-static void check_frame(const struct symbol_frame *frame, const char *function, int line, bool is_inline)
+static void check_frame(const struct symbol_frame *frame, const char *function, int line,
+			bool is_inline)
 {
 	assert_non_null(frame->function);
 	assert_string_equal(frame->function, function);
@@ -97,7 +99,8 @@ static const char *note_of(const struct symbols *symbols)
 
 static void reads_debug_information(void **state)
 {
-	static const char *const files[] = {"dwarf4.so", "dwarf5.so", "packed.so", "linked.so", "clang.so"};
+	static const char *const files[] = {"dwarf4.so", "dwarf5.so", "packed.so", "linked.so",
+					    "clang.so"};
 	struct symbols *symbols;
 	char path[4096];
 	struct shot shot;
@@ -144,7 +147,9 @@ static void finds_debug_files_in_folders(void **state)
 	const struct symbol *symbol = look_up(symbols, TARGETS "/stripped.so", offset);
 
 	(void)state;
-	assert_null(symbol->frames[0].function); /* only what is exported has a name, and this is beyond it */
+	assert_null(
+		symbol->frames[0]
+			.function); /* only what is exported has a name, and this is beyond it */
 	symbols_free(symbols);
 	symbols = open_symbols(folders, NULL);
 	check_all(look_up(symbols, TARGETS "/stripped.so", offset), &shot);
@@ -246,7 +251,8 @@ static void is_quiet_about_pseudo_modules(void **state)
 
 static void survives_strange_paths(void **state)
 {
-	static const char *const paths[] = {"/dev/zero", "/proc/self/mem", "/tmp", "/no/such\nfile\033[31m", "relative.so"};
+	static const char *const paths[] = {"/dev/zero", "/proc/self/mem", "/tmp",
+					    "/no/such\nfile\033[31m", "relative.so"};
 	struct symbols *symbols = open_symbols(NULL, NULL);
 	const struct symbols_note *notes;
 	uint64_t offset = 0x1000;
@@ -305,7 +311,9 @@ static void keeps_what_it_found(void **state)
 	symbols_free(symbols);
 	sqlite3_close(db);
 	/* Read only, and locked by another. */
-	assert_int_equal(sqlite3_open_v2(in_scratch("catalogue.sqlite"), &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_open_v2(in_scratch("catalogue.sqlite"), &db, SQLITE_OPEN_READONLY, NULL),
+		SQLITE_OK);
 	symbols = open_symbols(NULL, db);
 	check_all(look_up(symbols, module_path, offset), &shot);
 	look_up(symbols, module_path, offset + 1);
@@ -323,7 +331,9 @@ static void a_locked_catalogue_is_no_error(void **state)
 	(void)state;
 	assert_int_equal(sqlite3_open(in_scratch("locked.sqlite"), &db), SQLITE_OK);
 	assert_int_equal(sqlite3_open(in_scratch("locked.sqlite"), &other), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(other, "BEGIN EXCLUSIVE; CREATE TABLE x(y)", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(other, "BEGIN EXCLUSIVE; CREATE TABLE x(y)", NULL, NULL, NULL),
+		SQLITE_OK);
 	symbols = open_symbols(NULL, db);
 	check_all(look_up(symbols, TARGETS "/dwarf4.so", offset), &shot);
 	symbols_free(symbols);

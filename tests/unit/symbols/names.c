@@ -26,9 +26,11 @@ static const struct {
 	{"_ZTv0_n24_N3Foo3barEv", "virtual thunk to Foo::bar()"},
 	/* Rust, legacy: the hash is left out */
 	{"_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt"},
-	{"_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo..Bar$LT$Test$GT$$GT$3bar17h930b740aa94f1d3aE",
+	{"_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo..Bar$LT$Test$GT$$GT$"
+	 "3bar17h930b740aa94f1d3aE",
 	 "<Test + 'static as foo::Bar<Test>>::bar"},
-	{"_ZN5alloc7raw_vec19RawVec$LT$T$C$A$GT$7reserve17h5e0bc9e9ea23bc2fE", "alloc::raw_vec::RawVec<T,A>::reserve"},
+	{"_ZN5alloc7raw_vec19RawVec$LT$T$C$A$GT$7reserve17h5e0bc9e9ea23bc2fE",
+	 "alloc::raw_vec::RawVec<T,A>::reserve"},
 	/* Rust, v0 (RFC 2603) */
 	{"_RNvC6_123foo3bar", "123foo::bar"},
 	{"_RNvCs1234_7mycrate4main", "mycrate::main"},
@@ -36,8 +38,11 @@ static const struct {
 	{"_RINvNtC3std3mem8align_ofdE", "std::mem::align_of::<f64>"},
 	{"_RINvNtC3std3mem8align_ofjdE", "std::mem::align_of::<usize, f64>"},
 	{"_RNCNvC7mycrate4main0", "mycrate::main::{closure#0}"},
-	{"_RNCINkXs25_NgCsbmNqQUJIY6D_4core5sliceINyB9_4IterhENuNgNoBb_4iter8iterator8Iterator9rpositionNCNgNpB9_6memchr7memrchrs_0E0Bb_",
-	 "<core::slice::Iter<u8> as core::iter::iterator::Iterator>::rposition::<core::slice::memchr::memrchr::{closure#1}>::{closure#0}"},
+	{"_RNCINkXs25_NgCsbmNqQUJIY6D_4core5sliceINyB9_4IterhENuNgNoBb_"
+	 "4iter8iterator8Iterator9rpositionNCNgNpB9_6memchr7memrchrs_0E0Bb_",
+	 "<core::slice::Iter<u8> as "
+	 "core::iter::iterator::Iterator>::rposition::<core::slice::memchr::memrchr::{closure#1}>::"
+	 "{closure#0}"},
 	{"_RNvC6_123foo3bar.llvm.9D1C9369", "123foo::bar"},
 	/* D */
 	{"_D8demangle4testFZv", "demangle.test()"},
@@ -78,8 +83,8 @@ static void bounds_exploding_names(void **state)
 	for (int i = 0; i < 20; i++) {
 		static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-		length += (size_t)snprintf(mangled + length, sizeof(mangled) - length, "S_IS%c_S%c_E", digits[i],
-					   digits[i]);
+		length += (size_t)snprintf(mangled + length, sizeof(mangled) - length,
+					   "S_IS%c_S%c_E", digits[i], digits[i]);
 	}
 	name = symbols_demangle(mangled);
 	assert_true(!name || strlen(name) < DEMANGLED_MAX);
@@ -92,7 +97,8 @@ static void bounds_exploding_names(void **state)
 /* As deep as a name can nest. */
 static void survives_deep_names(void **state)
 {
-	static const char *const parts[] = {"P", "F", "PF", "N", "I", "K", "X", "XX", "T", "Dp", "A_", "M", "Z", "L", "cv"};
+	static const char *const parts[] = {"P", "F",  "PF", "N", "I", "K", "X", "XX",
+					    "T", "Dp", "A_", "M", "Z", "L", "cv"};
 	char mangled[9000];
 
 	(void)state;
@@ -164,11 +170,15 @@ static void cleans_text(void **state)
 		{"plain", "plain"},
 		{"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
 		{"\x1b[31m", "\xef\xbf\xbd[31m"},
-		{"a\nb\x7f", "a\xef\xbf\xbd" "b\xef\xbf\xbd"},
-		{"\xc2\x9b" "31m", "\xef\xbf\xbd" "31m"},		   /* CSI, one character */
-		{"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},		   /* overlong */
+		{"a\nb\x7f", "a\xef\xbf\xbd"
+			     "b\xef\xbf\xbd"},
+		{"\xc2\x9b"
+		 "31m",
+		 "\xef\xbf\xbd"
+		 "31m"},						  /* CSI, one character */
+		{"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},		  /* overlong */
 		{"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* surrogate */
-		{"x\xe2\x82", "x\xef\xbf\xbd\xef\xbf\xbd"},		   /* cut off */
+		{"x\xe2\x82", "x\xef\xbf\xbd\xef\xbf\xbd"},		  /* cut off */
 		{"\xf5\x80\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
 	};
 	char out[64];
@@ -202,9 +212,13 @@ static void interns(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(demangles),	    cmocka_unit_test(bounds_exploding_names),
-		cmocka_unit_test(survives_deep_names), cmocka_unit_test(cuts_long_names),  cmocka_unit_test(normalises_paths),
-		cmocka_unit_test(cleans_text),	    cmocka_unit_test(interns),
+		cmocka_unit_test(demangles),
+		cmocka_unit_test(bounds_exploding_names),
+		cmocka_unit_test(survives_deep_names),
+		cmocka_unit_test(cuts_long_names),
+		cmocka_unit_test(normalises_paths),
+		cmocka_unit_test(cleans_text),
+		cmocka_unit_test(interns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

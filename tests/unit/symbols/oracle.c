@@ -39,7 +39,9 @@ static size_t list_addresses(const char *path, uint64_t *offsets)
 	while (fgets(line, sizeof(line), pipe)) {
 		char *colon = strchr(line, ':');
 
-		if (!colon || line[0] != ' ') { /* not an instruction: the call was the last one of its function */
+		if (!colon ||
+		    line[0] !=
+			    ' ') { /* not an instruction: the call was the last one of its function */
 			after_call = false;
 			continue;
 		}
@@ -81,12 +83,13 @@ static bool is_richer(const char *ours, const char *theirs)
 
 	if (!strncmp(ours, theirs, strlen(ours)) && theirs[strlen(ours)] == '.')
 		return true;
-	return !strcmp(theirs, "??") || strstr(theirs, ".cold") || strstr(theirs, "_GLOBAL__sub_I") ||
-	       ends_with(ours, theirs) || strstr(ours, theirs) || (clone && !strncmp(ours, theirs, (size_t)(clone - theirs)));
+	return !strcmp(theirs, "??") || strstr(theirs, ".cold") ||
+	       strstr(theirs, "_GLOBAL__sub_I") || ends_with(ours, theirs) ||
+	       strstr(ours, theirs) || (clone && !strncmp(ours, theirs, (size_t)(clone - theirs)));
 }
 
-static void compare_frame(const struct symbol_frame *ours, const char *function, const char *file, unsigned line,
-			  uint64_t offset, struct tally *tally)
+static void compare_frame(const struct symbol_frame *ours, const char *function, const char *file,
+			  unsigned line, uint64_t offset, struct tally *tally)
 {
 	const char *name = ours->function ? ours->function : "??";
 	char path[SOURCE_PATH_MAX];
@@ -105,8 +108,8 @@ static void compare_frame(const struct symbol_frame *ours, const char *function,
 }
 
 /* Writes the addresses to a file and reads addr2line's answers beside ours. */
-static void compare(const char *path, const uint64_t *offsets, size_t count, const struct symbol **symbols,
-		    struct tally *tally)
+static void compare(const char *path, const uint64_t *offsets, size_t count,
+		    const struct symbol **symbols, struct tally *tally)
 {
 	char list[] = "/tmp/heapcast-oracle-XXXXXX", command[4096];
 	static char function[1 << 16], place[1 << 16];
@@ -137,7 +140,8 @@ static void compare(const char *path, const uint64_t *offsets, size_t count, con
 		line = split_place(place);
 		assert_true(at < count);
 		if (depth < symbols[at]->count)
-			compare_frame(&symbols[at]->frames[depth], function, place, line, offsets[at], tally);
+			compare_frame(&symbols[at]->frames[depth], function, place, line,
+				      offsets[at], tally);
 		else
 			tally->other++;
 		depth++;
@@ -169,9 +173,12 @@ static void compare_program(const char *path)
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	compare(path, offsets, count, found, &tally);
 	symbols_free(symbols);
-	print_message("%s: %zu addresses in %.3f s, %zu frames: %zu as addr2line, %zu say more, %zu differ\n", path, count,
-		      (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9, tally.frames,
-		      tally.same, tally.richer, tally.other);
+	print_message("%s: %zu addresses in %.3f s, %zu frames: %zu as addr2line, %zu say more, "
+		      "%zu differ\n",
+		      path, count,
+		      (double)(end.tv_sec - start.tv_sec) +
+			      (double)(end.tv_nsec - start.tv_nsec) / 1e9,
+		      tally.frames, tally.same, tally.richer, tally.other);
 	assert_true(tally.other * 500 <= tally.frames);
 }
 

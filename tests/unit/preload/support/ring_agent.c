@@ -265,8 +265,7 @@ static unsigned tag_of(struct agent *a, const struct reader *reader,
 	const struct agent_module *m =
 		event->pc ? module_of(a, event->pc - 1, reader->epoch) : NULL;
 
-	return m && (strstr(m->path, "/ld-") || strstr(m->path, "/libc.so")) ? 0
-									      : event->size % 16;
+	return m && (strstr(m->path, "/ld-") || strstr(m->path, "/libc.so")) ? 0 : event->size % 16;
 }
 
 static unsigned take_event(struct agent *a, uint32_t index, const uint64_t *w)
@@ -523,8 +522,7 @@ static void become_program(struct agent *a, const char *const argv[], int link, 
 		 a->options->preload_more ? ":" : "",
 		 a->options->preload_more ? a->options->preload_more : "");
 	must(!fstat(link, &status), "fstat");
-	snprintf(number, sizeof(number), "%d:%lu", CHILD_FD,
-		 (unsigned long)status.st_ino);
+	snprintf(number, sizeof(number), "%d:%lu", CHILD_FD, (unsigned long)status.st_ino);
 	setenv("LD_PRELOAD", preload, 1);
 	setenv("HEAPCAST_AGENT", "/nonexistent", 1);
 	if (!a->options->no_socket) {
