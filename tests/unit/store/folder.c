@@ -1,12 +1,10 @@
 /* The folder: lock, writer, positions, duplicates, recovery, catalogue, finding. */
 #include <errno.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <signal.h>
 
 #include <cmocka.h>
@@ -14,35 +12,13 @@
 #include "base/error.h"
 #include "proto/message.h"
 #include "tests/unit/store/builder.h"
-
-static char folder[64];
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
-static int setup(void **state)
-{
-	(void)state;
-	snprintf(folder, sizeof(folder), "/tmp/heapcast-store-XXXXXX");
-	return mkdtemp(folder) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
+#include "tests/unit/temporary.h"
 
 static struct store *open_store(enum store_access access)
 {
 	struct err_text err = {0};
 	struct store *store;
-	int r = store_open(folder, access, &store, &err);
+	int r = store_open(temporary_folder, access, &store, &err);
 
 	if (r < 0)
 		fail_msg("%s", err_get(&err, r));
@@ -108,7 +84,7 @@ static void one_writer(void **state)
 	char pid[32];
 
 	(void)state;
-	assert_int_equal(store_open(folder, STORE_WRITE, &second, &err), -EBUSY);
+	assert_int_equal(store_open(temporary_folder, STORE_WRITE, &second, &err), -EBUSY);
 	snprintf(pid, sizeof(pid), "pid %d", (int)getpid());
 	assert_non_null(strstr(err.text, pid));
 	reader = open_store(STORE_READ);
@@ -258,7 +234,7 @@ static void damage_catalogue(const char *how)
 	char path[128];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/catalogue.sqlite", folder);
+	snprintf(path, sizeof(path), "%s/catalogue.sqlite", temporary_folder);
 	if (!strcmp(how, "removed")) {
 		unlink(path);
 		return;
@@ -382,18 +358,16 @@ static void what_is_refused(void **state)
 	builder_done(&other);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(one_writer),
-		TEST(receive_and_list),
-		TEST(finding),
-		TEST(recovery),
-		TEST(disk_full),
-		TEST(what_is_refused),
-		TEST(catalogue_is_rebuilt),
+		TEST_IN_FOLDER(one_writer),
+		TEST_IN_FOLDER(receive_and_list),
+		TEST_IN_FOLDER(finding),
+		TEST_IN_FOLDER(recovery),
+		TEST_IN_FOLDER(disk_full),
+		TEST_IN_FOLDER(what_is_refused),
+		TEST_IN_FOLDER(catalogue_is_rebuilt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
