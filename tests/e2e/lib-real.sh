@@ -3,6 +3,11 @@
 #   real_program CMD...   runs it natively and recorded, over TCP found by broadcast, with libcounting.so behind the
 #                         recorder in the same process; then holds both runs and both counts against each other
 #   real_names NAME...    what `collector report last` must show
+#   same NAME CMD...      runs it natively and recorded to files: exit status, output and errors are the same, each
+#                         recording's account balances, and nothing was lost. With FOLLOW set, children that exec are
+#                         recorded too, and LEAST recordings must come out; it has LIMIT seconds (60). A CMD that is not installed is left out:
+#                         same_ran counts the others, same_missing names it. What differs from run to run by nature goes
+#                         through the function `alike`, if the test has one: output in, output out
 
 # The independent count of the process that ran this executable: "NAME VALUE" lines.
 counted() {
@@ -92,4 +97,51 @@ real_program() {
 
 real_names() {
 	assert_contains "collector report last" "$T/report.txt" "$@"
+}
+
+same_ran=0
+same_missing=
+
+# The account of every recording in $T/rec balances without a loss, and there are so many of them.
+check_recordings() {
+	local name=$1 least=$2 file count=0
+	for file in "$T"/rec/*.heapcast; do
+		[ -e "$file" ] || break
+		"$COLLECTOR" ledger --json "$file" >"$T/ledger.json" 2>"$T/ledger.err" ||
+			{ cat "$T/ledger.json" >&3; fail "the ledger of $name does not balance"; }
+		grep -q '"lost":0,' "$T/ledger.json" || { cat "$T/ledger.json" >&3; fail "of $name something was lost"; }
+		count=$((count + 1))
+	done
+	[ "$count" -ge "$least" ] || fail "$name: $count recordings, at least $least were to be expected"
+}
+
+same_output() {
+	local name=$1 stream
+	for stream in out err; do
+		if declare -F alike >/dev/null; then
+			alike <"$T/native.$stream" >"$T/alike" && mv "$T/alike" "$T/native.$stream"
+			alike <"$T/recorded.$stream" >"$T/alike" && mv "$T/alike" "$T/recorded.$stream"
+		fi
+		cmp "$T/native.$stream" "$T/recorded.$stream" && continue
+		diff "$T/native.$stream" "$T/recorded.$stream" | head -n 20 >&3
+		fail "$name wrote something else to its standard $stream"
+	done
+}
+
+same() {
+	local name=$1 status=0 stdin=/dev/null
+	shift
+	if ! command -v "$1" >/dev/null; then
+		same_missing="$same_missing $1"
+		return
+	fi
+	[ ! -e "$T/stdin" ] || stdin=$T/stdin
+	rm -rf "$T/rec"
+	mkdir "$T/rec"
+	"$@" >"$T/native.out" 2>"$T/native.err" <"$stdin" || status=$?
+	assert_status "$status" timeout "${LIMIT:-60}" "$AGENT" run --quiet ${FOLLOW:+--follow --memory-limit 32M} \
+		--output "$T/rec/%p.heapcast" -- "$@" >"$T/recorded.out" 2>"$T/recorded.err" <"$stdin"
+	same_output "$name"
+	check_recordings "$name" "${LEAST:-1}"
+	same_ran=$((same_ran + 1))
 }

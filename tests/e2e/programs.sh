@@ -1,35 +1,10 @@
 #!/bin/bash
 # Programs that everybody has: under the recorder each writes the same, ends the same, and its account
 # balances. Those that are not installed are left out, and said.
-# ctest: LABELS e2e TIMEOUT 60
+# ctest: LABELS e2e TIMEOUT 120
 . "$(dirname "$0")/lib.sh"
 
-ran=0
-missing=
-
-# Runs CMD natively and recorded, with --follow where FOLLOW is set; LEAST recordings must come out.
-same() {
-	local name=$1 least=${LEAST:-1} status=0 file count=0
-	shift
-	if ! command -v "$1" >/dev/null; then
-		missing="$missing $1"
-		return
-	fi
-	rm -rf "$T/rec"
-	mkdir "$T/rec"
-	"$@" >"$T/native.out" 2>"$T/native.err" </dev/null || status=$?
-	assert_status "$status" timeout 30 "$AGENT" run --quiet ${FOLLOW:+--follow --memory-limit 32M} \
-		--output "$T/rec/%p.heapcast" -- "$@" >"$T/recorded.out" 2>"$T/recorded.err" </dev/null
-	cmp "$T/native.out" "$T/recorded.out" || fail "$name wrote something else to standard output"
-	cmp "$T/native.err" "$T/recorded.err" || fail "$name wrote something else to standard error"
-	for file in "$T"/rec/*.heapcast; do
-		"$COLLECTOR" ledger "$file" >"$T/ledger.txt" 2>"$T/ledger.err" ||
-			{ cat "$T/ledger.txt" >&3; fail "the ledger of $name does not balance"; }
-		count=$((count + 1))
-	done
-	[ "$count" -ge "$least" ] || fail "$name: $count recordings, at least $least were to be expected"
-	ran=$((ran + 1))
-}
+. "$TEST_SOURCE/lib-real.sh"
 
 cat >"$T/children.sh" <<'END'
 for i in 1 2 3 4 5 6 7 8; do x=$(echo $i | cat | tr 0-9 a-j); echo "$x"; done
@@ -117,5 +92,5 @@ if command -v git >/dev/null; then
 	FOLLOW=1 LEAST=2 same "git gc" git -C "$T/git" gc --quiet --prune=now
 fi
 
-echo "$ran programs; not installed:${missing:- none}"
-[ "$ran" -ge 8 ] || skip "too few programs are installed"
+echo "$same_ran programs; not installed:${same_missing:- none}"
+[ "$same_ran" -ge 8 ] || skip "too few programs are installed"
