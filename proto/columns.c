@@ -14,11 +14,6 @@ static const char *const column_names[EVENTS_COLUMNS] = {
 /* Sixteenths of an encoder's memory. */
 static const uint8_t column_shares[EVENTS_COLUMNS] = {1, 1, 2, 4, 2, 3, 1, 1, 1};
 
-static bool has_size(enum event_class class)
-{
-	return class == EVENT_CLASS_ALLOCATION || class == EVENT_CLASS_REALLOCATION;
-}
-
 static struct reader column_reader(ProtobufCBinaryData data)
 {
 	return reader_of(data.data, data.len);
@@ -157,7 +152,7 @@ int events_decoder_next(struct events_decoder *d, struct event *ret_event, struc
 		r = read_time(d, &e, err);
 	if (!r)
 		r = read_address(d, &e, err);
-	if (!r && has_size(e.class))
+	if (!r && event_has_size(e.kind))
 		r = read_size(d, &e);
 	if (!r && e.class == EVENT_CLASS_REALLOCATION)
 		r = read_reallocation(d, &e, err);
@@ -232,7 +227,7 @@ static bool full(const struct events_encoder *e)
 int events_encoder_put(struct events_encoder *e, const struct event *event)
 {
 	enum event_class class = event_class(event->kind);
-	bool sized = has_size(class),
+	bool sized = event_has_size(event->kind),
 	     weighted = sized && event->weight && event->weight != event->size;
 	uint64_t tick = event->time_ns / e->tick_ns, address;
 	uint64_t *last = &e->last_address[class == EVENT_CLASS_FREE];

@@ -12,6 +12,7 @@ enum event_class {
 	EVENT_CLASS_ALLOCATION,
 	EVENT_CLASS_REALLOCATION, /* an allocation that also ends the block at its old address, unless it failed */
 	EVENT_CLASS_FREE,
+	EVENT_CLASS_CALL, /* makes and ends nothing: a setting, an order to the allocator */
 };
 
 /* X(number, suffix of EVENT_, class, function as people know it) */
@@ -30,7 +31,7 @@ enum event_class {
 	X(12, MMAP, ALLOCATION, "mmap")                                                                                \
 	X(13, MREMAP, REALLOCATION, "mremap")                                                                          \
 	X(14, POOL_ALLOCATE, ALLOCATION, "pool allocate")                                                              \
-	X(15, LOADER, ALLOCATION, "loader")                                                                            \
+	X(16, SBRK, ALLOCATION, "sbrk")                                                                                \
 	X(32, FREE, FREE, "free")                                                                                      \
 	X(33, REALLOC_FREE, FREE, "realloc to 0")                                                                      \
 	X(34, DELETE, FREE, "operator delete")                                                                         \
@@ -38,7 +39,10 @@ enum event_class {
 	X(36, MUNMAP, FREE, "munmap")                                                                                  \
 	X(37, POOL_FREE, FREE, "pool free")                                                                            \
 	X(38, FREE_SIZED, FREE, "free_sized")                                                                          \
-	X(39, FREE_ALIGNED_SIZED, FREE, "free_aligned_sized")
+	X(39, FREE_ALIGNED_SIZED, FREE, "free_aligned_sized")                                                          \
+	X(40, SBRK_BACK, FREE, "sbrk back")                                                                            \
+	X(48, MALLOPT, CALL, "mallopt")                                                                                \
+	X(49, MALLOC_TRIM, CALL, "malloc_trim")
 
 #define EVENT_KIND_LIMIT 64
 
@@ -68,4 +72,65 @@ static inline const char *event_kind_name(unsigned kind)
 	default:
 		return NULL;
 	}
+}
+
+/*
+ * Addresses mean something within their space only: the same one may be a block of the heap, lie in a mapping and in a
+ * block of a pool. What is born in one space ends in it.
+ *
+ * Mappings are ranges: a death says how many bytes from its address on are gone, which may be a part of what was mapped, or
+ * parts of several; a birth (MAP_FIXED) takes the place of what was there. An mremap is on record as the MUNMAP of the range
+ * it was given, stamped when it was called, and an MREMAP of the range it gave; its old_address is that of the former.
+ */
+enum event_space {
+	EVENT_SPACE_HEAP,
+	EVENT_SPACE_MAPPED, /* by the program's own mmap, sbrk and so on, not by an allocator */
+	EVENT_SPACE_POOL,   /* heapcast_pool_allocate */
+	EVENT_SPACE_NONE,   /* calls */
+};
+
+static inline enum event_space event_space(unsigned kind)
+{
+	switch (kind) {
+	case 12: /* MMAP */
+	case 13: /* MREMAP */
+	case 16: /* SBRK */
+	case 36: /* MUNMAP */
+	case 40: /* SBRK_BACK */
+		return EVENT_SPACE_MAPPED;
+	case 14: /* POOL_ALLOCATE */
+	case 37: /* POOL_FREE */
+		return EVENT_SPACE_POOL;
+	default:
+		return event_class(kind) == EVENT_CLASS_CALL || event_class(kind) == EVENT_CLASS_NONE
+			       ? EVENT_SPACE_NONE
+			       : EVENT_SPACE_HEAP;
+	}
+}
+
+/* Frees of the heap have none; the end of a mapping has. */
+static inline bool event_has_size(unsigned kind)
+{
+	return event_class(kind) != EVENT_CLASS_FREE || event_space(kind) == EVENT_SPACE_MAPPED;
+}
+
+/*
+ * The address of a CALL: its parameter (0 for malloc_trim) and its result; size is its value.
+ *
+ *	63      40 39       8 7      4 3 0
+ *	|    0    | parameter | result | 0 |
+ */
+static inline uint64_t event_call_pack(int parameter, int result)
+{
+	return (uint64_t)(uint32_t)parameter << 8 | (unsigned)(result & 15) << 4;
+}
+
+static inline int event_call_parameter(uint64_t address)
+{
+	return (int)(uint32_t)(address >> 8);
+}
+
+static inline int event_call_result(uint64_t address)
+{
+	return (int)(address >> 4 & 15);
 }

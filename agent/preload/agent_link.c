@@ -304,19 +304,16 @@ static int map_ring(int memory, uint64_t size, struct ring_header **ret_ring)
 {
 	const long wanted = F_SEAL_SHRINK | F_SEAL_GROW;
 	struct ring_header *ring;
-	int saved = errno;
 
 	if (size < RING_HEADER_SIZE || size > SIZE_MAX / 2 ||
 	    sys_call(SYS_lseek, memory, 0, SEEK_END) != (long)size ||
 	    (sys_call(SYS_fcntl, memory, F_GET_SEALS) & wanted) != wanted)
 		return -EPROTO;
-	ring = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-	errno = saved;
-	if (ring == MAP_FAILED)
+	ring = sys_map((size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, memory);
+	if (!ring)
 		return -ENOMEM;
 	if (!ring_sound(ring, size)) {
-		munmap(ring, (size_t)size);
-		errno = saved;
+		sys_call(SYS_munmap, ring, size);
 		return -EPROTO;
 	}
 	*ret_ring = ring;

@@ -2,17 +2,24 @@
 #define HEAPCAST_WEAK /* they are defined here */
 #include "agent/preload/heapcast.h"
 
+#include "agent/preload/apart.h"
 #include "agent/preload/record.h"
+#include "agent/preload/slice.h"
 #include "agent/preload/start.h"
 #include "agent/preload/state.h"
 #include "agent/preload/thread.h"
 
 #include "agent/preload/poison.h"
 
-#define EXPORT __attribute__((visibility("default")))
-
 /* Numbers of enum MarkKind in heapcast.proto. */
-enum { MARK_TEXT = 1, MARK_NUMBER = 2, MARK_START = 3, MARK_STOP = 4 };
+enum {
+	MARK_TEXT = 1,
+	MARK_NUMBER = 2,
+	MARK_START = 3,
+	MARK_STOP = 4,
+	MARK_LABEL = 10,
+	MARK_TIMESTAMP = 11,
+};
 
 static void mark(uintptr_t frame, uint32_t kind, uint64_t value, const char *text, size_t length)
 {
@@ -23,10 +30,10 @@ static void mark(uintptr_t frame, uint32_t kind, uint64_t value, const char *tex
 	ring = shim_ring();
 	if (!ring)
 		return;
-	hook_enter(&hook, ring, frame);
+	rare_enter(&hook, ring, frame);
 	if (hook.kind == HOOK_RECORD)
 		record_mark(hook.thread, kind, value, text, length);
-	hook_leave(&hook);
+	rare_leave(&hook);
 }
 
 static void order(uint32_t stopped)
@@ -38,21 +45,70 @@ static void order(uint32_t stopped)
 EXPORT void heapcast_start(void)
 {
 	order(0);
-	mark((uintptr_t)__builtin_frame_address(0), MARK_START, 0, NULL, 0);
+	mark(FRAME, MARK_START, 0, NULL, 0);
 }
 
 EXPORT void heapcast_stop(void)
 {
-	mark((uintptr_t)__builtin_frame_address(0), MARK_STOP, 0, NULL, 0);
+	mark(FRAME, MARK_STOP, 0, NULL, 0);
 	order(1);
 }
 
 EXPORT void heapcast_mark(uint32_t number)
 {
-	mark((uintptr_t)__builtin_frame_address(0), MARK_NUMBER, number, NULL, 0);
+	mark(FRAME, MARK_NUMBER, number, NULL, 0);
 }
 
 EXPORT void heapcast_text(const char *text, size_t length)
 {
-	mark((uintptr_t)__builtin_frame_address(0), MARK_TEXT, 0, text, length);
+	mark(FRAME, MARK_TEXT, 0, text, length);
+}
+
+EXPORT void heapcast_label(const char *text, size_t length)
+{
+	mark(FRAME, MARK_LABEL, 0, text ? text : "", text ? length : 0);
+}
+
+/* Pools. */
+
+static RECORDED void note_pool(uintptr_t frame, unsigned kind, const void *address, size_t size)
+{
+	struct ring_header *ring;
+	struct hook hook;
+
+	start_resolved();
+	ring = shim_ring();
+	if (!ring || !address)
+		return;
+	rare_enter(&hook, ring, frame);
+	apart_note(&hook, kind, (uintptr_t)address, size);
+}
+
+EXPORT void heapcast_pool_allocate(const void *pool, const void *address, size_t size)
+{
+	(void)pool;
+	note_pool(FRAME, KIND_POOL_ALLOCATE, address, size);
+}
+
+EXPORT void heapcast_pool_free(const void *pool, const void *address)
+{
+	(void)pool;
+	note_pool(FRAME, KIND_POOL_FREE, address, 0);
+}
+
+/* The names of the profiler before. */
+
+EXPORT void memory_profiler_start(void) __attribute__((alias("heapcast_start")));
+EXPORT void memory_profiler_stop(void) __attribute__((alias("heapcast_stop")));
+EXPORT void memory_profiler_set_marker(uint32_t number) __attribute__((alias("heapcast_mark")));
+
+EXPORT void memory_profiler_sync(void)
+{
+	if (shim_ring())
+		slice_doorbell();
+}
+
+EXPORT void memory_profiler_override_next_timestamp(uint64_t microseconds)
+{
+	mark(FRAME, MARK_TIMESTAMP, microseconds, NULL, 0);
 }

@@ -11,21 +11,18 @@
  * The stack begins at the hook's own frame. What is exported only decides, and jumps on (a tail
  * call, at the optimisation that CMakeLists.txt demands): so NAME_recorded stands in the exported
  * function's place on the stack, and the path of a process that is not recorded saves no register.
+ *
+ * Here is what programs call all the time; the rest of the family is in rare.c.
  */
-#include <dlfcn.h>
 #include <malloc.h>
 #include <stdlib.h>
 
 #include "agent/preload/bootstrap.h"
 #include "agent/preload/clock.h"
-#include "agent/preload/modules.h"
 #include "agent/preload/next.h"
 #include "agent/preload/note.h"
-#include "agent/preload/operators.h"
 #include "agent/preload/record.h"
-#include "agent/preload/start.h"
 #include "agent/preload/state.h"
-#include "agent/preload/symbols.h"
 #include "agent/preload/thread.h"
 
 #include "agent/preload/poison_io.h"
@@ -82,106 +79,11 @@ EXPORT void *calloc(size_t count, size_t size)
 	return unlikely(ring) ? calloc_recorded(count, size, ring) : next.calloc(count, size);
 }
 
-static RECORDED int posix_memalign_recorded(void **ret_p, size_t alignment, size_t size,
-					    struct ring_header *ring)
-{
-	struct hook hook;
-	int error;
-
-	hook_enter(&hook, ring, FRAME);
-	error = next.posix_memalign(ret_p, alignment, size);
-	note_allocation(&hook, KIND_POSIX_MEMALIGN, error ? NULL : *ret_p, size);
-	return error;
-}
-
-EXPORT int posix_memalign(void **ret_p, size_t alignment, size_t size)
-{
-	struct ring_header *ring = shim_ring();
-
-	return unlikely(ring) ? posix_memalign_recorded(ret_p, alignment, size, ring)
-			      : next.posix_memalign(ret_p, alignment, size);
-}
-
-static RECORDED void *aligned_alloc_recorded(size_t alignment, size_t size,
-					     struct ring_header *ring)
-{
-	struct hook hook;
-	void *p;
-
-	hook_enter(&hook, ring, FRAME);
-	p = next.aligned_alloc(alignment, size);
-	note_allocation(&hook, KIND_ALIGNED_ALLOC, p, size);
-	return p;
-}
-
-EXPORT void *aligned_alloc(size_t alignment, size_t size)
-{
-	struct ring_header *ring = shim_ring();
-
-	return unlikely(ring) ? aligned_alloc_recorded(alignment, size, ring)
-			      : next.aligned_alloc(alignment, size);
-}
-
-static RECORDED void *memalign_recorded(size_t alignment, size_t size, struct ring_header *ring)
-{
-	struct hook hook;
-	void *p;
-
-	hook_enter(&hook, ring, FRAME);
-	p = next.memalign(alignment, size);
-	note_allocation(&hook, KIND_MEMALIGN, p, size);
-	return p;
-}
-
-EXPORT void *memalign(size_t alignment, size_t size)
-{
-	struct ring_header *ring = shim_ring();
-
-	return unlikely(ring) ? memalign_recorded(alignment, size, ring)
-			      : next.memalign(alignment, size);
-}
-
-static RECORDED void *valloc_recorded(size_t size, struct ring_header *ring)
-{
-	struct hook hook;
-	void *p;
-
-	hook_enter(&hook, ring, FRAME);
-	p = next.valloc(size);
-	note_allocation(&hook, KIND_VALLOC, p, size);
-	return p;
-}
-
-EXPORT void *valloc(size_t size)
-{
-	struct ring_header *ring = shim_ring();
-
-	return unlikely(ring) ? valloc_recorded(size, ring) : next.valloc(size);
-}
-
-static RECORDED void *pvalloc_recorded(size_t size, struct ring_header *ring)
-{
-	struct hook hook;
-	void *p;
-
-	hook_enter(&hook, ring, FRAME);
-	p = next.pvalloc(size);
-	note_allocation(&hook, KIND_PVALLOC, p, size);
-	return p;
-}
-
-EXPORT void *pvalloc(size_t size)
-{
-	struct ring_header *ring = shim_ring();
-
-	return unlikely(ring) ? pvalloc_recorded(size, ring) : next.pvalloc(size);
-}
-
 /* Reallocations. With size 0 the block may be freed, as glibc does: that is an event of its own
  * kind, and as a free it bears the stamp of the call. */
 
-static void note_reallocation(struct hook *hook, unsigned kind, const void *p, const void *old,
-			      size_t size, uint64_t call_stamp)
+void note_reallocation(struct hook *hook, unsigned kind, const void *p, const void *old,
+		       size_t size, uint64_t call_stamp)
 {
 	struct event event = {
 		.kind = kind,
@@ -284,35 +186,4 @@ EXPORT void free(void *p)
 EXPORT size_t malloc_usable_size(void *p)
 {
 	return unlikely(bootstrap_owns(p)) ? bootstrap_size(p) : next.malloc_usable_size(p);
-}
-
-/* Modules that go. */
-
-/* While it runs no row of the unwinder is trusted: destructors run, and what they call is unmapped
- * next. */
-static int close_watched(void *handle)
-{
-	int result;
-
-	unwind_suspend_cache();
-	result = next.dlclose(handle);
-	if (!tls.frame) {
-		guard_set(FRAME);
-		modules_refresh();
-		guard_clear();
-	}
-	unwind_resume_cache();
-	return result;
-}
-
-EXPORT int dlclose(void *handle)
-{
-	int result;
-
-	start_resolved();
-	if (!next.dlclose)
-		next.dlclose = (int (*)(void *))symbols_find("dlclose", &next);
-	result = shim_ring() ? close_watched(handle) : next.dlclose(handle);
-	operators_forget();
-	return result;
 }

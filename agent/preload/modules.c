@@ -10,6 +10,7 @@
 
 #include "agent/preload/clock.h"
 #include "agent/preload/elf_image.h"
+#include "agent/preload/imports.h"
 #include "agent/preload/slice.h"
 #include "agent/preload/state.h"
 #include "agent/preload/sys.h"
@@ -29,7 +30,8 @@ struct module {
 	struct unwind_module unwind; /* first: what modules_find gives */
 	uint32_t id;
 	bool live;
-	bool seen; /* in the scan under way */
+	bool seen;    /* in the scan under way */
+	bool imports; /* have been looked at */
 };
 
 /* An announcement as it is put together: head, segments, path. */
@@ -376,6 +378,8 @@ const struct unwind_module *modules_find(void *context, uint64_t pc)
 	(void)context;
 	modules_refresh();
 	module = find_known(pc);
+	if (module && !__atomic_exchange_n(&module->imports, true, __ATOMIC_RELAXED))
+		imports_take(pc);
 	return module ? &module->unwind : NULL;
 }
 

@@ -9,8 +9,11 @@
 #include <string.h>
 
 #include "agent/preload/bootstrap.h"
+#include "agent/preload/env.h"
+#include "agent/preload/mappings.h"
 #include "agent/preload/start.h"
 #include "agent/preload/symbols.h"
+#include "agent/preload/zero.h"
 #include "arch.h"
 
 #include "agent/preload/poison_io.h"
@@ -176,6 +179,38 @@ void *next_definition(const char *name, bool *ret_private)
 	return found ? found : (void *)symbols_find(name, &next);
 }
 
+/* The modules of allocators, [start, end); 0 ends the list. */
+#define ALLOCATORS_MAX 8
+
+static struct {
+	uintptr_t start;
+	uintptr_t end;
+} allocators[ALLOCATORS_MAX];
+
+bool next_is_allocator(uintptr_t pc)
+{
+	for (unsigned i = 0; i < ALLOCATORS_MAX; i++)
+		if (pc >= __atomic_load_n(&allocators[i].start, __ATOMIC_RELAXED) &&
+		    pc < __atomic_load_n(&allocators[i].end, __ATOMIC_ACQUIRE))
+			return true;
+	return false;
+}
+
+void next_add_allocator(uintptr_t pc)
+{
+	uintptr_t start, end;
+
+	if (next_is_allocator(pc) || !symbols_module(pc, &start, &end))
+		return;
+	for (unsigned i = 0; i < ALLOCATORS_MAX; i++) {
+		if (allocators[i].end)
+			continue;
+		__atomic_store_n(&allocators[i].start, start, __ATOMIC_RELAXED);
+		__atomic_store_n(&allocators[i].end, end, __ATOMIC_RELEASE);
+		return;
+	}
+}
+
 #define RESOLVE(name, otherwise)                                                                   \
 	do {                                                                                       \
 		found.name = (__typeof__(found.name))find(#name, RTLD_NEXT);                       \
@@ -198,7 +233,15 @@ void next_resolve(void)
 	RESOLVE(reallocarray, made_reallocarray);
 	RESOLVE(valloc, missing);
 	RESOLVE(pvalloc, missing);
+	RESOLVE(free_sized, NULL);
+	RESOLVE(free_aligned_sized, NULL);
+	RESOLVE(mallopt, NULL);
+	RESOLVE(malloc_trim, NULL);
 	RESOLVE(dlclose, NULL);
+	next_add_allocator((uintptr_t)found.malloc);
+	if (env_flag("HEAPCAST_ZERO_MEMORY") || env_flag("MEMORY_PROFILER_ZERO_MEMORY"))
+		zero_insert(&found);
+	mappings_resolve();
 	next = found;
 }
 

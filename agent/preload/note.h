@@ -29,6 +29,10 @@ enum kind {
 void note_slow(struct thread *thread, enum hook_kind kind, const struct event *event)
 	__attribute__((cold));
 
+/* The end of a hook that has called the allocator's realloc at `call_stamp`. In hooks.c. */
+void note_reallocation(struct hook *hook, unsigned kind, const void *p, const void *old,
+		       size_t size, uint64_t call_stamp);
+
 static inline bool is_recorded(const struct thread *thread, unsigned kind)
 {
 	return event_class(kind) == EVENT_CLASS_ALLOCATION ? thread->allocations : thread->frees;

@@ -15,6 +15,7 @@
 #include "agent/preload/note.h"
 #include "agent/preload/start.h"
 #include "agent/preload/symbols.h"
+#include "agent/preload/zero.h"
 
 #include "agent/preload/poison_io.h"
 
@@ -56,32 +57,33 @@
 typedef void *new_function(size_t size, uintptr_t a, uintptr_t b);
 typedef void delete_function(void *p, uintptr_t a, uintptr_t b);
 
-/* `entry` is where the exported function jumps to: the search at first, then either the next
- * definition or the hook in front of it. */
-struct new
+#define FORMS_NEW    8
+#define FORMS_DELETE 12
+#define NAME_MAX_C   36
+
+#define NAME(n, suffix, symbol) [n] = symbol,
+#define KIND(n, suffix, symbol) [n] = KIND_##suffix,
+static const char new_names[FORMS_NEW][NAME_MAX_C] = {NEWS(NAME)};
+static const char delete_names[FORMS_DELETE][NAME_MAX_C] = {DELETES(NAME)};
+static const uint8_t new_kinds[FORMS_NEW] = {NEWS(KIND)};
+static const uint8_t delete_kinds[FORMS_DELETE] = {DELETES(KIND)};
+
+/* `next` is NULL until the first call, and is stored last. */
+static struct new
 {
-	new_function *entry;
 	new_function *next;
-	new_function *first;
-	new_function *hook;
-	const char *name;
-	unsigned kind;
-	bool private;
-};
+	bool own;     /* the allocator's: recorded here */
+	bool private; /* found outside of the loader's search */
+}
+news[FORMS_NEW];
 
-struct delete
+static struct delete
 {
-	delete_function *entry;
 	delete_function *next;
-	delete_function *first;
-	delete_function *hook;
-	const char *name;
-	unsigned kind;
+	bool own;
 	bool private;
-};
-
-static struct new news[];
-static struct delete deletes[];
+}
+deletes[FORMS_DELETE];
 
 /* Recorded. */
 
@@ -92,10 +94,8 @@ static struct delete deletes[];
  */
 enum { UNWIND_CLEANUP_PHASE = 2, UNWIND_CONTINUE = 8 };
 
-int operators_unwound(int version, int actions, uint64_t class, void *exception, void *context)
-	__attribute__((used));
-
-int operators_unwound(int version, int actions, uint64_t class, void *exception, void *context)
+__attribute__((used)) int operators_unwound(int version, int actions, uint64_t class,
+					    void *exception, void *context)
 {
 	struct hook hook = {.thread = tls.thread,
 			    .frame = tls.frame,
@@ -110,7 +110,7 @@ int operators_unwound(int version, int actions, uint64_t class, void *exception,
 	return UNWIND_CONTINUE;
 }
 
-static RECORDED void *new_recorded(size_t size, uintptr_t a, uintptr_t b, struct new *new)
+static RECORDED void *new_recorded(size_t size, uintptr_t a, uintptr_t b, unsigned form)
 {
 	struct ring_header *ring = shim_ring();
 	struct hook hook;
@@ -118,18 +118,18 @@ static RECORDED void *new_recorded(size_t size, uintptr_t a, uintptr_t b, struct
 
 	ARCH_PERSONALITY("operators_unwound");
 	if (unlikely(!ring)) /* since we looked */
-		return new->next(size, a, b);
+		return news[form].next(size, a, b);
 	hook_enter(&hook, ring, FRAME);
 	if (hook.kind != HOOK_NESTED)
 		tls.throwing = hook.frame;
-	p = new->next(size, a, b);
-	note_allocation(&hook, new->kind, p, size);
+	p = news[form].next(size, a, b);
+	note_allocation(&hook, new_kinds[form], p, size);
 	return p;
 }
 
 /* The allocator may serve us by calling free by name: that is this event once more. In a nested
  * hook both would be put aside, and could not be told apart: there ours comes last. */
-static RECORDED void delete_recorded(void *p, uintptr_t a, uintptr_t b, struct delete *delete)
+static RECORDED void delete_recorded(void *p, uintptr_t a, uintptr_t b, unsigned form)
 {
 	struct ring_header *ring = shim_ring();
 	struct event event;
@@ -137,19 +137,20 @@ static RECORDED void delete_recorded(void *p, uintptr_t a, uintptr_t b, struct d
 	uint32_t aside;
 
 	if (unlikely(!ring)) {
-		delete->next(p, a, b);
+		deletes[form].next(p, a, b);
 		return;
 	}
 	hook_enter(&hook, ring, FRAME);
-	event = (struct event){.kind = delete->kind, .address = (uintptr_t)p, .stamp = stamp_now()};
+	event = (struct event){
+		.kind = delete_kinds[form], .address = (uintptr_t)p, .stamp = stamp_now()};
 	aside = hook.thread ? hook.thread->aside_count : 0;
 	if (hook.kind != HOOK_NESTED)
 		note(&hook, &event);
-	delete->next(p, a, b);
+	deletes[form].next(p, a, b);
 	if (hook.thread && hook.thread->aside_count > aside)
 		thread_drop_inner(hook.thread, &event, aside);
 	if (hook.kind == HOOK_NESTED)
-		note(&hook, &event);
+		note_slow(hook.thread, hook.kind, &event);
 	hook_leave(&hook);
 }
 
@@ -177,106 +178,96 @@ static void delete_missing(void *p, uintptr_t a, uintptr_t b)
 
 static bool is_allocators_own(const void *function)
 {
-	return symbols_together((uintptr_t)function, (uintptr_t)next.malloc);
+	return symbols_together((uintptr_t)function, (uintptr_t)zero_allocator());
 }
 
 /* While the allocator is being looked for, nobody can tell whose this is: forwarded only. */
-static void *new_resolve(size_t size, uintptr_t a, uintptr_t b, struct new *new)
+static RECORDED void *new_resolve(size_t size, uintptr_t a, uintptr_t b, unsigned form)
 {
-	bool settled = start_resolved();
-	new_function *function = next_definition(new->name, &new->private);
+	struct new *new = &news[form];
+	bool settled = start_resolved(), private;
+	new_function *function = next_definition(new_names[form], &private);
 
 	if (!function)
-		function = new >= news + ALIGNED ? new_missing_aligned : new_missing;
+		function = form >= ALIGNED ? new_missing_aligned : new_missing;
 	if (!settled)
 		return function(size, a, b);
-	__atomic_store_n(&new->next, function, __ATOMIC_RELAXED);
-	__atomic_store_n(&new->entry, is_allocators_own(function) ? new->hook : function,
-			 __ATOMIC_RELEASE);
-	return new->entry(size, a, b);
+	new->private = private;
+	new->own = is_allocators_own(function);
+	__atomic_store_n(&new->next, function, __ATOMIC_RELEASE);
+	return new->own &&shim_ring() ? new_recorded(size, a, b, form) : function(size, a, b);
 }
 
-static void delete_resolve(void *p, uintptr_t a, uintptr_t b, struct delete *delete)
+static RECORDED void delete_resolve(void *p, uintptr_t a, uintptr_t b, unsigned form)
 {
-	bool settled = start_resolved();
-	delete_function *function = next_definition(delete->name, &delete->private);
+	struct delete *delete = &deletes[form];
+	bool settled = start_resolved(), private;
+	delete_function *function = next_definition(delete_names[form], &private);
 
 	if (!function)
 		function = delete_missing;
-	if (!settled) {
-		function(p, a, b);
-		return;
+	if (settled) {
+		delete->private = private;
+		delete->own = is_allocators_own(function);
+		__atomic_store_n(&delete->next, function, __ATOMIC_RELEASE);
 	}
-	__atomic_store_n(&delete->next, function, __ATOMIC_RELAXED);
-	__atomic_store_n(&delete->entry, is_allocators_own(function) ? delete->hook : function,
-			 __ATOMIC_RELEASE);
-	delete->entry(p, a, b);
+	if (settled && delete->own && p && shim_ring())
+		delete_recorded(p, a, b, form);
+	else
+		function(p, a, b);
 }
 
 void operators_forget(void)
 {
-	for (struct new *new = news; new->name; new ++)
-		if (new->private)
-			__atomic_store_n(&new->entry, new->first, __ATOMIC_RELEASE);
-	for (struct delete *delete = deletes; delete->name; delete ++)
-		if (delete->private)
-			__atomic_store_n(&delete->entry, delete->first, __ATOMIC_RELEASE);
+	for (unsigned i = 0; i < FORMS_NEW; i++)
+		if (news[i].private)
+			__atomic_store_n(&news[i].next, NULL, __ATOMIC_RELEASE);
+	for (unsigned i = 0; i < FORMS_DELETE; i++)
+		if (deletes[i].private)
+			__atomic_store_n(&deletes[i].next, NULL, __ATOMIC_RELEASE);
 }
 
-/* Exported. */
+/* Exported: they only decide. */
+
+static ALWAYS_INLINE void *call_new(size_t size, uintptr_t a, uintptr_t b, unsigned form)
+{
+	new_function *next_new = __atomic_load_n(&news[form].next, __ATOMIC_ACQUIRE);
+
+	if (unlikely(!next_new))
+		return new_resolve(size, a, b, form);
+	if (unlikely(news[form].own) && shim_ring())
+		return new_recorded(size, a, b, form);
+	return next_new(size, a, b);
+}
+
+/* What is of the bootstrap arena is for nobody. */
+static ALWAYS_INLINE void call_delete(void *p, uintptr_t a, uintptr_t b, unsigned form)
+{
+	delete_function *next_delete = __atomic_load_n(&deletes[form].next, __ATOMIC_ACQUIRE);
+
+	if (unlikely(bootstrap_owns(p)))
+		return;
+	if (unlikely(!next_delete))
+		delete_resolve(p, a, b, form);
+	else if (unlikely(deletes[form].own) && p && shim_ring())
+		delete_recorded(p, a, b, form);
+	else
+		next_delete(p, a, b);
+}
 
 #define DEFINE_NEW(n, suffix, symbol)                                                              \
 	void *operator_new_##n(size_t size, uintptr_t a, uintptr_t b) __asm__(symbol);             \
-	static void *new_first_##n(size_t size, uintptr_t a, uintptr_t b)                          \
-	{                                                                                          \
-		return new_resolve(size, a, b, &news[n]);                                          \
-	}                                                                                          \
-	static void *new_hook_##n(size_t size, uintptr_t a, uintptr_t b)                           \
-	{                                                                                          \
-		return unlikely(shim_ring()) ? new_recorded(size, a, b, &news[n])                  \
-					     : news[n].next(size, a, b);                           \
-	}                                                                                          \
 	EXPORT void *operator_new_##n(size_t size, uintptr_t a, uintptr_t b)                       \
 	{                                                                                          \
-		return __atomic_load_n(&news[n].entry, __ATOMIC_ACQUIRE)(size, a, b);              \
+		return call_new(size, a, b, n);                                                    \
 	}
 
 #define DEFINE_DELETE(n, suffix, symbol)                                                           \
 	void operator_delete_##n(void *p, uintptr_t a, uintptr_t b) __asm__(symbol);               \
-	static void delete_first_##n(void *p, uintptr_t a, uintptr_t b)                            \
-	{                                                                                          \
-		delete_resolve(p, a, b, &deletes[n]);                                              \
-	}                                                                                          \
-	static void delete_hook_##n(void *p, uintptr_t a, uintptr_t b)                             \
-	{                                                                                          \
-		if (unlikely(bootstrap_owns(p)))                                                   \
-			return;                                                                    \
-		if (unlikely(shim_ring()) && p)                                                    \
-			delete_recorded(p, a, b, &deletes[n]);                                     \
-		else                                                                               \
-			deletes[n].next(p, a, b);                                                  \
-	}                                                                                          \
 	EXPORT void operator_delete_##n(void *p, uintptr_t a, uintptr_t b)                         \
 	{                                                                                          \
-		__atomic_load_n(&deletes[n].entry, __ATOMIC_ACQUIRE)(p, a, b);                     \
+		call_delete(p, a, b, n);                                                           \
 	}
-
-#define ROW_NEW(n, suffix, symbol)                                                                 \
-	[n] = {.entry = new_first_##n,                                                             \
-	       .first = new_first_##n,                                                             \
-	       .hook = new_hook_##n,                                                               \
-	       .name = symbol,                                                                     \
-	       .kind = KIND_##suffix},
-
-#define ROW_DELETE(n, suffix, symbol)                                                              \
-	[n] = {.entry = delete_first_##n,                                                          \
-	       .first = delete_first_##n,                                                          \
-	       .hook = delete_hook_##n,                                                            \
-	       .name = symbol,                                                                     \
-	       .kind = KIND_##suffix},
 
 NEWS(DEFINE_NEW)
 DELETES(DEFINE_DELETE)
-
-static struct new news[] = {NEWS(ROW_NEW){0}};
-static struct delete deletes[] = {DELETES(ROW_DELETE){0}};

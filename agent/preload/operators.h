@@ -9,6 +9,11 @@
  * operator is recorded here. Which of the two it is, is told by the module: does it have the next
  * malloc, too?
  */
+#include <stdint.h>
+
+/* The personality of functions in which an exception of the allocator may end a hook: see
+ * ARCH_PERSONALITY. Such a hook has put its frame into tls.throwing. */
+int operators_unwound(int version, int actions, uint64_t class, void *exception, void *context);
 
 /* After a dlclose: definitions in libraries that only plugins need may be gone with them. */
 void operators_forget(void);

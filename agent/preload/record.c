@@ -41,6 +41,8 @@ void record_count_lost(struct ring_losses *losses, const struct event *event)
 		losses->allocations += event->address != 0;
 		losses->bytes += event->address ? event->size : 0;
 		break;
+	case EVENT_CLASS_CALL:
+		break;
 	default:
 		losses->allocations++;
 		losses->bytes += event->size;

@@ -113,7 +113,7 @@ struct tls {
 
 extern __thread struct tls tls __attribute__((tls_model("initial-exec")));
 
-static inline struct ring_header *shim_ring(void)
+static inline __attribute__((always_inline)) struct ring_header *shim_ring(void)
 {
 	return __atomic_load_n(&__atomic_load_n(&shim.page, __ATOMIC_RELAXED)->ring,
 			       __ATOMIC_ACQUIRE);

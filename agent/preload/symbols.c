@@ -170,3 +170,42 @@ bool symbols_together(uintptr_t a, uintptr_t b)
 
 	return dl_iterate_phdr(visit_pair, &pair);
 }
+
+struct extent {
+	uintptr_t address;
+	uintptr_t start;
+	uintptr_t end;
+};
+
+static int visit_extent(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct extent *extent = context;
+
+	(void)size;
+	if (!holds(info, extent->address))
+		return 0;
+	extent->start = UINTPTR_MAX;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t at = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type != PT_LOAD)
+			continue;
+		if (at < extent->start)
+			extent->start = at;
+		if (at + p->p_memsz > extent->end)
+			extent->end = at + p->p_memsz;
+	}
+	return 1;
+}
+
+bool symbols_module(uintptr_t address, uintptr_t *ret_start, uintptr_t *ret_end)
+{
+	struct extent extent = {.address = address};
+
+	if (!dl_iterate_phdr(visit_extent, &extent))
+		return false;
+	*ret_start = extent.start;
+	*ret_end = extent.end;
+	return true;
+}

@@ -11,5 +11,8 @@
  * are passed over. */
 uintptr_t symbols_find(const char *name, const void *self);
 
+/* The addresses from the first to the last byte of the module that holds this one. */
+bool symbols_module(uintptr_t address, uintptr_t *ret_start, uintptr_t *ret_end);
+
 /* Do both addresses lie in the same module? */
 bool symbols_together(uintptr_t a, uintptr_t b);

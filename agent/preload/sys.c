@@ -11,6 +11,13 @@
 
 #include "agent/preload/poison.h"
 
+/* 32-bit processors have a second mmap, whose offset counts pages. */
+#ifdef SYS_mmap2
+#define CALL_MMAP SYS_mmap2
+#else
+#define CALL_MMAP SYS_mmap
+#endif
+
 /* What the old futex and sleep calls take on every Linux: two words of the machine. */
 struct sys_timespec {
 	long seconds;
@@ -34,14 +41,18 @@ long sys_call6(long number, long a, long b, long c, long d, long e, long f)
 	return result;
 }
 
+/* A negative errno is among the last 4095 addresses, which nobody gets. */
+void *sys_map(size_t size, int protection, int flags, int fd)
+{
+	long result = sys_call(CALL_MMAP, NULL, size, protection, flags, fd, 0);
+
+	return (unsigned long)result >= -4095ul ? NULL : (void *)result;
+}
+
 void *sys_pages(size_t size)
 {
-	int saved = errno;
-	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	errno = saved;
-	return memory == MAP_FAILED ? NULL : memory;
+	return sys_map(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		       -1);
 }
 
 long sys_read_file(const char *path, char *buffer, size_t size)

@@ -187,6 +187,8 @@ static bool same_block(const struct event *outer, const struct event *inner)
 {
 	bool frees = event_class(outer->kind) == EVENT_CLASS_FREE;
 
+	if (event_space(inner->kind) != event_space(outer->kind))
+		return false;
 	if (event_class(inner->kind) == EVENT_CLASS_FREE)
 		return inner->address == (frees ? outer->address : outer->old_address);
 	return !frees && inner->address && inner->address == outer->address;

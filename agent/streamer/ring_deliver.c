@@ -33,7 +33,7 @@ static int deliver_event(struct ring_source *s, struct stream *stream, uint32_t 
 	};
 	int r;
 
-	if (rec->class != EVENT_CLASS_FREE) {
+	if (event_has_size(rec->kind)) {
 		e.size = rec->size;
 		e.weight = weight_of(rec->size, rec->interval);
 	}

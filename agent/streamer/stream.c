@@ -228,10 +228,13 @@ static void deliver_account(struct stream *s, struct thread *thread, const struc
 	thread->counts.delivered++;
 	thread->counts_news = true;
 	s->delivered.events++;
-	if (class == EVENT_CLASS_FREE)
+	if (class == EVENT_CLASS_CALL)
+		return;
+	if (class == EVENT_CLASS_FREE) {
 		s->delivered.frees++;
-	else
-		s->delivered.allocations++;
+		return;
+	}
+	s->delivered.allocations++;
 	s->delivered.bytes += e->size;
 }
 

@@ -38,6 +38,8 @@ static const struct line {
 	{"stored_reallocations", "  reallocations",
 	 offsetof(struct ledger_info, stored_reallocations), true},
 	{"stored_frees", "  frees", offsetof(struct ledger_info, stored_frees), true},
+	{"stored_apart", "  mappings, pools, settings", offsetof(struct ledger_info, stored_apart),
+	 false},
 	{"before_join", "before the collector joined", offsetof(struct ledger_info, before_join),
 	 true},
 	{"lost_allocations", "lost allocations", offsetof(struct ledger_info, lost_allocations),

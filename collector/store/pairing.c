@@ -245,6 +245,8 @@ static int add_reallocation(struct pairing *p, const struct event *e)
 
 int pairing_add(struct pairing *p, const struct event *e)
 {
+	if (event_space(e->kind) != EVENT_SPACE_HEAP)
+		return 0; /* rows are blocks of the heap */
 	if (e->class == EVENT_CLASS_FREE)
 		return add_step(p, e, STEP_DEATH, e->time_ns, e->address, 0);
 	if (!e->address)

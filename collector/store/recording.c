@@ -64,6 +64,10 @@ static void count_event(struct recording *r, const struct event *e)
 	struct ledger_info *l = &r->ledger;
 
 	l->stored++;
+	if (event_space(e->kind) != EVENT_SPACE_HEAP) {
+		l->stored_apart++;
+		return;
+	}
 	if (e->class == EVENT_CLASS_FREE)
 		l->stored_frees++;
 	else if (e->class == EVENT_CLASS_REALLOCATION)

@@ -198,6 +198,7 @@ struct ledger_info {
 	uint64_t lost_allocations, lost_frees, lost_bytes, stacks_cut;
 	uint64_t stored; /* events in the recording */
 	uint64_t stored_allocations, stored_frees, stored_reallocations;
+	uint64_t stored_apart; /* no blocks of the heap: mappings, pools, settings */
 	uint64_t missing_batches; /* numbers that are not there */
 	uint64_t cut_bytes;	  /* at the end of the file, not a whole frame */
 	uint64_t skipped_bytes;	  /* in the middle of the file: damaged, passed over */

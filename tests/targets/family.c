@@ -7,6 +7,10 @@
 
 #include "tests/targets/target.h"
 
+/* From C23; libheapcast.so has them where libc does not. */
+__attribute__((weak)) void free_sized(void *p, size_t size);
+__attribute__((weak)) void free_aligned_sized(void *p, size_t alignment, size_t size);
+
 static unsigned failures;
 
 static void expect(int truth, const char *what)
@@ -67,9 +71,31 @@ __attribute__((noinline)) static void all(void)
 	expect(errno == 4711, "errno after free");
 }
 
+__attribute__((noinline)) static void sized(void)
+{
+	if (!free_sized || !free_aligned_sized)
+		return;
+	free_sized(use(malloc(own(1000))), own(1000));
+	free_aligned_sized(use(aligned_alloc(64, own(1100))), 64, own(1100));
+	free_sized(NULL, 0);
+	say("sized", 2);
+}
+
+__attribute__((noinline)) static void settings(void)
+{
+	errno = 4711;
+	expect(mallopt(M_MMAP_THRESHOLD, 262144) == 1, "mallopt");
+	expect(mallopt(M_PERTURB, 0) == 1, "mallopt of a negative parameter");
+	expect(mallopt(-4711, 3) == 1, "mallopt of nonsense"); /* as glibc answers */
+	expect(malloc_trim(4096) >= 0, "malloc_trim");
+	expect(errno == 4711, "errno after settings");
+}
+
 __attribute__((noinline)) static void outer(void)
 {
 	all();
+	sized();
+	settings();
 	__asm__ volatile("");
 }
 

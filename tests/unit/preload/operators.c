@@ -152,12 +152,69 @@ static void plugin_of_a_c_program(void **state)
 	agent_result_done(&r);
 }
 
+/* Operators of the program's own. Over malloc, malloc's record is the truth, whoever sees them; over a
+ * pool nobody but the program knows of its blocks. */
+static void run_own(const char *name, bool over_malloc)
+{
+	struct agent_options options = {0};
+	struct agent_result r;
+	struct agent_tally t;
+
+	RUN(&options, &r, target_path(name));
+	assert_exited(&r, 0);
+	assert_sound(&r);
+	assert_nothing_lost(&r);
+	agent_tally(&r, TAG_OWN, &t);
+	assert_int_equal(t.orphans, 0);
+	assert_int_equal(t.twice, 0);
+	assert_int_equal(t.allocations, over_malloc ? agent_said(&r, "allocations") : 0);
+	assert_int_equal(t.frees, over_malloc ? agent_said(&r, "frees") : 0);
+	assert_int_equal(count_kind(&r, "operator new"), 0);
+	assert_int_equal(count_kind(&r, "operator delete"), 0);
+	agent_result_done(&r);
+}
+
+static void of_the_program(void **state)
+{
+	(void)state;
+	run_own("own_malloc_hidden", true);
+	run_own("own_malloc_shown", true);
+	run_own("own_pool_hidden", false);
+	run_own("own_pool_shown", false);
+}
+
+/* Opened and closed three times. libstdc++ stays loaded, and its operators are then the first that there
+ * are: all modules of a process have the same. They round up sizes that are aligned. */
+static void of_a_plugin(void **state)
+{
+	struct agent_options options = {0};
+	struct agent_result r;
+	struct agent_tally t;
+	char path[600];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s.so", target_path("own_plugin"));
+	RUN(&options, &r, target_path("cxx_loader"), path, "20");
+	assert_exited(&r, 0);
+	assert_sound(&r);
+	assert_nothing_lost(&r);
+	assert_int_equal(count_size(&r, own(200)) + count_size(&r, 256),
+			 10 * agent_said(&r, "allocations"));
+	agent_tally(&r, TAG_OWN, &t);
+	assert_int_equal(t.allocations, t.frees);
+	assert_int_equal(t.orphans, 0);
+	assert_int_equal(t.twice, 0);
+	assert_int_equal(count_kind(&r, "operator new"), 0);
+	agent_result_done(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(libc),	    cmocka_unit_test(tcmalloc),
-		cmocka_unit_test(mimalloc), cmocka_unit_test(jemalloc),
-		cmocka_unit_test(by_name),  cmocka_unit_test(plugin_of_a_c_program),
+		cmocka_unit_test(libc),		  cmocka_unit_test(tcmalloc),
+		cmocka_unit_test(mimalloc),	  cmocka_unit_test(jemalloc),
+		cmocka_unit_test(by_name),	  cmocka_unit_test(plugin_of_a_c_program),
+		cmocka_unit_test(of_the_program), cmocka_unit_test(of_a_plugin),
 	};
 
 	if (access(target_path("cxx"), X_OK)) {

@@ -1,6 +1,8 @@
 /* One thread, many threads, all functions: what is on record is what the program did. */
 #include "tests/unit/preload/support/run.h"
 
+#include <malloc.h>
+
 #include "proto/event.h"
 
 static void one_thread(void **state)
@@ -120,11 +122,38 @@ static uint64_t count_kind(const struct agent_result *r, const char *name)
 	return count;
 }
 
+/* The nth event of this kind. */
+static const struct agent_event *nth(const struct agent_result *r, const char *name, unsigned n)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (!strcmp(event_kind_name(r->events[i].kind), name) && !n--)
+			return &r->events[i];
+	fail_msg("no %s", name);
+	return NULL;
+}
+
+static void assert_mallopt(const struct agent_event *e, int parameter, int value)
+{
+	assert_int_equal(event_call_parameter(e->address), parameter);
+	assert_int_equal(event_call_result(e->address), 1);
+	assert_int_equal((int)e->size, value);
+	assert_true(e->depth >= 4);
+}
+
+static void assert_settings(const struct agent_result *r)
+{
+	assert_mallopt(nth(r, "mallopt", 0), M_MMAP_THRESHOLD, 262144);
+	assert_mallopt(nth(r, "mallopt", 1), M_PERTURB, 0);
+	assert_mallopt(nth(r, "mallopt", 2), -4711, 3);
+	assert_int_equal(nth(r, "malloc_trim", 0)->size, 4096);
+}
+
 static void every_function(void **state)
 {
-	static const char *const once[] = {
-		"malloc",	 "calloc",   "realloc", "reallocarray", "posix_memalign",
-		"aligned_alloc", "memalign", "valloc",	"pvalloc",	"realloc to 0"};
+	static const char *const once[] = {"malloc",	   "calloc",	     "realloc",
+					   "reallocarray", "posix_memalign", "aligned_alloc",
+					   "memalign",	   "valloc",	     "pvalloc",
+					   "realloc to 0", "free_sized",     "free_aligned_sized"};
 	struct agent_options options = {0};
 	struct agent_result r;
 	uint64_t failed = 0;
@@ -135,7 +164,11 @@ static void every_function(void **state)
 	assert_sound(&r);
 	assert_nothing_lost(&r);
 	for (size_t i = 0; i < sizeof(once) / sizeof(*once); i++)
-		assert_int_equal(count_kind(&r, once[i]), 1);
+		assert_int_equal(
+			count_kind(&r, once[i]),
+			strstr(once[i], "aligned_alloc") || !strcmp(once[i], "malloc") ? 2 : 1);
+	assert_int_equal(agent_said(&r, "sized"), 2);
+	assert_settings(&r);
 	assert_true(count_kind(&r, "free") >= 6);
 	for (size_t i = 0; i < r.count; i++)
 		failed += event_class(r.events[i].kind) == EVENT_CLASS_REALLOCATION &&

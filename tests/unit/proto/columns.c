@@ -26,7 +26,7 @@ static uint64_t random_u64(void)
 
 static struct event random_event(uint64_t *time)
 {
-	static const uint8_t kinds[] = {1, 2, 3, 4, 7, 10, 13, 32, 33, 35};
+	static const uint8_t kinds[] = {1, 2, 3, 4, 7, 10, 13, 32, 33, 35, 36, 40, 48};
 	struct event e = {.kind = kinds[random_u64() % sizeof(kinds)]};
 
 	*time += random_u64() % 50000;
@@ -35,7 +35,7 @@ static struct event random_event(uint64_t *time)
 	e.time_ns = *time - random_u64() % 3000;
 	e.address = random_u64() >> (16 + random_u64() % 40) << 4;
 	e.stack = (uint32_t)(random_u64() >> 40);
-	if (e.class != EVENT_CLASS_FREE)
+	if (event_has_size(e.kind))
 		e.size = e.weight = random_u64() >> random_u64() % 64;
 	if (e.class == EVENT_CLASS_REALLOCATION) {
 		e.old_address = random_u64() % 3 ? random_u64() >> 18 << 4 : 0;
@@ -75,7 +75,7 @@ static void round_trip(uint32_t tick, unsigned weighted)
 		events_encoder_clear(&encoder);
 		for (n = 0; n < 4096; n++) {
 			sent[n] = random_event(&time);
-			if (weighted && sent[n].class != EVENT_CLASS_FREE &&
+			if (weighted && event_has_size(sent[n].kind) &&
 			    (!encoder.with_size || random_u64() % 2))
 				sent[n].weight = sent[n].size / 2 + 4711;
 			if (events_encoder_put(&encoder, &sent[n]))

@@ -90,6 +90,52 @@ static void malloc_and_free(void **state)
 	builder_done(&b);
 }
 
+static void event_at(struct builder *b, unsigned kind, uint64_t time, uint64_t address,
+		     uint64_t size)
+{
+	builder_event(b, &(struct event){.kind = (uint8_t)kind,
+					 .thread = 1,
+					 .time_ns = time,
+					 .address = address,
+					 .size = size,
+					 .stack = BUILDER_STACK});
+}
+
+/* Mappings, pools and settings at addresses of blocks, between their births and deaths: the recording has
+ * them, the rows of the heap know nothing of them. */
+static void other_spaces(void **state)
+{
+	static const uint8_t kinds[] = {12, 13, 16, 14, 37, 36, 40, 48, 49};
+	const unsigned count = sizeof(kinds);
+	struct recording *r;
+	struct builder b;
+
+	(void)state;
+	builder_init(&b, 1);
+	builder_malloc(&b, 10, 1, 0x1000, 32);
+	for (unsigned i = 0; i < count; i++) {
+		assert_true(event_space(kinds[i]) != EVENT_SPACE_HEAP);
+		event_at(&b, kinds[i], 20 + i, 0x1000, 4096);
+	}
+	builder_free(&b, 40, 1, 0x1000);
+	for (unsigned i = 0; i < count; i++)
+		event_at(&b, kinds[i], 50 + i, 0x2000, 1ull << 40);
+	builder_end(&b, 0);
+	r = open_built(&b);
+	assert_int_equal(recording_rows(r), 1);
+	assert_int_equal(row_at(r, 0).size, 32);
+	assert_int_equal(row_at(r, 0).death, 40);
+	assert_int_equal(row_at(r, 0).end, BLOCK_FREED);
+	assert_int_equal(recording_pairing(r)->orphan_frees, 0);
+	assert_int_equal(recording_pairing(r)->inferred, 0);
+	assert_int_equal(recording_ledger(r)->stored, 2 + 2 * count);
+	assert_int_equal(recording_ledger(r)->stored_apart, 2 * count);
+	assert_int_equal(recording_ledger(r)->stored_frees, 1);
+	assert_true(recording_balances(r, NULL));
+	recording_close(r);
+	builder_done(&b);
+}
+
 static void reallocations(void **state)
 {
 	struct recording *r;
@@ -370,6 +416,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(malloc_and_free),
 		cmocka_unit_test(reallocations),
+		cmocka_unit_test(other_spaces),
 		cmocka_unit_test(old_address_taken_meanwhile),
 		cmocka_unit_test(reuse_without_a_free),
 		cmocka_unit_test(stamps_in_the_wrong_order),

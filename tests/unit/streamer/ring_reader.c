@@ -101,7 +101,7 @@ static void test_refused(void **state)
 {
 	(void)state;
 	refused(0, 8, RING_WORD0(0, 0, 0, 0, 0, 0), 0);	  /* no kind */
-	refused(0, 8, RING_WORD0(16, 0, 0, 0, 0, 0), 0);  /* a gap in the kinds */
+	refused(0, 8, RING_WORD0(17, 0, 0, 0, 0, 0), 0);  /* a gap in the kinds */
 	refused(0, 8, RING_WORD0(200, 0, 0, 0, 0, 0), 0); /* no aux */
 	refused(0, 8, RING_WORD0(1, 6, 0, 0, 0, 0), 0);	  /* more than is published */
 	refused(0, 2, RING_WORD0(32, 0, 0, 0, 0, 0), 0);  /* half an event */

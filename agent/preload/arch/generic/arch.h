@@ -7,6 +7,10 @@
 #include "agent/unwind/unwind.h"
 #include "proto/ring.h"
 
+/* The relocations by which a module imports functions: not known. */
+#define ARCH_JUMP_SLOT 4294967295u
+#define ARCH_GLOB_DAT  4294967295u
+
 #define ARCH_CLOCK RING_CLOCK_MONOTONIC
 
 static inline bool arch_clock_usable(void)

@@ -9,6 +9,10 @@
 #include "agent/unwind/unwind.h"
 #include "proto/ring.h"
 
+/* The relocations by which a module imports functions: R_X86_64_JUMP_SLOT, R_X86_64_GLOB_DAT. */
+#define ARCH_JUMP_SLOT 7u
+#define ARCH_GLOB_DAT  6u
+
 #define ARCH_CLOCK RING_CLOCK_TSC
 
 /* The first version of glibc on this processor: symbols of it are in every later one. */

@@ -667,6 +667,8 @@ static size_t changes_of(const struct agent_result *r, struct change *to)
 		const struct agent_event *e = &r->events[i];
 		enum event_class class = event_class(e->kind);
 
+		if (event_space(e->kind) != EVENT_SPACE_HEAP)
+			continue;
 		if (class == EVENT_CLASS_FREE)
 			to[count++] = (struct change){.address = e->address, .stamp = e->stamp};
 		if (class == EVENT_CLASS_REALLOCATION && e->old_address && e->address)

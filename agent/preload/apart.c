@@ -1,0 +1,35 @@
+/* Events apart from the heap; see apart.h. */
+#include "agent/preload/apart.h"
+
+#include "agent/preload/poison.h"
+
+void rare_enter(struct hook *hook, const struct ring_header *ring, uintptr_t frame)
+{
+	hook_enter(hook, ring, frame);
+}
+
+void rare_leave(const struct hook *hook)
+{
+	hook_leave(hook);
+}
+
+void rare_allocation(struct hook *hook, unsigned kind, const void *p, size_t size)
+{
+	note_allocation(hook, kind, p, size);
+}
+
+void apart_event(struct hook *hook, const struct event *event)
+{
+	if (hook->kind != HOOK_RECORD || tls.frame != hook->frame)
+		note_slow(hook->thread, hook->kind, event);
+	else if (is_recorded(hook->thread, event->kind))
+		record_event(hook->thread, event, hook->frame);
+}
+
+void apart_note(struct hook *hook, unsigned kind, uint64_t address, uint64_t size)
+{
+	struct event event = {.kind = kind, .address = address, .size = size, .stamp = stamp_now()};
+
+	apart_event(hook, &event);
+	hook_leave(hook);
+}

@@ -1,0 +1,249 @@
+/*
+ * The functions of malloc's family that programs seldom call, compiled for size. hooks.c says how a
+ * hook is made.
+ *
+ * Those that an allocator may lack are right all the same when nobody has them: a sized free is a
+ * free, settings are refused. cfree, which old programs call, is free.
+ */
+#include <dlfcn.h>
+#include <malloc.h>
+#include <stdlib.h>
+
+#include "agent/preload/allocators.h"
+#include "agent/preload/apart.h"
+#include "agent/preload/bootstrap.h"
+#include "agent/preload/modules.h"
+#include "agent/preload/next.h"
+#include "agent/preload/note.h"
+#include "agent/preload/operators.h"
+#include "agent/preload/start.h"
+#include "agent/preload/state.h"
+#include "agent/preload/symbols.h"
+
+#include "agent/preload/poison_io.h"
+
+/* glibc declares these from version 2.43 on, in C23. */
+void free_sized(void *p, size_t size);
+void free_aligned_sized(void *p, size_t alignment, size_t size);
+void cfree(void *p);
+
+static RECORDED int posix_memalign_recorded(void **ret_p, size_t alignment, size_t size,
+					    struct ring_header *ring)
+{
+	struct hook hook;
+	int error;
+
+	rare_enter(&hook, ring, FRAME);
+	error = next.posix_memalign(ret_p, alignment, size);
+	rare_allocation(&hook, KIND_POSIX_MEMALIGN, error ? NULL : *ret_p, size);
+	return error;
+}
+
+EXPORT int posix_memalign(void **ret_p, size_t alignment, size_t size)
+{
+	struct ring_header *ring = shim_ring();
+
+	return unlikely(ring) ? posix_memalign_recorded(ret_p, alignment, size, ring)
+			      : next.posix_memalign(ret_p, alignment, size);
+}
+
+static RECORDED void *aligned_alloc_recorded(size_t alignment, size_t size,
+					     struct ring_header *ring)
+{
+	struct hook hook;
+	void *p;
+
+	rare_enter(&hook, ring, FRAME);
+	p = next.aligned_alloc(alignment, size);
+	rare_allocation(&hook, KIND_ALIGNED_ALLOC, p, size);
+	return p;
+}
+
+EXPORT void *aligned_alloc(size_t alignment, size_t size)
+{
+	struct ring_header *ring = shim_ring();
+
+	return unlikely(ring) ? aligned_alloc_recorded(alignment, size, ring)
+			      : next.aligned_alloc(alignment, size);
+}
+
+static RECORDED void *memalign_recorded(size_t alignment, size_t size, struct ring_header *ring)
+{
+	struct hook hook;
+	void *p;
+
+	rare_enter(&hook, ring, FRAME);
+	p = next.memalign(alignment, size);
+	rare_allocation(&hook, KIND_MEMALIGN, p, size);
+	return p;
+}
+
+EXPORT void *memalign(size_t alignment, size_t size)
+{
+	struct ring_header *ring = shim_ring();
+
+	return unlikely(ring) ? memalign_recorded(alignment, size, ring)
+			      : next.memalign(alignment, size);
+}
+
+static RECORDED void *valloc_recorded(size_t size, struct ring_header *ring)
+{
+	struct hook hook;
+	void *p;
+
+	rare_enter(&hook, ring, FRAME);
+	p = next.valloc(size);
+	rare_allocation(&hook, KIND_VALLOC, p, size);
+	return p;
+}
+
+EXPORT void *valloc(size_t size)
+{
+	struct ring_header *ring = shim_ring();
+
+	return unlikely(ring) ? valloc_recorded(size, ring) : next.valloc(size);
+}
+
+static RECORDED void *pvalloc_recorded(size_t size, struct ring_header *ring)
+{
+	struct hook hook;
+	void *p;
+
+	rare_enter(&hook, ring, FRAME);
+	p = next.pvalloc(size);
+	rare_allocation(&hook, KIND_PVALLOC, p, size);
+	return p;
+}
+
+EXPORT void *pvalloc(size_t size)
+{
+	struct ring_header *ring = shim_ring();
+
+	return unlikely(ring) ? pvalloc_recorded(size, ring) : next.pvalloc(size);
+}
+
+/* Sized frees. */
+
+static RECORDED void note_free(void *p, unsigned kind, struct ring_header *ring)
+{
+	struct event event;
+	struct hook hook;
+
+	rare_enter(&hook, ring, FRAME);
+	event = (struct event){.kind = kind, .address = (uintptr_t)p, .stamp = stamp_now()};
+	note(&hook, &event);
+	rare_leave(&hook);
+}
+
+EXPORT void free_sized(void *p, size_t size)
+{
+	struct ring_header *ring;
+
+	if (!p || bootstrap_owns(p))
+		return;
+	start_resolved();
+	ring = shim_ring();
+	if (ring)
+		note_free(p, KIND_FREE_SIZED, ring);
+	if (next.free_sized)
+		next.free_sized(p, size);
+	else
+		next.free(p);
+}
+
+EXPORT void free_aligned_sized(void *p, size_t alignment, size_t size)
+{
+	struct ring_header *ring;
+
+	if (!p || bootstrap_owns(p))
+		return;
+	start_resolved();
+	ring = shim_ring();
+	if (ring)
+		note_free(p, KIND_FREE_ALIGNED_SIZED, ring);
+	if (next.free_aligned_sized)
+		next.free_aligned_sized(p, alignment, size);
+	else
+		next.free(p);
+}
+
+EXPORT void cfree(void *p)
+{
+	free(p);
+}
+
+/* Settings and orders. */
+
+static RECORDED int mallopt_recorded(int parameter, int value, struct ring_header *ring)
+{
+	struct hook hook;
+	int result = next.mallopt(parameter, value);
+
+	rare_enter(&hook, ring, FRAME);
+	apart_note(&hook, KIND_MALLOPT, event_call_pack(parameter, result), (uint32_t)value);
+	return result;
+}
+
+EXPORT int mallopt(int parameter, int value)
+{
+	struct ring_header *ring;
+
+	start_resolved();
+	ring = shim_ring();
+	if (!next.mallopt)
+		return 0;
+	return ring ? mallopt_recorded(parameter, value, ring) : next.mallopt(parameter, value);
+}
+
+static RECORDED int malloc_trim_recorded(size_t keep, struct ring_header *ring)
+{
+	struct hook hook;
+	int result = next.malloc_trim(keep);
+
+	rare_enter(&hook, ring, FRAME);
+	apart_note(&hook, KIND_MALLOC_TRIM, event_call_pack(0, result), keep);
+	return result;
+}
+
+EXPORT int malloc_trim(size_t keep)
+{
+	struct ring_header *ring;
+
+	start_resolved();
+	ring = shim_ring();
+	if (!next.malloc_trim)
+		return 0;
+	return ring ? malloc_trim_recorded(keep, ring) : next.malloc_trim(keep);
+}
+
+/* Modules that go. */
+
+/* While it runs no row of the unwinder is trusted: destructors run, and what they call is unmapped
+ * next. */
+static int close_watched(void *handle)
+{
+	int result;
+
+	unwind_suspend_cache();
+	result = next.dlclose(handle);
+	if (!tls.frame) {
+		guard_set(FRAME);
+		modules_refresh();
+		guard_clear();
+	}
+	unwind_resume_cache();
+	return result;
+}
+
+EXPORT int dlclose(void *handle)
+{
+	int result;
+
+	start_resolved();
+	if (!next.dlclose)
+		next.dlclose = (int (*)(void *))symbols_find("dlclose", &next);
+	result = shim_ring() ? close_watched(handle) : next.dlclose(handle);
+	operators_forget();
+	allocators_forget();
+	return result;
+}
