@@ -253,7 +253,7 @@ static RECORDED uintptr_t call_recorded(WORDS, unsigned number)
 		return f->next(ARGUMENTS);
 	rare_enter(&hook, ring, FRAME);
 	if (hook.kind != HOOK_NESTED)
-		tls.throwing = hook.frame;
+		tls.throwing = tls.frame;
 	switch (f->shape) {
 	case MOVE_AB:
 	case MOVE_OR_END:

@@ -1,8 +1,10 @@
 #pragma once
 /*
- * Stamps. With several threads they come from a counter that is read in order (an allocation's
- * stamp after the allocator has returned, a free's before it is called), so that a block that
- * changes hands is never stamped backwards.
+ * Stamps. Once a second thread is recorded they come from a counter that is read in order (an
+ * allocation's stamp after the allocator has returned, a free's before it is called), so that a
+ * block that changes hands is never stamped backwards. Before that the order does not matter, and
+ * reading it as it comes costs half: the second thread orders it (thread.c) before its first event,
+ * so who has got anything from that thread sees the order, too.
  *
  * What the program must not do: forbid itself the counter (prctl PR_SET_TSC with
  * PR_TSC_SIGSEGV; seccomp's strict mode does so too). Reading it is then a SIGSEGV, and asking
@@ -15,9 +17,11 @@
 
 static inline uint64_t stamp_now(void)
 {
-	if (unlikely(shim.clock != ARCH_CLOCK || ARCH_CLOCK == RING_CLOCK_MONOTONIC))
-		return sys_monotonic_ns();
-	if (shim.single_threaded && __atomic_load_n(shim.single_threaded, __ATOMIC_RELAXED))
+	enum stamps stamps = __atomic_load_n(&shim.stamps, __ATOMIC_RELAXED);
+
+	if (likely(stamps == STAMPS_SINGLE))
 		return arch_clock_single();
-	return arch_clock_ordered();
+	if (likely(stamps == STAMPS_ORDERED))
+		return arch_clock_ordered();
+	return sys_monotonic_ns();
 }

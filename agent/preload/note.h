@@ -33,25 +33,18 @@ void note_slow(struct thread *thread, enum hook_kind kind, const struct event *e
 void note_reallocation(struct hook *hook, unsigned kind, const void *p, const void *old,
 		       size_t size, uint64_t call_stamp);
 
-static inline bool is_recorded(const struct thread *thread, unsigned kind)
-{
-	return event_class(kind) == EVENT_CLASS_ALLOCATION ? thread->allocations : thread->frees;
-}
-
 /* What a hook has seen becomes a record, waits, or is counted. The slow ends get copies: hook and
  * event stay in registers here. */
 static ALWAYS_INLINE void note(const struct hook *hook, const struct event *event)
 {
 	struct thread *thread = hook->thread;
 
-	if (unlikely(hook->kind != HOOK_RECORD || tls.frame != hook->frame)) {
+	if (unlikely(tls.frame != hook->frame)) {
 		struct event copy = *event;
 
 		note_slow(thread, hook->kind, &copy);
 		return;
 	}
-	if (unlikely(!is_recorded(thread, event->kind)))
-		return;
 	if (event->kind < KIND_FREE && unlikely(thread->aside_count)) {
 		struct event copy = *event;
 

@@ -121,7 +121,7 @@ static RECORDED void *new_recorded(size_t size, uintptr_t a, uintptr_t b, unsign
 		return news[form].next(size, a, b);
 	hook_enter(&hook, ring, FRAME);
 	if (hook.kind != HOOK_NESTED)
-		tls.throwing = hook.frame;
+		tls.throwing = tls.frame;
 	p = news[form].next(size, a, b);
 	note_allocation(&hook, new_kinds[form], p, size);
 	return p;

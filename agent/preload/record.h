@@ -8,6 +8,12 @@
 
 #include "agent/preload/state.h"
 #include "agent/preload/thread.h"
+#include "proto/event.h"
+
+static inline bool is_recorded(const struct thread *thread, unsigned kind)
+{
+	return event_class(kind) == EVENT_CLASS_ALLOCATION ? thread->allocations : thread->frees;
+}
 
 /* Records `event` with the stack of the hook whose frame this is; 0: without a stack. Keeps errno.
  */

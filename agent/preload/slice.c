@@ -110,6 +110,7 @@ bool slice_claim(struct thread *thread, uint64_t words, uint64_t first)
 	slice_set_depth(thread);
 	thread->pressure = 0;
 	thread->epoch = 0; /* each slice begins in it */
+	thread->short_until = 0;
 	look_at_tail(thread);
 	__atomic_store_n(&thread->place,
 			 (uint64_t)slice->generation << 32 | (slice_index(ring, slice) + 1),
@@ -215,6 +216,7 @@ static void agent_is_gone(uint32_t beat)
 {
 	__atomic_store_n(&shim.gone_beat, beat, __ATOMIC_RELAXED);
 	__atomic_store_n(&shim.gone, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&shim.control, 1, __ATOMIC_RELEASE); /* each thread looks */
 }
 
 /* Is there a slice that the agent will free, because its owner is dead or has moved on? */

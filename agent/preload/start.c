@@ -86,7 +86,7 @@ static void introduce(struct ring_header *ring)
 	shim.epoch = ring->image ? ring->epoch + 1 : ring->epoch;
 	ring->epoch = shim.epoch;
 	shim.clock = arch_clock_usable() ? ARCH_CLOCK : RING_CLOCK_MONOTONIC;
-	shim.single_threaded = next_symbol("__libc_single_threaded");
+	shim.stamps = shim.clock == RING_CLOCK_MONOTONIC ? STAMPS_SYSTEM : STAMPS_SINGLE;
 	shim.owner_word_offset = owner_init();
 	ring->pointer_bits = 8 * sizeof(void *);
 	ring->clock = shim.clock;

@@ -26,10 +26,17 @@ struct shim_page {
 	struct ring_header *ring;
 };
 
+/* How events are stamped; see clock.h. */
+enum stamps {
+	STAMPS_SYSTEM,	/* by CLOCK_MONOTONIC: the counter is of no use here */
+	STAMPS_SINGLE,	/* by the counter, in any order: only one thread was ever recorded */
+	STAMPS_ORDERED, /* by the counter, in order */
+};
+
 struct shim {
 	struct shim_page *page; /* never NULL; in the beginning an empty static one */
 	enum ring_clock clock;
-	const char *single_threaded; /* libc's flag; NULL: assume many threads */
+	enum stamps stamps;
 	uint32_t owner_word_offset;
 	uint32_t control;  /* added to ring_header.control: raised by what the process orders itself
 			    */
@@ -71,6 +78,9 @@ struct thread {
 	uint64_t head;	/* what slice->head is about to be */
 	uint64_t limit; /* `head` may go so far without a look at `tail` */
 	uint64_t check; /* from here on: look how full the slice is */
+	/* While `head` is below this an event takes the short way (record.c), which looks at nothing
+	 * else: 0 whenever anything is unusual. Set anew by each event that takes the long one. */
+	uint64_t short_until;
 	uint64_t last_stamp;
 	struct unwind_thread *unwind;
 	/* What the ring's header ordered when `control` was read. */
@@ -87,6 +97,7 @@ struct thread {
 			     for */
 	uint32_t epoch;
 	uint32_t pseudo; /* outer pseudo frames of the last stack on record: 0 or 1 */
+	bool cut;	 /* that stack was deeper than the limit */
 	uint32_t aside_count;
 	struct ring_losses pending; /* lost since the last record */
 

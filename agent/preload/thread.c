@@ -54,20 +54,35 @@ static struct thread *make_new(void)
 	return thread;
 }
 
+/* From the second thread on stamps are ordered (clock.h). */
+static void order_stamps(void)
+{
+	enum stamps single = STAMPS_SINGLE;
+
+	__atomic_compare_exchange_n(&shim.stamps, &single, STAMPS_ORDERED, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_RELAXED);
+}
+
 static struct thread *take(void)
 {
-	struct thread *thread = take_used();
+	struct thread *thread;
 
+	if (__atomic_load_n(&shim.threads, __ATOMIC_ACQUIRE))
+		order_stamps();
+	thread = take_used();
 	if (!thread)
 		thread = make_new();
 	if (!thread)
 		return NULL;
+	if (thread->next)
+		order_stamps(); /* both began at once */
 	thread->aside_count = 0;
 	thread->aside_lost = (struct ring_losses){0};
 	thread->quiet = false;
 	thread->pending = (struct ring_losses){0};
 	thread->last_stamp = stamp_now();
 	thread->pseudo = 0;
+	thread->cut = false;
 	if (slice_claim_patiently(thread))
 		return thread;
 	__atomic_store_n(&thread->place, 0, __ATOMIC_RELEASE);
@@ -85,6 +100,7 @@ static bool nothing_to_record(const struct ring_header *ring)
 void thread_obey(struct thread *thread, const struct ring_header *ring)
 {
 	thread->control = thread_control(ring);
+	thread->short_until = 0;
 	thread->policy = __atomic_load_n(&ring->policy, __ATOMIC_RELAXED);
 	thread->depth_limit = __atomic_load_n(&ring->depth_limit, __ATOMIC_RELAXED);
 	slice_set_depth(thread);
@@ -103,6 +119,7 @@ void thread_enter_first(struct hook *hook)
 {
 	struct ring_header *ring = shim_ring();
 
+	tls.frame = hook->frame | 1;
 	hook->kind = HOOK_NONE;
 	if (!ring || nothing_to_record(ring))
 		return;
@@ -118,6 +135,7 @@ void thread_enter_first(struct hook *hook)
 	}
 	thread_obey(hook->thread, ring);
 	hook->kind = HOOK_RECORD;
+	tls.frame = hook->frame;
 	barrier();
 	tls.thread = hook->thread;
 }
@@ -158,11 +176,16 @@ void thread_enter_nested(struct hook *hook)
 {
 	struct thread *thread = hook->thread;
 
-	if (!nested(tls.frame, hook->frame))
+	if (nested(tls.frame, hook->frame) &&
+	    !(thread && thread->aside_count >= ASIDE_MAX && !intact(tls.frame))) {
+		hook->kind = HOOK_NESTED;
 		return;
-	if (thread && thread->aside_count >= ASIDE_MAX && !intact(tls.frame))
-		return;
-	hook->kind = HOOK_NESTED;
+	}
+	/* The jump may have come between a capture and its record. */
+	if (thread) {
+		unwind_abandon(thread->unwind);
+		thread->short_until = 0;
+	}
 }
 
 /* What lies aside. */

@@ -13,6 +13,7 @@
 #include "agent/preload/state.h"
 #include "arch.h"
 
+/* Only for HOOK_RECORD the guard is the hook's own frame. */
 enum hook_kind {
 	HOOK_RECORD, /* hook.thread is ours */
 	HOOK_NESTED, /* hook.thread is that of the outer hook; NULL: it has none */
@@ -104,8 +105,7 @@ static inline __attribute__((always_inline)) void hook_leave(const struct hook *
 {
 	struct thread *thread = hook->thread;
 
-	if (unlikely(hook->kind != HOOK_RECORD || thread->aside_count ||
-		     tls.frame != hook->frame)) {
+	if (unlikely(tls.frame != hook->frame || thread->aside_count)) {
 		struct hook copy = *hook;
 
 		hook_leave_slow(&copy);

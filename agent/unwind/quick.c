@@ -11,41 +11,56 @@
 #include "agent/unwind/walk.h"
 #include "agent/unwind/ban.h"
 
-#define NO_JOIN	  (-1)
-#define QUICK_MAX 12
+#define ALWAYS_INLINE inline __attribute__((always_inline))
 
-struct quick { /* a new frame */
+struct fresh { /* a new frame */
 	uint64_t pc;
 	uint64_t sp;
 	uint64_t fp;
 	uint64_t row;
 };
 
-struct state { /* where the walk is, and how many new frames it has met */
+struct state { /* where the walk is, and the new frames that it has met */
 	uint64_t pc;
 	uint64_t sp;
 	uint64_t fp;
 	uint64_t high;
-	uint32_t count;
+	struct fresh *next;
+	uint64_t *pcs;
 };
 
-/* A new frame, and the step to its caller. false: not of the common case. */
-static inline __attribute__((always_inline)) bool quick_step(struct state *s, struct quick *fresh,
-							     uint32_t row)
+/* The canonical frame address; 0: not of the common case. A plain row based on sp saves nothing
+ * below it (compile.c), and sp is aligned: only the end of the stack is left to be looked at. */
+static ALWAYS_INLINE uint64_t frame_address(const struct state *s, uint32_t row)
 {
-	uint64_t cfa = (row_type(row) == ROW_SP ? s->sp : s->fp) + row_cfa(row);
-	uint64_t saved = cfa - row_fp(row);
+	uint64_t cfa;
 
-	if (__builtin_expect(!row_is_plain(row) || s->count == QUICK_MAX ||
-				     cfa - s->sp > s->high - s->sp || saved < s->sp || (cfa & 7),
+	if (__builtin_expect(row_type(row) == ROW_SP, 1)) {
+		cfa = s->sp + row_cfa(row);
+		return __builtin_expect(cfa <= s->high, 1) ? cfa : 0;
+	}
+	cfa = s->fp + row_cfa(row);
+	if (__builtin_expect(row_type(row) != ROW_FP || cfa - s->sp > s->high - s->sp ||
+				     cfa - row_fp(row) < s->sp || (cfa & 7),
 			     0))
+		return 0;
+	return cfa;
+}
+
+/* A new frame, and the step to its caller. false: not of the common case. */
+static ALWAYS_INLINE bool quick_step(struct state *s, const struct fresh *end, uint32_t row)
+{
+	uint64_t cfa = frame_address(s, row), saved;
+
+	if (__builtin_expect(!cfa || s->next == end, 0))
 		return false;
-	fresh[s->count++] = (struct quick){s->pc, s->sp, s->fp, row};
+	*s->next++ = (struct fresh){s->pc, s->sp, s->fp, row};
+	*s->pcs++ = s->pc;
 	s->pc = load(cfa + ARCH_RA_OFFSET);
 	if (__builtin_expect(!s->pc, 0))
 		return false;
 	s->pc = arch_code_address(s->pc);
-	saved = load(saved);
+	saved = load(cfa - row_fp(row));
 	s->fp = row_keeps_fp(row) ? s->fp : saved;
 	s->sp = cfa;
 	return true;
@@ -53,116 +68,146 @@ static inline __attribute__((always_inline)) bool quick_step(struct state *s, st
 
 static inline bool is_at(const struct state *s, const struct frame *known)
 {
-	return known->pc == s->pc && known->sp == s->sp && !(known->flags & FRAME_INTERRUPTED) &&
-	       (!(known->flags & FRAME_NEEDS_FP) || known->fp == s->fp);
+	return known->pc == s->pc && known->sp == s->sp &&
+	       (__builtin_expect(!known->flags, 1) ||
+		(known->flags == FRAME_NEEDS_FP && known->fp == s->fp));
 }
 
-/* Walks until the trace is joined, and verifies it. The new frames go to `fresh`, their number to
- * `ret_count`. The frame of the trace that was joined; NO_JOIN: another case. */
-static inline __attribute__((always_inline)) int quick_walk(struct unwind_thread *thread,
-							    const struct unwind_regs *regs,
-							    struct quick *fresh,
-							    uint32_t *ret_count)
+/* The end of the stack that `sp` lies in; 0: not known. */
+static ALWAYS_INLINE uint64_t region_end(const struct unwind_thread *thread, uint64_t sp)
 {
-	struct state s = {.pc = regs->pc, .sp = regs->sp, .fp = regs->fp};
-	const struct frame *frames = thread->frames, *known = frames + thread->count, *changed;
 	const struct region *region = thread->regions;
+
+	if (__builtin_expect(sp < region->low || sp > region->until, 0)) {
+		region++;
+		if (sp < region->low || sp > region->until)
+			return 0;
+	}
+	return region->high;
+}
+
+/* Walks until the trace is joined, and verifies it. The frame of the trace that was joined; NULL:
+ * another case. */
+static ALWAYS_INLINE struct frame *quick_walk(struct unwind_thread *thread, struct state *s,
+					      const struct fresh *end)
+{
+	struct frame *frames = thread->frames, *known = frames + thread->count, *changed;
 	uint32_t differs;
 
-	if (__builtin_expect(s.sp < region->low || s.sp > region->until, 0)) {
-		region++;
-		if (s.sp < region->low || s.sp > region->until)
-			return NO_JOIN;
-	}
-	s.high = region->high;
 	for (;;) {
 		do {
 			if (__builtin_expect(known == frames, 0))
-				return NO_JOIN;
+				return NULL;
 			known--;
-		} while (known->sp < s.sp); /* frames that have returned */
-		if (!is_at(&s, known)) {
+		} while (known->sp < s->sp); /* frames that have returned */
+		if (!is_at(s, known)) {
 			known++;
-			if (!quick_step(&s, fresh, rows_get(thread, s.pc)))
-				return NO_JOIN;
+			if (!quick_step(s, end, rows_get(thread, s->pc)))
+				return NULL;
 			continue;
 		}
 		differs = verify(thread->checks, known->checks);
 		if (__builtin_expect(!differs, 1))
-			break;
+			return known;
 		/* Up to the frame that has changed, all is as remembered. */
 		changed = frames + prefix_check_owner(thread, (int)(known - frames), differs);
 		for (; known >= changed; known--)
-			if (!quick_step(&s, fresh, known->row))
-				return NO_JOIN;
-		known = changed;
+			if (!quick_step(s, end, known->row))
+				return NULL;
+		known++;
 	}
-	*ret_count = s.count;
-	return (int)(known - frames);
 }
 
-/* Puts the new frames on top of frame `join` of the trace. */
-static inline __attribute__((always_inline)) void
-quick_append(struct unwind_thread *thread, int join, const struct quick *fresh, uint32_t count)
+/* Puts the new frames, of which the last is the outermost, on top of frame `to` of the trace. */
+static ALWAYS_INLINE void quick_append(struct unwind_thread *thread, struct frame *to,
+				       const struct fresh *first, const struct fresh *from)
 {
-	struct frame *to = &thread->frames[join];
-	struct check *check = &thread->checks[to->checks];
+	uint32_t number = to->checks;
+	struct check *check = &thread->checks[number];
 	bool needs = to->flags & FRAME_NEEDS_FP;
 	uint64_t sp = to->sp, fp = to->fp;
-	uint64_t *pcs = thread->pcs + count;
 
-	for (const struct quick *from = fresh + count; from-- > fresh;) {
+	while (from-- > first) {
 		uint32_t row = (uint32_t)from->row;
 
-		if (__builtin_expect(needs && !row_keeps_fp(row), 0))
+		if (__builtin_expect(needs && !row_keeps_fp(row), 0)) {
 			*check++ = (struct check){sp - row_fp(row), fp};
+			number++;
+		}
 		check->slot = sp + ARCH_RA_OFFSET;
 		check->value = load(sp + ARCH_RA_OFFSET);
 		check++;
+		number++;
 		needs = row_type(row) == ROW_FP || (needs && row_keeps_fp(row));
 		sp = from->sp;
 		fp = from->fp;
 		to++;
-		*--pcs = from->pc;
 		to->pc = from->pc;
 		to->sp = sp;
 		to->fp = fp;
 		to->row = row;
-		to->checks = (uint16_t)(check - thread->checks);
+		to->checks = (uint16_t)number;
 		to->flags = needs ? FRAME_NEEDS_FP : 0;
 	}
 }
 
-static inline __attribute__((always_inline)) bool quick(struct unwind_thread *thread,
-							const struct unwind_regs *regs,
-							uint32_t depth_limit,
-							struct unwind_delta *ret_delta)
+/* The whole of it up to where something is written; NULL: another case. */
+static ALWAYS_INLINE struct frame *quick(struct unwind_thread *thread, struct state *s,
+					 const struct fresh *end)
 {
-	struct quick fresh[QUICK_MAX];
-	uint32_t count, kept, total;
-	int join = quick_walk(thread, regs, fresh, &count);
+	struct frame *join;
 
-	if (__builtin_expect(join == NO_JOIN, 0))
-		return false;
-	kept = (uint32_t)join + 1;
-	total = kept + count;
-	if (__builtin_expect(thread->frames[join].checks + 2 * QUICK_MAX > CHECK_MAX ||
-				     total > TRACK_MAX,
+	s->high = region_end(thread, s->sp);
+	if (__builtin_expect((s->sp & 7) || !s->high, 0))
+		return NULL;
+	join = quick_walk(thread, s, end);
+	if (__builtin_expect(!join || join->checks + 2 * UNWIND_QUICK_MAX > CHECK_MAX ||
+				     join + UNWIND_QUICK_MAX >= thread->frames + TRACK_MAX,
 			     0))
+		return NULL;
+	return join;
+}
+
+struct unwind_quick unwind_quick(struct unwind_thread *thread, uint64_t pc, uint64_t sp,
+				 uint64_t fp, uint32_t depth_limit, uint64_t *ret_pcs)
+{
+	struct fresh fresh[UNWIND_QUICK_MAX];
+	struct state s = {.pc = pc, .sp = sp, .fp = fp, .next = fresh, .pcs = ret_pcs};
+	struct frame *join;
+	uint32_t kept, count;
+
+	if (__builtin_expect(rows_state() != thread->state || thread->flags, 0))
+		return (struct unwind_quick){0};
+	join = quick(thread, &s, fresh + UNWIND_QUICK_MAX);
+	if (__builtin_expect(!join, 0))
+		return (struct unwind_quick){0};
+	kept = (uint32_t)(join - thread->frames) + 1;
+	count = (uint32_t)(s.next - fresh);
+	if (__builtin_expect(kept > thread->emitted || kept + count > depth_limit, 0))
+		return (struct unwind_quick){0};
+	quick_append(thread, join, fresh, s.next);
+	thread->count = kept + count;
+	thread->emitted = kept + count;
+	return (struct unwind_quick){kept, count};
+}
+
+/* The same for a stack that is truncated or deep, or of which the consumer lacks a part. */
+static bool quick_delta(struct unwind_thread *thread, const struct unwind_regs *regs,
+			uint32_t depth_limit, struct unwind_delta *ret_delta)
+{
+	struct fresh fresh[UNWIND_QUICK_MAX];
+	struct state s = {regs->pc, regs->sp, regs->fp, 0, fresh, thread->pcs};
+	struct frame *join = quick(thread, &s, fresh + UNWIND_QUICK_MAX);
+	uint32_t kept, count;
+
+	if (!join)
 		return false;
-	quick_append(thread, join, fresh, count);
-	thread->count = total;
+	kept = (uint32_t)(join - thread->frames) + 1;
+	count = (uint32_t)(s.next - fresh);
+	quick_append(thread, join, fresh, s.next);
+	thread->count = kept + count;
 	thread->counters.frames_walked += count;
-	if (__builtin_expect(kept > thread->emitted || total > depth_limit, 0)) {
-		prefix_emit(thread, kept, total, depth_limit, ret_delta);
-		return true;
-	}
-	thread->emitted = total;
-	ret_delta->keep = kept;
-	ret_delta->count = count;
-	ret_delta->pcs = thread->pcs;
-	ret_delta->depth = total;
-	ret_delta->flags = thread->flags;
+	prefix_emit(thread, kept, kept + count, depth_limit, ret_delta);
 	return true;
 }
 
@@ -172,13 +217,11 @@ void unwind_capture(struct unwind_thread *thread, const struct unwind_regs *regs
 	uint32_t limit = depth_clamp(depth_limit);
 
 	rows_check_state(thread);
-	thread->counters.captures++;
-	if (__builtin_expect(regs->sp & 7, 0))
+	if (regs->sp & 7)
 		walk_whole(thread, regs, limit, ret_delta);
-	else if (__builtin_expect(!quick(thread, regs, limit, ret_delta), 0))
+	else if (!quick_delta(thread, regs, limit, ret_delta))
 		prefix_capture(thread, regs, limit, ret_delta);
-	if (__builtin_expect((ret_delta->flags & UNWIND_TRUNCATED) || !ret_delta->keep, 0)) {
-		thread->counters.truncated += ret_delta->flags & UNWIND_TRUNCATED;
-		thread->counters.whole += !ret_delta->keep;
-	}
+	thread->counters.captures++;
+	thread->counters.truncated += ret_delta->flags & UNWIND_TRUNCATED;
+	thread->counters.whole += !ret_delta->keep;
 }

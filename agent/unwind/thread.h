@@ -66,7 +66,7 @@ struct unwind_thread {
 	struct frame frames[TRACK_MAX];
 	struct frame pending[TRACK_MAX]; /* of this capture, innermost first, until it is known
 					    where they join */
-	uint64_t l1[1u << L1_BITS_MAX] __attribute__((aligned(64)));
+	uint64_t l1[1u << L1_BITS_MAX] __attribute__((aligned(4096))); /* a small one: two pages */
 };
 _Static_assert(sizeof(struct unwind_thread) <= UNWIND_THREAD_SIZE, "a thread's memory");
 _Static_assert(CHECK_MAX <= UINT16_MAX && TRACK_MAX <= CHECK_MAX, "frame.checks");

@@ -31,6 +31,12 @@ void unwind_forget(struct unwind_thread *thread)
 	thread->emitted = 0;
 }
 
+void unwind_abandon(struct unwind_thread *thread)
+{
+	thread->count = 0;
+	thread->emitted = 0;
+}
+
 static void count(struct unwind_thread *thread, const struct unwind_delta *delta)
 {
 	thread->counters.captures++;

@@ -92,8 +92,25 @@ struct unwind_delta {
 void unwind_capture(struct unwind_thread *thread, const struct unwind_regs *regs, uint32_t depth_limit,
 		    struct unwind_delta *ret_delta);
 
+/*
+ * The common case of unwind_capture, for who writes its output at once: a few frames are new, the walk joined the last
+ * stack, nothing is truncated or cut, and the consumer has all that is kept. `ret_pcs` has room for UNWIND_QUICK_MAX.
+ * keep 0: not of this kind; nothing has changed but what `ret_pcs` points to, and unwind_capture does it. Not counted.
+ */
+#define UNWIND_QUICK_MAX 12
+struct unwind_quick {
+	uint32_t keep;
+	uint32_t count;
+};
+struct unwind_quick unwind_quick(struct unwind_thread *thread, uint64_t pc, uint64_t sp, uint64_t fp,
+				 uint32_t depth_limit, uint64_t *ret_pcs);
+
 /* The next capture of this thread gives the whole stack: after a record was lost, first in a slice, in a fork child. */
 void unwind_forget(struct unwind_thread *thread);
+
+/* The same, and nothing is taken from the last stack: a capture was left in the middle, by a jump out of a signal's
+ * handler. */
+void unwind_abandon(struct unwind_thread *thread);
 
 /* Modules have come to lie where others were, or are about to go (dlclose): no cached row is trusted from here on. Rows are
  * decoded again; stacks are given whole. Any thread may call it; the new generation is seen by every later capture. */
