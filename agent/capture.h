@@ -16,22 +16,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "proto/columns.h"
+
 struct stream;
 struct thread;
 
 struct capture_event {
-	uint8_t kind;		/* enum EventKind, of a class that is not NONE */
+	struct event event;	/* times since the start of the stream, as all times here; `class` is set; `weight` 0: its own
+				   size. The stream fills in `thread` and `stack` */
 	bool has_stack;
 	uint32_t keep;		/* outer frames of the lane's last stack that are still there */
 	uint32_t count;		/* new frames */
 	const uint64_t *pcs;	/* innermost first; values below CAPTURE_PSEUDO_LIMIT are PseudoFrames */
 	uint32_t epoch;		/* of the modules, as of when the stack was walked */
-	uint64_t time_ns;	/* since the start of the stream, as all times here */
-	uint64_t address;
-	uint64_t size;
-	uint64_t old_address;
-	uint64_t call_time_ns;	/* reallocations: how long the call took */
-	uint64_t weight;	/* bytes that it stands for; 0: its own size */
 };
 
 #define CAPTURE_PSEUDO_LIMIT 4096
@@ -73,7 +70,7 @@ void capture_thread_counts(struct stream *stream, struct thread *thread, uint64_
 
 /* A lane begins, or its stack is lost: the next event must bring its whole stack (else it is shown truncated). */
 void capture_lane_reset(struct stream *stream, uint32_t lane);
-int capture_event(struct stream *stream, uint32_t lane, struct thread *thread, const struct capture_event *event);
+int capture_event(struct stream *stream, uint32_t lane, struct thread *thread, struct capture_event *event);
 /* Events that will never come. `thread` may be NULL: of threads without a lane; these also count as produced. */
 int capture_gap(struct stream *stream, struct thread *thread, const struct capture_losses *lost, int reason,
 		uint64_t from_ns, uint64_t to_ns);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "proto/columns_put.h"
 #include "base/ban.h"
 
 static const char *const column_names[EVENTS_COLUMNS] = {
@@ -166,7 +167,8 @@ int events_decoder_next(struct events_decoder *d, struct event *ret_event, struc
 	return 1;
 }
 
-static void column_put(struct column *c, uint64_t value)
+/* Writes no byte beyond the value's own. */
+static void column_put_exact(struct column *c, uint64_t value)
 {
 	c->length = (size_t)(varint_put(c->data + c->length, value) - c->data);
 }
@@ -196,73 +198,24 @@ void events_encoder_clear(struct events_encoder *e)
 		e->column[i].length = 0;
 	e->last_address[0] = e->last_address[1] = 0;
 	e->shift = e->shift_limit;
-	e->count = e->with_size = 0;
+	e->count = e->with_size = e->room = 0;
 }
 
-/* 0 if the batch's parameters suit the event, else -EAGAIN; those of an empty batch are made to suit. */
-static int suit(struct events_encoder *e, const struct event *event, bool weighted)
+uint32_t events_encoder_room(const struct events_encoder *e)
 {
-	uint64_t bits = event->address | event->old_address;
+	size_t least = e->limit - e->count;
 
-	if (bits & ((1u << e->shift) - 1)) {
-		e->shift_limit = (uint32_t)__builtin_ctzll(bits);
-		if (e->count)
-			return -EAGAIN;
-		e->shift = e->shift_limit;
+	for (unsigned i = 0; i < EVENTS_COLUMNS; i++) {
+		size_t events = (e->column[i].capacity - e->column[i].length) / VARINT_MAX;
+
+		least = events < least ? events : least;
 	}
-	if (weighted && e->with_size && !e->column[EVENTS_WEIGHT].length)
-		return -EAGAIN;
-	return 0;
-}
-
-static bool full(const struct events_encoder *e)
-{
-	bool room = e->count < e->limit;
-
-	for (unsigned i = 0; i < EVENTS_COLUMNS; i++)
-		room &= e->column[i].capacity - e->column[i].length >= VARINT_MAX;
-	return !room;
+	return (uint32_t)least;
 }
 
 int events_encoder_put(struct events_encoder *e, const struct event *event)
 {
-	enum event_class class = event_class(event->kind);
-	bool sized = event_has_size(event->kind),
-	     weighted = sized && event->weight && event->weight != event->size;
-	uint64_t tick = event->time_ns / e->tick_ns, address;
-	uint64_t *last = &e->last_address[class == EVENT_CLASS_FREE];
-	int r;
-
-	if (class == EVENT_CLASS_NONE)
-		return -EINVAL;
-	if (full(e))
-		return -ENOSPC;
-	r = suit(e, event, weighted);
-	if (r < 0)
-		return r;
-	if (!e->count)
-		e->base_tick = e->last_tick = tick;
-	address = event->address >> e->shift;
-	e->column[EVENTS_KIND].data[e->column[EVENTS_KIND].length++] = event->kind;
-	column_put(&e->column[EVENTS_THREAD], event->thread);
-	column_put(&e->column[EVENTS_TIME], zigzag((int64_t)(tick - e->last_tick)));
-	column_put(&e->column[EVENTS_ADDRESS], zigzag((int64_t)(address - *last)));
-	column_put(&e->column[EVENTS_STACK], event->stack);
-	if (sized) {
-		column_put(&e->column[EVENTS_SIZE], event->size);
-		if (weighted || e->column[EVENTS_WEIGHT].length)
-			column_put(&e->column[EVENTS_WEIGHT], weighted ? event->weight : 0);
-		e->with_size++;
-	}
-	if (class == EVENT_CLASS_REALLOCATION) {
-		column_put(&e->column[EVENTS_OLD_ADDRESS],
-			   zigzag((int64_t)((event->old_address >> e->shift) - address)));
-		column_put(&e->column[EVENTS_CALL_TIME], event->call_time_ns / e->tick_ns);
-	}
-	e->last_tick = tick;
-	*last = address;
-	e->count++;
-	return 0;
+	return events_encoder_put_inline(e, event);
 }
 
 void events_encoder_fill(const struct events_encoder *e, Heapcast__Events *ret)
@@ -356,9 +309,9 @@ int stacks_encoder_put(struct stacks_encoder *e, const struct stack_node *node)
 	    e->module.capacity - e->module.length < 5 ||
 	    e->offset.capacity - e->offset.length < VARINT_MAX)
 		return -ENOSPC;
-	column_put(&e->parent, node->parent ? e->first + e->count - node->parent : 0);
-	column_put(&e->module, node->module);
-	column_put(&e->offset, zigzag((int64_t)(node->offset - e->last_offset)));
+	column_put_exact(&e->parent, node->parent ? e->first + e->count - node->parent : 0);
+	column_put_exact(&e->module, node->module);
+	column_put_exact(&e->offset, zigzag((int64_t)(node->offset - e->last_offset)));
 	e->last_offset = node->offset;
 	e->count++;
 	return 0;

@@ -81,7 +81,9 @@ struct events_encoder {
 	uint64_t last_address[2];
 	uint64_t base_tick;
 	uint64_t last_tick;
+	uint64_t last_tick_ns; /* where it begins */
 	uint32_t tick_ns;
+	uint32_t room;	      /* events that are sure to fit before anybody looks again */
 	uint32_t shift;	      /* of this batch */
 	uint32_t shift_limit; /* lowest shift that was ever needed */
 	uint32_t count;

@@ -47,6 +47,11 @@
 #define RING_MAX_KEEP  4095
 #define RING_MAX_COUNT 1023
 
+/* A thread begins in a slice of RING_FIRST_WORDS. If there is none, in a smaller one, down to RING_MIN_WORDS, where stacks
+ * deeper than about 90 frames are cut; else in what is left. */
+#define RING_FIRST_WORDS 1024
+#define RING_MIN_WORDS	 256
+
 /* States of a slice. The program claims a free one by compare-and-swap and puts it to OWNED once its owner word is
  * locked; the agent sets FREE again after it has read all that a dead or moved owner left. */
 enum ring_slice_state {
@@ -67,7 +72,7 @@ struct ring_losses {
 struct ring_slice {
 	/* Set by the agent before the ring is handed out. */
 	uint64_t data_offset; /* from the start of the ring, multiple of 64 */
-	uint64_t words;	      /* a power of two, at least 1024 */
+	uint64_t words;	      /* a power of two, at least RING_MIN_WORDS */
 	uint64_t reserved0[6];
 
 	/* The program's line: stored by the owner only. */

@@ -293,8 +293,8 @@ static bool ring_sound(const struct ring_header *ring, uint64_t size)
 	for (uint32_t i = 0; i < ring->slice_count; i++) {
 		uint64_t words = slices[i].words, offset = slices[i].data_offset;
 
-		if (words < 1024 || (words & (words - 1)) || words > size / 8 || offset % 64 ||
-		    offset > size || words * 8 > size - offset)
+		if (words < RING_MIN_WORDS || (words & (words - 1)) || words > size / 8 ||
+		    offset % 64 || offset > size || words * 8 > size - offset)
 			return false;
 	}
 	return true;

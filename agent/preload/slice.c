@@ -32,7 +32,13 @@ static uint32_t slice_state(const struct ring_slice *slice)
 	return __atomic_load_n(&slice->state, __ATOMIC_ACQUIRE);
 }
 
-/* The smallest free slice above `words`; NULL: none. Another thread may be quicker. */
+/* Sizes in the order in which they are taken: those that a thread should begin in, then from small to large. */
+static uint64_t rank(const struct ring_slice *slice)
+{
+	return slice->words == RING_FIRST_WORDS ? 0 : slice->words;
+}
+
+/* The best free slice above `words`; NULL: none. Another thread may be quicker. */
 static struct ring_slice *find_free(struct ring_header *ring, uint64_t words)
 {
 	struct ring_slice *best = NULL;
@@ -42,7 +48,7 @@ static struct ring_slice *find_free(struct ring_header *ring, uint64_t words)
 
 		if (slice->words <= words || slice_state(slice) != RING_SLICE_FREE)
 			continue;
-		if (!best || slice->words < best->words)
+		if (!best || rank(slice) < rank(best))
 			best = slice;
 	}
 	return best;

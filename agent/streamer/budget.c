@@ -2,6 +2,7 @@
 #include "agent/streamer/budget.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 
 #include "base/error.h"
@@ -15,6 +16,7 @@
 #define MESSAGE_MAX  (640 * KIB)
 #define SCRATCH_BASE (48 * KIB)
 #define SLOT_MIN     (768 * KIB)
+#define SLOT_LARGE   (4096 * KIB) /* from here on the ring has room for a crowd of threads */
 
 static size_t clamp(size_t value, size_t low, size_t high)
 {
@@ -25,6 +27,7 @@ int budget_divide(struct budget *b, uint64_t limit, uint32_t slots, struct err_t
 {
 	char least[32], given[32];
 	size_t rest, slot;
+	bool large;
 
 	if (limit < BUDGET_LIMIT_MIN)
 		return err_set(err, -EINVAL, "a memory limit of %s is too little: the least is %s",
@@ -52,8 +55,9 @@ int budget_divide(struct budget *b, uint64_t limit, uint32_t slots, struct err_t
 		return err_set(err, -EINVAL,
 			       "a memory limit of %s is too little for %u programs at a time",
 			       format_size(given, (double)limit), slots);
-	b->ring = slot * 28 / 100 & ~(size_t)4095;
-	b->tables = slot * 42 / 100 & ~(size_t)4095;
+	large = slot >= SLOT_LARGE;
+	b->ring = slot * (large ? 36 : 28) / 100 & ~(size_t)4095;
+	b->tables = slot * (large ? 41 : 42) / 100 & ~(size_t)4095;
 	b->spool = (slot - b->ring - b->tables - b->batch - 4096) & ~(size_t)4095;
 	return 0;
 }

@@ -3,7 +3,6 @@
 
 #include <time.h>
 
-#include "proto/ring.h"
 #include "base/ban.h"
 
 #define CALIBRATION_NS 4000000
@@ -62,31 +61,14 @@ void clock_init(struct clock *c, uint32_t kind)
 		c->slope = (double)(ns - c->first_ns) / (double)(stamp - c->first_stamp);
 }
 
-static bool is_counter(const struct clock *c)
-{
-	return c->kind == RING_CLOCK_TSC || c->kind == RING_CLOCK_CNTVCT;
-}
-
 uint64_t clock_stamp(const struct clock *c)
 {
-	return is_counter(c) ? clock_counter() : clock_monotonic_ns();
-}
-
-uint64_t clock_ns(const struct clock *c, uint64_t stamp)
-{
-	double ns;
-
-	if (!is_counter(c))
-		return stamp;
-	ns = (double)(int64_t)(stamp - c->base_stamp) * c->slope;
-	if (ns < -(double)c->base_ns)
-		return 0;
-	return ns < 9e18 ? c->base_ns + (uint64_t)(int64_t)ns : INT64_MAX;
+	return clock_is_counter(c) ? clock_counter() : clock_monotonic_ns();
 }
 
 uint64_t clock_ticks(const struct clock *c, uint64_t ns)
 {
-	return is_counter(c) ? (uint64_t)((double)ns / c->slope) : ns;
+	return clock_is_counter(c) ? (uint64_t)((double)ns / c->slope) : ns;
 }
 
 void clock_update(struct clock *c)
@@ -94,7 +76,7 @@ void clock_update(struct clock *c)
 	uint64_t stamp, ns, mapped;
 	double slope, error;
 
-	if (!is_counter(c))
+	if (!clock_is_counter(c))
 		return;
 	read_pair(&stamp, &ns);
 	if (stamp <= c->base_stamp || ns <= c->first_ns)

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "proto/ring.h"
+
 struct clock {
 	uint32_t kind; /* enum ring_clock of stamps; MONOTONIC: they are nanoseconds already */
 	uint64_t first_stamp, first_ns;
@@ -21,8 +23,22 @@ void clock_init(struct clock *clock, uint32_t kind);
 uint32_t clock_counter_kind(void);
 /* Now, as a stamp. */
 uint64_t clock_stamp(const struct clock *clock);
-/* CLOCK_MONOTONIC in ns of a stamp. */
-uint64_t clock_ns(const struct clock *clock, uint64_t stamp);
+static inline bool clock_is_counter(const struct clock *c)
+{
+	return c->kind == RING_CLOCK_TSC || c->kind == RING_CLOCK_CNTVCT;
+}
+/* CLOCK_MONOTONIC in ns of a stamp. In here because it is asked at each event. */
+static inline uint64_t clock_ns(const struct clock *c, uint64_t stamp)
+{
+	double ns;
+
+	if (!clock_is_counter(c))
+		return stamp;
+	ns = (double)(int64_t)(stamp - c->base_stamp) * c->slope;
+	if (ns < -(double)c->base_ns)
+		return 0;
+	return ns < 9e18 ? c->base_ns + (uint64_t)(int64_t)ns : INT64_MAX;
+}
 /* So many ns as a difference of stamps. */
 uint64_t clock_ticks(const struct clock *clock, uint64_t ns);
 void clock_update(struct clock *clock);

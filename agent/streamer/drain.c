@@ -11,10 +11,11 @@
 
 #include "base/ban.h"
 
-#define WAIT_NS	   20000000
-#define POLL_NS	   5000000
-#define CLOCK_NS   1000000000
-#define STACK_SIZE (256u << 10)
+#define WAIT_NS	    20000000
+#define WAIT_MAX_NS 80000000 /* the heartbeat is promised ten times a second */
+#define POLL_NS	    5000000
+#define CLOCK_NS    1000000000
+#define STACK_SIZE  (256u << 10)
 
 struct bells {
 	struct futex_waitv futex[BUDGET_SLOTS_MAX + 1];
@@ -50,9 +51,9 @@ static void collect(struct drain *d, struct bells *bells, uint32_t kick)
 	}
 }
 
-static void wait_plain(const struct bells *bells)
+static void wait_plain(const struct bells *bells, long wait_ns)
 {
-	struct timespec t = {.tv_nsec = bells->count > 2 ? POLL_NS : WAIT_NS};
+	struct timespec t = {.tv_nsec = bells->count > 2 ? POLL_NS : wait_ns};
 	const struct futex_waitv *f = &bells->futex[bells->count - 1];
 
 	if (bells->count > 2)
@@ -63,19 +64,19 @@ static void wait_plain(const struct bells *bells)
 			0);
 }
 
-static void wait_all(const struct bells *bells)
+static void wait_all(const struct bells *bells, long wait_ns)
 {
 	struct timespec until;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += WAIT_NS;
+	until.tv_nsec += wait_ns;
 	if (until.tv_nsec >= 1000000000) {
 		until.tv_sec++;
 		until.tv_nsec -= 1000000000;
 	}
 	if (syscall(SYS_futex_waitv, bells->futex, bells->count, 0, &until, CLOCK_MONOTONIC) < 0 &&
 	    errno == ENOSYS)
-		wait_plain(bells);
+		wait_plain(bells, wait_ns);
 }
 
 /* Rings are freed by the main loop under the stream's lock only, so who touches a header takes it. */
@@ -91,10 +92,21 @@ static void awake(struct drain *d)
 	}
 }
 
+/* A program that allocates nothing is looked at less and less often: it rings when half a slice is full. */
+static void adapt_wait(struct drain *d, uint64_t delivered)
+{
+	if (delivered != d->delivered)
+		d->wait_ns = WAIT_NS;
+	else if (d->wait_ns < WAIT_MAX_NS)
+		d->wait_ns *= 2;
+	d->delivered = delivered;
+}
+
 /* One turn for each. True if there is more to do at once. */
 static bool turn(struct drain *d)
 {
 	bool more = false, news = false;
+	uint64_t delivered = 0;
 
 	for (uint32_t i = 0; i < d->streams; i++) {
 		struct stream *s = d->stream[i];
@@ -110,9 +122,11 @@ static bool turn(struct drain *d)
 			more |= stream_drain(s) == STREAM_MORE;
 			news |= s->state != state || s->spool.next != next ||
 				s->exec_pending != exec;
+			delivered += s->delivered.events;
 		}
 		pthread_mutex_unlock(&s->lock);
 	}
+	adapt_wait(d, delivered);
 	if (news)
 		d->notify(d->context);
 	return more;
@@ -150,7 +164,7 @@ static void *run(void *argument)
 			continue;
 		collect(d, &bells, kick);
 		if (!any_filling(d))
-			wait_all(&bells);
+			wait_all(&bells, d->wait_ns);
 		awake(d);
 	}
 	return NULL;
@@ -166,6 +180,7 @@ int drain_start(struct drain *d, struct stream *const *streams, uint32_t count,
 	*d = (struct drain){.stream = streams,
 			    .streams = count,
 			    .counter = counter,
+			    .wait_ns = WAIT_NS,
 			    .notify = notify,
 			    .context = context};
 	pthread_attr_init(&attr);

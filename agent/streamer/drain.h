@@ -1,9 +1,9 @@
 #pragma once
 /*
  * The drain thread: one for all rings. It gives each stream a turn (stream_drain), then sleeps on all doorbells at once
- * with futex_waitv, 20 ms at most. One thread, not one a ring: its stack and its buffers are paid once, and what it does
- * is bounded by the processor anyway. Kernels before 5.16 have no futex_waitv: with one ring the thread waits on that
- * ring's futex, with several it looks every 5 ms.
+ * with futex_waitv: 20 ms at most while events come, up to 80 ms while none do. One thread, not one a ring: its stack and
+ * its buffers are paid once, and what it does is bounded by the processor anyway. Kernels before 5.16 have no futex_waitv:
+ * with one ring the thread waits on that ring's futex, with several it looks every 5 ms.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -18,6 +18,8 @@ struct drain {
 	struct stream *const *stream;
 	uint32_t streams;
 	struct clock *counter;
+	uint64_t delivered; /* events of all streams, as of the last turn */
+	long wait_ns;
 	uint32_t kick;
 	uint32_t stop;
 	void (*notify)(void *context); /* in the drain thread: a spool or a state has changed */

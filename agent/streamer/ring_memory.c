@@ -1,6 +1,7 @@
 /* Making rings. See ring_memory.h. */
 #include "agent/streamer/ring_memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -9,16 +10,31 @@
 
 #include "base/ban.h"
 
-/* Sizes of slices, and their shares (in sixths) of the ring; what a share is too small for goes to the next smaller. */
+#define CROWD_MAX	   484
+#define CROWD_NINTHS(size) ((size) >= RING_LARGE ? 5 : 3)
+
+/* Sizes of slices, their shares (in twelfths) of what the crowd leaves, and the most of them; what a share is too small for
+ * goes to the next smaller. */
 static const struct {
 	size_t bytes;
-	unsigned sixths;
-} classes[] = {{512 << 10, 2}, {128 << 10, 1}, {32 << 10, 1}, {8 << 10, 2}};
+	unsigned twelfths;
+	uint32_t most;
+} classes[] = {
+	{.bytes = 512 << 10, .twelfths = 7, .most = 96},
+	{.bytes = 128 << 10, .twelfths = 2, .most = 96},
+	{.bytes = 32 << 10, .twelfths = 2, .most = 128},
+	{.bytes = RING_FIRST_WORDS * 8, .twelfths = 1, .most = 220},
+	{.bytes = RING_MIN_WORDS * 8, .most = CROWD_MAX},
+};
 
 #define CLASS_COUNT   (sizeof(classes) / sizeof(classes[0]))
+#define CROWD	      (CLASS_COUNT - 1)
+#define SLICE_COST(i) (classes[i].bytes + sizeof(struct ring_slice) + 64)
 #define MODULES_SMALL (16u << 10)
 #define MODULES_LARGE (64u << 10)
 #define RING_LARGE    (1u << 20)
+
+static_assert(96 + 96 + 128 + 220 + CROWD_MAX == RING_SLICES_MAX, "as many as there may be");
 
 struct layout {
 	uint32_t count[CLASS_COUNT];
@@ -34,19 +50,24 @@ static size_t round_up(size_t value, size_t to)
 	return (value + to - 1) & ~(to - 1);
 }
 
+static uint32_t fitting(size_t room, unsigned i)
+{
+	size_t count = room / SLICE_COST(i);
+
+	return count < classes[i].most ? (uint32_t)count : classes[i].most;
+}
+
 static struct layout layout_of(size_t size)
 {
 	struct layout l = {.modules_size = size >= RING_LARGE ? MODULES_LARGE : MODULES_SMALL};
 	size_t room = size - RING_HEADER_SIZE - l.modules_size, left = 0;
 
-	for (unsigned i = 0; i < CLASS_COUNT; i++) {
-		size_t one = classes[i].bytes + sizeof(struct ring_slice) + 64;
-
-		left += room / 6 * classes[i].sixths;
-		l.count[i] = (uint32_t)(left / one);
-		left -= l.count[i] * one;
-		if (l.slices + l.count[i] > RING_SLICES_MAX)
-			l.count[i] = RING_SLICES_MAX - l.slices;
+	l.slices = l.count[CROWD] = fitting(room / 9 * CROWD_NINTHS(size), CROWD);
+	room -= l.count[CROWD] * SLICE_COST(CROWD);
+	for (unsigned i = 0; i < CROWD; i++) {
+		left += room / 12 * classes[i].twelfths;
+		l.count[i] = fitting(left, i);
+		left -= l.count[i] * SLICE_COST(i);
 		l.slices += l.count[i];
 	}
 	l.modules_offset = round_up(RING_HEADER_SIZE + l.slices * sizeof(struct ring_slice), 64);
@@ -61,6 +82,17 @@ static struct layout layout_of(size_t size)
 uint32_t ring_slice_count(size_t size)
 {
 	return layout_of(size).slices;
+}
+
+/* Small slices come first. */
+uint64_t ring_slice_words(size_t size, uint32_t index)
+{
+	struct layout l = layout_of(size);
+	unsigned i = CROWD;
+
+	for (; i && index >= l.count[i]; i--)
+		index -= l.count[i];
+	return classes[i].bytes / 8;
 }
 
 size_t ring_memory_struct_size(size_t size)
@@ -93,7 +125,6 @@ static void fill_header(struct ring_memory *ring, const struct layout *l,
 	h->heartbeat = 1;
 }
 
-/* Small slices first: who looks for a free one from the front begins small. */
 static void fill_slices(struct ring_memory *ring, const struct layout *l)
 {
 	uint64_t offset = l->data_offset;

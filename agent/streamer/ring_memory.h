@@ -1,8 +1,10 @@
 #pragma once
 /*
  * The ring's memory as the agent makes it: a sealed memfd of a fixed size, all of its pages present and charged to the
- * agent, laid out as proto/ring.h says. Slices come in sizes: many small ones, since most threads do little, and few
- * large ones that a busy thread moves on to.
+ * agent, laid out as proto/ring.h says. Slices come in sizes: a thread begins in one of 8 KiB, a busy one moves on to a
+ * larger one, of which there are few; and for programs with hundreds of threads there is a crowd of 2 KiB each.
+ *
+ *   8 MiB limit: 484 of 2 KiB, 13 of 8 KiB, 7 of 32 KiB, one of 128 KiB and one of 512 KiB
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -39,6 +41,8 @@ struct ring_settings {
 
 /* How many slices a ring of `size` bytes has; at most RING_SLICES_MAX. */
 uint32_t ring_slice_count(size_t size);
+/* Words of one of them. */
+uint64_t ring_slice_words(size_t size, uint32_t index);
 /* Bytes of struct ring_memory for a ring of `size`. */
 size_t ring_memory_struct_size(size_t size);
 /* Makes a ring of at most `size` bytes; `ring` has ring_memory_struct_size(size). 0 or a negative errno. */

@@ -76,7 +76,7 @@ int ring_read_modules(struct ring_source *s, struct stream *stream)
 
 	if (head < s->modules_tail || head - s->modules_tail > s->ring->modules_size || head % 8) {
 		s->records_damaged++;
-		s->modules_tail = head & ~UINT64_C(7);
+		s->modules_tail = head &= ~UINT64_C(7);
 	}
 	while (s->modules_tail < head) {
 		r = module_next(s, stream, head - s->modules_tail, &length);

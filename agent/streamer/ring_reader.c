@@ -9,8 +9,6 @@
 
 #include "base/ban.h"
 
-#define AHEAD 24 /* words: some records */
-
 void ring_reader_init(struct ring_reader *r, struct ring_slice *slice, const void *data,
 		      uint64_t words)
 {
@@ -27,57 +25,19 @@ int ring_reader_look(struct ring_reader *r)
 	return 0;
 }
 
-static uint64_t word_at(const struct ring_reader *r, uint64_t position)
-{
-	return __atomic_load_n(&r->data[position & (r->words - 1)], __ATOMIC_RELAXED);
-}
-
-/* Words that a record may have at `tail`: up to head, and up to the end of the data. */
-static uint64_t room(const struct ring_reader *r)
-{
-	uint64_t published = r->head - r->tail, in_piece = r->words - (r->tail & (r->words - 1));
-
-	return published < in_piece ? published : in_piece;
-}
-
-static int read_event(const struct ring_reader *r, uint64_t word0, struct ring_record *rec)
-{
-	bool large = ring_large(word0), weighted = ring_weighted(word0);
-	uint64_t at = r->tail + 3;
-
-	rec->count = ring_count(word0);
-	rec->keep = ring_keep(word0);
-	rec->pcs_at = 3u + large + weighted + (rec->class == EVENT_CLASS_REALLOCATION ? 2 : 0);
-	rec->length = rec->pcs_at + rec->count;
-	if (rec->length > room(r))
-		return -EBADMSG;
-	rec->size = ring_size(word0);
-	rec->address = word_at(r, r->tail + 1);
-	rec->stamp = word_at(r, r->tail + 2);
-	if (large)
-		rec->size = word_at(r, at++);
-	if (weighted)
-		rec->interval = word_at(r, at++);
-	if (rec->class == EVENT_CLASS_REALLOCATION) {
-		rec->old_address = word_at(r, at++);
-		rec->call_stamp = word_at(r, at);
-	}
-	return 0;
-}
-
 static int read_lost(const struct ring_reader *r, struct ring_record *rec)
 {
 	uint64_t split;
 
 	rec->length = 5;
-	if (rec->length > room(r))
+	if (rec->length > ring_reader_room(r))
 		return -EBADMSG;
-	rec->stamp = word_at(r, r->tail + 1);
-	rec->lost.events = word_at(r, r->tail + 2);
-	split = word_at(r, r->tail + 3);
+	rec->stamp = ring_reader_word(r, r->tail + 1);
+	rec->lost.events = ring_reader_word(r, r->tail + 2);
+	split = ring_reader_word(r, r->tail + 3);
 	rec->lost.allocations = split >> 32;
 	rec->lost.frees = split & UINT32_MAX;
-	rec->lost.bytes = word_at(r, r->tail + 4);
+	rec->lost.bytes = ring_reader_word(r, r->tail + 4);
 	return 0;
 }
 
@@ -97,52 +57,39 @@ static int read_aux(const struct ring_reader *r, uint64_t word0, struct ring_rec
 	rec->count = rec->kind == RING_TEXT ? ring_count(word0) : 0;
 	rec->pcs_at = 3;
 	rec->length = 3 + rec->count;
-	if (rec->length > room(r))
+	if (rec->length > ring_reader_room(r))
 		return -EBADMSG;
 	rec->size = ring_size(word0);
-	rec->address = word_at(r, r->tail + 1);
-	rec->stamp = word_at(r, r->tail + 2);
+	rec->address = ring_reader_word(r, r->tail + 1);
+	rec->stamp = ring_reader_word(r, r->tail + 2);
 	if (rec->kind == RING_TEXT && rec->address > (uint64_t)rec->count * 8)
 		return -EBADMSG;
 	return 0;
 }
 
-int ring_reader_peek(struct ring_reader *r, struct ring_record *rec)
+static int skip_pad(struct ring_reader *r)
 {
-	uint64_t word0;
+	uint64_t left = r->words - (r->tail & (r->words - 1));
 
-	if (r->tail == r->head)
-		return 0;
-	word0 = word_at(r, r->tail);
-	__builtin_prefetch(&r->data[(r->tail + AHEAD) &
-				    (r->words - 1)]); /* it lies in the other core's cache */
-	if (ring_kind(word0) == RING_PAD) {
-		uint64_t left = r->words - (r->tail & (r->words - 1));
-
-		if (left > r->head - r->tail || left == r->words)
-			return -EBADMSG;
-		r->tail += left;
-		return ring_reader_peek(
-			r,
-			rec); /* at the start of the data, where a PAD is refused: no deeper than once */
-	}
-	*rec = (struct ring_record){.kind = ring_kind(word0)};
-	rec->class = rec->kind < RING_AUX ? event_class(rec->kind) : EVENT_CLASS_NONE;
-	if (rec->kind < RING_AUX && rec->class == EVENT_CLASS_NONE)
-		return -EBADMSG;
-	if (room(r) < 3)
-		return -EBADMSG;
-	if (rec->class != EVENT_CLASS_NONE)
-		return read_event(r, word0, rec) ? -EBADMSG : 1;
-	return read_aux(r, word0, rec) ? -EBADMSG : 1;
+	if (left > r->head - r->tail || left == r->words)
+		return -EBADMSG; /* at the start of the data it would never end */
+	r->tail += left;
+	return 0;
 }
 
-void ring_reader_words(const struct ring_reader *r, const struct ring_record *rec, uint64_t *out)
+int ring_reader_peek_rare(struct ring_reader *r, uint64_t word0, struct ring_record *rec)
 {
-	uint64_t at = r->tail + rec->pcs_at;
+	unsigned kind = ring_kind(word0);
 
-	for (uint32_t i = 0; i < rec->count; i++)
-		out[i] = word_at(r, at + i);
+	if (kind == RING_PAD) {
+		if (skip_pad(r) < 0)
+			return -EBADMSG;
+		return ring_reader_peek(r, rec); /* no deeper than once */
+	}
+	if (kind < RING_AUX || ring_reader_room(r) < 3)
+		return -EBADMSG;
+	*rec = (struct ring_record){.kind = kind};
+	return read_aux(r, word0, rec) ? -EBADMSG : 1;
 }
 
 void ring_reader_release(struct ring_reader *r)

@@ -4,6 +4,7 @@
  * and checked before it is used; positions and sizes come from the agent's own copies. What can't be right ends as
  * -EBADMSG, and the reader goes on behind all that was published (ring_reader_resync).
  */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -42,10 +43,84 @@ struct ring_reader {
 void ring_reader_init(struct ring_reader *reader, struct ring_slice *slice, const void *data, uint64_t words);
 /* Takes a new `head`. 0; -EBADMSG: it can't be (read on with ring_reader_resync). */
 int ring_reader_look(struct ring_reader *reader);
+static inline uint64_t ring_reader_word(const struct ring_reader *r, uint64_t position)
+{
+	return __atomic_load_n(&r->data[position & (r->words - 1)], __ATOMIC_RELAXED);
+}
+
+/* Words that a record may have at `tail`: up to head, and up to the end of the data. */
+static inline uint64_t ring_reader_room(const struct ring_reader *r)
+{
+	uint64_t published = r->head - r->tail, in_piece = r->words - (r->tail & (r->words - 1));
+
+	return published < in_piece ? published : in_piece;
+}
+
+/* The words after the third that an event has before its program counters. */
+static inline void ring_reader_extras(const struct ring_reader *r, uint64_t word0, struct ring_record *rec)
+{
+	uint64_t at = r->tail + 3;
+
+	if (ring_large(word0))
+		rec->size = ring_reader_word(r, at++);
+	if (ring_weighted(word0))
+		rec->interval = ring_reader_word(r, at++);
+	if (rec->class == EVENT_CLASS_REALLOCATION) {
+		rec->old_address = ring_reader_word(r, at++);
+		rec->call_stamp = ring_reader_word(r, at);
+	}
+}
+
+static inline int ring_reader_event(const struct ring_reader *r, uint64_t word0, struct ring_record *rec)
+{
+	unsigned extras = ring_large(word0) + ring_weighted(word0) +
+			  (rec->class == EVENT_CLASS_REALLOCATION ? 2 : 0);
+
+	rec->count = ring_count(word0);
+	rec->keep = ring_keep(word0);
+	rec->pcs_at = 3 + extras;
+	rec->length = rec->pcs_at + rec->count;
+	if (rec->length > ring_reader_room(r))
+		return -EBADMSG;
+	rec->size = ring_size(word0);
+	rec->address = ring_reader_word(r, r->tail + 1);
+	rec->stamp = ring_reader_word(r, r->tail + 2);
+	rec->interval = rec->old_address = rec->call_stamp = 0;
+	if (extras)
+		ring_reader_extras(r, word0, rec);
+	return 1;
+}
+
+#define RING_AHEAD 24 /* words: some records */
+
+/* A record that is no event. */
+int ring_reader_peek_rare(struct ring_reader *reader, uint64_t word0, struct ring_record *ret_record);
+
 /* The record at `tail`. 1; 0: none before `head`; -EBADMSG. RING_PAD is skipped in here. */
-int ring_reader_peek(struct ring_reader *reader, struct ring_record *ret_record);
+static inline int ring_reader_peek(struct ring_reader *r, struct ring_record *rec)
+{
+	uint64_t word0;
+
+	if (r->tail == r->head)
+		return 0;
+	word0 = ring_reader_word(r, r->tail);
+	/* What comes lies in the other core's cache. */
+	__builtin_prefetch(&r->data[(r->tail + RING_AHEAD) & (r->words - 1)]);
+	rec->kind = ring_kind(word0);
+	rec->class = rec->kind < RING_AUX ? event_class(rec->kind) : EVENT_CLASS_NONE;
+	if (rec->class == EVENT_CLASS_NONE)
+		return ring_reader_peek_rare(r, word0, rec);
+	return ring_reader_event(r, word0, rec);
+}
+
 /* Copies the record's `count` words (program counters, or text) to `out`. */
-void ring_reader_words(const struct ring_reader *reader, const struct ring_record *record, uint64_t *out);
+static inline void ring_reader_words(const struct ring_reader *r, const struct ring_record *record, uint64_t *out)
+{
+	const uint64_t *from = r->data + ((r->tail + record->pcs_at) & (r->words - 1)); /* a record lies in one piece */
+
+	for (uint32_t i = 0; i < record->count; i++)
+		out[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
+}
 static inline void ring_reader_skip(struct ring_reader *reader, const struct ring_record *record)
 {
 	reader->tail += record->length;

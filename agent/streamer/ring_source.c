@@ -9,7 +9,7 @@
 #include "base/ban.h"
 
 #define STALL_NS	50000000
-#define FUTURE_NS	1000000000 /* a stamp further ahead than this is a lie */
+#define FUTURE_NS	1000000000 /* a stamp may be ahead by so much */
 #define BYTE_ORDER_MARK 0x01020304u
 #define OWNER_SIZE	64
 
@@ -89,6 +89,7 @@ static int lane_claim(struct ring_source *s, struct stream *stream, uint32_t ind
 		return r;
 	*l = (struct ring_lane){
 		.active = true, .tid = tid, .thread = thread, .last_stamp = claimed};
+	s->active[s->active_count++] = index;
 	ring_reader_init(&l->reader, slice, (const uint8_t *)s->ring->header + extent->offset,
 			 extent->words);
 	capture_lane_reset(stream, index);
@@ -165,6 +166,7 @@ static int look(struct ring_source *s, struct stream *stream, bool final)
 		return 0;
 	no_slice = losses_read(&s->ring->header->no_slice);
 	s->looked = clock_stamp(s->clock);
+	s->future = s->looked + clock_ticks(s->clock, FUTURE_NS);
 	slack = clock_ticks(s->clock, RING_STAMP_SLACK_NS);
 	now = s->looked > slack ? s->looked - slack : 0;
 	s->watermark = now;
@@ -192,7 +194,7 @@ static bool lane_next(struct ring_source *s, struct stream *stream, uint32_t ind
 			return false;
 		if (l->next.kind == RING_MOVE)
 			l->next.stamp = l->last_stamp;
-		if (clock_ns(s->clock, l->next.stamp) > clock_ns(s->clock, s->looked) + FUTURE_NS)
+		if (l->next.stamp > s->future)
 			l->next.stamp = s->looked;
 		l->has_next = true;
 	}
@@ -220,9 +222,9 @@ static void heap_build(struct ring_source *s, struct stream *stream)
 	s->heap_count = 0;
 	if (!s->ready || s->foreign)
 		return;
-	for (uint32_t i = 0; i < s->ring->slice_count; i++)
-		if (s->lane[i].active && lane_next(s, stream, i))
-			s->heap[s->heap_count++] = i;
+	for (uint32_t i = 0; i < s->active_count; i++)
+		if (lane_next(s, stream, s->active[i]))
+			s->heap[s->heap_count++] = s->active[i];
 	for (uint32_t i = s->heap_count / 2; i-- > 0;)
 		sift_down(s, i);
 }
@@ -290,7 +292,7 @@ static int reap_lane(struct ring_source *s, struct stream *stream, struct ring_l
 {
 	int r;
 
-	if (!l->active || !(l->dead || l->left) || l->has_next || l->reader.tail != l->reader.head)
+	if (!(l->dead || l->left) || l->has_next || l->reader.tail != l->reader.head)
 		return 0;
 	r = settle(s, stream, l);
 	if (!r && !l->left)
@@ -302,14 +304,27 @@ static int reap_lane(struct ring_source *s, struct stream *stream, struct ring_l
 	return 0;
 }
 
+/* From the last lane to the first, since one that is freed gives its place in the list to the last. */
+static int reap(struct ring_source *s, struct stream *stream)
+{
+	int r = 0;
+
+	for (uint32_t i = s->active_count; !r && i-- > 0;) {
+		struct ring_lane *l = &s->lane[s->active[i]];
+
+		r = reap_lane(s, stream, l);
+		if (!l->active)
+			s->active[i] = s->active[--s->active_count];
+	}
+	return r;
+}
+
 bool ring_source_filling(const struct ring_source *s)
 {
-	for (uint32_t i = 0; i < s->ring->slice_count; i++) {
-		const struct ring_lane *l = &s->lane[i];
+	for (uint32_t i = 0; i < s->active_count; i++) {
+		const struct ring_reader *r = &s->lane[s->active[i]].reader;
 
-		if (l->active &&
-		    __atomic_load_n(&l->reader.slice->head, __ATOMIC_RELAXED) - l->reader.tail >
-			    l->reader.words / 2)
+		if (__atomic_load_n(&r->slice->head, __ATOMIC_RELAXED) - r->tail > r->words / 2)
 			return true;
 	}
 	return false;
@@ -334,8 +349,7 @@ static int step(struct ring_source *s, struct stream *stream, bool final)
 			r = merge_front(s, stream);
 		break;
 	case RING_REAP:
-		for (uint32_t i = 0; !r && i < s->ring->slice_count; i++)
-			r = reap_lane(s, stream, &s->lane[i]);
+		r = reap(s, stream);
 		break;
 	}
 	return r;
@@ -364,12 +378,10 @@ static void ring_counts(struct capture_source *source, struct stream *stream)
 {
 	struct ring_source *s = (struct ring_source *)source;
 
-	for (uint32_t i = 0; i < s->ring->slice_count; i++) {
-		struct ring_lane *l = &s->lane[i];
+	for (uint32_t i = 0; i < s->active_count; i++) {
+		struct ring_lane *l = &s->lane[s->active[i]];
 		uint64_t not_sampled, events;
 
-		if (!l->active)
-			continue;
 		not_sampled = __atomic_load_n(&l->reader.slice->not_sampled, __ATOMIC_ACQUIRE);
 		events = __atomic_load_n(&l->reader.slice->events, __ATOMIC_ACQUIRE);
 		capture_thread_counts(stream, l->thread, ring_grown(events, l->counted),
@@ -390,8 +402,9 @@ int ring_source_init(struct ring_source *s, struct arena *arena, size_t size,
 	s->plain.kind = RING_CLOCK_MONOTONIC;
 	s->ring = arena_take(arena, ring_memory_struct_size(size));
 	s->lane = arena_take(arena, slices * sizeof(*s->lane));
+	s->active = arena_take(arena, slices * sizeof(*s->active));
 	s->heap = arena_take(arena, slices * sizeof(*s->heap));
-	if (!s->ring || !s->lane || !s->heap)
+	if (!s->ring || !s->lane || !s->active || !s->heap)
 		return -ENOMEM;
 	s->ring->fd = -1;
 	return 0;
@@ -405,7 +418,7 @@ int ring_source_open(struct ring_source *s, size_t size, const struct ring_setti
 	if (r < 0)
 		return r;
 	memset(s->lane, 0, s->ring->slice_count * sizeof(*s->lane));
-	s->heap_count = 0;
+	s->heap_count = s->active_count = 0;
 	s->phase = RING_LOOK;
 	s->ready = s->foreign = false;
 	s->start_ns = start_ns;

@@ -48,6 +48,8 @@ struct ring_source {
 	struct clock plain;
 	uint64_t start_ns;	     /* CLOCK_MONOTONIC at stream time 0 */
 	struct ring_lane *lane;
+	uint32_t *active; /* lanes that are */
+	uint32_t active_count;
 	uint32_t *heap; /* of lanes, by next.stamp */
 	uint32_t heap_count;
 	enum ring_phase phase;
@@ -56,6 +58,7 @@ struct ring_source {
 	bool foreign; /* it is of another byte order: nothing is read */
 	uint32_t owner_word; /* offset, checked */
 	uint64_t looked; /* stamp */
+	uint64_t future; /* stamp: what is beyond it is a lie */
 	uint64_t limit;
 	uint64_t watermark;
 	uint64_t modules_tail;

@@ -7,37 +7,66 @@
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
-#define CACHE_SIZE	(STACKS_CACHE_SLOTS * sizeof(struct stacks_cached))
-#define BYTES_PER_ENTRY (8 * 3 + 4 * 4) /* three entries of 8 bytes and four slots of 4 */
-#define RESERVED_PART	16
+#define CACHE_PART	7
+#define CACHE_SLOTS_MIN 256
+#define NODES_A_PLACE	8
+#define BYTES_PER_THREE (8 * 3 + 4 * 4) /* three entries of 8 bytes and four slots of 4 */
 
-static_assert(STACKS_CACHE_SLOTS == 1 << 12, "stacks_cached takes 12 bits of the hash");
-
-static uint32_t slot_of(uint64_t key, uint32_t slots)
+static uint64_t hash_of(uint64_t key)
 {
 	uint64_t hash = key * UINT64_C(0xff51afd7ed558ccd);
 
 	hash ^= hash >> 32;
-	hash *= UINT64_C(0x9e3779b97f4a7c15);
+	return hash * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static uint64_t hash_of_node(uint32_t parent, uint32_t place)
+{
+	return hash_of((uint64_t)parent << 32 | place);
+}
+
+static uint32_t slot_of(uint64_t hash, uint32_t slots)
+{
 	return (uint32_t)((hash >> 32) * slots >> 32);
+}
+
+static unsigned cache_bits(size_t size)
+{
+	size_t slots = size / CACHE_PART / sizeof(struct stacks_cached);
+
+	return 63u - (unsigned)__builtin_clzll(slots > CACHE_SLOTS_MIN ? slots : CACHE_SLOTS_MIN);
+}
+
+static size_t cache_slots(const struct stacks *s)
+{
+	return (size_t)1 << (64 - s->cache_shift);
+}
+
+/* Both caches: they lie one behind the other. */
+static size_t caches_size(const struct stacks *s)
+{
+	return cache_slots(s) * sizeof(*s->cache) + cache_slots(s) / 4 * sizeof(*s->located);
 }
 
 void stacks_init(struct stacks *s, void *memory, size_t size)
 {
-	size_t rest = size - CACHE_SIZE, threes = rest / BYTES_PER_ENTRY;
-	uint32_t places = (uint32_t)(threes / 2), nodes = (uint32_t)(threes * 3) - places;
 	uint8_t *at = memory;
+	size_t entries;
+	uint32_t places, nodes;
 
 	memset(memory, 0, size);
-	*s = (struct stacks){
-		.size = size,
-		.places_max = places - 1,
-		.places_slots = places / 3 * 4,
-		.nodes_max = nodes - 1,
-		.nodes_slots = nodes / 3 * 4,
-	};
+	*s = (struct stacks){.size = size, .cache_shift = 64 - cache_bits(size)};
+	entries = (size - caches_size(s)) / BYTES_PER_THREE * 3;
+	places = (uint32_t)(entries / (NODES_A_PLACE + 1));
+	nodes = (uint32_t)entries - places;
+	s->places_max = places - 1;
+	s->places_slots = places / 3 * 4;
+	s->nodes_max = nodes - 1;
+	s->nodes_slots = nodes / 3 * 4;
+	s->node_mask = UINT32_MAX >> __builtin_clz(nodes);
 	s->cache = (struct stacks_cached *)at;
-	s->place = (uint64_t *)(at += CACHE_SIZE);
+	s->located = (struct stacks_located *)(s->cache + cache_slots(s));
+	s->place = (uint64_t *)(at += caches_size(s));
 	s->node = (struct stacks_node *)(at += places * sizeof(*s->place));
 	s->place_index = (uint32_t *)(at += nodes * sizeof(*s->node));
 	s->node_index = (uint32_t *)(at + s->places_slots * sizeof(uint32_t));
@@ -45,7 +74,7 @@ void stacks_init(struct stacks *s, void *memory, size_t size)
 
 static uint32_t intern_place(struct stacks *s, uint64_t place)
 {
-	uint32_t slot = slot_of(place, s->places_slots);
+	uint32_t slot = slot_of(hash_of(place), s->places_slots);
 
 	while (s->place_index[slot]) {
 		if (s->place[s->place_index[slot]] == place)
@@ -63,26 +92,22 @@ static uint32_t intern_place(struct stacks *s, uint64_t place)
 /* 0: no room, with `limit` nodes in the table. */
 static uint32_t intern_node(struct stacks *s, uint32_t parent, uint32_t place, uint32_t limit)
 {
-	uint32_t slot = slot_of((uint64_t)parent << 32 | place, s->nodes_slots);
+	uint64_t hash = hash_of_node(parent, place);
+	uint32_t slot = slot_of(hash, s->nodes_slots), tag = (uint32_t)hash & ~s->node_mask, entry;
 
-	while (s->node_index[slot]) {
-		const struct stacks_node *n = &s->node[s->node_index[slot]];
+	while ((entry = s->node_index[slot])) {
+		const struct stacks_node *n = &s->node[entry & s->node_mask];
 
-		if (n->parent == parent && n->place == place)
-			return s->node_index[slot];
+		if ((entry & ~s->node_mask) == tag && n->parent == parent && n->place == place)
+			return entry & s->node_mask;
 		if (++slot == s->nodes_slots)
 			slot = 0;
 	}
 	if (s->nodes >= limit)
 		return 0;
 	s->node[++s->nodes] = (struct stacks_node){.parent = parent, .place = place};
-	s->node_index[slot] = s->nodes;
+	s->node_index[slot] = tag | s->nodes;
 	return s->nodes;
-}
-
-static uint32_t nodes_limit(const struct stacks *s)
-{
-	return s->nodes_max - s->nodes_max / RESERVED_PART;
 }
 
 static uint32_t cut(struct stacks *s, uint32_t parent)
@@ -92,25 +117,25 @@ static uint32_t cut(struct stacks *s, uint32_t parent)
 	if (stacks_is_cut(s, parent))
 		return parent;
 	node = intern_node(s, parent, s->cut_place, s->nodes_max);
+	s->has_cut |= node != 0;
 	return node ? node : parent;
 }
 
-uint32_t stacks_child(struct stacks *s, uint32_t parent, uint32_t module, uint64_t offset)
+uint32_t stacks_place(struct stacks *s, uint32_t module, uint64_t offset)
 {
-	uint32_t place, node;
+	return intern_place(s, (uint64_t)module << 48 | (offset & STACKS_OFFSET_MAX));
+}
+
+uint32_t stacks_below(struct stacks *s, uint32_t parent, uint32_t place)
+{
+	uint32_t node;
 
 	if (!s->cut_place)
 		s->cut_place = intern_place(s, HEAPCAST__PSEUDO_FRAME__FRAME_TABLE_FULL);
 	if (stacks_is_cut(s, parent))
 		return parent;
-	place = intern_place(s, (uint64_t)module << 48 | (offset & STACKS_OFFSET_MAX));
-	node = place ? intern_node(s, parent, place, nodes_limit(s)) : 0;
+	node = place ? intern_node(s, parent, place, stacks_limit(s)) : 0;
 	return node ? node : cut(s, parent);
-}
-
-bool stacks_is_cut(const struct stacks *s, uint32_t node)
-{
-	return node && s->node[node].place == s->cut_place;
 }
 
 bool stacks_get(const struct stacks *s, uint32_t number, struct stack_node *ret)
@@ -130,15 +155,9 @@ bool stacks_get(const struct stacks *s, uint32_t number, struct stack_node *ret)
 	return true;
 }
 
-bool stacks_has_room(const struct stacks *s, uint32_t frames)
-{
-	return nodes_limit(s) - s->nodes >= frames && s->places_max - s->places >= frames &&
-	       s->nodes < nodes_limit(s);
-}
-
 void stacks_cache_clear(struct stacks *s)
 {
-	memset(s->cache, 0, CACHE_SIZE);
+	memset(s->cache, 0, caches_size(s));
 }
 
 /* Marks the node and its ancestors; how many were not marked before. */
@@ -186,23 +205,27 @@ static void move_places(struct stacks *s)
 	s->cut_place = 0;
 }
 
+static uint32_t free_slot(const uint32_t *index, uint32_t slots, uint64_t hash)
+{
+	uint32_t slot = slot_of(hash, slots);
+
+	while (index[slot])
+		slot = slot + 1 == slots ? 0 : slot + 1;
+	return slot;
+}
+
 static void index_again(struct stacks *s)
 {
-	uint32_t slot;
-
 	memset(s->place_index, 0, s->places_slots * sizeof(*s->place_index));
 	memset(s->node_index, 0, s->nodes_slots * sizeof(*s->node_index));
-	for (uint32_t i = 1; i <= s->places; i++) {
-		for (slot = slot_of(s->place[i], s->places_slots); s->place_index[slot];)
-			slot = slot + 1 == s->places_slots ? 0 : slot + 1;
-		s->place_index[slot] = i;
-	}
+	for (uint32_t i = 1; i <= s->places; i++)
+		s->place_index[free_slot(s->place_index, s->places_slots, hash_of(s->place[i]))] =
+			i;
 	for (uint32_t i = 1; i <= s->nodes; i++) {
-		slot = slot_of((uint64_t)s->node[i].parent << 32 | s->node[i].place,
-			       s->nodes_slots);
-		while (s->node_index[slot])
-			slot = slot + 1 == s->nodes_slots ? 0 : slot + 1;
-		s->node_index[slot] = i;
+		uint64_t hash = hash_of_node(s->node[i].parent, s->node[i].place);
+
+		s->node_index[free_slot(s->node_index, s->nodes_slots, hash)] =
+			((uint32_t)hash & ~s->node_mask) | i;
 	}
 }
 

@@ -20,7 +20,7 @@ assert_eq "lines at a level below" 0 "$(grep -c "places are taken" "$T/said.err"
 assert_contains "the help" "$T/help.txt" "children that fork" "not followed"
 
 # Threads without a place in the ring are a matter of the memory limit as well, and said so.
-"$AGENT" run --output "$T/crowd" -- "$BUILD/tests/e2e-crowd" 500 2>"$T/crowd.err"
+"$AGENT" run --output "$T/crowd" -- "$BUILD/tests/e2e-crowd" 1000 2>"$T/crowd.err"
 assert_contains "the summary" "$T/crowd.err" "events of threads without a place in the ring: raise --memory-limit"
 "$COLLECTOR" ledger "$T/crowd" >"$T/ledger.txt"
 

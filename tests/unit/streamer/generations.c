@@ -12,7 +12,7 @@ static void test_table(void **state)
 {
 	static uint8_t memory[128 << 10];
 	uint32_t node[2], used, number;
-	struct stacks_path path = {node, 2};
+	struct stacks_path path = {.node = node, .depth = 2};
 	struct stacks s;
 	struct stack_node got;
 
@@ -48,7 +48,7 @@ static void test_held(void **state)
 {
 	static uint8_t memory[128 << 10];
 	static uint32_t node[8192];
-	struct stacks_path path = {node, 0};
+	struct stacks_path path = {.node = node};
 	struct stacks s;
 
 	(void)state;
@@ -88,13 +88,18 @@ static void learn(struct knowledge *k, const Heapcast__Stacks *stacks)
 }
 
 /* The stack of each event must be the one that it had, which its address tells; or be said to be forgotten. */
+static bool is_forgotten(const struct knowledge *k, uint32_t at)
+{
+	return at && k->node[at - 1].offset == HEAPCAST__PSEUDO_FRAME__FRAME_FORGOTTEN;
+}
+
 static void check_event(struct knowledge *k, const struct event *e)
 {
 	uint32_t at = e->stack;
 
 	assert_in_range(at, 1, k->nodes);
 	k->events++;
-	if (k->node[at - 1].offset == HEAPCAST__PSEUDO_FRAME__FRAME_FORGOTTEN) {
+	if (is_forgotten(k, at) || is_forgotten(k, k->node[at - 1].parent)) {
 		k->forgotten++;
 		return;
 	}

@@ -87,10 +87,15 @@ struct writer {
 	uint64_t head; /* not published until writer_publish */
 };
 
+/* A slice of the size that threads begin in; `index` counts those and larger ones. */
 static inline struct writer writer_claim(struct bench *b, uint32_t index, uint32_t tid)
 {
 	struct ring_memory *ring = b->stream.source.ring;
-	struct ring_slice *slice = &ring->slices[index];
+	struct ring_slice *slice = ring->slices;
+
+	while (slice->words < RING_FIRST_WORDS)
+		slice++;
+	slice += index;
 
 	assert_int_equal(slice->state, RING_SLICE_FREE);
 	slice->owner_tid = tid;

@@ -1,0 +1,19 @@
+#!/bin/bash
+# Many threads at the default memory limit: 500 at a time have a place in the ring each, and of thousands that come and go
+# the places are free again in time. Nothing is lost.
+. "$(dirname "$0")/lib.sh"
+
+# FILE: the row of the ledger by its first word, without thousands separators.
+ledger_row() {
+	awk -v row="$2" '$1 == row { gsub(",", "", $NF); print $NF }' "$1"
+}
+
+"$AGENT" run --quiet --output "$T/crowd" -- "$BUILD/tests/e2e-crowd" 500
+assert_status 0 "$COLLECTOR" ledger "$T/crowd" >"$T/crowd.txt"
+assert_eq "lost events of 500 threads" 0 "$(ledger_row "$T/crowd.txt" lost)"
+[ "$(ledger_row "$T/crowd.txt" delivered)" -ge 50000 ] || fail "500 threads of 100 events: $(cat "$T/crowd.txt")"
+
+"$AGENT" run --quiet --output "$T/short" -- "$BUILD/targets/short_threads" 4000 >"$T/short.out"
+assert_status 0 "$COLLECTOR" ledger "$T/short" >"$T/short.txt"
+assert_eq "lost events of 4000 short-lived threads" 0 "$(ledger_row "$T/short.txt" lost)"
+[ "$(ledger_row "$T/short.txt" delivered)" -ge 16000 ] || fail "4000 threads of 4 events: $(cat "$T/short.txt")"

@@ -1,0 +1,188 @@
+/*
+ * A hostile program in front of the agent: the input is what it writes into its ring, as a row of steps. The agent must not
+ * be hurt, and what it makes of it must be a stream that a collector can read, with a ledger that balances.
+ *
+ *   step: operation 1, index 1, length 2 (little-endian), `length` bytes
+ *     0  words behind what the slice published so far, then published; claims it first if it is free
+ *     1  bytes into the module channel, published
+ *     2  bytes over the head of the slice's struct, from its head on: positions, counters, state
+ *     3  the slice's owner dies
+ *     4  bytes over the header's part that the program sets
+ *     5  the agent looks
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/streamer/stream.h"
+#include "base/error.h"
+#include "proto/frame.h"
+#include "tests/fuzz/fuzz.h"
+
+#define LIMIT	   (2u << 20)
+#define TURNS_MAX  1000
+#define OWNER_DIED 0x40000000u
+
+static struct budget budget;
+static struct arena arena;
+static struct packer packer;
+static struct clock plain = {.kind = RING_CLOCK_MONOTONIC, .slope = 1};
+static struct stream stream;
+static struct frame_decoder *decoder;
+static uint64_t batches;
+
+static void must(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void begin(void)
+{
+	static const uint8_t agent_id[STREAM_ID_SIZE];
+	struct stream_settings settings = {.ring = {.mode = RING_FULL, .depth_limit = 64},
+					   .agent_id = agent_id};
+	static struct target_info target;
+	struct err_text err;
+
+	if (!decoder) {
+		decoder = frame_decoder_new();
+		must(decoder && !budget_divide(&budget, LIMIT, 1, &err) &&
+		     !arena_open(&arena, budget_private(&budget) + 65536) &&
+		     !packer_init(&packer, &arena, budget.message, budget.scratch) &&
+		     !stream_init(&stream, &arena, &budget, 64, &plain, &packer) &&
+		     !target_read(getpid(), &target));
+	}
+	must(!stream_open(&stream, &budget, &target, &settings));
+	batches = 0;
+}
+
+static void check_events(const Heapcast__Events *events)
+{
+	struct events_decoder d;
+	struct event event;
+
+	must(!events_decoder_init(&d, events, NULL));
+	for (uint32_t i = 0; i < events->count; i++)
+		must(events_decoder_next(&d, &event, NULL) == 1);
+	must(!events_decoder_next(&d, &event, NULL));
+}
+
+static void check_frame(const uint8_t *frame, size_t length)
+{
+	const uint8_t *message;
+	size_t size;
+	Heapcast__Batch *b;
+
+	must(!frame_decode(decoder, frame, length, &message, &size, NULL));
+	b = heapcast__batch__unpack(NULL, size, message);
+	must(b && b->ledger && b->number == ++batches);
+	must(b->ledger->produced ==
+	     b->ledger->delivered + b->ledger->not_sampled + b->ledger->lost + b->ledger->pending);
+	if (b->events)
+		check_events(b->events);
+	heapcast__batch__free_unpacked(b, NULL);
+}
+
+static void drain(void)
+{
+	const uint8_t *frame;
+	size_t length;
+
+	for (int turn = 0; stream_drain(&stream) != STREAM_IDLE; turn++) {
+		must(turn < TURNS_MAX);
+		for (uint64_t n = stream.spool.acked + 1; n < stream.spool.next; n++) {
+			frame = spool_get(&stream.spool, n, &length);
+			check_frame(frame, length);
+		}
+		spool_ack(&stream.spool, stream.spool.next - 1);
+	}
+}
+
+/* Into a ring of `size` bytes (a power of two), from `position` on. */
+static void put(uint8_t *ring, uint64_t size, uint64_t position, const uint8_t *data, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		ring[(position + i) & (size - 1)] = data[i];
+}
+
+static void publish(struct ring_slice *slice, const struct ring_extent *extent, const uint8_t *data,
+		    size_t length)
+{
+	if (slice->state == RING_SLICE_FREE) {
+		slice->owner_tid = 1000;
+		slice->state = RING_SLICE_OWNED;
+	}
+	put((uint8_t *)stream.source.ring->header + extent->offset, extent->words * 8,
+	    slice->head * 8, data, length / 8 * 8);
+	slice->events += length / 40;
+	slice->head += length / 8;
+}
+
+static void announce(const uint8_t *data, size_t length)
+{
+	struct ring_memory *ring = stream.source.ring;
+
+	put(ring->modules, ring->modules_size, ring->header->modules_head, data, length);
+	ring->header->modules_head += length & ~(size_t)7;
+}
+
+static void overwrite(void *to, size_t size, const uint8_t *data, size_t length)
+{
+	memcpy(to, data, length < size ? length : size);
+}
+
+static void step(unsigned operation, unsigned index, const uint8_t *data, size_t length)
+{
+	struct ring_memory *ring = stream.source.ring;
+	struct ring_slice *slice = &ring->slices[index % ring->slice_count];
+	struct ring_header *h = ring->header;
+	uint32_t died = OWNER_DIED;
+
+	switch (operation % 6) {
+	case 0:
+		publish(slice, &ring->extent[index % ring->slice_count], data, length);
+		break;
+	case 1:
+		announce(data, length);
+		break;
+	case 2:
+		overwrite(&slice->head, sizeof(*slice) - offsetof(struct ring_slice, head), data,
+			  length);
+		break;
+	case 3:
+		memcpy(slice->owner, &died, sizeof(died));
+		break;
+	case 4:
+		overwrite(&h->byte_order, sizeof(*h) - offsetof(struct ring_header, byte_order),
+			  data, length);
+		break;
+	default:
+		drain();
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct target_end end = {.kind = 1};
+
+	begin();
+	stream.source.ring->header->byte_order = 0x01020304;
+	stream.source.ring->header->clock = RING_CLOCK_MONOTONIC;
+	while (size >= 4) {
+		size_t length = (size_t)data[2] | (size_t)data[3] << 8;
+
+		if (length > size - 4)
+			length = size - 4;
+		step(data[0], data[1], data + 4, length);
+		data += 4 + length;
+		size -= 4 + length;
+	}
+	stream_end(&stream, &end);
+	for (int turn = 0; stream_state(&stream) != STREAM_ENDED; turn++) {
+		must(turn < TURNS_MAX);
+		drain();
+	}
+	stream_close(&stream);
+	return 0;
+}
