@@ -65,8 +65,10 @@ int capture_thread_begin(struct stream *stream, uint32_t tid, uint64_t time_ns, 
 			 struct thread **ret_thread);
 /* It is gone. Its counts must have been given by capture_thread_counts before. */
 int capture_thread_end(struct stream *stream, struct thread *thread, uint64_t time_ns);
-/* Adds to what the thread began and what was passed over by sampling. */
+/* Adds to what the thread began, and to what of that was passed over by sampling. */
 void capture_thread_counts(struct stream *stream, struct thread *thread, uint64_t produced, uint64_t not_sampled);
+/* How many allocations were not sampled for lack of room in the target's set of sampled blocks, so far. */
+void capture_samples_refused(struct stream *stream, uint64_t count);
 
 /* A lane begins, or its stack is lost: the next event must bring its whole stack (else it is shown truncated). */
 void capture_lane_reset(struct stream *stream, uint32_t lane);

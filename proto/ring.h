@@ -9,6 +9,7 @@
  *   0                 struct ring_header                       one page and more, see RING_HEADER_SIZE
  *   slices_offset     struct ring_slice [slice_count]
  *   modules_offset    module channel, modules_size bytes       records of struct ring_module
+ *   set_offset        struct ring_set_line [set_lines]         sampled blocks that are alive
  *   data_offset       the slices' data, each a power of two
  *   size
  *
@@ -24,8 +25,9 @@
  *  2. `head` is stored with release order after the record is complete; `tail` with release order after it was read.
  *  3. A module is published in the channel before the first program counter inside it is published in any slice. The
  *     agent reads all heads, then the channel, then records up to those heads.
- *  4. `events` is raised before the first word of an event is written, and for events that are not recorded. So for a
- *     slice whose owner is dead: events - (events read) - lost.events is 1 if it died in the middle of one, else 0.
+ *  4. `events` is raised before the first word of an event is written, and for events that are lost. So for a slice whose
+ *     owner is dead: events - (events read) - lost.events is 1 if it died in the middle of one, else 0. What sampling
+ *     passes over is counted in `not_sampled` and nowhere else: one store is all that such an event costs here.
  *  5. While `entered` is not 0, no record that the thread is about to publish has a stamp older than it.
  *     While it is 0, none has a stamp older than the moment of looking, less the store buffer's delay (the agent takes
  *     RING_STAMP_SLACK_NS off).
@@ -78,8 +80,8 @@ struct ring_slice {
 	/* The program's line: stored by the owner only. */
 	uint64_t head;	    /* words published */
 	uint64_t entered;   /* stamp: see invariant 5; 0: the thread is in no hook */
-	uint64_t events;    /* events begun in this slice since it was claimed */
-	uint64_t not_sampled; /* of these: passed over by sampling */
+	uint64_t events;    /* events begun in this slice since it was claimed, those passed over left out */
+	uint64_t not_sampled; /* events passed over by sampling */
 	struct ring_losses lost;
 
 	/* Who owns it. `state` is claimed by the program and freed by the agent. */
@@ -101,6 +103,26 @@ struct ring_slice {
 	uint64_t reserved2[6];
 };
 static_assert(sizeof(struct ring_slice) == 320, "layout of struct ring_slice");
+
+/*
+ * Sampled blocks that are alive, in a set that all threads of the program share: the free of any other block is passed
+ * over after a look at one line. A line is the home of the addresses that hash to it; where it is full they go to one of the
+ * next (RING_SET_REACH lines in all). `homed` is raised before an address of this home is put anywhere and lowered after
+ * it is gone, so 0 says that there is none. `spilled` counts those of them that may be outside. Only the program reads
+ * and writes it; where there is no room for a block it is not sampled, and counted in ring_header.samples_refused.
+ */
+#define RING_SET_ENTRIES 7
+#define RING_SET_REACH	 4
+
+struct ring_set_line {
+	uint64_t entry[RING_SET_ENTRIES]; /* addresses; 0: free */
+	uint32_t homed;
+	uint32_t spilled;
+};
+static_assert(sizeof(struct ring_set_line) == 64, "one line of the cache");
+
+/* Sample intervals above this are taken for this one: 4 GiB. */
+#define RING_INTERVAL_MAX ((uint64_t)1 << 32)
 
 enum ring_mode { RING_OFF = 0, RING_FULL = 1, RING_SAMPLE = 2 };
 enum ring_policy { RING_BLOCK = 0, RING_THIN = 1, RING_COUNT = 2 };
@@ -125,7 +147,9 @@ struct ring_header {
 	uint64_t modules_size; /* a power of two */
 	uint64_t data_offset;
 	uint8_t stream[RING_STREAM_ID_SIZE];
-	uint64_t reserved1[7];
+	uint64_t set_offset;
+	uint64_t set_lines; /* a power of two; 0: there is no set, and nothing can be sampled */
+	uint64_t reserved1[5];
 
 	/* Set by the agent at any time, read by the program at every event (one line, shared). */
 	uint32_t control;	   /* raised after each change below */
@@ -160,7 +184,8 @@ struct ring_header {
 	struct ring_losses no_slice; /* atomic: threads without a slice */
 	uint32_t exit_kind;	    /* enum ring_exit, stored when the program asks for its end */
 	uint32_t exit_status;
-	uint64_t reserved4[8];
+	uint64_t samples_refused; /* atomic: blocks that found no room in the set of sampled ones */
+	uint64_t reserved4[7];
 };
 static_assert(sizeof(struct ring_header) <= RING_HEADER_SIZE, "the header fits its page");
 
@@ -175,7 +200,8 @@ enum ring_exit { RING_EXIT_NONE = 0, RING_EXIT_EXIT = 1, RING_EXIT_IMMEDIATE = 2
  *   count     new program counters at the end of the record, innermost first
  *   keep      outer frames of this thread's last stack that are still there
  *   large     the size does not fit 32 bits: `size` is 0 and an extra word has it
- *   weighted  sampled: an extra word has the sample interval in bytes that was in force
+ *   weighted  sampled: an extra word has the sample interval R in bytes that was in force. A block of `size` S below R was
+ *             recorded with the probability 1 - exp(-max(S, 1) / R); one of R bytes or more always is, and is not weighted
  *
  * Word 1: address. Word 2: stamp (allocations: after the allocator returned; frees: before it is called).
  * Extra words, in this order, where they apply: size (large), interval (weighted), and for reallocations the old

@@ -141,8 +141,10 @@ static int parse_mode(struct options *o, const char *text)
 		return -EINVAL;
 	if (!interval)
 		return 0;
-	return parse_size(interval + 1, &o->sample_interval) < 0 || !o->sample_interval ? -EINVAL
-											: 0;
+	if (parse_size(interval + 1, &o->sample_interval) < 0 || !o->sample_interval ||
+	    o->sample_interval > RING_INTERVAL_MAX)
+		return -EINVAL;
+	return 0;
 }
 
 static int parse_policy(uint32_t *ret, const char *text)

@@ -201,6 +201,8 @@ static void put_mode(struct ring_hello *hello)
 		hello->mode = RING_FULL + 1;
 	} else if (!strcmp(mode, "off")) {
 		hello->mode = RING_OFF + 1;
+	} else if (!strcmp(mode, "sample")) {
+		hello->mode = RING_SAMPLE + 1; /* the interval is the agent's */
 	} else if (!strncmp(mode, "sample=", 7)) {
 		hello->sample_interval = env_bytes(mode + 7);
 		hello->mode = hello->sample_interval ? RING_SAMPLE + 1 : 0;

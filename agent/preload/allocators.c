@@ -17,6 +17,7 @@
 #include "agent/preload/next.h"
 #include "agent/preload/note.h"
 #include "agent/preload/operators.h"
+#include "agent/preload/sample.h"
 #include "agent/preload/state.h"
 #include "agent/preload/symbols.h"
 
@@ -193,11 +194,12 @@ static uintptr_t move(struct hook *hook, const struct bound *f, uintptr_t size, 
 {
 	uintptr_t old = f->heap ? b : a;
 	uint64_t call_stamp = stamp_now();
+	bool was_sampled = sample_take((void *)old);
 	uintptr_t p = f->next(ARGUMENTS);
 
 	if (!p && f->shape == MOVE_OR_END)
 		size = 0; /* on record as what it is: a realloc that freed */
-	note_reallocation(hook, f->kind, (void *)p, (void *)old, size, call_stamp);
+	note_reallocation(hook, f->kind, (void *)p, (void *)old, size, call_stamp, was_sampled);
 	return p;
 }
 
@@ -207,7 +209,8 @@ static uintptr_t resize(struct hook *hook, const struct bound *f, WORDS)
 	uintptr_t result = f->next(ARGUMENTS);
 
 	if (result >= b)
-		note_reallocation(hook, f->kind, (void *)a, (void *)a, b, call_stamp);
+		note_reallocation(hook, f->kind, (void *)a, (void *)a, b, call_stamp,
+				  sample_take((void *)a));
 	else
 		rare_leave(hook);
 	return result;

@@ -22,7 +22,7 @@ void apart_event(struct hook *hook, const struct event *event)
 {
 	if (hook->kind != HOOK_RECORD || tls.frame != hook->frame)
 		note_slow(hook->thread, hook->kind, event);
-	else if (is_recorded(hook->thread, event->kind))
+	else
 		record_event(hook->thread, event, hook->frame);
 }
 

@@ -7,6 +7,7 @@
  *	reallocation:	stamp, call the allocator, stamp, record one event with both
  *
  * so that between the stamps of its birth and its death a block is truly this caller's.
+ * What sampling passes over (sample.h) is forwarded at once, too.
  *
  * The stack begins at the hook's own frame. What is exported only decides, and jumps on (a tail
  * call, at the optimisation that CMakeLists.txt demands): so NAME_recorded stands in the exported
@@ -22,6 +23,7 @@
 #include "agent/preload/next.h"
 #include "agent/preload/note.h"
 #include "agent/preload/record.h"
+#include "agent/preload/sample.h"
 #include "agent/preload/state.h"
 #include "agent/preload/thread.h"
 
@@ -31,9 +33,11 @@ void note_slow(struct thread *thread, enum hook_kind kind, const struct event *e
 {
 	if (kind == HOOK_NONE)
 		return;
+	if (!thread && event_class(event->kind) == EVENT_CLASS_FREE)
+		sample_take((void *)(uintptr_t)event->address);
 	if (!thread)
 		record_lost_anywhere(event);
-	else if (!is_recorded(thread, event->kind))
+	else if (!is_recorded(thread, event->kind) && !shim.sampled)
 		return;
 	else if (kind == HOOK_NESTED)
 		thread_put_aside(thread, event);
@@ -58,7 +62,8 @@ EXPORT void *malloc(size_t size)
 {
 	struct ring_header *ring = shim_ring();
 
-	return unlikely(ring) ? malloc_recorded(size, ring) : next.malloc(size);
+	return unlikely(ring) && !sample_passes(size) ? malloc_recorded(size, ring)
+						      : next.malloc(size);
 }
 
 static RECORDED void *calloc_recorded(size_t count, size_t size, struct ring_header *ring)
@@ -76,14 +81,15 @@ EXPORT void *calloc(size_t count, size_t size)
 {
 	struct ring_header *ring = shim_ring();
 
-	return unlikely(ring) ? calloc_recorded(count, size, ring) : next.calloc(count, size);
+	return unlikely(ring) && !sample_passes(count * size) ? calloc_recorded(count, size, ring)
+							      : next.calloc(count, size);
 }
 
 /* Reallocations. With size 0 the block may be freed, as glibc does: that is an event of its own
  * kind, and as a free it bears the stamp of the call. */
 
 void note_reallocation(struct hook *hook, unsigned kind, const void *p, const void *old,
-		       size_t size, uint64_t call_stamp)
+		       size_t size, uint64_t call_stamp, bool was_sampled)
 {
 	struct event event = {
 		.kind = kind,
@@ -91,6 +97,7 @@ void note_reallocation(struct hook *hook, unsigned kind, const void *p, const vo
 		.size = size,
 		.old_address = (uintptr_t)old,
 		.call_stamp = call_stamp,
+		.was_sampled = was_sampled,
 	};
 
 	if (!p && old && !size) {
@@ -109,12 +116,14 @@ static RECORDED void *realloc_recorded(void *old, size_t size, struct ring_heade
 {
 	struct hook hook;
 	uint64_t call_stamp;
+	bool was_sampled;
 	void *p;
 
 	hook_enter(&hook, ring, FRAME);
 	call_stamp = stamp_now();
+	was_sampled = sample_take(old);
 	p = next.realloc(old, size);
-	note_reallocation(&hook, KIND_REALLOC, p, old, size, call_stamp);
+	note_reallocation(&hook, KIND_REALLOC, p, old, size, call_stamp, was_sampled);
 	return p;
 }
 
@@ -124,7 +133,9 @@ EXPORT void *realloc(void *old, size_t size)
 
 	if (unlikely(bootstrap_owns(old)))
 		return next_realloc_bootstrap(old, size);
-	return unlikely(ring) ? realloc_recorded(old, size, ring) : next.realloc(old, size);
+	return unlikely(ring) && !sample_passes_realloc(old, size)
+		       ? realloc_recorded(old, size, ring)
+		       : next.realloc(old, size);
 }
 
 static RECORDED void *reallocarray_recorded(void *old, size_t count, size_t size,
@@ -132,15 +143,17 @@ static RECORDED void *reallocarray_recorded(void *old, size_t count, size_t size
 {
 	struct hook hook;
 	uint64_t call_stamp;
+	bool was_sampled;
 	size_t bytes;
 	void *p;
 
 	hook_enter(&hook, ring, FRAME);
 	call_stamp = stamp_now();
+	was_sampled = sample_take(old);
 	p = next.reallocarray(old, count, size);
 	if (__builtin_mul_overflow(count, size, &bytes))
 		bytes = SIZE_MAX;
-	note_reallocation(&hook, KIND_REALLOCARRAY, p, old, bytes, call_stamp);
+	note_reallocation(&hook, KIND_REALLOCARRAY, p, old, bytes, call_stamp, was_sampled);
 	return p;
 }
 
@@ -177,7 +190,7 @@ EXPORT void free(void *p)
 
 	if (unlikely(bootstrap_owns(p)))
 		return;
-	if (unlikely(ring) && p)
+	if (unlikely(ring) && p && !sample_passes_free(p))
 		free_recorded(p, ring);
 	else
 		next.free(p);

@@ -29,9 +29,10 @@ enum kind {
 void note_slow(struct thread *thread, enum hook_kind kind, const struct event *event)
 	__attribute__((cold));
 
-/* The end of a hook that has called the allocator's realloc at `call_stamp`. In hooks.c. */
+/* The end of a hook that has called the allocator's realloc at `call_stamp`; `was_sampled`: what
+ * sample_take said of the old block before. In hooks.c. */
 void note_reallocation(struct hook *hook, unsigned kind, const void *p, const void *old,
-		       size_t size, uint64_t call_stamp);
+		       size_t size, uint64_t call_stamp, bool was_sampled);
 
 /* What a hook has seen becomes a record, waits, or is counted. The slow ends get copies: hook and
  * event stay in registers here. */

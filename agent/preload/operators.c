@@ -13,6 +13,7 @@
 #include "agent/preload/bootstrap.h"
 #include "agent/preload/next.h"
 #include "agent/preload/note.h"
+#include "agent/preload/sample.h"
 #include "agent/preload/start.h"
 #include "agent/preload/symbols.h"
 #include "agent/preload/zero.h"
@@ -117,7 +118,7 @@ static RECORDED void *new_recorded(size_t size, uintptr_t a, uintptr_t b, unsign
 	void *p;
 
 	ARCH_PERSONALITY("operators_unwound");
-	if (unlikely(!ring)) /* since we looked */
+	if (unlikely(!ring) || sample_passes(size)) /* no ring: since we looked */
 		return news[form].next(size, a, b);
 	hook_enter(&hook, ring, FRAME);
 	if (hook.kind != HOOK_NESTED)
@@ -136,7 +137,7 @@ static RECORDED void delete_recorded(void *p, uintptr_t a, uintptr_t b, unsigned
 	struct hook hook;
 	uint32_t aside;
 
-	if (unlikely(!ring)) {
+	if (unlikely(!ring) || sample_passes_free(p)) {
 		deletes[form].next(p, a, b);
 		return;
 	}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/preload/clock.h"
+#include "agent/preload/sample.h"
 #include "agent/preload/slice.h"
 #include "proto/event.h"
 
@@ -220,6 +221,8 @@ static unsigned put_extras(uint64_t *to, const struct event *event, bool is_real
 
 	if (unlikely(event->size > UINT32_MAX))
 		to[count++] = event->size;
+	if (unlikely(event->interval))
+		to[count++] = event->interval;
 	if (is_reallocation) {
 		to[count++] = event->old_address;
 		to[count++] = event->call_stamp;
@@ -256,7 +259,8 @@ static bool put_event(struct thread *thread, const struct event *event,
 		return false;
 	extras = put_extras(record + EVENT_WORDS, event, is_reallocation);
 	frames = put_frames(record + EVENT_WORDS + extras, delta);
-	record[0] = RING_WORD0(event->kind, frames, keep, large, 0, large ? 0 : event->size);
+	record[0] = RING_WORD0(event->kind, frames, keep, large, event->interval != 0,
+			       large ? 0 : event->size);
 	record[1] = event->address;
 	record[2] = event->stamp;
 	slice_publish(thread, EVENT_WORDS + extras + frames);
@@ -279,14 +283,15 @@ static uint64_t short_until(const struct thread *thread)
 	return end > SHORT_WORDS ? end - SHORT_WORDS : 0;
 }
 
-/* The long way: any event, in any state of its thread. */
-static COLD void put_any(struct thread *thread, const struct event *event, uintptr_t frame)
+/* The long way: any event, in any state of its thread. It may become another event: sample.h. */
+static COLD void put_any(struct thread *thread, struct event *event, uintptr_t frame)
 {
-	bool is_reallocation = event_class(event->kind) == EVENT_CLASS_REALLOCATION;
 	struct unwind_delta delta = {0};
+	bool is_reallocation;
 
-	if (!is_recorded(thread, event->kind))
+	if (!is_recorded(thread, event->kind) && !sample_wants(thread, event))
 		return;
+	is_reallocation = event_class(event->kind) == EVENT_CLASS_REALLOCATION;
 	count_begun(thread);
 	if ((likely(!thread->quiet && !shim.gone) || slice_resume(thread)) &&
 	    ((!thread->pending.events && is_epoch_put(thread)) ||
@@ -368,7 +373,7 @@ void record_block(struct thread *thread, uint32_t kind, uint64_t address, uint64
 	put(thread, &event, frame, false);
 }
 
-void record_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
+bool record_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
 		 size_t length)
 {
 	uint64_t words, stamp = stamp_now(), *record;
@@ -377,10 +382,10 @@ void record_mark(struct thread *thread, uint32_t kind, uint64_t value, const cha
 		length = TEXT_MAX;
 	words = text ? (length + 7) / 8 : 0;
 	if (thread->quiet || shim.gone || !put_preface(thread, stamp))
-		return;
+		return false;
 	record = slice_reserve(thread, 3 + words);
 	if (!record)
-		return;
+		return false;
 	if (words)
 		record[3 + words - 1] = 0;
 	if (text)
@@ -389,4 +394,5 @@ void record_mark(struct thread *thread, uint32_t kind, uint64_t value, const cha
 	record[1] = text ? length : value;
 	record[2] = stamp;
 	slice_publish(thread, 3 + words);
+	return true;
 }

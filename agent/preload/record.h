@@ -10,21 +10,22 @@
 #include "agent/preload/thread.h"
 #include "proto/event.h"
 
+/* Is every event of this kind recorded as it is? Else sample.h says what becomes of it. */
 static inline bool is_recorded(const struct thread *thread, unsigned kind)
 {
 	return event_class(kind) == EVENT_CLASS_ALLOCATION ? thread->allocations : thread->frees;
 }
 
-/* Records `event` with the stack of the hook whose frame this is; 0: without a stack. Keeps errno.
- */
+/* Records `event`, if it is wanted, with the stack of the hook whose frame this is; 0: without a
+ * stack. Keeps errno. */
 void record_event(struct thread *thread, const struct event *event, uintptr_t frame);
 
 /* The same for an allocation or a free, in registers. */
 void record_block(struct thread *thread, uint32_t kind, uint64_t address, uint64_t size,
 		  uint64_t stamp, uintptr_t frame);
 
-/* A RING_MARK or (`text` not NULL) a RING_TEXT of this MarkKind. */
-void record_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
+/* A RING_MARK or (`text` not NULL) a RING_TEXT of this MarkKind. false: there is no room for it. */
+bool record_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
 		 size_t length);
 
 /* Counts an event of this thread, or several, as begun and lost. */

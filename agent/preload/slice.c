@@ -6,11 +6,13 @@
 
 #include "agent/preload/clock.h"
 #include "agent/preload/owner.h"
+#include "agent/preload/sample.h"
 #include "agent/preload/sys.h"
 
 #include "agent/preload/poison.h"
 
 #define STACK_SPARE	 32 /* words of half a slice that are not for a stack */
+#define THIN_MOST	 20 /* doublings */
 #define WAIT_PIECE_MS	 20
 #define DEAD_SLICE_MS	 2
 #define HEART_SILENCE_NS 1000000000u
@@ -68,7 +70,8 @@ static struct ring_slice *claim_free(struct ring_header *ring, uint64_t words)
 	}
 }
 
-/* Positions that follow from where the agent is. */
+/* Positions that follow from where the agent is. A thinned thread looks again soon: it may have
+ * room. */
 static void look_at_tail(struct thread *thread)
 {
 	uint64_t words = thread->mask + 1;
@@ -76,6 +79,8 @@ static void look_at_tail(struct thread *thread)
 
 	thread->limit = tail + words;
 	thread->check = tail + words / 2;
+	if (thread->thinned && thread->check > thread->head + words / 8)
+		thread->check = thread->head + words / 8;
 }
 
 void slice_set_depth(struct thread *thread)
@@ -118,6 +123,8 @@ bool slice_claim(struct thread *thread, uint64_t words, uint64_t first)
 	thread->epoch = 0; /* each slice begins in it */
 	thread->short_until = 0;
 	look_at_tail(thread);
+	if (tls.passed)
+		tls.passed = &slice->not_sampled;
 	__atomic_store_n(&thread->place,
 			 (uint64_t)slice->generation << 32 | (slice_index(ring, slice) + 1),
 			 __ATOMIC_RELEASE);
@@ -178,11 +185,28 @@ void slice_doorbell(void)
 	sys_futex_wake(&ring->doorbell);
 }
 
+/* Policy thin: doubles the interval each time that the slice is found nearly full, and halves it
+ * again when it is found half empty. */
+static void thin(struct thread *thread)
+{
+	uint64_t words = thread->mask + 1, room = thread->limit - thread->head;
+
+	if (room <= words / 4 && thread->thinned < THIN_MOST)
+		thread->thinned++;
+	else if (room >= words / 2 && thread->thinned)
+		thread->thinned--;
+	else
+		return;
+	sample_look(thread);
+}
+
 void slice_check(struct thread *thread)
 {
 	uint64_t words = thread->mask + 1;
 
 	look_at_tail(thread);
+	if (thread->policy == RING_THIN)
+		thin(thread);
 	if (thread->head < thread->check) {
 		if (thread->pressure)
 			thread->pressure--;
@@ -312,6 +336,8 @@ bool slice_make_room(struct thread *thread, uint64_t words)
 	if (ring && words <= thread->mask + 1 && thread->policy == RING_BLOCK &&
 	    wait_for_room(thread, ring, words))
 		return true;
+	if (thread->policy == RING_THIN)
+		thin(thread);
 	thread->quiet = true;
 	return false;
 }

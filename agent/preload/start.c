@@ -13,6 +13,7 @@
 #include "agent/preload/modules.h"
 #include "agent/preload/next.h"
 #include "agent/preload/owner.h"
+#include "agent/preload/sample.h"
 #include "agent/preload/state.h"
 #include "agent/preload/sys.h"
 #include "agent/preload/thread.h"
@@ -106,6 +107,7 @@ static void record(struct ring_header *ring)
 	if (!page || unwind_init(&host))
 		return;
 	introduce(ring);
+	sample_init(page, ring);
 	modules_init(ring->image);
 	guard_set(frame);
 	page->ring = ring;

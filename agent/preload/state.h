@@ -24,6 +24,8 @@
 /* On a page of its own, marked MADV_WIPEONFORK. */
 struct shim_page {
 	struct ring_header *ring;
+	struct ring_set_line *set; /* of sampled blocks; NULL: closed, see sample.h */
+	uint64_t set_mask;
 };
 
 /* How events are stamped; see clock.h. */
@@ -42,7 +44,9 @@ struct shim {
 			    */
 	uint32_t stopped;  /* heapcast_stop was called */
 	uint32_t recorded; /* allocations have been recorded: their frees are, whatever the mode */
-	uint32_t gone;	   /* the agent's heart stands still */
+	uint32_t sampled;  /* so have samples */
+	uint32_t nests; /* the allocator calls itself by name: nothing is passed over unguarded */
+	uint32_t gone;	/* the agent's heart stands still */
 	uint32_t gone_beat;	/* the heartbeat then */
 	uint32_t epoch;		/* ring_header.epoch, in memory that nobody else writes */
 	struct thread *threads; /* every state that was ever made; pushed by compare-and-swap */
@@ -58,6 +62,8 @@ struct event {
 	uint64_t stamp;
 	uint64_t old_address; /* reallocations */
 	uint64_t call_stamp;
+	uint64_t interval; /* that it was sampled with; 0: it stands for itself */
+	bool was_sampled;  /* the block that ends here was; it has been taken from the set */
 };
 
 /* Nested events wait in the thread's state, without a stack, until the hook that they interrupted
@@ -103,6 +109,13 @@ struct thread {
 
 	uint32_t policy;
 
+	/* Sampling. */
+	uint64_t interval; /* in force; 0: not sampled */
+	uint64_t distance; /* bytes to the next point, behind tls.left */
+	uint64_t random;
+	uint32_t thinned;      /* policy thin: how often the interval is doubled */
+	uint32_t thinned_told; /* the same, as it is in the data */
+
 	/* Nested events (aside_count of them), and those that found the queue full. Each change of
 	 * the count is one atomic step: a handler may interrupt a handler. */
 	struct event aside[ASIDE_MAX]; /* kind 0: taken back */
@@ -116,6 +129,8 @@ struct thread {
 
 /* What a hook looks for in its thread's own memory. */
 struct tls {
+	size_t left;		 /* bytes that may be passed over at once; see sample.h */
+	uint64_t *passed;	 /* where that is counted; NULL: not sampled */
 	struct thread *thread;	 /* NULL: none yet */
 	uintptr_t frame;	 /* of the hook under way; 0: none */
 	uint64_t return_address; /* where that hook returns to */

@@ -6,6 +6,7 @@
 
 #include "agent/preload/clock.h"
 #include "agent/preload/record.h"
+#include "agent/preload/sample.h"
 #include "agent/preload/slice.h"
 #include "agent/preload/sys.h"
 #include "proto/event.h"
@@ -14,6 +15,7 @@
 
 #define PAGE	    4096u
 #define STATE_BYTES ((sizeof(struct thread) + PAGE - 1) & ~(size_t)(PAGE - 1))
+#define MARK_POLICY 6	/* its number of enum MarkKind in heapcast.proto */
 #define RETRY	    256 /* events of a thread without a slice until it asks for one again */
 
 __thread struct tls tls __attribute__((tls_model("initial-exec")));
@@ -83,6 +85,7 @@ static struct thread *take(void)
 	thread->last_stamp = stamp_now();
 	thread->pseudo = 0;
 	thread->cut = false;
+	sample_thread_init(thread);
 	if (slice_claim_patiently(thread))
 		return thread;
 	__atomic_store_n(&thread->place, 0, __ATOMIC_RELEASE);
@@ -94,25 +97,52 @@ static bool nothing_to_record(const struct ring_header *ring)
 	bool off = __atomic_load_n(&ring->mode, __ATOMIC_RELAXED) == RING_OFF ||
 		   __atomic_load_n(&shim.stopped, __ATOMIC_RELAXED);
 
-	return off && !__atomic_load_n(&shim.recorded, __ATOMIC_RELAXED);
+	return off && !__atomic_load_n(&shim.recorded, __ATOMIC_RELAXED) &&
+	       !__atomic_load_n(&shim.sampled, __ATOMIC_RELAXED);
+}
+
+/* From now on there are blocks on record that the set of sampled ones does not know. */
+static void record_all(void)
+{
+	__atomic_store_n(&shim.page->set, NULL, __ATOMIC_RELAXED);
+	__atomic_store_n(&shim.recorded, 1, __ATOMIC_RELAXED);
+}
+
+/* The thinning has changed: the data say so, as soon as there is room. */
+static void tell_thinning(struct thread *thread)
+{
+	__atomic_store_n(&thread->slice->entered, thread->last_stamp, __ATOMIC_RELAXED);
+	if (record_mark(thread, MARK_POLICY, thread->interval, NULL, 0))
+		thread->thinned_told = thread->thinned;
+	else
+		thread->control--;
 }
 
 void thread_obey(struct thread *thread, const struct ring_header *ring)
 {
+	bool on = __atomic_load_n(&ring->mode, __ATOMIC_RELAXED) != RING_OFF &&
+		  !__atomic_load_n(&shim.stopped, __ATOMIC_RELAXED);
+
 	thread->control = thread_control(ring);
 	thread->short_until = 0;
 	thread->policy = __atomic_load_n(&ring->policy, __ATOMIC_RELAXED);
 	thread->depth_limit = __atomic_load_n(&ring->depth_limit, __ATOMIC_RELAXED);
 	slice_set_depth(thread);
-	thread->free_stacks = __atomic_load_n(&ring->frees_have_stacks, __ATOMIC_RELAXED);
 	thread->verify = __atomic_load_n(&ring->verify, __ATOMIC_RELAXED);
-	thread->allocations = __atomic_load_n(&ring->mode, __ATOMIC_RELAXED) != RING_OFF &&
-			      !__atomic_load_n(&shim.stopped, __ATOMIC_RELAXED);
+	if (thread->policy != RING_THIN)
+		thread->thinned = 0;
+	sample_obey(thread, on ? sample_interval(thread, ring) : 0);
+	thread->allocations = on && !thread->interval;
 	if (thread->allocations)
-		__atomic_store_n(&shim.recorded, 1, __ATOMIC_RELAXED);
-	thread->frees = __atomic_load_n(&shim.recorded, __ATOMIC_RELAXED);
+		record_all();
+	thread->frees = !thread->interval && __atomic_load_n(&shim.recorded, __ATOMIC_RELAXED);
+	/* Where sampling follows on full mode most frees say nothing: they are cheaper without. */
+	thread->free_stacks = __atomic_load_n(&ring->frees_have_stacks, __ATOMIC_RELAXED) &&
+			      !(thread->interval && shim.recorded);
 	if (__atomic_load_n(&ring->detached, __ATOMIC_RELAXED))
 		__atomic_store_n(&shim.page->ring, NULL, __ATOMIC_RELEASE);
+	else if (unlikely(thread->thinned != thread->thinned_told))
+		tell_thinning(thread);
 }
 
 void thread_enter_first(struct hook *hook)
@@ -220,8 +250,10 @@ static bool same_block(const struct event *outer, const struct event *inner)
 void thread_drop_inner(struct thread *thread, const struct event *outer, uint32_t from)
 {
 	for (uint32_t i = from; i < thread->aside_count; i++)
-		if (same_block(outer, &thread->aside[i]))
+		if (same_block(outer, &thread->aside[i])) {
 			thread->aside[i].kind = 0;
+			shim.nests = 1;
+		}
 }
 
 static void flush_lost(struct thread *thread)

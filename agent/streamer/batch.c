@@ -315,6 +315,7 @@ static Heapcast__Ledger *put_ledger(struct stream *s, struct packer *p, Heapcast
 	m->lost_frees = s->lost.frees;
 	m->lost_bytes = s->lost.bytes;
 	m->stacks_cut = s->stacks_cut;
+	m->samples_refused = s->samples_refused;
 	s->ledger_told = l.produced;
 	batch->ledger = m;
 	return m;

@@ -6,14 +6,17 @@
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
-/* What a sampled allocation of `size` stands for at this interval: 1 / probability, times size (Horvitz-Thompson). */
+/*
+ * The bytes that a sampled allocation of `size` stands for: size / p, p = 1 - exp(-size / interval) (Horvitz and Thompson
+ * 1952), as whole bytes, which is wrong by at most 1 / (2 interval). An empty one counts as one byte. 0: its own size: it
+ * was not sampled, or so large that it always is recorded.
+ */
 static uint64_t weight_of(uint64_t size, uint64_t interval)
 {
-	double s = (double)size, r = (double)interval;
+	uint64_t mean = interval < RING_INTERVAL_MAX ? interval : RING_INTERVAL_MAX;
+	double s = size ? (double)size : 1, r = (double)mean;
 
-	if (!interval)
-		return 0;
-	return size ? (uint64_t)llround(s / -expm1(-s / r)) : interval;
+	return size < mean && mean > 1 ? (uint64_t)llround(s / -expm1(-s / r)) : 0;
 }
 
 static uint64_t call_time(const struct ring_source *s, const struct ring_record *rec)

@@ -33,6 +33,9 @@ static const struct {
 #define MODULES_SMALL (16u << 10)
 #define MODULES_LARGE (64u << 10)
 #define RING_LARGE    (1u << 20)
+#define SET_SHARE     24 /* of the ring is for the set of sampled blocks: 64 KiB of 1.5 MiB */
+#define SET_LEAST     (4u << 10)
+#define SET_MOST      (1u << 20)
 
 static_assert(96 + 96 + 128 + 220 + CROWD_MAX == RING_SLICES_MAX, "as many as there may be");
 
@@ -41,6 +44,8 @@ struct layout {
 	uint32_t slices;
 	size_t modules_size;
 	size_t modules_offset;
+	size_t set_size;
+	size_t set_offset;
 	size_t data_offset;
 	size_t size;
 };
@@ -57,13 +62,24 @@ static uint32_t fitting(size_t room, unsigned i)
 	return count < classes[i].most ? (uint32_t)count : classes[i].most;
 }
 
+/* A power of two. */
+static size_t set_size(size_t ring)
+{
+	size_t size = SET_LEAST;
+
+	while (size < SET_MOST && 2 * size <= ring / SET_SHARE)
+		size *= 2;
+	return size;
+}
+
 static struct layout layout_of(size_t size)
 {
-	struct layout l = {.modules_size = size >= RING_LARGE ? MODULES_LARGE : MODULES_SMALL};
+	struct layout l = {.modules_size = size >= RING_LARGE ? MODULES_LARGE : MODULES_SMALL,
+			   .set_size = set_size(size)};
 	size_t room = size - RING_HEADER_SIZE - l.modules_size, left = 0;
 
 	l.slices = l.count[CROWD] = fitting(room / 9 * CROWD_NINTHS(size), CROWD);
-	room -= l.count[CROWD] * SLICE_COST(CROWD);
+	room -= l.set_size + l.count[CROWD] * SLICE_COST(CROWD);
 	for (unsigned i = 0; i < CROWD; i++) {
 		left += room / 12 * classes[i].twelfths;
 		l.count[i] = fitting(left, i);
@@ -71,7 +87,8 @@ static struct layout layout_of(size_t size)
 		l.slices += l.count[i];
 	}
 	l.modules_offset = round_up(RING_HEADER_SIZE + l.slices * sizeof(struct ring_slice), 64);
-	l.data_offset = round_up(l.modules_offset + l.modules_size, 64);
+	l.set_offset = round_up(l.modules_offset + l.modules_size, 64);
+	l.data_offset = l.set_offset + l.set_size;
 	l.size = l.data_offset;
 	for (unsigned i = 0; i < CLASS_COUNT; i++)
 		l.size += l.count[i] * classes[i].bytes;
@@ -112,6 +129,8 @@ static void fill_header(struct ring_memory *ring, const struct layout *l,
 	h->slice_count = l->slices;
 	h->modules_offset = l->modules_offset;
 	h->modules_size = l->modules_size;
+	h->set_offset = l->set_offset;
+	h->set_lines = l->set_size / sizeof(struct ring_set_line);
 	h->data_offset = l->data_offset;
 	memcpy(h->stream, s->stream, sizeof(h->stream));
 	h->control = 1;

@@ -261,6 +261,16 @@ static int merge_front(struct ring_source *s, struct stream *stream)
 	return 0;
 }
 
+static void count_lane(struct stream *stream, struct ring_lane *l, uint64_t events,
+		       uint64_t not_sampled)
+{
+	uint64_t passed = ring_grown(not_sampled, l->counted_not_sampled);
+
+	capture_thread_counts(stream, l->thread, ring_grown(events, l->counted) + passed, passed);
+	l->counted = events;
+	l->counted_not_sampled = not_sampled;
+}
+
 /* The last account of a slice whose owner is gone: what was lost after the last RING_LOST, and what was begun and never
  * published. */
 static int settle(struct ring_source *s, struct stream *stream, struct ring_lane *l)
@@ -275,11 +285,8 @@ static int settle(struct ring_source *s, struct stream *stream, struct ring_lane
 
 	if (r < 0)
 		return r;
-	capture_thread_counts(stream, l->thread, ring_grown(events, l->counted),
-			      ring_grown(not_sampled, l->counted_not_sampled));
-	l->counted = events;
-	l->counted_not_sampled = not_sampled;
-	known = l->read + l->gapped.events + not_sampled;
+	count_lane(stream, l, events, not_sampled);
+	known = l->read + l->gapped.events;
 	rest = l->gapped;
 	rest.events += ring_grown(events, known);
 	return ring_tell_losses(s, stream, l->thread, &l->gapped, &rest,
@@ -384,11 +391,10 @@ static void ring_counts(struct capture_source *source, struct stream *stream)
 
 		not_sampled = __atomic_load_n(&l->reader.slice->not_sampled, __ATOMIC_ACQUIRE);
 		events = __atomic_load_n(&l->reader.slice->events, __ATOMIC_ACQUIRE);
-		capture_thread_counts(stream, l->thread, ring_grown(events, l->counted),
-				      ring_grown(not_sampled, l->counted_not_sampled));
-		l->counted = events;
-		l->counted_not_sampled = not_sampled;
+		count_lane(stream, l, events, not_sampled);
 	}
+	capture_samples_refused(
+		stream, __atomic_load_n(&s->ring->header->samples_refused, __ATOMIC_RELAXED));
 }
 
 static const struct capture_ops ring_ops = {.drain = ring_drain, .count = ring_counts};

@@ -99,7 +99,7 @@ static enum ring_answer_kind begin(struct agent *a, struct session *s,
 
 	if (hello->mode && hello->mode - 1 <= RING_SAMPLE)
 		settings.ring.mode = hello->mode - 1;
-	if (hello->sample_interval)
+	if (hello->sample_interval && hello->sample_interval <= RING_INTERVAL_MAX)
 		settings.ring.sample_interval = hello->sample_interval;
 	if (memcmp(hello->parent_stream, none, sizeof(none)))
 		settings.parent_stream = hello->parent_stream;

@@ -102,7 +102,8 @@ static void clear_tables(struct stream *s)
 		s->lane[i].depth = 0;
 	s->delivered = (struct spool_account){0};
 	s->lost = (struct capture_losses){0};
-	s->no_thread = s->stacks_cut = s->watermark_ns = s->named_ns = s->ledger_told = 0;
+	s->no_thread = s->stacks_cut = s->samples_refused = s->watermark_ns = s->named_ns =
+		s->ledger_told = 0;
 	s->frame_pending = 0;
 	s->image = 0;
 	s->exec_pending = false;

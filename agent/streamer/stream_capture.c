@@ -50,6 +50,12 @@ void capture_thread_counts(struct stream *s, struct thread *thread, uint64_t pro
 	thread->counts_news |= produced || not_sampled;
 }
 
+void capture_samples_refused(struct stream *s, uint64_t count)
+{
+	if (count > s->samples_refused) /* it only grows, in a ring that is right */
+		s->samples_refused = count;
+}
+
 void capture_lane_reset(struct stream *s, uint32_t lane)
 {
 	s->lane[lane].depth = 0;

@@ -67,10 +67,33 @@ static const char *how_it_ended(char *out, size_t size, const struct process_inf
 	}
 }
 
+static void print_sampling(const struct question *q)
+{
+	const struct process_info *p = recording_process(q->recording);
+	uint64_t refused = recording_ledger(q->recording)->samples_refused;
+	bool always = p->mode == HEAPCAST__MODE__MODE_SAMPLE;
+	char line[320], text[32];
+
+	format_size(text, (double)p->sample_interval);
+	snprintf(line, sizeof(line),
+		 "Sampled %s%s: numbers are estimates, true within +- in 95 of 100 cases.",
+		 always ? "every " : "for a part of the time", always ? text : "");
+	terminal_blanks(2);
+	terminal_paragraph(STYLE_DIM, line, 2);
+	if (!refused)
+		return;
+	snprintf(line, sizeof(line),
+		 "They are too low: %s samples found no room in the program's set of sampled "
+		 "blocks. Sample more rarely, or raise the agent's --memory-limit.",
+		 format_count(text, refused));
+	terminal_blanks(2);
+	terminal_paragraph(STYLE_YELLOW, line, 2);
+}
+
 void header_print(const struct question *q)
 {
 	const struct process_info *p = recording_process(q->recording);
-	char when[64], duration[64], line[640], interval[32], how[96];
+	char when[64], duration[64], line[640], how[96];
 
 	terminal_text(STYLE_BOLD,
 		      p->command_line && p->command_line[0] ? p->command_line
@@ -86,14 +109,8 @@ void header_print(const struct question *q)
 		 how_it_ended(how, sizeof(how), p));
 	terminal_blanks(2);
 	terminal_paragraph(STYLE_DIM, line, 2);
-	if (q->sampled) {
-		snprintf(line, sizeof(line),
-			 "Sampled every %s: numbers are estimates, true within +- in 95 of 100 "
-			 "cases.",
-			 format_size(interval, (double)p->sample_interval));
-		terminal_blanks(2);
-		terminal_paragraph(STYLE_DIM, line, 2);
-	}
+	if (q->sampled)
+		print_sampling(q);
 }
 
 void header_json(struct json *json, const char *key, const struct question *q)
@@ -115,6 +132,8 @@ void header_json(struct json *json, const char *key, const struct question *q)
 	json_bool(json, "sampled", q->sampled);
 	if (q->sampled)
 		json_u64(json, "sample_interval", p->sample_interval);
+	if (q->sampled)
+		json_u64(json, "samples_refused", recording_ledger(q->recording)->samples_refused);
 	json_end(json, '}');
 }
 

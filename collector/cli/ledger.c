@@ -46,6 +46,8 @@ static const struct line {
 	 false},
 	{"lost_frees", "lost frees", offsetof(struct ledger_info, lost_frees), false},
 	{"lost_bytes", "lost bytes", offsetof(struct ledger_info, lost_bytes), false},
+	{"samples_refused", "samples without room (set full)",
+	 offsetof(struct ledger_info, samples_refused), false},
 	{"stacks_cut", "stacks cut (table full)", offsetof(struct ledger_info, stacks_cut), false},
 	{"missing_batches", "missing batches", offsetof(struct ledger_info, missing_batches),
 	 false},

@@ -91,6 +91,15 @@ static int read_filters(struct question *q, const struct option_pairs *pairs, st
 	return 0;
 }
 
+/* Sampled for a time, by a change of the mode or by thinning. */
+static bool any_weights(const struct recording *recording)
+{
+	for (uint32_t b = 0; b < recording_blocks(recording); b++)
+		if (recording_block(recording, b)->weight)
+			return true;
+	return false;
+}
+
 static int open_all(struct question *q, const struct question_options *o, struct err_text *err)
 {
 	static char reading[] = "reading the recording";
@@ -109,7 +118,7 @@ static int open_all(struct question *q, const struct question_options *o, struct
 		return r;
 	process = recording_process(q->recording);
 	q->live = !process->ended;
-	q->sampled = process->mode == HEAPCAST__MODE__MODE_SAMPLE;
+	q->sampled = process->mode == HEAPCAST__MODE__MODE_SAMPLE || any_weights(q->recording);
 	r = read_time(q, o, err);
 	return r < 0 ? r : read_filters(q, &o->filters, err);
 }

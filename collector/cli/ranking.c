@@ -37,7 +37,7 @@ static void print_total(const struct question *q, const struct groups *groups)
 		[VALUE_TEMPORARY] = "Freed again",   [VALUE_IN_USE] = "In use",
 		[VALUE_PEAK] = "In use at the peak",
 	};
-	char bytes[80], blocks[32], at[32] = "", when[64] = "";
+	char bytes[80], blocks[32], samples[48], at[32] = "", when[64] = "";
 	const char *what = says[q->value];
 
 	if (q->value == VALUE_LEAKED && q->live)
@@ -45,9 +45,11 @@ static void print_total(const struct question *q, const struct groups *groups)
 	if (q->value == VALUE_IN_USE && q->at_ns != NO_TIME)
 		snprintf(when, sizeof(when), " at %s", format_duration(at, q->at_ns));
 	putchar('\n');
-	printf("%s%s: %s in %s block%s\n\n", what, when,
+	usage_samples(samples, sizeof(samples), &groups->total);
+	printf("%s%s: %s in %s block%s%s%s\n\n", what, when,
 	       usage_bytes(bytes, sizeof(bytes), &groups->total),
-	       format_count(blocks, groups->total.blocks), groups->total.blocks == 1 ? "" : "s");
+	       format_count(blocks, groups->total.blocks), groups->total.blocks == 1 ? "" : "s",
+	       samples[0] ? ", from " : "", samples);
 }
 
 static int print_text(const struct question *q, const struct groups *groups,

@@ -65,10 +65,31 @@ static int ask(struct question *q, struct answer *a, struct err_text *err)
 
 static void print_total(const char *name, const struct usage *usage, const char *remark)
 {
-	char bytes[80], blocks[32];
+	char bytes[80], blocks[32], samples[48];
 
-	printf("  %-10s %12s  %14s  %s\n", name, usage_bytes(bytes, sizeof(bytes), usage),
-	       format_count(blocks, usage->blocks), remark);
+	usage_samples(samples, sizeof(samples), usage);
+	printf("  %-10s %12s  %14s  %s%s%s\n", name, usage_bytes(bytes, sizeof(bytes), usage),
+	       format_count(blocks, usage->blocks), remark, samples[0] ? "; " : "", samples);
+}
+
+/* No sample of it: then it is below 3 intervals in 95 of 100 cases, since exp(-3) is 0.05. */
+static void print_nothing(const struct question *q, const char *name, const char *remark)
+{
+	uint64_t interval = recording_process(q->recording)->sample_interval;
+	char most[32], text[64];
+
+	format_size(most, 3.0 * (double)interval);
+	snprintf(text, sizeof(text), "0 B + %s", most);
+	printf("  %-10s %12s  %14s  %s; no sample\n", name, text, "0", remark);
+}
+
+static void print_estimate(const struct question *q, const char *name, const struct usage *usage,
+			   const char *remark)
+{
+	if (q->sampled && !usage->blocks)
+		print_nothing(q, name, remark);
+	else
+		print_total(name, usage, remark);
 }
 
 static void print_totals(const struct question *q, const struct report *r)
@@ -81,14 +102,14 @@ static void print_totals(const struct question *q, const struct report *r)
 	putchar('\n');
 	snprintf(text, sizeof(text), "from %s different backtraces",
 		 format_count(count, r->distinct_stacks));
-	print_total("allocated", &r->allocated, text);
-	print_total("temporary", &r->temporary,
-		    q->live ? "freed again so far" : "freed again before the end");
-	print_total(question_leaked_name(q), &r->leaked,
-		    q->live ? "as of the last batch" : "never freed");
+	print_estimate(q, "allocated", &r->allocated, text);
+	print_estimate(q, "temporary", &r->temporary,
+		       q->live ? "freed again so far" : "freed again before the end");
+	print_estimate(q, question_leaked_name(q), &r->leaked,
+		       q->live ? "as of the last batch" : "never freed");
 	snprintf(peak, sizeof(peak), "in use at the peak, at %s (%llu %%)",
 		 format_duration(at, r->peak_ns), (unsigned long long)share);
-	print_total("peak", &r->peak, peak);
+	print_estimate(q, "peak", &r->peak, peak);
 	if (r->failed)
 		printf("  %s allocation%s failed\n", format_count(count, r->failed),
 		       r->failed == 1 ? "" : "s");

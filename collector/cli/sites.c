@@ -39,8 +39,20 @@ void usage_json(struct json *json, const char *key, const struct usage *usage)
 	if (usage->bytes_error > 0 || usage->blocks_error > 0) {
 		json_double(json, "bytes_error", usage->bytes_error);
 		json_double(json, "blocks_error", usage->blocks_error);
+		json_u64(json, "samples", usage->samples);
 	}
 	json_end(json, '}');
+}
+
+const char *usage_samples(char *out, size_t size, const struct usage *usage)
+{
+	char count[32];
+
+	out[0] = 0;
+	if (usage->samples)
+		snprintf(out, size, "%s sample%s", format_count(count, usage->samples),
+			 usage->samples == 1 ? "" : "s");
+	return out;
 }
 
 /* ---- backtraces ---- */
@@ -172,7 +184,7 @@ static void print_callers(const struct question *q, const struct groups *groups,
 static void print_row(const struct question *q, const struct groups *groups, const struct group *g,
 		      const struct site_table *table)
 {
-	char bytes[32], blocks[32], place[320], error[32];
+	char bytes[32], blocks[32], place[320], error[32], samples[48];
 	unsigned width = terminal_width();
 
 	printf("%9s %5.1f %10s  ", format_size(bytes, (double)g->value.bytes),
@@ -185,7 +197,8 @@ static void print_row(const struct question *q, const struct groups *groups, con
 	else
 		put_place(g->file, g->line, g->module, place, sizeof(place));
 	if (g->value.bytes_error > 0) {
-		printf("+-%7s%*s", format_size(error, g->value.bytes_error), INDENT - 9, "");
+		printf("+-%7s %16s  ", format_size(error, g->value.bytes_error),
+		       usage_samples(samples, sizeof(samples), &g->value));
 		terminal_text(STYLE_DIM, place, width - INDENT);
 		putchar('\n');
 	} else if (place[0]) {

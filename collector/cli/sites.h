@@ -22,3 +22,5 @@ void sites_json(struct json *json, const char *key, const struct question *q, co
 void usage_json(struct json *json, const char *key, const struct usage *usage);
 /* "1.5 MiB", and "+- 20 KiB" behind it if it is an estimate. */
 const char *usage_bytes(char *out, size_t size, const struct usage *usage);
+/* "12 samples"; empty if it is none. */
+const char *usage_samples(char *out, size_t size, const struct usage *usage);

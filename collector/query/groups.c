@@ -125,6 +125,7 @@ static void tally_merge(struct tally *into, const struct tally *from)
 {
 	into->blocks += from->blocks;
 	into->bytes += from->bytes;
+	into->samples += from->samples;
 	into->sampled_blocks += from->sampled_blocks;
 	into->sampled_bytes += from->sampled_bytes;
 	into->blocks_variance += from->blocks_variance;

@@ -150,6 +150,7 @@ int query_page_total(struct query_page *page, uint64_t *ret_total, struct err_te
 struct usage {
 	uint64_t blocks; /* estimated where sampled */
 	uint64_t bytes;
+	uint64_t samples; /* blocks behind it that stand for others, too; 0: exact, or nothing was sampled */
 	double blocks_error, bytes_error; /* half width of the 95 % interval; 0: exact */
 };
 
@@ -168,7 +169,8 @@ struct report {
 	struct usage allocated, leaked, temporary, peak;
 	uint64_t peak_ns;
 	uint64_t duration_ns;
-	uint64_t allocations, frees, reallocations, failed;
+	uint64_t allocations, frees; /* estimated where sampled */
+	uint64_t reallocations, failed; /* as far as they were recorded */
 	uint64_t distinct_stacks;
 	uint32_t threads, modules;
 };

@@ -34,7 +34,7 @@ const char *value_name(enum value value)
 }
 
 struct totals {
-	struct tally allocated, leaked, temporary, peak;
+	struct tally allocated, freed, leaked, temporary, peak;
 	struct report *report;
 	uint8_t *stack_seen;
 	uint32_t nodes;
@@ -45,13 +45,13 @@ static void count_row(struct totals *t, const struct row_block *block, uint32_t 
 	uint64_t size = block->size[i], weight = row_weight(block, i);
 	uint32_t stack = block->stack[i];
 
-	t->report->allocations++;
 	tally_add(&t->allocated, size, weight);
 	if (row_leaked(block, i))
 		tally_add(&t->leaked, size, weight);
 	else if (row_freed(block, i))
 		tally_add(&t->temporary, size, weight);
-	t->report->frees += block->end[i] == BLOCK_FREED || block->end[i] == BLOCK_INFERRED;
+	if (block->end[i] == BLOCK_FREED || block->end[i] == BLOCK_INFERRED)
+		tally_add(&t->freed, size, weight);
 	t->report->reallocations += block->chain_previous[i] != NO_BLOCK;
 	if (row_alive(block, i, t->report->peak_ns))
 		tally_add(&t->peak, size, weight);
@@ -103,6 +103,8 @@ int query_report(struct view *view, const struct filter *filter, struct report *
 	if (r < 0)
 		return r;
 	report.allocated = tally_usage(&totals.allocated);
+	report.allocations = report.allocated.blocks;
+	report.frees = tally_usage(&totals.freed).blocks;
 	report.leaked = tally_usage(&totals.leaked);
 	report.temporary = tally_usage(&totals.temporary);
 	report.peak = tally_usage(&totals.peak);

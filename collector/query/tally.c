@@ -17,12 +17,22 @@ static uint64_t add(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
+#define Z 1.96
+
+static double error_of(double estimate, double variance)
+{
+	double one = estimate > 0 ? variance / estimate : 0;
+
+	return Z * sqrt(variance + Z * Z / 4 * one * one);
+}
+
 struct usage tally_usage(const struct tally *tally)
 {
 	return (struct usage){
 		.blocks = add(tally->blocks, whole(tally->sampled_blocks)),
 		.bytes = add(tally->bytes, whole(tally->sampled_bytes)),
-		.blocks_error = 1.96 * sqrt(tally->blocks_variance),
-		.bytes_error = 1.96 * sqrt(tally->bytes_variance),
+		.samples = tally->samples,
+		.blocks_error = error_of(tally->sampled_blocks, tally->blocks_variance),
+		.bytes_error = error_of(tally->sampled_bytes, tally->bytes_variance),
 	};
 }

@@ -9,9 +9,19 @@
  *	bytes   y = s   estimate w       variance w (w - s)
  *	blocks  y = 1   estimate w / s   variance w (w - s) / s^2
  *
- * The error given is 1.96 standard deviations: half of the 95 % interval, if more than a few blocks were sampled. Blocks
- * with w = s (mode full, and at and above the cut) add nothing to it and are summed as whole numbers.
+ * Of a Poisson number n the 95 % interval (score test, z = 1.96) is n + z^2/2 +- z sqrt(n + z^2/4): for few samples wider than
+ * 2 z sqrt(n), because few samples also mean that the variance is known badly. A weighted sum with the estimate T and the
+ * variance V behaves as T^2/V samples of V/T each; the error given is half the width of its interval,
+ *
+ *	z sqrt(V + (V/T)^2 z^2/4)
+ *
+ * which is 1.96 standard deviations when there are many. What a question has no sample of has no error either: it may be as
+ * much as 3 intervals (e^-3 = 0.05), and a renderer says so where the whole recording has none.
+ *
+ * Blocks with w = s (mode full, and at and above the cut) add nothing to the error and are summed as whole numbers.
  * An empty block counts as one byte for p, and adds no bytes.
+ *
+ * The peak is the largest of many estimates: where its error is large it tends to be too high.
  */
 #include <stdint.h>
 
@@ -19,6 +29,7 @@
 
 struct tally {
 	uint64_t blocks, bytes; /* exact */
+	uint64_t samples;
 	double sampled_blocks, sampled_bytes, blocks_variance, bytes_variance;
 };
 
@@ -26,6 +37,7 @@ static inline void tally_add_sampled(struct tally *tally, uint64_t size, uint64_
 {
 	double s = size ? (double)size : 1, w = (double)weight, variance = w * (w - s);
 
+	tally->samples++;
 	tally->sampled_blocks += w / s;
 	tally->blocks_variance += variance / (s * s);
 	if (size) {

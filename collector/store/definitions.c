@@ -336,6 +336,7 @@ static int set_ledger(struct definitions *d, const Heapcast__Ledger *l, struct e
 	ledger->lost_frees = l->lost_frees;
 	ledger->lost_bytes = l->lost_bytes;
 	ledger->stacks_cut = l->stacks_cut;
+	ledger->samples_refused = l->samples_refused;
 	if (l->before_join)
 		ledger->before_join = l->before_join;
 	return 0;

@@ -260,6 +260,7 @@ static int settle(struct recording *r, uint64_t size)
 	l->lost_frees = r->definitions.ledger.lost_frees;
 	l->lost_bytes = r->definitions.ledger.lost_bytes;
 	l->stacks_cut = r->definitions.ledger.stacks_cut;
+	l->samples_refused = r->definitions.ledger.samples_refused;
 	return e;
 }
 
@@ -456,10 +457,19 @@ const struct pairing_info *recording_pairing(const struct recording *r)
 	return &r->pairing.info;
 }
 
+/* That the row stands for: its weight in blocks of its size. */
+static double blocks_of(const struct rows_block *b, uint32_t i)
+{
+	uint64_t size = b->size[i] ? b->size[i] : 1;
+
+	return b->weight && b->weight[i] > size ? (double)b->weight[i] / (double)size : 1;
+}
+
 int recording_in_use(const char *path, uint64_t *ret_bytes, uint64_t *ret_blocks,
 		     struct err_text *err)
 {
-	uint64_t bytes = 0, blocks = 0;
+	uint64_t bytes = 0;
+	double blocks = 0;
 	struct recording *r;
 	int e = recording_open(path, NULL, NULL, &r, err);
 
@@ -473,10 +483,10 @@ int recording_in_use(const char *path, uint64_t *ret_bytes, uint64_t *ret_blocks
 		if (b->end[i] != BLOCK_IN_USE)
 			continue;
 		bytes += b->weight ? b->weight[i] : b->size[i];
-		blocks++;
+		blocks += blocks_of(b, i);
 	}
 	recording_close(r);
 	*ret_bytes = bytes;
-	*ret_blocks = blocks;
+	*ret_blocks = (uint64_t)(blocks + 0.5);
 	return 0;
 }

@@ -196,6 +196,7 @@ struct mark_info {
 struct ledger_info {
 	uint64_t produced, delivered, culled, not_sampled, lost, pending, before_join;
 	uint64_t lost_allocations, lost_frees, lost_bytes, stacks_cut;
+	uint64_t samples_refused; /* of not_sampled: chosen, but without room in the target's set */
 	uint64_t stored; /* events in the recording */
 	uint64_t stored_allocations, stored_frees, stored_reallocations;
 	uint64_t stored_apart; /* no blocks of the heap: mappings, pools, settings */

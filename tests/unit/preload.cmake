@@ -2,7 +2,7 @@
 # tests/targets.
 if(HEAPCAST_AGENT)
 	add_library(preload_support STATIC ${CMAKE_CURRENT_LIST_DIR}/preload/support/ring_agent.c)
-	target_link_libraries(preload_support PRIVATE heapcast_flags heapcast_sanitize)
+	target_link_libraries(preload_support PRIVATE heapcast_flags heapcast_sanitize PUBLIC m)
 	target_compile_definitions(preload_support PRIVATE BUILD_FOLDER="${CMAKE_BINARY_DIR}"
 		PUBLIC SOURCE_FOLDER="${CMAKE_SOURCE_DIR}")
 
@@ -14,6 +14,6 @@ if(HEAPCAST_AGENT)
 		set_tests_properties(unit.preload.${name} PROPERTIES RUN_SERIAL ON)
 		add_dependencies(unit.preload.${name} heapcast_preload targets_cxx target_churn target_closer target_cxx_loader target_death target_dlopener
 			target_exec_self target_fake_agent target_family target_fork_all target_handover target_jumper target_jump_alloc target_linked target_marks
-			target_mappings target_allocators target_tls_user target_api_c target_zeroed target_nested target_plugin1 target_plugin2 target_short_threads target_sigtimer)
+			target_mappings target_allocators target_tls_user target_api_c target_zeroed target_modes target_nested target_plugin1 target_plugin2 target_sampled target_short_threads target_sigtimer)
 	endforeach()
 endif()

@@ -3,7 +3,7 @@
 
 static void balanced(const struct agent_result *r)
 {
-	assert_int_equal(r->produced, r->read + r->lost.events + r->died_inside);
+	assert_int_equal(r->produced, r->read + r->lost.events + r->not_sampled + r->died_inside);
 	assert_int_equal(r->lost.allocations + r->lost.frees, r->lost.events);
 }
 

@@ -59,6 +59,33 @@ static void test_unbiased_and_covered(void **state)
 	assert_in_range(covered_blocks, RUNS * 92 / 100, RUNS * 98 / 100);
 }
 
+/* Few samples: each count from 1 on, blocks of one size. The interval holds the truth in 90 of 100 cases and more. */
+static void test_few_samples(void **state)
+{
+	uint64_t random = 7;
+
+	(void)state;
+	for (unsigned blocks = 8; blocks <= 256; blocks *= 2) {
+		uint64_t covered = 0, stated = 0;
+
+		for (unsigned i = 0; i < 4000; i++) {
+			struct tally tally = {0};
+			struct usage u;
+
+			for (unsigned k = 0; k < blocks; k++)
+				if (uniform(&random) < 1 - exp(-1 / 4.0))
+					tally_add(&tally, 1024,
+						  (uint64_t)(1024 / (1 - exp(-1 / 4.0)) + 0.5));
+			u = tally_usage(&tally);
+			assert_int_equal(u.samples > 0, u.bytes_error > 0);
+			stated += u.samples > 0;
+			covered += u.samples &&
+				   fabs((double)u.bytes - 1024.0 * blocks) <= u.bytes_error;
+		}
+		assert_in_range(covered * 1000 / stated, 900, blocks < 64 ? 1000 : 990);
+	}
+}
+
 static void test_exact_has_no_error(void **state)
 {
 	struct tally tally = {0};
@@ -84,6 +111,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unbiased_and_covered),
+		cmocka_unit_test(test_few_samples),
 		cmocka_unit_test(test_exact_has_no_error),
 	};
 

@@ -97,8 +97,11 @@ static void ring_make(struct agent *a)
 	uint32_t small = o->small_slices ? o->small_slices : 16, big = o->big_slices;
 	uint64_t slices = RING_HEADER_SIZE, modules, data;
 
+	uint64_t lines = o->no_set ? 0 : o->set_lines ? o->set_lines : 64, set;
+
 	modules = round_up(slices + (small + big) * sizeof(struct ring_slice), 4096);
-	data = modules + MODULES_SIZE;
+	set = modules + MODULES_SIZE;
+	data = set + lines * sizeof(struct ring_set_line);
 	a->size = data + small * 8192ull + big * 65536ull;
 	a->memory = memfd_create("ring", MFD_ALLOW_SEALING | MFD_CLOEXEC);
 	must(a->memory >= 0 && !ftruncate(a->memory, (off_t)a->size), "memfd");
@@ -113,12 +116,15 @@ static void ring_make(struct agent *a)
 		.slice_count = small + big,
 		.modules_offset = modules,
 		.modules_size = MODULES_SIZE,
+		.set_offset = set,
+		.set_lines = lines,
 		.data_offset = data,
 		.control = 1,
 		.mode = o->mode		? o->mode
 			: o->sample_off ? RING_OFF
 					: RING_FULL,
 		.policy = o->policy,
+		.sample_interval = o->sample_interval,
 		.block_max_ms = o->block_max_ms ? o->block_max_ms : 10000,
 		.frees_have_stacks = !o->no_free_stacks,
 		.depth_limit = o->depth_limit ? o->depth_limit : 256,
@@ -286,7 +292,7 @@ static unsigned take_event(struct agent *a, uint32_t index, const uint64_t *w)
 	if (ring_large(w[0]))
 		event.size = w[at++];
 	if (ring_weighted(w[0]))
-		at++;
+		event.interval = w[at++];
 	if (event_class(event.kind) == EVENT_CLASS_REALLOCATION) {
 		event.old_address = w[at++];
 		event.call_stamp = w[at++];
@@ -308,6 +314,14 @@ static void take_text(struct agent *a, const uint64_t *w)
 		 (const char *)(w + 3));
 	if ((w[1] + 7) / 8 != ring_count(w[0]))
 		fault(a, "text of %lu bytes in %u words", (unsigned long)w[1], ring_count(w[0]));
+}
+
+static void take_thinning(struct agent_result *r, uint64_t interval)
+{
+	r->thinned++;
+	r->thinned_back += !interval;
+	if (interval > r->thinned_most)
+		r->thinned_most = interval;
 }
 
 /* Words of the record; 0: it makes no sense. */
@@ -334,6 +348,8 @@ static unsigned take_record(struct agent *a, uint32_t index, const uint64_t *w, 
 		a->result->marks++;
 		if (ring_size(w[0]) == 2)
 			a->result->last_mark = w[1];
+		if (ring_size(w[0]) == 6)
+			take_thinning(a->result, w[1]);
 		return 3;
 	case RING_TEXT:
 		take_text(a, w);
@@ -385,14 +401,15 @@ static void close_slice(struct agent *a, uint32_t index)
 	struct ring_slice *slice = slice_at(a, index);
 	struct reader *reader = &a->readers[index];
 	struct agent_result *r = a->result;
-	uint64_t missing = slice->events - reader->read - slice->lost.events - slice->not_sampled;
+	uint64_t missing = slice->events - reader->read - slice->lost.events;
 
 	if (missing > 1)
 		fault(a, "slice %u: %lu events begun, %lu read, %lu lost", index,
 		      (unsigned long)slice->events, (unsigned long)reader->read,
 		      (unsigned long)slice->lost.events);
 	r->died_inside += missing;
-	r->produced += slice->events;
+	r->produced += slice->events + slice->not_sampled;
+	r->not_sampled += slice->not_sampled;
 	r->lost.events += slice->lost.events;
 	r->lost.allocations += slice->lost.allocations;
 	r->lost.frees += slice->lost.frees;
@@ -554,6 +571,15 @@ static void start_program(struct agent *a, const char *const argv[], int output)
 	a->link = pair[0];
 }
 
+static void maybe_order(struct agent *a, unsigned *ordered)
+{
+	if (*ordered >= 4 || a->result->last_mark != *ordered + 1)
+		return;
+	__atomic_store_n(&a->ring->mode, a->options->then_mode[(*ordered)++], __ATOMIC_RELAXED);
+	__atomic_fetch_add(&a->ring->control, 1, __ATOMIC_RELEASE);
+	kill(a->pid, SIGRTMIN);
+}
+
 static void maybe_kill(struct agent *a, uint64_t start)
 {
 	const struct agent_options *o = a->options;
@@ -567,6 +593,7 @@ static void attend(struct agent *a)
 {
 	const struct agent_options *o = a->options;
 	uint64_t start = now_ms(), drained = start;
+	unsigned ordered = 0;
 
 	while (waitpid(a->pid, &a->result->status, WNOHANG) == 0) {
 		bool ready = a->result->handshakes > 0, asleep;
@@ -584,6 +611,7 @@ static void attend(struct agent *a)
 
 			nanosleep(&nap, NULL);
 		}
+		maybe_order(a, &ordered);
 		maybe_kill(a, start);
 	}
 	a->result->seconds = (double)(now_ms() - start) / 1000;
@@ -609,6 +637,20 @@ static void take_output(struct agent_result *r, int output)
 	r->output_hash = hash;
 }
 
+static uint64_t count_set(const struct agent *a)
+{
+	const struct ring_set_line *set =
+		(const void *)((const uint8_t *)a->ring + a->ring->set_offset);
+	uint64_t count = 0, homed = 0;
+
+	for (uint64_t i = 0; i < a->ring->set_lines; i++) {
+		for (unsigned e = 0; e < RING_SET_ENTRIES; e++)
+			count += set[i].entry[e] != 0;
+		homed += set[i].homed;
+	}
+	return homed == count ? count : UINT64_MAX;
+}
+
 void agent_run(const struct agent_options *options, const char *const argv[],
 	       struct agent_result *ret_result)
 {
@@ -622,6 +664,8 @@ void agent_run(const struct agent_options *options, const char *const argv[],
 	attend(&a);
 	drain(&a, true);
 	ret_result->no_slice = a.ring->no_slice;
+	ret_result->samples_refused = a.ring->samples_refused;
+	ret_result->in_set = count_set(&a);
 	take_output(ret_result, output);
 	close(output);
 	close(a.memory);

@@ -21,7 +21,13 @@ struct agent_options {
 	uint32_t depth_limit;  /* default 256 */
 	bool no_free_stacks;
 	bool no_verify;
-	bool sample_off;	 /* mode RING_OFF */
+	bool sample_off; /* mode RING_OFF */
+	uint64_t sample_interval;
+	uint32_t set_lines; /* of the set of sampled blocks; default 64 */
+	bool no_set;
+	/* Modes to change to, one after the other, each when the program has said heapcast_mark with
+	 * the number of its place here (from 1). It gets SIGRTMIN when that is done. */
+	uint32_t then_mode[4];
 	bool idle;		 /* do not drain before the program has ended */
 	bool no_heart;		 /* the heartbeat stands still */
 	unsigned drain_every_ms; /* 0: as fast as it can */
@@ -45,8 +51,9 @@ struct agent_event {
 	uint64_t stamp;
 	uint64_t old_address;
 	uint64_t call_stamp;
-	uint64_t pc;  /* innermost; 0: without a stack */
-	unsigned tag; /* of tests/targets/target.h; 0: none */
+	uint64_t pc;	   /* innermost; 0: without a stack */
+	uint64_t interval; /* sampled with; 0: it stands for itself */
+	unsigned tag;	   /* of tests/targets/target.h; 0: none */
 };
 
 struct agent_module {
@@ -70,7 +77,13 @@ struct agent_result {
 	struct agent_module *modules;
 	size_t module_count;
 	uint32_t handshakes;
-	uint64_t produced;	 /* events that threads began */
+	uint64_t produced; /* events that threads began, those passed over included */
+	uint64_t not_sampled;
+	uint64_t samples_refused;
+	uint64_t in_set;	 /* addresses left in the set of sampled blocks */
+	uint64_t thinned;	 /* marks that a thread's thinning has changed */
+	uint64_t thinned_most;	 /* the largest interval of those */
+	uint64_t thinned_back;	 /* such to full mode */
 	uint64_t read;		 /* records of events read */
 	struct ring_losses lost; /* of all slices */
 	struct ring_losses no_slice;

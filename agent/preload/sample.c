@@ -1,0 +1,307 @@
+/* Sampled mode; see sample.h. */
+#include "agent/preload/sample.h"
+
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "agent/preload/clock.h"
+#include "agent/preload/env.h"
+#include "agent/preload/exponential.h"
+#include "proto/event.h"
+
+#include "agent/preload/poison.h"
+
+/* The interval with which a thread in full mode begins to thin. */
+#define THIN_FIRST 4096u
+
+/* Its number in heapcast.proto: the block that a realloc ended, without a new one on record. */
+#define KIND_REALLOC_FREE 33
+
+static uint64_t seed;
+
+/* The set. */
+
+static struct ring_set_line *line_of(struct ring_set_line *set, const void *p, unsigned further)
+{
+	uint64_t home = (uint64_t)(sample_home(set, p) - set);
+
+	return &set[(home + further) & shim.page->set_mask];
+}
+
+static bool replace(struct ring_set_line *line, uint64_t from, uint64_t to)
+{
+	for (unsigned i = 0; i < RING_SET_ENTRIES; i++) {
+		uint64_t expected = from;
+
+		if (__atomic_load_n(&line->entry[i], __ATOMIC_RELAXED) == from &&
+		    __atomic_compare_exchange_n(&line->entry[i], &expected, to, false,
+						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return true;
+	}
+	return false;
+}
+
+static void count(uint32_t *counter, uint32_t by)
+{
+	__atomic_fetch_add(counter, by, __ATOMIC_RELAXED);
+}
+
+static struct ring_set_line *open_set(void)
+{
+	return __atomic_load_n(&shim.page->set, __ATOMIC_RELAXED);
+}
+
+/* Who frees the block has got it from who allocated it, in whatever way: that orders the two. */
+static bool put(struct ring_set_line *set, const void *p)
+{
+	struct ring_set_line *home = line_of(set, p, 0);
+
+	count(&home->homed, 1);
+	if (replace(home, 0, (uintptr_t)p))
+		return true;
+	count(&home->spilled, 1);
+	for (unsigned i = 1; i < RING_SET_REACH; i++)
+		if (replace(line_of(set, p, i), 0, (uintptr_t)p))
+			return true;
+	count(&home->spilled, -1u);
+	count(&home->homed, -1u);
+	return false;
+}
+
+bool sample_take(const void *p)
+{
+	struct ring_set_line *set = open_set(), *home;
+
+	if (!p || !set)
+		return false;
+	home = line_of(set, p, 0);
+	if (!__atomic_load_n(&home->homed, __ATOMIC_RELAXED))
+		return false;
+	if (replace(home, (uintptr_t)p, 0)) {
+		count(&home->homed, -1u);
+		return true;
+	}
+	if (!__atomic_load_n(&home->spilled, __ATOMIC_RELAXED))
+		return false;
+	for (unsigned i = 1; i < RING_SET_REACH; i++) {
+		if (!replace(line_of(set, p, i), (uintptr_t)p, 0))
+			continue;
+		count(&home->spilled, -1u);
+		count(&home->homed, -1u);
+		return true;
+	}
+	return false;
+}
+
+static bool line_holds(const struct ring_set_line *line, const void *p)
+{
+	for (unsigned i = 0; i < RING_SET_ENTRIES; i++)
+		if (__atomic_load_n(&line->entry[i], __ATOMIC_RELAXED) == (uintptr_t)p)
+			return true;
+	return false;
+}
+
+bool sample_holds(const void *p)
+{
+	struct ring_set_line *set = open_set();
+
+	if (!set || line_holds(line_of(set, p, 0), p))
+		return true;
+	if (!__atomic_load_n(&line_of(set, p, 0)->spilled, __ATOMIC_RELAXED))
+		return false;
+	for (unsigned i = 1; i < RING_SET_REACH; i++)
+		if (line_holds(line_of(set, p, i), p))
+			return true;
+	return false;
+}
+
+/* The free of a block that is on record must be known for one; a closed set needs not know. */
+static bool remember(uint64_t address)
+{
+	struct ring_set_line *set = open_set();
+	struct ring_header *ring = shim_ring();
+
+	if (!set || put(set, (void *)(uintptr_t)address))
+		return true;
+	if (ring)
+		__atomic_fetch_add(&ring->samples_refused, 1, __ATOMIC_RELAXED);
+	return false;
+}
+
+/* Distances. */
+
+/* `distance` bytes lie before the next point. A part of them is counted down without a look at
+ * anything else; never so much that a block of the interval's size is passed over. */
+static void set_distance(struct thread *thread, uint64_t distance)
+{
+	uint64_t most = thread->interval ? thread->interval - 1 : 0;
+
+	if (most > SAMPLE_LOOK)
+		most = SAMPLE_LOOK;
+	if (most > distance)
+		most = distance;
+	if (shim.nests)
+		most = 0;
+	tls.left = (size_t)most;
+	thread->distance = distance - most;
+}
+
+void sample_look(struct thread *thread)
+{
+	thread->distance += tls.left;
+	tls.left = 0;
+	thread->control--;
+}
+
+static bool is_hit(struct thread *thread, struct event *event)
+{
+	uint64_t size = event->size ? event->size : 1;
+	uint64_t distance = thread->distance + tls.left;
+
+	if (size >= thread->interval)
+		return true;
+	if (size <= distance) {
+		set_distance(thread, distance - size);
+		return false;
+	}
+	set_distance(thread, exponential(&thread->random, thread->interval));
+	event->interval = thread->interval;
+	return true;
+}
+
+/* What is recorded. */
+
+static bool pass(const struct thread *thread)
+{
+	uint64_t *passed = &thread->slice->not_sampled;
+
+	if (thread->interval)
+		__atomic_store_n(passed, *passed + 1, __ATOMIC_RELAXED);
+	return false;
+}
+
+static bool begins(struct thread *thread, struct event *event)
+{
+	return thread->interval && is_hit(thread, event) && remember(event->address);
+}
+
+static bool wants_free(const struct thread *thread, const struct event *event)
+{
+	const void *p = (void *)(uintptr_t)event->address;
+
+	if (event->was_sampled || !open_set())
+		return true;
+	/* What realloc has freed is perhaps another's by now. */
+	return (event->kind != KIND_REALLOC_FREE && sample_take(p)) || pass(thread);
+}
+
+static bool wants_failed(const struct thread *thread, const struct event *event)
+{
+	if (event->was_sampled)
+		remember(event->old_address);
+	return pass(thread);
+}
+
+/* The old block may be on record, and the new one may be sampled: all four cases. */
+static bool wants_reallocation(struct thread *thread, struct event *event)
+{
+	bool ended = event->old_address && (event->was_sampled || !open_set());
+
+	if (!event->address)
+		return wants_failed(thread, event);
+	if (begins(thread, event)) {
+		event->old_address = ended ? event->old_address : 0;
+		return true;
+	}
+	if (!ended)
+		return pass(thread);
+	*event = (struct event){.kind = KIND_REALLOC_FREE,
+				.address = event->old_address,
+				.stamp = event->call_stamp};
+	return true;
+}
+
+bool sample_wants(struct thread *thread, struct event *event)
+{
+	if (event_space(event->kind) != EVENT_SPACE_HEAP)
+		return thread->interval; /* these are rare, and not sampled */
+	switch (event_class(event->kind)) {
+	case EVENT_CLASS_FREE:
+		return wants_free(thread, event);
+	case EVENT_CLASS_REALLOCATION:
+		return wants_reallocation(thread, event);
+	default:
+		return begins(thread, event) || pass(thread);
+	}
+}
+
+/* Orders. */
+
+uint64_t sample_interval(const struct thread *thread, const struct ring_header *ring)
+{
+	uint64_t interval = __atomic_load_n(&ring->sample_interval, __ATOMIC_RELAXED);
+
+	if (__atomic_load_n(&ring->mode, __ATOMIC_RELAXED) != RING_SAMPLE) {
+		if (!thread->thinned)
+			return 0;
+		interval = THIN_FIRST / 2;
+	}
+	if (!interval)
+		interval = 1;
+	return interval >= RING_INTERVAL_MAX >> thread->thinned ? RING_INTERVAL_MAX
+								: interval << thread->thinned;
+}
+
+void sample_obey(struct thread *thread, uint64_t interval)
+{
+	tls.passed = interval ? &thread->slice->not_sampled : NULL;
+	if (interval && !shim.sampled)
+		__atomic_store_n(&shim.sampled, 1, __ATOMIC_RELAXED);
+	if (thread->interval == interval) {
+		set_distance(thread, thread->distance + tls.left);
+		return;
+	}
+	thread->interval = interval;
+	set_distance(thread, interval ? exponential(&thread->random, interval) : 0);
+}
+
+void sample_thread_init(struct thread *thread)
+{
+	static uint32_t number;
+	uint64_t state = seed + __atomic_fetch_add(&number, 1, __ATOMIC_RELAXED);
+
+	thread->random = random_next(&state);
+	thread->interval = 0;
+	thread->distance = 0;
+	thread->thinned = thread->thinned_told = 0;
+}
+
+/* HEAPCAST_SAMPLE_SEED: the same samples again, thread by thread. */
+static uint64_t new_seed(void)
+{
+	const char *given = env_get("HEAPCAST_SAMPLE_SEED");
+	const void *random = (const void *)getauxval(AT_RANDOM);
+	uint64_t value = stamp_now() ^ (uint64_t)sys_call(SYS_getpid) << 48, kernels = 0;
+
+	if (given)
+		return env_bytes(given);
+	if (random)
+		memcpy(&kernels, random, sizeof(kernels));
+	value ^= kernels;
+	return random_next(&value);
+}
+
+void sample_init(struct shim_page *page, struct ring_header *ring)
+{
+	uint64_t lines = ring->set_lines;
+
+	seed = new_seed();
+	page->set_mask = 0;
+	page->set = NULL;
+	if (!lines || lines & (lines - 1) || lines > ring->size / sizeof(struct ring_set_line) ||
+	    ring->set_offset > ring->size - lines * sizeof(struct ring_set_line))
+		return;
+	page->set = (struct ring_set_line *)((uintptr_t)ring + ring->set_offset);
+	page->set_mask = lines - 1;
+	memset(page->set, 0, lines * sizeof(*page->set));
+}

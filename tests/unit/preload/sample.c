@@ -1,0 +1,360 @@
+/* Sampled mode and the policy thin: the law, the account, the set of sampled blocks, changes of the
+ * mode. */
+#include <math.h>
+
+#include "agent/preload/exponential.h"
+#include "proto/event.h"
+#include "tests/unit/preload/support/run.h"
+
+#define RUNS 200000
+
+/* log2 by squaring is the logarithm, from below. */
+static void logarithm(void **state)
+{
+	uint64_t random = 1;
+
+	(void)state;
+	for (unsigned i = 0; i < RUNS; i++) {
+		uint64_t x = random_next(&random) >> i % 64;
+		double error = x ? log2((double)x) - ldexp((double)log2_fixed(x), -24) : 0;
+
+		assert_true(error > -ldexp(1, -26) && error < ldexp(1.5, -24));
+	}
+}
+
+/* The share of distances below S is 1 - exp(-S / mean), within 4.5 standard errors. */
+static void follows_the_law(uint64_t mean)
+{
+	uint64_t random = mean, below[12] = {0};
+
+	for (unsigned i = 0; i < RUNS; i++) {
+		uint64_t distance = exponential(&random, mean);
+
+		for (unsigned k = 0; k < 12; k++)
+			below[k] += distance < (mean << k) / 128 + 1;
+	}
+	for (unsigned k = 0; k < 12; k++) {
+		double p = -expm1(-(double)((mean << k) / 128 + 1) / (double)mean);
+
+		assert_true(fabs((double)below[k] - p * RUNS) < 4.5 * sqrt(p * (1 - p) * RUNS) + 1);
+	}
+}
+
+static void law(void **state)
+{
+	(void)state;
+	follows_the_law(1);
+	follows_the_law(100);
+	follows_the_law(512 << 10);
+	follows_the_law(RING_INTERVAL_MAX);
+}
+
+static void assert_accounted(const struct agent_result *r)
+{
+	assert_sound(r);
+	assert_int_equal(r->produced, r->read + r->lost.events + r->not_sampled + r->died_inside);
+}
+
+/* Every death has its birth, nothing is born where something lives, and the set holds what is alive
+ * and no more. */
+static void assert_paired(const struct agent_result *r)
+{
+	struct agent_tally tagged, all = {0};
+
+	for (unsigned tag = 0; tag < 16; tag++) {
+		agent_tally(r, tag, &tagged);
+		all.live += tagged.live;
+	}
+	assert_int_equal(tagged.orphans, 0);
+	assert_int_equal(tagged.twice, 0);
+	assert_int_equal(r->in_set, all.live);
+}
+
+/* The bytes that the tagged records stand for, and the variance of that. */
+static double estimate(const struct agent_result *r, double *ret_variance)
+{
+	double sum = 0, variance = 0;
+
+	for (size_t i = 0; i < r->count; i++) {
+		const struct agent_event *e = &r->events[i];
+		double s = (double)e->size, p;
+
+		if (event_class(e->kind) == EVENT_CLASS_FREE || e->tag != TAG_OWN)
+			continue;
+		p = e->interval ? -expm1(-s / (double)e->interval) : 1;
+		sum += s / p;
+		variance += s * s * (1 - p) / p / p;
+	}
+	*ret_variance = variance;
+	return sum;
+}
+
+/* The estimate is what full mode has summed. Gives the events that each has accounted for. */
+static void agree(const char *preload_more, const char *const argv[], uint64_t *ret_full,
+		  uint64_t *ret_sampled)
+{
+	struct agent_options full = {.big_slices = 4, .preload_more = preload_more},
+			     sample = {.mode = RING_SAMPLE,
+				       .sample_interval = 2048,
+				       .set_lines = 1024,
+				       .big_slices = 4,
+				       .preload_more = preload_more};
+	struct agent_result all, some;
+	double variance, bytes;
+	struct agent_tally t;
+
+	agent_run(&full, argv, &all);
+	agent_run(&sample, argv, &some);
+	assert_int_equal(some.status, all.status);
+	assert_accounted(&some);
+	assert_paired(&some);
+	assert_true(some.not_sampled > 0);
+	agent_tally(&all, TAG_OWN, &t);
+	bytes = estimate(&some, &variance);
+	assert_true(variance > 0);
+	assert_true(fabs(bytes - (double)t.bytes) < 5 * sqrt(variance));
+	*ret_full = all.produced;
+	*ret_sampled = some.produced;
+	agent_result_done(&all);
+	agent_result_done(&some);
+}
+
+static void agrees_with_full(void **state)
+{
+	uint64_t all, some;
+
+	(void)state;
+	agree(NULL, (const char *const[]){target_path("churn"), "20000", "2", "20", NULL}, &all,
+	      &some);
+	assert_int_equal(some, all);
+}
+
+/* Operators that an allocator brings, and such as call it by name: one draw a block, not two. */
+static void operators(void **state)
+{
+	static const char *const libraries[] = {
+		"/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4",
+		"/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"};
+	const char *const argv[] = {target_path("cxx"), NULL};
+	uint64_t all, some;
+	char path[600];
+
+	(void)state;
+	if (access(argv[0], X_OK))
+		skip();
+	agree(NULL, argv, &all, &some);
+	snprintf(path, sizeof(path), "%s.so", target_path("named_alloc"));
+	agree(path, argv, &all, &some);
+	for (unsigned i = 0; i < 2; i++) {
+		if (access(libraries[i], R_OK))
+			print_message("SKIPPED: %s is not here\n", libraries[i]);
+		else
+			agree(libraries[i], argv, &all, &some);
+	}
+}
+
+/* Blocks that are freed by other threads, their addresses reused at once. */
+static void handed_over(void **state)
+{
+	struct agent_options options = {
+		.mode = RING_SAMPLE, .sample_interval = 1000, .big_slices = 8, .set_lines = 1024};
+	struct agent_result r;
+
+	(void)state;
+	RUN(&options, &r, target_path("handover"), "100000");
+	assert_exited(&r, 0);
+	assert_accounted(&r);
+	assert_paired(&r);
+	assert_true(r.read > 1000);
+	agent_result_done(&r);
+}
+
+/* At and above the cut everything is recorded, and stands for itself. */
+static void exact_above_the_cut(void **state)
+{
+	struct agent_options options = {
+		.mode = RING_SAMPLE, .sample_interval = 1, .big_slices = 4, .set_lines = 4096};
+	struct agent_result r;
+
+	(void)state;
+	RUN(&options, &r, target_path("churn"), "5000", "1", "20");
+	assert_exited(&r, 0);
+	assert_accounted(&r);
+	assert_paired(&r);
+	assert_nothing_lost(&r);
+	assert_as_said(&r);
+	for (size_t i = 0; i < r.count; i++)
+		assert_int_equal(r.events[i].interval, 0);
+	agent_result_done(&r);
+}
+
+/* A set of seven: what has no room is not sampled, and counted. */
+static void full_set(void **state)
+{
+	struct agent_options options = {
+		.mode = RING_SAMPLE, .sample_interval = 1000, .big_slices = 8, .set_lines = 1};
+	struct agent_result r;
+
+	(void)state;
+	RUN(&options, &r, target_path("sampled"));
+	assert_exited(&r, 0);
+	assert_accounted(&r);
+	assert_paired(&r);
+	assert_int_equal(r.in_set, RING_SET_ENTRIES);
+	assert_true(r.samples_refused > 100);
+	agent_result_done(&r);
+}
+
+/* Nearly full lines: addresses go to the next ones and are found there. */
+static void crowded_set(void **state)
+{
+	struct agent_options options = {
+		.mode = RING_SAMPLE, .sample_interval = 1000, .big_slices = 8, .set_lines = 128};
+	struct agent_result r;
+
+	(void)state;
+	RUN(&options, &r, target_path("sampled"));
+	assert_exited(&r, 0);
+	assert_accounted(&r);
+	assert_paired(&r);
+	assert_true(r.in_set > 128 * RING_SET_ENTRIES * 3 / 4);
+	agent_result_done(&r);
+}
+
+/* A ring without a set: the frees of all blocks are recorded. */
+static void without_a_set(void **state)
+{
+	struct agent_options options = {
+		.mode = RING_SAMPLE, .sample_interval = 2048, .big_slices = 4, .no_set = true};
+	struct agent_result r;
+	struct agent_tally t;
+
+	(void)state;
+	RUN(&options, &r, target_path("modes"), "1");
+	assert_exited(&r, 0);
+	assert_accounted(&r);
+	agent_tally(&r, TAG_OWN, &t);
+	assert_true(t.allocations > 100);
+	assert_int_equal(t.live, 0);
+	assert_int_equal(t.twice, 0);
+	agent_result_done(&r);
+}
+
+/* Whatever the modes were and are: a recorded birth has its death on record. */
+static void changes(uint32_t first, uint32_t second, uint32_t third, uint32_t fourth)
+{
+	struct agent_options options = {.mode = first,
+					.sample_off = first == RING_OFF,
+					.sample_interval = 4096,
+					.set_lines = 1024,
+					.big_slices = 4,
+					.then_mode = {second, third, fourth}};
+	bool full = first == RING_FULL || second == RING_FULL || third == RING_FULL ||
+		    fourth == RING_FULL;
+	struct agent_result r;
+	struct agent_tally t;
+
+	RUN(&options, &r, target_path("modes"), "4");
+	assert_exited(&r, 0);
+	assert_accounted(&r);
+	assert_int_equal(r.last_mark, 3);
+	agent_tally(&r, TAG_OWN, &t);
+	assert_true(t.allocations > 20);
+	assert_int_equal(t.live, 0);
+	assert_int_equal(t.twice, 0);
+	if (!full)
+		assert_paired(&r);
+	agent_result_done(&r);
+}
+
+static void modes(void **state)
+{
+	(void)state;
+	changes(RING_SAMPLE, RING_SAMPLE, RING_SAMPLE, RING_SAMPLE);
+	changes(RING_FULL, RING_SAMPLE, RING_OFF, RING_FULL);
+	changes(RING_SAMPLE, RING_FULL, RING_SAMPLE, RING_OFF);
+	changes(RING_SAMPLE, RING_OFF, RING_SAMPLE, RING_OFF);
+	changes(RING_FULL, RING_SAMPLE, RING_FULL, RING_SAMPLE);
+}
+
+static void killed(void **state)
+{
+	struct agent_options options = {.mode = RING_SAMPLE,
+					.sample_interval = 4096,
+					.set_lines = 1024,
+					.big_slices = 4,
+					.kill_after_events = 3000};
+	struct agent_result r;
+
+	(void)state;
+	RUN(&options, &r, target_path("sampled"), "0");
+	assert_true(WIFSIGNALED(r.status));
+	assert_accounted(&r);
+	assert_true(r.not_sampled > r.read);
+	agent_result_done(&r);
+}
+
+/* A slow agent, who is lost more to if nothing gives way. */
+static void thin_and_count(struct agent_options *options, struct agent_result *ret_thin)
+{
+	struct agent_result count;
+
+	options->small_slices = 3;
+	options->drain_every_ms = 2;
+	options->keep_no_events = true;
+	options->policy = RING_THIN;
+	RUN(options, ret_thin, target_path("churn"), "1000000", "1", "20");
+	options->policy = RING_COUNT;
+	RUN(options, &count, target_path("churn"), "1000000", "1", "20");
+	assert_exited(ret_thin, 0);
+	assert_accounted(ret_thin);
+	assert_accounted(&count);
+	assert_int_equal(ret_thin->produced, count.produced);
+	assert_int_equal(count.thinned, 0);
+	assert_true(count.lost.events > 0);
+	assert_true(ret_thin->lost.events < count.lost.events * 3 / 4);
+	agent_result_done(&count);
+}
+
+/* Full mode turns into sampling, and back; every change is in the data. */
+static void thins(void **state)
+{
+	struct agent_options options = {0};
+	struct agent_result thin;
+
+	(void)state;
+	thin_and_count(&options, &thin);
+	assert_true(thin.thinned > 2);
+	assert_true(thin.thinned_most >= 8192);
+	assert_true(thin.thinned_back > 0);
+	assert_true(thin.not_sampled > thin.produced / 10);
+	agent_result_done(&thin);
+}
+
+static void thins_samples(void **state)
+{
+	struct agent_options options = {
+		.mode = RING_SAMPLE, .sample_interval = 512, .set_lines = 1024};
+	struct agent_result thin;
+
+	(void)state;
+	thin_and_count(&options, &thin);
+	assert_true(thin.thinned_most >= 2048);
+	assert_int_equal(thin.thinned_back, 0);
+	agent_result_done(&thin);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(logarithm),	    cmocka_unit_test(law),
+		cmocka_unit_test(agrees_with_full), cmocka_unit_test(operators),
+		cmocka_unit_test(handed_over),	    cmocka_unit_test(exact_above_the_cut),
+		cmocka_unit_test(full_set),	    cmocka_unit_test(crowded_set),
+		cmocka_unit_test(without_a_set),    cmocka_unit_test(modes),
+		cmocka_unit_test(killed),	    cmocka_unit_test(thins),
+		cmocka_unit_test(thins_samples),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
