@@ -262,6 +262,12 @@ int eh_frame_find(const struct unwind_module *module, uint64_t address, struct e
 	uint8_t frames_encoding, count_encoding, table_encoding;
 	int error;
 
+	if (module->entry) {
+		error = read_entry(module, module->entry - module->load_start, ret_entry, &next);
+		if (error)
+			return error > 0 ? -EBADMSG : error;
+		return address >= ret_entry->start && address < ret_entry->end ? 0 : -ENOENT;
+	}
 	if (!hdr || hdr < module->load_start || hdr >= module->load_end)
 		return -ENOENT;
 	bound = module->eh_frame_hdr_size ? hdr - module->load_start + module->eh_frame_hdr_size

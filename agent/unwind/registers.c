@@ -141,8 +141,8 @@ static enum step step_signal(struct walk *w, struct full_frame *f)
 
 static enum step step_rules(struct walk *w, struct full_frame *f)
 {
-	const struct unwind_module *module =
-		unwind_host->find_module(unwind_host->context, f->frame.pc - 1);
+	struct unwind_module space;
+	const struct unwind_module *module = rows_module(f->frame.pc - 1, &space);
 	struct registers out;
 	struct cfi_rules rules;
 	struct eh_entry entry;
@@ -171,7 +171,8 @@ static enum step step_full(struct walk *w, struct full_frame *f)
 	row = f->frame.row = rows_get(w->thread, f->frame.pc);
 	if (row_is(row, ROW_SIGNAL))
 		return step_signal(w, f);
-	if (!row_is(row, ROW_END) && !row_is(row, ROW_BAD) && !row_is(row, ROW_FRAME_POINTER))
+	if (!row_is(row, ROW_END) && !row_is(row, ROW_BAD) && !row_is(row, ROW_FRAME_POINTER) &&
+	    !row_is(row, ROW_SCANNED))
 		return step_rules(w, f);
 	step = step_special(w, &f->frame, &f->frame);
 	full_from_frame(f);

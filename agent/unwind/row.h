@@ -33,14 +33,23 @@ enum row_kind {
 	ROW_END, /* outermost frame: the table says so, or its address was put on the stack by hand
 		  */
 	ROW_BAD, /* no code address at all */
-	ROW_FRAME_POINTER, /* no table: a frame record is taken, if it stands the checks; argument
-			      1: in a module */
+	ROW_FRAME_POINTER, /* no table: a frame record is taken, if it stands the checks; argument:
+			      enum row_record */
 	ROW_SIGNAL,	   /* the kernel's signal frame */
 	ROW_PLT,	   /* argument: constant of arch_plt_cfa */
 	ROW_DEREF_FP,	   /* cfa = *(fp + argument), fp = *fp: realigned stacks of gcc */
 	ROW_DEREF_SP,	   /* cfa = *(sp + a) + b, fp at cfa - 8c: hand-written code of OpenSSL;
 			      row_deref_sp */
 	ROW_GENERAL,	   /* what is left is decoded again at each use */
+	ROW_SCANNED, /* no table: as a plain row, out of the code itself, and checked when used;
+			      row_scanned */
+};
+
+enum row_record {
+	RECORD_IN_MODULE = 1,
+	RECORD_FIRST = 2, /* if fp is 0 this is the outermost frame */
+	RECORD_BY_HAND =
+		4, /* no call stands before it: unless interrupted, it was put on the stack as the end */
 };
 
 #define ROW_CFA_MAX	  0xffffu
@@ -101,6 +110,22 @@ static inline uint32_t row_argument(uint32_t row)
 static inline uint32_t row_deref_sp(uint32_t a, uint32_t b, uint32_t c)
 {
 	return row_special(ROW_DEREF_SP, a | b << 10 | c << 15);
+}
+
+/* | fp slot : 5 | cfa offset / 8 : 15 | from fp : 1 | */
+static inline uint32_t row_scanned(const struct arch_frame *frame)
+{
+	return row_special(ROW_SCANNED,
+			   frame->from_fp | frame->cfa_words << 1 | frame->fp_words << 16);
+}
+
+static inline struct arch_frame row_scanned_frame(uint32_t row)
+{
+	uint32_t argument = row_argument(row);
+
+	return (struct arch_frame){.from_fp = argument & 1,
+				   .cfa_words = argument >> 1 & ARCH_FRAME_CFA_MAX,
+				   .fp_words = argument >> 16};
 }
 
 /* cfa = *(fp + 8 * words); words is signed. */

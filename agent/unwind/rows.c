@@ -6,6 +6,7 @@
 
 #include "agent/unwind/cfi.h"
 #include "agent/unwind/compile.h"
+#include "agent/unwind/jit.h"
 #include "agent/unwind/ban.h"
 
 #define LINE_ENTRIES  8
@@ -153,26 +154,60 @@ static bool signal_return_at(const struct unwind_module *module, uint64_t addres
 	return arch_is_signal_return((const uint8_t *)(uintptr_t)address, module->end - address);
 }
 
+const struct unwind_module *rows_module(uint64_t pc, struct unwind_module *space)
+{
+	const struct unwind_module *module = unwind_host->find_module(unwind_host->context, pc);
+
+	if (module)
+		return module;
+	return jit_find(pc, space) ? space : NULL;
+}
+
+static bool is_by_hand(const struct unwind_module *module, uint64_t pc)
+{
+	uint64_t before = pc - module->start < 16 ? pc - module->start : 16;
+
+	return !arch_is_behind_call((const uint8_t *)(uintptr_t)(pc - before), before);
+}
+
+uint32_t rows_scan(const struct unwind_module *module, uint64_t pc, bool interrupted)
+{
+	struct arch_code code = {.begin = (const uint8_t *)(uintptr_t)module->start,
+				 .end = (const uint8_t *)(uintptr_t)module->end,
+				 .address = module->start};
+	uint32_t record = RECORD_IN_MODULE;
+	struct arch_frame frame;
+
+	if (pc < module->start || pc >= module->end)
+		return row_special(ROW_FRAME_POINTER, record);
+	if (!interrupted && is_by_hand(module, pc))
+		return row_special(ROW_FRAME_POINTER, record | RECORD_BY_HAND);
+	if (arch_scan(&code, pc, interrupted, &frame))
+		return row_scanned(&frame);
+	return row_special(ROW_FRAME_POINTER, record | (frame.outermost ? RECORD_FIRST : 0));
+}
+
 /* No entry holds pc - 1. If a function begins at pc nobody has called from before it: its address
- * was put there by hand (makecontext), and the stack ends. Else only the frame pointer can help. */
+ * was put there by hand (makecontext), and the stack ends. Else the code tells, or the frame pointer. */
 static uint32_t row_without_entry(const struct unwind_module *module, uint64_t pc)
 {
 	struct eh_entry entry;
 
 	if (!eh_frame_find(module, pc, &entry) && entry.start == pc)
 		return row_special(ROW_END, 0);
-	return row_special(ROW_FRAME_POINTER, 1);
+	return rows_scan(module, pc, false);
 }
 
 uint32_t rows_decode(uint64_t pc)
 {
 	const struct unwind_module *module;
+	struct unwind_module space;
 	struct cfi_rules rules;
 	struct eh_entry entry;
 
 	if (pc < 1u << 16 || pc >> ARCH_PC_BITS || !unwind_host)
 		return row_special(ROW_BAD, 0);
-	module = unwind_host->find_module(unwind_host->context, pc - 1);
+	module = rows_module(pc - 1, &space);
 	if (!module)
 		return row_special(ROW_FRAME_POINTER, 0);
 	if (signal_return_at(module, pc))
@@ -188,7 +223,7 @@ uint32_t rows_decode(uint64_t pc)
 					   : ROW_GENERAL,
 				   0);
 	if (cfi_decode(module, &entry, pc - 1, &rules))
-		return row_special(ROW_FRAME_POINTER, 1);
+		return rows_scan(module, pc, false);
 	return row_compile(module, &rules);
 }
 

@@ -21,6 +21,12 @@ void rows_state_changed(struct unwind_thread *thread, uint64_t state);
 /* The row for `pc` (the address looked up is pc - 1), from L2 or the tables. */
 uint32_t rows_miss(struct unwind_thread *thread, uint64_t pc);
 
+/* The module that holds `pc`; or of code made at run time the function, if it has a registered table: in `space`. NULL. */
+const struct unwind_module *rows_module(uint64_t pc, struct unwind_module *space);
+
+/* The row of a function that has no table, out of its code. `pc` is the instruction that will be executed next. */
+uint32_t rows_scan(const struct unwind_module *module, uint64_t pc, bool interrupted);
+
 /* Decodes, with no cache. */
 uint32_t rows_decode(uint64_t pc);
 

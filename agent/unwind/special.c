@@ -12,6 +12,8 @@
 	(64u << 20) /* the largest stack that is believed where the bounds are not known */
 #define UNKNOWN_RECORD (64u << 10) /* and the farthest frame record that is looked at there */
 
+#define NEAR_STACK (1u << 20) /* no code lies that near above a frame record */
+
 static bool is_known(uint64_t address, struct region *region)
 {
 	uint64_t low, high;
@@ -88,13 +90,14 @@ static bool is_record(const struct walk *w, uint64_t above, uint64_t fp)
 }
 
 /* A return address out of a frame record, where nothing but the record speaks for it: it lies in a
- * module, or the chain of records goes on. (Code made at run time may lie anywhere, far from what
- * calls it.) */
+ * module, or the chain of records goes on; it is not on the stack itself. (Code made at run time may lie anywhere else, far
+ * from what calls it.) */
 static bool is_plausible(struct walk *w, uint64_t pc, uint64_t record, uint64_t fp)
 {
 	uint32_t row = rows_get(w->thread, pc);
+	uint64_t stack = w->bounded ? w->high - record : NEAR_STACK;
 
-	if (row_is(row, ROW_BAD))
+	if (row_is(row, ROW_BAD) || pc - record < stack)
 		return false;
 	return row != row_special(ROW_FRAME_POINTER, 0) || is_record(w, record + 16, fp);
 }
@@ -104,6 +107,9 @@ static enum step step_frame_pointer(struct walk *w, const struct frame *frame, s
 {
 	uint64_t sp = frame->sp, record = frame->fp, fp, pc;
 
+	if ((!record && row_argument(frame->row) & RECORD_FIRST) ||
+	    row_argument(frame->row) & RECORD_BY_HAND)
+		return STEP_END;
 	if (!is_record(w, sp, record) || stack_read(w, sp, record, &fp) ||
 	    stack_read(w, sp, record + 8, &pc))
 		return STEP_BROKEN;
@@ -114,6 +120,55 @@ static enum step step_frame_pointer(struct walk *w, const struct frame *frame, s
 		return STEP_BROKEN;
 	*outer = (struct frame){.pc = pc, .sp = record + 16, .fp = fp};
 	return STEP_FRAME;
+}
+
+/* Whether code calls right before this address. Only bytes of the page that pc - 1 lies in are looked at: they can be read. */
+static bool is_behind_call(struct walk *w, uint64_t pc)
+{
+	uint32_t row = rows_get(w->thread, pc);
+	size_t readable = ((pc - 1) & 4095) + 1;
+
+	if (row_is(row, ROW_BAD))
+		return false;
+	if (row == row_special(ROW_FRAME_POINTER, 0))
+		return false; /* code made at run time, or no code: its frame records are the better witness */
+	return row_is(row, ROW_END) || row_is(row, ROW_SIGNAL) ||
+	       arch_is_behind_call((const uint8_t *)(uintptr_t)(pc - readable), readable);
+}
+
+/* As a plain row, but what it leads to must look like a return address: reading code can go wrong. */
+static enum step step_scanned(struct walk *w, const struct frame *frame, struct frame *outer)
+{
+	struct arch_frame how = row_scanned_frame(frame->row);
+	uint64_t cfa = (how.from_fp ? frame->fp : frame->sp) + 8 * how.cfa_words, fp = frame->fp;
+	struct frame caller;
+
+	if (how.fp_words != ARCH_FP_KEPT && stack_read(w, frame->sp, cfa - 8 * how.fp_words, &fp))
+		return STEP_BROKEN;
+	if (step_to(w, frame, cfa, fp, &caller) != STEP_FRAME || !is_behind_call(w, caller.pc))
+		return STEP_BROKEN;
+	*outer = caller;
+	return STEP_FRAME;
+}
+
+/* The row was found for a return address; of an interrupted frame the instruction itself is known. */
+static enum step step_untold(struct walk *w, const struct frame *frame, struct frame *outer)
+{
+	uint64_t pc = frame->pc - (1u << ARCH_PC_SHIFT);
+	const struct unwind_module *module;
+	struct frame copy = *frame;
+	enum step result = STEP_BROKEN;
+
+	if (frame->flags & FRAME_INTERRUPTED && frame->row != row_special(ROW_FRAME_POINTER, 0)) {
+		module = unwind_host->find_module(unwind_host->context, pc);
+		if (module)
+			copy.row = rows_scan(module, pc, true);
+	}
+	if (row_is(copy.row, ROW_SCANNED)) {
+		result = step_scanned(w, &copy, outer);
+		copy.row = row_special(ROW_FRAME_POINTER, RECORD_IN_MODULE);
+	}
+	return result == STEP_BROKEN ? step_frame_pointer(w, &copy, outer) : result;
 }
 
 /* The interrupted code's state, as the kernel saved it; it may lie on another stack. */
@@ -159,8 +214,8 @@ static enum step step_deref_sp(struct walk *w, const struct frame *frame, struct
 /* The rules are decoded again; with pc, sp and fp known, which is often enough. */
 static enum step step_general(struct walk *w, const struct frame *frame, struct frame *outer)
 {
-	const struct unwind_module *module =
-		unwind_host->find_module(unwind_host->context, frame->pc - 1);
+	struct unwind_module space;
+	const struct unwind_module *module = rows_module(frame->pc - 1, &space);
 	uint32_t wanted = 1u << ARCH_REG_SP | 1u << ARCH_REG_FP | 1u << ARCH_REG_RA;
 	struct registers in = {.known = wanted}, out;
 	bool interrupted = frame->flags & FRAME_INTERRUPTED;
@@ -202,7 +257,8 @@ enum step step_special(struct walk *w, const struct frame *frame, struct frame *
 	case ROW_END:
 		return STEP_END;
 	case ROW_FRAME_POINTER:
-		return step_frame_pointer(w, frame, outer);
+	case ROW_SCANNED:
+		return step_untold(w, frame, outer);
 	case ROW_SIGNAL:
 		return step_signal(w, frame, outer);
 	case ROW_PLT:

@@ -42,6 +42,7 @@ struct unwind_module {
 	uint64_t exidx_size;
 	uint64_t load_end;	  /* one past the highest mapped address of the module: tables lie below it */
 	uint64_t load_start;	  /* lowest mapped address */
+	uint64_t entry;		  /* the table is this one entry (FDE), at this address; 0: it is not */
 };
 
 /* What the unwinder asks of who uses it. */
@@ -119,6 +120,16 @@ void unwind_modules_changed(void);
 /* Between these two, rows are decoded anew at each use and not cached: a dlclose is under way in some thread. They nest. */
 void unwind_suspend_cache(void);
 void unwind_resume_cache(void);
+
+/*
+ * Code made at run time has a table, as __register_frame tells libgcc and libunwind: an array of entries (CIE, FDE)
+ * ended by a length of 0, or, `single`, one FDE. It stays readable until it is deregistered. 0; -ENOSPC: there is no more
+ * room for functions (4096; those beyond are counted, and walked by frame records); -ENOMEM; -EINVAL. Any thread may call
+ * these, but not from within a hook. Both begin a new generation.
+ */
+int unwind_register_frame(const void *begin, bool single);
+void unwind_deregister_frame(const void *begin);
+uint64_t unwind_frames_turned_away(void);
 
 /* Walks every stack in full and keeps nothing from the last (USE_SHADOW_STACK=0, and to compare with). To compare with
  * unwind_capture use a second struct unwind_thread: this forgets the stack that the first would verify. */

@@ -24,7 +24,7 @@ BUILD=$HEAPCAST_BUILD
 AGENT=$BUILD/bin/agent
 COLLECTOR=$BUILD/bin/collector
 PRELOAD=$BUILD/lib/libheapcast.so
-TARGETS=$BUILD/tests/targets
+TARGETS=$BUILD/targets
 COUNTING=$BUILD/tests/libcounting.so
 DISCOVERY_PORT_HEX=A9F9 # 43513, as /proc/net/udp writes it
 

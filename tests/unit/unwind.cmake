@@ -17,8 +17,39 @@ if(LIBDW_FOUND)
 endif()
 heapcast_unit_tests(unwind heapcast_unwind_tests)
 # These two leave stacks by longjmp, unmap them and map others there: the sanitizers keep books on stacks and lose track.
-set_source_files_properties(unwind/prefix.c unwind/oracle.c PROPERTIES COMPILE_OPTIONS -fno-sanitize=all)
+set_source_files_properties(unwind/prefix.c unwind/oracle.c unwind/shapes.c unwind/untold.c PROPERTIES COMPILE_OPTIONS -fno-sanitize=all)
 if(HEAPCAST_SANITIZE MATCHES thread)
-	set_source_files_properties(unwind/prefix.c unwind/oracle.c PROPERTIES COMPILE_DEFINITIONS
+	set_source_files_properties(unwind/prefix.c unwind/oracle.c unwind/shapes.c unwind/untold.c PROPERTIES COMPILE_DEFINITIONS
 		[[SKIP_REASON="the thread sanitizer does not know stacks made by makecontext and delays signals"]])
+endif()
+
+# Libraries that different compilers and linkers have made, for unit.unwind.shapes.
+set(shapes_folder ${CMAKE_BINARY_DIR}/tests/unwind-shapes)
+set(shapes_source ${CMAKE_CURRENT_SOURCE_DIR}/unwind/shapes)
+find_program(HEAPCAST_SHAPES_CLANG clang)
+find_program(HEAPCAST_SHAPES_RUSTC rustc)
+set(shapes_made)
+function(heapcast_shapes name source)
+	add_custom_command(OUTPUT ${shapes_folder}/${name}.so
+		COMMAND ${CMAKE_COMMAND} -E make_directory ${shapes_folder}
+		COMMAND ${ARGN} -o ${shapes_folder}/${name}.so ${shapes_source}/${source}
+		DEPENDS ${shapes_source}/${source} VERBATIM)
+	set(shapes_made ${shapes_made} ${shapes_folder}/${name}.so PARENT_SCOPE)
+endfunction()
+set(shapes_c -O2 -fomit-frame-pointer -fPIC -shared)
+heapcast_shapes(gcc shapes.c ${CMAKE_C_COMPILER} ${shapes_c})
+heapcast_shapes(separate shapes.c ${CMAKE_C_COMPILER} ${shapes_c} -Wl,-z,separate-code)
+heapcast_shapes(together shapes.c ${CMAKE_C_COMPILER} ${shapes_c} -Wl,-z,noseparate-code)
+if(HEAPCAST_SHAPES_CLANG)
+	heapcast_shapes(clang shapes.c ${HEAPCAST_SHAPES_CLANG} ${shapes_c})
+endif()
+if(HEAPCAST_SHAPES_RUSTC)
+	heapcast_shapes(rustc shapes.rs ${HEAPCAST_SHAPES_RUSTC} -O --crate-type cdylib)
+endif()
+add_custom_target(unwind_shapes DEPENDS ${shapes_made})
+add_dependencies(unit.unwind.shapes unwind_shapes)
+find_library(HEAPCAST_BOOST_CONTEXT boost_context)
+if(HEAPCAST_BOOST_CONTEXT)
+	target_link_libraries(unit.unwind.shapes PRIVATE ${HEAPCAST_BOOST_CONTEXT})
+	target_compile_definitions(unit.unwind.shapes PRIVATE HAVE_BOOST_CONTEXT)
 endif()

@@ -41,3 +41,33 @@ uint64_t arch_signal_slot(uint64_t sp, unsigned dwarf_register);
  * canonical frame address. */
 bool arch_is_plt_expression(const uint8_t *expression, size_t length, unsigned *ret_constant);
 uint64_t arch_plt_cfa(uint64_t sp, uint64_t pc, unsigned constant);
+
+/* Code that may be read: what lies between `begin` and `end`, which are mapped at `address`. */
+struct arch_code {
+	const uint8_t *begin;
+	const uint8_t *end;
+	uint64_t address;
+};
+
+/* A frame of a function that no table tells of: what a row says, in words of 8 bytes. */
+struct arch_frame {
+	bool from_fp;	    /* cfa = fp + 8 * cfa_words; else from sp */
+	uint32_t cfa_words; /* at most ARCH_FRAME_CFA_MAX */
+	uint32_t
+		fp_words; /* the caller's fp is at cfa - 8 * fp_words; ARCH_FP_KEPT: in the register */
+	bool outermost; /* all that is known, if nothing else is: the code has set fp to 0, as a first frame does */
+};
+#define ARCH_FRAME_CFA_MAX 0x7fff
+#define ARCH_FRAME_FP_MAX  31
+
+/*
+ * Reads the function's code, where there is no table. `pc` lies in `code` and is the instruction that will be executed next: a
+ * call has returned to it, or `interrupted`. Bounded work, no state, and about 3 KiB of stack. False: the code does not tell
+ * for certain (a wrong answer is worse than none); only `outermost` is set.
+ */
+bool arch_scan(const struct arch_code *code, uint64_t pc, bool interrupted,
+	       struct arch_frame *ret_frame);
+
+/* Whether the instruction that ends before `code` + `length` may be a call; `length` bytes there can be read. True also if
+ * they are too few to tell. What a stack holds at the place of a return address, and is none, is seldom so. */
+bool arch_is_behind_call(const uint8_t *code, size_t length);

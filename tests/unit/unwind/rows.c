@@ -154,7 +154,7 @@ static bool agrees(Dwarf_CFI *cfi, uint64_t address, struct tally *tally)
 	if (dwarf_cfi_addrframe(cfi, address, &frame)) {
 		tally->none++;
 		return row_is(row, ROW_FRAME_POINTER) || row_is(row, ROW_END) ||
-		       row_is(row, ROW_SIGNAL);
+		       row_is(row, ROW_SIGNAL) || row_is(row, ROW_SCANNED);
 	}
 	if (row_is_plain(row)) {
 		tally->plain++;

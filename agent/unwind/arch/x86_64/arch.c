@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "agent/unwind/arch/x86_64/insn.h"
+
 const uint8_t arch_saved[ARCH_SAVED] = {3, 12, 13, 14, 15};
 
 /* uc_mcontext.gregs of the kernel's struct ucontext, by DWARF number (asm/sigcontext.h: r8 first,
@@ -49,4 +51,19 @@ bool arch_is_plt_expression(const uint8_t *expression, size_t length, unsigned *
 uint64_t arch_plt_cfa(uint64_t sp, uint64_t pc, unsigned constant)
 {
 	return sp + 8 + ((pc & 15) >= constant ? 8 : 0);
+}
+
+/* A call is two to seven bytes long, prefixes apart. */
+bool arch_is_behind_call(const uint8_t *code, size_t length)
+{
+	const uint8_t *end = code + length;
+	struct insn insn;
+
+	if (length < 7)
+		return true;
+	for (unsigned size = 2; size <= 7; size++)
+		if (insn_read(end - size, end, &insn) && insn.next == end &&
+		    insn_flow(&insn) == FLOW_CALL)
+			return true;
+	return false;
 }
