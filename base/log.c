@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,6 +16,12 @@
 static const char *const names[] = {"error", "warn", "info", "debug", "trace"};
 static int threshold = LOG_WARN;
 static int descriptor = STDERR_FILENO;
+
+static struct {
+	char path[PATH_MAX]; /* absolute: the working folder may change */
+	uint64_t size, limit;
+	bool turning;
+} file;
 
 int log_open(const char *level, const char *path)
 {
@@ -32,9 +40,47 @@ int log_open(const char *level, const char *path)
 		if (fd < 0)
 			return -errno;
 		descriptor = fd;
+		file.size = (uint64_t)lseek(fd, 0, SEEK_END);
+		if (!realpath(path, file.path))
+			file.path[0] = '\0';
 	}
 	threshold = wanted;
 	return 0;
+}
+
+void log_limit(uint64_t bytes)
+{
+	file.limit = bytes;
+}
+
+/* Another file under the old name; what is written meanwhile, by other threads, goes to the one before. */
+static void turn(void)
+{
+	char kept[PATH_MAX + 16];
+	int fd;
+
+	snprintf(kept, sizeof(kept), "%s.initial", file.path);
+	if (access(kept, F_OK) == 0)
+		snprintf(kept, sizeof(kept), "%s.old", file.path);
+	if (rename(file.path, kept) < 0)
+		return;
+	fd = open(file.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return;
+	dup3(fd, descriptor, O_CLOEXEC); /* in one step: nobody writes to a closed one */
+	close(fd);
+	file.size = 0;
+}
+
+static void count(size_t written)
+{
+	uint64_t size = __atomic_add_fetch(&file.size, written, __ATOMIC_RELAXED);
+
+	if (!file.limit || size <= file.limit || !*file.path ||
+	    __atomic_exchange_n(&file.turning, true, __ATOMIC_ACQUIRE))
+		return;
+	turn();
+	__atomic_store_n(&file.turning, false, __ATOMIC_RELEASE);
 }
 
 bool log_wants(enum log_level level)
@@ -66,4 +112,5 @@ void log_write(enum log_level level, const char *format, ...)
 	line[n++] = '\n';
 	while (write(descriptor, line, n) < 0 && errno == EINTR)
 		;
+	count(n);
 }

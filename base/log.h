@@ -4,11 +4,15 @@
  * of agent and collector, and what runs unattended in them, do.
  */
 #include <stdbool.h>
+#include <stdint.h>
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG, LOG_TRACE };
 
 /* `level` as written by a person (off, error, warn, info, debug, trace) and where to; NULL: standard error. 0 or errno. */
 int log_open(const char *level, const char *path);
+/* Begins a new file when this one is larger than so many bytes (0: never). The first is kept as PATH.initial, so that the
+ * beginning is never lost, the last before this one as PATH.old. */
+void log_limit(uint64_t bytes);
 bool log_wants(enum log_level level);
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

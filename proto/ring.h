@@ -181,6 +181,7 @@ struct ring_header {
 	uint32_t modules_lost;	    /* announcements that found no room in time */
 	uint64_t modules_head;	    /* bytes published in the channel */
 	uint64_t modules_tail;	    /* bytes read; stored by the agent */
+	uint64_t settled;	    /* events of owners that are gone, whose slices begin at 0 again; by the agent */
 	struct ring_losses no_slice; /* atomic: threads without a slice */
 	uint32_t exit_kind;	    /* enum ring_exit, stored when the program asks for its end */
 	uint32_t exit_status;
@@ -312,17 +313,20 @@ struct ring_hello {
 	uint32_t reserved;
 	uint64_t sample_interval;
 	uint8_t parent_stream[RING_STREAM_ID_SIZE]; /* of a followed fork child, else zero */
-	uint64_t parent_event;
+	uint64_t parent_event; /* 0: the agent counts, when it is asked */
 };
 static_assert(sizeof(struct ring_hello) == 64, "layout of struct ring_hello");
 
-#define RING_HELLO_FORKED 1u /* a fork child that goes on without exec */
+#define RING_HELLO_FORKED  1u /* a fork child that goes on without exec */
+#define RING_HELLO_UNREADY 2u /* and that can't be recorded: it wants no ring, the agent is to count it */
 
 struct ring_answer {
 	uint32_t magic;
 	uint32_t version;
 	uint32_t kind; /* enum ring_answer_kind */
-	uint32_t reserved;
+	uint32_t flags; /* RING_ANSWER_* */
 	uint64_t size; /* of the ring */
 };
+#define RING_ANSWER_FOLLOW 1u /* a fork child is to say hello as well, with RING_HELLO_FORKED */
+
 static_assert(sizeof(struct ring_answer) == 24, "layout of struct ring_answer");

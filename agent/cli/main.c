@@ -1,11 +1,16 @@
 /* The program `agent`: a table of commands. */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "agent/cli/command.h"
+#include "agent/cli/variables.h"
+#include "agent/streamer/naming.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/ban.h"
 
 static const struct command {
@@ -27,6 +32,28 @@ int command_fail(int status, const struct err_text *err, int error)
 	return status;
 }
 
+int command_log(const struct options *o, const char *level, const char *program, pid_t pid,
+		struct err_text *err)
+{
+	const char *slash = strrchr(program, '/');
+	char path[PATH_MAX];
+	int r = 0;
+
+	if (o->log_file)
+		r = naming_expand(path, sizeof(path), o->log_file, slash ? slash + 1 : program,
+				  (uint64_t)time(NULL), pid, 0);
+	if (!r)
+		r = log_open(o->log ? o->log : level, o->log_file ? path : NULL);
+	if (r < 0 && o->log && r == -EINVAL)
+		return err_set(err, r, "--log takes error|warn|info|debug|trace|off, not '%s'",
+			       o->log);
+	if (r < 0)
+		return err_set(err, r, "can't log to %s: %s", o->log_file, strerror(-r));
+	log_limit(o->log_limit);
+	variables_notices();
+	return 0;
+}
+
 int command_settings(const struct options *o, struct agent_settings *ret, struct err_text *err)
 {
 	struct budget budget;
@@ -37,6 +64,9 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 	if (o->depth < 8 || o->depth > 1000)
 		return err_set(err, -EINVAL, "--depth takes 8 to 1000, not %llu",
 			       (unsigned long long)o->depth);
+	if (o->base_port > UINT16_MAX)
+		return err_set(err, -EINVAL, "--base-server-port takes 1 to 65535, not %llu",
+			       (unsigned long long)o->base_port);
 	*ret = (struct agent_settings){
 		.memory_limit = o->memory_limit,
 		.output = o->output && *o->output ? o->output : NULL,
@@ -47,6 +77,9 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 		.linger_ns = o->linger_ns,
 		.idle_ns = o->linger_idle_ns,
 		.follow = o->follow,
+		.base_port = (uint16_t)o->base_port,
+		.output_owner =
+			o->output_owner == OPTIONS_NO_OWNER ? (uid_t)-1 : (uid_t)o->output_owner,
 		.ring = {.mode = o->mode,
 			 .policy = o->policy,
 			 .block_max_ms = (uint32_t)(o->block_max_ns / 1000000 < UINT32_MAX
@@ -69,7 +102,8 @@ static void help(void)
 		printf("  %-8s %s%s\n", commands[i].name, commands[i].help,
 		       commands[i].main ? "" : " (not in this version)");
 	printf("\nTo begin: agent run -- CMD [ARG...], then: collector report FILE\n"
-	       "agent COMMAND --help says more about each.\n");
+	       "agent COMMAND --help says more about each; agent --variables lists what the\n"
+	       "environment can say.\n");
 }
 
 int main(int argc, char **argv)
@@ -81,6 +115,10 @@ int main(int argc, char **argv)
 	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like any other (EFBIG) */
 	if (!strcmp(name, "--version")) {
 		printf("heapcast agent %s\n", HEAPCAST_VERSION);
+		return 0;
+	}
+	if (!strcmp(name, "--variables")) {
+		variables_document();
 		return 0;
 	}
 	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {

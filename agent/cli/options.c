@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/cli/variables.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/parse.h"
 #include "proto/ring.h"
 #include "agent/streamer/budget.h"
@@ -18,7 +18,6 @@
 
 #define BOTH	       (COMMAND_RUN | COMMAND_SERVE)
 #define SAMPLE_DEFAULT (512u << 10)
-#define SEED_PREFIX    "MEMORY_PROFILER_"
 #define NAME_COLUMN    28
 #define HELP_WIDTH     80
 #define NAME_LENGTH    24 /* of the longest option, and more */
@@ -48,6 +47,9 @@ static const struct option_row {
 	 "announce and listen there only; lo stays on this machine"},
 	{"listen", "[ADDR]:PORT", BOTH, TEXT, AT(listen),
 	 "listen there (default: first free port from 8100 to 8200)"},
+	{"base-server-port", "PORT", BOTH, NUMBER, AT(base_port),
+	 "listen on the first free port from here, 101 are tried (8100)"},
+	{"chown-output-to", "UID", BOTH, NUMBER, AT(output_owner), "give files to this user"},
 	{"memory-limit", "SIZE", BOTH, SIZE, AT(memory_limit),
 	 "all memory of the agent, rings included (8M; at least 2M)"},
 	{"policy", "block|thin|count", BOTH, POLICY, AT(policy),
@@ -56,12 +58,11 @@ static const struct option_row {
 	{"block-max", "TIME", BOTH, DURATION, AT(block_max_ns),
 	 "longest wait at a time (10s), then as with count"},
 	{"linger", "TIME", BOTH, DURATION, AT(linger_ns),
-	 "how long to wait for a collector after the end, before what is left goes to a file "
-	 "(30s)"},
+	 "how long to wait for a collector after the end, before what is left goes to a file; and, "
+	 "with --follow, for children that outlive the program (30s)"},
 	{"follow", NULL, BOTH, FLAG, AT(follow),
-	 "record children that exec a program, too, each as a stream of its own; children that "
-	 "fork and go on "
-	 "without exec are not followed in this version"},
+	 "record children, too, those that fork and go on as those that exec, each as a stream of "
+	 "its own; there is a place for each 2 MiB of --memory-limit, but 64 at most"},
 	{"free-stacks", "yes|no", BOTH, SWITCH, AT(free_stacks),
 	 "record the stack of frees, too (yes)"},
 	{"full-walk", NULL, BOTH, FLAG, AT(full_walk),
@@ -77,7 +78,11 @@ static const struct option_row {
 	 "end when nothing was recorded for so long"},
 	{"log", "error|warn|info|debug|off", BOTH, TEXT, AT(log),
 	 "what to tell (run: warn, serve: info)"},
-	{"logfile", "PATH", BOTH, TEXT, AT(log_file), "where to (standard error)"},
+	{"logfile", "PATH", BOTH, TEXT, AT(log_file),
+	 "where to (standard error); %e, %t and %p as in --output"},
+	{"logfile-limit", "SIZE", BOTH, SIZE, AT(log_limit),
+	 "begin a new log file at this size; the first one is kept as PATH.initial, the one before "
+	 "as PATH.old"},
 	{"cull", "TIME", BOTH, LATER, 0, NULL},
 	{"config", "FILE", COMMAND_SERVE, LATER, 0, NULL},
 	{"spool", "DIR", COMMAND_SERVE, LATER, 0, NULL},
@@ -91,28 +96,6 @@ static const struct option_row {
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-/* The seed's variables that mean the same as an option, with a value of ours where theirs differs. */
-static const struct alias {
-	const char *name;   /* behind SEED_PREFIX */
-	const char *option; /* NULL: the preload library reads it itself */
-	const char *if_one; /* what the value 1 becomes; NULL: the value as it is */
-	const char *if_zero;
-} aliases[] = {
-	{"OUTPUT", "output", NULL, NULL},
-	{"LOG", "log", NULL, NULL},
-	{"LOGFILE", "logfile", NULL, NULL},
-	{"ENABLE_BROADCAST", "announce", "1", "0"},
-	{"ENABLE_SERVER", "listen", "", NULL},
-	{"TRACK_CHILD_PROCESSES", "follow", "1", "0"},
-	{"GRAB_BACKTRACES_ON_FREE", "free-stacks", "yes", "no"},
-	{"DISABLE_BY_DEFAULT", "mode", "off", "full"},
-	{"USE_SHADOW_STACK", "full-walk", "0", "1"},
-	{"REGISTER_SIGUSR1", NULL, NULL, NULL},
-	{"REGISTER_SIGUSR2", NULL, NULL, NULL},
-};
-
-#define ALIASES (sizeof(aliases) / sizeof(aliases[0]))
-
 void options_defaults(struct options *o)
 {
 	*o = (struct options){
@@ -124,6 +107,7 @@ void options_defaults(struct options *o)
 		.linger_ns = 30000000000,
 		.free_stacks = true,
 		.depth = 256,
+		.output_owner = OPTIONS_NO_OWNER,
 	};
 }
 
@@ -229,7 +213,7 @@ static const struct option_row *find_row(const char *name, size_t length, unsign
 	return NULL;
 }
 
-static void variable_name(const char *option, char *out, size_t size)
+void options_variable(const char *option, char *out, size_t size)
 {
 	size_t n = (size_t)snprintf(out, size, "HEAPCAST_");
 
@@ -238,66 +222,28 @@ static void variable_name(const char *option, char *out, size_t size)
 	out[n] = '\0';
 }
 
-static int from_seed(struct options *o, const struct alias *alias, unsigned command,
-		     struct err_text *err)
+int options_set(struct options *o, enum option_command command, const char *option,
+		const char *value, const char *what, struct err_text *err)
 {
-	char name[64];
-	const struct option_row *row =
-		alias->option ? find_row(alias->option, strlen(alias->option), command) : NULL;
-	const char *value;
+	const struct option_row *row = find_row(option, strlen(option), command);
 
-	snprintf(name, sizeof(name), SEED_PREFIX "%s", alias->name);
-	value = getenv(name);
-	if (!row || !value)
-		return 0;
-	if (!strcmp(value, "1") && alias->if_one)
-		value = alias->if_one;
-	else if (!strcmp(value, "0") && alias->if_zero)
-		value = alias->if_zero;
-	else if (!strcmp(value, "0") && row->type == TEXT && alias->if_one)
-		return 0;
-	return set(o, row, value, name, err);
+	return row ? set(o, row, value, what, err) : 0;
 }
 
 int options_environment(struct options *o, enum option_command command, struct err_text *err)
 {
 	char name[64];
-	int r = 0;
+	int r = variables_take(o, command, err);
 
-	for (unsigned i = 0; !r && i < ALIASES; i++)
-		r = from_seed(o, &aliases[i], command, err);
 	for (unsigned i = 0; !r && i < ROWS; i++) {
 		const char *value;
 
-		variable_name(rows[i].name, name, sizeof(name));
+		options_variable(rows[i].name, name, sizeof(name));
 		value = rows[i].commands & command ? getenv(name) : NULL;
 		if (value)
 			r = set(o, &rows[i], value, name, err);
 	}
 	return r;
-}
-
-static bool known_alias(const char *name, size_t length)
-{
-	for (unsigned i = 0; i < ALIASES; i++)
-		if (strlen(aliases[i].name) == length && !strncmp(aliases[i].name, name, length))
-			return true;
-	return false;
-}
-
-void options_notices(void)
-{
-	for (char **e = environ; *e; e++) {
-		const char *name = *e + strlen(SEED_PREFIX);
-		size_t length;
-
-		if (strncmp(*e, SEED_PREFIX, strlen(SEED_PREFIX)))
-			continue;
-		length = strcspn(name, "=");
-		if (!known_alias(name, length))
-			log_warn("%s%.*s has no meaning in this version", SEED_PREFIX, (int)length,
-				 name);
-	}
 }
 
 /* How many letters must be put in, taken out or replaced to make one of the other (Levenshtein, row by row). `b` has at most
@@ -451,5 +397,6 @@ void options_help(enum option_command command)
 			printf("  %-*s", NAME_COLUMN - 2, left);
 		print_wrapped(rows[i].help, NAME_COLUMN);
 	}
-	printf("\nEach is also a variable: --memory-limit 4M is HEAPCAST_MEMORY_LIMIT=4M.\n");
+	printf("\nEach is also a variable: --memory-limit 4M is HEAPCAST_MEMORY_LIMIT=4M. More\n"
+	       "variables: agent --variables.\n");
 }

@@ -1,11 +1,14 @@
 #pragma once
 /* The agent's options: one table for the command line, the environment (HEAPCAST_NAME), the seed's variables and --help. */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct err_text;
 
 enum option_command { COMMAND_RUN = 1, COMMAND_SERVE = 2 };
+
+#define OPTIONS_NO_OWNER UINT64_MAX
 
 struct options {
 	uint32_t mode; /* enum ring_mode */
@@ -26,6 +29,9 @@ struct options {
 	uint64_t depth;
 	const char *log;
 	const char *log_file;
+	uint64_t log_limit; /* 0: none */
+	uint64_t base_port; /* 0: the usual one */
+	uint64_t output_owner;
 	const char *socket;
 	uint64_t for_pid;
 	uint64_t linger_idle_ns;
@@ -35,8 +41,11 @@ struct options {
 void options_defaults(struct options *options);
 /* From the environment; the command line comes after it. 0; -EINVAL with the variable's name. */
 int options_environment(struct options *options, enum option_command command, struct err_text *err);
-/* Variables of the seed that mean nothing here: one line each to the log. Call once the log is open. */
-void options_notices(void);
+/* Sets one, as if it were given; `what` is what the person wrote. One that the command does not have is passed over. 0; -EINVAL. */
+int options_set(struct options *options, enum option_command command, const char *option, const char *value, const char *what,
+		struct err_text *err);
+/* The variable that means this option: HEAPCAST_NAME. */
+void options_variable(const char *option, char *out, size_t size);
 /* From `argv[1]` on; returns the index of the first argument that is no option (behind a "--", if there is one), or -EINVAL
  * with a sentence that says what to type. */
 int options_arguments(struct options *options, enum option_command command, int argc, char **argv, struct err_text *err);

@@ -35,7 +35,8 @@ struct run {
 	struct options options;
 	char program[PATH_MAX];
 	char preload[PATH_MAX];
-	char socket[SOCKET_NAME];
+	char socket_variable[SOCKET_NAME + 16]; /* HEAPCAST_SOCKET=... */
+	const char *socket;			/* behind the '=' */
 	pid_t child;
 	int status;
 	uint32_t reports;
@@ -54,6 +55,12 @@ static void help(void)
 	       "  agent run --announce -- ./server           to a collector on the network\n"
 	       "                                             (there: collector gather)\n"
 	       "  agent run --collector 192.0.2.7 -- ./app   to this one\n\n"
+	       "Recorded is CMD, also after an exec. With --follow its children are, too: each\n"
+	       "process has a stream of its own, which names its parent's, from its first\n"
+	       "allocation on. What a child frees of its parent's blocks is counted apart. Not\n"
+	       "recorded: programs that are static, setuid, or started without LD_PRELOAD; a\n"
+	       "child for which there is no place (the summary says how many). Children that\n"
+	       "outlive CMD are recorded for up to --linger.\n\n"
 	       "Exit status: CMD's; 128 + N if signal N ended it; 127 there is no CMD; 126 it\n"
 	       "can't be recorded by preloading; 2 wrong usage; 3 a fault outside.\n\n");
 	options_help(COMMAND_RUN);
@@ -149,8 +156,7 @@ static char **environment(const struct run *run, int fd, char *text, size_t size
 	}
 	list[count++] = text + n;
 	n += (size_t)snprintf(text + n, size - n, "HEAPCAST_FD=%d:%llu", fd, inode_of(fd)) + 1;
-	list[count] = text + n;
-	snprintf(text + n, size - n, "HEAPCAST_SOCKET=%s", run->socket);
+	list[count] = (char *)(uintptr_t)run->socket_variable;
 	return list;
 }
 
@@ -278,9 +284,18 @@ static void turned_away(const struct run *run)
 {
 	if (run->agent.turned_away && !run->options.quiet)
 		fprintf(stderr,
-			"heapcast: %u more programs were not recorded: all %u places were taken.\n"
+			"heapcast: %u more processes were not recorded: all %u places were taken.\n"
 			"          Raise --memory-limit for more at a time\n",
 			run->agent.turned_away, run->agent.budget.slots);
+}
+
+static void unready(const struct run *run)
+{
+	if (run->agent.unready && !run->options.quiet)
+		fprintf(stderr,
+			"heapcast: %u fork children were not recorded: another thread was loading "
+			"a library\n          while they were forked\n",
+			run->agent.unready);
 }
 
 static void never_asked(const struct run *run)
@@ -310,8 +325,10 @@ static int private_socket(struct run *run)
 
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return -EIO;
-	snprintf(run->socket, sizeof(run->socket), "@heapcast-run-%d-%016llx", (int)getpid(),
+	snprintf(run->socket_variable, sizeof(run->socket_variable),
+		 "HEAPCAST_SOCKET=@heapcast-run-%d-%016llx", (int)getpid(),
 		 (unsigned long long)random);
+	run->socket = strchr(run->socket_variable, '=') + 1;
 	return handshake_socket(run->socket);
 }
 
@@ -333,6 +350,7 @@ static int start(struct run *run, char **argv, struct err_text *err)
 	run->agent.only = run->child;
 	run->agent.finished = finished;
 	run->agent.context = run;
+	run->agent.children_carry = run->socket_variable;
 	return 0;
 }
 
@@ -364,11 +382,9 @@ int command_run(int argc, char **argv)
 		help();
 		return 0;
 	}
-	r = log_open(run.options.log ? run.options.log : "warn", run.options.log_file);
+	r = command_log(&run.options, "warn", argv[first], getpid(), &err);
 	if (r < 0)
-		return command_fail(EXIT_USAGE, NULL,
-				    err_set(&err, r, "can't log to %s", run.options.log_file));
-	options_notices();
+		return command_fail(EXIT_USAGE, &err, r);
 	r = command_settings(&run.options, &settings, &err);
 	if (r < 0)
 		return command_fail(EXIT_USAGE, &err, r);
@@ -390,6 +406,7 @@ int command_run(int argc, char **argv)
 		agent_loop(&run.agent);
 		never_asked(&run);
 		turned_away(&run);
+		unready(&run);
 	}
 	agent_close(&run.agent);
 	return r < 0 ? command_fail(r == -EINVAL ? EXIT_USAGE : EXIT_FAULT, &err, r) : run.status;

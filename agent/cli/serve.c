@@ -150,6 +150,16 @@ static int serve_main(struct serve *serve, const struct agent_settings *settings
 	return r;
 }
 
+/* Started by a program, its log bears that one's name. */
+static int open_log(const struct options *o, struct err_text *err)
+{
+	struct target_info target;
+
+	if (o->for_pid && target_read((pid_t)o->for_pid, &target) == 0)
+		return command_log(o, "info", target_name(&target), target.pid, err);
+	return command_log(o, "info", "agent", getpid(), err);
+}
+
 int command_serve(int argc, char **argv)
 {
 	static struct serve serve;
@@ -163,11 +173,9 @@ int command_serve(int argc, char **argv)
 		help();
 		return 0;
 	}
-	r = log_open(serve.options.log ? serve.options.log : "info", serve.options.log_file);
+	r = open_log(&serve.options, &err);
 	if (r < 0)
-		return command_fail(EXIT_USAGE, NULL,
-				    err_set(&err, r, "can't log to %s", serve.options.log_file));
-	options_notices();
+		return command_fail(EXIT_USAGE, &err, r);
 	r = command_settings(&serve.options, &settings, &err);
 	if (r < 0)
 		return command_fail(EXIT_USAGE, &err, r);

@@ -157,7 +157,7 @@ static int wait_for_started(const char *name, long waiter)
 
 /* One that was started by another process of this user, or by us now. Whoever binds the name first
  * serves all. */
-static int started_agent(void)
+static int started_agent(bool may_start)
 {
 	char name[SOCKET_NAME_MAX];
 	long waiter;
@@ -165,13 +165,13 @@ static int started_agent(void)
 
 	self_name(name);
 	fd = connect_trusted(name);
-	if (fd >= 0)
+	if (fd >= 0 || !may_start)
 		return fd;
 	waiter = spawn_agent(name);
 	return waiter > 0 ? wait_for_started(name, waiter) : (int)waiter;
 }
 
-static int find_agent(void)
+static int find_agent(bool may_start)
 {
 	const char *given = env_get("HEAPCAST_SOCKET");
 	char name[SOCKET_NAME_MAX];
@@ -186,7 +186,7 @@ static int find_agent(void)
 		if (fd >= 0)
 			return fd;
 	}
-	return started_agent();
+	return started_agent(may_start);
 }
 
 /* The handshake. */
@@ -209,7 +209,7 @@ static void put_mode(struct ring_hello *hello)
 	}
 }
 
-static int say_hello(int fd)
+static int say_hello(int fd, const struct agent_parent *parent)
 {
 	struct ring_hello hello = {
 		.magic = RING_MAGIC,
@@ -221,6 +221,11 @@ static int say_hello(int fd)
 	long sent;
 
 	put_mode(&hello);
+	if (parent) {
+		hello.flags = RING_HELLO_FORKED | (parent->unready ? RING_HELLO_UNREADY : 0);
+		memcpy(hello.parent_stream, parent->stream, sizeof(hello.parent_stream));
+		hello.parent_event = parent->events;
+	}
 	do
 		sent = sys_call(SYS_sendto, fd, &hello, sizeof(hello), MSG_NOSIGNAL, NULL, 0);
 	while (sent == -EINTR);
@@ -311,7 +316,7 @@ static int map_ring(int memory, uint64_t size, struct ring_header **ret_ring)
 	    sys_call(SYS_lseek, memory, 0, SEEK_END) != (long)size ||
 	    (sys_call(SYS_fcntl, memory, F_GET_SEALS) & wanted) != wanted)
 		return -EPROTO;
-	ring = sys_map((size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, memory);
+	ring = sys_map(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, memory);
 	if (!ring)
 		return -ENOMEM;
 	if (!ring_sound(ring, size)) {
@@ -322,20 +327,21 @@ static int map_ring(int memory, uint64_t size, struct ring_header **ret_ring)
 	return 0;
 }
 
-int agent_link(struct ring_header **ret_ring)
+int agent_link(const struct agent_parent *parent, struct agent_terms *ret_terms)
 {
 	struct ring_answer answer = {0};
-	int fd = find_agent(), memory = -1, error;
+	int fd = find_agent(!parent), memory = -1, error;
 
 	if (fd < 0)
 		return fd;
-	error = say_hello(fd);
+	error = say_hello(fd, parent);
 	if (!error)
 		error = wait_answer(fd);
 	if (!error)
 		error = hear_answer(fd, &answer, &memory);
 	if (!error)
-		error = memory < 0 ? -EPROTO : map_ring(memory, answer.size, ret_ring);
+		error = memory < 0 ? -EPROTO : map_ring(memory, answer.size, &ret_terms->ring);
+	ret_terms->follow = !error && answer.flags & RING_ANSWER_FOLLOW;
 	if (memory >= 0)
 		sys_call(SYS_close, memory);
 	sys_call(SYS_close, fd);

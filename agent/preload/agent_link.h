@@ -3,9 +3,25 @@
  * Finding an agent and shaking hands with it. Nothing of it stays: when agent_link returns, the
  * process has no descriptor more than before, and one less if it had inherited one for this.
  */
+#include <stdbool.h>
+
 #include "proto/ring.h"
 
-/* Bounded by two seconds when an agent must be started, by one when there is one. 0, and the ring,
- * mapped and checked; -ENOENT: nobody is there; -ECONNREFUSED: the agent does not want this
- * process; or another negative errno. */
-int agent_link(struct ring_header **ret_ring);
+/* What a fork child says of its parent. */
+struct agent_parent {
+	uint8_t stream[RING_STREAM_ID_SIZE];
+	uint64_t events; /* that it had produced then; 0: unknown */
+	bool unready;	 /* the child only tells that it is there: agent_link gives -ECONNREFUSED */
+};
+
+/* What an agent has said. */
+struct agent_terms {
+	struct ring_header *ring; /* mapped and checked */
+	bool follow;		  /* fork children are to ask as well */
+};
+
+/* Bounded by two seconds when an agent must be started, by one when there is one. 0; -ENOENT: nobody
+ * is there; -ECONNREFUSED: the agent does not want this process; or another negative errno.
+ * `parent`: of whom this is a fork child (then no agent is started: that would
+ * take locks which may be held by a thread that is not here); NULL: of nobody. */
+int agent_link(const struct agent_parent *parent, struct agent_terms *ret_terms);

@@ -33,6 +33,8 @@ static void mark(uintptr_t frame, uint32_t kind, uint64_t value, const char *tex
 	rare_enter(&hook, ring, frame);
 	if (hook.kind == HOOK_RECORD)
 		record_mark(hook.thread, kind, value, text, length);
+	else if (hook.kind == HOOK_NESTED && hook.thread && !text)
+		thread_put_mark_aside(hook.thread, kind, value);
 	rare_leave(&hook);
 }
 

@@ -48,6 +48,27 @@ bool env_flag(const char *name)
 	return value && strcmp(value, "0") != 0;
 }
 
+/* The value of the variable that is called `prefix` and `name` in one; "" too. NULL: not set. */
+static const char *value_of(const char *prefix, const char *name)
+{
+	size_t first = strlen(prefix), second = strlen(name);
+
+	for (char *const *entry = env_all(); *entry; entry++)
+		if (!strncmp(*entry, prefix, first) && !strncmp(*entry + first, name, second) &&
+		    (*entry)[first + second] == '=')
+			return *entry + first + second + 1;
+	return NULL;
+}
+
+bool env_switch(const char *name)
+{
+	const char *value = value_of("HEAPCAST_", name);
+
+	if (!value)
+		value = value_of("MEMORY_PROFILER_", name);
+	return value && *value && strcmp(value, "0") != 0;
+}
+
 /* A decimal number. Gives where it ends; NULL: there is none, or it is too large. */
 static const char *number(const char *text, uint64_t *ret_value)
 {

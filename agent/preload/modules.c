@@ -23,19 +23,26 @@
 #define SEGMENTS_MAX  16
 #define SEGMENT_BYTES 32u
 #define ROOM_WAIT_MS  1000
-#define LOCK_TRIES    100000
+#define LOCK_SPINS    100
+#define LOCK_TRIES    1100 /* a second */
+#define LOCK_STARTING 1u   /* by the thread in which recording begins: it has no slice yet */
 #define IDS_PER_IMAGE 65536u
+#define HOLD_MS	      20
 
 struct module {
 	struct unwind_module unwind; /* first: what modules_find gives */
 	uint32_t id;
 	bool live;
+	bool told;    /* announced in this ring */
 	bool seen;    /* in the scan under way */
 	bool imports; /* have been looked at */
 };
 
 /* An announcement as it is put together: head, segments, path. */
 #define ANNOUNCEMENT_MAX (sizeof(struct ring_module) + SEGMENTS_MAX * SEGMENT_BYTES + PATH_MAX)
+
+/* The loader's own; another libc may not have it. */
+#pragma weak _r_debug
 
 /* Entries are added, never moved or reused: the unwinder keeps pointers to them. `count` is stored
  * last. */
@@ -46,6 +53,8 @@ static struct {
 	uint32_t lock;
 	unsigned long long adds; /* the loader's counts at the last scan */
 	unsigned long long subs;
+	uint32_t inside;				 /* threads that are in the loader for us */
+	uint32_t held;					 /* a fork is near: no more of them */
 	uint64_t announcement[ANNOUNCEMENT_MAX / 8 + 1]; /* the one being written */
 	char path[PATH_MAX];
 } modules;
@@ -80,18 +89,30 @@ static struct module *find_known(uint64_t pc)
 	return NULL;
 }
 
-/* Held for microseconds by threads that wait for nothing but the agent; gives up on one that
- * vanished inside. */
+/* Nobody comes here twice without a jump out of a signal's handler in between, and a thread may be
+ * cancelled in here: what they left locked is taken over. */
+static bool abandoned(uint32_t holder, uint32_t self, unsigned tries)
+{
+	if (holder == LOCK_STARTING)
+		return false;
+	return holder == self || (tries > LOCK_SPINS && !slice_has_owner(holder));
+}
+
+/* Held for microseconds by threads that wait for nothing but the agent. The word is the holder's
+ * thread id. */
 static bool lock(void)
 {
-	for (unsigned tries = 0; tries < LOCK_TRIES; tries++) {
-		uint32_t unlocked = 0;
+	uint32_t self = tls.thread ? tls.thread->slice->owner_tid : LOCK_STARTING;
 
-		if (__atomic_compare_exchange_n(&modules.lock, &unlocked, 1, false,
+	for (unsigned tries = 0; tries < LOCK_TRIES; tries++) {
+		uint32_t holder = __atomic_load_n(&modules.lock, __ATOMIC_RELAXED);
+
+		if ((!holder || abandoned(holder, self, tries)) &&
+		    __atomic_compare_exchange_n(&modules.lock, &holder, self, false,
 						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return true;
-		if (tries > 100)
-			sys_futex_wait(&modules.lock, 1, 1);
+		if (tries > LOCK_SPINS)
+			sys_futex_wait(&modules.lock, holder, 1);
 		else
 			arch_pause();
 	}
@@ -284,8 +305,17 @@ static void bury(struct ring_header *ring)
 			raise_epoch(ring);
 		raised = true;
 		__atomic_store_n(&module->live, false, __ATOMIC_RELEASE);
-		announce_end(ring, module);
+		if (module->told)
+			announce_end(ring, module);
 	}
+}
+
+static void tell(struct ring_header *ring, const struct dl_phdr_info *info,
+		 const struct elf_image *image, struct module *module, bool first)
+{
+	module->id = modules.next_id++;
+	module->told = true;
+	announce(ring, info, image, module, first);
 }
 
 static void look(struct scan *scan, const struct dl_phdr_info *info, bool burying)
@@ -298,17 +328,19 @@ static void look(struct scan *scan, const struct dl_phdr_info *info, bool buryin
 	if (elf_image_read(info, &image))
 		return;
 	module = find_same(&image.module);
-	if (burying || module) {
-		if (module)
-			module->seen = true;
+	if (module)
+		module->seen = true;
+	if (burying || (module && module->told))
+		return;
+	if (module) {
+		tell(scan->ring, info, &image, module, first);
 		return;
 	}
 	module = module_add();
 	if (!module)
 		return;
-	*module = (struct module){
-		.unwind = image.module, .id = modules.next_id++, .live = true, .seen = true};
-	announce(scan->ring, info, &image, module, first);
+	*module = (struct module){.unwind = image.module, .live = true, .seen = true};
+	tell(scan->ring, info, &image, module, first);
 	__atomic_store_n(&modules.count, modules.count + 1, __ATOMIC_RELEASE);
 }
 
@@ -361,14 +393,60 @@ static int visit_all(struct dl_phdr_info *info, size_t size, void *context)
 	return 1;
 }
 
+/* A fork is waited for as long as it waits itself; afterwards each goes its way. */
+static void enter_loader(void)
+{
+	__atomic_fetch_add(&modules.inside, 1, __ATOMIC_SEQ_CST);
+	if (likely(!__atomic_load_n(&modules.held, __ATOMIC_SEQ_CST)))
+		return;
+	__atomic_fetch_sub(&modules.inside, 1, __ATOMIC_SEQ_CST);
+	for (unsigned i = 0; i < HOLD_MS && __atomic_load_n(&modules.held, __ATOMIC_SEQ_CST); i++)
+		sys_sleep_ms(1);
+	__atomic_fetch_add(&modules.inside, 1, __ATOMIC_SEQ_CST);
+}
+
 void modules_refresh(void)
 {
 	struct scan scan = {.ring = shim_ring(), .first = true};
 	int saved = errno;
 
-	if (scan.ring)
-		dl_iterate_phdr(visit_all, &scan);
+	if (!scan.ring)
+		return;
+	enter_loader();
+	dl_iterate_phdr(visit_all, &scan);
+	__atomic_fetch_sub(&modules.inside, 1, __ATOMIC_SEQ_CST);
 	errno = saved;
+}
+
+/* No thread of ours is in it, and nobody else is about to change its list. */
+static bool loader_free(void)
+{
+	return !__atomic_load_n(&modules.inside, __ATOMIC_SEQ_CST) &&
+	       (!&_r_debug ||
+		__atomic_load_n(&_r_debug.r_state, __ATOMIC_RELAXED) == RT_CONSISTENT);
+}
+
+void modules_hold(void)
+{
+	__atomic_fetch_add(&modules.held, 1, __ATOMIC_SEQ_CST);
+	for (unsigned i = 0; i < HOLD_MS && !loader_free(); i++)
+		sys_sleep_ms(1);
+}
+
+void modules_release(void)
+{
+	__atomic_fetch_sub(&modules.held, 1, __ATOMIC_SEQ_CST);
+}
+
+bool modules_forked(void)
+{
+	bool is_free = loader_free();
+
+	modules.inside = modules.held = modules.lock = 0;
+	modules.adds = modules.subs = 0;
+	for (uint32_t i = 0; i < modules.count; i++)
+		module_at(i)->told = false;
+	return is_free;
 }
 
 const struct unwind_module *modules_find(void *context, uint64_t pc)

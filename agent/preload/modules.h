@@ -11,6 +11,7 @@
  * it. A thread of the loader that allocates already holds the former, so this order never turns
  * around. Called with the hook's guard set, so that no signal's handler comes back here.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/unwind/unwind.h"
@@ -24,3 +25,12 @@ const struct unwind_module *modules_find(void *context, uint64_t pc);
 
 /* Looks for modules that have come and gone, and announces that. */
 void modules_refresh(void);
+
+/* Around a fork: the loader's lock stays taken in the child if another thread of ours holds it, so
+ * those that do are waited for, and others are held back; a moment only. */
+void modules_hold(void);
+void modules_release(void);
+/* In the fork child: its own lock is open, and all modules are to be announced anew, to another
+ * ring, after modules_init. false: the loader's lock may be held by a thread that is not here, and
+ * nothing in here may be called any more. */
+bool modules_forked(void);

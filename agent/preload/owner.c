@@ -16,7 +16,8 @@ static_assert(sizeof(pthread_mutex_t) <= sizeof(((struct ring_slice *)0)->owner)
 	      "the mutex fits the slice");
 
 static struct {
-	bool robust;
+	bool known;  /* libc has what it takes */
+	bool robust; /* and it works in this process */
 	pthread_mutexattr_t attributes;
 } owner;
 
@@ -41,7 +42,7 @@ static bool robust_attributes(void)
 }
 
 /* The mutex's words are searched for the one that becomes this thread's id when it is locked. */
-uint32_t owner_init(void)
+uint32_t owner_init_forked(void)
 {
 	pthread_mutex_t trial;
 	uint32_t words[sizeof(trial) / sizeof(uint32_t)];
@@ -49,7 +50,7 @@ uint32_t owner_init(void)
 	int saved = errno;
 
 	owner.robust = false;
-	if (robust_attributes() && !pthread_mutex_init(&trial, &owner.attributes) &&
+	if (owner.known && !pthread_mutex_init(&trial, &owner.attributes) &&
 	    !pthread_mutex_lock(&trial)) {
 		memcpy(words, &trial, sizeof(words));
 		for (uint32_t i = sizeof(words) / sizeof(*words); i-- > 0;) {
@@ -62,6 +63,15 @@ uint32_t owner_init(void)
 	}
 	errno = saved;
 	return offset;
+}
+
+uint32_t owner_init(void)
+{
+	int saved = errno;
+
+	owner.known = robust_attributes();
+	errno = saved;
+	return owner_init_forked();
 }
 
 uint32_t owner_take(struct ring_slice *slice)

@@ -15,6 +15,9 @@
 /* Finds what libc offers. Once, before the first owner_take. Returns the offset of the futex word.
  */
 uint32_t owner_init(void);
+/* The same in a fork child, where the parent's search holds. A raw clone may have left libc with
+ * the parent's thread id: then the words are plain ones here. */
+uint32_t owner_init_forked(void);
 /* Locks the slice's word for this thread; returns the thread's id. */
 uint32_t owner_take(struct ring_slice *slice);
 void owner_release(struct ring_slice *slice);

@@ -175,6 +175,20 @@ bool slice_dead(uint64_t place)
 	       (slice_state(slice) == RING_SLICE_OWNED && owner_died(slice));
 }
 
+bool slice_has_owner(uint32_t tid)
+{
+	struct ring_header *ring = shim_ring();
+
+	for (uint32_t i = 0; ring && i < ring->slice_count; i++) {
+		const struct ring_slice *slice = slice_at(ring, i);
+
+		if (__atomic_load_n(&slice->owner_tid, __ATOMIC_RELAXED) == tid &&
+		    slice_state(slice) == RING_SLICE_OWNED && !owner_died(slice))
+			return true;
+	}
+	return false;
+}
+
 void slice_doorbell(void)
 {
 	struct ring_header *ring = shim_ring();
@@ -249,14 +263,16 @@ static void agent_is_gone(uint32_t beat)
 	__atomic_fetch_add(&shim.control, 1, __ATOMIC_RELEASE); /* each thread looks */
 }
 
-/* Is there a slice that the agent will free, because its owner is dead or has moved on? */
-static bool any_dead(struct ring_header *ring)
+/* Is there a slice that the agent will free, because its owner is dead or has moved on; or has freed
+ * since it was looked for? */
+static bool any_near(struct ring_header *ring)
 {
 	for (uint32_t i = 0; i < ring->slice_count; i++) {
 		const struct ring_slice *slice = slice_at(ring, i);
+		uint32_t state = slice_state(slice);
 
-		if (slice_state(slice) == RING_SLICE_LEFT ||
-		    (slice_state(slice) == RING_SLICE_OWNED && owner_died(slice)))
+		if (state == RING_SLICE_FREE || state == RING_SLICE_LEFT ||
+		    (state == RING_SLICE_OWNED && owner_died(slice)))
 			return true;
 	}
 	return false;
@@ -274,7 +290,7 @@ bool slice_claim_patiently(struct thread *thread)
 		if (__atomic_load_n(&ring->policy, __ATOMIC_RELAXED) != RING_BLOCK ||
 		    __atomic_load_n(&ring->detached, __ATOMIC_RELAXED) ||
 		    __atomic_load_n(&shim.gone, __ATOMIC_RELAXED) ||
-		    now - start >= (uint64_t)ring->block_max_ms * NS_PER_MS || !any_dead(ring))
+		    now - start >= (uint64_t)ring->block_max_ms * NS_PER_MS || !any_near(ring))
 			return false;
 		if (agent_silent(&watch, ring, now)) {
 			agent_is_gone(watch.beat);

@@ -26,6 +26,9 @@ void slice_set_depth(struct thread *thread);
 /* Has the slice that a thread's place names lost its owner? */
 bool slice_dead(uint64_t place);
 
+/* Is there a thread with this id that has a slice and lives? */
+bool slice_has_owner(uint32_t tid);
+
 /* The slow end of slice_reserve: looks at the tail, waits if the policy says so. false: no room for
  * `words`. */
 bool slice_make_room(struct thread *thread, uint64_t words);

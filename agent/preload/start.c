@@ -10,10 +10,12 @@
 #include "agent/preload/agent_link.h"
 #include "agent/preload/clock.h"
 #include "agent/preload/env.h"
+#include "agent/preload/fork.h"
 #include "agent/preload/modules.h"
 #include "agent/preload/next.h"
 #include "agent/preload/owner.h"
 #include "agent/preload/sample.h"
+#include "agent/preload/signals.h"
 #include "agent/preload/state.h"
 #include "agent/preload/sys.h"
 #include "agent/preload/thread.h"
@@ -80,15 +82,20 @@ static struct shim_page *page_new(void)
 	return page;
 }
 
+/* What is asked of libc and the processor; once. */
+static void look_around(void)
+{
+	shim.clock = arch_clock_usable() ? ARCH_CLOCK : RING_CLOCK_MONOTONIC;
+	shim.stamps = shim.clock == RING_CLOCK_MONOTONIC ? STAMPS_SYSTEM : STAMPS_SINGLE;
+	shim.owner_word_offset = owner_init();
+}
+
 static void introduce(struct ring_header *ring)
 {
 	if (ring->byte_order) /* the same ring, after an exec */
 		ring->image++;
 	shim.epoch = ring->image ? ring->epoch + 1 : ring->epoch;
 	ring->epoch = shim.epoch;
-	shim.clock = arch_clock_usable() ? ARCH_CLOCK : RING_CLOCK_MONOTONIC;
-	shim.stamps = shim.clock == RING_CLOCK_MONOTONIC ? STAMPS_SYSTEM : STAMPS_SINGLE;
-	shim.owner_word_offset = owner_init();
 	ring->pointer_bits = 8 * sizeof(void *);
 	ring->clock = shim.clock;
 	ring->owner_word_offset = shim.owner_word_offset;
@@ -99,19 +106,19 @@ static void introduce(struct ring_header *ring)
 
 /* The guard is set while the modules are looked at for the first time: the ring is already there
  * for them to use. */
-static void record(struct ring_header *ring)
+static void record(const struct agent_terms *terms, struct shim_page *page)
 {
-	struct shim_page *page = page_new();
 	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
 
-	if (!page || unwind_init(&host))
-		return;
-	introduce(ring);
-	sample_init(page, ring);
-	modules_init(ring->image);
+	introduce(terms->ring);
+	sample_init(page, terms->ring);
+	modules_init(terms->ring->image);
+	fork_watch(terms);
 	guard_set(frame);
-	page->ring = ring;
+	page->ours = 1;
+	__atomic_store_n(&page->ring, terms->ring, __ATOMIC_RELEASE);
 	__atomic_store_n(&shim.page, page, __ATOMIC_RELEASE);
+	__atomic_store_n(&shim.follow, terms->follow, __ATOMIC_RELEASE);
 	modules_refresh();
 	guard_clear();
 }
@@ -123,13 +130,56 @@ static bool wanted(void)
 
 static void begin(void)
 {
-	struct ring_header *ring;
+	struct shim_page *page;
+	struct agent_terms terms;
 
 	next_resolve();
 	__atomic_store_n(&phase, PHASE_LINKING, __ATOMIC_RELEASE);
-	if (wanted() && !agent_link(&ring))
-		record(ring);
+	if (wanted() && !agent_link(NULL, &terms)) {
+		page = page_new();
+		if (page && !unwind_init(&host)) {
+			look_around();
+			shim.stopped = env_switch("DISABLE_BY_DEFAULT");
+			record(&terms, page);
+			signals_register();
+		}
+	}
 	__atomic_store_n(&phase, PHASE_RUNNING, __ATOMIC_RELEASE);
+}
+
+/* Nothing in here asks the loader, or starts a process: see fork.h. The page is wiped, but it is
+ * still the one that the kernel wipes. */
+static void begin_forked(struct shim_page *page)
+{
+	struct agent_terms terms;
+	const struct agent_parent *parent = fork_enter();
+
+	thread_forked();
+	if (agent_link(parent, &terms))
+		return;
+	shim.recorded = shim.gone = 0;
+	shim.owner_word_offset = owner_init_forked();
+	record(&terms, page);
+}
+
+/* A hook that was interrupted by the handler which forked is left alone: its frame is still there.
+ * `follow` is off meanwhile, for what is called from here, and stays so where nobody wants us. */
+struct ring_header *start_forked(void)
+{
+	struct shim_page *page = shim.page;
+	uint32_t expected = PHASE_RUNNING;
+	int saved = errno;
+
+	if (thread_in_hook((uintptr_t)__builtin_frame_address(0)) ||
+	    !__atomic_compare_exchange_n(&phase, &expected, PHASE_LINKING, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return NULL;
+	__atomic_store_n(&shim.follow, 0, __ATOMIC_RELEASE);
+	if (!page->ours)
+		begin_forked(page);
+	__atomic_store_n(&phase, PHASE_RUNNING, __ATOMIC_RELEASE);
+	errno = saved;
+	return __atomic_load_n(&page->ring, __ATOMIC_ACQUIRE);
 }
 
 bool start_resolved(void)

@@ -26,6 +26,7 @@ struct shim_page {
 	struct ring_header *ring;
 	struct ring_set_line *set; /* of sampled blocks; NULL: closed, see sample.h */
 	uint64_t set_mask;
+	uint32_t ours; /* 1 in the process that began to record; wiped: a fork child of it */
 };
 
 /* How events are stamped; see clock.h. */
@@ -45,8 +46,9 @@ struct shim {
 	uint32_t stopped;  /* heapcast_stop was called */
 	uint32_t recorded; /* allocations have been recorded: their frees are, whatever the mode */
 	uint32_t sampled;  /* so have samples */
-	uint32_t nests; /* the allocator calls itself by name: nothing is passed over unguarded */
-	uint32_t gone;	/* the agent's heart stands still */
+	uint32_t nests;	 /* the allocator calls itself by name: nothing is passed over unguarded */
+	uint32_t follow; /* fork children of this process are to be recorded, too */
+	uint32_t gone;	 /* the agent's heart stands still */
 	uint32_t gone_beat;	/* the heartbeat then */
 	uint32_t epoch;		/* ring_header.epoch, in memory that nobody else writes */
 	struct thread *threads; /* every state that was ever made; pushed by compare-and-swap */
@@ -139,10 +141,19 @@ struct tls {
 
 extern __thread struct tls tls __attribute__((tls_model("initial-exec")));
 
+/* NULL; or, in a fork child that is to be followed, the ring of its own, from its first hook on
+ * (start.c). */
+struct ring_header *start_forked(void) __attribute__((cold));
+
+/* The ring; NULL: nothing is recorded. */
 static inline __attribute__((always_inline)) struct ring_header *shim_ring(void)
 {
-	return __atomic_load_n(&__atomic_load_n(&shim.page, __ATOMIC_RELAXED)->ring,
-			       __ATOMIC_ACQUIRE);
+	struct ring_header *ring = __atomic_load_n(
+		&__atomic_load_n(&shim.page, __ATOMIC_RELAXED)->ring, __ATOMIC_ACQUIRE);
+
+	if (likely(ring || !__atomic_load_n(&shim.follow, __ATOMIC_RELAXED)))
+		return ring;
+	return start_forked();
 }
 
 /* Orders of the compiler's stores as a signal handler of this thread sees them. */

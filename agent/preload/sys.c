@@ -42,17 +42,17 @@ long sys_call6(long number, long a, long b, long c, long d, long e, long f)
 }
 
 /* A negative errno is among the last 4095 addresses, which nobody gets. */
-void *sys_map(size_t size, int protection, int flags, int fd)
+void *sys_map(void *at, size_t size, int protection, int flags, int fd)
 {
-	long result = sys_call(CALL_MMAP, NULL, size, protection, flags, fd, 0);
+	long result = sys_call(CALL_MMAP, at, size, protection, flags, fd, 0);
 
 	return (unsigned long)result >= -4095ul ? NULL : (void *)result;
 }
 
 void *sys_pages(size_t size)
 {
-	return sys_map(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-		       -1);
+	return sys_map(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
 }
 
 long sys_read_file(const char *path, char *buffer, size_t size)

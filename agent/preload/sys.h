@@ -15,8 +15,9 @@ long sys_call6(long number, long a, long b, long c, long d, long e, long f);
 #define sys_call_(number, a, b, c, d, e, f, ...)                                                   \
 	sys_call6((number), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
-/* mmap of a descriptor's beginning, or of nothing (fd -1), where the kernel likes; NULL: refused. */
-void *sys_map(size_t size, int protection, int flags, int fd);
+/* mmap of a descriptor's beginning, or of nothing (fd -1), at this address or where the kernel likes;
+ * NULL: refused. */
+void *sys_map(void *at, size_t size, int protection, int flags, int fd);
 
 /* Zeroed private memory, page-aligned, never given back; NULL: none to be had. */
 void *sys_pages(size_t size);

@@ -92,6 +92,17 @@ static struct thread *take(void)
 	return NULL;
 }
 
+void thread_forked(void)
+{
+	tls.thread = NULL;
+	tls.frame = 0;
+	tls.left = 0;
+	tls.passed = NULL;
+	thread_retry = 0;
+	for (struct thread *thread = shim.threads; thread; thread = thread->next)
+		__atomic_store_n(&thread->place, 0, __ATOMIC_RELAXED);
+}
+
 static bool nothing_to_record(const struct ring_header *ring)
 {
 	bool off = __atomic_load_n(&ring->mode, __ATOMIC_RELAXED) == RING_OFF ||
@@ -193,6 +204,11 @@ static bool nested(uintptr_t outer, uintptr_t frame)
 	return on_stack(&alternate, frame) && !on_stack(&alternate, outer);
 }
 
+bool thread_in_hook(uintptr_t frame)
+{
+	return tls.frame && nested(tls.frame, frame);
+}
+
 /* Does the frame still return to where it did? Deeper calls have written over it if it was left. */
 static bool intact(uintptr_t outer)
 {
@@ -236,6 +252,15 @@ void thread_put_aside(struct thread *thread, const struct event *event)
 		record_count_lost(&thread->aside_lost, event);
 }
 
+/* As an event of a kind that no event has. */
+void thread_put_mark_aside(struct thread *thread, uint32_t kind, uint64_t value)
+{
+	const struct event mark = {.kind = RING_MARK, .size = kind, .old_address = value};
+
+	if (thread->aside_count < ASIDE_MAX)
+		thread_put_aside(thread, &mark);
+}
+
 static bool same_block(const struct event *outer, const struct event *inner)
 {
 	bool frees = event_class(outer->kind) == EVENT_CLASS_FREE;
@@ -254,6 +279,14 @@ void thread_drop_inner(struct thread *thread, const struct event *outer, uint32_
 			thread->aside[i].kind = 0;
 			shim.nests = 1;
 		}
+}
+
+static void flush_one(struct thread *thread, const struct event *event)
+{
+	if (event->kind == RING_MARK)
+		record_mark(thread, (uint32_t)event->size, event->old_address, NULL, 0);
+	else if (event->kind)
+		record_event(thread, event, 0);
 }
 
 static void flush_lost(struct thread *thread)
@@ -275,8 +308,7 @@ static void flush_aside(struct thread *thread)
 	do {
 		count = thread->aside_count;
 		for (; done < count; done++)
-			if (thread->aside[done].kind)
-				record_event(thread, &thread->aside[done], 0);
+			flush_one(thread, &thread->aside[done]);
 		flush_lost(thread);
 	} while (!__atomic_compare_exchange_n(&thread->aside_count, &count, 0, false,
 					      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));

@@ -57,8 +57,16 @@ static inline void guard_clear(void)
 	barrier();
 }
 
+/* Is a hook of this thread under way, for a function whose frame this is? */
+bool thread_in_hook(uintptr_t frame);
+
+/* In a fork child: the states of the parent's threads are nobody's now. */
+void thread_forked(void);
+
 /* Puts an event of a nested hook aside; the queue full, counts it as lost. */
 void thread_put_aside(struct thread *thread, const struct event *event);
+/* The same for a mark of this kind, without a text. */
+void thread_put_mark_aside(struct thread *thread, uint32_t kind, uint64_t value);
 /* Takes back what was put aside, from number `from` on, by an allocator that serves `outer` by
  * calling itself by name. */
 void thread_drop_inner(struct thread *thread, const struct event *outer, uint32_t from);

@@ -16,16 +16,57 @@
 #include "proto/frame.h"
 #include "base/ban.h"
 
-#define TICK_MS	     100
-#define STOP_NS	     5000000000 /* for delivering on SIGTERM */
-#define LINK_MESSAGE (48u << 10)
-#define LINK_SCRATCH (96u << 10)
+#define TICK_MS		 100
+#define CHILDREN_SAY_NS	 1000000000 /* most end with the program, or a moment later */
+#define CHILDREN_LOOK_NS 500000000
+#define STOP_NS		 5000000000 /* for delivering on SIGTERM */
+#define PORTS_TRIED	 (AGENT_TCP_PORT_LAST - AGENT_TCP_PORT_FIRST) /* beyond the first */
+#define LINK_MESSAGE	 (48u << 10)
+#define LINK_SCRATCH	 (96u << 10)
 
 static bool is_idle(const struct agent *a)
 {
 	for (uint32_t i = 0; i < a->budget.slots; i++)
 		if (stream_state(&a->session[i].stream) != STREAM_FREE)
 			return false;
+	return true;
+}
+
+/* Children of the program that run on: those on record, and those that have not asked yet. */
+static uint32_t count_children(struct agent *a, uint64_t now)
+{
+	uint32_t recorded = 0;
+
+	for (uint32_t i = 0; i < a->budget.slots; i++)
+		recorded += stream_state(&a->session[i].stream) == STREAM_LIVE;
+	if (a->children_carry && (!a->children_ns || now - a->children_ns >= CHILDREN_LOOK_NS)) {
+		a->children = target_count_with(a->children_carry);
+		a->children_ns = now;
+	}
+	return recorded > a->children ? recorded : a->children;
+}
+
+/* The program that was to be run has ended; followed children of it may run on, a daemon for ever.
+ * True: they are waited for. */
+static bool wait_for_children(struct agent *a, uint64_t now)
+{
+	uint32_t count = a->settings.follow && !a->stopping ? count_children(a, now) : 0;
+
+	if (!a->children_since_ns)
+		a->children_since_ns = now;
+	if (!count)
+		return false;
+	if (now - a->children_since_ns >= a->settings.linger_ns) {
+		for (uint32_t i = 0; i < a->budget.slots; i++)
+			session_detach(&a->session[i]);
+		return false;
+	}
+	if (!a->children_told && now - a->children_since_ns > CHILDREN_SAY_NS) {
+		log_warn("the program has ended, %u of its children run on: recording them for up "
+			 "to %.3g s (--linger; a signal ends that)",
+			 count, (double)a->settings.linger_ns / 1e9);
+		a->children_told = true;
+	}
 	return true;
 }
 
@@ -42,7 +83,7 @@ static void check_end(struct agent *a)
 			  (unsigned)(STOP_NS / 1000000000));
 	if (a->stopping && (idle || now - a->stop_ns > STOP_NS))
 		uv_stop(&a->loop);
-	if (idle && a->only_ended)
+	if (a->only_ended && !wait_for_children(a, now) && idle)
 		uv_stop(&a->loop);
 	if (idle && a->settings.idle_ns && now - a->idle_since_ns >= a->settings.idle_ns)
 		uv_stop(&a->loop);
@@ -52,6 +93,7 @@ static void work(struct agent *a)
 {
 	for (uint32_t i = 0; i < a->budget.slots; i++)
 		session_work(&a->session[i]);
+	session_admit(a);
 	for (uint32_t i = 0; i < a->budget.links; i++)
 		link_pump(&a->link[i]);
 	check_end(a);
@@ -162,7 +204,11 @@ static int open_listener(struct agent *a, struct err_text *err)
 	struct in_addr given;
 	int r = 0;
 
-	if (a->settings.listen) {
+	if (a->settings.base_port) {
+		first = a->settings.base_port;
+		last = first > UINT16_MAX - PORTS_TRIED ? UINT16_MAX : first + PORTS_TRIED;
+	}
+	if (a->settings.listen && *a->settings.listen) {
 		r = parse_endpoint(a->settings.listen, host, sizeof(host), &port);
 		if (r < 0 || (*host && inet_pton(AF_INET, host, &given) != 1))
 			return err_set(
@@ -251,6 +297,7 @@ int agent_open(struct agent *a, const struct agent_settings *settings, int liste
 	r = handshake_open(&a->handshake, &a->loop, listen_fd, asked, a);
 	if (r < 0)
 		return err_set(err, r, "can't wait for programs: %s", strerror(-r));
+	a->handshake.follow = settings->follow;
 	r = open_links(a, err);
 	if (r < 0)
 		return r;

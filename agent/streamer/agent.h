@@ -31,8 +31,10 @@ struct agent_settings {
 	bool announce;
 	const char *collector;	/* HOST:PORT; NULL: none */
 	const char *interface;	/* NULL: all */
-	const char *listen;	/* ADDR:PORT; NULL: first free port */
-	uint64_t linger_ns;	/* for a collector, once a program has ended */
+	const char *listen;	/* ADDR:PORT; "": first free port; NULL: not */
+	uint16_t base_port;	/* from here; 0: the usual one */
+	uid_t output_owner;	/* of files; -1: the agent's own */
+	uint64_t linger_ns;	/* for a collector, once a program has ended; for followed children that outlive it */
 	uint64_t idle_ns;	/* end when nothing is recorded for so long; 0: never */
 	bool follow;		/* children of recorded processes, too */
 	bool many;		/* more than one process at a time */
@@ -82,6 +84,15 @@ struct session {
 	struct handshake_client *waiting; /* the next image of the process asks for its ring */
 };
 
+#define AGENT_HELD HANDSHAKE_CLIENTS
+
+/* Asks, and waits for a place that is about to be free. */
+struct agent_held {
+	struct handshake_client *client; /* NULL: nobody */
+	struct ring_hello hello;
+	uint64_t since_ns;
+};
+
 struct agent {
 	struct agent_settings settings;
 	struct budget budget;
@@ -104,7 +115,9 @@ struct agent {
 	struct stream *stream[BUDGET_SLOTS_MAX];
 	uint32_t recordings;	/* begun so far */
 	uint64_t idle_since_ns;
+	struct agent_held held[AGENT_HELD];
 	uint32_t turned_away;	/* asked when all slots were taken */
+	uint32_t unready;	/* fork children that could not be recorded */
 	bool stopping;
 	bool hurried;		/* told to stop a second time */
 	uint64_t stop_ns;
@@ -114,6 +127,12 @@ struct agent {
 	bool unwritable;	/* a program was turned away because no file could be made for it */
 	bool only_ended;	/* run: that one is gone */
 	struct target_end only_end;
+	/* run, with `follow`: once that one is gone */
+	const char *children_carry; /* "NAME=value" that is in the environment of each; NULL: unknown */
+	uint32_t children;	    /* how many run on, as of children_ns */
+	uint64_t children_ns;
+	uint64_t children_since_ns; /* waited for since; 0: not yet */
+	bool children_told;	    /* and it was said */
 	void (*finished)(void *context, const struct session_report *report);
 	void *context;
 };
@@ -130,6 +149,8 @@ void agent_close(struct agent *agent);
 
 /* session.c */
 void session_ask(struct agent *agent, struct handshake_client *client, const struct ring_hello *hello);
+/* Answers those who wait for a place, if there is one now or they have waited long enough. */
+void session_admit(struct agent *agent);
 /* Does what can be done for it now. */
 void session_work(struct session *session);
 void session_acknowledged(struct session *session, uint64_t number);

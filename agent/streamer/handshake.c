@@ -173,8 +173,11 @@ int handshake_open(struct handshake *h, uv_loop_t *loop, int listen_fd,
 void handshake_answer(struct handshake_client *c, enum ring_answer_kind kind, int ring_fd,
 		      uint64_t size)
 {
-	struct ring_answer answer = {
-		.magic = RING_MAGIC, .version = RING_VERSION, .kind = kind, .size = size};
+	struct ring_answer answer = {.magic = RING_MAGIC,
+				     .version = RING_VERSION,
+				     .kind = kind,
+				     .flags = c->handshake->follow ? RING_ANSWER_FOLLOW : 0,
+				     .size = size};
 	struct iovec data = {.iov_base = &answer, .iov_len = sizeof(answer)};
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];

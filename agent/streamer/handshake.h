@@ -28,6 +28,7 @@ struct handshake {
 	uv_loop_t *loop;
 	uv_poll_t poll;
 	int fd; /* listening; -1: none */
+	bool follow; /* said with each answer: fork children are to ask, too */
 	struct handshake_client client[HANDSHAKE_CLIENTS];
 	/* Somebody asks: answer at once or later with handshake_answer. */
 	void (*asked)(void *context, struct handshake_client *client, const struct ring_hello *hello);

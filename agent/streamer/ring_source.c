@@ -306,6 +306,8 @@ static int reap_lane(struct ring_source *s, struct stream *stream, struct ring_l
 		r = capture_thread_end(stream, l->thread, ring_stream_ns(s, l->last_stamp));
 	if (r < 0)
 		return r;
+	__atomic_fetch_add(&s->ring->header->settled,
+			   l->counted + l->counted_not_sampled, __ATOMIC_RELEASE);
 	slice_free(l->reader.slice);
 	l->active = false;
 	return 0;
@@ -395,6 +397,21 @@ static void ring_counts(struct capture_source *source, struct stream *stream)
 	}
 	capture_samples_refused(
 		stream, __atomic_load_n(&s->ring->header->samples_refused, __ATOMIC_RELAXED));
+}
+
+uint64_t ring_source_uncounted(const struct ring_source *s)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < s->ring->slice_count; i++) {
+		const struct ring_lane *l = &s->lane[i];
+		const struct ring_slice *slice = &s->ring->slices[i];
+
+		if (__atomic_load_n(&slice->state, __ATOMIC_ACQUIRE) >= RING_SLICE_OWNED)
+			sum += ring_grown(__atomic_load_n(&slice->events, __ATOMIC_RELAXED),
+					  l->active ? l->counted : 0);
+	}
+	return sum;
 }
 
 static const struct capture_ops ring_ops = {.drain = ring_drain, .count = ring_counts};

@@ -73,6 +73,8 @@ int ring_source_init(struct ring_source *source, struct arena *arena, size_t siz
 int ring_source_open(struct ring_source *source, size_t size, const struct ring_settings *settings, uint64_t start_ns);
 /* True if some slice is more than half full, so that waiting would be wrong. */
 bool ring_source_filling(const struct ring_source *source);
+/* Events that the program has begun and that capture_thread_counts was not told of yet. */
+uint64_t ring_source_uncounted(const struct ring_source *source);
 void ring_source_close(struct ring_source *source);
 
 /* Between the files of this source. */

@@ -12,6 +12,8 @@
 #define EXIT_UNKNOWN_NS 1000000000 /* how long to ask how a process ended */
 #define DETACH_NS	100000000  /* for the program to notice */
 #define ANCESTORS_MAX	64
+#define PLACE_NEAR_NS	300000000 /* how long a process is kept waiting for a place at most */
+#define ANSWER_LATER	((enum ring_answer_kind)0)
 
 static struct session *session_of(struct agent *a, pid_t pid, uint64_t start_ticks)
 {
@@ -90,20 +92,39 @@ static void watch(struct session *s)
 	uv_poll_start(&s->pidfd_poll, UV_READABLE, process_gone);
 }
 
+/* How far the stream had got when its child asks: at least as far as at the fork. 0: it is over. */
+static uint64_t parent_position(struct agent *a, const uint8_t *id)
+{
+	uint64_t position = 0;
+
+	for (uint32_t i = 0; i < a->budget.slots; i++) {
+		struct stream *t = &a->session[i].stream;
+
+		pthread_mutex_lock(&t->lock);
+		if (stream_state(t) == STREAM_LIVE && !memcmp(t->id, id, sizeof(t->id)))
+			position = stream_ledger(t).produced + ring_source_uncounted(&t->source);
+		pthread_mutex_unlock(&t->lock);
+	}
+	return position;
+}
+
 static enum ring_answer_kind begin(struct agent *a, struct session *s,
 				   const struct target_info *target, const struct ring_hello *hello)
 {
 	struct stream_settings settings = {.ring = a->settings.ring, .agent_id = a->id};
-	static const uint8_t none[RING_STREAM_ID_SIZE];
 	int r;
 
-	if (hello->mode && hello->mode - 1 <= RING_SAMPLE)
+	/* With `agent run` it is the agent that reads the environment, before its command line. */
+	if (!a->only && hello->mode && hello->mode - 1 <= RING_SAMPLE)
 		settings.ring.mode = hello->mode - 1;
-	if (hello->sample_interval && hello->sample_interval <= RING_INTERVAL_MAX)
+	if (!a->only && hello->sample_interval && hello->sample_interval <= RING_INTERVAL_MAX)
 		settings.ring.sample_interval = hello->sample_interval;
-	if (memcmp(hello->parent_stream, none, sizeof(none)))
+	if (hello->flags & RING_HELLO_FORKED) {
 		settings.parent_stream = hello->parent_stream;
-	settings.parent_event = hello->parent_event;
+		settings.parent_event = hello->parent_event
+						? hello->parent_event
+						: parent_position(a, hello->parent_stream);
+	}
 	pthread_mutex_lock(&s->stream.lock);
 	r = stream_open(&s->stream, &a->budget, target, &settings);
 	pthread_mutex_unlock(&s->stream.lock);
@@ -158,6 +179,28 @@ static void next_image(struct session *s, struct handshake_client *client)
 	drain_kick(&s->agent->drain);
 }
 
+/* Is a place about to be free? Its process has ended a moment ago, and its file is being written. */
+static bool place_near(const struct agent *a)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	for (uint32_t i = 0; i < a->budget.slots; i++) {
+		const struct session *s = &a->session[i];
+		bool live = stream_state(&s->stream) == STREAM_LIVE;
+
+		if (live ? s->gone : now - s->progress_ns < PLACE_NEAR_NS)
+			return true;
+	}
+	return false;
+}
+
+static void turn_away(struct agent *a, const struct handshake_client *client)
+{
+	a->turned_away++;
+	log_info("pid %d asks to be recorded, but all %u places are taken: raise --memory-limit",
+		 (int)client->pid, a->budget.slots);
+}
+
 static enum ring_answer_kind decide(struct agent *a, struct handshake_client *client,
 				    const struct ring_hello *hello, struct session **ret)
 {
@@ -180,22 +223,26 @@ static enum ring_answer_kind decide(struct agent *a, struct handshake_client *cl
 	}
 	if (!allowed(a, client) || a->stopping)
 		return RING_REFUSED;
-	s = free_session(a);
-	if (!s) {
-		a->turned_away++;
-		log_info("pid %d asks to be recorded, but all %u places are taken: raise "
-			 "--memory-limit",
-			 (int)client->pid, a->budget.slots);
-		return RING_BUSY;
+	if (hello->flags & RING_HELLO_UNREADY) {
+		a->unready++;
+		log_info("pid %d was forked while a library was being loaded: it is not recorded",
+			 (int)client->pid);
+		return RING_REFUSED;
 	}
-	return begin(a, s, &target, hello);
+	s = free_session(a);
+	if (s)
+		return begin(a, s, &target, hello);
+	if (place_near(a))
+		return ANSWER_LATER;
+	turn_away(a, client);
+	return RING_BUSY;
 }
 
-void session_ask(struct agent *a, struct handshake_client *client, const struct ring_hello *hello)
+static void answer(struct agent *a, struct handshake_client *client, enum ring_answer_kind kind,
+		   struct session *known)
 {
-	struct session *s, *known;
-	enum ring_answer_kind kind = decide(a, client, hello, &known);
 	struct target_info target;
+	struct session *s;
 
 	log_debug("pid %d asks for a ring: answer %d", (int)client->pid, (int)kind);
 	if (kind != RING_ACCEPTED) {
@@ -213,6 +260,46 @@ void session_ask(struct agent *a, struct handshake_client *client, const struct 
 				 s->stream.source.ring->size);
 	else
 		handshake_answer(client, RING_REFUSED, -1, 0);
+}
+
+void session_ask(struct agent *a, struct handshake_client *client, const struct ring_hello *hello)
+{
+	struct session *known;
+	enum ring_answer_kind kind = decide(a, client, hello, &known);
+
+	if (kind != ANSWER_LATER) {
+		answer(a, client, kind, known);
+		return;
+	}
+	for (uint32_t i = 0; i < AGENT_HELD; i++) {
+		if (a->held[i].client)
+			continue;
+		a->held[i] = (struct agent_held){client, *hello, clock_monotonic_ns()};
+		return;
+	}
+	turn_away(a, client);
+	answer(a, client, RING_BUSY, NULL);
+}
+
+void session_admit(struct agent *a)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	for (uint32_t i = 0; i < AGENT_HELD; i++) {
+		struct agent_held *h = &a->held[i];
+		struct session *known;
+		enum ring_answer_kind kind;
+
+		if (!h->client)
+			continue;
+		kind = decide(a, h->client, &h->hello, &known);
+		if (kind == ANSWER_LATER && now - h->since_ns < PLACE_NEAR_NS)
+			continue;
+		if (kind == ANSWER_LATER)
+			turn_away(a, h->client);
+		answer(a, h->client, kind == ANSWER_LATER ? RING_BUSY : kind, known);
+		h->client = NULL;
+	}
 }
 
 void session_ended(struct session *s, const struct target_end *end)

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/streamer/agent.h"
 #include "agent/streamer/naming.h"
@@ -51,6 +52,10 @@ static int try_folder(struct session *s, const char *folder)
 	if (!r)
 		r = file_sink_open(&s->file, path, &s->stream, &a->link_packer, a->file_out,
 				   a->budget.link_out);
+	if (!r && s->agent->settings.output_owner != (uid_t)-1 &&
+	    fchown(s->file.fd, s->agent->settings.output_owner, (gid_t)-1) < 0)
+		log_warn("can't give %s to user %u: %s", path,
+			 (unsigned)s->agent->settings.output_owner, strerror(errno));
 	if (r < 0)
 		log_error("can't write a recording to %s: %s", r == -EINVAL ? pattern_of(a) : path,
 			  strerror(-r));

@@ -1,6 +1,7 @@
 /* /proc and pidfds. See target.h. */
 #include "agent/streamer/target.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <endian.h>
 #include <errno.h>
@@ -172,6 +173,45 @@ int target_thread_name(pid_t pid, pid_t tid, char ret_name[16])
 	name[strcspn(name, "\n")] = '\0';
 	snprintf(ret_name, 16, "%s", name);
 	return 0;
+}
+
+/* Does the file hold `text` as a whole entry? Entries end with a NUL. */
+static bool environment_has(pid_t pid, const char *text)
+{
+	char path[64], piece[4096];
+	size_t kept = 0, length = strlen(text) + 1;
+	ssize_t n;
+	cleanup(cleanup_close) int fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || length > sizeof(piece) / 2)
+		return false;
+	while ((n = read(fd, piece + kept, sizeof(piece) - kept)) > 0) {
+		kept += (size_t)n;
+		if (memmem(piece, kept, text, length))
+			return true;
+		n = (ssize_t)(kept < length ? kept : length);
+		memmove(piece, piece + kept - n, (size_t)n);
+		kept = (size_t)n;
+	}
+	return false;
+}
+
+uint32_t target_count_with(const char *variable)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	uint32_t count = 0;
+
+	while (proc && (entry = readdir(proc))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		count += pid > 0 && pid != getpid() && environment_has(pid, variable);
+	}
+	if (proc)
+		closedir(proc);
+	return count;
 }
 
 bool target_thread_exists(pid_t pid, pid_t tid)

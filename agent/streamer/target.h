@@ -37,6 +37,8 @@ int target_identity(pid_t pid, pid_t *ret_parent, uint64_t *ret_start_ticks);
 /* The name of a thread, NUL-terminated. 0 or -ESRCH. */
 int target_thread_name(pid_t pid, pid_t tid, char ret_name[16]);
 /* True while this thread of the process exists. */
+/* How many processes have this "NAME=value" in the environment that they were started with, as far as we may look. */
+uint32_t target_count_with(const char *variable);
 bool target_thread_exists(pid_t pid, pid_t tid);
 /* From a wait status. */
 struct target_end target_end_of_status(int status);

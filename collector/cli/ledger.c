@@ -63,6 +63,8 @@ static const struct line {
 static const struct line pairing_lines[] = {
 	{"orphan_frees", "frees of unrecorded blocks", offsetof(struct pairing_info, orphan_frees),
 	 false},
+	{"inherited_frees", "frees of the parent's blocks",
+	 offsetof(struct pairing_info, inherited_frees), false},
 	{"inferred", "ends inferred (address came again)", offsetof(struct pairing_info, inferred),
 	 false},
 	{"repaired", "orders of time overruled", offsetof(struct pairing_info, repaired), false},
@@ -136,12 +138,23 @@ static void print_gaps(const struct recording *r)
 		printf("... and %u more (--json has all)\n", count - GAPS_SHOWN);
 }
 
+static void print_parent(const struct process_info *p)
+{
+	char id[STREAM_ID_TEXT], number[32];
+
+	if (!p->forked)
+		return;
+	printf("forked by %s, after %s events of it\n\n", stream_id_format(id, &p->parent),
+	       format_count(number, p->parent_event));
+}
+
 static void print_text(const struct recording *r, bool balances, const struct err_text *reason)
 {
 	char id[STREAM_ID_TEXT];
 
 	printf("%s  %.40s\n\n", stream_id_format(id, recording_id(r)),
 	       recording_process(r)->executable ? recording_process(r)->executable : "");
+	print_parent(recording_process(r));
 	print_lines(recording_ledger(r), lines, COUNT(lines));
 	print_lines(recording_pairing(r), pairing_lines, COUNT(pairing_lines));
 	print_threads(r);
@@ -210,6 +223,10 @@ static void print_json(const struct recording *r, bool balances, const struct er
 	json_init(&json, &out);
 	json_object(&json, NULL);
 	json_string(&json, "id", stream_id_format(id, recording_id(r)));
+	if (recording_process(r)->forked) {
+		json_string(&json, "parent", stream_id_format(id, &recording_process(r)->parent));
+		json_u64(&json, "parent_event", recording_process(r)->parent_event);
+	}
 	json_bool(&json, "balances", balances);
 	json_string(&json, "reason", balances ? NULL : reason->text);
 	json_lines(&json, recording_ledger(r), lines, COUNT(lines));

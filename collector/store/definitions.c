@@ -87,6 +87,11 @@ static int set_process(struct definitions *d, const Heapcast__Process *p)
 		.core_dumped = d->process.core_dumped,
 	};
 
+	if (p->parent_stream.len == sizeof(info.parent.bytes)) {
+		info.forked = true;
+		memcpy(info.parent.bytes, p->parent_stream.data, sizeof(info.parent.bytes));
+		info.parent_event = p->parent_event;
+	}
 	if (!info.executable || !info.command_line || !info.host || !info.architecture ||
 	    !info.agent_version) {
 		process_done(&info);

@@ -58,6 +58,12 @@ static void infer_end(struct pairing *p, uint32_t row, const struct step *birth)
 						     .row = row});
 }
 
+/* Deaths without a birth are counted here. */
+static uint64_t *unborn(struct pairing *p)
+{
+	return p->forked ? &p->info.inherited_frees : &p->info.orphan_frees;
+}
+
 static int take_birth(struct pairing *p, const struct step *s, uint32_t chain_previous,
 		      uint32_t *ret_row)
 {
@@ -84,7 +90,7 @@ static int take_birth(struct pairing *p, const struct step *s, uint32_t chain_pr
 		rows_end(p->rows, row,
 			 &(struct row_death){s->time_ns, orphan.stack, orphan.thread, orphan.kind,
 					     BLOCK_FREED});
-		p->info.orphan_frees--;
+		(*unborn(p))--;
 		p->info.repaired++;
 		return 0;
 	}
@@ -109,7 +115,7 @@ static uint32_t take_dying(struct pairing *p, const struct step *s)
 		return doubt.row;
 	}
 	if (!live) {
-		p->info.orphan_frees++;
+		(*unborn(p))++;
 		return NO_BLOCK;
 	}
 	map_remove(&p->live, s->address, &row);
@@ -181,6 +187,7 @@ void pairing_exec(struct pairing *p, uint64_t time_ns)
 	p->double_births.latest_ns = 0;
 	p->orphans.latest_ns = 0;
 	p->lost_frees = p->lost_frees_to_ns = 0;
+	p->forked = false;
 }
 
 static int take_step(struct pairing *p, const struct step *s)

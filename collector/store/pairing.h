@@ -71,6 +71,7 @@ struct pairing {
 	struct doubts double_births; /* row: the first block's, ended as inferred */
 	struct doubts orphans;
 	struct pairing_info info;
+	bool forked; /* blocks that nobody was seen to allocate are the parent's */
 	uint64_t lost_frees, lost_frees_from_ns, lost_frees_to_ns;
 	uint64_t last_ns; /* time of the last step taken */
 };

@@ -169,6 +169,16 @@ static int take_steps(struct recording *r, const Heapcast__Batch *batch, uint32_
 	return e;
 }
 
+/* Does the recording begin in a fork child, before its first exec? */
+static bool begins_forked(const struct process_info *process, const Heapcast__Batch *batch)
+{
+	uint32_t execs = 0;
+
+	for (size_t i = 0; i < batch->n_mark; i++)
+		execs += batch->mark[i]->kind == HEAPCAST__MARK_KIND__MARK_EXEC;
+	return process->forked && process->images == execs + 1;
+}
+
 static int take_batch(struct recording *r, const Heapcast__Batch *batch, struct err_text *err)
 {
 	uint32_t images = r->definitions.process.images;
@@ -184,6 +194,8 @@ static int take_batch(struct recording *r, const Heapcast__Batch *batch, struct 
 	if (e < 0)
 		return e;
 	take_position(r, batch);
+	if (!images)
+		r->pairing.forked = begins_forked(&r->definitions.process, batch);
 	e = take_steps(r, batch, images);
 	for (size_t i = 0; i < batch->n_gap; i++)
 		take_gap(r, batch->gap[i], batch->time_ns);

@@ -177,6 +177,9 @@ struct process_info {
 	uint32_t end_kind; /* EndKind */
 	uint32_t end_status;
 	bool core_dumped;
+	bool forked; /* a followed fork child: of which stream, and after how many of its events */
+	struct stream_id parent;
+	uint64_t parent_event;
 };
 
 struct gap_info {
@@ -215,6 +218,7 @@ bool recording_balances(const struct recording *recording, struct err_text *reas
 /* What pairing met. */
 struct pairing_info {
 	uint64_t orphan_frees; /* of blocks whose birth was not recorded (allocated before recording began) */
+	uint64_t inherited_frees; /* of a fork child, before an exec: of blocks that its parent had allocated */
 	uint64_t inferred;
 	uint64_t repaired; /* the clock's order was overruled */
 	uint64_t censored;

@@ -17,7 +17,7 @@ assert_eq "standard error with --quiet" "its own word" "$(cat "$T/quiet.err")"
 assert_eq "lines about it" 1 "$(grep -c "places were taken" "$T/said.err")"
 assert_eq "lines at a level below" 0 "$(grep -c "places are taken" "$T/said.err")"
 "$AGENT" run --help >"$T/help.txt"
-assert_contains "the help" "$T/help.txt" "children that fork" "not followed"
+assert_contains "the help" "$T/help.txt" "those that fork" "a place for each 2 MiB"
 
 # Threads without a place in the ring are a matter of the memory limit as well, and said so.
 "$AGENT" run --output "$T/crowd" -- "$BUILD/tests/e2e-crowd" 1000 2>"$T/crowd.err"

@@ -2,6 +2,8 @@
 #include "tests/unit/preload/support/run.h"
 
 #include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "proto/event.h"
 
@@ -121,6 +123,128 @@ static void refused(void **state)
 	agent_result_done(&r);
 }
 
+/* Tasks in the same memory: what they do is the program's, and their end is not the end of its
+ * slice. */
+static void clones_in_the_same_memory(void **state)
+{
+	struct agent_options options = {0};
+	struct agent_result r;
+
+	(void)state;
+	RUN(&options, &r, target_path("clones"));
+	assert_exited(&r, 0);
+	assert_sound(&r);
+	assert_nothing_lost(&r);
+	assert_as_said(&r);
+	assert_int_equal(agent_said(&r, "good"), 4);
+	agent_result_done(&r);
+}
+
+/* A ring of 8 KiB that is drained now and then: most allocations wait, with a cancellation pending. */
+static void no_point_of_cancellation(void **state)
+{
+	struct agent_options options = {.small_slices = 4, .drain_every_ms = 2};
+	struct agent_result r;
+	struct agent_tally t;
+
+	(void)state;
+	RUN(&options, &r, target_path("cancel"), "deferred");
+	assert_exited(&r, 0);
+	assert_sound(&r);
+	assert_nothing_lost(&r);
+	assert_int_equal(agent_said(&r, "made"), 20000);
+	assert_int_equal(agent_said(&r, "cancelled"), 1);
+	assert_true(r.full_waits > 10);
+	agent_tally(&r, TAG_OWN, &t);
+	assert_int_equal(t.allocations, 20050);
+	assert_int_equal(t.frees, 20050);
+	agent_result_done(&r);
+}
+
+/* The agent sleeps, the ring is full, the thread is cancelled while it waits for room: it goes at
+ * once, and its slice is another's. */
+static void cancelled_in_a_hook(void **state)
+{
+	struct agent_options options = {.small_slices = 2, .asleep_until_ms = 700};
+	struct agent_result r;
+	struct agent_tally t;
+
+	(void)state;
+	RUN(&options, &r, target_path("cancel"), "any");
+	assert_exited(&r, 0);
+	assert_sound(&r);
+	assert_true(agent_said(&r, "joined") < 300);
+	assert_true(r.full_waits >= 1);
+	assert_in_range(r.died_inside, 0, 1);
+	assert_int_equal(r.produced, r.read + r.lost.events + r.died_inside);
+	agent_tally(&r, TAG_OWN, &t);
+	assert_int_equal(t.allocations, 50);
+	assert_int_equal(t.frees, 50);
+	agent_result_done(&r);
+}
+
+/* An agent that looks but now and then, few and small slices: threads end with what they did still
+ * in them, and the next wait for a place. */
+static void threads_end_with_full_rings(void **state)
+{
+	struct agent_options options = {.small_slices = 6, .drain_every_ms = 3};
+	struct agent_result r;
+
+	(void)state;
+	RUN(&options, &r, target_path("churn"), "3000", "3", "12");
+	assert_exited(&r, 0);
+	assert_sound(&r);
+	assert_nothing_lost(&r);
+	assert_true(r.full_waits > 10);
+	agent_result_done(&r);
+	RUN(&options, &r, target_path("short_threads"), "400");
+	assert_exited(&r, 0);
+	assert_sound(&r);
+	assert_nothing_lost(&r);
+	assert_as_said(&r);
+	agent_result_done(&r);
+}
+
+static void shut_in(void **state)
+{
+	struct agent_options options = {.big_slices = 8};
+	struct agent_result r;
+
+	(void)state;
+	RUN(&options, &r, target_path("sandbox"), "seccomp");
+	if (WIFEXITED(r.status) && WEXITSTATUS(r.status) == 77) {
+		print_message("no seccomp here: not tried\n");
+		agent_result_done(&r);
+		skip();
+	}
+	assert_exited(&r, 9);
+	assert_sound(&r);
+	assert_nothing_lost(&r);
+	assert_as_said(&r);
+	agent_result_done(&r);
+}
+
+static void in_another_root(void **state)
+{
+	char folder[] = "/tmp/heapcast-root-XXXXXX";
+	struct agent_options options = {.big_slices = 8};
+	struct agent_result r;
+
+	(void)state;
+	if (geteuid()) {
+		print_message("not root: not tried\n");
+		skip();
+	}
+	assert_non_null(mkdtemp(folder));
+	RUN(&options, &r, target_path("sandbox"), "chroot", folder);
+	rmdir(folder);
+	assert_exited(&r, 9);
+	assert_sound(&r);
+	assert_nothing_lost(&r);
+	assert_as_said(&r);
+	agent_result_done(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -130,6 +254,12 @@ int main(void)
 		cmocka_unit_test(killed_in_the_middle),
 		cmocka_unit_test(no_descriptor_is_kept),
 		cmocka_unit_test(refused),
+		cmocka_unit_test(clones_in_the_same_memory),
+		cmocka_unit_test(no_point_of_cancellation),
+		cmocka_unit_test(cancelled_in_a_hook),
+		cmocka_unit_test(threads_end_with_full_rings),
+		cmocka_unit_test(shut_in),
+		cmocka_unit_test(in_another_root),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

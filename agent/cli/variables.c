@@ -1,0 +1,184 @@
+/* The table of variables that are no options of ours. See variables.h. */
+#include "agent/cli/variables.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/ban.h"
+
+#define OLD_PREFIX "MEMORY_PROFILER_"
+#define OWN_PREFIX "HEAPCAST_"
+
+enum reader {
+	AGENT,	 /* stands for an option */
+	LIBRARY, /* read in the program; both prefixes */
+	NOBODY,	 /* without a meaning here: `text` is the reason */
+};
+
+static const struct variable {
+	const char *name; /* behind the prefix */
+	enum reader reader;
+	const char *option; /* that it stands for */
+	const char *one;    /* what the value 1 becomes; NULL: the value as it is */
+	const char *zero; /* what the value 0 becomes; NOBODY: it asks for nothing, so no notice */
+	const char *text;
+} variables[] = {
+	{"OUTPUT", AGENT, "output", NULL, NULL, "pattern of the file's name"},
+	{"LOG", AGENT, "log", NULL, NULL, "`error`, `warn`, `info`, `debug`, `trace`, `off`"},
+	{"LOGFILE", AGENT, "logfile", NULL, NULL, "a pattern, without `%n`"},
+	{"LOGFILE_ROTATE_WHEN_BIGGER_THAN", AGENT, "logfile-limit", NULL, NULL,
+	 "bytes; the first full log is kept as `.initial`, the last as `.old`"},
+	{"DISABLE_BY_DEFAULT", LIBRARY, NULL, NULL, NULL,
+	 "1: records nothing until `heapcast_start` or a signal"},
+	{"REGISTER_SIGUSR1", LIBRARY, NULL, NULL, NULL,
+	 "1: SIGUSR1 stops and starts recording. Not by default: a program that SIGUSR1 would end "
+	 "must be ended by it. The program's own handler, set before or after, has precedence"},
+	{"REGISTER_SIGUSR2", LIBRARY, NULL, NULL, NULL, "the same for SIGUSR2"},
+	{"CULL_TEMPORARY_ALLOCATIONS", NOBODY, NULL, NULL, "0",
+	 "every allocation is recorded; `--lifetime` filters what is shown"},
+	{"TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD", NOBODY, NULL, NULL, NULL,
+	 "nothing is culled in this version"},
+	{"TEMPORARY_ALLOCATION_PENDING_THRESHOLD", NOBODY, NULL, NULL, NULL,
+	 "nothing is culled in this version"},
+	{"USE_SHADOW_STACK", AGENT, "full-walk", "0", "1",
+	 "0: walks every stack in full. No return address is changed either way"},
+	{"USE_PERF_EVENT_OPEN", NOBODY, NULL, NULL, NULL, "there is no use of perf_event_open"},
+	{"GRAB_BACKTRACES_ON_FREE", AGENT, "free-stacks", "yes", "no", "0: frees without stacks"},
+	{"BACKTRACE_CACHE_SIZE_LEVEL_1", NOBODY, NULL, NULL, NULL,
+	 "stacks are not cached in the program; their table is part of `--memory-limit`"},
+	{"BACKTRACE_CACHE_SIZE_LEVEL_2", NOBODY, NULL, NULL, NULL,
+	 "stacks are not cached in the program; their table is part of `--memory-limit`"},
+	{"GATHER_MAPS", NOBODY, NULL, NULL, "0", "maps are not gathered in this version"},
+	{"DISABLE_PR_SET_VMA_ANON_NAME", NOBODY, NULL, NULL, "0",
+	 "no mapping of the program is named"},
+	{"WRITE_BINARIES_TO_OUTPUT", NOBODY, NULL, NULL, "0",
+	 "recordings name files by build id and do not hold them; `--symbols` says where they are"},
+	{"INCLUDE_FILE", NOBODY, NULL, NULL, NULL, "recordings hold no files"},
+	{"CHOWN_OUTPUT_TO", AGENT, "chown-output-to", NULL, NULL, "a user's number"},
+	{"ZERO_MEMORY", LIBRARY, NULL, NULL, NULL, "1: what the program allocates is zeroed"},
+	{"TRACK_CHILD_PROCESSES", AGENT, "follow", "1", "0",
+	 "children get recordings of their own"},
+	{"ENABLE_SERVER", AGENT, "listen", "", NULL, "1: listens for collectors"},
+	{"BASE_SERVER_PORT", AGENT, "base-server-port", NULL, NULL,
+	 "the first of 101 ports that are tried"},
+	{"ENABLE_BROADCAST", AGENT, "announce", "1", "0", "1: announces itself on the network"},
+	{"EMIT_PARTIAL_BACKTRACES", NOBODY, NULL, NULL, NULL,
+	 "a stack that can't be walked to its end is always recorded, and marked"},
+};
+
+/* What the library, or what starts it, reads and no option stands for. */
+static const struct {
+	const char *name, *text;
+} own[] = {
+	{"HEAPCAST_OFF", "1: the library does nothing in this program and what it starts"},
+	{"HEAPCAST_AGENT", "the agent's program, to be started where none is found (else it is "
+			   "looked for beside the library, and as `heapcast-agent` in `PATH`)"},
+	{"HEAPCAST_SOCKET", "where the library asks for a recording, and `agent serve` listens"},
+	{"HEAPCAST_MODE", "also read by the library, for a daemon: this program's own mode"},
+	{"HEAPCAST_FD", "set by `agent run`; not for people"},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const char *old_value(const struct variable *v)
+{
+	char name[96];
+
+	snprintf(name, sizeof(name), OLD_PREFIX "%s", v->name);
+	return getenv(name);
+}
+
+static int take(struct options *o, const struct variable *v, enum option_command command,
+		struct err_text *err)
+{
+	const char *value = old_value(v);
+	char name[96];
+
+	if (v->reader != AGENT || !value)
+		return 0;
+	if (!strcmp(value, "1") && v->one)
+		value = v->one;
+	else if (!strcmp(value, "0") && v->zero)
+		value = v->zero;
+	else if (!strcmp(value, "0") && v->one)
+		return 0; /* the option is not given */
+	snprintf(name, sizeof(name), OLD_PREFIX "%s", v->name);
+	return options_set(o, command, v->option, value, name, err);
+}
+
+int variables_take(struct options *o, enum option_command command, struct err_text *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < COUNT(variables); i++)
+		r = take(o, &variables[i], command, err);
+	return r;
+}
+
+static const struct variable *find(const char *name, size_t length)
+{
+	for (size_t i = 0; i < COUNT(variables); i++)
+		if (strlen(variables[i].name) == length &&
+		    !strncmp(variables[i].name, name, length))
+			return &variables[i];
+	return NULL;
+}
+
+static void notice(const char *entry)
+{
+	const char *name = entry + strlen(OLD_PREFIX);
+	size_t length = strcspn(name, "=");
+	const struct variable *v = find(name, length);
+	const char *value = name[length] ? name + length + 1 : "";
+
+	if (!v)
+		log_warn("%.*s is no variable that is known here", (int)strcspn(entry, "="), entry);
+	else if (v->reader == NOBODY && !(v->zero && !strcmp(value, v->zero)))
+		log_warn(OLD_PREFIX "%s has no meaning here: %s", v->name, v->text);
+}
+
+void variables_notices(void)
+{
+	for (char **e = environ; *e; e++)
+		if (!strncmp(*e, OLD_PREFIX, strlen(OLD_PREFIX)))
+			notice(*e);
+}
+
+static void document(const struct variable *v)
+{
+	char option[96] = "-";
+
+	if (v->reader == AGENT)
+		options_variable(v->option, option, sizeof(option));
+	else if (v->reader == LIBRARY)
+		snprintf(option, sizeof(option), OWN_PREFIX "%s", v->name);
+	printf("| `" OLD_PREFIX "%s` | %s%s%s | %s |\n", v->name, *option == '-' ? "" : "`",
+	       *option == '-' ? "no meaning" : option, *option == '-' ? "" : "`", v->text);
+}
+
+void variables_document(void)
+{
+	printf("# The environment\n\n"
+	       "Printed by `agent --variables`.\n\n"
+	       "Every long option of `agent run` and `agent serve` is also a variable: "
+	       "`--memory-limit 4M` is\n"
+	       "`HEAPCAST_MEMORY_LIMIT=4M`; an option without a value takes 1 or 0. The command "
+	       "line counts\n"
+	       "more than `HEAPCAST_` names, and these more than the old names below.\n\n"
+	       "Who reads them: `agent run` its own environment, which the program inherits; "
+	       "`agent serve` its own,\n"
+	       "for all programs; an agent that the library starts (`LD_PRELOAD=libheapcast.so "
+	       "CMD`) that of the\n"
+	       "first program. What the library reads is always read in the program.\n\n"
+	       "| read by the library | meaning |\n|---|---|\n");
+	for (size_t i = 0; i < COUNT(own); i++)
+		printf("| `%s` | %s |\n", own[i].name, own[i].text);
+	printf("\nVariables with the old names work as aliases. One without a meaning gives a "
+	       "notice in the log.\n\n"
+	       "| old name | here | meaning, or why it has none |\n|---|---|---|\n");
+	for (size_t i = 0; i < COUNT(variables); i++)
+		document(&variables[i]);
+}

@@ -1,0 +1,165 @@
+#!/bin/bash
+# --follow: fork children that go on without exec, each with a recording of its own that equals what the child says it did.
+# ctest: LABELS e2e TIMEOUT 120
+. "$(dirname "$0")/lib.sh"
+FORKS=$BUILD/targets/forks
+
+# NAME ARG...: records `forks ARG...` into one file a process, in the folder NAME.
+record_forks() {
+	local name=$1
+	shift
+	mkdir "$T/$name"
+	timeout 30 "$AGENT" run --quiet --follow --memory-limit ${MEMORY:-16M} --output "$T/$name/%p" -- "$FORKS" "$@" \
+		>"$T/$name.out" 2>"$T/$name.err" || fail "forks $* ended with $?"
+}
+
+# FILE KEY: a number of its ledger.
+number() { grep -oE "\"$2\":\"?[0-9a-f]+" "$1" | head -n 1 | grep -oE '[0-9a-f]+$'; }
+
+# NAME: each line of the output has its recording, and there is none beside.
+check_recordings() {
+	local name=$1 who pid allocations frees inherited ledger=$T/ledger.json files=0
+	while read -r who pid allocations frees inherited; do
+		[ -s "$T/$name/$pid" ] || fail "$name: no recording of the $who, pid $pid"
+		"$COLLECTOR" ledger --json "$T/$name/$pid" >"$ledger" || fail "$name: the $who's ledger does not balance"
+		assert_eq "$name: lost by the $who" 0 "$(number "$ledger" lost)"
+		assert_eq "$name: orphans of the $who" 0 "$(number "$ledger" orphan_frees)"
+		files=$((files + 1))
+		[ "$who" != parent ] || continue
+		assert_eq "$name: allocations of the $who" "$allocations" "$(number "$ledger" stored_allocations)"
+		assert_eq "$name: inherited blocks of the $who" "$inherited" "$(number "$ledger" inherited_frees)"
+		assert_eq "$name: frees of the $who" $((frees + inherited)) "$(number "$ledger" stored_frees)"
+	done <"$T/$name.out"
+	assert_eq "$name: recordings" "$files" "$(find "$T/$name" -type f | wc -l)"
+}
+
+pid_of() { awk -v who="$2" '$1 == who { print $2; exit }' "$T/$1.out"; }
+
+record_forks prefork prefork 3
+check_recordings prefork
+child=$T/prefork/$(pid_of prefork worker)
+parent=$T/prefork/$(pid_of prefork parent)
+
+# The child names its parent and the place; its blocks have the call chain, across the fork.
+"$COLLECTOR" ledger --json "$child" >"$T/child.json"
+"$COLLECTOR" ledger --json "$parent" >"$T/parent.json"
+assert_eq "the parent of the child" "$(number "$T/parent.json" id)" "$(number "$T/child.json" parent)"
+assert_eq "events of the parent at the fork" 10 "$(number "$T/child.json" parent_event)"
+"$COLLECTOR" leaks "$child" >"$T/leaks.txt"
+assert_contains "leaks of the child" "$T/leaks.txt" keep_in_child
+if grep -q keep_in_parent "$T/leaks.txt"; then fail "the parent's blocks are in the child"; fi
+"$COLLECTOR" export --format collapsed "$child" >"$T/collapsed.txt" 2>/dev/null ||
+	"$COLLECTOR" flamegraph "$child" >"$T/collapsed.txt"
+assert_contains "the chain" "$T/collapsed.txt" main prefork worker child_work keep_in_child
+
+record_forks nested nested 4
+check_recordings nested
+record_forks thread thread
+check_recordings thread
+record_forks raw raw
+check_recordings raw
+record_forks sequence sequence 25
+check_recordings sequence
+record_forks daemon daemon
+check_recordings daemon
+
+# Other threads load and unload a library all the while: the children never hang. Those that are forked while the loader is
+# at it are not followed, and counted.
+mkdir "$T/busy"
+"$AGENT" run --follow --memory-limit 32M --output "$T/busy/%p" -- "$FORKS" busy 50 >"$T/busy.out" 2>"$T/busy.err"
+unready=$(grep -oE "heapcast: [0-9]+ fork children were not recorded" "$T/busy.err" | grep -oE '[0-9]+' || echo 0)
+assert_eq "busy: children, recorded or not" 51 $((unready + $(find "$T/busy" -type f | wc -l)))
+[ "$unready" -lt 50 ] || fail "busy: no child was recorded"
+for file in "$T"/busy/*; do "$COLLECTOR" ledger "$file" >"$T/ledger.txt" || fail "$file does not balance"; done
+
+# From a handler in the middle of hooks: those that are under way end in the child, without a trace in the parent's ring.
+# Of a child it can't be said whether the block that was under way is its first event.
+MEMORY=64M record_forks handler handler 20
+assert_eq "workers" 20 "$(grep -c worker "$T/handler.out")"
+while read -r who pid allocations frees _; do
+	"$COLLECTOR" ledger --json "$T/handler/$pid" >"$T/ledger.json" || fail "handler: $pid does not balance"
+	[ "$who" = worker ] || continue
+	got=$(number "$T/ledger.json" stored_allocations)
+	[ "$got" -ge "$allocations" ] && [ "$got" -le $((allocations + 1)) ] || fail "handler: $got allocations"
+done <"$T/handler.out"
+"$COLLECTOR" ledger --json "$T/handler/$(pid_of handler parent)" >"$T/ledger.json"
+assert_eq "handler: damaged" 0 "$(number "$T/ledger.json" lost)"
+
+# A child that outlives the program is waited for, and this is said; with a limit it goes on unrecorded.
+mkdir "$T/outlive"
+"$AGENT" run --follow --output "$T/outlive/%p" -- "$FORKS" outlive 2 >"$T/outlive.out" 2>"$T/outlive.err"
+assert_contains "standard error" "$T/outlive.err" "1 of its children run on" "--linger"
+late=$(pid_of outlive late)
+"$COLLECTOR" ledger --json "$T/outlive/$late" >"$T/ledger.json"
+assert_eq "allocations of the late child" 20 "$(number "$T/ledger.json" stored_allocations)"
+started=$SECONDS
+"$AGENT" run --follow --linger 300ms --quiet --output "$T/outlive/%p" -- "$FORKS" outlive 3 >"$T/limit.out" 2>"$T/limit.err"
+[ $((SECONDS - started)) -le 2 ] || fail "it waited $((SECONDS - started)) s with --linger 300ms"
+wait_for 10 "the child to go on" grep -q late "$T/limit.out"
+
+# vfork, posix_spawn and clone in one memory are as without us; who execs has a recording of its own.
+for target in fork_all clones; do
+	mkdir "$T/$target"
+	"$AGENT" run --quiet --follow --memory-limit 32M --output "$T/$target/%p" -- "$BUILD/targets/$target" >"$T/$target.out"
+	assert_contains "$target" "$T/$target.out" "good 4"
+	for file in "$T/$target"/*; do "$COLLECTOR" ledger "$file" >"$T/ledger.txt" || fail "$file does not balance"; done
+done
+assert_contains "fork_all" "$T/fork_all.out" "others 0"
+[ "$(find "$T/fork_all" -type f | wc -l)" -ge 3 ] || fail "fork_all: $(ls "$T/fork_all")"
+
+# Not followed: silent.
+"$AGENT" run --quiet --output "$T/alone-%p" -- "$FORKS" prefork 3 >"$T/alone.out"
+assert_eq "recordings without --follow" 1 "$(find "$T" -name 'alone-*' | wc -l)"
+
+# No place: the program is none the wiser, and the summary says it.
+"$AGENT" run --follow --memory-limit 4M --output "$T/few-%p" -- "$FORKS" prefork 8 >"$T/few.out" 2>"$T/few.err"
+assert_eq "lines of the workers" 9 "$(wc -l <"$T/few.out")"
+assert_contains "the summary" "$T/few.err" "more processes were not recorded: all 2 places were taken"
+
+# Through the daemon, and with the library alone.
+"$AGENT" serve --follow --memory-limit 16M --socket "$T/socket" --output "$T/daemon-%p" --log warn &
+agent=$!
+wait_for 10 "the daemon" test -S "$T/socket"
+HEAPCAST_SOCKET=$T/socket LD_PRELOAD=$PRELOAD "$FORKS" prefork 3 >"$T/served.out"
+kill "$agent"
+wait "$agent"
+assert_eq "recordings of the daemon" 4 "$(find "$T" -name 'daemon-*' -type f | wc -l)"
+HEAPCAST_FOLLOW=1 HEAPCAST_MEMORY_LIMIT=16M HEAPCAST_OUTPUT=$T/self-%p LD_PRELOAD=$PRELOAD "$FORKS" prefork 3 >"$T/self.out"
+four() { [ "$(find "$T" -name 'self-*' -type f -size +0 | wc -l)" = 4 ]; }
+wait_for 10 "four recordings" four
+
+# Real programs: a shell's pipeline, whose ends fork and exec, and python's workers, which only fork.
+mkdir "$T/shell" "$T/python"
+"$AGENT" run --quiet --follow --memory-limit 32M --output "$T/shell/%p" -- \
+	bash -c 'seq 1000 | while read -r n; do echo "$n"; done | sort -n | tail -n 1; echo end' >"$T/shell.out"
+assert_eq "the pipeline" "1000 end" "$(tr '\n' ' ' <"$T/shell.out" | sed 's/ $//')"
+for file in "$T"/shell/*; do
+	"$COLLECTOR" ledger --json "$file" >"$T/ledger.json" || fail "$file does not balance"
+	assert_eq "orphans in $file" 0 "$(number "$T/ledger.json" orphan_frees)"
+done
+[ "$(find "$T/shell" -type f | wc -l)" = 5 ] || fail "shell: expected bash, seq, the loop, sort, tail: $(ls "$T/shell")"
+
+[ -x /usr/bin/python3 ] || { echo "python3 is not installed: not tried"; exit 0; }
+cat >"$T/work.py" <<-'END'
+	import ctypes, multiprocessing as m, os
+	libc = ctypes.CDLL(None)
+	libc.malloc.restype = ctypes.c_void_p
+	libc.malloc.argtypes = [ctypes.c_size_t]
+	def work(n):
+	    for _ in range(n): libc.malloc(7654321)
+	    return n
+	if __name__ == "__main__":
+	    m.set_start_method("fork")
+	    with m.Pool(3) as pool:
+	        print(sum(pool.map(work, [11, 22, 33], chunksize=1)))
+END
+"$AGENT" run --quiet --follow --memory-limit 32M --output "$T/python/%p" -- /usr/bin/python3 "$T/work.py" >"$T/python.out"
+assert_eq "python's sum" 66 "$(cat "$T/python.out")"
+assert_eq "python's processes" 4 "$(find "$T/python" -type f | wc -l)"
+kept=0
+for file in "$T"/python/*; do
+	"$COLLECTOR" ledger "$file" >"$T/ledger.txt" || fail "$file does not balance"
+	"$COLLECTOR" export --format json --size-min 7654321 --size-max 7654321 "$file" >"$T/kept.json"
+	kept=$((kept + $(wc -l <"$T/kept.json")))
+done
+assert_eq "blocks of python's workers" 66 "$kept"

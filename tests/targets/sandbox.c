@@ -1,0 +1,74 @@
+/*
+ * A program that shuts itself in, and allocates on.
+ *
+ *	sandbox seccomp         any system call but read, write, exit, futex and what libc's allocator makes kills
+ *	sandbox chroot FOLDER   (as root)
+ */
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "tests/targets/target.h"
+
+#define BLOCKS	      20000
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+static int shut_in(void)
+{
+	static const unsigned allowed[] = {
+		SYS_read,   SYS_write, SYS_exit,    SYS_exit_group, SYS_futex,	     SYS_mmap,
+		SYS_munmap, SYS_brk,   SYS_madvise, SYS_mprotect,   SYS_rt_sigreturn};
+	struct sock_filter filter[2 * LENGTH(allowed) + 2];
+	struct sock_fprog program = {.filter = filter};
+	unsigned n = 0;
+
+	filter[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+						   offsetof(struct seccomp_data, nr));
+	for (unsigned i = 0; i < LENGTH(allowed); i++) {
+		filter[n++] =
+			(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, allowed[i], 0, 1);
+		filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	}
+	filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	program.len = (unsigned short)n;
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+/* New places on the stack, too: their tables are read in the sandbox. */
+__attribute__((noinline)) static void deeper(unsigned depth)
+{
+	char *volatile p = use(malloc(own(64 + 16 * depth)));
+
+	if (depth)
+		deeper(depth - 1);
+	free(p);
+}
+
+static void allocate(void)
+{
+	for (unsigned i = 0; i < BLOCKS / 10; i++)
+		deeper(9);
+}
+
+int main(int argc, char **argv)
+{
+	const char *how = argc > 1 ? argv[1] : "";
+	int failed = 1;
+
+	allocate();
+	if (!strcmp(how, "seccomp"))
+		failed = shut_in();
+	else if (argc > 2)
+		failed = chroot(argv[2]) || chdir("/");
+	if (failed)
+		return 77;
+	allocate();
+	say("allocations", 2 * BLOCKS);
+	say("frees", 2 * BLOCKS);
+	return 9;
+}

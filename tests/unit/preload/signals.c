@@ -1,0 +1,144 @@
+/* Start and stop by signal: only on request, only where the program leaves the signal alone, at any
+ * moment. */
+#include "tests/unit/preload/support/run.h"
+
+#include <signal.h>
+
+#include "proto/event.h"
+
+static const char *const on_request[] = {"HEAPCAST_REGISTER_SIGUSR1=1", NULL};
+static const char *const by_the_old_name[] = {"MEMORY_PROFILER_REGISTER_SIGUSR1=1", NULL};
+static const char *const overruled[] = {"MEMORY_PROFILER_REGISTER_SIGUSR1=1",
+					"HEAPCAST_REGISTER_SIGUSR1=0", NULL};
+static const char *const the_other[] = {"HEAPCAST_REGISTER_SIGUSR2=1", NULL};
+static const char *const stopped[] = {"HEAPCAST_REGISTER_SIGUSR1=1",
+				      "MEMORY_PROFILER_DISABLE_BY_DEFAULT=1", NULL};
+
+static uint64_t of_tag(const struct agent_result *r, unsigned tag)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < r->count; i++)
+		count += event_class(r->events[i].kind) != EVENT_CLASS_FREE &&
+			 r->events[i].tag == tag;
+	return count;
+}
+
+static void toggles(const char *const environment[])
+{
+	struct agent_options options = {.environment = environment};
+	struct agent_result r;
+
+	RUN(&options, &r, target_path("toggles"), "plain");
+	assert_exited(&r, 0);
+	assert_sound(&r);
+	assert_nothing_lost(&r);
+	assert_int_equal(of_tag(&r, TAG_OWN), 15);
+	assert_int_equal(of_tag(&r, TAG_CHILD), 0);
+	assert_int_equal(r.marks, 2);
+	assert_int_equal(agent_said(&r, "errno"), 4711);
+	agent_result_done(&r);
+}
+
+static void stops_and_starts(void **state)
+{
+	(void)state;
+	toggles(on_request);
+	toggles(by_the_old_name);
+}
+
+/* Nothing before the first signal; then it is the other way round. */
+static void stopped_at_first(void **state)
+{
+	struct agent_options options = {.environment = stopped};
+	struct agent_result r;
+
+	(void)state;
+	RUN(&options, &r, target_path("toggles"), "plain");
+	assert_exited(&r, 0);
+	assert_sound(&r);
+	assert_int_equal(of_tag(&r, TAG_OWN), 0);
+	assert_int_equal(of_tag(&r, TAG_CHILD), 20);
+	assert_int_equal(r.marks, 2);
+	agent_result_done(&r);
+}
+
+static void dies_of_it(const char *const environment[])
+{
+	struct agent_options options = {.environment = environment};
+	struct agent_result r;
+
+	RUN(&options, &r, target_path("toggles"), "plain");
+	assert_true(WIFSIGNALED(r.status));
+	assert_int_equal(WTERMSIG(r.status), SIGUSR1);
+	assert_int_equal(of_tag(&r, TAG_OWN), 10);
+	assert_int_equal(r.marks, 0);
+	agent_result_done(&r);
+}
+
+/* The default action is what it was. */
+static void only_on_request(void **state)
+{
+	(void)state;
+	dies_of_it(NULL);
+	dies_of_it(the_other);
+	dies_of_it(overruled);
+}
+
+static void programs_own_handler(void **state)
+{
+	struct agent_options options = {.environment = on_request};
+	struct agent_result r;
+
+	(void)state;
+	RUN(&options, &r, target_path("toggles"), "own");
+	assert_exited(&r, 0);
+	assert_nothing_lost(&r);
+	assert_int_equal(agent_said(&r, "handled"), 1);
+	assert_int_equal(of_tag(&r, TAG_OWN), 15);
+	assert_int_equal(r.marks, 0);
+	agent_result_done(&r);
+}
+
+static void calls_go_on(void **state)
+{
+	struct agent_options options = {.environment = on_request};
+	struct agent_result r;
+
+	(void)state;
+	RUN(&options, &r, target_path("toggles"), "read");
+	assert_exited(&r, 0);
+	assert_int_equal(agent_said(&r, "read"), 1);
+	assert_int_equal(r.marks, 1);
+	agent_result_done(&r);
+}
+
+/* Five hundred, wherever they come: signals of one kind that wait are one signal, so only their
+ * upper limit is known, and that there were many. Blocks made before a stop are freed on record. */
+static void in_the_middle(void **state)
+{
+	struct agent_options options = {.environment = on_request, .big_slices = 8};
+	struct agent_result r;
+	struct agent_tally t;
+
+	(void)state;
+	RUN(&options, &r, target_path("toggles"), "storm");
+	assert_exited(&r, 0);
+	assert_sound(&r);
+	assert_nothing_lost(&r);
+	agent_tally(&r, TAG_OWN, &t);
+	assert_true(t.live <= 1);
+	assert_in_range(r.marks, 250, 500);
+	agent_result_done(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stops_and_starts), cmocka_unit_test(stopped_at_first),
+		cmocka_unit_test(only_on_request),  cmocka_unit_test(programs_own_handler),
+		cmocka_unit_test(calls_go_on),	    cmocka_unit_test(in_the_middle),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
