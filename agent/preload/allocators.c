@@ -277,11 +277,16 @@ static RECORDED uintptr_t call_recorded(WORDS, unsigned number)
 #define ONES(X, t) X(t##0) X(t##1) X(t##2) X(t##3) X(t##4) X(t##5) X(t##6) X(t##7) X(t##8) X(t##9)
 #define ALL(X)	   ONES(X, ) ONES(X, 1) ONES(X, 2) X(30) X(31)
 
+static RECORDED uintptr_t call(WORDS, unsigned number)
+{
+	return unlikely(shim_ring()) ? call_recorded(ARGUMENTS, number)
+				     : bound[number].next(ARGUMENTS);
+}
+
 #define DEFINE(n)                                                                                  \
 	static uintptr_t stub_##n(WORDS)                                                           \
 	{                                                                                          \
-		return unlikely(shim_ring()) ? call_recorded(ARGUMENTS, n)                         \
-					     : bound[n].next(ARGUMENTS);                           \
+		return call(ARGUMENTS, n);                                                         \
 	}
 #define NAME(n) stub_##n,
 
