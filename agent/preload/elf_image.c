@@ -94,6 +94,22 @@ static void take_segment(const struct dl_phdr_info *info, const ElfW(Phdr) * p,
 	}
 }
 
+/* FNV-1a. */
+static uint64_t hash(uint64_t start, const uint8_t *bytes, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		start = (start ^ bytes[i]) * 0x100000001b3u;
+	return start;
+}
+
+static uint64_t identify(const struct dl_phdr_info *info, const struct elf_image *image)
+{
+	const char *name = info->dlpi_name ? info->dlpi_name : "";
+	uint64_t named = hash(0xcbf29ce484222325u, (const uint8_t *)name, strlen(name));
+
+	return hash(named, image->build_id, image->build_id_length);
+}
+
 int elf_image_read(const struct dl_phdr_info *info, struct elf_image *ret_image)
 {
 	struct elf_image image = {.module.bias = info->dlpi_addr};
@@ -102,6 +118,7 @@ int elf_image_read(const struct dl_phdr_info *info, struct elf_image *ret_image)
 		take_segment(info, &info->dlpi_phdr[i], &image);
 	if (!image.module.end)
 		return -ENOEXEC;
+	image.identity = identify(info, &image);
 	*ret_image = image;
 	return 0;
 }

@@ -31,6 +31,7 @@
 
 struct module {
 	struct unwind_module unwind; /* first: what modules_find gives */
+	uint64_t identity; /* elf_image's: another file may come to lie in the same place */
 	uint32_t id;
 	bool live;
 	bool told;    /* announced in this ring */
@@ -44,8 +45,9 @@ struct module {
 /* The loader's own; another libc may not have it. */
 #pragma weak _r_debug
 
-/* Entries are added, never moved or reused: the unwinder keeps pointers to them. `count` is stored
- * last. */
+/* Entries are added and never moved: the unwinder has pointers to them. `live` is stored last. One
+ * that is dead lives again if the same file is back in the same place, which costs nothing however
+ * often it happens; it is given to another module only when there is no more room. */
 static struct {
 	struct module *chunk[CHUNKS];
 	uint32_t count;
@@ -64,28 +66,52 @@ static struct module *module_at(uint32_t index)
 	return &modules.chunk[index / CHUNK][index % CHUNK];
 }
 
+/* No reader may take the old range for the new module's: its number changes first. */
+static struct module *module_reuse(void)
+{
+	for (uint32_t i = 0; i < modules.count; i++) {
+		struct module *module = module_at(i);
+
+		if (module->live)
+			continue;
+		__atomic_store_n(&module->id, 0, __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_RELEASE);
+		return module;
+	}
+	return NULL;
+}
+
 static struct module *module_add(void)
 {
 	uint32_t index = modules.count;
 
 	if (index >= CHUNK * CHUNKS)
-		return NULL;
+		return module_reuse();
 	if (!modules.chunk[index / CHUNK])
 		modules.chunk[index / CHUNK] = sys_pages(CHUNK * sizeof(struct module));
-	return modules.chunk[index / CHUNK] ? module_at(index) : NULL;
+	if (!modules.chunk[index / CHUNK])
+		return NULL;
+	__atomic_store_n(&modules.count, index + 1, __ATOMIC_RELEASE);
+	return module_at(index);
+}
+
+static bool holds(const struct module *module, uint64_t pc)
+{
+	uint32_t id = __atomic_load_n(&module->id, __ATOMIC_ACQUIRE);
+	bool inside = __atomic_load_n(&module->live, __ATOMIC_ACQUIRE) &&
+		      pc >= module->unwind.start && pc < module->unwind.end;
+
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return inside && __atomic_load_n(&module->id, __ATOMIC_RELAXED) == id;
 }
 
 static struct module *find_known(uint64_t pc)
 {
 	uint32_t count = __atomic_load_n(&modules.count, __ATOMIC_ACQUIRE);
 
-	for (uint32_t i = 0; i < count; i++) {
-		struct module *module = module_at(i);
-
-		if (__atomic_load_n(&module->live, __ATOMIC_ACQUIRE) &&
-		    pc >= module->unwind.start && pc < module->unwind.end)
-			return module;
-	}
+	for (uint32_t i = 0; i < count; i++)
+		if (holds(module_at(i), pc))
+			return module_at(i);
 	return NULL;
 }
 
@@ -270,14 +296,13 @@ struct scan {
 	bool changed; /* the loader's counts, since the last scan */
 };
 
-static struct module *find_same(const struct unwind_module *image)
+static struct module *find_same(const struct elf_image *image, bool live)
 {
 	for (uint32_t i = 0; i < modules.count; i++) {
 		struct module *module = module_at(i);
 
-		if (module->live && module->unwind.load_start == image->load_start &&
-		    module->unwind.load_end == image->load_end &&
-		    module->unwind.bias == image->bias)
+		if (module->live == live && module->identity == image->identity &&
+		    !memcmp(&module->unwind, &image->module, sizeof(image->module)))
 			return module;
 	}
 	return NULL;
@@ -327,21 +352,26 @@ static void look(struct scan *scan, const struct dl_phdr_info *info, bool buryin
 	scan->first = false;
 	if (elf_image_read(info, &image))
 		return;
-	module = find_same(&image.module);
+	module = find_same(&image, true);
 	if (module)
 		module->seen = true;
 	if (burying || (module && module->told))
 		return;
-	if (module) {
+	if (module) { /* of the parent, in a fork child */
 		tell(scan->ring, info, &image, module, first);
 		return;
 	}
-	module = module_add();
+	module = find_same(&image, false);
+	if (!module)
+		module = module_add();
 	if (!module)
 		return;
-	*module = (struct module){.unwind = image.module, .live = true, .seen = true};
+	module->unwind = image.module;
+	module->identity = image.identity;
+	module->seen = true;
+	module->imports = false;
 	tell(scan->ring, info, &image, module, first);
-	__atomic_store_n(&modules.count, modules.count + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&module->live, true, __ATOMIC_RELEASE);
 }
 
 static int visit_counts(struct dl_phdr_info *info, size_t size, void *context)

@@ -7,6 +7,7 @@
 #include "agent/preload/sample.h"
 #include "agent/preload/slice.h"
 #include "proto/event.h"
+#include "observe.h"
 
 #include "agent/preload/poison.h"
 
@@ -300,6 +301,7 @@ static COLD void put_any(struct thread *thread, struct event *event, uintptr_t f
 	    put_event(thread, event, &delta, is_reallocation)) {
 		thread->last_stamp = event->stamp;
 		thread->cut = delta.flags & UNWIND_DEPTH_LIMIT;
+		observe(thread, frame);
 		if (thread->pressure >= GROW_PRESSURE)
 			slice_grow(thread);
 	} else {
@@ -341,6 +343,7 @@ static ALWAYS_INLINE bool put_short(struct thread *thread, const struct event *e
 	thread->last_stamp = event->stamp;
 	thread->head += words + quick.count;
 	__atomic_store_n(&thread->slice->head, thread->head, __ATOMIC_RELEASE);
+	observe(thread, frame);
 	return true;
 }
 

@@ -2,6 +2,7 @@
 #include "agent/unwind/rows.h"
 
 #include <errno.h>
+#include <link.h>
 #include <string.h>
 
 #include "agent/unwind/cfi.h"
@@ -12,6 +13,7 @@
 #define LINE_ENTRIES  8
 #define L2_BITS_FIRST 10
 #define L2_BITS_LAST  13
+#define ENTRY_CODE    128 /* bytes of code at an entry point */
 
 struct line {
 	uint64_t entries[LINE_ENTRIES];
@@ -187,13 +189,25 @@ uint32_t rows_scan(const struct unwind_module *module, uint64_t pc, bool interru
 	return row_special(ROW_FRAME_POINTER, record | (frame.outermost ? RECORD_FIRST : 0));
 }
 
+/* Just behind where the kernel enters the module: nobody has called from farther out. ld.so has no
+ * table for that code; a program's constructors run below it. */
+static bool is_entered_at(const struct unwind_module *module, uint64_t pc)
+{
+	const ElfW(Ehdr) *head = (const void *)(uintptr_t)module->load_start;
+
+	if (module->load_end - module->load_start < sizeof(*head) ||
+	    memcmp(head->e_ident, ELFMAG, SELFMAG) || !head->e_entry)
+		return false;
+	return pc - (module->bias + head->e_entry) < ENTRY_CODE;
+}
+
 /* No entry holds pc - 1. If a function begins at pc nobody has called from before it: its address
  * was put there by hand (makecontext), and the stack ends. Else the code tells, or the frame pointer. */
 static uint32_t row_without_entry(const struct unwind_module *module, uint64_t pc)
 {
 	struct eh_entry entry;
 
-	if (!eh_frame_find(module, pc, &entry) && entry.start == pc)
+	if ((!eh_frame_find(module, pc, &entry) && entry.start == pc) || is_entered_at(module, pc))
 		return row_special(ROW_END, 0);
 	return rows_scan(module, pc, false);
 }

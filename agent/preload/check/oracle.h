@@ -1,0 +1,15 @@
+#pragma once
+/*
+ * Another unwinder to compare with: oracle_libunwind.c in libheapcast-oracle.so, oracle_none.c in
+ * libheapcast-check.so.
+ *
+ * `pcs` (innermost first, `count` of them, without pseudo frames) is the stack that begins with
+ * `regs`; `flags` are those of its walk.
+ */
+#include <stdint.h>
+
+#include "agent/preload/check/report.h"
+#include "agent/unwind/unwind.h"
+
+void oracle_compare(struct report *report, const struct unwind_regs *regs, const uint64_t *pcs,
+		    uint32_t count, uint32_t flags);

@@ -1,0 +1,17 @@
+# Every stack of ten programs as it was recorded, against a walk in full: included by stacks.check.sh and stacks.check-full.sh.
+# PER_PROGRAM: stacks of each, at least; TOTAL: of all that are installed.
+total=0 seen=0
+printf '%-10s %10s %8s %12s %10s\n' program compared depth differences truncated
+for program in cc1plus python3 sqlite3 lua5.4 clang perl gdb git node churn; do
+	stacks_run "$CHECK" $program "$PER_PROGRAM" || { echo "$program is not installed"; continue; }
+	printf '%-10s %10s %8s %12s %10s\n' $program "$(found $program compared)" \
+		$(($(found $program frames) / $(found $program compared))) "$(found $program differences)" "$(found $program truncated)"
+	sed -n 's/^class /           /p' "$T/$program.found"
+	stacks_sound $program
+	# Only node's own machine code, which has no tables, may end a stack early.
+	[ $(($(found $program truncated) * 1000)) -le "$(found $program compared)" ] || fail "$program: stacks are truncated"
+	total=$((total + $(found $program compared))) seen=$((seen + 1))
+done
+echo "$total stacks of $seen programs"
+[ "$seen" -ge 4 ] || skip "fewer than four of the programs are installed"
+[ "$total" -ge "$TOTAL" ] || fail "that is not enough to say anything"

@@ -1,0 +1,9 @@
+#!/bin/bash
+# Our stacks are libunwind's.
+# ctest: LABELS e2e TIMEOUT 180
+. "$(dirname "$0")/lib.sh"
+. "$TEST_SOURCE/lib-stacks.sh"
+export HEAPCAST_ORACLE_EVERY=7
+PER_PROGRAM=1 work_once=1
+. "$TEST_SOURCE/lib-stacks-oracle.sh"
+[ "$total" -ge 100000 ] || fail "that is not enough to say anything"
