@@ -185,8 +185,10 @@ struct ring_header {
 	struct ring_losses no_slice; /* atomic: threads without a slice */
 	uint32_t exit_kind;	    /* enum ring_exit, stored when the program asks for its end */
 	uint32_t exit_status;
+	uint32_t claims;	  /* atomic: raised after each claim of a slice, before its first record */
+	uint32_t reserved5;
 	uint64_t samples_refused; /* atomic: blocks that found no room in the set of sampled ones */
-	uint64_t reserved4[7];
+	uint64_t reserved4[6];
 };
 static_assert(sizeof(struct ring_header) <= RING_HEADER_SIZE, "the header fits its page");
 

@@ -113,6 +113,7 @@ bool slice_claim(struct thread *thread, uint64_t words, uint64_t first)
 	slice->thread_first = first;
 	__atomic_store_n(&slice->entered, thread->last_stamp, __ATOMIC_RELAXED);
 	__atomic_store_n(&slice->state, RING_SLICE_OWNED, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&ring->claims, 1, __ATOMIC_RELEASE);
 
 	thread->slice = slice;
 	thread->data = (uint64_t *)((uintptr_t)ring + slice->data_offset);

@@ -10,6 +10,7 @@
 
 #define STALL_NS	50000000
 #define FUTURE_NS	1000000000 /* a stamp may be ahead by so much */
+#define SEARCH_NS	10000000
 #define BYTE_ORDER_MARK 0x01020304u
 #define OWNER_SIZE	64
 
@@ -154,6 +155,29 @@ static int lane_look(struct ring_source *s, struct stream *stream, uint32_t inde
 	return 0;
 }
 
+/* Hundreds of slices may be free. They are searched for new owners when the program says that there
+ * are some, and now and then without its word. (The count is read after the clock: whose claim is not
+ * in it has only younger stamps, but for the slack.) */
+static int look_at_slices(struct ring_source *s, struct stream *stream, bool final, uint64_t now)
+{
+	uint32_t claims = __atomic_load_n(&s->ring->header->claims, __ATOMIC_ACQUIRE);
+	uint64_t since = s->looked - s->searched;
+	int r = 0;
+
+	if (!final && claims == s->claims && since < clock_ticks(s->clock, SEARCH_NS)) {
+		for (uint32_t i = 0; !r && i < s->active_count; i++)
+			r = lane_look(s, stream, s->active[i], final, now);
+		return r;
+	}
+	for (uint32_t i = 0; !r && i < s->ring->slice_count; i++)
+		r = lane_look(s, stream, i, final, now);
+	if (!r) {
+		s->claims = claims;
+		s->searched = s->looked;
+	}
+	return r;
+}
+
 static int look(struct ring_source *s, struct stream *stream, bool final)
 {
 	uint64_t slack, now;
@@ -171,11 +195,9 @@ static int look(struct ring_source *s, struct stream *stream, bool final)
 	now = s->looked > slack ? s->looked - slack : 0;
 	s->watermark = now;
 	s->limit = final ? UINT64_MAX : now;
-	for (uint32_t i = 0; i < s->ring->slice_count; i++) {
-		r = lane_look(s, stream, i, final, now);
-		if (r < 0)
-			return r;
-	}
+	r = look_at_slices(s, stream, final, now);
+	if (r < 0)
+		return r;
 	return ring_tell_losses(s, stream, NULL, &s->no_slice, &no_slice,
 				HEAPCAST__REASON__REASON_NO_SLICE, s->looked);
 }
@@ -306,8 +328,8 @@ static int reap_lane(struct ring_source *s, struct stream *stream, struct ring_l
 		r = capture_thread_end(stream, l->thread, ring_stream_ns(s, l->last_stamp));
 	if (r < 0)
 		return r;
-	__atomic_fetch_add(&s->ring->header->settled,
-			   l->counted + l->counted_not_sampled, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&s->ring->header->settled, l->counted + l->counted_not_sampled,
+			   __ATOMIC_RELEASE);
 	slice_free(l->reader.slice);
 	l->active = false;
 	return 0;

@@ -58,6 +58,8 @@ struct ring_source {
 	bool foreign; /* it is of another byte order: nothing is read */
 	uint32_t owner_word; /* offset, checked */
 	uint64_t looked; /* stamp */
+	uint64_t searched; /* stamp: when all slices were last looked at */
+	uint32_t claims;   /* ring_header.claims then */
 	uint64_t future; /* stamp: what is beyond it is a lie */
 	uint64_t limit;
 	uint64_t watermark;

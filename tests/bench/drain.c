@@ -268,6 +268,7 @@ static void play_slice(struct player *p, const struct chunk *chunk)
 	slice->thread_first = chunk->thread_first;
 	slice->events = chunk->events;
 	slice->state = chunk->state;
+	ring->header->claims++;
 	slice->head = chunk->from + chunk->bytes / 8;
 }
 

@@ -112,6 +112,7 @@ static void publish(struct ring_slice *slice, const struct ring_extent *extent, 
 	if (slice->state == RING_SLICE_FREE) {
 		slice->owner_tid = 1000;
 		slice->state = RING_SLICE_OWNED;
+		stream.source.ring->header->claims++;
 	}
 	put((uint8_t *)stream.source.ring->header + extent->offset, extent->words * 8,
 	    slice->head * 8, data, length / 8 * 8);

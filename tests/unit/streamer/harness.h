@@ -102,6 +102,7 @@ static inline struct writer writer_claim(struct bench *b, uint32_t index, uint32
 	slice->claim_stamp = clock_monotonic_ns();
 	memcpy(slice->owner, &tid, sizeof(tid));
 	__atomic_store_n(&slice->state, RING_SLICE_OWNED, __ATOMIC_RELEASE);
+	ring->header->claims++;
 	return (struct writer){.slice = slice,
 			       .data = (uint64_t *)((uint8_t *)ring->header + slice->data_offset),
 			       .words = slice->words,
