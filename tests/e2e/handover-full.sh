@@ -1,7 +1,7 @@
 #!/bin/bash
 # As handover, for a minute each.
 # ctest: LABELS full TIMEOUT 1800
-full=${HEAPCAST_FULL:-${HEAPCAST_TEST_FULL:-}}
+full=${HEAPCAST_TEST_FULL:-}
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-handover.sh"
 [ -n "$full" ] || skip "takes minutes; tests/run --full runs it"

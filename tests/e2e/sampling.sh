@@ -1,7 +1,7 @@
 #!/bin/bash
 # Estimates from samples, held against a program whose heap is known, site by site, over 30 recordings (300 with
-# HEAPCAST_FULL=1), each with a seed of its own: without bias, and within the stated error as often as stated.
-full=${HEAPCAST_FULL:-${HEAPCAST_TEST_FULL:-}} # lib.sh takes such variables away
+# HEAPCAST_TEST_FULL=1), each with a seed of its own: without bias, and within the stated error as often as stated.
+full=${HEAPCAST_TEST_FULL:-} # lib.sh takes such variables away
 . "$(dirname "$0")/lib.sh"
 need python3
 runs=30

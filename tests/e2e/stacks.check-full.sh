@@ -1,7 +1,7 @@
 #!/bin/bash
 # As stacks.check, with at least a million stacks of each program and ten in all.
 # ctest: LABELS full TIMEOUT 3600
-full=${HEAPCAST_FULL:-${HEAPCAST_TEST_FULL:-}}
+full=${HEAPCAST_TEST_FULL:-}
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-stacks.sh"
 [ -n "$full" ] || skip "takes minutes; tests/run --full runs it"

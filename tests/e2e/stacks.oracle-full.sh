@@ -1,7 +1,7 @@
 #!/bin/bash
 # As stacks.oracle, with at least a million stacks of each program.
 # ctest: LABELS full TIMEOUT 3600
-full=${HEAPCAST_FULL:-${HEAPCAST_TEST_FULL:-}}
+full=${HEAPCAST_TEST_FULL:-}
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-stacks.sh"
 [ -n "$full" ] || skip "takes minutes; tests/run --full runs it"

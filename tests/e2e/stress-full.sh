@@ -1,7 +1,7 @@
 #!/bin/bash
 # As stress, for an hour.
 # ctest: LABELS full TIMEOUT 4000
-full=${HEAPCAST_FULL:-${HEAPCAST_TEST_FULL:-}}
+full=${HEAPCAST_TEST_FULL:-}
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-stacks.sh"
 [ -n "$full" ] || skip "takes an hour; tests/run --full runs it"

@@ -62,7 +62,7 @@ struct arch_frame {
 
 /*
  * Reads the function's code, where there is no table. `pc` lies in `code` and is the instruction that will be executed next: a
- * call has returned to it, or `interrupted`. Bounded work, no state, and about 3 KiB of stack. False: the code does not tell
+ * call has returned to it, or `interrupted`. Bounded work, no state. False: the code does not tell
  * for certain (a wrong answer is worse than none); only `outermost` is set.
  */
 bool arch_scan(const struct arch_code *code, uint64_t pc, bool interrupted,

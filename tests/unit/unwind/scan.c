@@ -151,7 +151,7 @@ static void test_others(void **state)
 			printf("%s: not here\n", files[i].path);
 			continue;
 		}
-		if (files[i].stride > 100 && !getenv("HEAPCAST_FULL")) {
+		if (files[i].stride > 100 && !getenv("HEAPCAST_TEST_FULL")) {
 			unmap_file(&mapped);
 			continue;
 		}
