@@ -106,9 +106,9 @@ static_assert(sizeof(struct ring_slice) == 320, "layout of struct ring_slice");
 
 /*
  * Sampled blocks that are alive, in a set that all threads of the program share: the free of any other block is passed
- * over after a look at one line. A line is the home of the addresses that hash to it; where it is full they go to one of the
- * next (RING_SET_REACH lines in all). `homed` is raised before an address of this home is put anywhere and lowered after
- * it is gone, so 0 says that there is none. `spilled` counts those of them that may be outside. Only the program reads
+ * over after a look at a count (agent/preload/sample.h). A line is the home of the addresses that hash to it; where it is full they go to one of the
+ * next (RING_SET_REACH lines in all). `spilled` is raised before an address of this home is put outside of it, and lowered
+ * after it is gone. Only the program reads
  * and writes it; where there is no room for a block it is not sampled, and counted in ring_header.samples_refused.
  */
 #define RING_SET_ENTRIES 7
@@ -116,7 +116,7 @@ static_assert(sizeof(struct ring_slice) == 320, "layout of struct ring_slice");
 
 struct ring_set_line {
 	uint64_t entry[RING_SET_ENTRIES]; /* addresses; 0: free */
-	uint32_t homed;
+	uint32_t reserved;
 	uint32_t spilled;
 };
 static_assert(sizeof(struct ring_set_line) == 64, "one line of the cache");

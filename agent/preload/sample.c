@@ -17,15 +17,15 @@
 /* Its number in heapcast.proto: the block that a realloc ended, without a new one on record. */
 #define KIND_REALLOC_FREE 33
 
+uint32_t sample_homes[SAMPLE_HOMES] __attribute__((aligned(64)));
+
 static uint64_t seed;
 
 /* The set. */
 
 static struct ring_set_line *line_of(struct ring_set_line *set, const void *p, unsigned further)
 {
-	uint64_t home = (uint64_t)(sample_home(set, p) - set);
-
-	return &set[(home + further) & shim.page->set_mask];
+	return &set[(sample_home(p) + further) & shim.page->set_mask];
 }
 
 static bool replace(struct ring_set_line *line, uint64_t from, uint64_t to)
@@ -56,7 +56,7 @@ static bool put(struct ring_set_line *set, const void *p)
 {
 	struct ring_set_line *home = line_of(set, p, 0);
 
-	count(&home->homed, 1);
+	count(sample_homed(p), 1);
 	if (replace(home, 0, (uintptr_t)p))
 		return true;
 	count(&home->spilled, 1);
@@ -64,7 +64,7 @@ static bool put(struct ring_set_line *set, const void *p)
 		if (replace(line_of(set, p, i), 0, (uintptr_t)p))
 			return true;
 	count(&home->spilled, -1u);
-	count(&home->homed, -1u);
+	count(sample_homed(p), -1u);
 	return false;
 }
 
@@ -74,11 +74,11 @@ bool sample_take(const void *p)
 
 	if (!p || !set)
 		return false;
-	home = line_of(set, p, 0);
-	if (!__atomic_load_n(&home->homed, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(sample_homed(p), __ATOMIC_RELAXED))
 		return false;
+	home = line_of(set, p, 0);
 	if (replace(home, (uintptr_t)p, 0)) {
-		count(&home->homed, -1u);
+		count(sample_homed(p), -1u);
 		return true;
 	}
 	if (!__atomic_load_n(&home->spilled, __ATOMIC_RELAXED))
@@ -87,7 +87,7 @@ bool sample_take(const void *p)
 		if (!replace(line_of(set, p, i), (uintptr_t)p, 0))
 			continue;
 		count(&home->spilled, -1u);
-		count(&home->homed, -1u);
+		count(sample_homed(p), -1u);
 		return true;
 	}
 	return false;
@@ -304,4 +304,5 @@ void sample_init(struct shim_page *page, struct ring_header *ring)
 	page->set = (struct ring_set_line *)((uintptr_t)ring + ring->set_offset);
 	page->set_mask = lines - 1;
 	memset(page->set, 0, lines * sizeof(*page->set));
+	memset(sample_homes, 0, sizeof(sample_homes));
 }

@@ -14,6 +14,7 @@
 #define WAIT_NS	    20000000
 #define WAIT_MAX_NS 80000000 /* the heartbeat is promised ten times a second */
 #define POLL_NS	    5000000
+#define STUCK_NS    50000
 #define CLOCK_NS    1000000000
 #define STACK_SIZE  (256u << 10)
 
@@ -102,11 +103,14 @@ static void adapt_wait(struct drain *d, uint64_t delivered)
 	d->delivered = delivered;
 }
 
-/* One turn for each. True if there is more to do at once. */
-static bool turn(struct drain *d)
+enum turn { TURN_DONE, TURN_MORE, TURN_STUCK };
+
+/* One turn for each. TURN_MORE: there is more to do at once; TURN_STUCK: there is, but nothing could
+ * be taken: a thread is in the middle of a hook, and perhaps waits for our processor. */
+static enum turn turn(struct drain *d)
 {
 	bool more = false, news = false;
-	uint64_t delivered = 0;
+	uint64_t delivered = 0, before = d->delivered;
 
 	for (uint32_t i = 0; i < d->streams; i++) {
 		struct stream *s = d->stream[i];
@@ -129,7 +133,9 @@ static bool turn(struct drain *d)
 	adapt_wait(d, delivered);
 	if (news)
 		d->notify(d->context);
-	return more;
+	if (!more)
+		return TURN_DONE;
+	return delivered != before || news ? TURN_MORE : TURN_STUCK;
 }
 
 static bool any_filling(struct drain *d)
@@ -149,9 +155,11 @@ static bool any_filling(struct drain *d)
 
 static void *run(void *argument)
 {
+	static const struct timespec stuck = {.tv_nsec = STUCK_NS};
 	struct drain *d = argument;
 	uint64_t updated = clock_monotonic_ns();
 	struct bells bells;
+	enum turn done;
 
 	while (!__atomic_load_n(&d->stop, __ATOMIC_ACQUIRE)) {
 		uint32_t kick = __atomic_load_n(&d->kick, __ATOMIC_ACQUIRE);
@@ -160,7 +168,10 @@ static void *run(void *argument)
 			clock_update(d->counter);
 			updated = clock_monotonic_ns();
 		}
-		if (turn(d))
+		done = turn(d);
+		if (done == TURN_STUCK)
+			nanosleep(&stuck, NULL);
+		if (done != TURN_DONE)
 			continue;
 		collect(d, &bells, kick);
 		if (!any_filling(d))

@@ -641,14 +641,13 @@ static uint64_t count_set(const struct agent *a)
 {
 	const struct ring_set_line *set =
 		(const void *)((const uint8_t *)a->ring + a->ring->set_offset);
-	uint64_t count = 0, homed = 0;
+	uint64_t count = 0;
 
 	for (uint64_t i = 0; i < a->ring->set_lines; i++) {
 		for (unsigned e = 0; e < RING_SET_ENTRIES; e++)
 			count += set[i].entry[e] != 0;
-		homed += set[i].homed;
 	}
-	return homed == count ? count : UINT64_MAX;
+	return count;
 }
 
 void agent_run(const struct agent_options *options, const char *const argv[],
