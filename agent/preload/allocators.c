@@ -4,10 +4,10 @@
  *
  * A function has a *shape*: which argument is the size, which one the block. All take words and
  * give a word, so one hook serves every shape. A call that is redirected carries no number, so
- * there are STUBS of them: each function that is found takes one, and the stub tells the
+ * there are THUNKS of them: each function that is found takes one, and the thunk tells the
  * hook which it is.
  *
- *	program --> stub 3 --> call_recorded(..., 3) --> bound[3].next, which is mi_malloc
+ *	program --> thunk 3 --> call_recorded(..., 3) --> bound[3].next, which is mi_malloc
  */
 #include "agent/preload/allocators.h"
 
@@ -153,7 +153,7 @@ bool allocators_knows(const char *name)
 
 /* The hook. */
 
-#define STUBS	  32
+#define THUNKS	  32
 #define WORDS	  uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e
 #define ARGUMENTS a, b, c, d, e
 
@@ -162,7 +162,7 @@ static struct bound {
 	uint8_t kind;
 	uint8_t shape;
 	bool heap;
-} bound[STUBS];
+} bound[THUNKS];
 
 static uintptr_t product(uintptr_t count, uintptr_t size)
 {
@@ -272,7 +272,7 @@ static RECORDED uintptr_t call_recorded(WORDS, unsigned number)
 	}
 }
 
-/* Stubs. */
+/* Thunks. */
 
 #define ONES(X, t) X(t##0) X(t##1) X(t##2) X(t##3) X(t##4) X(t##5) X(t##6) X(t##7) X(t##8) X(t##9)
 #define ALL(X)	   ONES(X, ) ONES(X, 1) ONES(X, 2) X(30) X(31)
@@ -284,15 +284,15 @@ static RECORDED uintptr_t call(WORDS, unsigned number)
 }
 
 #define DEFINE(n)                                                                                  \
-	static uintptr_t stub_##n(WORDS)                                                           \
+	static uintptr_t thunk_##n(WORDS)                                                          \
 	{                                                                                          \
 		return call(ARGUMENTS, n);                                                         \
 	}
-#define NAME(n) stub_##n,
+#define NAME(n) thunk_##n,
 
 ALL(DEFINE)
 
-static uintptr_t (*const stubs[STUBS])(WORDS) = {ALL(NAME)};
+static uintptr_t (*const thunks[THUNKS])(WORDS) = {ALL(NAME)};
 
 /* Called by one thread at a time (imports.c). */
 uintptr_t allocators_hook(const char *name, uintptr_t definition)
@@ -301,9 +301,9 @@ uintptr_t allocators_hook(const char *name, uintptr_t definition)
 	const struct function *function = find(name, &heap);
 	unsigned i = 0;
 
-	while (i < STUBS && bound[i].next && (uintptr_t)bound[i].next != definition)
+	while (i < THUNKS && bound[i].next && (uintptr_t)bound[i].next != definition)
 		i++;
-	if (i == STUBS || !function)
+	if (i == THUNKS || !function)
 		return 0;
 	if (!bound[i].next) {
 		bound[i].kind = function->kind;
@@ -312,13 +312,13 @@ uintptr_t allocators_hook(const char *name, uintptr_t definition)
 		next_add_allocator(definition);
 		__atomic_store_n(&bound[i].next, (uintptr_t(*)(WORDS))definition, __ATOMIC_RELEASE);
 	}
-	return (uintptr_t)stubs[i];
+	return (uintptr_t)thunks[i];
 }
 
 /* Their importers are gone with them: the loader unloads what nobody needs. */
 void allocators_forget(void)
 {
-	for (unsigned i = 0; i < STUBS; i++)
+	for (unsigned i = 0; i < THUNKS; i++)
 		if (bound[i].next &&
 		    !symbols_together((uintptr_t)bound[i].next, (uintptr_t)bound[i].next))
 			__atomic_store_n(&bound[i].next, NULL, __ATOMIC_RELEASE);

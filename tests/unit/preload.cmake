@@ -1,7 +1,8 @@
 # The preload library: each source is a test; they share an agent of their own (preload/support), and run the programs of
 # tests/targets.
 if(HEAPCAST_AGENT)
-	add_library(preload_support STATIC ${CMAKE_CURRENT_LIST_DIR}/preload/support/ring_agent.c)
+	add_library(preload_support STATIC ${CMAKE_CURRENT_LIST_DIR}/preload/support/ring_agent.c
+		${CMAKE_CURRENT_LIST_DIR}/preload/support/tally.c)
 	target_link_libraries(preload_support PRIVATE heapcast_flags heapcast_sanitize PUBLIC m)
 	target_compile_definitions(preload_support PRIVATE BUILD_FOLDER="${CMAKE_BINARY_DIR}"
 		PUBLIC SOURCE_FOLDER="${CMAKE_SOURCE_DIR}")

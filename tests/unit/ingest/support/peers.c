@@ -1,3 +1,4 @@
+/* The two ends of the protocol that the tests of ingest share; see peers.h. */
 #include "tests/unit/ingest/support/peers.h"
 
 #include <arpa/inet.h>
