@@ -2,22 +2,50 @@
 #include "proto/columns.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "proto/columns_put.h"
 #include "base/ban.h"
 
+#define ADAPT_EVENTS 256 /* fewer say nothing about the next batch */
+
 static const char *const column_names[EVENTS_COLUMNS] = {
-	"kind", "thread", "time", "address", "size", "stack", "old_address", "call_time", "weight",
+	"kind", "thread", "thread_run", "time", "time_run", "birth", "death",
+	"old", "address", "size", "stack", "call_time", "weight",
 };
 
-/* Sixteenths of an encoder's memory. */
-static const uint8_t column_shares[EVENTS_COLUMNS] = {1, 1, 2, 4, 2, 3, 1, 1, 1};
+/* Shares of an encoder's memory before anything is known of the program. */
+static const uint8_t column_shares[EVENTS_COLUMNS] = {3, 1, 1, 1, 1, 2, 2, 1, 4, 4, 5, 1, 1};
+
+const struct event_traits event_traits[256] = {
+#define X(number, suffix, class_, name)                                                            \
+	[number] = {EVENT_CLASS_##class_, EVENT_CLASS_##class_ != EVENT_CLASS_FREE ||              \
+						  number == HEAPCAST__EVENT_KIND__EVENT_MUNMAP ||  \
+						  number == HEAPCAST__EVENT_KIND__EVENT_SBRK_BACK},
+	EVENT_KINDS(X)
+#undef X
+};
 
 static struct reader column_reader(ProtobufCBinaryData data)
 {
 	return reader_of(data.data, data.len);
+}
+
+/* A birth takes a byte of its column: what is asked for here is in proportion to what has come. */
+static int decoder_state(struct events_decoder *d, struct err_text *err)
+{
+	size_t slots = d->slots * sizeof(struct addresses_slot),
+	       births = d->column[EVENTS_BIRTH].length;
+	struct events_decoder_state *state;
+
+	state = calloc(1, sizeof(*state) + slots + (births + 1) * sizeof(*state->born));
+	if (!state)
+		return err_set(err, -ENOMEM, "events: no memory for %zu births", births);
+	state->born = (addresses_block *)((uint8_t *)state->slot + slots);
+	d->state = state;
+	return 0;
 }
 
 int events_decoder_init(struct events_decoder *d, const Heapcast__Events *events,
@@ -34,25 +62,42 @@ int events_decoder_init(struct events_decoder *d, const Heapcast__Events *events
 	if (events->address_shift > EVENTS_MAX_SHIFT)
 		return err_set(err, -EBADMSG, "events: an address shift of %u",
 			       events->address_shift);
+	if (!events->address_slots || events->address_slots > ADDRESSES_MAX_SLOTS)
+		return err_set(err, -EBADMSG, "events: %u states of prediction",
+			       events->address_slots);
+	if (events->birth.len > events->count)
+		return err_set(err, -EBADMSG, "events: column birth holds %zu bytes for %u events",
+			       events->birth.len, events->count);
 	if (events->base_ns > INT64_MAX / 2)
 		return err_set(err, -EBADMSG, "events: a base time of %llu ns",
 			       (unsigned long long)events->base_ns);
 	*d = (struct events_decoder){
 		.column = {[EVENTS_KIND] = column_reader(events->kind),
 			   [EVENTS_THREAD] = column_reader(events->thread),
+			   [EVENTS_THREAD_RUN] = column_reader(events->thread_run),
 			   [EVENTS_TIME] = column_reader(events->time),
+			   [EVENTS_TIME_RUN] = column_reader(events->time_run),
+			   [EVENTS_BIRTH] = column_reader(events->birth),
+			   [EVENTS_DEATH] = column_reader(events->death),
+			   [EVENTS_OLD] = column_reader(events->old),
 			   [EVENTS_ADDRESS] = column_reader(events->address),
 			   [EVENTS_SIZE] = column_reader(events->size),
 			   [EVENTS_STACK] = column_reader(events->stack),
-			   [EVENTS_OLD_ADDRESS] = column_reader(events->old_address),
 			   [EVENTS_CALL_TIME] = column_reader(events->call_time),
 			   [EVENTS_WEIGHT] = column_reader(events->weight)},
 		.base_ns = events->base_ns,
 		.tick_ns = events->tick_ns,
 		.shift = events->address_shift,
+		.slots = events->address_slots,
 		.count = events->count,
 	};
-	return 0;
+	return decoder_state(d, err);
+}
+
+void events_decoder_done(struct events_decoder *d)
+{
+	free(d->state);
+	d->state = NULL;
 }
 
 static int damaged(const struct events_decoder *d, enum events_column column, const char *what,
@@ -73,58 +118,160 @@ static int ended(const struct events_decoder *d, struct err_text *err)
 	return 0;
 }
 
-static int read_time(struct events_decoder *d, struct event *e, struct err_text *err)
+/* How many of the events that are left a run has; 0: none that can be. */
+static uint32_t read_run(struct events_decoder *d, enum events_column column)
+{
+	uint64_t run = reader_varint(&d->column[column]);
+
+	return run <= d->count - d->index ? (uint32_t)run : 0;
+}
+
+static int next_tick(struct events_decoder *d, struct err_text *err)
 {
 	int64_t time;
 
+	d->time_left = read_run(d, EVENTS_TIME_RUN);
+	if (!d->time_left)
+		return damaged(d, EVENTS_TIME_RUN, "no length of a run", err);
 	if (__builtin_add_overflow(d->ticks, reader_zigzag(&d->column[EVENTS_TIME]), &d->ticks) ||
 	    __builtin_mul_overflow(d->ticks, (int64_t)d->tick_ns, &time) ||
 	    d->base_ns > INT64_MAX || __builtin_add_overflow(time, (int64_t)d->base_ns, &time))
 		return damaged(d, EVENTS_TIME, "out of range", err);
 	if (time < 0)
 		return damaged(d, EVENTS_TIME, "before the start of the stream", err);
-	e->time_ns = (uint64_t)time;
+	d->time_ns = (uint64_t)time;
 	return 0;
 }
 
-static int read_address(struct events_decoder *d, struct event *e, struct err_text *err)
-{
-	uint64_t *last = &d->last_address[e->class == EVENT_CLASS_FREE];
-
-	*last += (uint64_t)reader_zigzag(&d->column[EVENTS_ADDRESS]);
-	if (*last > UINT64_MAX >> d->shift)
-		return damaged(d, EVENTS_ADDRESS, "out of range", err);
-	e->address = *last << d->shift;
-	return 0;
-}
-
-static int read_numbers(struct events_decoder *d, struct event *e, struct err_text *err)
+static int next_thread(struct events_decoder *d, struct err_text *err)
 {
 	uint64_t thread = reader_varint(&d->column[EVENTS_THREAD]);
-	uint64_t stack = reader_varint(&d->column[EVENTS_STACK]);
 
 	if (reader_error(&d->column[EVENTS_THREAD]))
 		return damaged(d, EVENTS_THREAD, "ends too early", err);
 	if (!thread || thread > UINT32_MAX)
 		return damaged(d, EVENTS_THREAD, "no number of a thread", err);
+	d->thread = (uint32_t)thread;
+	d->thread_left = read_run(d, EVENTS_THREAD_RUN);
+	if (!d->thread_left)
+		return damaged(d, EVENTS_THREAD_RUN, "no length of a run", err);
+	return 0;
+}
+
+/* What runs of events have in common. */
+static int read_runs(struct events_decoder *d, struct event *e, struct err_text *err)
+{
+	int r = 0;
+
+	if (!d->thread_left)
+		r = next_thread(d, err);
+	if (!r && !d->time_left)
+		r = next_tick(d, err);
+	if (r < 0)
+		return r;
+	d->thread_left--;
+	d->time_left--;
+	e->thread = d->thread;
+	e->time_ns = d->time_ns;
+	return 0;
+}
+
+static int read_stack(struct events_decoder *d, struct event *e, struct err_text *err)
+{
+	uint64_t stack = reader_varint(&d->column[EVENTS_STACK]);
+
 	if (stack > UINT32_MAX)
 		return damaged(d, EVENTS_STACK, "no number of a node", err);
-	e->thread = (uint32_t)thread;
 	e->stack = (uint32_t)stack;
 	return 0;
 }
 
-static int read_reallocation(struct events_decoder *d, struct event *e, struct err_text *err)
+/* The address of a block that ends, shifted, and what is known of the block. */
+static int read_death(struct events_decoder *d, struct addresses_slot *s, enum events_column column,
+		      uint64_t *ret_address, addresses_block *ret_block, struct err_text *err)
 {
-	uint64_t old =
-		(e->address >> d->shift) + (uint64_t)reader_zigzag(&d->column[EVENTS_OLD_ADDRESS]);
+	uint64_t code = reader_varint(&d->column[column]), number;
+
+	*ret_block = 0;
+	*ret_address = 0;
+	if (code == DEATH_NONE)
+		return 0;
+	if (code == DEATH_EXPLICIT) {
+		*ret_address = s->death += (uint64_t)reader_zigzag(&d->column[EVENTS_ADDRESS]);
+		return 0;
+	}
+	number = s->number + (uint64_t)unzigzag(code - DEATH_NUMBERED);
+	if (!number || number > d->state->births || !d->state->born[number])
+		return damaged(d, column, "no number of a block", err);
+	s->number = (uint32_t)number;
+	*ret_block = d->state->born[number];
+	*ret_address = s->death = addresses_of_block(*ret_block);
+	return 0;
+}
+
+static int read_birth(struct events_decoder *d, struct addresses_slot *s, uint64_t size,
+		      uint64_t old, uint64_t *ret_address, struct err_text *err)
+{
+	unsigned class = addresses_class(size);
+	uint64_t address = 0;
+
+	switch (reader_u8(&d->column[EVENTS_BIRTH])) {
+	case BIRTH_IN_PLACE:
+		address = old;
+		break;
+	case BIRTH_TOP:
+		if (class == ADDRESSES_CLASSES)
+			return damaged(d, EVENTS_BIRTH, "the top of no stack", err);
+		address = *addresses_top(s, class);
+		addresses_pop(s, class);
+		break;
+	case BIRTH_NEXT:
+		address = s->next;
+		break;
+	case BIRTH_EXPLICIT:
+		address = s->birth + (uint64_t)reader_zigzag(&d->column[EVENTS_ADDRESS]);
+		break;
+	default:
+		return damaged(d, EVENTS_BIRTH, "no way to an address", err);
+	}
+	if (reader_error(&d->column[EVENTS_BIRTH]))
+		return damaged(d, EVENTS_BIRTH, "ends too early", err);
+	addresses_born(s, address, size, d->shift);
+	d->state->born[++d->state->births] = addresses_block_of(address, class);
+	*ret_address = address;
+	return 0;
+}
+
+static int read_addresses(struct events_decoder *d, struct event *e, struct err_text *err)
+{
+	struct addresses_slot *s = &d->state->slot[e->thread % d->slots];
+	uint64_t address = 0, old = 0;
+	addresses_block block = 0;
+	int r = 0;
+
+	if (e->class == EVENT_CLASS_FREE)
+		r = read_death(d, s, EVENTS_DEATH, &address, &block, err);
+	else if (e->class == EVENT_CLASS_REALLOCATION)
+		r = read_death(d, s, EVENTS_OLD, &old, &block, err);
+	if (!r && e->class != EVENT_CLASS_FREE)
+		r = read_birth(d, s, e->size, old, &address, err);
+	if (r < 0)
+		return r;
+	if (e->class == EVENT_CLASS_FREE || address != old)
+		addresses_push(s, block);
+	if (address > UINT64_MAX >> d->shift || old > UINT64_MAX >> d->shift)
+		return damaged(d, EVENTS_ADDRESS, "out of range", err);
+	e->address = address << d->shift;
+	e->old_address = old << d->shift;
+	return 0;
+}
+
+static int read_call_time(struct events_decoder *d, struct event *e, struct err_text *err)
+{
 	uint64_t ticks = reader_varint(&d->column[EVENTS_CALL_TIME]);
 
-	if (old > UINT64_MAX >> d->shift)
-		return damaged(d, EVENTS_OLD_ADDRESS, "out of range", err);
 	if (__builtin_mul_overflow(ticks, d->tick_ns, &e->call_time_ns))
 		return damaged(d, EVENTS_CALL_TIME, "out of range", err);
-	e->old_address = old << d->shift;
 	return 0;
 }
 
@@ -145,18 +292,18 @@ int events_decoder_next(struct events_decoder *d, struct event *ret_event, struc
 	if (d->index == d->count)
 		return ended(d, err);
 	e.kind = reader_u8(&d->column[EVENTS_KIND]);
-	e.class = event_class(e.kind);
+	e.class = (enum event_class)event_traits[e.kind].class;
 	if (e.class == EVENT_CLASS_NONE)
 		return damaged(d, EVENTS_KIND, "a kind that this version does not know", err);
-	r = read_numbers(d, &e, err);
+	r = read_runs(d, &e, err);
 	if (!r)
-		r = read_time(d, &e, err);
-	if (!r)
-		r = read_address(d, &e, err);
-	if (!r && event_has_size(e.kind))
+		r = read_stack(d, &e, err);
+	if (!r && event_traits[e.kind].sized)
 		r = read_size(d, &e);
+	if (!r)
+		r = read_addresses(d, &e, err);
 	if (!r && e.class == EVENT_CLASS_REALLOCATION)
-		r = read_reallocation(d, &e, err);
+		r = read_call_time(d, &e, err);
 	if (r < 0)
 		return r;
 	for (unsigned i = 0; i < EVENTS_COLUMNS; i++)
@@ -178,36 +325,82 @@ static ProtobufCBinaryData column_data(const struct column *c)
 	return (ProtobufCBinaryData){.len = c->length, .data = c->data};
 }
 
-void events_encoder_init(struct events_encoder *e, void *memory, size_t size, uint32_t limit,
-			 uint32_t tick_ns)
+/* Divides the memory by `weight`, with something for each column whatever comes. */
+static void divide(struct events_encoder *e, const size_t *weight)
 {
-	uint8_t *at = memory;
+	size_t least = e->size / 64, rest = e->size - EVENTS_COLUMNS * least, sum = 0;
+	uint8_t *at = e->memory;
 
-	*e = (struct events_encoder){.tick_ns = tick_ns, .limit = limit, .shift_limit = 4};
+	for (unsigned i = 0; i < EVENTS_COLUMNS; i++)
+		sum += weight[i];
 	for (unsigned i = 0; i < EVENTS_COLUMNS; i++) {
-		e->column[i] =
-			(struct column){.data = at, .capacity = size / 16 * column_shares[i]};
+		size_t share = rest / sum * weight[i];
+
+		e->column[i] = (struct column){.data = at, .capacity = least + share};
 		at += e->column[i].capacity;
 	}
+}
+
+/* The largest power of two that `room` holds of things of this size, at most `most`. */
+static uint32_t power_of_two(size_t room, size_t size, uint32_t most)
+{
+	while (most > 1 && most * size > room)
+		most /= 2;
+	return most;
+}
+
+void events_encoder_init(struct events_encoder *e, void *memory, size_t size, void *state,
+			 size_t state_size, uint32_t limit, uint32_t tick_ns)
+{
+	size_t weight[EVENTS_COLUMNS], slots;
+	uint32_t known;
+
+	*e = (struct events_encoder){.memory = memory,
+				     .size = size,
+				     .slot = state,
+				     .tick_ns = tick_ns,
+				     .limit = limit,
+				     .shift_limit = 4};
+	e->slots = power_of_two(state_size * 11 / 20, sizeof(*e->slot), 16);
+	slots = e->slots * sizeof(*e->slot);
+	known = power_of_two(state_size - slots, sizeof(*e->known), 4096);
+	e->known = (struct addresses_known *)((uint8_t *)state + slots);
+	e->known_shift = (uint32_t)__builtin_clzll(known) + 1;
+	for (unsigned i = 0; i < EVENTS_COLUMNS; i++)
+		weight[i] = column_shares[i];
+	divide(e, weight);
 	events_encoder_clear(e);
 }
 
 void events_encoder_clear(struct events_encoder *e)
 {
+	size_t weight[EVENTS_COLUMNS];
+
+	for (unsigned i = 0; i < EVENTS_COLUMNS; i++)
+		weight[i] = e->column[i].length;
+	if (e->count >= ADAPT_EVENTS)
+		divide(e, weight);
 	for (unsigned i = 0; i < EVENTS_COLUMNS; i++)
 		e->column[i].length = 0;
-	e->last_address[0] = e->last_address[1] = 0;
+	memset(e->slot, 0, e->slots * sizeof(*e->slot));
+	memset(e->known, 0, sizeof(*e->known) << (64 - e->known_shift));
+	e->births = e->thread = e->thread_run = e->time_run = 0;
 	e->shift = e->shift_limit;
 	e->count = e->with_size = e->room = 0;
 }
 
+/* The runs under way are written at the end. */
 uint32_t events_encoder_room(const struct events_encoder *e)
 {
 	size_t least = e->limit - e->count;
 
 	for (unsigned i = 0; i < EVENTS_COLUMNS; i++) {
-		size_t events = (e->column[i].capacity - e->column[i].length) / VARINT_MAX;
+		size_t length = i == EVENTS_KIND ? e->count : e->column[i].length,
+		       left = e->column[i].capacity - length,
+		       events = left > VARINT_MAX ? (left - VARINT_MAX) / VARINT_MAX : 0;
 
+		/* An address and an old one may be explicit. */
+		events = i == EVENTS_ADDRESS ? events / 2 : events;
 		least = events < least ? events : least;
 	}
 	return (uint32_t)least;
@@ -218,20 +411,35 @@ int events_encoder_put(struct events_encoder *e, const struct event *event)
 	return events_encoder_put_inline(e, event);
 }
 
-void events_encoder_fill(const struct events_encoder *e, Heapcast__Events *ret)
+static void end_run(struct column *c, uint32_t *run)
 {
+	if (*run)
+		column_put_exact(c, *run);
+	*run = 0;
+}
+
+void events_encoder_fill(struct events_encoder *e, Heapcast__Events *ret)
+{
+	end_run(&e->column[EVENTS_THREAD_RUN], &e->thread_run);
+	end_run(&e->column[EVENTS_TIME_RUN], &e->time_run);
+	e->column[EVENTS_KIND].length = e->count;
 	heapcast__events__init(ret);
 	ret->count = e->count;
 	ret->base_ns = e->base_tick * e->tick_ns;
 	ret->tick_ns = e->tick_ns;
 	ret->address_shift = e->shift;
+	ret->address_slots = e->slots;
 	ret->kind = column_data(&e->column[EVENTS_KIND]);
 	ret->thread = column_data(&e->column[EVENTS_THREAD]);
+	ret->thread_run = column_data(&e->column[EVENTS_THREAD_RUN]);
 	ret->time = column_data(&e->column[EVENTS_TIME]);
+	ret->time_run = column_data(&e->column[EVENTS_TIME_RUN]);
+	ret->birth = column_data(&e->column[EVENTS_BIRTH]);
+	ret->death = column_data(&e->column[EVENTS_DEATH]);
+	ret->old = column_data(&e->column[EVENTS_OLD]);
 	ret->address = column_data(&e->column[EVENTS_ADDRESS]);
 	ret->size = column_data(&e->column[EVENTS_SIZE]);
 	ret->stack = column_data(&e->column[EVENTS_STACK]);
-	ret->old_address = column_data(&e->column[EVENTS_OLD_ADDRESS]);
 	ret->call_time = column_data(&e->column[EVENTS_CALL_TIME]);
 	ret->weight = column_data(&e->column[EVENTS_WEIGHT]);
 }

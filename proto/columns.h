@@ -4,18 +4,20 @@
  * README.md, "Columns", has the arithmetic. The agent encodes into memory that it got at its start; the collector decodes
  * bytes that it does not trust.
  *
- *   kind    | 01 20 01 03          one byte an event
- *   thread  | 01 01 02 01          a varint an event
- *   time    | 00 02 ...            zigzag, ticks since the event before
- *   size    | 18    40 20          only events that have a size (here the 1st, 3rd and 4th)
+ *   kind        | 01 20 01 03      one byte an event
+ *   thread      | 01               a run of events of thread 1
+ *   thread_run  | 04               as long as this
+ *   size        | 18    40 20      only events that have a size (here the 1st, 3rd and 4th)
  *
  * Invariant: a decoder never reads outside a column, and ends well only if every column ends with the last event.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/bytes.h"
 #include "heapcast.pb-c.h"
+#include "proto/addresses.h"
 #include "proto/event.h"
 
 struct err_text;
@@ -25,6 +27,8 @@ struct err_text;
 #define EVENTS_MAX_SHIFT    12
 #define EVENTS_MAX_TICK_NS  1000000000u
 #define EVENTS_MEMORY_MIN   4096 /* least memory of an encoder */
+#define EVENTS_STATE_MIN    8192 /* least state of an encoder */
+#define EVENTS_STATE_BEST   (16 * sizeof(struct addresses_slot) + 4096 * sizeof(struct addresses_known))
 #define EVENTS_BYTES_AN_EVENT 16 /* memory of an encoder for one event as a rule; more varied ones fill it sooner */
 
 struct event {
@@ -40,32 +44,57 @@ struct event {
 	uint64_t weight;	 /* bytes that this allocation stands for; equals `size` where nothing was sampled; frees: 0 */
 };
 
+/* What a kind means, for all 256 values of its byte. */
+struct event_traits {
+	uint8_t class; /* enum event_class */
+	bool sized;    /* event_has_size */
+};
+
+extern const struct event_traits event_traits[256];
+
 enum events_column {
 	EVENTS_KIND,
 	EVENTS_THREAD,
+	EVENTS_THREAD_RUN,
 	EVENTS_TIME,
+	EVENTS_TIME_RUN,
+	EVENTS_BIRTH,
+	EVENTS_DEATH,
+	EVENTS_OLD,
 	EVENTS_ADDRESS,
 	EVENTS_SIZE,
 	EVENTS_STACK,
-	EVENTS_OLD_ADDRESS,
 	EVENTS_CALL_TIME,
 	EVENTS_WEIGHT,
 	EVENTS_COLUMNS,
 };
 
-struct events_decoder {
-	struct reader column[EVENTS_COLUMNS];
-	uint64_t last_address[2]; /* shifted; of allocations, of frees */
-	uint64_t base_ns;
-	int64_t ticks;
-	uint32_t tick_ns;
-	uint32_t shift;
-	uint32_t count;
-	uint32_t index; /* of the next event */
+/* How addresses are found again; the decoder's own. */
+struct events_decoder_state {
+	uint32_t births;
+	addresses_block *born;	     /* by number, from 1 */
+	struct addresses_slot slot[];
 };
 
-/* Begins to walk `events`, which must outlive the decoder. 0; -EBADMSG with the reason. */
+struct events_decoder {
+	struct reader column[EVENTS_COLUMNS];
+	struct events_decoder_state *state;
+	uint64_t base_ns;
+	int64_t ticks;
+	uint64_t time_ns; /* of the run */
+	uint32_t tick_ns;
+	uint32_t shift;
+	uint32_t slots;
+	uint32_t count;
+	uint32_t index; /* of the next event */
+	uint32_t thread;
+	uint32_t thread_left, time_left; /* events of the runs */
+};
+
+/* Begins to walk `events`, which must outlive the decoder. 0; -EBADMSG with the reason, or -ENOMEM: then there is nothing
+ * to give back. */
 int events_decoder_init(struct events_decoder *decoder, const Heapcast__Events *events, struct err_text *err);
+void events_decoder_done(struct events_decoder *decoder);
 /* The next event. 1: in ret_event; 0: that was all, and every column ended with the last event; -EBADMSG: damaged, the
  * sentence names column and event. */
 int events_decoder_next(struct events_decoder *decoder, struct event *ret_event, struct err_text *err);
@@ -76,9 +105,23 @@ struct column {
 	size_t capacity;
 };
 
+/* A block that was born in this batch. */
+struct addresses_known {
+	addresses_block block;
+	uint32_t number;
+};
+
 struct events_encoder {
 	struct column column[EVENTS_COLUMNS];
-	uint64_t last_address[2];
+	uint8_t *memory; /* of all columns */
+	size_t size;
+	struct addresses_slot *slot;
+	struct addresses_known *known; /* by address, direct-mapped */
+	uint32_t slots;		       /* a power of two */
+	uint32_t known_shift;	       /* 64 - log2 of their number */
+	uint32_t births;
+	uint32_t thread; /* of the run; 0: none yet */
+	uint32_t thread_run, time_run; /* events in them */
 	uint64_t base_tick;
 	uint64_t last_tick;
 	uint64_t last_tick_ns; /* where it begins */
@@ -91,17 +134,20 @@ struct events_encoder {
 	uint32_t with_size; /* events so far that have a size */
 };
 
-/* `size` bytes at `memory` (at least EVENTS_MEMORY_MIN) hold the columns and belong to the caller; `limit` is the highest number of
- * events. Times are kept in units of `tick_ns`. */
-void events_encoder_init(struct events_encoder *encoder, void *memory, size_t size, uint32_t limit, uint32_t tick_ns);
-/* Empty again, for the next batch. */
+/* `size` bytes at `memory` (at least EVENTS_MEMORY_MIN) hold the columns, `state_size` at `state` (EVENTS_STATE_MIN;
+ * more than EVENTS_STATE_BEST is of no use; aligned as malloc's) what addresses are predicted from; both belong to the caller.
+ * `limit` is the highest number of events. Times are kept in units of `tick_ns`. */
+void events_encoder_init(struct events_encoder *encoder, void *memory, size_t size, void *state, size_t state_size,
+			 uint32_t limit, uint32_t tick_ns);
+/* Empty again, for the next batch, with room for each column as the last batch has needed it. Touches the state, and not the
+ * memory. */
 void events_encoder_clear(struct events_encoder *encoder);
 /* Appends. 0; -ENOSPC: full; -EAGAIN: close the batch first, this event does not fit its parameters (an address less
  * aligned than those before, or the first sampled one). After events_encoder_clear neither comes for this event.
  * -EINVAL: the kind names nothing. */
 int events_encoder_put(struct events_encoder *encoder, const struct event *event);
-/* Makes `ret_events` speak of the columns, in place; valid until the next put or clear. */
-void events_encoder_fill(const struct events_encoder *encoder, Heapcast__Events *ret_events);
+/* Ends the columns and makes `ret_events` speak of them, in place; valid until the clear that must come next. */
+void events_encoder_fill(struct events_encoder *encoder, Heapcast__Events *ret_events);
 
 /* A node of the tree of stacks. */
 struct stack_node {

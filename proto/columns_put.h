@@ -9,9 +9,18 @@
 
 #include "proto/columns.h"
 
-/* Varints without a branch on their length: lengths of addresses and sizes follow no pattern, and a mispredicted branch
- * costs more than all of this. The groups of seven bits are spread to bytes, and all bytes but the last marked. Writes 4
- * or 8 bytes, the first of which count. Their number. */
+/* Varints without a branch on whether they have one byte or two, and so on: lengths of addresses and sizes follow no pattern,
+ * and a mispredicted branch costs more than all of this. The groups of seven bits are spread to bytes, and all bytes but the
+ * last marked. Writes 2, 4 or 8 bytes, the first of which count. Their number. */
+static inline unsigned varint_14(uint8_t *to, uint32_t value)
+{
+	unsigned more = value >= 0x80;
+	uint16_t bytes = htole16((uint16_t)((value & 0x7f) | more << 7 | value >> 7 << 8));
+
+	memcpy(to, &bytes, sizeof(bytes));
+	return 1 + more;
+}
+
 static inline unsigned varint_28(uint8_t *to, uint32_t value)
 {
 	unsigned top;
@@ -39,6 +48,8 @@ static inline unsigned varint_56(uint8_t *to, uint64_t value)
 
 static inline size_t varint_any(uint8_t *to, uint64_t value)
 {
+	if (__builtin_expect(value < 1u << 14, 1))
+		return varint_14(to, (uint32_t)value);
 	if (!(value >> 28))
 		return varint_28(to, (uint32_t)value);
 	return value >> 56 ? (size_t)(varint_put(to, value) - to) : varint_56(to, value);
@@ -47,9 +58,7 @@ static inline size_t varint_any(uint8_t *to, uint64_t value)
 /* Appends if `wanted`; VARINT_MAX bytes of room are there either way. */
 static inline void column_put_if(struct column *c, uint64_t value, bool wanted)
 {
-	size_t length = varint_any(c->data + c->length, value);
-
-	c->length += wanted ? length : 0;
+	c->length += varint_any(c->data + c->length, value) & -(size_t)wanted;
 }
 
 static inline void column_put(struct column *c, uint64_t value)
@@ -71,13 +80,13 @@ static inline int events_suit(struct events_encoder *e, const struct event *even
 {
 	uint64_t bits = event->address | event->old_address;
 
-	if (bits & ((1u << e->shift) - 1)) {
+	if (__builtin_expect((bits & ((1u << e->shift) - 1)) != 0, 0)) {
 		e->shift_limit = (uint32_t)__builtin_ctzll(bits);
 		if (e->count)
 			return -EAGAIN;
 		e->shift = e->shift_limit;
 	}
-	if (weighted && e->with_size && !e->column[EVENTS_WEIGHT].length)
+	if (__builtin_expect(weighted, 0) && e->with_size && !e->column[EVENTS_WEIGHT].length)
 		return -EAGAIN;
 	return 0;
 }
@@ -85,41 +94,107 @@ static inline int events_suit(struct events_encoder *e, const struct event *even
 /* So many more events find room whatever they are. */
 uint32_t events_encoder_room(const struct events_encoder *encoder);
 
-static inline uint64_t events_tick(struct events_encoder *e, uint64_t time_ns)
+static inline void events_put_thread(struct events_encoder *e, uint32_t thread)
 {
-	uint64_t tick;
-
-	if (time_ns - e->last_tick_ns < e->tick_ns)
-		return e->last_tick;
-	tick = time_ns / e->tick_ns;
-	e->last_tick_ns = tick * e->tick_ns;
-	return tick;
+	if (thread != e->thread) {
+		if (e->thread_run)
+			column_put_small(&e->column[EVENTS_THREAD_RUN], e->thread_run);
+		column_put_small(&e->column[EVENTS_THREAD], thread);
+		e->thread = thread;
+		e->thread_run = 0;
+	}
+	e->thread_run++;
 }
 
 static inline void events_put_time(struct events_encoder *e, uint64_t time_ns)
 {
-	uint64_t last = e->last_tick, tick = events_tick(e, time_ns);
+	if (time_ns - e->last_tick_ns >= e->tick_ns || !e->count) {
+		uint64_t tick = time_ns / e->tick_ns;
 
-	if (!e->count)
-		e->base_tick = last = tick;
-	column_put_small(&e->column[EVENTS_TIME], zigzag((int64_t)(tick - last)));
-	e->last_tick = tick;
+		if (!e->count)
+			e->base_tick = e->last_tick = tick;
+		else
+			column_put_small(&e->column[EVENTS_TIME_RUN], e->time_run);
+		column_put_small(&e->column[EVENTS_TIME], zigzag((int64_t)(tick - e->last_tick)));
+		e->last_tick = tick;
+		e->last_tick_ns = tick * e->tick_ns;
+		e->time_run = 0;
+	}
+	e->time_run++;
 }
 
-static inline void events_put_reallocation(struct events_encoder *e, const struct event *event, uint64_t address)
+static inline struct addresses_known *addresses_find(const struct events_encoder *e, uint64_t address)
 {
-	column_put(&e->column[EVENTS_OLD_ADDRESS],
-		   zigzag((int64_t)((event->old_address >> e->shift) - address)));
-	column_put(&e->column[EVENTS_CALL_TIME], event->call_time_ns / e->tick_ns);
+	return &e->known[address * UINT64_C(0x9e3779b97f4a7c15) >> e->known_shift];
+}
+
+/* The end of the block at `address` (shifted). What is known of it; 0: nothing. */
+static inline addresses_block events_put_death(struct events_encoder *e, struct addresses_slot *s, struct column *c,
+					       uint64_t address)
+{
+	struct addresses_known *known = addresses_find(e, address);
+	addresses_block block = known->block;
+
+	if (address && block && addresses_of_block(block) == address) {
+		column_put_small(c, DEATH_NUMBERED + zigzag((int64_t)known->number - s->number));
+		s->number = known->number;
+		s->death = address;
+		known->block = 0;
+		return block;
+	}
+	c->data[c->length++] = address ? DEATH_EXPLICIT : DEATH_NONE;
+	column_put_if(&e->column[EVENTS_ADDRESS], zigzag((int64_t)(address - s->death)), address != 0);
+	s->death = address ? address : s->death;
+	return 0;
+}
+
+static inline void events_put_birth(struct events_encoder *e, struct addresses_slot *s, uint64_t address, uint64_t size,
+				    uint64_t old)
+{
+	struct column *c = &e->column[EVENTS_BIRTH];
+	unsigned class = addresses_class(size);
+	addresses_block block = addresses_block_of(address, class);
+
+	if (__builtin_expect(old && address == old, 0)) {
+		c->data[c->length++] = BIRTH_IN_PLACE;
+	} else if (class < ADDRESSES_CLASSES && address && *addresses_top(s, class) == address) {
+		c->data[c->length++] = BIRTH_TOP;
+		addresses_pop(s, class);
+	} else if (address == s->next) {
+		c->data[c->length++] = BIRTH_NEXT;
+	} else {
+		c->data[c->length++] = BIRTH_EXPLICIT;
+		column_put(&e->column[EVENTS_ADDRESS], zigzag((int64_t)(address - s->birth)));
+	}
+	addresses_born(s, address, size, e->shift);
+	*addresses_find(e, address) = (struct addresses_known){.block = block, .number = ++e->births};
+}
+
+static inline void events_put_address(struct events_encoder *e, const struct event *event, enum event_class class)
+{
+	struct addresses_slot *s = &e->slot[event->thread & (e->slots - 1)];
+	uint64_t address = event->address >> e->shift, old = event->old_address >> e->shift;
+
+	if (class == EVENT_CLASS_FREE) {
+		addresses_push(s, events_put_death(e, s, &e->column[EVENTS_DEATH], address));
+	} else if (class == EVENT_CLASS_REALLOCATION) {
+		addresses_block block = events_put_death(e, s, &e->column[EVENTS_OLD], old);
+
+		events_put_birth(e, s, address, event->size, old);
+		if (address != old)
+			addresses_push(s, block);
+		column_put_small(&e->column[EVENTS_CALL_TIME], event->call_time_ns / e->tick_ns);
+	} else {
+		events_put_birth(e, s, address, event->size, 0);
+	}
 }
 
 /* events_encoder_put of columns.h. */
 static inline int events_encoder_put_inline(struct events_encoder *e, const struct event *event)
 {
-	enum event_class class = event_class(event->kind);
-	bool sized = event_has_size(event->kind),
+	enum event_class class = event_traits[event->kind].class;
+	bool sized = event_traits[event->kind].sized,
 	     weighted = sized && event->weight && event->weight != event->size;
-	uint64_t *last = &e->last_address[class == EVENT_CLASS_FREE], address;
 	int r;
 
 	if (class == EVENT_CLASS_NONE)
@@ -129,18 +204,14 @@ static inline int events_encoder_put_inline(struct events_encoder *e, const stru
 	r = events_suit(e, event, weighted);
 	if (r < 0)
 		return r;
-	address = event->address >> e->shift;
-	e->column[EVENTS_KIND].data[e->column[EVENTS_KIND].length++] = event->kind;
-	column_put_small(&e->column[EVENTS_THREAD], event->thread);
+	e->column[EVENTS_KIND].data[e->count] = event->kind;
+	events_put_thread(e, event->thread);
 	events_put_time(e, event->time_ns);
-	column_put(&e->column[EVENTS_ADDRESS], zigzag((int64_t)(address - *last)));
 	column_put(&e->column[EVENTS_STACK], event->stack);
 	column_put_if(&e->column[EVENTS_SIZE], event->size, sized);
-	if (weighted || (sized && e->column[EVENTS_WEIGHT].length))
+	if (__builtin_expect(weighted || (sized && e->column[EVENTS_WEIGHT].length), 0))
 		column_put(&e->column[EVENTS_WEIGHT], weighted ? event->weight : 0);
-	if (class == EVENT_CLASS_REALLOCATION)
-		events_put_reallocation(e, event, address);
-	*last = address;
+	events_put_address(e, event, class);
 	e->with_size += sized;
 	e->count++;
 	e->room--;

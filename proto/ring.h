@@ -98,9 +98,10 @@ struct ring_slice {
 
 	/* The agent's line. */
 	uint64_t tail;	     /* words read */
-	uint32_t tail_futex; /* raised after each move of `tail`; the owner waits on it for room */
-	uint32_t waiting;    /* set by the owner before it waits */
-	uint64_t reserved2[6];
+	uint64_t wanted;     /* set by the owner: it waits until `tail` is there; 0: it does not wait */
+	uint32_t tail_futex; /* raised when `tail` is where the owner wants it: that is what it waits on */
+	uint32_t reserved2;
+	uint64_t reserved3[5];
 };
 static_assert(sizeof(struct ring_slice) == 320, "layout of struct ring_slice");
 

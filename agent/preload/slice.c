@@ -108,7 +108,7 @@ bool slice_claim(struct thread *thread, uint64_t words, uint64_t first)
 	slice->not_sampled = 0;
 	slice->lost = (struct ring_losses){0};
 	slice->full_waits = 0;
-	slice->waiting = 0;
+	slice->wanted = 0;
 	slice->claim_stamp = stamp_now();
 	slice->thread_first = first;
 	__atomic_store_n(&slice->entered, thread->last_stamp, __ATOMIC_RELAXED);
@@ -304,14 +304,19 @@ bool slice_claim_patiently(struct thread *thread)
 	return ring != NULL;
 }
 
-/* Half of the slice is waited for, not just the room for one record: else each record would wait.
- */
+/* Half of the slice is waited for, not just the room for one record: else each record would wait. Where the reader has to
+ * be for that; below a slice's first half it is there already. */
+static uint64_t tail_for(const struct thread *thread, uint64_t words)
+{
+	uint64_t half = (thread->mask + 1) / 2, end = thread->head + (words > half ? words : half);
+
+	return end > thread->mask + 1 ? end - thread->mask - 1 : 0;
+}
+
 static bool enough_room(struct thread *thread, uint64_t words)
 {
-	uint64_t half = (thread->mask + 1) / 2;
-
 	look_at_tail(thread);
-	return thread->head + (words > half ? words : half) <= thread->limit;
+	return thread->limit - thread->mask - 1 >= tail_for(thread, words);
 }
 
 static bool wait_for_room(struct thread *thread, struct ring_header *ring, uint64_t words)
@@ -325,7 +330,7 @@ static bool wait_for_room(struct thread *thread, struct ring_header *ring, uint6
 	while (now - start < (uint64_t)ring->block_max_ms * NS_PER_MS) {
 		uint32_t value = __atomic_load_n(&slice->tail_futex, __ATOMIC_ACQUIRE);
 
-		__atomic_store_n(&slice->waiting, 1, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&slice->wanted, tail_for(thread, words), __ATOMIC_SEQ_CST);
 		room = enough_room(thread, words);
 		if (room || __atomic_load_n(&ring->detached, __ATOMIC_RELAXED))
 			break;
@@ -337,7 +342,7 @@ static bool wait_for_room(struct thread *thread, struct ring_header *ring, uint6
 		sys_futex_wait(&slice->tail_futex, value, WAIT_PIECE_MS);
 		now = sys_monotonic_ns();
 	}
-	__atomic_store_n(&slice->waiting, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&slice->wanted, 0, __ATOMIC_RELEASE);
 	return room;
 }
 

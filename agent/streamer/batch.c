@@ -34,16 +34,19 @@ void packer_done(struct packer *p)
 	p->encoder = NULL;
 }
 
-int batch_init(struct batch *b, struct arena *arena, size_t message, size_t size)
+int batch_init(struct batch *b, struct arena *arena, const struct budget *budget)
 {
-	b->memory = arena_take(arena, size);
-	b->size = size;
-	b->nodes_max = (uint32_t)(message / 8 / STACKS_NODE_MAX);
+	size_t message = budget->message;
+	void *state = arena_take(arena, budget->state);
+
+	b->memory = arena_take(arena, budget->batch);
+	b->size = budget->batch;
+	b->nodes_max = (uint32_t)(message / 8 * 3 / STACKS_NODE_MAX);
 	b->definition_bytes_max = message / 8;
-	if (!b->memory)
+	if (!b->memory || !state)
 		return -ENOMEM;
-	events_encoder_init(&b->events, b->memory, message / 4 * 3 - 64, BATCH_EVENTS_MAX,
-			    BATCH_TICK_NS);
+	events_encoder_init(&b->events, b->memory, message / 2 - 64, state, budget->state,
+			    BATCH_EVENTS_MAX, BATCH_TICK_NS);
 	batch_clear(b);
 	return 0;
 }
@@ -228,7 +231,7 @@ static void put_stacks(const struct stream *s, struct packer *p, uint32_t first,
 	stacks_encoder_fill(&encoder, batch->stacks);
 }
 
-static void put_events(const struct stream *s, struct packer *p, Heapcast__Batch *batch)
+static void put_events(struct stream *s, struct packer *p, Heapcast__Batch *batch)
 {
 	if (!s->batch.events.count)
 		return;

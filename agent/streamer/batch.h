@@ -4,7 +4,7 @@
  * What bounds it is the length of the packed message, so everything that is added is paid for at its worst-case length
  * (`definition_bytes`), and batch_has_room says when to close.
  *
- *   columns (3/4 of the message)  |  definitions (1/4): stacks 1/2 of it, the rest 1/2
+ *   columns (1/2 of the message)  |  nodes of stacks (3/8)  |  other definitions (1/8)
  *
  * The columns' memory serves twice: once they are packed, the compressed frame is made there.
  */
@@ -69,8 +69,8 @@ void packer_done(struct packer *packer);
 
 struct stream;
 
-/* `message` is the budget's longest message, `size` bytes the batch's part of the slot. */
-int batch_init(struct batch *batch, struct arena *arena, size_t message, size_t size);
+/* Takes the batch's part of a slot. 0 or -ENOMEM. */
+int batch_init(struct batch *batch, struct arena *arena, const struct budget *budget);
 void batch_clear(struct batch *batch);
 /* Room for something that takes so many bytes in the message. Noted as taken if it is. */
 bool batch_take(struct batch *batch, size_t bytes);

@@ -7,13 +7,14 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "proto/columns.h"
 #include "proto/frame.h"
 #include "base/ban.h"
 
 #define KIB	     ((size_t)1 << 10)
 #define SLOT_ROOM    (2048 * KIB) /* a slot for each so much of the limit */
 #define MESSAGE_MIN  (64 * KIB)
-#define MESSAGE_MAX  (640 * KIB)
+#define MESSAGE_MAX  (512 * KIB)
 #define SCRATCH_BASE (48 * KIB)
 #define SLOT_MIN     (768 * KIB)
 #define SLOT_LARGE   (4096 * KIB) /* from here on the ring has room for a crowd of threads */
@@ -47,8 +48,9 @@ int budget_divide(struct budget *b, uint64_t limit, uint32_t slots, struct err_t
 	rest = (size_t)limit - BUDGET_OWN -
 	       b->links * (b->link_out + b->link_in + 2 * b->socket_buffer);
 	b->message = clamp(rest / slots / 10, MESSAGE_MIN, MESSAGE_MAX);
-	b->scratch = SCRATCH_BASE + b->message / 4;
+	b->scratch = SCRATCH_BASE + b->message / 2;
 	b->batch = frame_bound(b->message);
+	b->state = clamp(b->message / 5, EVENTS_STATE_MIN, EVENTS_STATE_BEST);
 	rest -= b->message + FRAME_HEADROOM + b->scratch;
 	slot = rest / slots;
 	if (slot < SLOT_MIN)
@@ -56,16 +58,16 @@ int budget_divide(struct budget *b, uint64_t limit, uint32_t slots, struct err_t
 			       "a memory limit of %s is too little for %u programs at a time",
 			       format_size(given, (double)limit), slots);
 	large = slot >= SLOT_LARGE;
-	b->ring = slot * (large ? 36 : 28) / 100 & ~(size_t)4095;
-	b->tables = slot * (large ? 41 : 42) / 100 & ~(size_t)4095;
-	b->spool = (slot - b->ring - b->tables - b->batch - 4096) & ~(size_t)4095;
+	b->ring = slot * (large ? 38 : 28) / 100 & ~(size_t)4095;
+	b->tables = slot * (large ? 39 : 42) / 100 & ~(size_t)4095;
+	b->spool = (slot - b->ring - b->tables - b->batch - b->state - 4096) & ~(size_t)4095;
 	return 0;
 }
 
 size_t budget_private(const struct budget *b)
 {
 	return b->links * (b->link_out + b->link_in) + b->message + FRAME_HEADROOM + b->scratch +
-	       b->slots * (b->tables + b->batch + b->spool + 4 * 64) + 4096;
+	       b->slots * (b->tables + b->batch + b->state + b->spool + 4 * 64) + 4096;
 }
 
 int arena_open(struct arena *a, size_t size)

@@ -30,6 +30,7 @@ struct budget {
 	size_t ring;	      /* of each slot, as all below */
 	size_t tables;
 	size_t batch; /* columns, later the compressed frame */
+	size_t state; /* what the encoder predicts addresses from */
 	size_t spool;
 };
 

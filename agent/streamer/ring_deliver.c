@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "agent/streamer/batch.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
@@ -19,11 +20,24 @@ static uint64_t weight_of(uint64_t size, uint64_t interval)
 	return size < mean && mean > 1 ? (uint64_t)llround(s / -expm1(-s / r)) : 0;
 }
 
-static uint64_t call_time(const struct ring_source *s, const struct ring_record *rec)
+static uint64_t new_tick(struct ring_source *s, uint64_t stamp)
 {
-	if (rec->class != EVENT_CLASS_REALLOCATION || rec->call_stamp >= rec->stamp)
-		return 0;
-	return clock_ns(s->clock, rec->stamp) - clock_ns(s->clock, rec->call_stamp);
+	uint64_t ns = ring_stream_ns(s, stamp), since = ns % BATCH_TICK_NS;
+
+	s->tick_begin = stamp - since * s->tick_length / BATCH_TICK_NS;
+	s->tick_ns = ns - since;
+	return s->tick_ns;
+}
+
+/* Batches round times down to ticks, so that one answer does for all stamps of a tick. */
+static inline uint64_t event_ns(struct ring_source *s, uint64_t stamp)
+{
+	return stamp - s->tick_begin < s->tick_length ? s->tick_ns : new_tick(s, stamp);
+}
+
+static uint64_t call_time(const struct ring_source *s, uint64_t call_stamp, uint64_t stamp)
+{
+	return call_stamp < stamp ? clock_ns(s->clock, stamp) - clock_ns(s->clock, call_stamp) : 0;
 }
 
 /* Every member is named: the compiler would clear the whole struct first, by an instruction that takes 10 ns to begin. */
@@ -31,28 +45,33 @@ static int deliver_event(struct ring_source *s, struct stream *stream, uint32_t 
 {
 	struct ring_lane *l = &s->lane[index];
 	const struct ring_record *rec = &l->next;
-	bool sized = event_has_size(rec->kind);
-	struct capture_event e = {
-		.event = {.kind = rec->kind,
-			  .class = rec->class,
-			  .thread = 0,
-			  .time_ns = ring_stream_ns(s, rec->stamp),
-			  .address = rec->address,
-			  .size = sized ? rec->size : 0,
-			  .stack = 0,
-			  .old_address = rec->old_address,
-			  .call_time_ns = call_time(s, rec),
-			  .weight = sized ? weight_of(rec->size, rec->interval) : 0},
-		.has_stack = rec->keep || rec->count,
-		.keep = rec->keep,
-		.count = rec->count,
-		.pcs = s->scratch,
-		.epoch = l->epoch,
-	};
+	uint32_t keep = ring_keep(rec->word0);
+	struct ring_event more;
 	int r;
 
-	ring_reader_words(&l->reader, rec, s->scratch);
-	r = capture_event(stream, index, l->thread, &e);
+	ring_reader_event(&l->reader, rec, &more);
+	{
+		bool sized = event_traits[rec->kind].sized, moves = rec->class == EVENT_CLASS_REALLOCATION;
+		struct capture_event e = {
+			.event = {.kind = rec->kind,
+				  .class = (enum event_class)rec->class,
+				  .thread = 0,
+				  .time_ns = event_ns(s, rec->stamp),
+				  .address = more.address,
+				  .size = sized ? more.size : 0,
+				  .stack = 0,
+				  .old_address = more.old_address,
+				  .call_time_ns = moves ? call_time(s, more.call_stamp, rec->stamp) : 0,
+				  .weight = sized && more.interval ? weight_of(more.size, more.interval) : 0},
+			.has_stack = keep || rec->count,
+			.keep = keep,
+			.count = rec->count,
+			.pcs = ring_reader_pcs(&l->reader, rec),
+			.epoch = l->epoch,
+		};
+
+		r = capture_event(stream, index, l->thread, &e);
+	}
 	l->read += r == 0;
 	return r;
 }
@@ -76,11 +95,11 @@ static int deliver_lost(struct ring_source *s, struct stream *stream, struct rin
 static int deliver_mark(struct ring_source *s, struct stream *stream, const struct ring_lane *l)
 {
 	const struct ring_record *rec = &l->next;
-	uint64_t length = rec->address < RING_TEXT_MAX ? rec->address : RING_TEXT_MAX;
+	uint64_t length = rec->value < RING_TEXT_MAX ? rec->value : RING_TEXT_MAX;
 	bool text = rec->kind == RING_TEXT;
 
 	ring_reader_words(&l->reader, rec, s->scratch);
-	return capture_mark(stream, l->thread, (int)(rec->size & 0xff), text ? 0 : rec->address,
+	return capture_mark(stream, l->thread, (int)rec->mark, text ? 0 : rec->value,
 			    ring_stream_ns(s, rec->stamp), (const uint8_t *)s->scratch,
 			    text ? (uint32_t)length : 0);
 }
@@ -95,7 +114,7 @@ int ring_deliver(struct ring_source *s, struct stream *stream, uint32_t index)
 	case RING_LOST:
 		return deliver_lost(s, stream, l);
 	case RING_EPOCH:
-		l->epoch = (uint32_t)l->next.address;
+		l->epoch = (uint32_t)l->next.value;
 		return 0;
 	case RING_MARK:
 	case RING_TEXT:

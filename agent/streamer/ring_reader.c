@@ -59,10 +59,10 @@ static int read_aux(const struct ring_reader *r, uint64_t word0, struct ring_rec
 	rec->length = 3 + rec->count;
 	if (rec->length > ring_reader_room(r))
 		return -EBADMSG;
-	rec->size = ring_size(word0);
-	rec->address = ring_reader_word(r, r->tail + 1);
+	rec->mark = (uint32_t)ring_size(word0) & 0xff;
+	rec->value = ring_reader_word(r, r->tail + 1);
 	rec->stamp = ring_reader_word(r, r->tail + 2);
-	if (rec->kind == RING_TEXT && rec->address > (uint64_t)rec->count * 8)
+	if (rec->kind == RING_TEXT && rec->value > (uint64_t)rec->count * 8)
 		return -EBADMSG;
 	return 0;
 }
@@ -88,18 +88,21 @@ int ring_reader_peek_rare(struct ring_reader *r, uint64_t word0, struct ring_rec
 	}
 	if (kind < RING_AUX || ring_reader_room(r) < 3)
 		return -EBADMSG;
-	*rec = (struct ring_record){.kind = kind};
+	*rec = (struct ring_record){.kind = (uint8_t)kind};
 	return read_aux(r, word0, rec) ? -EBADMSG : 1;
 }
 
 void ring_reader_release(struct ring_reader *r)
 {
+	uint64_t wanted;
+
 	if (r->told == r->tail)
 		return;
 	r->told = r->tail;
-	/* The writer sets `waiting` and then looks at `tail`; one of the two sees the other's store. */
+	/* The writer sets `wanted` and then looks at `tail`; one of the two sees the other's store. */
 	__atomic_store_n(&r->slice->tail, r->tail, __ATOMIC_SEQ_CST);
-	if (!__atomic_load_n(&r->slice->waiting, __ATOMIC_SEQ_CST))
+	wanted = __atomic_load_n(&r->slice->wanted, __ATOMIC_SEQ_CST);
+	if (!wanted || r->tail < wanted)
 		return;
 	__atomic_fetch_add(&r->slice->tail_futex, 1, __ATOMIC_RELEASE);
 	syscall(SYS_futex, &r->slice->tail_futex, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);

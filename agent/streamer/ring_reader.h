@@ -8,26 +8,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "proto/columns.h"
 #include "proto/event.h"
 #include "proto/ring.h"
 
 #define RING_TEXT_MAX 1024 /* bytes of a mark's text that are kept */
 
-/* A record's head, checked. Of kinds below RING_AUX everything is set; of the others what they have. */
+/* A record's head, checked. What an event has besides is read when it is wanted: ring_reader_event. */
 struct ring_record {
 	uint8_t kind;
-	enum event_class class;	/* NONE: an enum ring_aux */
-	uint32_t keep;
+	uint8_t class;		/* enum event_class; NONE: an enum ring_aux */
 	uint32_t count;		/* program counters (RING_TEXT: words of text) at `tail + pcs_at` */
 	uint32_t pcs_at;
 	uint32_t length;	/* words */
+	uint64_t word0;
 	uint64_t stamp;
-	uint64_t address;	/* RING_EPOCH: epoch; RING_MOVE: slice; RING_MARK: value; RING_TEXT: bytes of text */
-	uint64_t size;		/* RING_MARK, RING_TEXT: MarkKind */
-	uint64_t interval;	/* weighted: the sample interval; else 0 */
+	/* Of records that are no events. */
+	uint64_t value;		/* RING_EPOCH: epoch; RING_MOVE: slice; RING_MARK: value; RING_TEXT: bytes of text */
+	uint32_t mark;		/* RING_MARK, RING_TEXT: MarkKind */
+	struct ring_losses lost; /* RING_LOST */
+};
+
+/* The rest of an event. */
+struct ring_event {
+	uint64_t address;
+	uint64_t size;
+	uint64_t interval; /* weighted: the sample interval; else 0 */
 	uint64_t old_address;
 	uint64_t call_stamp;
-	struct ring_losses lost; /* RING_LOST */
 };
 
 struct ring_reader {
@@ -56,39 +64,22 @@ static inline uint64_t ring_reader_room(const struct ring_reader *r)
 	return published < in_piece ? published : in_piece;
 }
 
-/* The words after the third that an event has before its program counters. */
-static inline void ring_reader_extras(const struct ring_reader *r, uint64_t word0, struct ring_record *rec)
+/* Of the event whose head `rec` is. */
+static inline void ring_reader_event(const struct ring_reader *r, const struct ring_record *rec, struct ring_event *ret)
 {
 	uint64_t at = r->tail + 3;
 
-	if (ring_large(word0))
-		rec->size = ring_reader_word(r, at++);
-	if (ring_weighted(word0))
-		rec->interval = ring_reader_word(r, at++);
+	ret->address = ring_reader_word(r, r->tail + 1);
+	ret->size = ring_size(rec->word0);
+	ret->interval = ret->old_address = ret->call_stamp = 0;
+	if (__builtin_expect(ring_large(rec->word0), 0))
+		ret->size = ring_reader_word(r, at++);
+	if (__builtin_expect(ring_weighted(rec->word0), 0))
+		ret->interval = ring_reader_word(r, at++);
 	if (rec->class == EVENT_CLASS_REALLOCATION) {
-		rec->old_address = ring_reader_word(r, at++);
-		rec->call_stamp = ring_reader_word(r, at);
+		ret->old_address = ring_reader_word(r, at++);
+		ret->call_stamp = ring_reader_word(r, at);
 	}
-}
-
-static inline int ring_reader_event(const struct ring_reader *r, uint64_t word0, struct ring_record *rec)
-{
-	unsigned extras = ring_large(word0) + ring_weighted(word0) +
-			  (rec->class == EVENT_CLASS_REALLOCATION ? 2 : 0);
-
-	rec->count = ring_count(word0);
-	rec->keep = ring_keep(word0);
-	rec->pcs_at = 3 + extras;
-	rec->length = rec->pcs_at + rec->count;
-	if (rec->length > ring_reader_room(r))
-		return -EBADMSG;
-	rec->size = ring_size(word0);
-	rec->address = ring_reader_word(r, r->tail + 1);
-	rec->stamp = ring_reader_word(r, r->tail + 2);
-	rec->interval = rec->old_address = rec->call_stamp = 0;
-	if (extras)
-		ring_reader_extras(r, word0, rec);
-	return 1;
 }
 
 #define RING_AHEAD 24 /* words: some records */
@@ -99,24 +90,37 @@ int ring_reader_peek_rare(struct ring_reader *reader, uint64_t word0, struct rin
 /* The record at `tail`. 1; 0: none before `head`; -EBADMSG. RING_PAD is skipped in here. */
 static inline int ring_reader_peek(struct ring_reader *r, struct ring_record *rec)
 {
-	uint64_t word0;
+	uint64_t word0, tail = r->tail;
 
-	if (r->tail == r->head)
+	if (tail == r->head)
 		return 0;
-	word0 = ring_reader_word(r, r->tail);
+	word0 = ring_reader_word(r, tail);
 	/* What comes lies in the other core's cache. */
-	__builtin_prefetch(&r->data[(r->tail + RING_AHEAD) & (r->words - 1)]);
-	rec->kind = ring_kind(word0);
-	rec->class = rec->kind < RING_AUX ? event_class(rec->kind) : EVENT_CLASS_NONE;
-	if (rec->class == EVENT_CLASS_NONE)
+	__builtin_prefetch(&r->data[(tail + RING_AHEAD) & (r->words - 1)]);
+	rec->kind = (uint8_t)ring_kind(word0);
+	rec->class = event_traits[rec->kind].class;
+	if (__builtin_expect(rec->class == EVENT_CLASS_NONE, 0))
 		return ring_reader_peek_rare(r, word0, rec);
-	return ring_reader_event(r, word0, rec);
+	rec->word0 = word0;
+	rec->count = ring_count(word0);
+	rec->pcs_at = 3 + ring_large(word0) + ring_weighted(word0) + (rec->class == EVENT_CLASS_REALLOCATION ? 2 : 0);
+	rec->length = rec->pcs_at + rec->count;
+	if (__builtin_expect(rec->length > ring_reader_room(r), 0))
+		return -EBADMSG;
+	rec->stamp = ring_reader_word(r, tail + 2);
+	return 1;
+}
+
+/* The record's words from `pcs_at` on, in place: each is to be read once. A record lies in one piece. */
+static inline const uint64_t *ring_reader_pcs(const struct ring_reader *r, const struct ring_record *record)
+{
+	return r->data + ((r->tail + record->pcs_at) & (r->words - 1));
 }
 
 /* Copies the record's `count` words (program counters, or text) to `out`. */
 static inline void ring_reader_words(const struct ring_reader *r, const struct ring_record *record, uint64_t *out)
 {
-	const uint64_t *from = r->data + ((r->tail + record->pcs_at) & (r->words - 1)); /* a record lies in one piece */
+	const uint64_t *from = ring_reader_pcs(r, record);
 
 	for (uint32_t i = 0; i < record->count; i++)
 		out[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);

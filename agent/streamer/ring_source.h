@@ -58,6 +58,9 @@ struct ring_source {
 	bool foreign; /* it is of another byte order: nothing is read */
 	uint32_t owner_word; /* offset, checked */
 	uint64_t looked; /* stamp */
+	uint64_t tick_begin;  /* stamp: the last event's tick */
+	uint64_t tick_length; /* in stamps */
+	uint64_t tick_ns;     /* the tick's stream time */
 	uint64_t searched; /* stamp: when all slices were last looked at */
 	uint32_t claims;   /* ring_header.claims then */
 	uint64_t future; /* stamp: what is beyond it is a lie */

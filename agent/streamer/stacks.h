@@ -106,12 +106,20 @@ struct stacks_path {
  * and nothing has changed: more than half of the table would stay, or numbers run out. */
 bool stacks_renew(struct stacks *stacks, struct stacks_path *path, uint32_t paths);
 
-/* Where the answer to (parent, key) is, or would be. */
-static inline struct stacks_cached *stacks_cached(const struct stacks *s, uint32_t parent, uint64_t key)
+/*
+ * Where the answer to (parent, key) is, or would be. `trail` stands for the way to the parent: stacks_trail of the node at
+ * which an event's new frames begin, and then what this function makes of it frame by frame. So one frame's place does not wait
+ * for the answer of the frame before.
+ */
+static inline struct stacks_cached *stacks_cached(const struct stacks *s, uint64_t *trail, uint64_t key)
 {
-	uint64_t hash = (key ^ (uint64_t)parent << 32 ^ parent) * UINT64_C(0x9e3779b97f4a7c15);
+	*trail = (*trail ^ key) * UINT64_C(0x9e3779b97f4a7c15);
+	return &s->cache[*trail >> s->cache_shift];
+}
 
-	return &s->cache[hash >> s->cache_shift];
+static inline uint64_t stacks_trail(uint32_t parent)
+{
+	return (uint64_t)parent << 32 ^ parent;
 }
 
 /* Likewise, of a key alone. */

@@ -66,7 +66,7 @@ int stream_init(struct stream *s, struct arena *arena, const struct budget *b, u
 
 	*s = (struct stream){.packer = packer, .lane_count = ring_slice_count(b->ring)};
 	pthread_mutex_init(&s->lock, NULL);
-	if (!tables.memory || batch_init(&s->batch, arena, b->message, b->batch) < 0 ||
+	if (!tables.memory || batch_init(&s->batch, arena, b) < 0 ||
 	    spool_init(&s->spool, arena, b->spool) < 0 ||
 	    ring_source_init(&s->source, &tables, b->ring, counter) < 0 ||
 	    modules_init(&s->modules, &tables, modules) < 0 ||
@@ -79,6 +79,9 @@ int stream_init(struct stream *s, struct arena *arena, const struct budget *b, u
 		return -ENOMEM;
 	tables.used = (tables.used + 63) & ~(size_t)63;
 	stacks_init(&s->stacks, tables.memory + tables.used, tables.size - tables.used);
+	/* A batch after a new generation must find room in it. */
+	if (s->batch.nodes_max > s->stacks.nodes_max / 8)
+		s->batch.nodes_max = s->stacks.nodes_max / 8;
 	return 0;
 }
 
@@ -93,7 +96,7 @@ static void clear_tables(struct stream *s)
 {
 	stacks_init(&s->stacks, s->stacks.cache, s->stacks.size);
 	s->renewal_wanted = false;
-	s->renewal_rest = 0;
+	s->renewal_rest = s->nodes_until = 0;
 	modules_clear(&s->modules);
 	threads_clear(&s->threads);
 	batch_clear(&s->batch);
@@ -212,6 +215,7 @@ static int close_batch(struct stream *s, bool end)
 	s->delivered.time_ns = s->watermark_ns;
 	s->delivered.nodes = stacks_number(&s->stacks, s->stacks.sent);
 	renew_stacks(s);
+	s->nodes_until = 0;
 	assert(length > 0); /* what goes into a batch is counted before it does */
 	s->frame_pending = (size_t)length;
 	return put_frame(s);

@@ -55,6 +55,7 @@ struct stream {
 	struct stacks_path *lane;
 	uint32_t lane_count;
 	uint32_t depth_max; /* frames of a lane */
+	uint32_t nodes_until; /* up to this node there is room in batch and table for sure; 0: look */
 	struct batch batch;
 	struct spool spool;
 	struct packer *packer; /* the drain thread's */

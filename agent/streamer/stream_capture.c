@@ -76,7 +76,7 @@ static uint32_t find_place(struct stream *s, uint64_t pc, uint32_t epoch)
 }
 
 /* The node for a program counter below `parent`, past the cache of nodes. */
-static uint32_t find_node(struct stream *s, uint32_t parent, uint64_t pc, uint32_t epoch)
+static uint32_t find_node(struct stream *s, uint32_t parent, uint64_t pc, uint32_t epoch, struct stacks_cached *cached)
 {
 	uint64_t key = cache_key(pc, epoch);
 	struct stacks_located *located = stacks_located(&s->stacks, key);
@@ -85,8 +85,7 @@ static uint32_t find_node(struct stream *s, uint32_t parent, uint64_t pc, uint32
 	if (located->key != key || !located->place)
 		*located = (struct stacks_located){.key = key, .place = find_place(s, pc, epoch)};
 	node = stacks_below(&s->stacks, parent, (uint32_t)located->place);
-	*stacks_cached(&s->stacks, parent, key) =
-		(struct stacks_cached){.key = key, .parent = parent, .node = node};
+	*cached = (struct stacks_cached){.key = key, .parent = parent, .node = node};
 	return node;
 }
 
@@ -99,29 +98,31 @@ static void lane_fill(struct stream *s, struct stacks_path *l, uint32_t depth)
 		l->node[i] = node;
 }
 
-static uint32_t child(struct stream *s, uint32_t parent, uint64_t pc, uint32_t epoch)
-{
-	uint64_t key = cache_key(pc, epoch);
-	const struct stacks_cached *cached = stacks_cached(&s->stacks, parent, key);
-
-	if (cached->key == key && cached->parent == parent && cached->node)
-		return cached->node;
-	return find_node(s, parent, pc, epoch);
-}
-
-/* The event's stack. Does the same thing again when it is offered again. */
+/* The event's stack. Does the same thing again when it is offered again. The program counters may lie where the program can
+ * write: each is read once. */
 static uint32_t intern(struct stream *s, struct stacks_path *l, const struct capture_event *e)
 {
 	uint32_t depth = e->keep < l->most ? e->keep : l->most, parent;
 	uint32_t fits = l->most - depth, cut = e->count > fits ? e->count - fits : 0;
+	uint32_t *to = l->node + depth;
+	uint64_t trail;
 
-	if (depth > l->depth)
+	if (__builtin_expect(depth > l->depth, 0))
 		lane_fill(s, l, depth);
-	parent = depth ? l->node[depth - 1] : 0;
-	for (uint32_t i = e->count; i-- > cut;)
-		l->node[depth++] = parent = child(s, parent, e->pcs[i], e->epoch);
-	l->depth = depth;
-	if (!cut)
+	parent = depth ? to[-1] : 0;
+	trail = stacks_trail(parent);
+	for (uint32_t i = e->count; i-- > cut;) {
+		uint64_t pc = __atomic_load_n(&e->pcs[i], __ATOMIC_RELAXED), key = cache_key(pc, e->epoch);
+		struct stacks_cached *cached = stacks_cached(&s->stacks, &trail, key);
+
+		if (__builtin_expect(cached->key == key && cached->parent == parent && cached->node, 1))
+			parent = cached->node;
+		else
+			parent = find_node(s, parent, pc, e->epoch, cached);
+		*to++ = parent;
+	}
+	l->depth = (uint32_t)(to - l->node);
+	if (__builtin_expect(!cut, 1))
 		return parent;
 	return stacks_child(&s->stacks, parent, 0, HEAPCAST__PSEUDO_FRAME__FRAME_DEPTH_LIMIT);
 }
@@ -138,17 +139,29 @@ static void account(struct stream *s, struct thread *thread, const struct event 
 	s->delivered.bytes += is_free || is_call ? 0 : event->size;
 }
 
-/* Room for the event's new nodes, in the batch and in the table. */
-static bool has_room(struct stream *s, uint32_t frames)
+static __attribute__((noinline)) bool find_room(struct stream *s, uint32_t frames)
 {
-	uint32_t fresh = s->stacks.nodes - s->stacks.sent;
+	uint32_t most = s->stacks.sent + s->batch.nodes_max, limit = stacks_limit(&s->stacks);
 
-	if (fresh + frames + 3 > s->batch.nodes_max)
+	if (s->stacks.nodes + frames + 3 > most)
 		return false;
-	if (!frames || s->renewal_rest || stacks_has_room(&s->stacks, frames + 3))
+	if (!frames || s->renewal_rest)
 		return true;
-	s->renewal_wanted = true;
-	return false;
+	if (!stacks_has_room(&s->stacks, frames + 3)) {
+		s->renewal_wanted = true;
+		return false;
+	}
+	s->nodes_until = most < limit ? most : limit;
+	return true;
+}
+
+/* Room for the event's new nodes, in the batch and in the table. */
+static inline bool has_room(struct stream *s, uint32_t frames)
+{
+	const struct stacks *t = &s->stacks;
+
+	return __builtin_expect(t->nodes + frames + 3 <= s->nodes_until && t->places + frames + 3 <= t->places_max, 1) ||
+	       find_room(s, frames);
 }
 
 int capture_event(struct stream *s, uint32_t lane, struct thread *thread, struct capture_event *e)

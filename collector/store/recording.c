@@ -101,8 +101,11 @@ static int walk_events(const Heapcast__Events *events, struct err_text *err)
 	struct event event;
 	int r = events_decoder_init(&decoder, events, err);
 
+	if (r < 0)
+		return r;
 	while (!r && (r = events_decoder_next(&decoder, &event, err)) == 1)
 		r = 0;
+	events_decoder_done(&decoder);
 	return r;
 }
 
@@ -113,6 +116,8 @@ static int take_events(struct recording *r, const Heapcast__Events *events)
 	struct event event;
 	int e = events_decoder_init(&decoder, events, NULL);
 
+	if (e < 0)
+		return e;
 	if (events->tick_ns + (uint64_t)REPAIR_NS > r->pairing.window_ns)
 		r->pairing.window_ns = events->tick_ns + (uint64_t)REPAIR_NS;
 	while (!e && (e = events_decoder_next(&decoder, &event, NULL)) == 1) {
@@ -120,6 +125,7 @@ static int take_events(struct recording *r, const Heapcast__Events *events)
 		check_references(r, &event, &thread);
 		e = pairing_add(&r->pairing, &event);
 	}
+	events_decoder_done(&decoder);
 	return e;
 }
 

@@ -97,8 +97,11 @@ static int check_columns(const Heapcast__Batch *batch, struct err_text *err)
 	}
 	if (!r && batch->events) {
 		r = events_decoder_init(&events, batch->events, err);
+		if (r < 0)
+			return r;
 		while (!r && (r = events_decoder_next(&events, &event, err)) == 1)
 			r = 0;
+		events_decoder_done(&events);
 	}
 	return r;
 }

@@ -66,6 +66,7 @@ static void check_events(const Heapcast__Events *events)
 	for (uint32_t i = 0; i < events->count; i++)
 		must(events_decoder_next(&d, &event, NULL) == 1);
 	must(!events_decoder_next(&d, &event, NULL));
+	events_decoder_done(&d);
 }
 
 static void check_frame(const uint8_t *frame, size_t length)

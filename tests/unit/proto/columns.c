@@ -14,6 +14,8 @@
 
 #define MEMORY (1u << 16)
 
+static uint64_t state[EVENTS_STATE_MIN / 8];
+
 static uint64_t random_state = 1;
 
 static uint64_t random_u64(void)
@@ -22,6 +24,28 @@ static uint64_t random_u64(void)
 	random_state ^= random_state >> 7;
 	random_state ^= random_state << 17;
 	return random_state;
+}
+
+/* Of some use to predictions: an address that was there before, what lies behind the last one, or any. */
+static uint64_t random_address(uint64_t size)
+{
+	static uint64_t recent[32], next;
+	uint64_t *old = &recent[random_u64() % 32], address;
+
+	switch (random_u64() % 4) {
+	case 0:
+	case 1:
+		address = *old;
+		break;
+	case 2:
+		address = next;
+		break;
+	default:
+		address = random_u64() >> (16 + random_u64() % 40) << 4;
+	}
+	*old = address;
+	next = address + addresses_chunk(size);
+	return address;
 }
 
 static struct event random_event(uint64_t *time)
@@ -33,12 +57,14 @@ static struct event random_event(uint64_t *time)
 	e.class = event_class(e.kind);
 	e.thread = 1 + (uint32_t)(random_u64() % 5);
 	e.time_ns = *time - random_u64() % 3000;
-	e.address = random_u64() >> (16 + random_u64() % 40) << 4;
 	e.stack = (uint32_t)(random_u64() >> 40);
 	if (event_has_size(e.kind))
-		e.size = e.weight = random_u64() >> random_u64() % 64;
+		e.size = e.weight = random_u64() % 4 ? random_u64() % 4 * 300 : random_u64() >> random_u64() % 64;
+	e.address = random_address(e.size) & UINT64_MAX >> 8;
 	if (e.class == EVENT_CLASS_REALLOCATION) {
-		e.old_address = random_u64() % 3 ? random_u64() >> 18 << 4 : 0;
+		e.old_address = random_u64() % 3 ? random_address(16) & UINT64_MAX >> 8 : 0;
+		if (random_u64() % 4 == 0)
+			e.old_address = e.address;
 		e.call_time_ns = random_u64() % 1000000;
 	}
 	return e;
@@ -70,7 +96,7 @@ static void round_trip(uint32_t tick, unsigned weighted)
 	uint64_t time = 5000000000;
 	unsigned n = 0;
 
-	events_encoder_init(&encoder, memory, sizeof(memory), 4096, tick);
+	events_encoder_init(&encoder, memory, sizeof(memory), state, sizeof(state), 4096, tick);
 	for (unsigned round = 0; round < 3; round++) {
 		events_encoder_clear(&encoder);
 		for (n = 0; n < 4096; n++) {
@@ -90,19 +116,118 @@ static void round_trip(uint32_t tick, unsigned weighted)
 			assert_same(&got, &sent[i], tick);
 		}
 		assert_int_equal(events_decoder_next(&decoder, &got, &err), 0);
+		events_decoder_done(&decoder);
 	}
 }
 
-static void test_round_trip(void **state)
+static void test_round_trip(void **unused)
 {
-	(void)state;
+	(void)unused;
 	round_trip(1, 0);
 	round_trip(1000, 0);
 	round_trip(1000, 1);
 }
 
+/* An allocator as the prediction thinks that they are: what was freed last comes first, else what lies behind. */
+struct allocator {
+	uint64_t free[4][8];
+	unsigned count[4];
+	uint64_t next;
+	struct {
+		uint64_t address, size;
+	} live[64];
+	unsigned alive;
+};
+
+static const uint64_t sizes[4] = {8, 100, 600, 5000};
+
+static uint64_t allocate(struct allocator *a, unsigned class)
+{
+	uint64_t address = a->next;
+
+	if (a->count[class])
+		return a->free[class][--a->count[class]];
+	a->next += addresses_chunk(sizes[class]);
+	return address;
+}
+
+static void give_back(struct allocator *a, uint64_t address, uint64_t size)
+{
+	for (unsigned class = 0; class < 3; class++)
+		if (sizes[class] == size && a->count[class] < 7)
+			a->free[class][a->count[class]++] = address;
+}
+
+static struct event allocator_event(struct allocator *a, uint32_t thread, uint64_t *time)
+{
+	unsigned class = (unsigned)(random_u64() % 4), at = (unsigned)(random_u64() % 64);
+	struct event e = {.thread = thread, .time_ns = *time += random_u64() % 3000};
+
+	if (a->alive == 64 || (a->alive && random_u64() % 2)) {
+		at %= a->alive;
+		e.kind = random_u64() % 8 ? 32 : 3;
+		e.old_address = a->live[at].address;
+		if (e.kind == 3)
+			e.address = allocate(a, class);
+		give_back(a, e.old_address, a->live[at].size);
+		a->live[at] = a->live[--a->alive];
+		if (e.kind == 32) {
+			e.address = e.old_address;
+			e.old_address = 0;
+		}
+	} else {
+		e.kind = 1;
+		e.address = allocate(a, class);
+	}
+	e.class = event_class(e.kind);
+	if (e.kind != 32) {
+		e.size = e.weight = sizes[class];
+		a->live[a->alive].address = e.address;
+		a->live[a->alive++].size = e.size;
+	}
+	return e;
+}
+
+static void test_prediction(void **unused)
+{
+	static struct allocator allocators[2] = {{.next = 0x10000}, {.next = 0x7f0000000000}};
+	static struct event sent[8192];
+	size_t state_size = EVENTS_STATE_BEST;
+	uint8_t *memory = malloc(1 << 20), *large = malloc(state_size);
+	struct events_encoder encoder;
+	struct events_decoder decoder;
+	Heapcast__Events message;
+	struct err_text err = {{0}};
+	uint64_t time = 1000;
+	struct event got;
+
+	(void)unused;
+	events_encoder_init(&encoder, memory, 1 << 20, large, state_size, 8192, 1000);
+	for (unsigned round = 0; round < 3; round++) {
+		events_encoder_clear(&encoder);
+		for (unsigned i = 0; i < 8192; i++) {
+			unsigned thread = random_u64() % 4 == 0;
+
+			sent[i] = allocator_event(&allocators[thread], 1 + thread, &time);
+			assert_int_equal(events_encoder_put(&encoder, &sent[i]), 0);
+		}
+		events_encoder_fill(&encoder, &message);
+		/* What lived before this batch has to be said, and some that stacks forgot. */
+		assert_in_range(message.address.len, 0, 6500); /* each as a difference: 16,000 and more */
+		assert_int_equal(events_decoder_init(&decoder, &message, &err), 0);
+		for (unsigned i = 0; i < 8192; i++) {
+			assert_int_equal(events_decoder_next(&decoder, &got, &err), 1);
+			assert_same(&got, &sent[i], 1000);
+		}
+		assert_int_equal(events_decoder_next(&decoder, &got, &err), 0);
+		events_decoder_done(&decoder);
+	}
+	free(memory);
+	free(large);
+}
+
 /* Two events a day apart in one batch, at a tick of a nanosecond. */
-static void test_far_apart(void **state)
+static void test_far_apart(void **unused)
 {
 	static uint8_t memory[MEMORY];
 	struct event sent[] = {
@@ -129,8 +254,8 @@ static void test_far_apart(void **state)
 	struct err_text err = {{0}};
 	struct event got;
 
-	(void)state;
-	events_encoder_init(&encoder, memory, sizeof(memory), 16, 1);
+	(void)unused;
+	events_encoder_init(&encoder, memory, sizeof(memory), state, sizeof(state), 16, 1);
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(events_encoder_put(&encoder, &sent[i]), 0);
 	events_encoder_fill(&encoder, &message);
@@ -140,9 +265,10 @@ static void test_far_apart(void **state)
 		assert_same(&got, &sent[i], 1);
 	}
 	assert_int_equal(events_decoder_next(&decoder, &got, &err), 0);
+	events_decoder_done(&decoder);
 }
 
-static void test_parameters(void **state)
+static void test_parameters(void **unused)
 {
 	static uint8_t memory[MEMORY];
 	struct events_encoder e;
@@ -151,8 +277,8 @@ static void test_parameters(void **state)
 		.kind = 1, .thread = 1, .address = 0x1010, .size = 3, .weight = 500};
 	struct event even = {.kind = 1, .thread = 1, .address = 0x1010, .size = 3, .weight = 3};
 
-	(void)state;
-	events_encoder_init(&e, memory, sizeof(memory), 3, 1000);
+	(void)unused;
+	events_encoder_init(&e, memory, sizeof(memory), state, sizeof(state), 3, 1000);
 	assert_int_equal(events_encoder_put(&e, &even), 0);
 	assert_int_equal(events_encoder_put(&e, &odd), -EAGAIN);
 	events_encoder_clear(&e);
@@ -192,7 +318,7 @@ static void sample_message(Heapcast__Events *message)
 		{.kind = 32, .thread = 2, .time_ns = 13000, .address = 0x6000, .stack = 201},
 	};
 
-	events_encoder_init(&e, memory, sizeof(memory), 10, 1000);
+	events_encoder_init(&e, memory, sizeof(memory), state, sizeof(state), 10, 1000);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(events_encoder_put(&e, &list[i]), 0);
 	events_encoder_fill(&e, message);
@@ -204,8 +330,11 @@ static int walk(const Heapcast__Events *message, struct err_text *err)
 	struct event event;
 	int r = events_decoder_init(&d, message, err);
 
+	if (r < 0)
+		return r;
 	while (!r && (r = events_decoder_next(&d, &event, err)) == 1)
 		r = 0;
+	events_decoder_done(&d);
 	return r;
 }
 
@@ -218,12 +347,12 @@ static void assert_names(const Heapcast__Events *message, const char *name)
 		fail_msg("'%s' does not name %s", err.text, name);
 }
 
-static void test_damage(void **state)
+static void test_damage(void **unused)
 {
 	Heapcast__Events m;
 	uint8_t endless[16], big[] = {0xff, 0xff, 0xff, 0xff, 0x7f, 1, 1};
 
-	(void)state;
+	(void)unused;
 	memset(endless, 0xff, sizeof(endless));
 #define DAMAGE(change, name)                                                                       \
 	do {                                                                                       \
@@ -244,24 +373,35 @@ static void test_damage(void **state)
 	DAMAGE(m.time.len--, "time");
 	DAMAGE((m.time.data = endless, m.time.len = sizeof(endless)), "time");
 	DAMAGE(m.base_ns = 0; m.time.data[0] = 3, "time");
+	DAMAGE(m.thread_run.len--, "thread_run");
+	DAMAGE(m.thread_run.data[0] = 0, "thread_run");
+	DAMAGE(m.thread_run.data[0] = 4, "thread_run");
+	DAMAGE(m.time_run.data[0] = 0, "time_run");
+	DAMAGE(m.time_run.data[0] = 9, "time_run");
+	DAMAGE(m.birth.len--, "birth");
+	DAMAGE(m.birth.data[0] = BIRTH_CODES, "birth");
+	DAMAGE(m.death.len--, "death");
+	DAMAGE(m.death.data[0] = 100, "death");
 	DAMAGE(m.address.len--, "address");
+	DAMAGE(m.address_slots = 0, "states");
+	DAMAGE(m.address_slots = ADDRESSES_MAX_SLOTS + 1, "states");
 	DAMAGE(m.size.len--, "size");
 	DAMAGE(m.stack.len--, "stack");
-	DAMAGE(m.old_address.len--, "old_address");
+	DAMAGE(m.old.len--, "old");
 	DAMAGE(m.call_time.len--, "call_time");
 	DAMAGE((m.weight.data = big, m.weight.len = 1), "weight");
 	DAMAGE((m.weight.data = big + 5, m.weight.len = 1), "weight");
 #undef DAMAGE
 }
 
-static void test_left_over(void **state)
+static void test_left_over(void **unused)
 {
 	Heapcast__Events m;
 	uint8_t more[64];
-	ProtobufCBinaryData *columns[] = {&m.thread, &m.time,	     &m.address,  &m.size,
-					  &m.stack,  &m.old_address, &m.call_time};
+	ProtobufCBinaryData *columns[] = {&m.thread, &m.thread_run, &m.time,  &m.time_run, &m.birth, &m.death,
+					  &m.old,    &m.address,    &m.size,  &m.stack,	   &m.call_time};
 
-	(void)state;
+	(void)unused;
 	for (unsigned i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
 		sample_message(&m);
 		memcpy(more, columns[i]->data, columns[i]->len);
@@ -273,19 +413,20 @@ static void test_left_over(void **state)
 }
 
 /* Any bytes at all: an answer, and no read outside (the sanitizers watch). */
-static void test_noise(void **state)
+static void test_noise(void **unused)
 {
 	struct err_text err;
 
-	(void)state;
+	(void)unused;
 	for (unsigned round = 0; round < 20000; round++) {
 		Heapcast__Events m;
-		ProtobufCBinaryData *columns[] = {&m.kind, &m.thread, &m.time,	      &m.address,
-						  &m.size, &m.stack,  &m.old_address, &m.call_time};
+		ProtobufCBinaryData *columns[] = {&m.kind, &m.thread, &m.thread_run, &m.time,	 &m.time_run,
+						  &m.birth, &m.death, &m.old, &m.address, &m.size,
+						  &m.stack, &m.call_time};
 		ProtobufCBinaryData *hit;
 
 		sample_message(&m);
-		hit = columns[random_u64() % 8];
+		hit = columns[random_u64() % 12];
 		if (random_u64() % 4)
 			hit->data[random_u64() % hit->len] = (uint8_t)random_u64();
 		else
@@ -294,7 +435,7 @@ static void test_noise(void **state)
 	}
 }
 
-static void test_stacks(void **state)
+static void test_stacks(void **unused)
 {
 	static uint8_t memory[MEMORY];
 	static struct stack_node sent[2000];
@@ -305,7 +446,7 @@ static void test_stacks(void **state)
 	struct err_text err = {{0}};
 	uint32_t number;
 
-	(void)state;
+	(void)unused;
 	stacks_encoder_init(&e, memory, sizeof(memory), 501);
 	assert_true(stacks_encoder_room(sizeof(memory)) >= 2000);
 	for (uint32_t i = 0; i < 2000; i++) {
@@ -327,7 +468,7 @@ static void test_stacks(void **state)
 	assert_int_equal(stacks_decoder_next(&d, &number, &got, &err), 0);
 }
 
-static void test_stacks_damage(void **state)
+static void test_stacks_damage(void **unused)
 {
 	uint8_t forward[] = {9}, one[] = {1}, none[] = {0}, open[] = {0x80};
 	struct {
@@ -340,7 +481,7 @@ static void test_stacks_damage(void **state)
 		{none, one, one, 0, 1, "module"},    {none, one, one, 1, 0, "offset"},
 	};
 
-	(void)state;
+	(void)unused;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		Heapcast__Stacks m = HEAPCAST__STACKS__INIT;
 		struct stacks_decoder d;
@@ -361,7 +502,7 @@ static void test_stacks_damage(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_far_apart),
+		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_prediction), cmocka_unit_test(test_far_apart),
 		cmocka_unit_test(test_parameters), cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_left_over),  cmocka_unit_test(test_noise),
 		cmocka_unit_test(test_stacks),	   cmocka_unit_test(test_stacks_damage),

@@ -30,6 +30,7 @@ struct builder {
 	struct frame_encoder *frames;
 	struct events_encoder events;
 	void *memory;
+	void *state;
 	struct buf file;
 	size_t ends[4096]; /* where each frame ended */
 	size_t frame_count;
@@ -53,8 +54,9 @@ static inline void builder_init_tick(struct builder *b, uint8_t name, uint32_t t
 	memset(b, 0, sizeof(*b));
 	b->frames = frame_encoder_new();
 	b->memory = malloc(BUILDER_MEMORY);
-	assert(b->frames && b->memory);
-	events_encoder_init(&b->events, b->memory, BUILDER_MEMORY, EVENTS_MAX_COUNT, tick_ns);
+	b->state = malloc(EVENTS_STATE_MIN);
+	assert(b->frames && b->memory && b->state);
+	events_encoder_init(&b->events, b->memory, BUILDER_MEMORY, b->state, EVENTS_STATE_MIN, EVENTS_MAX_COUNT, tick_ns);
 	memset(b->id, name, sizeof(b->id));
 	b->incarnation = 1;
 }
@@ -68,6 +70,7 @@ static inline void builder_done(struct builder *b)
 {
 	frame_encoder_free(b->frames);
 	free(b->memory);
+	free(b->state);
 	buf_done(&b->file);
 }
 

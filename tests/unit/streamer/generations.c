@@ -126,6 +126,7 @@ static void read_batch(struct knowledge *k, struct bench *b, uint64_t number)
 		assert_int_equal(events_decoder_init(&d, batch->events, &err), 0);
 		while (events_decoder_next(&d, &e, &err) == 1)
 			check_event(k, &e);
+		events_decoder_done(&d);
 	}
 	heapcast__batch__free_unpacked(batch, NULL);
 }

@@ -23,6 +23,7 @@ static void test_kinds(void **state)
 {
 	struct ring_reader r;
 	struct ring_record rec;
+	struct ring_event event;
 	struct writer w = begin(&r, 0);
 	uint64_t pcs[] = {7001, 7002, 7003}, got[4];
 
@@ -38,19 +39,21 @@ static void test_kinds(void **state)
 	assert_int_equal(ring_reader_look(&r), 0);
 	assert_int_equal(ring_reader_peek(&r, &rec), 1);
 	assert_int_equal(rec.kind, 1);
-	assert_int_equal(rec.keep, 2);
-	assert_int_equal(rec.size, 24);
-	assert_int_equal(rec.address, 0x1000);
+	assert_int_equal(ring_keep(rec.word0), 2);
 	assert_int_equal(rec.stamp, 500);
+	ring_reader_event(&r, &rec, &event);
+	assert_int_equal(event.size, 24);
+	assert_int_equal(event.address, 0x1000);
 	ring_reader_words(&r, &rec, got);
 	assert_memory_equal(got, pcs, sizeof(pcs));
 	ring_reader_skip(&r, &rec);
 	assert_int_equal(ring_reader_peek(&r, &rec), 1);
 	assert_int_equal(rec.class, EVENT_CLASS_REALLOCATION);
-	assert_int_equal(rec.size, 33);
-	assert_int_equal(rec.interval, 44);
-	assert_int_equal(rec.old_address, 55);
-	assert_int_equal(rec.call_stamp, 66);
+	ring_reader_event(&r, &rec, &event);
+	assert_int_equal(event.size, 33);
+	assert_int_equal(event.interval, 44);
+	assert_int_equal(event.old_address, 55);
+	assert_int_equal(event.call_stamp, 66);
 	ring_reader_words(&r, &rec, got);
 	assert_int_equal(got[0], 77);
 	ring_reader_skip(&r, &rec);
@@ -69,6 +72,7 @@ static void test_wrap(void **state)
 {
 	struct ring_reader r;
 	struct ring_record rec;
+	struct ring_event event;
 	struct writer w = begin(&r, 5 * WORDS - 2);
 	uint64_t pc = 9;
 
@@ -77,7 +81,8 @@ static void test_wrap(void **state)
 	assert_int_equal(ring_reader_look(&r), 0);
 	assert_int_equal(ring_reader_peek(&r, &rec), 1);
 	assert_int_equal(r.tail, 5 * WORDS);
-	assert_int_equal(rec.address, 0x2000);
+	ring_reader_event(&r, &rec, &event);
+	assert_int_equal(event.address, 0x2000);
 }
 
 static void refused(uint64_t at, uint64_t words, uint64_t word0, uint64_t word1)
@@ -131,6 +136,7 @@ static void test_noise(void **state)
 {
 	struct ring_reader r;
 	struct ring_record rec;
+	struct ring_event event;
 	uint64_t words[RING_MAX_COUNT];
 
 	(void)state;
@@ -144,6 +150,7 @@ static void test_noise(void **state)
 		assert_int_equal(ring_reader_look(&r), 0);
 		while (ring_reader_peek(&r, &rec) == 1) {
 			ring_reader_words(&r, &rec, words);
+			ring_reader_event(&r, &rec, &event);
 			ring_reader_skip(&r, &rec);
 			assert_true(r.tail <= r.head);
 		}

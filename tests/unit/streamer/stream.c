@@ -24,6 +24,7 @@ static unsigned collect(struct bench *b, struct event *out, unsigned most)
 			while (n < most && events_decoder_next(&d, &out[n], &err) == 1)
 				n++;
 			assert_string_equal(err.text, "");
+			events_decoder_done(&d);
 		}
 		heapcast__batch__free_unpacked(batch, NULL);
 	}

@@ -382,7 +382,7 @@ static void drain_slice(struct agent *a, uint32_t index, uint64_t head)
 	}
 	__atomic_store_n(&slice->tail, reader->tail, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&slice->tail_futex, 1, __ATOMIC_RELEASE);
-	if (__atomic_load_n(&slice->waiting, __ATOMIC_ACQUIRE))
+	if (__atomic_load_n(&slice->wanted, __ATOMIC_ACQUIRE))
 		syscall(SYS_futex, &slice->tail_futex, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
