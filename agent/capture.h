@@ -63,6 +63,8 @@ struct capture_module {
 /* A thread was seen. `continues`: it was in another lane before; then the thread that has this tid goes on. */
 int capture_thread_begin(struct stream *stream, uint32_t tid, uint64_t time_ns, bool continues,
 			 struct thread **ret_thread);
+/* It has this lane no more: once for each capture_thread_begin, after all else about the lane. */
+void capture_thread_leave(struct stream *stream, struct thread *thread);
 /* It is gone. Its counts must have been given by capture_thread_counts before. */
 int capture_thread_end(struct stream *stream, struct thread *thread, uint64_t time_ns);
 /* Adds to what the thread began, and to what of that was passed over by sampling. */

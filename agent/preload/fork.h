@@ -5,7 +5,7 @@
  * of the ring is replaced by private memory, at once where fork() made it, else at its first hook.
  *
  *	parent:  fork_watch ... fork()
- *	child:   first hook -> start_forked (start.c) -> fork_enter -> a ring of its own, fork_watch
+ *	child:   first hook -> start_again (start.c) -> fork_enter -> a ring of its own, fork_watch
  *
  * What the child may wait for: a lock that another thread of the parent held is never released
  * here. Ours are reset. The loader's cannot be, so the fork is held back a moment while other

@@ -129,7 +129,7 @@ static struct real real = {
 
 static RECORDED void note_birth(uintptr_t frame, unsigned kind, const void *p, size_t size)
 {
-	struct ring_header *ring = shim_ring();
+	struct ring_header *ring = shim_hook(DOOR_ALL);
 	struct hook hook;
 
 	if (!ring)
@@ -150,8 +150,9 @@ static RECORDED void *mmap_recorded(void *at, size_t size, int protection, int f
 
 EXPORT void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
-	return unlikely(shim_ring()) ? mmap_recorded(at, size, protection, flags, fd, offset)
-				     : real.mmap(at, size, protection, flags, fd, offset);
+	return unlikely(shim_hook(DOOR_ALL))
+		       ? mmap_recorded(at, size, protection, flags, fd, offset)
+		       : real.mmap(at, size, protection, flags, fd, offset);
 }
 
 static RECORDED void *mmap64_recorded(void *at, size_t size, int protection, int flags, int fd,
@@ -166,8 +167,9 @@ static RECORDED void *mmap64_recorded(void *at, size_t size, int protection, int
 
 EXPORT void *mmap64(void *at, size_t size, int protection, int flags, int fd, off64_t offset)
 {
-	return unlikely(shim_ring()) ? mmap64_recorded(at, size, protection, flags, fd, offset)
-				     : real.mmap64(at, size, protection, flags, fd, offset);
+	return unlikely(shim_hook(DOOR_ALL))
+		       ? mmap64_recorded(at, size, protection, flags, fd, offset)
+		       : real.mmap64(at, size, protection, flags, fd, offset);
 }
 
 /* Ends. The hook is under way during the call: the agent must not think that nothing older will
@@ -192,7 +194,7 @@ static RECORDED int munmap_recorded(void *p, size_t size, struct ring_header *ri
 
 EXPORT int munmap(void *p, size_t size)
 {
-	struct ring_header *ring = shim_ring();
+	struct ring_header *ring = shim_hook(DOOR_ALL);
 
 	return unlikely(ring) ? munmap_recorded(p, size, ring) : real.munmap(p, size);
 }
@@ -218,7 +220,7 @@ static void note_remap(struct hook *hook, uint64_t call_stamp, const void *old, 
 
 static RECORDED void *mremap_recorded(void *old, size_t old_size, size_t size, int flags, void *to)
 {
-	struct ring_header *ring = shim_ring();
+	struct ring_header *ring = shim_hook(DOOR_ALL);
 	struct hook hook;
 	uint64_t call_stamp;
 	void *p;
@@ -236,8 +238,8 @@ static RECORDED void *mremap_recorded(void *old, size_t old_size, size_t size, i
 
 EXPORT void *mappings_mremap(void *old, size_t old_size, size_t size, int flags, void *to)
 {
-	return unlikely(shim_ring()) ? mremap_recorded(old, old_size, size, flags, to)
-				     : real.mremap(old, old_size, size, flags, to);
+	return unlikely(shim_hook(DOOR_ALL)) ? mremap_recorded(old, old_size, size, flags, to)
+					     : real.mremap(old, old_size, size, flags, to);
 }
 
 /* The break. */
@@ -278,7 +280,7 @@ static RECORDED void *sbrk_recorded(intptr_t increment, struct ring_header *ring
 
 EXPORT void *sbrk(intptr_t increment)
 {
-	struct ring_header *ring = shim_ring();
+	struct ring_header *ring = shim_hook(DOOR_ALL);
 
 	return unlikely(ring) ? sbrk_recorded(increment, ring) : real.sbrk(increment);
 }
@@ -305,7 +307,7 @@ static RECORDED int brk_recorded(void *end, struct ring_header *ring)
 
 EXPORT int brk(void *end)
 {
-	struct ring_header *ring = shim_ring();
+	struct ring_header *ring = shim_hook(DOOR_ALL);
 
 	return unlikely(ring) ? brk_recorded(end, ring) : real.brk(end);
 }

@@ -113,7 +113,7 @@ __attribute__((used)) int operators_unwound(int version, int actions, uint64_t c
 
 static RECORDED void *new_recorded(size_t size, uintptr_t a, uintptr_t b, unsigned form)
 {
-	struct ring_header *ring = shim_ring();
+	struct ring_header *ring = shim_hook(DOOR_ALLOCATIONS);
 	struct hook hook;
 	void *p;
 
@@ -132,7 +132,7 @@ static RECORDED void *new_recorded(size_t size, uintptr_t a, uintptr_t b, unsign
  * hook both would be put aside, and could not be told apart: there ours comes last. */
 static RECORDED void delete_recorded(void *p, uintptr_t a, uintptr_t b, unsigned form)
 {
-	struct ring_header *ring = shim_ring();
+	struct ring_header *ring = shim_hook(DOOR_ALL);
 	struct event event;
 	struct hook hook;
 	uint32_t aside;
@@ -196,7 +196,8 @@ static RECORDED void *new_resolve(size_t size, uintptr_t a, uintptr_t b, unsigne
 	new->private = private;
 	new->own = is_allocators_own(function);
 	__atomic_store_n(&new->next, function, __ATOMIC_RELEASE);
-	return new->own &&shim_ring() ? new_recorded(size, a, b, form) : function(size, a, b);
+	return new->own &&shim_hook(DOOR_ALLOCATIONS) ? new_recorded(size, a, b, form)
+						      : function(size, a, b);
 }
 
 static RECORDED void delete_resolve(void *p, uintptr_t a, uintptr_t b, unsigned form)
@@ -212,7 +213,7 @@ static RECORDED void delete_resolve(void *p, uintptr_t a, uintptr_t b, unsigned 
 		delete->own = is_allocators_own(function);
 		__atomic_store_n(&delete->next, function, __ATOMIC_RELEASE);
 	}
-	if (settled && delete->own && p && shim_ring())
+	if (settled && delete->own && p && shim_hook(DOOR_ALL))
 		delete_recorded(p, a, b, form);
 	else
 		function(p, a, b);
@@ -236,7 +237,7 @@ static RECORDED void *call_new(size_t size, uintptr_t a, uintptr_t b, unsigned f
 
 	if (unlikely(!next_new))
 		return new_resolve(size, a, b, form);
-	if (unlikely(news[form].own) && shim_ring())
+	if (unlikely(news[form].own) && shim_hook(DOOR_ALLOCATIONS))
 		return new_recorded(size, a, b, form);
 	return next_new(size, a, b);
 }
@@ -250,7 +251,7 @@ static RECORDED void call_delete(void *p, uintptr_t a, uintptr_t b, unsigned for
 		return;
 	if (unlikely(!next_delete))
 		delete_resolve(p, a, b, form);
-	else if (unlikely(deletes[form].own) && p && shim_ring())
+	else if (unlikely(deletes[form].own) && p && shim_hook(DOOR_ALL))
 		delete_recorded(p, a, b, form);
 	else
 		next_delete(p, a, b);

@@ -41,7 +41,7 @@ static RECORDED int posix_memalign_recorded(void **ret_p, size_t alignment, size
 
 EXPORT int posix_memalign(void **ret_p, size_t alignment, size_t size)
 {
-	struct ring_header *ring = shim_ring();
+	struct ring_header *ring = shim_hook(DOOR_ALL);
 
 	return unlikely(ring) ? posix_memalign_recorded(ret_p, alignment, size, ring)
 			      : next.posix_memalign(ret_p, alignment, size);
@@ -61,7 +61,7 @@ static RECORDED void *aligned_alloc_recorded(size_t alignment, size_t size,
 
 EXPORT void *aligned_alloc(size_t alignment, size_t size)
 {
-	struct ring_header *ring = shim_ring();
+	struct ring_header *ring = shim_hook(DOOR_ALL);
 
 	return unlikely(ring) ? aligned_alloc_recorded(alignment, size, ring)
 			      : next.aligned_alloc(alignment, size);
@@ -80,7 +80,7 @@ static RECORDED void *memalign_recorded(size_t alignment, size_t size, struct ri
 
 EXPORT void *memalign(size_t alignment, size_t size)
 {
-	struct ring_header *ring = shim_ring();
+	struct ring_header *ring = shim_hook(DOOR_ALL);
 
 	return unlikely(ring) ? memalign_recorded(alignment, size, ring)
 			      : next.memalign(alignment, size);
@@ -99,7 +99,7 @@ static RECORDED void *valloc_recorded(size_t size, struct ring_header *ring)
 
 EXPORT void *valloc(size_t size)
 {
-	struct ring_header *ring = shim_ring();
+	struct ring_header *ring = shim_hook(DOOR_ALL);
 
 	return unlikely(ring) ? valloc_recorded(size, ring) : next.valloc(size);
 }
@@ -117,7 +117,7 @@ static RECORDED void *pvalloc_recorded(size_t size, struct ring_header *ring)
 
 EXPORT void *pvalloc(size_t size)
 {
-	struct ring_header *ring = shim_ring();
+	struct ring_header *ring = shim_hook(DOOR_ALL);
 
 	return unlikely(ring) ? pvalloc_recorded(size, ring) : next.pvalloc(size);
 }
@@ -142,7 +142,7 @@ EXPORT void free_sized(void *p, size_t size)
 	if (!p || bootstrap_owns(p))
 		return;
 	start_resolved();
-	ring = shim_ring();
+	ring = shim_hook(DOOR_ALL);
 	if (ring)
 		note_free(p, KIND_FREE_SIZED, ring);
 	if (next.free_sized)
@@ -158,7 +158,7 @@ EXPORT void free_aligned_sized(void *p, size_t alignment, size_t size)
 	if (!p || bootstrap_owns(p))
 		return;
 	start_resolved();
-	ring = shim_ring();
+	ring = shim_hook(DOOR_ALL);
 	if (ring)
 		note_free(p, KIND_FREE_ALIGNED_SIZED, ring);
 	if (next.free_aligned_sized)
@@ -189,7 +189,7 @@ EXPORT int mallopt(int parameter, int value)
 	struct ring_header *ring;
 
 	start_resolved();
-	ring = shim_ring();
+	ring = shim_hook(DOOR_ALL);
 	if (!next.mallopt)
 		return 0;
 	return ring ? mallopt_recorded(parameter, value, ring) : next.mallopt(parameter, value);
@@ -210,7 +210,7 @@ EXPORT int malloc_trim(size_t keep)
 	struct ring_header *ring;
 
 	start_resolved();
-	ring = shim_ring();
+	ring = shim_hook(DOOR_ALL);
 	if (!next.malloc_trim)
 		return 0;
 	return ring ? malloc_trim_recorded(keep, ring) : next.malloc_trim(keep);

@@ -25,7 +25,7 @@
 /* Linux 4.14; older headers lack it. */
 #define ADVICE_WIPE_ON_FORK 18
 
-enum phase { PHASE_NEW, PHASE_RESOLVING, PHASE_LINKING, PHASE_RUNNING };
+enum phase { PHASE_NEW, PHASE_RESOLVING, PHASE_LINKING, PHASE_RUNNING, PHASE_POSTPONED };
 
 static struct shim_page nowhere;
 static uint32_t phase;
@@ -69,17 +69,28 @@ static const struct unwind_host host = {
 
 /* Recording begins. */
 
-/* A page that the kernel wipes in a child, and that says so already by being mapped: else there is
- * no telling. */
-static struct shim_page *page_new(void)
+/* Makes a page that the kernel wipes in a child, and that says so already by being mapped: else
+ * there is no telling. */
+static bool page_make(void)
 {
 	struct shim_page *page = sys_pages(sizeof(*page));
 	int saved = errno;
+	bool made = page && !madvise(page, (size_t)getpagesize(), ADVICE_WIPE_ON_FORK);
 
-	if (page && madvise(page, (size_t)getpagesize(), ADVICE_WIPE_ON_FORK) < 0)
-		page = NULL;
 	errno = saved;
-	return page;
+	if (!made)
+		return false;
+	page->pid = (uint32_t)sys_call(SYS_getpid);
+	__atomic_store_n(&shim.page, page, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* Is this a child in its parent's memory (vfork)? What it did here would be done to the parent. */
+static bool is_guest(void)
+{
+	uint32_t pid = shim.page->pid;
+
+	return pid && pid != (uint32_t)sys_call(SYS_getpid);
 }
 
 /* What is asked of libc and the processor; once. */
@@ -106,8 +117,9 @@ static void introduce(struct ring_header *ring)
 
 /* The guard is set while the modules are looked at for the first time: the ring is already there
  * for them to use. */
-static void record(const struct agent_terms *terms, struct shim_page *page)
+static void record(const struct agent_terms *terms)
 {
+	struct shim_page *page = shim.page;
 	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
 
 	introduce(terms->ring);
@@ -115,10 +127,13 @@ static void record(const struct agent_terms *terms, struct shim_page *page)
 	modules_init(terms->ring->image);
 	fork_watch(terms);
 	guard_set(frame);
-	page->ours = 1;
+	page->pid = terms->ring->pid;
+	shim.shut = thread_control(terms->ring) - 1;
+	for (unsigned i = 0; i < DOORS; i++)
+		__atomic_store_n(&page->door[i], terms->ring, __ATOMIC_RELEASE);
 	__atomic_store_n(&page->ring, terms->ring, __ATOMIC_RELEASE);
-	__atomic_store_n(&shim.page, page, __ATOMIC_RELEASE);
 	__atomic_store_n(&shim.follow, terms->follow, __ATOMIC_RELEASE);
+	__atomic_store_n(&shim.attention, 1, __ATOMIC_RELEASE);
 	modules_refresh();
 	guard_clear();
 }
@@ -130,26 +145,40 @@ static bool wanted(void)
 
 static void begin(void)
 {
-	struct shim_page *page;
 	struct agent_terms terms;
 
-	next_resolve();
-	__atomic_store_n(&phase, PHASE_LINKING, __ATOMIC_RELEASE);
-	if (wanted() && !agent_link(NULL, &terms)) {
-		page = page_new();
-		if (page && !unwind_init(&host)) {
-			look_around();
-			shim.stopped = env_switch("DISABLE_BY_DEFAULT");
-			record(&terms, page);
-			signals_register();
-		}
+	if (wanted() && !agent_link(NULL, &terms) && (shim.page != &nowhere || page_make()) &&
+	    !unwind_init(&host)) {
+		look_around();
+		shim.stopped = env_switch("DISABLE_BY_DEFAULT");
+		record(&terms);
+		signals_register();
 	}
 	__atomic_store_n(&phase, PHASE_RUNNING, __ATOMIC_RELEASE);
 }
 
+static void begin_or_postpone(void)
+{
+	next_resolve();
+	if (is_guest()) {
+		__atomic_store_n(&shim.attention, 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&phase, PHASE_POSTPONED, __ATOMIC_RELEASE);
+		return;
+	}
+	__atomic_store_n(&phase, PHASE_LINKING, __ATOMIC_RELEASE);
+	begin();
+}
+
+/* Before main, mostly before the first hooked call. */
+static __attribute__((constructor)) void know_self(void)
+{
+	if (__atomic_load_n(&phase, __ATOMIC_ACQUIRE) == PHASE_NEW && wanted())
+		page_make();
+}
+
 /* Nothing in here asks the loader, or starts a process: see fork.h. The page is wiped, but it is
  * still the one that the kernel wipes. */
-static void begin_forked(struct shim_page *page)
+static void begin_forked(void)
 {
 	struct agent_terms terms;
 	const struct agent_parent *parent = fork_enter();
@@ -159,27 +188,30 @@ static void begin_forked(struct shim_page *page)
 		return;
 	shim.recorded = shim.gone = 0;
 	shim.owner_word_offset = owner_init_forked();
-	record(&terms, page);
+	record(&terms);
 }
 
 /* A hook that was interrupted by the handler which forked is left alone: its frame is still there.
- * `follow` is off meanwhile, for what is called from here, and stays so where nobody wants us. */
-struct ring_header *start_forked(void)
+ * `attention` is off meanwhile, for what is called from here, and stays so where nobody wants us. */
+struct ring_header *start_again(void)
 {
-	struct shim_page *page = shim.page;
-	uint32_t expected = PHASE_RUNNING;
+	uint32_t before = __atomic_load_n(&phase, __ATOMIC_ACQUIRE);
 	int saved = errno;
 
-	if (thread_in_hook((uintptr_t)__builtin_frame_address(0)) ||
-	    !__atomic_compare_exchange_n(&phase, &expected, PHASE_LINKING, false, __ATOMIC_ACQ_REL,
+	if ((before != PHASE_RUNNING && before != PHASE_POSTPONED) ||
+	    thread_in_hook((uintptr_t)__builtin_frame_address(0)) ||
+	    (before == PHASE_POSTPONED && is_guest()) ||
+	    !__atomic_compare_exchange_n(&phase, &before, PHASE_LINKING, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		return NULL;
-	__atomic_store_n(&shim.follow, 0, __ATOMIC_RELEASE);
-	if (!page->ours)
-		begin_forked(page);
+	__atomic_store_n(&shim.attention, 0, __ATOMIC_RELEASE);
+	if (before == PHASE_POSTPONED)
+		begin();
+	else if (shim.follow && !shim.page->pid)
+		begin_forked();
 	__atomic_store_n(&phase, PHASE_RUNNING, __ATOMIC_RELEASE);
 	errno = saved;
-	return __atomic_load_n(&page->ring, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&shim.page->ring, __ATOMIC_ACQUIRE);
 }
 
 bool start_resolved(void)
@@ -189,7 +221,7 @@ bool start_resolved(void)
 
 	if (__atomic_compare_exchange_n(&phase, &expected, PHASE_RESOLVING, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE)) {
-		begin();
+		begin_or_postpone();
 		errno = saved;
 		return true;
 	}

@@ -5,6 +5,9 @@
  * forward meanwhile.
  *
  *	NEW -> RESOLVING -> LINKING -> RUNNING (recorded or not)
+ *
+ * If that call is a vfork child's, which runs in its parent's memory, only the allocator is looked
+ * for: POSTPONED, until the parent itself calls.
  */
 #include <stdbool.h>
 

@@ -7,9 +7,13 @@
  * signal's handler, an allocator that calls itself through the loader's tables) is *nested*. A
  * thread is *quiet* while its events are only counted.
  *
- * The one word that every hook reads is shim.page->ring: NULL until an agent has answered, NULL
- * again when it wants nothing more, and NULL in a forked child, however that was made: the kernel
- * wipes the page.
+ * shim.page->ring is NULL until an agent has answered, NULL again when it wants nothing more, and
+ * NULL in a forked child, however that was made: the kernel wipes the page.
+ *
+ * The one word that every hook reads is its *door*: the ring, or NULL while nothing that comes this
+ * way is to be recorded. Recording off, that of plain allocations is shut; the other one, too, if
+ * nothing was ever recorded whose end belongs on record. Who finds a door shut looks whether the
+ * orders have changed (shim_look), so that an order holds for the next event of whoever knows of it.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,12 +25,19 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+enum door {
+	DOOR_ALLOCATIONS, /* malloc, calloc and operator new */
+	DOOR_ALL,	  /* all other events */
+	DOORS,
+};
+
 /* On a page of its own, marked MADV_WIPEONFORK. */
 struct shim_page {
+	struct ring_header *door[DOORS];
 	struct ring_header *ring;
 	struct ring_set_line *set; /* of sampled blocks; NULL: closed, see sample.h */
 	uint64_t set_mask;
-	uint32_t ours; /* 1 in the process that began to record; wiped: a fork child of it */
+	uint32_t pid; /* of the process that made the page; wiped: a fork child of it */
 };
 
 /* How events are stamped; see clock.h. */
@@ -48,7 +59,9 @@ struct shim {
 	uint32_t sampled;  /* so have samples */
 	uint32_t nests;	 /* the allocator calls itself by name: nothing is passed over unguarded */
 	uint32_t follow; /* fork children of this process are to be recorded, too */
-	uint32_t gone;	 /* the agent's heart stands still */
+	uint32_t attention;	/* where there is no ring, or a door is shut: that may change */
+	uint32_t shut;		/* thread_control() of orders that are known to be: off */
+	uint32_t gone;		/* the agent's heart stands still */
 	uint32_t gone_beat;	/* the heartbeat then */
 	uint32_t epoch;		/* ring_header.epoch, in memory that nobody else writes */
 	struct thread *threads; /* every state that was ever made; pushed by compare-and-swap */
@@ -141,19 +154,39 @@ struct tls {
 
 extern __thread struct tls tls __attribute__((tls_model("initial-exec")));
 
-/* NULL; or, in a fork child that is to be followed, the ring of its own, from its first hook on
- * (start.c). */
-struct ring_header *start_forked(void) __attribute__((cold));
+/* Where there is no ring: NULL; or, in a fork child that is to be followed, the ring of its own,
+ * from its first hook on; likewise where the first hook was a vfork child's (start.c). */
+struct ring_header *start_again(void) __attribute__((cold));
+/* Where a door is shut: NULL; or the ring, if it is to be open now (door.h). */
+struct ring_header *shim_look(enum door door);
 
-/* The ring; NULL: nothing is recorded. */
-static inline __attribute__((always_inline)) struct ring_header *shim_ring(void)
+/* What stands in the door; NULL: with attention, shim_look knows more. */
+static inline struct ring_header *shim_door(enum door door)
+{
+	return __atomic_load_n(&__atomic_load_n(&shim.page, __ATOMIC_RELAXED)->door[door],
+			       __ATOMIC_ACQUIRE);
+}
+
+static inline bool shim_attention(void)
+{
+	return __atomic_load_n(&shim.attention, __ATOMIC_RELAXED);
+}
+
+/* The ring, whether something is recorded or not; NULL: there is none. */
+static inline struct ring_header *shim_ring(void)
 {
 	struct ring_header *ring = __atomic_load_n(
 		&__atomic_load_n(&shim.page, __ATOMIC_RELAXED)->ring, __ATOMIC_ACQUIRE);
 
-	if (likely(ring || !__atomic_load_n(&shim.follow, __ATOMIC_RELAXED)))
-		return ring;
-	return start_forked();
+	return likely(ring || !shim_attention()) ? ring : start_again();
+}
+
+/* The ring for a hook; NULL: nothing that comes through this door is recorded. */
+static inline __attribute__((always_inline)) struct ring_header *shim_hook(enum door door)
+{
+	struct ring_header *ring = shim_door(door);
+
+	return likely(ring || !shim_attention()) ? ring : shim_look(door);
 }
 
 /* Orders of the compiler's stores as a signal handler of this thread sees them. */

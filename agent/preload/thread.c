@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "agent/preload/clock.h"
+#include "agent/preload/door.h"
 #include "agent/preload/record.h"
 #include "agent/preload/sample.h"
 #include "agent/preload/slice.h"
@@ -103,15 +104,6 @@ void thread_forked(void)
 		__atomic_store_n(&thread->place, 0, __ATOMIC_RELAXED);
 }
 
-static bool nothing_to_record(const struct ring_header *ring)
-{
-	bool off = __atomic_load_n(&ring->mode, __ATOMIC_RELAXED) == RING_OFF ||
-		   __atomic_load_n(&shim.stopped, __ATOMIC_RELAXED);
-
-	return off && !__atomic_load_n(&shim.recorded, __ATOMIC_RELAXED) &&
-	       !__atomic_load_n(&shim.sampled, __ATOMIC_RELAXED);
-}
-
 /* From now on there are blocks on record that the set of sampled ones does not know. */
 static void record_all(void)
 {
@@ -129,12 +121,20 @@ static void tell_thinning(struct thread *thread)
 		thread->control--;
 }
 
+static void detach(void)
+{
+	__atomic_store_n(&shim.page->ring, NULL, __ATOMIC_RELEASE);
+	door_shut(DOOR_ALLOCATIONS);
+	door_shut(DOOR_ALL);
+}
+
 void thread_obey(struct thread *thread, const struct ring_header *ring)
 {
-	bool on = __atomic_load_n(&ring->mode, __ATOMIC_RELAXED) != RING_OFF &&
-		  !__atomic_load_n(&shim.stopped, __ATOMIC_RELAXED);
+	bool on;
 
 	thread->control = thread_control(ring);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	on = !door_off(ring);
 	thread->short_until = 0;
 	thread->policy = __atomic_load_n(&ring->policy, __ATOMIC_RELAXED);
 	thread->depth_limit = __atomic_load_n(&ring->depth_limit, __ATOMIC_RELAXED);
@@ -146,12 +146,14 @@ void thread_obey(struct thread *thread, const struct ring_header *ring)
 	thread->allocations = on && !thread->interval;
 	if (thread->allocations)
 		record_all();
+	if (!on && !shim.nests)
+		door_shut(DOOR_ALLOCATIONS);
 	thread->frees = !thread->interval && __atomic_load_n(&shim.recorded, __ATOMIC_RELAXED);
 	/* Where sampling follows on full mode most frees say nothing: they are cheaper without. */
 	thread->free_stacks = __atomic_load_n(&ring->frees_have_stacks, __ATOMIC_RELAXED) &&
 			      !(thread->interval && shim.recorded);
 	if (__atomic_load_n(&ring->detached, __ATOMIC_RELAXED))
-		__atomic_store_n(&shim.page->ring, NULL, __ATOMIC_RELEASE);
+		detach();
 	else if (unlikely(thread->thinned != thread->thinned_told))
 		tell_thinning(thread);
 }
@@ -162,8 +164,13 @@ void thread_enter_first(struct hook *hook)
 
 	tls.frame = hook->frame | 1;
 	hook->kind = HOOK_NONE;
-	if (!ring || nothing_to_record(ring))
+	if (!ring)
 		return;
+	if (door_off(ring) && !door_any_on_record()) {
+		door_shut(DOOR_ALLOCATIONS);
+		door_shut(DOOR_ALL);
+		return;
+	}
 	hook->kind = HOOK_LOST;
 	if (thread_retry) {
 		thread_retry--;

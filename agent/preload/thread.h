@@ -71,7 +71,7 @@ void thread_put_mark_aside(struct thread *thread, uint32_t kind, uint64_t value)
  * calling itself by name. */
 void thread_drop_inner(struct thread *thread, const struct event *outer, uint32_t from);
 
-/* Enters the hook whose frame this is. `ring` is what shim_ring gave, not NULL. Between this and
+/* Enters the hook whose frame this is. `ring` is what shim_hook gave, not NULL. Between this and
  * hook_leave, events of this thread go aside. (The slow ends work on copies, so that the hook
  * itself can live in registers.) */
 static inline __attribute__((always_inline)) void

@@ -333,6 +333,7 @@ static int reap_lane(struct ring_source *s, struct stream *stream, struct ring_l
 		r = capture_thread_end(stream, l->thread, ring_stream_ns(s, l->last_stamp));
 	if (r < 0)
 		return r;
+	capture_thread_leave(stream, l->thread);
 	__atomic_fetch_add(&s->ring->header->settled, l->counted + l->counted_not_sampled,
 			   __ATOMIC_RELEASE);
 	slice_free(l->reader.slice);

@@ -24,13 +24,22 @@ int capture_thread_begin(struct stream *s, uint32_t tid, uint64_t time_ns, bool 
 		if (s->threads.news >= BATCH_THREADS_MAX)
 			return -EAGAIN;
 		t = threads_add(&s->threads, tid, time_ns);
-		if (!t)
-			return -EAGAIN; /* places become free when the ends of dead ones are sent */
+		if (!t) { /* places become free when the ends of dead ones are sent */
+			threads_end_left(&s->threads, BATCH_THREADS_MAX, time_ns);
+			return -EAGAIN;
+		}
 		if (target_thread_name(s->target.pid, (pid_t)tid, name) == 0)
 			threads_name(&s->threads, t, name);
 	}
+	t->lanes++;
 	*ret = t;
 	return 0;
+}
+
+void capture_thread_leave(struct stream *s, struct thread *thread)
+{
+	(void)s;
+	thread->lanes--;
 }
 
 int capture_thread_end(struct stream *s, struct thread *thread, uint64_t time_ns)

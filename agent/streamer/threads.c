@@ -43,7 +43,7 @@ struct thread *threads_add(struct threads *t, uint32_t tid, uint64_t time_ns)
 			place = x;
 			break;
 		}
-		if (!x->alive && !x->news && !x->counts_news &&
+		if (!x->alive && !x->lanes && !x->news && !x->counts_news &&
 		    (!place || x->ended_ns < place->ended_ns))
 			place = x;
 	}
@@ -69,6 +69,12 @@ void threads_end(struct threads *t, struct thread *x, uint64_t time_ns)
 	x->alive = false;
 	x->ended_ns = time_ns ? time_ns : 1;
 	has_news(t, x);
+}
+
+void threads_end_left(struct threads *t, uint32_t most, uint64_t time_ns)
+{
+	threads_each(t, x) if (x->alive && !x->lanes && (x->news || t->news < most))
+		threads_end(t, x, time_ns);
 }
 
 bool threads_name(struct threads *t, struct thread *x, const char *name)

@@ -25,6 +25,7 @@ struct thread {
 	bool alive;
 	bool news;	  /* its definition has changed since it was last sent */
 	bool counts_news; /* its counts have */
+	uint32_t lanes;	  /* of the ring that are its */
 	char name[THREAD_NAME_MAX];
 	uint64_t started_ns, ended_ns;
 	struct thread_counts counts;
@@ -40,11 +41,15 @@ struct threads {
 
 int threads_init(struct threads *threads, struct arena *arena, uint32_t capacity);
 void threads_clear(struct threads *threads);
-/* A place with a new number; NULL: all are taken by living threads or by such whose end was not sent yet. */
+/* A place with a new number; NULL: all are taken by living threads, or by such that have a lane or whose end was not sent
+ * yet. */
 struct thread *threads_add(struct threads *threads, uint32_t tid, uint64_t time_ns);
 /* The living thread with this tid; NULL: none. */
 struct thread *threads_find(struct threads *threads, uint32_t tid);
 void threads_end(struct threads *threads, struct thread *thread, uint64_t time_ns);
+/* Ends those that live and have no lane, until `most` threads have news. A thread has none only while it goes from one slice
+ * to the next; a program that lies can make any number of those. */
+void threads_end_left(struct threads *threads, uint32_t most, uint64_t time_ns);
 /* Takes a name; true if it is another than before. */
 bool threads_name(struct threads *threads, struct thread *thread, const char *name);
 /* Sum of all, dead ones included. */

@@ -81,6 +81,26 @@ static void agent_dies(void **state)
 	agent_result_done(&r);
 }
 
+/* A machine with too much to do: the agent gets no time for longer than that, and the program little.
+ * It waits for what it asked to wait for. */
+static void both_are_starved(void **state)
+{
+	struct agent_options options = {.policy = RING_BLOCK,
+					.small_slices = 2,
+					.asleep_until_ms = 2400,
+					.both_starved = true};
+	struct agent_result r;
+
+	(void)state;
+	RUN(&options, &r, target_path("churn"), "20000", "1", "20");
+	assert_exited(&r, 0);
+	assert_sound(&r);
+	assert_nothing_lost(&r);
+	assert_as_said(&r);
+	assert_true(r.full_waits > 0);
+	agent_result_done(&r);
+}
+
 static void agent_returns(void **state)
 {
 	struct agent_options options = {.policy = RING_BLOCK,
@@ -137,6 +157,7 @@ int main(void)
 		cmocka_unit_test(blocks_for_a_time),
 		cmocka_unit_test(counts_what_is_lost),
 		cmocka_unit_test(agent_dies),
+		cmocka_unit_test(both_are_starved),
 		cmocka_unit_test(agent_returns),
 		cmocka_unit_test(more_threads_than_slices),
 		cmocka_unit_test(deep_in_a_small_slice),

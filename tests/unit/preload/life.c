@@ -34,6 +34,23 @@ static void children_are_silent(void **state)
 	agent_result_done(&r);
 }
 
+/* What a child of vfork allocates before anybody else is its own affair: it is not the process. */
+static void first_in_a_vfork_child(void **state)
+{
+	struct agent_options options = {0};
+	struct agent_result r;
+
+	(void)state;
+	RUN(&options, &r, target_path("first_vfork"));
+	assert_exited(&r, 0);
+	assert_sound(&r);
+	assert_nothing_lost(&r);
+	assert_int_equal(r.handshakes, 1);
+	assert_as_said(&r);
+	assert_int_equal(of_tag(&r, TAG_CHILD), 0);
+	agent_result_done(&r);
+}
+
 static void exec_goes_on(void **state)
 {
 	struct agent_options options = {0};
@@ -249,6 +266,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(children_are_silent),
+		cmocka_unit_test(first_in_a_vfork_child),
 		cmocka_unit_test(exec_goes_on),
 		cmocka_unit_test(every_end),
 		cmocka_unit_test(killed_in_the_middle),

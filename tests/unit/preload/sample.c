@@ -275,6 +275,8 @@ static void modes(void **state)
 	changes(RING_SAMPLE, RING_FULL, RING_SAMPLE, RING_OFF);
 	changes(RING_SAMPLE, RING_OFF, RING_SAMPLE, RING_OFF);
 	changes(RING_FULL, RING_SAMPLE, RING_FULL, RING_SAMPLE);
+	changes(RING_OFF, RING_FULL, RING_OFF, RING_SAMPLE);
+	changes(RING_OFF, RING_SAMPLE, RING_OFF, RING_FULL);
 }
 
 static void killed(void **state)

@@ -132,12 +132,42 @@ static void in_the_middle(void **state)
 	agent_result_done(&r);
 }
 
+/* Off from the start, on and off by one of several threads: what that thread does next is on record
+ * or not, to the event, and what it has recorded ends on record though recording is off by then. */
+static void switched_by_threads(const char *how)
+{
+	struct agent_options options = {.environment = stopped, .big_slices = 8};
+	struct agent_result r;
+	struct agent_tally t;
+
+	RUN(&options, &r, target_path("switches"), how);
+	assert_exited(&r, 0);
+	assert_sound(&r);
+	assert_nothing_lost(&r);
+	agent_tally(&r, TAG_OWN, &t);
+	assert_int_equal(t.allocations, agent_said(&r, "allocations"));
+	assert_int_equal(t.live, 0);
+	assert_int_equal(t.twice, 0);
+	assert_int_equal(of_tag(&r, TAG_CHILD), 0);
+	agent_result_done(&r);
+}
+
+static void at_once(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 10; i++) {
+		switched_by_threads("api");
+		switched_by_threads("signal");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stops_and_starts), cmocka_unit_test(stopped_at_first),
 		cmocka_unit_test(only_on_request),  cmocka_unit_test(programs_own_handler),
 		cmocka_unit_test(calls_go_on),	    cmocka_unit_test(in_the_middle),
+		cmocka_unit_test(at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -332,6 +332,32 @@ static void test_damage(void **state)
 	bench_close(&b);
 }
 
+/* Any number of threads that leave their only slice and are never seen again: their places in the table of threads are given
+ * to others, and all is delivered. */
+static void test_leavers(void **state)
+{
+	struct bench b = {0};
+	uint64_t sent = 0, pc = 100000;
+
+	(void)state;
+	bench_open(&b);
+	while (sent < 2 * (uint64_t)b.stream.threads.capacity) {
+		struct writer w = writer_claim(&b, 0, 1000 + (uint32_t)sent);
+
+		w.slice->claim_stamp -= 1000000;
+		writer_event(&w, 1, 16 * ++sent, 8, w.slice->claim_stamp, 0, 1, &pc);
+		__atomic_store_n(&w.slice->state, RING_SLICE_LEFT, __ATOMIC_RELEASE);
+		bench_drain(&b, false);
+		spool_ack(&b.stream.spool, b.stream.spool.next - 1);
+	}
+	bench_drain(&b, true);
+	assert_int_equal(b.stream.state, STREAM_ENDED);
+	assert_int_equal(stream_ledger(&b.stream).delivered, sent);
+	assert_int_equal(stream_ledger(&b.stream).produced, sent);
+	threads_each(&b.stream.threads, t) assert_false(t->alive || t->lanes);
+	bench_close(&b);
+}
+
 /* Anything at all in the ring: it ends, and what it says balances. */
 static void test_noise(void **state)
 {
@@ -414,6 +440,7 @@ int main(void)
 		cmocka_unit_test(test_epochs),
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_leavers),
 		cmocka_unit_test(test_noise),
 		cmocka_unit_test(test_lost_and_no_slice),
 		cmocka_unit_test(test_back_pressure),

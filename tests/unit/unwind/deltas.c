@@ -241,6 +241,22 @@ static void test_residency(void **state)
 	munmap(thread, UNWIND_THREAD_SIZE);
 }
 
+/* A capture that was left in the middle has written a part of a frame into the stack that it was to replace; what it had
+ * read still holds, so that nothing else gives it away. */
+static void test_abandon(void **state)
+{
+	(void)state;
+	limit = UNWIND_MAX_DEPTH;
+	for (volatile int i = 0; i < 2; i++) {
+		if (i) {
+			incremental->frames[incremental->count - 3].pc ^= 64;
+			unwind_abandon(incremental);
+		}
+		recurse(20);
+		assert_true(!i || !last.keep);
+	}
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -259,6 +275,7 @@ int main(void)
 		cmocka_unit_test(test_limit_keeps_outer_frames),
 		cmocka_unit_test(test_deep),
 		cmocka_unit_test(test_forget),
+		cmocka_unit_test(test_abandon),
 		cmocka_unit_test(test_generations),
 #ifdef __x86_64__
 		cmocka_unit_test(test_code_in_no_module),

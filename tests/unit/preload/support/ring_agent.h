@@ -21,7 +21,7 @@ struct agent_options {
 	uint32_t depth_limit;  /* default 256 */
 	bool no_free_stacks;
 	bool no_verify;
-	bool sample_off; /* mode RING_OFF */
+	bool sample_off; /* mode RING_OFF; then the first change comes unasked, after 50 ms */
 	uint64_t sample_interval;
 	uint32_t set_lines; /* of the set of sampled blocks; default 64 */
 	bool no_set;
@@ -34,6 +34,7 @@ struct agent_options {
 	unsigned kill_after_ms;	 /* SIGKILL to the program */
 	uint64_t kill_after_events;
 	unsigned asleep_until_ms; /* neither drains nor beats before */
+	bool both_starved;	  /* and the program runs for a tenth of that time only */
 	bool refuse;
 	bool keep_no_events;		/* count only */
 	bool no_socket;			/* neither HEAPCAST_FD nor HEAPCAST_SOCKET */
@@ -53,6 +54,7 @@ struct agent_event {
 	uint64_t call_stamp;
 	uint64_t pc;	   /* innermost; 0: without a stack */
 	uint64_t interval; /* sampled with; 0: it stands for itself */
+	uint32_t epoch;	   /* of the slice, when it was written */
 	unsigned tag;	   /* of tests/targets/target.h; 0: none */
 };
 
