@@ -351,6 +351,7 @@ static int start(struct run *run, char **argv, struct err_text *err)
 	run->agent.finished = finished;
 	run->agent.context = run;
 	run->agent.children_carry = run->socket_variable;
+	agent_expect(&run->agent);
 	return 0;
 }
 

@@ -179,7 +179,9 @@ static uintptr_t end(struct hook *hook, const struct bound *f, WORDS)
 	uint32_t aside = hook->thread ? hook->thread->aside_count : 0;
 	uintptr_t result;
 
-	if (hook->kind != HOOK_NESTED && a)
+	if (hook->kind == HOOK_NESTED)
+		note_seek(hook->thread, &event);
+	else if (a)
 		note(hook, &event);
 	result = f->next(ARGUMENTS);
 	if (hook->thread && hook->thread->aside_count > aside)
@@ -247,7 +249,7 @@ static uintptr_t birth(struct hook *hook, const struct bound *f, WORDS)
 
 static RECORDED uintptr_t call_recorded(WORDS, unsigned number)
 {
-	struct ring_header *ring = shim_ring();
+	struct ring_header *ring = shim_hook(DOOR_ALL);
 	const struct bound *f = &bound[number];
 	struct hook hook;
 
@@ -279,7 +281,7 @@ static RECORDED uintptr_t call_recorded(WORDS, unsigned number)
 
 static RECORDED uintptr_t call(WORDS, unsigned number)
 {
-	return unlikely(shim_ring()) ? call_recorded(ARGUMENTS, number)
+	return unlikely(shim_hook(DOOR_ALL)) ? call_recorded(ARGUMENTS, number)
 				     : bound[number].next(ARGUMENTS);
 }
 

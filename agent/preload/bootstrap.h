@@ -12,7 +12,7 @@
 
 #define BOOTSTRAP_SIZE (32u << 10)
 
-extern unsigned char bootstrap_arena[BOOTSTRAP_SIZE];
+extern unsigned char bootstrap_arena[BOOTSTRAP_SIZE] __attribute__((visibility("hidden")));
 
 static inline bool bootstrap_owns(const void *p)
 {
@@ -22,5 +22,7 @@ static inline bool bootstrap_owns(const void *p)
 /* Zeroed memory, aligned to `alignment` (a power of two) and at least to 16; NULL: the arena is
  * used up. */
 void *bootstrap_allocate(size_t alignment, size_t size);
+/* Bytes of the arena that were ever given, from its beginning on. */
+size_t bootstrap_used(void);
 /* Bytes of a block that bootstrap_owns. */
 size_t bootstrap_size(const void *p);

@@ -29,24 +29,33 @@
 
 #include "agent/preload/poison_io.h"
 
-/* Where the door is shut: looks, and goes on. Apart, so that what is exported calls nothing and saves
- * no register. */
-#define LOOK __attribute__((noinline))
+/* What exported functions end in instead, where more is to be asked. */
+#define SLOW __attribute__((noinline, cold))
+
+void note_seek(const struct thread *thread, struct event *event)
+{
+	if (event_class(event->kind) != EVENT_CLASS_FREE || event->kind == KIND_REALLOC_FREE ||
+	    event->was_sampled || event->was_sought)
+		return;
+	event->was_sampled = sample_take((void *)(uintptr_t)event->address);
+	event->was_sought = !thread || !thread_has_aside(thread, event->address);
+}
 
 void note_slow(struct thread *thread, enum hook_kind kind, const struct event *event)
 {
+	struct event sought = *event;
+
 	if (kind == HOOK_NONE)
 		return;
-	if (!thread && event_class(event->kind) == EVENT_CLASS_FREE)
-		sample_take((void *)(uintptr_t)event->address);
+	note_seek(thread, &sought);
 	if (!thread)
-		record_lost_anywhere(event);
-	else if (!is_recorded(thread, event->kind) && !shim.sampled)
+		record_lost_anywhere(&sought);
+	else if (!is_recorded(thread, sought.kind) && !shim.sampled)
 		return;
 	else if (kind == HOOK_NESTED)
-		thread_put_aside(thread, event);
+		thread_put_aside(thread, &sought);
 	else
-		record_lost(thread, event);
+		record_lost(thread, &sought);
 }
 
 /* Allocations. */
@@ -62,21 +71,21 @@ static RECORDED void *malloc_recorded(size_t size, struct ring_header *ring)
 	return p;
 }
 
-static LOOK void *malloc_look(size_t size)
+/* In a forked child, or while recording is off. */
+static SLOW void *malloc_look(size_t size)
 {
-	struct ring_header *ring = shim_look(DOOR_ALLOCATIONS);
+	struct ring_header *ring = shim_hook(DOOR_ALLOCATIONS);
 
-	return ring && !sample_passes(size) ? malloc_recorded(size, ring) : next.malloc(size);
+	return ring ? malloc_recorded(size, ring) : next.malloc(size);
 }
 
 EXPORT void *malloc(size_t size)
 {
-	struct ring_header *ring = shim_door(DOOR_ALLOCATIONS);
+	struct ring_header *ring;
 
-	if (!ring && unlikely(shim_attention()))
-		return malloc_look(size);
-	return unlikely(ring) && !sample_passes(size) ? malloc_recorded(size, ring)
-						      : next.malloc(size);
+	if (sample_passes(size) || !shim_watches(DOOR_ALLOCATIONS, &ring))
+		return next.malloc(size);
+	return likely(ring) ? malloc_recorded(size, ring) : malloc_look(size);
 }
 
 static RECORDED void *calloc_recorded(size_t count, size_t size, struct ring_header *ring)
@@ -90,12 +99,20 @@ static RECORDED void *calloc_recorded(size_t count, size_t size, struct ring_hea
 	return p;
 }
 
-EXPORT void *calloc(size_t count, size_t size)
+static SLOW void *calloc_look(size_t count, size_t size)
 {
 	struct ring_header *ring = shim_hook(DOOR_ALLOCATIONS);
 
-	return unlikely(ring) && !sample_passes(count * size) ? calloc_recorded(count, size, ring)
-							      : next.calloc(count, size);
+	return ring ? calloc_recorded(count, size, ring) : next.calloc(count, size);
+}
+
+EXPORT void *calloc(size_t count, size_t size)
+{
+	struct ring_header *ring;
+
+	if (sample_passes(count * size) || !shim_watches(DOOR_ALLOCATIONS, &ring))
+		return next.calloc(count, size);
+	return likely(ring) ? calloc_recorded(count, size, ring) : calloc_look(count, size);
 }
 
 /* Reallocations. With size 0 the block may be freed, as glibc does: that is an event of its own
@@ -140,15 +157,28 @@ static RECORDED void *realloc_recorded(void *old, size_t size, struct ring_heade
 	return p;
 }
 
-EXPORT void *realloc(void *old, size_t size)
+/* In a forked child, while recording is off, or perhaps of a sampled block. */
+static SLOW void *realloc_sought(void *old, size_t size)
 {
 	struct ring_header *ring = shim_hook(DOOR_ALL);
 
+	if (!ring || sample_passes_realloc_sought(old, size))
+		return next.realloc(old, size);
+	return realloc_recorded(old, size, ring);
+}
+
+EXPORT void *realloc(void *old, size_t size)
+{
+	struct ring_header *ring;
+
+	if (sample_passes_realloc(old, size))
+		return next.realloc(old, size);
 	if (unlikely(bootstrap_owns(old)))
 		return next_realloc_bootstrap(old, size);
-	return unlikely(ring) && !sample_passes_realloc(old, size)
-		       ? realloc_recorded(old, size, ring)
-		       : next.realloc(old, size);
+	if (!shim_watches(DOOR_ALL, &ring))
+		return next.realloc(old, size);
+	return likely(ring && !tls.passed) ? realloc_recorded(old, size, ring)
+					   : realloc_sought(old, size);
 }
 
 static RECORDED void *reallocarray_recorded(void *old, size_t count, size_t size,
@@ -197,28 +227,37 @@ static RECORDED void free_recorded(void *p, struct ring_header *ring)
 	next.free(p);
 }
 
-static LOOK void free_look(void *p)
+/* In a forked child, while recording is off, or perhaps of a sampled block. */
+static SLOW void free_sought(void *p)
 {
-	struct ring_header *ring = shim_look(DOOR_ALL);
+	struct ring_header *ring;
 
-	if (ring && p && !sample_passes_free(p))
-		free_recorded(p, ring);
-	else
+	if (bootstrap_owns(p))
+		return;
+	ring = shim_hook(DOOR_ALL);
+	if (!p || !ring || sample_passes_free_sought(p))
 		next.free(p);
+	else
+		free_recorded(p, ring);
 }
 
 EXPORT void free(void *p)
 {
-	struct ring_header *ring = shim_door(DOOR_ALL);
+	struct ring_header *ring;
 
-	if (unlikely(bootstrap_owns(p)))
-		return;
-	if (!ring && unlikely(shim_attention()))
-		free_look(p);
-	else if (unlikely(ring) && p && !sample_passes_free(p))
-		free_recorded(p, ring);
-	else
-		next.free(p);
+	if (tls.passed) {
+		if (sample_passes_free(p))
+			next.free(p);
+		else
+			free_sought(p);
+	} else if (likely(!bootstrap_owns(p))) {
+		if (!p || !shim_watches(DOOR_ALL, &ring))
+			next.free(p);
+		else if (likely(ring))
+			free_recorded(p, ring);
+		else
+			free_sought(p);
+	}
 }
 
 EXPORT size_t malloc_usable_size(void *p)

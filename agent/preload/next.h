@@ -34,7 +34,7 @@ struct next {
 					 can't call it */
 };
 
-extern struct next next;
+extern struct next next __attribute__((visibility("hidden")));
 
 /* Fills the table. Called once, by start.c. */
 void next_resolve(void);

@@ -25,6 +25,11 @@ enum kind {
 #undef X
 };
 
+/* For a free that is not recorded at once: takes the block from the set of sampled ones before
+ * somebody else has its address. One whose allocation waits, too, is not in there yet: both are
+ * decided about in turn when they are recorded. */
+void note_seek(const struct thread *thread, struct event *event) __attribute__((cold));
+
 /* For a hook that is nested, lost, or was left. */
 void note_slow(struct thread *thread, enum hook_kind kind, const struct event *event)
 	__attribute__((cold));

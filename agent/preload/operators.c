@@ -69,9 +69,10 @@ static const char delete_names[FORMS_DELETE][NAME_MAX_C] = {DELETES(NAME)};
 static const uint8_t new_kinds[FORMS_NEW] = {NEWS(KIND)};
 static const uint8_t delete_kinds[FORMS_DELETE] = {DELETES(KIND)};
 
-/* `next` is NULL until the first call, and is stored last. */
+/* `next` and `direct` are NULL until the first call, and are stored last. */
 static struct new
 {
+	new_function *direct; /* the same, unless it is the allocator's: nothing to do here */
 	new_function *next;
 	bool own;     /* the allocator's: recorded here */
 	bool private; /* found outside of the loader's search */
@@ -80,6 +81,7 @@ news[FORMS_NEW];
 
 static struct delete
 {
+	delete_function *direct;
 	delete_function *next;
 	bool own;
 	bool private;
@@ -118,7 +120,7 @@ static RECORDED void *new_recorded(size_t size, uintptr_t a, uintptr_t b, unsign
 	void *p;
 
 	ARCH_PERSONALITY("operators_unwound");
-	if (unlikely(!ring) || sample_passes(size)) /* no ring: since we looked */
+	if (unlikely(!ring)) /* since we looked */
 		return news[form].next(size, a, b);
 	hook_enter(&hook, ring, FRAME);
 	if (hook.kind != HOOK_NESTED)
@@ -137,7 +139,7 @@ static RECORDED void delete_recorded(void *p, uintptr_t a, uintptr_t b, unsigned
 	struct hook hook;
 	uint32_t aside;
 
-	if (unlikely(!ring) || sample_passes_free(p)) {
+	if (unlikely(!ring) || sample_passes_free_sought(p)) {
 		deletes[form].next(p, a, b);
 		return;
 	}
@@ -145,7 +147,9 @@ static RECORDED void delete_recorded(void *p, uintptr_t a, uintptr_t b, unsigned
 	event = (struct event){
 		.kind = delete_kinds[form], .address = (uintptr_t)p, .stamp = stamp_now()};
 	aside = hook.thread ? hook.thread->aside_count : 0;
-	if (hook.kind != HOOK_NESTED)
+	if (hook.kind == HOOK_NESTED)
+		note_seek(hook.thread, &event);
+	else
 		note(&hook, &event);
 	deletes[form].next(p, a, b);
 	if (hook.thread && hook.thread->aside_count > aside)
@@ -196,6 +200,8 @@ static RECORDED void *new_resolve(size_t size, uintptr_t a, uintptr_t b, unsigne
 	new->private = private;
 	new->own = is_allocators_own(function);
 	__atomic_store_n(&new->next, function, __ATOMIC_RELEASE);
+	if (!new->own)
+		__atomic_store_n(&new->direct, function, __ATOMIC_RELEASE);
 	return new->own &&shim_hook(DOOR_ALLOCATIONS) ? new_recorded(size, a, b, form)
 						      : function(size, a, b);
 }
@@ -212,6 +218,8 @@ static RECORDED void delete_resolve(void *p, uintptr_t a, uintptr_t b, unsigned 
 		delete->private = private;
 		delete->own = is_allocators_own(function);
 		__atomic_store_n(&delete->next, function, __ATOMIC_RELEASE);
+		if (!delete->own)
+			__atomic_store_n(&delete->direct, function, __ATOMIC_RELEASE);
 	}
 	if (settled && delete->own && p && shim_hook(DOOR_ALL))
 		delete_recorded(p, a, b, form);
@@ -222,53 +230,69 @@ static RECORDED void delete_resolve(void *p, uintptr_t a, uintptr_t b, unsigned 
 void operators_forget(void)
 {
 	for (unsigned i = 0; i < FORMS_NEW; i++)
-		if (news[i].private)
+		if (news[i].private) {
+			__atomic_store_n(&news[i].direct, NULL, __ATOMIC_RELEASE);
 			__atomic_store_n(&news[i].next, NULL, __ATOMIC_RELEASE);
+		}
 	for (unsigned i = 0; i < FORMS_DELETE; i++)
-		if (deletes[i].private)
+		if (deletes[i].private) {
+			__atomic_store_n(&deletes[i].direct, NULL, __ATOMIC_RELEASE);
 			__atomic_store_n(&deletes[i].next, NULL, __ATOMIC_RELEASE);
+		}
 }
 
-/* What is exported only says which it is: 20 copies of the decision would be 2 KB. */
+/* What is exported goes on to the operator behind it where that is not the allocator's, which is
+ * most programs' case: it calls malloc and free by name. Else it only says which it is: 20 copies of
+ * the decision would be 2 KB. */
 
 static RECORDED void *call_new(size_t size, uintptr_t a, uintptr_t b, unsigned form)
 {
 	new_function *next_new = __atomic_load_n(&news[form].next, __ATOMIC_ACQUIRE);
+	struct ring_header *ring;
 
 	if (unlikely(!next_new))
 		return new_resolve(size, a, b, form);
-	if (unlikely(news[form].own) && shim_hook(DOOR_ALLOCATIONS))
-		return new_recorded(size, a, b, form);
-	return next_new(size, a, b);
+	if (!news[form].own || sample_passes(size) || likely(!shim_watches(DOOR_ALLOCATIONS, &ring)))
+		return next_new(size, a, b);
+	return new_recorded(size, a, b, form);
 }
 
 /* What is of the bootstrap arena is for nobody. */
 static RECORDED void call_delete(void *p, uintptr_t a, uintptr_t b, unsigned form)
 {
 	delete_function *next_delete = __atomic_load_n(&deletes[form].next, __ATOMIC_ACQUIRE);
+	struct ring_header *ring;
 
 	if (unlikely(bootstrap_owns(p)))
 		return;
 	if (unlikely(!next_delete))
 		delete_resolve(p, a, b, form);
-	else if (unlikely(deletes[form].own) && p && shim_hook(DOOR_ALL))
-		delete_recorded(p, a, b, form);
-	else
+	else if (!deletes[form].own || !p || sample_passes_free(p) ||
+		 likely(!shim_watches(DOOR_ALL, &ring)))
 		next_delete(p, a, b);
+	else
+		delete_recorded(p, a, b, form);
 }
 
 #define DEFINE_NEW(n, suffix, symbol)                                                              \
 	void *operator_new_##n(size_t size, uintptr_t a, uintptr_t b) __asm__(symbol);             \
 	EXPORT void *operator_new_##n(size_t size, uintptr_t a, uintptr_t b)                       \
 	{                                                                                          \
-		return call_new(size, a, b, n);                                                    \
+		new_function *direct = __atomic_load_n(&news[n].direct, __ATOMIC_ACQUIRE);         \
+                                                                                                   \
+		return likely(direct) ? direct(size, a, b) : call_new(size, a, b, n);              \
 	}
 
 #define DEFINE_DELETE(n, suffix, symbol)                                                           \
 	void operator_delete_##n(void *p, uintptr_t a, uintptr_t b) __asm__(symbol);               \
 	EXPORT void operator_delete_##n(void *p, uintptr_t a, uintptr_t b)                         \
 	{                                                                                          \
-		call_delete(p, a, b, n);                                                           \
+		delete_function *direct = __atomic_load_n(&deletes[n].direct, __ATOMIC_ACQUIRE);   \
+                                                                                                   \
+		if (likely(direct))                                                                \
+			direct(p, a, b);                                                           \
+		else                                                                               \
+			call_delete(p, a, b, n);                                                   \
 	}
 
 NEWS(DEFINE_NEW)

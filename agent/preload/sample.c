@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "agent/preload/bootstrap.h"
 #include "agent/preload/clock.h"
 #include "agent/preload/env.h"
 #include "agent/preload/exponential.h"
@@ -17,15 +18,16 @@
 /* Its number in heapcast.proto: the block that a realloc ended, without a new one on record. */
 #define KIND_REALLOC_FREE 33
 
-uint32_t sample_homes[SAMPLE_HOMES] __attribute__((aligned(64)));
-
 static uint64_t seed;
 
 /* The set. */
 
-static struct ring_set_line *line_of(struct ring_set_line *set, const void *p, unsigned further)
+/* A line that the block may be in; number 0 is its home. */
+static struct ring_set_line *line_of(struct ring_set_line *set, const void *p, unsigned number)
 {
-	return &set[(sample_home(p) + further) & shim.page->set_mask];
+	uint64_t hash = (uint64_t)(uintptr_t)p * 0x9e3779b97f4a7c15u;
+
+	return &set[((hash >> 32) + number) & shim.page->set_mask];
 }
 
 static bool replace(struct ring_set_line *line, uint64_t from, uint64_t to)
@@ -51,12 +53,37 @@ static struct ring_set_line *open_set(void)
 	return __atomic_load_n(&shim.page->set, __ATOMIC_RELAXED);
 }
 
+/* A block more (by -1) or less (by 1) in its bucket. */
+static void move_bucket(const void *p, int by)
+{
+	uint8_t *bucket = &shim.page->buckets[sample_bucket(p)];
+	uint8_t now = __atomic_load_n(bucket, __ATOMIC_RELAXED);
+
+	while (now && !__atomic_compare_exchange_n(bucket, &now, (uint8_t)(now + by), false,
+						   __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+static void block_bucket(unsigned index)
+{
+	__atomic_store_n(&shim.page->buckets[index], 0, __ATOMIC_RELAXED);
+}
+
+void sample_close(void)
+{
+	if (!open_set())
+		return;
+	__atomic_store_n(&shim.page->set, NULL, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < SAMPLE_BUCKETS; i++)
+		block_bucket(i);
+}
+
 /* Who frees the block has got it from who allocated it, in whatever way: that orders the two. */
 static bool put(struct ring_set_line *set, const void *p)
 {
 	struct ring_set_line *home = line_of(set, p, 0);
 
-	count(sample_homed(p), 1);
+	move_bucket(p, -1);
 	if (replace(home, 0, (uintptr_t)p))
 		return true;
 	count(&home->spilled, 1);
@@ -64,7 +91,7 @@ static bool put(struct ring_set_line *set, const void *p)
 		if (replace(line_of(set, p, i), 0, (uintptr_t)p))
 			return true;
 	count(&home->spilled, -1u);
-	count(sample_homed(p), -1u);
+	move_bucket(p, 1);
 	return false;
 }
 
@@ -72,13 +99,11 @@ bool sample_take(const void *p)
 {
 	struct ring_set_line *set = open_set(), *home;
 
-	if (!p || !set)
-		return false;
-	if (!__atomic_load_n(sample_homed(p), __ATOMIC_RELAXED))
+	if (!p || !set || sample_is_clear(p))
 		return false;
 	home = line_of(set, p, 0);
 	if (replace(home, (uintptr_t)p, 0)) {
-		count(sample_homed(p), -1u);
+		move_bucket(p, 1);
 		return true;
 	}
 	if (!__atomic_load_n(&home->spilled, __ATOMIC_RELAXED))
@@ -87,7 +112,7 @@ bool sample_take(const void *p)
 		if (!replace(line_of(set, p, i), (uintptr_t)p, 0))
 			continue;
 		count(&home->spilled, -1u);
-		count(sample_homed(p), -1u);
+		move_bucket(p, 1);
 		return true;
 	}
 	return false;
@@ -101,18 +126,18 @@ static bool line_holds(const struct ring_set_line *line, const void *p)
 	return false;
 }
 
-bool sample_holds(const void *p)
+bool sample_passes_sought(const void *p)
 {
 	struct ring_set_line *set = open_set();
 
-	if (!set || line_holds(line_of(set, p, 0), p))
-		return true;
-	if (!__atomic_load_n(&line_of(set, p, 0)->spilled, __ATOMIC_RELAXED))
+	if (!p || bootstrap_owns(p) || !set || line_holds(line_of(set, p, 0), p))
 		return false;
+	if (!__atomic_load_n(&line_of(set, p, 0)->spilled, __ATOMIC_RELAXED))
+		return true;
 	for (unsigned i = 1; i < RING_SET_REACH; i++)
 		if (line_holds(line_of(set, p, i), p))
-			return true;
-	return false;
+			return false;
+	return true;
 }
 
 /* The free of a block that is on record must be known for one; a closed set needs not know. */
@@ -144,12 +169,22 @@ static void set_distance(struct thread *thread, uint64_t distance)
 		most = 0;
 	tls.left = (size_t)most;
 	thread->distance = distance - most;
+	barrier();
+	if (shim.nests)
+		tls.passed = NULL;
+}
+
+/* From here on a handler of a signal finds nothing to pass over. */
+static void take_left(struct thread *thread)
+{
+	thread->distance += tls.left;
+	tls.left = 0;
+	barrier();
 }
 
 void sample_look(struct thread *thread)
 {
-	thread->distance += tls.left;
-	tls.left = 0;
+	take_left(thread);
 	thread->control--;
 }
 
@@ -191,8 +226,9 @@ static bool wants_free(const struct thread *thread, const struct event *event)
 
 	if (event->was_sampled || !open_set())
 		return true;
-	/* What realloc has freed is perhaps another's by now. */
-	return (event->kind != KIND_REALLOC_FREE && sample_take(p)) || pass(thread);
+	/* What realloc has freed is perhaps another's by now, and so is what was sought in time. */
+	return (event->kind != KIND_REALLOC_FREE && !event->was_sought && sample_take(p)) ||
+	       pass(thread);
 }
 
 static bool wants_failed(const struct thread *thread, const struct event *event)
@@ -254,11 +290,12 @@ uint64_t sample_interval(const struct thread *thread, const struct ring_header *
 
 void sample_obey(struct thread *thread, uint64_t interval)
 {
+	take_left(thread);
 	tls.passed = interval ? &thread->slice->not_sampled : NULL;
 	if (interval && !shim.sampled)
 		__atomic_store_n(&shim.sampled, 1, __ATOMIC_RELAXED);
 	if (thread->interval == interval) {
-		set_distance(thread, thread->distance + tls.left);
+		set_distance(thread, thread->distance);
 		return;
 	}
 	thread->interval = interval;
@@ -303,6 +340,10 @@ void sample_init(struct shim_page *page, struct ring_header *ring)
 		return;
 	page->set = (struct ring_set_line *)((uintptr_t)ring + ring->set_offset);
 	page->set_mask = lines - 1;
-	memset(page->set, 0, lines * sizeof(*page->set));
-	memset(sample_homes, 0, sizeof(sample_homes));
+	if (ring->image) /* what the program before the exec had; else the agent's pages are fresh */
+		memset(page->set, 0, lines * sizeof(*page->set));
+	memset(page->buckets, SAMPLE_CLEAR, sizeof(page->buckets));
+	page->buckets[sample_bucket(NULL)] = 0;
+	for (size_t at = 0; at < bootstrap_used(); at += 16)
+		page->buckets[sample_bucket(bootstrap_arena + at)] = 0;
 }

@@ -27,58 +27,88 @@
 
 #define SAMPLE_LOOK 65536
 
-/* How many sampled blocks have their home in a line, by the lower bits of its number. Frees look here
- * first: it stays in the first-level cache, which the set (64 KiB) would not. */
-#define SAMPLE_HOMES 1024
-extern uint32_t sample_homes[SAMPLE_HOMES];
+/*
+ * The set is 64 KiB and more: frees look at shim_page.buckets first, which stay in the first-level
+ * cache. A bucket is SAMPLE_CLEAR less the sampled blocks whose addresses fall into it. It is 0, and
+ * stays so, where there were more of them than it can count, where NULL and blocks of the bootstrap
+ * arena fall, in all buckets once the set is closed, and in a forked child, where the kernel has
+ * wiped it. So SAMPLE_CLEAR answers all questions of the short way at once.
+ */
+#define SAMPLE_CLEAR 255
 
-/* The number of a block's home line. */
-static inline uint64_t sample_home(const void *p)
+/* Blocks that lie together have buckets that do: a program's frees seldom go all over its heap. */
+static inline unsigned sample_bucket(const void *p)
 {
-	uint64_t hash = (uint64_t)(uintptr_t)p * 0x9e3779b97f4a7c15u;
+	uintptr_t address = (uintptr_t)p;
 
-	return hash >> 32 & shim.page->set_mask;
+	return (unsigned)(address >> 4 ^ address >> 16) % SAMPLE_BUCKETS;
 }
 
-static inline uint32_t *sample_homed(const void *p)
+/* The slow end of sample_passes_free and sample_passes_realloc, where a bucket is not clear: is the
+ * block none of the sampled ones? Nothing is counted. */
+bool sample_passes_sought(const void *p) __attribute__((cold));
+
+/* No atomic store of a sum: this is one instruction where the processor has it, and then the count
+ * of a signal's handler that comes in between is not lost. */
+static inline void sample_count(uint64_t *passed)
 {
-	return &sample_homes[sample_home(p) % SAMPLE_HOMES];
+	*passed += 1;
 }
 
-/* The slow end of sample_passes_free, for a line that is some sampled block's home. */
-bool sample_holds(const void *p) __attribute__((cold));
-
-/* Is a block of this size passed over? It is counted then. In other modes nothing is (tls.left is
- * 0). */
+/* Is a block of this size passed over? It is counted then. In other modes nothing is (tls.passed is
+ * NULL; tls.left is 0, unless a handler has obeyed while it was counted down here), nor in a forked
+ * child (there is no ring). */
 static inline bool sample_passes(size_t size)
 {
-	if (size - 1 >= tls.left)
+	size_t left = __atomic_load_n(&tls.left, __ATOMIC_RELAXED);
+	uint64_t *passed;
+
+	if (likely(size - 1 >= left)) /* so in full mode, which has the straight way */
 		return false;
-	tls.left -= size;
-	__atomic_store_n(tls.passed, *tls.passed + 1, __ATOMIC_RELAXED);
+	passed = tls.passed;
+	if (!passed || !__atomic_load_n(&shim.page->ring, __ATOMIC_RELAXED))
+		return false;
+	__atomic_store_n(&tls.left, left - size, __ATOMIC_RELAXED);
+	sample_count(passed);
 	return true;
 }
 
-static inline bool sample_passes_unseen(const void *p)
+static inline bool sample_is_clear(const void *p)
 {
-	const struct ring_set_line *set = __atomic_load_n(&shim.page->set, __ATOMIC_RELAXED);
-
-	if (!tls.passed || !set)
-		return false;
-	return likely(!__atomic_load_n(sample_homed(p), __ATOMIC_RELAXED)) || !sample_holds(p);
+	return __atomic_load_n(&shim.page->buckets[sample_bucket(p)], __ATOMIC_RELAXED) ==
+	       SAMPLE_CLEAR;
 }
 
+/* Is the free of this block passed over? It is counted then. The second is asked where the first says
+ * no. */
 static inline bool sample_passes_free(const void *p)
 {
-	if (!sample_passes_unseen(p))
+	uint64_t *passed = tls.passed;
+
+	if (!passed || !sample_is_clear(p))
 		return false;
-	__atomic_store_n(tls.passed, *tls.passed + 1, __ATOMIC_RELAXED);
+	sample_count(passed);
+	return true;
+}
+
+static inline bool sample_passes_free_sought(const void *p)
+{
+	uint64_t *passed = tls.passed;
+
+	if (likely(!passed) || !sample_passes_sought(p))
+		return false;
+	sample_count(passed);
 	return true;
 }
 
 static inline bool sample_passes_realloc(const void *old, size_t size)
 {
-	return (!old || sample_passes_unseen(old)) && sample_passes(size);
+	return (!old || (tls.passed && sample_is_clear(old))) && sample_passes(size);
+}
+
+static inline bool sample_passes_realloc_sought(const void *old, size_t size)
+{
+	return tls.passed && old && sample_passes_sought(old) && sample_passes(size);
 }
 
 /* Takes a block out of the set: whether it was in. */
@@ -96,6 +126,9 @@ uint64_t sample_interval(const struct thread *thread, const struct ring_header *
 void sample_look(struct thread *thread);
 /* A state that a new thread takes over. */
 void sample_thread_init(struct thread *thread);
+
+/* All that is on record is no longer in the set: it is closed. */
+void sample_close(void);
 
 /* The set of a ring, empty, and the seed. */
 void sample_init(struct shim_page *page, struct ring_header *ring);

@@ -69,13 +69,13 @@ static const struct unwind_host host = {
 
 /* Recording begins. */
 
-/* Makes a page that the kernel wipes in a child, and that says so already by being mapped: else
- * there is no telling. */
+/* Makes what the kernel wipes in a child, whole pages of it, and refuses here if it does not know how: then there is no
+ * telling. */
 static bool page_make(void)
 {
 	struct shim_page *page = sys_pages(sizeof(*page));
 	int saved = errno;
-	bool made = page && !madvise(page, (size_t)getpagesize(), ADVICE_WIPE_ON_FORK);
+	bool made = page && !madvise(page, sizeof(*page), ADVICE_WIPE_ON_FORK);
 
 	errno = saved;
 	if (!made)

@@ -24,6 +24,8 @@
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
+/* For data declared here: it is addressed from the instruction, not through a table. */
+#define HIDDEN __attribute__((visibility("hidden")))
 
 enum door {
 	DOOR_ALLOCATIONS, /* malloc, calloc and operator new */
@@ -31,13 +33,17 @@ enum door {
 	DOORS,
 };
 
-/* On a page of its own, marked MADV_WIPEONFORK. */
+#define SAMPLE_BUCKETS 4096
+
+/* On pages of its own, marked MADV_WIPEONFORK. */
 struct shim_page {
 	struct ring_header *door[DOORS];
 	struct ring_header *ring;
 	struct ring_set_line *set; /* of sampled blocks; NULL: closed, see sample.h */
 	uint64_t set_mask;
 	uint32_t pid; /* of the process that made the page; wiped: a fork child of it */
+	/* What frees look at first, by the block's address: see sample.h. */
+	uint8_t buckets[SAMPLE_BUCKETS] __attribute__((aligned(64)));
 };
 
 /* How events are stamped; see clock.h. */
@@ -67,7 +73,7 @@ struct shim {
 	struct thread *threads; /* every state that was ever made; pushed by compare-and-swap */
 };
 
-extern struct shim shim;
+extern struct shim shim HIDDEN;
 
 /* One event, before it is a record. */
 struct event {
@@ -79,6 +85,7 @@ struct event {
 	uint64_t call_stamp;
 	uint64_t interval; /* that it was sampled with; 0: it stands for itself */
 	bool was_sampled;  /* the block that ends here was; it has been taken from the set */
+	bool was_sought;   /* else: it was not in the set when it ended */
 };
 
 /* Nested events wait in the thread's state, without a stack, until the hook that they interrupted
@@ -142,7 +149,7 @@ struct thread {
 
 #define PLACE_TAKEN UINT64_MAX
 
-/* What a hook looks for in its thread's own memory. */
+/* What a hook looks for in its thread's own memory: one line. */
 struct tls {
 	size_t left;		 /* bytes that may be passed over at once; see sample.h */
 	uint64_t *passed;	 /* where that is counted; NULL: not sampled */
@@ -152,7 +159,7 @@ struct tls {
 	uintptr_t throwing;	 /* the frame of an operator new that an exception may leave */
 };
 
-extern __thread struct tls tls __attribute__((tls_model("initial-exec")));
+extern __thread struct tls tls __attribute__((tls_model("initial-exec"), aligned(64))) HIDDEN;
 
 /* Where there is no ring: NULL; or, in a fork child that is to be followed, the ring of its own,
  * from its first hook on; likewise where the first hook was a vfork child's (start.c). */
@@ -187,6 +194,15 @@ static inline __attribute__((always_inline)) struct ring_header *shim_hook(enum 
 	struct ring_header *ring = shim_door(door);
 
 	return likely(ring || !shim_attention()) ? ring : shim_look(door);
+}
+
+/* The same for hooks that call nothing but the allocator where nothing is recorded: false: nothing is;
+ * else *ret_ring is the ring, or NULL where shim_hook has to be asked. */
+static inline __attribute__((always_inline)) bool shim_watches(enum door door,
+							       struct ring_header **ret_ring)
+{
+	*ret_ring = shim_door(door);
+	return *ret_ring || shim_attention();
 }
 
 /* Orders of the compiler's stores as a signal handler of this thread sees them. */

@@ -19,7 +19,7 @@
 #define MARK_POLICY 6	/* its number of enum MarkKind in heapcast.proto */
 #define RETRY	    256 /* events of a thread without a slice until it asks for one again */
 
-__thread struct tls tls __attribute__((tls_model("initial-exec")));
+__thread struct tls tls __attribute__((tls_model("initial-exec"), aligned(64)));
 static __thread unsigned thread_retry __attribute__((tls_model("initial-exec")));
 
 /* A state that nobody uses: never given, given back, or of a thread that has ended. */
@@ -107,7 +107,7 @@ void thread_forked(void)
 /* From now on there are blocks on record that the set of sampled ones does not know. */
 static void record_all(void)
 {
-	__atomic_store_n(&shim.page->set, NULL, __ATOMIC_RELAXED);
+	sample_close();
 	__atomic_store_n(&shim.recorded, 1, __ATOMIC_RELAXED);
 }
 
@@ -266,6 +266,15 @@ void thread_put_mark_aside(struct thread *thread, uint32_t kind, uint64_t value)
 
 	if (thread->aside_count < ASIDE_MAX)
 		thread_put_aside(thread, &mark);
+}
+
+bool thread_has_aside(const struct thread *thread, uint64_t address)
+{
+	for (uint32_t i = 0; i < thread->aside_count; i++)
+		if (thread->aside[i].kind && thread->aside[i].address == address &&
+		    event_class(thread->aside[i].kind) != EVENT_CLASS_FREE)
+			return true;
+	return false;
 }
 
 static bool same_block(const struct event *outer, const struct event *inner)

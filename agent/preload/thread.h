@@ -67,6 +67,8 @@ void thread_forked(void);
 void thread_put_aside(struct thread *thread, const struct event *event);
 /* The same for a mark of this kind, without a text. */
 void thread_put_mark_aside(struct thread *thread, uint32_t kind, uint64_t value);
+/* Is an allocation at this address among what was put aside? */
+bool thread_has_aside(const struct thread *thread, uint64_t address);
 /* Takes back what was put aside, from number `from` on, by an allocator that serves `outer` by
  * calling itself by name. */
 void thread_drop_inner(struct thread *thread, const struct event *outer, uint32_t from);

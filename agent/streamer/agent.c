@@ -305,6 +305,11 @@ int agent_open(struct agent *a, const struct agent_settings *settings, int liste
 	return r < 0 ? err_set(err, r, "can't start the drain thread: %s", strerror(-r)) : 0;
 }
 
+void agent_expect(struct agent *a)
+{
+	ring_source_prepare(&a->session[0].stream.source, a->budget.ring);
+}
+
 void agent_loop(struct agent *a)
 {
 	uv_run(&a->loop, UV_RUN_DEFAULT);

@@ -139,6 +139,9 @@ struct agent {
 
 /* Sets everything up; programs may ask at `listen_fd` (taken over; -1: none). 0; a negative errno with the reason. */
 int agent_open(struct agent *agent, const struct agent_settings *settings, int listen_fd, struct err_text *err);
+/* A program was just started that will ask: what takes time is done while it loads its libraries, so that it waits the
+ * less for the answer. Nobody may have asked before. */
+void agent_expect(struct agent *agent);
 /* Serves until there is nothing left to do. */
 void agent_loop(struct agent *agent);
 /* Programs that are recorded go on unrecorded; what there is is delivered, within a bound; at once when called again. */

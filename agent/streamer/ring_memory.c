@@ -160,7 +160,7 @@ static void fill_slices(struct ring_memory *ring, const struct layout *l)
 	}
 }
 
-int ring_memory_open(struct ring_memory *ring, size_t size, const struct ring_settings *settings)
+int ring_memory_prepare(struct ring_memory *ring, size_t size)
 {
 	struct layout l = layout_of(size);
 	void *memory;
@@ -183,14 +183,24 @@ int ring_memory_open(struct ring_memory *ring, size_t size, const struct ring_se
 	ring->modules = (uint8_t *)memory + l.modules_offset;
 	ring->slice_count = l.slices;
 	ring->modules_size = l.modules_size;
-	fill_header(ring, &l, settings);
-	fill_slices(ring, &l);
 	return 0;
 failed:
 	r = -errno;
 	close(ring->fd);
 	ring->fd = -1;
 	return r;
+}
+
+int ring_memory_open(struct ring_memory *ring, size_t size, const struct ring_settings *settings)
+{
+	struct layout l = layout_of(size);
+	int r = ring->header ? 0 : ring_memory_prepare(ring, size);
+
+	if (r < 0)
+		return r;
+	fill_header(ring, &l, settings);
+	fill_slices(ring, &l);
+	return 0;
 }
 
 void ring_memory_close(struct ring_memory *ring)

@@ -461,6 +461,11 @@ int ring_source_init(struct ring_source *s, struct arena *arena, size_t size,
 	return 0;
 }
 
+void ring_source_prepare(struct ring_source *s, size_t size)
+{
+	ring_memory_prepare(s->ring, size);
+}
+
 int ring_source_open(struct ring_source *s, size_t size, const struct ring_settings *settings,
 		     uint64_t start_ns)
 {

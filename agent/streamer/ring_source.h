@@ -74,6 +74,8 @@ struct ring_source {
 
 /* `ring` is open or will be before the first drain. 0 or -ENOMEM. `size` is that of the budget. */
 int ring_source_init(struct ring_source *source, struct arena *arena, size_t size, const struct clock *counter);
+/* Makes the memory for the ring that is opened next. If there is none, ring_source_open will say so. */
+void ring_source_prepare(struct ring_source *source, size_t size);
 /* Makes a ring and begins anew. 0 or a negative errno. */
 int ring_source_open(struct ring_source *source, size_t size, const struct ring_settings *settings, uint64_t start_ns);
 /* True if some slice is more than half full, so that waiting would be wrong. */

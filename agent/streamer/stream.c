@@ -89,6 +89,8 @@ void stream_done(struct stream *s)
 {
 	if (s->state != STREAM_FREE)
 		stream_close(s);
+	else if (s->source.ring)
+		ring_source_close(&s->source);
 	pthread_mutex_destroy(&s->lock);
 }
 

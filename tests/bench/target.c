@@ -3,10 +3,10 @@
  *
  *	bench-target [-r ROUNDS] [-s SLICE_KIB] [-l LIBRARY]... -- CMD [ARG...]
  *
- * Runs CMD natively, with the library loaded and nothing recorded, and with every event recorded, in turn, ROUNDS times
- * (5), each pinned to processor 0. The ring has no reader: its tails stand beyond all heads that will ever be, so
+ * Runs CMD natively, with the library loaded and nothing recorded, with one allocation sampled in 512 KiB, and with every
+ * event recorded, in turn, ROUNDS times (5), each pinned to processor 0. The ring has no reader: its tails stand beyond all heads that will ever be, so
  * that slices never fill, no agent takes part, and what is measured is the program's side alone. With several libraries
- * they are compared in the same rounds.
+ * they are compared in the same rounds; one that asks for no ring (libinterposer.so) shows what forwarding alone costs.
  *
  * Prints for each: user CPU time, what was added to the native time, the events, and the nanoseconds that one of them
  * has added; where CMD prints a line "quiet N" (bench-churn: nanoseconds per event, undisturbed), that, too. All are the
@@ -31,10 +31,12 @@
 #define LIBRARIES_MAX 4
 #define ROUNDS_MAX    101
 #define MODULES_SIZE  (256u << 10)
+#define SET_LINES     1024u
+#define SAMPLE_BYTES  (512u << 10)
 #define FAR_AHEAD     (1ull << 60) /* a multiple of every slice's size */
 #define CHILD_FD      30
 
-enum mode { MODE_NATIVE, MODE_LOADED, MODE_FULL };
+enum mode { MODE_NATIVE, MODE_LOADED, MODE_SAMPLED, MODE_FULL };
 
 /* One way to run CMD, and what has come of it. */
 struct variant {
@@ -77,11 +79,12 @@ static struct ring_slice *slice_at(const struct ring *ring, uint32_t index)
 	return (struct ring_slice *)((uint8_t *)ring->header + RING_HEADER_SIZE) + index;
 }
 
-static void ring_open(struct ring *ring, size_t slice_bytes)
+static void ring_open(struct ring *ring, size_t slice_bytes, enum mode mode)
 {
 	uint64_t modules =
 		(RING_HEADER_SIZE + SLICES * sizeof(struct ring_slice) + 4095) & ~4095ull;
-	uint64_t data = modules + MODULES_SIZE;
+	uint64_t set = modules + MODULES_SIZE;
+	uint64_t data = set + SET_LINES * sizeof(struct ring_set_line);
 
 	ring->size = data + SLICES * slice_bytes;
 	ring->memory = memfd_create("ring", MFD_ALLOW_SEALING | MFD_CLOEXEC);
@@ -98,9 +101,12 @@ static void ring_open(struct ring *ring, size_t slice_bytes)
 		.slice_count = SLICES,
 		.modules_offset = modules,
 		.modules_size = MODULES_SIZE,
+		.set_offset = set,
+		.set_lines = SET_LINES,
 		.data_offset = data,
 		.control = 1,
-		.mode = RING_FULL,
+		.mode = mode == MODE_SAMPLED ? RING_SAMPLE : RING_FULL,
+		.sample_interval = SAMPLE_BYTES,
 		.policy = RING_COUNT,
 		.frees_have_stacks = 1,
 		.depth_limit = 256,
@@ -118,7 +124,8 @@ static uint64_t ring_events(const struct ring *ring)
 	uint64_t events = ring->header->no_slice.events;
 
 	for (uint32_t i = 0; i < SLICES; i++)
-		events += slice_at(ring, i)->thread_first + slice_at(ring, i)->events;
+		events += slice_at(ring, i)->thread_first + slice_at(ring, i)->events +
+			  slice_at(ring, i)->not_sampled;
 	return events;
 }
 
@@ -201,14 +208,14 @@ static void run(struct variant *v, const struct options *o, unsigned round)
 	struct ring ring;
 	pid_t pid;
 
-	ring_open(&ring, (size_t)o->slice_kib << 10);
+	ring_open(&ring, (size_t)o->slice_kib << 10, v->mode);
 	must(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), "socketpair");
 	pid = fork();
 	must(pid >= 0, "fork");
 	if (!pid)
 		become_program(v, o->command, pair[1], output);
 	close(pair[1]);
-	if (v->mode == MODE_FULL)
+	if (v->mode == MODE_SAMPLED || v->mode == MODE_FULL)
 		hand_over(&ring, pair[0]);
 	must(wait4(pid, &status, 0, &usage) == pid, "wait4");
 	if (!WIFEXITED(status) || WEXITSTATUS(status) > 125) {
@@ -285,7 +292,7 @@ static void options_read(struct options *o, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	static struct variant variants[1 + 2 * LIBRARIES_MAX];
+	static struct variant variants[1 + 3 * LIBRARIES_MAX];
 	struct options o;
 	unsigned count = 1;
 
@@ -294,6 +301,8 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < o.library_count; i++) {
 		variants[count++] = (struct variant){
 			.name = "loaded", .library = o.libraries[i], .mode = MODE_LOADED};
+		variants[count++] = (struct variant){
+			.name = "sampled", .library = o.libraries[i], .mode = MODE_SAMPLED};
 		variants[count++] = (struct variant){
 			.name = "full", .library = o.libraries[i], .mode = MODE_FULL};
 	}

@@ -1,6 +1,6 @@
 /*
- * An allocator for the targets `jumper` and `nested`, preloaded behind libheapcast.so: blocks are
- * never used again, and a request for SIGNAL_SIZE bytes first raises SIGUSR1, so that a handler
+ * An allocator for the targets `jumper`, `nested` and `taken`, preloaded behind libheapcast.so: blocks are
+ * never used again, but for one size, and a request for SIGNAL_SIZE bytes first raises SIGUSR1, so that a handler
  * runs inside of the allocator at a known moment. It is also one whose calloc comes back through
  * malloc by name, and whose realloc through malloc and free.
  */
@@ -15,6 +15,7 @@
 
 static char memory[64 << 20] __attribute__((aligned(64)));
 static size_t used;
+static void *returned; /* of LENT_SIZE */
 
 static void *take(size_t alignment, size_t size)
 {
@@ -30,16 +31,29 @@ static void *take(size_t alignment, size_t size)
 	return memory + start;
 }
 
+static size_t size_of(const void *p)
+{
+	size_t size;
+
+	memcpy(&size, (const char *)p - sizeof(size), sizeof(size));
+	return size;
+}
+
 EXPORT void *malloc(size_t size)
 {
+	void *again = NULL;
+
 	if (size == SIGNAL_SIZE)
 		raise(SIGUSR1);
-	return take(16, size);
+	if (size == AGAIN_SIZE)
+		again = __atomic_exchange_n(&returned, NULL, __ATOMIC_ACQ_REL);
+	return again ? again : take(16, size);
 }
 
 EXPORT void free(void *p)
 {
-	(void)p;
+	if (p && size_of(p) == LENT_SIZE)
+		__atomic_store_n(&returned, p, __ATOMIC_RELEASE);
 }
 
 EXPORT void *calloc(size_t count, size_t size)
@@ -55,12 +69,10 @@ EXPORT void *realloc(void *p, size_t size)
 	void *(*volatile by_name)(size_t) = malloc;
 	void (*volatile free_by_name)(void *) = free;
 	void *block = by_name(size);
-	size_t old;
 
 	if (!p || !block)
 		return block;
-	memcpy(&old, (char *)p - sizeof(old), sizeof(old));
-	memcpy(block, p, old < size ? old : size);
+	memcpy(block, p, size_of(p) < size ? size_of(p) : size);
 	free_by_name(p);
 	return block;
 }
