@@ -187,7 +187,7 @@ struct ring_header {
 	uint32_t exit_kind;	    /* enum ring_exit, stored when the program asks for its end */
 	uint32_t exit_status;
 	uint32_t claims;	  /* atomic: raised after each claim of a slice, before its first record */
-	uint32_t reserved5;
+	uint32_t patched;	  /* functions of the program's own that were patched (struct ring_entry); all images */
 	uint64_t samples_refused; /* atomic: blocks that found no room in the set of sampled ones */
 	uint64_t reserved4[6];
 };
@@ -322,6 +322,7 @@ static_assert(sizeof(struct ring_hello) == 64, "layout of struct ring_hello");
 
 #define RING_HELLO_FORKED  1u /* a fork child that goes on without exec */
 #define RING_HELLO_UNREADY 2u /* and that can't be recorded: it wants no ring, the agent is to count it */
+#define RING_HELLO_EARLY   4u /* main has not begun, and the library can patch functions: it asks for entries */
 
 struct ring_answer {
 	uint32_t magic;
@@ -333,3 +334,31 @@ struct ring_answer {
 #define RING_ANSWER_FOLLOW 1u /* a fork child is to say hello as well, with RING_HELLO_FORKED */
 
 static_assert(sizeof(struct ring_answer) == 24, "layout of struct ring_answer");
+
+/*
+ * Behind the answer to an early hello, up to RING_ENTRIES_MAX of these: functions of an allocator that is linked into the
+ * program itself, whose calls pass no table of the loader. The library writes a jump to its hook over the first
+ * instructions of each, after it has seen that they are what the agent has read in the file, and puts what they do elsewhere:
+ *
+ *	address: jmp hook             moved: what stood there
+ *	address + length: the rest <-------- jmp
+ *
+ * `moved` does what the `length` bytes in `was` do, wherever it lies, once the 32-bit distances at fix[] (each one more
+ * than where it is in `moved`; 0: none) have been corrected: they are right for code at `address`.
+ */
+#define RING_ENTRIES_MAX 96
+#define RING_ENTRY_WAS	 24
+#define RING_ENTRY_MOVED 40
+
+struct ring_entry {
+	uint64_t address; /* p_vaddr in the program */
+	uint8_t function; /* which it is: index of allocator_functions (agent/allocator_functions.h) */
+	uint8_t heap;	  /* 1: its first argument is a heap */
+	uint8_t length;
+	uint8_t moved_length;
+	uint8_t fix[2];
+	uint8_t reserved[2];
+	uint8_t was[RING_ENTRY_WAS];
+	uint8_t moved[RING_ENTRY_MOVED];
+};
+static_assert(sizeof(struct ring_entry) == 80, "layout of struct ring_entry");

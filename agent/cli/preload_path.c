@@ -18,7 +18,6 @@
 #include "agent/cli/sanitizer.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/ban.h"
 
 #define SCRIPTS_MAX	 4 /* interpreters that are scripts */
@@ -220,16 +219,4 @@ int preload_check(const char *command, char *ret_path, size_t size, int *ret_exi
 	if (access(ret_path, X_OK) < 0)
 		return err_set(err, -EACCES, "%s is not executable (chmod +x)", ret_path);
 	return check_file(ret_path, 0, err);
-}
-
-void preload_notice(const char *path)
-{
-	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char proof[64];
-
-	if (fd >= 0 && has_own_allocator(fd, proof, sizeof(proof)))
-		log_warn("%s has an allocator linked into it (%s), out of a preloaded library's "
-			 "reach: what it allocates by that is not recorded; link it with the "
-			 "allocator's shared library, or with libc's",
-			 path, proof);
 }

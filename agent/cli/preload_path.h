@@ -11,5 +11,3 @@ int preload_path(char *out, size_t size, struct err_text *err);
  * path; a negative errno with a sentence that says what to do. ret_exit: the status that a shell would end with (126, 127). */
 int preload_check(const char *command, char *ret_path, size_t size, int *ret_exit,
 		  struct err_text *err);
-/* Says in the log what of this program can't be recorded: what an allocator inside of it gives. */
-void preload_notice(const char *path);

@@ -395,7 +395,6 @@ int command_run(int argc, char **argv)
 	r = preload_path(run.preload, sizeof(run.preload), &err);
 	if (r < 0)
 		return command_fail(EXIT_FAULT, &err, r);
-	preload_notice(run.program);
 	settings.many = settings.follow;
 	fd = private_socket(&run);
 	r = fd < 0 ? err_set(&err, fd, "can't make a socket: %s", strerror(-fd))

@@ -131,27 +131,8 @@ static const struct sanitizer *by_name(const char *symbol)
 	return NULL;
 }
 
-static bool is_sanitizers(const char *symbol)
-{
-	return by_name(symbol) != NULL;
-}
-
-/* Functions by which an allocator is known that was linked into the program. */
-static bool is_allocators(const char *symbol)
-{
-	static const char *const names[] = {"malloc",	      "_rjem_malloc", "_rjem_mallocx",
-					    "je_malloc",      "mallocx",      "mi_malloc",
-					    "mi_heap_malloc", "tc_malloc"};
-
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(symbol, names[i]))
-			return true;
-	return false;
-}
-
 /* Does the table define a symbol that is one of those? */
-static bool by_symbol(struct image *image, uint32_t table, bool (*is)(const char *symbol),
-		      const char **ret_proof)
+static bool by_symbol(struct image *image, uint32_t table, const char **ret_proof)
 {
 	const ElfW(Shdr) *section = find_section(image, table);
 	ElfW(Sym) symbol[SYMBOLS_EACH];
@@ -166,7 +147,7 @@ static bool by_symbol(struct image *image, uint32_t table, bool (*is)(const char
 			return false;
 		for (size_t i = 0; i < count && !found; i++) {
 			*ret_proof = string_at(image, symbol[i].st_name);
-			found = symbol[i].st_shndx != SHN_UNDEF && is(*ret_proof);
+			found = symbol[i].st_shndx != SHN_UNDEF && by_name(*ret_proof);
 		}
 		left -= count;
 		at += count * sizeof(symbol[0]);
@@ -182,26 +163,12 @@ const char *sanitizer_of(int fd, char *ret_proof, size_t size)
 
 	if (open_sections(&image, fd) == 0) {
 		found = by_library(&image, &proof);
-		if (!found && (by_symbol(&image, SHT_DYNSYM, is_sanitizers, &proof) ||
-			       by_symbol(&image, SHT_SYMTAB, is_sanitizers, &proof)))
+		if (!found && (by_symbol(&image, SHT_DYNSYM, &proof) ||
+			       by_symbol(&image, SHT_SYMTAB, &proof)))
 			found = by_name(proof);
 	}
 	if (found)
 		snprintf(ret_proof, size, "%s", proof);
 	image_done(&image);
 	return found ? found->option : NULL;
-}
-
-bool has_own_allocator(int fd, char *ret_proof, size_t size)
-{
-	const char *proof = "";
-	struct image image;
-	bool found = open_sections(&image, fd) == 0 &&
-		     (by_symbol(&image, SHT_DYNSYM, is_allocators, &proof) ||
-		      by_symbol(&image, SHT_SYMTAB, is_allocators, &proof));
-
-	if (found)
-		snprintf(ret_proof, size, "%s", proof);
-	image_done(&image);
-	return found;
 }

@@ -7,7 +7,3 @@
  * ("-fsanitize=address"), and what gave it away (a library or a symbol) in `ret_proof`; NULL: there is none, or the file has
  * no section table to see it by. The undefined behaviour sanitizer does not count: it leaves the allocator alone. */
 const char *sanitizer_of(int fd, char *ret_proof, size_t size);
-
-/* Is an allocator linked into the program itself (a Rust program with jemallocator, for instance)? Its calls do not pass the
- * loader, so preloading can't see them. `ret_proof`: a function of it. false also where the symbols were stripped. */
-bool has_own_allocator(int fd, char *ret_proof, size_t size);

@@ -209,7 +209,7 @@ static void put_mode(struct ring_hello *hello)
 	}
 }
 
-static int say_hello(int fd, const struct agent_parent *parent)
+static int say_hello(int fd, const struct agent_parent *parent, bool early)
 {
 	struct ring_hello hello = {
 		.magic = RING_MAGIC,
@@ -217,6 +217,7 @@ static int say_hello(int fd, const struct agent_parent *parent)
 		.byte_order = 0x01020304,
 		.pointer_bits = 8 * sizeof(void *),
 		.pid = (uint32_t)sys_call(SYS_getpid),
+		.flags = early ? RING_HELLO_EARLY : 0,
 	};
 	long sent;
 
@@ -253,15 +254,18 @@ static int wait_answer(int fd)
 }
 
 /* The answer, and the descriptor that came with it; -1 in ret_memory if none did. */
-static int hear_answer(int fd, struct ring_answer *answer, int *ret_memory)
+static int hear_answer(int fd, struct ring_answer *answer, struct agent_terms *terms,
+		       int *ret_memory)
 {
 	union {
 		struct cmsghdr head;
 		char space[CMSG_SPACE(sizeof(int))];
 	} control;
-	struct iovec part = {.iov_base = answer, .iov_len = sizeof(*answer)};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
+	struct iovec part[2] = {
+		{.iov_base = answer, .iov_len = sizeof(*answer)},
+		{.iov_base = terms->entry, .iov_len = RING_ENTRIES_MAX * sizeof(*terms->entry)}};
+	struct msghdr message = {.msg_iov = part,
+				 .msg_iovlen = terms->entry ? 2 : 1,
 				 .msg_control = &control,
 				 .msg_controllen = sizeof(control)};
 	struct cmsghdr *head;
@@ -277,7 +281,8 @@ static int hear_answer(int fd, struct ring_answer *answer, int *ret_memory)
 	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
 	    head->cmsg_len == CMSG_LEN(sizeof(int)))
 		memcpy(ret_memory, CMSG_DATA(head), sizeof(int));
-	if (got != sizeof(*answer) || answer->magic != RING_MAGIC ||
+	terms->entries = (uint32_t)((unsigned long)got / sizeof(*terms->entry)); /* > the answer */
+	if (got < (long)sizeof(*answer) || answer->magic != RING_MAGIC ||
 	    answer->version != RING_VERSION)
 		return -EPROTO;
 	return answer->kind == RING_ACCEPTED ? 0 : -ECONNREFUSED;
@@ -334,11 +339,11 @@ int agent_link(const struct agent_parent *parent, struct agent_terms *ret_terms)
 
 	if (fd < 0)
 		return fd;
-	error = say_hello(fd, parent);
+	error = say_hello(fd, parent, ret_terms->entry != NULL);
 	if (!error)
 		error = wait_answer(fd);
 	if (!error)
-		error = hear_answer(fd, &answer, &memory);
+		error = hear_answer(fd, &answer, ret_terms, &memory);
 	if (!error)
 		error = memory < 0 ? -EPROTO : map_ring(memory, answer.size, &ret_terms->ring);
 	ret_terms->follow = !error && answer.flags & RING_ANSWER_FOLLOW;

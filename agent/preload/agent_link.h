@@ -18,6 +18,9 @@ struct agent_parent {
 struct agent_terms {
 	struct ring_header *ring; /* mapped and checked */
 	bool follow;		  /* fork children are to ask as well */
+	/* Functions to patch. Room for RING_ENTRIES_MAX from who asks, if they can be; else NULL. */
+	struct ring_entry *entry;
+	uint32_t entries;
 };
 
 /* Bounded by two seconds when an agent must be started, by one when there is one. 0; -ENOENT: nobody

@@ -8,11 +8,14 @@
  * hook which it is.
  *
  *	program --> thunk 3 --> call_recorded(..., 3) --> bound[3].next, which is mi_malloc
+ *
+ * What is patched (patch.h) comes in by allocators_entered instead, with a number of its own.
  */
 #include "agent/preload/allocators.h"
 
 #include <string.h>
 
+#include "agent/allocator_functions.h"
 #include "agent/preload/apart.h"
 #include "agent/preload/next.h"
 #include "agent/preload/note.h"
@@ -22,134 +25,6 @@
 #include "agent/preload/symbols.h"
 
 #include "agent/preload/poison.h"
-
-/* Arguments are a, b, c..., behind a heap if there is one. */
-enum shape {
-	SIZE_A,
-	SIZE_B,
-	COUNT_AB,    /* a * b bytes */
-	POSIX,	     /* *a becomes a block of c bytes, unless the result is an error */
-	MOVE_AB,     /* realloc: block a, b bytes */
-	MOVE_ABC,    /* block a, b * c bytes */
-	MOVE_OR_END, /* as MOVE_AB; but a block that can not be moved is freed */
-	RESIZE,	     /* block a is in place made b bytes, if the result is no less */
-	TEXT,	     /* the result is a string */
-	TEXT_OWN,    /* likewise, unless b is where to put it */
-	END,	     /* frees a */
-};
-
-struct function {
-	char name[18];
-	uint8_t kind;
-	uint8_t shape;
-};
-
-/* Names without what prefixes[] and suffixes[] have. */
-static const struct function functions[] = {
-	{"mallocx", KIND_MALLOC, SIZE_A}, /* these five need no prefix */
-	{"rallocx", KIND_REALLOC, MOVE_AB},
-	{"xallocx", KIND_REALLOC, RESIZE},
-	{"dallocx", KIND_FREE, END},
-	{"sdallocx", KIND_FREE_SIZED, END},
-	{"new", KIND_NEW, SIZE_A},
-	{"new_n", KIND_NEW, COUNT_AB},
-	{"new_realloc", KIND_REALLOC, MOVE_AB},
-	{"new_reallocn", KIND_REALLOCARRAY, MOVE_ABC},
-	{"newarray", KIND_NEW_ARRAY, SIZE_A},
-	{"delete", KIND_DELETE, END},
-	{"deletearray", KIND_DELETE_ARRAY, END},
-	{"malloc", KIND_MALLOC, SIZE_A}, /* from here on: also mimalloc's mi_heap_ */
-	{"calloc", KIND_CALLOC, COUNT_AB},
-	{"realloc", KIND_REALLOC, MOVE_AB},
-	{"free", KIND_FREE, END},
-	{"cfree", KIND_FREE, END},
-	{"free_size", KIND_FREE_SIZED, END},
-	{"posix_memalign", KIND_POSIX_MEMALIGN, POSIX},
-	{"aligned_alloc", KIND_ALIGNED_ALLOC, SIZE_B},
-	{"memalign", KIND_MEMALIGN, SIZE_B},
-	{"valloc", KIND_VALLOC, SIZE_A},
-	{"pvalloc", KIND_PVALLOC, SIZE_A},
-	{"zalloc", KIND_CALLOC, SIZE_A},
-	{"mallocn", KIND_MALLOC, COUNT_AB},
-	{"reallocn", KIND_REALLOCARRAY, MOVE_ABC},
-	{"reallocarray", KIND_REALLOCARRAY, MOVE_ABC},
-	{"reallocf", KIND_REALLOC, MOVE_OR_END},
-	{"rezalloc", KIND_REALLOC, MOVE_AB},
-	{"recalloc", KIND_REALLOCARRAY, MOVE_ABC},
-	{"aligned_recalloc", KIND_REALLOCARRAY, MOVE_ABC},
-	{"strdup", KIND_MALLOC, TEXT},
-	{"strndup", KIND_MALLOC, TEXT},
-	{"realpath", KIND_MALLOC, TEXT_OWN},
-};
-
-#define FUNCTIONS	(sizeof(functions) / sizeof(functions[0]))
-#define FIRST_OPERATOR	5  /* new */
-#define FIRST_OF_MALLOC 12 /* malloc */
-
-/* How names begin, and the functions that may follow, [first, end). mi_heap_new is no operator. */
-static const struct prefix {
-	char text[10];
-	uint8_t first;
-	uint8_t end;
-	bool heap; /* the first argument is a heap: the others come one later */
-} prefixes[] = {
-	{"mi_heap_", FIRST_OF_MALLOC, FUNCTIONS, true},
-	{"mi_", FIRST_OPERATOR, FUNCTIONS, false},
-	{"tc_", FIRST_OPERATOR, FUNCTIONS, false},
-	{"je_", 0, FUNCTIONS, false},
-	{"_rjem_", 0, FUNCTIONS, false},
-	{"jemalloc_", 0, FUNCTIONS, false},
-	{"", 0, FIRST_OPERATOR, false},
-};
-
-/* What may follow, several in a row: variants whose further arguments we do not look at. Not
- * "_size": tc_malloc_size asks for one. */
-static const char suffixes[][18] = {"_at",    "_nothrow", "_aligned",
-				    "_sized", "_small",	  "_skip_new_handler"};
-
-static size_t without_suffix(const char *name, size_t length)
-{
-	for (unsigned i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
-		size_t part = strlen(suffixes[i]);
-
-		if (length > part && !memcmp(name + length - part, suffixes[i], part))
-			return without_suffix(name, length - part);
-	}
-	return length;
-}
-
-static const struct function *find_in(const struct prefix *prefix, const char *name)
-{
-	size_t length = without_suffix(name, strlen(name));
-
-	for (unsigned i = prefix->first; i < prefix->end; i++)
-		if (length < sizeof(functions[i].name) && !functions[i].name[length] &&
-		    !memcmp(name, functions[i].name, length))
-			return &functions[i];
-	return NULL;
-}
-
-static const struct function *find(const char *name, bool *ret_heap)
-{
-	for (unsigned i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
-		const struct prefix *p = &prefixes[i];
-		size_t length = strlen(p->text);
-		const struct function *found =
-			strncmp(name, p->text, length) ? NULL : find_in(p, name + length);
-
-		*ret_heap = p->heap;
-		if (found)
-			return found;
-	}
-	return NULL;
-}
-
-bool allocators_knows(const char *name)
-{
-	bool heap;
-
-	return find(name, &heap) != NULL;
-}
 
 /* The hook. */
 
@@ -162,7 +37,10 @@ static struct bound {
 	uint8_t kind;
 	uint8_t shape;
 	bool heap;
-} bound[THUNKS];
+} bound[THUNKS + RING_ENTRIES_MAX]; /* behind those with a thunk: what is patched */
+
+static uintptr_t patched[RING_ENTRIES_MAX]; /* where */
+unsigned allocators_patched;
 
 static uintptr_t product(uintptr_t count, uintptr_t size)
 {
@@ -171,107 +49,157 @@ static uintptr_t product(uintptr_t count, uintptr_t size)
 	return __builtin_mul_overflow(count, size, &bytes) ? UINTPTR_MAX : bytes;
 }
 
+/* One call of a hook. */
+struct call {
+	const struct bound *f;
+	uintptr_t word[5]; /* arguments */
+	struct hook hook;
+};
+
+static uintptr_t call_next(const struct call *call)
+{
+	const uintptr_t *w = call->word;
+
+	return call->f->next(w[0], w[1], w[2], w[3], w[4]);
+}
+
 /* The allocator may serve us by calling itself by name: that is this event once more; see
  * delete_recorded in operators.c. */
-static uintptr_t end(struct hook *hook, const struct bound *f, WORDS)
+static uintptr_t end(struct call *call)
 {
-	struct event event = {.kind = f->kind, .address = a, .stamp = stamp_now()};
+	struct hook *hook = &call->hook;
+	struct event event = {
+		.kind = call->f->kind, .address = call->word[0], .stamp = stamp_now()};
 	uint32_t aside = hook->thread ? hook->thread->aside_count : 0;
 	uintptr_t result;
 
 	if (hook->kind == HOOK_NESTED)
 		note_seek(hook->thread, &event);
-	else if (a)
+	else if (call->word[0])
 		note(hook, &event);
-	result = f->next(ARGUMENTS);
+	result = call_next(call);
 	if (hook->thread && hook->thread->aside_count > aside)
 		thread_drop_inner(hook->thread, &event, aside);
-	if (hook->kind == HOOK_NESTED && a)
+	if (hook->kind == HOOK_NESTED && call->word[0])
 		note_slow(hook->thread, hook->kind, &event);
 	rare_leave(hook);
 	return result;
 }
 
-static uintptr_t move(struct hook *hook, const struct bound *f, uintptr_t size, WORDS)
+static uintptr_t move(struct call *call, uintptr_t old, uintptr_t size)
 {
-	uintptr_t old = f->heap ? b : a;
 	uint64_t call_stamp = stamp_now();
 	bool was_sampled = sample_take((void *)old);
-	uintptr_t p = f->next(ARGUMENTS);
+	uintptr_t p = call_next(call);
 
-	if (!p && f->shape == MOVE_OR_END)
+	if (!p && call->f->shape == SHAPE_MOVE_OR_END)
 		size = 0; /* on record as what it is: a realloc that freed */
-	note_reallocation(hook, f->kind, (void *)p, (void *)old, size, call_stamp, was_sampled);
+	note_reallocation(&call->hook, call->f->kind, (void *)p, (void *)old, size, call_stamp,
+			  was_sampled);
 	return p;
 }
 
-static uintptr_t resize(struct hook *hook, const struct bound *f, WORDS)
+static uintptr_t resize(struct call *call)
 {
 	uint64_t call_stamp = stamp_now();
-	uintptr_t result = f->next(ARGUMENTS);
+	uintptr_t result = call_next(call);
+	void *p = (void *)call->word[0];
 
-	if (result >= b)
-		note_reallocation(hook, f->kind, (void *)a, (void *)a, b, call_stamp,
-				  sample_take((void *)a));
+	if (result >= call->word[1])
+		note_reallocation(&call->hook, call->f->kind, p, p, call->word[1], call_stamp,
+				  sample_take(p));
 	else
-		rare_leave(hook);
+		rare_leave(&call->hook);
 	return result;
 }
 
-static uintptr_t birth(struct hook *hook, const struct bound *f, WORDS)
+/* How many bytes the result has; 0 in `ret_p`: it is none. */
+static uintptr_t birth_size(const struct call *call, uintptr_t result, const uintptr_t *words,
+			    uintptr_t *ret_p)
 {
-	uintptr_t result = f->next(ARGUMENTS);
-
-	if (f->heap) {
-		a = b;
-		b = c;
-	}
-	switch (f->shape) {
-	case SIZE_A:
-		rare_allocation(hook, f->kind, (void *)result, a);
-		break;
-	case SIZE_B:
-		rare_allocation(hook, f->kind, (void *)result, b);
-		break;
-	case COUNT_AB:
-		rare_allocation(hook, f->kind, (void *)result, product(a, b));
-		break;
-	case POSIX:
-		rare_allocation(hook, f->kind, (int)result ? NULL : *(void **)a, c);
-		break;
+	*ret_p = result;
+	switch (call->f->shape) {
+	case SHAPE_SIZE_A:
+		return words[0];
+	case SHAPE_SIZE_B:
+		return words[1];
+	case SHAPE_COUNT_AB:
+		return product(words[0], words[1]);
+	case SHAPE_POSIX:
+		*ret_p = (int)result ? 0 : *(uintptr_t *)words[0];
+		return words[2];
 	default:
-		rare_allocation(hook, f->kind, f->shape == TEXT_OWN && b ? NULL : (void *)result,
-				result ? strlen((const char *)result) + 1 : 0);
-		break;
+		if (call->f->shape == SHAPE_TEXT_OWN && words[1])
+			*ret_p = 0;
+		return result ? strlen((const char *)result) + 1 : 0;
 	}
+}
+
+static uintptr_t birth(struct call *call, const uintptr_t *words)
+{
+	uintptr_t result = call_next(call), p, size = birth_size(call, result, words, &p);
+
+	rare_allocation(&call->hook, call->f->kind, (void *)p, size);
 	return result;
+}
+
+/* With the frame whose caller is the program. */
+static RECORDED uintptr_t serve(struct call *call, struct ring_header *ring, uintptr_t frame)
+{
+	const uintptr_t *words = &call->word[call->f->heap];
+
+	ARCH_PERSONALITY("operators_unwound"); /* tc_new and mi_new throw */
+	rare_enter(&call->hook, ring, frame);
+	if (call->hook.kind != HOOK_NESTED)
+		tls.throwing = tls.frame;
+	switch (call->f->shape) {
+	case SHAPE_MOVE_AB:
+	case SHAPE_MOVE_OR_END:
+		return move(call, words[0], words[1]);
+	case SHAPE_MOVE_ABC:
+		return move(call, words[0], product(words[1], words[2]));
+	case SHAPE_RESIZE:
+		return resize(call);
+	case SHAPE_END:
+		return end(call);
+	default:
+		return birth(call, words);
+	}
 }
 
 static RECORDED uintptr_t call_recorded(WORDS, unsigned number)
 {
+	struct call call = {&bound[number], {ARGUMENTS}, {0}};
 	struct ring_header *ring = shim_hook(DOOR_ALL);
-	const struct bound *f = &bound[number];
-	struct hook hook;
 
-	ARCH_PERSONALITY("operators_unwound"); /* tc_new and mi_new throw */
-	if (unlikely(!ring))
-		return f->next(ARGUMENTS);
-	rare_enter(&hook, ring, FRAME);
-	if (hook.kind != HOOK_NESTED)
-		tls.throwing = tls.frame;
-	switch (f->shape) {
-	case MOVE_AB:
-	case MOVE_OR_END:
-		return move(&hook, f, f->heap ? c : b, ARGUMENTS);
-	case MOVE_ABC:
-		return move(&hook, f, f->heap ? product(c, d) : product(b, c), ARGUMENTS);
-	case RESIZE:
-		return resize(&hook, f, ARGUMENTS);
-	case END:
-		return end(&hook, f, ARGUMENTS);
-	default:
-		return birth(&hook, f, ARGUMENTS);
+	return likely(ring) ? serve(&call, ring, FRAME) : call_next(&call);
+}
+
+/* What sampling passes over, of the functions that are called all the time (sample.h). */
+static bool passes(const struct bound *f, uintptr_t a)
+{
+	if (f->heap)
+		return false;
+	return f->shape == SHAPE_SIZE_A
+		       ? sample_passes(a)
+		       : f->shape == SHAPE_END && a && sample_passes_free((void *)a);
+}
+
+uintptr_t allocators_entered(WORDS, unsigned number)
+{
+	struct call call = {&bound[number], {ARGUMENTS}, {0}};
+	const uintptr_t *frame = *(const uintptr_t **)FRAME; /* our caller's: the hook's */
+	struct ring_header *ring = shim_hook(DOOR_ALL);
+	uintptr_t result;
+
+	if (ring && !passes(call.f, a)) {
+		result = serve(&call, ring, (uintptr_t)frame);
+	} else {
+		tls.passing = true;
+		result = call_next(&call);
+		tls.passing = false;
 	}
+	return call.f->shape == SHAPE_END ? frame[-1] : result; /* the former has none */
 }
 
 /* Thunks. */
@@ -296,25 +224,50 @@ ALL(DEFINE)
 
 static uintptr_t (*const thunks[THUNKS])(WORDS) = {ALL(NAME)};
 
+static void bind(unsigned number, unsigned function, bool heap, uintptr_t definition)
+{
+	struct bound *f = &bound[number];
+
+	f->kind = allocator_functions[function].kind;
+	f->shape = allocator_functions[function].shape;
+	f->heap = heap;
+	__atomic_store_n(&f->next, (uintptr_t(*)(WORDS))definition, __ATOMIC_RELEASE);
+}
+
+/* Calls of it come to us as it is. */
+static bool is_patched(uintptr_t definition)
+{
+	for (unsigned i = 0; i < allocators_patched; i++)
+		if (patched[i] - definition <= ARCH_LANDING)
+			return true;
+	return false;
+}
+
 /* Called by one thread at a time (imports.c). */
 uintptr_t allocators_hook(const char *name, uintptr_t definition)
 {
 	bool heap;
-	const struct function *function = find(name, &heap);
+	int function = allocator_function_find(name, &heap);
 	unsigned i = 0;
 
 	while (i < THUNKS && bound[i].next && (uintptr_t)bound[i].next != definition)
 		i++;
-	if (i == THUNKS || !function)
+	if (i == THUNKS || function < 0 || is_patched(definition))
 		return 0;
 	if (!bound[i].next) {
-		bound[i].kind = function->kind;
-		bound[i].shape = function->shape;
-		bound[i].heap = heap;
 		next_add_allocator(definition);
-		__atomic_store_n(&bound[i].next, (uintptr_t(*)(WORDS))definition, __ATOMIC_RELEASE);
+		bind(i, (unsigned)function, heap, definition);
 	}
 	return (uintptr_t)thunks[i];
+}
+
+unsigned allocators_patch(unsigned function, bool heap, uintptr_t at, uintptr_t original)
+{
+	unsigned number = THUNKS + allocators_patched;
+
+	patched[allocators_patched++] = at;
+	bind(number, function, heap, original);
+	return number;
 }
 
 /* Their importers are gone with them: the loader unloads what nobody needs. */

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "agent/allocator_functions.h"
 #include "agent/preload/allocators.h"
 #include "agent/preload/start.h"
 #include "agent/preload/state.h"
@@ -104,12 +105,13 @@ static const char *known(const struct imports *m, const ElfW(Rela) * r)
 	unsigned type = TYPE_OF(r->r_info);
 	const ElfW(Sym) * symbol;
 	const char *name;
+	bool heap;
 
 	if (type != ARCH_JUMP_SLOT && type != ARCH_GLOB_DAT)
 		return NULL;
 	symbol = &m->symbols[SYMBOL_OF(r->r_info)];
 	name = m->strings + symbol->st_name;
-	if (symbol->st_shndx != SHN_UNDEF || !allocators_knows(name))
+	if (symbol->st_shndx != SHN_UNDEF || allocator_function_find(name, &heap) < 0)
 		return NULL;
 	return name;
 }
@@ -202,10 +204,9 @@ void imports_take(uint64_t pc)
 /* Before the constructors of the program, and of most libraries. */
 static __attribute__((constructor)) void take_first(void)
 {
-	if (!dl_iterate_phdr(visit_wanted, NULL))
-		return;
 	start_resolved();
-	if (!shim_ring())
+	start_constructed();
+	if (!shim_ring() || !dl_iterate_phdr(visit_wanted, NULL))
 		return;
 	guard_set((uintptr_t)__builtin_frame_address(0));
 	dl_iterate_phdr(visit_every, NULL);

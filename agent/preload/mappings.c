@@ -1,9 +1,10 @@
 /*
  * mmap and its relatives, as the program itself calls them.
  *
- * What an allocator maps for its blocks is not the program's: calls out of the allocator's module
- * are forwarded only. (libc and the loader do not call these by name at all.) Results, errno and
- * the kernel's refusals are as without us; what failed is not on record.
+ * What an allocator maps for its blocks is not the program's: calls out of the allocator's module,
+ * or of one in the program itself, are forwarded only. (libc and the loader do not call these by
+ * name at all.) Results, errno and the kernel's refusals are as without us; what failed is not on
+ * record.
  *
  *	mmap, sbrk up:		call, stamp, record
  *	munmap, sbrk down:	stamp, call, record with that stamp
@@ -19,11 +20,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "agent/preload/allocators.h"
 #include "agent/preload/apart.h"
 #include "agent/preload/next.h"
 #include "agent/preload/note.h"
 #include "agent/preload/start.h"
 #include "agent/preload/state.h"
+#include "agent/preload/symbols.h"
 
 #include "agent/preload/poison.h"
 
@@ -36,7 +39,8 @@ void *mappings_mremap(void *old, size_t old_size, size_t size, int flags,
 		      void *to) __asm__("mremap");
 
 /* The definitions behind ours. At first, functions that look for them, and then call the hook once
- * more: some programs map before anybody allocates. */
+ * more: some programs map before anybody allocates. The loader is not asked: it may allocate, and the
+ * allocator in the program may be the one who maps. */
 struct real {
 	void *(*mmap)(void *at, size_t size, int protection, int flags, int fd, off_t offset);
 	void *(*mmap64)(void *at, size_t size, int protection, int flags, int fd, off64_t offset);
@@ -56,9 +60,8 @@ static void *missing(void)
 
 #define FIND(name)                                                                                 \
 	do {                                                                                       \
-		bool private;                                                                      \
-		void *found = next_definition(#name, &private);                                    \
-		real.name = (__typeof__(real.name))(found ? found : (void *)missing);              \
+		uintptr_t found = symbols_find_next(#name, &real);                                 \
+		real.name = (__typeof__(real.name))(found ? found : (uintptr_t)missing);           \
 	} while (0)
 
 void mappings_resolve(void)
@@ -78,7 +81,8 @@ void mappings_resolve(void)
  * itself. */
 static RECORDED void find(void)
 {
-	start_resolved();
+	if (!start_early())
+		start_resolved();
 	mappings_resolve();
 }
 
@@ -127,6 +131,12 @@ static struct real real = {
 	.brk = first_brk,
 };
 
+/* What the program's own allocator maps is told by its call that is under way. */
+static bool is_allocators(uintptr_t caller)
+{
+	return next_is_allocator(caller) || (allocators_patched && (tls.frame || tls.passing));
+}
+
 static RECORDED void note_birth(uintptr_t frame, unsigned kind, const void *p, size_t size)
 {
 	struct ring_header *ring = shim_hook(DOOR_ALL);
@@ -143,7 +153,7 @@ static RECORDED void *mmap_recorded(void *at, size_t size, int protection, int f
 {
 	void *p = real.mmap(at, size, protection, flags, fd, offset);
 
-	if (p != MAP_FAILED && !next_is_allocator(CALLER))
+	if (p != MAP_FAILED && !is_allocators(CALLER))
 		note_birth(FRAME, KIND_MMAP, p, size);
 	return p;
 }
@@ -160,7 +170,7 @@ static RECORDED void *mmap64_recorded(void *at, size_t size, int protection, int
 {
 	void *p = real.mmap64(at, size, protection, flags, fd, offset);
 
-	if (p != MAP_FAILED && !next_is_allocator(CALLER))
+	if (p != MAP_FAILED && !is_allocators(CALLER))
 		note_birth(FRAME, KIND_MMAP, p, size);
 	return p;
 }
@@ -181,7 +191,7 @@ static RECORDED int munmap_recorded(void *p, size_t size, struct ring_header *ri
 	struct hook hook;
 	int result;
 
-	if (next_is_allocator(CALLER))
+	if (is_allocators(CALLER))
 		return real.munmap(p, size);
 	rare_enter(&hook, ring, FRAME);
 	event.stamp = stamp_now();
@@ -225,7 +235,7 @@ static RECORDED void *mremap_recorded(void *old, size_t old_size, size_t size, i
 	uint64_t call_stamp;
 	void *p;
 
-	if (!ring || next_is_allocator(CALLER))
+	if (!ring || is_allocators(CALLER))
 		return real.mremap(old, old_size, size, flags, to);
 	rare_enter(&hook, ring, FRAME);
 	call_stamp = stamp_now();
@@ -266,7 +276,7 @@ static RECORDED void *sbrk_recorded(intptr_t increment, struct ring_header *ring
 	uint64_t call_stamp;
 	void *before;
 
-	if (!increment || next_is_allocator(CALLER))
+	if (!increment || is_allocators(CALLER))
 		return real.sbrk(increment);
 	rare_enter(&hook, ring, FRAME);
 	call_stamp = stamp_now();
@@ -292,7 +302,7 @@ static RECORDED int brk_recorded(void *end, struct ring_header *ring)
 	void *before, *after;
 	int result;
 
-	if (next_is_allocator(CALLER))
+	if (is_allocators(CALLER))
 		return real.brk(end);
 	rare_enter(&hook, ring, FRAME);
 	call_stamp = stamp_now();

@@ -14,6 +14,7 @@
 #include "agent/preload/modules.h"
 #include "agent/preload/next.h"
 #include "agent/preload/owner.h"
+#include "agent/preload/patch.h"
 #include "agent/preload/sample.h"
 #include "agent/preload/signals.h"
 #include "agent/preload/state.h"
@@ -25,7 +26,7 @@
 /* Linux 4.14; older headers lack it. */
 #define ADVICE_WIPE_ON_FORK 18
 
-enum phase { PHASE_NEW, PHASE_RESOLVING, PHASE_LINKING, PHASE_RUNNING, PHASE_POSTPONED };
+enum phase { PHASE_NEW, PHASE_RESOLVING, PHASE_LINKING, PHASE_RUNNING };
 
 static struct shim_page nowhere;
 static uint32_t phase;
@@ -80,17 +81,8 @@ static bool page_make(void)
 	errno = saved;
 	if (!made)
 		return false;
-	page->pid = (uint32_t)sys_call(SYS_getpid);
 	__atomic_store_n(&shim.page, page, __ATOMIC_RELEASE);
 	return true;
-}
-
-/* Is this a child in its parent's memory (vfork)? What it did here would be done to the parent. */
-static bool is_guest(void)
-{
-	uint32_t pid = shim.page->pid;
-
-	return pid && pid != (uint32_t)sys_call(SYS_getpid);
 }
 
 /* What is asked of libc and the processor; once. */
@@ -127,7 +119,7 @@ static void record(const struct agent_terms *terms)
 	modules_init(terms->ring->image);
 	fork_watch(terms);
 	guard_set(frame);
-	page->pid = terms->ring->pid;
+	page->ours = 1;
 	shim.shut = thread_control(terms->ring) - 1;
 	for (unsigned i = 0; i < DOORS; i++)
 		__atomic_store_n(&page->door[i], terms->ring, __ATOMIC_RELEASE);
@@ -145,42 +137,26 @@ static bool wanted(void)
 
 static void begin(void)
 {
-	struct agent_terms terms;
+	struct agent_terms terms = {.entry = patch_room()};
 
-	if (wanted() && !agent_link(NULL, &terms) && (shim.page != &nowhere || page_make()) &&
-	    !unwind_init(&host)) {
+	next_resolve();
+	__atomic_store_n(&phase, PHASE_LINKING, __ATOMIC_RELEASE);
+	if (wanted() && !agent_link(NULL, &terms) && page_make() && !unwind_init(&host)) {
 		look_around();
 		shim.stopped = env_switch("DISABLE_BY_DEFAULT");
+		terms.ring->patched += patch_apply(terms.entry, terms.entries);
 		record(&terms);
 		signals_register();
 	}
+	patch_room_done(terms.entry);
 	__atomic_store_n(&phase, PHASE_RUNNING, __ATOMIC_RELEASE);
-}
-
-static void begin_or_postpone(void)
-{
-	next_resolve();
-	if (is_guest()) {
-		__atomic_store_n(&shim.attention, 1, __ATOMIC_RELEASE);
-		__atomic_store_n(&phase, PHASE_POSTPONED, __ATOMIC_RELEASE);
-		return;
-	}
-	__atomic_store_n(&phase, PHASE_LINKING, __ATOMIC_RELEASE);
-	begin();
-}
-
-/* Before main, mostly before the first hooked call. */
-static __attribute__((constructor)) void know_self(void)
-{
-	if (__atomic_load_n(&phase, __ATOMIC_ACQUIRE) == PHASE_NEW && wanted())
-		page_make();
 }
 
 /* Nothing in here asks the loader, or starts a process: see fork.h. The page is wiped, but it is
  * still the one that the kernel wipes. */
 static void begin_forked(void)
 {
-	struct agent_terms terms;
+	struct agent_terms terms = {.entry = NULL};
 	const struct agent_parent *parent = fork_enter();
 
 	thread_forked();
@@ -195,23 +171,31 @@ static void begin_forked(void)
  * `attention` is off meanwhile, for what is called from here, and stays so where nobody wants us. */
 struct ring_header *start_again(void)
 {
-	uint32_t before = __atomic_load_n(&phase, __ATOMIC_ACQUIRE);
+	uint32_t expected = PHASE_RUNNING;
 	int saved = errno;
 
-	if ((before != PHASE_RUNNING && before != PHASE_POSTPONED) ||
-	    thread_in_hook((uintptr_t)__builtin_frame_address(0)) ||
-	    (before == PHASE_POSTPONED && is_guest()) ||
-	    !__atomic_compare_exchange_n(&phase, &before, PHASE_LINKING, false, __ATOMIC_ACQ_REL,
+	if (thread_in_hook((uintptr_t)__builtin_frame_address(0)) ||
+	    !__atomic_compare_exchange_n(&phase, &expected, PHASE_LINKING, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		return NULL;
 	__atomic_store_n(&shim.attention, 0, __ATOMIC_RELEASE);
-	if (before == PHASE_POSTPONED)
-		begin();
-	else if (shim.follow && !shim.page->pid)
+	if (shim.follow && !shim.page->ours)
 		begin_forked();
 	__atomic_store_n(&phase, PHASE_RUNNING, __ATOMIC_RELEASE);
 	errno = saved;
 	return __atomic_load_n(&shim.page->ring, __ATOMIC_ACQUIRE);
+}
+
+static bool constructed;
+
+bool start_early(void)
+{
+	return !constructed;
+}
+
+void start_constructed(void)
+{
+	constructed = true;
 }
 
 bool start_resolved(void)
@@ -221,7 +205,7 @@ bool start_resolved(void)
 
 	if (__atomic_compare_exchange_n(&phase, &expected, PHASE_RESOLVING, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE)) {
-		begin_or_postpone();
+		begin();
 		errno = saved;
 		return true;
 	}

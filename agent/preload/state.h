@@ -41,7 +41,7 @@ struct shim_page {
 	struct ring_header *ring;
 	struct ring_set_line *set; /* of sampled blocks; NULL: closed, see sample.h */
 	uint64_t set_mask;
-	uint32_t pid; /* of the process that made the page; wiped: a fork child of it */
+	uint32_t ours; /* 1 in the process that began to record; wiped: a fork child of it */
 	/* What frees look at first, by the block's address: see sample.h. */
 	uint8_t buckets[SAMPLE_BUCKETS] __attribute__((aligned(64)));
 };
@@ -157,12 +157,14 @@ struct tls {
 	uintptr_t frame;	 /* of the hook under way; 0: none */
 	uint64_t return_address; /* where that hook returns to */
 	uintptr_t throwing;	 /* the frame of an operator new that an exception may leave */
+	bool passing; /* an allocator in the program is at work on what is not recorded; until its
+			 next such call, if it was left by a jump */
 };
 
 extern __thread struct tls tls __attribute__((tls_model("initial-exec"), aligned(64))) HIDDEN;
 
 /* Where there is no ring: NULL; or, in a fork child that is to be followed, the ring of its own,
- * from its first hook on; likewise where the first hook was a vfork child's (start.c). */
+ * from its first hook on (start.c). */
 struct ring_header *start_again(void) __attribute__((cold));
 /* Where a door is shut: NULL; or the ring, if it is to be open now (door.h). */
 struct ring_header *shim_look(enum door door);
@@ -189,7 +191,7 @@ static inline struct ring_header *shim_ring(void)
 }
 
 /* The ring for a hook; NULL: nothing that comes through this door is recorded. */
-static inline __attribute__((always_inline)) struct ring_header *shim_hook(enum door door)
+static inline struct ring_header *shim_hook(enum door door)
 {
 	struct ring_header *ring = shim_door(door);
 

@@ -25,6 +25,7 @@ struct search {
 	const char *name;
 	uintptr_t self;
 	uintptr_t found;
+	bool next;
 };
 
 /* The loader has relocated d_ptr on most processors; where it has not, the value is an offset into
@@ -126,7 +127,11 @@ static int visit(struct dl_phdr_info *info, size_t size, void *context)
 	struct tables t;
 
 	(void)size;
-	if (holds(info, search->self))
+	if (holds(info, search->self)) {
+		search->next = false;
+		return 0;
+	}
+	if (search->next)
 		return 0;
 	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
 		if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
@@ -146,6 +151,14 @@ static int visit(struct dl_phdr_info *info, size_t size, void *context)
 uintptr_t symbols_find(const char *name, const void *self)
 {
 	struct search search = {.name = name, .self = (uintptr_t)self};
+
+	dl_iterate_phdr(visit, &search);
+	return search.found;
+}
+
+uintptr_t symbols_find_next(const char *name, const void *self)
+{
+	struct search search = {.name = name, .self = (uintptr_t)self, .next = true};
 
 	dl_iterate_phdr(visit, &search);
 	return search.found;

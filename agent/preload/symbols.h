@@ -11,6 +11,9 @@
  * are passed over. */
 uintptr_t symbols_find(const char *name, const void *self);
 
+/* Only in modules behind that one. */
+uintptr_t symbols_find_next(const char *name, const void *self);
+
 /* The addresses from the first to the last byte of the module that holds this one. */
 bool symbols_module(uintptr_t address, uintptr_t *ret_start, uintptr_t *ret_end);
 

@@ -82,6 +82,7 @@ struct session {
 	uint64_t link_acked;
 	uint64_t progress_ns;	/* when a collector last acknowledged, or the process ended */
 	struct handshake_client *waiting; /* the next image of the process asks for its ring */
+	uint32_t patches;	/* functions that its images were told to patch */
 };
 
 #define AGENT_HELD HANDSHAKE_CLIENTS
@@ -159,6 +160,12 @@ void session_work(struct session *session);
 void session_acknowledged(struct session *session, uint64_t number);
 void session_ended(struct session *session, const struct target_end *end);
 void session_detach(struct session *session);
+
+/* session_accept.c */
+/* Gives the program its ring, and says what is to be done to an allocator inside of it. */
+void session_accept(struct session *session, struct handshake_client *client);
+/* Says so if less was done. While the ring is there. */
+void session_check_patches(const struct session *session);
 
 /* session_end.c */
 /* Makes the session's file. 0 or a negative errno, which the log has told already. */

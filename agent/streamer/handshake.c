@@ -119,6 +119,7 @@ static void client_readable(uv_poll_t *poll, int status, int events)
 		return;
 	}
 	c->asked = true;
+	c->flags = hello.flags;
 	uv_poll_stop(poll); /* the answer ends it */
 	c->handshake->asked(c->handshake->context, c, &hello);
 }
@@ -173,17 +174,25 @@ int handshake_open(struct handshake *h, uv_loop_t *loop, int listen_fd,
 void handshake_answer(struct handshake_client *c, enum ring_answer_kind kind, int ring_fd,
 		      uint64_t size)
 {
+	handshake_answer_with(c, kind, ring_fd, size, NULL, 0);
+}
+
+void handshake_answer_with(struct handshake_client *c, enum ring_answer_kind kind, int ring_fd,
+			   uint64_t size, const struct ring_entry *entry, uint32_t count)
+{
 	struct ring_answer answer = {.magic = RING_MAGIC,
 				     .version = RING_VERSION,
 				     .kind = kind,
 				     .flags = c->handshake->follow ? RING_ANSWER_FOLLOW : 0,
 				     .size = size};
-	struct iovec data = {.iov_base = &answer, .iov_len = sizeof(answer)};
+	struct iovec data[2] = {
+		{.iov_base = &answer, .iov_len = sizeof(answer)},
+		{.iov_base = (void *)(uintptr_t)entry, .iov_len = count * sizeof(*entry)}};
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
 	} control = {0};
-	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
+	struct msghdr message = {.msg_iov = data, .msg_iovlen = 2};
 	struct cmsghdr *head;
 
 	if (kind == RING_ACCEPTED) {

@@ -22,6 +22,7 @@ struct handshake_client {
 	bool asked;
 	pid_t pid;
 	uid_t uid;
+	uint32_t flags; /* RING_HELLO_*, as it says */
 };
 
 struct handshake {
@@ -46,6 +47,8 @@ int handshake_open(struct handshake *handshake, uv_loop_t *loop, int listen_fd,
 		   void *context);
 /* Serves one connected socket as well (an end of a socketpair); takes it over. */
 int handshake_add(struct handshake *handshake, int fd);
-/* Answers; an accepted one gets `ring_fd`. The connection ends. */
+/* Answers; an accepted one gets `ring_fd`, and `count` entries. The connection ends. */
 void handshake_answer(struct handshake_client *client, enum ring_answer_kind kind, int ring_fd, uint64_t size);
+void handshake_answer_with(struct handshake_client *client, enum ring_answer_kind kind, int ring_fd, uint64_t size,
+			   const struct ring_entry *entry, uint32_t count);
 void handshake_close(struct handshake *handshake);

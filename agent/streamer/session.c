@@ -136,6 +136,7 @@ static enum ring_answer_kind begin(struct agent *a, struct session *s,
 	a->recordings++;
 	s->gone = s->lingered = s->detaching = s->given_up = s->waits_for_room = false;
 	s->waiting = NULL;
+	s->patches = 0;
 	s->link_acked = s->saved = 0;
 	s->file_error = 0;
 	s->folder[0] = '\0';
@@ -256,8 +257,7 @@ static void answer(struct agent *a, struct handshake_client *client, enum ring_a
 	s = target_read(client->pid, &target) < 0 ? NULL
 						  : session_of(a, client->pid, target.start_ticks);
 	if (s)
-		handshake_answer(client, kind, s->stream.source.ring->fd,
-				 s->stream.source.ring->size);
+		session_accept(s, client);
 	else
 		handshake_answer(client, RING_REFUSED, -1, 0);
 }
@@ -304,6 +304,7 @@ void session_admit(struct agent *a)
 
 void session_ended(struct session *s, const struct target_end *end)
 {
+	session_check_patches(s);
 	pthread_mutex_lock(&s->stream.lock);
 	stream_end(&s->stream, end);
 	pthread_mutex_unlock(&s->stream.lock);
@@ -369,8 +370,7 @@ static void give_ring(struct session *s)
 	pthread_mutex_unlock(&s->stream.lock);
 	if (!ready)
 		return;
-	handshake_answer(s->waiting, RING_ACCEPTED, s->stream.source.ring->fd,
-			 s->stream.source.ring->size);
+	session_accept(s, s->waiting);
 	s->waiting = NULL;
 }
 

@@ -32,6 +32,7 @@ struct pidfd_exit_info {
 /* Fields of /proc/PID/stat behind the name, counted from 3 (state). */
 #define STAT_STATE     3
 #define STAT_PARENT    4
+#define STAT_THREADS   20
 #define STAT_START     22
 #define STAT_EXIT_CODE 52
 
@@ -83,6 +84,15 @@ int target_identity(pid_t pid, pid_t *ret_parent, uint64_t *ret_start)
 	*ret_parent = (pid_t)stat_field(line, STAT_PARENT);
 	*ret_start = stat_field(line, STAT_START);
 	return 0;
+}
+
+uint32_t target_threads(pid_t pid)
+{
+	char line[1024];
+
+	return read_proc(pid, "stat", line, sizeof(line)) <= 0
+		       ? 0
+		       : (uint32_t)stat_field(line, STAT_THREADS);
 }
 
 static const char *machine_name(unsigned machine, unsigned bits, bool big)

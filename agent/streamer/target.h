@@ -36,6 +36,8 @@ void target_folder(pid_t pid, char *out, size_t size);
 int target_identity(pid_t pid, pid_t *ret_parent, uint64_t *ret_start_ticks);
 /* The name of a thread, NUL-terminated. 0 or -ESRCH. */
 int target_thread_name(pid_t pid, pid_t tid, char ret_name[16]);
+/* How many threads the process has; 0: it is gone. */
+uint32_t target_threads(pid_t pid);
 /* True while this thread of the process exists. */
 /* How many processes have this "NAME=value" in the environment that they were started with, as far as we may look. */
 uint32_t target_count_with(const char *variable);

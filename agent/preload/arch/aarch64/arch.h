@@ -58,3 +58,6 @@ static inline void arch_pause(void)
 /* In the body of a function: this one (named by its symbol) is called when an exception passes it.
  * 0x1b: relative to the table, four bytes, signed. */
 #define ARCH_PERSONALITY(name) __asm__ volatile(".cfi_personality 0x1b, " name)
+
+/* Nothing is patched here. */
+#define ARCH_LANDING 0u

@@ -45,3 +45,6 @@ static inline void arch_pause(void)
 
 /* Not known here: a hook that an exception has left is found out by the next one (thread.c). */
 #define ARCH_PERSONALITY(name) ((void)0)
+
+/* Nothing is patched here. */
+#define ARCH_LANDING 0u

@@ -126,6 +126,7 @@ static void read_modrm(struct cursor *c, struct insn *insn, uint8_t rex)
 	insn->mod = modrm >> 6;
 	insn->reg = (modrm >> 3 & 7) | (rex << 1 & 8);
 	insn->rm = modrm & 7;
+	insn->relative = !insn->mod && insn->rm == 5;
 	if (insn->mod < 3 && insn->rm == 4) {
 		sib = byte(c);
 		insn->rm = sib & 7;
@@ -184,6 +185,7 @@ bool insn_read(const uint8_t *code, const uint8_t *end, struct insn *ret_insn)
 	else
 		insn.reg = (insn.opcode & 7) | (rex << 3 & 8);
 	immediate = immediate_bytes(&insn, form, narrow);
+	insn.immediate_bytes = (uint8_t)immediate;
 	insn.immediate = bytes(&c, immediate < 4 ? immediate : 4);
 	if (immediate == 8)
 		bytes(&c, 4);

@@ -18,6 +18,8 @@ struct insn {
 	uint8_t reg;   /* or which of a group of instructions it is; 8 to 15 are r8 to r15 */
 	uint8_t rm;
 	bool simple; /* the address is rm + displacement and nothing else */
+	bool relative; /* the address is next + displacement; that lies in front of the constant */
+	uint8_t immediate_bytes;
 	int32_t displacement;
 	int32_t immediate; /* also the distance of a jump */
 };

@@ -1,0 +1,58 @@
+/*
+ * Where patched functions lead (patch.h), with the number of the function in ebp and rbp pushed: into allocators_entered, with all
+ * registers kept that the hook uses.
+ *
+ * A compiler that sees a function and its caller at once may know which registers the function leaves alone, whatever the
+ * convention says, and keep something there across the call (gcc: -fipa-ra, part of -O2). So the caller gets everything back as
+ * it was, but rax where that is a result. Vector registers are not used by the hook itself; libc may, in what is done once
+ * a thread.
+ *
+ *	        +--------------+
+ *	rbp+8   | return       |  a plain frame, as unwinders and hooks expect it
+ *	rbp     | rbp          |
+ *	rbp-8   | rax          |  as it was
+ *	        | rcx ... r11  |
+ *	        +--------------+
+ */
+#include "agent/preload/allocators.h"
+
+__asm__(".text\n"
+	".p2align 4\n"
+	".globl arch_patched\n"
+	".hidden arch_patched\n"
+	".type arch_patched, @function\n"
+	"arch_patched:\n"
+	".cfi_startproc\n"
+	".cfi_def_cfa_offset 16\n"
+	".cfi_offset %rbp, -16\n"
+	"	push %rax\n"
+	".cfi_def_cfa_offset 24\n"
+	"	mov %ebp, %eax\n"
+	"	lea 8(%rsp), %rbp\n"
+	".cfi_def_cfa %rbp, 16\n"
+	"	push %rcx\n"
+	"	push %rdx\n"
+	"	push %rsi\n"
+	"	push %rdi\n"
+	"	push %r8\n"
+	"	push %r9\n"
+	"	push %r10\n"
+	"	push %r11\n"
+	"	push %r11\n" /* a multiple of 16 */
+	"	mov %eax, %r9d\n"
+	"	call allocators_entered\n"
+	"	pop %r11\n"
+	"	pop %r11\n"
+	"	pop %r10\n"
+	"	pop %r9\n"
+	"	pop %r8\n"
+	"	pop %rdi\n"
+	"	pop %rsi\n"
+	"	pop %rdx\n"
+	"	pop %rcx\n"
+	"	mov %rbp, %rsp\n"
+	"	pop %rbp\n"
+	".cfi_def_cfa %rsp, 8\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size arch_patched, . - arch_patched\n");
