@@ -33,9 +33,10 @@ begin=$(now_ms)
 read -r p_run0 p_wait0 < <(spent "$program")
 while [ -e "/proc/$program/task" ] && [ -e "/proc/$agent/task" ]; do
 	read -r run wait < <(spent "$program")
-	[ "$run" -gt 0 ] || break
-	p_run=$run p_wait=$wait end=$(now_ms)
-	read -r a_run a_wait < <(spent "$agent")
+	read -r run_agent wait_agent < <(spent "$agent")
+	# Either may have ended by now.
+	[ "$run" -gt 0 ] && [ "$run_agent" -gt 0 ] || break
+	p_run=$run p_wait=$wait a_run=$run_agent a_wait=$wait_agent end=$(now_ms)
 	sleep 0.02
 done
 status=0
