@@ -46,22 +46,20 @@ static inline unsigned varint_56(uint8_t *to, uint64_t value)
 	return top / 8 + 1;
 }
 
-static inline size_t varint_any(uint8_t *to, uint64_t value)
+/* Values of more than 14 bits. */
+static __attribute__((noinline, unused)) size_t varint_long(uint8_t *to, uint64_t value)
 {
-	if (__builtin_expect(value < 1u << 14, 1))
-		return varint_14(to, (uint32_t)value);
 	if (!(value >> 28))
 		return varint_28(to, (uint32_t)value);
 	return value >> 56 ? (size_t)(varint_put(to, value) - to) : varint_56(to, value);
 }
 
-/* Appends if `wanted`; VARINT_MAX bytes of room are there either way. */
-static inline void column_put_if(struct column *c, uint64_t value, bool wanted)
+static inline __attribute__((always_inline)) size_t varint_any(uint8_t *to, uint64_t value)
 {
-	c->length += varint_any(c->data + c->length, value) & -(size_t)wanted;
+	return __builtin_expect(value < 1u << 14, 1) ? varint_14(to, (uint32_t)value) : varint_long(to, value);
 }
 
-static inline void column_put(struct column *c, uint64_t value)
+static inline __attribute__((always_inline)) void column_put(struct column *c, uint64_t value)
 {
 	c->length += varint_any(c->data + c->length, value);
 }
@@ -143,8 +141,10 @@ static inline addresses_block events_put_death(struct events_encoder *e, struct 
 		return block;
 	}
 	c->data[c->length++] = address ? DEATH_EXPLICIT : DEATH_NONE;
-	column_put_if(&e->column[EVENTS_ADDRESS], zigzag((int64_t)(address - s->death)), address != 0);
-	s->death = address ? address : s->death;
+	if (address) {
+		column_put(&e->column[EVENTS_ADDRESS], zigzag((int64_t)(address - s->death)));
+		s->death = address;
+	}
 	return 0;
 }
 
@@ -194,7 +194,7 @@ static inline int events_encoder_put_inline(struct events_encoder *e, const stru
 {
 	enum event_class class = event_traits[event->kind].class;
 	bool sized = event_traits[event->kind].sized,
-	     weighted = sized && event->weight && event->weight != event->size;
+	     weighted = __builtin_expect(event->weight != 0, 0) && sized && event->weight != event->size;
 	int r;
 
 	if (class == EVENT_CLASS_NONE)
@@ -208,7 +208,8 @@ static inline int events_encoder_put_inline(struct events_encoder *e, const stru
 	events_put_thread(e, event->thread);
 	events_put_time(e, event->time_ns);
 	column_put(&e->column[EVENTS_STACK], event->stack);
-	column_put_if(&e->column[EVENTS_SIZE], event->size, sized);
+	if (sized)
+		column_put(&e->column[EVENTS_SIZE], event->size);
 	if (__builtin_expect(weighted || (sized && e->column[EVENTS_WEIGHT].length), 0))
 		column_put(&e->column[EVENTS_WEIGHT], weighted ? event->weight : 0);
 	events_put_address(e, event, class);
