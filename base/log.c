@@ -48,6 +48,21 @@ int log_open(const char *level, const char *path)
 	return 0;
 }
 
+int log_reopen(void)
+{
+	int fd;
+
+	if (!*file.path)
+		return 0;
+	fd = open(file.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	__atomic_store_n(&file.size, (uint64_t)lseek(fd, 0, SEEK_END), __ATOMIC_RELAXED);
+	dup3(fd, descriptor, O_CLOEXEC); /* in one step: nobody writes to a closed one */
+	close(fd);
+	return 0;
+}
+
 void log_limit(uint64_t bytes)
 {
 	file.limit = bytes;

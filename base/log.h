@@ -10,6 +10,8 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG, LOG_TRACE };
 
 /* `level` as written by a person (off, error, warn, info, debug, trace) and where to; NULL: standard error. 0 or errno. */
 int log_open(const char *level, const char *path);
+/* Opens the file anew under its name: whoever turns logs has moved it. 0 or errno, and the log goes on where it was. */
+int log_reopen(void);
 /* Begins a new file when this one is larger than so many bytes (0: never). The first is kept as PATH.initial, so that the
  * beginning is never lost, the last before this one as PATH.old. */
 void log_limit(uint64_t bytes);

@@ -32,6 +32,14 @@ int command_fail(int status, const struct err_text *err, int error)
 	return status;
 }
 
+int command_log_level(const struct options *o, const char *level, struct err_text *err)
+{
+	return log_open(o->log ? o->log : level, NULL) < 0
+		       ? err_set(err, -EINVAL,
+				 "--log takes error|warn|info|debug|trace|off, not '%s'", o->log)
+		       : 0;
+}
+
 int command_log(const struct options *o, const char *level, const char *program, pid_t pid,
 		struct err_text *err)
 {
@@ -45,8 +53,7 @@ int command_log(const struct options *o, const char *level, const char *program,
 	if (!r)
 		r = log_open(o->log ? o->log : level, o->log_file ? path : NULL);
 	if (r < 0 && o->log && r == -EINVAL)
-		return err_set(err, r, "--log takes error|warn|info|debug|trace|off, not '%s'",
-			       o->log);
+		return command_log_level(o, level, err);
 	if (r < 0)
 		return err_set(err, r, "can't log to %s: %s", o->log_file, strerror(-r));
 	log_limit(o->log_limit);
@@ -56,6 +63,7 @@ int command_log(const struct options *o, const char *level, const char *program,
 
 int command_settings(const struct options *o, struct agent_settings *ret, struct err_text *err)
 {
+	struct access access;
 	struct budget budget;
 	int r = budget_divide(&budget, o->memory_limit, 1, err);
 
@@ -67,7 +75,12 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 	if (o->base_port > UINT16_MAX)
 		return err_set(err, -EINVAL, "--base-server-port takes 1 to 65535, not %llu",
 			       (unsigned long long)o->base_port);
+	r = access_parse(&access, o->allow_user, o->allow_group, err);
+	if (r < 0)
+		return r;
 	*ret = (struct agent_settings){
+		.access = access,
+		.stop_ns = o->stop_timeout_ns,
 		.memory_limit = o->memory_limit,
 		.output = o->output && *o->output ? o->output : NULL,
 		.announce = o->announce,
@@ -90,7 +103,7 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 			 .depth_limit = (uint32_t)o->depth,
 			 .verify = !o->full_walk},
 	};
-	return 0;
+	return agent_check(ret, err);
 }
 
 static void help(void)

@@ -1,6 +1,7 @@
 /* The table of options and what reads it. See options.h. */
 #include "agent/cli/options.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/cli/option_row.h"
 #include "agent/cli/variables.h"
 #include "base/error.h"
 #include "base/parse.h"
@@ -20,18 +22,8 @@
 #define SAMPLE_DEFAULT (512u << 10)
 #define NAME_COLUMN    28
 #define HELP_WIDTH     80
-#define NAME_LENGTH    24 /* of the longest option, and more */
 
-enum option_type { TEXT, FLAG, SWITCH, SIZE, DURATION, NUMBER, MODE, POLICY, LATER };
-
-static const struct option_row {
-	const char *name;
-	const char *argument; /* as help shows it; NULL: takes none */
-	unsigned commands;
-	enum option_type type;
-	size_t offset;
-	const char *help;
-} rows[] = {
+static const struct option_row rows[] = {
 #define AT(field) offsetof(struct options, field)
 	{"mode", "full|sample[=BYTES]|off", BOTH, MODE, AT(mode),
 	 "every event (default); one allocation in so many bytes (512K); nothing until it is "
@@ -60,6 +52,9 @@ static const struct option_row {
 	{"linger", "TIME", BOTH, DURATION, AT(linger_ns),
 	 "how long to wait for a collector after the end, before what is left goes to a file; and, "
 	 "with --follow, for children that outlive the program (30s)"},
+	{"stop-timeout", "TIME", BOTH, DURATION, AT(stop_timeout_ns),
+	 "how long to deliver after SIGTERM (10s); a collector that takes nothing for half of it "
+	 "is not waited for, the rest goes to a file; a second signal ends the waiting"},
 	{"follow", NULL, BOTH, FLAG, AT(follow),
 	 "record children, too, those that fork and go on as those that exec, each as a stream of "
 	 "its own; there is a place for each 2 MiB of --memory-limit, but 64 at most"},
@@ -71,9 +66,21 @@ static const struct option_row {
 	 "frames kept of a stack, the outer ones (256; at most 1000)"},
 	{"quiet", NULL, COMMAND_RUN, FLAG, AT(quiet), "no summary at the end"},
 	{"socket", "PATH", COMMAND_SERVE, TEXT, AT(socket),
-	 "where programs ask to be recorded; a name that begins with @ is no file"},
+	 "where programs ask to be recorded; a name that begins with @ is no file (default: see "
+	 "above)"},
 	{"for-pid", "PID", COMMAND_SERVE, NUMBER, AT(for_pid),
 	 "started by libheapcast.so for this process"},
+	{"allow-user", "USER[,USER...]", COMMAND_SERVE, TEXT, AT(allow_user),
+	 "record programs of these users, too, by name or number; * is every user (always: those "
+	 "of the agent's own user, and of root)"},
+	{"allow-group", "GROUP[,GROUP...]", COMMAND_SERVE, TEXT, AT(allow_group),
+	 "and of who is in these groups"},
+	{"config", "FILE", COMMAND_SERVE, TEXT, AT(config),
+	 "lines of NAME = VALUE with the names of these options; # begins a comment (default: "
+	 "/etc/heapcast/agent.conf if it is there; empty: none). The command line counts more than "
+	 "variables, these more than the file. SIGHUP reads it again"},
+	{"check-config", NULL, COMMAND_SERVE, FLAG, AT(check_config),
+	 "print the settings that hold and where each comes from, and end"},
 	{"linger-idle", "TIME", COMMAND_SERVE, DURATION, AT(linger_idle_ns),
 	 "end when nothing was recorded for so long"},
 	{"log", "error|warn|info|debug|off", BOTH, TEXT, AT(log),
@@ -84,7 +91,6 @@ static const struct option_row {
 	 "begin a new log file at this size; the first one is kept as PATH.initial, the one before "
 	 "as PATH.old"},
 	{"cull", "TIME", BOTH, LATER, 0, NULL},
-	{"config", "FILE", COMMAND_SERVE, LATER, 0, NULL},
 	{"spool", "DIR", COMMAND_SERVE, LATER, 0, NULL},
 	{"spool-limit", "SIZE", COMMAND_SERVE, LATER, 0, NULL},
 	{"key", "FILE", COMMAND_SERVE, LATER, 0, NULL},
@@ -96,6 +102,16 @@ static const struct option_row {
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
+static_assert(ROWS <= OPTIONS_MAX, "room in struct options for where each value comes from");
+
+/* What a file can't say: itself, and what is said once. */
+static const char *const not_for_files[] = {"config", "check-config", "for-pid"};
+
+const struct option_row *option_row(unsigned index)
+{
+	return index < ROWS ? &rows[index] : NULL;
+}
+
 void options_defaults(struct options *o)
 {
 	*o = (struct options){
@@ -105,6 +121,7 @@ void options_defaults(struct options *o)
 		.policy = RING_BLOCK,
 		.block_max_ns = 10000000000,
 		.linger_ns = 30000000000,
+		.stop_timeout_ns = 10000000000,
 		.free_stacks = true,
 		.depth = 256,
 		.output_owner = OPTIONS_NO_OWNER,
@@ -201,6 +218,8 @@ static int set(struct options *o, const struct option_row *row, const char *valu
 	if (r < 0)
 		return err_set(err, -EINVAL, "%s takes %s, not '%s'", what,
 			       row->argument ? row->argument : "0 or 1", value);
+	o->source[row - rows] = (uint8_t)o->reading;
+	o->line[row - rows] = (uint16_t)o->reading_line;
 	return 0;
 }
 
@@ -233,7 +252,10 @@ int options_set(struct options *o, enum option_command command, const char *opti
 int options_environment(struct options *o, enum option_command command, struct err_text *err)
 {
 	char name[64];
-	int r = variables_take(o, command, err);
+	int r;
+
+	o->reading = OPTION_VARIABLE;
+	r = variables_take(o, command, err);
 
 	for (unsigned i = 0; !r && i < ROWS; i++) {
 		const char *value;
@@ -246,59 +268,10 @@ int options_environment(struct options *o, enum option_command command, struct e
 	return r;
 }
 
-/* How many letters must be put in, taken out or replaced to make one of the other (Levenshtein, row by row). `b` has at most
- * NAME_LENGTH letters. */
-static unsigned distance(const char *a, size_t a_length, const char *b)
-{
-	unsigned row[NAME_LENGTH + 1];
-	size_t b_length = strlen(b);
-
-	for (size_t k = 0; k <= b_length; k++)
-		row[k] = (unsigned)k;
-	for (size_t i = 1; i <= a_length; i++) {
-		unsigned diagonal = row[0];
-
-		row[0] = (unsigned)i;
-		for (size_t k = 1; k <= b_length; k++) {
-			unsigned best = diagonal + (a[i - 1] != b[k - 1]);
-
-			diagonal = row[k];
-			if (row[k] + 1 < best)
-				best = row[k] + 1;
-			if (row[k - 1] + 1 < best)
-				best = row[k - 1] + 1;
-			row[k] = best;
-		}
-	}
-	return row[b_length];
-}
-
-/* The option that was meant: one that begins so, else the one with the fewest wrong letters; NULL: all are far. */
-static const char *nearest(const char *name, size_t length, unsigned command)
-{
-	unsigned least = length < 6 ? 2 : 3;
-	const char *best = NULL;
-
-	for (unsigned i = 0; i < ROWS && length <= NAME_LENGTH; i++) {
-		unsigned d;
-
-		if (!(rows[i].commands & command) || !rows[i].help)
-			continue;
-		if (length >= 3 && !strncmp(rows[i].name, name, length))
-			return rows[i].name;
-		d = distance(name, length, rows[i].name);
-		if (d < least) {
-			least = d;
-			best = rows[i].name;
-		}
-	}
-	return best;
-}
-
 static int unknown(const char *name, size_t length, unsigned command, struct err_text *err)
 {
 	unsigned other = command == COMMAND_RUN ? COMMAND_SERVE : COMMAND_RUN;
-	const char *meant = nearest(name, length, command);
+	const char *meant = option_nearest(name, length, command);
 
 	if (find_row(name, length, other))
 		return err_set(err, -EINVAL, "--%.*s is an option of `agent %s` only", (int)length,
@@ -337,11 +310,48 @@ static int one_option(struct options *o, unsigned command, const char *argument,
 	return set(o, row, value, what, err);
 }
 
+bool option_for_files(const struct option_row *row)
+{
+	for (size_t i = 0; i < sizeof(not_for_files) / sizeof(not_for_files[0]); i++)
+		if (!strcmp(row->name, not_for_files[i]))
+			return false;
+	return row->help != NULL;
+}
+
+int options_file_line(struct options *o, enum option_command command, const char *name,
+		      const char *value, struct err_text *err)
+{
+	const struct option_row *row = find_row(name, strlen(name), command);
+
+	if (!strncmp(name, "--", 2))
+		return err_set(err, -EINVAL, "names stand here without dashes: %s = %s", name + 2,
+			       value);
+	if (!row)
+		return unknown(name, strlen(name), command, err);
+	if (!option_for_files(row) && row->type != LATER)
+		return err_set(err, -EINVAL, "%s can only be said on the command line", name);
+	if (o->source[row - rows] == OPTION_FILE)
+		return err_set(err, -EINVAL, "%s is set in line %u already", name,
+			       o->line[row - rows]);
+	if (row->type == FLAG && !*value)
+		return err_set(err, -EINVAL, "%s needs a value: %s = yes", name, name);
+	return set(o, row, value, name, err);
+}
+
+enum option_source options_source(const struct options *o, const char *name)
+{
+	for (unsigned i = 0; i < ROWS; i++)
+		if (!strcmp(rows[i].name, name))
+			return (enum option_source)o->source[i];
+	return OPTION_DEFAULT;
+}
+
 int options_arguments(struct options *o, enum option_command command, int argc, char **argv,
 		      struct err_text *err)
 {
 	int i = 1;
 
+	o->reading = OPTION_ARGUMENT;
 	while (i < argc && argv[i][0] == '-') {
 		bool used_next;
 		int r;

@@ -9,6 +9,10 @@ struct err_text;
 enum option_command { COMMAND_RUN = 1, COMMAND_SERVE = 2 };
 
 #define OPTIONS_NO_OWNER UINT64_MAX
+#define OPTIONS_MAX	 64 /* rows of the table */
+
+/* Where a value comes from; each counts more than the one before. */
+enum option_source { OPTION_DEFAULT, OPTION_FILE, OPTION_VARIABLE, OPTION_ARGUMENT };
 
 struct options {
 	uint32_t mode; /* enum ring_mode */
@@ -35,7 +39,16 @@ struct options {
 	const char *socket;
 	uint64_t for_pid;
 	uint64_t linger_idle_ns;
+	uint64_t stop_timeout_ns;
+	const char *allow_user;
+	const char *allow_group;
+	const char *config; /* NULL: the usual file, if it is there; "": none */
+	bool check_config;
 	bool help;
+	enum option_source reading; /* of what is being set now; `reading_line` in a file */
+	unsigned reading_line;
+	uint8_t source[OPTIONS_MAX]; /* of each row: enum option_source */
+	uint16_t line[OPTIONS_MAX];
 };
 
 void options_defaults(struct options *options);
@@ -44,6 +57,10 @@ int options_environment(struct options *options, enum option_command command, st
 /* Sets one, as if it were given; `what` is what the person wrote. One that the command does not have is passed over. 0; -EINVAL. */
 int options_set(struct options *options, enum option_command command, const char *option, const char *value, const char *what,
 		struct err_text *err);
+/* Sets one from a file, where `name` must be an option that a file may set. 0; -EINVAL with the reason, which does not name the file. */
+int options_file_line(struct options *options, enum option_command command, const char *name, const char *value,
+		      struct err_text *err);
+enum option_source options_source(const struct options *options, const char *name);
 /* The variable that means this option: HEAPCAST_NAME. */
 void options_variable(const char *option, char *out, size_t size);
 /* From `argv[1]` on; returns the index of the first argument that is no option (behind a "--", if there is one), or -EINVAL

@@ -396,6 +396,7 @@ int command_run(int argc, char **argv)
 	if (r < 0)
 		return command_fail(EXIT_FAULT, &err, r);
 	settings.many = settings.follow;
+	settings.access.everyone = geteuid() == 0; /* the program may change its user */
 	fd = private_socket(&run);
 	r = fd < 0 ? err_set(&err, fd, "can't make a socket: %s", strerror(-fd))
 		   : agent_open(&run.agent, &settings, fd, &err);

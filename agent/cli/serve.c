@@ -1,60 +1,191 @@
 /*
  * `agent serve`: the daemon that programs ask for rings; and, with --for-pid, the one that libheapcast.so starts for a
  * program when there is none, which ends by itself.
+ *
+ *   SIGHUP           reads the file again; what can change while programs are recorded does, the rest is named in the log
+ *   SIGTERM, SIGINT  no new programs; delivers what there is, within --stop-timeout; a second one: at once
  */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/cli/command.h"
+#include "agent/cli/daemon_socket.h"
+#include "agent/cli/option_values.h"
+#include "agent/cli/serve_options.h"
+#include "agent/cli/service.h"
+#include "agent/streamer/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
-#define POLICY_UNSET UINT32_MAX
+#define STATUS_MS 1000
 
 struct serve {
 	struct agent agent;
-	struct options options;
-	char socket[128];
-	char folder[PATH_MAX]; /* where it was started */
-	uv_signal_t term, interrupt;
+	struct options options; /* that hold */
+	struct serve_options from;
+	char *first_text, *text; /* of the file, at the start and now: options point into them */
+	char folder[PATH_MAX];	 /* where it was started */
+	struct daemon_socket socket;
+	struct service service;
+	bool stopping;
+	uint32_t told_live; /* in the service manager's status */
+	uv_signal_t term, interrupt, hangup;
+	uv_timer_t status, watchdog;
 };
 
 static void help(void)
 {
 	printf("agent serve [OPTION...]\n\n"
 	       "Records every program of this host that is started with\n"
-	       "LD_PRELOAD=libheapcast.so, until it is ended by SIGTERM; then the programs go on\n"
-	       "unrecorded.\n\n"
+	       "LD_PRELOAD=libheapcast.so by a user who may (--allow-user), until it is ended by\n"
+	       "SIGTERM; then the programs go on unrecorded. SIGHUP reads the file of --config\n"
+	       "again; what it can't change in a running agent is named in the log.\n\n"
 	       "  agent serve --announce              to whichever collector is on the network\n"
 	       "  agent serve --collector 192.0.2.7   to this one\n\n"
+	       "Programs find it at /run/heapcast/agent.sock if it runs as root, else at\n"
+	       "$XDG_RUNTIME_DIR/heapcast/agent.sock; elsewhere (--socket) by HEAPCAST_SOCKET in\n"
+	       "their environment. There is a place for each 2 MiB of --memory-limit, but 64 at\n"
+	       "most; who finds them taken runs on unrecorded. Under systemd it takes sockets\n"
+	       "that are passed, tells when it is ready, and answers the watchdog\n"
+	       "(deploy/systemd).\n\n"
 	       "With nothing but LD_PRELOAD=libheapcast.so the library starts an agent by\n"
 	       "itself, for all programs of the user. The HEAPCAST_ variables of the first\n"
 	       "program hold for it until it ends, 10 s after the last recording; each file goes\n"
-	       "to the folder in which its program was started.\n\n");
+	       "to the folder in which its program was started. It reads no file of options\n"
+	       "unless HEAPCAST_CONFIG names one.\n\n"
+	       "Exit status: 0 all was delivered or is in files; 2 wrong usage; 3 a fault\n"
+	       "outside, or something could not be delivered in time.\n\n");
 	options_help(COMMAND_SERVE);
 }
+
+/* Reloading. */
+
+static void tell_change(const char *name, const char *running, const char *wanted, bool kept)
+{
+	if (kept)
+		log_warn("%s can't change while the agent runs: it stays %s (wanted: %s); restart "
+			 "the agent for it",
+			 name, running, wanted);
+	else
+		log_info("%s: %s, was %s", name, wanted, running);
+}
+
+static void log_access(const struct serve *serve)
+{
+	char text[DAEMON_SOCKET_NAME_MAX + 128], who[ACCESS_TEXT_MAX];
+
+	daemon_socket_text(&serve->socket, text, sizeof(text));
+	log_info("programs ask at %s; who may: %s", text,
+		 access_text(&serve->agent.settings.access, who));
+}
+
+/* The settings that do not come from options. */
+static int make_settings(struct serve *serve, const struct options *o,
+			 struct agent_settings *settings, struct err_text *err)
+{
+	int r = command_settings(o, settings, err);
+
+	if (r < 0)
+		return r;
+	settings->many = true;
+	settings->beside_target = o->for_pid != 0;
+	settings->folder = *serve->folder ? serve->folder : NULL;
+	return 0;
+}
+
+/* Everything is checked before anything is changed. */
+static int reload(struct serve *serve, struct err_text *err)
+{
+	struct agent_settings settings;
+	struct options next;
+	char *text = NULL;
+	int r = serve_options_read(&serve->from, &next, &text, err);
+
+	if (!r)
+		r = make_settings(serve, &next, &settings, err);
+	if (!r)
+		r = command_log_level(&next, "info", err);
+	if (r < 0) {
+		free(text);
+		return r;
+	}
+	options_compare(&next, &serve->options, COMMAND_SERVE, tell_change);
+	agent_change(&serve->agent, &settings);
+	daemon_socket_admit(&serve->socket, &settings.access);
+	log_limit(next.log_limit);
+	serve->options = next;
+	free(serve->text);
+	serve->text = text;
+	return 0;
+}
+
+static void hangup(uv_signal_t *handle, int number)
+{
+	struct serve *serve = handle->data;
+	struct err_text err = {{0}};
+	int r;
+
+	(void)number;
+	if (serve->stopping)
+		return;
+	service_tell(&serve->service, "RELOADING=1\nMONOTONIC_USEC=%llu",
+		     (unsigned long long)(clock_monotonic_ns() / 1000));
+	r = log_reopen();
+	if (r < 0)
+		log_error("can't open the log anew: %s", strerror(-r));
+	r = reload(serve, &err);
+	if (r < 0) {
+		log_error("%s; nothing was changed", err_get(&err, r));
+		service_tell(&serve->service, "READY=1\nSTATUS=kept its settings: %s",
+			     err_get(&err, r));
+		return;
+	}
+	log_info("read again: %s; what is on record keeps its mode and policy",
+		 serve->from.file ? serve->from.file : "no file");
+	log_access(serve);
+	service_tell(&serve->service, "READY=1");
+	serve->told_live = UINT32_MAX;
+}
+
+/* Stopping. */
 
 static void stop(uv_signal_t *handle, int number)
 {
 	struct serve *serve = handle->data;
+	double seconds = (double)serve->agent.settings.stop_ns / 1e9;
 
-	log_info("signal %d: delivering what there is", number);
+	log_info("signal %d: no new programs; delivering what there is, for up to %.3g s", number,
+		 seconds);
+	serve->stopping = true;
+	service_tell(&serve->service,
+		     "STOPPING=1\nSTATUS=delivering what there is\nEXTEND_TIMEOUT_USEC=%.0f",
+		     (seconds + 1) * 1e6);
 	agent_stop(&serve->agent);
 }
 
-static void watch_signal(struct serve *serve, uv_signal_t *handle, int number)
+/* What is not delivered has its sentence here; what was said of each program is in the log. */
+static int undelivered(const struct serve *serve, struct err_text *err)
 {
-	handle->data = serve;
-	uv_signal_init(&serve->agent.loop, handle);
-	uv_signal_start(handle, stop, number);
+	const struct agent *a = &serve->agent;
+	char events[32], time[32];
+
+	if (!a->undelivered)
+		return 0;
+	return err_set(
+		err, -EIO,
+		"%s events of %u programs could not be delivered and are lost; there were %s "
+		"for it (--stop-timeout)",
+		format_count(events, a->undelivered), a->undelivered_of,
+		format_duration(time, a->settings.stop_ns));
 }
 
 static void finished(void *context, const struct session_report *r)
@@ -84,69 +215,112 @@ static void finished(void *context, const struct session_report *r)
 			 (int)r->target->pid, (unsigned long long)r->no_place);
 }
 
-/* The daemon's default, which libheapcast.so looks for as well: one a user, since only the same user (or root) may. */
-static const char *socket_name(struct serve *serve)
+/* Running. */
+
+static void watch_signal(struct serve *serve, uv_signal_t *handle, int number,
+			 uv_signal_cb callback)
 {
-	if (serve->options.socket)
-		return serve->options.socket;
-	snprintf(serve->socket, sizeof(serve->socket), "@heapcast-%u", (unsigned)geteuid());
-	return serve->socket;
+	handle->data = serve;
+	uv_signal_init(&serve->agent.loop, handle);
+	uv_signal_start(handle, callback, number);
 }
 
-static int parse(struct serve *serve, int argc, char **argv, struct err_text *err)
+static void tell_status(uv_timer_t *timer)
 {
-	int r;
+	struct serve *serve = timer->data;
+	uint32_t live = agent_live(&serve->agent);
 
-	options_defaults(&serve->options);
-	serve->options.policy = POLICY_UNSET;
-	r = options_environment(&serve->options, COMMAND_SERVE, err);
-	if (r < 0)
-		return r;
-	r = options_arguments(&serve->options, COMMAND_SERVE, argc, argv, err);
-	if (serve->options.policy ==
-	    POLICY_UNSET) /* started for one program, a person waits for its recording */
-		serve->options.policy = serve->options.for_pid ? RING_BLOCK : RING_COUNT;
-	if (r >= 0 && r < argc && !serve->options.help)
-		return err_set(err, -EINVAL,
-			       "serve takes no '%s' (did you mean `agent run -- %s`?)", argv[r],
-			       argv[r]);
-	return r;
+	if (live == serve->told_live || serve->stopping)
+		return;
+	serve->told_live = live;
+	service_tell(&serve->service, "STATUS=recording %u programs; there is a place for %u", live,
+		     serve->agent.budget.slots);
+}
+
+static void tell_alive(uv_timer_t *timer)
+{
+	struct serve *serve = timer->data;
+
+	service_tell(&serve->service, "WATCHDOG=1");
+}
+
+static void watch_timers(struct serve *serve)
+{
+	uint64_t half_ms = serve->service.watchdog_ns / 2 / 1000000;
+
+	if (!serve->service.length)
+		return;
+	serve->told_live = UINT32_MAX;
+	serve->status.data = serve->watchdog.data = serve;
+	uv_timer_init(&serve->agent.loop, &serve->status);
+	uv_timer_init(&serve->agent.loop, &serve->watchdog);
+	uv_timer_start(&serve->status, tell_status, 0, STATUS_MS);
+	if (serve->service.watchdog_ns)
+		uv_timer_start(&serve->watchdog, tell_alive, 0, half_ms ? half_ms : 1);
+}
+
+static void log_start(const struct serve *serve)
+{
+	const struct agent *a = &serve->agent;
+	char limit[32], ring[32], spool[32];
+
+	log_info("heapcast agent %s; options: %s", HEAPCAST_VERSION,
+		 serve->from.file ? serve->from.file : "no file");
+	log_info("memory limit %s: %u programs at a time, each with a ring of %s and a spool of "
+		 "%s; %u collectors",
+		 format_size(limit, (double)a->budget.limit), a->budget.slots,
+		 format_size(ring, (double)a->budget.ring),
+		 format_size(spool, (double)a->budget.spool), a->budget.links);
+	if (a->settings.collector)
+		log_info("the collector is %s", a->settings.collector);
+	if (a->settings.output || !a->to_links)
+		log_info("recordings go to %s",
+			 a->settings.output ? a->settings.output : "files named by default");
+	log_access(serve);
 }
 
 /* Started by a program, the agent outlives it: it must not hold a mount by its working folder. Files go beside the programs. */
-static void leave_folder(struct serve *serve, struct agent_settings *settings)
+static void leave_folder(struct serve *serve)
 {
-	settings->beside_target = true;
-	settings->folder = getcwd(serve->folder, sizeof(serve->folder));
-	if (socket_name(serve)[0] == '@' || socket_name(serve)[0] == '/')
-		settings->folder = settings->folder && chdir("/") == 0 ? settings->folder : NULL;
+	const char *name = serve->options.socket;
+
+	if (!getcwd(serve->folder, sizeof(serve->folder)))
+		serve->folder[0] = '\0';
+	if (name && name[0] != '@' && name[0] != '/')
+		return;
+	if (chdir("/") < 0)
+		serve->folder[0] = '\0';
 }
 
-static int serve_main(struct serve *serve, const struct agent_settings *settings,
+/* Where programs ask: passed by the service manager, or made here. A descriptor or a negative errno. */
+static int open_socket(struct serve *serve, int passed, struct err_text *err)
+{
+	if (passed < 0)
+		return daemon_socket_open(&serve->socket, serve->options.socket, err);
+	daemon_socket_adopt(&serve->socket, passed);
+	return passed;
+}
+
+static int serve_main(struct serve *serve, struct agent_settings *settings, int fd,
 		      struct err_text *err)
 {
-	const char *name = socket_name(serve);
-	int fd = handshake_socket(name), r;
+	int r;
 
-	if (fd == -EADDRINUSE && serve->options.for_pid)
-		return 0; /* another program of this user was quicker: its agent serves us, too */
-	if (fd == -EADDRINUSE)
-		return err_set(err, fd, "another agent serves at %s already", name);
-	if (fd < 0)
-		return err_set(err, fd, "can't listen at %s: %s", name, strerror(-fd));
-	if (name[0] != '@')
-		chmod(name, 0666); /* who may be recorded is decided by credentials */
+	daemon_socket_admit(&serve->socket, &settings->access);
 	r = agent_open(&serve->agent, settings, fd, err);
 	if (!r) {
 		serve->agent.finished = finished;
-		watch_signal(serve, &serve->term, SIGTERM);
-		watch_signal(serve, &serve->interrupt, SIGINT);
-		log_info("programs ask at %s", name);
+		watch_signal(serve, &serve->term, SIGTERM, stop);
+		watch_signal(serve, &serve->interrupt, SIGINT, stop);
+		watch_signal(serve, &serve->hangup, SIGHUP, hangup);
+		watch_timers(serve);
+		log_start(serve);
+		service_tell(&serve->service, "READY=1");
 		agent_loop(&serve->agent);
+		r = undelivered(serve, err);
 	}
+	daemon_socket_close(&serve->socket);
 	agent_close(&serve->agent);
-	if (name[0] != '@')
-		unlink(name);
 	return r;
 }
 
@@ -160,12 +334,42 @@ static int open_log(const struct options *o, struct err_text *err)
 	return command_log(o, "info", "agent", getpid(), err);
 }
 
+/* A self-started agent has the environment of a program: the service manager's variables are that one's. */
+static int open_service(struct serve *serve, struct service_sockets *ret, struct err_text *err)
+{
+	*ret = (struct service_sockets){-1, -1};
+	if (serve->options.for_pid)
+		return 0;
+	service_open(&serve->service);
+	return service_sockets(ret, err);
+}
+
+static int start(struct serve *serve, struct agent_settings *settings, struct err_text *err)
+{
+	struct service_sockets passed;
+	int r = open_service(serve, &passed, err), fd;
+
+	if (r < 0)
+		return r;
+	if (serve->options.for_pid)
+		leave_folder(serve);
+	r = make_settings(serve, &serve->options, settings, err);
+	if (r < 0)
+		return r;
+	settings->listen_fd = passed.collectors > 0 ? passed.collectors : 0;
+	fd = open_socket(serve, passed.programs, err);
+	if (fd == -EADDRINUSE && serve->options.for_pid)
+		return 0; /* another program of this user was quicker: its agent serves us, too */
+	return fd < 0 ? fd : serve_main(serve, settings, fd, err);
+}
+
 int command_serve(int argc, char **argv)
 {
 	static struct serve serve;
 	struct agent_settings settings;
 	struct err_text err = {{0}};
-	int r = parse(&serve, argc, argv, &err);
+	int r = serve_options_open(&serve.from, argc, argv, &serve.options, &serve.first_text,
+				   &err);
 
 	if (r < 0)
 		return command_fail(EXIT_USAGE, &err, r);
@@ -173,15 +377,15 @@ int command_serve(int argc, char **argv)
 		help();
 		return 0;
 	}
+	if (serve.options.check_config) {
+		r = serve_options_check(&serve.from, &serve.options, &err);
+		return r < 0 ? command_fail(EXIT_USAGE, &err, r) : 0;
+	}
 	r = open_log(&serve.options, &err);
 	if (r < 0)
 		return command_fail(EXIT_USAGE, &err, r);
-	r = command_settings(&serve.options, &settings, &err);
-	if (r < 0)
-		return command_fail(EXIT_USAGE, &err, r);
-	settings.many = true;
-	if (serve.options.for_pid)
-		leave_folder(&serve, &settings);
-	r = serve_main(&serve, &settings, &err);
+	r = start(&serve, &settings, &err);
+	free(serve.text);
+	free(serve.first_text);
 	return r < 0 ? command_fail(r == -EINVAL ? EXIT_USAGE : EXIT_FAULT, &err, r) : 0;
 }

@@ -42,7 +42,8 @@ static int connect_to(const char *name)
 		address.sun_path[0] = 0;
 	else
 		length++;
-	fd = sys_call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	/* An agent that is stopped accepts nobody: with a full queue connecting would wait for it. */
+	fd = sys_call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return (int)fd;
 	error = sys_call(SYS_connect, fd, &address, length);
@@ -111,14 +112,16 @@ static bool name_joined(char *to, const char *first, const char *second)
 	return true;
 }
 
-static bool daemon_name(char *to)
+/* The user's own daemon, else the host's, if it lets this user connect. */
+static int daemon_socket(void)
 {
-	const char *folder;
+	const char *folder = env_get("XDG_RUNTIME_DIR");
+	char name[SOCKET_NAME_MAX];
+	int fd = -ENOENT;
 
-	if (sys_call(SYS_geteuid) == 0)
-		return name_joined(to, SYSTEM_SOCKET, "");
-	folder = env_get("XDG_RUNTIME_DIR");
-	return folder && name_joined(to, folder, USER_SOCKET);
+	if (folder && sys_call(SYS_geteuid) && name_joined(name, folder, USER_SOCKET))
+		fd = connect_to(name);
+	return fd < 0 ? connect_to(SYSTEM_SOCKET) : fd;
 }
 
 static void self_name(char *to)
@@ -174,19 +177,14 @@ static int started_agent(bool may_start)
 static int find_agent(bool may_start)
 {
 	const char *given = env_get("HEAPCAST_SOCKET");
-	char name[SOCKET_NAME_MAX];
 	int fd = inherited_socket();
 
 	if (fd >= 0)
 		return fd;
 	if (given)
 		return connect_to(given);
-	if (daemon_name(name)) {
-		fd = connect_to(name);
-		if (fd >= 0)
-			return fd;
-	}
-	return started_agent(may_start);
+	fd = daemon_socket();
+	return fd >= 0 ? fd : started_agent(may_start);
 }
 
 /* The handshake. */

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -19,7 +20,6 @@
 #define TICK_MS		 100
 #define CHILDREN_SAY_NS	 1000000000 /* most end with the program, or a moment later */
 #define CHILDREN_LOOK_NS 500000000
-#define STOP_NS		 5000000000 /* for delivering on SIGTERM */
 #define PORTS_TRIED	 (AGENT_TCP_PORT_LAST - AGENT_TCP_PORT_FIRST) /* beyond the first */
 #define LINK_MESSAGE	 (48u << 10)
 #define LINK_SCRATCH	 (96u << 10)
@@ -70,6 +70,18 @@ static bool wait_for_children(struct agent *a, uint64_t now)
 	return true;
 }
 
+/* Everything is delivered, or the time for it is over. */
+static void end_stop(struct agent *a)
+{
+	for (uint32_t i = 0; i < a->budget.slots; i++) {
+		uint64_t events = session_unsaved(&a->session[i]);
+
+		a->undelivered += events;
+		a->undelivered_of += events > 0;
+	}
+	uv_stop(&a->loop);
+}
+
 /* Ends the loop when nothing is left to do. */
 static void check_end(struct agent *a)
 {
@@ -78,11 +90,10 @@ static void check_end(struct agent *a)
 
 	if (!idle)
 		a->idle_since_ns = now;
-	if (a->stopping && !idle && now - a->stop_ns > STOP_NS)
-		log_error("what was not delivered within %u s is lost",
-			  (unsigned)(STOP_NS / 1000000000));
-	if (a->stopping && (idle || now - a->stop_ns > STOP_NS))
-		uv_stop(&a->loop);
+	if (a->stopping && !a->stopped && (idle || now - a->stop_ns > a->settings.stop_ns)) {
+		a->stopped = true;
+		end_stop(a);
+	}
 	if (a->only_ended && !wait_for_children(a, now) && idle)
 		uv_stop(&a->loop);
 	if (idle && a->settings.idle_ns && now - a->idle_since_ns >= a->settings.idle_ns)
@@ -106,7 +117,10 @@ static void news(uv_async_t *async)
 
 static void tick(uv_timer_t *timer)
 {
-	work(timer->data);
+	struct agent *a = timer->data;
+
+	handshake_tick(&a->handshake, clock_monotonic_ns());
+	work(a);
 }
 
 static void notify(void *context)
@@ -136,14 +150,18 @@ static void link_closed(void *context, struct link *link)
 	log_debug("link to %s is free", link->peer);
 }
 
-static uint32_t live_streams(void *context)
+uint32_t agent_live(const struct agent *a)
 {
-	const struct agent *a = context;
 	uint32_t live = 0;
 
 	for (uint32_t i = 0; i < a->budget.slots; i++)
 		live += stream_state(&a->session[i].stream) != STREAM_FREE;
 	return live;
+}
+
+static uint32_t live_streams(void *context)
+{
+	return agent_live(context);
 }
 
 static int open_memory(struct agent *a, struct err_text *err)
@@ -196,12 +214,49 @@ static void log_budget(const struct agent *a)
 		  a->session[0].stream.stacks.nodes_max);
 }
 
+/* ADDR:PORT in host byte order; INADDR_ANY and 0 where they are not given. */
+static int listen_address(const char *text, uint32_t *ret_address, uint16_t *ret_port,
+			  struct err_text *err)
+{
+	char host[256] = "", full[300];
+	struct in_addr given;
+
+	snprintf(full, sizeof(full), "%s%s", *text == ':' ? "0.0.0.0" : "", text);
+	if (parse_endpoint(full, host, sizeof(host), ret_port) < 0 ||
+	    (*host && inet_pton(AF_INET, host, &given) != 1))
+		return err_set(err, -EINVAL,
+			       "--listen takes ADDR:PORT with a numeric IPv4 address, not '%s'",
+			       text);
+	*ret_address = *host ? ntohl(given.s_addr) : INADDR_ANY;
+	return 0;
+}
+
+/* The collector that is dialled; an empty host: none. */
+static int collector_address(const char *text, char *host, size_t size, uint16_t *ret_port,
+			     struct err_text *err)
+{
+	*host = '\0';
+	if (text && (parse_endpoint(text, host, (unsigned)size, ret_port) < 0 || !*host))
+		return err_set(err, -EINVAL, "--collector takes HOST[:PORT], not '%s'", text);
+	if (!*ret_port)
+		*ret_port = DISCOVERY_UDP_PORT; /* agents dial in at the same number */
+	return 0;
+}
+
+int agent_check(const struct agent_settings *s, struct err_text *err)
+{
+	char host[256];
+	uint32_t address;
+	uint16_t port = 0;
+	int r = s->listen && *s->listen ? listen_address(s->listen, &address, &port, err) : 0;
+
+	return r < 0 ? r : collector_address(s->collector, host, sizeof(host), &port, err);
+}
+
 static int open_listener(struct agent *a, struct err_text *err)
 {
 	uint16_t first = AGENT_TCP_PORT_FIRST, last = AGENT_TCP_PORT_LAST, port = 0;
 	uint32_t address = INADDR_ANY;
-	char host[256] = "";
-	struct in_addr given;
 	int r = 0;
 
 	if (a->settings.base_port) {
@@ -209,13 +264,9 @@ static int open_listener(struct agent *a, struct err_text *err)
 		last = first > UINT16_MAX - PORTS_TRIED ? UINT16_MAX : first + PORTS_TRIED;
 	}
 	if (a->settings.listen && *a->settings.listen) {
-		r = parse_endpoint(a->settings.listen, host, sizeof(host), &port);
-		if (r < 0 || (*host && inet_pton(AF_INET, host, &given) != 1))
-			return err_set(
-				err, -EINVAL,
-				"--listen takes ADDR:PORT with a numeric IPv4 address, not '%s'",
-				a->settings.listen);
-		address = *host ? ntohl(given.s_addr) : INADDR_ANY;
+		r = listen_address(a->settings.listen, &address, &port, err);
+		if (r < 0)
+			return r;
 		first = port ? port : first;
 		last = port ? port : last;
 	} else if (a->settings.interface) {
@@ -226,8 +277,12 @@ static int open_listener(struct agent *a, struct err_text *err)
 				       "address shows all)",
 				       a->settings.interface);
 	}
-	r = listener_open(&a->listener, &a->loop, a->link, a->budget.links, a->budget.socket_buffer,
-			  address, first, last, err);
+	if (a->settings.listen_fd)
+		r = listener_adopt(&a->listener, &a->loop, a->link, a->budget.links,
+				   a->budget.socket_buffer, a->settings.listen_fd);
+	else
+		r = listener_open(&a->listener, &a->loop, a->link, a->budget.links,
+				  a->budget.socket_buffer, address, first, last, err);
 	if (r < 0)
 		return r;
 	log_info("listening for collectors on port %u", a->listener.port);
@@ -237,11 +292,20 @@ static int open_listener(struct agent *a, struct err_text *err)
 	return r < 0 ? err_set(err, r, "can't announce by UDP: %s", strerror(-r)) : 0;
 }
 
+/* Where batches can go, and how many links are the listener's: the last one is the dialler's own. */
+static void share_links(struct agent *a)
+{
+	const struct agent_settings *s = &a->settings;
+
+	a->to_links = s->announce || s->listen || s->listen_fd || s->collector;
+	a->listener.links = a->budget.links - (s->collector ? 1 : 0);
+}
+
 static int open_links(struct agent *a, struct err_text *err)
 {
 	char host[256];
 	uint16_t port = 0;
-	int r = 0;
+	int r = collector_address(a->settings.collector, host, sizeof(host), &port, err);
 
 	a->host = (struct link_host){
 		.loop = &a->loop,
@@ -257,21 +321,34 @@ static int open_links(struct agent *a, struct err_text *err)
 	};
 	if (!a->host.decoder)
 		return -ENOMEM;
-	a->to_links = a->settings.announce || a->settings.listen || a->settings.collector;
-	if (a->settings.announce || a->settings.listen)
+	if (!r && (a->settings.announce || a->settings.listen || a->settings.listen_fd))
 		r = open_listener(a, err);
-	if (r < 0 || !a->settings.collector)
+	if (r < 0)
 		return r;
-	if (parse_endpoint(a->settings.collector, host, sizeof(host), &port) < 0 || !*host)
-		return err_set(err, -EINVAL, "--collector takes HOST[:PORT], not '%s'",
-			       a->settings.collector);
-	if (!port)
-		port = DISCOVERY_UDP_PORT; /* a collector takes agents that dial in at the same number */
-	/* The last link is the dialler's own. */
-	if (a->listener.fd >= 0)
-		a->listener.links--;
+	share_links(a);
 	return dialer_open(&a->dialer, &a->loop, &a->link[a->budget.links - 1],
 			   a->budget.socket_buffer, host, port);
+}
+
+void agent_change(struct agent *a, const struct agent_settings *wanted)
+{
+	struct agent_settings s = *wanted;
+	const char *before = a->settings.collector ? a->settings.collector : "";
+	bool turn = strcmp(before, s.collector ? s.collector : "") != 0;
+	char host[256];
+	uint16_t port = 0;
+
+	s.memory_limit = a->settings.memory_limit;
+	s.ring.depth_limit = a->settings.ring.depth_limit;
+	s.announce = a->settings.announce;
+	s.interface = a->settings.interface;
+	s.listen = a->settings.listen;
+	s.listen_fd = a->settings.listen_fd;
+	a->settings = s;
+	a->handshake.follow = s.follow;
+	share_links(a);
+	if (turn && collector_address(s.collector, host, sizeof(host), &port, NULL) == 0)
+		dialer_turn(&a->dialer, host, port);
 }
 
 int agent_open(struct agent *a, const struct agent_settings *settings, int listen_fd,

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 #include <uv.h>
 
+#include "agent/streamer/access.h"
 #include "agent/streamer/beacon.h"
 #include "agent/streamer/budget.h"
 #include "agent/streamer/clock.h"
@@ -32,12 +33,15 @@ struct agent_settings {
 	const char *collector;	/* HOST:PORT; NULL: none */
 	const char *interface;	/* NULL: all */
 	const char *listen;	/* ADDR:PORT; "": first free port; NULL: not */
+	int listen_fd;		/* a TCP socket that listens already, instead; taken over. 0: none */
 	uint16_t base_port;	/* from here; 0: the usual one */
 	uid_t output_owner;	/* of files; -1: the agent's own */
 	uint64_t linger_ns;	/* for a collector, once a program has ended; for followed children that outlive it */
 	uint64_t idle_ns;	/* end when nothing is recorded for so long; 0: never */
 	bool follow;		/* children of recorded processes, too */
+	uint64_t stop_ns;	/* for delivering, once told to stop */
 	bool many;		/* more than one process at a time */
+	struct access access;	/* whose programs */
 	struct ring_settings ring;
 };
 
@@ -121,7 +125,10 @@ struct agent {
 	uint32_t unready;	/* fork children that could not be recorded */
 	bool stopping;
 	bool hurried;		/* told to stop a second time */
+	bool stopped;
 	uint64_t stop_ns;
+	uint64_t undelivered;	/* events that stopping has cost, */
+	uint32_t undelivered_of; /* of so many programs */
 	uint8_t *file_out;
 	pid_t only;		/* run: the only process that may be recorded (its children with `follow`); 0: any */
 	bool ringless;		/* a program was turned away because no ring could be made for it */
@@ -143,9 +150,18 @@ int agent_open(struct agent *agent, const struct agent_settings *settings, int l
 /* A program was just started that will ask: what takes time is done while it loads its libraries, so that it waits the
  * less for the answer. Nobody may have asked before. */
 void agent_expect(struct agent *agent);
+/* Would agent_open understand these addresses? 0; -EINVAL with the reason. */
+int agent_check(const struct agent_settings *settings, struct err_text *err);
+/* From here on these settings hold: for programs that begin to be recorded, for who may be, for the collector that is dialled.
+ * What agent_open has divided memory by or listens on stays: memory limit, depth, listening, announcing. They have passed
+ * agent_check, and what they point to lives on. */
+void agent_change(struct agent *agent, const struct agent_settings *settings);
+/* How many programs are being recorded. */
+uint32_t agent_live(const struct agent *agent);
 /* Serves until there is nothing left to do. */
 void agent_loop(struct agent *agent);
-/* Programs that are recorded go on unrecorded; what there is is delivered, within a bound; at once when called again. */
+/* Programs that are recorded go on unrecorded, others are turned away; what there is is delivered within settings.stop_ns; at
+ * once when called again. What could not be is in `undelivered` when agent_loop returns. */
 void agent_stop(struct agent *agent);
 /* Our child has ended so. */
 void agent_child_ended(struct agent *agent, pid_t pid, int status);
@@ -160,6 +176,8 @@ void session_work(struct session *session);
 void session_acknowledged(struct session *session, uint64_t number);
 void session_ended(struct session *session, const struct target_end *end);
 void session_detach(struct session *session);
+/* Events that are neither in a file nor acknowledged by a collector. */
+uint64_t session_unsaved(struct session *session);
 
 /* session_accept.c */
 /* Gives the program its ring, and says what is to be done to an allocator inside of it. */

@@ -4,10 +4,16 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "agent/streamer/clock.h"
 #include "base/ban.h"
+
+#define QUEUE 64 /* connected, not accepted yet */
+/* libheapcast.so asks as soon as it is connected, and waits for a second. */
+#define SILENT_NS 2000000000
 
 int handshake_address(const char *path, struct sockaddr_un *ret, unsigned *ret_length)
 {
@@ -24,16 +30,19 @@ int handshake_address(const char *path, struct sockaddr_un *ret, unsigned *ret_l
 	return 0;
 }
 
-/* A path left by an agent that is gone is taken over; one that somebody answers on is not. */
+/* A path left by an agent that is gone is taken over; one that somebody answers on is not, even if its queue is full. */
 static int take_over(const char *path, const struct sockaddr_un *address, unsigned length, int fd)
 {
-	int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int r = connect(probe, (const struct sockaddr *)address, length);
 	int error = errno;
+	struct stat status;
 
 	close(probe);
 	if (r == 0 || error != ECONNREFUSED || path[0] == '@')
 		return -EADDRINUSE;
+	if (lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
+		return -EEXIST; /* connecting to any file is refused */
 	unlink(path);
 	return bind(fd, (const struct sockaddr *)address, length) < 0 ? -errno : 0;
 }
@@ -51,7 +60,7 @@ int handshake_socket(const char *path)
 		return -errno;
 	if (bind(fd, (struct sockaddr *)&address, length) < 0)
 		r = errno == EADDRINUSE ? take_over(path, &address, length, fd) : -errno;
-	if (!r && listen(fd, 64) < 0)
+	if (!r && listen(fd, QUEUE) < 0)
 		r = -errno;
 	if (r < 0) {
 		close(fd);
@@ -60,12 +69,24 @@ int handshake_socket(const char *path)
 	return fd;
 }
 
+static void connection(uv_poll_t *poll, int status, int events);
+
+/* Accepts again. */
+static void reopen(struct handshake *h)
+{
+	if (!h->full || h->fd < 0)
+		return;
+	h->full = false;
+	uv_poll_start(&h->poll, UV_READABLE, connection);
+}
+
 static void client_closed(uv_handle_t *handle)
 {
 	struct handshake_client *c = handle->data;
 
 	c->fd = -1;
 	c->closing = false;
+	reopen(c->handshake);
 }
 
 static void client_close(struct handshake_client *c)
@@ -76,6 +97,15 @@ static void client_close(struct handshake_client *c)
 	uv_poll_stop(&c->poll);
 	close(c->fd);
 	uv_close((uv_handle_t *)&c->poll, client_closed);
+}
+
+/* Is the one who asks the one who connected? Else a program that may be recorded could ask for one that may not. */
+static bool same_process(const struct handshake_client *c, pid_t pid)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+
+	return getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.pid == pid;
 }
 
 /* The message and who sent it. 0 or a negative errno. */
@@ -100,6 +130,8 @@ static int receive(struct handshake_client *c, struct ring_hello *ret)
 	    head->cmsg_type != SCM_CREDENTIALS)
 		return -EBADMSG;
 	memcpy(&who, CMSG_DATA(head), sizeof(who));
+	if (c->accepted && !same_process(c, who.pid))
+		return -EPERM;
 	c->pid = who.pid;
 	c->uid = who.uid;
 	return 0;
@@ -124,32 +156,65 @@ static void client_readable(uv_poll_t *poll, int status, int events)
 	c->handshake->asked(c->handshake->context, c, &hello);
 }
 
-int handshake_add(struct handshake *h, int fd)
+static struct handshake_client *free_place(struct handshake *h)
 {
-	struct handshake_client *c = NULL;
+	for (unsigned i = 0; i < HANDSHAKE_CLIENTS; i++)
+		if (h->client[i].fd < 0)
+			return &h->client[i];
+	return NULL;
+}
+
+static int add(struct handshake *h, int fd, bool accepted)
+{
+	struct handshake_client *c = free_place(h);
 	int on = 1;
 
-	for (unsigned i = 0; i < HANDSHAKE_CLIENTS && !c; i++)
-		if (h->client[i].fd < 0)
-			c = &h->client[i];
 	if (!c || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0) {
 		close(fd);
 		return c ? -errno : -EMFILE;
 	}
-	*c = (struct handshake_client){.handshake = h, .fd = fd};
+	*c = (struct handshake_client){
+		.handshake = h, .fd = fd, .accepted = accepted, .since_ns = clock_monotonic_ns()};
 	c->poll.data = c;
 	uv_poll_init(h->loop, &c->poll, fd);
 	return uv_poll_start(&c->poll, UV_READABLE, client_readable);
 }
 
+int handshake_add(struct handshake *h, int fd)
+{
+	return add(h, fd, false);
+}
+
+/* When there is no place, or no descriptor to be had, further ones wait until there is one, or until the next tick. */
 static void connection(uv_poll_t *poll, int status, int events)
 {
 	struct handshake *h = poll->data;
-	int fd = status < 0 ? -1 : accept4(h->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = -1;
 
 	(void)events;
+	if (status < 0)
+		return;
+	h->full = !free_place(h);
+	if (!h->full) {
+		fd = accept4(h->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		h->full = fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+				     errno == ENOMEM);
+	}
+	if (h->full)
+		uv_poll_stop(poll);
 	if (fd >= 0)
-		handshake_add(h, fd);
+		add(h, fd, true);
+}
+
+void handshake_tick(struct handshake *h, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < HANDSHAKE_CLIENTS; i++) {
+		struct handshake_client *c = &h->client[i];
+
+		if (c->fd >= 0 && c->accepted && !c->asked && now_ns > c->since_ns + SILENT_NS)
+			client_close(c);
+	}
+	reopen(h);
 }
 
 int handshake_open(struct handshake *h, uv_loop_t *loop, int listen_fd,

@@ -20,6 +20,8 @@ struct handshake_client {
 	int fd; /* -1: the place is free */
 	bool closing;
 	bool asked;
+	bool accepted;	   /* it has connected by itself: who it is was noted then (SO_PEERCRED) */
+	uint64_t since_ns; /* CLOCK_MONOTONIC */
 	pid_t pid;
 	uid_t uid;
 	uint32_t flags; /* RING_HELLO_*, as it says */
@@ -29,6 +31,7 @@ struct handshake {
 	uv_loop_t *loop;
 	uv_poll_t poll;
 	int fd; /* listening; -1: none */
+	bool full; /* further ones wait in the socket's queue */
 	bool follow; /* said with each answer: fork children are to ask, too */
 	struct handshake_client client[HANDSHAKE_CLIENTS];
 	/* Somebody asks: answer at once or later with handshake_answer. */
@@ -39,7 +42,8 @@ struct handshake {
 /* An address for a path; one that begins with '@' is abstract. 0 or -ENAMETOOLONG. */
 struct sockaddr_un;
 int handshake_address(const char *path, struct sockaddr_un *ret_address, unsigned *ret_length);
-/* A bound, listening socket. A descriptor; -EADDRINUSE: somebody listens there; other negative errno. */
+/* A bound, listening socket; one that an agent left behind when it was killed is replaced. A descriptor; -EADDRINUSE: somebody
+ * listens there; -EEXIST: the path is a file of another kind; other negative errno. */
 int handshake_socket(const char *path);
 /* Takes over `listen_fd` (-1: none). 0 or a negative errno. */
 int handshake_open(struct handshake *handshake, uv_loop_t *loop, int listen_fd,
@@ -47,6 +51,8 @@ int handshake_open(struct handshake *handshake, uv_loop_t *loop, int listen_fd,
 		   void *context);
 /* Serves one connected socket as well (an end of a socketpair); takes it over. */
 int handshake_add(struct handshake *handshake, int fd);
+/* To be called now and then: those that connect and do not ask give their places up. */
+void handshake_tick(struct handshake *handshake, uint64_t now_ns);
 /* Answers; an accepted one gets `ring_fd`, and `count` entries. The connection ends. */
 void handshake_answer(struct handshake_client *client, enum ring_answer_kind kind, int ring_fd, uint64_t size);
 void handshake_answer_with(struct handshake_client *client, enum ring_answer_kind kind, int ring_fd, uint64_t size,

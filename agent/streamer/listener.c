@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netdb.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,20 +33,22 @@ void link_socket(int fd, size_t buffer)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
 }
 
-static void peer_name(const struct sockaddr_in *address, char *out, size_t size)
+static void peer_name(const struct sockaddr_storage *address, socklen_t length, char *out,
+		      size_t size)
 {
-	char text[INET_ADDRSTRLEN];
+	char host[INET6_ADDRSTRLEN + 16] = "?", port[8] = "?";
 
-	inet_ntop(AF_INET, &address->sin_addr, text, sizeof(text));
-	snprintf(out, size, "%s:%u", text, ntohs(address->sin_port));
+	getnameinfo((const struct sockaddr *)address, length, host, sizeof(host), port,
+		    sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV);
+	snprintf(out, size, address->ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
 }
 
 static void connection(uv_poll_t *poll, int status, int events)
 {
 	struct listener *l = poll->data;
-	struct sockaddr_in address;
+	struct sockaddr_storage address;
 	socklen_t length = sizeof(address);
-	char peer[64];
+	char peer[80];
 	int fd = status < 0 ? -1
 			    : accept4(l->fd, (struct sockaddr *)&address, &length,
 				      SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -53,7 +56,7 @@ static void connection(uv_poll_t *poll, int status, int events)
 	(void)events;
 	if (fd < 0)
 		return;
-	peer_name(&address, peer, sizeof(peer));
+	peer_name(&address, length, peer, sizeof(peer));
 	for (uint32_t i = 0; i < l->links; i++) {
 		if (!link_free(&l->link[i]))
 			continue;
@@ -89,19 +92,43 @@ static int open_port(uint32_t address, uint16_t port)
 	return fd;
 }
 
+static uint16_t port_of(int fd)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in four;
+		struct sockaddr_in6 six;
+	} bound = {0};
+	socklen_t length = sizeof(bound);
+
+	if (getsockname(fd, &bound.any, &length) < 0)
+		return 0;
+	return ntohs(bound.any.sa_family == AF_INET6 ? bound.six.sin6_port : bound.four.sin_port);
+}
+
+int listener_adopt(struct listener *l, uv_loop_t *loop, struct link *links, uint32_t count,
+		   size_t socket_buffer, int fd)
+{
+	int r;
+
+	*l = (struct listener){.loop = loop,
+			       .fd = fd,
+			       .port = port_of(fd),
+			       .link = links,
+			       .links = count,
+			       .socket_buffer = socket_buffer};
+	l->poll.data = l;
+	r = uv_poll_init(loop, &l->poll, fd);
+	return r < 0 ? r : uv_poll_start(&l->poll, UV_READABLE, connection);
+}
+
 int listener_open(struct listener *l, uv_loop_t *loop, struct link *links, uint32_t count,
 		  size_t socket_buffer, uint32_t address, uint16_t first, uint16_t last,
 		  struct err_text *err)
 {
-	struct sockaddr_in bound;
-	socklen_t length = sizeof(bound);
 	int fd = -EADDRINUSE;
 
-	*l = (struct listener){.loop = loop,
-			       .fd = -1,
-			       .link = links,
-			       .links = count,
-			       .socket_buffer = socket_buffer};
+	l->fd = -1;
 	for (uint32_t port = first; port <= last && fd == -EADDRINUSE; port++)
 		fd = open_port(address, (uint16_t)port);
 	if (fd == -EADDRINUSE && first == last)
@@ -110,12 +137,7 @@ int listener_open(struct listener *l, uv_loop_t *loop, struct link *links, uint3
 		return err_set(err, fd, "all ports from %u to %u are in use", first, last);
 	if (fd < 0)
 		return err_set(err, fd, "can't listen on port %u: %s", first, strerror(-fd));
-	if (getsockname(fd, (struct sockaddr *)&bound, &length) == 0)
-		l->port = ntohs(bound.sin_port);
-	l->fd = fd;
-	l->poll.data = l;
-	uv_poll_init(loop, &l->poll, fd);
-	return uv_poll_start(&l->poll, UV_READABLE, connection);
+	return listener_adopt(l, loop, links, count, socket_buffer, fd);
 }
 
 void listener_close(struct listener *l)
@@ -192,10 +214,11 @@ static void resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *lis
 	int r = status;
 
 	d->resolving = false;
-	if (d->open && !r && list)
+	if (d->open && !d->outdated && !r && list)
 		r = begin_connect(d, list);
-	if (d->open && r < 0)
+	if (d->open && !d->outdated && r < 0)
 		attempt_failed(d, r);
+	d->outdated = false;
 	uv_freeaddrinfo(list);
 }
 
@@ -216,11 +239,31 @@ int dialer_open(struct dialer *d, uv_loop_t *loop, struct link *link, size_t soc
 {
 	*d = (struct dialer){
 		.loop = loop, .fd = -1, .link = link, .socket_buffer = socket_buffer, .open = true};
-	snprintf(d->host, sizeof(d->host), "%s", host);
-	snprintf(d->port, sizeof(d->port), "%u", port);
 	d->timer.data = d;
 	uv_timer_init(loop, &d->timer);
-	return uv_timer_start(&d->timer, dial, 0, RETRY_MS);
+	return dialer_turn(d, host, port);
+}
+
+static void stop_connecting(struct dialer *d)
+{
+	if (d->fd < 0)
+		return;
+	uv_poll_stop(&d->poll);
+	uv_close((uv_handle_t *)&d->poll, poll_closed);
+	close(d->fd);
+	d->fd = -1;
+}
+
+int dialer_turn(struct dialer *d, const char *host, uint16_t port)
+{
+	stop_connecting(d);
+	if (*d->host)
+		link_close(d->link);
+	d->outdated = d->resolving;
+	d->said = false;
+	snprintf(d->host, sizeof(d->host), "%s", host);
+	snprintf(d->port, sizeof(d->port), "%u", port);
+	return *host ? uv_timer_start(&d->timer, dial, 0, RETRY_MS) : uv_timer_stop(&d->timer);
 }
 
 void dialer_close(struct dialer *d)
@@ -231,10 +274,5 @@ void dialer_close(struct dialer *d)
 	uv_close((uv_handle_t *)&d->timer, NULL);
 	if (d->resolving)
 		uv_cancel((uv_req_t *)&d->resolve);
-	if (d->fd < 0)
-		return;
-	uv_poll_stop(&d->poll);
-	uv_close((uv_handle_t *)&d->poll, poll_closed);
-	close(d->fd);
-	d->fd = -1;
+	stop_connecting(d);
 }

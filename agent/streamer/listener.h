@@ -27,6 +27,8 @@ struct listener {
  * with the reason. */
 int listener_open(struct listener *listener, uv_loop_t *loop, struct link *links, uint32_t count, size_t socket_buffer,
 		  uint32_t address, uint16_t first, uint16_t last, struct err_text *err);
+/* Listens on a socket that listens already, and takes it over. 0 or a negative errno. */
+int listener_adopt(struct listener *listener, uv_loop_t *loop, struct link *links, uint32_t count, size_t socket_buffer, int fd);
 void listener_close(struct listener *listener);
 
 /* Dials one collector, again and again until it is there, and when it is lost. */
@@ -39,14 +41,18 @@ struct dialer {
 	char port[8];
 	int fd; /* connecting; -1: not */
 	bool resolving;
+	bool outdated; /* what is being resolved is not wanted any more */
 	bool open;
 	bool said; /* that nobody answers */
 	struct link *link; /* its own one */
 	size_t socket_buffer;
 };
 
+/* `host` "": nobody yet. 0 or a negative errno. */
 int dialer_open(struct dialer *dialer, uv_loop_t *loop, struct link *link, size_t socket_buffer, const char *host,
 		uint16_t port);
+/* Dials another one from now on; "": nobody. The connection with the one before is closed. */
+int dialer_turn(struct dialer *dialer, const char *host, uint16_t port);
 void dialer_close(struct dialer *dialer);
 
 /* Options of a link's socket: small buffers, keep-alive, no delay. */

@@ -161,13 +161,24 @@ static enum ring_answer_kind begin(struct agent *a, struct session *s,
 
 static bool allowed(struct agent *a, const struct handshake_client *client)
 {
-	uid_t me = geteuid();
-
-	if (client->uid != me && me != 0)
-		return false;
 	if (a->only && client->pid != a->only && !a->settings.follow)
 		return false;
 	return a->settings.follow || !descends_from_recorded(a, client->pid);
+}
+
+/* Is its user one whose programs are recorded? */
+static bool welcome(struct agent *a, const struct handshake_client *client,
+		    const struct target_info *target)
+{
+	if (access_may(&a->settings.access, client->fd))
+		return true;
+	if (access_tell(&a->settings.access, client->uid))
+		log_warn("pid %d (%s) of user %u asks to be recorded and may not: it runs on "
+			 "unrecorded. --allow-user %u, or --allow-group, would let it (said once a "
+			 "user)",
+			 (int)client->pid, target_name(target), (unsigned)client->uid,
+			 (unsigned)client->uid);
+	return false;
 }
 
 /* The same process with a new image gets its old ring, once the drain has emptied it. */
@@ -222,7 +233,7 @@ static enum ring_answer_kind decide(struct agent *a, struct handshake_client *cl
 			       ? RING_ACCEPTED
 			       : RING_BUSY;
 	}
-	if (!allowed(a, client) || a->stopping)
+	if (!welcome(a, client, &target) || !allowed(a, client) || a->stopping)
 		return RING_REFUSED;
 	if (hello->flags & RING_HELLO_UNREADY) {
 		a->unready++;
@@ -319,9 +330,13 @@ void session_ended(struct session *s, const struct target_end *end)
 
 void session_detach(struct session *s)
 {
+	struct ring_header *header;
+
 	if (stream_state(&s->stream) != STREAM_LIVE || s->detaching)
 		return;
-	__atomic_store_n(&s->stream.source.ring->header->detached, 1, __ATOMIC_RELEASE);
+	header = s->stream.source.ring->header;
+	__atomic_store_n(&header->detached, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&header->control, 1, __ATOMIC_RELEASE); /* each thread looks */
 	s->detaching = true;
 	s->gone_ns = clock_monotonic_ns();
 }

@@ -19,8 +19,7 @@
 #include "base/log.h"
 #include "base/ban.h"
 
-#define LAGGARD_NS  5000000000 /* since any collector has acknowledged something */
-#define PATIENCE_NS 2500000000 /* on a signal, with a collector that is connected */
+#define LAGGARD_NS 5000000000 /* since any collector has acknowledged something */
 
 static const char *pattern_of(const struct agent *a)
 {
@@ -133,13 +132,28 @@ static void give_file_up(struct session *s)
 		give_up(s);
 }
 
-/* The agent was told to end, and nobody here would make good use of more time. */
+uint64_t session_unsaved(struct session *s)
+{
+	struct stream_ledger ledger = {0};
+	uint64_t saved = 0;
+
+	pthread_mutex_lock(&s->stream.lock);
+	if (stream_state(&s->stream) != STREAM_FREE) {
+		ledger = stream_ledger(&s->stream);
+		saved = spool_account_at(&s->stream.spool, s->stream.spool.acked).events;
+	}
+	pthread_mutex_unlock(&s->stream.lock);
+	return ledger.delivered + ledger.pending - saved;
+}
+
+/* The agent was told to end, and nobody here would make good use of more time: half of what it has is left for a file. */
 static bool hurried(const struct session *s)
 {
 	const struct agent *a = s->agent;
 
-	return a->hurried || (a->stopping && (!has_subscriber(s) ||
-					      clock_monotonic_ns() - a->stop_ns > PATIENCE_NS));
+	return a->hurried ||
+	       (a->stopping && (!has_subscriber(s) ||
+				clock_monotonic_ns() - a->stop_ns > a->settings.stop_ns / 2));
 }
 
 static void wait_for_room(struct session *s, uint64_t now)
@@ -205,6 +219,10 @@ static void report(struct session *s)
 		.no_place = t->source.no_slice.events,
 	};
 
+	if (s->agent->stopping && s->given_up && r.ledger.delivered > r.saved) {
+		s->agent->undelivered += r.ledger.delivered - r.saved;
+		s->agent->undelivered_of++;
+	}
 	if (s->agent->finished)
 		s->agent->finished(s->agent->context, &r);
 }

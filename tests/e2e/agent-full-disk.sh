@@ -40,7 +40,8 @@ for options in "--for-pid $$ --linger-idle 10s" ""; do
 	wait_for 5 "agent serve" grep -q "programs ask" "$T/serve.err"
 	HEAPCAST_SOCKET=@full LD_PRELOAD=$PRELOAD "$pairs" 10000 >/dev/null || true
 	ends_by TERM "$T/serve.err"
-	assert_eq "exit status of agent serve" 0 "$status"
+	assert_eq "exit status of agent serve" 3 "$status"
+	assert_contains "the last words of agent serve" "$T/serve.err" "could not be delivered and are lost"
 done
 
 # A real file system that fills up in the middle of a frame.

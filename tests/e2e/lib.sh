@@ -49,6 +49,7 @@ enter_namespaces() {
 # What a user may have set must not change a test.
 unset LD_PRELOAD
 for name in "${!HEAPCAST_@}" "${!MEMORY_PROFILER_@}"; do unset "$name"; done
+export HEAPCAST_CONFIG= # nor what the daemon of this host is told
 
 T=$(mktemp -d "${TMPDIR:-/tmp}/heapcast-test.XXXXXX")
 export HEAPCAST_TEST_MARK="$T" # children carry it, and are found by it

@@ -1,0 +1,87 @@
+/* Options of the daemon, and where they come from. See serve_options.h. */
+#include "agent/cli/serve_options.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "agent/cli/command.h"
+#include "agent/cli/config.h"
+#include "agent/cli/daemon_socket.h"
+#include "agent/cli/option_values.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/ban.h"
+
+/* `file` NULL: only what variables and the command line say. Returns as options_arguments does. */
+static int read_all(const struct serve_options *from, const char *file, struct options *o,
+		    char **ret_text, struct err_text *err)
+{
+	int r = 0;
+
+	options_defaults(o);
+	if (file)
+		r = config_read(o, COMMAND_SERVE, file, ret_text, err);
+	if (!r)
+		r = options_environment(o, COMMAND_SERVE, err);
+	if (!r)
+		r = options_arguments(o, COMMAND_SERVE, from->argc, from->argv, err);
+	if (options_source(o, "policy") == OPTION_DEFAULT)
+		/* started for one program, a person waits for its recording */
+		o->policy = o->for_pid ? RING_BLOCK : RING_COUNT;
+	return r;
+}
+
+/* The usual file counts if it is there. */
+static void look_for_file(struct serve_options *from)
+{
+	if (from->any_file)
+		from->file = access(CONFIG_DEFAULT, F_OK) == 0 ? CONFIG_DEFAULT : NULL;
+}
+
+int serve_options_open(struct serve_options *from, int argc, char **argv, struct options *o,
+		       char **ret_text, struct err_text *err)
+{
+	int r;
+
+	*from = (struct serve_options){.argc = argc, .argv = argv};
+	r = read_all(from, NULL, o, ret_text, err);
+	if (r < 0 || o->help)
+		return r < 0 ? r : 0;
+	if (r < argc)
+		return err_set(err, -EINVAL,
+			       "serve takes no '%s' (did you mean `agent run -- %s`?)", argv[r],
+			       argv[r]);
+	from->file = o->config && *o->config ? o->config : NULL;
+	from->any_file = !o->config && !o->for_pid;
+	return serve_options_read(from, o, ret_text, err);
+}
+
+int serve_options_read(struct serve_options *from, struct options *o, char **ret_text,
+		       struct err_text *err)
+{
+	int r;
+
+	look_for_file(from);
+	*ret_text = NULL;
+	r = read_all(from, from->file, o, ret_text, err);
+	return r < 0 ? r : 0;
+}
+
+int serve_options_check(const struct serve_options *from, const struct options *given,
+			struct err_text *err)
+{
+	struct options o = *given;
+	struct agent_settings settings;
+	char name[DAEMON_SOCKET_NAME_MAX];
+	int r = command_settings(&o, &settings, err);
+
+	if (!r)
+		r = command_log_level(&o, "info", err);
+	if (r < 0)
+		return r;
+	daemon_socket_default(name, sizeof(name));
+	o.socket = o.socket ? o.socket : name;
+	o.log = o.log ? o.log : "info";
+	options_print(&o, COMMAND_SERVE, from->file);
+	return 0;
+}
