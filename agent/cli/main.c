@@ -75,6 +75,8 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 	if (o->base_port > UINT16_MAX)
 		return err_set(err, -EINVAL, "--base-server-port takes 1 to 65535, not %llu",
 			       (unsigned long long)o->base_port);
+	if (o->spool_limit < SPOOL_LIMIT_MIN)
+		return err_set(err, -EINVAL, "--spool-limit takes 1M at least");
 	r = access_parse(&access, o->allow_user, o->allow_group, err);
 	if (r < 0)
 		return r;
@@ -89,6 +91,8 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 		.listen = o->listen,
 		.linger_ns = o->linger_ns,
 		.idle_ns = o->linger_idle_ns,
+		.spool = o->spool && *o->spool ? o->spool : NULL,
+		.spool_limit = o->spool_limit,
 		.follow = o->follow,
 		.base_port = (uint16_t)o->base_port,
 		.output_owner =

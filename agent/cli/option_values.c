@@ -16,7 +16,8 @@
 /* What the agent has divided its memory by, listens on, or is by now. */
 static const char *const fixed[] = {"memory-limit", "depth",	    "announce",		"interface",
 				    "listen",	    "socket",	    "base-server-port", "logfile",
-				    "config",	    "check-config", "for-pid"};
+				    "config",	    "check-config", "for-pid",		"spool",
+				    "spool-limit"};
 
 static void size_text(char *out, size_t size, uint64_t value)
 {

@@ -16,6 +16,7 @@
 #include "base/parse.h"
 #include "proto/ring.h"
 #include "agent/streamer/budget.h"
+#include "agent/streamer/spool_disk.h"
 #include "base/ban.h"
 
 #define BOTH	       (COMMAND_RUN | COMMAND_SERVE)
@@ -55,6 +56,12 @@ static const struct option_row rows[] = {
 	{"stop-timeout", "TIME", BOTH, DURATION, AT(stop_timeout_ns),
 	 "how long to deliver after SIGTERM (10s); a collector that takes nothing for half of it "
 	 "is not waited for, the rest goes to a file; a second signal ends the waiting"},
+	{"spool", "DIR", COMMAND_SERVE, TEXT, AT(spool),
+	 "while no collector takes them, batches go to files in this folder when memory has no "
+	 "more "
+	 "room for them"},
+	{"spool-limit", "SIZE", COMMAND_SERVE, SIZE, AT(spool_limit),
+	 "bytes of these files (64M; at least 1M)"},
 	{"follow", NULL, BOTH, FLAG, AT(follow),
 	 "record children, too, those that fork and go on as those that exec, each as a stream of "
 	 "its own; there is a place for each 2 MiB of --memory-limit, but 64 at most"},
@@ -91,8 +98,6 @@ static const struct option_row rows[] = {
 	 "begin a new log file at this size; the first one is kept as PATH.initial, the one before "
 	 "as PATH.old"},
 	{"cull", "TIME", BOTH, LATER, 0, NULL},
-	{"spool", "DIR", COMMAND_SERVE, LATER, 0, NULL},
-	{"spool-limit", "SIZE", COMMAND_SERVE, LATER, 0, NULL},
 	{"key", "FILE", COMMAND_SERVE, LATER, 0, NULL},
 	{"cert", "FILE", COMMAND_SERVE, LATER, 0, NULL},
 	{"cert-key", "FILE", COMMAND_SERVE, LATER, 0, NULL},
@@ -122,6 +127,7 @@ void options_defaults(struct options *o)
 		.block_max_ns = 10000000000,
 		.linger_ns = 30000000000,
 		.stop_timeout_ns = 10000000000,
+		.spool_limit = SPOOL_LIMIT_USUAL,
 		.free_stacks = true,
 		.depth = 256,
 		.output_owner = OPTIONS_NO_OWNER,

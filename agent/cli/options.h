@@ -26,6 +26,8 @@ struct options {
 	uint32_t policy; /* enum ring_policy */
 	uint64_t block_max_ns;
 	uint64_t linger_ns;
+	const char *spool;
+	uint64_t spool_limit;
 	bool follow;
 	bool quiet;
 	bool free_stacks;

@@ -146,7 +146,10 @@ static void acknowledged(void *context, struct stream *stream, uint64_t number)
 
 static void link_closed(void *context, struct link *link)
 {
-	(void)context;
+	struct agent *a = context;
+
+	for (uint32_t i = 0; i < a->budget.slots; i++)
+		session_link_gone(&a->session[i], link);
 	log_debug("link to %s is free", link->peer);
 }
 
@@ -172,8 +175,10 @@ static int open_memory(struct agent *a, struct err_text *err)
 
 	if (r < 0)
 		return r;
+	if (a->settings.spool) /* a buffer for definitions, at the cost of the spools in memory */
+		a->budget.spool -= (b->link_out / b->slots + 4096) & ~(size_t)4095;
 	own = b->slots * (sizeof(struct session) + 64) + b->links * (sizeof(struct link) + 64) +
-	      LINK_MESSAGE + LINK_SCRATCH + b->link_out + 4096;
+	      LINK_MESSAGE + LINK_SCRATCH + (a->settings.spool ? 2 : 1) * b->link_out + 4096;
 	r = arena_open(&a->arena, budget_private(b) + own);
 	if (!r)
 		r = packer_init(&a->drain_packer, &a->arena, b->message, b->scratch);
@@ -199,6 +204,20 @@ static int open_memory(struct agent *a, struct err_text *err)
 	return r < 0 ? err_set(err, r, "can't set %llu bytes of memory aside: %s",
 			       (unsigned long long)a->settings.memory_limit, strerror(-r))
 		     : 0;
+}
+
+/* Where there is no room in memory any more. That it can't be had is told, and no reason not to record. */
+static void open_spool(struct agent *a)
+{
+	if (!a->settings.spool)
+		return;
+	a->spool.out_size = a->budget.link_out;
+	a->spool.out = arena_take(&a->arena, a->spool.out_size);
+	if (!a->spool.out ||
+	    spool_folder_open(&a->spool, a->settings.spool, a->settings.spool_limit) < 0)
+		return;
+	for (uint32_t i = 0; i < a->budget.slots; i++)
+		stream_use_spool(a->stream[i], &a->spool);
 }
 
 static void log_budget(const struct agent *a)
@@ -315,6 +334,8 @@ static int open_links(struct agent *a, struct err_text *err)
 		.decoder = frame_decoder_new(),
 		.agent_id = a->id,
 		.window_bytes = a->budget.spool,
+		.links = a->link,
+		.link_count = a->budget.links,
 		.acknowledged = acknowledged,
 		.closed = link_closed,
 		.context = a,
@@ -356,12 +377,16 @@ int agent_open(struct agent *a, const struct agent_settings *settings, int liste
 {
 	int r;
 
-	*a = (struct agent){.settings = *settings, .listener = {.fd = -1}, .beacon = {.fd = -1}};
+	*a = (struct agent){.settings = *settings,
+			    .listener = {.fd = -1},
+			    .beacon = {.fd = -1},
+			    .spool = {.fd = -1, .lock = -1}};
 	setenv("UV_THREADPOOL_SIZE", "1", 0); /* it only resolves names */
 	r = open_memory(a, err);
 	if (r < 0)
 		return r;
 	log_budget(a);
+	open_spool(a);
 	if (getrandom(a->id, sizeof(a->id), 0) != sizeof(a->id))
 		return err_set(err, -EIO, "no random numbers to be had");
 	clock_init(&a->clock, clock_counter_kind());
@@ -439,8 +464,12 @@ void agent_close(struct agent *a)
 		uv_run(&a->loop, UV_RUN_DEFAULT);
 		uv_loop_close(&a->loop);
 	}
-	for (uint32_t i = 0; a->session && i < a->budget.slots; i++)
+	for (uint32_t i = 0; a->session && i < a->budget.slots; i++) {
+		if (stream_state(&a->session[i].stream) != STREAM_FREE)
+			spool_leave(&a->session[i].stream.spool);
 		stream_done(&a->session[i].stream);
+	}
+	spool_folder_close(&a->spool);
 	packer_done(&a->drain_packer);
 	packer_done(&a->link_packer);
 	frame_decoder_free(a->host.decoder);

@@ -38,6 +38,8 @@ struct agent_settings {
 	uid_t output_owner;	/* of files; -1: the agent's own */
 	uint64_t linger_ns;	/* for a collector, once a program has ended; for followed children that outlive it */
 	uint64_t idle_ns;	/* end when nothing is recorded for so long; 0: never */
+	const char *spool;	/* folder for batches that wait for a collector; NULL: memory only */
+	uint64_t spool_limit;	/* bytes there */
 	bool follow;		/* children of recorded processes, too */
 	uint64_t stop_ns;	/* for delivering, once told to stop */
 	bool many;		/* more than one process at a time */
@@ -84,6 +86,8 @@ struct session {
 	int file_error;
 	uint64_t saved;		/* events that were delivered before giving up */
 	uint64_t link_acked;
+	uint64_t left_ns;	/* when a collector has gone without all of it; 0: none, or it is back */
+	uint8_t left[STREAM_ID_SIZE]; /* which */
 	uint64_t progress_ns;	/* when a collector last acknowledged, or the process ended */
 	struct handshake_client *waiting; /* the next image of the process asks for its ring */
 	uint32_t patches;	/* functions that its images were told to patch */
@@ -105,6 +109,7 @@ struct agent {
 	struct clock clock;
 	struct packer drain_packer, link_packer;
 	struct drain drain;
+	struct spool_folder spool;
 	uint8_t id[STREAM_ID_SIZE];
 	uv_loop_t loop;
 	uv_async_t news;
@@ -188,5 +193,7 @@ void session_check_patches(const struct session *session);
 /* session_end.c */
 /* Makes the session's file. 0 or a negative errno, which the log has told already. */
 int session_open_file(struct session *session);
+/* A collector's connection is gone. */
+void session_link_gone(struct session *session, const struct link *link);
 /* Moves batches on; when all are where they belong, or given up, reports and frees the slot. */
 void session_deliver(struct session *session);

@@ -303,6 +303,14 @@ static void put_thread_counts(struct stream *s, struct packer *p, Heapcast__Ledg
 		columns[i]->len = (size_t)(at[i] - columns[i]->data);
 }
 
+static void put_delivered(Heapcast__Ledger *m, const struct spool_account *account)
+{
+	m->delivered = account->events;
+	m->delivered_allocations = account->allocations;
+	m->delivered_frees = account->frees;
+	m->delivered_bytes = account->bytes;
+}
+
 static Heapcast__Ledger *put_ledger(struct stream *s, struct packer *p, Heapcast__Batch *batch)
 {
 	Heapcast__Ledger *m = take(p, sizeof(*m));
@@ -310,7 +318,6 @@ static Heapcast__Ledger *put_ledger(struct stream *s, struct packer *p, Heapcast
 
 	heapcast__ledger__init(m);
 	m->produced = l.produced;
-	m->delivered = l.delivered;
 	m->not_sampled = l.not_sampled;
 	m->lost = l.lost;
 	m->pending = l.pending;
@@ -319,7 +326,7 @@ static Heapcast__Ledger *put_ledger(struct stream *s, struct packer *p, Heapcast
 	m->lost_bytes = s->lost.bytes;
 	m->stacks_cut = s->stacks_cut;
 	m->samples_refused = s->samples_refused;
-	s->ledger_told = l.produced;
+	put_delivered(m, &s->delivered);
 	batch->ledger = m;
 	return m;
 }
@@ -374,6 +381,7 @@ long batch_pack(struct stream *s, struct packer *p, bool end)
 	put_gaps(s, p, &batch);
 	put_marks(s, p, &batch);
 	put_thread_counts(s, p, put_ledger(s, p, &batch));
+	s->ledger_told = batch.ledger->produced;
 	if (end)
 		put_end(s, p, &batch);
 	length = pack(p, &batch, s->batch.memory, s->batch.size);
@@ -403,15 +411,16 @@ static void catch_up_threads(struct stream *s, struct packer *p, uint32_t first,
 }
 
 /* What a subscriber that was not there before has missed. */
-static void catch_up_account(struct stream *s, struct packer *p, bool join, Heapcast__Batch *batch)
+static void catch_up_account(struct stream *s, struct packer *p, const struct catch_up *c,
+			     Heapcast__Batch *batch)
 {
-	const struct spool_account *gone = &s->spool.evicted;
+	const struct spool_account *gone = &c->gone;
 	Heapcast__Ledger *m = put_ledger(s, p, batch);
 	Heapcast__Gap *gap;
 
-	m->delivered = gone->events;
+	put_delivered(m, gone);
 	m->pending = m->produced - m->delivered - m->culled - m->not_sampled - m->lost;
-	if (!join || !gone->events)
+	if (!c->join || !gone->events)
 		return;
 	m->before_join = gone->events;
 	batch->gap = (Heapcast__Gap **)rows(p, 1, sizeof(*gap));
@@ -443,7 +452,7 @@ static uint32_t stage_total(const struct stream *s, const struct catch_up *c, ui
 		return s->threads.capacity;
 	default:
 		*ret_each = CATCH_UP_NODES;
-		return c->nodes;
+		return c->gone.nodes;
 	}
 }
 
@@ -453,7 +462,7 @@ static void put_stage(struct stream *s, struct packer *p, const struct catch_up 
 	switch (c->stage) {
 	case STAGE_PROCESS:
 		put_process(s, p, batch);
-		catch_up_account(s, p, c->join, batch);
+		catch_up_account(s, p, c, batch);
 		break;
 	case STAGE_MODULES:
 		put_modules(s, p, c->index, count, batch);
@@ -469,7 +478,12 @@ static void put_stage(struct stream *s, struct packer *p, const struct catch_up 
 
 struct catch_up catch_up_begin(const struct spool *spool, bool join)
 {
-	return (struct catch_up){.join = join, .next = spool->first, .nodes = spool->evicted.nodes};
+	return (struct catch_up){.join = join, .next = spool_oldest(spool), .gone = spool->evicted};
+}
+
+struct catch_up catch_up_at(uint64_t next, const struct spool_account *gone)
+{
+	return (struct catch_up){.join = true, .next = next, .gone = *gone};
 }
 
 long batch_pack_catch_up(struct stream *s, struct packer *p, struct catch_up *c, uint8_t *out,
@@ -490,7 +504,7 @@ long batch_pack_catch_up(struct stream *s, struct packer *p, struct catch_up *c,
 	put_head(s, &batch);
 	batch.catch_up = true;
 	batch.next = c->next;
-	batch.watermark_ns = s->spool.evicted.time_ns / BATCH_TICK_NS * BATCH_TICK_NS;
+	batch.watermark_ns = c->gone.time_ns / BATCH_TICK_NS * BATCH_TICK_NS;
 	put_stage(s, p, c, count, &batch);
 	c->index += count;
 	return pack(p, &batch, out, size);

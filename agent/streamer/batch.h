@@ -14,6 +14,7 @@
 
 #include "agent/capture.h"
 #include "agent/streamer/budget.h"
+#include "agent/streamer/spool.h"
 #include "proto/columns.h"
 
 #define BATCH_EVENTS_MAX  32768
@@ -88,11 +89,12 @@ struct catch_up {
 	uint32_t index; /* of the next definition */
 	bool join;	/* the subscriber has never seen this stream: what is gone is told as a gap before it joined */
 	uint64_t next;	/* the first batch that it will get */
-	uint32_t nodes;	/* defined before that one */
+	struct spool_account gone; /* as of the batch before that one */
 };
 
-struct spool;
 /* For a subscriber that is behind the oldest batch in the spool. */
 struct catch_up catch_up_begin(const struct spool *spool, bool join);
+/* For somebody who has nothing yet and will get batches from `next` on. */
+struct catch_up catch_up_at(uint64_t next, const struct spool_account *gone);
 /* Packs definitions again (Batch.catch_up), one part of them. The frame goes to `out`. Its length; 0: that was all. */
 long batch_pack_catch_up(struct stream *stream, struct packer *packer, struct catch_up *catch_up, uint8_t *out, size_t size);

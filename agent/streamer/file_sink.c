@@ -4,10 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 #include "agent/streamer/clock.h"
 #include "base/ban.h"
+
+#define PUMP_BYTES (4u << 20) /* in one go: what is written makes room in the spool */
 
 /* Cuts off what is no whole frame; of a pipe or a device nothing can be taken back. */
 static void take_back(struct file_sink *f)
@@ -67,19 +70,59 @@ int file_sink_open(struct file_sink *f, const char *path, struct stream *stream,
 	return r;
 }
 
-int file_sink_pump(struct file_sink *f, struct stream *stream)
+static int copy_all(struct file_sink *f, const struct spool_place *place)
 {
-	const uint8_t *frame;
-	size_t length = 0;
+	off_t offset = place->offset;
+	size_t done = 0;
+
+	while (done < place->length) {
+		ssize_t n = sendfile(f->fd, place->fd, &offset, place->length - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			int r = n < 0 ? -errno : -EIO;
+
+			take_back(f);
+			return r;
+		}
+		done += (size_t)n;
+	}
+	f->good += (off_t)place->length;
+	f->bytes += place->length;
+	return 0;
+}
+
+/* The frame `next`. 0; 1: there is none; negative errno. A frame in memory that is not acknowledged stays where it is, unless it
+ * may go to the disk. */
+static int write_frame(struct file_sink *f, struct stream *stream)
+{
+	bool moves = stream->spool.disk.folder;
+	struct spool_place place;
 	int r;
 
-	for (;;) {
-		pthread_mutex_lock(&stream->lock);
-		frame = spool_get(&stream->spool, f->next, &length);
+	pthread_mutex_lock(&stream->lock);
+	r = spool_find(&stream->spool, f->next, &place);
+	if (!moves)
 		pthread_mutex_unlock(&stream->lock);
-		if (!frame)
+	if (!r)
+		r = place.data ? write_all(f, place.data, place.length) : copy_all(f, &place);
+	else if (r == -ENOENT)
+		r = 1;
+	if (moves)
+		pthread_mutex_unlock(&stream->lock);
+	return r;
+}
+
+int file_sink_pump(struct file_sink *f, struct stream *stream)
+{
+	uint64_t end = f->bytes + PUMP_BYTES;
+	int r;
+
+	while (f->bytes < end) {
+		r = write_frame(f, stream);
+		if (r == 1)
 			return 0;
-		r = write_all(f, frame, length); /* not acknowledged yet, so it stays where it is */
 		f->error = r;
 		if (r < 0) {
 			f->failed_ns = f->failed_ns ? f->failed_ns : clock_monotonic_ns();
@@ -88,6 +131,7 @@ int file_sink_pump(struct file_sink *f, struct stream *stream)
 		f->failed_ns = 0;
 		f->next++;
 	}
+	return 0;
 }
 
 void file_sink_close(struct file_sink *f)

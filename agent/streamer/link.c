@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -68,7 +69,7 @@ static void fill_states(struct link *l, struct packer *p, Heapcast__Link *m)
 			heapcast__stream_state__init(state);
 			state->stream = (ProtobufCBinaryData){STREAM_ID_SIZE, s->id};
 			state->incarnation = s->incarnation;
-			state->first = s->spool.first;
+			state->first = spool_oldest(&s->spool);
 			state->next = s->spool.next;
 			state->ended = s->state == STREAM_ENDED && !s->frame_pending;
 			state->executable = (ProtobufCBinaryData){strlen(s->target.executable),
@@ -113,10 +114,8 @@ static int make_list(struct link *l, bool hello)
 }
 
 /* Bytes sent; 0: no room now; negative: the connection is gone. */
-static ssize_t send_some(struct link *l, const uint8_t *data, size_t length)
+static ssize_t sent(struct link *l, ssize_t n)
 {
-	ssize_t n = send(l->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT);
-
 	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
 		l->wants_room = true;
 		return 0;
@@ -124,19 +123,32 @@ static ssize_t send_some(struct link *l, const uint8_t *data, size_t length)
 	return n < 0 ? -errno : n;
 }
 
+static ssize_t send_some(struct link *l, const uint8_t *data, size_t length)
+{
+	return sent(l, send(l->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT));
+}
+
+/* A frame that lies on the disk, from its byte `from` on. */
+static ssize_t send_file(struct link *l, const struct spool_place *place, size_t from)
+{
+	off_t offset = place->offset + (off_t)from;
+	ssize_t n = sendfile(l->fd, place->fd, &offset, place->length - from);
+
+	return n ? sent(l, n) : -EIO; /* somebody has cut the file */
+}
+
 /* The next bytes of a subscribed stream. > 0: something was sent or made; 0: nothing to send, or no room; < 0: gone. */
 static ssize_t send_frame(struct link *l, struct stream *s, struct subscription *sub)
 {
-	size_t length = 0;
-	const uint8_t *frame;
+	struct spool_place place;
 	ssize_t n;
 
-	if (sub->next < s->spool.first) {
+	if (sub->next < spool_oldest(&s->spool)) {
 		if (sub->sent)
 			return -EPIPE;
 		sub->catching = true;
 		sub->catch_up = catch_up_begin(&s->spool, sub->fresh);
-		sub->next = s->spool.first;
+		sub->next = spool_oldest(&s->spool);
 	}
 	if (sub->catching) {
 		long made = batch_pack_catch_up(s, l->host->packer, &sub->catch_up, l->out,
@@ -147,14 +159,15 @@ static ssize_t send_frame(struct link *l, struct stream *s, struct subscription 
 		l->out_sent = 0;
 		return made < 0 ? made : 1;
 	}
-	frame = spool_get(&s->spool, sub->next, &length);
-	if (!frame)
-		return 0;
-	n = send_some(l, frame + sub->sent, length - sub->sent);
+	n = spool_find(&s->spool, sub->next, &place);
+	if (n < 0)
+		return n == -ENOENT ? 0 : n;
+	n = place.data ? send_some(l, place.data + sub->sent, place.length - sub->sent)
+		       : send_file(l, &place, sub->sent);
 	if (n <= 0)
 		return n;
 	sub->sent += (size_t)n;
-	if (sub->sent == length) {
+	if (sub->sent == place.length) {
 		sub->next++;
 		sub->fresh = false;
 		sub->sent = 0;
@@ -264,7 +277,7 @@ static void subscribe(struct link *l, const Heapcast__Subscribe *order)
 	*sub = (struct subscription){.active = true,
 				     .next = known ? order->next : 1,
 				     .fresh = !known || order->next == 1};
-	if (!known && s->spool.first > 1)
+	if (!known && spool_oldest(&s->spool) > 1)
 		sub->next = 0; /* send_frame sees that it is behind, and begins with a catch-up */
 	pthread_mutex_unlock(&s->lock);
 	log_info("link to %s: sends stream of pid %d from batch %llu on", l->peer,
@@ -286,6 +299,20 @@ static void acknowledge(struct link *l, const Heapcast__Ack *ack)
 	l->host->acknowledged(l->host->context, l->host->stream[slot], ack->number);
 }
 
+/* A collector that comes again has given its old connection up, though that may look alive here: a cable was cut. */
+static void close_former(struct link *l)
+{
+	for (uint32_t i = 0; i < l->host->link_count; i++) {
+		struct link *other = &l->host->links[i];
+
+		if (other == l || other->fd < 0 || !other->greeted ||
+		    memcmp(other->collector, l->collector, STREAM_ID_SIZE))
+			continue;
+		log_info("link to %s: the collector has come again, as %s", other->peer, l->peer);
+		link_close(other);
+	}
+}
+
 static int greet(struct link *l, const Heapcast__Hello *hello)
 {
 	if (hello->protocol != PROTOCOL_VERSION) {
@@ -295,6 +322,10 @@ static int greet(struct link *l, const Heapcast__Hello *hello)
 		return -EPROTO;
 	}
 	l->greeted = true;
+	if (hello->id.len != STREAM_ID_SIZE)
+		return 0;
+	memcpy(l->collector, hello->id.data, STREAM_ID_SIZE);
+	close_former(l);
 	return 0;
 }
 
@@ -358,20 +389,33 @@ static int take_orders(struct link *l)
 	return r;
 }
 
+static void lose(struct link *l, int error)
+{
+	log_info("link to %s: %s", l->peer, error ? strerror(error) : "closed by the collector");
+	link_close(l);
+}
+
+static int socket_error(const struct link *l)
+{
+	int error = 0;
+	socklen_t length = sizeof(error);
+
+	return getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0 ? errno : error;
+}
+
 static void ready(uv_poll_t *poll, int status, int events)
 {
 	struct link *l = poll->data;
 	ssize_t n;
 
 	if (status < 0) {
-		link_close(l);
+		lose(l, socket_error(l));
 		return;
 	}
 	if (events & UV_READABLE) {
 		n = recv(l->fd, l->in + l->in_length, l->in_size - l->in_length, MSG_DONTWAIT);
 		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-			log_info("link to %s: closed by the collector", l->peer);
-			link_close(l);
+			lose(l, n ? errno : 0);
 			return;
 		}
 		l->in_length += n > 0 ? (size_t)n : 0;

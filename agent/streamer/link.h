@@ -26,6 +26,8 @@ struct link_host {
 	struct frame_decoder *decoder;
 	const uint8_t *agent_id;
 	uint64_t window_bytes;
+	struct link *links;	    /* all of them */
+	uint32_t link_count;
 	uint32_t generation;	    /* raised when a stream begins or ends */
 	/* A collector has everything of this stream up to `number`. */
 	void (*acknowledged)(void *context, struct stream *stream, uint64_t number);
@@ -49,6 +51,7 @@ struct link {
 	int fd; /* -1: the place is free */
 	bool closing;
 	bool greeted; /* the other side has said hello */
+	uint8_t collector[STREAM_ID_SIZE]; /* as it has said */
 	uint32_t told; /* host->generation of the last list */
 	uint32_t turn;
 	uint8_t *in;

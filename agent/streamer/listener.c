@@ -14,15 +14,18 @@
 #include "base/log.h"
 #include "base/ban.h"
 
-#define RETRY_MS     1000
-#define KEEP_IDLE_S  10
-#define KEEP_EVERY_S 5
+#define RETRY_MS 1000
+#define DIAL_TRIES                                                                                 \
+	3 /* times RETRY_MS for one attempt: a new one is as good as the kernel's next packet, and comes sooner */
+#define KEEP_IDLE_S  4
+#define KEEP_EVERY_S 2
 #define KEEP_COUNT   3
+#define SILENT_MS    12000 /* nothing of what was sent has arrived for so long: the link is cut */
 
 void link_socket(int fd, size_t buffer)
 {
 	int size = (int)buffer, small = (int)buffer / 2, on = 1, idle = KEEP_IDLE_S,
-	    every = KEEP_EVERY_S, count = KEEP_COUNT;
+	    every = KEEP_EVERY_S, count = KEEP_COUNT, silent = SILENT_MS;
 
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
@@ -31,6 +34,7 @@ void link_socket(int fd, size_t buffer)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof(every));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent, sizeof(silent));
 }
 
 static void peer_name(const struct sockaddr_storage *address, socklen_t length, char *out,
@@ -203,6 +207,7 @@ static int begin_connect(struct dialer *d, const struct addrinfo *to)
 		return r;
 	}
 	d->fd = fd;
+	d->waited = 0;
 	d->poll.data = d;
 	uv_poll_init(d->loop, &d->poll, fd);
 	return uv_poll_start(&d->poll, UV_WRITABLE, connected);
@@ -222,11 +227,25 @@ static void resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *lis
 	uv_freeaddrinfo(list);
 }
 
+/* Nobody has answered; the next turn tries anew. */
+static void abandon(struct dialer *d)
+{
+	uv_poll_stop(&d->poll);
+	uv_close((uv_handle_t *)&d->poll, poll_closed);
+	close(d->fd);
+	d->fd = -1;
+	attempt_failed(d, UV_ETIMEDOUT);
+}
+
 static void dial(uv_timer_t *timer)
 {
 	struct dialer *d = timer->data;
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_family = AF_UNSPEC};
 
+	if (d->fd >= 0 && ++d->waited >= DIAL_TRIES) {
+		abandon(d);
+		return;
+	}
 	if (d->resolving || d->fd >= 0 || !link_free(d->link))
 		return;
 	d->resolve.data = d;

@@ -40,6 +40,7 @@ struct dialer {
 	char host[256];
 	char port[8];
 	int fd; /* connecting; -1: not */
+	uint32_t waited; /* turns of the timer that it connects */
 	bool resolving;
 	bool outdated; /* what is being resolved is not wanted any more */
 	bool open;

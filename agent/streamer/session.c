@@ -137,7 +137,7 @@ static enum ring_answer_kind begin(struct agent *a, struct session *s,
 	s->gone = s->lingered = s->detaching = s->given_up = s->waits_for_room = false;
 	s->waiting = NULL;
 	s->patches = 0;
-	s->link_acked = s->saved = 0;
+	s->link_acked = s->saved = s->left_ns = 0;
 	s->file_error = 0;
 	s->folder[0] = '\0';
 	if (a->settings.beside_target)

@@ -64,7 +64,11 @@ static int try_folder(struct session *s, const char *folder)
 int session_open_file(struct session *s)
 {
 	const char *own = s->agent->settings.folder ? s->agent->settings.folder : "";
-	int r = try_folder(s, *s->folder ? s->folder : own);
+	int r;
+
+	if (s->agent->spool.fd >= 0 && s->agent->to_links && !s->agent->settings.output)
+		return try_folder(s, s->agent->spool.path);
+	r = try_folder(s, *s->folder ? s->folder : own);
 
 	if (r < 0 && *s->folder && *pattern_of(s->agent) != '/' && strcmp(s->folder, own))
 		r = try_folder(s, own);
@@ -114,12 +118,33 @@ static uint64_t events_upto(struct session *s, uint64_t number)
 	return events;
 }
 
+/* With a spool on disk the rest can stay there. */
+static void leave_on_disk(struct session *s)
+{
+	struct spool *spool = &s->stream.spool;
+	uint64_t events;
+
+	if (!spool->disk.folder)
+		return;
+	pthread_mutex_lock(&s->stream.lock);
+	spool_leave(spool);
+	events = spool_account_at(spool, spool->first - 1).events;
+	pthread_mutex_unlock(&s->stream.lock);
+	if (events <= s->saved)
+		return;
+	log_warn("nobody has taken the end of pid %d: it is left in %s, and the next agent that "
+		 "spools there makes a recording of it",
+		 (int)s->stream.target.pid, spool->disk.folder->path);
+	s->saved = events;
+}
+
 /* Nobody takes the rest: from here on every batch counts as acknowledged. */
 static void give_up(struct session *s)
 {
 	s->given_up = true;
 	if (!s->file_error)
 		s->saved = events_upto(s, s->link_acked);
+	leave_on_disk(s);
 	forget_links(s);
 }
 
@@ -227,19 +252,43 @@ static void report(struct session *s)
 		s->agent->finished(s->agent->context, &r);
 }
 
-/* A slower collector gets what is left, too, as long as it takes it. */
-static bool has_laggard(const struct session *s)
+/* Does it get this stream, and has not acknowledged all of it? */
+static bool lacks(const struct session *s, const struct link *link)
 {
-	if (clock_monotonic_ns() - s->progress_ns > LAGGARD_NS)
-		return false;
-	for (uint32_t i = 0; i < s->agent->budget.links; i++) {
-		const struct subscription *sub = &s->agent->link[i].subscription[s->slot];
+	const struct subscription *sub = &link->subscription[s->slot];
 
-		if (s->agent->link[i].fd >= 0 && sub->active &&
-		    sub->acked + 1 < s->stream.spool.next)
+	return sub->active && sub->acked + 1 < s->stream.spool.next;
+}
+
+void session_link_gone(struct session *s, const struct link *link)
+{
+	bool unfinished;
+
+	pthread_mutex_lock(&s->stream.lock);
+	unfinished = stream_state(&s->stream) != STREAM_FREE && link->greeted && lacks(s, link);
+	pthread_mutex_unlock(&s->stream.lock);
+	if (!unfinished)
+		return;
+	s->left_ns = clock_monotonic_ns();
+	memcpy(s->left, link->collector, sizeof(s->left));
+}
+
+/* A slower collector gets what is left, too, as long as it takes it; one that was cut off a moment ago may come back. */
+static bool has_laggard(struct session *s)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	for (uint32_t i = 0; i < s->agent->budget.links; i++) {
+		const struct link *l = &s->agent->link[i];
+
+		if (l->fd < 0 || l->closing || !l->subscription[s->slot].active)
+			continue;
+		if (lacks(s, l) && now - s->progress_ns <= LAGGARD_NS)
 			return true;
+		if (!memcmp(l->collector, s->left, sizeof(s->left)))
+			s->left_ns = 0;
 	}
-	return false;
+	return s->left_ns && now - s->left_ns <= LAGGARD_NS;
 }
 
 static void finish(struct session *s)

@@ -2,6 +2,7 @@
 #include "agent/streamer/spool.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/ban.h"
@@ -20,6 +21,7 @@ int spool_init(struct spool *s, struct arena *arena, size_t size)
 
 void spool_clear(struct spool *s)
 {
+	spool_disk_clear(&s->disk);
 	s->first = s->next = 1;
 	s->acked = 0;
 	s->evicted = (struct spool_account){0};
@@ -53,6 +55,19 @@ static void evict(struct spool *s)
 	s->first++;
 }
 
+/* The oldest frame goes to the disk. 0; -ENOSPC. */
+static int spill(struct spool *s)
+{
+	const struct spool_frame *f = frame_of(s, s->first);
+	struct spool_account before = spool_account_at(s, s->first - 1);
+	int r = spool_disk_put(&s->disk, s->first, s->memory + f->offset, f->length, &before,
+			       &f->account);
+
+	if (!r)
+		s->first++;
+	return r;
+}
+
 int spool_put(struct spool *s, const void *data, size_t length, const struct spool_account *account)
 {
 	size_t place;
@@ -60,9 +75,10 @@ int spool_put(struct spool *s, const void *data, size_t length, const struct spo
 	if (length > s->size)
 		return -EMSGSIZE;
 	while ((place = place_for(s, length)) == SIZE_MAX) {
-		if (s->first > s->acked)
+		if (s->first <= s->acked)
+			evict(s);
+		else if (spill(s) < 0)
 			return -ENOSPC;
-		evict(s);
 	}
 	memcpy(s->memory + place, data, length);
 	*frame_of(s, s->next) =
@@ -80,16 +96,57 @@ const uint8_t *spool_get(const struct spool *s, uint64_t number, size_t *ret_len
 	return s->memory + frame_of(s, number)->offset;
 }
 
+void spool_leave(struct spool *s)
+{
+	bool room = s->disk.folder;
+
+	while (room && s->first < s->next) {
+		if (s->first <= s->acked)
+			evict(s);
+		else
+			room = spill(s) == 0;
+	}
+	s->evicted = spool_account_at(s, s->first - 1);
+	spool_disk_leave(&s->disk);
+}
+
+uint64_t spool_oldest(const struct spool *s)
+{
+	uint64_t first = spool_disk_first(&s->disk);
+
+	return first ? first : s->first;
+}
+
+int spool_find(const struct spool *s, uint64_t number, struct spool_place *ret)
+{
+	struct spool_account account;
+
+	*ret = (struct spool_place){.fd = -1};
+	ret->data = spool_get(s, number, &ret->length);
+	if (ret->data)
+		return 0;
+	return spool_disk_find(&s->disk, number, &ret->fd, &ret->offset, &ret->length, &account);
+}
+
 int spool_ack(struct spool *s, uint64_t number)
 {
 	if (number >= s->next)
 		return -EINVAL;
 	if (number > s->acked)
 		s->acked = number;
+	spool_disk_ack(&s->disk, s->acked, &s->evicted);
 	return 0;
 }
 
 struct spool_account spool_account_at(const struct spool *s, uint64_t number)
 {
-	return number >= s->first && number < s->next ? frame_of(s, number)->account : s->evicted;
+	struct spool_place place;
+	struct spool_account account;
+
+	if (number >= s->first && number < s->next)
+		return frame_of(s, number)->account;
+	if (spool_disk_find(&s->disk, number, &place.fd, &place.offset, &place.length, &account) ==
+	    0)
+		return account;
+	return s->evicted;
 }

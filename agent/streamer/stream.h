@@ -91,6 +91,9 @@ int stream_init(struct stream *stream, struct arena *arena, const struct budget 
 		const struct clock *counter, struct packer *packer);
 void stream_done(struct stream *stream);
 
+/* Batches that wait for a collector may go to this folder, too. Before anything is recorded. */
+void stream_use_spool(struct stream *stream, struct spool_folder *folder);
+
 /* FREE to LIVE: makes the ring. 0 or a negative errno. */
 int stream_open(struct stream *stream, const struct budget *budget, const struct target_info *target,
 		const struct stream_settings *settings);

@@ -148,13 +148,13 @@ void ledger_verdict_print(const struct question *q)
 		snprintf(line, sizeof(line), "Ledger: does not balance: %s",
 			 err_get(&reason, -EBADMSG));
 		style = STYLE_RED;
-	} else if (l->lost || l->before_join) {
+	} else if (l->lost || l->missed || l->before_join) {
 		snprintf(line, sizeof(line),
 			 "Ledger: balances; of %s events %s were lost and %" PRIu64
 			 " were before the start: "
 			 "collector ledger %.80s tells more",
-			 format_count(produced, l->produced), format_count(lost, l->lost),
-			 l->before_join, q->stream);
+			 format_count(produced, l->produced),
+			 format_count(lost, l->lost + l->missed), l->before_join, q->stream);
 		style = STYLE_YELLOW;
 	} else {
 		snprintf(line, sizeof(line), "Ledger: balances; %s events, none lost",

@@ -42,6 +42,8 @@ static const struct line {
 	 false},
 	{"before_join", "before the collector joined", offsetof(struct ledger_info, before_join),
 	 true},
+	{"missed", "missed (too slow, or away too long)", offsetof(struct ledger_info, missed),
+	 false},
 	{"lost_allocations", "lost allocations", offsetof(struct ledger_info, lost_allocations),
 	 false},
 	{"lost_frees", "lost frees", offsetof(struct ledger_info, lost_frees), false},
@@ -271,7 +273,7 @@ const struct command command_ledger = {
 	.usage = "[OPTION...] [STREAM]",
 	.about = "Every thread of a recorded program numbers its events. The account balances if\n"
 		 "  produced = delivered + culled + not sampled + lost + pending\n"
-		 "  delivered = stored + before the collector joined\n"
+		 "  delivered = stored + before the collector joined + missed\n"
 		 "and no batch is missing or damaged. If not, the exit status is 1.\n\n"
 		 "STREAM is an id, a unique beginning of one, 'last' (the default), or the path of "
 		 "a\n"

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <time.h>
 
 #include "base/buf.h"
@@ -11,6 +12,8 @@
 #include "collector/export/export.h"
 #include "collector/store/store.h"
 #include "base/ban.h"
+
+#define DISK_LEAST (64u << 10)
 
 static const char *const states[] = {
 	[STREAM_LIVE] = "live",
@@ -80,6 +83,20 @@ static void print_json(const struct stream_summary *list, size_t count)
 	buf_done(&out);
 }
 
+/* A gather that can't store says so, but perhaps on another terminal. */
+static void warn_of_full_disk(const char *folder)
+{
+	struct statvfs fs;
+	char size[32];
+
+	if (statvfs(folder, &fs) < 0 || !fs.f_blocks || fs.f_bavail * fs.f_frsize >= DISK_LEAST)
+		return;
+	fprintf(stderr,
+		"collector list: the disk of %s is full (%s free): what agents send is not stored, "
+		"nor acknowledged, until there is room\n",
+		folder, format_size(size, (double)(fs.f_bavail * fs.f_frsize)));
+}
+
 static int list_run(struct command_call *call)
 {
 	const struct common_options *options = call->options;
@@ -95,6 +112,8 @@ static int list_run(struct command_call *call)
 		print_json(list, count);
 	else if (!r)
 		print_text(list, count);
+	if (!r)
+		warn_of_full_disk(options->data);
 	store_list_free(list, count);
 	store_close(store);
 	return r < 0 ? command_fault(call->command, r, &err) : EXIT_DONE;

@@ -131,6 +131,8 @@ static void on_tick(uv_timer_t *timer)
 
 	intake_tick(ingest, now_ms);
 	if (!ingest->stopping)
+		links_tick(ingest, now_ms);
+	if (!ingest->stopping)
 		peer_tick(ingest, now_ms);
 	else if (!ingest->parting && !intake_busy(ingest))
 		part(ingest);

@@ -5,8 +5,9 @@
  * fdatasync (worker) -> Ack
  *
  * One worker at a time for a stream; the loop appends meanwhile. An intake lives on when its link
- * is gone: the agent comes back, maybe by another one. If the disk refuses, the link is closed
- * without an acknowledgement: the agent keeps what it has and tries again later.
+ * is gone: the agent comes back, maybe by another one. If the disk refuses a frame, nothing more is
+ * read from the link until it takes it: the agent keeps what it has. If it refuses to make durable
+ * what it has taken, the agent is asked for that again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -167,6 +168,31 @@ void intake_state(struct link *link, const Heapcast__StreamState *state)
 		mark_dirty(s, 0);
 }
 
+/* ---- the disk ---- */
+
+static bool disk_refuses(int r)
+{
+	return r == -ENOSPC || r == -EDQUOT || r == -EIO || r == -EROFS || r == -EFBIG;
+}
+
+static void refused(struct ingest *ingest, unsigned what, const char *why)
+{
+	if (!ingest->refused)
+		ingest_warn(ingest,
+			    "%s; nothing more is acknowledged, agents keep what they have; trying "
+			    "again every second",
+			    why);
+	ingest->refused |= what;
+}
+
+static void accepted(struct ingest *ingest, unsigned what)
+{
+	if (ingest->refused == what)
+		ingest_warn(ingest, "there is room in %s again: going on",
+			    store_path(ingest->store));
+	ingest->refused &= ~what;
+}
+
 int intake_frame(struct link *link, const uint8_t *frame, size_t length,
 		 const Heapcast__Batch *batch, struct err_text *err)
 {
@@ -180,12 +206,13 @@ int intake_frame(struct link *link, const uint8_t *frame, size_t length,
 	if (!s || s->link != link || !s->writer)
 		return err_set(err, -EPROTO, "a batch of a stream that was not asked for");
 	r = stream_writer_append(s->writer, frame, length, batch, err);
-	if (r == -ENOSPC || r == -EDQUOT || r == -EIO)
-		ingest_warn(link->ingest,
-			    "%s; nothing more is acknowledged, agents keep what they have",
-			    err_get(err, r));
+	if (disk_refuses(r)) {
+		refused(link->ingest, REFUSED_APPEND, err_get(err, r));
+		return 1;
+	}
 	if (r < 0)
 		return r;
+	accepted(link->ingest, REFUSED_APPEND);
 	if (r == 0) {
 		link->ingest->events += batch->events ? batch->events->count : 0;
 		mark_dirty(s, length);
@@ -210,16 +237,15 @@ static void do_work(uv_work_t *work)
 static void synced(struct intake *s)
 {
 	if (s->work_error < 0) {
-		ingest_warn(s->ingest,
-			    "%s; nothing more is acknowledged, agents keep what they have",
-			    err_get(&s->work_text, s->work_error));
-		s->retry_ms = uv_now(s->ingest->loop) + RETRY_SYNC_MS;
-		s->dirty = true;
+		refused(s->ingest, REFUSED_SYNC, err_get(&s->work_text, s->work_error));
+		stream_writer_abandon(s->writer);
+		s->writer = NULL;
+		s->dirty = s->ended = false;
 		if (s->link)
 			link_close(s->link, "the disk refused what it sent");
 		return;
 	}
-	s->retry_ms = 0;
+	accepted(s->ingest, REFUSED_SYNC);
 	if (s->link && s->durable.next)
 		order_ack(s->link, &s->id, s->durable);
 }
@@ -269,7 +295,7 @@ static bool due(const struct intake *s, uint64_t now_ms)
 {
 	uint64_t window = s->link ? s->link->window_bytes : DEFAULT_WINDOW;
 
-	if (!s->dirty || s->working || !s->writer || now_ms < s->retry_ms)
+	if (!s->dirty || s->working || !s->writer)
 		return false;
 	return s->ended || s->ingest->stopping || s->unsynced_bytes >= window / 4 ||
 	       now_ms - s->dirty_since_ms >= ACK_MS;
@@ -311,7 +337,7 @@ void intake_tick(struct ingest *ingest, uint64_t now_ms)
 bool intake_busy(const struct ingest *ingest)
 {
 	for (const struct intake *s = ingest->intakes; s; s = s->next)
-		if (s->working || (s->dirty && s->writer && !s->retry_ms))
+		if (s->working || (s->dirty && s->writer))
 			return true;
 	return false;
 }

@@ -18,9 +18,10 @@
 #include "base/ban.h"
 
 #define READ_SIZE	(256u << 10)
-#define KEEPALIVE_S	10
-#define KEEPALIVE_EACH	5
+#define KEEPALIVE_S	4
+#define KEEPALIVE_EACH	2
 #define KEEPALIVE_TRIES 3
+#define SILENT_MS	12000 /* nothing of what was sent has arrived for so long */
 
 /* ---- the end ---- */
 
@@ -190,20 +191,32 @@ static int take_frame(struct link *link, const uint8_t *frame, size_t length, st
 	return intake_frame(link, frame, length, batch, err);
 }
 
-/* Takes all whole frames off the front of what has come. */
+/* The frame at the front waits for room on the disk, and the agent for us. */
+static void hold(struct link *link)
+{
+	link->held = true;
+	link->retry_ms = uv_now(link->ingest->loop) + RETRY_APPEND_MS;
+	uv_read_stop((uv_stream_t *)&link->tcp);
+}
+
+/* Takes all whole frames off the front of what has come, unless the disk refuses one. */
 static int take_frames(struct link *link, struct err_text *err)
 {
 	size_t at = 0, length;
 	int r = 0;
 
-	while (at < link->in.length && link->state != LINK_CLOSING) {
+	link->held = false;
+	while (at < link->in.length && link->state != LINK_CLOSING && !link->held) {
 		r = frame_length(link->in.data + at, link->in.length - at, &length, err);
 		if (r != 1)
 			break;
 		r = take_frame(link, link->in.data + at, length, err);
 		if (r < 0)
 			break;
-		at += length;
+		if (r == 1)
+			hold(link);
+		else
+			at += length;
 	}
 	buf_consume(&link->in, at);
 	return r < 0 ? r : 0;
@@ -243,6 +256,26 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buf)
 		link_close(link, "%s", err_get(&err, r));
 }
 
+static void retry(struct link *link)
+{
+	struct err_text err = {0};
+	int r = take_frames(link, &err);
+
+	if (r == 0 && !link->held && link->state == LINK_OPEN)
+		r = uv_read_start((uv_stream_t *)&link->tcp, on_alloc, on_read);
+	if (r < 0)
+		link_close(link, "%s", err_get(&err, r));
+}
+
+void links_tick(struct ingest *ingest, uint64_t now_ms)
+{
+	for (struct link *l = ingest->links, *next; l; l = next) {
+		next = l->next;
+		if (l->held && l->state == LINK_OPEN && now_ms >= l->retry_ms)
+			retry(l);
+	}
+}
+
 static void on_hello_timeout(uv_timer_t *timer)
 {
 	struct link *link = timer->data;
@@ -254,7 +287,7 @@ static void on_hello_timeout(uv_timer_t *timer)
 /* A board that lost its power says nothing; the kernel asks it. */
 static void watch_silence(struct link *link)
 {
-	const int each = KEEPALIVE_EACH, tries = KEEPALIVE_TRIES;
+	const int each = KEEPALIVE_EACH, tries = KEEPALIVE_TRIES, silent = SILENT_MS;
 	uv_os_fd_t fd;
 
 	uv_tcp_nodelay(&link->tcp, 1);
@@ -263,6 +296,7 @@ static void watch_silence(struct link *link)
 		return;
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &each, sizeof(each));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &tries, sizeof(tries));
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent, sizeof(silent));
 }
 
 static void greet(struct link *link)

@@ -33,7 +33,7 @@
 #define BACKOFF_MAX_MS	 5000
 #define FORGET_MS	 30000 /* a peer without beacons */
 #define ACK_MS		 1000
-#define RETRY_SYNC_MS	 5000
+#define RETRY_APPEND_MS	 1000
 #define WRITE_QUEUE_MAX	 (1u << 20)
 #define DEFAULT_WINDOW	 (1u << 20)
 #define ADDRESS_TEXT	 80
@@ -74,6 +74,8 @@ struct link {
 	uint64_t window_bytes;
 	uint64_t heard_ms;
 	unsigned streams;
+	bool held; /* the disk refused the frame at the front of `in`: nothing is read until it takes that */
+	uint64_t retry_ms;
 };
 
 struct intake {
@@ -84,7 +86,7 @@ struct intake {
 	struct stream_writer *writer;
 	char *executable;
 	uint32_t pid;
-	uint64_t unsynced_bytes, dirty_since_ms, retry_ms, left_ms;
+	uint64_t unsynced_bytes, dirty_since_ms, left_ms;
 	struct stream_position durable; /* next: the last safe batch */
 	bool dirty, working, ended, told_ended, complete_at_start;
 	int work_error;
@@ -92,6 +94,10 @@ struct intake {
 	bool finishing;
 	uv_work_t work;
 };
+
+/* What the disk refuses. */
+#define REFUSED_APPEND 1u
+#define REFUSED_SYNC   2u
 
 struct network {
 	uint32_t address, mask; /* host order */
@@ -121,6 +127,7 @@ struct ingest {
 	uint64_t events, bytes, beacons, beacons_refused;
 	unsigned pending;
 	bool stopping, parting;
+	unsigned refused; /* REFUSED_...: the disk does, and it was said */
 	void (*stopped)(void *);
 	void *stopped_context;
 };
@@ -157,6 +164,8 @@ void link_accept(struct ingest *ingest);
 void link_close(struct link *link, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Lets what is written leave, then closes. */
 void link_goodbye(struct link *link);
+/* Tries again what the disk has refused. */
+void links_tick(struct ingest *ingest, uint64_t now_ms);
 bool link_by_agent(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE]);
 
 /* orders.c: each sends one order; a link that does not take it is closed. */
@@ -168,7 +177,8 @@ void order_ack(struct link *link, const struct stream_id *id, struct stream_posi
 /* intake.c */
 /* What an agent says of a stream: opens it and subscribes. */
 void intake_state(struct link *link, const Heapcast__StreamState *state);
-/* A frame with a batch of a stream. 0, or negative errno with a sentence: close the link. */
+/* A frame with a batch of a stream. 0; 1: the disk has no room for it: come again with the same frame; or negative errno with
+ * a sentence: close the link. */
 int intake_frame(struct link *link, const uint8_t *frame, size_t length,
 		 const Heapcast__Batch *batch, struct err_text *err);
 void intake_link_gone(struct link *link);

@@ -254,13 +254,19 @@ static int add_stacks(struct definitions *d, const Heapcast__Stacks *stacks, str
 
 /* ---- gaps, marks, ledger, end ---- */
 
-static int add_gap(struct definitions *d, const Heapcast__Gap *g, struct err_text *err)
+int definitions_add_gap(struct definitions *d, const struct gap_info *gap, struct err_text *err)
 {
 	if (d->gap_count >= GAPS_MAX)
 		return err_set(err, -EBADMSG, "more than %u gaps", GAPS_MAX);
 	if (reserve(&d->gaps, &d->gap_capacity, (uint64_t)d->gap_count + 1, sizeof(*d->gaps)) < 0)
 		return -ENOMEM;
-	d->gaps[d->gap_count++] = (struct gap_info){
+	d->gaps[d->gap_count++] = *gap;
+	return 0;
+}
+
+static int add_gap(struct definitions *d, const Heapcast__Gap *g, struct err_text *err)
+{
+	const struct gap_info gap = {
 		.thread = g->thread,
 		.reason = (uint32_t)g->reason,
 		.from = g->from,
@@ -272,7 +278,8 @@ static int add_gap(struct definitions *d, const Heapcast__Gap *g, struct err_tex
 		.to_ns = g->to_ns,
 		.events = g->events,
 	};
-	return 0;
+
+	return definitions_add_gap(d, &gap, err);
 }
 
 static int add_mark(struct definitions *d, const Heapcast__Mark *m, struct err_text *err)
@@ -333,6 +340,8 @@ static int set_ledger(struct definitions *d, const Heapcast__Ledger *l, struct e
 		return r;
 	ledger->produced = l->produced;
 	ledger->delivered = l->delivered;
+	d->delivered = (struct delivered_counts){l->delivered_allocations, l->delivered_frees,
+						 l->delivered_bytes};
 	ledger->culled = l->culled;
 	ledger->not_sampled = l->not_sampled;
 	ledger->lost = l->lost;

@@ -16,6 +16,11 @@
  */
 #define HOLE_MAX (1u << 16)
 
+/* Of the events that an agent has delivered so far. */
+struct delivered_counts {
+	uint64_t allocations, frees, bytes;
+};
+
 struct definitions {
 	struct process_info process;
 	struct module_info **modules; /* [number - 1]; NULL: not defined */
@@ -28,11 +33,14 @@ struct definitions {
 	struct mark_info *marks;
 	uint32_t mark_count, mark_capacity;
 	struct ledger_info ledger;
+	struct delivered_counts delivered; /* as in the last ledger */
 };
 
 void definitions_done(struct definitions *d);
 /* 0; -EBADMSG with a sentence; -ENOMEM. Checks all before it changes anything that can't be
  * repeated. */
 int definitions_add(struct definitions *d, const Heapcast__Batch *batch, struct err_text *err);
+/* A gap that no batch tells: what two accounts differ by. -EBADMSG: too many; -ENOMEM. */
+int definitions_add_gap(struct definitions *d, const struct gap_info *gap, struct err_text *err);
 /* The thread, made if it is not there; NULL: the number is out of bounds, or no memory. */
 struct thread_info *definitions_thread(struct definitions *d, uint32_t number);

@@ -31,7 +31,7 @@ static bool threads_balance(const struct recording *r, struct err_text *reason)
 		const struct thread_info *t = recording_thread(r, i);
 		char what[64];
 
-		if (!t || r->ledger.before_join || t->delivered == t->stored)
+		if (!t || r->ledger.before_join || r->ledger.missed || t->delivered == t->stored)
 			continue;
 		snprintf(what, sizeof(what), "of thread %u, delivered", i);
 		return no(reason, what, t->delivered, "stored", t->stored);
@@ -50,8 +50,8 @@ bool recording_balances(const struct recording *r, struct err_text *reason)
 	if (l->produced != accounted)
 		return no(reason, "produced", l->produced,
 			  "delivered + culled + not sampled + lost + pending", accounted);
-	if (l->delivered != l->stored + l->before_join)
-		return no(reason, "delivered", l->delivered, "stored + before join",
-			  l->stored + l->before_join);
+	if (l->delivered != l->stored + l->before_join + l->missed)
+		return no(reason, "delivered", l->delivered, "stored + before join + missed",
+			  l->stored + l->before_join + l->missed);
 	return threads_balance(r, reason);
 }

@@ -53,10 +53,21 @@ static void take_position(struct recording *r, const Heapcast__Batch *batch)
 	}
 	if (batch->catch_up)
 		return;
-	/* What came before we joined is told by the agent's account; a hole after that is ours. */
-	if (r->position.incarnation || !r->definitions.ledger.before_join)
+	/* What came before we joined, or while we were too slow, is told by the agent's account; another hole is ours. */
+	if (batch->number != r->announced &&
+	    (r->position.incarnation || !r->definitions.ledger.before_join))
 		r->ledger.missing_batches += batch->number - expected;
 	r->position = (struct stream_position){batch->incarnation, batch->number + 1};
+}
+
+/* Events whose kind nobody counted may all have been frees. */
+static uint64_t lost_frees(uint64_t events, uint64_t allocations, uint64_t frees)
+{
+	uint64_t counted;
+
+	if (!__builtin_add_overflow(allocations, frees, &counted) && events > counted)
+		frees += events - counted;
+	return frees;
 }
 
 static void count_event(struct recording *r, const struct event *e)
@@ -95,6 +106,36 @@ static void check_references(struct recording *r, struct event *e, struct thread
 	e->stack = stack;
 }
 
+static uint64_t difference(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+/* The agent repeats its definitions to somebody who was there before: batches are gone that we never got. What its account has
+ * grown by since the last batch was in them. `before` is that account. */
+static int take_missed(struct recording *r, const Heapcast__Batch *batch, uint64_t delivered,
+		       const struct delivered_counts *before, struct err_text *err)
+{
+	const Heapcast__Ledger *l = batch->ledger;
+	uint64_t expected = batch->incarnation == r->position.incarnation ? r->position.next : 1;
+	struct gap_info gap = {.reason = HEAPCAST__REASON__REASON_SPOOL_FULL,
+			       .from_ns = r->watermark_ns};
+
+	if (batch->next > expected)
+		r->announced = batch->next;
+	if (!l || !r->position.incarnation || batch->next <= expected || l->delivered <= delivered)
+		return 0;
+	gap.events = l->delivered - delivered;
+	gap.allocations = difference(l->delivered_allocations, before->allocations);
+	gap.frees = difference(l->delivered_frees, before->frees);
+	gap.bytes = difference(l->delivered_bytes, before->bytes);
+	gap.to_ns = batch->watermark_ns > gap.from_ns ? batch->watermark_ns : gap.from_ns;
+	r->ledger.missed += gap.events;
+	pairing_lost(&r->pairing, lost_frees(gap.events, gap.allocations, gap.frees), gap.from_ns,
+		     gap.to_ns);
+	return definitions_add_gap(&r->definitions, &gap, err);
+}
+
 static int walk_events(const Heapcast__Events *events, struct err_text *err)
 {
 	struct events_decoder decoder;
@@ -129,18 +170,15 @@ static int take_events(struct recording *r, const Heapcast__Events *events)
 	return e;
 }
 
-/* Events of a gap whose kind nobody counted may all have been frees. Those before we joined concern
- * blocks that we never saw. */
+/* Those before we joined concern blocks that we never saw. */
 static void take_gap(struct recording *r, const Heapcast__Gap *g, uint64_t now_ns)
 {
-	uint64_t frees = g->frees, from = g->from_ns ? g->from_ns : now_ns,
-		 to = g->to_ns ? g->to_ns : now_ns, counted;
+	uint64_t from = g->from_ns ? g->from_ns : now_ns, to = g->to_ns ? g->to_ns : now_ns;
 
 	if (g->reason == HEAPCAST__REASON__REASON_JOINED_LATE)
 		return;
-	if (!__builtin_add_overflow(g->allocations, g->frees, &counted) && g->events > counted)
-		frees += g->events - counted;
-	pairing_lost(&r->pairing, frees, from, to < from ? from : to);
+	pairing_lost(&r->pairing, lost_frees(g->events, g->allocations, g->frees), from,
+		     to < from ? from : to);
 }
 
 /* Execs by their marks, in units of the events' times: what the new image did in the same tick
@@ -187,6 +225,8 @@ static bool begins_forked(const struct process_info *process, const Heapcast__Ba
 
 static int take_batch(struct recording *r, const Heapcast__Batch *batch, struct err_text *err)
 {
+	const struct delivered_counts counts = r->definitions.delivered;
+	uint64_t delivered = r->definitions.ledger.delivered;
 	uint32_t images = r->definitions.process.images;
 	int e = check_position(r, batch, err);
 
@@ -197,6 +237,8 @@ static int take_batch(struct recording *r, const Heapcast__Batch *batch, struct 
 	e = batch->events ? walk_events(batch->events, err) : 0;
 	if (!e)
 		e = definitions_add(&r->definitions, batch, err);
+	if (!e && batch->catch_up)
+		e = take_missed(r, batch, delivered, &counts, err);
 	if (e < 0)
 		return e;
 	take_position(r, batch);

@@ -15,6 +15,7 @@ struct recording {
 	bool has_id;
 	struct stream_id id;
 	struct stream_position position;
+	uint64_t announced; /* by a catch-up: the number that comes next though others were expected */
 	uint64_t watermark_ns, end_ns;
 	bool flushed; /* nobody writes it any more: what waited for the watermark was taken */
 	struct definitions definitions;

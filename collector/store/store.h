@@ -90,6 +90,9 @@ struct stream_position {
 int stream_writer_open(struct store *store, const struct stream_id *id, struct stream_writer **ret_writer,
 		       uint64_t *ret_cut_bytes, struct err_text *err);
 void stream_writer_close(struct stream_writer *writer);
+/* As stream_writer_close, after a sync that failed: what is not durable is cut off, for the agent to send again. The kernel tells
+ * of a page that it could not write only once; a second sync would succeed without it. */
+void stream_writer_abandon(struct stream_writer *writer);
 struct stream_position stream_writer_position(const struct stream_writer *writer);
 /* Appends a frame that holds `batch`. 0; 1: it was there already (a duplicate after a reconnect) and was dropped;
  * -EBADMSG: damaged, not of this stream, or a number passed over without a catch-up; -ENOSPC and the like: nothing was appended. */
@@ -195,7 +198,7 @@ struct mark_info {
 };
 
 /* The account: what the agent said, and what was counted here. It balances if both equations hold:
- *   produced = delivered + culled + not_sampled + lost + pending     and     delivered = stored. */
+ *   produced = delivered + culled + not_sampled + lost + pending     and     delivered = stored + before_join + missed. */
 struct ledger_info {
 	uint64_t produced, delivered, culled, not_sampled, lost, pending, before_join;
 	uint64_t lost_allocations, lost_frees, lost_bytes, stacks_cut;
@@ -203,6 +206,7 @@ struct ledger_info {
 	uint64_t stored; /* events in the recording */
 	uint64_t stored_allocations, stored_frees, stored_reallocations;
 	uint64_t stored_apart; /* no blocks of the heap: mappings, pools, settings */
+	uint64_t missed; /* delivered while this collector was too slow or away, and gone: in gaps (spool full) of thread 0 */
 	uint64_t missing_batches; /* numbers that are not there */
 	uint64_t cut_bytes;	  /* at the end of the file, not a whole frame */
 	uint64_t skipped_bytes;	  /* in the middle of the file: damaged, passed over */

@@ -27,7 +27,8 @@ struct stream_writer {
 	int fd; /* -1: nothing was stored yet, the file is made with the first frame */
 	uint64_t
 		announced; /* by a catch-up: the number that comes next, what lies before is gone */
-	pthread_mutex_t mutex; /* guards totals */
+	uint64_t durable_bytes; /* of the file; changed by the worker, read when it is done */
+	pthread_mutex_t mutex;	/* guards totals */
 	struct totals totals;
 };
 
@@ -61,6 +62,7 @@ static int open_existing(struct stream_writer *w, const char *path, uint64_t *re
 		return r;
 	if (fstat(w->fd, &st) < 0)
 		return cannot(err, "read", path);
+	w->durable_bytes = w->totals.bytes;
 	if ((uint64_t)st.st_size > w->totals.bytes) {
 		if (ftruncate(w->fd, (off_t)w->totals.bytes) < 0)
 			return cannot(err, "cut the damaged end of", path);
@@ -105,6 +107,14 @@ void stream_writer_close(struct stream_writer *w)
 	totals_done(&w->totals);
 	pthread_mutex_destroy(&w->mutex);
 	free(w);
+}
+
+void stream_writer_abandon(struct stream_writer *w)
+{
+	/* If even that fails, what the page cache has is the best there is. */
+	if (w && w->fd >= 0 && w->durable_bytes < w->totals.bytes)
+		(void)!ftruncate(w->fd, (off_t)w->durable_bytes);
+	stream_writer_close(w);
 }
 
 struct stream_position stream_writer_position(const struct stream_writer *w)
@@ -237,6 +247,7 @@ int stream_writer_sync(struct stream_writer *w, struct stream_position *ret_dura
 	if (totals.bytes && fdatasync(w->fd) < 0)
 		r = err_set(err, -errno, "cannot make the recording durable: %s", strerror(errno));
 	if (!r) {
+		w->durable_bytes = totals.bytes;
 		*ret_durable = totals.position;
 		if (ret_durable->next)
 			ret_durable->next--;

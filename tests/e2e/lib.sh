@@ -46,6 +46,7 @@ enter_namespaces() {
 [ -n "${HEAPCAST_TEST_INSIDE:-}" ] || enter_namespaces "$@"
 [ "$HEAPCAST_TEST_INSIDE" != namespace ] || ip link set lo up
 
+inside=$HEAPCAST_TEST_INSIDE # namespace or loopback
 # What a user may have set must not change a test.
 unset LD_PRELOAD
 for name in "${!HEAPCAST_@}" "${!MEMORY_PROFILER_@}"; do unset "$name"; done

@@ -46,6 +46,7 @@ struct builder {
 	Heapcast__Process *process;
 	Heapcast__End *end;
 	bool catch_up, no_ledger;
+	uint64_t delivered_allocations, delivered_frees, delivered_bytes;
 	uint64_t before_join;
 };
 
@@ -112,6 +113,9 @@ static inline void builder_ledger(const struct builder *b, struct builder_ledger
 	l->message.lost_allocations = b->lost_allocations;
 	l->message.produced = b->delivered + b->lost;
 	l->message.before_join = b->before_join;
+	l->message.delivered_allocations = b->delivered_allocations;
+	l->message.delivered_frees = b->delivered_frees;
+	l->message.delivered_bytes = b->delivered_bytes;
 	for (uint32_t i = 1; i <= BUILDER_THREADS; i++) {
 		if (!b->of_thread[i])
 			continue;
@@ -143,6 +147,7 @@ static inline void builder_close(struct builder *b, uint64_t watermark_ns)
 	batch.incarnation = b->incarnation;
 	batch.number = b->catch_up ? 0 : ++b->number;
 	batch.catch_up = b->catch_up;
+	batch.next = b->catch_up ? b->number + 1 : 0;
 	batch.time_ns = b->last_ns;
 	batch.watermark_ns = watermark_ns;
 	if (first || b->catch_up) {

@@ -172,6 +172,49 @@ static void joined_late(void **state)
 	builder_done(&b);
 }
 
+/* A collector that was too slow: what the agent had delivered meanwhile is a gap, counted by the two accounts. */
+static void missed_batches(void **state)
+{
+	const struct gap_info *gap;
+	struct recording *r;
+	struct err_text reason = {0};
+	struct builder b;
+
+	(void)state;
+	builder_init(&b, 1);
+	builder_malloc(&b, 10, 1, 0x1000, 32);
+	b.delivered_allocations = 1;
+	b.delivered_bytes = 32;
+	builder_close(&b, 10);
+	b.number = 40;
+	b.delivered += 100;
+	b.of_thread[1] += 100;
+	b.delivered_allocations += 60;
+	b.delivered_frees = 40;
+	b.delivered_bytes += 6000;
+	b.catch_up = true;
+	builder_close(&b, 50);
+	builder_malloc(&b, 60, 1, 0x2000, 32);
+	builder_end(&b, 0);
+	assert_int_equal(builder_open(&b, b.file.length, &r, NULL), 0);
+	if (!recording_balances(r, &reason))
+		fail_msg("%s", reason.text);
+	assert_int_equal(recording_ledger(r)->missed, 100);
+	assert_int_equal(recording_ledger(r)->missing_batches, 0);
+	assert_int_equal(recording_ledger(r)->stored, 2);
+	assert_int_equal(recording_gaps(r), 1);
+	gap = recording_gap(r, 0);
+	assert_int_equal(gap->reason, HEAPCAST__REASON__REASON_SPOOL_FULL);
+	assert_int_equal(gap->events, 100);
+	assert_int_equal(gap->allocations, 60);
+	assert_int_equal(gap->frees, 40);
+	assert_int_equal(gap->bytes, 6000);
+	assert_int_equal(gap->from_ns, 10);
+	assert_int_equal(gap->to_ns, 50);
+	recording_close(r);
+	builder_done(&b);
+}
+
 /* What a hostile agent might send: numbers without a definition, and definitions that make no
  * sense. */
 static void hostile_numbers(void **state)
@@ -276,8 +319,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_truncation), cmocka_unit_test(every_flipped_byte),
 		cmocka_unit_test(not_a_recording),  cmocka_unit_test(missing_and_double_batches),
-		cmocka_unit_test(joined_late),	    cmocka_unit_test(hostile_numbers),
-		cmocka_unit_test(unpacking_bomb),
+		cmocka_unit_test(joined_late),	    cmocka_unit_test(missed_batches),
+		cmocka_unit_test(hostile_numbers),  cmocka_unit_test(unpacking_bomb),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

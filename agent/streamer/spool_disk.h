@@ -1,0 +1,86 @@
+#pragma once
+/*
+ * The part of a stream's spool that memory has no room for: on a disk, in segments. `--spool DIR`, `--spool-limit SIZE`.
+ *
+ *   DIR/lock                    held by the one agent that spools there
+ *   DIR/ID-FIRST.definitions    frames that repeat all definitions as of the batch before FIRST (none if FIRST is 1)
+ *   DIR/ID-FIRST.frames         the batches from number FIRST on, as they are
+ *   DIR/ID.heapcast             what an agent that died has left: definitions of its oldest segment, then the frames of all
+ *
+ * Only frames that are not acknowledged, and that memory must make room for, come here; a segment goes when all of it is
+ * acknowledged. Where each frame lies stands in an index without a name, which dies with the agent. Files are written without
+ * sync: what a dead agent has written is there, a dead host is not covered.
+ *
+ * The drain thread adds, the main loop reads and removes, both under the stream's lock; what is used of the limit is shared
+ * by all streams.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "proto/discovery.h"
+
+#define SPOOL_SEGMENTS	   24	      /* of a stream; a segment is a sixteenth of the limit */
+#define SPOOL_LIMIT_MIN	   (1u << 20)
+#define SPOOL_LIMIT_USUAL  (64u << 20)
+
+/* Cumulative counts of delivered events as of the end of a batch. */
+struct spool_account {
+	uint64_t events;
+	uint64_t allocations;
+	uint64_t frees;
+	uint64_t bytes;
+	uint64_t time_ns;
+	uint32_t nodes; /* highest number of a node that was defined by then */
+};
+
+struct spool_folder {
+	const char *path;
+	int fd;		  /* of the folder; -1: there is none, or it can't be used */
+	int lock;
+	uint64_t limit;
+	uint64_t used;	  /* atomic */
+	uint64_t retry_ns; /* CLOCK_MONOTONIC: after an error, not before */
+	bool full_told, error_told;
+	uint8_t *out; /* where definitions are packed */
+	size_t out_size;
+};
+
+struct spool_segment {
+	int frames, index;
+	uint64_t first, next; /* numbers of batches */
+	uint64_t bytes;	      /* of frames */
+	uint64_t charged;     /* of the limit */
+	struct spool_account before, last;
+};
+
+struct spool_disk {
+	struct spool_folder *folder; /* NULL: memory is all there is */
+	const uint8_t *id;	     /* the stream's */
+	/* Writes to `fd` all definitions as of the batch before `next`. Bytes, or a negative errno. */
+	long (*define)(void *context, int fd, uint64_t next, const struct spool_account *before);
+	void *context;
+	struct spool_segment segment[SPOOL_SEGMENTS];
+	uint32_t begin, count;
+};
+
+/* Makes the folder, locks it, and turns what a dead agent has left into recordings. 0; a negative errno, which the log has
+ * told: there is no spool on disk then. */
+int spool_folder_open(struct spool_folder *folder, const char *path, uint64_t limit);
+void spool_folder_close(struct spool_folder *folder);
+
+/* Adds frame `number`, the next one. 0; -ENOSPC: no room, or the disk refuses (told once). */
+int spool_disk_put(struct spool_disk *disk, uint64_t number, const void *data, size_t length,
+		   const struct spool_account *before, const struct spool_account *account);
+/* Number of the oldest frame; 0: none is here. */
+uint64_t spool_disk_first(const struct spool_disk *disk);
+/* Where it lies. 0; -ENOENT; -EIO. */
+int spool_disk_find(const struct spool_disk *disk, uint64_t number, int *ret_fd, off_t *ret_offset, size_t *ret_length,
+		    struct spool_account *ret_account);
+/* Removes segments that are acknowledged in full. True: some were, and *ret_gone are the counts as of the last of them. */
+bool spool_disk_ack(struct spool_disk *disk, uint64_t number, struct spool_account *ret_gone);
+/* Lets go of everything, and leaves the files. */
+void spool_disk_leave(struct spool_disk *disk);
+/* Removes everything. */
+void spool_disk_clear(struct spool_disk *disk);

@@ -1,0 +1,32 @@
+/* What a stream's spool on disk needs of the stream: its definitions, at the head of each segment. See spool_disk.h. */
+#include <errno.h>
+
+#include "agent/streamer/spool_files.h"
+#include "agent/streamer/stream.h"
+#include "base/ban.h"
+
+static long define(void *context, int fd, uint64_t next, const struct spool_account *before)
+{
+	struct stream *s = context;
+	struct spool_folder *folder = s->spool.disk.folder;
+	struct catch_up catch_up = catch_up_at(next, before);
+	long length, total = 0;
+
+	while ((length = batch_pack_catch_up(s, s->packer, &catch_up, folder->out,
+					     folder->out_size)) > 0) {
+		int r = spool_file_write(fd, folder->out, (size_t)length, (uint64_t)total);
+
+		if (r < 0)
+			return r;
+		total += length;
+	}
+	return length < 0 ? length : total;
+}
+
+void stream_use_spool(struct stream *s, struct spool_folder *folder)
+{
+	s->spool.disk.folder = folder;
+	s->spool.disk.id = s->id;
+	s->spool.disk.define = define;
+	s->spool.disk.context = s;
+}

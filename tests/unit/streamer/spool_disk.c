@@ -1,0 +1,212 @@
+/* The spool's part on disk: what goes in comes out, the limit holds, files go when they are acknowledged, and what is left behind
+ * becomes a recording. */
+#include "tests/unit/streamer/harness.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "agent/streamer/spool.h"
+#include "agent/streamer/spool_files.h"
+#include "base/log.h"
+#include "tests/unit/temporary.h"
+
+#define LIMIT SPOOL_LIMIT_MIN
+
+static const uint8_t id[STREAM_ID_SIZE] = {0xab, 0xcd};
+
+struct scene {
+	struct spool spool;
+	struct spool_folder folder;
+	struct arena arena;
+	uint8_t frame[4000];
+	uint64_t put; /* frames so far */
+};
+
+static size_t length_of(uint64_t number)
+{
+	return 500 + number * 37 % 2500;
+}
+
+static long define(void *context, int fd, uint64_t next, const struct spool_account *before)
+{
+	char text[64];
+	int n = snprintf(text, sizeof(text), "definitions before %llu\n", (unsigned long long)next);
+
+	(void)context;
+	assert_int_equal(before->events, (next - 1) * 10);
+	assert_int_equal(spool_file_write(fd, text, (size_t)n, 0), 0);
+	return n;
+}
+
+static void scene_open(struct scene *s)
+{
+	memset(s, 0, sizeof(*s));
+	assert_int_equal(spool_folder_open(&s->folder, temporary_folder, LIMIT), 0);
+	assert_int_equal(arena_open(&s->arena, 32768), 0);
+	assert_int_equal(spool_init(&s->spool, &s->arena, 16384), 0);
+	s->spool.disk.folder = &s->folder;
+	s->spool.disk.id = id;
+	s->spool.disk.define = define;
+}
+
+static int put(struct scene *s)
+{
+	uint64_t number = s->put + 1;
+	struct spool_account account = {.events = number * 10, .nodes = (uint32_t)number};
+	int r;
+
+	memset(s->frame, (int)number, sizeof(s->frame));
+	r = spool_put(&s->spool, s->frame, length_of(number), &account);
+	s->put += r == 0;
+	return r;
+}
+
+static void check(const struct scene *s, uint64_t number)
+{
+	uint8_t read[4000];
+	const uint8_t *data = read;
+	struct spool_place place;
+
+	assert_int_equal(spool_find(&s->spool, number, &place), 0);
+	assert_int_equal(place.length, length_of(number));
+	if (place.data)
+		data = place.data;
+	else
+		assert_int_equal(pread(place.fd, read, place.length, place.offset), place.length);
+	for (size_t i = 0; i < place.length; i++)
+		assert_int_equal(data[i], (uint8_t)number);
+	assert_int_equal(spool_account_at(&s->spool, number).events, number * 10);
+}
+
+/* Bytes of all files but the lock, and how many there are. */
+static uint64_t in_folder(unsigned *ret_files)
+{
+	DIR *all = opendir(temporary_folder);
+	uint64_t bytes = 0;
+	struct dirent *e;
+	struct stat st;
+
+	*ret_files = 0;
+	while ((e = readdir(all)))
+		if (e->d_name[0] != '.' && strcmp(e->d_name, "lock")) {
+			assert_int_equal(fstatat(dirfd(all), e->d_name, &st, 0), 0);
+			bytes += (uint64_t)st.st_size;
+			++*ret_files;
+		}
+	closedir(all);
+	return bytes;
+}
+
+static void scene_close(struct scene *s)
+{
+	spool_folder_close(&s->folder);
+	arena_close(&s->arena);
+}
+
+static void test_random(void **state)
+{
+	static struct scene s;
+	struct spool_place place;
+	unsigned files;
+	uint64_t full = 0;
+
+	(void)state;
+	scene_open(&s);
+	for (unsigned i = 0; i < 6000; i++) {
+		/* Now and then a collector that takes much of it; for a while none. */
+		if (put(&s) == -ENOSPC) {
+			full++;
+			assert_true(in_folder(&files) > LIMIT * 9 / 10);
+			spool_ack(&s.spool,
+				  s.spool.acked + 1 + (uint64_t)random() % (s.put - s.spool.acked));
+		} else if (random() % 1500 == 0) {
+			spool_ack(&s.spool, s.put);
+		}
+		if (i % 50)
+			continue;
+		assert_true(in_folder(&files) <= LIMIT);
+		assert_true(spool_oldest(&s.spool) <= s.spool.acked + 1);
+		for (uint64_t n = s.spool.acked + 1; n <= s.put; n++)
+			check(&s, n);
+		assert_int_equal(spool_find(&s.spool, s.put + 1, &place), -ENOENT);
+		assert_int_equal(spool_find(&s.spool, spool_oldest(&s.spool) - 1, &place), -ENOENT);
+		assert_int_equal(spool_account_at(&s.spool, spool_oldest(&s.spool) - 1).events,
+				 (spool_oldest(&s.spool) - 1) * 10);
+	}
+	assert_true(full > 0);
+	spool_ack(&s.spool, s.put);
+	in_folder(&files);
+	assert_int_equal(files, 0);
+	assert_int_equal(s.folder.used, 0);
+	scene_close(&s);
+}
+
+/* The next agent finds what this one leaves: the definitions of the oldest segment, then all frames. */
+static void test_heir(void **state)
+{
+	static struct scene s, heir;
+	char path[200], text[64] = "";
+	uint64_t first, bytes = 0;
+	unsigned files;
+	int fd;
+
+	(void)state;
+	scene_open(&s);
+	for (unsigned i = 0; i < 400; i++)
+		assert_int_equal(put(&s), 0);
+	spool_ack(&s.spool, 200);
+	first = spool_oldest(&s.spool);
+	assert_true(first > 1 && first <= 201);
+	assert_int_equal(spool_folder_open(&heir.folder, temporary_folder, LIMIT), -EBUSY);
+	spool_leave(&s.spool);
+	assert_int_equal(spool_account_at(&s.spool, s.put).events, s.put * 10);
+	scene_close(&s);
+	for (uint64_t n = first; n <= s.put; n++)
+		bytes += length_of(n);
+	scene_open(&heir);
+	assert_int_equal(in_folder(&files), heir.folder.used);
+	assert_int_equal(files, 1);
+	snprintf(path, sizeof(path), "%s/abcd0000000000000000000000000000.heapcast",
+		 temporary_folder);
+	fd = open(path, O_RDONLY);
+	assert_true(fd >= 0);
+	assert_true(read(fd, text, sizeof(text) - 1) > 0);
+	snprintf(path, sizeof(path), "definitions before %llu\n", (unsigned long long)first);
+	assert_int_equal(strncmp(text, path, strlen(path)), 0);
+	assert_int_equal(heir.folder.used, strlen(path) + bytes);
+	for (uint64_t n = first, at = strlen(path); n <= s.put; at += length_of(n++)) {
+		assert_int_equal(pread(fd, s.frame, length_of(n), (off_t)at), length_of(n));
+		assert_int_equal(s.frame[0], (uint8_t)n);
+		assert_int_equal(s.frame[length_of(n) - 1], (uint8_t)n);
+	}
+	close(fd);
+	scene_close(&heir);
+}
+
+/* A folder that can't be made, and a file in the place of one. */
+static void test_refused(void **state)
+{
+	struct spool_folder folder = {0};
+	char path[100];
+	int fd;
+
+	(void)state;
+	assert_int_equal(spool_folder_open(&folder, "/proc/nowhere", LIMIT), -ENOENT);
+	assert_int_equal(folder.fd, -1);
+	snprintf(path, sizeof(path), "%s/file", temporary_folder);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	close(fd);
+	assert_int_equal(spool_folder_open(&folder, path, LIMIT), -ENOTDIR);
+	assert_int_equal(folder.fd, -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {TEST_IN_FOLDER(test_random), TEST_IN_FOLDER(test_heir),
+					   TEST_IN_FOLDER(test_refused)};
+
+	log_open("off", NULL);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
