@@ -136,6 +136,20 @@ enum ring_clock {
 	RING_CLOCK_CNTVCT = 3,	  /* AArch64 virtual counter, ordered (isb) */
 };
 
+/*
+ * What the program's allocator says of itself (mallinfo2 of glibc). The agent raises `asked`, and ring_header.control so that
+ * it is seen; the first thread that sees it answers at the start of a hook. `sequence` is 2 * asked once that was answered, and
+ * one less while a thread writes: who takes it from even to odd is the only writer.
+ */
+#define RING_ALLOCATOR_FIGURES 10 /* the members of struct mallinfo2, in their order */
+
+struct ring_allocator {
+	uint32_t asked;	   /* by the agent */
+	uint32_t sequence; /* atomic; 0: never answered */
+	uint64_t stamp[2]; /* before and after */
+	uint64_t figure[RING_ALLOCATOR_FIGURES];
+};
+
 struct ring_header {
 	/* Set by the agent before the ring is handed out, constant from then on. */
 	uint32_t magic;
@@ -190,6 +204,8 @@ struct ring_header {
 	uint32_t patched;	  /* functions of the program's own that were patched (struct ring_entry); all images */
 	uint64_t samples_refused; /* atomic: blocks that found no room in the set of sampled ones */
 	uint64_t reserved4[6];
+
+	struct ring_allocator allocator;
 };
 static_assert(sizeof(struct ring_header) <= RING_HEADER_SIZE, "the header fits its page");
 

@@ -97,6 +97,9 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 		.base_port = (uint16_t)o->base_port,
 		.output_owner =
 			o->output_owner == OPTIONS_NO_OWNER ? (uid_t)-1 : (uid_t)o->output_owner,
+		.observe = {.figures_ns = o->figures_interval_ns,
+			    .maps_ns = o->gather_maps ? o->maps_interval_ns : 0,
+			    .allocator = o->allocator_figures},
 		.ring = {.mode = o->mode,
 			 .policy = o->policy,
 			 .block_max_ms = (uint32_t)(o->block_max_ns / 1000000 < UINT32_MAX

@@ -17,7 +17,8 @@
 static const char *const fixed[] = {"memory-limit", "depth",	    "announce",		"interface",
 				    "listen",	    "socket",	    "base-server-port", "logfile",
 				    "config",	    "check-config", "for-pid",		"spool",
-				    "spool-limit"};
+				    "spool-limit",	    "figures-interval", "gather-maps",
+				    "maps-interval", "allocator-figures"};
 
 static void size_text(char *out, size_t size, uint64_t value)
 {
@@ -73,6 +74,7 @@ static bool value_text(const struct options *o, unsigned index, char *out, size_
 		return text != NULL;
 	case FLAG:
 	case SWITCH:
+	case MAPS:
 		snprintf(out, size, "%s", *(const bool *)field ? "yes" : "no");
 		return true;
 	case SIZE:

@@ -71,6 +71,15 @@ static const struct option_row rows[] = {
 	 "walk every stack in full (slower; to compare with)"},
 	{"depth", "FRAMES", BOTH, NUMBER, AT(depth),
 	 "frames kept of a stack, the outer ones (256; at most 1000)"},
+	{"figures-interval", "TIME", BOTH, DURATION, AT(figures_interval_ns),
+	 "how often resident memory, page faults and the like are recorded (1s; 0: never)"},
+	{"gather-maps", NULL, BOTH, MAPS, AT(gather_maps),
+	 "record what is mapped, and how much of it is in memory; =TIME: how often"},
+	{"maps-interval", "TIME", BOTH, DURATION, AT(maps_interval_ns),
+	 "how often (1s); rarer for a process with so many maps that reading them takes long"},
+	{"allocator-figures", NULL, BOTH, FLAG, AT(allocator_figures),
+	 "have the program ask glibc's mallinfo2 once a second; not for programs that allocate in "
+	 "the handlers of signals"},
 	{"quiet", NULL, COMMAND_RUN, FLAG, AT(quiet), "no summary at the end"},
 	{"socket", "PATH", COMMAND_SERVE, TEXT, AT(socket),
 	 "where programs ask to be recorded; a name that begins with @ is no file (default: see "
@@ -131,6 +140,8 @@ void options_defaults(struct options *o)
 		.free_stacks = true,
 		.depth = 256,
 		.output_owner = OPTIONS_NO_OWNER,
+		.figures_interval_ns = 1000000000,
+		.maps_interval_ns = 1000000000,
 	};
 }
 
@@ -187,6 +198,17 @@ static int parse_switch(bool *ret, const char *text)
 	return -EINVAL;
 }
 
+/* Whether, or how often. */
+static int parse_maps(struct options *o, const char *text)
+{
+	if (parse_switch(&o->gather_maps, text) == 0)
+		return 0;
+	if (parse_duration(text, &o->maps_interval_ns) < 0)
+		return -EINVAL;
+	o->gather_maps = o->maps_interval_ns != 0;
+	return 0;
+}
+
 /* Writes a value into its field. `what` is the option or variable as the person wrote it. */
 static int set(struct options *o, const struct option_row *row, const char *value, const char *what,
 	       struct err_text *err)
@@ -217,13 +239,19 @@ static int set(struct options *o, const struct option_row *row, const char *valu
 	case POLICY:
 		r = parse_policy(field, value);
 		break;
+	case MAPS:
+		r = parse_maps(o, value);
+		break;
 	case LATER:
 		return err_set(err, -EINVAL, "%s is not available in this version (%s)", what,
 			       HEAPCAST_VERSION);
 	}
 	if (r < 0)
 		return err_set(err, -EINVAL, "%s takes %s, not '%s'", what,
-			       row->argument ? row->argument : "0 or 1", value);
+			       row->argument	   ? row->argument
+			       : row->type == MAPS ? "0, 1 or a time"
+						   : "0 or 1",
+			       value);
 	o->source[row - rows] = (uint8_t)o->reading;
 	o->line[row - rows] = (uint16_t)o->reading_line;
 	return 0;

@@ -46,6 +46,10 @@ struct options {
 	const char *allow_group;
 	const char *config; /* NULL: the usual file, if it is there; "": none */
 	bool check_config;
+	uint64_t figures_interval_ns; /* 0: none */
+	bool gather_maps;
+	uint64_t maps_interval_ns;
+	bool allocator_figures;
 	bool help;
 	enum option_source reading; /* of what is being set now; `reading_line` in a file */
 	unsigned reading_line;

@@ -3,7 +3,7 @@
 
 #include "agent/preload/poison.h"
 
-void rare_enter(struct hook *hook, const struct ring_header *ring, uintptr_t frame)
+void rare_enter(struct hook *hook, struct ring_header *ring, uintptr_t frame)
 {
 	hook_enter(hook, ring, frame);
 }

@@ -8,7 +8,7 @@
 #include "agent/preload/note.h"
 
 /* hook_enter, and a hook's end, in one copy for all that are seldom called. */
-void rare_enter(struct hook *hook, const struct ring_header *ring, uintptr_t frame);
+void rare_enter(struct hook *hook, struct ring_header *ring, uintptr_t frame);
 void rare_leave(const struct hook *hook);
 /* note_allocation likewise. */
 void rare_allocation(struct hook *hook, unsigned kind, const void *p, size_t size);

@@ -238,7 +238,10 @@ void next_resolve(void)
 	RESOLVE(mallopt, NULL);
 	RESOLVE(malloc_trim, NULL);
 	RESOLVE(dlclose, NULL);
+	RESOLVE(mallinfo2, NULL);
 	next_add_allocator((uintptr_t)found.malloc);
+	if (!next_is_allocator((uintptr_t)found.mallinfo2))
+		found.mallinfo2 = NULL; /* libc's, which is not the one in use */
 	if (env_flag("HEAPCAST_ZERO_MEMORY") || env_flag("MEMORY_PROFILER_ZERO_MEMORY"))
 		zero_insert(&found);
 	mappings_resolve();

@@ -11,6 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* struct mallinfo2 of glibc 2.33 and later: ten figures. */
+struct next_mallinfo {
+	size_t figure[10];
+};
+
 struct next {
 	void *(*malloc)(size_t size);
 	void *(*calloc)(size_t count, size_t size);
@@ -30,6 +35,7 @@ struct next {
 	void (*free_aligned_sized)(void *p, size_t alignment, size_t size);
 	int (*mallopt)(int parameter, int value); /* NULL: it has no settings */
 	int (*malloc_trim)(size_t keep);	  /* NULL: it keeps what it has */
+	struct next_mallinfo (*mallinfo2)(void); /* NULL: it does not say */
 	int (*dlclose)(void *handle); /* NULL: the program has no libdl (glibc before 2.34), so it
 					 can't call it */
 };

@@ -6,6 +6,7 @@
 
 #include "agent/preload/clock.h"
 #include "agent/preload/door.h"
+#include "agent/preload/next.h"
 #include "agent/preload/record.h"
 #include "agent/preload/sample.h"
 #include "agent/preload/slice.h"
@@ -128,7 +129,27 @@ static void detach(void)
 	door_shut(DOOR_ALL);
 }
 
-void thread_obey(struct thread *thread, const struct ring_header *ring)
+/* The agent asks what the allocator says of itself: this thread answers, if no other does. It is at the start of a hook, so
+ * that it holds no lock of the allocator; mallinfo2 takes them one by one, and allocates nothing. */
+static void tell_allocator(struct ring_allocator *told)
+{
+	uint32_t asked = 2 * __atomic_load_n(&told->asked, __ATOMIC_RELAXED);
+	uint32_t sequence = __atomic_load_n(&told->sequence, __ATOMIC_RELAXED);
+	struct next_mallinfo info;
+
+	if (sequence == asked || sequence & 1 || !next.mallinfo2 ||
+	    !__atomic_compare_exchange_n(&told->sequence, &sequence, asked - 1, false,
+					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return;
+	told->stamp[0] = stamp_now();
+	info = next.mallinfo2();
+	told->stamp[1] = stamp_now();
+	for (unsigned i = 0; i < RING_ALLOCATOR_FIGURES; i++)
+		told->figure[i] = info.figure[i];
+	__atomic_store_n(&told->sequence, asked, __ATOMIC_RELEASE);
+}
+
+void thread_obey(struct thread *thread, struct ring_header *ring)
 {
 	bool on;
 
@@ -156,6 +177,7 @@ void thread_obey(struct thread *thread, const struct ring_header *ring)
 		detach();
 	else if (unlikely(thread->thinned != thread->thinned_told))
 		tell_thinning(thread);
+	tell_allocator(&ring->allocator);
 }
 
 void thread_enter_first(struct hook *hook)

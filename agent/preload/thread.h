@@ -31,7 +31,7 @@ struct hook {
 void thread_enter_first(struct hook *hook) __attribute__((cold));
 void thread_enter_nested(struct hook *hook) __attribute__((cold));
 /* What is in the header's control line now. */
-void thread_obey(struct thread *thread, const struct ring_header *ring) __attribute__((cold));
+void thread_obey(struct thread *thread, struct ring_header *ring) __attribute__((cold));
 static inline uint32_t thread_control(const struct ring_header *ring)
 {
 	return __atomic_load_n(&ring->control, __ATOMIC_RELAXED) +
@@ -77,7 +77,7 @@ void thread_drop_inner(struct thread *thread, const struct event *outer, uint32_
  * hook_leave, events of this thread go aside. (The slow ends work on copies, so that the hook
  * itself can live in registers.) */
 static inline __attribute__((always_inline)) void
-hook_enter(struct hook *hook, const struct ring_header *ring, uintptr_t frame)
+hook_enter(struct hook *hook, struct ring_header *ring, uintptr_t frame)
 {
 	struct thread *thread = tls.thread;
 

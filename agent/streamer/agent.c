@@ -177,6 +177,8 @@ static int open_memory(struct agent *a, struct err_text *err)
 		return r;
 	if (a->settings.spool) /* a buffer for definitions, at the cost of the spools in memory */
 		a->budget.spool -= (b->link_out / b->slots + 4096) & ~(size_t)4095;
+	if (a->settings.observe.maps_ns)
+		budget_maps(&a->budget);
 	own = b->slots * (sizeof(struct session) + 64) + b->links * (sizeof(struct link) + 64) +
 	      LINK_MESSAGE + LINK_SCRATCH + (a->settings.spool ? 2 : 1) * b->link_out + 4096;
 	r = arena_open(&a->arena, budget_private(b) + own);
@@ -226,10 +228,10 @@ static void log_budget(const struct agent *a)
 
 	log_debug("memory limit %llu: own %u, %u links of %zu, message %zu, scratch %zu, %u slots "
 		  "of ring %zu + tables %zu "
-		  "+ batch %zu + spool %zu; %u slices, %u stack nodes in a slot",
+		  "+ batch %zu + spool %zu + maps %zu; %u slices, %u stack nodes in a slot",
 		  (unsigned long long)b->limit, BUDGET_OWN, b->links,
 		  b->link_out + b->link_in + 2 * b->socket_buffer, b->message, b->scratch, b->slots,
-		  b->ring, b->tables, b->batch, b->spool, ring_slice_count(b->ring),
+		  b->ring, b->tables, b->batch, b->spool, b->maps, ring_slice_count(b->ring),
 		  a->session[0].stream.stacks.nodes_max);
 }
 
@@ -404,7 +406,9 @@ int agent_open(struct agent *a, const struct agent_settings *settings, int liste
 	if (r < 0)
 		return r;
 	r = drain_start(&a->drain, a->stream, a->budget.slots, &a->clock, notify, a);
-	return r < 0 ? err_set(err, r, "can't start the drain thread: %s", strerror(-r)) : 0;
+	if (!r)
+		r = observer_start(&a->observer, &a->settings.observe, a->stream, a->budget.slots);
+	return r < 0 ? err_set(err, r, "can't start the agent's threads: %s", strerror(-r)) : 0;
 }
 
 void agent_expect(struct agent *a)
@@ -452,6 +456,7 @@ static void close_handle(uv_handle_t *handle, void *argument)
 
 void agent_close(struct agent *a)
 {
+	observer_stop(&a->observer);
 	drain_stop(&a->drain);
 	if (!a->loop.data && a->news.data) {
 		handshake_close(&a->handshake);

@@ -20,6 +20,7 @@
 #include "agent/streamer/handshake.h"
 #include "agent/streamer/link.h"
 #include "agent/streamer/listener.h"
+#include "agent/streamer/observer.h"
 #include "agent/streamer/stream.h"
 
 struct err_text;
@@ -44,6 +45,7 @@ struct agent_settings {
 	uint64_t stop_ns;	/* for delivering, once told to stop */
 	bool many;		/* more than one process at a time */
 	struct access access;	/* whose programs */
+	struct observer_settings observe;
 	struct ring_settings ring;
 };
 
@@ -110,6 +112,7 @@ struct agent {
 	struct packer drain_packer, link_packer;
 	struct drain drain;
 	struct spool_folder spool;
+	struct observer observer;
 	uint8_t id[STREAM_ID_SIZE];
 	uv_loop_t loop;
 	uv_async_t news;

@@ -380,6 +380,7 @@ long batch_pack(struct stream *s, struct packer *p, bool end)
 	put_events(s, p, &batch);
 	put_gaps(s, p, &batch);
 	put_marks(s, p, &batch);
+	batch_put_observed(s, p, &batch);
 	put_thread_counts(s, p, put_ledger(s, p, &batch));
 	s->ledger_told = batch.ledger->produced;
 	if (end)

@@ -83,6 +83,9 @@ bool batch_take(struct batch *batch, size_t bytes);
  */
 long batch_pack(struct stream *stream, struct packer *packer, bool end);
 
+/* batch_observed.c: adds what the observer has seen of the process, and what its allocator has said, as far as the batch has room. */
+void batch_put_observed(struct stream *stream, struct packer *packer, Heapcast__Batch *batch);
+
 /* How far a catch-up has come. All zero: at its start. */
 struct catch_up {
 	uint32_t stage; /* process, modules, threads, stacks */

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 
+#include "agent/streamer/maps.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "proto/columns.h"
@@ -15,8 +16,9 @@
 #define SLOT_ROOM    (2048 * KIB) /* a slot for each so much of the limit */
 #define MESSAGE_MIN  (64 * KIB)
 #define MESSAGE_MAX  (512 * KIB)
-#define SCRATCH_BASE (48 * KIB)
+#define SCRATCH_BASE (52 * KIB)
 #define SLOT_MIN     (768 * KIB)
+#define MAPS_MAX     (1024 * KIB)
 #define SLOT_LARGE   (4096 * KIB) /* from here on the ring has room for a crowd of threads */
 
 static size_t clamp(size_t value, size_t low, size_t high)
@@ -64,10 +66,16 @@ int budget_divide(struct budget *b, uint64_t limit, uint32_t slots, struct err_t
 	return 0;
 }
 
+void budget_maps(struct budget *b)
+{
+	b->maps = clamp((size_t)b->limit / 128 / b->slots, MAPS_SIZE_MIN, MAPS_MAX) & ~(size_t)4095;
+	b->spool -= b->maps;
+}
+
 size_t budget_private(const struct budget *b)
 {
 	return b->links * (b->link_out + b->link_in) + b->message + FRAME_HEADROOM + b->scratch +
-	       b->slots * (b->tables + b->batch + b->state + b->spool + 4 * 64) + 4096;
+	       b->slots * (b->tables + b->batch + b->state + b->spool + b->maps + 5 * 64) + 4096;
 }
 
 int arena_open(struct arena *a, size_t size)

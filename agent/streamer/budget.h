@@ -32,10 +32,14 @@ struct budget {
 	size_t batch; /* columns, later the compressed frame */
 	size_t state; /* what the encoder predicts addresses from */
 	size_t spool;
+	size_t maps; /* 0: they are not gathered */
 };
 
 /* Divides. `slots` 0: as many as the limit has room for. 0; -EINVAL with the reason. */
 int budget_divide(struct budget *budget, uint64_t limit, uint32_t slots, struct err_text *err);
+
+/* Sets memory aside for what is known of each process's maps: a 128th of the limit, out of the spools. */
+void budget_maps(struct budget *budget);
 
 /* Memory that is handed out from front to back and given back all at once. */
 struct arena {

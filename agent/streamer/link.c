@@ -149,6 +149,7 @@ static ssize_t send_frame(struct link *l, struct stream *s, struct subscription 
 		sub->catching = true;
 		sub->catch_up = catch_up_begin(&s->spool, sub->fresh);
 		sub->next = spool_oldest(&s->spool);
+		s->maps_known = STREAM_MAPS_LOST; /* they begin anew, for all */
 	}
 	if (sub->catching) {
 		long made = batch_pack_catch_up(s, l->host->packer, &sub->catch_up, l->out,

@@ -155,6 +155,7 @@ static enum ring_answer_kind begin(struct agent *a, struct session *s,
 	a->host.generation++;
 	beacon_send(&a->beacon);
 	drain_kick(&a->drain);
+	observer_kick(&a->observer);
 	log_info("recording pid %d (%s)", (int)target->pid, target->executable);
 	return RING_ACCEPTED;
 }

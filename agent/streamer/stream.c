@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
@@ -17,7 +18,8 @@
 #define DEAD_THREADS	(4 * BATCH_THREADS_MAX) /* that keep their names for who joins late */
 #define RENEWAL_REST                                                                               \
 	64 /* batches without another try, when threads hold too much of the stack table */
-#define TURN_BATCHES 4 /* batches in one turn: others want the lock, too */
+#define MAPS_BESIDE  1536 /* of a batch's room for definitions, for figures */
+#define TURN_BATCHES 4	  /* batches in one turn: others want the lock, too */
 
 /* Frames of a lane: a program puts no stack into a slice that is longer than half of it. */
 static uint32_t path_most(const struct stream *s, size_t ring_size, uint32_t lane)
@@ -66,6 +68,14 @@ int stream_init(struct stream *s, struct arena *arena, const struct budget *b, u
 
 	*s = (struct stream){.packer = packer, .lane_count = ring_slice_count(b->ring)};
 	pthread_mutex_init(&s->lock, NULL);
+	if (b->maps) {
+		void *memory = arena_take(arena, b->maps);
+
+		if (!memory)
+			return -ENOMEM;
+		maps_init(&s->maps, memory, b->maps, b->message / 8 - MAPS_BESIDE,
+			  (uint32_t)sysconf(_SC_PAGESIZE));
+	}
 	if (!tables.memory || batch_init(&s->batch, arena, b) < 0 ||
 	    spool_init(&s->spool, arena, b->spool) < 0 ||
 	    ring_source_init(&s->source, &tables, b->ring, counter) < 0 ||
@@ -112,6 +122,10 @@ static void clear_tables(struct stream *s)
 	s->frame_pending = 0;
 	s->image = 0;
 	s->exec_pending = false;
+	s->figures_count = s->allocator_told = 0;
+	s->allocator_took_ns = 0;
+	s->maps_ready = false;
+	s->maps_known = STREAM_MAPS_NEW;
 }
 
 int stream_open(struct stream *s, const struct budget *b, const struct target_info *target,
@@ -149,6 +163,12 @@ void stream_close(struct stream *s)
 {
 	ring_source_close(&s->source);
 	__atomic_store_n(&s->state, STREAM_FREE, __ATOMIC_RELEASE);
+}
+
+void stream_put_figures(struct stream *s, const struct figures *figures)
+{
+	s->figures_count -= s->figures_count == STREAM_FIGURES_MAX;
+	s->figures[s->figures_count++] = *figures;
 }
 
 uint64_t stream_now(const struct stream *s)
@@ -226,7 +246,8 @@ static int close_batch(struct stream *s, bool end)
 static bool has_content(const struct stream *s)
 {
 	return s->batch.events.count || s->batch.gaps || s->batch.marks || s->threads.news ||
-	       s->process_news || s->modules.count != s->modules.sent || s->modules.unloads;
+	       s->process_news || s->modules.count != s->modules.sent || s->modules.unloads ||
+	       s->figures_count || s->maps_ready;
 }
 
 static bool is_due(struct stream *s, uint64_t now)
@@ -269,6 +290,8 @@ static void begin_image(struct stream *s)
 	if (target_read(s->target.pid, &target) == 0)
 		s->target = target;
 	s->image++;
+	s->maps_ready = false;
+	s->maps_known = STREAM_MAPS_LOST;
 	s->process_news = true;
 	s->source.ready = false;
 	s->exec_pending = false;

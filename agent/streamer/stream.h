@@ -14,6 +14,8 @@
 #include "agent/capture.h"
 #include "agent/streamer/batch.h"
 #include "agent/streamer/budget.h"
+#include "agent/streamer/figures.h"
+#include "agent/streamer/maps.h"
 #include "agent/streamer/modules.h"
 #include "agent/streamer/ring_source.h"
 #include "agent/streamer/spool.h"
@@ -25,7 +27,16 @@
 #define STREAM_CLOSE_NS	 250000000  /* longest that an event waits in a batch */
 #define STREAM_LEDGER_NS 1000000000 /* a batch for the ledger alone */
 
+#define STREAM_FIGURES_MAX 8 /* that wait for a batch */
+
 enum stream_state { STREAM_FREE, STREAM_LIVE, STREAM_ENDING, STREAM_ENDED };
+
+/* Does the collector know what stream.maps says it knows? */
+enum stream_maps {
+	STREAM_MAPS_KNOWN,
+	STREAM_MAPS_LOST, /* regions are to be told again */
+	STREAM_MAPS_NEW,  /* and it is another stream */
+};
 
 struct stream {
 	pthread_mutex_t lock;
@@ -72,6 +83,15 @@ struct stream {
 	uint64_t closed_ns; /* CLOCK_MONOTONIC of the last batch */
 	uint64_t named_ns;  /* when names of threads were read */
 	uint64_t ledger_told; /* produced, in the last batch */
+
+	/* What the observer has seen. */
+	struct figures figures[STREAM_FIGURES_MAX];
+	uint32_t figures_count;
+	struct maps maps; /* the observer's; the drain's while `maps_ready` */
+	bool maps_ready;
+	enum stream_maps maps_known;
+	uint32_t allocator_told; /* sequence of the allocator's last answer */
+	uint64_t allocator_took_ns; /* what that cost the program */
 };
 
 static inline enum stream_state stream_state(const struct stream *stream)
@@ -110,6 +130,9 @@ enum stream_work {
 
 /* One turn of the drain thread, with the lock held. */
 enum stream_work stream_drain(struct stream *stream);
+
+/* From the observer, with the lock held: goes into the next batch. Where too many wait the last one gives way. */
+void stream_put_figures(struct stream *stream, const struct figures *figures);
 
 /* Nanoseconds since the start, now. */
 uint64_t stream_now(const struct stream *stream);

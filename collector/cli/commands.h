@@ -7,6 +7,7 @@
 	X(report)													\
 	X(top)														\
 	X(leaks)													\
+	X(maps)														\
 	X(flamegraph)													\
 	X(export)													\
 	X(serve)													\

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "collector/cli/figures.h"
 #include "collector/cli/header.h"
 #include "collector/cli/question.h"
 #include "collector/cli/sites.h"
@@ -154,6 +155,7 @@ static int print_text(const struct question *q, const struct answer *a, size_t c
 {
 	header_print(q);
 	print_totals(q, &a->report);
+	figures_print(q);
 	print_sites(q, "Most allocated, by call site", &a->allocated, count);
 	print_sites(q, "Most in use at the peak", &a->peak, (count + 1) / 2);
 	print_sites(q, q->live ? "Most in use now" : "Never freed", &a->leaked, (count + 1) / 2);
@@ -184,6 +186,7 @@ static int print_answer_json(const struct question *q, const struct answer *a, s
 	json_u64(&json, "distinct_backtraces", a->report.distinct_stacks);
 	json_u64(&json, "threads", a->report.threads);
 	json_u64(&json, "modules", a->report.modules);
+	figures_json(&json, q);
 	json_bool(&json, "ledger_balances", recording_balances(q->recording, NULL));
 	sites_json(&json, "sites_allocated", q, &a->allocated.sites, &table);
 	sites_json(&json, "sites_peak", q, &a->peak.sites, &table);

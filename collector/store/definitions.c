@@ -364,6 +364,74 @@ static void set_end(struct definitions *d, const Heapcast__End *end)
 	d->process.core_dumped = end->core_dumped;
 }
 
+/* ---- figures ---- */
+
+static void most(uint64_t *of, uint64_t value)
+{
+	*of = value > *of ? value : *of;
+}
+
+static void set_most(struct figures_info *most_of, const struct figures_info *f)
+{
+	most_of->time_ns = f->time_ns;
+	most_of->detailed_ns = f->detailed_ns;
+	most(&most_of->rss, f->rss);
+	most(&most_of->rss_peak, f->rss_peak);
+	most(&most_of->pss, f->pss);
+	most(&most_of->anonymous, f->anonymous);
+	most(&most_of->swap, f->swap);
+	most(&most_of->address_space, f->address_space);
+	most(&most_of->dirty, f->dirty);
+	most(&most_of->clean, f->clean);
+	most(&most_of->minor_faults, f->minor_faults);
+	most(&most_of->major_faults, f->major_faults);
+}
+
+static void set_figures(struct definitions *d, const Heapcast__Figures *m)
+{
+	struct figures_info *f = &d->figures;
+
+	f->time_ns = m->time_ns;
+	f->rss = m->rss;
+	f->rss_peak = m->rss_peak;
+	f->anonymous = m->anonymous;
+	f->swap = m->swap;
+	f->address_space = m->address_space;
+	f->minor_faults = m->minor_faults;
+	f->major_faults = m->major_faults;
+	if (m->detailed) {
+		f->detailed_ns = m->time_ns;
+		f->pss = m->pss;
+		f->dirty = m->dirty;
+		f->clean = m->clean;
+	}
+	set_most(&d->figures_most, f);
+}
+
+static void set_allocator(struct allocator_info *a, const Heapcast__Allocator *m)
+{
+	*a = (struct allocator_info){
+		.time_ns = m->time_ns,
+		.took_ns = m->took_ns,
+		.arena = m->arena,
+		.hblkhd = m->hblkhd,
+		.uordblks = m->uordblks,
+		.fordblks = m->fordblks,
+		.keepcost = m->keepcost,
+		.ordblks = m->ordblks,
+		.hblks = m->hblks,
+	};
+}
+
+void definitions_init(struct definitions *d)
+{
+	*d = (struct definitions){
+		.figures = {.time_ns = NO_TIME, .detailed_ns = NO_TIME},
+		.figures_most = {.time_ns = NO_TIME, .detailed_ns = NO_TIME},
+		.allocator = {.time_ns = NO_TIME},
+	};
+}
+
 int definitions_add(struct definitions *d, const Heapcast__Batch *batch, struct err_text *err)
 {
 	int r = check_modules(d, batch, err);
@@ -384,6 +452,10 @@ int definitions_add(struct definitions *d, const Heapcast__Batch *batch, struct 
 		r = add_mark(d, batch->mark[i], err);
 	if (!r && batch->ledger)
 		r = set_ledger(d, batch->ledger, err);
+	for (size_t i = 0; !r && i < batch->n_figures; i++)
+		set_figures(d, batch->figures[i]);
+	if (!r && batch->allocator)
+		set_allocator(&d->allocator, batch->allocator);
 	if (!r && batch->end)
 		set_end(d, batch->end);
 	return r;

@@ -34,8 +34,11 @@ struct definitions {
 	uint32_t mark_count, mark_capacity;
 	struct ledger_info ledger;
 	struct delivered_counts delivered; /* as in the last ledger */
+	struct figures_info figures, figures_most;
+	struct allocator_info allocator;
 };
 
+void definitions_init(struct definitions *d);
 void definitions_done(struct definitions *d);
 /* 0; -EBADMSG with a sentence; -ENOMEM. Checks all before it changes anything that can't be
  * repeated. */

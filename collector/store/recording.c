@@ -380,6 +380,7 @@ int recording_open(const char *path, int (*progress)(void *context, uint64_t don
 	if (!r)
 		return -ENOMEM;
 	r->fd = -1;
+	definitions_init(&r->definitions);
 	r->pairing.rows = &r->rows;
 	r->pairing.window_ns = REPAIR_NS;
 	r->path = strdup(path);
@@ -515,6 +516,21 @@ const struct ledger_info *recording_ledger(const struct recording *r)
 const struct pairing_info *recording_pairing(const struct recording *r)
 {
 	return &r->pairing.info;
+}
+
+const struct figures_info *recording_figures(const struct recording *r)
+{
+	return &r->definitions.figures;
+}
+
+const struct figures_info *recording_figures_most(const struct recording *r)
+{
+	return &r->definitions.figures_most;
+}
+
+const struct allocator_info *recording_allocator(const struct recording *r)
+{
+	return &r->definitions.allocator;
 }
 
 /* That the row stands for: its weight in blocks of its size. */

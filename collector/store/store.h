@@ -197,6 +197,20 @@ struct mark_info {
 	char *text;
 };
 
+/* The process as the kernel counted it (message Figures, where the single ones are explained). Bytes. */
+struct figures_info {
+	uint64_t time_ns;	   /* stream time; NO_TIME: there are none */
+	uint64_t detailed_ns;	   /* when pss, dirty and clean were read, which is done less often; NO_TIME: never */
+	uint64_t rss, rss_peak, pss, anonymous, swap, address_space, dirty, clean;
+	uint64_t minor_faults, major_faults; /* since it began */
+};
+
+/* What its allocator said of itself (message Allocator): mallinfo2 of glibc. */
+struct allocator_info {
+	uint64_t time_ns; /* NO_TIME: it was not asked, or does not say */
+	uint64_t took_ns, arena, hblkhd, uordblks, fordblks, keepcost, ordblks, hblks;
+};
+
 /* The account: what the agent said, and what was counted here. It balances if both equations hold:
  *   produced = delivered + culled + not_sampled + lost + pending     and     delivered = stored + before_join + missed. */
 struct ledger_info {
@@ -258,3 +272,7 @@ uint32_t recording_marks(const struct recording *recording);
 const struct mark_info *recording_mark(const struct recording *recording, uint32_t index);
 const struct ledger_info *recording_ledger(const struct recording *recording);
 const struct pairing_info *recording_pairing(const struct recording *recording);
+/* The last that there are, and of each the highest that there was (of the faults: the sums at the end). */
+const struct figures_info *recording_figures(const struct recording *recording);
+const struct figures_info *recording_figures_most(const struct recording *recording);
+const struct allocator_info *recording_allocator(const struct recording *recording);

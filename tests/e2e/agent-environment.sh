@@ -110,9 +110,20 @@ env MEMORY_PROFILER_ENABLE_BROADCAST=1 HEAPCAST_INTERFACE=lo "$AGENT" run --quie
 wait_collector
 ask ledger last >"$T/ledger.txt"
 
+# Maps.
+for p in MEMORY_PROFILER HEAPCAST; do
+	for wanted in 0 1; do
+		CMD="sleep 0.5" STATUS=0 with ${p}_GATHER_MAPS=$wanted
+		"$COLLECTOR" maps "$T/r" >"$T/maps.txt"
+		assert_contains "${p}_GATHER_MAPS=$wanted" "$T/maps.txt" "$([ $wanted = 1 ] && echo '[stack]' || echo 'No maps were gathered')"
+	done
+done
+STATUS=2 with HEAPCAST_GATHER_MAPS=often
+assert_contains "a wrong interval" "$T/err" "HEAPCAST_GATHER_MAPS takes 0, 1 or a time, not 'often'"
+
 # Without a meaning: one notice each, which says why; what asks for nothing gets none.
 for v in CULL_TEMPORARY_ALLOCATIONS=1 TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD=1 TEMPORARY_ALLOCATION_PENDING_THRESHOLD=1 \
-	USE_PERF_EVENT_OPEN=1 BACKTRACE_CACHE_SIZE_LEVEL_1=1 BACKTRACE_CACHE_SIZE_LEVEL_2=1 GATHER_MAPS=1 \
+	USE_PERF_EVENT_OPEN=1 BACKTRACE_CACHE_SIZE_LEVEL_1=1 BACKTRACE_CACHE_SIZE_LEVEL_2=1 \
 	DISABLE_PR_SET_VMA_ANON_NAME=1 WRITE_BINARIES_TO_OUTPUT=1 INCLUDE_FILE=/etc/* EMIT_PARTIAL_BACKTRACES=1; do
 	with "MEMORY_PROFILER_$v"
 	assert_eq "notices of $v" 1 "$(grep -c "warn .*MEMORY_PROFILER_${v%=*} has no meaning here: " "$T/err")"
@@ -139,8 +150,8 @@ assert_contains "the daemon's log" "$T/agent-$agent.log" "USE_PERF_EVENT_OPEN ha
 
 # The library alone: its agent has the environment of the program.
 env MEMORY_PROFILER_OUTPUT="$T/alone-%p" MEMORY_PROFILER_LOGFILE="$T/alone-%e.log" MEMORY_PROFILER_TRACK_CHILD_PROCESSES=1 \
-	MEMORY_PROFILER_GATHER_MAPS=1 MEMORY_PROFILER_REGISTER_SIGUSR1=1 HEAPCAST_MEMORY_LIMIT=16M LD_PRELOAD="$PRELOAD" \
+	MEMORY_PROFILER_INCLUDE_FILE=1 MEMORY_PROFILER_REGISTER_SIGUSR1=1 HEAPCAST_MEMORY_LIMIT=16M LD_PRELOAD="$PRELOAD" \
 	"$BUILD/targets/forks" prefork 3 >"$T/out"
 four() { [ "$(find "$T" -name 'alone-[0-9]*' -size +0 | wc -l)" = 4 ]; }
 wait_for 10 "four recordings" four
-assert_contains "the log of the library's agent" "$T/alone-forks.log" "GATHER_MAPS has no meaning here" "recording pid"
+assert_contains "the log of the library's agent" "$T/alone-forks.log" "INCLUDE_FILE has no meaning here" "recording pid"

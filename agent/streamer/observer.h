@@ -1,0 +1,66 @@
+#pragma once
+/*
+ * The observer: a thread that looks at recorded processes from outside, through /proc, and leaves what it has seen with
+ * their streams, to go into the next batch. A reading of smaps of a big process takes 100 ms, in which the kernel works: so
+ * this happens neither in the main loop, which has a network to serve, nor in the drain thread, which has a ring to empty,
+ * nor under a lock of ours: a stream is locked to learn whom to look at, and to hand over.
+ *
+ * What reading costs the target: smaps is read under its mmap lock, shared, a page of text (some six regions) at a time. So:
+ *   maps     at their interval; after a reading that took more than MAPS_SLOW_NS, a hundred times as long
+ *   pss      with the figures, but at most 1 % of one CPU: the next not before a hundred times what the last one cost
+ *   figures  at their interval: two small files
+ *   mallinfo2, in the target: once a second, and at most 1 % of a thread's time (it walks all free chunks: 25 ms for 100,000)
+ *
+ * It fails for a process of another user, or one that may not be dumped: said once, and the rest goes on.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/streamer/budget.h"
+#include "agent/streamer/figures.h"
+#include "agent/streamer/maps.h"
+#include "agent/streamer/smaps.h"
+
+#define MAPS_SLOW_NS	  10000000
+#define OBSERVER_RATIO	  100 /* a reading costs at most one part in so many of the time */
+#define ALLOCATOR_ASK_NS  1000000000
+
+struct stream;
+
+struct observer_settings {
+	uint64_t figures_ns; /* interval; 0: none */
+	uint64_t maps_ns;    /* 0: none */
+	bool allocator;
+};
+
+/* Whom a slot has, as far as the observer knows. */
+struct observed {
+	uint64_t generation; /* stream.start_ns; 0: nobody */
+	pid_t pid;
+	uint32_t image;
+	int proc; /* of /proc/PID */
+	bool no_figures, no_detail, no_maps; /* may not be read */
+	uint64_t figures_due, detail_due, maps_due, allocator_due;
+	struct figures last;
+};
+
+struct observer {
+	struct observer_settings settings;
+	struct stream *const *stream;
+	uint32_t streams;
+	struct observed slot[BUDGET_SLOTS_MAX];
+	struct smaps reader;
+	pthread_t thread;
+	pthread_mutex_t lock; /* of the two below */
+	pthread_cond_t wake;
+	bool stop, kicked;
+	bool running;
+};
+
+/* Starts the thread, if there is anything to do. 0 or a negative errno. */
+int observer_start(struct observer *observer, const struct observer_settings *settings, struct stream *const *streams,
+		   uint32_t count);
+/* There is somebody new to look at. */
+void observer_kick(struct observer *observer);
+void observer_stop(struct observer *observer);

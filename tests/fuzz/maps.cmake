@@ -1,0 +1,3 @@
+if(TARGET heapcast_streamer AND TARGET heapcast_store)
+	heapcast_fuzz_target(maps heapcast_streamer heapcast_store)
+endif()
