@@ -63,6 +63,13 @@ struct capture_module {
 /* A thread was seen. `continues`: it was in another lane before; then the thread that has this tid goes on. */
 int capture_thread_begin(struct stream *stream, uint32_t tid, uint64_t time_ns, bool continues,
 			 struct thread **ret_thread);
+/* A thread that an agent before us has numbered, and what that one had sent of it: it keeps its number. `ret_known`: it had come
+ * up already, in another lane. */
+struct capture_past {
+	uint64_t delivered, lost;
+};
+int capture_thread_resume(struct stream *stream, uint32_t tid, uint32_t number, const struct capture_past *past,
+			  struct thread **ret_thread, bool *ret_known);
 /* It has this lane no more: once for each capture_thread_begin, after all else about the lane. */
 void capture_thread_leave(struct stream *stream, struct thread *thread);
 /* It is gone. Its counts must have been given by capture_thread_counts before. */

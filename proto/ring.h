@@ -94,14 +94,19 @@ struct ring_slice {
 	/* A robust, process-shared mutex of the program's own libc, locked by the owner for as long as it lives: at its end,
 	 * by exit, kill or exec, the kernel sets FUTEX_OWNER_DIED in the word at ring_header.owner_word_offset in here. */
 	uint8_t owner[64];
-	uint64_t reserved1[4];
+	uint32_t incarnation; /* of the agent that the owner knew when it claimed this; another one waits for a RING_CUT */
+	uint32_t reserved1[7];
 
 	/* The agent's line. */
 	uint64_t tail;	     /* words read */
 	uint64_t wanted;     /* set by the owner: it waits until `tail` is there; 0: it does not wait */
 	uint32_t tail_futex; /* raised when `tail` is where the owner wants it: that is what it waits on */
-	uint32_t reserved2;
-	uint64_t reserved3[5];
+	/* The owner's account over all of its slices, for an agent that takes the ring up (struct ring_account). */
+	uint32_t thread;	   /* its number in the stream; 0: the agent has not seen this slice yet */
+	uint64_t thread_delivered; /* events in batches that were closed, and perhaps in the one under construction */
+	uint64_t thread_lost;	   /* in gaps, likewise */
+	uint64_t thread_passed;	   /* passed over by sampling in slices before this one */
+	uint64_t reserved2[2];
 };
 static_assert(sizeof(struct ring_slice) == 320, "layout of struct ring_slice");
 
@@ -127,6 +132,40 @@ static_assert(sizeof(struct ring_set_line) == 64, "one line of the cache");
 
 enum ring_mode { RING_OFF = 0, RING_FULL = 1, RING_SAMPLE = 2 };
 enum ring_policy { RING_BLOCK = 0, RING_THIN = 1, RING_COUNT = 2 };
+
+/*
+ * The agent's notes for the one that takes the ring up when it is gone (agent/streamer/takeup.h); the program reads none of it
+ * but `incarnation`. The numbers are those of before the last batch that the collector may have, or higher: written before the
+ * batch leaves, so that what they say was delivered is all that can have been.
+ */
+struct ring_account {
+	uint32_t incarnation; /* of the agent's life with this stream, from 1. A new one raises it, then `control` */
+	uint32_t lockable;    /* the agent holds a lock (flock) on the memory, on a file description that nobody else has */
+	uint64_t start_ns;    /* CLOCK_MONOTONIC and */
+	uint64_t start_wall_ns; /* CLOCK_REALTIME at stream time 0 */
+	uint64_t start_ticks;	/* of the program: with its pid, as the agent sees it, names it once and for all */
+	uint32_t pid;
+	uint32_t image;
+	uint32_t threads;     /* the highest number that was given to one */
+	uint32_t has_parent;
+	uint8_t parent_stream[RING_STREAM_ID_SIZE];
+	uint64_t parent_event;
+	uint64_t watermark_ns;
+	uint64_t stacks_cut;
+	uint64_t delivered[3];	    /* allocations, frees, bytes */
+	struct ring_losses lost;    /* in all gaps */
+	struct ring_losses no_slice; /* of these, those of ring_header.no_slice */
+	/* Sums of the threads that have no slice any more. [turn & 1] holds; the other one is written, `turn` raised, and then
+	 * the slice named in it is freed: whatever comes in between, each thread is counted once. */
+	uint32_t turn;
+	uint32_t reserved;
+	struct ring_gone {
+		uint64_t produced, delivered, lost, not_sampled;
+		uint32_t slice; /* index + 1 of the one that was counted last */
+		uint32_t generation;
+	} gone[2];
+};
+static_assert(sizeof(struct ring_account) == 264, "layout of struct ring_account");
 
 /* What `clock` says about stamps. */
 enum ring_clock {
@@ -206,6 +245,7 @@ struct ring_header {
 	uint64_t reserved4[6];
 
 	struct ring_allocator allocator;
+	struct ring_account account;
 };
 static_assert(sizeof(struct ring_header) <= RING_HEADER_SIZE, "the header fits its page");
 
@@ -231,7 +271,7 @@ enum ring_exit { RING_EXIT_NONE = 0, RING_EXIT_EXIT = 1, RING_EXIT_IMMEDIATE = 2
  * An event without a stack has keep = 0 and count = 0, and leaves the thread's last stack as it was.
  * Values below 4096 among the program counters are no addresses: they stand for what could not be walked, numbered as
  * enum PseudoFrame in heapcast.proto (1, outermost: outer frames are missing; 2, innermost: inner frames were left out).
- * The first event in a slice, and the first after RING_LOST or RING_EPOCH, has its whole stack (keep = 0).
+ * The first event in a slice, and the first after RING_LOST, RING_EPOCH or RING_CUT, has its whole stack (keep = 0).
  */
 #define RING_AUX 128
 
@@ -243,6 +283,9 @@ enum ring_aux {
 			     A slice begins in epoch 0 each time that it is claimed */
 	RING_MOVE = 131,  /* 3 words: word 1: index of the slice in which this thread goes on; the last in its slice */
 	RING_MARK = 132,  /* 3 words: word 1 value, word 2 stamp; `size` is a MarkKind */
+	RING_CUT = 134,	  /* 8 words: word 1 incarnation, word 2 stamp, `events` and `lost` of the slice as of here. Another agent
+			     has taken the ring up: what this thread put before is of no use to it, and the next event has
+			     its whole stack. The slice is in epoch 0 again */
 	RING_TEXT = 133,  /* 3 + count words: word 1 length in bytes, word 2 stamp; then the text; `size` is a MarkKind */
 };
 

@@ -20,6 +20,7 @@
 #include "agent/cli/serve_options.h"
 #include "agent/cli/service.h"
 #include "agent/streamer/clock.h"
+#include "agent/streamer/takeup.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/parse.h"
@@ -48,7 +49,9 @@ static void help(void)
 	       "Records every program of this host that is started with\n"
 	       "LD_PRELOAD=libheapcast.so by a user who may (--allow-user), until it is ended by\n"
 	       "SIGTERM; then the programs go on unrecorded. SIGHUP reads the file of --config\n"
-	       "again; what it can't change in a running agent is named in the log.\n\n"
+	       "again; what it can't change in a running agent is named in the log. Killed and\n"
+	       "started again, as root or with CAP_CHECKPOINT_RESTORE, it goes on with the\n"
+	       "programs that it recorded.\n\n"
 	       "  agent serve --announce              to whichever collector is on the network\n"
 	       "  agent serve --collector 192.0.2.7   to this one\n\n"
 	       "Programs find it at /run/heapcast/agent.sock if it runs as root, else at\n"
@@ -315,6 +318,7 @@ static int serve_main(struct serve *serve, struct agent_settings *settings, int 
 		watch_signal(serve, &serve->hangup, SIGHUP, hangup);
 		watch_timers(serve);
 		log_start(serve);
+		takeup_all(&serve->agent);
 		service_tell(&serve->service, "READY=1");
 		agent_loop(&serve->agent);
 		r = undelivered(serve, err);

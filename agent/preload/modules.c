@@ -59,6 +59,8 @@ static struct {
 	uint32_t held;					 /* a fork is near: no more of them */
 	uint64_t announcement[ANNOUNCEMENT_MAX / 8 + 1]; /* the one being written */
 	char path[PATH_MAX];
+	char main_path[PATH_MAX]; /* of this image */
+	size_t main_path_length;
 } modules;
 
 static struct module *module_at(uint32_t index)
@@ -156,12 +158,17 @@ static void unlock(void)
 static bool channel_room(struct ring_header *ring, uint64_t bytes)
 {
 	uint64_t start = sys_monotonic_ns();
+	uint32_t beat = __atomic_load_n(&ring->heartbeat, __ATOMIC_RELAXED);
 
 	while (ring->modules_head + bytes - __atomic_load_n(&ring->modules_tail, __ATOMIC_ACQUIRE) >
 	       ring->modules_size) {
-		if (bytes > ring->modules_size || __atomic_load_n(&shim.gone, __ATOMIC_RELAXED) ||
-		    sys_monotonic_ns() - start > ROOM_WAIT_MS * 1000000ull)
+		if (bytes > ring->modules_size || __atomic_load_n(&shim.gone, __ATOMIC_RELAXED))
 			return false;
+		if (sys_monotonic_ns() - start > ROOM_WAIT_MS * 1000000ull) {
+			if (__atomic_load_n(&ring->heartbeat, __ATOMIC_RELAXED) == beat)
+				slice_agent_gone(beat);
+			return false;
+		}
 		slice_doorbell();
 		sys_sleep_ms(1);
 	}
@@ -198,11 +205,18 @@ static bool channel_put(struct ring_header *ring, const struct ring_module *anno
 
 /* The announcement of one module. */
 
+/* Asked for once: later the program may live without that right. */
 static size_t path_main(char *path)
 {
-	long length = sys_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, PATH_MAX - 1);
+	long length;
 
-	return length > 0 ? (size_t)length : 0;
+	if (!modules.main_path_length) {
+		length = sys_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", modules.main_path,
+				  PATH_MAX - 1);
+		modules.main_path_length = length > 0 ? (size_t)length : 0;
+	}
+	memcpy(path, modules.main_path, modules.main_path_length);
+	return modules.main_path_length;
 }
 
 static size_t path_relative(char *path, const char *name, size_t name_length)
@@ -217,7 +231,8 @@ static size_t path_relative(char *path, const char *name, size_t name_length)
 	return (size_t)length + name_length;
 }
 
-static size_t path_of(const struct dl_phdr_info *info, bool first, char *path)
+/* `again`: from here on nothing may be asked of the system any more. */
+static size_t path_of(const struct dl_phdr_info *info, bool first, bool again, char *path)
 {
 	const char *name = info->dlpi_name ? info->dlpi_name : "";
 	size_t length = strnlen(name, PATH_MAX - 1);
@@ -228,7 +243,7 @@ static size_t path_of(const struct dl_phdr_info *info, bool first, char *path)
 		memcpy(path, "[vdso]", 6);
 		return 6;
 	}
-	if (strchr(name, '/') && name[0] != '/')
+	if (strchr(name, '/') && name[0] != '/' && !again)
 		return path_relative(path, name, length);
 	memcpy(path, name, length);
 	return length;
@@ -263,11 +278,12 @@ static struct ring_module *begin_announcement(enum ring_module_kind kind,
 }
 
 static void announce(struct ring_header *ring, const struct dl_phdr_info *info,
-		     const struct elf_image *image, const struct module *module, bool first)
+		     const struct elf_image *image, const struct module *module, bool first,
+		     bool again)
 {
 	struct ring_module *out = begin_announcement(RING_MODULE_LOAD, module);
 	uint8_t *tail = (uint8_t *)(out + 1);
-	size_t path = path_of(info, first, modules.path), segments;
+	size_t path = path_of(info, first, again, modules.path), segments;
 
 	out->segment_count = (uint8_t)put_segments(info, tail);
 	segments = out->segment_count * SEGMENT_BYTES;
@@ -293,7 +309,8 @@ static void announce_end(struct ring_header *ring, const struct module *module)
 struct scan {
 	struct ring_header *ring;
 	bool first;
-	bool changed; /* the loader's counts, since the last scan */
+	bool changed;	/* the loader's counts, since the last scan */
+	uint32_t again; /* not 0: all are announced again, to the agent of this incarnation */
 };
 
 static struct module *find_same(const struct elf_image *image, bool live)
@@ -335,12 +352,11 @@ static void bury(struct ring_header *ring)
 	}
 }
 
-static void tell(struct ring_header *ring, const struct dl_phdr_info *info,
+static void tell(const struct scan *scan, const struct dl_phdr_info *info,
 		 const struct elf_image *image, struct module *module, bool first)
 {
-	module->id = modules.next_id++;
 	module->told = true;
-	announce(ring, info, image, module, first);
+	announce(scan->ring, info, image, module, first, scan->again);
 }
 
 static void look(struct scan *scan, const struct dl_phdr_info *info, bool burying)
@@ -357,8 +373,10 @@ static void look(struct scan *scan, const struct dl_phdr_info *info, bool buryin
 		module->seen = true;
 	if (burying || (module && module->told))
 		return;
-	if (module) { /* of the parent, in a fork child */
-		tell(scan->ring, info, &image, module, first);
+	if (module) { /* of the parent, in a fork child; or known to another agent */
+		if (!scan->again)
+			module->id = modules.next_id++;
+		tell(scan, info, &image, module, first);
 		return;
 	}
 	module = find_same(&image, false);
@@ -370,7 +388,8 @@ static void look(struct scan *scan, const struct dl_phdr_info *info, bool buryin
 	module->identity = image.identity;
 	module->seen = true;
 	module->imports = false;
-	tell(scan->ring, info, &image, module, first);
+	module->id = modules.next_id++;
+	tell(scan, info, &image, module, first);
 	__atomic_store_n(&module->live, true, __ATOMIC_RELEASE);
 }
 
@@ -406,18 +425,24 @@ static int visit_all(struct dl_phdr_info *info, size_t size, void *context)
 	struct scan *scan = context;
 
 	visit_counts(info, size, context);
-	if (!scan->changed || !lock())
+	if ((!scan->changed && !scan->again) || !lock())
 		return 1;
 	visit_counts(info, size, context);
-	if (scan->changed) {
-		for (uint32_t i = 0; i < modules.count; i++)
+	if (scan->again == shim.incarnation)
+		scan->again = 0; /* another thread was quicker */
+	if (scan->changed || scan->again) {
+		for (uint32_t i = 0; i < modules.count; i++) {
 			module_at(i)->seen = false;
+			module_at(i)->told &= !scan->again;
+		}
 		if (info->dlpi_subs != modules.subs) {
 			dl_iterate_phdr(visit_seen, scan);
 			bury(scan->ring);
 		}
 		scan->first = true;
 		dl_iterate_phdr(visit_new, scan);
+		if (scan->again)
+			__atomic_store_n(&shim.incarnation, scan->again, __ATOMIC_RELEASE);
 	}
 	unlock();
 	return 1;
@@ -435,9 +460,9 @@ static void enter_loader(void)
 	__atomic_fetch_add(&modules.inside, 1, __ATOMIC_SEQ_CST);
 }
 
-void modules_refresh(void)
+static void refresh(uint32_t again)
 {
-	struct scan scan = {.ring = shim_ring(), .first = true};
+	struct scan scan = {.ring = shim_ring(), .first = true, .again = again};
 	int saved = errno;
 
 	if (!scan.ring)
@@ -446,6 +471,18 @@ void modules_refresh(void)
 	dl_iterate_phdr(visit_all, &scan);
 	__atomic_fetch_sub(&modules.inside, 1, __ATOMIC_SEQ_CST);
 	errno = saved;
+}
+
+void modules_refresh(void)
+{
+	refresh(0);
+}
+
+bool modules_tell_again(uint32_t incarnation)
+{
+	if (__atomic_load_n(&shim.incarnation, __ATOMIC_ACQUIRE) != incarnation)
+		refresh(incarnation);
+	return __atomic_load_n(&shim.incarnation, __ATOMIC_ACQUIRE) == incarnation;
 }
 
 /* No thread of ours is in it, and nobody else is about to change its list. */

@@ -26,6 +26,10 @@ const struct unwind_module *modules_find(void *context, uint64_t pc);
 /* Looks for modules that have come and gone, and announces that. */
 void modules_refresh(void);
 
+/* Announces all, with the ids that they have, to the agent of this incarnation, unless that was done. false: it could not be
+ * done now. */
+bool modules_tell_again(uint32_t incarnation);
+
 /* Around a fork: the loader's lock stays taken in the child if another thread of ours holds it, so
  * those that do are waited for, and others are held back; a moment only. */
 void modules_hold(void);

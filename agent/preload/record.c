@@ -115,7 +115,7 @@ void record_lost_anywhere(const struct event *event)
 static bool put_pending_losses(struct thread *thread, uint64_t stamp)
 {
 	const struct ring_losses *lost = &thread->pending;
-	uint64_t *record = slice_reserve(thread, LOST_WORDS);
+	uint64_t *record = slice_reserve_rarely(thread, LOST_WORDS);
 
 	if (!record)
 		return false;
@@ -132,7 +132,7 @@ static bool put_pending_losses(struct thread *thread, uint64_t stamp)
 
 static bool put_epoch(struct thread *thread, uint32_t epoch, uint64_t stamp)
 {
-	uint64_t *record = slice_reserve(thread, EPOCH_WORDS);
+	uint64_t *record = slice_reserve_rarely(thread, EPOCH_WORDS);
 
 	if (!record)
 		return false;
@@ -376,7 +376,7 @@ void record_block(struct thread *thread, uint32_t kind, uint64_t address, uint64
 	put(thread, &event, frame, false);
 }
 
-bool record_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
+COLD bool record_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
 		 size_t length)
 {
 	uint64_t words, stamp = stamp_now(), *record;
@@ -386,7 +386,7 @@ bool record_mark(struct thread *thread, uint32_t kind, uint64_t value, const cha
 	words = text ? (length + 7) / 8 : 0;
 	if (thread->quiet || shim.gone || !put_preface(thread, stamp))
 		return false;
-	record = slice_reserve(thread, 3 + words);
+	record = slice_reserve_rarely(thread, 3 + words);
 	if (!record)
 		return false;
 	if (words)

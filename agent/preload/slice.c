@@ -17,6 +17,7 @@
 #define DEAD_SLICE_MS	 2
 #define HEART_SILENCE_NS 1100000000u
 #define HEART_LOOK_NS	 25000000u /* what one look counts at most: WAIT_PIECE_MS, and the way back */
+#define CUT_WORDS	 8
 #define NS_PER_MS	 1000000u
 
 static struct ring_slice *slice_at(struct ring_header *ring, uint32_t index)
@@ -111,6 +112,7 @@ bool slice_claim(struct thread *thread, uint64_t words, uint64_t first)
 	slice->wanted = 0;
 	slice->claim_stamp = stamp_now();
 	slice->thread_first = first;
+	slice->incarnation = thread->incarnation;
 	__atomic_store_n(&slice->entered, thread->last_stamp, __ATOMIC_RELAXED);
 	__atomic_store_n(&slice->state, RING_SLICE_OWNED, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&ring->claims, 1, __ATOMIC_RELEASE);
@@ -256,7 +258,7 @@ static bool agent_silent(struct watch *watch, struct ring_header *ring, uint64_t
 	return watch->silent_ns >= HEART_SILENCE_NS;
 }
 
-static void agent_is_gone(uint32_t beat)
+void slice_agent_gone(uint32_t beat)
 {
 	__atomic_store_n(&shim.gone_beat, beat, __ATOMIC_RELAXED);
 	__atomic_store_n(&shim.gone, 1, __ATOMIC_RELEASE);
@@ -293,7 +295,7 @@ bool slice_claim_patiently(struct thread *thread)
 		    now - start >= (uint64_t)ring->block_max_ms * NS_PER_MS || !any_near(ring))
 			return false;
 		if (agent_silent(&watch, ring, now)) {
-			agent_is_gone(watch.beat);
+			slice_agent_gone(watch.beat);
 			return false;
 		}
 		slice_doorbell();
@@ -334,7 +336,7 @@ static bool wait_for_room(struct thread *thread, struct ring_header *ring, uint6
 		if (room || __atomic_load_n(&ring->detached, __ATOMIC_RELAXED))
 			break;
 		if (agent_silent(&watch, ring, now)) {
-			agent_is_gone(watch.beat);
+			slice_agent_gone(watch.beat);
 			break;
 		}
 		slice_doorbell();
@@ -363,6 +365,11 @@ bool slice_make_room(struct thread *thread, uint64_t words)
 	return false;
 }
 
+__attribute__((noinline)) uint64_t *slice_reserve_rarely(struct thread *thread, uint64_t words)
+{
+	return slice_reserve(thread, words);
+}
+
 bool slice_resume(struct thread *thread)
 {
 	struct ring_header *ring = shim_ring();
@@ -377,5 +384,32 @@ bool slice_resume(struct thread *thread)
 	if (thread->quiet && !enough_room(thread, 0))
 		return false;
 	thread->quiet = false;
+	return true;
+}
+
+/* What was lost before is in the counts. */
+bool slice_cut(struct thread *thread, uint32_t incarnation)
+{
+	struct ring_slice *slice = thread->slice;
+	uint64_t *record;
+
+	__atomic_store_n(&slice->entered, thread->last_stamp, __ATOMIC_RELAXED);
+	if ((thread->quiet || __atomic_load_n(&shim.gone, __ATOMIC_RELAXED)) &&
+	    !slice_resume(thread))
+		return false;
+	record = slice_reserve_rarely(thread, CUT_WORDS);
+	if (!record)
+		return false;
+	record[0] = RING_WORD0(RING_CUT, 0, 0, 0, 0, 0);
+	record[1] = incarnation;
+	record[2] = stamp_now();
+	record[3] = slice->events;
+	memcpy(record + 4, &slice->lost, sizeof(slice->lost));
+	thread->incarnation = incarnation;
+	thread->pending = (struct ring_losses){0};
+	thread->epoch = 0;
+	thread->thinned_told = 0;
+	unwind_forget(thread->unwind);
+	slice_publish(thread, CUT_WORDS);
 	return true;
 }

@@ -33,6 +33,12 @@ bool slice_has_owner(uint32_t tid);
  * `words`. */
 bool slice_make_room(struct thread *thread, uint64_t words);
 
+/* A RING_CUT: the thread begins anew, for this agent. false: there is no room for it now. */
+bool slice_cut(struct thread *thread, uint32_t incarnation);
+
+/* The agent's heart has stood still at this beat for as long as it may: nobody waits for it any more. */
+void slice_agent_gone(uint32_t beat);
+
 /* May a quiet thread record again? */
 bool slice_resume(struct thread *thread);
 
@@ -62,6 +68,8 @@ static inline uint64_t *slice_reserve(struct thread *thread, uint64_t words)
 	return thread->data + at;
 }
 
+/* The same out of line, for records that are rare. */
+uint64_t *slice_reserve_rarely(struct thread *thread, uint64_t words);
 /* `words` written at what slice_reserve gave are a record. */
 static inline void slice_publish(struct thread *thread, uint64_t words)
 {

@@ -99,6 +99,7 @@ static void introduce(struct ring_header *ring)
 		ring->image++;
 	shim.epoch = ring->image ? ring->epoch + 1 : ring->epoch;
 	ring->epoch = shim.epoch;
+	shim.incarnation = __atomic_load_n(&ring->account.incarnation, __ATOMIC_ACQUIRE);
 	ring->pointer_bits = 8 * sizeof(void *);
 	ring->clock = shim.clock;
 	ring->owner_word_offset = shim.owner_word_offset;

@@ -70,6 +70,7 @@ struct shim {
 	uint32_t gone;		/* the agent's heart stands still */
 	uint32_t gone_beat;	/* the heartbeat then */
 	uint32_t epoch;		/* ring_header.epoch, in memory that nobody else writes */
+	uint32_t incarnation;	/* of the agent that has been told of the modules */
 	struct thread *threads; /* every state that was ever made; pushed by compare-and-swap */
 };
 
@@ -130,6 +131,7 @@ struct thread {
 	struct ring_losses pending; /* lost since the last record */
 
 	uint32_t policy;
+	uint32_t incarnation; /* of the agent that its slice is for; see RING_CUT */
 
 	/* Sampling. */
 	uint64_t interval; /* in force; 0: not sampled */

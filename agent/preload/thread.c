@@ -6,6 +6,7 @@
 
 #include "agent/preload/clock.h"
 #include "agent/preload/door.h"
+#include "agent/preload/modules.h"
 #include "agent/preload/next.h"
 #include "agent/preload/record.h"
 #include "agent/preload/sample.h"
@@ -87,6 +88,7 @@ static struct thread *take(void)
 	thread->last_stamp = stamp_now();
 	thread->pseudo = 0;
 	thread->cut = false;
+	thread->incarnation = __atomic_load_n(&shim.incarnation, __ATOMIC_ACQUIRE);
 	sample_thread_init(thread);
 	if (slice_claim_patiently(thread))
 		return thread;
@@ -129,6 +131,14 @@ static void detach(void)
 	door_shut(DOOR_ALL);
 }
 
+/* Another agent has taken the ring up: it learns the modules, and the thread begins anew. If there is no room, or this is the
+ * thread's very first event, at the next one. */
+static void begin_anew(struct thread *thread, uint32_t incarnation)
+{
+	if (!tls.thread || !modules_tell_again(incarnation) || !slice_cut(thread, incarnation))
+		thread->control--;
+}
+
 /* The agent asks what the allocator says of itself: this thread answers, if no other does. It is at the start of a hook, so
  * that it holds no lock of the allocator; mallinfo2 takes them one by one, and allocates nothing. */
 static void tell_allocator(struct ring_allocator *told)
@@ -151,11 +161,13 @@ static void tell_allocator(struct ring_allocator *told)
 
 void thread_obey(struct thread *thread, struct ring_header *ring)
 {
+	uint32_t incarnation;
 	bool on;
 
 	thread->control = thread_control(ring);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	on = !door_off(ring);
+	incarnation = __atomic_load_n(&ring->account.incarnation, __ATOMIC_RELAXED);
 	thread->short_until = 0;
 	thread->policy = __atomic_load_n(&ring->policy, __ATOMIC_RELAXED);
 	thread->depth_limit = __atomic_load_n(&ring->depth_limit, __ATOMIC_RELAXED);
@@ -175,6 +187,8 @@ void thread_obey(struct thread *thread, struct ring_header *ring)
 			      !(thread->interval && shim.recorded);
 	if (__atomic_load_n(&ring->detached, __ATOMIC_RELAXED))
 		detach();
+	else if (unlikely(thread->incarnation != incarnation))
+		begin_anew(thread, incarnation);
 	else if (unlikely(thread->thinned != thread->thinned_told))
 		tell_thinning(thread);
 	tell_allocator(&ring->allocator);

@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -137,6 +138,39 @@ bool access_may(const struct access *a, int fd)
 	if (a->everyone || peer.uid == 0 || peer.uid == geteuid())
 		return true;
 	return has(a->user, a->users, peer.uid) || has_group(a, fd, peer.gid);
+}
+
+/* "Uid:", "Gid:" (real, effective, saved, of the file system) or "Groups:" of /proc/PID/status. */
+static void read_line(const struct access *a, const char *line, bool *may)
+{
+	unsigned effective;
+
+	if (sscanf(line, "Uid: %*u %u", &effective) == 1)
+		*may |= effective == 0 || effective == geteuid() || has(a->user, a->users, effective);
+	else if (sscanf(line, "Gid: %*u %u", &effective) == 1)
+		*may |= has(a->group, a->groups, effective);
+	if (strncmp(line, "Groups:", 7) != 0)
+		return;
+	line += 7;
+	for (int n = 0; sscanf(line, "%u%n", &effective, &n) == 1; line += n)
+		*may |= has(a->group, a->groups, effective);
+}
+
+bool access_may_process(const struct access *a, pid_t pid)
+{
+	char path[32], *line = NULL;
+	bool may = a->everyone;
+	size_t size = 0;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	status = may ? NULL : fopen(path, "re");
+	while (status && !may && getline(&line, &size, status) > 0)
+		read_line(a, line, &may);
+	free(line);
+	if (status)
+		fclose(status);
+	return may;
 }
 
 bool access_tell(struct access *a, uid_t user)

@@ -177,6 +177,9 @@ void agent_close(struct agent *agent);
 
 /* session.c */
 void session_ask(struct agent *agent, struct handshake_client *client, const struct ring_hello *hello);
+/* Goes on with the stream of a program whose agent is gone; `lock` as in stream_take_up. 0; -ENOSPC: all places are taken;
+ * -EPERM: it is of another user; -EIO: there is nowhere to put it; or another negative errno. */
+int session_take_up(struct agent *agent, const struct target_info *target, int lock);
 /* Answers those who wait for a place, if there is one now or they have waited long enough. */
 void session_admit(struct agent *agent);
 /* Does what can be done for it now. */

@@ -197,6 +197,8 @@ static void fill_thread(const struct thread *from, Heapcast__Thread *m)
 	m->name = bytes_of(from->name, strlen(from->name));
 	m->started_ns = from->started_ns;
 	m->ended_ns = from->ended_ns;
+	m->earlier_delivered = from->earlier_delivered;
+	m->earlier_lost = from->earlier_lost;
 }
 
 static void put_threads(struct stream *s, struct packer *p, Heapcast__Batch *batch)
@@ -326,6 +328,8 @@ static Heapcast__Ledger *put_ledger(struct stream *s, struct packer *p, Heapcast
 	m->lost_bytes = s->lost.bytes;
 	m->stacks_cut = s->stacks_cut;
 	m->samples_refused = s->samples_refused;
+	m->earlier_delivered = s->earlier_delivered;
+	m->earlier_lost = s->earlier_lost;
 	put_delivered(m, &s->delivered);
 	batch->ledger = m;
 	return m;

@@ -277,7 +277,7 @@ static void subscribe(struct link *l, const Heapcast__Subscribe *order)
 		order->next <= s->spool.next;
 	*sub = (struct subscription){.active = true,
 				     .next = known ? order->next : 1,
-				     .fresh = !known || order->next == 1};
+				     .fresh = known ? order->next == 1 : !order->incarnation};
 	if (!known && spool_oldest(&s->spool) > 1)
 		sub->next = 0; /* send_frame sees that it is behind, and begins with a catch-up */
 	pthread_mutex_unlock(&s->lock);

@@ -62,3 +62,18 @@ int naming_expand(char *out, size_t size, const char *pattern, const char *progr
 	}
 	return length ? 0 : -EINVAL;
 }
+
+int naming_part(char *path, size_t size, uint32_t part)
+{
+	char *name = strrchr(path, '/'), *ending = strrchr(name ? name : path, '.'), text[16];
+	size_t length = strlen(path), more;
+
+	if (!ending || ending == path || ending[-1] == '/')
+		ending = path + length;
+	more = (size_t)snprintf(text, sizeof(text), ".%u", part);
+	if (length + more >= size)
+		return -ENAMETOOLONG;
+	memmove(ending + more, ending, strlen(ending) + 1);
+	memcpy(ending, text, more);
+	return 0;
+}

@@ -10,3 +10,5 @@
  * placeholder. */
 int naming_expand(char *out, size_t size, const char *pattern, const char *program, uint64_t wall_s, int64_t pid,
 		  uint32_t counter);
+/* Puts ".PART" in front of the last ending of a path: name.2.heapcast. 0 or -ENAMETOOLONG. */
+int naming_part(char *path, size_t size, uint32_t part);

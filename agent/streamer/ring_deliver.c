@@ -86,7 +86,9 @@ static int deliver_lost(struct ring_source *s, struct stream *stream, struct rin
 	sum.frees += l->next.lost.frees;
 	sum.bytes += l->next.lost.bytes;
 	r = ring_tell_losses(s, stream, l->thread, &l->gapped, &sum,
-			     HEAPCAST__REASON__REASON_RING_FULL, l->next.stamp);
+			     l->next.stamp <= s->back ? HEAPCAST__REASON__REASON_AGENT_GONE
+						      : HEAPCAST__REASON__REASON_RING_FULL,
+			     l->next.stamp);
 	if (!r)
 		l->announced = sum;
 	return r;
@@ -108,6 +110,8 @@ int ring_deliver(struct ring_source *s, struct stream *stream, uint32_t index)
 {
 	struct ring_lane *l = &s->lane[index];
 
+	if (l->cut_awaited)
+		return ring_lane_drop(s, stream, index);
 	if (l->next.class != EVENT_CLASS_NONE)
 		return deliver_event(s, stream, index);
 	switch (l->next.kind) {
@@ -120,6 +124,6 @@ int ring_deliver(struct ring_source *s, struct stream *stream, uint32_t index)
 	case RING_TEXT:
 		return deliver_mark(s, stream, l);
 	default:
-		return 0; /* RING_MOVE: the next slice says itself whose it is */
+		return 0; /* RING_CUT of long ago. RING_MOVE: the next slice says itself whose it is */
 	}
 }

@@ -4,8 +4,12 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/ban.h"
@@ -142,6 +146,7 @@ static void fill_header(struct ring_memory *ring, const struct layout *l,
 	h->depth_limit = s->depth_limit;
 	h->verify = s->verify;
 	h->heartbeat = 1;
+	h->account.incarnation = 1;
 }
 
 static void fill_slices(struct ring_memory *ring, const struct layout *l)
@@ -160,14 +165,47 @@ static void fill_slices(struct ring_memory *ring, const struct layout *l)
 	}
 }
 
+static void take_mapping(struct ring_memory *ring, const struct layout *l, void *memory)
+{
+	ring->size = l->size;
+	ring->header = memory;
+	ring->slices = (struct ring_slice *)((uint8_t *)memory + RING_HEADER_SIZE);
+	ring->modules = (uint8_t *)memory + l->modules_offset;
+	ring->slice_count = l->slices;
+	ring->modules_size = l->modules_size;
+}
+
+/* Another description of the same file. */
+static int open_again(int fd)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int ring_memory_lock(int fd)
+{
+	return flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+}
+
+/* The lock goes with its description: what programs get, they keep by their mapping. */
+static void lock(struct ring_memory *ring)
+{
+	ring->lock = open_again(ring->fd);
+	if (ring->lock >= 0 && !ring_memory_lock(ring->lock))
+		ring->header->account.lockable = 1;
+}
+
 int ring_memory_prepare(struct ring_memory *ring, size_t size)
 {
 	struct layout l = layout_of(size);
 	void *memory;
 	int r;
 
-	*ring = (struct ring_memory){.fd = -1};
-	ring->fd = memfd_create("heapcast-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	*ring = (struct ring_memory){.fd = -1, .lock = -1};
+	ring->fd = memfd_create(RING_MEMORY_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (ring->fd < 0)
 		return -errno;
 	if (ftruncate(ring->fd, (off_t)l.size) < 0 ||
@@ -177,12 +215,7 @@ int ring_memory_prepare(struct ring_memory *ring, size_t size)
 	memory = mmap(NULL, l.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring->fd, 0);
 	if (memory == MAP_FAILED)
 		goto failed;
-	ring->size = l.size;
-	ring->header = memory;
-	ring->slices = (struct ring_slice *)((uint8_t *)memory + RING_HEADER_SIZE);
-	ring->modules = (uint8_t *)memory + l.modules_offset;
-	ring->slice_count = l.slices;
-	ring->modules_size = l.modules_size;
+	take_mapping(ring, &l, memory);
 	return 0;
 failed:
 	r = -errno;
@@ -200,6 +233,74 @@ int ring_memory_open(struct ring_memory *ring, size_t size, const struct ring_se
 		return r;
 	fill_header(ring, &l, settings);
 	fill_slices(ring, &l);
+	lock(ring);
+	return 0;
+}
+
+/* 0; -EBADMSG: this is not what we make; -ERANGE: it is, but for another budget. */
+static int check_file(int fd, const struct layout *l)
+{
+	const int wanted = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+
+	if (seals < 0 || (seals & wanted) != wanted || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return -EBADMSG;
+	return st.st_size == (off_t)l->size ? 0 : -ERANGE;
+}
+
+static bool header_fits(const struct ring_header *h, const struct layout *l)
+{
+	return h->magic == RING_MAGIC && h->version == RING_VERSION && h->size == l->size &&
+	       h->slices_offset == RING_HEADER_SIZE && h->slice_count == l->slices &&
+	       h->modules_offset == l->modules_offset && h->modules_size == l->modules_size &&
+	       h->set_offset == l->set_offset &&
+	       h->set_lines == l->set_size / sizeof(struct ring_set_line) &&
+	       h->data_offset == l->data_offset && h->account.lockable == 1 &&
+	       h->account.incarnation > 0 && h->account.incarnation < RING_INCARNATION_MAX;
+}
+
+/* Places and sizes are ours; what the header says of them is only compared. */
+static bool slices_fit(struct ring_memory *ring, const struct layout *l)
+{
+	uint64_t offset = l->data_offset;
+	uint32_t n = 0;
+
+	for (unsigned i = CLASS_COUNT; i-- > 0;) {
+		for (uint32_t k = 0; k < l->count[i]; k++, n++) {
+			ring->extent[n] = (struct ring_extent){.offset = offset,
+							       .words = classes[i].bytes / 8};
+			if (ring->slices[n].data_offset != offset ||
+			    ring->slices[n].words != classes[i].bytes / 8)
+				return false;
+			offset += classes[i].bytes;
+		}
+	}
+	return true;
+}
+
+int ring_memory_adopt(struct ring_memory *ring, size_t size, int lock_fd)
+{
+	struct layout l = layout_of(size);
+	void *memory;
+	int r = check_file(lock_fd, &l), fd = r ? r : open_again(lock_fd);
+
+	if (ring->header) /* prepared */
+		ring_memory_close(ring);
+	*ring = (struct ring_memory){.fd = fd, .lock = lock_fd};
+	memory = fd < 0 ? MAP_FAILED
+			: mmap(NULL, l.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
+			       0);
+	if (memory == MAP_FAILED) {
+		r = fd < 0 ? fd : -errno;
+		ring_memory_close(ring);
+		return r;
+	}
+	take_mapping(ring, &l, memory);
+	if (!header_fits(ring->header, &l) || !slices_fit(ring, &l)) {
+		ring_memory_close(ring);
+		return -EBADMSG;
+	}
 	return 0;
 }
 
@@ -209,5 +310,7 @@ void ring_memory_close(struct ring_memory *ring)
 		munmap(ring->header, ring->size);
 	if (ring->fd >= 0)
 		close(ring->fd);
-	*ring = (struct ring_memory){.fd = -1};
+	if (ring->lock >= 0)
+		close(ring->lock);
+	*ring = (struct ring_memory){.fd = -1, .lock = -1};
 }

@@ -12,7 +12,8 @@
 #include "proto/ring.h"
 
 struct ring_memory {
-	int fd;
+	int fd;	  /* what programs are given */
+	int lock; /* the agent's own description of the same file, locked for as long as the agent lives; -1: none */
 	size_t size;
 	struct ring_header *header; /* the mapping, shared with the program: never trusted */
 	struct ring_slice *slices;
@@ -26,7 +27,9 @@ struct ring_memory {
 	} extent[];
 };
 
-#define RING_SLICES_MAX 1024
+#define RING_SLICES_MAX	     1024
+#define RING_MEMORY_NAME     "heapcast-ring" /* of the memfd */
+#define RING_INCARNATION_MAX (1u << 30)
 
 struct ring_settings {
 	uint8_t stream[RING_STREAM_ID_SIZE];
@@ -49,4 +52,11 @@ size_t ring_memory_struct_size(size_t size);
  * that size: what takes the time, about 1 ms a megabyte, is done then. 0 or a negative errno. */
 int ring_memory_prepare(struct ring_memory *ring, size_t size);
 int ring_memory_open(struct ring_memory *ring, size_t size, const struct ring_settings *settings);
+/* Takes up a ring that another agent has made: `lock` is a descriptor of it that nobody else has, locked; it is taken over,
+ * and closed on failure. All that the header says must be as ring_memory_open(size) would have made it. 0; -EBADMSG: it is no such ring;
+ * -ERANGE: it is one of another size; or another negative errno. */
+int ring_memory_adopt(struct ring_memory *ring, size_t size, int lock);
 void ring_memory_close(struct ring_memory *ring);
+
+/* Locks the memory that a descriptor, which nobody else has, refers to. 0; -EWOULDBLOCK: its agent lives; negative errno. */
+int ring_memory_lock(int fd);

@@ -26,8 +26,13 @@ static int module_record(struct ring_source *s, struct stream *stream, const str
 		.build_id_length = m->build_id_length,
 	};
 
-	if (m->kind == RING_MODULE_UNLOAD)
-		return capture_module_unload(stream, m->id, m->epoch, module.time_ns);
+	if (m->kind == RING_MODULE_UNLOAD) {
+		int r = capture_module_unload(stream, m->id, m->epoch, module.time_ns);
+
+		return r == -EBADMSG && s->incarnation > 1
+			       ? 0
+			       : r; /* of one that was told to another agent */
+	}
 	if (m->kind != RING_MODULE_LOAD || sizeof(*m) + segments + m->path_length > m->length)
 		return -EBADMSG;
 	for (; module.segment_count < m->segment_count && module.segment_count < 8;

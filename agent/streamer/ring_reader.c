@@ -41,11 +41,28 @@ static int read_lost(const struct ring_reader *r, struct ring_record *rec)
 	return 0;
 }
 
+static int read_cut(const struct ring_reader *r, struct ring_record *rec)
+{
+	rec->length = 8;
+	if (rec->length > ring_reader_room(r))
+		return -EBADMSG;
+	rec->incarnation = ring_reader_word(r, r->tail + 1);
+	rec->stamp = ring_reader_word(r, r->tail + 2);
+	rec->value = ring_reader_word(r, r->tail + 3);
+	rec->lost.events = ring_reader_word(r, r->tail + 4);
+	rec->lost.allocations = ring_reader_word(r, r->tail + 5);
+	rec->lost.frees = ring_reader_word(r, r->tail + 6);
+	rec->lost.bytes = ring_reader_word(r, r->tail + 7);
+	return 0;
+}
+
 static int read_aux(const struct ring_reader *r, uint64_t word0, struct ring_record *rec)
 {
 	switch (rec->kind) {
 	case RING_LOST:
 		return read_lost(r, rec);
+	case RING_CUT:
+		return read_cut(r, rec);
 	case RING_EPOCH:
 	case RING_MOVE:
 	case RING_MARK:

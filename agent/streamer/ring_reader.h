@@ -24,9 +24,10 @@ struct ring_record {
 	uint64_t word0;
 	uint64_t stamp;
 	/* Of records that are no events. */
-	uint64_t value;		/* RING_EPOCH: epoch; RING_MOVE: slice; RING_MARK: value; RING_TEXT: bytes of text */
+	uint64_t value;		/* RING_EPOCH: epoch; RING_MOVE: slice; RING_MARK: value; RING_TEXT: bytes of text; RING_CUT: events */
 	uint32_t mark;		/* RING_MARK, RING_TEXT: MarkKind */
-	struct ring_losses lost; /* RING_LOST */
+	uint64_t incarnation;	/* RING_CUT */
+	struct ring_losses lost; /* RING_LOST, RING_CUT */
 };
 
 /* The rest of an event. */

@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "agent/streamer/batch.h"
+#include "agent/streamer/threads.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
 #define STALL_NS	50000000
+#define BACK_NS		1000000000 /* what was lost while we were away is told within this */
 #define FUTURE_NS	1000000000 /* a stamp may be ahead by so much */
 #define SEARCH_NS	10000000
 #define BYTE_ORDER_MARK 0x01020304u
@@ -69,18 +71,48 @@ static void lane_damaged(struct ring_source *s, struct stream *stream, uint32_t 
 {
 	struct ring_lane *l = &s->lane[index];
 
+	const struct thread_counts *c = &l->thread->counts;
+
 	s->records_damaged++;
 	l->damaged = true;
+	if (l->cut_awaited) {
+		l->read = ring_grown(c->delivered + c->lost, l->first);
+		l->announced = (struct ring_losses){0};
+		l->cut_awaited = false;
+	}
 	l->has_next = false;
 	ring_reader_resync(&l->reader);
 	capture_lane_reset(stream, index);
 }
 
-static int lane_claim(struct ring_source *s, struct stream *stream, uint32_t index)
+void ring_lane_begin(struct ring_source *s, struct stream *stream, uint32_t index,
+		     struct thread *thread)
 {
 	struct ring_slice *slice = &s->ring->slices[index];
 	const struct ring_extent *extent = &s->ring->extent[index];
 	struct ring_lane *l = &s->lane[index];
+	uint32_t incarnation = __atomic_load_n(&slice->incarnation, __ATOMIC_RELAXED);
+
+	*l = (struct ring_lane){
+		.active = true,
+		.tid = __atomic_load_n(&slice->owner_tid, __ATOMIC_RELAXED),
+		.thread = thread,
+		.last_stamp = __atomic_load_n(&slice->claim_stamp, __ATOMIC_RELAXED),
+		.first = __atomic_load_n(&slice->thread_first, __ATOMIC_RELAXED),
+		.cut_awaited = s->incarnation > 1 && incarnation != s->incarnation,
+	};
+	s->active[s->active_count++] = index;
+	ring_reader_init(&l->reader, slice, (const uint8_t *)s->ring->header + extent->offset,
+			 extent->words);
+	if (l->cut_awaited)
+		l->reader.tail = l->reader.head = l->reader.told =
+			__atomic_load_n(&slice->tail, __ATOMIC_RELAXED);
+	capture_lane_reset(stream, index);
+}
+
+static int lane_claim(struct ring_source *s, struct stream *stream, uint32_t index)
+{
+	const struct ring_slice *slice = &s->ring->slices[index];
 	uint32_t tid = __atomic_load_n(&slice->owner_tid, __ATOMIC_RELAXED);
 	bool continues = __atomic_load_n(&slice->thread_first, __ATOMIC_RELAXED) != 0;
 	uint64_t claimed = __atomic_load_n(&slice->claim_stamp, __ATOMIC_RELAXED);
@@ -89,22 +121,19 @@ static int lane_claim(struct ring_source *s, struct stream *stream, uint32_t ind
 
 	if (r < 0)
 		return r;
-	*l = (struct ring_lane){
-		.active = true, .tid = tid, .thread = thread, .last_stamp = claimed};
-	s->active[s->active_count++] = index;
-	ring_reader_init(&l->reader, slice, (const uint8_t *)s->ring->header + extent->offset,
-			 extent->words);
-	capture_lane_reset(stream, index);
+	ring_lane_begin(s, stream, index, thread);
+	ring_account_lane(s, index);
 	return 0;
 }
 
-/* Back to the program, as if new. */
-static void slice_free(struct ring_slice *slice)
+void ring_slice_free(struct ring_slice *slice)
 {
 	slice->head = slice->entered = slice->events = slice->not_sampled = 0;
 	slice->lost = (struct ring_losses){0};
 	slice->owner_tid = 0;
 	slice->claim_stamp = slice->thread_first = 0;
+	slice->thread = 0;
+	slice->thread_delivered = slice->thread_lost = slice->thread_passed = 0;
 	memset(slice->owner, 0, sizeof(slice->owner));
 	slice->tail = 0;
 	slice->wanted = 0;
@@ -138,13 +167,14 @@ static int lane_look(struct ring_source *s, struct stream *stream, uint32_t inde
 
 	if (!l->active) {
 		if (state == RING_SLICE_CLAIMING && final)
-			slice_free(slice);
+			ring_slice_free(slice);
 		if (state != RING_SLICE_OWNED && state != RING_SLICE_LEFT)
 			return 0;
 		r = lane_claim(s, stream, index);
 		if (r < 0)
 			return r;
 	}
+	s->moved |= !l->left && state == RING_SLICE_LEFT;
 	l->left = state == RING_SLICE_LEFT;
 	l->dead = final || __atomic_load_n((uint32_t *)(void *)(slice->owner + s->owner_word),
 					   __ATOMIC_ACQUIRE) &
@@ -165,10 +195,18 @@ static int look_at_slices(struct ring_source *s, struct stream *stream, bool fin
 	uint64_t since = s->looked - s->searched;
 	int r = 0;
 
+	for (uint32_t i = 0; !r && !s->taken_up && i < s->ring->slice_count; i++)
+		r = ring_lane_take_up(s, stream, i);
+	if (r < 0)
+		return r;
+	s->taken_up = true;
+	s->moved = false;
 	if (!final && claims == s->claims && since < clock_ticks(s->clock, SEARCH_NS)) {
 		for (uint32_t i = 0; !r && i < s->active_count; i++)
 			r = lane_look(s, stream, s->active[i], final, now);
-		return r;
+		if (r ||
+		    !s->moved) /* where a thread has gone on is known before its old slice is freed */
+			return r;
 	}
 	for (uint32_t i = 0; !r && i < s->ring->slice_count; i++)
 		r = lane_look(s, stream, i, final, now);
@@ -307,12 +345,16 @@ static int settle(struct ring_source *s, struct stream *stream, struct ring_lane
 	uint64_t events = __atomic_load_n(&slice->events, __ATOMIC_RELAXED);
 	uint64_t not_sampled = __atomic_load_n(&slice->not_sampled, __ATOMIC_RELAXED);
 	uint64_t known;
-	int r = ring_tell_losses(s, stream, l->thread, &l->gapped, &lost,
-				 HEAPCAST__REASON__REASON_RING_FULL, l->last_stamp);
+	int r = l->cut_awaited
+			? ring_lane_tell_away(s, stream, l, events, l->last_stamp)
+			: ring_tell_losses(s, stream, l->thread, &l->gapped, &lost,
+					   HEAPCAST__REASON__REASON_RING_FULL, l->last_stamp);
 
 	if (r < 0)
 		return r;
 	count_lane(stream, l, events, not_sampled);
+	if (l->cut_awaited)
+		return 0;
 	known = l->read + l->gapped.events;
 	rest = l->gapped;
 	rest.events += ring_grown(events, known);
@@ -322,38 +364,82 @@ static int settle(struct ring_source *s, struct stream *stream, struct ring_lane
 				l->last_stamp);
 }
 
+/* The thread has left a slice that is not settled yet. */
+static bool has_other(const struct ring_source *s, const struct ring_lane *l)
+{
+	for (uint32_t i = 0; i < s->active_count; i++) {
+		const struct ring_lane *other = &s->lane[s->active[i]];
+
+		if (other != l && other->active && other->thread == l->thread && other->left)
+			return true;
+	}
+	return false;
+}
+
+/* The slice's counters go: whoever takes the ring up finds them with the slice in which the thread has gone on. */
+static void hand_over(const struct ring_source *s, const struct ring_lane *l)
+{
+	for (uint32_t i = 0; i < s->active_count; i++) {
+		const struct ring_lane *other = &s->lane[s->active[i]];
+
+		if (other != l && other->active && other->thread == l->thread)
+			ring_account_lane(s, s->active[i]);
+	}
+}
+
 static int reap_lane(struct ring_source *s, struct stream *stream, struct ring_lane *l)
 {
 	int r;
 
 	if (!(l->dead || l->left) || l->has_next || l->reader.tail != l->reader.head)
 		return 0;
+	if (!l->left && has_other(s, l))
+		return 0;
 	r = settle(s, stream, l);
 	if (!r && !l->left)
 		r = capture_thread_end(stream, l->thread, ring_stream_ns(s, l->last_stamp));
 	if (r < 0)
 		return r;
+	if (l->left)
+		hand_over(s, l);
+	else
+		ring_account_end(s, (uint32_t)(l - s->lane));
 	capture_thread_leave(stream, l->thread);
 	__atomic_fetch_add(&s->ring->header->settled, l->counted + l->counted_not_sampled,
 			   __ATOMIC_RELEASE);
-	slice_free(l->reader.slice);
+	ring_slice_free(l->reader.slice);
 	l->active = false;
 	return 0;
 }
 
 /* From the last lane to the first, since one that is freed gives its place in the list to the last. */
-static int reap(struct ring_source *s, struct stream *stream)
+static int reap_those(struct ring_source *s, struct stream *stream, bool left)
 {
 	int r = 0;
 
 	for (uint32_t i = s->active_count; !r && i-- > 0;) {
 		struct ring_lane *l = &s->lane[s->active[i]];
 
+		if (l->left != left)
+			continue;
 		r = reap_lane(s, stream, l);
 		if (!l->active)
 			s->active[i] = s->active[--s->active_count];
 	}
 	return r;
+}
+
+/* A thread is counted whole when its last slice goes. */
+static int reap(struct ring_source *s, struct stream *stream)
+{
+	int r = reap_those(s, stream, true);
+
+	return r ? r : reap_those(s, stream, false);
+}
+
+void ring_source_was_away(struct ring_source *s)
+{
+	s->back = clock_stamp(s->clock) + clock_ticks(s->clock, BACK_NS);
 }
 
 bool ring_source_filling(const struct ring_source *s)
@@ -457,7 +543,7 @@ int ring_source_init(struct ring_source *s, struct arena *arena, size_t size,
 	s->heap = arena_take(arena, slices * sizeof(*s->heap));
 	if (!s->ring || !s->lane || !s->active || !s->heap)
 		return -ENOMEM;
-	s->ring->fd = -1;
+	s->ring->fd = s->ring->lock = -1;
 	return 0;
 }
 
@@ -466,13 +552,8 @@ void ring_source_prepare(struct ring_source *s, size_t size)
 	ring_memory_prepare(s->ring, size);
 }
 
-int ring_source_open(struct ring_source *s, size_t size, const struct ring_settings *settings,
-		     uint64_t start_ns)
+void ring_source_clear(struct ring_source *s, uint64_t start_ns)
 {
-	int r = ring_memory_open(s->ring, size, settings);
-
-	if (r < 0)
-		return r;
 	memset(s->lane, 0, s->ring->slice_count * sizeof(*s->lane));
 	s->heap_count = s->active_count = 0;
 	s->phase = RING_LOOK;
@@ -480,7 +561,19 @@ int ring_source_open(struct ring_source *s, size_t size, const struct ring_setti
 	s->start_ns = start_ns;
 	s->modules_tail = s->records_damaged = 0;
 	s->no_slice = (struct ring_losses){0};
-	return 0;
+	s->incarnation = 1;
+	s->taken_up = true;
+	s->away_ns = s->back = 0;
+}
+
+int ring_source_open(struct ring_source *s, size_t size, const struct ring_settings *settings,
+		     uint64_t start_ns)
+{
+	int r = ring_memory_open(s->ring, size, settings);
+
+	if (!r)
+		ring_source_clear(s, start_ns);
+	return r;
 }
 
 void ring_source_close(struct ring_source *s)

@@ -25,6 +25,7 @@ struct ring_lane {
 	bool left;
 	bool damaged;
 	bool has_next;
+	bool cut_awaited; /* its records so far were for another agent: they are counted and dropped (ring_takeup.c) */
 	bool named_epoch;
 	uint32_t tid;
 	uint32_t epoch;
@@ -34,8 +35,10 @@ struct ring_lane {
 	uint64_t read;		      /* events */
 	uint64_t counted;	      /* of ring_slice.events, told to the stream */
 	uint64_t counted_not_sampled;
-	struct ring_losses announced; /* sum of RING_LOST records */
+	struct ring_losses announced; /* sum of RING_LOST records; while cut_awaited: what was dropped */
 	struct ring_losses gapped;    /* told to the stream as gaps */
+	uint64_t first;		      /* events of this thread in slices before this one */
+	uint64_t passed;	      /* passed over by sampling in them; of lanes that were taken up */
 };
 
 enum ring_phase { RING_LOOK, RING_MODULES, RING_MERGE, RING_REAP };
@@ -69,6 +72,11 @@ struct ring_source {
 	uint64_t modules_tail;
 	uint64_t records_damaged;
 	struct ring_losses no_slice;
+	uint32_t incarnation;
+	bool taken_up;	    /* the lanes that there were have all been taken over; always true in the first incarnation */
+	bool moved;	    /* a thread was found to have gone on elsewhere: look at all slices */
+	uint64_t away_ns;   /* stream time: until then the agent before us, or we before we were stopped, had read */
+	uint64_t back;	    /* stamp: what was lost before this was lost for lack of an agent; 0: nothing was */
 	uint64_t scratch[RING_MAX_COUNT + 1];
 };
 
@@ -78,6 +86,20 @@ int ring_source_init(struct ring_source *source, struct arena *arena, size_t siz
 void ring_source_prepare(struct ring_source *source, size_t size);
 /* Makes a ring and begins anew. 0 or a negative errno. */
 int ring_source_open(struct ring_source *source, size_t size, const struct ring_settings *settings, uint64_t start_ns);
+/* What the agent before us has left, checked. */
+struct ring_inheritance {
+	struct ring_account account;
+	struct ring_gone gone;
+	uint64_t delivered, lost; /* sums over all threads */
+};
+/* ring_takeup.c: takes over `lock`, a locked descriptor of a ring whose agent is gone (ring_memory_adopt), as the next
+ * incarnation. 0; -ESTALE: the program was told that nobody wants it any more; or a negative errno as of ring_memory_adopt.
+ * `lock` is closed then, too. */
+int ring_source_adopt(struct ring_source *source, size_t size, int lock, struct ring_inheritance *ret_inheritance);
+/* Says to the program that this agent reads now. */
+void ring_source_begin(struct ring_source *source);
+/* This agent was stopped for longer than a program waits: what was lost until now was lost for that. */
+void ring_source_was_away(struct ring_source *source);
 /* True if some slice is more than half full, so that waiting would be wrong. */
 bool ring_source_filling(const struct ring_source *source);
 /* Events that the program has begun and that capture_thread_counts was not told of yet. */
@@ -85,6 +107,27 @@ uint64_t ring_source_uncounted(const struct ring_source *source);
 void ring_source_close(struct ring_source *source);
 
 /* Between the files of this source. */
+
+/* All but the memory, for a stream that began then (CLOCK_MONOTONIC). */
+void ring_source_clear(struct ring_source *source, uint64_t start_ns);
+/* Back to the program, as if new. */
+void ring_slice_free(struct ring_slice *slice);
+/* A slice that has an owner becomes a lane of this thread. */
+void ring_lane_begin(struct ring_source *source, struct stream *stream, uint32_t index, struct thread *thread);
+
+/* ring_takeup.c: the account in the ring, before a batch is closed. */
+void ring_account_write(struct ring_source *source, const struct stream *stream);
+/* The lane's part of it. */
+void ring_account_lane(const struct ring_source *source, uint32_t index);
+/* The thread of this slice is over, and counted: the account has it from now on, once. */
+void ring_account_end(struct ring_source *source, uint32_t index);
+/* For a lane whose thread was known to another agent. 0 or -EAGAIN. */
+int ring_lane_take_up(struct ring_source *source, struct stream *stream, uint32_t index);
+/* A record of such a lane. */
+int ring_lane_drop(struct ring_source *source, struct stream *stream, uint32_t index);
+/* What it lacks up to this event of its slice, as a gap. 0 or -EAGAIN. */
+int ring_lane_tell_away(struct ring_source *source, struct stream *stream, struct ring_lane *lane, uint64_t events,
+			uint64_t stamp);
 
 /* A stamp of the ring as stream time. */
 static inline uint64_t ring_stream_ns(const struct ring_source *s, uint64_t stamp)

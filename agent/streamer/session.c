@@ -108,6 +108,39 @@ static uint64_t parent_position(struct agent *a, const uint8_t *id)
 	return position;
 }
 
+/* A stream that has begun: its place among the others, where it goes, and news of its end. 0; -EIO: it can go nowhere. */
+static int enlist(struct agent *a, struct session *s)
+{
+	const struct target_info *target = &s->stream.target;
+
+	a->recordings++;
+	s->gone = s->lingered = s->detaching = s->given_up = s->waits_for_room = false;
+	s->waiting = NULL;
+	s->patches = 0;
+	s->link_acked = s->saved = s->left_ns = 0;
+	s->file_error = 0;
+	s->folder[0] = '\0';
+	if (a->settings.beside_target)
+		target_folder(target->pid, s->folder, sizeof(s->folder));
+	s->file.fd = -1;
+	s->file.path[0] = '\0';
+	if ((a->settings.output || !a->to_links) && session_open_file(s) < 0 && !a->to_links) {
+		pthread_mutex_lock(&s->stream.lock);
+		stream_close(&s->stream);
+		pthread_mutex_unlock(&s->stream.lock);
+		a->unwritable = true;
+		return -EIO;
+	}
+	watch(s);
+	a->host.generation++;
+	beacon_send(&a->beacon);
+	drain_kick(&a->drain);
+	observer_kick(&a->observer);
+	log_info("recording pid %d (%s)%s", (int)target->pid, target->executable,
+		 s->stream.incarnation > 1 ? ", which another agent had begun to record" : "");
+	return 0;
+}
+
 static enum ring_answer_kind begin(struct agent *a, struct session *s,
 				   const struct target_info *target, const struct ring_hello *hello)
 {
@@ -133,31 +166,39 @@ static enum ring_answer_kind begin(struct agent *a, struct session *s,
 		log_error("can't make a ring for pid %d: %s", (int)target->pid, strerror(-r));
 		return RING_BUSY;
 	}
-	a->recordings++;
-	s->gone = s->lingered = s->detaching = s->given_up = s->waits_for_room = false;
-	s->waiting = NULL;
-	s->patches = 0;
-	s->link_acked = s->saved = s->left_ns = 0;
-	s->file_error = 0;
-	s->folder[0] = '\0';
-	if (a->settings.beside_target)
-		target_folder(target->pid, s->folder, sizeof(s->folder));
-	s->file.fd = -1;
-	s->file.path[0] = '\0';
-	if ((a->settings.output || !a->to_links) && session_open_file(s) < 0 && !a->to_links) {
-		pthread_mutex_lock(&s->stream.lock);
-		stream_close(&s->stream);
-		pthread_mutex_unlock(&s->stream.lock);
-		a->unwritable = true;
-		return RING_REFUSED; /* nowhere to put it */
+	return enlist(a, s) < 0 ? RING_REFUSED : RING_ACCEPTED;
+}
+
+/* A stream has one source: a program that has got hold of another one's id is turned away. */
+static bool is_copy(const struct agent *a, const struct session *s)
+{
+	for (uint32_t i = 0; i < a->budget.slots; i++)
+		if (&a->session[i] != s && stream_state(&a->session[i].stream) != STREAM_FREE &&
+		    !memcmp(a->session[i].stream.id, s->stream.id, STREAM_ID_SIZE))
+			return true;
+	return false;
+}
+
+int session_take_up(struct agent *a, const struct target_info *target, int lock)
+{
+	struct session *s = free_session(a);
+	bool may = access_may_process(&a->settings.access, target->pid);
+	int r;
+
+	if (!s || !may) {
+		close(lock);
+		return may ? -ENOSPC : -EPERM;
 	}
-	watch(s);
-	a->host.generation++;
-	beacon_send(&a->beacon);
-	drain_kick(&a->drain);
-	observer_kick(&a->observer);
-	log_info("recording pid %d (%s)", (int)target->pid, target->executable);
-	return RING_ACCEPTED;
+	pthread_mutex_lock(&s->stream.lock);
+	r = stream_take_up(&s->stream, &a->budget, target, lock, a->id);
+	if (!r && is_copy(a, s)) {
+		stream_close(&s->stream);
+		r = -EEXIST;
+	}
+	pthread_mutex_unlock(&s->stream.lock);
+	if (r < 0)
+		return r;
+	return enlist(a, s);
 }
 
 static bool allowed(struct agent *a, const struct handshake_client *client)

@@ -32,14 +32,17 @@ static int place(const struct session *s, const char *folder, char *out, size_t 
 	const struct agent *a = s->agent;
 	const char *pattern = pattern_of(a);
 	size_t n = 0;
+	int r;
 
 	if (*folder && *pattern != '/')
 		n = (size_t)snprintf(out, size, "%s%s", folder, strcmp(folder, "/") ? "/" : "");
 	if (n >= size)
 		return -ENAMETOOLONG;
-	return naming_expand(out + n, size - n, pattern, target_name(&s->stream.target),
-			     s->stream.start_wall_ns / 1000000000, s->stream.target.pid,
-			     a->recordings - 1);
+	r = naming_expand(out + n, size - n, pattern, target_name(&s->stream.target),
+			  s->stream.start_wall_ns / 1000000000, s->stream.target.pid,
+			  a->recordings - 1);
+	return r < 0 || s->stream.incarnation == 1 ? r
+						   : naming_part(out, size, s->stream.incarnation);
 }
 
 static int try_folder(struct session *s, const char *folder)

@@ -7,6 +7,8 @@
  *   DIR/ID-FIRST.frames         the batches from number FIRST on, as they are
  *   DIR/ID.heapcast             what an agent that died has left: definitions of its oldest segment, then the frames of all
  *
+ * An agent that goes on with another one's stream puts its incarnation behind the id: ID.2-FIRST.frames, ID.2.heapcast.
+ *
  * Only frames that are not acknowledged, and that memory must make room for, come here; a segment goes when all of it is
  * acknowledged. Where each frame lies stands in an index without a name, which dies with the agent. Files are written without
  * sync: what a dead agent has written is there, a dead host is not covered.
@@ -58,6 +60,7 @@ struct spool_segment {
 struct spool_disk {
 	struct spool_folder *folder; /* NULL: memory is all there is */
 	const uint8_t *id;	     /* the stream's */
+	uint32_t incarnation;
 	/* Writes to `fd` all definitions as of the batch before `next`. Bytes, or a negative errno. */
 	long (*define)(void *context, int fd, uint64_t next, const struct spool_account *before);
 	void *context;

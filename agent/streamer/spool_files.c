@@ -25,13 +25,15 @@
 static const char *const endings[] = {
 	[SPOOL_FRAMES] = ".frames", [SPOOL_DEFINITIONS] = ".definitions"};
 
-char *spool_file_name(char out[SPOOL_NAME_MAX], const uint8_t *stream, uint64_t first,
-		      enum spool_file kind)
+char *spool_file_name(char out[SPOOL_NAME_MAX], const uint8_t *stream, uint32_t incarnation,
+		      uint64_t first, enum spool_file kind)
 {
 	size_t n = 0;
 
 	for (unsigned i = 0; i < STREAM_ID_SIZE; i++)
 		n += (size_t)snprintf(out + n, SPOOL_NAME_MAX - n, "%02x", stream[i]);
+	if (incarnation > 1)
+		n += (size_t)snprintf(out + n, SPOOL_NAME_MAX - n, ".%u", incarnation);
 	snprintf(out + n, SPOOL_NAME_MAX - n, "-%0*llx%s", NUMBER_DIGITS, (unsigned long long)first,
 		 endings[kind]);
 	return out;
@@ -94,10 +96,20 @@ static bool has_ending(const char *name, size_t stem, const char *ending)
 	return strlen(name) == stem + strlen(ending) && !strcmp(name + stem, ending);
 }
 
+/* Characters of the stream's id, and of its incarnation if that is there. */
+static size_t stem_of(const char *name)
+{
+	size_t n = strspn(name, "0123456789abcdef");
+
+	return name[n] == '.' ? n + 1 + strspn(name + n + 1, "0123456789") : n;
+}
+
 static int is_frames(const struct dirent *e)
 {
-	return strspn(e->d_name, "0123456789abcdef") == ID_DIGITS && e->d_name[ID_DIGITS] == '-' &&
-	       has_ending(e->d_name, ID_DIGITS + 1 + NUMBER_DIGITS, endings[SPOOL_FRAMES]);
+	size_t stem = stem_of(e->d_name);
+
+	return strspn(e->d_name, "0123456789abcdef") == ID_DIGITS && e->d_name[stem] == '-' &&
+	       has_ending(e->d_name, stem + 1 + NUMBER_DIGITS, endings[SPOOL_FRAMES]);
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)
@@ -125,9 +137,10 @@ static int move_behind(int folder, const char *name, int out)
 	return unlinkat(folder, name, 0) < 0 ? -errno : 0;
 }
 
-/* The segments of one stream, the oldest first: `list[0]` to `list[count - 1]`. */
+/* The segments of one incarnation of a stream, the oldest first: `list[0]` to `list[count - 1]`. */
 static int join(int folder, struct dirent **list, int count, const char *recording)
 {
+	int length = (int)stem_of(list[0]->d_name) + 1 + NUMBER_DIGITS;
 	char definitions[SPOOL_NAME_MAX];
 	cleanup(cleanup_close) int out =
 		openat(folder, recording, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -136,8 +149,8 @@ static int join(int folder, struct dirent **list, int count, const char *recordi
 	int r = begun < 0 ? -errno : 0;
 
 	for (int i = 0; !r && i < count; i++) {
-		snprintf(definitions, sizeof(definitions), "%.*s%s", ID_DIGITS + 1 + NUMBER_DIGITS,
-			 list[i]->d_name, endings[SPOOL_DEFINITIONS]);
+		snprintf(definitions, sizeof(definitions), "%.*s%s", length, list[i]->d_name,
+			 endings[SPOOL_DEFINITIONS]);
 		if (i || begun)
 			unlinkat(folder, definitions, 0);
 		else
@@ -153,7 +166,8 @@ static void take_up_stream(int folder, const char *path, struct dirent **list, i
 	char recording[SPOOL_NAME_MAX];
 	int r;
 
-	snprintf(recording, sizeof(recording), "%.*s" RECORDING, ID_DIGITS, list[0]->d_name);
+	snprintf(recording, sizeof(recording), "%.*s" RECORDING,
+		 (int)stem_of(list[0]->d_name), list[0]->d_name);
 	r = join(folder, list, count, recording);
 	if (r < 0)
 		log_warn("can't put together what an earlier agent has left in %s of stream %.8s: "
@@ -194,7 +208,8 @@ uint64_t spool_files_take_up(int folder, const char *path)
 
 	for (int i = 0, end; i < count; i = end) {
 		for (end = i + 1;
-		     end < count && !strncmp(list[i]->d_name, list[end]->d_name, ID_DIGITS); end++)
+		     end < count && !strncmp(list[i]->d_name, list[end]->d_name, stem_of(list[i]->d_name) + 1);
+		     end++)
 			;
 		take_up_stream(folder, path, list + i, end - i);
 	}

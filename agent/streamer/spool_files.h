@@ -7,7 +7,8 @@
 
 enum spool_file { SPOOL_FRAMES, SPOOL_DEFINITIONS };
 
-char *spool_file_name(char out[SPOOL_NAME_MAX], const uint8_t *stream, uint64_t first, enum spool_file kind);
+char *spool_file_name(char out[SPOOL_NAME_MAX], const uint8_t *stream, uint32_t incarnation, uint64_t first,
+		      enum spool_file kind);
 /* Its descriptor, or a negative errno. */
 int spool_file_make(int folder, const char *name);
 int spool_file_nameless(int folder);

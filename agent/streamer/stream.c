@@ -18,8 +18,9 @@
 #define DEAD_THREADS	(4 * BATCH_THREADS_MAX) /* that keep their names for who joins late */
 #define RENEWAL_REST                                                                               \
 	64 /* batches without another try, when threads hold too much of the stack table */
-#define MAPS_BESIDE  1536 /* of a batch's room for definitions, for figures */
-#define TURN_BATCHES 4	  /* batches in one turn: others want the lock, too */
+#define MAPS_BESIDE  1536	/* of a batch's room for definitions, for figures */
+#define STOPPED_NS   1000000000 /* without a heartbeat for so long, programs go on unrecorded */
+#define TURN_BATCHES 4		/* batches in one turn: others want the lock, too */
 
 /* Frames of a lane: a program puts no stack into a slice that is longer than half of it. */
 static uint32_t path_most(const struct stream *s, size_t ring_size, uint32_t lane)
@@ -118,7 +119,7 @@ static void clear_tables(struct stream *s)
 	s->delivered = (struct spool_account){0};
 	s->lost = (struct capture_losses){0};
 	s->no_thread = s->stacks_cut = s->samples_refused = s->watermark_ns = s->named_ns =
-		s->ledger_told = 0;
+		s->ledger_told = s->turn_ns = s->earlier_delivered = s->earlier_lost = 0;
 	s->frame_pending = 0;
 	s->image = 0;
 	s->exec_pending = false;
@@ -126,6 +127,29 @@ static void clear_tables(struct stream *s)
 	s->allocator_took_ns = 0;
 	s->maps_ready = false;
 	s->maps_known = STREAM_MAPS_NEW;
+}
+
+/* Who it is, for an agent that takes the ring up. */
+static void sign(struct stream *s)
+{
+	struct ring_account *a = &s->source.ring->header->account;
+
+	a->start_ns = s->start_ns;
+	a->start_wall_ns = s->start_wall_ns;
+	a->pid = (uint32_t)s->target.pid;
+	a->start_ticks = s->target.start_ticks;
+	a->has_parent = s->has_parent;
+	memcpy(a->parent_stream, s->parent_stream, sizeof(a->parent_stream));
+	a->parent_event = s->parent_event;
+}
+
+static void begin(struct stream *s, const uint8_t *agent_id)
+{
+	s->agent_id = agent_id;
+	s->incarnation = s->spool.disk.incarnation = s->source.incarnation;
+	s->process_news = true;
+	s->closed_ns = clock_monotonic_ns();
+	__atomic_store_n(&s->state, STREAM_LIVE, __ATOMIC_RELEASE);
 }
 
 int stream_open(struct stream *s, const struct budget *b, const struct target_info *target,
@@ -144,8 +168,6 @@ int stream_open(struct stream *s, const struct budget *b, const struct target_in
 		return r;
 	clear_tables(s);
 	s->target = *target;
-	s->agent_id = settings->agent_id;
-	s->incarnation = 1;
 	s->mode = (int)ring.mode;
 	s->sample_interval = ring.sample_interval;
 	s->frees_have_stacks = ring.frees_have_stacks;
@@ -153,9 +175,73 @@ int stream_open(struct stream *s, const struct budget *b, const struct target_in
 	if (s->has_parent)
 		memcpy(s->parent_stream, settings->parent_stream, sizeof(s->parent_stream));
 	s->parent_event = settings->parent_event;
-	s->process_news = true;
-	s->closed_ns = s->start_ns;
-	__atomic_store_n(&s->state, STREAM_LIVE, __ATOMIC_RELEASE);
+	sign(s);
+	begin(s, settings->agent_id);
+	return 0;
+}
+
+/* The stream's own counts, as the agent before us left them. */
+static void take_counts(struct stream *s, const struct ring_inheritance *in)
+{
+	const struct ring_account *a = &in->account;
+
+	s->threads.last_number = a->threads;
+	s->threads.retired = (struct thread_counts){.produced = in->gone.produced,
+						    .not_sampled = in->gone.not_sampled,
+						    .delivered = in->gone.delivered,
+						    .lost = in->gone.lost};
+	s->no_thread = a->no_slice.events;
+	s->earlier_delivered = s->delivered.events = in->delivered;
+	s->delivered.allocations = a->delivered[0];
+	s->delivered.frees = a->delivered[1];
+	s->delivered.bytes = a->delivered[2];
+	s->earlier_lost = in->lost;
+	s->lost = (struct capture_losses){in->lost, a->lost.allocations, a->lost.frees,
+					  a->lost.bytes};
+	s->stacks_cut = a->stacks_cut;
+	s->watermark_ns = s->delivered.time_ns = a->watermark_ns;
+	s->spool.evicted = s->delivered;
+}
+
+/* How the program was told to record; it can have changed that. */
+static void take_orders(struct stream *s)
+{
+	const struct ring_header *h = s->source.ring->header;
+	uint32_t mode = __atomic_load_n(&h->mode, __ATOMIC_RELAXED);
+
+	s->mode = mode <= RING_SAMPLE ? (int)mode : RING_FULL;
+	s->sample_interval = __atomic_load_n(&h->sample_interval, __ATOMIC_RELAXED);
+	if (s->sample_interval > RING_INTERVAL_MAX)
+		s->sample_interval = RING_INTERVAL_MAX;
+	s->frees_have_stacks = __atomic_load_n(&h->frees_have_stacks, __ATOMIC_RELAXED) != 0;
+	memcpy(s->id, h->stream, sizeof(s->id));
+}
+
+int stream_take_up(struct stream *s, const struct budget *b, const struct target_info *target,
+		   int lock, const uint8_t *agent_id)
+{
+	struct ring_inheritance in;
+	int r = ring_source_adopt(&s->source, b->ring, lock, &in);
+
+	if (r < 0)
+		return r;
+	if (in.account.pid != (uint32_t)target->pid ||
+	    in.account.start_ticks != target->start_ticks) {
+		ring_source_close(&s->source);
+		return -ESRCH;
+	}
+	clear_tables(s);
+	s->target = *target;
+	s->start_ns = in.account.start_ns;
+	s->start_wall_ns = in.account.start_wall_ns;
+	s->image = in.account.image;
+	s->has_parent = in.account.has_parent;
+	memcpy(s->parent_stream, in.account.parent_stream, sizeof(s->parent_stream));
+	s->parent_event = in.account.parent_event;
+	take_counts(s, &in);
+	take_orders(s);
+	ring_source_begin(&s->source);
+	begin(s, agent_id);
 	return 0;
 }
 
@@ -232,6 +318,7 @@ static int close_batch(struct stream *s, bool end)
 	long length;
 
 	s->source.source.ops->count(&s->source.source, s);
+	ring_account_write(&s->source, s);
 	length = batch_pack(s, s->packer, end);
 	s->closed_ns = clock_monotonic_ns();
 	s->delivered.time_ns = s->watermark_ns;
@@ -292,6 +379,7 @@ static void begin_image(struct stream *s)
 	s->image++;
 	s->maps_ready = false;
 	s->maps_known = STREAM_MAPS_LOST;
+	s->source.ring->header->account.image = s->image;
 	s->process_news = true;
 	s->source.ready = false;
 	s->exec_pending = false;
@@ -327,6 +415,9 @@ enum stream_work stream_drain(struct stream *s)
 	uint64_t now = clock_monotonic_ns();
 	int r = 1;
 
+	if (s->turn_ns && now - s->turn_ns > STOPPED_NS)
+		ring_source_was_away(&s->source);
+	s->turn_ns = now;
 	__atomic_fetch_add(&header->heartbeat, 1, __ATOMIC_RELAXED);
 	if (put_frame(s) < 0)
 		return STREAM_STALLED;

@@ -83,6 +83,8 @@ struct stream {
 	uint64_t closed_ns; /* CLOCK_MONOTONIC of the last batch */
 	uint64_t named_ns;  /* when names of threads were read */
 	uint64_t ledger_told; /* produced, in the last batch */
+	uint64_t turn_ns;     /* CLOCK_MONOTONIC of the drain thread's last turn */
+	uint64_t earlier_delivered, earlier_lost; /* in the totals: by the agents before this one */
 
 	/* What the observer has seen. */
 	struct figures figures[STREAM_FIGURES_MAX];
@@ -117,6 +119,9 @@ void stream_use_spool(struct stream *stream, struct spool_folder *folder);
 /* FREE to LIVE: makes the ring. 0 or a negative errno. */
 int stream_open(struct stream *stream, const struct budget *budget, const struct target_info *target,
 		const struct stream_settings *settings);
+/* FREE to LIVE with the ring of an agent that is gone: `lock` is taken over, see ring_source_adopt. 0 or a negative errno. */
+int stream_take_up(struct stream *stream, const struct budget *budget, const struct target_info *target, int lock,
+		   const uint8_t *agent_id);
 /* To FREE: everything was delivered, or given up. */
 void stream_close(struct stream *stream);
 /* LIVE to ENDING. */

@@ -42,6 +42,29 @@ void capture_thread_leave(struct stream *s, struct thread *thread)
 	thread->lanes--;
 }
 
+int capture_thread_resume(struct stream *s, uint32_t tid, uint32_t number,
+			  const struct capture_past *past, struct thread **ret, bool *ret_known)
+{
+	struct thread *t = threads_find(&s->threads, tid);
+	char name[16];
+
+	*ret_known = t && t->number == number;
+	if (!*ret_known) {
+		if (s->threads.news >= BATCH_THREADS_MAX)
+			return -EAGAIN;
+		t = threads_resume(&s->threads, tid, number);
+		if (!t)
+			return -EAGAIN;
+		t->counts.delivered = t->earlier_delivered = past->delivered;
+		t->counts.lost = t->earlier_lost = past->lost;
+		if (target_thread_name(s->target.pid, (pid_t)tid, name) == 0)
+			threads_name(&s->threads, t, name);
+	}
+	t->lanes++;
+	*ret = t;
+	return 0;
+}
+
 int capture_thread_end(struct stream *s, struct thread *thread, uint64_t time_ns)
 {
 	if (!thread->news && s->threads.news >= BATCH_THREADS_MAX)

@@ -56,6 +56,20 @@ struct thread *threads_add(struct threads *t, uint32_t tid, uint64_t time_ns)
 	return place;
 }
 
+struct thread *threads_resume(struct threads *t, uint32_t tid, uint32_t number)
+{
+	struct thread *place;
+	bool is_free = number && number <= t->last_number;
+
+	threads_each(t, x) is_free &= x->number != number;
+	place = threads_add(t, tid, 0);
+	if (place && is_free) {
+		t->last_number--;
+		place->number = number;
+	}
+	return place;
+}
+
 struct thread *threads_find(struct threads *t, uint32_t tid)
 {
 	threads_each(t, x) if (x->alive && x->tid == tid) return x;

@@ -28,6 +28,7 @@ struct thread {
 	uint32_t lanes;	  /* of the ring that are its */
 	char name[THREAD_NAME_MAX];
 	uint64_t started_ns, ended_ns;
+	uint64_t earlier_delivered, earlier_lost; /* of `counts`, by the agents before this one */
 	struct thread_counts counts;
 };
 
@@ -44,6 +45,8 @@ void threads_clear(struct threads *threads);
 /* A place with a new number; NULL: all are taken by living threads, or by such that have a lane or whose end was not sent
  * yet. */
 struct thread *threads_add(struct threads *threads, uint32_t tid, uint64_t time_ns);
+/* The same for a thread that another agent has numbered (one that makes no sense, or is taken: a new number). */
+struct thread *threads_resume(struct threads *threads, uint32_t tid, uint32_t number);
 /* The living thread with this tid; NULL: none. */
 struct thread *threads_find(struct threads *threads, uint32_t tid);
 void threads_end(struct threads *threads, struct thread *thread, uint64_t time_ns);

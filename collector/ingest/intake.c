@@ -112,10 +112,15 @@ static void mark_dirty(struct intake *s, uint64_t bytes)
 	s->unsynced_bytes += bytes;
 }
 
-/* The same stream by two agents: the first keeps it, unless it is the same agent on a new link. */
-static bool claimed(const struct intake *s, const struct link *link)
+/* The same stream by two agents: the first keeps it, unless it is the same agent on a new link, or one that goes on where the
+ * first has died. */
+static bool claimed(const struct intake *s, const struct link *link,
+		    const Heapcast__StreamState *state)
 {
-	return s->link && s->link != link && memcmp(s->link->agent, link->agent, STREAM_ID_SIZE);
+	uint32_t incarnation = s->writer ? stream_writer_position(s->writer).incarnation : 0;
+
+	return s->link && s->link != link && memcmp(s->link->agent, link->agent, STREAM_ID_SIZE) &&
+	       state->incarnation <= incarnation;
 }
 
 static void attach(struct intake *s, struct link *link)
@@ -153,7 +158,7 @@ void intake_state(struct link *link, const Heapcast__StreamState *state)
 	new = !s;
 	if (!s)
 		s = intake_new(ingest, state);
-	if (!s || claimed(s, link) || open_writer(s) < 0)
+	if (!s || claimed(s, link, state) || open_writer(s) < 0)
 		return;
 	attach(s, link);
 	position = stream_writer_position(s->writer);

@@ -37,29 +37,11 @@ void definitions_done(struct definitions *d)
 		free(d->marks[i].text);
 	free(d->modules);
 	free(d->threads);
+	free(d->module_of_wire);
 	nodes_done(&d->nodes);
 	free(d->gaps);
 	free(d->marks);
 	*d = (struct definitions){0};
-}
-
-/* Room for `count` elements; what is new is zero. */
-static int reserve(void *array, uint32_t *capacity, uint64_t count, size_t size)
-{
-	uint64_t wanted = *capacity ? *capacity : 16;
-	char *grown;
-
-	while (wanted < count)
-		wanted *= 2;
-	if (wanted == *capacity)
-		return 0;
-	grown = realloc(*(void **)array, wanted * size);
-	if (!grown)
-		return -ENOMEM;
-	memset(grown + *capacity * size, 0, (wanted - *capacity) * size);
-	*(void **)array = grown;
-	*capacity = (uint32_t)wanted;
-	return 0;
 }
 
 /* ---- process ---- */
@@ -102,68 +84,6 @@ static int set_process(struct definitions *d, const Heapcast__Process *p)
 	return 0;
 }
 
-/* ---- modules ---- */
-
-static int check_modules(const struct definitions *d, const Heapcast__Batch *batch,
-			 struct err_text *err)
-{
-	uint32_t known = d->module_count;
-
-	for (size_t i = 0; i < batch->n_module; i++) {
-		const Heapcast__Module *m = batch->module[i];
-
-		if (!m->number || m->number > MODULES_MAX || m->number > known + HOLE_MAX)
-			return err_set(err, -EBADMSG, "a module with the number %u", m->number);
-		if (m->build_id.len > sizeof(((struct module_info *)0)->build_id))
-			return err_set(err, -EBADMSG, "module %u has a build id of %zu bytes",
-				       m->number, m->build_id.len);
-		if (m->start > m->end)
-			return err_set(err, -EBADMSG, "module %u ends before it starts", m->number);
-		if (m->number > known)
-			known = m->number;
-	}
-	return 0;
-}
-
-static int add_module(struct definitions *d, const Heapcast__Module *m)
-{
-	struct module_info *info;
-
-	if (m->number <= d->module_count && d->modules[m->number - 1])
-		return 0;
-	if (reserve(&d->modules, &d->module_capacity, m->number, sizeof(*d->modules)) < 0)
-		return -ENOMEM;
-	info = calloc(1, sizeof(*info));
-	if (!info)
-		return -ENOMEM;
-	*info = (struct module_info){
-		.number = m->number,
-		.path = outside_text(m->path.data, m->path.len),
-		.build_id_length = (uint32_t)m->build_id.len,
-		.bias = m->bias,
-		.start = m->start,
-		.end = m->end,
-		.loaded_ns = m->loaded_ns,
-		.unloaded_ns = NO_TIME,
-	};
-	if (!info->path) {
-		free(info);
-		return -ENOMEM;
-	}
-	if (m->build_id.len)
-		memcpy(info->build_id, m->build_id.data, m->build_id.len);
-	if (d->module_count < m->number)
-		d->module_count = m->number;
-	d->modules[m->number - 1] = info;
-	return 0;
-}
-
-static void add_unload(struct definitions *d, const Heapcast__Unload *u)
-{
-	if (u->module && u->module <= d->module_count && d->modules[u->module - 1])
-		d->modules[u->module - 1]->unloaded_ns = u->time_ns;
-}
-
 /* ---- threads ---- */
 
 struct thread_info *definitions_thread(struct definitions *d, uint32_t number)
@@ -175,7 +95,7 @@ struct thread_info *definitions_thread(struct definitions *d, uint32_t number)
 	if (number <= d->thread_count && d->threads[number - 1])
 		return d->threads[number - 1];
 	if (number > d->thread_count + HOLE_MAX ||
-	    reserve(&d->threads, &d->thread_capacity, number, sizeof(*d->threads)) < 0)
+	    definitions_reserve(&d->threads, &d->thread_capacity, number, sizeof(*d->threads)) < 0)
 		return NULL;
 	t = calloc(1, sizeof(*t));
 	if (!t || !(t->name = strdup(""))) {
@@ -196,6 +116,14 @@ static int add_thread(struct definitions *d, const Heapcast__Thread *thread, str
 	if (!t)
 		return err_set(err, -EBADMSG, "a thread with the number %u", thread->number);
 	t->tid = thread->tid;
+	if (thread->earlier_delivered > t->delivered + t->unarrived &&
+	    t->incarnation < d->incarnation && d->ledger_incarnation) {
+		uint64_t more = thread->earlier_delivered - t->delivered - t->unarrived;
+
+		t->unarrived += more;
+		t->lost += more;
+	}
+	t->incarnation = d->incarnation;
 	if (thread->started_ns || !t->started_ns)
 		t->started_ns = thread->started_ns;
 	t->ended_ns = thread->ended_ns;
@@ -230,7 +158,7 @@ static int add_stacks(struct definitions *d, const Heapcast__Stacks *stacks, str
 {
 	struct stacks_decoder decoder;
 	struct stack_node node;
-	uint32_t number;
+	uint32_t number, module;
 	int r = stacks_decoder_init(&decoder, stacks, err);
 
 	if (!r)
@@ -241,10 +169,12 @@ static int add_stacks(struct definitions *d, const Heapcast__Stacks *stacks, str
 			continue;
 		if (number > NODES_MAX)
 			return err_set(err, -EBADMSG, "stacks: more than %u nodes", NODES_MAX);
-		if (node.module && (node.module > d->module_count || !d->modules[node.module - 1]))
+		module = definitions_module_of_wire(d, node.module);
+		if (node.module && (!module || module > d->module_count || !d->modules[module - 1]))
 			return err_set(err, -EBADMSG,
 				       "stacks: node %u lies in module %u, which is not defined",
 				       number, node.module);
+		node.module = module;
 		r = nodes_define(&d->nodes, node);
 		if (r == -EBADMSG)
 			err_set(err, r, "stacks: the caller of node %u is not defined", number);
@@ -258,7 +188,8 @@ int definitions_add_gap(struct definitions *d, const struct gap_info *gap, struc
 {
 	if (d->gap_count >= GAPS_MAX)
 		return err_set(err, -EBADMSG, "more than %u gaps", GAPS_MAX);
-	if (reserve(&d->gaps, &d->gap_capacity, (uint64_t)d->gap_count + 1, sizeof(*d->gaps)) < 0)
+	if (definitions_reserve(&d->gaps, &d->gap_capacity, (uint64_t)d->gap_count + 1,
+				sizeof(*d->gaps)) < 0)
 		return -ENOMEM;
 	d->gaps[d->gap_count++] = *gap;
 	return 0;
@@ -289,8 +220,8 @@ static int add_mark(struct definitions *d, const Heapcast__Mark *m, struct err_t
 	if (d->mark_count >= MARKS_MAX)
 		return err_set(err, -EBADMSG, "more than %u marks", MARKS_MAX);
 	text = outside_text(m->text.data, m->text.len);
-	if (!text || reserve(&d->marks, &d->mark_capacity, (uint64_t)d->mark_count + 1,
-			     sizeof(*d->marks)) < 0) {
+	if (!text || definitions_reserve(&d->marks, &d->mark_capacity, (uint64_t)d->mark_count + 1,
+					 sizeof(*d->marks)) < 0) {
 		free(text);
 		return -ENOMEM;
 	}
@@ -302,6 +233,33 @@ static int add_mark(struct definitions *d, const Heapcast__Mark *m, struct err_t
 		.text = text,
 	};
 	return 0;
+}
+
+static uint64_t less(uint64_t value, uint64_t by)
+{
+	return value > by ? value - by : 0;
+}
+
+/* The first ledger of an agent that goes on says how much those before it had delivered: what of it is not here was lost with
+ * them, and so were the gaps in the same batches. Who was not there before has joined late. */
+static int take_over(struct definitions *d, const Heapcast__Ledger *l, struct err_text *err)
+{
+	struct ledger_info *known = &d->ledger;
+	uint64_t more, gaps;
+	struct gap_info gap = {.reason = HEAPCAST__REASON__REASON_AGENT_GONE};
+
+	if (!d->ledger_incarnation) {
+		known->before_join = l->before_join ? l->before_join : l->earlier_delivered;
+		return 0;
+	}
+	more = less(l->earlier_delivered, known->delivered + d->unarrived);
+	gaps = less(l->earlier_lost, less(known->lost, d->unarrived));
+	d->unarrived += more;
+	if (!more && !gaps)
+		return 0;
+	gap.events = more + gaps;
+	gap.from_ns = gap.to_ns = d->last_ns;
+	return definitions_add_gap(d, &gap, err);
 }
 
 static int set_thread_ledgers(struct definitions *d, const Heapcast__Ledger *l,
@@ -322,8 +280,8 @@ static int set_thread_ledgers(struct definitions *d, const Heapcast__Ledger *l,
 				       "the ledger speaks of a thread with the number %llu",
 				       (unsigned long long)number);
 		t->produced = reader_varint(&produced);
-		t->delivered = reader_varint(&delivered);
-		t->lost = reader_varint(&lost);
+		t->delivered = less(reader_varint(&delivered), t->unarrived);
+		t->lost = reader_varint(&lost) + t->unarrived;
 	}
 	if (reader_error(&threads) || reader_error(&produced) || reader_error(&delivered) ||
 	    reader_error(&lost))
@@ -336,23 +294,26 @@ static int set_ledger(struct definitions *d, const Heapcast__Ledger *l, struct e
 	struct ledger_info *ledger = &d->ledger;
 	int r = set_thread_ledgers(d, l, err);
 
+	if (!r && d->incarnation > 1 && d->ledger_incarnation < d->incarnation)
+		r = take_over(d, l, err);
 	if (r < 0)
 		return r;
 	ledger->produced = l->produced;
-	ledger->delivered = l->delivered;
+	ledger->delivered = less(l->delivered, d->unarrived);
 	d->delivered = (struct delivered_counts){l->delivered_allocations, l->delivered_frees,
 						 l->delivered_bytes};
 	ledger->culled = l->culled;
 	ledger->not_sampled = l->not_sampled;
-	ledger->lost = l->lost;
+	ledger->lost = l->lost + d->unarrived;
 	ledger->pending = l->pending;
 	ledger->lost_allocations = l->lost_allocations;
 	ledger->lost_frees = l->lost_frees;
 	ledger->lost_bytes = l->lost_bytes;
 	ledger->stacks_cut = l->stacks_cut;
 	ledger->samples_refused = l->samples_refused;
-	if (l->before_join)
+	if (l->before_join && (!d->ledger_incarnation || !definitions_renewed(d)))
 		ledger->before_join = l->before_join;
+	d->ledger_incarnation = d->incarnation;
 	return 0;
 }
 
@@ -434,14 +395,16 @@ void definitions_init(struct definitions *d)
 
 int definitions_add(struct definitions *d, const Heapcast__Batch *batch, struct err_text *err)
 {
-	int r = check_modules(d, batch, err);
+	int r;
 
+	definitions_renew(d, batch->incarnation);
+	r = definitions_check_modules(d, batch, err);
 	if (!r && batch->process)
 		r = set_process(d, batch->process);
 	for (size_t i = 0; !r && i < batch->n_module; i++)
-		r = add_module(d, batch->module[i]);
+		r = definitions_add_module(d, batch->module[i]);
 	for (size_t i = 0; !r && i < batch->n_unload; i++)
-		add_unload(d, batch->unload[i]);
+		definitions_unload(d, batch->unload[i]);
 	for (size_t i = 0; !r && i < batch->n_thread; i++)
 		r = add_thread(d, batch->thread[i], err);
 	if (!r && batch->stacks)
@@ -458,5 +421,7 @@ int definitions_add(struct definitions *d, const Heapcast__Batch *batch, struct 
 		set_allocator(&d->allocator, batch->allocator);
 	if (!r && batch->end)
 		set_end(d, batch->end);
+	if (!r && batch->time_ns > d->last_ns)
+		d->last_ns = batch->time_ns;
 	return r;
 }

@@ -30,6 +30,14 @@ struct definitions {
 	struct nodes nodes;
 	struct gap_info *gaps;
 	uint32_t gap_count, gap_capacity;
+	/* Of the agent that goes on with the stream (Batch.incarnation). */
+	uint32_t incarnation;
+	uint32_t ledger_incarnation; /* of the last ledger */
+	uint64_t last_ns;	     /* time of the last batch */
+	uint64_t unarrived;	     /* delivered by agents that are gone, and never came */
+	uint32_t *module_of_wire;    /* from the second incarnation on: [its number - 1] -> number here; 0: not defined */
+	uint32_t wire_module_count, wire_module_capacity;
+	uint32_t module_recent; /* index of the last one that was found again */
 	struct mark_info *marks;
 	uint32_t mark_count, mark_capacity;
 	struct ledger_info ledger;
@@ -47,3 +55,23 @@ int definitions_add(struct definitions *d, const Heapcast__Batch *batch, struct 
 int definitions_add_gap(struct definitions *d, const struct gap_info *gap, struct err_text *err);
 /* The thread, made if it is not there; NULL: the number is out of bounds, or no memory. */
 struct thread_info *definitions_thread(struct definitions *d, uint32_t number);
+
+/* Between the files of this. */
+
+/* Is this another agent than the first? */
+static inline bool definitions_renewed(const struct definitions *d)
+{
+	return d->incarnation > 1;
+}
+/* Room for `count` elements in the array that `array` points to; what is new is zero. 0 or -ENOMEM. */
+int definitions_reserve(void *array, uint32_t *capacity, uint64_t count, size_t size);
+
+/* definitions_modules.c */
+/* Another agent: its dictionary begins anew, threads keep their numbers. */
+void definitions_renew(struct definitions *d, uint32_t incarnation);
+uint32_t definitions_module_of_wire(const struct definitions *d, uint32_t number);
+/* 0 or -EBADMSG with a sentence. */
+int definitions_check_modules(const struct definitions *d, const Heapcast__Batch *batch, struct err_text *err);
+/* 0, -ENOMEM or -EBADMSG. */
+int definitions_add_module(struct definitions *d, const Heapcast__Module *module);
+void definitions_unload(struct definitions *d, const Heapcast__Unload *unload);

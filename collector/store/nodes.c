@@ -69,6 +69,11 @@ static uint32_t intern(struct nodes *n, const struct stack_node *node)
 	}
 }
 
+void nodes_renew(struct nodes *n)
+{
+	n->wire_count = 0;
+}
+
 int nodes_define(struct nodes *n, struct stack_node node)
 {
 	uint32_t number;

@@ -21,6 +21,8 @@ struct nodes {
 };
 
 void nodes_done(struct nodes *nodes);
+/* Another agent goes on with the stream: its numbers begin at 1 again. */
+void nodes_renew(struct nodes *nodes);
 /* Defines the next number on the wire, wire_count + 1; `node` with its parent as on the wire. 0; -EBADMSG: the parent is not
  * defined, or there are too many; -ENOMEM. */
 int nodes_define(struct nodes *nodes, struct stack_node node);

@@ -33,7 +33,7 @@ static int check_position(struct recording *r, const Heapcast__Batch *batch, str
 	if (!batch->incarnation || (!batch->number && !batch->catch_up) ||
 	    batch->number == UINT64_MAX)
 		return err_set(err, -EBADMSG, "a batch without a number");
-	if (batch->catch_up)
+	if (batch->catch_up && batch->incarnation >= p->incarnation)
 		return 1;
 	if (batch->incarnation < p->incarnation ||
 	    (batch->incarnation == p->incarnation && batch->number < p->next)) {
@@ -53,10 +53,12 @@ static void take_position(struct recording *r, const Heapcast__Batch *batch)
 	}
 	if (batch->catch_up)
 		return;
-	/* What came before we joined, or while we were too slow, is told by the agent's account; another hole is ours. */
+	/* What came before we joined, while we were too slow, or from an agent that is gone, is told by the agent's account;
+	 * another hole is ours. */
 	if (batch->number != r->announced &&
 	    (r->position.incarnation || !r->definitions.ledger.before_join))
 		r->ledger.missing_batches += batch->number - expected;
+	r->announced = 0;
 	r->position = (struct stream_position){batch->incarnation, batch->number + 1};
 }
 
@@ -112,23 +114,27 @@ static uint64_t difference(uint64_t now, uint64_t before)
 }
 
 /* The agent repeats its definitions to somebody who was there before: batches are gone that we never got. What its account has
- * grown by since the last batch was in them. `before` is that account. */
+ * grown by since the last batch was in them; what an agent before it has taken along is not among that any more
+ * (definitions.c), and in its counts of kinds there is no telling one from the other. `before` is that account. */
 static int take_missed(struct recording *r, const Heapcast__Batch *batch, uint64_t delivered,
 		       const struct delivered_counts *before, struct err_text *err)
 {
 	const Heapcast__Ledger *l = batch->ledger;
-	uint64_t expected = batch->incarnation == r->position.incarnation ? r->position.next : 1;
+	bool same = batch->incarnation == r->position.incarnation;
+	uint64_t now = r->definitions.ledger.delivered, expected = same ? r->position.next : 1;
 	struct gap_info gap = {.reason = HEAPCAST__REASON__REASON_SPOOL_FULL,
 			       .from_ns = r->watermark_ns};
 
 	if (batch->next > expected)
 		r->announced = batch->next;
-	if (!l || !r->position.incarnation || batch->next <= expected || l->delivered <= delivered)
+	if (!l || !r->position.incarnation || batch->next <= expected || now <= delivered)
 		return 0;
-	gap.events = l->delivered - delivered;
-	gap.allocations = difference(l->delivered_allocations, before->allocations);
-	gap.frees = difference(l->delivered_frees, before->frees);
-	gap.bytes = difference(l->delivered_bytes, before->bytes);
+	gap.events = now - delivered;
+	if (same) {
+		gap.allocations = difference(l->delivered_allocations, before->allocations);
+		gap.frees = difference(l->delivered_frees, before->frees);
+		gap.bytes = difference(l->delivered_bytes, before->bytes);
+	}
 	gap.to_ns = batch->watermark_ns > gap.from_ns ? batch->watermark_ns : gap.from_ns;
 	r->ledger.missed += gap.events;
 	pairing_lost(&r->pairing, lost_frees(gap.events, gap.allocations, gap.frees), gap.from_ns,
@@ -228,6 +234,7 @@ static int take_batch(struct recording *r, const Heapcast__Batch *batch, struct 
 	const struct delivered_counts counts = r->definitions.delivered;
 	uint64_t delivered = r->definitions.ledger.delivered;
 	uint32_t images = r->definitions.process.images;
+	uint64_t unarrived = r->definitions.unarrived;
 	int e = check_position(r, batch, err);
 
 	if (e <= 0)
@@ -242,6 +249,7 @@ static int take_batch(struct recording *r, const Heapcast__Batch *batch, struct 
 	if (e < 0)
 		return e;
 	take_position(r, batch);
+	pairing_lost(&r->pairing, r->definitions.unarrived - unarrived, r->end_ns, r->end_ns);
 	if (!images)
 		r->pairing.forked = begins_forked(&r->definitions.process, batch);
 	e = take_steps(r, batch, images);

@@ -164,6 +164,8 @@ struct thread_info {
 	char *name; /* "" if nobody knew */
 	uint64_t started_ns, ended_ns;
 	uint64_t produced, delivered, lost;
+	uint32_t incarnation; /* of the agent that last spoke of it */
+	uint64_t unarrived; /* of lost: in batches that were lost with their agent */
 	uint64_t stored; /* events of this thread in the recording */
 };
 
@@ -211,7 +213,8 @@ struct allocator_info {
 	uint64_t took_ns, arena, hblkhd, uordblks, fordblks, keepcost, ordblks, hblks;
 };
 
-/* The account: what the agent said, and what was counted here. It balances if both equations hold:
+/* The account: what the agent said, and what was counted here. What an agent has delivered with its last breath and never
+ * came is moved from `delivered` to `lost`, for the stream and for each thread. It balances if both equations hold:
  *   produced = delivered + culled + not_sampled + lost + pending     and     delivered = stored + before_join + missed. */
 struct ledger_info {
 	uint64_t produced, delivered, culled, not_sampled, lost, pending, before_join;

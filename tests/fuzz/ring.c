@@ -9,7 +9,10 @@
  *     3  the slice's owner dies
  *     4  bytes over the header's part that the program sets
  *     5  the agent looks
+ * With the highest bit set: the agent is killed, and another one takes the ring up, or refuses it and makes a new one.
  */
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -54,6 +57,8 @@ static void begin(void)
 		     !target_read(getpid(), &target));
 	}
 	must(!stream_open(&stream, &budget, &target, &settings));
+	stream.source.ring->header->byte_order = 0x01020304;
+	stream.source.ring->header->clock = RING_CLOCK_MONOTONIC;
 	batches = 0;
 }
 
@@ -134,6 +139,31 @@ static void overwrite(void *to, size_t size, const uint8_t *data, size_t length)
 	memcpy(to, data, length < size ? length : size);
 }
 
+/* As /proc/PID/map_files gives it. */
+static int open_again(void)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", stream.source.ring->fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	must(fd >= 0);
+	return fd;
+}
+
+static void change_agents(void)
+{
+	static const uint8_t agent_id[STREAM_ID_SIZE];
+	struct target_info target;
+	int fd = open_again();
+
+	stream_close(&stream);
+	must(!ring_memory_lock(fd) && !target_read(getpid(), &target));
+	batches = 0;
+	if (stream_take_up(&stream, &budget, &target, fd, agent_id) < 0)
+		begin();
+}
+
 static void step(unsigned operation, unsigned index, const uint8_t *data, size_t length)
 {
 	struct ring_memory *ring = stream.source.ring;
@@ -141,6 +171,10 @@ static void step(unsigned operation, unsigned index, const uint8_t *data, size_t
 	struct ring_header *h = ring->header;
 	uint32_t died = OWNER_DIED;
 
+	if (operation & 0x80) {
+		change_agents();
+		return;
+	}
 	switch (operation % 6) {
 	case 0:
 		publish(slice, &ring->extent[index % ring->slice_count], data, length);
@@ -169,8 +203,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct target_end end = {.kind = 1};
 
 	begin();
-	stream.source.ring->header->byte_order = 0x01020304;
-	stream.source.ring->header->clock = RING_CLOCK_MONOTONIC;
 	while (size >= 4) {
 		size_t length = (size_t)data[2] | (size_t)data[3] << 8;
 

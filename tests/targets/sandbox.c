@@ -2,6 +2,7 @@
  * A program that shuts itself in, and allocates on.
  *
  *	sandbox seccomp         any system call but read, write, exit, futex and what libc's allocator makes kills
+ *	sandbox rounds          likewise, and it allocates again for each byte of its standard input
  *	sandbox chroot FOLDER   (as root)
  */
 #include <linux/audit.h>
@@ -58,17 +59,23 @@ static void allocate(void)
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
+	unsigned long rounds = 2;
 	int failed = 1;
+	char byte;
 
 	allocate();
-	if (!strcmp(how, "seccomp"))
+	if (!strcmp(how, "seccomp") || !strcmp(how, "rounds"))
 		failed = shut_in();
 	else if (argc > 2)
 		failed = chroot(argv[2]) || chdir("/");
 	if (failed)
 		return 77;
 	allocate();
-	say("allocations", 2 * BLOCKS);
-	say("frees", 2 * BLOCKS);
+	for (; !strcmp(how, "rounds") && read(0, &byte, 1) == 1; rounds++) {
+		allocate();
+		say("round", rounds);
+	}
+	say("allocations", rounds * BLOCKS);
+	say("frees", rounds * BLOCKS);
 	return 9;
 }

@@ -130,6 +130,7 @@ static void ring_make(struct agent *a)
 		.frees_have_stacks = !o->no_free_stacks,
 		.depth_limit = o->depth_limit ? o->depth_limit : 256,
 		.verify = !o->no_verify,
+		.account.incarnation = 1,
 	};
 	for (uint32_t i = 0; i < small + big; i++) {
 		slice_at(a, i)->data_offset = data;
@@ -156,12 +157,32 @@ static struct agent_module *module_of(struct agent *a, uint64_t pc, uint32_t epo
 	return NULL;
 }
 
+/* Another agent is told of what the one before knew; perhaps twice, if it follows soon. */
+static bool told_again(struct agent *a, const struct ring_module *from)
+{
+	uint32_t incarnation = a->ring->account.incarnation;
+
+	for (size_t i = 0; i < a->result->module_count; i++) {
+		struct agent_module *m = &a->result->modules[i];
+
+		if (incarnation == 1 || m->id != from->id || !m->live || m->start != from->start ||
+		    m->end != from->end)
+			continue;
+		m->incarnation = incarnation;
+		a->result->told_again++;
+		return true;
+	}
+	return false;
+}
+
 static void module_load(struct agent *a, const struct ring_module *from)
 {
 	const char *path = (const char *)(from + 1) + from->segment_count * 32u;
 	struct agent_result *r = a->result;
 	struct agent_module *m;
 
+	if (told_again(a, from))
+		return;
 	if (r->module_count == a->module_room) {
 		a->module_room = a->module_room ? a->module_room * 2 : 64;
 		r->modules = realloc(r->modules, a->module_room * sizeof(*r->modules));
@@ -178,6 +199,7 @@ static void module_load(struct agent *a, const struct ring_module *from)
 				   .start = from->start,
 				   .end = from->end,
 				   .live = true,
+				   .incarnation = a->ring->account.incarnation,
 				   .first_epoch = from->epoch,
 				   .has_build_id = from->build_id_length > 0};
 	snprintf(m->path, sizeof(m->path), "%.*s", from->path_length, path);
@@ -326,6 +348,25 @@ static void take_thinning(struct agent_result *r, uint64_t interval)
 		r->thinned_most = interval;
 }
 
+/* What the thread has begun is what was read; and whatever it names from here on has been announced. */
+static void take_cut(struct agent *a, uint32_t index, const uint64_t *w)
+{
+	struct reader *reader = &a->readers[index];
+
+	if (w[1] > a->ring->account.incarnation || !w[2])
+		fault(a, "a cut for agent %lu", (unsigned long)w[1]);
+	if (w[3] != reader->read + w[4])
+		fault(a, "a cut after %lu events, %lu of them lost: %lu were read",
+		      (unsigned long)w[3], (unsigned long)w[4], (unsigned long)reader->read);
+	for (size_t i = 0; i < a->result->module_count; i++)
+		if (a->result->modules[i].live && a->result->modules[i].incarnation < w[1])
+			fault(a, "a cut before module %u was announced again",
+			      a->result->modules[i].id);
+	reader->whole = true;
+	reader->epoch = 0;
+	a->result->cuts++;
+}
+
 /* Words of the record; 0: it makes no sense. */
 static unsigned take_record(struct agent *a, uint32_t index, const uint64_t *w, uint64_t left)
 {
@@ -346,6 +387,9 @@ static unsigned take_record(struct agent *a, uint32_t index, const uint64_t *w, 
 	case RING_MOVE:
 		a->result->moves++;
 		return 3;
+	case RING_CUT:
+		take_cut(a, index, w);
+		return 8;
 	case RING_MARK:
 		a->result->marks++;
 		if (ring_size(w[0]) == 2)
@@ -591,6 +635,17 @@ static void maybe_order(struct agent *a, unsigned *ordered, uint64_t start)
 	kill(a->pid, SIGRTMIN);
 }
 
+static void maybe_change(struct agent *a)
+{
+	struct ring_account *account = &a->ring->account;
+
+	if (!a->options->anew_every ||
+	    a->result->read < (uint64_t)account->incarnation * a->options->anew_every)
+		return;
+	__atomic_fetch_add(&account->incarnation, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&a->ring->control, 1, __ATOMIC_RELEASE);
+}
+
 static void maybe_kill(struct agent *a, uint64_t start)
 {
 	const struct agent_options *o = a->options;
@@ -632,6 +687,7 @@ static void attend(struct agent *a)
 			nanosleep(&nap, NULL);
 		}
 		maybe_order(a, &ordered, start);
+		maybe_change(a);
 		maybe_kill(a, start);
 		if (asleep && ready && o->both_starved)
 			starve(a);

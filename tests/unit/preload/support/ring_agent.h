@@ -28,6 +28,7 @@ struct agent_options {
 	/* Modes to change to, one after the other, each when the program has said heapcast_mark with
 	 * the number of its place here (from 1). It gets SIGRTMIN when that is done. */
 	uint32_t then_mode[4];
+	uint64_t anew_every;	 /* after so many events it says to be another agent, which knows nothing; 0: never */
 	bool idle;		 /* do not drain before the program has ended */
 	bool no_heart;		 /* the heartbeat stands still */
 	unsigned drain_every_ms; /* 0: as fast as it can */
@@ -64,6 +65,7 @@ struct agent_module {
 	uint64_t end;
 	bool live;
 	uint32_t first_epoch; /* there from this one on, */
+	uint32_t incarnation; /* of the agent that was told of it last */
 	uint32_t end_epoch;   /* until before this one, if it lives no more */
 	bool has_build_id;
 	char path[256];
@@ -93,6 +95,8 @@ struct agent_result {
 	uint64_t lost_records;
 	uint64_t epochs;
 	uint64_t moves;
+	uint64_t cuts;
+	uint64_t told_again; /* modules */
 	uint64_t full_waits;
 	uint64_t slices_claimed;
 	uint64_t marks;

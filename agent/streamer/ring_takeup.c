@@ -1,0 +1,337 @@
+/*
+ * A ring that changes hands. The agent keeps its account in the ring, so that when it is killed another one can go on with the
+ * stream: same threads, same numbers, and between the two a gap that is known to the event (struct ring_account, proto/ring.h).
+ *
+ *   the agent before us          nobody                us
+ *   read, sent | read, not sent | written by the thread | RING_CUT | whole stacks, modules announced anew
+ *              `- thread_delivered + thread_lost        `- events
+ *
+ * What lies between is the gap: RING_CUT says how many events the thread had begun, the account how many of them had gone into
+ * batches. Records before the cut are of no use any more (their stacks are differences to stacks that nobody has), but tell
+ * what kinds of events were lost. A thread that writes no cut, because it is dead, or waits for something, is settled at its end.
+ *
+ * All of it is hostile, like the rest of the ring: what makes no sense ends the attempt, or gives an account that is wrong
+ * about this program only.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/streamer/stream.h"
+#include "heapcast.pb-c.h"
+#include "base/ban.h"
+
+#define COUNT_MAX   ((uint64_t)1 << 56) /* no program begins so many events */
+#define THREADS_MAX (1u << 20)		/* numbers that a collector takes */
+
+/* ---- keeping the account ---- */
+
+static void store(uint64_t *to, uint64_t value)
+{
+	__atomic_store_n(to, value, __ATOMIC_RELAXED);
+}
+
+void ring_account_lane(const struct ring_source *s, uint32_t index)
+{
+	struct ring_slice *slice = &s->ring->slices[index];
+	const struct ring_lane *l = &s->lane[index];
+	const struct thread_counts *c = &l->thread->counts;
+	struct ring_account *a = &s->ring->header->account;
+
+	if (a->threads < l->thread->number)
+		a->threads = l->thread->number;
+	store(&slice->thread_delivered, c->delivered);
+	store(&slice->thread_lost, c->lost);
+	store(&slice->thread_passed, ring_grown(c->not_sampled, l->counted_not_sampled));
+	__atomic_store_n(&slice->thread, l->thread->number, __ATOMIC_RELEASE);
+}
+
+void ring_account_write(struct ring_source *s, const struct stream *stream)
+{
+	struct ring_account *a = &s->ring->header->account;
+
+	for (uint32_t i = 0; i < s->active_count; i++)
+		ring_account_lane(s, s->active[i]);
+	store(&a->watermark_ns, stream->watermark_ns);
+	store(&a->stacks_cut, stream->stacks_cut);
+	store(&a->delivered[0], stream->delivered.allocations);
+	store(&a->delivered[1], stream->delivered.frees);
+	store(&a->delivered[2], stream->delivered.bytes);
+	a->lost = (struct ring_losses){stream->lost.events, stream->lost.allocations,
+				       stream->lost.frees, stream->lost.bytes};
+	a->no_slice = s->no_slice;
+	a->image = stream->image;
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+void ring_account_end(struct ring_source *s, uint32_t index)
+{
+	struct ring_account *a = &s->ring->header->account;
+	const struct thread_counts *c = &s->lane[index].thread->counts;
+	uint32_t turn = __atomic_load_n(&a->turn, __ATOMIC_RELAXED);
+	struct ring_gone next = a->gone[turn & 1];
+
+	next.produced += c->produced;
+	next.delivered += c->delivered;
+	next.lost += c->lost;
+	next.not_sampled += c->not_sampled;
+	next.slice = index + 1;
+	next.generation = s->ring->slices[index].generation;
+	a->gone[(turn + 1) & 1] = next;
+	__atomic_store_n(&a->turn, turn + 1, __ATOMIC_RELEASE);
+}
+
+/* ---- taking over ---- */
+
+/* The thread's part of a slice, read once. */
+struct part {
+	uint32_t thread;
+	uint32_t tid;
+	uint64_t delivered, lost, passed, first;
+};
+
+static bool is_taken(const struct ring_slice *slice)
+{
+	uint32_t state = __atomic_load_n(&slice->state, __ATOMIC_ACQUIRE);
+
+	return state == RING_SLICE_OWNED || state == RING_SLICE_LEFT;
+}
+
+static struct part part_of(const struct ring_slice *slice)
+{
+	return (struct part){
+		.thread = __atomic_load_n(&slice->thread, __ATOMIC_ACQUIRE),
+		.tid = __atomic_load_n(&slice->owner_tid, __ATOMIC_RELAXED),
+		.delivered = __atomic_load_n(&slice->thread_delivered, __ATOMIC_RELAXED),
+		.lost = __atomic_load_n(&slice->thread_lost, __ATOMIC_RELAXED),
+		.passed = __atomic_load_n(&slice->thread_passed, __ATOMIC_RELAXED),
+		.first = __atomic_load_n(&slice->thread_first, __ATOMIC_RELAXED),
+	};
+}
+
+/* Nothing was delivered that the thread has not begun, here or where it has gone on. */
+static bool part_sound(const struct part *p, const struct ring_slice *slice, uint32_t threads)
+{
+	uint64_t events = __atomic_load_n(&slice->events, __ATOMIC_RELAXED);
+	bool left = __atomic_load_n(&slice->state, __ATOMIC_RELAXED) == RING_SLICE_LEFT;
+
+	return p->thread <= threads && p->delivered < COUNT_MAX && p->lost < COUNT_MAX &&
+	       p->passed < COUNT_MAX && p->first < COUNT_MAX && events < COUNT_MAX &&
+	       (left || p->delivered + p->lost <= p->first + events);
+}
+
+/* A thread that moves has two slices for a moment: the one with more counts. */
+static bool counted_elsewhere(const struct ring_source *s, uint32_t index, const struct part *p)
+{
+	for (uint32_t i = 0; i < s->ring->slice_count; i++) {
+		const struct ring_slice *slice = &s->ring->slices[i];
+		uint64_t sum;
+
+		if (i == index || !is_taken(slice) || slice->thread != p->thread)
+			continue;
+		sum = slice->thread_delivered + slice->thread_lost;
+		if (sum > p->delivered + p->lost || (sum == p->delivered + p->lost && i < index))
+			return true;
+	}
+	return false;
+}
+
+static bool gone_sound(const struct ring_gone *g)
+{
+	return g->produced < COUNT_MAX && g->delivered < COUNT_MAX && g->lost < COUNT_MAX &&
+	       g->not_sampled < COUNT_MAX;
+}
+
+static bool losses_sound(const struct ring_losses *l)
+{
+	return l->events < COUNT_MAX && l->allocations < COUNT_MAX && l->frees < COUNT_MAX &&
+	       l->bytes < COUNT_MAX;
+}
+
+static int sum_slices(struct ring_source *s, struct ring_inheritance *in)
+{
+	for (uint32_t i = 0; i < s->ring->slice_count; i++) {
+		struct ring_slice *slice = &s->ring->slices[i];
+		struct part p = part_of(slice);
+
+		if (!is_taken(slice) || !p.thread)
+			continue;
+		if (in->gone.slice == i + 1 && in->gone.generation == slice->generation) {
+			ring_slice_free(slice);
+			continue;
+		}
+		if (!part_sound(&p, slice, in->account.threads))
+			return -EBADMSG;
+		if (counted_elsewhere(s, i, &p))
+			continue;
+		in->delivered += p.delivered;
+		in->lost += p.lost;
+	}
+	return 0;
+}
+
+static int inherit(struct ring_source *s, struct ring_inheritance *in)
+{
+	struct ring_account *a = &in->account;
+
+	*in = (struct ring_inheritance){.account = s->ring->header->account};
+	in->gone = a->gone[a->turn & 1];
+	in->delivered = in->gone.delivered;
+	in->lost = in->gone.lost + a->no_slice.events;
+	if (!gone_sound(&in->gone) || !losses_sound(&a->lost) || !losses_sound(&a->no_slice) ||
+	    a->start_ns > clock_monotonic_ns() || a->threads > THREADS_MAX ||
+	    a->incarnation >= RING_INCARNATION_MAX)
+		return -EBADMSG;
+	return sum_slices(s, in);
+}
+
+int ring_source_adopt(struct ring_source *s, size_t size, int lock, struct ring_inheritance *ret)
+{
+	struct ring_header *h;
+	int r = ring_memory_adopt(s->ring, size, lock);
+
+	if (r < 0)
+		return r;
+	h = s->ring->header;
+	r = __atomic_load_n(&h->detached, __ATOMIC_RELAXED) ? -ESTALE : inherit(s, ret);
+	if (r < 0) {
+		ring_memory_close(s->ring);
+		return r;
+	}
+	ring_source_clear(s, ret->account.start_ns);
+	s->incarnation = ret->account.incarnation + 1;
+	s->taken_up = false;
+	s->no_slice = ret->account.no_slice;
+	s->away_ns = ret->account.watermark_ns;
+	s->modules_tail = __atomic_load_n(&h->modules_head, __ATOMIC_ACQUIRE) & ~UINT64_C(7);
+	return 0;
+}
+
+void ring_source_begin(struct ring_source *s)
+{
+	struct ring_header *h = s->ring->header;
+
+	__atomic_store_n(&h->modules_tail, s->modules_tail, __ATOMIC_RELEASE);
+	__atomic_store_n(&h->sleeping, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&h->account.incarnation, s->incarnation, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&h->control, 1, __ATOMIC_RELEASE);
+}
+
+/* What the thread had produced before its oldest slice is no longer in any counter of the program. */
+static void count_earlier(struct ring_source *s, struct ring_lane *l, bool known)
+{
+	struct thread_counts *c = &l->thread->counts;
+
+	if (!known) {
+		c->produced = l->first + l->passed;
+		c->not_sampled = l->passed;
+		return;
+	}
+	for (uint32_t i = 0; i < s->active_count; i++) {
+		const struct ring_lane *other = &s->lane[s->active[i]];
+
+		if (other == l || other->thread != l->thread || other->first <= l->first)
+			continue;
+		c->produced -= other->first - l->first + ring_grown(other->passed, l->passed);
+		c->not_sampled -= ring_grown(other->passed, l->passed);
+	}
+}
+
+int ring_lane_take_up(struct ring_source *s, struct stream *stream, uint32_t index)
+{
+	const struct ring_slice *slice = &s->ring->slices[index];
+	struct part p = part_of(slice);
+	struct ring_lane *l = &s->lane[index];
+	struct capture_past past = {.delivered = p.delivered, .lost = p.lost};
+	struct thread *thread;
+	bool known;
+	int r;
+
+	if (l->active || !is_taken(slice) || !p.thread)
+		return 0;
+	if (!part_sound(&p, slice, THREADS_MAX))
+		p = (struct part){.tid = p.tid}; /* it was when we looked first */
+	r = capture_thread_resume(stream, p.tid, p.thread, &past, &thread, &known);
+	if (r < 0)
+		return r;
+	ring_lane_begin(s, stream, index, thread);
+	l->first = p.first;
+	l->passed = p.passed;
+	count_earlier(s, l, known);
+	return 0;
+}
+
+/* ---- the gap ---- */
+
+static void add_event(struct ring_losses *to, const struct ring_reader *reader,
+		      const struct ring_record *rec)
+{
+	bool moved = rec->class == EVENT_CLASS_REALLOCATION;
+	bool is_free = rec->class == EVENT_CLASS_FREE, is_new;
+	struct ring_event more;
+
+	ring_reader_event(reader, rec, &more);
+	is_new = rec->class == EVENT_CLASS_ALLOCATION || (moved && more.address);
+	to->events++;
+	to->frees += is_free || (moved && more.old_address && more.address);
+	to->allocations += is_new;
+	to->bytes += is_new ? more.size : 0;
+}
+
+static void add_losses(struct ring_losses *to, const struct ring_losses *more)
+{
+	to->events += more->events;
+	to->allocations += more->allocations;
+	to->frees += more->frees;
+	to->bytes += more->bytes;
+}
+
+int ring_lane_tell_away(struct ring_source *s, struct stream *stream, struct ring_lane *l,
+			uint64_t events, uint64_t stamp)
+{
+	const struct thread_counts *c = &l->thread->counts;
+	uint64_t to_ns = ring_stream_ns(s, stamp);
+	struct capture_losses lost = {
+		.events = ring_grown(l->first + events, c->delivered + c->lost),
+		.allocations = l->announced.allocations,
+		.frees = l->announced.frees,
+		.bytes = l->announced.bytes,
+	};
+	int r;
+
+	if (!lost.events)
+		return 0;
+	r = capture_gap(stream, l->thread, &lost, HEAPCAST__REASON__REASON_AGENT_GONE,
+			s->away_ns < to_ns ? s->away_ns : to_ns, to_ns);
+	if (!r)
+		l->announced = (struct ring_losses){0};
+	return r;
+}
+
+static int cut(struct ring_source *s, struct stream *stream, uint32_t index)
+{
+	struct ring_lane *l = &s->lane[index];
+	uint64_t events = l->next.value;
+	int r = ring_lane_tell_away(s, stream, l, events, l->next.stamp);
+
+	if (r < 0)
+		return r;
+	l->announced = l->gapped = l->next.lost;
+	l->read = ring_grown(events, l->next.lost.events);
+	l->epoch = 0;
+	l->cut_awaited = false;
+	capture_lane_reset(stream, index);
+	return 0;
+}
+
+int ring_lane_drop(struct ring_source *s, struct stream *stream, uint32_t index)
+{
+	struct ring_lane *l = &s->lane[index];
+
+	if (l->next.class != EVENT_CLASS_NONE)
+		add_event(&l->announced, &l->reader, &l->next);
+	else if (l->next.kind == RING_LOST)
+		add_losses(&l->announced, &l->next.lost);
+	else if (l->next.kind == RING_CUT && l->next.incarnation == s->incarnation)
+		return cut(s, stream, index);
+	return 0;
+}
