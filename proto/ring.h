@@ -95,7 +95,9 @@ struct ring_slice {
 	 * by exit, kill or exec, the kernel sets FUTEX_OWNER_DIED in the word at ring_header.owner_word_offset in here. */
 	uint8_t owner[64];
 	uint32_t incarnation; /* of the agent that the owner knew when it claimed this; another one waits for a RING_CUT */
-	uint32_t reserved1[7];
+	uint32_t reserved1[3];
+	uint64_t waited_ns;    /* for room, all together */
+	uint64_t waited_stamp; /* when the last of those waits ended */
 
 	/* The agent's line. */
 	uint64_t tail;	     /* words read */

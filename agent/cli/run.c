@@ -189,6 +189,10 @@ static int spawn(struct run *run, char **argv, int fd)
 
 static void print_end(const struct session_report *r)
 {
+	if (r->end.kind == HEAPCAST__END_KIND__END_OOM_KILLED)
+		fprintf(stderr,
+			"heapcast: %s was ended by the kernel for lack of memory (OOM killer)\n",
+			target_name(r->target));
 	if (r->end.kind == HEAPCAST__END_KIND__END_SIGNALLED)
 		fprintf(stderr, "heapcast: %s was ended by signal %u (%s)%s\n",
 			target_name(r->target), r->end.status, strsignal((int)r->end.status),

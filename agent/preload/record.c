@@ -377,7 +377,7 @@ void record_block(struct thread *thread, uint32_t kind, uint64_t address, uint64
 }
 
 COLD bool record_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
-		 size_t length)
+		      size_t length)
 {
 	uint64_t words, stamp = stamp_now(), *record;
 

@@ -109,6 +109,7 @@ bool slice_claim(struct thread *thread, uint64_t words, uint64_t first)
 	slice->not_sampled = 0;
 	slice->lost = (struct ring_losses){0};
 	slice->full_waits = 0;
+	slice->waited_ns = 0;
 	slice->wanted = 0;
 	slice->claim_stamp = stamp_now();
 	slice->thread_first = first;
@@ -343,6 +344,8 @@ static bool wait_for_room(struct thread *thread, struct ring_header *ring, uint6
 		sys_futex_wait(&slice->tail_futex, value, WAIT_PIECE_MS);
 		now = sys_monotonic_ns();
 	}
+	slice->waited_stamp = stamp_now();
+	slice->waited_ns += now - start;
 	__atomic_store_n(&slice->wanted, 0, __ATOMIC_RELEASE);
 	return room;
 }

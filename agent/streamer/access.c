@@ -146,7 +146,8 @@ static void read_line(const struct access *a, const char *line, bool *may)
 	unsigned effective;
 
 	if (sscanf(line, "Uid: %*u %u", &effective) == 1)
-		*may |= effective == 0 || effective == geteuid() || has(a->user, a->users, effective);
+		*may |= effective == 0 || effective == geteuid() ||
+			has(a->user, a->users, effective);
 	else if (sscanf(line, "Gid: %*u %u", &effective) == 1)
 		*may |= has(a->group, a->groups, effective);
 	if (strncmp(line, "Groups:", 7) != 0)

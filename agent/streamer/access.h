@@ -1,7 +1,8 @@
 #pragma once
 /*
  * Who may be recorded: the agent's own user and root always, and whom the options name beside them. A program's user and
- * groups are those that the kernel noted when it connected (SO_PEERCRED, SO_PEERGROUPS) or shows in /proc, never what it says of itself.
+ * groups are those that the kernel noted when it connected (SO_PEERCRED, SO_PEERGROUPS), or shows in /proc for one that does not
+ * ask by itself; never what it says of itself.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,7 +30,7 @@ struct access {
 int access_parse(struct access *ret_access, const char *users, const char *groups, struct err_text *err);
 /* May the process at the other end of the connected socket `fd` be recorded? */
 bool access_may(const struct access *access, int fd);
-/* May this process? Asked of /proc, for one that does not ask by itself. */
+/* The same of a process, by its effective ids in /proc. */
 bool access_may_process(const struct access *access, pid_t pid);
 /* True for the first refusal of this user, and for no more than ACCESS_TOLD_MAX users. */
 bool access_tell(struct access *access, uid_t user);

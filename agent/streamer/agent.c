@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/parse.h"
+#include "heapcast.pb-c.h"
 #include "proto/discovery.h"
 #include "proto/frame.h"
 #include "base/ban.h"
@@ -434,7 +435,7 @@ void agent_stop(struct agent *a)
 
 void agent_child_ended(struct agent *a, pid_t pid, int status)
 {
-	struct target_end end = target_end_of_status(status);
+	struct target_end end = target_end_of_status(status, HEAPCAST__END_SOURCE__END_SOURCE_WAIT);
 
 	if (pid != a->only)
 		return;

@@ -21,6 +21,7 @@
 #include "agent/streamer/link.h"
 #include "agent/streamer/listener.h"
 #include "agent/streamer/observer.h"
+#include "agent/streamer/oom.h"
 #include "agent/streamer/stream.h"
 
 struct err_text;
@@ -79,6 +80,7 @@ struct session {
 	bool watching, closing;
 	bool gone;		/* the process is; how it ended is not known yet */
 	uint64_t gone_ns;
+	struct oom_watch oom;
 	bool detaching;
 	char folder[TARGET_PATH_MAX]; /* where relative names of files begin; empty: in the agent's */
 	struct file_sink file;

@@ -354,6 +354,8 @@ static void put_end(const struct stream *s, struct packer *p, Heapcast__Batch *b
 	m->kind = (Heapcast__EndKind)s->end.kind;
 	m->status = s->end.status;
 	m->core_dumped = s->end.core_dumped;
+	m->source = (Heapcast__EndSource)s->end.source;
+	m->oom_counter = (Heapcast__OomCounter)s->end.oom_counter;
 	batch->end = m;
 }
 

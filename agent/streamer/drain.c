@@ -153,6 +153,17 @@ static bool any_filling(struct drain *d)
 	return filling;
 }
 
+static void tell_sleep(struct drain *d)
+{
+	uint64_t slept = clock_slept_ns();
+
+	for (uint32_t i = 0; i < d->streams; i++) {
+		pthread_mutex_lock(&d->stream[i]->lock);
+		stream_tell_sleep(d->stream[i], slept);
+		pthread_mutex_unlock(&d->stream[i]->lock);
+	}
+}
+
 static void *run(void *argument)
 {
 	static const struct timespec stuck = {.tv_nsec = STUCK_NS};
@@ -166,6 +177,7 @@ static void *run(void *argument)
 
 		if (clock_monotonic_ns() - updated > CLOCK_NS) {
 			clock_update(d->counter);
+			tell_sleep(d);
 			updated = clock_monotonic_ns();
 		}
 		done = turn(d);

@@ -88,7 +88,7 @@ static int deliver_lost(struct ring_source *s, struct stream *stream, struct rin
 	r = ring_tell_losses(s, stream, l->thread, &l->gapped, &sum,
 			     l->next.stamp <= s->back ? HEAPCAST__REASON__REASON_AGENT_GONE
 						      : HEAPCAST__REASON__REASON_RING_FULL,
-			     l->next.stamp);
+			     l->last_stamp, l->next.stamp);
 	if (!r)
 		l->announced = sum;
 	return r;

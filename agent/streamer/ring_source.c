@@ -14,6 +14,8 @@
 #define BACK_NS		1000000000 /* what was lost while we were away is told within this */
 #define FUTURE_NS	1000000000 /* a stamp may be ahead by so much */
 #define SEARCH_NS	10000000
+#define WAITED_LEAST_NS 1000000 /* waits of an owner that are worth a mark */
+#define WAITED_TELL_NS	1000000000
 #define BYTE_ORDER_MARK 0x01020304u
 #define OWNER_SIZE	64
 
@@ -29,7 +31,7 @@ static struct ring_losses losses_read(const struct ring_losses *shared)
 
 int ring_tell_losses(struct ring_source *s, struct stream *stream, struct thread *thread,
 		     struct ring_losses *told, const struct ring_losses *upto, int reason,
-		     uint64_t stamp)
+		     uint64_t from, uint64_t to)
 {
 	struct capture_losses more = {
 		.events = ring_grown(upto->events, told->events),
@@ -37,12 +39,12 @@ int ring_tell_losses(struct ring_source *s, struct stream *stream, struct thread
 		.frees = ring_grown(upto->frees, told->frees),
 		.bytes = ring_grown(upto->bytes, told->bytes),
 	};
-	uint64_t ns = ring_stream_ns(s, stamp);
 	int r;
 
 	if (!more.events)
 		return 0;
-	r = capture_gap(stream, thread, &more, reason, ns, ns);
+	r = capture_gap(stream, thread, &more, reason, ring_stream_ns(s, from),
+			ring_stream_ns(s, to));
 	if (r < 0)
 		return r;
 	told->events += more.events;
@@ -104,9 +106,11 @@ void ring_lane_begin(struct ring_source *s, struct stream *stream, uint32_t inde
 	s->active[s->active_count++] = index;
 	ring_reader_init(&l->reader, slice, (const uint8_t *)s->ring->header + extent->offset,
 			 extent->words);
-	if (l->cut_awaited)
+	if (l->cut_awaited) {
+		l->waited_ns = __atomic_load_n(&slice->waited_ns, __ATOMIC_ACQUIRE);
 		l->reader.tail = l->reader.head = l->reader.told =
 			__atomic_load_n(&slice->tail, __ATOMIC_RELAXED);
+	}
 	capture_lane_reset(stream, index);
 }
 
@@ -219,7 +223,7 @@ static int look_at_slices(struct ring_source *s, struct stream *stream, bool fin
 
 static int look(struct ring_source *s, struct stream *stream, bool final)
 {
-	uint64_t slack, now;
+	uint64_t slack, now, before = s->looked;
 	struct ring_losses no_slice;
 	int r;
 
@@ -229,6 +233,10 @@ static int look(struct ring_source *s, struct stream *stream, bool final)
 		return 0;
 	no_slice = losses_read(&s->ring->header->no_slice);
 	s->looked = clock_stamp(s->clock);
+	if (clock_strayed(s->clock, s->looked)) { /* the machine has slept */
+		clock_update(s->counter);
+		s->looked = clock_stamp(s->clock);
+	}
 	s->tick_length = clock_ticks(s->clock, BATCH_TICK_NS);
 	s->future = s->looked + clock_ticks(s->clock, FUTURE_NS);
 	slack = clock_ticks(s->clock, RING_STAMP_SLACK_NS);
@@ -239,7 +247,7 @@ static int look(struct ring_source *s, struct stream *stream, bool final)
 	if (r < 0)
 		return r;
 	return ring_tell_losses(s, stream, NULL, &s->no_slice, &no_slice,
-				HEAPCAST__REASON__REASON_NO_SLICE, s->looked);
+				HEAPCAST__REASON__REASON_NO_SLICE, before, s->looked);
 }
 
 /* Puts the lane's next record in front, if it has one that may be taken in this round. */
@@ -336,6 +344,24 @@ static void count_lane(struct stream *stream, struct ring_lane *l, uint64_t even
 	l->counted_not_sampled = not_sampled;
 }
 
+/* The owner has waited for room: told when it has come to something, and not more often than once a second. */
+static void tell_waits(struct ring_source *s, struct stream *stream, struct ring_lane *l, bool last)
+{
+	const struct ring_slice *slice = l->reader.slice;
+	uint64_t waited = __atomic_load_n(&slice->waited_ns, __ATOMIC_ACQUIRE);
+	uint64_t stamp = __atomic_load_n(&slice->waited_stamp, __ATOMIC_RELAXED);
+	uint64_t more = ring_grown(waited, l->waited_ns);
+
+	if (more < WAITED_LEAST_NS ||
+	    (!last && s->looked - l->waits_told < clock_ticks(s->clock, WAITED_TELL_NS)))
+		return;
+	if (capture_mark(stream, l->thread, HEAPCAST__MARK_KIND__MARK_WAITED, more,
+			 ring_stream_ns(s, stamp < s->looked ? stamp : s->looked), NULL, 0) < 0)
+		return;
+	l->waited_ns = waited;
+	l->waits_told = s->looked;
+}
+
 /* The last account of a slice whose owner is gone: what was lost after the last RING_LOST, and what was begun and never
  * published. */
 static int settle(struct ring_source *s, struct stream *stream, struct ring_lane *l)
@@ -345,14 +371,15 @@ static int settle(struct ring_source *s, struct stream *stream, struct ring_lane
 	uint64_t events = __atomic_load_n(&slice->events, __ATOMIC_RELAXED);
 	uint64_t not_sampled = __atomic_load_n(&slice->not_sampled, __ATOMIC_RELAXED);
 	uint64_t known;
-	int r = l->cut_awaited
-			? ring_lane_tell_away(s, stream, l, events, l->last_stamp)
-			: ring_tell_losses(s, stream, l->thread, &l->gapped, &lost,
-					   HEAPCAST__REASON__REASON_RING_FULL, l->last_stamp);
+	int r = l->cut_awaited ? ring_lane_tell_away(s, stream, l, events, l->last_stamp)
+			       : ring_tell_losses(s, stream, l->thread, &l->gapped, &lost,
+						  HEAPCAST__REASON__REASON_RING_FULL, l->last_stamp,
+						  s->looked);
 
 	if (r < 0)
 		return r;
 	count_lane(stream, l, events, not_sampled);
+	tell_waits(s, stream, l, true);
 	if (l->cut_awaited)
 		return 0;
 	known = l->read + l->gapped.events;
@@ -361,7 +388,7 @@ static int settle(struct ring_source *s, struct stream *stream, struct ring_lane
 	return ring_tell_losses(s, stream, l->thread, &l->gapped, &rest,
 				l->damaged ? HEAPCAST__REASON__REASON_DAMAGED
 					   : HEAPCAST__REASON__REASON_WRITER_DIED,
-				l->last_stamp);
+				l->last_stamp, s->looked);
 }
 
 /* The thread has left a slice that is not settled yet. */
@@ -508,6 +535,7 @@ static void ring_counts(struct capture_source *source, struct stream *stream)
 		not_sampled = __atomic_load_n(&l->reader.slice->not_sampled, __ATOMIC_ACQUIRE);
 		events = __atomic_load_n(&l->reader.slice->events, __ATOMIC_ACQUIRE);
 		count_lane(stream, l, events, not_sampled);
+		tell_waits(s, stream, l, false);
 	}
 	capture_samples_refused(
 		stream, __atomic_load_n(&s->ring->header->samples_refused, __ATOMIC_RELAXED));
@@ -530,8 +558,7 @@ uint64_t ring_source_uncounted(const struct ring_source *s)
 
 static const struct capture_ops ring_ops = {.drain = ring_drain, .count = ring_counts};
 
-int ring_source_init(struct ring_source *s, struct arena *arena, size_t size,
-		     const struct clock *counter)
+int ring_source_init(struct ring_source *s, struct arena *arena, size_t size, struct clock *counter)
 {
 	uint32_t slices = ring_slice_count(size);
 

@@ -35,6 +35,8 @@ struct ring_lane {
 	uint64_t read;		      /* events */
 	uint64_t counted;	      /* of ring_slice.events, told to the stream */
 	uint64_t counted_not_sampled;
+	uint64_t waited_ns; /* of ring_slice.waited_ns, told to the stream */
+	uint64_t waits_told; /* stamp: when */
 	struct ring_losses announced; /* sum of RING_LOST records; while cut_awaited: what was dropped */
 	struct ring_losses gapped;    /* told to the stream as gaps */
 	uint64_t first;		      /* events of this thread in slices before this one */
@@ -46,7 +48,7 @@ enum ring_phase { RING_LOOK, RING_MODULES, RING_MERGE, RING_REAP };
 struct ring_source {
 	struct capture_source source;
 	struct ring_memory *ring;
-	const struct clock *counter; /* the agent's */
+	struct clock *counter; /* the agent's */
 	const struct clock *clock;   /* of this ring's stamps */
 	struct clock plain;
 	uint64_t start_ns;	     /* CLOCK_MONOTONIC at stream time 0 */
@@ -81,7 +83,7 @@ struct ring_source {
 };
 
 /* `ring` is open or will be before the first drain. 0 or -ENOMEM. `size` is that of the budget. */
-int ring_source_init(struct ring_source *source, struct arena *arena, size_t size, const struct clock *counter);
+int ring_source_init(struct ring_source *source, struct arena *arena, size_t size, struct clock *counter);
 /* Makes the memory for the ring that is opened next. If there is none, ring_source_open will say so. */
 void ring_source_prepare(struct ring_source *source, size_t size);
 /* Makes a ring and begins anew. 0 or a negative errno. */
@@ -143,9 +145,10 @@ static inline uint64_t ring_grown(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-/* Tells the stream what `upto` has more than `told`, and notes that in `told`. 0 or -EAGAIN. */
+/* Tells the stream what `upto` has more than `told`, lost between the stamps `from` and `to`, and notes that in `told`.
+ * 0 or -EAGAIN. */
 int ring_tell_losses(struct ring_source *source, struct stream *stream, struct thread *thread, struct ring_losses *told,
-		     const struct ring_losses *upto, int reason, uint64_t stamp);
+		     const struct ring_losses *upto, int reason, uint64_t from, uint64_t to);
 /* ring_modules.c: all that is in the module channel. 0 or -EAGAIN. */
 int ring_read_modules(struct ring_source *source, struct stream *stream);
 /* ring_deliver.c: the record in front of this lane. 0 or -EAGAIN: offer it again in the next batch. */

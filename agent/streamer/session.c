@@ -1,5 +1,6 @@
 /* One slot's life in the main loop: a program asks, is recorded, ends. Delivery is in session_end.c. See agent.h. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -132,6 +133,7 @@ static int enlist(struct agent *a, struct session *s)
 		return -EIO;
 	}
 	watch(s);
+	oom_begin(&s->oom, target->pid, clock_monotonic_ns());
 	a->host.generation++;
 	beacon_send(&a->beacon);
 	drain_kick(&a->drain);
@@ -226,6 +228,7 @@ static bool welcome(struct agent *a, const struct handshake_client *client,
 /* The same process with a new image gets its old ring, once the drain has emptied it. */
 static void next_image(struct session *s, struct handshake_client *client)
 {
+	oom_look(&s->oom, client->pid, true, clock_monotonic_ns());
 	s->waiting = client;
 	pthread_mutex_lock(&s->stream.lock);
 	s->stream.exec_pending = true;
@@ -355,11 +358,27 @@ void session_admit(struct agent *a)
 	}
 }
 
-void session_ended(struct session *s, const struct target_end *end)
+/* SIGKILL, but from whom? */
+static struct target_end with_cause(struct session *s, const struct target_end *end)
 {
+	struct target_end with = *end;
+
+	if (with.kind != HEAPCAST__END_KIND__END_SIGNALLED || with.status != SIGKILL)
+		return with;
+	with.oom_counter = oom_verdict(&s->oom, clock_monotonic_ns());
+	if (with.oom_counter)
+		with.kind = HEAPCAST__END_KIND__END_OOM_KILLED;
+	return with;
+}
+
+void session_ended(struct session *s, const struct target_end *how)
+{
+	struct target_end end = with_cause(s, how);
+
+	oom_end(&s->oom);
 	session_check_patches(s);
 	pthread_mutex_lock(&s->stream.lock);
-	stream_end(&s->stream, end);
+	stream_end(&s->stream, &end);
 	pthread_mutex_unlock(&s->stream.lock);
 	unwatch(s);
 	s->gone = false;
@@ -405,7 +424,7 @@ static void look_for_end(struct session *s)
 	}
 	if (!s->gone || s->stream.target.pid == s->agent->only)
 		return; /* our own child: the wait status says it */
-	if (target_end_by_pidfd(s->pidfd, s->stream.target.pid, &end) == 0 ||
+	if (target_end_by_pidfd(s->pidfd, s->stream.target.pid, s->stream.target.uid, &end) == 0 ||
 	    now - s->gone_ns > EXIT_UNKNOWN_NS)
 		session_ended(s, &end);
 }
@@ -437,6 +456,8 @@ void session_work(struct session *s)
 		return;
 	if (s->waiting)
 		give_ring(s);
+	if (stream_state(&s->stream) == STREAM_LIVE && !s->gone)
+		oom_look(&s->oom, s->stream.target.pid, false, clock_monotonic_ns());
 	look_for_end(s);
 	session_deliver(s);
 }

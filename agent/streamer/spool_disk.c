@@ -108,8 +108,10 @@ static void remove_segment(struct spool_disk *d, struct spool_segment *s)
 {
 	char name[SPOOL_NAME_MAX];
 
-	unlinkat(d->folder->fd, spool_file_name(name, d->id, d->incarnation, s->first, SPOOL_FRAMES), 0);
-	unlinkat(d->folder->fd, spool_file_name(name, d->id, d->incarnation, s->first, SPOOL_DEFINITIONS), 0);
+	unlinkat(d->folder->fd,
+		 spool_file_name(name, d->id, d->incarnation, s->first, SPOOL_FRAMES), 0);
+	unlinkat(d->folder->fd,
+		 spool_file_name(name, d->id, d->incarnation, s->first, SPOOL_DEFINITIONS), 0);
 	if (s->frames >= 0)
 		close(s->frames);
 	if (s->index >= 0)
@@ -127,8 +129,8 @@ static int write_definitions(struct spool_disk *d, struct spool_segment *s)
 
 	if (s->first == 1)
 		return 0;
-	fd = spool_file_make(d->folder->fd,
-			     spool_file_name(name, d->id, d->incarnation, s->first, SPOOL_DEFINITIONS));
+	fd = spool_file_make(d->folder->fd, spool_file_name(name, d->id, d->incarnation, s->first,
+							    SPOOL_DEFINITIONS));
 	if (fd < 0)
 		return fd;
 	n = d->define(d->context, fd, s->first, &s->before);
@@ -149,8 +151,8 @@ static int begin_segment(struct spool_disk *d, uint64_t number, const struct spo
 		return 1;
 	*s = (struct spool_segment){
 		.frames = -1, .index = -1, .first = number, .next = number, .before = *before};
-	s->frames =
-		spool_file_make(d->folder->fd, spool_file_name(name, d->id, d->incarnation, number, SPOOL_FRAMES));
+	s->frames = spool_file_make(
+		d->folder->fd, spool_file_name(name, d->id, d->incarnation, number, SPOOL_FRAMES));
 	r = s->frames < 0 ? s->frames : 0;
 	if (!r) {
 		s->index = spool_file_nameless(d->folder->fd);

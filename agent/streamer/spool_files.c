@@ -166,8 +166,8 @@ static void take_up_stream(int folder, const char *path, struct dirent **list, i
 	char recording[SPOOL_NAME_MAX];
 	int r;
 
-	snprintf(recording, sizeof(recording), "%.*s" RECORDING,
-		 (int)stem_of(list[0]->d_name), list[0]->d_name);
+	snprintf(recording, sizeof(recording), "%.*s" RECORDING, (int)stem_of(list[0]->d_name),
+		 list[0]->d_name);
 	r = join(folder, list, count, recording);
 	if (r < 0)
 		log_warn("can't put together what an earlier agent has left in %s of stream %.8s: "
@@ -207,8 +207,8 @@ uint64_t spool_files_take_up(int folder, const char *path)
 	char size[32];
 
 	for (int i = 0, end; i < count; i = end) {
-		for (end = i + 1;
-		     end < count && !strncmp(list[i]->d_name, list[end]->d_name, stem_of(list[i]->d_name) + 1);
+		for (end = i + 1; end < count && !strncmp(list[i]->d_name, list[end]->d_name,
+							  stem_of(list[i]->d_name) + 1);
 		     end++)
 			;
 		take_up_stream(folder, path, list + i, end - i);

@@ -15,6 +15,7 @@
 #define MODULES_MAX	1024
 #define STACK_SPARE	28 /* words of half a slice that no stack has */
 #define THREAD_NAMES_NS 1000000000
+#define SLEEP_LEAST_NS	10000000		/* the two clocks are not read at one moment */
 #define DEAD_THREADS	(4 * BATCH_THREADS_MAX) /* that keep their names for who joins late */
 #define RENEWAL_REST                                                                               \
 	64 /* batches without another try, when threads hold too much of the stack table */
@@ -58,7 +59,7 @@ static int init_lanes(struct stream *s, struct arena *tables, size_t ring_size)
 }
 
 int stream_init(struct stream *s, struct arena *arena, const struct budget *b, uint32_t depth_limit,
-		const struct clock *counter, struct packer *packer)
+		struct clock *counter, struct packer *packer)
 {
 	struct arena tables = arena_part(arena, b->tables);
 	uint32_t modules = (uint32_t)(b->tables / 16 / MODULE_ROOM);
@@ -148,6 +149,7 @@ static void begin(struct stream *s, const uint8_t *agent_id)
 	s->agent_id = agent_id;
 	s->incarnation = s->spool.disk.incarnation = s->source.incarnation;
 	s->process_news = true;
+	s->slept_ns = clock_slept_ns();
 	s->closed_ns = clock_monotonic_ns();
 	__atomic_store_n(&s->state, STREAM_LIVE, __ATOMIC_RELEASE);
 }
@@ -260,6 +262,15 @@ void stream_put_figures(struct stream *s, const struct figures *figures)
 uint64_t stream_now(const struct stream *s)
 {
 	return clock_monotonic_ns() - s->start_ns;
+}
+
+void stream_tell_sleep(struct stream *s, uint64_t slept_ns)
+{
+	if (s->state != STREAM_LIVE || slept_ns < s->slept_ns + SLEEP_LEAST_NS)
+		return;
+	if (capture_mark(s, NULL, HEAPCAST__MARK_KIND__MARK_SUSPENDED, slept_ns - s->slept_ns,
+			 stream_now(s), NULL, 0) == 0)
+		s->slept_ns = slept_ns; /* else the batch is full: in a second */
 }
 
 void stream_end(struct stream *s, const struct target_end *end)

@@ -84,6 +84,7 @@ struct stream {
 	uint64_t named_ns;  /* when names of threads were read */
 	uint64_t ledger_told; /* produced, in the last batch */
 	uint64_t turn_ns;     /* CLOCK_MONOTONIC of the drain thread's last turn */
+	uint64_t slept_ns;    /* clock_slept_ns as the stream has told it */
 	uint64_t earlier_delivered, earlier_lost; /* in the totals: by the agents before this one */
 
 	/* What the observer has seen. */
@@ -110,7 +111,7 @@ struct stream_settings {
 
 /* A slot's memory, once. 0 or -ENOMEM. */
 int stream_init(struct stream *stream, struct arena *arena, const struct budget *budget, uint32_t depth_limit,
-		const struct clock *counter, struct packer *packer);
+		struct clock *counter, struct packer *packer);
 void stream_done(struct stream *stream);
 
 /* Batches that wait for a collector may go to this folder, too. Before anything is recorded. */
@@ -138,6 +139,8 @@ enum stream_work stream_drain(struct stream *stream);
 
 /* From the observer, with the lock held: goes into the next batch. Where too many wait the last one gives way. */
 void stream_put_figures(struct stream *stream, const struct figures *figures);
+/* The machine has slept for so long since it was started: the stream says so if that is news. With the lock held. */
+void stream_tell_sleep(struct stream *stream, uint64_t slept_ns);
 
 /* Nanoseconds since the start, now. */
 uint64_t stream_now(const struct stream *stream);

@@ -232,28 +232,35 @@ bool target_thread_exists(pid_t pid, pid_t tid)
 	return access(path, F_OK) == 0;
 }
 
-struct target_end target_end_of_status(int status)
+struct target_end target_end_of_status(int status, int source)
 {
-	if (WIFSIGNALED(status))
-		return (struct target_end){HEAPCAST__END_KIND__END_SIGNALLED,
-					   (uint32_t)WTERMSIG(status), WCOREDUMP(status)};
-	return (struct target_end){HEAPCAST__END_KIND__END_EXITED, (uint32_t)WEXITSTATUS(status),
-				   false};
+	struct target_end end = {.kind = HEAPCAST__END_KIND__END_EXITED,
+				 .status = (uint32_t)WEXITSTATUS(status),
+				 .source = source};
+
+	if (WIFSIGNALED(status)) {
+		end.kind = HEAPCAST__END_KIND__END_SIGNALLED;
+		end.status = (uint32_t)WTERMSIG(status);
+		end.core_dumped = WCOREDUMP(status);
+	}
+	return end;
 }
 
-int target_end_by_pidfd(int pidfd, pid_t pid, struct target_end *ret)
+/* The kernel shows a zombie's status to root and to its own user; to others it shows 0. */
+int target_end_by_pidfd(int pidfd, pid_t pid, uid_t uid, struct target_end *ret)
 {
 	struct pidfd_exit_info info = {.mask = PIDFD_EXIT_KNOWN};
 	char line[1024];
 
 	if (pidfd >= 0 && ioctl(pidfd, PIDFD_GET_EXIT_INFO, &info) == 0 &&
 	    info.mask & PIDFD_EXIT_KNOWN) {
-		*ret = target_end_of_status(info.exit_code);
+		*ret = target_end_of_status(info.exit_code, HEAPCAST__END_SOURCE__END_SOURCE_PIDFD);
 		return 0;
 	}
 	if (read_proc(pid, "stat", line, sizeof(line)) > 0 && stat_state(line) == 'Z' &&
-	    geteuid() == 0) {
-		*ret = target_end_of_status((int)stat_field(line, STAT_EXIT_CODE));
+	    (geteuid() == 0 || geteuid() == uid)) {
+		*ret = target_end_of_status((int)stat_field(line, STAT_EXIT_CODE),
+					    HEAPCAST__END_SOURCE__END_SOURCE_PROC);
 		return 0;
 	}
 	return -EAGAIN;

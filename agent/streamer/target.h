@@ -26,6 +26,8 @@ struct target_end {
 	int kind;
 	uint32_t status;
 	bool core_dumped;
+	int source;	 /* enum EndSource */
+	int oom_counter; /* enum OomCounter */
 };
 
 /* 0; -ESRCH: there is no such process. */
@@ -38,14 +40,14 @@ int target_identity(pid_t pid, pid_t *ret_parent, uint64_t *ret_start_ticks);
 int target_thread_name(pid_t pid, pid_t tid, char ret_name[16]);
 /* How many threads the process has; 0: it is gone. */
 uint32_t target_threads(pid_t pid);
-/* True while this thread of the process exists. */
 /* How many processes have this "NAME=value" in the environment that they were started with, as far as we may look. */
 uint32_t target_count_with(const char *variable);
+/* True while this thread of the process exists. */
 bool target_thread_exists(pid_t pid, pid_t tid);
-/* From a wait status. */
-struct target_end target_end_of_status(int status);
-/* Of a process that is not our child, by its pidfd and pid. 0; -EAGAIN: it lives, or cannot be told yet. */
-int target_end_by_pidfd(int pidfd, pid_t pid, struct target_end *ret_end);
+/* From a wait status, which `source` (enum EndSource) has given. */
+struct target_end target_end_of_status(int status, int source);
+/* Of a process of user `uid` that is not our child, by its pidfd and pid. 0; -EAGAIN: it lives, or cannot be told yet. */
+int target_end_by_pidfd(int pidfd, pid_t pid, uid_t uid, struct target_end *ret_end);
 int target_pidfd(pid_t pid); /* a descriptor or a negative errno */
 /* The name of the file that is run: the last part of its path. */
 const char *target_name(const struct target_info *info);

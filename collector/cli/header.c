@@ -46,25 +46,45 @@ static const char *whole_duration(char *out, size_t size, uint64_t ns)
 	return out;
 }
 
-static const char *how_it_ended(char *out, size_t size, const struct process_info *p)
+static const char *oom_words(uint32_t counter)
 {
-	if (!p->ended)
-		return "its end has not been seen: these numbers go as far as it was received";
+	switch (counter) {
+	case HEAPCAST__OOM_COUNTER__OOM_COUNTER_CGROUP_1:
+	case HEAPCAST__OOM_COUNTER__OOM_COUNTER_CGROUP_2:
+		return ": its cgroup's count of such kills rose";
+	case HEAPCAST__OOM_COUNTER__OOM_COUNTER_SYSTEM:
+		return ", it seems: the system's count of such kills rose";
+	default:
+		return "";
+	}
+}
+
+const char *header_end(char *out, size_t size, const struct process_info *p)
+{
+	if (!p->ended) {
+		snprintf(out, size,
+			 "its end has not been seen: these numbers go as far as it was received");
+		return out;
+	}
 	switch (p->end_kind) {
 	case HEAPCAST__END_KIND__END_EXITED:
 		snprintf(out, size, "exited with status %u", p->end_status);
-		return out;
+		break;
 	case HEAPCAST__END_KIND__END_SIGNALLED:
 		snprintf(out, size, "killed by signal %u (%s)%s", p->end_status,
 			 strsignal((int)p->end_status), p->core_dumped ? ", core dumped" : "");
-		return out;
+		break;
 	case HEAPCAST__END_KIND__END_OOM_KILLED:
-		return "killed for lack of memory";
+		snprintf(out, size, "killed by the kernel for lack of memory%s",
+			 oom_words(p->oom_counter));
+		break;
 	case HEAPCAST__END_KIND__END_DETACHED:
-		return "goes on, unrecorded";
+		snprintf(out, size, "goes on, unrecorded");
+		break;
 	default:
-		return "gone; nobody could say how";
+		snprintf(out, size, "gone; nobody could say how");
 	}
+	return out;
 }
 
 static void print_sampling(const struct question *q)
@@ -93,7 +113,7 @@ static void print_sampling(const struct question *q)
 void header_print(const struct question *q)
 {
 	const struct process_info *p = recording_process(q->recording);
-	char when[64], duration[64], line[640], how[96];
+	char when[64], duration[64], line[640], how[HEADER_END];
 
 	terminal_text(STYLE_BOLD,
 		      p->command_line && p->command_line[0] ? p->command_line
@@ -106,7 +126,7 @@ void header_print(const struct question *q)
 		 p->executable ? p->executable : "?", p->pid, p->host && p->host[0] ? p->host : "?",
 		 p->architecture ? p->architecture : "?", when,
 		 whole_duration(duration, sizeof(duration), recording_end_ns(q->recording)),
-		 how_it_ended(how, sizeof(how), p));
+		 header_end(how, sizeof(how), p));
 	terminal_blanks(2);
 	terminal_paragraph(STYLE_DIM, line, 2);
 	if (q->sampled)
@@ -116,7 +136,7 @@ void header_print(const struct question *q)
 void header_json(struct json *json, const char *key, const struct question *q)
 {
 	const struct process_info *p = recording_process(q->recording);
-	char id[STREAM_ID_TEXT], how[96];
+	char id[STREAM_ID_TEXT], how[HEADER_END];
 
 	json_object(json, key);
 	json_string(json, "id", stream_id_format(id, recording_id(q->recording)));
@@ -128,7 +148,7 @@ void header_json(struct json *json, const char *key, const struct question *q)
 	json_u64(json, "start_wall_ns", p->start_wall_ns);
 	json_u64(json, "duration_ns", recording_end_ns(q->recording));
 	json_bool(json, "ended", p->ended);
-	json_string(json, "end", how_it_ended(how, sizeof(how), p));
+	json_string(json, "end", header_end(how, sizeof(how), p));
 	json_bool(json, "sampled", q->sampled);
 	if (q->sampled)
 		json_u64(json, "sample_interval", p->sample_interval);

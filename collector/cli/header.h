@@ -1,7 +1,14 @@
 #pragma once
 /* The lines about the program that was recorded, at the top of what report, top and leaks show; and the notes at the end. */
+#include <stddef.h>
+
 struct json;
+struct process_info;
 struct question;
+
+#define HEADER_END 128
+/* How the program ended, in words: `out`, of HEADER_END bytes. */
+const char *header_end(char *out, size_t size, const struct process_info *process);
 
 void header_print(const struct question *q);
 /* One line of it: what is being counted and of what. */

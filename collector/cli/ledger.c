@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/cli/commands.h"
+#include "collector/cli/ledger_end.h"
 #include "collector/export/export.h"
 #include "collector/store/store.h"
 #include "base/ban.h"
@@ -60,6 +61,8 @@ static const struct line {
 	{"skipped_bytes", "damaged bytes passed over", offsetof(struct ledger_info, skipped_bytes),
 	 false},
 	{"damaged_places", "damaged places", offsetof(struct ledger_info, damaged_places), false},
+	{"marks_left_out", "marks beyond the first million",
+	 offsetof(struct ledger_info, marks_left_out), false},
 };
 
 static const struct line pairing_lines[] = {
@@ -124,16 +127,18 @@ static void print_gaps(const struct recording *r)
 
 	if (!count)
 		return;
-	printf("\n%-8s %12s %12s %12s %12s  %s\n", "GAP IN", "EVENTS", "ALLOCATIONS", "FREES",
-	       "BYTES", "REASON");
+	printf("\n%-8s %11s %11s %11s %11s %10s %10s  %s\n", "GAP IN", "EVENTS", "ALLOCATIONS",
+	       "FREES", "BYTES", "FROM", "FOR", "REASON");
 	for (uint32_t i = 0; i < count && i < GAPS_SHOWN; i++) {
 		const struct gap_info *g = recording_gap(r, i);
-		char a[32], b[32], c[32], d[32], thread[16];
+		uint64_t ns = g->to_ns > g->from_ns ? g->to_ns - g->from_ns : 0;
+		char a[32], b[32], c[32], d[32], from[32], lasted[32], thread[16];
 
 		snprintf(thread, sizeof(thread), "%u", g->thread);
-		printf("%-8s %12s %12s %12s %12s  %s\n", g->thread ? thread : "-",
+		printf("%-8s %11s %11s %11s %11s %10s %10s  %s\n", g->thread ? thread : "-",
 		       format_count(a, g->events), format_count(b, g->allocations),
 		       format_count(c, g->frees), format_size(d, (double)g->bytes),
+		       format_duration(from, g->from_ns), format_duration(lasted, ns),
 		       reason_text(g->reason));
 	}
 	if (count > GAPS_SHOWN)
@@ -161,6 +166,8 @@ static void print_text(const struct recording *r, bool balances, const struct er
 	print_lines(recording_pairing(r), pairing_lines, COUNT(pairing_lines));
 	print_threads(r);
 	print_gaps(r);
+	ledger_states_print(r);
+	ledger_end_print(r);
 	if (balances)
 		printf("\nThe account balances.\n");
 	else
@@ -235,6 +242,8 @@ static void print_json(const struct recording *r, bool balances, const struct er
 	json_lines(&json, recording_pairing(r), pairing_lines, COUNT(pairing_lines));
 	json_threads(&json, r);
 	json_gaps(&json, r);
+	ledger_states_json(&json, "states", r);
+	ledger_end_json(&json, "end", r);
 	json_end(&json, '}');
 	buf_byte(&out, '\n');
 	fwrite(out.data, 1, out.length, stdout);

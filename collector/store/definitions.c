@@ -67,6 +67,8 @@ static int set_process(struct definitions *d, const Heapcast__Process *p)
 		.end_kind = d->process.end_kind,
 		.end_status = d->process.end_status,
 		.core_dumped = d->process.core_dumped,
+		.end_source = d->process.end_source,
+		.oom_counter = d->process.oom_counter,
 	};
 
 	if (p->parent_stream.len == sizeof(info.parent.bytes)) {
@@ -184,10 +186,26 @@ static int add_stacks(struct definitions *d, const Heapcast__Stacks *stacks, str
 
 /* ---- gaps, marks, ledger, end ---- */
 
-int definitions_add_gap(struct definitions *d, const struct gap_info *gap, struct err_text *err)
+/* There are as many as are kept one by one: the last stands for all that follow. */
+static void widen_last_gap(struct gap_info *last, const struct gap_info *g)
 {
-	if (d->gap_count >= GAPS_MAX)
-		return err_set(err, -EBADMSG, "more than %u gaps", GAPS_MAX);
+	last->thread = 0;
+	last->from = last->to = 0;
+	last->reason = last->reason == g->reason ? last->reason : HEAPCAST__REASON__REASON_UNKNOWN;
+	last->events += g->events;
+	last->allocations += g->allocations;
+	last->frees += g->frees;
+	last->bytes += g->bytes;
+	if (g->to_ns > last->to_ns)
+		last->to_ns = g->to_ns;
+}
+
+int definitions_add_gap(struct definitions *d, const struct gap_info *gap)
+{
+	if (d->gap_count >= GAPS_MAX) {
+		widen_last_gap(&d->gaps[d->gap_count - 1], gap);
+		return 0;
+	}
 	if (definitions_reserve(&d->gaps, &d->gap_capacity, (uint64_t)d->gap_count + 1,
 				sizeof(*d->gaps)) < 0)
 		return -ENOMEM;
@@ -195,7 +213,7 @@ int definitions_add_gap(struct definitions *d, const struct gap_info *gap, struc
 	return 0;
 }
 
-static int add_gap(struct definitions *d, const Heapcast__Gap *g, struct err_text *err)
+static int add_gap(struct definitions *d, const Heapcast__Gap *g)
 {
 	const struct gap_info gap = {
 		.thread = g->thread,
@@ -210,15 +228,17 @@ static int add_gap(struct definitions *d, const Heapcast__Gap *g, struct err_tex
 		.events = g->events,
 	};
 
-	return definitions_add_gap(d, &gap, err);
+	return definitions_add_gap(d, &gap);
 }
 
-static int add_mark(struct definitions *d, const Heapcast__Mark *m, struct err_text *err)
+static int add_mark(struct definitions *d, const Heapcast__Mark *m)
 {
 	char *text;
 
-	if (d->mark_count >= MARKS_MAX)
-		return err_set(err, -EBADMSG, "more than %u marks", MARKS_MAX);
+	if (d->mark_count >= MARKS_MAX) {
+		d->ledger.marks_left_out++;
+		return 0;
+	}
 	text = outside_text(m->text.data, m->text.len);
 	if (!text || definitions_reserve(&d->marks, &d->mark_capacity, (uint64_t)d->mark_count + 1,
 					 sizeof(*d->marks)) < 0) {
@@ -242,7 +262,7 @@ static uint64_t less(uint64_t value, uint64_t by)
 
 /* The first ledger of an agent that goes on says how much those before it had delivered: what of it is not here was lost with
  * them, and so were the gaps in the same batches. Who was not there before has joined late. */
-static int take_over(struct definitions *d, const Heapcast__Ledger *l, struct err_text *err)
+static int take_over(struct definitions *d, const Heapcast__Ledger *l)
 {
 	struct ledger_info *known = &d->ledger;
 	uint64_t more, gaps;
@@ -259,7 +279,7 @@ static int take_over(struct definitions *d, const Heapcast__Ledger *l, struct er
 		return 0;
 	gap.events = more + gaps;
 	gap.from_ns = gap.to_ns = d->last_ns;
-	return definitions_add_gap(d, &gap, err);
+	return definitions_add_gap(d, &gap);
 }
 
 static int set_thread_ledgers(struct definitions *d, const Heapcast__Ledger *l,
@@ -295,7 +315,7 @@ static int set_ledger(struct definitions *d, const Heapcast__Ledger *l, struct e
 	int r = set_thread_ledgers(d, l, err);
 
 	if (!r && d->incarnation > 1 && d->ledger_incarnation < d->incarnation)
-		r = take_over(d, l, err);
+		r = take_over(d, l);
 	if (r < 0)
 		return r;
 	ledger->produced = l->produced;
@@ -323,6 +343,8 @@ static void set_end(struct definitions *d, const Heapcast__End *end)
 	d->process.end_kind = (uint32_t)end->kind;
 	d->process.end_status = end->status;
 	d->process.core_dumped = end->core_dumped;
+	d->process.end_source = (uint32_t)end->source;
+	d->process.oom_counter = (uint32_t)end->oom_counter;
 }
 
 /* ---- figures ---- */
@@ -410,9 +432,9 @@ int definitions_add(struct definitions *d, const Heapcast__Batch *batch, struct 
 	if (!r && batch->stacks)
 		r = add_stacks(d, batch->stacks, err);
 	for (size_t i = 0; !r && i < batch->n_gap; i++)
-		r = add_gap(d, batch->gap[i], err);
+		r = add_gap(d, batch->gap[i]);
 	for (size_t i = 0; !r && i < batch->n_mark; i++)
-		r = add_mark(d, batch->mark[i], err);
+		r = add_mark(d, batch->mark[i]);
 	if (!r && batch->ledger)
 		r = set_ledger(d, batch->ledger, err);
 	for (size_t i = 0; !r && i < batch->n_figures; i++)

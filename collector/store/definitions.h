@@ -51,8 +51,8 @@ void definitions_done(struct definitions *d);
 /* 0; -EBADMSG with a sentence; -ENOMEM. Checks all before it changes anything that can't be
  * repeated. */
 int definitions_add(struct definitions *d, const Heapcast__Batch *batch, struct err_text *err);
-/* A gap that no batch tells: what two accounts differ by. -EBADMSG: too many; -ENOMEM. */
-int definitions_add_gap(struct definitions *d, const struct gap_info *gap, struct err_text *err);
+/* A gap that no batch tells: what two accounts differ by. 0 or -ENOMEM. */
+int definitions_add_gap(struct definitions *d, const struct gap_info *gap);
 /* The thread, made if it is not there; NULL: the number is out of bounds, or no memory. */
 struct thread_info *definitions_thread(struct definitions *d, uint32_t number);
 

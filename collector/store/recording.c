@@ -117,7 +117,7 @@ static uint64_t difference(uint64_t now, uint64_t before)
  * grown by since the last batch was in them; what an agent before it has taken along is not among that any more
  * (definitions.c), and in its counts of kinds there is no telling one from the other. `before` is that account. */
 static int take_missed(struct recording *r, const Heapcast__Batch *batch, uint64_t delivered,
-		       const struct delivered_counts *before, struct err_text *err)
+		       const struct delivered_counts *before)
 {
 	const Heapcast__Ledger *l = batch->ledger;
 	bool same = batch->incarnation == r->position.incarnation;
@@ -139,7 +139,7 @@ static int take_missed(struct recording *r, const Heapcast__Batch *batch, uint64
 	r->ledger.missed += gap.events;
 	pairing_lost(&r->pairing, lost_frees(gap.events, gap.allocations, gap.frees), gap.from_ns,
 		     gap.to_ns);
-	return definitions_add_gap(&r->definitions, &gap, err);
+	return definitions_add_gap(&r->definitions, &gap);
 }
 
 static int walk_events(const Heapcast__Events *events, struct err_text *err)
@@ -245,7 +245,7 @@ static int take_batch(struct recording *r, const Heapcast__Batch *batch, struct 
 	if (!e)
 		e = definitions_add(&r->definitions, batch, err);
 	if (!e && batch->catch_up)
-		e = take_missed(r, batch, delivered, &counts, err);
+		e = take_missed(r, batch, delivered, &counts);
 	if (e < 0)
 		return e;
 	take_position(r, batch);
@@ -317,6 +317,7 @@ static int settle(struct recording *r, uint64_t size)
 	l->skipped_bytes = r->scan.skipped_bytes;
 	l->damaged_places = r->scan.damaged_places;
 	l->first_damage = r->scan.damaged_places ? r->scan.first_damage : NO_TIME;
+	l->marks_left_out = r->definitions.ledger.marks_left_out;
 	l->produced = r->definitions.ledger.produced;
 	l->delivered = r->definitions.ledger.delivered;
 	l->culled = r->definitions.ledger.culled;

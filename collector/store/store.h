@@ -182,6 +182,8 @@ struct process_info {
 	uint32_t end_kind; /* EndKind */
 	uint32_t end_status;
 	bool core_dumped;
+	uint32_t end_source; /* EndSource */
+	uint32_t oom_counter; /* OomCounter */
 	bool forked; /* a followed fork child: of which stream, and after how many of its events */
 	struct stream_id parent;
 	uint64_t parent_event;
@@ -230,6 +232,7 @@ struct ledger_info {
 	uint64_t damaged_places;  /* how many such places */
 	uint64_t first_damage;	  /* offset of the first; NO_TIME: none */
 	uint64_t duplicate_batches; /* were there twice; the second was passed over */
+	uint64_t marks_left_out;    /* beyond the many that are kept at hand */
 };
 
 /* True if both equations hold, for the stream and for each thread, and nothing is missing or damaged. Else false, and `reason`

@@ -318,7 +318,8 @@ static void play(struct player *p)
 			drain(p);
 		}
 	}
-	stream_end(&p->stream, &(struct target_end){HEAPCAST__END_KIND__END_EXITED, 0, false});
+	stream_end(&p->stream,
+		   &(struct target_end){.kind = HEAPCAST__END_KIND__END_EXITED, .status = 0});
 	while (stream_state(&p->stream) != STREAM_ENDED)
 		drain(p);
 	take_frames(p);

@@ -153,7 +153,7 @@ static inline void writer_die(struct writer *w)
 /* Drains until nothing is left to do; ends the process if `end`. */
 static inline void bench_drain(struct bench *b, bool end)
 {
-	struct target_end how = {HEAPCAST__END_KIND__END_EXITED, 3, false};
+	struct target_end how = {.kind = HEAPCAST__END_KIND__END_EXITED, .status = 3};
 
 	if (end)
 		stream_end(&b->stream, &how);

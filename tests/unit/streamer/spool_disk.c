@@ -185,6 +185,42 @@ static void test_heir(void **state)
 	scene_close(&heir);
 }
 
+static void leave_some(uint32_t incarnation)
+{
+	static struct scene s;
+
+	scene_open(&s);
+	s.spool.disk.incarnation = incarnation;
+	for (unsigned i = 0; i < 20; i++)
+		assert_int_equal(put(&s), 0);
+	spool_leave(&s.spool);
+	scene_close(&s);
+}
+
+/* What an agent leaves that has gone on with another one's stream is a recording of its own: numbers begin anew. */
+static void test_incarnations(void **state)
+{
+	static struct scene heir;
+	char path[200];
+	struct stat st[2];
+	unsigned files;
+
+	(void)state;
+	leave_some(1);
+	leave_some(2);
+	scene_open(&heir);
+	assert_int_equal(in_folder(&files), heir.folder.used);
+	assert_int_equal(files, 2);
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/abcd0000000000000000000000000000%s.heapcast",
+			 temporary_folder, i ? ".2" : "");
+		assert_int_equal(stat(path, &st[i]), 0);
+	}
+	assert_int_equal(st[0].st_size, st[1].st_size);
+	assert_int_equal(st[0].st_size + st[1].st_size, heir.folder.used);
+	scene_close(&heir);
+}
+
 /* A folder that can't be made, and a file in the place of one. */
 static void test_refused(void **state)
 {
@@ -205,6 +241,7 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST_IN_FOLDER(test_random), TEST_IN_FOLDER(test_heir),
+					   TEST_IN_FOLDER(test_incarnations),
 					   TEST_IN_FOLDER(test_refused)};
 
 	log_open("off", NULL);

@@ -1,0 +1,3 @@
+if(TARGET heapcast_ingest)
+	heapcast_fuzz_target(beacon heapcast_ingest)
+endif()

@@ -1,0 +1,1 @@
+heapcast_fuzz_target(columns heapcast_proto)
