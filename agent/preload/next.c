@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "agent/preload/bootstrap.h"
 #include "agent/preload/env.h"
@@ -171,6 +172,15 @@ void *next_symbol(const char *name)
 	return find(name, RTLD_DEFAULT);
 }
 
+/* Does this one ask for realloc by name, and so come back to us in the middle of the hook? libc's
+ * does. To tell such calls from the program's own costs all of them their short way (shim.nests).
+ * Where somebody else is found by that name, he is to be asked. */
+static bool comes_back(void *(*reallocarray)(void *, size_t, size_t))
+{
+	return symbols_together((uintptr_t)reallocarray, (uintptr_t)getauxval) &&
+	       symbols_together((uintptr_t)next_symbol("realloc"), (uintptr_t)&next);
+}
+
 void *next_definition(const char *name, bool *ret_private)
 {
 	void *found = find(name, RTLD_NEXT);
@@ -231,6 +241,8 @@ void next_resolve(void)
 	RESOLVE(memalign, missing_aligned);
 	RESOLVE(malloc_usable_size, missing_usable_size);
 	RESOLVE(reallocarray, made_reallocarray);
+	if (comes_back(found.reallocarray))
+		found.reallocarray = made_reallocarray;
 	RESOLVE(valloc, missing);
 	RESOLVE(pvalloc, missing);
 	RESOLVE(free_sized, NULL);

@@ -26,7 +26,7 @@ struct next {
 	void *(*memalign)(size_t alignment, size_t size);
 	size_t (*malloc_usable_size)(void *p);
 	/* These three may be missing in an allocator, and are then made of the others; NULL: never.
-	 */
+	 * So is reallocarray where it is libc's, which would only call our realloc. */
 	void *(*reallocarray)(void *p, size_t count, size_t size);
 	void *(*valloc)(size_t size);
 	void *(*pvalloc)(size_t size);

@@ -27,6 +27,14 @@ assert_eq "frees of unrecorded blocks" 0 "$(ledger_of "frees of unrecorded block
 "$COLLECTOR" report "$T/full.heapcast" >"$T/report.txt"
 assert_contains "the report" "$T/report.txt" "Sampled every 1.00 KiB" "They are too low" samples
 
+# What libc does by calling itself is one event, sampled or not: reallocarray calls realloc.
+for mode in full sample=100M; do
+	"$AGENT" run --quiet --mode $mode --output "$T/$mode.heapcast" -- "$BUILD/targets/family" >"$T/said.txt"
+	check "$T/$mode.heapcast"
+	ledger_of "produced by the program" >>"$T/produced.txt"
+done
+[ "$(sort -u "$T/produced.txt" | wc -l)" = 1 ] || fail "the same events are counted differently: $(xargs <"$T/produced.txt")"
+
 # The program is killed in the midst of it.
 "$AGENT" run --quiet --mode sample=64K --output "$T/killed.heapcast" -- "$target" 0 >"$T/said.txt" 2>"$T/run.err" &
 agent_pid=$!
