@@ -11,7 +11,9 @@
 	X(flamegraph)													\
 	X(export)													\
 	X(serve)													\
-	X(symbols_worker)
+	X(symbols)													\
+	X(symbols_worker)												\
+	X(symbols_fetch)
 
 #include "collector/cli/command.h"
 

@@ -10,8 +10,7 @@ static const struct option leaks_table[] = {
 	OPTION_NUMBER(struct question_options, count, "count", "N", "rows shown (10)"),
 	OPTION_TEXT(struct question_options, by, "by", "WHAT",
 		    "a row for each site (call site, the default) or each backtrace"),
-	OPTION_LIST(struct question_options, symbols, "symbols", "DIR",
-		    "look for debug information here first; may be given more than once"),
+	SYMBOL_OPTIONS(struct question_options, symbols),
 	{0},
 };
 

@@ -18,8 +18,7 @@ const struct option question_table[] = {
 	OPTION_TEXT(struct question_options, at, "at", "TIME",
 		    "what was in use at this moment: 10s, 50%, or a time since the epoch (means "
 		    "--value in-use)"),
-	OPTION_LIST(struct question_options, symbols, "symbols", "DIR",
-		    "look for debug information here first; may be given more than once"),
+	SYMBOL_OPTIONS(struct question_options, symbols),
 	{0},
 };
 
@@ -36,19 +35,6 @@ const struct option filter_table[] = {FILTERS(FILTER_OPTION){0}};
 int question_failed(const struct question *question, int error, const struct err_text *err)
 {
 	return command_input_fault(question->command, error, err);
-}
-
-static int open_symbols(struct question *q, const struct option_list *folders, struct err_text *err)
-{
-	struct symbols_options options = {0};
-
-	q->symbol_folders = calloc(folders->count + 1, sizeof(*q->symbol_folders));
-	if (!q->symbol_folders)
-		return -ENOMEM;
-	for (size_t i = 0; i < folders->count; i++)
-		q->symbol_folders[i] = folders->texts[i];
-	options.folders = q->symbol_folders;
-	return symbols_new(&options, &q->symbols, err);
 }
 
 /* What can be told from the options alone. */
@@ -111,7 +97,8 @@ static int open_all(struct question *q, const struct question_options *o, struct
 	if (!r)
 		r = recording_open(q->path, command_progress, reading, &q->recording, err);
 	if (!r)
-		r = open_symbols(q, &o->symbols, err);
+		r = symbol_sources_open(&q->symbol_sources, o->common.data, &o->symbols,
+					&q->symbols, err);
 	if (!r)
 		r = view_new(q->recording, q->symbols, &q->view, err);
 	if (r < 0)
@@ -148,7 +135,7 @@ void question_close(struct question *question)
 	view_free(question->view);
 	symbols_free(question->symbols);
 	recording_close(question->recording);
-	free(question->symbol_folders);
+	symbol_sources_close(&question->symbol_sources);
 	free(question->path);
 }
 

@@ -6,11 +6,12 @@
 #include <stdint.h>
 
 #include "collector/cli/command.h"
+#include "collector/cli/symbol_sources.h"
 #include "collector/query/query.h"
 
 struct question_options {
 	struct common_options common;
-	struct option_list symbols;
+	struct symbol_choice symbols;
 	struct option_pairs filters;
 	const char *at;
 	const char *value;
@@ -19,7 +20,7 @@ struct question_options {
 	uint64_t count;
 };
 
-extern const struct option question_table[]; /* --at, --symbols */
+extern const struct option question_table[]; /* --at, --symbols, --debuginfod */
 extern const struct option value_table[];    /* --value */
 extern const struct option filter_table[];   /* every filter */
 
@@ -28,7 +29,7 @@ struct question {
 	const char *stream; /* as the user named it */
 	char *path;
 	struct recording *recording;
-	const char **symbol_folders;
+	struct symbol_sources symbol_sources;
 	struct symbols *symbols;
 	struct view *view;
 	struct filter filter;

@@ -219,8 +219,7 @@ static int run(struct command_call *call)
 
 static const struct option report_table[] = {
 	OPTION_NUMBER(struct question_options, count, "count", "N", "call sites shown (10)"),
-	OPTION_LIST(struct question_options, symbols, "symbols", "DIR",
-		    "look for debug information here first; may be given more than once"),
+	SYMBOL_OPTIONS(struct question_options, symbols),
 	{0},
 };
 

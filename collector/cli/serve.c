@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "collector/cli/command.h"
 #include "collector/cli/endpoint.h"
+#include "collector/cli/symbol_sources.h"
 #include "collector/http/http.h"
 
 #include "base/ban.h"
@@ -17,7 +18,7 @@
 struct serve_options {
 	struct common_options common;
 	const char *http;
-	struct option_list symbols;
+	struct symbol_choice symbols;
 };
 
 static void wait_for_the_end(void)
@@ -45,8 +46,8 @@ static void hold_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-static int serve(struct command_call *call, const char *const *symbols, const char *address,
-		 uint16_t port)
+static int serve(struct command_call *call, const struct symbol_sources *symbols,
+		 const char *address, uint16_t port)
 {
 	const struct serve_options *o = call->options;
 	static char reading[] = "reading the recordings";
@@ -55,7 +56,9 @@ static int serve(struct command_call *call, const char *const *symbols, const ch
 		.port = port,
 		.data = access(o->common.data, F_OK) == 0 ? o->common.data : NULL,
 		.files = (const char *const *)call->arguments,
-		.symbol_folders = symbols,
+		.symbol_folders = symbols->folders,
+		.debuginfod = symbols->servers,
+		.debuginfod_seconds = symbols->seconds,
 		.progress = command_progress,
 		.progress_context = reading,
 	};
@@ -85,16 +88,15 @@ static int serve(struct command_call *call, const char *const *symbols, const ch
 static int run(struct command_call *call)
 {
 	const struct serve_options *o = call->options;
-	cleanup(cleanup_free) const char **symbols = calloc(o->symbols.count + 1, sizeof(*symbols));
+	struct symbol_sources symbols;
 	cleanup(cleanup_free) char **files =
 		calloc((size_t)call->argument_count + 1, sizeof(*files));
 	char host[128];
 	uint16_t port;
+	int r;
 
-	if (!symbols || !files)
+	if (!files)
 		return command_fault(call->command, -ENOMEM, NULL);
-	for (size_t i = 0; i < o->symbols.count; i++)
-		symbols[i] = o->symbols.texts[i];
 	for (int i = 0; i < call->argument_count; i++)
 		files[i] = call->arguments[i];
 	call->arguments = files;
@@ -102,15 +104,18 @@ static int run(struct command_call *call)
 		return command_usage_error(
 			call->command,
 			"--http takes ADDRESS:PORT, for example 127.0.0.1:8080, not '%s'", o->http);
-	return serve(call, symbols, host, port);
+	if (symbol_sources_init(&symbols, &o->symbols) < 0)
+		return command_fault(call->command, -ENOMEM, NULL);
+	r = serve(call, &symbols, host, port);
+	symbol_sources_close(&symbols);
+	return r;
 }
 
 static const struct option serve_table[] = {
 	OPTION_TEXT(
 		struct serve_options, http, "http", "ADDR:PORT",
 		"where to listen (127.0.0.1:8080); anybody who can reach it can read everything"),
-	OPTION_LIST(struct serve_options, symbols, "symbols", "DIR",
-		    "look for debug information here first; may be given more than once"),
+	SYMBOL_OPTIONS(struct serve_options, symbols),
 	{0},
 };
 

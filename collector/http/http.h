@@ -17,6 +17,8 @@ struct http_options {
 	const char *data;    /* folder of a store; NULL: none. It need not exist yet */
 	const char *const *files; /* recordings served beside it, NULL-terminated; may be NULL. They are opened at the start */
 	const char *const *symbol_folders; /* NULL-terminated; may be NULL */
+	const char *const *debuginfod;	   /* URLs, NULL-terminated; may be NULL: nobody is asked */
+	uint64_t debuginfod_seconds;	   /* 0: the usual; symbols.h */
 	/* Of opening the files; see recording_open. */
 	int (*progress)(void *context, uint64_t done, uint64_t of);
 	void *progress_context;

@@ -32,6 +32,7 @@ static void source_free(struct source *source)
 		return;
 	view_free(source->view);
 	symbols_free(source->symbols);
+	store_close(source->store);
 	recording_close(source->recording);
 	pthread_rwlock_destroy(&source->lock);
 	free(source->path);
@@ -53,16 +54,34 @@ static struct source *source_new(const char *path)
 	return source;
 }
 
+/* Names come from where the options say, and are kept in the store if there is one. */
+static int open_symbols(struct source *source, const struct http_options *options,
+			struct err_text *err)
+{
+	cleanup(cleanup_free) char *store = NULL;
+	struct symbols_options symbols = {
+		.folders = options->symbol_folders,
+		.debuginfod = options->debuginfod,
+		.debuginfod_seconds = options->debuginfod_seconds,
+	};
+
+	if (options->data && asprintf(&store, "%s/" STORE_SYMBOLS, options->data) < 0)
+		return err_set(err, -ENOMEM, "out of memory");
+	if (options->data && !store_open(options->data, STORE_READ, &source->store, NULL))
+		symbols.cache = store_symbol_cache(source->store);
+	symbols.store = store;
+	return symbols_new(&symbols, &source->symbols, err);
+}
+
 static int source_open(struct source *source, const struct http_options *options, bool show,
 		       struct err_text *err)
 {
-	struct symbols_options symbols = {.folders = options->symbol_folders};
 	int r = recording_open(source->path, show ? options->progress : NULL,
 			       options->progress_context, &source->recording, err);
 
 	if (r < 0)
 		return r;
-	r = symbols_new(&symbols, &source->symbols, err);
+	r = open_symbols(source, options, err);
 	if (r < 0)
 		return r;
 	r = view_new(source->recording, source->symbols, &source->view, err);
@@ -82,13 +101,27 @@ void source_unlock(struct source *source)
 	pthread_rwlock_unlock(&source->lock);
 }
 
-/* What is being looked at stays as it is: then the next request sees what came. */
-static void source_refresh(struct source *source)
+/*
+ * What is being looked at stays as it is: then the next request sees what came. New names take a source of our own: a download
+ * that goes on in steps holds numbers of names between them, without the lock. Who comes after the look at `users` has none yet,
+ * and waits for the lock.
+ */
+static void source_refresh(struct sources *sources, struct source *source)
 {
-	if (pthread_rwlock_trywrlock(&source->lock) != 0)
+	bool locked, alone;
+
+	pthread_mutex_lock(&sources->lock);
+	locked = pthread_rwlock_trywrlock(&source->lock) == 0;
+	alone = source->users == 1;
+	pthread_mutex_unlock(&sources->lock);
+	if (!locked)
 		return;
 	if (recording_refresh(source->recording, NULL) > 0)
 		view_refresh(source->view, NULL);
+	if (alone && symbols_are_stale(source->symbols)) {
+		symbols_refresh(source->symbols);
+		view_forget_names(source->view, NULL);
+	}
 	pthread_rwlock_unlock(&source->lock);
 }
 
@@ -292,7 +325,7 @@ int sources_take(struct sources *sources, const char *name, struct source **ret_
 	pthread_mutex_unlock(&sources->lock);
 	if (r < 0)
 		return r;
-	source_refresh(source);
+	source_refresh(sources, source);
 	*ret_source = source;
 	return 0;
 }

@@ -20,6 +20,7 @@ struct source {
 	struct recording *recording;
 	struct view *view;
 	struct symbols *symbols;
+	struct store *store; /* for the names kept there, with a connection of its own; NULL: none */
 	pthread_rwlock_t lock; /* write: refreshing */
 	/* The rest is under the lock of `sources`. */
 	struct source *next;

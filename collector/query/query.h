@@ -29,10 +29,13 @@ void view_free(struct view *view);
 struct recording *view_recording(const struct view *view);
 /* After recording_refresh. */
 int view_refresh(struct view *view, struct err_text *err);
+/* After symbols_refresh: names are looked up again, and numbers and texts that were handed out are no longer valid. */
+int view_forget_names(struct view *view, struct err_text *err);
 /* Symbols of a node, looked up in batch for all nodes at the first call. Never NULL for a valid node. */
 const struct symbol *view_symbol(struct view *view, uint32_t node, struct err_text *err);
 
-/* A view may be asked from several threads at once, as long as none is in view_refresh or view_free meanwhile. */
+/* A view may be asked from several threads at once, as long as none is in view_refresh, view_forget_names or
+ * view_free meanwhile. */
 
 /* One frame of a backtrace as every renderer shows it. Texts live as long as the view. */
 struct view_frame {
@@ -56,6 +59,15 @@ int view_place_allocations(struct view *view, uint32_t node, uint64_t *ret_count
 uint32_t view_depth_max(struct view *view);
 /* "libc.so.6" of "/usr/lib/libc.so.6"; of NULL "". */
 const char *module_basename(const char *path);
+
+/* A module some of whose code nobody could name. */
+struct unnamed_module {
+	uint32_t module;	     /* of the recording */
+	uint64_t places, unnamed;    /* places in stacks, and how many of them have no function */
+	uint64_t allocations, bytes; /* with such a place in their backtrace; estimated where sampled */
+};
+/* Most bytes first. Modules that no file can name ([vdso]) are left out. Free the list. */
+int query_unnamed(struct view *view, struct unnamed_module **ret_list, size_t *ret_count, struct err_text *err);
 
 /* ---- filters ---- */
 

@@ -343,6 +343,20 @@ int view_refresh(struct view *view, struct err_text *err)
 	return 0;
 }
 
+int view_forget_names(struct view *view, struct err_text *err)
+{
+	intern_done(&view->place_keys);
+	intern_done(&view->names);
+	intern_done(&view->texts);
+	intern_done(&view->labels);
+	intern_done(&view->sites);
+	view->nodes = view->place_count = view->frame_count = 0;
+	free(view->place_allocations);
+	view->place_allocations = NULL;
+	view->generation++;
+	return add_nowhere(view) < 0 ? err_set(err, -ENOMEM, "out of memory") : 0;
+}
+
 const struct symbol *view_symbol(struct view *view, uint32_t node, struct err_text *err)
 {
 	if (view_prepare(view, err) < 0)

@@ -5,6 +5,7 @@
  *   DIR/lock                     held by the one writer (collector gather, serve), with its pid
  *   DIR/catalogue.sqlite         streams and what is known of them (WAL; can be rebuilt from the streams; one writer)
  *   DIR/symbols.sqlite           symbols looked up: a cache that any command may write
+ *   DIR/symbols/                 symbol files that `collector symbols add` copied there, by build id
  *   DIR/streams/ID/recording.heapcast   the frames as received, append only, mode 0600
  *
  * A recording is also a file of its own: every question that can be asked of a stream in a store can be asked of a path.
@@ -42,6 +43,8 @@ enum store_access { STORE_READ, STORE_WRITE };
 int store_open(const char *path, enum store_access access, struct store **ret_store, struct err_text *err);
 void store_close(struct store *store);
 const char *store_path(const struct store *store);
+/* The folder of symbol files below the store's. */
+#define STORE_SYMBOLS "symbols"
 /* The data base for symbols_options.cache, opened at the first call; NULL if it can't be written. The store's. */
 struct sqlite3 *store_symbol_cache(struct store *store);
 

@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 #include <string.h>
 
+#include "collector/symbols/find.h"
 #include "collector/symbols/protocol.h"
 #include "collector/symbols/symbols.h"
 
@@ -17,7 +18,10 @@ static const char schema[] =
 	"	module INTEGER NOT NULL, offset INTEGER NOT NULL, depth INTEGER NOT NULL,"
 	"	function INTEGER, raw INTEGER, file INTEGER, line INTEGER NOT NULL, column INTEGER "
 	"NOT NULL,"
-	"	quality INTEGER NOT NULL, PRIMARY KEY(module, offset, depth)) WITHOUT ROWID;";
+	"	quality INTEGER NOT NULL, PRIMARY KEY(module, offset, depth)) WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS symbol_bad(device INTEGER NOT NULL, inode INTEGER NOT NULL,"
+	"	size INTEGER NOT NULL, mtime INTEGER NOT NULL,"
+	"	PRIMARY KEY(device, inode, size, mtime)) WITHOUT ROWID;";
 
 /* Prepares at the first use; the tables may come into being after the start (another process writes). */
 static sqlite3_stmt *statement(struct cache *cache, sqlite3_stmt **place, const char *text)
@@ -49,7 +53,8 @@ void cache_close(struct cache *cache)
 {
 	sqlite3_stmt *all[] = {cache->find_module, cache->find_frames, cache->find_text,
 			       cache->put_module,  cache->put_frame,   cache->put_text,
-			       cache->set_files,   cache->drop_weak};
+			       cache->set_files,   cache->drop_weak,   cache->find_bad,
+			       cache->put_bad};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		sqlite3_finalize(all[i]);
@@ -132,6 +137,40 @@ const struct symbol *cache_get(struct cache *cache, int64_t module, uint64_t off
 	}
 	sqlite3_reset(s);
 	return count ? keep(strings, frames, count) : NULL;
+}
+
+/* ---- bad files ---- */
+
+static sqlite3_stmt *of_file(sqlite3_stmt *s, const struct candidate *file)
+{
+	if (!s)
+		return NULL;
+	sqlite3_bind_int64(s, 1, (int64_t)file->device);
+	sqlite3_bind_int64(s, 2, (int64_t)file->inode);
+	sqlite3_bind_int64(s, 3, (int64_t)file->size);
+	sqlite3_bind_int64(s, 4, (int64_t)file->mtime_ns);
+	return s;
+}
+
+bool cache_is_bad(struct cache *cache, const struct candidate *file)
+{
+	static const char text[] = "SELECT 1 FROM symbol_bad WHERE device = ? AND inode = ?"
+				   " AND size = ? AND mtime = ?";
+	sqlite3_stmt *s = of_file(statement(cache, &cache->find_bad, text), file);
+	bool bad = s && sqlite3_step(s) == SQLITE_ROW;
+
+	sqlite3_reset(s);
+	return bad;
+}
+
+void cache_put_bad(struct cache *cache, const struct candidate *file)
+{
+	static const char text[] = "INSERT OR IGNORE INTO symbol_bad VALUES(?, ?, ?, ?)";
+	sqlite3_stmt *s =
+		of_file(cache->can_write ? statement(cache, &cache->put_bad, text) : NULL, file);
+
+	if (s)
+		run(s);
 }
 
 /* ---- writing ---- */

@@ -1,10 +1,11 @@
 #pragma once
 /*
- * Symbols kept in the store's catalogue, by build id and offset. Three tables, plain enough to be asked by SQL:
+ * Symbols kept in the store's catalogue, by build id and offset. Four tables, plain enough to be asked by SQL:
  *
  *   symbol_module  build_id, files (those that were asked, as a number)
  *   symbol_frame   module, offset, depth (0: innermost), function, raw, file, line, column, quality
  *   symbol_text    the strings, once each
+ *   symbol_bad     device, inode, size, mtime of files that the reader died of: they are not tried again until they change
  *
  * A cache is never in the way: a database that is locked, read-only or broken is as good as an empty one.
  */
@@ -21,6 +22,7 @@ struct symbol;
 struct cache {
 	struct sqlite3 *database; /* NULL: no cache */
 	struct sqlite3_stmt *find_module, *find_frames, *find_text;
+	struct sqlite3_stmt *find_bad, *put_bad;
 	struct sqlite3_stmt *put_module, *put_frame, *put_text, *set_files, *drop_weak;
 	struct map texts; /* number of a string -> row of symbol_text */
 	bool can_write;
@@ -35,6 +37,11 @@ int64_t cache_module(struct cache *cache, const uint8_t *build_id, uint32_t leng
 /* The symbol of an offset, in memory of `strings`, with its quality (protocol.h); NULL: not there. */
 const struct symbol *cache_get(struct cache *cache, int64_t module, uint64_t offset, struct strings *strings,
 			       uint8_t *ret_quality);
+
+/* Files that are not to be read. */
+struct candidate;
+bool cache_is_bad(struct cache *cache, const struct candidate *file);
+void cache_put_bad(struct cache *cache, const struct candidate *file);
 
 /* Writing: begin, put any number, end. ret_module is the row of the module, made if need be. What is not
  * known in full and was found with other files is dropped. False: not now. */

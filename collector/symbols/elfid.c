@@ -31,6 +31,12 @@ struct section {
 	uint64_t offset, size;
 };
 
+/* The section names; `text` NULL: there are none. */
+struct elf_names {
+	const char *text;
+	uint64_t size;
+};
+
 static uint64_t number(const struct elf *e, const uint8_t *p, unsigned bytes)
 {
 	uint64_t value = 0;
@@ -143,6 +149,34 @@ static struct section section_at(const struct elf *e, const uint8_t *headers, ui
 	};
 }
 
+static bool section_is(const struct elf_names *names, const struct section *s, const char *wanted)
+{
+	size_t length = strlen(wanted) + 1;
+
+	return names->text && names->size >= length && s->name <= names->size - length &&
+	       !memcmp(names->text + s->name, wanted, length);
+}
+
+/* In a separate debug file the symbol tables of the program are there as headers without bytes (SHT_NOBITS). */
+static unsigned section_has(const struct elf_names *names, const struct section *s)
+{
+	if (!s->size)
+		return 0;
+	if (s->type == SHT_SYMTAB)
+		return ELF_HAS_SYMBOLS;
+	if (s->type == SHT_DYNSYM)
+		return ELF_HAS_EXPORTS;
+	if (s->type != SHT_PROGBITS)
+		return 0;
+	if (section_is(names, s, ".gnu_debugdata"))
+		return ELF_HAS_SYMBOLS;
+	if (section_is(names, s, ".debug_line") || section_is(names, s, ".zdebug_line"))
+		return ELF_HAS_LINES;
+	if (section_is(names, s, ".debug_info") || section_is(names, s, ".zdebug_info"))
+		return ELF_HAS_DEBUG_INFO;
+	return 0;
+}
+
 static void read_sections(const struct elf *e, const uint8_t *header, struct elf_id *id)
 {
 	uint64_t offset = word(e, header, 32, 40),
@@ -150,9 +184,9 @@ static void read_sections(const struct elf *e, const uint8_t *header, struct elf
 	uint64_t count = number(e, header + (e->wide ? 60 : 48), 2),
 		 index = number(e, header + (e->wide ? 62 : 50), 2);
 	cleanup(cleanup_free) uint8_t *headers = NULL;
-	cleanup(cleanup_free) char *names = NULL;
+	cleanup(cleanup_free) char *text = NULL;
+	struct elf_names names = {0};
 	struct section s = {0};
-	uint64_t names_size = 0;
 
 	if (entry < (e->wide ? 64 : 40))
 		return;
@@ -161,16 +195,16 @@ static void read_sections(const struct elf *e, const uint8_t *header, struct elf
 		return;
 	if (index < count) {
 		s = section_at(e, headers, entry, index);
-		names_size = s.size;
-		names = load(e, s.offset, s.size, NAMES_MAX);
+		text = load(e, s.offset, s.size, NAMES_MAX);
+		names = (struct elf_names){text, s.size};
 	}
 	for (uint64_t i = 0; i < count; i++) {
 		s = section_at(e, headers, entry, i);
 		if (s.type == SHT_NOTE)
 			read_notes(e, s.offset, s.size, id);
-		if (s.type == SHT_PROGBITS && names && names_size >= 15 &&
-		    s.name <= names_size - 15 && !memcmp(names + s.name, ".gnu_debuglink", 15))
+		if (s.type == SHT_PROGBITS && section_is(&names, &s, ".gnu_debuglink"))
 			read_debuglink(e, &s, id);
+		id->has |= section_has(&names, &s);
 	}
 }
 

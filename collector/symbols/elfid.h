@@ -10,11 +10,20 @@
 
 #define BUILD_ID_MAX 64
 
+/* What a file has to name code with, as its section headers say; only the worker looks inside. */
+enum elf_has {
+	ELF_HAS_SYMBOLS = 1,	 /* .symtab, or one packed into .gnu_debugdata */
+	ELF_HAS_EXPORTS = 2,	 /* .dynsym */
+	ELF_HAS_LINES = 4,	 /* .debug_line */
+	ELF_HAS_DEBUG_INFO = 8, /* .debug_info: functions and the frames inlined into them */
+};
+
 struct elf_id {
 	uint8_t build_id[BUILD_ID_MAX];
 	uint32_t build_id_length; /* 0: none */
 	char debuglink[256];	  /* file name from .gnu_debuglink, without a slash; "": none */
 	uint32_t debuglink_crc;
+	unsigned has; /* enum elf_has, or-ed */
 	uint64_t device, inode, size, mtime_ns; /* of the file: two paths to one file are told by these */
 };
 

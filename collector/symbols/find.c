@@ -6,19 +6,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "collector/symbols/symbols.h"
 
 #include "base/ban.h"
 
-#define FOLDER_DEPTH_MAX 16
-#define FOLDER_FILES_MAX 200000
+#define FOLDER_DEPTH_MAX    16
+#define FOLDER_FILES_MAX    200000
+#define FOLDERS_WATCHED_MAX 10000
 
 /* An ELF file in one of the folders. */
 struct found {
 	char *path;
 	struct elf_id id;
+};
+
+/* A folder that was indexed. */
+struct watched {
+	char *path;
+	uint64_t mtime_ns;
 };
 
 struct search {
@@ -74,8 +82,11 @@ static void add(struct search *s, const char *path, const struct elf_id *id, boo
 		return;
 	c->unchecked = unchecked;
 	c->failed = false;
+	c->has = id->has;
 	c->device = id->device;
 	c->inode = id->inode;
+	c->size = id->size;
+	c->mtime_ns = id->mtime_ns;
 	out->signature = mix(mix(mix(out->signature, id->inode), id->size), id->mtime_ns);
 	out->count++;
 }
@@ -89,7 +100,65 @@ static void try_path(struct search *s, const char *path)
 		add(s, path, &id, false);
 }
 
+bool candidates_add(struct candidates *candidates, const struct symbol_module *module,
+		    const char *path)
+{
+	struct search s = {.module = module, .out = candidates};
+	size_t before = candidates->count;
+
+	try_path(&s, path);
+	return candidates->count > before;
+}
+
+/* FOLDER/.build-id/xx/yyyy.debug and FOLDER/.build-id/xx/yyyy: the layout of /usr/lib/debug, and of the store. */
+static void try_layout(struct search *s, const char *folder)
+{
+	char id[2 * BUILD_ID_MAX + 1], path[4096];
+
+	if (s->module->build_id_length < 2 || s->module->build_id_length > BUILD_ID_MAX)
+		return;
+	hex(id, s->module->build_id, s->module->build_id_length);
+	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", folder, id, id + 2);
+	try_path(s, path);
+	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s", folder, id, id + 2);
+	try_path(s, path);
+}
+
 /* ---- the folders ---- */
+
+static uint64_t mtime_of(const struct stat *st)
+{
+	return (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
+}
+
+/* 0: there is no such folder. */
+static uint64_t folder_mtime(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) ? 0 : mtime_of(&st);
+}
+
+static void watch(struct finder *finder, const char *path, uint64_t mtime_ns)
+{
+	struct watched *list;
+	char *copy;
+
+	if (finder->watched_count == FOLDERS_WATCHED_MAX)
+		return;
+	if (finder->watched_count == finder->watched_capacity) {
+		size_t capacity = finder->watched_capacity ? finder->watched_capacity * 2 : 16;
+
+		list = reallocarray(finder->watched, capacity, sizeof(*list));
+		if (!list)
+			return;
+		finder->watched = list;
+		finder->watched_capacity = capacity;
+	}
+	copy = strdup(path);
+	if (copy)
+		finder->watched[finder->watched_count++] = (struct watched){copy, mtime_ns};
+}
 
 static int keep(struct finder *finder, const char *path, const struct elf_id *id)
 {
@@ -118,6 +187,8 @@ static void index_folder(struct finder *finder, char *folder)
 	FTSENT *entry;
 
 	while (walk && (entry = fts_read(walk)) && files < FOLDER_FILES_MAX) {
+		if (entry->fts_info == FTS_D)
+			watch(finder, entry->fts_path, mtime_of(entry->fts_statp));
 		if (entry->fts_info == FTS_D && entry->fts_level >= FOLDER_DEPTH_MAX)
 			fts_set(walk, entry, FTS_SKIP);
 		if (entry->fts_info != FTS_F)
@@ -138,8 +209,11 @@ static void index_folders(struct finder *finder)
 	for (size_t i = 0; finder->folders && finder->folders[i]; i++) {
 		cleanup(cleanup_free) char *folder = strdup(finder->folders[i]);
 
-		if (folder)
-			index_folder(finder, folder);
+		if (!folder)
+			continue;
+		if (!folder_mtime(folder))
+			watch(finder, folder, 0);
+		index_folder(finder, folder);
 	}
 }
 
@@ -189,19 +263,7 @@ static void search_own(struct search *s)
 	}
 }
 
-/* ---- the debug root ---- */
-
-static void search_root(struct search *s)
-{
-	char id[2 * BUILD_ID_MAX + 1], path[4096];
-
-	if (s->module->build_id_length < 2 || s->module->build_id_length > BUILD_ID_MAX)
-		return;
-	hex(id, s->module->build_id, s->module->build_id_length);
-	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", s->finder->debug_root, id,
-		 id + 2);
-	try_path(s, path);
-}
+/* ---- debug links ---- */
 
 /* A file that a debug link names: by build id if both have one, else by the CRC in the link. */
 static void try_link(struct search *s, const char *path)
@@ -246,14 +308,32 @@ void finder_find(struct finder *finder, const struct symbol_module *module,
 	struct search s = {.finder = finder, .module = module, .out = ret_candidates};
 
 	*ret_candidates = (struct candidates){0};
+	if (finder->store)
+		try_layout(&s, finder->store);
 	search_folders(&s);
 	search_own(&s);
-	search_root(&s);
+	try_layout(&s, finder->debug_root);
 	search_link(&s);
+}
+
+bool finder_is_stale(const struct finder *finder)
+{
+	if (finder->store && folder_mtime(finder->store) != finder->store_mtime_ns)
+		return true;
+	for (size_t i = 0; i < finder->watched_count; i++)
+		if (folder_mtime(finder->watched[i].path) != finder->watched[i].mtime_ns)
+			return true;
+	return false;
 }
 
 void finder_clear(struct finder *finder)
 {
+	for (size_t i = 0; i < finder->watched_count; i++)
+		free(finder->watched[i].path);
+	free(finder->watched);
+	finder->watched = NULL;
+	finder->watched_count = finder->watched_capacity = 0;
+	finder->store_mtime_ns = finder->store ? folder_mtime(finder->store) : 0;
 	for (size_t i = 0; i < finder->found_count; i++)
 		free(finder->found[i].path);
 	free(finder->found);

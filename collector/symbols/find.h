@@ -17,7 +17,8 @@ struct candidate {
 	char *path;
 	bool unchecked; /* neither side has a build id: it has the right name, no more */
 	bool failed;	/* the worker died of it */
-	uint64_t device, inode;
+	unsigned has;	/* enum elf_has */
+	uint64_t device, inode, size, mtime_ns;
 };
 
 struct candidates {
@@ -29,13 +30,21 @@ struct candidates {
 
 struct finder {
 	const char *const *folders; /* NULL-terminated; NULL: none */
+	const char *store;	    /* folder of symbols_store (store.h), asked by build id alone; NULL: none */
 	const char *debug_root;	    /* usually /usr/lib/debug */
 	struct found *found;	    /* ELF files in the folders */
 	size_t found_count, found_capacity;
 	bool indexed;
+	struct watched *watched; /* folders that were indexed, and when they were last changed */
+	size_t watched_count, watched_capacity;
+	uint64_t store_mtime_ns; /* as of finder_clear, which comes before the first question; 0: it was not there */
 };
 
 void finder_find(struct finder *finder, const struct symbol_module *module, struct candidates *ret_candidates);
+/* Adds a file that has come, if it carries the module's build id. True: it was added. */
+bool candidates_add(struct candidates *candidates, const struct symbol_module *module, const char *path);
+/* True if files came to the folders or to the store, or went, since they were looked at. A few system calls. */
+bool finder_is_stale(const struct finder *finder);
 /* Forgets what the folders hold, to look again at the next question. */
 void finder_clear(struct finder *finder);
 void candidates_done(struct candidates *candidates);

@@ -23,7 +23,6 @@
 
 extern char **environ;
 
-/* What would make the worker do more than it should: preloaded code, downloads. */
 static bool dropped(const char *variable)
 {
 	static const char *const prefixes[] = {"LD_PRELOAD=", "LD_AUDIT=", "DEBUGINFOD_",
@@ -35,7 +34,7 @@ static bool dropped(const char *variable)
 	return false;
 }
 
-static char **worker_environment(void)
+char **process_environment(void)
 {
 	size_t count = 0, kept = 0;
 	char **environment;
@@ -53,7 +52,7 @@ static int spawn(const char *program, int socket, pid_t *ret_pid)
 {
 	char name[] = "heapcast-symbols", command[] = WORKER_COMMAND;
 	char *arguments[] = {name, command, NULL};
-	cleanup(cleanup_free) char **environment = worker_environment();
+	cleanup(cleanup_free) char **environment = process_environment();
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t signals;

@@ -11,11 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/map.h"
 #include "collector/symbols/cache.h"
+#include "collector/symbols/fetch.h"
 #include "collector/symbols/find.h"
 #include "collector/symbols/process.h"
 #include "collector/symbols/protocol.h"
@@ -23,10 +25,16 @@
 
 #include "base/ban.h"
 
-#define DEFAULT_MEMORY_BYTES (1ull << 30)
-#define DEFAULT_SECONDS	     60
-#define DEFAULT_DEBUG_ROOT   "/usr/lib/debug"
-#define NOTES_MAX	     1000
+#define DEFAULT_MEMORY_BYTES	   (1ull << 30)
+#define DEFAULT_SECONDS		   60
+#define DEFAULT_DEBUGINFOD_SECONDS 20
+#define DEFAULT_DEBUG_ROOT	   "/usr/lib/debug"
+#define NOTES_MAX		   1000
+
+/* A file that the worker died of. */
+struct bad_file {
+	uint64_t device, inode, size, mtime_ns;
+};
 
 /* A module that was asked about. */
 struct module {
@@ -37,6 +45,7 @@ struct module {
 	uint32_t build_id_length;
 	struct map symbols; /* offset -> const struct symbol * */
 	bool searched;	    /* `files` are filled */
+	bool fetched;	    /* debuginfod was asked */
 	struct candidates files;
 };
 
@@ -47,6 +56,11 @@ struct symbols {
 	struct finder finder;
 	struct process process;
 	struct cache cache;
+	struct fetcher fetcher;
+	char *fetch_cache, *store;
+	struct bad_file *bad;
+	size_t bad_count;
+	uint64_t looked_ms; /* when symbols_are_stale last looked */
 	struct symbols_note *notes;
 	size_t note_count;
 };
@@ -95,6 +109,14 @@ static void note(struct symbols *s, const struct module *module, const char *tex
 	}
 	free(new.module);
 	free(new.text);
+}
+
+static void note_file(struct symbols *s, const struct module *m, const char *path, const char *text)
+{
+	char line[1024];
+
+	snprintf(line, sizeof(line), "%.500s: %.400s", path, text);
+	note(s, m, line);
 }
 
 static void clear_notes(struct symbols *s)
@@ -172,13 +194,49 @@ static struct module *module_of(struct symbols *s, const struct symbol_module *a
 	return m;
 }
 
-/* "[vdso]", "[heap]" and the like are no files. */
-static bool is_pseudo(const struct symbol_module *asked)
+bool symbols_is_pseudo(const struct symbol_module *asked)
 {
 	const char *path = asked->path ? asked->path : "";
 
 	return path[0] == '[' || !strcmp(path, "linux-vdso.so.1") ||
 	       !strcmp(path, "linux-gate.so.1") || (!*path && !asked->build_id_length);
+}
+
+/* ---- files that the worker died of ---- */
+
+static bool is_bad(struct symbols *s, const struct candidate *file)
+{
+	for (size_t i = 0; i < s->bad_count; i++)
+		if (s->bad[i].device == file->device && s->bad[i].inode == file->inode &&
+		    s->bad[i].size == file->size && s->bad[i].mtime_ns == file->mtime_ns)
+			return true;
+	return cache_is_bad(&s->cache, file);
+}
+
+static void mark_bad(struct symbols *s, const struct candidate *file)
+{
+	struct bad_file *list = reallocarray(s->bad, s->bad_count + 1, sizeof(*list));
+
+	cache_put_bad(&s->cache, file);
+	if (!list)
+		return;
+	s->bad = list;
+	s->bad[s->bad_count++] =
+		(struct bad_file){file->device, file->inode, file->size, file->mtime_ns};
+}
+
+static void pass_over_bad(struct symbols *s, struct module *m)
+{
+	for (size_t i = 0; i < m->files.count; i++) {
+		struct candidate *file = &m->files.list[i];
+
+		if (file->failed || !is_bad(s, file))
+			continue;
+		file->failed = true;
+		note_file(s, m, file->path,
+			  "passed over, the reader failed on it before; it is tried again when "
+			  "the file changes");
+	}
 }
 
 static void search_files(struct symbols *s, struct module *m)
@@ -189,9 +247,21 @@ static void search_files(struct symbols *s, struct module *m)
 		return;
 	finder_find(&s->finder, &asked, &m->files);
 	m->searched = true;
+	pass_over_bad(s, m);
 	if (m->files.count && m->files.list[0].unchecked)
 		note(s, m, "has no build id: the file here was used without a check");
-	if (m->files.count)
+}
+
+/* Not if the catalogue makes up for it: a few places without a line are no news, those without a name are. */
+static void note_missing_file(struct symbols *s, const struct module *m, const struct work *work)
+{
+	size_t weak = 0, nameless = 0;
+
+	for (size_t i = 0; i < work->count; i++) {
+		weak += work->quality[i] < PLACE_FULL;
+		nameless += work->quality[i] == PLACE_UNKNOWN;
+	}
+	if (m->files.count || (!nameless && weak <= work->count / 2))
 		return;
 	if (m->files.text[0])
 		note(s, m, m->files.text);
@@ -274,14 +344,6 @@ static size_t next_batch(const struct work *work, size_t *at, uint64_t *addresse
 	return count;
 }
 
-static void note_file(struct symbols *s, const struct module *m, const char *path, const char *text)
-{
-	char line[1024];
-
-	snprintf(line, sizeof(line), "%.500s: %.400s", path, text);
-	note(s, m, line);
-}
-
 /* Asks about one batch. Positive: the file is no use, and was noted. */
 static int ask_batch(struct symbols *s, struct module *m, struct candidate *file, struct work *work,
 		     struct request *request, struct err_text *err)
@@ -292,6 +354,7 @@ static int ask_batch(struct symbols *s, struct module *m, struct candidate *file
 
 	if (error == -EIO || error == -ETIME) {
 		file->failed = true;
+		mark_bad(s, file);
 		note_file(s, m, file->path, why.text);
 		return 1;
 	}
@@ -439,12 +502,53 @@ static int remember(struct module *m, const struct work *work)
 	return 0;
 }
 
+/* Asks debuginfod for a module of which no file here has debug information. True: a file came. */
+static bool fetch_file(struct symbols *s, struct module *m)
+{
+	struct symbol_module asked = {m->path, m->build_id, m->build_id_length};
+	cleanup(cleanup_free) char *path = NULL;
+	struct err_text why = {0};
+	int error;
+
+	if (m->fetched || !m->build_id_length || !s->fetcher.urls)
+		return false;
+	for (size_t i = 0; i < m->files.count; i++)
+		if (!m->files.list[i].failed && (m->files.list[i].has & ELF_HAS_DEBUG_INFO))
+			return false;
+	m->fetched = true;
+	error = fetch_debug_file(&s->fetcher, m->build_id, m->build_id_length, &path, &why);
+	if (error && why.text[0])
+		note(s, m, why.text);
+	return !error && candidates_add(&m->files, &asked, path);
+}
+
+static bool all_known(const struct work *work)
+{
+	for (size_t i = 0; i < work->count; i++)
+		if (work->quality[i] < PLACE_FULL)
+			return false;
+	return true;
+}
+
+/* What the catalogue has, and if that is not all there is to know, files from elsewhere before those here are asked. */
+static void ask_cache_and_servers(struct symbols *s, struct module *m, struct work *work)
+{
+	ask_cache(s, m, work);
+	if (all_known(work) || !fetch_file(s, m))
+		return;
+	pass_over_bad(s, m);
+	for (size_t i = 0; i < work->count; i++)
+		work->settled[i] = false;
+	ask_cache(s, m, work);
+}
+
 static int look_up(struct symbols *s, struct module *m, struct work *work, struct err_text *err)
 {
 	int error = 0;
 
 	search_files(s, m);
-	ask_cache(s, m, work);
+	ask_cache_and_servers(s, m, work);
+	note_missing_file(s, m, work);
 	if (m->files.count && work_left(work)) {
 		for (size_t i = 0; i < m->files.count && work_left(work) && !error; i++)
 			error = ask_file(s, m, &m->files.list[i], work, err);
@@ -473,7 +577,7 @@ int symbols_lookup(struct symbols *symbols, const struct symbol_module *module,
 
 	if (module->build_id_length > BUILD_ID_MAX)
 		return err_set(err, -EINVAL, "a build id of %u bytes", module->build_id_length);
-	if (!is_pseudo(module)) {
+	if (!symbols_is_pseudo(module)) {
 		m = module_of(symbols, module);
 		error = m ? collect(m, offsets, count, &work) : -ENOMEM;
 	}
@@ -490,12 +594,50 @@ int symbols_lookup(struct symbols *symbols, const struct symbol_module *module,
 void symbols_refresh(struct symbols *symbols)
 {
 	finder_clear(&symbols->finder);
+	symbols->fetcher.down = false;
 	clear_notes(symbols);
 	for (struct module *m = symbols->modules; m; m = m->next) {
 		candidates_done(&m->files);
-		m->searched = false;
+		m->searched = m->fetched = false;
 		map_clear(&m->symbols);
 	}
+}
+
+bool symbols_are_stale(struct symbols *symbols)
+{
+	struct timespec t;
+	uint64_t now_ms;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	now_ms = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	if (symbols->looked_ms && now_ms - symbols->looked_ms < 1000)
+		return false;
+	symbols->looked_ms = now_ms;
+	return finder_is_stale(&symbols->finder);
+}
+
+/* The names that it needs for itself. */
+static int set_paths(struct symbols *s, const struct symbols_options *options)
+{
+	s->process.program = strdup(options->worker ? options->worker : "/proc/self/exe");
+	if (!s->process.program)
+		return -ENOMEM;
+	s->fetcher = (struct fetcher){
+		.program = s->process.program,
+		.urls = options->debuginfod && options->debuginfod[0] ? options->debuginfod : NULL,
+		.seconds = options->debuginfod_seconds ? options->debuginfod_seconds
+						       : DEFAULT_DEBUGINFOD_SECONDS,
+	};
+	if (!options->store)
+		return 0;
+	s->store = strdup(options->store);
+	if (!s->store || asprintf(&s->fetch_cache, "%s/debuginfod", options->store) < 0) {
+		s->fetch_cache = NULL;
+		return -ENOMEM;
+	}
+	s->finder.store = s->store;
+	s->fetcher.cache = s->fetch_cache;
+	return 0;
 }
 
 int symbols_new(const struct symbols_options *options, struct symbols **ret_symbols,
@@ -513,11 +655,11 @@ int symbols_new(const struct symbols_options *options, struct symbols **ret_symb
 	s->finder.folders = options->folders;
 	s->finder.debug_root = options->debug_root ? options->debug_root : DEFAULT_DEBUG_ROOT;
 	s->process.socket = -1;
-	s->process.program = strdup(options->worker ? options->worker : "/proc/self/exe");
-	if (!s->process.program) {
-		free(s);
+	if (set_paths(s, options)) {
+		symbols_free(s);
 		return err_set(err, -ENOMEM, "no memory for symbols");
 	}
+	finder_clear(&s->finder);
 	cache_open(&s->cache, options->cache);
 	*ret_symbols = s;
 	return 0;
@@ -529,6 +671,9 @@ void symbols_free(struct symbols *symbols)
 		return;
 	process_stop(&symbols->process);
 	free(symbols->process.program);
+	free(symbols->fetch_cache);
+	free(symbols->store);
+	free(symbols->bad);
 	cache_close(&symbols->cache);
 	finder_clear(&symbols->finder);
 	while (symbols->modules) {

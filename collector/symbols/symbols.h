@@ -6,9 +6,13 @@
  * collector down), and kept: in memory, and in the store's catalogue by build id, so that a second report is quick and a
  * symbol file that comes tomorrow names yesterday's stacks.
  *
- * Files are looked for, in this order, and used only if their build id matches: the folders given (`--symbols DIR`, by
+ * Files are looked for, in this order, and used only if their build id matches: the store of `collector symbols add`; the folders given (`--symbols DIR`, by
  * DIR/.build-id/xx/yyyy.debug, and any ELF file below DIR by build id; by name where neither has one), the module's own path, /usr/lib/debug by build id
- * and by debuglink; then .gnu_debugdata, .symtab and .dynsym of what was found.
+ * and by debuglink; if none of these has debug information, debuginfod servers, should the user have named any; then
+ * .gnu_debugdata, .symtab and .dynsym of what was found.
+ *
+ * A file that the worker dies of, or takes too long over, is noted once, remembered in the catalogue by inode, size and time of
+ * change, and passed over until it changes.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +29,9 @@ struct symbols_options {
 	uint64_t worker_memory_bytes; /* 0: 1 GiB */
 	uint64_t worker_seconds;    /* 0: 60, for one file */
 	const char *debug_root;	    /* NULL: /usr/lib/debug */
+	const char *store;	    /* folder of symbols_store_add; may be NULL, and need not exist yet. Copied */
+	const char *const *debuginfod; /* URLs of servers, NULL-terminated; NULL: nobody is asked. Used until symbols_free */
+	uint64_t debuginfod_seconds; /* 0: 20. A server that does not answer for so long is not asked again */
 };
 
 struct symbol_frame {
@@ -70,9 +77,32 @@ size_t symbols_notes(const struct symbols *symbols, const struct symbols_note **
 /* Looks for files again and asks again about what is not known in full, from the next lookup on: after a symbol file has come,
  * or a module's file has changed. Symbols handed out before stay valid. */
 void symbols_refresh(struct symbols *symbols);
+/* True if symbol files came, or went, since the last look: time for symbols_refresh. Looks at the time of folders only, at most
+ * once a second. */
+bool symbols_are_stale(struct symbols *symbols);
+/* "[vdso]", "[heap]" and the like: modules that no file can name. `path` may be NULL. */
+bool symbols_is_pseudo(const struct symbol_module *module);
+
+/* ---- the store of symbol files: FOLDER/.build-id/xx/yyyy.debug with debug information, xx/yyyy without; gdb reads it, too ---- */
+
+struct symbol_file {
+	const char *path;
+	uint8_t build_id[64];
+	uint32_t build_id_length;
+	bool symbols, exports, lines, inlines; /* what it has: symbol table, dynamic one, lines, functions with inlined frames */
+	uint64_t size;
+};
+
+/* Copies a file to the store, made if need be. 0: it is there now; 1: the same was there already. -ENOEXEC: no ELF file;
+ * -ENODATA: it has no build id, or nothing that names code. */
+int symbols_store_add(const char *folder, const char *path, struct err_text *err);
+/* Every ELF file in the store, by build id (length 0: damaged); not 0 stops and is returned. A store that is not there is empty. */
+int symbols_store_each(const char *folder, int (*file)(void *context, const struct symbol_file *file), void *context);
 
 /* Demangles C++, Rust (both manglings) and D; returns NULL if `name` is none of these. Free it. */
 char *symbols_demangle(const char *name);
 
 /* main() of the worker: requests on standard input, answers on standard output. */
 int symbols_worker_main(void);
+/* main() of the process that asks debuginfod (fetch.h). */
+int symbols_fetch_main(const char *build_id);

@@ -1,6 +1,7 @@
 /*
  * The worker: a process of its own that reads ELF files which may have been made to harm it. It has no descriptor but the
- * socket, little memory and time, gains no privilege, writes no file, and dies without a trace in the collector.
+ * socket, little memory and time, gains no privilege, can make no system call but those that reading takes (seccomp.h), and
+ * dies without a trace in the collector.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,15 +19,16 @@
 #include "base/cleanup.h"
 #include "collector/symbols/lookup.h"
 #include "collector/symbols/protocol.h"
+#include "collector/symbols/seccomp.h"
 #include "collector/symbols/symbols.h"
 
 #include "base/ban.h"
 
-/* A sanitizer reserves terabytes of addresses for its shadow. */
+/* A sanitizer reserves terabytes of addresses for its shadow, and makes system calls of its own. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static const bool limit_addresses = false;
+static const bool is_sanitized = true;
 #else
-static const bool limit_addresses = true;
+static const bool is_sanitized = false;
 #endif
 
 static void limit(int what, uint64_t most)
@@ -48,6 +50,8 @@ static void drop_everything(void)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	setpriority(PRIO_PROCESS, 0, 10);
+	if (!is_sanitized)
+		seccomp_read_only(); /* where it can't be had, the limits above remain */
 }
 
 /* The limits of one request: CPU time from now on, and memory beside the file, which is mapped. */
@@ -55,7 +59,7 @@ static void limit_request(const struct request *request, uint64_t file_bytes)
 {
 	struct rusage used;
 
-	if (limit_addresses)
+	if (!is_sanitized)
 		limit(RLIMIT_AS, request->memory_bytes + file_bytes);
 	if (!getrusage(RUSAGE_SELF, &used))
 		limit(RLIMIT_CPU, (uint64_t)used.ru_utime.tv_sec + (uint64_t)used.ru_stime.tv_sec +

@@ -43,7 +43,7 @@ endif()
 add_custom_target(symbols-targets DEPENDS ${files})
 
 heapcast_unit_tests(symbols heapcast_symbols ${CMAKE_DL_LIBS})
-foreach(name lookup oracle hostile)
+foreach(name lookup oracle hostile limits)
 	add_dependencies(unit.symbols.${name} symbols-targets)
 	target_compile_definitions(unit.symbols.${name} PRIVATE TARGETS="${out}" TARGET_SOURCES="${dir}")
 endforeach()

@@ -1,0 +1,117 @@
+/* The process that asks debuginfod servers: see fetch.h. Its environment says which, and where to keep what comes. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "collector/symbols/elfid.h"
+#include "collector/symbols/symbols.h"
+
+#include "base/ban.h"
+
+/* A debug file of the largest programs has some 2 GiB; a server that sends without end is stopped here. */
+#define FILE_BYTES_MAX (16ull << 30)
+
+/* <elfutils/debuginfod.h>, which not every system that has the library has. */
+struct debuginfod_client;
+struct client {
+	struct debuginfod_client *(*begin)(void);
+	void (*end)(struct debuginfod_client *);
+	void (*set_progress)(struct debuginfod_client *,
+			     int (*)(struct debuginfod_client *, long, long));
+	int (*find)(struct debuginfod_client *, const unsigned char *, int, char **);
+};
+
+static bool load(struct client *c)
+{
+	void *library = dlopen("libdebuginfod.so.1", RTLD_NOW);
+
+	if (!library)
+		return false;
+	*(void **)&c->begin = dlsym(library, "debuginfod_begin");
+	*(void **)&c->end = dlsym(library, "debuginfod_end");
+	*(void **)&c->set_progress = dlsym(library, "debuginfod_set_progressfn");
+	*(void **)&c->find = dlsym(library, "debuginfod_find_debuginfo");
+	return c->begin && c->end && c->set_progress && c->find;
+}
+
+static int show_progress(struct debuginfod_client *client, long done, long of)
+{
+	(void)client;
+	if (of > 0)
+		fprintf(stderr, "\rfetching debug information: %ld of %ld KiB ", done >> 10,
+			of >> 10);
+	return 0;
+}
+
+static int hex_digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static int parse(const char *text, uint8_t id[BUILD_ID_MAX])
+{
+	size_t length = strlen(text);
+
+	if (!length || length % 2 || length / 2 > BUILD_ID_MAX)
+		return -EINVAL;
+	for (size_t i = 0; i < length / 2; i++) {
+		int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return -EINVAL;
+		id[i] = (uint8_t)(high << 4 | low);
+	}
+	return (int)(length / 2);
+}
+
+/* Prints the path of the file, or why there is none; an exit status. */
+static int fetch(const struct client *c, struct debuginfod_client *client, const uint8_t *id,
+		 int length)
+{
+	cleanup(cleanup_free) char *path = NULL;
+	cleanup(cleanup_close) int fd = -1;
+	bool show = isatty(STDERR_FILENO);
+
+	if (show)
+		c->set_progress(client, show_progress);
+	fd = c->find(client, id, length, &path);
+	if (show)
+		fprintf(stderr, "\r%*s\r", 60, "");
+	if (fd == -ENOENT)
+		return 1;
+	if (printf("%s\n", fd >= 0 ? path : strerror(-fd)) < 0 || fflush(stdout))
+		return 3;
+	return fd >= 0 ? 0 : 3;
+}
+
+int symbols_fetch_main(const char *build_id)
+{
+	struct rlimit files = {FILE_BYTES_MAX, FILE_BYTES_MAX}, none = {0, 0};
+	struct debuginfod_client *client;
+	struct client c = {0};
+	uint8_t id[BUILD_ID_MAX];
+	int length = parse(build_id, id), status;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	setrlimit(RLIMIT_FSIZE, &files);
+	setrlimit(RLIMIT_CORE, &none);
+	if (length < 0)
+		return 3;
+	client = load(&c) ? c.begin() : NULL;
+	if (!client) {
+		printf("libdebuginfod.so.1 is not installed\n");
+		return 3;
+	}
+	status = fetch(&c, client, id, length);
+	c.end(client);
+	return status;
+}

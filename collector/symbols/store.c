@@ -1,0 +1,169 @@
+/* The store of symbol files that `collector symbols add` fills. See symbols.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/symbols/elfid.h"
+#include "collector/symbols/symbols.h"
+
+#include "base/ban.h"
+
+static void fill(struct symbol_file *file, const struct elf_id *id, const char *path)
+{
+	*file = (struct symbol_file){
+		.path = path,
+		.build_id_length = id->build_id_length,
+		.symbols = id->has & ELF_HAS_SYMBOLS,
+		.exports = id->has & ELF_HAS_EXPORTS,
+		.lines = id->has & ELF_HAS_LINES,
+		.inlines = id->has & ELF_HAS_DEBUG_INFO,
+		.size = id->size,
+	};
+	memcpy(file->build_id, id->build_id, id->build_id_length);
+}
+
+static int make_folder(const char *path, struct err_text *err)
+{
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return err_set(err, -errno, "making the folder %.300s: %s", path, strerror(errno));
+	return 0;
+}
+
+/* Makes the folders down to the file's, and the file's path: FOLDER/.build-id/xx/yyyy[.debug]. */
+static int make_place(const char *folder, const struct elf_id *id, char **ret_path,
+		      struct err_text *err)
+{
+	char text[2 * BUILD_ID_MAX + 1], part[4096];
+	int r = make_folder(folder, err);
+
+	for (uint32_t i = 0; i < id->build_id_length; i++)
+		snprintf(text + 2 * i, 3, "%02x", id->build_id[i]);
+	if (strlen(folder) + sizeof(text) + 32 > sizeof(part))
+		return err_set(err, -ENAMETOOLONG, "%.100s...: too long a path", folder);
+	snprintf(part, sizeof(part), "%s/.build-id", folder);
+	if (!r)
+		r = make_folder(part, err);
+	snprintf(part, sizeof(part), "%s/.build-id/%.2s", folder, text);
+	if (!r)
+		r = make_folder(part, err);
+	if (r)
+		return r;
+	if (asprintf(ret_path, "%s/%s%s", part, text + 2,
+		     id->has & ELF_HAS_DEBUG_INFO ? ".debug" : "") < 0)
+		return err_set(err, -ENOMEM, "out of memory");
+	return 0;
+}
+
+static int copy_bytes(int from, int to)
+{
+	char bytes[65536];
+	ssize_t n;
+
+	while ((n = read(from, bytes, sizeof(bytes))) > 0)
+		for (ssize_t done = 0, m; done < n; done += m) {
+			m = write(to, bytes + done, (size_t)(n - done));
+			if (m < 0)
+				return -errno;
+		}
+	return n < 0 ? -errno : fsync(to) ? -errno : 0;
+}
+
+/* Copies beside the place, in the store's folder, and moves it there: readers see all of it or nothing, and that the folder
+ * has changed. */
+static int copy_to(const char *folder, const char *path, const char *place, struct err_text *err)
+{
+	cleanup(cleanup_close) int from = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	cleanup(cleanup_close) int to = -1;
+	cleanup(cleanup_free) char *temporary = NULL;
+	int r;
+
+	if (from < 0)
+		return err_set(err, -errno, "%.400s: %s", path, strerror(errno));
+	if (asprintf(&temporary, "%s/.adding-XXXXXX", folder) < 0)
+		return err_set(err, -ENOMEM, "out of memory");
+	to = mkostemp(temporary, O_CLOEXEC);
+	if (to < 0)
+		return err_set(err, -errno, "%.400s: %s", temporary, strerror(errno));
+	r = copy_bytes(from, to);
+	if (!r && rename(temporary, place))
+		r = -errno;
+	if (!r)
+		return 0;
+	unlink(temporary);
+	return err_set(err, r, "copying %.200s to %.200s: %s", path, place, strerror(-r));
+}
+
+/* What lies there already, of the same size and with the same to tell: a build id is the build's, so it is the same. */
+static bool is_there(const char *place, const struct elf_id *id)
+{
+	struct elf_id old;
+
+	return !elf_id_read(place, &old) && old.build_id_length == id->build_id_length &&
+	       !memcmp(old.build_id, id->build_id, id->build_id_length) && old.size == id->size &&
+	       old.has == id->has;
+}
+
+int symbols_store_add(const char *folder, const char *path, struct err_text *err)
+{
+	cleanup(cleanup_free) char *place = NULL;
+	struct elf_id id;
+	bool known;
+	int r = elf_id_read(path, &id);
+
+	if (r == -ENOEXEC)
+		return err_set(err, r, "%.400s: not an ELF file", path);
+	if (r)
+		return err_set(err, r, "%.400s: %s", path, strerror(-r));
+	if (!id.build_id_length)
+		return err_set(err, -ENODATA,
+			       "%.300s has no build id (link it with -Wl,--build-id): name its "
+			       "folder with --symbols instead",
+			       path);
+	if (!id.has)
+		return err_set(err, -ENODATA, "%.400s has nothing that names code", path);
+	r = make_place(folder, &id, &place, err);
+	known = !r && is_there(place, &id);
+	if (!r && !known)
+		r = copy_to(folder, path, place, err);
+	return r ? r : known;
+}
+
+static int by_name(const FTSENT **a, const FTSENT **b)
+{
+	return strcmp((*a)->fts_name, (*b)->fts_name);
+}
+
+int symbols_store_each(const char *folder,
+		       int (*file)(void *context, const struct symbol_file *file), void *context)
+{
+	cleanup(cleanup_free) char *top = NULL;
+	char *folders[2] = {NULL, NULL};
+	FTSENT *entry;
+	FTS *walk;
+	int r = 0;
+
+	if (asprintf(&top, "%s/.build-id", folder) < 0)
+		return -ENOMEM;
+	folders[0] = top;
+	walk = fts_open(folders, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
+	if (!walk)
+		return -errno;
+	while (!r && (entry = fts_read(walk))) {
+		struct symbol_file found;
+		struct elf_id id;
+
+		if (entry->fts_info != FTS_F || elf_id_read(entry->fts_path, &id))
+			continue;
+		fill(&found, &id, entry->fts_path);
+		r = file(context, &found);
+	}
+	fts_close(walk);
+	return r;
+}

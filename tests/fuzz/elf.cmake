@@ -1,0 +1,3 @@
+if(TARGET heapcast_symbols)
+	heapcast_fuzz_target(elf heapcast_symbols)
+endif()
