@@ -7,6 +7,11 @@
 	X(report)													\
 	X(top)														\
 	X(leaks)													\
+	X(temporary)													\
+	X(timeline)													\
+	X(tree)														\
+	X(histogram)													\
+	X(diff)														\
 	X(maps)														\
 	X(flamegraph)													\
 	X(export)													\

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -19,6 +20,9 @@ const struct option question_table[] = {
 		    "what was in use at this moment: 10s, 50%, or a time since the epoch (means "
 		    "--value in-use)"),
 	SYMBOL_OPTIONS(struct question_options, symbols),
+	OPTION_TEXT(struct question_options, hide_rules, "hide-rules", "FILE",
+		    "functions that only pass allocations on, beside the ones that are known: a name a "
+		    "line, * at either end (docs/hide-rules.md)"),
 	{0},
 };
 
@@ -55,14 +59,42 @@ static int read_value(struct question *q, const struct question_options *o, stru
 	return 0;
 }
 
-static int read_time(struct question *q, const struct question_options *o, struct err_text *err)
+static int read_time(struct question *q, const char *name, const char *time, struct err_text *err)
 {
 	int r;
 
-	if (!o->at)
+	if (!time)
 		return 0;
-	r = query_time(q->view, "--at", o->at, &q->at_ns, err);
+	r = query_time(q->view, name, time, &q->at_ns, err);
 	return r < 0 ? r : 0;
+}
+
+/* Of STREAM@TIME: as for --at. */
+static int read_moment_value(struct question *q, const struct question_options *o, struct err_text *err)
+{
+	if (o->at)
+		return err_set(err, -EINVAL, "%s says a time already: it does not go with --at", q->stream);
+	if (o->value && q->value != VALUE_IN_USE)
+		return err_set(err, -EINVAL, "%s asks for what was in use at a moment: it does not go with --value %s",
+			       q->stream, o->value);
+	q->value = VALUE_IN_USE;
+	return 0;
+}
+
+/* "STREAM@TIME" parted, unless all of it is the name of a file. */
+static int part_name(const char *stream, char **ret_name, const char **ret_time)
+{
+	char *name = strdup(stream), *at;
+
+	if (!name)
+		return -ENOMEM;
+	at = strrchr(name, '@');
+	if (at && access(stream, F_OK) != 0) {
+		*at = 0;
+		*ret_time = at + 1;
+	}
+	*ret_name = name;
+	return 0;
 }
 
 static int read_filters(struct question *q, const struct option_pairs *pairs, struct err_text *err)
@@ -89,11 +121,17 @@ static bool any_weights(const struct recording *recording)
 static int open_all(struct question *q, const struct question_options *o, struct err_text *err)
 {
 	static char reading[] = "reading the recording";
+	cleanup(cleanup_free) char *name = NULL;
 	const struct process_info *process;
+	const char *time = NULL;
 	int r = read_value(q, o, err);
 
 	if (!r)
-		r = command_find_stream(o->common.data, q->stream, &q->path, err);
+		r = part_name(q->stream, &name, &time);
+	if (!r && time)
+		r = read_moment_value(q, o, err);
+	if (!r)
+		r = command_find_stream(o->common.data, name, &q->path, err);
 	if (!r)
 		r = recording_open(q->path, command_progress, reading, &q->recording, err);
 	if (!r)
@@ -101,24 +139,28 @@ static int open_all(struct question *q, const struct question_options *o, struct
 					&q->symbols, err);
 	if (!r)
 		r = view_new(q->recording, q->symbols, &q->view, err);
+	if (!r && o->hide_rules)
+		r = site_rules_read(o->hide_rules, &q->rules, err);
 	if (r < 0)
 		return r;
+	if (q->rules)
+		view_set_rules(q->view, q->rules);
 	process = recording_process(q->recording);
 	q->live = !process->ended;
 	q->sampled = process->mode == HEAPCAST__MODE__MODE_SAMPLE || any_weights(q->recording);
-	r = read_time(q, o, err);
+	r = read_time(q, o->at ? "--at" : "@TIME", o->at ? o->at : time, err);
 	return r < 0 ? r : read_filters(q, &o->filters, err);
 }
 
-int question_open(struct command_call *call, enum value default_value,
-		  struct question *ret_question)
+int question_open_named(struct command_call *call, const char *stream, enum value default_value,
+			struct question *ret_question)
 {
 	const struct question_options *o = call->options;
 	struct question q = {.command = call->command, .value = default_value, .at_ns = NO_TIME};
 	struct err_text err = {0};
 	int r;
 
-	q.stream = call->argument_count ? call->arguments[0] : "last";
+	q.stream = stream;
 	filter_init(&q.filter);
 	r = open_all(&q, o, &err);
 	if (r < 0) {
@@ -129,10 +171,17 @@ int question_open(struct command_call *call, enum value default_value,
 	return EXIT_DONE;
 }
 
+int question_open(struct command_call *call, enum value default_value, struct question *ret_question)
+{
+	return question_open_named(call, call->argument_count ? call->arguments[0] : "last", default_value,
+				   ret_question);
+}
+
 void question_close(struct question *question)
 {
 	filter_done(&question->filter);
 	view_free(question->view);
+	site_rules_free(question->rules);
 	symbols_free(question->symbols);
 	recording_close(question->recording);
 	symbol_sources_close(&question->symbol_sources);

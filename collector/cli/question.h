@@ -18,9 +18,11 @@ struct question_options {
 	/* What only some commands take: */
 	const char *by, *output, *format, *weight;
 	uint64_t count;
+	const char *fail_if, *base, *start, *end, *young, *percent_min;
+	const char *hide_rules;
 };
 
-extern const struct option question_table[]; /* --at, --symbols, --debuginfod */
+extern const struct option question_table[]; /* --at, --symbols, --debuginfod, --hide-rules */
 extern const struct option value_table[];    /* --value */
 extern const struct option filter_table[];   /* every filter */
 
@@ -30,6 +32,7 @@ struct question {
 	char *path;
 	struct recording *recording;
 	struct symbol_sources symbol_sources;
+	struct site_rules *rules; /* NULL: the default ones */
 	struct symbols *symbols;
 	struct view *view;
 	struct filter filter;
@@ -39,6 +42,9 @@ struct question {
 	bool sampled;
 };
 
+/* Opens `stream`, which may end in @TIME: then what was in use at that moment is asked for. */
+int question_open_named(struct command_call *call, const char *stream, enum value default_value,
+			struct question *ret_question);
 /* Opens the stream that the call names (`last` if it names none). EXIT_DONE, or another exit status after saying why. */
 int question_open(struct command_call *call, enum value default_value, struct question *ret_question);
 void question_close(struct question *question);

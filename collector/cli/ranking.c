@@ -3,17 +3,20 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "collector/cli/fail_if.h"
 #include "collector/cli/header.h"
 #include "collector/cli/question.h"
 #include "collector/cli/sites.h"
 #include "collector/cli/terminal.h"
 #include "collector/export/export.h"
+#include "collector/export/results.h"
 #include "collector/store/store.h"
 
 #include "base/ban.h"
@@ -38,7 +41,7 @@ static void print_total(const struct question *q, const struct groups *groups)
 		[VALUE_PEAK] = "In use at the peak",
 	};
 	char bytes[80], blocks[32], samples[48], at[32] = "", when[64] = "";
-	const char *what = says[q->value];
+	const char *what = q->filter.freed_at_once == ANSWER_YES ? "Freed at once" : says[q->value];
 
 	if (q->value == VALUE_LEAKED && q->live)
 		what = "In use as of the last batch";
@@ -76,12 +79,24 @@ static int print_groups_json(const struct question *q, const struct groups *grou
 	json_string(&json, "value", value_name(q->value));
 	if (q->at_ns != NO_TIME)
 		json_u64(&json, "at_ns", q->at_ns);
-	usage_json(&json, "total", &groups->total);
+	json_usage(&json, "total", &groups->total);
 	json_u64(&json, "group_count", groups->count);
 	sites_json(&json, "groups", q, groups, table);
 	notes_json(&json, "notes", q);
 	json_end(&json, '}');
 	return print_json(q, &out);
+}
+
+/* Of blocks that are freed at once their number matters, not their size. */
+static int most_blocks_first(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+
+	if (x->value.blocks != y->value.blocks)
+		return x->value.blocks > y->value.blocks ? -1 : 1;
+	if (x->value.bytes != y->value.bytes)
+		return x->value.bytes > y->value.bytes ? -1 : 1;
+	return x->node < y->node ? -1 : x->node > y->node;
 }
 
 static int answer(struct question *q, const struct question_options *o, unsigned frames)
@@ -98,18 +113,36 @@ static int answer(struct question *q, const struct question_options *o, unsigned
 	r = query_groups(q->view, &q->filter, grouping, q->value, q->at_ns, &groups, &err);
 	if (r < 0)
 		return question_failed(q, r, &err);
-	return o->common.json ? print_groups_json(q, &groups, &table)
-			      : print_text(q, &groups, &table);
+	if (q->filter.freed_at_once == ANSWER_YES && groups.count)
+		qsort(groups.list, groups.count, sizeof(*groups.list), most_blocks_first);
+	return fail_if_answer(q, o->fail_if,
+			      o->common.json ? print_groups_json(q, &groups, &table)
+					     : print_text(q, &groups, &table));
+}
+
+static int run(struct command_call *call, enum value default_value, enum filter_answer at_once, unsigned frames)
+{
+	const struct question_options *o = call->options;
+	struct question q;
+	int status = fail_if_check(call, o->fail_if);
+
+	if (!status)
+		status = question_open(call, default_value, &q);
+	if (status)
+		return status;
+	if (at_once != ANSWER_ANY)
+		q.filter.freed_at_once = at_once;
+	status = answer(&q, o, frames);
+	question_close(&q);
+	return status;
 }
 
 int ranking_run(struct command_call *call, enum value default_value, unsigned frames)
 {
-	struct question q;
-	int status = question_open(call, default_value, &q);
+	return run(call, default_value, ANSWER_ANY, frames);
+}
 
-	if (status)
-		return status;
-	status = answer(&q, call->options, frames);
-	question_close(&q);
-	return status;
+int ranking_run_temporary(struct command_call *call, unsigned frames)
+{
+	return run(call, VALUE_ALLOCATED, ANSWER_YES, frames);
 }

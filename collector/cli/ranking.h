@@ -6,3 +6,5 @@ struct command_call;
 
 /* Runs it; an exit status. `frames` of a backtrace are shown under each row. */
 int ranking_run(struct command_call *call, enum value default_value, unsigned frames);
+/* The same of blocks that were freed before their thread allocated again, most blocks first. */
+int ranking_run_temporary(struct command_call *call, unsigned frames);

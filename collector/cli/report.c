@@ -7,12 +7,14 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "collector/cli/fail_if.h"
 #include "collector/cli/figures.h"
 #include "collector/cli/header.h"
 #include "collector/cli/question.h"
 #include "collector/cli/sites.h"
 #include "collector/cli/terminal.h"
 #include "collector/export/export.h"
+#include "collector/export/results.h"
 #include "collector/store/store.h"
 
 #include "base/ban.h"
@@ -174,18 +176,7 @@ static int print_answer_json(const struct question *q, const struct answer *a, s
 	json_init(&json, &out);
 	json_object(&json, NULL);
 	header_json(&json, "process", q);
-	usage_json(&json, "allocated", &a->report.allocated);
-	usage_json(&json, "temporary", &a->report.temporary);
-	usage_json(&json, "leaked", &a->report.leaked);
-	usage_json(&json, "peak", &a->report.peak);
-	json_u64(&json, "peak_ns", a->report.peak_ns);
-	json_u64(&json, "allocations", a->report.allocations);
-	json_u64(&json, "frees", a->report.frees);
-	json_u64(&json, "reallocations", a->report.reallocations);
-	json_u64(&json, "failed", a->report.failed);
-	json_u64(&json, "distinct_backtraces", a->report.distinct_stacks);
-	json_u64(&json, "threads", a->report.threads);
-	json_u64(&json, "modules", a->report.modules);
+	json_report(&json, &a->report);
 	figures_json(&json, q);
 	json_bool(&json, "ledger_balances", recording_balances(q->recording, NULL));
 	sites_json(&json, "sites_allocated", q, &a->allocated.sites, &table);
@@ -202,8 +193,10 @@ static int run(struct command_call *call)
 	cleanup(answer_done) struct answer answer = {0};
 	struct err_text err = {0};
 	struct question q;
-	int r, status = question_open(call, VALUE_ALLOCATED, &q);
+	int r, status = fail_if_check(call, o->fail_if);
 
+	if (!status)
+		status = question_open(call, VALUE_ALLOCATED, &q);
 	if (status)
 		return status;
 	r = ask(&q, &answer, &err);
@@ -213,13 +206,17 @@ static int run(struct command_call *call)
 		status = print_answer_json(&q, &answer, o->count);
 	else
 		status = print_text(&q, &answer, o->count);
+	status = fail_if_answer(&q, o->fail_if, status);
 	question_close(&q);
 	return status;
 }
 
 static const struct option report_table[] = {
 	OPTION_NUMBER(struct question_options, count, "count", "N", "call sites shown (10)"),
+	OPTION_FAIL_IF,
 	SYMBOL_OPTIONS(struct question_options, symbols),
+	OPTION_TEXT(struct question_options, hide_rules, "hide-rules", "FILE",
+		    "functions that only pass allocations on, beside the ones that are known"),
 	{0},
 };
 

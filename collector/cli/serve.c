@@ -12,6 +12,7 @@
 #include "collector/cli/endpoint.h"
 #include "collector/cli/symbol_sources.h"
 #include "collector/http/http.h"
+#include "collector/query/query.h"
 
 #include "base/ban.h"
 
@@ -19,6 +20,7 @@ struct serve_options {
 	struct common_options common;
 	const char *http;
 	struct symbol_choice symbols;
+	const char *hide_rules;
 };
 
 static void wait_for_the_end(void)
@@ -63,6 +65,7 @@ static int serve(struct command_call *call, const struct symbol_sources *symbols
 		.progress_context = reading,
 	};
 	struct err_text err = {0};
+	struct site_rules *rules = NULL;
 	struct http *http = NULL;
 	int r;
 
@@ -72,16 +75,23 @@ static int serve(struct command_call *call, const struct symbol_sources *symbols
 			"there is no folder %s and no FILE was given: --data DIR names the folder "
 			"that collector gather fills",
 			o->common.data);
-	hold_signals();
-	r = http_start(&options, &http, &err);
-	if (r < 0)
+	r = o->hide_rules ? site_rules_read(o->hide_rules, &rules, &err) : 0;
+	options.rules = rules;
+	if (!r) {
+		hold_signals();
+		r = http_start(&options, &http, &err);
+	}
+	if (r < 0) {
+		site_rules_free(rules);
 		return command_input_fault(call->command, r, &err);
+	}
 	printf("Serving %s\n", http_url(http));
 	if (isatty(STDOUT_FILENO))
 		printf("Ctrl-C ends.\n");
 	fflush(stdout);
 	wait_for_the_end();
 	http_stop(http);
+	site_rules_free(rules);
 	return EXIT_DONE;
 }
 
@@ -116,6 +126,8 @@ static const struct option serve_table[] = {
 		struct serve_options, http, "http", "ADDR:PORT",
 		"where to listen (127.0.0.1:8080); anybody who can reach it can read everything"),
 	SYMBOL_OPTIONS(struct serve_options, symbols),
+	OPTION_TEXT(struct serve_options, hide_rules, "hide-rules", "FILE",
+		    "functions that only pass allocations on, beside the ones that are known"),
 	{0},
 };
 

@@ -8,6 +8,7 @@
 #include "collector/cli/question.h"
 #include "collector/cli/terminal.h"
 #include "collector/export/export.h"
+#include "collector/export/results.h"
 #include "collector/store/store.h"
 
 #include "base/ban.h"
@@ -29,19 +30,6 @@ const char *usage_bytes(char *out, size_t size, const struct usage *usage)
 	else
 		snprintf(out, size, "%s", bytes);
 	return out;
-}
-
-void usage_json(struct json *json, const char *key, const struct usage *usage)
-{
-	json_object(json, key);
-	json_u64(json, "bytes", usage->bytes);
-	json_u64(json, "blocks", usage->blocks);
-	if (usage->bytes_error > 0 || usage->blocks_error > 0) {
-		json_double(json, "bytes_error", usage->bytes_error);
-		json_double(json, "blocks_error", usage->blocks_error);
-		json_u64(json, "samples", usage->samples);
-	}
-	json_end(json, '}');
 }
 
 const char *usage_samples(char *out, size_t size, const struct usage *usage)
@@ -76,7 +64,7 @@ static void each_frame(const struct question *q, uint32_t node, frame_visitor *v
 	}
 }
 
-static void put_place(const char *file, uint32_t line, const char *module, char *out, size_t size)
+void place_text(const char *file, uint32_t line, const char *module, char *out, size_t size)
 {
 	char place[256] = "";
 
@@ -112,7 +100,7 @@ static bool print_frame(void *context, const struct view_frame *frame)
 	terminal_blanks(INDENT);
 	fputs("by ", stdout);
 	used = terminal_text(STYLE_PLAIN, frame->name, room);
-	put_place(frame->file, frame->line, NULL, place, sizeof(place));
+	place_text(frame->file, frame->line, NULL, place, sizeof(place));
 	if (place[0] && used + 3 + strlen(place) <= room) {
 		fputs("  ", stdout);
 		terminal_text(STYLE_DIM, place, 0);
@@ -121,7 +109,7 @@ static bool print_frame(void *context, const struct view_frame *frame)
 	return true;
 }
 
-static void print_backtrace(const struct question *q, uint32_t node, unsigned frames)
+void backtrace_print(const struct question *q, uint32_t node, unsigned frames)
 {
 	struct printing p = {.left = frames, .width = terminal_width()};
 
@@ -160,7 +148,7 @@ static void print_caller(const struct caller *c, const struct group *site)
 	}
 	fputs("by ", stdout);
 	used += terminal_text(STYLE_PLAIN, c->function ? c->function : "?", room - used);
-	put_place(c->file, c->line, NULL, place, sizeof(place));
+	place_text(c->file, c->line, NULL, place, sizeof(place));
 	if (place[0] && used + 2 + strlen(place) <= room) {
 		fputs("  ", stdout);
 		terminal_text(STYLE_DIM, place, 0);
@@ -195,7 +183,7 @@ static void print_row(const struct question *q, const struct groups *groups, con
 	if (g->function && g->function[0] == '[')
 		place[0] = 0;
 	else
-		put_place(g->file, g->line, g->module, place, sizeof(place));
+		place_text(g->file, g->line, g->module, place, sizeof(place));
 	if (g->value.bytes_error > 0) {
 		printf("+-%7s %16s  ", format_size(error, g->value.bytes_error),
 		       usage_samples(samples, sizeof(samples), &g->value));
@@ -207,7 +195,7 @@ static void print_row(const struct question *q, const struct groups *groups, con
 		putchar('\n');
 	}
 	if (table->frames)
-		print_backtrace(q, g->node, table->frames);
+		backtrace_print(q, g->node, table->frames);
 	else if (table->backtraces)
 		print_callers(q, groups, g, table->backtraces);
 }
@@ -258,6 +246,13 @@ static bool frame_json(void *context, const struct view_frame *frame)
 	return true;
 }
 
+void backtrace_json(struct json *json, const char *key, const struct question *q, uint32_t node)
+{
+	json_array(json, key);
+	each_frame(q, node, frame_json, json);
+	json_end(json, ']');
+}
+
 void sites_json(struct json *json, const char *key, const struct question *q,
 		const struct groups *groups, const struct site_table *table)
 {
@@ -266,24 +261,9 @@ void sites_json(struct json *json, const char *key, const struct question *q,
 		const struct group *g = &groups->list[i];
 
 		json_object(json, NULL);
-		json_string(json, "function", g->function);
-		json_string(json, "file", g->file);
-		json_u64(json, "line", g->line);
-		json_string(json, "module", g->module);
-		json_u64(json, "backtrace_id", g->node);
-		usage_json(json, "value", &g->value);
-		usage_json(json, "allocated", &g->allocated);
-		usage_json(json, "leaked", &g->leaked);
-		usage_json(json, "temporary", &g->temporary);
-		json_u64(json, "min_size", g->min_size);
-		json_u64(json, "max_size", g->max_size);
-		json_u64(json, "first_ns", g->first_ns);
-		json_u64(json, "last_ns", g->last_ns);
-		if (table->frames) {
-			json_array(json, "backtrace");
-			each_frame(q, g->node, frame_json, json);
-			json_end(json, ']');
-		}
+		json_group(json, g);
+		if (table->frames)
+			backtrace_json(json, "backtrace", q, g->node);
 		json_end(json, '}');
 	}
 	json_end(json, ']');

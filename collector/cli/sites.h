@@ -17,9 +17,14 @@ struct site_table {
 
 /* Rows of `groups`, two or more lines each, and a line for what is left out. */
 void sites_print(const struct question *q, const struct groups *groups, const struct site_table *table);
+/* Frames of a backtrace further out than its call site, a line each, at most `frames`. */
+void backtrace_print(const struct question *q, uint32_t node, unsigned frames);
+/* The same from the innermost on, as an array. */
+void backtrace_json(struct json *json, const char *key, const struct question *q, uint32_t node);
+/* "mem1.c:128, libsqlite3.so.0" */
+void place_text(const char *file, uint32_t line, const char *module, char *out, size_t size);
 void sites_json(struct json *json, const char *key, const struct question *q, const struct groups *groups,
 		const struct site_table *table);
-void usage_json(struct json *json, const char *key, const struct usage *usage);
 /* "1.5 MiB", and "+- 20 KiB" behind it if it is an estimate. */
 const char *usage_bytes(char *out, size_t size, const struct usage *usage);
 /* "12 samples"; empty if it is none. */

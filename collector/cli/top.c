@@ -1,4 +1,5 @@
 /* collector top: who holds the memory, with backtraces. */
+#include "collector/cli/fail_if.h"
 #include "collector/cli/question.h"
 #include "collector/cli/ranking.h"
 
@@ -10,6 +11,7 @@ static const struct option top_table[] = {
 	OPTION_NUMBER(struct question_options, count, "count", "N", "rows shown (10)"),
 	OPTION_TEXT(struct question_options, by, "by", "WHAT",
 		    "a row for each site (call site, the default) or each backtrace"),
+	OPTION_FAIL_IF,
 	{0},
 };
 

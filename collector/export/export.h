@@ -29,6 +29,16 @@ struct flamegraph_options {
 int export_flamegraph(const struct tree *tree, const struct flamegraph_options *options, struct buf *out,
 		      struct err_text *err);
 
+struct ascii_tree_options {
+	enum export_weight weight;
+	double percent_min; /* frames with less of the whole are left out */
+	unsigned width;	    /* columns; 0: as wide as it comes */
+};
+
+/* The tree as text for a terminal, a line a frame, the outermost first. */
+int export_ascii_tree(const struct tree *tree, const struct ascii_tree_options *options, struct buf *out,
+		      struct err_text *err);
+
 /* JSON of all matched allocations with their backtraces, one object a line (JSON lines). `flush` (may be NULL) is called when
  * there are some 64 KiB, and at the end; it writes them out and clears the buffer; not 0 stops and is returned. */
 int export_json(struct view *view, const struct filter *filter, struct buf *out,

@@ -87,11 +87,11 @@ static int read_order(void *context, const struct view *view, const char *name, 
 	return 0;
 }
 
-static const struct route_parameter parameters[] = {
-	{"skip", read_count},
-	{"count", read_count},
-	{"sort_by", read_sort_by},
-	{"order", read_order},
+const struct route_parameter allocations_parameters[] = {
+	{"skip", read_count, "whole number", "leave out so many"},
+	{"count", read_count, "whole number", "give at most so many"},
+	{"sort_by", read_sort_by, "timestamp, address or size", "the order; default timestamp"},
+	{"order", read_order, "asc or dsc", "default asc"},
 	{0},
 };
 
@@ -247,7 +247,7 @@ static int begin(struct page *page, struct exchange *x)
 	page->count = COUNT_ALL;
 	for (uint32_t i = 0; i < CHAIN_CACHE; i++)
 		page->chains[i].row = NO_TIME;
-	r = read_parameters(x, parameters, page, &page->filter);
+	r = read_parameters(x, allocations_parameters, page, &page->filter);
 	if (!r)
 		r = query_page_new(x->source->view, &page->filter, page->order, page->descending,
 				   &page->scan, &x->err);

@@ -7,6 +7,7 @@
 
 struct err_text;
 struct http;
+struct site_rules;
 
 #define HTTP_DEFAULT_ADDRESS "127.0.0.1"
 #define HTTP_DEFAULT_PORT    8080
@@ -19,6 +20,7 @@ struct http_options {
 	const char *const *symbol_folders; /* NULL-terminated; may be NULL */
 	const char *const *debuginfod;	   /* URLs, NULL-terminated; may be NULL: nobody is asked */
 	uint64_t debuginfod_seconds;	   /* 0: the usual; symbols.h */
+	const struct site_rules *rules; /* functions that only pass allocations on; NULL: the known ones */
 	/* Of opening the files; see recording_open. */
 	int (*progress)(void *context, uint64_t done, uint64_t of);
 	void *progress_context;

@@ -84,6 +84,18 @@ static void put_line(struct buf *out, const struct stream_summary *s)
 		 "25 biggest (JSON)");
 	buf_string(out, "&middot; ");
 	put_link(out, id, "export/flamegraph.pl", "collapsed stacks");
+	buf_string(out, "&middot; ");
+	put_link(out, id, "allocation_ascii_tree?percent_min=1", "tree");
+	buf_string(out, "<br>");
+	put_link(out, id, "report", "totals");
+	buf_string(out, "&middot; ");
+	put_link(out, id, "leaks?count=25", "leaks");
+	buf_string(out, "&middot; ");
+	put_link(out, id, "peak?count=25", "peak");
+	buf_string(out, "&middot; ");
+	put_link(out, id, "timeline", "timeline");
+	buf_string(out, "&middot; ");
+	put_link(out, id, "histogram", "histogram");
 	buf_string(out, "</td></tr>\n");
 }
 
@@ -112,7 +124,8 @@ int page_step(struct exchange *x)
 	if (count)
 		buf_string(&x->out, "</table>\n");
 	buf_string(&x->out,
-		   "<p><a href=\"list\">/list</a> is this list as JSON.</p>\n</body></html>\n");
+		   "<p><a href=\"list\">/list</a> is this list as JSON, "
+		   "<a href=\"openapi.json\">/openapi.json</a> describes the API.</p>\n</body></html>\n");
 	sources_list_free(lines, count);
 	return buf_error(&x->out);
 }

@@ -13,19 +13,62 @@
 
 enum rest { REST_NONE, REST_MAY, REST_MUST };
 
+#define JSON "application/json"
+#define TEXT "text/plain; charset=utf-8"
+
 static const struct route {
 	const char *path; /* of those under /data/ID/ only what follows */
 	bool of_recording;
 	enum rest rest;
 	exchange_step *step;
+	const struct route_parameter *parameters; /* NULL: none, and no filters */
+	const char *content_type, *about;
 } routes[] = {
-	{"/", false, REST_NONE, page_step},
-	{"/list", false, REST_NONE, list_step},
-	{"allocations", true, REST_NONE, allocations_step},
-	{"backtrace", true, REST_MUST, backtrace_step},
-	{"export/flamegraph", true, REST_MAY, flamegraph_step},
-	{"export/flamegraph.pl", true, REST_MAY, collapsed_step},
+	{"/", false, REST_NONE, page_step, NULL, "text/html; charset=utf-8", "a page with links"},
+	{"/list", false, REST_NONE, list_step, NULL, JSON, "the recordings"},
+	{"/openapi.json", false, REST_NONE, openapi_step, NULL, JSON, "this description"},
+	{"allocations", true, REST_NONE, allocations_step, allocations_parameters, JSON, "matched allocations"},
+	{"allocation_groups", true, REST_NONE, groups_step, groups_parameters, JSON,
+	 "matched allocations by backtrace, beside all of the same backtrace"},
+	{"allocation_ascii_tree", true, REST_NONE, ascii_tree_step, ascii_tree_parameters, TEXT,
+	 "matched allocations as a tree of frames, as text"},
+	{"tree", true, REST_NONE, tree_step, tree_parameters, JSON, "the same as nested objects"},
+	{"backtrace", true, REST_MUST, backtrace_step, NULL, JSON, "the frames of one backtrace"},
+	{"backtraces", true, REST_NONE, backtraces_step, backtraces_parameters, JSON,
+	 "the backtraces of matched allocations"},
+	{"timeline", true, REST_NONE, timeline_step, timeline_parameters, JSON, "what was in use over time"},
+	{"timeline_leaked", true, REST_NONE, timeline_leaked_step, timeline_parameters, JSON,
+	 "the same of blocks that were not freed"},
+	{"histogram", true, REST_NONE, histogram_step, histogram_parameters, JSON, "sizes and lifetimes"},
+	{"snapshot", true, REST_NONE, snapshot_step, snapshot_parameters, JSON, "what was in use at a moment, by group"},
+	{"peak", true, REST_NONE, peak_step, peak_parameters, JSON, "what was in use when most was, by group"},
+	{"leaks", true, REST_NONE, leaks_step, leaks_parameters, JSON, "what was not freed, by survival"},
+	{"report", true, REST_NONE, report_step, report_parameters, JSON, "totals"},
+	{"diff", true, REST_NONE, diff_step, diff_parameters, JSON, "what differs from another recording or moment"},
+	{"export/flamegraph", true, REST_MAY, flamegraph_step, export_parameters, "image/svg+xml", "a flame graph"},
+	{"export/flamegraph.pl", true, REST_MAY, collapsed_step, export_parameters, TEXT,
+	 "collapsed stacks, as flamegraph.pl reads them"},
 };
+
+void routes_each(void (*route)(void *context, const struct route_info *info), void *context)
+{
+	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
+		const struct route *r = &routes[i];
+		char path[128];
+
+		snprintf(path, sizeof(path), "%s%s%s", r->of_recording ? "/data/{id}/" : "", r->path,
+			 r->rest == REST_MUST ? "/{number}" : "");
+		route(context, &(struct route_info){
+				       .path = path,
+				       .about = r->about,
+				       .content_type = r->content_type,
+				       .parameters = r->parameters,
+				       .of_recording = r->of_recording,
+				       .filters = r->parameters != NULL,
+				       .has_number = r->rest == REST_MUST,
+			       });
+	}
+}
 
 /* Splits /data/ID/REST; false: not of that form. */
 static bool split(const char *path, char *ret_id, size_t size, const char **ret_rest)

@@ -1,6 +1,7 @@
 #pragma once
 /* Which path is answered by what: the table in routes.c. */
 #include "collector/http/exchange.h"
+#include "collector/http/values.h"
 
 /* The first step of every exchange: finds the route, takes the recording, goes on with the route's own step. */
 int route_begin(struct exchange *x);
@@ -9,5 +10,23 @@ int route_begin(struct exchange *x);
  * "" if nothing does. */
 const char *route_rest(const struct exchange *x);
 
-/* Steps of the routes, one file each. */
-exchange_step list_step, page_step, allocations_step, backtrace_step, flamegraph_step, collapsed_step;
+/* For /openapi.json: calls for each path. `parameters` is NULL where there are none. */
+struct route_info {
+	const char *path; /* "/data/{id}/allocations" */
+	const char *about, *content_type;
+	const struct route_parameter *parameters; /* ends with {0} */
+	bool of_recording, filters, has_number;
+};
+void routes_each(void (*route)(void *context, const struct route_info *info), void *context);
+
+/* Steps of the routes. */
+exchange_step list_step, page_step, openapi_step;
+exchange_step allocations_step, groups_step, backtrace_step, backtraces_step;
+exchange_step flamegraph_step, collapsed_step, tree_step, ascii_tree_step;
+exchange_step timeline_step, timeline_leaked_step, histogram_step;
+exchange_step snapshot_step, peak_step, leaks_step, report_step, diff_step;
+
+/* What they take, beside filters. */
+extern const struct route_parameter allocations_parameters[], groups_parameters[], export_parameters[], tree_parameters[],
+	ascii_tree_parameters[], timeline_parameters[], histogram_parameters[], snapshot_parameters[], peak_parameters[],
+	leaks_parameters[], report_parameters[], diff_parameters[], backtraces_parameters[];

@@ -87,6 +87,7 @@ static int source_open(struct source *source, const struct http_options *options
 	r = view_new(source->recording, source->symbols, &source->view, err);
 	if (r < 0)
 		return r;
+	view_set_rules(source->view, options->rules);
 	stream_id_format(source->id, recording_id(source->recording));
 	return 0;
 }

@@ -48,8 +48,8 @@ void json_address(struct json *json, const char *key, uint64_t address)
 	json_string(json, name, text);
 }
 
-static int json_frame(struct json *json, struct view *view, uint32_t node, uint32_t index,
-		      struct err_text *err)
+int json_frame(struct json *json, const char *key, struct view *view, uint32_t node, uint32_t index,
+	       struct err_text *err)
 {
 	struct view_frame frame = view_frame(view, node, index);
 	uint64_t allocations = 0;
@@ -57,7 +57,7 @@ static int json_frame(struct json *json, struct view *view, uint32_t node, uint3
 
 	if (r < 0)
 		return r;
-	json_object(json, NULL);
+	json_object(json, key);
 	json_address(json, "address", frame.address);
 	json_u64(json, "count", allocations);
 	if (frame.module)
@@ -113,17 +113,15 @@ int json_backtrace(struct json *json, const char *key, struct view *view, uint32
 	json_array(json, key);
 	for (uint32_t n = 0; n < count; n++)
 		for (uint32_t i = view_frame_count(view, path[n]); i-- > 0 && !r;)
-			r = json_frame(json, view, path[n], i, err);
+			r = json_frame(json, NULL, view, path[n], i, err);
 	json_end(json, ']');
 	return r;
 }
 
-static int read_parameter(const struct exchange *x, const struct parameter *p,
+static int read_parameter(const struct view *view, const struct parameter *p,
 			  const struct route_parameter *table, void *context, struct filter *filter,
 			  struct err_text *err)
 {
-	const struct view *view = x->source->view;
-
 	for (; table->name; table++)
 		if (!strcmp(table->name, p->name))
 			return table->read(context, view, p->name, p->value, err);
@@ -133,8 +131,8 @@ static int read_parameter(const struct exchange *x, const struct parameter *p,
 	return filter_set(filter, view, p->name, p->value, err);
 }
 
-int read_parameters(struct exchange *x, const struct route_parameter *table, void *context,
-		    struct filter *filter)
+int read_parameters_of(struct exchange *x, const struct view *view, const struct route_parameter *table, void *context,
+		       struct filter *filter)
 {
 	for (size_t i = 0; i < x->request.parameter_count; i++) {
 		const struct parameter *p = &x->request.parameters[i];
@@ -143,7 +141,7 @@ int read_parameters(struct exchange *x, const struct route_parameter *table, voi
 		/* "?a=1&" and "a=": nothing was said. */
 		if (!p->name[0] || !p->value[0])
 			continue;
-		r = read_parameter(x, p, table, context, filter, &x->err);
+		r = read_parameter(view, p, table, context, filter, &x->err);
 		if (r == -ENOENT)
 			r = err_set(&x->err, -EINVAL, "no parameter is called \"%.60s\" here",
 				    p->name);
@@ -153,6 +151,12 @@ int read_parameters(struct exchange *x, const struct route_parameter *table, voi
 		}
 	}
 	return 0;
+}
+
+int read_parameters(struct exchange *x, const struct route_parameter *table, void *context,
+		    struct filter *filter)
+{
+	return read_parameters_of(x, x->source->view, table, context, filter);
 }
 
 int no_parameters(struct exchange *x)

@@ -15,6 +15,8 @@ void json_time(struct json *json, const char *key, uint64_t ns);
 void json_times(struct json *json, const char *prefix, const struct view *view, uint64_t ns);
 /* key and key_s: the latter as 16 hexadecimal digits, for readers whose numbers are floating point. */
 void json_address(struct json *json, const char *key, uint64_t address);
+/* One frame of a backtrace (view_frame). */
+int json_frame(struct json *json, const char *key, struct view *view, uint32_t node, uint32_t index, struct err_text *err);
 /* An array of frames, outermost first, inlined ones included. */
 int json_backtrace(struct json *json, const char *key, struct view *view, uint32_t node, struct err_text *err);
 
@@ -22,6 +24,8 @@ int json_backtrace(struct json *json, const char *key, struct view *view, uint32
 struct route_parameter {
 	const char *name;
 	int (*read)(void *context, const struct view *view, const char *name, const char *value, struct err_text *err);
+	const char *takes; /* for /openapi.json */
+	const char *about;
 };
 
 /*
@@ -29,5 +33,8 @@ struct route_parameter {
  * understood is named in the answer.
  */
 int read_parameters(struct exchange *x, const struct route_parameter *table, void *context, struct filter *filter);
+/* The same for another recording than the request's. */
+int read_parameters_of(struct exchange *x, const struct view *view, const struct route_parameter *table, void *context,
+		       struct filter *filter);
 /* Refuses parameters on a path that takes none. */
 int no_parameters(struct exchange *x);

@@ -110,6 +110,15 @@ static int read_time(struct filter *filter, const struct view *view, const struc
 	return r < 0 ? r : 0;
 }
 
+/* As read_time, of something other than births: nothing lies before the start. */
+static int read_moment(struct filter *filter, const struct view *view, const struct field *field, const char *value,
+		       struct err_text *err)
+{
+	int r = query_time(view, field->name, value, (uint64_t *)((char *)filter + field->offset), err);
+
+	return r < 0 ? r : 0;
+}
+
 static int read_duration(struct filter *filter, const struct view *view, const struct field *field,
 			 const char *value, struct err_text *err)
 {
@@ -241,6 +250,110 @@ static int read_regex(struct filter *filter, const struct view *view, const stru
 	return 0;
 }
 
+static int keep_text(char **to, const char *value, struct err_text *err)
+{
+	char *copy = strdup(value);
+
+	if (!copy)
+		return err_set(err, -ENOMEM, "out of memory");
+	free(*to);
+	*to = copy;
+	return 0;
+}
+
+static int read_text(struct filter *filter, const struct view *view, const struct field *field, const char *value,
+		     struct err_text *err)
+{
+	(void)view;
+	return keep_text((char **)((char *)filter + field->offset), value, err);
+}
+
+static bool module_is_there(const struct recording *recording, const char *name)
+{
+	for (uint32_t n = 1; n <= recording_modules(recording); n++) {
+		const struct module_info *m = recording_module(recording, n);
+
+		if (m && m->path && (!strcmp(m->path, name) || !strcmp(module_basename(m->path), name)))
+			return true;
+	}
+	return false;
+}
+
+static int read_module(struct filter *filter, const struct view *view, const struct field *field, const char *value,
+		       struct err_text *err)
+{
+	(void)field;
+	if (!module_is_there(view_recording(view), value))
+		return err_set(err, -EINVAL,
+			       "module takes the name or path of a program or library of the recording "
+			       "(libc.so.6, /usr/bin/app), and \"%.60s\" is none",
+			       value);
+	return keep_text(&filter->module, value, err);
+}
+
+static int read_answer(struct filter *filter, const struct view *view, const struct field *field, const char *value,
+		       struct err_text *err)
+{
+	enum filter_answer *to = (enum filter_answer *)((char *)filter + field->offset);
+
+	(void)view;
+	if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
+		return err_set(err, -EINVAL, "%s takes yes or no, not \"%.60s\"", field->name, value);
+	*to = value[0] == 'y' ? ANSWER_YES : ANSWER_NO;
+	return 0;
+}
+
+static int read_count(struct filter *filter, const struct view *view, const struct field *field, const char *value,
+		      struct err_text *err)
+{
+	(void)view;
+	if (parse_u64(value, (uint64_t *)((char *)filter + field->offset)) < 0)
+		return err_set(err, -EINVAL, "%s takes a whole number, not \"%.60s\"", field->name, value);
+	return 0;
+}
+
+/* A duration, or a part of the recording's. */
+static int read_interval(struct filter *filter, const struct view *view, const struct field *field, const char *value,
+			 struct err_text *err)
+{
+	uint64_t *to = (uint64_t *)((char *)filter + field->offset);
+	double ns;
+
+	if (strchr(value, '%') && !percent_time(view, value, &ns)) {
+		*to = ns >= 1.8e19 ? UINT64_MAX : (uint64_t)llround(fmin(ns, 9e18));
+		return 0;
+	}
+	if (parse_duration(value, to) < 0)
+		return err_set(err, -EINVAL,
+			       "%s takes a duration (10 or 10s, 4h3m2s, 100ms) or a part of the recording (50%%), "
+			       "not \"%.60s\"",
+			       field->name, value);
+	return 0;
+}
+
+/* A number of blocks, or a part of the group's. */
+static int read_share(struct filter *filter, const struct view *view, const struct field *field, const char *value,
+		      struct err_text *err)
+{
+	struct filter_share *to = (struct filter_share *)((char *)filter + field->offset);
+	size_t length = strlen(value);
+	bool percent = length && value[length - 1] == '%';
+	char number[40];
+	double read;
+
+	(void)view;
+	if (length >= sizeof(number))
+		length = 0;
+	memcpy(number, value, length);
+	number[length - (percent && length)] = 0;
+	if (!plain_number(number, &read) || (!percent && strchr(number, '.')))
+		return err_set(err, -EINVAL,
+			       "%s takes a whole number (10) or a part of the group's allocations (50%%), not \"%.60s\"",
+			       field->name, value);
+	*to = (struct filter_share){read, percent};
+	return 0;
+}
+
 #define AT(field) offsetof(struct filter, field)
 
 static const struct field fields[] = {
@@ -264,6 +377,29 @@ static const struct field fields[] = {
 	{"alive_at", read_time, AT(alive_at_ns)},
 	{"alive_at_2", read_time, AT(alive_at_2_ns)},
 	{"thread", read_thread, 0},
+	{"thread_name", read_regex, AT(thread_name)},
+	{"module", read_module, 0},
+	{"tag", read_text, AT(tag)},
+	{"freed_at_once", read_answer, AT(freed_at_once)},
+	{"hide", read_answer, AT(hide)},
+	{"first_size_min", read_size, AT(first_size_min)},
+	{"first_size_max", read_size, AT(first_size_max)},
+	{"last_size_min", read_size, AT(last_size_min)},
+	{"last_size_max", read_size, AT(last_size_max)},
+	{"chain_length_min", read_count, AT(chain_length_min)},
+	{"chain_length_max", read_count, AT(chain_length_max)},
+	{"chain_lifetime_min", read_duration, AT(chain_lifetime_min_ns)},
+	{"chain_lifetime_max", read_duration, AT(chain_lifetime_max_ns)},
+	{"position_in_chain_min", read_count, AT(position_min)},
+	{"position_in_chain_max", read_count, AT(position_max)},
+	{"group_interval_min", read_interval, AT(group_interval_min_ns)},
+	{"group_interval_max", read_interval, AT(group_interval_max_ns)},
+	{"group_allocations_min", read_count, AT(group_allocations_min)},
+	{"group_allocations_max", read_count, AT(group_allocations_max)},
+	{"group_leaked_allocations_min", read_share, AT(group_leaked_min)},
+	{"group_leaked_allocations_max", read_share, AT(group_leaked_max)},
+	{"group_max_total_usage_first_seen_min", read_moment, AT(group_peak_min_ns)},
+	{"group_max_total_usage_first_seen_max", read_moment, AT(group_peak_max_ns)},
 };
 
 static bool same_name(const char *field, const char *name)
@@ -293,6 +429,15 @@ void filter_init(struct filter *filter)
 		.depth_max = UINT32_MAX,
 		.alive_at_ns = NO_TIME,
 		.alive_at_2_ns = NO_TIME,
+		.first_size_max = UINT64_MAX,
+		.last_size_max = UINT64_MAX,
+		.chain_lifetime_max_ns = UINT64_MAX,
+		.chain_length_max = UINT64_MAX,
+		.position_max = UINT64_MAX,
+		.group_interval_max_ns = UINT64_MAX,
+		.group_allocations_max = UINT64_MAX,
+		.group_leaked_max.number = -1,
+		.group_peak_max_ns = UINT64_MAX,
 	};
 }
 
@@ -302,5 +447,8 @@ void filter_done(struct filter *filter)
 	free(filter->source_regex);
 	free(filter->negative_function_regex);
 	free(filter->negative_source_regex);
+	free(filter->thread_name);
+	free(filter->module);
+	free(filter->tag);
 	filter_init(filter);
 }

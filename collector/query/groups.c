@@ -121,17 +121,6 @@ static int sum_rows(struct sums *sums, struct view *view, const struct filter *f
 
 /* ---- sites ---- */
 
-static void tally_merge(struct tally *into, const struct tally *from)
-{
-	into->blocks += from->blocks;
-	into->bytes += from->bytes;
-	into->samples += from->samples;
-	into->sampled_blocks += from->sampled_blocks;
-	into->sampled_bytes += from->sampled_bytes;
-	into->blocks_variance += from->blocks_variance;
-	into->bytes_variance += from->bytes_variance;
-}
-
 static void sum_merge(struct sum *into, const struct sum *from)
 {
 	uint64_t bytes = tally_usage(&from->value).bytes;

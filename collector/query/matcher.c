@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/query/group_table.h"
 #include "collector/query/pattern.h"
 #include "collector/query/view.h"
 
@@ -16,7 +17,7 @@ DEFINE_CLEANUP(pattern_free, struct pattern *)
 
 /* ---- stacks ---- */
 
-enum hit { HIT_FUNCTION = 1, HIT_SOURCE = 2, HIT_NEGATIVE_FUNCTION = 4, HIT_NEGATIVE_SOURCE = 8 };
+enum hit { HIT_FUNCTION = 1, HIT_SOURCE = 2, HIT_NEGATIVE_FUNCTION = 4, HIT_NEGATIVE_SOURCE = 8, HIT_MODULE = 16 };
 
 /* Evaluates one expression on every distinct text; ret_hits has a byte for each, 0 for "no text". */
 static int match_texts(const char *name, const char *regex, const struct intern *texts,
@@ -62,10 +63,25 @@ static int mark_places(struct view *view, const char *name, const char *regex, b
 	return 0;
 }
 
+static bool is_module(const struct module_info *module, const char *name)
+{
+	if (!module || !module->path)
+		return false;
+	return !strcmp(module->path, name) || !strcmp(module_basename(module->path), name);
+}
+
+/* Sets HIT_MODULE in every place that lies in such a module. */
+static void mark_module(struct view *view, const char *name, uint8_t *places)
+{
+	for (uint32_t p = 0; name && p < view->place_count; p++)
+		if (view->places[p].module && is_module(recording_module(view->recording, view->places[p].module), name))
+			places[p] |= HIT_MODULE;
+}
+
 static bool hits_pass(const struct filter *f, uint8_t hits)
 {
 	return (!f->function_regex || (hits & HIT_FUNCTION)) &&
-	       (!f->source_regex || (hits & HIT_SOURCE)) &&
+	       (!f->source_regex || (hits & HIT_SOURCE)) && (!f->module || (hits & HIT_MODULE)) &&
 	       !(hits & (HIT_NEGATIVE_FUNCTION | HIT_NEGATIVE_SOURCE));
 }
 
@@ -118,13 +134,14 @@ static int judge_stacks(struct matcher *m, struct view *view, struct err_text *e
 	if (!r)
 		r = mark_places(view, "negative_source_regex", f->negative_source_regex, true,
 				HIT_NEGATIVE_SOURCE, places, err);
+	mark_module(view, f->module, places);
 	return r ? r : judge_nodes(m, view, places);
 }
 
 /* ---- groups and chains ---- */
 
 /* A group is the blocks of one backtrace; only those of which none has ended pass. */
-static int judge_groups(struct matcher *m, struct err_text *err)
+static int judge_leaked_groups(struct matcher *m, struct err_text *err)
 {
 	cleanup(cleanup_free) uint8_t *ended = calloc((size_t)m->nodes + 1, 1);
 
@@ -141,6 +158,49 @@ static int judge_groups(struct matcher *m, struct err_text *err)
 	}
 	for (uint32_t n = 0; n <= m->nodes; n++)
 		m->node_passes[n] &= !ended[n];
+	return 0;
+}
+
+static bool asks_groups(const struct filter *f)
+{
+	return f->group_interval_min_ns || f->group_interval_max_ns != UINT64_MAX || f->group_allocations_min ||
+	       f->group_allocations_max != UINT64_MAX || f->group_leaked_min.number > 0 ||
+	       f->group_leaked_max.number >= 0 || f->group_peak_min_ns || f->group_peak_max_ns != UINT64_MAX;
+}
+
+static double share_of(const struct filter_share *share, double all)
+{
+	return share->percent ? share->number * all / 100 : share->number;
+}
+
+static bool group_passes(const struct filter *f, const struct group_stats *g)
+{
+	struct usage all = tally_usage(&g->allocated);
+	double leaked = (double)tally_usage(&g->leaked).blocks, blocks = (double)all.blocks;
+	uint64_t interval = g->last_ns - g->first_ns;
+
+	return interval >= f->group_interval_min_ns && interval <= f->group_interval_max_ns &&
+	       all.blocks >= f->group_allocations_min && all.blocks <= f->group_allocations_max &&
+	       leaked >= share_of(&f->group_leaked_min, blocks) &&
+	       (f->group_leaked_max.number < 0 || leaked <= share_of(&f->group_leaked_max, blocks)) &&
+	       g->peak_ns >= f->group_peak_min_ns && g->peak_ns <= f->group_peak_max_ns;
+}
+
+static int judge_groups(struct matcher *m, struct view *view, struct err_text *err)
+{
+	const struct filter *f = m->filter;
+	bool peaks = f->group_peak_min_ns || f->group_peak_max_ns != UINT64_MAX;
+	struct group_table table;
+	int r = group_table_init(&table, view, f->cancelled, peaks, err);
+
+	if (r < 0)
+		return r;
+	for (uint32_t n = 0; n <= m->nodes; n++) {
+		const struct group_stats *g = group_table_get(&table, n);
+
+		m->node_passes[n] &= g && group_passes(f, g);
+	}
+	group_table_done(&table);
 	return 0;
 }
 
@@ -174,8 +234,61 @@ static int judge_chains(struct matcher *m, struct err_text *err)
 static bool asks_stacks(const struct filter *f)
 {
 	return f->function_regex || f->source_regex || f->negative_function_regex ||
-	       f->negative_source_regex || f->depth_min || f->depth_max != UINT32_MAX ||
-	       f->lifetime == LIFETIME_ONLY_WHOLE_GROUP_LEAKED;
+	       f->negative_source_regex || f->depth_min || f->depth_max != UINT32_MAX || f->module ||
+	       f->lifetime == LIFETIME_ONLY_WHOLE_GROUP_LEAKED || asks_groups(f);
+}
+
+static bool asks_chains(const struct filter *f)
+{
+	return f->first_size_min || f->first_size_max != UINT64_MAX || f->last_size_min ||
+	       f->last_size_max != UINT64_MAX || f->chain_lifetime_min_ns ||
+	       f->chain_lifetime_max_ns != UINT64_MAX || f->chain_length_min ||
+	       f->chain_length_max != UINT64_MAX || f->position_min || f->position_max != UINT64_MAX;
+}
+
+static bool asks_row_bits(const struct filter *f)
+{
+	return asks_chains(f) || f->tag || f->freed_at_once != ANSWER_ANY;
+}
+
+static int judge_rows(struct matcher *m, struct err_text *err)
+{
+	const struct filter *f = m->filter;
+	int r = 0;
+
+	m->row_passes = malloc(m->rows / 8 + 1);
+	if (!m->row_passes)
+		return -ENOMEM;
+	memset(m->row_passes, 0xff, m->rows / 8 + 1);
+	if (asks_chains(f))
+		r = chains_judge(m, err);
+	if (!r && f->freed_at_once != ANSWER_ANY)
+		r = freed_at_once_judge(m, err);
+	if (!r && f->tag)
+		r = labels_judge(m, err);
+	return r;
+}
+
+static int judge_threads(struct matcher *m, struct err_text *err)
+{
+	cleanup(cleanup_pattern_free) struct pattern *pattern = NULL;
+	int r = pattern_new("thread_name", m->filter->thread_name, &pattern, err);
+
+	if (r < 0)
+		return r;
+	m->threads = recording_threads(m->recording);
+	m->thread_passes = calloc((size_t)m->threads + 1, 1);
+	if (!m->thread_passes)
+		return -ENOMEM;
+	for (uint32_t n = 1; n <= m->threads; n++) {
+		const struct thread_info *thread = recording_thread(m->recording, n);
+
+		r = thread ? pattern_match(pattern, thread->name ? thread->name : "", err) : 0;
+		if (r < 0)
+			return r;
+		m->thread_passes[n] = (uint8_t)r;
+	}
+	return 0;
 }
 
 static bool asks_nothing(const struct filter *f)
@@ -185,7 +298,7 @@ static bool asks_nothing(const struct filter *f)
 	       f->size_max == UINT64_MAX && !f->lifetime_min_ns &&
 	       f->lifetime_max_ns == UINT64_MAX && !f->backtrace && !f->deallocation_backtrace &&
 	       !asks_stacks(f) && f->alive_at_ns == NO_TIME && f->alive_at_2_ns == NO_TIME &&
-	       !f->thread && !f->before_start;
+	       !f->thread && !f->thread_name && !asks_row_bits(f) && !f->before_start;
 }
 
 int matcher_init(struct matcher *matcher, struct view *view, const struct filter *filter,
@@ -203,9 +316,15 @@ int matcher_init(struct matcher *matcher, struct view *view, const struct filter
 	if (asks_stacks(filter))
 		r = judge_stacks(matcher, view, err);
 	if (!r && filter->lifetime == LIFETIME_ONLY_WHOLE_GROUP_LEAKED)
-		r = judge_groups(matcher, err);
+		r = judge_leaked_groups(matcher, err);
 	if (!r && filter->lifetime == LIFETIME_ONLY_CHAIN_LEAKED)
 		r = judge_chains(matcher, err);
+	if (!r && asks_groups(filter))
+		r = judge_groups(matcher, view, err);
+	if (!r && asks_row_bits(filter))
+		r = judge_rows(matcher, err);
+	if (!r && filter->thread_name)
+		r = judge_threads(matcher, err);
 	if (r == -ENOMEM)
 		err_set(err, r, "out of memory");
 	if (r < 0)
@@ -217,6 +336,8 @@ void matcher_done(struct matcher *matcher)
 {
 	free(take_ptr(matcher->node_passes));
 	free(take_ptr(matcher->chain_leaks));
+	free(take_ptr(matcher->row_passes));
+	free(take_ptr(matcher->thread_passes));
 }
 
 int matcher_cancelled(const struct matcher *matcher, struct err_text *err)
@@ -293,6 +414,11 @@ bool matcher_row_filtered(const struct matcher *matcher, const struct row_block 
 		return false;
 	if ((f->alive_at_ns != NO_TIME && !row_alive(block, i, f->alive_at_ns)) ||
 	    (f->alive_at_2_ns != NO_TIME && !row_alive(block, i, f->alive_at_2_ns)))
+		return false;
+	if (matcher->row_passes && !row_bit(matcher->row_passes, block->first_row + i))
+		return false;
+	if (matcher->thread_passes &&
+	    !matcher->thread_passes[block->thread[i] <= matcher->threads ? block->thread[i] : 0])
 		return false;
 	if (matcher->node_passes && !matcher->node_passes[stack <= matcher->nodes ? stack : 0])
 		return false;

@@ -17,6 +17,9 @@ struct matcher {
 	uint32_t nodes;
 	uint8_t *node_passes; /* by node; NULL: all pass */
 	uint8_t *chain_leaks; /* a bit a row; NULL: not asked */
+	uint8_t *row_passes;  /* a bit a row: what depends on other rows or on marks; NULL: all pass */
+	uint8_t *thread_passes; /* by number; NULL: all pass */
+	uint32_t threads;
 	bool everything;      /* no filter at all */
 };
 
@@ -34,6 +37,16 @@ static inline bool matcher_row(const struct matcher *matcher, const struct row_b
 
 /* -ECANCELED if the filter's owner wants no answer any more; asked once a block. */
 int matcher_cancelled(const struct matcher *matcher, struct err_text *err);
+
+/* For the files that judge rows by others (chains.c, labels.c): take the bits of those that do not pass out of row_passes. */
+int chains_judge(struct matcher *matcher, struct err_text *err);
+int freed_at_once_judge(struct matcher *matcher, struct err_text *err);
+int labels_judge(struct matcher *matcher, struct err_text *err);
+
+static inline bool row_bit(const uint8_t *bits, uint64_t row)
+{
+	return bits[row / 8] >> row % 8 & 1;
+}
 
 /* ---- what rows mean, in one place ---- */
 

@@ -27,6 +27,13 @@ struct view;
 int view_new(struct recording *recording, struct symbols *symbols, struct view **ret_view, struct err_text *err);
 void view_free(struct view *view);
 struct recording *view_recording(const struct view *view);
+/* Functions that only pass allocations on, beside the known ones (sites.c): a file with a rule a line, "name", "begin*", "*end" or
+ * "*part*"; "#" begins a comment, and "!default" does without the known ones. -EINVAL: the sentence names the line. */
+struct site_rules;
+int site_rules_read(const char *path, struct site_rules **ret_rules, struct err_text *err);
+void site_rules_free(struct site_rules *rules);
+/* Before the first question. The rules are used until view_free. */
+void view_set_rules(struct view *view, const struct site_rules *rules);
 /* After recording_refresh. */
 int view_refresh(struct view *view, struct err_text *err);
 /* After symbols_refresh: names are looked up again, and numbers and texts that were handed out are no longer valid. */
@@ -81,6 +88,8 @@ enum filter_lifetime {
 	LIFETIME_ONLY_CHAIN_LEAKED,
 };
 
+enum filter_answer { ANSWER_ANY, ANSWER_YES, ANSWER_NO };
+
 /* The allocation filter of the REST API and of the command line. Unset: the widest value. */
 struct filter {
 	uint64_t from_ns, to_ns; /* birth, both included */
@@ -95,6 +104,23 @@ struct filter {
 	uint64_t alive_at_ns; /* NO_TIME: not asked */
 	uint64_t alive_at_2_ns; /* NO_TIME: not asked */
 	uint32_t thread;      /* number; 0: any */
+	char *thread_name;    /* regular expression; NULL: any */
+	char *module;	      /* basename or path of a module of the backtrace; NULL: any */
+	char *tag;	      /* text that the thread bore when it allocated (heapcast_label); NULL: any */
+	enum filter_answer freed_at_once; /* freed before its thread allocated again */
+	enum filter_answer hide; /* no filter: trees leave out frames that only pass allocations on */
+	/* Of the block's chain of reallocs. */
+	uint64_t first_size_min, first_size_max, last_size_min, last_size_max;
+	uint64_t chain_lifetime_min_ns, chain_lifetime_max_ns; /* one that goes on has lived until the end */
+	uint64_t chain_length_min, chain_length_max, position_min, position_max;
+	/* Of all blocks of the same backtrace. */
+	uint64_t group_interval_min_ns, group_interval_max_ns; /* from the first birth to the last */
+	uint64_t group_allocations_min, group_allocations_max;
+	struct filter_share {
+		double number;
+		bool percent; /* of the group's allocations */
+	} group_leaked_min, group_leaked_max;
+	uint64_t group_peak_min_ns, group_peak_max_ns; /* first moment at which the group had most bytes in use */
 	bool before_start;    /* `to` lies before the recording: nothing matches */
 	const atomic_bool *cancelled; /* may be NULL; true: the query ends soon with -ECANCELED. Set from any thread */
 };
@@ -120,7 +146,30 @@ struct filter {
 	X("negative-source-regex", "REGEX", "no source file of the backtrace matches")                                 \
 	X("alive-at", "TIME", "alive at this moment")                                                                  \
 	X("alive-at-2", "TIME", "alive at this moment as well")                                                        \
-	X("thread", "N", "allocated by the thread of this number")
+	X("thread", "N", "allocated by the thread of this number")                                                     \
+	X("thread-name", "REGEX", "allocated by a thread whose name matches")                                          \
+	X("module", "NAME", "a frame of the backtrace is in this library or program: libc.so.6, /usr/bin/app")         \
+	X("tag", "TEXT", "allocated while its thread bore this label (heapcast_label)")                                \
+	X("freed-at-once", "WHICH", "yes or no: freed before its thread allocated again")                              \
+	X("hide", "WHICH", "yes or no: trees and flame graphs without functions that only pass allocations on")        \
+	X("first-size-min", "SIZE", "the first block of its chain of reallocs had this size or more")                  \
+	X("first-size-max", "SIZE", "or less")                                                                         \
+	X("last-size-min", "SIZE", "the last block of its chain of reallocs had this size or more")                    \
+	X("last-size-max", "SIZE", "or less")                                                                          \
+	X("chain-length-min", "N", "its chain of reallocs has so many blocks or more")                                 \
+	X("chain-length-max", "N", "or fewer")                                                                         \
+	X("chain-lifetime-min", "TIME", "its chain of reallocs lived so long or longer")                               \
+	X("chain-lifetime-max", "TIME", "or shorter")                                                                  \
+	X("position-in-chain-min", "N", "so many reallocs came before it, or more")                                    \
+	X("position-in-chain-max", "N", "or fewer")                                                                    \
+	X("group-interval-min", "TIME", "its backtrace's first and last allocation lie so far apart: 10s, 50%")        \
+	X("group-interval-max", "TIME", "or nearer")                                                                   \
+	X("group-allocations-min", "N", "its backtrace has so many allocations or more")                               \
+	X("group-allocations-max", "N", "or fewer")                                                                    \
+	X("group-leaked-allocations-min", "N", "of its backtrace so many were not freed, or more: 10, 50%")            \
+	X("group-leaked-allocations-max", "N", "or fewer")                                                             \
+	X("group-max-total-usage-first-seen-min", "TIME", "its backtrace first had most in use at or after")           \
+	X("group-max-total-usage-first-seen-max", "TIME", "or at or before")
 
 #define FILTER_LIFETIMES                                                                                               \
 	"all, only_leaked, only_temporary, only_whole_group_leaked, only_chain_leaked, "                               \
@@ -238,6 +287,8 @@ struct tree_node {
 	uint32_t first_child, next_sibling; /* indices; 0: none */
 	uint64_t bytes, blocks;		    /* of everything below, itself included */
 	uint64_t self_bytes, self_blocks;
+	uint64_t first_ns, last_ns; /* births of everything below */
+	uint32_t node, frame;	    /* a place of it in the recording: view_frame(view, node, frame) */
 };
 
 struct tree {
@@ -250,3 +301,141 @@ void tree_done(struct tree *tree);
 
 /* Text of one frame, as every renderer shows it: function, else "[module+0xoffset]". Valid as long as the view. */
 const char *view_frame_name(struct view *view, uint32_t node, uint32_t inline_index);
+
+/* ---- over time ---- */
+
+struct timeline_question {
+	uint64_t from_ns, to_ns; /* what part of the recording is shown, both included; NO_TIME: to the end */
+	uint32_t buckets;	 /* at most so many, at least 1 */
+	bool leaked_only;	 /* only blocks that were not freed */
+};
+
+/* What matched, while a bucket lasted. `min` and `max` are the lowest and highest that was in use at any moment of it, its
+ * start included; what is in use where one bucket ends is what is in use where the next begins. */
+struct timeline_bucket {
+	uint64_t start_ns;
+	uint64_t bytes, bytes_min, bytes_max; /* in use: at its end, lowest, highest */
+	uint64_t blocks, blocks_min, blocks_max;
+	int64_t bytes_change, blocks_change; /* from its start to its end */
+	uint64_t allocations, deallocations; /* in it */
+	uint64_t allocated_bytes, freed_bytes;
+};
+
+struct timeline {
+	struct timeline_bucket *list;
+	uint32_t count;
+	uint64_t from_ns, to_ns; /* `to` is not included */
+	uint64_t width_ns;	 /* of each; the last may be cut short by `to` */
+};
+int query_timeline(struct view *view, const struct filter *filter, const struct timeline_question *question,
+		   struct timeline *ret_timeline, struct err_text *err);
+void timeline_done(struct timeline *timeline);
+
+/* ---- sizes and lifetimes ---- */
+
+struct histogram_class {
+	uint64_t from, to; /* both included; UINT64_MAX: no end */
+	struct usage usage;
+	struct usage leaked; /* of sizes only: those of them that were not freed */
+};
+
+struct histogram {
+	struct histogram_class *sizes;	   /* bytes; classes double */
+	struct histogram_class *lifetimes; /* ns; only of blocks that were freed */
+	size_t size_count, lifetime_count;
+	struct usage total, leaked;
+	struct usage unknown; /* nobody saw their end (a loss, an exec) */
+};
+int query_histogram(struct view *view, const struct filter *filter, enum value value, uint64_t at_ns,
+		    struct histogram *ret_histogram, struct err_text *err);
+void histogram_done(struct histogram *histogram);
+
+/* ---- leaks by survival: survival.c says how ---- */
+
+struct survivor {
+	uint32_t node; /* of its biggest block in use */
+	const char *function, *file, *module; /* as in struct group */
+	uint32_t line;
+	struct usage allocated, in_use;
+	struct usage old, young; /* in_use apart */
+	uint64_t suspect_bytes;
+	bool whole_group; /* none of the call site's blocks was freed */
+	uint64_t age_min_ns, age_max_ns;
+	uint64_t lifetime_max_ns; /* of blocks that were freed; 0: none was */
+};
+
+struct survivors {
+	struct survivor *list; /* most suspect bytes first, then most in use */
+	size_t count;
+	struct usage in_use, old, young; /* without errors */
+	uint64_t suspect_bytes;
+	uint64_t young_ns;
+};
+/* Call sites with blocks in use at the end. Blocks younger than `young_ns` (NO_TIME: a hundredth of the recording) are young
+ * whatever their call site does. */
+int query_survivors(struct view *view, const struct filter *filter, uint64_t young_ns, struct survivors *ret_survivors,
+		    struct err_text *err);
+void survivors_done(struct survivors *survivors);
+
+/* ---- two recordings, or two moments of one ---- */
+
+struct diff_side {
+	struct view *view;
+	const struct filter *filter;
+	enum value value;
+	uint64_t at_ns;
+};
+
+struct diff_entry {
+	/* From the new recording if it is there, else from the base. */
+	const char *function, *file, *module;
+	uint32_t line;
+	uint32_t base_node, new_node; /* heaviest backtrace; NO_NODE: not there */
+	struct usage base, now;
+	int64_t bytes, blocks; /* now - base */
+	double bytes_error;
+};
+#define NO_NODE UINT32_MAX
+
+struct diff {
+	struct diff_entry *list; /* what differs, largest difference of bytes first */
+	size_t count;
+	size_t same; /* groups without a difference, left out */
+	struct usage base, now;
+	uint64_t added_bytes, added_blocks;	/* of groups that only the new recording has */
+	uint64_t removed_bytes, removed_blocks; /* that only the base has */
+	uint64_t grown_bytes, shrunk_bytes;	/* of those that both have */
+	size_t added, removed, changed;
+};
+/*
+ * Groups of one side held against the same groups of the other. A frame is the same if it has the same offset in a module of
+ * the same build id; in a module that the two have in different builds, or without a build id, if module name and function are the same, inlined
+ * functions included. A backtrace is the same if all its frames are.
+ */
+int query_diff(const struct diff_side *base, const struct diff_side *now, enum grouping grouping, struct diff *ret_diff,
+	       struct err_text *err);
+void diff_done(struct diff *diff);
+
+/* ---- groups of the REST API: by backtrace, matched blocks beside all blocks ---- */
+
+struct group_side {
+	struct usage allocated;
+	uint64_t leaked_blocks;
+	uint64_t min_size, max_size;
+	uint64_t first_ns, last_ns; /* births */
+};
+
+struct allocation_group {
+	uint32_t node;
+	struct group_side all, matched;
+	uint64_t peak_ns; /* of all: the first moment at which most of its bytes were in use */
+};
+
+struct allocation_groups {
+	struct allocation_group *list; /* by node */
+	size_t count;
+};
+/* Groups with at least one matched block. */
+int query_allocation_groups(struct view *view, const struct filter *filter, struct allocation_groups *ret_groups,
+			    struct err_text *err);
+void allocation_groups_done(struct allocation_groups *groups);

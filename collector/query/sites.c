@@ -5,16 +5,32 @@
  */
 #include "collector/query/sites.h"
 
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/query/query.h"
 
 #include "base/ban.h"
 
-enum rule_kind { WHOLE, PREFIX, PART };
+#define RULES_MAX 10000
 
-static const struct {
-	enum rule_kind kind;
+struct rule {
+	enum rule_kind { WHOLE, PREFIX, SUFFIX, PART } kind;
 	const char *text;
-} rules[] = {
+};
+
+struct site_rules {
+	struct rule *list;
+	size_t count;
+	bool alone; /* without the known ones */
+};
+
+static const struct rule known[] = {
 	/* The C library and the hooks of the recording library. */
 	{WHOLE, "malloc"},
 	{WHOLE, "calloc"},
@@ -112,28 +128,113 @@ static const char *after_return_type(const char *function)
 	return start;
 }
 
-bool site_is_allocator(const char *function)
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), wanted = strlen(end);
+
+	return length >= wanted && !strcmp(text + length - wanted, end);
+}
+
+static bool rule_fits(const struct rule *rule, const char *function, const char *name)
+{
+	switch (rule->kind) {
+	case WHOLE:
+		return !strcmp(name, rule->text) || !strcmp(function, rule->text);
+	case PREFIX:
+		return !strncmp(name, rule->text, strlen(rule->text)) ||
+		       !strncmp(function, rule->text, strlen(rule->text));
+	case SUFFIX:
+		return ends_with(function, rule->text);
+	case PART:
+		return strstr(function, rule->text);
+	}
+	return false;
+}
+
+bool site_is_allocator(const struct site_rules *rules, const char *function)
 {
 	const char *name = after_return_type(function);
 
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-		const char *text = rules[i].text;
-
-		switch (rules[i].kind) {
-		case WHOLE:
-			if (!strcmp(name, text))
-				return true;
-			break;
-		case PREFIX:
-			if (!strncmp(name, text, strlen(text)) ||
-			    !strncmp(function, text, strlen(text)))
-				return true;
-			break;
-		case PART:
-			if (strstr(function, text))
-				return true;
-			break;
-		}
-	}
+	for (size_t i = 0; rules && i < rules->count; i++)
+		if (rule_fits(&rules->list[i], function, name))
+			return true;
+	for (size_t i = 0; !(rules && rules->alone) && i < sizeof(known) / sizeof(known[0]); i++)
+		if (rule_fits(&known[i], function, name))
+			return true;
 	return false;
+}
+
+/* ---- rules from a file ---- */
+
+/* `pattern` is "name", "begin*", "*end" or "*part*". */
+static int add_rule(struct site_rules *rules, const char *pattern)
+{
+	size_t length = strlen(pattern);
+	bool before = length && pattern[0] == '*', after = length > 1 && pattern[length - 1] == '*';
+	struct rule *list;
+	char *text;
+
+	list = reallocarray(rules->list, rules->count + 1, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	rules->list = list;
+	text = strndup(pattern + before, length - before - after);
+	if (!text)
+		return -ENOMEM;
+	list[rules->count++] =
+		(struct rule){before ? (after ? PART : SUFFIX) : (after ? PREFIX : WHOLE), text};
+	return 0;
+}
+
+static int add_line(struct site_rules *rules, const char *path, unsigned number, char *line, struct err_text *err)
+{
+	size_t length;
+
+	line += strspn(line, " \t");
+	length = strlen(line);
+	while (length && strchr(" \t\r\n", line[length - 1]))
+		line[--length] = 0;
+	if (!length || line[0] == '#')
+		return 0;
+	if (!strcmp(line, "!default")) {
+		rules->alone = true;
+		return 0;
+	}
+	if (!strcmp(line, "*") || !strcmp(line, "**") || line[0] == '!')
+		return err_set(err, -EINVAL,
+			       "%s, line %u: \"%.60s\" is no rule: it takes a function's name, with * at either end, or "
+			       "!default to do without the known ones",
+			       path, number, line);
+	return add_rule(rules, line);
+}
+
+int site_rules_read(const char *path, struct site_rules **ret_rules, struct err_text *err)
+{
+	cleanup(cleanup_fclose) FILE *file = fopen(path, "re");
+	struct site_rules *rules = calloc(1, sizeof(*rules));
+	cleanup(cleanup_free) char *line = NULL;
+	size_t size = 0;
+	int r = rules ? 0 : -ENOMEM;
+
+	if (!r && !file)
+		r = err_set(err, -errno, "reading the rules of %s: %s", path, strerror(errno));
+	for (unsigned number = 1; !r && getline(&line, &size, file) >= 0; number++)
+		r = rules->count < RULES_MAX ? add_line(rules, path, number, line, err)
+					     : err_set(err, -E2BIG, "%s has more than %d rules", path, RULES_MAX);
+	if (r < 0) {
+		site_rules_free(rules);
+		return r;
+	}
+	*ret_rules = rules;
+	return 0;
+}
+
+void site_rules_free(struct site_rules *rules)
+{
+	if (!rules)
+		return;
+	for (size_t i = 0; i < rules->count; i++)
+		free((void *)(uintptr_t)rules->list[i].text);
+	free(rules->list);
+	free(rules);
 }

@@ -36,3 +36,14 @@ struct usage tally_usage(const struct tally *tally)
 		.bytes_error = error_of(tally->sampled_bytes, tally->bytes_variance),
 	};
 }
+
+void tally_merge(struct tally *into, const struct tally *from)
+{
+	into->blocks += from->blocks;
+	into->bytes += from->bytes;
+	into->samples += from->samples;
+	into->sampled_blocks += from->sampled_blocks;
+	into->sampled_bytes += from->sampled_bytes;
+	into->blocks_variance += from->blocks_variance;
+	into->bytes_variance += from->bytes_variance;
+}

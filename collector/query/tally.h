@@ -58,6 +58,7 @@ static inline void tally_add(struct tally *tally, uint64_t size, uint64_t weight
 }
 
 struct usage tally_usage(const struct tally *tally);
+void tally_merge(struct tally *into, const struct tally *from);
 /* Whether anything in it was sampled. */
 static inline bool tally_sampled(const struct tally *tally)
 {

@@ -19,6 +19,7 @@ struct weights {
 	struct node_weight {
 		uint64_t bytes;
 		double blocks;
+		uint64_t first_ns, last_ns; /* births */
 	} * list; /* by node; [0]: without a backtrace */
 	uint32_t nodes;
 };
@@ -26,8 +27,12 @@ struct weights {
 static void add_row(struct weights *w, const struct row_block *block, uint32_t i)
 {
 	struct node_weight *to = &w->list[block->stack[i] <= w->nodes ? block->stack[i] : 0];
-	uint64_t size = block->size[i], weight = row_weight(block, i);
+	uint64_t size = block->size[i], weight = row_weight(block, i), birth = block->birth_ns[i];
 
+	if (!to->blocks || birth < to->first_ns)
+		to->first_ns = birth;
+	if (birth > to->last_ns)
+		to->last_ns = birth;
 	if (weight > size && weight > 1) {
 		to->bytes += size ? weight : 0;
 		to->blocks += (double)weight / (size ? (double)size : 1);
@@ -60,6 +65,7 @@ static int weigh(struct weights *w, struct view *view, const struct filter *filt
 
 struct builder {
 	const struct view *view;
+	bool hide; /* frames that only pass allocations on: what they hold is their caller's own */
 	struct tree tree;
 	size_t capacity;
 	double *blocks;	     /* by tree node */
@@ -91,14 +97,16 @@ static long add_node(struct builder *b)
 		b->blocks = blocks;
 		b->capacity = capacity;
 	}
-	b->tree.nodes[b->tree.count] = (struct tree_node){0};
+	b->tree.nodes[b->tree.count] = (struct tree_node){.first_ns = UINT64_MAX};
 	b->blocks[b->tree.count] = 0;
 	return (long)b->tree.count++;
 }
 
 /* The child of `parent` for this frame, made if there is none. */
-static long child(struct builder *b, uint32_t parent, const struct frame *frame)
+static long child(struct builder *b, uint32_t parent, uint32_t stack_node, uint32_t index_in_place)
 {
+	const struct frame *frame =
+		&b->view->frames[view_place(b->view, stack_node)->first_frame + index_in_place];
 	uint64_t *index = map_put(&b->children, (uint64_t)parent << 32 | frame->label, NULL);
 	struct tree_node *node;
 	long made;
@@ -116,17 +124,30 @@ static long child(struct builder *b, uint32_t parent, const struct frame *frame)
 	node->module = intern_get(&b->view->texts, frame->module);
 	node->file = intern_get(&b->view->texts, frame->file);
 	node->line = frame->line;
+	node->node = stack_node;
+	node->frame = index_in_place;
 	node->next_sibling = b->tree.nodes[parent].first_child;
 	b->tree.nodes[parent].first_child = (uint32_t)made;
 	return made;
 }
 
-/* Goes down from `at` through the frames of a place, outermost first. */
-static long descend(struct builder *b, long at, const struct place *place)
+/* Goes down from `at` through the frames of a node, outermost first. */
+static long descend(struct builder *b, long at, uint32_t node)
 {
+	const struct place *place = view_place(b->view, node);
+
 	for (uint32_t i = place->frame_count; at >= 0 && i-- > 0;)
-		at = child(b, (uint32_t)at, &b->view->frames[place->first_frame + i]);
+		if (!b->hide || !b->view->frames[place->first_frame + i].allocator)
+			at = child(b, (uint32_t)at, node, i);
 	return at;
+}
+
+static void widen(struct tree_node *node, uint64_t first_ns, uint64_t last_ns)
+{
+	if (first_ns < node->first_ns)
+		node->first_ns = first_ns;
+	if (last_ns > node->last_ns)
+		node->last_ns = last_ns;
 }
 
 static int hang(struct builder *b, const struct weights *w)
@@ -151,13 +172,14 @@ static int hang(struct builder *b, const struct weights *w)
 
 		if (!needed[n])
 			continue;
-		index = descend(b, n && parent && parent < n ? at[parent] : 0,
-				view_place(b->view, n));
+		index = descend(b, n && parent && parent < n ? at[parent] : 0, n);
 		if (index < 0)
 			return (int)index;
 		at[n] = (uint32_t)index;
 		b->tree.nodes[index].self_bytes += w->list[n].bytes;
 		b->blocks[index] += w->list[n].blocks;
+		if (w->list[n].blocks > 0)
+			widen(&b->tree.nodes[index], w->list[n].first_ns, w->list[n].last_ns);
 	}
 	return 0;
 }
@@ -181,6 +203,7 @@ static int sum_up(struct builder *b)
 		nodes[i].blocks = (uint64_t)(below[i] + 0.5);
 		if (i) {
 			nodes[parent[i]].bytes += nodes[i].bytes;
+			widen(&nodes[parent[i]], nodes[i].first_ns, nodes[i].last_ns);
 			below[parent[i]] += below[i];
 		}
 	}
@@ -221,7 +244,7 @@ static int sort_children(struct tree *tree)
 int query_tree(struct view *view, const struct filter *filter, enum value value, uint64_t at_ns,
 	       struct tree *ret_tree, struct err_text *err)
 {
-	cleanup(builder_done) struct builder b = {.view = view};
+	cleanup(builder_done) struct builder b = {.view = view, .hide = filter->hide == ANSWER_YES};
 	cleanup(cleanup_free) struct node_weight *list = NULL;
 	struct weights w;
 	int r = view_prepare(view, err);

@@ -95,7 +95,7 @@ static uint32_t name_number(struct view *view, const char *name)
 	if (number > before) {
 		if (grow(&view->name_is_allocator, &view->names_capacity, number + 1, 1) < 0)
 			return 0;
-		view->name_is_allocator[number] = site_is_allocator(name);
+		view->name_is_allocator[number] = site_is_allocator(view->rules, name);
 	}
 	return number;
 }
@@ -114,7 +114,7 @@ static int add_frame(struct view *view, struct place *place, const char *path,
 		return -ENOMEM;
 	frame.known = symbol->function;
 	frame.is_inline = symbol->is_inline;
-	frame.allocator = frame.known && view->name_is_allocator[frame.name];
+	frame.allocator = view->name_is_allocator[frame.name];
 	frame.raw = symbol->raw_function;
 	frame.module = path ? intern_text(&view->texts, path) : 0;
 	frame.file = symbol->file ? intern_text(&view->texts, symbol->file) : 0;
@@ -326,6 +326,11 @@ void view_free(struct view *view)
 	free(view->place_allocations);
 	pthread_mutex_destroy(&view->lock);
 	free(view);
+}
+
+void view_set_rules(struct view *view, const struct site_rules *rules)
+{
+	view->rules = rules;
 }
 
 struct recording *view_recording(const struct view *view)

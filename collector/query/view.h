@@ -47,6 +47,7 @@ struct view {
 	struct frame *frames;
 	uint32_t frame_count, frames_capacity;
 	struct intern names, texts, labels, sites;
+	const struct site_rules *rules; /* NULL: the known ones */
 	uint8_t *name_is_allocator; /* by name */
 	uint32_t names_capacity;
 

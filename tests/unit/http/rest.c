@@ -420,6 +420,83 @@ static void test_start_errors(void **state)
 	assert_non_null(strstr(err.text, "/nowhere/x.heapcast"));
 }
 
+/* Every path of the description answers, and every parameter of it is refused by name where it is nonsense, or taken. */
+static void check_parameter(const char *where, const char *name)
+{
+	char target[256];
+	struct answer a;
+
+	snprintf(target, sizeof(target), "%s%c%s=%%01", where, strchr(where, '?') ? '&' : '?', name);
+	client_get(http_port(http), target, &a);
+	if (a.status != 200 && ((a.status != 400 && a.status != 404) || !strstr((char *)a.body.data, name)))
+		fail_msg("%s: status %d: %.200s", target, a.status, (char *)a.body.data);
+	if (a.status == 400 && strstr((char *)a.body.data, "no parameter is called"))
+		fail_msg("%s is described and not there", target);
+	buf_done(&a.body);
+}
+
+static void check_path(const char *where, const json_t *parameters)
+{
+	char target[200];
+	struct answer a;
+	size_t i;
+	json_t *parameter;
+
+	snprintf(target, sizeof(target), "%s", where);
+	if (strstr(where, "{id}"))
+		snprintf(target, sizeof(target), "/data/last/%s", where + strlen("/data/{id}/"));
+	if (strstr(target, "{number}"))
+		return;
+	if (strstr(target, "/diff"))
+		strncat(target, "?base=last", sizeof(target) - strlen(target) - 1);
+	client_get(http_port(http), target, &a);
+	assert_int_equal(a.status, 200);
+	assert_true(a.complete && a.body.length > 0);
+	buf_done(&a.body);
+	json_array_foreach(parameters, i, parameter)
+		if (!strcmp(json_string_value(json_object_get(parameter, "in")), "query"))
+			check_parameter(target, json_string_value(json_object_get(parameter, "name")));
+}
+
+static void test_description(void **state)
+{
+	json_t *description = get_json("/openapi.json", 200), *paths = json_object_get(description, "paths"), *where;
+	const char *name;
+
+	(void)state;
+	assert_true(json_object_size(paths) >= 18);
+	json_object_foreach(paths, name, where)
+		check_path(name, json_object_get(json_object_get(where, "get"), "parameters"));
+	json_decref(description);
+}
+
+/* Totals of the answers agree with each other. */
+static void test_answers(void **state)
+{
+	json_t *report = get_json("/data/last/report", 200), *tree = get_json("/data/last/tree?value=leaked&hide=yes", 200),
+	       *leaks = get_json("/data/last/leaks", 200), *peak = get_json("/data/last/peak?by=backtrace", 200),
+	       *diff = get_json("/data/last/diff?base=last&value=peak", 200),
+	       *groups = get_json("/data/last/allocation_groups?order=asc&skip=1&count=2", 200), *list;
+
+	(void)state;
+	assert_int_equal(number(tree, "size"), number(json_object_get(report, "leaked"), "bytes"));
+	assert_int_equal(number(tree, "count"), number(json_object_get(report, "leaked"), "blocks"));
+	assert_int_equal(number(json_object_get(leaks, "total"), "bytes"), number(tree, "size"));
+	assert_true(json_equal(json_object_get(peak, "total"), json_object_get(report, "peak")));
+	assert_int_equal(number(diff, "bytes"), 0);
+	assert_int_equal(json_array_size(json_object_get(diff, "groups")), 0);
+	list = json_object_get(groups, "allocations");
+	assert_int_equal(json_array_size(list), 2);
+	assert_true(number(json_object_get(json_array_get(list, 0), "only_matched"), "size") <=
+		    number(json_object_get(json_array_get(list, 1), "only_matched"), "size"));
+	json_decref(report);
+	json_decref(tree);
+	json_decref(leaks);
+	json_decref(peak);
+	json_decref(diff);
+	json_decref(groups);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,6 +504,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_pages),	cmocka_unit_test(test_other_paths),
 		cmocka_unit_test(test_errors),	cmocka_unit_test(test_methods_and_hosts),
 		cmocka_unit_test(test_hostile), cmocka_unit_test(test_readers_that_leave),
+		cmocka_unit_test(test_description), cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_stop),	cmocka_unit_test(test_start_errors),
 	};
 

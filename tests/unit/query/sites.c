@@ -3,9 +3,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/error.h"
+#include "collector/query/query.h"
 #include "collector/query/sites.h"
 
 static void test_allocators(void **state)
@@ -28,7 +34,7 @@ static void test_allocators(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
-		if (!site_is_allocator(yes[i]))
+		if (!site_is_allocator(NULL, yes[i]))
 			fail_msg("%s is an allocator's", yes[i]);
 }
 
@@ -48,8 +54,49 @@ static void test_others(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
-		if (site_is_allocator(no[i]))
+		if (site_is_allocator(NULL, no[i]))
 			fail_msg("%s is not an allocator's", no[i]);
+}
+
+/* Reads rules from a file that goes again. */
+static int read_rules(const char *text, struct site_rules **ret_rules, struct err_text *err)
+{
+	char path[] = "/tmp/heapcast-rules.XXXXXX";
+	int fd = mkstemp(path), r;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	r = site_rules_read(path, ret_rules, err);
+	unlink(path);
+	return r;
+}
+
+static void test_rules_of_a_file(void **state)
+{
+	struct site_rules *rules;
+	struct err_text err = {0};
+
+	(void)state;
+	assert_int_equal(read_rules("# mine\n\n  xmalloc  \nmy::pool::*\n*::grow(int)\n*detail*", &rules, &err), 0);
+	assert_true(site_is_allocator(rules, "xmalloc"));
+	assert_true(site_is_allocator(rules, "void* my::pool::take(int)"));
+	assert_true(site_is_allocator(rules, "a::b::grow(int)"));
+	assert_true(site_is_allocator(rules, "x::detail::y()"));
+	assert_true(site_is_allocator(rules, "malloc"));
+	assert_false(site_is_allocator(rules, "xmalloc_all"));
+	assert_false(site_is_allocator(rules, "grow(int)"));
+	assert_false(site_is_allocator(rules, "main"));
+	site_rules_free(rules);
+	assert_int_equal(read_rules("!default\nxmalloc\n", &rules, &err), 0);
+	assert_true(site_is_allocator(rules, "xmalloc"));
+	assert_false(site_is_allocator(rules, "malloc"));
+	site_rules_free(rules);
+	assert_true(read_rules("xmalloc\n!defaults\n", &rules, &err) < 0);
+	assert_non_null(strstr(err.text, "line 2"));
+	assert_true(read_rules("*\n", &rules, &err) < 0);
+	assert_true(site_rules_read("/nowhere/rules", &rules, &err) < 0);
+	assert_non_null(strstr(err.text, "/nowhere/rules"));
 }
 
 int main(void)
@@ -57,6 +104,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_allocators),
 		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_rules_of_a_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

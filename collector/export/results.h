@@ -1,0 +1,24 @@
+#pragma once
+/*
+ * Results of queries as JSON: the members of an object that the caller has opened. The commands' --json and the REST API write
+ * the same ones. Times of the recording are in nanoseconds from its start (`_ns`).
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collector/query/query.h"
+
+struct json;
+
+/* "key": {"bytes", "blocks"}, and errors and samples if it is an estimate. */
+void json_usage(struct json *json, const char *key, const struct usage *usage);
+/* "total", "group_count" and "groups": `count` of them from `skip` on. */
+void json_groups(struct json *json, const struct groups *groups, uint64_t skip, uint64_t count);
+/* The members of one group. */
+void json_group(struct json *json, const struct group *group);
+void json_report(struct json *json, const struct report *report);
+/* Arrays, a value a bucket; `start_wall_ns` is when the recording began. */
+void json_timeline(struct json *json, const struct timeline *timeline, uint64_t start_wall_ns);
+void json_histogram(struct json *json, const struct histogram *histogram);
+void json_survivors(struct json *json, const struct survivors *survivors, uint64_t skip, uint64_t count);
+void json_diff(struct json *json, const struct diff *diff, uint64_t skip, uint64_t count);

@@ -1,0 +1,250 @@
+/* Answers under /data/ID that are one object: over time, sizes, a moment, leaks, totals, differences. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "collector/export/results.h"
+#include "collector/http/routes.h"
+#include "collector/http/sources.h"
+#include "collector/http/what.h"
+
+#include "base/ban.h"
+
+/* Writes the one object. */
+static void open_object(struct exchange *x, struct json *json)
+{
+	x->content_type = "application/json";
+	json_init(json, &x->out);
+	json_object(json, NULL);
+}
+
+static int close_object(struct exchange *x, struct json *json)
+{
+	json_end(json, '}');
+	return buf_error(&x->out);
+}
+
+/* ---- over time ---- */
+
+const struct route_parameter timeline_parameters[] = {
+	{"start", what_moment, "time",
+	 "the part of the recording that is shown begins here; default its start"},
+	{"end", what_moment, "time", "and ends here; default its end"},
+	{"points", what_points, "number", "at most so many; default 1000"},
+	{0},
+};
+
+static int timeline(struct exchange *x, bool leaked_only)
+{
+	cleanup(timeline_done) struct timeline timeline = {0};
+	cleanup(what_done) struct what what;
+	struct json json;
+	int r = what_read(x, timeline_parameters, &what);
+
+	if (!r)
+		r = query_timeline(x->source->view, &what.filter,
+				   &(struct timeline_question){.from_ns = what.start_ns,
+							       .to_ns = what.end_ns,
+							       .buckets = what.points,
+							       .leaked_only = leaked_only},
+				   &timeline, &x->err);
+	if (r < 0)
+		return r;
+	open_object(x, &json);
+	json_timeline(&json, &timeline, recording_process(x->source->recording)->start_wall_ns);
+	return close_object(x, &json);
+}
+
+int timeline_step(struct exchange *x)
+{
+	return timeline(x, false);
+}
+
+int timeline_leaked_step(struct exchange *x)
+{
+	return timeline(x, true);
+}
+
+/* ---- sizes and lifetimes ---- */
+
+const struct route_parameter histogram_parameters[] = {WHAT_VALUE, WHAT_AT, {0}};
+
+int histogram_step(struct exchange *x)
+{
+	cleanup(histogram_done) struct histogram histogram = {0};
+	cleanup(what_done) struct what what;
+	struct json json;
+	int r = what_read(x, histogram_parameters, &what);
+
+	if (!r)
+		r = query_histogram(x->source->view, &what.filter, what.value, what.at_ns,
+				    &histogram, &x->err);
+	if (r < 0)
+		return r;
+	open_object(x, &json);
+	json_string(&json, "value", value_name(what.value));
+	json_histogram(&json, &histogram);
+	return close_object(x, &json);
+}
+
+/* ---- a moment ---- */
+
+const struct route_parameter snapshot_parameters[] = {WHAT_AT, WHAT_BY, WHAT_SKIP, WHAT_COUNT, {0}};
+const struct route_parameter peak_parameters[] = {WHAT_BY, WHAT_SKIP, WHAT_COUNT, {0}};
+
+static int moment(struct exchange *x, struct what *what, uint64_t at_ns)
+{
+	cleanup(groups_done) struct groups groups = {0};
+	struct json json;
+	int r = query_groups(x->source->view, &what->filter, what->grouping, VALUE_IN_USE, at_ns,
+			     &groups, &x->err);
+
+	if (r < 0)
+		return r;
+	open_object(x, &json);
+	json_times(&json, "", x->source->view, at_ns);
+	json_u64(&json, "at_ns", at_ns);
+	json_groups(&json, &groups, what->skip, what->count);
+	return close_object(x, &json);
+}
+
+int snapshot_step(struct exchange *x)
+{
+	cleanup(what_done) struct what what;
+	uint64_t end = recording_end_ns(x->source->recording);
+	int r = what_read(x, snapshot_parameters, &what);
+
+	return r ? r : moment(x, &what, what.at_ns < end ? what.at_ns : end);
+}
+
+int peak_step(struct exchange *x)
+{
+	cleanup(what_done) struct what what;
+	struct report report;
+	int r = what_read(x, peak_parameters, &what);
+
+	if (!r)
+		r = query_report(x->source->view, &what.filter, &report, &x->err);
+	return r ? r : moment(x, &what, report.peak_ns);
+}
+
+/* ---- leaks and totals ---- */
+
+const struct route_parameter leaks_parameters[] = {
+	{"young", what_young, "duration",
+	 "blocks that have not lived so long are young; default a hundredth of the recording"},
+	WHAT_SKIP,
+	WHAT_COUNT,
+	{0},
+};
+const struct route_parameter report_parameters[] = {{0}};
+
+int leaks_step(struct exchange *x)
+{
+	cleanup(survivors_done) struct survivors survivors = {0};
+	cleanup(what_done) struct what what;
+	struct json json;
+	int r = what_read(x, leaks_parameters, &what);
+
+	if (!r)
+		r = query_survivors(x->source->view, &what.filter, what.young_ns, &survivors,
+				    &x->err);
+	if (r < 0)
+		return r;
+	open_object(x, &json);
+	json_survivors(&json, &survivors, what.skip, what.count);
+	return close_object(x, &json);
+}
+
+int report_step(struct exchange *x)
+{
+	cleanup(what_done) struct what what;
+	struct report report;
+	struct json json;
+	int r = what_read(x, report_parameters, &what);
+
+	if (!r)
+		r = query_report(x->source->view, &what.filter, &report, &x->err);
+	if (r < 0)
+		return r;
+	open_object(x, &json);
+	json_report(&json, &report);
+	return close_object(x, &json);
+}
+
+/* ---- differences ---- */
+
+const struct route_parameter diff_parameters[] = {
+	{"base", what_base, "id of a recording, and @TIME behind it for a moment",
+	 "what is held against this recording"},
+	WHAT_VALUE,
+	WHAT_AT,
+	WHAT_BY,
+	WHAT_SKIP,
+	WHAT_COUNT,
+	{0},
+};
+
+static int parameter_fault(struct exchange *x, int error)
+{
+	snprintf(x->parameter, sizeof(x->parameter), "base");
+	return error;
+}
+
+/* The base is asked as this recording is, unless it names a moment of its own. */
+static int ask_diff(struct exchange *x, struct what *what, struct source *base, const char *time)
+{
+	cleanup(what_done) struct what of_base = {.at_ns = NO_TIME};
+	cleanup(diff_done) struct diff diff = {0};
+	struct json json;
+	int r;
+
+	filter_init(&of_base.filter);
+	of_base.filter.cancelled = &x->cancelled;
+	r = read_parameters_of(x, base->view, diff_parameters, &of_base, &of_base.filter);
+	if (!r && time) {
+		r = what_at(&of_base, base->view, "base", time, &x->err);
+		if (r < 0)
+			return parameter_fault(x, r);
+	}
+	if (!r)
+		r = query_diff(&(struct diff_side){base->view, &of_base.filter, of_base.value,
+						   of_base.at_ns},
+			       &(struct diff_side){x->source->view, &what->filter, what->value,
+						   what->at_ns},
+			       what->grouping, &diff, &x->err);
+	if (r < 0)
+		return r;
+	open_object(x, &json);
+	json_diff(&json, &diff, what->skip, what->count);
+	return close_object(x, &json);
+}
+
+int diff_step(struct exchange *x)
+{
+	cleanup(what_done) struct what what;
+	struct source *base;
+	char *at;
+	int r = what_read(x, diff_parameters, &what);
+
+	if (r < 0)
+		return r;
+	if (!what.base[0])
+		return parameter_fault(
+			x,
+			err_set(&x->err, -EINVAL,
+				"base is missing: it takes the id of a recording, and @TIME behind "
+				"it for a moment"));
+	at = strchr(what.base, '@');
+	if (at)
+		*at++ = 0;
+	r = sources_take(x->sources, what.base, &base, &x->err);
+	if (r < 0)
+		return r == -EAGAIN ? r : parameter_fault(x, r);
+	source_lock(base);
+	r = ask_diff(x, &what, base, at);
+	source_unlock(base);
+	sources_release(x->sources, base);
+	return r;
+}

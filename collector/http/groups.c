@@ -1,0 +1,247 @@
+/* /data/ID/allocation_groups and /data/ID/backtraces: matched allocations by backtrace, in an order, a page or all. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "collector/http/routes.h"
+#include "collector/http/sources.h"
+#include "collector/http/what.h"
+
+#include "base/ban.h"
+
+#define STEP_BYTES (128u << 10)
+
+#define SORT_WORDS                                                                                 \
+	"only_matched. or all. with size, allocated_count, leaked_count, interval, "               \
+	"min_timestamp, max_timestamp; "                                                           \
+	"all.max_total_usage_first_seen_at"
+
+const struct route_parameter groups_parameters[] = {
+	WHAT_SKIP,
+	WHAT_COUNT,
+	{"sort_by", what_sort_by, SORT_WORDS, "default only_matched.size"},
+	{"order", what_order, "asc or dsc", "default dsc"},
+	{"generate_graphs", what_graphs, "false", "kept for scripts"},
+	{0},
+};
+
+const struct route_parameter backtraces_parameters[] = {WHAT_SKIP, WHAT_COUNT, {0}};
+
+/* ---- orders ---- */
+
+static uint64_t interval_of(const struct group_side *s)
+{
+	return s->last_ns - s->first_ns;
+}
+
+static uint64_t size_of(const struct group_side *s)
+{
+	return s->allocated.bytes;
+}
+
+static uint64_t count_of(const struct group_side *s)
+{
+	return s->allocated.blocks;
+}
+
+static uint64_t leaked_of(const struct group_side *s)
+{
+	return s->leaked_blocks;
+}
+
+static uint64_t first_of(const struct group_side *s)
+{
+	return s->first_ns;
+}
+
+static uint64_t last_of(const struct group_side *s)
+{
+	return s->last_ns;
+}
+
+/* The names with _relative mean the same order. */
+static const struct key {
+	const char *name;
+	uint64_t (*of)(const struct group_side *side);
+} keys[] = {
+	{"size", size_of},
+	{"allocated_count", count_of},
+	{"leaked_count", leaked_of},
+	{"interval", interval_of},
+	{"min_timestamp", first_of},
+	{"min_timestamp_relative", first_of},
+	{"min_timestamp_relative_p", first_of},
+	{"max_timestamp", last_of},
+	{"max_timestamp_relative", last_of},
+	{"max_timestamp_relative_p", last_of},
+};
+
+struct order {
+	uint64_t (*of)(const struct group_side *side); /* NULL: by peak_ns */
+	bool all, ascending;
+};
+
+static int find_order(struct exchange *x, const struct what *what, struct order *ret_order)
+{
+	const char *word = what->sort_by ? what->sort_by : "only_matched.size";
+	bool all = !strncmp(word, "all.", 4);
+	const char *name = all ? word + 4 : !strncmp(word, "only_matched.", 13) ? word + 13 : "";
+
+	*ret_order = (struct order){.all = all, .ascending = what->ascending};
+	if (all && !strncmp(name, "max_total_usage_first_seen_at", 29))
+		return 0;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (!strcmp(keys[i].name, name)) {
+			ret_order->of = keys[i].of;
+			return 0;
+		}
+	}
+	snprintf(x->parameter, sizeof(x->parameter), "sort_by");
+	return err_set(&x->err, -EINVAL, "sort_by takes " SORT_WORDS ", not \"%.60s\"", word);
+}
+
+static uint64_t key_of(const struct order *order, const struct allocation_group *g)
+{
+	return order->of ? order->of(order->all ? &g->all : &g->matched) : g->peak_ns;
+}
+
+/* Equal keys are in the order of their backtraces' numbers. */
+static int in_order(const void *a, const void *b, void *context)
+{
+	const struct order *order = context;
+	uint64_t x = key_of(order, a), y = key_of(order, b);
+	const struct allocation_group *p = a, *q = b;
+
+	if (x != y)
+		return (x < y) == order->ascending ? -1 : 1;
+	return p->node < q->node ? -1 : p->node > q->node;
+}
+
+/* ---- groups ---- */
+
+struct page {
+	struct what what;
+	struct allocation_groups groups;
+	struct json json;
+	uint64_t at, end;
+};
+
+static void page_free(void *work)
+{
+	struct page *page = work;
+
+	allocation_groups_done(&page->groups);
+	what_done(&page->what);
+	free(page);
+}
+
+static void write_side(struct json *json, const char *key, const struct view *view,
+		       const struct group_side *s, const uint64_t *peak_ns)
+{
+	json_object(json, key);
+	json_u64(json, "size", s->allocated.bytes);
+	json_u64(json, "min_size", s->min_size);
+	json_u64(json, "max_size", s->max_size);
+	json_times(json, "min_", view, s->first_ns);
+	json_times(json, "max_", view, s->last_ns);
+	json_time(json, "interval", s->last_ns - s->first_ns);
+	json_u64(json, "leaked_count", s->leaked_blocks);
+	json_u64(json, "allocated_count", s->allocated.blocks);
+	if (peak_ns) {
+		const struct recording *recording = view_recording(view);
+		uint64_t end = recording_end_ns(recording);
+
+		json_time(json, "max_total_usage_first_seen_at",
+			  recording_process(recording)->start_wall_ns + *peak_ns);
+		json_time(json, "max_total_usage_first_seen_at_relative", *peak_ns);
+		json_double(json, "max_total_usage_first_seen_at_relative_p",
+			    end ? 100.0 * (double)*peak_ns / (double)end : 0);
+	}
+	json_end(json, '}');
+}
+
+static int write_group(struct page *page, struct exchange *x, const struct allocation_group *g)
+{
+	struct json *json = &page->json;
+	struct view *view = x->source->view;
+	int r;
+
+	json_object(json, NULL);
+	write_side(json, "all", view, &g->all, &g->peak_ns);
+	write_side(json, "only_matched", view, &g->matched, NULL);
+	json_u64(json, "backtrace_id", g->node);
+	r = json_backtrace(json, "backtrace", view, g->node, &x->err);
+	json_end(json, '}');
+	return r;
+}
+
+static int begin(struct page *page, struct exchange *x, const struct route_parameter *table,
+		 const char *key)
+{
+	struct order order;
+	int r = what_read(x, table, &page->what);
+
+	if (!r)
+		r = find_order(x, &page->what, &order);
+	if (!r)
+		r = query_allocation_groups(x->source->view, &page->what.filter, &page->groups,
+					    &x->err);
+	if (r < 0)
+		return r;
+	if (page->groups.count)
+		qsort_r(page->groups.list, page->groups.count, sizeof(*page->groups.list), in_order,
+			&order);
+	page->at = page->what.skip < page->groups.count ? page->what.skip : page->groups.count;
+	page->end = page->groups.count - page->at < page->what.count ? page->groups.count
+								     : page->at + page->what.count;
+	x->content_type = "application/json";
+	json_init(&page->json, &x->out);
+	json_object(&page->json, NULL);
+	json_array(&page->json, key);
+	return 0;
+}
+
+static int write_backtrace(struct page *page, struct exchange *x, const struct allocation_group *g)
+{
+	return json_backtrace(&page->json, NULL, x->source->view, g->node, &x->err);
+}
+
+/* The common part: some groups a step. */
+static int page_groups(struct exchange *x, const struct route_parameter *table, const char *key,
+		       int (*write)(struct page *page, struct exchange *x,
+				    const struct allocation_group *g))
+{
+	struct page *page = x->work;
+	int r = 0;
+
+	if (!page) {
+		page = calloc(1, sizeof(*page));
+		if (!page)
+			return err_set(&x->err, -ENOMEM, "out of memory");
+		x->work = page;
+		x->work_free = page_free;
+		r = begin(page, x, table, key);
+	}
+	while (!r && page->at < page->end && x->out.length < STEP_BYTES)
+		r = write(page, x, &page->groups.list[page->at++]);
+	if (r < 0)
+		return r;
+	if (page->at < page->end)
+		return buf_error(&x->out) ? buf_error(&x->out) : 1;
+	json_end(&page->json, ']');
+	json_u64(&page->json, "total_count", page->groups.count);
+	json_end(&page->json, '}');
+	return buf_error(&x->out);
+}
+
+int groups_step(struct exchange *x)
+{
+	return page_groups(x, groups_parameters, "allocations", write_group);
+}
+
+int backtraces_step(struct exchange *x)
+{
+	return page_groups(x, backtraces_parameters, "backtraces", write_backtrace);
+}

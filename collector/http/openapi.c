@@ -1,0 +1,113 @@
+/* /openapi.json: the API described for programs (OpenAPI 3.0), made of the tables that answer and parse. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collector/export/export.h"
+#include "collector/http/routes.h"
+#include "collector/http/values.h"
+#include "collector/query/query.h"
+
+#include "base/ban.h"
+
+struct filter_name {
+	const char *name, *takes, *about;
+};
+
+#define FILTER_NAME(name, takes, about) {name, takes, about},
+static const struct filter_name filter_names[] = {FILTERS(FILTER_NAME){0}};
+
+static void write_parameter(struct json *json, const char *name, const char *in, const char *takes,
+			    const char *about)
+{
+	char text[512];
+
+	json_object(json, NULL);
+	json_string(json, "name", name);
+	json_string(json, "in", in);
+	if (!strcmp(in, "path"))
+		json_bool(json, "required", true);
+	snprintf(text, sizeof(text), "%s%s%s", about, takes ? "; takes " : "", takes ? takes : "");
+	json_string(json, "description", text);
+	json_object(json, "schema");
+	json_string(json, "type", "string");
+	json_end(json, '}');
+	json_end(json, '}');
+}
+
+/* Filters are called with '-' on the command line and with '_' here. */
+static void write_filter(struct json *json, const struct filter_name *filter)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s", filter->name);
+	for (char *p = name; *p; p++)
+		if (*p == '-')
+			*p = '_';
+	write_parameter(json, name, "query", filter->takes, filter->about);
+}
+
+static void write_parameters(struct json *json, const struct route_info *info)
+{
+	json_array(json, "parameters");
+	if (info->of_recording)
+		write_parameter(json, "id", "path", NULL,
+				"32 hexadecimal digits, a unique beginning of them, or \"last\"");
+	if (info->has_number)
+		write_parameter(json, "number", "path", NULL, "a backtrace_id");
+	for (const struct route_parameter *p = info->parameters; p && p->name; p++)
+		write_parameter(json, p->name, "query", p->takes, p->about);
+	for (const struct filter_name *f = filter_names; info->filters && f->name; f++)
+		write_filter(json, f);
+	json_end(json, ']');
+}
+
+static void write_route(void *context, const struct route_info *info)
+{
+	struct json *json = context;
+	char type[64];
+
+	snprintf(type, sizeof(type), "%.*s", (int)strcspn(info->content_type, ";"),
+		 info->content_type);
+	json_object(json, info->path);
+	json_object(json, "get");
+	json_string(json, "summary", info->about);
+	write_parameters(json, info);
+	json_object(json, "responses");
+	json_object(json, "200");
+	json_string(json, "description", info->about);
+	json_object(json, "content");
+	json_object(json, type);
+	json_end(json, '}');
+	json_end(json, '}');
+	json_end(json, '}');
+	json_object(json, "400");
+	json_string(json, "description",
+		    "{\"error\", \"parameter\"}: a parameter was not understood");
+	json_end(json, '}');
+	json_end(json, '}');
+	json_end(json, '}');
+	json_end(json, '}');
+}
+
+int openapi_step(struct exchange *x)
+{
+	struct json json;
+	int r = no_parameters(x);
+
+	if (r < 0)
+		return r;
+	x->content_type = "application/json";
+	json_init(&json, &x->out);
+	json_object(&json, NULL);
+	json_string(&json, "openapi", "3.0.3");
+	json_object(&json, "info");
+	json_string(&json, "title", "heapcast");
+	json_string(&json, "version", "1");
+	json_end(&json, '}');
+	json_object(&json, "paths");
+	routes_each(write_route, &json);
+	json_end(&json, '}');
+	json_end(&json, '}');
+	return buf_error(&x->out);
+}

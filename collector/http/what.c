@@ -1,0 +1,209 @@
+/* Parameters that several questions share. See what.h. */
+#include "collector/http/what.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/parse.h"
+#include "collector/http/sources.h"
+
+#include "base/ban.h"
+
+#define POINTS_MAX 100000
+
+int what_value(void *context, const struct view *view, const char *name, const char *value,
+	       struct err_text *err)
+{
+	struct what *w = context;
+
+	(void)view;
+	if (value_parse(value, &w->value) < 0)
+		return err_set(
+			err, -EINVAL,
+			"%s takes allocated, leaked, temporary, in-use or peak, not \"%.60s\"",
+			name, value);
+	return 0;
+}
+
+int what_weight(void *context, const struct view *view, const char *name, const char *value,
+		struct err_text *err)
+{
+	struct what *w = context;
+
+	(void)view;
+	if (!strcmp(value, "bytes"))
+		w->weight = EXPORT_BYTES;
+	else if (!strcmp(value, "blocks"))
+		w->weight = EXPORT_BLOCKS;
+	else
+		return err_set(err, -EINVAL, "%s takes bytes or blocks, not \"%.60s\"", name,
+			       value);
+	return 0;
+}
+
+int what_at(void *context, const struct view *view, const char *name, const char *value,
+	    struct err_text *err)
+{
+	struct what *w = context;
+	int r = query_time(view, name, value, &w->at_ns, err);
+
+	w->value = VALUE_IN_USE;
+	return r < 0 ? r : 0;
+}
+
+int what_by(void *context, const struct view *view, const char *name, const char *value,
+	    struct err_text *err)
+{
+	struct what *w = context;
+
+	(void)view;
+	if (!strcmp(value, "site"))
+		w->grouping = GROUP_BY_SITE;
+	else if (!strcmp(value, "backtrace"))
+		w->grouping = GROUP_BY_BACKTRACE;
+	else
+		return err_set(err, -EINVAL, "%s takes site or backtrace, not \"%.60s\"", name,
+			       value);
+	return 0;
+}
+
+int what_number(void *context, const struct view *view, const char *name, const char *value,
+		struct err_text *err)
+{
+	struct what *w = context;
+
+	(void)view;
+	if (parse_u64(value, !strcmp(name, "skip") ? &w->skip : &w->count) < 0)
+		return err_set(err, -EINVAL, "%s takes a whole number, not \"%.60s\"", name, value);
+	return 0;
+}
+
+/* Each route knows its own words. */
+int what_sort_by(void *context, const struct view *view, const char *name, const char *value,
+		 struct err_text *err)
+{
+	struct what *w = context;
+
+	(void)view;
+	(void)name;
+	(void)err;
+	w->sort_by = value;
+	return 0;
+}
+
+int what_order(void *context, const struct view *view, const char *name, const char *value,
+	       struct err_text *err)
+{
+	struct what *w = context;
+
+	(void)view;
+	w->ascending = !strcmp(value, "asc");
+	if (!w->ascending && strcmp(value, "dsc") != 0 && strcmp(value, "desc") != 0)
+		return err_set(err, -EINVAL, "%s takes asc or dsc, not \"%.60s\"", name, value);
+	return 0;
+}
+
+int what_moment(void *context, const struct view *view, const char *name, const char *value,
+		struct err_text *err)
+{
+	struct what *w = context;
+	int r = query_time(view, name, value, !strcmp(name, "start") ? &w->start_ns : &w->end_ns,
+			   err);
+
+	return r < 0 ? r : 0;
+}
+
+int what_points(void *context, const struct view *view, const char *name, const char *value,
+		struct err_text *err)
+{
+	struct what *w = context;
+	uint64_t points;
+
+	(void)view;
+	if (parse_u64(value, &points) < 0 || !points || points > POINTS_MAX)
+		return err_set(err, -EINVAL, "%s takes a number from 1 to %d, not \"%.60s\"", name,
+			       POINTS_MAX, value);
+	w->points = (uint32_t)points;
+	return 0;
+}
+
+int what_percent(void *context, const struct view *view, const char *name, const char *value,
+		 struct err_text *err)
+{
+	struct what *w = context;
+	char *end;
+	double percent = strtod(value, &end);
+
+	(void)view;
+	if (*end == '%')
+		end++;
+	if (end == value || *end || !(percent >= 0 && percent <= 100))
+		return err_set(err, -EINVAL, "%s takes a number from 0 to 100, not \"%.60s\"", name,
+			       value);
+	w->percent_min = percent;
+	return 0;
+}
+
+int what_young(void *context, const struct view *view, const char *name, const char *value,
+	       struct err_text *err)
+{
+	struct what *w = context;
+
+	(void)view;
+	if (parse_duration(value, &w->young_ns) < 0)
+		return err_set(err, -EINVAL,
+			       "%s takes a duration (10 or 10s, 4h3m2s, 100ms), not \"%.60s\"",
+			       name, value);
+	return 0;
+}
+
+int what_base(void *context, const struct view *view, const char *name, const char *value,
+	      struct err_text *err)
+{
+	struct what *w = context;
+
+	(void)view;
+	if (strlen(value) >= sizeof(w->base))
+		return err_set(err, -EINVAL,
+			       "%s takes the id of a recording, and @TIME behind it, not \"%.60s\"",
+			       name, value);
+	snprintf(w->base, sizeof(w->base), "%s", value);
+	return 0;
+}
+
+int what_graphs(void *context, const struct view *view, const char *name, const char *value,
+		struct err_text *err)
+{
+	(void)context;
+	(void)view;
+	if (!strcmp(value, "false") || !strcmp(value, "0"))
+		return 0;
+	return err_set(err, -EINVAL,
+		       "%s takes false, not \"%.60s\": no pictures are drawn; "
+		       "/timeline?backtraces=ID has the numbers "
+		       "of a group's",
+		       name, value);
+}
+
+int what_read(struct exchange *x, const struct route_parameter *table, struct what *what)
+{
+	*what = (struct what){
+		.at_ns = NO_TIME,
+		.grouping = GROUP_BY_SITE,
+		.count = UINT32_MAX,
+		.end_ns = NO_TIME,
+		.points = 1000,
+		.young_ns = NO_TIME,
+	};
+	filter_init(&what->filter);
+	what->filter.cancelled = &x->cancelled;
+	return read_parameters(x, table, what, &what->filter);
+}
+
+void what_done(struct what *what)
+{
+	filter_done(&what->filter);
+}

@@ -1,0 +1,39 @@
+#pragma once
+/* What most questions under /data/ID take besides filters: one struct, and a reader for each parameter, for tables to choose from. */
+#include "collector/export/export.h"
+#include "collector/http/values.h"
+#include "collector/query/query.h"
+
+#define BASE_MAX 256
+
+struct what {
+	struct filter filter;
+	enum value value;
+	uint64_t at_ns; /* NO_TIME: not given */
+	enum export_weight weight;
+	enum grouping grouping;
+	uint64_t skip, count;
+	const char *sort_by; /* as given; the request's. NULL: not given */
+	bool ascending;
+	uint64_t start_ns, end_ns; /* of a timeline */
+	uint32_t points;
+	double percent_min;
+	uint64_t young_ns;
+	char base[BASE_MAX]; /* of a diff: "ID" or "ID@TIME"; "": not given */
+};
+
+typedef int what_reader(void *what, const struct view *view, const char *name, const char *value, struct err_text *err);
+what_reader what_value, what_at, what_weight, what_by, what_number, what_sort_by, what_order, what_moment, what_points,
+	what_percent, what_young, what_base, what_graphs;
+
+#define WHAT_VALUE                                                                                                     \
+	{"value", what_value, "allocated, leaked, temporary, in-use or peak", "which of the matched blocks count"}
+#define WHAT_AT	    {"at", what_at, "time", "those in use at this moment"}
+#define WHAT_WEIGHT {"weight", what_weight, "bytes or blocks", "default bytes"}
+#define WHAT_BY	    {"by", what_by, "site or backtrace", "what a group is; default site"}
+#define WHAT_SKIP   {"skip", what_number, "whole number", "leave out so many groups"}
+#define WHAT_COUNT  {"count", what_number, "whole number", "give at most so many groups"}
+
+/* Sets the defaults and reads the request's parameters; what_done in either case. */
+int what_read(struct exchange *x, const struct route_parameter *table, struct what *what);
+void what_done(struct what *what);

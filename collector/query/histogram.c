@@ -1,0 +1,166 @@
+/* How big blocks are, and how long they live: sums by class in one pass. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/query/matcher.h"
+#include "collector/query/tally.h"
+#include "collector/query/view.h"
+
+#include "base/ban.h"
+
+#define US 1000ull
+#define MS (1000 * US)
+#define S  (1000 * MS)
+
+/* Where classes of lifetimes end; those of a second and more are the ones that users know from before. */
+static const uint64_t lifetime_ends[] = {US,	   10 * US, 100 * US, MS,	10 * MS,
+					 100 * MS, S,	    10 * S,   30 * S,	60 * S,
+					 120 * S,  300 * S, 600 * S,  3600 * S, UINT64_MAX};
+
+#define LIFETIMES    (sizeof(lifetime_ends) / sizeof(lifetime_ends[0]))
+#define SIZES	     65 /* 0; 1; 2, 3; 4 to 7; ... */
+#define CLASSES_MOST (LIFETIMES + SIZES)
+
+struct sums {
+	struct tally all, leaked;
+};
+
+struct counting {
+	struct matcher m;
+	enum value value;
+	uint64_t at_ns;
+	struct sums size[SIZES], lifetime[LIFETIMES];
+	struct tally leaked, unknown, total;
+};
+
+static unsigned size_class(uint64_t size)
+{
+	return size ? 64 - (unsigned)__builtin_clzll(size) : 0;
+}
+
+static unsigned lifetime_class(uint64_t lived_ns)
+{
+	unsigned i = 0;
+
+	while (i + 1 < LIFETIMES && lived_ns >= lifetime_ends[i])
+		i++;
+	return i;
+}
+
+static void count_row(struct counting *c, const struct row_block *block, uint32_t i)
+{
+	uint64_t size = block->size[i], weight = row_weight(block, i), birth = block->birth_ns[i],
+		 death = block->death_ns[i];
+	struct sums *of_size = &c->size[size_class(size)];
+
+	if (!row_counts(block, i, c->value, c->at_ns))
+		return;
+	tally_add(&c->total, size, weight);
+	tally_add(&of_size->all, size, weight);
+	if (row_leaked(block, i)) {
+		tally_add(&of_size->leaked, size, weight);
+		tally_add(&c->leaked, size, weight);
+	} else if (row_freed(block, i)) {
+		tally_add(&c->lifetime[lifetime_class(death > birth ? death - birth : 0)].all, size,
+			  weight);
+	} else {
+		tally_add(&c->unknown, size, weight);
+	}
+}
+
+static int count_rows(struct counting *c, struct err_text *err)
+{
+	for (uint32_t b = 0; b < recording_blocks(c->m.recording); b++) {
+		const struct row_block *block = recording_block(c->m.recording, b);
+		uint32_t count = matcher_block(&c->m, block);
+
+		if (matcher_cancelled(&c->m, err))
+			return -ECANCELED;
+		for (uint32_t i = 0; i < count; i++)
+			if (matcher_row(&c->m, block, i))
+				count_row(c, block, i);
+	}
+	return 0;
+}
+
+static bool is_empty(const struct tally *tally)
+{
+	return !tally->blocks && !tally_sampled(tally);
+}
+
+/* Classes from the first to the last that holds something. */
+static void list_sizes(const struct counting *c, struct histogram *out)
+{
+	unsigned last = SIZES;
+
+	while (last && is_empty(&c->size[last - 1].all))
+		last--;
+	for (unsigned i = 0; i < last; i++) {
+		if (!out->size_count && is_empty(&c->size[i].all))
+			continue;
+		out->sizes[out->size_count++] = (struct histogram_class){
+			.from = i ? 1ull << (i - 1) : 0,
+			.to = i == 64 ? UINT64_MAX : (1ull << i) - 1,
+			.usage = tally_usage(&c->size[i].all),
+			.leaked = tally_usage(&c->size[i].leaked),
+		};
+	}
+}
+
+static void list_lifetimes(const struct counting *c, struct histogram *out)
+{
+	for (unsigned i = 0; i < LIFETIMES; i++)
+		out->lifetimes[out->lifetime_count++] = (struct histogram_class){
+			.from = i ? lifetime_ends[i - 1] : 0,
+			.to = i + 1 < LIFETIMES ? lifetime_ends[i] - 1 : UINT64_MAX,
+			.usage = tally_usage(&c->lifetime[i].all),
+		};
+}
+
+static int make(struct counting *c, struct histogram *ret_histogram, struct err_text *err)
+{
+	struct histogram out = {0};
+	int r = count_rows(c, err);
+
+	if (r < 0)
+		return r;
+	out.sizes = calloc(CLASSES_MOST, sizeof(*out.sizes));
+	if (!out.sizes)
+		return err_set(err, -ENOMEM, "out of memory");
+	out.lifetimes = out.sizes + SIZES;
+	list_sizes(c, &out);
+	list_lifetimes(c, &out);
+	out.total = tally_usage(&c->total);
+	out.leaked = tally_usage(&c->leaked);
+	out.unknown = tally_usage(&c->unknown);
+	*ret_histogram = out;
+	return 0;
+}
+
+int query_histogram(struct view *view, const struct filter *filter, enum value value,
+		    uint64_t at_ns, struct histogram *ret_histogram, struct err_text *err)
+{
+	cleanup(cleanup_free) struct counting *c = calloc(1, sizeof(*c));
+	int r = c ? value_moment(view, value, at_ns, filter, &at_ns, err)
+		  : err_set(err, -ENOMEM, "out of memory");
+
+	if (r < 0)
+		return r;
+	c->value = value;
+	c->at_ns = at_ns;
+	r = matcher_init(&c->m, view, filter, err);
+	if (r < 0)
+		return r;
+	r = make(c, ret_histogram, err);
+	matcher_done(&c->m);
+	return r;
+}
+
+void histogram_done(struct histogram *histogram)
+{
+	free(histogram->sizes);
+	*histogram = (struct histogram){0};
+}

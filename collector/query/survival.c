@@ -1,0 +1,277 @@
+/*
+ * Leaks ranked by survival. A block that is in use at the end need not be a leak: it may be young. What speaks for a leak is that
+ * blocks of the same call site that reached the same age were not freed any more.
+ *
+ * For each call site, lifetimes of freed blocks and ages of those in use at the end are counted in classes (two to a doubling of
+ * the time). Of the blocks that reached the age class a, R(a), the part F(a) was freed later; a block in use at that age is
+ * freed one day with a chance of about F(a) / R(a) (the estimate of a survival function from life tables, with the blocks in use
+ * as censored at their age). The call site's *suspect bytes* are the sum of size x (1 - F(a) / R(a)) over its blocks in use.
+ *
+ * A block is *young* if at its age most of the site's blocks were still to be freed, F(a) / R(a) > 1/2, or if it is younger than
+ * the time that was given for that. Young blocks are set apart and count nothing.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "collector/query/cursor.h"
+#include "collector/query/matcher.h"
+#include "collector/query/tally.h"
+#include "collector/query/view.h"
+
+#include "base/ban.h"
+
+#define CLASSES	    96
+#define FIRST_SHIFT 10 /* the first class: below 1,024 ns */
+
+struct site {
+	uint32_t node, frame;
+	uint64_t heaviest;
+	struct tally allocated, fresh; /* fresh: in use, and younger than what was asked for */
+	uint64_t freed[CLASSES], alive[CLASSES];
+	struct tally old[CLASSES]; /* in use, by age */
+	uint64_t age_min, age_max, lifetime_max;
+};
+
+struct sites {
+	struct matcher m;
+	const struct view *view;
+	struct site **list;
+	uint32_t count, capacity;
+	uint32_t *by_node; /* index + 1 */
+	struct map by_site;
+	uint64_t young_ns, end_ns;
+};
+
+static void sites_done(struct sites *s)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		free(s->list[i]);
+	free(s->list);
+	free(s->by_node);
+	map_done(&s->by_site);
+	matcher_done(&s->m);
+}
+
+/* Class 0: below 2^10 ns; then two for each doubling. */
+static unsigned age_class(uint64_t age_ns)
+{
+	unsigned log, class;
+
+	if (age_ns >> FIRST_SHIFT == 0)
+		return 0;
+	log = 63 - (unsigned)__builtin_clzll(age_ns);
+	class = 1 + 2 * (log - FIRST_SHIFT) + (unsigned)(age_ns >> (log - 1) & 1);
+	return class < CLASSES ? class : CLASSES - 1;
+}
+
+static struct site *site_new(struct sites *s, uint32_t frame)
+{
+	struct site *site;
+
+	if (s->count == s->capacity) {
+		uint32_t capacity = s->capacity ? 2 * s->capacity : 64;
+		struct site **list = realloc(s->list, capacity * sizeof(*list));
+
+		if (!list)
+			return NULL;
+		s->list = list;
+		s->capacity = capacity;
+	}
+	site = calloc(1, sizeof(*site));
+	if (!site)
+		return NULL;
+	site->frame = frame;
+	site->age_min = UINT64_MAX;
+	s->list[s->count++] = site;
+	return site;
+}
+
+static struct site *site_of(struct sites *s, uint32_t node)
+{
+	uint32_t frame;
+	uint64_t *index;
+
+	if (node > s->view->nodes)
+		node = 0;
+	if (s->by_node[node])
+		return s->list[s->by_node[node] - 1];
+	frame = cursor_frame(s->view, cursor_at_site(s->view, node));
+	index = map_put(&s->by_site, s->view->frames[frame].site, NULL);
+	if (!index || (!*index && !site_new(s, frame)))
+		return NULL;
+	if (!*index)
+		*index = s->count;
+	s->by_node[node] = (uint32_t)*index;
+	return s->list[*index - 1];
+}
+
+static void add_alive(struct sites *s, struct site *site, const struct row_block *block, uint32_t i)
+{
+	uint64_t birth = block->birth_ns[i], age = s->end_ns > birth ? s->end_ns - birth : 0;
+	uint64_t size = block->size[i];
+	unsigned class = age_class(age);
+
+	site->alive[class]++;
+	tally_add(age < s->young_ns ? &site->fresh : &site->old[class], size, row_weight(block, i));
+	if (size >= site->heaviest || !site->node) {
+		site->heaviest = size;
+		site->node = block->stack[i] <= s->view->nodes ? block->stack[i] : 0;
+	}
+	if (age < site->age_min)
+		site->age_min = age;
+	if (age > site->age_max)
+		site->age_max = age;
+}
+
+static void add_row(struct sites *s, struct site *site, const struct row_block *block, uint32_t i)
+{
+	uint64_t birth = block->birth_ns[i], death = block->death_ns[i], lived;
+
+	tally_add(&site->allocated, block->size[i], row_weight(block, i));
+	if (row_leaked(block, i)) {
+		add_alive(s, site, block, i);
+	} else if (row_freed(block, i)) {
+		lived = death > birth ? death - birth : 0;
+		site->freed[age_class(lived)]++;
+		if (lived > site->lifetime_max)
+			site->lifetime_max = lived;
+	}
+}
+
+static int add_rows(struct sites *s, struct err_text *err)
+{
+	for (uint32_t b = 0; b < recording_blocks(s->m.recording); b++) {
+		const struct row_block *block = recording_block(s->m.recording, b);
+		uint32_t count = matcher_block(&s->m, block);
+
+		if (matcher_cancelled(&s->m, err))
+			return -ECANCELED;
+		for (uint32_t i = 0; i < count; i++) {
+			struct site *site;
+
+			if (!matcher_row(&s->m, block, i))
+				continue;
+			site = site_of(s, block->stack[i]);
+			if (!site)
+				return -ENOMEM;
+			add_row(s, site, block, i);
+		}
+	}
+	return 0;
+}
+
+/* ---- the result ---- */
+
+/* Splits a site's blocks in use into old and young, oldest class first: then freed and reached are known. */
+static struct survivor judge(const struct sites *s, const struct site *site)
+{
+	const struct frame *frame = &s->view->frames[site->frame];
+	struct tally old = {0}, young = site->fresh, all = site->fresh;
+	uint64_t freed = 0, reached = 0;
+	double suspect = 0;
+
+	for (unsigned class = CLASSES; class -- > 0;) {
+		const struct tally *here = &site->old[class];
+		double chance;
+
+		freed += site->freed[class];
+		reached += site->freed[class] + site->alive[class];
+		tally_merge(&all, here);
+		if (!here->blocks && !tally_sampled(here))
+			continue;
+		chance = (double)freed / (double)reached;
+		tally_merge(chance > 0.5 ? &young : &old, here);
+		if (chance <= 0.5)
+			suspect += (double)tally_usage(here).bytes * (1 - chance);
+	}
+	return (struct survivor){
+		.node = site->node,
+		.function = intern_get(&s->view->names, frame->name),
+		.file = intern_get(&s->view->texts, frame->file),
+		.module = intern_get(&s->view->texts, frame->module),
+		.line = frame->line,
+		.allocated = tally_usage(&site->allocated),
+		.in_use = tally_usage(&all),
+		.old = tally_usage(&old),
+		.young = tally_usage(&young),
+		.suspect_bytes = (uint64_t)(suspect + 0.5),
+		.whole_group = !freed,
+		.age_min_ns = site->age_min,
+		.age_max_ns = site->age_max,
+		.lifetime_max_ns = site->lifetime_max,
+	};
+}
+
+static int most_suspect_first(const void *a, const void *b)
+{
+	const struct survivor *x = a, *y = b;
+
+	if (x->suspect_bytes != y->suspect_bytes)
+		return x->suspect_bytes > y->suspect_bytes ? -1 : 1;
+	if (x->in_use.bytes != y->in_use.bytes)
+		return x->in_use.bytes > y->in_use.bytes ? -1 : 1;
+	if (x->in_use.blocks != y->in_use.blocks)
+		return x->in_use.blocks > y->in_use.blocks ? -1 : 1;
+	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+static void add_usage(struct usage *into, const struct usage *from)
+{
+	into->bytes += from->bytes;
+	into->blocks += from->blocks;
+	into->samples += from->samples;
+}
+
+static int list_sites(const struct sites *s, struct survivors *out)
+{
+	out->list = calloc((size_t)s->count + 1, sizeof(*out->list));
+	if (!out->list)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct survivor one = judge(s, s->list[i]);
+
+		if (!one.in_use.blocks)
+			continue;
+		out->list[out->count++] = one;
+		add_usage(&out->in_use, &one.in_use);
+		add_usage(&out->old, &one.old);
+		add_usage(&out->young, &one.young);
+		out->suspect_bytes += one.suspect_bytes;
+	}
+	qsort(out->list, out->count, sizeof(*out->list), most_suspect_first);
+	return 0;
+}
+
+int query_survivors(struct view *view, const struct filter *filter, uint64_t young_ns,
+		    struct survivors *ret_survivors, struct err_text *err)
+{
+	cleanup(sites_done) struct sites s = {.view = view};
+	struct survivors out = {0};
+	int r = view_prepare(view, err);
+
+	if (!r)
+		r = matcher_init(&s.m, view, filter, err);
+	if (r < 0)
+		return r;
+	s.end_ns = s.m.end_ns;
+	s.young_ns = young_ns == NO_TIME ? s.end_ns / 100 : young_ns;
+	s.by_node = calloc((size_t)view->nodes + 1, sizeof(*s.by_node));
+	r = s.by_node ? add_rows(&s, err) : -ENOMEM;
+	if (!r)
+		r = list_sites(&s, &out);
+	if (r < 0)
+		return r == -ENOMEM ? err_set(err, r, "out of memory") : r;
+	out.young_ns = s.young_ns;
+	*ret_survivors = out;
+	return 0;
+}
+
+void survivors_done(struct survivors *survivors)
+{
+	free(survivors->list);
+	*survivors = (struct survivors){0};
+}

@@ -1,0 +1,241 @@
+/* Timelines, histograms and group peaks against the slow way, for random recordings; also where memory holds few events at a time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "collector/query/group_table.h"
+#include "collector/query/timeline.h"
+#include "tests/unit/query/naive.h"
+
+#define ROUNDS 10
+#define EVENTS 600
+
+struct in_use {
+	uint64_t bytes, blocks;
+};
+
+static bool fits(const struct naive_row *r, const struct filter *f, bool leaked_only)
+{
+	return r->size >= f->size_min && r->birth >= f->from_ns &&
+	       (!leaked_only || r->end == BLOCK_IN_USE);
+}
+
+static struct in_use naive_in_use(const struct naive_rows *n, const struct filter *f,
+				  bool leaked_only, uint64_t at)
+{
+	struct in_use sum = {0};
+
+	for (size_t i = 0; i < n->count; i++) {
+		if (!fits(&n->list[i], f, leaked_only) || !naive_alive(&n->list[i], at))
+			continue;
+		sum.bytes += n->list[i].size;
+		sum.blocks++;
+	}
+	return sum;
+}
+
+static void check_extremes(const struct naive_rows *n, const struct filter *f,
+			   const struct timeline_question *q, const struct timeline_bucket *b,
+			   uint64_t end)
+{
+	struct in_use at = naive_in_use(n, f, q->leaked_only, b->start_ns);
+	uint64_t least = at.bytes, most = at.bytes, fewest = at.blocks, mostest = at.blocks;
+
+	for (uint64_t t = b->start_ns; t < end; t++) {
+		bool step = false;
+
+		for (size_t i = 0; i < n->count && !step; i++)
+			step = n->list[i].birth == t || n->list[i].death == t;
+		if (!step)
+			continue;
+		at = naive_in_use(n, f, q->leaked_only, t);
+		least = at.bytes < least ? at.bytes : least;
+		most = at.bytes > most ? at.bytes : most;
+		fewest = at.blocks < fewest ? at.blocks : fewest;
+		mostest = at.blocks > mostest ? at.blocks : mostest;
+	}
+	assert_int_equal(b->bytes_min, least);
+	assert_int_equal(b->bytes_max, most);
+	assert_int_equal(b->blocks_min, fewest);
+	assert_int_equal(b->blocks_max, mostest);
+	assert_int_equal(b->bytes, at.bytes);
+	assert_int_equal(b->blocks, at.blocks);
+}
+
+static void check_flow(const struct naive_rows *n, const struct filter *f,
+		       const struct timeline_question *q, const struct timeline_bucket *b,
+		       uint64_t end)
+{
+	uint64_t births = 0, deaths = 0;
+
+	for (size_t i = 0; i < n->count; i++) {
+		const struct naive_row *r = &n->list[i];
+
+		if (!fits(r, f, q->leaked_only))
+			continue;
+		births += r->birth >= b->start_ns && r->birth < end;
+		deaths += r->death >= b->start_ns && r->death < end;
+	}
+	assert_int_equal(b->allocations, births);
+	assert_int_equal(b->deallocations, deaths);
+}
+
+static void check_timeline(struct test_recording *t, const struct naive_rows *n, uint64_t *random)
+{
+	struct filter f;
+	struct timeline timeline;
+	struct timeline_question q = {.to_ns = NO_TIME,
+				      .buckets = 1 + (uint32_t)(test_random(random) % 40)};
+
+	filter_init(&f);
+	if (test_random(random) % 2)
+		f.size_min = test_random(random) % 300;
+	if (test_random(random) % 3 == 0)
+		f.from_ns = test_random(random) % n->end_ns;
+	if (test_random(random) % 2)
+		q.from_ns = test_random(random) % n->end_ns;
+	if (test_random(random) % 2)
+		q.to_ns = q.from_ns + test_random(random) % n->end_ns;
+	q.leaked_only = test_random(random) % 3 == 0;
+	assert_int_equal(
+		timeline_find(t->view, &f, &q, 20 + test_random(random) % 600, &timeline, NULL), 0);
+	assert_in_range(timeline.count, 1, q.buckets);
+	assert_int_equal(timeline.list[0].start_ns, q.from_ns);
+	for (uint32_t b = 0; b < timeline.count; b++) {
+		uint64_t end =
+			b + 1 < timeline.count ? timeline.list[b + 1].start_ns : timeline.to_ns;
+
+		check_extremes(n, &f, &q, &timeline.list[b], end);
+		check_flow(n, &f, &q, &timeline.list[b], end);
+	}
+	timeline_done(&timeline);
+}
+
+static void check_histogram(struct test_recording *t, const struct naive_rows *n)
+{
+	struct histogram h;
+	struct filter f;
+	uint64_t blocks = 0, freed = 0;
+
+	filter_init(&f);
+	assert_int_equal(query_histogram(t->view, &f, VALUE_ALLOCATED, NO_TIME, &h, NULL), 0);
+	for (size_t c = 0; c < h.size_count; c++) {
+		uint64_t count = 0, bytes = 0, leaked = 0;
+
+		for (size_t i = 0; i < n->count; i++) {
+			if (n->list[i].size < h.sizes[c].from || n->list[i].size > h.sizes[c].to)
+				continue;
+			count++;
+			bytes += n->list[i].size;
+			leaked += n->list[i].end == BLOCK_IN_USE;
+		}
+		assert_int_equal(h.sizes[c].usage.blocks, count);
+		assert_int_equal(h.sizes[c].usage.bytes, bytes);
+		assert_int_equal(h.sizes[c].leaked.blocks, leaked);
+		blocks += count;
+	}
+	assert_int_equal(blocks, n->count);
+	blocks = 0;
+	for (size_t c = 0; c < h.lifetime_count; c++) {
+		uint64_t count = 0;
+
+		for (size_t i = 0; i < n->count; i++) {
+			uint64_t lived = n->list[i].death - n->list[i].birth;
+
+			count += naive_freed(&n->list[i]) && lived >= h.lifetimes[c].from &&
+				 lived <= h.lifetimes[c].to;
+		}
+		assert_int_equal(h.lifetimes[c].usage.blocks, count);
+		blocks += count;
+	}
+	for (size_t i = 0; i < n->count; i++)
+		freed += naive_freed(&n->list[i]);
+	assert_int_equal(blocks, freed);
+	assert_int_equal(h.total.blocks, freed + h.leaked.blocks + h.unknown.blocks);
+	histogram_done(&h);
+}
+
+static uint64_t naive_group_peak(const struct naive_rows *n, uint32_t stack)
+{
+	uint64_t best = 0, best_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < n->count; i++) {
+		uint64_t bytes = 0, at = n->list[i].birth;
+
+		if (n->list[i].stack != stack)
+			continue;
+		for (size_t k = 0; k < n->count; k++)
+			if (n->list[k].stack == stack && naive_alive(&n->list[k], at))
+				bytes += n->list[k].size;
+		if (bytes > best || (bytes == best && at < best_ns)) {
+			best = bytes;
+			best_ns = at;
+		}
+	}
+	return best_ns;
+}
+
+static void check_group_peaks(struct test_recording *t, const struct naive_rows *n,
+			      uint64_t *random)
+{
+	struct group_table table;
+
+	assert_int_equal(
+		group_table_peaks(&table, t->view, NULL, 1 + test_random(random) % 300, NULL), 0);
+	for (uint32_t g = 0; g < table.count; g++)
+		assert_int_equal(table.list[g].peak_ns, naive_group_peak(n, table.list[g].node));
+	group_table_done(&table);
+}
+
+static void test_random_recordings(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+		struct test_recording t;
+		struct naive_rows n;
+		uint64_t random = seed * 77;
+
+		test_random_recording(&t, seed, EVENTS, false);
+		naive_rows_init(&n, t.recording);
+		for (int i = 0; i < 4; i++)
+			check_timeline(&t, &n, &random);
+		check_histogram(&t, &n);
+		check_group_peaks(&t, &n, &random);
+		free(n.list);
+		test_close(&t);
+	}
+}
+
+/* What a birth adds its death takes away, for samples as well: in use at the end is what the report says. */
+static void test_sampled(void **state)
+{
+	struct timeline_question q = {.to_ns = NO_TIME, .buckets = 50};
+	struct test_recording t;
+	struct timeline timeline;
+	struct filter f;
+	struct report report;
+
+	(void)state;
+	filter_init(&f);
+	test_random_recording(&t, 5, EVENTS, true);
+	assert_int_equal(query_timeline(t.view, &f, &q, &timeline, NULL), 0);
+	assert_int_equal(query_report(t.view, &f, &report, NULL), 0);
+	assert_int_equal(timeline.list[timeline.count - 1].bytes, report.leaked.bytes);
+	assert_in_range(timeline.list[timeline.count - 1].blocks + 1, report.leaked.blocks,
+			report.leaked.blocks + 2);
+	timeline_done(&timeline);
+	test_close(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random_recordings),
+		cmocka_unit_test(test_sampled),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
