@@ -1,0 +1,146 @@
+#!/bin/bash
+# The manual: it says what the programs say of themselves, no more and no less; it renders without a warning in 80 columns; its
+# references lead somewhere; its examples work.
+# ctest: TIMEOUT 180
+. "$(dirname "$0")/lib.sh"
+need groff perl col
+export LC_ALL=C.UTF-8
+MAN=$ROOT/docs/man
+
+render() { groff -mandoc -Tutf8 -rLL=80n "$1" | col -bx; }
+unescaped() { sed -E 's/\\-/-/g; s/\\f.//g; s/\\\(aq/'"'"'/g; s/\\\(dq/"/g; s/\\\(ha/^/g; s/\\\(ti/~/g; s/\\e/\\/g' "$@"; }
+same() { cmp -s "$2" "$3" || fail "$1: $(diff "$2" "$3")"; }
+
+# ---- what programs say and pages do not, and the other way round ----
+
+"$MAN/update" --check "$BUILD" >stale || fail "$(cat stale)"
+
+commands_of() { "$1" --help | awk '/^  [a-z]+ +/ { f = 1; if (!/not in this version/) print $1 } f && !/^  / { exit }'; }
+options_of() { "$@" --help | sed -nE 's/^ {2,6}(-[a-z], )?--([a-z0-9-]+).*/\2/p' | sort -u; }
+for program in agent collector; do
+	commands_of "$BUILD/bin/$program" | sort >commands
+	[ -s commands ] || fail "$program --help lists no commands"
+	find "$MAN" -name "$program-*.1" | sed -E 's/.*-(.*)\.1/\1/' | sort >pages
+	same "commands of $program and their pages" commands pages
+	while read -r command; do
+		page=$MAN/$program-$command.1
+		options_of "$BUILD/bin/$program" "$command" >options
+		sed -n '/^\.Sh OPTIONS/,/^\.Sh [^O]/p' "$page" | unescaped | sed -nE 's/^\.It "(-[a-z], )?--([a-z0-9-]+).*/\2/p' | sort -u >described
+		[ -s options ] || fail "$program $command --help lists no options"
+		same "options of $program $command" options described
+		"$BUILD/bin/$program" "$command" --help | sed -nE '1s/^(Usage: )?//p' >usage
+		render "$page" | sed -n '/^SYNOPSIS/,/^DESCRIPTION/p' | sed '1d;$d' | tr -s ' \n' ' ' | sed 's/^ //; s/ $//' >synopsis
+		same "synopsis of $program $command" usage <(cat synopsis; echo)
+	done <commands
+done
+
+# The header and its page.
+sed -nE '/^[a-z].*HEAPCAST_WEAK;$/{s/ HEAPCAST_WEAK;//p}' "$ROOT/agent/preload/heapcast.h" | sort >prototypes
+[ "$(wc -l <prototypes)" -ge 12 ] || fail "heapcast.h: too few prototypes were found"
+sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESC/p' "$MAN/libheapcast.3" | perl -ne '$type = $1 if /^\.Ft (.*)/; next unless /^\.Fn (\w+) (.*)/;
+	my ($name, $rest) = ($1, $2); my @a = $rest =~ /"/ ? $rest =~ /"([^"]*)"/g : $rest;
+	print "$type $name(", join(", ", @a), ")\n"' | sort >described
+same "heapcast.h and libheapcast.3" prototypes described
+while read -r name; do
+	grep -q "^\.It.* Fn $name\b" "$MAN/libheapcast.3" || fail "libheapcast.3 does not explain $name"
+done < <(sed -E 's/.* (\w+)\(.*/\1/' prototypes)
+
+# Options and variables that a text speaks of are there.
+{
+	for command in $(commands_of "$AGENT"); do options_of "$AGENT" "$command"; done
+	for command in $(commands_of "$COLLECTOR"); do options_of "$COLLECTOR" "$command"; done
+	printf '%s\n' help version variables name no-name
+} | sort -u >options
+for page in "$MAN"/*.[1-9]; do
+	{ grep -oE '^\.(It|Pq|Nm|Op|Sh|Fl)?.*Fl .*' "$page" || true; } | unescaped | sed -E 's/.*Fl //; s/ , /\n/g' |
+		sed -nE 's/^-([a-z][a-z-]*).*/\1/p' | sort -u >named
+	comm -23 named options >unknown
+	[ ! -s unknown ] || fail "${page##*/} speaks of options that are not there: $(paste -sd' ' unknown)"
+	{ grep -oE '\bHEAPCAST_[A-Z0-9_]*[A-Z0-9]\b' "$page" || true; } | sort -u | while read -r variable; do
+		grep -qF "\\fB$variable\\fR" "$MAN/heapcast-environment.7" || grep -qx ".It Ev $variable" "$MAN/heapcast-environment.7" ||
+			fail "${page##*/} speaks of $variable, heapcast-environment.7 does not"
+	done
+done
+
+# References lead to a page, here or in the usual system.
+grep -hE '^\.(It )?Xr |No of Xr ' "$MAN"/*.[1-9] | sed -E 's/.*Xr ([^ ]+) ([0-9]).*/\1.\2/' | sort -u >references
+while read -r page; do
+	case $page in execve.2 | proc.5 | ld.so.8 | systemctl.1) ;; *) [ -e "$MAN/$page" ] || fail "there is no page $page" ;; esac
+done <references
+
+# ---- how they look ----
+
+for page in "$MAN"/*.[1-9]; do
+	name=${page##*/}
+	groff -Kutf8 -mandoc -Tutf8 -ww -z "$page" >warnings 2>&1
+	[ ! -s warnings ] || fail "groff: $(cat warnings)"
+	render "$page" >rendered
+	[ "$(wc -L <rendered)" -le 80 ] || fail "$name is wider than 80 columns: $(grep -E '.{81}' rendered)"
+	if command -v mandoc >/dev/null; then
+		mandoc -T lint -W style "$page" 2>&1 | grep -vE 'referenced manual not found|mandoc\.db' >warnings || true
+		[ ! -s warnings ] || fail "$(cat warnings)"
+	fi
+	# A dash that is no minus can't be copied from a terminal.
+	sed -n '/^\.Bd -literal/,/^\.Ed/p' "$page" | grep -v '^\.' | grep -nE "(^|[^\\])[-'\`^~]" >wrong && fail "$name: write \\-, \\(aq, \\(ga, \\(ha, \\(ti in: $(cat wrong)"
+done
+
+# ---- examples ----
+
+PATH=$BUILD/bin:$PATH
+unset HEAPCAST_CONFIG
+start_collector
+"$AGENT" run --announce --interface lo --quiet --gather-maps -- sort /etc/passwd >out
+wait_collector
+mv data heapcast-data
+cp heapcast-data/streams/*/recording.heapcast first.heapcast
+cp first.heapcast heapcast_sort_1_1.heapcast
+cp first.heapcast maps.heapcast
+
+known_options() {
+	local word program=$1 command=$2
+	shift 2
+	for word; do
+		case $word in
+		--[a-z]*) options_of "$program" "$command" | grep -qx -e "$(sed -E 's/^--([a-z0-9-]+).*/\1/' <<<"$word")" || fail "$program $command has no $word" ;;
+		esac
+	done
+}
+
+# One line of an example, without its prompt.
+try() {
+	local words i
+	eval "words=(${1%%[|>&]*})"
+	case "${words[0]} ${words[1]:-}" in
+	"agent run")
+		for ((i = 0; i < ${#words[@]}; i++)); do [ "${words[i]}" != -- ] || break; done
+		assert_status 0 "${words[@]:0:i}" --help >out
+		case $1 in *--announce* | *--collector*) ;; *) assert_status 0 "${words[@]}" >out 2>err ;; esac
+		;;
+	"agent serve") assert_status 0 "${words[@]}" --check-config >out ;;
+	"collector gather" | "collector serve") known_options "${words[@]}" ;;
+	collector\ *) assert_status 0 "${words[@]}" >out ;;
+	*) return 0 ;;
+	esac
+	tried=$((tried + 1))
+}
+tried=0
+for page in "$MAN"/*.[1-9]; do
+	name=${page##*/}
+	sed -n '/^\.Bd -literal/,/^\.Ed/p' "$page" | grep -v '^\.' | unescaped | sed -E ':a; /\\$/{N; s/\\\n */ /; ba}' >literal || true
+	while IFS= read -r line; do
+		case $line in
+		*'$ LD_PRELOAD='*) ;;
+		[a-z]*'$ '* | '$ '* | '# '*) try "${line#*[\$#] }" </dev/null ;;
+		esac
+	done <literal
+done
+[ $tried -ge 30 ] || fail "only $tried examples were found"
+
+# The example of agent.conf is a file that is understood, that of libheapcast a program.
+sed -n '/^\.Sh EXAMPLES/,$p' "$MAN/agent.conf.5" | sed -n '/^\.Bd/,/^\.Ed/p' | grep -v '^\.' | unescaped >agent.conf
+assert_status 0 "$AGENT" serve --config agent.conf --check-config >out
+assert_contains "agent serve --check-config" out "agent.conf:"
+if command -v cc >/dev/null; then
+	sed -n '/^\.Sh EXAMPLES/,$p' "$MAN/libheapcast.3" | sed -n '/^\.Bd/,/^\.Ed/p' | grep -vE '^\.|^\$' | unescaped >example.c
+	cc -Wall -Wextra -Werror -I "$ROOT/agent/preload" -c example.c -o example.o
+fi
