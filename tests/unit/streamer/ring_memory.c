@@ -17,7 +17,7 @@ static void check_layout(uint64_t limit, uint32_t slots)
 {
 	struct budget b;
 	uint32_t count = slices_of(limit, slots, &b);
-	struct ring_memory *ring = malloc(ring_memory_struct_size(b.ring));
+	struct ring_memory *ring = calloc(1, ring_memory_struct_size(b.ring));
 	uint64_t end;
 
 	assert_non_null(ring);
