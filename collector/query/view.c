@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/query/sites.h"
@@ -18,28 +19,6 @@
 
 static const struct symbol_frame nothing_known;
 static const struct symbol symbol_unknown = {.count = 1, .frames = &nothing_known};
-
-/* Room for `count` elements of `size` bytes, at least doubled; new bytes are zero. */
-static int grow(void *pointer, uint32_t *capacity, uint32_t count, size_t size)
-{
-	void **array = pointer;
-	uint64_t wanted = *capacity ? *capacity : 64;
-	char *more;
-
-	if (count <= *capacity)
-		return 0;
-	while (wanted < count)
-		wanted *= 2;
-	if (wanted > UINT32_MAX)
-		return -ENOMEM;
-	more = realloc(*array, wanted * size);
-	if (!more)
-		return -ENOMEM;
-	memset(more + (size_t)*capacity * size, 0, (wanted - *capacity) * size);
-	*array = more;
-	*capacity = (uint32_t)wanted;
-	return 0;
-}
 
 const char *module_basename(const char *path)
 {
@@ -93,7 +72,7 @@ static uint32_t name_number(struct view *view, const char *name)
 	uint32_t before = view->names.count, number = intern_text(&view->names, name);
 
 	if (number > before) {
-		if (grow(&view->name_is_allocator, &view->names_capacity, number + 1, 1) < 0)
+		if (array_reserve(&view->name_is_allocator, &view->names_capacity, number + 1, 1) < 0)
 			return 0;
 		view->name_is_allocator[number] = site_is_allocator(view->rules, name);
 	}
@@ -110,7 +89,7 @@ static int add_frame(struct view *view, struct place *place, const char *path,
 		.name = name_number(view, name), .line = symbol->line, .column = symbol->column};
 
 	if (!frame.name ||
-	    grow(&view->frames, &view->frames_capacity, view->frame_count + 1, sizeof(frame)) < 0)
+	    array_reserve(&view->frames, &view->frames_capacity, view->frame_count + 1, sizeof(frame)) < 0)
 		return -ENOMEM;
 	frame.known = symbol->function;
 	frame.is_inline = symbol->is_inline;
@@ -151,7 +130,7 @@ static int fill_place(struct view *view, uint32_t number, const struct symbol *s
 
 static int add_places(struct view *view, uint32_t nodes)
 {
-	if (grow(&view->place_of, &view->nodes_capacity, nodes + 1, sizeof(*view->place_of)) < 0)
+	if (array_reserve(&view->place_of, &view->nodes_capacity, nodes + 1, sizeof(*view->place_of)) < 0)
 		return -ENOMEM;
 	for (uint32_t n = view->nodes + 1; n <= nodes; n++) {
 		const struct stack_node *node = recording_node(view->recording, n);
@@ -163,7 +142,7 @@ static int add_places(struct view *view, uint32_t nodes)
 		if (!number)
 			return -ENOMEM;
 		if (number >= view->place_count) {
-			if (grow(&view->places, &view->places_capacity, number + 1,
+			if (array_reserve(&view->places, &view->places_capacity, number + 1,
 				 sizeof(*view->places)) < 0)
 				return -ENOMEM;
 			view->places[number] =
@@ -247,8 +226,8 @@ static int add_nowhere(struct view *view)
 	static const struct symbol_frame frame = {.function = "[no backtrace]"};
 	static const struct symbol symbol = {.count = 1, .frames = &frame};
 
-	if (grow(&view->places, &view->places_capacity, 1, sizeof(*view->places)) < 0 ||
-	    grow(&view->place_of, &view->nodes_capacity, 1, sizeof(*view->place_of)) < 0)
+	if (array_reserve(&view->places, &view->places_capacity, 1, sizeof(*view->places)) < 0 ||
+	    array_reserve(&view->place_of, &view->nodes_capacity, 1, sizeof(*view->place_of)) < 0)
 		return -ENOMEM;
 	view->place_count = 1;
 	return fill_place(view, 0, &symbol);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -97,7 +98,7 @@ struct thread_info *definitions_thread(struct definitions *d, uint32_t number)
 	if (number <= d->thread_count && d->threads[number - 1])
 		return d->threads[number - 1];
 	if (number > d->thread_count + HOLE_MAX ||
-	    definitions_reserve(&d->threads, &d->thread_capacity, number, sizeof(*d->threads)) < 0)
+	    array_reserve(&d->threads, &d->thread_capacity, number, sizeof(*d->threads)) < 0)
 		return NULL;
 	t = calloc(1, sizeof(*t));
 	if (!t || !(t->name = strdup(""))) {
@@ -206,7 +207,7 @@ int definitions_add_gap(struct definitions *d, const struct gap_info *gap)
 		widen_last_gap(&d->gaps[d->gap_count - 1], gap);
 		return 0;
 	}
-	if (definitions_reserve(&d->gaps, &d->gap_capacity, (uint64_t)d->gap_count + 1,
+	if (array_reserve(&d->gaps, &d->gap_capacity, (uint64_t)d->gap_count + 1,
 				sizeof(*d->gaps)) < 0)
 		return -ENOMEM;
 	d->gaps[d->gap_count++] = *gap;
@@ -240,7 +241,7 @@ static int add_mark(struct definitions *d, const Heapcast__Mark *m)
 		return 0;
 	}
 	text = outside_text(m->text.data, m->text.len);
-	if (!text || definitions_reserve(&d->marks, &d->mark_capacity, (uint64_t)d->mark_count + 1,
+	if (!text || array_reserve(&d->marks, &d->mark_capacity, (uint64_t)d->mark_count + 1,
 					 sizeof(*d->marks)) < 0) {
 		free(text);
 		return -ENOMEM;

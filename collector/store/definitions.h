@@ -63,8 +63,6 @@ static inline bool definitions_renewed(const struct definitions *d)
 {
 	return d->incarnation > 1;
 }
-/* Room for `count` elements in the array that `array` points to; what is new is zero. 0 or -ENOMEM. */
-int definitions_reserve(void *array, uint32_t *capacity, uint64_t count, size_t size);
 
 /* definitions_modules.c */
 /* Another agent: its dictionary begins anew, threads keep their numbers. */

@@ -10,30 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/store/totals.h"
 #include "base/ban.h"
 
 #define MODULES_SEARCHED 1024 /* how many of those that are here are looked at for one */
-
-int definitions_reserve(void *array, uint32_t *capacity, uint64_t count, size_t size)
-{
-	uint64_t wanted = *capacity ? *capacity : 16;
-	char *grown;
-
-	while (wanted < count)
-		wanted *= 2;
-	if (wanted == *capacity)
-		return 0;
-	grown = realloc(*(void **)array, wanted * size);
-	if (!grown)
-		return -ENOMEM;
-	memset(grown + *capacity * size, 0, (wanted - *capacity) * size);
-	*(void **)array = grown;
-	*capacity = (uint32_t)wanted;
-	return 0;
-}
 
 /* ---- incarnations ---- */
 
@@ -129,7 +112,7 @@ static int put_module(struct definitions *d, uint32_t number, const Heapcast__Mo
 
 	if (number > MODULES_MAX)
 		return -EBADMSG;
-	if (definitions_reserve(&d->modules, &d->module_capacity, number, sizeof(*d->modules)) < 0)
+	if (array_reserve(&d->modules, &d->module_capacity, number, sizeof(*d->modules)) < 0)
 		return -ENOMEM;
 	info = new_module(number, m, path);
 	if (!info)
@@ -146,7 +129,7 @@ static int add_module_again(struct definitions *d, const Heapcast__Module *m, ch
 	uint32_t number;
 	int r = 0;
 
-	if (definitions_reserve(&d->module_of_wire, &d->wire_module_capacity, m->number,
+	if (array_reserve(&d->module_of_wire, &d->wire_module_capacity, m->number,
 				sizeof(*d->module_of_wire)) < 0)
 		return -ENOMEM;
 	for (; d->wire_module_count < m->number; d->wire_module_count++)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/store/maps_step.h"
@@ -55,25 +56,6 @@ void maps_state_restart(struct maps_state *s, uint64_t time_ns)
 
 /* ---- taking ---- */
 
-/* Room for `count` in all; what is new is zero. */
-static int reserve(void *array, uint32_t *capacity, uint32_t count, size_t size)
-{
-	uint32_t wanted = *capacity ? *capacity : 64;
-	char *grown;
-
-	while (wanted < count)
-		wanted *= 2;
-	if (wanted == *capacity)
-		return 0;
-	grown = realloc(*(void **)array, wanted * size);
-	if (!grown)
-		return -ENOMEM;
-	memset(grown + *capacity * size, 0, (wanted - *capacity) * size);
-	*(void **)array = grown;
-	*capacity = wanted;
-	return 0;
-}
-
 /* Names that were told, in the holes those that were not. */
 static int take_names(struct maps_state *s, const Heapcast__Maps *m, const struct maps_step *step)
 {
@@ -83,7 +65,7 @@ static int take_names(struct maps_state *s, const Heapcast__Maps *m, const struc
 	if (!step->name_count)
 		return 0;
 	if (last > s->name_count) {
-		if (reserve(&s->names, &s->name_capacity, last, sizeof(*s->names)) < 0)
+		if (array_reserve(&s->names, &s->name_capacity, last, sizeof(*s->names)) < 0)
 			return -ENOMEM;
 		memset(s->names + s->name_count, 0, (last - s->name_count) * sizeof(*s->names));
 		s->name_count = last;

@@ -12,53 +12,23 @@
 
 #include "collector/query/matcher.h"
 #include "collector/query/view.h"
-#include "tests/unit/query/recording.h"
+#include "tests/unit/query/naive.h"
 
 #define ROUNDS 12
 #define EVENTS 1000
 
 /* ---- the naive side ---- */
 
-struct row {
-	uint64_t address, size, birth, death, weight;
-	uint32_t stack, thread;
-	uint64_t next;
-	uint8_t end;
-};
-
 struct naive {
-	struct row *rows;
-	size_t count;
+	struct naive_rows rows;
 	struct recording *recording;
 };
 
 static void naive_init(struct naive *n, struct recording *recording)
 {
 	n->recording = recording;
-	n->count = 0;
-	n->rows = calloc(recording_rows(recording) + 1, sizeof(*n->rows));
-	for (uint32_t b = 0; b < recording_blocks(recording); b++) {
-		const struct row_block *block = recording_block(recording, b);
-
-		for (uint32_t i = 0; i < block->count; i++)
-			n->rows[n->count++] = (struct row){
-				.address = block->address[i],
-				.size = block->size[i],
-				.birth = block->birth_ns[i],
-				.death = block->death_ns[i],
-				.weight = block->weight ? block->weight[i] : block->size[i],
-				.stack = block->stack[i],
-				.thread = block->thread[i],
-				.next = block->chain_next[i],
-				.end = block->end[i],
-			};
-	}
-	assert_int_equal(n->count, recording_rows(recording));
-}
-
-static bool ended(const struct row *r)
-{
-	return r->end == BLOCK_FREED || r->end == BLOCK_REALLOCATED || r->end == BLOCK_INFERRED;
+	naive_rows_init(&n->rows, recording);
+	assert_int_equal(n->rows.count, recording_rows(recording));
 }
 
 static uint32_t depth(const struct naive *n, uint32_t node)
@@ -68,16 +38,16 @@ static uint32_t depth(const struct naive *n, uint32_t node)
 
 static bool whole_group_leaked(const struct naive *n, uint32_t stack)
 {
-	for (size_t i = 0; i < n->count; i++)
-		if (n->rows[i].stack == stack && n->rows[i].end != BLOCK_IN_USE)
+	for (size_t i = 0; i < n->rows.count; i++)
+		if (n->rows.list[i].stack == stack && n->rows.list[i].end != BLOCK_IN_USE)
 			return false;
 	return true;
 }
 
-static bool lifetime_fits(const struct naive *n, const struct row *r, const struct filter *f)
+static bool lifetime_fits(const struct naive *n, const struct naive_row *r, const struct filter *f)
 {
-	bool in_range = ended(r) && r->death >= f->from_ns && r->death <= f->to_ns;
-	const struct row *last = r;
+	bool in_range = naive_freed(r) && r->death >= f->from_ns && r->death <= f->to_ns;
+	const struct naive_row *last = r;
 
 	switch (f->lifetime) {
 	case LIFETIME_ALL:
@@ -85,12 +55,12 @@ static bool lifetime_fits(const struct naive *n, const struct row *r, const stru
 	case LIFETIME_ONLY_LEAKED:
 		return r->end == BLOCK_IN_USE;
 	case LIFETIME_ONLY_TEMPORARY:
-		return ended(r);
+		return naive_freed(r);
 	case LIFETIME_ONLY_WHOLE_GROUP_LEAKED:
 		return whole_group_leaked(n, r->stack);
 	case LIFETIME_ONLY_CHAIN_LEAKED:
 		while (last->next != NO_BLOCK)
-			last = &n->rows[last->next];
+			last = &n->rows.list[last->next];
 		return last->end == BLOCK_IN_USE;
 	case LIFETIME_ONLY_NOT_DEALLOCATED_IN_CURRENT_RANGE:
 		return !in_range;
@@ -100,12 +70,7 @@ static bool lifetime_fits(const struct naive *n, const struct row *r, const stru
 	return false;
 }
 
-static bool alive(const struct row *r, uint64_t at)
-{
-	return r->birth <= at && (r->death == NO_TIME || r->death > at);
-}
-
-static bool fits(const struct naive *n, const struct row *r, const struct filter *f)
+static bool fits(const struct naive *n, const struct naive_row *r, const struct filter *f)
 {
 	uint64_t lived =
 		(r->death == NO_TIME ? recording_end_ns(n->recording) : r->death) - r->birth;
@@ -116,10 +81,10 @@ static bool fits(const struct naive *n, const struct row *r, const struct filter
 	       lived <= f->lifetime_max_ns && depth(n, r->stack) >= f->depth_min &&
 	       depth(n, r->stack) <= f->depth_max && (!f->backtrace || r->stack == f->backtrace) &&
 	       (!f->thread || r->thread == f->thread) &&
-	       (f->alive_at_ns == NO_TIME || alive(r, f->alive_at_ns)) && lifetime_fits(n, r, f);
+	       (f->alive_at_ns == NO_TIME || naive_alive(r, f->alive_at_ns)) && lifetime_fits(n, r, f);
 }
 
-static bool counts(const struct row *r, enum value value, uint64_t at)
+static bool counts(const struct naive_row *r, enum value value, uint64_t at)
 {
 	switch (value) {
 	case VALUE_ALLOCATED:
@@ -127,9 +92,9 @@ static bool counts(const struct row *r, enum value value, uint64_t at)
 	case VALUE_LEAKED:
 		return r->end == BLOCK_IN_USE;
 	case VALUE_TEMPORARY:
-		return ended(r);
+		return naive_freed(r);
 	default:
-		return alive(r, at);
+		return naive_alive(r, at);
 	}
 }
 
@@ -140,8 +105,8 @@ static struct usage sum(const struct naive *n, const struct filter *f, enum valu
 	double blocks = 0, bytes = 0;
 	struct usage usage = {0};
 
-	for (size_t i = 0; i < n->count; i++) {
-		const struct row *r = &n->rows[i];
+	for (size_t i = 0; i < n->rows.count; i++) {
+		const struct naive_row *r = &n->rows.list[i];
 		double s = r->size ? (double)r->size : 1,
 		       w = r->weight > r->size ? (double)r->weight : s;
 
@@ -162,8 +127,8 @@ static uint64_t naive_peak(const struct naive *n)
 	uint64_t best = 0, best_ns = 0;
 
 	filter_init(&all);
-	for (uint64_t pass = 0; pass < n->count; pass++) {
-		uint64_t at = n->rows[pass].birth,
+	for (uint64_t pass = 0; pass < n->rows.count; pass++) {
+		uint64_t at = n->rows.list[pass].birth,
 			 bytes = sum(n, &all, VALUE_IN_USE, at, UINT32_MAX).bytes;
 
 		if (bytes > best || (bytes == best && at < best_ns)) {
@@ -325,10 +290,10 @@ static void check_scan(struct test_recording *t, const struct naive *n, const st
 	struct query_page *scan;
 	struct err_text err = {0};
 	uint64_t total, got = 0, wanted = 0, last = 0;
-	uint8_t *seen = calloc(n->count + 1, 1);
+	uint8_t *seen = calloc(n->rows.count + 1, 1);
 
-	for (size_t i = 0; i < n->count; i++)
-		wanted += fits(n, &n->rows[i], f);
+	for (size_t i = 0; i < n->rows.count; i++)
+		wanted += fits(n, &n->rows.list[i], f);
 	assert_int_equal(query_page_new(t->view, f, order, descending, &scan, &err), 0);
 	assert_int_equal(query_page_total(scan, &total, &err), 0);
 	assert_int_equal(total, wanted);
@@ -340,7 +305,7 @@ static void check_scan(struct test_recording *t, const struct naive *n, const st
 		if (!count)
 			break;
 		for (long i = 0; i < count; i++, got++) {
-			const struct row *r = &n->rows[rows[i]];
+			const struct naive_row *r = &n->rows.list[rows[i]];
 			uint64_t key = order == PAGE_BY_SIZE	  ? r->size
 				       : order == PAGE_BY_ADDRESS ? r->address
 								  : r->birth;
@@ -396,10 +361,10 @@ static void round_of(uint64_t seed, bool sampled)
 	for (unsigned o = PAGE_BY_TIME; o <= PAGE_BY_SIZE; o++)
 		check_scan(&t, &n, &f, (enum page_order)o, test_random(&random) & 1, &random);
 	assert_int_equal(query_each(t.view, &f, count_row, &rows, &err), 0);
-	for (size_t i = 0; i < n.count; i++)
-		wanted += fits(&n, &n.rows[i], &f);
+	for (size_t i = 0; i < n.rows.count; i++)
+		wanted += fits(&n, &n.rows.list[i], &f);
 	assert_int_equal(rows, wanted);
-	free(n.rows);
+	free(n.rows.list);
 	test_close(&t);
 }
 
