@@ -53,14 +53,7 @@ static int answer(struct question *q, const struct question_options *o)
 
 static int run(struct command_call *call)
 {
-	struct question q;
-	int status = question_open(call, VALUE_ALLOCATED, &q);
-
-	if (status)
-		return status;
-	status = answer(&q, call->options);
-	question_close(&q);
-	return status;
+	return question_run(call, VALUE_ALLOCATED, answer);
 }
 
 static const struct option flamegraph_table[] = {

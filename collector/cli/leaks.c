@@ -131,18 +131,11 @@ static int answer(struct question *q, const struct question_options *o)
 static int run_leaks(struct command_call *call)
 {
 	const struct question_options *o = call->options;
-	struct question q;
 	int status = fail_if_check(call, o->fail_if);
 
 	if (!status && o->by && strcmp(o->by, "site") != 0)
 		return ranking_run(call, VALUE_LEAKED, FRAMES_SHOWN);
-	if (!status)
-		status = question_open(call, VALUE_LEAKED, &q);
-	if (status)
-		return status;
-	status = answer(&q, o);
-	question_close(&q);
-	return status;
+	return status ? status : question_run(call, VALUE_LEAKED, answer);
 }
 
 static const struct option leaks_table[] = {

@@ -177,6 +177,19 @@ int question_open(struct command_call *call, enum value default_value, struct qu
 				   ret_question);
 }
 
+int question_run(struct command_call *call, enum value default_value,
+		 int (*answer)(struct question *question, const struct question_options *options))
+{
+	struct question q;
+	int status = question_open(call, default_value, &q);
+
+	if (status)
+		return status;
+	status = answer(&q, call->options);
+	question_close(&q);
+	return status;
+}
+
 void question_close(struct question *question)
 {
 	filter_done(&question->filter);

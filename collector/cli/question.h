@@ -48,6 +48,9 @@ int question_open_named(struct command_call *call, const char *stream, enum valu
 /* Opens the stream that the call names (`last` if it names none). EXIT_DONE, or another exit status after saying why. */
 int question_open(struct command_call *call, enum value default_value, struct question *ret_question);
 void question_close(struct question *question);
+/* Opens, has `answer` print, closes. An exit status. */
+int question_run(struct command_call *call, enum value default_value,
+		 int (*answer)(struct question *question, const struct question_options *options));
 /* Says what went wrong with a query and returns the exit status for it. */
 int question_failed(const struct question *question, int error, const struct err_text *err);
 /* "leaked" of an ended program, "in use" of one that goes on. */

@@ -139,8 +139,6 @@ static int answer(struct question *q, const struct question_options *o)
 static int run(struct command_call *call)
 {
 	const struct question_options *o = call->options;
-	struct question q;
-	int status;
 
 	if (!o->count || o->count > COUNT_MAX)
 		return command_usage_error(call->command, "--count takes a number from 1 to %d",
@@ -149,12 +147,7 @@ static int run(struct command_call *call)
 		return command_usage_error(call->command,
 					   "--value takes allocated or leaked here, not '%s'",
 					   o->value);
-	status = question_open(call, VALUE_ALLOCATED, &q);
-	if (status)
-		return status;
-	status = answer(&q, o);
-	question_close(&q);
-	return status;
+	return question_run(call, VALUE_ALLOCATED, answer);
 }
 
 static const struct option timeline_table[] = {
