@@ -14,45 +14,8 @@
 #define BACK_NS		1000000000 /* what was lost while we were away is told within this */
 #define FUTURE_NS	1000000000 /* a stamp may be ahead by so much */
 #define SEARCH_NS	10000000
-#define WAITED_LEAST_NS 1000000 /* waits of an owner that are worth a mark */
-#define WAITED_TELL_NS	1000000000
 #define BYTE_ORDER_MARK 0x01020304u
 #define OWNER_SIZE	64
-
-static struct ring_losses losses_read(const struct ring_losses *shared)
-{
-	return (struct ring_losses){
-		.events = __atomic_load_n(&shared->events, __ATOMIC_RELAXED),
-		.allocations = __atomic_load_n(&shared->allocations, __ATOMIC_RELAXED),
-		.frees = __atomic_load_n(&shared->frees, __ATOMIC_RELAXED),
-		.bytes = __atomic_load_n(&shared->bytes, __ATOMIC_RELAXED),
-	};
-}
-
-int ring_tell_losses(struct ring_source *s, struct stream *stream, struct thread *thread,
-		     struct ring_losses *told, const struct ring_losses *upto, int reason,
-		     uint64_t from, uint64_t to)
-{
-	struct capture_losses more = {
-		.events = ring_grown(upto->events, told->events),
-		.allocations = ring_grown(upto->allocations, told->allocations),
-		.frees = ring_grown(upto->frees, told->frees),
-		.bytes = ring_grown(upto->bytes, told->bytes),
-	};
-	int r;
-
-	if (!more.events)
-		return 0;
-	r = capture_gap(stream, thread, &more, reason, ring_stream_ns(s, from),
-			ring_stream_ns(s, to));
-	if (r < 0)
-		return r;
-	told->events += more.events;
-	told->allocations += more.allocations;
-	told->frees += more.frees;
-	told->bytes += more.bytes;
-	return 0;
-}
 
 /* The program's part of the header, once it is there. */
 static void read_header(struct ring_source *s)
@@ -231,7 +194,7 @@ static int look(struct ring_source *s, struct stream *stream, bool final)
 		read_header(s);
 	if (!s->ready || s->foreign)
 		return 0;
-	no_slice = losses_read(&s->ring->header->no_slice);
+	no_slice = ring_losses_read(&s->ring->header->no_slice);
 	s->looked = clock_stamp(s->clock);
 	if (clock_strayed(s->clock, s->looked)) { /* the machine has slept */
 		clock_update(s->counter);
@@ -334,136 +297,6 @@ static int merge_front(struct ring_source *s, struct stream *stream)
 	return 0;
 }
 
-static void count_lane(struct stream *stream, struct ring_lane *l, uint64_t events,
-		       uint64_t not_sampled)
-{
-	uint64_t passed = ring_grown(not_sampled, l->counted_not_sampled);
-
-	capture_thread_counts(stream, l->thread, ring_grown(events, l->counted) + passed, passed);
-	l->counted = events;
-	l->counted_not_sampled = not_sampled;
-}
-
-/* The owner has waited for room: told when it has come to something, and not more often than once a second. */
-static void tell_waits(struct ring_source *s, struct stream *stream, struct ring_lane *l, bool last)
-{
-	const struct ring_slice *slice = l->reader.slice;
-	uint64_t waited = __atomic_load_n(&slice->waited_ns, __ATOMIC_ACQUIRE);
-	uint64_t stamp = __atomic_load_n(&slice->waited_stamp, __ATOMIC_RELAXED);
-	uint64_t more = ring_grown(waited, l->waited_ns);
-
-	if (more < WAITED_LEAST_NS ||
-	    (!last && s->looked - l->waits_told < clock_ticks(s->clock, WAITED_TELL_NS)))
-		return;
-	if (capture_mark(stream, l->thread, HEAPCAST__MARK_KIND__MARK_WAITED, more,
-			 ring_stream_ns(s, stamp < s->looked ? stamp : s->looked), NULL, 0) < 0)
-		return;
-	l->waited_ns = waited;
-	l->waits_told = s->looked;
-}
-
-/* The last account of a slice whose owner is gone: what was lost after the last RING_LOST, and what was begun and never
- * published. */
-static int settle(struct ring_source *s, struct stream *stream, struct ring_lane *l)
-{
-	struct ring_slice *slice = l->reader.slice;
-	struct ring_losses lost = losses_read(&slice->lost), rest;
-	uint64_t events = __atomic_load_n(&slice->events, __ATOMIC_RELAXED);
-	uint64_t not_sampled = __atomic_load_n(&slice->not_sampled, __ATOMIC_RELAXED);
-	uint64_t known;
-	int r = l->cut_awaited ? ring_lane_tell_away(s, stream, l, events, l->last_stamp)
-			       : ring_tell_losses(s, stream, l->thread, &l->gapped, &lost,
-						  HEAPCAST__REASON__REASON_RING_FULL, l->last_stamp,
-						  s->looked);
-
-	if (r < 0)
-		return r;
-	count_lane(stream, l, events, not_sampled);
-	tell_waits(s, stream, l, true);
-	if (l->cut_awaited)
-		return 0;
-	known = l->read + l->gapped.events;
-	rest = l->gapped;
-	rest.events += ring_grown(events, known);
-	return ring_tell_losses(s, stream, l->thread, &l->gapped, &rest,
-				l->damaged ? HEAPCAST__REASON__REASON_DAMAGED
-					   : HEAPCAST__REASON__REASON_WRITER_DIED,
-				l->last_stamp, s->looked);
-}
-
-/* The thread has left a slice that is not settled yet. */
-static bool has_other(const struct ring_source *s, const struct ring_lane *l)
-{
-	for (uint32_t i = 0; i < s->active_count; i++) {
-		const struct ring_lane *other = &s->lane[s->active[i]];
-
-		if (other != l && other->active && other->thread == l->thread && other->left)
-			return true;
-	}
-	return false;
-}
-
-/* The slice's counters go: whoever takes the ring up finds them with the slice in which the thread has gone on. */
-static void hand_over(const struct ring_source *s, const struct ring_lane *l)
-{
-	for (uint32_t i = 0; i < s->active_count; i++) {
-		const struct ring_lane *other = &s->lane[s->active[i]];
-
-		if (other != l && other->active && other->thread == l->thread)
-			ring_account_lane(s, s->active[i]);
-	}
-}
-
-static int reap_lane(struct ring_source *s, struct stream *stream, struct ring_lane *l)
-{
-	int r;
-
-	if (!(l->dead || l->left) || l->has_next || l->reader.tail != l->reader.head)
-		return 0;
-	if (!l->left && has_other(s, l))
-		return 0;
-	r = settle(s, stream, l);
-	if (!r && !l->left)
-		r = capture_thread_end(stream, l->thread, ring_stream_ns(s, l->last_stamp));
-	if (r < 0)
-		return r;
-	if (l->left)
-		hand_over(s, l);
-	else
-		ring_account_end(s, (uint32_t)(l - s->lane));
-	capture_thread_leave(stream, l->thread);
-	__atomic_fetch_add(&s->ring->header->settled, l->counted + l->counted_not_sampled,
-			   __ATOMIC_RELEASE);
-	ring_slice_free(l->reader.slice);
-	l->active = false;
-	return 0;
-}
-
-/* From the last lane to the first, since one that is freed gives its place in the list to the last. */
-static int reap_those(struct ring_source *s, struct stream *stream, bool left)
-{
-	int r = 0;
-
-	for (uint32_t i = s->active_count; !r && i-- > 0;) {
-		struct ring_lane *l = &s->lane[s->active[i]];
-
-		if (l->left != left)
-			continue;
-		r = reap_lane(s, stream, l);
-		if (!l->active)
-			s->active[i] = s->active[--s->active_count];
-	}
-	return r;
-}
-
-/* A thread is counted whole when its last slice goes. */
-static int reap(struct ring_source *s, struct stream *stream)
-{
-	int r = reap_those(s, stream, true);
-
-	return r ? r : reap_those(s, stream, false);
-}
-
 void ring_source_was_away(struct ring_source *s)
 {
 	s->back = clock_stamp(s->clock) + clock_ticks(s->clock, BACK_NS);
@@ -499,7 +332,7 @@ static int step(struct ring_source *s, struct stream *stream, bool final)
 			r = merge_front(s, stream);
 		break;
 	case RING_REAP:
-		r = reap(s, stream);
+		r = ring_reap(s, stream);
 		break;
 	}
 	return r;
@@ -524,39 +357,7 @@ static int ring_drain(struct capture_source *source, struct stream *stream, bool
 	return final ? !s->round_final : ring_source_filling(s);
 }
 
-static void ring_counts(struct capture_source *source, struct stream *stream)
-{
-	struct ring_source *s = (struct ring_source *)source;
-
-	for (uint32_t i = 0; i < s->active_count; i++) {
-		struct ring_lane *l = &s->lane[s->active[i]];
-		uint64_t not_sampled, events;
-
-		not_sampled = __atomic_load_n(&l->reader.slice->not_sampled, __ATOMIC_ACQUIRE);
-		events = __atomic_load_n(&l->reader.slice->events, __ATOMIC_ACQUIRE);
-		count_lane(stream, l, events, not_sampled);
-		tell_waits(s, stream, l, false);
-	}
-	capture_samples_refused(
-		stream, __atomic_load_n(&s->ring->header->samples_refused, __ATOMIC_RELAXED));
-}
-
-uint64_t ring_source_uncounted(const struct ring_source *s)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < s->ring->slice_count; i++) {
-		const struct ring_lane *l = &s->lane[i];
-		const struct ring_slice *slice = &s->ring->slices[i];
-
-		if (__atomic_load_n(&slice->state, __ATOMIC_ACQUIRE) >= RING_SLICE_OWNED)
-			sum += ring_grown(__atomic_load_n(&slice->events, __ATOMIC_RELAXED),
-					  l->active ? l->counted : 0);
-	}
-	return sum;
-}
-
-static const struct capture_ops ring_ops = {.drain = ring_drain, .count = ring_counts};
+static const struct capture_ops ring_ops = {.drain = ring_drain, .count = ring_count_lanes};
 
 int ring_source_init(struct ring_source *s, struct arena *arena, size_t size, struct clock *counter)
 {

@@ -145,6 +145,12 @@ static inline uint64_t ring_grown(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
+/* ring_settle.c */
+struct ring_losses ring_losses_read(const struct ring_losses *shared);
+/* Settles and frees slices whose owners are gone and that are read to the end. 0 or -EAGAIN. */
+int ring_reap(struct ring_source *source, struct stream *stream);
+/* capture_ops.count. */
+void ring_count_lanes(struct capture_source *source, struct stream *stream);
 /* Tells the stream what `upto` has more than `told`, lost between the stamps `from` and `to`, and notes that in `told`.
  * 0 or -EAGAIN. */
 int ring_tell_losses(struct ring_source *source, struct stream *stream, struct thread *thread, struct ring_losses *told,
