@@ -26,10 +26,17 @@ static void warn_once(struct peer *p, const char *why)
 	p->warned = true;
 }
 
+/* Several peers can have one address: an agent that was started anew, one that was named and is heard, too. */
 static void connect_to(struct peer *p, const struct sockaddr *address)
 {
-	int r = link_connect(p->ingest, p, address);
+	char text[ADDRESS_TEXT];
+	int r;
 
+	if (link_by_address(p->ingest, address_format(text, address))) {
+		p->next_try_ms = uv_now(p->ingest->loop) + BACKOFF_MAX_MS;
+		return;
+	}
+	r = link_connect(p->ingest, p, address);
 	if (r < 0) {
 		warn_once(p, uv_strerror(r));
 		back_off(p, uv_now(p->ingest->loop));

@@ -27,7 +27,6 @@
 #define STREAMS_A_LINK	 1024
 #define TICK_MS		 100
 #define HELLO_TIMEOUT_MS 10000
-#define IDLE_MS		 5000 /* a link as silent as that gives way to a newer one of the same agent */
 #define GOODBYE_MS	 2000 /* for the last acknowledgements to leave */
 #define BACKOFF_FIRST_MS 250
 #define BACKOFF_MAX_MS	 5000
@@ -72,7 +71,6 @@ struct link {
 	char address[ADDRESS_TEXT];
 	uint8_t agent[STREAM_ID_SIZE];
 	uint64_t window_bytes;
-	uint64_t heard_ms;
 	unsigned streams;
 	bool held; /* the disk refused the frame at the front of `in`: nothing is read until it takes that */
 	uint64_t retry_ms;
@@ -166,7 +164,9 @@ void link_close(struct link *link, const char *format, ...) __attribute__((forma
 void link_goodbye(struct link *link);
 /* Tries again what the disk has refused. */
 void links_tick(struct ingest *ingest, uint64_t now_ms);
+/* True if a link to the agent is open; or if there is one, in whatever state, with the address. */
 bool link_by_agent(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE]);
+bool link_by_address(const struct ingest *ingest, const char *address);
 
 /* orders.c: each sends one order; a link that does not take it is closed. */
 void order_hello(struct link *link);
