@@ -6,7 +6,8 @@
 need pgrep
 agent_path=$(readlink -f "$AGENT")
 
-# COUNT ARG...: what the agent has allocated (calls) in $calls, and how its data segment grew in $grown (KiB).
+# COUNT ARG...: what the agent has allocated (calls) in $calls, and how its data segment grew in $grown (KiB) after the first half
+# second, in which its threads, with their stacks, may still be starting.
 record_counted() {
 	local count=$1 first= now agent
 	shift
@@ -15,6 +16,7 @@ record_counted() {
 	agent=$!
 	wait_for 10 "the program to run" pgrep -P "$agent" e2e-pairs
 	grown=0
+	sleep 0.5
 	while now=$(awk '$1 == "VmData:" { print $2 }' "/proc/$agent/status" 2>/dev/null) && [ -n "$now" ]; do
 		[ -n "$first" ] || first=$now
 		[ $((now - first)) -le $grown ] || grown=$((now - first))

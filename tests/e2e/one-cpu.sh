@@ -53,15 +53,20 @@ echo "program ran $p_run ms, waited to run $p_wait ms, slept $slept ms; agent ra
 assert_status 0 "$COLLECTOR" ledger "$T/pairs" >"$T/ledger.txt"
 assert_eq "lost events" 0 "$(awk '$1 == "lost" { print $2 }' "$T/ledger.txt")"
 
-# 0.5 % of 4 s are 20 ms.
-"$AGENT" run --quiet --output "$T/idle" -- sleep 7 &
+# 0.5 % of 2 s are 10 ms. What others do on the machine makes each of its few steps dearer: the best of some tries counts.
+"$AGENT" run --quiet --output "$T/idle" -- sleep 60 &
 agent=$!
 wait_for 10 "the program to start" pgrep -P "$agent" sleep
 sleep 1
-read -r before _ < <(spent "$agent")
-sleep 4
-read -r after _ < <(spent "$agent")
-echo "idle: the agent ran for $((after - before)) ms in 4 s"
-[ "$((after - before))" -lt 20 ] || fail "with an idle program the agent ran for $((after - before)) ms in 4 s"
+least=1000000
+for try in 1 2 3 4 5 6; do
+	read -r before _ < <(spent "$agent")
+	sleep 2
+	read -r after _ < <(spent "$agent")
+	[ "$((after - before))" -ge "$least" ] || least=$((after - before))
+	[ "$least" -ge 10 ] || break
+done
+echo "idle: the agent ran for $least ms in 2 s (try $try)"
+[ "$least" -lt 10 ] || fail "with an idle program the agent ran for $least ms in 2 s"
 kill "$(pgrep -P "$agent" sleep)"
 wait "$agent" || true

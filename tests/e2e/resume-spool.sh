@@ -39,7 +39,7 @@ wait_for 60 "the program to be done" grep -q "done" "$T/all.out"
 touch "$T/all.end"
 wait "${target_pid[all]}"
 spooled=$(bytes_in "$T/spool")
-[ "$spooled" -gt 2000000 ] || fail "only $spooled bytes were spooled"
+[ "$spooled" -gt 1000000 ] || fail "only $spooled bytes were spooled"
 used=$(awk '/^Rss(Anon|Shmem):/ { kib += $2 } END { print kib }' "/proc/${agent_pid[all]}/status")
 [ "$used" -le 4096 ] || fail "the agent takes $used KiB, its limit is 4 MiB"
 gather all.data --no-discovery --listen off 127.0.0.1:8101
@@ -59,7 +59,7 @@ serve dead --spool "$T/spool" --spool-limit 8M --policy block
 gather dead.data --no-discovery --listen off 127.0.0.1:8101
 target dead 2500000 1000
 has_a_part() {
-	[ "$(stat -c %s "$T"/dead.data/streams/*/recording.heapcast)" -gt 2500000 ]
+	[ "$(stat -c %s "$T"/dead.data/streams/*/recording.heapcast)" -gt 1500000 ]
 }
 wait_for 20 "the collector to have a part" has_a_part
 kill_gather dead.data

@@ -1,7 +1,7 @@
 /*
  * Maps, grows and unmaps what is known, and writes down what the kernel then says of it: FOLDER/NAME.smaps, a copy of its
- * own /proc/self/smaps, and FOLDER/NAME.time, CLOCK_MONOTONIC in ns. Each stage is followed by a rest, so that an
- * observer has seen it when the copy is taken; the copy changes nothing, for all that it needs has been used before.
+ * own /proc/self/smaps, and FOLDER/NAME.time, CLOCK_MONOTONIC in ns just before. Each stage is followed by a rest, so that
+ * an observer has seen it when the copy is taken; the copy changes nothing, for all that it needs has been used before.
  *
  *   maps stages FOLDER REST_MS           mapped, grown, unmapped, then (exec) next, with a forked child beside it
  *   maps many COUNT REST_MS              COUNT regions that can't be joined, and a rest
@@ -52,13 +52,14 @@ static void write_down(const char *name)
 	struct timespec now;
 	size_t length = 0;
 	ssize_t n;
-	int fd = open("/proc/self/smaps", O_RDONLY);
+	int fd;
 
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	fd = open("/proc/self/smaps", O_RDONLY);
 	while ((n = read(fd, copy + length, sizeof(copy) - length)) > 0)
 		length += (size_t)n;
 	close(fd);
 	put(name, "smaps", copy, length);
-	clock_gettime(CLOCK_MONOTONIC, &now);
 	n = snprintf(text, sizeof(text), "%lld", (long long)now.tv_sec * 1000000000 + now.tv_nsec);
 	put(name, "time", text, (size_t)n);
 }
@@ -86,6 +87,19 @@ static void touch(char *p, size_t from, size_t to)
 		((volatile char *)p)[i] = 1;
 }
 
+static void write_byte(int fd, const char *byte)
+{
+	if (write(fd, byte, 1) != 1)
+		_exit(9);
+}
+
+/* Waits for a byte, or for the other end to be closed. */
+static void read_byte(int fd, char *byte)
+{
+	if (read(fd, byte, 1) < 0)
+		_exit(10);
+}
+
 /* A file of 64 pages with a name that is meant to confuse. */
 static int odd_file(void)
 {
@@ -103,7 +117,8 @@ static int odd_file(void)
 static void stages(char **argv)
 {
 	int fd, shared = memfd_create("shared memory", 0);
-	char *anonymous, *file, *memory;
+	char *anonymous, *file, *memory, byte = 0;
+	int begun[2], done[2];
 	pid_t child;
 
 	memset(copy, 1, sizeof(copy));
@@ -132,15 +147,25 @@ static void stages(char **argv)
 	unlink(path);
 	stage("unmapped");
 
+	/* A page is the parent's alone once the child has written to it, or is gone: neither while the parent is looked at. */
+	if (pipe(begun) || pipe(done))
+		_exit(8);
 	child = fork();
 	if (!child) {
+		close(done[1]);
 		free(malloc(100)); /* asks to be recorded */
 		memory = map(NULL, 77 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 		touch(memory, 0, 11 * PAGE);
-		stage("child");
+		write_down("child");
+		write_byte(begun[1], &byte);
+		read_byte(done[0], &byte);
+		write_down("child");
 		_exit(0);
 	}
+	close(begun[1]);
+	read_byte(begun[0], &byte);
 	stage("parent");
+	close(done[1]);
 	waitpid(child, NULL, 0);
 	argv[1] = (char *)(uintptr_t)"next";
 	execv("/proc/self/exe", argv);
