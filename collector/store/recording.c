@@ -463,6 +463,37 @@ const struct row_block *recording_block(const struct recording *r, uint32_t inde
 	return index < r->rows.block_count ? &r->rows.blocks[index]->view : NULL;
 }
 
+const struct row_block *recording_zone(const struct recording *r, uint32_t index)
+{
+	return recording_block(r, index);
+}
+
+struct row_reader {
+	const struct recording *recording;
+};
+
+int row_reader_new(const struct recording *r, struct row_reader **ret_reader)
+{
+	*ret_reader = malloc(sizeof(**ret_reader));
+	if (!*ret_reader)
+		return -ENOMEM;
+	(*ret_reader)->recording = r;
+	return 0;
+}
+
+void row_reader_free(struct row_reader *reader)
+{
+	free(reader);
+}
+
+const struct row_block *row_reader_block(struct row_reader *reader, uint32_t index,
+					 unsigned columns, struct err_text *err)
+{
+	(void)columns;
+	(void)err;
+	return recording_block(reader->recording, index);
+}
+
 uint32_t recording_modules(const struct recording *r)
 {
 	return r->definitions.module_count;

@@ -153,6 +153,41 @@ struct row_block {
 	} min, max;
 };
 
+/*
+ * Reading rows. A reader unpacks one block at a time into memory of its own, only the columns that are asked for, so several threads
+ * read one recording, each with its reader:
+ *
+ *	for (b = 0; b < recording_blocks(r); b++)
+ *		if (zone_can_match(recording_zone(r, b)))
+ *			block = row_reader_block(reader, b, ROWS_SIZE | ROWS_STACK, err);
+ */
+enum row_columns {
+	ROWS_ADDRESS = 1u << 0,
+	ROWS_SIZE = 1u << 1,
+	ROWS_BIRTH = 1u << 2, /* birth_ns */
+	ROWS_DEATH = 1u << 3, /* death_ns */
+	ROWS_END = 1u << 4,
+	ROWS_WEIGHT = 1u << 5,
+	ROWS_STACK = 1u << 6,
+	ROWS_DEATH_STACK = 1u << 7,
+	ROWS_THREAD = 1u << 8,
+	ROWS_DEATH_THREAD = 1u << 9,
+	ROWS_CHAIN = 1u << 10, /* chain_previous, chain_next */
+	ROWS_KIND = 1u << 11,
+	ROWS_DEATH_KIND = 1u << 12,
+	ROWS_ALL = (1u << 13) - 1,
+};
+
+struct row_reader;
+
+/* What of a block is known without reading its rows: count, first_row, min, max; its columns may be NULL. NULL: no such block. */
+const struct row_block *recording_zone(const struct recording *recording, uint32_t index);
+/* 0 or -ENOMEM. The recording must not be refreshed or closed before the reader is freed. */
+int row_reader_new(const struct recording *recording, struct row_reader **ret_reader);
+void row_reader_free(struct row_reader *reader);
+/* A block with at least those columns, valid until the next call. NULL with a sentence: no memory, or its file can't be read. */
+const struct row_block *row_reader_block(struct row_reader *reader, uint32_t index, unsigned columns, struct err_text *err);
+
 struct module_info {
 	uint32_t number;
 	char *path;
