@@ -194,9 +194,8 @@ static int is_packed(struct observed *o, struct stream *s)
 }
 
 /* Hands over what has been read so far and waits until the drain has packed it, which takes a quarter of a second as a rule,
- * and longer where the spool is full. Adds to *waited_ns. 0 or a negative errno. */
-static int hand_part(struct observer *b, struct observed *o, struct stream *s, uint64_t time_ns,
-		     uint64_t *waited_ns)
+ * and longer where the spool is full. 0 or a negative errno. */
+static int hand_part(struct observer *b, struct observed *o, struct stream *s, uint64_t time_ns)
 {
 	static const struct timespec nap = {.tv_nsec = PART_NAP_NS};
 	uint64_t since = clock_monotonic_ns();
@@ -214,12 +213,10 @@ static int hand_part(struct observer *b, struct observed *o, struct stream *s, u
 	if (r < 0)
 		return r;
 	maps_go_on(&s->maps);
-	*waited_ns += clock_monotonic_ns() - since;
 	return 0;
 }
 
-static int read_regions(struct observer *b, struct observed *o, struct stream *s, uint64_t time_ns,
-			uint64_t *waited_ns)
+static int read_regions(struct observer *b, struct observed *o, struct stream *s, uint64_t time_ns)
 {
 	struct smaps_region region;
 	int r;
@@ -227,7 +224,7 @@ static int read_regions(struct observer *b, struct observed *o, struct stream *s
 	maps_begin(&s->maps);
 	while ((r = smaps_next(&b->reader, &region)) == 1) {
 		if (!maps_fits(&s->maps, &region))
-			r = hand_part(b, o, s, time_ns, waited_ns);
+			r = hand_part(b, o, s, time_ns);
 		if (r < 0)
 			return r;
 		maps_put(&s->maps, &region);
@@ -236,8 +233,7 @@ static int read_regions(struct observer *b, struct observed *o, struct stream *s
 }
 
 /* All regions. The image of the process must be the same before and after: the file of one that has gone simply ends. */
-static int read_maps(struct observer *b, struct observed *o, struct stream *s, uint64_t time_ns,
-		     uint64_t *waited_ns)
+static int read_maps(struct observer *b, struct observed *o, struct stream *s, uint64_t time_ns)
 {
 	cleanup(cleanup_close) int fd = figures_open_maps(o->proc);
 	struct figures_image before, after;
@@ -247,7 +243,7 @@ static int read_maps(struct observer *b, struct observed *o, struct stream *s, u
 	if (r < 0)
 		return r;
 	smaps_begin(&b->reader, fd);
-	r = read_regions(b, o, s, time_ns, waited_ns);
+	r = read_regions(b, o, s, time_ns);
 	if (!r)
 		r = figures_read(o->proc, &f, &after, NULL);
 	if (!r && (before.stack != after.stack || before.arguments != after.arguments))
@@ -257,16 +253,17 @@ static int read_maps(struct observer *b, struct observed *o, struct stream *s, u
 
 static void look_at_maps(struct observer *b, struct observed *o, struct stream *s, uint64_t now)
 {
-	uint64_t took, waited = 0;
+	uint64_t since = cpu_ns(), took, due;
 	bool news;
 	int r;
 
 	if (!take_maps(o, s))
 		return;
-	r = read_maps(b, o, s, now - o->generation, &waited);
-	took = clock_monotonic_ns() - now - waited;
-	if (took > MAPS_SLOW_NS && now + waited + OBSERVER_RATIO * took > o->maps_due)
-		o->maps_due = now + waited + OBSERVER_RATIO * took;
+	r = read_maps(b, o, s, now - o->generation);
+	took = cpu_ns() - since;
+	due = clock_monotonic_ns() + OBSERVER_RATIO * took;
+	if (took > MAPS_SLOW_NS && due > o->maps_due)
+		o->maps_due = due;
 	if (r < 0) {
 		maps_repeat(&s->maps); /* what it says was told may not have been */
 		refuse(o, &o->no_maps, "memory maps", r);

@@ -6,7 +6,7 @@
  * nor under a lock of ours: a stream is locked to learn whom to look at, and to hand over.
  *
  * What reading costs the target: smaps is read under its mmap lock, shared, a page of text (some six regions) at a time. So:
- *   maps     at their interval; after a reading that took more than MAPS_SLOW_NS, a hundred times as long
+ *   maps     at their interval; after a reading that cost more than MAPS_SLOW_NS of CPU, not before a hundred times that
  *   pss      with the figures, but at most 1 % of one CPU: the next not before a hundred times what the last one cost
  *   figures  at their interval: two small files
  *   mallinfo2, in the target: once a second, and at most 1 % of a thread's time (it walks all free chunks: 25 ms for 100,000)

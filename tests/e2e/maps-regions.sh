@@ -6,7 +6,7 @@ need python3
 
 mkdir "$T/seen"
 "$AGENT" run --quiet --gather-maps=50ms --figures-interval 50ms --follow --output "$T/%p.heapcast" -- \
-	"$BUILD/tests/e2e-maps" stages "$T/seen" 600
+	"$BUILD/tests/e2e-maps" stages "$T/seen" 1500
 assert_eq "streams" 2 "$(find "$T" -name '*.heapcast' | wc -l)"
 for f in "$T"/*.heapcast; do
 	"$COLLECTOR" ledger "$f" >"$T/ledger.txt"
