@@ -261,6 +261,21 @@ static int find_slot(const struct link *l, const ProtobufCBinaryData *id, uint32
 	return -ENOENT;
 }
 
+/* A collector that asks again has given its old connection up, though that may look alive here: a cable was cut. Before it asks
+ * it may yet choose to keep the old one. */
+static void close_former(struct link *l)
+{
+	for (uint32_t i = 0; i < l->host->link_count; i++) {
+		struct link *other = &l->host->links[i];
+
+		if (other == l || other->fd < 0 || !other->has_collector ||
+		    memcmp(other->collector, l->collector, STREAM_ID_SIZE))
+			continue;
+		log_info("link to %s: the collector has come again, as %s", other->peer, l->peer);
+		link_close(other);
+	}
+}
+
 static void subscribe(struct link *l, const Heapcast__Subscribe *order)
 {
 	struct subscription *sub;
@@ -270,6 +285,8 @@ static void subscribe(struct link *l, const Heapcast__Subscribe *order)
 
 	if (find_slot(l, &order->stream, &slot) < 0 || l->subscription[slot].sent)
 		return;
+	if (l->has_collector)
+		close_former(l);
 	sub = &l->subscription[slot];
 	s = l->host->stream[slot];
 	pthread_mutex_lock(&s->lock);
@@ -300,20 +317,6 @@ static void acknowledge(struct link *l, const Heapcast__Ack *ack)
 	l->host->acknowledged(l->host->context, l->host->stream[slot], ack->number);
 }
 
-/* A collector that comes again has given its old connection up, though that may look alive here: a cable was cut. */
-static void close_former(struct link *l)
-{
-	for (uint32_t i = 0; i < l->host->link_count; i++) {
-		struct link *other = &l->host->links[i];
-
-		if (other == l || other->fd < 0 || !other->greeted ||
-		    memcmp(other->collector, l->collector, STREAM_ID_SIZE))
-			continue;
-		log_info("link to %s: the collector has come again, as %s", other->peer, l->peer);
-		link_close(other);
-	}
-}
-
 static int greet(struct link *l, const Heapcast__Hello *hello)
 {
 	if (hello->protocol != PROTOCOL_VERSION) {
@@ -326,7 +329,7 @@ static int greet(struct link *l, const Heapcast__Hello *hello)
 	if (hello->id.len != STREAM_ID_SIZE)
 		return 0;
 	memcpy(l->collector, hello->id.data, STREAM_ID_SIZE);
-	close_former(l);
+	l->has_collector = true;
 	return 0;
 }
 

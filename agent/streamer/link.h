@@ -51,7 +51,8 @@ struct link {
 	int fd; /* -1: the place is free */
 	bool closing;
 	bool greeted; /* the other side has said hello */
-	uint8_t collector[STREAM_ID_SIZE]; /* as it has said */
+	bool has_collector;
+	uint8_t collector[STREAM_ID_SIZE]; /* who it is, if it has said so */
 	uint32_t told; /* host->generation of the last list */
 	uint32_t turn;
 	uint8_t *in;

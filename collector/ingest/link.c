@@ -131,13 +131,18 @@ bool link_by_address(const struct ingest *ingest, const char *address)
 	return false;
 }
 
-/* One link to an agent: the latest, by the same rule as the agent's, or each side would keep the one that the other closes. */
-static void close_former(const struct link *link)
+/* An agent that is heard twice (by several beacons, or that dials while we do) keeps the link that
+ * works. */
+static bool is_second(struct link *link)
 {
 	struct link *other = other_link(link);
 
-	if (other)
-		link_close(other, "the agent came again");
+	if (!other)
+		return false;
+	if (uv_now(link->ingest->loop) - other->heard_ms < IDLE_MS)
+		return true;
+	link_close(other, "the agent came again");
+	return false;
 }
 
 static void take_hello(struct link *link, const Heapcast__Hello *hello)
@@ -159,7 +164,10 @@ static void take_hello(struct link *link, const Heapcast__Hello *hello)
 		link->peer->has_agent = true;
 		link->peer->warned = false;
 	}
-	close_former(link);
+	if (is_second(link)) {
+		close_quietly(link);
+		return;
+	}
 	link->window_bytes = hello->window_bytes ? hello->window_bytes : DEFAULT_WINDOW;
 	link->state = LINK_OPEN;
 	uv_timer_stop(&link->timer);
@@ -248,6 +256,7 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buf)
 	}
 	if (!length || link->state == LINK_CLOSING)
 		return;
+	link->heard_ms = uv_now(link->ingest->loop);
 	link->in.length += (size_t)length;
 	link->ingest->bytes += (uint64_t)length;
 	r = take_frames(link, &err);
@@ -303,6 +312,7 @@ static void greet(struct link *link)
 	int r;
 
 	link->state = LINK_HELLO;
+	link->heard_ms = uv_now(link->ingest->loop);
 	watch_silence(link);
 	r = uv_read_start((uv_stream_t *)&link->tcp, on_alloc, on_read);
 	if (r < 0)

@@ -27,6 +27,7 @@
 #define STREAMS_A_LINK	 1024
 #define TICK_MS		 100
 #define HELLO_TIMEOUT_MS 10000
+#define IDLE_MS		 5000 /* a link as silent as that gives way to a newer one of the same agent */
 #define GOODBYE_MS	 2000 /* for the last acknowledgements to leave */
 #define BACKOFF_FIRST_MS 250
 #define BACKOFF_MAX_MS	 5000
@@ -71,6 +72,7 @@ struct link {
 	char address[ADDRESS_TEXT];
 	uint8_t agent[STREAM_ID_SIZE];
 	uint64_t window_bytes;
+	uint64_t heard_ms;
 	unsigned streams;
 	bool held; /* the disk refused the frame at the front of `in`: nothing is read until it takes that */
 	uint64_t retry_ms;
