@@ -79,6 +79,10 @@ static const struct {
 			   "looked for beside the library, and as `heapcast-agent` in `PATH`)"},
 	{"HEAPCAST_SOCKET", "where the library asks for a recording, and `agent serve` listens"},
 	{"HEAPCAST_MODE", "also read by the library, for a daemon: this program's own mode"},
+	{"HEAPCAST_SAMPLE_SEED",
+	 "a number: `--mode sample` makes the same samples again, thread by thread"},
+	{"HEAPCAST_PRELOAD",
+	 "read by `agent run`: the library that it preloads, where it is not found by itself"},
 	{"HEAPCAST_FD", "set by `agent run`; not for people"},
 };
 

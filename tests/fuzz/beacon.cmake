@@ -1,3 +1,4 @@
+# The parser of UDP beacons, as the collector sees them.
 if(TARGET heapcast_ingest)
 	heapcast_fuzz_target(beacon heapcast_ingest)
 endif()

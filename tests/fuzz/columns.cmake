@@ -1,1 +1,2 @@
+# The decoder of columns of events.
 heapcast_fuzz_target(columns heapcast_proto)
