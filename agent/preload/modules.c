@@ -7,6 +7,8 @@
 #include <link.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
 
 #include "agent/preload/clock.h"
 #include "agent/preload/elf_image.h"
@@ -55,8 +57,9 @@ static struct {
 	uint32_t lock;
 	unsigned long long adds; /* the loader's counts at the last scan */
 	unsigned long long subs;
-	uint32_t inside;				 /* threads that are in the loader for us */
-	uint32_t held;					 /* a fork is near: no more of them */
+	const int *loader_lock; /* its word: not 0 while somebody holds it; NULL: not found */
+	uint32_t inside;	/* threads that are in the loader for us */
+	uint32_t held;		/* a fork is near: no more of them */
 	uint64_t announcement[ANNOUNCEMENT_MAX / 8 + 1]; /* the one being written */
 	char path[PATH_MAX];
 	char main_path[PATH_MAX]; /* of this image */
@@ -418,12 +421,49 @@ static int visit_new(struct dl_phdr_info *info, size_t size, void *context)
 	return 0;
 }
 
+/* A mutex of glibc, as bits/struct_mutex.h has it. */
+struct mutex {
+	int lock; /* 0: free */
+	unsigned count;
+	int owner;
+	unsigned users;
+	int kind; /* 1: recursive */
+};
+
+/* Inside the loader's lock: the recursive mutex among its data that this thread holds; the last, for another one that it may hold
+ * in the middle of a dlopen lies before. */
+static void find_loader_lock(void)
+{
+	const uintptr_t base = getauxval(AT_BASE);
+	const ElfW(Ehdr) *head = (const ElfW(Ehdr) *)base;
+	const ElfW(Phdr) * part;
+	int tid = (int)sys_call(SYS_gettid);
+
+	if (!base)
+		return;
+	part = (const ElfW(Phdr) *)(base + head->e_phoff);
+	for (unsigned i = head->e_phnum; i--; part++) {
+		const struct mutex *m =
+			(const struct mutex *)(base + (part->p_vaddr & ~(uintptr_t)7));
+		const char *end = (const char *)(base + part->p_vaddr + part->p_memsz);
+
+		if (part->p_type != PT_LOAD || !(part->p_flags & PF_W))
+			continue;
+		for (; (const char *)(m + 1) <= end;
+		     m = (const struct mutex *)((const char *)m + 8))
+			if (m->owner == tid && m->kind == 1 && m->users)
+				modules.loader_lock = &m->lock;
+	}
+}
+
 /* Inside the loader's lock (the first callback holds it) and then ours: first what is gone, then
  * what has come. */
 static int visit_all(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct scan *scan = context;
 
+	if (!modules.loader_lock)
+		find_loader_lock();
 	visit_counts(info, size, context);
 	if ((!scan->changed && !scan->again) || !lock())
 		return 1;
@@ -485,10 +525,12 @@ bool modules_tell_again(uint32_t incarnation)
 	return __atomic_load_n(&shim.incarnation, __ATOMIC_ACQUIRE) == incarnation;
 }
 
-/* No thread of ours is in it, and nobody else is about to change its list. */
+/* No thread of ours is in it, and nobody else has its lock, or is about to change its list. In a child the word of the lock decides,
+ * for that is what a call would wait for; the rest may have been copied earlier or later than it, or the lock was not found. */
 static bool loader_free(void)
 {
 	return !__atomic_load_n(&modules.inside, __ATOMIC_SEQ_CST) &&
+	       (!modules.loader_lock || !__atomic_load_n(modules.loader_lock, __ATOMIC_RELAXED)) &&
 	       (!&_r_debug ||
 		__atomic_load_n(&_r_debug.r_state, __ATOMIC_RELAXED) == RT_CONSISTENT);
 }

@@ -66,11 +66,19 @@ check_recordings daemon
 # Other threads load and unload a library all the while: the children never hang. Those that are forked while the loader is
 # at it are not followed, and counted.
 mkdir "$T/busy"
-"$AGENT" run --follow --memory-limit 32M --output "$T/busy/%p" -- "$FORKS" busy 50 >"$T/busy.out" 2>"$T/busy.err"
+timeout 60 "$AGENT" run --follow --memory-limit 32M --output "$T/busy/%p" -- "$FORKS" busy 50 >"$T/busy.out" 2>"$T/busy.err" ||
+	fail "forks busy ended with $?"
 unready=$(grep -oE "heapcast: [0-9]+ fork children were not recorded" "$T/busy.err" | grep -oE '[0-9]+' || echo 0)
 assert_eq "busy: children, recorded or not" 51 $((unready + $(find "$T/busy" -type f | wc -l)))
 [ "$unready" -lt 50 ] || fail "busy: no child was recorded"
 for file in "$T"/busy/*; do "$COLLECTOR" ledger "$file" >"$T/ledger.txt" || fail "$file does not balance"; done
+
+# The same for sure: a child whose parent has a thread in the loader's list is not followed, and does not hang.
+mkdir "$T/iterating"
+timeout 60 "$AGENT" run --follow --output "$T/iterating/%p" -- "$FORKS" iterating >"$T/iterating.out" 2>"$T/iterating.err" ||
+	fail "forks iterating ended with $?"
+assert_contains "the summary" "$T/iterating.err" "1 fork children were not recorded"
+assert_eq "iterating: recordings" 1 "$(find "$T/iterating" -type f | wc -l)"
 
 # From a handler in the middle of hooks: those that are under way end in the child, without a trace in the parent's ring.
 # Of a child it can't be said whether the block that was under way is its first event.

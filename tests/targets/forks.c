@@ -2,10 +2,11 @@
  * Fork children that go on without exec, each with allocations that are known: a line
  * "NAME PID allocations frees inherited" a process, so that a test finds its recording by the pid.
  *
- *	forks prefork|nested|thread|handler|daemon|raw|busy|sequence|outlive [COUNT]
+ *	forks prefork|nested|thread|handler|daemon|raw|busy|iterating|sequence|outlive [COUNT]
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -238,6 +239,35 @@ static void busy(unsigned children)
 		pthread_join(t[i], NULL);
 }
 
+/* Another thread is in the loader, and stays there for longer than a fork takes. */
+static int visit_slowly(struct dl_phdr_info *info, size_t size, void *context)
+{
+	(void)info;
+	(void)size;
+	(void)context;
+	over = 1;
+	usleep(300000);
+	return 1;
+}
+
+static void *iterate(void *unused)
+{
+	dl_iterate_phdr(visit_slowly, NULL);
+	return unused;
+}
+
+static void iterating(void)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, iterate, NULL))
+		_exit(93);
+	while (!over)
+		sched_yield();
+	one_by_one(1);
+	pthread_join(t, NULL);
+}
+
 static void outlive(unsigned seconds)
 {
 	if (fork())
@@ -272,6 +302,8 @@ int main(int argc, char **argv)
 		raw();
 	else if (!strcmp(how, "busy"))
 		busy(count);
+	else if (!strcmp(how, "iterating"))
+		iterating();
 	else if (!strcmp(how, "outlive"))
 		outlive(count);
 	tell("parent", INHERITED, 0, 0);
