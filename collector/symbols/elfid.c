@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/crc32.h"
 
 #include "base/ban.h"
 
@@ -269,23 +270,10 @@ int elf_id_read(const char *path, struct elf_id *ret_id)
 	return 0;
 }
 
-static uint32_t crc_byte(uint32_t crc, uint8_t byte)
-{
-	static const uint32_t nibble[16] = {
-		0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
-		0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
-		0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
-	};
-
-	crc ^= byte;
-	crc = crc >> 4 ^ nibble[crc & 15];
-	return crc >> 4 ^ nibble[crc & 15];
-}
-
 int file_crc32(const char *path, uint32_t *ret_crc)
 {
 	uint8_t bytes[16384];
-	uint32_t crc = UINT32_MAX;
+	uint32_t crc = 0;
 	struct stat st;
 	ssize_t n;
 	cleanup(cleanup_close) int fd = open_regular(path, &st);
@@ -293,10 +281,9 @@ int file_crc32(const char *path, uint32_t *ret_crc)
 	if (fd < 0)
 		return fd;
 	while ((n = read(fd, bytes, sizeof(bytes))) > 0)
-		for (ssize_t i = 0; i < n; i++)
-			crc = crc_byte(crc, bytes[i]);
+		crc = crc32_add(crc, bytes, (size_t)n);
 	if (n < 0)
 		return -errno;
-	*ret_crc = ~crc;
+	*ret_crc = crc;
 	return 0;
 }
