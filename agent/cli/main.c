@@ -100,6 +100,7 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 		.observe = {.figures_ns = o->figures_interval_ns,
 			    .maps_ns = o->gather_maps ? o->maps_interval_ns : 0,
 			    .allocator = o->allocator_figures},
+		.symbols = (enum symbol_policy)o->send_symbols,
 		.ring = {.mode = o->mode,
 			 .policy = o->policy,
 			 .block_max_ms = (uint32_t)(o->block_max_ns / 1000000 < UINT32_MAX

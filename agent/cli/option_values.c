@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/cli/option_row.h"
+#include "agent/streamer/symbol_place.h"
 #include "proto/ring.h"
 #include "base/ban.h"
 
@@ -58,6 +59,8 @@ static bool value_text(const struct options *o, unsigned index, char *out, size_
 {
 	static const char *const policies[] = {
 		[RING_BLOCK] = "block", [RING_THIN] = "thin", [RING_COUNT] = "count"};
+	static const char *const symbols[] = {
+		[SYMBOLS_PUBLIC] = "public", [SYMBOLS_ALL] = "yes", [SYMBOLS_NONE] = "no"};
 	const struct option_row *row = option_row(index);
 	bool given = o->source[index] != OPTION_DEFAULT;
 	const void *field = (const char *)o + row->offset;
@@ -90,6 +93,9 @@ static bool value_text(const struct options *o, unsigned index, char *out, size_
 		return given || (number && number != OPTIONS_NO_OWNER);
 	case MODE:
 		mode_text(out, size, o);
+		return true;
+	case SYMBOLS:
+		snprintf(out, size, "%s", symbols[*(const uint64_t *)field]);
 		return true;
 	case POLICY:
 		snprintf(out, size, "%s", policies[*(const uint32_t *)field]);

@@ -17,6 +17,7 @@
 #include "proto/ring.h"
 #include "agent/streamer/budget.h"
 #include "agent/streamer/spool_disk.h"
+#include "agent/streamer/symbol_place.h"
 #include "base/ban.h"
 
 #define BOTH	       (COMMAND_RUN | COMMAND_SERVE)
@@ -80,6 +81,10 @@ static const struct option_row rows[] = {
 	{"allocator-figures", NULL, BOTH, FLAG, AT(allocator_figures),
 	 "have the program ask glibc's mallinfo2 once a second; not for programs that allocate in "
 	 "the handlers of signals"},
+	{"send-symbols", "no|public|yes", BOTH, SYMBOLS, AT(send_symbols),
+	 "give collectors that ask the files of recorded programs and their libraries, so that "
+	 "functions have names: none; those that every user of this host may read (public, the "
+	 "default); all that the program's own user may read (yes)"},
 	{"quiet", NULL, COMMAND_RUN, FLAG, AT(quiet), "no summary at the end"},
 	{"socket", "PATH", COMMAND_SERVE, TEXT, AT(socket),
 	 "where programs ask to be recorded; a name that begins with @ is no file (default: see "
@@ -179,6 +184,20 @@ static int parse_policy(uint32_t *ret, const char *text)
 	return -EINVAL;
 }
 
+static int parse_symbols(uint64_t *ret, const char *text)
+{
+	static const char *const names[] = {
+		[SYMBOLS_PUBLIC] = "public", [SYMBOLS_ALL] = "yes", [SYMBOLS_NONE] = "no"};
+
+	for (uint64_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(text, names[i]))
+			continue;
+		*ret = i;
+		return 0;
+	}
+	return -EINVAL;
+}
+
 static int parse_switch(bool *ret, const char *text)
 {
 	static const char *const yes[] = {"1", "yes", "true", "on", ""}, *const no[] = {"0", "no",
@@ -241,6 +260,9 @@ static int set(struct options *o, const struct option_row *row, const char *valu
 		break;
 	case MAPS:
 		r = parse_maps(o, value);
+		break;
+	case SYMBOLS:
+		r = parse_symbols(field, value);
 		break;
 	case LATER:
 		return err_set(err, -EINVAL, "%s is not available in this version (%s)", what,

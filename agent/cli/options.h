@@ -50,6 +50,7 @@ struct options {
 	bool gather_maps;
 	uint64_t maps_interval_ns;
 	bool allocator_figures;
+	uint64_t send_symbols; /* enum symbol_policy */
 	bool help;
 	enum option_source reading; /* of what is being set now; `reading_line` in a file */
 	unsigned reading_line;

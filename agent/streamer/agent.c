@@ -87,7 +87,7 @@ static void end_stop(struct agent *a)
 static void check_end(struct agent *a)
 {
 	uint64_t now = clock_monotonic_ns();
-	bool idle = is_idle(a);
+	bool idle = is_idle(a), held;
 
 	if (!idle)
 		a->idle_since_ns = now;
@@ -95,9 +95,10 @@ static void check_end(struct agent *a)
 		a->stopped = true;
 		end_stop(a);
 	}
-	if (a->only_ended && !wait_for_children(a, now) && idle)
+	held = symbol_files_busy(&a->files, now) && now - a->idle_since_ns < a->settings.linger_ns;
+	if (a->only_ended && !wait_for_children(a, now) && idle && (!held || a->stopping))
 		uv_stop(&a->loop);
-	if (idle && a->settings.idle_ns && now - a->idle_since_ns >= a->settings.idle_ns)
+	if (idle && !held && a->settings.idle_ns && now - a->idle_since_ns >= a->settings.idle_ns)
 		uv_stop(&a->loop);
 }
 
@@ -178,10 +179,12 @@ static int open_memory(struct agent *a, struct err_text *err)
 		return r;
 	if (a->settings.spool) /* a buffer for definitions, at the cost of the spools in memory */
 		a->budget.spool -= (b->link_out / b->slots + 4096) & ~(size_t)4095;
+	a->budget.spool -= (SYMBOL_FILES_SIZE / b->slots + 4096) & ~(size_t)4095;
 	if (a->settings.observe.maps_ns)
 		budget_maps(&a->budget);
-	own = b->slots * (sizeof(struct session) + 64) + b->links * (sizeof(struct link) + 64) +
-	      LINK_MESSAGE + LINK_SCRATCH + (a->settings.spool ? 2 : 1) * b->link_out + 4096;
+	own = SYMBOL_FILES_SIZE + b->slots * (sizeof(struct session) + 64) +
+	      b->links * (sizeof(struct link) + 64) + LINK_MESSAGE + LINK_SCRATCH +
+	      (a->settings.spool ? 2 : 1) * b->link_out + 4096;
 	r = arena_open(&a->arena, budget_private(b) + own);
 	if (!r)
 		r = packer_init(&a->drain_packer, &a->arena, b->message, b->scratch);
@@ -337,14 +340,17 @@ static int open_links(struct agent *a, struct err_text *err)
 		.decoder = frame_decoder_new(),
 		.agent_id = a->id,
 		.window_bytes = a->budget.spool,
+		.files = &a->files,
 		.links = a->link,
 		.link_count = a->budget.links,
 		.acknowledged = acknowledged,
 		.closed = link_closed,
 		.context = a,
 	};
-	if (!a->host.decoder)
+	if (!a->host.decoder || symbol_files_init(&a->files, &a->arena, &a->loop, a->stream,
+						  a->budget.slots, link_pump) < 0)
 		return -ENOMEM;
+	a->files.policy = a->settings.symbols;
 	if (!r && (a->settings.announce || a->settings.listen || a->settings.listen_fd))
 		r = open_listener(a, err);
 	if (r < 0)
@@ -369,6 +375,7 @@ void agent_change(struct agent *a, const struct agent_settings *wanted)
 	s.listen = a->settings.listen;
 	s.listen_fd = a->settings.listen_fd;
 	a->settings = s;
+	a->files.policy = s.symbols;
 	a->handshake.follow = s.follow;
 	share_links(a);
 	if (turn && collector_address(s.collector, host, sizeof(host), &port, NULL) == 0)
@@ -384,7 +391,7 @@ int agent_open(struct agent *a, const struct agent_settings *settings, int liste
 			    .listener = {.fd = -1},
 			    .beacon = {.fd = -1},
 			    .spool = {.fd = -1, .lock = -1}};
-	setenv("UV_THREADPOOL_SIZE", "1", 0); /* it only resolves names */
+	setenv("UV_THREADPOOL_SIZE", "1", 0); /* it resolves names and reads symbol files */
 	r = open_memory(a, err);
 	if (r < 0)
 		return r;
@@ -475,6 +482,7 @@ void agent_close(struct agent *a)
 			spool_leave(&a->session[i].stream.spool);
 		stream_done(&a->session[i].stream);
 	}
+	symbol_files_done(&a->files);
 	spool_folder_close(&a->spool);
 	packer_done(&a->drain_packer);
 	packer_done(&a->link_packer);

@@ -23,6 +23,7 @@
 #include "agent/streamer/observer.h"
 #include "agent/streamer/oom.h"
 #include "agent/streamer/stream.h"
+#include "agent/streamer/symbol_files.h"
 
 struct err_text;
 
@@ -47,6 +48,7 @@ struct agent_settings {
 	bool many;		/* more than one process at a time */
 	struct access access;	/* whose programs */
 	struct observer_settings observe;
+	enum symbol_policy symbols; /* which files collectors get */
 	struct ring_settings ring;
 };
 
@@ -122,6 +124,7 @@ struct agent {
 	struct handshake handshake;
 	struct link_host host;
 	struct link *link;
+	struct symbol_files files;
 	struct listener listener;
 	struct dialer dialer;
 	struct beacon beacon;

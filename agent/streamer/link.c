@@ -42,6 +42,8 @@ void link_close(struct link *l)
 	if (l->fd < 0 || l->closing)
 		return;
 	l->closing = true;
+	if (l->host->files)
+		symbol_files_leave(l->host->files, l);
 	uv_poll_stop(&l->poll);
 	close(l->fd);
 	uv_close((uv_handle_t *)&l->poll, closed);
@@ -208,6 +210,20 @@ static bool half_sent(const struct link *l)
 	return false;
 }
 
+/* A piece of a symbol file, for which there is time when there is nothing else. */
+static ssize_t send_piece(struct link *l)
+{
+	long n = l->host->files ? symbol_files_next(l->host->files, l, l->fd, l->host->packer,
+						    l->out, l->out_size)
+				: 0;
+
+	if (n <= 0)
+		return n;
+	l->out_length = (size_t)n;
+	l->out_sent = 0;
+	return 1;
+}
+
 static ssize_t send_next(struct link *l)
 {
 	ssize_t n;
@@ -219,7 +235,8 @@ static ssize_t send_next(struct link *l)
 	}
 	if (l->told != l->host->generation && !half_sent(l))
 		return make_list(l, false) < 0 ? -EMSGSIZE : 1;
-	return l->greeted ? send_streams(l) : 0;
+	n = l->greeted ? send_streams(l) : 0;
+	return n || l->wants_room || !l->greeted || half_sent(l) ? n : send_piece(l);
 }
 
 static void ready(uv_poll_t *poll, int status, int events);
@@ -361,6 +378,8 @@ static int obey(struct link *l, const uint8_t *message, size_t length)
 		subscribe(l, order->subscribe);
 	if (order->ack)
 		acknowledge(l, order->ack);
+	if (order->file && l->host->files)
+		symbol_files_ask(l->host->files, l, order->file);
 	return 0;
 }
 

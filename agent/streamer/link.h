@@ -2,7 +2,8 @@
 /*
  * A connection with a collector, whoever opened it. The agent says hello and lists its streams; the collector says hello,
  * subscribes and acknowledges; batches go out in order. Frames are sent straight from the spool, without a copy: under the
- * stream's lock, never blocking. Only hellos, lists and catch-ups go through the link's own buffer.
+ * stream's lock, never blocking. Only hellos, lists, catch-ups and pieces of symbol files go through the link's
+ * own buffer.
  *
  * A frame that is evicted while half of it is on its way (a faster collector has acknowledged it) ends the connection; the
  * collector comes back and is told what it missed.
@@ -14,6 +15,7 @@
 
 #include "agent/streamer/batch.h"
 #include "agent/streamer/stream.h"
+#include "agent/streamer/symbol_files.h"
 
 struct link;
 
@@ -26,6 +28,7 @@ struct link_host {
 	struct frame_decoder *decoder;
 	const uint8_t *agent_id;
 	uint64_t window_bytes;
+	struct symbol_files *files; /* what collectors may ask for; NULL: nothing */
 	struct link *links;	    /* all of them */
 	uint32_t link_count;
 	uint32_t generation;	    /* raised when a stream begins or ends */

@@ -308,6 +308,7 @@ static void finish(struct session *s)
 	file_sink_close(&s->file);
 	forget_links(s);
 	pthread_mutex_lock(&s->stream.lock);
+	symbol_files_keep(&s->agent->files, &s->stream);
 	stream_close(&s->stream);
 	pthread_mutex_unlock(&s->stream.lock);
 	s->agent->host.generation++;

@@ -29,6 +29,7 @@ static struct packer packer, link_packer;
 static struct clock plain = {.kind = RING_CLOCK_MONOTONIC, .slope = 1};
 static struct stream stream, *streams[] = {&stream};
 static struct link_host host;
+static struct symbol_files files;
 static struct link *collector;
 static struct frame_encoder *encoder;
 static uv_loop_t loop;
@@ -59,7 +60,7 @@ static void prepare(void)
 	struct err_text err;
 
 	must(!budget_divide(&budget, LIMIT, 1, &err) &&
-	     !arena_open(&arena, budget_private(&budget) + MESSAGE + SCRATCH + 131072) &&
+	     !arena_open(&arena, budget_private(&budget) + MESSAGE + SCRATCH + SYMBOL_FILES_SIZE + 131072) &&
 	     !packer_init(&packer, &arena, budget.message, budget.scratch) &&
 	     !packer_init(&link_packer, &arena, MESSAGE, SCRATCH) &&
 	     !stream_init(&stream, &arena, &budget, 64, &plain, &packer) && !uv_loop_init(&loop));
@@ -68,10 +69,12 @@ static void prepare(void)
 				  .streams = 1,
 				  .packer = &link_packer,
 				  .decoder = frame_decoder_new(),
+				  .files = &files,
 				  .agent_id = agent_id,
 				  .window_bytes = 1000,
 				  .acknowledged = acknowledged,
 				  .closed = link_closed};
+	must(!symbol_files_init(&files, &arena, &loop, streams, 1, link_pump));
 	collector = arena_take(&arena, sizeof(*collector));
 	must(collector && !link_init(collector, &host, &arena, &budget));
 	encoder = frame_encoder_new();

@@ -1,0 +1,3 @@
+if(TARGET heapcast_streamer)
+	heapcast_fuzz_target(elf_file heapcast_streamer)
+endif()
