@@ -1,0 +1,1 @@
+heapcast_unit_tests(control heapcast_control)
