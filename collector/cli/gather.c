@@ -10,8 +10,10 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "collector/cli/build_id.h"
 #include "collector/cli/commands.h"
 #include "collector/cli/endpoint.h"
+#include "collector/cli/gather_files.h"
 #include "collector/http/http.h"
 #include "collector/ingest/ingest.h"
 #include "base/ban.h"
@@ -22,7 +24,7 @@
 struct gather_options {
 	struct common_options common;
 	uint64_t for_ns;
-	bool once, quiet;
+	bool once, quiet, fetch_symbols;
 	const char *interface, *listen, *http;
 	bool no_discovery;
 };
@@ -36,6 +38,7 @@ struct gather {
 	bool found, told_nobody, stopping, terminal, line_open;
 	struct stream_id first; /* --once: the stream that we wait for */
 	bool has_first;
+	struct gather_files files;
 };
 
 /* ---- talking ---- */
@@ -66,6 +69,17 @@ static void say_stream(const struct ingest_event *e, const char *what)
 	putchar('\n');
 }
 
+static void say_file(const struct ingest_event *e)
+{
+	char id[BUILD_ID_TEXT];
+
+	build_id_format(id, e->file->build_id, e->file->build_id_length);
+	if (e->complete)
+		printf("symbol file %s came%s%s\n", id, *e->text ? "; " : "", e->text);
+	else
+		printf("no symbol file %s: %s\n", id, e->text);
+}
+
 static void say(struct gather *g, const struct ingest_event *e)
 {
 	if (e->kind == INGEST_WARNING) {
@@ -93,6 +107,9 @@ static void say(struct gather *g, const struct ingest_event *e)
 		break;
 	case INGEST_STREAM_LEFT:
 		say_stream(e, "left; it goes on if its agent comes back");
+		break;
+	case INGEST_FILE:
+		say_file(e);
 		break;
 	default:
 		break;
@@ -159,6 +176,7 @@ static void stop(struct gather *g)
 	g->stopping = true;
 	clear_line(g);
 	ingest_stop(g->ingest, NULL, NULL);
+	gather_files_close(&g->files);
 	close_timer(&g->until);
 	close_timer(&g->nobody);
 	close_timer(&g->progress);
@@ -179,6 +197,11 @@ static void on_until(uv_timer_t *timer)
 	stop(timer->data);
 }
 
+static void on_none_left(void *context)
+{
+	stop(context);
+}
+
 static void on_event(void *context, const struct ingest_event *e)
 {
 	struct gather *g = context;
@@ -187,6 +210,7 @@ static void on_event(void *context, const struct ingest_event *e)
 	clear_line(g);
 	g->found |= e->kind == INGEST_FOUND || e->kind == INGEST_CONNECTED;
 	say(g, e);
+	gather_files_event(&g->files, e);
 	if (!g->options->once || !stream || e->complete)
 		return;
 	if (e->kind == INGEST_STREAM_BEGAN && !g->has_first) {
@@ -195,7 +219,22 @@ static void on_event(void *context, const struct ingest_event *e)
 	}
 	if (e->kind == INGEST_STREAM_ENDED && g->has_first &&
 	    !memcmp(&g->first, e->stream, sizeof(g->first)))
-		stop(g);
+		gather_files_await(&g->files, on_none_left, g);
+}
+
+static bool file_wanted(void *context, const struct ingest_file *file, const char *path)
+{
+	struct gather *g = context;
+
+	return gather_files_wanted(&g->files, file, path);
+}
+
+static int file_came(void *context, const struct ingest_file *file, const char *path,
+		     struct err_text *err)
+{
+	struct gather *g = context;
+
+	return gather_files_came(&g->files, file, path, err);
 }
 
 /* ---- the beginning ---- */
@@ -218,15 +257,25 @@ static void start_handles(struct gather *g)
 		uv_timer_start(&g->progress, on_progress, PROGRESS_MS, PROGRESS_MS);
 }
 
+/* Some file systems have no sockets: recording does without. */
+static void say_no_control(const struct gather *g, int error, const struct err_text *err)
+{
+	if (error < 0 && !g->options->quiet)
+		fprintf(stderr, "collector gather: 'collector symbols fetch' can't reach it: %s\n",
+			err_get(err, error));
+}
+
 static int gather(struct gather *g, struct store *store, char **peers, int peer_count,
 		  struct err_text *err)
 {
-	const struct ingest_options options = {
+	struct ingest_options options = {
 		.discover = !g->options->no_discovery,
 		.interface = g->options->interface,
 		.listen = g->options->listen,
 		.peers = (const char *const *)peers,
 		.peer_count = (size_t)peer_count,
+		.file_wanted = file_wanted,
+		.file_came = file_came,
 		.event = on_event,
 		.context = g,
 	};
@@ -234,9 +283,15 @@ static int gather(struct gather *g, struct store *store, char **peers, int peer_
 
 	if (r < 0)
 		return err_set(err, r, "cannot make an event loop: %s", uv_strerror(r));
-	r = ingest_start(&g->loop, store, &options, &g->ingest, err);
+	r = gather_files_init(&g->files, store_path(store), g->options->fetch_symbols, &options);
+	if (!r)
+		r = ingest_start(&g->loop, store, &options, &g->ingest, err);
 	if (!r) {
 		start_handles(g);
+		say_no_control(
+			g,
+			gather_files_open(&g->files, &g->loop, store_path(store), g->ingest, err),
+			err);
 		if (!g->options->quiet)
 			printf("storing in %s; listening on %s\n", store_path(store),
 			       ingest_where(g->ingest));
@@ -244,6 +299,7 @@ static int gather(struct gather *g, struct store *store, char **peers, int peer_
 	}
 	uv_run(&g->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&g->loop);
+	gather_files_done(&g->files);
 	return r;
 }
 
@@ -305,6 +361,9 @@ static const struct option table[] = {
 		    "where agents can dial in (0.0.0.0:43513); 'off': nowhere"),
 	OPTION_TEXT(struct gather_options, http, "http", "ADDR:PORT",
 		    "serve the REST API and the page, too (127.0.0.1:8080)"),
+	OPTION_FLAG(struct gather_options, fetch_symbols, "fetch-symbols",
+		    "ask agents for the files of programs and libraries that are not on this "
+		    "machine"),
 	OPTION_FLAG(struct gather_options, no_discovery, "no-discovery",
 		    "do not listen for the beacons of agents"),
 	OPTION_LETTER('q', struct gather_options, quiet, FLAG, "quiet", NULL,

@@ -1,4 +1,4 @@
-/* collector symbols: what names the code of recordings: add files, list them, and say what is missing. */
+/* collector symbols: what names the code of recordings: add files, fetch them from agents, list them, and say what is missing. */
 #include <errno.h>
 #include <fts.h>
 #include <inttypes.h>
@@ -11,9 +11,11 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "collector/cli/build_id.h"
 #include "collector/cli/commands.h"
 #include "collector/cli/output.h"
 #include "collector/cli/symbol_sources.h"
+#include "collector/cli/symbols_agents.h"
 #include "collector/cli/terminal.h"
 #include "collector/export/export.h"
 #include "collector/query/query.h"
@@ -25,17 +27,8 @@
 struct symbols_command_options {
 	struct common_options common;
 	struct symbol_choice symbols;
+	const char *build_id;
 };
-
-#define ID_TEXT 129
-
-static const char *id_text(char out[ID_TEXT], const uint8_t *id, uint32_t length)
-{
-	out[0] = 0;
-	for (uint32_t i = 0; i < length && i < (ID_TEXT - 1) / 2; i++)
-		snprintf(out + 2 * i, 3, "%02x", id[i]);
-	return length ? out : "-";
-}
 
 static int write_json(const struct command *command, struct buf *out)
 {
@@ -137,9 +130,9 @@ struct listing {
 static int list_file(void *context, const struct symbol_file *f)
 {
 	struct listing *l = context;
-	char id[ID_TEXT], size[32];
+	char id[BUILD_ID_TEXT], size[32];
 
-	id_text(id, f->build_id, f->build_id_length);
+	build_id_format(id, f->build_id, f->build_id_length);
 	if (l->json) {
 		json_object(l->json, NULL);
 		json_string(l->json, "build_id", id);
@@ -349,7 +342,7 @@ static int by_bytes(const void *a, const void *b)
 
 static void print_missing(const struct missing_list *l)
 {
-	char id[ID_TEXT], bytes[32], count[32];
+	char id[BUILD_ID_TEXT], bytes[32], count[32];
 
 	if (!l->count) {
 		printf("Nothing is missing: every place in the backtraces has a function.\n");
@@ -361,8 +354,9 @@ static void print_missing(const struct missing_list *l)
 		char places[64];
 
 		snprintf(places, sizeof(places), "%" PRIu64 "/%" PRIu64, m->unnamed, m->places);
-		printf("%-40s %13s %11s %9s ", id_text(id, m->build_id, m->build_id_length), places,
-		       format_count(count, m->allocations), format_size(bytes, (double)m->bytes));
+		printf("%-40s %13s %11s %9s ", build_id_format(id, m->build_id, m->build_id_length),
+		       places, format_count(count, m->allocations),
+		       format_size(bytes, (double)m->bytes));
 		terminal_text(STYLE_PLAIN, *m->path ? m->path : "(no path)", 0);
 		putchar('\n');
 		if (!m->why)
@@ -374,7 +368,7 @@ static void print_missing(const struct missing_list *l)
 
 static void missing_json(struct json *json, const struct missing_list *l)
 {
-	char id[ID_TEXT];
+	char id[BUILD_ID_TEXT];
 
 	json_array(json, NULL);
 	for (size_t i = 0; i < l->count; i++) {
@@ -382,8 +376,9 @@ static void missing_json(struct json *json, const struct missing_list *l)
 
 		json_object(json, NULL);
 		json_string(json, "build_id",
-			    m->build_id_length ? id_text(id, m->build_id, m->build_id_length)
-					       : NULL);
+			    m->build_id_length
+				    ? build_id_format(id, m->build_id, m->build_id_length)
+				    : NULL);
 		json_string(json, "module", m->path);
 		json_u64(json, "streams", m->streams);
 		json_u64(json, "places", m->places);
@@ -414,31 +409,99 @@ static int show_missing(struct command_call *call, const struct missing_list *l)
 	return r == EXIT_DONE && l->count ? EXIT_NO : r;
 }
 
-static int missing(struct command_call *call, const char *folder)
+/* Those of the streams that are given, or of all; the ones that hide most first. */
+static int find_missing(struct command_call *call, struct missing_list *l, struct err_text *err)
 {
 	const struct symbols_command_options *o = call->options;
 	struct symbol_sources sources = {0};
 	struct symbols *symbols = NULL;
-	struct missing_list l = {0};
-	struct err_text err = {0};
-	int r = symbol_sources_open(&sources, o->common.data, &o->symbols, &symbols, &err);
+	int r = symbol_sources_open(&sources, o->common.data, &o->symbols, &symbols, err);
 
-	(void)folder;
 	if (!r && call->argument_count > 1)
-		r = look_into_named(&l, call, symbols, &err);
+		r = look_into_named(l, call, symbols, err);
 	else if (!r && sources.store)
-		r = look_into_all(&l, sources.store, symbols, &err);
+		r = look_into_all(l, sources.store, symbols, err);
 	else if (!r)
-		r = err_set(&err, -ENOENT,
+		r = err_set(err, -ENOENT,
 			    "there is no data folder %.200s: --data DIR names the one that "
 			    "collector gather fills",
 			    o->common.data);
-	if (l.count)
-		qsort(l.list, l.count, sizeof(*l.list), by_bytes);
-	r = r < 0 ? command_input_fault(call->command, r, &err) : show_missing(call, &l);
-	missing_done(&l);
+	if (l->count)
+		qsort(l->list, l->count, sizeof(*l->list), by_bytes);
 	symbols_free(symbols);
 	symbol_sources_close(&sources);
+	return r;
+}
+
+static int missing(struct command_call *call, const char *folder)
+{
+	struct missing_list l = {0};
+	struct err_text err = {0};
+	int r = find_missing(call, &l, &err);
+
+	(void)folder;
+	r = r < 0 ? command_input_fault(call->command, r, &err) : show_missing(call, &l);
+	missing_done(&l);
+	return r;
+}
+
+/* ---- fetch ---- */
+
+/* One after the other; a collector that can't be reached is a fault. */
+static int fetch_files(struct command_call *call, const struct wanted_file *files, size_t count,
+		       struct err_text *err)
+{
+	const struct symbols_command_options *o = call->options;
+	size_t failed = 0;
+	int r = symbols_fetch_files(o->common.data, files, count, &failed, err);
+
+	if (r < 0)
+		return command_fault(call->command, r, err);
+	return failed ? EXIT_NO : EXIT_DONE;
+}
+
+static int fetch_all(struct command_call *call, const struct missing_list *l, struct err_text *err)
+{
+	cleanup(cleanup_free) struct wanted_file *files = calloc(l->count + 1, sizeof(*files));
+	size_t count = 0;
+
+	if (!files)
+		return command_fault(call->command, -ENOMEM, NULL);
+	for (size_t i = 0; i < l->count; i++)
+		if (l->list[i].build_id_length)
+			files[count++] = (struct wanted_file){
+				l->list[i].build_id, l->list[i].build_id_length, l->list[i].path};
+	if (!count)
+		printf("Nothing is missing that an agent could give.\n");
+	return fetch_files(call, files, count, err);
+}
+
+static int fetch_one(struct command_call *call, struct err_text *err)
+{
+	const struct symbols_command_options *o = call->options;
+	uint8_t id[32];
+	struct wanted_file file = {.build_id = id, .name = ""};
+
+	if (build_id_parse(o->build_id, id, sizeof(id), &file.build_id_length) < 0)
+		return command_usage_error(call->command,
+					   "--build-id takes hexadecimal digits, not '%.80s'",
+					   o->build_id);
+	return fetch_files(call, &file, 1, err);
+}
+
+static int fetch(struct command_call *call, const char *folder)
+{
+	const struct symbols_command_options *o = call->options;
+	struct missing_list l = {0};
+	struct err_text err = {0};
+	int r = o->build_id ? 0 : find_missing(call, &l, &err);
+
+	(void)folder;
+	if (r < 0)
+		r = command_input_fault(call->command, r, &err);
+	else
+		r = o->build_id ? fetch_one(call, &err) : fetch_all(call, &l, &err);
+	missing_done(&l);
 	return r;
 }
 
@@ -447,7 +510,7 @@ static int missing(struct command_call *call, const char *folder)
 static const struct {
 	const char *name;
 	int (*run)(struct command_call *call, const char *folder);
-} actions[] = {{"add", add}, {"list", list}, {"missing", missing}};
+} actions[] = {{"add", add}, {"fetch", fetch}, {"list", list}, {"missing", missing}};
 
 static int run(struct command_call *call)
 {
@@ -468,7 +531,7 @@ static int run(struct command_call *call)
 			return command_fault(call->command, -ENOMEM, NULL);
 		return actions[i].run(call, folder);
 	}
-	return command_usage_error(call->command, "takes add, list or missing, not '%.60s'",
+	return command_usage_error(call->command, "takes add, fetch, list or missing, not '%.60s'",
 				   call->arguments[0]);
 }
 
@@ -477,19 +540,31 @@ static const struct option symbols_table[] = {
 	{0},
 };
 
-static const struct option_group groups[] = {
-	{"Options of missing", symbols_table}, {"Common options", common_table}, {0}};
+static const struct option fetch_table[] = {
+	OPTION_TEXT(struct symbols_command_options, build_id, "build-id", "ID",
+		    "the file with this build id, instead of those that are missing"),
+	{0},
+};
+
+static const struct option_group groups[] = {{"Options of fetch", fetch_table},
+					     {"Options of missing and fetch", symbols_table},
+					     {"Common options", common_table},
+					     {0}};
 
 static const struct symbols_command_options defaults = {.common.data = DEFAULT_DATA};
 
 const struct command command_symbols = {
 	.name = "symbols",
-	.summary = "files that name functions: add, list, what is missing",
-	.usage = "add FILE|DIR... | list | missing [STREAM...]",
+	.summary = "files that name functions: add, fetch, list, what is missing",
+	.usage = "add FILE|DIR... | fetch [STREAM...] | list | missing [STREAM...]",
 	.about = "add copies ELF files into the data folder, by build id; of a folder, all below "
 		 "it\n"
 		 "that have one. Names are looked up late: what was recorded before has them from\n"
 		 "then on, also in a server that runs.\n\n"
+		 "fetch asks the agents that 'collector gather' has links to for the files that\n"
+		 "missing would name; agents give those of programs that they record or have\n"
+		 "recorded, as far as --send-symbols lets them. Exit status 1 if one did not "
+		 "come.\n\n"
 		 "list shows what was added: whether a file has a symbol table (or exported names\n"
 		 "only), lines, and debug information with inlined frames.\n\n"
 		 "missing names the modules some of whose code nobody could name, the places in\n"
@@ -498,6 +573,7 @@ const struct command command_symbols = {
 		 "Exit status 1 if there are any.\n",
 	.examples = "  collector symbols missing last\n"
 		    "  collector symbols add build/app build/lib\n"
+		    "  collector symbols fetch last\n"
 		    "  collector symbols missing --debuginfod https://debuginfod.debian.net\n",
 	.groups = groups,
 	.options_size = sizeof(struct symbols_command_options),

@@ -86,6 +86,7 @@ static void ingest_free(struct ingest *ingest)
 	void *context = ingest->stopped_context;
 
 	intakes_free(ingest);
+	files_done(ingest);
 	peers_free(ingest);
 	frame_encoder_free(ingest->encoder);
 	message_reader_free(ingest->messages);
@@ -130,6 +131,7 @@ static void on_tick(uv_timer_t *timer)
 	uint64_t now_ms = uv_now(ingest->loop);
 
 	intake_tick(ingest, now_ms);
+	files_tick(ingest, now_ms);
 	if (!ingest->stopping)
 		links_tick(ingest, now_ms);
 	if (!ingest->stopping)
@@ -285,6 +287,7 @@ static int start(struct ingest *ingest, const struct ingest_options *options, st
 	ingest->messages = message_reader_new();
 	if (!r && (!ingest->encoder || !ingest->messages))
 		r = -ENOMEM;
+	files_init(ingest, options);
 	if (!r && options->interface)
 		r = networks_find(ingest, options->interface, err);
 	if (!r && options->discover)

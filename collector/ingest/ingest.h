@@ -33,6 +33,7 @@ enum ingest_event_kind {
 				and acknowledged */
 	INGEST_STREAM_LEFT,  /* the link that brought it is gone before its end; it goes on if the
 				agent comes back */
+	INGEST_FILE,	     /* file; complete: it is there now, text: a remark, or empty; else why not */
 	INGEST_WARNING,	     /* text: something a person should know */
 };
 
@@ -47,6 +48,15 @@ struct ingest_event {
 	uint32_t pid;
 	uint64_t events, bytes;
 	bool complete; /* STREAM_BEGAN: the store has all of it already */
+	const struct ingest_file *file;
+};
+
+#define INGEST_BUILD_ID_MAX 32
+
+/* A symbol file, named by the build id of its module. */
+struct ingest_file {
+	uint8_t build_id[INGEST_BUILD_ID_MAX];
+	uint32_t build_id_length;
 };
 
 struct ingest_options {
@@ -57,6 +67,15 @@ struct ingest_options {
 			       all */
 	const char *const *peers; /* "HOST" or "HOST:PORT" to connect to, again and again */
 	size_t peer_count;
+	const char *files; /* folder in which symbol files from agents are put together, under names that begin with
+			      INGEST_FILE_PREFIX; NULL: none are asked for. Used until the end */
+	bool fetch_modules; /* ask for those of all modules that `file_wanted` names */
+	/* Both run in a worker thread, one at a time. Is a file for this module wanted? */
+	bool (*file_wanted)(void *context, const struct ingest_file *file, const char *path);
+	/* The whole file lies at `path`: checks it and moves it to its place. 0 (`err`: a remark, or empty), or a negative
+	 * errno with the reason. */
+	int (*file_came)(void *context, const struct ingest_file *file, const char *path,
+			 struct err_text *err);
 	void (*event)(void *context, const struct ingest_event *event);
 	void *context;
 };
@@ -67,6 +86,17 @@ int ingest_start(uv_loop_t *loop, struct store *store, const struct ingest_optio
 /* Ends in order: what was received is made durable and acknowledged, links are closed, then
  * `stopped` is called (once). */
 void ingest_stop(struct ingest *ingest, void (*stopped)(void *context), void *context);
+
+#define INGEST_FILE_PREFIX ".receiving-"
+
+/* Asks agents for a symbol file; INGEST_FILE says what became of it. 0 (also if it was asked for before, and is on its way);
+ * -ENOTCONN: there is no agent to ask; -EBUSY: too many are asked for; -ENOTSUP: options.files was not given. */
+int ingest_fetch(struct ingest *ingest, const struct ingest_file *file);
+/* How much of a file that was asked for is here; total 0: not known yet. False: it is not on its way. */
+bool ingest_fetching(const struct ingest *ingest, const struct ingest_file *file, uint64_t *ret_received,
+		     uint64_t *ret_total);
+/* How many files are on their way, or may be wanted. */
+uint32_t ingest_files(const struct ingest *ingest);
 
 /* Sums since the start, for a progress line. */
 struct ingest_totals {

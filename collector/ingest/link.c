@@ -58,6 +58,7 @@ static void close_quietly(struct link *link)
 		peer_link_gone(link->peer, good);
 	link->peer = NULL;
 	intake_link_gone(link);
+	files_link_gone(link);
 	uv_close((uv_handle_t *)&link->tcp, on_closed);
 	uv_close((uv_handle_t *)&link->timer, on_closed);
 }
@@ -194,9 +195,17 @@ static int take_frame(struct link *link, const uint8_t *frame, size_t length, st
 	for (size_t i = 0; batch->link && link->state == LINK_OPEN && i < batch->link->n_stream;
 	     i++)
 		intake_state(link, batch->link->stream[i]);
+	if (link->state == LINK_OPEN && batch->link && batch->link->file) {
+		r = files_piece(link, batch->link->file, err);
+		if (r < 0)
+			return r;
+	}
 	if (link->state != LINK_OPEN || !batch->stream.len)
 		return 0;
-	return intake_frame(link, frame, length, batch, err);
+	r = intake_frame(link, frame, length, batch, err);
+	if (r == 0)
+		files_modules(link->ingest, batch);
+	return r;
 }
 
 /* The frame at the front waits for room on the disk, and the agent for us. */

@@ -109,6 +109,24 @@ void order_subscribe(struct link *link, const struct stream_id *id, struct strea
 	send_order(link, &order);
 }
 
+void order_file(struct link *link, const struct transfer *t)
+{
+	Heapcast__Order order;
+	Heapcast__FileRequest request;
+
+	heapcast__order__init(&order);
+	heapcast__file_request__init(&request);
+	if (t) {
+		request.build_id.len = t->file.build_id_length;
+		request.build_id.data = (uint8_t *)(uintptr_t)t->file.build_id;
+		request.offset = t->received;
+		request.identity = t->identity;
+		request.crc = t->crc;
+	}
+	order.file = &request;
+	send_order(link, &order);
+}
+
 void order_ack(struct link *link, const struct stream_id *id, struct stream_position last)
 {
 	Heapcast__Order order;

@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/map.h"
 #include "collector/ingest/ingest.h"
 #include "proto/discovery.h"
 #include "proto/frame.h"
@@ -38,6 +39,7 @@
 #define DEFAULT_WINDOW	 (1u << 20)
 #define ADDRESS_TEXT	 80
 #define LISTEN_PORT	 43513
+#define TRANSFER_TRIES	 16
 #define LISTEN_BACKLOG	 64
 
 struct peer {
@@ -95,6 +97,34 @@ struct intake {
 	uv_work_t work;
 };
 
+/* A symbol file that is asked for (files.c). */
+struct transfer {
+	struct transfer *next;
+	struct ingest *ingest;
+	struct ingest_file file;
+	struct link *link; /* who was asked, and has not answered to the end; NULL: nobody */
+	uint8_t tried[TRANSFER_TRIES][STREAM_ID_SIZE]; /* agents that have refused it */
+	unsigned tries, restarts;
+	const char *why; /* what they said; NULL: nothing */
+	uint64_t began_ms, heard_ms, not_before_ms;
+	int fd; /* -1: nothing came yet */
+	char *path;
+	uint64_t total, received, identity;
+	uint32_t crc;
+	bool working; /* the whole file is being checked */
+	int work_error;
+	struct err_text work_text;
+	uv_work_t work;
+};
+
+/* A module that was announced, and may be looked for (files_modules.c). */
+struct candidate {
+	struct candidate *next;
+	struct ingest_file file;
+	bool wanted;
+	char path[];
+};
+
 /* What the disk refuses. */
 #define REFUSED_APPEND 1u
 #define REFUSED_SYNC   2u
@@ -123,6 +153,19 @@ struct ingest {
 	struct peer *peers;
 	struct link *links;
 	struct intake *intakes;
+	struct files {
+		const char *folder; /* NULL: none */
+		bool of_modules;
+		bool (*wanted)(void *, const struct ingest_file *, const char *);
+		int (*came)(void *, const struct ingest_file *, const char *, struct err_text *);
+		struct transfer *transfers;
+		uint32_t count;
+		uint64_t bytes; /* that have come, or are coming */
+		struct map seen; /* modules by build id */
+		struct candidate *candidates; /* not looked for yet */
+		struct candidate *looking;    /* by the worker */
+		uv_work_t look;
+	} files;
 	uint32_t peer_count, link_count, intake_count;
 	uint64_t events, bytes, beacons, beacons_refused;
 	unsigned pending;
@@ -131,6 +174,20 @@ struct ingest {
 	void (*stopped)(void *);
 	void *stopped_context;
 };
+
+/* files.c */
+void files_init(struct ingest *ingest, const struct ingest_options *options);
+void files_done(struct ingest *ingest);
+/* A piece has come, or a refusal. 0; a negative errno with the reason to close the link. */
+int files_piece(struct link *link, const Heapcast__FilePiece *piece, struct err_text *err);
+void files_link_gone(struct link *link);
+void files_tick(struct ingest *ingest, uint64_t now_ms);
+
+/* files_modules.c */
+/* Modules that a batch of a stream announces. */
+void files_modules(struct ingest *ingest, const Heapcast__Batch *batch);
+void files_modules_tick(struct ingest *ingest);
+void files_modules_done(struct ingest *ingest);
 
 /* ingest.c */
 void ingest_tell(struct ingest *ingest, const struct ingest_event *event);
@@ -174,6 +231,8 @@ bool link_by_address(const struct ingest *ingest, const char *address);
 void order_hello(struct link *link);
 void order_subscribe(struct link *link, const struct stream_id *id,
 		     struct stream_position position);
+/* Asks for the file from what is here of it on; NULL: for none any more. */
+void order_file(struct link *link, const struct transfer *transfer);
 void order_ack(struct link *link, const struct stream_id *id, struct stream_position last);
 
 /* intake.c */

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/symbols/elfid.h"
+#include "collector/symbols/find.h"
 #include "collector/symbols/symbols.h"
 
 #include "base/ban.h"
@@ -110,11 +111,10 @@ static bool is_there(const char *place, const struct elf_id *id)
 	       old.has == id->has;
 }
 
-int symbols_store_add(const char *folder, const char *path, struct err_text *err)
+/* 0: an ELF file with a build id, and something that names code. */
+static int look_at(const char *path, struct elf_id *ret_id, struct err_text *err)
 {
-	cleanup(cleanup_free) char *place = NULL;
 	struct elf_id id;
-	bool known;
 	int r = elf_id_read(path, &id);
 
 	if (r == -ENOEXEC)
@@ -128,11 +128,63 @@ int symbols_store_add(const char *folder, const char *path, struct err_text *err
 			       path);
 	if (!id.has)
 		return err_set(err, -ENODATA, "%.400s has nothing that names code", path);
+	*ret_id = id;
+	return 0;
+}
+
+int symbols_store_add(const char *folder, const char *path, struct err_text *err)
+{
+	cleanup(cleanup_free) char *place = NULL;
+	struct elf_id id;
+	bool known;
+	int r = look_at(path, &id, err);
+
+	if (r)
+		return r;
 	r = make_place(folder, &id, &place, err);
 	known = !r && is_there(place, &id);
 	if (!r && !known)
 		r = copy_to(folder, path, place, err);
 	return r ? r : known;
+}
+
+int symbols_store_receive(const char *folder, const char *path, const struct symbol_module *module,
+			  struct err_text *err)
+{
+	cleanup(cleanup_free) char *place = NULL;
+	struct elf_id id;
+	bool known;
+	int r = look_at(path, &id, err);
+
+	if (!r && (id.build_id_length != module->build_id_length ||
+		   memcmp(id.build_id, module->build_id, id.build_id_length)))
+		r = err_set(err, -EKEYREJECTED, "what came has another build id");
+	if (!r)
+		r = make_place(folder, &id, &place, err);
+	if (r)
+		return r;
+	known = is_there(place, &id);
+	if (known ? unlink(path) : rename(path, place))
+		return err_set(err, -errno, "moving %.200s to %.200s: %s", path, place,
+			       strerror(errno));
+	if (!(id.has & (ELF_HAS_SYMBOLS | ELF_HAS_DEBUG_INFO)))
+		err_set(err, 0,
+			"it was stripped: it has exported names only, and on its host there is no "
+			"debug file for it");
+	return known;
+}
+
+bool symbols_are_here(const char *store, const struct symbol_module *module)
+{
+	struct finder finder = {.store = store, .debug_root = "/usr/lib/debug"};
+	struct candidates found;
+	bool any;
+
+	finder_find(&finder, module, &found);
+	any = found.count > 0;
+	candidates_done(&found);
+	finder_clear(&finder);
+	return any;
 }
 
 static int by_name(const FTSENT **a, const FTSENT **b)

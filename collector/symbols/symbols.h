@@ -96,6 +96,13 @@ struct symbol_file {
 /* Copies a file to the store, made if need be. 0: it is there now; 1: the same was there already. -ENOEXEC: no ELF file;
  * -ENODATA: it has no build id, or nothing that names code. */
 int symbols_store_add(const char *folder, const char *path, struct err_text *err);
+/* Moves a file that has come from outside, and lies in the store's folder, to its place. 0; 1: the same was there already, and the
+ * file is gone; -EKEYREJECTED: its build id is another one than `module` has; others as symbols_store_add. On
+ * success `err` has a remark if only exported names are in it. */
+int symbols_store_receive(const char *folder, const char *path, const struct symbol_module *module, struct err_text *err);
+/* True if there is a file on this machine that may name the module's code: in the store, at the module's path, or in
+ * /usr/lib/debug. */
+bool symbols_are_here(const char *store, const struct symbol_module *module);
 /* Every ELF file in the store, by build id (length 0: damaged); not 0 stops and is returned. A store that is not there is empty. */
 int symbols_store_each(const char *folder, int (*file)(void *context, const struct symbol_file *file), void *context);
 
