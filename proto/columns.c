@@ -384,9 +384,10 @@ void events_encoder_clear(struct events_encoder *e)
 		e->column[i].length = 0;
 	memset(e->slot, 0, e->slots * sizeof(*e->slot));
 	memset(e->known, 0, sizeof(*e->known) << (64 - e->known_shift));
-	e->births = e->thread = e->thread_run = e->time_run = 0;
-	e->shift = e->shift_limit;
-	e->count = e->with_size = e->room = 0;
+	e->births = e->thread = 0;
+	e->last_tick_ns = UINT64_C(1) << 63;
+	e->count = e->until = 0;
+	events_set_shift(e);
 }
 
 /* The runs under way are written at the end. */
@@ -408,20 +409,18 @@ uint32_t events_encoder_room(const struct events_encoder *e)
 
 int events_encoder_put(struct events_encoder *e, const struct event *event)
 {
-	return events_encoder_put_inline(e, event);
-}
+	struct event known = *event;
 
-static void end_run(struct column *c, uint32_t *run)
-{
-	if (*run)
-		column_put_exact(c, *run);
-	*run = 0;
+	known.class = (enum event_class)event_traits[event->kind].class;
+	return known.class == EVENT_CLASS_NONE ? -EINVAL : events_encoder_put_inline(e, &known);
 }
 
 void events_encoder_fill(struct events_encoder *e, Heapcast__Events *ret)
 {
-	end_run(&e->column[EVENTS_THREAD_RUN], &e->thread_run);
-	end_run(&e->column[EVENTS_TIME_RUN], &e->time_run);
+	if (e->count) {
+		column_put_exact(&e->column[EVENTS_THREAD_RUN], e->count - e->thread_from);
+		column_put_exact(&e->column[EVENTS_TIME_RUN], e->count - e->time_from);
+	}
 	e->column[EVENTS_KIND].length = e->count;
 	heapcast__events__init(ret);
 	ret->count = e->count;

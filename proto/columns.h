@@ -33,7 +33,7 @@ struct err_text;
 
 struct event {
 	uint8_t kind;		 /* enum EventKind; never EVENT_NONE */
-	enum event_class class;	 /* what the kind means (proto/event.h); the encoder looks it up itself */
+	enum event_class class;	 /* what the kind means (proto/event.h); events_encoder_put looks it up itself */
 	uint32_t thread;	 /* number of the thread, from 1 */
 	uint64_t time_ns;	 /* since the start of the stream; rounded down to the tick */
 	uint64_t address;	 /* 0: the allocation failed, or free(NULL) */
@@ -121,17 +121,18 @@ struct events_encoder {
 	uint32_t known_shift;	       /* 64 - log2 of their number */
 	uint32_t births;
 	uint32_t thread; /* of the run; 0: none yet */
-	uint32_t thread_run, time_run; /* events in them */
+	uint32_t thread_from, time_from; /* the first event of each run */
+	struct addresses_slot *own; /* the thread's */
 	uint64_t base_tick;
 	uint64_t last_tick;
-	uint64_t last_tick_ns; /* where it begins */
+	uint64_t last_tick_ns; /* where it begins; of an empty batch: beyond all times */
 	uint32_t tick_ns;
-	uint32_t room;	      /* events that are sure to fit before anybody looks again */
+	uint32_t until;	      /* so many events in all are sure to fit before anybody looks again */
 	uint32_t shift;	      /* of this batch */
+	uint64_t unaligned;   /* bits of an address that it loses */
 	uint32_t shift_limit; /* lowest shift that was ever needed */
 	uint32_t count;
 	uint32_t limit;
-	uint32_t with_size; /* events so far that have a size */
 };
 
 /* `size` bytes at `memory` (at least EVENTS_MEMORY_MIN) hold the columns, `state_size` at `state` (EVENTS_STATE_MIN;

@@ -12,10 +12,10 @@
 /* Varints without a branch on whether they have one byte or two, and so on: lengths of addresses and sizes follow no pattern,
  * and a mispredicted branch costs more than all of this. The groups of seven bits are spread to bytes, and all bytes but the
  * last marked. Writes 2, 4 or 8 bytes, the first of which count. Their number. */
-static inline unsigned varint_14(uint8_t *to, uint32_t value)
+static inline size_t varint_14(uint8_t *to, uint32_t value)
 {
 	unsigned more = value >= 0x80;
-	uint16_t bytes = htole16((uint16_t)((value & 0x7f) | more << 7 | value >> 7 << 8));
+	uint16_t bytes = htole16((uint16_t)(value + (value & 0x3f80) + (more << 7))); /* the upper bits move up by one */
 
 	memcpy(to, &bytes, sizeof(bytes));
 	return 1 + more;
@@ -73,18 +73,25 @@ static inline void column_put_small(struct column *c, uint64_t value)
 		column_put(c, value);
 }
 
+/* Of an empty batch. */
+static inline void events_set_shift(struct events_encoder *e)
+{
+	e->shift = e->shift_limit;
+	e->unaligned = (UINT64_C(1) << e->shift) - 1;
+}
+
 /* 0 if the batch's parameters suit the event, else -EAGAIN; those of an empty batch are made to suit. */
 static inline int events_suit(struct events_encoder *e, const struct event *event, bool weighted)
 {
 	uint64_t bits = event->address | event->old_address;
 
-	if (__builtin_expect((bits & ((1u << e->shift) - 1)) != 0, 0)) {
+	if (__builtin_expect((bits & e->unaligned) != 0, 0)) {
 		e->shift_limit = (uint32_t)__builtin_ctzll(bits);
 		if (e->count)
 			return -EAGAIN;
-		e->shift = e->shift_limit;
+		events_set_shift(e);
 	}
-	if (__builtin_expect(weighted, 0) && e->with_size && !e->column[EVENTS_WEIGHT].length)
+	if (__builtin_expect(weighted, 0) && e->column[EVENTS_SIZE].length && !e->column[EVENTS_WEIGHT].length)
 		return -EAGAIN;
 	return 0;
 }
@@ -92,33 +99,28 @@ static inline int events_suit(struct events_encoder *e, const struct event *even
 /* So many more events find room whatever they are. */
 uint32_t events_encoder_room(const struct events_encoder *encoder);
 
-static inline void events_put_thread(struct events_encoder *e, uint32_t thread)
+static inline void events_begin_thread(struct events_encoder *e, uint32_t thread)
 {
-	if (thread != e->thread) {
-		if (e->thread_run)
-			column_put_small(&e->column[EVENTS_THREAD_RUN], e->thread_run);
-		column_put_small(&e->column[EVENTS_THREAD], thread);
-		e->thread = thread;
-		e->thread_run = 0;
-	}
-	e->thread_run++;
+	if (e->thread)
+		column_put_small(&e->column[EVENTS_THREAD_RUN], e->count - e->thread_from);
+	column_put_small(&e->column[EVENTS_THREAD], thread);
+	e->thread = thread;
+	e->thread_from = e->count;
+	e->own = &e->slot[thread & (e->slots - 1)];
 }
 
-static inline void events_put_time(struct events_encoder *e, uint64_t time_ns)
+static __attribute__((noinline, unused)) void events_begin_tick(struct events_encoder *e, uint64_t time_ns)
 {
-	if (time_ns - e->last_tick_ns >= e->tick_ns || !e->count) {
-		uint64_t tick = time_ns / e->tick_ns;
+	uint64_t tick = time_ns / e->tick_ns;
 
-		if (!e->count)
-			e->base_tick = e->last_tick = tick;
-		else
-			column_put_small(&e->column[EVENTS_TIME_RUN], e->time_run);
-		column_put_small(&e->column[EVENTS_TIME], zigzag((int64_t)(tick - e->last_tick)));
-		e->last_tick = tick;
-		e->last_tick_ns = tick * e->tick_ns;
-		e->time_run = 0;
-	}
-	e->time_run++;
+	if (!e->count)
+		e->base_tick = e->last_tick = tick;
+	else
+		column_put_small(&e->column[EVENTS_TIME_RUN], e->count - e->time_from);
+	column_put_small(&e->column[EVENTS_TIME], zigzag((int64_t)(tick - e->last_tick)));
+	e->last_tick = tick;
+	e->last_tick_ns = tick * e->tick_ns;
+	e->time_from = e->count;
 }
 
 static inline struct addresses_known *addresses_find(const struct events_encoder *e, uint64_t address)
@@ -170,51 +172,53 @@ static inline void events_put_birth(struct events_encoder *e, struct addresses_s
 	*addresses_find(e, address) = (struct addresses_known){.block = block, .number = ++e->births};
 }
 
-static inline void events_put_address(struct events_encoder *e, const struct event *event, enum event_class class)
+static inline __attribute__((always_inline)) void events_put_address(struct events_encoder *e, const struct event *event)
 {
-	struct addresses_slot *s = &e->slot[event->thread & (e->slots - 1)];
 	uint64_t address = event->address >> e->shift, old = event->old_address >> e->shift;
+	struct addresses_slot *s = e->own;
 
-	if (class == EVENT_CLASS_FREE) {
+	if (event->class == EVENT_CLASS_FREE) {
 		addresses_push(s, events_put_death(e, s, &e->column[EVENTS_DEATH], address));
-	} else if (class == EVENT_CLASS_REALLOCATION) {
+	} else if (event->class == EVENT_CLASS_REALLOCATION) {
 		addresses_block block = events_put_death(e, s, &e->column[EVENTS_OLD], old);
 
 		events_put_birth(e, s, address, event->size, old);
 		if (address != old)
 			addresses_push(s, block);
-		column_put_small(&e->column[EVENTS_CALL_TIME], event->call_time_ns / e->tick_ns);
+		column_put_small(&e->column[EVENTS_CALL_TIME],
+				 event->call_time_ns < e->tick_ns ? 0 : event->call_time_ns / e->tick_ns);
 	} else {
 		events_put_birth(e, s, address, event->size, 0);
 	}
 }
 
-/* events_encoder_put of columns.h. */
-static inline int events_encoder_put_inline(struct events_encoder *e, const struct event *event)
+/* events_encoder_put of columns.h, for an event whose `class` is that of its kind, and not NONE. */
+static inline __attribute__((always_inline)) int events_encoder_put_inline(struct events_encoder *e, const struct event *event)
 {
-	enum event_class class = event_traits[event->kind].class;
-	bool sized = event_traits[event->kind].sized,
+	bool sized = event->class != EVENT_CLASS_FREE || event_traits[event->kind].sized,
 	     weighted = __builtin_expect(event->weight != 0, 0) && sized && event->weight != event->size;
 	int r;
 
-	if (class == EVENT_CLASS_NONE)
-		return -EINVAL;
-	if (!e->room && !(e->room = events_encoder_room(e)))
-		return -ENOSPC;
+	if (__builtin_expect(e->count == e->until, 0)) {
+		e->until += events_encoder_room(e);
+		if (e->count == e->until)
+			return -ENOSPC;
+	}
 	r = events_suit(e, event, weighted);
 	if (r < 0)
 		return r;
 	e->column[EVENTS_KIND].data[e->count] = event->kind;
-	events_put_thread(e, event->thread);
-	events_put_time(e, event->time_ns);
+	if (event->thread != e->thread)
+		events_begin_thread(e, event->thread);
+	if (event->time_ns - e->last_tick_ns >= e->tick_ns)
+		events_begin_tick(e, event->time_ns);
 	column_put(&e->column[EVENTS_STACK], event->stack);
-	if (sized)
+	if (sized) {
 		column_put(&e->column[EVENTS_SIZE], event->size);
-	if (__builtin_expect(weighted || (sized && e->column[EVENTS_WEIGHT].length), 0))
-		column_put(&e->column[EVENTS_WEIGHT], weighted ? event->weight : 0);
-	events_put_address(e, event, class);
-	e->with_size += sized;
+		if (__builtin_expect(weighted || e->column[EVENTS_WEIGHT].length, 0))
+			column_put(&e->column[EVENTS_WEIGHT], weighted ? event->weight : 0);
+	}
+	events_put_address(e, event);
 	e->count++;
-	e->room--;
 	return 0;
 }

@@ -320,6 +320,12 @@ static inline unsigned ring_weighted(uint64_t word0)
 	return word0 >> 31 & 1;
 }
 
+/* Neither large nor weighted. */
+static inline unsigned ring_plain(uint64_t word0)
+{
+	return !(word0 & UINT64_C(3) << 30);
+}
+
 static inline uint32_t ring_size(uint64_t word0)
 {
 	return (uint32_t)(word0 >> 32);

@@ -1,9 +1,10 @@
-/* One record of a ring, as the stream takes it: an event, a loss, an epoch, a mark. */
+/* The records of a ring, as the stream takes them: events, losses, epochs, marks. */
 #include "agent/streamer/ring_source.h"
 
 #include <math.h>
 
 #include "agent/streamer/batch.h"
+#include "agent/streamer/stream_event.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
@@ -35,13 +36,50 @@ static inline uint64_t event_ns(struct ring_source *s, uint64_t stamp)
 	return stamp - s->tick_begin < s->tick_length ? s->tick_ns : new_tick(s, stamp);
 }
 
+/* What is shorter than a tick is 0 in a batch. */
 static uint64_t call_time(const struct ring_source *s, uint64_t call_stamp, uint64_t stamp)
 {
-	return call_stamp < stamp ? clock_ns(s->clock, stamp) - clock_ns(s->clock, call_stamp) : 0;
+	if (call_stamp >= stamp || stamp - call_stamp < s->tick_length)
+		return 0;
+	return clock_ns(s->clock, stamp) - clock_ns(s->clock, call_stamp);
+}
+
+/* An event of which nothing is unusual: `class` is known where this is inlined, and what such events do not have takes no
+ * instruction. */
+static inline __attribute__((always_inline)) int deliver_plain(struct ring_source *s, struct stream *stream, uint32_t index,
+							       enum event_class class)
+{
+	struct ring_lane *l = &s->lane[index];
+	const struct ring_record *rec = &l->next;
+	uint32_t keep = ring_keep(rec->word0);
+	bool moves = class == EVENT_CLASS_REALLOCATION;
+	struct capture_event e = {
+		.event = {.kind = rec->kind,
+			  .class = class,
+			  .thread = 0,
+			  .time_ns = event_ns(s, rec->stamp),
+			  .address = __atomic_load_n(rec->words + 1, __ATOMIC_RELAXED),
+			  .size = class == EVENT_CLASS_FREE ? 0 : ring_size(rec->word0),
+			  .stack = 0,
+			  .old_address = moves ? __atomic_load_n(rec->words + 3, __ATOMIC_RELAXED) : 0,
+			  .call_time_ns = moves ? call_time(s, __atomic_load_n(rec->words + 4, __ATOMIC_RELAXED),
+							    rec->stamp)
+						: 0,
+			  .weight = 0},
+		.has_stack = keep || rec->count,
+		.keep = keep,
+		.count = rec->count,
+		.pcs = rec->words + (moves ? 5 : 3),
+		.epoch = l->epoch,
+	};
+	int r = capture_event_inline(stream, index, l->thread, &e);
+
+	l->read += r == 0;
+	return r;
 }
 
 /* Every member is named: the compiler would clear the whole struct first, by an instruction that takes 10 ns to begin. */
-static int deliver_event(struct ring_source *s, struct stream *stream, uint32_t index)
+static __attribute__((noinline)) int deliver_event(struct ring_source *s, struct stream *stream, uint32_t index)
 {
 	struct ring_lane *l = &s->lane[index];
 	const struct ring_record *rec = &l->next;
@@ -49,7 +87,7 @@ static int deliver_event(struct ring_source *s, struct stream *stream, uint32_t 
 	struct ring_event more;
 	int r;
 
-	ring_reader_event(&l->reader, rec, &more);
+	ring_reader_event(rec, &more);
 	{
 		bool sized = event_traits[rec->kind].sized, moves = rec->class == EVENT_CLASS_REALLOCATION;
 		struct capture_event e = {
@@ -66,7 +104,7 @@ static int deliver_event(struct ring_source *s, struct stream *stream, uint32_t 
 			.has_stack = keep || rec->count,
 			.keep = keep,
 			.count = rec->count,
-			.pcs = ring_reader_pcs(&l->reader, rec),
+			.pcs = ring_reader_pcs(rec),
 			.epoch = l->epoch,
 		};
 
@@ -100,20 +138,19 @@ static int deliver_mark(struct ring_source *s, struct stream *stream, const stru
 	uint64_t length = rec->value < RING_TEXT_MAX ? rec->value : RING_TEXT_MAX;
 	bool text = rec->kind == RING_TEXT;
 
-	ring_reader_words(&l->reader, rec, s->scratch);
+	ring_reader_words(rec, s->scratch);
 	return capture_mark(stream, l->thread, (int)rec->mark, text ? 0 : rec->value,
 			    ring_stream_ns(s, rec->stamp), (const uint8_t *)s->scratch,
 			    text ? (uint32_t)length : 0);
 }
 
-int ring_deliver(struct ring_source *s, struct stream *stream, uint32_t index)
+/* A record that is no event, or is of long ago. */
+static __attribute__((noinline)) int deliver_rare(struct ring_source *s, struct stream *stream, uint32_t index)
 {
 	struct ring_lane *l = &s->lane[index];
 
 	if (l->cut_awaited)
 		return ring_lane_drop(s, stream, index);
-	if (l->next.class != EVENT_CLASS_NONE)
-		return deliver_event(s, stream, index);
 	switch (l->next.kind) {
 	case RING_LOST:
 		return deliver_lost(s, stream, l);
@@ -126,4 +163,60 @@ int ring_deliver(struct ring_source *s, struct stream *stream, uint32_t index)
 	default:
 		return 0; /* RING_CUT of long ago. RING_MOVE: the next slice says itself whose it is */
 	}
+}
+
+static inline __attribute__((always_inline)) int deliver(struct ring_source *s, struct stream *stream, uint32_t index)
+{
+	const struct ring_record *rec = &s->lane[index].next;
+
+	if (__builtin_expect(s->lane[index].cut_awaited || rec->class == EVENT_CLASS_NONE, 0))
+		return deliver_rare(s, stream, index);
+	if (__builtin_expect(!ring_plain(rec->word0), 0))
+		return deliver_event(s, stream, index);
+	if (rec->class == EVENT_CLASS_ALLOCATION)
+		return deliver_plain(s, stream, index, EVENT_CLASS_ALLOCATION);
+	if (rec->class == EVENT_CLASS_FREE && !event_traits[rec->kind].sized)
+		return deliver_plain(s, stream, index, EVENT_CLASS_FREE);
+	if (rec->class == EVENT_CLASS_REALLOCATION)
+		return deliver_plain(s, stream, index, EVENT_CLASS_REALLOCATION);
+	return deliver_event(s, stream, index);
+}
+
+static inline __attribute__((always_inline)) bool next(struct ring_source *s, struct stream *stream, uint32_t index)
+{
+	struct ring_lane *l = &s->lane[index];
+	int r = ring_reader_peek(&l->reader, &l->next);
+
+	if (__builtin_expect(r < 0, 0))
+		ring_lane_damaged(s, stream, index);
+	l->has_next = r > 0;
+	if (r <= 0)
+		return false;
+	if (__builtin_expect(l->next.class == EVENT_CLASS_NONE, 0) && l->next.kind == RING_MOVE)
+		l->next.stamp = l->last_stamp;
+	if (__builtin_expect(l->next.stamp > s->future, 0))
+		l->next.stamp = s->looked;
+	return true;
+}
+
+bool ring_lane_next(struct ring_source *s, struct stream *stream, uint32_t index)
+{
+	return next(s, stream, index);
+}
+
+int ring_deliver(struct ring_source *s, struct stream *stream, uint32_t index, uint64_t until)
+{
+	struct ring_lane *l = &s->lane[index];
+	int r;
+
+	do {
+		r = deliver(s, stream, index);
+		if (r < 0)
+			return r;
+		l->last_stamp = l->next.stamp;
+		ring_reader_skip(&l->reader, &l->next);
+		if (l->reader.tail - l->reader.told > l->reader.words / 8)
+			ring_reader_release(&l->reader);
+	} while (next(s, stream, index) && l->next.stamp <= until);
+	return 0;
 }

@@ -105,7 +105,7 @@ int ring_reader_peek_rare(struct ring_reader *r, uint64_t word0, struct ring_rec
 	}
 	if (kind < RING_AUX || ring_reader_room(r) < 3)
 		return -EBADMSG;
-	*rec = (struct ring_record){.kind = (uint8_t)kind};
+	*rec = (struct ring_record){.kind = (uint8_t)kind, .words = r->data + (r->tail & (r->words - 1))};
 	return read_aux(r, word0, rec) ? -EBADMSG : 1;
 }
 

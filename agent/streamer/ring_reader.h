@@ -18,9 +18,10 @@
 struct ring_record {
 	uint8_t kind;
 	uint8_t class;		/* enum event_class; NONE: an enum ring_aux */
-	uint32_t count;		/* program counters (RING_TEXT: words of text) at `tail + pcs_at` */
+	uint32_t count;		/* program counters (RING_TEXT: words of text), from word `pcs_at` on */
 	uint32_t pcs_at;
 	uint32_t length;	/* words */
+	const uint64_t *words;	/* shared: each is to be read once, but word 0, which `word0` has */
 	uint64_t word0;
 	uint64_t stamp;
 	/* Of records that are no events. */
@@ -66,20 +67,20 @@ static inline uint64_t ring_reader_room(const struct ring_reader *r)
 }
 
 /* Of the event whose head `rec` is. */
-static inline void ring_reader_event(const struct ring_reader *r, const struct ring_record *rec, struct ring_event *ret)
+static inline void ring_reader_event(const struct ring_record *rec, struct ring_event *ret)
 {
-	uint64_t at = r->tail + 3;
+	const uint64_t *at = rec->words + 3;
 
-	ret->address = ring_reader_word(r, r->tail + 1);
+	ret->address = __atomic_load_n(rec->words + 1, __ATOMIC_RELAXED);
 	ret->size = ring_size(rec->word0);
 	ret->interval = ret->old_address = ret->call_stamp = 0;
 	if (__builtin_expect(ring_large(rec->word0), 0))
-		ret->size = ring_reader_word(r, at++);
+		ret->size = __atomic_load_n(at++, __ATOMIC_RELAXED);
 	if (__builtin_expect(ring_weighted(rec->word0), 0))
-		ret->interval = ring_reader_word(r, at++);
+		ret->interval = __atomic_load_n(at++, __ATOMIC_RELAXED);
 	if (rec->class == EVENT_CLASS_REALLOCATION) {
-		ret->old_address = ring_reader_word(r, at++);
-		ret->call_stamp = ring_reader_word(r, at);
+		ret->old_address = __atomic_load_n(at++, __ATOMIC_RELAXED);
+		ret->call_stamp = __atomic_load_n(at, __ATOMIC_RELAXED);
 	}
 }
 
@@ -89,39 +90,46 @@ static inline void ring_reader_event(const struct ring_reader *r, const struct r
 int ring_reader_peek_rare(struct ring_reader *reader, uint64_t word0, struct ring_record *ret_record);
 
 /* The record at `tail`. 1; 0: none before `head`; -EBADMSG. RING_PAD is skipped in here. */
-static inline int ring_reader_peek(struct ring_reader *r, struct ring_record *rec)
+static inline __attribute__((always_inline)) int ring_reader_peek(struct ring_reader *r, struct ring_record *rec)
 {
-	uint64_t word0, tail = r->tail;
+	uint64_t word0, tail = r->tail, published = r->head - tail, place = tail & (r->words - 1);
+	const uint64_t *words = r->data + place;
+	uint32_t count, pcs_at;
 
-	if (tail == r->head)
+	if (!published)
 		return 0;
-	word0 = ring_reader_word(r, tail);
+	word0 = __atomic_load_n(words, __ATOMIC_RELAXED);
 	/* What comes lies in the other core's cache. */
 	__builtin_prefetch(&r->data[(tail + RING_AHEAD) & (r->words - 1)]);
 	rec->kind = (uint8_t)ring_kind(word0);
 	rec->class = event_traits[rec->kind].class;
 	if (__builtin_expect(rec->class == EVENT_CLASS_NONE, 0))
 		return ring_reader_peek_rare(r, word0, rec);
-	rec->word0 = word0;
-	rec->count = ring_count(word0);
-	rec->pcs_at = 3 + ring_large(word0) + ring_weighted(word0) + (rec->class == EVENT_CLASS_REALLOCATION ? 2 : 0);
-	rec->length = rec->pcs_at + rec->count;
-	if (__builtin_expect(rec->length > ring_reader_room(r), 0))
+	count = ring_count(word0);
+	pcs_at = rec->class == EVENT_CLASS_REALLOCATION ? 5 : 3;
+	if (__builtin_expect(!ring_plain(word0), 0))
+		pcs_at += ring_large(word0) + ring_weighted(word0);
+	rec->count = count;
+	rec->pcs_at = pcs_at;
+	rec->length = pcs_at + count;
+	if (__builtin_expect(pcs_at + count > published || pcs_at + count > r->words - place, 0))
 		return -EBADMSG;
-	rec->stamp = ring_reader_word(r, tail + 2);
+	rec->words = words;
+	rec->word0 = word0;
+	rec->stamp = __atomic_load_n(words + 2, __ATOMIC_RELAXED);
 	return 1;
 }
 
 /* The record's words from `pcs_at` on, in place: each is to be read once. A record lies in one piece. */
-static inline const uint64_t *ring_reader_pcs(const struct ring_reader *r, const struct ring_record *record)
+static inline const uint64_t *ring_reader_pcs(const struct ring_record *record)
 {
-	return r->data + ((r->tail + record->pcs_at) & (r->words - 1));
+	return record->words + record->pcs_at;
 }
 
 /* Copies the record's `count` words (program counters, or text) to `out`. */
-static inline void ring_reader_words(const struct ring_reader *r, const struct ring_record *record, uint64_t *out)
+static inline void ring_reader_words(const struct ring_record *record, uint64_t *out)
 {
-	const uint64_t *from = ring_reader_pcs(r, record);
+	const uint64_t *from = ring_reader_pcs(record);
 
 	for (uint32_t i = 0; i < record->count; i++)
 		out[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);

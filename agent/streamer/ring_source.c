@@ -32,7 +32,7 @@ static void read_header(struct ring_source *s)
 		kind != RING_CLOCK_MONOTONIC && kind == s->counter->kind ? s->counter : &s->plain;
 }
 
-static void lane_damaged(struct ring_source *s, struct stream *stream, uint32_t index)
+void ring_lane_damaged(struct ring_source *s, struct stream *stream, uint32_t index)
 {
 	struct ring_lane *l = &s->lane[index];
 
@@ -148,7 +148,7 @@ static int lane_look(struct ring_source *s, struct stream *stream, uint32_t inde
 				   FUTEX_OWNER_DIED;
 	entered = __atomic_load_n(&slice->entered, __ATOMIC_ACQUIRE);
 	if (ring_reader_look(&l->reader) < 0)
-		lane_damaged(s, stream, index);
+		ring_lane_damaged(s, stream, index);
 	lane_bound(s, l, entered, now);
 	return 0;
 }
@@ -213,25 +213,10 @@ static int look(struct ring_source *s, struct stream *stream, bool final)
 				HEAPCAST__REASON__REASON_NO_SLICE, before, s->looked);
 }
 
-/* Puts the lane's next record in front, if it has one that may be taken in this round. */
-static inline __attribute__((always_inline)) bool lane_next(struct ring_source *s, struct stream *stream, uint32_t index)
+/* Has the lane a record that may be taken in this round? */
+static bool lane_ready(struct ring_source *s, struct stream *stream, uint32_t index)
 {
-	struct ring_lane *l = &s->lane[index];
-	int r;
-
-	if (!l->has_next) {
-		r = ring_reader_peek(&l->reader, &l->next);
-		if (r < 0)
-			lane_damaged(s, stream, index);
-		if (r <= 0)
-			return false;
-		if (l->next.kind == RING_MOVE)
-			l->next.stamp = l->last_stamp;
-		if (l->next.stamp > s->future)
-			l->next.stamp = s->looked;
-		l->has_next = true;
-	}
-	return l->next.stamp <= s->limit;
+	return (s->lane[index].has_next || ring_lane_next(s, stream, index)) && s->lane[index].next.stamp <= s->limit;
 }
 
 /* In the heap, below `at`. Two lanes are the rule: a program has one thread that allocates, or a pair. */
@@ -259,7 +244,7 @@ static void heap_build(struct ring_source *s, struct stream *stream)
 	if (!s->ready || s->foreign)
 		return;
 	for (uint32_t i = 0; i < s->active_count; i++)
-		if (lane_next(s, stream, s->active[i]))
+		if (lane_ready(s, stream, s->active[i]))
 			s->heap[s->heap_count++] = s->active[i];
 	for (uint32_t i = s->heap_count / 2; i-- > 0;)
 		sift_down(s, i);
@@ -270,25 +255,17 @@ static int merge_front(struct ring_source *s, struct stream *stream)
 {
 	uint32_t index = s->heap[0];
 	struct ring_lane *l = &s->lane[index];
-	uint64_t until = s->limit, unread;
+	uint64_t until = s->limit;
 	int r;
 
 	for (uint32_t c = 1; c < 3 && c < s->heap_count; c++)
 		if (s->lane[s->heap[c]].next.stamp < until)
 			until = s->lane[s->heap[c]].next.stamp;
-	do {
-		r = ring_deliver(s, stream, index);
-		if (r < 0) {
-			ring_reader_release(&l->reader);
-			return r;
-		}
-		l->last_stamp = l->next.stamp;
-		l->has_next = false;
-		ring_reader_skip(&l->reader, &l->next);
-		unread = l->reader.tail - l->reader.told;
-		if (unread > l->reader.words / 8)
-			ring_reader_release(&l->reader);
-	} while (lane_next(s, stream, index) && l->next.stamp <= until);
+	r = ring_deliver(s, stream, index, until);
+	if (r < 0) {
+		ring_reader_release(&l->reader);
+		return r;
+	}
 	if (!l->has_next || l->next.stamp > s->limit) {
 		ring_reader_release(&l->reader);
 		s->heap[0] = s->heap[--s->heap_count];

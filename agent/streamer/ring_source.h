@@ -157,5 +157,10 @@ int ring_tell_losses(struct ring_source *source, struct stream *stream, struct t
 		     const struct ring_losses *upto, int reason, uint64_t from, uint64_t to);
 /* ring_modules.c: all that is in the module channel. 0 or -EAGAIN. */
 int ring_read_modules(struct ring_source *source, struct stream *stream);
-/* ring_deliver.c: the record in front of this lane. 0 or -EAGAIN: offer it again in the next batch. */
-int ring_deliver(struct ring_source *source, struct stream *stream, uint32_t index);
+/* What the slice holds can't be right: it is read on behind all that. */
+void ring_lane_damaged(struct ring_source *source, struct stream *stream, uint32_t index);
+/* ring_deliver.c: puts the lane's next record in front; false: it has none. */
+bool ring_lane_next(struct ring_source *source, struct stream *stream, uint32_t index);
+/* Hands over the record in front of this lane, and then those behind it whose stamps are not above `until`. 0; or -EAGAIN: the
+ * one that is in front then is to be offered again in the next batch. */
+int ring_deliver(struct ring_source *source, struct stream *stream, uint32_t index, uint64_t until);

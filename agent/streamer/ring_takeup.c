@@ -262,14 +262,13 @@ int ring_lane_take_up(struct ring_source *s, struct stream *stream, uint32_t ind
 
 /* ---- the gap ---- */
 
-static void add_event(struct ring_losses *to, const struct ring_reader *reader,
-		      const struct ring_record *rec)
+static void add_event(struct ring_losses *to, const struct ring_record *rec)
 {
 	bool moved = rec->class == EVENT_CLASS_REALLOCATION;
 	bool is_free = rec->class == EVENT_CLASS_FREE, is_new;
 	struct ring_event more;
 
-	ring_reader_event(reader, rec, &more);
+	ring_reader_event(rec, &more);
 	is_new = rec->class == EVENT_CLASS_ALLOCATION || (moved && more.address);
 	to->events++;
 	to->frees += is_free || (moved && more.old_address && more.address);
@@ -328,7 +327,7 @@ int ring_lane_drop(struct ring_source *s, struct stream *stream, uint32_t index)
 	struct ring_lane *l = &s->lane[index];
 
 	if (l->next.class != EVENT_CLASS_NONE)
-		add_event(&l->announced, &l->reader, &l->next);
+		add_event(&l->announced, &l->next);
 	else if (l->next.kind == RING_LOST)
 		add_losses(&l->announced, &l->next.lost);
 	else if (l->next.kind == RING_CUT && l->next.incarnation == s->incarnation)

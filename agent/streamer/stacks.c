@@ -70,6 +70,7 @@ void stacks_init(struct stacks *s, void *memory, size_t size)
 	s->node = (struct stacks_node *)(at += places * sizeof(*s->place));
 	s->place_index = (uint32_t *)(at += nodes * sizeof(*s->node));
 	s->node_index = (uint32_t *)(at + s->places_slots * sizeof(uint32_t));
+	stacks_cache_clear(s);
 }
 
 static uint32_t intern_place(struct stacks *s, uint64_t place)
@@ -155,9 +156,11 @@ bool stacks_get(const struct stacks *s, uint32_t number, struct stack_node *ret)
 	return true;
 }
 
+/* No parent has the number that an empty slot of the first cache names. */
 void stacks_cache_clear(struct stacks *s)
 {
-	memset(s->cache, 0, caches_size(s));
+	memset(s->cache, 0xff, cache_slots(s) * sizeof(*s->cache));
+	memset(s->located, 0, cache_slots(s) / 4 * sizeof(*s->located));
 }
 
 /* Marks the node and its ancestors; how many were not marked before. */

@@ -1,17 +1,14 @@
 /*
  * The stream as the sink of a source: the functions of agent/capture.h. Events become nodes and columns, gaps and marks lines
- * in the lists of the batch. In here is what runs at each event; the life of a stream is in stream.c.
- *
- * What an event asks most is the node of (parent, program counter). The lane's path gives the parent; the cache in the stack
- * table answers, and only what it does not know is looked up: module, place, node.
+ * in the lists of the batch. What runs at each event is in stream_event.h, and what it rarely needs in here; the life of a stream
+ * is in stream.c.
  */
-#include "agent/streamer/stream.h"
+#include "agent/streamer/stream_event.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "heapcast.pb-c.h"
-#include "proto/columns_put.h"
 #include "base/ban.h"
 
 int capture_thread_begin(struct stream *s, uint32_t tid, uint64_t time_ns, bool continues,
@@ -93,12 +90,6 @@ void capture_lane_reset(struct stream *s, uint32_t lane)
 	s->lane[lane].depth = 0;
 }
 
-/* What the cache is asked for: addresses have 48 bits, so that the epoch's lower half finds room above. */
-static uint64_t cache_key(uint64_t pc, uint32_t epoch)
-{
-	return pc ^ (uint64_t)epoch << 48;
-}
-
 static uint32_t find_place(struct stream *s, uint64_t pc, uint32_t epoch)
 {
 	uint32_t module = pc < CAPTURE_PSEUDO_LIMIT ? 0 : modules_find(&s->modules, pc - 1, epoch);
@@ -107,10 +98,9 @@ static uint32_t find_place(struct stream *s, uint64_t pc, uint32_t epoch)
 			    module ? pc - modules_get(&s->modules, module)->bias : pc);
 }
 
-/* The node for a program counter below `parent`, past the cache of nodes. */
-static uint32_t find_node(struct stream *s, uint32_t parent, uint64_t pc, uint32_t epoch, struct stacks_cached *cached)
+uint32_t stream_find_node(struct stream *s, uint32_t parent, uint64_t pc, uint32_t epoch, struct stacks_cached *cached)
 {
-	uint64_t key = cache_key(pc, epoch);
+	uint64_t key = stream_cache_key(pc, epoch);
 	struct stacks_located *located = stacks_located(&s->stacks, key);
 	uint32_t node;
 
@@ -130,48 +120,7 @@ static void lane_fill(struct stream *s, struct stacks_path *l, uint32_t depth)
 		l->node[i] = node;
 }
 
-/* The event's stack. Does the same thing again when it is offered again. The program counters may lie where the program can
- * write: each is read once. */
-static uint32_t intern(struct stream *s, struct stacks_path *l, const struct capture_event *e)
-{
-	uint32_t depth = e->keep < l->most ? e->keep : l->most, parent;
-	uint32_t fits = l->most - depth, cut = e->count > fits ? e->count - fits : 0;
-	uint32_t *to = l->node + depth;
-	uint64_t trail;
-
-	if (__builtin_expect(depth > l->depth, 0))
-		lane_fill(s, l, depth);
-	parent = depth ? to[-1] : 0;
-	trail = stacks_trail(parent);
-	for (uint32_t i = e->count; i-- > cut;) {
-		uint64_t pc = __atomic_load_n(&e->pcs[i], __ATOMIC_RELAXED), key = cache_key(pc, e->epoch);
-		struct stacks_cached *cached = stacks_cached(&s->stacks, &trail, key);
-
-		if (__builtin_expect(cached->key == key && cached->parent == parent && cached->node, 1))
-			parent = cached->node;
-		else
-			parent = find_node(s, parent, pc, e->epoch, cached);
-		*to++ = parent;
-	}
-	l->depth = (uint32_t)(to - l->node);
-	if (__builtin_expect(!cut, 1))
-		return parent;
-	return stacks_child(&s->stacks, parent, 0, HEAPCAST__PSEUDO_FRAME__FRAME_DEPTH_LIMIT);
-}
-
-static void account(struct stream *s, struct thread *thread, const struct event *event)
-{
-	bool is_free = event->class == EVENT_CLASS_FREE, is_call = event->class == EVENT_CLASS_CALL;
-
-	thread->counts.delivered++;
-	thread->counts_news = true;
-	s->delivered.events++;
-	s->delivered.frees += is_free;
-	s->delivered.allocations += !is_free && !is_call;
-	s->delivered.bytes += is_free || is_call ? 0 : event->size;
-}
-
-static __attribute__((noinline)) bool find_room(struct stream *s, uint32_t frames)
+bool stream_find_room(struct stream *s, uint32_t frames)
 {
 	uint32_t most = s->stacks.sent + s->batch.nodes_max, limit = stacks_limit(&s->stacks);
 
@@ -187,30 +136,24 @@ static __attribute__((noinline)) bool find_room(struct stream *s, uint32_t frame
 	return true;
 }
 
-/* Room for the event's new nodes, in the batch and in the table. */
-static inline bool has_room(struct stream *s, uint32_t frames)
+uint32_t stream_intern_rarely(struct stream *s, struct stacks_path *l, uint32_t keep, uint32_t count, const uint64_t *pcs,
+			      uint32_t epoch)
 {
-	const struct stacks *t = &s->stacks;
+	uint32_t depth = keep < l->most ? keep : l->most, fits = l->most - depth, cut = count > fits ? count - fits : 0, node;
 
-	return __builtin_expect(t->nodes + frames + 3 <= s->nodes_until && t->places + frames + 3 <= t->places_max, 1) ||
-	       find_room(s, frames);
+	if (!stream_has_room(s, count < s->depth_max ? count : s->depth_max))
+		return STREAM_NO_ROOM;
+	if (depth > l->depth)
+		lane_fill(s, l, depth);
+	node = stream_intern(s, l, depth, count - cut, pcs + cut, epoch);
+	if (cut && node != STREAM_NO_ROOM)
+		node = stacks_child(&s->stacks, node, 0, HEAPCAST__PSEUDO_FRAME__FRAME_DEPTH_LIMIT);
+	return node;
 }
 
 int capture_event(struct stream *s, uint32_t lane, struct thread *thread, struct capture_event *e)
 {
-	uint32_t node = 0;
-
-	if (!has_room(s, e->count < s->depth_max ? e->count : s->depth_max))
-		return -EAGAIN;
-	if (e->has_stack)
-		node = intern(s, &s->lane[lane], e);
-	e->event.thread = thread->number;
-	e->event.stack = stacks_number(&s->stacks, node);
-	if (events_encoder_put_inline(&s->batch.events, &e->event) < 0)
-		return -EAGAIN;
-	s->stacks_cut += stacks_is_cut(&s->stacks, node);
-	account(s, thread, &e->event);
-	return 0;
+	return capture_event_inline(s, lane, thread, e);
 }
 
 static bool merge_gap(struct batch *b, const struct batch_gap *g)

@@ -267,8 +267,9 @@ static void play_slice(struct player *p, const struct chunk *chunk)
 	slice->claim_stamp = chunk->claim_stamp;
 	slice->thread_first = chunk->thread_first;
 	slice->events = chunk->events;
+	if (slice->state != chunk->state) /* or the agent would search all slices in each round */
+		ring->header->claims++;
 	slice->state = chunk->state;
-	ring->header->claims++;
 	slice->head = chunk->from + chunk->bytes / 8;
 }
 

@@ -102,7 +102,7 @@ static void round_trip(uint32_t tick, unsigned weighted)
 		for (n = 0; n < 4096; n++) {
 			sent[n] = random_event(&time);
 			if (weighted && event_has_size(sent[n].kind) &&
-			    (!encoder.with_size || random_u64() % 2))
+			    (!encoder.column[EVENTS_SIZE].length || random_u64() % 2))
 				sent[n].weight = sent[n].size / 2 + 4711;
 			if (events_encoder_put(&encoder, &sent[n]))
 				break;

@@ -41,20 +41,20 @@ static void test_kinds(void **state)
 	assert_int_equal(rec.kind, 1);
 	assert_int_equal(ring_keep(rec.word0), 2);
 	assert_int_equal(rec.stamp, 500);
-	ring_reader_event(&r, &rec, &event);
+	ring_reader_event(&rec, &event);
 	assert_int_equal(event.size, 24);
 	assert_int_equal(event.address, 0x1000);
-	ring_reader_words(&r, &rec, got);
+	ring_reader_words(&rec, got);
 	assert_memory_equal(got, pcs, sizeof(pcs));
 	ring_reader_skip(&r, &rec);
 	assert_int_equal(ring_reader_peek(&r, &rec), 1);
 	assert_int_equal(rec.class, EVENT_CLASS_REALLOCATION);
-	ring_reader_event(&r, &rec, &event);
+	ring_reader_event(&rec, &event);
 	assert_int_equal(event.size, 33);
 	assert_int_equal(event.interval, 44);
 	assert_int_equal(event.old_address, 55);
 	assert_int_equal(event.call_stamp, 66);
-	ring_reader_words(&r, &rec, got);
+	ring_reader_words(&rec, got);
 	assert_int_equal(got[0], 77);
 	ring_reader_skip(&r, &rec);
 	assert_int_equal(ring_reader_peek(&r, &rec), 1);
@@ -81,7 +81,7 @@ static void test_wrap(void **state)
 	assert_int_equal(ring_reader_look(&r), 0);
 	assert_int_equal(ring_reader_peek(&r, &rec), 1);
 	assert_int_equal(r.tail, 5 * WORDS);
-	ring_reader_event(&r, &rec, &event);
+	ring_reader_event(&rec, &event);
 	assert_int_equal(event.address, 0x2000);
 }
 
@@ -149,8 +149,8 @@ static void test_noise(void **state)
 		slice.head = r.tail + (uint64_t)random() % (WORDS + 1);
 		assert_int_equal(ring_reader_look(&r), 0);
 		while (ring_reader_peek(&r, &rec) == 1) {
-			ring_reader_words(&r, &rec, words);
-			ring_reader_event(&r, &rec, &event);
+			ring_reader_words(&rec, words);
+			ring_reader_event(&rec, &event);
 			ring_reader_skip(&r, &rec);
 			assert_true(r.tail <= r.head);
 		}
