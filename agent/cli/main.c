@@ -13,6 +13,8 @@
 #include "base/log.h"
 #include "base/ban.h"
 
+#define CULL_MOST_NS 86400000000000ull
+
 static const struct command {
 	const char *name;
 	int (*main)(int argc, char **argv); /* NULL: not in this version */
@@ -69,6 +71,12 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 
 	if (r < 0)
 		return err_prefix(err, -EINVAL, "--memory-limit");
+	if (o->cull_ns > CULL_MOST_NS)
+		return err_set(err, -EINVAL, "--cull takes a day at most");
+	if (o->cull_ns)
+		r = budget_divide_culling(&budget, o->memory_limit, 1, (size_t)o->cull_memory, err);
+	if (r < 0)
+		return err_prefix(err, -EINVAL, "--cull");
 	if (o->depth < 8 || o->depth > 1000)
 		return err_set(err, -EINVAL, "--depth takes 8 to 1000, not %llu",
 			       (unsigned long long)o->depth);
@@ -101,6 +109,9 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 			    .maps_ns = o->gather_maps ? o->maps_interval_ns : 0,
 			    .allocator = o->allocator_figures},
 		.symbols = (enum symbol_policy)o->send_symbols,
+		.cull = {.time_ns = o->cull_ns,
+			 .pending_max = o->cull_pending,
+			 .memory = (size_t)o->cull_memory},
 		.ring = {.mode = o->mode,
 			 .policy = o->policy,
 			 .block_max_ms = (uint32_t)(o->block_max_ns / 1000000 < UINT32_MAX

@@ -19,7 +19,8 @@ static const char *const fixed[] = {"memory-limit", "depth",	    "announce",		"i
 				    "listen",	    "socket",	    "base-server-port", "logfile",
 				    "config",	    "check-config", "for-pid",		"spool",
 				    "spool-limit",	    "figures-interval", "gather-maps",
-				    "maps-interval", "allocator-figures"};
+				    "maps-interval", "allocator-figures", "cull",
+				    "cull-pending", "cull-memory"};
 
 static void size_text(char *out, size_t size, uint64_t value)
 {

@@ -85,6 +85,14 @@ static const struct option_row rows[] = {
 	 "give collectors that ask the files of recorded programs and their libraries, so that "
 	 "functions have names: none; those that every user of this host may read (public, the "
 	 "default); all that the program's own user may read (yes)"},
+	{"cull", "TIME", BOTH, DURATION, AT(cull_ns),
+	 "send sums in place of blocks that live shorter than this: totals stay exact, and the "
+	 "timeline leaves them out; what lives longer comes that much later (0: everything is "
+	 "sent)"},
+	{"cull-pending", "N", BOTH, NUMBER, AT(cull_pending),
+	 "wait for the end of so many blocks at most (as many as there is room for)"},
+	{"cull-memory", "SIZE", BOTH, SIZE, AT(cull_memory),
+	 "room to wait in, of --memory-limit (an eighth of it)"},
 	{"quiet", NULL, COMMAND_RUN, FLAG, AT(quiet), "no summary at the end"},
 	{"socket", "PATH", COMMAND_SERVE, TEXT, AT(socket),
 	 "where programs ask to be recorded; a name that begins with @ is no file (default: see "
@@ -111,7 +119,6 @@ static const struct option_row rows[] = {
 	{"logfile-limit", "SIZE", BOTH, SIZE, AT(log_limit),
 	 "begin a new log file at this size; the first one is kept as PATH.initial, the one before "
 	 "as PATH.old"},
-	{"cull", "TIME", BOTH, LATER, 0, NULL},
 	{"key", "FILE", COMMAND_SERVE, LATER, 0, NULL},
 	{"cert", "FILE", COMMAND_SERVE, LATER, 0, NULL},
 	{"cert-key", "FILE", COMMAND_SERVE, LATER, 0, NULL},

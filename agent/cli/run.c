@@ -253,10 +253,11 @@ static void print_next(const struct session_report *r)
 static void finished(void *context, const struct session_report *r)
 {
 	struct run *run = context;
+	uint64_t told = r->ledger.delivered + r->ledger.culled;
 	char events[32], lost[32], size[32];
 
 	run->reports++;
-	run->events += r->ledger.delivered;
+	run->events += told;
 	log_cost(run);
 	if (run->options.quiet)
 		return;
@@ -266,7 +267,10 @@ static void finished(void *context, const struct session_report *r)
 		target_name(r->target), (int)r->target->pid,
 		format_count(events, r->ledger.delivered), format_count(lost, r->ledger.lost),
 		format_size(size, (double)r->bytes),
-		r->ledger.delivered ? (double)r->bytes / (double)r->ledger.delivered : 0.0);
+		told ? (double)r->bytes / (double)told : 0.0);
+	if (r->ledger.culled)
+		fprintf(stderr, "heapcast: beside them, %s events of blocks that lived short are in sums\n",
+			format_count(events, r->ledger.culled));
 	if (r->stacks_cut)
 		fprintf(stderr,
 			"heapcast: %s stacks were cut for lack of room: raise --memory-limit\n",

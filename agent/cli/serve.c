@@ -196,9 +196,9 @@ static void finished(void *context, const struct session_report *r)
 	char size[32];
 
 	(void)context;
-	log_info("%s, pid %d, ended: %llu events, %llu lost, %s%s%s", target_name(r->target),
+	log_info("%s, pid %d, ended: %llu events, %llu lost, %llu culled, %s%s%s", target_name(r->target),
 		 (int)r->target->pid, (unsigned long long)r->ledger.delivered,
-		 (unsigned long long)r->ledger.lost, format_size(size, (double)r->bytes),
+		 (unsigned long long)r->ledger.lost, (unsigned long long)r->ledger.culled, format_size(size, (double)r->bytes),
 		 *r->path ? " in " : "", r->path);
 	if (r->file_error)
 		log_error("can't write to %s: %s; it has the first %llu events, %llu are not in it",

@@ -11,9 +11,11 @@
 
 #define OLD_PREFIX "MEMORY_PROFILER_"
 #define OWN_PREFIX "HEAPCAST_"
+#define CULLING	   "CULL_TEMPORARY_ALLOCATIONS"
 
 enum reader {
 	AGENT,	 /* stands for an option */
+	AGENT_CULLING, /* so does this, in milliseconds, if CULLING is switched on */
 	LIBRARY, /* read in the program; both prefixes */
 	NOBODY,	 /* without a meaning here: `text` is the reason */
 };
@@ -37,12 +39,12 @@ static const struct variable {
 	 "1: SIGUSR1 stops and starts recording. Not by default: a program that SIGUSR1 would end "
 	 "must be ended by it. The program's own handler, set before or after, has precedence"},
 	{"REGISTER_SIGUSR2", LIBRARY, NULL, NULL, NULL, "the same for SIGUSR2"},
-	{"CULL_TEMPORARY_ALLOCATIONS", NOBODY, NULL, NULL, "0",
-	 "every allocation is recorded; `--lifetime` filters what is shown"},
-	{"TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD", NOBODY, NULL, NULL, NULL,
-	 "nothing is culled in this version"},
-	{"TEMPORARY_ALLOCATION_PENDING_THRESHOLD", NOBODY, NULL, NULL, NULL,
-	 "nothing is culled in this version"},
+	{CULLING, AGENT, "cull", "10s", "0",
+	 "1: sums stand for what lives less than 10 s, or than the next one says"},
+	{"TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD", AGENT_CULLING, "cull", NULL, NULL,
+	 "milliseconds; only with the one before"},
+	{"TEMPORARY_ALLOCATION_PENDING_THRESHOLD", AGENT, "cull-pending", NULL, NULL,
+	 "blocks whose end is waited for, at most"},
 	{"USE_SHADOW_STACK", AGENT, "full-walk", "0", "1",
 	 "0: walks every stack in full. No return address is changed either way"},
 	{"USE_PERF_EVENT_OPEN", NOBODY, NULL, NULL, NULL, "there is no use of perf_event_open"},
@@ -96,14 +98,30 @@ static const char *old_value(const struct variable *v)
 	return getenv(name);
 }
 
+static bool is_on(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value && strcmp(value, "0");
+}
+
+static bool stands_for_option(const struct variable *v)
+{
+	return v->reader == AGENT || (v->reader == AGENT_CULLING && is_on(OLD_PREFIX CULLING));
+}
+
 static int take(struct options *o, const struct variable *v, enum option_command command,
 		struct err_text *err)
 {
 	const char *value = old_value(v);
-	char name[96];
+	char name[96], milliseconds[32];
 
-	if (v->reader != AGENT || !value)
+	if (!stands_for_option(v) || !value)
 		return 0;
+	if (v->reader == AGENT_CULLING) {
+		snprintf(milliseconds, sizeof(milliseconds), "%.20sms", value);
+		value = milliseconds;
+	}
 	if (!strcmp(value, "1") && v->one)
 		value = v->one;
 	else if (!strcmp(value, "0") && v->zero)
@@ -156,7 +174,7 @@ static void document(const struct variable *v)
 {
 	char option[96] = "-";
 
-	if (v->reader == AGENT)
+	if (v->reader == AGENT || v->reader == AGENT_CULLING)
 		options_variable(v->option, option, sizeof(option));
 	else if (v->reader == LIBRARY)
 		snprintf(option, sizeof(option), OWN_PREFIX "%s", v->name);

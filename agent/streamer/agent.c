@@ -173,7 +173,11 @@ static int open_memory(struct agent *a, struct err_text *err)
 {
 	const struct budget *b = &a->budget;
 	size_t own;
-	int r = budget_divide(&a->budget, a->settings.memory_limit, a->settings.many ? 0 : 1, err);
+	const struct cull_settings *cull = &a->settings.cull;
+	uint32_t slots = a->settings.many ? 0 : 1;
+	int r = cull->time_ns ? budget_divide_culling(&a->budget, a->settings.memory_limit, slots,
+						      cull->memory, err)
+			      : budget_divide(&a->budget, a->settings.memory_limit, slots, err);
 
 	if (r < 0)
 		return r;
@@ -200,6 +204,8 @@ static int open_memory(struct agent *a, struct err_text *err)
 
 		r = stream_init(&s->stream, &a->arena, b, a->settings.ring.depth_limit, &a->clock,
 				&a->drain_packer);
+		if (!r && cull->time_ns)
+			r = stream_use_culling(&s->stream, &a->arena, b, cull);
 		s->agent = a;
 		s->slot = i;
 		s->pidfd = s->file.fd = -1;
@@ -232,10 +238,10 @@ static void log_budget(const struct agent *a)
 
 	log_debug("memory limit %llu: own %u, %u links of %zu, message %zu, scratch %zu, %u slots "
 		  "of ring %zu + tables %zu "
-		  "+ batch %zu + spool %zu + maps %zu; %u slices, %u stack nodes in a slot",
+		  "+ batch %zu + spool %zu + maps %zu + culling %zu; %u slices, %u stack nodes in a slot",
 		  (unsigned long long)b->limit, BUDGET_OWN, b->links,
 		  b->link_out + b->link_in + 2 * b->socket_buffer, b->message, b->scratch, b->slots,
-		  b->ring, b->tables, b->batch, b->spool, b->maps, ring_slice_count(b->ring),
+		  b->ring, b->tables, b->batch, b->spool, b->maps, b->cull, ring_slice_count(b->ring),
 		  a->session[0].stream.stacks.nodes_max);
 }
 
@@ -369,6 +375,7 @@ void agent_change(struct agent *a, const struct agent_settings *wanted)
 	uint16_t port = 0;
 
 	s.memory_limit = a->settings.memory_limit;
+	s.cull = a->settings.cull;
 	s.ring.depth_limit = a->settings.ring.depth_limit;
 	s.announce = a->settings.announce;
 	s.interface = a->settings.interface;

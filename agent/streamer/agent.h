@@ -49,6 +49,7 @@ struct agent_settings {
 	struct access access;	/* whose programs */
 	struct observer_settings observe;
 	enum symbol_policy symbols; /* which files collectors get */
+	struct cull_settings cull;
 	struct ring_settings ring;
 };
 

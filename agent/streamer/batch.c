@@ -45,7 +45,7 @@ int batch_init(struct batch *b, struct arena *arena, const struct budget *budget
 	b->definition_bytes_max = message / 8;
 	if (!b->memory || !state)
 		return -ENOMEM;
-	events_encoder_init(&b->events, b->memory, message / 2 - 64, state, budget->state,
+	events_encoder_init(&b->events, b->memory, message / 2 - budget->cull_message - 64, state, budget->state,
 			    BATCH_EVENTS_MAX, BATCH_TICK_NS);
 	batch_clear(b);
 	return 0;
@@ -129,6 +129,7 @@ static void put_process(const struct stream *s, struct packer *p, Heapcast__Batc
 	m->image = s->image;
 	m->frees_have_stacks = s->frees_have_stacks;
 	m->protocol = PROTOCOL_VERSION;
+	m->cull_ns = s->cull.time_ns;
 	batch->process = m;
 }
 
@@ -285,10 +286,11 @@ static void put_thread_counts(struct stream *s, struct packer *p, Heapcast__Ledg
 {
 	size_t room = (size_t)s->threads.capacity * VARINT_MAX;
 	ProtobufCBinaryData *columns[] = {&m->thread, &m->thread_produced, &m->thread_delivered,
-					  &m->thread_lost, &m->thread_not_sampled};
-	uint8_t *at[5];
+					  &m->thread_lost, &m->thread_not_sampled, &m->thread_culled};
+	unsigned count = s->cull.time_ns ? 6 : 5;
+	uint8_t *at[6];
 
-	for (unsigned i = 0; i < 5; i++)
+	for (unsigned i = 0; i < count; i++)
 		at[i] = columns[i]->data = take(p, room);
 	threads_each(&s->threads, t)
 	{
@@ -299,15 +301,18 @@ static void put_thread_counts(struct stream *s, struct packer *p, Heapcast__Ledg
 		at[2] = varint_put(at[2], t->counts.delivered);
 		at[3] = varint_put(at[3], t->counts.lost);
 		at[4] = varint_put(at[4], t->counts.not_sampled);
+		if (count > 5)
+			at[5] = varint_put(at[5], t->counts.culled);
 		t->counts_news = false;
 	}
-	for (unsigned i = 0; i < 5; i++)
+	for (unsigned i = 0; i < count; i++)
 		columns[i]->len = (size_t)(at[i] - columns[i]->data);
 }
 
 static void put_delivered(Heapcast__Ledger *m, const struct spool_account *account)
 {
 	m->delivered = account->events;
+	m->culled = account->culled;
 	m->delivered_allocations = account->allocations;
 	m->delivered_frees = account->frees;
 	m->delivered_bytes = account->bytes;
@@ -342,7 +347,7 @@ static void put_head(const struct stream *s, Heapcast__Batch *batch)
 	batch->incarnation = s->incarnation;
 	batch->time_ns = stream_now(s);
 	batch->wall_ns = clock_wall_ns();
-	batch->watermark_ns = s->watermark_ns / BATCH_TICK_NS * BATCH_TICK_NS;
+	batch->watermark_ns = stream_watermark(s) / BATCH_TICK_NS * BATCH_TICK_NS;
 }
 
 static void put_end(const struct stream *s, struct packer *p, Heapcast__Batch *batch)
@@ -386,6 +391,8 @@ long batch_pack(struct stream *s, struct packer *p, bool end)
 	put_events(s, p, &batch);
 	put_gaps(s, p, &batch);
 	put_marks(s, p, &batch);
+	if (s->cull.time_ns)
+		cull_put(s, p, end || s->renewal_wanted, &batch);
 	batch_put_observed(s, p, &batch);
 	put_thread_counts(s, p, put_ledger(s, p, &batch));
 	s->ledger_told = batch.ledger->produced;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 
+#include "agent/streamer/cull.h"
 #include "agent/streamer/maps.h"
 #include "base/error.h"
 #include "base/parse.h"
@@ -66,6 +67,35 @@ int budget_divide(struct budget *b, uint64_t limit, uint32_t slots, struct err_t
 	return 0;
 }
 
+int budget_divide_culling(struct budget *b, uint64_t limit, uint32_t slots, size_t memory,
+			  struct err_text *err)
+{
+	char given[32], least[32];
+	size_t needed;
+	int r;
+
+	if (!memory)
+		memory = (size_t)limit / 8;
+	if (memory >= limit)
+		return err_set(err, -EINVAL, "%s for culling is all of a memory limit of %s",
+			       format_size(given, (double)memory), format_size(least, (double)limit));
+	r = budget_divide(b, limit - memory, slots, err);
+	if (r < 0)
+		return err_prefix(err, r, "with %s for culling taken off: ",
+				  format_size(given, (double)memory));
+	b->limit = limit;
+	b->cull_message = b->message / 4;
+	b->scratch += b->cull_message;
+	needed = b->cull_message + b->slots * (size_t)CULL_MEMORY_MIN;
+	if (memory < needed)
+		return err_set(err, -EINVAL,
+			       "%s is too little for culling: %u programs at a time need %s",
+			       format_size(given, (double)memory), b->slots,
+			       format_size(least, (double)needed));
+	b->cull = (memory - b->cull_message) / b->slots & ~(size_t)63;
+	return 0;
+}
+
 void budget_maps(struct budget *b)
 {
 	b->maps = clamp((size_t)b->limit / 128 / b->slots, MAPS_SIZE_MIN, MAPS_MAX) & ~(size_t)4095;
@@ -75,7 +105,7 @@ void budget_maps(struct budget *b)
 size_t budget_private(const struct budget *b)
 {
 	return b->links * (b->link_out + b->link_in) + b->message + FRAME_HEADROOM + b->scratch +
-	       b->slots * (b->tables + b->batch + b->state + b->spool + b->maps + 5 * 64) + 4096;
+	       b->slots * (b->tables + b->batch + b->state + b->spool + b->maps + b->cull + 6 * 64) + 4096;
 }
 
 int arena_open(struct arena *a, size_t size)

@@ -33,10 +33,15 @@ struct budget {
 	size_t state; /* what the encoder predicts addresses from */
 	size_t spool;
 	size_t maps; /* 0: they are not gathered */
+	size_t cull; /* 0: nothing is culled */
+	size_t cull_message; /* room for sums of what was, in a message and in `scratch` */
 };
 
 /* Divides. `slots` 0: as many as the limit has room for. 0; -EINVAL with the reason. */
 int budget_divide(struct budget *budget, uint64_t limit, uint32_t slots, struct err_text *err);
+
+/* The same, with `memory` (0: an eighth of the limit) of it for culling. 0; -EINVAL with the reason. */
+int budget_divide_culling(struct budget *budget, uint64_t limit, uint32_t slots, size_t memory, struct err_text *err);
 
 /* Sets memory aside for what is known of each process's maps: a 128th of the limit, out of the spools. */
 void budget_maps(struct budget *budget);

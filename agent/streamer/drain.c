@@ -126,7 +126,7 @@ static enum turn turn(struct drain *d)
 			more |= stream_drain(s) == STREAM_MORE;
 			news |= s->state != state || s->spool.next != next ||
 				s->exec_pending != exec;
-			delivered += s->delivered.events;
+			delivered += stream_taken(s);
 		}
 		pthread_mutex_unlock(&s->lock);
 	}

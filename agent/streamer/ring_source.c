@@ -36,12 +36,10 @@ void ring_lane_damaged(struct ring_source *s, struct stream *stream, uint32_t in
 {
 	struct ring_lane *l = &s->lane[index];
 
-	const struct thread_counts *c = &l->thread->counts;
-
 	s->records_damaged++;
 	l->damaged = true;
 	if (l->cut_awaited) {
-		l->read = ring_grown(c->delivered + c->lost, l->first);
+		l->read = ring_grown(thread_taken(l->thread), l->first);
 		l->announced = (struct ring_losses){0};
 		l->cut_awaited = false;
 	}

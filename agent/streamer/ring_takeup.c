@@ -10,6 +10,9 @@
  * batches. Records before the cut are of no use any more (their stacks are differences to stacks that nobody has), but tell
  * what kinds of events were lost. A thread that writes no cut, because it is dead, or waits for something, is settled at its end.
  *
+ * What is culled or held back when batches are closed counts as delivered here: it has left the ring, and the collector finds out what of it
+ * came (proto/README.md, "Another agent").
+ *
  * All of it is hostile, like the rest of the ring: what makes no sense ends the attempt, or gives an account that is wrong
  * about this program only.
  */
@@ -39,7 +42,7 @@ void ring_account_lane(const struct ring_source *s, uint32_t index)
 
 	if (a->threads < l->thread->number)
 		a->threads = l->thread->number;
-	store(&slice->thread_delivered, c->delivered);
+	store(&slice->thread_delivered, c->delivered + c->culled + l->thread->held);
 	store(&slice->thread_lost, c->lost);
 	store(&slice->thread_passed, ring_grown(c->not_sampled, l->counted_not_sampled));
 	__atomic_store_n(&slice->thread, l->thread->number, __ATOMIC_RELEASE);
@@ -51,7 +54,7 @@ void ring_account_write(struct ring_source *s, const struct stream *stream)
 
 	for (uint32_t i = 0; i < s->active_count; i++)
 		ring_account_lane(s, s->active[i]);
-	store(&a->watermark_ns, stream->watermark_ns);
+	store(&a->watermark_ns, stream_watermark(stream));
 	store(&a->stacks_cut, stream->stacks_cut);
 	store(&a->delivered[0], stream->delivered.allocations);
 	store(&a->delivered[1], stream->delivered.frees);
@@ -66,12 +69,13 @@ void ring_account_write(struct ring_source *s, const struct stream *stream)
 void ring_account_end(struct ring_source *s, uint32_t index)
 {
 	struct ring_account *a = &s->ring->header->account;
-	const struct thread_counts *c = &s->lane[index].thread->counts;
+	const struct thread *thread = s->lane[index].thread;
+	const struct thread_counts *c = &thread->counts;
 	uint32_t turn = __atomic_load_n(&a->turn, __ATOMIC_RELAXED);
 	struct ring_gone next = a->gone[turn & 1];
 
 	next.produced += c->produced;
-	next.delivered += c->delivered;
+	next.delivered += c->delivered + c->culled + thread->held;
 	next.lost += c->lost;
 	next.not_sampled += c->not_sampled;
 	next.slice = index + 1;
@@ -287,10 +291,9 @@ static void add_losses(struct ring_losses *to, const struct ring_losses *more)
 int ring_lane_tell_away(struct ring_source *s, struct stream *stream, struct ring_lane *l,
 			uint64_t events, uint64_t stamp)
 {
-	const struct thread_counts *c = &l->thread->counts;
 	uint64_t to_ns = ring_stream_ns(s, stamp);
 	struct capture_losses lost = {
-		.events = ring_grown(l->first + events, c->delivered + c->lost),
+		.events = ring_grown(l->first + events, thread_taken(l->thread)),
 		.allocations = l->announced.allocations,
 		.frees = l->announced.frees,
 		.bytes = l->announced.bytes,

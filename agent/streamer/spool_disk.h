@@ -33,6 +33,7 @@ struct spool_account {
 	uint64_t allocations;
 	uint64_t frees;
 	uint64_t bytes;
+	uint64_t culled; /* events, in sums; not among the others */
 	uint64_t time_ns;
 	uint32_t nodes; /* highest number of a node that was defined by then */
 };

@@ -46,7 +46,7 @@ static int init_lanes(struct stream *s, struct arena *tables, size_t ring_size)
 
 	while (s->depth_max > 16 && path_total(s, ring_size) * sizeof(*nodes) > tables->size / 4)
 		s->depth_max = s->depth_max * 3 / 4;
-	s->lane = arena_take(tables, s->lane_count * sizeof(*s->lane));
+	s->lane = arena_take(tables, (s->lane_count + 1) * sizeof(*s->lane));
 	nodes = arena_take(tables, path_total(s, ring_size) * sizeof(*nodes));
 	if (!s->lane || !nodes)
 		return -ENOMEM;
@@ -55,6 +55,7 @@ static int init_lanes(struct stream *s, struct arena *tables, size_t ring_size)
 			(struct stacks_path){.node = nodes, .most = path_most(s, ring_size, i)};
 		nodes += s->lane[i].most;
 	}
+	s->lane[s->lane_count] = (struct stacks_path){0};
 	return 0;
 }
 
@@ -97,6 +98,12 @@ int stream_init(struct stream *s, struct arena *arena, const struct budget *b, u
 	return 0;
 }
 
+int stream_use_culling(struct stream *s, struct arena *arena, const struct budget *b,
+		       const struct cull_settings *settings)
+{
+	return cull_init(&s->cull, settings, arena, b, &s->lane[s->lane_count]);
+}
+
 void stream_done(struct stream *s)
 {
 	if (s->state != STREAM_FREE)
@@ -114,6 +121,7 @@ static void clear_tables(struct stream *s)
 	modules_clear(&s->modules);
 	threads_clear(&s->threads);
 	batch_clear(&s->batch);
+	cull_clear(&s->cull);
 	spool_clear(&s->spool);
 	for (uint32_t i = 0; i < s->lane_count; i++)
 		s->lane[i].depth = 0;
@@ -288,10 +296,11 @@ struct stream_ledger stream_ledger(const struct stream *s)
 	struct stream_ledger l = {
 		.produced = total.produced + s->no_thread,
 		.delivered = s->delivered.events,
+		.culled = s->delivered.culled,
 		.not_sampled = total.not_sampled,
 		.lost = s->lost.events,
 	};
-	uint64_t known = l.delivered + l.not_sampled + l.lost;
+	uint64_t known = l.delivered + l.culled + l.not_sampled + l.lost;
 
 	if (l.produced < known) /* only a program that lies about its counters comes here */
 		l.produced = known;
@@ -321,7 +330,11 @@ static void renew_stacks(struct stream *s)
 	if (!s->renewal_wanted)
 		return;
 	s->renewal_wanted = false;
-	s->renewal_rest = stacks_renew(&s->stacks, s->lane, s->lane_count) ? 1 : RENEWAL_REST;
+	s->renewal_rest = stacks_renew(&s->stacks, s->lane, s->lane_count + 1) ? 1 : RENEWAL_REST;
+	if (s->renewal_rest == RENEWAL_REST && s->cull.held) { /* perhaps it is not the threads' */
+		cull_flush(&s->cull);
+		s->renewal_rest = 1;
+	}
 }
 
 static int close_batch(struct stream *s, bool end)
@@ -332,7 +345,7 @@ static int close_batch(struct stream *s, bool end)
 	ring_account_write(&s->source, s);
 	length = batch_pack(s, s->packer, end);
 	s->closed_ns = clock_monotonic_ns();
-	s->delivered.time_ns = s->watermark_ns;
+	s->delivered.time_ns = stream_watermark(s);
 	s->delivered.nodes = stacks_number(&s->stacks, s->stacks.sent);
 	renew_stacks(s);
 	s->nodes_until = 0;
@@ -345,7 +358,7 @@ static bool has_content(const struct stream *s)
 {
 	return s->batch.events.count || s->batch.gaps || s->batch.marks || s->threads.news ||
 	       s->process_news || s->modules.count != s->modules.sent || s->modules.unloads ||
-	       s->figures_count || s->maps_ready;
+	       s->figures_count || s->maps_ready || (s->cull.time_ns && cull_due(&s->cull, s->turn_ns));
 }
 
 static bool is_due(struct stream *s, uint64_t now)
@@ -419,6 +432,16 @@ static enum stream_work finish(struct stream *s)
 	return r == -ENOSPC ? STREAM_STALLED : STREAM_IDLE;
 }
 
+/* As the source's drain; what is held back goes when its time has come. */
+static int drain_source(struct stream *s, bool final)
+{
+	int r = s->cull.flush ? cull_advance(s, false) : 0;
+
+	if (!r)
+		r = s->source.source.ops->drain(&s->source.source, s, final);
+	return !r && s->cull.time_ns ? cull_advance(s, final) : r;
+}
+
 enum stream_work stream_drain(struct stream *s)
 {
 	bool final = s->state == STREAM_ENDING || s->exec_pending;
@@ -435,7 +458,7 @@ enum stream_work stream_drain(struct stream *s)
 	if (s->state != STREAM_LIVE && s->state != STREAM_ENDING)
 		return STREAM_IDLE;
 	for (int batches = 0; batches < TURN_BATCHES; batches++) {
-		r = s->source.source.ops->drain(&s->source.source, s, final);
+		r = drain_source(s, final);
 		if (r >= 0)
 			break;
 		if (close_batch(s, false) == -ENOSPC)

@@ -14,6 +14,7 @@
 #include "agent/capture.h"
 #include "agent/streamer/batch.h"
 #include "agent/streamer/budget.h"
+#include "agent/streamer/cull.h"
 #include "agent/streamer/figures.h"
 #include "agent/streamer/maps.h"
 #include "agent/streamer/modules.h"
@@ -63,7 +64,8 @@ struct stream {
 	struct stacks stacks;
 	struct modules modules;
 	struct threads threads;
-	struct stacks_path *lane;
+	struct cull cull;
+	struct stacks_path *lane; /* and one more, of what is held back */
 	uint32_t lane_count;
 	uint32_t depth_max; /* frames of a lane */
 	uint32_t nodes_until; /* up to this node there is room in batch and table for sure; 0: look */
@@ -113,6 +115,9 @@ struct stream_settings {
 int stream_init(struct stream *stream, struct arena *arena, const struct budget *budget, uint32_t depth_limit,
 		struct clock *counter, struct packer *packer);
 void stream_done(struct stream *stream);
+/* Blocks that live short are culled, with the memory that the budget has for that. Before anything is recorded. 0 or -ENOMEM. */
+int stream_use_culling(struct stream *stream, struct arena *arena, const struct budget *budget,
+		       const struct cull_settings *settings);
 
 /* Batches that wait for a collector may go to this folder, too. Before anything is recorded. */
 void stream_use_spool(struct stream *stream, struct spool_folder *folder);
@@ -146,6 +151,34 @@ void stream_tell_sleep(struct stream *stream, uint64_t slept_ns);
 uint64_t stream_now(const struct stream *stream);
 
 struct stream_ledger {
-	uint64_t produced, delivered, not_sampled, lost, pending;
+	uint64_t produced, delivered, culled, not_sampled, lost, pending;
 };
 struct stream_ledger stream_ledger(const struct stream *stream);
+
+/* How many events came from the source: delivered, culled, or held back. */
+static inline uint64_t stream_taken(const struct stream *s)
+{
+	return s->delivered.events + s->delivered.culled + s->cull.blocks + s->cull.frees + s->cull.held;
+}
+
+/* What the batches tell: no event that is older follows. */
+static inline uint64_t stream_watermark(const struct stream *s)
+{
+	return cull_watermark(&s->cull, s->watermark_ns);
+}
+
+/* Counts an event that has gone into the batch. */
+static inline void stream_account(struct stream *s, struct thread *thread, const struct event *event)
+{
+	bool is_free = event->class == EVENT_CLASS_FREE, is_call = event->class == EVENT_CLASS_CALL;
+
+	thread->counts.delivered++;
+	thread->counts_news = true;
+	s->delivered.events++;
+	if (is_free)
+		s->delivered.frees++;
+	if (is_free || is_call)
+		return;
+	s->delivered.allocations++;
+	s->delivered.bytes += event->size;
+}

@@ -21,7 +21,8 @@ int capture_thread_begin(struct stream *s, uint32_t tid, uint64_t time_ns, bool 
 		if (s->threads.news >= BATCH_THREADS_MAX)
 			return -EAGAIN;
 		t = threads_add(&s->threads, tid, time_ns);
-		if (!t) { /* places become free when the ends of dead ones are sent */
+		if (!t) { /* places become free when the ends of dead ones are sent, and all that they have done */
+			cull_flush(&s->cull);
 			threads_end_left(&s->threads, BATCH_THREADS_MAX, time_ns);
 			return -EAGAIN;
 		}
@@ -180,7 +181,7 @@ int capture_gap(struct stream *s, struct thread *thread, const struct capture_lo
 
 	if (thread) {
 		gap.thread = thread->number;
-		gap.from = thread->counts.delivered + thread->counts.lost + 1;
+		gap.from = thread_taken(thread) + 1;
 		gap.to = gap.from + lost->events - 1;
 	}
 	if (!merge_gap(&s->batch, &gap)) {
@@ -240,6 +241,7 @@ int capture_mark(struct stream *s, struct thread *thread, int kind, uint64_t val
 	if (text_length)
 		memcpy(b->text + b->text_length, text, text_length);
 	b->text_length += text_length;
+	cull_mark(&s->cull, kind);
 	return 0;
 }
 

@@ -66,19 +66,13 @@ static inline __attribute__((always_inline)) uint32_t stream_intern(struct strea
 	return parent;
 }
 
-static inline void stream_account(struct stream *s, struct thread *thread, const struct event *event)
+/* With culling on: of a copy, so that the event itself needs no address. */
+static inline int stream_cull(struct stream *s, struct thread *thread, struct event event, uint32_t node)
 {
-	bool is_free = event->class == EVENT_CLASS_FREE, is_call = event->class == EVENT_CLASS_CALL;
+	int r = cull_event(s, thread, &event, node);
 
-	thread->counts.delivered++;
-	thread->counts_news = true;
-	s->delivered.events++;
-	if (is_free)
-		s->delivered.frees++;
-	if (is_free || is_call)
-		return;
-	s->delivered.allocations++;
-	s->delivered.bytes += event->size;
+	s->stacks_cut += !r && stacks_is_cut(&s->stacks, node);
+	return r;
 }
 
 static inline __attribute__((always_inline)) int capture_event_inline(struct stream *s, uint32_t lane, struct thread *thread,
@@ -96,6 +90,8 @@ static inline __attribute__((always_inline)) int capture_event_inline(struct str
 			return -EAGAIN;
 	}
 	e->event.thread = thread->number;
+	if (__builtin_expect(s->cull.time_ns != 0, 0))
+		return stream_cull(s, thread, e->event, node);
 	e->event.stack = stacks_number(&s->stacks, node);
 	if (events_encoder_put_inline(&s->batch.events, &e->event) < 0)
 		return -EAGAIN;

@@ -25,6 +25,7 @@ static void add_counts(struct thread_counts *to, const struct thread_counts *fro
 	to->produced += from->produced;
 	to->not_sampled += from->not_sampled;
 	to->delivered += from->delivered;
+	to->culled += from->culled;
 	to->lost += from->lost;
 }
 
@@ -43,7 +44,7 @@ struct thread *threads_add(struct threads *t, uint32_t tid, uint64_t time_ns)
 			place = x;
 			break;
 		}
-		if (!x->alive && !x->lanes && !x->news && !x->counts_news &&
+		if (!x->alive && !x->lanes && !x->held && !x->news && !x->counts_news &&
 		    (!place || x->ended_ns < place->ended_ns))
 			place = x;
 	}

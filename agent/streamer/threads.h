@@ -16,6 +16,7 @@ struct thread_counts {
 	uint64_t produced; /* events begun */
 	uint64_t not_sampled;
 	uint64_t delivered; /* in batches, the one under construction included */
+	uint64_t culled;    /* in sums, or on their way into one */
 	uint64_t lost;	    /* in gaps, likewise */
 };
 
@@ -26,11 +27,18 @@ struct thread {
 	bool news;	  /* its definition has changed since it was last sent */
 	bool counts_news; /* its counts have */
 	uint32_t lanes;	  /* of the ring that are its */
+	uint32_t held;	  /* events that are held back (cull.h) */
 	char name[THREAD_NAME_MAX];
 	uint64_t started_ns, ended_ns;
 	uint64_t earlier_delivered, earlier_lost; /* of `counts`, by the agents before this one */
 	struct thread_counts counts;
 };
+
+/* How many of its events have been taken from the source, or are known to be lost: the next one has this number and one. */
+static inline uint64_t thread_taken(const struct thread *t)
+{
+	return t->counts.delivered + t->counts.culled + t->held + t->counts.lost;
+}
 
 struct threads {
 	struct thread *entry;
@@ -42,8 +50,8 @@ struct threads {
 
 int threads_init(struct threads *threads, struct arena *arena, uint32_t capacity);
 void threads_clear(struct threads *threads);
-/* A place with a new number; NULL: all are taken by living threads, or by such that have a lane or whose end was not sent
- * yet. */
+/* A place with a new number; NULL: all are taken by living threads, or by such that have a lane, or events that are held back, or whose
+ * end was not sent yet. */
 struct thread *threads_add(struct threads *threads, uint32_t tid, uint64_t time_ns);
 /* The same for a thread that another agent has numbered (one that makes no sense, or is taken: a new number). */
 struct thread *threads_resume(struct threads *threads, uint32_t tid, uint32_t number);

@@ -122,8 +122,7 @@ STATUS=2 with HEAPCAST_GATHER_MAPS=often
 assert_contains "a wrong interval" "$T/err" "HEAPCAST_GATHER_MAPS takes 0, 1 or a time, not 'often'"
 
 # Without a meaning: one notice each, which says why; what asks for nothing gets none.
-for v in CULL_TEMPORARY_ALLOCATIONS=1 TEMPORARY_ALLOCATION_LIFETIME_THRESHOLD=1 TEMPORARY_ALLOCATION_PENDING_THRESHOLD=1 \
-	USE_PERF_EVENT_OPEN=1 BACKTRACE_CACHE_SIZE_LEVEL_1=1 BACKTRACE_CACHE_SIZE_LEVEL_2=1 \
+for v in USE_PERF_EVENT_OPEN=1 BACKTRACE_CACHE_SIZE_LEVEL_1=1 BACKTRACE_CACHE_SIZE_LEVEL_2=1 \
 	DISABLE_PR_SET_VMA_ANON_NAME=1 WRITE_BINARIES_TO_OUTPUT=1 INCLUDE_FILE=/etc/* EMIT_PARTIAL_BACKTRACES=1; do
 	with "MEMORY_PROFILER_$v"
 	assert_eq "notices of $v" 1 "$(grep -c "warn .*MEMORY_PROFILER_${v%=*} has no meaning here: " "$T/err")"

@@ -93,6 +93,18 @@ static void check_definitions(const struct recording *r)
 	recording_balances(r, NULL);
 }
 
+static void check_culled(const struct recording *r)
+{
+	for (uint32_t i = 0; i < recording_culled_count(r); i++) {
+		const struct culled_row *row = recording_culled(r, i);
+
+		check(row->blocks && row->size_least <= row->size_most && row->first_ns <= row->last_ns);
+		check(row->stack <= recording_nodes(r) && row->lifetime < culled_lifetimes);
+		check(!row->thread || recording_thread(r, row->thread));
+		check(row->reallocated <= row->blocks);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct recording *recording;
@@ -108,6 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (recording_open(path, NULL, NULL, &recording, NULL) == 0) {
 		check_rows(recording);
 		check_definitions(recording);
+		check_culled(recording);
 		check(recording_refresh(recording, NULL) == 0);
 		recording_close(recording);
 	}

@@ -23,6 +23,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #define LIMIT	   (2u << 20)
+#define CULL_NS 1000000
 #define TURNS_MAX  1000
 #define OWNER_DIED 0x40000000u
 
@@ -32,7 +33,8 @@ static struct packer packer;
 static struct clock plain = {.kind = RING_CLOCK_MONOTONIC, .slope = 1};
 static struct stream stream;
 static struct frame_decoder *decoder;
-static uint64_t batches;
+static uint64_t batches, culled;
+static bool culling;
 
 static void must(bool holds)
 {
@@ -50,16 +52,18 @@ static void begin(void)
 
 	if (!decoder) {
 		decoder = frame_decoder_new();
-		must(decoder && !budget_divide(&budget, LIMIT, 1, &err) &&
+		must(decoder && !budget_divide_culling(&budget, LIMIT + LIMIT / 2, 1, LIMIT / 2, &err) &&
 		     !arena_open(&arena, budget_private(&budget) + 65536) &&
 		     !packer_init(&packer, &arena, budget.message, budget.scratch) &&
 		     !stream_init(&stream, &arena, &budget, 64, &plain, &packer) &&
+		     !stream_use_culling(&stream, &arena, &budget, &(struct cull_settings){.time_ns = CULL_NS}) &&
 		     !target_read(getpid(), &target));
 	}
+	stream.cull.time_ns = culling ? CULL_NS : 0;
 	must(!stream_open(&stream, &budget, &target, &settings));
 	stream.source.ring->header->byte_order = 0x01020304;
 	stream.source.ring->header->clock = RING_CLOCK_MONOTONIC;
-	batches = 0;
+	batches = culled = 0;
 }
 
 static void check_events(const Heapcast__Events *events)
@@ -74,6 +78,18 @@ static void check_events(const Heapcast__Events *events)
 	events_decoder_done(&d);
 }
 
+static void check_culled(const Heapcast__Culled *sums)
+{
+	struct culled_decoder d;
+	struct culled_row row;
+
+	must(!culled_decoder_init(&d, sums, NULL));
+	for (uint32_t i = 0; i < sums->count; i++)
+		must(culled_decoder_next(&d, &row, NULL) == 1);
+	must(!culled_decoder_next(&d, &row, NULL));
+	culled += sums->allocations + sums->frees;
+}
+
 static void check_frame(const uint8_t *frame, size_t length)
 {
 	const uint8_t *message;
@@ -84,7 +100,10 @@ static void check_frame(const uint8_t *frame, size_t length)
 	b = heapcast__batch__unpack(NULL, size, message);
 	must(b && b->ledger && b->number == ++batches);
 	must(b->ledger->produced ==
-	     b->ledger->delivered + b->ledger->not_sampled + b->ledger->lost + b->ledger->pending);
+	     b->ledger->delivered + b->ledger->culled + b->ledger->not_sampled + b->ledger->lost + b->ledger->pending);
+	if (b->culled)
+		check_culled(b->culled);
+	must(b->ledger->culled == culled);
 	if (b->events)
 		check_events(b->events);
 	heapcast__batch__free_unpacked(b, NULL);
@@ -159,7 +178,7 @@ static void change_agents(void)
 
 	stream_close(&stream);
 	must(!ring_memory_lock(fd) && !target_read(getpid(), &target));
-	batches = 0;
+	batches = culled = 0;
 	if (stream_take_up(&stream, &budget, &target, fd, agent_id) < 0)
 		begin();
 }
@@ -198,7 +217,7 @@ static void step(unsigned operation, unsigned index, const uint8_t *data, size_t
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run(const uint8_t *data, size_t size)
 {
 	struct target_end end = {.kind = 1};
 
@@ -218,5 +237,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		drain();
 	}
 	stream_close(&stream);
+}
+
+/* Each input with culling and without. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	for (int i = 0; i < 2; i++) {
+		culling = i != 0;
+		run(data, size);
+	}
 	return 0;
 }

@@ -31,23 +31,34 @@ struct bench {
 	struct frame_decoder *decoder;
 };
 
-static inline void bench_open(struct bench *b)
+/* `cull`: NULL for none. */
+static inline void bench_open_culling(struct bench *b, const struct cull_settings *cull)
 {
 	struct err_text err;
 	struct target_info target;
 	struct stream_settings settings = {.ring = {.mode = RING_FULL, .depth_limit = 64}, .agent_id = b->agent_id};
 
-	assert_int_equal(budget_divide(&b->budget, TEST_LIMIT, 1, &err), 0);
+	if (cull)
+		assert_int_equal(budget_divide_culling(&b->budget, 2 * TEST_LIMIT, 1, cull->memory, &err), 0);
+	else
+		assert_int_equal(budget_divide(&b->budget, TEST_LIMIT, 1, &err), 0);
 	assert_int_equal(arena_open(&b->arena, budget_private(&b->budget) + 65536), 0);
 	assert_int_equal(packer_init(&b->packer, &b->arena, b->budget.message, b->budget.scratch), 0);
 	b->clock = (struct clock){.kind = RING_CLOCK_MONOTONIC, .slope = 1};
 	assert_int_equal(stream_init(&b->stream, &b->arena, &b->budget, 64, &b->clock, &b->packer), 0);
+	if (cull)
+		assert_int_equal(stream_use_culling(&b->stream, &b->arena, &b->budget, cull), 0);
 	assert_int_equal(target_read(getpid(), &target), 0);
 	assert_int_equal(stream_open(&b->stream, &b->budget, &target, &settings), 0);
 	b->stream.source.ring->header->byte_order = 0x01020304;
 	b->stream.source.ring->header->clock = RING_CLOCK_MONOTONIC;
 	b->decoder = frame_decoder_new();
 	assert_non_null(b->decoder);
+}
+
+static inline void bench_open(struct bench *b)
+{
+	bench_open_culling(b, NULL);
 }
 
 static inline void bench_close(struct bench *b)

@@ -1,0 +1,581 @@
+/* Blocks that live short. See cull.h. */
+#include "agent/streamer/cull.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "agent/streamer/stream.h"
+#include "heapcast.pb-c.h"
+#include "proto/columns_put.h"
+#include "base/ban.h"
+
+#define DIVIDE_SLACK 1024 /* for alignment, and what is nobody's: slot 0 */
+/* Sums must not overflow: no longer block is culled, and no more bytes wait. */
+#define SIZE_MOST  ((uint64_t)1 << 48)
+#define BYTES_MOST ((uint64_t)1 << 62)
+
+static uint64_t hash_of(uint64_t key)
+{
+	uint64_t hash = key * UINT64_C(0xff51afd7ed558ccd);
+
+	hash ^= hash >> 32;
+	return hash * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* So many sums as the message has room for, but a quarter of the memory at most; the rest is slots. For each three of those there are
+ * four places of addresses. */
+static int divide(struct cull *c, struct arena *arena, size_t message)
+{
+	size_t sums = arena->size / 4 / (sizeof(*c->sum) + 4 * sizeof(*c->sum_index)), rest;
+
+	c->sums_max = (uint32_t)(sums < message / CULLED_ROW_MAX ? sums : message / CULLED_ROW_MAX);
+	c->sum_shift =
+		31 + (unsigned)__builtin_clz(c->sums_max); /* twice as many places at least */
+	rest = arena->size - c->sums_max * (sizeof(*c->sum) + 4 * sizeof(*c->sum_index)) -
+	       DIVIDE_SLACK;
+	c->slots = (uint32_t)(rest /
+			      (3 * (sizeof(*c->slot) + sizeof(uint32_t)) + 4 * sizeof(*c->at)) * 3);
+	c->places = c->slots / 3 * 4;
+	c->at = arena_take(arena, c->places * sizeof(*c->at));
+	c->slot = arena_take(arena, (c->slots + 1) * sizeof(*c->slot));
+	c->path->node = arena_take(arena, (c->slots + 1) * sizeof(*c->path->node));
+	c->sum = arena_take(arena, c->sums_max * sizeof(*c->sum));
+	c->sum_index = arena_take(arena, sizeof(*c->sum_index) << (64 - c->sum_shift));
+	return c->at && c->slot && c->path->node && c->sum && c->sum_index ? 0 : -ENOMEM;
+}
+
+int cull_init(struct cull *c, const struct cull_settings *settings, struct arena *arena,
+	      const struct budget *budget, struct stacks_path *path)
+{
+	struct arena own = arena_part(arena, budget->cull);
+
+	*c = (struct cull){.time_ns = settings->time_ns, .path = path};
+	if (!own.memory || divide(c, &own, budget->cull_message) < 0)
+		return -ENOMEM;
+	c->path->depth = c->path->most = c->slots + 1;
+	c->pending_max = settings->pending_max && settings->pending_max < c->slots
+				 ? (uint32_t)settings->pending_max
+				 : c->slots;
+	cull_clear(c);
+	return 0;
+}
+
+static void clear_sums(struct cull *c)
+{
+	memset(c->sum_index, 0, sizeof(*c->sum_index) << (64 - c->sum_shift));
+	c->sums = 0;
+	c->blocks = c->bytes = c->frees = c->early = 0;
+}
+
+void cull_clear(struct cull *c)
+{
+	if (!c->time_ns)
+		return;
+	for (uint32_t i = 1; i <= c->slots; i++)
+		c->slot[i].newer = i < c->slots ? i + 1 : 0;
+	c->spare = 1;
+	c->oldest = c->newest = c->held = c->pending = 0;
+	memset(c->at, 0, c->places * sizeof(*c->at));
+	memset(c->path->node, 0, (c->slots + 1) * sizeof(*c->path->node));
+	c->now_ns = 0;
+	c->has_late = c->flush = false;
+	clear_sums(c);
+}
+
+/* ---- addresses ---- */
+
+static uint32_t at_home(const struct cull *c, uint64_t address)
+{
+	return (uint32_t)((hash_of(address) >> 32) * c->places >> 32);
+}
+
+static uint32_t at_next(const struct cull *c, uint32_t i)
+{
+	return i + 1 == c->places ? 0 : i + 1;
+}
+
+/* Where the address is, or would be. */
+static struct cull_at *at_find(const struct cull *c, uint64_t address)
+{
+	uint32_t i = at_home(c, address);
+
+	while (c->at[i].address && c->at[i].address != address)
+		i = at_next(c, i);
+	return &c->at[i];
+}
+
+static void at_put(struct cull *c, uint64_t address, uint32_t slot)
+{
+	*at_find(c, address) = (struct cull_at){.address = address, .slot = slot};
+}
+
+/* What follows closes up. */
+static void at_remove(struct cull *c, struct cull_at *at)
+{
+	uint32_t hole = (uint32_t)(at - c->at);
+
+	for (uint32_t i = at_next(c, hole); c->at[i].address; i = at_next(c, i)) {
+		/* How far it lies behind its home, and behind the hole. */
+		uint32_t home = at_home(c, c->at[i].address);
+		uint32_t far = i >= home ? i - home : i + c->places - home;
+		uint32_t back = i >= hole ? i - hole : i + c->places - hole;
+
+		if (far < back)
+			continue;
+		c->at[hole] = c->at[i];
+		hole = i;
+	}
+	c->at[hole].address = 0;
+}
+
+/* ---- the list ---- */
+
+/* Has it an address that a block can have? Calls and mappings have others. */
+static bool is_heap(uint8_t kind)
+{
+	return event_space(kind) == EVENT_SPACE_HEAP;
+}
+
+static void unlink_slot(struct stream *s, uint32_t index)
+{
+	struct cull *c = &s->cull;
+	struct cull_slot *x = &c->slot[index];
+	struct cull_at *at = is_heap(x->kind) && x->address ? at_find(c, x->address) : NULL;
+
+	if (at && at->address && at->slot == index)
+		at_remove(c, at);
+	*(x->older ? &c->slot[x->older].newer : &c->oldest) = x->newer;
+	*(x->newer ? &c->slot[x->newer].older : &c->newest) = x->older;
+	c->pending -= x->pending;
+	c->held--;
+	s->threads.entry[x->thread].held--;
+	c->path->node[index] = 0;
+	x->newer = c->spare;
+	c->spare = index;
+}
+
+static int send_oldest(struct stream *s)
+{
+	struct cull *c = &s->cull;
+	const struct cull_slot *x = &c->slot[c->oldest];
+	struct thread *thread = &s->threads.entry[x->thread];
+	const struct event event = {
+		.kind = x->kind,
+		.class = (enum event_class)event_traits[x->kind].class,
+		.thread = thread->number,
+		.time_ns = x->time_ns,
+		.address = x->address,
+		.size = x->size,
+		.stack = stacks_number(&s->stacks, c->path->node[c->oldest]),
+		.old_address = x->old_address,
+		.call_time_ns = (uint64_t)x->call_ticks * BATCH_TICK_NS,
+		.weight = x->weight,
+	};
+
+	if (events_encoder_put_inline(&s->batch.events, &event) < 0)
+		return -EAGAIN;
+	stream_account(s, thread, &event);
+	unlink_slot(s, c->oldest);
+	return 0;
+}
+
+static bool is_due(const struct cull *c, const struct cull_slot *x)
+{
+	return c->flush || !x->pending || c->now_ns >= x->time_ns + c->time_ns;
+}
+
+static int send_due(struct stream *s)
+{
+	struct cull *c = &s->cull;
+	int r = 0;
+
+	while (!r && c->oldest && is_due(c, &c->slot[c->oldest]))
+		r = send_oldest(s);
+	if (!r)
+		c->flush = false;
+	return r;
+}
+
+static void has_news(struct cull *c)
+{
+	if (!c->blocks && !c->early)
+		c->since_ns = clock_monotonic_ns();
+}
+
+/* For one more event. */
+static int make_room(struct stream *s)
+{
+	struct cull *c = &s->cull;
+	int r = c->sums == c->sums_max || c->bytes >= BYTES_MOST ? -EAGAIN : 0;
+
+	while (!r && (!c->spare || c->pending >= c->pending_max)) {
+		bool early = c->slot[c->oldest].pending;
+
+		r = send_oldest(s);
+		if (r || !early)
+			continue;
+		has_news(c);
+		c->early++;
+	}
+	return r;
+}
+
+/* Is anything held back that came before the last one that was out of order, or is that one? */
+static bool late_held(const struct cull *c)
+{
+	return c->has_late && c->oldest && (int32_t)(c->slot[c->oldest].serial - c->late) <= 0;
+}
+
+/* Whoever was alive there is no more. */
+static void forget(struct cull *c, uint64_t address)
+{
+	struct cull_at *at = at_find(c, address);
+
+	if (at->address)
+		at_remove(c, at);
+}
+
+enum hold { HOLD_PENDING, HOLD_PLAIN, HOLD_UNNOTED };
+
+/* Appends the event; there is a slot. */
+static void hold(struct stream *s, struct thread *thread, const struct event *e, uint32_t node,
+		 enum hold how)
+{
+	struct cull *c = &s->cull;
+	uint32_t index = c->spare;
+	struct cull_slot *x = &c->slot[index];
+	uint64_t ticks = e->call_time_ns / BATCH_TICK_NS;
+
+	c->spare = x->newer;
+	*x = (struct cull_slot){
+		.time_ns = e->time_ns,
+		.address = e->address,
+		.size = e->size,
+		.weight = e->weight,
+		.old_address = e->old_address,
+		.call_ticks = ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX,
+		.thread = (uint32_t)(thread - s->threads.entry),
+		.older = c->newest,
+		.serial = ++c->serial,
+		.kind = e->kind,
+		.pending = how == HOLD_PENDING,
+	};
+	if (c->newest && e->time_ns < c->slot[c->newest].time_ns) {
+		if (!late_held(c) || e->time_ns < c->late_ns)
+			c->late_ns = e->time_ns;
+		c->late = x->serial;
+		c->has_late = true;
+	}
+	*(c->newest ? &c->slot[c->newest].newer : &c->oldest) = index;
+	c->newest = index;
+	c->path->node[index] = node;
+	c->pending += x->pending;
+	c->held++;
+	thread->held++;
+	if (!is_heap(e->kind) || !e->address ||
+	    how == HOLD_UNNOTED) /* none, or not of the block that is there now */
+		return;
+	if (e->class == EVENT_CLASS_FREE)
+		forget(c, e->address);
+	if (e->old_address)
+		forget(c, e->old_address);
+	if (e->class != EVENT_CLASS_FREE)
+		at_put(c, e->address, index);
+}
+
+uint64_t cull_watermark(const struct cull *c, uint64_t watermark_ns)
+{
+	const struct cull_slot *x = &c->slot[c->oldest];
+
+	if (!c->time_ns || !c->oldest)
+		return watermark_ns;
+	if (x->time_ns < watermark_ns)
+		watermark_ns = x->time_ns;
+	if (late_held(c) && c->late_ns < watermark_ns)
+		watermark_ns = c->late_ns;
+	return watermark_ns;
+}
+
+/* ---- sums ---- */
+
+static unsigned bits_of(uint64_t size)
+{
+	return size ? 64 - (unsigned)__builtin_clzll(size) : 0;
+}
+
+static bool is_sum_of(const struct cull_sum *sum, const struct cull_sum *key)
+{
+	return sum->node == key->node && sum->thread == key->thread &&
+	       sum->lifetime == key->lifetime && sum->size_bits == key->size_bits &&
+	       sum->weight == key->weight && (!key->weight || sum->size_least == key->size_least) &&
+	       sum->blocks < UINT32_MAX;
+}
+
+/* The row of the key, made if there is none: there is room. */
+static struct cull_sum *find_sum(struct cull *c, const struct cull_sum *key)
+{
+	uint64_t mask = ((uint64_t)1 << (64 - c->sum_shift)) - 1;
+	uint64_t hash = hash_of((uint64_t)key->node << 32 | key->thread) ^
+			hash_of(key->weight << 16 | (uint64_t)key->lifetime << 8 | key->size_bits);
+	uint64_t i = hash_of(hash) >> c->sum_shift;
+
+	while (c->sum_index[i] && !is_sum_of(&c->sum[c->sum_index[i] - 1], key))
+		i = (i + 1) & mask;
+	if (!c->sum_index[i]) {
+		c->sum[c->sums] = *key;
+		c->sum_index[i] = ++c->sums;
+	}
+	return &c->sum[c->sum_index[i] - 1];
+}
+
+static void add_sum(struct stream *s, const struct cull_slot *x, uint32_t node, uint64_t lived_ns,
+		    bool freed)
+{
+	struct cull *c = &s->cull;
+	bool weighted = x->weight && x->weight != x->size;
+	const struct cull_sum key = {
+		.thread = s->threads.entry[x->thread].number,
+		.node = node,
+		.lifetime = culled_lifetime(lived_ns),
+		.size_bits = (uint8_t)bits_of(x->size),
+		.size_least = x->size,
+		.size_most = x->size,
+		.weight = weighted ? x->weight : 0,
+		.first_ns = x->time_ns,
+		.last_ns = x->time_ns,
+	};
+	struct cull_sum *sum = find_sum(c, &key);
+
+	sum->blocks++;
+	sum->reallocated += !freed;
+	sum->bytes += x->size;
+	sum->size_least = x->size < sum->size_least ? x->size : sum->size_least;
+	sum->size_most = x->size > sum->size_most ? x->size : sum->size_most;
+	sum->first_ns = x->time_ns < sum->first_ns ? x->time_ns : sum->first_ns;
+	sum->last_ns = x->time_ns > sum->last_ns ? x->time_ns : sum->last_ns;
+	has_news(c);
+	c->blocks++;
+	c->bytes += x->size;
+}
+
+/* The pending block is culled. `lived_ns`: until its death, by a free or a reallocation. */
+static void cull_block(struct stream *s, uint32_t index, uint64_t lived_ns, bool freed)
+{
+	const struct cull_slot *x = &s->cull.slot[index];
+	struct thread *thread = &s->threads.entry[x->thread];
+
+	add_sum(s, x, s->cull.path->node[index], lived_ns, freed);
+	thread->counts.culled++;
+	thread->counts_news = true;
+	unlink_slot(s, index);
+}
+
+/* ---- what is culled ---- */
+
+static void keep(struct cull *c, struct cull_slot *x)
+{
+	c->pending -= x->pending;
+	x->pending = false;
+}
+
+static uint64_t lived(const struct cull_slot *x, uint64_t time_ns)
+{
+	return time_ns > x->time_ns ? time_ns - x->time_ns : 0;
+}
+
+/* Whose is a death at this address? */
+enum owner { OWNER_UNKNOWN, OWNER_PENDING, OWNER_EARLIER };
+
+/*
+ * The order of the events is trusted, with two exceptions among different threads: a death that is older than the birth (it came late),
+ * and, within the clock's error, one after a birth where a block was already: the first block's own death comes
+ * behind the birth that took its place (pairing.h has the same rule).
+ */
+static enum owner owner_of(struct stream *s, const struct cull_slot *x, const struct thread *thread,
+			   uint64_t time_ns)
+{
+	if (x->thread == (uint32_t)(thread - s->threads.entry))
+		return OWNER_PENDING;
+	if (time_ns < x->time_ns || (x->doubled && time_ns < x->time_ns + CULL_DOUBT_NS))
+		return OWNER_EARLIER;
+	return OWNER_PENDING;
+}
+
+/* The same, with the pending block in ret_index; one that has lived too long is pending no more. */
+static enum owner find_owner(struct stream *s, uint64_t address, const struct thread *thread,
+			     uint64_t time_ns, uint32_t *ret_index)
+{
+	struct cull *c = &s->cull;
+	const struct cull_at *at = at_find(c, address);
+	struct cull_slot *x = &c->slot[at->slot];
+	enum owner owner;
+
+	if (!at->address || !x->pending)
+		return OWNER_UNKNOWN;
+	owner = owner_of(s, x, thread, time_ns);
+	x->doubled &= owner != OWNER_EARLIER;
+	*ret_index = at->slot;
+	if (owner != OWNER_PENDING || lived(x, time_ns) < c->time_ns)
+		return owner;
+	keep(c, x);
+	return OWNER_UNKNOWN;
+}
+
+/* A block is born at an address: one that was thought to be alive there has an end that is not known, and is kept. True if there was one. */
+static bool takes_place(struct stream *s, uint64_t address)
+{
+	struct cull *c = &s->cull;
+	const struct cull_at *at = at_find(c, address);
+
+	if (!at->address)
+		return false;
+	keep(c, &c->slot[at->slot]);
+	return true;
+}
+
+static void take_birth(struct stream *s, struct thread *thread, const struct event *e,
+		       uint32_t node)
+{
+	bool doubled = takes_place(s, e->address);
+
+	hold(s, thread, e, node, e->size < SIZE_MOST ? HOLD_PENDING : HOLD_PLAIN);
+	s->cull.slot[s->cull.newest].doubled = doubled;
+}
+
+static void take_death(struct stream *s, struct thread *thread, const struct event *e,
+		       uint32_t node)
+{
+	struct cull *c = &s->cull;
+	uint32_t index;
+
+	switch (find_owner(s, e->address, thread, e->time_ns, &index)) {
+	case OWNER_PENDING:
+		cull_block(s, index, lived(&c->slot[index], e->time_ns), true);
+		c->frees++;
+		thread->counts.culled++;
+		thread->counts_news = true;
+		return;
+	case OWNER_EARLIER:
+		hold(s, thread, e, node, HOLD_UNNOTED);
+		return;
+	case OWNER_UNKNOWN:
+		hold(s, thread, e, node, HOLD_PLAIN);
+	}
+}
+
+static void take_reallocation(struct stream *s, struct thread *thread, const struct event *e,
+			      uint32_t node)
+{
+	uint64_t call_ns = e->time_ns > e->call_time_ns ? e->time_ns - e->call_time_ns : 0;
+	struct event birth = *e;
+	uint32_t index;
+
+	if (!e->old_address) {
+		take_birth(s, thread, e, node);
+	} else if (find_owner(s, e->old_address, thread, call_ns, &index) == OWNER_PENDING) {
+		/* It lives until the new one is born, as without culling (pairing.c). */
+		cull_block(s, index, lived(&s->cull.slot[index], e->time_ns), false);
+		birth.old_address = birth.call_time_ns = 0;
+		take_birth(s, thread, &birth, node);
+	} else {
+		takes_place(s, e->address);
+		hold(s, thread, e, node, HOLD_PLAIN);
+	}
+}
+
+static void take(struct stream *s, struct thread *thread, const struct event *e, uint32_t node)
+{
+	if (!is_heap(e->kind) || !e->address)
+		hold(s, thread, e, node, HOLD_PLAIN);
+	else if (e->class == EVENT_CLASS_FREE)
+		take_death(s, thread, e, node);
+	else if (e->class == EVENT_CLASS_REALLOCATION)
+		take_reallocation(s, thread, e, node);
+	else
+		take_birth(s, thread, e, node);
+}
+
+int cull_event(struct stream *s, struct thread *thread, const struct event *e, uint32_t node)
+{
+	struct cull *c = &s->cull;
+	int r;
+
+	if (e->time_ns > c->now_ns)
+		c->now_ns = e->time_ns;
+	r = send_due(s);
+	if (!r)
+		r = make_room(s);
+	if (r < 0)
+		return r;
+	take(s, thread, e, node);
+	return 0;
+}
+
+int cull_advance(struct stream *s, bool all)
+{
+	struct cull *c = &s->cull;
+
+	if (s->watermark_ns > c->now_ns)
+		c->now_ns = s->watermark_ns;
+	c->flush |= all;
+	return send_due(s);
+}
+
+void cull_mark(struct cull *c, int kind)
+{
+	switch (kind) {
+	case HEAPCAST__MARK_KIND__MARK_START:
+	case HEAPCAST__MARK_KIND__MARK_STOP:
+	case HEAPCAST__MARK_KIND__MARK_MODE:
+	case HEAPCAST__MARK_KIND__MARK_SNAPSHOT:
+		cull_flush(c);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- sending sums ---- */
+
+static uint64_t oldest_birth(const struct cull *c)
+{
+	uint64_t oldest = c->sums ? UINT64_MAX : 0;
+
+	for (uint32_t i = 0; i < c->sums; i++)
+		oldest = c->sum[i].first_ns < oldest ? c->sum[i].first_ns : oldest;
+	return oldest;
+}
+
+void cull_put(struct stream *s, struct packer *p, bool must, Heapcast__Batch *batch)
+{
+	struct cull *c = &s->cull;
+	struct culled_encoder encoder;
+
+	if (!(c->blocks || c->early) ||
+	    (!must && c->sums < c->sums_max / 4 * 3 && c->bytes < BYTES_MOST &&
+	     !cull_due(c, clock_monotonic_ns())))
+		return;
+	culled_encoder_init(&encoder, arena_take(&p->scratch, (size_t)c->sums * CULLED_ROW_MAX + 1),
+			    c->sums, oldest_birth(c));
+	for (uint32_t i = 0; i < c->sums; i++) {
+		const struct cull_sum *sum = &c->sum[i];
+
+		culled_encoder_put(&encoder, &(struct culled_row){
+						     .thread = sum->thread,
+						     .stack = stacks_number(&s->stacks, sum->node),
+						     .lifetime = sum->lifetime,
+						     .blocks = sum->blocks,
+						     .bytes = sum->bytes,
+						     .reallocated = sum->reallocated,
+						     .size_least = sum->size_least,
+						     .size_most = sum->size_most,
+						     .weight = sum->weight,
+						     .first_ns = sum->first_ns,
+						     .last_ns = sum->last_ns});
+	}
+	batch->culled = arena_take(&p->scratch, sizeof(*batch->culled));
+	culled_encoder_fill(&encoder, batch->culled);
+	batch->culled->early = c->early;
+	s->delivered.culled += c->blocks + c->frees;
+	clear_sums(c);
+}

@@ -1,0 +1,130 @@
+#pragma once
+/*
+ * Culling: blocks that live shorter than a given time are not sent as two events. What is sent in their stead are sums, by
+ * thread, stack, class of lifetime and class of size (proto/culled.h), so that totals stay exact.
+ *
+ * With culling on, all events pass through a list, in the order in which the source gives them, which is that of their stamps:
+ *
+ *	oldest                                                      newest
+ *	malloc A (pending) - free X - malloc B (pending) - realloc C -> D - ...
+ *	`-- sent when its time has passed, and what is behind it up to the next pending one
+ *
+ * The free of a pending block takes it out, and neither is sent. So what is sent is in its order, and what is held back is what may still
+ * be culled and what came after that; the watermark waits for it. When the list is full the oldest is sent before its time (`early`).
+ *
+ * At one address births and deaths alternate, and their order is trusted, with two exceptions among different threads. A death that is older
+ * than the birth, because it came late, is that of an earlier block. And so is one that follows within the clock's error (CULL_DOUBT_NS)
+ * a birth where a block was already. Those are sent, and so is a block whose place was taken while its end is not known: the
+ * collector pairs them, as it would without culling. A death takes a birth out or neither goes: what is sent alternates as before.
+ *
+ * A reallocation of a pending block is its death and the birth of another one, which is then pending; it goes on as
+ * one without an old block. A reallocation of a block that was sent is sent, and so is the end of what it makes.
+ * Mappings, pools, failed calls and free(NULL) are always sent.
+ *
+ * Slots of the list, the table of addresses and the sums have a fixed size; nothing is allocated. What is held back bears nodes of
+ * the stack table: cull.path keeps them when a new generation of it begins (sums are sent before).
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/streamer/budget.h"
+#include "agent/streamer/stacks.h"
+#include "proto/culled.h"
+#include "proto/event.h"
+
+#define CULL_DOUBT_NS	6000 /* the collector's window for repairs: 5 us and a tick */
+#define CULL_MEMORY_MIN (64u << 10)
+#define CULL_SUMS_NS	1000000000 /* sums wait so long, if nothing else makes them go */
+
+struct stream;
+struct thread;
+struct event;
+struct packer;
+
+struct cull_settings {
+	uint64_t time_ns;     /* 0: nothing is culled */
+	uint64_t pending_max; /* blocks that wait for their end at most; 0: as many as there is room for */
+	size_t memory;	      /* of all streams; 0: an eighth of the limit */
+};
+
+struct cull_slot {
+	uint64_t time_ns;
+	uint64_t address;
+	uint64_t size;
+	uint64_t weight;
+	uint64_t old_address;
+	uint32_t call_ticks;
+	uint32_t thread; /* index in the table of threads */
+	uint32_t older, newer; /* slots; 0: none. Of free ones, `newer` is the next */
+	uint32_t serial;
+	uint8_t kind;
+	bool pending;
+	bool doubled; /* when it was born a block was already there */
+};
+
+/* The last birth in the list at this address, if no death came behind it. */
+struct cull_at {
+	uint64_t address; /* 0: free */
+	uint32_t slot;
+};
+
+/* A row of sums that was not sent yet. */
+struct cull_sum {
+	uint32_t thread, node, blocks, reallocated;
+	uint8_t lifetime, size_bits;
+	uint64_t bytes, size_least, size_most, weight, first_ns, last_ns;
+};
+
+struct cull {
+	uint64_t time_ns;
+	uint32_t pending_max;
+	struct cull_slot *slot; /* from 1 */
+	struct stacks_path *path; /* the node of each slot; 0: none */
+	uint32_t slots, spare; /* `spare`: the first free one */
+	uint32_t oldest, newest, held, pending;
+	struct cull_at *at;
+	uint32_t places; /* of `at` */
+	uint64_t now_ns;   /* as far as events or the watermark have come */
+	uint64_t late_ns;  /* oldest time of events that came out of order, */
+	uint32_t late;	   /* up to the one with this serial */
+	uint32_t serial;
+	bool has_late;
+	bool flush; /* all that is held back is to be sent */
+
+	struct cull_sum *sum;
+	uint32_t *sum_index; /* by key: number + 1 */
+	uint32_t sums, sums_max;
+	unsigned sum_shift;
+	uint64_t blocks, bytes, frees, early; /* in these sums, or along with them */
+	uint64_t since_ns;		      /* CLOCK_MONOTONIC of the first of them */
+};
+
+/* Takes budget->cull bytes; `path` becomes the cull's own. 0 or -ENOMEM. */
+int cull_init(struct cull *cull, const struct cull_settings *settings, struct arena *arena, const struct budget *budget,
+	      struct stacks_path *path);
+/* Empty again, for the next program. */
+void cull_clear(struct cull *cull);
+/*
+ * Takes an event of the stream in, with the node of its stack, and sends what must go. 0; -EAGAIN: the batch must be closed first, and
+ * nothing was taken in.
+ */
+int cull_event(struct stream *stream, struct thread *thread, const struct event *event, uint32_t node);
+/* Sends what has waited long enough, as of the stream's watermark; `all`: everything. 0 or -EAGAIN. */
+int cull_advance(struct stream *stream, bool all);
+/* Everything is to be sent, with the next event or turn. */
+static inline void cull_flush(struct cull *cull)
+{
+	cull->flush = cull->held != 0;
+}
+/* A mark of that kind was put: recording begins, ends or changes, or somebody wants to see all there is. */
+void cull_mark(struct cull *cull, int kind);
+/* No event older than this will be sent; `watermark_ns` is what the source says. */
+uint64_t cull_watermark(const struct cull *cull, uint64_t watermark_ns);
+/* There are sums that have waited long enough. `now_ns`: CLOCK_MONOTONIC. */
+static inline bool cull_due(const struct cull *cull, uint64_t now_ns)
+{
+	return (cull->blocks || cull->early) && now_ns - cull->since_ns >= CULL_SUMS_NS;
+}
+/* Adds the sums to a batch, if they should go with it (`must`: in any case), and empties them. */
+void cull_put(struct stream *stream, struct packer *packer, bool must, Heapcast__Batch *batch);
