@@ -110,6 +110,30 @@ static void print_sampling(const struct question *q)
 	terminal_paragraph(STYLE_YELLOW, line, 2);
 }
 
+static void print_culling(const struct question *q)
+{
+	const struct culled_totals *t = recording_culled_totals(q->recording);
+	char blocks[32], time[32], early[32], line[512];
+	struct culled_usage usage = {0};
+	int n;
+
+	n = snprintf(line, sizeof(line),
+		     "Culled: %s blocks that lived less than %s are in totals, sites and histograms, not in the "
+		     "timeline, the peak or lists of blocks",
+		     format_count(blocks, t->blocks),
+		     format_duration(time, recording_process(q->recording)->cull_ns));
+	if (t->early)
+		n += snprintf(line + n, sizeof(line) - (size_t)n,
+			      "; %s were sent as they are, for lack of room to wait for their end (--cull-memory)",
+			      format_count(early, t->early));
+	if (query_culled(q->view, &q->filter, &usage, NULL) == 0 && usage.unknown.blocks)
+		snprintf(line + n, sizeof(line) - (size_t)n,
+			 "; %s are in none of the numbers below: a filter asks what sums can't tell",
+			 format_count(blocks, usage.unknown.blocks));
+	terminal_blanks(2);
+	terminal_paragraph(STYLE_DIM, line, 2);
+}
+
 void header_print(const struct question *q)
 {
 	const struct process_info *p = recording_process(q->recording);
@@ -131,6 +155,8 @@ void header_print(const struct question *q)
 	terminal_paragraph(STYLE_DIM, line, 2);
 	if (q->sampled)
 		print_sampling(q);
+	if (recording_culled_totals(q->recording)->blocks)
+		print_culling(q);
 }
 
 void header_json(struct json *json, const char *key, const struct question *q)
@@ -154,6 +180,10 @@ void header_json(struct json *json, const char *key, const struct question *q)
 		json_u64(json, "sample_interval", p->sample_interval);
 	if (q->sampled)
 		json_u64(json, "samples_refused", recording_ledger(q->recording)->samples_refused);
+	json_u64(json, "cull_ns", p->cull_ns);
+	json_u64(json, "culled_blocks", recording_culled_totals(q->recording)->blocks);
+	json_u64(json, "culled_bytes", recording_culled_totals(q->recording)->bytes);
+	json_u64(json, "culled_too_early", recording_culled_totals(q->recording)->early);
 	json_end(json, '}');
 }
 

@@ -43,6 +43,7 @@ static const struct line {
 	 false},
 	{"before_join", "before the collector joined", offsetof(struct ledger_info, before_join),
 	 true},
+	{"culled_missed", "culled, and not among the sums here", offsetof(struct ledger_info, culled_missed), false},
 	{"missed", "missed (too slow, or away too long)", offsetof(struct ledger_info, missed),
 	 false},
 	{"lost_allocations", "lost allocations", offsetof(struct ledger_info, lost_allocations),
@@ -196,6 +197,7 @@ static void json_threads(struct json *json, const struct recording *r)
 		json_u64(json, "delivered", t->delivered);
 		json_u64(json, "lost", t->lost);
 		json_u64(json, "stored", t->stored);
+		json_u64(json, "culled", t->culled);
 		json_end(json, '}');
 	}
 	json_end(json, ']');

@@ -61,6 +61,8 @@ void json_report(struct json *json, const struct report *r)
 	json_usage(json, "leaked", &r->leaked);
 	json_usage(json, "peak", &r->peak);
 	json_u64(json, "peak_ns", r->peak_ns);
+	json_usage(json, "culled", &r->culled.matched);
+	json_usage(json, "culled_left_out", &r->culled.unknown);
 	json_u64(json, "allocations", r->allocations);
 	json_u64(json, "frees", r->frees);
 	json_u64(json, "reallocations", r->reallocations);

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/query/culled.h"
 #include "collector/query/matcher.h"
 
 #include "base/ban.h"
@@ -55,6 +56,7 @@ static void add_row(struct group_stats *g, const struct row_block *block, uint32
 {
 	uint64_t size = block->size[i], weight = row_weight(block, i), birth = block->birth_ns[i];
 
+	g->rows++;
 	tally_add(&g->allocated, size, weight);
 	if (row_leaked(block, i))
 		tally_add(&g->leaked, size, weight);
@@ -66,6 +68,19 @@ static void add_row(struct group_stats *g, const struct row_block *block, uint32
 		g->first_ns = birth;
 	if (birth > g->last_ns)
 		g->last_ns = birth;
+}
+
+static void add_culled(struct group_stats *g, const struct culled_row *row)
+{
+	tally_add_culled(&g->allocated, row);
+	if (row->size_least < g->min_size)
+		g->min_size = row->size_least;
+	if (row->size_most > g->max_size)
+		g->max_size = row->size_most;
+	if (row->first_ns < g->first_ns)
+		g->first_ns = row->first_ns;
+	if (row->last_ns > g->last_ns)
+		g->last_ns = row->last_ns;
 }
 
 static int add_rows(struct group_table *t, struct matcher *m, struct err_text *err)
@@ -86,6 +101,14 @@ static int add_rows(struct group_table *t, struct matcher *m, struct err_text *e
 				return err_set(err, -ENOMEM, "out of memory");
 			add_row(g, block, i);
 		}
+	}
+	culled_each(m, row)
+	{
+		struct group_stats *g = stats_of(t, row->stack);
+
+		if (!g)
+			return err_set(err, -ENOMEM, "out of memory");
+		add_culled(g, row);
 	}
 	return 0;
 }
@@ -189,12 +212,6 @@ static int gather(struct group_table *t, struct matcher *m, struct gathering *g,
 	return 0;
 }
 
-/* How many rows each group has: sampled or not. */
-static uint64_t rows_of(const struct group_stats *g)
-{
-	return g->allocated.blocks + g->allocated.samples;
-}
-
 static int find_peaks(struct group_table *t, struct matcher *m, size_t events_max,
 		      struct err_text *err)
 {
@@ -206,7 +223,7 @@ static int find_peaks(struct group_table *t, struct matcher *m, size_t events_ma
 
 		/* One group at least, however big. */
 		for (g.end = first; g.end < t->count; g.end++) {
-			uint64_t more = 2 * rows_of(&t->list[g.end]);
+			uint64_t more = 2 * t->list[g.end].rows;
 
 			if (g.end > first && events + more > events_max)
 				break;

@@ -6,6 +6,7 @@
 struct group_stats {
 	uint32_t node;
 	struct tally allocated, leaked;
+	uint64_t rows; /* of these; the rest was culled */
 	uint64_t min_size, max_size;
 	uint64_t first_ns, last_ns; /* births */
 	uint64_t peak_ns; /* the first moment at which most of its bytes were in use; 0 if not asked for */

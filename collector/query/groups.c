@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "collector/query/culled.h"
 #include "collector/query/cursor.h"
 #include "collector/query/matcher.h"
 #include "collector/query/tally.h"
@@ -92,6 +93,29 @@ static void sum_row(struct sums *sums, struct sum *sum, const struct row_block *
 		sum->last_ns = birth;
 }
 
+static int sum_culled(struct sums *sums, const struct culled_row *row, enum value value)
+{
+	struct sum *sum = sum_of_node(sums, row->stack);
+
+	if (!sum)
+		return -ENOMEM;
+	if (culled_counts(value)) {
+		tally_add_culled(&sum->value, row);
+		tally_add_culled(&sums->total, row);
+	}
+	tally_add_culled(&sum->allocated, row);
+	tally_add_culled(&sum->temporary, row);
+	if (row->size_least < sum->min_size)
+		sum->min_size = row->size_least;
+	if (row->size_most > sum->max_size)
+		sum->max_size = row->size_most;
+	if (row->first_ns < sum->first_ns)
+		sum->first_ns = row->first_ns;
+	if (row->last_ns > sum->last_ns)
+		sum->last_ns = row->last_ns;
+	return 0;
+}
+
 static int sum_rows(struct sums *sums, struct view *view, const struct filter *filter,
 		    enum value value, uint64_t at_ns, struct err_text *err)
 {
@@ -115,6 +139,9 @@ static int sum_rows(struct sums *sums, struct view *view, const struct filter *f
 				r = -ENOMEM;
 		}
 	}
+	if (!r)
+		culled_each(&m, row)
+			r = r ? r : sum_culled(sums, row, value);
 	matcher_done(&m);
 	return r;
 }

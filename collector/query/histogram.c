@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/query/culled.h"
 #include "collector/query/matcher.h"
 #include "collector/query/tally.h"
 #include "collector/query/view.h"
@@ -71,6 +72,14 @@ static void count_row(struct counting *c, const struct row_block *block, uint32_
 	}
 }
 
+/* Classes of a sum lie within those of the answer. */
+static void count_culled(struct counting *c, const struct culled_row *row)
+{
+	tally_add_culled(&c->total, row);
+	tally_add_culled(&c->size[size_class(row->size_least)].all, row);
+	tally_add_culled(&c->lifetime[lifetime_class(culled_lifetime_least(row->lifetime))].all, row);
+}
+
 static int count_rows(struct counting *c, struct err_text *err)
 {
 	for (uint32_t b = 0; b < recording_blocks(c->m.recording); b++) {
@@ -83,6 +92,9 @@ static int count_rows(struct counting *c, struct err_text *err)
 			if (matcher_row(&c->m, block, i))
 				count_row(c, block, i);
 	}
+	if (culled_counts(c->value))
+		culled_each(&c->m, row)
+			count_culled(c, row);
 	return 0;
 }
 

@@ -156,6 +156,9 @@ static int judge_leaked_groups(struct matcher *m, struct err_text *err)
 			if (!row_leaked(block, i) && block->stack[i] <= m->nodes)
 				ended[block->stack[i]] = 1;
 	}
+	for (uint32_t i = 0; i < recording_culled_count(m->recording); i++)
+		if (recording_culled(m->recording, i)->stack <= m->nodes)
+			ended[recording_culled(m->recording, i)->stack] = 1;
 	for (uint32_t n = 0; n <= m->nodes; n++)
 		m->node_passes[n] &= !ended[n];
 	return 0;

@@ -226,8 +226,16 @@ enum value {
 int value_parse(const char *text, enum value *ret_value);
 const char *value_name(enum value value);
 
+/* Blocks that the agent culled: they are among what was allocated and temporary, and in no number that is about a moment. */
+struct culled_usage {
+	struct usage matched;
+	struct usage unknown; /* left out of all answers: a filter asks what their sums can't tell */
+};
+int query_culled(struct view *view, const struct filter *filter, struct culled_usage *ret_usage, struct err_text *err);
+
 struct report {
 	struct usage allocated, leaked, temporary, peak;
+	struct culled_usage culled;
 	uint64_t peak_ns;
 	uint64_t duration_ns;
 	uint64_t allocations, frees; /* estimated where sampled */

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/query/culled.h"
 #include "collector/query/matcher.h"
 #include "collector/query/tally.h"
 #include "collector/query/view.h"
@@ -40,10 +41,17 @@ struct totals {
 	uint32_t nodes;
 };
 
+static void count_stack(struct totals *t, uint32_t stack)
+{
+	if (stack && stack <= t->nodes && !t->stack_seen[stack]) {
+		t->stack_seen[stack] = 1;
+		t->report->distinct_stacks++;
+	}
+}
+
 static void count_row(struct totals *t, const struct row_block *block, uint32_t i)
 {
 	uint64_t size = block->size[i], weight = row_weight(block, i);
-	uint32_t stack = block->stack[i];
 
 	tally_add(&t->allocated, size, weight);
 	if (row_leaked(block, i))
@@ -55,10 +63,18 @@ static void count_row(struct totals *t, const struct row_block *block, uint32_t 
 	t->report->reallocations += block->chain_previous[i] != NO_BLOCK;
 	if (row_alive(block, i, t->report->peak_ns))
 		tally_add(&t->peak, size, weight);
-	if (stack && stack <= t->nodes && !t->stack_seen[stack]) {
-		t->stack_seen[stack] = 1;
-		t->report->distinct_stacks++;
-	}
+	count_stack(t, block->stack[i]);
+}
+
+static void count_culled(struct totals *t, const struct culled_row *row)
+{
+	struct culled_row freed = *row;
+
+	freed.blocks -= freed.reallocated; /* of which only the number is asked */
+	tally_add_culled(&t->allocated, row);
+	tally_add_culled(&t->temporary, row);
+	tally_add_culled(&t->freed, &freed);
+	count_stack(t, row->stack);
 }
 
 static int count_rows(struct totals *t, struct view *view, const struct filter *filter,
@@ -76,6 +92,9 @@ static int count_rows(struct totals *t, struct view *view, const struct filter *
 			if (matcher_row(&m, block, i))
 				count_row(t, block, i);
 	}
+	if (!r)
+		culled_each(&m, row)
+			count_culled(t, row);
 	matcher_done(&m);
 	return r;
 }
@@ -100,6 +119,8 @@ int query_report(struct view *view, const struct filter *filter, struct report *
 	r = peak_moment(view, filter, &report.peak_ns, err);
 	if (!r)
 		r = count_rows(&totals, view, filter, err);
+	if (!r)
+		r = query_culled(view, filter, &report.culled, err);
 	if (r < 0)
 		return r;
 	report.allocated = tally_usage(&totals.allocated);

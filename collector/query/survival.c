@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "collector/query/culled.h"
 #include "collector/query/cursor.h"
 #include "collector/query/matcher.h"
 #include "collector/query/tally.h"
@@ -142,6 +143,16 @@ static void add_row(struct sites *s, struct site *site, const struct row_block *
 	}
 }
 
+static void add_culled(struct site *site, const struct culled_row *row)
+{
+	uint64_t lived = culled_lifetime_least(row->lifetime);
+
+	tally_add_culled(&site->allocated, row);
+	site->freed[age_class(lived)] += row->blocks;
+	if (lived > site->lifetime_max)
+		site->lifetime_max = lived;
+}
+
 static int add_rows(struct sites *s, struct err_text *err)
 {
 	for (uint32_t b = 0; b < recording_blocks(s->m.recording); b++) {
@@ -160,6 +171,14 @@ static int add_rows(struct sites *s, struct err_text *err)
 				return -ENOMEM;
 			add_row(s, site, block, i);
 		}
+	}
+	culled_each(&s->m, row)
+	{
+		struct site *site = site_of(s, row->stack);
+
+		if (!site)
+			return -ENOMEM;
+		add_culled(site, row);
 	}
 	return 0;
 }

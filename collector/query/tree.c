@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "collector/query/culled.h"
 #include "collector/query/matcher.h"
 #include "collector/query/tally.h"
 #include "collector/query/view.h"
@@ -23,6 +24,20 @@ struct weights {
 	} * list; /* by node; [0]: without a backtrace */
 	uint32_t nodes;
 };
+
+static void add_culled(struct weights *w, const struct culled_row *row)
+{
+	struct node_weight *to = &w->list[row->stack <= w->nodes ? row->stack : 0];
+	struct tally sum = {0};
+
+	if (!to->blocks || row->first_ns < to->first_ns)
+		to->first_ns = row->first_ns;
+	if (row->last_ns > to->last_ns)
+		to->last_ns = row->last_ns;
+	tally_add_culled(&sum, row);
+	to->bytes += tally_usage(&sum).bytes;
+	to->blocks += (double)sum.blocks + sum.sampled_blocks;
+}
 
 static void add_row(struct weights *w, const struct row_block *block, uint32_t i)
 {
@@ -57,6 +72,9 @@ static int weigh(struct weights *w, struct view *view, const struct filter *filt
 			if (matcher_row(&m, block, i) && row_counts(block, i, value, at_ns))
 				add_row(w, block, i);
 	}
+	if (!r && culled_counts(value))
+		culled_each(&m, row)
+			add_culled(w, row);
 	matcher_done(&m);
 	return r;
 }

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/query/culled.h"
 #include "collector/query/view.h"
 #include "collector/store/store.h"
 #include "collector/symbols/symbols.h"
@@ -42,6 +43,16 @@ static int count_row(void *context, const struct row_block *block, uint32_t i)
 	u->bytes[node] += weight;
 	u->allocations[node] += size && weight != size ? (weight + size / 2) / size : 1;
 	return 0;
+}
+
+static void count_culled(struct unnamed *u, const struct culled_row *row)
+{
+	uint32_t node = row->stack <= u->view->nodes ? row->stack : 0;
+	struct tally sum = {0};
+
+	tally_add_culled(&sum, row);
+	u->bytes[node] += tally_usage(&sum).bytes;
+	u->allocations[node] += tally_usage(&sum).blocks;
 }
 
 /* Gives what was allocated by a stack to the modules on its way that have a place without a name there. */
@@ -93,6 +104,8 @@ static int count(struct unnamed *u, struct err_text *err)
 	filter_done(&filter);
 	if (r < 0)
 		return r;
+	for (uint32_t i = 0; i < recording_culled_count(u->view->recording); i++)
+		count_culled(u, recording_culled(u->view->recording, i));
 	count_places(u);
 	for (uint32_t n = 1; n <= u->view->nodes; n++)
 		if (u->allocations[n])

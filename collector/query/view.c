@@ -421,6 +421,12 @@ static int count_places(struct view *view)
 			if (block->stack[i] <= view->nodes)
 				passing[block->stack[i]]++;
 	}
+	for (uint32_t i = 0; i < recording_culled_count(view->recording); i++) {
+		const struct culled_row *row = recording_culled(view->recording, i);
+
+		if (row->stack <= view->nodes)
+			passing[row->stack] += row->blocks;
+	}
 	for (uint32_t n = view->nodes; n > 0; n--) {
 		const struct stack_node *node = recording_node(view->recording, n);
 

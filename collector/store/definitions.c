@@ -64,6 +64,7 @@ static int set_process(struct definitions *d, const Heapcast__Process *p)
 		.start_wall_ns = p->start_wall_ns,
 		.mode = (uint32_t)p->mode,
 		.sample_interval = p->sample_interval,
+		.cull_ns = p->cull_ns,
 		.ended = d->process.ended,
 		.end_kind = d->process.end_kind,
 		.end_status = d->process.end_status,
@@ -119,9 +120,11 @@ static int add_thread(struct definitions *d, const Heapcast__Thread *thread, str
 	if (!t)
 		return err_set(err, -EBADMSG, "a thread with the number %u", thread->number);
 	t->tid = thread->tid;
-	if (thread->earlier_delivered > t->delivered + t->unarrived &&
+	if (t->incarnation < d->incarnation)
+		t->culled_before = t->culled;
+	if (thread->earlier_delivered > t->delivered + t->culled + t->unarrived &&
 	    t->incarnation < d->incarnation && d->ledger_incarnation) {
-		uint64_t more = thread->earlier_delivered - t->delivered - t->unarrived;
+		uint64_t more = thread->earlier_delivered - t->delivered - t->culled - t->unarrived;
 
 		t->unarrived += more;
 		t->lost += more;
@@ -273,7 +276,8 @@ static int take_over(struct definitions *d, const Heapcast__Ledger *l)
 		known->before_join = l->before_join ? l->before_join : l->earlier_delivered;
 		return 0;
 	}
-	more = less(l->earlier_delivered, known->delivered + d->unarrived);
+	d->culled_before = known->culled;
+	more = less(l->earlier_delivered, known->delivered + known->culled + d->unarrived);
 	gaps = less(l->earlier_lost, less(known->lost, d->unarrived));
 	d->unarrived += more;
 	if (!more && !gaps)
@@ -290,6 +294,7 @@ static int set_thread_ledgers(struct definitions *d, const Heapcast__Ledger *l,
 	struct reader produced = reader_of(l->thread_produced.data, l->thread_produced.len);
 	struct reader delivered = reader_of(l->thread_delivered.data, l->thread_delivered.len);
 	struct reader lost = reader_of(l->thread_lost.data, l->thread_lost.len);
+	struct reader culled = reader_of(l->thread_culled.data, l->thread_culled.len);
 
 	while (reader_more(&threads)) {
 		uint64_t number = reader_varint(&threads);
@@ -301,11 +306,12 @@ static int set_thread_ledgers(struct definitions *d, const Heapcast__Ledger *l,
 				       "the ledger speaks of a thread with the number %llu",
 				       (unsigned long long)number);
 		t->produced = reader_varint(&produced);
-		t->delivered = less(reader_varint(&delivered), t->unarrived);
+		t->delivered = less(reader_varint(&delivered), t->unarrived + t->culled_before);
+		t->culled = t->culled_before + (reader_more(&culled) ? reader_varint(&culled) : 0);
 		t->lost = reader_varint(&lost) + t->unarrived;
 	}
 	if (reader_error(&threads) || reader_error(&produced) || reader_error(&delivered) ||
-	    reader_error(&lost))
+	    reader_error(&lost) || reader_error(&culled))
 		return err_set(err, -EBADMSG, "the ledger's columns of threads are damaged");
 	return 0;
 }
@@ -320,10 +326,10 @@ static int set_ledger(struct definitions *d, const Heapcast__Ledger *l, struct e
 	if (r < 0)
 		return r;
 	ledger->produced = l->produced;
-	ledger->delivered = less(l->delivered, d->unarrived);
+	ledger->delivered = less(l->delivered, d->unarrived + d->culled_before);
 	d->delivered = (struct delivered_counts){l->delivered_allocations, l->delivered_frees,
 						 l->delivered_bytes};
-	ledger->culled = l->culled;
+	ledger->culled = l->culled + d->culled_before;
 	ledger->not_sampled = l->not_sampled;
 	ledger->lost = l->lost + d->unarrived;
 	ledger->pending = l->pending;

@@ -35,6 +35,7 @@ struct definitions {
 	uint32_t ledger_incarnation; /* of the last ledger */
 	uint64_t last_ns;	     /* time of the last batch */
 	uint64_t unarrived;	     /* delivered by agents that are gone, and never came */
+	uint64_t culled_before;	     /* by agents that are gone; their successor counts it as delivered */
 	uint32_t *module_of_wire;    /* from the second incarnation on: [its number - 1] -> number here; 0: not defined */
 	uint32_t wire_module_count, wire_module_capacity;
 	uint32_t module_recent; /* index of the last one that was found again */

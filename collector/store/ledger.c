@@ -53,5 +53,8 @@ bool recording_balances(const struct recording *r, struct err_text *reason)
 	if (l->delivered != l->stored + l->before_join + l->missed)
 		return no(reason, "delivered", l->delivered, "stored + before join + missed",
 			  l->stored + l->before_join + l->missed);
+	if (l->culled != l->culled_stored + l->culled_missed)
+		return no(reason, "culled", l->culled, "in the sums that came, or went before",
+			  l->culled_stored + l->culled_missed);
 	return threads_balance(r, reason);
 }

@@ -229,6 +229,20 @@ static bool begins_forked(const struct process_info *process, const Heapcast__Ba
 	return process->forked && process->images == execs + 1;
 }
 
+/* Sums that went before a catch-up never come: that is what the agent's account has more than ours. */
+static int take_culled(struct recording *r, const Heapcast__Batch *batch)
+{
+	const struct culled_totals *t = &r->culled.totals;
+	int e = batch->culled ? culled_take(&r->culled, batch->culled, &r->definitions) : 0;
+
+	if (__builtin_add_overflow(t->blocks, t->frees, &r->ledger.culled_stored))
+		r->ledger.culled_stored = UINT64_MAX;
+	if (batch->catch_up && batch->ledger)
+		r->ledger.culled_missed =
+			difference(r->definitions.ledger.culled, r->ledger.culled_stored);
+	return e;
+}
+
 static int take_batch(struct recording *r, const Heapcast__Batch *batch, struct err_text *err)
 {
 	const struct delivered_counts counts = r->definitions.delivered;
@@ -239,9 +253,11 @@ static int take_batch(struct recording *r, const Heapcast__Batch *batch, struct 
 
 	if (e <= 0)
 		return e;
-	if (batch->catch_up && batch->events)
+	if (batch->catch_up && (batch->events || batch->culled))
 		return err_set(err, -EBADMSG, "a catch-up with events");
 	e = batch->events ? walk_events(batch->events, err) : 0;
+	if (!e && batch->culled)
+		e = culled_check(batch->culled, err);
 	if (!e)
 		e = definitions_add(&r->definitions, batch, err);
 	if (!e && batch->catch_up)
@@ -253,6 +269,8 @@ static int take_batch(struct recording *r, const Heapcast__Batch *batch, struct 
 	if (!images)
 		r->pairing.forked = begins_forked(&r->definitions.process, batch);
 	e = take_steps(r, batch, images);
+	if (!e)
+		e = take_culled(r, batch);
 	for (size_t i = 0; i < batch->n_gap; i++)
 		take_gap(r, batch->gap[i], batch->time_ns);
 	if (batch->watermark_ns > r->watermark_ns)
@@ -409,6 +427,7 @@ void recording_close(struct recording *r)
 	scan_done(&r->scan);
 	pairing_done(&r->pairing);
 	rows_done(&r->rows);
+	culled_done(&r->culled);
 	definitions_done(&r->definitions);
 	if (r->fd >= 0)
 		close(r->fd);
@@ -571,6 +590,21 @@ const struct figures_info *recording_figures_most(const struct recording *r)
 const struct allocator_info *recording_allocator(const struct recording *r)
 {
 	return &r->definitions.allocator;
+}
+
+uint32_t recording_culled_count(const struct recording *r)
+{
+	return r->culled.count;
+}
+
+const struct culled_row *recording_culled(const struct recording *r, uint32_t index)
+{
+	return index < r->culled.count ? &r->culled.list[index] : NULL;
+}
+
+const struct culled_totals *recording_culled_totals(const struct recording *r)
+{
+	return &r->culled.totals;
 }
 
 /* That the row stands for: its weight in blocks of its size. */

@@ -1,6 +1,7 @@
 #pragma once
 /* A recording in memory, for the files of collector/store only. */
 #include "base/error.h"
+#include "collector/store/culled.h"
 #include "collector/store/definitions.h"
 #include "collector/store/pairing.h"
 #include "collector/store/rows.h"
@@ -21,6 +22,7 @@ struct recording {
 	struct definitions definitions;
 	struct rows rows;
 	struct pairing pairing;
+	struct culled culled;
 	struct ledger_info ledger;
 };
 

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "proto/columns.h"
+#include "proto/culled.h"
 #include "proto/discovery.h"
 
 struct err_text;
@@ -201,7 +202,8 @@ struct thread_info {
 	uint32_t number, tid;
 	char *name; /* "" if nobody knew */
 	uint64_t started_ns, ended_ns;
-	uint64_t produced, delivered, lost;
+	uint64_t produced, delivered, culled, lost;
+	uint64_t culled_before; /* of culled: by agents before that one */
 	uint32_t incarnation; /* of the agent that last spoke of it */
 	uint64_t unarrived; /* of lost: in batches that were lost with their agent */
 	uint64_t stored; /* events of this thread in the recording */
@@ -216,6 +218,7 @@ struct process_info {
 	uint64_t start_wall_ns;
 	uint32_t mode; /* Mode */
 	uint64_t sample_interval;
+	uint64_t cull_ns; /* blocks that live shorter are culled; 0: none are */
 	bool ended;
 	uint32_t end_kind; /* EndKind */
 	uint32_t end_status;
@@ -255,11 +258,14 @@ struct allocator_info {
 
 /* The account: what the agent said, and what was counted here. What an agent has delivered with its last breath and never
  * came is moved from `delivered` to `lost`, for the stream and for each thread. It balances if both equations hold:
- *   produced = delivered + culled + not_sampled + lost + pending     and     delivered = stored + before_join + missed. */
+ *   produced = delivered + culled + not_sampled + lost + pending     and     delivered = stored + before_join + missed,
+ * and culled = culled_stored + culled_missed. */
 struct ledger_info {
 	uint64_t produced, delivered, culled, not_sampled, lost, pending, before_join;
 	uint64_t lost_allocations, lost_frees, lost_bytes, stacks_cut;
 	uint64_t samples_refused; /* of not_sampled: chosen, but without room in the target's set */
+	uint64_t culled_stored; /* of culled: events in the sums here; */
+	uint64_t culled_missed; /* and in sums that went before this collector joined, or while it was away */
 	uint64_t stored; /* events in the recording */
 	uint64_t stored_allocations, stored_frees, stored_reallocations;
 	uint64_t stored_apart; /* no blocks of the heap: mappings, pools, settings */
@@ -320,3 +326,15 @@ const struct pairing_info *recording_pairing(const struct recording *recording);
 const struct figures_info *recording_figures(const struct recording *recording);
 const struct figures_info *recording_figures_most(const struct recording *recording);
 const struct allocator_info *recording_allocator(const struct recording *recording);
+
+/* What the agent culled: sums of blocks that are among no rows (struct culled_row of proto/culled.h). Thread and stack are 0 where they
+ * are not known. In no order. */
+struct culled_totals {
+	uint64_t blocks, bytes; /* as they are: a sampled one counts once */
+	uint64_t frees;		/* the rest was ended by reallocations */
+	uint64_t early;		/* blocks that were sent before their time, for lack of room at the agent */
+	uint64_t left_out;	/* blocks in no row: there are too many */
+};
+uint32_t recording_culled_count(const struct recording *recording);
+const struct culled_row *recording_culled(const struct recording *recording, uint32_t index);
+const struct culled_totals *recording_culled_totals(const struct recording *recording);

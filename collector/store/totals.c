@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/store/culled.h"
 #include "collector/store/scan.h"
 #include "base/ban.h"
 
@@ -103,6 +104,8 @@ static int check_columns(const Heapcast__Batch *batch, struct err_text *err)
 			r = 0;
 		events_decoder_done(&events);
 	}
+	if (!r && batch->culled)
+		r = culled_check(batch->culled, err);
 	return r;
 }
 
@@ -117,7 +120,7 @@ int totals_add(struct totals *t, const struct stream_id *id, const Heapcast__Bat
 		return err_set(err, -EBADMSG, "a batch of another stream");
 	if (!batch->incarnation || (!batch->number && !batch->catch_up))
 		return err_set(err, -EBADMSG, "a batch without a number");
-	if (batch->catch_up && (batch->number || batch->events))
+	if (batch->catch_up && (batch->number || batch->events || batch->culled))
 		return err_set(err, -EBADMSG, "a catch-up with events or a number");
 	if (batch->number == UINT64_MAX)
 		return err_set(err, -EBADMSG, "a batch with an impossible number");
