@@ -21,9 +21,9 @@ struct ring_losses ring_losses_read(const struct ring_losses *shared)
 	};
 }
 
-int ring_tell_losses(struct ring_source *s, struct stream *stream, struct thread *thread,
-		     struct ring_losses *told, const struct ring_losses *upto, int reason,
-		     uint64_t from, uint64_t to)
+int ring_tell_losses_between(struct stream *stream, struct thread *thread, struct ring_losses *told,
+			     const struct ring_losses *upto, int reason, uint64_t from_ns,
+			     uint64_t to_ns)
 {
 	struct capture_losses more = {
 		.events = ring_grown(upto->events, told->events),
@@ -35,8 +35,7 @@ int ring_tell_losses(struct ring_source *s, struct stream *stream, struct thread
 
 	if (!more.events)
 		return 0;
-	r = capture_gap(stream, thread, &more, reason, ring_stream_ns(s, from),
-			ring_stream_ns(s, to));
+	r = capture_gap(stream, thread, &more, reason, from_ns, to_ns);
 	if (r < 0)
 		return r;
 	told->events += more.events;
@@ -44,6 +43,14 @@ int ring_tell_losses(struct ring_source *s, struct stream *stream, struct thread
 	told->frees += more.frees;
 	told->bytes += more.bytes;
 	return 0;
+}
+
+int ring_tell_losses(struct ring_source *s, struct stream *stream, struct thread *thread,
+		     struct ring_losses *told, const struct ring_losses *upto, int reason,
+		     uint64_t from, uint64_t to)
+{
+	return ring_tell_losses_between(stream, thread, told, upto, reason, ring_stream_ns(s, from),
+					ring_stream_ns(s, to));
 }
 
 static void count_lane(struct stream *stream, struct ring_lane *l, uint64_t events,

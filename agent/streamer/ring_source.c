@@ -182,10 +182,24 @@ static int look_at_slices(struct ring_source *s, struct stream *stream, bool fin
 	return r;
 }
 
+/* Threads without a slice: what they have lost, as it was when we looked. */
+static int tell_no_slice(struct ring_source *s, struct stream *stream,
+			 const struct ring_losses *seen)
+{
+	uint64_t now_ns = ring_stream_ns(s, s->looked);
+	int r = ring_tell_losses_between(stream, NULL, &s->no_slice, seen,
+					 HEAPCAST__REASON__REASON_NO_SLICE,
+					 s->no_slice_ns < now_ns ? s->no_slice_ns : now_ns, now_ns);
+
+	if (!r)
+		s->no_slice_ns = now_ns;
+	return r;
+}
+
 static int look(struct ring_source *s, struct stream *stream, bool final)
 {
-	uint64_t slack, now, before = s->looked;
 	struct ring_losses no_slice;
+	uint64_t slack, now;
 	int r;
 
 	if (!s->ready)
@@ -207,8 +221,7 @@ static int look(struct ring_source *s, struct stream *stream, bool final)
 	r = look_at_slices(s, stream, final, now);
 	if (r < 0)
 		return r;
-	return ring_tell_losses(s, stream, NULL, &s->no_slice, &no_slice,
-				HEAPCAST__REASON__REASON_NO_SLICE, before, s->looked);
+	return tell_no_slice(s, stream, &no_slice);
 }
 
 /* Has the lane a record that may be taken in this round? */
@@ -364,6 +377,7 @@ void ring_source_clear(struct ring_source *s, uint64_t start_ns)
 	s->start_ns = start_ns;
 	s->modules_tail = s->records_damaged = 0;
 	s->no_slice = (struct ring_losses){0};
+	s->no_slice_ns = 0;
 	s->incarnation = 1;
 	s->taken_up = true;
 	s->away_ns = s->back = 0;

@@ -73,7 +73,8 @@ struct ring_source {
 	uint64_t watermark;
 	uint64_t modules_tail;
 	uint64_t records_damaged;
-	struct ring_losses no_slice;
+	struct ring_losses no_slice; /* as told */
+	uint64_t no_slice_ns;	     /* stream time: that was all until then */
 	uint32_t incarnation;
 	bool taken_up;	    /* the lanes that there were have all been taken over; always true in the first incarnation */
 	bool moved;	    /* a thread was found to have gone on elsewhere: look at all slices */
@@ -155,6 +156,9 @@ void ring_count_lanes(struct capture_source *source, struct stream *stream);
  * 0 or -EAGAIN. */
 int ring_tell_losses(struct ring_source *source, struct stream *stream, struct thread *thread, struct ring_losses *told,
 		     const struct ring_losses *upto, int reason, uint64_t from, uint64_t to);
+/* The same, between two points of the stream's time. */
+int ring_tell_losses_between(struct stream *stream, struct thread *thread, struct ring_losses *told, const struct ring_losses *upto,
+			     int reason, uint64_t from_ns, uint64_t to_ns);
 /* ring_modules.c: all that is in the module channel. 0 or -EAGAIN. */
 int ring_read_modules(struct ring_source *source, struct stream *stream);
 /* What the slice holds can't be right: it is read on behind all that. */

@@ -205,7 +205,7 @@ int ring_source_adopt(struct ring_source *s, size_t size, int lock, struct ring_
 	s->incarnation = ret->account.incarnation + 1;
 	s->taken_up = false;
 	s->no_slice = ret->account.no_slice;
-	s->away_ns = ret->account.watermark_ns;
+	s->away_ns = s->no_slice_ns = ret->account.watermark_ns;
 	s->modules_tail = __atomic_load_n(&h->modules_head, __ATOMIC_ACQUIRE) & ~UINT64_C(7);
 	return 0;
 }

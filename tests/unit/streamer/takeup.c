@@ -244,6 +244,40 @@ static void test_counted_once(void **state)
 	bench_close(&b);
 }
 
+/* Threads without a slice lost something while nobody looked: since the agent before had looked last, and no longer. */
+static void test_no_slice(void **state)
+{
+	struct bench b = {0};
+	struct writer w[1];
+	Heapcast__Batch *batch;
+	const Heapcast__Gap *gap;
+	uint64_t known_ns;
+
+	(void)state;
+	begin(&b, w, 1);
+	b.stream.source.ring->header->no_slice =
+		(struct ring_losses){.events = 3, .allocations = 3};
+	settle_batch(&b);
+	usleep(20000);
+	write_events(&w[0], 1, 64);
+	settle_batch(&b);
+	known_ns = b.stream.source.ring->header->account.watermark_ns;
+	assert_true(known_ns > 0);
+	assert_int_equal(take_up(&b, kill_agent(&b)), 0);
+	b.stream.source.ring->header->no_slice =
+		(struct ring_losses){.events = 10, .allocations = 10};
+	settle_batch(&b);
+	batch = last_batch(&b);
+	gap = gap_of(batch, 0);
+	assert_int_equal(gap->reason, HEAPCAST__REASON__REASON_NO_SLICE);
+	assert_int_equal(gap->events, 7);
+	assert_true(gap->from_ns + BATCH_TICK_NS >= known_ns && gap->from_ns <= known_ns);
+	assert_true(gap->to_ns >= gap->from_ns && gap->to_ns <= stream_now(&b.stream));
+	assert_balanced(batch->ledger);
+	heapcast__batch__free_unpacked(batch, NULL);
+	bench_close(&b);
+}
+
 /* A thread on its way to a larger slice has two; it is one thread, and has one gap. */
 static void test_moved(void **state)
 {
@@ -384,9 +418,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_goes_on),	     cmocka_unit_test(test_asleep),
-		cmocka_unit_test(test_counted_once), cmocka_unit_test(test_moved),
-		cmocka_unit_test(test_no_rings),     cmocka_unit_test(test_not_meant),
-		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_counted_once), cmocka_unit_test(test_no_slice),
+		cmocka_unit_test(test_moved),	     cmocka_unit_test(test_no_rings),
+		cmocka_unit_test(test_not_meant),    cmocka_unit_test(test_damaged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
