@@ -1,7 +1,6 @@
 #!/bin/bash
 # Every variable of the environment does what docs/environment.md says, by its old name and by ours; one without a meaning
 # gives a notice. With agent run, with a daemon, and with the library alone.
-# ctest: LABELS e2e TIMEOUT 120
 . "$(dirname "$0")/lib.sh"
 need perl
 plain=$BUILD/tests/e2e-plain

@@ -23,16 +23,18 @@ program_runs() {
 
 # LIMIT_MIB THREADS POLICY
 hold() {
-	local limit=$1 threads=$2 policy=$3 most=0 now i stored lost
+	local limit=$1 threads=$2 policy=$3 most=0 now end stored lost
 	rm -rf "$T/data"
 	start_collector
-	"$AGENT" run --announce --interface lo --quiet --memory-limit "${limit}M" --policy "$policy" --block-max 1s -- \
+	# 64 threads take what they get: this script and other tests come first.
+	nice -n 10 "$AGENT" run --announce --interface lo --quiet --memory-limit "${limit}M" --policy "$policy" --block-max 1s -- \
 		"$WITNESS" "$T/truth" "$threads" wait 2>"$T/run.err" &
 	agent=$!
 	wait_for 10 "the program to run" program_runs
 	wait_for 10 "the collector to receive something" receiving
 	kill -STOP "$collector_pid"
-	for ((i = 0; i < seconds * 5; i++)); do
+	end=$((SECONDS + seconds))
+	while [ $SECONDS -lt $end ]; do
 		now=$(memory_kib "$agent")
 		[ "$now" -le "$most" ] || most=$now
 		sleep 0.2

@@ -2,7 +2,6 @@
 # A program with the library and no agent: at most 3 ns a call over native. By bench-target, which runs both in turn: the least
 # user CPU time of all rounds, and the time of the calls in pieces where nobody disturbed. The least of three tries counts, as
 # other work on the machine only ever adds.
-# ctest: TIMEOUT 300
 . "$(dirname "$0")/lib.sh"
 LIMIT=3.0
 for try in 1 2 3; do

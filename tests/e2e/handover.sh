@@ -1,6 +1,5 @@
 #!/bin/bash
 # Blocks that one thread allocates and another frees, at full speed: every pair is right.
-# ctest: LABELS e2e TIMEOUT 180
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-handover.sh"
 handover 1 2

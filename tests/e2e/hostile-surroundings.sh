@@ -1,7 +1,6 @@
 #!/bin/bash
 # The program does not notice the recorder, however poor its surroundings are: limits, closed descriptors,
 # no /proc, an agent that sleeps or dies. And nothing is left behind.
-# ctest: LABELS e2e TIMEOUT 60
 . "$(dirname "$0")/lib.sh"
 need perl pgrep
 

@@ -8,7 +8,7 @@
 #   skip REASON                 can't run here: exit 77, and ctest shows it as skipped
 #   fail TEXT...                ends the test
 #   assert_eq WHAT EXPECTED ACTUAL, assert_contains WHAT FILE TEXT..., assert_status EXPECTED CMD...
-#   wait_for SECONDS WHAT CMD...   until CMD succeeds
+#   wait_for SECONDS WHAT CMD...   until CMD succeeds, as long as it takes at most; a busy machine has four times as long
 #   start_collector [ARG...]    `collector gather --once` in the background, listening when this returns
 #   wait_collector              until it has ended; its exit status must be 0
 #   record CMD...               `agent run --announce` of CMD on the loopback interface
@@ -126,7 +126,7 @@ assert_status() {
 }
 
 wait_for() {
-	local seconds=$1 what=$2 end
+	local seconds=$((4 * $1)) what=$2 end
 	shift 2
 	end=$((SECONDS + seconds))
 	until "$@" >/dev/null 2>&1; do
@@ -149,7 +149,7 @@ start_collector() {
 wait_collector() {
 	local status=0
 	(
-		sleep 60
+		sleep 240
 		kill -TERM "$collector_pid"
 	) 2>/dev/null &
 	local watchdog=$!

@@ -9,11 +9,12 @@ field() { python3 -c "import json,sys; d=json.load(open(sys.argv[1])); print(eva
 # Kilobytes of memory that the agent has of its own.
 own_memory() { awk '/^Rss(Anon|Shmem):/ {sum += $2} END {print sum}' "/proc/$1/status"; }
 
-# 20,000 regions in the room of 2 and 8 MiB: within the limit, the rest cut and counted, the sum of all of it right.
-for limit in 2 8; do
+# 20,000 regions in the room of 2 and 8 MiB: within the limit, the rest cut and counted, the sum of all of it right. A reading
+# that began before the program had made them all, and took long, is not repeated in time: then it is tried again.
+hold() {
+	local limit=$1 agent most=0 now
 	"$AGENT" run --quiet --memory-limit ${limit}M --gather-maps=100ms --log debug --output "$T/many" -- "$maps" many 20000 4000 2>"$T/many.log" &
 	agent=$!
-	most=0
 	while kill -0 "$agent" 2>/dev/null; do
 		now=$(own_memory "$agent" 2>/dev/null || echo 0)
 		[ "${now:-0}" -le "$most" ] || most=$now
@@ -24,6 +25,13 @@ for limit in 2 8; do
 	"$COLLECTOR" ledger "$T/many" >"$T/ledger.txt"
 	echo "limit $limit MiB: agent has $most KiB, $(field "$T/many.json" '(regions, cut, len(maps), took_us)') regions, cut, told, us"
 	[ "$most" -gt 500 ] && [ "$most" -le $((limit * 1024)) ] || fail "the agent has $most KiB with a limit of $limit MiB"
+}
+
+for limit in 2 8; do
+	for try in 1 2 3; do
+		hold $limit
+		[ "$(field "$T/many.json" 'regions >= 20000')" != True ] || break
+	done
 	assert_eq "counted" True "$(field "$T/many.json" '20000 <= regions < 20100 and cut > 10000 and len(maps) > 400 and regions == len(maps) + cut + postponed')"
 	assert_eq "resident pages of what was cut are in the sum" True "$(field "$T/many.json" "total['rss'] > 10000 * 4096")"
 done

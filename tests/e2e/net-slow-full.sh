@@ -6,6 +6,7 @@ full=${HEAPCAST_TEST_FULL:-}
 . "$TEST_SOURCE/lib-net.sh"
 . "$TEST_SOURCE/lib-net-slow.sh"
 [ -n "$full" ] || skip "takes two minutes; tests/run --full runs it"
-slow_link block 90000 1000 --block-max 60s
-slow_link count 1200000 2000
-slow_link thin 1200000 2000
+kilobytes=200
+slow_link block 180000 1000 --block-max 60s
+slow_link count 5000000 12000
+slow_link thin 5000000 12000

@@ -1,7 +1,6 @@
 #!/bin/bash
 # Programs that everybody has: under the recorder each writes the same, ends the same, and its account
 # balances. Those that are not installed are left out, and said.
-# ctest: LABELS e2e TIMEOUT 120
 . "$(dirname "$0")/lib.sh"
 
 . "$TEST_SOURCE/lib-real.sh"

@@ -1,7 +1,6 @@
 #!/bin/bash
 # A build of this project's base and format with everything recorded: ninja, protoc, gcc, its passes, the assembler. What comes
 # out is what comes out without, byte for byte.
-# ctest: LABELS e2e TIMEOUT 120
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-real.sh"
 need cmake ninja gcc protoc

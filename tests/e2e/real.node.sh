@@ -1,6 +1,5 @@
 #!/bin/bash
 # node: code that is made while it runs, worker threads, a child, streams. The same answer with and without the recorder.
-# ctest: LABELS e2e TIMEOUT 120
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-real.sh"
 need node

@@ -1,6 +1,5 @@
 #!/bin/bash
 # Our stacks are libunwind's.
-# ctest: LABELS e2e TIMEOUT 180
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-stacks.sh"
 export HEAPCAST_ORACLE_EVERY=7

@@ -1,6 +1,5 @@
 #!/bin/bash
 # Libraries that come and go under more names than the recorder has room for modules: every stack through them is whole.
-# ctest: LABELS e2e TIMEOUT 180
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-stacks.sh"
 NAMES=4150 # more than 4096

@@ -1,6 +1,5 @@
 #!/bin/bash
 # Exceptions, jumps, coroutines, signals, plugins, in eight threads at random: what is recorded is what a walk in full gives.
-# ctest: LABELS e2e TIMEOUT 200
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-stacks.sh"
 SECONDS_LONG=60

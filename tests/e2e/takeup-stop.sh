@@ -1,7 +1,6 @@
 #!/bin/bash
 # The agent is stopped (SIGSTOP) for longer than a program waits for it: the program goes on, unrecorded; when the agent runs
 # again, so does the recording, and what is missing is known to the event. With each policy that can come to this.
-# ctest: LABELS e2e TIMEOUT 180
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-takeup.sh"
 

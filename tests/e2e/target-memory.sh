@@ -1,7 +1,6 @@
 #!/bin/bash
 # What recording adds to the program's own memory (private and dirty, by smaps; the ring is the agent's): at most 300 KiB,
 # and 32 KiB for each further thread.
-# ctest: LABELS e2e TIMEOUT 120
 . "$(dirname "$0")/lib.sh"
 DATA=$TEST_SOURCE/data
 BASE_KIB=300 THREAD_KIB=32 ROUNDS=3
