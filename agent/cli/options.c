@@ -59,8 +59,8 @@ static const struct option_row rows[] = {
 	 "is not waited for, the rest goes to a file; a second signal ends the waiting"},
 	{"spool", "DIR", COMMAND_SERVE, TEXT, AT(spool),
 	 "while no collector takes them, batches go to files in this folder when memory has no "
-	 "more "
-	 "room for them"},
+	 "more room for them; what a killed agent has left there the next one brings to "
+	 "collectors"},
 	{"spool-limit", "SIZE", COMMAND_SERVE, SIZE, AT(spool_limit),
 	 "bytes of these files (64M; at least 1M)"},
 	{"follow", NULL, BOTH, FLAG, AT(follow),

@@ -24,6 +24,7 @@
 #define PORTS_TRIED	 (AGENT_TCP_PORT_LAST - AGENT_TCP_PORT_FIRST) /* beyond the first */
 #define LINK_MESSAGE	 (48u << 10)
 #define LINK_SCRATCH	 (96u << 10)
+#define LEFT_FRAME_MAX	 (1u << 20) /* in the spool of an earlier agent */
 
 static bool is_idle(const struct agent *a)
 {
@@ -107,6 +108,8 @@ static void work(struct agent *a)
 	for (uint32_t i = 0; i < a->budget.slots; i++)
 		session_work(&a->session[i]);
 	session_admit(a);
+	if (orphans_tick(&a->orphans))
+		a->host.generation++;
 	for (uint32_t i = 0; i < a->budget.links; i++)
 		link_pump(&a->link[i]);
 	check_end(a);
@@ -169,6 +172,21 @@ static uint32_t live_streams(void *context)
 	return agent_live(context);
 }
 
+/* For batches that wait for a collector, where there is no room in memory any more. That it can't be had is told, and no reason
+ * not to record. What an earlier agent has left there is looked through while the memory for all else is not taken yet. */
+static void open_folder(struct agent *a)
+{
+	struct budget *b = &a->budget;
+
+	if (!a->settings.spool)
+		return;
+	if (spool_folder_open(&a->spool, a->settings.spool, a->settings.spool_limit) == 0)
+		orphans_open(&a->orphans, &a->spool, b->links,
+			     b->limit / 4 < LEFT_FRAME_MAX ? (size_t)b->limit / 4 : LEFT_FRAME_MAX);
+	/* A buffer for definitions as well, at the cost of the spools in memory. */
+	b->spool -= ((b->link_out + orphans_memory(&a->orphans)) / b->slots + 4096) & ~(size_t)4095;
+}
+
 static int open_memory(struct agent *a, struct err_text *err)
 {
 	const struct budget *b = &a->budget;
@@ -181,8 +199,7 @@ static int open_memory(struct agent *a, struct err_text *err)
 
 	if (r < 0)
 		return r;
-	if (a->settings.spool) /* a buffer for definitions, at the cost of the spools in memory */
-		a->budget.spool -= (b->link_out / b->slots + 4096) & ~(size_t)4095;
+	open_folder(a);
 	a->budget.spool -= (SYMBOL_FILES_SIZE / b->slots + 4096) & ~(size_t)4095;
 	if (a->settings.observe.maps_ns)
 		budget_maps(&a->budget);
@@ -218,17 +235,13 @@ static int open_memory(struct agent *a, struct err_text *err)
 		     : 0;
 }
 
-/* Where there is no room in memory any more. That it can't be had is told, and no reason not to record. */
-static void open_spool(struct agent *a)
+static void use_folder(struct agent *a)
 {
-	if (!a->settings.spool)
+	if (a->spool.fd < 0)
 		return;
 	a->spool.out_size = a->budget.link_out;
 	a->spool.out = arena_take(&a->arena, a->spool.out_size);
-	if (!a->spool.out ||
-	    spool_folder_open(&a->spool, a->settings.spool, a->settings.spool_limit) < 0)
-		return;
-	for (uint32_t i = 0; i < a->budget.slots; i++)
+	for (uint32_t i = 0; a->spool.out && i < a->budget.slots; i++)
 		stream_use_spool(a->stream[i], &a->spool);
 }
 
@@ -342,6 +355,7 @@ static int open_links(struct agent *a, struct err_text *err)
 		.loop = &a->loop,
 		.stream = a->stream,
 		.streams = a->budget.slots,
+		.orphans = &a->orphans,
 		.packer = &a->link_packer,
 		.decoder = frame_decoder_new(),
 		.agent_id = a->id,
@@ -397,13 +411,14 @@ int agent_open(struct agent *a, const struct agent_settings *settings, int liste
 	*a = (struct agent){.settings = *settings,
 			    .listener = {.fd = -1},
 			    .beacon = {.fd = -1},
-			    .spool = {.fd = -1, .lock = -1}};
+			    .spool = {.fd = -1, .lock = -1},
+			    .orphans = {.index = -1}};
 	setenv("UV_THREADPOOL_SIZE", "1", 0); /* it resolves names and reads symbol files */
 	r = open_memory(a, err);
 	if (r < 0)
 		return r;
 	log_budget(a);
-	open_spool(a);
+	use_folder(a);
 	if (getrandom(a->id, sizeof(a->id), 0) != sizeof(a->id))
 		return err_set(err, -EIO, "no random numbers to be had");
 	clock_init(&a->clock, clock_counter_kind());
@@ -490,6 +505,7 @@ void agent_close(struct agent *a)
 		stream_done(&a->session[i].stream);
 	}
 	symbol_files_done(&a->files);
+	orphans_close(&a->orphans);
 	spool_folder_close(&a->spool);
 	packer_done(&a->drain_packer);
 	packer_done(&a->link_packer);

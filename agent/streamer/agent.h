@@ -117,6 +117,7 @@ struct agent {
 	struct packer drain_packer, link_packer;
 	struct drain drain;
 	struct spool_folder spool;
+	struct orphans orphans; /* what was found there */
 	struct observer observer;
 	uint8_t id[STREAM_ID_SIZE];
 	uv_loop_t loop;

@@ -28,12 +28,18 @@ int link_init(struct link *l, struct link_host *host, struct arena *arena, const
 	return l->in && l->out ? 0 : -ENOMEM;
 }
 
+static uint32_t number_of(const struct link *l)
+{
+	return (uint32_t)(l - l->host->links);
+}
+
 static void closed(uv_handle_t *handle)
 {
 	struct link *l = handle->data;
 
 	l->fd = -1;
 	l->closing = false;
+	orphans_forget(l->host->orphans, number_of(l));
 	l->host->closed(l->host->context, l);
 }
 
@@ -56,9 +62,43 @@ void link_forget(struct link *l, uint32_t slot)
 	l->subscription[slot] = (struct subscription){0};
 }
 
+static bool is_recorded(const struct link *l, const uint8_t *id)
+{
+	for (uint32_t i = 0; i < l->host->streams; i++)
+		if (stream_state(l->host->stream[i]) != STREAM_FREE &&
+		    !memcmp(l->host->stream[i]->id, id, STREAM_ID_SIZE))
+			return true;
+	return false;
+}
+
+/* Those of streams that do not go on: nothing will be added. */
+static void fill_orphans(struct link *l, struct packer *p, Heapcast__Link *m)
+{
+	const struct orphans *os = l->host->orphans;
+
+	for (uint32_t i = 0; i < os->count; i++) {
+		struct orphan *o = &os->orphan[i];
+		Heapcast__StreamState *state;
+
+		if (!orphans_is_last(os, i) || is_recorded(l, o->id))
+			continue;
+		state = m->stream[m->n_stream++] = arena_take(&p->scratch, sizeof(*state));
+		heapcast__stream_state__init(state);
+		state->stream = (ProtobufCBinaryData){STREAM_ID_SIZE, o->id};
+		state->incarnation = o->incarnation;
+		state->first = o->first[0];
+		state->next = o->next;
+		state->ended = true;
+		state->executable =
+			(ProtobufCBinaryData){strlen(o->executable), (uint8_t *)o->executable};
+		state->pid = o->pid;
+	}
+}
+
 static void fill_states(struct link *l, struct packer *p, Heapcast__Link *m)
 {
-	Heapcast__StreamState **rows = arena_take(&p->scratch, l->host->streams * sizeof(*rows));
+	Heapcast__StreamState **rows = arena_take(
+		&p->scratch, (l->host->streams + l->host->orphans->count) * sizeof(*rows));
 
 	m->stream = rows;
 	for (uint32_t i = 0; i < l->host->streams; i++) {
@@ -80,6 +120,7 @@ static void fill_states(struct link *l, struct packer *p, Heapcast__Link *m)
 		}
 		pthread_mutex_unlock(&s->lock);
 	}
+	fill_orphans(l, p, m);
 }
 
 /* Hello (the first time) and the list of streams. */
@@ -178,25 +219,67 @@ static ssize_t send_frame(struct link *l, struct stream *s, struct subscription 
 	return n;
 }
 
+static ssize_t send_stream(struct link *l, uint32_t slot)
+{
+	struct subscription *sub = &l->subscription[slot];
+	struct stream *s = l->host->stream[slot];
+	ssize_t n = 0;
+
+	if (!sub->active ||
+	    (!sub->sent && orphans_pending(l->host->orphans, number_of(l), s->id, UINT32_MAX)))
+		return 0;
+	pthread_mutex_lock(&s->lock);
+	if (s->state != STREAM_FREE)
+		n = send_frame(l, s, sub);
+	pthread_mutex_unlock(&s->lock);
+	return n;
+}
+
+/* The next bytes of what an agent before us has left. As send_frame. */
+static ssize_t send_orphan(struct link *l, uint32_t index)
+{
+	struct orphan_reader *r = orphans_reader(l->host->orphans, number_of(l), index);
+	struct spool_place place;
+	ssize_t n = orphans_find(l->host->orphans, number_of(l), index, &place);
+
+	if (n < 0)
+		return n != -ENOENT ? n : r->sent ? -EPIPE : 0;
+	n = send_file(l, &place, r->sent);
+	close(place.fd);
+	if (n <= 0)
+		return n;
+	r->sent += (size_t)n;
+	if (r->sent == place.length) {
+		r->at++;
+		r->sent = 0;
+	}
+	return n;
+}
+
+/* One of them has more of what it was sending. */
+static bool in_the_midst(const struct link *l, uint32_t i)
+{
+	if (i >= l->host->streams)
+		return orphans_reader(l->host->orphans, number_of(l), i - l->host->streams)->sent;
+	return l->subscription[i].sent;
+}
+
 /* A stream with something to send; one whose frame is half sent goes first. */
 static ssize_t send_streams(struct link *l)
 {
+	uint32_t streams = l->host->streams, all = streams + l->host->orphans->count;
 	ssize_t n = 0;
 
-	for (uint32_t i = 0; !n && !l->wants_room && i < l->host->streams; i++) {
-		uint32_t slot = (l->turn + i) % l->host->streams;
-		struct subscription *sub = &l->subscription[slot];
-		struct stream *s = l->host->stream[slot];
+	for (uint32_t i = 0; !n && !l->wants_room && i < all; i++) {
+		uint32_t at = (l->turn + i) % all;
 
-		if (!sub->active)
-			continue;
-		pthread_mutex_lock(&s->lock);
-		if (s->state != STREAM_FREE)
-			n = send_frame(l, s, sub);
-		pthread_mutex_unlock(&s->lock);
+		n = at < streams ? send_stream(l, at) : send_orphan(l, at - streams);
 		if (n > 0)
-			l->turn = sub->sent || sub->catching ? slot : slot + 1;
-		else if (sub->sent)
+			l->turn = in_the_midst(l, at) ||
+						  (at < streams && l->subscription[at].catching)
+					  ? at
+					  : at + 1;
+		else if (in_the_midst(l, at))
 			break;
 	}
 	return n;
@@ -207,7 +290,7 @@ static bool half_sent(const struct link *l)
 	for (uint32_t i = 0; i < l->host->streams; i++)
 		if (l->subscription[i].sent)
 			return true;
-	return false;
+	return orphans_half_sent(l->host->orphans, number_of(l));
 }
 
 /* A piece of a symbol file, for which there is time when there is nothing else. */
@@ -298,12 +381,21 @@ static void subscribe(struct link *l, const Heapcast__Subscribe *order)
 	struct subscription *sub;
 	struct stream *s;
 	uint32_t slot;
-	bool known;
+	bool known, before;
 
-	if (find_slot(l, &order->stream, &slot) < 0 || l->subscription[slot].sent)
+	if (order->stream.len != STREAM_ID_SIZE)
 		return;
 	if (l->has_collector)
 		close_former(l);
+	before = orphans_subscribe(l->host->orphans, number_of(l), order->stream.data,
+				   order->incarnation, order->next);
+	if (before)
+		log_info("link to %s: sends what an earlier agent has left of stream "
+			 "%02x%02x%02x%02x",
+			 l->peer, order->stream.data[0], order->stream.data[1],
+			 order->stream.data[2], order->stream.data[3]);
+	if (find_slot(l, &order->stream, &slot) < 0 || l->subscription[slot].sent)
+		return;
 	sub = &l->subscription[slot];
 	s = l->host->stream[slot];
 	pthread_mutex_lock(&s->lock);
@@ -311,7 +403,9 @@ static void subscribe(struct link *l, const Heapcast__Subscribe *order)
 		order->next <= s->spool.next;
 	*sub = (struct subscription){.active = true,
 				     .next = known ? order->next : 1,
-				     .fresh = known ? order->next == 1 : !order->incarnation};
+				     .since_ns = clock_monotonic_ns(),
+				     .fresh = known ? order->next == 1
+						    : !order->incarnation && !before};
 	if (!known && spool_oldest(&s->spool) > 1)
 		sub->next = 0; /* send_frame sees that it is behind, and begins with a catch-up */
 	pthread_mutex_unlock(&s->lock);
@@ -324,6 +418,9 @@ static void acknowledge(struct link *l, const Heapcast__Ack *ack)
 	struct subscription *sub;
 	uint32_t slot;
 
+	if (ack->stream.len == STREAM_ID_SIZE)
+		orphans_acknowledged(l->host->orphans, number_of(l), ack->stream.data,
+				     ack->incarnation, ack->number);
 	if (find_slot(l, &ack->stream, &slot) < 0 ||
 	    ack->incarnation != l->host->stream[slot]->incarnation)
 		return;

@@ -14,8 +14,13 @@
 #include <uv.h>
 
 #include "agent/streamer/batch.h"
+#include "agent/streamer/orphans.h"
 #include "agent/streamer/stream.h"
 #include "agent/streamer/symbol_files.h"
+
+/* A link is cut if nothing of what was sent has arrived for so long; and as long has a collector that is behind for a sign of life
+ * once another one has all. */
+#define LINK_SILENT_MS 12000
 
 struct link;
 
@@ -24,6 +29,7 @@ struct link_host {
 	uv_loop_t *loop;
 	struct stream *const *stream;
 	uint32_t streams;
+	struct orphans *orphans;    /* what goes out beside them, and before */
 	struct packer *packer;	    /* the main loop's */
 	struct frame_decoder *decoder;
 	const uint8_t *agent_id;
@@ -46,6 +52,7 @@ struct subscription {
 	uint64_t next;	/* batch that is sent next */
 	size_t sent;	/* bytes of it that are */
 	uint64_t acked;
+	uint64_t since_ns; /* CLOCK_MONOTONIC when it began */
 };
 
 struct link {

@@ -20,12 +20,11 @@
 #define KEEP_IDLE_S  4
 #define KEEP_EVERY_S 2
 #define KEEP_COUNT   3
-#define SILENT_MS    12000 /* nothing of what was sent has arrived for so long: the link is cut */
 
 void link_socket(int fd, size_t buffer)
 {
 	int size = (int)buffer, small = (int)buffer / 2, on = 1, idle = KEEP_IDLE_S,
-	    every = KEEP_EVERY_S, count = KEEP_COUNT, silent = SILENT_MS;
+	    every = KEEP_EVERY_S, count = KEEP_COUNT, silent = LINK_SILENT_MS;
 
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));

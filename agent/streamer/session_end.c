@@ -19,7 +19,8 @@
 #include "base/log.h"
 #include "base/ban.h"
 
-#define LAGGARD_NS 5000000000 /* since any collector has acknowledged something */
+#define LAGGARD_NS                                                                                 \
+	(LINK_SILENT_MS * UINT64_C(1000000)) /* since any collector has acknowledged something */
 
 static const char *pattern_of(const struct agent *a)
 {
@@ -136,7 +137,7 @@ static void leave_on_disk(struct session *s)
 	if (events <= s->saved)
 		return;
 	log_warn("nobody has taken the end of pid %d: it is left in %s, and the next agent that "
-		 "spools there makes a recording of it",
+		 "spools there brings it to a collector",
 		 (int)s->stream.target.pid, spool->disk.folder->path);
 	s->saved = events;
 }
@@ -200,6 +201,20 @@ static void wait_for_room(struct session *s, uint64_t now)
 	s->waits_for_room = true;
 }
 
+/* When a collector last gave a sign of life: it acknowledged something, or subscribed, which puts the end off once. */
+static uint64_t last_sign(const struct session *s)
+{
+	uint64_t sign = s->progress_ns, most = s->progress_ns + s->agent->settings.linger_ns;
+
+	for (uint32_t i = 0; i < s->agent->budget.links; i++) {
+		const struct subscription *sub = &s->agent->link[i].subscription[s->slot];
+
+		if (s->agent->link[i].fd >= 0 && sub->active && sub->since_ns > sign)
+			sign = sub->since_ns;
+	}
+	return sign < most ? sign : most;
+}
+
 static void linger(struct session *s)
 {
 	enum stream_state state = stream_state(&s->stream);
@@ -212,7 +227,7 @@ static void linger(struct session *s)
 			wait_for_room(s, now);
 		return;
 	}
-	if (!hurried(s) && now - s->progress_ns < s->agent->settings.linger_ns)
+	if (!hurried(s) && now - last_sign(s) < s->agent->settings.linger_ns)
 		return;
 	if (s->file_error) { /* it has had its file */
 		give_up(s);

@@ -54,7 +54,7 @@ int spool_folder_open(struct spool_folder *f, const char *path, uint64_t limit)
 		spool_folder_close(f);
 		return r;
 	}
-	f->used = spool_files_take_up(f->fd, path);
+	f->used = spool_files_used(f->fd, path);
 	return 0;
 }
 

@@ -5,9 +5,9 @@
  *   DIR/lock                    held by the one agent that spools there
  *   DIR/ID-FIRST.definitions    frames that repeat all definitions as of the batch before FIRST (none if FIRST is 1)
  *   DIR/ID-FIRST.frames         the batches from number FIRST on, as they are
- *   DIR/ID.heapcast             what an agent that died has left: definitions of its oldest segment, then the frames of all
  *
- * An agent that goes on with another one's stream puts its incarnation behind the id: ID.2-FIRST.frames, ID.2.heapcast.
+ * An agent that goes on with another one's stream puts its incarnation behind the id: ID.2-FIRST.frames. What an agent that died
+ * has left here its successor brings to collectors: orphans.h.
  *
  * Only frames that are not acknowledged, and that memory must make room for, come here; a segment goes when all of it is
  * acknowledged. Where each frame lies stands in an index without a name, which dies with the agent. Files are written without
@@ -69,8 +69,7 @@ struct spool_disk {
 	uint32_t begin, count;
 };
 
-/* Makes the folder, locks it, and turns what a dead agent has left into recordings. 0; a negative errno, which the log has
- * told: there is no spool on disk then. */
+/* Makes the folder and locks it. 0; a negative errno, which the log has told: there is no spool on disk then. */
 int spool_folder_open(struct spool_folder *folder, const char *path, uint64_t limit);
 void spool_folder_close(struct spool_folder *folder);
 

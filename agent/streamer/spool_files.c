@@ -8,11 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
+#include "base/array.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "proto/discovery.h"
@@ -91,135 +90,123 @@ int spool_files_lock(int folder)
 
 /* ---- what a dead agent has left ---- */
 
-static bool has_ending(const char *name, size_t stem, const char *ending)
+static bool has_ending(const char *name, const char *ending)
 {
-	return strlen(name) == stem + strlen(ending) && !strcmp(name + stem, ending);
+	size_t length = strlen(name), tail = strlen(ending);
+
+	return length > tail && !strcmp(name + length - tail, ending);
 }
 
-/* Characters of the stream's id, and of its incarnation if that is there. */
-static size_t stem_of(const char *name)
+static int digit(char c)
 {
-	size_t n = strspn(name, "0123456789abcdef");
-
-	return name[n] == '.' ? n + 1 + strspn(name + n + 1, "0123456789") : n;
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static int is_frames(const struct dirent *e)
+/* ID[.INCARNATION]-FIRST.frames, as spool_file_name writes it. */
+static bool parse_name(const char *name, struct spool_left *ret)
 {
-	size_t stem = stem_of(e->d_name);
+	char again[SPOOL_NAME_MAX], *end;
+	unsigned long incarnation = 1;
+	const char *at = name + ID_DIGITS;
 
-	return strspn(e->d_name, "0123456789abcdef") == ID_DIGITS && e->d_name[stem] == '-' &&
-	       has_ending(e->d_name, stem + 1 + NUMBER_DIGITS, endings[SPOOL_FRAMES]);
-}
-
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-	return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-/* Appends the file `name` to `out`, and removes it. A missing one is as good as an empty one. */
-static int move_behind(int folder, const char *name, int out)
-{
-	cleanup(cleanup_close) int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	off_t start = lseek(out, 0, SEEK_CUR);
-	ssize_t n;
-
-	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno;
-	do
-		n = sendfile(out, fd, NULL, 1u << 20);
-	while (n > 0 || (n < 0 && errno == EINTR));
-	if (n < 0) {
-		int r = -errno;
-
-		return ftruncate(out, start) < 0 ? -errno : r;
+	if (strspn(name, "0123456789abcdef") != ID_DIGITS)
+		return false;
+	for (unsigned i = 0; i < STREAM_ID_SIZE; i++)
+		ret->stream[i] = (uint8_t)(digit(name[2 * i]) << 4 | digit(name[2 * i + 1]));
+	if (*at == '.') {
+		incarnation = strtoul(at + 1, &end, 10);
+		at = end;
 	}
-	return unlinkat(folder, name, 0) < 0 ? -errno : 0;
+	if (*at != '-' || incarnation > UINT32_MAX)
+		return false;
+	ret->incarnation = (uint32_t)incarnation;
+	ret->first = strtoull(at + 1, &end, 16);
+	return ret->first && !strcmp(name, spool_file_name(again, ret->stream, ret->incarnation,
+							   ret->first, SPOOL_FRAMES));
 }
 
-/* The segments of one incarnation of a stream, the oldest first: `list[0]` to `list[count - 1]`. */
-static int join(int folder, struct dirent **list, int count, const char *recording)
+static int by_place(const void *a, const void *b)
 {
-	int length = (int)stem_of(list[0]->d_name) + 1 + NUMBER_DIGITS;
-	char definitions[SPOOL_NAME_MAX];
-	cleanup(cleanup_close) int out =
-		openat(folder, recording, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	off_t begun =
-		out < 0 ? -1 : lseek(out, 0, SEEK_END); /* > 0: by an agent that died over it */
-	int r = begun < 0 ? -errno : 0;
+	const struct spool_left *x = a, *y = b;
+	int by_id = memcmp(x->stream, y->stream, STREAM_ID_SIZE);
 
-	for (int i = 0; !r && i < count; i++) {
-		snprintf(definitions, sizeof(definitions), "%.*s%s", length, list[i]->d_name,
-			 endings[SPOOL_DEFINITIONS]);
-		if (i || begun)
-			unlinkat(folder, definitions, 0);
-		else
-			r = move_behind(folder, definitions, out);
-		if (!r)
-			r = move_behind(folder, list[i]->d_name, out);
-	}
-	return r;
+	if (by_id || x->incarnation != y->incarnation)
+		return by_id ? by_id : x->incarnation < y->incarnation ? -1 : 1;
+	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-static void take_up_stream(int folder, const char *path, struct dirent **list, int count)
+static DIR *open_again(int folder)
 {
-	char recording[SPOOL_NAME_MAX];
-	int r;
-
-	snprintf(recording, sizeof(recording), "%.*s" RECORDING, (int)stem_of(list[0]->d_name),
-		 list[0]->d_name);
-	r = join(folder, list, count, recording);
-	if (r < 0)
-		log_warn("can't put together what an earlier agent has left in %s of stream %.8s: "
-			 "%s",
-			 path, recording, strerror(-r));
-	else
-		log_warn("an earlier agent has ended before a collector had taken all: the rest is "
-			 "in %s/%s (collector report %s/%s)",
-			 path, recording, path, recording);
-}
-
-static uint64_t size_of_recordings(int folder)
-{
-	cleanup(cleanup_close) int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *all = again < 0 ? NULL : fdopendir(again);
+
+	if (!all && again >= 0)
+		close(again);
+	return all;
+}
+
+int spool_files_left(int folder, struct spool_left **ret)
+{
+	DIR *all = open_again(folder);
+	struct spool_left *left = NULL, one;
+	uint32_t capacity = 0;
+	struct dirent *e;
+	int count = 0, r = all ? 0 : -errno;
+
+	while (!r && (e = readdir(all))) {
+		if (!parse_name(e->d_name, &one))
+			continue;
+		r = array_reserve(&left, &capacity, (uint64_t)count + 1, sizeof(*left));
+		if (!r)
+			left[count++] = one;
+	}
+	if (all)
+		closedir(all);
+	if (r < 0) {
+		free(left);
+		return r;
+	}
+	if (count)
+		qsort(left, (size_t)count, sizeof(*left), by_place);
+	*ret = left;
+	return count;
+}
+
+/* Bytes of all files with this ending. */
+static uint64_t size_of(int folder, const char *ending)
+{
+	DIR *all = open_again(folder);
 	uint64_t bytes = 0;
 	struct dirent *e;
 	struct stat st;
 
-	if (!all)
-		return 0;
-	again = -1; /* the stream's now */
-	while ((e = readdir(all)))
-		if (strlen(e->d_name) > sizeof(RECORDING) &&
-		    has_ending(e->d_name, strlen(e->d_name) - (sizeof(RECORDING) - 1), RECORDING) &&
+	while (all && (e = readdir(all)))
+		if (has_ending(e->d_name, ending) &&
 		    fstatat(folder, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			bytes += (uint64_t)st.st_size;
-	closedir(all);
+	if (all)
+		closedir(all);
 	return bytes;
 }
 
-uint64_t spool_files_take_up(int folder, const char *path)
+uint64_t spool_files_used(int folder, const char *path)
 {
-	struct dirent **list = NULL;
-	int count = scandirat(folder, ".", &list, is_frames, by_name);
-	uint64_t bytes;
+	uint64_t recordings = size_of(folder, RECORDING);
 	char size[32];
 
-	for (int i = 0, end; i < count; i = end) {
-		for (end = i + 1; end < count && !strncmp(list[i]->d_name, list[end]->d_name,
-							  stem_of(list[i]->d_name) + 1);
-		     end++)
-			;
-		take_up_stream(folder, path, list + i, end - i);
-	}
-	for (int i = 0; i < count; i++)
-		free(list[i]);
-	free(list);
-	bytes = size_of_recordings(folder);
-	if (bytes)
+	if (recordings)
 		log_info("recordings in %s take up %s of the spool's limit until they are moved "
 			 "away",
-			 path, format_size(size, (double)bytes));
-	return bytes;
+			 path, format_size(size, (double)recordings));
+	return recordings + size_of(folder, endings[SPOOL_FRAMES]) +
+	       size_of(folder, endings[SPOOL_DEFINITIONS]);
+}
+
+uint64_t spool_file_remove(int folder, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || unlinkat(folder, name, 0) < 0)
+		return 0;
+	return (uint64_t)st.st_size;
 }

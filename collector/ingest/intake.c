@@ -101,7 +101,8 @@ static bool has_all(const struct intake *s, const Heapcast__StreamState *state)
 {
 	struct stream_position p = stream_writer_position(s->writer);
 
-	return state->ended && p.incarnation == state->incarnation && p.next >= state->next;
+	return state->ended && (p.incarnation > state->incarnation ||
+				(p.incarnation == state->incarnation && p.next >= state->next));
 }
 
 static void mark_dirty(struct intake *s, uint64_t bytes)

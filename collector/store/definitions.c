@@ -217,6 +217,12 @@ int definitions_add_gap(struct definitions *d, const struct gap_info *gap)
 	return 0;
 }
 
+/* Who has joined before does not join again: what is gone since then is found in the accounts. */
+static bool joins_again(const struct definitions *d, const Heapcast__Gap *g)
+{
+	return d->begun && g->reason == HEAPCAST__REASON__REASON_JOINED_LATE;
+}
+
 static int add_gap(struct definitions *d, const Heapcast__Gap *g)
 {
 	const struct gap_info gap = {
@@ -232,7 +238,7 @@ static int add_gap(struct definitions *d, const Heapcast__Gap *g)
 		.events = g->events,
 	};
 
-	return definitions_add_gap(d, &gap);
+	return joins_again(d, g) ? 0 : definitions_add_gap(d, &gap);
 }
 
 static int add_mark(struct definitions *d, const Heapcast__Mark *m)
@@ -338,7 +344,7 @@ static int set_ledger(struct definitions *d, const Heapcast__Ledger *l, struct e
 	ledger->lost_bytes = l->lost_bytes;
 	ledger->stacks_cut = l->stacks_cut;
 	ledger->samples_refused = l->samples_refused;
-	if (l->before_join && (!d->ledger_incarnation || !definitions_renewed(d)))
+	if (l->before_join && !d->begun && (!d->ledger_incarnation || !definitions_renewed(d)))
 		ledger->before_join = l->before_join;
 	d->ledger_incarnation = d->incarnation;
 	return 0;
@@ -452,5 +458,6 @@ int definitions_add(struct definitions *d, const Heapcast__Batch *batch, struct 
 		set_end(d, batch->end);
 	if (!r && batch->time_ns > d->last_ns)
 		d->last_ns = batch->time_ns;
+	d->begun |= !r && !batch->catch_up;
 	return r;
 }

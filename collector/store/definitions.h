@@ -33,6 +33,7 @@ struct definitions {
 	/* Of the agent that goes on with the stream (Batch.incarnation). */
 	uint32_t incarnation;
 	uint32_t ledger_incarnation; /* of the last ledger */
+	bool begun;		     /* a batch that is none of a catch-up has come: we have joined */
 	uint64_t last_ns;	     /* time of the last batch */
 	uint64_t unarrived;	     /* delivered by agents that are gone, and never came */
 	uint64_t culled_before;	     /* by agents that are gone; their successor counts it as delivered */

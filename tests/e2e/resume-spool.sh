@@ -1,9 +1,11 @@
 #!/bin/bash
 # `agent serve --spool DIR` with no collector there: what memory has no room for goes to files, within the limit; a collector that
-# comes then gets all of it, and the files go. An agent that is killed leaves a recording. A folder that can't be written, a
-# full disk and a full spool are warnings; what is lost then is in a gap.
+# comes then gets all of it, and the files go. What an agent that is killed leaves there the next one brings: to a collector that
+# had the beginning, to one that comes new, and before what follows if the program lives. A folder that can't be written, a full
+# disk and a full spool are warnings; what is lost then is in a gap.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-resume.sh"
+. "$TEST_SOURCE/lib-takeup.sh" # can_take_up
 
 # serve NAME OPTION...: an agent for programs that ask at @NAME
 serve() {
@@ -53,31 +55,125 @@ stop_gather all.data
 stop_agent all
 assert_eq "files that are left in the spool" "lock" "$(ls "$T/spool")"
 
-# An agent dies, when a collector has had the beginning: its successor makes a recording of what it had spooled, in which
-# nothing is without a definition.
-serve dead --spool "$T/spool" --spool-limit 8M --policy block
+kill_agent() {
+	kill -KILL "${agent_pid[$1]}"
+	wait "${agent_pid[$1]}" 2>/dev/null || true
+}
+
+has_a_part() {
+	[ "$(stat -c %s "$T/$1"/streams/*/recording.heapcast)" -gt 1500000 ]
+}
+
+spool_is_empty() {
+	[ "$(ls "$1")" = lock ]
+}
+
+# NAME FOLDER: no batch twice, none missing, nothing undefined; prints "stored lost before_join" of its only stream
+whole() {
+	local stream
+	stream=$(streams "$1")
+	balances "$1"
+	"$COLLECTOR" ledger --data "$T/$1" --json "$stream" >"$T/ledger.json"
+	assert_contains "the ledger of $1" "$T/ledger.json" '"bad_references":0' '"missing_batches":0' '"duplicate_batches":0'
+	echo "$(ledger_number "$1" "$stream" stored) $(ledger_number "$1" "$stream" lost) $(ledger_number "$1" "$stream" before_join)"
+}
+
+# An agent dies when a collector has had the beginning, and the program has ended, too.
+mkdir "$T/left"
+serve dead --spool "$T/left" --spool-limit 8M --policy block
 gather dead.data --no-discovery --listen off 127.0.0.1:8101
 target dead 2500000 1000
-has_a_part() {
-	[ "$(stat -c %s "$T"/dead.data/streams/*/recording.heapcast)" -gt 1500000 ]
-}
-wait_for 20 "the collector to have a part" has_a_part
+wait_for 20 "the collector to have a part" has_a_part dead.data
 kill_gather dead.data
 wait_for 60 "the program to be done" grep -q "done" "$T/dead.out"
-kill -KILL "${agent_pid[dead]}"
-wait "${agent_pid[dead]}" 2>/dev/null || true
+kill_agent dead
 touch "$T/dead.end"
 wait "${target_pid[dead]}"
-find "$T/spool" -name '*.frames' | grep -q . || fail "the dead agent has left no files"
-serve heir --spool "$T/spool"
-assert_contains "the next agent's log" "$T/heir.err" "an earlier agent has ended before"
+find "$T/left" -name '*.frames' | grep -q . || fail "the dead agent has left no files"
+before=$(find "$T/left" -type f ! -name lock -printf '%s %f\n' | sort)
+part=$(ledger_number dead.data "$(streams dead.data)" stored)
+cp -r "$T/left" "$T/left.new"
+cp -r "$T/left" "$T/left.damaged"
+
+# Nobody comes: the files stay, and so they do when that agent is killed in its turn.
+serve heir --spool "$T/left" --spool-limit 8M
+assert_contains "the next agent's log" "$T/heir.err" "an earlier agent has ended before a collector had taken all: 1 stream"
 stop_agent heir
-left=$(find "$T/spool" -type f ! -name lock)
-"$COLLECTOR" ledger "$left" >"$T/ledger.txt" || { cat "$T/ledger.txt"; fail "what the dead agent has left does not balance"; }
-"$COLLECTOR" ledger --json "$left" >"$T/ledger.json"
-assert_contains "the ledger of it" "$T/ledger.json" '"bad_references":0' '"missing_batches":0'
-grep -q '"before_join":[1-9]' "$T/ledger.json" || fail "what the collector had is in it, too"
-rm "$left"
+serve heir2 --spool "$T/left" --spool-limit 8M
+kill_agent heir2
+assert_eq "files that an agent without collectors has left" "$before" "$(find "$T/left" -type f ! -name lock -printf '%s %f\n' | sort)"
+
+# The collector comes again, to an agent of the least memory, gets the rest, and the files go.
+serve heir3 --spool "$T/left" --memory-limit 2M
+used=$(awk '/^Rss(Anon|Shmem):/ { kib += $2 } END { print kib }' "/proc/${agent_pid[heir3]}/status")
+[ "$used" -le 2048 ] || fail "the agent takes $used KiB, its limit is 2 MiB"
+gather dead.data --no-discovery --listen off 127.0.0.1:8101
+wait_for 60 "the files to go" spool_is_empty "$T/left"
+stop_gather dead.data
+stop_agent heir3
+read -r stored lost missed <<<"$(whole dead.data)"
+[ "$stored" -gt $((part + 1000000)) ] || fail "only $stored events came, $part of them before the agent died"
+assert_eq "lost, and before it joined" "0 0" "$lost $missed"
+echo "of 2,500,000 events $part were stored when the agent died, and $stored at the end, from $(wc -l <<<"$before") files"
+
+# One that has nothing begins with the definitions.
+serve heir4 --spool "$T/left.new" --spool-limit 8M
+gather new.data --no-discovery --listen off 127.0.0.1:8101
+wait_for 60 "the files to go" spool_is_empty "$T/left.new"
+stop_gather new.data
+stop_agent heir4
+read -r stored_new lost missed <<<"$(whole new.data)"
+assert_eq "events that the new collector has, and those before" "$stored" $((stored_new + missed))
+[ "$missed" -gt 0 ] || fail "it has joined late, and nothing says so"
+
+# Files of which a piece is missing: what is whole is sent, and the rest is told.
+damaged=$(find "$T/left.damaged" -name '*.frames' | sort | sed -n 2p)
+printf 'damage' | dd of="$damaged" bs=1 seek=$(($(stat -c %s "$damaged") / 2)) conv=notrunc status=none
+last=$(find "$T/left.damaged" -name '*.frames' | sort | tail -n 1)
+truncate -s -10 "$last"
+serve heir5 --spool "$T/left.damaged" --spool-limit 8M
+assert_contains "the next agent's log" "$T/heir5.err" "2 files in $T/left.damaged that an earlier agent has left are damaged"
+gather damaged.data --no-discovery --listen off 127.0.0.1:8101
+wait_for 60 "the files to go" spool_is_empty "$T/left.damaged"
+stop_gather damaged.data
+stop_agent heir5
+read -r stored_damaged lost missed <<<"$(whole damaged.data)"
+[ "$stored_damaged" -lt "$stored_new" ] && [ "$stored_damaged" -gt $((stored_new / 2)) ] ||
+	fail "$stored_damaged events came of $stored_new, from damaged files"
+
+# The program lives, and the next agent takes its ring up: what was left comes first, then the stream goes on, as if the
+# collector had been there all the time.
+serve gone --spool "$T/spool" --spool-limit 8M --policy block
+gather on.data --no-discovery --listen off 127.0.0.1:8101
+target gone 3500000 1000
+wait_for 20 "the collector to have a part" has_a_part on.data
+kill_gather on.data
+left_two() {
+	[ "$(find "$T/spool" -name '*.frames' | wc -l)" -ge 2 ]
+}
+wait_for 60 "two files in the spool" left_two
+kill_agent gone
+if can_take_up; then
+	serve next --spool "$T/spool" --spool-limit 8M --policy block
+	wait_for 10 "the ring to be taken up" grep -q "which another agent had begun to record" "$T/next.err"
+	gather on.data --no-discovery --listen off 127.0.0.1:8101
+	wait_for 60 "the program to be done" grep -q "done" "$T/gone.out"
+	touch "$T/gone.end"
+	wait "${target_pid[gone]}"
+	wait_idle on.data 1
+	wait_for 60 "the files to go" spool_is_empty "$T/spool"
+	stop_gather on.data
+	stop_agent next
+	read -r stored lost missed <<<"$(whole on.data)"
+	assert_eq "before it joined" 0 "$missed"
+	[ "$stored" -gt 1000000 ] || fail "only $stored events came"
+	echo "with a program that lived: $stored events stored, $lost lost with the agent"
+else
+	touch "$T/gone.end"
+	wait "${target_pid[gone]}"
+	echo "the ring of a program that lives can't be taken up here: not tried"
+	rm -f "$T"/spool/*.frames "$T"/spool/*.definitions
+fi
 
 # The limit holds; when the program has waited as long as it may, what is lost is told.
 serve small --spool "$T/spool" --spool-limit 1M --policy block --block-max 300ms

@@ -30,6 +30,7 @@ static struct clock plain = {.kind = RING_CLOCK_MONOTONIC, .slope = 1};
 static struct stream stream, *streams[] = {&stream};
 static struct link_host host;
 static struct symbol_files files;
+static struct orphans orphans;
 static struct link *collector;
 static struct frame_encoder *encoder;
 static uv_loop_t loop;
@@ -67,6 +68,7 @@ static void prepare(void)
 	host = (struct link_host){.loop = &loop,
 				  .stream = streams,
 				  .streams = 1,
+				  .orphans = &orphans,
 				  .packer = &link_packer,
 				  .decoder = frame_decoder_new(),
 				  .files = &files,
@@ -76,6 +78,7 @@ static void prepare(void)
 				  .closed = link_closed};
 	must(!symbol_files_init(&files, &arena, &loop, streams, 1, link_pump));
 	collector = arena_take(&arena, sizeof(*collector));
+	host.links = collector;
 	must(collector && !link_init(collector, &host, &arena, &budget));
 	encoder = frame_encoder_new();
 	must(encoder && host.decoder);

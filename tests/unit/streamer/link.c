@@ -13,6 +13,7 @@ struct scene {
 	struct bench bench;
 	uv_loop_t loop;
 	struct link_host host;
+	struct orphans orphans;
 	struct link link;
 	struct stream *streams[1];
 	struct packer packer;
@@ -79,6 +80,9 @@ static void scene_open(struct scene *s)
 	s->host = (struct link_host){.loop = &s->loop,
 				     .stream = s->streams,
 				     .streams = 1,
+				     .orphans = &s->orphans,
+				     .links = &s->link,
+				     .link_count = 1,
 				     .packer = &s->packer,
 				     .decoder = frame_decoder_new(),
 				     .agent_id = s->bench.agent_id,

@@ -1,0 +1,340 @@
+/* What an agent that is gone has left: each collector gets what it lacks, in order, and nothing goes before somebody has it all. */
+#include "tests/unit/streamer/harness.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "agent/streamer/orphans.h"
+#include "agent/streamer/spool_files.h"
+#include "base/log.h"
+#include "tests/unit/temporary.h"
+
+#define LIMIT	   SPOOL_LIMIT_MIN
+#define FRAME_MOST (256u << 10)
+#define LINKS	   2
+
+/* The agent that goes. */
+struct writer_scene {
+	struct spool spool;
+	struct spool_folder folder;
+	struct arena arena;
+	struct frame_encoder *encoder;
+	uint8_t id[STREAM_ID_SIZE];
+	uint32_t incarnation;
+};
+
+/* The agent that comes. */
+struct heir {
+	struct spool_folder folder;
+	struct orphans orphans;
+	struct frame_decoder *decoder;
+};
+
+/* Random bytes, so that LZ4 leaves the frame as long as it is. */
+static size_t make_frame(struct writer_scene *s, uint64_t number, uint64_t next, uint8_t *out,
+			 size_t size)
+{
+	uint8_t memory[4096], name[2000];
+	Heapcast__Process process = HEAPCAST__PROCESS__INIT;
+	Heapcast__Batch batch = HEAPCAST__BATCH__INIT;
+	long length;
+
+	for (size_t i = 0; i < sizeof(name); i++)
+		name[i] = (uint8_t)random();
+	memcpy(name, "/bin/left\n", 10);
+	process.pid = 4711;
+	process.executable = (ProtobufCBinaryData){sizeof(name), name};
+	batch.stream = (ProtobufCBinaryData){STREAM_ID_SIZE, s->id};
+	batch.incarnation = s->incarnation;
+	batch.number = number;
+	batch.catch_up = !number;
+	batch.next = next;
+	batch.process = &process;
+	length = frame_encode(s->encoder, memory + FRAME_HEADROOM,
+			      heapcast__batch__pack(&batch, memory + FRAME_HEADROOM), out, size);
+	assert_true(length > 2000);
+	return (size_t)length;
+}
+
+static long define(void *context, int fd, uint64_t next, const struct spool_account *before)
+{
+	uint8_t frame[4096];
+	uint64_t offset = 0;
+
+	(void)before;
+	for (int i = 0; i < 3; i++) {
+		size_t length = make_frame(context, 0, next, frame, sizeof(frame));
+
+		assert_int_equal(spool_file_write(fd, frame, length, offset), 0);
+		offset += length;
+	}
+	return (long)offset;
+}
+
+/* Leaves batches from `acked` + 1 or before up to `count`. */
+static void leave(uint8_t id, uint32_t incarnation, uint64_t count, uint64_t acked)
+{
+	static struct writer_scene s;
+	uint8_t frame[4096];
+
+	memset(&s, 0, sizeof(s));
+	s.id[0] = id;
+	s.incarnation = incarnation;
+	s.encoder = frame_encoder_new();
+	assert_int_equal(spool_folder_open(&s.folder, temporary_folder, LIMIT), 0);
+	assert_int_equal(arena_open(&s.arena, 65536), 0);
+	assert_int_equal(spool_init(&s.spool, &s.arena, 32768), 0);
+	s.spool.disk.folder = &s.folder;
+	s.spool.disk.id = s.id;
+	s.spool.disk.incarnation = incarnation;
+	s.spool.disk.define = define;
+	s.spool.disk.context = &s;
+	for (uint64_t i = 1; i <= count; i++) {
+		struct spool_account account = {.events = i};
+		size_t length = make_frame(&s, i, 0, frame, sizeof(frame));
+
+		assert_int_equal(spool_put(&s.spool, frame, length, &account), 0);
+		if (i == count / 2)
+			spool_ack(&s.spool, acked);
+	}
+	spool_leave(&s.spool);
+	spool_folder_close(&s.folder);
+	arena_close(&s.arena);
+	frame_encoder_free(s.encoder);
+}
+
+static void heir_open(struct heir *h)
+{
+	memset(h, 0, sizeof(*h));
+	h->decoder = frame_decoder_new();
+	assert_int_equal(spool_folder_open(&h->folder, temporary_folder, LIMIT), 0);
+	orphans_open(&h->orphans, &h->folder, LINKS, FRAME_MOST);
+}
+
+static void heir_close(struct heir *h)
+{
+	orphans_close(&h->orphans);
+	spool_folder_close(&h->folder);
+	frame_decoder_free(h->decoder);
+}
+
+static unsigned files(void)
+{
+	DIR *all = opendir(temporary_folder);
+	unsigned count = 0;
+	struct dirent *e;
+
+	while ((e = readdir(all)))
+		count += e->d_name[0] != '.' && strcmp(e->d_name, "lock");
+	closedir(all);
+	return count;
+}
+
+/* The next frame of orphan `index` for `link`: its number; 0: a definition before `*ret_next`; -1: there is none. */
+static int64_t take(struct heir *h, uint32_t link, uint32_t index, uint32_t incarnation,
+		    uint64_t *ret_next)
+{
+	struct spool_place place;
+	static uint8_t frame[FRAME_MOST];
+	const uint8_t *message;
+	Heapcast__Batch *batch;
+	size_t length;
+	int64_t number;
+
+	if (orphans_find(&h->orphans, link, index, &place) == -ENOENT)
+		return -1;
+	assert_int_equal(pread(place.fd, frame, place.length, place.offset), place.length);
+	close(place.fd);
+	assert_int_equal(frame_decode(h->decoder, frame, place.length, &message, &length, NULL), 0);
+	batch = heapcast__batch__unpack(NULL, length, message);
+	assert_non_null(batch);
+	assert_int_equal(batch->incarnation, incarnation);
+	number = (int64_t)batch->number;
+	*ret_next = batch->next;
+	heapcast__batch__free_unpacked(batch, NULL);
+	orphans_reader(&h->orphans, link, index)->at++;
+	return number;
+}
+
+/* All that the link gets of it is batches `from` to `to`. */
+static void takes(struct heir *h, uint32_t link, uint32_t index, uint32_t incarnation,
+		  uint64_t from, uint64_t to)
+{
+	uint64_t next;
+
+	for (uint64_t n = from; n <= to; n++)
+		assert_int_equal(take(h, link, index, incarnation, &next), n);
+	assert_int_equal(take(h, link, index, incarnation, &next), -1);
+}
+
+static void test_delivery(void **state)
+{
+	static struct heir h;
+	uint8_t id[STREAM_ID_SIZE] = {7}, other[STREAM_ID_SIZE] = {8};
+	struct orphan *o;
+	uint64_t first, next;
+
+	(void)state;
+	leave(7, 1, 300, 90);
+	heir_open(&h);
+	assert_int_equal(h.orphans.count, 1);
+	o = &h.orphans.orphan[0];
+	first = o->first[0];
+	assert_true(first > 1 && first <= 91 && o->segments > 1);
+	assert_int_equal(o->next, 301);
+	assert_int_equal(o->pid, 4711);
+	assert_int_equal(strncmp(o->executable, "/bin/left?", 10), 0);
+	assert_true(orphans_is_last(&h.orphans, 0));
+
+	assert_false(orphans_subscribe(&h.orphans, 0, other, 0, 0));
+	assert_int_equal(take(&h, 0, 0, 1, &next), -1);
+	assert_true(orphans_subscribe(&h.orphans, 0, id, 1, 150)); /* has all before */
+	assert_true(orphans_subscribe(&h.orphans, 1, id, 0, 0));   /* has nothing */
+	assert_true(orphans_pending(&h.orphans, 0, id, UINT32_MAX));
+	orphans_acknowledged(&h.orphans, 0, id, 1, 300); /* of what it was not sent */
+	assert_false(orphans_tick(&h.orphans));
+	takes(&h, 0, 0, 1, 150, 300);
+	assert_false(orphans_pending(&h.orphans, 0, id, UINT32_MAX));
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(take(&h, 1, 0, 1, &next), 0);
+		assert_int_equal(next, first);
+	}
+	assert_int_equal(take(&h, 1, 0, 1, &next), first);
+	assert_true(orphans_subscribe(&h.orphans, 1, id, 1, 3)); /* lacks batches that are gone */
+	assert_int_equal(take(&h, 1, 0, 1, &next), 0);
+
+	orphans_acknowledged(&h.orphans, 0, id, 1, 299);
+	assert_int_equal(o->acked_ns, 0);
+	orphans_acknowledged(&h.orphans, 0, id, 1, 300);
+	assert_false(orphans_tick(&h.orphans)); /* the other one may take the rest */
+	assert_true(files() > 0);
+	orphans_forget(&h.orphans, 1);
+	assert_true(orphans_tick(&h.orphans));
+	assert_int_equal(files(), 0);
+	assert_true(h.folder.used < 300 * 32);
+	assert_false(orphans_is_last(&h.orphans, 0));
+	assert_false(orphans_subscribe(&h.orphans, 0, id, 0, 0));
+	heir_close(&h);
+}
+
+/* One incarnation after the other, 10 behind 9; who has a later one needs none before it. */
+static void test_incarnations(void **state)
+{
+	static struct heir h;
+	uint8_t id[STREAM_ID_SIZE] = {7};
+	uint64_t next;
+
+	(void)state;
+	leave(7, 10, 20, 0);
+	leave(7, 9, 30, 0);
+	leave(9, 1, 5, 0);
+	heir_open(&h);
+	assert_int_equal(h.orphans.count, 3);
+	assert_false(orphans_is_last(&h.orphans, 0));
+	assert_true(orphans_is_last(&h.orphans, 1));
+	assert_true(orphans_subscribe(&h.orphans, 0, id, 9, 11));
+	assert_int_equal(take(&h, 0, 1, 10, &next), -1); /* not yet */
+	takes(&h, 0, 0, 9, 11, 30);
+	takes(&h, 0, 1, 10, 1, 20);
+	orphans_acknowledged(&h.orphans, 0, id, 10, 12);
+	assert_true(orphans_tick(&h.orphans));
+	assert_int_equal(h.orphans.orphan[0].segments, 0);
+	assert_true(h.orphans.orphan[1].segments);
+	assert_false(orphans_subscribe(&h.orphans, 1, id, 11, 1));
+	orphans_acknowledged(&h.orphans, 1, id, 11, 1);
+	orphans_forget(&h.orphans, 0);
+	assert_true(orphans_tick(&h.orphans));
+	assert_int_equal(files(), 1);
+	heir_close(&h);
+}
+
+/* Breaks a byte of the n-th file of frames. */
+static void damage(unsigned n, off_t at)
+{
+	struct spool_left *left;
+	char name[SPOOL_NAME_MAX];
+	int folder = open(temporary_folder, O_RDONLY | O_DIRECTORY), fd;
+	uint8_t byte = 0;
+
+	assert_true(spool_files_left(folder, &left) > (int)n);
+	fd = openat(folder,
+		    spool_file_name(name, left[n].stream, left[n].incarnation, left[n].first,
+				    SPOOL_FRAMES),
+		    O_RDWR);
+	assert_int_equal(pread(fd, &byte, 1, at), 1);
+	byte ^= 0x10;
+	assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+	close(fd);
+	close(folder);
+	free(left);
+}
+
+/* A hole: what lies behind it begins with definitions. Another program's files, and what is no file at all, are passed over. */
+static void test_damage(void **state)
+{
+	static struct heir h;
+	uint8_t id[STREAM_ID_SIZE] = {7};
+	char path[200];
+	uint64_t next;
+
+	(void)state;
+	leave(7, 1, 100, 0);
+	leave(8, 1, 10, 0);
+	damage(1, 1000);
+	snprintf(path, sizeof(path), "%s/07000000000000000000000000000000-zz.frames",
+		 temporary_folder);
+	close(open(path, O_CREAT | O_WRONLY, 0600));
+	snprintf(path, sizeof(path), "%s/%032x.2-%016x.frames", temporary_folder, 0, 1);
+	close(open(path, O_CREAT | O_WRONLY, 0600));
+	snprintf(path, sizeof(path), "%s/0b%030x-%016x.frames", temporary_folder, 0, 1);
+	assert_int_equal(mkdir(path, 0700), 0);
+	heir_open(&h);
+	assert_int_equal(h.orphans.count, 3);
+	assert_int_equal(access(path, F_OK), 0);
+	snprintf(path, sizeof(path), "%s/%032x.2-%016x.frames", temporary_folder, 0, 1);
+	assert_int_equal(access(path, F_OK), -1); /* nothing was in it */
+	assert_true(orphans_subscribe(&h.orphans, 0, id, 0, 0));
+	takes(&h, 0, 0, 1, 1, h.orphans.orphan[0].next - 1);
+	assert_true(h.orphans.orphan[1].first[0] > h.orphans.orphan[0].next);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(take(&h, 0, 1, 1, &next), 0);
+		assert_int_equal(next, h.orphans.orphan[1].first[0]);
+	}
+	takes(&h, 0, 1, 1, next, 100);
+	heir_close(&h);
+}
+
+static void test_many(void **state)
+{
+	static struct heir h;
+
+	(void)state;
+	for (unsigned i = 0; i < ORPHANS_MAX + 2; i++)
+		leave((uint8_t)(i + 1), 1, 2, 0);
+	heir_open(&h);
+	assert_int_equal(h.orphans.count, ORPHANS_MAX);
+	for (uint32_t i = 0; i < ORPHANS_MAX; i++) {
+		assert_true(orphans_subscribe(&h.orphans, 0, h.orphans.orphan[i].id, 0, 0));
+		takes(&h, 0, i, 1, 1, 2);
+		orphans_acknowledged(&h.orphans, 0, h.orphans.orphan[i].id, 1, 2);
+	}
+	assert_true(orphans_tick(&h.orphans));
+	heir_close(&h);
+	assert_int_equal(files(), 2);
+	heir_open(&h);
+	assert_int_equal(h.orphans.count, 2);
+	heir_close(&h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {TEST_IN_FOLDER(test_delivery),
+					   TEST_IN_FOLDER(test_incarnations),
+					   TEST_IN_FOLDER(test_damage), TEST_IN_FOLDER(test_many)};
+
+	log_open("off", NULL);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
