@@ -256,8 +256,8 @@ int maps_state_add(struct maps_state *s, const Heapcast__Maps *m, struct err_tex
 
 /* ---- a recording ---- */
 
-static int walk(struct scan *scan, uint64_t size, uint64_t at_ns, struct maps_state *s,
-		uint64_t *damaged_steps)
+static int walk(struct scan *scan, uint64_t size, uint64_t at_ns, const atomic_bool *cancelled,
+		struct maps_state *s, uint64_t *damaged_steps)
 {
 	uint32_t incarnation = 0;
 	struct scan_item item;
@@ -266,6 +266,8 @@ static int walk(struct scan *scan, uint64_t size, uint64_t at_ns, struct maps_st
 	while ((r = scan_next(scan, size, &item)) == 1) {
 		const Heapcast__Batch *b = item.batch;
 
+		if (cancelled && *cancelled)
+			return -ECANCELED;
 		if ((b->maps ? b->maps->time_ns : b->time_ns) > at_ns)
 			return 0;
 		if (b->incarnation != incarnation)
@@ -281,11 +283,10 @@ static int walk(struct scan *scan, uint64_t size, uint64_t at_ns, struct maps_st
 	return r;
 }
 
-int maps_at(const char *path, uint64_t at_ns, struct maps_state *ret_state, uint64_t *ret_damaged,
-	    struct err_text *err)
+int maps_follow(const char *path, uint64_t at_ns, const atomic_bool *cancelled,
+		struct maps_state *state, uint64_t *ret_damaged, struct err_text *err)
 {
 	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct maps_state state = {0};
 	uint64_t steps = 0;
 	struct scan scan;
 	struct stat st;
@@ -295,10 +296,19 @@ int maps_at(const char *path, uint64_t at_ns, struct maps_state *ret_state, uint
 		return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
 	r = scan_init(&scan, fd, 0, NULL);
 	if (!r)
-		r = walk(&scan, (uint64_t)st.st_size, at_ns, &state, &steps);
+		r = walk(&scan, (uint64_t)st.st_size, at_ns, cancelled, state, &steps);
 	if (ret_damaged)
 		*ret_damaged = steps + scan.damaged_places;
 	scan_done(&scan);
+	return r < 0 ? err_set(err, r, "reading the maps in %s: %s", path, strerror(-r)) : 0;
+}
+
+int maps_at(const char *path, uint64_t at_ns, struct maps_state *ret_state, uint64_t *ret_damaged,
+	    struct err_text *err)
+{
+	struct maps_state state = {0};
+	int r = maps_follow(path, at_ns, NULL, &state, ret_damaged, err);
+
 	if (r < 0) {
 		maps_state_done(&state);
 		return r;

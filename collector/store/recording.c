@@ -170,7 +170,8 @@ static int take_events(struct recording *r, const Heapcast__Events *events)
 	while (!e && (e = events_decoder_next(&decoder, &event, NULL)) == 1) {
 		count_event(r, &event);
 		check_references(r, &event, &thread);
-		e = pairing_add(&r->pairing, &event);
+		e = event_space(event.kind) == EVENT_SPACE_HEAP ? pairing_add(&r->pairing, &event)
+								: aparts_add(&r->aparts, &event);
 	}
 	events_decoder_done(&decoder);
 	return e;
@@ -426,6 +427,7 @@ void recording_close(struct recording *r)
 		return;
 	scan_done(&r->scan);
 	pairing_done(&r->pairing);
+	aparts_done(&r->aparts);
 	rows_done(&r->rows);
 	culled_done(&r->culled);
 	definitions_done(&r->definitions);
@@ -452,6 +454,11 @@ int recording_refresh(struct recording *r, struct err_text *err)
 
 /* ---- answers ---- */
 
+const char *recording_path(const struct recording *r)
+{
+	return r->path;
+}
+
 const struct stream_id *recording_id(const struct recording *r)
 {
 	return &r->id;
@@ -460,6 +467,11 @@ const struct stream_id *recording_id(const struct recording *r)
 const struct process_info *recording_process(const struct recording *r)
 {
 	return &r->definitions.process;
+}
+
+bool recording_is_growing(const struct recording *r)
+{
+	return !r->flushed;
 }
 
 uint64_t recording_end_ns(const struct recording *r)

@@ -1,6 +1,7 @@
 #pragma once
 /* A recording in memory, for the files of collector/store only. */
 #include "base/error.h"
+#include "collector/store/apart.h"
 #include "collector/store/culled.h"
 #include "collector/store/definitions.h"
 #include "collector/store/pairing.h"
@@ -23,6 +24,7 @@ struct recording {
 	struct rows rows;
 	struct pairing pairing;
 	struct culled culled;
+	struct aparts aparts;
 	struct ledger_info ledger;
 };
 

@@ -256,6 +256,14 @@ struct allocator_info {
 	uint64_t took_ns, arena, hblkhd, uordblks, fordblks, keepcost, ordblks, hblks;
 };
 
+/* An event that is no block of the heap: a mapping or a pool of the program's own, a setting of its allocator. What address and
+ * size mean is in proto/event.h. */
+struct apart_info {
+	uint64_t time_ns, address, old_address, size;
+	uint32_t thread, stack; /* node; 0: none */
+	uint8_t kind;		/* EventKind */
+};
+
 /* The account: what the agent said, and what was counted here. What an agent has delivered with its last breath and never
  * came is moved from `delivered` to `lost`, for the stream and for each thread. It balances if both equations hold:
  *   produced = delivered + culled + not_sampled + lost + pending     and     delivered = stored + before_join + missed,
@@ -304,8 +312,11 @@ void recording_close(struct recording *recording);
  * may have been filled in. */
 int recording_refresh(struct recording *recording, struct err_text *err);
 
+const char *recording_path(const struct recording *recording);
 const struct stream_id *recording_id(const struct recording *recording);
 const struct process_info *recording_process(const struct recording *recording);
+/* Whether somebody was writing it when it was looked at last; else it has ended, or was interrupted. */
+bool recording_is_growing(const struct recording *recording);
 uint64_t recording_end_ns(const struct recording *recording); /* stream time of the last batch */
 uint64_t recording_rows(const struct recording *recording);
 uint32_t recording_blocks(const struct recording *recording);
@@ -320,6 +331,9 @@ uint32_t recording_gaps(const struct recording *recording);
 const struct gap_info *recording_gap(const struct recording *recording, uint32_t index);
 uint32_t recording_marks(const struct recording *recording);
 const struct mark_info *recording_mark(const struct recording *recording, uint32_t index);
+/* In the order in which they came; at most 2^20 are kept (ledger_info.stored_apart counts all). */
+uint32_t recording_aparts(const struct recording *recording);
+const struct apart_info *recording_apart(const struct recording *recording, uint32_t index);
 const struct ledger_info *recording_ledger(const struct recording *recording);
 const struct pairing_info *recording_pairing(const struct recording *recording);
 /* The last that there are, and of each the highest that there was (of the faults: the sums at the end). */
