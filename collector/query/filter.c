@@ -303,6 +303,29 @@ static int read_answer(struct filter *filter, const struct view *view, const str
 	return 0;
 }
 
+static int read_arena(struct filter *filter, const struct view *view, const struct field *field, const char *value,
+		      struct err_text *err)
+{
+	(void)view;
+	if (strcmp(value, "main") != 0 && strcmp(value, "non_main") != 0)
+		return err_set(err, -EINVAL, "%s takes main or non_main, not \"%.60s\"", field->name, value);
+	filter->main_arena = value[0] == 'm' ? ANSWER_YES : ANSWER_NO;
+	return 0;
+}
+
+static int read_marker(struct filter *filter, const struct view *view, const struct field *field, const char *value,
+		       struct err_text *err)
+{
+	uint64_t number;
+
+	(void)view;
+	if (parse_u64(value, &number) < 0 || number > UINT32_MAX)
+		return err_set(err, -EINVAL, "%s takes a number from 0 to %u, not \"%.60s\"", field->name, UINT32_MAX,
+			       value);
+	*(uint64_t *)((char *)filter + field->offset) = number;
+	return 0;
+}
+
 static int read_count(struct filter *filter, const struct view *view, const struct field *field, const char *value,
 		      struct err_text *err)
 {
@@ -381,6 +404,11 @@ static const struct field fields[] = {
 	{"module", read_module, 0},
 	{"tag", read_text, AT(tag)},
 	{"freed_at_once", read_answer, AT(freed_at_once)},
+	{"mmaped", read_answer, AT(mmaped)},
+	{"arena", read_arena, 0},
+	{"jemalloc", read_answer, AT(jemalloc)},
+	{"marker", read_marker, AT(marker)},
+	{"from_map", read_marker, AT(from_map)},
 	{"hide", read_answer, AT(hide)},
 	{"first_size_min", read_size, AT(first_size_min)},
 	{"first_size_max", read_size, AT(first_size_max)},
@@ -429,6 +457,8 @@ void filter_init(struct filter *filter)
 		.depth_max = UINT32_MAX,
 		.alive_at_ns = NO_TIME,
 		.alive_at_2_ns = NO_TIME,
+		.marker = NO_MARKER,
+		.from_map = NO_MARKER,
 		.first_size_max = UINT64_MAX,
 		.last_size_max = UINT64_MAX,
 		.chain_lifetime_max_ns = UINT64_MAX,

@@ -251,10 +251,10 @@ static bool asks_chains(const struct filter *f)
 
 static bool asks_row_bits(const struct filter *f)
 {
-	return asks_chains(f) || f->tag || f->freed_at_once != ANSWER_ANY;
+	return asks_chains(f) || f->tag || f->freed_at_once != ANSWER_ANY || origin_asked(f);
 }
 
-static int judge_rows(struct matcher *m, struct err_text *err)
+static int judge_rows(struct matcher *m, struct view *view, struct err_text *err)
 {
 	const struct filter *f = m->filter;
 	int r = 0;
@@ -269,6 +269,8 @@ static int judge_rows(struct matcher *m, struct err_text *err)
 		r = freed_at_once_judge(m, err);
 	if (!r && f->tag)
 		r = labels_judge(m, err);
+	if (!r && origin_asked(f))
+		r = origin_judge(m, view, err);
 	return r;
 }
 
@@ -325,7 +327,7 @@ int matcher_init(struct matcher *matcher, struct view *view, const struct filter
 	if (!r && asks_groups(filter))
 		r = judge_groups(matcher, view, err);
 	if (!r && asks_row_bits(filter))
-		r = judge_rows(matcher, err);
+		r = judge_rows(matcher, view, err);
 	if (!r && filter->thread_name)
 		r = judge_threads(matcher, err);
 	if (r == -ENOMEM)

@@ -108,6 +108,9 @@ struct filter {
 	char *module;	      /* basename or path of a module of the backtrace; NULL: any */
 	char *tag;	      /* text that the thread bore when it allocated (heapcast_label); NULL: any */
 	enum filter_answer freed_at_once; /* freed before its thread allocated again */
+	enum filter_answer mmaped, jemalloc, main_arena; /* where the block came from; glibc_heap.h */
+	uint64_t marker;   /* number that the program said last before (heapcast_mark); NO_MARKER: any */
+	uint64_t from_map; /* number of the mapping that it lay in (query_mappings); NO_MARKER: any */
 	enum filter_answer hide; /* no filter: trees leave out frames that only pass allocations on */
 	/* Of the block's chain of reallocs. */
 	uint64_t first_size_min, first_size_max, last_size_min, last_size_max;
@@ -124,6 +127,8 @@ struct filter {
 	bool before_start;    /* `to` lies before the recording: nothing matches */
 	const atomic_bool *cancelled; /* may be NULL; true: the query ends soon with -ECANCELED. Set from any thread */
 };
+
+#define NO_MARKER UINT64_MAX
 
 /* X(name, what --help shows for its value, what it says): the filters, for tables of options and documents. */
 #define FILTERS(X)                                                                                                     \
@@ -151,6 +156,11 @@ struct filter {
 	X("module", "NAME", "a frame of the backtrace is in this library or program: libc.so.6, /usr/bin/app")         \
 	X("tag", "TEXT", "allocated while its thread bore this label (heapcast_label)")                                \
 	X("freed-at-once", "WHICH", "yes or no: freed before its thread allocated again")                              \
+	X("mmaped", "WHICH", "yes or no: glibc gave it a mapping of its own")                                          \
+	X("arena", "WHICH", "main or non_main: which of glibc's arenas it came from")                                  \
+	X("jemalloc", "WHICH", "yes or no: it came from libjemalloc")                                                  \
+	X("marker", "N", "allocated while the program's marker was this number (heapcast_mark)")                       \
+	X("from-map", "ID", "it lay in this map, as /data/ID/maps counts them")                                        \
 	X("hide", "WHICH", "yes or no: trees and flame graphs without functions that only pass allocations on")        \
 	X("first-size-min", "SIZE", "the first block of its chain of reallocs had this size or more")                  \
 	X("first-size-max", "SIZE", "or less")                                                                         \
