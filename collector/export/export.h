@@ -4,10 +4,12 @@
  * Every writer appends to a buffer; the caller writes it out.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct buf;
 struct err_text;
+struct timeline;
 struct tree;
 struct filter;
 struct view;
@@ -29,6 +31,14 @@ struct flamegraph_options {
 int export_flamegraph(const struct tree *tree, const struct flamegraph_options *options, struct buf *out,
 		      struct err_text *err);
 
+struct graph_options {
+	enum export_weight weight;
+	uint32_t width, height; /* pixels; 0: 1024 and 768. Below 500 without axes */
+};
+
+/* What was in use over time as SVG: blue up to the lowest of each point, red from there to the highest. */
+int export_graph(const struct timeline *timeline, const struct graph_options *options, struct buf *out, struct err_text *err);
+
 struct ascii_tree_options {
 	enum export_weight weight;
 	double percent_min; /* frames with less of the whole are left out */
@@ -43,6 +53,24 @@ int export_ascii_tree(const struct tree *tree, const struct ascii_tree_options *
  * there are some 64 KiB, and at the end; it writes them out and clears the buffer; not 0 stops and is returned. */
 int export_json(struct view *view, const struct filter *filter, struct buf *out,
 		int (*flush)(void *context, struct buf *out), void *context, struct err_text *err);
+
+/* What heaptrack_print and heaptrack's window read; heaptrack.c describes it. The filter is used until heaptrack_export_free. */
+struct heaptrack_export;
+int heaptrack_export_new(struct view *view, const struct filter *filter, struct heaptrack_export **ret_export,
+			 struct err_text *err);
+void heaptrack_export_free(struct heaptrack_export *heaptrack_export);
+/* Appends until `out` has some `bytes`. 1: there is more; 0: that was all; negative errno. */
+int heaptrack_export_some(struct heaptrack_export *heaptrack_export, size_t bytes, struct buf *out, struct err_text *err);
+
+/* Records for programs that ask the same of an allocator again; replay.c describes them. As above. */
+struct replay_export;
+int replay_export_new(struct view *view, const struct filter *filter, struct replay_export **ret_export, struct err_text *err);
+void replay_export_free(struct replay_export *replay_export);
+int replay_export_some(struct replay_export *replay_export, size_t bytes, struct buf *out, struct err_text *err);
+
+/* A function's name without template or generic arguments: "std::vector::push_back(int const&)". What is no well-formed name comes
+ * back as it is. Free it; NULL: no memory. */
+char *without_template_arguments(const char *name);
 
 /* A streaming JSON writer: commas and escapes are its business. 64-bit numbers that a JavaScript reader could not hold are the
  * caller's (write them as strings as well). */

@@ -217,3 +217,56 @@ void json_diff(struct json *json, const struct diff *d, uint64_t skip, uint64_t 
 		json_entry(json, &d->list[i]);
 	json_end(json, ']');
 }
+
+/* ---- fragmentation ---- */
+
+static double part_of(uint64_t part, uint64_t whole)
+{
+	return whole ? (double)part / (double)whole : 0;
+}
+
+static void json_region(struct json *json, const struct heap_region *r, uint64_t page_size)
+{
+	json_object(json, NULL);
+	json_u64(json, "address", r->address);
+	json_u64(json, "size", r->size);
+	json_string(json, "name", r->name);
+	json_u64(json, "resident_bytes", r->resident);
+	json_u64(json, "in_use_blocks", r->blocks);
+	json_u64(json, "in_use_bytes", r->bytes);
+	json_u64(json, "page_bytes", r->pages * page_size);
+	json_end(json, '}');
+}
+
+void json_fragmentation(struct json *json, const struct fragmentation *f)
+{
+	uint64_t page_bytes = f->pages * f->page_size;
+
+	json_u64(json, "at_ns", f->at_ns);
+	json_u64(json, "in_use_blocks", f->blocks);
+	json_u64(json, "in_use_bytes", f->bytes);
+	json_u64(json, "page_size", f->page_size);
+	json_u64(json, "pages", f->pages);
+	json_u64(json, "page_bytes", page_bytes);
+	json_double(json, "page_fill", part_of(f->bytes, page_bytes));
+	json_array(json, "pages_by_fill");
+	for (unsigned i = 0; i < FRAGMENTATION_CLASSES; i++) {
+		json_object(json, NULL);
+		json_double(json, "fill_min", (double)i / FRAGMENTATION_CLASSES);
+		json_u64(json, "pages", f->pages_of[i]);
+		json_u64(json, "in_use_bytes", f->bytes_of[i]);
+		json_end(json, '}');
+	}
+	json_end(json, ']');
+	json_bool(json, "sampled", f->sampled);
+	json_bool(json, "gathered", f->gathered);
+	if (!f->gathered)
+		return;
+	json_u64(json, "maps_ns", f->maps_ns);
+	json_u64(json, "resident_bytes", f->resident);
+	json_double(json, "fragmentation", f->bytes < f->resident ? 1 - part_of(f->bytes, f->resident) : 0);
+	json_array(json, "heap_regions");
+	for (size_t i = 0; i < f->region_count; i++)
+		json_region(json, &f->regions[i], f->page_size);
+	json_end(json, ']');
+}

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/query/fragmentation.h"
 #include "collector/query/query.h"
 
 struct json;
@@ -22,3 +23,4 @@ void json_timeline(struct json *json, const struct timeline *timeline, uint64_t 
 void json_histogram(struct json *json, const struct histogram *histogram);
 void json_survivors(struct json *json, const struct survivors *survivors, uint64_t skip, uint64_t count);
 void json_diff(struct json *json, const struct diff *diff, uint64_t skip, uint64_t count);
+void json_fragmentation(struct json *json, const struct fragmentation *fragmentation);
