@@ -12,6 +12,11 @@
 
 #include "base/ban.h"
 
+#define FORMATS "collapsed, json, heaptrack or replay"
+
+DEFINE_CLEANUP(heaptrack_export_free, struct heaptrack_export *)
+DEFINE_CLEANUP(replay_export_free, struct replay_export *)
+
 static int flush_to_file(void *context, struct buf *out)
 {
 	if (out->length && fwrite(out->data, 1, out->length, context) != out->length) {
@@ -53,6 +58,38 @@ static int export_as_json(struct question *q, const struct question_options *o, 
 	return r;
 }
 
+#define STEP_BYTES 65536
+
+static int export_as_heaptrack(struct question *q, const struct question_options *o, FILE *file,
+			       struct err_text *err)
+{
+	cleanup(cleanup_heaptrack_export_free) struct heaptrack_export *export = NULL;
+	cleanup(buf_done) struct buf out = {0};
+	int r = heaptrack_export_new(q->view, &q->filter, &export, err), more = 1;
+
+	(void)o;
+	while (!r && more) {
+		more = heaptrack_export_some(export, STEP_BYTES, &out, err);
+		r = more < 0 ? more : flush_to_file(file, &out);
+	}
+	return r;
+}
+
+static int export_as_replay(struct question *q, const struct question_options *o, FILE *file,
+			    struct err_text *err)
+{
+	cleanup(cleanup_replay_export_free) struct replay_export *export = NULL;
+	cleanup(buf_done) struct buf out = {0};
+	int r = replay_export_new(q->view, &q->filter, &export, err), more = 1;
+
+	(void)o;
+	while (!r && more) {
+		more = replay_export_some(export, STEP_BYTES, &out, err);
+		r = more < 0 ? more : flush_to_file(file, &out);
+	}
+	return r;
+}
+
 static const struct format {
 	const char *name;
 	int (*write)(struct question *q, const struct question_options *o, FILE *file,
@@ -60,6 +97,8 @@ static const struct format {
 } formats[] = {
 	{"collapsed", export_as_collapsed},
 	{"json", export_as_json},
+	{"heaptrack", export_as_heaptrack},
+	{"replay", export_as_replay},
 };
 
 static const struct format *format_lookup(const char *name)
@@ -105,10 +144,10 @@ static int run(struct command_call *call)
 
 	if (!format && !o->format)
 		return command_usage_error(call->command,
-					   "which format? --format collapsed or --format json");
+					   "which format? --format takes " FORMATS);
 	if (!format)
 		return command_usage_error(call->command,
-					   "--format takes collapsed or json, not '%s'", o->format);
+					   "--format takes " FORMATS ", not '%s'", o->format);
 	status = output_weight(call->command, o->weight, &weight);
 	if (!status)
 		status = question_open(call, VALUE_ALLOCATED, &q);
@@ -122,7 +161,8 @@ static int run(struct command_call *call)
 static const struct option export_table[] = {
 	OPTION_TEXT(struct question_options, format, "format", "FORMAT",
 		    "collapsed: lines `frame;frame;frame BYTES` for flame graph tools; json: an "
-		    "allocation a line"),
+		    "allocation a line; heaptrack: what heaptrack_print and heaptrack's window read; replay: "
+		    "allocations and frees in order, to be done again"),
 	OPTION_TEXT(struct question_options, output, "output", "FILE",
 		    "write it here (default: standard output)"),
 	OPTION_TEXT(struct question_options, weight, "weight", "WHAT",
@@ -143,12 +183,13 @@ static const struct question_options defaults = {.common.data = DEFAULT_DATA};
 
 const struct command command_export = {
 	.name = "export",
-	.summary = "write a recording for other tools: collapsed, json",
+	.summary = "write a recording for other tools: collapsed, json, heaptrack, replay",
 	.usage = "--format FORMAT [OPTION...] [STREAM]",
 	.about = "Writes what matches in a format that other tools read.\n",
 	.examples = "  collector export --format collapsed last --value leaked | flamegraph.pl > "
 		    "leaked.svg\n"
-		    "  collector export --format json last --size-min 1M\n",
+		    "  collector export --format json last --size-min 1M\n"
+		    "  collector export --format heaptrack --output heaptrack.app last && heaptrack_print heaptrack.app\n",
 	.groups = groups,
 	.options_size = sizeof(struct question_options),
 	.defaults = &defaults,

@@ -8,6 +8,7 @@
 #include "collector/http/routes.h"
 #include "collector/http/sources.h"
 #include "collector/http/values.h"
+#include "collector/query/glibc_heap.h"
 #include "collector/query/query.h"
 
 #include "base/ban.h"
@@ -29,7 +30,8 @@ struct page {
 	struct json json;
 	uint64_t skip, count, total;
 	enum page_order order;
-	bool descending, begun;
+	bool descending, begun, strip;
+	struct glibc_heap heap;
 	struct chain chains[CHAIN_CACHE];
 };
 
@@ -87,11 +89,22 @@ static int read_order(void *context, const struct view *view, const char *name, 
 	return 0;
 }
 
+static int read_strip(void *context, const struct view *view, const char *name, const char *value,
+		      struct err_text *err)
+{
+	struct page *page = context;
+
+	(void)view;
+	return read_switch_value(name, value, &page->strip, err);
+}
+
 const struct route_parameter allocations_parameters[] = {
 	{"skip", read_count, "whole number", "leave out so many"},
 	{"count", read_count, "whole number", "give at most so many"},
 	{"sort_by", read_sort_by, "timestamp, address or size", "the order; default timestamp"},
 	{"order", read_order, "asc or dsc", "default asc"},
+	{"strip_template_args", read_strip, "true or false",
+	 "functions without template arguments; default false"},
 	{0},
 };
 
@@ -164,13 +177,6 @@ static void remember_neighbours(struct page *page, const struct exchange *x,
 
 /* ---- rows ---- */
 
-static uint32_t tid_of(const struct recording *recording, uint32_t number)
-{
-	const struct thread_info *thread = recording_thread(recording, number);
-
-	return thread ? thread->tid : 0;
-}
-
 static int write_death(struct page *page, struct exchange *x, const char *key, uint64_t row)
 {
 	struct json *json = &page->json;
@@ -184,11 +190,11 @@ static int write_death(struct page *page, struct exchange *x, const char *key, u
 	json_object(json, key);
 	json_time(json, "timestamp",
 		  recording_process(recording)->start_wall_ns + block->death_ns[i]);
-	json_u64(json, "thread", tid_of(recording, block->death_thread[i]));
+	json_u64(json, "thread", thread_tid(recording, block->death_thread[i]));
 	if (block->death_stack[i]) {
 		json_u64(json, "backtrace_id", block->death_stack[i]);
-		r = json_backtrace(json, "backtrace", x->source->view, block->death_stack[i],
-				   &x->err);
+		r = json_backtrace_of(json, "backtrace", x->source->view, block->death_stack[i],
+				      page->strip, &x->err);
 	}
 	json_end(json, '}');
 	return r;
@@ -206,6 +212,19 @@ static void write_chain(struct page *page, struct exchange *x, const struct chai
 	json_u64(&page->json, "chain_length", chain->length);
 }
 
+/* Where the allocator had it from; nothing where that is not known. */
+static void write_origin(struct page *page, uint64_t address, uint64_t size)
+{
+	enum heap_part part = glibc_heap_part(&page->heap, address, size);
+
+	if (part != HEAP_PART_UNKNOWN) {
+		json_bool(&page->json, "is_mmaped", part == HEAP_PART_MAPPED);
+		json_bool(&page->json, "in_main_arena", part != HEAP_PART_OTHER);
+	}
+	if (page->heap.known || page->heap.is_jemalloc)
+		json_bool(&page->json, "is_jemalloc", page->heap.is_jemalloc);
+}
+
 static int write_row(struct page *page, struct exchange *x, uint64_t row)
 {
 	struct json *json = &page->json;
@@ -220,7 +239,7 @@ static int write_row(struct page *page, struct exchange *x, uint64_t row)
 	json_u64(json, "id", row);
 	json_address(json, "address", block->address[i]);
 	json_times(json, "", view, block->birth_ns[i]);
-	json_u64(json, "thread", tid_of(recording, block->thread[i]));
+	json_u64(json, "thread", thread_tid(recording, block->thread[i]));
 	json_u64(json, "size", block->size[i]);
 	if (block->weight && block->weight[i] > block->size[i])
 		json_u64(json, "weight", block->weight[i]);
@@ -229,7 +248,8 @@ static int write_row(struct page *page, struct exchange *x, uint64_t row)
 	if (!r)
 		r = write_death(page, x, "chain_deallocation", chain.last);
 	if (!r)
-		r = json_backtrace(json, "backtrace", view, block->stack[i], &x->err);
+		r = json_backtrace_of(json, "backtrace", view, block->stack[i], page->strip, &x->err);
+	write_origin(page, block->address[i], block->size[i]);
 	write_chain(page, x, &chain);
 	json_end(json, '}');
 	remember_neighbours(page, x, &chain);
@@ -255,6 +275,7 @@ static int begin(struct page *page, struct exchange *x)
 		r = query_page_total(page->scan, &page->total, &x->err);
 	if (r < 0)
 		return r;
+	glibc_heap_init(&page->heap, x->source->recording);
 	x->content_type = "application/json";
 	json_init(&page->json, &x->out);
 	json_object(&page->json, NULL);

@@ -2,6 +2,7 @@
 #include "collector/http/exchange.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,14 +56,32 @@ static int status_of(int error)
 		return 409;
 	case -EMSGSIZE:
 		return 413;
+	case -EBUSY:
+		return 503;
 	default:
 		return 500;
+	}
+}
+
+/* A sentence about a parameter that only the query could judge begins with its name. */
+static void name_parameter(struct exchange *x)
+{
+	size_t length = strcspn(x->err.text, " ");
+
+	for (size_t i = 0; i < x->request.parameter_count && !x->parameter[0]; i++) {
+		const char *name = x->request.parameters[i].name;
+
+		if (length && strlen(name) == length && !strncmp(name, x->err.text, length))
+			snprintf(x->parameter, sizeof(x->parameter), "%s", name);
 	}
 }
 
 void exchange_fail(struct exchange *x, int error)
 {
 	struct json json;
+
+	if (error == -EINVAL)
+		name_parameter(x);
 
 	if (x->status < 400)
 		x->status = status_of(error);
@@ -104,6 +123,8 @@ static void run_step(uv_work_t *work)
 static void put_later(struct workers *workers, struct exchange *x)
 {
 	x->state = EXCHANGE_LATER;
+	x->due_ms = uv_now(workers->loop) + (x->again_ms ? x->again_ms : AGAIN_MS);
+	x->again_ms = 0;
 	x->next = workers->later;
 	workers->later = x;
 }
@@ -128,6 +149,8 @@ static void step_returned(uv_work_t *work, int status)
 	start_some(workers);
 }
 
+static void wake_again(struct workers *workers);
+
 static void run_later_ones(uv_timer_t *timer)
 {
 	struct workers *workers = timer->data;
@@ -137,9 +160,30 @@ static void run_later_ones(uv_timer_t *timer)
 	while (x) {
 		struct exchange *next = x->next;
 
-		workers_submit(workers, x);
+		if (x->due_ms <= uv_now(workers->loop)) {
+			workers_submit(workers, x);
+		} else {
+			x->next = workers->later;
+			workers->later = x;
+		}
 		x = next;
 	}
+	wake_again(workers);
+}
+
+/* For the first of those that wait for their time, and where a job could not be made for want of memory. */
+static void wake_again(struct workers *workers)
+{
+	uint64_t now = uv_now(workers->loop), due = UINT64_MAX;
+
+	if (workers->closing)
+		return;
+	if (workers->waiting && !workers->running)
+		due = now + AGAIN_MS;
+	for (const struct exchange *x = workers->later; x; x = x->next)
+		due = x->due_ms < due ? x->due_ms : due;
+	if (due != UINT64_MAX)
+		uv_timer_start(&workers->again, run_later_ones, due > now ? due - now : 0, 0);
 }
 
 static void start_some(struct workers *workers)
@@ -159,8 +203,7 @@ static void start_some(struct workers *workers)
 		workers->running++;
 		uv_queue_work(workers->loop, &job->work, run_step, step_returned);
 	}
-	if (!workers->closing && (workers->later || (workers->waiting && !workers->running)))
-		uv_timer_start(&workers->again, run_later_ones, AGAIN_MS, 0);
+	wake_again(workers);
 }
 
 void workers_init(struct workers *workers, uv_loop_t *loop, void (*ready)(struct exchange *x))

@@ -21,7 +21,8 @@ struct exchange;
 struct source;
 struct sources;
 
-/* A step returns 0: the answer is complete; 1: there is more; -EAGAIN: nothing yet, ask again in a moment; another negative errno: it
+/* A step returns 0: the answer is complete; 1: there is more; -EAGAIN: nothing yet, ask again in a moment, or after
+ * `again_ms` if it is set; another negative errno: it
  * failed, `err` says why (and `parameter` of what). Before the first byte of the body this gives an error as JSON, after it the
  * connection is closed. */
 typedef int exchange_step(struct exchange *x);
@@ -38,6 +39,7 @@ struct exchange {
 	struct err_text err;
 	char parameter[64];
 	exchange_step *step;
+	uint64_t again_ms; /* 0: soon. For one return of -EAGAIN */
 	struct sources *sources;
 	struct source *source; /* held; NULL: none yet */
 	void *work;	       /* the route's own, freed by work_free */
@@ -47,6 +49,7 @@ struct exchange {
 	void *connection; /* NULL: closed */
 	enum exchange_state state;
 	struct exchange *next;
+	uint64_t due_ms; /* EXCHANGE_LATER: not before, in the loop's time */
 	int result;
 	bool head_only, head_sent, old_protocol, chunked;
 	size_t sent; /* of out */

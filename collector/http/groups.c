@@ -23,11 +23,12 @@ const struct route_parameter groups_parameters[] = {
 	WHAT_COUNT,
 	{"sort_by", what_sort_by, SORT_WORDS, "default only_matched.size"},
 	{"order", what_order, "asc or dsc", "default dsc"},
-	{"generate_graphs", what_graphs, "false", "kept for scripts"},
+	{"generate_graphs", what_graphs, "true or false", "with addresses of pictures; default false"},
+	WHAT_STRIP,
 	{0},
 };
 
-const struct route_parameter backtraces_parameters[] = {WHAT_SKIP, WHAT_COUNT, {0}};
+const struct route_parameter backtraces_parameters[] = {WHAT_SKIP, WHAT_COUNT, WHAT_STRIP, {0}};
 
 /* ---- orders ---- */
 
@@ -137,9 +138,12 @@ static void page_free(void *work)
 	free(page);
 }
 
-static void write_side(struct json *json, const char *key, const struct view *view,
-		       const struct group_side *s, const uint64_t *peak_ns)
+static void write_side(struct page *page, const char *key, const struct exchange *x,
+		       const struct group_side *s, const struct allocation_group *all)
 {
+	struct json *json = &page->json;
+	const struct view *view = x->source->view;
+
 	json_object(json, key);
 	json_u64(json, "size", s->allocated.bytes);
 	json_u64(json, "min_size", s->min_size);
@@ -149,16 +153,18 @@ static void write_side(struct json *json, const char *key, const struct view *vi
 	json_time(json, "interval", s->last_ns - s->first_ns);
 	json_u64(json, "leaked_count", s->leaked_blocks);
 	json_u64(json, "allocated_count", s->allocated.blocks);
-	if (peak_ns) {
+	if (all) {
 		const struct recording *recording = view_recording(view);
 		uint64_t end = recording_end_ns(recording);
 
 		json_time(json, "max_total_usage_first_seen_at",
-			  recording_process(recording)->start_wall_ns + *peak_ns);
-		json_time(json, "max_total_usage_first_seen_at_relative", *peak_ns);
+			  recording_process(recording)->start_wall_ns + all->peak_ns);
+		json_time(json, "max_total_usage_first_seen_at_relative", all->peak_ns);
 		json_double(json, "max_total_usage_first_seen_at_relative_p",
-			    end ? 100.0 * (double)*peak_ns / (double)end : 0);
+			    end ? 100.0 * (double)all->peak_ns / (double)end : 0);
 	}
+	if (page->what.graphs && all)
+		json_graph_urls(json, x, "backtraces", all->node);
 	json_end(json, '}');
 }
 
@@ -169,10 +175,10 @@ static int write_group(struct page *page, struct exchange *x, const struct alloc
 	int r;
 
 	json_object(json, NULL);
-	write_side(json, "all", view, &g->all, &g->peak_ns);
-	write_side(json, "only_matched", view, &g->matched, NULL);
+	write_side(page, "all", x, &g->all, g);
+	write_side(page, "only_matched", x, &g->matched, NULL);
 	json_u64(json, "backtrace_id", g->node);
-	r = json_backtrace(json, "backtrace", view, g->node, &x->err);
+	r = json_backtrace_of(json, "backtrace", view, g->node, page->what.strip, &x->err);
 	json_end(json, '}');
 	return r;
 }
@@ -205,7 +211,7 @@ static int begin(struct page *page, struct exchange *x, const struct route_param
 
 static int write_backtrace(struct page *page, struct exchange *x, const struct allocation_group *g)
 {
-	return json_backtrace(&page->json, NULL, x->source->view, g->node, &x->err);
+	return json_backtrace_of(&page->json, NULL, x->source->view, g->node, page->what.strip, &x->err);
 }
 
 /* The common part: some groups a step. */

@@ -36,7 +36,8 @@ static void write_parameter(struct json *json, const char *name, const char *in,
 }
 
 /* Filters are called with '-' on the command line and with '_' here. */
-static void write_filter(struct json *json, const struct filter_name *filter)
+static void write_filter(struct json *json, const struct filter_name *filter,
+			 bool (*takes_filter)(const char *name))
 {
 	char name[64];
 
@@ -44,7 +45,8 @@ static void write_filter(struct json *json, const struct filter_name *filter)
 	for (char *p = name; *p; p++)
 		if (*p == '-')
 			*p = '_';
-	write_parameter(json, name, "query", filter->takes, filter->about);
+	if (!takes_filter || takes_filter(name))
+		write_parameter(json, name, "query", filter->takes, filter->about);
 }
 
 static void write_parameters(struct json *json, const struct route_info *info)
@@ -58,7 +60,7 @@ static void write_parameters(struct json *json, const struct route_info *info)
 	for (const struct route_parameter *p = info->parameters; p && p->name; p++)
 		write_parameter(json, p->name, "query", p->takes, p->about);
 	for (const struct filter_name *f = filter_names; info->filters && f->name; f++)
-		write_filter(json, f);
+		write_filter(json, f, info->takes_filter);
 	json_end(json, ']');
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "collector/http/sources.h"
+#include "collector/query/mappings.h"
 
 #include "base/ban.h"
 
@@ -45,9 +46,32 @@ static const struct route {
 	{"leaks", true, REST_NONE, leaks_step, leaks_parameters, JSON, "what was not freed, by survival"},
 	{"report", true, REST_NONE, report_step, report_parameters, JSON, "totals"},
 	{"diff", true, REST_NONE, diff_step, diff_parameters, JSON, "what differs from another recording or moment"},
+	{"live", true, REST_NONE, live_step, NULL, "text/event-stream", "totals, again and again while it grows"},
+	{"maps", true, REST_NONE, maps_step, maps_parameters, JSON, "what was mapped, and how much of it was in memory"},
+	{"mmaps", true, REST_NONE, mmaps_step, NULL, JSON, "what the program itself mapped and unmapped"},
+	{"mallopts", true, REST_NONE, mallopts_step, NULL, JSON, "calls of mallopt"},
+	{"regions", true, REST_NONE, regions_step, regions_parameters, JSON, "ranges of addresses with blocks in use"},
+	{"raw_allocations", true, REST_NONE, raw_allocations_step, raw_allocations_parameters, JSON,
+	 "return addresses of matched allocations"},
+	{"fragmentation", true, REST_NONE, fragmentation_step, fragmentation_parameters, JSON,
+	 "how blocks in use lie on pages"},
+	{"fragmentation_timeline", true, REST_NONE, fragmentation_timeline_step, NULL, JSON,
+	 "memory beside what is in use, over time"},
+	{"timeline_maps", true, REST_NONE, timeline_maps_step, NULL, JSON, "memory as the kernel counts it, over time"},
+	{"dynamic_constants", true, REST_MAY, dynamic_step, dynamic_parameters, JSON,
+	 "what initialisers of static objects left, by line"},
+	{"dynamic_statics", true, REST_MAY, dynamic_step, dynamic_parameters, JSON, "the same"},
+	{"dynamic_constants_ascii_tree", true, REST_MAY, dynamic_tree_step, dynamic_tree_parameters, TEXT,
+	 "the same as a tree of frames, as text"},
+	{"dynamic_statics_ascii_tree", true, REST_MAY, dynamic_tree_step, dynamic_tree_parameters, TEXT, "the same"},
 	{"export/flamegraph", true, REST_MAY, flamegraph_step, export_parameters, "image/svg+xml", "a flame graph"},
 	{"export/flamegraph.pl", true, REST_MAY, collapsed_step, export_parameters, TEXT,
 	 "collapsed stacks, as flamegraph.pl reads them"},
+	{"export/graph", true, REST_MAY, graph_step, graph_parameters, "image/svg+xml", "what was in use over time, a picture"},
+	{"export/heaptrack", true, REST_MAY, heaptrack_step, events_parameters, TEXT,
+	 "what heaptrack's programs read"},
+	{"export/replay", true, REST_MAY, replay_step, events_parameters, "application/octet-stream",
+	 "allocations and frees, to be done again"},
 };
 
 void routes_each(void (*route)(void *context, const struct route_info *info), void *context)
@@ -66,6 +90,7 @@ void routes_each(void (*route)(void *context, const struct route_info *info), vo
 				       .of_recording = r->of_recording,
 				       .filters = r->parameters != NULL,
 				       .has_number = r->rest == REST_MUST,
+				       .takes_filter = r->step == maps_step ? mapping_takes_filter : NULL,
 			       });
 	}
 }
@@ -123,6 +148,20 @@ const char *route_rest(const struct exchange *x)
 	return rest;
 }
 
+void route_id(const struct exchange *x, char *ret_id, size_t size)
+{
+	const char *rest;
+
+	if (!split(x->request.path, ret_id, size, &rest))
+		ret_id[0] = 0;
+}
+
+/* A watcher takes the recording anew for each look, so that it grows between them. */
+static bool takes_its_own(const struct route *route)
+{
+	return !route->of_recording || route->step == live_step;
+}
+
 int route_begin(struct exchange *x)
 {
 	char id[256];
@@ -136,7 +175,7 @@ int route_begin(struct exchange *x)
 			       "docs/rest-api.md the rest",
 			       x->request.path);
 	x->step = route->step;
-	if (!route->of_recording)
+	if (takes_its_own(route))
 		return route->step(x);
 	r = sources_take(x->sources, id, &x->source, &x->err);
 	if (r == -EAGAIN) {

@@ -9,6 +9,8 @@ int route_begin(struct exchange *x);
 /* What follows the route's name in the path ("flame.svg" of /data/ID/export/flamegraph/flame.svg, the number of /backtrace/7);
  * "" if nothing does. */
 const char *route_rest(const struct exchange *x);
+/* The ID of /data/ID/...; "" if there is none. */
+void route_id(const struct exchange *x, char *ret_id, size_t size);
 
 /* For /openapi.json: calls for each path. `parameters` is NULL where there are none. */
 struct route_info {
@@ -16,6 +18,7 @@ struct route_info {
 	const char *about, *content_type;
 	const struct route_parameter *parameters; /* ends with {0} */
 	bool of_recording, filters, has_number;
+	bool (*takes_filter)(const char *name); /* NULL: all */
 };
 void routes_each(void (*route)(void *context, const struct route_info *info), void *context);
 
@@ -25,8 +28,14 @@ exchange_step allocations_step, groups_step, backtrace_step, backtraces_step;
 exchange_step flamegraph_step, collapsed_step, tree_step, ascii_tree_step;
 exchange_step timeline_step, timeline_leaked_step, histogram_step;
 exchange_step snapshot_step, peak_step, leaks_step, report_step, diff_step;
+exchange_step live_step, graph_step, dynamic_step, dynamic_tree_step;
+exchange_step heaptrack_step, replay_step;
+exchange_step maps_step, mmaps_step, mallopts_step, raw_allocations_step;
+exchange_step regions_step, fragmentation_step, fragmentation_timeline_step, timeline_maps_step;
 
 /* What they take, beside filters. */
 extern const struct route_parameter allocations_parameters[], groups_parameters[], export_parameters[], tree_parameters[],
 	ascii_tree_parameters[], timeline_parameters[], histogram_parameters[], snapshot_parameters[], peak_parameters[],
-	leaks_parameters[], report_parameters[], diff_parameters[], backtraces_parameters[];
+	leaks_parameters[], report_parameters[], diff_parameters[], backtraces_parameters[], maps_parameters[], raw_allocations_parameters[],
+	regions_parameters[], fragmentation_parameters[], events_parameters[], graph_parameters[],
+	dynamic_parameters[], dynamic_tree_parameters[];

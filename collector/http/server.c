@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "collector/http/exchange.h"
+#include "collector/http/greeting.h"
 #include "collector/http/routes.h"
 
 #include "base/ban.h"
@@ -25,6 +26,7 @@ struct server {
 	struct workers *workers;
 	struct sources *sources;
 	uv_poll_t listener;
+	struct greetings greetings;
 	int listen_fd;
 	bool local_only;
 	unsigned char slice[LWS_PRE + CHUNK_FRAME_MAX + SLICE_BYTES + CHUNK_FRAME_MAX];
@@ -293,6 +295,17 @@ static int callback(struct lws *wsi, enum lws_callback_reasons reason, void *use
 
 /* ---- connections ---- */
 
+/* The library closes the connection if it can't take it. */
+static void adopt(void *context, int fd, const void *data, size_t length)
+{
+	struct server *server = context;
+
+	if (length)
+		lws_adopt_socket_readbuf(server->context, fd, data, length);
+	else
+		lws_adopt_socket(server->context, fd);
+}
+
 static void on_connection(uv_poll_t *poll, int status, int events)
 {
 	struct server *server = poll->data;
@@ -303,7 +316,7 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 
 		if (fd < 0)
 			return;
-		lws_adopt_socket(server->context, fd); /* closes it if it can't */
+		greetings_add(&server->greetings, fd);
 	}
 }
 
@@ -346,6 +359,7 @@ int server_new(uv_loop_t *loop, int listen_fd, bool local_only, struct sources *
 			       "the HTTP library did not start: is its libuv plugin installed "
 			       "(Debian: libwebsockets-evlib-uv)?");
 	}
+	greetings_init(&server->greetings, loop, adopt, server);
 	uv_poll_init(loop, &server->listener, listen_fd);
 	server->listener.data = server;
 	uv_poll_start(&server->listener, UV_READABLE, on_connection);
@@ -356,6 +370,7 @@ int server_new(uv_loop_t *loop, int listen_fd, bool local_only, struct sources *
 void server_close(struct server *server)
 {
 	uv_close((uv_handle_t *)&server->listener, NULL);
+	greetings_close(&server->greetings);
 	lws_context_destroy(server->context);
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "collector/http/http.h"
@@ -22,6 +23,16 @@ struct sources {
 	struct store *store; /* NULL: not there yet */
 	struct source *list; /* the last opened first */
 	uint64_t clock;
+	unsigned watchers;
+};
+
+/* The totals that were worked out last; under a lock of its own. */
+struct watched {
+	pthread_mutex_t lock;
+	struct report report;
+	bool known;
+	uint64_t rows, end_ns; /* what they are of */
+	uint64_t next_ms;      /* not anew before */
 };
 
 /* ---- opening and closing one ---- */
@@ -35,6 +46,9 @@ static void source_free(struct source *source)
 	store_close(source->store);
 	recording_close(source->recording);
 	pthread_rwlock_destroy(&source->lock);
+	if (source->watched)
+		pthread_mutex_destroy(&source->watched->lock);
+	free(source->watched);
 	free(source->path);
 	free(source);
 }
@@ -47,7 +61,10 @@ static struct source *source_new(const char *path)
 		return NULL;
 	source->path = strdup(path);
 	pthread_rwlock_init(&source->lock, NULL);
-	if (!source->path) {
+	source->watched = calloc(1, sizeof(*source->watched));
+	if (source->watched)
+		pthread_mutex_init(&source->watched->lock, NULL);
+	if (!source->path || !source->watched) {
 		source_free(source);
 		return NULL;
 	}
@@ -340,6 +357,72 @@ void sources_release(struct sources *sources, struct source *source)
 	idle = pick_idle(sources);
 	pthread_mutex_unlock(&sources->lock);
 	source_free(idle);
+}
+
+/* ---- watching ---- */
+
+bool sources_watch(struct sources *sources)
+{
+	bool room;
+
+	pthread_mutex_lock(&sources->lock);
+	room = sources->watchers < WATCHERS_MAX;
+	sources->watchers += room;
+	pthread_mutex_unlock(&sources->lock);
+	return room;
+}
+
+void sources_unwatch(struct sources *sources)
+{
+	pthread_mutex_lock(&sources->lock);
+	sources->watchers--;
+	pthread_mutex_unlock(&sources->lock);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static int work_out(struct source *source, const atomic_bool *cancelled, struct err_text *err)
+{
+	struct watched *w = source->watched;
+	uint64_t begun = now_ms(), took;
+	struct filter filter;
+	int r;
+
+	filter_init(&filter);
+	filter.cancelled = cancelled;
+	r = query_report(source->view, &filter, &w->report, err);
+	filter_done(&filter);
+	if (r < 0)
+		return r;
+	took = now_ms() - begun;
+	w->known = true;
+	w->rows = recording_rows(source->recording);
+	w->end_ns = recording_end_ns(source->recording);
+	w->next_ms = begun + (took > 100 ? 10 * took : 1000);
+	return 0;
+}
+
+int source_totals(struct source *source, const atomic_bool *cancelled, struct report *ret_report, struct err_text *err)
+{
+	struct watched *w = source->watched;
+	bool grown, over = !recording_is_growing(source->recording);
+	int r = 0;
+
+	pthread_mutex_lock(&w->lock);
+	grown = w->rows != recording_rows(source->recording) || w->end_ns != recording_end_ns(source->recording);
+	/* The last ones are of all of it. */
+	if (!w->known || (grown && (over || now_ms() >= w->next_ms)))
+		r = work_out(source, cancelled, err);
+	if (!r)
+		*ret_report = w->report;
+	pthread_mutex_unlock(&w->lock);
+	return r;
 }
 
 /* ---- all of them ---- */

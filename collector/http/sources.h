@@ -4,6 +4,7 @@
  * who ask, refreshed while it grows, and closed again when others were asked for since. Used by worker threads only.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -28,6 +29,7 @@ struct source {
 	unsigned users;
 	bool is_file, opening;
 	uint64_t used; /* counts up */
+	struct watched *watched; /* NULL: nobody has watched yet */
 };
 
 int sources_new(const struct http_options *options, struct sources **ret_sources, struct err_text *err);
@@ -39,6 +41,18 @@ void sources_free(struct sources *sources);
  */
 int sources_take(struct sources *sources, const char *name, struct source **ret_source, struct err_text *err);
 void sources_release(struct sources *sources, struct source *source);
+
+/*
+ * Totals for those who watch a recording grow: worked out anew at most once a second, and at most so often that it costs a tenth of a
+ * thread, however many watch. Between source_lock and source_unlock.
+ */
+struct report;
+int source_totals(struct source *source, const atomic_bool *cancelled, struct report *ret_report, struct err_text *err);
+
+/* Watchers are bounded. False: there are WATCHERS_MAX. */
+#define WATCHERS_MAX 64
+bool sources_watch(struct sources *sources);
+void sources_unwatch(struct sources *sources);
 
 /* Between these two it does not change. Taken and given back by the same thread. */
 void source_lock(struct source *source);

@@ -48,15 +48,19 @@ void json_address(struct json *json, const char *key, uint64_t address)
 	json_string(json, name, text);
 }
 
-int json_frame(struct json *json, const char *key, struct view *view, uint32_t node, uint32_t index,
-	       struct err_text *err)
+static int write_frame(struct json *json, const char *key, struct view *view, uint32_t node,
+		       uint32_t index, bool strip, struct err_text *err)
 {
 	struct view_frame frame = view_frame(view, node, index);
+	cleanup(cleanup_free) char *stripped =
+		strip && frame.function ? without_template_arguments(frame.name) : NULL;
 	uint64_t allocations = 0;
 	int r = view_place_allocations(view, node, &allocations, err);
 
 	if (r < 0)
 		return r;
+	if (stripped)
+		frame.name = stripped;
 	json_object(json, key);
 	json_address(json, "address", frame.address);
 	json_u64(json, "count", allocations);
@@ -76,6 +80,12 @@ int json_frame(struct json *json, const char *key, struct view *view, uint32_t n
 	json_bool(json, "is_inline", frame.is_inline);
 	json_end(json, '}');
 	return 0;
+}
+
+int json_frame(struct json *json, const char *key, struct view *view, uint32_t node, uint32_t index,
+	       struct err_text *err)
+{
+	return write_frame(json, key, view, node, index, false, err);
 }
 
 /* The nodes from the outermost to `node`; NULL if memory ran out. */
@@ -101,8 +111,8 @@ static uint32_t *path_to(const struct recording *recording, uint32_t node, uint3
 	return path;
 }
 
-int json_backtrace(struct json *json, const char *key, struct view *view, uint32_t node,
-		   struct err_text *err)
+int json_backtrace_of(struct json *json, const char *key, struct view *view, uint32_t node,
+		      bool strip, struct err_text *err)
 {
 	uint32_t count = 0;
 	cleanup(cleanup_free) uint32_t *path = path_to(view_recording(view), node, &count);
@@ -113,26 +123,86 @@ int json_backtrace(struct json *json, const char *key, struct view *view, uint32
 	json_array(json, key);
 	for (uint32_t n = 0; n < count; n++)
 		for (uint32_t i = view_frame_count(view, path[n]); i-- > 0 && !r;)
-			r = json_frame(json, NULL, view, path[n], i, err);
+			r = write_frame(json, NULL, view, path[n], i, strip, err);
 	json_end(json, ']');
 	return r;
 }
 
+int json_backtrace(struct json *json, const char *key, struct view *view, uint32_t node,
+		   struct err_text *err)
+{
+	return json_backtrace_of(json, key, view, node, false, err);
+}
+
+int json_addresses(struct json *json, const char *key, struct view *view, uint32_t node,
+		   struct err_text *err)
+{
+	uint32_t count = 0;
+	cleanup(cleanup_free) uint32_t *path = path_to(view_recording(view), node, &count);
+
+	if (!path)
+		return err_set(err, -ENOMEM, "out of memory");
+	json_array(json, key);
+	for (uint32_t n = 0; n < count; n++) {
+		char text[24];
+
+		snprintf(text, sizeof(text), "%016" PRIX64, view_frame(view, path[n], 0).address);
+		json_string(json, NULL, text);
+	}
+	json_end(json, ']');
+	return 0;
+}
+
+void json_graph_urls(struct json *json, const struct exchange *x, const char *filter, uint64_t value)
+{
+	char url[160];
+
+	snprintf(url, sizeof(url), "/data/%s/export/graph?%s=%" PRIu64, x->source->id, filter, value);
+	json_string(json, "graph_url", url);
+	snprintf(url, sizeof(url), "/data/%s/export/graph?%s=%" PRIu64 "&width=400&height=100",
+		 x->source->id, filter, value);
+	json_string(json, "graph_preview_url", url);
+}
+
+uint32_t thread_tid(const struct recording *recording, uint32_t number)
+{
+	const struct thread_info *thread = recording_thread(recording, number);
+
+	return thread ? thread->tid : 0;
+}
+
+int read_switch_value(const char *name, const char *value, bool *ret_on, struct err_text *err)
+{
+	static const struct {
+		const char *word;
+		bool on;
+	} words[] = {{"true", true}, {"false", false}, {"1", true},
+		     {"0", false},   {"yes", true},	{"no", false}};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (!strcmp(value, words[i].word)) {
+			*ret_on = words[i].on;
+			return 0;
+		}
+	}
+	return err_set(err, -EINVAL, "%s takes true or false, not \"%.60s\"", name, value);
+}
+
 static int read_parameter(const struct view *view, const struct parameter *p,
 			  const struct route_parameter *table, void *context, struct filter *filter,
-			  struct err_text *err)
+			  bool (*takes_filter)(const char *name), struct err_text *err)
 {
 	for (; table->name; table++)
 		if (!strcmp(table->name, p->name))
 			return table->read(context, view, p->name, p->value, err);
 	/* The API's names have '_'; filter_set would take '-' as well. */
-	if (strchr(p->name, '-'))
+	if (strchr(p->name, '-') || (takes_filter && !takes_filter(p->name)))
 		return -ENOENT;
 	return filter_set(filter, view, p->name, p->value, err);
 }
 
 int read_parameters_of(struct exchange *x, const struct view *view, const struct route_parameter *table, void *context,
-		       struct filter *filter)
+		       struct filter *filter, bool (*takes_filter)(const char *name))
 {
 	for (size_t i = 0; i < x->request.parameter_count; i++) {
 		const struct parameter *p = &x->request.parameters[i];
@@ -141,7 +211,7 @@ int read_parameters_of(struct exchange *x, const struct view *view, const struct
 		/* "?a=1&" and "a=": nothing was said. */
 		if (!p->name[0] || !p->value[0])
 			continue;
-		r = read_parameter(view, p, table, context, filter, &x->err);
+		r = read_parameter(view, p, table, context, filter, takes_filter, &x->err);
 		if (r == -ENOENT)
 			r = err_set(&x->err, -EINVAL, "no parameter is called \"%.60s\" here",
 				    p->name);
@@ -156,7 +226,7 @@ int read_parameters_of(struct exchange *x, const struct view *view, const struct
 int read_parameters(struct exchange *x, const struct route_parameter *table, void *context,
 		    struct filter *filter)
 {
-	return read_parameters_of(x, x->source->view, table, context, filter);
+	return read_parameters_of(x, x->source->view, table, context, filter, NULL);
 }
 
 int no_parameters(struct exchange *x)

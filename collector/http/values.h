@@ -7,6 +7,7 @@
 
 struct filter;
 struct json;
+struct recording;
 struct view;
 
 /* {"secs":..,"fract_nsecs":..} */
@@ -19,6 +20,14 @@ void json_address(struct json *json, const char *key, uint64_t address);
 int json_frame(struct json *json, const char *key, struct view *view, uint32_t node, uint32_t index, struct err_text *err);
 /* An array of frames, outermost first, inlined ones included. */
 int json_backtrace(struct json *json, const char *key, struct view *view, uint32_t node, struct err_text *err);
+/* The same with functions' names without template arguments if `strip`. */
+int json_backtrace_of(struct json *json, const char *key, struct view *view, uint32_t node, bool strip, struct err_text *err);
+/* Return addresses of a backtrace as 16 hexadecimal digits each, outermost first. */
+int json_addresses(struct json *json, const char *key, struct view *view, uint32_t node, struct err_text *err);
+/* graph_url and graph_preview_url: where a picture is drawn of what has that value of that filter. */
+void json_graph_urls(struct json *json, const struct exchange *x, const char *filter, uint64_t value);
+/* The kernel's number of the thread; 0: unknown. */
+uint32_t thread_tid(const struct recording *recording, uint32_t number);
 
 /* A parameter that the route reads by itself; `read` returns 0, or a negative errno with the sentence. */
 struct route_parameter {
@@ -33,8 +42,10 @@ struct route_parameter {
  * understood is named in the answer.
  */
 int read_parameters(struct exchange *x, const struct route_parameter *table, void *context, struct filter *filter);
-/* The same for another recording than the request's. */
+/* The same for another recording than the request's, and, if `takes_filter` is not NULL, only with those filters. */
 int read_parameters_of(struct exchange *x, const struct view *view, const struct route_parameter *table, void *context,
-		       struct filter *filter);
+		       struct filter *filter, bool (*takes_filter)(const char *name));
+/* true or false (yes, no, 1, 0). */
+int read_switch_value(const char *name, const char *value, bool *ret_on, struct err_text *err);
 /* Refuses parameters on a path that takes none. */
 int no_parameters(struct exchange *x);

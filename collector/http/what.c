@@ -177,18 +177,35 @@ int what_base(void *context, const struct view *view, const char *name, const ch
 int what_graphs(void *context, const struct view *view, const char *name, const char *value,
 		struct err_text *err)
 {
-	(void)context;
+	struct what *w = context;
+
 	(void)view;
-	if (!strcmp(value, "false") || !strcmp(value, "0"))
-		return 0;
-	return err_set(err, -EINVAL,
-		       "%s takes false, not \"%.60s\": no pictures are drawn; "
-		       "/timeline?backtraces=ID has the numbers "
-		       "of a group's",
-		       name, value);
+	return read_switch_value(name, value, &w->graphs, err);
 }
 
-int what_read(struct exchange *x, const struct route_parameter *table, struct what *what)
+int what_pixels(void *context, const struct view *view, const char *name, const char *value,
+		struct err_text *err)
+{
+	struct what *w = context;
+	uint64_t pixels;
+
+	(void)view;
+	if (parse_u64(value, &pixels) < 0 || pixels < 10 || pixels > 10000)
+		return err_set(err, -EINVAL, "%s takes a number of pixels from 10 to 10000, not \"%.60s\"", name, value);
+	*(!strcmp(name, "width") ? &w->width : &w->height) = (uint32_t)pixels;
+	return 0;
+}
+
+int what_strip(void *context, const struct view *view, const char *name, const char *value,
+	       struct err_text *err)
+{
+	struct what *w = context;
+
+	(void)view;
+	return read_switch_value(name, value, &w->strip, err);
+}
+
+void what_init(struct what *what, struct exchange *x)
 {
 	*what = (struct what){
 		.at_ns = NO_TIME,
@@ -200,6 +217,11 @@ int what_read(struct exchange *x, const struct route_parameter *table, struct wh
 	};
 	filter_init(&what->filter);
 	what->filter.cancelled = &x->cancelled;
+}
+
+int what_read(struct exchange *x, const struct route_parameter *table, struct what *what)
+{
+	what_init(what, x);
 	return read_parameters(x, table, what, &what->filter);
 }
 

@@ -18,13 +18,15 @@ struct what {
 	uint64_t start_ns, end_ns; /* of a timeline */
 	uint32_t points;
 	double percent_min;
+	uint32_t width, height; /* of a picture; 0: not given */
+	bool graphs, strip; /* generate_graphs, strip_template_args */
 	uint64_t young_ns;
 	char base[BASE_MAX]; /* of a diff: "ID" or "ID@TIME"; "": not given */
 };
 
 typedef int what_reader(void *what, const struct view *view, const char *name, const char *value, struct err_text *err);
 what_reader what_value, what_at, what_weight, what_by, what_number, what_sort_by, what_order, what_moment, what_points,
-	what_percent, what_young, what_base, what_graphs;
+	what_percent, what_young, what_base, what_graphs, what_strip, what_pixels;
 
 #define WHAT_VALUE                                                                                                     \
 	{"value", what_value, "allocated, leaked, temporary, in-use or peak", "which of the matched blocks count"}
@@ -32,8 +34,12 @@ what_reader what_value, what_at, what_weight, what_by, what_number, what_sort_by
 #define WHAT_WEIGHT {"weight", what_weight, "bytes or blocks", "default bytes"}
 #define WHAT_BY	    {"by", what_by, "site or backtrace", "what a group is; default site"}
 #define WHAT_SKIP   {"skip", what_number, "whole number", "leave out so many groups"}
+#define WHAT_STRIP                                                                                                     \
+	{"strip_template_args", what_strip, "true or false", "functions without template arguments; default false"}
 #define WHAT_COUNT  {"count", what_number, "whole number", "give at most so many groups"}
 
+/* Sets the defaults; what_done in any case. */
+void what_init(struct what *what, struct exchange *x);
 /* Sets the defaults and reads the request's parameters; what_done in either case. */
 int what_read(struct exchange *x, const struct route_parameter *table, struct what *what);
 void what_done(struct what *what);

@@ -449,9 +449,14 @@ static void check_path(const char *where, const json_t *parameters)
 		return;
 	if (strstr(target, "/diff"))
 		strncat(target, "?base=last", sizeof(target) - strlen(target) - 1);
+	if (strstr(target, "/live"))
+		return; /* it has no end as long as the stream has none */
 	client_get(http_port(http), target, &a);
-	assert_int_equal(a.status, 200);
-	assert_true(a.complete && a.body.length > 0);
+	if (a.status != 200)
+		fail_msg("%s: status %d: %.200s", target, a.status, (char *)a.body.data);
+	/* The program has no static objects, and a tree of nothing is empty. */
+	if (!a.complete || (!a.body.length && !strstr(target, "/dynamic_")))
+		fail_msg("%s: the answer is cut: %.200s", target, a.body.length ? (char *)a.body.data : "");
 	buf_done(&a.body);
 	json_array_foreach(parameters, i, parameter)
 		if (!strcmp(json_string_value(json_object_get(parameter, "in")), "query"))
@@ -464,7 +469,7 @@ static void test_description(void **state)
 	const char *name;
 
 	(void)state;
-	assert_true(json_object_size(paths) >= 18);
+	assert_true(json_object_size(paths) >= 30);
 	json_object_foreach(paths, name, where)
 		check_path(name, json_object_get(json_object_get(where, "get"), "parameters"));
 	json_decref(description);

@@ -1,0 +1,34 @@
+#pragma once
+/*
+ * Connections whose first request has not come yet.
+ *
+ * People write `...?from=50%&count=3`, and browsers and curl send it so, though a percent sign that stands for itself should be "%25".
+ * The HTTP library answers that with an error page of its own before anybody can look at it. So the first line is looked at (MSG_PEEK)
+ * before the connection becomes the library's; only where it has such a sign it is read here, and put right.
+ *
+ * This holds for the first request of a connection.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <uv.h>
+
+#include "base/buf.h"
+
+struct greetings {
+	uv_loop_t *loop;
+	struct greeting *list;
+	unsigned count;
+	/* Takes the connection over, with what of it was read already (none: NULL, 0). */
+	void (*adopt)(void *context, int fd, const void *data, size_t length);
+	void *context;
+};
+
+void greetings_init(struct greetings *greetings, uv_loop_t *loop,
+		    void (*adopt)(void *context, int fd, const void *data, size_t length), void *context);
+/* Takes over a connection that does not block. */
+void greetings_add(struct greetings *greetings, int fd);
+/* Closes all; their memory is freed by the loop. */
+void greetings_close(struct greetings *greetings);
+
+/* Appends the line with "%25" for each percent sign that no two hexadecimal digits follow. True if there was one. */
+bool greeting_mend(const char *line, size_t length, struct buf *out);

@@ -1,0 +1,43 @@
+/* A first line with percent signs that stand for themselves. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "collector/http/greeting.h"
+
+static void mends(void **state)
+{
+	static const struct {
+		const char *line, *mended;
+	} lines[] = {
+		{"GET / HTTP/1.1\r\n", NULL},
+		{"GET /a?b=50%25&c=%2b HTTP/1.1\r\n", NULL},
+		{"GET /a?b=50%&c=1 HTTP/1.1\r\n", "GET /a?b=50%25&c=1 HTTP/1.1\r\n"},
+		{"GET /a?b=50% HTTP/1.1\r\n", "GET /a?b=50%25 HTTP/1.1\r\n"},
+		{"GET /a?b=%2 HTTP/1.1\r\n", "GET /a?b=%252 HTTP/1.1\r\n"},
+		{"%", "%25"},
+		{"%a", "%25a"},
+		{"%%%41", "%25%25%41"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		struct buf out = {0};
+		const char *expected = lines[i].mended ? lines[i].mended : lines[i].line;
+
+		assert_int_equal(greeting_mend(lines[i].line, strlen(lines[i].line), &out),
+				 lines[i].mended != NULL);
+		assert_string_equal(buf_text(&out), expected);
+		buf_done(&out);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(mends)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
