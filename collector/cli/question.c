@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -109,11 +110,50 @@ static int read_filters(struct question *q, const struct option_pairs *pairs, st
 	return 0;
 }
 
+struct question_progress {
+	struct progress progress;
+	uint64_t begun_ns; /* by the clock */
+	unsigned percent;  /* shown last */
+};
+
+static uint64_t clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* On a terminal, of a question that takes longer than a second. */
+static void show_progress(void *context, uint64_t done, uint64_t of)
+{
+	static char asking[] = "looking through the allocations";
+	struct question_progress *p = context;
+	unsigned percent = (unsigned)((double)done * 100 / (double)of);
+
+	if (percent == p->percent || clock_ns() - p->begun_ns < 1000000000u)
+		return;
+	p->percent = percent;
+	command_progress(asking, done, of);
+}
+
+static int add_progress(struct question *q)
+{
+	q->progress = calloc(1, sizeof(*q->progress));
+	if (!q->progress)
+		return -ENOMEM;
+	q->progress->begun_ns = clock_ns();
+	q->progress->progress.show = show_progress;
+	q->progress->progress.context = q->progress;
+	q->filter.progress = &q->progress->progress;
+	return 0;
+}
+
 /* Sampled for a time, by a change of the mode or by thinning. */
 static bool any_weights(const struct recording *recording)
 {
 	for (uint32_t b = 0; b < recording_blocks(recording); b++)
-		if (recording_block(recording, b)->weight)
+		if (recording_zone(recording, b)->weighted)
 			return true;
 	return false;
 }
@@ -148,7 +188,9 @@ static int open_all(struct question *q, const struct question_options *o, struct
 	process = recording_process(q->recording);
 	q->live = !process->ended;
 	q->sampled = process->mode == HEAPCAST__MODE__MODE_SAMPLE || any_weights(q->recording);
-	r = read_time(q, o->at ? "--at" : "@TIME", o->at ? o->at : time, err);
+	r = add_progress(q);
+	if (!r)
+		r = read_time(q, o->at ? "--at" : "@TIME", o->at ? o->at : time, err);
 	return r < 0 ? r : read_filters(q, &o->filters, err);
 }
 
@@ -193,6 +235,7 @@ int question_run(struct command_call *call, enum value default_value,
 void question_close(struct question *question)
 {
 	filter_done(&question->filter);
+	free(question->progress);
 	view_free(question->view);
 	site_rules_free(question->rules);
 	symbols_free(question->symbols);

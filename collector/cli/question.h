@@ -36,6 +36,7 @@ struct question {
 	struct symbols *symbols;
 	struct view *view;
 	struct filter filter;
+	struct question_progress *progress; /* of the filter */
 	enum value value;
 	uint64_t at_ns;
 	bool live;    /* its end has not been seen: the numbers are as far as it goes */

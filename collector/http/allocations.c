@@ -18,6 +18,7 @@
 #define SKIP_AT_ONCE 4096
 #define CHAIN_CACHE  1024
 #define COUNT_ALL    UINT32_MAX
+#define ROW_COLUMNS  (ROWS_ALL & ~(ROWS_KIND | ROWS_DEATH_KIND))
 
 struct chain {
 	uint64_t row; /* what this is known of; NO_TIME: nothing */
@@ -27,6 +28,7 @@ struct chain {
 struct page {
 	struct filter filter;
 	struct query_page *scan;
+	struct row_cache *rows; /* of this step: the recording may be refreshed between two */
 	struct json json;
 	uint64_t skip, count, total;
 	enum page_order order;
@@ -110,69 +112,83 @@ const struct route_parameter allocations_parameters[] = {
 
 /* ---- chains ---- */
 
-static const struct row_block *block_of(const struct recording *recording, uint64_t row,
-					uint32_t *ret_index)
-{
-	*ret_index = (uint32_t)(row % ROWS_PER_BLOCK);
-	return recording_block(recording, (uint32_t)(row / ROWS_PER_BLOCK));
-}
-
-static uint64_t chain_step(const struct recording *recording, uint64_t row, bool forward)
+static int chain_step(struct page *page, const struct exchange *x, uint64_t row, bool forward, uint64_t *ret_row,
+		      struct err_text *err)
 {
 	uint32_t i;
-	const struct row_block *block = block_of(recording, row, &i);
-	uint64_t to = forward ? block->chain_next[i] : block->chain_previous[i];
+	const struct row_block *block = row_cache_get(page->rows, row, &i, err);
+	uint64_t to;
 
+	if (!block)
+		return -EIO;
+	to = forward ? block->chain_next[i] : block->chain_previous[i];
 	/* A realloc comes after what it enlarged: that also ends a walk through damaged data. */
-	if (to == NO_BLOCK || to >= recording_rows(recording) || (forward ? to <= row : to >= row))
-		return row;
-	return to;
+	if (to == NO_BLOCK || to >= recording_rows(x->source->recording) || (forward ? to <= row : to >= row))
+		to = row;
+	*ret_row = to;
+	return 0;
+}
+
+/* The last row of the chain that way, and how many steps away it is. */
+static int chain_end(struct page *page, struct exchange *x, uint64_t row, bool forward, uint64_t *ret_row,
+		     uint64_t *ret_steps)
+{
+	uint64_t steps = 0;
+
+	for (uint64_t to;; row = to, steps++) {
+		int r = chain_step(page, x, row, forward, &to, &x->err);
+
+		if (r < 0)
+			return r;
+		if (to == row || x->cancelled)
+			break;
+	}
+	*ret_row = row;
+	*ret_steps = steps;
+	return 0;
 }
 
 /* Follows the chain in both directions. Its neighbours are remembered, so that listing a long chain in order costs a step each. */
-static struct chain find_chain(struct page *page, const struct exchange *x, uint64_t row)
+static int find_chain(struct page *page, struct exchange *x, uint64_t row, struct chain *ret_chain)
 {
-	const struct recording *recording = x->source->recording;
 	struct chain chain = page->chains[row % CHAIN_CACHE];
+	uint64_t after = 0;
+	int r = 0;
 
-	if (chain.row == row && chain.length)
-		return chain;
-	chain = (struct chain){.row = row, .first = row, .last = row};
-	for (uint64_t at = row, to; (to = chain_step(recording, at, false)) != at && !x->cancelled;
-	     at = to) {
-		chain.first = to;
-		chain.position++;
+	if (chain.row != row || !chain.length) {
+		chain = (struct chain){.row = row};
+		r = chain_end(page, x, row, false, &chain.first, &chain.position);
+		if (!r)
+			r = chain_end(page, x, row, true, &chain.last, &after);
+		chain.length = chain.position + 1 + after;
 	}
-	chain.length = chain.position + 1;
-	for (uint64_t at = row, to; (to = chain_step(recording, at, true)) != at && !x->cancelled;
-	     at = to) {
-		chain.last = to;
-		chain.length++;
-	}
-	return chain;
+	*ret_chain = chain;
+	return r;
 }
 
-static void remember_neighbours(struct page *page, const struct exchange *x,
-				const struct chain *chain)
+static void remember(struct page *page, const struct chain *chain, uint64_t row, uint64_t position)
 {
-	const struct recording *recording = x->source->recording;
-	uint64_t next = chain_step(recording, chain->row, true),
-		 previous = chain_step(recording, chain->row, false);
+	struct chain *to = &page->chains[row % CHAIN_CACHE];
 
-	if (next != chain->row) {
-		struct chain *to = &page->chains[next % CHAIN_CACHE];
+	if (row == chain->row)
+		return;
+	*to = *chain;
+	to->row = row;
+	to->position = position;
+}
 
-		*to = *chain;
-		to->row = next;
-		to->position++;
-	}
-	if (previous != chain->row) {
-		struct chain *to = &page->chains[previous % CHAIN_CACHE];
+static int remember_neighbours(struct page *page, struct exchange *x, const struct chain *chain)
+{
+	uint64_t next, previous;
+	int r = chain_step(page, x, chain->row, true, &next, &x->err);
 
-		*to = *chain;
-		to->row = previous;
-		to->position--;
-	}
+	if (!r)
+		r = chain_step(page, x, chain->row, false, &previous, &x->err);
+	if (r < 0)
+		return r;
+	remember(page, chain, next, chain->position + 1);
+	remember(page, chain, previous, chain->position - 1);
+	return 0;
 }
 
 /* ---- rows ---- */
@@ -182,9 +198,11 @@ static int write_death(struct page *page, struct exchange *x, const char *key, u
 	struct json *json = &page->json;
 	const struct recording *recording = x->source->recording;
 	uint32_t i;
-	const struct row_block *block = block_of(recording, row, &i);
+	const struct row_block *block = row_cache_get(page->rows, row, &i, &x->err);
 	int r = 0;
 
+	if (!block)
+		return -EIO;
 	if (block->end[i] == BLOCK_IN_USE || block->death_ns[i] == NO_TIME)
 		return 0;
 	json_object(json, key);
@@ -200,16 +218,19 @@ static int write_death(struct page *page, struct exchange *x, const char *key, u
 	return r;
 }
 
-static void write_chain(struct page *page, struct exchange *x, const struct chain *chain)
+static int write_chain(struct page *page, struct exchange *x, const struct chain *chain)
 {
 	uint32_t first, last;
-	const struct row_block *a = block_of(x->source->recording, chain->first, &first);
-	const struct row_block *b = block_of(x->source->recording, chain->last, &last);
+	const struct row_block *a = row_cache_get(page->rows, chain->first, &first, &x->err);
+	const struct row_block *b = row_cache_get(page->rows, chain->last, &last, &x->err);
 
+	if (!a || !b)
+		return -EIO;
 	if (b->death_ns[last] != NO_TIME && b->death_ns[last] >= a->birth_ns[first])
 		json_time(&page->json, "chain_lifetime", b->death_ns[last] - a->birth_ns[first]);
 	json_u64(&page->json, "position_in_chain", chain->position);
 	json_u64(&page->json, "chain_length", chain->length);
+	return 0;
 }
 
 /* Where the allocator had it from; nothing where that is not known. */
@@ -225,35 +246,48 @@ static void write_origin(struct page *page, uint64_t address, uint64_t size)
 		json_bool(&page->json, "is_jemalloc", page->heap.is_jemalloc);
 }
 
-static int write_row(struct page *page, struct exchange *x, uint64_t row)
+static int write_birth(struct page *page, struct exchange *x, uint64_t row, uint32_t *ret_stack)
 {
 	struct json *json = &page->json;
-	struct view *view = x->source->view;
-	const struct recording *recording = x->source->recording;
-	struct chain chain = find_chain(page, x, row);
 	uint32_t i;
-	const struct row_block *block = block_of(recording, row, &i);
-	int r;
+	const struct row_block *block = row_cache_get(page->rows, row, &i, &x->err);
 
-	json_object(json, NULL);
+	if (!block)
+		return -EIO;
 	json_u64(json, "id", row);
 	json_address(json, "address", block->address[i]);
-	json_times(json, "", view, block->birth_ns[i]);
-	json_u64(json, "thread", thread_tid(recording, block->thread[i]));
+	json_times(json, "", x->source->view, block->birth_ns[i]);
+	json_u64(json, "thread", thread_tid(x->source->recording, block->thread[i]));
 	json_u64(json, "size", block->size[i]);
 	if (block->weight && block->weight[i] > block->size[i])
 		json_u64(json, "weight", block->weight[i]);
 	json_u64(json, "backtrace_id", block->stack[i]);
-	r = write_death(page, x, "deallocation", row);
+	write_origin(page, block->address[i], block->size[i]);
+	*ret_stack = block->stack[i];
+	return 0;
+}
+
+static int write_row(struct page *page, struct exchange *x, uint64_t row)
+{
+	struct json *json = &page->json;
+	struct chain chain;
+	uint32_t stack;
+	int r = find_chain(page, x, row, &chain);
+
+	if (r < 0)
+		return r;
+	json_object(json, NULL);
+	r = write_birth(page, x, row, &stack);
+	if (!r)
+		r = write_death(page, x, "deallocation", row);
 	if (!r)
 		r = write_death(page, x, "chain_deallocation", chain.last);
 	if (!r)
-		r = json_backtrace_of(json, "backtrace", view, block->stack[i], page->strip, &x->err);
-	write_origin(page, block->address[i], block->size[i]);
-	write_chain(page, x, &chain);
+		r = json_backtrace_of(json, "backtrace", x->source->view, stack, page->strip, &x->err);
+	if (!r)
+		r = write_chain(page, x, &chain);
 	json_end(json, '}');
-	remember_neighbours(page, x, &chain);
-	return r;
+	return r ? r : remember_neighbours(page, x, &chain);
 }
 
 /* ---- steps ---- */
@@ -264,6 +298,7 @@ static int begin(struct page *page, struct exchange *x)
 
 	filter_init(&page->filter);
 	page->filter.cancelled = &x->cancelled;
+	page->filter.progress = &x->progress;
 	page->count = COUNT_ALL;
 	for (uint32_t i = 0; i < CHAIN_CACHE; i++)
 		page->chains[i].row = NO_TIME;
@@ -304,7 +339,7 @@ static int skip_rows(struct page *page, struct exchange *x)
 	return 0;
 }
 
-static int write_some(struct page *page, struct exchange *x)
+static int write_rows(struct page *page, struct exchange *x)
 {
 	while (page->count && x->out.length < STEP_BYTES) {
 		uint64_t rows[ROWS_AT_ONCE];
@@ -325,6 +360,18 @@ static int write_some(struct page *page, struct exchange *x)
 		page->count -= (uint64_t)n;
 	}
 	return 0;
+}
+
+static int write_some(struct page *page, struct exchange *x)
+{
+	int r = row_cache_new(x->source->recording, ROW_COLUMNS, &page->rows);
+
+	if (r < 0)
+		return err_set(&x->err, r, "out of memory");
+	r = write_rows(page, x);
+	row_cache_free(page->rows);
+	page->rows = NULL;
+	return r;
 }
 
 int allocations_step(struct exchange *x)

@@ -202,6 +202,7 @@ static int ask_diff(struct exchange *x, struct what *what, struct source *base, 
 
 	filter_init(&of_base.filter);
 	of_base.filter.cancelled = &x->cancelled;
+	of_base.filter.progress = &x->progress;
 	r = read_parameters_of(x, base->view, diff_parameters, &of_base, &of_base.filter, NULL);
 	if (!r && time) {
 		r = what_at(&of_base, base->view, "base", time, &x->err);

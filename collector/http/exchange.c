@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collector/export/export.h"
+#include "collector/http/routes.h"
 #include "collector/http/sources.h"
 
 #include "base/ban.h"
@@ -30,10 +31,21 @@ struct exchange *exchange_new(struct sources *sources, const char *path)
 	return x;
 }
 
+static void leave_workers(struct exchange *x)
+{
+	struct exchange **at = &x->workers->all;
+
+	while (*at != x)
+		at = &(*at)->next_of_all;
+	*at = x->next_of_all;
+}
+
 void exchange_free(struct exchange *x)
 {
 	if (!x)
 		return;
+	if (x->workers)
+		leave_workers(x);
 	if (x->work_free)
 		x->work_free(x->work);
 	if (x->source)
@@ -220,8 +232,24 @@ void workers_close(struct workers *workers)
 	uv_close((uv_handle_t *)&workers->again, NULL);
 }
 
+static void join_workers(struct workers *workers, struct exchange *x)
+{
+	x->workers = workers;
+	x->begun_ms = uv_now(workers->loop);
+	x->next_of_all = workers->all;
+	workers->all = x;
+}
+
 void workers_submit(struct workers *workers, struct exchange *x)
 {
+	if (!x->workers)
+		join_workers(workers, x);
+	if (route_on_loop(x)) {
+		x->result = x->step(x);
+		x->state = EXCHANGE_SENDING;
+		workers->ready(x);
+		return;
+	}
 	x->state = EXCHANGE_WAITING;
 	x->next = NULL;
 	*workers->waiting_end = x;

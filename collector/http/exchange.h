@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "collector/http/request.h"
+#include "collector/query/query.h"
 
 struct exchange;
 struct source;
@@ -45,7 +46,11 @@ struct exchange {
 	void *work;	       /* the route's own, freed by work_free */
 	void (*work_free)(void *work);
 	atomic_bool cancelled;
+	struct progress progress; /* of the question: read by the loop meanwhile */
 	/* The loop's own. */
+	struct workers *workers; /* NULL: not submitted yet */
+	struct exchange *next_of_all;
+	uint64_t begun_ms;
 	void *connection; /* NULL: closed */
 	enum exchange_state state;
 	struct exchange *next;
@@ -62,6 +67,7 @@ struct workers {
 	uv_timer_t again;
 	struct exchange *waiting, **waiting_end;
 	struct exchange *later;
+	struct exchange *all; /* that were submitted and are there still */
 	unsigned running;
 	bool closing;
 	void (*ready)(struct exchange *x); /* on the loop: a step has returned */
@@ -70,7 +76,7 @@ struct workers {
 void workers_init(struct workers *workers, uv_loop_t *loop, void (*ready)(struct exchange *x));
 /* No step starts any more. Exchanges are freed as their connections close (exchange_abandon). */
 void workers_close(struct workers *workers);
-/* Runs the next step of x. */
+/* Runs the next step of x: on a worker thread, or at once if its route is answered by the loop itself (route_on_loop). */
 void workers_submit(struct workers *workers, struct exchange *x);
 
 struct exchange *exchange_new(struct sources *sources, const char *path);

@@ -27,6 +27,7 @@ static const struct route {
 } routes[] = {
 	{"/", false, REST_NONE, page_step, NULL, "text/html; charset=utf-8", "a page with links"},
 	{"/list", false, REST_NONE, list_step, NULL, JSON, "the recordings"},
+	{"/questions", false, REST_NONE, questions_step, NULL, JSON, "what is being answered, and how far it is"},
 	{"/openapi.json", false, REST_NONE, openapi_step, NULL, JSON, "this description"},
 	{"allocations", true, REST_NONE, allocations_step, allocations_parameters, JSON, "matched allocations"},
 	{"allocation_groups", true, REST_NONE, groups_step, groups_parameters, JSON,
@@ -160,6 +161,15 @@ void route_id(const struct exchange *x, char *ret_id, size_t size)
 static bool takes_its_own(const struct route *route)
 {
 	return !route->of_recording || route->step == live_step;
+}
+
+bool route_on_loop(const struct exchange *x)
+{
+	char id[256];
+	const char *rest;
+	const struct route *route = lookup(x, id, sizeof(id), &rest);
+
+	return route && route->step == questions_step;
 }
 
 int route_begin(struct exchange *x)

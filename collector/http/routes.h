@@ -6,6 +6,9 @@
 /* The first step of every exchange: finds the route, takes the recording, goes on with the route's own step. */
 int route_begin(struct exchange *x);
 
+/* Whether the route is answered by the loop itself: quickly, and also while all workers are busy. */
+bool route_on_loop(const struct exchange *x);
+
 /* What follows the route's name in the path ("flame.svg" of /data/ID/export/flamegraph/flame.svg, the number of /backtrace/7);
  * "" if nothing does. */
 const char *route_rest(const struct exchange *x);
@@ -23,7 +26,7 @@ struct route_info {
 void routes_each(void (*route)(void *context, const struct route_info *info), void *context);
 
 /* Steps of the routes. */
-exchange_step list_step, page_step, openapi_step;
+exchange_step list_step, page_step, openapi_step, questions_step;
 exchange_step allocations_step, groups_step, backtrace_step, backtraces_step;
 exchange_step flamegraph_step, collapsed_step, tree_step, ascii_tree_step;
 exchange_step timeline_step, timeline_leaked_step, histogram_step;

@@ -217,6 +217,7 @@ void what_init(struct what *what, struct exchange *x)
 	};
 	filter_init(&what->filter);
 	what->filter.cancelled = &x->cancelled;
+	what->filter.progress = &x->progress;
 }
 
 int what_read(struct exchange *x, const struct route_parameter *table, struct what *what)

@@ -1,95 +1,143 @@
 /*
  * Rows judged by other rows: by their chain of reallocs, and by what their thread did next. A chain is a row and those that realloc
- * made of it, each linked to the next; it is walked once from its first row, to measure it, and once more to judge its rows.
+ * made of it, each linked to the next, which comes later. Going forwards, what is known of a chain so far waits for its next row;
+ * at its last row it is judged, and going backwards the judgement is handed to the rows before.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "collector/query/matcher.h"
+#include "base/map.h"
+#include "collector/query/sweep.h"
 
 #include "base/ban.h"
 
 struct chain {
-	uint64_t length, first_size, last_size, lifetime_ns;
+	uint64_t length, first_size, birth_ns;
+	uint32_t next_free; /* index + 1, of an entry that is free */
 };
 
-static const struct row_block *block_of(const struct matcher *m, uint64_t row, uint32_t *ret_index)
-{
-	*ret_index = (uint32_t)(row % ROWS_PER_BLOCK);
-	return recording_block(m->recording, (uint32_t)(row / ROWS_PER_BLOCK));
-}
+struct chains {
+	struct matcher *m;
+	struct map waiting; /* row -> index in open */
+	struct chain *open;
+	uint32_t open_count, open_capacity, free;
+	uint8_t *passes; /* a bit a row: its chain passes */
+};
 
-/* The next row of the chain; `row` itself at its end. Later rows have higher numbers: that ends a walk through damage, too. */
-static uint64_t next_of(const struct matcher *m, uint64_t row)
+/* The next row of the chain, or NO_BLOCK. Later rows have higher numbers: that ends a walk through damage, too. */
+static uint64_t next_of(const struct matcher *m, const struct row_block *block, uint32_t i)
 {
-	uint32_t i;
-	const struct row_block *block = block_of(m, row, &i);
 	uint64_t next = block->chain_next[i];
 
-	return next == NO_BLOCK || next <= row || next >= m->rows ? row : next;
+	return next == NO_BLOCK || next <= block->first_row + i || next >= m->rows ? NO_BLOCK : next;
 }
 
-static struct chain measure(const struct matcher *m, uint64_t first)
+static bool chain_passes(const struct matcher *m, const struct chain *c, const struct row_block *last, uint32_t i)
 {
-	struct chain chain = {.length = 1};
-	uint64_t at = first, next, birth, death;
-	uint32_t i;
-	const struct row_block *block = block_of(m, first, &i);
+	const struct filter *f = m->filter;
+	uint64_t death = last->death_ns[i] == NO_TIME ? m->end_ns : last->death_ns[i],
+		 lived = death > c->birth_ns ? death - c->birth_ns : 0, last_size = last->size[i];
 
-	birth = block->birth_ns[i];
-	chain.first_size = block->size[i];
-	for (; (next = next_of(m, at)) != at; at = next)
-		chain.length++;
-	block = block_of(m, at, &i);
-	chain.last_size = block->size[i];
-	death = block->death_ns[i] == NO_TIME ? m->end_ns : block->death_ns[i];
-	chain.lifetime_ns = death > birth ? death - birth : 0;
-	return chain;
-}
-
-static bool chain_passes(const struct filter *f, const struct chain *c)
-{
 	return c->length >= f->chain_length_min && c->length <= f->chain_length_max &&
 	       c->first_size >= f->first_size_min && c->first_size <= f->first_size_max &&
-	       c->last_size >= f->last_size_min && c->last_size <= f->last_size_max &&
-	       c->lifetime_ns >= f->chain_lifetime_min_ns &&
-	       c->lifetime_ns <= f->chain_lifetime_max_ns;
+	       last_size >= f->last_size_min && last_size <= f->last_size_max && lived >= f->chain_lifetime_min_ns &&
+	       lived <= f->chain_lifetime_max_ns;
 }
 
-static void refuse(struct matcher *m, uint64_t row)
+void matcher_refuse(struct matcher *m, uint64_t row)
 {
 	m->row_passes[row / 8] &= (uint8_t) ~(1u << row % 8);
 }
 
-static void judge_chain(struct matcher *m, uint64_t first)
+/* Takes what is known of the row's chain out of those that wait; a row that none waits for begins one. */
+static struct chain take_chain(struct chains *c, const struct row_block *block, uint32_t i)
 {
-	const struct filter *f = m->filter;
-	struct chain chain = measure(m, first);
-	bool passes = chain_passes(f, &chain);
-	uint64_t at = first;
+	uint64_t index;
+	struct chain chain;
 
-	for (uint64_t position = 0; position < chain.length; position++) {
-		if (!passes || position < f->position_min || position > f->position_max)
-			refuse(m, at);
-		at = next_of(m, at);
+	if (!c->waiting.count || !map_remove(&c->waiting, block->first_row + i, &index))
+		return (struct chain){.first_size = block->size[i], .birth_ns = block->birth_ns[i]};
+	chain = c->open[index];
+	c->open[index].next_free = c->free;
+	c->free = (uint32_t)index + 1;
+	return chain;
+}
+
+static int wait_for(struct chains *c, uint64_t row, const struct chain *chain)
+{
+	uint64_t *index = map_put(&c->waiting, row, NULL);
+
+	if (!index || (!c->free && array_reserve(&c->open, &c->open_capacity, (uint64_t)c->open_count + 1,
+						 sizeof(*c->open)) < 0))
+		return -ENOMEM;
+	if (c->free) {
+		*index = c->free - 1;
+		c->free = c->open[*index].next_free;
+	} else {
+		*index = c->open_count++;
 	}
+	c->open[*index] = *chain;
+	return 0;
+}
+
+static int follow_rows(void *context, const struct row_block *block, const struct row_set *rows)
+{
+	struct chains *c = context;
+	const struct filter *f = c->m->filter;
+	int r = 0;
+
+	for (uint32_t k = 0; !r && k < rows->count; k++) {
+		uint32_t i = row_at(rows, k);
+		uint64_t row = block->first_row + i, next = next_of(c->m, block, i);
+		struct chain chain = take_chain(c, block, i);
+
+		if (chain.length < f->position_min || chain.length > f->position_max)
+			matcher_refuse(c->m, row);
+		chain.length++;
+		if (next != NO_BLOCK)
+			r = wait_for(c, next, &chain);
+		else if (chain_passes(c->m, &chain, block, i))
+			c->passes[row / 8] |= (uint8_t)(1u << row % 8);
+	}
+	return r;
+}
+
+static int hand_back_rows(void *context, const struct row_block *block, const struct row_set *rows)
+{
+	struct chains *c = context;
+
+	for (uint32_t k = rows->count; k-- > 0;) {
+		uint32_t i = row_at(rows, k);
+		uint64_t row = block->first_row + i, next = next_of(c->m, block, i);
+
+		if (next != NO_BLOCK && row_bit(c->passes, next))
+			c->passes[row / 8] |= (uint8_t)(1u << row % 8);
+		if (!row_bit(c->passes, row))
+			matcher_refuse(c->m, row);
+	}
+	return 0;
 }
 
 int chains_judge(struct matcher *m, struct err_text *err)
 {
-	for (uint32_t b = 0; b < recording_blocks(m->recording); b++) {
-		const struct row_block *block = recording_block(m->recording, b);
+	struct chains c = {.m = m, .passes = calloc(m->rows / 8 + 1, 1)};
+	struct matcher all;
+	int r = c.passes ? 0 : -ENOMEM;
 
-		if (matcher_cancelled(m, err))
-			return -ECANCELED;
-		for (uint32_t i = 0; i < block->count && block->first_row + i < m->rows; i++)
-			if (block->chain_previous[i] == NO_BLOCK)
-				judge_chain(m, block->first_row + i);
-	}
-	return 0;
+	matcher_init_all(&all, m->recording, m->filter);
+	all.rows = m->rows;
+	if (!r)
+		r = sweep_in_order(&all, ROWS_CHAIN | ROWS_SIZE | ROWS_BIRTH | ROWS_DEATH, follow_rows, &c, err);
+	if (!r)
+		r = sweep_backwards(&all, ROWS_CHAIN, hand_back_rows, &c, err);
+	map_done(&c.waiting);
+	free(c.open);
+	free(c.passes);
+	return r;
 }
 
 /* ---- freed before its thread allocated again ---- */
@@ -110,31 +158,40 @@ static bool at_once(const struct row_block *block, uint32_t i, const struct foll
 	return next->birth_ns > block->death_ns[i];
 }
 
+struct followers {
+	struct matcher *m;
+	struct follower *next; /* by thread */
+	uint32_t threads;
+};
+
+static int judge_rows(void *context, const struct row_block *block, const struct row_set *rows)
+{
+	struct followers *f = context;
+	bool wanted = f->m->filter->freed_at_once == ANSWER_YES;
+
+	for (uint32_t k = rows->count; k-- > 0;) {
+		uint32_t i = row_at(rows, k), thread = block->thread[i] <= f->threads ? block->thread[i] : 0;
+
+		if (at_once(block, i, &f->next[thread]) != wanted)
+			matcher_refuse(f->m, block->first_row + i);
+		f->next[thread] = (struct follower){block->birth_ns[i], block->address[i], block->first_row + i};
+	}
+	return 0;
+}
+
 /* From the last row to the first, so that each thread's next birth is known. */
 int freed_at_once_judge(struct matcher *m, struct err_text *err)
 {
 	uint32_t threads = recording_threads(m->recording);
-	bool wanted = m->filter->freed_at_once == ANSWER_YES;
 	cleanup(cleanup_free) struct follower *next = calloc((size_t)threads + 1, sizeof(*next));
+	struct followers followers = {m, next, threads};
+	struct matcher all;
 
 	if (!next)
 		return -ENOMEM;
 	for (uint32_t t = 0; t <= threads; t++)
 		next[t].birth_ns = NO_TIME;
-	for (uint32_t b = recording_blocks(m->recording); b-- > 0;) {
-		const struct row_block *block = recording_block(m->recording, b);
-
-		if (matcher_cancelled(m, err))
-			return -ECANCELED;
-		for (uint32_t i = block->count; i-- > 0;) {
-			uint32_t thread = block->thread[i] <= threads ? block->thread[i] : 0;
-
-			if (block->first_row + i < m->rows &&
-			    at_once(block, i, &next[thread]) != wanted)
-				refuse(m, block->first_row + i);
-			next[thread] = (struct follower){block->birth_ns[i], block->address[i],
-							 block->first_row + i};
-		}
-	}
-	return 0;
+	matcher_init_all(&all, m->recording, m->filter);
+	return sweep_backwards(&all, ROWS_THREAD | ROWS_BIRTH | ROWS_DEATH | ROWS_ADDRESS | ROWS_CHAIN | ROWS_END,
+			       judge_rows, &followers, err);
 }

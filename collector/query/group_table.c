@@ -1,6 +1,7 @@
 /*
- * Sums by backtrace, and the moment at which each backtrace had most in use: births and deaths of some groups at a time, as many as
- * there is room for, are gathered, put in order of group and time, and followed. See group_table.h.
+ * Sums by backtrace, and the moment at which each backtrace had most in use: births and deaths are followed in the order of time
+ * (history.h) for all backtraces at once. A part of the time tells for each how its bytes changed, and how far above what it was
+ * at the part's start it got; parts are put together in order. See group_table.h.
  */
 #include "collector/query/group_table.h"
 
@@ -10,12 +11,9 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "collector/query/culled.h"
-#include "collector/query/matcher.h"
+#include "collector/query/history.h"
 
 #include "base/ban.h"
-
-#define EVENTS_MAX (4u << 20)
 
 void group_table_done(struct group_table *table)
 {
@@ -31,86 +29,42 @@ const struct group_stats *group_table_get(const struct group_table *table, uint3
 	return &table->list[table->by_node[node] - 1];
 }
 
-static struct group_stats *stats_of(struct group_table *t, uint32_t node)
+static int list_groups(struct group_table *t, struct node_sums *sums)
 {
-	if (node > t->nodes)
-		node = 0;
-	if (t->by_node[node])
-		return &t->list[t->by_node[node] - 1];
-	if (t->count == t->capacity) {
-		uint32_t capacity = t->capacity ? 2 * t->capacity : 256;
-		struct group_stats *list = realloc(t->list, capacity * sizeof(*list));
+	t->nodes = sums->nodes;
+	t->list = calloc((size_t)sums->count + 1, sizeof(*t->list));
+	if (!t->list)
+		return -ENOMEM;
+	for (; t->count < sums->count; t->count++) {
+		const struct node_sum *sum = &sums->list[t->count];
 
-		if (!list)
-			return NULL;
-		t->list = list;
-		t->capacity = capacity;
+		t->list[t->count] = (struct group_stats){
+			.node = sum->node,
+			.allocated = node_sum_tally(sums, sum, VALUE_ALLOCATED),
+			.leaked = node_sum_tally(sums, sum, VALUE_LEAKED),
+			.min_size = sum->min_size,
+			.max_size = sum->max_size,
+			.first_ns = sum->first_ns,
+			.last_ns = sum->last_ns,
+		};
 	}
-	t->list[t->count] =
-		(struct group_stats){.node = node, .min_size = UINT64_MAX, .first_ns = UINT64_MAX};
-	t->by_node[node] = ++t->count;
-	return &t->list[t->count - 1];
-}
-
-static void add_row(struct group_stats *g, const struct row_block *block, uint32_t i)
-{
-	uint64_t size = block->size[i], weight = row_weight(block, i), birth = block->birth_ns[i];
-
-	g->rows++;
-	tally_add(&g->allocated, size, weight);
-	if (row_leaked(block, i))
-		tally_add(&g->leaked, size, weight);
-	if (size < g->min_size)
-		g->min_size = size;
-	if (size > g->max_size)
-		g->max_size = size;
-	if (birth < g->first_ns)
-		g->first_ns = birth;
-	if (birth > g->last_ns)
-		g->last_ns = birth;
-}
-
-static void add_culled(struct group_stats *g, const struct culled_row *row)
-{
-	tally_add_culled(&g->allocated, row);
-	if (row->size_least < g->min_size)
-		g->min_size = row->size_least;
-	if (row->size_most > g->max_size)
-		g->max_size = row->size_most;
-	if (row->first_ns < g->first_ns)
-		g->first_ns = row->first_ns;
-	if (row->last_ns > g->last_ns)
-		g->last_ns = row->last_ns;
-}
-
-static int add_rows(struct group_table *t, struct matcher *m, struct err_text *err)
-{
-	for (uint32_t b = 0; b < recording_blocks(m->recording); b++) {
-		const struct row_block *block = recording_block(m->recording, b);
-		uint32_t count = matcher_block(m, block);
-
-		if (matcher_cancelled(m, err))
-			return -ECANCELED;
-		for (uint32_t i = 0; i < count; i++) {
-			struct group_stats *g;
-
-			if (!matcher_row(m, block, i))
-				continue;
-			g = stats_of(t, block->stack[i]);
-			if (!g)
-				return err_set(err, -ENOMEM, "out of memory");
-			add_row(g, block, i);
-		}
-	}
-	culled_each(m, row)
-	{
-		struct group_stats *g = stats_of(t, row->stack);
-
-		if (!g)
-			return err_set(err, -ENOMEM, "out of memory");
-		add_culled(g, row);
-	}
+	t->by_node = take_ptr(sums->by_node);
 	return 0;
+}
+
+static int init_of(struct group_table *table, const struct matcher *m, struct err_text *err)
+{
+	struct node_sums sums;
+	int r = node_sums_of(&sums, m, recording_nodes(m->recording), &(struct node_sums_what){.ends = true}, err);
+
+	*table = (struct group_table){0};
+	if (r < 0)
+		return r;
+	r = list_groups(table, &sums);
+	node_sums_done(&sums);
+	if (r < 0)
+		group_table_done(table);
+	return r < 0 ? err_set(err, r, "out of memory") : 0;
 }
 
 int group_table_init_matched(struct group_table *table, struct view *view,
@@ -119,160 +73,144 @@ int group_table_init_matched(struct group_table *table, struct view *view,
 	struct matcher m;
 	int r = matcher_init(&m, view, filter, err);
 
-	*table = (struct group_table){.nodes = recording_nodes(view->recording)};
-	if (r < 0)
+	if (r < 0) {
+		*table = (struct group_table){0};
 		return r;
-	table->by_node = calloc((size_t)table->nodes + 1, sizeof(*table->by_node));
-	r = table->by_node ? add_rows(table, &m, err) : err_set(err, -ENOMEM, "out of memory");
+	}
+	r = init_of(table, &m, err);
 	matcher_done(&m);
-	if (r < 0)
-		group_table_done(table);
 	return r;
 }
 
 /* ---- peaks ---- */
 
-struct step {
-	uint64_t time_ns;
-	int64_t bytes;
-	uint32_t group;
+/* Of a group, in a part of the time. */
+struct course {
+	bool begun;
+	int64_t bytes;	   /* since the part began */
+	int64_t most;	   /* the highest that it was after a step; INT64_MIN: nothing happened */
+	uint64_t most_ns;  /* when first */
+	uint64_t first_ns; /* first step of all */
 };
 
-struct gathering {
-	struct step *list;
-	size_t count, max;
-	uint32_t first, end; /* groups */
+struct courses {
+	const struct group_table *table;
+	struct course *list; /* by group */
 };
 
-static int by_group(const void *a, const void *b)
+static void courses_free(void *part)
 {
-	const struct step *x = a, *y = b;
-
-	if (x->group != y->group)
-		return x->group < y->group ? -1 : 1;
-	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+	free(((struct courses *)part)->list);
+	free(part);
 }
 
-static void put(struct gathering *g, uint64_t time_ns, int64_t bytes, uint32_t group)
+static int courses_new(void *context, void **ret_part)
 {
-	if (g->count < g->max)
-		g->list[g->count++] = (struct step){time_ns, bytes, group};
+	const struct courses *whole = context;
+	struct courses *part = calloc(1, sizeof(*part));
+
+	if (!part)
+		return -ENOMEM;
+	*ret_part = part;
+	part->table = whole->table;
+	part->list = calloc((size_t)whole->table->count + 1, sizeof(*part->list));
+	return part->list ? 0 : -ENOMEM;
 }
 
-static void gather_row(const struct group_table *t, struct gathering *g,
-		       const struct row_block *block, uint32_t i)
+static struct course *course_of(const struct courses *c, const struct history_event *e)
 {
-	uint32_t node = block->stack[i] <= t->nodes ? block->stack[i] : 0, group = t->by_node[node];
-	uint64_t size = block->size[i], weight = row_weight(block, i), birth = block->birth_ns[i],
-		 death = block->death_ns[i];
-	int64_t bytes = (int64_t)(weight > size && size ? weight : size);
+	const struct group_stats *group = group_table_get(c->table, e->node <= c->table->nodes ? e->node : 0);
 
-	if (!group || group - 1 < g->first || group - 1 >= g->end)
-		return;
-	put(g, birth, bytes, group - 1);
-	if (death != NO_TIME)
-		put(g, death < birth ? birth : death, -bytes, group - 1);
+	return group ? &c->list[group - c->table->list] : NULL;
 }
 
-static void follow(struct group_table *t, const struct step *steps, size_t count)
+/* All that happens in a nanosecond is one step. */
+static void take_step(const struct courses *c, const struct history_event *events, size_t count)
 {
-	int64_t in_use = 0, most = 0;
-
 	for (size_t i = 0; i < count; i++) {
-		bool begins = !i || steps[i - 1].group != steps[i].group;
-		bool ends = i + 1 == count || steps[i + 1].group != steps[i].group;
+		struct course *course = course_of(c, &events[i]);
 
-		if (begins) {
-			in_use = most = 0;
-			t->list[steps[i].group].peak_ns = steps[i].time_ns;
-		}
-		in_use += steps[i].bytes;
-		if ((ends || steps[i + 1].time_ns != steps[i].time_ns) && in_use > most) {
-			most = in_use;
-			t->list[steps[i].group].peak_ns = steps[i].time_ns;
+		if (!course)
+			continue;
+		if (!course->begun)
+			*course = (struct course){.begun = true, .most = INT64_MIN, .first_ns = events[i].time_ns};
+		course->bytes = (int64_t)((uint64_t)course->bytes + (uint64_t)events[i].bytes);
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct course *course = course_of(c, &events[i]);
+
+		if (course && course->bytes > course->most) {
+			course->most = course->bytes;
+			course->most_ns = events[i].time_ns;
 		}
 	}
 }
 
-static int gather(struct group_table *t, struct matcher *m, struct gathering *g,
-		  struct err_text *err)
+static int courses_bin(void *part, const struct history_bin *bin)
 {
-	g->count = 0;
-	for (uint32_t b = 0; b < recording_blocks(m->recording); b++) {
-		const struct row_block *block = recording_block(m->recording, b);
-		uint32_t count = matcher_block(m, block);
-
-		if (matcher_cancelled(m, err))
-			return -ECANCELED;
-		for (uint32_t i = 0; i < count; i++)
-			gather_row(t, g, block, i);
+	for (size_t i = 0, n; i < bin->count; i += n) {
+		for (n = 1; i + n < bin->count && bin->events[i + n].time_ns == bin->events[i].time_ns;)
+			n++;
+		take_step(part, bin->events + i, n);
 	}
-	qsort(g->list, g->count, sizeof(*g->list), by_group);
-	follow(t, g->list, g->count);
 	return 0;
 }
 
-static int find_peaks(struct group_table *t, struct matcher *m, size_t events_max,
-		      struct err_text *err)
+/* A group of which nothing was ever in use (or all of which was culled) had its peak when it began. */
+static int courses_merge(void *context, void *part)
 {
-	struct gathering g = {0};
-	int r = 0;
+	const struct courses *whole = context, *c = part;
 
-	for (uint32_t first = 0; !r && first < t->count; first = g.end) {
-		uint64_t events = 0;
+	for (uint32_t g = 0; g < whole->table->count; g++) {
+		struct course *into = &whole->list[g];
+		const struct course *from = &c->list[g];
+		int64_t most;
 
-		/* One group at least, however big. */
-		for (g.end = first; g.end < t->count; g.end++) {
-			uint64_t more = 2 * t->list[g.end].rows;
-
-			if (g.end > first && events + more > events_max)
-				break;
-			events += more;
+		if (!from->begun)
+			continue;
+		if (!into->begun)
+			*into = (struct course){.begun = true, .most_ns = from->first_ns};
+		most = (int64_t)((uint64_t)into->bytes + (uint64_t)from->most);
+		if (most > into->most) {
+			into->most = most;
+			into->most_ns = from->most_ns;
 		}
-		g.first = first;
-		if (events > g.max) {
-			free(take_ptr(g.list));
-			g.max = events;
-			g.list = malloc(g.max * sizeof(*g.list));
-		}
-		r = g.list ? gather(t, m, &g, err) : err_set(err, -ENOMEM, "out of memory");
+		into->bytes = (int64_t)((uint64_t)into->bytes + (uint64_t)from->bytes);
 	}
-	free(g.list);
+	return 0;
+}
+
+static int find_peaks(struct group_table *table, const struct matcher *m, struct err_text *err)
+{
+	cleanup(cleanup_free) struct course *list = calloc((size_t)table->count + 1, sizeof(*list));
+	struct courses whole = {table, list};
+	struct history_bins bins = {0};
+	int r;
+
+	if (!list)
+		return err_set(err, -ENOMEM, "out of memory");
+	r = history_visit(&(struct history_of){.matcher = m, .nodes = true}, &bins,
+			  &(struct history_visitor){&whole, courses_new, courses_bin, courses_merge, courses_free},
+			  err);
+	history_bins_done(&bins);
+	for (uint32_t g = 0; !r && g < table->count; g++)
+		table->list[g].peak_ns = list[g].begun ? list[g].most_ns : table->list[g].first_ns;
 	return r;
 }
 
-int group_table_peaks(struct group_table *table, struct view *view, const atomic_bool *cancelled,
-		      size_t events_max, struct err_text *err)
+int group_table_init(struct group_table *table, struct view *view, const struct filter *filter,
+		     bool peaks, struct err_text *err)
 {
-	struct filter all;
-	struct matcher m;
+	struct matcher all;
 	int r;
 
-	filter_init(&all);
-	all.cancelled = cancelled;
-	r = group_table_init_matched(table, view, &all, err);
-	if (r < 0)
-		return r;
-	r = matcher_init(&m, view, &all, err);
-	if (!r) {
-		r = find_peaks(table, &m, events_max, err);
-		matcher_done(&m);
-	}
+	matcher_init_all(&all, view->recording, filter);
+	r = init_of(table, &all, err);
+	if (!r && peaks)
+		r = find_peaks(table, &all, err);
 	if (r < 0)
 		group_table_done(table);
 	return r;
-}
-
-int group_table_init(struct group_table *table, struct view *view, const atomic_bool *cancelled,
-		     bool peaks, struct err_text *err)
-{
-	struct filter all;
-
-	if (peaks)
-		return group_table_peaks(table, view, cancelled, EVENTS_MAX, err);
-	filter_init(&all);
-	all.cancelled = cancelled;
-	return group_table_init_matched(table, view, &all, err);
 }
 
 /* ---- groups of the REST API ---- */
@@ -304,7 +242,7 @@ int query_allocation_groups(struct view *view, const struct filter *filter,
 	int r = group_table_init_matched(&matched, view, filter, err);
 
 	if (!r)
-		r = group_table_init(&all, view, filter->cancelled, true, err);
+		r = group_table_init(&all, view, filter, true, err);
 	if (r < 0)
 		return r;
 	groups.list = calloc((size_t)matched.count + 1, sizeof(*groups.list));

@@ -1,12 +1,11 @@
 #pragma once
-/* Sums of all blocks by backtrace, whatever a filter says: what the group filters compare with. */
-#include "collector/query/tally.h"
+/* Sums of blocks by backtrace: what the group filters compare with, and the groups of the REST API. */
+#include "collector/query/node_sums.h"
 #include "collector/query/view.h"
 
 struct group_stats {
 	uint32_t node;
 	struct tally allocated, leaked;
-	uint64_t rows; /* of these; the rest was culled */
 	uint64_t min_size, max_size;
 	uint64_t first_ns, last_ns; /* births */
 	uint64_t peak_ns; /* the first moment at which most of its bytes were in use; 0 if not asked for */
@@ -14,13 +13,14 @@ struct group_stats {
 
 struct group_table {
 	struct group_stats *list;
-	uint32_t count, capacity;
+	uint32_t count;
 	uint32_t *by_node; /* index + 1 */
 	uint32_t nodes;
 };
 
-/* `peaks`: also finds peak_ns, which takes longer. `cancelled` may be NULL. 0, -ENOMEM, -ECANCELED; nothing to free then. */
-int group_table_init(struct group_table *table, struct view *view, const atomic_bool *cancelled, bool peaks,
+/* Of all blocks, whatever the filter says, which is asked only whether it was withdrawn. `peaks`: also finds peak_ns, which takes
+ * longer. 0, -ENOMEM, -ECANCELED; nothing to free then. */
+int group_table_init(struct group_table *table, struct view *view, const struct filter *filter, bool peaks,
 		     struct err_text *err);
 /* The same of a filter's matches, without peaks. */
 int group_table_init_matched(struct group_table *table, struct view *view, const struct filter *filter,
@@ -28,6 +28,3 @@ int group_table_init_matched(struct group_table *table, struct view *view, const
 void group_table_done(struct group_table *table);
 /* NULL: no block has this backtrace. */
 const struct group_stats *group_table_get(const struct group_table *table, uint32_t node);
-/* As group_table_init with peaks, with room for so many births and deaths at a time. */
-int group_table_peaks(struct group_table *table, struct view *view, const atomic_bool *cancelled, size_t events_max,
-		      struct err_text *err);

@@ -6,13 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/map.h"
-#include "collector/query/culled.h"
 #include "collector/query/cursor.h"
-#include "collector/query/matcher.h"
-#include "collector/query/tally.h"
+#include "collector/query/node_sums.h"
 #include "collector/query/view.h"
 
 #include "base/ban.h"
@@ -28,120 +27,60 @@ struct sum {
 struct sums {
 	struct sum *list;
 	uint32_t count, capacity;
-	uint32_t *by_node; /* index + 1; 0: none yet */
-	uint32_t nodes;
 	struct tally total;
 };
 
 static void sums_done(struct sums *sums)
 {
 	free(sums->list);
-	free(sums->by_node);
 }
 
 static struct sum *sums_add(struct sums *sums, uint32_t node)
 {
-	if (sums->count == sums->capacity) {
-		uint32_t capacity = sums->capacity ? 2 * sums->capacity : 256;
-		struct sum *list = realloc(sums->list, (size_t)capacity * sizeof(*list));
-
-		if (!list)
-			return NULL;
-		sums->list = list;
-		sums->capacity = capacity;
-	}
+	if (array_reserve(&sums->list, &sums->capacity, (uint64_t)sums->count + 1, sizeof(*sums->list)) < 0)
+		return NULL;
 	sums->list[sums->count] =
 		(struct sum){.node = node, .min_size = UINT64_MAX, .first_ns = UINT64_MAX};
 	return &sums->list[sums->count++];
 }
 
-static struct sum *sum_of_node(struct sums *sums, uint32_t node)
+/* In the order in which the nodes' first rows came. */
+static int list_nodes(struct sums *sums, const struct view *view, const struct node_sums *nodes, enum value value)
 {
-	struct sum *sum;
+	for (uint32_t i = 0; i < nodes->count; i++) {
+		const struct node_sum *n = &nodes->list[i];
+		struct sum *sum = sums_add(sums, n->node);
 
-	if (node > sums->nodes)
-		node = 0;
-	if (sums->by_node[node])
-		return &sums->list[sums->by_node[node] - 1];
-	sum = sums_add(sums, node);
-	if (sum)
-		sums->by_node[node] = sums->count;
-	return sum;
-}
-
-static void sum_row(struct sums *sums, struct sum *sum, const struct row_block *block, uint32_t i,
-		    enum value value, uint64_t at_ns)
-{
-	uint64_t size = block->size[i], weight = row_weight(block, i), birth = block->birth_ns[i];
-
-	if (row_counts(block, i, value, at_ns)) {
-		tally_add(&sum->value, size, weight);
-		tally_add(&sums->total, size, weight);
+		if (!sum)
+			return -ENOMEM;
+		sum->frame = cursor_frame(view, cursor_at_site(view, n->node)) + 1;
+		sum->value = node_sum_tally(nodes, n, value);
+		sum->allocated = node_sum_tally(nodes, n, VALUE_ALLOCATED);
+		sum->leaked = node_sum_tally(nodes, n, VALUE_LEAKED);
+		sum->temporary = node_sum_tally(nodes, n, VALUE_TEMPORARY);
+		sum->min_size = n->min_size;
+		sum->max_size = n->max_size;
+		sum->first_ns = n->first_ns;
+		sum->last_ns = n->last_ns;
+		tally_merge(&sums->total, &sum->value);
 	}
-	tally_add(&sum->allocated, size, weight);
-	if (row_leaked(block, i))
-		tally_add(&sum->leaked, size, weight);
-	else if (row_freed(block, i))
-		tally_add(&sum->temporary, size, weight);
-	if (size < sum->min_size)
-		sum->min_size = size;
-	if (size > sum->max_size)
-		sum->max_size = size;
-	if (birth < sum->first_ns)
-		sum->first_ns = birth;
-	if (birth > sum->last_ns)
-		sum->last_ns = birth;
-}
-
-static int sum_culled(struct sums *sums, const struct culled_row *row, enum value value)
-{
-	struct sum *sum = sum_of_node(sums, row->stack);
-
-	if (!sum)
-		return -ENOMEM;
-	if (culled_counts(value)) {
-		tally_add_culled(&sum->value, row);
-		tally_add_culled(&sums->total, row);
-	}
-	tally_add_culled(&sum->allocated, row);
-	tally_add_culled(&sum->temporary, row);
-	if (row->size_least < sum->min_size)
-		sum->min_size = row->size_least;
-	if (row->size_most > sum->max_size)
-		sum->max_size = row->size_most;
-	if (row->first_ns < sum->first_ns)
-		sum->first_ns = row->first_ns;
-	if (row->last_ns > sum->last_ns)
-		sum->last_ns = row->last_ns;
 	return 0;
 }
 
 static int sum_rows(struct sums *sums, struct view *view, const struct filter *filter,
 		    enum value value, uint64_t at_ns, struct err_text *err)
 {
+	struct node_sums_what what = {
+		.ends = true, .alive = value == VALUE_IN_USE || value == VALUE_PEAK, .at_ns = at_ns};
+	struct node_sums nodes = {0};
 	struct matcher m;
 	int r = matcher_init(&m, view, filter, err);
 
-	for (uint32_t b = 0; !r && b < recording_blocks(m.recording); b++) {
-		const struct row_block *block = recording_block(m.recording, b);
-		uint32_t count = matcher_block(&m, block);
-
-		r = matcher_cancelled(&m, err);
-		for (uint32_t i = 0; !r && i < count; i++) {
-			struct sum *sum;
-
-			if (!matcher_row(&m, block, i))
-				continue;
-			sum = sum_of_node(sums, block->stack[i]);
-			if (sum)
-				sum_row(sums, sum, block, i, value, at_ns);
-			else
-				r = -ENOMEM;
-		}
-	}
 	if (!r)
-		culled_each(&m, row)
-			r = r ? r : sum_culled(sums, row, value);
+		r = node_sums_of(&nodes, &m, view->nodes, &what, err);
+	if (!r)
+		r = list_nodes(sums, view, &nodes, value);
+	node_sums_done(&nodes);
 	matcher_done(&m);
 	return r;
 }
@@ -253,12 +192,7 @@ int query_groups(struct view *view, const struct filter *filter, enum grouping g
 		r = value_moment(view, value, at_ns, filter, &at_ns, err);
 	if (r < 0)
 		return r;
-	nodes.nodes = view->nodes;
-	nodes.by_node = calloc((size_t)view->nodes + 1, sizeof(*nodes.by_node));
-	r = nodes.by_node ? sum_rows(&nodes, view, filter, value, at_ns, err) : -ENOMEM;
-	for (uint32_t i = 0; i < nodes.count; i++)
-		nodes.list[i].frame =
-			cursor_frame(view, cursor_at_site(view, nodes.list[i].node)) + 1;
+	r = sum_rows(&nodes, view, filter, value, at_ns, err);
 	if (!r && grouping == GROUP_BY_SITE)
 		r = merge_sites(view, &nodes, &sites);
 	if (!r)

@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/query/culled.h"
-#include "collector/query/matcher.h"
+#include "collector/query/sweep.h"
 #include "collector/query/tally.h"
 #include "collector/query/view.h"
 
@@ -30,9 +30,9 @@ struct sums {
 };
 
 struct counting {
-	struct matcher m;
 	enum value value;
 	uint64_t at_ns;
+	uint16_t *room; /* for the rows that `value` counts */
 	struct sums size[SIZES], lifetime[LIFETIMES];
 	struct tally leaked, unknown, total;
 };
@@ -57,8 +57,6 @@ static void count_row(struct counting *c, const struct row_block *block, uint32_
 		 death = block->death_ns[i];
 	struct sums *of_size = &c->size[size_class(size)];
 
-	if (!row_counts(block, i, c->value, c->at_ns))
-		return;
 	tally_add(&c->total, size, weight);
 	tally_add(&of_size->all, size, weight);
 	if (row_leaked(block, i)) {
@@ -72,30 +70,79 @@ static void count_row(struct counting *c, const struct row_block *block, uint32_
 	}
 }
 
+static void part_free(void *part)
+{
+	struct counting *c = part;
+
+	free(c->room);
+	free(c);
+}
+
+static int part_new(void *context, void **ret_part)
+{
+	const struct counting *whole = context;
+	struct counting *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	*ret_part = c;
+	c->value = whole->value;
+	c->at_ns = whole->at_ns;
+	c->room = malloc(ROWS_PER_BLOCK * sizeof(*c->room));
+	return c->room ? 0 : -ENOMEM;
+}
+
+static int part_rows(void *part, const struct row_block *block, const struct row_set *rows)
+{
+	struct counting *c = part;
+	struct row_set counted = value_select(c->value, c->at_ns, block, rows, c->room);
+
+	for (uint32_t k = 0; k < counted.count; k++)
+		count_row(c, block, row_at(&counted, k));
+	return 0;
+}
+
+static int part_merge(void *context, void *part)
+{
+	struct counting *whole = context;
+	const struct counting *c = part;
+
+	for (unsigned i = 0; i < SIZES; i++) {
+		tally_merge(&whole->size[i].all, &c->size[i].all);
+		tally_merge(&whole->size[i].leaked, &c->size[i].leaked);
+	}
+	for (unsigned i = 0; i < LIFETIMES; i++)
+		tally_merge(&whole->lifetime[i].all, &c->lifetime[i].all);
+	tally_merge(&whole->leaked, &c->leaked);
+	tally_merge(&whole->unknown, &c->unknown);
+	tally_merge(&whole->total, &c->total);
+	return 0;
+}
+
 /* Classes of a sum lie within those of the answer. */
 static void count_culled(struct counting *c, const struct culled_row *row)
 {
 	tally_add_culled(&c->total, row);
 	tally_add_culled(&c->size[size_class(row->size_least)].all, row);
-	tally_add_culled(&c->lifetime[lifetime_class(culled_lifetime_least(row->lifetime))].all, row);
+	tally_add_culled(&c->lifetime[lifetime_class(culled_lifetime_least(row->lifetime))].all,
+			 row);
 }
 
-static int count_rows(struct counting *c, struct err_text *err)
+static int count_rows(struct counting *c, const struct matcher *m, struct err_text *err)
 {
-	for (uint32_t b = 0; b < recording_blocks(c->m.recording); b++) {
-		const struct row_block *block = recording_block(c->m.recording, b);
-		uint32_t count = matcher_block(&c->m, block);
+	int r = sweep_run(&(struct sweep){.matcher = m,
+					  .columns = ROWS_SIZE | ROWS_WEIGHT | ROWS_BIRTH |
+						     ROWS_DEATH | ROWS_END,
+					  .context = c,
+					  .part_new = part_new,
+					  .part_rows = part_rows,
+					  .part_merge = part_merge,
+					  .part_free = part_free},
+			  err);
 
-		if (matcher_cancelled(&c->m, err))
-			return -ECANCELED;
-		for (uint32_t i = 0; i < count; i++)
-			if (matcher_row(&c->m, block, i))
-				count_row(c, block, i);
-	}
-	if (culled_counts(c->value))
-		culled_each(&c->m, row)
-			count_culled(c, row);
-	return 0;
+	if (!r && culled_counts(c->value))
+		culled_each(m, row) count_culled(c, row);
+	return r;
 }
 
 static bool is_empty(const struct tally *tally)
@@ -132,10 +179,11 @@ static void list_lifetimes(const struct counting *c, struct histogram *out)
 		};
 }
 
-static int make(struct counting *c, struct histogram *ret_histogram, struct err_text *err)
+static int make(struct counting *c, const struct matcher *m, struct histogram *ret_histogram,
+		struct err_text *err)
 {
 	struct histogram out = {0};
-	int r = count_rows(c, err);
+	int r = count_rows(c, m, err);
 
 	if (r < 0)
 		return r;
@@ -156,6 +204,7 @@ int query_histogram(struct view *view, const struct filter *filter, enum value v
 		    uint64_t at_ns, struct histogram *ret_histogram, struct err_text *err)
 {
 	cleanup(cleanup_free) struct counting *c = calloc(1, sizeof(*c));
+	struct matcher m;
 	int r = c ? value_moment(view, value, at_ns, filter, &at_ns, err)
 		  : err_set(err, -ENOMEM, "out of memory");
 
@@ -163,11 +212,11 @@ int query_histogram(struct view *view, const struct filter *filter, enum value v
 		return r;
 	c->value = value;
 	c->at_ns = at_ns;
-	r = matcher_init(&c->m, view, filter, err);
+	r = matcher_init(&m, view, filter, err);
 	if (r < 0)
 		return r;
-	r = make(c, ret_histogram, err);
-	matcher_done(&c->m);
+	r = make(c, &m, ret_histogram, err);
+	matcher_done(&m);
 	return r;
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "collector/query/matcher.h"
+#include "collector/query/sweep.h"
 #include "heapcast.pb-c.h"
 
 #include "base/ban.h"
@@ -63,26 +63,36 @@ static bool bears(const struct label *list, size_t count, uint32_t thread, uint6
 	return low && list[low - 1].thread == thread && list[low - 1].wanted;
 }
 
+struct judging {
+	struct matcher *m;
+	const struct label *list;
+	size_t count;
+};
+
+static int judge_rows(void *context, const struct row_block *block, const struct row_set *rows)
+{
+	const struct judging *j = context;
+
+	for (uint32_t k = 0; k < rows->count; k++) {
+		uint32_t i = row_at(rows, k);
+
+		if (!bears(j->list, j->count, block->thread[i], block->birth_ns[i]))
+			matcher_refuse(j->m, block->first_row + i);
+	}
+	return 0;
+}
+
 int labels_judge(struct matcher *m, struct err_text *err)
 {
 	cleanup(cleanup_free) struct label *list =
 		calloc((size_t)recording_marks(m->recording) + 1, sizeof(*list));
-	size_t count;
+	struct judging judging = {.m = m, .list = list};
+	struct matcher all;
 
 	if (!list)
 		return -ENOMEM;
-	count = list_labels(m, list);
-	for (uint32_t b = 0; b < recording_blocks(m->recording); b++) {
-		const struct row_block *block = recording_block(m->recording, b);
-
-		if (matcher_cancelled(m, err))
-			return -ECANCELED;
-		for (uint32_t i = 0; i < block->count && block->first_row + i < m->rows; i++) {
-			uint64_t row = block->first_row + i;
-
-			if (!bears(list, count, block->thread[i], block->birth_ns[i]))
-				m->row_passes[row / 8] &= (uint8_t) ~(1u << row % 8);
-		}
-	}
-	return 0;
+	judging.count = list_labels(m, list);
+	matcher_init_all(&all, m->recording, m->filter);
+	all.rows = m->rows;
+	return sweep_in_order(&all, ROWS_THREAD | ROWS_BIRTH, judge_rows, &judging, err);
 }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "collector/query/group_table.h"
 #include "collector/query/pattern.h"
+#include "collector/query/sweep.h"
 #include "collector/query/view.h"
 
 #include "base/ban.h"
@@ -140,28 +141,63 @@ static int judge_stacks(struct matcher *m, struct view *view, struct err_text *e
 
 /* ---- groups and chains ---- */
 
-/* A group is the blocks of one backtrace; only those of which none has ended pass. */
-static int judge_leaked_groups(struct matcher *m, struct err_text *err)
+/* Nodes that a block has ended of. */
+struct ended {
+	uint32_t nodes;
+	uint8_t by_node[];
+};
+
+static int ended_new(void *context, void **ret_part)
 {
-	cleanup(cleanup_free) uint8_t *ended = calloc((size_t)m->nodes + 1, 1);
+	const struct matcher *m = context;
+	struct ended *ended = calloc(1, sizeof(*ended) + m->nodes + 1);
 
 	if (!ended)
 		return -ENOMEM;
-	for (uint32_t b = 0; b < recording_blocks(m->recording); b++) {
-		const struct row_block *block = recording_block(m->recording, b);
+	ended->nodes = m->nodes;
+	*ret_part = ended;
+	return 0;
+}
 
-		if (matcher_cancelled(m, err))
-			return -ECANCELED;
-		for (uint32_t i = 0; i < block->count; i++)
-			if (!row_leaked(block, i) && block->stack[i] <= m->nodes)
-				ended[block->stack[i]] = 1;
+static int ended_rows(void *part, const struct row_block *block, const struct row_set *rows)
+{
+	struct ended *ended = part;
+
+	for (uint32_t k = 0; k < rows->count; k++) {
+		uint32_t i = row_at(rows, k), node = block->stack[i];
+
+		ended->by_node[node <= ended->nodes ? node : 0] |= !row_leaked(block, i);
 	}
+	return 0;
+}
+
+static int ended_merge(void *context, void *part)
+{
+	struct matcher *m = context;
+	const struct ended *ended = part;
+
+	for (uint32_t n = 0; n <= m->nodes; n++)
+		m->node_passes[n] &= !ended->by_node[n];
+	return 0;
+}
+
+/* A group is the blocks of one backtrace; only those of which none has ended pass. */
+static int judge_leaked_groups(struct matcher *m, struct err_text *err)
+{
+	struct matcher all;
+
 	for (uint32_t i = 0; i < recording_culled_count(m->recording); i++)
 		if (recording_culled(m->recording, i)->stack <= m->nodes)
-			ended[recording_culled(m->recording, i)->stack] = 1;
-	for (uint32_t n = 0; n <= m->nodes; n++)
-		m->node_passes[n] &= !ended[n];
-	return 0;
+			m->node_passes[recording_culled(m->recording, i)->stack] = 0;
+	matcher_init_all(&all, m->recording, m->filter);
+	return sweep_run(&(struct sweep){.matcher = &all,
+					 .columns = ROWS_STACK | ROWS_END,
+					 .context = m,
+					 .part_new = ended_new,
+					 .part_rows = ended_rows,
+					 .part_merge = ended_merge,
+					 .part_free = free},
+			 err);
 }
 
 static bool asks_groups(const struct filter *f)
@@ -194,7 +230,7 @@ static int judge_groups(struct matcher *m, struct view *view, struct err_text *e
 	const struct filter *f = m->filter;
 	bool peaks = f->group_peak_min_ns || f->group_peak_max_ns != UINT64_MAX;
 	struct group_table table;
-	int r = group_table_init(&table, view, f->cancelled, peaks, err);
+	int r = group_table_init(&table, view, f, peaks, err);
 
 	if (r < 0)
 		return r;
@@ -209,27 +245,32 @@ static int judge_groups(struct matcher *m, struct view *view, struct err_text *e
 
 /* A chain is a block and what realloc made of it, one row each, later rows after earlier ones: going backwards, the successor's
  * fate is known. */
+static int judge_chain_rows(void *context, const struct row_block *block, const struct row_set *rows)
+{
+	struct matcher *m = context;
+
+	for (uint32_t k = rows->count; k-- > 0;) {
+		uint32_t i = row_at(rows, k);
+		uint64_t row = block->first_row + i, next = block->chain_next[i];
+		bool leaks = next == NO_BLOCK || next <= row || next >= m->rows ? row_leaked(block, i)
+										: row_bit(m->chain_leaks, next);
+
+		if (leaks)
+			m->chain_leaks[row / 8] |= (uint8_t)(1u << row % 8);
+	}
+	return 0;
+}
+
 static int judge_chains(struct matcher *m, struct err_text *err)
 {
+	struct matcher all;
+
 	m->chain_leaks = calloc(m->rows / 8 + 1, 1);
 	if (!m->chain_leaks)
 		return -ENOMEM;
-	for (uint32_t b = recording_blocks(m->recording); b-- > 0;) {
-		const struct row_block *block = recording_block(m->recording, b);
-
-		if (matcher_cancelled(m, err))
-			return -ECANCELED;
-		for (uint32_t i = block->count; i-- > 0;) {
-			uint64_t row = block->first_row + i, next = block->chain_next[i];
-			bool leaks = next == NO_BLOCK || next <= row || next >= m->rows
-					     ? row_leaked(block, i)
-					     : m->chain_leaks[next / 8] >> next % 8 & 1;
-
-			if (row < m->rows && leaks)
-				m->chain_leaks[row / 8] |= (uint8_t)(1u << row % 8);
-		}
-	}
-	return 0;
+	matcher_init_all(&all, m->recording, m->filter);
+	all.rows = m->rows;
+	return sweep_backwards(&all, ROWS_CHAIN | ROWS_END, judge_chain_rows, m, err);
 }
 
 /* ---- rows ---- */
@@ -306,18 +347,58 @@ static bool asks_nothing(const struct filter *f)
 	       !f->thread && !f->thread_name && !asks_row_bits(f) && !f->before_start;
 }
 
+static unsigned lifetime_columns(const struct filter *f)
+{
+	unsigned columns = f->lifetime_min_ns || f->lifetime_max_ns != UINT64_MAX ? ROWS_BIRTH | ROWS_DEATH : 0;
+
+	if (f->lifetime != LIFETIME_ALL && f->lifetime != LIFETIME_ONLY_CHAIN_LEAKED)
+		columns |= ROWS_END;
+	if (f->lifetime == LIFETIME_ONLY_DEALLOCATED_IN_CURRENT_RANGE ||
+	    f->lifetime == LIFETIME_ONLY_NOT_DEALLOCATED_IN_CURRENT_RANGE)
+		columns |= ROWS_DEATH;
+	return columns;
+}
+
+static unsigned columns_of(const struct matcher *m)
+{
+	const struct filter *f = m->filter;
+	unsigned columns = lifetime_columns(f);
+
+	if (f->from_ns || f->to_ns != UINT64_MAX)
+		columns |= ROWS_BIRTH;
+	if (f->size_min || f->size_max != UINT64_MAX)
+		columns |= ROWS_SIZE;
+	if (f->address_min || f->address_max != UINT64_MAX)
+		columns |= ROWS_ADDRESS;
+	if (f->thread || m->thread_passes)
+		columns |= ROWS_THREAD;
+	if (f->backtrace || m->node_passes)
+		columns |= ROWS_STACK;
+	if (f->deallocation_backtrace)
+		columns |= ROWS_DEATH_STACK;
+	if (f->alive_at_ns != NO_TIME || f->alive_at_2_ns != NO_TIME)
+		columns |= ROWS_BIRTH | ROWS_DEATH;
+	return columns;
+}
+
+void matcher_init_all(struct matcher *matcher, const struct recording *recording, const struct filter *filter)
+{
+	*matcher = (struct matcher){
+		.filter = filter,
+		.recording = recording,
+		.rows = recording_rows(recording),
+		.end_ns = recording_end_ns(recording),
+		.everything = true,
+	};
+}
+
 int matcher_init(struct matcher *matcher, struct view *view, const struct filter *filter,
 		 struct err_text *err)
 {
 	int r = 0;
 
-	*matcher = (struct matcher){
-		.filter = filter,
-		.recording = view->recording,
-		.rows = recording_rows(view->recording),
-		.end_ns = recording_end_ns(view->recording),
-		.everything = asks_nothing(filter),
-	};
+	matcher_init_all(matcher, view->recording, filter);
+	matcher->everything = asks_nothing(filter);
 	if (asks_stacks(filter))
 		r = judge_stacks(matcher, view, err);
 	if (!r && filter->lifetime == LIFETIME_ONLY_WHOLE_GROUP_LEAKED)
@@ -330,6 +411,7 @@ int matcher_init(struct matcher *matcher, struct view *view, const struct filter
 		r = judge_rows(matcher, view, err);
 	if (!r && filter->thread_name)
 		r = judge_threads(matcher, err);
+	matcher->columns = columns_of(matcher);
 	if (r == -ENOMEM)
 		err_set(err, r, "out of memory");
 	if (r < 0)
@@ -352,82 +434,62 @@ int matcher_cancelled(const struct matcher *matcher, struct err_text *err)
 	return 0;
 }
 
-uint32_t matcher_block(const struct matcher *matcher, const struct row_block *block)
+void matcher_will_do(const struct matcher *matcher, uint64_t blocks)
+{
+	if (matcher->filter->progress)
+		atomic_fetch_add(&matcher->filter->progress->of, blocks);
+}
+
+void matcher_did(const struct matcher *matcher, uint64_t blocks, bool asking)
+{
+	struct progress *p = matcher->filter->progress;
+	uint64_t done;
+
+	if (!p)
+		return;
+	done = atomic_fetch_add(&p->done, blocks) + blocks;
+	if (asking && p->show)
+		p->show(p->context, done, p->of);
+}
+
+uint32_t matcher_block(const struct matcher *matcher, const struct row_block *zone)
 {
 	const struct filter *f = matcher->filter;
 	uint64_t left;
 
-	if (f->before_start || block->first_row >= matcher->rows)
+	if (!zone || zone->first_row >= matcher->rows)
 		return 0;
-	if (block->min.birth_ns > f->to_ns || block->max.birth_ns < f->from_ns ||
-	    block->min.size > f->size_max || block->max.size < f->size_min ||
-	    block->min.address > f->address_max || block->max.address < f->address_min)
+	left = matcher->rows - zone->first_row;
+	if (left > zone->count)
+		left = zone->count;
+	if (matcher->everything)
+		return (uint32_t)left;
+	if (f->before_start || zone->min.birth_ns > f->to_ns || zone->max.birth_ns < f->from_ns ||
+	    zone->min.size > f->size_max || zone->max.size < f->size_min || zone->min.address > f->address_max ||
+	    zone->max.address < f->address_min)
 		return 0;
-	if ((f->alive_at_ns != NO_TIME && block->min.birth_ns > f->alive_at_ns) ||
-	    (f->alive_at_2_ns != NO_TIME && block->min.birth_ns > f->alive_at_2_ns))
+	if ((f->alive_at_ns != NO_TIME && !value_possible(VALUE_IN_USE, f->alive_at_ns, zone)) ||
+	    (f->alive_at_2_ns != NO_TIME && !value_possible(VALUE_IN_USE, f->alive_at_2_ns, zone)) ||
+	    (f->lifetime == LIFETIME_ONLY_LEAKED && !value_possible(VALUE_LEAKED, 0, zone)))
 		return 0;
-	left = matcher->rows - block->first_row;
-	return left < block->count ? (uint32_t)left : block->count;
+	return (uint32_t)left;
 }
 
-static bool ended_in_range(const struct filter *f, const struct row_block *block, uint32_t i)
+/* ---- row by row ---- */
+
+struct each {
+	int (*row)(void *context, const struct row_block *block, uint32_t index);
+	void *context;
+};
+
+static int each_row(void *context, const struct row_block *block, const struct row_set *rows)
 {
-	return row_freed(block, i) && block->death_ns[i] >= f->from_ns &&
-	       block->death_ns[i] <= f->to_ns;
-}
+	const struct each *each = context;
+	int r = 0;
 
-static bool lifetime_passes(const struct matcher *m, const struct row_block *block, uint32_t i)
-{
-	const struct filter *f = m->filter;
-	uint64_t death = block->death_ns[i] == NO_TIME ? m->end_ns : block->death_ns[i];
-	uint64_t lived = death > block->birth_ns[i] ? death - block->birth_ns[i] : 0;
-	uint64_t row = block->first_row + i;
-
-	if (lived < f->lifetime_min_ns || lived > f->lifetime_max_ns)
-		return false;
-	switch (f->lifetime) {
-	case LIFETIME_ALL:
-		return true;
-	case LIFETIME_ONLY_LEAKED:
-	case LIFETIME_ONLY_WHOLE_GROUP_LEAKED:
-		return row_leaked(block, i);
-	case LIFETIME_ONLY_TEMPORARY:
-		return row_freed(block, i);
-	case LIFETIME_ONLY_NOT_DEALLOCATED_IN_CURRENT_RANGE:
-		return !ended_in_range(f, block, i);
-	case LIFETIME_ONLY_DEALLOCATED_IN_CURRENT_RANGE:
-		return ended_in_range(f, block, i);
-	case LIFETIME_ONLY_CHAIN_LEAKED:
-		return m->chain_leaks[row / 8] >> row % 8 & 1;
-	}
-	return false;
-}
-
-bool matcher_row_filtered(const struct matcher *matcher, const struct row_block *block, uint32_t i)
-{
-	const struct filter *f = matcher->filter;
-	uint32_t stack = block->stack[i];
-
-	if (block->birth_ns[i] < f->from_ns || block->birth_ns[i] > f->to_ns)
-		return false;
-	if (block->size[i] < f->size_min || block->size[i] > f->size_max ||
-	    block->address[i] < f->address_min || block->address[i] > f->address_max)
-		return false;
-	if ((f->thread && block->thread[i] != f->thread) ||
-	    (f->backtrace && stack != f->backtrace) ||
-	    (f->deallocation_backtrace && block->death_stack[i] != f->deallocation_backtrace))
-		return false;
-	if ((f->alive_at_ns != NO_TIME && !row_alive(block, i, f->alive_at_ns)) ||
-	    (f->alive_at_2_ns != NO_TIME && !row_alive(block, i, f->alive_at_2_ns)))
-		return false;
-	if (matcher->row_passes && !row_bit(matcher->row_passes, block->first_row + i))
-		return false;
-	if (matcher->thread_passes &&
-	    !matcher->thread_passes[block->thread[i] <= matcher->threads ? block->thread[i] : 0])
-		return false;
-	if (matcher->node_passes && !matcher->node_passes[stack <= matcher->nodes ? stack : 0])
-		return false;
-	return lifetime_passes(matcher, block, i);
+	for (uint32_t k = 0; !r && k < rows->count; k++)
+		r = each->row(each->context, block, row_at(rows, k));
+	return r;
 }
 
 int query_each(struct view *view, const struct filter *filter,
@@ -437,15 +499,8 @@ int query_each(struct view *view, const struct filter *filter,
 	struct matcher m;
 	int r = matcher_init(&m, view, filter, err);
 
-	for (uint32_t b = 0; !r && b < recording_blocks(m.recording); b++) {
-		const struct row_block *block = recording_block(m.recording, b);
-		uint32_t count = matcher_block(&m, block);
-
-		r = matcher_cancelled(&m, err);
-		for (uint32_t i = 0; !r && i < count; i++)
-			if (matcher_row(&m, block, i))
-				r = row(context, block, i);
-	}
+	if (!r)
+		r = sweep_in_order(&m, ROWS_ALL, each_row, &(struct each){row, context}, err);
 	matcher_done(&m);
 	return r;
 }

@@ -1,8 +1,10 @@
 #pragma once
 /*
  * A filter made ready for a recording: what depends on the stack is decided once for every node, what depends on a group or a
- * chain once for every row, so that a row costs some comparisons. Zone maps let whole blocks be passed over.
+ * chain once for every row, so that a row costs some comparisons. Zone maps let whole blocks be passed over. A block is judged a
+ * column at a time, each leaving fewer rows to the next, without a branch that a processor would have to guess.
  */
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -21,24 +23,51 @@ struct matcher {
 	uint8_t *thread_passes; /* by number; NULL: all pass */
 	uint32_t threads;
 	bool everything;      /* no filter at all */
+	unsigned columns;     /* that it looks at: enum row_columns */
 };
+
+static_assert(ROWS_PER_BLOCK <= 65536, "a row's number in its block fits 16 bits");
+
+/* Rows of a block, by their numbers in it, in order. */
+struct row_set {
+	const uint16_t *list; /* NULL: all from `first` on */
+	uint32_t first, count;
+};
+
+static inline uint32_t row_at(const struct row_set *rows, uint32_t k)
+{
+	return rows->list ? rows->list[k] : rows->first + k;
+}
 
 int matcher_init(struct matcher *matcher, struct view *view, const struct filter *filter, struct err_text *err);
 void matcher_done(struct matcher *matcher);
 
-/* How many rows of the block to look at; 0: none of it can match. */
-uint32_t matcher_block(const struct matcher *matcher, const struct row_block *block);
-bool matcher_row_filtered(const struct matcher *matcher, const struct row_block *block, uint32_t i);
+/* One that lets all rows through, with the filter's means to cancel it and to show how far it is. `filter` is used as long as it. */
+void matcher_init_all(struct matcher *matcher, const struct recording *recording, const struct filter *filter);
 
-static inline bool matcher_row(const struct matcher *matcher, const struct row_block *block, uint32_t i)
+static inline unsigned matcher_columns(const struct matcher *matcher)
 {
-	return matcher->everything || matcher_row_filtered(matcher, block, i);
+	return matcher->columns;
 }
+
+/* How many rows of the block to look at, by its zone; 0: none of it can match. */
+uint32_t matcher_block(const struct matcher *matcher, const struct row_block *zone);
+/* Those from `first` to before `end` that match. `room` holds ROWS_PER_BLOCK numbers and is used as long as the set. The block has
+ * matcher_columns. */
+struct row_set matcher_select(const struct matcher *matcher, const struct row_block *block, uint32_t first,
+			      uint32_t end, uint16_t *room);
+
+/* Whether one row matches, whatever the block's zone says: for those who look at few. */
+bool matcher_row(const struct matcher *matcher, const struct row_block *block, uint32_t i);
 
 /* -ECANCELED if the filter's owner wants no answer any more; asked once a block. */
 int matcher_cancelled(const struct matcher *matcher, struct err_text *err);
+/* For the filter's progress: so many blocks more are going to be looked at; have been. `asking`: on the thread that asked. */
+void matcher_will_do(const struct matcher *matcher, uint64_t blocks);
+void matcher_did(const struct matcher *matcher, uint64_t blocks, bool asking);
 
 /* For the files that judge rows by others (chains.c, labels.c): take the bits of those that do not pass out of row_passes. */
+void matcher_refuse(struct matcher *matcher, uint64_t row);
 int chains_judge(struct matcher *matcher, struct err_text *err);
 int freed_at_once_judge(struct matcher *matcher, struct err_text *err);
 int labels_judge(struct matcher *matcher, struct err_text *err);
@@ -73,27 +102,17 @@ static inline uint64_t row_weight(const struct row_block *block, uint32_t i)
 	return block->weight ? block->weight[i] : 0;
 }
 
-/* Whether a matched row is among the blocks that `value` counts; `at_ns` for in use and peak. */
-static inline bool row_counts(const struct row_block *block, uint32_t i, enum value value, uint64_t at_ns)
-{
-	switch (value) {
-	case VALUE_LEAKED:
-		return row_leaked(block, i);
-	case VALUE_TEMPORARY:
-		return row_freed(block, i);
-	case VALUE_IN_USE:
-	case VALUE_PEAK:
-		return row_alive(block, i, at_ns);
-	case VALUE_ALLOCATED:
-		break;
-	}
-	return true;
-}
+/* Whether a block can have a row that `value` counts at `at_ns`, by its zone. */
+bool value_possible(enum value value, uint64_t at_ns, const struct row_block *zone);
+/* Columns that tell whether a row is among the blocks that `value` counts. */
+unsigned value_columns(enum value value);
+/* Those of matched rows that are among the blocks that `value` counts; `at_ns` for in use and peak. `room` as for matcher_select, and
+ * may be the same. */
+struct row_set value_select(enum value value, uint64_t at_ns, const struct row_block *block, const struct row_set *rows,
+			    uint16_t *room);
 
 /* The moment that `value` is about: the peak's for VALUE_PEAK, `at_ns` otherwise (NO_TIME: the end). */
 int value_moment(struct view *view, enum value value, uint64_t at_ns, const struct filter *filter, uint64_t *ret_ns,
 		 struct err_text *err);
-/* When the total in use of all blocks was highest (the first such moment). */
+/* When the total in use of all blocks was highest (the first such moment). Found once, and kept by the view. */
 int peak_moment(struct view *view, const struct filter *filter, uint64_t *ret_ns, struct err_text *err);
-/* The same, computed anew with room for so many births and deaths at a time. */
-int peak_find(struct view *view, const struct filter *filter, size_t events_max, uint64_t *ret_ns, struct err_text *err);

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
-#include "collector/query/matcher.h"
+#include "collector/query/sweep.h"
 #include "collector/query/view.h"
 
 #include "base/ban.h"
@@ -16,8 +17,18 @@
 #define HEAP_FIRST 1024u
 #define HEAP_MAX   262144u
 
+DEFINE_CLEANUP(row_reader_free, struct row_reader *)
+
 struct entry {
 	uint64_t key, row;
+};
+
+/* The `size` entries that come first of those offered, in an order; what comes last of them is on top. */
+struct heap {
+	struct entry *list;
+	uint32_t count, size;
+	bool descending, begun; /* begun: only what comes after `last` */
+	struct entry last;
 };
 
 struct query_page {
@@ -26,64 +37,67 @@ struct query_page {
 	bool descending;
 	bool total_known;
 	uint64_t total;
-	uint64_t at; /* by time: rows looked at, from the end if descending */
+	/* By time: the matched rows of a block at a time. */
+	uint16_t *room;
+	struct row_set rows;
+	uint64_t first_row; /* of the block */
+	uint32_t blocks, block, at; /* blocks taken so far; rows of the set handed out */
 	/* By another key: */
-	struct entry *heap;
-	uint32_t heap_count, heap_size, heap_at;
-	struct entry last;
-	bool begun, exhausted;
+	struct heap heap;
+	uint32_t heap_at;
+	bool exhausted;
 };
 
-static bool before(const struct query_page *page, const struct entry *a, const struct entry *b)
+static bool before(const struct heap *heap, const struct entry *a, const struct entry *b)
 {
 	bool less = a->key != b->key ? a->key < b->key : a->row < b->row;
 	bool same = a->key == b->key && a->row == b->row;
 
-	return !same && less != page->descending;
+	return !same && less != heap->descending;
 }
 
-/* ---- the heap: what comes last in the order is on top ---- */
+/* ---- the heap ---- */
 
-static void sift_down(struct query_page *s, uint32_t i)
+static void sift_down(struct heap *h, uint32_t i)
 {
 	for (;;) {
 		uint32_t largest = i, left = 2 * i + 1, right = left + 1;
 		struct entry swap;
 
-		if (left < s->heap_count && before(s, &s->heap[largest], &s->heap[left]))
+		if (left < h->count && before(h, &h->list[largest], &h->list[left]))
 			largest = left;
-		if (right < s->heap_count && before(s, &s->heap[largest], &s->heap[right]))
+		if (right < h->count && before(h, &h->list[largest], &h->list[right]))
 			largest = right;
 		if (largest == i)
 			return;
-		swap = s->heap[i];
-		s->heap[i] = s->heap[largest];
-		s->heap[largest] = swap;
+		swap = h->list[i];
+		h->list[i] = h->list[largest];
+		h->list[largest] = swap;
 		i = largest;
 	}
 }
 
-static void sift_up(struct query_page *s, uint32_t i)
+static void sift_up(struct heap *h, uint32_t i)
 {
-	while (i && before(s, &s->heap[(i - 1) / 2], &s->heap[i])) {
-		struct entry swap = s->heap[i];
+	while (i && before(h, &h->list[(i - 1) / 2], &h->list[i])) {
+		struct entry swap = h->list[i];
 
-		s->heap[i] = s->heap[(i - 1) / 2];
-		s->heap[(i - 1) / 2] = swap;
+		h->list[i] = h->list[(i - 1) / 2];
+		h->list[(i - 1) / 2] = swap;
 		i = (i - 1) / 2;
 	}
 }
 
-static void offer(struct query_page *s, struct entry entry)
+static void offer(struct heap *h, struct entry entry)
 {
-	if (s->begun && !before(s, &s->last, &entry))
+	if (h->begun && !before(h, &h->last, &entry))
 		return;
-	if (s->heap_count < s->heap_size) {
-		s->heap[s->heap_count++] = entry;
-		sift_up(s, s->heap_count - 1);
-	} else if (before(s, &entry, &s->heap[0])) {
-		s->heap[0] = entry;
-		sift_down(s, 0);
+	if (h->count < h->size) {
+		h->list[h->count++] = entry;
+		sift_up(h, h->count - 1);
+	} else if (before(h, &entry, &h->list[0])) {
+		h->list[0] = entry;
+		sift_down(h, 0);
 	}
 }
 
@@ -92,34 +106,93 @@ static int in_order(const void *a, const void *b, void *context)
 	return before(context, a, b) ? -1 : before(context, b, a);
 }
 
+/* ---- by a key ---- */
+
+struct part {
+	struct heap heap;
+	enum page_order order;
+};
+
+static void part_free(void *part)
+{
+	free(((struct part *)part)->heap.list);
+	free(part);
+}
+
+static int part_new(void *context, void **ret_part)
+{
+	const struct query_page *page = context;
+	struct part *part = calloc(1, sizeof(*part));
+
+	if (!part)
+		return -ENOMEM;
+	*ret_part = part;
+	part->order = page->order;
+	/* Not what merging changes meanwhile. */
+	part->heap = (struct heap){.size = page->heap.size,
+				   .descending = page->heap.descending,
+				   .begun = page->heap.begun,
+				   .last = page->heap.last};
+	part->heap.list = malloc(part->heap.size * sizeof(*part->heap.list));
+	return part->heap.list ? 0 : -ENOMEM;
+}
+
+static int part_rows(void *context, const struct row_block *block, const struct row_set *rows)
+{
+	struct part *part = context;
+	const uint64_t *keys = part->order == PAGE_BY_SIZE ? block->size : block->address;
+	const struct heap *heap = &part->heap;
+
+	for (uint32_t k = 0; k < rows->count; k++) {
+		uint32_t i = row_at(rows, k);
+		uint64_t top = heap->list[0].key;
+
+		/* Most come after all that are kept. */
+		if (heap->count == heap->size && (heap->descending ? keys[i] < top : keys[i] > top))
+			continue;
+		offer(&part->heap, (struct entry){keys[i], block->first_row + i});
+	}
+	return 0;
+}
+
+static int part_merge(void *context, void *part)
+{
+	struct query_page *page = context;
+	const struct heap *from = &((struct part *)part)->heap;
+
+	for (uint32_t i = 0; i < from->count; i++)
+		offer(&page->heap, from->list[i]);
+	return 0;
+}
+
 /* Fills the heap with what follows `last`, in order. */
 static int refill(struct query_page *s, struct err_text *err)
 {
-	uint32_t size = s->heap_size ? s->heap_size * 16 : HEAP_FIRST;
-	struct entry *heap;
+	uint32_t size = s->heap.size ? s->heap.size * 16 : HEAP_FIRST;
+	struct entry *list;
+	int r;
 
 	if (size > HEAP_MAX)
 		size = HEAP_MAX;
-	heap = realloc(s->heap, size * sizeof(*heap));
-	if (!heap)
+	list = realloc(s->heap.list, size * sizeof(*list));
+	if (!list)
 		return err_set(err, -ENOMEM, "out of memory");
-	s->heap = heap;
-	s->heap_size = size;
-	s->heap_count = 0;
+	s->heap.list = list;
+	s->heap.size = size;
+	s->heap.count = 0;
 	s->heap_at = 0;
-	for (uint32_t b = 0; b < recording_blocks(s->matcher.recording); b++) {
-		const struct row_block *block = recording_block(s->matcher.recording, b);
-		const uint64_t *keys = s->order == PAGE_BY_SIZE ? block->size : block->address;
-		uint32_t count = matcher_block(&s->matcher, block);
-
-		if (matcher_cancelled(&s->matcher, err))
-			return -ECANCELED;
-		for (uint32_t i = 0; i < count; i++)
-			if (matcher_row(&s->matcher, block, i))
-				offer(s, (struct entry){keys[i], block->first_row + i});
-	}
-	s->exhausted = s->heap_count < s->heap_size;
-	qsort_r(s->heap, s->heap_count, sizeof(*s->heap), in_order, s);
+	r = sweep_run(&(struct sweep){.matcher = &s->matcher,
+				      .columns = s->order == PAGE_BY_SIZE ? ROWS_SIZE : ROWS_ADDRESS,
+				      .context = s,
+				      .part_new = part_new,
+				      .part_rows = part_rows,
+				      .part_merge = part_merge,
+				      .part_free = part_free},
+		      err);
+	if (r < 0)
+		return r;
+	s->exhausted = s->heap.count < s->heap.size;
+	qsort_r(s->heap.list, s->heap.count, sizeof(*s->heap.list), in_order, &s->heap);
 	return 0;
 }
 
@@ -128,7 +201,7 @@ static long next_by_key(struct query_page *s, uint64_t *ret_rows, size_t room, s
 	size_t done = 0;
 
 	while (done < room) {
-		if (s->heap_at == s->heap_count) {
+		if (s->heap_at == s->heap.count) {
 			int r;
 
 			if (s->exhausted)
@@ -138,62 +211,105 @@ static long next_by_key(struct query_page *s, uint64_t *ret_rows, size_t room, s
 				return r;
 			continue;
 		}
-		s->last = s->heap[s->heap_at++];
-		s->begun = true;
-		ret_rows[done++] = s->last.row;
+		s->heap.last = s->heap.list[s->heap_at++];
+		s->heap.begun = true;
+		ret_rows[done++] = s->heap.last.row;
 	}
 	return (long)done;
 }
 
 /* ---- by time ---- */
 
+/* The recording may be refreshed between two calls, so no reader is kept. */
+static int select_rows(struct query_page *s, uint32_t index, uint32_t count, struct err_text *err)
+{
+	cleanup(cleanup_row_reader_free) struct row_reader *reader = NULL;
+	const struct row_block *block;
+
+	if (row_reader_new(s->matcher.recording, &reader) < 0)
+		return err_set(err, -ENOMEM, "out of memory");
+	block = row_reader_block(reader, index, matcher_columns(&s->matcher), err);
+	if (!block)
+		return -EIO;
+	s->rows = matcher_select(&s->matcher, block, 0, count, s->room);
+	return 0;
+}
+
+/* The matched rows of the next block; none of one that is passed over. */
+static int take_block(struct query_page *s, struct err_text *err)
+{
+	const struct matcher *m = &s->matcher;
+	uint32_t index = s->descending ? s->blocks - 1 - s->block : s->block, count;
+	const struct row_block *block = recording_zone(m->recording, index);
+
+	s->block++;
+	s->at = 0;
+	s->rows = (struct row_set){0};
+	count = matcher_block(m, block);
+	if (!count)
+		return 0;
+	if (matcher_cancelled(m, err))
+		return -ECANCELED;
+	s->first_row = block->first_row;
+	if (m->everything) {
+		s->rows.count = count;
+		return 0;
+	}
+	return select_rows(s, index, count, err);
+}
+
 static long next_by_time(struct query_page *s, uint64_t *ret_rows, size_t room,
 			 struct err_text *err)
 {
 	size_t done = 0;
 
-	while (done < room && s->at < s->matcher.rows) {
-		uint64_t row = s->descending ? s->matcher.rows - 1 - s->at : s->at;
-		const struct row_block *block =
-			recording_block(s->matcher.recording, (uint32_t)(row / ROWS_PER_BLOCK));
-		uint32_t count = matcher_block(&s->matcher, block),
-			 i = (uint32_t)(row % ROWS_PER_BLOCK);
-		uint32_t left = s->descending ? i + 1 : block->count - i;
+	while (done < room) {
+		if (s->at == s->rows.count) {
+			int r = s->block < s->blocks ? take_block(s, err) : 1;
 
-		if (!count) {
-			s->at += left;
+			if (r < 0)
+				return r;
+			if (r)
+				break;
 			continue;
 		}
-		if (matcher_cancelled(&s->matcher, err))
-			return -ECANCELED;
-		for (; left && done < room && s->at < s->matcher.rows; left--, s->at++) {
-			if (i < count && matcher_row(&s->matcher, block, i))
-				ret_rows[done++] = block->first_row + i;
-			i += s->descending ? -1u : 1u;
-		}
+		ret_rows[done++] =
+			s->first_row + row_at(&s->rows, s->descending ? s->rows.count - 1 - s->at : s->at);
+		s->at++;
 	}
 	return (long)done;
 }
 
 /* ---- public ---- */
 
+static int page_init(struct query_page *page, struct view *view, const struct filter *filter, enum page_order order,
+		     bool descending, struct err_text *err)
+{
+	int r = matcher_init(&page->matcher, view, filter, err);
+
+	if (r < 0)
+		return r;
+	page->order = order;
+	page->descending = page->heap.descending = descending;
+	page->blocks = recording_blocks(view->recording);
+	page->room = malloc(ROWS_PER_BLOCK * sizeof(*page->room));
+	if (!page->room)
+		return err_set(err, -ENOMEM, "out of memory");
+	return 0;
+}
+
 int query_page_new(struct view *view, const struct filter *filter, enum page_order order,
 		   bool descending, struct query_page **ret_page, struct err_text *err)
 {
 	struct query_page *page = calloc(1, sizeof(*page));
-	int r;
+	int r = page ? page_init(page, view, filter, order, descending, err)
+		     : err_set(err, -ENOMEM, "out of memory");
 
-	if (!page)
-		return err_set(err, -ENOMEM, "out of memory");
-	r = matcher_init(&page->matcher, view, filter, err);
-	if (r < 0) {
-		free(page);
-		return r;
-	}
-	page->order = order;
-	page->descending = descending;
-	*ret_page = page;
-	return 0;
+	if (r < 0)
+		query_page_free(page);
+	else
+		*ret_page = page;
+	return r;
 }
 
 void query_page_free(struct query_page *page)
@@ -201,7 +317,8 @@ void query_page_free(struct query_page *page)
 	if (!page)
 		return;
 	matcher_done(&page->matcher);
-	free(page->heap);
+	free(page->room);
+	free(page->heap.list);
 	free(page);
 }
 
@@ -212,25 +329,44 @@ long query_page_next(struct query_page *page, uint64_t *ret_rows, size_t room, s
 	return next_by_key(page, ret_rows, room, err);
 }
 
+static int total_new(void *context, void **ret_part)
+{
+	(void)context;
+	*ret_part = calloc(1, sizeof(uint64_t));
+	return *ret_part ? 0 : -ENOMEM;
+}
+
+static int total_rows(void *part, const struct row_block *block, const struct row_set *rows)
+{
+	(void)block;
+	*(uint64_t *)part += rows->count;
+	return 0;
+}
+
+static int total_merge(void *context, void *part)
+{
+	((struct query_page *)context)->total += *(uint64_t *)part;
+	return 0;
+}
+
 int query_page_total(struct query_page *page, uint64_t *ret_total, struct err_text *err)
 {
-	const struct matcher *m = &page->matcher;
-	uint64_t total = 0;
+	int r = 0;
 
-	for (uint32_t b = 0; !page->total_known && b < recording_blocks(m->recording); b++) {
-		const struct row_block *block = recording_block(m->recording, b);
-		uint32_t count = matcher_block(m, block);
-
-		if (matcher_cancelled(m, err))
-			return -ECANCELED;
-		if (m->everything)
-			total += count;
-		else
-			for (uint32_t i = 0; i < count; i++)
-				total += matcher_row(m, block, i);
+	if (!page->total_known && page->matcher.everything) {
+		page->total = page->matcher.rows;
+	} else if (!page->total_known) {
+		page->total = 0;
+		r = sweep_run(&(struct sweep){.matcher = &page->matcher,
+					      .context = page,
+					      .part_new = total_new,
+					      .part_rows = total_rows,
+					      .part_merge = total_merge,
+					      .part_free = free},
+			      err);
 	}
-	if (!page->total_known)
-		page->total = total;
+	if (r < 0)
+		return r;
 	page->total_known = true;
 	*ret_total = page->total;
 	return 0;

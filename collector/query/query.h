@@ -88,6 +88,15 @@ enum filter_lifetime {
 	LIFETIME_ONLY_CHAIN_LEAKED,
 };
 
+/* How far a question is, in blocks of rows: those looked at, and those to look at in all its passes that have begun. A question may
+ * make several passes, one after the other. May be read by any thread meanwhile. */
+struct progress {
+	atomic_uint_fast64_t done, of;
+	/* Called after a block now and then, on the thread that asked. May be NULL. */
+	void (*show)(void *context, uint64_t done, uint64_t of);
+	void *context;
+};
+
 enum filter_answer { ANSWER_ANY, ANSWER_YES, ANSWER_NO };
 
 /* The allocation filter of the REST API and of the command line. Unset: the widest value. */
@@ -126,6 +135,7 @@ struct filter {
 	uint64_t group_peak_min_ns, group_peak_max_ns; /* first moment at which the group had most bytes in use */
 	bool before_start;    /* `to` lies before the recording: nothing matches */
 	const atomic_bool *cancelled; /* may be NULL; true: the query ends soon with -ECANCELED. Set from any thread */
+	struct progress *progress; /* may be NULL */
 };
 
 #define NO_MARKER UINT64_MAX
@@ -215,6 +225,16 @@ void query_page_free(struct query_page *page);
 long query_page_next(struct query_page *page, uint64_t *ret_rows, size_t room, struct err_text *err);
 /* How many rows match in all; counts them at the first call. */
 int query_page_total(struct query_page *page, uint64_t *ret_total, struct err_text *err);
+
+/* Single rows, in any order: the blocks that were asked for last stay unpacked. For one thread. */
+#define ROW_CACHE_BLOCKS 4
+struct row_cache;
+/* `columns`: enum row_columns. The recording must not be refreshed or closed before row_cache_free. 0 or -ENOMEM. */
+int row_cache_new(const struct recording *recording, unsigned columns, struct row_cache **ret_cache);
+void row_cache_free(struct row_cache *cache);
+/* The block of a row and the row's index in it, valid until ROW_CACHE_BLOCKS other blocks were asked for. NULL with a sentence: no
+ * such row, no memory, or it can't be read. */
+const struct row_block *row_cache_get(struct row_cache *cache, uint64_t row, uint32_t *ret_index, struct err_text *err);
 
 /* ---- results ---- */
 

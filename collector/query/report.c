@@ -3,11 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/query/culled.h"
-#include "collector/query/matcher.h"
-#include "collector/query/tally.h"
+#include "collector/query/node_sums.h"
 #include "collector/query/view.h"
 
 #include "base/ban.h"
@@ -35,68 +33,125 @@ const char *value_name(enum value value)
 }
 
 struct totals {
-	struct tally allocated, freed, leaked, temporary, peak;
-	struct report *report;
-	uint8_t *stack_seen;
+	struct node_sums sums; /* of one node, which all rows fall to */
+	uint64_t reallocations;
 	uint32_t nodes;
+	uint8_t *stack_seen; /* by node */
 };
 
-static void count_stack(struct totals *t, uint32_t stack)
+static int totals_init(struct totals *t, uint32_t nodes, const struct node_sums_what *what)
 {
-	if (stack && stack <= t->nodes && !t->stack_seen[stack]) {
-		t->stack_seen[stack] = 1;
-		t->report->distinct_stacks++;
+	t->nodes = nodes;
+	t->stack_seen = calloc((size_t)nodes + 1, 1);
+	return node_sums_init(&t->sums, 0, what) < 0 || !t->stack_seen ? -ENOMEM : 0;
+}
+
+static void totals_done(struct totals *t)
+{
+	node_sums_done(&t->sums);
+	free(t->stack_seen);
+}
+
+static int totals_new(void *context, void **ret_part)
+{
+	const struct totals *whole = context;
+	struct totals *part = calloc(1, sizeof(*part));
+
+	if (!part)
+		return -ENOMEM;
+	*ret_part = part;
+	return totals_init(part, whole->nodes, &whole->sums.what);
+}
+
+static int totals_rows(void *part, const struct row_block *block, const struct row_set *rows)
+{
+	struct totals *t = part;
+
+	for (uint32_t k = 0; k < rows->count; k++) {
+		uint32_t i = row_at(rows, k);
+
+		t->reallocations += block->chain_previous[i] != NO_BLOCK;
+		t->stack_seen[block->stack[i] <= t->nodes ? block->stack[i] : 0] = 1;
 	}
+	return node_sums_add(&t->sums, block, rows);
 }
 
-static void count_row(struct totals *t, const struct row_block *block, uint32_t i)
+static int totals_merge(void *context, void *part)
 {
-	uint64_t size = block->size[i], weight = row_weight(block, i);
+	struct totals *whole = context, *t = part;
 
-	tally_add(&t->allocated, size, weight);
-	if (row_leaked(block, i))
-		tally_add(&t->leaked, size, weight);
-	else if (row_freed(block, i))
-		tally_add(&t->temporary, size, weight);
-	if (block->end[i] == BLOCK_FREED || block->end[i] == BLOCK_INFERRED)
-		tally_add(&t->freed, size, weight);
-	t->report->reallocations += block->chain_previous[i] != NO_BLOCK;
-	if (row_alive(block, i, t->report->peak_ns))
-		tally_add(&t->peak, size, weight);
-	count_stack(t, block->stack[i]);
+	whole->reallocations += t->reallocations;
+	for (uint32_t n = 0; n <= whole->nodes; n++)
+		whole->stack_seen[n] |= t->stack_seen[n];
+	return node_sums_merge(&whole->sums, &t->sums);
 }
 
-static void count_culled(struct totals *t, const struct culled_row *row)
+static void totals_free(void *part)
 {
-	struct culled_row freed = *row;
-
-	freed.blocks -= freed.reallocated; /* of which only the number is asked */
-	tally_add_culled(&t->allocated, row);
-	tally_add_culled(&t->temporary, row);
-	tally_add_culled(&t->freed, &freed);
-	count_stack(t, row->stack);
+	totals_done(part);
+	free(part);
 }
 
-static int count_rows(struct totals *t, struct view *view, const struct filter *filter,
-		      struct err_text *err)
+static int sum_rows(struct totals *totals, const struct matcher *m, uint64_t peak_ns,
+		    struct err_text *err)
 {
-	struct matcher m;
-	int r = matcher_init(&m, view, filter, err);
+	int r = totals_init(
+		totals, recording_nodes(m->recording),
+		&(struct node_sums_what){.ends = true, .alive = true, .at_ns = peak_ns});
 
-	for (uint32_t b = 0; !r && b < recording_blocks(m.recording); b++) {
-		const struct row_block *block = recording_block(m.recording, b);
-		uint32_t count = matcher_block(&m, block);
-
-		r = matcher_cancelled(&m, err);
-		for (uint32_t i = 0; !r && i < count; i++)
-			if (matcher_row(&m, block, i))
-				count_row(t, block, i);
-	}
+	if (r < 0)
+		return err_set(err, r, "out of memory");
+	r = sweep_run(&(struct sweep){.matcher = m,
+				      .columns = node_sums_columns(&totals->sums) | ROWS_CHAIN,
+				      .context = totals,
+				      .part_new = totals_new,
+				      .part_rows = totals_rows,
+				      .part_merge = totals_merge,
+				      .part_free = totals_free},
+		      err);
 	if (!r)
-		culled_each(&m, row)
-			count_culled(t, row);
-	matcher_done(&m);
+		culled_each(m, row)
+		{
+			r = r ? r : node_sums_add_culled(&totals->sums, row);
+			totals->stack_seen[row->stack <= totals->nodes ? row->stack : 0] = 1;
+		}
 	return r;
+}
+
+static struct tally total_of(const struct node_sums *sums, enum value value)
+{
+	return sums->count ? node_sum_tally(sums, &sums->list[0], value) : (struct tally){0};
+}
+
+/* Freed, but not to be reallocated. */
+static struct tally frees_of(const struct node_sums *sums)
+{
+	struct tally freed = {0}, inferred;
+
+	if (!sums->count)
+		return freed;
+	freed = node_sum_ended(sums, &sums->list[0], BLOCK_FREED);
+	inferred = node_sum_ended(sums, &sums->list[0], BLOCK_INFERRED);
+	tally_merge(&freed, &inferred);
+	return freed;
+}
+
+static void fill_report(struct report *report, const struct totals *t)
+{
+	struct tally allocated = total_of(&t->sums, VALUE_ALLOCATED),
+		     leaked = total_of(&t->sums, VALUE_LEAKED),
+		     temporary = total_of(&t->sums, VALUE_TEMPORARY),
+		     peak = total_of(&t->sums, VALUE_PEAK), freed = frees_of(&t->sums);
+
+	report->allocated = tally_usage(&allocated);
+	report->allocations = report->allocated.blocks;
+	report->leaked = tally_usage(&leaked);
+	report->temporary = tally_usage(&temporary);
+	report->peak = tally_usage(&peak);
+	report->frees = tally_usage(&freed).blocks;
+	report->reallocations = t->reallocations;
+	for (uint32_t n = 1; n <= t->nodes; n++)
+		report->distinct_stacks += t->stack_seen[n];
 }
 
 int query_report(struct view *view, const struct filter *filter, struct report *ret_report,
@@ -109,26 +164,21 @@ int query_report(struct view *view, const struct filter *filter, struct report *
 		.threads = recording_threads(recording),
 		.modules = recording_modules(recording),
 	};
-	struct totals totals = {.report = &report, .nodes = recording_nodes(recording)};
-	cleanup(cleanup_free) uint8_t *seen = calloc((size_t)totals.nodes + 1, 1);
-	int r;
+	struct totals totals = {0};
+	struct matcher m = {0};
+	int r = peak_moment(view, filter, &report.peak_ns, err);
 
-	if (!seen)
-		return err_set(err, -ENOMEM, "out of memory");
-	totals.stack_seen = seen;
-	r = peak_moment(view, filter, &report.peak_ns, err);
 	if (!r)
-		r = count_rows(&totals, view, filter, err);
+		r = matcher_init(&m, view, filter, err);
+	if (!r)
+		r = sum_rows(&totals, &m, report.peak_ns, err);
 	if (!r)
 		r = query_culled(view, filter, &report.culled, err);
-	if (r < 0)
-		return r;
-	report.allocated = tally_usage(&totals.allocated);
-	report.allocations = report.allocated.blocks;
-	report.frees = tally_usage(&totals.freed).blocks;
-	report.leaked = tally_usage(&totals.leaked);
-	report.temporary = tally_usage(&totals.temporary);
-	report.peak = tally_usage(&totals.peak);
-	*ret_report = report;
-	return 0;
+	if (!r)
+		fill_report(&report, &totals);
+	totals_done(&totals);
+	matcher_done(&m);
+	if (!r)
+		*ret_report = report;
+	return r;
 }

@@ -17,9 +17,9 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/map.h"
-#include "collector/query/culled.h"
 #include "collector/query/cursor.h"
-#include "collector/query/matcher.h"
+#include "collector/query/culled.h"
+#include "collector/query/sweep.h"
 #include "collector/query/tally.h"
 #include "collector/query/view.h"
 
@@ -33,28 +33,32 @@ struct site {
 	uint64_t heaviest;
 	struct tally allocated, fresh; /* fresh: in use, and younger than what was asked for */
 	uint64_t freed[CLASSES], alive[CLASSES];
-	struct tally old[CLASSES]; /* in use, by age */
+	/* In use, by age; those that were sampled apart, if any was. */
+	struct {
+		uint64_t blocks, bytes;
+	} old[CLASSES];
+	struct tally *old_sampled;
 	uint64_t age_min, age_max, lifetime_max;
 };
 
 struct sites {
-	struct matcher m;
 	const struct view *view;
 	struct site **list;
 	uint32_t count, capacity;
-	uint32_t *by_node; /* index + 1 */
-	struct map by_site;
+	struct site **by_node; /* NULL: not asked for yet */
+	struct map by_site;    /* index + 1 */
 	uint64_t young_ns, end_ns;
 };
 
 static void sites_done(struct sites *s)
 {
-	for (uint32_t i = 0; i < s->count; i++)
+	for (uint32_t i = 0; i < s->count; i++) {
+		free(s->list[i]->old_sampled);
 		free(s->list[i]);
+	}
 	free(s->list);
 	free(s->by_node);
 	map_done(&s->by_site);
-	matcher_done(&s->m);
 }
 
 /* Class 0: below 2^10 ns; then two for each doubling. */
@@ -91,33 +95,66 @@ static struct site *site_new(struct sites *s, uint32_t frame)
 	return site;
 }
 
-static struct site *site_of(struct sites *s, uint32_t node)
+static struct site *site_of_frame(struct sites *s, uint32_t frame)
 {
-	uint32_t frame;
-	uint64_t *index;
+	uint64_t *index = map_put(&s->by_site, s->view->frames[frame].site, NULL);
 
-	if (node > s->view->nodes)
-		node = 0;
-	if (s->by_node[node])
-		return s->list[s->by_node[node] - 1];
-	frame = cursor_frame(s->view, cursor_at_site(s->view, node));
-	index = map_put(&s->by_site, s->view->frames[frame].site, NULL);
 	if (!index || (!*index && !site_new(s, frame)))
 		return NULL;
 	if (!*index)
 		*index = s->count;
-	s->by_node[node] = (uint32_t)*index;
 	return s->list[*index - 1];
 }
 
-static void add_alive(struct sites *s, struct site *site, const struct row_block *block, uint32_t i)
+static struct site *site_of(struct sites *s, uint32_t node)
+{
+	struct site *site;
+
+	if (node > s->view->nodes)
+		node = 0;
+	if (s->by_node[node])
+		return s->by_node[node];
+	site = site_of_frame(s, cursor_frame(s->view, cursor_at_site(s->view, node)));
+	s->by_node[node] = site;
+	return site;
+}
+
+static struct tally *sampled_of(struct site *site)
+{
+	if (!site->old_sampled)
+		site->old_sampled = calloc(CLASSES, sizeof(*site->old_sampled));
+	return site->old_sampled;
+}
+
+static struct tally old_of(const struct site *site, unsigned class)
+{
+	struct tally tally = site->old_sampled ? site->old_sampled[class] : (struct tally){0};
+
+	tally.blocks += site->old[class].blocks;
+	tally.bytes += site->old[class].bytes;
+	return tally;
+}
+
+static int add_old(struct site *site, unsigned class, uint64_t size, uint64_t weight)
+{
+	if (!tally_is_sampled(size, weight)) {
+		site->old[class].blocks++;
+		site->old[class].bytes += size;
+		return 0;
+	}
+	if (!sampled_of(site))
+		return -ENOMEM;
+	tally_add_sampled(&site->old_sampled[class], size, weight);
+	return 0;
+}
+
+static int add_alive(struct sites *s, struct site *site, const struct row_block *block, uint32_t i)
 {
 	uint64_t birth = block->birth_ns[i], age = s->end_ns > birth ? s->end_ns - birth : 0;
 	uint64_t size = block->size[i];
 	unsigned class = age_class(age);
 
 	site->alive[class]++;
-	tally_add(age < s->young_ns ? &site->fresh : &site->old[class], size, row_weight(block, i));
 	if (size >= site->heaviest || !site->node) {
 		site->heaviest = size;
 		site->node = block->stack[i] <= s->view->nodes ? block->stack[i] : 0;
@@ -126,21 +163,115 @@ static void add_alive(struct sites *s, struct site *site, const struct row_block
 		site->age_min = age;
 	if (age > site->age_max)
 		site->age_max = age;
+	if (age >= s->young_ns)
+		return add_old(site, class, size, row_weight(block, i));
+	tally_add(&site->fresh, size, row_weight(block, i));
+	return 0;
 }
 
-static void add_row(struct sites *s, struct site *site, const struct row_block *block, uint32_t i)
+static int add_row(struct sites *s, struct site *site, const struct row_block *block, uint32_t i)
 {
 	uint64_t birth = block->birth_ns[i], death = block->death_ns[i], lived;
 
 	tally_add(&site->allocated, block->size[i], row_weight(block, i));
-	if (row_leaked(block, i)) {
-		add_alive(s, site, block, i);
-	} else if (row_freed(block, i)) {
+	if (row_leaked(block, i))
+		return add_alive(s, site, block, i);
+	if (row_freed(block, i)) {
 		lived = death > birth ? death - birth : 0;
 		site->freed[age_class(lived)]++;
 		if (lived > site->lifetime_max)
 			site->lifetime_max = lived;
 	}
+	return 0;
+}
+
+/* ---- a part of the rows ---- */
+
+static int sites_init(struct sites *s, const struct view *view, uint64_t young_ns, uint64_t end_ns)
+{
+	*s = (struct sites){.view = view, .young_ns = young_ns, .end_ns = end_ns};
+	s->by_node = calloc((size_t)view->nodes + 1, sizeof(*s->by_node));
+	return s->by_node ? 0 : -ENOMEM;
+}
+
+static int part_new(void *context, void **ret_part)
+{
+	const struct sites *whole = context;
+	struct sites *part = calloc(1, sizeof(*part));
+
+	if (!part)
+		return -ENOMEM;
+	*ret_part = part;
+	return sites_init(part, whole->view, whole->young_ns, whole->end_ns);
+}
+
+static int part_rows(void *part, const struct row_block *block, const struct row_set *rows)
+{
+	struct sites *s = part;
+
+	for (uint32_t k = 0; k < rows->count; k++) {
+		uint32_t i = row_at(rows, k);
+		struct site *site = site_of(s, block->stack[i]);
+
+		if (!site || add_row(s, site, block, i) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void part_end(void *part)
+{
+	struct sites *s = part;
+
+	free(take_ptr(s->by_node));
+}
+
+static void part_free(void *part)
+{
+	sites_done(part);
+	free(part);
+}
+
+/* `from` is of later rows. */
+static int merge_site(struct site *into, const struct site *from)
+{
+	if (from->old_sampled && !sampled_of(into))
+		return -ENOMEM;
+	if (from->node && (from->heaviest >= into->heaviest || !into->node)) {
+		into->heaviest = from->heaviest;
+		into->node = from->node;
+	}
+	tally_merge(&into->allocated, &from->allocated);
+	tally_merge(&into->fresh, &from->fresh);
+	for (unsigned class = 0; class < CLASSES; class ++) {
+		into->freed[class] += from->freed[class];
+		into->alive[class] += from->alive[class];
+		into->old[class].blocks += from->old[class].blocks;
+		into->old[class].bytes += from->old[class].bytes;
+		if (from->old_sampled)
+			tally_merge(&into->old_sampled[class], &from->old_sampled[class]);
+	}
+	if (from->age_min < into->age_min)
+		into->age_min = from->age_min;
+	if (from->age_max > into->age_max)
+		into->age_max = from->age_max;
+	if (from->lifetime_max > into->lifetime_max)
+		into->lifetime_max = from->lifetime_max;
+	return 0;
+}
+
+static int part_merge(void *context, void *part)
+{
+	struct sites *whole = context;
+	const struct sites *s = part;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct site *into = site_of_frame(whole, s->list[i]->frame);
+
+		if (!into || merge_site(into, s->list[i]) < 0)
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 static void add_culled(struct site *site, const struct culled_row *row)
@@ -153,26 +284,22 @@ static void add_culled(struct site *site, const struct culled_row *row)
 		site->lifetime_max = lived;
 }
 
-static int add_rows(struct sites *s, struct err_text *err)
+static int add_rows(struct sites *s, const struct matcher *m, struct err_text *err)
 {
-	for (uint32_t b = 0; b < recording_blocks(s->m.recording); b++) {
-		const struct row_block *block = recording_block(s->m.recording, b);
-		uint32_t count = matcher_block(&s->m, block);
+	int r = sweep_run(&(struct sweep){.matcher = m,
+					  .columns = ROWS_STACK | ROWS_SIZE | ROWS_WEIGHT |
+						     ROWS_BIRTH | ROWS_DEATH | ROWS_END,
+					  .context = s,
+					  .part_new = part_new,
+					  .part_rows = part_rows,
+					  .part_end = part_end,
+					  .part_merge = part_merge,
+					  .part_free = part_free},
+			  err);
 
-		if (matcher_cancelled(&s->m, err))
-			return -ECANCELED;
-		for (uint32_t i = 0; i < count; i++) {
-			struct site *site;
-
-			if (!matcher_row(&s->m, block, i))
-				continue;
-			site = site_of(s, block->stack[i]);
-			if (!site)
-				return -ENOMEM;
-			add_row(s, site, block, i);
-		}
-	}
-	culled_each(&s->m, row)
+	if (r < 0)
+		return r;
+	culled_each(m, row)
 	{
 		struct site *site = site_of(s, row->stack);
 
@@ -194,18 +321,18 @@ static struct survivor judge(const struct sites *s, const struct site *site)
 	double suspect = 0;
 
 	for (unsigned class = CLASSES; class -- > 0;) {
-		const struct tally *here = &site->old[class];
+		struct tally here = old_of(site, class);
 		double chance;
 
 		freed += site->freed[class];
 		reached += site->freed[class] + site->alive[class];
-		tally_merge(&all, here);
-		if (!here->blocks && !tally_sampled(here))
+		tally_merge(&all, &here);
+		if (!here.blocks && !tally_sampled(&here))
 			continue;
 		chance = (double)freed / (double)reached;
-		tally_merge(chance > 0.5 ? &young : &old, here);
+		tally_merge(chance > 0.5 ? &young : &old, &here);
 		if (chance <= 0.5)
-			suspect += (double)tally_usage(here).bytes * (1 - chance);
+			suspect += (double)tally_usage(&here).bytes * (1 - chance);
 	}
 	return (struct survivor){
 		.node = site->node,
@@ -268,18 +395,19 @@ static int list_sites(const struct sites *s, struct survivors *out)
 int query_survivors(struct view *view, const struct filter *filter, uint64_t young_ns,
 		    struct survivors *ret_survivors, struct err_text *err)
 {
-	cleanup(sites_done) struct sites s = {.view = view};
+	cleanup(sites_done) struct sites s = {0};
 	struct survivors out = {0};
+	struct matcher m;
 	int r = view_prepare(view, err);
 
 	if (!r)
-		r = matcher_init(&s.m, view, filter, err);
+		r = matcher_init(&m, view, filter, err);
 	if (r < 0)
 		return r;
-	s.end_ns = s.m.end_ns;
-	s.young_ns = young_ns == NO_TIME ? s.end_ns / 100 : young_ns;
-	s.by_node = calloc((size_t)view->nodes + 1, sizeof(*s.by_node));
-	r = s.by_node ? add_rows(&s, err) : -ENOMEM;
+	r = sites_init(&s, view, young_ns == NO_TIME ? m.end_ns / 100 : young_ns, m.end_ns);
+	if (!r)
+		r = add_rows(&s, &m, err);
+	matcher_done(&m);
 	if (!r)
 		r = list_sites(&s, &out);
 	if (r < 0)

@@ -46,10 +46,15 @@ static inline void tally_add_sampled(struct tally *tally, uint64_t size, uint64_
 	}
 }
 
-/* `weight` 0: not sampled. */
+/* Whether a block of this size and weight stands for others, too. `weight` 0: not sampled. */
+static inline bool tally_is_sampled(uint64_t size, uint64_t weight)
+{
+	return weight > size && weight > 1;
+}
+
 static inline void tally_add(struct tally *tally, uint64_t size, uint64_t weight)
 {
-	if (weight > size && weight > 1) {
+	if (tally_is_sampled(size, weight)) {
 		tally_add_sampled(tally, size, weight);
 		return;
 	}

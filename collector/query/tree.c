@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "collector/query/culled.h"
-#include "collector/query/matcher.h"
+#include "collector/query/sweep.h"
 #include "collector/query/tally.h"
 #include "collector/query/view.h"
 
@@ -21,9 +21,35 @@ struct weights {
 		uint64_t bytes;
 		double blocks;
 		uint64_t first_ns, last_ns; /* births */
-	} * list; /* by node; [0]: without a backtrace */
+	} * list;			    /* by node; [0]: without a backtrace */
 	uint32_t nodes;
 };
+
+/* Of a part of the rows. */
+struct weighing {
+	struct weights weights;
+	enum value value;
+	uint64_t at_ns;
+	uint16_t *room; /* for the rows that `value` counts */
+};
+
+static void add_row(struct weights *w, const struct row_block *block, uint32_t i)
+{
+	struct node_weight *to = &w->list[block->stack[i] <= w->nodes ? block->stack[i] : 0];
+	uint64_t size = block->size[i], weight = row_weight(block, i), birth = block->birth_ns[i];
+
+	if (!to->blocks || birth < to->first_ns)
+		to->first_ns = birth;
+	if (birth > to->last_ns)
+		to->last_ns = birth;
+	if (tally_is_sampled(size, weight)) {
+		to->bytes += size ? weight : 0;
+		to->blocks += (double)weight / (size ? (double)size : 1);
+	} else {
+		to->bytes += size;
+		to->blocks++;
+	}
+}
 
 static void add_culled(struct weights *w, const struct culled_row *row)
 {
@@ -39,42 +65,87 @@ static void add_culled(struct weights *w, const struct culled_row *row)
 	to->blocks += (double)sum.blocks + sum.sampled_blocks;
 }
 
-static void add_row(struct weights *w, const struct row_block *block, uint32_t i)
+static void part_free(void *part)
 {
-	struct node_weight *to = &w->list[block->stack[i] <= w->nodes ? block->stack[i] : 0];
-	uint64_t size = block->size[i], weight = row_weight(block, i), birth = block->birth_ns[i];
+	struct weighing *w = part;
 
-	if (!to->blocks || birth < to->first_ns)
-		to->first_ns = birth;
-	if (birth > to->last_ns)
-		to->last_ns = birth;
-	if (weight > size && weight > 1) {
-		to->bytes += size ? weight : 0;
-		to->blocks += (double)weight / (size ? (double)size : 1);
-	} else {
-		to->bytes += size;
-		to->blocks++;
+	free(w->weights.list);
+	free(w->room);
+	free(w);
+}
+
+static int part_new(void *context, void **ret_part)
+{
+	const struct weighing *whole = context;
+	struct weighing *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return -ENOMEM;
+	*ret_part = w;
+	*w = *whole;
+	w->weights.list = calloc((size_t)w->weights.nodes + 1, sizeof(*w->weights.list));
+	w->room = malloc(ROWS_PER_BLOCK * sizeof(*w->room));
+	return w->weights.list && w->room ? 0 : -ENOMEM;
+}
+
+static int part_rows(void *part, const struct row_block *block, const struct row_set *rows)
+{
+	struct weighing *w = part;
+	struct row_set counted = value_select(w->value, w->at_ns, block, rows, w->room);
+
+	for (uint32_t k = 0; k < counted.count; k++)
+		add_row(&w->weights, block, row_at(&counted, k));
+	return 0;
+}
+
+static int part_merge(void *context, void *part)
+{
+	struct weighing *whole = context;
+	const struct weighing *w = part;
+
+	for (uint32_t n = 0; n <= whole->weights.nodes; n++) {
+		struct node_weight *into = &whole->weights.list[n];
+		const struct node_weight *from = &w->weights.list[n];
+
+		if (!from->blocks)
+			continue;
+		if (!into->blocks || from->first_ns < into->first_ns)
+			into->first_ns = from->first_ns;
+		if (from->last_ns > into->last_ns)
+			into->last_ns = from->last_ns;
+		into->bytes += from->bytes;
+		into->blocks += from->blocks;
 	}
+	return 0;
+}
+
+static bool part_skips(const void *context, const struct row_block *zone)
+{
+	const struct weighing *whole = context;
+
+	return !value_possible(whole->value, whole->at_ns, zone);
 }
 
 static int weigh(struct weights *w, struct view *view, const struct filter *filter,
 		 enum value value, uint64_t at_ns, struct err_text *err)
 {
+	struct weighing whole = {.weights = *w, .value = value, .at_ns = at_ns};
 	struct matcher m;
 	int r = matcher_init(&m, view, filter, err);
 
-	for (uint32_t b = 0; !r && b < recording_blocks(m.recording); b++) {
-		const struct row_block *block = recording_block(m.recording, b);
-		uint32_t count = matcher_block(&m, block);
-
-		r = matcher_cancelled(&m, err);
-		for (uint32_t i = 0; !r && i < count; i++)
-			if (matcher_row(&m, block, i) && row_counts(block, i, value, at_ns))
-				add_row(w, block, i);
-	}
+	if (!r)
+		r = sweep_run(&(struct sweep){.matcher = &m,
+					      .columns = ROWS_STACK | ROWS_SIZE | ROWS_BIRTH |
+							 ROWS_WEIGHT | value_columns(value),
+					      .context = &whole,
+					      .skips = part_skips,
+					      .part_new = part_new,
+					      .part_rows = part_rows,
+					      .part_merge = part_merge,
+					      .part_free = part_free},
+			      err);
 	if (!r && culled_counts(value))
-		culled_each(&m, row)
-			add_culled(w, row);
+		culled_each(&m, row) add_culled(w, row);
 	matcher_done(&m);
 	return r;
 }

@@ -6,16 +6,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/query/sites.h"
+#include "collector/query/sweep.h"
+#include "collector/query/usage_index.h"
 #include "collector/store/store.h"
 #include "collector/symbols/symbols.h"
 #include "heapcast.pb-c.h"
 
 #include "base/ban.h"
+
+#define LOCK_WAIT_NS 50000000
 
 static const struct symbol_frame nothing_known;
 static const struct symbol symbol_unknown = {.count = 1, .frames = &nothing_known};
@@ -269,6 +274,44 @@ int view_prepare(struct view *view, struct err_text *err)
 		       : r;
 }
 
+/* ---- over time ---- */
+
+/* Another question may be making the index: whoever waits for it can still be withdrawn. */
+static int lock_index(struct view *view, const struct matcher *all, struct err_text *err)
+{
+	struct timespec until;
+	int r = 0;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	while (!r && pthread_mutex_timedlock(&view->index_lock, &until) == ETIMEDOUT) {
+		r = matcher_cancelled(all, err);
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += LOCK_WAIT_NS;
+		if (until.tv_nsec >= 1000000000) {
+			until.tv_nsec -= 1000000000;
+			until.tv_sec++;
+		}
+	}
+	return r;
+}
+
+int view_usage_index(struct view *view, const struct filter *filter, const struct usage_index **ret_index,
+		     struct err_text *err)
+{
+	struct matcher all;
+	int r;
+
+	matcher_init_all(&all, view->recording, filter);
+	r = lock_index(view, &all, err);
+	if (r < 0)
+		return r;
+	if (!view->usage_index)
+		r = usage_index_new(&(struct history_of){.matcher = &all}, &view->usage_index, err);
+	*ret_index = view->usage_index;
+	pthread_mutex_unlock(&view->index_lock);
+	return r;
+}
+
 /* ---- public ---- */
 
 int view_new(struct recording *recording, struct symbols *symbols, struct view **ret_view,
@@ -281,6 +324,7 @@ int view_new(struct recording *recording, struct symbols *symbols, struct view *
 	view->recording = recording;
 	view->symbols = symbols;
 	pthread_mutex_init(&view->lock, NULL);
+	pthread_mutex_init(&view->index_lock, NULL);
 	if (add_nowhere(view) < 0) {
 		view_free(view);
 		return err_set(err, -ENOMEM, "out of memory");
@@ -303,7 +347,9 @@ void view_free(struct view *view)
 	free(view->frames);
 	free(view->name_is_allocator);
 	free(view->place_allocations);
+	usage_index_free(view->usage_index);
 	pthread_mutex_destroy(&view->lock);
+	pthread_mutex_destroy(&view->index_lock);
 	free(view);
 }
 
@@ -321,7 +367,8 @@ int view_refresh(struct view *view, struct err_text *err)
 {
 	(void)err;
 	view->generation++;
-	view->peak_known = false;
+	usage_index_free(view->usage_index);
+	view->usage_index = NULL;
 	free(view->place_allocations);
 	view->place_allocations = NULL;
 	return 0;
@@ -405,36 +452,90 @@ uint32_t view_depth_max(struct view *view)
 	return deepest;
 }
 
-static int count_places(struct view *view)
+/* By node: how many rows have it. */
+struct passing {
+	uint32_t nodes;
+	uint64_t count[];
+};
+
+static int passing_new(void *context, void **ret_part)
 {
-	cleanup(cleanup_free) uint64_t *passing = calloc((size_t)view->nodes + 1, sizeof(*passing));
-	uint64_t *counts = calloc(view->place_count, sizeof(*counts));
+	const struct passing *whole = context;
+	struct passing *part = calloc(1, sizeof(*part) + ((size_t)whole->nodes + 1) * sizeof(*part->count));
 
-	if (!passing || !counts) {
-		free(counts);
+	if (!part)
 		return -ENOMEM;
-	}
-	for (uint32_t b = 0; b < recording_blocks(view->recording); b++) {
-		const struct row_block *block = recording_block(view->recording, b);
+	part->nodes = whole->nodes;
+	*ret_part = part;
+	return 0;
+}
 
-		for (uint32_t i = 0; i < block->count; i++)
-			if (block->stack[i] <= view->nodes)
-				passing[block->stack[i]]++;
+static int passing_rows(void *part, const struct row_block *block, const struct row_set *rows)
+{
+	struct passing *p = part;
+
+	for (uint32_t k = 0; k < rows->count; k++) {
+		uint32_t node = block->stack[row_at(rows, k)];
+
+		p->count[node <= p->nodes ? node : 0]++;
 	}
+	return 0;
+}
+
+static int passing_merge(void *context, void *part)
+{
+	struct passing *whole = context;
+	const struct passing *p = part;
+
+	for (uint32_t n = 0; n <= whole->nodes; n++)
+		whole->count[n] += p->count[n];
+	return 0;
+}
+
+static int sum_passing(struct view *view, struct passing *passing, struct err_text *err)
+{
+	struct filter filter;
+	struct matcher all;
+
+	filter_init(&filter);
+	matcher_init_all(&all, view->recording, &filter);
+	return sweep_run(&(struct sweep){.matcher = &all,
+					 .columns = ROWS_STACK,
+					 .context = passing,
+					 .part_new = passing_new,
+					 .part_rows = passing_rows,
+					 .part_merge = passing_merge,
+					 .part_free = free},
+			 err);
+}
+
+static int count_places(struct view *view, struct err_text *err)
+{
+	struct passing none = {.nodes = view->nodes};
+	cleanup(cleanup_free) void *made = NULL;
+	cleanup(cleanup_free) uint64_t *counts = calloc(view->place_count, sizeof(*counts));
+	int r = counts ? passing_new(&none, &made) : -ENOMEM;
+	struct passing *passing = made;
+
+	if (r < 0)
+		return err_set(err, r, "out of memory");
+	r = sum_passing(view, passing, err);
+	if (r < 0)
+		return r;
 	for (uint32_t i = 0; i < recording_culled_count(view->recording); i++) {
 		const struct culled_row *row = recording_culled(view->recording, i);
 
 		if (row->stack <= view->nodes)
-			passing[row->stack] += row->blocks;
+			passing->count[row->stack] += row->blocks;
 	}
 	for (uint32_t n = view->nodes; n > 0; n--) {
 		const struct stack_node *node = recording_node(view->recording, n);
 
 		if (node->parent && node->parent < n)
-			passing[node->parent] += passing[n];
-		counts[view->place_of[n]] += passing[n];
+			passing->count[node->parent] += passing->count[n];
+		counts[view->place_of[n]] += passing->count[n];
 	}
-	view->place_allocations = counts;
+	view->place_allocations = take_ptr(counts);
 	return 0;
 }
 
@@ -447,10 +548,10 @@ int view_place_allocations(struct view *view, uint32_t node, uint64_t *ret_count
 		return r;
 	pthread_mutex_lock(&view->lock);
 	if (!view->place_allocations)
-		r = count_places(view);
+		r = count_places(view, err);
 	pthread_mutex_unlock(&view->lock);
 	if (r < 0)
-		return err_set(err, r, "out of memory");
+		return r;
 	*ret_count = view->place_allocations[node <= view->nodes ? view->place_of[node] : 0];
 	return 0;
 }

@@ -17,6 +17,8 @@
 #include "collector/query/intern.h"
 #include "collector/query/query.h"
 
+struct usage_index;
+
 struct frame {
 	uint32_t name, label, site;
 	uint32_t file, module; /* texts; 0: unknown */
@@ -51,10 +53,15 @@ struct view {
 	uint8_t *name_is_allocator; /* by name */
 	uint32_t names_capacity;
 
-	bool peak_known;
-	uint64_t peak_ns;
+	pthread_mutex_t index_lock;
+	struct usage_index *usage_index; /* of all rows; NULL: not made yet */
 	uint64_t *place_allocations; /* by place; NULL: not counted yet */
 };
+
+/* The index of what was in use over time, of all rows: made at the first call, which takes a while, and the view's until view_refresh.
+ * `filter`: whom the question is for, which may be withdrawn. */
+int view_usage_index(struct view *view, const struct filter *filter, const struct usage_index **ret_index,
+		     struct err_text *err);
 
 /* Looks up what is not looked up yet; every query that needs names or nodes calls it first. */
 int view_prepare(struct view *view, struct err_text *err);

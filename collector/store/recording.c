@@ -501,6 +501,7 @@ const struct row_block *recording_zone(const struct recording *r, uint32_t index
 
 struct row_reader {
 	const struct recording *recording;
+	struct row_block block;
 };
 
 int row_reader_new(const struct recording *r, struct row_reader **ret_reader)
@@ -517,12 +518,42 @@ void row_reader_free(struct row_reader *reader)
 	free(reader);
 }
 
+/* What was not asked for is not there, so that whoever looks at it is found out. */
+static void leave_columns(struct row_block *b, unsigned columns)
+{
+	const void **const lists[] = {
+		(const void **)&b->address, (const void **)&b->size,	     (const void **)&b->birth_ns,
+		(const void **)&b->death_ns, (const void **)&b->end,	     (const void **)&b->weight,
+		(const void **)&b->stack,   (const void **)&b->death_stack, (const void **)&b->thread,
+		(const void **)&b->death_thread, NULL, (const void **)&b->kind, (const void **)&b->death_kind,
+	};
+
+	for (unsigned c = 0; c < sizeof(lists) / sizeof(lists[0]); c++)
+		if (lists[c] && !(columns & 1u << c))
+			*lists[c] = NULL;
+	if (!(columns & ROWS_CHAIN))
+		b->chain_previous = b->chain_next = NULL;
+}
+
 const struct row_block *row_reader_block(struct row_reader *reader, uint32_t index,
 					 unsigned columns, struct err_text *err)
 {
-	(void)columns;
+	const struct row_block *block = recording_block(reader->recording, index);
+
 	(void)err;
-	return recording_block(reader->recording, index);
+	if (!block)
+		return NULL;
+	reader->block = *block;
+	leave_columns(&reader->block, columns);
+	return &reader->block;
+}
+
+const struct row_block *row_reader_rows(struct row_reader *reader, uint32_t index, unsigned columns, uint32_t first,
+					uint32_t end, struct err_text *err)
+{
+	(void)first;
+	(void)end;
+	return row_reader_block(reader, index, columns, err);
 }
 
 uint32_t recording_modules(const struct recording *r)

@@ -63,7 +63,8 @@ static struct rows_block *block_new(uint64_t first_row)
 		.kind = b->kind,
 		.death_kind = b->death_kind,
 		.end = b->end,
-		.min = {UINT64_MAX, UINT64_MAX, UINT64_MAX},
+		.min = {UINT64_MAX, UINT64_MAX, UINT64_MAX, 0},
+		.max = {.death_ns = NO_TIME},
 	};
 	return b;
 }
@@ -103,6 +104,7 @@ static int add_weights(struct rows_block *b)
 	for (uint32_t i = 0; i < b->view.count; i++)
 		b->weight[i] = b->size[i];
 	b->view.weight = b->weight;
+	b->view.weighted = true;
 	return 0;
 }
 

@@ -149,9 +149,10 @@ struct row_block {
 	const uint8_t *kind;		/* EventKind of the birth */
 	const uint8_t *death_kind;	/* EventKind of the death; 0: none */
 	const uint8_t *end;		/* enum block_end */
+	bool weighted;			/* the block has weights */
 	struct {
-		uint64_t birth_ns, size, address;
-	} min, max;
+		uint64_t birth_ns, size, address, death_ns;
+	} min, max; /* max.death_ns: NO_TIME while any is in use; of deaths these are bounds, no more */
 };
 
 /*
@@ -188,6 +189,9 @@ int row_reader_new(const struct recording *recording, struct row_reader **ret_re
 void row_reader_free(struct row_reader *reader);
 /* A block with at least those columns, valid until the next call. NULL with a sentence: no memory, or its file can't be read. */
 const struct row_block *row_reader_block(struct row_reader *reader, uint32_t index, unsigned columns, struct err_text *err);
+/* The same, but only the rows from `first` to before `end` need to be there; the others may hold anything. */
+const struct row_block *row_reader_rows(struct row_reader *reader, uint32_t index, unsigned columns, uint32_t first,
+					uint32_t end, struct err_text *err);
 
 struct module_info {
 	uint32_t number;

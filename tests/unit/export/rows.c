@@ -62,9 +62,11 @@ static uint64_t depth_of(const struct recording *recording, uint32_t node)
 static struct sums ask_store(const struct recording *recording)
 {
 	struct sums sums = {0};
+	struct row_reader *reader;
 
+	assert_int_equal(row_reader_new(recording, &reader), 0);
 	for (uint32_t k = 0; k < recording_blocks(recording); k++) {
-		const struct row_block *b = recording_block(recording, k);
+		const struct row_block *b = row_reader_block(reader, k, ROWS_ALL, NULL);
 
 		for (uint32_t i = 0; i < b->count; i++) {
 			sums.rows++;
@@ -73,6 +75,7 @@ static struct sums ask_store(const struct recording *recording)
 			sums.frames += depth_of(recording, b->stack[i]);
 		}
 	}
+	row_reader_free(reader);
 	return sums;
 }
 

@@ -99,11 +99,11 @@ static void test_list(void **state)
 	json_decref(list);
 }
 
-static void check_allocation(const json_t *a)
+static void check_allocation(struct row_reader *reader, const json_t *a)
 {
 	uint64_t row = (uint64_t)number(a, "id");
 	const struct row_block *block =
-		recording_block(t.recording, (uint32_t)(row / ROWS_PER_BLOCK));
+		row_reader_block(reader, (uint32_t)(row / ROWS_PER_BLOCK), ROWS_ALL, NULL);
 	uint32_t i = (uint32_t)(row % ROWS_PER_BLOCK);
 	json_t *death = json_object_get(a, "deallocation");
 	char text[24];
@@ -131,16 +131,19 @@ static void test_allocations(void **state)
 	json_t *all = get_json("/data/last/allocations", 200),
 	       *list = json_object_get(all, "allocations"), *a;
 	uint64_t rows = recording_rows(t.recording);
+	struct row_reader *reader;
 	size_t i;
 
 	(void)state;
 	assert_int_equal(number(all, "total_count"), rows);
 	assert_int_equal(json_array_size(list), rows);
+	assert_int_equal(row_reader_new(t.recording, &reader), 0);
 	json_array_foreach(list, i, a)
 	{
 		assert_int_equal(number(a, "id"), i);
-		check_allocation(a);
+		check_allocation(reader, a);
 	}
+	row_reader_free(reader);
 	json_decref(all);
 }
 
@@ -463,6 +466,47 @@ static void check_path(const char *where, const json_t *parameters)
 			check_parameter(target, json_string_value(json_object_get(parameter, "name")));
 }
 
+static json_t *question_about(const char *about)
+{
+	json_t *list = get_json("/questions", 200), *one, *found = NULL;
+	size_t i;
+
+	json_array_foreach(list, i, one)
+	{
+		if (!strcmp(json_string_value(json_object_get(one, "path")), about))
+			found = json_incref(one);
+	}
+	json_decref(list);
+	return found;
+}
+
+/* A reader that does not read: its question is there until it leaves. */
+static void test_questions(void **state)
+{
+	static const char request[] = "GET /data/last/allocations?size_min=1 HTTP/1.1\r\n" HOST;
+	json_t *question = NULL;
+	int fd = client_connect_small(http_port(http));
+
+	(void)state;
+	client_send(fd, request, sizeof(request) - 1);
+	for (unsigned tries = 0; !question && tries < 2000; tries++) {
+		question = question_about("/data/last/allocations");
+		if (question && number(question, "blocks") < 1) {
+			json_decref(question);
+			question = NULL;
+		}
+	}
+	assert_non_null(question);
+	assert_true(number(question, "blocks_done") <= number(question, "blocks"));
+	assert_true(json_is_false(json_object_get(question, "cancelled")));
+	json_decref(question);
+	close(fd);
+	for (unsigned tries = 0; (question = question_about("/data/last/allocations")) && tries < 2000; tries++)
+		json_decref(question);
+	assert_null(question);
+	refused("/questions?x=1", 400, "x", "takes no parameters");
+}
+
 static void test_description(void **state)
 {
 	json_t *description = get_json("/openapi.json", 200), *paths = json_object_get(description, "paths"), *where;
@@ -510,6 +554,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_errors),	cmocka_unit_test(test_methods_and_hosts),
 		cmocka_unit_test(test_hostile), cmocka_unit_test(test_readers_that_leave),
 		cmocka_unit_test(test_description), cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_questions),
 		cmocka_unit_test(test_stop),	cmocka_unit_test(test_start_errors),
 	};
 

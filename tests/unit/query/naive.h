@@ -5,7 +5,7 @@
 
 struct naive_row {
 	uint64_t address, size, birth, death, weight;
-	uint32_t stack, thread;
+	uint32_t stack, thread, death_stack;
 	uint64_t previous, next; /* of the chain; NO_BLOCK: none */
 	uint8_t end;
 };
@@ -18,11 +18,14 @@ struct naive_rows {
 
 static inline void naive_rows_init(struct naive_rows *n, const struct recording *recording)
 {
+	struct row_reader *reader;
+
 	*n = (struct naive_rows){.end_ns = recording_end_ns(recording)};
 	n->list = calloc(recording_rows(recording) + 1, sizeof(*n->list));
 	assert(n->list);
+	assert(row_reader_new(recording, &reader) == 0);
 	for (uint32_t b = 0; b < recording_blocks(recording); b++) {
-		const struct row_block *block = recording_block(recording, b);
+		const struct row_block *block = row_reader_block(reader, b, ROWS_ALL, NULL);
 
 		for (uint32_t i = 0; i < block->count; i++)
 			n->list[n->count++] = (struct naive_row){
@@ -33,11 +36,13 @@ static inline void naive_rows_init(struct naive_rows *n, const struct recording 
 				.weight = block->weight ? block->weight[i] : block->size[i],
 				.stack = block->stack[i],
 				.thread = block->thread[i],
+				.death_stack = block->death_stack[i],
 				.previous = block->chain_previous[i],
 				.next = block->chain_next[i],
 				.end = block->end[i],
 			};
 	}
+	row_reader_free(reader);
 }
 
 static inline bool naive_freed(const struct naive_row *r)

@@ -1,6 +1,7 @@
 /*
  * Every answer against one computed naively from the same rows: totals, peak, groups, tree, in use at a moment, orders and pages,
- * for random recordings and random filters.
+ * for random recordings, some with threads that tell late and with losses, random filters, and any number of threads that share
+ * pieces of the rows. HEAPCAST_TEST_FULL: thousands of them.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -10,12 +11,15 @@
 
 #include <cmocka.h>
 
-#include "collector/query/matcher.h"
+#include "collector/query/crew.h"
+#include "collector/query/history.h"
+#include "collector/query/sweep.h"
 #include "collector/query/view.h"
 #include "tests/unit/query/naive.h"
 
-#define ROUNDS 12
-#define EVENTS 1000
+#define ROUNDS	    24
+#define ROUNDS_FULL 3000
+#define EVENTS	    400
 
 /* ---- the naive side ---- */
 
@@ -70,6 +74,77 @@ static bool lifetime_fits(const struct naive *n, const struct naive_row *r, cons
 	return false;
 }
 
+static const struct naive_row *end_of_chain(const struct naive *n, const struct naive_row *r, bool last)
+{
+	for (uint64_t next; (next = last ? r->next : r->previous) != NO_BLOCK;)
+		r = &n->rows.list[next];
+	return r;
+}
+
+static uint64_t length_of_chain(const struct naive *n, const struct naive_row *r)
+{
+	uint64_t length = 1;
+
+	for (r = end_of_chain(n, r, false); r->next != NO_BLOCK; length++)
+		r = &n->rows.list[r->next];
+	return length;
+}
+
+static uint64_t position_in_chain(const struct naive *n, const struct naive_row *r)
+{
+	uint64_t position = 0;
+
+	for (; r->previous != NO_BLOCK; position++)
+		r = &n->rows.list[r->previous];
+	return position;
+}
+
+static bool chain_fits(const struct naive *n, const struct naive_row *r, const struct filter *f)
+{
+	const struct naive_row *first = end_of_chain(n, r, false), *last = end_of_chain(n, r, true);
+	uint64_t length = length_of_chain(n, r), position = position_in_chain(n, r),
+		 end = last->death == NO_TIME ? n->rows.end_ns : last->death, lived = end - first->birth;
+
+	return first->size >= f->first_size_min && first->size <= f->first_size_max &&
+	       last->size >= f->last_size_min && last->size <= f->last_size_max && length >= f->chain_length_min &&
+	       length <= f->chain_length_max && position >= f->position_min && position <= f->position_max &&
+	       lived >= f->chain_lifetime_min_ns && lived <= f->chain_lifetime_max_ns;
+}
+
+/* Of recordings without samples. */
+static bool group_fits(const struct naive *n, const struct naive_row *r, const struct filter *f)
+{
+	uint64_t first = UINT64_MAX, last = 0, blocks = 0, leaked = 0;
+
+	for (size_t i = 0; i < n->rows.count; i++) {
+		const struct naive_row *other = &n->rows.list[i];
+
+		if (other->stack != r->stack)
+			continue;
+		first = other->birth < first ? other->birth : first;
+		last = other->birth > last ? other->birth : last;
+		blocks++;
+		leaked += other->end == BLOCK_IN_USE;
+	}
+	return last - first >= f->group_interval_min_ns && last - first <= f->group_interval_max_ns &&
+	       blocks >= f->group_allocations_min && blocks <= f->group_allocations_max &&
+	       (double)leaked >= f->group_leaked_min.number * (double)blocks / 100;
+}
+
+/* Its thread's next row tells. */
+static bool freed_at_once(const struct naive *n, const struct naive_row *r)
+{
+	const struct naive_row *next = r + 1, *end = n->rows.list + n->rows.count;
+
+	while (next < end && next->thread != r->thread)
+		next++;
+	if (r->end != BLOCK_FREED && r->end != BLOCK_REALLOCATED)
+		return false;
+	if (next == end || next->birth != r->death)
+		return next == end || next->birth > r->death;
+	return next->address == r->address || (uint64_t)(next - n->rows.list) == r->next;
+}
+
 static bool fits(const struct naive *n, const struct naive_row *r, const struct filter *f)
 {
 	uint64_t lived =
@@ -81,7 +156,11 @@ static bool fits(const struct naive *n, const struct naive_row *r, const struct 
 	       lived <= f->lifetime_max_ns && depth(n, r->stack) >= f->depth_min &&
 	       depth(n, r->stack) <= f->depth_max && (!f->backtrace || r->stack == f->backtrace) &&
 	       (!f->thread || r->thread == f->thread) &&
-	       (f->alive_at_ns == NO_TIME || naive_alive(r, f->alive_at_ns)) && lifetime_fits(n, r, f);
+	       (!f->deallocation_backtrace || r->death_stack == f->deallocation_backtrace) &&
+	       (f->alive_at_ns == NO_TIME || naive_alive(r, f->alive_at_ns)) &&
+	       (f->alive_at_2_ns == NO_TIME || naive_alive(r, f->alive_at_2_ns)) &&
+	       (f->freed_at_once == ANSWER_ANY || freed_at_once(n, r) == (f->freed_at_once == ANSWER_YES)) &&
+	       lifetime_fits(n, r, f) && chain_fits(n, r, f) && group_fits(n, r, f);
 }
 
 static bool counts(const struct naive_row *r, enum value value, uint64_t at)
@@ -147,9 +226,64 @@ static void equal_usage(const struct usage *got, const struct usage *wanted)
 
 /* ---- questions ---- */
 
-static void random_filter(struct filter *f, uint64_t *random, uint64_t end)
+static void random_chain_filter(struct filter *f, uint64_t *random)
+{
+	switch (test_random(random) % 10) {
+	case 0:
+		f->first_size_min = test_random(random) % 300;
+		break;
+	case 1:
+		f->last_size_max = test_random(random) % 3000;
+		break;
+	case 2:
+		f->chain_length_min = test_random(random) % 4;
+		break;
+	case 3:
+		f->chain_length_max = test_random(random) % 4;
+		break;
+	case 4:
+		f->position_min = test_random(random) % 3;
+		f->position_max = f->position_min + test_random(random) % 2;
+		break;
+	case 5:
+		f->chain_lifetime_min_ns = test_random(random) % 500;
+		break;
+	default:
+		break;
+	}
+}
+
+static void random_group_filter(struct filter *f, uint64_t *random)
+{
+	switch (test_random(random) % 10) {
+	case 0:
+		f->group_interval_min_ns = test_random(random) % 2000;
+		break;
+	case 1:
+		f->group_allocations_max = test_random(random) % 10;
+		break;
+	case 2:
+		f->group_leaked_min = (struct filter_share){(double)(test_random(random) % 100), true};
+		break;
+	default:
+		break;
+	}
+}
+
+static void random_filter(struct filter *f, uint64_t *random, uint64_t end, bool sampled)
 {
 	filter_init(f);
+	if (test_random(random) % 4 == 0)
+		return;
+	random_chain_filter(f, random);
+	if (!sampled)
+		random_group_filter(f, random);
+	if (test_random(random) % 8 == 0)
+		f->deallocation_backtrace = 1 + (uint32_t)(test_random(random) % TEST_NODES);
+	if (test_random(random) % 6 == 0)
+		f->alive_at_2_ns = test_random(random) % end;
+	if (test_random(random) % 6 == 0)
+		f->freed_at_once = test_random(random) % 2 ? ANSWER_YES : ANSWER_NO;
 	if (test_random(random) % 3 == 0)
 		f->from_ns = test_random(random) % end;
 	if (test_random(random) % 3 == 0)
@@ -338,19 +472,20 @@ static void round_of(uint64_t seed, bool sampled)
 	struct filter f, all;
 	struct err_text err = {0};
 
-	test_random_recording(&t, seed, EVENTS, sampled);
+	static const unsigned threads[] = {1, 2, 8}, pieces[] = {0, 8, 64, 1024};
+
+	crew_limit(threads[seed % 3]);
+	sweep_set_piece(pieces[seed % 4]);
+	history_set_sizes(1u << (2 + seed % 7), 1 + seed % 300);
+	test_disordered_recording(&t, seed, EVENTS, sampled, (enum test_disorder)(seed / 3 % 3));
 	naive_init(&n, t.recording);
 	end = recording_end_ns(t.recording) + 1;
 	filter_init(&all);
-	assert_int_equal(peak_find(t.view, &all, 1 << 20, &peak_ns, &err), 0);
+	assert_int_equal(peak_moment(t.view, &all, &peak_ns, &err), 0);
 	assert_int_equal(sum(&n, &all, VALUE_IN_USE, peak_ns, UINT32_MAX).bytes,
 			 sum(&n, &all, VALUE_IN_USE, naive_peak(&n), UINT32_MAX).bytes);
 	assert_int_equal(peak_ns, naive_peak(&n));
-	for (unsigned room = 1; room < 100; room = room * 5 + 1) {
-		assert_int_equal(peak_find(t.view, &all, room, &at, &err), 0);
-		assert_int_equal(at, peak_ns);
-	}
-	random_filter(&f, &random, end);
+	random_filter(&f, &random, end, sampled);
 	check_report(&t, &n, &f);
 	at = test_random(&random) % end;
 	for (enum value v = VALUE_ALLOCATED; v <= VALUE_PEAK; v++) {
@@ -368,17 +503,22 @@ static void round_of(uint64_t seed, bool sampled)
 	test_close(&t);
 }
 
+static uint64_t rounds(void)
+{
+	return getenv("HEAPCAST_TEST_FULL") ? ROUNDS_FULL : ROUNDS;
+}
+
 static void test_exact(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= ROUNDS; seed++)
+	for (uint64_t seed = 1; seed <= rounds(); seed++)
 		round_of(seed, false);
 }
 
 static void test_sampled(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 101; seed <= 100 + ROUNDS / 4; seed++)
+	for (uint64_t seed = 101; seed <= 100 + rounds() / 4; seed++)
 		round_of(seed, true);
 }
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "collector/query/group_table.h"
-#include "collector/query/timeline.h"
+#include "collector/query/history.h"
 #include "tests/unit/query/naive.h"
 
 #define ROUNDS 10
@@ -100,8 +100,8 @@ static void check_timeline(struct test_recording *t, const struct naive_rows *n,
 	if (test_random(random) % 2)
 		q.to_ns = q.from_ns + test_random(random) % n->end_ns;
 	q.leaked_only = test_random(random) % 3 == 0;
-	assert_int_equal(
-		timeline_find(t->view, &f, &q, 20 + test_random(random) % 600, &timeline, NULL), 0);
+	history_set_sizes(1u << (2 + test_random(random) % 6), 1 + test_random(random) % 200);
+	assert_int_equal(query_timeline(t->view, &f, &q, &timeline, NULL), 0);
 	assert_in_range(timeline.count, 1, q.buckets);
 	assert_int_equal(timeline.list[0].start_ns, q.from_ns);
 	for (uint32_t b = 0; b < timeline.count; b++) {
@@ -182,9 +182,11 @@ static void check_group_peaks(struct test_recording *t, const struct naive_rows 
 			      uint64_t *random)
 {
 	struct group_table table;
+	struct filter all;
 
-	assert_int_equal(
-		group_table_peaks(&table, t->view, NULL, 1 + test_random(random) % 300, NULL), 0);
+	filter_init(&all);
+	history_set_sizes(1u << (2 + test_random(random) % 6), 1 + test_random(random) % 200);
+	assert_int_equal(group_table_init(&table, t->view, &all, true, NULL), 0);
 	for (uint32_t g = 0; g < table.count; g++)
 		assert_int_equal(table.list[g].peak_ns, naive_group_peak(n, table.list[g].node));
 	group_table_done(&table);

@@ -72,12 +72,35 @@ struct test_block {
 	uint64_t address, size;
 };
 
+/* Some events were lost: what happened to the blocks that were alive is not known. */
+static inline void test_gap(struct builder *b, uint64_t *random, uint64_t time)
+{
+	Heapcast__Gap gap = HEAPCAST__GAP__INIT;
+
+	gap.thread = 1;
+	gap.reason = HEAPCAST__REASON__REASON_SPOOL_FULL;
+	gap.frees = gap.events = 1 + test_random(random) % 20;
+	gap.from_ns = time - 50;
+	gap.to_ns = time;
+	b->gap = &gap;
+	b->lost += gap.events;
+	b->lost_frees += gap.frees;
+	builder_close(b, time);
+}
+
+enum test_disorder {
+	TEST_IN_ORDER,
+	TEST_THREADS_APART, /* threads tell of what they did a little late */
+	TEST_GAPS,	    /* and some of it is lost */
+};
+
 /* A program of `events` events: it allocates, frees and reallocates; some blocks stay. Times come in steps of 0 to 9 ns. */
-static inline void test_random_events(struct builder *b, uint64_t *random, unsigned events, bool sampled)
+static inline void test_random_events_disordered(struct builder *b, uint64_t *random, unsigned events, bool sampled,
+						 enum test_disorder disorder)
 {
 	struct test_block live[TEST_LIVE];
 	unsigned count = 0;
-	uint64_t time = 100, fresh = 0x10000;
+	uint64_t time = 100, fresh = 0x10000, late[TEST_THREADS + 1] = {0};
 
 	for (unsigned i = 0; i < events; i++) {
 		uint64_t dice = test_random(random) % 100;
@@ -105,8 +128,21 @@ static inline void test_random_events(struct builder *b, uint64_t *random, unsig
 				which = count++;
 			live[which] = (struct test_block){e.address, e.size};
 		}
+		if (disorder != TEST_IN_ORDER) {
+			e.time_ns -= test_random(random) % 40;
+			if (e.time_ns < late[e.thread])
+				e.time_ns = late[e.thread];
+			late[e.thread] = e.time_ns;
+		}
 		builder_event(b, &e);
+		if (disorder == TEST_GAPS && test_random(random) % 300 == 0)
+			test_gap(b, random, time);
 	}
+}
+
+static inline void test_random_events(struct builder *b, uint64_t *random, unsigned events, bool sampled)
+{
+	test_random_events_disordered(b, random, events, sampled, TEST_IN_ORDER);
 }
 
 static inline bool test_node_is_there(const struct stack_node *nodes, uint32_t count, const struct stack_node *node)
@@ -141,7 +177,8 @@ static inline void test_open(struct test_recording *t, struct builder *b)
 	assert(view_new(t->recording, t->symbols, &t->view, &err) == 0);
 }
 
-static inline void test_random_recording(struct test_recording *t, uint64_t seed, unsigned events, bool sampled)
+static inline void test_disordered_recording(struct test_recording *t, uint64_t seed, unsigned events, bool sampled,
+					     enum test_disorder disorder)
 {
 	struct stack_node nodes[TEST_NODES];
 	struct builder b;
@@ -149,10 +186,15 @@ static inline void test_random_recording(struct test_recording *t, uint64_t seed
 	builder_init(&b, (uint8_t)seed);
 	test_nodes(nodes, &seed);
 	test_first_batch(&b, nodes, TEST_NODES, "/nowhere/libexample.so", 0, sampled);
-	test_random_events(&b, &seed, events, sampled);
+	test_random_events_disordered(&b, &seed, events, sampled, disorder);
 	builder_end(&b, 0);
 	test_open(t, &b);
 	builder_done(&b);
+}
+
+static inline void test_random_recording(struct test_recording *t, uint64_t seed, unsigned events, bool sampled)
+{
+	test_disordered_recording(t, seed, events, sampled, TEST_IN_ORDER);
 }
 
 static inline void test_close(struct test_recording *t)

@@ -1,0 +1,66 @@
+#pragma once
+/* What the files of history.h share: the events of a row, and the far events of some bins. */
+#include "collector/query/history.h"
+#include "collector/query/tally.h"
+
+#define HISTORY_NEAR 3u /* segments before a bin's own whose rows are looked at */
+
+/* NO_TIME is not a time. */
+static inline uint64_t birth_time(const struct row_block *block, uint32_t i)
+{
+	return block->birth_ns[i] < NO_TIME ? block->birth_ns[i] : NO_TIME - 1;
+}
+
+/* A death before its birth is one at its birth. NO_TIME: none. */
+static inline uint64_t death_time(const struct row_block *block, uint32_t i)
+{
+	uint64_t birth = birth_time(block, i);
+
+	return block->death_ns[i] > birth ? block->death_ns[i] : birth;
+}
+
+/* Whole numbers, so that what a birth added is what its death takes away. */
+static inline struct history_event birth_of(const struct row_block *block, uint32_t i, bool nodes)
+{
+	uint64_t size = block->size[i], weight = row_weight(block, i);
+	struct history_event e = {
+		.bytes = (int64_t)size, .units = HISTORY_UNIT, .node = nodes ? block->stack[i] : 0};
+
+	if (tally_is_sampled(size, weight)) {
+		double blocks = (double)weight / (size ? (double)size : 1);
+
+		e.bytes = size ? (int64_t)weight : 0;
+		e.units = blocks < 1e12 ? (int64_t)(blocks * HISTORY_UNIT + 0.5)
+					: (int64_t)1e12 * HISTORY_UNIT;
+	}
+	e.time_ns = birth_time(block, i);
+	return e;
+}
+
+static inline struct history_event death_of(const struct history_event *birth, uint64_t time_ns)
+{
+	return (struct history_event){time_ns, (int64_t)(0 - (uint64_t)birth->bytes), -birth->units,
+				      birth->node};
+}
+
+static inline unsigned history_columns(const struct history_of *of)
+{
+	return ROWS_SIZE | ROWS_WEIGHT | ROWS_BIRTH | ROWS_DEATH |
+	       (of->leaked_only ? ROWS_END : 0) | (of->nodes ? ROWS_STACK : 0);
+}
+
+struct far_events {
+	uint32_t first, end; /* bins */
+	uint64_t *
+		at; /* by bin from first: where its next event goes; after gathering: where it ends */
+	struct history_event *list;
+};
+
+/* Bins, and how many far events each has (free both). 0 or a negative errno. */
+int history_bins_make(const struct history_of *of, struct history_bins *bins, uint32_t **ret_counts,
+		      struct err_text *err);
+/* Those of the bins from far->first to before far->end, put in far->list. */
+int history_gather_far(const struct history_of *of, const struct history_bins *bins,
+		       const uint32_t *counts, struct far_events *far, struct err_text *err);
+/* How many far events are held at a time. */
+uint64_t history_far_room(void);

@@ -1,0 +1,3 @@
+if(TARGET heapcast_http)
+	heapcast_fuzz_target(query heapcast_http heapcast_query heapcast_store heapcast_symbols heapcast_proto heapcast_base)
+endif()

@@ -1,0 +1,159 @@
+/*
+ * The index of usage over time, written down and read back: the same answers; and whatever is wrong with the bytes, an error or an
+ * answer, but no harm.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "collector/query/crew.h"
+#include "collector/query/usage_index.h"
+#include "tests/unit/query/recording.h"
+
+#define EVENTS 3000
+#define SPANS  40
+#define STATE  4711
+
+static void fill_spans(struct usage_span *spans, uint64_t end_ns)
+{
+	for (uint32_t i = 0; i < SPANS; i++)
+		spans[i] = (struct usage_span){.from_ns = i * (end_ns / SPANS),
+					       .to_ns = (i + 1) * (end_ns / SPANS)};
+}
+
+static struct usage_index *make(const struct history_of *of)
+{
+	struct usage_index *index;
+	struct err_text err = {0};
+
+	assert_int_equal(usage_index_new(of, &index, &err), 0);
+	return index;
+}
+
+static void same_answers(const struct usage_index *a, const struct usage_index *b,
+			 const struct history_of *of)
+{
+	struct usage_span x[SPANS], y[SPANS];
+	uint64_t peak_a, peak_b;
+
+	fill_spans(x, of->matcher->end_ns);
+	fill_spans(y, of->matcher->end_ns);
+	assert_int_equal(usage_index_spans(a, of, x, SPANS, NULL), 0);
+	assert_int_equal(usage_index_spans(b, of, y, SPANS, NULL), 0);
+	assert_memory_equal(x, y, sizeof(x));
+	assert_int_equal(usage_index_peak(a, of, &peak_a, NULL), 0);
+	assert_int_equal(usage_index_peak(b, of, &peak_b, NULL), 0);
+	assert_int_equal(peak_a, peak_b);
+}
+
+static void refused(const struct buf *bytes, size_t length, const struct test_recording *t,
+		    uint64_t state, const char *sentence)
+{
+	struct usage_index *index = NULL;
+	struct err_text err = {0};
+
+	assert_int_equal(usage_index_read(bytes->data, length, t->recording, state, &index, &err),
+			 -EBADMSG);
+	assert_non_null(strstr(err.text, sentence));
+	assert_null(index);
+}
+
+static void test_written_and_read(void **state)
+{
+	struct test_recording t, other;
+	struct usage_index *index, *again;
+	struct buf bytes = {0};
+	struct filter all;
+	struct matcher m;
+	struct history_of of = {.matcher = &m};
+
+	(void)state;
+	history_set_sizes(32, 100);
+	filter_init(&all);
+	for (unsigned sampled = 0; sampled < 2; sampled++) {
+		test_random_recording(&t, 3, EVENTS, sampled);
+		test_random_recording(&other, 4, EVENTS, sampled);
+		matcher_init_all(&m, t.recording, &all);
+		index = make(&of);
+		buf_clear(&bytes);
+		assert_int_equal(usage_index_write(index, t.recording, STATE, &bytes), 0);
+		assert_int_equal(usage_index_read(bytes.data, bytes.length, t.recording, STATE,
+						  &again, NULL),
+				 0);
+		same_answers(index, again, &of);
+		usage_index_free(again);
+		usage_index_free(index);
+		refused(&bytes, bytes.length, &t, STATE + 1, "has changed since");
+		refused(&bytes, bytes.length, &other, STATE, "another recording");
+		refused(&bytes, bytes.length - 1, &t, STATE, "checksum");
+		bytes.data[bytes.length / 2] ^= 1;
+		refused(&bytes, bytes.length, &t, STATE, "checksum");
+		bytes.data[7]++;
+		refused(&bytes, bytes.length, &t, STATE, "another version");
+		bytes.data[0]++;
+		refused(&bytes, bytes.length, &t, STATE, "it is none");
+		refused(&bytes, 3, &t, STATE, "it is none");
+		test_close(&t);
+		test_close(&other);
+	}
+	buf_done(&bytes);
+}
+
+/* Damage that a right checksum vouches for: bytes are changed at random, and asked. */
+static void test_hostile(void **state)
+{
+	struct test_recording t;
+	struct usage_index *index;
+	struct buf bytes = {0};
+	struct filter all;
+	struct matcher m;
+	struct history_of of = {.matcher = &m};
+	uint64_t random = 99;
+	unsigned read = 0;
+
+	(void)state;
+	history_set_sizes(32, 100);
+	crew_limit(1);
+	filter_init(&all);
+	test_random_recording(&t, 3, EVENTS / 4, false);
+	matcher_init_all(&m, t.recording, &all);
+	index = make(&of);
+	for (unsigned round = 0; round < 3000; round++) {
+		struct usage_span spans[SPANS];
+		struct usage_index *damaged;
+		uint64_t peak;
+
+		buf_clear(&bytes);
+		assert_int_equal(usage_index_write(index, t.recording, STATE, &bytes), 0);
+		for (unsigned n = 1 + test_random(&random) % 3; n; n--)
+			bytes.data[48 + test_random(&random) % (bytes.length - 48)] =
+				(uint8_t)test_random(&random);
+		usage_index_vouch(bytes.data, bytes.length);
+		if (usage_index_read(bytes.data, bytes.length, t.recording, STATE, &damaged, NULL) <
+		    0)
+			continue;
+		read++;
+		fill_spans(spans, m.end_ns);
+		usage_index_spans(damaged, &of, spans, SPANS, NULL);
+		usage_index_peak(damaged, &of, &peak, NULL);
+		usage_index_free(damaged);
+	}
+	assert_true(read > 100);
+	crew_limit(0);
+	usage_index_free(index);
+	buf_done(&bytes);
+	test_close(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_written_and_read),
+		cmocka_unit_test(test_hostile),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
