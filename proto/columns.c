@@ -284,33 +284,45 @@ static int read_size(struct events_decoder *d, struct event *e)
 	return 0;
 }
 
+static int short_column(const struct events_decoder *d, struct err_text *err)
+{
+	unsigned i = 0;
+
+	while (!reader_error(&d->column[i]))
+		i++;
+	return damaged(d, i, "ends too early, or is no varint", err);
+}
+
 int events_decoder_next(struct events_decoder *d, struct event *ret_event, struct err_text *err)
 {
-	struct event e = {0};
+	struct event *e = ret_event;
 	int r;
 
 	if (d->index == d->count)
 		return ended(d, err);
-	e.kind = reader_u8(&d->column[EVENTS_KIND]);
-	e.class = (enum event_class)event_traits[e.kind].class;
-	if (e.class == EVENT_CLASS_NONE)
+	*e = (struct event){0};
+	e->kind = reader_u8(&d->column[EVENTS_KIND]);
+	e->class = (enum event_class)event_traits[e->kind].class;
+	if (e->class == EVENT_CLASS_NONE)
 		return damaged(d, EVENTS_KIND, "a kind that this version does not know", err);
-	r = read_runs(d, &e, err);
+	r = read_runs(d, e, err);
 	if (!r)
-		r = read_stack(d, &e, err);
-	if (!r && event_traits[e.kind].sized)
-		r = read_size(d, &e);
+		r = read_stack(d, e, err);
+	if (!r && event_traits[e->kind].sized)
+		r = read_size(d, e);
 	if (!r)
-		r = read_addresses(d, &e, err);
-	if (!r && e.class == EVENT_CLASS_REALLOCATION)
-		r = read_call_time(d, &e, err);
+		r = read_addresses(d, e, err);
+	if (!r && e->class == EVENT_CLASS_REALLOCATION)
+		r = read_call_time(d, e, err);
 	if (r < 0)
 		return r;
-	for (unsigned i = 0; i < EVENTS_COLUMNS; i++)
-		if (reader_error(&d->column[i]))
-			return damaged(d, i, "ends too early, or is no varint", err);
+	/* Runs have checked theirs. */
+	if (reader_error(&d->column[EVENTS_STACK]) | reader_error(&d->column[EVENTS_SIZE]) |
+	    reader_error(&d->column[EVENTS_WEIGHT]) | reader_error(&d->column[EVENTS_DEATH]) |
+	    reader_error(&d->column[EVENTS_OLD]) | reader_error(&d->column[EVENTS_ADDRESS]) |
+	    reader_error(&d->column[EVENTS_TIME]) | reader_error(&d->column[EVENTS_CALL_TIME]))
+		return short_column(d, err);
 	d->index++;
-	*ret_event = e;
 	return 1;
 }
 

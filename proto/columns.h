@@ -95,8 +95,8 @@ struct events_decoder {
  * to give back. */
 int events_decoder_init(struct events_decoder *decoder, const Heapcast__Events *events, struct err_text *err);
 void events_decoder_done(struct events_decoder *decoder);
-/* The next event. 1: in ret_event; 0: that was all, and every column ended with the last event; -EBADMSG: damaged, the
- * sentence names column and event. */
+/* The next event. 1: in ret_event (which holds nothing of use otherwise); 0: that was all, and every column ended with the last
+ * event; -EBADMSG: damaged, the sentence names column and event. */
 int events_decoder_next(struct events_decoder *decoder, struct event *ret_event, struct err_text *err);
 
 struct column {
