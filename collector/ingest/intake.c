@@ -8,6 +8,9 @@
  * is gone: the agent comes back, maybe by another one. If the disk refuses a frame, nothing more is
  * read from the link until it takes it: the agent keeps what it has. If it refuses to make durable
  * what it has taken, the agent is asked for that again.
+ *
+ * From what is durable rows are derived (another worker, of DERIVING_MAX streams at a time, a piece after the other): neither
+ * acknowledgements nor other streams wait for that.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,6 +18,8 @@
 
 #include "collector/ingest/state.h"
 #include "base/ban.h"
+
+#define DERIVING_MAX 2 /* of libuv's four workers: the others are there for the disk */
 
 static struct intake *intake_find(const struct ingest *ingest, const uint8_t *id)
 {
@@ -64,7 +69,7 @@ static struct intake *intake_new(struct ingest *ingest, const Heapcast__StreamSt
 	memcpy(s->id.bytes, state->stream.data, STREAM_ID_SIZE);
 	s->pid = state->pid;
 	s->executable = executable_text(state->executable);
-	s->work.data = s;
+	s->work.data = s->derive_work.data = s;
 	if (!s->executable) {
 		free(s);
 		return NULL;
@@ -148,6 +153,10 @@ void intake_state(struct link *link, const Heapcast__StreamState *state)
 		return;
 	}
 	s = intake_find(ingest, state->stream.data);
+	if (s && s->abandoned) {
+		link_close(link, "the disk refused what it sent");
+		return;
+	}
 	if (s && s->link == link) {
 		/* News of a stream that is running: only its end matters, and that we have it. */
 		if (s->writer && has_all(s, state) && !s->ended) {
@@ -240,23 +249,79 @@ static void do_work(uv_work_t *work)
 		s->work_error = stream_writer_sync(s->writer, &s->durable, &s->work_text);
 }
 
+static void abandon(struct intake *s)
+{
+	s->abandoned = s->deriving;
+	if (s->deriving)
+		return;
+	stream_writer_abandon(s->writer);
+	s->writer = NULL;
+}
+
 static void synced(struct intake *s)
 {
 	if (s->work_error < 0) {
 		refused(s->ingest, REFUSED_SYNC, err_get(&s->work_text, s->work_error));
-		stream_writer_abandon(s->writer);
-		s->writer = NULL;
 		s->dirty = s->ended = false;
+		abandon(s);
 		if (s->link)
 			link_close(s->link, "the disk refused what it sent");
 		return;
 	}
 	accepted(s->ingest, REFUSED_SYNC);
+	s->underived = true;
 	if (s->link && s->durable.next)
 		order_ack(s->link, &s->id, s->durable);
 }
 
 static void start_work(struct intake *s, bool finishing);
+static void start_derive(struct intake *s);
+
+static void finish(struct intake *s)
+{
+	if (!s->finish_due || s->deriving || s->working)
+		return;
+	s->finish_due = false;
+	start_work(s, true);
+}
+
+static void do_derive(uv_work_t *work)
+{
+	struct intake *s = work->data;
+
+	s->derive_result = stream_writer_derive(s->writer, NULL);
+}
+
+static void on_derive_done(uv_work_t *work, int status)
+{
+	struct intake *s = work->data;
+	struct ingest *ingest = s->ingest;
+
+	s->deriving = false;
+	ingest->deriving--;
+	s->underived |= !status && s->derive_result == 1;
+	if (s->abandoned)
+		abandon(s);
+	finish(s);
+	for (s = ingest->intakes; s; s = s->next)
+		start_derive(s);
+	ingest_released(ingest);
+}
+
+static void start_derive(struct intake *s)
+{
+	struct ingest *ingest = s->ingest;
+
+	if (!s->underived || s->deriving || s->finishing || s->finish_due || !s->writer ||
+	    s->abandoned || ingest->deriving >= DERIVING_MAX || ingest->stopping)
+		return;
+	if (uv_queue_work(ingest->loop, &s->derive_work, do_derive, on_derive_done) < 0)
+		return;
+	s->underived = false;
+	s->deriving = true;
+	ingest->deriving++;
+	ingest->pending++;
+}
 
 static void on_work_done(uv_work_t *work, int status)
 {
@@ -272,10 +337,10 @@ static void on_work_done(uv_work_t *work, int status)
 		s->dirty = true;
 	} else {
 		synced(s);
-		if (s->ended && !s->dirty && !s->told_ended) {
-			s->told_ended = true;
-			start_work(s, true);
-		}
+		if (s->ended && !s->dirty && !s->told_ended)
+			s->told_ended = s->finish_due = true;
+		finish(s);
+		start_derive(s);
 	}
 	ingest_released(ingest);
 }
@@ -301,7 +366,7 @@ static bool due(const struct intake *s, uint64_t now_ms)
 {
 	uint64_t window = s->link ? s->link->window_bytes : DEFAULT_WINDOW;
 
-	if (!s->dirty || s->working || !s->writer)
+	if (!s->dirty || s->working || !s->writer || s->abandoned)
 		return false;
 	return s->ended || s->ingest->stopping || s->unsynced_bytes >= window / 4 ||
 	       now_ms - s->dirty_since_ms >= ACK_MS;
@@ -317,7 +382,7 @@ static void intake_free(struct intake *s)
 /* Nobody brings it, and all is safe: the store knows the rest if it comes again. */
 static bool forgettable(const struct intake *s, uint64_t now_ms)
 {
-	return !s->link && !s->working && !s->dirty &&
+	return !s->link && !s->working && !s->deriving && !s->finish_due && !s->dirty &&
 	       (s->told_ended || now_ms - s->left_ms > FORGET_MS);
 }
 
@@ -343,7 +408,7 @@ void intake_tick(struct ingest *ingest, uint64_t now_ms)
 bool intake_busy(const struct ingest *ingest)
 {
 	for (const struct intake *s = ingest->intakes; s; s = s->next)
-		if (s->working || (s->dirty && s->writer))
+		if (s->working || s->finish_due || (s->dirty && s->writer && !s->abandoned))
 			return true;
 	return false;
 }

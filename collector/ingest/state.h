@@ -95,6 +95,11 @@ struct intake {
 	struct err_text work_text;
 	bool finishing;
 	uv_work_t work;
+	/* Rows are derived beside that, from what is durable. */
+	bool deriving, underived, finish_due;
+	bool abandoned; /* the disk has refused to make it durable: to be closed when nothing is being derived */
+	int derive_result;
+	uv_work_t derive_work;
 };
 
 /* A symbol file that is asked for (files.c). */
@@ -169,6 +174,12 @@ struct ingest {
 	uint32_t peer_count, link_count, intake_count;
 	uint64_t events, bytes, beacons, beacons_refused;
 	unsigned pending;
+	unsigned deriving; /* streams */
+	uint64_t keep_ns, keep_bytes;
+	uint64_t retained_ms; /* when that was looked after last; 0: never */
+	bool retaining;
+	struct buf removed; /* what the worker has to say, lines */
+	uv_work_t retain_work;
 	bool stopping, parting;
 	unsigned refused; /* REFUSED_...: the disk does, and it was said */
 	void (*stopped)(void *);
@@ -234,6 +245,9 @@ void order_subscribe(struct link *link, const struct stream_id *id,
 /* Asks for the file from what is here of it on; NULL: for none any more. */
 void order_file(struct link *link, const struct transfer *transfer);
 void order_ack(struct link *link, const struct stream_id *id, struct stream_position last);
+
+/* retain.c */
+void retain_tick(struct ingest *ingest, uint64_t now_ms);
 
 /* intake.c */
 /* What an agent says of a stream: opens it and subscribes. */

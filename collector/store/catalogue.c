@@ -282,3 +282,20 @@ int catalogue_put(struct catalogue *c, const struct stream_id *id, const struct 
 			       sqlite3_errstr(r));
 	return 0;
 }
+
+/* Seldom: prepared anew each time. */
+void catalogue_remove(struct catalogue *c, const struct stream_id *id)
+{
+	sqlite3_stmt *statement;
+
+	if (!c)
+		return;
+	pthread_mutex_lock(&c->mutex);
+	if (sqlite3_prepare_v2(c->db, "DELETE FROM streams WHERE id = ?1", -1, &statement, NULL) ==
+	    SQLITE_OK) {
+		sqlite3_bind_blob(statement, 1, id->bytes, sizeof(id->bytes), SQLITE_STATIC);
+		sqlite3_step(statement);
+		sqlite3_finalize(statement);
+	}
+	pthread_mutex_unlock(&c->mutex);
+}

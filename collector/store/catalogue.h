@@ -26,3 +26,5 @@ int catalogue_get(struct catalogue *catalogue, const struct stream_id *id,
 		  struct totals *ret_totals);
 int catalogue_put(struct catalogue *catalogue, const struct stream_id *id,
 		  const struct totals *totals, struct err_text *err);
+/* The stream is gone. */
+void catalogue_remove(struct catalogue *catalogue, const struct stream_id *id);

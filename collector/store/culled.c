@@ -93,6 +93,11 @@ static int append(struct culled *c, const struct culled_row *row, uint64_t hash)
 	return 0;
 }
 
+int culled_restore(struct culled *c, const struct culled_row *row)
+{
+	return append(c, row, hash_of(row));
+}
+
 /* 0; -ENOMEM; -ENOSPC: there are as many as `most`. */
 static int put(struct culled *c, const struct culled_row *row, uint32_t most)
 {

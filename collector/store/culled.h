@@ -28,3 +28,5 @@ int culled_check(const Heapcast__Culled *from, struct err_text *err);
 /* Takes a message that was checked; numbers of threads and nodes are put to those of the definitions, 0 where nothing defined them.
  * 0 or -ENOMEM. */
 int culled_take(struct culled *culled, const Heapcast__Culled *from, struct definitions *definitions);
+/* Puts a row back that was in another list of this kind. 0 or -ENOMEM. */
+int culled_restore(struct culled *culled, const struct culled_row *row);

@@ -128,7 +128,7 @@ static void find_in_use(struct store *store, const struct stream_id *id, struct 
 	cleanup(cleanup_free) char *path = stream_recording_path(store, id);
 
 	if (path &&
-	    recording_in_use(path, &totals->in_use_bytes, &totals->in_use_blocks, NULL) == 0)
+	    recording_in_use_of(path, &totals->in_use_bytes, &totals->in_use_blocks, NULL) == 0)
 		totals->in_use_known = true;
 }
 

@@ -74,12 +74,30 @@ void nodes_renew(struct nodes *n)
 	n->wire_count = 0;
 }
 
+/* Nodes that were read from a state have no index yet. */
+static int index_all(struct nodes *n)
+{
+	for (uint32_t i = 0; i < n->count; i++) {
+		uint64_t key = hash(&n->list[i]), *number;
+		bool is_new = false;
+
+		while ((number = map_put(&n->index, key, &is_new)) && !is_new)
+			key = key + 1 == MAP_NO_KEY ? 0 : key + 1;
+		if (!number)
+			return -ENOMEM;
+		*number = i + 1;
+	}
+	return 0;
+}
+
 int nodes_define(struct nodes *n, struct stack_node node)
 {
 	uint32_t number;
 
 	if (n->wire_count == NODES_MAX)
 		return -EBADMSG;
+	if (!n->index.count && n->count && index_all(n) < 0)
+		return -ENOMEM;
 	if (node.parent) {
 		node.parent = nodes_of_wire(n, node.parent);
 		if (!node.parent)

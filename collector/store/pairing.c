@@ -25,12 +25,18 @@ static void doubt_add(struct doubts *d, const struct doubt *doubt)
 	d->latest_ns = doubt->time_ns;
 }
 
+/* May any of them explain what happens at `time_ns`? */
+static bool is_recent(const struct doubts *d, const struct pairing *p, uint64_t time_ns)
+{
+	return d->latest_ns && time_ns - d->latest_ns <= p->window_ns;
+}
+
 /* The doubt about `address` by another thread within the window before `time_ns`; it is taken out.
  */
 static bool doubt_take(struct doubts *d, const struct pairing *p, uint64_t address, uint32_t thread,
 		       uint64_t time_ns, struct doubt *ret_doubt)
 {
-	if (!d->latest_ns || time_ns - d->latest_ns > p->window_ns)
+	if (!is_recent(d, p, time_ns))
 		return false;
 	for (unsigned i = 0; i < DOUBTS; i++) {
 		struct doubt *at = &d->ring[i];
@@ -47,15 +53,15 @@ static bool doubt_take(struct doubts *d, const struct pairing *p, uint64_t addre
 
 /* ---- steps ---- */
 
-static void infer_end(struct pairing *p, uint32_t row, const struct step *birth)
+static int infer_end(struct pairing *p, uint32_t row, const struct step *birth)
 {
-	rows_end(p->rows, row,
-		 &(struct row_death){.time_ns = birth->time_ns, .end = BLOCK_INFERRED});
 	p->info.inferred++;
 	doubt_add(&p->double_births, &(struct doubt){.address = birth->address,
 						     .time_ns = birth->time_ns,
 						     .thread = birth->thread,
 						     .row = row});
+	return rows_end(p->rows, row,
+			&(struct row_death){.time_ns = birth->time_ns, .end = BLOCK_INFERRED});
 }
 
 /* Deaths without a birth are counted here. */
@@ -76,7 +82,7 @@ static int take_birth(struct pairing *p, const struct step *s, uint32_t chain_pr
 				  .chain_previous = chain_previous,
 				  .kind = s->kind};
 	struct doubt orphan;
-	uint64_t *live;
+	uint64_t *live, before;
 	uint32_t row;
 	bool new;
 	int r;
@@ -87,97 +93,100 @@ static int take_birth(struct pairing *p, const struct step *s, uint32_t chain_pr
 	*ret_row = row;
 	if (p->orphans.latest_ns && !map_get(&p->live, s->address) &&
 	    doubt_take(&p->orphans, p, s->address, s->thread, s->time_ns, &orphan)) {
-		rows_end(p->rows, row,
-			 &(struct row_death){s->time_ns, orphan.stack, orphan.thread, orphan.kind,
-					     BLOCK_FREED});
 		(*unborn(p))--;
 		p->info.repaired++;
-		return 0;
+		return rows_end(p->rows, row,
+				&(struct row_death){.time_ns = s->time_ns,
+						    .stack = orphan.stack,
+						    .thread = orphan.thread,
+						    .kind = orphan.kind,
+						    .end = BLOCK_FREED});
 	}
 	live = map_put(&p->live, s->address, &new);
 	if (!live)
 		return -ENOMEM;
-	if (!new)
-		infer_end(p, (uint32_t)*live, s);
+	before = *live;
 	*live = row;
-	return 0;
+	return new ? 0 : infer_end(p, (uint32_t)before, s);
 }
 
-/* The row that the death at s->address ends; NO_BLOCK: none is known. */
-static uint32_t take_dying(struct pairing *p, const struct step *s)
+/* The row that the death at s->address ends; NO_BLOCK: none is known. ret_again: it had ended already, as far as was known. */
+static uint32_t take_dying(struct pairing *p, const struct step *s, bool *ret_again)
 {
 	struct doubt doubt;
-	uint64_t *live = map_get(&p->live, s->address), row;
+	uint64_t row;
 
-	if (live && doubt_take(&p->double_births, p, s->address, s->thread, s->time_ns, &doubt)) {
+	*ret_again = false;
+	if (is_recent(&p->double_births, p, s->time_ns) && map_get(&p->live, s->address) &&
+	    doubt_take(&p->double_births, p, s->address, s->thread, s->time_ns, &doubt)) {
 		p->info.inferred--;
 		p->info.repaired++;
+		*ret_again = true;
 		return doubt.row;
 	}
-	if (!live) {
-		(*unborn(p))++;
-		return NO_BLOCK;
-	}
-	map_remove(&p->live, s->address, &row);
-	return (uint32_t)row;
+	if (map_remove(&p->live, s->address, &row))
+		return (uint32_t)row;
+	(*unborn(p))++;
+	return NO_BLOCK;
 }
 
-static void take_death(struct pairing *p, const struct step *s)
+static int take_death(struct pairing *p, const struct step *s)
 {
-	uint32_t row = take_dying(p, s);
+	bool again;
+	uint32_t row = take_dying(p, s, &again);
 
-	if (row == NO_BLOCK)
-		doubt_add(&p->orphans, &(struct doubt){.address = s->address,
-						       .time_ns = s->time_ns,
-						       .thread = s->thread,
-						       .stack = s->stack,
-						       .kind = s->kind});
-	else
-		rows_end(
-			p->rows, row,
-			&(struct row_death){s->time_ns, s->stack, s->thread, s->kind, BLOCK_FREED});
+	if (row != NO_BLOCK)
+		return rows_end(p->rows, row,
+				&(struct row_death){s->time_ns, s->stack, s->thread, s->kind,
+						    BLOCK_FREED, again});
+	doubt_add(&p->orphans, &(struct doubt){.address = s->address,
+					       .time_ns = s->time_ns,
+					       .thread = s->thread,
+					       .stack = s->stack,
+					       .kind = s->kind});
+	return 0;
 }
 
 /* The block dies for the others now (its address may come again), but counts as alive until the new
  * one is born: a reallocation never shows as a dip. */
 static int take_move_death(struct pairing *p, const struct step *s)
 {
-	uint32_t row = take_dying(p, s);
+	bool again;
+	uint32_t row = take_dying(p, s, &again);
 	uint64_t *moving = map_put(&p->moving, s->thread, NULL);
 
 	if (!moving)
 		return -ENOMEM;
 	*moving = row;
-	if (row != NO_BLOCK)
-		rows_end(p->rows, row,
-			 &(struct row_death){s->size, s->stack, s->thread, s->kind,
-					     BLOCK_REALLOCATED});
-	return 0;
+	if (row == NO_BLOCK)
+		return 0;
+	return rows_end(p->rows, row,
+			&(struct row_death){s->size, s->stack, s->thread, s->kind,
+					    BLOCK_REALLOCATED, again});
 }
 
 static int take_move_birth(struct pairing *p, const struct step *s)
 {
 	uint64_t previous = NO_BLOCK;
-	uint32_t row, i;
+	uint32_t row;
 	int r;
 
 	map_remove(&p->moving, s->thread, &previous);
 	r = take_birth(p, s, (uint32_t)previous, &row);
-	if (!r && previous != NO_BLOCK) {
-		struct rows_block *b = rows_at(p->rows, (uint32_t)previous, &i);
-
-		b->chain_next[i] = row;
-	}
-	return r;
+	return r || previous == NO_BLOCK ? r : rows_link(p->rows, (uint32_t)previous, row);
 }
 
-void pairing_exec(struct pairing *p, uint64_t time_ns)
+int pairing_exec(struct pairing *p, uint64_t time_ns)
 {
+	int r = 0;
+
 	if (p->live.count)
 		map_each(&p->live, e)
 		{
-			rows_end(p->rows, (uint32_t)e->value,
-				 &(struct row_death){.time_ns = time_ns, .end = BLOCK_EXEC});
+			if (!r)
+				r = rows_end(p->rows, (uint32_t)e->value,
+					     &(struct row_death){.time_ns = time_ns,
+								 .end = BLOCK_EXEC});
 		}
 	/* A file made to be slow has many of these. */
 	if (p->live.count)
@@ -188,6 +197,7 @@ void pairing_exec(struct pairing *p, uint64_t time_ns)
 	p->orphans.latest_ns = 0;
 	p->lost_frees = p->lost_frees_to_ns = 0;
 	p->forked = false;
+	return r;
 }
 
 static int take_step(struct pairing *p, const struct step *s)
@@ -200,13 +210,11 @@ static int take_step(struct pairing *p, const struct step *s)
 	case STEP_BIRTH:
 		return take_birth(p, s, NO_BLOCK, &row);
 	case STEP_DEATH:
-		take_death(p, s);
-		return 0;
+		return take_death(p, s);
 	case STEP_MOVE_DEATH:
 		return take_move_death(p, s);
 	case STEP_EXEC:
-		pairing_exec(p, s->time_ns);
-		return 0;
+		return pairing_exec(p, s->time_ns);
 	default:
 		return take_move_birth(p, s);
 	}
@@ -302,38 +310,62 @@ void pairing_lost(struct pairing *p, uint64_t frees, uint64_t from_ns, uint64_t 
 	}
 }
 
-static uint64_t born_before_gap(const struct pairing *p)
+/* Of the rows of a block that are in use, those that were born before the end of the gap. */
+static int count_candidates(const struct pairing *p, uint32_t index, struct rows_block **block,
+			    const struct block_limits *limits, struct buf *spare, uint64_t *count)
 {
-	uint64_t count = 0;
+	const struct row_block *zone = rows_zone(p->rows, index), *v;
+	int r;
 
-	map_each(&p->live, e)
-	{
-		uint32_t i;
-		const struct rows_block *b = rows_at(p->rows, (uint32_t)e->value, &i);
-
-		count += b->birth_ns[i] <= p->lost_frees_to_ns;
+	if (!rows_in_use(p->rows, index) || zone->min.birth_ns > p->lost_frees_to_ns)
+		return 0;
+	if (zone->max.birth_ns <= p->lost_frees_to_ns) {
+		*count += rows_in_use(p->rows, index);
+		return 0;
 	}
-	return count;
+	v = zone;
+	if (!p->rows->slots[index].open) {
+		if (!*block && !(*block = block_new(0)))
+			return -ENOMEM;
+		r = rows_read(p->rows, index, ROWS_BIRTH | ROWS_END, limits, *block, spare, NULL);
+		if (r < 0)
+			return r;
+		v = &(*block)->view;
+	}
+	for (uint32_t i = 0; i < v->count; i++)
+		*count += v->end[i] == BLOCK_IN_USE && v->birth_ns[i] <= p->lost_frees_to_ns;
+	return 0;
 }
 
-void pairing_censor(struct pairing *p)
+int pairing_censor(struct pairing *p, const struct block_limits *limits)
 {
-	uint64_t candidates;
-	bool all;
+	struct rows_block *block = NULL;
+	struct buf spare = {0};
+	uint64_t candidates = 0;
+	int r = 0;
 
+	p->censored = false;
 	if (!p->lost_frees)
-		return;
-	candidates = born_before_gap(p);
-	all = p->lost_frees >= candidates / CENSOR_SHARE + (candidates % CENSOR_SHARE != 0);
-	p->info.censored = all ? candidates : 0;
-	map_each(&p->live, e)
-	{
-		uint32_t i;
-		const struct rows_block *b = rows_at(p->rows, (uint32_t)e->value, &i);
-		bool censored = all && b->birth_ns[i] <= p->lost_frees_to_ns;
+		return 0;
+	for (uint32_t i = 0; !r && i < p->rows->slot_count; i++)
+		r = count_candidates(p, i, &block, limits, &spare, &candidates);
+	block_free(block);
+	buf_done(&spare);
+	p->censored =
+		p->lost_frees >= candidates / CENSOR_SHARE + (candidates % CENSOR_SHARE != 0);
+	p->info.censored = p->censored ? candidates : 0;
+	return r;
+}
 
-		rows_end(p->rows, (uint32_t)e->value,
-			 &(struct row_death){.time_ns = censored ? p->lost_frees_from_ns : NO_TIME,
-					     .end = censored ? BLOCK_CENSORED : BLOCK_IN_USE});
+void pairing_show_censored(const struct pairing *p, struct rows_block *b)
+{
+	uint64_t time_ns =
+		p->lost_frees_from_ns < ROWS_TIME_MAX ? p->lost_frees_from_ns : ROWS_TIME_MAX;
+
+	for (uint32_t i = 0; i < b->view.count; i++) {
+		if (b->end[i] != BLOCK_IN_USE || b->birth_ns[i] > p->lost_frees_to_ns)
+			continue;
+		b->end[i] = BLOCK_CENSORED;
+		b->death_ns[i] = time_ns > b->birth_ns[i] ? time_ns : b->birth_ns[i];
 	}
 }

@@ -73,6 +73,7 @@ struct pairing {
 	struct pairing_info info;
 	bool forked; /* blocks that nobody was seen to allocate are the parent's */
 	uint64_t lost_frees, lost_frees_from_ns, lost_frees_to_ns;
+	bool censored;	  /* what is in use from before the gap's end may have died unseen */
 	uint64_t last_ns; /* time of the last step taken */
 };
 
@@ -88,8 +89,11 @@ int pairing_advance(struct pairing *pairing, uint64_t watermark_ns);
 int pairing_flush(struct pairing *pairing);
 /* The program replaced itself, and nobody said when: nothing that was alive is any more. Flush
  * first. */
-void pairing_exec(struct pairing *pairing, uint64_t time_ns);
+int pairing_exec(struct pairing *pairing, uint64_t time_ns);
 /* Frees were lost between two times. */
 void pairing_lost(struct pairing *pairing, uint64_t frees, uint64_t from_ns, uint64_t to_ns);
-/* Applies the rule of censoring to what is in use now; may be called again after more has come. */
-void pairing_censor(struct pairing *pairing);
+/* Applies the rule of censoring to what is in use now: `censored`, and its count. Rows stay as they are: whoever reads them sees
+ * them through pairing_show_censored. May be called again after more has come. 0, or rows can't be read. */
+int pairing_censor(struct pairing *pairing, const struct block_limits *limits);
+/* Where `censored`: ends of a block that has birth, death and end. */
+void pairing_show_censored(const struct pairing *pairing, struct rows_block *block);

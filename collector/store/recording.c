@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "collector/store/folder.h"
 #include "base/ban.h"
@@ -142,38 +143,42 @@ static int take_missed(struct recording *r, const Heapcast__Batch *batch, uint64
 	return definitions_add_gap(&r->definitions, &gap);
 }
 
-static int walk_events(const Heapcast__Events *events, struct err_text *err)
+/* All or nothing of them: into r->events. */
+static int decode_events(struct recording *r, const Heapcast__Events *events, struct err_text *err)
 {
 	struct events_decoder decoder;
-	struct event event;
-	int r = events_decoder_init(&decoder, events, err);
+	int e = events_decoder_init(&decoder, events, err);
 
-	if (r < 0)
-		return r;
-	while (!r && (r = events_decoder_next(&decoder, &event, err)) == 1)
-		r = 0;
+	r->event_count = 0;
+	if (e < 0)
+		return e;
+	e = array_reserve(&r->events, &r->event_capacity, (uint64_t)events->count + 1,
+			  sizeof(*r->events));
+	while (!e && (e = events_decoder_next(&decoder, &r->events[r->event_count], err)) == 1) {
+		r->event_count++;
+		e = 0;
+		if (r->event_count > events->count)
+			e = -EBADMSG;
+	}
 	events_decoder_done(&decoder);
-	return r;
+	return e;
 }
 
 static int take_events(struct recording *r, const Heapcast__Events *events)
 {
 	struct thread_info *thread = NULL;
-	struct events_decoder decoder;
-	struct event event;
-	int e = events_decoder_init(&decoder, events, NULL);
+	int e = 0;
 
-	if (e < 0)
-		return e;
 	if (events->tick_ns + (uint64_t)REPAIR_NS > r->pairing.window_ns)
 		r->pairing.window_ns = events->tick_ns + (uint64_t)REPAIR_NS;
-	while (!e && (e = events_decoder_next(&decoder, &event, NULL)) == 1) {
-		count_event(r, &event);
-		check_references(r, &event, &thread);
-		e = event_space(event.kind) == EVENT_SPACE_HEAP ? pairing_add(&r->pairing, &event)
-								: aparts_add(&r->aparts, &event);
+	for (uint32_t i = 0; !e && i < r->event_count; i++) {
+		const struct event *event = &r->events[i];
+
+		count_event(r, event);
+		check_references(r, &r->events[i], &thread);
+		e = event_space(event->kind) == EVENT_SPACE_HEAP ? pairing_add(&r->pairing, event)
+								 : aparts_add(&r->aparts, event);
 	}
-	events_decoder_done(&decoder);
 	return e;
 }
 
@@ -213,7 +218,9 @@ static int take_steps(struct recording *r, const Heapcast__Batch *batch, uint32_
 
 	if (!e && images && r->definitions.process.images > images && !marked) {
 		e = pairing_flush(&r->pairing);
-		pairing_exec(&r->pairing, batch->events ? batch->events->base_ns : batch->time_ns);
+		if (!e)
+			e = pairing_exec(&r->pairing,
+					 batch->events ? batch->events->base_ns : batch->time_ns);
 	}
 	if (!e && batch->events)
 		e = take_events(r, batch->events);
@@ -256,7 +263,7 @@ static int take_batch(struct recording *r, const Heapcast__Batch *batch, struct 
 		return e;
 	if (batch->catch_up && (batch->events || batch->culled))
 		return err_set(err, -EBADMSG, "a catch-up with events");
-	e = batch->events ? walk_events(batch->events, err) : 0;
+	e = batch->events ? decode_events(r, batch->events, err) : 0;
 	if (!e && batch->culled)
 		e = culled_check(batch->culled, err);
 	if (!e)
@@ -298,6 +305,9 @@ static int take_all(struct recording *r, uint64_t size, int (*progress)(void *, 
 	struct scan_item item;
 	int e;
 
+	e = recording_wake(r);
+	if (e < 0)
+		return failed(r, e, err);
 	while ((e = scan_next(&r->scan, size, &item)) == 1) {
 		struct err_text reason = {0};
 
@@ -323,15 +333,25 @@ static int take_all(struct recording *r, uint64_t size, int (*progress)(void *, 
 static int settle(struct recording *r, uint64_t size)
 {
 	struct ledger_info *l = &r->ledger;
+	struct block_limits limits;
 	int e = 0;
 
 	if (r->definitions.process.ended || !recording_is_written(r->fd)) {
 		r->flushed = true;
-		e = pairing_flush(&r->pairing);
+		if (r->pairing.queue.count)
+			e = recording_wake(r);
+		if (!e)
+			e = pairing_flush(&r->pairing);
 	}
 	if (r->pairing.last_ns > r->end_ns)
 		r->end_ns = r->pairing.last_ns;
-	pairing_censor(&r->pairing);
+	if (!e)
+		e = rows_settle(&r->rows);
+	late_sort(&r->rows.late);
+	limits = recording_limits(r);
+	if (!e)
+		e = pairing_censor(&r->pairing, &limits);
+	unpacked_changed(r);
 	l->cut_bytes = size - r->scan.offset;
 	l->skipped_bytes = r->scan.skipped_bytes;
 	l->damaged_places = r->scan.damaged_places;
@@ -380,39 +400,168 @@ static int check_any(const struct recording *r, uint64_t size, struct err_text *
 	return 0;
 }
 
-static int load(struct recording *r, int (*progress)(void *, uint64_t, uint64_t), void *context,
-		struct err_text *err)
+void recording_clear(struct recording *r)
 {
-	uint64_t size;
-	int e;
+	int fd = r->fd;
+	char *path = take_ptr(r->path);
+	struct derived derived = r->derived;
+	struct unpacked *unpacked = take_ptr(r->unpacked);
 
+	scan_done(&r->scan);
+	pairing_done(&r->pairing);
+	rows_done(&r->rows);
+	culled_done(&r->culled);
+	aparts_done(&r->aparts);
+	definitions_done(&r->definitions);
+	free(r->events);
+	*r = (struct recording){.path = path, .fd = fd, .derived = derived, .unpacked = unpacked};
+	definitions_init(&r->definitions);
+	rows_init(&r->rows);
+	r->pairing.rows = &r->rows;
+	r->pairing.window_ns = REPAIR_NS;
+}
+
+struct block_limits recording_limits(const struct recording *r)
+{
+	return (struct block_limits){r->definitions.nodes.count, r->definitions.thread_count,
+				     r->rows.count};
+}
+
+/* The rows of a block that are in use stand under their addresses. */
+static int wake_block(struct recording *r, const struct row_block *block)
+{
+	for (uint32_t i = 0; i < block->count; i++) {
+		uint64_t *live;
+
+		if (block->end[i] != BLOCK_IN_USE)
+			continue;
+		live = map_put(&r->pairing.live, block->address[i], NULL);
+		if (!live)
+			return block->address[i] == MAP_NO_KEY ? -EBADMSG : -ENOMEM;
+		*live = block->first_row + i;
+	}
+	return 0;
+}
+
+int recording_wake(struct recording *r)
+{
+	const struct block_limits limits = recording_limits(r);
+	struct rows_block *block;
+	struct buf spare = {0};
+	int e = 0;
+
+	if (!r->asleep)
+		return 0;
+	block = block_new(0);
+	if (!block)
+		return -ENOMEM;
+	for (uint32_t i = 0; !e && i < r->rows.slot_count; i++) {
+		const struct rows_block *open = r->rows.slots[i].open;
+
+		if (!rows_in_use(&r->rows, i))
+			continue;
+		if (!open)
+			e = rows_read(&r->rows, i, ROWS_ADDRESS | ROWS_END, &limits, block, &spare,
+				      NULL);
+		if (!e)
+			e = wake_block(r, open ? &open->view : &block->view);
+	}
+	block_free(block);
+	buf_done(&spare);
+	r->asleep = e < 0;
+	return e;
+}
+
+int recording_new(struct recording **ret_recording)
+{
+	struct recording *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	r->fd = -1;
+	rows_init(&r->rows);
+	recording_clear(r);
+	if (unpacked_init(r) < 0) {
+		free(r);
+		return -ENOMEM;
+	}
+	*ret_recording = r;
+	return 0;
+}
+
+static int begin(const char *path, struct recording **ret_recording, struct err_text *err)
+{
+	struct recording *r;
+	int e = recording_new(&r);
+
+	if (e < 0)
+		return e;
+	*ret_recording = r;
+	e = derived_init(&r->derived, path);
+	r->path = strdup(path);
+	if (e < 0 || !r->path)
+		return -ENOMEM;
 	r->fd = open(r->path, O_RDONLY | O_CLOEXEC);
 	if (r->fd < 0)
 		return err_set(err, -errno, "cannot open %s: %s", r->path, strerror(errno));
-	e = file_size(r, &size, err);
-	if (!e)
-		e = scan_init(&r->scan, r->fd, 0, &r->damage);
-	if (!e)
-		e = take_all(r, size, progress, context, err);
+	return scan_init(&r->scan, r->fd, 0, &r->damage);
+}
+
+static int load(struct recording *r, uint64_t size, int (*progress)(void *, uint64_t, uint64_t),
+		void *context, struct err_text *err)
+{
+	int e = r->scan.offset < size ? take_all(r, size, progress, context, err) : 0;
+
 	if (!e)
 		e = check_any(r, size, err);
 	return e ? e : settle(r, size);
 }
 
-int recording_open(const char *path, int (*progress)(void *context, uint64_t done, uint64_t of),
-		   void *context, struct recording **ret_recording, struct err_text *err)
+static int load_frames(struct recording *r, uint64_t size,
+		       int (*progress)(void *, uint64_t, uint64_t), void *context,
+		       struct err_text *err)
 {
-	struct recording *r = calloc(1, sizeof(*r));
 	int e;
 
-	if (!r)
-		return -ENOMEM;
-	r->fd = -1;
-	definitions_init(&r->definitions);
-	r->pairing.rows = &r->rows;
-	r->pairing.window_ns = REPAIR_NS;
-	r->path = strdup(path);
-	e = r->path ? load(r, progress, context, err) : -ENOMEM;
+	recording_clear(r);
+	e = scan_init(&r->scan, r->fd, 0, &r->damage);
+	return e ? e : load(r, size, progress, context, err);
+}
+
+/* With what is kept of it. -EBADMSG: nothing is, or it is damaged. */
+static int load_derived(struct recording *r, uint64_t size,
+			int (*progress)(void *, uint64_t, uint64_t), void *context)
+{
+	int e = 0;
+
+	if (!derived_load(r))
+		return -EBADMSG;
+	r->asleep = true;
+	if (r->scan.offset < size || !r->flushed)
+		e = recording_wake(r);
+	if (!e)
+		e = load(r, size, progress, context, NULL);
+	if (e == -EBADMSG)
+		derived_drop(&r->derived);
+	return e;
+}
+
+static int open_at(const char *path, bool derived, uint64_t size,
+		   int (*progress)(void *, uint64_t, uint64_t), void *context,
+		   struct recording **ret_recording, struct err_text *err)
+{
+	struct recording *r = NULL;
+	uint64_t length;
+	int e = begin(path, &r, err);
+
+	if (!e)
+		e = file_size(r, &length, err);
+	if (!e) {
+		length = length < size ? length : size;
+		e = derived ? load_derived(r, length, progress, context) : -EBADMSG;
+		if (e == -EBADMSG)
+			e = load_frames(r, length, progress, context, err);
+	}
 	if (e < 0) {
 		recording_close(r);
 		return e;
@@ -421,20 +570,99 @@ int recording_open(const char *path, int (*progress)(void *context, uint64_t don
 	return 0;
 }
 
+int recording_open(const char *path, int (*progress)(void *context, uint64_t done, uint64_t of),
+		   void *context, struct recording **ret_recording, struct err_text *err)
+{
+	return open_at(path, true, UINT64_MAX, progress, context, ret_recording, err);
+}
+
+int recording_open_frames(const char *path, uint64_t size, struct recording **ret_recording,
+			  struct err_text *err)
+{
+	return open_at(path, false, size, NULL, NULL, ret_recording, err);
+}
+
 void recording_close(struct recording *r)
 {
 	if (!r)
 		return;
-	scan_done(&r->scan);
-	pairing_done(&r->pairing);
-	aparts_done(&r->aparts);
-	rows_done(&r->rows);
-	culled_done(&r->culled);
-	definitions_done(&r->definitions);
+	unpacked_done(r);
+	derived_done(&r->derived);
 	if (r->fd >= 0)
 		close(r->fd);
+	r->fd = -1;
+	recording_clear(r);
 	free(r->path);
 	free(r);
+}
+
+/* ---- writing what is derived ---- */
+
+/* Frames that are read before the state is written again: a second's work, or so, for whoever begins there. */
+#define SAVE_BYTES (4u << 20)
+
+/* Where nothing was kept. */
+static int begin_scan(struct recording *r)
+{
+	return r->scan.messages ? 0 : scan_init(&r->scan, r->fd, 0, &r->damage);
+}
+
+int recording_open_writing(const char *path, struct recording **ret_recording, uint64_t *ret_cut,
+			   struct err_text *err)
+{
+	struct recording *r = NULL;
+	int e = begin(path, &r, err);
+
+	if (!e && !r->derived.folder)
+		e = err_set(err, -EINVAL, "%s is no recording of a store", path);
+	if (!e)
+		e = derived_load_writing(r, ret_cut, err);
+	if (!e)
+		e = begin_scan(r);
+	if (!e) {
+		r->asleep = true;
+		e = recording_wake(r);
+	}
+	if (e == -EBADMSG) {
+		/* What is kept is damaged: anew. */
+		derived_drop(&r->derived);
+		recording_clear(r);
+		e = derived_load_writing(r, ret_cut, err);
+		if (!e)
+			e = begin_scan(r);
+	}
+	if (e < 0) {
+		recording_close(r);
+		return e;
+	}
+	*ret_recording = r;
+	return 0;
+}
+
+int recording_derive(struct recording *r, uint64_t size, uint64_t budget, struct err_text *err)
+{
+	uint64_t to = size - r->scan.offset > budget ? r->scan.offset + budget : size,
+		 before = r->scan.offset;
+	int e = take_all(r, to, NULL, NULL, err);
+
+	/* A frame that is longer than the budget, or damage. */
+	if (!e && r->scan.offset == before && to < size)
+		e = take_all(r, size, NULL, NULL, err);
+	if (!e && r->scan.offset - r->derived.saved_offset >= SAVE_BYTES)
+		e = derived_save(r, err);
+	return e ? e : r->scan.offset < size && r->scan.offset != before;
+}
+
+int recording_finish(struct recording *r, struct err_text *err)
+{
+	uint64_t size;
+	int e = file_size(r, &size, err);
+
+	if (!e)
+		e = settle(r, size);
+	if (!e)
+		e = derived_compact(r, err);
+	return e ? e : derived_save(r, err);
 }
 
 int recording_refresh(struct recording *r, struct err_text *err)
@@ -486,74 +714,7 @@ uint64_t recording_rows(const struct recording *r)
 
 uint32_t recording_blocks(const struct recording *r)
 {
-	return r->rows.block_count;
-}
-
-const struct row_block *recording_block(const struct recording *r, uint32_t index)
-{
-	return index < r->rows.block_count ? &r->rows.blocks[index]->view : NULL;
-}
-
-const struct row_block *recording_zone(const struct recording *r, uint32_t index)
-{
-	return recording_block(r, index);
-}
-
-struct row_reader {
-	const struct recording *recording;
-	struct row_block block;
-};
-
-int row_reader_new(const struct recording *r, struct row_reader **ret_reader)
-{
-	*ret_reader = malloc(sizeof(**ret_reader));
-	if (!*ret_reader)
-		return -ENOMEM;
-	(*ret_reader)->recording = r;
-	return 0;
-}
-
-void row_reader_free(struct row_reader *reader)
-{
-	free(reader);
-}
-
-/* What was not asked for is not there, so that whoever looks at it is found out. */
-static void leave_columns(struct row_block *b, unsigned columns)
-{
-	const void **const lists[] = {
-		(const void **)&b->address, (const void **)&b->size,	     (const void **)&b->birth_ns,
-		(const void **)&b->death_ns, (const void **)&b->end,	     (const void **)&b->weight,
-		(const void **)&b->stack,   (const void **)&b->death_stack, (const void **)&b->thread,
-		(const void **)&b->death_thread, NULL, (const void **)&b->kind, (const void **)&b->death_kind,
-	};
-
-	for (unsigned c = 0; c < sizeof(lists) / sizeof(lists[0]); c++)
-		if (lists[c] && !(columns & 1u << c))
-			*lists[c] = NULL;
-	if (!(columns & ROWS_CHAIN))
-		b->chain_previous = b->chain_next = NULL;
-}
-
-const struct row_block *row_reader_block(struct row_reader *reader, uint32_t index,
-					 unsigned columns, struct err_text *err)
-{
-	const struct row_block *block = recording_block(reader->recording, index);
-
-	(void)err;
-	if (!block)
-		return NULL;
-	reader->block = *block;
-	leave_columns(&reader->block, columns);
-	return &reader->block;
-}
-
-const struct row_block *row_reader_rows(struct row_reader *reader, uint32_t index, unsigned columns, uint32_t first,
-					uint32_t end, struct err_text *err)
-{
-	(void)first;
-	(void)end;
-	return row_reader_block(reader, index, columns, err);
+	return r->rows.slot_count;
 }
 
 uint32_t recording_modules(const struct recording *r)
@@ -648,38 +809,4 @@ const struct culled_row *recording_culled(const struct recording *r, uint32_t in
 const struct culled_totals *recording_culled_totals(const struct recording *r)
 {
 	return &r->culled.totals;
-}
-
-/* That the row stands for: its weight in blocks of its size. */
-static double blocks_of(const struct rows_block *b, uint32_t i)
-{
-	uint64_t size = b->size[i] ? b->size[i] : 1;
-
-	return b->weight && b->weight[i] > size ? (double)b->weight[i] / (double)size : 1;
-}
-
-int recording_in_use(const char *path, uint64_t *ret_bytes, uint64_t *ret_blocks,
-		     struct err_text *err)
-{
-	uint64_t bytes = 0;
-	double blocks = 0;
-	struct recording *r;
-	int e = recording_open(path, NULL, NULL, &r, err);
-
-	if (e < 0)
-		return e;
-	map_each(&r->pairing.live, live)
-	{
-		uint32_t i;
-		const struct rows_block *b = rows_at(&r->rows, (uint32_t)live->value, &i);
-
-		if (b->end[i] != BLOCK_IN_USE)
-			continue;
-		bytes += b->weight ? b->weight[i] : b->size[i];
-		blocks += blocks_of(b, i);
-	}
-	recording_close(r);
-	*ret_bytes = bytes;
-	*ret_blocks = (uint64_t)(blocks + 0.5);
-	return 0;
 }

@@ -1,9 +1,12 @@
 #pragma once
 /* A recording in memory, for the files of collector/store only. */
+#include <pthread.h>
+
 #include "base/error.h"
 #include "collector/store/apart.h"
 #include "collector/store/culled.h"
 #include "collector/store/definitions.h"
+#include "collector/store/derived.h"
 #include "collector/store/pairing.h"
 #include "collector/store/rows.h"
 #include "collector/store/scan.h"
@@ -25,9 +28,36 @@ struct recording {
 	struct pairing pairing;
 	struct culled culled;
 	struct aparts aparts;
+	bool asleep; /* read from a state: pairing.live is not filled yet */
 	struct ledger_info ledger;
+	struct event *events; /* of the batch at hand */
+	uint32_t event_count, event_capacity;
+	struct derived derived;
+	struct unpacked *unpacked; /* reader.c */
 };
 
-/* What is in use at the end, for the catalogue. */
-int recording_in_use(const char *path, uint64_t *ret_bytes, uint64_t *ret_blocks,
-		     struct err_text *err);
+/* Of no file. 0 or -ENOMEM. */
+int recording_new(struct recording **ret_recording);
+/* Nothing of its frames has been read. */
+void recording_clear(struct recording *recording);
+struct block_limits recording_limits(const struct recording *recording);
+/* What its rows and numbers need to go on with the frames, after a state was read. 0, -ENOMEM, or rows can't be read. */
+int recording_wake(struct recording *recording);
+
+/* A recording whose rows are kept beside it, for its writer (writer.c). ret_cut: bytes of rows that no state knew of. */
+int recording_open_writing(const char *path, struct recording **ret_recording, uint64_t *ret_cut, struct err_text *err);
+/* Takes frames up to `size`, some `budget` bytes of them. 1: there is more; 0. */
+int recording_derive(struct recording *recording, uint64_t size, uint64_t budget, struct err_text *err);
+/* After all frames: what is known at the end is settled, put in order and saved. */
+int recording_finish(struct recording *recording, struct err_text *err);
+/* As recording_open, of the frames up to `size` alone. */
+int recording_open_frames(const char *path, uint64_t size, struct recording **ret_recording, struct err_text *err);
+
+/* What is in use, for the catalogue. */
+int recording_in_use(const struct recording *recording, uint64_t *ret_bytes, uint64_t *ret_blocks, struct err_text *err);
+int recording_in_use_of(const char *path, uint64_t *ret_bytes, uint64_t *ret_blocks, struct err_text *err);
+
+/* reader.c: at the beginning and end of a recording, and whenever its rows have changed. */
+int unpacked_init(struct recording *recording);
+void unpacked_done(struct recording *recording);
+void unpacked_changed(struct recording *recording);

@@ -1,24 +1,53 @@
 #pragma once
 /*
- * Rows of allocations in memory: blocks of ROWS_PER_BLOCK columns, 59 bytes a row, 67 where a block
- * holds sampled rows. Blocks stay where they are for as long as the recording is open; rows are
- * only appended, and their ends filled in.
+ * The rows of a recording: the last blocks open, in memory (block.h), the ones before sealed: packed, in a file. Rows are only
+ * appended, and their ends filled in; what comes for a sealed row goes apart (late.h).
+ *
+ *	blocks:   sealed | sealed | sealed | sealed | open | open | open, being filled
+ *	          base   | base   | own    | own    |
+ *
+ * Sealed blocks lie in `base`, a file of the store that others write or have written, or in our own: the file that we write for
+ * the store, or a temporary one without a name (opened when it is needed first). Memory for open blocks is bounded
+ * (store_row_memory): the oldest is sealed first.
  */
-#include "collector/store/store.h"
+#include <pthread.h>
 
-struct rows {
-	struct rows_block **blocks;
-	uint32_t block_count, block_capacity;
-	uint64_t count;
+#include "collector/store/block.h"
+#include "collector/store/late.h"
+
+/* Memory of open blocks unless told otherwise, and that of one. */
+#define ROWS_OPEN_BYTES	 (64u << 20)
+#define ROWS_BLOCK_BYTES (ROWS_PER_BLOCK * 59u)
+
+struct rows_slot {
+	struct rows_block *open; /* NULL: sealed */
+	struct row_block zone;	 /* of a sealed one */
+	uint64_t offset;
+	uint32_t length;
+	uint32_t in_use; /* of a sealed one: rows that have not ended, late news counted */
+	bool base;
 };
 
-/* The writable columns behind a struct row_block. */
-struct rows_block {
-	struct row_block view;
-	uint64_t *address, *size, *birth_ns, *death_ns, *weight;
-	uint32_t *stack, *death_stack, *thread, *death_thread, *chain_previous, *chain_next;
-	uint8_t *kind, *death_kind, *end;
-	void *memory;
+/* The block that is being packed, by a thread of its own: what comes for its rows is late already. */
+struct sealing {
+	struct rows_block *block; /* NULL: none */
+	uint32_t slot;
+	struct buf packed;
+	pthread_t thread;
+	bool joinable; /* false: no thread could be had, it is packed already */
+};
+
+struct rows {
+	struct rows_slot *slots;
+	uint32_t slot_count, slot_capacity;
+	uint32_t first_open; /* slots before it are sealed, all from it on open */
+	uint64_t count;
+	struct late late;
+	int fd[2];	    /* [0]: ours, [1]: base; -1: none */
+	uint64_t written;   /* bytes of ours that are in use */
+	struct buf packed;  /* spare */
+	struct sealing sealing;
+	struct rows_block *spare; /* of a block that was sealed: memory that need not come from the kernel again */
 };
 
 struct row_birth {
@@ -31,15 +60,53 @@ struct row_death {
 	uint64_t time_ns;
 	uint32_t stack, thread;
 	uint8_t kind, end;
+	bool again; /* it had ended already, and this is better knowledge */
 };
 
+void rows_init(struct rows *rows);
 void rows_done(struct rows *rows);
-/* Appends; 0, -ENOMEM, or -E2BIG: more rows than numbers. */
+/* Appends; 0, -ENOMEM, or -E2BIG: more rows than numbers; or what the file says. */
 int rows_append(struct rows *rows, const struct row_birth *birth, uint32_t *ret_row);
-void rows_end(struct rows *rows, uint32_t row, const struct row_death *death);
+/* 0, -ENOMEM or what the file says. */
+int rows_end(struct rows *rows, uint32_t row, const struct row_death *death);
+/* `next` goes on with the chain of `row`. As rows_end. */
+int rows_link(struct rows *rows, uint32_t row, uint32_t next);
+/* Seals the oldest open blocks until at most `most` are left; those that are not full stay. The last one may still be on its way:
+ * before anything is read, rows_settle. */
+int rows_seal(struct rows *rows, uint32_t most);
+int rows_settle(struct rows *rows);
+/* Writes late news that are in memory to the file. */
+int rows_write_late(struct rows *rows);
+/* The open block is added behind the sealed ones, as it was when the state was written. */
+int rows_restore(struct rows *rows, struct rows_block *block);
+int rows_restore_sealed(struct rows *rows, const struct rows_slot *slot);
+/* A block that lies packed in rows->packed is written and added, with what `slot` says of it. */
+int rows_add_packed(struct rows *rows, const struct rows_slot *slot);
 
-static inline struct rows_block *rows_at(const struct rows *rows, uint32_t row, uint32_t *ret_index)
+/* Columns that late news may change. */
+#define ROWS_LATE (ROWS_DEATH | ROWS_END | ROWS_DEATH_STACK | ROWS_DEATH_THREAD | ROWS_DEATH_KIND | ROWS_CHAIN)
+
+static inline struct block_source rows_source(const struct rows *rows, uint32_t index)
 {
-	*ret_index = row % ROWS_PER_BLOCK;
-	return rows->blocks[row / ROWS_PER_BLOCK];
+	const struct rows_slot *slot = &rows->slots[index];
+
+	return (struct block_source){.fd = rows->fd[slot->base], .offset = slot->offset, .length = slot->length};
+}
+
+/* The columns of a sealed block as they are now, in `block`, made by block_new. */
+int rows_read(const struct rows *rows, uint32_t index, unsigned columns, const struct block_limits *limits,
+	      struct rows_block *block, struct buf *spare, struct err_text *err);
+
+static inline const struct row_block *rows_zone(const struct rows *rows, uint32_t index)
+{
+	const struct rows_slot *slot = &rows->slots[index];
+
+	return slot->open ? &slot->open->view : &slot->zone;
+}
+
+static inline uint32_t rows_in_use(const struct rows *rows, uint32_t index)
+{
+	const struct rows_slot *slot = &rows->slots[index];
+
+	return slot->open ? slot->open->in_use : slot->in_use;
 }

@@ -7,6 +7,7 @@
  *   DIR/symbols.sqlite           symbols looked up: a cache that any command may write
  *   DIR/symbols/                 symbol files that `collector symbols add` copied there, by build id
  *   DIR/streams/ID/recording.heapcast   the frames as received, append only, mode 0600
+ *   DIR/streams/ID/columns/      rows derived from them, packed, and all else that is known: can be rebuilt (derived.h)
  *
  * A recording is also a file of its own: every question that can be asked of a stream in a store can be asked of a path.
  *
@@ -76,6 +77,12 @@ struct stream_summary {
 int store_list(struct store *store, struct stream_summary **ret_list, size_t *ret_count, struct err_text *err);
 void store_list_free(struct stream_summary *list, size_t count);
 
+/* Removes streams that have ended, the oldest first: those that got nothing for longer than `keep_ns`, and as many as make all
+ * streams together take at most `keep_bytes` (0 of either: no limit). Never one that is being written; one without an end counts
+ * as ended after an hour. `removed` is told of each. From a worker thread: it reads folders and removes large files. */
+int store_retain(struct store *store, uint64_t keep_ns, uint64_t keep_bytes,
+		 void (*removed)(void *context, const struct stream_id *id, uint64_t bytes), void *context, struct err_text *err);
+
 /* A stream's path by its id, a unique prefix of it, `last`, or the path of a recording (with a '/' or an existing file).
  * -ENOENT, -EEXIST (not unique): the sentence lists what there is. Free the path. `store` may be NULL for a path. */
 int store_find(struct store *store, const char *name, char **ret_path, struct err_text *err);
@@ -105,8 +112,12 @@ int stream_writer_append(struct stream_writer *writer, const uint8_t *frame, siz
 /* Makes what was appended durable; what was is then in ret_durable (the last batch that is safe). May block: call it from
  * a worker thread; appending meanwhile is allowed. */
 int stream_writer_sync(struct stream_writer *writer, struct stream_position *ret_durable, struct err_text *err);
-/* After the last sync of a stream that has ended: works out what is in use at the end, for store_list. Reads the whole
- * recording: call it from a worker thread, too. Not needed for anything to be right, only quick. */
+/* Derives rows from frames that are durable, some of them (about 1 MiB). 1: there are more; 0: that was all; negative errno: what
+ * can't be kept is left for readers to work out. From a worker thread, one at a time; appending and syncing meanwhile is
+ * allowed. */
+int stream_writer_derive(struct stream_writer *writer, struct err_text *err);
+/* After the last sync of a stream that has ended: derives the rest, puts the rows in order, and works out what is in use at
+ * the end, for store_list. As stream_writer_derive, and not beside it. Not needed for anything to be right, only quick. */
 int stream_writer_finish(struct stream_writer *writer, struct err_text *err);
 uint64_t stream_writer_bytes(const struct stream_writer *writer);
 uint64_t stream_writer_events(const struct stream_writer *writer);
@@ -187,11 +198,16 @@ const struct row_block *recording_zone(const struct recording *recording, uint32
 /* 0 or -ENOMEM. The recording must not be refreshed or closed before the reader is freed. */
 int row_reader_new(const struct recording *recording, struct row_reader **ret_reader);
 void row_reader_free(struct row_reader *reader);
-/* A block with at least those columns, valid until the next call. NULL with a sentence: no memory, or its file can't be read. */
+/* A block with at least those columns, valid until the next call; columns that were not asked for may be NULL. Asked for the same
+ * block again, it costs nothing; whoever needs more columns of it than before gets all of them anew. NULL with a sentence: no
+ * memory, or neither its file nor the frames can be read; without one: no such block. */
 const struct row_block *row_reader_block(struct row_reader *reader, uint32_t index, unsigned columns, struct err_text *err);
 /* The same, but only the rows from `first` to before `end` need to be there; the others may hold anything. */
 const struct row_block *row_reader_rows(struct row_reader *reader, uint32_t index, unsigned columns, uint32_t first,
 					uint32_t end, struct err_text *err);
+/* Rows that were kept beside the recording were damaged, and have been derived from the frames again: a sentence that names
+ * the place. NULL: they were not. */
+const char *recording_rederived(const struct recording *recording);
 
 struct module_info {
 	uint32_t number;
@@ -306,14 +322,20 @@ struct pairing_info {
 	uint64_t bad_references; /* events with a thread or stack number that nothing defined: shown without a stack */
 };
 
-/* Opens the recording at `path` (store_find), reads all its whole frames and pairs births and deaths.
+/* Memory that rows may take which are not packed yet, of all recordings that the process has open together; each has one block of
+ * ROWS_PER_BLOCK rows (4 MiB) whatever comes. 64 MiB unless set. More rows go into the store, or into a file without a name in
+ * TMPDIR or /var/tmp. */
+void store_row_memory(uint64_t bytes);
+
+/* Opens the recording at `path` (store_find): what was derived from it already, if it fits, and all whole frames that came after,
+ * births and deaths paired.
  * -ENOENT; -EBADMSG: not a recording: the sentence names the offset. A cut tail is not an error: see ledger_info.cut_bytes.
  * `progress` (may be NULL) is called now and then with bytes done and of how many; not 0 cancels (-ECANCELED). */
 int recording_open(const char *path, int (*progress)(void *context, uint64_t done, uint64_t of), void *context,
 		   struct recording **ret_recording, struct err_text *err);
 void recording_close(struct recording *recording);
-/* Reads what has been appended since. 1: something was; 0: nothing; negative errno. Blocks handed out before stay valid, deaths
- * may have been filled in. */
+/* Reads what has been appended since. 1: something was; 0: nothing; negative errno. Readers must be gone, and blocks that
+ * recording_block has handed out before are not valid any more. */
 int recording_refresh(struct recording *recording, struct err_text *err);
 
 const char *recording_path(const struct recording *recording);

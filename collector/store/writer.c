@@ -21,6 +21,8 @@
 #include "collector/store/recording.h"
 #include "base/ban.h"
 
+#define DERIVE_BYTES (1u << 20) /* of frames at a time: some hundred milliseconds */
+
 struct stream_writer {
 	struct store *store;
 	struct stream_id id;
@@ -30,6 +32,8 @@ struct stream_writer {
 	uint64_t durable_bytes; /* of the file; changed by the worker, read when it is done */
 	pthread_mutex_t mutex;	/* guards totals */
 	struct totals totals;
+	struct recording *derived; /* NULL: nothing yet; the worker's that derives */
+	bool underivable;	   /* the disk refused it: readers work it out for themselves */
 };
 
 static int sync_folder(const char *path)
@@ -104,6 +108,7 @@ void stream_writer_close(struct stream_writer *w)
 		return;
 	if (w->fd >= 0)
 		close(w->fd);
+	recording_close(w->derived);
 	totals_done(&w->totals);
 	pthread_mutex_destroy(&w->mutex);
 	free(w);
@@ -247,7 +252,7 @@ int stream_writer_sync(struct stream_writer *w, struct stream_position *ret_dura
 	if (totals.bytes && fdatasync(w->fd) < 0)
 		r = err_set(err, -errno, "cannot make the recording durable: %s", strerror(errno));
 	if (!r) {
-		w->durable_bytes = totals.bytes;
+		__atomic_store_n(&w->durable_bytes, totals.bytes, __ATOMIC_RELEASE);
 		*ret_durable = totals.position;
 		if (ret_durable->next)
 			ret_durable->next--;
@@ -260,6 +265,57 @@ int stream_writer_sync(struct stream_writer *w, struct stream_position *ret_dura
 	return r;
 }
 
+/* ---- rows ---- */
+
+static void give_up(struct stream_writer *w)
+{
+	recording_close(w->derived);
+	w->derived = NULL;
+	w->underivable = true;
+}
+
+/* 1: there is more; 0: all frames that are durable were taken. */
+static int derive(struct stream_writer *w, const char *path, struct err_text *err)
+{
+	int r = 0;
+
+	if (!w->derived)
+		r = recording_open_writing(path, &w->derived, &(uint64_t){0}, err);
+	if (!r)
+		r = recording_derive(w->derived, __atomic_load_n(&w->durable_bytes, __ATOMIC_ACQUIRE),
+				     DERIVE_BYTES, err);
+	if (r < 0)
+		give_up(w);
+	return r;
+}
+
+int stream_writer_derive(struct stream_writer *w, struct err_text *err)
+{
+	cleanup(cleanup_free) char *path = stream_recording_path(w->store, &w->id);
+
+	if (w->underivable || !w->durable_bytes)
+		return 0;
+	return path ? derive(w, path, err) : -ENOMEM;
+}
+
+/* What could not be kept is worked out in memory. */
+static int finish(struct stream_writer *w, const char *path, struct totals *totals,
+		  struct err_text *err)
+{
+	int r = w->underivable ? -EIO : 1;
+
+	while (r == 1)
+		r = derive(w, path, err);
+	if (!r)
+		r = recording_finish(w->derived, err);
+	if (!r)
+		r = recording_in_use(w->derived, &totals->in_use_bytes, &totals->in_use_blocks, err);
+	recording_close(w->derived);
+	w->derived = NULL;
+	return r < 0 ? recording_in_use_of(path, &totals->in_use_bytes, &totals->in_use_blocks, err)
+		     : r;
+}
+
 int stream_writer_finish(struct stream_writer *w, struct err_text *err)
 {
 	cleanup(cleanup_free) char *path = stream_recording_path(w->store, &w->id);
@@ -268,8 +324,7 @@ int stream_writer_finish(struct stream_writer *w, struct err_text *err)
 
 	if (r < 0)
 		return r;
-	r = path ? recording_in_use(path, &totals.in_use_bytes, &totals.in_use_blocks, err)
-		 : -ENOMEM;
+	r = path ? finish(w, path, &totals, err) : -ENOMEM;
 	if (!r) {
 		totals.in_use_known = true;
 		r = catalogue_put(w->store->catalogue, &w->id, &totals, err);

@@ -1,0 +1,412 @@
+/* See pack.h. */
+#include "collector/store/pack.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/ban.h"
+
+enum mode { MODE_ONE, MODE_DIFFERENCES, MODE_DICTIONARY };
+
+#define ENTRIES_MAX 1024 /* of a dictionary */
+#define TABLE_SIZE  4096 /* slots to find them again; a power of two */
+#define TABLE_SHIFT 52
+#define PLACE_BITS  12 /* of an exception's place: log2(PACK_VALUES) */
+#define SPARE	    8  /* bytes that a load may reach beyond the last value */
+
+/* ---- bits ---- */
+
+static inline uint64_t load(const uint8_t *from)
+{
+	uint64_t word;
+
+	memcpy(&word, from, sizeof(word));
+	return le64toh(word);
+}
+
+static inline uint64_t mask_of(unsigned width)
+{
+	return width >= 64 ? UINT64_MAX : (1ull << width) - 1;
+}
+
+static size_t packed_bytes(uint32_t count, unsigned width)
+{
+	return (size_t)((count + 7) / 8) * width;
+}
+
+/* Eight values lie in `width` bytes; with a width that the compiler knows, shifts are constants. */
+#define UNPACK(w)                                                                                  \
+	case (w):                                                                                  \
+		for (uint32_t i = 0; i < groups; i++, from += (w), to += 8)                        \
+			for (unsigned k = 0; k < 8; k++)                                           \
+				to[k] = load(from + k * (w) / 8) >> (k * (w) % 8) & mask_of(w);    \
+		break;
+#define UNPACK8(w)                                                                                 \
+	UNPACK(w)                                                                                  \
+	UNPACK(w + 1) UNPACK(w + 2) UNPACK(w + 3) UNPACK(w + 4) UNPACK(w + 5) UNPACK(w + 6)        \
+		UNPACK(w + 7)
+
+/* `from` is readable for SPARE bytes behind the last group. */
+static void unpack_bits(const uint8_t *from, uint64_t *to, uint32_t groups, unsigned width)
+{
+	switch (width) {
+		UNPACK8(1)
+		UNPACK8(9)
+		UNPACK8(17)
+		UNPACK8(25)
+		UNPACK8(33)
+		UNPACK8(41)
+		UNPACK8(49)
+		UNPACK(57)
+		UNPACK(64)
+	default:
+		memset(to, 0, groups * 8 * sizeof(*to));
+	}
+}
+
+/* The low `width` bits of `count` values. */
+static void pack_bits(struct buf *out, const uint64_t *values, uint32_t count, unsigned width)
+{
+	size_t length = packed_bytes(count, width), bit = 0;
+	uint8_t *to = buf_reserve(out, length + SPARE);
+	uint64_t mask = mask_of(width), word = 0;
+
+	if (!to || !width)
+		return;
+	memset(to + length - width, 0, width + SPARE);
+	out->length += length;
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t value = values[i] & mask, full;
+
+		word |= value << bit;
+		bit += width;
+		if (bit < 64)
+			continue;
+		full = htole64(word);
+		memcpy(to, &full, sizeof(full));
+		to += sizeof(full);
+		bit -= 64;
+		word = bit ? value >> (width - bit) : 0;
+	}
+	for (; bit; bit = bit > 8 ? bit - 8 : 0, word >>= 8)
+		*to++ = (uint8_t)word;
+}
+
+static unsigned width_of(uint64_t value)
+{
+	return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
+}
+
+static void put_varint(struct buf *out, uint64_t value)
+{
+	uint8_t *room = buf_reserve(out, VARINT_MAX);
+
+	if (room)
+		out->length = (size_t)(varint_put(room, value) - out->data);
+}
+
+/* ---- differences ---- */
+
+struct differences {
+	uint64_t base, scale;
+	unsigned width, high_width;
+	uint32_t exceptions;
+	size_t bits; /* that it takes, about */
+	uint64_t x[PACK_VALUES];
+};
+
+static uint64_t least(const uint64_t *values, uint32_t count)
+{
+	int64_t base = (int64_t)values[0];
+
+	for (uint32_t i = 1; i < count; i++)
+		base = (int64_t)values[i] < base ? (int64_t)values[i] : base;
+	return (uint64_t)base;
+}
+
+/* The power of two that all x have in common, or PACK_TICK; `any` is all of them or'ed together. */
+static uint64_t common_scale(const uint64_t *x, uint32_t count, uint64_t any)
+{
+	if (any % 8) /* as PACK_TICK is */
+		return 1ull << __builtin_ctzll(any);
+	for (uint32_t i = 0; i < count; i++)
+		if (x[i] % PACK_TICK)
+			return 1ull << __builtin_ctzll(any);
+	return PACK_TICK;
+}
+
+static void scale_down(uint64_t *x, uint32_t count, uint64_t scale)
+{
+	if (scale == PACK_TICK)
+		for (uint32_t i = 0; i < count; i++)
+			x[i] /= PACK_TICK;
+	else if (scale > 1)
+		for (uint32_t i = 0; i < count; i++)
+			x[i] >>= __builtin_ctzll(scale);
+}
+
+/* The width at which the low bits of all and the exceptions are the fewest bits. */
+static void choose_width(struct differences *d, uint32_t count)
+{
+	uint32_t of_width[65] = {0}, odd[65] = {0}, exceptions = 0, i;
+	unsigned most;
+
+	/* Two counters, so that one value need not wait for the one before. */
+	for (i = 0; i + 1 < count; i += 2) {
+		of_width[width_of(d->x[i])]++;
+		odd[width_of(d->x[i + 1])]++;
+	}
+	if (i < count)
+		of_width[width_of(d->x[i])]++;
+	for (unsigned w = 0; w <= 64; w++)
+		of_width[w] += odd[w];
+	for (most = 64; most && !of_width[most];)
+		most--;
+	d->width = most > PACK_WIDTH_MAX ? 64 : most;
+	d->high_width = d->exceptions = 0;
+	d->bits = packed_bytes(count, d->width) * 8;
+	for (unsigned w = most; w--;) {
+		unsigned high;
+		size_t bits;
+
+		exceptions += of_width[w + 1];
+		high = most - w > PACK_WIDTH_MAX ? 64 : most - w;
+		if (w > PACK_WIDTH_MAX)
+			continue;
+		bits = packed_bytes(count, w) * 8 + (size_t)exceptions * (PLACE_BITS + high);
+		if (bits >= d->bits)
+			continue;
+		d->bits = bits;
+		d->width = w;
+		d->high_width = high;
+		d->exceptions = exceptions;
+	}
+}
+
+static void differ(struct differences *d, const uint64_t *values, uint32_t count)
+{
+	uint64_t any = 0;
+
+	d->base = least(values, count);
+	for (uint32_t i = 0; i < count; i++) {
+		d->x[i] = values[i] - d->base;
+		any |= d->x[i];
+	}
+	d->scale = 1;
+	d->width = d->exceptions = 0;
+	d->bits = 0;
+	if (!any)
+		return;
+	d->scale = common_scale(d->x, count, any);
+	scale_down(d->x, count, d->scale);
+	choose_width(d, count);
+}
+
+static void put_exceptions(struct buf *out, const struct differences *d, uint32_t count)
+{
+	uint64_t place[PACK_VALUES], high[PACK_VALUES];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (!(d->x[i] >> d->width))
+			continue;
+		place[n] = i;
+		high[n++] = d->x[i] >> d->width;
+	}
+	put_varint(out, d->high_width);
+	pack_bits(out, place, n, PLACE_BITS);
+	pack_bits(out, high, n, d->high_width);
+}
+
+static void put_differences(struct buf *out, const struct differences *d, uint32_t count)
+{
+	if (!d->width && !d->exceptions) {
+		buf_byte(out, MODE_ONE);
+		put_varint(out, d->base);
+		return;
+	}
+	buf_byte(out, MODE_DIFFERENCES);
+	buf_byte(out, (uint8_t)d->width);
+	put_varint(out, d->base);
+	put_varint(out, d->scale);
+	put_varint(out, d->exceptions);
+	pack_bits(out, d->x, count, d->width);
+	if (d->exceptions)
+		put_exceptions(out, d, count);
+}
+
+/* ---- dictionary ---- */
+
+struct dictionary {
+	uint64_t entry[ENTRIES_MAX];
+	uint32_t count;
+	uint16_t slot[TABLE_SIZE]; /* entry + 1; 0: empty */
+	uint64_t index[PACK_VALUES];
+};
+
+static uint16_t *find(struct dictionary *d, uint64_t value)
+{
+	size_t at = value * 0x9E3779B97F4A7C15ull >> TABLE_SHIFT;
+
+	while (d->slot[at] && d->entry[d->slot[at] - 1] != value)
+		at = (at + 1) % TABLE_SIZE;
+	return &d->slot[at];
+}
+
+/* False: more different values than a dictionary is good for. */
+static bool gather(struct dictionary *d, const uint64_t *values, uint32_t count)
+{
+	uint32_t most = count / 2 < ENTRIES_MAX ? count / 2 : ENTRIES_MAX;
+
+	d->count = 0;
+	memset(d->slot, 0, sizeof(d->slot));
+	for (uint32_t i = 0; i < count; i++) {
+		uint16_t *slot = find(d, values[i]);
+
+		if (!*slot) {
+			if (d->count == most)
+				return false;
+			d->entry[d->count++] = values[i];
+			*slot = (uint16_t)d->count;
+		}
+		d->index[i] = *slot - 1u;
+	}
+	return true;
+}
+
+static unsigned index_width(uint32_t entries)
+{
+	return entries > 1 ? width_of(entries - 1) : 0;
+}
+
+static void put_dictionary(struct buf *out, const struct dictionary *d,
+			   const struct differences *entries, uint32_t count)
+{
+	buf_byte(out, MODE_DICTIONARY);
+	put_varint(out, d->count);
+	put_differences(out, entries, d->count);
+	buf_byte(out, (uint8_t)index_width(d->count));
+	pack_bits(out, d->index, count, index_width(d->count));
+}
+
+void pack_values(struct buf *out, const uint64_t *values, uint32_t count, enum pack_hint hint)
+{
+	struct differences plain, entries;
+	struct dictionary dictionary;
+
+	differ(&plain, values, count);
+	if (hint == PACK_REPEATS && plain.width + plain.exceptions > 1 &&
+	    gather(&dictionary, values, count)) {
+		differ(&entries, dictionary.entry, dictionary.count);
+		if (entries.bits + packed_bytes(count, index_width(dictionary.count)) * 8 <
+		    plain.bits) {
+			put_dictionary(out, &dictionary, &entries, count);
+			return;
+		}
+	}
+	put_differences(out, &plain, count);
+}
+
+/* ---- unpacking ---- */
+
+/* `count` values of `width` bits. A load reaches at most SPARE bytes behind its group, so the last groups, that many bytes of
+ * them, are unpacked from a copy with room behind it. */
+static int take_bits(struct reader *in, uint64_t *values, uint32_t count, unsigned width)
+{
+	uint8_t end[64 + 2 * SPARE] = {0};
+	uint32_t groups = (count + 7) / 8, tail = width ? SPARE / width + 1 : 1;
+	const uint8_t *from;
+
+	if (width > PACK_WIDTH_MAX && width != 64)
+		return -EBADMSG;
+	from = reader_bytes(in, (size_t)groups * width);
+	if (!from)
+		return -EBADMSG;
+	if (tail > groups)
+		tail = groups;
+	memcpy(end, from + (size_t)(groups - tail) * width, (size_t)tail * width);
+	unpack_bits(from, values, groups - tail, width);
+	unpack_bits(end, values + (size_t)(groups - tail) * 8, tail, width);
+	return 0;
+}
+
+static int take_exceptions(struct reader *in, uint64_t *values, uint32_t count, uint32_t exceptions,
+			   unsigned width)
+{
+	uint64_t place[PACK_VALUES], high[PACK_VALUES], high_width = reader_varint(in);
+
+	if (high_width > 64 || width >= 64 || take_bits(in, place, exceptions, PLACE_BITS) < 0 ||
+	    take_bits(in, high, exceptions, (unsigned)high_width) < 0)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < exceptions; i++) {
+		if (place[i] >= count)
+			return -EBADMSG;
+		values[place[i]] |= high[i] << width;
+	}
+	return 0;
+}
+
+static int take_differences(struct reader *in, uint64_t *values, uint32_t count)
+{
+	unsigned width = reader_u8(in);
+	uint64_t base = reader_varint(in), scale = reader_varint(in),
+		 exceptions = reader_varint(in);
+
+	if (exceptions > count || take_bits(in, values, count, width) < 0)
+		return -EBADMSG;
+	if (exceptions && take_exceptions(in, values, count, (uint32_t)exceptions, width) < 0)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < count; i++)
+		values[i] = base + scale * values[i];
+	return 0;
+}
+
+static int take_simple(struct reader *in, unsigned mode, uint64_t *values, uint32_t count)
+{
+	uint64_t value;
+
+	if (mode == MODE_DIFFERENCES)
+		return take_differences(in, values, count);
+	value = reader_varint(in);
+	if (mode != MODE_ONE || reader_error(in))
+		return -EBADMSG;
+	for (uint32_t i = 0; i < count; i++)
+		values[i] = value;
+	return 0;
+}
+
+static int take_dictionary(struct reader *in, uint64_t *values, uint32_t count)
+{
+	uint64_t entry[PACK_VALUES] = {0}, entries = reader_varint(in);
+	unsigned width;
+
+	if (!entries || entries > ENTRIES_MAX ||
+	    take_simple(in, reader_u8(in), entry, (uint32_t)entries) < 0)
+		return -EBADMSG;
+	width = reader_u8(in);
+	if (width > PLACE_BITS || take_bits(in, values, count, width) < 0)
+		return -EBADMSG;
+	/* An index is below PACK_VALUES. */
+	for (uint32_t i = 0; i < count; i++)
+		values[i] = entry[values[i]];
+	return 0;
+}
+
+int unpack_values(struct reader *in, uint64_t *values, uint32_t count)
+{
+	unsigned mode = reader_u8(in);
+	int r;
+
+	if (!count || count > PACK_VALUES)
+		return -EBADMSG;
+	if (mode == MODE_DICTIONARY)
+		r = take_dictionary(in, values, count);
+	else
+		r = take_simple(in, mode, values, count);
+	return r ? r : reader_error(in);
+}

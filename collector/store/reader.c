@@ -1,0 +1,341 @@
+/*
+ * Reading rows: one block at a time, unpacked into memory of the reader's own; what is open is lent as it is. Ends are shown as
+ * they are known at the end (pairing_show_censored).
+ *
+ * If a block that was kept beside the recording is damaged, all is derived again from the frames, once, for all readers: rows
+ * have the same numbers then, and nobody notices but by the time that it takes.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "collector/store/recording.h"
+#include "base/ban.h"
+
+struct row_reader {
+	const struct recording *recording;
+	struct rows_block *block; /* NULL: not needed so far */
+	struct buf spare;
+	struct row_block lent; /* of an open one, with columns of `block` in it where they differ */
+	const struct row_block *last;
+	uint32_t index;
+	unsigned columns; /* of `last` */
+};
+
+/* What readers of a recording have in common. */
+struct unpacked {
+	pthread_mutex_t mutex;	 /* guards what comes next: */
+	struct recording *again; /* from the frames */
+	struct err_text why;
+	pthread_mutex_t keeping; /* guards what recording_block has: */
+	struct row_reader *reader;
+	struct rows_block **blocks;
+	uint32_t count;
+};
+
+int row_reader_new(const struct recording *r, struct row_reader **ret_reader)
+{
+	*ret_reader = calloc(1, sizeof(**ret_reader));
+	if (!*ret_reader)
+		return -ENOMEM;
+	(*ret_reader)->recording = r;
+	return 0;
+}
+
+void row_reader_free(struct row_reader *reader)
+{
+	if (!reader)
+		return;
+	block_free(reader->block);
+	buf_done(&reader->spare);
+	free(reader);
+}
+
+const struct row_block *recording_zone(const struct recording *r, uint32_t index)
+{
+	return index < r->rows.slot_count ? rows_zone(&r->rows, index) : NULL;
+}
+
+/* ---- blocks that are in memory ---- */
+
+static bool is_censored(const struct recording *r, uint32_t index, unsigned columns)
+{
+	return r->pairing.censored && columns & (ROWS_END | ROWS_DEATH) &&
+	       rows_in_use(&r->rows, index);
+}
+
+static int need_block(struct row_reader *reader)
+{
+	if (!reader->block)
+		reader->block = block_new(0);
+	return reader->block ? 0 : -ENOMEM;
+}
+
+static int lend_open(struct row_reader *reader, const struct rows_block *open, bool censored)
+{
+	struct rows_block *b;
+
+	reader->lent = open->view;
+	reader->columns = ROWS_ALL;
+	reader->last = &reader->lent;
+	if (!censored)
+		return 0;
+	if (need_block(reader) < 0)
+		return -ENOMEM;
+	b = reader->block;
+	b->view.count = open->view.count;
+	memcpy(b->end, open->end, open->view.count * sizeof(*b->end));
+	memcpy(b->death_ns, open->death_ns, open->view.count * sizeof(*b->death_ns));
+	memcpy(b->birth_ns, open->birth_ns, open->view.count * sizeof(*b->birth_ns));
+	pairing_show_censored(&reader->recording->pairing, b);
+	reader->lent.end = b->end;
+	reader->lent.death_ns = b->death_ns;
+	return 0;
+}
+
+/* ---- packed ones ---- */
+
+/* Every thread that is named is there. */
+static bool threads_known(const struct recording *r, const uint32_t *thread, uint32_t count)
+{
+	uint32_t known = 0;
+
+	for (uint32_t i = 0; thread && i < count; i++) {
+		if (thread[i] == known)
+			continue;
+		if (thread[i] && !recording_thread(r, thread[i]))
+			return false;
+		known = thread[i];
+	}
+	return true;
+}
+
+static int unpack(struct row_reader *reader, uint32_t index, unsigned columns, struct err_text *err)
+{
+	const struct recording *r = reader->recording;
+	const struct block_limits limits = recording_limits(r);
+	bool censored = is_censored(r, index, columns);
+	int e = need_block(reader);
+
+	if (e < 0)
+		return e;
+	columns = block_closure(columns | (censored ? ROWS_DEATH | ROWS_END | ROWS_BIRTH : 0));
+	e = rows_read(&r->rows, index, columns, &limits, reader->block, &reader->spare, err);
+	if (e < 0)
+		return e;
+	if (!threads_known(r, reader->block->view.thread, reader->block->view.count) ||
+	    !threads_known(r, reader->block->view.death_thread, reader->block->view.count))
+		return err_set(err, -EBADMSG, "it names threads that there are none of");
+	if (censored)
+		pairing_show_censored(&r->pairing, reader->block);
+	reader->columns = columns;
+	reader->last = &reader->block->view;
+	return 0;
+}
+
+/* The recording as its frames tell it. */
+static const struct recording *derive_again(const struct recording *r, uint32_t index,
+					    const struct err_text *why, struct err_text *err)
+{
+	struct unpacked *u = r->unpacked;
+	int e = 0;
+
+	pthread_mutex_lock(&u->mutex);
+	if (!u->again) {
+		err_set(&u->why, 0, "block %u of %s/rows.%u is damaged (%s)", index,
+			r->derived.folder, r->derived.generation, why->text);
+		derived_drop(&r->derived);
+		e = recording_open_frames(r->path, r->scan.offset, &u->again, err);
+		if (e < 0)
+			u->again = NULL;
+	}
+	pthread_mutex_unlock(&u->mutex);
+	return u->again;
+}
+
+const struct row_block *row_reader_block(struct row_reader *reader, uint32_t index,
+					 unsigned columns, struct err_text *err)
+{
+	const struct recording *r = reader->recording;
+	struct err_text why = {0};
+	int e;
+
+	if (index >= r->rows.slot_count)
+		return NULL;
+	if (reader->last && reader->index == index && !(columns & ~reader->columns))
+		return reader->last;
+	reader->last = NULL;
+	reader->index = index;
+	if (r->rows.slots[index].open)
+		e = lend_open(reader, r->rows.slots[index].open, is_censored(r, index, columns));
+	else
+		e = unpack(reader, index, columns, &why);
+	if (!e)
+		return reader->last;
+	if (e != -EBADMSG || r->rows.fd[1] < 0) {
+		err_set(err, e, "cannot read block %u of the rows of %s: %s", index, r->path,
+			why.text[0] ? why.text : strerror(-e));
+		return NULL;
+	}
+	reader->recording = derive_again(r, index, &why, err);
+	if (!reader->recording) {
+		reader->recording = r;
+		return NULL;
+	}
+	return row_reader_block(reader, index, columns, err);
+}
+
+const struct row_block *row_reader_rows(struct row_reader *reader, uint32_t index, unsigned columns,
+					uint32_t first, uint32_t end, struct err_text *err)
+{
+	(void)first;
+	(void)end;
+	return row_reader_block(reader, index, columns, err);
+}
+
+const char *recording_rederived(const struct recording *r)
+{
+	const char *why;
+
+	pthread_mutex_lock(&r->unpacked->mutex);
+	why = r->unpacked->again ? r->unpacked->why.text : NULL;
+	pthread_mutex_unlock(&r->unpacked->mutex);
+	return why;
+}
+
+/* ---- all at once ---- */
+
+int unpacked_init(struct recording *r)
+{
+	r->unpacked = calloc(1, sizeof(*r->unpacked));
+	if (!r->unpacked)
+		return -ENOMEM;
+	pthread_mutex_init(&r->unpacked->mutex, NULL);
+	pthread_mutex_init(&r->unpacked->keeping, NULL);
+	return 0;
+}
+
+void unpacked_changed(struct recording *r)
+{
+	struct unpacked *u = r->unpacked;
+
+	for (uint32_t i = 0; u->blocks && i < u->count; i++)
+		block_free(u->blocks[i]);
+	free(u->blocks);
+	u->blocks = NULL;
+	u->count = 0;
+	row_reader_free(u->reader);
+	u->reader = NULL;
+	recording_close(u->again);
+	u->again = NULL;
+}
+
+void unpacked_done(struct recording *r)
+{
+	if (!r->unpacked)
+		return;
+	unpacked_changed(r);
+	pthread_mutex_destroy(&r->unpacked->mutex);
+	pthread_mutex_destroy(&r->unpacked->keeping);
+	free(r->unpacked);
+	r->unpacked = NULL;
+}
+
+/* The reader's memory changes hands. */
+static const struct row_block *keep(struct unpacked *u, const struct row_block *row_block,
+				    uint32_t index)
+{
+	struct rows_block *block = u->reader->block;
+
+	if (!u->blocks)
+		u->blocks = calloc(u->count, sizeof(struct rows_block *));
+	if (!u->blocks)
+		return NULL;
+	block->view = *row_block;
+	u->blocks[index] = block;
+	u->reader->block = NULL;
+	u->reader->last = NULL;
+	return &block->view;
+}
+
+static const struct row_block *unpack_and_keep(const struct recording *r, uint32_t index)
+{
+	struct unpacked *u = r->unpacked;
+	const struct row_block *block;
+
+	if (!u->reader && row_reader_new(r, &u->reader) < 0)
+		return NULL;
+	block = row_reader_block(u->reader, index, ROWS_ALL, NULL);
+	if (u->again)
+		return recording_block(u->again, index);
+	return block ? keep(u, block, index) : NULL;
+}
+
+const struct row_block *recording_block(const struct recording *r, uint32_t index)
+{
+	struct unpacked *u = r->unpacked;
+	const struct row_block *block;
+
+	if (index >= r->rows.slot_count)
+		return NULL;
+	if (r->rows.slots[index].open && !is_censored(r, index, ROWS_ALL))
+		return &r->rows.slots[index].open->view;
+	pthread_mutex_lock(&u->keeping);
+	u->count = r->rows.slot_count;
+	block = u->blocks && u->blocks[index] ? &u->blocks[index]->view : unpack_and_keep(r, index);
+	pthread_mutex_unlock(&u->keeping);
+	return block;
+}
+
+/* That the row stands for: its weight in blocks of its size. */
+static double blocks_of(const struct row_block *b, uint32_t i)
+{
+	uint64_t size = b->size[i] ? b->size[i] : 1;
+
+	return b->weight && b->weight[i] > size ? (double)b->weight[i] / (double)size : 1;
+}
+
+int recording_in_use(const struct recording *r, uint64_t *ret_bytes, uint64_t *ret_blocks,
+		     struct err_text *err)
+{
+	struct row_reader *reader;
+	uint64_t bytes = 0;
+	double blocks = 0;
+	int e = row_reader_new(r, &reader);
+
+	for (uint32_t k = 0; !e && k < r->rows.slot_count; k++) {
+		const struct row_block *b;
+
+		if (!rows_in_use(&r->rows, k))
+			continue;
+		b = row_reader_block(reader, k, ROWS_SIZE | ROWS_WEIGHT | ROWS_END, err);
+		if (!b)
+			e = -EIO;
+		for (uint32_t i = 0; b && i < b->count; i++) {
+			if (b->end[i] != BLOCK_IN_USE)
+				continue;
+			bytes += b->weight ? b->weight[i] : b->size[i];
+			blocks += blocks_of(b, i);
+		}
+	}
+	row_reader_free(reader);
+	if (e < 0)
+		return e;
+	*ret_bytes = bytes;
+	*ret_blocks = (uint64_t)(blocks + 0.5);
+	return 0;
+}
+
+int recording_in_use_of(const char *path, uint64_t *ret_bytes, uint64_t *ret_blocks,
+			struct err_text *err)
+{
+	struct recording *r;
+	int e = recording_open(path, NULL, NULL, &r, err);
+
+	if (e < 0)
+		return e;
+	e = recording_in_use(r, ret_bytes, ret_blocks, err);
+	recording_close(r);
+	return e;
+}

@@ -1,0 +1,3 @@
+if(TARGET heapcast_store)
+	heapcast_fuzz_target(rows heapcast_store)
+endif()

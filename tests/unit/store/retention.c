@@ -1,0 +1,185 @@
+/* Old streams go, the oldest first; what is being written stays. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "collector/store/scan.h"
+#include "tests/unit/store/builder.h"
+#include "tests/unit/temporary.h"
+
+#define STREAMS	 5
+#define HOUR_NS	 3600000000000u
+#define UNENDED	 3 /* a stream without an end */
+
+static struct store *store;
+static uint64_t removed_bytes;
+static unsigned removed_count;
+static uint8_t removed_first;
+
+static struct stream_id id_of(uint8_t name)
+{
+	struct stream_id id;
+
+	memset(id.bytes, name, sizeof(id.bytes));
+	return id;
+}
+
+static void path_of(char out[256], uint8_t name)
+{
+	struct stream_id id = id_of(name);
+	char text[STREAM_ID_TEXT];
+
+	snprintf(out, 256, "%s/store/streams/%s/recording.heapcast", temporary_folder, stream_id_format(text, &id));
+}
+
+/* Received `hours` ago. */
+static struct stream_writer *put_stream(uint8_t name, unsigned hours)
+{
+	struct stream_position position;
+	struct stream_writer *w;
+	struct stream_id id = id_of(name);
+	struct scan_item item;
+	struct timespec times[2];
+	struct scan scan;
+	struct builder b;
+	char path[256], *file;
+	uint64_t cut;
+	int fd;
+
+	builder_init(&b, name);
+	for (uint64_t i = 1; i < 20000; i++)
+		builder_malloc(&b, 10 * i, 1, 16 * i * i, i % 1000);
+	if (name == UNENDED)
+		builder_close(&b, 1);
+	else
+		builder_end(&b, 0);
+	file = builder_save(&b, b.file.length);
+	fd = open(file, O_RDONLY);
+	assert_int_equal(stream_writer_open(store, &id, &w, &cut, NULL), 0);
+	assert_int_equal(scan_init(&scan, fd, 0, NULL), 0);
+	while (scan_next(&scan, b.file.length, &item) == 1)
+		assert_int_equal(stream_writer_append(w, b.file.data + item.offset, item.length, item.batch, NULL), 0);
+	scan_done(&scan);
+	close(fd);
+	unlink(file);
+	free(file);
+	builder_done(&b);
+	assert_int_equal(stream_writer_sync(w, &position, NULL), 0);
+	assert_int_equal(stream_writer_finish(w, NULL), 0);
+	path_of(path, name);
+	clock_gettime(CLOCK_REALTIME, &times[0]);
+	times[0].tv_sec -= 3600 * (time_t)hours;
+	times[1] = times[0];
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+	return w;
+}
+
+static int begin(void **state)
+{
+	char path[128];
+
+	if (temporary_setup(state) < 0)
+		return -1;
+	snprintf(path, sizeof(path), "%s/store", temporary_folder);
+	if (store_open(path, STORE_WRITE, &store, NULL) < 0)
+		return -1;
+	removed_count = 0;
+	removed_bytes = 0;
+	return 0;
+}
+
+static int end(void **state)
+{
+	store_close(store);
+	return temporary_teardown(state);
+}
+
+static void on_removed(void *context, const struct stream_id *id, uint64_t bytes)
+{
+	(void)context;
+	if (!removed_count++)
+		removed_first = id->bytes[0];
+	removed_bytes += bytes;
+}
+
+static bool there(uint8_t name)
+{
+	char path[256];
+
+	path_of(path, name);
+	return access(path, F_OK) == 0;
+}
+
+static size_t listed(void)
+{
+	struct stream_summary *list;
+	size_t count;
+
+	assert_int_equal(store_list(store, &list, &count, NULL), 0);
+	store_list_free(list, count);
+	return count;
+}
+
+static void by_age(void **state)
+{
+	struct stream_writer *live;
+
+	(void)state;
+	stream_writer_close(put_stream(1, 10));
+	live = put_stream(2, 9);
+	stream_writer_close(put_stream(UNENDED, 8));
+	stream_writer_close(put_stream(4, 1));
+	assert_int_equal(store_retain(store, 5 * HOUR_NS, 0, on_removed, NULL, NULL), 0);
+	assert_true(!there(1) && there(2) && !there(UNENDED) && there(4));
+	assert_int_equal(removed_count, 2);
+	assert_int_equal(removed_first, 1);
+	assert_int_equal(listed(), 2);
+	stream_writer_close(live);
+	assert_int_equal(store_retain(store, 5 * HOUR_NS, 0, on_removed, NULL, NULL), 0);
+	assert_true(!there(2) && there(4));
+}
+
+/* An agent may come back to what has no end; nobody to what has one. */
+static void without_an_end(void **state)
+{
+	(void)state;
+	stream_writer_close(put_stream(UNENDED, 0));
+	stream_writer_close(put_stream(1, 0));
+	usleep(2000);
+	assert_int_equal(store_retain(store, 1, 0, on_removed, NULL, NULL), 0);
+	assert_true(there(UNENDED) && !there(1));
+}
+
+static void by_size(void **state)
+{
+	uint64_t each;
+
+	(void)state;
+	for (uint8_t i = 1; i <= STREAMS; i++)
+		stream_writer_close(put_stream(i == UNENDED ? 9 : i, 20 - i));
+	assert_int_equal(store_retain(store, 0, 1ull << 40, on_removed, NULL, NULL), 0);
+	assert_int_equal(removed_count, 0);
+	assert_int_equal(store_retain(store, HOUR_NS, 1, on_removed, NULL, NULL), 0);
+	each = removed_bytes / STREAMS;
+	assert_int_equal(removed_count, STREAMS);
+	removed_count = 0;
+	for (uint8_t i = 1; i <= STREAMS; i++)
+		stream_writer_close(put_stream(i == UNENDED ? 9 : i, 20 - i));
+	assert_int_equal(store_retain(store, 0, each * 5 / 2, on_removed, NULL, NULL), 0);
+	assert_true(!there(1) && !there(2) && !there(9) && there(4) && there(5));
+	assert_int_equal(removed_first, 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+	const struct CMUnitTest tests[] = {TEST(by_age), TEST(without_an_end), TEST(by_size)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
