@@ -23,7 +23,7 @@
 
 struct gather_options {
 	struct common_options common;
-	uint64_t for_ns;
+	uint64_t for_ns, keep_ns, keep_bytes;
 	bool once, quiet, fetch_symbols;
 	const char *interface, *listen, *http;
 	bool no_discovery;
@@ -276,6 +276,8 @@ static int gather(struct gather *g, struct store *store, char **peers, int peer_
 		.peer_count = (size_t)peer_count,
 		.file_wanted = file_wanted,
 		.file_came = file_came,
+		.keep_ns = g->options->keep_ns,
+		.keep_bytes = g->options->keep_bytes,
 		.event = on_event,
 		.context = g,
 	};
@@ -366,6 +368,10 @@ static const struct option table[] = {
 		    "machine"),
 	OPTION_FLAG(struct gather_options, no_discovery, "no-discovery",
 		    "do not listen for the beacons of agents"),
+	OPTION_TIME(struct gather_options, keep_ns, "keep-for", "TIME",
+		    "remove streams that ended longer ago (48h)"),
+	OPTION_SIZE(struct gather_options, keep_bytes, "keep-size", "SIZE",
+		    "remove the oldest ended ones when all take more (20G)"),
 	OPTION_LETTER('q', struct gather_options, quiet, FLAG, "quiet", NULL,
 		      "say nothing but warnings"),
 	{0},

@@ -135,6 +135,8 @@ static void on_tick(uv_timer_t *timer)
 	if (!ingest->stopping)
 		links_tick(ingest, now_ms);
 	if (!ingest->stopping)
+		retain_tick(ingest, now_ms);
+	if (!ingest->stopping)
 		peer_tick(ingest, now_ms);
 	else if (!ingest->parting && !intake_busy(ingest))
 		part(ingest);
@@ -310,7 +312,8 @@ int ingest_start(uv_loop_t *loop, struct store *store, const struct ingest_optio
 	if (!ingest)
 		return -ENOMEM;
 	*ingest = (struct ingest){
-		.loop = loop, .store = store, .event = options->event, .context = options->context};
+		.loop = loop, .store = store, .event = options->event, .context = options->context,
+		.keep_ns = options->keep_ns, .keep_bytes = options->keep_bytes};
 	uv_timer_init(loop, &ingest->tick);
 	ingest->tick.data = ingest;
 	ingest->pending = 1;

@@ -76,6 +76,7 @@ struct ingest_options {
 	 * errno with the reason. */
 	int (*file_came)(void *context, const struct ingest_file *file, const char *path,
 			 struct err_text *err);
+	uint64_t keep_ns, keep_bytes; /* streams that have ended go when they are older, or all are more (store_retain); 0: stay */
 	void (*event)(void *context, const struct ingest_event *event);
 	void *context;
 };

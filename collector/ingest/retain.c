@@ -1,0 +1,53 @@
+/* Old streams go, as ingest_options say: looked after at the start and each minute, by a worker. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "collector/ingest/state.h"
+#include "base/ban.h"
+
+#define INTERVAL_MS 60000
+
+static void on_removed(void *context, const struct stream_id *id, uint64_t bytes)
+{
+	struct ingest *ingest = context;
+	char text[STREAM_ID_TEXT], size[32];
+
+	buf_printf(&ingest->removed, "removed the stream %s (%s)\n", stream_id_format(text, id),
+		   format_size(size, (double)bytes));
+}
+
+static void do_retain(uv_work_t *work)
+{
+	struct ingest *ingest = work->data;
+	struct err_text err = {0};
+
+	if (store_retain(ingest->store, ingest->keep_ns, ingest->keep_bytes, on_removed, ingest,
+			 &err) < 0)
+		buf_printf(&ingest->removed, "cannot remove old streams: %s\n", err.text);
+}
+
+static void on_retained(uv_work_t *work, int status)
+{
+	struct ingest *ingest = work->data;
+	const char *line = status ? NULL : buf_text(&ingest->removed);
+
+	for (const char *end; line && (end = strchr(line, '\n')); line = end + 1)
+		ingest_warn(ingest, "%.*s", (int)(end - line), line);
+	buf_done(&ingest->removed);
+	ingest->retaining = false;
+	ingest_released(ingest);
+}
+
+void retain_tick(struct ingest *ingest, uint64_t now_ms)
+{
+	if ((!ingest->keep_ns && !ingest->keep_bytes) || ingest->retaining ||
+	    (ingest->retained_ms && now_ms - ingest->retained_ms < INTERVAL_MS))
+		return;
+	ingest->retain_work.data = ingest;
+	if (uv_queue_work(ingest->loop, &ingest->retain_work, do_retain, on_retained) < 0)
+		return;
+	ingest->retained_ms = now_ms ? now_ms : 1;
+	ingest->retaining = true;
+	ingest->pending++;
+}
