@@ -1,0 +1,190 @@
+/*
+ * What the collector does with a recording, measured: frames in, rows out, and opening them.
+ *
+ *   bench-intake take DATA FILE      receives FILE into the store DATA as the collector does: one thread checks and appends frames,
+ *                                    another makes them durable and derives rows, which ends after the last one
+ *   bench-intake open FILE [ROUNDS]  opens a recording and reads all its rows: once, and then the best of so many
+ *
+ * Prints NAME VALUE lines.
+ */
+#include <err.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "collector/store/scan.h"
+#include "collector/store/store.h"
+
+#define SYNC_BYTES (2u << 20)
+
+static struct stream_writer *writer;
+static atomic_bool appended_all;
+static atomic_ullong appended;
+
+static double seconds(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void *derive(void *unused)
+{
+	struct err_text why = {0};
+	unsigned long long synced = 0;
+	double start;
+
+	(void)unused;
+	for (;;) {
+		bool all = appended_all;
+		unsigned long long now = appended;
+		struct stream_position position;
+		int r;
+
+		if (now - synced >= SYNC_BYTES || (all && now > synced)) {
+			if (stream_writer_sync(writer, &position, &why) < 0)
+				errx(1, "%s", why.text);
+			synced = now;
+		}
+		r = stream_writer_derive(writer, &why);
+		if (r < 0)
+			errx(1, "%s", why.text);
+		if (!r && all)
+			break;
+		if (!r)
+			usleep(1000);
+	}
+	start = seconds(CLOCK_MONOTONIC);
+	if (stream_writer_finish(writer, &why) < 0)
+		errx(1, "%s", why.text);
+	printf("finish_seconds %.3f\nderive_cpu_seconds %.3f\n", seconds(CLOCK_MONOTONIC) - start,
+	       seconds(CLOCK_THREAD_CPUTIME_ID));
+	return NULL;
+}
+
+static void append_all(struct store *store, int fd, uint64_t size)
+{
+	struct err_text why = {0};
+	uint8_t *frame = NULL;
+	struct scan_item item;
+	struct stream_id id;
+	struct scan scan;
+	uint64_t cut;
+	pthread_t thread;
+
+	if (scan_init(&scan, fd, 0, NULL) < 0)
+		errx(1, "no memory");
+	while (scan_next(&scan, size, &item) == 1) {
+		if (!writer) {
+			memcpy(id.bytes, item.batch->stream.data, sizeof(id.bytes));
+			if (stream_writer_open(store, &id, &writer, &cut, &why) < 0)
+				errx(1, "%s", why.text);
+			pthread_create(&thread, NULL, derive, NULL);
+		}
+		frame = realloc(frame, item.length);
+		if (!frame || pread(fd, frame, item.length, (off_t)item.offset) != (ssize_t)item.length ||
+		    stream_writer_append(writer, frame, item.length, item.batch, &why) < 0)
+			errx(1, "%s", why.text);
+		appended += item.length;
+	}
+	printf("append_cpu_seconds %.3f\n", seconds(CLOCK_THREAD_CPUTIME_ID));
+	appended_all = true;
+	scan_done(&scan);
+	free(frame);
+	if (!writer)
+		errx(1, "no frames");
+	pthread_join(thread, NULL);
+}
+
+static void print_memory(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	printf("peak_rss_bytes %llu\n", (unsigned long long)usage.ru_maxrss * 1024);
+}
+
+static int take(const char *data, const char *path)
+{
+	double start = seconds(CLOCK_MONOTONIC), took;
+	struct err_text why = {0};
+	struct store *store;
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		err(1, "cannot read %s", path);
+	if (store_open(data, STORE_WRITE, &store, &why) < 0)
+		errx(1, "%s", why.text);
+	append_all(store, fd, (uint64_t)st.st_size);
+	took = seconds(CLOCK_MONOTONIC) - start;
+	printf("seconds %.3f\nevents %llu\nevents_per_second %.0f\nframe_bytes %llu\n", took,
+	       (unsigned long long)stream_writer_events(writer), (double)stream_writer_events(writer) / took,
+	       (unsigned long long)stream_writer_bytes(writer));
+	print_memory();
+	stream_writer_close(writer);
+	store_close(store);
+	close(fd);
+	return 0;
+}
+
+static double read_rows(const struct recording *recording, unsigned columns)
+{
+	double start = seconds(CLOCK_MONOTONIC);
+	struct err_text why = {0};
+	struct row_reader *reader;
+
+	if (row_reader_new(recording, &reader) < 0)
+		errx(1, "no memory");
+	for (uint32_t i = 0; i < recording_blocks(recording); i++)
+		if (!row_reader_block(reader, i, columns, &why))
+			errx(1, "%s", why.text);
+	row_reader_free(reader);
+	return seconds(CLOCK_MONOTONIC) - start;
+}
+
+static int open_rounds(const char *path, unsigned rounds)
+{
+	double best = 1e9;
+	struct err_text why = {0};
+	struct recording *recording;
+
+	for (unsigned i = 0; i <= rounds; i++) {
+		double start = seconds(CLOCK_MONOTONIC), took;
+
+		if (recording_open(path, NULL, NULL, &recording, &why) < 0)
+			errx(1, "%s", why.text);
+		took = seconds(CLOCK_MONOTONIC) - start;
+		best = took < best ? took : best;
+		if (!i)
+			printf("first_open_seconds %.3f\nallocations %llu\n", took,
+			       (unsigned long long)recording_rows(recording));
+		if (i < rounds)
+			recording_close(recording);
+	}
+	printf("open_seconds %.3f\nopen_nodes %u\n", best, recording_nodes(recording));
+	print_memory();
+	printf("read_size_stack_seconds %.3f\n", read_rows(recording, ROWS_SIZE | ROWS_STACK));
+	printf("read_birth_death_size_seconds %.3f\n", read_rows(recording, ROWS_BIRTH | ROWS_DEATH | ROWS_SIZE));
+	printf("read_all_seconds %.3f\n", read_rows(recording, ROWS_ALL));
+	recording_close(recording);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 4 && !strcmp(argv[1], "take"))
+		return take(argv[2], argv[3]);
+	if ((argc == 3 || argc == 4) && !strcmp(argv[1], "open"))
+		return open_rounds(argv[2], argc == 4 ? (unsigned)strtoul(argv[3], NULL, 10) : 3);
+	errx(2, "usage: bench-intake take DATA FILE | open FILE [ROUNDS]");
+}
