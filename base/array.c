@@ -13,6 +13,7 @@ int array_reserve(void *pointer, uint32_t *capacity, uint64_t count, size_t size
 {
 	void **array = pointer;
 	uint64_t wanted = *capacity ? *capacity : FIRST_COUNT;
+	size_t bytes;
 	char *more;
 
 	if (count <= *capacity)
@@ -21,7 +22,9 @@ int array_reserve(void *pointer, uint32_t *capacity, uint64_t count, size_t size
 		return -ENOMEM;
 	while (wanted < count)
 		wanted *= 2;
-	more = reallocarray(*array, wanted, size);
+	if (__builtin_mul_overflow(wanted, size, &bytes))
+		return -ENOMEM;
+	more = realloc(*array, bytes);
 	if (!more)
 		return -ENOMEM;
 	memset(more + (size_t)*capacity * size, 0, (wanted - *capacity) * size);
