@@ -56,5 +56,10 @@ int usage_index_write(const struct usage_index *index, const struct recording *r
  * recording or of another state of it, says the sentence: make it anew. */
 int usage_index_read(const uint8_t *data, size_t length, const struct recording *recording,
 		     uint64_t state, struct usage_index **ret_index, struct err_text *err);
+/* usage_index_kept.c. Reads the one that is kept beside the recording; `bytes`, empty before, belongs to it. 0, or a negative errno:
+ * there is none that fits. */
+int usage_index_load(const struct recording *recording, struct buf *bytes, struct usage_index **ret_index);
+/* Keeps it there, if that can be done. */
+void usage_index_save(const struct usage_index *index, const struct recording *recording);
 /* Makes the checksum of such bytes right. */
 void usage_index_vouch(uint8_t *data, size_t length);

@@ -295,6 +295,27 @@ static int lock_index(struct view *view, const struct matcher *all, struct err_t
 	return r;
 }
 
+static void forget_index(struct view *view)
+{
+	usage_index_free(view->usage_index);
+	view->usage_index = NULL;
+	buf_done(&view->usage_bytes);
+	view->usage_bytes = (struct buf){0};
+}
+
+static int make_index(struct view *view, const struct matcher *all, struct err_text *err)
+{
+	int r;
+
+	if (usage_index_load(view->recording, &view->usage_bytes, &view->usage_index) == 0)
+		return 0;
+	forget_index(view);
+	r = usage_index_new(&(struct history_of){.matcher = all}, &view->usage_index, err);
+	if (!r)
+		usage_index_save(view->usage_index, view->recording);
+	return r;
+}
+
 int view_usage_index(struct view *view, const struct filter *filter, const struct usage_index **ret_index,
 		     struct err_text *err)
 {
@@ -306,7 +327,7 @@ int view_usage_index(struct view *view, const struct filter *filter, const struc
 	if (r < 0)
 		return r;
 	if (!view->usage_index)
-		r = usage_index_new(&(struct history_of){.matcher = &all}, &view->usage_index, err);
+		r = make_index(view, &all, err);
 	*ret_index = view->usage_index;
 	pthread_mutex_unlock(&view->index_lock);
 	return r;
@@ -347,7 +368,7 @@ void view_free(struct view *view)
 	free(view->frames);
 	free(view->name_is_allocator);
 	free(view->place_allocations);
-	usage_index_free(view->usage_index);
+	forget_index(view);
 	pthread_mutex_destroy(&view->lock);
 	pthread_mutex_destroy(&view->index_lock);
 	free(view);
@@ -367,8 +388,7 @@ int view_refresh(struct view *view, struct err_text *err)
 {
 	(void)err;
 	view->generation++;
-	usage_index_free(view->usage_index);
-	view->usage_index = NULL;
+	forget_index(view);
 	free(view->place_allocations);
 	view->place_allocations = NULL;
 	return 0;

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "collector/query/intern.h"
 #include "collector/query/query.h"
 
@@ -55,6 +56,7 @@ struct view {
 
 	pthread_mutex_t index_lock;
 	struct usage_index *usage_index; /* of all rows; NULL: not made yet */
+	struct buf usage_bytes;		 /* that it was read from */
 	uint64_t *place_allocations; /* by place; NULL: not counted yet */
 };
 

@@ -682,6 +682,14 @@ int recording_refresh(struct recording *r, struct err_text *err)
 
 /* ---- answers ---- */
 
+int recording_keep(const struct recording *r, const char *name, char **ret_path, uint64_t *ret_frames)
+{
+	if (!r->derived.folder || !r->derived.generation || !r->definitions.process.ended)
+		return -ENOENT;
+	*ret_frames = r->scan.offset;
+	return asprintf(ret_path, "%s/%s", r->derived.folder, name) < 0 ? -ENOMEM : 0;
+}
+
 const char *recording_path(const struct recording *r)
 {
 	return r->path;

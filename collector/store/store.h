@@ -339,6 +339,10 @@ void recording_close(struct recording *recording);
 int recording_refresh(struct recording *recording, struct err_text *err);
 
 const char *recording_path(const struct recording *recording);
+/* Where something that was worked out of all of this recording may be kept beside its rows, under that name: free *ret_path. It fits
+ * as long as *ret_frames, the bytes of frames that it was made of, is the same. -ENOENT: nowhere, for it is a file by itself, or
+ * has not ended. */
+int recording_keep(const struct recording *recording, const char *name, char **ret_path, uint64_t *ret_frames);
 const struct stream_id *recording_id(const struct recording *recording);
 const struct process_info *recording_process(const struct recording *recording);
 /* Whether somebody was writing it when it was looked at last; else it has ended, or was interrupted. */

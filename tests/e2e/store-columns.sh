@@ -48,8 +48,11 @@ columns=$(dirname "$recording")/columns
 [ -s "$columns/state" ] || fail "nothing is kept of an ended stream: $(ls -la "$columns")"
 ask_both "an ended stream" "top --json" "ledger --json" "timeline --json"
 
+[ -s "$columns/usage" ] || fail "the index of usage over time is not kept: $(ls -la "$columns")"
+ask_both "an ended stream, with the index that was kept" "timeline --json" "report --json"
+
 # With damage in what is kept; answers put nothing right but by leaving it out.
-for file in "$columns"/rows.* "$columns/state"; do
+for file in "$columns"/rows.* "$columns/state" "$columns/usage"; do
 	[ -s "$file" ] || continue
 	cp "$file" "$T/saved"
 	printf '\125\252\125' | dd of="$file" bs=1 seek=$(($(stat -c %s "$file") / 2)) conv=notrunc 2>/dev/null
