@@ -383,10 +383,8 @@ static void set_most(struct figures_info *most_of, const struct figures_info *f)
 	most(&most_of->major_faults, f->major_faults);
 }
 
-static void set_figures(struct definitions *d, const Heapcast__Figures *m)
+void figures_next(struct figures_info *f, const Heapcast__Figures *m)
 {
-	struct figures_info *f = &d->figures;
-
 	f->time_ns = m->time_ns;
 	f->rss = m->rss;
 	f->rss_peak = m->rss_peak;
@@ -401,12 +399,17 @@ static void set_figures(struct definitions *d, const Heapcast__Figures *m)
 		f->dirty = m->dirty;
 		f->clean = m->clean;
 	}
-	set_most(&d->figures_most, f);
 }
 
-static void set_allocator(struct allocator_info *a, const Heapcast__Allocator *m)
+static void set_figures(struct definitions *d, const Heapcast__Figures *m)
 {
-	*a = (struct allocator_info){
+	figures_next(&d->figures, m);
+	set_most(&d->figures_most, &d->figures);
+}
+
+struct allocator_info allocator_reading(const Heapcast__Allocator *m)
+{
+	return (struct allocator_info){
 		.time_ns = m->time_ns,
 		.took_ns = m->took_ns,
 		.arena = m->arena,
@@ -453,7 +456,7 @@ int definitions_add(struct definitions *d, const Heapcast__Batch *batch, struct 
 	for (size_t i = 0; !r && i < batch->n_figures; i++)
 		set_figures(d, batch->figures[i]);
 	if (!r && batch->allocator)
-		set_allocator(&d->allocator, batch->allocator);
+		d->allocator = allocator_reading(batch->allocator);
 	if (!r && batch->end)
 		set_end(d, batch->end);
 	if (!r && batch->time_ns > d->last_ns)

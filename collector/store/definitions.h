@@ -58,6 +58,10 @@ int definitions_add_gap(struct definitions *d, const struct gap_info *gap);
 /* The thread, made if it is not there; NULL: the number is out of bounds, or no memory. */
 struct thread_info *definitions_thread(struct definitions *d, uint32_t number);
 
+/* Takes a reading: what it does not tell holds on from the one before. */
+void figures_next(struct figures_info *figures, const Heapcast__Figures *reading);
+struct allocator_info allocator_reading(const Heapcast__Allocator *reading);
+
 /* Between the files of this. */
 
 /* Is this another agent than the first? */

@@ -1,4 +1,5 @@
 /* Readings of /proc and of mallinfo2, over time. See figures.h. */
+#include "collector/store/definitions.h"
 #include "collector/store/figures.h"
 
 #include <errno.h>
@@ -50,38 +51,11 @@ static int take(struct readings *r, const void *reading)
 	return 0;
 }
 
-/* What is not told in this reading holds on from the one before. */
-static void next_figures(struct figures_info *f, const Heapcast__Figures *m)
-{
-	f->time_ns = m->time_ns;
-	f->rss = m->rss;
-	f->rss_peak = m->rss_peak;
-	f->anonymous = m->anonymous;
-	f->swap = m->swap;
-	f->address_space = m->address_space;
-	f->minor_faults = m->minor_faults;
-	f->major_faults = m->major_faults;
-	if (m->detailed) {
-		f->detailed_ns = m->time_ns;
-		f->pss = m->pss;
-		f->dirty = m->dirty;
-		f->clean = m->clean;
-	}
-}
-
 static int take_allocator(struct readings *r, const Heapcast__Allocator *m)
 {
-	return take(r, &(struct allocator_info){
-			       .time_ns = m->time_ns,
-			       .took_ns = m->took_ns,
-			       .arena = m->arena,
-			       .hblkhd = m->hblkhd,
-			       .uordblks = m->uordblks,
-			       .fordblks = m->fordblks,
-			       .keepcost = m->keepcost,
-			       .ordblks = m->ordblks,
-			       .hblks = m->hblks,
-		       });
+	const struct allocator_info info = allocator_reading(m);
+
+	return take(r, &info);
 }
 
 static int walk(struct scan *scan, uint64_t size, const atomic_bool *cancelled,
@@ -98,7 +72,7 @@ static int walk(struct scan *scan, uint64_t size, const atomic_bool *cancelled,
 			return -ECANCELED;
 		r = 0;
 		for (size_t i = 0; !r && i < b->n_figures; i++) {
-			next_figures(&now, b->figures[i]);
+			figures_next(&now, b->figures[i]);
 			r = take(figures, &now);
 		}
 		if (!r && b->allocator)
