@@ -217,10 +217,14 @@ int definitions_add_gap(struct definitions *d, const struct gap_info *gap)
 	return 0;
 }
 
-/* Who has joined before does not join again: what is gone since then is found in the accounts. */
-static bool joins_again(const struct definitions *d, const Heapcast__Gap *g)
+/* Where the gap before we joined stands, once it has been told: a catch-up that was overtaken is followed by another, and its account
+ * has all that the first one's had. */
+static struct gap_info *gap_before_join(const struct definitions *d)
 {
-	return d->begun && g->reason == HEAPCAST__REASON__REASON_JOINED_LATE;
+	for (uint32_t i = 0; i < d->gap_count; i++)
+		if (d->gaps[i].reason == HEAPCAST__REASON__REASON_JOINED_LATE)
+			return &d->gaps[i];
+	return NULL;
 }
 
 static int add_gap(struct definitions *d, const Heapcast__Gap *g)
@@ -237,8 +241,18 @@ static int add_gap(struct definitions *d, const Heapcast__Gap *g)
 		.to_ns = g->to_ns,
 		.events = g->events,
 	};
+	struct gap_info *told;
 
-	return joins_again(d, g) ? 0 : definitions_add_gap(d, &gap);
+	if (g->reason != HEAPCAST__REASON__REASON_JOINED_LATE)
+		return definitions_add_gap(d, &gap);
+	/* Who has joined does not join again: what is gone since then is found in the accounts. */
+	if (d->begun)
+		return 0;
+	told = gap_before_join(d);
+	if (!told)
+		return definitions_add_gap(d, &gap);
+	*told = gap;
+	return 0;
 }
 
 static int add_mark(struct definitions *d, const Heapcast__Mark *m)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# ctest: LABELS full TIMEOUT 300
+# ctest: TIMEOUT 300
 # Three collectors at one agent that has little memory: one reads all the time, one is stopped for two seconds, one comes when half is
 # gone. The first has everything; the stopped one and the late one have a gap with exact counts, and what they need to go on;
 # neither the program nor the first has waited for them.
@@ -43,11 +43,14 @@ for name in slow late; do
 	python3 - "$T/quick.json" "$T/$name.json" "$name" <<-'END' || fail "the account of the $name collector is wrong"
 		import json, sys
 		whole, part = (json.load(open(f)) for f in sys.argv[1:3])
-		reason = {"slow": "spool full", "late": "joined late"}[sys.argv[3]]
-		gaps = [g for g in part["gaps"] if g["reason"] == reason]
-		assert gaps, part["gaps"]
+		wanted = {"slow": "spool full", "late": "joined late"}[sys.argv[3]]
+		gaps = part["gaps"]
+		assert any(g["reason"] == wanted for g in gaps), gaps
+		# On a busy machine the slow one may have joined late as well: that is told once, with all that went before.
+		assert sum(g["reason"] == "joined late" for g in gaps) <= 1, gaps
 		missing = lambda key: sum(g[key] for g in gaps)
-		print(sys.argv[3], "has", len(gaps), "gap of", missing("events"), "events of", whole["produced"])
+		print(sys.argv[3], "has", len(gaps), "gaps of", missing("events"), "events of", whole["produced"])
+		if part["stored"] + missing("events") != whole["stored"]: print(json.dumps([whole, part], indent=1))
 		assert missing("events") > 1000
 		assert part["stored"] + missing("events") == whole["stored"], "events"
 		of = lambda l: l["stored_allocations"] + l["stored_reallocations"]

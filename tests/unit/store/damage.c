@@ -172,6 +172,40 @@ static void joined_late(void **state)
 	builder_done(&b);
 }
 
+/* The first catch-up was overtaken: more is gone, and the account of the second has it all. */
+static void joined_later_still(void **state)
+{
+	Heapcast__Gap gap = HEAPCAST__GAP__INIT;
+	const struct gap_info *told;
+	struct recording *r;
+	struct err_text reason = {0};
+	struct builder b;
+
+	(void)state;
+	builder_init(&b, 1);
+	gap.reason = HEAPCAST__REASON__REASON_JOINED_LATE;
+	for (unsigned i = 1; i <= 2; i++) {
+		b.number = 40 * i;
+		b.before_join = b.delivered = b.of_thread[1] = gap.events = 1000 * i;
+		gap.to_ns = 5 * i;
+		b.gap = &gap;
+		b.catch_up = true;
+		builder_close(&b, 5 * i);
+	}
+	builder_malloc(&b, 20, 1, 0x1000, 32);
+	builder_end(&b, 0);
+	assert_int_equal(builder_open(&b, b.file.length, &r, NULL), 0);
+	if (!recording_balances(r, &reason))
+		fail_msg("%s", reason.text);
+	assert_int_equal(recording_ledger(r)->before_join, 2000);
+	assert_int_equal(recording_gaps(r), 1);
+	told = recording_gap(r, 0);
+	assert_int_equal(told->events, 2000);
+	assert_int_equal(told->to_ns, 10);
+	recording_close(r);
+	builder_done(&b);
+}
+
 /* A collector that was too slow: what the agent had delivered meanwhile is a gap, counted by the two accounts. */
 static void missed_batches(void **state)
 {
@@ -319,7 +353,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_truncation), cmocka_unit_test(every_flipped_byte),
 		cmocka_unit_test(not_a_recording),  cmocka_unit_test(missing_and_double_batches),
-		cmocka_unit_test(joined_late),	    cmocka_unit_test(missed_batches),
+		cmocka_unit_test(joined_late),
+		cmocka_unit_test(joined_later_still),
+		cmocka_unit_test(missed_batches),
 		cmocka_unit_test(hostile_numbers),  cmocka_unit_test(unpacking_bomb),
 	};
 
