@@ -15,13 +15,8 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/map.h"
-#include "collector/symbols/cache.h"
-#include "collector/symbols/fetch.h"
-#include "collector/symbols/find.h"
-#include "collector/symbols/process.h"
 #include "collector/symbols/protocol.h"
-#include "collector/symbols/strings.h"
+#include "collector/symbols/state.h"
 
 #include "base/ban.h"
 
@@ -29,50 +24,6 @@
 #define DEFAULT_SECONDS		   60
 #define DEFAULT_DEBUGINFOD_SECONDS 20
 #define DEFAULT_DEBUG_ROOT	   "/usr/lib/debug"
-#define NOTES_MAX		   1000
-
-/* A file that the worker died of. */
-struct bad_file {
-	uint64_t device, inode, size, mtime_ns;
-};
-
-/* A module that was asked about. */
-struct module {
-	struct module *next;
-	char *path; /* "": none */
-	char *name; /* the path, fit to be shown */
-	uint8_t build_id[BUILD_ID_MAX];
-	uint32_t build_id_length;
-	struct map symbols; /* offset -> const struct symbol * */
-	bool searched;	    /* `files` are filled */
-	bool fetched;	    /* debuginfod was asked */
-	struct candidates files;
-};
-
-struct symbols {
-	struct symbols_options options;
-	struct strings strings; /* and all struct symbol */
-	struct module *modules;
-	struct finder finder;
-	struct process process;
-	struct cache cache;
-	struct fetcher fetcher;
-	char *fetch_cache, *store;
-	struct bad_file *bad;
-	size_t bad_count;
-	uint64_t looked_ms; /* when symbols_are_stale last looked */
-	struct symbols_note *notes;
-	size_t note_count;
-};
-
-/* Offsets that are being looked up, ascending, and the best that is known of each. */
-struct work {
-	uint64_t *offsets;
-	const struct symbol **symbols;
-	uint8_t *quality;
-	bool *settled; /* the catalogue has it, and nothing better can have come since */
-	size_t count;
-};
 
 static const struct symbol_frame unknown_frame;
 static const struct symbol unknown = {.count = 1, .frames = &unknown_frame};
@@ -83,57 +34,6 @@ static void work_done(struct work *work)
 	free(work->symbols);
 	free(work->quality);
 	free(work->settled);
-}
-
-/* ---- notes ---- */
-
-static void note(struct symbols *s, const struct module *module, const char *text)
-{
-	const char *name = module->name;
-	struct symbols_note *notes, new = {0};
-
-	for (size_t i = 0; i < s->note_count; i++)
-		if (!strcmp(s->notes[i].module, name) && !strcmp(s->notes[i].text, text))
-			return;
-	if (s->note_count == NOTES_MAX)
-		return;
-	notes = reallocarray(s->notes, s->note_count + 1, sizeof(*notes));
-	if (!notes)
-		return;
-	s->notes = notes;
-	new.module = strdup(name);
-	new.text = strdup(text);
-	if (new.module &&new.text) {
-		s->notes[s->note_count++] = new;
-		return;
-	}
-	free(new.module);
-	free(new.text);
-}
-
-static void note_file(struct symbols *s, const struct module *m, const char *path, const char *text)
-{
-	char line[1024];
-
-	snprintf(line, sizeof(line), "%.500s: %.400s", path, text);
-	note(s, m, line);
-}
-
-static void clear_notes(struct symbols *s)
-{
-	for (size_t i = 0; i < s->note_count; i++) {
-		free(s->notes[i].module);
-		free(s->notes[i].text);
-	}
-	free(s->notes);
-	s->notes = NULL;
-	s->note_count = 0;
-}
-
-size_t symbols_notes(const struct symbols *symbols, const struct symbols_note **ret_notes)
-{
-	*ret_notes = symbols->notes;
-	return symbols->note_count;
 }
 
 /* ---- modules ---- */
@@ -202,43 +102,6 @@ bool symbols_is_pseudo(const struct symbol_module *asked)
 	       !strcmp(path, "linux-gate.so.1") || (!*path && !asked->build_id_length);
 }
 
-/* ---- files that the worker died of ---- */
-
-static bool is_bad(struct symbols *s, const struct candidate *file)
-{
-	for (size_t i = 0; i < s->bad_count; i++)
-		if (s->bad[i].device == file->device && s->bad[i].inode == file->inode &&
-		    s->bad[i].size == file->size && s->bad[i].mtime_ns == file->mtime_ns)
-			return true;
-	return cache_is_bad(&s->cache, file);
-}
-
-static void mark_bad(struct symbols *s, const struct candidate *file)
-{
-	struct bad_file *list = reallocarray(s->bad, s->bad_count + 1, sizeof(*list));
-
-	cache_put_bad(&s->cache, file);
-	if (!list)
-		return;
-	s->bad = list;
-	s->bad[s->bad_count++] =
-		(struct bad_file){file->device, file->inode, file->size, file->mtime_ns};
-}
-
-static void pass_over_bad(struct symbols *s, struct module *m)
-{
-	for (size_t i = 0; i < m->files.count; i++) {
-		struct candidate *file = &m->files.list[i];
-
-		if (file->failed || !is_bad(s, file))
-			continue;
-		file->failed = true;
-		note_file(s, m, file->path,
-			  "passed over, the reader failed on it before; it is tried again when "
-			  "the file changes");
-	}
-}
-
 static void search_files(struct symbols *s, struct module *m)
 {
 	struct symbol_module asked = {m->path, m->build_id, m->build_id_length};
@@ -247,9 +110,9 @@ static void search_files(struct symbols *s, struct module *m)
 		return;
 	finder_find(&s->finder, &asked, &m->files);
 	m->searched = true;
-	pass_over_bad(s, m);
+	symbols_pass_over_bad(s, m);
 	if (m->files.count && m->files.list[0].unchecked)
-		note(s, m, "has no build id: the file here was used without a check");
+		symbols_note(s, m, "has no build id: the file here was used without a check");
 }
 
 /* Not if the catalogue makes up for it: a few places without a line are no news, those without a name are. */
@@ -264,131 +127,12 @@ static void note_missing_file(struct symbols *s, const struct module *m, const s
 	if (m->files.count || (!nameless && weak <= work->count / 2))
 		return;
 	if (m->files.text[0])
-		note(s, m, m->files.text);
+		symbols_note(s, m, m->files.text);
 	else if (!m->build_id_length)
-		note(s, m, "no such file here; give its folder with --symbols DIR");
+		symbols_note(s, m, "no such file here; give its folder with --symbols DIR");
 	else
-		note(s, m, "no file with its build id here; give its folder with --symbols DIR");
-}
-
-/* ---- asking the files ---- */
-
-/* Strings of an answer under their numbers here. */
-static const char *localise(struct symbols *s, const struct answer *answer, uint32_t number,
-			    const char **map)
-{
-	const char *text = strings_at(&answer->strings, number);
-
-	if (text && !map[number])
-		map[number] = strings_at(&s->strings, strings_put(&s->strings, text, strlen(text)));
-	return text ? map[number] : NULL;
-}
-
-static const struct symbol *make_symbol(struct symbols *s, const struct answer *answer,
-					const struct place *place, const char **map)
-{
-	struct symbol *symbol = arena_get(&s->strings.arena, sizeof(*symbol));
-	struct symbol_frame *frames = arena_get(&s->strings.arena, place->count * sizeof(*frames));
-
-	if (!symbol || !frames)
-		return NULL;
-	for (uint32_t i = 0; i < place->count; i++) {
-		const struct place_frame *from = &answer->frames[place->first + i];
-
-		frames[i] = (struct symbol_frame){
-			.function = localise(s, answer, from->function, map),
-			.raw_function = localise(s, answer, from->raw, map),
-			.file = localise(s, answer, from->file, map),
-			.line = from->line,
-			.column = from->column,
-			.is_inline = from->is_inline,
-		};
-	}
-	*symbol = (struct symbol){.count = place->count, .frames = frames};
-	return symbol;
-}
-
-/* Takes over what is better than what was known. Both sides are in ascending order of addresses. */
-static int merge(struct symbols *s, struct work *work, const struct answer *answer)
-{
-	cleanup(cleanup_free) const char **map =
-		calloc((size_t)answer->strings.count + 1, sizeof(*map));
-	size_t at = 0;
-
-	if (!map)
-		return -ENOMEM;
-	for (size_t i = 0; i < answer->place_count; i++) {
-		const struct place *place = &answer->places[i];
-
-		while (at < work->count && work->offsets[at] - 1 < place->address)
-			at++;
-		if (at == work->count || work->offsets[at] - 1 != place->address || !place->count ||
-		    place->quality <= work->quality[at])
-			continue;
-		work->symbols[at] = make_symbol(s, answer, place, map);
-		if (!work->symbols[at])
-			return -ENOMEM;
-		work->quality[at] = place->quality;
-	}
-	return 0;
-}
-
-/* The next at most PLACES_MAX addresses that are not known in full, from *at on. */
-static size_t next_batch(const struct work *work, size_t *at, uint64_t *addresses)
-{
-	size_t count = 0;
-
-	for (; *at < work->count && count < PLACES_MAX; ++*at)
-		if (work->quality[*at] < PLACE_FULL && !work->settled[*at])
-			addresses[count++] = work->offsets[*at] - 1;
-	return count;
-}
-
-/* Asks about one batch. Positive: the file is no use, and was noted. */
-static int ask_batch(struct symbols *s, struct module *m, struct candidate *file, struct work *work,
-		     struct request *request, struct err_text *err)
-{
-	struct err_text why = {0};
-	struct answer answer;
-	int error = process_ask(&s->process, request, &answer, &why);
-
-	if (error == -EIO || error == -ETIME) {
-		file->failed = true;
-		mark_bad(s, file);
-		note_file(s, m, file->path, why.text);
-		return 1;
-	}
-	if (error)
-		return err_set(err, error, "%s", err_get(&why, error));
-	if (answer.error || answer.text[0])
-		note_file(s, m, file->path, answer.text[0] ? answer.text : strerror(-answer.error));
-	file->failed = answer.error;
-	error = answer.error ? 1 : merge(s, work, &answer);
-	answer_done(&answer);
-	return error;
-}
-
-static int ask_file(struct symbols *s, struct module *m, struct candidate *file, struct work *work,
-		    struct err_text *err)
-{
-	struct request request = {
-		.memory_bytes = s->options.worker_memory_bytes,
-		.seconds = s->options.worker_seconds,
-		.path = file->path,
-	};
-	cleanup(cleanup_free) uint64_t *addresses = NULL;
-	size_t at = 0;
-	int error = 0;
-
-	if (file->failed)
-		return 0;
-	addresses = calloc(work->count < PLACES_MAX ? work->count : PLACES_MAX, sizeof(*addresses));
-	if (!addresses)
-		return -ENOMEM;
-	request.addresses = addresses;
-	while (!error && (request.count = next_batch(work, &at, addresses)))
-		error = ask_batch(s, m, file, work, &request, err);
-	return error > 0 ? 0 : error;
+		symbols_note(s, m,
+			     "no file with its build id here; give its folder with --symbols DIR");
 }
 
 static void note_quality(struct symbols *s, const struct module *m, const struct work *work)
@@ -399,9 +143,10 @@ static void note_quality(struct symbols *s, const struct module *m, const struct
 		weak += work->quality[i] < PLACE_FULL;
 	/* A few places in hand-written code have no line anywhere: that is no news. */
 	if (m->files.count && weak > work->count / 2)
-		note(s, m,
-		     "no debug information here: functions only, no lines; give its folder with "
-		     "--symbols DIR");
+		symbols_note(
+			s, m,
+			"no debug information here: functions only, no lines; give its folder with "
+			"--symbols DIR");
 }
 
 /* ---- the catalogue ---- */
@@ -518,7 +263,7 @@ static bool fetch_file(struct symbols *s, struct module *m)
 	m->fetched = true;
 	error = fetch_debug_file(&s->fetcher, m->build_id, m->build_id_length, &path, &why);
 	if (error && why.text[0])
-		note(s, m, why.text);
+		symbols_note(s, m, why.text);
 	return !error && candidates_add(&m->files, &asked, path);
 }
 
@@ -536,7 +281,7 @@ static void ask_cache_and_servers(struct symbols *s, struct module *m, struct wo
 	ask_cache(s, m, work);
 	if (all_known(work) || !fetch_file(s, m))
 		return;
-	pass_over_bad(s, m);
+	symbols_pass_over_bad(s, m);
 	for (size_t i = 0; i < work->count; i++)
 		work->settled[i] = false;
 	ask_cache(s, m, work);
@@ -551,7 +296,7 @@ static int look_up(struct symbols *s, struct module *m, struct work *work, struc
 	note_missing_file(s, m, work);
 	if (m->files.count && work_left(work)) {
 		for (size_t i = 0; i < m->files.count && work_left(work) && !error; i++)
-			error = ask_file(s, m, &m->files.list[i], work, err);
+			error = symbols_ask_file(s, m, &m->files.list[i], work, err);
 		if (!error)
 			fill_cache(s, m, work);
 	}
@@ -595,7 +340,7 @@ void symbols_refresh(struct symbols *symbols)
 {
 	finder_clear(&symbols->finder);
 	symbols->fetcher.down = false;
-	clear_notes(symbols);
+	symbols_clear_notes(symbols);
 	for (struct module *m = symbols->modules; m; m = m->next) {
 		candidates_done(&m->files);
 		m->searched = m->fetched = false;
@@ -682,7 +427,7 @@ void symbols_free(struct symbols *symbols)
 		symbols->modules = m->next;
 		module_free(m);
 	}
-	clear_notes(symbols);
+	symbols_clear_notes(symbols);
 	strings_done(&symbols->strings);
 	free(symbols);
 }

@@ -1,0 +1,59 @@
+/* What a person should know of a module. See state.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/symbols/state.h"
+#include "base/ban.h"
+
+#define NOTES_MAX 1000
+
+void symbols_note(struct symbols *s, const struct module *module, const char *text)
+{
+	const char *name = module->name;
+	struct symbols_note *notes, new = {0};
+
+	for (size_t i = 0; i < s->note_count; i++)
+		if (!strcmp(s->notes[i].module, name) && !strcmp(s->notes[i].text, text))
+			return;
+	if (s->note_count == NOTES_MAX)
+		return;
+	notes = reallocarray(s->notes, s->note_count + 1, sizeof(*notes));
+	if (!notes)
+		return;
+	s->notes = notes;
+	new.module = strdup(name);
+	new.text = strdup(text);
+	if (new.module &&new.text) {
+		s->notes[s->note_count++] = new;
+		return;
+	}
+	free(new.module);
+	free(new.text);
+}
+
+void symbols_note_file(struct symbols *s, const struct module *m, const char *path,
+		       const char *text)
+{
+	char line[1024];
+
+	snprintf(line, sizeof(line), "%.500s: %.400s", path, text);
+	symbols_note(s, m, line);
+}
+
+void symbols_clear_notes(struct symbols *s)
+{
+	for (size_t i = 0; i < s->note_count; i++) {
+		free(s->notes[i].module);
+		free(s->notes[i].text);
+	}
+	free(s->notes);
+	s->notes = NULL;
+	s->note_count = 0;
+}
+
+size_t symbols_notes(const struct symbols *symbols, const struct symbols_note **ret_notes)
+{
+	*ret_notes = symbols->notes;
+	return symbols->note_count;
+}
