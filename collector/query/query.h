@@ -213,7 +213,8 @@ int query_each(struct view *view, const struct filter *filter,
  * -EINVAL: the sentence says what `name` takes. 1: it lies before the start (0 is written). */
 int query_time(const struct view *view, const char *name, const char *text, uint64_t *ret_ns, struct err_text *err);
 
-/* Matched rows in an order, some at a time, without holding them all. */
+/* Matched rows in an order, some at a time, without holding them all. By time: in the order that the store found for births, in which
+ * the stamps of different threads may lie the clocks' error apart (REPAIR_NS). */
 enum page_order { PAGE_BY_TIME, PAGE_BY_ADDRESS, PAGE_BY_SIZE };
 struct query_page;
 /* The filter is used until query_page_free. Equal keys stay in the order of birth (reversed if descending). */
