@@ -359,7 +359,7 @@ struct ring_module {
 static_assert(sizeof(struct ring_module) == 88, "layout of struct ring_module");
 
 /*
- * The handshake: one message each way on a Unix socket of type SOCK_SEQPACKET (an inherited descriptor named by
+ * The handshake: one message each way (two back, if the first is RING_WAIT) on a Unix socket of type SOCK_SEQPACKET (an inherited descriptor named by
  * HEAPCAST_FD as "NUMBER:INODE", so that no other socket is taken for it in a child that has inherited the variable only;
  * or the path in HEAPCAST_SOCKET, where one that begins with '@' is abstract). The answer to an accepted hello
  * carries the ring's descriptor. Who the peer is the agent takes from the socket's credentials, not from here.
@@ -369,6 +369,7 @@ enum ring_answer_kind {
 	RING_REFUSED = 2,    /* this process is not to be recorded (a child that nobody asked for) */
 	RING_BUSY = 3,	     /* no room for another ring */
 	RING_BAD_VERSION = 4,
+	RING_WAIT = 5, /* the answer takes longer (a large program is looked through for an allocator): another follows, once */
 };
 
 struct ring_hello {

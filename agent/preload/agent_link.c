@@ -17,7 +17,8 @@
 
 #include "agent/preload/poison.h"
 
-#define ANSWER_MS	1000
+#define ANSWER_S	1
+#define PATIENCE_S	10 /* for an answer that was announced: RING_WAIT */
 #define START_MS	2000
 #define START_PIECE_MS	5
 #define LEFT_MS		500 /* for the agent that serves in place of ours */
@@ -231,28 +232,25 @@ static int say_hello(int fd, const struct agent_parent *parent, bool early)
 	return sent == sizeof(hello) ? 0 : sent < 0 ? (int)sent : -EPROTO;
 }
 
-static int wait_answer(int fd)
+static int wait_answer(int fd, long limit_s)
 {
-	uint64_t start = sys_monotonic_ns(), spent_ms = 0;
-	long ready = -EINTR;
+	struct pollfd wanted = {.fd = fd, .events = POLLIN};
+	struct {
+		long seconds;
+		long nanoseconds;
+	} left = {
+		.seconds =
+			limit_s}; /* the system call itself takes off what has gone by, signals or not: ppoll(2) */
+	long ready;
 
-	while (ready == -EINTR && spent_ms < ANSWER_MS) {
-		struct pollfd wanted = {.fd = fd, .events = POLLIN};
-		struct {
-			long seconds;
-			long nanoseconds;
-		} left = {.nanoseconds = (long)(ANSWER_MS - spent_ms) * 1000000};
-
-		left.seconds = left.nanoseconds / 1000000000;
-		left.nanoseconds %= 1000000000;
+	do
 		ready = sys_call(SYS_ppoll, &wanted, 1, &left, NULL, 0);
-		spent_ms = (sys_monotonic_ns() - start) / 1000000;
-	}
+	while (ready == -EINTR);
 	return ready > 0 ? 0 : ready < 0 ? (int)ready : -ETIMEDOUT;
 }
 
 /* The answer, and the descriptor that came with it; -1 in ret_memory if none did. */
-static int hear_answer(int fd, struct ring_answer *answer, struct agent_terms *terms,
+static int hear_answer(int fd, long limit_s, struct ring_answer *answer, struct agent_terms *terms,
 		       int *ret_memory)
 {
 	union {
@@ -267,9 +265,11 @@ static int hear_answer(int fd, struct ring_answer *answer, struct agent_terms *t
 				 .msg_control = &control,
 				 .msg_controllen = sizeof(control)};
 	struct cmsghdr *head;
-	long got;
+	long got = wait_answer(fd, limit_s);
 
 	*ret_memory = -1;
+	if (got < 0)
+		return (int)got;
 	do
 		got = sys_call(SYS_recvmsg, fd, &message, MSG_CMSG_CLOEXEC);
 	while (got == -EINTR);
@@ -338,10 +338,12 @@ int agent_link(const struct agent_parent *parent, struct agent_terms *ret_terms)
 	if (fd < 0)
 		return fd;
 	error = say_hello(fd, parent, ret_terms->entry != NULL);
-	if (!error)
-		error = wait_answer(fd);
-	if (!error)
-		error = hear_answer(fd, &answer, ret_terms, &memory);
+	for (long limit_s = ANSWER_S; !error; limit_s = PATIENCE_S) {
+		error = hear_answer(fd, limit_s, &answer, ret_terms, &memory);
+		if (answer.kind != RING_WAIT || limit_s != ANSWER_S)
+			break;
+		error = 0;
+	}
 	if (!error)
 		error = memory < 0 ? -EPROTO : map_ring(memory, answer.size, &ret_terms->ring);
 	ret_terms->follow = !error && answer.flags & RING_ANSWER_FOLLOW;

@@ -23,7 +23,8 @@ struct agent_terms {
 	uint32_t entries;
 };
 
-/* Bounded by two seconds when an agent must be started, by one when there is one. 0; -ENOENT: nobody
+/* Bounded by two seconds when an agent must be started, by one when there is one, by ten if it has said that it has to look
+ * through the program. 0; -ENOENT: nobody
  * is there; -ECONNREFUSED: the agent does not want this process; or another negative errno.
  * `parent`: of whom this is a fork child (then no agent is started: that would
  * take locks which may be held by a thread that is not here); NULL: of nobody. */

@@ -273,6 +273,14 @@ void handshake_answer_with(struct handshake_client *c, enum ring_answer_kind kin
 	client_close(c);
 }
 
+void handshake_wait(struct handshake_client *c)
+{
+	const struct ring_answer answer = {
+		.magic = RING_MAGIC, .version = RING_VERSION, .kind = RING_WAIT};
+
+	send(c->fd, &answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 void handshake_close(struct handshake *h)
 {
 	for (unsigned i = 0; i < HANDSHAKE_CLIENTS; i++)

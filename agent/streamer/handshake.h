@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Where programs ask for a ring: Unix sockets of type SOCK_SEQPACKET, one message each way (proto/ring.h). Who asks is
+ * Where programs ask for a ring: Unix sockets of type SOCK_SEQPACKET, one message each way, or two back (proto/ring.h). Who asks is
  * taken from the credentials that the kernel attaches to the message, never from the message.
  */
 #include <stdbool.h>
@@ -57,4 +57,6 @@ void handshake_tick(struct handshake *handshake, uint64_t now_ns);
 void handshake_answer(struct handshake_client *client, enum ring_answer_kind kind, int ring_fd, uint64_t size);
 void handshake_answer_with(struct handshake_client *client, enum ring_answer_kind kind, int ring_fd, uint64_t size,
 			   const struct ring_entry *entry, uint32_t count);
+/* Says that the answer takes longer than those who ask wait for it. Once. */
+void handshake_wait(struct handshake_client *client);
 void handshake_close(struct handshake *handshake);

@@ -23,56 +23,75 @@ static void say_refused(pid_t pid, const struct own_allocator *own)
 		 name, own->function, others, own->reason);
 }
 
-/* Programs that were looked at, and have nothing of the kind: a build starts the same ones over and over. */
 #define KNOWN 16
+#define LARGE                                                                                      \
+	(32 << 20) /* bytes of a program: reading through more may take longer than it waits */
 
-static struct known {
+/* A program's file, and in what state it was. */
+struct program {
 	dev_t device;
 	ino_t inode;
 	off_t size;
 	struct timespec changed;
-} known[KNOWN];
+	bool early;
+};
 
-static bool is_known(const struct known *k)
+static const struct own_allocator nothing;
+
+static struct program program_of(const struct stat *st, bool early)
 {
-	for (unsigned i = 0; i < KNOWN; i++)
-		if (!memcmp(&known[i], k, sizeof(*k)))
-			return true;
-	return false;
+	struct program p;
+
+	memset(&p, 0, sizeof(p)); /* they are compared byte by byte */
+	p.device = st->st_dev;
+	p.inode = st->st_ino;
+	p.size = st->st_size;
+	p.changed = st->st_ctim;
+	p.early = early;
+	return p;
 }
 
-static void find_once(int fd, bool early, struct own_allocator *own)
+/* Remembers programs that have nothing of the kind, for a build starts the same ones over and over, and the last one that has
+ * something, for a browser is many processes. */
+static const struct own_allocator *find_once(int fd, bool early, struct handshake_client *client)
 {
+	static struct program without[KNOWN], last;
+	static struct own_allocator found; /* in `last`. 8 KiB; one loop */
 	static unsigned next;
-	struct known k;
+	struct program p;
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return;
-	memset(&k, 0, sizeof(k));
-	k.device = st.st_dev;
-	k.inode = st.st_ino;
-	k.size = st.st_size;
-	k.changed = st.st_ctim;
-	if (is_known(&k))
-		return;
-	own_allocator_find(fd, early, own);
-	if (!own->count && !own->refused)
-		known[next++ % KNOWN] = k;
+		return &nothing;
+	p = program_of(&st, early);
+	for (unsigned i = 0; i < KNOWN; i++)
+		if (!memcmp(&without[i], &p, sizeof(p)))
+			return &nothing;
+	if (!memcmp(&last, &p, sizeof(p)))
+		return &found;
+	if (st.st_size > LARGE)
+		handshake_wait(client);
+	memset(&last, 0, sizeof(last));
+	own_allocator_find(fd, early, &found);
+	if (found.count || found.refused)
+		last = p;
+	else
+		without[next++ % KNOWN] = p;
+	return &found;
 }
 
-static void look_inside(struct session *s, const struct handshake_client *client,
-			struct own_allocator *own)
+static const struct own_allocator *look_inside(struct session *s, struct handshake_client *client)
 {
 	bool early = client->flags & RING_HELLO_EARLY && target_threads(client->pid) == 1;
 	cleanup(cleanup_close) int fd = -1;
+	const struct own_allocator *own;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)client->pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return;
-	find_once(fd, early, own);
+		return &nothing;
+	own = find_once(fd, early, client);
 	s->patches += own->count;
 	if (own->reason)
 		say_refused(client->pid, own);
@@ -80,19 +99,17 @@ static void look_inside(struct session *s, const struct handshake_client *client
 		log_info("pid %d has an allocator linked into it: %u functions are hooked where "
 			 "they begin",
 			 (int)client->pid, own->count);
+	return own;
 }
 
 /* A fork child has what its parent has. */
 void session_accept(struct session *s, struct handshake_client *client)
 {
-	static struct own_allocator own; /* 8 KiB; one loop */
+	bool forked = client->flags & RING_HELLO_FORKED;
+	const struct own_allocator *own = forked ? &nothing : look_inside(s, client);
 
-	own.count = own.refused = 0;
-	own.reason = NULL;
-	if (!(client->flags & RING_HELLO_FORKED))
-		look_inside(s, client, &own);
 	handshake_answer_with(client, RING_ACCEPTED, s->stream.source.ring->fd,
-			      s->stream.source.ring->size, own.entry, own.count);
+			      s->stream.source.ring->size, own->entry, own->count);
 }
 
 void session_check_patches(const struct session *s)

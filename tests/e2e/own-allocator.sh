@@ -107,6 +107,11 @@ clang mi_ -O3 -pie -rdynamic -fcf-protection=full
 EOF
 check 21 "$T/small" --mode full --full-walk
 
+# In a large file, which the agent asks for time to read.
+cp "$T/small" "$T/large"
+truncate -s 64M "$T/large"
+check 21 "$T/large"
+
 # In one piece with the program, where the compiler takes liberties with the registers.
 cat "$own/family.c" "$own/allocator.c" >"$T/one.c"
 # shellcheck disable=SC2086

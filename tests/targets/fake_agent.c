@@ -1,5 +1,6 @@
 /* What the shim starts in the test of starting: writes how it was started to the file named in
- * HEAPCAST_TEST_REPORT, waits for one hello on the socket that it was told of, and refuses it. */
+ * HEAPCAST_TEST_REPORT, waits for one hello on the socket that it was told of, and refuses it: after HEAPCAST_TEST_WAIT
+ * milliseconds, which it announces, if that is set. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -31,6 +32,7 @@ static void hear_hello(const char *name)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct ring_answer answer = {
 		.magic = RING_MAGIC, .version = RING_VERSION, .kind = RING_REFUSED};
+	const char *wait_ms = getenv("HEAPCAST_TEST_WAIT");
 	struct ring_hello hello;
 	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), fd;
 	struct pollfd wait_for = {.fd = listener, .events = POLLIN};
@@ -48,7 +50,13 @@ static void hear_hello(const char *name)
 	if (recv(fd, &hello, sizeof(hello), 0) != sizeof(hello))
 		return;
 	tell_number("hello", hello.pid);
-	send(fd, &answer, sizeof(answer), 0);
+	if (wait_ms) {
+		answer.kind = RING_WAIT;
+		send(fd, &answer, sizeof(answer), 0);
+		usleep(1000 * (unsigned)atoi(wait_ms));
+		answer.kind = RING_REFUSED;
+	}
+	tell_number("told", send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) == sizeof(answer));
 }
 
 int main(int argc, char **argv)

@@ -154,6 +154,20 @@ static void nobody_there(void **state)
 	assert_non_null(strstr(r.output, "open 0\ndescriptor 3"));
 }
 
+/* One that says that its answer takes longer than the second that one waits for it. */
+static void slow_agent(void **state)
+{
+	struct run r;
+
+	(void)state;
+	setenv("HEAPCAST_TEST_WAIT", "1600", 1);
+	RUN_ALONE(&r, false, agent_variable(), target_path("churn"), "1000");
+	unsetenv("HEAPCAST_TEST_WAIT");
+	assert_true(WIFEXITED(r.status) && WEXITSTATUS(r.status) == 0);
+	assert_true(r.seconds > 1.5);
+	assert_said(&r, "told 1\n");
+}
+
 /* A program that is no agent. */
 static char *script(const char *text)
 {
@@ -384,6 +398,7 @@ int main(void)
 		cmocka_unit_test(starts_an_agent),
 		cmocka_unit_test(not_under_a_subreaper),
 		cmocka_unit_test(nobody_there),
+		cmocka_unit_test(slow_agent),
 		cmocka_unit_test(silent_agent),
 		cmocka_unit_test(failing_agent),
 		cmocka_unit_test(agent_left),
