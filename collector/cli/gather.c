@@ -14,6 +14,7 @@
 #include "collector/cli/commands.h"
 #include "collector/cli/endpoint.h"
 #include "collector/cli/gather_files.h"
+#include "collector/cli/gather_ready.h"
 #include "collector/http/http.h"
 #include "collector/ingest/ingest.h"
 #include "base/ban.h"
@@ -39,6 +40,7 @@ struct gather {
 	struct stream_id first; /* --once: the stream that we wait for */
 	bool has_first;
 	struct gather_files files;
+	struct gather_ready ready;
 };
 
 /* ---- talking ---- */
@@ -184,17 +186,23 @@ static void stop(struct gather *g)
 	uv_close((uv_handle_t *)&g->terminate, NULL);
 }
 
+static void stop_now(struct gather *g)
+{
+	gather_ready_cancel(&g->ready);
+	stop(g);
+}
+
 static void on_signal(uv_signal_t *handle, int number)
 {
 	(void)number;
 	say_nobody(handle->data);
-	stop(handle->data);
+	stop_now(handle->data);
 }
 
 static void on_until(uv_timer_t *timer)
 {
 	say_nobody(timer->data);
-	stop(timer->data);
+	stop_now(timer->data);
 }
 
 static void on_none_left(void *context)
@@ -211,6 +219,7 @@ static void on_event(void *context, const struct ingest_event *e)
 	g->found |= e->kind == INGEST_FOUND || e->kind == INGEST_CONNECTED;
 	say(g, e);
 	gather_files_event(&g->files, e);
+	gather_ready_event(&g->ready, e);
 	if (!g->options->once || !stream || e->complete)
 		return;
 	if (e->kind == INGEST_STREAM_BEGAN && !g->has_first) {
@@ -285,6 +294,7 @@ static int gather(struct gather *g, struct store *store, char **peers, int peer_
 
 	if (r < 0)
 		return err_set(err, r, "cannot make an event loop: %s", uv_strerror(r));
+	gather_ready_init(&g->ready, &g->loop, store_path(store));
 	r = gather_files_init(&g->files, store_path(store), g->options->fetch_symbols, &options);
 	if (!r)
 		r = ingest_start(&g->loop, store, &options, &g->ingest, err);
@@ -302,6 +312,7 @@ static int gather(struct gather *g, struct store *store, char **peers, int peer_
 	uv_run(&g->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&g->loop);
 	gather_files_done(&g->files);
+	gather_ready_done(&g->ready);
 	return r;
 }
 

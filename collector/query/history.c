@@ -13,14 +13,10 @@
 
 #include "base/ban.h"
 
-#define PARTS 16
+#define PARTS	  16
+#define DIGIT_MAX 10 /* bits that are sorted by at a time */
 
 /* ---- sorting ---- */
-
-struct key {
-	uint64_t key;
-	size_t index;
-};
 
 struct events {
 	struct history_event *list;
@@ -44,8 +40,9 @@ static int events_reserve(struct events *e, size_t more)
 	return 0;
 }
 
+/* Keys are a time and below it the number of the event. */
 struct sorter {
-	struct key *keys, *other;
+	uint64_t *keys, *other;
 	size_t capacity;
 };
 
@@ -63,43 +60,66 @@ static int sorter_reserve(struct sorter *s, size_t count)
 	return s->capacity ? 0 : -ENOMEM;
 }
 
-static void sort_by_digit(struct sorter *s, size_t count, unsigned shift)
+static void sort_by_digit(struct sorter *s, size_t count, unsigned shift, unsigned bits)
 {
-	size_t at[256] = {0}, sum = 0;
-	struct key *swap = s->keys;
+	size_t at[1u << DIGIT_MAX] = {0}, sum = 0, mask = (1u << bits) - 1;
+	uint64_t *swap = s->keys;
 
 	for (size_t i = 0; i < count; i++)
-		at[s->keys[i].key >> shift & 255]++;
-	for (unsigned d = 0; d < 256; d++) {
+		at[s->keys[i] >> shift & mask]++;
+	for (size_t d = 0; d <= mask; d++) {
 		size_t n = at[d];
 
 		at[d] = sum;
 		sum += n;
 	}
 	for (size_t i = 0; i < count; i++)
-		s->other[at[s->keys[i].key >> shift & 255]++] = s->keys[i];
+		s->other[at[s->keys[i] >> shift & mask]++] = s->keys[i];
 	s->keys = s->other;
 	s->other = swap;
 }
 
-/* By time, from `from` into `to`: a radix sort on as many digits as the times have that differ. */
-static int sort_events(struct sorter *s, const struct events *from, struct events *to,
-		       uint64_t base)
+static int by_time(const void *a, const void *b)
 {
+	const struct history_event *x = a, *y = b;
+
+	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
+static unsigned width_of(uint64_t value)
+{
+	return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
+}
+
+/* By time, from `from` into `to`: a radix sort on as many digits as the times have that differ. Where times and numbers do not fit
+ * a key together, in bins of many hours, they are compared. */
+static int sort_events(struct sorter *s, const struct history_event *from, size_t count,
+		       struct events *to, uint64_t base)
+{
+	unsigned number = width_of(count), low, bits, digits, width;
 	uint64_t any = 0;
 
 	to->count = 0;
-	if (events_reserve(to, from->count) < 0 || sorter_reserve(s, from->count) < 0)
+	if (events_reserve(to, count) < 0 || sorter_reserve(s, count) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < from->count; i++) {
-		s->keys[i] = (struct key){from->list[i].time_ns - base, i};
-		any |= s->keys[i].key;
+	for (size_t i = 0; i < count; i++)
+		any |= from[i].time_ns - base;
+	low = any ? (unsigned)__builtin_ctzll(any) : 0; /* bits that none has */
+	bits = width_of(any >> low);
+	to->count = count;
+	if (bits + number > 64) {
+		memcpy(to->list, from, count * sizeof(*from));
+		qsort(to->list, count, sizeof(*from), by_time);
+		return 0;
 	}
-	for (unsigned shift = 0; shift < 64 && any >> shift; shift += 8)
-		sort_by_digit(s, from->count, shift);
-	for (size_t i = 0; i < from->count; i++)
-		to->list[i] = from->list[s->keys[i].index];
-	to->count = from->count;
+	for (size_t i = 0; i < count; i++)
+		s->keys[i] = ((from[i].time_ns - base) >> low) << number | i;
+	digits = (bits + DIGIT_MAX - 1) / DIGIT_MAX;
+	width = digits ? (bits + digits - 1) / digits : 0;
+	for (unsigned d = 0; d < digits; d++)
+		sort_by_digit(s, count, number + d * width, width);
+	for (size_t i = 0; i < count; i++)
+		to->list[i] = from[s->keys[i] & ((1ull << number) - 1)];
 	return 0;
 }
 
@@ -110,10 +130,12 @@ struct history_reader {
 	const struct history_bins *bins;
 	struct row_reader *reader;
 	const struct row_block *block; /* unpacked */
-	bool whole;		       /* all rows of a block are going to be asked for */
+	bool whole;	   /* all rows of a block are going to be asked for, and all bins */
+	uint64_t from, to; /* else: of the bin that is */
 	uint16_t *room;
-	struct events waiting; /* near events of rows that were read, of this bin and later ones */
-	struct events bin, sorted;
+	struct events
+		waiting; /* `whole`: near events of rows that were read, of this bin and later ones */
+	struct events bin, sorted, far;
 	struct sorter sorter;
 };
 
@@ -126,6 +148,7 @@ void history_reader_free(struct history_reader *r)
 	free(r->waiting.list);
 	free(r->bin.list);
 	free(r->sorted.list);
+	free(r->far.list);
 	free(r->sorter.keys);
 	free(r->sorter.other);
 	free(r);
@@ -162,42 +185,53 @@ static int open_rows(struct history_reader *r, uint32_t index, uint32_t first, u
 static int add_near(struct history_reader *r, uint32_t segment, const struct row_set *rows)
 {
 	uint64_t from = r->bins->near_from[segment], to = r->bins->near_to[segment];
+	struct events *events = r->whole ? &r->waiting : &r->bin;
 	struct history_event *list;
 	size_t n = 0;
 
-	if (events_reserve(&r->waiting, 2 * (size_t)rows->count) < 0)
+	if (events_reserve(events, 2 * (size_t)rows->count) < 0)
 		return -ENOMEM;
-	list = r->waiting.list + r->waiting.count;
+	if (!r->whole) {
+		from = from > r->from ? from : r->from;
+		to = to < r->to ? to : r->to;
+	}
+	list = events->list + events->count;
 	for (uint32_t k = 0; k < rows->count; k++) {
 		uint32_t i = row_at(rows, k);
-		uint64_t death = death_time(r->block, i);
-		struct history_event birth = birth_of(r->block, i, r->of->nodes);
+		uint64_t born = birth_time(r->block, i), death = death_time(r->block, i);
+		bool birth_near = (born >= from) & (born < to),
+		     death_near = (death >= from) & (death < to) & (death < NO_TIME);
+		struct history_event birth;
 
-		if (r->of->leaked_only && !row_leaked(r->block, i))
+		if (!(birth_near | death_near) || (r->of->leaked_only && !row_leaked(r->block, i)))
 			continue;
+		birth = birth_of(r->block, i, r->of->nodes);
 		list[n] = birth;
-		n += (birth.time_ns >= from) & (birth.time_ns < to);
+		n += birth_near;
 		list[n] = death_of(&birth, death);
-		n += (death >= from) & (death < to) & (death < NO_TIME);
+		n += death_near;
 	}
-	r->waiting.count += n;
+	events->count += n;
 	return 0;
 }
 
-static int read_segment(struct history_reader *r, uint32_t segment, struct err_text *err)
+/* Those up to `last` are going to be read next: what lies in the same block is unpacked together. */
+static int read_segment(struct history_reader *r, uint32_t segment, uint32_t last,
+			struct err_text *err)
 {
 	const struct matcher *m = r->of->matcher;
 	uint64_t row = (uint64_t)segment * r->bins->segment_rows;
 	uint32_t index = (uint32_t)(row / ROWS_PER_BLOCK), first = (uint32_t)(row % ROWS_PER_BLOCK),
 		 end;
 	uint32_t count = matcher_block(m, recording_zone(m->recording, index));
+	uint64_t to = ((uint64_t)last + 1) * r->bins->segment_rows - (row - first);
 	struct row_set rows;
 	int e;
 
 	if (first >= count || r->bins->near_from[segment] == r->bins->near_to[segment])
 		return 0;
 	end = count - first < r->bins->segment_rows ? count : first + r->bins->segment_rows;
-	e = open_rows(r, index, first, end, err);
+	e = open_rows(r, index, first, to < count ? (uint32_t)to : count, err);
 	if (e < 0)
 		return e;
 	rows = matcher_select(m, r->block, first, end, r->room);
@@ -229,10 +263,11 @@ static int take_near(struct history_reader *r, uint32_t bin)
 
 static int finish_bin(struct history_reader *r, uint32_t bin, struct history_bin *ret_bin)
 {
-	int e = take_near(r, bin);
+	int e = r->whole ? take_near(r, bin) : 0;
 
 	if (!e)
-		e = sort_events(&r->sorter, &r->bin, &r->sorted, r->bins->start[bin]);
+		e = sort_events(&r->sorter, r->bin.list, r->bin.count, &r->sorted,
+				r->bins->start[bin]);
 	if (!e)
 		*ret_bin = (struct history_bin){.number = bin,
 						.start_ns = r->bins->start[bin],
@@ -261,7 +296,7 @@ static int read_segments(struct history_reader *r, uint32_t first, uint32_t last
 	int e = 0;
 
 	for (uint32_t s = first; !e && s <= last && s < r->bins->segments; s++)
-		e = read_segment(r, s, err);
+		e = read_segment(r, s, last, err);
 	return e;
 }
 
@@ -270,7 +305,8 @@ int history_reader_bin(struct history_reader *reader, uint32_t bin, struct histo
 {
 	int r;
 
-	reader->waiting.count = 0;
+	reader->from = reader->bins->start[bin];
+	reader->to = reader->bins->start[bin + 1];
 	r = read_segments(reader, first_segment(reader->bins, bin), reader->bins->segment[bin],
 			  err);
 	if (r < 0)
@@ -287,6 +323,7 @@ struct visit {
 	const struct history_bins *bins;
 	const struct history_visitor *visitor;
 	const uint32_t *counts;
+	struct far_all all;
 	struct far_events far;
 	unsigned parts;
 	void *part[PARTS];
@@ -302,6 +339,8 @@ static int visit_bin(const struct visit *v, struct history_reader *reader, uint3
 	struct history_bin found;
 	int r = events_reserve(&reader->bin, far_count);
 
+	if (!r)
+		r = sort_events(&reader->sorter, far, far_count, &reader->far, v->bins->start[bin]);
 	if (r < 0)
 		return r;
 	if (far_count)
@@ -310,7 +349,7 @@ static int visit_bin(const struct visit *v, struct history_reader *reader, uint3
 	r = finish_bin(reader, bin, &found);
 	if (r < 0)
 		return r;
-	found.far = far;
+	found.far = reader->far.list;
 	found.far_count = far_count;
 	return v->visitor->part_bin(part, &found);
 }
@@ -404,9 +443,9 @@ static int visit_all(struct visit *v)
 		free(v->far.list);
 		v->far.at = malloc((v->far.end - first) * sizeof(*v->far.at));
 		v->far.list = malloc((events + 1) * sizeof(*v->far.list));
-		r = v->far.at && v->far.list
-			    ? history_gather_far(v->of, v->bins, v->counts, &v->far, v->err)
-			    : -ENOMEM;
+		r = v->far.at && v->far.list ? history_gather_far(v->of, v->bins, v->counts,
+								  &v->all, &v->far, v->err)
+					     : -ENOMEM;
 		if (!r)
 			r = visit_some(v);
 	}
@@ -422,13 +461,14 @@ int history_visit(const struct history_of *of, struct history_bins *ret_bins,
 	struct history_bins bins = {0};
 	struct visit v = {
 		.of = of, .bins = &bins, .visitor = visitor, .asking = pthread_self(), .err = err};
-	int r = history_bins_make(of, &bins, &counts, err);
+	int r = history_bins_make(of, &bins, &counts, &v.all, err);
 
 	v.counts = counts;
 	pthread_mutex_init(&v.lock, NULL);
 	if (!r)
 		r = visit_all(&v);
 	pthread_mutex_destroy(&v.lock);
+	free(v.all.list);
 	if (r < 0)
 		history_bins_done(&bins);
 	else

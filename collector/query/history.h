@@ -50,7 +50,7 @@ struct history_bin {
 	uint64_t start_ns;
 	const struct history_event *events; /* all, in order */
 	size_t count;
-	const struct history_event *far; /* those that are not near, in no order */
+	const struct history_event *far; /* those that are not near, in order */
 	size_t far_count;
 };
 

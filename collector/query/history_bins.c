@@ -1,9 +1,11 @@
 /* Where the time is cut, and the events that are far from their rows. See history.h. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/query/crew.h"
 #include "collector/query/history_parts.h"
 #include "collector/query/sweep.h"
 
@@ -13,6 +15,7 @@
 #define FAR_ROOM     (4u << 20)
 #define FAR_MOST     16384u /* of a bin: it is cut if it has more */
 #define FAR_WANTED   4096u
+#define KNOWN_PARTS  16u
 #define CUTS	     5 /* times that bins are cut anew: then they are as short as may be, or as even */
 
 static uint32_t segment_rows = SEGMENT_ROWS;
@@ -153,57 +156,104 @@ static inline void visit_if(const struct far_sweep *s, const struct history_even
 		s->visit(s->context, history_bins_find(s->bins, e->time_ns), e);
 }
 
-/* Most events are near: for them two comparisons are all that is done. */
+static void visit_row(const struct far_sweep *s, const struct row_block *block, uint32_t i,
+		      bool far_birth, bool far_death)
+{
+	struct history_event event, end;
+
+	if (s->of->leaked_only && !row_leaked(block, i))
+		return;
+	event = birth_of(block, i, s->of->nodes);
+	end = death_of(&event, death_time(block, i));
+	if (far_birth)
+		visit_if(s, &event);
+	if (far_death)
+		visit_if(s, &end);
+}
+
+/* Rows from `k` on that lie in one segment; the first that does not. Most events are near: for them two comparisons are all that
+ * is done. */
+static uint32_t visit_segment(const struct far_sweep *s, const struct row_block *block,
+			      const struct row_set *rows, uint32_t k)
+{
+	uint32_t segment = (uint32_t)((block->first_row + row_at(rows, k)) / s->bins->segment_rows);
+	uint64_t from = s->bins->near_from[segment], span = s->bins->near_to[segment] - from;
+	uint64_t end = (segment + 1ull) * s->bins->segment_rows - block->first_row;
+
+	for (; k < rows->count && row_at(rows, k) < end; k++) {
+		uint32_t i = row_at(rows, k);
+		uint64_t birth = birth_time(block, i), death = death_time(block, i);
+		bool far_birth = birth - from >= span,
+		     far_death = (death - from >= span) & (death < NO_TIME);
+
+		if (__builtin_expect(far_birth | far_death, 0))
+			visit_row(s, block, i, far_birth, far_death);
+	}
+	return k;
+}
+
 static void visit_far(const struct far_sweep *s, const struct row_block *block,
 		      const struct row_set *rows)
 {
-	unsigned shift = (unsigned)__builtin_ctz(s->bins->segment_rows);
+	for (uint32_t k = 0; k < rows->count;)
+		k = visit_segment(s, block, rows, k);
+}
 
-	for (uint32_t k = 0; k < rows->count; k++) {
-		uint32_t i = row_at(rows, k);
-		uint32_t segment = (uint32_t)((block->first_row + i) >> shift);
-		uint64_t from = s->bins->near_from[segment], to = s->bins->near_to[segment];
-		uint64_t birth = birth_time(block, i), death = death_time(block, i);
-		bool far_birth = birth < from || birth >= to,
-		     far_death = (death < from || death >= to) && death < NO_TIME;
-		struct history_event event, end;
+/* ---- counting ---- */
 
-		if ((!far_birth && !far_death) || (s->of->leaked_only && !row_leaked(block, i)))
-			continue;
-		event = birth_of(block, i, s->of->nodes);
-		if (far_birth)
-			visit_if(s, &event);
-		if (far_death) {
-			end = death_of(&event, death);
-			visit_if(s, &end);
+/* Of the whole: all that were found. Of a part: those of its rows. */
+struct counting {
+	struct far_sweep sweep;
+	struct counting *whole;
+	uint32_t *counts;
+	struct history_event *list;
+	size_t count, capacity;
+	uint64_t taken; /* of the whole: room in all lists */
+	bool full;	/* of the whole: lists are of no use */
+};
+
+/* Makes room for one event more in the list; false: there is none. */
+static bool keeps(struct counting *c)
+{
+	size_t more = c->capacity ? c->capacity : 1024;
+	struct history_event *list;
+
+	if (__atomic_load_n(&c->whole->full, __ATOMIC_RELAXED))
+		return false;
+	if (c->count < c->capacity)
+		return true;
+	if (__atomic_add_fetch(&c->whole->taken, more, __ATOMIC_RELAXED) <= history_far_room()) {
+		list = reallocarray(c->list, c->capacity + more, sizeof(*list));
+		if (list) {
+			c->list = list;
+			c->capacity += more;
+			return true;
 		}
 	}
+	__atomic_store_n(&c->whole->full, true, __ATOMIC_RELAXED);
+	return false;
 }
 
 static void count_far(void *context, uint32_t bin, const struct history_event *event)
 {
-	uint32_t *counts = context;
+	struct counting *c = context;
 
-	(void)event;
-	counts[bin]++;
+	c->counts[bin]++;
+	if (keeps(c))
+		c->list[c->count++] = *event;
 }
-
-struct counting {
-	struct far_sweep sweep;
-	uint32_t *counts;
-};
 
 static int count_new(void *context, void **ret_part)
 {
-	const struct counting *whole = context;
-	struct counting *part = calloc(1, sizeof(*part));
+	struct counting *whole = context, *part = calloc(1, sizeof(*part));
 
 	if (!part)
 		return -ENOMEM;
 	*ret_part = part;
 	part->sweep = whole->sweep;
-	part->counts = part->sweep.context =
-		calloc(whole->sweep.bins->count, sizeof(*part->counts));
+	part->sweep.context = part;
+	part->whole = whole;
+	part->counts = calloc(whole->sweep.bins->count, sizeof(*part->counts));
 	return part->counts ? 0 : -ENOMEM;
 }
 
@@ -213,24 +263,43 @@ static int count_rows(void *part, const struct row_block *block, const struct ro
 	return 0;
 }
 
+static int append_list(struct counting *whole, const struct counting *part)
+{
+	struct history_event *list;
+
+	if (whole->count + part->count > whole->capacity) {
+		whole->capacity = 2 * (whole->count + part->count);
+		list = reallocarray(whole->list, whole->capacity, sizeof(*list));
+		if (!list)
+			return -ENOMEM;
+		whole->list = list;
+	}
+	if (part->count)
+		memcpy(whole->list + whole->count, part->list, part->count * sizeof(*part->list));
+	whole->count += part->count;
+	return 0;
+}
+
 static int count_merge(void *context, void *part)
 {
-	const struct counting *whole = context, *c = part;
+	struct counting *whole = context;
+	const struct counting *c = part;
 
 	for (uint32_t k = 0; k < whole->sweep.bins->count; k++)
 		whole->counts[k] += c->counts[k];
-	return 0;
+	return __atomic_load_n(&whole->full, __ATOMIC_RELAXED) ? 0 : append_list(whole, c);
 }
 
 static void count_free(void *part)
 {
 	free(((struct counting *)part)->counts);
+	free(((struct counting *)part)->list);
 	free(part);
 }
 
-/* How many far events each bin has. Free the counts. */
+/* How many far events each bin has, and which. Free the counts, and the list. */
 static int count_all(const struct history_of *of, const struct history_bins *bins,
-		     uint32_t **ret_counts, struct err_text *err)
+		     uint32_t **ret_counts, struct far_all *ret_all, struct err_text *err)
 {
 	struct counting counting = {
 		.sweep = {.of = of, .bins = bins, .to = UINT64_MAX, .visit = count_far},
@@ -247,11 +316,59 @@ static int count_all(const struct history_of *of, const struct history_bins *bin
 					      .part_merge = count_merge,
 					      .part_free = count_free},
 			      err);
+	if (r < 0 || counting.full)
+		free(take_ptr(counting.list));
 	if (r < 0)
 		free(counting.counts);
 	else
 		*ret_counts = counting.counts;
+	*ret_all = (struct far_all){counting.list, counting.count, !r && !counting.full};
 	return r;
+}
+
+/* ---- those that are known ---- */
+
+struct known {
+	const struct far_all *all;
+	const struct far_sweep *sweep;
+};
+
+static int visit_known(void *context, unsigned part)
+{
+	const struct known *k = context;
+	size_t end = (part + 1) * k->all->count / KNOWN_PARTS;
+
+	for (size_t i = part * k->all->count / KNOWN_PARTS; i < end; i++)
+		visit_if(k->sweep, &k->all->list[i]);
+	return 0;
+}
+
+/* By several threads at once. */
+static int visit_all_known(const struct far_all *all, const struct far_sweep *sweep)
+{
+	return crew_run(&(struct crew_work){
+		.parts = KNOWN_PARTS, .context = &(struct known){all, sweep}, .run = visit_known});
+}
+
+static void count_known(void *context, uint32_t bin, const struct history_event *event)
+{
+	uint32_t *counts = context;
+
+	(void)event;
+	__atomic_fetch_add(&counts[bin], 1, __ATOMIC_RELAXED);
+}
+
+/* After bins were cut. */
+static int count_again(const struct history_of *of, const struct history_bins *bins,
+		       uint32_t **counts, struct far_all *all, struct err_text *err)
+{
+	struct far_sweep sweep = {.of = of, .bins = bins, .to = UINT64_MAX, .visit = count_known};
+
+	free(take_ptr(*counts));
+	if (!all->known)
+		return count_all(of, bins, counts, all, err);
+	sweep.context = *counts = calloc(bins->count, sizeof(**counts));
+	return *counts ? visit_all_known(all, &sweep) : -ENOMEM;
 }
 
 static uint32_t cuts_of(const struct history_bins *bins, const uint32_t *counts, uint32_t bin,
@@ -303,21 +420,22 @@ static int cut_bins(struct history_bins *bins, const uint32_t *counts, uint64_t 
 }
 
 int history_bins_make(const struct history_of *of, struct history_bins *bins, uint32_t **ret_counts,
-		      struct err_text *err)
+		      struct far_all *ret_all, struct err_text *err)
 {
 	cleanup(cleanup_free) uint32_t *counts = NULL;
+	struct far_all all = {0};
 	int r = bins_init(bins, of->matcher, err);
 
 	if (!r)
-		r = count_all(of, bins, &counts, err);
+		r = count_all(of, bins, &counts, &all, err);
 	for (unsigned c = 0; !r && c < CUTS; c++) {
 		r = cut_bins(bins, counts,
 			     of->matcher->end_ns < NO_TIME ? of->matcher->end_ns + 1 : NO_TIME);
 		if (r <= 0)
 			break;
-		free(take_ptr(counts));
-		r = count_all(of, bins, &counts, err);
+		r = count_again(of, bins, &counts, &all, err);
 	}
+	*ret_all = all;
 	if (!r)
 		*ret_counts = take_ptr(counts);
 	return r;
@@ -342,7 +460,8 @@ static bool born_later(const void *context, const struct row_block *zone)
 }
 
 int history_gather_far(const struct history_of *of, const struct history_bins *bins,
-		       const uint32_t *counts, struct far_events *far, struct err_text *err)
+		       const uint32_t *counts, const struct far_all *all, struct far_events *far,
+		       struct err_text *err)
 {
 	struct far_sweep gathering = {.of = of,
 				      .bins = bins,
@@ -356,11 +475,14 @@ int history_gather_far(const struct history_of *of, const struct history_bins *b
 		far->at[k - far->first] = total;
 		total += counts[k];
 	}
-	return !total ? 0
-		      : sweep_run(&(struct sweep){.matcher = of->matcher,
-						  .columns = history_columns(of),
-						  .context = &gathering,
-						  .skips = born_later,
-						  .part_rows = gather_rows},
-				  err);
+	if (!total)
+		return 0;
+	if (all->known)
+		return visit_all_known(all, &gathering);
+	return sweep_run(&(struct sweep){.matcher = of->matcher,
+					 .columns = history_columns(of),
+					 .context = &gathering,
+					 .skips = born_later,
+					 .part_rows = gather_rows},
+			 err);
 }

@@ -49,6 +49,13 @@ static inline unsigned history_columns(const struct history_of *of)
 	       (of->leaked_only ? ROWS_END : 0) | (of->nodes ? ROWS_STACK : 0);
 }
 
+/* All far events there are, in no order, if there is room for them (history_far_room); else `known` is false. */
+struct far_all {
+	struct history_event *list;
+	size_t count;
+	bool known;
+};
+
 struct far_events {
 	uint32_t first, end; /* bins */
 	uint64_t *
@@ -56,11 +63,12 @@ struct far_events {
 	struct history_event *list;
 };
 
-/* Bins, and how many far events each has (free both). 0 or a negative errno. */
+/* Bins, and how many far events each has (free counts and the list). 0 or a negative errno. */
 int history_bins_make(const struct history_of *of, struct history_bins *bins, uint32_t **ret_counts,
-		      struct err_text *err);
-/* Those of the bins from far->first to before far->end, put in far->list. */
+		      struct far_all *ret_all, struct err_text *err);
+/* Those of the bins from far->first to before far->end, put in far->list: out of `all`, or in another pass over the rows. */
 int history_gather_far(const struct history_of *of, const struct history_bins *bins,
-		       const uint32_t *counts, struct far_events *far, struct err_text *err);
+		       const uint32_t *counts, const struct far_all *all, struct far_events *far,
+		       struct err_text *err);
 /* How many far events are held at a time. */
 uint64_t history_far_room(void);

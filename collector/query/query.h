@@ -36,6 +36,9 @@ void site_rules_free(struct site_rules *rules);
 void view_set_rules(struct view *view, const struct site_rules *rules);
 /* After recording_refresh. */
 int view_refresh(struct view *view, struct err_text *err);
+/* Makes what is kept beside the rows of a stream that has ended, and takes long to make, if it is not there yet: questions are
+ * answered the faster. `cancelled` as in struct filter. 0, also where nothing is to be kept. */
+int query_prepare(struct view *view, const atomic_bool *cancelled, struct err_text *err);
 /* After symbols_refresh: names are looked up again, and numbers and texts that were handed out are no longer valid. */
 int view_forget_names(struct view *view, struct err_text *err);
 /* Symbols of a node, looked up in batch for all nodes at the first call. Never NULL for a valid node. */

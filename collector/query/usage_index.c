@@ -108,19 +108,12 @@ static struct usage_sum get_sum(struct reader *r, bool fractions)
 				  (int64_t)(fractions ? units : units * HISTORY_UNIT)};
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct history_event *x = a, *y = b;
-
-	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
-}
-
 /* Appends a bin's far events; how many times there were. */
-static uint32_t put_far(struct buf *out, struct history_event *far, size_t count, uint64_t begin_ns)
+static uint32_t put_far(struct buf *out, const struct history_event *far, size_t count,
+			uint64_t begin_ns)
 {
 	uint32_t steps = 0;
 
-	qsort(far, count, sizeof(*far), by_time);
 	for (size_t i = 0; i < count; steps++) {
 		struct far_step step = {.time_ns = far[i].time_ns};
 
@@ -178,8 +171,6 @@ struct part {
 	uint32_t count, capacity;
 	struct usage_sum at;
 	struct buf far;
-	struct history_event *room;
-	size_t room_capacity;
 };
 
 struct making {
@@ -194,7 +185,6 @@ static void part_free(void *part)
 	struct part *p = part;
 
 	free(p->list);
-	free(p->room);
 	buf_done(&p->far);
 	free(p);
 }
@@ -204,23 +194,6 @@ static int part_new(void *context, void **ret_part)
 	(void)context;
 	*ret_part = calloc(1, sizeof(struct part));
 	return *ret_part ? 0 : -ENOMEM;
-}
-
-static int part_put_far(struct part *p, struct bin *bin, const struct history_bin *from)
-{
-	if (from->far_count > p->room_capacity) {
-		free(p->room);
-		p->room_capacity = 2 * from->far_count;
-		p->room = malloc(p->room_capacity * sizeof(*p->room));
-		if (!p->room)
-			return -ENOMEM;
-	}
-	bin->far = p->far.length;
-	if (from->far_count) {
-		memcpy(p->room, from->far, from->far_count * sizeof(*p->room));
-		bin->far_count = put_far(&p->far, p->room, from->far_count, from->start_ns);
-	}
-	return buf_error(&p->far);
 }
 
 /* The least and most of any moment of the bin: what holds after all that happened in the same nanosecond. */
@@ -262,7 +235,9 @@ static int part_bin(void *part, const struct history_bin *from)
 	*bin = (struct bin){.start = p->at};
 	follow(bin, from);
 	p->at = sum_plus(p->at, sum_minus(bin->births, bin->deaths));
-	return part_put_far(p, bin, from);
+	bin->far = p->far.length;
+	bin->far_count = put_far(&p->far, from->far, from->far_count, from->start_ns);
+	return buf_error(&p->far);
 }
 
 static int part_merge(void *context, void *part)

@@ -4,7 +4,8 @@
  * what was in use when it began, the least and most within it, its births and deaths; and its far events. A bin that is asked for
  * in part is read again from the rows near it. 100 million rows make some 100,000 bins.
  *
- * It is made in four passes over the rows, and can be written down and read back. The bytes (little endian):
+ * It is made in three passes over the rows (more where far events do not fit memory), and can be written down and read back. The
+ * bytes (little endian):
  *
  *	offset  bytes
  *	     0	    8  "HCUSAGE" and the version, 1

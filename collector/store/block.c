@@ -391,23 +391,37 @@ static bool chains(uint32_t *to, uint64_t row, uint32_t n, const uint64_t *v, bo
 	return true;
 }
 
+/* A column of which any value makes sense is unpacked where it belongs. NULL: it is none. Chunks begin at multiples of
+ * PACK_VALUES, so there is room for all values that unpack_values may write. */
+static uint64_t *plain_column(const struct rows_block *b, enum block_column column)
+{
+	switch (column) {
+	case COLUMN_ADDRESS:
+		return b->address;
+	case COLUMN_SIZE:
+		return b->size;
+	case COLUMN_WEIGHT:
+		return b->weight;
+	default:
+		return NULL;
+	}
+}
+
 /* False: they make no sense. */
 static bool rows_of(struct rows_block *b, enum block_column column, uint32_t from, uint32_t n,
 		    uint64_t first, const uint64_t *v, const struct block_limits *limits)
 {
 	switch (column) {
 	case COLUMN_ADDRESS:
-		NARROW(b->address, UINT64_MAX);
 	case COLUMN_SIZE:
-		NARROW(b->size, UINT64_MAX);
+	case COLUMN_WEIGHT:
+		return true;
 	case COLUMN_BIRTH:
 		return births(b, from, n, first, v);
 	case COLUMN_DEATH:
 		return deaths(b, from, n, v);
 	case COLUMN_END:
 		NARROW(b->end, BLOCK_EXEC);
-	case COLUMN_WEIGHT:
-		NARROW(b->weight, UINT64_MAX);
 	case COLUMN_STACK:
 		NARROW(b->stack, limits->nodes);
 	case COLUMN_DEATH_STACK:
@@ -430,17 +444,24 @@ static bool rows_of(struct rows_block *b, enum block_column column, uint32_t fro
 	}
 }
 
+/* Those chunks that hold rows from `first` to before `end`. */
 static int unpack_column(struct rows_block *b, enum block_column column, struct reader in,
-			 const struct block_limits *limits)
+			 uint32_t first, uint32_t end, const struct block_limits *limits)
 {
-	uint64_t values[PACK_VALUES];
+	uint64_t room[PACK_VALUES], *plain = plain_column(b, column);
 
 	for (uint32_t from = 0; from < b->view.count; from += PACK_VALUES) {
 		uint32_t left = b->view.count - from, n = left < PACK_VALUES ? left : PACK_VALUES;
-		uint64_t first = column == COLUMN_BIRTH ? reader_varint(&in) : 0;
+		uint64_t *values = plain ? plain + from : room;
+		uint64_t start = column == COLUMN_BIRTH ? reader_varint(&in) : 0;
 
+		if (from + n <= first || from >= end) {
+			if (skip_values(&in, n) < 0)
+				return -EBADMSG;
+			continue;
+		}
 		if (unpack_values(&in, values, n) < 0 ||
-		    !rows_of(b, column, from, n, first, values, limits))
+		    !rows_of(b, column, from, n, start, values, limits))
 			return -EBADMSG;
 	}
 	return reader_left(&in) ? -EBADMSG : 0;
@@ -476,13 +497,8 @@ static int fetch(const struct block_source *s, uint64_t offset, uint32_t length,
 	return 0;
 }
 
-struct header {
-	uint32_t length[BLOCK_COLUMNS];
-	uint64_t check[BLOCK_COLUMNS];
-};
-
 static int read_header(const struct block_source *s, const struct rows_block *b, struct buf *spare,
-		       struct header *ret_header)
+		       struct block_header *ret_header)
 {
 	uint64_t sum = BLOCK_HEADER;
 	const uint8_t *data;
@@ -507,29 +523,26 @@ static int read_header(const struct block_source *s, const struct rows_block *b,
 	return 0;
 }
 
-static int read_column(struct rows_block *b, enum block_column column, const struct block_source *s,
-		       uint64_t offset, const struct header *h, const struct block_limits *limits,
-		       struct buf *spare)
+/* Its bytes, checked. */
+static int fetch_column(const struct block_source *s, uint64_t offset, enum block_column column,
+			const struct block_header *h, struct buf *spare, const uint8_t **ret_data)
 {
-	const uint8_t *data;
+	int r = fetch(s, offset, h->length[column], spare, ret_data);
+
+	return !r && XXH3_64bits(*ret_data, h->length[column]) != h->check[column] ? -EBADMSG : r;
+}
+
+/* 1: the block has none, each row stands for itself; 0: there is room for them. */
+static int prepare_weights(struct rows_block *b, const struct block_header *h)
+{
 	int r;
 
-	if (column == COLUMN_WEIGHT && !h->length[column]) {
-		b->view.weight = NULL;
-		return 0;
-	}
-	if (column == COLUMN_WEIGHT) {
-		r = block_add_weights(b);
-		if (r < 0)
-			return r;
-		b->view.weight = b->weight;
-	}
-	r = fetch(s, offset, h->length[column], spare, &data);
-	if (r < 0)
-		return r;
-	if (XXH3_64bits(data, h->length[column]) != h->check[column])
-		return -EBADMSG;
-	return unpack_column(b, column, reader_of(data, h->length[column]), limits);
+	b->view.weight = NULL;
+	if (!h->length[COLUMN_WEIGHT])
+		return 1;
+	r = block_add_weights(b);
+	b->view.weight = b->weight;
+	return r;
 }
 
 /* A column after those that it needs. */
@@ -540,26 +553,60 @@ static const uint8_t unpack_order[BLOCK_COLUMNS] = {
 	COLUMN_CHAIN_PREVIOUS, COLUMN_CHAIN_NEXT,
 };
 
-int block_unpack(struct rows_block *b, const struct block_source *s, unsigned columns,
-		 const struct block_limits *limits, struct buf *spare, struct err_text *err)
-{
-	uint64_t offset[BLOCK_COLUMNS], at = BLOCK_HEADER;
-	struct header h;
-	int r = read_header(s, b, spare, &h);
+struct unpacking {
+	struct rows_block *block;
+	const struct block_source *source;
+	unsigned columns;
+	uint32_t first, end;
+	const struct block_limits *limits;
+	struct block_packed *packed; /* NULL: all rows, there will be no more questions */
+	struct buf *spare;
+};
 
-	if (r < 0)
-		return err_set(err, r, "its header can't be read");
-	columns = block_closure(columns);
-	show(b, columns);
-	b->view.weight = NULL;
-	for (unsigned i = 0; i < BLOCK_COLUMNS; at += h.length[i++])
+/* A column that is kept was checked when it was read. */
+static int take_column(const struct unpacking *u, enum block_column column, uint64_t offset,
+		       const struct block_header *h, const uint8_t **ret_data)
+{
+	struct buf *kept = u->packed ? &u->packed->column[column] : NULL;
+	int r;
+
+	if (kept && kept->length) {
+		*ret_data = kept->data;
+		return 0;
+	}
+	r = fetch_column(u->source, offset, column, h, kept ? kept : u->spare, ret_data);
+	if (!r && kept && *ret_data == kept->data)
+		kept->length = h->length[column];
+	return r;
+}
+
+static int read_column(const struct unpacking *u, enum block_column column, uint64_t offset,
+		       const struct block_header *h)
+{
+	const uint8_t *data = NULL;
+	int r = column == COLUMN_WEIGHT ? prepare_weights(u->block, h) : 0;
+
+	if (r)
+		return r < 0 ? r : 0;
+	r = take_column(u, column, offset, h, &data);
+	return r ? r
+		 : unpack_column(u->block, column, reader_of(data, h->length[column]), u->first,
+				 u->end, u->limits);
+}
+
+static int unpack(const struct unpacking *u, const struct block_header *h, struct err_text *err)
+{
+	unsigned columns = block_closure(u->columns);
+	uint64_t offset[BLOCK_COLUMNS], at = BLOCK_HEADER;
+
+	show(u->block, columns);
+	u->block->view.weight = NULL;
+	for (unsigned i = 0; i < BLOCK_COLUMNS; at += h->length[i++])
 		offset[i] = at;
 	for (unsigned i = 0; i < BLOCK_COLUMNS; i++) {
 		unsigned c = unpack_order[i];
+		int r = columns & columns_table[c].bit ? read_column(u, c, offset[c], h) : 0;
 
-		if (!(columns & columns_table[c].bit))
-			continue;
-		r = read_column(b, c, s, offset[c], &h, limits, spare);
 		if (r < 0)
 			return err_set(err, r, "its column %s can't be read",
 				       columns_table[c].name);
@@ -567,10 +614,53 @@ int block_unpack(struct rows_block *b, const struct block_source *s, unsigned co
 	return 0;
 }
 
+int block_unpack(struct rows_block *b, const struct block_source *s, unsigned columns,
+		 const struct block_limits *limits, struct buf *spare, struct err_text *err)
+{
+	const struct unpacking u = {b, s, columns, 0, b->view.count, limits, NULL, spare};
+	struct block_header h;
+	int r = read_header(s, b, spare, &h);
+
+	return r < 0 ? err_set(err, r, "its header can't be read") : unpack(&u, &h, err);
+}
+
+static bool same_source(const struct block_source *a, const struct block_source *b)
+{
+	return a->fd == b->fd && a->offset == b->offset && a->memory == b->memory &&
+	       a->length == b->length;
+}
+
+int block_unpack_rows(struct rows_block *b, const struct block_source *s, unsigned columns,
+		      uint32_t first, uint32_t end, const struct block_limits *limits,
+		      struct block_packed *packed, struct err_text *err)
+{
+	const struct unpacking u = {b, s, columns, first, end, limits, packed, NULL};
+	int r;
+
+	if (!packed->source.length || !same_source(&packed->source, s)) {
+		packed->source.length = 0;
+		for (unsigned i = 0; i < BLOCK_COLUMNS; i++)
+			buf_clear(&packed->column[i]);
+		r = read_header(s, b, &packed->spare, &packed->header);
+		if (r < 0)
+			return err_set(err, r, "its header can't be read");
+		packed->source = *s;
+	}
+	return unpack(&u, &packed->header, err);
+}
+
+void block_packed_done(struct block_packed *packed)
+{
+	for (unsigned i = 0; i < BLOCK_COLUMNS; i++)
+		buf_done(&packed->column[i]);
+	buf_done(&packed->spare);
+	*packed = (struct block_packed){0};
+}
+
 /* ---- packing again ---- */
 
 static int copy_column(const struct block_source *s, uint64_t offset, enum block_column column,
-		       const struct header *h, uint8_t header[BLOCK_HEADER], struct buf *out,
+		       const struct block_header *h, uint8_t header[BLOCK_HEADER], struct buf *out,
 		       struct buf *spare)
 {
 	const uint8_t *data;
@@ -588,7 +678,7 @@ int block_repack(const struct rows_block *b, const struct block_source *s, unsig
 {
 	uint8_t header[BLOCK_HEADER];
 	uint64_t offset = BLOCK_HEADER;
-	struct header h;
+	struct block_header h;
 	int r = read_header(s, b, spare, &h);
 	size_t start = begin_block(b, header, out);
 

@@ -82,6 +82,20 @@ struct block_source {
 	uint32_t length;
 };
 
+/* Columns of one block as they were read last, and checked: whoever unpacks its rows a few at a time reads them once. All zeros:
+ * none. */
+struct block_packed {
+	struct block_source source; /* whose; length 0: of none */
+	struct block_header {
+		uint32_t length[BLOCK_COLUMNS];
+		uint64_t check[BLOCK_COLUMNS];
+	} header;
+	struct buf column[BLOCK_COLUMNS]; /* empty: not read, or nothing */
+	struct buf spare;
+};
+
+void block_packed_done(struct block_packed *packed);
+
 /* What numbers may refer to. */
 struct block_limits {
 	uint32_t nodes, threads;
@@ -92,6 +106,10 @@ struct block_limits {
  * alone. `spare` lends memory. 0; -EBADMSG: damaged, with a sentence; -ENOMEM; -EIO and the like. */
 int block_unpack(struct rows_block *block, const struct block_source *source, unsigned columns,
 		 const struct block_limits *limits, struct buf *spare, struct err_text *err);
+/* The same, but of the rows from `first` to before `end` alone, and those of their chunks; the others stay what they are in
+ * `block`. */
+int block_unpack_rows(struct rows_block *block, const struct block_source *source, unsigned columns, uint32_t first, uint32_t end,
+		      const struct block_limits *limits, struct block_packed *packed, struct err_text *err);
 /* Appends the packed block with the columns of `block` in place of those (enum row_columns) of `source`, and all others as they
  * are there. As block_unpack. */
 int block_repack(const struct rows_block *block, const struct block_source *source, unsigned columns, struct buf *out, struct buf *spare);

@@ -39,20 +39,23 @@ static size_t packed_bytes(uint32_t count, unsigned width)
 	return (size_t)((count + 7) / 8) * width;
 }
 
-/* Eight values lie in `width` bytes; with a width that the compiler knows, shifts are constants. */
+/* Eight numbers x lie in `width` bytes, each makes base + scale * x; with a width that the compiler knows, shifts are constants. */
 #define UNPACK(w)                                                                                  \
 	case (w):                                                                                  \
 		for (uint32_t i = 0; i < groups; i++, from += (w), to += 8)                        \
 			for (unsigned k = 0; k < 8; k++)                                           \
-				to[k] = load(from + k * (w) / 8) >> (k * (w) % 8) & mask_of(w);    \
+				to[k] = base +                                                     \
+					scale * (load(from + k * (w) / 8) >> (k * (w) % 8) &       \
+						 mask_of(w));                                      \
 		break;
 #define UNPACK8(w)                                                                                 \
 	UNPACK(w)                                                                                  \
-	UNPACK(w + 1) UNPACK(w + 2) UNPACK(w + 3) UNPACK(w + 4) UNPACK(w + 5) UNPACK(w + 6)        \
-		UNPACK(w + 7)
+	UNPACK(w + 1)                                                                              \
+	UNPACK(w + 2) UNPACK(w + 3) UNPACK(w + 4) UNPACK(w + 5) UNPACK(w + 6) UNPACK(w + 7)
 
 /* `from` is readable for SPARE bytes behind the last group. */
-static void unpack_bits(const uint8_t *from, uint64_t *to, uint32_t groups, unsigned width)
+static void unpack_bits(const uint8_t *from, uint64_t *to, uint32_t groups, unsigned width,
+			uint64_t base, uint64_t scale)
 {
 	switch (width) {
 		UNPACK8(1)
@@ -65,7 +68,8 @@ static void unpack_bits(const uint8_t *from, uint64_t *to, uint32_t groups, unsi
 		UNPACK(57)
 		UNPACK(64)
 	default:
-		memset(to, 0, groups * 8 * sizeof(*to));
+		for (uint32_t i = 0; i < groups * 8; i++)
+			to[i] = base;
 	}
 }
 
@@ -314,9 +318,10 @@ void pack_values(struct buf *out, const uint64_t *values, uint32_t count, enum p
 
 /* ---- unpacking ---- */
 
-/* `count` values of `width` bits. A load reaches at most SPARE bytes behind its group, so the last groups, that many bytes of
- * them, are unpacked from a copy with room behind it. */
-static int take_bits(struct reader *in, uint64_t *values, uint32_t count, unsigned width)
+/* Of `count` numbers x of `width` bits, base + scale * x. A load reaches at most SPARE bytes behind its group, so the last groups,
+ * that many bytes of them, are unpacked from a copy with room behind it. */
+static int take_scaled(struct reader *in, uint64_t *values, uint32_t count, unsigned width,
+		       uint64_t base, uint64_t scale)
 {
 	uint8_t end[64 + 2 * SPARE] = {0};
 	uint32_t groups = (count + 7) / 8, tail = width ? SPARE / width + 1 : 1;
@@ -330,13 +335,19 @@ static int take_bits(struct reader *in, uint64_t *values, uint32_t count, unsign
 	if (tail > groups)
 		tail = groups;
 	memcpy(end, from + (size_t)(groups - tail) * width, (size_t)tail * width);
-	unpack_bits(from, values, groups - tail, width);
-	unpack_bits(end, values + (size_t)(groups - tail) * 8, tail, width);
+	unpack_bits(from, values, groups - tail, width, base, scale);
+	unpack_bits(end, values + (size_t)(groups - tail) * 8, tail, width, base, scale);
 	return 0;
 }
 
+static int take_bits(struct reader *in, uint64_t *values, uint32_t count, unsigned width)
+{
+	return take_scaled(in, values, count, width, 0, 1);
+}
+
+/* What their high bits add to values that were made of the low ones. */
 static int take_exceptions(struct reader *in, uint64_t *values, uint32_t count, uint32_t exceptions,
-			   unsigned width)
+			   unsigned width, uint64_t scale)
 {
 	uint64_t place[PACK_VALUES], high[PACK_VALUES], high_width = reader_varint(in);
 
@@ -346,7 +357,7 @@ static int take_exceptions(struct reader *in, uint64_t *values, uint32_t count, 
 	for (uint32_t i = 0; i < exceptions; i++) {
 		if (place[i] >= count)
 			return -EBADMSG;
-		values[place[i]] |= high[i] << width;
+		values[place[i]] += scale * (high[i] << width);
 	}
 	return 0;
 }
@@ -357,13 +368,10 @@ static int take_differences(struct reader *in, uint64_t *values, uint32_t count)
 	uint64_t base = reader_varint(in), scale = reader_varint(in),
 		 exceptions = reader_varint(in);
 
-	if (exceptions > count || take_bits(in, values, count, width) < 0)
+	if (exceptions > count || take_scaled(in, values, count, width, base, scale) < 0)
 		return -EBADMSG;
-	if (exceptions && take_exceptions(in, values, count, (uint32_t)exceptions, width) < 0)
-		return -EBADMSG;
-	for (uint32_t i = 0; i < count; i++)
-		values[i] = base + scale * values[i];
-	return 0;
+	return exceptions ? take_exceptions(in, values, count, (uint32_t)exceptions, width, scale)
+			  : 0;
 }
 
 static int take_simple(struct reader *in, unsigned mode, uint64_t *values, uint32_t count)
@@ -408,5 +416,63 @@ int unpack_values(struct reader *in, uint64_t *values, uint32_t count)
 		r = take_dictionary(in, values, count);
 	else
 		r = take_simple(in, mode, values, count);
+	return r ? r : reader_error(in);
+}
+
+/* ---- skipping ---- */
+
+static int skip_bits(struct reader *in, uint64_t count, uint64_t width)
+{
+	if (width > PACK_WIDTH_MAX && width != 64)
+		return -EBADMSG;
+	return reader_bytes(in, packed_bytes((uint32_t)count, (unsigned)width)) ? 0 : -EBADMSG;
+}
+
+static int skip_differences(struct reader *in, uint32_t count)
+{
+	unsigned width = reader_u8(in);
+	uint64_t exceptions, high_width;
+
+	reader_varint(in); /* base */
+	reader_varint(in); /* scale */
+	exceptions = reader_varint(in);
+	if (exceptions > count || skip_bits(in, count, width) < 0)
+		return -EBADMSG;
+	if (!exceptions)
+		return 0;
+	high_width = reader_varint(in);
+	return width >= 64 || skip_bits(in, exceptions, PLACE_BITS) < 0
+		       ? -EBADMSG
+		       : skip_bits(in, exceptions, high_width);
+}
+
+static int skip_simple(struct reader *in, unsigned mode, uint32_t count)
+{
+	if (mode == MODE_DIFFERENCES)
+		return skip_differences(in, count);
+	reader_varint(in);
+	return mode == MODE_ONE ? reader_error(in) : -EBADMSG;
+}
+
+static int skip_dictionary(struct reader *in, uint32_t count)
+{
+	uint64_t entries = reader_varint(in);
+	unsigned width;
+
+	if (!entries || entries > ENTRIES_MAX ||
+	    skip_simple(in, reader_u8(in), (uint32_t)entries) < 0)
+		return -EBADMSG;
+	width = reader_u8(in);
+	return width > PLACE_BITS ? -EBADMSG : skip_bits(in, count, width);
+}
+
+int skip_values(struct reader *in, uint32_t count)
+{
+	unsigned mode = reader_u8(in);
+	int r;
+
+	if (!count || count > PACK_VALUES)
+		return -EBADMSG;
+	r = mode == MODE_DICTIONARY ? skip_dictionary(in, count) : skip_simple(in, mode, count);
 	return r ? r : reader_error(in);
 }

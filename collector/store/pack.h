@@ -30,3 +30,5 @@ enum pack_hint { PACK_PLAIN, PACK_REPEATS };
 void pack_values(struct buf *out, const uint64_t *values, uint32_t count, enum pack_hint hint);
 /* Reads `count` values into `values`, which has room for PACK_VALUES. 0 or -EBADMSG. */
 int unpack_values(struct reader *in, uint64_t *values, uint32_t count);
+/* Passes over `count` values, to where unpack_values would go on: 0 wherever that says 0. Where exceptions are is not looked at. */
+int skip_values(struct reader *in, uint32_t count);

@@ -5,23 +5,37 @@
  * If a block that was kept beside the recording is damaged, all is derived again from the frames, once, for all readers: rows
  * have the same numbers then, and nobody notices but by the time that it takes.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "collector/store/pack.h"
 #include "collector/store/recording.h"
 #include "base/ban.h"
 
 struct row_reader {
 	const struct recording *recording;
-	struct rows_block *block; /* NULL: not needed so far */
-	struct buf spare;
+	struct rows_block *block;   /* NULL: not needed so far */
+	struct block_packed packed; /* of a block that is unpacked in part */
 	struct row_block lent; /* of an open one, with columns of `block` in it where they differ */
 	const struct row_block *last;
 	uint32_t index;
 	unsigned columns; /* of `last` */
+	uint32_t chunks;  /* of `last`, that are unpacked: a bit each */
 };
+
+static_assert(ROWS_PER_BLOCK / PACK_VALUES <= 32, "a bit for every chunk");
+#define ALL_CHUNKS UINT32_MAX
+
+/* Those with rows from `first` to before `end`. */
+static uint32_t chunks_of(uint32_t first, uint32_t end)
+{
+	unsigned begin = first / PACK_VALUES, count = (end + PACK_VALUES - 1) / PACK_VALUES - begin;
+
+	return (count < 32 ? (1u << count) - 1 : UINT32_MAX) << begin;
+}
 
 /* What readers of a recording have in common. */
 struct unpacked {
@@ -48,7 +62,7 @@ void row_reader_free(struct row_reader *reader)
 	if (!reader)
 		return;
 	block_free(reader->block);
-	buf_done(&reader->spare);
+	block_packed_done(&reader->packed);
 	free(reader);
 }
 
@@ -78,6 +92,7 @@ static int lend_open(struct row_reader *reader, const struct rows_block *open, b
 
 	reader->lent = open->view;
 	reader->columns = ROWS_ALL;
+	reader->chunks = ALL_CHUNKS;
 	reader->last = &reader->lent;
 	if (!censored)
 		return 0;
@@ -111,27 +126,82 @@ static bool threads_known(const struct recording *r, const uint32_t *thread, uin
 	return true;
 }
 
-static int unpack(struct row_reader *reader, uint32_t index, unsigned columns, struct err_text *err)
+static int check_threads(const struct row_reader *reader, uint32_t first, uint32_t end,
+			 struct err_text *err)
+{
+	const struct row_block *v = &reader->block->view;
+
+	if (!threads_known(reader->recording, v->thread ? v->thread + first : NULL, end - first) ||
+	    !threads_known(reader->recording, v->death_thread ? v->death_thread + first : NULL,
+			   end - first))
+		return err_set(err, -EBADMSG, "it names threads that there are none of");
+	return 0;
+}
+
+static int unpack_all(struct row_reader *reader, uint32_t index, unsigned columns, bool censored,
+		      struct err_text *err)
 {
 	const struct recording *r = reader->recording;
 	const struct block_limits limits = recording_limits(r);
+	int e = rows_read(&r->rows, index, columns, &limits, reader->block, &reader->packed.spare,
+			  err);
+
+	if (!e)
+		e = check_threads(reader, 0, reader->block->view.count, err);
+	if (e < 0)
+		return e;
+	if (censored)
+		pairing_show_censored(&r->pairing, reader->block);
+	reader->columns = columns;
+	reader->chunks = ALL_CHUNKS;
+	return 0;
+}
+
+/* What is unpacked of this block already stays. */
+static int unpack_some(struct row_reader *reader, uint32_t index, unsigned columns, uint32_t first,
+		       uint32_t end, bool more, struct err_text *err)
+{
+	const struct recording *r = reader->recording;
+	const struct block_limits limits = recording_limits(r);
+	uint32_t count = recording_zone(r, index)->count;
+	int e;
+
+	first -= first % PACK_VALUES;
+	end = (end + PACK_VALUES - 1) / PACK_VALUES * PACK_VALUES;
+	end = end < count ? end : count;
+	if (more && !(columns & ~reader->columns))
+		columns = reader->columns;
+	else
+		reader->chunks = 0;
+	e = rows_read_some(&r->rows, index, columns, first, end, &limits, reader->block,
+			   &reader->packed, err);
+	if (!e)
+		e = check_threads(reader, first, end, err);
+	reader->columns = columns;
+	reader->chunks |= chunks_of(first, end);
+	return e;
+}
+
+/* In part if nothing that is known otherwise has to be put into it. `more`: of the block that was unpacked last. */
+static int unpack(struct row_reader *reader, uint32_t index, unsigned columns, uint32_t first,
+		  uint32_t end, bool more, struct err_text *err)
+{
+	const struct recording *r = reader->recording;
+	uint32_t count = recording_zone(r, index)->count;
 	bool censored = is_censored(r, index, columns);
 	int e = need_block(reader);
 
 	if (e < 0)
 		return e;
 	columns = block_closure(columns | (censored ? ROWS_DEATH | ROWS_END | ROWS_BIRTH : 0));
-	e = rows_read(&r->rows, index, columns, &limits, reader->block, &reader->spare, err);
-	if (e < 0)
-		return e;
-	if (!threads_known(r, reader->block->view.thread, reader->block->view.count) ||
-	    !threads_known(r, reader->block->view.death_thread, reader->block->view.count))
-		return err_set(err, -EBADMSG, "it names threads that there are none of");
-	if (censored)
-		pairing_show_censored(&r->pairing, reader->block);
-	reader->columns = columns;
-	reader->last = &reader->block->view;
-	return 0;
+	if ((!first && end == count) || first >= end || censored ||
+	    rows_have_news(&r->rows, index, columns))
+		e = unpack_all(reader, index, columns, censored, err);
+	else
+		e = unpack_some(reader, index, columns, first, end, more, err);
+	if (!e)
+		reader->last = &reader->block->view;
+	return e;
 }
 
 /* The recording as its frames tell it. */
@@ -154,23 +224,27 @@ static const struct recording *derive_again(const struct recording *r, uint32_t 
 	return u->again;
 }
 
-const struct row_block *row_reader_block(struct row_reader *reader, uint32_t index,
-					 unsigned columns, struct err_text *err)
+const struct row_block *row_reader_rows(struct row_reader *reader, uint32_t index, unsigned columns,
+					uint32_t first, uint32_t end, struct err_text *err)
 {
 	const struct recording *r = reader->recording;
 	struct err_text why = {0};
+	bool more = reader->last && reader->index == index;
+	uint32_t count;
 	int e;
 
 	if (index >= r->rows.slot_count)
 		return NULL;
-	if (reader->last && reader->index == index && !(columns & ~reader->columns))
+	count = recording_zone(r, index)->count;
+	end = end < count ? end : count;
+	if (more && !(columns & ~reader->columns) && !(chunks_of(first, end) & ~reader->chunks))
 		return reader->last;
 	reader->last = NULL;
 	reader->index = index;
 	if (r->rows.slots[index].open)
 		e = lend_open(reader, r->rows.slots[index].open, is_censored(r, index, columns));
 	else
-		e = unpack(reader, index, columns, &why);
+		e = unpack(reader, index, columns, first, end, more, &why);
 	if (!e)
 		return reader->last;
 	if (e != -EBADMSG || r->rows.fd[1] < 0) {
@@ -183,15 +257,13 @@ const struct row_block *row_reader_block(struct row_reader *reader, uint32_t ind
 		reader->recording = r;
 		return NULL;
 	}
-	return row_reader_block(reader, index, columns, err);
+	return row_reader_rows(reader, index, columns, first, end, err);
 }
 
-const struct row_block *row_reader_rows(struct row_reader *reader, uint32_t index, unsigned columns,
-					uint32_t first, uint32_t end, struct err_text *err)
+const struct row_block *row_reader_block(struct row_reader *reader, uint32_t index,
+					 unsigned columns, struct err_text *err)
 {
-	(void)first;
-	(void)end;
-	return row_reader_block(reader, index, columns, err);
+	return row_reader_rows(reader, index, columns, 0, ROWS_PER_BLOCK, err);
 }
 
 const char *recording_rederived(const struct recording *r)

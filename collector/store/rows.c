@@ -353,19 +353,35 @@ int rows_link(struct rows *rows, uint32_t row, uint32_t next)
 
 /* ---- reading ---- */
 
+bool rows_have_news(const struct rows *rows, uint32_t index, unsigned columns)
+{
+	const struct row_block *zone = &rows->slots[index].zone;
+	uint32_t first = (uint32_t)zone->first_row;
+
+	return columns & ROWS_LATE && late_any(&rows->late, first, first + zone->count - 1);
+}
+
+int rows_read_some(const struct rows *rows, uint32_t index, unsigned columns, uint32_t first,
+		   uint32_t end, const struct block_limits *limits, struct rows_block *block,
+		   struct block_packed *packed, struct err_text *err)
+{
+	const struct block_source source = rows_source(rows, index);
+
+	block->view = rows->slots[index].zone;
+	return block_unpack_rows(block, &source, columns, first, end, limits, packed, err);
+}
+
 int rows_read(const struct rows *rows, uint32_t index, unsigned columns,
 	      const struct block_limits *limits, struct rows_block *block, struct buf *spare,
 	      struct err_text *err)
 {
 	const struct rows_slot *slot = &rows->slots[index];
 	const struct block_source source = rows_source(rows, index);
-	uint32_t first = (uint32_t)slot->zone.first_row;
 	int r;
 
 	block->view = slot->zone;
 	r = block_unpack(block, &source, columns, limits, spare, err);
-	if (!r && columns & ROWS_LATE &&
-	    late_any(&rows->late, first, first + slot->zone.count - 1)) {
+	if (!r && rows_have_news(rows, index, columns)) {
 		r = late_apply(&rows->late, block, rows->fd, limits, spare);
 		if (r < 0)
 			err_set(err, r, "late news of it can't be read");

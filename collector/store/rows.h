@@ -96,6 +96,11 @@ static inline struct block_source rows_source(const struct rows *rows, uint32_t 
 /* The columns of a sealed block as they are now, in `block`, made by block_new. */
 int rows_read(const struct rows *rows, uint32_t index, unsigned columns, const struct block_limits *limits,
 	      struct rows_block *block, struct buf *spare, struct err_text *err);
+/* The rows from `first` to before `end` alone (block_unpack_rows), of a block that has no late news (rows_have_news). */
+int rows_read_some(const struct rows *rows, uint32_t index, unsigned columns, uint32_t first, uint32_t end,
+		   const struct block_limits *limits, struct rows_block *block, struct block_packed *packed, struct err_text *err);
+/* Whether there may be late news of those columns of the block. */
+bool rows_have_news(const struct rows *rows, uint32_t index, unsigned columns);
 
 static inline const struct row_block *rows_zone(const struct rows *rows, uint32_t index)
 {

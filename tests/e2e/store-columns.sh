@@ -45,6 +45,7 @@ wait "$run" || fail "the program ended with $?"
 wait_collector
 assert_status 0 ask ledger "$id" >"$T/ledger.txt"
 columns=$(dirname "$recording")/columns
+[ -s "$columns/usage" ] || fail "nobody made the index of usage over time: $(ls -la "$columns")"
 [ -s "$columns/state" ] || fail "nothing is kept of an ended stream: $(ls -la "$columns")"
 ask_both "an ended stream" "top --json" "ledger --json" "timeline --json"
 

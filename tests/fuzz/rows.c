@@ -3,7 +3,7 @@
  * first byte of the input:
  *
  *   'v' count/16   packed values (pack.h)
- *   'b' rows/16    a packed block (block.h); what unpacks must keep a block's promises
+ *   'b' rows/16    a packed block (block.h); what unpacks must keep a block's promises, and a part of it be the same
  *   else           the contents of a state (state.h), all of it
  */
 #include <stdlib.h>
@@ -27,9 +27,11 @@ static void must(bool holds)
 static void values(const uint8_t *data, size_t size, uint32_t count)
 {
 	uint64_t out[PACK_VALUES];
-	struct reader in = reader_of(data, size);
+	struct reader in = reader_of(data, size), over = in;
+	int passed = skip_values(&over, count);
 
-	unpack_values(&in, out, count);
+	if (unpack_values(&in, out, count) == 0)
+		must(passed == 0 && reader_left(&over) == reader_left(&in));
 }
 
 static void put_u64le(uint8_t *to, uint64_t value)
@@ -66,14 +68,40 @@ static void check_block(const struct rows_block *b, const struct block_limits *l
 		must(v->death_ns[i] >= v->birth_ns[i] && v->end[i] <= BLOCK_EXEC);
 		must(v->stack[i] <= limits->nodes && v->death_stack[i] <= limits->nodes);
 		must(v->thread[i] <= limits->threads && v->death_thread[i] <= limits->threads);
-		must(v->chain_next[i] == NO_BLOCK || (v->chain_next[i] > row && v->chain_next[i] < limits->rows));
+		must(v->chain_next[i] == NO_BLOCK ||
+		     (v->chain_next[i] > row && v->chain_next[i] < limits->rows));
 		must(v->chain_previous[i] == NO_BLOCK || v->chain_previous[i] < row);
 	}
+}
+
+/* The rows around the middle. */
+static void check_part(const struct rows_block *whole, const struct block_source *source,
+		       const struct block_limits *limits)
+{
+	uint32_t first = whole->view.count / 2,
+		 n = whole->view.count - first < 9 ? whole->view.count - first : 9;
+	struct rows_block *b = block_new(0);
+	struct block_packed packed = {0};
+
+	must(b);
+	b->view.count = whole->view.count;
+	for (unsigned i = 0; i < 2; i++)
+		must(block_unpack_rows(b, source, ROWS_ALL, first, first + n, limits, &packed,
+				       NULL) == 0);
+	must(!memcmp(b->address + first, whole->address + first, n * 8) &&
+	     !memcmp(b->size + first, whole->size + first, n * 8) &&
+	     !memcmp(b->death_ns + first, whole->death_ns + first, n * 8) &&
+	     !memcmp(b->death_thread + first, whole->death_thread + first, n * 4) &&
+	     !memcmp(b->chain_next + first, whole->chain_next + first, n * 4) &&
+	     !memcmp(b->death_kind + first, whole->death_kind + first, n));
+	block_packed_done(&packed);
+	block_free(b);
 }
 
 static void block(const uint8_t *data, size_t size, uint32_t count)
 {
 	const struct block_limits limits = {NODES, THREADS, 1000000};
+	struct block_source source = {.fd = -1, .length = (uint32_t)size};
 	struct rows_block *b = block_new(0);
 	uint8_t *copy = malloc(size + 1);
 
@@ -82,9 +110,11 @@ static void block(const uint8_t *data, size_t size, uint32_t count)
 	if (size >= BLOCK_HEADER)
 		put_right(copy, size);
 	b->view.count = count;
-	if (block_unpack(b, &(struct block_source){.fd = -1, .memory = copy, .length = (uint32_t)size}, ROWS_ALL, &limits, NULL,
-			 NULL) == 0)
+	source.memory = copy;
+	if (block_unpack(b, &source, ROWS_ALL, &limits, NULL, NULL) == 0) {
 		check_block(b, &limits);
+		check_part(b, &source, &limits);
+	}
 	block_free(b);
 	free(copy);
 }

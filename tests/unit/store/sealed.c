@@ -42,7 +42,10 @@ static uint64_t address_of(uint32_t slot)
 static struct event event_at(uint64_t t, bool *live)
 {
 	uint32_t slot = pick(20) ? pick(ADDRESSES / 20) : pick(ADDRESSES), to = pick(ADDRESSES);
-	struct event e = {.thread = 1 + pick(4), .time_ns = t, .stack = 1 + pick(2), .size = pick(3) ? 16 * pick(20) : pick(100000)};
+	struct event e = {.thread = 1 + pick(4),
+			  .time_ns = t,
+			  .stack = 1 + pick(2),
+			  .size = pick(3) ? 16 * pick(20) : pick(100000)};
 
 	e.address = address_of(slot);
 	if (!live[slot] || !pick(1000)) {
@@ -120,10 +123,13 @@ static void same_columns(const struct row_block *x, const struct row_block *y)
 static void within(const struct row_block *zone, const struct row_block *block)
 {
 	for (uint32_t i = 0; i < block->count; i++) {
-		assert_true(block->birth_ns[i] >= zone->min.birth_ns && block->birth_ns[i] <= zone->max.birth_ns);
-		assert_true(block->death_ns[i] >= zone->min.death_ns && block->death_ns[i] <= zone->max.death_ns);
+		assert_true(block->birth_ns[i] >= zone->min.birth_ns &&
+			    block->birth_ns[i] <= zone->max.birth_ns);
+		assert_true(block->death_ns[i] >= zone->min.death_ns &&
+			    block->death_ns[i] <= zone->max.death_ns);
 		assert_true(block->size[i] >= zone->min.size && block->size[i] <= zone->max.size);
-		assert_true(block->address[i] >= zone->min.address && block->address[i] <= zone->max.address);
+		assert_true(block->address[i] >= zone->min.address &&
+			    block->address[i] <= zone->max.address);
 	}
 	assert_int_equal(zone->weighted, block->weight != NULL);
 }
@@ -140,13 +146,15 @@ static void same(const struct recording *x, const struct recording *y)
 	assert_int_equal(recording_nodes(x), recording_nodes(y));
 	assert_int_equal(recording_threads(x), recording_threads(y));
 	assert_int_equal(recording_gaps(x), recording_gaps(y));
-	assert_memory_equal(recording_pairing(x), recording_pairing(y), sizeof(*recording_pairing(x)));
+	assert_memory_equal(recording_pairing(x), recording_pairing(y),
+			    sizeof(*recording_pairing(x)));
 	assert_memory_equal(recording_ledger(x), recording_ledger(y), sizeof(*recording_ledger(x)));
 	assert_string_equal(recording_process(x)->executable, recording_process(y)->executable);
 	assert_int_equal(row_reader_new(x, &rx), 0);
 	assert_int_equal(row_reader_new(y, &ry), 0);
 	for (uint32_t i = 0; i < recording_blocks(x); i++) {
-		const struct row_block *p = row_reader_block(rx, i, ROWS_ALL, NULL), *q = row_reader_block(ry, i, ROWS_ALL, NULL);
+		const struct row_block *p = row_reader_block(rx, i, ROWS_ALL, NULL),
+				       *q = row_reader_block(ry, i, ROWS_ALL, NULL);
 
 		assert_non_null(p);
 		assert_non_null(q);
@@ -218,7 +226,8 @@ static void one_column(void **state)
 	assert_true(sealed->rows.first_open >= 2);
 	assert_int_equal(row_reader_new(sealed, &reader), 0);
 	for (unsigned column = 1; column < ROWS_ALL; column *= 2) {
-		const struct row_block *all = recording_block(memory, 1), *one = row_reader_block(reader, 1, column, NULL);
+		const struct row_block *all = recording_block(memory, 1),
+				       *one = row_reader_block(reader, 1, column, NULL);
 
 		assert_non_null(one);
 		row_reader_block(reader, 0, column, NULL);
@@ -245,7 +254,8 @@ static void spilled(void **state)
 
 	(void)state;
 	sealed = open_kept();
-	assert_true(sealed->rows.first_open >= 2 && sealed->rows.late.fresh_count + sealed->rows.late.page_count);
+	assert_true(sealed->rows.first_open >= 2 &&
+		    sealed->rows.late.fresh_count + sealed->rows.late.page_count);
 	assert_int_equal(access(columns, F_OK), -1);
 	same(memory, sealed);
 	recording_close(memory);
@@ -275,6 +285,67 @@ static void refreshed(void **state)
 	same(memory, sealed);
 	recording_close(memory);
 	recording_close(sealed);
+}
+
+/* The rows that were asked for; the others may hold anything. */
+static void same_rows(const struct row_block *x, const struct row_block *all, unsigned wanted,
+		      uint32_t first, uint32_t end)
+{
+	size_t n = end - first;
+
+	assert_int_equal(x->count, all->count);
+	assert_int_equal(x->first_row, all->first_row);
+	if (wanted & ROWS_ADDRESS)
+		assert_memory_equal(x->address + first, all->address + first, n * 8);
+	if (wanted & ROWS_SIZE)
+		assert_memory_equal(x->size + first, all->size + first, n * 8);
+	if (wanted & ROWS_BIRTH)
+		assert_memory_equal(x->birth_ns + first, all->birth_ns + first, n * 8);
+	if (wanted & ROWS_DEATH)
+		assert_memory_equal(x->death_ns + first, all->death_ns + first, n * 8);
+	if (wanted & ROWS_END)
+		assert_memory_equal(x->end + first, all->end + first, n);
+	if (wanted & ROWS_WEIGHT)
+		assert_int_equal(!x->weight, !all->weight);
+	if (wanted & ROWS_WEIGHT && x->weight)
+		assert_memory_equal(x->weight + first, all->weight + first, n * 8);
+	if (wanted & ROWS_STACK)
+		assert_memory_equal(x->stack + first, all->stack + first, n * 4);
+	if (wanted & ROWS_DEATH_THREAD)
+		assert_memory_equal(x->death_thread + first, all->death_thread + first, n * 4);
+	if (wanted & ROWS_CHAIN)
+		assert_memory_equal(x->chain_next + first, all->chain_next + first, n * 4);
+	if (wanted & ROWS_KIND)
+		assert_memory_equal(x->kind + first, all->kind + first, n);
+}
+
+/* Ranges of rows, most in the block of the one before and near it. */
+static void ask_for_ranges(const struct recording *r, const struct recording *memory)
+{
+	struct row_reader *reader;
+	uint32_t index = 0;
+	unsigned wanted = ROWS_SIZE;
+
+	assert_int_equal(row_reader_new(r, &reader), 0);
+	for (unsigned i = 0; i < 600; i++) {
+		const struct row_block *all, *some;
+		uint32_t first, end;
+
+		if (!pick(6))
+			index = pick(recording_blocks(r));
+		if (!pick(4))
+			wanted = 1 + pick(ROWS_ALL);
+		all = recording_block(memory, index);
+		first = pick(all->count);
+		end = first + 1 + pick(pick(3) ? 5000 : all->count);
+		end = end < all->count ? end : all->count;
+		some = row_reader_rows(reader, index, wanted, first, end, NULL);
+		assert_non_null(some);
+		same_rows(some, all, wanted, first, end);
+		if (!pick(20))
+			same_columns(row_reader_block(reader, index, ROWS_ALL, NULL), all);
+	}
+	row_reader_free(reader);
 }
 
 static void derive(struct recording *r, uint64_t to)
@@ -316,6 +387,23 @@ static void kept(void **state)
 	finish_kept();
 	r = open_kept();
 	same(memory, r);
+	recording_close(r);
+	recording_close(memory);
+}
+
+/* Some rows of a block: with late news and blocks that are open, and packed for good. */
+static void in_part(void **state)
+{
+	struct recording *memory = open_in_memory(), *r = open_kept();
+
+	(void)state;
+	assert_true(r->rows.first_open && r->rows.late.fresh_count + r->rows.late.page_count);
+	ask_for_ranges(r, memory);
+	recording_close(r);
+	finish_kept();
+	r = open_kept();
+	ask_for_ranges(r, memory);
+	assert_null(recording_rederived(r));
 	recording_close(r);
 	recording_close(memory);
 }
@@ -365,7 +453,8 @@ static void killed(void **state)
 
 			if (recording_open_writing(path, &r, &cut, NULL) < 0)
 				_exit(1);
-			while (recording_derive(r, b.file.length, 30000, NULL) == 1 && !derived_save(r, NULL))
+			while (recording_derive(r, b.file.length, 30000, NULL) == 1 &&
+			       !derived_save(r, NULL))
 				;
 			_exit(recording_finish(r, NULL) < 0);
 		}
@@ -436,6 +525,36 @@ static void damaged(void **state)
 	recording_close(memory);
 }
 
+/* The same for somebody who reads a few rows: every byte of a column counts, wherever it lies. */
+static void damaged_in_part(void **state)
+{
+	struct recording *memory = open_in_memory(), *r;
+	struct row_reader *reader;
+	char file[256];
+
+	(void)state;
+	for (unsigned i = 0; i < 6; i++) {
+		const struct row_block *some;
+		uint32_t first = pick(ROWS_PER_BLOCK - 100);
+		uint64_t at;
+
+		finish_kept();
+		find_file("rows", file);
+		r = open_kept();
+		/* The address comes first. */
+		at = r->rows.slots[1].offset + BLOCK_HEADER;
+		flip(file, (off_t)(at + pick(60000)));
+		assert_int_equal(row_reader_new(r, &reader), 0);
+		some = row_reader_rows(reader, 1, ROWS_ADDRESS, first, first + 100, NULL);
+		assert_non_null(some);
+		same_rows(some, recording_block(memory, 1), ROWS_ADDRESS, first, first + 100);
+		assert_non_null(recording_rederived(r));
+		row_reader_free(reader);
+		recording_close(r);
+	}
+	recording_close(memory);
+}
+
 /* It is named. */
 static void damage_is_named(void **state)
 {
@@ -485,8 +604,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, temporary_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(one_column), TEST(spilled), TEST(refreshed),	  TEST(kept),	     TEST(stopped),
-		TEST(killed),	  TEST(damaged), TEST(damage_is_named), TEST(other_frames),
+		TEST(one_column),   TEST(spilled), TEST(refreshed),	  TEST(kept),
+		TEST(stopped),	    TEST(killed),  TEST(damaged),	  TEST(damage_is_named),
+		TEST(other_frames), TEST(in_part), TEST(damaged_in_part),
 	};
 	int failed;
 

@@ -1,0 +1,31 @@
+#pragma once
+/*
+ * The part of `collector gather` that works out, once a stream has ended and while nobody waits for it, what is kept beside its rows
+ * for questions (query_prepare): one stream after the other, in a worker of the loop.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include "collector/ingest/ingest.h"
+
+struct gather_ready {
+	uv_loop_t *loop;
+	const char *data; /* the store's folder */
+	uv_work_t work;
+	bool working;
+	atomic_bool cancelled;
+	struct stream_id at_work;
+	struct stream_id *waiting;
+	uint32_t count, capacity;
+};
+
+/* `data` is used until gather_ready_done. */
+void gather_ready_init(struct gather_ready *ready, uv_loop_t *loop, const char *data);
+void gather_ready_event(struct gather_ready *ready, const struct ingest_event *event);
+/* What is not done yet is left to whoever asks first. Else the loop goes on until all is. */
+void gather_ready_cancel(struct gather_ready *ready);
+/* Behind the loop's last turn. */
+void gather_ready_done(struct gather_ready *ready);

@@ -1,0 +1,23 @@
+/* What is kept beside the rows of a stream that has ended, made before anybody asks. See query.h. */
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "collector/query/matcher.h"
+#include "collector/query/view.h"
+
+#include "base/ban.h"
+
+int query_prepare(struct view *view, const atomic_bool *cancelled, struct err_text *err)
+{
+	cleanup(cleanup_free) char *path = NULL;
+	const struct usage_index *index;
+	struct filter all;
+	uint64_t frames;
+
+	if (recording_rows(view->recording) < ROWS_PER_BLOCK ||
+	    recording_keep(view->recording, "", &path, &frames) < 0)
+		return 0;
+	filter_init(&all);
+	all.cancelled = cancelled;
+	return view_usage_index(view, &all, &index, err);
+}
