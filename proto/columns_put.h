@@ -14,7 +14,7 @@
  * last marked. Writes 2, 4 or 8 bytes, the first of which count. Their number. */
 static inline size_t varint_14(uint8_t *to, uint32_t value)
 {
-	unsigned more = value >= 0x80;
+	size_t more = value >= 0x80;
 	uint16_t bytes = htole16((uint16_t)(value + (value & 0x3f80) + (more << 7))); /* the upper bits move up by one */
 
 	memcpy(to, &bytes, sizeof(bytes));
@@ -129,8 +129,8 @@ static inline struct addresses_known *addresses_find(const struct events_encoder
 }
 
 /* The end of the block at `address` (shifted). What is known of it; 0: nothing. */
-static inline addresses_block events_put_death(struct events_encoder *e, struct addresses_slot *s, struct column *c,
-					       uint64_t address)
+static inline __attribute__((always_inline)) addresses_block events_put_death(struct events_encoder *e, struct addresses_slot *s,
+									      struct column *c, uint64_t address)
 {
 	struct addresses_known *known = addresses_find(e, address);
 	addresses_block block = known->block;
@@ -150,8 +150,8 @@ static inline addresses_block events_put_death(struct events_encoder *e, struct 
 	return 0;
 }
 
-static inline void events_put_birth(struct events_encoder *e, struct addresses_slot *s, uint64_t address, uint64_t size,
-				    uint64_t old)
+static inline __attribute__((always_inline)) void events_put_birth(struct events_encoder *e, struct addresses_slot *s,
+								   uint64_t address, uint64_t size, uint64_t old)
 {
 	struct column *c = &e->column[EVENTS_BIRTH];
 	unsigned class = addresses_class(size);

@@ -11,12 +11,13 @@
 
 #include "base/ban.h"
 
-#define WAIT_NS	    20000000
-#define WAIT_MAX_NS 80000000 /* the heartbeat is promised ten times a second */
-#define POLL_NS	    5000000
-#define STUCK_NS    50000
-#define CLOCK_NS    1000000000
-#define STACK_SIZE  (256u << 10)
+#define WAIT_NS	     20000000
+#define WAIT_MAX_NS  80000000 /* the heartbeat is promised ten times a second */
+#define POLL_NS	     5000000
+#define STUCK_NS     50000 /* and twice as long each time, while it goes on */
+#define STUCK_MAX_NS 800000
+#define CLOCK_NS     1000000000
+#define STACK_SIZE   (256u << 10)
 
 struct bells {
 	struct futex_waitv futex[BUDGET_SLOTS_MAX + 1];
@@ -164,10 +165,18 @@ static void tell_sleep(struct drain *d)
 	}
 }
 
+/* How long to wait the next time. The thread that holds up the others goes on within microseconds, or
+ * waits for a processor itself: then whoever looks for it again and again takes that away from it. */
+static long wait_stuck(long wait_ns)
+{
+	nanosleep(&(struct timespec){.tv_nsec = wait_ns}, NULL);
+	return wait_ns < STUCK_MAX_NS ? wait_ns * 2 : wait_ns;
+}
+
 static void *run(void *argument)
 {
-	static const struct timespec stuck = {.tv_nsec = STUCK_NS};
 	struct drain *d = argument;
+	long stuck_ns = STUCK_NS;
 	uint64_t updated = clock_monotonic_ns();
 	struct bells bells;
 	enum turn done;
@@ -181,8 +190,7 @@ static void *run(void *argument)
 			updated = clock_monotonic_ns();
 		}
 		done = turn(d);
-		if (done == TURN_STUCK)
-			nanosleep(&stuck, NULL);
+		stuck_ns = done == TURN_STUCK ? wait_stuck(stuck_ns) : STUCK_NS;
 		if (done != TURN_DONE)
 			continue;
 		collect(d, &bells, kick);

@@ -109,12 +109,12 @@ bool stacks_renew(struct stacks *stacks, struct stacks_path *path, uint32_t path
 /*
  * Where the answer to (parent, key) is, or would be. `trail` stands for the way to the parent: stacks_trail of the node at
  * which an event's new frames begin, and then what this function makes of it frame by frame. So one frame's place does not wait
- * for the answer of the frame before.
+ * for the answer of the frame before. (`cache` and `shift` are those of the table, which the caller keeps in registers.)
  */
-static inline struct stacks_cached *stacks_cached(const struct stacks *s, uint64_t *trail, uint64_t key)
+static inline struct stacks_cached *stacks_cached(struct stacks_cached *cache, uint32_t shift, uint64_t *trail, uint64_t key)
 {
 	*trail = (*trail ^ key) * UINT64_C(0x9e3779b97f4a7c15);
-	return &s->cache[*trail >> s->cache_shift];
+	return &cache[*trail >> shift];
 }
 
 static inline uint64_t stacks_trail(uint32_t parent)

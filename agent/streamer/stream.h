@@ -182,3 +182,16 @@ static inline void stream_account(struct stream *s, struct thread *thread, const
 	s->delivered.allocations++;
 	s->delivered.bytes += event->size;
 }
+
+/* The same for a number of allocations and frees of one thread. */
+static inline void stream_account_sum(struct stream *s, struct thread *thread, const struct spool_account *sum)
+{
+	uint64_t events = sum->allocations + sum->frees;
+
+	thread->counts.delivered += events;
+	thread->counts_news |= events != 0;
+	s->delivered.events += events;
+	s->delivered.frees += sum->frees;
+	s->delivered.allocations += sum->allocations;
+	s->delivered.bytes += sum->bytes;
+}

@@ -152,9 +152,30 @@ uint32_t stream_intern_rarely(struct stream *s, struct stacks_path *l, uint32_t 
 	return node;
 }
 
+/* With culling on. */
+static int cull(struct stream *s, uint32_t lane, struct thread *thread, struct capture_event *e)
+{
+	uint32_t node = e->has_stack ? stream_node(s, &s->lane[lane], e) : 0;
+	int r;
+
+	if (node == STREAM_NO_ROOM)
+		return -EAGAIN;
+	e->event.thread = thread->number;
+	r = cull_event(s, thread, &e->event, node);
+	s->stacks_cut += !r && stacks_is_cut(&s->stacks, node);
+	return r;
+}
+
 int capture_event(struct stream *s, uint32_t lane, struct thread *thread, struct capture_event *e)
 {
-	return capture_event_inline(s, lane, thread, e);
+	int r;
+
+	if (s->cull.time_ns)
+		return cull(s, lane, thread, e);
+	r = capture_event_put(s, &s->lane[lane], thread->number, e);
+	if (!r)
+		stream_account(s, thread, &e->event);
+	return r;
 }
 
 static bool merge_gap(struct batch *b, const struct batch_gap *g)

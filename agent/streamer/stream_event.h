@@ -44,6 +44,8 @@ static inline __attribute__((always_inline)) uint32_t stream_intern(struct strea
 								    uint32_t count, const uint64_t *pcs, uint32_t epoch)
 {
 	uint32_t *to = l->node + keep, parent = 0;
+	struct stacks_cached *const cache = s->stacks.cache;
+	const uint32_t shift = s->stacks.cache_shift;
 	uint64_t trail;
 
 	if (keep)
@@ -51,7 +53,7 @@ static inline __attribute__((always_inline)) uint32_t stream_intern(struct strea
 	trail = stacks_trail(parent);
 	for (uint32_t i = count; i-- > 0;) {
 		uint64_t pc = __atomic_load_n(&pcs[i], __ATOMIC_RELAXED), key = stream_cache_key(pc, epoch);
-		struct stacks_cached *cached = stacks_cached(&s->stacks, &trail, key);
+		struct stacks_cached *cached = stacks_cached(cache, shift, &trail, key);
 
 		if (__builtin_expect(cached->key == key && cached->parent == parent, 1)) {
 			parent = cached->node;
@@ -66,37 +68,31 @@ static inline __attribute__((always_inline)) uint32_t stream_intern(struct strea
 	return parent;
 }
 
-/* With culling on: of a copy, so that the event itself needs no address. */
-static inline int stream_cull(struct stream *s, struct thread *thread, struct event event, uint32_t node)
+/* The node of an event that has a stack. */
+static inline __attribute__((always_inline)) uint32_t stream_node(struct stream *s, struct stacks_path *l,
+								  const struct capture_event *e)
 {
-	int r = cull_event(s, thread, &event, node);
-
-	s->stacks_cut += !r && stacks_is_cut(&s->stacks, node);
-	return r;
+	if (__builtin_expect(e->keep > l->depth || e->keep + e->count > l->most, 0))
+		return stream_intern_rarely(s, l, e->keep, e->count, e->pcs, e->epoch);
+	return stream_intern(s, l, e->keep, e->count, e->pcs, e->epoch);
 }
 
-static inline __attribute__((always_inline)) int capture_event_inline(struct stream *s, uint32_t lane, struct thread *thread,
-								      struct capture_event *e)
+/* All of capture_event but the account. Not with culling on. */
+static inline __attribute__((always_inline)) int capture_event_put(struct stream *s, struct stacks_path *path, uint32_t thread,
+								   struct capture_event *e)
 {
-	struct stacks_path *l = &s->lane[lane];
 	uint32_t node = 0;
 
 	if (e->has_stack) {
-		if (__builtin_expect(e->keep > l->depth || e->keep + e->count > l->most, 0))
-			node = stream_intern_rarely(s, l, e->keep, e->count, e->pcs, e->epoch);
-		else
-			node = stream_intern(s, l, e->keep, e->count, e->pcs, e->epoch);
+		node = stream_node(s, path, e);
 		if (__builtin_expect(node == STREAM_NO_ROOM, 0))
 			return -EAGAIN;
 	}
-	e->event.thread = thread->number;
-	if (__builtin_expect(s->cull.time_ns != 0, 0))
-		return stream_cull(s, thread, e->event, node);
+	e->event.thread = thread;
 	e->event.stack = stacks_number(&s->stacks, node);
 	if (events_encoder_put_inline(&s->batch.events, &e->event) < 0)
 		return -EAGAIN;
 	if (__builtin_expect(s->stacks.has_cut, 0))
 		s->stacks_cut += stacks_is_cut(&s->stacks, node);
-	stream_account(s, thread, &e->event);
 	return 0;
 }
