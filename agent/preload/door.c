@@ -12,13 +12,12 @@
 static __attribute__((noinline, cold)) struct ring_header *open_door(enum door door)
 {
 	struct ring_header *ring = shim_ring();
-	struct shim_page *page = shim.page;
 
 	if (!ring)
 		return NULL;
-	__atomic_store_n(&page->door[door], ring, __ATOMIC_RELEASE);
+	__atomic_store_n(&shim_page.door[door], ring, __ATOMIC_RELEASE);
 	barrier();
-	if (likely(__atomic_load_n(&page->ring, __ATOMIC_RELAXED) == ring))
+	if (likely(__atomic_load_n(&shim_page.ring, __ATOMIC_RELAXED) == ring))
 		return ring;
 	door_shut(door);
 	return NULL;
@@ -28,7 +27,7 @@ static __attribute__((noinline, cold)) struct ring_header *open_door(enum door d
  * unguarded, if what it calls is to be told from the program's own. */
 struct ring_header *shim_look(enum door door)
 {
-	struct ring_header *ring = __atomic_load_n(&shim.page->ring, __ATOMIC_ACQUIRE);
+	struct ring_header *ring = __atomic_load_n(&shim_page.ring, __ATOMIC_ACQUIRE);
 	uint32_t control;
 
 	if (unlikely(!ring))

@@ -33,5 +33,5 @@ static inline bool door_any_on_record(void)
 
 static inline void door_shut(enum door door)
 {
-	__atomic_store_n(&shim.page->door[door], NULL, __ATOMIC_RELAXED);
+	__atomic_store_n(&shim_page.door[door], NULL, __ATOMIC_RELAXED);
 }

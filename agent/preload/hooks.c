@@ -235,7 +235,7 @@ static SLOW void free_sought(void *p)
 	if (bootstrap_owns(p))
 		return;
 	ring = shim_hook(DOOR_ALL);
-	if (!p || !ring || sample_passes_free_sought(p))
+	if (!ring || sample_passes_free_sought(p))
 		next.free(p);
 	else
 		free_recorded(p, ring);
@@ -246,7 +246,7 @@ EXPORT void free(void *p)
 	struct ring_header *ring;
 
 	if (tls.passed) {
-		if (sample_passes_free(p))
+		if (!p || sample_passes_free(p))
 			next.free(p);
 		else
 			free_sought(p);

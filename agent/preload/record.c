@@ -365,7 +365,7 @@ void record_event(struct thread *thread, const struct event *event, uintptr_t fr
 	if (event_class(copy.kind) == EVENT_CLASS_REALLOCATION)
 		put(thread, &copy, frame, true);
 	else
-		put(thread, &copy, frame, false);
+		put_any(thread, &copy, frame);
 }
 
 void record_block(struct thread *thread, uint32_t kind, uint64_t address, uint64_t size,

@@ -27,7 +27,7 @@ static struct ring_set_line *line_of(struct ring_set_line *set, const void *p, u
 {
 	uint64_t hash = (uint64_t)(uintptr_t)p * 0x9e3779b97f4a7c15u;
 
-	return &set[((hash >> 32) + number) & shim.page->set_mask];
+	return &set[((hash >> 32) + number) & shim_page.set_mask];
 }
 
 static bool replace(struct ring_set_line *line, uint64_t from, uint64_t to)
@@ -50,13 +50,13 @@ static void count(uint32_t *counter, uint32_t by)
 
 static struct ring_set_line *open_set(void)
 {
-	return __atomic_load_n(&shim.page->set, __ATOMIC_RELAXED);
+	return __atomic_load_n(&shim_page.set, __ATOMIC_RELAXED);
 }
 
 /* A block more (by -1) or less (by 1) in its bucket. */
 static void move_bucket(const void *p, int by)
 {
-	uint8_t *bucket = &shim.page->buckets[sample_bucket(p)];
+	uint8_t *bucket = &shim_page.buckets[sample_bucket(p)];
 	uint8_t now = __atomic_load_n(bucket, __ATOMIC_RELAXED);
 
 	while (now && !__atomic_compare_exchange_n(bucket, &now, (uint8_t)(now + by), false,
@@ -66,14 +66,14 @@ static void move_bucket(const void *p, int by)
 
 static void block_bucket(unsigned index)
 {
-	__atomic_store_n(&shim.page->buckets[index], 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&shim_page.buckets[index], 0, __ATOMIC_RELAXED);
 }
 
 void sample_close(void)
 {
 	if (!open_set())
 		return;
-	__atomic_store_n(&shim.page->set, NULL, __ATOMIC_RELAXED);
+	__atomic_store_n(&shim_page.set, NULL, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < SAMPLE_BUCKETS; i++)
 		block_bucket(i);
 }
@@ -328,8 +328,9 @@ static uint64_t new_seed(void)
 	return random_next(&value);
 }
 
-void sample_init(struct shim_page *page, struct ring_header *ring)
+void sample_init(struct ring_header *ring)
 {
+	struct shim_page *page = &shim_page;
 	uint64_t lines = ring->set_lines;
 
 	seed = new_seed();

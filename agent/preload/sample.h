@@ -36,12 +36,11 @@
  */
 #define SAMPLE_CLEAR 255
 
-/* Blocks that lie together have buckets that do: a program's frees seldom go all over its heap. */
+/* Blocks that lie together share a bucket, and a line of these serves 16 KiB: a program's frees seldom go
+ * all over its heap. */
 static inline unsigned sample_bucket(const void *p)
 {
-	uintptr_t address = (uintptr_t)p;
-
-	return (unsigned)(address >> 4 ^ address >> 16) % SAMPLE_BUCKETS;
+	return (unsigned)((uintptr_t)p >> 8) % SAMPLE_BUCKETS;
 }
 
 /* The slow end of sample_passes_free and sample_passes_realloc, where a bucket is not clear: is the
@@ -66,7 +65,7 @@ static inline bool sample_passes(size_t size)
 	if (likely(size - 1 >= left)) /* so in full mode, which has the straight way */
 		return false;
 	passed = tls.passed;
-	if (!passed || !__atomic_load_n(&shim.page->ring, __ATOMIC_RELAXED))
+	if (!passed || !__atomic_load_n(&shim_page.ring, __ATOMIC_RELAXED))
 		return false;
 	__atomic_store_n(&tls.left, left - size, __ATOMIC_RELAXED);
 	sample_count(passed);
@@ -75,7 +74,7 @@ static inline bool sample_passes(size_t size)
 
 static inline bool sample_is_clear(const void *p)
 {
-	return __atomic_load_n(&shim.page->buckets[sample_bucket(p)], __ATOMIC_RELAXED) ==
+	return __atomic_load_n(&shim_page.buckets[sample_bucket(p)], __ATOMIC_RELAXED) ==
 	       SAMPLE_CLEAR;
 }
 
@@ -131,4 +130,4 @@ void sample_thread_init(struct thread *thread);
 void sample_close(void);
 
 /* The set of a ring, empty, and the seed. */
-void sample_init(struct shim_page *page, struct ring_header *ring);
+void sample_init(struct ring_header *ring);

@@ -28,10 +28,10 @@
 
 enum phase { PHASE_NEW, PHASE_RESOLVING, PHASE_LINKING, PHASE_RUNNING };
 
-static struct shim_page nowhere;
 static uint32_t phase;
 
-struct shim shim = {.page = &nowhere};
+struct shim shim;
+struct shim_page shim_page;
 
 /* What the unwinder asks for. */
 
@@ -70,19 +70,14 @@ static const struct unwind_host host = {
 
 /* Recording begins. */
 
-/* Makes what the kernel wipes in a child, whole pages of it, and refuses here if it does not know how: then there is no
- * telling. */
-static bool page_make(void)
+/* The kernel is to wipe the page in a child; refused if it does not know how: then there is no telling. */
+static bool page_mark(void)
 {
-	struct shim_page *page = sys_pages(sizeof(*page));
 	int saved = errno;
-	bool made = page && !madvise(page, sizeof(*page), ADVICE_WIPE_ON_FORK);
+	bool marked = !madvise(&shim_page, sizeof(shim_page), ADVICE_WIPE_ON_FORK);
 
 	errno = saved;
-	if (!made)
-		return false;
-	__atomic_store_n(&shim.page, page, __ATOMIC_RELEASE);
-	return true;
+	return marked;
 }
 
 /* What is asked of libc and the processor; once. */
@@ -112,19 +107,18 @@ static void introduce(struct ring_header *ring)
  * for them to use. */
 static void record(const struct agent_terms *terms)
 {
-	struct shim_page *page = shim.page;
 	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
 
 	introduce(terms->ring);
-	sample_init(page, terms->ring);
+	sample_init(terms->ring);
 	modules_init(terms->ring->image);
 	fork_watch(terms);
 	guard_set(frame);
-	page->ours = 1;
+	shim_page.ours = 1;
 	shim.shut = thread_control(terms->ring) - 1;
 	for (unsigned i = 0; i < DOORS; i++)
-		__atomic_store_n(&page->door[i], terms->ring, __ATOMIC_RELEASE);
-	__atomic_store_n(&page->ring, terms->ring, __ATOMIC_RELEASE);
+		__atomic_store_n(&shim_page.door[i], terms->ring, __ATOMIC_RELEASE);
+	__atomic_store_n(&shim_page.ring, terms->ring, __ATOMIC_RELEASE);
 	__atomic_store_n(&shim.follow, terms->follow, __ATOMIC_RELEASE);
 	__atomic_store_n(&shim.attention, 1, __ATOMIC_RELEASE);
 	modules_refresh();
@@ -142,7 +136,7 @@ static void begin(void)
 
 	next_resolve();
 	__atomic_store_n(&phase, PHASE_LINKING, __ATOMIC_RELEASE);
-	if (wanted() && !agent_link(NULL, &terms) && page_make() && !unwind_init(&host)) {
+	if (wanted() && !agent_link(NULL, &terms) && page_mark() && !unwind_init(&host)) {
 		look_around();
 		shim.stopped = env_switch("DISABLE_BY_DEFAULT");
 		terms.ring->patched += patch_apply(terms.entry, terms.entries);
@@ -180,11 +174,11 @@ struct ring_header *start_again(void)
 					 __ATOMIC_ACQUIRE))
 		return NULL;
 	__atomic_store_n(&shim.attention, 0, __ATOMIC_RELEASE);
-	if (shim.follow && !shim.page->ours)
+	if (shim.follow && !shim_page.ours)
 		begin_forked();
 	__atomic_store_n(&phase, PHASE_RUNNING, __ATOMIC_RELEASE);
 	errno = saved;
-	return __atomic_load_n(&shim.page->ring, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&shim_page.ring, __ATOMIC_ACQUIRE);
 }
 
 static bool constructed;

@@ -7,7 +7,7 @@
  * signal's handler, an allocator that calls itself through the loader's tables) is *nested*. A
  * thread is *quiet* while its events are only counted.
  *
- * shim.page->ring is NULL until an agent has answered, NULL again when it wants nothing more, and
+ * shim_page.ring is NULL until an agent has answered, NULL again when it wants nothing more, and
  * NULL in a forked child, however that was made: the kernel wipes the page.
  *
  * The one word that every hook reads is its *door*: the ring, or NULL while nothing that comes this
@@ -35,7 +35,15 @@ enum door {
 
 #define SAMPLE_BUCKETS 4096
 
-/* On pages of its own, marked MADV_WIPEONFORK. */
+/* A processor's largest page: what is to be on pages of its own lies at a multiple of it. */
+#if defined(__x86_64__) || defined(__i386__)
+#define PAGE_MOST 4096
+#else
+#define PAGE_MOST 65536
+#endif
+
+/* On pages of its own, marked MADV_WIPEONFORK; empty in the beginning. Not behind a pointer: each hook
+ * looks here. */
 struct shim_page {
 	struct ring_header *door[DOORS];
 	struct ring_header *ring;
@@ -44,7 +52,7 @@ struct shim_page {
 	uint32_t ours; /* 1 in the process that began to record; wiped: a fork child of it */
 	/* What frees look at first, by the block's address: see sample.h. */
 	uint8_t buckets[SAMPLE_BUCKETS] __attribute__((aligned(64)));
-};
+} __attribute__((aligned(PAGE_MOST)));
 
 /* How events are stamped; see clock.h. */
 enum stamps {
@@ -54,7 +62,6 @@ enum stamps {
 };
 
 struct shim {
-	struct shim_page *page; /* never NULL; in the beginning an empty static one */
 	enum ring_clock clock;
 	enum stamps stamps;
 	uint32_t owner_word_offset;
@@ -75,6 +82,7 @@ struct shim {
 };
 
 extern struct shim shim HIDDEN;
+extern struct shim_page shim_page HIDDEN;
 
 /* One event, before it is a record. */
 struct event {
@@ -174,8 +182,7 @@ struct ring_header *shim_look(enum door door);
 /* What stands in the door; NULL: with attention, shim_look knows more. */
 static inline struct ring_header *shim_door(enum door door)
 {
-	return __atomic_load_n(&__atomic_load_n(&shim.page, __ATOMIC_RELAXED)->door[door],
-			       __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&shim_page.door[door], __ATOMIC_ACQUIRE);
 }
 
 static inline bool shim_attention(void)
@@ -186,8 +193,7 @@ static inline bool shim_attention(void)
 /* The ring, whether something is recorded or not; NULL: there is none. */
 static inline struct ring_header *shim_ring(void)
 {
-	struct ring_header *ring = __atomic_load_n(
-		&__atomic_load_n(&shim.page, __ATOMIC_RELAXED)->ring, __ATOMIC_ACQUIRE);
+	struct ring_header *ring = __atomic_load_n(&shim_page.ring, __ATOMIC_ACQUIRE);
 
 	return likely(ring || !shim_attention()) ? ring : start_again();
 }

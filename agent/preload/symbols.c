@@ -184,6 +184,20 @@ bool symbols_together(uintptr_t a, uintptr_t b)
 	return dl_iterate_phdr(visit_pair, &pair);
 }
 
+static int visit_cxx(struct dl_phdr_info *info, size_t size, void *context)
+{
+	const char *slash = strrchr(info->dlpi_name, '/'), *name = slash ? slash + 1 : "";
+
+	(void)size;
+	return holds(info, *(const uintptr_t *)context) &&
+	       (!strncmp(name, "libstdc++.so", 12) || !strncmp(name, "libc++", 6));
+}
+
+bool symbols_of_cxx(uintptr_t address)
+{
+	return dl_iterate_phdr(visit_cxx, &address);
+}
+
 struct extent {
 	uintptr_t address;
 	uintptr_t start;

@@ -19,3 +19,6 @@ bool symbols_module(uintptr_t address, uintptr_t *ret_start, uintptr_t *ret_end)
 
 /* Do both addresses lie in the same module? */
 bool symbols_together(uintptr_t a, uintptr_t b);
+
+/* Does this address lie in the C++ library of gcc or clang, by its file's name? */
+bool symbols_of_cxx(uintptr_t address);

@@ -126,7 +126,7 @@ static void tell_thinning(struct thread *thread)
 
 static void detach(void)
 {
-	__atomic_store_n(&shim.page->ring, NULL, __ATOMIC_RELEASE);
+	__atomic_store_n(&shim_page.ring, NULL, __ATOMIC_RELEASE);
 	door_shut(DOOR_ALLOCATIONS);
 	door_shut(DOOR_ALL);
 }

@@ -4,10 +4,24 @@
  * could know that as exactly from outside, and the parent of a recorded program is the tool.
  */
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+
+/* BENCH_CPU: the processor that it is to stay on. */
+static __attribute__((constructor)) void stay(void)
+{
+	const char *number = getenv("BENCH_CPU");
+	cpu_set_t processors;
+
+	if (!number)
+		return;
+	CPU_ZERO(&processors);
+	CPU_SET((unsigned)strtoul(number, NULL, 10), &processors);
+	sched_setaffinity(0, sizeof(processors), &processors);
+}
 
 static __attribute__((destructor)) void tell(void)
 {

@@ -208,6 +208,40 @@ static void of_a_plugin(void **state)
 	agent_result_done(&r);
 }
 
+/* What sampling passes over does not go through libstdc++, but a failure does, and so does all where an
+ * operator is the program's. */
+static void run_sampled(const char *name, int status)
+{
+	struct agent_options options = {
+		.mode = RING_SAMPLE, .sample_interval = 4096, .big_slices = 4, .set_lines = 4096};
+	struct agent_result r;
+	struct agent_tally t;
+
+	RUN(&options, &r, target_path(name));
+	assert_exited(&r, status);
+	assert_sound(&r);
+	assert_nothing_lost(&r);
+	assert_stacks(&r);
+	agent_tally(&r, TAG_OWN, &t);
+	assert_int_equal(t.orphans, 0);
+	assert_int_equal(t.twice, 0);
+	if (status) {
+		assert_int_equal(agent_said(&r, "caught"), 10);
+		assert_int_equal(agent_said(&r, "nulls"), 10);
+		assert_in_range(t.allocations, 1, agent_said(&r, "allocations") - 1);
+	}
+	agent_result_done(&r);
+}
+
+static void passed_over(void **state)
+{
+	(void)state;
+	run_sampled("cxx", 3);
+	run_sampled("own_malloc_shown", 0);
+	run_sampled("own_malloc_hidden", 0);
+	run_sampled("own_pool_shown", 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +249,7 @@ int main(void)
 		cmocka_unit_test(mimalloc),	  cmocka_unit_test(jemalloc),
 		cmocka_unit_test(by_name),	  cmocka_unit_test(plugin_of_a_c_program),
 		cmocka_unit_test(of_the_program), cmocka_unit_test(of_a_plugin),
+		cmocka_unit_test(passed_over),
 	};
 
 	if (access(target_path("cxx"), X_OK)) {
