@@ -7,6 +7,7 @@
  *
  * Varints are those of protobuf (base 128, low group first, at most 10 bytes); signed ones are zigzag coded.
  */
+#include <endian.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,12 +73,11 @@ static inline uint64_t reader_u64le(struct reader *r)
 	return low | (uint64_t)reader_u32le(r) << 32;
 }
 
-static inline uint64_t reader_varint(struct reader *r)
+/* Byte by byte. */
+static inline uint64_t reader_varint_slow(struct reader *r)
 {
 	uint64_t value = 0;
 
-	if (!r->error && r->offset < r->length && r->data[r->offset] < 0x80)
-		return r->data[r->offset++];
 	for (unsigned shift = 0; shift < 70; shift += 7) {
 		uint8_t byte = reader_u8(r);
 
@@ -91,6 +91,33 @@ static inline uint64_t reader_varint(struct reader *r)
 	}
 	r->error = -EBADMSG;
 	return 0;
+}
+
+/* Where eight bytes are there, one of two to eight without a branch for each: lengths follow no pattern, and a mispredicted
+ * branch costs more than all of this. */
+static __attribute__((noinline, unused)) uint64_t reader_varint_long(struct reader *r)
+{
+	uint64_t word, end;
+
+	if (r->error || reader_left(r) < sizeof(word))
+		return reader_varint_slow(r);
+	memcpy(&word, r->data + r->offset, sizeof(word));
+	word = le64toh(word);
+	end = ~word & UINT64_C(0x8080808080808080); /* the first bit of it is in the last byte */
+	if (!end)
+		return reader_varint_slow(r);
+	r->offset += (unsigned)__builtin_ctzll(end) / 8 + 1;
+	word &= (end ^ (end - 1)) & UINT64_C(0x7f7f7f7f7f7f7f7f);
+	word = (word & UINT64_C(0x007f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
+	word = (word & UINT64_C(0x00003fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
+	return (word & UINT64_C(0x000000000fffffff)) | (word & UINT64_C(0x0fffffff00000000)) >> 4;
+}
+
+static inline uint64_t reader_varint(struct reader *r)
+{
+	if (!r->error && r->offset < r->length && r->data[r->offset] < 0x80)
+		return r->data[r->offset++];
+	return reader_varint_long(r);
 }
 
 static inline uint64_t zigzag(int64_t value)

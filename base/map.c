@@ -4,12 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t home(const struct map *m, uint64_t key)
-{
-	/* Fibonacci hashing: the high bits of the product are the mixed ones. */
-	return (size_t)((key * 0x9E3779B97F4A7C15ull) >> 32) & (m->capacity - 1);
-}
-
 void map_done(struct map *m)
 {
 	free(m->entries);
@@ -25,7 +19,7 @@ void map_clear(struct map *m)
 
 static struct map_entry *find(const struct map *m, uint64_t key)
 {
-	size_t i = home(m, key);
+	size_t i = map_home(m, key);
 
 	while (m->entries[i].key != key && m->entries[i].key != MAP_NO_KEY)
 		i = (i + 1) & (m->capacity - 1);
@@ -90,7 +84,7 @@ bool map_remove(struct map *m, uint64_t key, uint64_t *ret_value)
 		*ret_value = e->value;
 	hole = (size_t)(e - m->entries);
 	for (i = (hole + 1) & mask; m->entries[i].key != MAP_NO_KEY; i = (i + 1) & mask) {
-		size_t wanted = home(m, m->entries[i].key);
+		size_t wanted = map_home(m, m->entries[i].key);
 
 		/* Movable if its home does not lie in (hole, i]. */
 		if (((i - wanted) & mask) >= ((i - hole) & mask)) {

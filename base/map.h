@@ -25,6 +25,19 @@ void map_done(struct map *m);
 void map_clear(struct map *m);
 /* The value's place, or NULL. Valid until the next put or remove. */
 uint64_t *map_get(const struct map *m, uint64_t key);
+/* Where the search for a key begins. Fibonacci hashing: the high bits of the product are the mixed ones. */
+static inline size_t map_home(const struct map *m, uint64_t key)
+{
+	return (size_t)((key * 0x9E3779B97F4A7C15ull) >> 32) & (m->capacity - 1);
+}
+
+/* The key will be asked for, put or removed soon. */
+static inline void map_prefetch(const struct map *m, uint64_t key)
+{
+	if (m->capacity)
+		__builtin_prefetch(&m->entries[map_home(m, key)]);
+}
+
 /* The value's place, made (0) if it was not there; NULL if memory ran out. */
 uint64_t *map_put(struct map *m, uint64_t key, bool *ret_new);
 /* True if it was there; its value goes to ret_value (may be NULL). */

@@ -118,3 +118,8 @@ int message_reader_open(struct message_reader *r, const ProtobufCMessageDescript
 	*ret_message = message;
 	return 0;
 }
+
+size_t message_reader_memory(const struct message_reader *r)
+{
+	return r->total;
+}

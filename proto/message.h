@@ -24,3 +24,5 @@ void message_reader_free(struct message_reader *reader);
 int message_reader_open(struct message_reader *reader, const ProtobufCMessageDescriptor *type,
 			const uint8_t *frame, size_t length, ProtobufCMessage **ret_message,
 			struct err_text *err);
+/* Bytes that the message takes, and what was kept for it. */
+size_t message_reader_memory(const struct message_reader *reader);

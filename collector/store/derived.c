@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -382,54 +383,110 @@ void derived_drop(const struct derived *d)
 
 /* ---- compaction ---- */
 
+/* Blocks are made by whoever has time, and written in their order. */
 struct compaction {
 	struct recording *recording;
-	struct rows rows; /* the new ones: file and slots */
+	int fd; /* of the new file */
+	struct rows_slot *slots;
+	pthread_mutex_t mutex; /* guards what follows */
+	pthread_cond_t turn;
+	uint32_t begun, written;
+	uint64_t length; /* of the file */
+	int error;
+};
+
+/* Memory of one who makes blocks. */
+struct compactor {
 	struct rows_block *block;
-	struct buf spare;
+	struct buf packed, spare;
 };
 
 /* A block without news is copied as it is. */
-static int copy_block(struct compaction *c, const struct rows_slot *from)
+static int copy_block(const struct compaction *c, struct compactor *own,
+		      const struct rows_slot *from)
 {
-	uint8_t *room;
+	uint8_t *room = buf_reserve(&own->packed, from->length);
 
-	buf_clear(&c->rows.packed);
-	room = buf_reserve(&c->rows.packed, from->length);
 	if (!room)
 		return -ENOMEM;
 	if (pread(c->recording->rows.fd[0], room, from->length, (off_t)from->offset) !=
 	    (ssize_t)from->length)
 		return -EIO;
-	c->rows.packed.length = from->length;
+	own->packed.length = from->length;
 	return 0;
 }
 
-static int merge_block(struct compaction *c, uint32_t index, struct rows_slot *slot)
+static int merge_block(const struct compaction *c, struct compactor *own, uint32_t index,
+		       struct rows_slot *slot)
 {
 	const struct block_limits limits = recording_limits(c->recording);
 	const struct rows *rows = &c->recording->rows;
 	const struct block_source source = rows_source(rows, index);
-	int r = rows_read(rows, index, ROWS_LATE, &limits, c->block, &c->spare, NULL);
+	int r = rows_read(rows, index, ROWS_LATE, &limits, own->block, &own->spare, NULL);
 
 	if (r < 0)
 		return r;
-	block_measure_ends(c->block);
-	slot->zone.min.death_ns = c->block->view.min.death_ns;
-	slot->zone.max.death_ns = c->block->view.max.death_ns;
-	slot->in_use = c->block->in_use;
-	buf_clear(&c->rows.packed);
-	return block_repack(c->block, &source, ROWS_LATE, &c->rows.packed, &c->spare);
+	block_measure_ends(own->block);
+	slot->zone.min.death_ns = own->block->view.min.death_ns;
+	slot->zone.max.death_ns = own->block->view.max.death_ns;
+	slot->in_use = own->block->in_use;
+	return block_repack(own->block, &source, ROWS_LATE, &own->packed, &own->spare);
 }
 
-static int compact_block(struct compaction *c, uint32_t index)
+/* Into own->packed. */
+static int compact_block(const struct compaction *c, struct compactor *own, uint32_t index)
 {
-	struct rows_slot slot = c->recording->rows.slots[index];
-	uint32_t first = (uint32_t)slot.zone.first_row;
-	bool news = late_any(&c->recording->rows.late, first, first + slot.zone.count - 1);
-	int r = news ? merge_block(c, index, &slot) : copy_block(c, &slot);
+	struct rows_slot *slot = &c->slots[index];
+	uint32_t first = (uint32_t)slot->zone.first_row;
 
-	return r ? r : rows_add_packed(&c->rows, &slot);
+	buf_clear(&own->packed);
+	if (late_any(&c->recording->rows.late, first, first + slot->zone.count - 1))
+		return merge_block(c, own, index, slot);
+	return copy_block(c, own, slot);
+}
+
+/* Under the mutex, which is let go meanwhile. */
+static int compact_next(struct compaction *c, struct compactor *own)
+{
+	uint32_t index = c->begun++;
+	struct rows_slot *slot = &c->slots[index];
+	int r;
+
+	pthread_mutex_unlock(&c->mutex);
+	*slot = c->recording->rows.slots[index];
+	r = compact_block(c, own, index);
+	slot->length = (uint32_t)own->packed.length;
+	pthread_mutex_lock(&c->mutex);
+	while (!r && !c->error && c->written != index)
+		pthread_cond_wait(&c->turn, &c->mutex);
+	slot->offset = c->length;
+	c->length += slot->length;
+	c->written++;
+	pthread_cond_broadcast(&c->turn);
+	pthread_mutex_unlock(&c->mutex);
+	if (!r)
+		r = rows_write_at(c->fd, own->packed.data, slot->length, slot->offset);
+	pthread_mutex_lock(&c->mutex);
+	return r;
+}
+
+static void *compact_all(void *argument)
+{
+	struct compaction *c = argument;
+	struct compactor own = {.block = block_new(0)};
+	int r = own.block ? 0 : -ENOMEM;
+
+	pthread_mutex_lock(&c->mutex);
+	while (!r && !c->error && c->begun < c->recording->rows.first_open)
+		r = compact_next(c, &own);
+	if (r < 0)
+		c->error = r;
+	pthread_cond_broadcast(&c->turn);
+	pthread_mutex_unlock(&c->mutex);
+	block_free(own.block);
+	buf_done(&own.packed);
+	buf_done(&own.spare);
+	return NULL;
 }
 
 /* The new file and slots take the place of the old ones. */
@@ -441,16 +498,36 @@ static void replace(struct recording *r, struct compaction *c)
 	rows_path(path, &r->derived, r->derived.generation - 1);
 	unlink(path);
 	for (uint32_t i = 0; i < rows->first_open; i++)
-		rows->slots[i] = c->rows.slots[i];
+		rows->slots[i] = c->slots[i];
 	close(rows->fd[0]);
-	rows->fd[0] = take_fd(c->rows.fd[0]);
-	rows->written = c->rows.written;
+	rows->fd[0] = take_fd(c->fd);
+	rows->written = c->length;
 	rows->late.page_count = 0;
+}
+
+static int compact(struct compaction *c, const char *path)
+{
+	struct helper helper = {0};
+
+	c->slots = calloc(c->recording->rows.first_open + 1u, sizeof(*c->slots));
+	if (!c->slots)
+		return -ENOMEM;
+	c->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (c->fd < 0)
+		return -errno;
+	if (c->recording->rows.first_open > 1)
+		helper_start(&helper, compact_all, c);
+	compact_all(c);
+	helper_join(&helper);
+	return c->error;
 }
 
 int derived_compact(struct recording *r, struct err_text *err)
 {
-	struct compaction c = {.recording = r};
+	struct compaction c = {.recording = r,
+			       .fd = -1,
+			       .mutex = PTHREAD_MUTEX_INITIALIZER,
+			       .turn = PTHREAD_COND_INITIALIZER};
 	char path[4096];
 	int e;
 
@@ -459,14 +536,8 @@ int derived_compact(struct recording *r, struct err_text *err)
 		e = rows_write_late(&r->rows);
 	if (e < 0 || !r->rows.late.page_count)
 		return e;
-	rows_init(&c.rows);
 	rows_path(path, &r->derived, r->derived.generation + 1);
-	c.rows.fd[0] = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	c.block = block_new(0);
-	if (c.rows.fd[0] < 0 || !c.block)
-		e = c.block ? -errno : -ENOMEM;
-	for (uint32_t i = 0; !e && i < r->rows.first_open; i++)
-		e = compact_block(&c, i);
+	e = compact(&c, path);
 	if (e < 0) {
 		unlink(path);
 		err_set(err, e, "cannot write %s: %s", path, strerror(-e));
@@ -474,8 +545,8 @@ int derived_compact(struct recording *r, struct err_text *err)
 		r->derived.generation++;
 		replace(r, &c);
 	}
-	block_free(c.block);
-	buf_done(&c.spare);
-	rows_done(&c.rows);
+	if (c.fd >= 0)
+		close(c.fd);
+	free(c.slots);
 	return e;
 }

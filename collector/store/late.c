@@ -203,30 +203,59 @@ static int read_page(const struct late_page *page, const int fd[2], struct buf *
 	return 0;
 }
 
+/* The first record of a page, which lies at `data`, whose row is not before `row`. */
+static uint32_t first_of_page(const uint8_t *data, uint32_t count, uint32_t row)
+{
+	uint32_t low = 0, high = count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		struct reader in = reader_of(data + (size_t)middle * LATE_RECORD, LATE_RECORD);
+
+		if (reader_u32le(&in) < row)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The records of a page, which lies at `data`, for the rows [first, last]. */
+static int apply_page(struct rows_block *b, const uint8_t *data, uint32_t count, uint32_t first,
+		      uint32_t last, const struct block_limits *limits)
+{
+	uint32_t from = first_of_page(data, count, first);
+	struct reader in =
+		reader_of(data + (size_t)from * LATE_RECORD, (size_t)(count - from) * LATE_RECORD);
+
+	while (reader_more(&in)) {
+		struct late_record record = read_record(&in);
+
+		if (record.row > last)
+			break;
+		/* A page that is out of order was made by nobody of us. */
+		if (record.row < first || !sane(&record, limits))
+			return -EBADMSG;
+		apply(b, &record);
+	}
+	return 0;
+}
+
 int late_apply(const struct late *l, struct rows_block *b, const int fd[2],
 	       const struct block_limits *limits, struct buf *spare)
 {
 	uint32_t first = (uint32_t)b->view.first_row, last = first + b->view.count - 1;
 
 	for (uint32_t i = 0; i < l->page_count; i++) {
-		struct reader in;
 		int r;
 
 		if (!touches(&l->pages[i], first, last))
 			continue;
 		r = read_page(&l->pages[i], fd, spare);
+		if (!r)
+			r = apply_page(b, spare->data, l->pages[i].count, first, last, limits);
 		if (r < 0)
 			return r;
-		in = reader_of(spare->data, (size_t)l->pages[i].count * LATE_RECORD);
-		while (reader_more(&in)) {
-			struct late_record record = read_record(&in);
-
-			if (record.row < first || record.row > last)
-				continue;
-			if (!sane(&record, limits))
-				return -EBADMSG;
-			apply(b, &record);
-		}
 	}
 	for (uint32_t i = first_fresh(l, first); i < l->sorted && l->fresh[i].row <= last; i++)
 		apply(b, &l->fresh[i]);

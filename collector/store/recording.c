@@ -143,39 +143,19 @@ static int take_missed(struct recording *r, const Heapcast__Batch *batch, uint64
 	return definitions_add_gap(&r->definitions, &gap);
 }
 
-/* All or nothing of them: into r->events. */
-static int decode_events(struct recording *r, const Heapcast__Events *events, struct err_text *err)
+static int take_events(struct recording *r, struct decoded *d)
 {
-	struct events_decoder decoder;
-	int e = events_decoder_init(&decoder, events, err);
-
-	r->event_count = 0;
-	if (e < 0)
-		return e;
-	e = array_reserve(&r->events, &r->event_capacity, (uint64_t)events->count + 1,
-			  sizeof(*r->events));
-	while (!e && (e = events_decoder_next(&decoder, &r->events[r->event_count], err)) == 1) {
-		r->event_count++;
-		e = 0;
-		if (r->event_count > events->count)
-			e = -EBADMSG;
-	}
-	events_decoder_done(&decoder);
-	return e;
-}
-
-static int take_events(struct recording *r, const Heapcast__Events *events)
-{
+	uint32_t tick_ns = d->item.batch->events->tick_ns;
 	struct thread_info *thread = NULL;
 	int e = 0;
 
-	if (events->tick_ns + (uint64_t)REPAIR_NS > r->pairing.window_ns)
-		r->pairing.window_ns = events->tick_ns + (uint64_t)REPAIR_NS;
-	for (uint32_t i = 0; !e && i < r->event_count; i++) {
-		const struct event *event = &r->events[i];
+	if (tick_ns + (uint64_t)REPAIR_NS > r->pairing.window_ns)
+		r->pairing.window_ns = tick_ns + (uint64_t)REPAIR_NS;
+	for (uint32_t i = 0; !e && i < d->event_count; i++) {
+		struct event *event = &d->events[i];
 
 		count_event(r, event);
-		check_references(r, &r->events[i], &thread);
+		check_references(r, event, &thread);
 		e = event_space(event->kind) == EVENT_SPACE_HEAP ? pairing_add(&r->pairing, event)
 								 : aparts_add(&r->aparts, event);
 	}
@@ -211,8 +191,9 @@ static int take_execs(struct recording *r, const Heapcast__Batch *batch, bool *r
 }
 
 /* Whatever ends or begins with this batch: `images` is what was known before it. */
-static int take_steps(struct recording *r, const Heapcast__Batch *batch, uint32_t images)
+static int take_steps(struct recording *r, struct decoded *d, uint32_t images)
 {
+	const Heapcast__Batch *batch = d->item.batch;
 	bool marked;
 	int e = take_execs(r, batch, &marked);
 
@@ -223,7 +204,7 @@ static int take_steps(struct recording *r, const Heapcast__Batch *batch, uint32_
 					 batch->events ? batch->events->base_ns : batch->time_ns);
 	}
 	if (!e && batch->events)
-		e = take_events(r, batch->events);
+		e = take_events(r, d);
 	return e;
 }
 
@@ -251,8 +232,9 @@ static int take_culled(struct recording *r, const Heapcast__Batch *batch)
 	return e;
 }
 
-static int take_batch(struct recording *r, const Heapcast__Batch *batch, struct err_text *err)
+static int take_batch(struct recording *r, struct decoded *d, struct err_text *err)
 {
+	const Heapcast__Batch *batch = d->item.batch;
 	const struct delivered_counts counts = r->definitions.delivered;
 	uint64_t delivered = r->definitions.ledger.delivered;
 	uint32_t images = r->definitions.process.images;
@@ -263,7 +245,7 @@ static int take_batch(struct recording *r, const Heapcast__Batch *batch, struct 
 		return e;
 	if (batch->catch_up && (batch->events || batch->culled))
 		return err_set(err, -EBADMSG, "a catch-up with events");
-	e = batch->events ? decode_events(r, batch->events, err) : 0;
+	e = decoded_events(d, err);
 	if (!e && batch->culled)
 		e = culled_check(batch->culled, err);
 	if (!e)
@@ -276,7 +258,7 @@ static int take_batch(struct recording *r, const Heapcast__Batch *batch, struct 
 	pairing_lost(&r->pairing, r->definitions.unarrived - unarrived, r->end_ns, r->end_ns);
 	if (!images)
 		r->pairing.forked = begins_forked(&r->definitions.process, batch);
-	e = take_steps(r, batch, images);
+	e = take_steps(r, d, images);
 	if (!e)
 		e = take_culled(r, batch);
 	for (size_t i = 0; i < batch->n_gap; i++)
@@ -298,30 +280,53 @@ static int failed(const struct recording *r, int error, struct err_text *err)
 	return err_set(err, error, "cannot read %s: %s", r->path, strerror(-error));
 }
 
+/* One batch after the other, as far as they make sense. 0: all was taken; 1: the last one makes none; negative errno. */
+static int take_some(struct recording *r, uint64_t size, bool ahead_of_us,
+		     int (*progress)(void *, uint64_t, uint64_t), void *context,
+		     struct scan_item *ret_item, struct err_text *ret_reason)
+{
+	uint64_t reported = 0;
+	struct ahead ahead;
+	struct decoded *d;
+	int e;
+
+	ahead_begin(&ahead, &r->scan, size, &r->decoded, ahead_of_us);
+	while ((e = ahead_next(&ahead, &d)) == 1) {
+		uint64_t done = d->item.offset + d->item.length;
+
+		ret_reason->text[0] = 0;
+		*ret_item = d->item;
+		e = take_batch(r, d, ret_reason);
+		if (e < 0)
+			break;
+		if (progress && done - reported >= PROGRESS_BYTES) {
+			reported = done;
+			if (progress(context, reported, size)) {
+				e = -ECANCELED;
+				break;
+			}
+		}
+	}
+	ahead_end(&ahead);
+	return e == -EBADMSG ? 1 : e;
+}
+
 static int take_all(struct recording *r, uint64_t size, int (*progress)(void *, uint64_t, uint64_t),
 		    void *context, struct err_text *err)
 {
-	uint64_t reported = 0;
+	struct err_text reason;
 	struct scan_item item;
-	int e;
+	bool ahead_of_us = true;
+	int e = recording_wake(r);
 
-	e = recording_wake(r);
-	if (e < 0)
-		return failed(r, e, err);
-	while ((e = scan_next(&r->scan, size, &item)) == 1) {
-		struct err_text reason = {0};
-
-		e = take_batch(r, item.batch, &reason);
-		if (e == -EBADMSG)
-			scan_reject(&r->scan, &item, &reason);
-		else if (e < 0)
-			return failed(r, e, err);
-		if (progress && r->scan.offset - reported >= PROGRESS_BYTES) {
-			reported = r->scan.offset;
-			if (progress(context, reported, size))
-				return -ECANCELED;
-		}
+	while (!e &&
+	       (e = take_some(r, size, ahead_of_us, progress, context, &item, &reason)) == 1) {
+		scan_reject(&r->scan, &item, &reason);
+		ahead_of_us = false; /* what was read ahead was in vain: not again and again */
+		e = 0;
 	}
+	if (e == -ECANCELED)
+		return e;
 	if (e < 0)
 		return failed(r, e, err);
 	if (progress)
@@ -413,7 +418,7 @@ void recording_clear(struct recording *r)
 	culled_done(&r->culled);
 	aparts_done(&r->aparts);
 	definitions_done(&r->definitions);
-	free(r->events);
+	decoded_done(&r->decoded);
 	*r = (struct recording){.path = path, .fd = fd, .derived = derived, .unpacked = unpacked};
 	definitions_init(&r->definitions);
 	rows_init(&r->rows);
@@ -599,7 +604,10 @@ void recording_close(struct recording *r)
 /* ---- writing what is derived ---- */
 
 /* Frames that are read before the state is written again: a second's work, or so, for whoever begins there. */
-#define SAVE_BYTES (4u << 20)
+#define SAVE_BYTES (8u << 20)
+/* Full blocks that are left open: a row that ends soon does so there, and when the state is written no more of them have to be
+ * waited for. */
+#define OPEN_BLOCKS 8
 
 /* Where nothing was kept. */
 static int begin_scan(struct recording *r)
@@ -635,6 +643,7 @@ int recording_open_writing(const char *path, struct recording **ret_recording, u
 		recording_close(r);
 		return e;
 	}
+	r->rows.most_open = OPEN_BLOCKS;
 	*ret_recording = r;
 	return 0;
 }
@@ -682,7 +691,8 @@ int recording_refresh(struct recording *r, struct err_text *err)
 
 /* ---- answers ---- */
 
-int recording_keep(const struct recording *r, const char *name, char **ret_path, uint64_t *ret_frames)
+int recording_keep(const struct recording *r, const char *name, char **ret_path,
+		   uint64_t *ret_frames)
 {
 	if (!r->derived.folder || !r->derived.generation || !r->definitions.process.ended)
 		return -ENOENT;

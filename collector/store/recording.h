@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "base/error.h"
+#include "collector/store/ahead.h"
 #include "collector/store/apart.h"
 #include "collector/store/culled.h"
 #include "collector/store/definitions.h"
@@ -30,8 +31,7 @@ struct recording {
 	struct aparts aparts;
 	bool asleep; /* read from a state: pairing.live is not filled yet */
 	struct ledger_info ledger;
-	struct event *events; /* of the batch at hand */
-	uint32_t event_count, event_capacity;
+	struct decoded decoded; /* the batch at hand, if nobody reads ahead */
 	struct derived derived;
 	struct unpacked *unpacked; /* reader.c */
 };

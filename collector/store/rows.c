@@ -16,6 +16,36 @@
 /* Blocks that may be open in all recordings together, and that are. */
 static _Atomic uint32_t open_blocks = ROWS_OPEN_BYTES / ROWS_BLOCK_BYTES, open_now;
 
+/* Blocks that nobody uses, within that number: memory that need not come from the kernel again. */
+static struct {
+	pthread_mutex_t mutex;
+	struct rows_block *blocks[SEALING_MAX];
+	uint32_t count;
+} unused = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static struct rows_block *take_block(uint64_t first_row)
+{
+	struct rows_block *block = NULL;
+
+	pthread_mutex_lock(&unused.mutex);
+	if (unused.count)
+		block = unused.blocks[--unused.count];
+	pthread_mutex_unlock(&unused.mutex);
+	if (!block)
+		return block_new(first_row);
+	block_clear(block, first_row);
+	return block;
+}
+
+static void leave_block(struct rows_block *block)
+{
+	pthread_mutex_lock(&unused.mutex);
+	if (unused.count < SEALING_MAX && open_now + unused.count < open_blocks)
+		unused.blocks[unused.count++] = take_ptr(block);
+	pthread_mutex_unlock(&unused.mutex);
+	block_free(block);
+}
+
 void store_row_memory(uint64_t bytes)
 {
 	uint64_t blocks = bytes / ROWS_BLOCK_BYTES;
@@ -25,22 +55,21 @@ void store_row_memory(uint64_t bytes)
 
 void rows_init(struct rows *rows)
 {
-	*rows = (struct rows){.fd = {-1, -1}};
+	*rows = (struct rows){.fd = {-1, -1},
+			      .sealing = {.mutex = PTHREAD_MUTEX_INITIALIZER,
+					  .one_done = PTHREAD_COND_INITIALIZER}};
 }
 
 void rows_done(struct rows *rows)
 {
-	if (rows->sealing.block && rows->sealing.joinable)
-		pthread_join(rows->sealing.thread, NULL);
-	block_free(rows->sealing.block);
-	block_free(rows->spare);
-	buf_done(&rows->sealing.packed);
+	rows_settle(rows);
 	for (uint32_t i = rows->first_open; i < rows->slot_count; i++)
 		block_free(rows->slots[i].open);
 	open_now -= rows->slot_count - rows->first_open;
 	free(rows->slots);
 	late_done(&rows->late);
 	buf_done(&rows->packed);
+	buf_done(&rows->sealing.packed);
 	for (unsigned i = 0; i < 2; i++)
 		if (rows->fd[i] >= 0)
 			close(rows->fd[i]);
@@ -68,18 +97,36 @@ static int open_temporary(void)
 	return fd;
 }
 
-static int write_file(void *context, const void *data, size_t length, uint64_t *ret_offset)
+/* Room behind what is there. Negative: there is no file. */
+static int take_room(struct rows *rows, size_t length, uint64_t *ret_offset)
 {
-	struct rows *rows = context;
-	const uint8_t *from = data;
+	int r = 0;
 
+	pthread_mutex_lock(&rows->sealing.mutex);
 	if (rows->fd[0] < 0)
 		rows->fd[0] = open_temporary();
 	if (rows->fd[0] < 0)
-		return -errno;
+		r = -errno;
+	*ret_offset = rows->written;
+	rows->written += length;
+	pthread_mutex_unlock(&rows->sealing.mutex);
+	return r;
+}
+
+static int write_file(void *context, const void *data, size_t length, uint64_t *ret_offset)
+{
+	struct rows *rows = context;
+	int r = take_room(rows, length, ret_offset);
+
+	return r ? r : rows_write_at(rows->fd[0], data, length, *ret_offset);
+}
+
+int rows_write_at(int fd, const void *data, size_t length, uint64_t offset)
+{
+	const uint8_t *from = data;
+
 	for (size_t done = 0; done < length;) {
-		ssize_t n = pwrite(rows->fd[0], from + done, length - done,
-				   (off_t)(rows->written + done));
+		ssize_t n = pwrite(fd, from + done, length - done, (off_t)(offset + done));
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -87,56 +134,121 @@ static int write_file(void *context, const void *data, size_t length, uint64_t *
 			return n < 0 ? -errno : -ENOSPC;
 		done += (size_t)n;
 	}
-	*ret_offset = rows->written;
-	rows->written += length;
 	return 0;
 }
 
 /* ---- sealing ---- */
 
-/* Writes what is in `packed`. */
-static int write_packed(struct rows *rows, struct rows_slot *slot)
+static struct sealing_block *sealing_at(struct sealing *s, uint32_t index)
 {
-	int r = buf_error(&rows->packed);
-
-	slot->length = (uint32_t)rows->packed.length;
-	slot->base = false;
-	return r ? r : write_file(rows, rows->packed.data, rows->packed.length, &slot->offset);
+	return &s->queue[(s->first + index) % SEALING_MAX];
 }
 
-static void *pack(void *argument)
+/* Packs and writes the first block that nobody has begun with. Under the mutex, which is let go meanwhile. */
+static void pack_one(struct rows *rows, struct buf *packed)
 {
-	struct sealing *s = argument;
+	struct sealing *s = &rows->sealing;
+	struct sealing_block *b = sealing_at(s, s->begun++);
 
-	buf_clear(&s->packed);
-	block_pack(s->block, &s->packed);
+	pthread_mutex_unlock(&s->mutex);
+	buf_clear(packed);
+	block_pack(b->block, packed);
+	b->length = (uint32_t)packed->length;
+	b->error = buf_error(packed);
+	if (!b->error)
+		b->error = write_file(rows, packed->data, packed->length, &b->offset);
+	pthread_mutex_lock(&s->mutex);
+	b->done = true;
+	pthread_cond_signal(&s->one_done);
+}
+
+static void *help_pack(void *argument)
+{
+	struct rows *rows = argument;
+	struct sealing *s = &rows->sealing;
+
+	pthread_mutex_lock(&s->mutex);
+	while (s->begun < s->count)
+		pack_one(rows, &s->packed);
+	s->helped = false;
+	pthread_mutex_unlock(&s->mutex);
 	return NULL;
 }
 
-/* What was packed beside goes into the file. */
-int rows_settle(struct rows *rows)
+/* Where they lie is known now. Under the mutex. */
+static int collect(struct rows *rows)
 {
 	struct sealing *s = &rows->sealing;
-	struct rows_slot *slot;
+	int r = 0;
+
+	while (s->count && s->queue[s->first].done) {
+		struct sealing_block *b = &s->queue[s->first];
+		struct rows_slot *slot = &rows->slots[b->slot];
+
+		slot->offset = b->offset;
+		slot->length = b->length;
+		r = r ? r : b->error;
+		open_now--;
+		leave_block(take_ptr(b->block));
+		s->first = (s->first + 1) % SEALING_MAX;
+		s->count--;
+		s->begun--;
+	}
+	return r;
+}
+
+/* Until at most `most` are on their way. */
+static int settle_to(struct rows *rows, uint32_t most)
+{
+	struct sealing *s = &rows->sealing;
 	int r;
 
-	if (!s->block)
-		return 0;
-	if (s->joinable)
-		pthread_join(s->thread, NULL);
-	block_free(rows->spare);
-	rows->spare = take_ptr(s->block);
-	slot = &rows->slots[s->slot];
-	r = buf_error(&s->packed);
-	slot->length = (uint32_t)s->packed.length;
-	return r ? r : write_file(rows, s->packed.data, s->packed.length, &slot->offset);
+	pthread_mutex_lock(&s->mutex);
+	r = collect(rows);
+	while (s->count > most) {
+		int e;
+
+		if (s->begun < s->count)
+			pack_one(rows, &rows->packed);
+		else
+			pthread_cond_wait(&s->one_done, &s->mutex);
+		e = collect(rows);
+		r = r ? r : e;
+	}
+	pthread_mutex_unlock(&s->mutex);
+	return r;
+}
+
+int rows_settle(struct rows *rows)
+{
+	int r = settle_to(rows, 0);
+
+	helper_join(&rows->sealing.helper);
+	return r;
+}
+
+static void push(struct rows *rows, struct rows_block *block, uint32_t slot)
+{
+	struct sealing *s = &rows->sealing;
+	bool helped;
+
+	pthread_mutex_lock(&s->mutex);
+	*sealing_at(s, s->count++) = (struct sealing_block){.block = block, .slot = slot};
+	helped = s->helped;
+	s->helped = true;
+	pthread_mutex_unlock(&s->mutex);
+	if (helped)
+		return;
+	helper_join(&s->helper);
+	if (!helper_start(&s->helper, help_pack, rows))
+		help_pack(rows);
 }
 
 static int seal(struct rows *rows, uint32_t index)
 {
 	struct rows_slot *slot = &rows->slots[index];
 	struct rows_block *b = slot->open;
-	int r = rows_settle(rows);
+	int r = settle_to(rows, SEALING_MAX - 1);
 
 	if (r < 0)
 		return r;
@@ -148,12 +260,7 @@ static int seal(struct rows *rows, uint32_t index)
 					.weighted = b->view.weighted};
 	slot->base = false;
 	slot->open = NULL;
-	open_now--;
-	rows->sealing.block = b;
-	rows->sealing.slot = index;
-	rows->sealing.joinable = !pthread_create(&rows->sealing.thread, NULL, pack, &rows->sealing);
-	if (!rows->sealing.joinable)
-		pack(&rows->sealing);
+	push(rows, b, index);
 	return 0;
 }
 
@@ -169,11 +276,16 @@ int rows_seal(struct rows *rows, uint32_t most)
 	return r;
 }
 
+static int write_late(struct rows *rows)
+{
+	return rows->late.fresh_count ? late_write(&rows->late, false, write_file, rows) : 0;
+}
+
 int rows_write_late(struct rows *rows)
 {
 	int r = rows_settle(rows);
 
-	return !r && rows->late.fresh_count ? late_write(&rows->late, false, write_file, rows) : r;
+	return r ? r : write_late(rows);
 }
 
 /* ---- appending ---- */
@@ -190,17 +302,20 @@ static int add_block(struct rows *rows)
 	struct rows_block *block;
 	int r = 0;
 
-	/* Who needs more gives of his own, if he has any. */
+	/* Who needs more gives of his own, if he has any; one at a time may still be on its way. */
 	if (own && open_now >= open_blocks)
 		r = rows_seal(rows, own - 1);
+	else if (rows->most_open && own > rows->most_open)
+		r = rows_seal(rows, rows->most_open);
+	if (!r && open_now > open_blocks)
+		r = settle_to(rows, 1);
 	if (!r)
 		r = add_slot(rows);
 	if (r < 0)
 		return r;
-	block = rows->spare ? take_ptr(rows->spare) : block_new(rows->count);
+	block = take_block(rows->count);
 	if (!block)
 		return -ENOMEM;
-	block_clear(block, rows->count);
 	rows->slots[rows->slot_count++] = (struct rows_slot){.open = block};
 	open_now++;
 	return 0;
@@ -228,14 +343,6 @@ int rows_restore_sealed(struct rows *rows, const struct rows_slot *slot)
 	rows->first_open = rows->slot_count;
 	rows->count += slot->zone.count;
 	return 0;
-}
-
-int rows_add_packed(struct rows *rows, const struct rows_slot *slot)
-{
-	struct rows_slot placed = *slot;
-	int r = write_packed(rows, &placed);
-
-	return r ? r : rows_restore_sealed(rows, &placed);
 }
 
 static void widen(uint64_t *min, uint64_t *max, uint64_t value)
@@ -310,7 +417,7 @@ static int add_late(struct rows *rows, const struct late_record *record)
 {
 	int r = late_add(&rows->late, record);
 
-	return !r && rows->late.fresh_count >= LATE_FRESH_MAX ? rows_write_late(rows) : r;
+	return !r && rows->late.fresh_count >= LATE_FRESH_MAX ? write_late(rows) : r;
 }
 
 /* What is in use has no death, so its bounds are those of what is known. */

@@ -13,6 +13,7 @@
 #include <pthread.h>
 
 #include "collector/store/block.h"
+#include "collector/store/helper.h"
 #include "collector/store/late.h"
 
 /* Memory of open blocks unless told otherwise, and that of one. */
@@ -28,13 +29,27 @@ struct rows_slot {
 	bool base;
 };
 
-/* The block that is being packed, by a thread of its own: what comes for its rows is late already. */
-struct sealing {
-	struct rows_block *block; /* NULL: none */
+/* Blocks on their way to the file, the oldest first: a helper (helper.h) packs and writes them, and who has to wait for them
+ * takes a hand. What comes for their rows is late already. */
+#define SEALING_MAX 16
+
+struct sealing_block {
+	struct rows_block *block;
 	uint32_t slot;
-	struct buf packed;
-	pthread_t thread;
-	bool joinable; /* false: no thread could be had, it is packed already */
+	uint64_t offset; /* once it is done */
+	uint32_t length;
+	int error;
+	bool done;
+};
+
+struct sealing {
+	pthread_mutex_t mutex; /* guards all but `helper`, and where rows are written next */
+	pthread_cond_t one_done;
+	struct sealing_block queue[SEALING_MAX];
+	uint32_t first, count, begun; /* so many of them have been begun with */
+	bool helped;		      /* the helper looks for more before it ends */
+	struct buf packed;	      /* the helper's */
+	struct helper helper;
 };
 
 struct rows {
@@ -45,9 +60,9 @@ struct rows {
 	struct late late;
 	int fd[2];	    /* [0]: ours, [1]: base; -1: none */
 	uint64_t written;   /* bytes of ours that are in use */
-	struct buf packed;  /* spare */
+	struct buf packed;  /* spare, of the owner's thread */
 	struct sealing sealing;
-	struct rows_block *spare; /* of a block that was sealed: memory that need not come from the kernel again */
+	uint32_t most_open; /* full blocks that are left open; 0: as many as there is memory for */
 };
 
 struct row_birth {
@@ -71,7 +86,7 @@ int rows_append(struct rows *rows, const struct row_birth *birth, uint32_t *ret_
 int rows_end(struct rows *rows, uint32_t row, const struct row_death *death);
 /* `next` goes on with the chain of `row`. As rows_end. */
 int rows_link(struct rows *rows, uint32_t row, uint32_t next);
-/* Seals the oldest open blocks until at most `most` are left; those that are not full stay. The last one may still be on its way:
+/* Seals the oldest open blocks until at most `most` are left; those that are not full stay. They may still be on their way:
  * before anything is read, rows_settle. */
 int rows_seal(struct rows *rows, uint32_t most);
 int rows_settle(struct rows *rows);
@@ -80,8 +95,8 @@ int rows_write_late(struct rows *rows);
 /* The open block is added behind the sealed ones, as it was when the state was written. */
 int rows_restore(struct rows *rows, struct rows_block *block);
 int rows_restore_sealed(struct rows *rows, const struct rows_slot *slot);
-/* A block that lies packed in rows->packed is written and added, with what `slot` says of it. */
-int rows_add_packed(struct rows *rows, const struct rows_slot *slot);
+/* All of it, at `offset`. 0 or negative errno. */
+int rows_write_at(int fd, const void *data, size_t length, uint64_t offset);
 
 /* Columns that late news may change. */
 #define ROWS_LATE (ROWS_DEATH | ROWS_END | ROWS_DEATH_STACK | ROWS_DEATH_THREAD | ROWS_DEATH_KIND | ROWS_CHAIN)

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "proto/frame.h"
 #include "proto/message.h"
 #include "base/ban.h"
@@ -180,4 +179,26 @@ int scan_next(struct scan *s, uint64_t size, struct scan_item *ret_item)
 	else if (s->damage && first == -EBADMSG && !s->damaged_places)
 		*s->damage = reason;
 	return r;
+}
+
+void scan_tell(const struct scan *s, struct scan_place *ret)
+{
+	ret->offset = s->offset;
+	ret->resync_spent = s->resync_spent;
+	ret->skipped_bytes = s->skipped_bytes;
+	ret->damaged_places = s->damaged_places;
+	ret->first_damage = s->first_damage;
+	if (s->damage)
+		ret->reason = *s->damage;
+}
+
+void scan_return(struct scan *s, const struct scan_place *place)
+{
+	s->offset = place->offset;
+	s->resync_spent = place->resync_spent;
+	s->skipped_bytes = place->skipped_bytes;
+	s->damaged_places = place->damaged_places;
+	s->first_damage = place->first_damage;
+	if (s->damage)
+		*s->damage = place->reason;
 }

@@ -15,9 +15,9 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/error.h"
 #include "heapcast.pb-c.h"
 
-struct err_text;
 struct message_reader;
 
 struct scan {
@@ -39,6 +39,12 @@ struct scan_item {
 	const Heapcast__Batch *batch;
 };
 
+/* How far it has come, and what it has found till then. */
+struct scan_place {
+	uint64_t offset, resync_spent, skipped_bytes, damaged_places, first_damage;
+	struct err_text reason; /* of the first damage */
+};
+
 int scan_init(struct scan *scan, int fd, uint64_t offset, struct err_text *damage);
 void scan_done(struct scan *scan);
 /* 1: the next batch; 0: no whole frame follows up to `size` (the file's length as the caller sees
@@ -46,3 +52,6 @@ void scan_done(struct scan *scan);
 int scan_next(struct scan *scan, uint64_t size, struct scan_item *ret_item);
 /* The batch just returned makes no sense: counts its frame as damaged. */
 void scan_reject(struct scan *scan, const struct scan_item *item, const struct err_text *reason);
+void scan_tell(const struct scan *scan, struct scan_place *ret_place);
+/* Goes back to a place where it has been. */
+void scan_return(struct scan *scan, const struct scan_place *place);

@@ -49,9 +49,12 @@ void steps_sort(struct steps *s)
 	size_t moves = 0, limit = s->count * MOVES_A_STEP;
 
 	for (size_t i = 1; i < s->count; i++) {
-		struct step step = s->list[i];
+		struct step step;
 		size_t to = i;
 
+		if (s->list[i - 1].time_ns <= s->list[i].time_ns)
+			continue;
+		step = s->list[i];
 		while (to && s->list[to - 1].time_ns > step.time_ns && moves < limit) {
 			s->list[to] = s->list[to - 1];
 			to--;

@@ -21,7 +21,7 @@
 #include "collector/store/recording.h"
 #include "base/ban.h"
 
-#define DERIVE_BYTES (1u << 20) /* of frames at a time: some hundred milliseconds */
+#define DERIVE_BYTES (2u << 20) /* of frames at a time: some hundred milliseconds */
 
 struct stream_writer {
 	struct store *store;
@@ -282,7 +282,8 @@ static int derive(struct stream_writer *w, const char *path, struct err_text *er
 	if (!w->derived)
 		r = recording_open_writing(path, &w->derived, &(uint64_t){0}, err);
 	if (!r)
-		r = recording_derive(w->derived, __atomic_load_n(&w->durable_bytes, __ATOMIC_ACQUIRE),
+		r = recording_derive(w->derived,
+				     __atomic_load_n(&w->durable_bytes, __ATOMIC_ACQUIRE),
 				     DERIVE_BYTES, err);
 	if (r < 0)
 		give_up(w);
@@ -309,7 +310,8 @@ static int finish(struct stream_writer *w, const char *path, struct totals *tota
 	if (!r)
 		r = recording_finish(w->derived, err);
 	if (!r)
-		r = recording_in_use(w->derived, &totals->in_use_bytes, &totals->in_use_blocks, err);
+		r = recording_in_use(w->derived, &totals->in_use_bytes, &totals->in_use_blocks,
+				     err);
 	recording_close(w->derived);
 	w->derived = NULL;
 	return r < 0 ? recording_in_use_of(path, &totals->in_use_bytes, &totals->in_use_blocks, err)

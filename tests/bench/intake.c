@@ -2,7 +2,7 @@
  * What the collector does with a recording, measured: frames in, rows out, and opening them.
  *
  *   bench-intake take DATA FILE      receives FILE into the store DATA as the collector does: one thread checks and appends frames,
- *                                    another makes them durable and derives rows, which ends after the last one
+ *                                    another makes them durable and derives rows, with what helps it, and ends after the last one
  *   bench-intake open FILE [ROUNDS]  opens a recording and reads all its rows: once, and then the best of so many
  *
  * Prints NAME VALUE lines.
@@ -105,6 +105,12 @@ static void append_all(struct store *store, int fd, uint64_t size)
 	pthread_join(thread, NULL);
 }
 
+/* Of all threads, those that help along too. */
+static void print_cpu(void)
+{
+	printf("cpu_seconds %.3f\n", seconds(CLOCK_PROCESS_CPUTIME_ID));
+}
+
 static void print_memory(void)
 {
 	struct rusage usage;
@@ -130,6 +136,7 @@ static int take(const char *data, const char *path)
 	printf("seconds %.3f\nevents %llu\nevents_per_second %.0f\nframe_bytes %llu\n", took,
 	       (unsigned long long)stream_writer_events(writer), (double)stream_writer_events(writer) / took,
 	       (unsigned long long)stream_writer_bytes(writer));
+	print_cpu();
 	print_memory();
 	stream_writer_close(writer);
 	store_close(store);
