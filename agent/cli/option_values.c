@@ -15,12 +15,26 @@
 #define NOT_SET	     "not set"
 
 /* What the agent has divided its memory by, listens on, or is by now. */
-static const char *const fixed[] = {"memory-limit", "depth",	    "announce",		"interface",
-				    "listen",	    "socket",	    "base-server-port", "logfile",
-				    "config",	    "check-config", "for-pid",		"spool",
-				    "spool-limit",	    "figures-interval", "gather-maps",
-				    "maps-interval", "allocator-figures", "cull",
-				    "cull-pending", "cull-memory"};
+static const char *const fixed[] = {"memory-limit",
+				    "depth",
+				    "announce",
+				    "interface",
+				    "listen",
+				    "socket",
+				    "base-server-port",
+				    "logfile",
+				    "config",
+				    "check-config",
+				    "for-pid",
+				    "spool",
+				    "spool-limit",
+				    "figures-interval",
+				    "gather-maps",
+				    "maps-interval",
+				    "allocator-figures",
+				    "cull",
+				    "cull-pending",
+				    "cull-memory"};
 
 static void size_text(char *out, size_t size, uint64_t value)
 {
@@ -156,14 +170,28 @@ static bool is_fixed(const struct option_row *row)
 	return false;
 }
 
+/* Of the option's field, in bytes. */
+static size_t field_size(const struct option_row *row)
+{
+	switch (row->type) {
+	case TEXT:
+		return sizeof(const char *);
+	case FLAG:
+	case SWITCH:
+	case MAPS:
+		return sizeof(bool);
+	case MODE:
+	case POLICY:
+		return sizeof(uint32_t);
+	default:
+		return sizeof(uint64_t);
+	}
+}
+
 static void set_back(struct options *next, const struct options *running,
 		     const struct option_row *row)
 {
-	size_t size = row->type == TEXT				 ? sizeof(const char *)
-		      : row->type == FLAG || row->type == SWITCH ? sizeof(bool)
-								 : sizeof(uint64_t);
-
-	memcpy((char *)next + row->offset, (const char *)running + row->offset, size);
+	memcpy((char *)next + row->offset, (const char *)running + row->offset, field_size(row));
 }
 
 void options_compare(struct options *next, const struct options *running,

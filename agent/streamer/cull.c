@@ -285,12 +285,10 @@ static void hold(struct stream *s, struct thread *thread, const struct event *e,
 
 uint64_t cull_watermark(const struct cull *c, uint64_t watermark_ns)
 {
-	const struct cull_slot *x = &c->slot[c->oldest];
-
 	if (!c->time_ns || !c->oldest)
 		return watermark_ns;
-	if (x->time_ns < watermark_ns)
-		watermark_ns = x->time_ns;
+	if (c->slot[c->oldest].time_ns < watermark_ns)
+		watermark_ns = c->slot[c->oldest].time_ns;
 	if (late_held(c) && c->late_ns < watermark_ns)
 		watermark_ns = c->late_ns;
 	return watermark_ns;

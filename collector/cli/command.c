@@ -61,6 +61,25 @@ int command_usage_error(const struct command *command, const char *format, ...)
 	return EXIT_USAGE;
 }
 
+void command_note(const struct command *command, const char *format, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "collector %s: ", command->name);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
+void command_note_opening(const struct command *command, const struct recording *recording)
+{
+	struct err_text news;
+
+	if (recording_opening_news(recording, &news))
+		command_note(command, "%s", news.text);
+}
+
 int command_fault(const struct command *command, int error, const struct err_text *err)
 {
 	fprintf(stderr, "collector %s: %s\n", command->name, err_get(err, error));

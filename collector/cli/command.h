@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 struct err_text;
+struct recording;
 struct store;
 
 /* What the collector's exit status says. */
@@ -112,6 +113,10 @@ struct common_options {
 extern const struct option data_table[];   /* --data only */
 extern const struct option common_table[]; /* --data, --json */
 
+/* Something to know beside the answer, on standard error. */
+void command_note(const struct command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* What the recording's opening had to leave out or make anew, as a note. */
+void command_note_opening(const struct command *command, const struct recording *recording);
 /* Messages on standard error, each one sentence; they return what `run` returns. */
 int command_usage_error(const struct command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int command_fault(const struct command *command, int error, const struct err_text *err);

@@ -351,6 +351,11 @@ static int gather_run(struct command_call *call)
 	r = store_open(options->common.data, STORE_WRITE, &store, &err);
 	if (r < 0)
 		return command_fault(call->command, r, &err);
+	if (store_was_rebuilt(store))
+		command_note(call->command,
+			     "the catalogue of %s was damaged or of another version: it was made "
+			     "anew from the recordings there",
+			     options->common.data);
 	r = serve(options, &http, &err);
 	if (!r)
 		r = gather(&g, store, call->arguments, call->argument_count, &err);

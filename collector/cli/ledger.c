@@ -43,7 +43,8 @@ static const struct line {
 	 false},
 	{"before_join", "before the collector joined", offsetof(struct ledger_info, before_join),
 	 true},
-	{"culled_missed", "culled, and not among the sums here", offsetof(struct ledger_info, culled_missed), false},
+	{"culled_missed", "culled, and not among the sums here",
+	 offsetof(struct ledger_info, culled_missed), false},
 	{"missed", "missed (too slow, or away too long)", offsetof(struct ledger_info, missed),
 	 false},
 	{"lost_allocations", "lost allocations", offsetof(struct ledger_info, lost_allocations),
@@ -267,6 +268,7 @@ static int ledger_run(struct command_call *call)
 		r = recording_open(path, command_progress, doing, &recording, &err);
 	if (r < 0)
 		return command_input_fault(call->command, r, &err);
+	command_note_opening(call->command, recording);
 	balances = recording_balances(recording, &reason);
 	if (options->json)
 		print_json(recording, balances, &reason);

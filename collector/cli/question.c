@@ -21,9 +21,10 @@ const struct option question_table[] = {
 		    "what was in use at this moment: 10s, 50%, or a time since the epoch (means "
 		    "--value in-use)"),
 	SYMBOL_OPTIONS(struct question_options, symbols),
-	OPTION_TEXT(struct question_options, hide_rules, "hide-rules", "FILE",
-		    "functions that only pass allocations on, beside the ones that are known: a name a "
-		    "line, * at either end (docs/hide-rules.md)"),
+	OPTION_TEXT(
+		struct question_options, hide_rules, "hide-rules", "FILE",
+		"functions that only pass allocations on, beside the ones that are known: a name a "
+		"line, * at either end (docs/hide-rules.md)"),
 	{0},
 };
 
@@ -71,13 +72,17 @@ static int read_time(struct question *q, const char *name, const char *time, str
 }
 
 /* Of STREAM@TIME: as for --at. */
-static int read_moment_value(struct question *q, const struct question_options *o, struct err_text *err)
+static int read_moment_value(struct question *q, const struct question_options *o,
+			     struct err_text *err)
 {
 	if (o->at)
-		return err_set(err, -EINVAL, "%s says a time already: it does not go with --at", q->stream);
+		return err_set(err, -EINVAL, "%s says a time already: it does not go with --at",
+			       q->stream);
 	if (o->value && q->value != VALUE_IN_USE)
-		return err_set(err, -EINVAL, "%s asks for what was in use at a moment: it does not go with --value %s",
-			       q->stream, o->value);
+		return err_set(
+			err, -EINVAL,
+			"%s asks for what was in use at a moment: it does not go with --value %s",
+			q->stream, o->value);
 	q->value = VALUE_IN_USE;
 	return 0;
 }
@@ -185,6 +190,7 @@ static int open_all(struct question *q, const struct question_options *o, struct
 		return r;
 	if (q->rules)
 		view_set_rules(q->view, q->rules);
+	command_note_opening(q->command, q->recording);
 	process = recording_process(q->recording);
 	q->live = !process->ended;
 	q->sampled = process->mode == HEAPCAST__MODE__MODE_SAMPLE || any_weights(q->recording);
@@ -213,10 +219,11 @@ int question_open_named(struct command_call *call, const char *stream, enum valu
 	return EXIT_DONE;
 }
 
-int question_open(struct command_call *call, enum value default_value, struct question *ret_question)
+int question_open(struct command_call *call, enum value default_value,
+		  struct question *ret_question)
 {
-	return question_open_named(call, call->argument_count ? call->arguments[0] : "last", default_value,
-				   ret_question);
+	return question_open_named(call, call->argument_count ? call->arguments[0] : "last",
+				   default_value, ret_question);
 }
 
 int question_run(struct command_call *call, enum value default_value,
@@ -234,6 +241,11 @@ int question_run(struct command_call *call, enum value default_value,
 
 void question_close(struct question *question)
 {
+	const char *anew = question->recording ? recording_rederived(question->recording) : NULL;
+
+	if (anew)
+		command_note(question->command, "%s: all rows were derived anew from the frames",
+			     anew);
 	filter_done(&question->filter);
 	free(question->progress);
 	view_free(question->view);

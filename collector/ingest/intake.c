@@ -83,6 +83,7 @@ static struct intake *intake_new(struct ingest *ingest, const Heapcast__StreamSt
 static int open_writer(struct intake *s)
 {
 	struct err_text err = {0};
+	char id[STREAM_ID_TEXT];
 	uint64_t cut = 0;
 	int r;
 
@@ -96,8 +97,10 @@ static int open_writer(struct intake *s)
 	}
 	if (cut)
 		ingest_warn(s->ingest,
-			    "cut %llu bytes of a half-written frame off a recording of %s",
-			    (unsigned long long)cut, s->executable);
+			    "cut %llu bytes of a half-written frame off a recording of %s (stream "
+			    "%s), which has %llu events",
+			    (unsigned long long)cut, s->executable, stream_id_format(id, &s->id),
+			    (unsigned long long)stream_writer_events(s->writer));
 	return 0;
 }
 
@@ -285,6 +288,17 @@ static void finish(struct intake *s)
 	start_work(s, true);
 }
 
+/* Of rows that were cut or are made anew. */
+static void tell_news(struct intake *s)
+{
+	char id[STREAM_ID_TEXT];
+	struct err_text news;
+
+	if (s->writer && stream_writer_take_news(s->writer, &news))
+		ingest_warn(s->ingest, "stream %s of %s: %s", stream_id_format(id, &s->id),
+			    s->executable, news.text);
+}
+
 static void do_derive(uv_work_t *work)
 {
 	struct intake *s = work->data;
@@ -300,6 +314,7 @@ static void on_derive_done(uv_work_t *work, int status)
 	s->deriving = false;
 	ingest->deriving--;
 	s->underived |= !status && s->derive_result == 1;
+	tell_news(s);
 	if (s->abandoned)
 		abandon(s);
 	finish(s);
@@ -330,6 +345,7 @@ static void on_work_done(uv_work_t *work, int status)
 
 	s->working = false;
 	if (s->finishing) {
+		tell_news(s);
 		tell(s, INGEST_STREAM_ENDED);
 		stream_writer_close(s->writer);
 		s->writer = NULL;

@@ -189,6 +189,8 @@ static int add_near(struct history_reader *r, uint32_t segment, const struct row
 	struct history_event *list;
 	size_t n = 0;
 
+	if (!rows->count)
+		return 0;
 	if (events_reserve(events, 2 * (size_t)rows->count) < 0)
 		return -ENOMEM;
 	if (!r->whole) {
@@ -245,6 +247,8 @@ static int take_near(struct history_reader *r, uint32_t bin)
 	struct history_event *waiting = r->waiting.list, *taken;
 	size_t left = 0, n = 0;
 
+	if (!r->waiting.count)
+		return 0;
 	if (events_reserve(&r->bin, r->waiting.count) < 0)
 		return -ENOMEM;
 	taken = r->bin.list + r->bin.count;

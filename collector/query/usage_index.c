@@ -17,7 +17,6 @@
 
 enum far_flags { FAR_BIRTHS = 1, FAR_DEATHS = 2, FAR_FRACTIONS = 4 };
 
-DEFINE_CLEANUP(history_reader_free, struct history_reader *)
 DEFINE_CLEANUP(usage_index_free, struct usage_index *)
 
 void usage_index_free(struct usage_index *index)
@@ -139,11 +138,13 @@ static int give_event(struct history_reader *reader, uint64_t time_ns, struct us
 static int get_far(const struct usage_index *index, uint32_t k, struct history_reader *reader,
 		   struct err_text *err)
 {
-	struct reader bytes =
-		reader_of(index->far + index->list[k].far, index->far_length - index->list[k].far);
+	struct reader bytes;
 	uint64_t time_ns = index->bins.start[k];
 	int r = 0;
 
+	if (!index->list[k].far_count)
+		return 0; /* where no bin has any there are no bytes at all */
+	bytes = reader_of(index->far + index->list[k].far, index->far_length - index->list[k].far);
 	for (uint32_t i = 0; !r && i < index->list[k].far_count; i++) {
 		uint64_t since = reader_varint(&bytes);
 		uint8_t flags = reader_u8(&bytes);

@@ -8,25 +8,26 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/ban.h"
 
-#define CATALOGUE_VERSION 1
+#define CATALOGUE_VERSION 2
 #define BUSY_MS		  5000
 
 #define COLUMNS                                                                                    \
 	"executable, command_line, host, architecture, pid, start_wall_ns, last_ns, events, "      \
 	"recording_bytes, "                                                                        \
-	"incarnation, next_batch, ended, in_use_bytes, in_use_blocks"
+	"incarnation, next_batch, ended, in_use_bytes, in_use_blocks, checksum"
 
 static const char schema[] = "CREATE TABLE streams (id BLOB PRIMARY KEY, executable TEXT, "
 			     "command_line TEXT, host TEXT, architecture TEXT,"
 			     " pid INTEGER, start_wall_ns INTEGER, last_ns INTEGER, events "
 			     "INTEGER, recording_bytes INTEGER,"
 			     " incarnation INTEGER, next_batch INTEGER, ended INTEGER, "
-			     "in_use_bytes INTEGER, in_use_blocks INTEGER"
+			     "in_use_bytes INTEGER, in_use_blocks INTEGER, checksum INTEGER"
 			     ") WITHOUT ROWID;";
 
 struct catalogue {
@@ -117,7 +118,7 @@ static int prepare(struct catalogue *c)
 		r = sqlite3_prepare_v3(c->db,
 				       "INSERT OR REPLACE INTO streams (id, " COLUMNS
 				       ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
-				       "?12, ?13, ?14, ?15)",
+				       "?12, ?13, ?14, ?15, ?16)",
 				       -1, SQLITE_PREPARE_PERSISTENT, &c->put, NULL);
 	return r == SQLITE_OK ? 0 : sqlite_errno(r);
 }
@@ -200,6 +201,33 @@ int catalogue_open_read(const char *path, struct catalogue **ret_catalogue)
 	return 0;
 }
 
+static uint64_t add_text(uint64_t checksum, const char *text)
+{
+	return XXH3_64bits_withSeed(text ? text : "", text ? strlen(text) + 1 : 0, checksum);
+}
+
+/* SQLite vouches for the structure of its file only: a row whose numbers a disk has changed is one to it, and a recording would be
+ * cut where it says. */
+static uint64_t checksum_of(const struct stream_id *id, const struct totals *t)
+{
+	const uint64_t numbers[] = {t->pid,
+				    t->start_wall_ns,
+				    t->last_ns,
+				    t->events,
+				    t->bytes,
+				    t->position.incarnation,
+				    t->position.next,
+				    t->ended,
+				    t->in_use_known,
+				    t->in_use_known ? t->in_use_bytes : 0,
+				    t->in_use_known ? t->in_use_blocks : 0};
+	uint64_t checksum = XXH3_64bits(id->bytes, sizeof(id->bytes));
+
+	checksum = XXH3_64bits_withSeed(numbers, sizeof(numbers), checksum);
+	checksum = add_text(add_text(checksum, t->executable), t->command_line);
+	return add_text(add_text(checksum, t->host), t->architecture);
+}
+
 static char *column_text(sqlite3_stmt *s, int column)
 {
 	const unsigned char *text = sqlite3_column_text(s, column);
@@ -238,7 +266,9 @@ int catalogue_get(struct catalogue *c, const struct stream_id *id, struct totals
 			.in_use_bytes = column_u64(c->get, 12),
 			.in_use_blocks = column_u64(c->get, 13),
 		};
-		found = 1;
+		found = column_u64(c->get, 14) == checksum_of(id, ret_totals);
+		if (!found)
+			totals_done(ret_totals);
 	}
 	sqlite3_reset(c->get);
 	sqlite3_clear_bindings(c->get);
@@ -273,6 +303,7 @@ int catalogue_put(struct catalogue *c, const struct stream_id *id, const struct 
 		sqlite3_bind_int64(c->put, 14, (sqlite3_int64)t->in_use_bytes);
 		sqlite3_bind_int64(c->put, 15, (sqlite3_int64)t->in_use_blocks);
 	}
+	sqlite3_bind_int64(c->put, 16, (sqlite3_int64)checksum_of(id, t));
 	r = sqlite3_step(c->put);
 	sqlite3_reset(c->put);
 	sqlite3_clear_bindings(c->put);

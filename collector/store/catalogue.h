@@ -3,7 +3,7 @@
  * DIR/catalogue.sqlite: the totals of each stream, so that `list` need not read the recordings. A
  * cache with a promise: a row never says more than what is durable in the recording, because it is
  * written after the recording's fdatasync. Whoever reads a row goes on from its `bytes`; without a
- * row, from the start. So it may be lost or stale at any time.
+ * row, from the start. So it may be lost or stale at any time; a row has a checksum, and one that it does not fit is none.
  *
  * One connection, used from any thread, one at a time (a mutex).
  */

@@ -111,6 +111,17 @@ static bool fits(int fd, const struct state_fit *fit, uint64_t offset)
 
 /* ---- reading ---- */
 
+/* What was kept is of no use, and why. */
+static void must_be_made_anew(struct derived *d, bool read, bool frames_fit)
+{
+	const char *why = !read ? "the state there is damaged or of another version"
+			  : frames_fit
+				  ? "the rows there are fewer than its state tells of, or missing"
+				  : "it was made of other frames";
+
+	err_set(&d->anew, 0, "what was kept in %s can't be used: %s", d->folder, why);
+}
+
 static int read_whole(int fd, uint8_t *to, size_t length)
 {
 	size_t done = 0;
@@ -197,16 +208,17 @@ int derived_load(struct recording *r)
 		struct state_fit fit = {0};
 		uint64_t size;
 		int fd, e = read_state(r, &fit);
+		bool frames_fit = !e && fits(r->fd, &fit, r->scan.offset);
 
 		if (e == -ENOENT)
 			return 0;
-		if (!e && !fits(r->fd, &fit, r->scan.offset))
-			return 0;
-		fd = e ? e : open_rows(d, O_RDONLY, fit.rows_bytes, &size);
+		fd = frames_fit ? open_rows(d, O_RDONLY, fit.rows_bytes, &size) : e ? e : -EBADMSG;
 		if (fd >= 0) {
 			r->rows.fd[1] = fd;
+			d->anew.text[0] = 0;
 			return 1;
 		}
+		must_be_made_anew(d, !e, frames_fit);
 		recording_clear(r);
 		if (fd != -ENOENT)
 			return 0;
@@ -263,11 +275,13 @@ static int take_over(struct recording *r, uint64_t *ret_cut)
 	struct derived *d = &r->derived;
 	struct state_fit fit = {0};
 	uint64_t size;
-	int fd;
+	int e = read_state(r, &fit), fd = -1;
+	bool frames_fit = !e && fits(r->fd, &fit, r->scan.offset);
 
-	if (read_state(r, &fit) < 0 || !fits(r->fd, &fit, r->scan.offset))
-		return 0;
-	fd = open_rows(d, O_RDWR, fit.rows_bytes, &size);
+	if (frames_fit)
+		fd = open_rows(d, O_RDWR, fit.rows_bytes, &size);
+	if (fd < 0 && e != -ENOENT)
+		must_be_made_anew(d, !e, frames_fit);
 	if (fd < 0)
 		return 0;
 	r->rows.fd[0] = fd;

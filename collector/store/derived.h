@@ -16,7 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct err_text;
+#include "base/error.h"
+
 struct recording;
 
 #define DERIVED_CHUNK (1u << 20)
@@ -28,6 +29,7 @@ struct derived {
 	uint64_t saved_offset; /* of the frames that the last state covers */
 	uint64_t state_inode;
 	bool writing;
+	struct err_text anew; /* why what was kept is of no use; empty: it is, or there was nothing */
 };
 
 /* What a recording at `path` has beside it. 0 or -ENOMEM. */

@@ -143,7 +143,6 @@ static int open_write(struct store *store, struct err_text *err)
 {
 	cleanup(cleanup_free) char *streams = path_of(store, "streams");
 	cleanup(cleanup_free) char *catalogue = path_of(store, "catalogue.sqlite");
-	bool rebuilt;
 	int r;
 
 	if (!streams || !catalogue)
@@ -154,7 +153,7 @@ static int open_write(struct store *store, struct err_text *err)
 	if (!r)
 		r = make_folder(streams, err);
 	if (!r)
-		r = catalogue_open_write(catalogue, &store->catalogue, &rebuilt, err);
+		r = catalogue_open_write(catalogue, &store->catalogue, &store->rebuilt, err);
 	if (!r)
 		fill_catalogue(store);
 	return r;
@@ -216,6 +215,11 @@ void store_close(struct store *store)
 const char *store_path(const struct store *store)
 {
 	return store->path;
+}
+
+bool store_was_rebuilt(const struct store *store)
+{
+	return store->rebuilt;
 }
 
 struct sqlite3 *store_symbol_cache(struct store *store)

@@ -9,6 +9,7 @@ struct store {
 	int lock;		     /* writer: holds the lock; else -1 */
 	struct catalogue *catalogue; /* NULL for a reader if there is none that it can read */
 	struct sqlite3 *symbols;
+	bool rebuilt; /* the catalogue was of no use */
 };
 
 /* Path of a stream's folder or recording. Free it; NULL: no memory. */

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -672,6 +673,28 @@ int recording_finish(struct recording *r, struct err_text *err)
 	if (!e)
 		e = derived_compact(r, err);
 	return e ? e : derived_save(r, err);
+}
+
+bool recording_opening_news(const struct recording *r, struct err_text *ret_news)
+{
+	const struct ledger_info *l = &r->ledger;
+	const char *anew = r->derived.anew.text;
+	char cut[96] = "", skipped[128] = "", derived[sizeof(r->derived.anew.text) + 64] = "";
+
+	if (l->cut_bytes && r->flushed)
+		snprintf(cut, sizeof(cut), "%llu bytes behind its last whole frame are left out; ",
+			 (unsigned long long)l->cut_bytes);
+	if (l->damaged_places)
+		snprintf(skipped, sizeof(skipped),
+			 "%llu damaged bytes in %llu places are passed over, the first at %llu; ",
+			 (unsigned long long)l->skipped_bytes,
+			 (unsigned long long)l->damaged_places,
+			 (unsigned long long)l->first_damage);
+	if (*anew)
+		snprintf(derived, sizeof(derived), "%s; its rows are derived anew; ", anew);
+	err_set(ret_news, 0, "%s: %s%s%s%llu events are there", r->path, cut, skipped, derived,
+		(unsigned long long)l->stored);
+	return *cut || *skipped || *derived;
 }
 
 int recording_refresh(struct recording *r, struct err_text *err)

@@ -45,6 +45,8 @@ enum store_access { STORE_READ, STORE_WRITE };
 int store_open(const char *path, enum store_access access, struct store **ret_store, struct err_text *err);
 void store_close(struct store *store);
 const char *store_path(const struct store *store);
+/* Whether the catalogue was there, but damaged or of another version, and was made anew from the streams. */
+bool store_was_rebuilt(const struct store *store);
 /* The folder of symbol files below the store's. */
 #define STORE_SYMBOLS "symbols"
 /* The data base for symbols_options.cache, opened at the first call; NULL if it can't be written. The store's. */
@@ -119,6 +121,9 @@ int stream_writer_derive(struct stream_writer *writer, struct err_text *err);
 /* After the last sync of a stream that has ended: derives the rest, puts the rows in order, and works out what is in use at
  * the end, for store_list. As stream_writer_derive, and not beside it. Not needed for anything to be right, only quick. */
 int stream_writer_finish(struct stream_writer *writer, struct err_text *err);
+/* What of the rows that were kept was cut off or has to be made anew, since deriving began: a sentence, told once. False: nothing.
+ * Not while another thread derives. */
+bool stream_writer_take_news(struct stream_writer *writer, struct err_text *ret_news);
 uint64_t stream_writer_bytes(const struct stream_writer *writer);
 uint64_t stream_writer_events(const struct stream_writer *writer);
 
@@ -208,6 +213,9 @@ const struct row_block *row_reader_rows(struct row_reader *reader, uint32_t inde
 /* Rows that were kept beside the recording were damaged, and have been derived from the frames again: a sentence that names
  * the place. NULL: they were not. */
 const char *recording_rederived(const struct recording *recording);
+/* What its opening had to leave out or make anew: a sentence or several, with bytes and events. False: nothing. What a writer
+ * is about to complete is not left out. */
+bool recording_opening_news(const struct recording *recording, struct err_text *ret_news);
 
 struct module_info {
 	uint32_t number;

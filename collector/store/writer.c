@@ -34,6 +34,7 @@ struct stream_writer {
 	struct totals totals;
 	struct recording *derived; /* NULL: nothing yet; the worker's that derives */
 	bool underivable;	   /* the disk refused it: readers work it out for themselves */
+	struct err_text news;	   /* not told yet; empty: none */
 };
 
 static int sync_folder(const char *path)
@@ -274,13 +275,44 @@ static void give_up(struct stream_writer *w)
 	w->underivable = true;
 }
 
+static int begin_deriving(struct stream_writer *w, const char *path, struct err_text *err)
+{
+	uint64_t cut = 0, durable = __atomic_load_n(&w->durable_bytes, __ATOMIC_ACQUIRE), kept;
+	int r = recording_open_writing(path, &w->derived, &cut, err);
+
+	if (r < 0)
+		return r;
+	kept = w->derived->derived.saved_offset;
+	if (w->derived->derived.anew.text[0])
+		err_set(&w->news, 0, "%s; its rows are derived anew from %llu bytes of frames",
+			w->derived->derived.anew.text, (unsigned long long)durable);
+	else if (cut)
+		err_set(&w->news, 0,
+			"cut %llu bytes off the rows of %s that were written after its last state, "
+			"which covers %llu events; "
+			"they are derived again from %llu bytes of frames",
+			(unsigned long long)cut, path,
+			(unsigned long long)w->derived->ledger.stored,
+			(unsigned long long)(durable > kept ? durable - kept : 0));
+	return 0;
+}
+
+bool stream_writer_take_news(struct stream_writer *w, struct err_text *ret_news)
+{
+	if (!w->news.text[0])
+		return false;
+	*ret_news = w->news;
+	w->news.text[0] = 0;
+	return true;
+}
+
 /* 1: there is more; 0: all frames that are durable were taken. */
 static int derive(struct stream_writer *w, const char *path, struct err_text *err)
 {
 	int r = 0;
 
 	if (!w->derived)
-		r = recording_open_writing(path, &w->derived, &(uint64_t){0}, err);
+		r = begin_deriving(w, path, err);
 	if (!r)
 		r = recording_derive(w->derived,
 				     __atomic_load_n(&w->durable_bytes, __ATOMIC_ACQUIRE),

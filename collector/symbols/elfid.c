@@ -18,13 +18,15 @@
 #include "base/ban.h"
 
 #define SECTIONS_MAX 65536
-#define NOTES_MAX    (1u << 20)
-#define NAMES_MAX    (1u << 22)
+#define NOTES_MAX                                                                                  \
+	(1u                                                                                        \
+	 << 20) /* bytes of notes that are read of a file, of all its sections and segments together */
+#define NAMES_MAX (1u << 22)
 
 struct elf {
 	int fd;
 	bool wide, big; /* 64 bits; big endian */
-	uint64_t size;
+	uint64_t size, notes_read;
 };
 
 struct section {
@@ -110,15 +112,17 @@ static bool find_build_id(const struct elf *e, const uint8_t *notes, uint64_t si
 	return false;
 }
 
-static void read_notes(const struct elf *e, uint64_t offset, uint64_t size, struct elf_id *id)
+static void read_notes(struct elf *e, uint64_t offset, uint64_t size, struct elf_id *id)
 {
 	cleanup(cleanup_free) uint8_t *notes = NULL;
 
 	if (id->build_id_length)
 		return;
-	notes = load(e, offset, size, NOTES_MAX);
-	if (notes)
-		find_build_id(e, notes, size, id);
+	notes = load(e, offset, size, NOTES_MAX - e->notes_read);
+	if (!notes)
+		return;
+	e->notes_read += size;
+	find_build_id(e, notes, size, id);
 }
 
 /* .gnu_debuglink: a file name with its NUL, filled up to a multiple of four, and a CRC. */
@@ -178,7 +182,7 @@ static unsigned section_has(const struct elf_names *names, const struct section 
 	return 0;
 }
 
-static void read_sections(const struct elf *e, const uint8_t *header, struct elf_id *id)
+static void read_sections(struct elf *e, const uint8_t *header, struct elf_id *id)
 {
 	uint64_t offset = word(e, header, 32, 40),
 		 entry = number(e, header + (e->wide ? 58 : 46), 2);
@@ -209,7 +213,7 @@ static void read_sections(const struct elf *e, const uint8_t *header, struct elf
 	}
 }
 
-static void read_segments(const struct elf *e, const uint8_t *header, struct elf_id *id)
+static void read_segments(struct elf *e, const uint8_t *header, struct elf_id *id)
 {
 	uint64_t offset = word(e, header, 28, 32),
 		 entry = number(e, header + (e->wide ? 54 : 42), 2);

@@ -29,6 +29,8 @@ for percent in 97 80 50 20 3; do
 	[ "$status" -le 1 ] || { cat "$T/ledger.err"; fail "a recording cut at $percent % can't be read: status $status"; }
 	stored=$(number stored "$T/ledger.json")
 	cut=$(number cut_bytes "$T/ledger.json")
+	assert_contains "what the ledger of a cut recording notes" "$T/ledger.err" \
+		"$cut bytes behind its last whole frame are left out; $stored events are there"
 	[ "$cut" -gt 0 ] && [ "$cut" -lt "$size" ] || fail "cut at $percent %: $cut bytes counted as cut"
 	[ "$stored" -le "$last" ] && [ "$stored" -lt "$whole" ] || fail "cut at $percent %: $stored events of $whole"
 	last=$stored

@@ -19,6 +19,14 @@ ask_both() {
 	done
 }
 
+# Whoever comes upon what is damaged says so.
+said_anew() {
+	cp "$T/saved" "$file"
+	printf '\125\252\125' | dd of="$file" bs=1 seek=$(($(stat -c %s "$file") / 2)) conv=notrunc 2>/dev/null
+	assert_status 0 ask export --format json "$id" >/dev/null 2>"$T/ask.err"
+	assert_contains "what is said of $1" "$T/ask.err" "derived anew"
+}
+
 find_recording() {
 	recording=$(ls "$T"/data/streams/*/recording.heapcast)
 	id=$(basename "$(dirname "$recording")")
@@ -39,10 +47,19 @@ for bytes in 20000 200000; do
 	kill -KILL "$collector_pid"
 	wait "$collector_pid" 2>"$T/wait.err" || true
 	assert_status 0 ask timeline "$id" >"$T/timeline.txt"
+	if [ "$bytes" = 200000 ]; then # as a crash of the host might leave it
+		printf '\004"M\030half a frame' >>"$recording"
+		mkdir -p "$(dirname "$recording")/columns"
+		printf 'no state' >"$(dirname "$recording")/columns/state"
+	fi
 	start_collector
 done
 wait "$run" || fail "the program ended with $?"
 wait_collector
+grep -q "cut [1-9][0-9]* bytes of a half-written frame off a recording of .*(stream $id), which has [1-9][0-9]* events" \
+	"$T/collector.err" || fail "nothing is said of what was cut off"
+grep -q "stream $id of .*/columns can't be used: .* derived anew from [1-9][0-9]* bytes" "$T/collector.err" ||
+	fail "nothing is said of rows that are made anew"
 assert_status 0 ask ledger "$id" >"$T/ledger.txt"
 columns=$(dirname "$recording")/columns
 [ -s "$columns/usage" ] || fail "nobody made the index of usage over time: $(ls -la "$columns")"
@@ -58,6 +75,7 @@ for file in "$columns"/rows.* "$columns/state" "$columns/usage"; do
 	cp "$file" "$T/saved"
 	printf '\125\252\125' | dd of="$file" bs=1 seek=$(($(stat -c %s "$file") / 2)) conv=notrunc 2>/dev/null
 	ask_both "a damaged $(basename "$file")" "timeline --json" "ledger --json"
+	[ "$file" = "$columns/usage" ] || said_anew "a damaged $(basename "$file")"
 	cp "$T/saved" "$file"
 done
 rm -rf "$columns"

@@ -110,6 +110,25 @@ static void test_compare(void **state)
 	assert_int_equal(changes, 4);
 }
 
+/* What is set back is that field, and not what lies behind it. */
+static void test_compare_sets_one_back(void **state)
+{
+	static struct options a, b;
+	char first[TEXT_MAX], second[TEXT_MAX];
+	struct err_text err = {{0}};
+	char *behind = (char *)&b.gather_maps + sizeof(b.gather_maps),
+	     *end = (char *)&b + offsetof(struct options, maps_interval_ns);
+
+	(void)state;
+	assert_int_equal(parse(&a, first, "gather-maps = yes\n", &err), 0);
+	assert_int_equal(parse(&b, second, "gather-maps = no\n", &err), 0);
+	memset(behind, 0x77, (size_t)(end - behind));
+	options_compare(&b, &a, COMMAND_SERVE, count_change);
+	assert_true(b.gather_maps);
+	for (; behind < end; behind++)
+		assert_int_equal(*behind, 0x77);
+}
+
 /* Every beginning of the sample, and copies of it with some bytes exchanged: an error has a sentence with a line, or there is
  * none. */
 static void test_damaged(void **state)
@@ -178,8 +197,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines),	cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_compare), cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_access),
+		cmocka_unit_test(test_compare), cmocka_unit_test(test_compare_sets_one_back),
+		cmocka_unit_test(test_damaged), cmocka_unit_test(test_access),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

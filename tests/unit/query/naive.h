@@ -45,6 +45,32 @@ static inline void naive_rows_init(struct naive_rows *n, const struct recording 
 	row_reader_free(reader);
 }
 
+/* In all that is known of them; else it says what is not. */
+static inline void naive_must_be_same(size_t number, const struct naive_row *got, const struct naive_row *wanted)
+{
+	const struct {
+		const char *name;
+		uint64_t got, wanted;
+	} fields[] = {
+		{"address", got->address, wanted->address},
+		{"size", got->size, wanted->size},
+		{"birth", got->birth, wanted->birth},
+		{"end", got->end, wanted->end},
+		{"death", got->death, wanted->death},
+		{"weight", got->weight, wanted->weight},
+		{"stack", got->stack, wanted->stack},
+		{"thread", got->thread, wanted->thread},
+		{"stack of the free", got->death_stack, wanted->death_stack},
+		{"block before in its chain", got->previous, wanted->previous},
+		{"next block of its chain", got->next, wanted->next},
+	};
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (fields[i].got != fields[i].wanted)
+			fail_msg("row %zu: %s is %llu, not %llu", number, fields[i].name, (unsigned long long)fields[i].got,
+				 (unsigned long long)fields[i].wanted);
+}
+
 static inline bool naive_freed(const struct naive_row *r)
 {
 	return r->end == BLOCK_FREED || r->end == BLOCK_REALLOCATED || r->end == BLOCK_INFERRED;

@@ -45,9 +45,10 @@ struct builder {
 	Heapcast__Mark *mark;
 	Heapcast__Process *process;
 	Heapcast__End *end;
+	Heapcast__Culled *culled;
 	bool catch_up, no_ledger;
 	uint64_t delivered_allocations, delivered_frees, delivered_bytes;
-	uint64_t before_join;
+	uint64_t before_join, culled_events;
 };
 
 static inline void builder_init_tick(struct builder *b, uint8_t name, uint32_t tick_ns)
@@ -111,7 +112,8 @@ static inline void builder_ledger(const struct builder *b, struct builder_ledger
 	l->message.lost = b->lost;
 	l->message.lost_frees = b->lost_frees;
 	l->message.lost_allocations = b->lost_allocations;
-	l->message.produced = b->delivered + b->lost;
+	l->message.culled = b->culled_events;
+	l->message.produced = b->delivered + b->culled_events + b->lost;
 	l->message.before_join = b->before_join;
 	l->message.delivered_allocations = b->delivered_allocations;
 	l->message.delivered_frees = b->delivered_frees;
@@ -178,6 +180,7 @@ static inline void builder_close(struct builder *b, uint64_t watermark_ns)
 	batch.mark = &b->mark;
 	batch.n_mark = b->mark != NULL;
 	batch.end = b->end;
+	batch.culled = b->culled;
 	builder_ledger(b, &ledger);
 	if (!b->no_ledger)
 		batch.ledger = &ledger.message;
@@ -187,6 +190,7 @@ static inline void builder_close(struct builder *b, uint64_t watermark_ns)
 	b->mark = NULL;
 	b->process = NULL;
 	b->end = NULL;
+	b->culled = NULL;
 	b->catch_up = false;
 }
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "proto/culled.h"
 #include "tests/unit/store/builder.h"
 
 static void build_small(struct builder *b)
@@ -206,6 +207,58 @@ static void joined_later_still(void **state)
 	builder_done(&b);
 }
 
+/* One that joined late at a stream that culls: sums that went before it are missed, and the account says so. */
+static void joined_late_at_culling(void **state)
+{
+	static uint8_t memory[2 * CULLED_ROW_MAX];
+	struct err_text reason = {0};
+	struct culled_encoder encoder;
+	Heapcast__Culled culled;
+	struct recording *r;
+	struct builder b;
+
+	(void)state;
+	builder_init(&b, 1);
+	b.number = 40;
+	b.before_join = b.delivered = b.of_thread[1] = 1000;
+	b.culled_events = 600;
+	b.catch_up = true;
+	builder_close(&b, 5);
+	culled_encoder_init(&encoder, memory, 2, 0);
+	assert_int_equal(culled_encoder_put(&encoder, &(struct culled_row){.thread = 1,
+									   .stack = BUILDER_STACK,
+									   .lifetime = 3,
+									   .blocks = 5,
+									   .bytes = 500,
+									   .size_least = 100,
+									   .size_most = 100}),
+			 0);
+	culled_encoder_fill(&encoder, &culled);
+	b.culled = &culled;
+	b.culled_events += encoder.allocations + encoder.frees;
+	builder_malloc(&b, 10, 1, 0x1000, 32);
+	builder_close(&b, 10);
+	builder_end(&b, 0);
+	assert_int_equal(builder_open(&b, b.file.length, &r, NULL), 0);
+	if (!recording_balances(r, &reason))
+		fail_msg("%s", reason.text);
+	assert_int_equal(recording_ledger(r)->culled, 610);
+	assert_int_equal(recording_ledger(r)->culled_missed, 600);
+	assert_int_equal(recording_ledger(r)->culled_stored, 10);
+	assert_int_equal(recording_culled_totals(r)->blocks, 5);
+	assert_int_equal(recording_ledger(r)->before_join, 1000);
+	recording_close(r);
+	/* Sums that were lost on the way are no such thing. */
+	b.culled_events += 2;
+	b.process = NULL;
+	builder_close(&b, UINT64_MAX);
+	assert_int_equal(builder_open(&b, b.file.length, &r, NULL), 0);
+	assert_false(recording_balances(r, &reason));
+	assert_non_null(strstr(reason.text, "culled is 612"));
+	recording_close(r);
+	builder_done(&b);
+}
+
 /* A collector that was too slow: what the agent had delivered meanwhile is a gap, counted by the two accounts. */
 static void missed_batches(void **state)
 {
@@ -351,12 +404,16 @@ static void unpacking_bomb(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_truncation), cmocka_unit_test(every_flipped_byte),
-		cmocka_unit_test(not_a_recording),  cmocka_unit_test(missing_and_double_batches),
+		cmocka_unit_test(every_truncation),
+		cmocka_unit_test(every_flipped_byte),
+		cmocka_unit_test(not_a_recording),
+		cmocka_unit_test(missing_and_double_batches),
 		cmocka_unit_test(joined_late),
 		cmocka_unit_test(joined_later_still),
+		cmocka_unit_test(joined_late_at_culling),
 		cmocka_unit_test(missed_batches),
-		cmocka_unit_test(hostile_numbers),  cmocka_unit_test(unpacking_bomb),
+		cmocka_unit_test(hostile_numbers),
+		cmocka_unit_test(unpacking_bomb),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

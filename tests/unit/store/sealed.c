@@ -373,6 +373,7 @@ static void finish_kept(void)
 static void kept(void **state)
 {
 	struct recording *memory = open_in_memory(), *r;
+	struct err_text news;
 
 	(void)state;
 	finish_kept();
@@ -381,6 +382,7 @@ static void kept(void **state)
 	assert_true(r->asleep);
 	same(memory, r);
 	assert_null(recording_rederived(r));
+	assert_false(recording_opening_news(r, &news));
 	assert_int_equal(recording_refresh(r, NULL), 0);
 	recording_close(r);
 	/* Once more by a writer: there is nothing to do. */
@@ -502,6 +504,7 @@ static void flip(const char *file, off_t at)
 static void damaged(void **state)
 {
 	struct recording *memory = open_in_memory(), *r;
+	struct err_text news;
 	struct stat st;
 	char file[256];
 
@@ -516,6 +519,9 @@ static void damaged(void **state)
 			flip(file, i < 3 ? pick(200) : pick((uint32_t)st.st_size));
 		r = open_kept();
 		same(memory, r);
+		/* Said on opening, or when the damage is come upon. */
+		assert_true(recording_opening_news(r, &news) || recording_rederived(r) ||
+			    i % 3 != 2);
 		recording_close(r);
 		r = open_kept();
 		same(memory, r);
@@ -580,6 +586,7 @@ static void damage_is_named(void **state)
 static void other_frames(void **state)
 {
 	struct recording *memory, *r;
+	struct err_text news;
 
 	(void)state;
 	finish_kept();
@@ -588,6 +595,9 @@ static void other_frames(void **state)
 	assert_int_equal(recording_ledger(memory)->damaged_places, 1);
 	r = open_kept();
 	same(memory, r);
+	assert_true(recording_opening_news(r, &news));
+	assert_non_null(strstr(news.text, "damaged bytes in 1 places"));
+	assert_non_null(strstr(news.text, "made of other frames; its rows are derived anew"));
 	recording_close(r);
 	recording_close(memory);
 	/* Touched, but the same. */

@@ -2,6 +2,7 @@
  * What stands between a hostile file and the collector: the worker's limits and system calls, files that are not tried twice,
  * files that a store takes and refuses, and the look at folders by which a running server notices that files came.
  */
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -126,6 +127,50 @@ static void runs_with_limits(void **state)
 }
 
 /* ---- bad files ---- */
+
+/* Bytes that this process has asked to read so far. */
+static unsigned long long bytes_read(void)
+{
+	unsigned long long bytes = 0;
+	FILE *io = fopen("/proc/self/io", "r");
+
+	assert_non_null(io);
+	assert_int_equal(fscanf(io, "rchar: %llu", &bytes), 1);
+	fclose(io);
+	return bytes;
+}
+
+/* As many note sections as there may be, each of the same large place: they are not all read. */
+static void reads_few_notes(void **state)
+{
+	enum { SECTIONS = 65000, NOTE = 1 << 20 };
+	Elf64_Ehdr header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+					 ELFDATA2LSB, EV_CURRENT},
+			     .e_type = ET_DYN,
+			     .e_shoff = sizeof(header) + NOTE,
+			     .e_shentsize = sizeof(Elf64_Shdr),
+			     .e_shnum = SECTIONS};
+	Elf64_Shdr *sections = calloc(SECTIONS, sizeof(*sections));
+	const char *path = in_scratch("notes");
+	FILE *file = fopen(path, "w");
+	unsigned long long before;
+	struct elf_id id;
+
+	(void)state;
+	assert_true(sections && file);
+	for (unsigned i = 0; i < SECTIONS; i++)
+		sections[i] = (Elf64_Shdr){
+			.sh_type = SHT_NOTE, .sh_offset = sizeof(header), .sh_size = NOTE};
+	assert_int_equal(fwrite(&header, sizeof(header), 1, file), 1);
+	assert_int_equal(fseek(file, (long)header.e_shoff, SEEK_SET), 0);
+	assert_int_equal(fwrite(sections, sizeof(*sections), SECTIONS, file), SECTIONS);
+	assert_int_equal(fclose(file), 0);
+	free(sections);
+	before = bytes_read();
+	assert_int_equal(elf_id_read(path, &id), 0);
+	assert_in_range(bytes_read() - before, 0, 16 << 20);
+	unlink(path);
+}
 
 static const struct symbol *look_up(struct symbols *symbols, const char *path)
 {
@@ -305,6 +350,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(can_only_read),
 		cmocka_unit_test(runs_with_limits),
+		cmocka_unit_test(reads_few_notes),
 		cmocka_unit_test(tries_a_bad_file_once),
 		cmocka_unit_test(stores_files_by_build_id),
 		cmocka_unit_test(notices_files_that_come),

@@ -1,0 +1,4 @@
+# A catalogue that says anything.
+if(TARGET heapcast_store)
+	heapcast_fuzz_target(catalogue heapcast_store)
+endif()

@@ -1,0 +1,54 @@
+/*
+ * The first line of a connection to the page's server (collector/http/greeting.h): mended, it has no percent sign that stands for itself
+ * any more, and is otherwise what it was; mended again it stays as it is.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/http/greeting.h"
+#include "tests/fuzz/fuzz.h"
+
+static void must(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static bool is_escape(const uint8_t *at, size_t left)
+{
+	return left >= 3 && isxdigit(at[1]) && isxdigit(at[2]);
+}
+
+/* Walks both: a "%25" of the mended one is either there, too, or a lone sign. */
+static void compare(const uint8_t *line, size_t size, const uint8_t *mended, size_t length)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < size; i++, at++) {
+		must(at < length && mended[at] == line[i]);
+		if (line[i] != '%')
+			continue;
+		must(is_escape(mended + at, length - at));
+		if (is_escape(line + i, size - i))
+			continue;
+		must(mended[at + 1] == '2' && mended[at + 2] == '5');
+		at += 2;
+	}
+	must(at == length);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct buf mended = {0}, again = {0};
+	bool any = greeting_mend((const char *)data, size, &mended);
+
+	must(!buf_error(&mended));
+	compare(data, size, mended.data, mended.length);
+	must(any == (mended.length != size));
+	must(!greeting_mend((const char *)mended.data, mended.length, &again));
+	must(again.length == mended.length);
+	buf_done(&mended);
+	buf_done(&again);
+	return 0;
+}
