@@ -19,53 +19,6 @@
 
 #include "base/ban.h"
 
-/* One ranking: by call site, and the same by backtrace to tell who calls them. */
-struct ranking {
-	struct groups sites, backtraces;
-};
-
-struct answer {
-	struct report report;
-	struct ranking allocated, peak, leaked;
-};
-
-static void ranking_done(struct ranking *r)
-{
-	groups_done(&r->sites);
-	groups_done(&r->backtraces);
-}
-
-static void answer_done(struct answer *a)
-{
-	ranking_done(&a->allocated);
-	ranking_done(&a->peak);
-	ranking_done(&a->leaked);
-}
-
-static int rank(struct question *q, enum value value, struct ranking *ret_ranking,
-		struct err_text *err)
-{
-	int r = query_groups(q->view, &q->filter, GROUP_BY_SITE, value, NO_TIME,
-			     &ret_ranking->sites, err);
-
-	return r ? r
-		 : query_groups(q->view, &q->filter, GROUP_BY_BACKTRACE, value, NO_TIME,
-				&ret_ranking->backtraces, err);
-}
-
-static int ask(struct question *q, struct answer *a, struct err_text *err)
-{
-	int r = query_report(q->view, &q->filter, &a->report, err);
-
-	if (!r)
-		r = rank(q, VALUE_ALLOCATED, &a->allocated, err);
-	if (!r)
-		r = rank(q, VALUE_PEAK, &a->peak, err);
-	if (!r)
-		r = rank(q, VALUE_LEAKED, &a->leaked, err);
-	return r;
-}
-
 static void print_total(const char *name, const struct usage *usage, const char *remark)
 {
 	char bytes[80], blocks[32], samples[48];
@@ -153,7 +106,7 @@ static void print_next(const struct question *q)
 	}
 }
 
-static int print_text(const struct question *q, const struct answer *a, size_t count)
+static int print_text(const struct question *q, const struct overview *a, size_t count)
 {
 	header_print(q);
 	print_totals(q, &a->report);
@@ -167,7 +120,7 @@ static int print_text(const struct question *q, const struct answer *a, size_t c
 	return EXIT_DONE;
 }
 
-static int print_answer_json(const struct question *q, const struct answer *a, size_t count)
+static int print_answer_json(const struct question *q, const struct overview *a, size_t count)
 {
 	cleanup(buf_done) struct buf out = {0};
 	struct site_table table = {.count = count};
@@ -190,7 +143,7 @@ static int print_answer_json(const struct question *q, const struct answer *a, s
 static int run(struct command_call *call)
 {
 	const struct question_options *o = call->options;
-	cleanup(answer_done) struct answer answer = {0};
+	cleanup(overview_done) struct overview answer = {0};
 	struct err_text err = {0};
 	struct question q;
 	int r, status = fail_if_check(call, o->fail_if);
@@ -199,7 +152,7 @@ static int run(struct command_call *call)
 		status = question_open(call, VALUE_ALLOCATED, &q);
 	if (status)
 		return status;
-	r = ask(&q, &answer, &err);
+	r = query_overview(q.view, &q.filter, &answer, &err);
 	if (r < 0)
 		status = question_failed(&q, r, &err);
 	else if (o->common.json)

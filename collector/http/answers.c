@@ -93,18 +93,18 @@ int histogram_step(struct exchange *x)
 const struct route_parameter snapshot_parameters[] = {WHAT_AT, WHAT_BY, WHAT_SKIP, WHAT_COUNT, {0}};
 const struct route_parameter peak_parameters[] = {WHAT_BY, WHAT_SKIP, WHAT_COUNT, {0}};
 
-static int moment(struct exchange *x, struct what *what, uint64_t at_ns)
+static int moment(struct exchange *x, struct what *what, enum value value, uint64_t at_ns)
 {
 	cleanup(groups_done) struct groups groups = {0};
 	struct json json;
-	int r = query_groups(x->source->view, &what->filter, what->grouping, VALUE_IN_USE, at_ns,
-			     &groups, &x->err);
+	int r = query_groups(x->source->view, &what->filter, what->grouping, value, at_ns, &groups,
+			     &x->err);
 
 	if (r < 0)
 		return r;
 	open_object(x, &json);
-	json_times(&json, "", x->source->view, at_ns);
-	json_u64(&json, "at_ns", at_ns);
+	json_times(&json, "", x->source->view, groups.at_ns);
+	json_u64(&json, "at_ns", groups.at_ns);
 	json_groups(&json, &groups, what->skip, what->count);
 	return close_object(x, &json);
 }
@@ -115,18 +115,15 @@ int snapshot_step(struct exchange *x)
 	uint64_t end = recording_end_ns(x->source->recording);
 	int r = what_read(x, snapshot_parameters, &what);
 
-	return r ? r : moment(x, &what, what.at_ns < end ? what.at_ns : end);
+	return r ? r : moment(x, &what, VALUE_IN_USE, what.at_ns < end ? what.at_ns : end);
 }
 
 int peak_step(struct exchange *x)
 {
 	cleanup(what_done) struct what what;
-	struct report report;
 	int r = what_read(x, peak_parameters, &what);
 
-	if (!r)
-		r = query_report(x->source->view, &what.filter, &report, &x->err);
-	return r ? r : moment(x, &what, report.peak_ns);
+	return r ? r : moment(x, &what, VALUE_PEAK, NO_TIME);
 }
 
 /* ---- leaks and totals ---- */

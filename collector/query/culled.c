@@ -115,7 +115,7 @@ void tally_add_culled(struct tally *tally, const struct culled_row *row)
 	struct tally one = {0};
 	double n = (double)row->blocks;
 
-	if (!row->weight) {
+	if (!tally_is_sampled(row->size_least, row->weight)) {
 		tally->blocks += row->blocks;
 		tally->bytes += row->bytes;
 		return;

@@ -1,6 +1,6 @@
 /*
- * Blocks by backtrace and by call site. One pass over the rows sums up by node of the stack; sites are then made of nodes,
- * of which there are few.
+ * Blocks by backtrace and by call site. One pass over the rows sums up by node of the stack, unless the sums of all rows are known;
+ * sites are then made of nodes, of which there are few.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "collector/query/cursor.h"
-#include "collector/query/node_sums.h"
-#include "collector/query/view.h"
+#include "collector/query/groups.h"
+#include "collector/query/whole_sums.h"
 
 #include "base/ban.h"
 
@@ -37,24 +37,30 @@ static void sums_done(struct sums *sums)
 
 static struct sum *sums_add(struct sums *sums, uint32_t node)
 {
-	if (array_reserve(&sums->list, &sums->capacity, (uint64_t)sums->count + 1, sizeof(*sums->list)) < 0)
+	if (array_reserve(&sums->list, &sums->capacity, (uint64_t)sums->count + 1,
+			  sizeof(*sums->list)) < 0)
 		return NULL;
 	sums->list[sums->count] =
 		(struct sum){.node = node, .min_size = UINT64_MAX, .first_ns = UINT64_MAX};
 	return &sums->list[sums->count++];
 }
 
-/* In the order in which the nodes' first rows came. */
-static int list_nodes(struct sums *sums, const struct view *view, const struct node_sums *nodes, enum value value)
+/* In the order in which the nodes' first rows came. What was in use is among `alive`, if that is not NULL. */
+static int list_nodes(struct sums *sums, const struct view *view, const struct node_sums *nodes,
+		      const struct node_sums *alive, enum value value)
 {
 	for (uint32_t i = 0; i < nodes->count; i++) {
 		const struct node_sum *n = &nodes->list[i];
+		const struct node_sum *in_use = alive ? node_sums_get(alive, n->node) : NULL;
 		struct sum *sum = sums_add(sums, n->node);
 
 		if (!sum)
 			return -ENOMEM;
 		sum->frame = cursor_frame(view, cursor_at_site(view, n->node)) + 1;
-		sum->value = node_sum_tally(nodes, n, value);
+		if (!alive)
+			sum->value = node_sum_tally(nodes, n, value);
+		else if (in_use)
+			sum->value = node_sum_tally(alive, in_use, VALUE_ALLOCATED);
 		sum->allocated = node_sum_tally(nodes, n, VALUE_ALLOCATED);
 		sum->leaked = node_sum_tally(nodes, n, VALUE_LEAKED);
 		sum->temporary = node_sum_tally(nodes, n, VALUE_TEMPORARY);
@@ -65,24 +71,6 @@ static int list_nodes(struct sums *sums, const struct view *view, const struct n
 		tally_merge(&sums->total, &sum->value);
 	}
 	return 0;
-}
-
-static int sum_rows(struct sums *sums, struct view *view, const struct filter *filter,
-		    enum value value, uint64_t at_ns, struct err_text *err)
-{
-	struct node_sums_what what = {
-		.ends = true, .alive = value == VALUE_IN_USE || value == VALUE_PEAK, .at_ns = at_ns};
-	struct node_sums nodes = {0};
-	struct matcher m;
-	int r = matcher_init(&m, view, filter, err);
-
-	if (!r)
-		r = node_sums_of(&nodes, &m, view->nodes, &what, err);
-	if (!r)
-		r = list_nodes(sums, view, &nodes, value);
-	node_sums_done(&nodes);
-	matcher_done(&m);
-	return r;
 }
 
 /* ---- sites ---- */
@@ -180,28 +168,88 @@ static int list_groups(const struct view *view, const struct sums *sums, struct 
 	return 0;
 }
 
+int groups_of(struct view *view, const struct node_sums *nodes, const struct node_sums *alive,
+	      enum grouping grouping, enum value value, struct groups *ret_groups)
+{
+	cleanup(sums_done) struct sums listed = {0};
+	cleanup(sums_done) struct sums sites = {0};
+	int r = list_nodes(&listed, view, nodes, alive, value);
+
+	*ret_groups = (struct groups){0};
+	if (!r && grouping == GROUP_BY_SITE)
+		r = merge_sites(view, &listed, &sites);
+	if (!r)
+		r = list_groups(view, grouping == GROUP_BY_SITE ? &sites : &listed, ret_groups);
+	ret_groups->total = tally_usage(&listed.total);
+	return r;
+}
+
+/* All rows: only what was in use at some moment takes a pass, over the blocks of that time. */
+static int group_whole(struct view *view, const struct filter *filter, const struct matcher *m,
+		       enum grouping grouping, enum value value, uint64_t at_ns,
+		       struct groups *groups, struct err_text *err)
+{
+	const struct node_sums_what in_use = {.only = true, .value = value, .at_ns = at_ns};
+	const struct whole_sums *whole;
+	struct node_sums alive;
+	int r = view_whole_sums(view, filter, value == VALUE_PEAK ? WHOLE_PEAK : 0, &whole, err);
+
+	if (r < 0)
+		return r;
+	if (value != VALUE_IN_USE) {
+		r = groups_of(view, &whole->sums, NULL, grouping, value, groups);
+		groups->at_ns = value == VALUE_PEAK ? whole->peak_ns : at_ns;
+		return r;
+	}
+	r = node_sums_of(&alive, m, view->nodes, &in_use, err);
+	if (r < 0)
+		return r;
+	r = groups_of(view, &whole->sums, &alive, grouping, value, groups);
+	groups->at_ns = at_ns;
+	node_sums_done(&alive);
+	return r;
+}
+
+static int group_matched(struct view *view, const struct filter *filter, const struct matcher *m,
+			 enum grouping grouping, enum value value, uint64_t at_ns,
+			 struct groups *groups, struct err_text *err)
+{
+	struct node_sums_what what = {.ends = true,
+				      .alive = value == VALUE_IN_USE || value == VALUE_PEAK};
+	struct node_sums nodes;
+	int r = value_moment(view, value, at_ns, filter, &what.at_ns, err);
+
+	if (!r)
+		r = node_sums_of(&nodes, m, view->nodes, &what, err);
+	if (r < 0)
+		return r;
+	r = groups_of(view, &nodes, NULL, grouping, value, groups);
+	groups->at_ns = what.at_ns;
+	node_sums_done(&nodes);
+	return r;
+}
+
 int query_groups(struct view *view, const struct filter *filter, enum grouping grouping,
 		 enum value value, uint64_t at_ns, struct groups *ret_groups, struct err_text *err)
 {
-	cleanup(sums_done) struct sums nodes = {0};
-	cleanup(sums_done) struct sums sites = {0};
 	struct groups groups = {0};
+	struct matcher m;
 	int r = view_prepare(view, err);
 
 	if (!r)
-		r = value_moment(view, value, at_ns, filter, &at_ns, err);
+		r = matcher_init(&m, view, filter, err);
 	if (r < 0)
 		return r;
-	r = sum_rows(&nodes, view, filter, value, at_ns, err);
-	if (!r && grouping == GROUP_BY_SITE)
-		r = merge_sites(view, &nodes, &sites);
-	if (!r)
-		r = list_groups(view, grouping == GROUP_BY_SITE ? &sites : &nodes, &groups);
-	if (r == -ENOMEM)
-		err_set(err, r, "out of memory");
-	if (r < 0)
-		return r;
-	groups.total = tally_usage(&nodes.total);
+	if (m.everything)
+		r = group_whole(view, filter, &m, grouping, value,
+				at_ns == NO_TIME ? NO_TIME - 1 : at_ns, &groups, err);
+	else
+		r = group_matched(view, filter, &m, grouping, value, at_ns, &groups, err);
+	matcher_done(&m);
+	if (r < 0) {
+		groups_done(&groups);
+		return r == -ENOMEM ? err_set(err, r, "out of memory") : r;
+	}
 	*ret_groups = groups;
 	return 0;
 }

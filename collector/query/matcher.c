@@ -10,7 +10,7 @@
 #include "collector/query/group_table.h"
 #include "collector/query/pattern.h"
 #include "collector/query/sweep.h"
-#include "collector/query/view.h"
+#include "collector/query/whole_sums.h"
 
 #include "base/ban.h"
 
@@ -18,7 +18,13 @@ DEFINE_CLEANUP(pattern_free, struct pattern *)
 
 /* ---- stacks ---- */
 
-enum hit { HIT_FUNCTION = 1, HIT_SOURCE = 2, HIT_NEGATIVE_FUNCTION = 4, HIT_NEGATIVE_SOURCE = 8, HIT_MODULE = 16 };
+enum hit {
+	HIT_FUNCTION = 1,
+	HIT_SOURCE = 2,
+	HIT_NEGATIVE_FUNCTION = 4,
+	HIT_NEGATIVE_SOURCE = 8,
+	HIT_MODULE = 16
+};
 
 /* Evaluates one expression on every distinct text; ret_hits has a byte for each, 0 for "no text". */
 static int match_texts(const char *name, const char *regex, const struct intern *texts,
@@ -75,7 +81,8 @@ static bool is_module(const struct module_info *module, const char *name)
 static void mark_module(struct view *view, const char *name, uint8_t *places)
 {
 	for (uint32_t p = 0; name && p < view->place_count; p++)
-		if (view->places[p].module && is_module(recording_module(view->recording, view->places[p].module), name))
+		if (view->places[p].module &&
+		    is_module(recording_module(view->recording, view->places[p].module), name))
 			places[p] |= HIT_MODULE;
 }
 
@@ -141,70 +148,38 @@ static int judge_stacks(struct matcher *m, struct view *view, struct err_text *e
 
 /* ---- groups and chains ---- */
 
-/* Nodes that a block has ended of. */
-struct ended {
-	uint32_t nodes;
-	uint8_t by_node[];
-};
-
-static int ended_new(void *context, void **ret_part)
+static bool none_ended(const struct node_sums *sums, const struct node_sum *sum)
 {
-	const struct matcher *m = context;
-	struct ended *ended = calloc(1, sizeof(*ended) + m->nodes + 1);
+	for (unsigned e = 0; e < NODE_ENDS; e++) {
+		struct tally ended = node_sum_ended(sums, sum, e);
 
-	if (!ended)
-		return -ENOMEM;
-	ended->nodes = m->nodes;
-	*ret_part = ended;
-	return 0;
-}
-
-static int ended_rows(void *part, const struct row_block *block, const struct row_set *rows)
-{
-	struct ended *ended = part;
-
-	for (uint32_t k = 0; k < rows->count; k++) {
-		uint32_t i = row_at(rows, k), node = block->stack[i];
-
-		ended->by_node[node <= ended->nodes ? node : 0] |= !row_leaked(block, i);
+		if (e != BLOCK_IN_USE && (ended.blocks || ended.samples))
+			return false;
 	}
-	return 0;
-}
-
-static int ended_merge(void *context, void *part)
-{
-	struct matcher *m = context;
-	const struct ended *ended = part;
-
-	for (uint32_t n = 0; n <= m->nodes; n++)
-		m->node_passes[n] &= !ended->by_node[n];
-	return 0;
+	return true;
 }
 
 /* A group is the blocks of one backtrace; only those of which none has ended pass. */
-static int judge_leaked_groups(struct matcher *m, struct err_text *err)
+static int judge_leaked_groups(struct matcher *m, struct view *view, struct err_text *err)
 {
-	struct matcher all;
+	const struct whole_sums *whole;
+	int r = view_whole_sums(view, m->filter, 0, &whole, err);
 
-	for (uint32_t i = 0; i < recording_culled_count(m->recording); i++)
-		if (recording_culled(m->recording, i)->stack <= m->nodes)
-			m->node_passes[recording_culled(m->recording, i)->stack] = 0;
-	matcher_init_all(&all, m->recording, m->filter);
-	return sweep_run(&(struct sweep){.matcher = &all,
-					 .columns = ROWS_STACK | ROWS_END,
-					 .context = m,
-					 .part_new = ended_new,
-					 .part_rows = ended_rows,
-					 .part_merge = ended_merge,
-					 .part_free = free},
-			 err);
+	for (uint32_t i = 0; !r && i < whole->sums.count; i++) {
+		const struct node_sum *sum = &whole->sums.list[i];
+
+		if (sum->node <= m->nodes && !none_ended(&whole->sums, sum))
+			m->node_passes[sum->node] = 0;
+	}
+	return r;
 }
 
 static bool asks_groups(const struct filter *f)
 {
-	return f->group_interval_min_ns || f->group_interval_max_ns != UINT64_MAX || f->group_allocations_min ||
-	       f->group_allocations_max != UINT64_MAX || f->group_leaked_min.number > 0 ||
-	       f->group_leaked_max.number >= 0 || f->group_peak_min_ns || f->group_peak_max_ns != UINT64_MAX;
+	return f->group_interval_min_ns || f->group_interval_max_ns != UINT64_MAX ||
+	       f->group_allocations_min || f->group_allocations_max != UINT64_MAX ||
+	       f->group_leaked_min.number > 0 || f->group_leaked_max.number >= 0 ||
+	       f->group_peak_min_ns || f->group_peak_max_ns != UINT64_MAX;
 }
 
 static double share_of(const struct filter_share *share, double all)
@@ -221,7 +196,8 @@ static bool group_passes(const struct filter *f, const struct group_stats *g)
 	return interval >= f->group_interval_min_ns && interval <= f->group_interval_max_ns &&
 	       all.blocks >= f->group_allocations_min && all.blocks <= f->group_allocations_max &&
 	       leaked >= share_of(&f->group_leaked_min, blocks) &&
-	       (f->group_leaked_max.number < 0 || leaked <= share_of(&f->group_leaked_max, blocks)) &&
+	       (f->group_leaked_max.number < 0 ||
+		leaked <= share_of(&f->group_leaked_max, blocks)) &&
 	       g->peak_ns >= f->group_peak_min_ns && g->peak_ns <= f->group_peak_max_ns;
 }
 
@@ -245,15 +221,17 @@ static int judge_groups(struct matcher *m, struct view *view, struct err_text *e
 
 /* A chain is a block and what realloc made of it, one row each, later rows after earlier ones: going backwards, the successor's
  * fate is known. */
-static int judge_chain_rows(void *context, const struct row_block *block, const struct row_set *rows)
+static int judge_chain_rows(void *context, const struct row_block *block,
+			    const struct row_set *rows)
 {
 	struct matcher *m = context;
 
 	for (uint32_t k = rows->count; k-- > 0;) {
 		uint32_t i = row_at(rows, k);
 		uint64_t row = block->first_row + i, next = block->chain_next[i];
-		bool leaks = next == NO_BLOCK || next <= row || next >= m->rows ? row_leaked(block, i)
-										: row_bit(m->chain_leaks, next);
+		bool leaks = next == NO_BLOCK || next <= row || next >= m->rows
+				     ? row_leaked(block, i)
+				     : row_bit(m->chain_leaks, next);
 
 		if (leaks)
 			m->chain_leaks[row / 8] |= (uint8_t)(1u << row % 8);
@@ -278,8 +256,8 @@ static int judge_chains(struct matcher *m, struct err_text *err)
 static bool asks_stacks(const struct filter *f)
 {
 	return f->function_regex || f->source_regex || f->negative_function_regex ||
-	       f->negative_source_regex || f->depth_min || f->depth_max != UINT32_MAX || f->module ||
-	       f->lifetime == LIFETIME_ONLY_WHOLE_GROUP_LEAKED || asks_groups(f);
+	       f->negative_source_regex || f->depth_min || f->depth_max != UINT32_MAX ||
+	       f->module || f->lifetime == LIFETIME_ONLY_WHOLE_GROUP_LEAKED || asks_groups(f);
 }
 
 static bool asks_chains(const struct filter *f)
@@ -287,7 +265,8 @@ static bool asks_chains(const struct filter *f)
 	return f->first_size_min || f->first_size_max != UINT64_MAX || f->last_size_min ||
 	       f->last_size_max != UINT64_MAX || f->chain_lifetime_min_ns ||
 	       f->chain_lifetime_max_ns != UINT64_MAX || f->chain_length_min ||
-	       f->chain_length_max != UINT64_MAX || f->position_min || f->position_max != UINT64_MAX;
+	       f->chain_length_max != UINT64_MAX || f->position_min ||
+	       f->position_max != UINT64_MAX;
 }
 
 static bool asks_row_bits(const struct filter *f)
@@ -349,7 +328,9 @@ static bool asks_nothing(const struct filter *f)
 
 static unsigned lifetime_columns(const struct filter *f)
 {
-	unsigned columns = f->lifetime_min_ns || f->lifetime_max_ns != UINT64_MAX ? ROWS_BIRTH | ROWS_DEATH : 0;
+	unsigned columns = f->lifetime_min_ns || f->lifetime_max_ns != UINT64_MAX
+				   ? ROWS_BIRTH | ROWS_DEATH
+				   : 0;
 
 	if (f->lifetime != LIFETIME_ALL && f->lifetime != LIFETIME_ONLY_CHAIN_LEAKED)
 		columns |= ROWS_END;
@@ -381,7 +362,8 @@ static unsigned columns_of(const struct matcher *m)
 	return columns;
 }
 
-void matcher_init_all(struct matcher *matcher, const struct recording *recording, const struct filter *filter)
+void matcher_init_all(struct matcher *matcher, const struct recording *recording,
+		      const struct filter *filter)
 {
 	*matcher = (struct matcher){
 		.filter = filter,
@@ -402,7 +384,7 @@ int matcher_init(struct matcher *matcher, struct view *view, const struct filter
 	if (asks_stacks(filter))
 		r = judge_stacks(matcher, view, err);
 	if (!r && filter->lifetime == LIFETIME_ONLY_WHOLE_GROUP_LEAKED)
-		r = judge_leaked_groups(matcher, err);
+		r = judge_leaked_groups(matcher, view, err);
 	if (!r && filter->lifetime == LIFETIME_ONLY_CHAIN_LEAKED)
 		r = judge_chains(matcher, err);
 	if (!r && asks_groups(filter))
@@ -465,11 +447,12 @@ uint32_t matcher_block(const struct matcher *matcher, const struct row_block *zo
 	if (matcher->everything)
 		return (uint32_t)left;
 	if (f->before_start || zone->min.birth_ns > f->to_ns || zone->max.birth_ns < f->from_ns ||
-	    zone->min.size > f->size_max || zone->max.size < f->size_min || zone->min.address > f->address_max ||
-	    zone->max.address < f->address_min)
+	    zone->min.size > f->size_max || zone->max.size < f->size_min ||
+	    zone->min.address > f->address_max || zone->max.address < f->address_min)
 		return 0;
 	if ((f->alive_at_ns != NO_TIME && !value_possible(VALUE_IN_USE, f->alive_at_ns, zone)) ||
-	    (f->alive_at_2_ns != NO_TIME && !value_possible(VALUE_IN_USE, f->alive_at_2_ns, zone)) ||
+	    (f->alive_at_2_ns != NO_TIME &&
+	     !value_possible(VALUE_IN_USE, f->alive_at_2_ns, zone)) ||
 	    (f->lifetime == LIFETIME_ONLY_LEAKED && !value_possible(VALUE_LEAKED, 0, zone)))
 		return 0;
 	return (uint32_t)left;

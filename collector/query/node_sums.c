@@ -18,7 +18,9 @@ int node_sums_init(struct node_sums *sums, uint32_t nodes, const struct node_sum
 {
 	*sums = (struct node_sums){.nodes = nodes, .what = *what};
 	sums->by_node = calloc((size_t)nodes + 1, sizeof(*sums->by_node));
-	return sums->by_node ? 0 : -ENOMEM;
+	if (what->only)
+		sums->room = malloc(ROWS_PER_BLOCK * sizeof(*sums->room));
+	return sums->by_node && (sums->room || !what->only) ? 0 : -ENOMEM;
 }
 
 void node_sums_done(struct node_sums *sums)
@@ -26,18 +28,22 @@ void node_sums_done(struct node_sums *sums)
 	free(sums->list);
 	free(sums->sampled);
 	free(sums->by_node);
+	free(sums->room);
 	*sums = (struct node_sums){0};
 }
 
 void node_sums_seal(struct node_sums *sums)
 {
 	free(take_ptr(sums->by_node));
+	free(take_ptr(sums->room));
 }
 
 unsigned node_sums_columns(const struct node_sums *sums)
 {
 	return ROWS_STACK | ROWS_SIZE | ROWS_BIRTH | ROWS_WEIGHT |
-	       (sums->what.ends ? ROWS_END : 0) | (sums->what.alive ? ROWS_DEATH : 0);
+	       (sums->what.ends ? ROWS_END : 0) | (sums->what.alive ? ROWS_DEATH : 0) |
+	       (sums->what.chains ? ROWS_CHAIN : 0) |
+	       (sums->what.only ? value_columns(sums->what.value) : 0);
 }
 
 /* To the processor's cache lines, which realloc would not keep. */
@@ -53,6 +59,22 @@ static int grow(struct node_sums *sums)
 	free(sums->list);
 	sums->list = list;
 	sums->capacity = capacity;
+	return 0;
+}
+
+int node_sums_reserve(struct node_sums *sums, uint32_t count, uint32_t sampled)
+{
+	while (sums->capacity < count)
+		if (grow(sums) < 0)
+			return -ENOMEM;
+	if (array_reserve(&sums->sampled, &sums->sampled_capacity, (uint64_t)sampled + 1,
+			  sizeof(*sums->sampled)) < 0)
+		return -ENOMEM;
+	if (count)
+		memset(sums->list, 0, count * sizeof(*sums->list));
+	memset(sums->sampled, 0, ((size_t)sampled + 1) * sizeof(*sums->sampled));
+	sums->count = count;
+	sums->sampled_count = sampled;
 	return 0;
 }
 
@@ -188,7 +210,8 @@ static int add_weighed(struct node_sums *sums, const struct row_block *block,
 	return 0;
 }
 
-int node_sums_add(struct node_sums *sums, const struct row_block *block, const struct row_set *rows)
+static int add_rows(struct node_sums *sums, const struct row_block *block,
+		    const struct row_set *rows)
 {
 	bool alive = sums->what.alive && value_possible(VALUE_IN_USE, sums->what.at_ns, block);
 
@@ -205,6 +228,26 @@ int node_sums_add(struct node_sums *sums, const struct row_block *block, const s
 			     : add_exact(sums, block, rows, false, true, false);
 	return alive ? add_exact(sums, block, rows, false, false, true)
 		     : add_exact(sums, block, rows, false, false, false);
+}
+
+static uint64_t count_reallocated(const struct row_block *block, const struct row_set *rows)
+{
+	uint64_t n = 0;
+
+	for (uint32_t k = 0; k < rows->count; k++)
+		n += block->chain_previous[row_at(rows, k)] != NO_BLOCK;
+	return n;
+}
+
+int node_sums_add(struct node_sums *sums, const struct row_block *block, const struct row_set *rows)
+{
+	struct row_set counted = *rows;
+
+	if (sums->what.only)
+		counted = value_select(sums->what.value, sums->what.at_ns, block, rows, sums->room);
+	if (sums->what.chains)
+		sums->reallocations += count_reallocated(block, &counted);
+	return add_rows(sums, block, &counted);
 }
 
 /* Some blocks of the sum, which ended so. */
@@ -266,6 +309,7 @@ int node_sums_merge(struct node_sums *into, const struct node_sums *from)
 {
 	int r = 0;
 
+	into->reallocations += from->reallocations;
 	for (uint32_t i = 0; !r && i < from->count; i++) {
 		const struct node_sum *one = &from->list[i];
 		struct node_sum *sum = sum_of(into, one->node);
@@ -332,6 +376,34 @@ struct tally node_sum_tally(const struct node_sums *sums, const struct node_sum 
 	return tally;
 }
 
+struct tally node_sums_total(const struct node_sums *sums, enum value value)
+{
+	struct tally total = {0};
+
+	for (uint32_t i = 0; i < sums->count; i++) {
+		struct tally one = node_sum_tally(sums, &sums->list[i], value);
+
+		tally_merge(&total, &one);
+	}
+	return total;
+}
+
+int node_sums_set_alive(struct node_sums *sums, const struct node_sums *alive)
+{
+	for (uint32_t i = 0; i < alive->count; i++) {
+		const struct node_sum *from = &alive->list[i];
+		struct node_sum *to = sum_of(sums, from->node);
+
+		if (!to || (from->sampled && !sampled_of(sums, to)))
+			return -ENOMEM;
+		to->alive = from->by_end[0];
+		if (from->sampled)
+			sums->sampled[to->sampled - 1].alive =
+				alive->sampled[from->sampled - 1].by_end[0];
+	}
+	return 0;
+}
+
 /* ---- in one sweep ---- */
 
 static int part_new(void *context, void **ret_part)
@@ -366,6 +438,13 @@ static void part_free(void *part)
 	free(part);
 }
 
+static bool part_skips(const void *context, const struct row_block *zone)
+{
+	const struct node_sums_what *what = &((const struct node_sums *)context)->what;
+
+	return what->only && !value_possible(what->value, what->at_ns, zone);
+}
+
 int node_sums_of(struct node_sums *sums, const struct matcher *matcher, uint32_t nodes,
 		 const struct node_sums_what *what, struct err_text *err)
 {
@@ -375,6 +454,7 @@ int node_sums_of(struct node_sums *sums, const struct matcher *matcher, uint32_t
 		r = sweep_run(&(struct sweep){.matcher = matcher,
 					      .columns = node_sums_columns(sums),
 					      .context = sums,
+					      .skips = part_skips,
 					      .part_new = part_new,
 					      .part_rows = part_rows,
 					      .part_end = part_end,
@@ -383,7 +463,7 @@ int node_sums_of(struct node_sums *sums, const struct matcher *matcher, uint32_t
 			      err);
 	else
 		err_set(err, r, "out of memory");
-	if (!r)
+	if (!r && (!what->only || culled_counts(what->value)))
 		culled_each(matcher, row) r = r ? r : node_sums_add_culled(sums, row);
 	if (r < 0)
 		node_sums_done(sums);

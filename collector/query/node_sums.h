@@ -28,8 +28,11 @@ struct node_sampled {
 
 /* What is summed up. */
 struct node_sums_what {
-	bool ends;  /* apart by end; else all as BLOCK_IN_USE */
-	bool alive; /* what was alive at `at_ns`, too */
+	bool ends;   /* apart by end; else all as BLOCK_IN_USE */
+	bool alive;  /* what was alive at `at_ns`, too */
+	bool chains; /* how many rows a realloc made of others, too */
+	bool only;   /* only what `value` counts; without the above */
+	enum value value;
 	uint64_t at_ns;
 };
 
@@ -40,12 +43,16 @@ struct node_sums {
 	uint32_t sampled_count, sampled_capacity;
 	uint32_t *by_node; /* index + 1; 0: none yet. NULL after node_sums_seal */
 	uint32_t nodes;
+	uint64_t reallocations; /* rows that a realloc made of others, if asked for */
+	uint16_t *room;		/* for rows that `value` counts */
 	struct node_sums_what what;
 };
 
 /* `nodes`: rows with a higher one count as without a backtrace. 0 or -ENOMEM; node_sums_done in either case. */
 int node_sums_init(struct node_sums *sums, uint32_t nodes, const struct node_sums_what *what);
 void node_sums_done(struct node_sums *sums);
+/* Room for so many sums, empty and of no node yet, for who fills them and `by_node` himself. 0 or -ENOMEM. */
+int node_sums_reserve(struct node_sums *sums, uint32_t count, uint32_t sampled);
 /* Columns that node_sums_add looks at. */
 unsigned node_sums_columns(const struct node_sums *sums);
 /* 0 or -ENOMEM. */
@@ -59,9 +66,13 @@ int node_sums_merge(struct node_sums *into, const struct node_sums *from);
 /* NULL: no row had this node. */
 const struct node_sum *node_sums_get(const struct node_sums *sums, uint32_t node);
 
-/* What `value` counts of a node: alive of VALUE_IN_USE and VALUE_PEAK. */
+/* What `value` counts of a node: alive of VALUE_IN_USE and VALUE_PEAK. Of sums of one value only: VALUE_ALLOCATED. */
 struct tally node_sum_tally(const struct node_sums *sums, const struct node_sum *sum,
 			    enum value value);
+/* The same of all nodes together. */
+struct tally node_sums_total(const struct node_sums *sums, enum value value);
+/* What was summed up of one value becomes what was alive in `sums`, in which all of its nodes are. */
+int node_sums_set_alive(struct node_sums *sums, const struct node_sums *alive);
 /* Blocks that ended so. */
 struct tally node_sum_ended(const struct node_sums *sums, const struct node_sum *sum,
 			    enum block_end end);

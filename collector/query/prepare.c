@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "collector/query/matcher.h"
 #include "collector/query/view.h"
+#include "collector/query/whole_sums.h"
 
 #include "base/ban.h"
 
@@ -11,13 +12,18 @@ int query_prepare(struct view *view, const atomic_bool *cancelled, struct err_te
 {
 	cleanup(cleanup_free) char *path = NULL;
 	const struct usage_index *index;
+	const struct whole_sums *whole;
 	struct filter all;
 	uint64_t frames;
+	int r;
 
 	if (recording_rows(view->recording) < ROWS_PER_BLOCK ||
 	    recording_keep(view->recording, "", &path, &frames) < 0)
 		return 0;
 	filter_init(&all);
 	all.cancelled = cancelled;
-	return view_usage_index(view, &all, &index, err);
+	r = view_usage_index(view, &all, &index, err);
+	/* Group peaks take longest, and one question alone wants them. */
+	return r < 0 ? r
+		     : view_whole_sums(view, &all, WHOLE_PEAK | WHOLE_REALLOCATIONS, &whole, err);
 }

@@ -216,8 +216,8 @@ int query_each(struct view *view, const struct filter *filter,
  * -EINVAL: the sentence says what `name` takes. 1: it lies before the start (0 is written). */
 int query_time(const struct view *view, const char *name, const char *text, uint64_t *ret_ns, struct err_text *err);
 
-/* Matched rows in an order, some at a time, without holding them all. By time: in the order that the store found for births, in which
- * the stamps of different threads may lie the clocks' error apart (REPAIR_NS). */
+/* Matched rows in an order, some at a time, without holding them all. By time: as the store has ordered births, which is as their stamps
+ * do, unless an agent's watermark promised more than it kept. */
 enum page_order { PAGE_BY_TIME, PAGE_BY_ADDRESS, PAGE_BY_SIZE };
 struct query_page;
 /* The filter is used until query_page_free. Equal keys stay in the order of birth (reversed if descending). */
@@ -299,10 +299,21 @@ struct groups {
 	struct group *list; /* heaviest first, by bytes, then blocks, then node */
 	size_t count;
 	struct usage total;
+	uint64_t at_ns; /* the moment of VALUE_IN_USE and VALUE_PEAK */
 };
 int query_groups(struct view *view, const struct filter *filter, enum grouping grouping, enum value value,
 		 uint64_t at_ns, struct groups *ret_groups, struct err_text *err);
 void groups_done(struct groups *groups);
+
+/* Totals and what has most of them, in one pass over the rows. */
+struct overview {
+	struct report report;
+	struct ranking {
+		struct groups sites, backtraces;
+	} allocated, peak, leaked;
+};
+int query_overview(struct view *view, const struct filter *filter, struct overview *ret_overview, struct err_text *err);
+void overview_done(struct overview *overview);
 
 /* A function on the way from a call site outwards. */
 struct caller {

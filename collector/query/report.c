@@ -1,12 +1,13 @@
-/* Totals of what matches. Also the names of the values. */
+/* Totals of what matches, alone or with rankings. Also the names of the values. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/query/culled.h"
-#include "collector/query/node_sums.h"
-#include "collector/query/view.h"
+#include "collector/query/groups.h"
+#include "collector/query/whole_sums.h"
 
 #include "base/ban.h"
 
@@ -32,153 +33,173 @@ const char *value_name(enum value value)
 	return value_names[value];
 }
 
-struct totals {
-	struct node_sums sums; /* of one node, which all rows fall to */
-	uint64_t reallocations;
-	uint32_t nodes;
-	uint8_t *stack_seen; /* by node */
+/* Sums that totals are made of: those of all rows, or of a filter's. */
+struct sums {
+	struct node_sums own;
+	const struct node_sums *sums;
+	uint64_t peak_ns;
 };
 
-static int totals_init(struct totals *t, uint32_t nodes, const struct node_sums_what *what)
+static int sum_whole(struct sums *s, struct view *view, const struct filter *filter,
+		     struct err_text *err)
 {
-	t->nodes = nodes;
-	t->stack_seen = calloc((size_t)nodes + 1, 1);
-	return node_sums_init(&t->sums, 0, what) < 0 || !t->stack_seen ? -ENOMEM : 0;
-}
-
-static void totals_done(struct totals *t)
-{
-	node_sums_done(&t->sums);
-	free(t->stack_seen);
-}
-
-static int totals_new(void *context, void **ret_part)
-{
-	const struct totals *whole = context;
-	struct totals *part = calloc(1, sizeof(*part));
-
-	if (!part)
-		return -ENOMEM;
-	*ret_part = part;
-	return totals_init(part, whole->nodes, &whole->sums.what);
-}
-
-static int totals_rows(void *part, const struct row_block *block, const struct row_set *rows)
-{
-	struct totals *t = part;
-
-	for (uint32_t k = 0; k < rows->count; k++) {
-		uint32_t i = row_at(rows, k);
-
-		t->reallocations += block->chain_previous[i] != NO_BLOCK;
-		t->stack_seen[block->stack[i] <= t->nodes ? block->stack[i] : 0] = 1;
-	}
-	return node_sums_add(&t->sums, block, rows);
-}
-
-static int totals_merge(void *context, void *part)
-{
-	struct totals *whole = context, *t = part;
-
-	whole->reallocations += t->reallocations;
-	for (uint32_t n = 0; n <= whole->nodes; n++)
-		whole->stack_seen[n] |= t->stack_seen[n];
-	return node_sums_merge(&whole->sums, &t->sums);
-}
-
-static void totals_free(void *part)
-{
-	totals_done(part);
-	free(part);
-}
-
-static int sum_rows(struct totals *totals, const struct matcher *m, uint64_t peak_ns,
-		    struct err_text *err)
-{
-	int r = totals_init(
-		totals, recording_nodes(m->recording),
-		&(struct node_sums_what){.ends = true, .alive = true, .at_ns = peak_ns});
+	const struct whole_sums *whole;
+	int r = view_whole_sums(view, filter, WHOLE_PEAK | WHOLE_REALLOCATIONS, &whole, err);
 
 	if (r < 0)
-		return err_set(err, r, "out of memory");
-	r = sweep_run(&(struct sweep){.matcher = m,
-				      .columns = node_sums_columns(&totals->sums) | ROWS_CHAIN,
-				      .context = totals,
-				      .part_new = totals_new,
-				      .part_rows = totals_rows,
-				      .part_merge = totals_merge,
-				      .part_free = totals_free},
-		      err);
+		return r;
+	s->sums = &whole->sums;
+	s->peak_ns = whole->peak_ns;
+	return 0;
+}
+
+static int sum_matched(struct sums *s, struct view *view, const struct filter *filter,
+		       const struct matcher *m, struct err_text *err)
+{
+	struct node_sums_what what = {.ends = true, .alive = true, .chains = true};
+	int r = peak_moment(view, filter, &what.at_ns, err);
+
 	if (!r)
-		culled_each(m, row)
-		{
-			r = r ? r : node_sums_add_culled(&totals->sums, row);
-			totals->stack_seen[row->stack <= totals->nodes ? row->stack : 0] = 1;
-		}
+		r = node_sums_of(&s->own, m, recording_nodes(m->recording), &what, err);
+	s->sums = &s->own;
+	s->peak_ns = what.at_ns;
 	return r;
 }
 
-static struct tally total_of(const struct node_sums *sums, enum value value)
+static int sums_init(struct sums *s, struct view *view, const struct filter *filter,
+		     struct err_text *err)
 {
-	return sums->count ? node_sum_tally(sums, &sums->list[0], value) : (struct tally){0};
+	struct matcher m;
+	int r = matcher_init(&m, view, filter, err);
+
+	*s = (struct sums){0};
+	if (r < 0)
+		return r;
+	r = m.everything ? sum_whole(s, view, filter, err) : sum_matched(s, view, filter, &m, err);
+	matcher_done(&m);
+	return r;
+}
+
+static void sums_done(struct sums *s)
+{
+	node_sums_done(&s->own);
 }
 
 /* Freed, but not to be reallocated. */
 static struct tally frees_of(const struct node_sums *sums)
 {
-	struct tally freed = {0}, inferred;
+	struct tally freed = {0};
 
-	if (!sums->count)
-		return freed;
-	freed = node_sum_ended(sums, &sums->list[0], BLOCK_FREED);
-	inferred = node_sum_ended(sums, &sums->list[0], BLOCK_INFERRED);
-	tally_merge(&freed, &inferred);
+	for (uint32_t i = 0; i < sums->count; i++) {
+		struct tally one = node_sum_ended(sums, &sums->list[i], BLOCK_FREED),
+			     inferred = node_sum_ended(sums, &sums->list[i], BLOCK_INFERRED);
+
+		tally_merge(&freed, &one);
+		tally_merge(&freed, &inferred);
+	}
 	return freed;
 }
 
-static void fill_report(struct report *report, const struct totals *t)
+static struct usage total_of(const struct node_sums *sums, enum value value)
 {
-	struct tally allocated = total_of(&t->sums, VALUE_ALLOCATED),
-		     leaked = total_of(&t->sums, VALUE_LEAKED),
-		     temporary = total_of(&t->sums, VALUE_TEMPORARY),
-		     peak = total_of(&t->sums, VALUE_PEAK), freed = frees_of(&t->sums);
+	struct tally total = node_sums_total(sums, value);
 
-	report->allocated = tally_usage(&allocated);
-	report->allocations = report->allocated.blocks;
-	report->leaked = tally_usage(&leaked);
-	report->temporary = tally_usage(&temporary);
-	report->peak = tally_usage(&peak);
-	report->frees = tally_usage(&freed).blocks;
-	report->reallocations = t->reallocations;
-	for (uint32_t n = 1; n <= t->nodes; n++)
-		report->distinct_stacks += t->stack_seen[n];
+	return tally_usage(&total);
+}
+
+static struct report report_of(const struct recording *recording, const struct sums *s)
+{
+	struct tally freed = frees_of(s->sums);
+	struct report report = {
+		.allocated = total_of(s->sums, VALUE_ALLOCATED),
+		.leaked = total_of(s->sums, VALUE_LEAKED),
+		.temporary = total_of(s->sums, VALUE_TEMPORARY),
+		.peak = total_of(s->sums, VALUE_PEAK),
+		.peak_ns = s->peak_ns,
+		.duration_ns = recording_end_ns(recording),
+		.frees = tally_usage(&freed).blocks,
+		.reallocations = s->sums->reallocations,
+		.failed = recording_pairing(recording)->failed,
+		.threads = recording_threads(recording),
+		.modules = recording_modules(recording),
+	};
+
+	report.allocations = report.allocated.blocks;
+	for (uint32_t i = 0; i < s->sums->count; i++)
+		report.distinct_stacks += s->sums->list[i].node != 0;
+	return report;
 }
 
 int query_report(struct view *view, const struct filter *filter, struct report *ret_report,
 		 struct err_text *err)
 {
-	const struct recording *recording = view->recording;
-	struct report report = {
-		.duration_ns = recording_end_ns(recording),
-		.failed = recording_pairing(recording)->failed,
-		.threads = recording_threads(recording),
-		.modules = recording_modules(recording),
-	};
-	struct totals totals = {0};
-	struct matcher m = {0};
-	int r = peak_moment(view, filter, &report.peak_ns, err);
+	cleanup(sums_done) struct sums sums;
+	struct culled_usage culled;
+	int r = sums_init(&sums, view, filter, err);
 
 	if (!r)
-		r = matcher_init(&m, view, filter, err);
+		r = query_culled(view, filter, &culled, err);
+	if (r < 0)
+		return r;
+	*ret_report = report_of(view->recording, &sums);
+	ret_report->culled = culled;
+	return 0;
+}
+
+/* ---- with rankings ---- */
+
+static int rank(struct view *view, const struct sums *s, enum value value, struct ranking *ranking)
+{
+	int r = groups_of(view, s->sums, NULL, GROUP_BY_SITE, value, &ranking->sites);
+
 	if (!r)
-		r = sum_rows(&totals, &m, report.peak_ns, err);
-	if (!r)
-		r = query_culled(view, filter, &report.culled, err);
-	if (!r)
-		fill_report(&report, &totals);
-	totals_done(&totals);
-	matcher_done(&m);
-	if (!r)
-		*ret_report = report;
+		r = groups_of(view, s->sums, NULL, GROUP_BY_BACKTRACE, value, &ranking->backtraces);
+	ranking->sites.at_ns = ranking->backtraces.at_ns =
+		value == VALUE_PEAK ? s->peak_ns : NO_TIME - 1;
 	return r;
+}
+
+static int rank_all(struct view *view, const struct sums *s, struct overview *overview)
+{
+	int r = rank(view, s, VALUE_ALLOCATED, &overview->allocated);
+
+	if (!r)
+		r = rank(view, s, VALUE_PEAK, &overview->peak);
+	return r ? r : rank(view, s, VALUE_LEAKED, &overview->leaked);
+}
+
+int query_overview(struct view *view, const struct filter *filter, struct overview *ret_overview,
+		   struct err_text *err)
+{
+	cleanup(sums_done) struct sums sums = {0};
+	struct overview overview = {0};
+	int r = view_prepare(view, err);
+
+	if (!r)
+		r = sums_init(&sums, view, filter, err);
+	if (!r) {
+		overview.report = report_of(view->recording, &sums);
+		r = query_culled(view, filter, &overview.report.culled, err);
+	}
+	if (!r)
+		r = rank_all(view, &sums, &overview);
+	if (r < 0) {
+		overview_done(&overview);
+		return r == -ENOMEM ? err_set(err, r, "out of memory") : r;
+	}
+	*ret_overview = overview;
+	return 0;
+}
+
+static void ranking_done(struct ranking *r)
+{
+	groups_done(&r->sites);
+	groups_done(&r->backtraces);
+}
+
+void overview_done(struct overview *overview)
+{
+	ranking_done(&overview->allocated);
+	ranking_done(&overview->peak);
+	ranking_done(&overview->leaked);
 }

@@ -9,143 +9,39 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/map.h"
-#include "collector/query/culled.h"
-#include "collector/query/sweep.h"
-#include "collector/query/tally.h"
-#include "collector/query/view.h"
+#include "collector/query/whole_sums.h"
 
 #include "base/ban.h"
 
-struct weights {
-	struct node_weight {
-		uint64_t bytes;
-		double blocks;
-		uint64_t first_ns, last_ns; /* births */
-	} * list;			    /* by node; [0]: without a backtrace */
-	uint32_t nodes;
+/* What the rows that are asked about come to, by node. */
+struct sums {
+	struct node_sums own;
+	const struct node_sums *sums;
 };
 
-/* Of a part of the rows. */
-struct weighing {
-	struct weights weights;
-	enum value value;
-	uint64_t at_ns;
-	uint16_t *room; /* for the rows that `value` counts */
-};
-
-static void add_row(struct weights *w, const struct row_block *block, uint32_t i)
+static void sums_done(struct sums *s)
 {
-	struct node_weight *to = &w->list[block->stack[i] <= w->nodes ? block->stack[i] : 0];
-	uint64_t size = block->size[i], weight = row_weight(block, i), birth = block->birth_ns[i];
-
-	if (!to->blocks || birth < to->first_ns)
-		to->first_ns = birth;
-	if (birth > to->last_ns)
-		to->last_ns = birth;
-	if (tally_is_sampled(size, weight)) {
-		to->bytes += size ? weight : 0;
-		to->blocks += (double)weight / (size ? (double)size : 1);
-	} else {
-		to->bytes += size;
-		to->blocks++;
-	}
+	node_sums_done(&s->own);
 }
 
-static void add_culled(struct weights *w, const struct culled_row *row)
+static int sum_rows(struct sums *s, struct view *view, const struct filter *filter,
+		    enum value value, uint64_t at_ns, struct err_text *err)
 {
-	struct node_weight *to = &w->list[row->stack <= w->nodes ? row->stack : 0];
-	struct tally sum = {0};
-
-	if (!to->blocks || row->first_ns < to->first_ns)
-		to->first_ns = row->first_ns;
-	if (row->last_ns > to->last_ns)
-		to->last_ns = row->last_ns;
-	tally_add_culled(&sum, row);
-	to->bytes += tally_usage(&sum).bytes;
-	to->blocks += (double)sum.blocks + sum.sampled_blocks;
-}
-
-static void part_free(void *part)
-{
-	struct weighing *w = part;
-
-	free(w->weights.list);
-	free(w->room);
-	free(w);
-}
-
-static int part_new(void *context, void **ret_part)
-{
-	const struct weighing *whole = context;
-	struct weighing *w = calloc(1, sizeof(*w));
-
-	if (!w)
-		return -ENOMEM;
-	*ret_part = w;
-	*w = *whole;
-	w->weights.list = calloc((size_t)w->weights.nodes + 1, sizeof(*w->weights.list));
-	w->room = malloc(ROWS_PER_BLOCK * sizeof(*w->room));
-	return w->weights.list && w->room ? 0 : -ENOMEM;
-}
-
-static int part_rows(void *part, const struct row_block *block, const struct row_set *rows)
-{
-	struct weighing *w = part;
-	struct row_set counted = value_select(w->value, w->at_ns, block, rows, w->room);
-
-	for (uint32_t k = 0; k < counted.count; k++)
-		add_row(&w->weights, block, row_at(&counted, k));
-	return 0;
-}
-
-static int part_merge(void *context, void *part)
-{
-	struct weighing *whole = context;
-	const struct weighing *w = part;
-
-	for (uint32_t n = 0; n <= whole->weights.nodes; n++) {
-		struct node_weight *into = &whole->weights.list[n];
-		const struct node_weight *from = &w->weights.list[n];
-
-		if (!from->blocks)
-			continue;
-		if (!into->blocks || from->first_ns < into->first_ns)
-			into->first_ns = from->first_ns;
-		if (from->last_ns > into->last_ns)
-			into->last_ns = from->last_ns;
-		into->bytes += from->bytes;
-		into->blocks += from->blocks;
-	}
-	return 0;
-}
-
-static bool part_skips(const void *context, const struct row_block *zone)
-{
-	const struct weighing *whole = context;
-
-	return !value_possible(whole->value, whole->at_ns, zone);
-}
-
-static int weigh(struct weights *w, struct view *view, const struct filter *filter,
-		 enum value value, uint64_t at_ns, struct err_text *err)
-{
-	struct weighing whole = {.weights = *w, .value = value, .at_ns = at_ns};
+	const struct node_sums_what what = {
+		.only = value != VALUE_ALLOCATED, .value = value, .at_ns = at_ns};
+	const struct whole_sums *whole;
 	struct matcher m;
 	int r = matcher_init(&m, view, filter, err);
 
-	if (!r)
-		r = sweep_run(&(struct sweep){.matcher = &m,
-					      .columns = ROWS_STACK | ROWS_SIZE | ROWS_BIRTH |
-							 ROWS_WEIGHT | value_columns(value),
-					      .context = &whole,
-					      .skips = part_skips,
-					      .part_new = part_new,
-					      .part_rows = part_rows,
-					      .part_merge = part_merge,
-					      .part_free = part_free},
-			      err);
-	if (!r && culled_counts(value))
-		culled_each(&m, row) add_culled(w, row);
+	if (r < 0)
+		return r;
+	if (m.everything && value == VALUE_ALLOCATED) {
+		r = view_whole_sums(view, filter, 0, &whole, err);
+		s->sums = r < 0 ? NULL : &whole->sums;
+	} else {
+		r = node_sums_of(&s->own, &m, view->nodes, &what, err);
+		s->sums = &s->own;
+	}
 	matcher_done(&m);
 	return r;
 }
@@ -239,24 +135,44 @@ static void widen(struct tree_node *node, uint64_t first_ns, uint64_t last_ns)
 		node->last_ns = last_ns;
 }
 
-static int hang(struct builder *b, const struct weights *w)
+/* A node with everything below it is needed if any row has it in its stack. */
+static uint8_t *mark_needed(const struct recording *recording, const struct node_sums *sums)
 {
-	const struct recording *recording = b->view->recording;
-	cleanup(cleanup_free) uint8_t *needed = calloc((size_t)w->nodes + 1, 1);
-	cleanup(cleanup_free) uint32_t *at = calloc((size_t)w->nodes + 1, sizeof(*at));
+	uint8_t *needed = calloc((size_t)sums->nodes + 1, 1);
 
-	if (!needed || !at || add_node(b) < 0)
-		return -ENOMEM;
-	for (uint32_t n = w->nodes; n > 0; n--) {
+	for (uint32_t n = sums->nodes; needed && n > 0; n--) {
 		uint32_t parent = recording_node(recording, n)->parent;
 
-		needed[n] |= w->list[n].blocks > 0;
+		needed[n] |= node_sums_get(sums, n) != NULL;
 		if (needed[n] && parent < n)
 			needed[parent] = 1;
 	}
-	needed[0] = w->list[0].blocks > 0;
-	for (uint32_t n = 0; n <= w->nodes; n++) {
+	if (needed)
+		needed[0] = node_sums_get(sums, 0) != NULL;
+	return needed;
+}
+
+static void put_sum(struct builder *b, uint32_t index, const struct node_sums *sums,
+		    const struct node_sum *sum)
+{
+	struct tally tally = node_sum_tally(sums, sum, VALUE_ALLOCATED);
+
+	b->tree.nodes[index].self_bytes += tally_usage(&tally).bytes;
+	b->blocks[index] += (double)tally.blocks + tally.sampled_blocks;
+	widen(&b->tree.nodes[index], sum->first_ns, sum->last_ns);
+}
+
+static int hang(struct builder *b, const struct node_sums *sums)
+{
+	const struct recording *recording = b->view->recording;
+	cleanup(cleanup_free) uint8_t *needed = mark_needed(recording, sums);
+	cleanup(cleanup_free) uint32_t *at = calloc((size_t)sums->nodes + 1, sizeof(*at));
+
+	if (!needed || !at || add_node(b) < 0)
+		return -ENOMEM;
+	for (uint32_t n = 0; n <= sums->nodes; n++) {
 		uint32_t parent = n ? recording_node(recording, n)->parent : 0;
+		const struct node_sum *sum = node_sums_get(sums, n);
 		long index;
 
 		if (!needed[n])
@@ -265,10 +181,8 @@ static int hang(struct builder *b, const struct weights *w)
 		if (index < 0)
 			return (int)index;
 		at[n] = (uint32_t)index;
-		b->tree.nodes[index].self_bytes += w->list[n].bytes;
-		b->blocks[index] += w->list[n].blocks;
-		if (w->list[n].blocks > 0)
-			widen(&b->tree.nodes[index], w->list[n].first_ns, w->list[n].last_ns);
+		if (sum)
+			put_sum(b, (uint32_t)index, sums, sum);
 	}
 	return 0;
 }
@@ -334,19 +248,16 @@ int query_tree(struct view *view, const struct filter *filter, enum value value,
 	       struct tree *ret_tree, struct err_text *err)
 {
 	cleanup(builder_done) struct builder b = {.view = view, .hide = filter->hide == ANSWER_YES};
-	cleanup(cleanup_free) struct node_weight *list = NULL;
-	struct weights w;
+	cleanup(sums_done) struct sums sums = {0};
 	int r = view_prepare(view, err);
 
 	if (!r)
 		r = value_moment(view, value, at_ns, filter, &at_ns, err);
+	if (!r)
+		r = sum_rows(&sums, view, filter, value, at_ns, err);
 	if (r < 0)
 		return r;
-	w.nodes = view->nodes;
-	w.list = list = calloc((size_t)w.nodes + 1, sizeof(*list));
-	r = list ? weigh(&w, view, filter, value, at_ns, err) : -ENOMEM;
-	if (!r)
-		r = hang(&b, &w);
+	r = hang(&b, sums.sums);
 	if (!r)
 		r = sum_up(&b);
 	if (!r)

@@ -7,9 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "collector/query/culled.h"
-#include "collector/query/view.h"
-#include "collector/store/store.h"
+#include "collector/query/whole_sums.h"
 #include "collector/symbols/symbols.h"
 
 #include "base/ban.h"
@@ -19,7 +17,6 @@ struct unnamed {
 	struct unnamed_module *modules; /* by number */
 	uint32_t *last;			/* by module: the stack that was counted last */
 	uint32_t module_count;
-	uint64_t *allocations, *bytes; /* by node: of the stack that ends there */
 };
 
 static bool is_unnamed(const struct view *view, const struct place *place)
@@ -34,29 +31,8 @@ static bool is_unnamed(const struct view *view, const struct place *place)
 	return !symbols_is_pseudo(&asked);
 }
 
-static int count_row(void *context, const struct row_block *block, uint32_t i)
-{
-	struct unnamed *u = context;
-	uint64_t size = block->size[i], weight = block->weight ? block->weight[i] : size;
-	uint32_t node = block->stack[i] <= u->view->nodes ? block->stack[i] : 0;
-
-	u->bytes[node] += weight;
-	u->allocations[node] += size && weight != size ? (weight + size / 2) / size : 1;
-	return 0;
-}
-
-static void count_culled(struct unnamed *u, const struct culled_row *row)
-{
-	uint32_t node = row->stack <= u->view->nodes ? row->stack : 0;
-	struct tally sum = {0};
-
-	tally_add_culled(&sum, row);
-	u->bytes[node] += tally_usage(&sum).bytes;
-	u->allocations[node] += tally_usage(&sum).blocks;
-}
-
 /* Gives what was allocated by a stack to the modules on its way that have a place without a name there. */
-static void count_stack(struct unnamed *u, uint32_t stack)
+static void count_stack(struct unnamed *u, uint32_t stack, struct usage allocated)
 {
 	for (uint32_t n = stack; n;) {
 		const struct stack_node *node = recording_node(u->view->recording, n);
@@ -65,8 +41,8 @@ static void count_stack(struct unnamed *u, uint32_t stack)
 		if (place->module <= u->module_count && u->last[place->module] != stack &&
 		    is_unnamed(u->view, place)) {
 			u->last[place->module] = stack;
-			u->modules[place->module].allocations += u->allocations[stack];
-			u->modules[place->module].bytes += u->bytes[stack];
+			u->modules[place->module].allocations += allocated.blocks;
+			u->modules[place->module].bytes += allocated.bytes;
 		}
 		n = node && node->parent < n ? node->parent : 0;
 	}
@@ -96,20 +72,22 @@ static int by_bytes(const void *a, const void *b)
 
 static int count(struct unnamed *u, struct err_text *err)
 {
+	const struct whole_sums *whole;
 	struct filter filter;
 	int r;
 
 	filter_init(&filter);
-	r = query_each(u->view, &filter, count_row, u, err);
+	r = view_whole_sums(u->view, &filter, 0, &whole, err);
 	filter_done(&filter);
 	if (r < 0)
 		return r;
-	for (uint32_t i = 0; i < recording_culled_count(u->view->recording); i++)
-		count_culled(u, recording_culled(u->view->recording, i));
 	count_places(u);
-	for (uint32_t n = 1; n <= u->view->nodes; n++)
-		if (u->allocations[n])
-			count_stack(u, n);
+	for (uint32_t i = 0; i < whole->sums.count; i++) {
+		const struct node_sum *sum = &whole->sums.list[i];
+		struct tally all = node_sum_tally(&whole->sums, sum, VALUE_ALLOCATED);
+
+		count_stack(u, sum->node, tally_usage(&all));
+	}
 	return 0;
 }
 
@@ -118,15 +96,13 @@ int query_unnamed(struct view *view, struct unnamed_module **ret_list, size_t *r
 {
 	uint32_t modules = recording_modules(view->recording);
 	int r = view_prepare(view, err);
-	cleanup(cleanup_free) uint64_t *allocations = calloc((size_t)view->nodes + 1, 8);
-	cleanup(cleanup_free) uint64_t *bytes = calloc((size_t)view->nodes + 1, 8);
 	cleanup(cleanup_free) uint32_t *last = calloc((size_t)modules + 1, 4);
 	cleanup(cleanup_free) struct unnamed_module *list =
 		calloc((size_t)modules + 1, sizeof(*list));
-	struct unnamed u = {view, list, last, modules, allocations, bytes};
+	struct unnamed u = {view, list, last, modules};
 	size_t kept = 0;
 
-	if (!allocations || !bytes || !last || !list)
+	if (!last || !list)
 		return err_set(err, -ENOMEM, "out of memory");
 	if (!r)
 		r = count(&u, err);

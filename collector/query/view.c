@@ -12,8 +12,8 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/query/sites.h"
-#include "collector/query/sweep.h"
 #include "collector/query/usage_index.h"
+#include "collector/query/whole_sums.h"
 #include "collector/store/store.h"
 #include "collector/symbols/symbols.h"
 #include "heapcast.pb-c.h"
@@ -77,7 +77,8 @@ static uint32_t name_number(struct view *view, const char *name)
 	uint32_t before = view->names.count, number = intern_text(&view->names, name);
 
 	if (number > before) {
-		if (array_reserve(&view->name_is_allocator, &view->names_capacity, number + 1, 1) < 0)
+		if (array_reserve(&view->name_is_allocator, &view->names_capacity, number + 1, 1) <
+		    0)
 			return 0;
 		view->name_is_allocator[number] = site_is_allocator(view->rules, name);
 	}
@@ -93,8 +94,8 @@ static int add_frame(struct view *view, struct place *place, const char *path,
 	struct frame frame = {
 		.name = name_number(view, name), .line = symbol->line, .column = symbol->column};
 
-	if (!frame.name ||
-	    array_reserve(&view->frames, &view->frames_capacity, view->frame_count + 1, sizeof(frame)) < 0)
+	if (!frame.name || array_reserve(&view->frames, &view->frames_capacity,
+					 view->frame_count + 1, sizeof(frame)) < 0)
 		return -ENOMEM;
 	frame.known = symbol->function;
 	frame.is_inline = symbol->is_inline;
@@ -135,7 +136,8 @@ static int fill_place(struct view *view, uint32_t number, const struct symbol *s
 
 static int add_places(struct view *view, uint32_t nodes)
 {
-	if (array_reserve(&view->place_of, &view->nodes_capacity, nodes + 1, sizeof(*view->place_of)) < 0)
+	if (array_reserve(&view->place_of, &view->nodes_capacity, nodes + 1,
+			  sizeof(*view->place_of)) < 0)
 		return -ENOMEM;
 	for (uint32_t n = view->nodes + 1; n <= nodes; n++) {
 		const struct stack_node *node = recording_node(view->recording, n);
@@ -148,7 +150,7 @@ static int add_places(struct view *view, uint32_t nodes)
 			return -ENOMEM;
 		if (number >= view->place_count) {
 			if (array_reserve(&view->places, &view->places_capacity, number + 1,
-				 sizeof(*view->places)) < 0)
+					  sizeof(*view->places)) < 0)
 				return -ENOMEM;
 			view->places[number] =
 				(struct place){.module = node->module, .offset = node->offset};
@@ -276,14 +278,13 @@ int view_prepare(struct view *view, struct err_text *err)
 
 /* ---- over time ---- */
 
-/* Another question may be making the index: whoever waits for it can still be withdrawn. */
-static int lock_index(struct view *view, const struct matcher *all, struct err_text *err)
+int view_lock(pthread_mutex_t *lock, const struct matcher *all, struct err_text *err)
 {
 	struct timespec until;
 	int r = 0;
 
 	clock_gettime(CLOCK_REALTIME, &until);
-	while (!r && pthread_mutex_timedlock(&view->index_lock, &until) == ETIMEDOUT) {
+	while (!r && pthread_mutex_timedlock(lock, &until) == ETIMEDOUT) {
 		r = matcher_cancelled(all, err);
 		clock_gettime(CLOCK_REALTIME, &until);
 		until.tv_nsec += LOCK_WAIT_NS;
@@ -316,14 +317,14 @@ static int make_index(struct view *view, const struct matcher *all, struct err_t
 	return r;
 }
 
-int view_usage_index(struct view *view, const struct filter *filter, const struct usage_index **ret_index,
-		     struct err_text *err)
+int view_usage_index(struct view *view, const struct filter *filter,
+		     const struct usage_index **ret_index, struct err_text *err)
 {
 	struct matcher all;
 	int r;
 
 	matcher_init_all(&all, view->recording, filter);
-	r = lock_index(view, &all, err);
+	r = view_lock(&view->index_lock, &all, err);
 	if (r < 0)
 		return r;
 	if (!view->usage_index)
@@ -334,6 +335,14 @@ int view_usage_index(struct view *view, const struct filter *filter, const struc
 }
 
 /* ---- public ---- */
+
+/* What was worked out of the rows. */
+static void forget_made(struct view *view)
+{
+	forget_index(view);
+	whole_sums_free(take_ptr(view->whole_sums));
+	free(take_ptr(view->place_allocations));
+}
 
 int view_new(struct recording *recording, struct symbols *symbols, struct view **ret_view,
 	     struct err_text *err)
@@ -346,6 +355,7 @@ int view_new(struct recording *recording, struct symbols *symbols, struct view *
 	view->symbols = symbols;
 	pthread_mutex_init(&view->lock, NULL);
 	pthread_mutex_init(&view->index_lock, NULL);
+	pthread_mutex_init(&view->sums_lock, NULL);
 	if (add_nowhere(view) < 0) {
 		view_free(view);
 		return err_set(err, -ENOMEM, "out of memory");
@@ -367,10 +377,10 @@ void view_free(struct view *view)
 	free(view->places);
 	free(view->frames);
 	free(view->name_is_allocator);
-	free(view->place_allocations);
-	forget_index(view);
+	forget_made(view);
 	pthread_mutex_destroy(&view->lock);
 	pthread_mutex_destroy(&view->index_lock);
+	pthread_mutex_destroy(&view->sums_lock);
 	free(view);
 }
 
@@ -388,9 +398,7 @@ int view_refresh(struct view *view, struct err_text *err)
 {
 	(void)err;
 	view->generation++;
-	forget_index(view);
-	free(view->place_allocations);
-	view->place_allocations = NULL;
+	forget_made(view);
 	return 0;
 }
 
@@ -472,88 +480,40 @@ uint32_t view_depth_max(struct view *view)
 	return deepest;
 }
 
-/* By node: how many rows have it. */
-struct passing {
-	uint32_t nodes;
-	uint64_t count[];
-};
-
-static int passing_new(void *context, void **ret_part)
+/* By node: how many rows have it as the end of their stack, sampled ones counted once. */
+static int count_rows(struct view *view, uint64_t *count, struct err_text *err)
 {
-	const struct passing *whole = context;
-	struct passing *part = calloc(1, sizeof(*part) + ((size_t)whole->nodes + 1) * sizeof(*part->count));
-
-	if (!part)
-		return -ENOMEM;
-	part->nodes = whole->nodes;
-	*ret_part = part;
-	return 0;
-}
-
-static int passing_rows(void *part, const struct row_block *block, const struct row_set *rows)
-{
-	struct passing *p = part;
-
-	for (uint32_t k = 0; k < rows->count; k++) {
-		uint32_t node = block->stack[row_at(rows, k)];
-
-		p->count[node <= p->nodes ? node : 0]++;
-	}
-	return 0;
-}
-
-static int passing_merge(void *context, void *part)
-{
-	struct passing *whole = context;
-	const struct passing *p = part;
-
-	for (uint32_t n = 0; n <= whole->nodes; n++)
-		whole->count[n] += p->count[n];
-	return 0;
-}
-
-static int sum_passing(struct view *view, struct passing *passing, struct err_text *err)
-{
+	const struct whole_sums *whole;
 	struct filter filter;
-	struct matcher all;
+	int r;
 
 	filter_init(&filter);
-	matcher_init_all(&all, view->recording, &filter);
-	return sweep_run(&(struct sweep){.matcher = &all,
-					 .columns = ROWS_STACK,
-					 .context = passing,
-					 .part_new = passing_new,
-					 .part_rows = passing_rows,
-					 .part_merge = passing_merge,
-					 .part_free = free},
-			 err);
+	r = view_whole_sums(view, &filter, 0, &whole, err);
+	for (uint32_t i = 0; !r && i < whole->sums.count; i++) {
+		const struct node_sum *sum = &whole->sums.list[i];
+		struct tally all = node_sum_tally(&whole->sums, sum, VALUE_ALLOCATED);
+
+		if (sum->node <= view->nodes)
+			count[sum->node] = all.blocks + all.samples;
+	}
+	return r;
 }
 
 static int count_places(struct view *view, struct err_text *err)
 {
-	struct passing none = {.nodes = view->nodes};
-	cleanup(cleanup_free) void *made = NULL;
+	cleanup(cleanup_free) uint64_t *passing = calloc((size_t)view->nodes + 1, sizeof(*passing));
 	cleanup(cleanup_free) uint64_t *counts = calloc(view->place_count, sizeof(*counts));
-	int r = counts ? passing_new(&none, &made) : -ENOMEM;
-	struct passing *passing = made;
+	int r = counts && passing ? count_rows(view, passing, err)
+				  : err_set(err, -ENOMEM, "out of memory");
 
-	if (r < 0)
-		return err_set(err, r, "out of memory");
-	r = sum_passing(view, passing, err);
 	if (r < 0)
 		return r;
-	for (uint32_t i = 0; i < recording_culled_count(view->recording); i++) {
-		const struct culled_row *row = recording_culled(view->recording, i);
-
-		if (row->stack <= view->nodes)
-			passing->count[row->stack] += row->blocks;
-	}
 	for (uint32_t n = view->nodes; n > 0; n--) {
 		const struct stack_node *node = recording_node(view->recording, n);
 
 		if (node->parent && node->parent < n)
-			passing->count[node->parent] += passing->count[n];
-		counts[view->place_of[n]] += passing->count[n];
+			passing[node->parent] += passing[n];
+		counts[view->place_of[n]] += passing[n];
 	}
 	view->place_allocations = take_ptr(counts);
 	return 0;

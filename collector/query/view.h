@@ -18,7 +18,9 @@
 #include "collector/query/intern.h"
 #include "collector/query/query.h"
 
+struct matcher;
 struct usage_index;
+struct whole_sums;
 
 struct frame {
 	uint32_t name, label, site;
@@ -57,6 +59,8 @@ struct view {
 	pthread_mutex_t index_lock;
 	struct usage_index *usage_index; /* of all rows; NULL: not made yet */
 	struct buf usage_bytes;		 /* that it was read from */
+	pthread_mutex_t sums_lock;
+	struct whole_sums *whole_sums; /* whole_sums.h; NULL: not made yet */
 	uint64_t *place_allocations; /* by place; NULL: not counted yet */
 };
 
@@ -64,6 +68,9 @@ struct view {
  * `filter`: whom the question is for, which may be withdrawn. */
 int view_usage_index(struct view *view, const struct filter *filter, const struct usage_index **ret_index,
 		     struct err_text *err);
+
+/* Takes a lock under which another question may be at work for long: whoever waits for it can still be withdrawn (-ECANCELED). */
+int view_lock(pthread_mutex_t *lock, const struct matcher *all, struct err_text *err);
 
 /* Looks up what is not looked up yet; every query that needs names or nodes calls it first. */
 int view_prepare(struct view *view, struct err_text *err);

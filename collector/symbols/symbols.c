@@ -415,12 +415,12 @@ void symbols_free(struct symbols *symbols)
 	if (!symbols)
 		return;
 	process_stop(&symbols->process);
+	finder_clear(&symbols->finder);
 	free(symbols->process.program);
 	free(symbols->fetch_cache);
 	free(symbols->store);
 	free(symbols->bad);
 	cache_close(&symbols->cache);
-	finder_clear(&symbols->finder);
 	while (symbols->modules) {
 		struct module *m = symbols->modules;
 

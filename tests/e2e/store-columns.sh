@@ -63,19 +63,25 @@ grep -q "stream $id of .*/columns can't be used: .* derived anew from [1-9][0-9]
 assert_status 0 ask ledger "$id" >"$T/ledger.txt"
 columns=$(dirname "$recording")/columns
 [ -s "$columns/usage" ] || fail "nobody made the index of usage over time: $(ls -la "$columns")"
+[ -s "$columns/sums" ] || fail "nobody made the sums of all rows: $(ls -la "$columns")"
 [ -s "$columns/state" ] || fail "nothing is kept of an ended stream: $(ls -la "$columns")"
 ask_both "an ended stream" "top --json" "ledger --json" "timeline --json"
 
-[ -s "$columns/usage" ] || fail "the index of usage over time is not kept: $(ls -la "$columns")"
+made=$(stat -c %i "$columns/sums")
+ask_both "an ended stream, with the sums that were kept" "top --json" "tree --json"
+[ "$(stat -c %i "$columns/sums")" = "$made" ] || fail "the sums that were kept were made again"
 ask_both "an ended stream, with the index that was kept" "timeline --json" "report --json"
 
 # With damage in what is kept; answers put nothing right but by leaving it out.
-for file in "$columns"/rows.* "$columns/state" "$columns/usage"; do
+for file in "$columns"/rows.* "$columns/state" "$columns/usage" "$columns/sums"; do
 	[ -s "$file" ] || continue
 	cp "$file" "$T/saved"
 	printf '\125\252\125' | dd of="$file" bs=1 seek=$(($(stat -c %s "$file") / 2)) conv=notrunc 2>/dev/null
-	ask_both "a damaged $(basename "$file")" "timeline --json" "ledger --json"
-	[ "$file" = "$columns/usage" ] || said_anew "a damaged $(basename "$file")"
+	ask_both "a damaged $(basename "$file")" "timeline --json" "ledger --json" "top --json"
+	case $file in
+	*/usage | */sums) ;;
+	*) said_anew "a damaged $(basename "$file")" ;;
+	esac
 	cp "$T/saved" "$file"
 done
 rm -rf "$columns"

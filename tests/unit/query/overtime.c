@@ -6,8 +6,11 @@
 
 #include <cmocka.h>
 
+#include "base/cleanup.h"
+#include "collector/query/group_peaks.h"
 #include "collector/query/group_table.h"
 #include "collector/query/history.h"
+#include "collector/query/whole_sums.h"
 #include "tests/unit/query/naive.h"
 
 #define ROUNDS 10
@@ -178,11 +181,16 @@ static uint64_t naive_group_peak(const struct naive_rows *n, uint32_t stack)
 	return best_ns;
 }
 
-static void check_group_peaks(struct test_recording *t, const struct naive_rows *n,
+/* Returns whether the rows could be followed as they lie. */
+static bool check_group_peaks(struct test_recording *t, const struct naive_rows *n,
 			      uint64_t *random)
 {
+	cleanup(cleanup_free) uint64_t *peaks = calloc(TEST_NODES + 1, sizeof(*peaks));
+	const struct whole_sums *whole;
 	struct group_table table;
 	struct filter all;
+	struct matcher m;
+	int unfit;
 
 	filter_init(&all);
 	history_set_sizes(1u << (2 + test_random(random) % 6), 1 + test_random(random) % 200);
@@ -190,10 +198,18 @@ static void check_group_peaks(struct test_recording *t, const struct naive_rows 
 	for (uint32_t g = 0; g < table.count; g++)
 		assert_int_equal(table.list[g].peak_ns, naive_group_peak(n, table.list[g].node));
 	group_table_done(&table);
+	matcher_init_all(&m, t->recording, &all);
+	assert_int_equal(view_whole_sums(t->view, &all, 0, &whole, NULL), 0);
+	assert_true(whole->sums.count <= TEST_NODES + 1);
+	unfit = group_queues_peaks(&whole->sums, &m, peaks, NULL);
+	assert_in_range(unfit, 0, 1);
+	return !unfit;
 }
 
 static void test_random_recordings(void **state)
 {
+	unsigned followed = 0;
+
 	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
 		struct test_recording t;
@@ -205,10 +221,37 @@ static void test_random_recordings(void **state)
 		for (int i = 0; i < 4; i++)
 			check_timeline(&t, &n, &random);
 		check_histogram(&t, &n);
-		check_group_peaks(&t, &n, &random);
+		group_peaks_set_room(seed % 3 ? 0 : 2);
+		followed += check_group_peaks(&t, &n, &random);
 		free(n.list);
 		test_close(&t);
 	}
+	group_peaks_set_room(0);
+	assert_int_equal(followed, ROUNDS - ROUNDS / 3);
+}
+
+/* Threads whose batches came late, losses, and an agent that lies: then rows may lie in another order than that of their births. */
+static void test_group_peaks_disordered(void **state)
+{
+	static const enum test_disorder disorder[] = {TEST_THREADS_APART, TEST_GAPS, TEST_LYING};
+	unsigned followed = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+		struct test_recording t;
+		struct naive_rows n;
+		uint64_t random = seed * 78;
+		bool fit;
+
+		test_disordered_recording(&t, seed, EVENTS, false, disorder[seed % 3]);
+		naive_rows_init(&n, t.recording);
+		fit = check_group_peaks(&t, &n, &random);
+		assert_true(fit || disorder[seed % 3] == TEST_LYING);
+		followed += fit;
+		free(n.list);
+		test_close(&t);
+	}
+	assert_in_range(followed, 1, ROUNDS - 1);
 }
 
 /* What a birth adds its death takes away, for samples as well: in use at the end is what the report says. */
@@ -236,6 +279,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_recordings),
+		cmocka_unit_test(test_group_peaks_disordered),
 		cmocka_unit_test(test_sampled),
 	};
 

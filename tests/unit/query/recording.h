@@ -92,6 +92,7 @@ enum test_disorder {
 	TEST_IN_ORDER,
 	TEST_THREADS_APART, /* threads tell of what they did a little late */
 	TEST_GAPS,	    /* and some of it is lost */
+	TEST_LYING,	    /* and nothing is, but watermarks promise more than is kept */
 };
 
 /* A program of `events` events: it allocates, frees and reallocates; some blocks stay. Times come in steps of 0 to 9 ns. */
@@ -137,6 +138,8 @@ static inline void test_random_events_disordered(struct builder *b, uint64_t *ra
 		builder_event(b, &e);
 		if (disorder == TEST_GAPS && test_random(random) % 300 == 0)
 			test_gap(b, random, time);
+		else if (disorder == TEST_LYING && test_random(random) % 50 == 0)
+			builder_close(b, time);
 	}
 }
 
