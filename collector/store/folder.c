@@ -119,6 +119,16 @@ static int take_lock(struct store *store, struct err_text *err)
 	return 0;
 }
 
+/* What the catalogue vouches for is never looked at again: it must not be in the page cache only, where a collector that was killed may
+ * have left it. */
+static bool is_durable(const struct store *store, const struct stream_id *id)
+{
+	cleanup(cleanup_free) char *path = stream_recording_path(store, id);
+	cleanup(cleanup_close) int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+
+	return fd >= 0 && fdatasync(fd) == 0;
+}
+
 /* Streams that the new catalogue does not know yet. What can't be read is left for whoever asks for
  * it. */
 static void fill_catalogue(struct store *store)
@@ -132,7 +142,8 @@ static void fill_catalogue(struct store *store)
 		struct totals totals = {0};
 
 		if (catalogue_get(store->catalogue, &ids[i], &totals) != 1 &&
-		    folder_totals(store, &ids[i], &totals, NULL, NULL) == 0)
+		    folder_totals(store, &ids[i], &totals, NULL, NULL) == 0 &&
+		    is_durable(store, &ids[i]))
 			catalogue_put(store->catalogue, &ids[i], &totals, NULL);
 		totals_done(&totals);
 	}

@@ -1,6 +1,6 @@
 #!/bin/bash
 # As handover, for a minute each.
-# ctest: LABELS full TIMEOUT 1800
+# ctest: LABELS full TIMEOUT 1800 COST 300
 full=${HEAPCAST_TEST_FULL:-}
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-handover.sh"

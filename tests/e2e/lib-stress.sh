@@ -1,7 +1,7 @@
 # tests/targets/stress.cc under the check build: included by stress.sh and stress-full.sh, which give SECONDS_LONG.
 [ -x "$BUILD/targets/stress" ] || skip "no C++ compiler was there at build time"
 work_stress() {
-	"$@" "$BUILD/targets/stress" "$SECONDS_LONG"
+	nice -n 10 "$@" "$BUILD/targets/stress" "$SECONDS_LONG" # other tests run beside the long one
 }
 recording=/dev/null # nobody reads it, and an hour of it would fill a disk
 stacks_run "$CHECK" stress 1

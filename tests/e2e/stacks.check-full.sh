@@ -1,6 +1,6 @@
 #!/bin/bash
 # As stacks.check, with at least a million stacks of each program and ten in all.
-# ctest: LABELS full TIMEOUT 3600
+# ctest: LABELS full TIMEOUT 3600 COST 600
 full=${HEAPCAST_TEST_FULL:-}
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-stacks.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # As stacks.oracle, with at least a million stacks of each program.
-# ctest: LABELS full TIMEOUT 3600
+# ctest: LABELS full TIMEOUT 3600 COST 600
 full=${HEAPCAST_TEST_FULL:-}
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-stacks.sh"
