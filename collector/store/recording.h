@@ -41,6 +41,8 @@ int recording_new(struct recording **ret_recording);
 /* Nothing of its frames has been read. */
 void recording_clear(struct recording *recording);
 struct block_limits recording_limits(const struct recording *recording);
+/* take.c: takes a batch. 0; -EBADMSG with a sentence: it makes no sense, and nothing of it was taken; -ENOMEM and the like. */
+int recording_take(struct recording *recording, struct decoded *decoded, struct err_text *err);
 /* What its rows and numbers need to go on with the frames, after a state was read. 0, -ENOMEM, or rows can't be read. */
 int recording_wake(struct recording *recording);
 
