@@ -1,0 +1,158 @@
+/* All recordings, with what is known of each at once: /list. See sources.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "collector/http/sources_state.h"
+#include "collector/query/query.h"
+#include "base/ban.h"
+
+static char *copied(const char *text)
+{
+	return strdup(text ? text : "");
+}
+
+static int summarize(struct source *source, struct stream_summary *out, struct err_text *err)
+{
+	const struct process_info *process = recording_process(source->recording);
+	const struct ledger_info *ledger = recording_ledger(source->recording);
+	struct filter filter;
+	struct report report;
+	int r;
+
+	filter_init(&filter);
+	r = query_report(source->view, &filter, &report, err);
+	if (r < 0)
+		return r;
+	*out = (struct stream_summary){
+		.id = *recording_id(source->recording),
+		.executable = copied(process->executable),
+		.command_line = copied(process->command_line),
+		.host = copied(process->host),
+		.architecture = copied(process->architecture),
+		.pid = process->pid,
+		.start_wall_ns = process->start_wall_ns,
+		.last_ns = recording_end_ns(source->recording),
+		.events = ledger->stored,
+		.in_use_bytes = report.leaked.bytes,
+		.in_use_blocks = report.leaked.blocks,
+		.state = process->ended ? STREAM_ENDED : STREAM_INTERRUPTED,
+	};
+	return 0;
+}
+
+static int count_stacks(struct source *source, struct source_line *line, struct err_text *err)
+{
+	struct filter filter;
+	struct report report;
+	int r;
+
+	filter_init(&filter);
+	r = query_report(source->view, &filter, &report, err);
+	if (r < 0)
+		return r;
+	line->is_open = true;
+	line->backtraces = (uint32_t)report.distinct_stacks;
+	line->depth = view_depth_max(source->view);
+	line->rows = recording_rows(source->recording);
+	return 0;
+}
+
+/* Takes over `streams`, whose texts go to the lines. */
+static int add_streams(struct sources *sources, struct stream_summary *streams, size_t count,
+		       struct source_line *lines, size_t *ret_count, struct err_text *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count && !r; i++) {
+		char id[STREAM_ID_TEXT];
+		struct source *open = sources_find(sources, stream_id_format(id, &streams[i].id));
+
+		if (open && open->is_file)
+			continue;
+		lines[*ret_count].summary = streams[i];
+		streams[i] = (struct stream_summary){0};
+		if (open && !open->opening) {
+			source_lock(open);
+			r = count_stacks(open, &lines[*ret_count], err);
+			source_unlock(open);
+		}
+		++*ret_count;
+	}
+	return r;
+}
+
+static int add_files(struct sources *sources, struct source_line *lines, size_t *ret_count,
+		     struct err_text *err)
+{
+	int r = 0;
+
+	for (struct source *s = sources->list; s && !r; s = s->next) {
+		if (!s->is_file)
+			continue;
+		source_lock(s);
+		r = summarize(s, &lines[*ret_count].summary, err);
+		if (!r)
+			r = count_stacks(s, &lines[*ret_count], err);
+		source_unlock(s);
+		++*ret_count;
+	}
+	return r;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct source_line *x = a, *y = b;
+
+	return x->summary.start_wall_ns < y->summary.start_wall_ns
+		       ? -1
+		       : x->summary.start_wall_ns > y->summary.start_wall_ns;
+}
+
+int sources_list(struct sources *sources, struct source_line **ret_lines, size_t *ret_count,
+		 struct err_text *err)
+{
+	struct stream_summary *streams = NULL;
+	struct source_line *lines = NULL;
+	size_t stream_count = 0, files = 0, count = 0;
+	int r;
+
+	pthread_mutex_lock(&sources->lock);
+	r = sources_open_store(sources, NULL);
+	if (!r)
+		r = store_list(sources->store, &streams, &stream_count, err);
+	if (r == -ENOENT)
+		r = 0;
+	for (struct source *s = sources->list; s; s = s->next)
+		files += s->is_file;
+	if (!r) {
+		lines = calloc(stream_count + files + 1, sizeof(*lines));
+		r = lines ? 0 : err_set(err, -ENOMEM, "out of memory");
+	}
+	if (!r)
+		r = add_files(sources, lines, &count, err);
+	if (!r)
+		r = add_streams(sources, streams, stream_count, lines, &count, err);
+	pthread_mutex_unlock(&sources->lock);
+	store_list_free(streams, stream_count);
+	if (r < 0) {
+		sources_list_free(lines, count);
+		return r;
+	}
+	qsort(lines, count, sizeof(*lines), by_start);
+	*ret_lines = lines;
+	*ret_count = count;
+	return 0;
+}
+
+void sources_list_free(struct source_line *lines, size_t count)
+{
+	for (size_t i = 0; lines && i < count; i++) {
+		free(lines[i].summary.executable);
+		free(lines[i].summary.command_line);
+		free(lines[i].summary.host);
+		free(lines[i].summary.architecture);
+	}
+	free(lines);
+}
