@@ -248,8 +248,8 @@ static unsigned put_frames(uint64_t *to, const struct unwind_delta *delta)
 	return count;
 }
 
-static bool put_event(struct thread *thread, const struct event *event,
-		      const struct unwind_delta *delta, bool is_reallocation)
+static bool put_event(struct thread *thread, struct event *event, const struct unwind_delta *delta,
+		      bool is_reallocation)
 {
 	uint64_t *record = slice_reserve(thread, EVENT_WORDS + EXTRA_MAX + delta->count + 2);
 	bool large = event->size > UINT32_MAX;
@@ -258,6 +258,8 @@ static bool put_event(struct thread *thread, const struct event *event,
 
 	if (unlikely(!record))
 		return false;
+	if (thread->waited)
+		event->stamp = stamp_now();
 	extras = put_extras(record + EVENT_WORDS, event, is_reallocation);
 	frames = put_frames(record + EVENT_WORDS + extras, delta);
 	record[0] = RING_WORD0(event->kind, frames, keep, large, event->interval != 0,
@@ -284,8 +286,10 @@ static uint64_t short_until(const struct thread *thread)
 	return end > SHORT_WORDS ? end - SHORT_WORDS : 0;
 }
 
-/* The long way: any event, in any state of its thread. It may become another event: sample.h. */
-static COLD void put_any(struct thread *thread, struct event *event, uintptr_t frame)
+/* The long way: any event, in any state of its thread. It may become another event: sample.h. `here`: it is what the hook is
+ * about: a block that nobody but this thread knows yet, or one that is still its program's. Should that have to wait for room, it
+ * may as well have happened afterwards, and the agent need not hold back what others do meanwhile. */
+static COLD void put_any(struct thread *thread, struct event *event, uintptr_t frame, bool here)
 {
 	struct unwind_delta delta = {0};
 	bool is_reallocation;
@@ -293,6 +297,7 @@ static COLD void put_any(struct thread *thread, struct event *event, uintptr_t f
 	if (!is_recorded(thread, event->kind) && !sample_wants(thread, event))
 		return;
 	is_reallocation = event_class(event->kind) == EVENT_CLASS_REALLOCATION;
+	thread->may_wait_outside = here && !is_reallocation && !thread->aside_count;
 	count_begun(thread);
 	if ((likely(!thread->quiet && !shim.gone) || slice_resume(thread)) &&
 	    ((!thread->pending.events && is_epoch_put(thread)) ||
@@ -307,6 +312,7 @@ static COLD void put_any(struct thread *thread, struct event *event, uintptr_t f
 	} else {
 		lose_begun(thread, event);
 	}
+	thread->may_wait_outside = thread->waited = false;
 	thread->short_until = short_until(thread);
 }
 
@@ -354,7 +360,7 @@ static ALWAYS_INLINE void put(struct thread *thread, const struct event *event, 
 	if (unlikely(!put_short(thread, event, frame, is_reallocation))) {
 		struct event copy = *event;
 
-		put_any(thread, &copy, frame);
+		put_any(thread, &copy, frame, true);
 	}
 }
 
@@ -365,7 +371,7 @@ void record_event(struct thread *thread, const struct event *event, uintptr_t fr
 	if (event_class(copy.kind) == EVENT_CLASS_REALLOCATION)
 		put(thread, &copy, frame, true);
 	else
-		put_any(thread, &copy, frame);
+		put_any(thread, &copy, frame, false);
 }
 
 void record_block(struct thread *thread, uint32_t kind, uint64_t address, uint64_t size,

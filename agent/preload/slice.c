@@ -329,6 +329,8 @@ static bool wait_for_room(struct thread *thread, struct ring_header *ring, uint6
 	bool room = false;
 
 	slice->full_waits++;
+	if (thread->may_wait_outside)
+		__atomic_store_n(&slice->entered, 0, __ATOMIC_RELEASE);
 	while (now - start < (uint64_t)ring->block_max_ms * NS_PER_MS) {
 		uint32_t value = __atomic_load_n(&slice->tail_futex, __ATOMIC_ACQUIRE);
 
@@ -343,6 +345,10 @@ static bool wait_for_room(struct thread *thread, struct ring_header *ring, uint6
 		slice_doorbell();
 		sys_futex_wait(&slice->tail_futex, value, WAIT_PIECE_MS);
 		now = sys_monotonic_ns();
+	}
+	if (thread->may_wait_outside) {
+		__atomic_store_n(&slice->entered, thread->last_stamp, __ATOMIC_RELAXED);
+		thread->waited = true;
 	}
 	slice->waited_stamp = stamp_now();
 	slice->waited_ns += now - start;

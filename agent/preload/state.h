@@ -129,6 +129,8 @@ struct thread {
 	bool verify; /* walk the changed part only */
 	/* How it stands with the record. */
 	bool quiet;
+	bool may_wait_outside; /* see put_any in record.c */
+	bool waited;	       /* it did, and the event is stamped anew */
 	uint8_t pressure; /* how often the slice was found half full */
 	uint32_t depth;	  /* frames that a stack may have: depth_limit, and what the slice has room
 			     for */

@@ -1,7 +1,10 @@
 # tests/targets/stress.cc under the check build: included by stress.sh and stress-full.sh, which give SECONDS_LONG.
 [ -x "$BUILD/targets/stress" ] || skip "no C++ compiler was there at build time"
 work_stress() {
-	nice -n 10 "$@" "$BUILD/targets/stress" "$SECONDS_LONG" # other tests run beside the long one
+	(
+		renice -n 10 "$BASHPID" >/dev/null # other tests run beside the long one
+		"$@" "$BUILD/targets/stress" "$SECONDS_LONG"
+	)
 }
 recording=/dev/null # nobody reads it, and an hour of it would fill a disk
 stacks_run "$CHECK" stress 1
