@@ -8,5 +8,5 @@ full=${HEAPCAST_TEST_FULL:-}
 [ -n "$full" ] || skip "takes two minutes; tests/run --full runs it"
 kilobytes=200
 slow_link block 180000 1000 --block-max 60s
-slow_link count 5000000 12000
-slow_link thin 5000000 12000
+slow_link count 5000000 20000
+slow_link thin 5000000 20000
