@@ -1,6 +1,7 @@
 /* A growable row of bytes. See buf.h. */
 #include "base/buf.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +62,18 @@ void buf_string(struct buf *b, const char *text)
 void buf_byte(struct buf *b, uint8_t byte)
 {
 	buf_append(b, &byte, 1);
+}
+
+void buf_u32le(struct buf *b, uint32_t value)
+{
+	value = htole32(value);
+	buf_append(b, &value, sizeof(value));
+}
+
+void buf_u64le(struct buf *b, uint64_t value)
+{
+	value = htole64(value);
+	buf_append(b, &value, sizeof(value));
 }
 
 void buf_vprintf(struct buf *b, const char *format, va_list args)

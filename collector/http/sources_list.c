@@ -13,18 +13,12 @@ static char *copied(const char *text)
 	return strdup(text ? text : "");
 }
 
-static int summarize(struct source *source, struct stream_summary *out, struct err_text *err)
+static void summarize(struct source *source, const struct report *report,
+		      struct stream_summary *out)
 {
 	const struct process_info *process = recording_process(source->recording);
 	const struct ledger_info *ledger = recording_ledger(source->recording);
-	struct filter filter;
-	struct report report;
-	int r;
 
-	filter_init(&filter);
-	r = query_report(source->view, &filter, &report, err);
-	if (r < 0)
-		return r;
 	*out = (struct stream_summary){
 		.id = *recording_id(source->recording),
 		.executable = copied(process->executable),
@@ -35,28 +29,33 @@ static int summarize(struct source *source, struct stream_summary *out, struct e
 		.start_wall_ns = process->start_wall_ns,
 		.last_ns = recording_end_ns(source->recording),
 		.events = ledger->stored,
-		.in_use_bytes = report.leaked.bytes,
-		.in_use_blocks = report.leaked.blocks,
+		.in_use_bytes = report->leaked.bytes,
+		.in_use_blocks = report->leaked.blocks,
 		.state = process->ended ? STREAM_ENDED : STREAM_INTERRUPTED,
 	};
-	return 0;
 }
 
-static int count_stacks(struct source *source, struct source_line *line, struct err_text *err)
+/* What is known of one that is open; `summarized`: the catalogue knows the rest. */
+static int describe(struct source *source, bool summarized, struct source_line *line,
+		    struct err_text *err)
 {
 	struct filter filter;
 	struct report report;
 	int r;
 
 	filter_init(&filter);
+	source_lock(source);
 	r = query_report(source->view, &filter, &report, err);
-	if (r < 0)
-		return r;
-	line->is_open = true;
-	line->backtraces = (uint32_t)report.distinct_stacks;
-	line->depth = view_depth_max(source->view);
-	line->rows = recording_rows(source->recording);
-	return 0;
+	if (!r) {
+		line->is_open = true;
+		line->backtraces = (uint32_t)report.distinct_stacks;
+		line->depth = view_depth_max(source->view);
+		line->rows = recording_rows(source->recording);
+		if (!summarized)
+			summarize(source, &report, &line->summary);
+	}
+	source_unlock(source);
+	return r;
 }
 
 /* Takes over `streams`, whose texts go to the lines. */
@@ -73,11 +72,8 @@ static int add_streams(struct sources *sources, struct stream_summary *streams, 
 			continue;
 		lines[*ret_count].summary = streams[i];
 		streams[i] = (struct stream_summary){0};
-		if (open && !open->opening) {
-			source_lock(open);
-			r = count_stacks(open, &lines[*ret_count], err);
-			source_unlock(open);
-		}
+		if (open && !open->opening)
+			r = describe(open, true, &lines[*ret_count], err);
 		++*ret_count;
 	}
 	return r;
@@ -91,11 +87,7 @@ static int add_files(struct sources *sources, struct source_line *lines, size_t 
 	for (struct source *s = sources->list; s && !r; s = s->next) {
 		if (!s->is_file)
 			continue;
-		source_lock(s);
-		r = summarize(s, &lines[*ret_count].summary, err);
-		if (!r)
-			r = count_stacks(s, &lines[*ret_count], err);
-		source_unlock(s);
+		r = describe(s, false, &lines[*ret_count], err);
 		++*ret_count;
 	}
 	return r;

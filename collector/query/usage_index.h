@@ -9,7 +9,7 @@
  *
  *	offset  bytes
  *	     0	    8  "HCUSAGE" and the version, 1
- *	     8	    8  checksum of all that follows
+ *	     8	    8  XXH3 of all that follows
  *	    16     16  id of the stream
  *	    32	    8  rows of the recording
  *	    40	    8  `state` of the recording, as its owner counts it: another state makes the index worthless

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <xxhash.h>
+
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -12,58 +14,24 @@
 #include "base/ban.h"
 
 #define BIN_BYTES 104u
-#define VERSION	  '1'
+#define VERSION	  '2'
 
 DEFINE_CLEANUP(usage_index_free, struct usage_index *)
 
-/* Against damage, not against malice: four lanes of multiplications. The multipliers are odd and have no pattern. */
-static uint64_t checksum(const uint8_t *data, size_t length)
-{
-	uint64_t lanes[4] = {length, ~length, length << 32, 1}, sum = 0;
-	size_t i = 0;
-
-	for (; length - i >= 32; i += 32) {
-		for (unsigned l = 0; l < 4; l++) {
-			uint64_t word;
-
-			memcpy(&word, data + i + 8 * l, 8);
-			lanes[l] = (lanes[l] ^ le64toh(word)) * 0x9e3779b97f4a7c15ull;
-			lanes[l] ^= lanes[l] >> 29;
-		}
-	}
-	for (; i < length; i++)
-		sum = (sum ^ data[i]) * 0xbf58476d1ce4e5b9ull;
-	for (unsigned l = 0; l < 4; l++)
-		sum = (sum ^ lanes[l] ^ lanes[l] >> 31) * 0x94d049bb133111ebull;
-	return sum ^ sum >> 30;
-}
-
-static void put_u32(struct buf *out, uint32_t value)
-{
-	value = htole32(value);
-	buf_append(out, &value, sizeof(value));
-}
-
-static void put_u64(struct buf *out, uint64_t value)
-{
-	value = htole64(value);
-	buf_append(out, &value, sizeof(value));
-}
-
 static void put_sums(struct buf *out, const struct usage_sum *sum)
 {
-	put_u64(out, (uint64_t)sum->bytes);
-	put_u64(out, (uint64_t)sum->units);
+	buf_u64le(out, (uint64_t)sum->bytes);
+	buf_u64le(out, (uint64_t)sum->units);
 }
 
 static void put_bin(struct buf *out, const struct usage_index *index, uint32_t k)
 {
 	const struct bin *bin = &index->list[k];
 
-	put_u64(out, index->bins.start[k]);
-	put_u32(out, index->bins.segment[k]);
-	put_u32(out, bin->far_count);
-	put_u64(out, bin->far);
+	buf_u64le(out, index->bins.start[k]);
+	buf_u32le(out, index->bins.segment[k]);
+	buf_u32le(out, bin->far_count);
+	buf_u64le(out, bin->far);
 	put_sums(out, &bin->start);
 	put_sums(out, &bin->least);
 	put_sums(out, &bin->most);
@@ -77,7 +45,7 @@ void usage_index_vouch(uint8_t *data, size_t length)
 
 	if (length < 16)
 		return;
-	sum = htole64(checksum(data + 16, length - 16));
+	sum = htole64(XXH3_64bits(data + 16, length - 16));
 	memcpy(data + 8, &sum, sizeof(sum));
 }
 
@@ -88,13 +56,13 @@ int usage_index_write(const struct usage_index *index, const struct recording *r
 
 	buf_append(out, "HCUSAGE", 7);
 	buf_byte(out, VERSION);
-	put_u64(out, 0);
+	buf_u64le(out, 0);
 	buf_append(out, recording_id(recording)->bytes, STREAM_ID_SIZE);
-	put_u64(out, index->bins.rows);
-	put_u64(out, state);
-	put_u32(out, index->bins.segment_rows);
-	put_u32(out, index->bins.count);
-	put_u64(out, index->far_length);
+	buf_u64le(out, index->bins.rows);
+	buf_u64le(out, state);
+	buf_u32le(out, index->bins.segment_rows);
+	buf_u32le(out, index->bins.count);
+	buf_u64le(out, index->far_length);
 	for (uint32_t k = 0; k < index->bins.count; k++)
 		put_bin(out, index, k);
 	if (index->far_length)
@@ -137,7 +105,7 @@ static int read_head(struct reader *r, struct head *head, const struct recording
 		return damaged(err, "it is of another recording");
 	if (head->rows != recording_rows(recording) || head->state != state)
 		return damaged(err, "the recording has changed since");
-	if (sum != checksum(r->data + 16, r->length - 16))
+	if (sum != XXH3_64bits(r->data + 16, r->length - 16))
 		return damaged(err, "its checksum is wrong");
 	return 0;
 }

@@ -22,51 +22,39 @@ DEFINE_CLEANUP(whole_sums_free, struct whole_sums *)
 
 /* ---- writing ---- */
 
-static void put_u32(struct buf *out, uint32_t value)
-{
-	value = htole32(value);
-	buf_append(out, &value, sizeof(value));
-}
-
-static void put_u64(struct buf *out, uint64_t value)
-{
-	value = htole64(value);
-	buf_append(out, &value, sizeof(value));
-}
-
 static void put_double(struct buf *out, double value)
 {
 	uint64_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
-	put_u64(out, bits);
+	buf_u64le(out, bits);
 }
 
 static void put_count(struct buf *out, const struct node_count *count)
 {
-	put_u64(out, count->blocks);
-	put_u64(out, count->bytes);
+	buf_u64le(out, count->blocks);
+	buf_u64le(out, count->bytes);
 }
 
 static void put_node(struct buf *out, const struct node_sum *sum, uint64_t peak_ns)
 {
-	put_u32(out, sum->node);
-	put_u32(out, sum->sampled);
-	put_u64(out, sum->min_size);
-	put_u64(out, sum->max_size);
-	put_u64(out, sum->first_ns);
-	put_u64(out, sum->last_ns);
+	buf_u32le(out, sum->node);
+	buf_u32le(out, sum->sampled);
+	buf_u64le(out, sum->min_size);
+	buf_u64le(out, sum->max_size);
+	buf_u64le(out, sum->first_ns);
+	buf_u64le(out, sum->last_ns);
 	for (unsigned e = 0; e < NODE_ENDS; e++)
 		put_count(out, &sum->by_end[e]);
 	put_count(out, &sum->alive);
-	put_u64(out, peak_ns);
+	buf_u64le(out, peak_ns);
 }
 
 static void put_tally(struct buf *out, const struct tally *tally)
 {
-	put_u64(out, tally->blocks);
-	put_u64(out, tally->bytes);
-	put_u64(out, tally->samples);
+	buf_u64le(out, tally->blocks);
+	buf_u64le(out, tally->bytes);
+	buf_u64le(out, tally->samples);
 	put_double(out, tally->sampled_blocks);
 	put_double(out, tally->sampled_bytes);
 	put_double(out, tally->blocks_variance);
@@ -77,16 +65,16 @@ static void put_head(struct buf *out, const struct whole_sums *whole,
 		     const struct recording *recording, uint64_t state)
 {
 	buf_append(out, MAGIC, 8);
-	put_u64(out, 0);
+	buf_u64le(out, 0);
 	buf_append(out, recording_id(recording)->bytes, STREAM_ID_SIZE);
-	put_u64(out, recording_rows(recording));
-	put_u64(out, state);
-	put_u32(out, whole->parts);
-	put_u32(out, whole->sums.count);
-	put_u32(out, whole->sums.sampled_count);
-	put_u32(out, 0);
-	put_u64(out, whole->peak_ns);
-	put_u64(out, whole->sums.reallocations);
+	buf_u64le(out, recording_rows(recording));
+	buf_u64le(out, state);
+	buf_u32le(out, whole->parts);
+	buf_u32le(out, whole->sums.count);
+	buf_u32le(out, whole->sums.sampled_count);
+	buf_u32le(out, 0);
+	buf_u64le(out, whole->peak_ns);
+	buf_u64le(out, whole->sums.reallocations);
 }
 
 int whole_sums_write(const struct whole_sums *whole, const struct recording *recording,
