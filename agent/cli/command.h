@@ -11,6 +11,8 @@ int command_serve(int argc, char **argv);
 
 /* Options as the streamer takes them. 0; -EINVAL with the reason. */
 int command_settings(const struct options *options, struct agent_settings *ret_settings, struct err_text *err);
+/* Reads the key, if there is one, for the settings: once in a process, as they point to it. 0; a negative errno with the reason. */
+int command_secure(const struct options *options, struct agent_settings *settings, struct err_text *err);
 /* Opens the log where the options say (else at `level`, on standard error) and gives the notices. `program` and `pid` are for
  * the file's name. 0; -EINVAL or another negative errno with the reason. */
 int command_log(const struct options *options, const char *level, const char *program, pid_t pid, struct err_text *err);

@@ -125,6 +125,31 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 	return agent_check(ret, err);
 }
 
+static const char *given(const char *text)
+{
+	return text && *text ? text : NULL;
+}
+
+int command_secure(const struct options *o, struct agent_settings *settings, struct err_text *err)
+{
+	static struct secret secret;
+	struct secure_options secure = {
+		.cert = given(o->cert), .cert_key = given(o->cert_key), .ca = given(o->ca)};
+	uint64_t limit = o->memory_limit;
+	int r = given(o->key) ? secret_read(o->key, &secret, err) : 0;
+
+	if (r < 0)
+		return -EINVAL; /* what was given can't be used */
+	if (given(o->key)) {
+		secure.secrets = &secret;
+		secure.secret_count = 1;
+		settings->secret = &secret;
+	}
+	settings->secure = secure;
+	r = secure_wanted(&secure) ? budget_secure(&limit, err) : 0;
+	return r < 0 ? err_prefix(err, r, "--memory-limit") : 0;
+}
+
 static void help(void)
 {
 	printf("agent COMMAND [OPTION...]\n\n"

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum option_type { TEXT, FLAG, SWITCH, SIZE, DURATION, NUMBER, MODE, POLICY, MAPS, SYMBOLS, LATER };
+enum option_type { TEXT, FLAG, SWITCH, SIZE, DURATION, NUMBER, MODE, POLICY, MAPS, SYMBOLS };
 
 struct option_row {
 	const char *name;

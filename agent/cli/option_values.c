@@ -34,7 +34,11 @@ static const char *const fixed[] = {"memory-limit",
 				    "allocator-figures",
 				    "cull",
 				    "cull-pending",
-				    "cull-memory"};
+				    "cull-memory",
+				    "key",
+				    "cert",
+				    "cert-key",
+				    "ca"};
 
 static void size_text(char *out, size_t size, uint64_t value)
 {
@@ -115,8 +119,6 @@ static bool value_text(const struct options *o, unsigned index, char *out, size_
 	case POLICY:
 		snprintf(out, size, "%s", policies[*(const uint32_t *)field]);
 		return true;
-	case LATER:
-		return false;
 	}
 	return false;
 }
@@ -204,7 +206,7 @@ void options_compare(struct options *next, const struct options *running,
 	for (unsigned i = 0; (row = option_row(i)); i++) {
 		char before[OPTION_TEXT_MAX], after[OPTION_TEXT_MAX];
 
-		if (!(row->commands & command) || row->type == LATER)
+		if (!(row->commands & command))
 			continue;
 		value_text(running, i, before, sizeof(before));
 		value_text(next, i, after, sizeof(after));

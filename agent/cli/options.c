@@ -119,10 +119,15 @@ static const struct option_row rows[] = {
 	{"logfile-limit", "SIZE", BOTH, SIZE, AT(log_limit),
 	 "begin a new log file at this size; the first one is kept as PATH.initial, the one before "
 	 "as PATH.old"},
-	{"key", "FILE", COMMAND_SERVE, LATER, 0, NULL},
-	{"cert", "FILE", COMMAND_SERVE, LATER, 0, NULL},
-	{"cert-key", "FILE", COMMAND_SERVE, LATER, 0, NULL},
-	{"ca", "FILE", COMMAND_SERVE, LATER, 0, NULL},
+	{"key", "FILE", BOTH, TEXT, AT(key),
+	 "talk to collectors that have this key, too, and to nobody else, by TLS: a file of mode "
+	 "0600, made by 'openssl rand -hex 32'"},
+	{"cert", "FILE", BOTH, TEXT, AT(cert),
+	 "instead of a key: talk by TLS to collectors whose certificate is signed by --ca, and "
+	 "show "
+	 "them this one (PEM)"},
+	{"cert-key", "FILE", BOTH, TEXT, AT(cert_key), "its private key, a file of mode 0600"},
+	{"ca", "FILE", BOTH, TEXT, AT(ca), "who signs the certificates of members"},
 #undef AT
 };
 
@@ -271,9 +276,6 @@ static int set(struct options *o, const struct option_row *row, const char *valu
 	case SYMBOLS:
 		r = parse_symbols(field, value);
 		break;
-	case LATER:
-		return err_set(err, -EINVAL, "%s is not available in this version (%s)", what,
-			       HEAPCAST_VERSION);
 	}
 	if (r < 0)
 		return err_set(err, -EINVAL, "%s takes %s, not '%s'", what,
@@ -359,8 +361,6 @@ static int one_option(struct options *o, unsigned command, const char *argument,
 	if (!row)
 		return unknown(name, length, command, err);
 	snprintf(what, sizeof(what), "--%s", row->name);
-	if (row->type == LATER)
-		return set(o, row, "", what, err);
 	if (!row->argument)
 		value = value ? value : "1";
 	if (!value) {
@@ -391,7 +391,7 @@ int options_file_line(struct options *o, enum option_command command, const char
 			       value);
 	if (!row)
 		return unknown(name, strlen(name), command, err);
-	if (!option_for_files(row) && row->type != LATER)
+	if (!option_for_files(row))
 		return err_set(err, -EINVAL, "%s can only be said on the command line", name);
 	if (o->source[row - rows] == OPTION_FILE)
 		return err_set(err, -EINVAL, "%s is set in line %u already", name,

@@ -54,6 +54,7 @@ struct options {
 	uint64_t cull_ns; /* 0: nothing is culled */
 	uint64_t cull_pending; /* 0: as many as there is room for */
 	uint64_t cull_memory;  /* 0: the usual share */
+	const char *key, *cert, *cert_key, *ca; /* files */
 	bool help;
 	enum option_source reading; /* of what is being set now; `reading_line` in a file */
 	unsigned reading_line;

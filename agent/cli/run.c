@@ -395,6 +395,8 @@ int command_run(int argc, char **argv)
 	if (r < 0)
 		return command_fail(EXIT_USAGE, &err, r);
 	r = command_settings(&run.options, &settings, &err);
+	if (!r)
+		r = command_secure(&run.options, &settings, &err);
 	if (r < 0)
 		return command_fail(EXIT_USAGE, &err, r);
 	r = preload_check(argv[first], run.program, sizeof(run.program), &status, &err);

@@ -358,6 +358,8 @@ static int start(struct serve *serve, struct agent_settings *settings, struct er
 	if (serve->options.for_pid)
 		leave_folder(serve);
 	r = make_settings(serve, &serve->options, settings, err);
+	if (!r)
+		r = command_secure(&serve->options, settings, err);
 	if (r < 0)
 		return r;
 	settings->listen_fd = passed.collectors > 0 ? passed.collectors : 0;

@@ -76,6 +76,8 @@ int serve_options_check(const struct serve_options *from, const struct options *
 	int r = command_settings(&o, &settings, err);
 
 	if (!r)
+		r = command_secure(&o, &settings, err);
+	if (!r)
 		r = command_log_level(&o, "info", err);
 	if (r < 0)
 		return r;

@@ -125,6 +125,8 @@ static void tick(uv_timer_t *timer)
 	struct agent *a = timer->data;
 
 	handshake_tick(&a->handshake, clock_monotonic_ns());
+	guests_tick(&a->guests);
+	listener_tick(&a->listener);
 	work(a);
 }
 
@@ -204,7 +206,8 @@ static int open_memory(struct agent *a, struct err_text *err)
 	if (a->settings.observe.maps_ns)
 		budget_maps(&a->budget);
 	own = SYMBOL_FILES_SIZE + b->slots * (sizeof(struct session) + 64) +
-	      b->links * (sizeof(struct link) + 64) + LINK_MESSAGE + LINK_SCRATCH +
+	      b->links * (sizeof(struct link) + 64) +
+	      GUEST_PLACES * sizeof(struct guest) + 64 + LINK_MESSAGE + LINK_SCRATCH +
 	      (a->settings.spool ? 2 : 1) * b->link_out + 4096;
 	r = arena_open(&a->arena, budget_private(b) + own);
 	if (!r)
@@ -322,11 +325,11 @@ static int open_listener(struct agent *a, struct err_text *err)
 				       a->settings.interface);
 	}
 	if (a->settings.listen_fd)
-		r = listener_adopt(&a->listener, &a->loop, a->link, a->budget.links,
-				   a->budget.socket_buffer, a->settings.listen_fd);
+		r = listener_adopt(&a->listener, &a->loop, &a->guests, a->budget.socket_buffer,
+				   a->settings.listen_fd);
 	else
-		r = listener_open(&a->listener, &a->loop, a->link, a->budget.links,
-				  a->budget.socket_buffer, address, first, last, err);
+		r = listener_open(&a->listener, &a->loop, &a->guests, a->budget.socket_buffer,
+				  address, first, last, err);
 	if (r < 0)
 		return r;
 	log_info("listening for collectors on port %u", a->listener.port);
@@ -336,13 +339,13 @@ static int open_listener(struct agent *a, struct err_text *err)
 	return r < 0 ? err_set(err, r, "can't announce by UDP: %s", strerror(-r)) : 0;
 }
 
-/* Where batches can go, and how many links are the listener's: the last one is the dialler's own. */
+/* Where batches can go, and how many links are for those who come: the last one is the dialler's own. */
 static void share_links(struct agent *a)
 {
 	const struct agent_settings *s = &a->settings;
 
 	a->to_links = s->announce || s->listen || s->listen_fd || s->collector;
-	a->listener.links = a->budget.links - (s->collector ? 1 : 0);
+	a->guests.links = a->budget.links - (s->collector ? 1 : 0);
 }
 
 static int open_links(struct agent *a, struct err_text *err)
@@ -371,12 +374,15 @@ static int open_links(struct agent *a, struct err_text *err)
 						  a->budget.slots, link_pump) < 0)
 		return -ENOMEM;
 	a->files.policy = a->settings.symbols;
+	if (!r)
+		r = guests_init(&a->guests, &a->arena, &a->loop, a->secure, a->link,
+				a->budget.links);
 	if (!r && (a->settings.announce || a->settings.listen || a->settings.listen_fd))
 		r = open_listener(a, err);
 	if (r < 0)
 		return r;
 	share_links(a);
-	return dialer_open(&a->dialer, &a->loop, &a->link[a->budget.links - 1],
+	return dialer_open(&a->dialer, &a->loop, &a->guests, &a->link[a->budget.links - 1],
 			   a->budget.socket_buffer, host, port);
 }
 
@@ -390,6 +396,8 @@ void agent_change(struct agent *a, const struct agent_settings *wanted)
 
 	s.memory_limit = a->settings.memory_limit;
 	s.cull = a->settings.cull;
+	s.secure = a->settings.secure;
+	s.secret = a->settings.secret;
 	s.ring.depth_limit = a->settings.ring.depth_limit;
 	s.announce = a->settings.announce;
 	s.interface = a->settings.interface;
@@ -403,6 +411,18 @@ void agent_change(struct agent *a, const struct agent_settings *wanted)
 		dialer_turn(&a->dialer, host, port);
 }
 
+/* Links by TLS. It is the first that takes memory, as all else is divided by what it leaves. */
+static int open_secure(struct agent *a, struct err_text *err)
+{
+	int r = budget_secure(&a->settings.memory_limit, err);
+
+	if (!r)
+		r = secure_open(&a->settings.secure, &a->secure, err);
+	if (!r && secure_remark(a->secure))
+		log_warn("%s", secure_remark(a->secure));
+	return r < 0 && r != -ENOTSUP ? -EINVAL : r; /* what was given can't be used */
+}
+
 int agent_open(struct agent *a, const struct agent_settings *settings, int listen_fd,
 	       struct err_text *err)
 {
@@ -414,7 +434,9 @@ int agent_open(struct agent *a, const struct agent_settings *settings, int liste
 			    .spool = {.fd = -1, .lock = -1},
 			    .orphans = {.index = -1}};
 	setenv("UV_THREADPOOL_SIZE", "1", 0); /* it resolves names and reads symbol files */
-	r = open_memory(a, err);
+	r = secure_wanted(&settings->secure) ? open_secure(a, err) : 0;
+	if (!r)
+		r = open_memory(a, err);
 	if (r < 0)
 		return r;
 	log_budget(a);
@@ -492,6 +514,7 @@ void agent_close(struct agent *a)
 		handshake_close(&a->handshake);
 		listener_close(&a->listener);
 		dialer_close(&a->dialer);
+		guests_close(&a->guests);
 		beacon_close(&a->beacon);
 		for (uint32_t i = 0; i < a->budget.links; i++)
 			link_close(&a->link[i]);
@@ -510,5 +533,6 @@ void agent_close(struct agent *a)
 	packer_done(&a->drain_packer);
 	packer_done(&a->link_packer);
 	frame_decoder_free(a->host.decoder);
+	secure_close(a->secure);
 	arena_close(&a->arena);
 }

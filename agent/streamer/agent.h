@@ -17,6 +17,7 @@
 #include "agent/streamer/clock.h"
 #include "agent/streamer/drain.h"
 #include "agent/streamer/file_sink.h"
+#include "agent/streamer/guest.h"
 #include "agent/streamer/handshake.h"
 #include "agent/streamer/link.h"
 #include "agent/streamer/listener.h"
@@ -24,6 +25,7 @@
 #include "agent/streamer/oom.h"
 #include "agent/streamer/stream.h"
 #include "agent/streamer/symbol_files.h"
+#include "base/secure.h"
 
 struct err_text;
 
@@ -50,6 +52,8 @@ struct agent_settings {
 	struct observer_settings observe;
 	enum symbol_policy symbols; /* which files collectors get */
 	struct cull_settings cull;
+	struct secure_options secure; /* none: links are plain. What it points to lives on */
+	const struct secret *secret;  /* the key, for beacons; NULL: none */
 	struct ring_settings ring;
 };
 
@@ -127,6 +131,8 @@ struct agent {
 	struct link_host host;
 	struct link *link;
 	struct symbol_files files;
+	struct secure *secure; /* NULL: links are plain */
+	struct guests guests;
 	struct listener listener;
 	struct dialer dialer;
 	struct beacon beacon;

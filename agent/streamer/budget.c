@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "agent/streamer/cull.h"
+#include "agent/streamer/guest.h"
 #include "agent/streamer/maps.h"
 #include "base/error.h"
 #include "base/parse.h"
@@ -20,6 +21,7 @@
 #define SCRATCH_BASE (52 * KIB)
 #define SLOT_MIN     (768 * KIB)
 #define MAPS_MAX     (1024 * KIB)
+#define LINKS_MOST   4
 #define SLOT_LARGE   (4096 * KIB) /* from here on the ring has room for a crowd of threads */
 
 static size_t clamp(size_t value, size_t low, size_t high)
@@ -44,7 +46,7 @@ int budget_divide(struct budget *b, uint64_t limit, uint32_t slots, struct err_t
 	if (!slots)
 		slots = (uint32_t)clamp((size_t)limit / SLOT_ROOM, 1, BUDGET_SLOTS_MAX);
 	*b = (struct budget){.limit = limit, .slots = slots};
-	b->links = limit >= 2 * SLOT_ROOM ? 4 : 2;
+	b->links = limit >= 2 * SLOT_ROOM ? LINKS_MOST : 2;
 	b->link_out = 40 * KIB;
 	b->link_in = 16 * KIB;
 	b->socket_buffer = 32 * KIB; /* the kernel takes twice */
@@ -93,6 +95,20 @@ int budget_divide_culling(struct budget *b, uint64_t limit, uint32_t slots, size
 			       format_size(given, (double)memory), b->slots,
 			       format_size(least, (double)needed));
 	b->cull = (memory - b->cull_message) / b->slots & ~(size_t)63;
+	return 0;
+}
+
+int budget_secure(uint64_t *limit, struct err_text *err)
+{
+	const uint64_t takes = SECURE_MEMORY + (LINKS_MOST + GUESTS_SESSIONS) * (uint64_t)SECURE_LINK_MEMORY;
+	char given[32], least[32];
+
+	if (*limit < BUDGET_LIMIT_MIN + takes)
+		return err_set(err, -EINVAL,
+			       "a memory limit of %s is too little with TLS: the least is %s",
+			       format_size(given, (double)*limit),
+			       format_size(least, (double)(BUDGET_LIMIT_MIN + takes)));
+	*limit -= takes;
 	return 0;
 }
 

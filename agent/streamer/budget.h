@@ -2,7 +2,8 @@
 /*
  * The agent's memory is a number that the user gave. Here it is divided, once, and taken from the system, once.
  *
- *   limit --+-- own      the program itself, libraries, stacks, libuv (measured, BUDGET_OWN)
+ *   limit --+-- TLS      what OpenSSL takes, if there is a key (budget_secure)
+ *           +-- own      the program itself, libraries, stacks, libuv (measured, BUDGET_OWN)
  *           +-- links    buffers of connections, the kernel's socket buffers included
  *           +-- work     what batches are packed into, shared by all streams
  *           +-- slots    one a recorded process:  ring | tables (stacks, modules, threads) | batch | spool
@@ -42,6 +43,9 @@ int budget_divide(struct budget *budget, uint64_t limit, uint32_t slots, struct 
 
 /* The same, with `memory` (0: an eighth of the limit) of it for culling. 0; -EINVAL with the reason. */
 int budget_divide_culling(struct budget *budget, uint64_t limit, uint32_t slots, size_t memory, struct err_text *err);
+
+/* Takes off the limit what TLS takes, which all else is divided without. 0; -EINVAL with the reason. */
+int budget_secure(uint64_t *limit, struct err_text *err);
 
 /* Sets memory aside for what is known of each process's maps: a 128th of the limit, out of the spools. */
 void budget_maps(struct budget *budget);

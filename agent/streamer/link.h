@@ -3,7 +3,7 @@
  * A connection with a collector, whoever opened it. The agent says hello and lists its streams; the collector says hello,
  * subscribes and acknowledges; batches go out in order. Frames are sent straight from the spool, without a copy: under the
  * stream's lock, never blocking. Only hellos, lists, catch-ups and pieces of symbol files go through the link's
- * own buffer.
+ * own buffer. Under TLS (link_io.h) they are copied once, a record at a time.
  *
  * A frame that is evicted while half of it is on its way (a faster collector has acknowledged it) ends the connection; the
  * collector comes back and is told what it missed.
@@ -14,6 +14,7 @@
 #include <uv.h>
 
 #include "agent/streamer/batch.h"
+#include "agent/streamer/link_io.h"
 #include "agent/streamer/orphans.h"
 #include "agent/streamer/stream.h"
 #include "agent/streamer/symbol_files.h"
@@ -38,6 +39,7 @@ struct link_host {
 	struct link *links;	    /* all of them */
 	uint32_t link_count;
 	uint32_t generation;	    /* raised when a stream begins or ends */
+	bool told_of_tls;	    /* that a collector wants it, and we have no key */
 	/* A collector has everything of this stream up to `number`. */
 	void (*acknowledged)(void *context, struct stream *stream, uint64_t number);
 	void (*closed)(void *context, struct link *link);
@@ -58,7 +60,8 @@ struct subscription {
 struct link {
 	struct link_host *host;
 	uv_poll_t poll;
-	int fd; /* -1: the place is free */
+	int fd; /* of `io`; -1: the place is free */
+	struct link_io io;
 	bool closing;
 	bool greeted; /* the other side has said hello */
 	bool has_collector;
@@ -78,6 +81,8 @@ struct link {
 int link_init(struct link *link, struct link_host *host, struct arena *arena, const struct budget *budget);
 /* Takes over a connected, non-blocking socket. 0 or a negative errno (the socket is closed then). */
 int link_open(struct link *link, int fd, const char *peer);
+/* The same with one that may speak TLS, whose handshake is done, and have something to say already. */
+int link_take(struct link *link, struct link_io *io, const char *peer);
 /* There may be more to send. */
 void link_pump(struct link *link);
 void link_close(struct link *link);
@@ -87,3 +92,13 @@ static inline bool link_free(const struct link *link)
 {
 	return link->fd < 0 && !link->closing;
 }
+static inline uint32_t link_number(const struct link *link)
+{
+	return (uint32_t)(link - link->host->links);
+}
+
+/* link_send.c, for link.c */
+/* Makes hello (the first time) and the list of streams. 0 or a negative errno. */
+int link_list(struct link *link, bool hello);
+/* Sends the next bytes there are. How many (or 1: something was made); 0: nothing, or no room (`wants_room`); a negative errno. */
+ssize_t link_send_next(struct link *link);

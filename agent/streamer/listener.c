@@ -15,6 +15,7 @@
 #include "base/ban.h"
 
 #define RETRY_MS 1000
+#define BACKLOG	 64 /* a crowd of strangers must not make the kernel turn others away at once */
 #define DIAL_TRIES                                                                                 \
 	3 /* times RETRY_MS for one attempt: a new one is as good as the kernel's next packet, and comes sooner */
 #define KEEP_IDLE_S  4
@@ -52,24 +53,30 @@ static void connection(uv_poll_t *poll, int status, int events)
 	struct sockaddr_storage address;
 	socklen_t length = sizeof(address);
 	char peer[80];
-	int fd = status < 0 ? -1
-			    : accept4(l->fd, (struct sockaddr *)&address, &length,
-				      SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd;
 
 	(void)events;
+	if (status == 0 && !strangers_admit(&l->guests->strangers, uv_now(l->loop))) {
+		l->paused = true;
+		uv_poll_stop(&l->poll);
+		return;
+	}
+	fd = status < 0 ? -1
+			: accept4(l->fd, (struct sockaddr *)&address, &length,
+				  SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0)
 		return;
 	peer_name(&address, length, peer, sizeof(peer));
-	for (uint32_t i = 0; i < l->links; i++) {
-		if (!link_free(&l->link[i]))
-			continue;
-		link_socket(fd, l->socket_buffer);
-		log_info("collector at %s connected", peer);
-		link_open(&l->link[i], fd, peer);
+	link_socket(fd, l->socket_buffer);
+	guests_accept(l->guests, fd, (const struct sockaddr *)&address, peer);
+}
+
+void listener_tick(struct listener *l)
+{
+	if (!l->paused)
 		return;
-	}
-	log_info("turned %s away: %u collectors are connected already", peer, l->links);
-	close(fd);
+	l->paused = false;
+	uv_poll_start(&l->poll, UV_READABLE, connection);
 }
 
 static int bind_port(int fd, uint32_t address, uint16_t port)
@@ -77,7 +84,8 @@ static int bind_port(int fd, uint32_t address, uint16_t port)
 	struct sockaddr_in at = {
 		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(address)};
 
-	return bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, 8) < 0 ? -errno : 0;
+	return bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, BACKLOG) < 0 ? -errno
+											   : 0;
 }
 
 static int open_port(uint32_t address, uint16_t port)
@@ -109,25 +117,23 @@ static uint16_t port_of(int fd)
 	return ntohs(bound.any.sa_family == AF_INET6 ? bound.six.sin6_port : bound.four.sin_port);
 }
 
-int listener_adopt(struct listener *l, uv_loop_t *loop, struct link *links, uint32_t count,
-		   size_t socket_buffer, int fd)
+int listener_adopt(struct listener *l, uv_loop_t *loop, struct guests *guests, size_t socket_buffer,
+		   int fd)
 {
 	int r;
 
 	*l = (struct listener){.loop = loop,
 			       .fd = fd,
 			       .port = port_of(fd),
-			       .link = links,
-			       .links = count,
+			       .guests = guests,
 			       .socket_buffer = socket_buffer};
 	l->poll.data = l;
 	r = uv_poll_init(loop, &l->poll, fd);
 	return r < 0 ? r : uv_poll_start(&l->poll, UV_READABLE, connection);
 }
 
-int listener_open(struct listener *l, uv_loop_t *loop, struct link *links, uint32_t count,
-		  size_t socket_buffer, uint32_t address, uint16_t first, uint16_t last,
-		  struct err_text *err)
+int listener_open(struct listener *l, uv_loop_t *loop, struct guests *guests, size_t socket_buffer,
+		  uint32_t address, uint16_t first, uint16_t last, struct err_text *err)
 {
 	int fd = -EADDRINUSE;
 
@@ -140,7 +146,7 @@ int listener_open(struct listener *l, uv_loop_t *loop, struct link *links, uint3
 		return err_set(err, fd, "all ports from %u to %u are in use", first, last);
 	if (fd < 0)
 		return err_set(err, fd, "can't listen on port %u: %s", first, strerror(-fd));
-	return listener_adopt(l, loop, links, count, socket_buffer, fd);
+	return listener_adopt(l, loop, guests, socket_buffer, fd);
 }
 
 void listener_close(struct listener *l)
@@ -188,8 +194,7 @@ static void connected(uv_poll_t *poll, int status, int events)
 	}
 	d->said = false;
 	snprintf(peer, sizeof(peer), "%s:%s", d->host, d->port);
-	log_info("connected to the collector at %s", peer);
-	link_open(d->link, fd, peer);
+	guests_dialled(d->guests, fd, peer, d->link);
 }
 
 static int begin_connect(struct dialer *d, const struct addrinfo *to)
@@ -245,18 +250,22 @@ static void dial(uv_timer_t *timer)
 		abandon(d);
 		return;
 	}
-	if (d->resolving || d->fd >= 0 || !link_free(d->link))
+	if (d->resolving || d->fd >= 0 || !link_free(d->link) || guests_dialling(d->guests))
 		return;
 	d->resolve.data = d;
 	d->resolving =
 		uv_getaddrinfo(d->loop, &d->resolve, resolved, d->host, d->port, &hints) == 0;
 }
 
-int dialer_open(struct dialer *d, uv_loop_t *loop, struct link *link, size_t socket_buffer,
-		const char *host, uint16_t port)
+int dialer_open(struct dialer *d, uv_loop_t *loop, struct guests *guests, struct link *link,
+		size_t socket_buffer, const char *host, uint16_t port)
 {
-	*d = (struct dialer){
-		.loop = loop, .fd = -1, .link = link, .socket_buffer = socket_buffer, .open = true};
+	*d = (struct dialer){.loop = loop,
+			     .fd = -1,
+			     .link = link,
+			     .guests = guests,
+			     .socket_buffer = socket_buffer,
+			     .open = true};
 	d->timer.data = d;
 	uv_timer_init(loop, &d->timer);
 	return dialer_turn(d, host, port);
@@ -275,6 +284,7 @@ static void stop_connecting(struct dialer *d)
 int dialer_turn(struct dialer *d, const char *host, uint16_t port)
 {
 	stop_connecting(d);
+	guests_hang_up(d->guests);
 	if (*d->host)
 		link_close(d->link);
 	d->outdated = d->resolving;

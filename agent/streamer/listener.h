@@ -1,7 +1,7 @@
 #pragma once
 /*
  * How agent and collector come together: the agent listens (and its beacon tells the network where), or it dials.
- * Connections end up in free links; when all are taken, further ones are closed.
+ * Connections go to the guests, and from there to free links; when all are taken, further ones are closed.
  */
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "agent/streamer/budget.h"
+#include "agent/streamer/guest.h"
 #include "agent/streamer/link.h"
 
 struct err_text;
@@ -18,17 +19,18 @@ struct listener {
 	uv_poll_t poll;
 	int fd; /* -1: not listening */
 	uint16_t port;
-	struct link *link;
-	uint32_t links;
+	bool paused; /* too many have come in too short a time */
+	struct guests *guests;
 	size_t socket_buffer;
 };
 
 /* Listens at `address` (host byte order; INADDR_ANY), on the first free port of `first` to `last`. 0; a negative errno
  * with the reason. */
-int listener_open(struct listener *listener, uv_loop_t *loop, struct link *links, uint32_t count, size_t socket_buffer,
-		  uint32_t address, uint16_t first, uint16_t last, struct err_text *err);
+int listener_open(struct listener *listener, uv_loop_t *loop, struct guests *guests, size_t socket_buffer, uint32_t address, uint16_t first, uint16_t last, struct err_text *err);
 /* Listens on a socket that listens already, and takes it over. 0 or a negative errno. */
-int listener_adopt(struct listener *listener, uv_loop_t *loop, struct link *links, uint32_t count, size_t socket_buffer, int fd);
+int listener_adopt(struct listener *listener, uv_loop_t *loop, struct guests *guests, size_t socket_buffer, int fd);
+/* Goes on after a pause. */
+void listener_tick(struct listener *listener);
 void listener_close(struct listener *listener);
 
 /* Dials one collector, again and again until it is there, and when it is lost. */
@@ -46,12 +48,13 @@ struct dialer {
 	bool open;
 	bool said; /* that nobody answers */
 	struct link *link; /* its own one */
+	struct guests *guests;
 	size_t socket_buffer;
 };
 
 /* `host` "": nobody yet. 0 or a negative errno. */
-int dialer_open(struct dialer *dialer, uv_loop_t *loop, struct link *link, size_t socket_buffer, const char *host,
-		uint16_t port);
+int dialer_open(struct dialer *dialer, uv_loop_t *loop, struct guests *guests, struct link *link, size_t socket_buffer,
+		const char *host, uint16_t port);
 /* Dials another one from now on; "": nobody. The connection with the one before is closed. */
 int dialer_turn(struct dialer *dialer, const char *host, uint16_t port);
 void dialer_close(struct dialer *dialer);

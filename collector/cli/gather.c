@@ -15,6 +15,7 @@
 #include "collector/cli/endpoint.h"
 #include "collector/cli/gather_files.h"
 #include "collector/cli/gather_ready.h"
+#include "collector/cli/key_options.h"
 #include "collector/http/http.h"
 #include "collector/ingest/ingest.h"
 #include "base/ban.h"
@@ -28,6 +29,7 @@ struct gather_options {
 	bool once, quiet, fetch_symbols;
 	const char *interface, *listen, *http;
 	bool no_discovery;
+	struct key_choice keys;
 };
 
 struct gather {
@@ -290,8 +292,12 @@ static int gather(struct gather *g, struct store *store, char **peers, int peer_
 		.event = on_event,
 		.context = g,
 	};
-	int r = uv_loop_init(&g->loop);
+	struct secret *secrets = NULL;
+	int r = key_options_read(&g->options->keys, &secrets, &options, err);
 
+	if (r < 0)
+		return r;
+	r = uv_loop_init(&g->loop);
 	if (r < 0)
 		return err_set(err, r, "cannot make an event loop: %s", uv_strerror(r));
 	gather_ready_init(&g->ready, &g->loop, store_path(store));
@@ -313,6 +319,7 @@ static int gather(struct gather *g, struct store *store, char **peers, int peer_
 	uv_loop_close(&g->loop);
 	gather_files_done(&g->files);
 	gather_ready_done(&g->ready);
+	key_options_free(secrets, options.secret_count);
 	return r;
 }
 
@@ -362,7 +369,7 @@ static int gather_run(struct command_call *call)
 	if (http)
 		http_stop(http);
 	store_close(store);
-	if (r == -EINVAL || r == -ENODEV)
+	if (r == -EINVAL || r == -ENODEV || r == -EPERM || r == -ENOENT)
 		return command_usage_error(call->command, "%s", err_get(&err, r));
 	if (r < 0)
 		return command_fault(call->command, r, &err);
@@ -393,7 +400,13 @@ static const struct option table[] = {
 	{0},
 };
 
-static const struct option_group groups[] = {{NULL, table}, {"Where", data_table}, {0}};
+static const struct option key_table[] = {
+	KEY_OPTIONS(struct gather_options, keys),
+	{0},
+};
+
+static const struct option_group groups[] = {
+	{NULL, table}, {"Who may", key_table}, {"Where", data_table}, {0}};
 
 const struct command command_gather = {
 	.name = "gather",

@@ -90,6 +90,7 @@ static void ingest_free(struct ingest *ingest)
 	peers_free(ingest);
 	frame_encoder_free(ingest->encoder);
 	message_reader_free(ingest->messages);
+	secure_close(ingest->secure);
 	free(ingest->networks);
 	free(ingest);
 	if (stopped)
@@ -125,11 +126,15 @@ void ingest_released(struct ingest *ingest)
 		ingest_free(ingest);
 }
 
+static void on_connection(uv_stream_t *listener, int status);
+
 static void on_tick(uv_timer_t *timer)
 {
 	struct ingest *ingest = timer->data;
 	uint64_t now_ms = uv_now(ingest->loop);
 
+	if (ingest->accept_waits && !ingest->stopping)
+		on_connection((uv_stream_t *)&ingest->listener, 0);
 	intake_tick(ingest, now_ms);
 	files_tick(ingest, now_ms);
 	if (!ingest->stopping)
@@ -179,8 +184,14 @@ static int read_id(struct ingest *ingest, struct err_text *err)
 
 static void on_connection(uv_stream_t *listener, int status)
 {
-	if (status == 0)
-		link_accept(listener->data);
+	struct ingest *ingest = listener->data;
+
+	if (status < 0)
+		return;
+	/* Who is not accepted now waits with libuv, and all others behind it with the kernel. */
+	ingest->accept_waits = !strangers_admit(&ingest->strangers, uv_now(ingest->loop));
+	if (!ingest->accept_waits)
+		link_accept(ingest);
 }
 
 static int listen_error(int r, const char *where, struct err_text *err)
@@ -281,9 +292,27 @@ static int listen_as_told(struct ingest *ingest, const struct ingest_options *op
 	return strcmp(options->listen, "off") ? listen_start(ingest, options->listen, err) : 0;
 }
 
+static int secure_start(struct ingest *ingest, const struct ingest_options *options,
+			struct err_text *err)
+{
+	const struct secure_options secure = {.secrets = options->secrets,
+					      .secret_count = options->secret_count,
+					      .cert = options->cert,
+					      .cert_key = options->cert_key,
+					      .ca = options->ca};
+	int r = secure_wanted(&secure) ? secure_open(&secure, &ingest->secure, err) : 0;
+
+	if (!r && ingest->secure && secure_remark(ingest->secure))
+		ingest_warn(ingest, "%s", secure_remark(ingest->secure));
+	return r;
+}
+
 static int start(struct ingest *ingest, const struct ingest_options *options, struct err_text *err)
 {
-	int r = read_id(ingest, err);
+	int r = secure_start(ingest, options, err);
+
+	if (!r)
+		r = read_id(ingest, err);
 
 	ingest->encoder = frame_encoder_new();
 	ingest->messages = message_reader_new();

@@ -23,6 +23,7 @@
 
 struct err_text;
 struct ingest;
+struct secret;
 
 enum ingest_event_kind {
 	INGEST_FOUND,	     /* a beacon of an agent that was not known: address */
@@ -67,6 +68,10 @@ struct ingest_options {
 			       all */
 	const char *const *peers; /* "HOST" or "HOST:PORT" to connect to, again and again */
 	size_t peer_count;
+	/* Links by TLS only, with these keys (any of them) or with certificates; none: plain. `secrets` live until the end. */
+	const struct secret *secrets;
+	size_t secret_count;
+	const char *cert, *cert_key, *ca; /* files */
 	const char *files; /* folder in which symbol files from agents are put together, under names that begin with
 			      INGEST_FILE_PREFIX; NULL: none are asked for. Used until the end */
 	bool fetch_modules; /* ask for those of all modules that `file_wanted` names */

@@ -33,6 +33,7 @@ static void link_free(struct link *link)
 		at = &(*at)->next;
 	*at = link->next;
 	link->ingest->link_count--;
+	secure_session_free(link->session);
 	buf_done(&link->in);
 	free(link);
 }
@@ -56,6 +57,8 @@ static void close_quietly(struct link *link)
 	link->state = LINK_CLOSING;
 	if (link->peer)
 		peer_link_gone(link->peer, good);
+	if (link->peer && link->try_next)
+		link->peer->next_try_ms = uv_now(link->ingest->loop);
 	link->peer = NULL;
 	intake_link_gone(link);
 	files_link_gone(link);
@@ -63,10 +66,18 @@ static void close_quietly(struct link *link)
 	uv_close((uv_handle_t *)&link->timer, on_closed);
 }
 
+/* Of strangers not each one is, and not each time. */
+static bool worth_telling(struct link *link)
+{
+	return strangers_tell(&link->ingest->strangers, &link->who.from,
+			      uv_now(link->ingest->loop));
+}
+
 void link_close(struct link *link, const char *format, ...)
 {
 	struct ingest_event event = {.kind = INGEST_DISCONNECTED, .address = link->address};
-	bool tell = link->state == LINK_OPEN || link->state == LINK_HELLO;
+	bool tell = link->state == LINK_OPEN ||
+		    (link->state == LINK_HELLO && !link->try_next && worth_telling(link));
 	char text[640];
 	va_list args;
 
@@ -76,6 +87,11 @@ void link_close(struct link *link, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	event.text = text;
+	if (link->state == LINK_HELLO && link->ingest->secure && tell) {
+		ingest_warn(link->ingest, "%s %s: %s",
+			    link->peer ? "can't use the agent at" : "refused", link->address, text);
+		tell = false;
+	}
 	close_quietly(link);
 	if (tell)
 		ingest_tell(link->ingest, &event);
@@ -244,19 +260,40 @@ static int take_frames(struct link *link, struct err_text *err)
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf)
 {
 	struct link *link = handle->data;
-	uint8_t *room = buf_reserve(&link->in, READ_SIZE);
+	size_t size = link->state == LINK_OPEN ? READ_SIZE : HALF_OPEN_BYTES;
+	uint8_t *room = link->ingest->secure ? NULL : buf_reserve(&link->in, size);
 
 	(void)suggested;
-	*ret_buf = uv_buf_init((char *)room, room ? READ_SIZE : 0);
+	if (link->ingest->secure)
+		*ret_buf = uv_buf_init((char *)link->ingest->raw, sizeof(link->ingest->raw));
+	else
+		*ret_buf = uv_buf_init((char *)room, room ? (unsigned)size : 0);
+}
+
+/* We have no key, and the other side has one. */
+static int check_kind(const struct link *link, struct err_text *err)
+{
+	enum secure_first first = secure_first(link->in.data, link->in.length);
+
+	if (first != SECURE_FIRST_HANDSHAKE && first != SECURE_FIRST_REFUSAL)
+		return 0;
+	return err_set(err, -EPROTO, "it speaks TLS only: give --key (or --cert), as there");
+}
+
+/* Whoever has not greeted may say so much and no more. */
+static int check_stranger(struct link *link, struct err_text *err)
+{
+	if (link->in.length >= HALF_OPEN_BYTES)
+		return err_set(err, -EMSGSIZE, "it says too much before its greeting");
+	return 0;
 }
 
 static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buf)
 {
 	struct link *link = stream->data;
 	struct err_text err = {0};
-	int r;
+	int r = 0;
 
-	(void)buf;
 	if (length < 0) {
 		link_close(link, "%s",
 			   length == UV_EOF ? "it closed the connection"
@@ -266,9 +303,17 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buf)
 	if (!length || link->state == LINK_CLOSING)
 		return;
 	link->heard_ms = uv_now(link->ingest->loop);
-	link->in.length += (size_t)length;
 	link->ingest->bytes += (uint64_t)length;
-	r = take_frames(link, &err);
+	if (link->ingest->secure)
+		r = link_secure_input(link, buf->base, (size_t)length, &err);
+	else
+		link->in.length += (size_t)length;
+	if (!link->ingest->secure && link->state == LINK_HELLO)
+		r = check_kind(link, &err);
+	if (!r && link->in.length && link->state != LINK_CLOSING)
+		r = take_frames(link, &err);
+	if (!r && link->state == LINK_HELLO)
+		r = check_stranger(link, &err);
 	if (r < 0)
 		link_close(link, "%s", err_get(&err, r));
 }
@@ -318,15 +363,18 @@ static void watch_silence(struct link *link)
 
 static void greet(struct link *link)
 {
+	struct err_text err = {0};
 	int r;
 
 	link->state = LINK_HELLO;
 	link->heard_ms = uv_now(link->ingest->loop);
 	watch_silence(link);
 	r = uv_read_start((uv_stream_t *)&link->tcp, on_alloc, on_read);
+	if (!r && link->ingest->secure && link->peer)
+		r = link_secure_start(link, &err);
 	if (r < 0)
-		link_close(link, "%s", uv_strerror(r));
-	else
+		link_close(link, "%s", err_get(&err, r));
+	else if (!link->ingest->secure)
 		order_hello(link);
 }
 
@@ -376,12 +424,13 @@ int link_connect(struct ingest *ingest, struct peer *peer, const struct sockaddr
 	struct link *link;
 	int r;
 
-	if (ingest->link_count >= LINKS_MAX)
+	if (ingest->link_count >= LINKS_MAX || (!peer->fixed && links_dialling_many(ingest)))
 		return -EMFILE;
 	link = link_new(ingest, peer);
 	if (!link)
 		return -ENOMEM;
 	address_format(link->address, address);
+	link->who.from = stranger_address(address);
 	peer->link = link;
 	r = uv_tcp_connect(&link->connect, &link->tcp, address, on_connected);
 	if (r < 0) {
@@ -406,9 +455,13 @@ void link_accept(struct ingest *ingest)
 		return;
 	}
 	address_format(link->address, (const struct sockaddr *)&address);
-	if (ingest->link_count > LINKS_MAX || ingest->stopping) {
+	link->who = (struct stranger){stranger_address((const struct sockaddr *)&address),
+				      uv_now(ingest->loop)};
+	if (ingest->link_count > LINKS_MAX + HALF_OPEN_MAX || ingest->stopping) {
 		close_quietly(link);
 		return;
 	}
+	links_make_room(ingest, &link->who.from);
+	uv_timer_start(&link->timer, on_hello_timeout, STRANGERS_SHAKE_MS, 0);
 	greet(link);
 }

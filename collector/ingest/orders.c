@@ -22,25 +22,42 @@ static void on_written(uv_write_t *request, int status)
 	free(s);
 }
 
-static int encode(struct link *link, const Heapcast__Order *order, struct sending **ret_sending,
+int link_write_raw(struct link *link, const void *data, size_t length)
+{
+	struct sending *s = malloc(sizeof(*s) + length);
+	uv_buf_t buf;
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->link = link;
+	memcpy(s->data, data, length);
+	buf = uv_buf_init((char *)s->data, (unsigned)length);
+	r = uv_write(&s->request, (uv_stream_t *)&link->tcp, &buf, 1, on_written);
+	if (r < 0)
+		free(s);
+	return r;
+}
+
+/* The frame of an order; free it. */
+static int encode(struct link *link, const Heapcast__Order *order, uint8_t **ret_frame,
 		  size_t *ret_length)
 {
 	size_t length = heapcast__order__get_packed_size(order), bound = frame_bound(length);
-	struct sending *s = malloc(sizeof(*s) + bound);
-	uint8_t *message = malloc(FRAME_HEADROOM + length);
+	uint8_t *frame = malloc(bound), *message = malloc(FRAME_HEADROOM + length);
 	long n = -ENOMEM;
 
-	if (s && message) {
+	if (frame && message) {
 		heapcast__order__pack(order, message + FRAME_HEADROOM);
-		n = frame_encode(link->ingest->encoder, message + FRAME_HEADROOM, length, s->data,
+		n = frame_encode(link->ingest->encoder, message + FRAME_HEADROOM, length, frame,
 				 bound);
 	}
 	free(message);
 	if (n <= 0) {
-		free(s);
+		free(frame);
 		return (int)n;
 	}
-	*ret_sending = s;
+	*ret_frame = frame;
 	*ret_length = (size_t)n;
 	return 0;
 }
@@ -48,9 +65,8 @@ static int encode(struct link *link, const Heapcast__Order *order, struct sendin
 static void send_order(struct link *link, const Heapcast__Order *order)
 {
 	uv_stream_t *stream = (uv_stream_t *)&link->tcp;
-	struct sending *s = NULL;
+	uint8_t *frame = NULL;
 	size_t length = 0;
-	uv_buf_t buf;
 	int r;
 
 	if (link->state == LINK_CLOSING || link->state == LINK_GOODBYE)
@@ -59,18 +75,12 @@ static void send_order(struct link *link, const Heapcast__Order *order)
 		link_close(link, "it does not read what we send");
 		return;
 	}
-	r = encode(link, order, &s, &length);
-	if (r < 0) {
-		link_close(link, "%s", strerror(-r));
-		return;
-	}
-	s->link = link;
-	buf = uv_buf_init((char *)s->data, (unsigned)length);
-	r = uv_write(&s->request, stream, &buf, 1, on_written);
-	if (r < 0) {
-		free(s);
+	r = encode(link, order, &frame, &length);
+	if (!r)
+		r = link_write(link, frame, length);
+	free(frame);
+	if (r < 0)
 		link_close(link, "%s", uv_strerror(r));
-	}
 }
 
 static ProtobufCBinaryData bytes_of(const uint8_t *id)

@@ -16,6 +16,8 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "base/secure.h"
+#include "base/strangers.h"
 #include "collector/ingest/ingest.h"
 #include "proto/discovery.h"
 #include "proto/frame.h"
@@ -28,6 +30,10 @@
 #define STREAMS_A_LINK	 1024
 #define TICK_MS		 100
 #define HELLO_TIMEOUT_MS 10000
+#define HALF_OPEN_MAX	 64	     /* that have dialled in, and not said who they are, */
+#define HALF_OPEN_EACH	 32	     /* from one address */
+#define HALF_OPEN_BYTES	 (64u << 10) /* of each */
+#define RAW_SIZE	 (64u << 10)
 #define IDLE_MS		 5000 /* a link as silent as that gives way to a newer one of the same agent */
 #define GOODBYE_MS	 2000 /* for the last acknowledgements to leave */
 #define BACKOFF_FIRST_MS 250
@@ -55,6 +61,7 @@ struct peer {
 	uint64_t next_try_ms, seen_ms;
 	unsigned backoff_ms;
 	bool resolving, warned;
+	size_t key; /* number of the one that is tried, or fits */
 	uv_getaddrinfo_t resolve;
 };
 
@@ -70,6 +77,11 @@ struct link {
 	uv_connect_t connect;
 	uv_shutdown_t shutdown;
 	unsigned handles; /* open ones of the two */
+	struct secure_session *session; /* NULL: plain, or it has not begun */
+	bool secured;			/* its handshake is done */
+	bool try_next;			/* it does not have this key: with another one, at once */
+	size_t came;			/* bytes before that */
+	struct stranger who;
 	struct buf in;
 	char address[ADDRESS_TEXT];
 	uint8_t agent[STREAM_ID_SIZE];
@@ -151,6 +163,10 @@ struct ingest {
 	uv_tcp_t listener;
 	uv_timer_t tick;
 	bool has_udp, has_listener;
+	bool accept_waits; /* somebody has dialled in; too many did in too short a time */
+	struct secure *secure; /* NULL: links are plain */
+	struct strangers strangers;
+	uint8_t raw[RAW_SIZE]; /* what TLS decrypts next */
 	uint16_t listen_port;
 	uint8_t datagram[DISCOVERY_BEACON_MAX + 1];
 	struct frame_encoder *encoder;
@@ -238,7 +254,21 @@ void links_tick(struct ingest *ingest, uint64_t now_ms);
 bool link_by_agent(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE]);
 bool link_by_address(const struct ingest *ingest, const char *address);
 
-/* orders.c: each sends one order; a link that does not take it is closed. */
+/* link_secure.c */
+/* Begins TLS with an agent that we have dialled. As link_secure_input. */
+int link_secure_start(struct link *link, struct err_text *err);
+/* What has come goes to link->in. 0; a negative errno with the reason to close. */
+int link_secure_input(struct link *link, const void *data, size_t length, struct err_text *err);
+/* Sends, encrypted or not. 0 or a negative errno. */
+int link_write(struct link *link, const void *data, size_t length);
+/* It has dialled in, and not said who it is. */
+bool link_is_stranger(const struct link *link);
+/* Lets somebody go, if a newcomer's place is taken. */
+void links_make_room(struct ingest *ingest, const struct stranger_address *from);
+bool links_dialling_many(const struct ingest *ingest);
+
+/* orders.c: bytes as they are; 0 or a negative errno. Then: each sends one order; a link that does not take it is closed. */
+int link_write_raw(struct link *link, const void *data, size_t length);
 void order_hello(struct link *link);
 void order_subscribe(struct link *link, const struct stream_id *id,
 		     struct stream_position position);

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/store/folder.h"
 #include "base/ban.h"
 
 #define CATALOGUE_VERSION 2
@@ -80,6 +81,8 @@ static struct catalogue *catalogue_new(const char *path, int flags, int *ret_err
 	if (!c)
 		return NULL;
 	pthread_mutex_init(&c->mutex, NULL);
+	if (flags & SQLITE_OPEN_CREATE)
+		folder_make_private(path);
 	r = sqlite3_open_v2(path, &c->db, flags | SQLITE_OPEN_FULLMUTEX, NULL);
 	if (r != SQLITE_OK) {
 		*ret_error = sqlite_errno(r);

@@ -76,6 +76,14 @@ bool recording_is_written(int fd)
 
 /* ---- opening ---- */
 
+void folder_make_private(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd >= 0)
+		close(fd);
+}
+
 static int make_folder(const char *path, struct err_text *err)
 {
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
@@ -239,6 +247,7 @@ struct sqlite3 *store_symbol_cache(struct store *store)
 
 	if (store->symbols || !path)
 		return store->symbols;
+	folder_make_private(path);
 	if (sqlite3_open_v2(path, &store->symbols, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
 			    NULL) != SQLITE_OK ||
 	    sqlite3_db_readonly(store->symbols, "main") == 1) {

@@ -25,3 +25,6 @@ int recording_mark_written(int fd);
  * no recording. */
 int folder_totals(struct store *store, const struct stream_id *id, struct totals *ret_totals,
 		  bool *ret_live, struct err_text *err);
+/* Makes a file that nobody else can read, if there is none, for a library that would make one as the umask has it. What does not succeed
+ * the library will meet as well. */
+void folder_make_private(const char *path);

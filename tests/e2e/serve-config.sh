@@ -20,10 +20,13 @@ sed -nE 's/^#?([a-z-]+) = .*/\1/p' "$ROOT/deploy/agent.conf" | sort >"$T/named"
 cmp "$T/options" "$T/named" || fail "deploy/agent.conf: $(diff "$T/options" "$T/named")"
 if grep -vE '^#|^$' "$ROOT/deploy/agent.conf" >&3; then fail "deploy/agent.conf changes something by itself"; fi
 check && cp "$T/check.txt" "$T/defaults.txt"
-sed -E 's/^#([a-z-]+ = )/\1/; s/ = alice, 1000/ = 0, 1000/; s/ = developers/ = 0/' "$ROOT/deploy/agent.conf" >"$T/all.conf"
+(umask 077 && printf '%064d\n' 7 >"$T/key") # a key or certificates, not both
+sed -E 's/^#([a-z-]+ = )/\1/; s/ = alice, 1000/ = 0, 1000/; s/ = developers/ = 0/; /^(cert|cert-key|ca) = /d; s,^key = .*,key = '"$T/key", \
+	"$ROOT/deploy/agent.conf" >"$T/all.conf"
 check -- --config "$T/all.conf" || fail "deploy/agent.conf: $(cat "$T/check.err")"
 cut -d= -f1 "$T/check.txt" | sort >"$T/printed"
-cmp "$T/options" "$T/printed" || fail "--check-config: $(diff "$T/options" "$T/printed")"
+grep -vxE 'cert|cert-key|ca' "$T/options" >"$T/together"
+cmp "$T/together" "$T/printed" || fail "--check-config: $(diff "$T/together" "$T/printed")"
 while read -r line; do
 	case $line in socket=*) ;; *) holds "$line" ;; esac
 done <"$T/defaults.txt"

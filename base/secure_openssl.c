@@ -1,0 +1,288 @@
+/* What we have to show, as OpenSSL wants it. See secure.h. */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/private_file.h"
+#include "base/secure_state.h"
+#include "base/ban.h"
+
+/* Both hash with SHA-256, as a key of ours is bound to a hash (RFC 8446, 4.2.11). */
+#define SUITES "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256"
+
+static const unsigned char key_suite[] = {0x13, 0x01};
+static const unsigned char context_name[] = {'h', 'e', 'a', 'p'}; /* OpenSSL wants one */
+
+static_assert(SECRET_MAC_SIZE == 32, "a key for TLS is as long as SHA-256's result");
+
+SSL_SESSION *secure_key_session(const struct secure *s, SSL *ssl, size_t key)
+{
+	const struct openssl *o = s->o;
+	SSL_SESSION *session = o->SSL_SESSION_new();
+
+	if (session && o->SSL_SESSION_set1_master_key(session, s->psk[key], SECRET_MAC_SIZE) &&
+	    o->SSL_SESSION_set_cipher(session, o->SSL_CIPHER_find(ssl, key_suite)) &&
+	    o->SSL_SESSION_set1_id_context(session, context_name, sizeof(context_name)) &&
+	    o->SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION))
+		return session;
+	o->SSL_SESSION_free(session);
+	return NULL;
+}
+
+/* Here is a struct secure_session kept: SSL_set_app_data is a macro of the same meaning. */
+static struct secure_session *session_of(const struct openssl *o, const SSL *ssl)
+{
+	return o->SSL_get_ex_data(ssl, 0);
+}
+
+/* The client's part. */
+static int offer_key(SSL *ssl, const EVP_MD *hash, const unsigned char **ret_id, size_t *ret_length,
+		     SSL_SESSION **ret_session)
+{
+	struct secure_session *session = session_of(openssl_load(NULL), ssl);
+	struct secure *s = session->secure;
+
+	(void)hash;
+	*ret_session = secure_key_session(s, ssl, session->key);
+	if (!*ret_session)
+		return 0;
+	*ret_id = (const unsigned char *)s->identity[session->key];
+	*ret_length = SECURE_IDENTITY;
+	return 1;
+}
+
+/* The server's part. A name that is not ours is no error here: the handshake goes on without, and fails for lack of a certificate. */
+static int find_key(SSL *ssl, const unsigned char *id, size_t length, SSL_SESSION **ret_session)
+{
+	struct secure_session *session = session_of(openssl_load(NULL), ssl);
+	struct secure *s = session->secure;
+
+	session->offered = true;
+	*ret_session = NULL;
+	for (size_t i = 0; length == SECURE_IDENTITY && i < s->count; i++) {
+		if (memcmp(s->identity[i], id, length))
+			continue;
+		session->known = true;
+		session->key = i;
+		*ret_session = secure_key_session(s, ssl, i);
+		return *ret_session != NULL;
+	}
+	return 1;
+}
+
+static void note_date(const struct openssl *o, const X509 *certificate,
+		      struct secure_session *session)
+{
+	const ASN1_TIME *date = session->certificate_error == X509_V_ERR_CERT_HAS_EXPIRED
+					? o->X509_get0_notAfter(certificate)
+					: o->X509_get0_notBefore(certificate);
+
+	if (!o->ASN1_TIME_to_tm(date, &session->certificate_date))
+		session->certificate_date = (struct tm){.tm_mday = 1, .tm_year = 70};
+}
+
+/* Says no as OpenSSL does, and remembers why. */
+static int check_certificate(int good, X509_STORE_CTX *store)
+{
+	const struct openssl *o = openssl_load(NULL);
+	const SSL *ssl =
+		o->X509_STORE_CTX_get_ex_data(store, o->SSL_get_ex_data_X509_STORE_CTX_idx());
+	struct secure_session *session = session_of(o, ssl);
+	const X509 *certificate = o->X509_STORE_CTX_get_current_cert(store);
+
+	if (good)
+		return 1;
+	session->certificate_error = o->X509_STORE_CTX_get_error(store);
+	if (certificate)
+		note_date(o, certificate, session);
+	return 0;
+}
+
+static int use_keys(struct secure *s, const struct secure_options *options, struct err_text *err)
+{
+	if (options->secret_count > SECURE_KEYS_MAX)
+		return err_set(err, -E2BIG, "there can be %d keys, here are %zu", SECURE_KEYS_MAX,
+			       options->secret_count);
+	s->by_key = true;
+	for (size_t i = 0; i < options->secret_count; i++) {
+		const struct secret *secret = &options->secrets[i];
+		int r = secret_mac(secret, "tls", "", 0, s->psk[i]);
+
+		if (r < 0)
+			return err_set(err, r, "OpenSSL can't use a key: %s", strerror(-r));
+		for (unsigned j = 0; j < SECRET_ID_SIZE; j++)
+			snprintf(s->identity[i] + 2 * j, 3, "%02x", secret->id[j]);
+		s->count++;
+	}
+	s->o->SSL_CTX_set_psk_use_session_callback(s->context, offer_key);
+	s->o->SSL_CTX_set_psk_find_session_callback(s->context, find_key);
+	return 0;
+}
+
+/* Asks nobody for a password: there is nobody. */
+static int no_password(char *out, int size, int writing, void *context)
+{
+	(void)out;
+	(void)size;
+	(void)writing;
+	(void)context;
+	return -1;
+}
+
+static int use_private_key(struct secure *s, const char *path, struct err_text *err)
+{
+	const struct openssl *o = s->o;
+	char text[PRIVATE_FILE_MAX + 2];
+	EVP_PKEY *key = NULL;
+	size_t length;
+	BIO *bio = NULL;
+	int r = private_file_read(path, "key of the certificate", text, &length, err);
+
+	if (!r)
+		bio = o->BIO_new_mem_buf(text, (int)length);
+	if (bio)
+		key = o->PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
+	if (!r && !key)
+		r = err_set(err, -EINVAL,
+			    "%s holds no private key in PEM form (without a password)", path);
+	if (!r && o->SSL_CTX_use_PrivateKey(s->context, key) != 1)
+		r = err_set(err, -EINVAL, "%s is not the key of the certificate", path);
+	o->BIO_free(bio);
+	o->EVP_PKEY_free(key);
+	explicit_bzero(text, sizeof(text));
+	return r;
+}
+
+static int check_readable(const char *path, const char *what, struct err_text *err)
+{
+	cleanup(cleanup_fclose) FILE *file = fopen(path, "re");
+
+	return file ? 0
+		    : err_set(err, -errno, "cannot open the %s %s: %s", what, path,
+			      strerror(errno));
+}
+
+static int use_certificate(struct secure *s, const struct secure_options *options,
+			   struct err_text *err)
+{
+	const struct openssl *o = s->o;
+	struct err_text dates = {{0}};
+	char whose[320];
+	int r = check_readable(options->cert, "certificate", err);
+
+	if (!r)
+		r = check_readable(options->ca, "CA's certificate", err);
+	if (r < 0)
+		return r;
+	if (o->SSL_CTX_use_certificate_chain_file(s->context, options->cert) != 1)
+		return err_set(err, -EINVAL, "%s holds no certificate in PEM form", options->cert);
+	r = use_private_key(s, options->cert_key, err);
+	if (r < 0)
+		return r;
+	if (o->SSL_CTX_check_private_key(s->context) != 1)
+		return err_set(err, -EINVAL, "%s is not the key of the certificate %s",
+			       options->cert_key, options->cert);
+	if (o->SSL_CTX_load_verify_file(s->context, options->ca) != 1)
+		return err_set(err, -EINVAL, "%s holds no certificate in PEM form", options->ca);
+	snprintf(whose, sizeof(whose), "the certificate %.300s", options->cert);
+	r = secure_check_dates(o, o->SSL_CTX_get0_certificate(s->context), whose, &dates);
+	if (r < 0)
+		return err_set(err, r, "%s", dates.text);
+	snprintf(s->remark, sizeof(s->remark), "%.250s", dates.text);
+	return 0;
+}
+
+/* One kind of the two, and all of it. */
+static int check_kind(const struct secure_options *options, struct err_text *err)
+{
+	unsigned files = !!options->cert + !!options->cert_key + !!options->ca;
+
+	if (options->secret_count && files)
+		return err_set(err, -EINVAL,
+			       "either a key (--key) or certificates (--cert, --cert-key, --ca), "
+			       "not both");
+	if (files && files < 3)
+		return err_set(err, -EINVAL,
+			       "certificates take all three, --cert, --cert-key and --ca: --%s is "
+			       "missing",
+			       !options->cert	    ? "cert"
+			       : !options->cert_key ? "cert-key"
+						    : "ca");
+	return 0;
+}
+
+static int make_context(struct secure *s, struct err_text *err)
+{
+	const struct openssl *o = s->o;
+
+	s->context = o->SSL_CTX_new(o->TLS_method());
+	if (!s->context ||
+	    !o->SSL_CTX_ctrl(s->context, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_3_VERSION, NULL) ||
+	    !o->SSL_CTX_ctrl(s->context, SSL_CTRL_SET_MAX_SEND_FRAGMENT, SECURE_RECORD, NULL) ||
+	    !o->SSL_CTX_set_ciphersuites(s->context, SUITES) ||
+	    !o->SSL_CTX_set_num_tickets(s->context, 0) ||
+	    !o->SSL_CTX_set_session_id_context(s->context, context_name, sizeof(context_name)))
+		return err_set(err, -ENOTSUP, "the OpenSSL of this system has no TLS 1.3");
+	o->SSL_CTX_set_options(s->context,
+			       SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
+	o->SSL_CTX_ctrl(s->context, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_OFF, NULL);
+	/* With keys there is nothing to verify, and no CA: whoever shows a certificate fails. */
+	o->SSL_CTX_set_verify(s->context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
+			      check_certificate);
+	return 0;
+}
+
+int secure_open(const struct secure_options *options, struct secure **ret_secure,
+		struct err_text *err)
+{
+	const struct openssl *o;
+	struct secure *s;
+	int r = check_kind(options, err);
+
+	if (r < 0)
+		return r;
+	o = openssl_load(err);
+	if (!o)
+		return -ENOTSUP;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->o = o;
+	s->bio = secure_bio_new(o);
+	r = s->bio ? make_context(s, err) : -ENOMEM;
+	if (!r)
+		r = options->secret_count ? use_keys(s, options, err)
+					  : use_certificate(s, options, err);
+	o->ERR_clear_error();
+	if (r < 0) {
+		secure_close(s);
+		return r;
+	}
+	*ret_secure = s;
+	return 0;
+}
+
+void secure_close(struct secure *s)
+{
+	if (!s)
+		return;
+	s->o->SSL_CTX_free(s->context);
+	if (s->bio)
+		s->o->BIO_meth_free(s->bio);
+	explicit_bzero(s, sizeof(*s));
+	free(s);
+}
+
+size_t secure_keys(const struct secure *s)
+{
+	return s->count ? s->count : 1;
+}
+
+const char *secure_remark(const struct secure *s)
+{
+	return *s->remark ? s->remark : NULL;
+}

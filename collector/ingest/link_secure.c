@@ -1,0 +1,165 @@
+/*
+ * TLS under a link, and what is done about strangers. What comes is decrypted before anybody looks at it; what is to go is
+ * encrypted before it is written. Until the handshake is done nothing of ours is said.
+ *
+ *   socket -> ingest->raw -> [secure_feed, secure_shake, secure_read] -> link->in -> frames
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "collector/ingest/state.h"
+#include "base/ban.h"
+
+#define PLAIN_READ (16u << 10)
+
+/* ---- going ---- */
+
+/* Whatever TLS wants to say now. */
+static void flush(struct link *link)
+{
+	size_t length;
+	const uint8_t *data = secure_output(link->session, &length);
+
+	if (!length)
+		return;
+	link_write_raw(link, data, length);
+	secure_sent(link->session, length);
+}
+
+int link_write(struct link *link, const void *data, size_t length)
+{
+	size_t at = 0;
+
+	if (!link->session)
+		return link_write_raw(link, data, length);
+	while (at < length) {
+		ssize_t n = secure_write(link->session, (const uint8_t *)data + at, length - at);
+
+		if (n <= 0)
+			return n ? (int)n : -EPROTO;
+		flush(link);
+		at += (size_t)n;
+	}
+	return 0;
+}
+
+/* ---- coming ---- */
+
+/* The next key, at once, if there are more to try; a person hears of it when all were tried. */
+static bool try_next_key(struct link *link)
+{
+	struct peer *peer = link->peer;
+
+	if (!peer || secure_keys(link->ingest->secure) < 2)
+		return false;
+	peer->key++;
+	return peer->key % secure_keys(link->ingest->secure) != 0;
+}
+
+/* Done, or not yet: 0; a negative errno with a sentence. */
+static int shake(struct link *link, struct err_text *err)
+{
+	int r;
+
+	do {
+		r = secure_shake(link->session, err);
+		flush(link);
+	} while (r == 1 && secure_blocked(link->session));
+	if (r < 0) {
+		link->try_next = r == -EACCES && try_next_key(link);
+		return r;
+	}
+	if (r == 1)
+		return link->came > SECURE_SHAKE_BYTES
+			       ? err_set(err, -EMSGSIZE, "its handshake is too long")
+			       : 0;
+	link->secured = true;
+	order_hello(link);
+	return 0;
+}
+
+static int begin(struct link *link, const void *data, size_t length, struct err_text *err)
+{
+	switch (secure_first(data, length)) {
+	case SECURE_FIRST_HANDSHAKE:
+	case SECURE_FIRST_UNKNOWN:
+		link->session = secure_session_new(link->ingest->secure, true, 0);
+		return link->session ? 0 : -ENOMEM;
+	default:
+		link_write_raw(link, secure_refusal, sizeof(secure_refusal));
+		return err_set(err, -EPROTO,
+			       "it speaks no TLS: give --key there, too (or a certificate)");
+	}
+}
+
+static int decrypt(struct link *link, struct err_text *err)
+{
+	ssize_t n;
+
+	do {
+		uint8_t *room = buf_reserve(&link->in, PLAIN_READ);
+
+		if (!room)
+			return -EMSGSIZE;
+		n = secure_read(link->session, room, PLAIN_READ, err);
+		link->in.length += n > 0 ? (size_t)n : 0;
+	} while (n > 0);
+	flush(link);
+	return n == -ENODATA ? err_set(err, -ENODATA, "it closed the connection") : (int)n;
+}
+
+int link_secure_input(struct link *link, const void *data, size_t length, struct err_text *err)
+{
+	int r = link->session ? 0 : begin(link, data, length, err);
+
+	if (r < 0)
+		return r;
+	link->came += length;
+	secure_feed(link->session, data, length);
+	if (!link->secured)
+		r = shake(link, err);
+	return r < 0 || !link->secured || link->state == LINK_CLOSING ? r : decrypt(link, err);
+}
+
+int link_secure_start(struct link *link, struct err_text *err)
+{
+	link->session = secure_session_new(link->ingest->secure, false, link->peer->key);
+	if (!link->session)
+		return -ENOMEM;
+	return shake(link, err);
+}
+
+/* ---- strangers ---- */
+
+bool link_is_stranger(const struct link *link)
+{
+	return link->state == LINK_HELLO && !link->peer;
+}
+
+/* How many that nobody named are being dialled: a beacon may name anything. */
+bool links_dialling_many(const struct ingest *ingest)
+{
+	unsigned count = 0;
+
+	for (const struct link *l = ingest->links; l; l = l->next)
+		count += l->state < LINK_OPEN && l->peer && !l->peer->fixed;
+	return count >= HALF_OPEN_MAX;
+}
+
+void links_make_room(struct ingest *ingest, const struct stranger_address *from)
+{
+	struct stranger who[HALF_OPEN_MAX];
+	struct link *link[HALF_OPEN_MAX];
+	size_t count = 0;
+	int leaver;
+
+	for (struct link *l = ingest->links; l && count < HALF_OPEN_MAX; l = l->next) {
+		if (!link_is_stranger(l))
+			continue;
+		who[count] = l->who;
+		link[count++] = l;
+	}
+	leaver = strangers_gives_way(who, count, HALF_OPEN_MAX, HALF_OPEN_EACH, from);
+	if (leaver >= 0)
+		link_close(link[leaver], "it has not said who it is, and others want its place");
+}

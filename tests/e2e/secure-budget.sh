@@ -1,0 +1,44 @@
+#!/bin/bash
+# The agent's memory stays the number that was given when links speak TLS: RssAnon + RssShmem, with one collector and with as many as there
+# are places for, at full speed.
+. "$(dirname "$0")/lib.sh"
+. "$TEST_SOURCE/lib-secure.sh"
+make_key ours
+
+memory_of() {
+	awk '$1 == "RssAnon:" || $1 == "RssShmem:" { sum += $2 } END { print sum + 0 }' "/proc/$1/status" 2>/dev/null || echo 0
+}
+
+# LIMIT_KIB COLLECTORS
+within() {
+	local limit=$1 count=$2 most=0 now i end
+	rm -rf "$T"/desk*
+	for ((i = 0; i < count; i++)); do
+		gather "desk$i" --no-discovery --listen off --key "$T/ours.key" 127.0.0.1:8350
+	done
+	start_agent board 8350 --memory-limit "${limit}K" --policy count --key "$T/ours.key" -- \
+		"$BUILD/tests/e2e-paced" 200000000 1 "$T/end"
+	for ((i = 0; i < count; i++)); do
+		wait_for 20 "collector $i to have something" eval '[ "$(cat "$T/desk'$i'"/streams/*/recording.heapcast | wc -c)" -gt 20000 ]'
+	done
+	end=$((SECONDS + 3))
+	while [ $SECONDS -lt $end ]; do
+		now=$(memory_of "${agent_pid[board]}")
+		[ "$now" -le "$most" ] || most=$now
+		sleep 0.1
+	done
+	pkill -KILL -P "${agent_pid[board]}" || true
+	wait "${agent_pid[board]}" || true
+	for ((i = 0; i < count; i++)); do
+		wait_idle "desk$i" 1
+		stop_gather "desk$i"
+	done
+	echo "limit $limit KiB, $count collectors: at most $most KiB"
+	[ "$most" -gt 500 ] || fail "the agent's memory could not be read"
+	[ "$most" -le "$limit" ] || fail "above the limit of $limit KiB"
+}
+
+need pkill
+within 3800 1
+within 3800 2
+within 8192 4

@@ -1,0 +1,223 @@
+/* Key files: what is taken, what is refused; and proofs, compared with what another program computed. */
+#include "base/secret.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "tests/unit/temporary.h"
+
+#define HEX32 "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+
+static char path[128];
+
+static const char *file(const char *text, mode_t mode)
+{
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/key", temporary_folder);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+	assert_int_equal(chmod(path, mode), 0);
+	return path;
+}
+
+static void refused(const char *at, int error, const char *because)
+{
+	struct secret s = {.key_length = 7};
+	struct err_text err = {0};
+
+	assert_int_equal(secret_read(at, &s, &err), error);
+	if (!strstr(err.text, because))
+		fail_msg("\"%s\" does not say \"%s\"", err.text, because);
+	assert_non_null(strstr(err.text, at));
+	assert_int_equal(s.key_length, 7); /* written on success only */
+}
+
+static void keys_are_read(void **state)
+{
+	struct err_text err = {0};
+	struct secret s;
+
+	(void)state;
+	assert_int_equal(secret_read(file(HEX32 "\n", 0600), &s, &err), 0);
+	assert_int_equal(s.key_length, 32);
+	for (unsigned i = 0; i < 32; i++)
+		assert_int_equal(s.key[i], i);
+	assert_string_equal(s.name, "heapcast");
+	assert_int_equal(
+		secret_read(file("# ours\n\n\t plant-7:" HEX32 HEX32 " \r\n#", 0400), &s, &err), 0);
+	assert_int_equal(s.key_length, 64);
+	assert_string_equal(s.name, "plant-7");
+	assert_int_equal(secret_read(file("000102030405060708090A0B0C0D0E0F", 0600), &s, &err), 0);
+	assert_int_equal(s.key_length, 16);
+	assert_int_equal(s.key[15], 15);
+}
+
+static void texts_are_refused(void **state)
+{
+	char huge[20000];
+
+	(void)state;
+	refused(file("", 0600), -EINVAL, "holds no key");
+	refused(file("# nothing\n\n", 0600), -EINVAL, "holds no key");
+	refused(file("000102030405060708090a0b0c0d0e", 0600), -EINVAL, "line 1");
+	refused(file("000102030405060708090a0b0c0d0e0f1", 0600), -EINVAL, "an even number");
+	refused(file(HEX32 HEX32 "00", 0600), -EINVAL, "130 characters");
+	refused(file("\n" HEX32 "\n" HEX32 "\n", 0600), -EINVAL, "line 3");
+	refused(file("g00102030405060708090a0b0c0d0e0f", 0600), -EINVAL, "hexadecimal");
+	refused(file("two words:" HEX32, 0600), -EINVAL, "name");
+	refused(file(":" HEX32, 0600), -EINVAL, "name");
+	refused(file("a:b:" HEX32, 0600), -EINVAL, "line 1");
+	memset(huge, '\n', sizeof(huge) - 1);
+	huge[sizeof(huge) - 1] = '\0';
+	refused(file(huge, 0600), -EFBIG, "19999 bytes");
+}
+
+static void a_nul_is_refused(void **state)
+{
+	FILE *f;
+
+	(void)state;
+	f = fopen(file("", 0600), "w");
+	assert_non_null(f);
+	fwrite(HEX32 "\0" HEX32, 1, 129, f);
+	fclose(f);
+	refused(path, -EINVAL, "is no key file");
+}
+
+static void what_others_see_is_refused(void **state)
+{
+	char link[160];
+
+	(void)state;
+	refused(file(HEX32, 0640), -EPERM, "mode 0640");
+	refused(file(HEX32, 0604), -EPERM, "mode 0604");
+	refused(file(HEX32, 0620), -EPERM, "mode 0620");
+	refused(file(HEX32, 0602), -EPERM, "mode 0602");
+	snprintf(link, sizeof(link), "%s/link", temporary_folder);
+	assert_int_equal(symlink(file(HEX32, 0644), link), 0);
+	refused(link, -EPERM, "mode 0644");
+}
+
+static void files_of_others_are_refused(void **state)
+{
+	struct secret s;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_int_equal(chown(file(HEX32, 0600), 12345, 12345), 0);
+	refused(path, -EPERM, "another user (12345)");
+	/* Root's is anybody's who can read it at all. */
+	assert_int_equal(chown(path, 0, 0), 0);
+	assert_int_equal(secret_read(path, &s, NULL), 0);
+}
+
+static void what_is_no_file_is_refused(void **state)
+{
+	char other[128];
+
+	(void)state;
+	refused(temporary_folder, -EINVAL, "no regular file");
+	snprintf(other, sizeof(other), "%s/fifo", temporary_folder);
+	assert_int_equal(mkfifo(other, 0600), 0);
+	refused(other, -EINVAL, "no regular file"); /* at once */
+	snprintf(other, sizeof(other), "%s/none", temporary_folder);
+	refused(other, -ENOENT, "cannot open");
+}
+
+static void expect_mac(const struct secret *s, const char *purpose, const char *data,
+		       const char *expected)
+{
+	uint8_t mac[SECRET_MAC_SIZE];
+	char hex[2 * SECRET_MAC_SIZE + 1];
+
+	assert_int_equal(secret_mac(s, purpose, data, strlen(data), mac), 0);
+	for (unsigned i = 0; i < SECRET_MAC_SIZE; i++)
+		snprintf(hex + 2 * i, 3, "%02x", mac[i]);
+	assert_string_equal(hex, expected);
+}
+
+/* From Python: hmac.new(hmac.new(bytes(range(32)), b"heapcast beacon", sha256).digest(), b"what is said", sha256) and so on. */
+static void proofs_are_those_of_others(void **state)
+{
+	const uint8_t usual[] = {0x47, 0x12, 0xc8, 0xfc, 0x8c, 0x88, 0xb2, 0x10};
+	const uint8_t named[] = {0x31, 0x45, 0xba, 0x3c, 0x8d, 0xc7, 0x77, 0xc8};
+	struct secret s;
+
+	(void)state;
+	assert_int_equal(secret_read(file(HEX32, 0600), &s, NULL), 0);
+	expect_mac(&s, "beacon", "what is said",
+		   "37c72574ad9918256eddf0bfdd6d9d25fa7096dcb41d6d492cdb41cfbebfd56a");
+	expect_mac(&s, "probe", "what is said",
+		   "a3524dd747e889dd7e66dd7637e64d340f230eb5ed6336eddbfe15be88458a52");
+	assert_memory_equal(s.id, usual, sizeof(usual));
+	assert_int_equal(secret_read(file("plant-7:" HEX32, 0600), &s, NULL), 0);
+	assert_memory_equal(s.id, named, sizeof(named));
+	for (unsigned i = 0; i < SECRET_KEY_MAX; i++)
+		s.key[i] = (uint8_t)i;
+	s.key_length = SECRET_KEY_MAX;
+	expect_mac(&s, "beacon", "",
+		   "4b76208f48b931e91121590cdd4beecf7423116f73df634248e54ff6a2289f88");
+}
+
+static void proofs_are_compared(void **state)
+{
+	uint8_t a[SECRET_MAC_SIZE] = {0}, b[SECRET_MAC_SIZE] = {0};
+	struct secret s;
+
+	(void)state;
+	assert_true(secret_mac_equal(a, b));
+	for (unsigned bit = 0; bit < 8 * SECRET_MAC_SIZE; bit++) {
+		b[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		assert_false(secret_mac_equal(a, b));
+		b[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	memset(&s, 0xaa, sizeof(s));
+	secret_clear(&s);
+	for (size_t i = 0; i < sizeof(s); i++)
+		assert_int_equal(((const uint8_t *)&s)[i], 0);
+}
+
+/* Built without OpenSSL: a good key is refused with a reason. */
+static int without(void)
+{
+	const struct CMUnitTest tests[] = {TEST_IN_FOLDER(texts_are_refused)};
+	struct err_text err = {0};
+	struct secret s;
+
+	if (secret_mac(&(struct secret){0}, "beacon", "", 0, s.key) != -ENOTSUP ||
+	    temporary_setup(NULL))
+		return -1;
+	if (secret_read(file(HEX32, 0600), &s, &err) != -ENOTSUP || !strstr(err.text, "no OpenSSL"))
+		return 1;
+	temporary_teardown(NULL);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST_IN_FOLDER(keys_are_read),
+		TEST_IN_FOLDER(texts_are_refused),
+		TEST_IN_FOLDER(a_nul_is_refused),
+		TEST_IN_FOLDER(what_others_see_is_refused),
+		TEST_IN_FOLDER(files_of_others_are_refused),
+		TEST_IN_FOLDER(what_is_no_file_is_refused),
+		TEST_IN_FOLDER(proofs_are_those_of_others),
+		TEST_IN_FOLDER(proofs_are_compared),
+	};
+	int r = without();
+
+	return r >= 0 ? r : cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,1 @@
+heapcast_unit_tests(secure heapcast_secure)
