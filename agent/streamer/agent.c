@@ -1,7 +1,6 @@
 /* The agent as a whole. See agent.h. */
 #include "agent/streamer/agent.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,9 +9,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "agent/streamer/endpoint.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/parse.h"
 #include "heapcast.pb-c.h"
 #include "proto/discovery.h"
 #include "proto/frame.h"
@@ -203,6 +202,8 @@ static int open_memory(struct agent *a, struct err_text *err)
 		return r;
 	open_folder(a);
 	a->budget.spool -= (SYMBOL_FILES_SIZE / b->slots + 4096) & ~(size_t)4095;
+	if (a->settings.announce)
+		a->budget.spool -= (BEACON_MEMORY / b->slots + 4096) & ~(size_t)4095;
 	if (a->settings.observe.maps_ns)
 		budget_maps(&a->budget);
 	own = SYMBOL_FILES_SIZE + b->slots * (sizeof(struct session) + 64) +
@@ -261,49 +262,21 @@ static void log_budget(const struct agent *a)
 		  a->session[0].stream.stacks.nodes_max);
 }
 
-/* ADDR:PORT in host byte order; INADDR_ANY and 0 where they are not given. */
-static int listen_address(const char *text, uint32_t *ret_address, uint16_t *ret_port,
-			  struct err_text *err)
-{
-	char host[256] = "", full[300];
-	struct in_addr given;
-
-	snprintf(full, sizeof(full), "%s%s", *text == ':' ? "0.0.0.0" : "", text);
-	if (parse_endpoint(full, host, sizeof(host), ret_port) < 0 ||
-	    (*host && inet_pton(AF_INET, host, &given) != 1))
-		return err_set(err, -EINVAL,
-			       "--listen takes ADDR:PORT with a numeric IPv4 address, not '%s'",
-			       text);
-	*ret_address = *host ? ntohl(given.s_addr) : INADDR_ANY;
-	return 0;
-}
-
-/* The collector that is dialled; an empty host: none. */
-static int collector_address(const char *text, char *host, size_t size, uint16_t *ret_port,
-			     struct err_text *err)
-{
-	*host = '\0';
-	if (text && (parse_endpoint(text, host, (unsigned)size, ret_port) < 0 || !*host))
-		return err_set(err, -EINVAL, "--collector takes HOST[:PORT], not '%s'", text);
-	if (!*ret_port)
-		*ret_port = DISCOVERY_UDP_PORT; /* agents dial in at the same number */
-	return 0;
-}
-
 int agent_check(const struct agent_settings *s, struct err_text *err)
 {
+	struct sockaddr_storage address;
 	char host[256];
-	uint32_t address;
 	uint16_t port = 0;
-	int r = s->listen && *s->listen ? listen_address(s->listen, &address, &port, err) : 0;
+	int r = s->listen && *s->listen ? endpoint_listen(s->listen, &address, &port, err) : 0;
 
-	return r < 0 ? r : collector_address(s->collector, host, sizeof(host), &port, err);
+	return r < 0 ? r : endpoint_collector(s->collector, host, sizeof(host), &port, err);
 }
 
 static int open_listener(struct agent *a, struct err_text *err)
 {
 	uint16_t first = AGENT_TCP_PORT_FIRST, last = AGENT_TCP_PORT_LAST, port = 0;
-	uint32_t address = INADDR_ANY;
+	struct sockaddr_storage address = {0};
+	bool narrow = false;
 	int r = 0;
 
 	if (a->settings.base_port) {
@@ -311,32 +284,28 @@ static int open_listener(struct agent *a, struct err_text *err)
 		last = first > UINT16_MAX - PORTS_TRIED ? UINT16_MAX : first + PORTS_TRIED;
 	}
 	if (a->settings.listen && *a->settings.listen) {
-		r = listen_address(a->settings.listen, &address, &port, err);
-		if (r < 0)
-			return r;
+		r = endpoint_listen(a->settings.listen, &address, &port, err);
 		first = port ? port : first;
 		last = port ? port : last;
 	} else if (a->settings.interface) {
-		r = beacon_interface_address(a->settings.interface, &address);
-		if (r < 0)
-			return err_set(err, -EINVAL,
-				       "there is no interface '%s' with an IPv4 address (ip -4 "
-				       "address shows all)",
-				       a->settings.interface);
+		r = endpoint_interface(a->settings.interface, &address, &narrow, err);
 	}
+	if (r < 0)
+		return r;
 	if (a->settings.listen_fd)
 		r = listener_adopt(&a->listener, &a->loop, &a->guests, a->budget.socket_buffer,
 				   a->settings.listen_fd);
 	else
 		r = listener_open(&a->listener, &a->loop, &a->guests, a->budget.socket_buffer,
-				  address, first, last, err);
+				  &address, first, last, err);
 	if (r < 0)
 		return r;
+	a->listener.interface = narrow && !a->settings.listen_fd ? a->settings.interface : NULL;
 	log_info("listening for collectors on port %u", a->listener.port);
-	if (a->settings.announce)
-		r = beacon_open(&a->beacon, &a->loop, a->settings.interface, a->id,
-				a->listener.port, live_streams, a);
-	return r < 0 ? err_set(err, r, "can't announce by UDP: %s", strerror(-r)) : 0;
+	return a->settings.announce ? beacon_open(&a->beacon, &a->loop, a->settings.interface,
+						  a->settings.secret, a->id, a->listener.port,
+						  live_streams, a, err)
+				    : 0;
 }
 
 /* Where batches can go, and how many links are for those who come: the last one is the dialler's own. */
@@ -352,7 +321,7 @@ static int open_links(struct agent *a, struct err_text *err)
 {
 	char host[256];
 	uint16_t port = 0;
-	int r = collector_address(a->settings.collector, host, sizeof(host), &port, err);
+	int r = endpoint_collector(a->settings.collector, host, sizeof(host), &port, err);
 
 	a->host = (struct link_host){
 		.loop = &a->loop,
@@ -401,13 +370,14 @@ void agent_change(struct agent *a, const struct agent_settings *wanted)
 	s.ring.depth_limit = a->settings.ring.depth_limit;
 	s.announce = a->settings.announce;
 	s.interface = a->settings.interface;
+	s.secret = a->settings.secret;
 	s.listen = a->settings.listen;
 	s.listen_fd = a->settings.listen_fd;
 	a->settings = s;
 	a->files.policy = s.symbols;
 	a->handshake.follow = s.follow;
 	share_links(a);
-	if (turn && collector_address(s.collector, host, sizeof(host), &port, NULL) == 0)
+	if (turn && endpoint_collector(s.collector, host, sizeof(host), &port, NULL) == 0)
 		dialer_turn(&a->dialer, host, port);
 }
 
@@ -430,7 +400,6 @@ int agent_open(struct agent *a, const struct agent_settings *settings, int liste
 
 	*a = (struct agent){.settings = *settings,
 			    .listener = {.fd = -1},
-			    .beacon = {.fd = -1},
 			    .spool = {.fd = -1, .lock = -1},
 			    .orphans = {.index = -1}};
 	setenv("UV_THREADPOOL_SIZE", "1", 0); /* it resolves names and reads symbol files */

@@ -1,87 +1,136 @@
-/* Broadcasting where the agent listens. See beacon.h. */
+/* Making the agent known. See beacon.h. */
 #include "agent/streamer/beacon.h"
 
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include "base/error.h"
+#include "base/log.h"
 #include "heapcast.pb-c.h"
-#include "proto/discovery.h"
 #include "base/ban.h"
 
-#define LOOPBACK_BROADCAST 0x7fffffffu
+#define READ_MAX 256 /* datagrams a second */
 
-static void send_to(struct beacon *b, uint32_t address, const uint8_t *data, size_t length)
+/* One more beacon; `nonce` of whom it answers, or NULL. Its length; 0: it can't be authenticated. */
+static size_t make(struct beacon *b, const uint8_t *nonce, uint8_t packed[DISCOVERY_BEACON_MAX])
 {
-	struct sockaddr_in to = {.sin_family = AF_INET,
-				 .sin_port = htons(DISCOVERY_UDP_PORT),
-				 .sin_addr.s_addr = htonl(address)};
-
-	sendto(b->fd, data, length, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to,
-	       sizeof(to));
-}
-
-static uint32_t address_of(const struct sockaddr *address)
-{
-	return ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr);
-}
-
-static void send_everywhere(struct beacon *b, const uint8_t *data, size_t length)
-{
-	struct ifaddrs *list = NULL;
-
-	if (getifaddrs(&list) < 0)
-		return;
-	for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
-		if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || !(i->ifa_flags & IFF_UP))
-			continue;
-		if (b->interface[0] && strcmp(b->interface, i->ifa_name))
-			continue;
-		if (i->ifa_flags & IFF_LOOPBACK && b->interface[0])
-			send_to(b, LOOPBACK_BROADCAST, data, length);
-		else if (i->ifa_flags & IFF_BROADCAST && i->ifa_broadaddr)
-			send_to(b, address_of(i->ifa_broadaddr), data, length);
-	}
-	freeifaddrs(list);
-}
-
-void beacon_send(struct beacon *b)
-{
-	uint8_t packed[DISCOVERY_BEACON_MAX];
 	Heapcast__Beacon m = HEAPCAST__BEACON__INIT;
+	size_t length;
+	int r;
 
-	if (b->fd < 0)
-		return;
 	m.magic = DISCOVERY_BEACON_MAGIC;
 	m.protocol = PROTOCOL_VERSION;
 	m.agent = (ProtobufCBinaryData){STREAM_ID_SIZE, (uint8_t *)(uintptr_t)b->agent_id};
 	m.port = b->port;
 	m.sequence = ++b->sequence;
 	m.streams = b->live(b->context);
-	send_everywhere(b, packed, heapcast__beacon__pack(&m, packed));
+	if (nonce)
+		m.nonce = (ProtobufCBinaryData){DISCOVERY_NONCE_SIZE, (uint8_t *)(uintptr_t)nonce};
+	if (b->secret)
+		m.key_id =
+			(ProtobufCBinaryData){SECRET_ID_SIZE, (uint8_t *)(uintptr_t)b->secret->id};
+	length = heapcast__beacon__pack(&m, packed);
+	if (!b->secret)
+		return length;
+	r = discovery_prove(b->secret, DISCOVERY_BEACON, packed, length);
+	return r < 0 ? 0 : (size_t)r;
+}
+
+void beacon_send(struct beacon *b)
+{
+	uint8_t packed[DISCOVERY_BEACON_MAX];
+	size_t length;
+
+	if (!b->open)
+		return;
+	length = make(b, NULL, packed);
+	if (length)
+		discovery_net_send(&b->net, packed, length);
+}
+
+static void answer(struct beacon *b, const uint8_t *data, size_t length,
+		   const struct sockaddr_storage *from)
+{
+	uint8_t nonce[DISCOVERY_NONCE_SIZE], packed[DISCOVERY_BEACON_MAX];
+
+	if (probe_parse(b->secret, data, length, nonce) < 0 ||
+	    !probe_allowed(&b->limit, from, uv_now(b->timer.loop) / DISCOVERY_INTERVAL_MS))
+		return;
+	length = make(b, nonce, packed);
+	if (length)
+		discovery_net_answer(&b->net, from, packed, length);
+}
+
+static void hear(uv_poll_t *poll, int status, int events)
+{
+	struct beacon *b = poll->data;
+	enum discovery_socket which = (enum discovery_socket)(poll - b->poll);
+	uint8_t data[DISCOVERY_BEACON_MAX];
+	struct sockaddr_storage from;
+	int n = 0;
+
+	(void)status;
+	(void)events;
+	while (n >= 0 && b->read < READ_MAX) {
+		n = discovery_net_receive(&b->net, which, data, sizeof(data), &from);
+		b->read += n >= 0;
+		if (n > 0)
+			answer(b, data, (size_t)n, &from);
+	}
+	if (b->read < READ_MAX)
+		return;
+	b->deaf = true;
+	for (unsigned i = 0; i < DISCOVERY_SOCKETS; i++)
+		if (b->net.fd[i] >= 0)
+			uv_poll_stop(&b->poll[i]);
+}
+
+static void listen_again(struct beacon *b)
+{
+	b->read = 0;
+	b->deaf = false;
+	for (unsigned i = 0; i < DISCOVERY_SOCKETS; i++)
+		if (b->net.fd[i] >= 0)
+			uv_poll_start(&b->poll[i], UV_READABLE, hear);
 }
 
 static void second(uv_timer_t *timer)
 {
-	beacon_send(timer->data);
+	struct beacon *b = timer->data;
+
+	b->read = 0;
+	if (b->deaf)
+		listen_again(b);
+	beacon_send(b);
 }
 
-int beacon_open(struct beacon *b, uv_loop_t *loop, const char *interface, const uint8_t *agent_id,
-		uint16_t port, uint32_t (*live)(void *context), void *context)
+int beacon_open(struct beacon *b, uv_loop_t *loop, const char *interface,
+		const struct secret *secret, const uint8_t *agent_id, uint16_t port,
+		uint32_t (*live)(void *context), void *context, struct err_text *err)
 {
-	int on = 1;
+	struct err_text why = {0};
+	int r;
 
-	*b = (struct beacon){.agent_id = agent_id, .port = port, .live = live, .context = context};
-	snprintf(b->interface, sizeof(b->interface), "%s", interface ? interface : "");
-	b->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (b->fd < 0)
-		return -errno;
-	setsockopt(b->fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof(on));
+	*b = (struct beacon){.secret = secret,
+			     .agent_id = agent_id,
+			     .port = port,
+			     .live = live,
+			     .context = context};
+	r = discovery_net_open(&b->net, interface, BEACON_SOCKET_BUFFER, &why);
+	if (b->net.fd[DISCOVERY_FOUR_OWN] < 0 && b->net.fd[DISCOVERY_SIX_OWN] < 0) {
+		discovery_net_close(&b->net);
+		return err_set(err, r < 0 ? r : -EAFNOSUPPORT, "can't announce by UDP: %s",
+			       err_get(&why, r));
+	}
+	if (r < 0)
+		log_warn("collectors find this agent by its beacons only: %s", err_get(&why, r));
+	for (unsigned i = 0; i < DISCOVERY_SOCKETS; i++) {
+		b->poll[i].data = b;
+		if (b->net.fd[i] >= 0)
+			uv_poll_init(loop, &b->poll[i], b->net.fd[i]);
+	}
+	listen_again(b);
+	b->open = true;
 	b->timer.data = b;
 	uv_timer_init(loop, &b->timer);
 	return uv_timer_start(&b->timer, second, 0, DISCOVERY_INTERVAL_MS);
@@ -89,27 +138,12 @@ int beacon_open(struct beacon *b, uv_loop_t *loop, const char *interface, const 
 
 void beacon_close(struct beacon *b)
 {
-	if (b->fd < 0)
+	if (!b->open)
 		return;
-	close(b->fd);
-	b->fd = -1;
+	b->open = false;
+	for (unsigned i = 0; i < DISCOVERY_SOCKETS; i++)
+		if (b->net.fd[i] >= 0)
+			uv_close((uv_handle_t *)&b->poll[i], NULL);
+	discovery_net_close(&b->net);
 	uv_close((uv_handle_t *)&b->timer, NULL);
-}
-
-int beacon_interface_address(const char *interface, uint32_t *ret)
-{
-	struct ifaddrs *list = NULL;
-	int r = -ENODEV;
-
-	if (getifaddrs(&list) < 0)
-		return -errno;
-	for (const struct ifaddrs *i = list; i && r; i = i->ifa_next) {
-		if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET ||
-		    strcmp(interface, i->ifa_name))
-			continue;
-		*ret = address_of(i->ifa_addr);
-		r = 0;
-	}
-	freeifaddrs(list);
-	return r;
 }

@@ -1,12 +1,31 @@
 #pragma once
-/* The datagram by which collectors find the agent: once a second, to the broadcast address of each interface. */
+/*
+ * How collectors find the agent: a datagram once a second to the broadcast address of each interface and to the group of
+ * IPv6, and one at once to whoever asks by a probe. With a key both are authenticated, and only who has the key is answered.
+ *
+ * Nothing that arrives makes it work without a bound: so many datagrams a second are read, fewer answered (probe.h).
+ */
+#include <stdbool.h>
 #include <stdint.h>
 #include <uv.h>
 
+#include "agent/streamer/probe.h"
+#include "proto/discovery.h"
+#include "proto/discovery_net.h"
+#include "proto/discovery_proof.h"
+
+#define BEACON_SOCKET_BUFFER 2304 /* the kernel takes twice: half a dozen datagrams */
+#define BEACON_MEMORY	     (2 * BEACON_SOCKET_BUFFER * (DISCOVERY_SOCKETS + 2)) /* all receive, two send */
+
 struct beacon {
 	uv_timer_t timer;
-	int fd; /* -1: closed */
-	char interface[32]; /* empty: all that can broadcast */
+	uv_poll_t poll[DISCOVERY_SOCKETS];
+	struct discovery_net net;
+	bool open;
+	uint32_t read; /* datagrams in this second */
+	bool deaf;     /* they were too many: until it is over */
+	struct probe_limit limit;
+	const struct secret *secret; /* NULL: none */
 	const uint8_t *agent_id;
 	uint16_t port;
 	uint64_t sequence;
@@ -14,10 +33,9 @@ struct beacon {
 	void *context;
 };
 
-int beacon_open(struct beacon *beacon, uv_loop_t *loop, const char *interface, const uint8_t *agent_id, uint16_t port,
-		uint32_t (*live)(void *context), void *context);
+/* `interface` NULL: all that can. `secret` and `agent_id` live as long. 0 or a negative errno with a sentence. */
+int beacon_open(struct beacon *beacon, uv_loop_t *loop, const char *interface, const struct secret *secret,
+		const uint8_t *agent_id, uint16_t port, uint32_t (*live)(void *context), void *context, struct err_text *err);
 /* Sends one now: the set of streams has changed. */
 void beacon_send(struct beacon *beacon);
 void beacon_close(struct beacon *beacon);
-/* The IPv4 address of an interface, host byte order. 0; -ENODEV: there is no such interface, or it has none. */
-int beacon_interface_address(const char *interface, uint32_t *ret_address);

@@ -12,15 +12,17 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "proto/discovery_net.h"
 #include "base/ban.h"
 
 #define RETRY_MS 1000
 #define BACKLOG	 64 /* a crowd of strangers must not make the kernel turn others away at once */
 #define DIAL_TRIES                                                                                 \
 	3 /* times RETRY_MS for one attempt: a new one is as good as the kernel's next packet, and comes sooner */
-#define KEEP_IDLE_S  4
-#define KEEP_EVERY_S 2
-#define KEEP_COUNT   3
+#define DIAL_ADDRESSES 8 /* of one name, that are tried */
+#define KEEP_IDLE_S    4
+#define KEEP_EVERY_S   2
+#define KEEP_COUNT     3
 
 void link_socket(int fd, size_t buffer)
 {
@@ -47,6 +49,16 @@ static void peer_name(const struct sockaddr_storage *address, socklen_t length, 
 	snprintf(out, size, address->ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
 }
 
+/* Who was told to keep to an interface listens everywhere, so that its addresses may change, and turns others away. */
+static bool is_admitted(const struct listener *l, int fd)
+{
+	struct sockaddr_storage own = {0};
+	socklen_t length = sizeof(own);
+
+	return !l->interface || (getsockname(fd, (struct sockaddr *)&own, &length) == 0 &&
+				 discovery_interface_has(l->interface, &own));
+}
+
 static void connection(uv_poll_t *poll, int status, int events)
 {
 	struct listener *l = poll->data;
@@ -66,7 +78,13 @@ static void connection(uv_poll_t *poll, int status, int events)
 				  SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0)
 		return;
+	discovery_unmap(&address);
 	peer_name(&address, length, peer, sizeof(peer));
+	if (!is_admitted(l, fd)) {
+		log_info("turned %s away: it did not come to an address of %s", peer, l->interface);
+		close(fd);
+		return;
+	}
 	link_socket(fd, l->socket_buffer);
 	guests_accept(l->guests, fd, (const struct sockaddr *)&address, peer);
 }
@@ -79,28 +97,32 @@ void listener_tick(struct listener *l)
 	uv_poll_start(&l->poll, UV_READABLE, connection);
 }
 
-static int bind_port(int fd, uint32_t address, uint16_t port)
+/* With `at` an address of IPv6: connections by IPv4 as well, if it is the one for all addresses. */
+static int open_address(struct sockaddr_storage at, uint16_t port)
 {
-	struct sockaddr_in at = {
-		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(address)};
-
-	return bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, BACKLOG) < 0 ? -errno
-											   : 0;
-}
-
-static int open_port(uint32_t address, uint16_t port)
-{
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1, r;
+	int fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1,
+	    off = 0, r;
 
 	if (fd < 0)
 		return -errno;
+	((struct sockaddr_in *)&at)->sin_port = htons(port); /* at the same place in both */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	r = bind_port(fd, address, port);
+	if (at.ss_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	r = bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, BACKLOG) < 0 ? -errno : 0;
 	if (r < 0) {
 		close(fd);
 		return r;
 	}
 	return fd;
+}
+
+static int open_port(const struct sockaddr_storage *at, uint16_t port)
+{
+	const struct sockaddr_storage four = {.ss_family = AF_INET}, six = {.ss_family = AF_INET6};
+	int fd = open_address(at->ss_family ? *at : six, port);
+
+	return fd < 0 && fd != -EADDRINUSE && !at->ss_family ? open_address(four, port) : fd;
 }
 
 static uint16_t port_of(int fd)
@@ -133,13 +155,14 @@ int listener_adopt(struct listener *l, uv_loop_t *loop, struct guests *guests, s
 }
 
 int listener_open(struct listener *l, uv_loop_t *loop, struct guests *guests, size_t socket_buffer,
-		  uint32_t address, uint16_t first, uint16_t last, struct err_text *err)
+		  const struct sockaddr_storage *at, uint16_t first, uint16_t last,
+		  struct err_text *err)
 {
 	int fd = -EADDRINUSE;
 
 	l->fd = -1;
 	for (uint32_t port = first; port <= last && fd == -EADDRINUSE; port++)
-		fd = open_port(address, (uint16_t)port);
+		fd = open_port(at, (uint16_t)port);
 	if (fd == -EADDRINUSE && first == last)
 		return err_set(err, fd, "port %u is in use: give --listen another one", first);
 	if (fd == -EADDRINUSE)
@@ -168,8 +191,10 @@ static void poll_closed(uv_handle_t *handle)
 static void attempt_failed(struct dialer *d, int error)
 {
 	if (!d->said)
-		log_warn("no collector at %s:%s (%s); trying again every second", d->host, d->port,
-			 uv_strerror(error));
+		log_warn(strchr(d->host, ':')
+				 ? "no collector at [%s]:%s (%s); trying again every second"
+				 : "no collector at %s:%s (%s); trying again every second",
+			 d->host, d->port, uv_strerror(error));
 	d->said = true;
 }
 
@@ -193,7 +218,7 @@ static void connected(uv_poll_t *poll, int status, int events)
 		return;
 	}
 	d->said = false;
-	snprintf(peer, sizeof(peer), "%s:%s", d->host, d->port);
+	snprintf(peer, sizeof(peer), strchr(d->host, ':') ? "[%s]:%s" : "%s:%s", d->host, d->port);
 	guests_dialled(d->guests, fd, peer, d->link);
 }
 
@@ -220,11 +245,15 @@ static int begin_connect(struct dialer *d, const struct addrinfo *to)
 static void resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *list)
 {
 	struct dialer *d = request->data;
+	const struct addrinfo *to =
+		list; /* a name can have several addresses: another one each time */
 	int r = status;
 
 	d->resolving = false;
-	if (d->open && !d->outdated && !r && list)
-		r = begin_connect(d, list);
+	for (unsigned i = d->tries++ % DIAL_ADDRESSES; to && i; i--)
+		to = to->ai_next ? to->ai_next : list;
+	if (d->open && !d->outdated && !r && to)
+		r = begin_connect(d, to);
 	if (d->open && !d->outdated && r < 0)
 		attempt_failed(d, r);
 	d->outdated = false;

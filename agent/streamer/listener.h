@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <uv.h>
 
 #include "agent/streamer/budget.h"
@@ -22,11 +23,13 @@ struct listener {
 	bool paused; /* too many have come in too short a time */
 	struct guests *guests;
 	size_t socket_buffer;
+	const char *interface; /* set once it listens: connections to addresses of others are turned away; NULL: to none */
 };
 
-/* Listens at `address` (host byte order; INADDR_ANY), on the first free port of `first` to `last`. 0; a negative errno
- * with the reason. */
-int listener_open(struct listener *listener, uv_loop_t *loop, struct guests *guests, size_t socket_buffer, uint32_t address, uint16_t first, uint16_t last, struct err_text *err);
+/* Listens at this address (of no family: at all, by IPv6 and IPv4), on the first free port of `first` to `last`. 0; a negative
+ * errno with the reason. */
+int listener_open(struct listener *listener, uv_loop_t *loop, struct guests *guests, size_t socket_buffer,
+		  const struct sockaddr_storage *at, uint16_t first, uint16_t last, struct err_text *err);
 /* Listens on a socket that listens already, and takes it over. 0 or a negative errno. */
 int listener_adopt(struct listener *listener, uv_loop_t *loop, struct guests *guests, size_t socket_buffer, int fd);
 /* Goes on after a pause. */
@@ -43,6 +46,7 @@ struct dialer {
 	char port[8];
 	int fd; /* connecting; -1: not */
 	uint32_t waited; /* turns of the timer that it connects */
+	unsigned tries;	 /* of the addresses of the host's name */
 	bool resolving;
 	bool outdated; /* what is being resolved is not wanted any more */
 	bool open;

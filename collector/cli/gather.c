@@ -148,7 +148,8 @@ static void say_nobody(struct gather *g)
 		"Check that:\n"
 		"  - the program runs under 'agent run --announce -- CMD', or an 'agent serve' "
 		"runs on the board;\n"
-		"  - board and collector are on the same network (broadcasts do not pass routers); "
+		"  - board and collector are on the same network (broadcasts and link-local "
+		"multicasts do not pass routers); "
 		"else name the board:\n"
 		"    collector gather HOST[:PORT]\n"
 		"  - no firewall stops UDP 43513 here, or TCP 8100 to 8200 on the board.\n",
@@ -158,6 +159,11 @@ static void say_nobody(struct gather *g)
 			"%llu datagrams came that were no beacon, or from a network that is not "
 			"asked for.\n",
 			(unsigned long long)t.beacons_refused);
+	if (t.beacons_unproven)
+		fprintf(stderr,
+			"%llu beacons came from agents that were passed over: they and this collector "
+			"do not have the same key (--key FILE).\n",
+			(unsigned long long)t.beacons_unproven);
 }
 
 static void on_nobody(uv_timer_t *timer)
@@ -383,14 +389,14 @@ static const struct option table[] = {
 	OPTION_TEXT(struct gather_options, interface, "interface", "NAME",
 		    "listen to the networks of this interface only; lo: this host only"),
 	OPTION_TEXT(struct gather_options, listen, "listen", "ADDR:PORT",
-		    "where agents can dial in (0.0.0.0:43513); 'off': nowhere"),
+		    "where agents can dial in ([::]:43513, by IPv4 and IPv6); 'off': nowhere"),
 	OPTION_TEXT(struct gather_options, http, "http", "ADDR:PORT",
 		    "serve the REST API and the page, too (127.0.0.1:8080)"),
 	OPTION_FLAG(struct gather_options, fetch_symbols, "fetch-symbols",
 		    "ask agents for the files of programs and libraries that are not on this "
 		    "machine"),
 	OPTION_FLAG(struct gather_options, no_discovery, "no-discovery",
-		    "do not listen for the beacons of agents"),
+		    "neither ask for agents nor listen for their beacons"),
 	OPTION_TIME(struct gather_options, keep_ns, "keep-for", "TIME",
 		    "remove streams that ended longer ago (48h)"),
 	OPTION_SIZE(struct gather_options, keep_bytes, "keep-size", "SIZE",

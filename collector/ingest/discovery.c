@@ -1,5 +1,9 @@
-/* Beacons: who is there. proto/README.md, "Discovery". A datagram is believed as far as it is
- * harmless: we connect to its sender. */
+/*
+ * Beacons: who is there. proto/README.md, "Discovery".
+ *
+ * Without keys a beacon is believed as far as it is harmless: we connect to its sender. With keys its sender has to prove that
+ * it has one of them; and that it is there now, by the answer to a probe, before we connect to an address that is new to us.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -8,129 +12,169 @@
 #include "collector/ingest/state.h"
 #include "base/ban.h"
 
-int networks_find(struct ingest *ingest, const char *interface, struct err_text *err)
-{
-	uv_interface_address_t *list = NULL;
-	int count = 0, r = uv_interface_addresses(&list, &count);
+#define READ_TURN 256 /* datagrams, before others have theirs */
 
-	if (r < 0)
-		return err_set(err, r, "cannot list the network interfaces: %s", uv_strerror(r));
-	ingest->networks = calloc((size_t)count + 1, sizeof(*ingest->networks));
-	for (int i = 0; ingest->networks && i < count; i++) {
-		if (strcmp(list[i].name, interface) ||
-		    list[i].address.address4.sin_family != AF_INET)
-			continue;
-		ingest->networks[ingest->network_count++] =
-			(struct network){ntohl(list[i].address.address4.sin_addr.s_addr),
-					 ntohl(list[i].netmask.netmask4.sin_addr.s_addr)};
-	}
-	uv_free_interface_addresses(list, count);
-	if (!ingest->networks)
-		return -ENOMEM;
-	if (!ingest->network_count)
-		return err_set(err, -ENODEV,
-			       "there is no interface '%s' with an IPv4 address that is up",
-			       interface);
-	return 0;
+static bool is_whole(const Heapcast__Beacon *m)
+{
+	return m->magic == DISCOVERY_BEACON_MAGIC && m->protocol == PROTOCOL_VERSION &&
+	       m->agent.len == STREAM_ID_SIZE && m->port && m->port <= UINT16_MAX &&
+	       (!m->key_id.len || m->key_id.len == SECRET_ID_SIZE) &&
+	       m->authentication.len == (m->key_id.len ? SECRET_MAC_SIZE : 0) &&
+	       (!m->nonce.len || m->nonce.len == DISCOVERY_NONCE_SIZE);
 }
 
-bool networks_accept(const struct ingest *ingest, const struct sockaddr *address)
+int beacon_parse(const uint8_t *data, size_t length, struct beacon_seen *ret)
 {
-	const struct sockaddr_in *in = (const void *)address;
-
-	if (!ingest->networks)
-		return true;
-	if (address->sa_family != AF_INET)
-		return false;
-	for (size_t i = 0; i < ingest->network_count; i++)
-		if (!((ntohl(in->sin_addr.s_addr) ^ ingest->networks[i].address) &
-		      ingest->networks[i].mask))
-			return true;
-	return false;
-}
-
-int beacon_parse(const uint8_t *data, size_t length, uint8_t ret_agent[STREAM_ID_SIZE],
-		 uint16_t *ret_port, uint32_t *ret_streams)
-{
-	Heapcast__Beacon *beacon;
+	Heapcast__Beacon *m;
 	int r = -EBADMSG;
 
 	if (!length || length > DISCOVERY_BEACON_MAX)
 		return -EBADMSG;
-	beacon = heapcast__beacon__unpack(NULL, length, data);
-	if (!beacon)
+	m = heapcast__beacon__unpack(NULL, length, data);
+	if (!m)
 		return -EBADMSG;
-	if (beacon->magic == DISCOVERY_BEACON_MAGIC && beacon->protocol == PROTOCOL_VERSION &&
-	    beacon->agent.len == STREAM_ID_SIZE && beacon->port && beacon->port <= UINT16_MAX) {
-		memcpy(ret_agent, beacon->agent.data, STREAM_ID_SIZE);
-		*ret_port = (uint16_t)beacon->port;
-		*ret_streams = beacon->streams;
+	if (is_whole(m)) {
+		*ret = (struct beacon_seen){.port = (uint16_t)m->port,
+					    .sequence = m->sequence,
+					    .streams = m->streams,
+					    .keyed = m->key_id.len,
+					    .answers = m->nonce.len};
+		memcpy(ret->agent, m->agent.data, STREAM_ID_SIZE);
+		if (ret->keyed)
+			memcpy(ret->key_id, m->key_id.data, SECRET_ID_SIZE);
+		if (ret->answers)
+			memcpy(ret->nonce, m->nonce.data, DISCOVERY_NONCE_SIZE);
 		r = 0;
 	}
-	heapcast__beacon__free_unpacked(beacon, NULL);
+	heapcast__beacon__free_unpacked(m, NULL);
 	return r;
 }
 
-static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf)
+static bool is_proven(const struct ingest *ingest, const struct beacon_seen *b, const uint8_t *data,
+		      size_t length)
 {
-	struct ingest *ingest = handle->data;
-
-	(void)suggested;
-	*ret_buf = uv_buf_init((char *)ingest->datagram, sizeof(ingest->datagram));
+	for (size_t i = 0; b->keyed && i < ingest->secret_count; i++)
+		if (discovery_names(&ingest->secrets[i], b->key_id, SECRET_ID_SIZE) &&
+		    discovery_proven(&ingest->secrets[i], DISCOVERY_BEACON, data, length))
+			return true;
+	return false;
 }
 
-static void on_datagram(uv_udp_t *udp, ssize_t length, const uv_buf_t *buf,
-			const struct sockaddr *from, unsigned flags)
+static void tell_key(struct ingest *ingest, const struct sockaddr_storage *from)
 {
-	struct ingest *ingest = udp->data;
-	uint8_t agent[STREAM_ID_SIZE];
-	uint32_t streams;
-	uint16_t port;
+	char text[ADDRESS_TEXT];
 
-	if (length <= 0 || !from || ingest->stopping)
+	if (ingest->told_key)
 		return;
-	if (flags & UV_UDP_PARTIAL || !networks_accept(ingest, from) ||
-	    beacon_parse((const uint8_t *)buf->base, (size_t)length, agent, &port, &streams) < 0) {
+	ingest->told_key = true;
+	address_format(text, (const struct sockaddr *)from);
+	*strrchr(text, ':') = '\0';
+	ingest_warn(
+		ingest,
+		ingest->secret_count
+			? "an agent at %s has none of the keys given here (--key): such ones are "
+			  "passed over"
+			: "an agent at %s talks only to collectors with its key (--key FILE): such "
+			  "ones are passed over",
+		text);
+}
+
+static void take(struct ingest *ingest, const uint8_t *data, size_t length,
+		 const struct sockaddr_storage *from)
+{
+	struct beacon_seen beacon;
+
+	if (beacon_parse(data, length, &beacon) < 0) {
 		ingest->beacons_refused++;
 		return;
 	}
+	if (ingest->secret_count ? !is_proven(ingest, &beacon, data, length) : beacon.keyed) {
+		ingest->beacons_unproven++;
+		tell_key(ingest, from);
+		return;
+	}
 	ingest->beacons++;
-	peer_beacon(ingest, agent, from, port);
+	if (!ingest->secret_count || !peer_is_news(ingest, &beacon, from) ||
+	    (beacon.answers && probe_is_fresh(ingest, beacon.nonce)))
+		peer_beacon(ingest, &beacon, from);
+	else if (!beacon.answers)
+		probe_one(ingest, from);
 }
 
-static int in_words(int r, struct err_text *err)
+/* Collectors hear each other ask. */
+static bool is_probe(const uint8_t *data, size_t length)
 {
-	if (r == UV_EADDRINUSE)
-		return err_set(
-			err, r,
-			"UDP port %d, where agents announce themselves, is taken by a program that "
-			"does not share it; "
-			"'ss -lunp' shows which. Or name the agents: collector gather HOST:PORT",
-			DISCOVERY_UDP_PORT);
-	return err_set(err, r, "cannot listen for agents on UDP port %d: %s", DISCOVERY_UDP_PORT,
-		       uv_strerror(r));
+	Heapcast__Probe *m = heapcast__probe__unpack(NULL, length, data);
+	bool is = m && m->magic == DISCOVERY_PROBE_MAGIC;
+
+	if (m)
+		heapcast__probe__free_unpacked(m, NULL);
+	return is;
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+	struct ingest *ingest = poll->data;
+	enum discovery_socket which = (enum discovery_socket)(poll - ingest->udp);
+	uint8_t data[DISCOVERY_BEACON_MAX];
+	struct sockaddr_storage from;
+	int n = 0;
+
+	(void)status;
+	(void)events;
+	for (unsigned i = 0; n >= 0 && i < READ_TURN && !ingest->stopping; i++) {
+		n = discovery_net_receive(&ingest->net, which, data, sizeof(data), &from);
+		if (n > 0 && !is_probe(data, (size_t)n))
+			take(ingest, data, (size_t)n, &from);
+		ingest->beacons_refused += n == 0;
+	}
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	ingest_released(handle->data);
 }
 
 int discovery_start(struct ingest *ingest, const char *interface, struct err_text *err)
 {
-	struct sockaddr_in any;
 	size_t used = strlen(ingest->where);
-	int r = uv_udp_init(ingest->loop, &ingest->udp);
+	int r = discovery_net_open(&ingest->net, interface, 0, err);
 
-	if (r < 0)
-		return in_words(r, err);
-	ingest->udp.data = ingest;
+	if (r < 0) {
+		discovery_net_close(&ingest->net);
+		return r == -EADDRINUSE
+			       ? err_prefix(
+					 err, r,
+					 "agents can't be found here; name them (collector gather "
+					 "HOST:PORT --no-discovery)")
+			       : r;
+	}
 	ingest->has_udp = true;
-	ingest->pending++;
-	uv_ip4_addr("0.0.0.0", DISCOVERY_UDP_PORT, &any);
-	/* Shared, so that each collector of a host hears the broadcasts. */
-	r = uv_udp_bind(&ingest->udp, (const struct sockaddr *)&any, UV_UDP_REUSEADDR);
-	if (!r)
-		r = uv_udp_recv_start(&ingest->udp, on_alloc, on_datagram);
+	for (unsigned i = 0; i < DISCOVERY_SOCKETS; i++) {
+		ingest->udp[i].data = ingest;
+		if (ingest->net.fd[i] < 0)
+			continue;
+		uv_poll_init(ingest->loop, &ingest->udp[i], ingest->net.fd[i]);
+		ingest->pending++;
+	}
+	for (unsigned i = 0; !r && i < DISCOVERY_SOCKETS; i++)
+		if (ingest->net.fd[i] >= 0)
+			r = uv_poll_start(&ingest->udp[i], UV_READABLE, on_readable);
 	if (r < 0)
-		return in_words(r, err);
+		return err_set(err, r, "cannot listen for agents: %s", uv_strerror(r));
 	snprintf(ingest->where + used, sizeof(ingest->where) - used,
-		 "%sUDP port %d for beacons%s%s", used ? ", " : "", DISCOVERY_UDP_PORT,
+		 "%sUDP port %d for beacons%s%s%s", used ? ", " : "", DISCOVERY_UDP_PORT,
+		 ingest->net.fd[DISCOVERY_SIX_ALL] < 0 ? " (IPv4 only)" : "",
 		 interface ? " from the networks of " : "", interface ? interface : "");
 	return 0;
+}
+
+void discovery_stop(struct ingest *ingest)
+{
+	for (unsigned i = 0; ingest->has_udp && i < DISCOVERY_SOCKETS; i++)
+		if (ingest->net.fd[i] >= 0)
+			uv_close((uv_handle_t *)&ingest->udp[i], on_closed);
+	if (ingest->has_udp)
+		discovery_net_close(&ingest->net);
+	ingest->has_udp = false;
 }

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,21 +37,15 @@ void ingest_warn(struct ingest *ingest, const char *format, ...)
 
 char *address_format(char out[ADDRESS_TEXT], const struct sockaddr *address)
 {
-	char host[INET6_ADDRSTRLEN] = "?";
-	uint16_t port = 0;
+	struct sockaddr_storage plain = {0};
+	char host[NI_MAXHOST] = "?", port[8] = "0"; /* a link-local address has its interface behind a % */
 
-	if (address->sa_family == AF_INET) {
-		const struct sockaddr_in *in = (const void *)address;
-
-		inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
-		port = ntohs(in->sin_port);
-	} else if (address->sa_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 = (const void *)address;
-
-		inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
-		port = ntohs(in6->sin6_port);
-	}
-	snprintf(out, ADDRESS_TEXT, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
+	memcpy(&plain, address,
+	       address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+	discovery_unmap(&plain);
+	getnameinfo((const struct sockaddr *)&plain, sizeof(plain), host, sizeof(host), port,
+		    sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV);
+	snprintf(out, ADDRESS_TEXT, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
 	return out;
 }
 
@@ -59,7 +54,8 @@ struct ingest_totals ingest_totals(const struct ingest *ingest)
 	struct ingest_totals t = {.events = ingest->events,
 				  .bytes = ingest->bytes,
 				  .beacons = ingest->beacons,
-				  .beacons_refused = ingest->beacons_refused};
+				  .beacons_refused = ingest->beacons_refused,
+				  .beacons_unproven = ingest->beacons_unproven};
 
 	for (const struct link *l = ingest->links; l; l = l->next)
 		t.links += l->state == LINK_OPEN;
@@ -91,7 +87,6 @@ static void ingest_free(struct ingest *ingest)
 	frame_encoder_free(ingest->encoder);
 	message_reader_free(ingest->messages);
 	secure_close(ingest->secure);
-	free(ingest->networks);
 	free(ingest);
 	if (stopped)
 		stopped(context);
@@ -110,8 +105,7 @@ static void part(struct ingest *ingest)
 		next = l->next;
 		link_goodbye(l);
 	}
-	if (ingest->has_udp)
-		uv_close((uv_handle_t *)&ingest->udp, on_closed);
+	discovery_stop(ingest);
 	if (ingest->has_listener)
 		uv_close((uv_handle_t *)&ingest->listener, on_closed);
 	uv_close((uv_handle_t *)&ingest->tick, on_closed);
@@ -141,10 +135,12 @@ static void on_tick(uv_timer_t *timer)
 		links_tick(ingest, now_ms);
 	if (!ingest->stopping)
 		retain_tick(ingest, now_ms);
-	if (!ingest->stopping)
+	if (!ingest->stopping) {
+		probe_tick(ingest, now_ms);
 		peer_tick(ingest, now_ms);
-	else if (!ingest->parting && !intake_busy(ingest))
+	} else if (!ingest->parting && !intake_busy(ingest)) {
 		part(ingest);
+	}
 }
 
 void ingest_stop(struct ingest *ingest, void (*stopped)(void *), void *context)
@@ -267,18 +263,33 @@ static int listen_start(struct ingest *ingest, const char *where, struct err_tex
 	return 0;
 }
 
+/* Any address of the host, or the one of the interface. */
+static void default_place(const char *interface, char *out, size_t size)
+{
+	struct sockaddr_storage address;
+	char host[ADDRESS_TEXT];
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(out, size, fd < 0 ? "0.0.0.0:%d" : "[::]:%d", LISTEN_PORT);
+	if (fd >= 0)
+		close(fd);
+	if (!interface || !discovery_interface_address(interface, &address))
+		return;
+	address_format(host, (const struct sockaddr *)&address);
+	*strrchr(host, ':') = '\0';
+	snprintf(out, size, "%s:%d", host, LISTEN_PORT);
+}
+
 /* The default place is a convenience: if another collector has it, that is worth a word and no
  * more. */
-static int listen_default(struct ingest *ingest)
+static int listen_default(struct ingest *ingest, const char *interface)
 {
 	struct err_text err = {0};
-	struct in_addr any = {
-		.s_addr = htonl(ingest->network_count ? ingest->networks[0].address : INADDR_ANY)};
-	char text[ADDRESS_TEXT];
+	char place[ADDRESS_TEXT + 8];
 	int r;
 
-	snprintf(text, sizeof(text), "%s:%d", inet_ntoa(any), LISTEN_PORT);
-	r = listen_start(ingest, text, &err);
+	default_place(interface, place, sizeof(place));
+	r = listen_start(ingest, place, &err);
 	if (r < 0)
 		ingest_warn(ingest, "agents can't dial in here: %s", err_get(&err, r));
 	return 0;
@@ -288,7 +299,7 @@ static int listen_as_told(struct ingest *ingest, const struct ingest_options *op
 			  struct err_text *err)
 {
 	if (!options->listen)
-		return listen_default(ingest);
+		return listen_default(ingest, options->interface);
 	return strcmp(options->listen, "off") ? listen_start(ingest, options->listen, err) : 0;
 }
 
@@ -309,6 +320,7 @@ static int secure_start(struct ingest *ingest, const struct ingest_options *opti
 
 static int start(struct ingest *ingest, const struct ingest_options *options, struct err_text *err)
 {
+	struct sockaddr_storage address;
 	int r = secure_start(ingest, options, err);
 
 	if (!r)
@@ -319,8 +331,11 @@ static int start(struct ingest *ingest, const struct ingest_options *options, st
 	if (!r && (!ingest->encoder || !ingest->messages))
 		r = -ENOMEM;
 	files_init(ingest, options);
-	if (!r && options->interface)
-		r = networks_find(ingest, options->interface, err);
+	if (!r && options->interface && !discovery_interface_address(options->interface, &address))
+		r = err_set(err, -ENODEV,
+			    "there is no interface '%s' with an address that is up (ip address "
+			    "shows all)",
+			    options->interface);
 	if (!r && options->discover)
 		r = discovery_start(ingest, options->interface, err);
 	if (!r)
@@ -342,7 +357,8 @@ int ingest_start(uv_loop_t *loop, struct store *store, const struct ingest_optio
 		return -ENOMEM;
 	*ingest = (struct ingest){
 		.loop = loop, .store = store, .event = options->event, .context = options->context,
-		.keep_ns = options->keep_ns, .keep_bytes = options->keep_bytes};
+		.keep_ns = options->keep_ns, .keep_bytes = options->keep_bytes,
+		.secrets = options->secrets, .secret_count = options->secret_count};
 	uv_timer_init(loop, &ingest->tick);
 	ingest->tick.data = ingest;
 	ingest->pending = 1;

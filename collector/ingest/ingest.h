@@ -61,14 +61,15 @@ struct ingest_file {
 };
 
 struct ingest_options {
-	bool discover;	       /* listen for beacons */
+	bool discover;	       /* ask for agents, and listen for their beacons */
 	const char *interface; /* beacons from the networks of this interface only, and listen
 				  there; NULL: any */
 	const char *listen; /* "ADDR:PORT" for agents that dial in; NULL: the default; "off": not at
 			       all */
 	const char *const *peers; /* "HOST" or "HOST:PORT" to connect to, again and again */
 	size_t peer_count;
-	/* Links by TLS only, with these keys (any of them) or with certificates; none: plain. `secrets` live until the end. */
+	/* Links by TLS only, with these keys (any of them; beacons must be proven by them, too) or with certificates; none: plain.
+	 * `secrets` live until the end. */
 	const struct secret *secrets;
 	size_t secret_count;
 	const char *cert, *cert_key, *ca; /* files */
@@ -109,10 +110,10 @@ struct ingest_totals {
 	uint32_t links, live_streams;
 	uint64_t events, bytes;
 	uint64_t beacons, beacons_refused;
+	uint64_t beacons_unproven; /* of agents that have none of our keys, or have one while we have none */
 };
 struct ingest_totals ingest_totals(const struct ingest *ingest);
-/* Where it listens, in words, for the person who waits in vain: "UDP 0.0.0.0:43513 for beacons, TCP
- * ...". */
+/* Where it listens, in words, for the person who waits in vain: "UDP port 43513 for beacons, TCP ...". */
 const char *ingest_where(const struct ingest *ingest);
 /* Where agents can dial in; 0: nowhere. */
 uint16_t ingest_port(const struct ingest *ingest);

@@ -140,12 +140,12 @@ bool link_by_agent(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SI
 	return false;
 }
 
-bool link_by_address(const struct ingest *ingest, const char *address)
+struct link *link_by_address(const struct ingest *ingest, const char *address)
 {
-	for (const struct link *l = ingest->links; l; l = l->next)
+	for (struct link *l = ingest->links; l; l = l->next)
 		if (l->state != LINK_CLOSING && !strcmp(l->address, address))
-			return true;
-	return false;
+			return l;
+	return NULL;
 }
 
 /* An agent that is heard twice (by several beacons, or that dials while we do) keeps the link that

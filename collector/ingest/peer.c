@@ -1,5 +1,10 @@
-/* Agents that we want a link to: tried again and again, with longer pauses, for as long as they are
- * heard of (or were named). */
+/*
+ * Agents that we want a link to: tried again and again, with longer pauses, for as long as they are heard of (or were named).
+ *
+ * One agent is one peer, by however many ways its beacons come: the first one's address is kept for as long as beacons come
+ * from there, or a link to it works. When neither is so, the agent is where its newest beacon comes from, and what is left
+ * of the old link is given up.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -8,6 +13,8 @@
 #include "base/parse.h"
 #include "collector/ingest/state.h"
 #include "base/ban.h"
+
+#define NAME_ADDRESSES 8 /* of one name, that are tried */
 
 static void back_off(struct peer *p, uint64_t now_ms)
 {
@@ -26,14 +33,26 @@ static void warn_once(struct peer *p, const char *why)
 	p->warned = true;
 }
 
-/* Several peers can have one address: an agent that was started anew, one that was named and is heard, too. */
+static bool is_silent(const struct link *link)
+{
+	return uv_now(link->ingest->loop) - link->heard_ms >= MOVED_MS;
+}
+
+/* Several peers can have one address: one that was named and is heard, too; or an agent that was started anew, as which nobody
+ * else can be there, so that a link to the former one that says nothing is dead. */
 static void connect_to(struct peer *p, const struct sockaddr *address)
 {
 	char text[ADDRESS_TEXT];
+	struct link *other = link_by_address(p->ingest, address_format(text, address));
 	int r;
 
-	if (link_by_address(p->ingest, address_format(text, address))) {
-		p->next_try_ms = uv_now(p->ingest->loop) + BACKOFF_MAX_MS;
+	if (other && p->has_agent && other->state == LINK_OPEN && is_silent(other) &&
+	    memcmp(other->agent, p->agent, STREAM_ID_SIZE)) {
+		link_close(other, "another agent is there now");
+		other = NULL;
+	}
+	if (other) {
+		p->next_try_ms = uv_now(p->ingest->loop) + BACKOFF_OTHER_MS;
 		return;
 	}
 	r = link_connect(p->ingest, p, address);
@@ -41,6 +60,16 @@ static void connect_to(struct peer *p, const struct sockaddr *address)
 		warn_once(p, uv_strerror(r));
 		back_off(p, uv_now(p->ingest->loop));
 	}
+}
+
+/* A name can have several addresses: another one each time. */
+static const struct addrinfo *choose(const struct addrinfo *list, unsigned number)
+{
+	const struct addrinfo *at = list;
+
+	while (number--)
+		at = at->ai_next ? at->ai_next : list;
+	return at;
 }
 
 static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *result)
@@ -55,7 +84,7 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
 			back_off(p, uv_now(ingest->loop));
 		}
 	} else if (!ingest->stopping) {
-		connect_to(p, result->ai_addr);
+		connect_to(p, choose(result, p->tries++ % NAME_ADDRESSES)->ai_addr);
 	}
 	uv_freeaddrinfo(result);
 	ingest_released(ingest);
@@ -120,30 +149,107 @@ int peer_add_fixed(struct ingest *ingest, const char *text, struct err_text *err
 	return 0;
 }
 
-void peer_beacon(struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE],
-		 const struct sockaddr *from, uint16_t port)
+static struct peer *find(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE])
 {
 	struct peer *p = ingest->peers;
-	char address[ADDRESS_TEXT];
 
-	if (from->sa_family != AF_INET)
-		return;
 	while (p && !(p->has_agent && !memcmp(p->agent, agent, STREAM_ID_SIZE)))
 		p = p->next;
+	return p;
+}
+
+/* Where the sender of a beacon listens. */
+static struct sockaddr_storage place_of(const struct beacon_seen *beacon,
+					const struct sockaddr_storage *from)
+{
+	struct sockaddr_storage place = *from;
+
+	if (place.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)&place)->sin6_port = htons(beacon->port);
+	else
+		((struct sockaddr_in *)&place)->sin_port = htons(beacon->port);
+	return place;
+}
+
+static bool same_place(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	char first[ADDRESS_TEXT], second[ADDRESS_TEXT];
+
+	return !strcmp(address_format(first, (const struct sockaddr *)a),
+		       address_format(second, (const struct sockaddr *)b));
+}
+
+/* May the agent be where this beacon comes from, and not where we know it? */
+static bool has_moved(const struct peer *p, uint64_t now_ms)
+{
+	if (p->fixed || (p->link && p->link->state == LINK_OPEN && !is_silent(p->link)))
+		return false;
+	return (!p->link && p->failed) || now_ms - p->address_seen_ms >= MOVED_MS;
+}
+
+bool peer_is_news(const struct ingest *ingest, const struct beacon_seen *beacon,
+		  const struct sockaddr_storage *from)
+{
+	const struct peer *p = find(ingest, beacon->agent);
+	struct sockaddr_storage place = place_of(beacon, from);
+
+	return !p || (beacon->sequence > p->sequence && !same_place(&p->address, &place) &&
+		      has_moved(p, uv_now(ingest->loop)));
+}
+
+static void move(struct peer *p, const struct sockaddr_storage *place)
+{
+	struct link *link = p->link;
+	char text[ADDRESS_TEXT];
+
+	if (link)
+		link_close(link, "its agent is at %s now",
+			   address_format(text, (const struct sockaddr *)place));
+	p->address = *place;
+	p->address_seen_ms = uv_now(p->ingest->loop);
+	p->failed = false;
+	p->backoff_ms = 0;
+	if (!p->resolving)
+		try_peer(p);
+}
+
+static void heard_again(struct peer *p, const struct beacon_seen *beacon,
+			const struct sockaddr_storage *place)
+{
+	uint64_t now_ms = uv_now(p->ingest->loop);
+	bool newer = beacon->sequence > p->sequence, same = same_place(&p->address, place);
+
+	if (newer) {
+		p->sequence = beacon->sequence;
+		p->seen_ms = now_ms;
+	}
+	if (same && beacon->sequence >= p->sequence)
+		p->address_seen_ms = now_ms;
+	if (!same && newer && has_moved(p, now_ms))
+		move(p, place);
+}
+
+void peer_beacon(struct ingest *ingest, const struct beacon_seen *beacon,
+		 const struct sockaddr_storage *from)
+{
+	struct sockaddr_storage place = place_of(beacon, from);
+	struct peer *p = find(ingest, beacon->agent);
+	char address[ADDRESS_TEXT];
+
 	if (p) {
-		p->seen_ms = uv_now(ingest->loop);
+		heard_again(p, beacon, &place);
 		return;
 	}
 	p = peer_new(ingest);
 	if (!p)
 		return;
-	memcpy(p->agent, agent, STREAM_ID_SIZE);
-	memcpy(&p->address, from, sizeof(struct sockaddr_in));
-	((struct sockaddr_in *)&p->address)->sin_port = htons(port);
+	memcpy(p->agent, beacon->agent, STREAM_ID_SIZE);
+	p->address = place;
 	p->has_agent = true;
-	p->port = port;
-	p->seen_ms = uv_now(ingest->loop);
-	if (!link_by_agent(ingest, agent))
+	p->port = beacon->port;
+	p->sequence = beacon->sequence;
+	p->seen_ms = p->address_seen_ms = uv_now(ingest->loop);
+	if (!link_by_agent(ingest, beacon->agent))
 		ingest_tell(ingest, &(struct ingest_event){
 					    .kind = INGEST_FOUND,
 					    .address = address_format(
@@ -154,6 +260,7 @@ void peer_beacon(struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE],
 void peer_link_gone(struct peer *p, bool good)
 {
 	p->link = NULL;
+	p->failed = !good;
 	if (good)
 		p->backoff_ms = 0;
 	back_off(p, uv_now(p->ingest->loop));

@@ -20,6 +20,8 @@
 #include "base/strangers.h"
 #include "collector/ingest/ingest.h"
 #include "proto/discovery.h"
+#include "proto/discovery_net.h"
+#include "proto/discovery_proof.h"
 #include "proto/frame.h"
 #include "proto/message.h"
 #include "heapcast.pb-c.h"
@@ -38,7 +40,13 @@
 #define GOODBYE_MS	 2000 /* for the last acknowledgements to leave */
 #define BACKOFF_FIRST_MS 250
 #define BACKOFF_MAX_MS	 5000
+#define BACKOFF_OTHER_MS 1000 /* who is at the address is being found out */
 #define FORGET_MS	 30000 /* a peer without beacons */
+#define MOVED_MS	 2500  /* an address without beacons is not the agent's any more, if there are some from another one */
+#define LOOK_MS		 1000  /* at the interfaces */
+#define NONCES		 16
+#define FRESH_MS	 15000 /* a probe can be answered for so long */
+#define CHALLENGES_MAX	 64    /* probes to single agents in a second */
 #define ACK_MS		 1000
 #define RETRY_APPEND_MS	 1000
 #define WRITE_QUEUE_MAX	 (1u << 20)
@@ -58,8 +66,12 @@ struct peer {
 	bool has_agent;
 	struct sockaddr_storage address;
 	struct link *link;
+	uint64_t sequence; /* of its last beacon that was believed */
 	uint64_t next_try_ms, seen_ms;
+	uint64_t address_seen_ms; /* a beacon came from that address */
+	bool failed;		  /* it could not be reached there */
 	unsigned backoff_ms;
+	unsigned tries; /* of the addresses of its name */
 	bool resolving, warned;
 	size_t key; /* number of the one that is tried, or fits */
 	uv_getaddrinfo_t resolve;
@@ -146,8 +158,29 @@ struct candidate {
 #define REFUSED_APPEND 1u
 #define REFUSED_SYNC   2u
 
-struct network {
-	uint32_t address, mask; /* host order */
+/* A beacon that makes sense. */
+struct beacon_seen {
+	uint8_t agent[STREAM_ID_SIZE];
+	uint16_t port;
+	uint64_t sequence;
+	uint32_t streams;
+	bool keyed, answers;
+	uint8_t key_id[SECRET_ID_SIZE];	     /* keyed */
+	uint8_t nonce[DISCOVERY_NONCE_SIZE]; /* answers: a probe that had this one */
+};
+
+/* Asking who is there (probe.c). */
+struct prober {
+	struct {
+		uint8_t bytes[DISCOVERY_NONCE_SIZE];
+		uint64_t sent_ms;
+	} nonce[NONCES];
+	unsigned last; /* the newest */
+	bool any;
+	uint64_t next_ms, pause_ms; /* to all */
+	uint64_t look_ms;
+	uint64_t second; /* that `challenges` are of */
+	unsigned challenges;
 };
 
 struct ingest {
@@ -157,9 +190,11 @@ struct ingest {
 	void *context;
 	uint8_t id[STREAM_ID_SIZE]; /* ours */
 	char where[512];
-	struct network *networks; /* of the interface given; NULL: all */
-	size_t network_count;
-	uv_udp_t udp;
+	const struct secret *secrets; /* keys of the agents that are believed */
+	size_t secret_count;	      /* 0: those without one are */
+	struct discovery_net net;
+	uv_poll_t udp[DISCOVERY_SOCKETS];
+	struct prober prober;
 	uv_tcp_t listener;
 	uv_timer_t tick;
 	bool has_udp, has_listener;
@@ -167,8 +202,8 @@ struct ingest {
 	struct secure *secure; /* NULL: links are plain */
 	struct strangers strangers;
 	uint8_t raw[RAW_SIZE]; /* what TLS decrypts next */
+	bool told_key; /* that there are agents with another key, or any */
 	uint16_t listen_port;
-	uint8_t datagram[DISCOVERY_BEACON_MAX + 1];
 	struct frame_encoder *encoder;
 	struct message_reader *messages;
 	struct peer *peers;
@@ -188,7 +223,7 @@ struct ingest {
 		uv_work_t look;
 	} files;
 	uint32_t peer_count, link_count, intake_count;
-	uint64_t events, bytes, beacons, beacons_refused;
+	uint64_t events, bytes, beacons, beacons_refused, beacons_unproven;
 	unsigned pending;
 	unsigned deriving; /* streams */
 	uint64_t keep_ns, keep_bytes;
@@ -226,17 +261,24 @@ char *address_format(char out[ADDRESS_TEXT], const struct sockaddr *address);
 
 /* discovery.c */
 int discovery_start(struct ingest *ingest, const char *interface, struct err_text *err);
+void discovery_stop(struct ingest *ingest);
 /* 0: it is a beacon that makes sense; -EBADMSG. */
-int beacon_parse(const uint8_t *data, size_t length, uint8_t ret_agent[STREAM_ID_SIZE],
-		 uint16_t *ret_port, uint32_t *ret_streams);
-/* Fills ingest->networks with those of `interface`. -ENODEV with a sentence. */
-int networks_find(struct ingest *ingest, const char *interface, struct err_text *err);
-bool networks_accept(const struct ingest *ingest, const struct sockaddr *address);
+int beacon_parse(const uint8_t *data, size_t length, struct beacon_seen *ret_beacon);
+
+/* probe.c */
+/* To all, when it is time. */
+void probe_tick(struct ingest *ingest, uint64_t now_ms);
+/* To one: prove that this is you, and now. */
+void probe_one(struct ingest *ingest, const struct sockaddr_storage *to);
+/* Was this nonce in a recent probe of ours? */
+bool probe_is_fresh(const struct ingest *ingest, const uint8_t nonce[DISCOVERY_NONCE_SIZE]);
 
 /* peer.c */
 int peer_add_fixed(struct ingest *ingest, const char *text, struct err_text *err);
-void peer_beacon(struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE],
-		 const struct sockaddr *from, uint16_t port);
+/* True if the beacon says something that has to be proven by the answer to a probe: an agent that is not known yet, or not at
+ * this address. */
+bool peer_is_news(const struct ingest *ingest, const struct beacon_seen *beacon, const struct sockaddr_storage *from);
+void peer_beacon(struct ingest *ingest, const struct beacon_seen *beacon, const struct sockaddr_storage *from);
 void peer_tick(struct ingest *ingest, uint64_t now_ms);
 /* Its link is gone (or never came): `good` if the handshake had been done. */
 void peer_link_gone(struct peer *peer, bool good);
@@ -252,7 +294,7 @@ void link_goodbye(struct link *link);
 void links_tick(struct ingest *ingest, uint64_t now_ms);
 /* True if a link to the agent is open; or if there is one, in whatever state, with the address. */
 bool link_by_agent(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE]);
-bool link_by_address(const struct ingest *ingest, const char *address);
+struct link *link_by_address(const struct ingest *ingest, const char *address);
 
 /* link_secure.c */
 /* Begins TLS with an agent that we have dialled. As link_secure_input. */

@@ -18,9 +18,8 @@ static bool own_network;
 static void beacons_are_checked(void **state)
 {
 	Heapcast__Beacon beacon = HEAPCAST__BEACON__INIT;
-	uint8_t id[STREAM_ID_SIZE] = {1}, agent[STREAM_ID_SIZE], packed[DISCOVERY_BEACON_MAX + 100];
-	uint32_t streams;
-	uint16_t port;
+	uint8_t id[STREAM_ID_SIZE] = {1}, packed[DISCOVERY_BEACON_MAX + 100];
+	struct beacon_seen seen;
 	size_t length;
 
 	(void)state;
@@ -29,23 +28,36 @@ static void beacons_are_checked(void **state)
 	beacon.agent = builder_bytes(id, sizeof(id));
 	beacon.port = 8100;
 	length = heapcast__beacon__pack(&beacon, packed);
-	assert_int_equal(beacon_parse(packed, length, agent, &port, &streams), 0);
-	assert_int_equal(port, 8100);
+	assert_int_equal(beacon_parse(packed, length, &seen), 0);
+	assert_int_equal(seen.port, 8100);
+	assert_int_equal(seen.sequence, 0);
+	assert_false(seen.keyed || seen.answers);
 	for (size_t i = 0; i < length; i++)
-		beacon_parse(packed, i, agent, &port, &streams);
+		beacon_parse(packed, i, &seen);
 	beacon.port = 65536;
 	length = heapcast__beacon__pack(&beacon, packed);
-	assert_int_equal(beacon_parse(packed, length, agent, &port, &streams), -EBADMSG);
+	assert_int_equal(beacon_parse(packed, length, &seen), -EBADMSG);
 	beacon.port = 1;
 	beacon.agent.len = 15;
 	length = heapcast__beacon__pack(&beacon, packed);
-	assert_int_equal(beacon_parse(packed, length, agent, &port, &streams), -EBADMSG);
+	assert_int_equal(beacon_parse(packed, length, &seen), -EBADMSG);
 	beacon.agent.len = 16;
 	beacon.magic = 1;
 	length = heapcast__beacon__pack(&beacon, packed);
-	assert_int_equal(beacon_parse(packed, length, agent, &port, &streams), -EBADMSG);
-	assert_int_equal(beacon_parse(packed, DISCOVERY_BEACON_MAX + 1, agent, &port, &streams),
-			 -EBADMSG);
+	assert_int_equal(beacon_parse(packed, length, &seen), -EBADMSG);
+	beacon.magic = DISCOVERY_BEACON_MAGIC;
+	beacon.key_id = builder_bytes(id, SECRET_ID_SIZE); /* and nothing that proves it */
+	length = heapcast__beacon__pack(&beacon, packed);
+	assert_int_equal(beacon_parse(packed, length, &seen), -EBADMSG);
+	beacon.key_id.len = 0;
+	beacon.nonce = builder_bytes(id, DISCOVERY_NONCE_SIZE - 1);
+	length = heapcast__beacon__pack(&beacon, packed);
+	assert_int_equal(beacon_parse(packed, length, &seen), -EBADMSG);
+	beacon.nonce.len++;
+	length = heapcast__beacon__pack(&beacon, packed);
+	assert_int_equal(beacon_parse(packed, length, &seen), 0);
+	assert_true(seen.answers);
+	assert_int_equal(beacon_parse(packed, DISCOVERY_BEACON_MAX + 1, &seen), -EBADMSG);
 }
 
 /* Beacons by two ways, and the same agent dialling in besides: one connection serves. */

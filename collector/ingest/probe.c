@@ -1,0 +1,117 @@
+/*
+ * Asking who is there, so that nobody has to wait for the next beacon: at once, then with longer pauses, and from the start
+ * again when the interfaces are not what they were. Each probe has a nonce; an agent that echoes it is there now, and is
+ * no recording of one that was.
+ */
+#include <string.h>
+#include <sys/random.h>
+
+#include "collector/ingest/state.h"
+#include "base/ban.h"
+
+#define PAUSE_FIRST_MS 250
+#define PAUSE_MAX_MS   10000
+#define NONCE_MS       1000 /* a new one after so long */
+
+/* False: there is no randomness to be had. */
+static bool renew_nonce(struct prober *p, uint64_t now_ms)
+{
+	unsigned next = (p->last + 1) % NONCES;
+
+	if (p->any && now_ms - p->nonce[p->last].sent_ms < NONCE_MS)
+		return true;
+	if (getrandom(p->nonce[next].bytes, DISCOVERY_NONCE_SIZE, GRND_NONBLOCK) !=
+	    DISCOVERY_NONCE_SIZE)
+		return false;
+	p->nonce[next].sent_ms = now_ms;
+	p->last = next;
+	p->any = true;
+	return true;
+}
+
+bool probe_is_fresh(const struct ingest *ingest, const uint8_t nonce[DISCOVERY_NONCE_SIZE])
+{
+	const struct prober *p = &ingest->prober;
+	uint64_t now_ms = uv_now(ingest->loop);
+
+	for (unsigned i = 0; p->any && i < NONCES; i++)
+		if (p->nonce[i].sent_ms && now_ms - p->nonce[i].sent_ms < FRESH_MS &&
+		    !memcmp(p->nonce[i].bytes, nonce, DISCOVERY_NONCE_SIZE))
+			return true;
+	return false;
+}
+
+/* As long as any answer, and proven by `secret` unless that is NULL. Its length, or 0. */
+static size_t make(const struct ingest *ingest, const struct secret *secret,
+		   uint8_t packed[DISCOVERY_BEACON_MAX])
+{
+	static uint8_t zeros[DISCOVERY_PROBE_SIZE];
+	Heapcast__Probe m = HEAPCAST__PROBE__INIT;
+	size_t length;
+	int r;
+
+	m.magic = DISCOVERY_PROBE_MAGIC;
+	m.protocol = PROTOCOL_VERSION;
+	m.collector = (ProtobufCBinaryData){STREAM_ID_SIZE, (uint8_t *)(uintptr_t)ingest->id};
+	m.nonce = (ProtobufCBinaryData){
+		DISCOVERY_NONCE_SIZE,
+		(uint8_t *)(uintptr_t)ingest->prober.nonce[ingest->prober.last].bytes};
+	if (secret)
+		m.key_id = (ProtobufCBinaryData){SECRET_ID_SIZE, (uint8_t *)(uintptr_t)secret->id};
+	length = heapcast__probe__get_packed_size(&m) + (secret ? DISCOVERY_PROOF_SIZE : 0);
+	m.padding = (ProtobufCBinaryData){DISCOVERY_PROBE_SIZE - length - 2, zeros};
+	length = heapcast__probe__pack(&m, packed);
+	if (!secret)
+		return length;
+	r = discovery_prove(secret, DISCOVERY_PROBE, packed, length);
+	return r < 0 ? 0 : (size_t)r;
+}
+
+/* One for each key: an agent answers to its own. To all, if `to` is NULL. */
+static void ask(struct ingest *ingest, const struct sockaddr_storage *to)
+{
+	uint8_t packed[DISCOVERY_BEACON_MAX];
+	size_t i = 0;
+
+	do {
+		const struct secret *secret = ingest->secret_count ? &ingest->secrets[i] : NULL;
+		size_t length = make(ingest, secret, packed);
+
+		if (length && to)
+			discovery_net_answer(&ingest->net, to, packed, length);
+		else if (length)
+			discovery_net_send(&ingest->net, packed, length);
+	} while (++i < ingest->secret_count);
+}
+
+void probe_one(struct ingest *ingest, const struct sockaddr_storage *to)
+{
+	struct prober *p = &ingest->prober;
+	uint64_t now_ms = uv_now(ingest->loop);
+
+	if (p->second != now_ms / 1000)
+		p->challenges = 0;
+	p->second = now_ms / 1000;
+	if (p->challenges++ < CHALLENGES_MAX && renew_nonce(p, now_ms))
+		ask(ingest, to);
+}
+
+void probe_tick(struct ingest *ingest, uint64_t now_ms)
+{
+	struct prober *p = &ingest->prober;
+
+	if (!ingest->has_udp)
+		return;
+	if (now_ms >= p->look_ms) {
+		p->look_ms = now_ms + LOOK_MS;
+		if (discovery_net_send(&ingest->net, NULL, 0))
+			p->next_ms = p->pause_ms = 0;
+	}
+	if (now_ms < p->next_ms || !renew_nonce(p, now_ms))
+		return;
+	p->pause_ms = p->pause_ms ? p->pause_ms * 2 : PAUSE_FIRST_MS;
+	if (p->pause_ms > PAUSE_MAX_MS)
+		p->pause_ms = PAUSE_MAX_MS;
+	p->next_ms = now_ms + p->pause_ms;
+	ask(ingest, NULL);
+}

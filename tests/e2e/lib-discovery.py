@@ -1,0 +1,74 @@
+"""Datagrams of discovery, for tests: lib-discovery.py COMMAND...
+
+record FILE SECONDS     the datagrams that come to the shared port, one a line in hexadecimal: SOURCE HEX
+replay FILE ADDRESS PORT SECONDS   sends them again, one after the other, to the shared port or to another one
+garbage ADDRESS SECONDS SEED       noise, damaged beacons and probes
+"""
+import random, socket, struct, sys, time
+
+PORT = 43513
+
+
+def shared():
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+    s.bind(("", PORT))
+    return s
+
+
+def record(path, seconds):
+    s, end, count = shared(), time.monotonic() + float(seconds), 0
+    with open(path, "w") as out:
+        while time.monotonic() < end:
+            s.settimeout(max(0.01, end - time.monotonic()))
+            try:
+                data, source = s.recvfrom(2048)
+            except socket.timeout:
+                break
+            out.write("%s %s\n" % (source[0], data.hex()))
+            count += 1
+    print(count, "datagrams")
+
+
+def sender():
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+    return s
+
+
+def replay(path, address, port, seconds):
+    s, end, count = sender(), time.monotonic() + float(seconds), 0
+    lines = [bytes.fromhex(line.split()[1]) for line in open(path)]
+    while time.monotonic() < end:
+        for data in lines:
+            s.sendto(data, (address, int(port)))
+            count += 1
+            time.sleep(0.02)
+    print(count, "sent again")
+
+
+def noise(r):
+    beacon = bytes.fromhex("08d4a68dc20410011a10") + r.randbytes(16) + bytes.fromhex("20a43f2801")
+    probe = bytes.fromhex("08d0a68dc20410011a10") + r.randbytes(16) + b"\x22\x10" + r.randbytes(16) + b"\x3a\x7f" + bytes(127)
+    data = bytearray(r.choice([beacon + b"\x3a\x08" + r.randbytes(8) + b"\x42\x20" + r.randbytes(32), probe, r.randbytes(r.randrange(600))]))
+    for _ in range(r.randrange(3)):
+        if data:
+            data[r.randrange(len(data))] = r.randrange(256)
+    return bytes(data)
+
+
+def garbage(address, seconds, seed):
+    s, end, count, r = sender(), time.monotonic() + float(seconds), 0, random.Random(int(seed))
+    while time.monotonic() < end:
+        for _ in range(20):
+            try:
+                s.sendto(noise(r), (address, PORT))
+                count += 1
+            except OSError:
+                pass
+        time.sleep(0.005)
+    print(count, "datagrams of garbage")
+
+
+{"record": record, "replay": replay, "garbage": garbage}[sys.argv[1]](*sys.argv[2:])
