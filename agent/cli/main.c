@@ -63,8 +63,23 @@ int command_log(const struct options *o, const char *level, const char *program,
 	return 0;
 }
 
+static int check_flight(const struct options *o, struct pressure_settings *ret,
+			struct err_text *err)
+{
+	*ret = (struct pressure_settings){.rss_bytes = o->flight_rss,
+					  .pause_ns = o->flight_pause_ns};
+	if (o->flight_ns && o->cull_ns)
+		return err_set(err, -EINVAL,
+			       "--flight and --cull don't go together: the flight recorder sends "
+			       "sums of all that has ended before its window");
+	if (o->flight_ns > FLIGHT_WINDOW_MAX_NS)
+		return err_set(err, -EINVAL, "--flight takes an hour at most");
+	return pressure_parse(ret, o->flight_growth, o->flight_pressure, err);
+}
+
 int command_settings(const struct options *o, struct agent_settings *ret, struct err_text *err)
 {
+	struct pressure_settings pressure;
 	struct access access;
 	struct budget budget;
 	int r = budget_divide(&budget, o->memory_limit, 1, err);
@@ -73,10 +88,9 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 		return err_prefix(err, -EINVAL, "--memory-limit");
 	if (o->cull_ns > CULL_MOST_NS)
 		return err_set(err, -EINVAL, "--cull takes a day at most");
-	if (o->cull_ns)
-		r = budget_divide_culling(&budget, o->memory_limit, 1, (size_t)o->cull_memory, err);
+	r = check_flight(o, &pressure, err);
 	if (r < 0)
-		return err_prefix(err, -EINVAL, "--cull");
+		return r;
 	if (o->depth < 8 || o->depth > 1000)
 		return err_set(err, -EINVAL, "--depth takes 8 to 1000, not %llu",
 			       (unsigned long long)o->depth);
@@ -112,6 +126,10 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 		.cull = {.time_ns = o->cull_ns,
 			 .pending_max = o->cull_pending,
 			 .memory = (size_t)o->cull_memory},
+		.flight = {.window_ns = o->flight_ns,
+			   .after_ns = o->flight_after_ns,
+			   .memory = (size_t)o->flight_memory},
+		.pressure = pressure,
 		.ring = {.mode = o->mode,
 			 .policy = o->policy,
 			 .block_max_ms = (uint32_t)(o->block_max_ns / 1000000 < UINT32_MAX
@@ -122,6 +140,9 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 			 .depth_limit = (uint32_t)o->depth,
 			 .verify = !o->full_walk},
 	};
+	r = agent_divide(ret, 1, &budget, err);
+	if (r < 0)
+		return err_prefix(err, -EINVAL, o->cull_ns ? "--cull" : "--flight");
 	return agent_check(ret, err);
 }
 

@@ -38,7 +38,14 @@ static const char *const fixed[] = {"memory-limit",
 				    "key",
 				    "cert",
 				    "cert-key",
-				    "ca"};
+				    "ca",
+				    "flight",
+				    "flight-after",
+				    "flight-memory",
+				    "flight-rss",
+				    "flight-growth",
+				    "flight-pressure",
+				    "flight-pause"};
 
 static void size_text(char *out, size_t size, uint64_t value)
 {

@@ -93,6 +93,22 @@ static const struct option_row rows[] = {
 	 "wait for the end of so many blocks at most (as many as there is room for)"},
 	{"cull-memory", "SIZE", BOTH, SIZE, AT(cull_memory),
 	 "room to wait in, of --memory-limit (an eighth of it)"},
+	{"flight", "TIME", BOTH, DURATION, AT(flight_ns),
+	 "flight recorder: keep only what is in use and the last so much time, and send that on a "
+	 "trigger: a signal (SIGUSR1 to the agent), an order, memory pressure, the options below, "
+	 "or the program's end (0: everything is sent as it comes)"},
+	{"flight-after", "TIME", BOTH, DURATION, AT(flight_after_ns),
+	 "send everything for so long after a trigger (10s)"},
+	{"flight-memory", "SIZE", BOTH, SIZE, AT(flight_memory),
+	 "room to keep it in, of --memory-limit (half of it)"},
+	{"flight-rss", "SIZE", BOTH, SIZE, AT(flight_rss), "a trigger: more than this is resident"},
+	{"flight-growth", "SIZE/TIME", BOTH, TEXT, AT(flight_growth),
+	 "a trigger: what is resident has grown by so much within such a time"},
+	{"flight-pressure", "PERCENT|off", BOTH, TEXT, AT(flight_pressure),
+	 "a trigger: tasks have waited for memory in so much of a second, where the kernel tells "
+	 "(10%); and, unless off, a cgroup that is throttled or has used 90% of its limit"},
+	{"flight-pause", "TIME", BOTH, DURATION, AT(flight_pause_ns),
+	 "from one of these triggers to the next at least (1m)"},
 	{"quiet", NULL, COMMAND_RUN, FLAG, AT(quiet), "no summary at the end"},
 	{"socket", "PATH", COMMAND_SERVE, TEXT, AT(socket),
 	 "where programs ask to be recorded; a name that begins with @ is no file (default: see "
@@ -159,6 +175,8 @@ void options_defaults(struct options *o)
 		.output_owner = OPTIONS_NO_OWNER,
 		.figures_interval_ns = 1000000000,
 		.maps_interval_ns = 1000000000,
+		.flight_after_ns = 10000000000,
+		.flight_pause_ns = 60000000000,
 	};
 }
 

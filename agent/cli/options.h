@@ -55,6 +55,13 @@ struct options {
 	uint64_t cull_pending; /* 0: as many as there is room for */
 	uint64_t cull_memory;  /* 0: the usual share */
 	const char *key, *cert, *cert_key, *ca; /* files */
+	uint64_t flight_ns;    /* 0: no flight recorder */
+	uint64_t flight_after_ns;
+	uint64_t flight_memory; /* 0: the usual share */
+	uint64_t flight_rss;	/* bytes; 0: no trigger */
+	const char *flight_growth; /* SIZE/TIME */
+	uint64_t flight_pause_ns;
+	const char *flight_pressure; /* N% or off */
 	bool help;
 	enum option_source reading; /* of what is being set now; `reading_line` in a file */
 	unsigned reading_line;

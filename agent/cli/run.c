@@ -269,8 +269,9 @@ static void finished(void *context, const struct session_report *r)
 		format_size(size, (double)r->bytes),
 		told ? (double)r->bytes / (double)told : 0.0);
 	if (r->ledger.culled)
-		fprintf(stderr, "heapcast: beside them, %s events of blocks that lived short are in sums\n",
-			format_count(events, r->ledger.culled));
+		fprintf(stderr, "heapcast: beside them, %s events of blocks that %s are in sums\n",
+			format_count(events, r->ledger.culled),
+			run->agent.settings.flight.window_ns ? "had ended before the window" : "lived short");
 	if (r->stacks_cut)
 		fprintf(stderr,
 			"heapcast: %s stacks were cut for lack of room: raise --memory-limit\n",

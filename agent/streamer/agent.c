@@ -188,15 +188,27 @@ static void open_folder(struct agent *a)
 	b->spool -= ((b->link_out + orphans_memory(&a->orphans)) / b->slots + 4096) & ~(size_t)4095;
 }
 
+int agent_divide(const struct agent_settings *s, uint32_t slots, struct budget *ret,
+		 struct err_text *err)
+{
+	size_t limit = (size_t)s->memory_limit;
+
+	if (s->cull.time_ns)
+		return budget_divide_holding(ret, s->memory_limit, slots,
+					     s->cull.memory ? s->cull.memory : limit / 8, "culling",
+					     err);
+	if (s->flight.window_ns)
+		return budget_divide_holding(ret, s->memory_limit, slots,
+					     s->flight.memory ? s->flight.memory : limit / 2,
+					     "the flight recorder", err);
+	return budget_divide(ret, s->memory_limit, slots, err);
+}
+
 static int open_memory(struct agent *a, struct err_text *err)
 {
 	const struct budget *b = &a->budget;
 	size_t own;
-	const struct cull_settings *cull = &a->settings.cull;
-	uint32_t slots = a->settings.many ? 0 : 1;
-	int r = cull->time_ns ? budget_divide_culling(&a->budget, a->settings.memory_limit, slots,
-						      cull->memory, err)
-			      : budget_divide(&a->budget, a->settings.memory_limit, slots, err);
+	int r = agent_divide(&a->settings, a->settings.many ? 0 : 1, &a->budget, err);
 
 	if (r < 0)
 		return r;
@@ -225,11 +237,13 @@ static int open_memory(struct agent *a, struct err_text *err)
 
 		r = stream_init(&s->stream, &a->arena, b, a->settings.ring.depth_limit, &a->clock,
 				&a->drain_packer);
-		if (!r && cull->time_ns)
-			r = stream_use_culling(&s->stream, &a->arena, b, cull);
+		if (!r && a->settings.cull.time_ns)
+			r = stream_use_culling(&s->stream, &a->arena, b, &a->settings.cull);
+		if (!r && a->settings.flight.window_ns)
+			r = stream_use_flight(&s->stream, &a->arena, b, &a->settings.flight);
 		s->agent = a;
 		s->slot = i;
-		s->pidfd = s->file.fd = -1;
+		s->pidfd = s->file.fd = s->pressure.folder = -1;
 		a->stream[i] = &s->stream;
 	}
 	for (uint32_t i = 0; !r && i < b->links; i++)
@@ -255,10 +269,11 @@ static void log_budget(const struct agent *a)
 
 	log_debug("memory limit %llu: own %u, %u links of %zu, message %zu, scratch %zu, %u slots "
 		  "of ring %zu + tables %zu "
-		  "+ batch %zu + spool %zu + maps %zu + culling %zu; %u slices, %u stack nodes in a slot",
+		  "+ batch %zu + spool %zu + maps %zu + held back %zu (%u events); %u slices, %u stack nodes in a slot",
 		  (unsigned long long)b->limit, BUDGET_OWN, b->links,
 		  b->link_out + b->link_in + 2 * b->socket_buffer, b->message, b->scratch, b->slots,
-		  b->ring, b->tables, b->batch, b->spool, b->maps, b->cull, ring_slice_count(b->ring),
+		  b->ring, b->tables, b->batch, b->spool, b->maps, b->hold,
+		  a->session[0].stream.flight.slots + a->session[0].stream.cull.slots, ring_slice_count(b->ring),
 		  a->session[0].stream.stacks.nodes_max);
 }
 
@@ -367,6 +382,8 @@ void agent_change(struct agent *a, const struct agent_settings *wanted)
 	s.cull = a->settings.cull;
 	s.secure = a->settings.secure;
 	s.secret = a->settings.secret;
+	s.flight = a->settings.flight;
+	s.pressure = a->settings.pressure;
 	s.ring.depth_limit = a->settings.ring.depth_limit;
 	s.announce = a->settings.announce;
 	s.interface = a->settings.interface;
@@ -393,6 +410,23 @@ static int open_secure(struct agent *a, struct err_text *err)
 	return r < 0 && r != -ENOTSUP ? -EINVAL : r; /* what was given can't be used */
 }
 
+void agent_trigger(struct agent *a, enum flight_cause cause)
+{
+	for (uint32_t i = 0; i < a->budget.slots; i++) {
+		pthread_mutex_lock(&a->stream[i]->lock);
+		if (a->stream[i]->state == STREAM_LIVE)
+			flight_trigger(a->stream[i], cause);
+		pthread_mutex_unlock(&a->stream[i]->lock);
+	}
+	drain_kick(&a->drain);
+}
+
+static void signalled(uv_signal_t *handle, int number)
+{
+	log_info("signal %d: sending what the flight recorder holds", number);
+	agent_trigger(handle->data, FLIGHT_SIGNAL);
+}
+
 int agent_open(struct agent *a, const struct agent_settings *settings, int listen_fd,
 	       struct err_text *err)
 {
@@ -416,7 +450,10 @@ int agent_open(struct agent *a, const struct agent_settings *settings, int liste
 	uv_loop_init(&a->loop);
 	uv_async_init(&a->loop, &a->news, news);
 	uv_timer_init(&a->loop, &a->tick);
-	a->news.data = a->tick.data = a;
+	uv_signal_init(&a->loop, &a->trigger);
+	a->news.data = a->tick.data = a->trigger.data = a;
+	if (settings->flight.window_ns)
+		uv_signal_start(&a->trigger, signalled, SIGUSR1);
 	uv_timer_start(&a->tick, tick, TICK_MS, TICK_MS);
 	a->idle_since_ns = clock_monotonic_ns();
 	r = handshake_open(&a->handshake, &a->loop, listen_fd, asked, a);

@@ -23,6 +23,7 @@
 #include "agent/streamer/listener.h"
 #include "agent/streamer/observer.h"
 #include "agent/streamer/oom.h"
+#include "agent/streamer/pressure.h"
 #include "agent/streamer/stream.h"
 #include "agent/streamer/symbol_files.h"
 #include "base/secure.h"
@@ -51,9 +52,11 @@ struct agent_settings {
 	struct access access;	/* whose programs */
 	struct observer_settings observe;
 	enum symbol_policy symbols; /* which files collectors get */
-	struct cull_settings cull;
-	struct secure_options secure; /* none: links are plain. What it points to lives on */
-	const struct secret *secret;  /* the key, for beacons; NULL: none */
+	struct cull_settings cull;	/* of this and the next one is used at most */
+	struct flight_settings flight;
+	struct pressure_settings pressure; /* what triggers it */
+	struct secure_options secure;	   /* none: links are plain. What it points to lives on */
+	const struct secret *secret;	   /* the key, for beacons; NULL: none */
 	struct ring_settings ring;
 };
 
@@ -88,6 +91,7 @@ struct session {
 	bool gone;		/* the process is; how it ended is not known yet */
 	uint64_t gone_ns;
 	struct oom_watch oom;
+	struct pressure pressure;
 	bool detaching;
 	char folder[TARGET_PATH_MAX]; /* where relative names of files begin; empty: in the agent's */
 	struct file_sink file;
@@ -127,6 +131,7 @@ struct agent {
 	uv_loop_t loop;
 	uv_async_t news;
 	uv_timer_t tick;
+	uv_signal_t trigger;
 	struct handshake handshake;
 	struct link_host host;
 	struct link *link;
@@ -168,6 +173,11 @@ struct agent {
 
 /* Sets everything up; programs may ask at `listen_fd` (taken over; -1: none). 0; a negative errno with the reason. */
 int agent_open(struct agent *agent, const struct agent_settings *settings, int listen_fd, struct err_text *err);
+/* How such an agent would divide its memory, with `slots` places for programs (0: as many as there is room for). 0; -EINVAL with the
+ * reason. */
+int agent_divide(const struct agent_settings *settings, uint32_t slots, struct budget *ret_budget, struct err_text *err);
+/* All that the flight recorders hold is to be sent, for this reason. */
+void agent_trigger(struct agent *agent, enum flight_cause cause);
 /* A program was just started that will ask: what takes time is done while it loads its libraries, so that it waits the
  * less for the answer. Nobody may have asked before. */
 void agent_expect(struct agent *agent);

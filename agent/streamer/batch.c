@@ -45,7 +45,7 @@ int batch_init(struct batch *b, struct arena *arena, const struct budget *budget
 	b->definition_bytes_max = message / 8;
 	if (!b->memory || !state)
 		return -ENOMEM;
-	events_encoder_init(&b->events, b->memory, message / 2 - budget->cull_message - 64, state, budget->state,
+	events_encoder_init(&b->events, b->memory, message / 2 - budget->hold_message - 64, state, budget->state,
 			    BATCH_EVENTS_MAX, BATCH_TICK_NS);
 	batch_clear(b);
 	return 0;
@@ -130,6 +130,7 @@ static void put_process(const struct stream *s, struct packer *p, Heapcast__Batc
 	m->frees_have_stacks = s->frees_have_stacks;
 	m->protocol = PROTOCOL_VERSION;
 	m->cull_ns = s->cull.time_ns;
+	m->flight_ns = s->flight.window_ns;
 	batch->process = m;
 }
 
@@ -287,7 +288,7 @@ static void put_thread_counts(struct stream *s, struct packer *p, Heapcast__Ledg
 	size_t room = (size_t)s->threads.capacity * VARINT_MAX;
 	ProtobufCBinaryData *columns[] = {&m->thread, &m->thread_produced, &m->thread_delivered,
 					  &m->thread_lost, &m->thread_not_sampled, &m->thread_culled};
-	unsigned count = s->cull.time_ns ? 6 : 5;
+	unsigned count = stream_holds(s) ? 6 : 5;
 	uint8_t *at[6];
 
 	for (unsigned i = 0; i < count; i++)
@@ -391,8 +392,8 @@ long batch_pack(struct stream *s, struct packer *p, bool end)
 	put_events(s, p, &batch);
 	put_gaps(s, p, &batch);
 	put_marks(s, p, &batch);
-	if (s->cull.time_ns)
-		cull_put(s, p, end || s->renewal_wanted, &batch);
+	if (stream_holds(s))
+		sums_put(s, p, end || s->renewal_wanted, &batch);
 	batch_put_observed(s, p, &batch);
 	put_thread_counts(s, p, put_ledger(s, p, &batch));
 	s->ledger_told = batch.ledger->produced;

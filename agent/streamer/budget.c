@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 
-#include "agent/streamer/cull.h"
 #include "agent/streamer/guest.h"
 #include "agent/streamer/maps.h"
 #include "base/error.h"
@@ -22,6 +21,7 @@
 #define SLOT_MIN     (768 * KIB)
 #define MAPS_MAX     (1024 * KIB)
 #define LINKS_MOST   4
+#define HOLD_MEMORY_MIN (64 * KIB)
 #define SLOT_LARGE   (4096 * KIB) /* from here on the ring has room for a crowd of threads */
 
 static size_t clamp(size_t value, size_t low, size_t high)
@@ -69,32 +69,31 @@ int budget_divide(struct budget *b, uint64_t limit, uint32_t slots, struct err_t
 	return 0;
 }
 
-int budget_divide_culling(struct budget *b, uint64_t limit, uint32_t slots, size_t memory,
-			  struct err_text *err)
+int budget_divide_holding(struct budget *b, uint64_t limit, uint32_t slots, size_t memory,
+			  const char *what, struct err_text *err)
 {
 	char given[32], least[32];
 	size_t needed;
 	int r;
 
-	if (!memory)
-		memory = (size_t)limit / 8;
 	if (memory >= limit)
-		return err_set(err, -EINVAL, "%s for culling is all of a memory limit of %s",
-			       format_size(given, (double)memory), format_size(least, (double)limit));
+		return err_set(err, -EINVAL, "%s for %s is all of a memory limit of %s",
+			       format_size(given, (double)memory), what,
+			       format_size(least, (double)limit));
 	r = budget_divide(b, limit - memory, slots, err);
 	if (r < 0)
-		return err_prefix(err, r, "with %s for culling taken off: ",
-				  format_size(given, (double)memory));
+		return err_prefix(err, r, "with %s for %s taken off: ",
+				  format_size(given, (double)memory), what);
 	b->limit = limit;
-	b->cull_message = b->message / 4;
-	b->scratch += b->cull_message;
-	needed = b->cull_message + b->slots * (size_t)CULL_MEMORY_MIN;
+	b->hold_message = b->message / 4;
+	b->scratch += b->hold_message;
+	needed = b->hold_message + b->slots * (size_t)HOLD_MEMORY_MIN;
 	if (memory < needed)
 		return err_set(err, -EINVAL,
-			       "%s is too little for culling: %u programs at a time need %s",
-			       format_size(given, (double)memory), b->slots,
+			       "%s is too little for %s: %u programs at a time need %s",
+			       format_size(given, (double)memory), what, b->slots,
 			       format_size(least, (double)needed));
-	b->cull = (memory - b->cull_message) / b->slots & ~(size_t)63;
+	b->hold = (memory - b->hold_message) / b->slots & ~(size_t)63;
 	return 0;
 }
 
@@ -121,7 +120,7 @@ void budget_maps(struct budget *b)
 size_t budget_private(const struct budget *b)
 {
 	return b->links * (b->link_out + b->link_in) + b->message + FRAME_HEADROOM + b->scratch +
-	       b->slots * (b->tables + b->batch + b->state + b->spool + b->maps + b->cull + 6 * 64) + 4096;
+	       b->slots * (b->tables + b->batch + b->state + b->spool + b->maps + b->hold + 6 * 64) + 4096;
 }
 
 int arena_open(struct arena *a, size_t size)

@@ -34,15 +34,16 @@ struct budget {
 	size_t state; /* what the encoder predicts addresses from */
 	size_t spool;
 	size_t maps; /* 0: they are not gathered */
-	size_t cull; /* 0: nothing is culled */
-	size_t cull_message; /* room for sums of what was, in a message and in `scratch` */
+	size_t hold; /* for events that are held back (cull.h, flight.h); 0: none are */
+	size_t hold_message; /* room for sums of what of that is not sent, in a message and in `scratch` */
 };
 
 /* Divides. `slots` 0: as many as the limit has room for. 0; -EINVAL with the reason. */
 int budget_divide(struct budget *budget, uint64_t limit, uint32_t slots, struct err_text *err);
 
-/* The same, with `memory` (0: an eighth of the limit) of it for culling. 0; -EINVAL with the reason. */
-int budget_divide_culling(struct budget *budget, uint64_t limit, uint32_t slots, size_t memory, struct err_text *err);
+/* The same, with `memory` of it for `what`, which holds events back. 0; -EINVAL with the reason. */
+int budget_divide_holding(struct budget *budget, uint64_t limit, uint32_t slots, size_t memory, const char *what,
+			  struct err_text *err);
 
 /* Takes off the limit what TLS takes, which all else is divided without. 0; -EINVAL with the reason. */
 int budget_secure(uint64_t *limit, struct err_text *err);

@@ -10,9 +10,6 @@
 #include "base/ban.h"
 
 #define DIVIDE_SLACK 1024 /* for alignment, and what is nobody's: slot 0 */
-/* Sums must not overflow: no longer block is culled, and no more bytes wait. */
-#define SIZE_MOST  ((uint64_t)1 << 48)
-#define BYTES_MOST ((uint64_t)1 << 62)
 
 static uint64_t hash_of(uint64_t key)
 {
@@ -22,35 +19,20 @@ static uint64_t hash_of(uint64_t key)
 	return hash * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* So many sums as the message has room for, but a quarter of the memory at most; the rest is slots. For each three of those there are
- * four places of addresses. */
-static int divide(struct cull *c, struct arena *arena, size_t message)
+/* For each three slots there are four places of addresses. */
+int cull_init(struct cull *c, const struct cull_settings *settings, struct arena *arena,
+	      struct stacks_path *path)
 {
-	size_t sums = arena->size / 4 / (sizeof(*c->sum) + 4 * sizeof(*c->sum_index)), rest;
+	size_t rest = arena->size - arena->used - DIVIDE_SLACK;
 
-	c->sums_max = (uint32_t)(sums < message / CULLED_ROW_MAX ? sums : message / CULLED_ROW_MAX);
-	c->sum_shift =
-		31 + (unsigned)__builtin_clz(c->sums_max); /* twice as many places at least */
-	rest = arena->size - c->sums_max * (sizeof(*c->sum) + 4 * sizeof(*c->sum_index)) -
-	       DIVIDE_SLACK;
+	*c = (struct cull){.time_ns = settings->time_ns, .path = path};
 	c->slots = (uint32_t)(rest /
 			      (3 * (sizeof(*c->slot) + sizeof(uint32_t)) + 4 * sizeof(*c->at)) * 3);
 	c->places = c->slots / 3 * 4;
 	c->at = arena_take(arena, c->places * sizeof(*c->at));
 	c->slot = arena_take(arena, (c->slots + 1) * sizeof(*c->slot));
 	c->path->node = arena_take(arena, (c->slots + 1) * sizeof(*c->path->node));
-	c->sum = arena_take(arena, c->sums_max * sizeof(*c->sum));
-	c->sum_index = arena_take(arena, sizeof(*c->sum_index) << (64 - c->sum_shift));
-	return c->at && c->slot && c->path->node && c->sum && c->sum_index ? 0 : -ENOMEM;
-}
-
-int cull_init(struct cull *c, const struct cull_settings *settings, struct arena *arena,
-	      const struct budget *budget, struct stacks_path *path)
-{
-	struct arena own = arena_part(arena, budget->cull);
-
-	*c = (struct cull){.time_ns = settings->time_ns, .path = path};
-	if (!own.memory || divide(c, &own, budget->cull_message) < 0)
+	if (!c->at || !c->slot || !c->path->node)
 		return -ENOMEM;
 	c->path->depth = c->path->most = c->slots + 1;
 	c->pending_max = settings->pending_max && settings->pending_max < c->slots
@@ -58,13 +40,6 @@ int cull_init(struct cull *c, const struct cull_settings *settings, struct arena
 				 : c->slots;
 	cull_clear(c);
 	return 0;
-}
-
-static void clear_sums(struct cull *c)
-{
-	memset(c->sum_index, 0, sizeof(*c->sum_index) << (64 - c->sum_shift));
-	c->sums = 0;
-	c->blocks = c->bytes = c->frees = c->early = 0;
 }
 
 void cull_clear(struct cull *c)
@@ -79,7 +54,6 @@ void cull_clear(struct cull *c)
 	memset(c->path->node, 0, (c->slots + 1) * sizeof(*c->path->node));
 	c->now_ns = 0;
 	c->has_late = c->flush = false;
-	clear_sums(c);
 }
 
 /* ---- addresses ---- */
@@ -196,26 +170,18 @@ static int send_due(struct stream *s)
 	return r;
 }
 
-static void has_news(struct cull *c)
-{
-	if (!c->blocks && !c->early)
-		c->since_ns = clock_monotonic_ns();
-}
-
 /* For one more event. */
 static int make_room(struct stream *s)
 {
 	struct cull *c = &s->cull;
-	int r = c->sums == c->sums_max || c->bytes >= BYTES_MOST ? -EAGAIN : 0;
+	int r = sums_full(&s->sums) ? -EAGAIN : 0;
 
 	while (!r && (!c->spare || c->pending >= c->pending_max)) {
 		bool early = c->slot[c->oldest].pending;
 
 		r = send_oldest(s);
-		if (r || !early)
-			continue;
-		has_news(c);
-		c->early++;
+		if (!r && early)
+			sums_add_early(&s->sums);
 	}
 	return r;
 }
@@ -294,67 +260,7 @@ uint64_t cull_watermark(const struct cull *c, uint64_t watermark_ns)
 	return watermark_ns;
 }
 
-/* ---- sums ---- */
-
-static unsigned bits_of(uint64_t size)
-{
-	return size ? 64 - (unsigned)__builtin_clzll(size) : 0;
-}
-
-static bool is_sum_of(const struct cull_sum *sum, const struct cull_sum *key)
-{
-	return sum->node == key->node && sum->thread == key->thread &&
-	       sum->lifetime == key->lifetime && sum->size_bits == key->size_bits &&
-	       sum->weight == key->weight && (!key->weight || sum->size_least == key->size_least) &&
-	       sum->blocks < UINT32_MAX;
-}
-
-/* The row of the key, made if there is none: there is room. */
-static struct cull_sum *find_sum(struct cull *c, const struct cull_sum *key)
-{
-	uint64_t mask = ((uint64_t)1 << (64 - c->sum_shift)) - 1;
-	uint64_t hash = hash_of((uint64_t)key->node << 32 | key->thread) ^
-			hash_of(key->weight << 16 | (uint64_t)key->lifetime << 8 | key->size_bits);
-	uint64_t i = hash_of(hash) >> c->sum_shift;
-
-	while (c->sum_index[i] && !is_sum_of(&c->sum[c->sum_index[i] - 1], key))
-		i = (i + 1) & mask;
-	if (!c->sum_index[i]) {
-		c->sum[c->sums] = *key;
-		c->sum_index[i] = ++c->sums;
-	}
-	return &c->sum[c->sum_index[i] - 1];
-}
-
-static void add_sum(struct stream *s, const struct cull_slot *x, uint32_t node, uint64_t lived_ns,
-		    bool freed)
-{
-	struct cull *c = &s->cull;
-	bool weighted = x->weight && x->weight != x->size;
-	const struct cull_sum key = {
-		.thread = s->threads.entry[x->thread].number,
-		.node = node,
-		.lifetime = culled_lifetime(lived_ns),
-		.size_bits = (uint8_t)bits_of(x->size),
-		.size_least = x->size,
-		.size_most = x->size,
-		.weight = weighted ? x->weight : 0,
-		.first_ns = x->time_ns,
-		.last_ns = x->time_ns,
-	};
-	struct cull_sum *sum = find_sum(c, &key);
-
-	sum->blocks++;
-	sum->reallocated += !freed;
-	sum->bytes += x->size;
-	sum->size_least = x->size < sum->size_least ? x->size : sum->size_least;
-	sum->size_most = x->size > sum->size_most ? x->size : sum->size_most;
-	sum->first_ns = x->time_ns < sum->first_ns ? x->time_ns : sum->first_ns;
-	sum->last_ns = x->time_ns > sum->last_ns ? x->time_ns : sum->last_ns;
-	has_news(c);
-	c->blocks++;
-	c->bytes += x->size;
-}
+/* ---- what is culled ---- */
 
 /* The pending block is culled. `lived_ns`: until its death, by a free or a reallocation. */
 static void cull_block(struct stream *s, uint32_t index, uint64_t lived_ns, bool freed)
@@ -362,13 +268,17 @@ static void cull_block(struct stream *s, uint32_t index, uint64_t lived_ns, bool
 	const struct cull_slot *x = &s->cull.slot[index];
 	struct thread *thread = &s->threads.entry[x->thread];
 
-	add_sum(s, x, s->cull.path->node[index], lived_ns, freed);
+	sums_add(&s->sums, &(struct sums_block){.thread = thread->number,
+						.node = s->cull.path->node[index],
+						.time_ns = x->time_ns,
+						.size = x->size,
+						.weight = x->weight,
+						.lived_ns = lived_ns,
+						.freed = freed});
 	thread->counts.culled++;
 	thread->counts_news = true;
 	unlink_slot(s, index);
 }
-
-/* ---- what is culled ---- */
 
 static void keep(struct cull *c, struct cull_slot *x)
 {
@@ -436,7 +346,7 @@ static void take_birth(struct stream *s, struct thread *thread, const struct eve
 {
 	bool doubled = takes_place(s, e->address);
 
-	hold(s, thread, e, node, e->size < SIZE_MOST ? HOLD_PENDING : HOLD_PLAIN);
+	hold(s, thread, e, node, e->size < SUMS_SIZE_MOST ? HOLD_PENDING : HOLD_PLAIN);
 	s->cull.slot[s->cull.newest].doubled = doubled;
 }
 
@@ -449,7 +359,7 @@ static void take_death(struct stream *s, struct thread *thread, const struct eve
 	switch (find_owner(s, e->address, thread, e->time_ns, &index)) {
 	case OWNER_PENDING:
 		cull_block(s, index, lived(&c->slot[index], e->time_ns), true);
-		c->frees++;
+		sums_add_free(&s->sums);
 		thread->counts.culled++;
 		thread->counts_news = true;
 		return;
@@ -531,49 +441,4 @@ void cull_mark(struct cull *c, int kind)
 	default:
 		break;
 	}
-}
-
-/* ---- sending sums ---- */
-
-static uint64_t oldest_birth(const struct cull *c)
-{
-	uint64_t oldest = c->sums ? UINT64_MAX : 0;
-
-	for (uint32_t i = 0; i < c->sums; i++)
-		oldest = c->sum[i].first_ns < oldest ? c->sum[i].first_ns : oldest;
-	return oldest;
-}
-
-void cull_put(struct stream *s, struct packer *p, bool must, Heapcast__Batch *batch)
-{
-	struct cull *c = &s->cull;
-	struct culled_encoder encoder;
-
-	if (!(c->blocks || c->early) ||
-	    (!must && c->sums < c->sums_max / 4 * 3 && c->bytes < BYTES_MOST &&
-	     !cull_due(c, clock_monotonic_ns())))
-		return;
-	culled_encoder_init(&encoder, arena_take(&p->scratch, (size_t)c->sums * CULLED_ROW_MAX + 1),
-			    c->sums, oldest_birth(c));
-	for (uint32_t i = 0; i < c->sums; i++) {
-		const struct cull_sum *sum = &c->sum[i];
-
-		culled_encoder_put(&encoder, &(struct culled_row){
-						     .thread = sum->thread,
-						     .stack = stacks_number(&s->stacks, sum->node),
-						     .lifetime = sum->lifetime,
-						     .blocks = sum->blocks,
-						     .bytes = sum->bytes,
-						     .reallocated = sum->reallocated,
-						     .size_least = sum->size_least,
-						     .size_most = sum->size_most,
-						     .weight = sum->weight,
-						     .first_ns = sum->first_ns,
-						     .last_ns = sum->last_ns});
-	}
-	batch->culled = arena_take(&p->scratch, sizeof(*batch->culled));
-	culled_encoder_fill(&encoder, batch->culled);
-	batch->culled->early = c->early;
-	s->delivered.culled += c->blocks + c->frees;
-	clear_sums(c);
 }

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Culling: blocks that live shorter than a given time are not sent as two events. What is sent in their stead are sums, by
- * thread, stack, class of lifetime and class of size (proto/culled.h), so that totals stay exact.
+ * Culling: blocks that live shorter than a given time are not sent as two events. What is sent in their stead are sums
+ * (sums.h), so that totals stay exact.
  *
  * With culling on, all events pass through a list, in the order in which the source gives them, which is that of their stamps:
  *
@@ -21,8 +21,8 @@
  * one without an old block. A reallocation of a block that was sent is sent, and so is the end of what it makes.
  * Mappings, pools, failed calls and free(NULL) are always sent.
  *
- * Slots of the list, the table of addresses and the sums have a fixed size; nothing is allocated. What is held back bears nodes of
- * the stack table: cull.path keeps them when a new generation of it begins (sums are sent before).
+ * Slots of the list and the table of addresses have a fixed size; nothing is allocated. What is held back bears nodes of the
+ * stack table: cull.path keeps them when a new generation of it begins.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,17 +30,13 @@
 
 #include "agent/streamer/budget.h"
 #include "agent/streamer/stacks.h"
-#include "proto/culled.h"
 #include "proto/event.h"
 
 #define CULL_DOUBT_NS	6000 /* the collector's window for repairs: 5 us and a tick */
-#define CULL_MEMORY_MIN (64u << 10)
-#define CULL_SUMS_NS	1000000000 /* sums wait so long, if nothing else makes them go */
 
 struct stream;
 struct thread;
 struct event;
-struct packer;
 
 struct cull_settings {
 	uint64_t time_ns;     /* 0: nothing is culled */
@@ -69,13 +65,6 @@ struct cull_at {
 	uint32_t slot;
 };
 
-/* A row of sums that was not sent yet. */
-struct cull_sum {
-	uint32_t thread, node, blocks, reallocated;
-	uint8_t lifetime, size_bits;
-	uint64_t bytes, size_least, size_most, weight, first_ns, last_ns;
-};
-
 struct cull {
 	uint64_t time_ns;
 	uint32_t pending_max;
@@ -91,18 +80,10 @@ struct cull {
 	uint32_t serial;
 	bool has_late;
 	bool flush; /* all that is held back is to be sent */
-
-	struct cull_sum *sum;
-	uint32_t *sum_index; /* by key: number + 1 */
-	uint32_t sums, sums_max;
-	unsigned sum_shift;
-	uint64_t blocks, bytes, frees, early; /* in these sums, or along with them */
-	uint64_t since_ns;		      /* CLOCK_MONOTONIC of the first of them */
 };
 
-/* Takes budget->cull bytes; `path` becomes the cull's own. 0 or -ENOMEM. */
-int cull_init(struct cull *cull, const struct cull_settings *settings, struct arena *arena, const struct budget *budget,
-	      struct stacks_path *path);
+/* Takes what is left of the arena; `path` becomes the cull's own. 0 or -ENOMEM. */
+int cull_init(struct cull *cull, const struct cull_settings *settings, struct arena *arena, struct stacks_path *path);
 /* Empty again, for the next program. */
 void cull_clear(struct cull *cull);
 /*
@@ -121,10 +102,3 @@ static inline void cull_flush(struct cull *cull)
 void cull_mark(struct cull *cull, int kind);
 /* No event older than this will be sent; `watermark_ns` is what the source says. */
 uint64_t cull_watermark(const struct cull *cull, uint64_t watermark_ns);
-/* There are sums that have waited long enough. `now_ns`: CLOCK_MONOTONIC. */
-static inline bool cull_due(const struct cull *cull, uint64_t now_ns)
-{
-	return (cull->blocks || cull->early) && now_ns - cull->since_ns >= CULL_SUMS_NS;
-}
-/* Adds the sums to a batch, if they should go with it (`must`: in any case), and empties them. */
-void cull_put(struct stream *stream, struct packer *packer, bool must, Heapcast__Batch *batch);

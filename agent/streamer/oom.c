@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,12 +47,12 @@ static long read_text(int fd, char *out, size_t size)
 	return (long)length;
 }
 
-static long read_cgroups(pid_t pid, char *out, size_t size)
+static long read_cgroups(const char *root, pid_t pid, char *out, size_t size)
 {
-	char path[64];
+	char path[PATH_MAX];
 	cleanup(cleanup_close) int fd = -1;
 
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+	snprintf(path, sizeof(path), "%s/proc/%d/cgroup", root, (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : read_text(fd, out, size);
 }
@@ -110,18 +111,37 @@ bool oom_folder(const char *line, const char *path, bool version_2, char *out, s
 	return (size_t)snprintf(out, size, "%s%s", where, path + length) < size;
 }
 
-static bool cgroup_folder(const char *path, bool version_2, char *out, size_t size)
+static bool cgroup_folder(const char *root, const char *path, bool version_2, char *out,
+			  size_t size)
 {
-	FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	char name[PATH_MAX];
+	cleanup(cleanup_fclose) FILE *mounts = NULL;
 	cleanup(cleanup_free) char *line = NULL;
-	size_t room = 0;
+	size_t room = 0,
+	       length = (size_t)snprintf(name, sizeof(name), "%s/proc/self/mountinfo", root);
 	bool found = false;
 
+	mounts = length < sizeof(name) ? fopen(name, "re") : NULL;
+	length = strlen(root);
+	if (length >= size)
+		return false;
+	memcpy(out, root, length);
 	while (mounts && !found && getline(&line, &room, mounts) > 0)
-		found = oom_folder(line, path, version_2, out, size);
-	if (mounts)
-		fclose(mounts);
+		found = oom_folder(line, path, version_2, out + length, size - length);
 	return found;
+}
+
+bool oom_find_cgroup(const char *root, pid_t pid, bool *ret_version_2, uint64_t *ret_hash,
+		     char *out, size_t size)
+{
+	char text[CGROUP_TEXT];
+	const char *path;
+
+	if (read_cgroups(root, pid, text, sizeof(text)) <= 0)
+		return false;
+	*ret_hash = hash(text);
+	path = oom_cgroup(text, ret_version_2);
+	return path && cgroup_folder(root, path, *ret_version_2, out, size);
 }
 
 uint64_t oom_count(int fd)
@@ -161,7 +181,7 @@ static void open_any(struct oom_watch *w, const char *path, bool version_2)
 	char folder[2048], file[2100];
 
 	oom_end(w);
-	if (path && cgroup_folder(path, version_2, folder, sizeof(folder)))
+	if (path && cgroup_folder("", path, version_2, folder, sizeof(folder)))
 		for (unsigned i = 0; i < 2 && files[version_2][i].file; i++) {
 			snprintf(file, sizeof(file), "%s/%s", folder, files[version_2][i].file);
 			if (open_counter(w, file, files[version_2][i].counter))
@@ -197,7 +217,7 @@ void oom_look(struct oom_watch *w, pid_t pid, bool at_once, uint64_t now)
 	if (!at_once && now - w->looked_ns < OOM_LOOK_NS)
 		return;
 	w->looked_ns = now;
-	if (read_cgroups(pid, text, sizeof(text)) <= 0)
+	if (read_cgroups("", pid, text, sizeof(text)) <= 0)
 		return;
 	cgroup = hash(text);
 	count(w, now);

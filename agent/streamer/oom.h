@@ -36,6 +36,10 @@ void oom_look(struct oom_watch *watch, pid_t pid, bool at_once, uint64_t now_ns)
 int oom_verdict(struct oom_watch *watch, uint64_t now_ns);
 void oom_end(struct oom_watch *watch);
 
+/* The folder of a process's memory cgroup (pressure.h looks there, too), and a number that is another one when it was moved. `root` is
+ * "" but in tests. */
+bool oom_find_cgroup(const char *root, pid_t pid, bool *ret_version_2, uint64_t *ret_hash, char *out, size_t size);
+
 /* Pieces of it, for their test. */
 
 /* The memory cgroup among the lines "NUMBER:CONTROLLERS:PATH" of /proc/PID/cgroup, which are cut at their ends. NULL: none is

@@ -259,7 +259,7 @@ static int deliver(struct ring_source *s, struct stream *stream, uint32_t index,
 	bool rare = l->cut_awaited || l->next.class == EVENT_CLASS_NONE;
 	int r;
 
-	if (!rare && !stream->cull.time_ns && is_plain(l->next.word0))
+	if (!rare && !stream_holds(stream) && is_plain(l->next.word0))
 		return deliver_run(s, stream, index, until);
 	r = rare ? deliver_rare(s, stream, index) : deliver_event(s, stream, index);
 	if (r < 0)

@@ -134,6 +134,8 @@ static int enlist(struct agent *a, struct session *s)
 	}
 	watch(s);
 	oom_begin(&s->oom, target->pid, clock_monotonic_ns());
+	if (a->settings.flight.window_ns)
+		pressure_begin(&s->pressure, "", target->pid);
 	a->host.generation++;
 	beacon_send(&a->beacon);
 	drain_kick(&a->drain);
@@ -376,6 +378,7 @@ void session_ended(struct session *s, const struct target_end *how)
 	struct target_end end = with_cause(s, how);
 
 	oom_end(&s->oom);
+	pressure_end(&s->pressure);
 	session_check_patches(s);
 	pthread_mutex_lock(&s->stream.lock);
 	stream_end(&s->stream, &end);
@@ -450,6 +453,25 @@ static void give_ring(struct session *s)
 	s->waiting = NULL;
 }
 
+/* What the flight recorder is triggered by. */
+static void look_at_pressure(struct session *s)
+{
+	enum flight_cause cause =
+		pressure_look(&s->pressure, &s->agent->settings.pressure, "", clock_monotonic_ns());
+	bool news;
+
+	if (!cause)
+		return;
+	pthread_mutex_lock(&s->stream.lock);
+	news = flight_trigger(&s->stream, cause);
+	pthread_mutex_unlock(&s->stream.lock);
+	if (news)
+		log_info("pid %d: sending what the flight recorder holds (%s: %llu)",
+			 (int)s->stream.target.pid, flight_cause_name(cause),
+			 (unsigned long long)s->pressure.told);
+	drain_kick(&s->agent->drain);
+}
+
 void session_work(struct session *s)
 {
 	if (stream_state(&s->stream) == STREAM_FREE)
@@ -458,6 +480,7 @@ void session_work(struct session *s)
 		give_ring(s);
 	if (stream_state(&s->stream) == STREAM_LIVE && !s->gone)
 		oom_look(&s->oom, s->stream.target.pid, false, clock_monotonic_ns());
+	look_at_pressure(s);
 	look_for_end(s);
 	session_deliver(s);
 }

@@ -19,7 +19,7 @@
 #define DEAD_THREADS	(4 * BATCH_THREADS_MAX) /* that keep their names for who joins late */
 #define RENEWAL_REST                                                                               \
 	64 /* batches without another try, when threads hold too much of the stack table */
-#define MAPS_BESIDE  1536	/* of a batch's room for definitions, for figures */
+#define MAPS_BESIDE  2560	/* of a batch's room for definitions, for figures */
 #define STOPPED_NS   1000000000 /* without a heartbeat for so long, programs go on unrecorded */
 #define TURN_BATCHES 4		/* batches in one turn: others want the lock, too */
 
@@ -98,12 +98,6 @@ int stream_init(struct stream *s, struct arena *arena, const struct budget *b, u
 	return 0;
 }
 
-int stream_use_culling(struct stream *s, struct arena *arena, const struct budget *b,
-		       const struct cull_settings *settings)
-{
-	return cull_init(&s->cull, settings, arena, b, &s->lane[s->lane_count]);
-}
-
 void stream_done(struct stream *s)
 {
 	if (s->state != STREAM_FREE)
@@ -122,6 +116,8 @@ static void clear_tables(struct stream *s)
 	threads_clear(&s->threads);
 	batch_clear(&s->batch);
 	cull_clear(&s->cull);
+	flight_clear(&s->flight, 0);
+	sums_clear(&s->sums);
 	spool_clear(&s->spool);
 	for (uint32_t i = 0; i < s->lane_count; i++)
 		s->lane[i].depth = 0;
@@ -210,6 +206,7 @@ static void take_counts(struct stream *s, const struct ring_inheritance *in)
 					  a->lost.bytes};
 	s->stacks_cut = a->stacks_cut;
 	s->watermark_ns = s->delivered.time_ns = a->watermark_ns;
+	flight_clear(&s->flight, stream_now(s));
 	s->spool.evicted = s->delivered;
 }
 
@@ -331,8 +328,9 @@ static void renew_stacks(struct stream *s)
 		return;
 	s->renewal_wanted = false;
 	s->renewal_rest = stacks_renew(&s->stacks, s->lane, s->lane_count + 1) ? 1 : RENEWAL_REST;
-	if (s->renewal_rest == RENEWAL_REST && s->cull.held) { /* perhaps it is not the threads' */
-		cull_flush(&s->cull);
+	if (s->renewal_rest == RENEWAL_REST &&
+	    (s->cull.held || s->flight.held)) { /* perhaps it is not the threads' */
+		stream_hold_less(s);
 		s->renewal_rest = 1;
 	}
 }
@@ -358,21 +356,30 @@ static bool has_content(const struct stream *s)
 {
 	return s->batch.events.count || s->batch.gaps || s->batch.marks || s->threads.news ||
 	       s->process_news || s->modules.count != s->modules.sent || s->modules.unloads ||
-	       s->figures_count || s->maps_ready || (s->cull.time_ns && cull_due(&s->cull, s->turn_ns));
+	       s->figures_count || s->maps_ready || sums_due(&s->sums, s->turn_ns);
+}
+
+/* A flight recorder that waits has time; who it records is told at once, and the observer waits for its maps to be packed. */
+static bool is_quiet(const struct stream *s)
+{
+	return flight_is_quiet(&s->flight) && !s->process_news && !s->maps_ready &&
+	       s->modules.count == s->modules.sent;
 }
 
 static bool is_due(struct stream *s, uint64_t now)
 {
+	bool quiet = is_quiet(s);
+
 	if (!has_content(s)) {
 		s->batch.opened_ns = 0;
-		if (now - s->closed_ns < STREAM_LEDGER_NS)
+		if (now - s->closed_ns < (quiet ? FLIGHT_CLOSE_NS : STREAM_LEDGER_NS))
 			return false;
 		s->source.source.ops->count(&s->source.source, s);
 		return stream_ledger(s).produced != s->ledger_told;
 	}
 	if (!s->batch.opened_ns)
 		s->batch.opened_ns = now;
-	return now - s->batch.opened_ns >= STREAM_CLOSE_NS;
+	return now - s->batch.opened_ns >= (quiet ? FLIGHT_CLOSE_NS : STREAM_CLOSE_NS);
 }
 
 static void read_names(struct stream *s, uint64_t now)
@@ -401,6 +408,7 @@ static void begin_image(struct stream *s)
 	if (target_read(s->target.pid, &target) == 0)
 		s->target = target;
 	s->image++;
+	flight_begin_image(&s->flight);
 	s->maps_ready = false;
 	s->maps_known = STREAM_MAPS_LOST;
 	s->source.ring->header->account.image = s->image;
@@ -437,9 +445,13 @@ static int drain_source(struct stream *s, bool final)
 {
 	int r = s->cull.flush ? cull_advance(s, false) : 0;
 
+	if (!r && flight_urgent(&s->flight))
+		r = flight_advance(s, false);
 	if (!r)
 		r = s->source.source.ops->drain(&s->source.source, s, final);
-	return !r && s->cull.time_ns ? cull_advance(s, final) : r;
+	if (!r && s->cull.time_ns)
+		r = cull_advance(s, final);
+	return !r && s->flight.window_ns ? flight_advance(s, final) : r;
 }
 
 enum stream_work stream_drain(struct stream *s)

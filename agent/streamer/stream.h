@@ -16,11 +16,13 @@
 #include "agent/streamer/budget.h"
 #include "agent/streamer/cull.h"
 #include "agent/streamer/figures.h"
+#include "agent/streamer/flight.h"
 #include "agent/streamer/maps.h"
 #include "agent/streamer/modules.h"
 #include "agent/streamer/ring_source.h"
 #include "agent/streamer/spool.h"
 #include "agent/streamer/stacks.h"
+#include "agent/streamer/sums.h"
 #include "agent/streamer/target.h"
 #include "agent/streamer/threads.h"
 #include "proto/discovery.h"
@@ -28,7 +30,7 @@
 #define STREAM_CLOSE_NS	 250000000  /* longest that an event waits in a batch */
 #define STREAM_LEDGER_NS 1000000000 /* a batch for the ledger alone */
 
-#define STREAM_FIGURES_MAX 8 /* that wait for a batch */
+#define STREAM_FIGURES_MAX 16 /* that wait for a batch */
 
 enum stream_state { STREAM_FREE, STREAM_LIVE, STREAM_ENDING, STREAM_ENDED };
 
@@ -64,7 +66,9 @@ struct stream {
 	struct stacks stacks;
 	struct modules modules;
 	struct threads threads;
-	struct cull cull;
+	struct cull cull;     /* one of these two may hold events back */
+	struct flight flight;
+	struct sums sums;     /* of what they do not send */
 	struct stacks_path *lane; /* and one more, of what is held back */
 	uint32_t lane_count;
 	uint32_t depth_max; /* frames of a lane */
@@ -118,6 +122,9 @@ void stream_done(struct stream *stream);
 /* Blocks that live short are culled, with the memory that the budget has for that. Before anything is recorded. 0 or -ENOMEM. */
 int stream_use_culling(struct stream *stream, struct arena *arena, const struct budget *budget,
 		       const struct cull_settings *settings);
+/* Likewise: the stream is a flight recorder. */
+int stream_use_flight(struct stream *stream, struct arena *arena, const struct budget *budget,
+		      const struct flight_settings *settings);
 
 /* Batches that wait for a collector may go to this folder, too. Before anything is recorded. */
 void stream_use_spool(struct stream *stream, struct spool_folder *folder);
@@ -147,6 +154,9 @@ void stream_put_figures(struct stream *stream, const struct figures *figures);
 /* The machine has slept for so long since it was started: the stream says so if that is news. With the lock held. */
 void stream_tell_sleep(struct stream *stream, uint64_t slept_ns);
 
+/* What is held back takes room that others need: with the next turn it is less. */
+void stream_hold_less(struct stream *stream);
+
 /* Nanoseconds since the start, now. */
 uint64_t stream_now(const struct stream *stream);
 
@@ -155,16 +165,22 @@ struct stream_ledger {
 };
 struct stream_ledger stream_ledger(const struct stream *stream);
 
+/* Are events held back, and some of them never sent? */
+static inline bool stream_holds(const struct stream *s)
+{
+	return s->cull.time_ns || s->flight.window_ns;
+}
+
 /* How many events came from the source: delivered, culled, or held back. */
 static inline uint64_t stream_taken(const struct stream *s)
 {
-	return s->delivered.events + s->delivered.culled + s->cull.blocks + s->cull.frees + s->cull.held;
+	return s->delivered.events + s->delivered.culled + sums_events(&s->sums) + s->cull.held + s->flight.held;
 }
 
 /* What the batches tell: no event that is older follows. */
 static inline uint64_t stream_watermark(const struct stream *s)
 {
-	return cull_watermark(&s->cull, s->watermark_ns);
+	return flight_watermark(&s->flight, cull_watermark(&s->cull, s->watermark_ns));
 }
 
 /* Counts an event that has gone into the batch. */

@@ -22,7 +22,7 @@ int capture_thread_begin(struct stream *s, uint32_t tid, uint64_t time_ns, bool 
 			return -EAGAIN;
 		t = threads_add(&s->threads, tid, time_ns);
 		if (!t) { /* places become free when the ends of dead ones are sent, and all that they have done */
-			cull_flush(&s->cull);
+			stream_hold_less(s);
 			threads_end_left(&s->threads, BATCH_THREADS_MAX, time_ns);
 			return -EAGAIN;
 		}
@@ -152,8 +152,8 @@ uint32_t stream_intern_rarely(struct stream *s, struct stacks_path *l, uint32_t 
 	return node;
 }
 
-/* With culling on. */
-static int cull(struct stream *s, uint32_t lane, struct thread *thread, struct capture_event *e)
+/* With culling or the flight recorder on. */
+static int hold(struct stream *s, uint32_t lane, struct thread *thread, struct capture_event *e)
 {
 	uint32_t node = e->has_stack ? stream_node(s, &s->lane[lane], e) : 0;
 	int r;
@@ -161,7 +161,8 @@ static int cull(struct stream *s, uint32_t lane, struct thread *thread, struct c
 	if (node == STREAM_NO_ROOM)
 		return -EAGAIN;
 	e->event.thread = thread->number;
-	r = cull_event(s, thread, &e->event, node);
+	r = s->flight.window_ns ? flight_event(s, thread, &e->event, node)
+				: cull_event(s, thread, &e->event, node);
 	s->stacks_cut += !r && stacks_is_cut(&s->stacks, node);
 	return r;
 }
@@ -170,8 +171,8 @@ int capture_event(struct stream *s, uint32_t lane, struct thread *thread, struct
 {
 	int r;
 
-	if (s->cull.time_ns)
-		return cull(s, lane, thread, e);
+	if (stream_holds(s))
+		return hold(s, lane, thread, e);
 	r = capture_event_put(s, &s->lane[lane], thread->number, e);
 	if (!r)
 		stream_account(s, thread, &e->event);
@@ -263,6 +264,8 @@ int capture_mark(struct stream *s, struct thread *thread, int kind, uint64_t val
 		memcpy(b->text + b->text_length, text, text_length);
 	b->text_length += text_length;
 	cull_mark(&s->cull, kind);
+	if (kind == HEAPCAST__MARK_KIND__MARK_SNAPSHOT)
+		flight_trigger(s, FLIGHT_ORDER);
 	return 0;
 }
 

@@ -77,7 +77,7 @@ static inline __attribute__((always_inline)) uint32_t stream_node(struct stream 
 	return stream_intern(s, l, e->keep, e->count, e->pcs, e->epoch);
 }
 
-/* All of capture_event but the account. Not with culling on. */
+/* All of capture_event but the account. Not where events are held back. */
 static inline __attribute__((always_inline)) int capture_event_put(struct stream *s, struct stacks_path *path, uint32_t thread,
 								   struct capture_event *e)
 {

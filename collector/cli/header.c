@@ -110,26 +110,65 @@ static void print_sampling(const struct question *q)
 	terminal_paragraph(STYLE_YELLOW, line, 2);
 }
 
+/* The last time that the flight recorder was sent; NULL: it was not yet. */
+static const struct mark_info *last_delivery(const struct recording *r)
+{
+	const struct mark_info *last = NULL;
+
+	for (uint32_t i = 0; i < recording_marks(r); i++)
+		if (recording_mark(r, i)->kind == HEAPCAST__MARK_KIND__MARK_DELIVERY)
+			last = recording_mark(r, i);
+	return last;
+}
+
+/* Sums stand for what was not culled: a flight recorder sends such. */
+static bool is_flight(const struct recording *r)
+{
+	return !recording_process(r)->cull_ns &&
+	       (recording_culled_totals(r)->blocks || last_delivery(r));
+}
+
 static void print_culling(const struct question *q)
 {
 	const struct culled_totals *t = recording_culled_totals(q->recording);
-	char blocks[32], time[32], early[32], line[512];
+	bool flight = is_flight(q->recording);
+	char blocks[32], time[32], early[32], line[640];
 	struct culled_usage usage = {0};
 	int n;
 
 	n = snprintf(line, sizeof(line),
-		     "Culled: %s blocks that lived less than %s are in totals, sites and histograms, not in the "
-		     "timeline, the peak or lists of blocks",
+		     flight ? "Flight recorder: %s blocks that had ended before its window are in totals, sites and "
+			      "histograms, not in the timeline, the peak or lists of blocks"
+			    : "Culled: %s blocks that lived less than %s are in totals, sites and histograms, not in the "
+				    "timeline, the peak or lists of blocks",
 		     format_count(blocks, t->blocks),
 		     format_duration(time, recording_process(q->recording)->cull_ns));
 	if (t->early)
 		n += snprintf(line + n, sizeof(line) - (size_t)n,
-			      "; %s were sent as they are, for lack of room to wait for their end (--cull-memory)",
-			      format_count(early, t->early));
+			      "; %s were sent as they are, for lack of room (--%s-memory)",
+			      format_count(early, t->early), flight ? "flight" : "cull");
 	if (query_culled(q->view, &q->filter, &usage, NULL) == 0 && usage.unknown.blocks)
 		snprintf(line + n, sizeof(line) - (size_t)n,
 			 "; %s are in none of the numbers below: a filter asks what sums can't tell",
 			 format_count(blocks, usage.unknown.blocks));
+	terminal_blanks(2);
+	terminal_paragraph(STYLE_DIM, line, 2);
+}
+
+static void print_delivery(const struct question *q)
+{
+	const struct mark_info *m = last_delivery(q->recording);
+	char at[32], whole[32], line[256];
+
+	if (!m)
+		snprintf(line, sizeof(line),
+			 "The flight recorder was not sent yet: there are sums only. A trigger, an "
+			 "order or the end of the program has it sent.");
+	else
+		snprintf(line, sizeof(line),
+			 "Last sent at %s (%.20s): every event of the %s before that is here.",
+			 format_duration(at, m->time_ns), m->text ? m->text : "?",
+			 format_duration(whole, m->value));
 	terminal_blanks(2);
 	terminal_paragraph(STYLE_DIM, line, 2);
 }
@@ -157,6 +196,8 @@ void header_print(const struct question *q)
 		print_sampling(q);
 	if (recording_culled_totals(q->recording)->blocks)
 		print_culling(q);
+	if (is_flight(q->recording))
+		print_delivery(q);
 }
 
 void header_json(struct json *json, const char *key, const struct question *q)

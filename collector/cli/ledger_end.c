@@ -32,6 +32,7 @@ static const struct state {
 	{HEAPCAST__MARK_KIND__MARK_WAITED, "waited"},
 	{HEAPCAST__MARK_KIND__MARK_SUSPENDED, "suspended"},
 	{HEAPCAST__MARK_KIND__MARK_EXEC, "exec"},
+	{HEAPCAST__MARK_KIND__MARK_DELIVERY, "delivery"},
 };
 
 static const char *name_of(const char *const *names, size_t count, uint32_t number)
@@ -96,6 +97,10 @@ static void describe(char *out, size_t size, const struct mark_info *m)
 	case HEAPCAST__MARK_KIND__MARK_SUSPENDED:
 		snprintf(out, size, "the machine slept for %s", format_duration(text, m->value));
 		break;
+	case HEAPCAST__MARK_KIND__MARK_DELIVERY:
+		snprintf(out, size, "the flight recorder was sent (%.20s): all of the last %s",
+			 m->text ? m->text : "?", format_duration(text, m->value));
+		break;
 	default:
 		snprintf(out, size, "the program replaced itself (exec)");
 	}
@@ -148,6 +153,8 @@ void ledger_states_json(struct json *json, const char *key, const struct recordi
 		json_u64(json, "thread", m->thread);
 		json_u64(json, "time_ns", m->time_ns);
 		json_u64(json, "value", m->value);
+		if (m->text && *m->text)
+			json_string(json, "cause", m->text);
 		json_end(json, '}');
 	}
 	json_end(json, ']');

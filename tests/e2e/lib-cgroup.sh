@@ -40,7 +40,7 @@ cgroup_open() {
 		rmdir "$CGROUP"
 		skip "can't hand the memory controller on to $CGROUP"
 	fi
-	trap 'kill_children; sleep 0.2; cgroup_close; at_end' EXIT
+	trap 'ended=$?; kill_children; sleep 0.2; cgroup_close || true; at_end $ended' EXIT
 }
 
 cgroup_set() {

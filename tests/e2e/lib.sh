@@ -69,7 +69,7 @@ kill_children() {
 }
 
 at_end() {
-	local status=$?
+	local status=${1:-$?} # of the test, where more was to be done before
 	trap - EXIT
 	exec >&3 2>&3
 	if [ "$status" != 0 ] && [ "$status" != 77 ]; then

@@ -8,7 +8,7 @@
  *     2  bytes over the head of the slice's struct, from its head on: positions, counters, state
  *     3  the slice's owner dies
  *     4  bytes over the header's part that the program sets
- *     5  the agent looks
+ *     5  the agent looks; with an odd index a flight recorder is told to send all
  * With the highest bit set: the agent is killed, and another one takes the ring up, or refuses it and makes a new one.
  */
 #include <fcntl.h>
@@ -19,11 +19,13 @@
 
 #include "agent/streamer/stream.h"
 #include "base/error.h"
+#include "proto/culled.h"
 #include "proto/frame.h"
 #include "tests/fuzz/fuzz.h"
 
 #define LIMIT	   (2u << 20)
-#define CULL_NS 1000000
+#define CULL_NS	   1000000
+#define FLIGHT_NS  1000000
 #define TURNS_MAX  1000
 #define OWNER_DIED 0x40000000u
 
@@ -34,12 +36,27 @@ static struct clock plain = {.kind = RING_CLOCK_MONOTONIC, .slope = 1};
 static struct stream stream;
 static struct frame_decoder *decoder;
 static uint64_t batches, culled;
-static bool culling;
+static size_t before_holding; /* of the arena */
+static enum holding { HOLDING_NOTHING, HOLDING_CULLS, HOLDING_FLIGHT, HOLDINGS } holding;
 
 static void must(bool holds)
 {
 	if (!holds)
 		abort();
+}
+
+/* The memory for what is held back serves one kind after the other. */
+static void hold(void)
+{
+	arena.used = before_holding;
+	stream.cull = (struct cull){0};
+	stream.flight = (struct flight){0};
+	if (holding == HOLDING_CULLS)
+		must(!stream_use_culling(&stream, &arena, &budget,
+					 &(struct cull_settings){.time_ns = CULL_NS}));
+	else if (holding == HOLDING_FLIGHT)
+		must(!stream_use_flight(&stream, &arena, &budget,
+					&(struct flight_settings){.window_ns = FLIGHT_NS}));
 }
 
 static void begin(void)
@@ -52,14 +69,14 @@ static void begin(void)
 
 	if (!decoder) {
 		decoder = frame_decoder_new();
-		must(decoder && !budget_divide_culling(&budget, LIMIT + LIMIT / 2, 1, LIMIT / 2, &err) &&
+		must(decoder && !budget_divide_holding(&budget, LIMIT + LIMIT / 2, 1, LIMIT / 2, "culling", &err) &&
 		     !arena_open(&arena, budget_private(&budget) + 65536) &&
 		     !packer_init(&packer, &arena, budget.message, budget.scratch) &&
 		     !stream_init(&stream, &arena, &budget, 64, &plain, &packer) &&
-		     !stream_use_culling(&stream, &arena, &budget, &(struct cull_settings){.time_ns = CULL_NS}) &&
 		     !target_read(getpid(), &target));
+		before_holding = arena.used;
 	}
-	stream.cull.time_ns = culling ? CULL_NS : 0;
+	hold();
 	must(!stream_open(&stream, &budget, &target, &settings));
 	stream.source.ring->header->byte_order = 0x01020304;
 	stream.source.ring->header->clock = RING_CLOCK_MONOTONIC;
@@ -213,6 +230,8 @@ static void step(unsigned operation, unsigned index, const uint8_t *data, size_t
 			  data, length);
 		break;
 	default:
+		if (index & 1)
+			flight_trigger(&stream, FLIGHT_SIGNAL);
 		drain();
 	}
 }
@@ -239,12 +258,10 @@ static void run(const uint8_t *data, size_t size)
 	stream_close(&stream);
 }
 
-/* Each input with culling and without. */
+/* Each input with everything sent as it comes, with culling, and by the flight recorder. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	for (int i = 0; i < 2; i++) {
-		culling = i != 0;
+	for (holding = HOLDING_NOTHING; holding < HOLDINGS; holding++)
 		run(data, size);
-	}
 	return 0;
 }

@@ -31,15 +31,16 @@ struct bench {
 	struct frame_decoder *decoder;
 };
 
-/* `cull`: NULL for none. */
-static inline void bench_open_culling(struct bench *b, const struct cull_settings *cull)
+/* Of `cull` and `flight` one at most is not NULL. */
+static inline void bench_open_holding(struct bench *b, const struct cull_settings *cull, const struct flight_settings *flight)
 {
+	size_t memory = cull && cull->memory ? cull->memory : flight && flight->memory ? flight->memory : TEST_LIMIT / 4;
 	struct err_text err;
 	struct target_info target;
 	struct stream_settings settings = {.ring = {.mode = RING_FULL, .depth_limit = 64}, .agent_id = b->agent_id};
 
-	if (cull)
-		assert_int_equal(budget_divide_culling(&b->budget, 2 * TEST_LIMIT, 1, cull->memory, &err), 0);
+	if (cull || flight)
+		assert_int_equal(budget_divide_holding(&b->budget, 2 * TEST_LIMIT, 1, memory, "culling", &err), 0);
 	else
 		assert_int_equal(budget_divide(&b->budget, TEST_LIMIT, 1, &err), 0);
 	assert_int_equal(arena_open(&b->arena, budget_private(&b->budget) + 65536), 0);
@@ -48,6 +49,8 @@ static inline void bench_open_culling(struct bench *b, const struct cull_setting
 	assert_int_equal(stream_init(&b->stream, &b->arena, &b->budget, 64, &b->clock, &b->packer), 0);
 	if (cull)
 		assert_int_equal(stream_use_culling(&b->stream, &b->arena, &b->budget, cull), 0);
+	if (flight)
+		assert_int_equal(stream_use_flight(&b->stream, &b->arena, &b->budget, flight), 0);
 	assert_int_equal(target_read(getpid(), &target), 0);
 	assert_int_equal(stream_open(&b->stream, &b->budget, &target, &settings), 0);
 	b->stream.source.ring->header->byte_order = 0x01020304;
@@ -56,9 +59,14 @@ static inline void bench_open_culling(struct bench *b, const struct cull_setting
 	assert_non_null(b->decoder);
 }
 
+static inline void bench_open_culling(struct bench *b, const struct cull_settings *cull)
+{
+	bench_open_holding(b, cull, NULL);
+}
+
 static inline void bench_open(struct bench *b)
 {
-	bench_open_culling(b, NULL);
+	bench_open_holding(b, NULL, NULL);
 }
 
 static inline void bench_close(struct bench *b)
