@@ -218,7 +218,8 @@ struct ring_header {
 	uint32_t heartbeat;	   /* raised by the agent at least ten times a second */
 	uint32_t detached;	   /* not 0: the agent wants nothing more of this process */
 	uint32_t verify;	   /* 0: walk every stack in full (USE_SHADOW_STACK=0) */
-	uint32_t reserved2[3];
+	uint32_t resume;	   /* enum ring_mode to go on in after RING_OFF: the agent's note, for one that takes the ring up */
+	uint32_t reserved2[2];
 
 	/* Set by the program at the handshake. */
 	uint32_t byte_order;	    /* 0x01020304, stored by the program */

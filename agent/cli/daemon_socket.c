@@ -138,7 +138,7 @@ void daemon_socket_adopt(struct daemon_socket *ret, int fd)
 
 void daemon_socket_admit(const struct daemon_socket *s, const struct access *a)
 {
-	bool named = a->everyone || a->users || a->groups;
+	bool named = access_others(a);
 	mode_t mode = named ? 0666 : 0600; /* credentials decide of those who may connect */
 
 	if (s->given || s->name[0] == '@' || !s->name[0])

@@ -23,7 +23,7 @@ static const struct command {
 	{"run", command_run, "start a program and record it"},
 	{"serve", command_serve, "record every program of this host that preloads libheapcast.so"},
 	{"attach", NULL, "record programs that run already"},
-	{"ctl", NULL, "ask or order a running agent"},
+	{"ctl", command_ctl, "ask or order a running agent"},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -116,6 +116,7 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 		.spool = o->spool && *o->spool ? o->spool : NULL,
 		.spool_limit = o->spool_limit,
 		.follow = o->follow,
+		.orders = o->orders,
 		.base_port = (uint16_t)o->base_port,
 		.output_owner =
 			o->output_owner == OPTIONS_NO_OWNER ? (uid_t)-1 : (uid_t)o->output_owner,

@@ -7,6 +7,7 @@
 
 #include "agent/cli/option_row.h"
 #include "agent/streamer/symbol_place.h"
+#include "proto/mode.h"
 #include "proto/ring.h"
 #include "base/ban.h"
 
@@ -59,17 +60,6 @@ static void size_text(char *out, size_t size, uint64_t value)
 	snprintf(out, size, "%" PRIu64 "%s", value, units[unit]);
 }
 
-static void mode_text(char *out, size_t size, const struct options *o)
-{
-	char bytes[32];
-
-	size_text(bytes, sizeof(bytes), o->sample_interval);
-	if (o->mode == RING_SAMPLE)
-		snprintf(out, size, "sample=%s", bytes);
-	else
-		snprintf(out, size, "%s", o->mode == RING_OFF ? "off" : "full");
-}
-
 /* In quotes, if a file would read it otherwise. */
 static void word(char *out, size_t size, const char *text)
 {
@@ -118,7 +108,7 @@ static bool value_text(const struct options *o, unsigned index, char *out, size_
 			snprintf(out, size, "%" PRIu64, number);
 		return given || (number && number != OPTIONS_NO_OWNER);
 	case MODE:
-		mode_text(out, size, o);
+		mode_text(out, size, (int)o->mode, o->sample_interval);
 		return true;
 	case SYMBOLS:
 		snprintf(out, size, "%s", symbols[*(const uint64_t *)field]);

@@ -14,6 +14,7 @@
 #include "agent/cli/variables.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "proto/mode.h"
 #include "proto/ring.h"
 #include "agent/streamer/budget.h"
 #include "agent/streamer/spool_disk.h"
@@ -85,6 +86,9 @@ static const struct option_row rows[] = {
 	 "give collectors that ask the files of recorded programs and their libraries, so that "
 	 "functions have names: none; those that every user of this host may read (public, the "
 	 "default); all that the program's own user may read (yes)"},
+	{"orders", "yes|no", BOTH, SWITCH, AT(orders),
+	 "take orders of collectors: start, stop, mode, snapshot, mark (yes); `agent ctl` works in "
+	 "any case"},
 	{"cull", "TIME", BOTH, DURATION, AT(cull_ns),
 	 "send sums in place of blocks that live shorter than this: totals stay exact, and the "
 	 "timeline leaves them out; what lives longer comes that much later (0: everything is "
@@ -110,9 +114,12 @@ static const struct option_row rows[] = {
 	{"flight-pause", "TIME", BOTH, DURATION, AT(flight_pause_ns),
 	 "from one of these triggers to the next at least (1m)"},
 	{"quiet", NULL, COMMAND_RUN, FLAG, AT(quiet), "no summary at the end"},
-	{"socket", "PATH", COMMAND_SERVE, TEXT, AT(socket),
+	{"socket", "PATH", COMMAND_SERVE | COMMAND_CTL, TEXT, AT(socket),
 	 "where programs ask to be recorded; a name that begins with @ is no file (default: see "
 	 "above)"},
+	{"control", "PATH", COMMAND_RUN, TEXT, AT(control),
+	 "take orders of `agent ctl --socket PATH`"},
+	{"json", NULL, COMMAND_CTL, FLAG, AT(json), "answer in JSON"},
 	{"for-pid", "PID", COMMAND_SERVE, NUMBER, AT(for_pid),
 	 "started by libheapcast.so for this process"},
 	{"allow-user", "USER[,USER...]", COMMAND_SERVE, TEXT, AT(allow_user),
@@ -171,6 +178,7 @@ void options_defaults(struct options *o)
 		.stop_timeout_ns = 10000000000,
 		.spool_limit = SPOOL_LIMIT_USUAL,
 		.free_stacks = true,
+		.orders = true,
 		.depth = 256,
 		.output_owner = OPTIONS_NO_OWNER,
 		.figures_interval_ns = 1000000000,
@@ -182,21 +190,14 @@ void options_defaults(struct options *o)
 
 static int parse_mode(struct options *o, const char *text)
 {
-	const char *interval = strchr(text, '=');
+	uint64_t interval;
+	int mode;
 
-	if (!strcmp(text, "full"))
-		o->mode = RING_FULL;
-	else if (!strcmp(text, "off"))
-		o->mode = RING_OFF;
-	else if (!strcmp(text, "sample") || !strncmp(text, "sample=", 7))
-		o->mode = RING_SAMPLE;
-	else
+	if (mode_parse(text, &mode, &interval) < 0)
 		return -EINVAL;
-	if (!interval)
-		return 0;
-	if (parse_size(interval + 1, &o->sample_interval) < 0 || !o->sample_interval ||
-	    o->sample_interval > RING_INTERVAL_MAX)
-		return -EINVAL;
+	o->mode = (uint32_t)mode;
+	if (interval)
+		o->sample_interval = interval;
 	return 0;
 }
 

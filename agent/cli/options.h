@@ -6,7 +6,7 @@
 
 struct err_text;
 
-enum option_command { COMMAND_RUN = 1, COMMAND_SERVE = 2 };
+enum option_command { COMMAND_RUN = 1, COMMAND_SERVE = 2, COMMAND_CTL = 4 };
 
 #define OPTIONS_NO_OWNER UINT64_MAX
 #define OPTIONS_MAX	 64 /* rows of the table */
@@ -51,6 +51,7 @@ struct options {
 	uint64_t maps_interval_ns;
 	bool allocator_figures;
 	uint64_t send_symbols; /* enum symbol_policy */
+	bool orders; /* of collectors */
 	uint64_t cull_ns; /* 0: nothing is culled */
 	uint64_t cull_pending; /* 0: as many as there is room for */
 	uint64_t cull_memory;  /* 0: the usual share */
@@ -62,6 +63,8 @@ struct options {
 	const char *flight_growth; /* SIZE/TIME */
 	uint64_t flight_pause_ns;
 	const char *flight_pressure; /* N% or off */
+	bool json;
+	const char *control;
 	bool help;
 	enum option_source reading; /* of what is being set now; `reading_line` in a file */
 	unsigned reading_line;

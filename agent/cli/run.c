@@ -364,6 +364,15 @@ static int start(struct run *run, char **argv, struct err_text *err)
 	return 0;
 }
 
+static int open_desk(struct run *run, struct err_text *err)
+{
+	int r = run->options.control ? agent_open_desk(&run->agent, run->options.control) : 0;
+
+	return r < 0 ? err_set(err, r, "can't listen at %s" DESK_SUFFIX " (--control): %s",
+			       run->options.control, strerror(-r))
+		     : 0;
+}
+
 static int parse(struct run *run, int argc, char **argv, struct err_text *err)
 {
 	int r;
@@ -411,6 +420,8 @@ int command_run(int argc, char **argv)
 	fd = private_socket(&run);
 	r = fd < 0 ? err_set(&err, fd, "can't make a socket: %s", strerror(-fd))
 		   : agent_open(&run.agent, &settings, fd, &err);
+	if (!r)
+		r = open_desk(&run, &err);
 	if (!r)
 		r = start(&run, argv + first, &err);
 	if (!r) {

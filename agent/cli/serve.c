@@ -304,6 +304,17 @@ static int open_socket(struct serve *serve, int passed, struct err_text *err)
 	return passed;
 }
 
+/* Without one it records all the same. */
+static void open_desk(struct serve *serve)
+{
+	int r = *serve->socket.name ? agent_open_desk(&serve->agent, serve->socket.name) : -ENOENT;
+
+	if (r < 0)
+		log_warn("`agent ctl` can't reach this agent: no socket can be made at "
+			 "%s" DESK_SUFFIX ": %s",
+			 serve->socket.name, strerror(-r));
+}
+
 static int serve_main(struct serve *serve, struct agent_settings *settings, int fd,
 		      struct err_text *err)
 {
@@ -317,6 +328,7 @@ static int serve_main(struct serve *serve, struct agent_settings *settings, int 
 		watch_signal(serve, &serve->interrupt, SIGINT, stop);
 		watch_signal(serve, &serve->hangup, SIGHUP, hangup);
 		watch_timers(serve);
+		open_desk(serve);
 		log_start(serve);
 		takeup_all(&serve->agent);
 		service_tell(&serve->service, "READY=1");

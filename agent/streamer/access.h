@@ -28,6 +28,11 @@ struct access {
 /* Takes lists of names and numbers, parted by commas; NULL: none; "*" among the users: everyone. 0; -EINVAL with what is not
  * known. */
 int access_parse(struct access *ret_access, const char *users, const char *groups, struct err_text *err);
+/* May others than the agent's user and root? */
+static inline bool access_others(const struct access *access)
+{
+	return access->everyone || access->users || access->groups;
+}
 /* May the process at the other end of the connected socket `fd` be recorded? */
 bool access_may(const struct access *access, int fd);
 /* The same of a process, by its effective ids in /proc. */

@@ -126,6 +126,7 @@ static void tick(uv_timer_t *timer)
 	handshake_tick(&a->handshake, clock_monotonic_ns());
 	guests_tick(&a->guests);
 	listener_tick(&a->listener);
+	desk_tick(&a->desk, clock_monotonic_ns());
 	work(a);
 }
 
@@ -148,6 +149,13 @@ static void acknowledged(void *context, struct stream *stream, uint64_t number)
 	for (uint32_t i = 0; i < a->budget.slots; i++)
 		if (&a->session[i].stream == stream)
 			session_acknowledged(&a->session[i], number);
+}
+
+static void ordered(void *context)
+{
+	struct agent *a = context;
+
+	drain_kick(&a->drain);
 }
 
 static void link_closed(void *context, struct link *link)
@@ -352,6 +360,8 @@ static int open_links(struct agent *a, struct err_text *err)
 		.link_count = a->budget.links,
 		.acknowledged = acknowledged,
 		.closed = link_closed,
+		.orders = a->settings.orders,
+		.ordered = ordered,
 		.context = a,
 	};
 	if (!a->host.decoder || symbol_files_init(&a->files, &a->arena, &a->loop, a->stream,
@@ -392,6 +402,8 @@ void agent_change(struct agent *a, const struct agent_settings *wanted)
 	s.listen_fd = a->settings.listen_fd;
 	a->settings = s;
 	a->files.policy = s.symbols;
+	a->host.orders = s.orders;
+	desk_admit(&a->desk, access_others(&s.access));
 	a->handshake.follow = s.follow;
 	share_links(a);
 	if (turn && endpoint_collector(s.collector, host, sizeof(host), &port, NULL) == 0)
@@ -436,6 +448,7 @@ int agent_open(struct agent *a, const struct agent_settings *settings, int liste
 			    .listener = {.fd = -1},
 			    .spool = {.fd = -1, .lock = -1},
 			    .orphans = {.index = -1}};
+	desk_init(&a->desk);
 	setenv("UV_THREADPOOL_SIZE", "1", 0); /* it resolves names and reads symbol files */
 	r = secure_wanted(&settings->secure) ? open_secure(a, err) : 0;
 	if (!r)
@@ -518,6 +531,7 @@ void agent_close(struct agent *a)
 	drain_stop(&a->drain);
 	if (!a->loop.data && a->news.data) {
 		handshake_close(&a->handshake);
+		desk_close(&a->desk);
 		listener_close(&a->listener);
 		dialer_close(&a->dialer);
 		guests_close(&a->guests);

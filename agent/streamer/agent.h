@@ -15,6 +15,7 @@
 #include "agent/streamer/beacon.h"
 #include "agent/streamer/budget.h"
 #include "agent/streamer/clock.h"
+#include "agent/streamer/desk.h"
 #include "agent/streamer/drain.h"
 #include "agent/streamer/file_sink.h"
 #include "agent/streamer/guest.h"
@@ -46,6 +47,7 @@ struct agent_settings {
 	uint64_t idle_ns;	/* end when nothing is recorded for so long; 0: never */
 	const char *spool;	/* folder for batches that wait for a collector; NULL: memory only */
 	uint64_t spool_limit;	/* bytes there */
+	bool orders;		/* of collectors are obeyed */
 	bool follow;		/* children of recorded processes, too */
 	uint64_t stop_ns;	/* for delivering, once told to stop */
 	bool many;		/* more than one process at a time */
@@ -141,6 +143,7 @@ struct agent {
 	struct listener listener;
 	struct dialer dialer;
 	struct beacon beacon;
+	struct desk desk;
 	bool to_links;
 	struct session *session;
 	struct stream *stream[BUDGET_SLOTS_MAX];
@@ -197,6 +200,10 @@ void agent_stop(struct agent *agent);
 /* Our child has ended so. */
 void agent_child_ended(struct agent *agent, pid_t pid, int status);
 void agent_close(struct agent *agent);
+
+/* desk_answer.c */
+/* Serves a desk beside the socket of that name, where programs ask. 0 or a negative errno: the agent does without. */
+int agent_open_desk(struct agent *agent, const char *socket);
 
 /* session.c */
 void session_ask(struct agent *agent, struct handshake_client *client, const struct ring_hello *hello);

@@ -279,6 +279,8 @@ static void put_marks(const struct stream *s, struct packer *p, Heapcast__Batch 
 		m->value = from->value;
 		m->text = bytes_of(s->batch.text + from->text_offset, from->text_length);
 		m->thread = from->thread;
+		if (from->by_offset)
+			m->by = (char *)(uintptr_t)s->batch.text + from->by_offset - 1;
 	}
 }
 

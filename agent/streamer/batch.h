@@ -40,6 +40,7 @@ struct batch_mark {
 	uint32_t thread;
 	uint64_t value;
 	uint32_t text_offset, text_length;
+	uint32_t by_offset; /* + 1, of a text with its NUL; 0: none */
 };
 
 struct batch {

@@ -173,6 +173,7 @@ static int greet(struct link *l, const Heapcast__Hello *hello)
 		return -EPROTO;
 	}
 	l->greeted = true;
+	replies_name(&l->replies, hello->host, l->peer);
 	if (hello->id.len != STREAM_ID_SIZE)
 		return 0;
 	memcpy(l->collector, hello->id.data, STREAM_ID_SIZE);
@@ -208,6 +209,11 @@ static int obey(struct link *l, const uint8_t *message, size_t length)
 		subscribe(l, order->subscribe);
 	if (order->ack)
 		acknowledge(l, order->ack);
+	if (order->control &&
+	    replies_order(&l->replies, l->host->stream, l->host->streams, l->host->orders,
+			  order->control) &&
+	    l->host->ordered)
+		l->host->ordered(l->host->context);
 	if (order->file && l->host->files)
 		symbol_files_ask(l->host->files, l, order->file);
 	return 0;

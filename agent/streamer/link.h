@@ -16,6 +16,7 @@
 #include "agent/streamer/batch.h"
 #include "agent/streamer/link_io.h"
 #include "agent/streamer/orphans.h"
+#include "agent/streamer/replies.h"
 #include "agent/streamer/stream.h"
 #include "agent/streamer/symbol_files.h"
 
@@ -43,6 +44,9 @@ struct link_host {
 	/* A collector has everything of this stream up to `number`. */
 	void (*acknowledged)(void *context, struct stream *stream, uint64_t number);
 	void (*closed)(void *context, struct link *link);
+	bool orders; /* collectors' are obeyed */
+	/* One was: a stream's batch is to be sent at once. */
+	void (*ordered)(void *context);
 	void *context;
 };
 
@@ -73,6 +77,7 @@ struct link {
 	uint8_t *out;
 	size_t out_size, out_length, out_sent;
 	bool wants_room;
+	struct replies replies;
 	struct subscription subscription[BUDGET_SLOTS_MAX];
 	char peer[64];
 };

@@ -253,6 +253,16 @@ static ssize_t send_piece(struct link *l)
 	return 1;
 }
 
+/* What became of orders: between frames, and before what else there is. */
+static ssize_t send_replies(struct link *l)
+{
+	long n = half_sent(l) ? 0 : replies_pack(&l->replies, l->host->packer, l->out, l->out_size);
+
+	l->out_length = n > 0 ? (size_t)n : 0;
+	l->out_sent = 0;
+	return n > 0 ? 1 : n;
+}
+
 ssize_t link_send_next(struct link *l)
 {
 	ssize_t n;
@@ -264,6 +274,9 @@ ssize_t link_send_next(struct link *l)
 	}
 	if (l->told != l->host->generation && !half_sent(l))
 		return link_list(l, false) < 0 ? -EMSGSIZE : 1;
+	n = send_replies(l);
+	if (n)
+		return n;
 	n = l->greeted ? send_streams(l) : 0;
 	return n || l->wants_room || !l->greeted || half_sent(l) ? n : send_piece(l);
 }

@@ -96,6 +96,16 @@ const uint8_t *spool_get(const struct spool *s, uint64_t number, size_t *ret_len
 	return s->memory + frame_of(s, number)->offset;
 }
 
+size_t spool_waiting(const struct spool *s)
+{
+	uint64_t number = s->acked + 1 > s->first ? s->acked + 1 : s->first;
+	size_t bytes = 0;
+
+	for (; number < s->next; number++)
+		bytes += frame_of(s, number)->length;
+	return bytes;
+}
+
 void spool_leave(struct spool *s)
 {
 	bool room = s->disk.folder;

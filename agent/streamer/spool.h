@@ -49,6 +49,8 @@ struct spool_place {
 };
 /* 0; -ENOENT: it is not here; -EIO: the disk refuses it. */
 int spool_find(const struct spool *spool, uint64_t number, struct spool_place *ret_place);
+/* Bytes in memory that nobody has acknowledged. */
+size_t spool_waiting(const struct spool *spool);
 /* Number of the oldest frame, in memory or on the disk; next: none is here. */
 uint64_t spool_oldest(const struct spool *spool);
 /* As spool_find, in memory only; NULL: it is not there. */

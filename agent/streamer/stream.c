@@ -132,6 +132,8 @@ static void clear_tables(struct stream *s)
 	s->allocator_took_ns = 0;
 	s->maps_ready = false;
 	s->maps_known = STREAM_MAPS_NEW;
+	s->snapshots = 0;
+	s->stopped_itself = false;
 }
 
 /* Who it is, for an agent that takes the ring up. */
@@ -176,6 +178,7 @@ int stream_open(struct stream *s, const struct budget *b, const struct target_in
 	s->target = *target;
 	s->mode = (int)ring.mode;
 	s->sample_interval = ring.sample_interval;
+	s->resume_mode = ring.mode == RING_OFF ? RING_FULL : s->mode;
 	s->frees_have_stacks = ring.frees_have_stacks;
 	s->has_parent = settings->parent_stream;
 	if (s->has_parent)
@@ -215,8 +218,12 @@ static void take_orders(struct stream *s)
 {
 	const struct ring_header *h = s->source.ring->header;
 	uint32_t mode = __atomic_load_n(&h->mode, __ATOMIC_RELAXED);
+	uint32_t resume = __atomic_load_n(&h->resume, __ATOMIC_RELAXED);
 
 	s->mode = mode <= RING_SAMPLE ? (int)mode : RING_FULL;
+	s->resume_mode = s->mode != RING_OFF	 ? s->mode
+			 : resume == RING_SAMPLE ? RING_SAMPLE
+						 : RING_FULL;
 	s->sample_interval = __atomic_load_n(&h->sample_interval, __ATOMIC_RELAXED);
 	if (s->sample_interval > RING_INTERVAL_MAX)
 		s->sample_interval = RING_INTERVAL_MAX;

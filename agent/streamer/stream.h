@@ -54,6 +54,9 @@ struct stream {
 	uint64_t end_ns; /* stream time */
 	int mode;
 	uint64_t sample_interval;
+	int resume_mode;	/* to go on in after a stop */
+	uint64_t snapshots;	/* the last one's number */
+	bool stopped_itself;	/* the program's own last word: heapcast_stop */
 	bool frees_have_stacks;
 	uint8_t parent_stream[STREAM_ID_SIZE];
 	uint64_t parent_event;
@@ -156,6 +159,14 @@ void stream_tell_sleep(struct stream *stream, uint64_t slept_ns);
 
 /* What is held back takes room that others need: with the next turn it is less. */
 void stream_hold_less(struct stream *stream);
+/* A mark from outside the program, of somebody who is called `by`. Into the open batch, with the lock held. 0; -EAGAIN: no room. */
+int stream_mark(struct stream *stream, int kind, uint64_t value, uint64_t time_ns, const uint8_t *text,
+		uint32_t text_length, const char *by);
+/* What is in the open batch is sent with the next turn of the drain thread. With the lock held. */
+static inline void stream_hurry(struct stream *s)
+{
+	s->batch.opened_ns = 1; /* long ago */
+}
 
 /* Nanoseconds since the start, now. */
 uint64_t stream_now(const struct stream *stream);

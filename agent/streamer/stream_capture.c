@@ -244,29 +244,58 @@ int capture_module_unload(struct stream *s, uint32_t id, uint32_t epoch, uint64_
 	return modules_remove(&s->modules, id, epoch, time_ns) ? 0 : -EBADMSG;
 }
 
-int capture_mark(struct stream *s, struct thread *thread, int kind, uint64_t value,
-		 uint64_t time_ns, const uint8_t *text, uint32_t text_length)
+/* Behind what is there already. Where it begins. */
+static uint32_t put_text(struct batch *b, const void *text, uint32_t length)
+{
+	uint32_t offset = b->text_length;
+
+	if (length)
+		memcpy(b->text + offset, text, length);
+	b->text_length += length;
+	return offset;
+}
+
+/* `by` with its NUL, of `by_length` bytes; 0: nobody. */
+static int put_mark(struct stream *s, struct batch_mark mark, const uint8_t *text,
+		    uint32_t text_length, const char *by, uint32_t by_length)
 {
 	struct batch *b = &s->batch;
 
-	if (b->marks == BATCH_MARKS_MAX || text_length > BATCH_TEXT - b->text_length ||
-	    !batch_take(b, 64 + text_length))
+	if (b->marks == BATCH_MARKS_MAX || text_length + by_length > BATCH_TEXT - b->text_length ||
+	    !batch_take(b, 64 + text_length + by_length))
 		return -EAGAIN;
-	b->mark[b->marks++] = (struct batch_mark){
-		.time_ns = time_ns,
-		.kind = kind,
-		.thread = thread ? thread->number : 0,
-		.value = value,
-		.text_offset = b->text_length,
-		.text_length = text_length,
-	};
-	if (text_length)
-		memcpy(b->text + b->text_length, text, text_length);
-	b->text_length += text_length;
-	cull_mark(&s->cull, kind);
-	if (kind == HEAPCAST__MARK_KIND__MARK_SNAPSHOT)
+	mark.text_length = text_length;
+	mark.text_offset = put_text(b, text, text_length);
+	mark.by_offset = by_length ? put_text(b, by, by_length) + 1 : 0;
+	b->mark[b->marks++] = mark;
+	cull_mark(&s->cull, mark.kind);
+	if (mark.kind == HEAPCAST__MARK_KIND__MARK_SNAPSHOT)
 		flight_trigger(s, FLIGHT_ORDER);
 	return 0;
+}
+
+int capture_mark(struct stream *s, struct thread *thread, int kind, uint64_t value,
+		 uint64_t time_ns, const uint8_t *text, uint32_t text_length)
+{
+	struct batch_mark mark = {.time_ns = time_ns,
+				  .kind = kind,
+				  .thread = thread ? thread->number : 0,
+				  .value = value};
+	int r = put_mark(s, mark, text, text_length, NULL, 0);
+
+	if (!r && thread && kind == HEAPCAST__MARK_KIND__MARK_STOP)
+		s->stopped_itself = true;
+	if (!r && thread && kind == HEAPCAST__MARK_KIND__MARK_START)
+		s->stopped_itself = false;
+	return r;
+}
+
+int stream_mark(struct stream *s, int kind, uint64_t value, uint64_t time_ns, const uint8_t *text,
+		uint32_t text_length, const char *by)
+{
+	struct batch_mark mark = {.time_ns = time_ns, .kind = kind, .value = value};
+
+	return put_mark(s, mark, text, text_length, by, (uint32_t)strlen(by) + 1);
 }
 
 void capture_watermark(struct stream *s, uint64_t time_ns)

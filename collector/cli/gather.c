@@ -278,7 +278,9 @@ static void start_handles(struct gather *g)
 static void say_no_control(const struct gather *g, int error, const struct err_text *err)
 {
 	if (error < 0 && !g->options->quiet)
-		fprintf(stderr, "collector gather: 'collector symbols fetch' can't reach it: %s\n",
+		fprintf(stderr,
+			"collector gather: 'collector ctl' and 'symbols fetch' can't reach it: "
+			"%s\n",
 			err_get(err, error));
 }
 

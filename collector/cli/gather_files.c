@@ -47,12 +47,22 @@ static void refuse(struct control_client *client, const char *why)
 	control_end(client);
 }
 
+/* What is noted of a question for a file. */
+struct file_note {
+	enum gather_note kind;
+	struct ingest_file file;
+};
+
 static void on_question(void *context, struct control_client *client, const char *line)
 {
 	struct gather_files *f = context;
-	struct ingest_file *file = control_note(client);
+	struct file_note *note = control_note(client);
+	struct ingest_file *file = &note->file;
 	int r;
 
+	if (gather_orders_question(&f->orders, client, line))
+		return;
+	note->kind = GATHER_NOTE_FILE;
 	if (strncmp(line, "fetch ", 6) ||
 	    build_id_parse(line + 6, file->build_id, sizeof(file->build_id),
 			   &file->build_id_length) < 0) {
@@ -69,8 +79,9 @@ static void on_question(void *context, struct control_client *client, const char
 static void answer(void *context, struct control_client *client)
 {
 	const struct ingest_event *e = context;
+	const struct file_note *note = control_note(client);
 
-	if (memcmp(control_note(client), e->file, sizeof(*e->file)))
+	if (note->kind != GATHER_NOTE_FILE || memcmp(&note->file, e->file, sizeof(*e->file)) != 0)
 		return;
 	if (e->complete)
 		control_say(client, "ok it is here now%s%s", *e->text ? "; " : "", e->text);
@@ -85,14 +96,18 @@ void gather_files_event(struct gather_files *f, const struct ingest_event *e)
 
 	if (e->kind == INGEST_FILE)
 		control_each(f->control, answer, &event);
+	if (e->kind == INGEST_REPLY)
+		gather_orders_reply(f->control, e);
 }
 
 static void say_progress(void *context, struct control_client *client)
 {
 	struct gather_files *f = context;
+	const struct file_note *note = control_note(client);
 	uint64_t received, total;
 
-	if (ingest_fetching(f->ingest, control_note(client), &received, &total))
+	if (note->kind == GATHER_NOTE_FILE &&
+	    ingest_fetching(f->ingest, &note->file, &received, &total))
 		control_say(client, "at %" PRIu64 " %" PRIu64, received, total);
 }
 
@@ -133,7 +148,7 @@ int gather_files_init(struct gather_files *f, const char *data, bool of_modules,
 int gather_files_open(struct gather_files *f, uv_loop_t *loop, const char *data,
 		      struct ingest *ingest, struct err_text *err)
 {
-	f->ingest = ingest;
+	f->ingest = f->orders.ingest = ingest;
 	f->open = true;
 	uv_timer_init(loop, &f->timer);
 	f->timer.data = f;

@@ -5,16 +5,18 @@
  *
  *   fetch BUILD-ID      at RECEIVED TOTAL (bytes; each second)      ok it is here now | no WHY
  *
- * For other collectors' commands the socket is served in any case.
+ * The socket is served in any case, for orders, too (gather_orders.h).
  */
 #include <uv.h>
 
+#include "collector/cli/gather_orders.h"
 #include "collector/control/control.h"
 #include "collector/ingest/ingest.h"
 
 struct gather_files {
 	struct ingest *ingest;
 	struct control *control;
+	struct gather_orders orders; /* the other questions */
 	char *folder; /* the store of symbol files */
 	uv_timer_t timer;
 	unsigned ticks;

@@ -87,11 +87,56 @@ const char *header_end(char *out, size_t size, const struct process_info *p)
 	return out;
 }
 
+/* Orders that changed how it is recorded, of the program itself or from outside. */
+static uint32_t changes(const struct question *q)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < recording_marks(q->recording); i++) {
+		uint32_t kind = recording_mark(q->recording, i)->kind;
+
+		count += kind == HEAPCAST__MARK_KIND__MARK_START ||
+			 kind == HEAPCAST__MARK_KIND__MARK_STOP ||
+			 kind == HEAPCAST__MARK_KIND__MARK_MODE;
+	}
+	return count;
+}
+
+uint64_t header_interval(const struct question *q)
+{
+	uint64_t most = recording_process(q->recording)->sample_interval;
+
+	for (uint32_t i = 0; i < recording_marks(q->recording); i++) {
+		const struct mark_info *m = recording_mark(q->recording, i);
+		bool ordered = m->kind == HEAPCAST__MARK_KIND__MARK_START ||
+			       m->kind == HEAPCAST__MARK_KIND__MARK_MODE;
+
+		if (ordered && !m->thread && m->value > most)
+			most = m->value;
+	}
+	return most;
+}
+
+static void print_changes(const struct question *q)
+{
+	char line[160], text[32];
+	uint32_t count = changes(q);
+
+	if (!count)
+		return;
+	snprintf(line, sizeof(line),
+		 "How it is recorded was changed %s time%s while it ran: 'collector ledger' says "
+		 "when. What was not recorded is not in the numbers.",
+		 format_count(text, count), count == 1 ? "" : "s");
+	terminal_blanks(2);
+	terminal_paragraph(STYLE_YELLOW, line, 2);
+}
+
 static void print_sampling(const struct question *q)
 {
 	const struct process_info *p = recording_process(q->recording);
 	uint64_t refused = recording_ledger(q->recording)->samples_refused;
-	bool always = p->mode == HEAPCAST__MODE__MODE_SAMPLE;
+	bool always = p->mode == HEAPCAST__MODE__MODE_SAMPLE && !changes(q);
 	char line[320], text[32];
 
 	format_size(text, (double)p->sample_interval);
@@ -192,6 +237,7 @@ void header_print(const struct question *q)
 		 header_end(how, sizeof(how), p));
 	terminal_blanks(2);
 	terminal_paragraph(STYLE_DIM, line, 2);
+	print_changes(q);
 	if (q->sampled)
 		print_sampling(q);
 	if (recording_culled_totals(q->recording)->blocks)

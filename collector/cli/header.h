@@ -1,6 +1,7 @@
 #pragma once
 /* The lines about the program that was recorded, at the top of what report, top and leaks show; and the notes at the end. */
 #include <stddef.h>
+#include <stdint.h>
 
 struct json;
 struct process_info;
@@ -11,6 +12,8 @@ struct question;
 const char *header_end(char *out, size_t size, const struct process_info *process);
 
 void header_print(const struct question *q);
+/* The largest sample interval that was ever in force, as far as its marks say; 0: none. */
+uint64_t header_interval(const struct question *q);
 /* One line of it: what is being counted and of what. */
 void header_json(struct json *json, const char *key, const struct question *q);
 /* The ledger's verdict in one line. */

@@ -8,6 +8,7 @@
 
 #include "base/parse.h"
 #include "collector/cli/header.h"
+#include "collector/cli/terminal.h"
 #include "collector/export/export.h"
 #include "collector/store/store.h"
 #include "heapcast.pb-c.h"
@@ -15,6 +16,7 @@
 #include "base/ban.h"
 
 #define STATES_SHOWN 20
+#define WHAT_COLUMN  23
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Names in JSON, and what people read; by the enums of heapcast.proto. */
@@ -33,6 +35,11 @@ static const struct state {
 	{HEAPCAST__MARK_KIND__MARK_SUSPENDED, "suspended"},
 	{HEAPCAST__MARK_KIND__MARK_EXEC, "exec"},
 	{HEAPCAST__MARK_KIND__MARK_DELIVERY, "delivery"},
+	{HEAPCAST__MARK_KIND__MARK_START, "started"},
+	{HEAPCAST__MARK_KIND__MARK_STOP, "stopped"},
+	{HEAPCAST__MARK_KIND__MARK_MODE, "mode"},
+	{HEAPCAST__MARK_KIND__MARK_SNAPSHOT, "snapshot"},
+	{HEAPCAST__MARK_KIND__MARK_TEXT, "text"},
 };
 
 static const char *name_of(const char *const *names, size_t count, uint32_t number)
@@ -72,10 +79,25 @@ void ledger_end_json(struct json *json, const char *key, const struct recording 
 
 static const struct state *state_of(const struct mark_info *mark)
 {
+	/* Of its own the program may have put thousands. */
+	if (mark->kind == HEAPCAST__MARK_KIND__MARK_TEXT && mark->thread)
+		return NULL;
 	for (size_t i = 0; i < COUNT(states); i++)
 		if (states[i].kind == mark->kind)
 			return &states[i];
 	return NULL;
+}
+
+/* What recording is from here on. The program itself does not say which mode. */
+static void describe_mode(char *out, size_t size, const struct mark_info *m, const char *what)
+{
+	char text[32];
+
+	if (m->value)
+		snprintf(out, size, "%s: one allocation in %s", what,
+			 format_size(text, (double)m->value));
+	else
+		snprintf(out, size, "%s%s", what, m->thread ? "" : ": every event");
 }
 
 static void describe(char *out, size_t size, const struct mark_info *m)
@@ -99,7 +121,22 @@ static void describe(char *out, size_t size, const struct mark_info *m)
 		break;
 	case HEAPCAST__MARK_KIND__MARK_DELIVERY:
 		snprintf(out, size, "the flight recorder was sent (%.20s): all of the last %s",
-			 m->text ? m->text : "?", format_duration(text, m->value));
+			 m->text, format_duration(text, m->value));
+		break;
+	case HEAPCAST__MARK_KIND__MARK_START:
+		describe_mode(out, size, m, "recording went on");
+		break;
+	case HEAPCAST__MARK_KIND__MARK_MODE:
+		describe_mode(out, size, m, "recording changed");
+		break;
+	case HEAPCAST__MARK_KIND__MARK_STOP:
+		snprintf(out, size, "recording of new blocks was stopped");
+		break;
+	case HEAPCAST__MARK_KIND__MARK_SNAPSHOT:
+		snprintf(out, size, "snapshot %" PRIu64, m->value);
+		break;
+	case HEAPCAST__MARK_KIND__MARK_TEXT:
+		snprintf(out, size, "\"%s\"", m->text);
 		break;
 	default:
 		snprintf(out, size, "the program replaced itself (exec)");
@@ -108,11 +145,18 @@ static void describe(char *out, size_t size, const struct mark_info *m)
 
 static void print_state(const struct mark_info *m)
 {
-	char what[96], at[32], thread[16];
+	char what[1200], at[32], thread[16];
 
 	describe(what, sizeof(what), m);
 	snprintf(thread, sizeof(thread), "%u", m->thread);
-	printf("%-8s %12s  %s\n", m->thread ? thread : "-", format_duration(at, m->time_ns), what);
+	printf("%-8s %12s  ", m->thread ? thread : "-", format_duration(at, m->time_ns));
+	terminal_text(STYLE_PLAIN, what, 0);
+	putchar('\n');
+	if (!m->by)
+		return;
+	printf("%*sby ", WHAT_COLUMN, "");
+	terminal_text(STYLE_DIM, m->by, 0);
+	putchar('\n');
 }
 
 void ledger_states_print(const struct recording *r)
@@ -153,8 +197,10 @@ void ledger_states_json(struct json *json, const char *key, const struct recordi
 		json_u64(json, "thread", m->thread);
 		json_u64(json, "time_ns", m->time_ns);
 		json_u64(json, "value", m->value);
-		if (m->text && *m->text)
-			json_string(json, "cause", m->text);
+		if (m->text[0])
+			json_string(json, "text", m->text);
+		if (m->by)
+			json_string(json, "by", m->by);
 		json_end(json, '}');
 	}
 	json_end(json, ']');

@@ -31,7 +31,7 @@ static void print_total(const char *name, const struct usage *usage, const char 
 /* No sample of it: then it is below 3 intervals in 95 of 100 cases, since exp(-3) is 0.05. */
 static void print_nothing(const struct question *q, const char *name, const char *remark)
 {
-	uint64_t interval = recording_process(q->recording)->sample_interval;
+	uint64_t interval = header_interval(q);
 	char most[32], text[64];
 
 	format_size(most, 3.0 * (double)interval);

@@ -2,9 +2,11 @@
 #include "collector/control/control.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -18,7 +20,10 @@ static int reach(const char *folder, struct err_text *err)
 	cleanup(cleanup_close) int fd = -1;
 
 	if (place < 0)
-		return err_set(err, place, "%.300s: %s", folder, strerror(-place));
+		return err_set(err, place,
+			       "the data folder %.300s: %s (--data DIR names the one that "
+			       "collector gather fills)",
+			       folder, strerror(-place));
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return err_set(err, -errno, "making a socket: %s", strerror(errno));
@@ -52,27 +57,80 @@ static bool is_word(const char *line, const char *word)
 	return !strncmp(line, word, length) && (line[length] == ' ' || !line[length]);
 }
 
+int control_ask_begin(struct control_asking *a, const char *folder, const char *question,
+		      struct err_text *err)
+{
+	int fd = reach(folder, err), r;
+
+	if (fd < 0)
+		return fd;
+	r = send_line(fd, question, err);
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	*a = (struct control_asking){.fd = fd};
+	return 0;
+}
+
+/* A line that is whole; NULL: there is none. */
+static bool take_line(struct control_asking *a, char line[CONTROL_LINE])
+{
+	char *newline = memchr(a->in, '\n', a->length);
+	size_t length;
+
+	if (!newline)
+		return false;
+	length = (size_t)(newline - a->in);
+	memcpy(line, a->in, length);
+	line[length] = '\0';
+	a->length -= length + 1;
+	memmove(a->in, newline + 1, a->length);
+	return true;
+}
+
+int control_ask_line(struct control_asking *a, int wait_ms, char line[CONTROL_LINE],
+		     struct err_text *err)
+{
+	struct pollfd ready = {.fd = a->fd, .events = POLLIN};
+	ssize_t n;
+
+	while (!take_line(a, line)) {
+		int r = poll(&ready, 1, wait_ms);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r <= 0)
+			return r < 0 ? -errno : -EAGAIN;
+		n = recv(a->fd, a->in + a->length, sizeof(a->in) - a->length, 0);
+		if (n <= 0)
+			return err_set(err, -EPROTO, "the collector ended before it had answered");
+		a->length += (size_t)n;
+	}
+	return is_word(line, "ok") ? 1 : is_word(line, "no") ? 2 : 0;
+}
+
+void control_ask_end(struct control_asking *a)
+{
+	if (a->fd >= 0)
+		close(a->fd);
+	a->fd = -1;
+}
+
 int control_ask(const char *folder, const char *question,
 		void (*line)(void *context, const char *line), void *context, struct err_text *err)
 {
-	cleanup(cleanup_close) int fd = reach(folder, err);
-	cleanup(cleanup_fclose) FILE *answer = NULL;
+	struct control_asking a;
 	char text[CONTROL_LINE];
-	int r = fd < 0 ? fd : send_line(fd, question, err);
+	int r = control_ask_begin(&a, folder, question, err);
 
 	if (r < 0)
 		return r;
-	answer = fdopen(fd, "r");
-	if (!answer)
-		return -errno;
-	take_fd(fd);
-	while (fgets(text, sizeof(text), answer) && strchr(text, '\n')) {
-		text[strcspn(text, "\n")] = '\0';
+	while ((r = control_ask_line(&a, -1, text, err)) >= 0) {
 		line(context, text);
-		if (is_word(text, "ok"))
-			return 0;
-		if (is_word(text, "no"))
-			return 1;
+		if (r)
+			break;
 	}
-	return err_set(err, -EPROTO, "the collector ended before it had answered");
+	control_ask_end(&a);
+	return r < 0 ? r : r - 1;
 }

@@ -19,7 +19,7 @@ struct control_client;
 struct err_text;
 
 #define CONTROL_SOCKET "control.sock"
-#define CONTROL_LINE   1024 /* longest, with its newline */
+#define CONTROL_LINE   2048 /* longest, with its newline */
 #define CONTROL_NOTE   128
 
 /* A question has come. It is answered by control_say, at once or later; `client` may be used until control_end, within control_each only once the function has returned. */
@@ -40,6 +40,18 @@ void *control_note(struct control_client *client);
 /* Those that wait for an answer. The function may end the one that it is given. */
 void control_each(struct control *control, void (*each)(void *context, struct control_client *client), void *context);
 
+/* Asking, a line of the answer after the other. */
+struct control_asking {
+	int fd;
+	size_t length;
+	char in[CONTROL_LINE];
+};
+/* Errors as control_ask. */
+int control_ask_begin(struct control_asking *asking, const char *folder, const char *question, struct err_text *err);
+/* The next line, waited for so long (-1: without an end). 0: there are more; 1: it was the last, "ok"; 2: "no"; -EAGAIN: none yet;
+ * -EPROTO with the reason. */
+int control_ask_line(struct control_asking *asking, int wait_ms, char line[CONTROL_LINE], struct err_text *err);
+void control_ask_end(struct control_asking *asking);
 /* Asks, and hands each line of the answer to `line` (the last one, too). 0: "ok"; 1: "no"; -ENOENT: no collector serves this
  * folder; -EACCES: it is another user's; -EPROTO; others: with the reason. */
 int control_ask(const char *folder, const char *question, void (*line)(void *context, const char *line), void *context,

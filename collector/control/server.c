@@ -180,7 +180,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf)
 static bool is_text(const char *line)
 {
 	for (; *line; line++)
-		if (*line < ' ' || *line == 0x7f)
+		if ((unsigned char)*line < ' ' || *line == 0x7f)
 			return false;
 	return true;
 }

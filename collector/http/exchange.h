@@ -56,7 +56,8 @@ struct exchange {
 	struct exchange *next;
 	uint64_t due_ms; /* EXCHANGE_LATER: not before, in the loop's time */
 	int result;
-	bool head_only, head_sent, old_protocol, chunked;
+	bool head_only, head_sent, old_protocol, chunked, post;
+	size_t body_left; /* of a POST, that has not come yet */
 	size_t sent; /* of out */
 	uint64_t body_bytes;
 };

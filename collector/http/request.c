@@ -18,6 +18,7 @@ void asked_done(struct request *request)
 	for (size_t i = 0; i < request->parameter_count; i++)
 		free(request->parameters[i].name);
 	free(request->path);
+	buf_done(&request->body);
 	*request = (struct request){0};
 }
 

@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
+
 #define REQUEST_PARAMETERS_MAX 64
 
 struct parameter {
@@ -13,6 +15,7 @@ struct request {
 	char *path;
 	struct parameter parameters[REQUEST_PARAMETERS_MAX];
 	size_t parameter_count;
+	struct buf body; /* of a POST */
 };
 
 int asked_init(struct request *request, const char *path);

@@ -27,9 +27,11 @@ static const struct route {
 } routes[] = {
 	{"/", false, REST_NONE, page_step, NULL, "text/html; charset=utf-8", "a page with links"},
 	{"/list", false, REST_NONE, list_step, NULL, JSON, "the recordings"},
-	{"/questions", false, REST_NONE, questions_step, NULL, JSON, "what is being answered, and how far it is"},
+	{"/questions", false, REST_NONE, questions_step, NULL, JSON,
+	 "what is being answered, and how far it is"},
 	{"/openapi.json", false, REST_NONE, openapi_step, NULL, JSON, "this description"},
-	{"allocations", true, REST_NONE, allocations_step, allocations_parameters, JSON, "matched allocations"},
+	{"allocations", true, REST_NONE, allocations_step, allocations_parameters, JSON,
+	 "matched allocations"},
 	{"allocation_groups", true, REST_NONE, groups_step, groups_parameters, JSON,
 	 "matched allocations by backtrace, beside all of the same backtrace"},
 	{"allocation_ascii_tree", true, REST_NONE, ascii_tree_step, ascii_tree_parameters, TEXT,
@@ -38,41 +40,57 @@ static const struct route {
 	{"backtrace", true, REST_MUST, backtrace_step, NULL, JSON, "the frames of one backtrace"},
 	{"backtraces", true, REST_NONE, backtraces_step, backtraces_parameters, JSON,
 	 "the backtraces of matched allocations"},
-	{"timeline", true, REST_NONE, timeline_step, timeline_parameters, JSON, "what was in use over time"},
+	{"timeline", true, REST_NONE, timeline_step, timeline_parameters, JSON,
+	 "what was in use over time"},
 	{"timeline_leaked", true, REST_NONE, timeline_leaked_step, timeline_parameters, JSON,
 	 "the same of blocks that were not freed"},
-	{"histogram", true, REST_NONE, histogram_step, histogram_parameters, JSON, "sizes and lifetimes"},
-	{"snapshot", true, REST_NONE, snapshot_step, snapshot_parameters, JSON, "what was in use at a moment, by group"},
-	{"peak", true, REST_NONE, peak_step, peak_parameters, JSON, "what was in use when most was, by group"},
-	{"leaks", true, REST_NONE, leaks_step, leaks_parameters, JSON, "what was not freed, by survival"},
+	{"histogram", true, REST_NONE, histogram_step, histogram_parameters, JSON,
+	 "sizes and lifetimes"},
+	{"snapshot", true, REST_NONE, snapshot_step, snapshot_parameters, JSON,
+	 "what was in use at a moment, by group"},
+	{"peak", true, REST_NONE, peak_step, peak_parameters, JSON,
+	 "what was in use when most was, by group"},
+	{"leaks", true, REST_NONE, leaks_step, leaks_parameters, JSON,
+	 "what was not freed, by survival"},
 	{"report", true, REST_NONE, report_step, report_parameters, JSON, "totals"},
-	{"diff", true, REST_NONE, diff_step, diff_parameters, JSON, "what differs from another recording or moment"},
-	{"live", true, REST_NONE, live_step, NULL, "text/event-stream", "totals, again and again while it grows"},
-	{"maps", true, REST_NONE, maps_step, maps_parameters, JSON, "what was mapped, and how much of it was in memory"},
-	{"mmaps", true, REST_NONE, mmaps_step, NULL, JSON, "what the program itself mapped and unmapped"},
+	{"diff", true, REST_NONE, diff_step, diff_parameters, JSON,
+	 "what differs from another recording or moment"},
+	{"live", true, REST_NONE, live_step, NULL, "text/event-stream",
+	 "totals, again and again while it grows"},
+	{"maps", true, REST_NONE, maps_step, maps_parameters, JSON,
+	 "what was mapped, and how much of it was in memory"},
+	{"mmaps", true, REST_NONE, mmaps_step, NULL, JSON,
+	 "what the program itself mapped and unmapped"},
 	{"mallopts", true, REST_NONE, mallopts_step, NULL, JSON, "calls of mallopt"},
-	{"regions", true, REST_NONE, regions_step, regions_parameters, JSON, "ranges of addresses with blocks in use"},
+	{"regions", true, REST_NONE, regions_step, regions_parameters, JSON,
+	 "ranges of addresses with blocks in use"},
 	{"raw_allocations", true, REST_NONE, raw_allocations_step, raw_allocations_parameters, JSON,
 	 "return addresses of matched allocations"},
 	{"fragmentation", true, REST_NONE, fragmentation_step, fragmentation_parameters, JSON,
 	 "how blocks in use lie on pages"},
 	{"fragmentation_timeline", true, REST_NONE, fragmentation_timeline_step, NULL, JSON,
 	 "memory beside what is in use, over time"},
-	{"timeline_maps", true, REST_NONE, timeline_maps_step, NULL, JSON, "memory as the kernel counts it, over time"},
+	{"timeline_maps", true, REST_NONE, timeline_maps_step, NULL, JSON,
+	 "memory as the kernel counts it, over time"},
 	{"dynamic_constants", true, REST_MAY, dynamic_step, dynamic_parameters, JSON,
 	 "what initialisers of static objects left, by line"},
 	{"dynamic_statics", true, REST_MAY, dynamic_step, dynamic_parameters, JSON, "the same"},
-	{"dynamic_constants_ascii_tree", true, REST_MAY, dynamic_tree_step, dynamic_tree_parameters, TEXT,
-	 "the same as a tree of frames, as text"},
-	{"dynamic_statics_ascii_tree", true, REST_MAY, dynamic_tree_step, dynamic_tree_parameters, TEXT, "the same"},
-	{"export/flamegraph", true, REST_MAY, flamegraph_step, export_parameters, "image/svg+xml", "a flame graph"},
+	{"dynamic_constants_ascii_tree", true, REST_MAY, dynamic_tree_step, dynamic_tree_parameters,
+	 TEXT, "the same as a tree of frames, as text"},
+	{"dynamic_statics_ascii_tree", true, REST_MAY, dynamic_tree_step, dynamic_tree_parameters,
+	 TEXT, "the same"},
+	{"control", true, REST_NONE, control_step, NULL, JSON,
+	 "an order for the agent: start, stop, mode, snapshot, mark"},
+	{"export/flamegraph", true, REST_MAY, flamegraph_step, export_parameters, "image/svg+xml",
+	 "a flame graph"},
 	{"export/flamegraph.pl", true, REST_MAY, collapsed_step, export_parameters, TEXT,
 	 "collapsed stacks, as flamegraph.pl reads them"},
-	{"export/graph", true, REST_MAY, graph_step, graph_parameters, "image/svg+xml", "what was in use over time, a picture"},
+	{"export/graph", true, REST_MAY, graph_step, graph_parameters, "image/svg+xml",
+	 "what was in use over time, a picture"},
 	{"export/heaptrack", true, REST_MAY, heaptrack_step, events_parameters, TEXT,
 	 "what heaptrack's programs read"},
-	{"export/replay", true, REST_MAY, replay_step, events_parameters, "application/octet-stream",
-	 "allocations and frees, to be done again"},
+	{"export/replay", true, REST_MAY, replay_step, events_parameters,
+	 "application/octet-stream", "allocations and frees, to be done again"},
 };
 
 void routes_each(void (*route)(void *context, const struct route_info *info), void *context)
@@ -83,16 +101,18 @@ void routes_each(void (*route)(void *context, const struct route_info *info), vo
 
 		snprintf(path, sizeof(path), "%s%s%s", r->of_recording ? "/data/{id}/" : "", r->path,
 			 r->rest == REST_MUST ? "/{number}" : "");
-		route(context, &(struct route_info){
-				       .path = path,
-				       .about = r->about,
-				       .content_type = r->content_type,
-				       .parameters = r->parameters,
-				       .of_recording = r->of_recording,
-				       .filters = r->parameters != NULL,
-				       .has_number = r->rest == REST_MUST,
-				       .takes_filter = r->step == maps_step ? mapping_takes_filter : NULL,
-			       });
+		route(context,
+		      &(struct route_info){
+			      .path = path,
+			      .about = r->about,
+			      .content_type = r->content_type,
+			      .parameters = r->parameters,
+			      .of_recording = r->of_recording,
+			      .filters = r->parameters != NULL,
+			      .has_number = r->rest == REST_MUST,
+			      .is_post = r->step == control_step,
+			      .takes_filter = r->step == maps_step ? mapping_takes_filter : NULL,
+		      });
 	}
 }
 
@@ -157,10 +177,10 @@ void route_id(const struct exchange *x, char *ret_id, size_t size)
 		ret_id[0] = 0;
 }
 
-/* A watcher takes the recording anew for each look, so that it grows between them. */
+/* A watcher takes the recording anew for each look, so that it grows between them; an order needs none. */
 static bool takes_its_own(const struct route *route)
 {
-	return !route->of_recording || route->step == live_step;
+	return !route->of_recording || route->step == live_step || route->step == control_step;
 }
 
 bool route_on_loop(const struct exchange *x)
@@ -170,6 +190,15 @@ bool route_on_loop(const struct exchange *x)
 	const struct route *route = lookup(x, id, sizeof(id), &rest);
 
 	return route && route->step == questions_step;
+}
+
+bool route_takes_post(const struct exchange *x)
+{
+	char id[256];
+	const char *rest;
+	const struct route *route = lookup(x, id, sizeof(id), &rest);
+
+	return route && route->step == control_step;
 }
 
 int route_begin(struct exchange *x)

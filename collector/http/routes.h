@@ -9,6 +9,9 @@ int route_begin(struct exchange *x);
 /* Whether the route is answered by the loop itself: quickly, and also while all workers are busy. */
 bool route_on_loop(const struct exchange *x);
 
+/* Whether the route is asked by POST, and by nothing else. */
+bool route_takes_post(const struct exchange *x);
+
 /* What follows the route's name in the path ("flame.svg" of /data/ID/export/flamegraph/flame.svg, the number of /backtrace/7);
  * "" if nothing does. */
 const char *route_rest(const struct exchange *x);
@@ -20,12 +23,13 @@ struct route_info {
 	const char *path; /* "/data/{id}/allocations" */
 	const char *about, *content_type;
 	const struct route_parameter *parameters; /* ends with {0} */
-	bool of_recording, filters, has_number;
+	bool of_recording, filters, has_number, is_post;
 	bool (*takes_filter)(const char *name); /* NULL: all */
 };
 void routes_each(void (*route)(void *context, const struct route_info *info), void *context);
 
 /* Steps of the routes. */
+exchange_step control_step;
 exchange_step list_step, page_step, openapi_step, questions_step;
 exchange_step allocations_step, groups_step, backtrace_step, backtraces_step;
 exchange_step flamegraph_step, collapsed_step, tree_step, ascii_tree_step;

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "base/error.h"
+#include "base/parse.h"
 #include "collector/http/exchange.h"
 #include "collector/http/greeting.h"
 #include "collector/http/routes.h"
@@ -17,6 +18,8 @@
 #define REQUEST_BYTES_MAX 16384 /* of all header lines; a longer request is refused */
 #define CONNECTIONS_MAX	  256
 #define SLICE_BYTES	  65536
+#define BODY_BYTES_MAX	  8192
+#define BODY_SECONDS	  10
 #define HEAD_BYTES	  2048
 #define STALL_SECONDS	  60 /* a reader that takes nothing for so long is let go */
 #define CHUNK_FRAME_MAX	  16 /* "10000\r\n" in front, "\r\n" behind */
@@ -42,9 +45,12 @@ struct session {
 static int finish(struct lws *wsi, struct session *session)
 {
 	struct exchange *x = session->x;
+	bool unread = x->body_left != 0;
 
 	session->x = NULL;
 	exchange_free(x);
+	if (unread) /* a body that nobody wanted: what comes next would be taken for a request */
+		return -1;
 	return lws_http_transaction_completed(wsi) ? -1 : 0;
 }
 
@@ -86,7 +92,8 @@ static int send_head(struct lws *wsi, struct exchange *x)
 	    add_header(wsi, "x-content-type-options:", "nosniff", &p, end) ||
 	    add_header(wsi, "content-security-policy:", CONTENT_POLICY, &p, end))
 		return -1;
-	if (x->status == 405 && add_header(wsi, "allow:", "GET, HEAD", &p, end))
+	if (x->status == 405 &&
+	    add_header(wsi, "allow:", route_takes_post(x) ? "POST" : "GET, HEAD", &p, end))
 		return -1;
 	if (lws_finalize_write_http_header(wsi, start, &p, end))
 		return -1;
@@ -196,6 +203,59 @@ static int refuse(struct exchange *x, int status, int error, const char *text)
 	return err_set(&x->err, error, "%s", text);
 }
 
+/* Does the page that asks, if a browser says so, come from here? */
+static bool is_same_origin(struct lws *wsi)
+{
+	char origin[300], host[256], own[300];
+
+	if (!lws_hdr_total_length(wsi, WSI_TOKEN_ORIGIN))
+		return true;
+	if (lws_hdr_copy(wsi, origin, sizeof(origin), WSI_TOKEN_ORIGIN) <= 0 ||
+	    lws_hdr_copy(wsi, host, sizeof(host), WSI_TOKEN_HOST) <= 0)
+		return false;
+	snprintf(own, sizeof(own), "http://%s", host);
+	return !strcmp(origin, own);
+}
+
+/* A browser sends this type from elsewhere only after it has asked, and is not answered. */
+static bool is_json(struct lws *wsi)
+{
+	char type[64];
+	const char *wanted = "application/json";
+	size_t length = strlen(wanted);
+
+	return lws_hdr_copy(wsi, type, sizeof(type), WSI_TOKEN_HTTP_CONTENT_TYPE) > 0 &&
+	       !strncasecmp(type, wanted, length) &&
+	       (!type[length] || type[length] == ';' || type[length] == ' ');
+}
+
+/* What may change something is held to more than what only reads. */
+static int read_post(const struct server *server, struct lws *wsi, struct exchange *x)
+{
+	char text[24];
+	uint64_t length;
+
+	x->post = true;
+	x->body_left = 1; /* until it is known */
+	if (!route_takes_post(x))
+		return refuse(x, 405, -EINVAL, "only GET and HEAD are answered here");
+	if (!server->local_only)
+		return refuse(x, 403, -EINVAL,
+			      "orders are taken where only this machine can ask: serve on "
+			      "localhost, or use 'collector ctl'");
+	if (!is_same_origin(wsi))
+		return refuse(x, 403, -EINVAL, "orders are not taken from pages of elsewhere");
+	if (!is_json(wsi))
+		return refuse(x, 415, -EINVAL, "an order comes as application/json");
+	if (lws_hdr_copy(wsi, text, sizeof(text), WSI_TOKEN_HTTP_CONTENT_LENGTH) <= 0 ||
+	    parse_u64(text, &length) < 0 || !length)
+		return refuse(x, 411, -EINVAL, "an order has a body, and a Content-Length");
+	if (length > BODY_BYTES_MAX)
+		return refuse(x, 413, -EINVAL, "an order has 8,192 bytes at most");
+	x->body_left = (size_t)length;
+	return 0;
+}
+
 static int read_arguments(struct lws *wsi, struct exchange *x)
 {
 	char text[REQUEST_BYTES_MAX];
@@ -224,7 +284,8 @@ static int read_request(struct server *server, struct lws *wsi, struct exchange 
 	x->head_only = lws_hdr_total_length(wsi, WSI_TOKEN_HEAD_URI) > 0;
 	x->old_protocol = lws_hdr_copy(wsi, version, sizeof(version), WSI_TOKEN_HTTP) > 0 &&
 			  strstr(version, "1.0");
-	if (!x->head_only && !lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI))
+	if (!x->head_only && !lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) &&
+	    !lws_hdr_total_length(wsi, WSI_TOKEN_POST_URI))
 		return refuse(x, 405, -EINVAL, "only GET and HEAD are answered");
 	if (server->local_only && !names_this_machine(wsi))
 		return refuse(x, 403, -EINVAL,
@@ -232,6 +293,14 @@ static int read_request(struct server *server, struct lws *wsi, struct exchange 
 			      "with --http ADDR:PORT");
 	if (strlen(x->request.path) != path_length)
 		return refuse(x, 400, -EINVAL, "the path has a NUL in it");
+	if (lws_hdr_total_length(wsi, WSI_TOKEN_POST_URI)) {
+		int r = read_post(server, wsi, x);
+
+		if (r < 0)
+			return r;
+	} else if (route_takes_post(x)) {
+		return refuse(x, 405, -EINVAL, "only POST is answered here");
+	}
 	return read_arguments(wsi, x);
 }
 
@@ -254,6 +323,28 @@ static int on_request(struct server *server, struct lws *wsi, struct session *se
 		lws_callback_on_writable(wsi);
 		return 0;
 	}
+	if (x->post) { /* the library's own time limit holds until the body is there */
+		lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, BODY_SECONDS);
+		return 0;
+	}
+	lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0);
+	workers_submit(server->workers, x);
+	return 0;
+}
+
+static int on_body(struct server *server, struct lws *wsi, struct session *session,
+		   const void *data, size_t length)
+{
+	struct exchange *x = session->x;
+
+	if (!x || !x->post || x->state != EXCHANGE_WAITING || x->workers)
+		return 0; /* it was refused: the answer is on its way */
+	if (length > x->body_left)
+		return -1;
+	buf_append(&x->request.body, data, length);
+	x->body_left -= length;
+	if (x->body_left)
+		return 0;
 	lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0);
 	workers_submit(server->workers, x);
 	return 0;
@@ -279,6 +370,7 @@ static int callback(struct lws *wsi, enum lws_callback_reasons reason, void *use
 	case LWS_CALLBACK_HTTP_WRITEABLE:
 		return on_writable(server, wsi, session);
 	case LWS_CALLBACK_HTTP_BODY:
+		return on_body(server, wsi, session, in, length);
 	case LWS_CALLBACK_HTTP_BODY_COMPLETION:
 		return 0;
 	case LWS_CALLBACK_CLOSED_HTTP:

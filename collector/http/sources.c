@@ -346,6 +346,11 @@ static int open_files(struct sources *sources, struct err_text *err)
 	return 0;
 }
 
+const char *sources_data(const struct sources *sources)
+{
+	return sources->options->data;
+}
+
 int sources_new(const struct http_options *options, struct sources **ret_sources,
 		struct err_text *err)
 {

@@ -58,6 +58,9 @@ void sources_unwatch(struct sources *sources);
 void source_lock(struct source *source);
 void source_unlock(struct source *source);
 
+/* The folder of the store; NULL: there is none. */
+const char *sources_data(const struct sources *sources);
+
 /* One line of /list. */
 struct source_line {
 	struct stream_summary summary; /* texts belong to the line */

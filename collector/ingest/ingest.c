@@ -83,6 +83,7 @@ static void ingest_free(struct ingest *ingest)
 
 	intakes_free(ingest);
 	files_done(ingest);
+	replies_done(ingest);
 	peers_free(ingest);
 	frame_encoder_free(ingest->encoder);
 	message_reader_free(ingest->messages);
@@ -131,6 +132,7 @@ static void on_tick(uv_timer_t *timer)
 		on_connection((uv_stream_t *)&ingest->listener, 0);
 	intake_tick(ingest, now_ms);
 	files_tick(ingest, now_ms);
+	replies_tick(ingest, now_ms);
 	if (!ingest->stopping)
 		links_tick(ingest, now_ms);
 	if (!ingest->stopping)

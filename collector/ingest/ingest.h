@@ -35,7 +35,27 @@ enum ingest_event_kind {
 	INGEST_STREAM_LEFT,  /* the link that brought it is gone before its end; it goes on if the
 				agent comes back */
 	INGEST_FILE,	     /* file; complete: it is there now, text: a remark, or empty; else why not */
+	INGEST_REPLY,	     /* stream, reply: what became of an order */
 	INGEST_WARNING,	     /* text: something a person should know */
+};
+
+/* An order for the agent of a stream. */
+struct ingest_order {
+	uint64_t id; /* the caller's, for the reply; each once */
+	uint32_t action, mode; /* enum Action, enum Mode */
+	uint64_t value;	       /* as in message Control */
+	const char *text;      /* of a mark, UTF-8 */
+	uint64_t wait_ms;      /* for the reply */
+};
+
+#define INGEST_REPLY_NONE UINT32_MAX
+
+struct ingest_reply {
+	uint64_t id;
+	uint32_t status; /* enum ReplyStatus; INGEST_REPLY_NONE: none came */
+	uint32_t mode;
+	uint64_t time_ns, sample_interval, snapshot;
+	const char *text; /* one line, never NULL */
 };
 
 struct ingest_event {
@@ -50,6 +70,7 @@ struct ingest_event {
 	uint64_t events, bytes;
 	bool complete; /* STREAM_BEGAN: the store has all of it already */
 	const struct ingest_file *file;
+	const struct ingest_reply *reply;
 };
 
 #define INGEST_BUILD_ID_MAX 32
@@ -104,6 +125,13 @@ bool ingest_fetching(const struct ingest *ingest, const struct ingest_file *file
 		     uint64_t *ret_total);
 /* How many files are on their way, or may be wanted. */
 uint32_t ingest_files(const struct ingest *ingest);
+
+/* Gives an order. 0: INGEST_REPLY with this id follows, at latest when time is over (and perhaps before this returns);
+ * -ENOENT: the stream is not being received; -ENOTCONN: it was, and its agent is not connected now; -ESRCH: it has ended; -EBUSY. */
+int ingest_order(struct ingest *ingest, const struct stream_id *stream, const struct ingest_order *order);
+/* Calls for each stream that is being received and has not ended, with the host as its agent names it. */
+void ingest_live(const struct ingest *ingest, void (*each)(void *context, const struct stream_id *stream, const char *host),
+		 void *context);
 
 /* Sums since the start, for a progress line. */
 struct ingest_totals {

@@ -429,6 +429,31 @@ bool intake_busy(const struct ingest *ingest)
 	return false;
 }
 
+int intake_link(const struct ingest *ingest, const struct stream_id *id, struct link **ret_link)
+{
+	const struct intake *s = intake_find(ingest, id->bytes);
+
+	if (!s)
+		return -ENOENT;
+	if (s->ended)
+		return -ESRCH;
+	if (!s->link || s->link->state != LINK_OPEN)
+		return -ENOTCONN;
+	*ret_link = s->link;
+	return 0;
+}
+
+void ingest_live(const struct ingest *ingest,
+		 void (*each)(void *context, const struct stream_id *stream, const char *host),
+		 void *context)
+{
+	for (const struct intake *s = ingest->intakes, *next; s; s = next) {
+		next = s->next;
+		if (s->link && !s->ended)
+			each(context, &s->id, s->link->host);
+	}
+}
+
 /* ---- the end ---- */
 
 void intake_link_gone(struct link *link)

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "collector/ingest/state.h"
 #include "base/ban.h"
 
@@ -62,6 +63,7 @@ static void close_quietly(struct link *link)
 	link->peer = NULL;
 	intake_link_gone(link);
 	files_link_gone(link);
+	replies_link_gone(link);
 	uv_close((uv_handle_t *)&link->tcp, on_closed);
 	uv_close((uv_handle_t *)&link->timer, on_closed);
 }
@@ -185,6 +187,7 @@ static void take_hello(struct link *link, const Heapcast__Hello *hello)
 		close_quietly(link);
 		return;
 	}
+	words_clean(link->host, sizeof(link->host), hello->host, strlen(hello->host));
 	link->window_bytes = hello->window_bytes ? hello->window_bytes : DEFAULT_WINDOW;
 	link->state = LINK_OPEN;
 	uv_timer_stop(&link->timer);
@@ -211,6 +214,8 @@ static int take_frame(struct link *link, const uint8_t *frame, size_t length, st
 	for (size_t i = 0; batch->link && link->state == LINK_OPEN && i < batch->link->n_stream;
 	     i++)
 		intake_state(link, batch->link->stream[i]);
+	for (size_t i = 0; batch->link && link->state == LINK_OPEN && i < batch->link->n_reply; i++)
+		replies_take(link, batch->link->reply[i]);
 	if (link->state == LINK_OPEN && batch->link && batch->link->file) {
 		r = files_piece(link, batch->link->file, err);
 		if (r < 0)

@@ -137,6 +137,26 @@ void order_file(struct link *link, const struct transfer *t)
 	send_order(link, &order);
 }
 
+void order_control(struct link *link, const struct given *given, const struct ingest_order *o)
+{
+	Heapcast__Order order;
+	Heapcast__Control control;
+
+	heapcast__order__init(&order);
+	heapcast__control__init(&control);
+	control.id = given->id;
+	control.stream = bytes_of(given->stream.bytes);
+	control.action = (Heapcast__Action)o->action;
+	control.mode = (Heapcast__Mode)o->mode;
+	control.value = o->value;
+	if (o->text) {
+		control.text.len = strlen(o->text);
+		control.text.data = (uint8_t *)(uintptr_t)o->text;
+	}
+	order.control = &control;
+	send_order(link, &order);
+}
+
 void order_ack(struct link *link, const struct stream_id *id, struct stream_position last)
 {
 	Heapcast__Order order;

@@ -97,6 +97,7 @@ struct link {
 	struct buf in;
 	char address[ADDRESS_TEXT];
 	uint8_t agent[STREAM_ID_SIZE];
+	char host[64]; /* as it says, cleaned */
 	uint64_t window_bytes;
 	uint64_t heard_ms;
 	unsigned streams;
@@ -124,6 +125,17 @@ struct intake {
 	bool abandoned; /* the disk has refused to make it durable: to be closed when nothing is being derived */
 	int derive_result;
 	uv_work_t derive_work;
+};
+
+#define INTERVAL_MAX ((uint64_t)1 << 32) /* of samples, as proto/ring.h has it */
+
+/* An order that waits for its reply (replies.c). */
+struct given {
+	struct given *next;
+	struct ingest *ingest;
+	struct link *link;
+	struct stream_id stream;
+	uint64_t id, until_ms;
 };
 
 /* A symbol file that is asked for (files.c). */
@@ -222,6 +234,8 @@ struct ingest {
 		struct candidate *looking;    /* by the worker */
 		uv_work_t look;
 	} files;
+	struct given *given;
+	uint32_t given_count;
 	uint32_t peer_count, link_count, intake_count;
 	uint64_t events, bytes, beacons, beacons_refused, beacons_unproven;
 	unsigned pending;
@@ -316,7 +330,15 @@ void order_subscribe(struct link *link, const struct stream_id *id,
 		     struct stream_position position);
 /* Asks for the file from what is here of it on; NULL: for none any more. */
 void order_file(struct link *link, const struct transfer *transfer);
+/* `given` has the number; its link, and with it itself, may be gone afterwards. */
+void order_control(struct link *link, const struct given *given, const struct ingest_order *order);
 void order_ack(struct link *link, const struct stream_id *id, struct stream_position last);
+
+/* replies.c */
+void replies_take(struct link *link, const Heapcast__Reply *reply);
+void replies_link_gone(struct link *link);
+void replies_tick(struct ingest *ingest, uint64_t now_ms);
+void replies_done(struct ingest *ingest);
 
 /* retain.c */
 void retain_tick(struct ingest *ingest, uint64_t now_ms);
@@ -328,6 +350,8 @@ void intake_state(struct link *link, const Heapcast__StreamState *state);
  * a sentence: close the link. */
 int intake_frame(struct link *link, const uint8_t *frame, size_t length,
 		 const Heapcast__Batch *batch, struct err_text *err);
+/* Who brings the stream now. 0; -ENOENT, -ESRCH, -ENOTCONN as ingest_order. */
+int intake_link(const struct ingest *ingest, const struct stream_id *id, struct link **ret_link);
 void intake_link_gone(struct link *link);
 void intake_tick(struct ingest *ingest, uint64_t now_ms);
 /* True if some of what was received is not durable yet and can be made so. */

@@ -21,6 +21,12 @@ static void process_done(struct process_info *p)
 	free(p->agent_version);
 }
 
+static void mark_done(struct mark_info *mark)
+{
+	free(mark->text);
+	free(mark->by);
+}
+
 void definitions_done(struct definitions *d)
 {
 	process_done(&d->process);
@@ -35,7 +41,7 @@ void definitions_done(struct definitions *d)
 		free(d->threads[i]);
 	}
 	for (uint32_t i = 0; i < d->mark_count; i++)
-		free(d->marks[i].text);
+		mark_done(&d->marks[i]);
 	free(d->modules);
 	free(d->threads);
 	free(d->module_of_wire);
@@ -257,25 +263,26 @@ static int add_gap(struct definitions *d, const Heapcast__Gap *g)
 
 static int add_mark(struct definitions *d, const Heapcast__Mark *m)
 {
-	char *text;
+	struct mark_info mark = {
+		.time_ns = m->time_ns,
+		.value = m->value,
+		.kind = (uint32_t)m->kind,
+		.thread = m->thread,
+	};
 
 	if (d->mark_count >= MARKS_MAX) {
 		d->ledger.marks_left_out++;
 		return 0;
 	}
-	text = outside_text(m->text.data, m->text.len);
-	if (!text || array_reserve(&d->marks, &d->mark_capacity, (uint64_t)d->mark_count + 1,
-					 sizeof(*d->marks)) < 0) {
-		free(text);
+	mark.text = outside_text(m->text.data, m->text.len);
+	mark.by = *m->by ? outside_text(m->by, strnlen(m->by, MARK_BY_MAX)) : NULL;
+	if (!mark.text || (*m->by && !mark.by) ||
+	    array_reserve(&d->marks, &d->mark_capacity, (uint64_t)d->mark_count + 1,
+			  sizeof(*d->marks)) < 0) {
+		mark_done(&mark);
 		return -ENOMEM;
 	}
-	d->marks[d->mark_count++] = (struct mark_info){
-		.time_ns = m->time_ns,
-		.value = m->value,
-		.kind = (uint32_t)m->kind,
-		.thread = m->thread,
-		.text = text,
-	};
+	d->marks[d->mark_count++] = mark;
 	return 0;
 }
 

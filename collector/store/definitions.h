@@ -12,6 +12,7 @@
 #define THREADS_MAX (1u << 20)
 #define GAPS_MAX    (1u << 20)
 #define MARKS_MAX   (1u << 20)
+#define MARK_BY_MAX 256 /* bytes */
 /* Numbers that may be passed over at once, where a damaged place has swallowed their definitions.
  */
 #define HOLE_MAX (1u << 16)

@@ -255,22 +255,35 @@ bool store_name_is_path(const char *name)
 	return strpbrk(name, "/.") || !access(name, F_OK);
 }
 
-int store_find(struct store *store, const char *name, char **ret_path, struct err_text *err)
+int store_find_id(struct store *store, const char *name, struct stream_id *ret_id,
+		  enum stream_state *ret_state, struct err_text *err)
 {
 	struct stream_summary *list;
-	struct stream_id id;
 	size_t count;
 	int r;
 
-	if (!store || store_name_is_path(name))
-		return find_path(name, ret_path, err);
 	if (!*name)
 		return err_set(err, -ENOENT, "an empty name is no stream");
 	r = list_streams(store, false, &list, &count, err);
 	if (r < 0)
 		return r;
-	r = find_in_list(store, list, count, name, &id, err);
+	r = find_in_list(store, list, count, name, ret_id, err);
+	for (size_t i = 0; !r && i < count; i++)
+		if (!memcmp(&list[i].id, ret_id, sizeof(*ret_id)))
+			*ret_state = list[i].state;
 	store_list_free(list, count);
+	return r;
+}
+
+int store_find(struct store *store, const char *name, char **ret_path, struct err_text *err)
+{
+	enum stream_state state;
+	struct stream_id id;
+	int r;
+
+	if (!store || store_name_is_path(name))
+		return find_path(name, ret_path, err);
+	r = store_find_id(store, name, &id, &state, err);
 	if (r < 0)
 		return r;
 	*ret_path = stream_recording_path(store, &id);

@@ -262,6 +262,7 @@ static void code_mark(struct coder *c, struct mark_info *m)
 	code_u32(c, &m->kind);
 	code_u32(c, &m->thread);
 	code_text(c, &m->text);
+	code_text(c, &m->by);
 	if (!m->text)
 		c->error = c->error ? c->error : -EBADMSG;
 }

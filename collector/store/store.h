@@ -88,6 +88,9 @@ int store_retain(struct store *store, uint64_t keep_ns, uint64_t keep_bytes,
 /* A stream's path by its id, a unique prefix of it, `last`, or the path of a recording (with a '/' or an existing file).
  * -ENOENT, -EEXIST (not unique): the sentence lists what there is. Free the path. `store` may be NULL for a path. */
 int store_find(struct store *store, const char *name, char **ret_path, struct err_text *err);
+/* Likewise its id, and whether it lives; not by a path. */
+int store_find_id(struct store *store, const char *name, struct stream_id *ret_id, enum stream_state *ret_state,
+		  struct err_text *err);
 /* Does `name` mean a file? It has a '/' or a '.', which no id has, or a file of that name is there. */
 bool store_name_is_path(const char *name);
 
@@ -268,6 +271,7 @@ struct mark_info {
 	uint64_t time_ns, value;
 	uint32_t kind, thread;
 	char *text;
+	char *by; /* from outside: who wanted it; NULL: nobody */
 };
 
 /* The process as the kernel counted it (message Figures, where the single ones are explained). Bytes. */

@@ -83,7 +83,11 @@ _heapcast_value() {
 # An argument that is no option. $1 program, $2 command, $3 what is there of it, $4 the data folder.
 _heapcast_argument() {
 	case ${1##*/}:$2 in
+	*agent:ctl) _heapcast_words "$(printf '%s\n' status start stop mode snapshot mark full sample off)" "$3" ;;
 	*collector:gather) _heapcast_words "$(compgen -A hostname)" "$3" ;;
+	*collector:ctl)
+		_heapcast_words "$(_heapcast_streams "$1" "$4"; printf '%s\n' start stop mode snapshot mark full sample off)" "$3"
+		;;
 	*collector:list) ;;
 	*collector:help) _heapcast_words "$(_heapcast_commands "$1")" "$3" ;;
 	*collector:serve) _heapcast_files -f "$3" ;;

@@ -91,7 +91,7 @@ else
 fi
 
 # The network: ENABLE_SERVER and BASE_SERVER_PORT listen, ENABLE_BROADCAST is heard.
-listens() { grep -q ":$1 00000000:0000 0A" /proc/net/tcp; }
+listens() { grep -qE ":$1 0+:0000 0A" /proc/net/tcp /proc/net/tcp6; }
 while read -r port_hex variables; do
 	# shellcheck disable=SC2086
 	env HEAPCAST_OUTPUT="$T/net" HEAPCAST_LINGER=0s $variables "$AGENT" run --quiet -- sleep 0.7 2>"$T/net.err" &

@@ -35,7 +35,7 @@ offers() { assert_eq "offered for \"$1\"" "$2" "$(replies "$1")"; }
 options_of() { "$@" --help | sed -nE 's/^ {2,6}(-[a-z], )?(--[a-z0-9-]+).*/\2/p'; }
 all_options() { { options_of "$@"; echo --help; } | sort -u | paste -sd' '; }
 
-offers "agent " "--help --variables --version run serve"
+offers "agent " "--help --variables --version ctl run serve"
 offers "agent s" "serve"
 offers "collector l" "leaks ledger list"
 offers "$BUILD/bin/collector fl" "flamegraph"
@@ -71,6 +71,9 @@ offers "collector report --data folder ${id:0:4}" ""
 offers "collector top last --value l" "leaked"
 offers "collector serve oth" "other.txt"
 offers "collector list re" ""
+offers "agent ctl sn" "snapshot"
+offers "collector ctl ${id:0:4}" "$id"
+offers "collector ctl last sto" "stop"
 
 # The values that the completion lists by name are those that the collector names when it gets another one.
 takes() {

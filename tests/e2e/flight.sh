@@ -73,7 +73,7 @@ assert abs(r["leaked"]["bytes"] - leaked) < 4 * r["leaked"]["bytes_error"] + 100
 
 # More than a size is resident; it has grown too fast. Each is told once.
 causes() {
-	"$COLLECTOR" ledger --json "$1" | python3 -c 'import json, sys; print(*[s["cause"] for s in json.load(sys.stdin)["states"]])'
+	"$COLLECTOR" ledger --json "$1" | python3 -c 'import json, sys; print(*[s["text"] for s in json.load(sys.stdin)["states"]])'
 }
 "$AGENT" run --quiet --flight 1s --flight-after 0 --flight-rss 16M --flight-pressure off --output "$T/rss" -- "$LEAKER" "$T/truth" 40 65536 10 3
 assert_eq "triggers by size" "rss end" "$(causes "$T/rss")"

@@ -24,7 +24,7 @@ net_four() {
 agent_on() {
 	local name=$1 tag=$2
 	shift 2
-	nsenter --net="/proc/${net_pid[$name]}/ns/net" -- "$AGENT" serve --announce --memory-limit 2M --config "" --socket "@$tag" "$@" \
+	nsenter --net="/proc/${net_pid[$name]}/ns/net" -- "$AGENT" serve --announce --memory-limit 4M --config "" --socket "@$tag" "$@" \
 		2>>"$T/$tag.err" &
 	agent_pid[$tag]=$!
 	wait_for 10 "agent $tag to listen" grep -q "listening for collectors" "$T/$tag.err"

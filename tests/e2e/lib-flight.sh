@@ -49,7 +49,7 @@ need("there is no mark of a delivery", deliveries)
 final = deliveries[-1]
 need(f"the window was {final['value'] / 1e9:.1f} s", final["value"] >= window * 1e9 or final["value"] >= final["time_ns"] - 1e6)
 print(f"{live['blocks']} live blocks of {leaked}; of the last {window:g} s all {births} births and {frees} frees; "
-      f"{ledger['culled']} events in sums; sent for " + ", ".join(f"{d['cause']} at {d['time_ns'] / 1e9:.1f} s (whole: {d['value'] / 1e9:.1f} s)" for d in deliveries))
+      f"{ledger['culled']} events in sums; sent for " + ", ".join(f"{d['text']} at {d['time_ns'] / 1e9:.1f} s (whole: {d['value'] / 1e9:.1f} s)" for d in deliveries))
 END
 }
 

@@ -116,7 +116,7 @@ try() {
 		case $1 in *--announce* | *--collector*) ;; *) assert_status 0 "${words[@]}" >out 2>err ;; esac
 		;;
 	"agent serve") assert_status 0 "${words[@]}" --check-config >out ;;
-	"collector gather" | "collector serve") known_options "${words[@]}" ;;
+	"collector gather" | "collector serve" | "collector ctl") known_options "${words[@]}" ;;
 	collector\ *) assert_status 0 "${words[@]}" >out ;;
 	*) return 0 ;;
 	esac

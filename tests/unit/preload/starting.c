@@ -97,8 +97,13 @@ static void run(const char *const argv[], const char *const environment[], bool 
 	run((const char *const[]){__VA_ARGS__, NULL}, (const char *const[]){environment, NULL},    \
 	    subreaper, (r))
 
-static void assert_said(const struct run *r, const char *line)
+/* The agent writes on when the program has ended already. */
+static void assert_said(struct run *r, const char *line)
 {
+	for (int i = 0; i < 1000 && !strstr(r->report, line); i++) {
+		usleep(10000);
+		read_whole(report_path, r->report, sizeof(r->report));
+	}
 	if (!strstr(r->report, line))
 		print_error("\"%s\" is not in the report:\n%s\n", line, r->report);
 	assert_non_null(strstr(r->report, line));

@@ -1,0 +1,253 @@
+/* `agent ctl`: asks or orders an agent of this host at its desk (agent/streamer/desk.h). */
+#include "agent/cli/ctl.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "agent/cli/command.h"
+#include "agent/cli/daemon_socket.h"
+#include "agent/streamer/desk.h"
+#include "agent/streamer/handshake.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "base/words.h"
+#include "base/ban.h"
+
+#define EXIT_NO	   1
+#define PATIENCE_S 5
+
+struct ctl {
+	struct options options;
+	char question[ORDER_LINE_MAX];
+	char name[DESK_NAME_MAX];
+};
+
+static const struct {
+	const char *word, *argument;
+} actions[] = {
+	{"status", NULL},   {"start", NULL},  {"stop", NULL}, {"mode", "full|sample[=BYTES]|off"},
+	{"snapshot", NULL}, {"mark", "TEXT"},
+};
+
+static void help(void)
+{
+	printf("agent ctl [OPTION...] status|start|stop|mode MODE|snapshot|mark TEXT [PID]\n\n"
+	       "Asks the agent of this host that programs ask to be recorded (`agent serve`, or\n"
+	       "the one that libheapcast.so starts by itself), or orders it: for the program with\n"
+	       "this PID, else for all. --socket names another one: PATH of\n"
+	       "`agent serve --socket PATH`, or of `agent run --control PATH`.\n\n"
+	       "  status      how the agent is, and each program that it records\n"
+	       "  stop        new blocks are not recorded any more; what becomes of those on\n"
+	       "              record is\n"
+	       "  start       goes on, in the mode that was in force before\n"
+	       "  mode MODE   full: every event; sample or sample=BYTES: one allocation in so\n"
+	       "              many bytes; off: as stop\n"
+	       "  snapshot    sends all there is at once, and marks the place by a number\n"
+	       "  mark TEXT   puts a text into the recording\n\n"
+	       "Each is a mark in the recording, with its time and who wanted it. The agent's\n"
+	       "user and root may order all programs, others their own.\n\n"
+	       "  agent ctl status\n"
+	       "  agent ctl mode sample=64K 4711\n"
+	       "  agent ctl mark \"second run begins\"\n\n"
+	       "Exit status: 0 done; 1 refused; 2 wrong usage; 3 no agent answers.\n\n");
+	options_help(COMMAND_CTL);
+}
+
+static int find_action(const char *word)
+{
+	for (unsigned i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
+		if (!strcmp(actions[i].word, word))
+			return (int)i;
+	return -EINVAL;
+}
+
+/* Only what the agent takes leaves here: one line, no control characters. */
+static int make_question(struct ctl *c, const char *word, const char *argument, uint64_t pid,
+			 struct err_text *err)
+{
+	struct order_question parsed;
+	char text[ORDER_TEXT_MAX + 1] = "";
+	const char *why;
+	int n;
+
+	if (argument && strlen(argument) > ORDER_TEXT_MAX)
+		return err_set(err, -EINVAL, "a text of %zu bytes is too long: %d are taken",
+			       strlen(argument), ORDER_TEXT_MAX);
+	if (argument)
+		words_clean(text, sizeof(text), argument, strlen(argument));
+	n = !strcmp(word, "status")
+		    ? snprintf(c->question, sizeof(c->question), "status")
+		    : snprintf(c->question, sizeof(c->question), "%s %llu%s%s", word,
+			       (unsigned long long)pid, *text ? " " : "", text);
+	if (n < 0 || (size_t)n >= sizeof(c->question) - 1)
+		return err_set(err, -EINVAL, "the order is too long");
+	return order_question_parse(c->question, &parsed, &why) < 0
+		       ? err_set(err, -EINVAL, "%s", why)
+		       : 0;
+}
+
+static int parse_order(struct ctl *c, int argc, char **argv, struct err_text *err)
+{
+	int action = argc ? find_action(argv[0]) : -EINVAL, used;
+	const char *argument = NULL;
+	uint64_t pid = 0;
+
+	if (action < 0)
+		return err_set(err, -EINVAL,
+			       "ctl takes status, start, stop, mode, snapshot or mark%s%.40s%s",
+			       argc ? ", not '" : "", argc ? argv[0] : "", argc ? "'" : "");
+	used = actions[action].argument ? 2 : 1;
+	if (argc < used)
+		return err_set(err, -EINVAL, "agent ctl %s %s [PID]", argv[0],
+			       actions[action].argument);
+	if (actions[action].argument)
+		argument = argv[1];
+	if (argc > used + (action > 0))
+		return err_set(err, -EINVAL, "'%.40s' is too much: agent ctl %s%s%s%s",
+			       argv[used + (action > 0)], argv[0], argument ? " " : "",
+			       argument ? actions[action].argument : "", action ? " [PID]" : "");
+	if (argc > used && (parse_u64(argv[used], &pid) < 0 || !pid || pid > INT_MAX))
+		return err_set(err, -EINVAL, "'%.40s' is no process: agent ctl %s%s%s [PID]",
+			       argv[used], argv[0], argument ? " " : "",
+			       argument ? actions[action].argument : "");
+	return make_question(c, argv[0], argument, pid, err);
+}
+
+/* Options stand in front of the order, or right behind it. */
+static int parse(struct ctl *c, int argc, char **argv, struct err_text *err)
+{
+	int first, r;
+
+	options_defaults(&c->options);
+	r = options_environment(&c->options, COMMAND_CTL, err);
+	first = r < 0 ? r : options_arguments(&c->options, COMMAND_CTL, argc, argv, err);
+	if (first < 0 || c->options.help)
+		return first < 0 ? first : 0;
+	while (argc > first && !strncmp(argv[argc - 1], "--", 2) && argv[argc - 1][2]) {
+		char *last[2] = {argv[0], argv[argc - 1]};
+
+		r = options_arguments(&c->options, COMMAND_CTL, 2, last, err);
+		if (r < 0)
+			return r;
+		argc--;
+	}
+	if (c->options.help)
+		return 0;
+	return parse_order(c, argc - first, argv + first, err);
+}
+
+/* Somebody else's program could have taken the name. */
+static bool is_trusted(int fd)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
+	       (peer.uid == 0 || peer.uid == geteuid() || geteuid() == 0);
+}
+
+/* A connected socket, or a negative errno. */
+static int reach_at(struct ctl *c, const char *name)
+{
+	const struct timeval patience = {.tv_sec = PATIENCE_S};
+	struct sockaddr_un address;
+	unsigned length;
+	cleanup(cleanup_close) int fd = -1;
+	int n = snprintf(c->name, sizeof(c->name), "%s" DESK_SUFFIX, name);
+
+	if (n < 0 || (size_t)n >= sizeof(c->name) ||
+	    handshake_address(c->name, &address, &length) < 0)
+		return -ENAMETOOLONG;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (connect(fd, (const struct sockaddr *)&address, length) < 0)
+		return -errno;
+	return is_trusted(fd) ? take_fd(fd) : -EPERM;
+}
+
+static int reach(struct ctl *c, struct err_text *err)
+{
+	char name[DAEMON_SOCKET_NAME_MAX], first[DESK_NAME_MAX];
+	int fd;
+
+	daemon_socket_default(name, sizeof(name));
+	fd = reach_at(c, c->options.socket ? c->options.socket : name);
+	memcpy(first, c->name, sizeof(first));
+	if (!c->options.socket && (fd == -ENOENT || fd == -ECONNREFUSED)) {
+		/* One that the library has started by itself. */
+		snprintf(name, sizeof(name), "@heapcast-%u", (unsigned)geteuid());
+		fd = reach_at(c, name);
+	}
+	if (fd >= 0)
+		return fd;
+	if (fd == -EACCES)
+		return err_set(err, fd, "the agent at %s is another user's", first);
+	if (fd == -EPERM)
+		return err_set(err, fd, "%s is another user's, who is not root", c->name);
+	if (fd == -ENAMETOOLONG)
+		return err_set(err, fd, "the name of the socket is too long: %s", first);
+	return err_set(err, fd,
+		       "no agent answers at %s: `agent serve` does, when it runs (--socket says "
+		       "where)",
+		       first);
+}
+
+static int ask(struct ctl *c, struct ctl_show *show, struct err_text *err)
+{
+	cleanup(cleanup_fclose) FILE *answer = NULL;
+	char line[1024];
+	int fd = reach(c, err), r = 0;
+	size_t length = strlen(c->question);
+
+	if (fd < 0)
+		return fd;
+	c->question[length++] = '\n';
+	if (send(fd, c->question, length, MSG_NOSIGNAL) != (ssize_t)length ||
+	    !(answer = fdopen(fd, "r"))) {
+		r = -errno;
+		close(fd);
+		return err_set(err, r, "asking the agent: %s", strerror(-r));
+	}
+	while (!r && fgets(line, sizeof(line), answer) && strchr(line, '\n')) {
+		line[strcspn(line, "\n")] = '\0';
+		r = ctl_show_line(show, line);
+	}
+	ctl_show_end(show);
+	if (r < 0 || !show->whole)
+		return err_set(err, -EPROTO,
+			       r < 0 ? "the agent's answer makes no sense: is it of this version?"
+				     : "the agent has not answered to the end");
+	return 0;
+}
+
+int command_ctl(int argc, char **argv)
+{
+	static struct ctl ctl;
+	struct err_text err = {{0}};
+	struct ctl_show show;
+	int r = parse(&ctl, argc, argv, &err);
+
+	if (r < 0)
+		return command_fail(EXIT_USAGE, &err, r);
+	if (ctl.options.help) {
+		help();
+		return 0;
+	}
+	show = (struct ctl_show){.json = ctl.options.json};
+	r = ask(&ctl, &show, &err);
+	if (r < 0)
+		return command_fail(EXIT_FAULT, &err, r);
+	if (!show.ok)
+		fprintf(stderr, "agent: %s\n", show.why);
+	return show.ok ? 0 : EXIT_NO;
+}
