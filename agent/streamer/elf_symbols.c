@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/ban.h"
 
 #define SECTIONS_MAX	 4096
 #define HEADERS_MAX	 64
+#define CODE_MAX	 (512u << 20) /* of all segments; a file with holes can claim any size */
 #define SYMBOLS_MAX	 (4u << 20)
 #define SYMBOLS_EACH	 1024
 #define WINDOW		 (32u << 10)
@@ -23,11 +25,24 @@ static bool read_at(int fd, void *out, size_t size, uint64_t offset)
 	return offset <= INT64_MAX && pread(fd, out, size, (off_t)offset) == (ssize_t)size;
 }
 
+/* Is the segment in the file, and with all before it (`before` bytes) no more than can be read through? */
+static bool is_there(const ElfW(Phdr) * header, uint64_t before, const struct stat *file)
+{
+	uint64_t size = (uint64_t)file->st_size;
+
+	return header->p_offset <= size && header->p_filesz <= size - header->p_offset &&
+	       header->p_filesz <= CODE_MAX - before;
+}
+
 int elf_symbols_open(struct elf_symbols *file, int fd)
 {
 	ElfW(Phdr) header;
+	uint64_t code = 0;
+	struct stat stat;
 
 	*file = (struct elf_symbols){.fd = fd};
+	if (fstat(fd, &stat) < 0)
+		return -errno;
 	if (!read_at(fd, &file->head, sizeof(file->head), 0) ||
 	    memcmp(file->head.e_ident, ELFMAG, SELFMAG) ||
 	    file->head.e_ident[EI_CLASS] != OWN_CLASS || file->head.e_ident[EI_DATA] != OWN_DATA ||
@@ -36,10 +51,14 @@ int elf_symbols_open(struct elf_symbols *file, int fd)
 	for (unsigned i = 0; i < file->head.e_phnum && i < HEADERS_MAX; i++) {
 		if (!read_at(fd, &header, sizeof(header), file->head.e_phoff + i * sizeof(header)))
 			return -ENOEXEC;
-		if (header.p_type == PT_LOAD && header.p_flags & PF_X &&
-		    file->segment_count < ELF_SEGMENTS_MAX)
-			file->segment[file->segment_count++] = (struct elf_segment){
-				header.p_vaddr, header.p_filesz, header.p_offset};
+		if (header.p_type != PT_LOAD || !(header.p_flags & PF_X) ||
+		    file->segment_count == ELF_SEGMENTS_MAX)
+			continue;
+		if (!is_there(&header, code, &stat))
+			return -ENOEXEC;
+		code += header.p_filesz;
+		file->segment[file->segment_count++] =
+			(struct elf_segment){header.p_vaddr, header.p_filesz, header.p_offset};
 	}
 	return 0;
 }
