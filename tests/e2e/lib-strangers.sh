@@ -113,11 +113,11 @@ strangers_for() {
 	nsenter --net="/proc/${net_pid[desk]}/ns/net" -- "$COLLECTOR" gather --data "$T/desk" --no-discovery --listen 10.77.0.3:43513 \
 		--key "$T/key" 10.77.0.2:8100 >"$T/desk.log" 2>"$T/desk.err" &
 	gatherer[desk]=$!
-	serve_on board --memory-limit 16M --key "$T/key" -- "$BUILD/tests/e2e-paced" $((100000 * (seconds + 60))) 20000 "$T/end"
+	serve_on board --memory-limit 16M --key "$T/key" -- "$BUILD/tests/e2e-paced" $((300000 * (4 * seconds + 60))) 20000 "$T/end"
 	wait_for 20 "a stream" eval '[ "$(bytes_of)" -gt 30000 ]'
 	# One that dials in, too.
 	nsenter --net="/proc/${net_pid[board]}/ns/net" -- "$AGENT" run --quiet --log info --memory-limit 16M --key "$T/key" \
-		--collector 10.77.0.3:43513 -- "$BUILD/tests/e2e-paced" $((100000 * (seconds + 60))) 20000 "$T/end" \
+		--collector 10.77.0.3:43513 -- "$BUILD/tests/e2e-paced" $((300000 * (4 * seconds + 60))) 20000 "$T/end" \
 		>"$T/dialler.out" 2>"$T/dialler.err" &
 	agent_pid[dialler]=$!
 	wait_for 20 "the second stream" eval '[ "$(find "$T/desk/streams" -name recording.heapcast -size +20k | wc -l)" = 2 ]'
