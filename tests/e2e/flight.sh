@@ -1,6 +1,6 @@
 #!/bin/bash
-# The flight recorder: while nothing happens less than 1 KB/s is sent, and no events; a signal to the agent has the live heap and
-# the window sent while the program goes on; so has its end. What the program counted is there.
+# The flight recorder: while nothing happens less than 1 KB/s is sent, and no events; a signal to the agent and a collector's order have
+# the live heap and the window sent while the program goes on; so has its end. What the program counted is there.
 # ctest: TIMEOUT 300 COST 60
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-flight.sh"
@@ -37,12 +37,17 @@ wait_for 20 "the delivery" has_deliveries 1
 [ "$(stored)" -gt 3000 ] || fail "$(stored) events came"
 ask report last >"$T/report.txt"
 assert_contains "the report" "$T/report.txt" "Last sent at" "(signal)"
+sleep 3
+ask ctl last snapshot >"$T/ctl.txt" || fail "the order was refused: $(cat "$T/ctl.txt")"
+wait_for 20 "the delivery on order" has_deliveries 2
+ask report last >"$T/report.txt"
+assert_contains "the report" "$T/report.txt" "Last sent at" "(order)"
 sleep 5
 kill -TERM "$program"
 wait "$agent" || fail "agent run ended with $?"
 wait_collector
 flight_truth last "$T/truth" 3 >"$T/figures"
-assert_eq "deliveries" 2 "$(deliveries)"
+assert_eq "deliveries" 3 "$(deliveries)"
 most=$(cat "$T/most")
 [ "$most" -gt 500 ] || fail "the agent's memory could not be read"
 [ "$most" -le 8192 ] || fail "the agent had $most KiB"
