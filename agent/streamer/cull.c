@@ -4,20 +4,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/streamer/places.h"
 #include "agent/streamer/stream.h"
 #include "heapcast.pb-c.h"
 #include "proto/columns_put.h"
 #include "base/ban.h"
 
 #define DIVIDE_SLACK 1024 /* for alignment, and what is nobody's: slot 0 */
-
-static uint64_t hash_of(uint64_t key)
-{
-	uint64_t hash = key * UINT64_C(0xff51afd7ed558ccd);
-
-	hash ^= hash >> 32;
-	return hash * UINT64_C(0x9e3779b97f4a7c15);
-}
 
 /* For each three slots there are four places of addresses. */
 int cull_init(struct cull *c, const struct cull_settings *settings, struct arena *arena,
@@ -60,12 +53,7 @@ void cull_clear(struct cull *c)
 
 static uint32_t at_home(const struct cull *c, uint64_t address)
 {
-	return (uint32_t)((hash_of(address) >> 32) * c->places >> 32);
-}
-
-static uint32_t at_next(const struct cull *c, uint32_t i)
-{
-	return i + 1 == c->places ? 0 : i + 1;
+	return places_home(places_hash(address), c->places);
 }
 
 /* Where the address is, or would be. */
@@ -74,7 +62,7 @@ static struct cull_at *at_find(const struct cull *c, uint64_t address)
 	uint32_t i = at_home(c, address);
 
 	while (c->at[i].address && c->at[i].address != address)
-		i = at_next(c, i);
+		i = places_next(i, c->places);
 	return &c->at[i];
 }
 
@@ -88,13 +76,9 @@ static void at_remove(struct cull *c, struct cull_at *at)
 {
 	uint32_t hole = (uint32_t)(at - c->at);
 
-	for (uint32_t i = at_next(c, hole); c->at[i].address; i = at_next(c, i)) {
-		/* How far it lies behind its home, and behind the hole. */
-		uint32_t home = at_home(c, c->at[i].address);
-		uint32_t far = i >= home ? i - home : i + c->places - home;
-		uint32_t back = i >= hole ? i - hole : i + c->places - hole;
-
-		if (far < back)
+	for (uint32_t i = places_next(hole, c->places); c->at[i].address;
+	     i = places_next(i, c->places)) {
+		if (!places_may_fill(hole, i, at_home(c, c->at[i].address), c->places))
 			continue;
 		c->at[hole] = c->at[i];
 		hole = i;

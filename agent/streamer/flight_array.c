@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/streamer/places.h"
 #include "agent/streamer/stream.h"
 #include "proto/columns_put.h"
 #include "base/ban.h"
@@ -109,16 +110,7 @@ struct event flight_event_of(const struct stream *s, uint32_t i)
 
 static uint32_t home_of(const struct flight *f, uint64_t address)
 {
-	uint64_t hash = address * UINT64_C(0xff51afd7ed558ccd);
-
-	hash ^= hash >> 32;
-	hash *= UINT64_C(0x9e3779b97f4a7c15);
-	return (uint32_t)((hash >> 32) * f->places >> 32);
-}
-
-static uint32_t place_after(const struct flight *f, uint32_t place)
-{
-	return place + 1 == f->places ? 0 : place + 1;
+	return places_home(places_hash(address), f->places);
 }
 
 /* Where the address is, or would be. */
@@ -127,7 +119,7 @@ uint32_t *flight_place_of(const struct flight *f, uint64_t address)
 	uint32_t place = home_of(f, address);
 
 	while (f->index[place] && flight_address_of(f, f->index[place] - 1) != address)
-		place = place_after(f, place);
+		place = places_next(place, f->places);
 	return &f->index[place];
 }
 
@@ -142,13 +134,11 @@ static void index_remove(struct flight *f, uint32_t i)
 {
 	uint32_t hole = (uint32_t)(flight_place_of(f, flight_address_of(f, i)) - f->index);
 
-	for (uint32_t p = place_after(f, hole); f->index[p]; p = place_after(f, p)) {
-		/* How far it lies behind its home, and behind the hole. */
+	for (uint32_t p = places_next(hole, f->places); f->index[p];
+	     p = places_next(p, f->places)) {
 		uint32_t home = home_of(f, flight_address_of(f, f->index[p] - 1));
-		uint32_t far = p >= home ? p - home : p + f->places - home;
-		uint32_t back = p >= hole ? p - hole : p + f->places - hole;
 
-		if (far < back)
+		if (!places_may_fill(hole, p, home, f->places))
 			continue;
 		f->index[hole] = f->index[p];
 		hole = p;

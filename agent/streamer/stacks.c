@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "agent/streamer/places.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
@@ -12,22 +13,9 @@
 #define NODES_A_PLACE	8
 #define BYTES_PER_THREE (8 * 3 + 4 * 4) /* three entries of 8 bytes and four slots of 4 */
 
-static uint64_t hash_of(uint64_t key)
-{
-	uint64_t hash = key * UINT64_C(0xff51afd7ed558ccd);
-
-	hash ^= hash >> 32;
-	return hash * UINT64_C(0x9e3779b97f4a7c15);
-}
-
 static uint64_t hash_of_node(uint32_t parent, uint32_t place)
 {
-	return hash_of((uint64_t)parent << 32 | place);
-}
-
-static uint32_t slot_of(uint64_t hash, uint32_t slots)
-{
-	return (uint32_t)((hash >> 32) * slots >> 32);
+	return places_hash((uint64_t)parent << 32 | place);
 }
 
 static unsigned cache_bits(size_t size)
@@ -75,13 +63,12 @@ void stacks_init(struct stacks *s, void *memory, size_t size)
 
 static uint32_t intern_place(struct stacks *s, uint64_t place)
 {
-	uint32_t slot = slot_of(hash_of(place), s->places_slots);
+	uint32_t slot = places_home(places_hash(place), s->places_slots);
 
 	while (s->place_index[slot]) {
 		if (s->place[s->place_index[slot]] == place)
 			return s->place_index[slot];
-		if (++slot == s->places_slots)
-			slot = 0;
+		slot = places_next(slot, s->places_slots);
 	}
 	if (s->places == s->places_max)
 		return 0;
@@ -94,15 +81,15 @@ static uint32_t intern_place(struct stacks *s, uint64_t place)
 static uint32_t intern_node(struct stacks *s, uint32_t parent, uint32_t place, uint32_t limit)
 {
 	uint64_t hash = hash_of_node(parent, place);
-	uint32_t slot = slot_of(hash, s->nodes_slots), tag = (uint32_t)hash & ~s->node_mask, entry;
+	uint32_t slot = places_home(hash, s->nodes_slots), tag = (uint32_t)hash & ~s->node_mask,
+		 entry;
 
 	while ((entry = s->node_index[slot])) {
 		const struct stacks_node *n = &s->node[entry & s->node_mask];
 
 		if ((entry & ~s->node_mask) == tag && n->parent == parent && n->place == place)
 			return entry & s->node_mask;
-		if (++slot == s->nodes_slots)
-			slot = 0;
+		slot = places_next(slot, s->nodes_slots);
 	}
 	if (s->nodes >= limit)
 		return 0;
@@ -210,10 +197,10 @@ static void move_places(struct stacks *s)
 
 static uint32_t free_slot(const uint32_t *index, uint32_t slots, uint64_t hash)
 {
-	uint32_t slot = slot_of(hash, slots);
+	uint32_t slot = places_home(hash, slots);
 
 	while (index[slot])
-		slot = slot + 1 == slots ? 0 : slot + 1;
+		slot = places_next(slot, slots);
 	return slot;
 }
 
@@ -222,8 +209,8 @@ static void index_again(struct stacks *s)
 	memset(s->place_index, 0, s->places_slots * sizeof(*s->place_index));
 	memset(s->node_index, 0, s->nodes_slots * sizeof(*s->node_index));
 	for (uint32_t i = 1; i <= s->places; i++)
-		s->place_index[free_slot(s->place_index, s->places_slots, hash_of(s->place[i]))] =
-			i;
+		s->place_index[free_slot(s->place_index, s->places_slots,
+					 places_hash(s->place[i]))] = i;
 	for (uint32_t i = 1; i <= s->nodes; i++) {
 		uint64_t hash = hash_of_node(s->node[i].parent, s->node[i].place);
 

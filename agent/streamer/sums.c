@@ -6,17 +6,10 @@
 
 #include "agent/streamer/batch.h"
 #include "agent/streamer/clock.h"
+#include "agent/streamer/places.h"
 #include "agent/streamer/stream.h"
 #include "proto/culled.h"
 #include "base/ban.h"
-
-static uint64_t hash_of(uint64_t key)
-{
-	uint64_t hash = key * UINT64_C(0xff51afd7ed558ccd);
-
-	hash ^= hash >> 32;
-	return hash * UINT64_C(0x9e3779b97f4a7c15);
-}
 
 int sums_init(struct sums *s, struct arena *arena, size_t message)
 {
@@ -64,9 +57,10 @@ static bool is_row_of(const struct sums_row *row, const struct sums_row *key)
 static struct sums_row *find_row(struct sums *s, const struct sums_row *key)
 {
 	uint64_t mask = ((uint64_t)1 << (64 - s->shift)) - 1;
-	uint64_t hash = hash_of((uint64_t)key->node << 32 | key->thread) ^
-			hash_of(key->weight << 16 | (uint64_t)key->lifetime << 8 | key->size_bits);
-	uint64_t i = hash_of(hash) >> s->shift;
+	uint64_t hash =
+		places_hash((uint64_t)key->node << 32 | key->thread) ^
+		places_hash(key->weight << 16 | (uint64_t)key->lifetime << 8 | key->size_bits);
+	uint64_t i = places_hash(hash) >> s->shift;
 
 	while (s->index[i] && !is_row_of(&s->row[s->index[i] - 1], key))
 		i = (i + 1) & mask;

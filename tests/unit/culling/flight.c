@@ -210,27 +210,10 @@ static void test_generations(void **state)
 {
 	const struct flight_settings settings = {.window_ns = WINDOW_NS};
 	struct model *m = model_new();
-	uint64_t pc = 0x7f0000000000;
 
 	(void)state;
 	model_begin(m, NULL, &settings, 3);
-	for (unsigned i = 0; i < 20000; i++) {
-		struct stacks *stacks = &m->b.stream.stacks;
-		uint32_t node = 0;
-
-		m->now_ns += 10000 + dice(m, 20000);
-		act(m);
-		/* As if another thread had many stacks. */
-		for (unsigned k = 0;
-		     k < 3 && stacks_has_room(stacks, 40) &&
-		     stacks->nodes < stacks->sent + m->b.stream.batch.nodes_max - 40;
-		     k++)
-			node = stacks_child(stacks, node, 0, pc += 16);
-		if (!stacks_has_room(stacks, 80))
-			m->b.stream.renewal_wanted = true;
-	}
-	drain(m, true);
-	assert_true(m->b.stream.stacks.generations > 0);
+	act_among_stacks(m);
 	check(m);
 	model_close(m);
 	free(m);
@@ -240,23 +223,11 @@ static void test_generations(void **state)
 static void test_late(void **state)
 {
 	const struct flight_settings settings = {.window_ns = WINDOW_NS};
-	const uint64_t stalled_ns = 2000000;
 	struct model *m = model_new();
 
 	(void)state;
 	model_begin(m, NULL, &settings, 1);
-	for (unsigned i = 0; i < 20; i++) {
-		m->now_ns = 1000000 + i * 2000000;
-		put(m, 1, HEAPCAST__EVENT_KIND__EVENT_MALLOC, i, 10, 1, NULL);
-		born(m, i, 1, 10, true);
-	}
-	m->stalled_ns = stalled_ns;
-	drain(m, false);
-	m->now_ns = stalled_ns;
-	put(m, 0, HEAPCAST__EVENT_KIND__EVENT_MALLOC, 50, 10, 2, NULL);
-	born(m, 50, 2, 10, true);
-	drain(m, false);
-	m->stalled_ns = 0;
+	put_stalled(m);
 	m->now_ns = 300000000;
 	for (unsigned i = 0; i < 2; i++) { /* the oldest go, and the late one is not in front */
 		put(m, 1, HEAPCAST__EVENT_KIND__EVENT_FREE, i, 0, 1, NULL);
@@ -267,7 +238,7 @@ static void test_late(void **state)
 	born(m, 60, 1, 10, true);
 	drain(m, false);
 	drain(m, false);
-	assert_in_range(m->watermark_ns, 1, stalled_ns);
+	assert_in_range(m->watermark_ns, 1, STALLED_NS);
 	drain(m, true);
 	assert_int_equal(m->got_culled_events, 4);
 	check(m);

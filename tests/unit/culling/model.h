@@ -21,6 +21,7 @@
 #define PC_BASE	  UINT64_C(0x500000)
 #define CLASSES	  64
 #define CALL_NS	  2000
+#define STALLED_NS 2000000
 #define DELIVERIES_MAX 64
 
 struct block {
@@ -295,6 +296,45 @@ static inline void act(struct model *m)
 		put(m, thread, HEAPCAST__EVENT_KIND__EVENT_REALLOC, to, size, site, &i);
 		born(m, to, site, size, !dies(m, i));
 	}
+}
+
+/* The program for a while, as if another thread had so many stacks that they are forgotten and numbered anew; to its end. */
+static inline void act_among_stacks(struct model *m)
+{
+	struct stacks *stacks = &m->b.stream.stacks;
+	uint64_t pc = 0x7f0000000000;
+
+	for (unsigned i = 0; i < 20000; i++) {
+		uint32_t node = 0;
+
+		m->now_ns += 10000 + dice(m, 20000);
+		act(m);
+		for (unsigned k = 0; k < 3 && stacks_has_room(stacks, 40) &&
+				     stacks->nodes < stacks->sent + m->b.stream.batch.nodes_max - 40;
+		     k++)
+			node = stacks_child(stacks, node, 0, pc += 16);
+		if (!stacks_has_room(stacks, 80))
+			m->b.stream.renewal_wanted = true;
+	}
+	drain(m, true);
+	assert_true(stacks->generations > 0);
+}
+
+/* Twenty blocks of one thread, and then one of another that was in its hook since STALLED_NS. */
+static inline void put_stalled(struct model *m)
+{
+	for (unsigned i = 0; i < 20; i++) {
+		m->now_ns = 1000000 + i * 2000000;
+		put(m, 1, HEAPCAST__EVENT_KIND__EVENT_MALLOC, i, 10, 1, NULL);
+		born(m, i, 1, 10, true);
+	}
+	m->stalled_ns = STALLED_NS;
+	drain(m, false);
+	m->now_ns = STALLED_NS;
+	put(m, 0, HEAPCAST__EVENT_KIND__EVENT_MALLOC, 50, 10, 2, NULL);
+	born(m, 50, 2, 10, true);
+	drain(m, false);
+	m->stalled_ns = 0;
 }
 
 static inline void model_begin(struct model *m, const struct cull_settings *cull, const struct flight_settings *flight,

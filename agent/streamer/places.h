@@ -1,0 +1,36 @@
+#pragma once
+/*
+ * Tables of places that collide into the next free one (open addressing, linear probing), in memory that was reserved at the start:
+ * where a key belongs, and what may close up a hole. What is in a place is its owner's business.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Mixes all bits of the key; the upper half is the better one. */
+static inline uint64_t places_hash(uint64_t key)
+{
+	uint64_t hash = key * UINT64_C(0xff51afd7ed558ccd);
+
+	hash ^= hash >> 32;
+	return hash * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* The place of `count` where a key of this hash belongs. */
+static inline uint32_t places_home(uint64_t hash, uint32_t count)
+{
+	return (uint32_t)((hash >> 32) * count >> 32);
+}
+
+static inline uint32_t places_next(uint32_t place, uint32_t count)
+{
+	return place + 1 == count ? 0 : place + 1;
+}
+
+/* After a removal: may what lies in `place`, and belongs in `home`, move into the hole before it? Not past its home. */
+static inline bool places_may_fill(uint32_t hole, uint32_t place, uint32_t home, uint32_t count)
+{
+	uint32_t from_home = place >= home ? place - home : place + count - home;
+	uint32_t from_hole = place >= hole ? place - hole : place + count - hole;
+
+	return from_home >= from_hole;
+}
