@@ -370,7 +370,9 @@ enum ring_answer_kind {
 	RING_REFUSED = 2,    /* this process is not to be recorded (a child that nobody asked for) */
 	RING_BUSY = 3,	     /* no room for another ring */
 	RING_BAD_VERSION = 4,
-	RING_WAIT = 5, /* the answer takes longer (a large program is looked through for an allocator): another follows, once */
+	RING_WAIT = 5, /* the answer may take longer than a second (a large program is looked through for an allocator, a ring is
+			* emptied for the next image; whoever started the program is in no hurry): another follows, once. It may lie
+			* there before the hello is sent */
 };
 
 struct ring_hello {

@@ -180,9 +180,15 @@ static int add(struct handshake *h, int fd, bool accepted)
 	return uv_poll_start(&c->poll, UV_READABLE, client_readable);
 }
 
+/* Nobody has sent anything yet: what is said here is the first thing that the program will hear. */
 int handshake_add(struct handshake *h, int fd)
 {
-	return add(h, fd, false);
+	struct handshake_client *c = free_place(h);
+	int r = add(h, fd, false);
+
+	if (!r)
+		handshake_wait(c);
+	return r;
 }
 
 /* When there is no place, or no descriptor to be had, further ones wait until there is one, or until the next tick. */
@@ -236,14 +242,13 @@ int handshake_open(struct handshake *h, uv_loop_t *loop, int listen_fd,
 	return uv_poll_start(&h->poll, UV_READABLE, connection);
 }
 
-void handshake_answer(struct handshake_client *c, enum ring_answer_kind kind, int ring_fd,
-		      uint64_t size)
+void handshake_answer(struct handshake_client *c, enum ring_answer_kind kind)
 {
-	handshake_answer_with(c, kind, ring_fd, size, NULL, 0);
+	handshake_answer_with(c, kind, -1, 0, NULL, 0);
 }
 
-void handshake_answer_with(struct handshake_client *c, enum ring_answer_kind kind, int ring_fd,
-			   uint64_t size, const struct ring_entry *entry, uint32_t count)
+int handshake_answer_with(struct handshake_client *c, enum ring_answer_kind kind, int ring_fd,
+			  uint64_t size, const struct ring_entry *entry, uint32_t count)
 {
 	struct ring_answer answer = {.magic = RING_MAGIC,
 				     .version = RING_VERSION,
@@ -259,6 +264,7 @@ void handshake_answer_with(struct handshake_client *c, enum ring_answer_kind kin
 	} control = {0};
 	struct msghdr message = {.msg_iov = data, .msg_iovlen = 2};
 	struct cmsghdr *head;
+	int r;
 
 	if (kind == RING_ACCEPTED) {
 		message.msg_control = control.bytes;
@@ -269,8 +275,9 @@ void handshake_answer_with(struct handshake_client *c, enum ring_answer_kind kin
 		head->cmsg_len = CMSG_LEN(sizeof(int));
 		memcpy(CMSG_DATA(head), &ring_fd, sizeof(int));
 	}
-	sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+	r = sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 	client_close(c);
+	return r;
 }
 
 void handshake_wait(struct handshake_client *c)
@@ -278,6 +285,9 @@ void handshake_wait(struct handshake_client *c)
 	const struct ring_answer answer = {
 		.magic = RING_MAGIC, .version = RING_VERSION, .kind = RING_WAIT};
 
+	if (c->waits)
+		return;
+	c->waits = true;
 	send(c->fd, &answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 

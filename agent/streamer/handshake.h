@@ -20,6 +20,7 @@ struct handshake_client {
 	int fd; /* -1: the place is free */
 	bool closing;
 	bool asked;
+	bool waits;	   /* it was told to */
 	bool accepted;	   /* it has connected by itself: who it is was noted then (SO_PEERCRED) */
 	uint64_t since_ns; /* CLOCK_MONOTONIC */
 	pid_t pid;
@@ -49,14 +50,16 @@ int handshake_socket(const char *path);
 int handshake_open(struct handshake *handshake, uv_loop_t *loop, int listen_fd,
 		   void (*asked)(void *context, struct handshake_client *client, const struct ring_hello *hello),
 		   void *context);
-/* Serves one connected socket as well (an end of a socketpair); takes it over. */
+/* Serves one connected socket as well (an end of a socketpair, the other one is inherited by a program that is yet to be started);
+ * takes it over. Whoever starts a program wants it recorded: it is told to wait longer than others do. */
 int handshake_add(struct handshake *handshake, int fd);
 /* To be called now and then: those that connect and do not ask give their places up. */
 void handshake_tick(struct handshake *handshake, uint64_t now_ns);
-/* Answers; an accepted one gets `ring_fd`, and `count` entries. The connection ends. */
-void handshake_answer(struct handshake_client *client, enum ring_answer_kind kind, int ring_fd, uint64_t size);
-void handshake_answer_with(struct handshake_client *client, enum ring_answer_kind kind, int ring_fd, uint64_t size,
-			   const struct ring_entry *entry, uint32_t count);
-/* Says that the answer takes longer than those who ask wait for it. Once. */
+/* Answers; an accepted one gets `ring_fd`, and `count` entries. The connection ends. 0; -EPIPE: it has not waited for the answer;
+ * another negative errno. */
+void handshake_answer(struct handshake_client *client, enum ring_answer_kind kind);
+int handshake_answer_with(struct handshake_client *client, enum ring_answer_kind kind, int ring_fd, uint64_t size,
+			  const struct ring_entry *entry, uint32_t count);
+/* Says that the answer takes longer than those who ask wait for it. Said once, however often it is called. */
 void handshake_wait(struct handshake_client *client);
 void handshake_close(struct handshake *handshake);

@@ -231,6 +231,7 @@ static bool welcome(struct agent *a, const struct handshake_client *client,
 static void next_image(struct session *s, struct handshake_client *client)
 {
 	oom_look(&s->oom, client->pid, true, clock_monotonic_ns());
+	handshake_wait(client);
 	s->waiting = client;
 	pthread_mutex_lock(&s->stream.lock);
 	s->stream.exec_pending = true;
@@ -305,7 +306,7 @@ static void answer(struct agent *a, struct handshake_client *client, enum ring_a
 
 	log_debug("pid %d asks for a ring: answer %d", (int)client->pid, (int)kind);
 	if (kind != RING_ACCEPTED) {
-		handshake_answer(client, kind, -1, 0);
+		handshake_answer(client, kind);
 		return;
 	}
 	if (known) {
@@ -317,7 +318,7 @@ static void answer(struct agent *a, struct handshake_client *client, enum ring_a
 	if (s)
 		session_accept(s, client);
 	else
-		handshake_answer(client, RING_REFUSED, -1, 0);
+		handshake_answer(client, RING_REFUSED);
 }
 
 void session_ask(struct agent *a, struct handshake_client *client, const struct ring_hello *hello)
@@ -387,7 +388,7 @@ void session_ended(struct session *s, const struct target_end *how)
 	s->gone = false;
 	s->progress_ns = clock_monotonic_ns();
 	if (s->waiting)
-		handshake_answer(s->waiting, RING_REFUSED, -1, 0);
+		handshake_answer(s->waiting, RING_REFUSED);
 	s->waiting = NULL;
 	drain_kick(&s->agent->drain);
 }

@@ -107,9 +107,15 @@ void session_accept(struct session *s, struct handshake_client *client)
 {
 	bool forked = client->flags & RING_HELLO_FORKED;
 	const struct own_allocator *own = forked ? &nothing : look_inside(s, client);
+	pid_t pid = client->pid;
 
-	handshake_answer_with(client, RING_ACCEPTED, s->stream.source.ring->fd,
-			      s->stream.source.ring->size, own->entry, own->count);
+	if (handshake_answer_with(client, RING_ACCEPTED, s->stream.source.ring->fd,
+				  s->stream.source.ring->size, own->entry, own->count) == 0)
+		return;
+	log_warn("pid %d (%s) has not waited for this agent, which was too slow: it runs on "
+		 "unrecorded",
+		 (int)pid, target_name(&s->stream.target));
+	session_detach(s);
 }
 
 void session_check_patches(const struct session *s)

@@ -32,7 +32,7 @@ static void asked(void *context, struct handshake_client *client, const struct r
 	must(sent_length >= sizeof(*hello) && !memcmp(hello, sent, sizeof(*hello)));
 	must(client->pid == getpid() && client->uid == getuid());
 	asked_count++;
-	handshake_answer(client, hello->flags & 1 ? RING_REFUSED : RING_BUSY, -1, 0);
+	handshake_answer(client, hello->flags & 1 ? RING_REFUSED : RING_BUSY);
 }
 
 static void ask(const uint8_t *data, size_t length, bool twice)
@@ -43,6 +43,9 @@ static void ask(const uint8_t *data, size_t length, bool twice)
 
 	must(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) &&
 	     !handshake_add(&handshake, pair[0]));
+	/* A program that the agent starts is told to wait before it asks. */
+	must(recv(pair[1], &answer, sizeof(answer), MSG_DONTWAIT) == sizeof(answer) &&
+	     answer.kind == RING_WAIT);
 	sent = data;
 	sent_length = length;
 	asked_count = 0;
