@@ -96,10 +96,16 @@ sleep_until=$(($(date +%s) + 9))
 	while [ "$(date +%s)" -lt $sleep_until ]; do sleep 0.2; done
 	for way in "--collector 127.0.0.1:8290" "--listen 127.0.0.1:8291"; do
 		status=0
-		"$AGENT" run --log info --linger 3s $way $(with board) -- "$BUILD/tests/e2e-pairs" 2000 \
-			>/dev/null 2>"$T/brief.agent.err" || status=$?
+		"$AGENT" run --log info --linger 60s $way $(with board) -- "$BUILD/tests/e2e-plain" \
+			>"$T/brief.agent.out" 2>"$T/brief.agent.err" &
+		agent=$!
+		wait_for 20 "the agent to say why" grep -Eq \
+			"(can't use the collector at|refused) 127.0.0.1:[0-9]+: its certificate has expired on 20" "$T/brief.agent.err"
+		wait_for 20 "the program's end" grep -q done "$T/brief.agent.out"
+		sleep 0.3
+		kill -TERM $agent
+		wait $agent || status=$?
 		assert_eq "exit status of the program" 5 "$status"
-		says brief.agent.err "(can't use the collector at|refused) 127.0.0.1:[0-9]+: its certificate has expired on 20"
 	done
 	stop_gather brief
 	says brief.collector.err "it says that our certificate is not in date"
