@@ -35,7 +35,7 @@ static void make_folders(const char *path)
 	}
 }
 
-static void put(const char *name, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void put(const char *name, const char *format, ...)
 {
 	char path[512];
 	va_list list;
