@@ -37,6 +37,7 @@ struct module {
 	uint32_t id;
 	bool live;
 	bool told;    /* announced in this ring */
+	bool ending;  /* its end is being told; stays so if a jump leaves that unfinished */
 	bool seen;    /* in the scan under way */
 	bool imports; /* have been looked at */
 };
@@ -344,14 +345,16 @@ static void bury(struct ring_header *ring)
 	for (uint32_t i = 0; i < modules.count; i++) {
 		struct module *module = module_at(i);
 
-		if (!module->live || module->seen)
+		if (module->live ? module->seen : !module->ending)
 			continue;
 		if (!raised)
 			raise_epoch(ring);
 		raised = true;
+		module->ending = true;
 		__atomic_store_n(&module->live, false, __ATOMIC_RELEASE);
 		if (module->told)
 			announce_end(ring, module);
+		module->ending = false;
 	}
 }
 
