@@ -12,7 +12,7 @@ for folder in one two; do
 done
 agents=0
 for dir in /proc/[0-9]*; do
-	tr '\0' ' ' <"$dir/cmdline" 2>/dev/null | grep -q "serve --for-pid" || continue
+	grep -q "serve --for-pid" <(tr '\0' ' ' <"$dir/cmdline" 2>/dev/null) || continue
 	grep -qsz "^HEAPCAST_TEST_MARK=$T\$" "$dir/environ" || continue
 	agents=$((agents + 1))
 	assert_eq "working folder of the agent" / "$(readlink "$dir/cwd")"

@@ -47,7 +47,7 @@ wait_for 40 "the stream" eval '[ "$(size_of moved)" -gt 50000 ]'
 since=$(date +%s%N) size=$(size_of moved)
 on board ip address add 10.77.0.3/24 broadcast + dev eth0
 on board ip address del 10.77.0.2/24 dev eth0
-on board ip address show dev eth0 | grep -q 'inet 10.77.0.3/24' || on board ip address add 10.77.0.3/24 broadcast + dev eth0
+grep -q 'inet 10.77.0.3/24' <(on board ip address show dev eth0) || on board ip address add 10.77.0.3/24 broadcast + dev eth0
 wait_for 30 "it to be found again" grep -q "connected to 10.77.0.3:" "$T/moved.log"
 goes_on moved "$since" "$size" "with another address"
 assert_eq "agents found" 1 "$(found moved)"

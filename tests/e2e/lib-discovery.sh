@@ -13,7 +13,7 @@ net_six() {
 	on "$1" ip link set eth0 down
 	on "$1" ip link set eth0 up
 	wait_for 5 "a link-local address of $1" eval "on $1 ip -6 address show dev eth0 scope link | grep -q 'inet6 fe80'"
-	! on "$1" ip -6 address show dev eth0 | grep -q tentative || wait_for 5 "an address that may be used" \
+	! grep -q tentative <(on "$1" ip -6 address show dev eth0) || wait_for 5 "an address that may be used" \
 		eval "! on $1 ip -6 address show dev eth0 | grep -q tentative"
 }
 

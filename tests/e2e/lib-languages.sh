@@ -6,13 +6,14 @@ named_in_language() {
 	local program=$1 name
 	shift
 	ask export --format collapsed "$program" >"$T/collapsed" 2>"$T/export.err" || fail "export: $(cat "$T/export.err")"
+	tr ';' '\n' <"$T/collapsed" >"$T/names"
 	for name; do
-		tr ';' '\n' <"$T/collapsed" | grep -qF -e "$name" || {
-			tr ';' '\n' <"$T/collapsed" | sort -u >&3
+		grep -qF -e "$name" "$T/names" || {
+			sort -u "$T/names" >&3
 			fail "no function is called \"$name\""
 		}
 	done
-	! tr ';' '\n' <"$T/collapsed" | grep -E '^(_Z|_R[A-Z]|_D[0-9])' >"$T/mangled" || fail "mangled: $(cat "$T/mangled")"
+	! grep -E '^(_Z|_R[A-Z]|_D[0-9])' "$T/names" >"$T/mangled" || fail "mangled: $(cat "$T/mangled")"
 }
 
 # Records it with debug information, and again without, by the symbol table alone.

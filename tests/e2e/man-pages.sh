@@ -100,7 +100,7 @@ known_options() {
 	shift 2
 	for word; do
 		case $word in
-		--[a-z]*) options_of "$program" "$command" | grep -qx -e "$(sed -E 's/^--([a-z0-9-]+).*/\1/' <<<"$word")" || fail "$program $command has no $word" ;;
+		--[a-z]*) grep -qx -e "$(sed -E 's/^--([a-z0-9-]+).*/\1/' <<<"$word")" <(options_of "$program" "$command") || fail "$program $command has no $word" ;;
 		esac
 	done
 }

@@ -90,7 +90,7 @@ wait_for 60 "the program to be done" grep -q "done" "$T/dead.out"
 kill_agent dead
 touch "$T/dead.end"
 wait "${target_pid[dead]}"
-find "$T/left" -name '*.frames' | grep -q . || fail "the dead agent has left no files"
+[ -n "$(find "$T/left" -name '*.frames')" ] || fail "the dead agent has left no files"
 before=$(find "$T/left" -type f ! -name lock -printf '%s %f\n' | sort)
 part=$(ledger_number dead.data "$(streams dead.data)" stored)
 cp -r "$T/left" "$T/left.new"
