@@ -15,6 +15,7 @@
 	X(maps)														\
 	X(flamegraph)													\
 	X(export)													\
+	X(import)													\
 	X(ctl)														\
 	X(serve)													\
 	X(symbols)													\

@@ -182,10 +182,12 @@ static void print_culling(const struct question *q)
 	int n;
 
 	n = snprintf(line, sizeof(line),
-		     flight ? "Flight recorder: %s blocks that had ended before its window are in totals, sites and "
+		     flight ? "Flight recorder: %s blocks that had ended before its window are in "
+			      "totals, sites and "
 			      "histograms, not in the timeline, the peak or lists of blocks"
-			    : "Culled: %s blocks that lived less than %s are in totals, sites and histograms, not in the "
-				    "timeline, the peak or lists of blocks",
+			    : "Culled: %s blocks that lived less than %s are in totals, sites and "
+			      "histograms, not in the "
+			      "timeline, the peak or lists of blocks",
 		     format_count(blocks, t->blocks),
 		     format_duration(time, recording_process(q->recording)->cull_ns));
 	if (t->early)
@@ -193,9 +195,10 @@ static void print_culling(const struct question *q)
 			      "; %s were sent as they are, for lack of room (--%s-memory)",
 			      format_count(early, t->early), flight ? "flight" : "cull");
 	if (query_culled(q->view, &q->filter, &usage, NULL) == 0 && usage.unknown.blocks)
-		snprintf(line + n, sizeof(line) - (size_t)n,
-			 "; %s are in none of the numbers below: a filter asks what sums can't tell",
-			 format_count(blocks, usage.unknown.blocks));
+		snprintf(
+			line + n, sizeof(line) - (size_t)n,
+			"; %s are in none of the numbers below: a filter asks what sums can't tell",
+			format_count(blocks, usage.unknown.blocks));
 	terminal_blanks(2);
 	terminal_paragraph(STYLE_DIM, line, 2);
 }
@@ -218,10 +221,47 @@ static void print_delivery(const struct question *q)
 	terminal_paragraph(STYLE_DIM, line, 2);
 }
 
+/* Of a file of another tool, which says less of its program. */
+static void print_origin(const struct process_info *p, uint64_t end_ns)
+{
+	const struct origin_info *o = &p->origin;
+	char line[800], when[64] = "", lasted[64], length[80] = "";
+
+	if (o->wall_ns)
+		format_time(when, sizeof(when), o->wall_ns);
+	if (end_ns)
+		snprintf(length, sizeof(length), ", %s long",
+			 whole_duration(lasted, sizeof(lasted), end_ns));
+	snprintf(line, sizeof(line), "Imported from %.200s (%.40s%s%.64s)%s%s%s", o->file,
+		 o->format, o->tool[0] && strcmp(o->tool, o->format) != 0 ? ", by " : "",
+		 strcmp(o->tool, o->format) != 0 ? o->tool : "", when[0] ? ", of " : "", when,
+		 length);
+	terminal_blanks(2);
+	terminal_paragraph(STYLE_DIM, line, 2);
+	if (!o->note[0])
+		return;
+	snprintf(line, sizeof(line), "%.600s.", o->note);
+	terminal_blanks(2);
+	terminal_paragraph(STYLE_DIM, line, 2);
+}
+
+static void print_recorded(const struct process_info *p, uint64_t end_ns)
+{
+	char when[64], duration[64], line[640], how[HEADER_END];
+
+	format_time(when, sizeof(when), p->start_wall_ns);
+	snprintf(line, sizeof(line), "%.200s, pid %u on %.100s (%.40s), from %s for %s; %s",
+		 p->executable ? p->executable : "?", p->pid, p->host && p->host[0] ? p->host : "?",
+		 p->architecture ? p->architecture : "?", when,
+		 whole_duration(duration, sizeof(duration), end_ns),
+		 header_end(how, sizeof(how), p));
+	terminal_blanks(2);
+	terminal_paragraph(STYLE_DIM, line, 2);
+}
+
 void header_print(const struct question *q)
 {
 	const struct process_info *p = recording_process(q->recording);
-	char when[64], duration[64], line[640], how[HEADER_END];
 
 	terminal_text(STYLE_BOLD,
 		      p->command_line && p->command_line[0] ? p->command_line
@@ -229,14 +269,10 @@ void header_print(const struct question *q)
 							    : "?",
 		      terminal_width());
 	putchar('\n');
-	format_time(when, sizeof(when), p->start_wall_ns);
-	snprintf(line, sizeof(line), "%.200s, pid %u on %.100s (%.40s), from %s for %s; %s",
-		 p->executable ? p->executable : "?", p->pid, p->host && p->host[0] ? p->host : "?",
-		 p->architecture ? p->architecture : "?", when,
-		 whole_duration(duration, sizeof(duration), recording_end_ns(q->recording)),
-		 header_end(how, sizeof(how), p));
-	terminal_blanks(2);
-	terminal_paragraph(STYLE_DIM, line, 2);
+	if (p->origin.imported)
+		print_origin(p, recording_end_ns(q->recording));
+	else
+		print_recorded(p, recording_end_ns(q->recording));
 	print_changes(q);
 	if (q->sampled)
 		print_sampling(q);
@@ -244,6 +280,21 @@ void header_print(const struct question *q)
 		print_culling(q);
 	if (is_flight(q->recording))
 		print_delivery(q);
+}
+
+static void origin_json(struct json *json, const struct origin_info *o)
+{
+	if (!o->imported)
+		return;
+	json_object(json, "imported_from");
+	json_string(json, "file", o->file);
+	json_string(json, "format", o->format);
+	json_string(json, "tool", o->tool);
+	json_bool(json, "exact", o->exact);
+	json_string(json, "note", o->note);
+	if (o->wall_ns)
+		json_u64(json, "wall_ns", o->wall_ns);
+	json_end(json, '}');
 }
 
 void header_json(struct json *json, const char *key, const struct question *q)
@@ -262,6 +313,7 @@ void header_json(struct json *json, const char *key, const struct question *q)
 	json_u64(json, "duration_ns", recording_end_ns(q->recording));
 	json_bool(json, "ended", p->ended);
 	json_string(json, "end", header_end(how, sizeof(how), p));
+	origin_json(json, &p->origin);
 	json_bool(json, "sampled", q->sampled);
 	if (q->sampled)
 		json_u64(json, "sample_interval", p->sample_interval);

@@ -21,6 +21,11 @@ static const char *const states[] = {
 	[STREAM_INTERRUPTED] = "interrupted",
 };
 
+static const char *state_of(const struct stream_summary *s)
+{
+	return s->pid || s->state != STREAM_ENDED ? states[s->state] : "imported";
+}
+
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -37,17 +42,18 @@ static void print_text(const struct stream_summary *list, size_t count)
 	printf("%-12s %-16s %-14s %7s %10s %9s %s\n", "ID", "STARTED", "PROGRAM", "PID", "EVENTS",
 	       "IN USE", "STATE");
 	for (size_t i = 0; i < count; i++) {
-		char id[STREAM_ID_TEXT], size[32], started[32];
+		char id[STREAM_ID_TEXT], size[32], started[32], pid[16];
 		time_t seconds = (time_t)(list[i].start_wall_ns / 1000000000);
 		struct tm local;
 
 		stream_id_format(id, &list[i].id);
 		localtime_r(&seconds, &local);
 		strftime(started, sizeof(started), "%Y-%m-%d %H:%M", &local);
-		printf("%.12s %-16s %-14.14s %7u %10llu %9s %s\n", id, started,
-		       base_name(list[i].executable), list[i].pid,
+		snprintf(pid, sizeof(pid), "%u", list[i].pid);
+		printf("%.12s %-16s %-14.14s %7s %10llu %9s %s\n", id, started,
+		       base_name(list[i].executable), list[i].pid ? pid : "-",
 		       (unsigned long long)list[i].events,
-		       format_size(size, (double)list[i].in_use_bytes), states[list[i].state]);
+		       format_size(size, (double)list[i].in_use_bytes), state_of(&list[i]));
 	}
 }
 
@@ -74,7 +80,7 @@ static void print_json(const struct stream_summary *list, size_t count)
 		json_u64(&json, "recording_bytes", list[i].recording_bytes);
 		json_u64(&json, "in_use_bytes", list[i].in_use_bytes);
 		json_u64(&json, "in_use_blocks", list[i].in_use_blocks);
-		json_string(&json, "state", states[list[i].state]);
+		json_string(&json, "state", state_of(&list[i]));
 		json_end(&json, '}');
 	}
 	json_end(&json, ']');
@@ -125,10 +131,12 @@ const struct command command_list = {
 	.name = "list",
 	.summary = "what has been recorded",
 	.usage = "[OPTION...]",
-	.about = "Lists the streams in the data folder, the oldest first.\n\n"
-		 "IN USE is what was allocated and not freed when the recording ended, or as far\n"
-		 "as it goes. STATE: live (still growing), ended (the program's end is recorded),\n"
-		 "interrupted (no end, and nobody is writing it).\n",
+	.about =
+		"Lists the streams in the data folder, the oldest first.\n\n"
+		"IN USE is what was allocated and not freed when the recording ended, or as far\n"
+		"as it goes. STATE: live (still growing), ended (the program's end is recorded),\n"
+		"interrupted (no end, and nobody is writing it), imported (from a file of another\n"
+		"tool).\n",
 	.examples = "  collector list\n  collector list --json | jq '.[-1].id'\n",
 	.groups = groups,
 	.options_size = sizeof(struct common_options),

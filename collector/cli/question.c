@@ -193,7 +193,8 @@ static int open_all(struct question *q, const struct question_options *o, struct
 	command_note_opening(q->command, q->recording);
 	process = recording_process(q->recording);
 	q->live = !process->ended;
-	q->sampled = process->mode == HEAPCAST__MODE__MODE_SAMPLE || any_weights(q->recording);
+	q->sampled = !process->origin.exact &&
+		     (process->mode == HEAPCAST__MODE__MODE_SAMPLE || any_weights(q->recording));
 	r = add_progress(q);
 	if (!r)
 		r = read_time(q, o->at ? "--at" : "@TIME", o->at ? o->at : time, err);

@@ -78,6 +78,12 @@ static bool has_build(const struct recording *recording, const struct module_inf
 	return false;
 }
 
+/* Made from a file that tells functions, but not where they are: then names are compared alone. */
+static bool has_names_alone(const struct recording *recording)
+{
+	return recording_process(recording)->origin.imported && !recording_modules(recording);
+}
+
 static int key_modules(struct keys *keys, struct side *side, const struct recording *other)
 {
 	const struct recording *recording = view_recording(side->what->view);
@@ -86,6 +92,8 @@ static int key_modules(struct keys *keys, struct side *side, const struct record
 	side->modules = calloc((size_t)count + 1, sizeof(*side->modules));
 	if (!side->modules)
 		return -ENOMEM;
+	if (has_names_alone(recording) || has_names_alone(other))
+		return 0;
 	for (uint32_t n = 1; n <= count; n++) {
 		const struct module_info *m = recording_module(recording, n);
 		struct module_key *key = &side->modules[n];

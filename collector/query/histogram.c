@@ -53,20 +53,19 @@ static unsigned lifetime_class(uint64_t lived_ns)
 
 static void count_row(struct counting *c, const struct row_block *block, uint32_t i)
 {
-	uint64_t size = block->size[i], weight = row_weight(block, i), birth = block->birth_ns[i],
-		 death = block->death_ns[i];
-	struct sums *of_size = &c->size[size_class(size)];
+	uint64_t birth = block->birth_ns[i], death = block->death_ns[i];
+	struct sums *of_size = &c->size[size_class(block->size[i])];
 
-	tally_add(&c->total, size, weight);
-	tally_add(&of_size->all, size, weight);
+	tally_add_row(&c->total, block, i);
+	tally_add_row(&of_size->all, block, i);
 	if (row_leaked(block, i)) {
-		tally_add(&of_size->leaked, size, weight);
-		tally_add(&c->leaked, size, weight);
+		tally_add_row(&of_size->leaked, block, i);
+		tally_add_row(&c->leaked, block, i);
 	} else if (row_freed(block, i)) {
-		tally_add(&c->lifetime[lifetime_class(death > birth ? death - birth : 0)].all, size,
-			  weight);
+		tally_add_row(&c->lifetime[lifetime_class(death > birth ? death - birth : 0)].all,
+			      block, i);
 	} else {
-		tally_add(&c->unknown, size, weight);
+		tally_add_row(&c->unknown, block, i);
 	}
 }
 

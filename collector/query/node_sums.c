@@ -195,6 +195,13 @@ static int add_weighed(struct node_sums *sums, const struct row_block *block,
 		if (!sum)
 			return -ENOMEM;
 		widen(sum, size, block->birth_ns[i]);
+		if (block->exact) {
+			uint64_t blocks = row_counts(block, i);
+
+			count(&sum->by_end[end], blocks * size, blocks);
+			count(&sum->alive, blocks * size, alive ? blocks : 0);
+			continue;
+		}
 		if (!tally_is_sampled(size, weight)) {
 			count(&sum->by_end[end], size, 1);
 			count(&sum->alive, size, alive);

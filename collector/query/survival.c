@@ -135,11 +135,15 @@ static struct tally old_of(const struct site *site, unsigned class)
 	return tally;
 }
 
-static int add_old(struct site *site, unsigned class, uint64_t size, uint64_t weight)
+static int add_old(struct site *site, unsigned class, const struct row_block *block, uint32_t i)
 {
-	if (!tally_is_sampled(size, weight)) {
-		site->old[class].blocks++;
-		site->old[class].bytes += size;
+	uint64_t size = block->size[i], weight = row_weight(block, i), blocks = 1;
+
+	if (block->exact)
+		blocks = row_counts(block, i);
+	if (block->exact || !tally_is_sampled(size, weight)) {
+		site->old[class].blocks += blocks;
+		site->old[class].bytes += blocks * size;
 		return 0;
 	}
 	if (!sampled_of(site))
@@ -154,7 +158,7 @@ static int add_alive(struct sites *s, struct site *site, const struct row_block 
 	uint64_t size = block->size[i];
 	unsigned class = age_class(age);
 
-	site->alive[class]++;
+	site->alive[class] += block->exact ? row_counts(block, i) : 1;
 	if (size >= site->heaviest || !site->node) {
 		site->heaviest = size;
 		site->node = block->stack[i] <= s->view->nodes ? block->stack[i] : 0;
@@ -164,8 +168,8 @@ static int add_alive(struct sites *s, struct site *site, const struct row_block 
 	if (age > site->age_max)
 		site->age_max = age;
 	if (age >= s->young_ns)
-		return add_old(site, class, size, row_weight(block, i));
-	tally_add(&site->fresh, size, row_weight(block, i));
+		return add_old(site, class, block, i);
+	tally_add_row(&site->fresh, block, i);
 	return 0;
 }
 
@@ -173,12 +177,12 @@ static int add_row(struct sites *s, struct site *site, const struct row_block *b
 {
 	uint64_t birth = block->birth_ns[i], death = block->death_ns[i], lived;
 
-	tally_add(&site->allocated, block->size[i], row_weight(block, i));
+	tally_add_row(&site->allocated, block, i);
 	if (row_leaked(block, i))
 		return add_alive(s, site, block, i);
 	if (row_freed(block, i)) {
 		lived = death > birth ? death - birth : 0;
-		site->freed[age_class(lived)]++;
+		site->freed[age_class(lived)] += block->exact ? row_counts(block, i) : 1;
 		if (lived > site->lifetime_max)
 			site->lifetime_max = lived;
 	}

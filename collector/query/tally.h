@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 #include "collector/query/query.h"
+#include "collector/store/store.h"
 
 struct tally {
 	uint64_t blocks, bytes; /* exact */
@@ -60,6 +61,28 @@ static inline void tally_add(struct tally *tally, uint64_t size, uint64_t weight
 	}
 	tally->blocks++;
 	tally->bytes += size;
+}
+
+/* How many blocks of its size a row counts, where weights are no estimates. */
+static inline uint64_t row_counts(const struct row_block *block, uint32_t i)
+{
+	uint64_t size = block->size[i] ? block->size[i] : 1;
+
+	return block->weight && block->weight[i] > size ? block->weight[i] / size : 1;
+}
+
+/* A row, by what its weight means in its recording. */
+static inline void tally_add_row(struct tally *tally, const struct row_block *block, uint32_t i)
+{
+	uint64_t counted;
+
+	if (__builtin_expect(!block->exact, 1)) {
+		tally_add(tally, block->size[i], block->weight ? block->weight[i] : 0);
+		return;
+	}
+	counted = row_counts(block, i);
+	tally->blocks += counted;
+	tally->bytes += counted * block->size[i];
 }
 
 struct usage tally_usage(const struct tally *tally);

@@ -132,6 +132,51 @@ static int fill_place(struct view *view, uint32_t number, const struct symbol *s
 	return 0;
 }
 
+/* ---- names that the recording brings along ---- */
+
+/* Strings are the view's: those of a recording move when it grows. */
+static int fill_symbol_frame(struct view *view, struct symbol_frame *to,
+			     const struct named_frame *from)
+{
+	uint32_t name = from->function ? name_number(view, from->function) : 0,
+		 file = from->file ? intern_text(&view->texts, from->file) : 0;
+
+	if ((from->function && !name) || (from->file && !file))
+		return -ENOMEM;
+	to->function = intern_get(&view->names, name);
+	to->file = intern_get(&view->texts, file);
+	to->line = from->line;
+	return 0;
+}
+
+/* 1: the place is filled; 0: the recording says nothing of it. */
+static int fill_named(struct view *view, uint32_t number)
+{
+	const struct place *place = &view->places[number];
+	struct symbol_frame *frames;
+	struct symbol *symbol;
+	uint32_t first, count;
+	int r;
+
+	if (!recording_named(view->recording, place->module, place->offset, &first, &count))
+		return 0;
+	symbol = arena_get(&view->named, sizeof(*symbol));
+	frames = arena_get(&view->named, count * sizeof(*frames));
+	if (!symbol || !frames)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct named_frame from = recording_named_frame(view->recording, first + i);
+
+		frames[i] = (struct symbol_frame){.is_inline = i + 1 < count};
+		r = fill_symbol_frame(view, &frames[i], &from);
+		if (r < 0)
+			return r;
+	}
+	*symbol = (struct symbol){.count = count, .frames = frames};
+	r = fill_place(view, number, symbol);
+	return r < 0 ? r : 1;
+}
+
 /* ---- places ---- */
 
 static int add_places(struct view *view, uint32_t nodes)
@@ -207,13 +252,21 @@ static int lookup_module(struct view *view, const struct wanted *wanted, size_t 
 
 static int lookup_places(struct view *view, uint32_t first, struct err_text *err)
 {
-	size_t count = view->place_count - first;
+	size_t count = view->place_count - first, left = 0;
 	cleanup(cleanup_free) struct wanted *wanted = calloc(count ? count : 1, sizeof(*wanted));
 
 	if (!wanted)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		wanted[i] = (struct wanted){view->places[first + i].module, first + (uint32_t)i};
+	for (size_t i = 0; i < count; i++) {
+		int r = fill_named(view, first + (uint32_t)i);
+
+		if (r < 0)
+			return r;
+		if (!r)
+			wanted[left++] = (struct wanted){view->places[first + i].module,
+							 first + (uint32_t)i};
+	}
+	count = left;
 	qsort(wanted, count, sizeof(*wanted), by_module);
 	for (size_t i = 0, n; i < count; i += n) {
 		int r;
@@ -373,6 +426,7 @@ void view_free(struct view *view)
 	intern_done(&view->texts);
 	intern_done(&view->labels);
 	intern_done(&view->sites);
+	arena_done(&view->named);
 	free(view->place_of);
 	free(view->places);
 	free(view->frames);
@@ -409,6 +463,7 @@ int view_forget_names(struct view *view, struct err_text *err)
 	intern_done(&view->texts);
 	intern_done(&view->labels);
 	intern_done(&view->sites);
+	arena_done(&view->named);
 	view->nodes = view->place_count = view->frame_count = 0;
 	free(view->place_allocations);
 	view->place_allocations = NULL;
@@ -455,7 +510,8 @@ struct view_frame view_frame(struct view *view, uint32_t node, uint32_t index)
 	module = place->module ? recording_module(view->recording, place->module) : NULL;
 	if (module)
 		out.address = module->bias + place->offset;
-	else if (place->offset > HEAPCAST__PSEUDO_FRAME__FRAME_FORGOTTEN)
+	else if (place->offset > HEAPCAST__PSEUDO_FRAME__FRAME_FORGOTTEN &&
+		 !recording_process(view->recording)->origin.imported) /* those have numbers */
 		out.address = place->offset;
 	return out;
 }

@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "collector/query/intern.h"
 #include "collector/query/query.h"
+#include "collector/symbols/strings.h"
 
 struct matcher;
 struct usage_index;
@@ -52,6 +53,7 @@ struct view {
 	struct frame *frames;
 	uint32_t frame_count, frames_capacity;
 	struct intern names, texts, labels, sites;
+	struct arena named; /* symbols made of the names that the recording has of its own */
 	const struct site_rules *rules; /* NULL: the known ones */
 	uint8_t *name_is_allocator; /* by name */
 	uint32_t names_capacity;

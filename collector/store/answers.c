@@ -83,6 +83,29 @@ const struct stack_node *recording_node(const struct recording *r, uint32_t numb
 		       : NULL;
 }
 
+int recording_named(const struct recording *r, uint32_t module, uint64_t offset,
+		    uint32_t *ret_first, uint32_t *ret_count)
+{
+	const struct names_place *place = names_find(&r->definitions.names, module, offset);
+
+	if (!place)
+		return 0;
+	*ret_first = place->first;
+	*ret_count = place->count;
+	return 1;
+}
+
+struct named_frame recording_named_frame(const struct recording *r, uint32_t index)
+{
+	const struct names *n = &r->definitions.names;
+	struct name_frame frame = {0};
+
+	if (index < n->frame_count)
+		frame = n->frames[index];
+	return (struct named_frame){names_text(n, frame.function), names_text(n, frame.file),
+				    frame.line};
+}
+
 uint32_t recording_gaps(const struct recording *r)
 {
 	return r->definitions.gap_count;

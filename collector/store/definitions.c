@@ -19,6 +19,10 @@ static void process_done(struct process_info *p)
 	free(p->host);
 	free(p->architecture);
 	free(p->agent_version);
+	free(p->origin.format);
+	free(p->origin.tool);
+	free(p->origin.file);
+	free(p->origin.note);
 }
 
 static void mark_done(struct mark_info *mark)
@@ -46,12 +50,30 @@ void definitions_done(struct definitions *d)
 	free(d->threads);
 	free(d->module_of_wire);
 	nodes_done(&d->nodes);
+	names_done(&d->names);
 	free(d->gaps);
 	free(d->marks);
 	*d = (struct definitions){0};
 }
 
 /* ---- process ---- */
+
+/* 0 or -ENOMEM. */
+static int set_origin(struct origin_info *o, const Heapcast__Origin *m)
+{
+	if (!m)
+		return 0;
+	*o = (struct origin_info){
+		.imported = true,
+		.exact = m->exact,
+		.wall_ns = m->wall_ns,
+		.format = outside_text(m->format, strlen(m->format)),
+		.tool = outside_text(m->tool, strlen(m->tool)),
+		.file = outside_text(m->file.data, m->file.len),
+		.note = outside_text(m->note, strlen(m->note)),
+	};
+	return o->format && o->tool && o->file && o->note ? 0 : -ENOMEM;
+}
 
 static int set_process(struct definitions *d, const Heapcast__Process *p)
 {
@@ -84,8 +106,8 @@ static int set_process(struct definitions *d, const Heapcast__Process *p)
 		memcpy(info.parent.bytes, p->parent_stream.data, sizeof(info.parent.bytes));
 		info.parent_event = p->parent_event;
 	}
-	if (!info.executable || !info.command_line || !info.host || !info.architecture ||
-	    !info.agent_version) {
+	if (set_origin(&info.origin, p->origin) < 0 || !info.executable || !info.command_line ||
+	    !info.host || !info.architecture || !info.agent_version) {
 		process_done(&info);
 		return -ENOMEM;
 	}
@@ -194,6 +216,14 @@ static int add_stacks(struct definitions *d, const Heapcast__Stacks *stacks, str
 	return r;
 }
 
+static uint32_t defined_module(const void *context, uint32_t number)
+{
+	const struct definitions *d = context;
+	uint32_t module = definitions_module_of_wire(d, number);
+
+	return module && module <= d->module_count && d->modules[module - 1] ? module : 0;
+}
+
 /* ---- gaps, marks, ledger, end ---- */
 
 /* There are as many as are kept one by one: the last stands for all that follow. */
@@ -217,7 +247,7 @@ int definitions_add_gap(struct definitions *d, const struct gap_info *gap)
 		return 0;
 	}
 	if (array_reserve(&d->gaps, &d->gap_capacity, (uint64_t)d->gap_count + 1,
-				sizeof(*d->gaps)) < 0)
+			  sizeof(*d->gaps)) < 0)
 		return -ENOMEM;
 	d->gaps[d->gap_count++] = *gap;
 	return 0;
@@ -468,6 +498,8 @@ int definitions_add(struct definitions *d, const Heapcast__Batch *batch, struct 
 		r = add_thread(d, batch->thread[i], err);
 	if (!r && batch->stacks)
 		r = add_stacks(d, batch->stacks, err);
+	if (!r && batch->names)
+		r = names_add(&d->names, batch->names, defined_module, d, err);
 	for (size_t i = 0; !r && i < batch->n_gap; i++)
 		r = add_gap(d, batch->gap[i]);
 	for (size_t i = 0; !r && i < batch->n_mark; i++)

@@ -4,6 +4,7 @@
  * comes from outside: numbers are checked and bounded, so that a small file can't ask for much
  * memory; definitions that come again (a catch-up) change nothing that events refer to.
  */
+#include "collector/store/names.h"
 #include "collector/store/nodes.h"
 #include "collector/store/store.h"
 #include "heapcast.pb-c.h"
@@ -29,6 +30,7 @@ struct definitions {
 	struct thread_info **threads; /* as modules */
 	uint32_t thread_count, thread_capacity;
 	struct nodes nodes;
+	struct names names;
 	struct gap_info *gaps;
 	uint32_t gap_count, gap_capacity;
 	/* Of the agent that goes on with the stream (Batch.incarnation). */

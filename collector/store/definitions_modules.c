@@ -27,6 +27,7 @@ void definitions_renew(struct definitions *d, uint32_t incarnation)
 	d->incarnation = incarnation;
 	d->wire_module_count = d->module_recent = 0;
 	nodes_renew(&d->nodes);
+	names_renew(&d->names);
 }
 
 uint32_t definitions_module_of_wire(const struct definitions *d, uint32_t number)

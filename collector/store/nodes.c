@@ -46,8 +46,7 @@ static int grow(void **array, uint32_t *capacity, uint32_t count, size_t size)
 	return 0;
 }
 
-/* The number of the node that equals `node`, made if there is none; 0: no memory. */
-static uint32_t intern(struct nodes *n, const struct stack_node *node)
+uint32_t nodes_intern(struct nodes *n, const struct stack_node *node)
 {
 	for (uint64_t key = hash(node);; key = key + 1 == MAP_NO_KEY ? 0 : key + 1) {
 		bool is_new;
@@ -105,7 +104,7 @@ int nodes_define(struct nodes *n, struct stack_node node)
 	}
 	if (grow((void **)&n->by_wire, &n->wire_capacity, n->wire_count, sizeof(*n->by_wire)) < 0)
 		return -ENOMEM;
-	number = intern(n, &node);
+	number = nodes_intern(n, &node);
 	if (!number)
 		return -ENOMEM;
 	n->by_wire[n->wire_count++] = number;

@@ -21,6 +21,8 @@ struct nodes {
 };
 
 void nodes_done(struct nodes *nodes);
+/* The number of the node that equals `node`, whose parent is a number here, made if there is none; 0: no memory. */
+uint32_t nodes_intern(struct nodes *nodes, const struct stack_node *node);
 /* Another agent goes on with the stream: its numbers begin at 1 again. */
 void nodes_renew(struct nodes *nodes);
 /* Defines the next number on the wire, wire_count + 1; `node` with its parent as on the wire. 0; -EBADMSG: the parent is not

@@ -91,6 +91,7 @@ static int lend_open(struct row_reader *reader, const struct rows_block *open, b
 	struct rows_block *b;
 
 	reader->lent = open->view;
+	reader->lent.exact = reader->recording->definitions.process.origin.exact;
 	reader->columns = ROWS_ALL;
 	reader->chunks = ALL_CHUNKS;
 	reader->last = &reader->lent;
@@ -199,6 +200,7 @@ static int unpack(struct row_reader *reader, uint32_t index, unsigned columns, u
 		e = unpack_all(reader, index, columns, censored, err);
 	else
 		e = unpack_some(reader, index, columns, first, end, more, err);
+	reader->block->view.exact = r->definitions.process.origin.exact;
 	if (!e)
 		reader->last = &reader->block->view;
 	return e;
@@ -387,7 +389,7 @@ int recording_in_use(const struct recording *r, uint64_t *ret_bytes, uint64_t *r
 		for (uint32_t i = 0; b && i < b->count; i++) {
 			if (b->end[i] != BLOCK_IN_USE)
 				continue;
-			bytes += b->weight ? b->weight[i] : b->size[i];
+			bytes += b->weight && b->size[i] ? b->weight[i] : b->size[i];
 			blocks += blocks_of(b, i);
 		}
 	}

@@ -153,6 +153,16 @@ static void code_process(struct coder *c, struct process_info *p)
 	code_bool(c, &p->forked);
 	code_bytes(c, p->parent.bytes, sizeof(p->parent.bytes));
 	code_u64(c, &p->parent_event);
+	code_bool(c, &p->origin.imported);
+	code_bool(c, &p->origin.exact);
+	code_text(c, &p->origin.format);
+	code_text(c, &p->origin.tool);
+	code_text(c, &p->origin.file);
+	code_text(c, &p->origin.note);
+	code_u64(c, &p->origin.wall_ns);
+	if (p->origin.imported &&
+	    !(p->origin.format && p->origin.tool && p->origin.file && p->origin.note))
+		c->error = c->error ? c->error : -EBADMSG;
 }
 
 static void code_module(struct coder *c, struct module_info *m)
@@ -241,6 +251,66 @@ static void code_nodes(struct coder *c, struct definitions *d)
 		}
 }
 
+/* Texts as they lie in memory. */
+static void code_name_texts(struct coder *c, struct names *n)
+{
+	uint64_t length = n->text.length;
+	const uint8_t *from;
+
+	code_u64(c, &length);
+	if (c->out) {
+		buf_append(c->out, n->text.data, length);
+		return;
+	}
+	from = reader_bytes(&c->in, length);
+	if (from && length && from[length - 1])
+		c->error = -EBADMSG;
+	for (uint64_t at = 0; from && at < length && !failed(c);) {
+		size_t one = strlen((const char *)from + at);
+
+		c->error = names_put_text(n, (const char *)from + at, one);
+		at += one + 1;
+	}
+}
+
+static void code_name_frame(struct coder *c, struct names *n, struct name_frame frame)
+{
+	code_u32(c, &frame.function);
+	code_u32(c, &frame.file);
+	code_u32(c, &frame.line);
+	if (!c->out && !failed(c))
+		c->error = names_put_frame(n, frame);
+}
+
+static void code_names(struct coder *c, struct definitions *d)
+{
+	struct names *n = &d->names;
+	uint32_t places = n->place_count;
+
+	code_name_texts(c, n);
+	code_u32(c, &n->text_base);
+	code_u32(c, &places);
+	for (uint32_t i = 0; i < places && !failed(c); i++) {
+		struct names_place place = {0};
+
+		if (c->out)
+			place = n->places[i];
+		code_u32(c, &place.module);
+		code_u64(c, &place.offset);
+		code_u32(c, &place.count);
+		for (uint32_t k = 0; k < place.count && !failed(c); k++)
+			code_name_frame(
+				c, n, c->out ? n->frames[place.first + k] : (struct name_frame){0});
+		if (!c->out && !failed(c))
+			c->error = place.module > d->module_count
+					   ? -EBADMSG
+					   : names_put_place(n, place.module, place.offset,
+							     place.count);
+	}
+	if (n->text_base > n->text_count)
+		c->error = -EBADMSG;
+}
+
 static void code_gap(struct coder *c, struct gap_info *g)
 {
 	code_u32(c, &g->thread);
@@ -273,6 +343,7 @@ static void code_definitions(struct coder *c, struct definitions *d)
 	CODE_POINTERS(c, d->modules, d->module_count, d->module_capacity, code_module);
 	CODE_POINTERS(c, d->threads, d->thread_count, d->thread_capacity, code_thread);
 	code_nodes(c, d);
+	code_names(c, d);
 	if (code_array(c, &d->gaps, &d->gap_count, &d->gap_capacity, sizeof(*d->gaps)))
 		for (uint32_t i = 0; i < d->gap_count && !failed(c); i++)
 			code_gap(c, &d->gaps[i]);

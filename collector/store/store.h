@@ -65,7 +65,7 @@ struct stream_summary {
 	char *command_line; /* arguments joined by blanks */
 	char *host;
 	char *architecture;
-	uint32_t pid;
+	uint32_t pid;		/* 0: no program was recorded here, it was imported */
 	uint64_t start_wall_ns;
 	uint64_t last_ns;	/* stream time of the last batch */
 	uint64_t events;
@@ -169,6 +169,7 @@ struct row_block {
 	const uint8_t *death_kind;	/* EventKind of the death; 0: none */
 	const uint8_t *end;		/* enum block_end */
 	bool weighted;			/* the block has weights */
+	bool exact;			/* they count blocks (origin_info.exact), and estimate nothing; of a reader's blocks */
 	struct {
 		uint64_t birth_ns, size, address, death_ns;
 	} min, max; /* max.death_ns: NO_TIME while any is in use; of deaths these are bounds, no more */
@@ -242,6 +243,14 @@ struct thread_info {
 
 /* struct stack_node (proto/columns.h) is a node of the stack tree; nodes are numbered from 1, a parent comes before its children. */
 
+/* What a recording was made from, if no agent wrote it (message Origin). */
+struct origin_info {
+	bool imported; /* else nothing below */
+	bool exact;    /* weights are counts of blocks, and no estimates */
+	char *format, *tool, *file, *note; /* "" where nothing is said */
+	uint64_t wall_ns; /* when the numbers were taken; 0: not said */
+};
+
 struct process_info {
 	uint32_t pid, parent_pid, uid;
 	char *executable, *command_line, *host, *architecture, *agent_version;
@@ -259,6 +268,7 @@ struct process_info {
 	bool forked; /* a followed fork child: of which stream, and after how many of its events */
 	struct stream_id parent;
 	uint64_t parent_event;
+	struct origin_info origin;
 };
 
 struct gap_info {
@@ -369,6 +379,15 @@ uint32_t recording_threads(const struct recording *recording);
 const struct thread_info *recording_thread(const struct recording *recording, uint32_t number); /* 1..; NULL: no such */
 uint32_t recording_nodes(const struct recording *recording);
 const struct stack_node *recording_node(const struct recording *recording, uint32_t number); /* 1..; NULL: no such */
+/* Names that the recording brings along for a place, innermost first: 1 and how many frames there are (0: it is known that nobody can
+ * name it); 0: it says nothing of it. */
+int recording_named(const struct recording *recording, uint32_t module, uint64_t offset, uint32_t *ret_first, uint32_t *ret_count);
+struct named_frame {
+	const char *function, *file; /* NULL: not known; the recording's */
+	uint32_t line;
+};
+/* Those of a place are numbered from *ret_first on. */
+struct named_frame recording_named_frame(const struct recording *recording, uint32_t index);
 uint32_t recording_gaps(const struct recording *recording);
 const struct gap_info *recording_gap(const struct recording *recording, uint32_t index);
 uint32_t recording_marks(const struct recording *recording);

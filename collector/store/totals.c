@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/store/culled.h"
+#include "collector/store/names.h"
 #include "collector/store/scan.h"
 #include "base/ban.h"
 
@@ -104,6 +105,8 @@ static int check_columns(const Heapcast__Batch *batch, struct err_text *err)
 			r = 0;
 		events_decoder_done(&events);
 	}
+	if (!r && batch->names)
+		r = names_check(batch->names, err);
 	if (!r && batch->culled)
 		r = culled_check(batch->culled, err);
 	return r;

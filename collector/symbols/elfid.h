@@ -18,17 +18,29 @@ enum elf_has {
 	ELF_HAS_DEBUG_INFO = 8, /* .debug_info: functions and the frames inlined into them */
 };
 
+#define ELF_LOADS_MAX 8
+
+/* A piece of the file that is mapped as code. */
+struct elf_load {
+	uint64_t offset, address, size; /* in the file; as linked; bytes of the file */
+};
+
 struct elf_id {
 	uint8_t build_id[BUILD_ID_MAX];
 	uint32_t build_id_length; /* 0: none */
 	char debuglink[256];	  /* file name from .gnu_debuglink, without a slash; "": none */
 	uint32_t debuglink_crc;
 	unsigned has; /* enum elf_has, or-ed */
+	struct elf_load load[ELF_LOADS_MAX];
+	uint32_t load_count;
 	uint64_t device, inode, size, mtime_ns; /* of the file: two paths to one file are told by these */
 };
 
 /* 0; -ENOENT and the like from open; -ENOEXEC: not a regular file, or no ELF file of class and byte order that exist. */
 int elf_id_read(const char *path, struct elf_id *ret_id);
+
+/* Where the byte at `offset` of the file is, as linked, if that is code. */
+bool elf_id_address(const struct elf_id *id, uint64_t offset, uint64_t *ret_address);
 
 /* CRC-32 (IEEE 802.3, as .gnu_debuglink has it) of a regular file's bytes. 0 or errno. */
 int file_crc32(const char *path, uint32_t *ret_crc);

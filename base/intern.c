@@ -1,5 +1,5 @@
 /* Numbers for rows of bytes: an open-addressing table over copies in chunks. See intern.h. */
-#include "collector/query/intern.h"
+#include "base/intern.h"
 
 #include <stdlib.h>
 #include <string.h>

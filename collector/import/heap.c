@@ -1,0 +1,447 @@
+/*
+ * Heap profiles of allocators: sums a stack, stacks as program counters (the innermost first), and what was mapped where. The format
+ * of gperftools, and that of jemalloc which came of it; what a line means, and how samples are scaled, is as their own readers have it
+ * (pprof and jeprof, perl, ReadHeapProfile and AdjustSamples).
+ *
+ *	heap profile:    2:   3072 [    5:   8192] @ heapprofile	gperftools: in use, allocated so far; how it was counted
+ *	     1:   2048 [     2:   4096] @ 0x55e1 0x55f2			blocks: bytes, of this stack
+ *
+ *	heap_v2/524288							jemalloc: bytes between samples
+ *	  t*: 2: 3072 [0: 0]
+ *	  t0: 2: 3072 [0: 0] main					a thread and its name
+ *	@ 0x55e1 0x55f2
+ *	  t*: 1: 2048 [2: 4096]						all threads, and then each
+ *	  t0: 1: 2048 [2: 4096]
+ *
+ *	MAPPED_LIBRARIES:						both
+ *	55e1000-55e2000 r-xp 00001000 08:01 1234 /bin/cat
+ *
+ * A file is read twice: first for what was mapped, which stands at its end.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "collector/import/importer.h"
+#include "collector/import/mapped.h"
+#include "base/ban.h"
+
+#define GPERFTOOLS_INTERVAL (128u << 10) /* of remote heap profiles that say nothing of it */
+
+/* How samples stand for others. */
+enum scaling {
+	SCALING_NONE,	 /* counts */
+	SCALING_LINEAR,	 /* heap, version 1: by mean size over interval, where that is below 1 */
+	SCALING_POISSON, /* heap_v2 */
+};
+
+struct sums {
+	uint64_t live_blocks, live_bytes, blocks, bytes; /* in use; allocated so far */
+};
+
+struct heap {
+	struct importer *im;
+	struct mapped mapped;
+	enum scaling scaling;
+	uint64_t interval;
+	bool jemalloc;
+	struct map threads; /* id + 1 (0: all) -> number */
+	uint64_t *counters; /* of the stack at hand */
+	uint32_t count, capacity;
+	uint32_t stack; /* its node */
+	bool in_stack;
+	double live_factor, factor; /* of the stack at hand */
+	struct sums rest;	    /* of the stack at hand, of threads that are not told */
+	uint64_t strange;	    /* sums that can't be */
+};
+
+static void heap_done(struct heap *h)
+{
+	mapped_done(&h->mapped);
+	map_done(&h->threads);
+	free(h->counters);
+}
+
+/* ---- what was mapped ---- */
+
+static bool is_maps_head(const char *line)
+{
+	return !strncmp(line, "MAPPED_LIBRARIES:", 17) || !strncmp(line, "--- Memory map:", 15);
+}
+
+static int read_maps(struct heap *h)
+{
+	bool within = false;
+	size_t length;
+	char *line;
+	int r;
+
+	while ((r = importer_line(h->im, &line, &length)) == 1) {
+		while (length && line[length - 1] == '\r')
+			line[--length] = 0;
+		if (within && mapped_add_line(&h->mapped, line) < 0)
+			return err_set(h->im->err, -ENOMEM, "no memory to import");
+		within |= is_maps_head(line);
+	}
+	if (r < 0)
+		return r;
+	mapped_sort(&h->mapped);
+	return source_rewind(h->im->source, h->im->err);
+}
+
+/* ---- sums ---- */
+
+static bool read_sums(char **at, struct sums *s)
+{
+	return text_decimal(at, &s->live_blocks) && text_word(at, ":") &&
+	       text_decimal(at, &s->live_bytes) && text_word(at, "[") &&
+	       text_decimal(at, &s->blocks) && text_word(at, ":") && text_decimal(at, &s->bytes) &&
+	       text_word(at, "]");
+}
+
+static double factor_of(const struct heap *h, uint64_t blocks, uint64_t bytes)
+{
+	double mean;
+
+	if (h->scaling == SCALING_NONE || !blocks)
+		return 1;
+	if (h->scaling == SCALING_POISSON)
+		return importer_unsample(blocks, bytes, (double)h->interval);
+	mean = (double)bytes / (double)blocks / ((double)h->interval);
+	return mean > 0 && mean < 1 ? 1 / mean : 1;
+}
+
+/* What was freed is what was allocated less what is in use; jemalloc tells nothing of it unless asked to (prof_accum). */
+static int put_counts(struct heap *h, uint32_t thread, const struct sums *s)
+{
+	struct composer *c = h->im->composer;
+	int r = 0;
+
+	if (s->blocks > s->live_blocks && s->bytes >= s->live_bytes)
+		r = composer_blocks(c, thread, h->stack, s->blocks - s->live_blocks,
+				    s->bytes - s->live_bytes, true);
+	else if (s->blocks && (s->blocks != s->live_blocks || s->bytes != s->live_bytes))
+		h->strange++;
+	if (!r && (s->live_blocks || !s->live_bytes))
+		r = composer_blocks(c, thread, h->stack, s->live_blocks, s->live_bytes, false);
+	return r;
+}
+
+static int put_samples(struct heap *h, uint32_t thread, const struct sums *s)
+{
+	double live = (double)s->live_bytes * h->live_factor,
+	       freed = (double)s->bytes * h->factor - live;
+	int r = 0;
+
+	if (s->blocks > s->live_blocks && s->bytes >= s->live_bytes && freed >= 0)
+		r = importer_samples(h->im, thread, h->stack, s->blocks - s->live_blocks,
+				     s->bytes - s->live_bytes, freed, true);
+	else if (s->blocks && (s->blocks != s->live_blocks || s->bytes != s->live_bytes))
+		h->strange++;
+	if (!r)
+		r = importer_samples(h->im, thread, h->stack, s->live_blocks, s->live_bytes, live,
+				     false);
+	return r;
+}
+
+static int put_sums(struct heap *h, uint32_t thread, const struct sums *s)
+{
+	return h->scaling == SCALING_NONE ? put_counts(h, thread, s) : put_samples(h, thread, s);
+}
+
+/* ---- stacks ---- */
+
+/* "0x55e1 0x55f2 ...", the innermost first. */
+static int read_counters(struct heap *h, char *at)
+{
+	uint64_t counter;
+
+	h->count = 0;
+	while (text_hex(&at, &counter)) {
+		if (h->count == IMPORT_STACK_MAX)
+			return importer_bad_line(h->im, "a stack of more than %u frames",
+						 IMPORT_STACK_MAX);
+		if (array_reserve(&h->counters, &h->capacity, (uint64_t)h->count + 1,
+				  sizeof(*h->counters)) < 0)
+			return err_set(h->im->err, -ENOMEM, "no memory to import");
+		h->counters[h->count++] = counter;
+	}
+	return at[strspn(at, " \t\r")]
+		       ? importer_bad_line(h->im, "'%.20s' is no program counter", at)
+		       : 0;
+}
+
+/* Callers are put in first. What jemalloc's own functions call each other is left out: a stack begins where the program calls it. */
+static int read_stack(struct heap *h, char *at)
+{
+	uint32_t inner = 0, module;
+	uint64_t offset;
+	int r = read_counters(h, at);
+
+	h->stack = 0;
+	while (h->jemalloc && inner + 1 < h->count &&
+	       mapped_is_in(&h->mapped, h->counters[inner], "libjemalloc"))
+		inner++;
+	for (uint32_t i = h->count; !r && i-- > inner;) {
+		r = mapped_place(&h->mapped, h->im->composer, h->counters[i], &module, &offset);
+		if (!r && (module || offset >= COMPOSER_FIRST_PLACE))
+			r = composer_node(h->im->composer, h->stack, module, offset, &h->stack);
+	}
+	return r;
+}
+
+/* ---- jemalloc ---- */
+
+/* "t*:" is 0, which no thread is. */
+static bool read_thread(char **at, uint64_t *ret_id)
+{
+	if (!text_word(at, "t"))
+		return false;
+	if (**at == '*') {
+		++*at;
+		*ret_id = 0;
+		return text_word(at, ":");
+	}
+	return text_decimal(at, ret_id) && ++*ret_id && text_word(at, ":");
+}
+
+/* Threads are numbered as they come. */
+static int thread_of(struct heap *h, uint64_t id, const char *name, uint32_t *ret_number)
+{
+	Heapcast__Thread thread = HEAPCAST__THREAD__INIT;
+	uint64_t *number = map_put(&h->threads, id, NULL);
+
+	if (!number)
+		return err_set(h->im->err, -ENOMEM, "no memory to import");
+	if (!*number)
+		*number = h->threads.count;
+	*ret_number = (uint32_t)*number;
+	if (!name || !*name)
+		return 0;
+	thread.number = *ret_number;
+	thread.name = composer_text(name);
+	return composer_thread(h->im->composer, &thread);
+}
+
+/* What no thread's own sum has: it is that of threads that have ended. */
+static int put_rest(struct heap *h)
+{
+	uint32_t thread;
+	int r;
+
+	if (!h->in_stack || !(h->rest.live_blocks || h->rest.blocks))
+		return 0;
+	r = thread_of(h, 0, "(ended threads)", &thread);
+	return r ? r : put_sums(h, thread, &h->rest);
+}
+
+static uint64_t less(uint64_t value, uint64_t by)
+{
+	return value > by ? value - by : 0;
+}
+
+/* Scaled by the factor of all threads' sums, so that these come out as jeprof has them. */
+static int read_thread_sums(struct heap *h, char *at)
+{
+	struct sums s;
+	uint64_t id;
+	uint32_t thread;
+	int r;
+
+	if (!read_thread(&at, &id) || !read_sums(&at, &s))
+		return importer_bad_line(h->im, "no sums of a thread");
+	if (!h->in_stack && !id && !s.blocks)
+		importer_note(h->im, "what was freed is not told (prof_accum)");
+	if (!h->in_stack)
+		return id ? thread_of(h, id, at + strspn(at, " "), &thread) : 0;
+	if (!id) {
+		h->rest = s;
+		h->live_factor = factor_of(h, s.live_blocks, s.live_bytes);
+		h->factor = factor_of(h, s.blocks, s.bytes);
+		return 0;
+	}
+	/* More than all threads together: the sums of all hold. */
+	if (s.live_blocks > h->rest.live_blocks || s.blocks > h->rest.blocks ||
+	    s.live_bytes > h->rest.live_bytes || s.bytes > h->rest.bytes)
+		return 0;
+	h->rest.live_blocks = less(h->rest.live_blocks, s.live_blocks);
+	h->rest.live_bytes = less(h->rest.live_bytes, s.live_bytes);
+	h->rest.blocks = less(h->rest.blocks, s.blocks);
+	h->rest.bytes = less(h->rest.bytes, s.bytes);
+	r = thread_of(h, id, NULL, &thread);
+	return r ? r : put_sums(h, thread, &s);
+}
+
+static int read_jemalloc_line(struct heap *h, char *line)
+{
+	char *at = line;
+	int r;
+
+	if (text_word(&at, "@")) {
+		r = put_rest(h);
+		h->rest = (struct sums){0};
+		h->in_stack = true;
+		return r ? r : read_stack(h, at);
+	}
+	at = line + strspn(line, " \t");
+	return *at ? read_thread_sums(h, at) : 0;
+}
+
+/* ---- gperftools ---- */
+
+static int read_gperftools_line(struct heap *h, char *line)
+{
+	char *at = line + strspn(line, " \t");
+	struct sums s;
+	int r;
+
+	if (!*at)
+		return 0;
+	if (!read_sums(&at, &s) || !text_word(&at, "@"))
+		return importer_bad_line(h->im, "no sums of a stack");
+	h->live_factor = factor_of(h, s.live_blocks, s.live_bytes);
+	h->factor = factor_of(h, s.blocks, s.bytes);
+	r = read_stack(h, at);
+	return r ? r : put_sums(h, 1, &s);
+}
+
+/* "@ heapprofile", "@ heap_v2/524288": how it was counted. */
+static void read_kind(struct heap *h, char *at)
+{
+	char *slash;
+
+	h->scaling = SCALING_NONE;
+	at += strspn(at, " \t");
+	slash = strchr(at, '/');
+	if (slash)
+		*slash = 0;
+	if (!strcmp(at, "heapprofile") || !strstr(at, "heap"))
+		return;
+	h->scaling = strstr(at, "_v2") ? SCALING_POISSON : SCALING_LINEAR;
+	if (slash) {
+		slash++;
+		text_decimal(&slash, &h->interval);
+	}
+	if (h->scaling == SCALING_LINEAR)
+		h->interval /= 2;
+	if (!h->interval)
+		h->interval = GPERFTOOLS_INTERVAL;
+}
+
+static int read_gperftools_head(struct heap *h, char *line)
+{
+	char *at = line;
+	struct sums all;
+
+	if (!text_word(&at, "heap profile:") || !read_sums(&at, &all))
+		return importer_bad_line(h->im, "no head of a heap profile");
+	/* As old as to say nothing: then it was sampled if both sums are the same. */
+	if (text_word(&at, "@")) {
+		read_kind(h, at);
+	} else if (all.blocks == all.live_blocks && all.bytes == all.live_bytes) {
+		h->scaling = SCALING_LINEAR;
+		h->interval = GPERFTOOLS_INTERVAL;
+	}
+	return 0;
+}
+
+/* ---- all ---- */
+
+static int read_jemalloc_head(struct heap *h, char *line)
+{
+	char *at = line;
+
+	if (!text_word(&at, "heap_v2/") || !text_decimal(&at, &h->interval) || !h->interval)
+		return importer_bad_line(h->im, "no interval of sampling");
+	/* One byte: every allocation. */
+	h->scaling = h->interval > 1 ? SCALING_POISSON : SCALING_NONE;
+	return 0;
+}
+
+static int begin(struct heap *h)
+{
+	struct importer_process process = {
+		.executable = mapped_program(&h->mapped),
+		.tool = h->jemalloc ? "jemalloc" : "gperftools",
+		.sampled = h->scaling != SCALING_NONE,
+		.interval = h->interval,
+	};
+
+	importer_note(h->im,
+		      "sums a backtrace, no times: what was in use at the peak is not known");
+	if (!h->mapped.count)
+		importer_note(h->im, "it does not say what was mapped: addresses have no names");
+	return importer_begin(h->im, &process);
+}
+
+static int read_heap(struct heap *h)
+{
+	size_t length;
+	char *line;
+	int r = read_maps(h);
+
+	if (!r && (r = importer_line(h->im, &line, &length)) == 0)
+		r = err_set(h->im->err, -EBADMSG, "%s is empty", source_name(h->im->source));
+	r = r == 1 ? 0 : r;
+	if (!r)
+		r = h->jemalloc ? read_jemalloc_head(h, line) : read_gperftools_head(h, line);
+	if (!r)
+		r = begin(h);
+	while (!r && (r = importer_line(h->im, &line, &length)) == 1) {
+		r = 0;
+		while (length && strchr("\r \t", line[length - 1]))
+			line[--length] = 0;
+		if (is_maps_head(line))
+			break;
+		r = h->jemalloc ? read_jemalloc_line(h, line) : read_gperftools_line(h, line);
+	}
+	return !r && h->jemalloc ? put_rest(h) : r;
+}
+
+static int read_either(struct importer *im, bool jemalloc)
+{
+	cleanup(heap_done) struct heap h = {.im = im, .jemalloc = jemalloc};
+	int r;
+
+	r = read_heap(&h);
+	if (h.strange)
+		importer_note(im,
+			      "%llu sums of what was allocated are smaller than what is in use, "
+			      "and left out",
+			      (unsigned long long)h.strange);
+	return r;
+}
+
+static int read_jemalloc(struct importer *im)
+{
+	return read_either(im, true);
+}
+
+static int read_gperftools(struct importer *im)
+{
+	return read_either(im, false);
+}
+
+static bool begins_with(const uint8_t *head, size_t length, const char *text)
+{
+	size_t n = strlen(text);
+
+	return length >= n && !memcmp(head, text, n);
+}
+
+static bool is_jemalloc(const uint8_t *head, size_t length)
+{
+	return begins_with(head, length, "heap_v2/");
+}
+
+static bool is_gperftools(const uint8_t *head, size_t length)
+{
+	return begins_with(head, length, "heap profile:");
+}
+
+const struct import_format format_jemalloc = {"jemalloc", is_jemalloc, read_jemalloc};
+const struct import_format format_gperftools = {"gperftools", is_gperftools, read_gperftools};

@@ -1,0 +1,401 @@
+/* Importing: which format, and what all have in common. See import.h. */
+#include "collector/import/import.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "collector/import/importer.h"
+#include "collector/store/scan.h"
+#include "collector/symbols/symbols.h"
+#include "base/ban.h"
+
+#define PROGRESS_LINES 65536
+#define ARGUMENTS_MAX  256
+
+DEFINE_CLEANUP(source_close, struct source *)
+DEFINE_CLEANUP(composer_free, struct composer *)
+DEFINE_CLEANUP(stream_writer_close, struct stream_writer *)
+
+/* In the order in which they are tried. */
+static const struct import_format *const formats[] = {
+	&format_jemalloc, &format_gperftools, &format_heaptrack, &format_pprof, &format_collapsed,
+};
+
+#define FORMATS (sizeof(formats) / sizeof(formats[0]))
+
+static const struct import_format *format_of(const char *name)
+{
+	for (size_t i = 0; i < FORMATS; i++)
+		if (!strcmp(formats[i]->name, name))
+			return formats[i];
+	return NULL;
+}
+
+bool import_knows(const char *format)
+{
+	return format_of(format);
+}
+
+/* ---- for the readers ---- */
+
+void importer_note(struct importer *im, const char *format, ...)
+{
+	char *note = im->result->note;
+	size_t length = strlen(note), size = sizeof(im->result->note);
+	va_list args;
+
+	if (length && length + 2 < size)
+		length += (size_t)snprintf(note + length, size - length, "; ");
+	va_start(args, format);
+	vsnprintf(note + length, size - length, format, args);
+	va_end(args);
+}
+
+int importer_bad_line(struct importer *im, const char *format, ...)
+{
+	char what[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	return err_set(im->err, -EBADMSG, "%s: line %llu: %s", source_name(im->source),
+		       (unsigned long long)source_line_number(im->source), what);
+}
+
+int importer_line(struct importer *im, char **ret_line, size_t *ret_length)
+{
+	uint64_t done, of;
+
+	if (im->options->progress && ++im->lines % PROGRESS_LINES == 0) {
+		source_done_of(im->source, &done, &of);
+		if (im->options->progress(im->options->context, done, of ? of : done))
+			return err_set(im->err, -ECANCELED, "stopped");
+	}
+	return source_line(im->source, ret_line, ret_length, im->err);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Splits at blanks, in place. */
+static size_t split(char *line, ProtobufCBinaryData *words, size_t most)
+{
+	size_t count = 0;
+
+	while (*line && count < most) {
+		size_t length = strcspn(line, " ");
+
+		if (length)
+			words[count++] = (ProtobufCBinaryData){length, (uint8_t *)line};
+		line += length + (line[length] == ' ');
+	}
+	return count;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+int importer_begin(struct importer *im, const struct importer_process *p)
+{
+	Heapcast__Process process = HEAPCAST__PROCESS__INIT;
+	Heapcast__Origin origin = HEAPCAST__ORIGIN__INIT;
+	cleanup(cleanup_free) char *line = strdup(p->command_line ? p->command_line : "");
+	ProtobufCBinaryData words[ARGUMENTS_MAX];
+
+	if (!line)
+		return err_set(im->err, -ENOMEM, "no memory to import");
+	if (p->note)
+		importer_note(im, "%s", p->note);
+	snprintf(im->result->tool, sizeof(im->result->tool), "%s", p->tool ? p->tool : "");
+	origin.format = (char *)(uintptr_t)im->result->format;
+	origin.tool = im->result->tool;
+	origin.file = composer_text(base_name(source_name(im->source)));
+	origin.exact = !p->sampled;
+	origin.note = im->result->note;
+	origin.wall_ns = p->wall_ns;
+	process.origin = &origin;
+	process.capture = HEAPCAST__CAPTURE__CAPTURE_IMPORT;
+	process.mode = p->sampled ? HEAPCAST__MODE__MODE_SAMPLE : HEAPCAST__MODE__MODE_FULL;
+	process.sample_interval = p->sampled ? p->interval : 0;
+	process.start_wall_ns = now_ns();
+	process.n_argument = split(line, words, ARGUMENTS_MAX);
+	process.argument = words;
+	process.executable = composer_text(p->executable);
+	if (!p->executable)
+		process.executable = process.n_argument ? words[0] : origin.file;
+	return composer_new(im->fd, &im->result->id, &process, &im->composer, im->err);
+}
+
+double importer_unsample(uint64_t count, uint64_t bytes, double interval)
+{
+	double mean = count ? (double)bytes / (double)count : 0;
+
+	return 1 / -expm1(-(mean > 1 ? mean : 1) / interval);
+}
+
+int importer_name(struct importer *im, uint32_t module, uint64_t offset,
+		  struct composer_frame *frames, unsigned count)
+{
+	char *words[NAMES_FRAMES_MAX];
+	int r;
+
+	count = count < NAMES_FRAMES_MAX ? count : NAMES_FRAMES_MAX;
+	for (unsigned i = 0; i < count; i++) {
+		const char *name = frames[i].function;
+
+		words[i] = name && name[0] == '_' &&
+					   (name[1] == 'Z' || name[1] == 'R' || name[1] == 'D')
+				   ? symbols_demangle(name)
+				   : NULL;
+		if (words[i])
+			frames[i].function = words[i];
+	}
+	r = composer_name(im->composer, module, offset, frames, count);
+	for (unsigned i = 0; i < count; i++)
+		free(words[i]);
+	return r;
+}
+
+static int put_sample(struct importer *im, const struct event *born, bool freed)
+{
+	struct event e = *born;
+	int r = composer_event(im->composer, &e);
+
+	if (r < 0 || !freed)
+		return r;
+	e.kind = HEAPCAST__EVENT_KIND__EVENT_FREE;
+	e.size = e.weight = e.stack = 0;
+	return composer_event(im->composer, &e);
+}
+
+/* Sizes and weights are whole numbers that add up to what they are parts of. */
+int importer_samples(struct importer *im, uint32_t thread, uint32_t stack, uint64_t count,
+		     uint64_t bytes, double weight, bool freed)
+{
+	uint64_t most = im->options->samples_max ? im->options->samples_max : IMPORT_SAMPLES_MAX;
+	double each = count ? weight / (double)count : 0;
+	uint64_t larger = count ? bytes % count : 0, done = 0;
+	int r = 0;
+
+	if (count > most - im->samples)
+		return err_set(im->err, -EBADMSG, "%s: more than %llu sampled blocks",
+			       source_name(im->source), (unsigned long long)most);
+	if (weight > 9e18)
+		return err_set(im->err, -EBADMSG, "%s: a stack of more bytes than can be",
+			       source_name(im->source));
+	im->samples += count;
+	for (uint64_t i = 0; !r && i < count; i++) {
+		uint64_t size = bytes / count + (i < larger),
+			 upto = (uint64_t)(each * (double)(i + 1) + 0.5);
+		const struct event e = {.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC,
+					.thread = thread,
+					.address = composer_address(im->composer, size),
+					.size = size,
+					.stack = stack,
+					.weight = upto > done ? upto - done : 1};
+
+		r = put_sample(im, &e, freed);
+		done = upto;
+	}
+	return r;
+}
+
+bool importer_is_binary(const uint8_t *head, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (head[i] < 0x20 && !strchr("\t\n\v\f\r\x1b", head[i] ? head[i] : 1))
+			return true;
+	return false;
+}
+
+static char *skip_blanks(char *at)
+{
+	while (*at == ' ' || *at == '\t')
+		at++;
+	return at;
+}
+
+bool text_hex(char **at, uint64_t *ret_value)
+{
+	char *p = skip_blanks(*at), *begin;
+	uint64_t value = 0;
+
+	if (p[0] == '0' && p[1] == 'x')
+		p += 2;
+	for (begin = p;; p++) {
+		unsigned c = (unsigned char)*p, digit = c - '0';
+
+		if (digit > 9) {
+			digit = (c | 0x20) - 'a' + 10;
+			if (digit < 10 || digit > 15)
+				break;
+		}
+		if (value >> 60)
+			return false;
+		value = value << 4 | digit;
+	}
+	if (p == begin)
+		return false;
+	*at = p;
+	*ret_value = value;
+	return true;
+}
+
+bool text_decimal(char **at, uint64_t *ret_value)
+{
+	char *p = skip_blanks(*at), *begin = p;
+	uint64_t value = 0;
+
+	for (; *p >= '0' && *p <= '9'; p++)
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
+			return false;
+	if (p == begin)
+		return false;
+	*at = p;
+	*ret_value = value;
+	return true;
+}
+
+bool text_word(char **at, const char *word)
+{
+	char *p = skip_blanks(*at);
+	size_t length = strlen(word);
+
+	if (strncmp(p, word, length) != 0)
+		return false;
+	*at = p + length;
+	return true;
+}
+
+/* ---- a file ---- */
+
+static const struct import_format *find_format(struct importer *im)
+{
+	const uint8_t *head;
+	size_t length;
+
+	/* Also tells how it is packed. */
+	if (source_head(im->source, &head, &length, im->err) < 0)
+		return NULL;
+	if (im->options->format)
+		return format_of(im->options->format);
+	for (size_t i = 0; i < FORMATS; i++)
+		if (formats[i]->is(head, length))
+			return formats[i];
+	err_set(im->err, -EBADMSG, "%s is %s: --format takes " IMPORT_FORMATS,
+		source_name(im->source), length ? "of no format that is known here" : "empty");
+	return NULL;
+}
+
+static int finish(struct importer *im)
+{
+	Heapcast__End end = HEAPCAST__END__INIT;
+	uint64_t done, of;
+	int r;
+
+	end.time_ns = im->end_ns;
+	r = composer_end(im->composer, im->end_ns ? &end : NULL, im->err);
+	if (r < 0)
+		return r;
+	im->result->events = composer_events(im->composer);
+	source_done_of(im->source, &done, &of);
+	if (im->options->progress)
+		im->options->progress(im->options->context, done, done);
+	return 0;
+}
+
+int import_file(const char *path, int fd, const struct import_options *options,
+		struct import_result *ret_result, struct err_text *err)
+{
+	cleanup(cleanup_source_close) struct source *source = NULL;
+	cleanup(cleanup_composer_free) struct composer *composer = NULL;
+	struct importer im = {.options = options, .result = ret_result, .err = err, .fd = fd};
+	const struct import_format *format;
+	struct err_text unused;
+	int r;
+
+	if (!err)
+		im.err = &unused;
+	im.err->text[0] = 0;
+	*ret_result = (struct import_result){0};
+	if (getrandom(ret_result->id.bytes, sizeof(ret_result->id.bytes), 0) !=
+	    sizeof(ret_result->id.bytes))
+		return err_set(im.err, -EIO, "no random number for the stream's id");
+	r = source_open(path, &source, im.err);
+	if (r < 0)
+		return r;
+	im.source = source;
+	format = find_format(&im);
+	if (!format)
+		return -EBADMSG;
+	ret_result->format = format->name;
+	r = format->read(&im);
+	composer = im.composer;
+	/* What composing failed of says more than that it did. */
+	if (r < 0 && !im.err->text[0] && composer)
+		composer_end(composer, NULL, im.err);
+	if (r < 0)
+		return im.err->text[0] ? r : err_set(im.err, r, "%s: %s", path, strerror(-r));
+	return finish(&im);
+}
+
+/* ---- into a store ---- */
+
+static int append_frame(struct stream_writer *writer, int fd, const struct scan_item *item,
+			struct err_text *err)
+{
+	cleanup(cleanup_free) uint8_t *frame = malloc(item->length);
+	ssize_t n = frame ? pread(fd, frame, item->length, (off_t)item->offset) : -1;
+
+	if (n != (ssize_t)item->length)
+		return err_set(err, frame ? -EIO : -ENOMEM, "cannot read what was imported");
+	return stream_writer_append(writer, frame, item->length, item->batch, err);
+}
+
+static int append_all(struct stream_writer *writer, int fd, struct err_text *err)
+{
+	struct scan_item item;
+	struct scan scan;
+	struct stat st;
+	int r = fstat(fd, &st) < 0 ? -errno : scan_init(&scan, fd, 0, NULL);
+
+	if (r < 0)
+		return err_set(err, r, "cannot read what was imported: %s", strerror(-r));
+	while (!r && (r = scan_next(&scan, (uint64_t)st.st_size, &item)) == 1)
+		r = append_frame(writer, fd, &item, err);
+	scan_done(&scan);
+	return r;
+}
+
+int import_store(struct store *store, int fd, const struct stream_id *id, struct err_text *err)
+{
+	cleanup(cleanup_stream_writer_close) struct stream_writer *writer = NULL;
+	struct stream_position durable;
+	uint64_t cut;
+	int r = stream_writer_open(store, id, &writer, &cut, err);
+
+	if (!r)
+		r = append_all(writer, fd, err);
+	if (!r)
+		r = stream_writer_sync(writer, &durable, err);
+	return r ? r : stream_writer_finish(writer, err);
+}

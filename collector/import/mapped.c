@@ -1,0 +1,174 @@
+/* Where files were mapped. See mapped.h. */
+#include "collector/import/mapped.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "collector/import/importer.h"
+#include "collector/symbols/elfid.h"
+#include "base/ban.h"
+
+#define MAPPINGS_MAX 8192 /* each one's file is looked at */
+
+void mapped_done(struct mapped *m)
+{
+	for (uint32_t i = 0; i < m->count; i++)
+		free(m->list[i].path);
+	free(m->list);
+	*m = (struct mapped){0};
+}
+
+/* What the file itself says: its build id, and where its code was linked to. */
+static void ask_file(struct mapping *m, bool build_id_known)
+{
+	struct elf_id id;
+	uint64_t linked;
+
+	if (m->path[0] != '/' || elf_id_read(m->path, &id) < 0)
+		return;
+	if (build_id_known && (id.build_id_length != m->build_id_length ||
+			       memcmp(id.build_id, m->build_id, m->build_id_length) != 0))
+		return;
+	if (id.build_id_length && id.build_id_length <= sizeof(m->build_id)) {
+		memcpy(m->build_id, id.build_id, id.build_id_length);
+		m->build_id_length = id.build_id_length;
+	}
+	if (elf_id_address(&id, m->offset, &linked))
+		m->bias = m->start - linked;
+}
+
+int mapped_add(struct mapped *mapped, uint64_t start, uint64_t end, uint64_t offset,
+	       const char *path, const uint8_t *build_id, uint32_t build_id_length)
+{
+	struct mapping m = {.start = start, .end = end, .offset = offset, .bias = start - offset};
+
+	if (start >= end || mapped->count >= MAPPINGS_MAX)
+		return 0;
+	if (array_reserve(&mapped->list, &mapped->capacity, (uint64_t)mapped->count + 1,
+			  sizeof(*mapped->list)) < 0)
+		return -ENOMEM;
+	m.path = strdup(path);
+	if (!m.path)
+		return -ENOMEM;
+	if (build_id_length && build_id_length <= sizeof(m.build_id)) {
+		memcpy(m.build_id, build_id, build_id_length);
+		m.build_id_length = build_id_length;
+	}
+	ask_file(&m, m.build_id_length);
+	mapped->list[mapped->count++] = m;
+	return 0;
+}
+
+/* "5590-55a0 r-xp 00001000 08:01 1234   /bin/cat" or "5590-55a0: /bin/cat" */
+int mapped_add_line(struct mapped *mapped, char *line)
+{
+	uint64_t start, end, offset = 0;
+	char *at = line;
+
+	if (!text_hex(&at, &start) || *at != '-')
+		return 0;
+	at++;
+	if (!text_hex(&at, &end))
+		return 0;
+	if (!text_word(&at, ":")) {
+		char *flags = at + strspn(at, " \t");
+
+		if (strnlen(flags, 3) < 3 || flags[2] != 'x')
+			return 0;
+		at = flags + strcspn(flags, " \t");
+		if (!text_hex(&at, &offset))
+			return 0;
+		for (unsigned i = 0; i < 2; i++) { /* device and inode */
+			at += strspn(at, " \t");
+			at += strcspn(at, " \t");
+		}
+	}
+	at += strspn(at, " \t");
+	if (!*at)
+		return 0;
+	return mapped_add(mapped, start, end, offset, at, NULL, 0);
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct mapping *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+void mapped_sort(struct mapped *m)
+{
+	if (m->count)
+		qsort(m->list, m->count, sizeof(*m->list), by_start);
+}
+
+const char *mapped_program(const struct mapped *m)
+{
+	return m->count ? m->list[0].path : NULL;
+}
+
+static struct mapping *find(const struct mapped *m, uint64_t address)
+{
+	uint32_t low = 0, high = m->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (m->list[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* A return address may be the first byte behind. */
+	return low && address <= m->list[low - 1].end ? &m->list[low - 1] : NULL;
+}
+
+bool mapped_is_in(const struct mapped *m, uint64_t address, const char *library)
+{
+	const struct mapping *of = find(m, address);
+	const char *slash = of ? strrchr(of->path, '/') : NULL;
+
+	return of && !strncmp(slash ? slash + 1 : of->path, library, strlen(library));
+}
+
+/* Mappings of one file with one bias are one module. */
+static uint32_t known_module(const struct mapped *m, const struct mapping *of)
+{
+	for (uint32_t i = 0; i < m->count; i++) {
+		const struct mapping *other = &m->list[i];
+
+		if (other->module && other->bias == of->bias && !strcmp(other->path, of->path))
+			return other->module;
+	}
+	return 0;
+}
+
+static int put_module(struct mapped *m, struct composer *composer, struct mapping *of)
+{
+	Heapcast__Module module = HEAPCAST__MODULE__INIT;
+
+	of->module = known_module(m, of);
+	if (of->module)
+		return 0;
+	module.path = composer_text(of->path);
+	module.build_id = (ProtobufCBinaryData){of->build_id_length, of->build_id};
+	module.bias = of->bias;
+	module.start = of->start;
+	module.end = of->end;
+	return composer_module(composer, &module, &of->module);
+}
+
+int mapped_place(struct mapped *m, struct composer *composer, uint64_t address,
+		 uint32_t *ret_module, uint64_t *ret_offset)
+{
+	struct mapping *of = find(m, address);
+	int r = of && !of->module ? put_module(m, composer, of) : 0;
+
+	if (r < 0)
+		return r;
+	*ret_module = of ? of->module : 0;
+	*ret_offset = of ? address - of->bias : address;
+	return 0;
+}

@@ -1,0 +1,41 @@
+#pragma once
+/*
+ * Which file lies where in the memory of a program whose addresses were not looked up: the lines of its /proc/PID/maps become
+ * modules, so that an address becomes (module, offset). Where the file is here, its build id goes along, and our own symbols
+ * can name the code; where it is not, an offset is that from the file's start.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct composer;
+
+struct mapping {
+	uint64_t start, end; /* addresses */
+	uint64_t offset;     /* of the start, in the file */
+	char *path;
+	uint8_t build_id[32];
+	uint32_t build_id_length;
+	uint64_t bias;
+	uint32_t module; /* 0: not put into a recording yet */
+};
+
+struct mapped {
+	struct mapping *list; /* by start, after mapped_sort */
+	uint32_t count, capacity;
+};
+
+void mapped_done(struct mapped *mapped);
+/* A mapping of code; `build_id` may be NULL: then the file is asked for it. 0 or -ENOMEM. */
+int mapped_add(struct mapped *mapped, uint64_t start, uint64_t end, uint64_t offset, const char *path, const uint8_t *build_id,
+	       uint32_t build_id_length);
+/* A line of /proc/PID/maps, or of gperftools' "START-END: FILE"; what is no mapping of code is passed over. 0 or -ENOMEM. */
+int mapped_add_line(struct mapped *mapped, char *line);
+/* When all are there: puts them in order. */
+void mapped_sort(struct mapped *mapped);
+/* The path of the first one; NULL: none. */
+const char *mapped_program(const struct mapped *mapped);
+/* Whether the address lies in a library of that name ("libjemalloc"), whatever its version. */
+bool mapped_is_in(const struct mapped *mapped, uint64_t address, const char *library);
+/* The place of an address, its module made in the recording when it is first asked for. 0 or what composing fails with. */
+int mapped_place(struct mapped *mapped, struct composer *composer, uint64_t address, uint32_t *ret_module, uint64_t *ret_offset);
