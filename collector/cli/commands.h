@@ -17,6 +17,7 @@
 	X(export)													\
 	X(import)													\
 	X(ctl)														\
+	X(snapshot)													\
 	X(serve)													\
 	X(symbols)													\
 	X(symbols_worker)												\

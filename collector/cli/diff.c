@@ -9,6 +9,7 @@
 #include "collector/cli/fail_if.h"
 #include "collector/cli/header.h"
 #include "collector/cli/question.h"
+#include "collector/cli/ranking.h"
 #include "collector/cli/sites.h"
 #include "collector/cli/terminal.h"
 #include "collector/export/export.h"
@@ -187,13 +188,11 @@ static int answer(struct question *base, struct question *now, const struct ques
 	cleanup(diff_done) struct diff diff = {0};
 	struct gate_value gates[GATES];
 	struct err_text err = {0};
-	enum grouping grouping =
-		o->by && !strcmp(o->by, "backtrace") ? GROUP_BY_BACKTRACE : GROUP_BY_SITE;
-	int status, r;
+	enum grouping grouping;
+	int status = ranking_grouping(now->command, o->by, &grouping), r;
 
-	if (o->by && strcmp(o->by, "backtrace") != 0 && strcmp(o->by, "site") != 0)
-		return command_usage_error(now->command, "--by takes site or backtrace, not '%s'",
-					   o->by);
+	if (status)
+		return status;
 	r = query_diff(&(struct diff_side){base->view, &base->filter, base->value, base->at_ns},
 		       &(struct diff_side){now->view, &now->filter, now->value, now->at_ns},
 		       grouping, &diff, &err);
@@ -231,8 +230,10 @@ static const struct option diff_table[] = {
 	OPTION_TEXT(struct question_options, base, "base", "STREAM[@TIME]",
 		    "what the stream is held against"),
 	OPTION_NUMBER(struct question_options, count, "count", "N", "rows shown (10)"),
-	OPTION_TEXT(struct question_options, by, "by", "WHAT",
-		    "a row for each site (call site, the default) or each backtrace"),
+	OPTION_TEXT(
+		struct question_options, by, "by", "WHAT",
+		"a row for each site (call site, the default), function (whatever the line and the "
+		"build) or backtrace"),
 	OPTION_FAIL_IF,
 	{0},
 };

@@ -245,6 +245,22 @@ static void print_origin(const struct process_info *p, uint64_t end_ns)
 	terminal_paragraph(STYLE_DIM, line, 2);
 }
 
+/* Of many programs (collector/snapshot). */
+static void print_snapshot(const struct process_info *p)
+{
+	const char *colon = strchr(p->executable, ':');
+	char line[320], when[64];
+
+	format_time(when, sizeof(when), p->start_wall_ns);
+	snprintf(line, sizeof(line),
+		 "What many programs had in use at their markers, taken %s: 'collector snapshot "
+		 "show "
+		 "%.80s' has a line for each",
+		 when, colon ? colon + 1 : p->executable);
+	terminal_blanks(2);
+	terminal_paragraph(STYLE_DIM, line, 2);
+}
+
 static void print_recorded(const struct process_info *p, uint64_t end_ns)
 {
 	char when[64], duration[64], line[640], how[HEADER_END];
@@ -269,7 +285,9 @@ void header_print(const struct question *q)
 							    : "?",
 		      terminal_width());
 	putchar('\n');
-	if (p->origin.imported)
+	if (p->origin.imported && !strcmp(p->origin.format, "snapshot"))
+		print_snapshot(p);
+	else if (p->origin.imported)
 		print_origin(p, recording_end_ns(q->recording));
 	else
 		print_recorded(p, recording_end_ns(q->recording));

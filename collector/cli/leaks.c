@@ -141,7 +141,7 @@ static int run_leaks(struct command_call *call)
 static const struct option leaks_table[] = {
 	OPTION_NUMBER(struct question_options, count, "count", "N", "rows shown (10)"),
 	OPTION_TEXT(struct question_options, by, "by", "WHAT",
-		    "a row for each site (call site, the default) or each backtrace (then by bytes)"),
+		    "a row for each site (call site, the default), function or backtrace (then by bytes)"),
 	OPTION_TEXT(struct question_options, young, "young", "TIME",
 		    "blocks that have not lived so long are young (a hundredth of the recording)"),
 	OPTION_FAIL_IF,

@@ -23,6 +23,8 @@ static const char *const states[] = {
 
 static const char *state_of(const struct stream_summary *s)
 {
+	if (s->is_snapshot)
+		return "snapshot";
 	return s->pid || s->state != STREAM_ENDED ? states[s->state] : "imported";
 }
 
@@ -136,7 +138,7 @@ const struct command command_list = {
 		"IN USE is what was allocated and not freed when the recording ended, or as far\n"
 		"as it goes. STATE: live (still growing), ended (the program's end is recorded),\n"
 		"interrupted (no end, and nobody is writing it), imported (from a file of another\n"
-		"tool).\n",
+		"tool), snapshot (of many programs, merged).\n",
 	.examples = "  collector list\n  collector list --json | jq '.[-1].id'\n",
 	.groups = groups,
 	.options_size = sizeof(struct common_options),

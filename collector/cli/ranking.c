@@ -21,7 +21,7 @@
 
 #include "base/ban.h"
 
-static int read_grouping(const struct question *q, const char *by, enum grouping *ret_grouping)
+int ranking_grouping(const struct command *command, const char *by, enum grouping *ret_grouping)
 {
 	*ret_grouping = GROUP_BY_SITE;
 	if (!by || !strcmp(by, "site"))
@@ -29,7 +29,10 @@ static int read_grouping(const struct question *q, const char *by, enum grouping
 	*ret_grouping = GROUP_BY_BACKTRACE;
 	if (!strcmp(by, "backtrace"))
 		return EXIT_DONE;
-	return command_usage_error(q->command, "--by takes site or backtrace, not '%s'", by);
+	*ret_grouping = GROUP_BY_FUNCTION;
+	if (!strcmp(by, "function"))
+		return EXIT_DONE;
+	return command_usage_error(command, "--by takes site, function or backtrace, not '%s'", by);
 }
 
 /* "Leaked: 1.2 MiB in 345 blocks" and so on: what the rows are about. */
@@ -99,17 +102,21 @@ static int most_blocks_first(const void *a, const void *b)
 	return x->node < y->node ? -1 : x->node > y->node;
 }
 
+static const char *const nouns[] = {[GROUP_BY_SITE] = "call site",
+				    [GROUP_BY_FUNCTION] = "function",
+				    [GROUP_BY_BACKTRACE] = "backtrace"};
+
 static int answer(struct question *q, const struct question_options *o, unsigned frames)
 {
 	cleanup(groups_done) struct groups groups = {0};
 	struct err_text err = {0};
 	enum grouping grouping;
 	struct site_table table = {.count = o->count, .frames = frames};
-	int status = read_grouping(q, o->by, &grouping), r;
+	int status = ranking_grouping(q->command, o->by, &grouping), r;
 
 	if (status)
 		return status;
-	table.noun = grouping == GROUP_BY_SITE ? "call site" : "backtrace";
+	table.noun = nouns[grouping];
 	r = query_groups(q->view, &q->filter, grouping, q->value, q->at_ns, &groups, &err);
 	if (r < 0)
 		return question_failed(q, r, &err);
@@ -120,7 +127,8 @@ static int answer(struct question *q, const struct question_options *o, unsigned
 					     : print_text(q, &groups, &table));
 }
 
-static int run(struct command_call *call, enum value default_value, enum filter_answer at_once, unsigned frames)
+static int run(struct command_call *call, enum value default_value, enum filter_answer at_once,
+	       unsigned frames)
 {
 	const struct question_options *o = call->options;
 	struct question q;

@@ -10,7 +10,8 @@
 static const struct option top_table[] = {
 	OPTION_NUMBER(struct question_options, count, "count", "N", "rows shown (10)"),
 	OPTION_TEXT(struct question_options, by, "by", "WHAT",
-		    "a row for each site (call site, the default) or each backtrace"),
+		    "a row for each site (call site, the default), function (whatever the line and the "
+		    "build) or backtrace"),
 	OPTION_FAIL_IF,
 	{0},
 };

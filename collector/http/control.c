@@ -25,6 +25,14 @@
 
 DEFINE_CLEANUP(store_close, struct store *)
 
+const struct route_parameter control_body[] = {
+	{"action", NULL, "string", "start, stop, mode, snapshot, mark"},
+	{"mode", NULL, "string", "of mode: full, sample, sample=64K, off"},
+	{"interval", NULL, "integer", "of the mode sample: bytes"},
+	{"text", NULL, "string", "of mark: at most 1,024 bytes"},
+	{0},
+};
+
 struct asked_control {
 	struct control_asking asking;
 	struct control_reply reply;

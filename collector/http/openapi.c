@@ -72,8 +72,7 @@ static void write_member(struct json *json, const char *name, const char *type, 
 	json_end(json, '}');
 }
 
-/* Of the one route that takes any. */
-static void write_body(struct json *json)
+static void write_body(struct json *json, const struct route_parameter *members)
 {
 	json_object(json, "requestBody");
 	json_bool(json, "required", true);
@@ -82,10 +81,8 @@ static void write_body(struct json *json)
 	json_object(json, "schema");
 	json_string(json, "type", "object");
 	json_object(json, "properties");
-	write_member(json, "action", "string", "start, stop, mode, snapshot, mark");
-	write_member(json, "mode", "string", "of mode: full, sample, sample=64K, off");
-	write_member(json, "interval", "integer", "of the mode sample: bytes");
-	write_member(json, "text", "string", "of mark: at most 1,024 bytes");
+	for (const struct route_parameter *m = members; m->name; m++)
+		write_member(json, m->name, m->takes, m->about);
 	json_end(json, '}');
 	json_end(json, '}');
 	json_end(json, '}');
@@ -101,11 +98,11 @@ static void write_route(void *context, const struct route_info *info)
 	snprintf(type, sizeof(type), "%.*s", (int)strcspn(info->content_type, ";"),
 		 info->content_type);
 	json_object(json, info->path);
-	json_object(json, info->is_post ? "post" : "get");
+	json_object(json, info->body ? "post" : "get");
 	json_string(json, "summary", info->about);
 	write_parameters(json, info);
-	if (info->is_post)
-		write_body(json);
+	if (info->body)
+		write_body(json, info->body);
 	json_object(json, "responses");
 	json_object(json, "200");
 	json_string(json, "description", info->about);

@@ -68,8 +68,12 @@ static void put_line(struct buf *out, const struct stream_summary *s)
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", &tm);
 	buf_printf(out, "<tr><td>%s<br><code>%.8s</code></td><td><code>", when, id);
 	put_escaped(out, s->command_line && s->command_line[0] ? s->command_line : s->executable);
-	buf_printf(out, "</code><br>pid %u on ", s->pid);
-	put_escaped(out, s->host);
+	if (s->is_snapshot) {
+		buf_string(out, "</code><br>of many programs, merged");
+	} else {
+		buf_printf(out, "</code><br>pid %u on ", s->pid);
+		put_escaped(out, s->host);
+	}
 	buf_printf(out, "</td><td>%s<br>%s</td><td class=\"n\">%s<br>%s blocks</td><td>",
 		   states[s->state], format_duration(duration, s->last_ns),
 		   format_size(size, (double)s->in_use_bytes),
@@ -123,9 +127,9 @@ int page_step(struct exchange *x)
 		put_line(&x->out, &lines[i].summary);
 	if (count)
 		buf_string(&x->out, "</table>\n");
-	buf_string(&x->out,
-		   "<p><a href=\"list\">/list</a> is this list as JSON, "
-		   "<a href=\"openapi.json\">/openapi.json</a> describes the API.</p>\n</body></html>\n");
+	buf_string(&x->out, "<p><a href=\"list\">/list</a> is this list as JSON, "
+			    "<a href=\"openapi.json\">/openapi.json</a> describes the "
+			    "API.</p>\n</body></html>\n");
 	sources_list_free(lines, count);
 	return buf_error(&x->out);
 }

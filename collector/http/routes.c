@@ -29,6 +29,10 @@ static const struct route {
 	{"/list", false, REST_NONE, list_step, NULL, JSON, "the recordings"},
 	{"/questions", false, REST_NONE, questions_step, NULL, JSON,
 	 "what is being answered, and how far it is"},
+	{"/snapshots", false, REST_NONE, snapshots_step, NULL, JSON,
+	 "snapshots of the fleet, and who is in them; each is a recording, too"},
+	{"/snapshot", false, REST_NONE, take_snapshot_step, NULL, JSON,
+	 "takes one: what all programs have in use now"},
 	{"/openapi.json", false, REST_NONE, openapi_step, NULL, JSON, "this description"},
 	{"allocations", true, REST_NONE, allocations_step, allocations_parameters, JSON,
 	 "matched allocations"},
@@ -93,14 +97,22 @@ static const struct route {
 	 "application/octet-stream", "allocations and frees, to be done again"},
 };
 
+/* Routes that are asked by POST; NULL: others. */
+static const struct route_parameter *body_of(const struct route *route)
+{
+	return route->step == control_step	   ? control_body
+	       : route->step == take_snapshot_step ? take_snapshot_body
+						   : NULL;
+}
+
 void routes_each(void (*route)(void *context, const struct route_info *info), void *context)
 {
 	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
 		const struct route *r = &routes[i];
 		char path[128];
 
-		snprintf(path, sizeof(path), "%s%s%s", r->of_recording ? "/data/{id}/" : "", r->path,
-			 r->rest == REST_MUST ? "/{number}" : "");
+		snprintf(path, sizeof(path), "%s%s%s", r->of_recording ? "/data/{id}/" : "",
+			 r->path, r->rest == REST_MUST ? "/{number}" : "");
 		route(context,
 		      &(struct route_info){
 			      .path = path,
@@ -110,7 +122,7 @@ void routes_each(void (*route)(void *context, const struct route_info *info), vo
 			      .of_recording = r->of_recording,
 			      .filters = r->parameters != NULL,
 			      .has_number = r->rest == REST_MUST,
-			      .is_post = r->step == control_step,
+			      .body = body_of(r),
 			      .takes_filter = r->step == maps_step ? mapping_takes_filter : NULL,
 		      });
 	}
@@ -198,7 +210,7 @@ bool route_takes_post(const struct exchange *x)
 	const char *rest;
 	const struct route *route = lookup(x, id, sizeof(id), &rest);
 
-	return route && route->step == control_step;
+	return route && body_of(route);
 }
 
 int route_begin(struct exchange *x)

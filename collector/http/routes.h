@@ -23,13 +23,14 @@ struct route_info {
 	const char *path; /* "/data/{id}/allocations" */
 	const char *about, *content_type;
 	const struct route_parameter *parameters; /* ends with {0} */
-	bool of_recording, filters, has_number, is_post;
+	bool of_recording, filters, has_number;
+	const struct route_parameter *body; /* members of what is posted; NULL: nothing is */
 	bool (*takes_filter)(const char *name); /* NULL: all */
 };
 void routes_each(void (*route)(void *context, const struct route_info *info), void *context);
 
 /* Steps of the routes. */
-exchange_step control_step;
+exchange_step control_step, take_snapshot_step, snapshots_step;
 exchange_step list_step, page_step, openapi_step, questions_step;
 exchange_step allocations_step, groups_step, backtrace_step, backtraces_step;
 exchange_step flamegraph_step, collapsed_step, tree_step, ascii_tree_step;
@@ -40,6 +41,8 @@ exchange_step heaptrack_step, replay_step;
 exchange_step maps_step, mmaps_step, mallopts_step, raw_allocations_step;
 exchange_step regions_step, fragmentation_step, fragmentation_timeline_step, timeline_maps_step;
 
+/* What is posted to them: only names and what is said of them matter; `takes` is the type. */
+extern const struct route_parameter control_body[], take_snapshot_body[];
 /* What they take, beside filters. */
 extern const struct route_parameter allocations_parameters[], groups_parameters[], export_parameters[], tree_parameters[],
 	ascii_tree_parameters[], timeline_parameters[], histogram_parameters[], snapshot_parameters[], peak_parameters[],

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "collector/http/sources_state.h"
+#include "collector/store/snapshots.h"
 #include "base/ban.h"
 
 static bool is_name(const char *name)
@@ -42,7 +43,7 @@ static int name_in_store(struct sources *sources, const char *name, struct namin
 {
 	struct stream_summary *list = NULL;
 	struct err_text why = {0};
-	size_t count = 0;
+	size_t count = 0, recorded;
 	int r = sources_open_store(sources, &why);
 
 	/* Without a store there may be files. */
@@ -51,17 +52,35 @@ static int name_in_store(struct sources *sources, const char *name, struct namin
 	r = store_list(sources->store, &list, &count, err);
 	if (r < 0)
 		return r;
+	for (recorded = count; recorded && list[recorded - 1].is_snapshot;)
+		recorded--;
 	for (size_t i = 0; i < count; i++) {
 		char id[STREAM_ID_TEXT];
 
 		stream_id_format(id, &list[i].id);
 		if (strcmp(name, "last") != 0)
 			consider(naming, id, name);
-		else if (i + 1 == count)
+		else if (i + 1 == recorded)
 			consider(naming, id, "");
 	}
 	store_list_free(list, count);
 	return 0;
+}
+
+/* "snapshot:NAME". */
+static int find_snapshot(struct sources *sources, const char *name, struct naming *naming,
+			 struct err_text *err)
+{
+	enum stream_state state;
+	struct stream_id id;
+	char text[STREAM_ID_TEXT];
+	int r = sources_open_store(sources, err);
+
+	if (!r)
+		r = store_find_id(sources->store, name, &id, &state, err);
+	if (!r)
+		consider(naming, stream_id_format(text, &id), "");
+	return r;
 }
 
 int sources_resolve(struct sources *sources, const char *name, struct naming *naming,
@@ -71,6 +90,8 @@ int sources_resolve(struct sources *sources, const char *name, struct naming *na
 	struct source *file = last_file(sources);
 	int r;
 
+	if (!strncmp(name, SNAPSHOT_PREFIX, strlen(SNAPSHOT_PREFIX)))
+		return find_snapshot(sources, name, naming, err);
 	if (!last && !is_name(name))
 		return err_set(err, -ENOENT,
 			       "no recording is called \"%.40s\": it takes 32 hexadecimal digits, "

@@ -64,9 +64,11 @@ int what_by(void *context, const struct view *view, const char *name, const char
 		w->grouping = GROUP_BY_SITE;
 	else if (!strcmp(value, "backtrace"))
 		w->grouping = GROUP_BY_BACKTRACE;
+	else if (!strcmp(value, "function"))
+		w->grouping = GROUP_BY_FUNCTION;
 	else
-		return err_set(err, -EINVAL, "%s takes site or backtrace, not \"%.60s\"", name,
-			       value);
+		return err_set(err, -EINVAL, "%s takes site, function or backtrace, not \"%.60s\"",
+			       name, value);
 	return 0;
 }
 
@@ -191,7 +193,9 @@ int what_pixels(void *context, const struct view *view, const char *name, const 
 
 	(void)view;
 	if (parse_u64(value, &pixels) < 0 || pixels < 10 || pixels > 10000)
-		return err_set(err, -EINVAL, "%s takes a number of pixels from 10 to 10000, not \"%.60s\"", name, value);
+		return err_set(err, -EINVAL,
+			       "%s takes a number of pixels from 10 to 10000, not \"%.60s\"", name,
+			       value);
 	*(!strcmp(name, "width") ? &w->width : &w->height) = (uint32_t)pixels;
 	return 0;
 }

@@ -32,7 +32,7 @@ what_reader what_value, what_at, what_weight, what_by, what_number, what_sort_by
 	{"value", what_value, "allocated, leaked, temporary, in-use or peak", "which of the matched blocks count"}
 #define WHAT_AT	    {"at", what_at, "time", "those in use at this moment"}
 #define WHAT_WEIGHT {"weight", what_weight, "bytes or blocks", "default bytes"}
-#define WHAT_BY	    {"by", what_by, "site or backtrace", "what a group is; default site"}
+#define WHAT_BY	    {"by", what_by, "site, function or backtrace", "what a group is; default site"}
 #define WHAT_SKIP   {"skip", what_number, "whole number", "leave out so many groups"}
 #define WHAT_STRIP                                                                                                     \
 	{"strip_template_args", what_strip, "true or false", "functions without template arguments; default false"}

@@ -156,7 +156,8 @@ static int key_nodes(struct keys *keys, struct side *side)
 }
 
 /* A call site: by name; within the same build also by file and line. */
-static uint32_t site_key(struct keys *keys, const struct side *side, uint32_t node)
+static uint32_t site_key(struct keys *keys, const struct side *side, enum grouping grouping,
+			 uint32_t node)
 {
 	const struct view *view = side->what->view;
 	struct cursor at = cursor_at_site(view, node);
@@ -165,7 +166,7 @@ static uint32_t site_key(struct keys *keys, const struct side *side, uint32_t no
 	const struct frame *frame = &view->frames[cursor_frame(view, at)];
 	uint32_t key = frame_key(keys, view, frame, module->basename), file;
 
-	if (!key || !module->build)
+	if (!key || !module->build || grouping == GROUP_BY_FUNCTION)
 		return key;
 	file = frame->file ? intern_text(&keys->texts, intern_get(&view->texts, frame->file)) : 0;
 	return key_of(keys, KEY_PLACE, key, (uint64_t)file << 32 | frame->line);
@@ -216,8 +217,9 @@ static int merge(struct merging *m, struct keys *keys, const struct side *side,
 {
 	for (size_t i = 0; i < side->groups.count; i++) {
 		const struct group *g = &side->groups.list[i];
-		uint32_t key = grouping == GROUP_BY_SITE ? site_key(keys, side, g->node)
-							 : side->key_of_node[g->node];
+		uint32_t key = grouping == GROUP_BY_BACKTRACE
+				       ? side->key_of_node[g->node]
+				       : site_key(keys, side, grouping, g->node);
 		struct diff_entry *entry = key ? entry_of(m, key) : NULL;
 		uint32_t *node;
 

@@ -98,14 +98,33 @@ static void sum_merge(struct sum *into, const struct sum *from)
 		into->last_ns = from->last_ns;
 }
 
-static int merge_sites(const struct view *view, const struct sums *nodes, struct sums *sites)
+/* Functions of one name in files of one name are the same one, whatever the build and the place of the file. */
+struct functions {
+	struct intern files, keys;
+};
+
+static uint32_t function_key(struct functions *f, const struct view *view,
+			     const struct frame *frame)
 {
+	const char *path = intern_get(&view->texts, frame->module);
+	uint32_t file = intern_text(&f->files, module_basename(path));
+
+	return file ? intern_pair(&f->keys, frame->name, file) : 0;
+}
+
+static int merge_sites(const struct view *view, const struct sums *nodes, enum grouping grouping,
+		       struct sums *sites)
+{
+	struct functions functions = {0};
 	struct map by_site = {0};
 	int r = 0;
 
 	for (uint32_t i = 0; i < nodes->count && !r; i++) {
 		const struct sum *from = &nodes->list[i];
-		uint64_t *index = map_put(&by_site, view->frames[from->frame - 1].site, NULL);
+		const struct frame *frame = &view->frames[from->frame - 1];
+		uint32_t key = grouping == GROUP_BY_SITE ? frame->site
+							 : function_key(&functions, view, frame);
+		uint64_t *index = key ? map_put(&by_site, key, NULL) : NULL;
 
 		if (index && !*index && sums_add(sites, from->node))
 			*index = sites->count;
@@ -115,6 +134,8 @@ static int merge_sites(const struct view *view, const struct sums *nodes, struct
 			r = -ENOMEM;
 	}
 	map_done(&by_site);
+	intern_done(&functions.files);
+	intern_done(&functions.keys);
 	return r;
 }
 
@@ -176,10 +197,13 @@ int groups_of(struct view *view, const struct node_sums *nodes, const struct nod
 	int r = list_nodes(&listed, view, nodes, alive, value);
 
 	*ret_groups = (struct groups){0};
-	if (!r && grouping == GROUP_BY_SITE)
-		r = merge_sites(view, &listed, &sites);
+	if (!r && grouping != GROUP_BY_BACKTRACE)
+		r = merge_sites(view, &listed, grouping, &sites);
 	if (!r)
-		r = list_groups(view, grouping == GROUP_BY_SITE ? &sites : &listed, ret_groups);
+		r = list_groups(view, grouping == GROUP_BY_BACKTRACE ? &listed : &sites,
+				ret_groups);
+	for (size_t i = 0; !r && grouping == GROUP_BY_FUNCTION && i < ret_groups->count; i++)
+		ret_groups->list[i].line = 0;
 	ret_groups->total = tally_usage(&listed.total);
 	return r;
 }

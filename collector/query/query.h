@@ -283,6 +283,7 @@ int query_report(struct view *view, const struct filter *filter, struct report *
 enum grouping {
 	GROUP_BY_BACKTRACE, /* the whole stack */
 	GROUP_BY_SITE,	    /* the innermost frame that is not an allocator's own (operator new, libstdc++ internals...) */
+	GROUP_BY_FUNCTION,  /* the same frame's function and its module's name, whatever the line, the build and the folder */
 };
 
 struct group {

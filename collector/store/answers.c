@@ -39,6 +39,11 @@ uint64_t recording_end_ns(const struct recording *r)
 	return r->end_ns;
 }
 
+uint64_t recording_watermark_ns(const struct recording *r)
+{
+	return r->watermark_ns;
+}
+
 uint64_t recording_rows(const struct recording *r)
 {
 	return r->rows.count;

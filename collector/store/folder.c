@@ -16,7 +16,6 @@
 #include "collector/store/listing.h"
 #include "base/ban.h"
 
-#define RECORDING_NAME "recording.heapcast"
 #define LOCK_TRIES     20 /* a collector that was just killed lets go in a moment */
 #define LOCK_PAUSE_US  25000
 

@@ -3,6 +3,8 @@
 #include "collector/store/catalogue.h"
 #include "collector/store/store.h"
 
+#define RECORDING_NAME "recording.heapcast"
+
 struct store {
 	char *path;
 	enum store_access access;
@@ -12,9 +14,11 @@ struct store {
 	bool rebuilt; /* the catalogue was of no use */
 };
 
-/* Path of a stream's folder or recording. Free it; NULL: no memory. */
+/* retention.c: a stream's folder with all that is in it, for readers at once: it is renamed first. */
+void folder_remove(const char *path);
+
+/* Path of a stream's folder. Free it; NULL: no memory. */
 char *stream_folder_path(const struct store *store, const struct stream_id *id);
-char *stream_recording_path(const struct store *store, const struct stream_id *id);
 
 /* True if a stream_writer holds the recording open. */
 bool recording_is_written(int fd);

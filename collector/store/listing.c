@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "collector/store/folder.h"
 #include "collector/store/recording.h"
+#include "collector/store/snapshots.h"
 #include "base/ban.h"
 
 #define SUGGESTIONS 5
@@ -24,7 +25,7 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool parse_id(const char *text, struct stream_id *ret_id)
+bool stream_id_parse(const char *text, struct stream_id *ret_id)
 {
 	if (strlen(text) != STREAM_ID_TEXT - 1)
 		return false;
@@ -67,7 +68,7 @@ int listing_ids(struct store *store, struct stream_id **ret_ids, size_t *ret_cou
 				return -ENOMEM;
 			ids = more;
 		}
-		if (parse_id(entry->d_name, &ids[count]))
+		if (stream_id_parse(entry->d_name, &ids[count]))
 			count++;
 	}
 	*ret_ids = take_ptr(ids);
@@ -136,6 +137,8 @@ static int list_streams(struct store *store, bool in_use, struct stream_summary 
 			size_t *ret_count, struct err_text *err)
 {
 	cleanup(cleanup_free) struct stream_id *ids = NULL;
+	cleanup(cleanup_free) struct stream_id *snapshots = NULL;
+	size_t snapshot_count = store_snapshot_ids(store, &snapshots);
 	struct stream_summary *list;
 	size_t n = 0, count;
 	int r = listing_ids(store, &ids, &n, err);
@@ -154,7 +157,8 @@ static int list_streams(struct store *store, bool in_use, struct stream_summary 
 			continue;
 		if (in_use && !totals.in_use_known)
 			find_in_use(store, &ids[i], &totals);
-		summary_fill(&list[count++], &ids[i], &totals, live);
+		summary_fill(&list[count], &ids[i], &totals, live);
+		list[count++].is_snapshot = stream_id_among(&ids[i], snapshots, snapshot_count);
 		totals_done(&totals);
 	}
 	qsort(list, count, sizeof(*list), by_start);
@@ -167,6 +171,12 @@ int store_list(struct store *store, struct stream_summary **ret_list, size_t *re
 	       struct err_text *err)
 {
 	return list_streams(store, true, ret_list, ret_count, err);
+}
+
+int store_list_quickly(struct store *store, struct stream_summary **ret_list, size_t *ret_count,
+		       struct err_text *err)
+{
+	return list_streams(store, false, ret_list, ret_count, err);
 }
 
 /* ---- finding ---- */
@@ -224,6 +234,8 @@ static int find_in_list(const struct store *store, const struct stream_summary *
 	size_t matches = 0;
 	char known[256];
 
+	while (!strcmp(name, "last") && count && list[count - 1].is_snapshot)
+		count--;
 	if (!count)
 		return err_set(err, -ENOENT, "there is no recording in %s yet", store->path);
 	if (!strcmp(name, "last")) {
@@ -250,9 +262,27 @@ static int find_in_list(const struct store *store, const struct stream_summary *
 		       store->path, name, known);
 }
 
+static bool is_snapshot_name(const char *name)
+{
+	return !strncmp(name, SNAPSHOT_PREFIX, strlen(SNAPSHOT_PREFIX));
+}
+
+static int find_snapshot(struct store *store, const char *name, struct stream_id *ret_id,
+			 enum stream_state *ret_state, struct err_text *err)
+{
+	cleanup(snapshot_done) struct snapshot snapshot = {0};
+	int r = store_snapshot_get(store, name + strlen(SNAPSHOT_PREFIX), &snapshot, err);
+
+	if (r < 0)
+		return r;
+	*ret_id = snapshot.stream;
+	*ret_state = STREAM_ENDED;
+	return 0;
+}
+
 bool store_name_is_path(const char *name)
 {
-	return strpbrk(name, "/.") || !access(name, F_OK);
+	return !is_snapshot_name(name) && (strpbrk(name, "/.") || !access(name, F_OK));
 }
 
 int store_find_id(struct store *store, const char *name, struct stream_id *ret_id,
@@ -264,6 +294,8 @@ int store_find_id(struct store *store, const char *name, struct stream_id *ret_i
 
 	if (!*name)
 		return err_set(err, -ENOENT, "an empty name is no stream");
+	if (is_snapshot_name(name))
+		return find_snapshot(store, name, ret_id, ret_state, err);
 	r = list_streams(store, false, &list, &count, err);
 	if (r < 0)
 		return r;

@@ -1,7 +1,7 @@
 /*
  * Removing streams that are old, or too much. A stream that is being written, or may soon be again, stays: its recording is
  * marked as written while it is removed, so that no writer opens it meanwhile. The folder is renamed first: for readers it is
- * there as a whole or not at all; what a crash leaves of it is removed the next time.
+ * there as a whole or not at all; what a crash leaves of it is removed the next time. Snapshots stay until somebody removes them.
  */
 #include "collector/store/store.h"
 
@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "collector/store/folder.h"
 #include "collector/store/listing.h"
+#include "collector/store/snapshots.h"
 #include "collector/store/totals.h"
 #include "base/ban.h"
 
@@ -77,6 +78,18 @@ static void remove_renamed(const struct store *store)
 		closedir(dir);
 }
 
+void folder_remove(const char *path)
+{
+	const char *name = strrchr(path, '/');
+	char renamed[4096];
+
+	if (!name || snprintf(renamed, sizeof(renamed), "%.*s/" REMOVED "%s", (int)(name - path),
+			      path, name + 1) >= (int)sizeof(renamed))
+		return;
+	if (rename(path, renamed) == 0)
+		nftw(renamed, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
 static void survey(struct store *store, struct candidate *c, uint64_t now_ns)
 {
 	cleanup(cleanup_free) char *folder = stream_folder_path(store, &c->id);
@@ -131,7 +144,9 @@ int store_retain(struct store *store, uint64_t keep_ns, uint64_t keep_bytes,
 		 void *context, struct err_text *err)
 {
 	cleanup(cleanup_free) struct stream_id *ids = NULL;
+	cleanup(cleanup_free) struct stream_id *snapshots = NULL;
 	cleanup(cleanup_free) struct candidate *list = NULL;
+	size_t snapshot_count = store_snapshot_ids(store, &snapshots);
 	struct timespec now;
 	uint64_t now_ns, bytes = 0;
 	size_t count;
@@ -147,6 +162,8 @@ int store_retain(struct store *store, uint64_t keep_ns, uint64_t keep_bytes,
 	for (size_t i = 0; i < count; i++) {
 		list[i].id = ids[i];
 		survey(store, &list[i], now_ns);
+		if (stream_id_among(&ids[i], snapshots, snapshot_count))
+			list[i].removable = false;
 		bytes += list[i].bytes;
 	}
 	qsort(list, count, sizeof(*list), by_age);

@@ -35,6 +35,8 @@ struct stream_id {
 /* 32 hexadecimal digits and NUL. */
 #define STREAM_ID_TEXT 33
 char *stream_id_format(char out[STREAM_ID_TEXT], const struct stream_id *id);
+/* False: it is not such a text. */
+bool stream_id_parse(const char *text, struct stream_id *ret_id);
 
 /* ---- the folder ---- */
 
@@ -73,10 +75,13 @@ struct stream_summary {
 	uint64_t in_use_bytes; /* at the end, or as of the last batch */
 	uint64_t in_use_blocks;
 	enum stream_state state;
+	bool is_snapshot; /* made of others (snapshots.h) */
 };
 
 /* In the order in which they began. Free with store_list_free. */
 int store_list(struct store *store, struct stream_summary **ret_list, size_t *ret_count, struct err_text *err);
+/* The same without what is in use, which may take long to find out. */
+int store_list_quickly(struct store *store, struct stream_summary **ret_list, size_t *ret_count, struct err_text *err);
 void store_list_free(struct stream_summary *list, size_t count);
 
 /* Removes streams that have ended, the oldest first: those that got nothing for longer than `keep_ns`, and as many as make all
@@ -85,12 +90,14 @@ void store_list_free(struct stream_summary *list, size_t count);
 int store_retain(struct store *store, uint64_t keep_ns, uint64_t keep_bytes,
 		 void (*removed)(void *context, const struct stream_id *id, uint64_t bytes), void *context, struct err_text *err);
 
-/* A stream's path by its id, a unique prefix of it, `last`, or the path of a recording (with a '/' or an existing file).
+/* A stream's path by its id, a unique prefix of it, `last` (which is no snapshot), "snapshot:NAME", or the path of a recording (with a '/' or an existing file).
  * -ENOENT, -EEXIST (not unique): the sentence lists what there is. Free the path. `store` may be NULL for a path. */
 int store_find(struct store *store, const char *name, char **ret_path, struct err_text *err);
 /* Likewise its id, and whether it lives; not by a path. */
 int store_find_id(struct store *store, const char *name, struct stream_id *ret_id, enum stream_state *ret_state,
 		  struct err_text *err);
+/* Path of a stream's recording. Free it; NULL: no memory. */
+char *stream_recording_path(const struct store *store, const struct stream_id *id);
 /* Does `name` mean a file? It has a '/' or a '.', which no id has, or a file of that name is there. */
 bool store_name_is_path(const char *name);
 
@@ -370,6 +377,8 @@ const struct process_info *recording_process(const struct recording *recording);
 /* Whether somebody was writing it when it was looked at last; else it has ended, or was interrupted. */
 bool recording_is_growing(const struct recording *recording);
 uint64_t recording_end_ns(const struct recording *recording); /* stream time of the last batch */
+/* What was before this stream time is known: no older event follows. */
+uint64_t recording_watermark_ns(const struct recording *recording);
 uint64_t recording_rows(const struct recording *recording);
 uint32_t recording_blocks(const struct recording *recording);
 const struct row_block *recording_block(const struct recording *recording, uint32_t index);

@@ -30,7 +30,7 @@ _heapcast_options() {
 _heapcast_values() {
 	case $3 in
 	--value) printf '%s\n' allocated leaked temporary in-use peak ;;
-	--by) printf '%s\n' site backtrace ;;
+	--by) printf '%s\n' site function backtrace ;;
 	--weight) printf '%s\n' bytes blocks ;;
 	--format) printf '%s\n' collapsed json heaptrack replay ;;
 	--lifetime)
@@ -54,6 +54,11 @@ _heapcast_streams() {
 	echo last
 	command timeout 1 "$1" list --json ${2:+--data "$2"} 2>/dev/null </dev/null |
 		command grep -oE '"id":"[0-9a-f]{12}' | command cut -c7-
+}
+
+_heapcast_snapshots() {
+	command timeout 1 "$1" snapshot list --json ${2:+--data "$2"} 2>/dev/null </dev/null |
+		command grep -oE '"name":"[A-Za-z0-9._-]+' | command cut -c9-
 }
 
 _heapcast_words() {
@@ -87,6 +92,9 @@ _heapcast_argument() {
 	*collector:gather) _heapcast_words "$(compgen -A hostname)" "$3" ;;
 	*collector:ctl)
 		_heapcast_words "$(_heapcast_streams "$1" "$4"; printf '%s\n' start stop mode snapshot mark full sample off)" "$3"
+		;;
+	*collector:snapshot)
+		_heapcast_words "$(printf '%s\n' take list show remove; _heapcast_snapshots "$1" "$4")" "$3"
 		;;
 	*collector:list) ;;
 	*collector:help) _heapcast_words "$(_heapcast_commands "$1")" "$3" ;;

@@ -74,6 +74,7 @@ offers "collector list re" ""
 offers "agent ctl sn" "snapshot"
 offers "collector ctl ${id:0:4}" "$id"
 offers "collector ctl last sto" "stop"
+offers "collector snapshot ta" "take"
 
 # The values that the completion lists by name are those that the collector names when it gets another one.
 takes() {

@@ -116,8 +116,10 @@ try() {
 		case $1 in *--announce* | *--collector*) ;; *) assert_status 0 "${words[@]}" >out 2>err ;; esac
 		;;
 	"agent serve") assert_status 0 "${words[@]}" --check-config >out ;;
-	"collector gather" | "collector serve" | "collector ctl") known_options "${words[@]}" ;;
-	collector\ *) assert_status 0 "${words[@]}" >out ;;
+	"collector gather" | "collector serve" | "collector ctl" | "collector snapshot") known_options "${words[@]}" ;;
+	collector\ *)
+		case $1 in *" snapshot:"*) known_options "${words[@]}" ;; *) assert_status 0 "${words[@]}" >out ;; esac
+		;;
 	*) return 0 ;;
 	esac
 	tried=$((tried + 1))

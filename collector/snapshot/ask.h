@@ -1,0 +1,31 @@
+#pragma once
+/* The order "snapshot", to all streams that live or to some, as questions at control.sock. Nothing here waits. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collector/control/control.h"
+#include "collector/control/order.h"
+#include "collector/store/store.h"
+
+struct err_text;
+
+#define ASKED_AT_ONCE 4 /* connections: fewer than a collector that has been stopped lets wait */
+
+struct snapshot_asking {
+	const char *data;
+	uint64_t wait_ms;
+	const struct stream_id *streams; /* NULL: all */
+	size_t stream_count, next;
+	struct control_asking connection[ASKED_AT_ONCE];
+	bool open[ASKED_AT_ONCE];
+	bool begun; /* the question about all */
+};
+
+/* `data` and `streams` are used until snapshot_asking_done. 0, or as control_ask_begin. */
+int snapshot_asking_init(struct snapshot_asking *asking, const char *data, uint64_t wait_ms, const struct stream_id *streams,
+			 size_t stream_count, struct err_text *err);
+void snapshot_asking_done(struct snapshot_asking *asking);
+/* Tells what has been replied since. 1: all are answered; 0: not yet; a negative errno. */
+int snapshot_asking_read(struct snapshot_asking *asking, void (*reply)(void *context, const struct control_reply *reply),
+			 void *context, struct err_text *err);

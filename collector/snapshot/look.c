@@ -1,0 +1,124 @@
+/* A stream, waited for until it is stored beyond its marker, and merged. See state.h. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/query/query.h"
+#include "collector/snapshot/state.h"
+#include "heapcast.pb-c.h"
+#include "base/ban.h"
+
+void look_end(struct snapshot_taking *t)
+{
+	view_free(t->view);
+	recording_close(t->recording);
+	t->view = NULL;
+	t->recording = NULL;
+}
+
+static int open_stream(struct snapshot_taking *t, const struct snapshot_member *m,
+		       struct err_text *err)
+{
+	cleanup(cleanup_free) char *path = stream_recording_path(t->store, &m->stream);
+	int r = path ? recording_open(path, NULL, NULL, &t->recording, err) : -ENOMEM;
+
+	return r ? r : view_new(t->recording, NULL, &t->view, err);
+}
+
+/* 0, or what reading has failed with. */
+static int look_again(struct snapshot_taking *t, const struct snapshot_member *m,
+		      struct err_text *err)
+{
+	int r;
+
+	if (!t->recording)
+		return open_stream(t, m, err);
+	r = recording_refresh(t->recording, err);
+	return r > 0 ? view_refresh(t->view, err) : r;
+}
+
+static bool has_marker(const struct recording *recording, const struct snapshot_member *m)
+{
+	for (uint32_t i = recording_marks(recording); i-- > 0;) {
+		const struct mark_info *mark = recording_mark(recording, i);
+
+		if (mark->kind == HEAPCAST__MARK_KIND__MARK_SNAPSHOT && mark->value == m->mark &&
+		    mark->time_ns == m->time_ns)
+			return true;
+	}
+	return recording_ledger(recording)->marks_left_out;
+}
+
+/* Is all there that was before its marker? */
+static bool is_stored(const struct recording *recording, const struct snapshot_member *m)
+{
+	return has_marker(recording, m) &&
+	       (recording_watermark_ns(recording) > m->time_ns || !recording_is_growing(recording));
+}
+
+static void describe(const struct recording *recording, struct snapshot_member *m)
+{
+	const struct process_info *p = recording_process(recording);
+
+	member_set_text(&m->host, p->host ? p->host : "");
+	member_set_text(&m->executable, p->executable ? p->executable : "");
+	m->pid = p->pid;
+	m->wall_ns = p->start_wall_ns + m->time_ns;
+}
+
+static int begin_merge(struct snapshot_taking *t, struct err_text *err)
+{
+	int fd = snapshot_draft_fd(t->draft);
+
+	if (t->merge)
+		return 0;
+	if (ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0)
+		return err_set(err, -errno, "writing the snapshot: %s", strerror(errno));
+	return merge_new(fd, snapshot_draft_id(t->draft), t->snapshot.name, t->snapshot.wall_ns,
+			 !t->sampled, &t->merge, err);
+}
+
+/* Blocks that stand for others are here after all: from the beginning, with an event a block. */
+static void begin_anew(struct snapshot_taking *t)
+{
+	merge_free(take_ptr(t->merge));
+	t->sampled = true;
+	for (size_t i = 0; i < t->snapshot.count; i++)
+		if (t->places[i].state == PLACE_IN)
+			t->places[i].state = PLACE_MARKED;
+}
+
+static int merge_stream(struct snapshot_taking *t, struct snapshot_member *m, struct err_text *err)
+{
+	int r = begin_merge(t, err);
+
+	describe(t->recording, m);
+	if (!r)
+		r = merge_add(t->merge, t->view, place_of(t, m)->replied_ns, m, err);
+	look_end(t);
+	if (r == 1)
+		begin_anew(t);
+	else if (!r)
+		place_of(t, m)->state = PLACE_IN;
+	return r < 0 ? r : 0;
+}
+
+int look_at_member(struct snapshot_taking *t, struct snapshot_member *m, struct err_text *err)
+{
+	struct err_text why = {0};
+	int r = look_again(t, m, &why);
+
+	if (r == -ENOMEM)
+		return err_set(err, r, "out of memory");
+	if (!r && is_stored(t->recording, m))
+		return merge_stream(t, m, err);
+	if (!r && taking_ns(t) < place_of(t, m)->replied_ns + t->request->timeout_ns)
+		return -EAGAIN;
+	look_end(t);
+	member_set_missing(t, m,
+			   r < 0 ? err_get(&why, r)
+				 : "what it sent has not come as far as its marker in time");
+	return 0;
+}

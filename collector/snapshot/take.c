@@ -1,0 +1,231 @@
+/* Taking a snapshot, step by step. See snapshot.h. */
+#include "collector/snapshot/snapshot.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "collector/snapshot/state.h"
+#include "proto/ring.h"
+#include "base/ban.h"
+
+#define ANSWER_NS 2000000000u /* beyond what agents are waited for: for the collector itself */
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t taking_ns(const struct snapshot_taking *t)
+{
+	return clock_ns(CLOCK_MONOTONIC) - t->begun_ns;
+}
+
+/* ---- beginning ---- */
+
+static int begin(struct snapshot_taking *t, struct err_text *err)
+{
+	const struct snapshot_request *q = t->request;
+	int r = store_open(q->data, STORE_READ, &t->store, err);
+
+	if (!r)
+		r = members_find_name(t, err);
+	if (!r)
+		r = members_list(t, err);
+	if (!r)
+		r = snapshot_draft_new(t->store, &t->draft, err);
+	if (r < 0)
+		return r;
+	t->begun_ns = clock_ns(CLOCK_MONOTONIC);
+	r = snapshot_asking_init(&t->asking, q->data, q->timeout_ns / 1000000, t->named,
+				 t->named_count, err);
+	t->asks = true;
+	return r;
+}
+
+int snapshot_take(const struct snapshot_request *request, struct snapshot_taking **ret_taking,
+		  struct err_text *err)
+{
+	struct snapshot_taking *t;
+	int r;
+
+	if (request->timeout_ns / 1000000 > CONTROL_WAIT_MAX_MS)
+		return err_set(err, -EINVAL, "nobody is waited for for more than a minute");
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return err_set(err, -ENOMEM, "out of memory");
+	t->request = request;
+	t->snapshot.wall_ns = clock_ns(CLOCK_REALTIME);
+	r = begin(t, err);
+	if (r < 0) {
+		snapshot_taking_free(t);
+		return r;
+	}
+	*ret_taking = t;
+	return 0;
+}
+
+void snapshot_taking_free(struct snapshot_taking *t)
+{
+	if (!t)
+		return;
+	look_end(t);
+	if (t->asks)
+		snapshot_asking_done(&t->asking);
+	merge_free(t->merge);
+	snapshot_draft_free(t->draft);
+	snapshot_done(&t->snapshot);
+	store_close(t->store);
+	free(t->named);
+	free(t->places);
+	free(t);
+}
+
+/* ---- replies ---- */
+
+static void take_done(struct snapshot_taking *t, struct snapshot_member *m,
+		      const struct control_reply *reply)
+{
+	struct place *p = place_of(t, m);
+
+	p->state = PLACE_MARKED;
+	p->replied_ns = taking_ns(t);
+	p->order = t->replies++;
+	m->mark = reply->snapshot;
+	m->time_ns = reply->time_ns;
+	t->snapshot.took_ns = p->replied_ns;
+	t->sampled |= reply->mode == RING_SAMPLE;
+}
+
+static void take_reply(void *context, const struct control_reply *reply)
+{
+	struct snapshot_taking *t = context;
+	struct stream_id id;
+	struct snapshot_member *m;
+
+	if (!stream_id_parse(reply->stream, &id))
+		return;
+	m = members_find(t, &id);
+	if (!m)
+		m = members_add(t, &id); /* it has begun since */
+	if (!m || place_of(t, m)->state != PLACE_ASKED)
+		return;
+	if (reply->code == CONTROL_DONE)
+		take_done(t, m, reply);
+	else if (reply->code == CONTROL_ENDED && !place_of(t, m)->named)
+		place_of(t, m)->state = PLACE_LEFT;
+	else
+		member_set_missing(t, m,
+				   *reply->text ? reply->text : control_code_word(reply->code));
+}
+
+static int read_replies(struct snapshot_taking *t, struct err_text *err)
+{
+	uint64_t rounds = t->named_count / ASKED_AT_ONCE + 1;
+	int r = snapshot_asking_read(&t->asking, take_reply, t, err);
+
+	if (!r && taking_ns(t) > rounds * t->request->timeout_ns + ANSWER_NS)
+		return err_set(err, -ETIMEDOUT,
+			       "the collector of %.300s does not answer: has it been stopped?",
+			       t->request->data);
+	if (r <= 0)
+		return r;
+	t->answered = true;
+	for (size_t i = 0; i < t->snapshot.count; i++)
+		if (t->places[i].state == PLACE_ASKED)
+			member_set_missing(t, &t->snapshot.members[i],
+					   "its agent is not connected");
+	return 0;
+}
+
+/* Of those that are marked, the one that replied first: events of the merged recording stand in that order. */
+static struct snapshot_member *next_marked(struct snapshot_taking *t)
+{
+	struct snapshot_member *next = NULL;
+
+	for (size_t i = 0; i < t->snapshot.count; i++)
+		if (t->places[i].state == PLACE_MARKED &&
+		    (!next || t->places[i].order < place_of(t, next)->order))
+			next = &t->snapshot.members[i];
+	return next;
+}
+
+/* ---- the end ---- */
+
+static int by_member(const void *a, const void *b)
+{
+	const struct snapshot_member *x = a, *y = b;
+	int order = (x->missing != NULL) - (y->missing != NULL);
+
+	order = order ? order : strcmp(x->host, y->host);
+	order = order ? order : strcmp(x->executable, y->executable);
+	order = order ? order : (x->pid > y->pid) - (x->pid < y->pid);
+	return order ? order : memcmp(&x->stream, &y->stream, sizeof(x->stream));
+}
+
+/* After it `places` say nothing any more. */
+static void sort_members(struct snapshot_taking *t)
+{
+	struct snapshot *s = &t->snapshot;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		if (t->places[i].state == PLACE_LEFT) {
+			snapshot_member_done(&s->members[i]);
+			continue;
+		}
+		s->missing += t->places[i].state == PLACE_MISSING;
+		s->members[kept++] = s->members[i];
+	}
+	s->count = kept;
+	if (kept)
+		qsort(s->members, kept, sizeof(*s->members), by_member);
+}
+
+static int keep(struct snapshot_taking *t, struct err_text *err)
+{
+	int r;
+
+	sort_members(t);
+	if (t->snapshot.count == t->snapshot.missing)
+		return err_set(
+			err, -ENODATA,
+			"there is nobody to take a snapshot of: no stream that was asked has "
+			"answered with its marker");
+	r = merge_end(t->merge, t->snapshot.took_ns, err);
+	if (!r)
+		r = snapshot_draft_keep(t->draft, &t->snapshot, err);
+	return r ? r : 1;
+}
+
+int snapshot_take_step(struct snapshot_taking *t, struct err_text *err)
+{
+	struct snapshot_member *m;
+	int r = t->answered ? 0 : read_replies(t, err);
+
+	if (r < 0)
+		return r;
+	m = next_marked(t);
+	if (m)
+		return look_at_member(t, m, err);
+	return t->answered ? keep(t, err) : -EAGAIN;
+}
+
+const struct snapshot *snapshot_taken(const struct snapshot_taking *t)
+{
+	return &t->snapshot;
+}
+
+void snapshot_take_progress(const struct snapshot_taking *t, uint64_t *ret_done, uint64_t *ret_of)
+{
+	*ret_done = 0;
+	*ret_of = t->snapshot.count;
+	for (size_t i = 0; i < t->snapshot.count; i++)
+		*ret_done += t->places[i].state > PLACE_MARKED;
+}

@@ -1,0 +1,41 @@
+#!/bin/bash
+# A snapshot while one board's cable is out: it is named missing and the others are in it; and again when its link has been given up,
+# with the time when it was heard of last. When the cable is back, so is the board.
+. "$(dirname "$0")/lib.sh"
+. "$TEST_SOURCE/lib-net.sh"
+need python3
+snapshot() { "$COLLECTOR" snapshot --data "$T/far" "$@"; }
+has() {
+	python3 -c 'import json, sys
+a = json.load(open(sys.argv[1]))
+assert eval(sys.argv[2]), json.dumps(a)[:2000]' "$1" "$2" || fail "$1 is not as it should be: $2"
+}
+net_host near 2
+net_host away 3
+net_host far 4
+mkdir "$T/files"
+for board in near away; do serve_on $board -- "$BUILD/tests/e2e-fleet" 2000 "$T/files"; done
+gather_on far 10.77.0.2 10.77.0.3
+for board in near away; do wait_for 30 "the program on $board" grep -q ready "$T/$board.out"; done
+wait_for 30 "two streams" eval '[ "$(grep -c began "$T/far.log")" = 2 ]'
+lost=$(pgrep -P "${agent_pid[away]}" -f e2e-fleet)
+
+assert_status 0 snapshot take whole --json >"$T/whole.json"
+has "$T/whole.json" 'len(a["processes"]) == 2'
+net_cut away
+since=$SECONDS
+assert_status 1 snapshot take cut --timeout 2s --json >"$T/cut.json"
+[ $((SECONDS - since)) -lt 20 ] || fail "it took $((SECONDS - since)) s"
+has "$T/cut.json" "len(a['processes']) == 1 and [p['pid'] for p in a['missing']] == [$lost]"
+has "$T/cut.json" '"not answered" in a["missing"][0]["why"] and a["missing"][0]["last_wall_ns"] > 1e18'
+wait_for 60 "the link to be given up" grep -q "left; it goes on" "$T/far.log"
+assert_status 1 snapshot take gone >"$T/gone.txt"
+assert_contains "what take says" "$T/gone.txt" "Missing: e2e-fleet (pid $lost)" "not connected" "last heard of at 20"
+net_join away
+wait_for 60 "the board to be back" eval '"$COLLECTOR" ctl --data "$T/far" --all mark back --json | grep -q "\"done\":2"'
+assert_status 0 snapshot take again --json >"$T/again.json"
+has "$T/again.json" 'len(a["processes"]) == 2 and a["missing"] == []'
+touch "$T/files/grow" "$T/files/end"
+wait_agent near
+wait_agent away
+stop_gather far

@@ -1,0 +1,2 @@
+# Recordings are those of the tests of queries.
+heapcast_unit_tests(snapshot heapcast_snapshot heapcast_query heapcast_store heapcast_symbols heapcast_proto heapcast_base)

@@ -1,0 +1,285 @@
+/* The merged recording has what its parts had at their markers: each kind of block (backtrace and size) as often, each process apart,
+ * and estimates with the same error. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/array.h"
+#include "collector/query/in_use.h"
+#include "collector/snapshot/merge.h"
+#include "collector/store/snapshots.h"
+#include "tests/unit/query/recording.h"
+#include "tests/unit/temporary.h"
+
+#define PARTS  4
+#define EVENTS 6000
+
+/* A kind of block, and how many there are. */
+struct kind {
+	char stack[1024]; /* outwards: "libexample.so+0x100;..." */
+	uint64_t size, blocks;
+};
+
+struct kinds {
+	struct kind *list;
+	uint32_t count, capacity;
+	const struct recording *recording;
+};
+
+static void stack_text(const struct recording *r, uint32_t node, char *out, size_t size)
+{
+	size_t used = 0;
+
+	out[0] = 0;
+	for (uint32_t n = node; n && used < size; n = recording_node(r, n)->parent) {
+		const struct stack_node *at = recording_node(r, n);
+		const struct module_info *module = recording_module(r, at->module);
+
+		used += (size_t)snprintf(out + used, size - used, "%s+%llx;",
+					 module ? module_basename(module->path) : "",
+					 (unsigned long long)at->offset);
+	}
+	assert_true(used < size);
+}
+
+static int take_kind(void *context, const struct in_use_blocks *b)
+{
+	struct kinds *k = context;
+	struct kind kind = {.size = b->size, .blocks = b->blocks};
+
+	stack_text(k->recording, b->stack, kind.stack, sizeof(kind.stack));
+	for (uint32_t i = 0; i < k->count; i++) {
+		if (k->list[i].size != kind.size || strcmp(k->list[i].stack, kind.stack) != 0)
+			continue;
+		k->list[i].blocks += kind.blocks;
+		return 0;
+	}
+	assert_int_equal(array_reserve(&k->list, &k->capacity, k->count + 1, sizeof(kind)), 0);
+	k->list[k->count++] = kind;
+	return 0;
+}
+
+static struct usage add_kinds(struct kinds *k, struct test_recording *t, uint64_t at_ns)
+{
+	struct usage usage;
+	struct filter filter;
+
+	filter_init(&filter);
+	k->recording = t->recording;
+	assert_int_equal(query_in_use(t->view, &filter, at_ns, take_kind, k, &usage, NULL), 0);
+	filter_done(&filter);
+	return usage;
+}
+
+static int by_kind(const void *a, const void *b)
+{
+	const struct kind *x = a, *y = b;
+	int order = strcmp(x->stack, y->stack);
+
+	return order ? order : (x->size > y->size) - (x->size < y->size);
+}
+
+static void assert_kinds_equal(struct kinds *a, struct kinds *b)
+{
+	qsort(a->list, a->count, sizeof(*a->list), by_kind);
+	qsort(b->list, b->count, sizeof(*b->list), by_kind);
+	assert_int_equal(a->count, b->count);
+	for (uint32_t i = 0; i < a->count; i++) {
+		assert_string_equal(a->list[i].stack, b->list[i].stack);
+		assert_int_equal(a->list[i].size, b->list[i].size);
+		assert_int_equal(a->list[i].blocks, b->list[i].blocks);
+	}
+}
+
+struct part {
+	struct test_recording of;
+	struct snapshot_member member;
+};
+
+/* The same places in all of them, and other blocks. */
+static void open_parts(struct part *parts, unsigned sampled)
+{
+	for (unsigned i = 0; i < PARTS; i++) {
+		struct part *p = &parts[i];
+		uint64_t half;
+
+		test_random_recording(&p->of, 7 + i, EVENTS, i < sampled);
+		half = recording_end_ns(p->of.recording) / (i + 1);
+		p->member = (struct snapshot_member){.host = (char *)(uintptr_t) "board",
+						     .executable =
+							     (char *)(uintptr_t) "/usr/bin/example",
+						     .pid = 100 + i,
+						     .time_ns = half};
+	}
+}
+
+static void close_parts(struct part *parts)
+{
+	for (unsigned i = 0; i < PARTS; i++)
+		test_close(&parts[i].of);
+}
+
+/* 1: as merge_add. */
+static int merge_parts(struct part *parts, bool exact, struct test_recording *ret)
+{
+	struct symbols_options options = {0};
+	struct stream_id id = {{77}};
+	struct err_text err = {0};
+	struct merge *merge;
+	char path[128];
+	int fd, r = 0;
+
+	snprintf(path, sizeof(path), "%s/merged.%d", temporary_folder, exact);
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(merge_new(fd, &id, "test", 1, exact, &merge, &err), 0);
+	for (unsigned i = 0; !r && i < PARTS; i++)
+		r = merge_add(merge, parts[i].of.view, 1000 * i, &parts[i].member, &err);
+	assert_true(r >= 0);
+	if (!r)
+		assert_int_equal(merge_end(merge, 1000 * PARTS, &err), 0);
+	merge_free(merge);
+	close(fd);
+	if (r)
+		return r;
+	assert_int_equal(recording_open(path, NULL, NULL, &ret->recording, &err), 0);
+	assert_int_equal(symbols_new(&options, &ret->symbols, &err), 0);
+	assert_int_equal(view_new(ret->recording, ret->symbols, &ret->view, &err), 0);
+	assert_true(recording_balances(ret->recording, &err));
+	return 0;
+}
+
+static struct usage total_of(struct test_recording *t, const char *thread)
+{
+	struct groups groups;
+	struct usage total;
+	struct filter filter;
+
+	filter_init(&filter);
+	if (thread)
+		assert_int_equal(filter_set(&filter, t->view, "thread-name", thread, NULL), 0);
+	assert_int_equal(query_groups(t->view, &filter, GROUP_BY_BACKTRACE, VALUE_IN_USE, NO_TIME,
+				      &groups, NULL),
+			 0);
+	total = groups.total;
+	groups_done(&groups);
+	filter_done(&filter);
+	return total;
+}
+
+static void assert_parts(struct part *parts, struct test_recording *merged)
+{
+	for (unsigned i = 0; i < PARTS; i++) {
+		const struct snapshot_member *m = &parts[i].member;
+		struct usage part;
+		char name[64];
+
+		snprintf(name, sizeof(name), "^board/example/%u$", m->pid);
+		part = total_of(merged, name);
+		assert_int_equal(part.blocks, m->blocks);
+		assert_int_equal(part.bytes, m->bytes);
+		assert_int_equal(part.samples, m->samples);
+		assert_true(part.bytes_error >= 0.999 * m->bytes_error &&
+			    part.bytes_error < 1.001 * m->bytes_error + 1e-9);
+	}
+}
+
+static void counted(void **state)
+{
+	struct part parts[PARTS];
+	struct test_recording merged;
+	struct kinds before = {0}, after = {0};
+	struct usage sum = {0}, total;
+
+	(void)state;
+	open_parts(parts, 0);
+	assert_int_equal(merge_parts(parts, true, &merged), 0);
+	for (unsigned i = 0; i < PARTS; i++) {
+		struct usage usage = add_kinds(&before, &parts[i].of, parts[i].member.time_ns);
+
+		assert_int_equal(usage.bytes, parts[i].member.bytes);
+		sum.bytes += usage.bytes;
+		sum.blocks += usage.blocks;
+	}
+	assert_true(sum.blocks > 2 * TEST_LIVE);
+	total = add_kinds(&after, &merged, NO_TIME);
+	assert_kinds_equal(&before, &after);
+	assert_int_equal(total.bytes, sum.bytes);
+	assert_int_equal(total.blocks, sum.blocks);
+	assert_int_equal(total.samples, 0);
+	assert_true(recording_rows(merged.recording) < sum.blocks); /* equal ones share a row */
+	total = total_of(&merged, NULL);
+	assert_int_equal(total.bytes, sum.bytes);
+	assert_int_equal(total.blocks, sum.blocks);
+	assert_parts(parts, &merged);
+	free(before.list);
+	free(after.list);
+	test_close(&merged);
+	close_parts(parts);
+}
+
+/* Whoever has sampled blocks is refused where weights count; else all is as it was. */
+static void estimated(void **state)
+{
+	struct part parts[PARTS];
+	struct test_recording merged;
+	struct usage total, sum = {0};
+
+	(void)state;
+	open_parts(parts, 2);
+	assert_int_equal(merge_parts(parts, true, &merged), 1);
+	assert_int_equal(merge_parts(parts, false, &merged), 0);
+	assert_true(parts[0].member.samples && parts[1].member.samples);
+	assert_true(!parts[2].member.samples && !parts[3].member.samples &&
+		    !parts[3].member.bytes_error);
+	for (unsigned i = 0; i < PARTS; i++) {
+		sum.blocks += parts[i].member.blocks;
+		sum.bytes += parts[i].member.bytes;
+		sum.samples += parts[i].member.samples;
+	}
+	total = total_of(&merged, NULL);
+	/* Each part was rounded. */
+	assert_in_range(total.blocks + PARTS - sum.blocks, 0, 2 * PARTS);
+	assert_in_range(total.bytes + PARTS - sum.bytes, 0, 2 * PARTS);
+	assert_int_equal(total.samples, sum.samples);
+	assert_parts(parts, &merged);
+	test_close(&merged);
+	close_parts(parts);
+}
+
+static int count_calls(void *context, const struct in_use_blocks *b)
+{
+	(void)b;
+	++*(unsigned *)context;
+	return 0;
+}
+
+static void nothing_in_use(void **state)
+{
+	struct test_recording t;
+	struct filter filter;
+	struct usage usage = {.blocks = 1};
+	unsigned calls = 0;
+
+	(void)state;
+	test_random_recording(&t, 3, 100, false);
+	filter_init(&filter);
+	assert_int_equal(query_in_use(t.view, &filter, 0, count_calls, &calls, &usage, NULL), 0);
+	assert_int_equal(calls, 0);
+	assert_int_equal(usage.blocks, 0);
+	test_close(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST_IN_FOLDER(counted),
+		TEST_IN_FOLDER(estimated),
+		TEST_IN_FOLDER(nothing_in_use),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
