@@ -20,6 +20,9 @@ struct question_options {
 	uint64_t count;
 	const char *fail_if, *base, *start, *end, *young, *percent_min;
 	const char *hide_rules;
+	const char *title;
+	uint64_t width;
+	bool inverted, reversed;
 };
 
 extern const struct option question_table[]; /* --at, --symbols, --debuginfod, --hide-rules */

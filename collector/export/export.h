@@ -7,10 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/query/query.h"
+
 struct buf;
 struct err_text;
 struct timeline;
 struct tree;
+struct tree_change;
 struct filter;
 struct view;
 
@@ -25,7 +28,12 @@ struct flamegraph_options {
 	enum export_weight weight;
 	uint32_t width;	      /* pixels; 0: 1200 and as wide as the window */
 	bool inverted;	      /* roots on top (icicle) */
+	bool reversed;	      /* the tree is one of tree_reversed: what its lowest row is called */
+	const struct tree_change *changes; /* of query_tree_diff: red has grown, blue has shrunk. NULL: no difference is shown */
 };
+
+/* Turns the tree inside out (tree_reversed), without what would be too narrow to be seen. 0 or -ENOMEM. */
+int export_reverse(struct tree *tree, enum export_weight weight);
 
 /* One SVG file, with search, zoom and details on hover in a browser, by a script inside it and nothing from outside. */
 int export_flamegraph(const struct tree *tree, const struct flamegraph_options *options, struct buf *out,
@@ -67,6 +75,40 @@ struct replay_export;
 int replay_export_new(struct view *view, const struct filter *filter, struct replay_export **ret_export, struct err_text *err);
 void replay_export_free(struct replay_export *replay_export);
 int replay_export_some(struct replay_export *replay_export, size_t bytes, struct buf *out, struct err_text *err);
+
+/*
+ * Profiles of other tools. Those that are about a moment hold, beside what was allocated, what `value` counts: at `at_ns` for
+ * VALUE_IN_USE (NO_TIME: at the end). All append to `out`.
+ */
+int export_pprof(struct view *view, const struct filter *filter, enum value value, uint64_t at_ns, struct buf *out,
+		 struct err_text *err);
+enum heap_dialect { HEAP_JEMALLOC, HEAP_GPERFTOOLS };
+int export_heap_profile(struct view *view, const struct filter *filter, enum value value, uint64_t at_ns,
+			enum heap_dialect dialect, struct buf *out, struct err_text *err);
+/* What valgrind's massif would have written: `over_time` in use from the start to the end with its peak, else what `value` counts at
+ * its moment. */
+int export_massif(struct view *view, const struct filter *filter, bool over_time, enum value value, uint64_t at_ns,
+		  struct buf *out, struct err_text *err);
+/* For speedscope: bytes and blocks as two profiles; the one of `weight` is shown first. */
+int export_speedscope(const struct tree *tree, const char *name, enum export_weight weight, struct buf *out,
+		      struct err_text *err);
+
+struct callgraph_options {
+	const char *title; /* NULL: none */
+	enum export_weight weight;
+	double percent_min; /* of the whole; functions with less in all they call are left out */
+	uint32_t count;	    /* at most so many functions */
+};
+
+/* Who calls whom, as text for Graphviz: a box a function, an arrow with what came through a call. */
+int export_callgraph(const struct tree *tree, const struct callgraph_options *options, struct buf *out,
+		     struct err_text *err);
+
+/* Rows as RFC 4180 has them, as json: a line an allocation, in steps as above. */
+struct csv_export;
+int csv_export_new(struct view *view, const struct filter *filter, struct csv_export **ret_export, struct err_text *err);
+void csv_export_free(struct csv_export *csv_export);
+int csv_export_some(struct csv_export *csv_export, size_t bytes, struct buf *out, struct err_text *err);
 
 /* A function's name without template or generic arguments: "std::vector::push_back(int const&)". What is no well-formed name comes
  * back as it is. Free it; NULL: no memory. */

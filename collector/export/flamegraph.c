@@ -11,9 +11,10 @@
  *   | # program  # libc.so.6                           |   colours: one a module, shades by function
  *   +--------------------------------------------------+
  *
- * A frame is an <svg> of its own with x and width in percent, so that it scales with the window and clips its text without any
- * script; the script (flamegraph.js) needs only these attributes and the titles. Frames too narrow to be seen are left out and
- * counted: the size of the file is bounded, whatever the tree.
+ * A frame is a <g> with a rectangle whose x and width are in percent, so that it scales with the window (an <svg> of its own, which would
+ * clip its text as well, takes browsers a hundred times as long); the script (flamegraph.js) needs only its attributes and title. Frames too narrow to be seen at first are there as
+ * numbers, for the script to draw when they are zoomed into; beyond so many of them, the narrowest are left out and counted: the size
+ * of the file is bounded, whatever the tree.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,8 +24,8 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "base/utf8.h"
-#include "collector/export/export.h"
+#include "collector/export/flamegraph_parts.h"
+#include "collector/export/put.h"
 #include "collector/export/walk.h"
 #include "collector/query/query.h"
 #include "flamegraph-assets.h"
@@ -33,195 +34,15 @@
 
 #define DEFAULT_WIDTH	       1200
 #define NARROWEST_TENTHS       3 /* tenths of a pixel at that width */
-#define FRAMES_DRAWN_MAX       20000
+#define FRAMES_DRAWN_MAX       4000
+#define FRAMES_KEPT_MAX	       100000 /* for the script */
 #define ROWS_MAX	       1000
-#define ROW_PIXELS	       17
 #define TOOLS_PIXELS	       400 /* search field and buttons, with what was matched */
 #define TITLE_CHARACTER_PIXELS 11
-#define HEAD_PIXELS	       88
+#define REVERSED_PARTS	       20000 /* of the whole: what has less is not gone into */
 #define FOOT_PIXELS	       34
-#define CHARACTER_WIDTH	       6.63 /* of 11 px monospace; as in flamegraph.js */
-#define LABEL_FROM	       24   /* pixels */
-#define THIN_BELOW	       3    /* pixels: a gap to the neighbours would leave nothing */
-#define HUES		       10
-#define SHADES		       3
-#define LEGEND_MAX	       6
-
-static const char *const hues[HUES + 1][SHADES] = {
-	{"#e9cba4", "#efd7b6", "#e2be91"}, {"#a9c6e0", "#bdd3e8", "#97b8d6"},
-	{"#b5d2a8", "#c6dcbc", "#a3c594"}, {"#e3b5b1", "#ebc6c3", "#d9a39e"},
-	{"#c7b9de", "#d4c9e7", "#b9a9d4"}, {"#a6d1cb", "#badcd7", "#92c5be"},
-	{"#ded391", "#e7dea8", "#d3c77c"}, {"#ddb89e", "#e6c8b3", "#d3a88a"},
-	{"#bcc3cf", "#cbd0da", "#adb5c3"}, {"#d0dba0", "#dbe4b5", "#c4d18b"},
-	{"#d9d9d6", "#e1e1de", "#d1d1ce"}, /* the last: in no module */
-};
-
-struct flamegraph {
-	const struct tree *tree;
-	const struct flamegraph_options *options;
-	struct buf *out;
-	uint64_t total, least; /* of the weight; frames below `least` are not drawn */
-	uint32_t width, rows;
-	size_t drawn, hidden;
-	const char *modules[HUES]; /* by hue */
-	unsigned module_count;
-};
-
-/* ---- text ---- */
-
-/* What XML 1.0 may not hold at all, or what a screen should not. */
-static bool is_text(uint32_t code)
-{
-	return code >= 0x20 && !(code >= 0x7f && code < 0xa0) && (code & 0xfffe) != 0xfffe;
-}
-
-/* Appends text that no markup survives in. At most `most` characters, the last one an ellipsis if there are more. */
-static void put_text_cut(struct buf *out, const char *text, size_t most)
-{
-	size_t left = strlen(text), done = 0, n;
-	uint32_t code;
-
-	for (; left; text += n, left -= n, done++) {
-		if (done + 1 >= most && left > 1) {
-			buf_string(out, "\xe2\x80\xa6");
-			return;
-		}
-		n = utf8_next(text, left, &code);
-		if (!n || !is_text(code))
-			buf_string(out, UTF8_REPLACEMENT);
-		else if (code == '<')
-			buf_string(out, "&lt;");
-		else if (code == '>')
-			buf_string(out, "&gt;");
-		else if (code == '&')
-			buf_string(out, "&amp;");
-		else if (code == '"')
-			buf_string(out, "&quot;");
-		else if (code == '\'')
-			buf_string(out, "&#39;");
-		else
-			buf_append(out, text, n);
-		n = n ? n : 1;
-	}
-}
-
-static void put_text(struct buf *out, const char *text)
-{
-	put_text_cut(out, text, SIZE_MAX);
-}
-
-/* `part` of `whole` in percent, with four digits, whatever the locale. */
-static void put_percent(struct buf *out, uint64_t part, uint64_t whole, unsigned digits)
-{
-	unsigned scale = 1;
-	unsigned __int128 value;
-
-	for (unsigned i = 0; i < digits; i++)
-		scale *= 10;
-	value = whole ? ((unsigned __int128)part * 100 * scale + whole / 2) / whole : 0;
-	buf_printf(out, "%llu.%0*llu", (unsigned long long)(value / scale), (int)digits,
-		   (unsigned long long)(value % scale));
-}
-
-static void put_amount(struct buf *out, uint64_t bytes, uint64_t blocks)
-{
-	char size[32], exact[32], count[32];
-
-	buf_printf(out, "%s (%s bytes) in %s %s", format_size(size, (double)bytes),
-		   format_count(exact, bytes), format_count(count, blocks),
-		   blocks == 1 ? "block" : "blocks");
-}
-
-/* ---- colours ---- */
-
-static unsigned hue_of(struct flamegraph *g, const char *module)
-{
-	unsigned hash = 0;
-
-	if (!module || !*module)
-		return HUES;
-	for (unsigned i = 0; i < g->module_count; i++)
-		if (!strcmp(g->modules[i], module))
-			return i;
-	if (g->module_count < HUES) {
-		g->modules[g->module_count] = module;
-		return g->module_count++;
-	}
-	while (*module)
-		hash = hash * 31 + (uint8_t)*module++;
-	return hash % HUES;
-}
-
-static unsigned shade_of(const char *function)
-{
-	unsigned hash = 2166136261u;
-
-	while (function && *function)
-		hash = (hash ^ (uint8_t)*function++) * 16777619u;
-	return (hash >> 7) % SHADES;
-}
 
 /* ---- frames ---- */
-
-static uint64_t weight_of(const struct flamegraph *g, uint32_t node)
-{
-	const struct tree_node *n = &g->tree->nodes[node];
-
-	return g->options->weight == EXPORT_BYTES ? n->bytes : n->blocks;
-}
-
-static uint32_t y_of(const struct flamegraph *g, uint32_t row)
-{
-	return HEAD_PIXELS + ROW_PIXELS * (g->options->inverted ? row : g->rows - 1 - row);
-}
-
-static void put_title(struct flamegraph *g, uint32_t node, const char *name)
-{
-	const struct tree_node *n = &g->tree->nodes[node];
-	struct buf *out = g->out;
-
-	buf_string(out, "<title>");
-	put_text(out, name);
-	if (n->module && *n->module) {
-		buf_byte(out, '\n');
-		put_text(out, n->module);
-	}
-	if (n->file) {
-		buf_byte(out, '\n');
-		put_text(out, n->file);
-		buf_printf(out, ":%u", n->line);
-	}
-	buf_byte(out, '\n');
-	put_amount(out, n->bytes, n->blocks);
-	buf_byte(out, '\n');
-	put_percent(out, weight_of(g, node), g->total, 2);
-	buf_string(out, " %</title>");
-}
-
-static void put_frame(struct flamegraph *g, uint32_t node, uint32_t row, uint64_t from)
-{
-	const struct tree_node *n = &g->tree->nodes[node];
-	const char *name = !node ? "all" : n->function ? n->function : "[unknown]";
-	uint64_t weight = weight_of(g, node);
-	double pixels = (double)weight * g->width * 0.98 / (double)g->total;
-	struct buf *out = g->out;
-
-	buf_printf(out, "<svg class=\"%s\" y=\"%u\" height=\"%u\" data-row=\"%u\" x=\"",
-		   pixels < THIN_BELOW ? "f thin" : "f", y_of(g, row), ROW_PIXELS, row);
-	put_percent(out, from, g->total, 4);
-	buf_string(out, "%\" width=\"");
-	put_percent(out, weight, g->total, 4);
-	buf_string(out, "%\">");
-	put_title(g, node, name);
-	buf_printf(out, "<rect width=\"100%%\" height=\"%u\" class=\"c%u%u\"/>", ROW_PIXELS - 1,
-		   node ? hue_of(g, n->module) : HUES, shade_of(n->function));
-	if (pixels >= LABEL_FROM) {
-		buf_string(out, "<text x=\"3\" y=\"12\">");
-		put_text_cut(out, name, (size_t)((pixels - 4) / CHARACTER_WIDTH));
-		buf_string(out, "</text>");
-	}
-	buf_string(out, "</svg>\n");
-}
 
 /* Where each row's next frame begins: at its parent's begin, then behind its sibling. */
 static int put_frames(struct flamegraph *g)
@@ -236,12 +57,15 @@ static int put_frames(struct flamegraph *g)
 	if (!error && !next)
 		error = -ENOMEM;
 	if (!error)
-		put_frame(g, 0, 0, 0);
+		flamegraph_put_frame(g, 0, 0, 0);
 	for (node = error ? 0 : walk_next(&walk); node;) {
-		uint64_t weight = weight_of(g, node);
+		uint64_t weight = flamegraph_weight(g, node);
 
-		if (weight >= g->least && walk.depth < g->rows) {
-			put_frame(g, node, walk.depth, next[walk.depth]);
+		if (weight >= g->floor && walk.depth < ROWS_MAX) {
+			if (weight >= g->least && walk.depth < g->rows)
+				flamegraph_put_frame(g, node, walk.depth, next[walk.depth]);
+			else
+				flamegraph_put_more(g, node, walk.depth, next[walk.depth]);
 			next[walk.depth + 1] = next[walk.depth];
 			next[walk.depth] += weight;
 			node = walk_next(&walk);
@@ -257,14 +81,16 @@ static int put_frames(struct flamegraph *g)
 
 /* ---- what will be drawn ---- */
 
-static uint32_t count_drawn(const struct flamegraph *g, struct walk *walk, size_t *ret_count)
+/* Frames of at least that weight, and rows that they take. */
+static uint32_t count_frames(const struct flamegraph *g, struct walk *walk, uint64_t least,
+			     size_t *ret_count)
 {
 	uint32_t node, rows = 0;
 
 	*ret_count = 0;
 	walk->depth = 0;
 	for (node = walk_next(walk); node;) {
-		if (weight_of(g, node) < g->least || walk->depth >= ROWS_MAX) {
+		if (flamegraph_weight(g, node) < least || walk->depth >= ROWS_MAX) {
 			node = walk_over(walk);
 			continue;
 		}
@@ -276,22 +102,63 @@ static uint32_t count_drawn(const struct flamegraph *g, struct walk *walk, size_
 	return rows + 1;
 }
 
+/* Raises `*least` until there are at most `most` frames of it, but not beyond `limit`. How many there are. */
+static size_t raise_least(const struct flamegraph *g, struct walk *walk, size_t most,
+			  uint64_t limit, uint64_t *least, uint32_t *ret_rows)
+{
+	size_t count;
+
+	for (;;) {
+		*ret_rows = count_frames(g, walk, *least, &count);
+		if (count <= most || *least >= limit)
+			return count;
+		*least += *least / 2 + 1;
+	}
+}
+
+/* The rows from the roots on that have at most FRAMES_DRAWN_MAX frames together; how many those are. */
+static size_t cut_rows(const struct flamegraph *g, struct walk *walk, uint32_t *rows)
+{
+	size_t *in_row = calloc((size_t)*rows + 1, sizeof(*in_row)), count = 0;
+	uint32_t node, row;
+
+	walk->depth = 0;
+	for (node = in_row ? walk_next(walk) : 0; node;) {
+		bool wide = flamegraph_weight(g, node) >= g->least && walk->depth < *rows;
+
+		in_row[walk->depth < *rows ? walk->depth : *rows] += wide;
+		node = wide ? walk_next(walk) : walk_over(walk);
+	}
+	for (row = 1; in_row && row < *rows && count + in_row[row] <= FRAMES_DRAWN_MAX; row++)
+		count += in_row[row];
+	free(in_row);
+	*rows = row;
+	return count;
+}
+
 static int choose(struct flamegraph *g)
 {
+	uint64_t pixel;
+	uint32_t rows;
 	struct walk walk;
 	int error = walk_init(&walk, g->tree);
 
-	g->total = g->tree->count ? weight_of(g, 0) : 0;
-	g->least = g->total / g->width * NARROWEST_TENTHS / 10;
-	if (!g->least)
-		g->least = 1;
-	while (!error) {
-		g->rows = count_drawn(g, &walk, &g->drawn);
-		if (g->drawn <= FRAMES_DRAWN_MAX)
-			break;
-		g->least += g->least / 2 + 1;
+	g->total = g->tree->count ? flamegraph_weight(g, 0) : 0;
+	pixel = g->total / g->width;
+	g->least = pixel * NARROWEST_TENTHS / 10;
+	g->least = g->least ? g->least : 1;
+	g->floor = 1;
+	if (!error) {
+		g->drawn = raise_least(g, &walk, FRAMES_DRAWN_MAX, pixel, &g->least, &g->rows);
+		if (g->drawn > FRAMES_DRAWN_MAX)
+			g->drawn = cut_rows(g, &walk, &g->rows);
+		g->kept = raise_least(g, &walk, FRAMES_KEPT_MAX, UINT64_MAX, &g->floor, &rows);
+		if (g->kept < g->drawn) {
+			g->floor = g->least;
+			g->kept = g->drawn;
+		}
 	}
-	g->hidden = g->tree->count ? g->tree->count - 1 - g->drawn : 0;
+	g->hidden = g->tree->count ? g->tree->count - 1 - g->kept : 0;
 	walk_done(&walk);
 	return error;
 }
@@ -302,16 +169,14 @@ static void put_style(struct buf *out)
 {
 	buf_string(out, "<style><![CDATA[\n");
 	buf_append(out, flamegraph_style, sizeof(flamegraph_style));
-	for (unsigned hue = 0; hue <= HUES; hue++)
-		for (unsigned shade = 0; shade < SHADES; shade++)
-			buf_printf(out, ".c%u%u{fill:%s}", hue, shade, hues[hue][shade]);
+	flamegraph_put_colours(out);
 	buf_string(out, "\n]]></style>\n");
 }
 
 static void put_line(struct buf *out, const char *class, unsigned y, const char *text, size_t most)
 {
 	buf_printf(out, "<text class=\"%s\" x=\"1%%\" y=\"%u\">", class, y);
-	put_text_cut(out, text, most);
+	put_markup_cut(out, text, most);
 	buf_string(out, "</text>\n");
 }
 
@@ -322,6 +187,16 @@ static size_t title_room(const struct flamegraph *g)
 					     : 20;
 }
 
+static void put_sides(struct flamegraph *g)
+{
+	const struct tree_change *c = g->options->changes;
+
+	buf_string(g->out, "before ");
+	flamegraph_put_amount(g->out, c->base_bytes, c->base_blocks);
+	buf_string(g->out, ", now ");
+	flamegraph_put_amount(g->out, c->now_bytes, c->now_blocks);
+}
+
 /* The line that shows what the mouse is on, and before that what all is about. */
 static void put_detail(struct flamegraph *g)
 {
@@ -329,14 +204,16 @@ static void put_detail(struct flamegraph *g)
 	char count[32];
 
 	buf_string(out, "<text class=\"detail\" id=\"detail\" x=\"1%\" y=\"74\">");
-	if (g->total)
-		put_amount(out, g->tree->nodes[0].bytes, g->tree->nodes[0].blocks);
+	if (g->total && g->options->changes)
+		put_sides(g);
+	else if (g->total)
+		flamegraph_put_amount(out, g->tree->nodes[0].bytes, g->tree->nodes[0].blocks);
 	else
 		buf_string(out, "nothing to show: no allocation matches");
 	if (g->hidden) {
 		buf_printf(out, "; %s %s below ", format_count(count, g->hidden),
 			   g->hidden == 1 ? "frame" : "frames");
-		put_percent(out, g->least, g->total, 3);
+		flamegraph_put_percent(out, g->floor, g->total, 3);
 		buf_string(out, g->rows == ROWS_MAX ? " % or too deep left out" : " % left out");
 	}
 	buf_string(out, "</text>\n");
@@ -356,25 +233,6 @@ static void put_tools(struct buf *out)
 			"zoom</button></div></foreignObject>\n");
 }
 
-static void put_legend(struct flamegraph *g, unsigned y)
-{
-	unsigned x = g->width / 100;
-
-	for (unsigned i = 0; i < g->module_count && i < LEGEND_MAX; i++) {
-		const char *slash = strrchr(g->modules[i], '/');
-		const char *name = slash && slash[1] ? slash + 1 : g->modules[i];
-		size_t length = strlen(name);
-
-		buf_printf(g->out,
-			   "<rect class=\"c%u0\" x=\"%u\" y=\"%u\" width=\"11\" height=\"11\"/>", i,
-			   x, y - 10);
-		buf_printf(g->out, "<text class=\"note\" x=\"%u\" y=\"%u\">", x + 16, y);
-		put_text_cut(g->out, name, 28);
-		buf_string(g->out, "</text>\n");
-		x += 34 + (unsigned)(length < 28 ? length : 28) * 7;
-	}
-}
-
 static void put_start(struct flamegraph *g, unsigned height)
 {
 	struct buf *out = g->out;
@@ -382,9 +240,10 @@ static void put_start(struct flamegraph *g, unsigned height)
 	buf_printf(out,
 		   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg "
 		   "xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" "
-		   "height=\"%u\"%s%s>\n",
+		   "height=\"%u\"%s%s%s>\n",
 		   g->width, height, g->options->width ? "" : " data-fluid=\"\"",
-		   g->options->inverted ? "" : " data-upwards=\"\"");
+		   g->options->inverted ? "" : " data-upwards=\"\"",
+		   g->options->changes ? " data-changes=\"\"" : "");
 	put_style(out);
 	buf_string(out, "<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n");
 }
@@ -396,7 +255,7 @@ static void put_head(struct flamegraph *g)
 	struct buf *out = g->out;
 
 	buf_printf(out, "<g id=\"head\"><rect class=\"page\" width=\"100%%\" height=\"%u\"/>\n",
-		   HEAD_PIXELS - 4);
+		   flamegraph_y(g, g->options->inverted ? 0 : g->rows - 1) - 4);
 	put_line(out, "title", 28, o->title ? o->title : "heapcast", title_room(g));
 	if (o->subtitle)
 		put_line(out, "sub", 50, o->subtitle, SIZE_MAX);
@@ -419,17 +278,40 @@ int export_flamegraph(const struct tree *tree, const struct flamegraph_options *
 
 	if (error)
 		return err_set(err, error, "no memory for the flame graph");
-	height = HEAD_PIXELS + g.rows * ROW_PIXELS + FOOT_PIXELS;
+	height = flamegraph_y(&g, g.options->inverted ? g.rows : 0) +
+		 (g.options->inverted ? 0 : ROW_PIXELS) + FOOT_PIXELS;
 	put_start(&g, height);
-	buf_printf(out, "<svg id=\"frames\" x=\"1%%\" width=\"98%%\" height=\"%u\">\n", height);
+	buf_printf(
+		out,
+		"<svg id=\"frames\" x=\"1%%\" width=\"98%%\" height=\"%u\" overflow=\"visible\">\n",
+		height);
 	if (g.total)
 		error = put_frames(&g);
 	buf_string(out, "</svg>\n");
-	put_legend(&g, height - 12);
+	flamegraph_put_legend(&g, height - 12);
 	put_head(&g);
+	flamegraph_finish_more(&g);
 	buf_string(out, "<script><![CDATA[\n");
 	buf_append(out, flamegraph_script, sizeof(flamegraph_script));
 	buf_string(out, "]]></script>\n</svg>\n");
 	error = error ? error : buf_error(out);
+	buf_done(&g.more);
+	intern_done(&g.texts);
 	return error ? err_set(err, error, "no memory for the flame graph") : 0;
+}
+
+int export_reverse(struct tree *tree, enum export_weight weight)
+{
+	struct tree reversed = {0};
+	bool bytes = weight == EXPORT_BYTES;
+	uint64_t least =
+		(bytes ? tree->nodes[0].bytes : tree->nodes[0].blocks) / REVERSED_PARTS + 1;
+	int r = tree_reversed(tree, bytes ? least : UINT64_MAX, bytes ? UINT64_MAX : least,
+			      &reversed);
+
+	if (!r) {
+		tree_done(tree);
+		*tree = reversed;
+	}
+	return r;
 }

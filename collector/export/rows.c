@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "collector/export/export.h"
+#include "collector/export/put.h"
 #include "collector/query/query.h"
 #include "collector/store/store.h"
 #include "proto/event.h"
@@ -23,17 +24,6 @@ struct rows {
 	int (*flush)(void *context, struct buf *out);
 	void *context;
 };
-
-static const char *end_name(uint8_t end)
-{
-	static const char *const names[] = {
-		[BLOCK_IN_USE] = "in_use",	     [BLOCK_FREED] = "freed",
-		[BLOCK_REALLOCATED] = "reallocated", [BLOCK_INFERRED] = "inferred",
-		[BLOCK_CENSORED] = "censored",	     [BLOCK_EXEC] = "exec",
-	};
-
-	return end < sizeof(names) / sizeof(*names) ? names[end] : NULL;
-}
 
 static void put_address(struct json *json, const char *key, uint64_t address)
 {
@@ -121,7 +111,7 @@ static int put_row(void *context, const struct row_block *b, uint32_t i)
 	json_string(&json, "kind", event_kind_name(b->kind[i]));
 	json_u64(&json, "time_ns", b->birth_ns[i]);
 	put_thread(rows, &json, b->thread[i]);
-	json_string(&json, "end", end_name(b->end[i]));
+	json_string(&json, "end", block_end_name(b->end[i]));
 	put_backtrace(rows, &json, "backtrace", b->stack[i]);
 	if (b->chain_previous && b->chain_previous[i] != NO_BLOCK)
 		json_u64(&json, "reallocated_from", b->chain_previous[i]);

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "collector/export/results.h"
+#include "collector/http/base.h"
 #include "collector/http/routes.h"
 #include "collector/http/sources.h"
 #include "collector/http/what.h"
@@ -183,35 +184,13 @@ const struct route_parameter diff_parameters[] = {
 	{0},
 };
 
-static int parameter_fault(struct exchange *x, int error)
+static int answer_diff(struct exchange *x, const struct what *what, const struct diff_side *base,
+		       const struct diff_side *now)
 {
-	snprintf(x->parameter, sizeof(x->parameter), "base");
-	return error;
-}
-
-/* The base is asked as this recording is, unless it names a moment of its own. */
-static int ask_diff(struct exchange *x, struct what *what, struct source *base, const char *time)
-{
-	cleanup(what_done) struct what of_base = {.at_ns = NO_TIME};
 	cleanup(diff_done) struct diff diff = {0};
 	struct json json;
-	int r;
+	int r = query_diff(base, now, what->grouping, &diff, &x->err);
 
-	filter_init(&of_base.filter);
-	of_base.filter.cancelled = &x->cancelled;
-	of_base.filter.progress = &x->progress;
-	r = read_parameters_of(x, base->view, diff_parameters, &of_base, &of_base.filter, NULL);
-	if (!r && time) {
-		r = what_at(&of_base, base->view, "base", time, &x->err);
-		if (r < 0)
-			return parameter_fault(x, r);
-	}
-	if (!r)
-		r = query_diff(&(struct diff_side){base->view, &of_base.filter, of_base.value,
-						   of_base.at_ns},
-			       &(struct diff_side){x->source->view, &what->filter, what->value,
-						   what->at_ns},
-			       what->grouping, &diff, &x->err);
 	if (r < 0)
 		return r;
 	open_object(x, &json);
@@ -222,27 +201,15 @@ static int ask_diff(struct exchange *x, struct what *what, struct source *base, 
 int diff_step(struct exchange *x)
 {
 	cleanup(what_done) struct what what;
-	struct source *base;
-	char *at;
 	int r = what_read(x, diff_parameters, &what);
 
 	if (r < 0)
 		return r;
-	if (!what.base[0])
-		return parameter_fault(
-			x,
-			err_set(&x->err, -EINVAL,
-				"base is missing: it takes the id of a recording, and @TIME behind "
-				"it for a moment"));
-	at = strchr(what.base, '@');
-	if (at)
-		*at++ = 0;
-	r = sources_take(x->sources, what.base, &base, &x->err);
-	if (r < 0)
-		return r == -EAGAIN ? r : parameter_fault(x, r);
-	source_lock(base);
-	r = ask_diff(x, &what, base, at);
-	source_unlock(base);
-	sources_release(x->sources, base);
-	return r;
+	if (!what.base[0]) {
+		snprintf(x->parameter, sizeof(x->parameter), "base");
+		return err_set(&x->err, -EINVAL,
+			       "base is missing: it takes the id of a recording, and @TIME behind "
+			       "it for a moment");
+	}
+	return base_ask_both(x, diff_parameters, &what, answer_diff);
 }

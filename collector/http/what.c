@@ -25,6 +25,7 @@ int what_value(void *context, const struct view *view, const char *name, const c
 			err, -EINVAL,
 			"%s takes allocated, leaked, temporary, in-use or peak, not \"%.60s\"",
 			name, value);
+	w->value_given = true;
 	return 0;
 }
 
@@ -51,6 +52,7 @@ int what_at(void *context, const struct view *view, const char *name, const char
 	int r = query_time(view, name, value, &w->at_ns, err);
 
 	w->value = VALUE_IN_USE;
+	w->value_given = true;
 	return r < 0 ? r : 0;
 }
 
@@ -198,6 +200,37 @@ int what_pixels(void *context, const struct view *view, const char *name, const 
 			       value);
 	*(!strcmp(name, "width") ? &w->width : &w->height) = (uint32_t)pixels;
 	return 0;
+}
+
+int what_title(void *context, const struct view *view, const char *name, const char *value,
+	       struct err_text *err)
+{
+	struct what *w = context;
+
+	(void)view;
+	if (strlen(value) >= sizeof(w->title))
+		return err_set(err, -EINVAL, "%s takes a text of at most %zu bytes", name,
+			       sizeof(w->title) - 1);
+	snprintf(w->title, sizeof(w->title), "%s", value);
+	return 0;
+}
+
+int what_inverted(void *context, const struct view *view, const char *name, const char *value,
+		  struct err_text *err)
+{
+	struct what *w = context;
+
+	(void)view;
+	return read_switch_value(name, value, &w->inverted, err);
+}
+
+int what_reversed(void *context, const struct view *view, const char *name, const char *value,
+		  struct err_text *err)
+{
+	struct what *w = context;
+
+	(void)view;
+	return read_switch_value(name, value, &w->reversed, err);
 }
 
 int what_strip(void *context, const struct view *view, const char *name, const char *value,

@@ -4,11 +4,13 @@
 #include "collector/http/values.h"
 #include "collector/query/query.h"
 
-#define BASE_MAX 256
+#define BASE_MAX  256
+#define TITLE_MAX 256
 
 struct what {
 	struct filter filter;
 	enum value value;
+	bool value_given; /* by value or at */
 	uint64_t at_ns; /* NO_TIME: not given */
 	enum export_weight weight;
 	enum grouping grouping;
@@ -21,12 +23,14 @@ struct what {
 	uint32_t width, height; /* of a picture; 0: not given */
 	bool graphs, strip; /* generate_graphs, strip_template_args */
 	uint64_t young_ns;
+	bool inverted, reversed;
+	char title[TITLE_MAX]; /* "": not given */
 	char base[BASE_MAX]; /* of a diff: "ID" or "ID@TIME"; "": not given */
 };
 
 typedef int what_reader(void *what, const struct view *view, const char *name, const char *value, struct err_text *err);
 what_reader what_value, what_at, what_weight, what_by, what_number, what_sort_by, what_order, what_moment, what_points,
-	what_percent, what_young, what_base, what_graphs, what_strip, what_pixels;
+	what_percent, what_young, what_base, what_graphs, what_strip, what_pixels, what_title, what_inverted, what_reversed;
 
 #define WHAT_VALUE                                                                                                     \
 	{"value", what_value, "allocated, leaked, temporary, in-use or peak", "which of the matched blocks count"}

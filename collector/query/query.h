@@ -259,6 +259,8 @@ enum value {
 };
 int value_parse(const char *text, enum value *ret_value);
 const char *value_name(enum value value);
+/* Lets only rows through that `value` counts. -EINVAL: the filter asks for something else already. */
+int filter_narrow(struct filter *filter, struct view *view, enum value value, uint64_t at_ns, struct err_text *err);
 
 /* Blocks that the agent culled: they are among what was allocated and temporary, and in no number that is about a moment. */
 struct culled_usage {
@@ -352,6 +354,12 @@ struct tree {
 int query_tree(struct view *view, const struct filter *filter, enum value value, uint64_t at_ns, struct tree *ret_tree,
 	       struct err_text *err);
 void tree_done(struct tree *tree);
+
+/* The same blocks from their innermost frames outwards: below the root are the functions that allocated, below a function its callers.
+ * What ends at a frame itself came through an outermost one. What has fewer bytes than `least_bytes` and fewer blocks than
+ * `least_blocks` is there, but not its callers. 0 or -ENOMEM. */
+int tree_reversed(const struct tree *tree, uint64_t least_bytes, uint64_t least_blocks, struct tree *ret_tree);
+
 
 /* Text of one frame, as every renderer shows it: function, else "[module+0xoffset]". Valid as long as the view. */
 const char *view_frame_name(struct view *view, uint32_t node, uint32_t inline_index);
@@ -469,6 +477,37 @@ struct diff {
 int query_diff(const struct diff_side *base, const struct diff_side *now, enum grouping grouping, struct diff *ret_diff,
 	       struct err_text *err);
 void diff_done(struct diff *diff);
+
+struct tree_change {
+	uint64_t base_bytes, base_blocks, now_bytes, now_blocks; /* of everything below, itself included */
+};
+
+/* Both sides in one tree: frames are the same if function and module's name are. A frame has as much (bytes, blocks, self_bytes...)
+ * as both sides need: of itself the greater of the two, and what is below. */
+struct tree_diff {
+	struct tree tree;
+	struct tree_change *changes; /* by index in tree.nodes */
+};
+int query_tree_diff(const struct diff_side *base, const struct diff_side *now, struct tree_diff *ret_diff,
+		    struct err_text *err);
+void tree_diff_done(struct tree_diff *diff);
+
+/* ---- blocks by backtrace and thread ---- */
+
+struct thread_group {
+	uint32_t node, thread;	       /* thread: number; 0: not known */
+	struct usage allocated, value; /* without errors */
+};
+
+struct thread_groups {
+	struct thread_group *list; /* by node, then thread */
+	size_t count;
+	struct usage allocated, value;
+	uint64_t at_ns; /* the moment of VALUE_IN_USE and VALUE_PEAK */
+};
+int query_thread_groups(struct view *view, const struct filter *filter, enum value value, uint64_t at_ns,
+			struct thread_groups *ret_groups, struct err_text *err);
+void thread_groups_done(struct thread_groups *groups);
 
 /* ---- groups of the REST API: by backtrace, matched blocks beside all blocks ---- */
 

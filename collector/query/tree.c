@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "collector/query/tree_maker.h"
 #include "collector/query/whole_sums.h"
 
 #include "base/ban.h"
@@ -213,37 +214,6 @@ static int sum_up(struct builder *b)
 	return 0;
 }
 
-static int heaviest_first(const void *a, const void *b, void *context)
-{
-	const struct tree_node *nodes = context, *x = &nodes[*(const uint32_t *)a],
-			       *y = &nodes[*(const uint32_t *)b];
-
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	if (x->blocks != y->blocks)
-		return x->blocks > y->blocks ? -1 : 1;
-	return strcmp(x->function, y->function);
-}
-
-static int sort_children(struct tree *tree)
-{
-	cleanup(cleanup_free) uint32_t *list = calloc(tree->count, sizeof(*list));
-
-	if (!list)
-		return -ENOMEM;
-	for (size_t i = 0; i < tree->count; i++) {
-		uint32_t count = 0;
-
-		for (uint32_t c = tree->nodes[i].first_child; c; c = tree->nodes[c].next_sibling)
-			list[count++] = c;
-		qsort_r(list, count, sizeof(*list), heaviest_first, tree->nodes);
-		for (uint32_t c = 0; c < count; c++)
-			tree->nodes[list[c]].next_sibling = c + 1 < count ? list[c + 1] : 0;
-		tree->nodes[i].first_child = count ? list[0] : 0;
-	}
-	return 0;
-}
-
 int query_tree(struct view *view, const struct filter *filter, enum value value, uint64_t at_ns,
 	       struct tree *ret_tree, struct err_text *err)
 {
@@ -261,7 +231,7 @@ int query_tree(struct view *view, const struct filter *filter, enum value value,
 	if (!r)
 		r = sum_up(&b);
 	if (!r)
-		r = sort_children(&b.tree);
+		r = tree_sort(&b.tree);
 	if (r == -ENOMEM)
 		err_set(err, r, "out of memory");
 	if (r < 0)

@@ -6,6 +6,7 @@
  */
 #include "collector/store/definitions.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +86,21 @@ int definitions_check_modules(const struct definitions *d, const Heapcast__Batch
 	return 0;
 }
 
+/* The first executable one: where there are more, the others are small. */
+static void put_code(struct module_info *info, const Heapcast__Module *m)
+{
+	for (size_t i = 0; i < m->n_segment; i++) {
+		const Heapcast__Segment *s = m->segment[i];
+
+		if (!(s->flags & PF_X) || s->size > UINT64_MAX - s->address)
+			continue;
+		info->code_address = s->address;
+		info->code_size = s->size;
+		info->code_offset = s->file_offset;
+		return;
+	}
+}
+
 static struct module_info *new_module(uint32_t number, const Heapcast__Module *m, char *path)
 {
 	struct module_info *info = calloc(1, sizeof(*info));
@@ -103,6 +119,7 @@ static struct module_info *new_module(uint32_t number, const Heapcast__Module *m
 	};
 	if (m->build_id.len)
 		memcpy(info->build_id, m->build_id.data, m->build_id.len);
+	put_code(info, m);
 	return info;
 }
 

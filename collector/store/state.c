@@ -173,6 +173,9 @@ static void code_module(struct coder *c, struct module_info *m)
 	code_u64(c, &m->bias);
 	code_u64(c, &m->start);
 	code_u64(c, &m->end);
+	code_u64(c, &m->code_address);
+	code_u64(c, &m->code_size);
+	code_u64(c, &m->code_offset);
 	code_u64(c, &m->loaded_ns);
 	code_u64(c, &m->unloaded_ns);
 	if (!m->path || m->build_id_length > sizeof(m->build_id) || m->start > m->end)

@@ -234,6 +234,7 @@ struct module_info {
 	uint8_t build_id[32];
 	uint32_t build_id_length;
 	uint64_t bias, start, end;
+	uint64_t code_address, code_size, code_offset; /* its executable segment, in the file; size 0: not known */
 	uint64_t loaded_ns, unloaded_ns; /* NO_TIME: not unloaded */
 };
 

@@ -32,7 +32,7 @@ _heapcast_values() {
 	--value) printf '%s\n' allocated leaked temporary in-use peak ;;
 	--by) printf '%s\n' site function backtrace ;;
 	--weight) printf '%s\n' bytes blocks ;;
-	--format) printf '%s\n' collapsed json heaptrack replay ;;
+	--format) printf '%s\n' collapsed speedscope pprof heaptrack jemalloc gperftools massif callgraph callgraph-svg callgraph-pdf json csv replay ;;
 	--lifetime)
 		printf '%s\n' all only_leaked only_temporary only_whole_group_leaked only_chain_leaked \
 			only_not_deallocated_in_current_range only_deallocated_in_current_range

@@ -3,95 +3,19 @@
 # marks and counts, Escape goes back, hostile names are text and nothing else. The network has loopback only: nothing is asked
 # from outside.
 . "$(dirname "$0")/lib.sh"
-
-maker=$BUILD/tests/unit.export.flamegraph
-[ -x "$maker" ] || skip "$maker is not built"
-need chromium chromedriver python3
+. "$TEST_SOURCE/lib-browser.sh"
 
 "$maker" --write "$T/a flame graph.svg"
-mkdir "$T/home"
-export HOME=$T/home TMPDIR=$T/home
-chromedriver --port=0 >"$T/driver.log" 2>&1 &
-disown # killed at the end without a word
-started='s/.*started successfully on port \([0-9]*\).*/\1/p'
-wait_for 20 "chromedriver" grep -q "started successfully" "$T/driver.log"
-port=$(sed -n "$started" "$T/driver.log")
+start_browser
 
 cat >"$T/drive.py" <<'PYTHON'
-import json, sys, time, urllib.parse, urllib.request
+import sys, time, urllib.error
+from lib_browser import *
 
 port, work = sys.argv[1:]
-base = f'http://127.0.0.1:{port}/session'
-session = None
-
-def ask(method, path, body=None):
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(base + path, data, {'Content-Type': 'application/json'}, method=method)
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(request, timeout=60) as answer:
-        return json.load(answer)['value']
-
-def run(script, *args):
-    return ask('POST', f'/{session}/execute/sync', {'script': script, 'args': list(args)})
-
-FIND = '''
-    var want = arguments[0];
-    return Array.from(document.querySelectorAll('svg.f')).find(function (f) {
-        return f.firstElementChild.textContent.split('\\n')[0] === want;
-    });'''
-
-def frame(name):
-    element = run(FIND, name)
-    assert element, f'no frame {name}'
-    return element
-
-def width(name):
-    box = run('''var f = arguments[0];
-        return f.classList.contains('hidden') ? 0 : f.getBoundingClientRect().width''', frame(name))
-    return box
-
-def element_id(element):
-    return next(iter(element.values()))
-
-def click(name):
-    ask('POST', f'/{session}/element/{element_id(frame(name))}/click', {})
-
-def hover(name):
-    move = {'type': 'pointerMove', 'origin': frame(name), 'x': 0, 'y': 0}
-    ask('POST', f'/{session}/actions', {'actions': [{'type': 'pointer', 'id': 'mouse', 'parameters':
-        {'pointerType': 'mouse'}, 'actions': [move]}]})
-
-def keys(*pressed):
-    actions = []
-    for key in pressed:
-        hold, key = (key[0], key[1]) if isinstance(key, tuple) else (None, key)
-        if hold:
-            actions.append({'type': 'keyDown', 'value': hold})
-        actions += [{'type': 'keyDown', 'value': key}, {'type': 'keyUp', 'value': key}]
-        if hold:
-            actions.append({'type': 'keyUp', 'value': hold})
-    ask('POST', f'/{session}/actions', {'actions': [{'type': 'key', 'id': 'keys', 'actions': actions}]})
-
-def text_of(identity):
-    return run('return document.getElementById(arguments[0]).textContent', identity)
-
-def check(what, condition, shown=''):
-    if not condition:
-        raise AssertionError(f'{what}: {shown}')
-    print('ok', what, shown)
-
-CONTROL, ESCAPE = '\ue009', '\ue00c'
-options = {'args': ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--window-size=1300,700',
-                    '--disable-background-networking', '--no-first-run', f'--user-data-dir={work}/profile']}
+start(port, work)
 try:
-    session = ask('POST', '', {'capabilities': {'alwaysMatch': {'goog:chromeOptions': options,
-                  'goog:loggingPrefs': {'browser': 'ALL'}, 'unhandledPromptBehavior': 'ignore'}}})['sessionId']
-except Exception as error:
-    detail = error.read().decode(errors='replace')[:300] if hasattr(error, 'read') else error
-    print('SKIPPED: chromium does not start:', detail)
-    sys.exit(77)
-try:
-    ask('POST', f'/{session}/url', {'url': 'file://' + urllib.parse.quote(work + '/a flame graph.svg')})
+    open_file(work + '/a flame graph.svg')
     whole = width('all')
     inner = run('return window.innerWidth')
     check('scales with the window', 0.9 * inner < whole <= inner, f'{whole:.0f} of {inner} px')
@@ -116,13 +40,13 @@ try:
     check('Ctrl-F goes to the search', run('return document.activeElement.id') == 'search')
     keys(*'sqlite3_st.p$')
     check('a search says how much matches', text_of('matched') == 'matched: 76.1 %', text_of('matched'))
-    hits = run('return document.querySelectorAll("svg.f.hit").length')
+    hits = run('return document.querySelectorAll("g.f.hit").length')
     check('and marks it', hits == 1, hits)
     click('sqlite3_step')
     check('within the zoom', text_of('matched') == 'matched: 100.0 %', text_of('matched'))
     run('document.getElementById("reset").click()')
     keys(ESCAPE)
-    check('Escape ends it', text_of('matched') == '' and run('return document.querySelectorAll("svg.f.hit").length') == 0)
+    check('Escape ends it', text_of('matched') == '' and run('return document.querySelectorAll("g.f.hit").length') == 0)
     keys((CONTROL, 'f'))
     keys(*'MALLOC$')
     check('case does not matter, nested matches count once', text_of('matched') == 'matched: 74.2 %', text_of('matched'))
@@ -141,21 +65,21 @@ try:
     check('a hostile name is text', run('return arguments[0].querySelector("text").textContent', frame(hostile)) == hostile)
     check('there is one script', run('return document.querySelectorAll("script").length') == 1)
     try:
-        opened = ask('GET', f'/{session}/alert/text')
+        opened = alert_text()
     except urllib.error.HTTPError:
         opened = None
     check('nothing was run', opened is None, opened or '')
     keys(ESCAPE)
 
-    ask('POST', f'/{session}/window/rect', {'width': 800, 'height': 600})
+    resize(800, 600)
     time.sleep(0.3)
     check('a smaller window', width('all') <= run('return window.innerWidth') < inner, f"{width('all'):.0f} px")
-    errors = [entry for entry in ask('POST', f'/{session}/se/log', {'type': 'browser'}) if entry['level'] == 'SEVERE']
+    errors = severe()
     check('no errors in the browser', not errors, errors or '')
 except AssertionError as error:
     print('FAILED', error)
     sys.exit(1)
 finally:
-    ask('DELETE', f'/{session}')
+    end()
 PYTHON
-python3 "$T/drive.py" "$port" "$T"
+drive "$T/drive.py" "$port" "$T"

@@ -49,8 +49,8 @@ static const struct stack sample[] = {
 	       "sqlite3BtreeOpen;" SQLITE "sqlite3PagerOpen",
 	 240000, 31},
 	{SHELL "main;" CXX "std::map<std::__cxx11::basic_string<char>, std::vector<int> "
-			   ">::operator[](std::string const&);" CXX
-	       "operator new(unsigned long);" LIBC "malloc",
+	       ">::operator[](std::string const&);" CXX "operator new(unsigned long);" LIBC
+	       "malloc",
 	 190000, 4100},
 	{SHELL "main;" SHELL "<script>alert(1)</script>;" LIBC "strdup", 330000, 900},
 	{SHELL "main;" SHELL "\"/><script>alert(2)</script>]]>&amp'%s%n", 260000, 90},
@@ -74,17 +74,87 @@ static void write_file(const char *path, const struct buf *out)
 	fclose(file);
 }
 
-static int write_sample(const char *path, bool inverted)
+#define MANY 50000
+
+/* A tree of MANY frames: each hangs below one of the last `reach` before it, and has up to `most` bytes itself. */
+static void grow_tree(struct tree *tree, uint32_t reach, uint32_t most)
+{
+	uint32_t *parent = calloc(MANY + 1, sizeof(*parent)),
+		 *last = calloc(MANY + 1, sizeof(*last));
+	uint64_t random = 1;
+
+	tree->nodes = calloc(MANY + 1, sizeof(*tree->nodes));
+	tree->count = MANY + 1;
+	for (uint32_t i = 1; i <= MANY; i++) {
+		uint32_t nearest = i > reach ? i - reach : 0;
+		char name[64];
+
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		parent[i] = nearest + (uint32_t)(random >> 33) % (i - nearest);
+		snprintf(name, sizeof(name), "%s_fun%u", i % 7 ? "parse" : "std::vector<int>::load",
+			 i % 3000);
+		tree->nodes[i] = (struct tree_node){
+			.function = strdup(name),
+			.module = strdup(i % 3 ? "/usr/bin/program" : "/usr/lib/libpart.so.1"),
+			.self_bytes = 1 + (random >> 40) % most,
+			.self_blocks = 1};
+		if (last[parent[i]])
+			tree->nodes[last[parent[i]]].next_sibling = i;
+		else
+			tree->nodes[parent[i]].first_child = i;
+		last[parent[i]] = i;
+	}
+	for (uint32_t i = MANY + 1; i-- > 0;) {
+		tree->nodes[i].bytes += tree->nodes[i].self_bytes;
+		tree->nodes[i].blocks += tree->nodes[i].self_blocks;
+		if (i) {
+			tree->nodes[parent[i]].bytes += tree->nodes[i].bytes;
+			tree->nodes[parent[i]].blocks += tree->nodes[i].blocks;
+		}
+	}
+	free(parent);
+	free(last);
+}
+
+/* MANY frames in 50 rows, each as wide as the next. */
+static void pave_tree(struct tree *tree)
+{
+	const uint32_t across = MANY / 50;
+
+	tree->nodes = calloc(MANY + 1, sizeof(*tree->nodes));
+	tree->count = MANY + 1;
+	tree->nodes[0] =
+		(struct tree_node){.bytes = across * 1000, .blocks = across, .first_child = 1};
+	for (uint32_t i = 1; i <= MANY; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "fun%u", i);
+		tree->nodes[i] =
+			(struct tree_node){.function = strdup(name),
+					   .module = strdup("/usr/bin/program"),
+					   .bytes = 1000,
+					   .blocks = 1,
+					   .first_child = i + across <= MANY ? i + across : 0,
+					   .next_sibling = i < across ? i + 1 : 0};
+	}
+}
+
+static int write_sample(const char *path, const char *kind)
 {
 	struct flamegraph_options options = {.title = "sqlite3 --batch bench.db",
 					     .subtitle =
 						     "allocated in 12.4 s, process 4711 on board-7",
-					     .inverted = inverted};
+					     .inverted = !strcmp(kind, "inverted")};
 	struct tree tree = {0};
 	struct buf out = {0};
 	int error;
 
-	make_sample(&tree);
+	if (!strcmp(kind, "many"))
+		grow_tree(&tree, 900, 1000);
+	else if (!strcmp(kind, "wide"))
+		pave_tree(&tree);
+	else
+		make_sample(&tree);
 	error = export_flamegraph(&tree, &options, &out, NULL);
 	if (!error)
 		write_file(path, &out);
@@ -128,7 +198,7 @@ static void is_xml_without_foreign_markup(void **state)
 	if (system("python3 -c 'import xml.etree' 2>/dev/null"))
 		skip();
 	ask_xml(&out,
-		"print(len(list(r.iter(N+\"script\"))), len([f for f in r.iter(N+\"svg\") if "
+		"print(len(list(r.iter(N+\"script\"))), len([f for f in r.iter(N+\"g\") if "
 		"f.get(\"class\")==\"f\"]))",
 		text, sizeof(text));
 	assert_string_equal(text, want);
@@ -146,7 +216,7 @@ static void is_xml_without_foreign_markup(void **state)
 	assert_string_equal(text, "'bad \\ufffd\\ufffd and \\ufffd\\ufffd[31m and \\ufffd'\n");
 	ask_xml(&out,
 		"print(max(abs(float(f.get(\"x\")[:-1])+float(f.get(\"width\")[:-1])) for f in "
-		"r.iter(N+\"svg\") if f.get(\"class\")) <= 100.001)",
+		"r.iter(N+\"rect\") if f.get(\"y\") and f.get(\"x\",\"\")[-1:]==\"%\") <= 100.001)",
 		text, sizeof(text));
 	assert_string_equal(text, "True\n");
 	tree_release(&tree);
@@ -256,6 +326,64 @@ static void bounds_its_size(void **state)
 	free(last);
 }
 
+/* Frames that are too narrow at first are there as JSON, whatever their names are; `total` is the whole, and texts are numbered. */
+static void keeps_narrow_frames(void **state)
+{
+	struct flamegraph_options options = {0};
+	struct tree tree = {0};
+	struct buf out = {0};
+	char text[512];
+
+	(void)state;
+	if (system("python3 -c 'import xml.etree' 2>/dev/null"))
+		skip();
+	tree_add(&tree, "main;wide", 100000000, 1);
+	tree_add(&tree, "main;/lib/a.so!narrow]]><b>&\"\\ \xff;below", 9, 3);
+	assert_int_equal(export_flamegraph(&tree, &options, &out, NULL), 0);
+	ask_xml(&out,
+		"import json\nm=json.loads(r.find(N+\"metadata\").text)\nf=m[\"frames\"]\n"
+		"print(m[\"total\"], *[m[\"texts\"][f[i+4]].encode(\"unicode_escape\").decode() "
+		"for i in (0,10)], f[0:3], "
+		"f[8:10], f[10:13], "
+		"len([e for e in r.iter(N+\"g\") if e.get(\"class\")]))",
+		text, sizeof(text));
+	assert_string_equal(text, "100000009 narrow]]><b>&\"\\\\ \\ufffd below "
+				  "[2, 100000000, 9] [9, 3] [3, 100000000, 9] 3\n");
+	tree_release(&tree);
+	buf_done(&out);
+}
+
+static void shows_what_has_changed(void **state)
+{
+	/* root, main, grown, shrunk */
+	struct tree_change changes[] = {
+		{70, 2, 90, 3}, {70, 2, 90, 3}, {10, 1, 60, 2}, {60, 1, 30, 1}};
+	struct flamegraph_options options = {.changes = changes};
+	struct tree tree = {0};
+	struct buf out = {0};
+	const char *text;
+
+	(void)state;
+	tree_add(&tree, "main;grown", 60, 2);
+	tree_add(&tree, "main;shrunk", 60, 1);
+	assert_int_equal(export_flamegraph(&tree, &options, &out, NULL), 0);
+	text = buf_text(&out);
+	assert_non_null(strstr(
+		text,
+		"<title>grown\n+50 B\nnow 60 B (60 bytes) in 2 blocks\nbefore "
+		"10 B (10 bytes) in 1 block</title>"
+		"<rect x=\"0.0000%\" width=\"50.0000%\" y=\"88\" height=\"16\" class=\"d7\"/>"));
+	assert_non_null(strstr(
+		text,
+		"<title>shrunk\n-30 B\nnow 30 B (30 bytes) in 1 block\nbefore "
+		"60 B (60 bytes) in 1 block</title>"
+		"<rect x=\"50.0000%\" width=\"50.0000%\" y=\"88\" height=\"16\" class=\"d2\"/>"));
+	assert_non_null(strstr(
+		text, "before 70 B (70 bytes) in 2 blocks, now 90 B (90 bytes) in 3 blocks"));
+	tree_release(&tree);
+	buf_done(&out);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,9 +391,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(needs_nothing_from_outside),
 		cmocka_unit_test(shows_an_empty_tree),
 		cmocka_unit_test(bounds_its_size),
+		cmocka_unit_test(keeps_narrow_frames),
+		cmocka_unit_test(shows_what_has_changed),
 	};
 
 	if (argc >= 3 && !strcmp(argv[1], "--write"))
-		return write_sample(argv[2], argc > 3);
+		return write_sample(argv[2], argc > 3 ? argv[3] : "");
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

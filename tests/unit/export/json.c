@@ -15,15 +15,15 @@
 #include "base/buf.h"
 #include "collector/export/export.h"
 
-struct value; /* jansson's json_t */
+struct json_value; /* jansson's json_t */
 
 static struct {
-	struct value *(*load)(const char *text, size_t length, size_t flags, void *error);
-	void (*free)(struct value *value);
-	size_t (*array_size)(const struct value *array);
-	struct value *(*member)(const struct value *object, const char *key);
-	const char *(*string)(const struct value *string);
-	double (*number)(const struct value *number);
+	struct json_value *(*load)(const char *text, size_t length, size_t flags, void *error);
+	void (*free)(struct json_value *value);
+	size_t (*array_size)(const struct json_value *array);
+	struct json_value *(*member)(const struct json_value *object, const char *key);
+	const char *(*string)(const struct json_value *string);
+	double (*number)(const struct json_value *number);
 } jansson;
 
 #define REJECT_DUPLICATES 0x1
@@ -44,9 +44,9 @@ static void *load_jansson(void)
 	return library;
 }
 
-static struct value *read_back(struct buf *out)
+static struct json_value *read_back(struct buf *out)
 {
-	struct value *value = jansson.load((const char *)out->data, out->length,
+	struct json_value *value = jansson.load((const char *)out->data, out->length,
 					   REJECT_DUPLICATES | DECODE_ANY, NULL);
 
 	if (!value)
@@ -58,7 +58,7 @@ static void nests(void **state)
 {
 	struct buf out = {0};
 	struct json j;
-	struct value *root;
+	struct json_value *root;
 
 	(void)state;
 	json_init(&j, &out);
@@ -90,7 +90,7 @@ static void check_string(const char *text, const char *want)
 {
 	struct buf out = {0};
 	struct json j;
-	struct value *root;
+	struct json_value *root;
 
 	json_init(&j, &out);
 	json_string(&j, NULL, text);
@@ -143,7 +143,7 @@ static void numbers_round_trip(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
-		struct value *root;
+		struct json_value *root;
 
 		buf_clear(&out);
 		json_init(&j, &out);

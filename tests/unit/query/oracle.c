@@ -131,6 +131,112 @@ static void check_leaf(const struct asked *a, const struct filter *f, enum value
 	assert_int_equal(below, tree->nodes[index].bytes);
 }
 
+/* From the inside out: who allocated comes first, with all that it has itself. */
+static void check_reversed(const struct tree *tree)
+{
+	struct tree reversed;
+
+	assert_int_equal(tree_reversed(tree, 1, 1, &reversed), 0);
+	assert_int_equal(reversed.nodes[0].bytes, tree->nodes[0].bytes);
+	for (uint32_t c = reversed.nodes[0].first_child; c; c = reversed.nodes[c].next_sibling) {
+		uint64_t self = 0;
+
+		for (size_t i = 1; i < tree->count; i++)
+			if (tree->nodes[i].function == reversed.nodes[c].function &&
+			    tree->nodes[i].module == reversed.nodes[c].module)
+				self += tree->nodes[i].self_bytes;
+		assert_int_equal(reversed.nodes[c].bytes, self);
+	}
+	for (size_t i = 0; i < reversed.count; i++) {
+		uint64_t below = reversed.nodes[i].self_bytes;
+
+		for (uint32_t c = reversed.nodes[i].first_child; c;
+		     c = reversed.nodes[c].next_sibling)
+			below += reversed.nodes[c].bytes;
+		assert_int_equal(below, reversed.nodes[i].bytes);
+	}
+	tree_done(&reversed);
+}
+
+/* What is leaked beside what `value` counts. */
+static void check_tree_diff(const struct asked *a, const struct filter *f, enum value value,
+			    uint64_t at)
+{
+	struct diff_side base = {a->t.view, f, VALUE_LEAKED, NO_TIME},
+			 now = {a->t.view, f, value, at};
+	struct tree_diff diff;
+
+	assert_int_equal(query_tree_diff(&base, &now, &diff, NULL), 0);
+	assert_int_equal(diff.changes[0].base_bytes,
+			 naive_sum(&a->n, VALUE_LEAKED, at, NAIVE_ALL).bytes);
+	assert_int_equal(diff.changes[0].now_bytes, naive_sum(&a->n, value, at, NAIVE_ALL).bytes);
+	for (size_t i = 0; i < diff.tree.count; i++) {
+		const struct tree_node *n = &diff.tree.nodes[i];
+		uint64_t below = n->self_bytes;
+
+		assert_true(n->bytes >= diff.changes[i].base_bytes);
+		assert_true(n->bytes >= diff.changes[i].now_bytes);
+		for (uint32_t c = n->first_child; c; c = diff.tree.nodes[c].next_sibling)
+			below += diff.tree.nodes[c].bytes;
+		assert_int_equal(below, n->bytes);
+	}
+	tree_diff_done(&diff);
+}
+
+/* Of each thread and stack, and of all threads of a stack. Culled blocks are no rows: they count where they are known. */
+static void check_threads(const struct asked *a, const struct filter *f, enum value value,
+			  uint64_t at)
+{
+	struct usage all = naive_sum(&a->n, VALUE_ALLOCATED, at, NAIVE_ALL),
+		     counted = naive_sum(&a->n, value, at, NAIVE_ALL);
+	bool moment = value == VALUE_LEAKED || value == VALUE_IN_USE || value == VALUE_PEAK;
+	struct thread_groups groups;
+	uint64_t bytes = 0;
+
+	assert_int_equal(query_thread_groups(a->t.view, f, value, at, &groups, NULL), 0);
+	asked_equal(a, "allocated by all threads", &groups.allocated, &all);
+	asked_equal(a, "of all threads", &groups.value, &counted);
+	for (size_t i = 0; i < groups.count; i++) {
+		const struct thread_group *g = &groups.list[i];
+		uint64_t own = 0;
+
+		assert_true(!i || g[-1].node < g->node ||
+			    (g[-1].node == g->node && g[-1].thread < g->thread));
+		bytes += g->allocated.bytes;
+		for (size_t row = 0; row < a->n.rows.count && moment && !a->sampled; row++) {
+			const struct naive_row *r = &a->n.rows.list[row];
+			bool alive = value == VALUE_LEAKED ? r->end == BLOCK_IN_USE
+							   : r->birth <= at && r->death > at;
+
+			own += a->n.match[row] && r->stack == g->node && r->thread == g->thread &&
+					       alive
+				       ? r->size
+				       : 0;
+		}
+		if (moment && !a->sampled)
+			assert_int_equal(g->value.bytes, own);
+	}
+	assert_in_range(bytes + groups.count, all.bytes, all.bytes + 2 * groups.count);
+	thread_groups_done(&groups);
+}
+
+/* Rows of a value are those that it counts. */
+static void check_narrow(const struct asked *a, const struct filter *f, enum value value,
+			 uint64_t at)
+{
+	struct usage wanted = naive_sum(&a->n, value, at, NAIVE_ALL);
+	struct filter narrow = *f; /* nothing of it is freed */
+	struct groups groups;
+
+	if (filter_narrow(&narrow, a->t.view, value, at, NULL) < 0)
+		return;
+	assert_int_equal(query_groups(a->t.view, &narrow, GROUP_BY_BACKTRACE, VALUE_ALLOCATED,
+				      NO_TIME, &groups, NULL),
+			 0);
+	asked_equal(a, "rows of a value", &groups.total, &wanted);
+	groups_done(&groups);
+}
+
 static void check_tree(const struct asked *a, const struct filter *f, enum value value, uint64_t at)
 {
 	struct tree tree;
@@ -139,6 +245,8 @@ static void check_tree(const struct asked *a, const struct filter *f, enum value
 	assert_int_equal(query_tree(a->t.view, f, value, at, &tree, &err), 0);
 	assert_int_equal(tree.nodes[0].bytes, naive_sum(&a->n, value, at, NAIVE_ALL).bytes);
 	check_leaf(a, f, value, at, &tree, 0, "");
+	check_reversed(&tree);
+	check_tree_diff(a, f, value, at);
 	tree_done(&tree);
 }
 
@@ -233,6 +341,7 @@ static uint64_t check_peak(struct asked *a)
 static void ask(struct asked *a, uint64_t peak_ns)
 {
 	uint64_t at = test_random(&a->random) % a->end;
+	enum value one = (enum value)(test_random(&a->random) % (VALUE_PEAK + 1));
 	struct filter f;
 
 	naive_random_filter(&f, &a->n, &a->random, a->sampled);
@@ -243,6 +352,8 @@ static void ask(struct asked *a, uint64_t peak_ns)
 		if (!a->sampled)
 			check_tree(a, &f, v, v == VALUE_PEAK ? peak_ns : at);
 	}
+	check_threads(a, &f, one, one == VALUE_PEAK ? peak_ns : at);
+	check_narrow(a, &f, one, one == VALUE_PEAK ? peak_ns : at);
 	for (unsigned o = PAGE_BY_TIME; o <= PAGE_BY_SIZE; o++)
 		check_scan(a, &f, (enum page_order)o, test_random(&a->random) & 1, &a->random);
 	check_each(a, &f);

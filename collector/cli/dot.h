@@ -1,0 +1,9 @@
+#pragma once
+/* Graphviz, if it is there. */
+#include <stdio.h>
+
+struct buf;
+struct err_text;
+
+/* Has `dot` draw `text` as `kind` ("svg", "pdf") into the file. -ENOPKG: it is not installed. */
+int dot_draw(const struct buf *text, const char *kind, FILE *file, struct err_text *err);

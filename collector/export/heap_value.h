@@ -1,0 +1,33 @@
+#pragma once
+/*
+ * What heap profiles of other tools (pprof, jemalloc, gperftools) say of a backtrace: what was allocated, and beside it what was in use.
+ * With `--value leaked`, `temporary` or `peak` that is what stands beside it.
+ */
+#include "collector/query/query.h"
+#include "collector/store/store.h"
+
+static inline enum value heap_value(enum value value)
+{
+	return value == VALUE_ALLOCATED ? VALUE_IN_USE : value;
+}
+
+/* The executable segment of a module, in pages, in the file's addresses; all of the module where that is not known. */
+struct heap_segment {
+	uint64_t start, end, file_offset;
+};
+
+static inline struct heap_segment heap_segment_of(const struct recording *recording, const struct module_info *m)
+{
+	uint64_t page = recording_process(recording)->page_size, before;
+
+	if (!page || page & (page - 1))
+		page = 4096;
+	if (!m->code_size)
+		return (struct heap_segment){m->start - m->bias, m->end - m->bias, 0};
+	before = m->code_address & (page - 1);
+	return (struct heap_segment){
+		.start = m->code_address - before,
+		.end = (m->code_address + m->code_size + page - 1) & ~(page - 1),
+		.file_offset = m->code_offset > before ? m->code_offset - before : 0,
+	};
+}
