@@ -427,6 +427,21 @@ int events_encoder_put(struct events_encoder *e, const struct event *event)
 	return known.class == EVENT_CLASS_NONE ? -EINVAL : events_encoder_put_inline(e, &known);
 }
 
+int events_encoder_weigh(struct events_encoder *e)
+{
+	struct column *weights = &e->column[EVENTS_WEIGHT];
+	size_t sized = 0;
+
+	for (uint32_t i = 0; i < e->count; i++)
+		sized += event_traits[e->column[EVENTS_KIND].data[i]].sized;
+	if (weights->length || sized > weights->capacity)
+		return weights->length ? 0 : -ENOSPC;
+	memset(weights->data, 0, sized);
+	weights->length = sized;
+	e->until = e->count;
+	return 0;
+}
+
 void events_encoder_fill(struct events_encoder *e, Heapcast__Events *ret)
 {
 	if (e->count) {

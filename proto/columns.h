@@ -147,6 +147,9 @@ void events_encoder_clear(struct events_encoder *encoder);
  * aligned than those before, or the first sampled one). After events_encoder_clear neither comes for this event.
  * -EINVAL: the kind names nothing. */
 int events_encoder_put(struct events_encoder *encoder, const struct event *event);
+/* From here on the batch has weights; what it holds already stands for itself. For who may not close it when the first sampled
+ * event comes (-EAGAIN). 0 or -ENOSPC. */
+int events_encoder_weigh(struct events_encoder *encoder);
 /* Ends the columns and makes `ret_events` speak of them, in place; valid until the clear that must come next. */
 void events_encoder_fill(struct events_encoder *encoder, Heapcast__Events *ret_events);
 

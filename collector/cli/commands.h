@@ -16,6 +16,8 @@
 	X(flamegraph)													\
 	X(export)													\
 	X(import)													\
+	X(extract)													\
+	X(strip)													\
 	X(ctl)														\
 	X(snapshot)													\
 	X(serve)													\

@@ -60,6 +60,8 @@ static int run(struct command_call *call)
 	char names[256];
 	int status;
 
+	if (o->anonymise.wanted)
+		return anonymise_export(call, run);
 	if (!format && !o->format)
 		return command_usage_error(call->command, "which format? --format takes %s",
 					   format_names(names, sizeof(names)));
@@ -93,6 +95,7 @@ static const struct option export_table[] = {
 
 static const struct option_group groups[] = {
 	{NULL, export_table},
+	{"Under other names", anonymise_table},
 	{"What to look at", value_table},
 	{"Also", question_table},
 	{"Filters: only allocations that fit are written", filter_table},
@@ -135,7 +138,8 @@ const struct command command_export = {
 		"leaked.svg\n"
 		"  collector export --format massif last > massif.out && ms_print massif.out\n"
 		"  collector export --format callgraph-svg --value peak --output peak.svg last\n"
-		"  collector export --format csv --size-min 1M last\n",
+		"  collector export --format csv --size-min 1M last\n"
+		"  collector export --anonymise --output shared.heapcast last\n",
 	.groups = groups,
 	.options_size = sizeof(struct question_options),
 	.defaults = &defaults,

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collector/cli/anonymise.h"
 #include "collector/cli/command.h"
 #include "collector/cli/symbol_sources.h"
 #include "collector/query/query.h"
@@ -23,6 +24,7 @@ struct question_options {
 	const char *title;
 	uint64_t width;
 	bool inverted, reversed;
+	struct anonymise_choice anonymise;
 };
 
 extern const struct option question_table[]; /* --at, --symbols, --debuginfod, --hide-rules */

@@ -32,6 +32,9 @@ struct recording *view_recording(const struct view *view);
 struct site_rules;
 int site_rules_read(const char *path, struct site_rules **ret_rules, struct err_text *err);
 void site_rules_free(struct site_rules *rules);
+/* Another name for a function that the known rules take for one that only passes allocations on: they take it for one, too, and it
+ * tells nothing but `word`: "std::vector<WORD>". NULL: they do not (or no memory). Free it. */
+char *site_disguise(const char *function, const char *word);
 /* Before the first question. The rules are used until view_free. */
 void view_set_rules(struct view *view, const struct site_rules *rules);
 /* After recording_refresh. */

@@ -164,6 +164,30 @@ bool site_is_allocator(const struct site_rules *rules, const char *function)
 	return false;
 }
 
+char *site_disguise(const char *function, const char *word)
+{
+	const char *name = after_return_type(function), *end = "";
+	const struct rule *rule = NULL;
+	char *out;
+
+	for (size_t i = 0; !rule && i < sizeof(known) / sizeof(known[0]); i++)
+		if (rule_fits(&known[i], function, name))
+			rule = &known[i];
+	if (!rule)
+		return NULL;
+	if (rule->kind == WHOLE)
+		return strdup(rule->text);
+	if (ends_with(rule->text, "<"))
+		end = ">";
+	else if (rule->kind == PREFIX && !ends_with(rule->text, ":") && !ends_with(rule->text, "_"))
+		end = "]";
+	if (asprintf(&out, "%s%s%s%s%s", rule->kind == PART ? "<" : "",
+		     rule->kind == PART ? word : rule->text, *end == ']' ? "[" : "",
+		     rule->kind == PART ? rule->text : word, rule->kind == PART ? word : end) < 0)
+		return NULL;
+	return out;
+}
+
 /* ---- rules from a file ---- */
 
 /* `pattern` is "name", "begin*", "*end" or "*part*". */

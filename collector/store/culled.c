@@ -112,6 +112,11 @@ static int put(struct culled *c, const struct culled_row *row, uint32_t most)
 	return c->count < most ? append(c, row, hash) : -ENOSPC;
 }
 
+int culled_add(struct culled *c, const struct culled_row *row)
+{
+	return put(c, row, CULLED_SUMS_MAX);
+}
+
 static int put_bounded(struct culled *c, struct culled_row *row)
 {
 	int r = put(c, row, CULLED_SUMS_MAX);

@@ -30,3 +30,5 @@ int culled_check(const Heapcast__Culled *from, struct err_text *err);
 int culled_take(struct culled *culled, const Heapcast__Culled *from, struct definitions *definitions);
 /* Puts a row back that was in another list of this kind. 0 or -ENOMEM. */
 int culled_restore(struct culled *culled, const struct culled_row *row);
+/* Adds a row to the others of its key. 0; -ENOMEM; -ENOSPC: there are CULLED_SUMS_MAX. */
+int culled_add(struct culled *culled, const struct culled_row *row);

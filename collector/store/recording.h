@@ -43,6 +43,10 @@ void recording_clear(struct recording *recording);
 struct block_limits recording_limits(const struct recording *recording);
 /* take.c: takes a batch. 0; -EBADMSG with a sentence: it makes no sense, and nothing of it was taken; -ENOMEM and the like. */
 int recording_take(struct recording *recording, struct decoded *decoded, struct err_text *err);
+/* Whose batch, and which, for a reader who has come to `position` of the stream `id` (NULL: of none yet). 1: wanted; 0: it was
+ * there already; -EBADMSG. */
+int batch_wanted(const struct stream_position *position, const struct stream_id *id, const Heapcast__Batch *batch,
+		 struct err_text *err);
 /* What its rows and numbers need to go on with the frames, after a state was read. 0, -ENOMEM, or rows can't be read. */
 int recording_wake(struct recording *recording);
 

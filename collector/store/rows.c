@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/store/temporary.h"
 #include "base/ban.h"
 
 /* Blocks that may be open in all recordings together, and that are. */
@@ -78,8 +79,7 @@ void rows_done(struct rows *rows)
 
 /* ---- the file ---- */
 
-/* Without a name, where there is a disk rather than memory. */
-static int open_temporary(void)
+int store_temporary(void)
 {
 	const char *folder = getenv("TMPDIR");
 	char path[4096];
@@ -104,7 +104,7 @@ static int take_room(struct rows *rows, size_t length, uint64_t *ret_offset)
 
 	pthread_mutex_lock(&rows->sealing.mutex);
 	if (rows->fd[0] < 0)
-		rows->fd[0] = open_temporary();
+		rows->fd[0] = store_temporary();
 	if (rows->fd[0] < 0)
 		r = -errno;
 	*ret_offset = rows->written;

@@ -423,3 +423,48 @@ struct culled_totals {
 uint32_t recording_culled_count(const struct recording *recording);
 const struct culled_row *recording_culled(const struct recording *recording, uint32_t index);
 const struct culled_totals *recording_culled_totals(const struct recording *recording);
+
+/* ---- written anew ---- */
+
+/* How a recording is written anew: to a descriptor, from its place on; nothing is closed. `progress` as of recording_open. */
+struct copy_settings {
+	int fd;
+	int (*progress)(void *context, uint64_t done, uint64_t of);
+	void *context;
+};
+
+struct strip_result {
+	uint64_t bytes_before, bytes_after; /* of frames */
+	uint64_t events_before, events_after;
+	uint64_t blocks; /* that are in sums now, and were rows */
+};
+
+#define STRIP_ALL UINT64_MAX /* whatever has ended */
+
+/* The recording at `path` as if its agent had culled what lives less than `threshold_ns` (docs/culling.md). As far as it goes: one
+ * that grows is taken up to where it ends now. 0; as recording_open; -EMSGSIZE: a batch is too long for its sums. */
+int recording_strip(const char *path, uint64_t threshold_ns, const struct copy_settings *settings,
+		    struct strip_result *ret_result, struct err_text *err);
+
+/* A frame of a place, for recording_anonymise. Strings live until the next call. */
+struct anonymise_frame {
+	const char *function, *file; /* NULL: not known */
+	uint32_t line;
+};
+
+struct anonymise_settings {
+	struct copy_settings copy;
+	const void *salt; /* the same salt gives the same names; what is known of it tells the names */
+	size_t salt_length;
+	/* Does this file or module, by its path, keep its name, its build id, and the names of its functions? May be NULL. */
+	bool (*keeps)(void *context, const char *path);
+	/* Frame `index` of a node's place, innermost first (numbers as recording_node has them). False: that was all. */
+	bool (*frame)(void *context, uint32_t node, uint32_t index, struct anonymise_frame *ret_frame);
+	/* What a function is to be called instead, given a word that stands for it: NULL for that word itself. May be NULL. */
+	char *(*disguise)(void *context, const char *function, const char *word);
+	void *context;
+};
+
+/* The recording at `path` with other names for all that has one, and addresses and times of the clock moved (docs/anonymise.md);
+ * it brings the names of its functions along. As recording_strip. -ENOTSUP: there is no libcrypto. */
+int recording_anonymise(const char *path, const struct anonymise_settings *settings, struct err_text *err);

@@ -8,26 +8,28 @@
 #include "collector/store/recording.h"
 #include "base/ban.h"
 
-/* Whose batch, and which. 1: wanted; 0: it was there already; -EBADMSG. */
-static int check_position(struct recording *r, const Heapcast__Batch *batch, struct err_text *err)
+int batch_wanted(const struct stream_position *p, const struct stream_id *id,
+		 const Heapcast__Batch *batch, struct err_text *err)
 {
-	const struct stream_position *p = &r->position;
-
 	if (batch->stream.len != STREAM_ID_SIZE)
 		return err_set(err, -EBADMSG, "a batch of no stream");
-	if (r->has_id && memcmp(r->id.bytes, batch->stream.data, STREAM_ID_SIZE))
+	if (id && memcmp(id->bytes, batch->stream.data, STREAM_ID_SIZE))
 		return err_set(err, -EBADMSG, "a batch of another stream");
 	if (!batch->incarnation || (!batch->number && !batch->catch_up) ||
 	    batch->number == UINT64_MAX)
 		return err_set(err, -EBADMSG, "a batch without a number");
 	if (batch->catch_up && batch->incarnation >= p->incarnation)
 		return 1;
-	if (batch->incarnation < p->incarnation ||
-	    (batch->incarnation == p->incarnation && batch->number < p->next)) {
-		r->ledger.duplicate_batches++;
-		return 0;
-	}
-	return 1;
+	return batch->incarnation > p->incarnation ||
+	       (batch->incarnation == p->incarnation && batch->number >= p->next);
+}
+
+static int check_position(struct recording *r, const Heapcast__Batch *batch, struct err_text *err)
+{
+	int wanted = batch_wanted(&r->position, r->has_id ? &r->id : NULL, batch, err);
+
+	r->ledger.duplicate_batches += !wanted;
+	return wanted;
 }
 
 static void take_position(struct recording *r, const Heapcast__Batch *batch)

@@ -31,7 +31,7 @@ struct elf {
 
 struct section {
 	uint32_t name, type;
-	uint64_t offset, size;
+	uint64_t flags, offset, size;
 };
 
 /* The section names; `text` NULL: there are none. */
@@ -149,6 +149,7 @@ static struct section section_at(const struct elf *e, const uint8_t *headers, ui
 	return (struct section){
 		.name = (uint32_t)number(e, p, 4),
 		.type = (uint32_t)number(e, p + 4, 4),
+		.flags = word(e, p, 8, 8),
 		.offset = word(e, p, 16, 24),
 		.size = word(e, p, 20, 32),
 	};
@@ -210,6 +211,7 @@ static void read_sections(struct elf *e, const uint8_t *header, struct elf_id *i
 		if (s.type == SHT_PROGBITS && section_is(&names, &s, ".gnu_debuglink"))
 			read_debuglink(e, &s, id);
 		id->has |= section_has(&names, &s);
+		id->has_code |= s.type == SHT_PROGBITS && s.flags & SHF_EXECINSTR;
 	}
 }
 

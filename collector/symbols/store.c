@@ -25,6 +25,7 @@ static void fill(struct symbol_file *file, const struct elf_id *id, const char *
 		.exports = id->has & ELF_HAS_EXPORTS,
 		.lines = id->has & ELF_HAS_LINES,
 		.inlines = id->has & ELF_HAS_DEBUG_INFO,
+		.code = id->has_code,
 		.size = id->size,
 	};
 	memcpy(file->build_id, id->build_id, id->build_id_length);

@@ -90,6 +90,7 @@ struct symbol_file {
 	uint8_t build_id[64];
 	uint32_t build_id_length;
 	bool symbols, exports, lines, inlines; /* what it has: symbol table, dynamic one, lines, functions with inlined frames */
+	bool code;		 /* the program's; else it is a separate debug file */
 	uint64_t size;
 };
 

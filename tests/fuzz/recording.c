@@ -1,55 +1,15 @@
 /*
- * A recording made by a stranger. Checksums keep a fuzzer from getting past the framing, so the
- * input is what `lz4 -dc` would show: a row of elements `0a LENGTH MESSAGE`, which are framed here;
- * an input that does not begin with 0a is the file itself. What opens must keep the store's
- * promises: numbers refer to what exists, blocks do not die before they are born.
+ * A recording made by a stranger (framed.h). What opens must keep the store's promises: numbers refer to what exists, blocks do not
+ * die before they are born.
  */
 #include "collector/store/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/bytes.h"
-#include "proto/frame.h"
+#include "tests/fuzz/framed.h"
 #include "tests/fuzz/fuzz.h"
-
-static void put(int fd, const void *data, size_t length)
-{
-	if (write(fd, data, length) != (ssize_t)length)
-		abort();
-}
-
-static void put_framed(int fd, const uint8_t *data, size_t size)
-{
-	static struct frame_encoder *encoder;
-	struct reader r = reader_of(data, size);
-
-	if (!encoder)
-		encoder = frame_encoder_new();
-	while (reader_more(&r) && reader_u8(&r) == 0x0a) {
-		size_t length = (size_t)reader_varint(&r);
-		const uint8_t *message = reader_bytes(&r, length);
-		uint8_t *room, *frame;
-		long n;
-
-		if (!message || !length)
-			return;
-		room = malloc(FRAME_HEADROOM + length);
-		frame = malloc(frame_bound(length));
-		if (!room || !frame)
-			abort();
-		memcpy(room + FRAME_HEADROOM, message, length);
-		n = frame_encode(encoder, room + FRAME_HEADROOM, length, frame,
-				 frame_bound(length));
-		if (n > 0)
-			put(fd, frame, (size_t)n);
-		free(room);
-		free(frame);
-	}
-}
 
 static void check(int truth)
 {
@@ -108,14 +68,9 @@ static void check_culled(const struct recording *r)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct recording *recording;
+	int fd = framed_recording(data, size);
 	char path[64];
-	int fd = memfd_create("recording", MFD_CLOEXEC);
 
-	check(fd >= 0);
-	if (size && data[0] == 0x0a)
-		put_framed(fd, data, size);
-	else
-		put(fd, data, size);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (recording_open(path, NULL, NULL, &recording, NULL) == 0) {
 		check_rows(recording);

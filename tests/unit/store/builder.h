@@ -46,6 +46,8 @@ struct builder {
 	Heapcast__Process *process;
 	Heapcast__End *end;
 	Heapcast__Culled *culled;
+	Heapcast__Thread **threads;
+	size_t thread_count;
 	bool catch_up, no_ledger;
 	uint64_t delivered_allocations, delivered_frees, delivered_bytes;
 	uint64_t before_join, culled_events;
@@ -181,6 +183,8 @@ static inline void builder_close(struct builder *b, uint64_t watermark_ns)
 	batch.n_mark = b->mark != NULL;
 	batch.end = b->end;
 	batch.culled = b->culled;
+	batch.thread = b->threads;
+	batch.n_thread = b->thread_count;
 	builder_ledger(b, &ledger);
 	if (!b->no_ledger)
 		batch.ledger = &ledger.message;
@@ -191,6 +195,8 @@ static inline void builder_close(struct builder *b, uint64_t watermark_ns)
 	b->process = NULL;
 	b->end = NULL;
 	b->culled = NULL;
+	b->threads = NULL;
+	b->thread_count = 0;
 	b->catch_up = false;
 }
 

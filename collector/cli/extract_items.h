@@ -1,0 +1,34 @@
+#pragma once
+/*
+ * What came with a recording, or was fetched for it, and can be written out as files: symbol files of its modules (those that lie
+ * in the data folder by build id; an agent has sent them, or somebody has added them), and the last reading of its memory maps. What was
+ * in the program's environment is in no recording.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct err_text;
+
+enum extract_what { EXTRACT_PROGRAM, EXTRACT_DEBUG, EXTRACT_MAPS, EXTRACT_SMAPS };
+
+struct extract_item {
+	char *name;   /* its path below the folder, as on the host where it came from */
+	char *source; /* path of the file here; NULL: of maps, `text` */
+	char *text;
+	size_t size;
+	enum extract_what what;
+	uint8_t build_id[64];
+	uint32_t build_id_length;
+};
+
+struct extract_items {
+	struct extract_item *list; /* by name */
+	uint32_t count, capacity;
+	uint32_t modules; /* of the recording, that have a build id */
+};
+
+/* Of the recording at `path`, with the symbol files of the folder `symbols`. 0, or a negative errno with a sentence. */
+int extract_items_find(const char *path, const char *symbols, struct extract_items *ret_items, struct err_text *err);
+void extract_items_done(struct extract_items *items);
+const char *extract_what_name(enum extract_what what);

@@ -1,0 +1,65 @@
+/* Files that are there when they are whole. See new_file.h. */
+#include "collector/cli/new_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/ban.h"
+
+static int cannot(const char *path, int error, struct err_text *err)
+{
+	return err_set(err, -error, "writing %.400s: %s", path, strerror(error));
+}
+
+int new_file_open(struct new_file *f, const char *path, bool replace, struct err_text *err)
+{
+	struct stat st;
+
+	*f = (struct new_file){.path = path, .fd = -1};
+	if (!strcmp(path, "-")) {
+		f->fd = STDOUT_FILENO;
+		return 0;
+	}
+	if (!replace && !lstat(path, &st))
+		return err_set(err, -EEXIST, "%.400s is there already (--force replaces it)", path);
+	if (asprintf(&f->temporary, "%s.XXXXXX", path) < 0) {
+		f->temporary = NULL;
+		return cannot(path, ENOMEM, err);
+	}
+	f->fd = mkostemp(f->temporary, O_CLOEXEC);
+	if (f->fd >= 0)
+		return 0;
+	free(f->temporary);
+	f->temporary = NULL;
+	return cannot(path, errno, err);
+}
+
+int new_file_keep(struct new_file *f, struct err_text *err)
+{
+	if (!f->temporary)
+		return 0;
+	if (fsync(f->fd) < 0 || rename(f->temporary, f->path) < 0)
+		return cannot(f->path, errno, err);
+	free(f->temporary);
+	f->temporary = NULL;
+	close(f->fd);
+	f->fd = -1;
+	return 0;
+}
+
+void new_file_done(struct new_file *f)
+{
+	if (!f->temporary)
+		return;
+	unlink(f->temporary);
+	free(f->temporary);
+	f->temporary = NULL;
+	close(f->fd);
+	f->fd = -1;
+}
