@@ -18,6 +18,7 @@
 	X(import)													\
 	X(extract)													\
 	X(strip)													\
+	X(analyze)													\
 	X(ctl)														\
 	X(snapshot)													\
 	X(serve)													\

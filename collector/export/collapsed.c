@@ -27,7 +27,7 @@ struct collapsed {
 	size_t count, capacity;
 };
 
-static void put_name(struct buf *out, const char *name)
+void export_collapsed_name(const char *name, struct buf *out)
 {
 	for (; *name; name++)
 		buf_byte(out, *name == ';'			       ? ':'
@@ -68,7 +68,7 @@ static int collect(struct collapsed *c, const struct tree *tree, enum export_wei
 		c->path.length = c->ends[walk.depth - 1];
 		if (walk.depth > 1)
 			buf_byte(&c->path, ';');
-		put_name(&c->path, n->function ? n->function : "[unknown]");
+		export_collapsed_name(n->function ? n->function : "[unknown]", &c->path);
 		c->ends[walk.depth] = c->path.length;
 		if (self)
 			error = add_line(c, self);

@@ -21,6 +21,8 @@ enum export_weight { EXPORT_BYTES, EXPORT_BLOCKS };
 
 /* `frame;frame;frame VALUE` lines, outermost first, sorted; ';' and newlines in names become ':' and ' '. */
 int export_collapsed(const struct tree *tree, enum export_weight weight, struct buf *out, struct err_text *err);
+/* Appends a frame's name as it stands there. */
+void export_collapsed_name(const char *name, struct buf *out);
 
 struct flamegraph_options {
 	const char *title;    /* NULL: "heapcast" */

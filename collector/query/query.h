@@ -311,6 +311,25 @@ int query_groups(struct view *view, const struct filter *filter, enum grouping g
 		 uint64_t at_ns, struct groups *ret_groups, struct err_text *err);
 void groups_done(struct groups *groups);
 
+/* Blocks by call site and by the function that the program called. */
+struct kind_group {
+	uint32_t node;	  /* innermost node of the heaviest stack */
+	uint8_t kind;	  /* enum EventKind; 0: not known, of blocks that were culled */
+	const char *type; /* "malloc", "operator new[]"; NULL: not known */
+	const char *function, *file, *module; /* as in struct group */
+	uint32_t line;
+	struct usage value;
+};
+
+struct kind_groups {
+	struct kind_group *list; /* heaviest first */
+	size_t count;
+	struct usage total;
+};
+int query_kinds(struct view *view, const struct filter *filter, enum value value, uint64_t at_ns, struct kind_groups *ret_groups,
+		struct err_text *err);
+void kind_groups_done(struct kind_groups *groups);
+
 /* Totals and what has most of them, in one pass over the rows. */
 struct overview {
 	struct report report;

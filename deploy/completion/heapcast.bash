@@ -29,6 +29,8 @@ _heapcast_options() {
 # What an option takes, one a line. $1 program, $2 command, $3 option, $4 what --help calls its value.
 _heapcast_values() {
 	case $3 in
+	--format) [[ $2 != analyze ]] || { printf '%s\n' memtracer text && return; } ;;&
+	--rules) printf '%s\n' general clickhouse cxx ;;
 	--value) printf '%s\n' allocated leaked temporary in-use peak ;;
 	--by) printf '%s\n' site function backtrace ;;
 	--weight) printf '%s\n' bytes blocks ;;

@@ -13,7 +13,8 @@ lib=$(value LIBDIR)
 library=$P/${lib:-lib}/libheapcast.so
 
 for file in bin/agent bin/collector include/heapcast.h share/doc/heapcast/examples/agent.conf \
-	lib/systemd/system/heapcast-agent.service lib/systemd/system/heapcast-agent.socket share/zsh/site-functions/_heapcast; do
+	lib/systemd/system/heapcast-agent.service lib/systemd/system/heapcast-agent.socket share/zsh/site-functions/_heapcast \
+	share/heapcast/rules/general.rules share/heapcast/rules/clickhouse.rules; do
 	[ -s "$P/$file" ] || fail "$file is not installed: $(cd "$P" && find .)"
 done
 [ -s "$library" ] || fail "$library is not installed"
