@@ -91,7 +91,7 @@ static int part_rows(void *context, const struct row_block *block, const struct 
 
 		if (!sum)
 			return -ENOMEM;
-		tally_add(&sum->tally, block->size[i], row_weight(block, i));
+		tally_add_row(&sum->tally, block, i);
 	}
 	return 0;
 }

@@ -89,7 +89,7 @@ static int add_rows(void *sums, const struct row_block *block, const struct row_
 
 		if (!sum)
 			return -ENOMEM;
-		tally_add(&sum->allocated, block->size[i], row_weight(block, i));
+		tally_add_row(&sum->allocated, block, i);
 	}
 	counted = value_select(s->value, s->at_ns, block, rows, s->room);
 	for (uint32_t k = 0; k < counted.count; k++) {
@@ -98,7 +98,7 @@ static int add_rows(void *sums, const struct row_block *block, const struct row_
 
 		if (!sum)
 			return -ENOMEM;
-		tally_add(&sum->value, block->size[i], row_weight(block, i));
+		tally_add_row(&sum->value, block, i);
 	}
 	return 0;
 }
