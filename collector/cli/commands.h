@@ -13,6 +13,7 @@
 	X(histogram)													\
 	X(diff)														\
 	X(maps)														\
+	X(sql)														\
 	X(flamegraph)													\
 	X(export)													\
 	X(import)													\

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/sql/sql.h"
 #include "collector/store/store.h"
 #include "collector/symbols/symbols.h"
 #include "heapcast.pb-c.h"
@@ -36,7 +37,13 @@ const struct option value_table[] = {
 
 #define FILTER_OPTION(name, argument, help)                                                        \
 	OPTION_PAIR(struct question_options, filters, name, argument, help),
-const struct option filter_table[] = {FILTERS(FILTER_OPTION){0}};
+const struct option filter_table[] = {
+	FILTERS(FILTER_OPTION) OPTION_TEXT(
+		struct question_options, where, "where", "SQL",
+		"a condition over the columns of allocations (collector sql --schema) holds: "
+		"'size > 100 and thread_name like \"io%\"'"),
+	{0},
+};
 
 int question_failed(const struct question *question, int error, const struct err_text *err)
 {
@@ -113,6 +120,17 @@ static int read_filters(struct question *q, const struct option_pairs *pairs, st
 			return err_prefix(err, r, "--%s", pairs->list[i].name);
 	}
 	return 0;
+}
+
+static int read_condition(struct question *q, const char *condition, struct err_text *err)
+{
+	int r;
+
+	if (!condition)
+		return 0;
+	r = sql_add_condition(&q->filter, q->view, condition,
+			      &(struct sql_limits){.progress = q->filter.progress}, err);
+	return r < 0 ? err_prefix(err, r, "--where") : 0;
 }
 
 struct question_progress {
@@ -198,7 +216,9 @@ static int open_all(struct question *q, const struct question_options *o, struct
 	r = add_progress(q);
 	if (!r)
 		r = read_time(q, o->at ? "--at" : "@TIME", o->at ? o->at : time, err);
-	return r < 0 ? r : read_filters(q, &o->filters, err);
+	if (r >= 0)
+		r = read_filters(q, &o->filters, err);
+	return r < 0 ? r : read_condition(q, o->where, err);
 }
 
 int question_open_named(struct command_call *call, const char *stream, enum value default_value,

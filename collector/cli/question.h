@@ -14,6 +14,7 @@ struct question_options {
 	struct common_options common;
 	struct symbol_choice symbols;
 	struct option_pairs filters;
+	const char *where; /* a condition of SQL, one more filter */
 	const char *at;
 	const char *value;
 	/* What only some commands take: */

@@ -81,7 +81,7 @@ static unsigned character(const unsigned char *p, bool *ret_safe)
 	return length;
 }
 
-static unsigned columns(const char *text)
+unsigned terminal_columns(const char *text)
 {
 	const unsigned char *p = (const unsigned char *)text;
 	unsigned count = 0, length;
@@ -110,7 +110,7 @@ static void put_columns(const char *text, unsigned count)
 
 unsigned terminal_text(enum style style, const char *text, unsigned width)
 {
-	unsigned count = columns(text);
+	unsigned count = terminal_columns(text);
 	bool cut = width && count > width;
 
 	begin(style);
@@ -142,7 +142,7 @@ void terminal_paragraph(enum style style, const char *text, unsigned indent)
 
 		snprintf(word, sizeof(word), "%.*s",
 			 (int)(length < sizeof(word) ? length : sizeof(word) - 1), text);
-		wide = columns(word);
+		wide = terminal_columns(word);
 		if (!first && at + 1 + wide > width) {
 			putchar('\n');
 			terminal_blanks(indent);

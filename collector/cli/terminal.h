@@ -14,6 +14,8 @@ bool terminal_colours(void);
 /* Prints at most `width` columns of `text` (0: all), control characters as '?'; what is too long ends in "...". Returns the columns
  * used. */
 unsigned terminal_text(enum style style, const char *text, unsigned width);
+/* Columns that terminal_text uses for all of the text. */
+unsigned terminal_columns(const char *text);
 /* Prints a sentence, wrapped at the width; lines after the first begin with `indent` blanks, as the caller has begun the first. */
 void terminal_paragraph(enum style style, const char *text, unsigned indent);
 /* `count` blanks. */

@@ -8,6 +8,7 @@
 #include "collector/http/routes.h"
 #include "collector/http/sources.h"
 #include "collector/http/values.h"
+#include "collector/query/chain_walk.h"
 #include "collector/query/glibc_heap.h"
 #include "collector/query/query.h"
 
@@ -16,14 +17,8 @@
 #define ROWS_AT_ONCE 64
 #define STEP_BYTES   (128u << 10)
 #define SKIP_AT_ONCE 4096
-#define CHAIN_CACHE  1024
 #define COUNT_ALL    UINT32_MAX
 #define ROW_COLUMNS  (ROWS_ALL & ~(ROWS_KIND | ROWS_DEATH_KIND))
-
-struct chain {
-	uint64_t row; /* what this is known of; NO_TIME: nothing */
-	uint64_t first, last, position, length;
-};
 
 struct page {
 	struct filter filter;
@@ -34,7 +29,7 @@ struct page {
 	enum page_order order;
 	bool descending, begun, strip;
 	struct glibc_heap heap;
-	struct chain chains[CHAIN_CACHE];
+	struct chain_walk chains;
 };
 
 static void page_free(void *work)
@@ -110,87 +105,6 @@ const struct route_parameter allocations_parameters[] = {
 	{0},
 };
 
-/* ---- chains ---- */
-
-static int chain_step(struct page *page, const struct exchange *x, uint64_t row, bool forward, uint64_t *ret_row,
-		      struct err_text *err)
-{
-	uint32_t i;
-	const struct row_block *block = row_cache_get(page->rows, row, &i, err);
-	uint64_t to;
-
-	if (!block)
-		return -EIO;
-	to = forward ? block->chain_next[i] : block->chain_previous[i];
-	/* A realloc comes after what it enlarged: that also ends a walk through damaged data. */
-	if (to == NO_BLOCK || to >= recording_rows(x->source->recording) || (forward ? to <= row : to >= row))
-		to = row;
-	*ret_row = to;
-	return 0;
-}
-
-/* The last row of the chain that way, and how many steps away it is. */
-static int chain_end(struct page *page, struct exchange *x, uint64_t row, bool forward, uint64_t *ret_row,
-		     uint64_t *ret_steps)
-{
-	uint64_t steps = 0;
-
-	for (uint64_t to;; row = to, steps++) {
-		int r = chain_step(page, x, row, forward, &to, &x->err);
-
-		if (r < 0)
-			return r;
-		if (to == row || x->cancelled)
-			break;
-	}
-	*ret_row = row;
-	*ret_steps = steps;
-	return 0;
-}
-
-/* Follows the chain in both directions. Its neighbours are remembered, so that listing a long chain in order costs a step each. */
-static int find_chain(struct page *page, struct exchange *x, uint64_t row, struct chain *ret_chain)
-{
-	struct chain chain = page->chains[row % CHAIN_CACHE];
-	uint64_t after = 0;
-	int r = 0;
-
-	if (chain.row != row || !chain.length) {
-		chain = (struct chain){.row = row};
-		r = chain_end(page, x, row, false, &chain.first, &chain.position);
-		if (!r)
-			r = chain_end(page, x, row, true, &chain.last, &after);
-		chain.length = chain.position + 1 + after;
-	}
-	*ret_chain = chain;
-	return r;
-}
-
-static void remember(struct page *page, const struct chain *chain, uint64_t row, uint64_t position)
-{
-	struct chain *to = &page->chains[row % CHAIN_CACHE];
-
-	if (row == chain->row)
-		return;
-	*to = *chain;
-	to->row = row;
-	to->position = position;
-}
-
-static int remember_neighbours(struct page *page, struct exchange *x, const struct chain *chain)
-{
-	uint64_t next, previous;
-	int r = chain_step(page, x, chain->row, true, &next, &x->err);
-
-	if (!r)
-		r = chain_step(page, x, chain->row, false, &previous, &x->err);
-	if (r < 0)
-		return r;
-	remember(page, chain, next, chain->position + 1);
-	remember(page, chain, previous, chain->position - 1);
-	return 0;
-}
-
 /* ---- rows ---- */
 
 static int write_death(struct page *page, struct exchange *x, const char *key, uint64_t row)
@@ -218,7 +132,7 @@ static int write_death(struct page *page, struct exchange *x, const char *key, u
 	return r;
 }
 
-static int write_chain(struct page *page, struct exchange *x, const struct chain *chain)
+static int write_chain(struct page *page, struct exchange *x, const struct chain_place *chain)
 {
 	uint32_t first, last;
 	const struct row_block *a = row_cache_get(page->rows, chain->first, &first, &x->err);
@@ -270,9 +184,9 @@ static int write_birth(struct page *page, struct exchange *x, uint64_t row, uint
 static int write_row(struct page *page, struct exchange *x, uint64_t row)
 {
 	struct json *json = &page->json;
-	struct chain chain;
+	struct chain_place chain;
 	uint32_t stack;
-	int r = find_chain(page, x, row, &chain);
+	int r = chain_walk_find(&page->chains, page->rows, row, &chain, &x->err);
 
 	if (r < 0)
 		return r;
@@ -287,10 +201,15 @@ static int write_row(struct page *page, struct exchange *x, uint64_t row)
 	if (!r)
 		r = write_chain(page, x, &chain);
 	json_end(json, '}');
-	return r ? r : remember_neighbours(page, x, &chain);
+	return r;
 }
 
 /* ---- steps ---- */
+
+static bool withdrawn(void *x)
+{
+	return ((struct exchange *)x)->cancelled;
+}
 
 static int begin(struct page *page, struct exchange *x)
 {
@@ -300,8 +219,7 @@ static int begin(struct page *page, struct exchange *x)
 	page->filter.cancelled = &x->cancelled;
 	page->filter.progress = &x->progress;
 	page->count = COUNT_ALL;
-	for (uint32_t i = 0; i < CHAIN_CACHE; i++)
-		page->chains[i].row = NO_TIME;
+	chain_walk_init(&page->chains, x->source->recording, withdrawn, x);
 	r = read_parameters(x, allocations_parameters, page, &page->filter);
 	if (!r)
 		r = query_page_new(x->source->view, &page->filter, page->order, page->descending,

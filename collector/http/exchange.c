@@ -68,6 +68,10 @@ static int status_of(int error)
 		return 409;
 	case -EMSGSIZE:
 		return 413;
+	case -ETIME: /* limits of SQL: who asks can ask for less */
+	case -ENOBUFS:
+	case -EFBIG:
+		return 422;
 	case -EBUSY:
 		return 503;
 	default:

@@ -246,6 +246,19 @@ static int read_page(struct page *page, struct exchange *x)
 	return r;
 }
 
+int maps_read_filter(struct exchange *x, struct filter *ret_filter)
+{
+	struct page *page = calloc(1, sizeof(*page));
+	int r = page ? read_page(page, x) : err_set(&x->err, -ENOMEM, "out of memory");
+
+	filter_init(ret_filter);
+	if (page) {
+		*ret_filter = page->what.filter;
+		free(page);
+	}
+	return r;
+}
+
 static int begin(struct page *page, struct exchange *x)
 {
 	struct order order;

@@ -15,7 +15,11 @@ struct filter_name {
 };
 
 #define FILTER_NAME(name, takes, about) {name, takes, about},
-static const struct filter_name filter_names[] = {FILTERS(FILTER_NAME){0}};
+static const struct filter_name filter_names[] = {
+	FILTERS(FILTER_NAME){"custom-filter", "SQL",
+			     "a condition over the columns of allocations holds (/data/{id}/sql)"},
+	{0},
+};
 
 static void write_parameter(struct json *json, const char *name, const char *in, const char *takes,
 			    const char *about)
@@ -72,7 +76,21 @@ static void write_member(struct json *json, const char *name, const char *type, 
 	json_end(json, '}');
 }
 
-static void write_body(struct json *json, const struct route_parameter *members)
+static void write_text_body(struct json *json)
+{
+	json_object(json, "requestBody");
+	json_object(json, "content");
+	json_object(json, "text/plain");
+	json_object(json, "schema");
+	json_string(json, "type", "string");
+	json_string(json, "description", "statements of SQL");
+	json_end(json, '}');
+	json_end(json, '}');
+	json_end(json, '}');
+	json_end(json, '}');
+}
+
+static void write_order_body(struct json *json, const struct route_parameter *members)
 {
 	json_object(json, "requestBody");
 	json_bool(json, "required", true);
@@ -90,19 +108,12 @@ static void write_body(struct json *json, const struct route_parameter *members)
 	json_end(json, '}');
 }
 
-static void write_route(void *context, const struct route_info *info)
+static void write_responses(struct json *json, const struct route_info *info)
 {
-	struct json *json = context;
 	char type[64];
 
 	snprintf(type, sizeof(type), "%.*s", (int)strcspn(info->content_type, ";"),
 		 info->content_type);
-	json_object(json, info->path);
-	json_object(json, info->body ? "post" : "get");
-	json_string(json, "summary", info->about);
-	write_parameters(json, info);
-	if (info->body)
-		write_body(json, info->body);
 	json_object(json, "responses");
 	json_object(json, "200");
 	json_string(json, "description", info->about);
@@ -116,7 +127,30 @@ static void write_route(void *context, const struct route_info *info)
 		    "{\"error\", \"parameter\"}: a parameter was not understood");
 	json_end(json, '}');
 	json_end(json, '}');
+}
+
+static void write_method(struct json *json, const struct route_info *info, bool post)
+{
+	json_object(json, post ? "post" : "get");
+	json_string(json, "summary", info->about);
+	write_parameters(json, info);
+	if (info->method == ROUTE_ORDER)
+		write_order_body(json, info->body);
+	else if (post)
+		write_text_body(json);
+	write_responses(json, info);
 	json_end(json, '}');
+}
+
+static void write_route(void *context, const struct route_info *info)
+{
+	struct json *json = context;
+
+	json_object(json, info->path);
+	if (info->method == ROUTE_GET || info->method == ROUTE_GET_OR_QUESTION)
+		write_method(json, info, false);
+	if (info->method != ROUTE_GET)
+		write_method(json, info, true);
 	json_end(json, '}');
 }
 

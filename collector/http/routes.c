@@ -85,6 +85,14 @@ static const struct route {
 	 TEXT, "the same"},
 	{"control", true, REST_NONE, control_step, NULL, JSON,
 	 "an order for the agent: start, stop, mode, snapshot, mark"},
+	{"sql", true, REST_NONE, sql_step, sql_parameters, JSON,
+	 "the answer to a statement of SQL over the recording"},
+	{"execute_script", true, REST_NONE, execute_script_step, NULL, JSON,
+	 "the answers to statements of SQL, as lines of text"},
+	{"allocation_filter_to_script", true, REST_NONE, allocation_script_step, no_more_parameters,
+	 JSON, "the filter as a statement of SQL"},
+	{"map_filter_to_script", true, REST_NONE, map_script_step, maps_parameters, JSON,
+	 "the same of maps"},
 	{"export/flamegraph", true, REST_MAY, flamegraph_step, flamegraph_parameters, "image/svg+xml",
 	 "a flame graph"},
 	{"export/flamegraph.pl", true, REST_MAY, collapsed_step, export_parameters, TEXT,
@@ -111,12 +119,21 @@ static const struct route {
 	 "application/octet-stream", "allocations and frees, to be done again"},
 };
 
-/* Routes that are asked by POST; NULL: others. */
+/* Members of what is posted to orders; NULL: others. */
 static const struct route_parameter *body_of(const struct route *route)
 {
 	return route->step == control_step	   ? control_body
 	       : route->step == take_snapshot_step ? take_snapshot_body
 						   : NULL;
+}
+
+static enum route_method method_of(const struct route *route)
+{
+	if (body_of(route))
+		return ROUTE_ORDER;
+	if (route->step == execute_script_step)
+		return ROUTE_QUESTION;
+	return route->step == sql_step ? ROUTE_GET_OR_QUESTION : ROUTE_GET;
 }
 
 void routes_each(void (*route)(void *context, const struct route_info *info), void *context)
@@ -134,10 +151,13 @@ void routes_each(void (*route)(void *context, const struct route_info *info), vo
 			      .content_type = r->content_type,
 			      .parameters = r->parameters,
 			      .of_recording = r->of_recording,
-			      .filters = r->parameters != NULL,
+			      .filters = r->parameters && r->parameters != sql_parameters,
 			      .has_number = r->rest == REST_MUST,
 			      .body = body_of(r),
-			      .takes_filter = r->step == maps_step ? mapping_takes_filter : NULL,
+			      .method = method_of(r),
+			      .takes_filter = r->step == maps_step || r->step == map_script_step
+						      ? mapping_takes_filter
+						      : NULL,
 		      });
 	}
 }
@@ -218,13 +238,23 @@ bool route_on_loop(const struct exchange *x)
 	return route && route->step == questions_step;
 }
 
-bool route_takes_post(const struct exchange *x)
+enum route_method route_method(const struct exchange *x)
 {
 	char id[256];
 	const char *rest;
 	const struct route *route = lookup(x, id, sizeof(id), &rest);
 
-	return route && body_of(route);
+	return route ? method_of(route) : ROUTE_GET;
+}
+
+const char *route_methods(const struct exchange *x)
+{
+	static const char *const methods[] = {[ROUTE_GET] = "GET, HEAD",
+					      [ROUTE_GET_OR_QUESTION] = "GET, HEAD, POST",
+					      [ROUTE_QUESTION] = "POST",
+					      [ROUTE_ORDER] = "POST"};
+
+	return methods[route_method(x)];
 }
 
 int route_begin(struct exchange *x)

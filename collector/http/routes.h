@@ -9,8 +9,11 @@ int route_begin(struct exchange *x);
 /* Whether the route is answered by the loop itself: quickly, and also while all workers are busy. */
 bool route_on_loop(const struct exchange *x);
 
-/* Whether the route is asked by POST, and by nothing else. */
-bool route_takes_post(const struct exchange *x);
+/* How a route is asked: an order may change something, and is held to more than a question, which has its text in the body. */
+enum route_method { ROUTE_GET, ROUTE_GET_OR_QUESTION, ROUTE_QUESTION, ROUTE_ORDER };
+enum route_method route_method(const struct exchange *x);
+/* The same as the header `allow` has it. */
+const char *route_methods(const struct exchange *x);
 
 /* What follows the route's name in the path ("flame.svg" of /data/ID/export/flamegraph/flame.svg, the number of /backtrace/7);
  * "" if nothing does. */
@@ -24,13 +27,15 @@ struct route_info {
 	const char *about, *content_type;
 	const struct route_parameter *parameters; /* ends with {0} */
 	bool of_recording, filters, has_number;
-	const struct route_parameter *body; /* members of what is posted; NULL: nothing is */
+	enum route_method method;
+	const struct route_parameter *body; /* members of what is posted; orders only */
 	bool (*takes_filter)(const char *name); /* NULL: all */
 };
 void routes_each(void (*route)(void *context, const struct route_info *info), void *context);
 
 /* Steps of the routes. */
 exchange_step control_step, take_snapshot_step, snapshots_step;
+exchange_step control_step, sql_step, execute_script_step, allocation_script_step, map_script_step;
 exchange_step list_step, page_step, openapi_step, questions_step;
 exchange_step allocations_step, groups_step, backtrace_step, backtraces_step;
 exchange_step flamegraph_step, collapsed_step, tree_step, ascii_tree_step;
@@ -44,9 +49,12 @@ exchange_step regions_step, fragmentation_step, fragmentation_timeline_step, tim
 
 /* What is posted to them: only names and what is said of them matter; `takes` is the type. */
 extern const struct route_parameter control_body[], take_snapshot_body[];
+/* The filter of a request for maps; filter_done in either case. */
+int maps_read_filter(struct exchange *x, struct filter *ret_filter);
+
 /* What they take, beside filters. */
 extern const struct route_parameter allocations_parameters[], groups_parameters[], export_parameters[], tree_parameters[],
 	ascii_tree_parameters[], timeline_parameters[], histogram_parameters[], snapshot_parameters[], peak_parameters[],
 	leaks_parameters[], report_parameters[], diff_parameters[], backtraces_parameters[], maps_parameters[], raw_allocations_parameters[],
 	regions_parameters[], fragmentation_parameters[], events_parameters[], graph_parameters[],
-	dynamic_parameters[], dynamic_tree_parameters[], flamegraph_parameters[], callgraph_parameters[], heap_parameters[];
+	dynamic_parameters[], dynamic_tree_parameters[], flamegraph_parameters[], callgraph_parameters[], heap_parameters[], sql_parameters[], no_more_parameters[];

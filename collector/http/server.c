@@ -19,6 +19,7 @@
 #define CONNECTIONS_MAX	  256
 #define SLICE_BYTES	  65536
 #define BODY_BYTES_MAX	  8192
+#define QUESTION_BYTES_MAX 65536
 #define BODY_SECONDS	  10
 #define HEAD_BYTES	  2048
 #define STALL_SECONDS	  60 /* a reader that takes nothing for so long is let go */
@@ -92,8 +93,7 @@ static int send_head(struct lws *wsi, struct exchange *x)
 	    add_header(wsi, "x-content-type-options:", "nosniff", &p, end) ||
 	    add_header(wsi, "content-security-policy:", CONTENT_POLICY, &p, end))
 		return -1;
-	if (x->status == 405 &&
-	    add_header(wsi, "allow:", route_takes_post(x) ? "POST" : "GET, HEAD", &p, end))
+	if (x->status == 405 && add_header(wsi, "allow:", route_methods(x), &p, end))
 		return -1;
 	if (lws_finalize_write_http_header(wsi, start, &p, end))
 		return -1;
@@ -230,15 +230,8 @@ static bool is_json(struct lws *wsi)
 }
 
 /* What may change something is held to more than what only reads. */
-static int read_post(const struct server *server, struct lws *wsi, struct exchange *x)
+static int read_order(const struct server *server, struct lws *wsi, struct exchange *x)
 {
-	char text[24];
-	uint64_t length;
-
-	x->post = true;
-	x->body_left = 1; /* until it is known */
-	if (!route_takes_post(x))
-		return refuse(x, 405, -EINVAL, "only GET and HEAD are answered here");
 	if (!server->local_only)
 		return refuse(x, 403, -EINVAL,
 			      "orders are taken where only this machine can ask: serve on "
@@ -247,11 +240,39 @@ static int read_post(const struct server *server, struct lws *wsi, struct exchan
 		return refuse(x, 403, -EINVAL, "orders are not taken from pages of elsewhere");
 	if (!is_json(wsi))
 		return refuse(x, 415, -EINVAL, "an order comes as application/json");
+	return 0;
+}
+
+static int read_question(struct lws *wsi, struct exchange *x)
+{
+	return is_same_origin(wsi) ? 0
+				   : refuse(x, 403, -EINVAL,
+					    "statements are not taken from pages of elsewhere");
+}
+
+static int read_post(const struct server *server, struct lws *wsi, struct exchange *x)
+{
+	bool order = route_method(x) == ROUTE_ORDER;
+	char text[24];
+	uint64_t length;
+	int r;
+
+	x->post = true;
+	x->body_left = 1; /* until it is known */
+	if (route_method(x) == ROUTE_GET)
+		return refuse(x, 405, -EINVAL, "only GET and HEAD are answered here");
+	r = order ? read_order(server, wsi, x) : read_question(wsi, x);
+	if (r < 0)
+		return r;
 	if (lws_hdr_copy(wsi, text, sizeof(text), WSI_TOKEN_HTTP_CONTENT_LENGTH) <= 0 ||
 	    parse_u64(text, &length) < 0 || !length)
-		return refuse(x, 411, -EINVAL, "an order has a body, and a Content-Length");
-	if (length > BODY_BYTES_MAX)
-		return refuse(x, 413, -EINVAL, "an order has 8,192 bytes at most");
+		return refuse(x, 411, -EINVAL,
+			      order ? "an order has a body, and a Content-Length"
+				    : "the text comes in the body, with a Content-Length");
+	if (length > (order ? BODY_BYTES_MAX : QUESTION_BYTES_MAX))
+		return refuse(x, 413, -EINVAL,
+			      order ? "an order has 8,192 bytes at most"
+				    : "a text has 65,536 bytes at most");
 	x->body_left = (size_t)length;
 	return 0;
 }
@@ -298,7 +319,7 @@ static int read_request(struct server *server, struct lws *wsi, struct exchange 
 
 		if (r < 0)
 			return r;
-	} else if (route_takes_post(x)) {
+	} else if (route_method(x) == ROUTE_ORDER || route_method(x) == ROUTE_QUESTION) {
 		return refuse(x, 405, -EINVAL, "only POST is answered here");
 	}
 	return read_arguments(wsi, x);

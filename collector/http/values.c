@@ -1,5 +1,6 @@
 /* Times, addresses, frames and parameters of the REST API. See values.h. */
 #include "collector/http/values.h"
+#include "collector/http/sql.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -188,7 +189,16 @@ int read_switch_value(const char *name, const char *value, bool *ret_on, struct 
 	return err_set(err, -EINVAL, "%s takes true or false, not \"%.60s\"", name, value);
 }
 
-static int read_parameter(const struct view *view, const struct parameter *p,
+static int read_condition(struct view *view, const struct parameter *p, struct filter *filter,
+			  struct err_text *err)
+{
+	struct sql_limits limits = http_sql_limits(filter->cancelled, filter->progress);
+	int r = sql_add_condition(filter, view, p->value, &limits, err);
+
+	return r < 0 ? err_prefix(err, r, "custom_filter") : 0;
+}
+
+static int read_parameter(struct view *view, const struct parameter *p,
 			  const struct route_parameter *table, void *context, struct filter *filter,
 			  bool (*takes_filter)(const char *name), struct err_text *err)
 {
@@ -198,11 +208,13 @@ static int read_parameter(const struct view *view, const struct parameter *p,
 	/* The API's names have '_'; filter_set would take '-' as well. */
 	if (strchr(p->name, '-') || (takes_filter && !takes_filter(p->name)))
 		return -ENOENT;
+	if (!strcmp(p->name, "custom_filter"))
+		return read_condition(view, p, filter, err);
 	return filter_set(filter, view, p->name, p->value, err);
 }
 
-int read_parameters_of(struct exchange *x, const struct view *view, const struct route_parameter *table, void *context,
-		       struct filter *filter, bool (*takes_filter)(const char *name))
+int read_parameters_of(struct exchange *x, struct view *view, const struct route_parameter *table,
+		       void *context, struct filter *filter, bool (*takes_filter)(const char *name))
 {
 	for (size_t i = 0; i < x->request.parameter_count; i++) {
 		const struct parameter *p = &x->request.parameters[i];

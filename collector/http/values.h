@@ -43,7 +43,7 @@ struct route_parameter {
  */
 int read_parameters(struct exchange *x, const struct route_parameter *table, void *context, struct filter *filter);
 /* The same for another recording than the request's, and, if `takes_filter` is not NULL, only with those filters. */
-int read_parameters_of(struct exchange *x, const struct view *view, const struct route_parameter *table, void *context,
+int read_parameters_of(struct exchange *x, struct view *view, const struct route_parameter *table, void *context,
 		       struct filter *filter, bool (*takes_filter)(const char *name));
 /* true or false (yes, no, 1, 0). */
 int read_switch_value(const char *name, const char *value, bool *ret_on, struct err_text *err);

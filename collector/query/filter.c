@@ -447,6 +447,15 @@ int filter_set(struct filter *filter, const struct view *view, const char *name,
 	return err_set(err, -ENOENT, "no filter is called \"%.60s\"", name);
 }
 
+struct row_bits *row_bits_new(uint64_t rows)
+{
+	struct row_bits *bits = calloc(1, sizeof(*bits) + rows / 8 + 1);
+
+	if (bits)
+		bits->rows = rows;
+	return bits;
+}
+
 void filter_init(struct filter *filter)
 {
 	*filter = (struct filter){
@@ -480,5 +489,6 @@ void filter_done(struct filter *filter)
 	free(filter->thread_name);
 	free(filter->module);
 	free(filter->tag);
+	free(filter->only);
 	filter_init(filter);
 }

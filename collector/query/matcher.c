@@ -271,7 +271,8 @@ static bool asks_chains(const struct filter *f)
 
 static bool asks_row_bits(const struct filter *f)
 {
-	return asks_chains(f) || f->tag || f->freed_at_once != ANSWER_ANY || origin_asked(f);
+	return asks_chains(f) || f->tag || f->freed_at_once != ANSWER_ANY || origin_asked(f) ||
+	       f->only;
 }
 
 static int judge_rows(struct matcher *m, struct view *view, struct err_text *err)
@@ -279,10 +280,14 @@ static int judge_rows(struct matcher *m, struct view *view, struct err_text *err
 	const struct filter *f = m->filter;
 	int r = 0;
 
-	m->row_passes = malloc(m->rows / 8 + 1);
+	m->row_passes = f->only ? calloc(m->rows / 8 + 1, 1) : malloc(m->rows / 8 + 1);
 	if (!m->row_passes)
 		return -ENOMEM;
-	memset(m->row_passes, 0xff, m->rows / 8 + 1);
+	if (f->only)
+		memcpy(m->row_passes, f->only->bits,
+		       (m->rows < f->only->rows ? m->rows : f->only->rows) / 8 + 1);
+	else
+		memset(m->row_passes, 0xff, m->rows / 8 + 1);
 	if (asks_chains(f))
 		r = chains_judge(m, err);
 	if (!r && f->freed_at_once != ANSWER_ANY)

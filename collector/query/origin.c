@@ -10,8 +10,8 @@
 #include "collector/query/glibc_heap.h"
 #include "collector/query/mappings.h"
 #include "collector/query/matcher.h"
+#include "collector/query/said.h"
 #include "collector/query/view.h"
-#include "heapcast.pb-c.h"
 
 #include "base/ban.h"
 
@@ -19,14 +19,9 @@ DEFINE_CLEANUP(row_reader_free, struct row_reader *)
 
 #define COLUMNS (ROWS_ADDRESS | ROWS_SIZE | ROWS_BIRTH)
 
-struct marker {
-	uint64_t time_ns, value;
-};
-
 struct origin {
 	const struct filter *filter;
-	struct marker *markers; /* by time */
-	size_t marker_count;
+	struct said said;
 	struct glibc_heap heap;
 	/* Of from_map: its addresses, and when blocks there were its. */
 	uint64_t start, end, from_ns, to_ns;
@@ -36,46 +31,6 @@ bool origin_asked(const struct filter *f)
 {
 	return f->mmaped != ANSWER_ANY || f->jemalloc != ANSWER_ANY ||
 	       f->main_arena != ANSWER_ANY || f->marker != NO_MARKER || f->from_map != NO_MARKER;
-}
-
-/* ---- markers ---- */
-
-static int by_time(const void *a, const void *b)
-{
-	const struct marker *x = a, *y = b;
-
-	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
-}
-
-static int list_markers(struct origin *o, const struct recording *recording)
-{
-	o->markers = calloc((size_t)recording_marks(recording) + 1, sizeof(*o->markers));
-	if (!o->markers)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < recording_marks(recording); i++) {
-		const struct mark_info *mark = recording_mark(recording, i);
-
-		if (mark->kind == HEAPCAST__MARK_KIND__MARK_NUMBER)
-			o->markers[o->marker_count++] = (struct marker){mark->time_ns, mark->value};
-	}
-	qsort(o->markers, o->marker_count, sizeof(*o->markers), by_time);
-	return 0;
-}
-
-/* Before the program has said one it is 0. */
-static uint64_t marker_at(const struct origin *o, uint64_t time_ns)
-{
-	size_t low = 0, high = o->marker_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (o->markers[middle].time_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? o->markers[low - 1].value : 0;
 }
 
 /* ---- mappings ---- */
@@ -136,7 +91,7 @@ static bool passes(const struct origin *o, const struct row_block *block, uint32
 	const struct filter *f = o->filter;
 	uint64_t address = block->address[i], birth = block->birth_ns[i];
 
-	if (f->marker != NO_MARKER && marker_at(o, birth) != f->marker)
+	if (f->marker != NO_MARKER && said_number(&o->said, birth) != f->marker)
 		return false;
 	if (f->from_map != NO_MARKER &&
 	    (address < o->start || address >= o->end || birth < o->from_ns || birth > o->to_ns))
@@ -167,13 +122,13 @@ static int judge(struct matcher *m, const struct origin *o, struct err_text *err
 int origin_judge(struct matcher *m, struct view *view, struct err_text *err)
 {
 	struct origin origin = {.filter = m->filter};
-	int r = list_markers(&origin, m->recording);
+	int r = said_init(&origin.said, m->recording);
 
 	glibc_heap_init(&origin.heap, m->recording);
 	if (!r && m->filter->from_map != NO_MARKER)
 		r = find_map(&origin, view, err);
 	if (!r)
 		r = judge(m, &origin, err);
-	free(origin.markers);
+	said_done(&origin.said);
 	return r;
 }

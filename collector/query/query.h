@@ -140,6 +140,7 @@ struct filter {
 	} group_leaked_min, group_leaked_max;
 	uint64_t group_peak_min_ns, group_peak_max_ns; /* first moment at which the group had most bytes in use */
 	bool before_start;    /* `to` lies before the recording: nothing matches */
+	struct row_bits *only; /* rows that somebody else has picked out (collector/sql); the filter's. NULL: any */
 	const atomic_bool *cancelled; /* may be NULL; true: the query ends soon with -ECANCELED. Set from any thread */
 	struct progress *progress; /* may be NULL */
 };
@@ -201,6 +202,14 @@ struct filter {
 	"all, only_leaked, only_temporary, only_whole_group_leaked, only_chain_leaked, "                               \
 	"only_not_deallocated_in_current_range or only_deallocated_in_current_range"
 
+/* A bit a row, of the first `rows` rows; others do not match. */
+struct row_bits {
+	uint64_t rows;
+	uint8_t bits[];
+};
+/* NULL: no memory. All bits are 0. Free it with free. */
+struct row_bits *row_bits_new(uint64_t rows);
+
 void filter_init(struct filter *filter);
 void filter_done(struct filter *filter);
 /* Sets what `name` (as in the REST API, with '_' or '-') says to `value`. -EINVAL: the sentence names parameter and what it takes;
@@ -242,6 +251,31 @@ void row_cache_free(struct row_cache *cache);
 /* The block of a row and the row's index in it, valid until ROW_CACHE_BLOCKS other blocks were asked for. NULL with a sentence: no
  * such row, no memory, or it can't be read. */
 const struct row_block *row_cache_get(struct row_cache *cache, uint64_t row, uint32_t *ret_index, struct err_text *err);
+
+/*
+ * Matched rows in the order of birth, for who asks for the next ones: those of one block at a time.
+ *
+ *	while ((r = row_walk_next(walk, &rows, err)) > 0)
+ *		for (k = 0; k < rows.count; k++)
+ *			... rows.block->size[walked_row(&rows, k)] ...
+ */
+struct row_walk;
+struct walked_rows {
+	const struct row_block *block; /* with the columns that were asked for, until the next call */
+	const uint16_t *list;	       /* numbers of rows in it; NULL: all from `first` on */
+	uint32_t first, count;
+};
+static inline uint32_t walked_row(const struct walked_rows *rows, uint32_t k)
+{
+	return rows->list ? rows->list[k] : rows->first + k;
+}
+/* Of the rows from `first_row` to before `end_row`; `columns`: enum row_columns. The filter is used until row_walk_free, and the
+ * recording must not be refreshed or closed before. 0 or negative errno. */
+int row_walk_new(struct view *view, const struct filter *filter, unsigned columns, uint64_t first_row, uint64_t end_row,
+		 struct row_walk **ret_walk, struct err_text *err);
+void row_walk_free(struct row_walk *walk);
+/* 1: here are those of one block, which may be none; 0: that was all; negative errno. */
+int row_walk_next(struct row_walk *walk, struct walked_rows *ret_rows, struct err_text *err);
 
 /* ---- results ---- */
 

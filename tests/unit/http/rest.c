@@ -452,6 +452,8 @@ static void check_path(const char *where, const json_t *parameters)
 		return;
 	if (strstr(target, "/diff"))
 		strncat(target, "?base=last", sizeof(target) - strlen(target) - 1);
+	if (!strcmp(target, "/data/last/sql"))
+		strncat(target, "?query=select%201", sizeof(target) - strlen(target) - 1);
 	if (strstr(target, "/live"))
 		return; /* it has no end as long as the stream has none */
 	client_get(http_port(http), target, &a);
@@ -518,10 +520,12 @@ static void test_description(void **state)
 		if (json_object_get(where, "get"))
 			check_path(name, json_object_get(json_object_get(where, "get"), "parameters"));
 		else /* what changes something is not asked so */
-			assert_true(!strcmp(name, "/data/{id}/control") || !strcmp(name, "/snapshot"));
+			assert_true(!strcmp(name, "/data/{id}/control") || !strcmp(name, "/snapshot") ||
+				    !strcmp(name, "/data/{id}/execute_script"));
 	json_decref(description);
 	raw("GET /data/last/control HTTP/1.1\r\n" HOST, 405);
 	raw("GET /snapshot HTTP/1.1\r\n" HOST, 405);
+	raw("GET /data/last/execute_script HTTP/1.1\r\n" HOST, 405);
 }
 
 /* Totals of the answers agree with each other. */

@@ -1,0 +1,214 @@
+/* /data/ID/sql: the answer to a statement of SQL. The whole answer is made in one step, within bounds: the recording may not grow while
+ * a statement is under way. */
+#include "collector/http/sql.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/parse.h"
+#include "collector/http/routes.h"
+#include "collector/http/sources.h"
+#include "collector/http/values.h"
+#include "collector/sql/render.h"
+
+#include "base/ban.h"
+
+DEFINE_CLEANUP(sql_close, struct sql *)
+
+struct asked {
+	struct sql_limits limits;
+	const char *query; /* the request's */
+	bool csv;
+};
+
+static int read_query(void *context, const struct view *view, const char *name, const char *value,
+		      struct err_text *err)
+{
+	(void)view;
+	(void)name;
+	(void)err;
+	((struct asked *)context)->query = value;
+	return 0;
+}
+
+static int read_format(void *context, const struct view *view, const char *name, const char *value,
+		       struct err_text *err)
+{
+	(void)view;
+	((struct asked *)context)->csv = !strcmp(value, "csv");
+	if (strcmp(value, "csv") != 0 && strcmp(value, "json") != 0)
+		return err_set(err, -EINVAL, "%s takes json or csv, not \"%.60s\"", name, value);
+	return 0;
+}
+
+static int read_timeout(void *context, const struct view *view, const char *name, const char *value,
+			struct err_text *err)
+{
+	uint64_t *to = &((struct asked *)context)->limits.time_ns;
+
+	(void)view;
+	if (parse_duration(value, to) < 0 || !*to || *to > HTTP_SQL_TIME_MAX_NS)
+		return err_set(err, -EINVAL, "%s takes a duration up to 600s, not \"%.60s\"", name,
+			       value);
+	return 0;
+}
+
+static int read_rows(void *context, const struct view *view, const char *name, const char *value,
+		     struct err_text *err)
+{
+	uint64_t *to = &((struct asked *)context)->limits.rows;
+
+	(void)view;
+	if (parse_u64(value, to) < 0 || !*to)
+		return err_set(err, -EINVAL, "%s takes a whole number above 0, not \"%.60s\"", name,
+			       value);
+	return 0;
+}
+
+const struct route_parameter sql_parameters[] = {
+	{"query", read_query, "a statement of SQL",
+	 "or in the body of a POST; collector sql --schema shows the tables"},
+	{"format", read_format, "json or csv", "default json"},
+	{"timeout", read_timeout, "duration", "it ends after so long; default 60s"},
+	{"count", read_rows, "whole number", "rows at most; default 100000"},
+	{0},
+};
+
+static bool no_filter(const char *name)
+{
+	(void)name;
+	return false;
+}
+
+/* ---- JSON: one object ---- */
+
+struct answer {
+	struct exchange *x;
+	struct json json;
+	char **names;
+	unsigned columns;
+	bool begun, cut;
+	uint64_t rows;
+};
+
+static int begin(void *context, unsigned columns, const char *const *names)
+{
+	struct answer *a = context;
+
+	if (a->begun)
+		return err_set(
+			&a->x->err, -EINVAL,
+			"one statement at a time is answered here: execute_script takes several");
+	a->begun = true;
+	a->names = calloc(columns, sizeof(*a->names));
+	if (!a->names)
+		return -ENOMEM;
+	json_array(&a->json, "columns");
+	for (; a->columns < columns; a->columns++) {
+		json_string(&a->json, NULL, names[a->columns]);
+		a->names[a->columns] = strdup(names[a->columns]);
+		if (!a->names[a->columns])
+			return -ENOMEM;
+	}
+	json_end(&a->json, ']');
+	json_array(&a->json, "rows");
+	return 0;
+}
+
+static int row(void *context, unsigned columns, const struct sql_value *values)
+{
+	struct answer *a = context;
+
+	a->rows++;
+	sql_json_row(&a->json, columns, a->names, values);
+	return buf_error(&a->x->out);
+}
+
+static int end(void *context, bool cut)
+{
+	struct answer *a = context;
+
+	a->cut = cut;
+	json_end(&a->json, ']');
+	return 0;
+}
+
+static int answer_json(struct exchange *x, struct sql *sql, const char *text,
+		       struct sql_place *ret_place)
+{
+	struct answer a = {.x = x};
+	struct sql_sink sink = {begin, row, end, &a};
+	int r;
+
+	x->content_type = "application/json";
+	json_init(&a.json, &x->out);
+	json_object(&a.json, NULL);
+	r = sql_run(sql, text, &sink, ret_place, &x->err);
+	for (unsigned i = 0; i < a.columns; i++)
+		free(a.names[i]);
+	free(a.names);
+	json_u64(&a.json, "row_count", a.rows);
+	json_bool(&a.json, "cut", a.cut);
+	json_end(&a.json, '}');
+	return r;
+}
+
+static int answer_csv(struct exchange *x, struct sql *sql, const char *text,
+		      struct sql_place *ret_place)
+{
+	struct sql_render render = {.format = SQL_CSV, .out = &x->out};
+	struct sql_sink sink = sql_render_sink(&render);
+	int r;
+
+	x->content_type = "text/csv; charset=utf-8";
+	r = sql_run(sql, text, &sink, ret_place, &x->err);
+	sql_render_done(&render);
+	return r;
+}
+
+/* ---- all ---- */
+
+static int fail(struct exchange *x, int r, const struct sql_place *place)
+{
+	if (r == -EMSGSIZE)
+		err_set(&x->err, r,
+			"the answer has more than 64 MiB: ask for fewer rows (limit, count)");
+	if (r == -EINVAL && place->line)
+		err_prefix(&x->err, r, "line %u, column %u", place->line, place->column);
+	if (r == -EINVAL)
+		snprintf(x->parameter, sizeof(x->parameter), "query");
+	return r;
+}
+
+int sql_step(struct exchange *x)
+{
+	cleanup(cleanup_sql_close) struct sql *sql = NULL;
+	struct asked asked = {.limits = http_sql_limits(&x->cancelled, &x->progress)};
+	struct sql_place place = {0};
+	const char *text;
+	int r = read_parameters_of(x, x->source->view, sql_parameters, &asked, NULL, no_filter);
+
+	if (r < 0)
+		return r;
+	text = x->post ? buf_text(&x->request.body) : asked.query;
+	if (!text)
+		return fail(
+			x,
+			err_set(&x->err, -EINVAL, "query is missing: it takes a statement of SQL"),
+			&place);
+	if (x->post && asked.query)
+		return fail(x, err_set(&x->err, -EINVAL, "the query is in the body already"),
+			    &place);
+	x->out.limit = HTTP_SQL_ANSWER_BYTES_MAX;
+	r = sql_open(x->source->view, &asked.limits, &sql, &x->err);
+	if (!r)
+		r = asked.csv ? answer_csv(x, sql, text, &place)
+			      : answer_json(x, sql, text, &place);
+	if (!r)
+		r = buf_error(&x->out);
+	x->out.limit = 0;
+	return r < 0 ? fail(x, r, &place) : 0;
+}

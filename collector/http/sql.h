@@ -1,0 +1,18 @@
+#pragma once
+/* What SQL may take of a server that others ask, too. */
+#include "collector/sql/sql.h"
+
+#define HTTP_SQL_TIME_NS	  60000000000ull
+#define HTTP_SQL_TIME_MAX_NS	  600000000000ull
+#define HTTP_SQL_ROWS		  100000
+#define HTTP_SQL_ANSWER_BYTES_MAX (64u << 20)
+
+static inline struct sql_limits http_sql_limits(const atomic_bool *cancelled, struct progress *progress)
+{
+	return (struct sql_limits){.time_ns = HTTP_SQL_TIME_NS,
+				   .memory_bytes = 128ull << 20,
+				   .temp_bytes = 1ull << 30,
+				   .rows = HTTP_SQL_ROWS,
+				   .cancelled = cancelled,
+				   .progress = progress};
+}

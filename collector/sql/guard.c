@@ -1,0 +1,215 @@
+/*
+ * What statements may do: read our tables. The authorizer is asked when a statement is compiled, so nothing that it refuses ever
+ * begins to run; the progress handler is called every few steps of SQLite's machine while it runs, and ends it by its limits.
+ */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/parse.h"
+#include "collector/sql/state.h"
+
+#include "base/ban.h"
+
+#define STEPS_A_TICK 100
+/* A value, and so what one step can allocate beyond the account. */
+#define VALUE_MAX (1 << 20)
+/* Bytes of SQLite's cache, and of memory that sorting takes before it goes on in a file. */
+#define CACHE_PRAGMA "pragma cache_size = -16384"
+
+static uint64_t clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+int sql_fail(struct sql *sql, int error, const struct err_text *err)
+{
+	if (!sql->ended) {
+		sql->ended = error;
+		err_set(&sql->why, error, "%s", err_get(err, error));
+	}
+	return SQLITE_ERROR;
+}
+
+static int refuse(struct sql *sql, const char *what, const char *name)
+{
+	struct err_text err;
+
+	err_set(&err, -EINVAL, "statements only read the recording: %s%s%.100s%s is not allowed",
+		what, name ? " '" : "", name ? name : "", name ? "'" : "");
+	sql_fail(sql, -EINVAL, &err);
+	return SQLITE_DENY;
+}
+
+static bool in_list(const char *const *list, const char *name)
+{
+	for (; *list; list++)
+		if (!sqlite3_stricmp(*list, name))
+			return true;
+	return false;
+}
+
+static int judge_function(struct sql *sql, const char *name)
+{
+	static const char *const refused[] = {"load_extension", "fts3_tokenizer", "sqlite_log",
+					      NULL};
+
+	return in_list(refused, name) ? refuse(sql, "the function", name) : SQLITE_OK;
+}
+
+static int judge_pragma(struct sql *sql, const char *name, const char *argument)
+{
+	static const char *const harmless[] = {"table_info", "table_xinfo", "table_list",
+					       "function_list", NULL};
+
+	(void)argument;
+	return in_list(harmless, name) ? SQLITE_OK : refuse(sql, "the pragma", name);
+}
+
+/* Tables of SQLite's own that show its inside are not for users; without a column it is the name of a subquery, too. */
+static int judge_read(struct sql *sql, const char *table, const char *column)
+{
+	static const char *const refused[] = {
+		"sqlite_dbpage", "sqlite_dbdata", "dbstat", "sqlite_stmt",
+		"bytecode",	 "tables_used",	  NULL};
+
+	return *column && in_list(refused, table) ? refuse(sql, "the table", table) : SQLITE_OK;
+}
+
+static const char *action_name(int action, const char *table)
+{
+	/* Which is what all that makes or drops something begins with. */
+	if ((action == SQLITE_INSERT || action == SQLITE_UPDATE || action == SQLITE_DELETE) &&
+	    table && !sqlite3_strnicmp(table, "sqlite_", 7))
+		return "changing the schema";
+	switch (action) {
+	case SQLITE_ATTACH:
+		return "ATTACH";
+	case SQLITE_DETACH:
+		return "DETACH";
+	case SQLITE_INSERT:
+		return "INSERT";
+	case SQLITE_UPDATE:
+		return "UPDATE";
+	case SQLITE_DELETE:
+		return "DELETE";
+	case SQLITE_TRANSACTION:
+	case SQLITE_SAVEPOINT:
+		return "a transaction";
+	case SQLITE_ALTER_TABLE:
+		return "ALTER TABLE";
+	default:
+		return "such a statement";
+	}
+}
+
+static int authorize(void *context, int action, const char *a, const char *b, const char *database,
+		     const char *inside)
+{
+	struct sql *sql = context;
+
+	(void)database;
+	(void)inside;
+	if (!sql->evaluating)
+		return SQLITE_OK;
+	switch (action) {
+	case SQLITE_SELECT:
+	case SQLITE_RECURSIVE:
+		return SQLITE_OK;
+	case SQLITE_READ:
+		return judge_read(sql, a, b ? b : "");
+	case SQLITE_FUNCTION:
+		return judge_function(sql, b ? b : "");
+	case SQLITE_PRAGMA:
+		return judge_pragma(sql, a ? a : "", b);
+	default:
+		return refuse(sql, action_name(action, a), NULL);
+	}
+}
+
+/* ---- limits ---- */
+
+static void too_long(struct sql *sql)
+{
+	struct err_text err;
+	char text[32];
+
+	err_set(&err, -ETIME, "not done after %s, the limit of time (timeout)",
+		format_duration(text, sql->limits.time_ns));
+	sql_fail(sql, -ETIME, &err);
+}
+
+static void too_much(struct sql *sql)
+{
+	struct err_text err;
+	char text[32];
+
+	err_set(&err, -ENOBUFS,
+		"it needs more than %s of memory, the limit: let it join or collect less at a time",
+		format_size(text, (double)sql->limits.memory_bytes));
+	sql_fail(sql, -ENOBUFS, &err);
+}
+
+bool guard_ended(struct sql *sql)
+{
+	if (sql->limits.cancelled && *sql->limits.cancelled)
+		sql_fail(sql, -ECANCELED, NULL);
+	if (sql->deadline_ns && clock_ns() > sql->deadline_ns)
+		too_long(sql);
+	if (sqlite3_memory_used() - sql->memory_before > (sqlite3_int64)sql->limits.memory_bytes)
+		too_much(sql);
+	return sql->ended != 0;
+}
+
+static int tick(void *context)
+{
+	return guard_ended(context);
+}
+
+void guard_begin(struct sql *sql)
+{
+	sql->ended = 0;
+	sql->deadline_ns = sql->limits.time_ns ? clock_ns() + sql->limits.time_ns : 0;
+	sql->rows_left = sql->limits.rows;
+}
+
+static void set_limits(sqlite3 *db)
+{
+	static const struct {
+		int what, most;
+	} limits[] = {
+		{SQLITE_LIMIT_LENGTH, VALUE_MAX},
+		{SQLITE_LIMIT_SQL_LENGTH, SQL_TEXT_MAX},
+		{SQLITE_LIMIT_COLUMN, 200},
+		{SQLITE_LIMIT_EXPR_DEPTH, 200},
+		{SQLITE_LIMIT_COMPOUND_SELECT, 50},
+		{SQLITE_LIMIT_VDBE_OP, 100000},
+		{SQLITE_LIMIT_FUNCTION_ARG, 100},
+		{SQLITE_LIMIT_ATTACHED, 0},
+		{SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000},
+		{SQLITE_LIMIT_VARIABLE_NUMBER, 10},
+		{SQLITE_LIMIT_TRIGGER_DEPTH, 1},
+		{SQLITE_LIMIT_WORKER_THREADS, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		sqlite3_limit(db, limits[i].what, limits[i].most);
+}
+
+int guard_connection(struct sql *sql, struct err_text *err)
+{
+	set_limits(sql->db);
+	sqlite3_db_config(sql->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(sql->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(sql->db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
+	if (sqlite3_exec(sql->db, CACHE_PRAGMA "; pragma temp_store = file", NULL, NULL, NULL) !=
+		    SQLITE_OK ||
+	    sqlite3_set_authorizer(sql->db, authorize, sql) != SQLITE_OK)
+		return err_set(err, -EIO, "SQLite: %s", sqlite3_errmsg(sql->db));
+	sql->memory_before = sqlite3_memory_used();
+	sqlite3_progress_handler(sql->db, STEPS_A_TICK, tick, sql);
+	return 0;
+}

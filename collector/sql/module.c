@@ -1,0 +1,236 @@
+/* Modules of SQLite made of descriptions of tables (struct table). Nothing is written and nothing created: each is there by its name. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "collector/sql/state.h"
+
+#include "base/ban.h"
+
+#define USES_KEY       1 /* of idxNum; argument n is ARGUMENT_FIRST << n */
+#define ARGUMENT_FIRST 2
+
+struct instance {
+	sqlite3_vtab base;
+	struct sql *sql;
+	const struct table *table;
+};
+
+struct registered {
+	struct sql *sql;
+	const struct table *table;
+};
+
+char *table_declaration(const struct table_column *columns)
+{
+	cleanup(buf_done) struct buf text = {0};
+
+	buf_string(&text, "CREATE TABLE x(");
+	for (const struct table_column *c = columns; c->name; c++)
+		buf_printf(&text, "%s\"%s\" %s", c == columns ? "" : ", ", c->name, c->type);
+	buf_string(&text, ")");
+	return buf_text(&text) ? sqlite3_mprintf("%s", buf_text(&text)) : NULL;
+}
+
+static int connect_table(sqlite3 *db, void *context, int argc, const char *const *argv,
+			 sqlite3_vtab **ret_table, char **ret_error)
+{
+	const struct registered *registered = context;
+	struct instance *instance = sqlite3_malloc(sizeof(*instance));
+	char *declaration = table_declaration(registered->table->columns);
+	int r = instance && declaration ? sqlite3_declare_vtab(db, declaration) : SQLITE_NOMEM;
+
+	(void)argc;
+	(void)argv;
+	(void)ret_error;
+	sqlite3_free(declaration);
+	if (r != SQLITE_OK) {
+		sqlite3_free(instance);
+		return r;
+	}
+	*instance = (struct instance){.sql = registered->sql, .table = registered->table};
+	*ret_table = &instance->base;
+	return SQLITE_OK;
+}
+
+static int disconnect_table(sqlite3_vtab *table)
+{
+	sqlite3_free(table);
+	return SQLITE_OK;
+}
+
+/* Parameters have to be given by equality, and the key is looked up if it is; all else SQLite compares. */
+static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+{
+	const struct table *table = ((struct instance *)(void *)base)->table;
+	int argument = 1, number = 0, key = -1, hidden[ARGUMENTS_MAX] = {-1, -1, -1, -1};
+
+	for (int i = 0; i < info->nConstraint; i++) {
+		int column = info->aConstraint[i].iColumn;
+		bool parameter = table->first_hidden >= 0 && column >= table->first_hidden;
+
+		if (info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
+			continue;
+		if (!info->aConstraint[i].usable && parameter)
+			return SQLITE_CONSTRAINT;
+		if (parameter)
+			hidden[column - table->first_hidden] = i;
+		else if (info->aConstraint[i].usable && column >= 0 && column == table->key)
+			key = i;
+	}
+	if (key >= 0) {
+		number |= USES_KEY;
+		info->aConstraintUsage[key].argvIndex = argument++;
+	}
+	for (int i = 0; i < ARGUMENTS_MAX; i++) {
+		if (hidden[i] < 0)
+			continue;
+		number |= ARGUMENT_FIRST << i;
+		info->aConstraintUsage[hidden[i]].argvIndex = argument++;
+		info->aConstraintUsage[hidden[i]].omit = 1;
+	}
+	info->idxNum = number;
+	info->estimatedRows = key >= 0 ? 4 : (sqlite3_int64)table->likely_rows;
+	info->estimatedCost = key >= 0 ? 10 : (double)table->likely_rows * 2 + 20;
+	return SQLITE_OK;
+}
+
+static struct table_cursor *cursor_of(sqlite3_vtab_cursor *base)
+{
+	return (struct table_cursor *)(void *)base;
+}
+
+static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **ret_cursor)
+{
+	const struct instance *instance = (struct instance *)(void *)base;
+	struct table_cursor *cursor = sqlite3_malloc(sizeof(*cursor));
+
+	if (!cursor)
+		return SQLITE_NOMEM;
+	*cursor = (struct table_cursor){.sql = instance->sql, .table = instance->table};
+	*ret_cursor = &cursor->base;
+	return SQLITE_OK;
+}
+
+static void clear(struct table_cursor *cursor)
+{
+	if (cursor->table->done)
+		cursor->table->done(cursor);
+	cursor->work = NULL;
+	cursor->at = cursor->end = 0;
+	cursor->node = cursor->frame = cursor->position = 0;
+}
+
+static int close_cursor(sqlite3_vtab_cursor *base)
+{
+	clear(cursor_of(base));
+	sqlite3_free(base);
+	return SQLITE_OK;
+}
+
+static int fail(struct table_cursor *cursor, int error, const struct err_text *err)
+{
+	cursor->at = cursor->end;
+	return sql_fail(cursor->sql, error, err);
+}
+
+static int filter_cursor(sqlite3_vtab_cursor *base, int number, const char *text, int argc,
+			 sqlite3_value **argv)
+{
+	struct table_cursor *cursor = cursor_of(base);
+	sqlite3_value *arguments[ARGUMENTS_MAX] = {NULL};
+	struct err_text err = {0};
+	int next = 0, r;
+
+	(void)text;
+	(void)argc;
+	clear(cursor);
+	cursor->keyed = number & USES_KEY;
+	if (cursor->keyed) {
+		/* What is no whole number is no key. */
+		int kind = sqlite3_value_numeric_type(argv[next]);
+
+		if (kind != SQLITE_INTEGER && kind != SQLITE_FLOAT)
+			return SQLITE_OK;
+		cursor->key = sqlite3_value_int64(argv[next++]);
+		if (cursor->key < 0)
+			return SQLITE_OK;
+	}
+	for (int i = 0; i < ARGUMENTS_MAX; i++)
+		if (number & ARGUMENT_FIRST << i)
+			arguments[i] = argv[next++];
+	cursor->arguments = arguments;
+	r = cursor->table->begin(cursor, &err);
+	cursor->arguments = NULL;
+	return r < 0 ? fail(cursor, r, &err) : SQLITE_OK;
+}
+
+static int next_row(sqlite3_vtab_cursor *base)
+{
+	struct table_cursor *cursor = cursor_of(base);
+	struct err_text err = {0};
+	int r = 0;
+
+	if (cursor->table->next)
+		r = cursor->table->next(cursor, &err);
+	else
+		cursor->at++;
+	return r < 0 ? fail(cursor, r, &err) : SQLITE_OK;
+}
+
+static int at_end(sqlite3_vtab_cursor *base)
+{
+	return cursor_of(base)->at >= cursor_of(base)->end;
+}
+
+static int give_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int column)
+{
+	struct table_cursor *cursor = cursor_of(base);
+
+	cursor->table->column(cursor, out, column);
+	return SQLITE_OK;
+}
+
+static int give_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_row)
+{
+	const struct table_cursor *cursor = cursor_of(base);
+
+	*ret_row =
+		(sqlite3_int64)(cursor->table->number ? cursor->table->number(cursor) : cursor->at);
+	return SQLITE_OK;
+}
+
+static const sqlite3_module module = {
+	.xConnect = connect_table,
+	.xBestIndex = best_index,
+	.xDisconnect = disconnect_table,
+	.xOpen = open_cursor,
+	.xClose = close_cursor,
+	.xFilter = filter_cursor,
+	.xNext = next_row,
+	.xEof = at_end,
+	.xColumn = give_column,
+	.xRowid = give_rowid,
+};
+
+int module_add(struct sql *sql, const struct table *table)
+{
+	struct registered *registered = sqlite3_malloc(sizeof(*registered));
+
+	if (!registered)
+		return SQLITE_NOMEM;
+	*registered = (struct registered){sql, table};
+	return sqlite3_create_module_v2(sql->db, table->name, &module, registered, sqlite3_free);
+}
+
+void cursor_rows(struct table_cursor *cursor, uint64_t first, uint64_t last)
+{
+	cursor->at = first;
+	cursor->end = last + 1;
+	if (!cursor->keyed)
+		return;
+	cursor->at = (uint64_t)cursor->key;
+	cursor->end = cursor->at >= first && cursor->at <= last ? cursor->at + 1 : cursor->at;
+}

@@ -1,0 +1,101 @@
+/* A condition of SQL as a filter: the rows for which it holds are picked out once, a bit a row. See sql.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collector/query/query.h"
+#include "collector/sql/sql.h"
+#include "collector/store/store.h"
+
+#include "base/ban.h"
+
+DEFINE_CLEANUP(sql_close, struct sql *)
+
+static int begin(void *context, unsigned columns, const char *const *names)
+{
+	(void)context;
+	(void)columns;
+	(void)names;
+	return 0;
+}
+
+static int pick_row(void *context, unsigned columns, const struct sql_value *values)
+{
+	struct row_bits *rows = context;
+	uint64_t row = (uint64_t)values[0].integer;
+
+	if (columns && values[0].kind == SQL_INTEGER && row < rows->rows)
+		rows->bits[row / 8] |= (uint8_t)(1u << row % 8);
+	return 0;
+}
+
+static int end(void *context, bool cut)
+{
+	(void)context;
+	(void)cut;
+	return 0;
+}
+
+/* A condition that is one: it ends where its bracket does. "1) or (2" is a text with another meaning than it shows. */
+static int check(const char *condition, struct err_text *err)
+{
+	int depth = 0;
+
+	for (const char *p = condition; *p; p++) {
+		if (*p == '\'' || *p == '"' || *p == '`') {
+			p = strchr(p + 1, *p);
+			if (!p)
+				return err_set(err, -EINVAL, "a quotation mark is not closed");
+		}
+		depth += *p == '(';
+		depth -= *p == ')';
+		if (depth < 0 || *p == ';')
+			return err_set(err, -EINVAL, "a condition ends too early, at '%.20s'", p);
+	}
+	return 0;
+}
+
+int sql_where(struct view *view, const char *condition, const struct sql_limits *limits,
+	      struct row_bits **ret_rows, struct err_text *err)
+{
+	cleanup(cleanup_sql_close) struct sql *sql = NULL;
+	cleanup(cleanup_free) struct row_bits *rows =
+		row_bits_new(recording_rows(view_recording(view)));
+	cleanup(buf_done) struct buf text = {0};
+	struct sql_sink sink = {begin, pick_row, end, rows};
+	struct sql_limits mine = *limits;
+	int r = check(condition, err);
+
+	mine.rows = 0;
+	buf_string(&text, "select id from allocations where (");
+	buf_string(&text, condition);
+	buf_string(&text, "\n)"); /* behind a comment, too */
+	if (!r && (!rows || !buf_text(&text)))
+		r = err_set(err, -ENOMEM, "out of memory");
+	if (!r)
+		r = sql_open(view, &mine, &sql, err);
+	if (!r)
+		r = sql_run(sql, buf_text(&text), &sink, NULL, err);
+	if (!r)
+		*ret_rows = take_ptr(rows);
+	return r;
+}
+
+int sql_add_condition(struct filter *filter, struct view *view, const char *condition,
+		      const struct sql_limits *limits, struct err_text *err)
+{
+	struct row_bits *rows;
+	int r = sql_where(view, condition, limits, &rows, err);
+
+	if (r < 0)
+		return r;
+	/* The recording does not grow between the two. */
+	for (uint64_t i = 0; filter->only && i <= rows->rows / 8; i++)
+		rows->bits[i] &= filter->only->bits[i];
+	free(filter->only);
+	filter->only = rows;
+	return 0;
+}
