@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/ban.h"
 
@@ -15,23 +16,42 @@ struct intern_chunk {
 	char data[];
 };
 
-/* Eight bytes a step: names are long, and there are many. */
-static uint32_t hash_of(const void *data, size_t length)
+/* Both halves of the product in one. */
+#ifdef __SIZEOF_INT128__
+static uint64_t fold(uint64_t a, uint64_t b)
 {
-	const uint64_t multiplier = 0x9e3779b97f4a7c15u;
-	uint64_t hash = length * multiplier, word = 0;
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+#else
+static uint64_t fold(uint64_t a, uint64_t b)
+{
+	uint64_t low = (uint32_t)a * (uint64_t)(uint32_t)b, first = (a >> 32) * (uint32_t)b,
+		 second = (uint32_t)a * (b >> 32), high = (a >> 32) * (b >> 32),
+		 middle = (low >> 32) + (uint32_t)first + (uint32_t)second;
+
+	high += (first >> 32) + (second >> 32) + (middle >> 32);
+	return (middle << 32 | (uint32_t)low) ^ high;
+}
+#endif
+
+/* Eight bytes a step: names are long, and there are many. They come from outside: whoever makes them does not know the key, and so
+ * not which ones collide (folded multiplications, as of wyhash, under keys that are random instead of constants). */
+static uint32_t hash_of(const uint64_t key[2], const void *data, size_t length)
+{
+	uint64_t hash = key[0] ^ length, word = 0;
 	const uint8_t *p = data;
 
 	for (; length >= sizeof(word); p += sizeof(word), length -= sizeof(word)) {
 		memcpy(&word, p, sizeof(word));
-		hash = (hash ^ word) * multiplier;
-		hash ^= hash >> 32;
+		hash = fold(hash ^ key[1], word ^ key[0]);
 	}
 	word = 0;
 	if (length)
 		memcpy(&word, p, length);
-	hash = (hash ^ word) * multiplier;
-	return (uint32_t)(hash >> 32);
+	hash = fold(hash ^ key[1], word ^ key[0]);
+	return (uint32_t)(fold(hash ^ key[0], key[1]) >> 32);
 }
 
 static const char *copy(struct intern *intern, const void *data, size_t length)
@@ -59,6 +79,17 @@ static const char *copy(struct intern *intern, const void *data, size_t length)
 	return to;
 }
 
+/* Of early boot there may be no random number yet; the addresses of memory are some. */
+static void choose_key(struct intern *intern)
+{
+	if (getrandom(intern->key, sizeof(intern->key), GRND_NONBLOCK) !=
+	    (ssize_t)sizeof(intern->key)) {
+		intern->key[0] = 0x9e3779b97f4a7c15u ^ (uintptr_t)intern;
+		intern->key[1] = 0xbf58476d1ce4e5b9u ^ (uintptr_t)intern->items << 16;
+	}
+	intern->key[1] |= 1;
+}
+
 static int grow_table(struct intern *intern)
 {
 	uint32_t capacity = intern->table_capacity ? intern->table_capacity * 2 : 64;
@@ -66,6 +97,8 @@ static int grow_table(struct intern *intern)
 
 	if (!table)
 		return -1;
+	if (!intern->table)
+		choose_key(intern);
 	for (uint32_t i = 1; i <= intern->count; i++) {
 		uint32_t at = intern->items[i].hash & (capacity - 1);
 
@@ -106,13 +139,14 @@ void intern_done(struct intern *intern)
 
 uint32_t intern_bytes(struct intern *intern, const void *data, size_t length)
 {
-	uint32_t hash = hash_of(data, length), at;
+	uint32_t hash, at;
 	const char *kept;
 
 	if (length > UINT32_MAX || intern->count + 2 >= ITEMS_MAX)
 		return 0;
 	if (2 * (intern->count + 1) > intern->table_capacity && grow_table(intern) < 0)
 		return 0;
+	hash = hash_of(intern->key, data, length);
 	for (at = hash & (intern->table_capacity - 1); intern->table[at];
 	     at = (at + 1) & (intern->table_capacity - 1)) {
 		const struct intern_item *item = &intern->items[intern->table[at]];

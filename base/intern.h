@@ -17,6 +17,7 @@ struct intern {
 	uint32_t items_capacity;
 	uint32_t *table; /* numbers by hash, 0: empty; at most half full */
 	uint32_t table_capacity;
+	uint64_t key[2]; /* of the hash: random */
 	struct intern_chunk *chunks;
 };
 

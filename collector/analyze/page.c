@@ -1,14 +1,14 @@
 /*
  * A report as a page of HTML: to read in a browser, and to print (A4). Its style is inside, there is no script, and nothing is
- * fetched. Names come from outside: all text goes through put_text, and nowhere into an attribute.
+ * fetched. Names come from outside: all text goes through put_markup, and nowhere into an attribute.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/parse.h"
-#include "base/utf8.h"
 #include "collector/analyze/report.h"
+#include "collector/export/put.h"
 #include "page-style.h"
 
 #include "base/ban.h"
@@ -24,28 +24,11 @@ struct page {
 	struct buf *out;
 };
 
-static void put_text(struct buf *out, const char *text)
-{
-	size_t left = strlen(text), n;
-	uint32_t code;
-
-	for (; left; text += n, left -= n) {
-		n = utf8_next(text, left, &code);
-		if (!n || code < 0x20 || (code >= 0x7f && code < 0xa0) || (code & 0xfffe) == 0xfffe)
-			buf_string(out, UTF8_REPLACEMENT);
-		else if (code == '<' || code == '>' || code == '&' || code == '"' || code == '\'')
-			buf_printf(out, "&#%u;", code);
-		else
-			buf_append(out, text, n);
-		n = n ? n : 1;
-	}
-}
-
 /* "<TAG class=...>text</TAG>"; `tag` with its attributes. */
 static void put_element(struct buf *out, const char *tag, const char *text)
 {
 	buf_printf(out, "<%s>", tag);
-	put_text(out, text);
+	put_markup(out, text);
 	buf_printf(out, "</%.*s>", (int)strcspn(tag, " "), tag);
 }
 
@@ -67,7 +50,7 @@ static void put_bar(const struct page *p, uint64_t value, uint64_t longest)
 static void put_name(const struct page *p, const char *name)
 {
 	buf_string(p->out, "<td><code>");
-	put_text(p->out, name);
+	put_markup(p->out, name);
 	buf_string(p->out, "</code></td>");
 }
 
@@ -89,7 +72,7 @@ static void put_head(const struct page *p)
 	buf_string(p->out,
 		   "<!doctype html>\n<html lang=en>\n<meta charset=utf-8>\n"
 		   "<meta name=viewport content=\"width=device-width\">\n" SAFETY "<title>");
-	put_text(p->out, report->title);
+	put_markup(p->out, report->title);
 	buf_string(p->out, " - allocations</title>\n<style>\n");
 	buf_append(p->out, page_style, sizeof(page_style));
 	buf_string(p->out, "</style>\n<header>\n");
@@ -123,7 +106,7 @@ static void put_findings(const struct page *p)
 				      headline, sentence);
 		buf_string(p->out, "<li>");
 		put_element(p->out, "b", headline);
-		put_text(p->out, sentence);
+		put_markup(p->out, sentence);
 		buf_string(p->out, "</li>\n");
 	}
 	buf_string(p->out, "</ol>\n");
@@ -135,7 +118,7 @@ static void put_subsystems(const struct page *p)
 	char traces[32];
 
 	buf_string(p->out, "<h2>Subsystems</h2>\n<p class=quiet>By the rules &ldquo;");
-	put_text(p->out, p->report->rules);
+	put_markup(p->out, p->report->rules);
 	buf_string(p->out, "&rdquo;.</p>\n<table><thead><tr><th class=n>Amount<th class=p>Part<th "
 			   "class=b><th>Subsystem<th class=n>Traces</thead>\n");
 	for (uint32_t i = 0; i < r->subsystem_count; i++) {
@@ -175,7 +158,7 @@ static void put_brief(const struct page *p, const struct analysis_trace *trace)
 
 	analysis_brief(p->result->analysis, trace, &brief);
 	buf_string(p->out, "<td class=way><code>");
-	put_text(p->out, buf_text(&brief) ? buf_text(&brief) : "");
+	put_markup(p->out, buf_text(&brief) ? buf_text(&brief) : "");
 	buf_string(p->out, "</code></td>");
 	buf_done(&brief);
 }
@@ -238,7 +221,7 @@ static void put_part(const struct page *p, const char *what, const char *name, u
 	char amount[32], count[32];
 
 	buf_printf(p->out, "<h2>%s &ldquo;", what);
-	put_text(p->out, name);
+	put_markup(p->out, name);
 	buf_printf(p->out, "&rdquo;</h2>\n<p>%s (%.1f %%) on %s stack traces.</p>\n",
 		   analysis_amount(amount, value, p->report->counts),
 		   analysis_percent(p->result, value), format_count(count, traces));
@@ -283,6 +266,6 @@ void report_page(const struct analysis_report *report, struct buf *out)
 	put_traces(p, &p->result->top, UINT32_MAX);
 	put_stacks(p, "Full stacks", &p->result->top, ANALYSIS_FULL);
 	buf_string(out, "<footer>heapcast " HEAPCAST_VERSION ", collector analyze ");
-	put_text(out, report->source);
+	put_markup(out, report->source);
 	buf_string(out, "</footer>\n</html>\n");
 }

@@ -8,34 +8,8 @@
 
 #include "base/ban.h"
 
-#define WORD_LONG 60
-
-/* As the shell takes it: as it is, or in quotes. */
-static void quote(char *out, size_t size, const char *text)
-{
-	size_t n = 0;
-
-	if (*text &&
-	    text[strspn(
-		    text,
-		    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=-")] ==
-		    0 &&
-	    *text != '-') {
-		snprintf(out, size, "%s", text);
-		return;
-	}
-	out[n++] = '\'';
-	for (; *text && n + 6 < size; text++) {
-		if (*text == '\'') {
-			memcpy(out + n, "'\\''", 4);
-			n += 4;
-		} else {
-			out[n++] = (unsigned char)*text < ' ' ? '?' : *text;
-		}
-	}
-	out[n++] = '\'';
-	out[n] = 0;
-}
+#define WORD_LONG    60
+#define OPTIONS_ROOM 200
 
 /* The name without scopes and template arguments, to search for: "resize" of "DB::HashTable<...>::resize". */
 static void last_word(char *out, size_t size, const char *name)
@@ -71,7 +45,7 @@ static bool write_next(const struct analysis_report *report, enum next next, con
 	case NEXT_DRILL:
 		if (!subsystem || r->drill)
 			return false;
-		quote(quoted, sizeof(quoted), subsystem);
+		report_quote(quoted, sizeof(quoted), subsystem);
 		snprintf(command, REPORT_NEXT, "collector analyze %s --drill %s", about, quoted);
 		snprintf(why, REPORT_NEXT, "all stack traces of a subsystem");
 		return true;
@@ -79,7 +53,7 @@ static bool write_next(const struct analysis_report *report, enum next next, con
 		if (!r->innermost.count || r->search)
 			return false;
 		last_word(word, sizeof(word), r->innermost.list[0].name);
-		quote(quoted, sizeof(quoted), word);
+		report_quote(quoted, sizeof(quoted), word);
 		snprintf(command, REPORT_NEXT, "collector analyze %s --search %s", about, quoted);
 		snprintf(why, REPORT_NEXT, "where a function is involved, and what is next to it");
 		return *word;
@@ -110,17 +84,43 @@ static bool write_next(const struct analysis_report *report, enum next next, con
 	return false;
 }
 
+void report_quote(char *out, size_t size, const char *text)
+{
+	size_t n = 0;
+
+	if (*text &&
+	    text[strspn(
+		    text,
+		    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=-")] ==
+		    0 &&
+	    *text != '-') {
+		snprintf(out, size, "%s", text);
+		return;
+	}
+	out[n++] = '\'';
+	for (; *text && n + 6 < size; text++) {
+		if (*text == '\'') {
+			memcpy(out + n, "'\\''", 4);
+			n += 4;
+		} else {
+			out[n++] = (unsigned char)*text < ' ' ? '?' : *text;
+		}
+	}
+	out[n++] = '\'';
+	out[n] = 0;
+}
+
 bool report_next(const struct analysis_report *report, unsigned index,
 		 char ret_command[REPORT_NEXT], char ret_why[REPORT_NEXT])
 {
-	char about[256], rules[128], ruled[REPORT_NEXT];
+	char about[REPORT_NEXT / 2], rules[REPORT_NEXT / 4], ruled[REPORT_NEXT];
 
-	quote(about, sizeof(about) / 2, report->source);
+	report_quote(about, sizeof(about) - OPTIONS_ROOM, report->source);
 	if (report->options && *report->options)
 		snprintf(about + strlen(about), sizeof(about) - strlen(about), " %s",
 			 report->options);
 	if (strcmp(report->rules, RULES_DEFAULT)) {
-		quote(rules, sizeof(rules), report->rules);
+		report_quote(rules, sizeof(rules), report->rules);
 		snprintf(ruled, sizeof(ruled), "%s --rules %s", about, rules);
 	} else {
 		snprintf(ruled, sizeof(ruled), "%s", about);

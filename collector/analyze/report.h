@@ -21,8 +21,10 @@ struct analysis_report {
 };
 
 /* A command to type next, with what it is for. Both of `*ret_...` of REPORT_NEXT bytes. False: there are no more. */
-#define REPORT_NEXT 512
+#define REPORT_NEXT 8192 /* room for a path */
 bool report_next(const struct analysis_report *report, unsigned index, char ret_command[REPORT_NEXT], char ret_why[REPORT_NEXT]);
+/* A word as the shell takes it: as it is, or in quotes. `size` of 8 or more; what does not fit is cut off. */
+void report_quote(char *out, size_t size, const char *text);
 /* The first line: "1.5 GiB (1,610,612,736 bytes) in 1,234 stack traces". `out` of REPORT_NEXT bytes; returns it. */
 char *report_total(const struct analysis_report *report, char out[REPORT_NEXT]);
 

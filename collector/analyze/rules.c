@@ -82,7 +82,7 @@ static bool is_file(const char *path)
 static int find(const char *name, const char *beside, char out[PATH_MAX], struct err_text *err)
 {
 	const char *slash = beside ? strrchr(beside, '/') : NULL;
-	char folder[PATH_MAX];
+	char folder[PATH_MAX] = "";
 	int n;
 
 	n = snprintf(out, PATH_MAX, "%.*s%s",

@@ -1,6 +1,7 @@
 /* collector analyze without a FILE: which files there are. */
 #include <errno.h>
 #include <fts.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,7 +122,7 @@ static int print_json_list(struct command_call *call, const struct candidates *c
 
 static void print_list(const struct candidates *c)
 {
-	char size[32];
+	char size[32], newest[PATH_MAX];
 
 	printf("Which profile? These are here and up to two folders below:\n\n");
 	for (uint32_t i = 0; i < c->count; i++) {
@@ -131,9 +132,10 @@ static void print_list(const struct candidates *c)
 	}
 	if (c->more)
 		printf("%12s  and more: only the first %d are listed\n", "", CANDIDATES_MAX);
-	printf("\nType, for the newest of them:\n\n  collector analyze '");
-	terminal_text(STYLE_BOLD, c->list[c->newest].path, 0);
-	printf("'\n\nor, for the recording that came last:\n\n  collector analyze last\n");
+	printf("\nType, for the newest of them:\n\n  collector analyze ");
+	report_quote(newest, sizeof(newest), c->list[c->newest].path);
+	terminal_text(STYLE_BOLD, newest, 0);
+	printf("\n\nor, for the recording that came last:\n\n  collector analyze last\n");
 }
 
 int analyze_find(struct command_call *call)

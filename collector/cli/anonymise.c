@@ -83,6 +83,8 @@ static int salt_of(const struct anonymise_choice *choice, struct buf *salt, stru
 	if (choice->salt_file)
 		return salt_of_file(choice->salt_file, salt, err);
 	if (choice->seed) {
+		if (!*choice->seed)
+			return err_set(err, -EINVAL, "--seed is empty: no salt");
 		buf_string(salt, choice->seed);
 		return buf_error(salt);
 	}

@@ -19,6 +19,7 @@
 #include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
 #include "collector/export/export.h"
+#include "collector/store/names.h"
 #include "collector/store/store.h"
 #include "base/ban.h"
 
@@ -152,6 +153,7 @@ static int write_items(const struct command_call *call, const struct extract_ite
 	for (uint32_t i = 0; i < items->count; i++) {
 		int r = write_item(&items->list[i], below, o->force, &err);
 
+		names_make_showable(err.text, strlen(err.text));
 		if (r < 0)
 			command_note(call->command, "%s", err.text);
 		there |= r == -EEXIST;

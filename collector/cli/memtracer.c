@@ -77,8 +77,11 @@ static void put_stack_text(struct question *q, uint32_t node, struct buf *out)
 
 			buf_string(out, "    at ");
 			export_collapsed_name(f.name, out);
-			if (f.file)
-				buf_printf(out, " (%s:%u)", module_basename(f.file), f.line);
+			if (f.file) {
+				buf_string(out, " (");
+				export_collapsed_name(module_basename(f.file), out);
+				buf_printf(out, ":%u)", f.line);
+			}
 			buf_byte(out, '\n');
 		}
 	}

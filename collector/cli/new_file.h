@@ -1,7 +1,8 @@
 #pragma once
 /*
  * A file that takes its place when it is whole: written beside it under another name, mode 0600 as recordings have it, and moved there
- * at the end. What was there before stays until then, and so it may be what the new one is made of. A path "-" is standard output.
+ * at the end. What was there before stays until then, and so it may be what the new one is made of. A path "-" is standard output;
+ * a device or a pipe is written as it is.
  */
 #include <stdbool.h>
 
@@ -9,7 +10,7 @@ struct err_text;
 
 struct new_file {
 	const char *path; /* the caller's */
-	char *temporary;  /* NULL: standard output */
+	char *temporary;  /* NULL: standard output, or no regular file */
 	int fd;
 };
 

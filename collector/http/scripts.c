@@ -176,7 +176,7 @@ int allocation_script_step(struct exchange *x)
 		const struct parameter *p = &x->request.parameters[i];
 
 		if (!strcmp(p->name, "custom_filter") && p->value[0])
-			buf_printf(&more, " and (%s)", p->value);
+			buf_printf(&more, " and (%s\n)", p->value); /* behind a comment, too */
 	}
 	if (!r && !buf_text(&more))
 		r = -ENOMEM;

@@ -147,6 +147,12 @@ static int answer_json(struct exchange *x, struct sql *sql, const char *text,
 	json_init(&a.json, &x->out);
 	json_object(&a.json, NULL);
 	r = sql_run(sql, text, &sink, ret_place, &x->err);
+	if (!r && !a.begun) { /* a text without a statement */
+		json_array(&a.json, "columns");
+		json_end(&a.json, ']');
+		json_array(&a.json, "rows");
+		json_end(&a.json, ']');
+	}
 	for (unsigned i = 0; i < a.columns; i++)
 		free(a.names[i]);
 	free(a.names);

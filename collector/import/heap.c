@@ -66,11 +66,31 @@ static void heap_done(struct heap *h)
 	free(h->counters);
 }
 
+/* ---- sums ---- */
+
+static bool read_sums(char **at, struct sums *s)
+{
+	return text_decimal(at, &s->live_blocks) && text_word(at, ":") &&
+	       text_decimal(at, &s->live_bytes) && text_word(at, "[") &&
+	       text_decimal(at, &s->blocks) && text_word(at, ":") && text_decimal(at, &s->bytes) &&
+	       text_word(at, "]");
+}
+
 /* ---- what was mapped ---- */
 
 static bool is_maps_head(const char *line)
 {
 	return !strncmp(line, "MAPPED_LIBRARIES:", 17) || !strncmp(line, "--- Memory map:", 15);
+}
+
+/* jemalloc's sums of all stacks, in front of the first one: without prof_accum nothing is allocated that is not in use. */
+static void note_freed(struct heap *h, char *line)
+{
+	struct sums s;
+	char *at = line;
+
+	if (h->jemalloc && text_word(&at, "t*:") && read_sums(&at, &s) && !s.blocks)
+		importer_note(h->im, "what was freed is not told (prof_accum)");
 }
 
 static int read_maps(struct heap *h)
@@ -83,6 +103,8 @@ static int read_maps(struct heap *h)
 	while ((r = importer_line(h->im, &line, &length)) == 1) {
 		while (length && line[length - 1] == '\r')
 			line[--length] = 0;
+		if (source_line_number(h->im->source) == 2)
+			note_freed(h, line);
 		if (within && mapped_add_line(&h->mapped, line) < 0)
 			return err_set(h->im->err, -ENOMEM, "no memory to import");
 		within |= is_maps_head(line);
@@ -93,15 +115,7 @@ static int read_maps(struct heap *h)
 	return source_rewind(h->im->source, h->im->err);
 }
 
-/* ---- sums ---- */
-
-static bool read_sums(char **at, struct sums *s)
-{
-	return text_decimal(at, &s->live_blocks) && text_word(at, ":") &&
-	       text_decimal(at, &s->live_bytes) && text_word(at, "[") &&
-	       text_decimal(at, &s->blocks) && text_word(at, ":") && text_decimal(at, &s->bytes) &&
-	       text_word(at, "]");
-}
+/* ---- blocks ---- */
 
 static double factor_of(const struct heap *h, uint64_t blocks, uint64_t bytes)
 {
@@ -150,6 +164,7 @@ static int put_samples(struct heap *h, uint32_t thread, const struct sums *s)
 
 static int put_sums(struct heap *h, uint32_t thread, const struct sums *s)
 {
+	h->strange += !s->live_blocks && s->live_bytes;
 	return h->scaling == SCALING_NONE ? put_counts(h, thread, s) : put_samples(h, thread, s);
 }
 
@@ -206,7 +221,8 @@ static bool read_thread(char **at, uint64_t *ret_id)
 		*ret_id = 0;
 		return text_word(at, ":");
 	}
-	return text_decimal(at, ret_id) && ++*ret_id && text_word(at, ":");
+	return text_decimal(at, ret_id) && *ret_id < MAP_NO_KEY - 1 && ++*ret_id &&
+	       text_word(at, ":");
 }
 
 /* Threads are numbered as they come. */
@@ -254,8 +270,6 @@ static int read_thread_sums(struct heap *h, char *at)
 
 	if (!read_thread(&at, &id) || !read_sums(&at, &s))
 		return importer_bad_line(h->im, "no sums of a thread");
-	if (!h->in_stack && !id && !s.blocks)
-		importer_note(h->im, "what was freed is not told (prof_accum)");
 	if (!h->in_stack)
 		return id ? thread_of(h, id, at + strspn(at, " "), &thread) : 0;
 	if (!id) {
@@ -410,8 +424,8 @@ static int read_either(struct importer *im, bool jemalloc)
 	r = read_heap(&h);
 	if (h.strange)
 		importer_note(im,
-			      "%llu sums of what was allocated are smaller than what is in use, "
-			      "and left out",
+			      "left out are %llu sums that can't be: bytes of no block, or less "
+			      "allocated than in use",
 			      (unsigned long long)h.strange);
 	return r;
 }

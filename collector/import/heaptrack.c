@@ -412,7 +412,7 @@ static int read_heaptrack(struct importer *im)
 	if (h.unmatched)
 		importer_note(im, "%llu frees of blocks that were allocated before it began",
 			      (unsigned long long)h.unmatched);
-	im->end_ns = h.clock_ns;
+	im->end_ns = h.now_ns > h.clock_ns ? h.now_ns : h.clock_ns;
 	return r ? r : begin(&h);
 }
 

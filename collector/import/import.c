@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "collector/import/importer.h"
+#include "collector/store/names.h"
 #include "collector/store/scan.h"
 #include "collector/symbols/symbols.h"
 #include "base/ban.h"
@@ -57,6 +58,7 @@ void importer_note(struct importer *im, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(note + length, size - length, format, args);
 	va_end(args);
+	names_make_showable(note + length, strlen(note + length));
 }
 
 int importer_bad_line(struct importer *im, const char *format, ...)
@@ -67,6 +69,7 @@ int importer_bad_line(struct importer *im, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
+	names_make_showable(what, strlen(what));
 	return err_set(im->err, -EBADMSG, "%s: line %llu: %s", source_name(im->source),
 		       (unsigned long long)source_line_number(im->source), what);
 }

@@ -169,6 +169,7 @@ static int find_packing(struct source *s, struct err_text *err)
 static int unpack(struct source *s, struct err_text *err)
 {
 	uint8_t *room;
+	size_t before;
 	long n = 0;
 	int r = s->packing ? 0 : find_packing(s, err);
 
@@ -182,14 +183,18 @@ static int unpack(struct source *s, struct err_text *err)
 	if (!room)
 		return err_set(err, -ENOMEM, "no memory to read %s", s->path);
 	while (!r && !n && !s->ended) {
-		/* An unpacker may still hold bytes when the file has ended. */
+		/* An unpacker may still hold bytes when the file has ended; and a member that is empty
+		 * gives none. */
+		before = s->packed_at;
 		n = s->packing->step(s, room, STEP_BYTES);
 		if (n < 0)
 			return err_set(err, (int)n, "%s: damaged %s data before byte %llu", s->path,
 				       s->packing->name, (unsigned long long)s->read);
-		if (!n && s->file_ended)
+		if (n || s->packed_at != before)
+			continue;
+		if (s->file_ended)
 			s->ended = true;
-		else if (!n)
+		else
 			r = read_file(s, err);
 	}
 	if (s->ended && s->within)

@@ -20,11 +20,14 @@
 #define FIRST_ADDRESS (1ull << 32)
 #define MODULE_ALIGN  (1ull << 21)
 #define MODULE_MAX    (1ull << 36)
+/* Blocks that a recording tells in a number, put in one by one: nobody could wait for more. */
+#define SPREAD_MAX (1u << 26)
 
 struct merge {
 	struct composer *composer;
 	bool exact;
 	uint32_t members;
+	uint64_t spread;       /* of SPREAD_MAX */
 	struct intern modules; /* by build id or path; numbered as the composer numbers them */
 	uint32_t module_count;
 	uint64_t next_address;
@@ -189,24 +192,30 @@ static int put_event(struct adding *a, uint32_t stack, uint64_t size, uint64_t w
 					      .weight = weight});
 }
 
-/* What they weigh together; an empty block counts as one byte. False: it is too much for a number. */
-static bool weigh(const struct in_use_blocks *b, uint64_t *ret_weight)
+/* What they weigh together; an empty block counts as one byte. More than a number can say is the most that it can. */
+static uint64_t weigh(const struct in_use_blocks *b)
 {
-	return !__builtin_mul_overflow(b->size ? b->size : 1, b->blocks, ret_weight);
+	uint64_t weight;
+
+	return __builtin_mul_overflow(b->size ? b->size : 1, b->blocks, &weight) ? UINT64_MAX
+										 : weight;
 }
 
 static int take_blocks(void *context, const struct in_use_blocks *b)
 {
 	struct adding *a = context;
-	uint64_t weight = b->weight;
+	struct merge *m = a->merge;
 	uint32_t stack;
 	int r;
 
-	if (b->weight && a->merge->exact)
+	if (b->weight && m->exact)
 		return 1;
 	r = node_of(a, b->stack, &stack);
-	if (!r && (b->blocks == 1 || (a->merge->exact && weigh(b, &weight))))
-		return put_event(a, stack, b->size, weight);
+	if (!r && b->blocks == 1)
+		return put_event(a, stack, b->size, b->weight);
+	if (!r && (m->exact || b->blocks > SPREAD_MAX - m->spread))
+		return put_event(a, stack, b->size, weigh(b));
+	m->spread += b->blocks;
 	for (uint64_t i = 0; !r && i < b->blocks; i++)
 		r = put_event(a, stack, b->size, 0);
 	return r;
@@ -266,6 +275,9 @@ int merge_add(struct merge *m, struct view *view, uint64_t time_ns, struct snaps
 	member->samples = total.samples;
 	member->blocks_error = total.blocks_error;
 	member->bytes_error = total.bytes_error;
+	/* What composing failed of says more than that it did. */
+	if (r < 0 && err && !err->text[0])
+		composer_end(m->composer, NULL, err);
 	return r;
 }
 

@@ -236,11 +236,9 @@ static int read_list(struct allocations_cursor *c, sqlite3_value *list)
 	}
 	for (r = sqlite3_vtab_in_first(list, &value); r == SQLITE_OK && value;
 	     r = sqlite3_vtab_in_next(list, &value)) {
-		/* What may be equal to a number without being one lets all through. */
+		/* Cut off and bounded, where it is none: SQLite compares once more. */
 		int64_t x = sqlite3_value_int64(value);
 
-		if (sqlite3_value_numeric_type(value) == SQLITE_FLOAT)
-			x = (int64_t)sqlite3_value_double(value);
 		if (x >= 0 && x <= c->nodes)
 			c->stacks[x] |= 1;
 	}

@@ -3,6 +3,7 @@
  * begins to run; the progress handler is called every few steps of SQLite's machine while it runs, and ends it by its limits.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <time.h>
 
@@ -12,8 +13,8 @@
 #include "base/ban.h"
 
 #define STEPS_A_TICK 100
-/* A value, and so what one step can allocate beyond the account. */
-#define VALUE_MAX (1 << 20)
+/* Of SQLite's memory, for the process's other data bases, and for what the steps between two ticks take. */
+#define BESIDE_BYTES (256ll << 20)
 /* Bytes of SQLite's cache, and of memory that sorting takes before it goes on in a file. */
 #define CACHE_PRAGMA "pragma cache_size = -16384"
 
@@ -52,10 +53,11 @@ static bool in_list(const char *const *list, const char *name)
 	return false;
 }
 
+/* json_patch and unhex take the product of the lengths of their arguments; see texts.c. */
 static int judge_function(struct sql *sql, const char *name)
 {
 	static const char *const refused[] = {"load_extension", "fts3_tokenizer", "sqlite_log",
-					      NULL};
+					      "json_patch",	"unhex",	  NULL};
 
 	return in_list(refused, name) ? refuse(sql, "the function", name) : SQLITE_OK;
 }
@@ -142,7 +144,7 @@ static void too_long(struct sql *sql)
 	sql_fail(sql, -ETIME, &err);
 }
 
-static void too_much(struct sql *sql)
+void guard_too_much(struct sql *sql)
 {
 	struct err_text err;
 	char text[32];
@@ -159,9 +161,34 @@ bool guard_ended(struct sql *sql)
 		sql_fail(sql, -ECANCELED, NULL);
 	if (sql->deadline_ns && clock_ns() > sql->deadline_ns)
 		too_long(sql);
-	if (sqlite3_memory_used() - sql->memory_before > (sqlite3_int64)sql->limits.memory_bytes)
-		too_much(sql);
+	if (sqlite3_memory_used() - sql->memory_before + (sqlite3_int64)sql->held_bytes >
+	    (sqlite3_int64)sql->limits.memory_bytes)
+		guard_too_much(sql);
 	return sql->ended != 0;
+}
+
+/*
+ * One step can nest calls whose arguments are a MiB each, gigabytes of them, before the next tick. So SQLite itself has a limit, too, while
+ * there are sessions: one for the process, and with room for what is not theirs.
+ */
+static void allow(int64_t bytes)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static int64_t allowed;
+	int64_t limit;
+
+	pthread_mutex_lock(&lock);
+	allowed += bytes;
+	limit = allowed ? allowed + BESIDE_BYTES : 0;
+	sqlite3_hard_heap_limit64(limit);
+	sqlite3_soft_heap_limit64(limit);
+	pthread_mutex_unlock(&lock);
+}
+
+void guard_done(struct sql *sql)
+{
+	allow(-sql->allowed_bytes);
+	sql->allowed_bytes = 0;
 }
 
 static int tick(void *context)
@@ -181,7 +208,7 @@ static void set_limits(sqlite3 *db)
 	static const struct {
 		int what, most;
 	} limits[] = {
-		{SQLITE_LIMIT_LENGTH, VALUE_MAX},
+		{SQLITE_LIMIT_LENGTH, SQL_VALUE_MAX},
 		{SQLITE_LIMIT_SQL_LENGTH, SQL_TEXT_MAX},
 		{SQLITE_LIMIT_COLUMN, 200},
 		{SQLITE_LIMIT_EXPR_DEPTH, 200},
@@ -210,6 +237,8 @@ int guard_connection(struct sql *sql, struct err_text *err)
 	    sqlite3_set_authorizer(sql->db, authorize, sql) != SQLITE_OK)
 		return err_set(err, -EIO, "SQLite: %s", sqlite3_errmsg(sql->db));
 	sql->memory_before = sqlite3_memory_used();
+	sql->allowed_bytes = (int64_t)sql->limits.memory_bytes;
+	allow(sql->allowed_bytes);
 	sqlite3_progress_handler(sql->db, STEPS_A_TICK, tick, sql);
 	return 0;
 }

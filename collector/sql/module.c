@@ -119,6 +119,8 @@ static void clear(struct table_cursor *cursor)
 	if (cursor->table->done)
 		cursor->table->done(cursor);
 	cursor->work = NULL;
+	cursor->sql->held_bytes -= cursor->held_bytes;
+	cursor->held_bytes = 0;
 	cursor->at = cursor->end = 0;
 	cursor->node = cursor->frame = cursor->position = 0;
 }
@@ -233,4 +235,11 @@ void cursor_rows(struct table_cursor *cursor, uint64_t first, uint64_t last)
 		return;
 	cursor->at = (uint64_t)cursor->key;
 	cursor->end = cursor->at >= first && cursor->at <= last ? cursor->at + 1 : cursor->at;
+}
+
+int cursor_holds(struct table_cursor *cursor, uint64_t bytes)
+{
+	cursor->held_bytes += bytes;
+	cursor->sql->held_bytes += bytes;
+	return guard_ended(cursor->sql) ? cursor->sql->ended : 0;
 }

@@ -79,7 +79,7 @@ static int begin_timeline(struct table_cursor *c, struct err_text *err)
 	}
 	c->work = timeline;
 	c->end = timeline->count;
-	return 0;
+	return cursor_holds(c, timeline->count * sizeof(*timeline->list));
 }
 
 static void put_timeline(struct table_cursor *c, sqlite3_context *out, int column)
@@ -315,7 +315,8 @@ static int begin_figures(struct table_cursor *c, struct err_text *err)
 	}
 	c->work = history;
 	c->end = history->figures_count;
-	return 0;
+	return cursor_holds(c, history->figures_count * sizeof(*history->figures) +
+				       history->allocator_count * sizeof(*history->allocator));
 }
 
 static void put_figures(struct table_cursor *c, sqlite3_context *out, int column)

@@ -13,7 +13,8 @@
 
 #include "base/ban.h"
 
-#define COLUMNS_MAX 200 /* as guard.c has it */
+#define COLUMNS_MAX 200		 /* as guard.c has it */
+#define MEMORY_MAX  (1ull << 50) /* more is no limit, and sums of them are numbers still */
 
 static int open_database(struct sql *sql, struct err_text *err)
 {
@@ -26,7 +27,8 @@ static int open_database(struct sql *sql, struct err_text *err)
 			    temp_files_name(sql->temp)) != SQLITE_OK)
 		return err_set(err, -EIO, "SQLite: %s",
 			       sql->db ? sqlite3_errmsg(sql->db) : "out of memory");
-	if (tables_add(sql) != SQLITE_OK || functions_add(sql) != SQLITE_OK)
+	if (tables_add(sql) != SQLITE_OK || functions_add(sql) != SQLITE_OK ||
+	    texts_add(sql) != SQLITE_OK)
 		return err_set(err, -EIO, "SQLite: %s", sqlite3_errmsg(sql->db));
 	return guard_connection(sql, err);
 }
@@ -44,6 +46,8 @@ int sql_open(struct view *view, const struct sql_limits *limits, struct sql **re
 	sql->limits = *limits;
 	if (!sql->limits.memory_bytes)
 		sql->limits.memory_bytes = SQL_MEMORY_BYTES;
+	if (sql->limits.memory_bytes > MEMORY_MAX)
+		sql->limits.memory_bytes = MEMORY_MAX;
 	if (!sql->limits.temp_bytes)
 		sql->limits.temp_bytes = SQL_TEMP_BYTES;
 	filter_init(&sql->filter);
@@ -62,6 +66,7 @@ void sql_close(struct sql *sql)
 	if (!sql)
 		return;
 	sqlite3_close(sql->db);
+	guard_done(sql);
 	temp_files_free(sql->temp);
 	facts_free(sql->facts);
 	free(sql);
@@ -96,11 +101,11 @@ static int no_room(struct sql *sql, struct err_text *err)
 /* What made SQLite say no, as an errno with a sentence. */
 static int failed(struct sql *sql, int code, struct err_text *err)
 {
+	if ((code & 0xff) == SQLITE_NOMEM)
+		guard_too_much(sql);
 	if (sql->ended)
 		return err_set(err, sql->ended, "%s", sql->why.text);
 	switch (code & 0xff) {
-	case SQLITE_NOMEM:
-		return err_set(err, -ENOMEM, "out of memory");
 	case SQLITE_FULL:
 		return no_room(sql, err);
 	case SQLITE_IOERR:

@@ -15,6 +15,9 @@
 #include "collector/store/figures.h"
 #include "collector/store/store.h"
 
+/* A value's bytes, and so what one step can allocate beyond the account. */
+#define SQL_VALUE_MAX (1 << 20)
+
 struct chain_walk;
 struct facts;
 
@@ -28,7 +31,8 @@ struct sql {
 	/* Of the run under way. */
 	uint64_t deadline_ns; /* by the clock; 0: none */
 	int64_t memory_before;
-	unsigned ticks;
+	int64_t allowed_bytes; /* of the process's limit for SQLite */
+	uint64_t held_bytes;  /* by cursors, not of SQLite's memory: in the account, too */
 	int ended;	      /* what ended it: a negative errno; 0: nothing */
 	struct err_text why;  /* and the sentence */
 	uint64_t rows_left;
@@ -43,6 +47,9 @@ int sql_fail(struct sql *sql, int error, const struct err_text *err);
 /* ---- guard.c ---- */
 
 int guard_connection(struct sql *sql, struct err_text *err);
+void guard_done(struct sql *sql);
+/* Ends what runs for the memory that it took. */
+void guard_too_much(struct sql *sql);
 /* Starts the clock and the accounts. */
 void guard_begin(struct sql *sql);
 /* Whether it has to end, by its limits or because it was withdrawn: for who works long without a step of the machine. */
@@ -68,6 +75,7 @@ struct table_cursor {
 	uint32_t node, frame;	      /* of frames: where in the stack */
 	uint32_t position;
 	void *work; /* the table's own */
+	uint64_t held_bytes; /* of `work`, in the account */
 };
 
 struct table {
@@ -96,7 +104,12 @@ int allocations_add(struct sql *sql);
 char *table_declaration(const struct table_column *columns);
 /* Rows numbered from `first` to `last`, or the one that is looked up: for begin. */
 void cursor_rows(struct table_cursor *cursor, uint64_t first, uint64_t last);
+/* Puts what `work` takes in the account, until `done`: a statement may have thousands of cursors. For the end of begin, whose result it
+ * is: 0, or a negative errno where that is too much. */
+int cursor_holds(struct table_cursor *cursor, uint64_t bytes);
 int functions_add(struct sql *sql);
+/* Of SQLite's functions those that would not end in time. */
+int texts_add(struct sql *sql);
 extern const struct function_about {
 	const char *name, *about;
 } functions_about[]; /* ends with {0} */

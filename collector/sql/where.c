@@ -39,17 +39,33 @@ static int end(void *context, bool cut)
 	return 0;
 }
 
+/* The last character of the text in quotes, the name in brackets or the comment that begins there; `p` where none does, NULL where it does
+ * not end. A comment that the text ends is taken for one. */
+static const char *skip(const char *p)
+{
+	const char *end;
+
+	if (*p == '\'' || *p == '"' || *p == '`')
+		return strchr(p + 1, *p);
+	if (*p == '[')
+		return strchr(p, ']');
+	if (p[0] == '-' && p[1] == '-')
+		return p + strcspn(p, "\n") - 1;
+	if (p[0] != '/' || p[1] != '*')
+		return p;
+	end = strstr(p + 2, "*/");
+	return end ? end + 1 : NULL;
+}
+
 /* A condition that is one: it ends where its bracket does. "1) or (2" is a text with another meaning than it shows. */
 static int check(const char *condition, struct err_text *err)
 {
 	int depth = 0;
 
 	for (const char *p = condition; *p; p++) {
-		if (*p == '\'' || *p == '"' || *p == '`') {
-			p = strchr(p + 1, *p);
-			if (!p)
-				return err_set(err, -EINVAL, "a quotation mark is not closed");
-		}
+		p = skip(p);
+		if (!p)
+			return err_set(err, -EINVAL, "a quotation mark or a comment is not closed");
 		depth += *p == '(';
 		depth -= *p == ')';
 		if (depth < 0 || *p == ';')

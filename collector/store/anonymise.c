@@ -184,7 +184,7 @@ static int put_names(struct anonymise *a, const Heapcast__Batch *of, struct err_
 	Heapcast__Names names;
 	int r;
 
-	if (!a->told.places)
+	if (!a->told.places && !a->told.text_count)
 		return 0;
 	r = names_encoder_fill(&a->told, &names);
 	if (r < 0)

@@ -99,8 +99,7 @@ int names_put_frame(struct names *n, struct name_frame frame)
 
 /* ---- texts ---- */
 
-/* They go to terminals: control characters, and what is no character, become '?'. */
-static void make_showable(char *text, size_t length)
+void names_make_showable(char *text, size_t length)
 {
 	uint32_t code;
 
@@ -126,7 +125,7 @@ int names_put_text(struct names *n, const char *text, size_t length)
 	buf_byte(&n->text, 0);
 	if (buf_error(&n->text))
 		return -ENOMEM;
-	make_showable((char *)n->text.data + at, length);
+	names_make_showable((char *)n->text.data + at, length);
 	n->text_at[n->text_count++] = (uint32_t)at;
 	return 0;
 }

@@ -38,6 +38,8 @@ int names_check(const Heapcast__Names *message, struct err_text *err);
 /* `module_of`: the number here of a module on the wire, 0: not defined. 0; -EBADMSG with a sentence; -ENOMEM. */
 int names_add(struct names *names, const Heapcast__Names *message, uint32_t (*module_of)(const void *context, uint32_t number),
 	      const void *context, struct err_text *err);
+/* For texts from outside that go to terminals: control characters, and what is no character, become '?'. */
+void names_make_showable(char *text, size_t length);
 /* For state.c: a text, or a place whose frames are the last `count` of `frames`. 0, -EBADMSG or -ENOMEM. */
 int names_put_text(struct names *names, const char *text, size_t length);
 int names_put_frame(struct names *names, struct name_frame frame);

@@ -112,7 +112,10 @@ static int check_version(sqlite3 *db, bool write, struct err_text *err)
 	char begin[64];
 	int version = 0, r = version_of(db, &version, err);
 
-	if (!r && !version && write) {
+	/* Its first writer is not done, or was stopped. */
+	if (!r && !version && !write)
+		return -ENOENT;
+	if (!r && !version) {
 		snprintf(begin, sizeof(begin), "PRAGMA user_version = %d", SNAPSHOTS_VERSION);
 		r = execute(db, schema, err);
 		if (!r)

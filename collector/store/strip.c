@@ -171,6 +171,8 @@ static int sift(struct strip *s, bool *ret_changed, struct err_text *err)
 	uint64_t number = s->copy.events_ahead;
 
 	*ret_changed = false;
+	if (number + all > s->marked.room)
+		return changed(s, err);
 	for (uint32_t i = 0; i < all; i++) {
 		unsigned flags = short_lived_flags(&s->marked, number + i);
 		struct event *e = &d->events[i];

@@ -60,7 +60,7 @@ PYTHON
 ask analyze last --format memtracer >tracer.txt
 assert_eq "the first line" "Memory Tracer. Recorded $(python3 -c 'import json; print(json.load(open("report.json"))["allocated"]["blocks"])') allocations." "$(head -n 1 tracer.txt)"
 assert_eq "the head" "Source Location||Count||Size||Type" "$(sed -n 3p tracer.txt | sed 's/ *|| */||/g')"
-row() { sed 's/ *|| */||/g' tracer.txt | grep -qE "$1" || { cat tracer.txt >&3; fail "there is no line $1"; }; }
+row() { grep -qE "$1" <(sed 's/ *|| */||/g' tracer.txt) || { cat tracer.txt >&3; fail "there is no line $1"; }; }
 row '^(kinds.c:[0-9]+|make_tables)\|\|10\|\|78KB\|\|calloc$'
 row '^(kinds.c:[0-9]+|make_names)\|\|100\|\|3.9KB\|\|malloc$'
 ask analyze last --format memtracer --minimum-count 10 --minimum-size 5K --output few.txt >where.txt

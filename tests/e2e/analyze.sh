@@ -118,7 +118,7 @@ mkdir some/b/c/d && cp known.collapsed some/b/c/d/four.collapsed
 (cd empty && assert_status 1 "$COLLECTOR" analyze >../none.txt)
 assert_contains "analyze where there is nothing" none.txt "no *.collapsed" "collector analyze last"
 (cd some && assert_status 0 "$COLLECTOR" analyze >../list.txt)
-assert_contains "the list" list.txt "./one.collapsed" "./b/two.folded" "./b/c/three.collapsed" "$(stat -c %s known.collapsed) B" "collector analyze './"
+assert_contains "the list" list.txt "./one.collapsed" "./b/two.folded" "./b/c/three.collapsed" "$(stat -c %s known.collapsed) B" "collector analyze ./"
 ! grep -q four list.txt || fail "what lies deeper than three is listed"
 (cd some && "$COLLECTOR" analyze --json) | python3 -c 'import json, sys; assert len(json.load(sys.stdin)["files"]) == 3'
 

@@ -226,6 +226,8 @@ assert_contains "usage" "$T/err" "--output"
 assert_status 2 "$COLLECTOR" export --anonymise --size-min 5 --output "$T/x" "$T/one" 2>"$T/err"
 assert_contains "usage" "$T/err" "filters"
 assert_status 2 "$COLLECTOR" export --anonymise --salt-file "$T/no-such" --output "$T/x" "$T/one" 2>/dev/null
+assert_status 2 "$COLLECTOR" export --anonymise --seed '' --output "$T/x" "$T/one" 2>"$T/err"
+assert_contains "no salt" "$T/err" "--seed is empty"
 [ -z "$(ls "$T"/x* 2>/dev/null)" ] || fail "a half file was left"
 
 # ---- stripped and anonymised, and the other way round ----

@@ -49,7 +49,7 @@ assert_eq "kept by the worker" $((50 * 4096)) "$worker"
 build_id=$(readelf -n "$PROGRAM" | sed -n 's/.*Build ID: //p')
 pprof -raw small.pb.gz >raw.txt
 grep -qF "/e2e-branches $build_id [FN][FL][LN][IN]" raw.txt || fail "no mapping with $build_id: $(sed -n '/^Mappings/,$p' raw.txt)"
-sed -n '/^Mappings/,$p' raw.txt | sed -n 2p | grep -qF /e2e-branches || fail "the program is not the first mapping"
+sed -n '/^Mappings/,$p' raw.txt | sed -n 2p | grep -cF /e2e-branches || fail "the program is not the first mapping"
 
 # ---- what --value and the filters say ----
 export_as pprof peak.pb.gz --value peak small.heapcast
@@ -76,7 +76,7 @@ cp "$PROGRAM" "$T/moved"
 "$AGENT" run --quiet --output "$T/moved.heapcast" -- "$T/moved"
 mv "$T/moved" "$T/away"
 export_as pprof unnamed.pb.gz moved.heapcast
-pprof -raw unnamed.pb.gz | grep -q swell && fail "named without a file"
+grep -q swell <(pprof -raw unnamed.pb.gz) && fail "named without a file"
 mv "$T/away" "$T/moved"
 go tool pprof -symbolize=local -top -nodefraction=0 -unit=B -sample_index=alloc_space unnamed.pb.gz >found.txt 2>"$T/pprof.err"
 assert_eq "what pprof found itself" 10000000 "$(awk '$6 == "swell" { gsub("B", "", $1); print $1 }' found.txt)"

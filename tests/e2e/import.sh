@@ -175,6 +175,22 @@ for version in v1 v3 v3.gz v3.zst; do
 	"$COLLECTOR" report $version.heapcast >report
 	assert_contains "$version" report "/opt/app/server --port 80" "200.0"
 done
+# Members and frames that are empty, as of concatenated files: nothing behind them is lost.
+packed() { # COMMAND...: of its halves, and of nothing
+	"$@" </dev/null
+	"$@" </dev/null
+	head -c 150 "$corpus/import_heaptrack/v3" | "$@"
+	"$@" </dev/null
+	"$@" </dev/null
+	tail -c +151 "$corpus/import_heaptrack/v3" | "$@"
+}
+packed gzip -c >members.gz
+packed zstd -qc >members.zst
+for file in members.gz members.zst; do
+	"$COLLECTOR" import --output $file.heapcast $file >$file.says
+	"$COLLECTOR" report --json $file.heapcast >$file.json
+	assert_eq "$file" "8256 3 8320 4" "$(figures $file)"
+done
 assert_eq "peak" 8256 "$(python3 -c 'import json; print(json.load(open("v3.json"))["peak"]["bytes"])')"
 # Threads of jemalloc, and those that have ended.
 take import_jemalloc/exact

@@ -176,6 +176,11 @@ assert time.monotonic() - begun < 90
 huge = "with recursive c(x) as (select 1 union all select x + 1 from c where x < 2000000) select x, randomblob(200) b from c order by b"
 assert "temporary files" in run("sql", "--sql-temp", "20M", f"{T}/full.heapcast", huge, status=3)
 assert "memory" in run("sql", "--sql-memory", "4M", f"{T}/full.heapcast", "select group_concat(b) from (" + huge + ")", status=3)
+assert "memory" in run("sql", f"{T}/full.heapcast", "select 1 from " + ", ".join(["timeline(100000)"] * 60) + " limit 1", status=3)
+nested = "'z'"
+for level in range(10): # a gigabyte in one step
+    nested = "max(" + ", ".join(f"printf('%.{900000 + 100 * level + i}c', 'a')" for i in range(95)) + f", {nested})"
+assert "memory" in run("sql", "--sql-memory", "64M", f"{T}/full.heapcast", "select length(" + nested + ")", status=3)
 p = subprocess.Popen([COLLECTOR, "sql", f"{T}/full.heapcast", endless], stdout=subprocess.DEVNULL,
                      preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 time.sleep(0.5)

@@ -191,3 +191,10 @@ cp "$T/churn" "$T/itself"
 cmp "$T/itself" "$T/churn.s" || "$COLLECTOR" ledger "$T/itself" >/dev/null
 assert_contains "what it says" "$T/out" "times smaller"
 "$COLLECTOR" strip -o - "$T/churn" 2>/dev/null | cmp - "$T/itself"
+# A pipe or a device stays what it is.
+mkfifo "$T/pipe"
+cat "$T/pipe" >"$T/piped" &
+"$COLLECTOR" strip -o "$T/pipe" "$T/churn" >"$T/out"
+wait $!
+[ -p "$T/pipe" ] || fail "the pipe has become a file"
+cmp "$T/piped" "$T/itself"

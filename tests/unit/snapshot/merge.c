@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "collector/query/in_use.h"
 #include "collector/snapshot/merge.h"
+#include "collector/store/compose.h"
 #include "collector/store/snapshots.h"
 #include "tests/unit/query/recording.h"
 #include "tests/unit/temporary.h"
@@ -250,6 +251,72 @@ static void estimated(void **state)
 	close_parts(parts);
 }
 
+/* A recording whose weights are counts, of one stack with that many blocks. */
+static void open_counted(struct test_recording *t, uint64_t blocks)
+{
+	Heapcast__Process process = HEAPCAST__PROCESS__INIT;
+	Heapcast__Origin origin = HEAPCAST__ORIGIN__INIT;
+	struct symbols_options options = {0};
+	struct stream_id id = {{78}};
+	struct composer *c;
+	uint32_t node;
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/counted", temporary_folder);
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	origin.exact = true;
+	process.origin = &origin;
+	assert_int_equal(composer_new(fd, &id, &process, &c, NULL), 0);
+	assert_int_equal(composer_node(c, 0, 0, COMPOSER_FIRST_PLACE, &node), 0);
+	assert_int_equal(composer_blocks(c, 1, node, blocks, 16 * blocks, false), 0);
+	assert_int_equal(composer_end(c, NULL, NULL), 0);
+	composer_free(c);
+	close(fd);
+	assert_int_equal(recording_open(path, NULL, NULL, &t->recording, NULL), 0);
+	assert_int_equal(symbols_new(&options, &t->symbols, NULL), 0);
+	assert_int_equal(view_new(t->recording, t->symbols, &t->view, NULL), 0);
+}
+
+/* More blocks in a number than could be told one by one: one event, also beside sampled ones. */
+static void beyond_telling(void **state)
+{
+	const uint64_t blocks = (uint64_t)1 << 50;
+	struct snapshot_member member = {.host = (char *)(uintptr_t) "board",
+					 .executable = (char *)(uintptr_t) "/bin/x",
+					 .time_ns = 1};
+	struct stream_id id = {{79}};
+	struct test_recording t;
+	struct merge *merge;
+	char path[128];
+	int fd;
+
+	(void)state;
+	open_counted(&t, blocks);
+	snprintf(path, sizeof(path), "%s/merged", temporary_folder);
+	for (unsigned exact = 0; exact < 2; exact++) {
+		struct test_recording merged;
+		struct symbols_options options = {0};
+
+		fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		assert_true(fd >= 0);
+		assert_int_equal(merge_new(fd, &id, "test", 1, exact, &merge, NULL), 0);
+		assert_int_equal(merge_add(merge, t.view, 0, &member, NULL), 0);
+		assert_int_equal(member.blocks, blocks);
+		assert_int_equal(merge_end(merge, 1, NULL), 0);
+		merge_free(merge);
+		close(fd);
+		assert_int_equal(recording_open(path, NULL, NULL, &merged.recording, NULL), 0);
+		assert_int_equal(symbols_new(&options, &merged.symbols, NULL), 0);
+		assert_int_equal(view_new(merged.recording, merged.symbols, &merged.view, NULL), 0);
+		assert_int_equal(total_of(&merged, NULL).blocks, blocks);
+		assert_int_equal(recording_rows(merged.recording), 1);
+		test_close(&merged);
+	}
+	test_close(&t);
+}
+
 static int count_calls(void *context, const struct in_use_blocks *b)
 {
 	(void)b;
@@ -279,6 +346,7 @@ int main(void)
 		TEST_IN_FOLDER(counted),
 		TEST_IN_FOLDER(estimated),
 		TEST_IN_FOLDER(nothing_in_use),
+		TEST_IN_FOLDER(beyond_telling),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

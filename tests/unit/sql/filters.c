@@ -277,9 +277,19 @@ static void test_pushed_down(void **state)
 /* A condition that is more than one is refused, and one with a comment is one. */
 static void test_conditions(void **state)
 {
-	static const char *const refused[] = {
-		"",  "1) or (1",	  "1; select 1",	 "nope = 1", "size > ", "1 -- )",
-		"'", "size in (select 1", "1) union select 1 --"};
+	static const char *const refused[] = {"",
+					      "1) or (1",
+					      "1; select 1",
+					      "nope = 1",
+					      "size > ",
+					      "1 -- )",
+					      "'",
+					      "size in (select 1",
+					      "1) union select 1 --",
+					      "1 /*'*/) union select 1 from (select 1 /*'*/",
+					      "1 /*",
+					      "1 --'\n) or (1 --'",
+					      "1 as [') union select 1 from (select 1 as [']"};
 	struct sql_limits limits = {0};
 	struct row_bits *bits = NULL;
 
@@ -292,6 +302,7 @@ static void test_conditions(void **state)
 		assert_true(err.text[0]);
 	}
 	free(by_condition("size > 10 -- and no more"));
+	free(by_condition("size > 10 /* it's (one */ and [size] < 9 -- it's"));
 	test_close(&t);
 }
 

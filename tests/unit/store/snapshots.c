@@ -208,6 +208,27 @@ static void damaged(void **state)
 	store_close(store);
 }
 
+/* Its first writer was stopped before anything held. */
+static void begun(void **state)
+{
+	struct err_text err = {0};
+	struct snapshot *list, one;
+	size_t count = 1;
+	char path[128];
+
+	(void)state;
+	open_store();
+	snprintf(path, sizeof(path), "%s/store/snapshots.sqlite", temporary_folder);
+	fclose(fopen(path, "w"));
+	assert_int_equal(store_snapshots(store, &list, &count, &err), 0);
+	assert_int_equal(count, 0);
+	assert_int_equal(store_snapshot_get(store, "a", &one, &err), -ENOENT);
+	assert_int_equal(put("a", NULL), 0);
+	assert_int_equal(store_snapshot_get(store, "a", &one, &err), 0);
+	snapshot_done(&one);
+	store_close(store);
+}
+
 static void names(void **state)
 {
 	static const char *const good[] = {"a", "2026-11-22T10-11-12", "v1.2_x"},
@@ -231,6 +252,7 @@ int main(void)
 		TEST_IN_FOLDER(come_and_go),
 		TEST_IN_FOLDER(stopped_in_the_middle),
 		TEST_IN_FOLDER(damaged),
+		TEST_IN_FOLDER(begun),
 		cmocka_unit_test(names),
 	};
 

@@ -1,0 +1,233 @@
+/*
+ * SQLite's functions on texts, again: its own instr, replace and trim take the product of the lengths of their arguments, which at
+ * a MiB each is hours in a single step, and nothing can end a step. These take the sum, and ask for the time before they begin.
+ * Results are those of SQLite.
+ */
+#include <string.h>
+
+#include "collector/sql/state.h"
+
+#include "base/ban.h"
+
+#define TRIMMED_MAX 256 /* bytes of the characters that trim takes away */
+
+struct piece {
+	const char *text;
+	size_t length;
+};
+
+static bool is_inside(const char *at)
+{
+	return ((uint8_t)*at & 0xc0) == 0x80;
+}
+
+static struct piece text_of(sqlite3_value *value)
+{
+	const char *text = (const char *)sqlite3_value_text(value);
+
+	return (struct piece){text, text ? (size_t)sqlite3_value_bytes(value) : 0};
+}
+
+static struct piece blob_of(sqlite3_value *value)
+{
+	const char *bytes = sqlite3_value_blob(value);
+
+	return (struct piece){bytes, bytes ? (size_t)sqlite3_value_bytes(value) : 0};
+}
+
+/* Nothing to do: an argument is NULL, or the statement is to end. */
+static bool is_idle(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	struct sql *sql = sqlite3_user_data(context);
+
+	if (guard_ended(sql)) {
+		sqlite3_result_error(context, sql->why.text, -1);
+		return true;
+	}
+	for (int i = 0; i < argc; i++)
+		if (sqlite3_value_type(argv[i]) == SQLITE_NULL)
+			return true;
+	return false;
+}
+
+/* ---- instr ---- */
+
+static const char *find(struct piece in, struct piece what, bool characters)
+{
+	const char *at = memmem(in.text, in.length, what.text, what.length);
+
+	/* One that begins inside of a character is none; it is there only if the text is no UTF-8. */
+	if (at && characters && at != in.text && is_inside(at))
+		return NULL;
+	return at;
+}
+
+static void call_instr(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	bool blobs = sqlite3_value_type(argv[0]) == SQLITE_BLOB &&
+		     sqlite3_value_type(argv[1]) == SQLITE_BLOB;
+	struct piece in, what;
+	const char *at;
+	int64_t number = 1;
+
+	if (is_idle(context, argc, argv))
+		return;
+	in = blobs ? blob_of(argv[0]) : text_of(argv[0]);
+	what = blobs ? blob_of(argv[1]) : text_of(argv[1]);
+	if (!what.length) {
+		sqlite3_result_int(context, 1);
+		return;
+	}
+	at = in.length ? find(in, what, !blobs) : NULL;
+	for (const char *p = in.text; at && p < at; p++)
+		number += blobs || !is_inside(p + 1);
+	sqlite3_result_int64(context, at ? number : 0);
+}
+
+/* ---- replace ---- */
+
+/* Copies up to the next one and takes it away from `rest`; false: there is none. */
+static bool next_piece(struct piece *rest, struct piece what, struct piece *ret_before)
+{
+	const char *at = memmem(rest->text, rest->length, what.text, what.length);
+
+	*ret_before = (struct piece){rest->text, at ? (size_t)(at - rest->text) : rest->length};
+	if (at) {
+		rest->length -= ret_before->length + what.length;
+		rest->text = at + what.length;
+	}
+	return at;
+}
+
+static uint64_t replaced_length(struct piece in, struct piece what, struct piece by)
+{
+	struct piece before;
+	uint64_t length = 0;
+
+	while (next_piece(&in, what, &before))
+		length += before.length + by.length;
+	return length + before.length;
+}
+
+static void call_replace(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	struct piece in, what, by, before;
+	uint64_t length;
+	char *made, *to;
+	bool more;
+
+	if (is_idle(context, argc, argv))
+		return;
+	in = text_of(argv[0]);
+	what = text_of(argv[1]);
+	by = text_of(argv[2]);
+	if (!what.length || !in.length) {
+		sqlite3_result_value(context, argv[0]);
+		return;
+	}
+	length = replaced_length(in, what, by);
+	if (length > SQL_VALUE_MAX) {
+		sqlite3_result_error_toobig(context);
+		return;
+	}
+	made = to = sqlite3_malloc64(length + 1);
+	if (!made) {
+		sqlite3_result_error_nomem(context);
+		return;
+	}
+	do {
+		more = next_piece(&in, what, &before);
+		memcpy(to, before.text, before.length);
+		to += before.length;
+		if (more && by.length)
+			memcpy(to, by.text, by.length);
+		to += more ? by.length : 0;
+	} while (more);
+	*to = 0;
+	sqlite3_result_text(context, made, (int)length, sqlite3_free);
+}
+
+/* ---- trim ---- */
+
+/* Bytes of the character at the beginning of the text. */
+static size_t character_length(struct piece in)
+{
+	size_t length = 1;
+
+	while ((uint8_t)in.text[0] >= 0xc0 && length < in.length && is_inside(in.text + length))
+		length++;
+	return length;
+}
+
+/* The length of the character of `set` with which the text begins, or ends; 0: of none. */
+static size_t trimmed_length(struct piece in, struct piece set, bool at_end)
+{
+	while (set.length) {
+		size_t length = character_length(set);
+
+		if (length <= in.length &&
+		    !memcmp(at_end ? in.text + in.length - length : in.text, set.text, length))
+			return length;
+		set.text += length;
+		set.length -= length;
+	}
+	return 0;
+}
+
+static void trim(sqlite3_context *context, int argc, sqlite3_value **argv, bool left, bool right)
+{
+	struct piece in, set = {" ", 1};
+	size_t length;
+
+	if (is_idle(context, argc, argv))
+		return;
+	in = text_of(argv[0]);
+	if (argc > 1)
+		set = text_of(argv[1]);
+	if (set.length > TRIMMED_MAX) {
+		sqlite3_result_error(context, "trim takes at most 256 bytes of characters", -1);
+		return;
+	}
+	while (left && (length = trimmed_length(in, set, false))) {
+		in.text += length;
+		in.length -= length;
+	}
+	while (right && (length = trimmed_length(in, set, true)))
+		in.length -= length;
+	sqlite3_result_text(context, in.text, (int)in.length, SQLITE_TRANSIENT);
+}
+
+static void call_trim(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	trim(context, argc, argv, true, true);
+}
+
+static void call_ltrim(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	trim(context, argc, argv, true, false);
+}
+
+static void call_rtrim(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	trim(context, argc, argv, false, true);
+}
+
+int texts_add(struct sql *sql)
+{
+	static const struct {
+		const char *name;
+		int arguments;
+		void (*call)(sqlite3_context *context, int argc, sqlite3_value **argv);
+	} functions[] = {
+		{"instr", 2, call_instr}, {"replace", 3, call_replace}, {"trim", 1, call_trim},
+		{"trim", 2, call_trim},	  {"ltrim", 1, call_ltrim},	{"ltrim", 2, call_ltrim},
+		{"rtrim", 1, call_rtrim}, {"rtrim", 2, call_rtrim},
+	};
+	int r = SQLITE_OK;
+
+	for (size_t i = 0; r == SQLITE_OK && i < sizeof(functions) / sizeof(functions[0]); i++)
+		r = sqlite3_create_function_v2(sql->db, functions[i].name, functions[i].arguments,
+					       SQLITE_UTF8 | SQLITE_DETERMINISTIC, sql,
+					       functions[i].call, NULL, NULL, NULL);
+	return r;
+}
