@@ -124,7 +124,8 @@ static void clear_tables(struct stream *s)
 	s->delivered = (struct spool_account){0};
 	s->lost = (struct capture_losses){0};
 	s->no_thread = s->stacks_cut = s->samples_refused = s->watermark_ns = s->named_ns =
-		s->ledger_told = s->turn_ns = s->earlier_delivered = s->earlier_lost = 0;
+		s->ledger_told = s->turn_ns = s->earlier_delivered = s->earlier_lost =
+			s->watermark_told = s->order_ns = 0;
 	s->frame_pending = 0;
 	s->image = 0;
 	s->exec_pending = false;
@@ -351,6 +352,7 @@ static int close_batch(struct stream *s, bool end)
 	length = batch_pack(s, s->packer, end);
 	s->closed_ns = clock_monotonic_ns();
 	s->delivered.time_ns = stream_watermark(s);
+	s->watermark_told = s->watermark_ns;
 	s->delivered.nodes = stacks_number(&s->stacks, s->stacks.sent);
 	renew_stacks(s);
 	s->nodes_until = 0;
@@ -359,11 +361,18 @@ static int close_batch(struct stream *s, bool end)
 	return put_frame(s);
 }
 
+/* A mark went with a batch that did not reach beyond it: who waits for all that was before it waits for one more. */
+static bool owes_watermark(const struct stream *s)
+{
+	return s->order_ns && s->watermark_told / BATCH_TICK_NS * BATCH_TICK_NS <= s->order_ns;
+}
+
 static bool has_content(const struct stream *s)
 {
 	return s->batch.events.count || s->batch.gaps || s->batch.marks || s->threads.news ||
 	       s->process_news || s->modules.count != s->modules.sent || s->modules.unloads ||
-	       s->figures_count || s->maps_ready || sums_due(&s->sums, s->turn_ns);
+	       s->figures_count || s->maps_ready || sums_due(&s->sums, s->turn_ns) ||
+	       owes_watermark(s);
 }
 
 /* A flight recorder that waits has time; who it records is told at once, and the observer waits for its maps to be packed. */

@@ -89,6 +89,8 @@ struct stream {
 	bool renewal_wanted;  /* the stack table is full: a new generation once this batch is closed */
 	uint32_t renewal_rest; /* batches to be closed until the next one may be wanted */
 	uint64_t watermark_ns;
+	uint64_t watermark_told; /* its own, not held back, as of the last batch */
+	uint64_t order_ns;	 /* the last mark that an order has put */
 	uint64_t closed_ns; /* CLOCK_MONOTONIC of the last batch */
 	uint64_t named_ns;  /* when names of threads were read */
 	uint64_t ledger_told; /* produced, in the last batch */

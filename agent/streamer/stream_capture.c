@@ -99,7 +99,8 @@ static uint32_t find_place(struct stream *s, uint64_t pc, uint32_t epoch)
 			    module ? pc - modules_get(&s->modules, module)->bias : pc);
 }
 
-uint32_t stream_find_node(struct stream *s, uint32_t parent, uint64_t pc, uint32_t epoch, struct stacks_cached *cached)
+uint32_t stream_find_node(struct stream *s, uint32_t parent, uint64_t pc, uint32_t epoch,
+			  struct stacks_cached *cached)
 {
 	uint64_t key = stream_cache_key(pc, epoch);
 	struct stacks_located *located = stacks_located(&s->stacks, key);
@@ -137,10 +138,11 @@ bool stream_find_room(struct stream *s, uint32_t frames)
 	return true;
 }
 
-uint32_t stream_intern_rarely(struct stream *s, struct stacks_path *l, uint32_t keep, uint32_t count, const uint64_t *pcs,
-			      uint32_t epoch)
+uint32_t stream_intern_rarely(struct stream *s, struct stacks_path *l, uint32_t keep,
+			      uint32_t count, const uint64_t *pcs, uint32_t epoch)
 {
-	uint32_t depth = keep < l->most ? keep : l->most, fits = l->most - depth, cut = count > fits ? count - fits : 0, node;
+	uint32_t depth = keep < l->most ? keep : l->most, fits = l->most - depth,
+		 cut = count > fits ? count - fits : 0, node;
 
 	if (!stream_has_room(s, count < s->depth_max ? count : s->depth_max))
 		return STREAM_NO_ROOM;
@@ -294,8 +296,11 @@ int stream_mark(struct stream *s, int kind, uint64_t value, uint64_t time_ns, co
 		uint32_t text_length, const char *by)
 {
 	struct batch_mark mark = {.time_ns = time_ns, .kind = kind, .value = value};
+	int r = put_mark(s, mark, text, text_length, by, (uint32_t)strlen(by) + 1);
 
-	return put_mark(s, mark, text, text_length, by, (uint32_t)strlen(by) + 1);
+	if (!r)
+		s->order_ns = time_ns;
+	return r;
 }
 
 void capture_watermark(struct stream *s, uint64_t time_ns)

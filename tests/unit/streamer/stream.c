@@ -430,6 +430,42 @@ static void test_back_pressure(void **state)
 	bench_close(&b);
 }
 
+/* Of a stream in which nothing else happens, a batch that ends below an order's mark is followed by one that ends above it. */
+static void test_mark_above_watermark(void **state)
+{
+	struct bench b = {0};
+	struct stream *s = &b.stream;
+	uint64_t marked, number;
+	Heapcast__Batch *batch;
+
+	(void)state;
+	bench_open(&b);
+	s->batch.opened_ns = 1; /* long ago: it is closed at once */
+	bench_drain(&b, false);
+	number = s->spool.next;
+	marked = stream_now(s) + 20000000;
+	assert_int_equal(stream_mark(s, HEAPCAST__MARK_KIND__MARK_SNAPSHOT, 1, marked, NULL, 0, "a test"), 0);
+	s->batch.opened_ns = 1;
+	bench_drain(&b, false);
+	assert_int_equal(s->spool.next, number + 1);
+	batch = bench_batch(&b, number);
+	assert_int_equal(batch->n_mark, 1);
+	assert_true(batch->watermark_ns <= marked);
+	heapcast__batch__free_unpacked(batch, NULL);
+
+	while (stream_now(s) <= marked + 1000000)
+		usleep(1000);
+	for (int i = 0; i < 2; i++) { /* the second turn finds nothing to tell */
+		s->batch.opened_ns = 1;
+		bench_drain(&b, false);
+	}
+	assert_int_equal(s->spool.next, number + 2);
+	batch = bench_batch(&b, number + 1);
+	assert_true(batch->watermark_ns > marked);
+	heapcast__batch__free_unpacked(batch, NULL);
+	bench_close(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -444,6 +480,7 @@ int main(void)
 		cmocka_unit_test(test_noise),
 		cmocka_unit_test(test_lost_and_no_slice),
 		cmocka_unit_test(test_back_pressure),
+		cmocka_unit_test(test_mark_above_watermark),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
