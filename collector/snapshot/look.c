@@ -27,14 +27,19 @@ static int open_stream(struct snapshot_taking *t, const struct snapshot_member *
 	return r ? r : view_new(t->recording, NULL, &t->view, err);
 }
 
-/* 0, or what reading has failed with. */
+/* 0, or what reading has failed with. Without t->recording it could not be opened: of a stream that has just begun the
+ * file is not there yet, or nothing is in it. */
 static int look_again(struct snapshot_taking *t, const struct snapshot_member *m,
 		      struct err_text *err)
 {
 	int r;
 
-	if (!t->recording)
-		return open_stream(t, m, err);
+	if (!t->recording) {
+		r = open_stream(t, m, err);
+		if (r < 0)
+			look_end(t);
+		return r;
+	}
 	r = recording_refresh(t->recording, err);
 	return r > 0 ? view_refresh(t->view, err) : r;
 }
@@ -114,7 +119,8 @@ int look_at_member(struct snapshot_taking *t, struct snapshot_member *m, struct 
 		return err_set(err, r, "out of memory");
 	if (!r && is_stored(t->recording, m))
 		return merge_stream(t, m, err);
-	if (!r && taking_ns(t) < place_of(t, m)->replied_ns + t->request->timeout_ns)
+	if ((!r || !t->recording) &&
+	    taking_ns(t) < place_of(t, m)->replied_ns + t->request->timeout_ns)
 		return -EAGAIN;
 	look_end(t);
 	member_set_missing(t, m,

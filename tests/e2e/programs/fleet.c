@@ -1,10 +1,11 @@
 /*
- * fleet BLOCKS FOLDER: holds BLOCKS blocks of 100 to 106 bytes and a tenth as many of 5,000, empty ones among them, and goes on
+ * fleet BLOCKS FOLDER [MORE]: holds BLOCKS blocks of 100 to 106 bytes and a tenth as many of 5,000, empty ones among them, and goes on
  * allocating and freeing beside that. Says "ready BLOCKS BYTES" of what it holds. When there is a file FOLDER/grow it makes GROWN blocks of
- * GROWN_SIZE more and says "grown BLOCKS BYTES"; when there is one FOLDER/end it ends, without freeing anything. Compiled twice, with another
+ * GROWN_SIZE more (MORE of sizes up to 255, in no order, if that is given) and says "grown BLOCKS BYTES"; when there is one FOLDER/end it ends, without freeing anything. Compiled twice, with another
  * PADDING: then functions and lines lie elsewhere, and the build id is another one.
  */
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -38,13 +39,14 @@ __attribute__((noinline)) static void *hold(size_t size)
 	return p;
 }
 
-__attribute__((noinline)) static void planted(void)
+__attribute__((noinline)) static void planted(unsigned long more)
 {
-	for (int i = 0; i < GROWN; i++) {
-		void *volatile p = malloc(GROWN_SIZE);
+	for (unsigned long i = 0; i < (more ? more : GROWN); i++) {
+		size_t size = more ? (uint32_t)i * 2654435761u >> 24 : GROWN_SIZE;
+		void *volatile p = malloc(size);
 
 		blocks += p != NULL;
-		bytes += GROWN_SIZE;
+		bytes += size;
 	}
 }
 
@@ -91,7 +93,7 @@ int main(int argc, char **argv)
 	}
 	say("ready");
 	wait_for(argv[2], "grow");
-	planted();
+	planted(argc > 3 ? strtoul(argv[3], NULL, 10) : 0);
 	say("grown");
 	wait_for(argv[2], "end");
 	_exit(0);
