@@ -6,7 +6,13 @@
 need cmp objcopy python3 lz4
 make_app
 start_collector
-"$AGENT" run --announce --interface lo --quiet --gather-maps -- "$T/app"
+mkfifo "$T/hold"
+"$AGENT" run --announce --interface lo --quiet --gather-maps -- "$T/app" hold <"$T/hold" &
+program=$!
+exec 7>"$T/hold"
+wait_for 30 "its maps" eval 'ask maps --json last 2>/dev/null | python3 -c "import json, sys; sys.exit(not json.load(sys.stdin)[\"maps\"])" 2>/dev/null'
+exec 7>&-
+wait "$program"
 wait_collector
 id=$(build_id "$T/app")
 

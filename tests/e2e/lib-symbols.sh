@@ -1,6 +1,6 @@
 # For the tests of symbols: a program of which every line that allocates is known, and what its backtraces say.
 #
-#   make_app            $T/app (stripped) and $T/app.full, app.c beside them; LINE_INNER LINE_MIDDLE LINE_OUTER LINE_MAIN
+#   make_app            $T/app (stripped; with an argument it reads a byte before it ends) and $T/app.full, app.c beside them; LINE_INNER LINE_MIDDLE LINE_OUTER LINE_MAIN
 #   record_app          records $T/app as the last stream of $T/data
 #   app_frames [ARG...] the frames of the app's 1000 blocks of 48 bytes, innermost first, as `ask export` with ARG has them:
 #                       FUNCTION FILE:LINE [inline]
@@ -11,6 +11,7 @@ make_app() {
 	need gcc objcopy python3
 	cat >"$T/app.c" <<-'C'
 		#include <stdlib.h>
+		#include <unistd.h>
 		static void *blocks[1000];
 		static inline __attribute__((always_inline)) void *inner(size_t size)
 		{
@@ -24,13 +25,13 @@ make_app() {
 		{
 			blocks[i] = middle(48); /* OUTER */
 		}
-		int main(void)
+		int main(int argc, char **argv)
 		{
 			for (unsigned i = 0; i < 1000; i++)
 				outer(i); /* MAIN */
 			for (unsigned i = 0; i < 500; i++)
 				free(blocks[i]);
-			return 0;
+			return argc > 1 && read(0, argv[1], 1) < 0;
 		}
 	C
 	local mark

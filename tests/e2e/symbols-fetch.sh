@@ -15,8 +15,7 @@ python3 - "$T/app.c" <<'PYTHON'
 import sys
 path = sys.argv[1]
 text = open(path).read()
-text = text.replace("#include <stdlib.h>", "#include <stdlib.h>\n#include <unistd.h>")
-text = text.replace("return 0;\n}\n", "while (access(getenv(\"APP_END\"), F_OK))\n\tusleep(20000);\nreturn 0;\n}\n")
+text = text.replace("return argc", "while (access(getenv(\"APP_END\"), F_OK))\n\tusleep(20000);\nreturn argc")
 open(path, "w").write(text)
 PYTHON
 for mark in INNER MIDDLE OUTER MAIN; do
