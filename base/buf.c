@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/ban.h"
 
 void buf_done(struct buf *b)
@@ -62,6 +63,14 @@ void buf_string(struct buf *b, const char *text)
 void buf_byte(struct buf *b, uint8_t byte)
 {
 	buf_append(b, &byte, 1);
+}
+
+void buf_varint(struct buf *b, uint64_t value)
+{
+	uint8_t *room = buf_reserve(b, VARINT_MAX);
+
+	if (room)
+		b->length += (size_t)(varint_put(room, value) - room);
 }
 
 void buf_u32le(struct buf *b, uint32_t value)

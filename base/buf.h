@@ -34,6 +34,7 @@ uint8_t *buf_reserve(struct buf *b, size_t more);
 void buf_append(struct buf *b, const void *data, size_t length);
 void buf_string(struct buf *b, const char *text);
 void buf_byte(struct buf *b, uint8_t byte);
+void buf_varint(struct buf *b, uint64_t value); /* base/bytes.h */
 /* Little endian. */
 void buf_u32le(struct buf *b, uint32_t value);
 void buf_u64le(struct buf *b, uint64_t value);

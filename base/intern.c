@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/ban.h"
 
@@ -15,44 +14,6 @@ struct intern_chunk {
 	size_t used, size;
 	char data[];
 };
-
-/* Both halves of the product in one. */
-#ifdef __SIZEOF_INT128__
-static uint64_t fold(uint64_t a, uint64_t b)
-{
-	unsigned __int128 product = (unsigned __int128)a * b;
-
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-#else
-static uint64_t fold(uint64_t a, uint64_t b)
-{
-	uint64_t low = (uint32_t)a * (uint64_t)(uint32_t)b, first = (a >> 32) * (uint32_t)b,
-		 second = (uint32_t)a * (b >> 32), high = (a >> 32) * (b >> 32),
-		 middle = (low >> 32) + (uint32_t)first + (uint32_t)second;
-
-	high += (first >> 32) + (second >> 32) + (middle >> 32);
-	return (middle << 32 | (uint32_t)low) ^ high;
-}
-#endif
-
-/* Eight bytes a step: names are long, and there are many. They come from outside: whoever makes them does not know the key, and so
- * not which ones collide (folded multiplications, as of wyhash, under keys that are random instead of constants). */
-static uint32_t hash_of(const uint64_t key[2], const void *data, size_t length)
-{
-	uint64_t hash = key[0] ^ length, word = 0;
-	const uint8_t *p = data;
-
-	for (; length >= sizeof(word); p += sizeof(word), length -= sizeof(word)) {
-		memcpy(&word, p, sizeof(word));
-		hash = fold(hash ^ key[1], word ^ key[0]);
-	}
-	word = 0;
-	if (length)
-		memcpy(&word, p, length);
-	hash = fold(hash ^ key[1], word ^ key[0]);
-	return (uint32_t)(fold(hash ^ key[0], key[1]) >> 32);
-}
 
 static const char *copy(struct intern *intern, const void *data, size_t length)
 {
@@ -79,17 +40,6 @@ static const char *copy(struct intern *intern, const void *data, size_t length)
 	return to;
 }
 
-/* Of early boot there may be no random number yet; the addresses of memory are some. */
-static void choose_key(struct intern *intern)
-{
-	if (getrandom(intern->key, sizeof(intern->key), GRND_NONBLOCK) !=
-	    (ssize_t)sizeof(intern->key)) {
-		intern->key[0] = 0x9e3779b97f4a7c15u ^ (uintptr_t)intern;
-		intern->key[1] = 0xbf58476d1ce4e5b9u ^ (uintptr_t)intern->items << 16;
-	}
-	intern->key[1] |= 1;
-}
-
 static int grow_table(struct intern *intern)
 {
 	uint32_t capacity = intern->table_capacity ? intern->table_capacity * 2 : 64;
@@ -98,7 +48,7 @@ static int grow_table(struct intern *intern)
 	if (!table)
 		return -1;
 	if (!intern->table)
-		choose_key(intern);
+		hash_key_choose(&intern->key);
 	for (uint32_t i = 1; i <= intern->count; i++) {
 		uint32_t at = intern->items[i].hash & (capacity - 1);
 
@@ -137,6 +87,31 @@ void intern_done(struct intern *intern)
 	*intern = (struct intern){0};
 }
 
+/* Where it is in the table, or would be. */
+static uint32_t place_of(const struct intern *intern, uint32_t hash, const void *data,
+			 size_t length)
+{
+	uint32_t mask = intern->table_capacity - 1, at;
+
+	for (at = hash & mask; intern->table[at]; at = (at + 1) & mask) {
+		const struct intern_item *item = &intern->items[intern->table[at]];
+
+		if (item->hash == hash && item->length == length &&
+		    !memcmp(item->data, data, length))
+			break;
+	}
+	return at;
+}
+
+uint32_t intern_find(const struct intern *intern, const void *data, size_t length)
+{
+	return intern->count
+		       ? intern->table[place_of(
+				 intern, (uint32_t)(hash_bytes(&intern->key, data, length) >> 32),
+				 data, length)]
+		       : 0;
+}
+
 uint32_t intern_bytes(struct intern *intern, const void *data, size_t length)
 {
 	uint32_t hash, at;
@@ -146,15 +121,10 @@ uint32_t intern_bytes(struct intern *intern, const void *data, size_t length)
 		return 0;
 	if (2 * (intern->count + 1) > intern->table_capacity && grow_table(intern) < 0)
 		return 0;
-	hash = hash_of(intern->key, data, length);
-	for (at = hash & (intern->table_capacity - 1); intern->table[at];
-	     at = (at + 1) & (intern->table_capacity - 1)) {
-		const struct intern_item *item = &intern->items[intern->table[at]];
-
-		if (item->hash == hash && item->length == length &&
-		    !memcmp(item->data, data, length))
-			return intern->table[at];
-	}
+	hash = (uint32_t)(hash_bytes(&intern->key, data, length) >> 32);
+	at = place_of(intern, hash, data, length);
+	if (intern->table[at])
+		return intern->table[at];
 	if (intern->count + 2 > intern->items_capacity && grow_items(intern) < 0)
 		return 0;
 	kept = copy(intern, data, length);

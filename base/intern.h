@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash.h"
+
 struct intern_chunk;
 
 struct intern {
@@ -17,13 +19,15 @@ struct intern {
 	uint32_t items_capacity;
 	uint32_t *table; /* numbers by hash, 0: empty; at most half full */
 	uint32_t table_capacity;
-	uint64_t key[2]; /* of the hash: random */
+	struct hash_key key;
 	struct intern_chunk *chunks;
 };
 
 void intern_done(struct intern *intern);
 /* The number, or 0 if memory ran out (or 2^31 numbers are in use). */
 uint32_t intern_bytes(struct intern *intern, const void *data, size_t length);
+/* 0: it has none yet. */
+uint32_t intern_find(const struct intern *intern, const void *data, size_t length);
 uint32_t intern_text(struct intern *intern, const char *text);
 /* Of a row of numbers. */
 uint32_t intern_pair(struct intern *intern, uint64_t a, uint64_t b);

@@ -4,6 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
+#define CAPACITY_LEAST 64
+#define FIBONACCI      0x9E3779B97F4A7C15ull /* 2^64 over the golden ratio */
+/* Entries between one and its home. Of millions of random keys the furthest is at some hundreds. */
+#define FROM_HOME_MAX 2048
+
 void map_done(struct map *m)
 {
 	free(m->entries);
@@ -26,9 +33,13 @@ static struct map_entry *find(const struct map *m, uint64_t key)
 	return &m->entries[i];
 }
 
-static bool grow(struct map *m)
+static bool rehash(struct map *m, size_t capacity, uint64_t factor)
 {
-	struct map bigger = {.capacity = m->capacity ? m->capacity * 2 : 64};
+	struct map bigger = {
+		.capacity = capacity,
+		.factor = factor,
+		.shift = 64 - (unsigned)__builtin_ctzll(capacity),
+	};
 
 	bigger.entries = malloc(bigger.capacity * sizeof(*bigger.entries));
 	if (!bigger.entries)
@@ -42,6 +53,21 @@ static bool grow(struct map *m)
 	free(m->entries);
 	*m = bigger;
 	return true;
+}
+
+static bool grow(struct map *m)
+{
+	return m->capacity ? rehash(m, m->capacity * 2, m->factor)
+			   : rehash(m, CAPACITY_LEAST, FIBONACCI);
+}
+
+/* Without memory for it things are slow, and right. */
+static bool choose_factor(struct map *m)
+{
+	struct hash_key key;
+
+	hash_key_choose(&key);
+	return rehash(m, m->capacity, key.word[1]);
 }
 
 uint64_t *map_get(const struct map *m, uint64_t key)
@@ -64,6 +90,11 @@ uint64_t *map_put(struct map *m, uint64_t key, bool *ret_new)
 	if (ret_new)
 		*ret_new = e->key != key;
 	if (e->key != key) {
+		size_t from_home =
+			((size_t)(e - m->entries) - map_home(m, key)) & (m->capacity - 1);
+
+		if (from_home > FROM_HOME_MAX && m->factor == FIBONACCI && choose_factor(m))
+			e = find(m, key);
 		*e = (struct map_entry){.key = key};
 		m->count++;
 	}

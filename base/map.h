@@ -3,6 +3,9 @@
  * An open-addressing map from a 64-bit key to a 64-bit value, for hot paths. Linear probing with a multiplicative hash,
  * at most three quarters full; deletions shift the following entries back, so that there are no tombstones.
  * Key MAP_NO_KEY can't be stored.
+ *
+ * The factor is that of Fibonacci hashing: the same keys lie in the same order. Keys that come from outside may be made to
+ * collide under it: as soon as one lies too far from its home, the factor becomes a random one, which nobody outside knows.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,16 +22,18 @@ struct map {
 	struct map_entry *entries; /* capacity entries; NULL: empty */
 	size_t count;
 	size_t capacity; /* a power of two */
+	uint64_t factor; /* odd */
+	unsigned shift;	 /* 64 - log2(capacity) */
 };
 
 void map_done(struct map *m);
 void map_clear(struct map *m);
 /* The value's place, or NULL. Valid until the next put or remove. */
 uint64_t *map_get(const struct map *m, uint64_t key);
-/* Where the search for a key begins. Fibonacci hashing: the high bits of the product are the mixed ones. */
+/* Where the search for a key begins: the high bits of the product are the mixed ones. */
 static inline size_t map_home(const struct map *m, uint64_t key)
 {
-	return (size_t)((key * 0x9E3779B97F4A7C15ull) >> 32) & (m->capacity - 1);
+	return (size_t)(key * m->factor >> m->shift);
 }
 
 /* The key will be asked for, put or removed soon. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "proto/field.h"
 #include "base/ban.h"
 
 static const char *const column_names[NAMES_COLUMNS] = {"module",   "offset", "frames",
@@ -38,15 +39,6 @@ size_t names_encoder_size(const struct names_encoder *e)
 	return size;
 }
 
-static void put(struct names_encoder *e, enum names_column column, uint64_t value)
-{
-	struct buf *b = &e->column[column];
-	uint8_t *room = buf_reserve(b, VARINT_MAX);
-
-	if (room)
-		b->length += (size_t)(varint_put(room, value) - room);
-}
-
 void names_encoder_text(struct names_encoder *e, const char *text, size_t length)
 {
 	buf_append(&e->texts, text, length);
@@ -57,21 +49,16 @@ void names_encoder_text(struct names_encoder *e, const char *text, size_t length
 void names_encoder_place(struct names_encoder *e, uint32_t module, uint64_t offset,
 			 const struct name_frame *frames, uint32_t count)
 {
-	put(e, NAMES_MODULE, module);
-	put(e, NAMES_OFFSET, zigzag((int64_t)(offset - e->last_offset)));
-	put(e, NAMES_FRAMES, count);
+	buf_varint(&e->column[NAMES_MODULE], module);
+	buf_varint(&e->column[NAMES_OFFSET], zigzag((int64_t)(offset - e->last_offset)));
+	buf_varint(&e->column[NAMES_FRAMES], count);
 	for (uint32_t i = 0; i < count; i++) {
-		put(e, NAMES_FUNCTION, frames[i].function);
-		put(e, NAMES_FILE, frames[i].file);
-		put(e, NAMES_LINE, frames[i].line);
+		buf_varint(&e->column[NAMES_FUNCTION], frames[i].function);
+		buf_varint(&e->column[NAMES_FILE], frames[i].file);
+		buf_varint(&e->column[NAMES_LINE], frames[i].line);
 	}
 	e->last_offset = offset;
 	e->places++;
-}
-
-static ProtobufCBinaryData data_of(const struct buf *b)
-{
-	return (ProtobufCBinaryData){.len = b->length, .data = b->data};
 }
 
 int names_encoder_fill(const struct names_encoder *e, Heapcast__Names *ret)
@@ -82,13 +69,13 @@ int names_encoder_fill(const struct names_encoder *e, Heapcast__Names *ret)
 		r = r ? r : buf_error(&e->column[i]);
 	heapcast__names__init(ret);
 	ret->first_text = e->first_text;
-	ret->texts = data_of(&e->texts);
-	ret->module = data_of(&e->column[NAMES_MODULE]);
-	ret->offset = data_of(&e->column[NAMES_OFFSET]);
-	ret->frames = data_of(&e->column[NAMES_FRAMES]);
-	ret->function = data_of(&e->column[NAMES_FUNCTION]);
-	ret->file = data_of(&e->column[NAMES_FILE]);
-	ret->line = data_of(&e->column[NAMES_LINE]);
+	ret->texts = field_of(&e->texts);
+	ret->module = field_of(&e->column[NAMES_MODULE]);
+	ret->offset = field_of(&e->column[NAMES_OFFSET]);
+	ret->frames = field_of(&e->column[NAMES_FRAMES]);
+	ret->function = field_of(&e->column[NAMES_FUNCTION]);
+	ret->file = field_of(&e->column[NAMES_FILE]);
+	ret->line = field_of(&e->column[NAMES_LINE]);
 	return r;
 }
 

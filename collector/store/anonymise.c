@@ -15,6 +15,8 @@
 #include "collector/store/anonymise_fields.h"
 #include "collector/store/copy.h"
 #include "collector/store/maps_step.h"
+#include "collector/store/names.h"
+#include "proto/field.h"
 #include "proto/names.h"
 #include "base/ban.h"
 
@@ -39,6 +41,7 @@ struct anonymise {
 	uint32_t module_count, module_capacity;
 	struct intern places, texts; /* told already */
 	struct names_encoder told;
+	uint64_t told_bytes; /* of NAMES_BYTES_MAX */
 	struct buf stacks, columns[11], region_names;
 	Heapcast__Events events;
 };
@@ -114,8 +117,10 @@ static uint32_t tell_text(struct anonymise *a, const char *text)
 	size_t length = strnlen(text, NAMES_TEXT_MAX);
 
 	number = intern_bytes(&a->texts, text, length);
-	if (number > before)
+	if (number > before) {
 		names_encoder_text(&a->told, text, length);
+		a->told_bytes += NAMES_TEXT_BYTES + length;
+	}
 	return number;
 }
 
@@ -174,7 +179,8 @@ static int tell_place(struct anonymise *a, uint32_t number, const struct stack_n
 		return 0;
 	names_encoder_place(&a->told, node->module, other_offset(a, node->module, node->offset),
 			    frames, count);
-	return 0;
+	a->told_bytes += NAMES_PLACE_BYTES + (uint64_t)count * NAMES_FRAME_BYTES;
+	return a->told_bytes > NAMES_BYTES_MAX ? -E2BIG : 0;
 }
 
 /* Definitions may be told again at any time, in batches without a number. */
@@ -217,6 +223,11 @@ static int tell_places(struct anonymise *a, const Heapcast__Stacks *stacks,
 		if (!r && names_encoder_size(&a->told) >= NAMES_BYTES)
 			r = put_names(a, of, err);
 	}
+	if (r == -E2BIG)
+		return err_set(err, r,
+			       "%s: more than " NAMES_BYTES_TEXT
+			       " of names, which is what a recording can have",
+			       a->copy.path);
 	return r ? r : put_names(a, of, err);
 }
 
@@ -260,26 +271,13 @@ static int other_events(struct anonymise *a, struct err_text *err)
 	return copy_encode(&a->copy, &a->events, err);
 }
 
-static void put_varint(struct buf *to, uint64_t value)
-{
-	uint8_t *at = buf_reserve(to, VARINT_MAX);
-
-	if (at)
-		to->length += (size_t)(varint_put(at, value) - at);
-}
-
-static ProtobufCBinaryData data_of(const struct buf *b)
-{
-	return (ProtobufCBinaryData){.len = b->length, .data = b->data};
-}
-
 /* Starts ascend as they did: all move alike, but those in the kernel's half, which lie above. */
 static void put_start(struct anonymise *a, struct buf *to, uint64_t start, uint32_t shift,
 		      uint64_t *page)
 {
 	uint64_t next = pseudonym_address(&a->names, start) >> shift;
 
-	put_varint(to, next - *page);
+	buf_varint(to, next - *page);
 	*page = next;
 }
 
@@ -299,7 +297,7 @@ static int other_region_names(struct anonymise *a, Heapcast__Maps *m)
 		buf_byte(&a->region_names, 0);
 		at += length + 1;
 	}
-	m->names = data_of(&a->region_names);
+	m->names = field_of(&a->region_names);
 	return buf_error(&a->region_names);
 }
 
@@ -322,8 +320,8 @@ static void put_step(struct anonymise *a, const struct maps_step *s, uint32_t sh
 		const struct maps_region_row *row = &s->region[i];
 
 		put_start(a, &a->columns[START], row->start, shift, &start);
-		put_varint(&a->columns[DEVICES], row->device ? DEVICE : 0);
-		put_varint(&a->columns[INODES], other_inode(a, row->device, row->inode));
+		buf_varint(&a->columns[DEVICES], row->device ? DEVICE : 0);
+		buf_varint(&a->columns[INODES], other_inode(a, row->device, row->inode));
 	}
 	for (size_t i = 0; i < s->used_count; i++)
 		put_start(a, &a->columns[USED], s->used[i].start, shift, &used);
@@ -346,11 +344,11 @@ static int other_maps(struct anonymise *a, Heapcast__Maps **maps)
 	for (unsigned i = GONE; !r && i <= USED; i++)
 		r = buf_error(&a->columns[i]);
 	m->base.n_unknown_fields = 0;
-	m->gone = data_of(&a->columns[GONE]);
-	m->start = data_of(&a->columns[START]);
-	m->device = data_of(&a->columns[DEVICES]);
-	m->inode = data_of(&a->columns[INODES]);
-	m->used = data_of(&a->columns[USED]);
+	m->gone = field_of(&a->columns[GONE]);
+	m->start = field_of(&a->columns[START]);
+	m->device = field_of(&a->columns[DEVICES]);
+	m->inode = field_of(&a->columns[INODES]);
+	m->used = field_of(&a->columns[USED]);
 	if (r == -EBADMSG) {
 		*maps = NULL;
 		return 0;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/write.h"
 #include "proto/frame.h"
 #include "base/ban.h"
 
@@ -51,26 +52,12 @@ int composer_field(struct composer *c, unsigned field, const ProtobufCMessage *m
 	return 0;
 }
 
-static int write_all(struct composer *c, const uint8_t *data, size_t length)
-{
-	while (length) {
-		ssize_t n = write(c->fd, data, length);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return composer_fail(c, n < 0 ? -errno : -EIO, "writing the recording");
-		data += n;
-		length -= (size_t)n;
-	}
-	return 0;
-}
-
 static int write_batch(struct composer *c, const Heapcast__Batch *batch)
 {
 	size_t head = heapcast__batch__get_packed_size(batch), length = head + c->fields.length,
 	       bound = frame_bound(length);
 	long n;
+	int r;
 
 	buf_clear(&c->message);
 	buf_clear(&c->frame);
@@ -80,8 +67,10 @@ static int write_batch(struct composer *c, const Heapcast__Batch *batch)
 	if (c->fields.length)
 		memcpy(c->message.data + FRAME_HEADROOM + head, c->fields.data, c->fields.length);
 	n = frame_encode(c->frames, c->message.data + FRAME_HEADROOM, length, c->frame.data, bound);
-	return n < 0 ? composer_fail(c, (int)n, "framing a batch")
-		     : write_all(c, c->frame.data, (size_t)n);
+	if (n < 0)
+		return composer_fail(c, (int)n, "framing a batch");
+	r = write_all(c->fd, c->frame.data, (size_t)n);
+	return r < 0 ? composer_fail(c, r, "writing the recording") : 0;
 }
 
 /* Nodes that are new since the last batch, encoded into `memory`. */
@@ -168,7 +157,7 @@ static int write_head(struct composer *c, const Heapcast__End *end, uint8_t *scr
 	batch.number = ++c->number;
 	batch.time_ns = batch.watermark_ns = c->last_ns;
 	batch.wall_ns = c->start_wall_ns + c->last_ns;
-	batch.process = c->process;
+	batch.process = c->process_sent ? NULL : c->process;
 	put_ledger(c, scratch, &ledger);
 	batch.ledger = &ledger;
 	if (c->nodes.count > c->nodes_sent) {
@@ -200,8 +189,7 @@ int composer_close_batch(struct composer *c, const Heapcast__End *end)
 		r = write_head(c, end, scratch);
 	if (r < 0)
 		return r;
-	if (c->process)
-		heapcast__process__free_unpacked(take_ptr(c->process), NULL);
+	c->process_sent = true;
 	events_encoder_clear(&c->events);
 	buf_clear(&c->fields);
 	return 0;
@@ -309,6 +297,23 @@ void composer_free(struct composer *c)
 	free(c->events_state);
 	free(c->culled_memory);
 	free(c);
+}
+
+int composer_note(struct composer *c, const char *note)
+{
+	Heapcast__Origin *origin = c->process->origin;
+	char *copy = origin ? strdup(note) : NULL;
+
+	if (!origin)
+		return composer_refuse(c,
+				       "a note on where a recording is from that is from nowhere");
+	if (!copy)
+		return composer_no_memory(c);
+	if (origin->note != protobuf_c_empty_string)
+		free(origin->note);
+	origin->note = copy;
+	c->process_sent = false;
+	return 0;
 }
 
 int composer_end(struct composer *c, const Heapcast__End *end, struct err_text *err)

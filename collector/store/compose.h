@@ -13,7 +13,8 @@
  * Memory: a batch at hand (some 2 MiB), the nodes and the texts of names; nothing that grows with the events.
  *
  * All functions return 0 or a negative errno. A failure lasts: every later call returns it again, and composer_end tells why, so
- * that a loop over events may leave the checking to the end. -EINVAL is an argument against the rules below.
+ * that a loop over events may leave the checking to the end. -EINVAL is an argument against the rules below; -E2BIG: a recording does
+ * not hold that many.
  */
 #include <stdint.h>
 
@@ -78,6 +79,8 @@ int composer_blocks(struct composer *composer, uint32_t thread, uint32_t stack, 
 /* An address for a block of this size that no other block has. */
 uint64_t composer_address(struct composer *composer, uint64_t size);
 
+/* What origin.note is to be, known only now: the process is told again. */
+int composer_note(struct composer *composer, const char *note);
 /* The last batch. `end` may be NULL: nothing is known of it, but nothing follows. */
 int composer_end(struct composer *composer, const Heapcast__End *end, struct err_text *err);
 

@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "collector/store/compose_state.h"
 #include "collector/store/definitions.h"
+#include "collector/store/names.h"
 #include "base/ban.h"
 
 #define ADDRESS_STEP (1u << 20) /* between addresses that are made up, at most */
@@ -17,7 +18,7 @@ int composer_module(struct composer *c, const Heapcast__Module *module, uint32_t
 	int r = composer_room(c);
 
 	if (!r && c->modules == MODULES_MAX)
-		r = composer_refuse(c, "too many modules");
+		r = composer_too_many(c, "more modules than a recording can have");
 	if (r < 0)
 		return r;
 	m.number = ++c->modules;
@@ -41,15 +42,27 @@ int composer_node(struct composer *c, uint32_t parent, uint32_t module, uint64_t
 	const struct stack_node node = {.parent = parent, .module = module, .offset = offset};
 	int r = composer_room(c);
 
-	if (!r && (parent > c->nodes.count || module > c->modules || c->nodes.count == NODES_MAX))
+	if (!r && (parent > c->nodes.count || module > c->modules))
 		r = composer_refuse(c, "a node of a caller or module that is not defined");
+	if (!r && c->nodes.count == NODES_MAX)
+		r = composer_too_many(c, "more nodes of stacks than a recording can have");
 	if (r < 0)
 		return r;
 	*ret_node = nodes_intern(&c->nodes, &node);
 	return *ret_node ? 0 : composer_no_memory(c);
 }
 
-/* The number of a text; 0: there is none, or no memory. */
+/* As much as a reader will take (names.h). */
+static int count_names(struct composer *c, uint64_t bytes)
+{
+	c->names_bytes += bytes;
+	return c->names_bytes <= NAMES_BYTES_MAX
+		       ? 0
+		       : composer_too_many(c, "more than " NAMES_BYTES_TEXT
+					      " of names, which is what a recording can have");
+}
+
+/* The number of a text; 0: there is none, or no room for it. */
 static uint32_t text_of(struct composer *c, const char *text)
 {
 	uint32_t before = c->texts.count, number;
@@ -58,10 +71,13 @@ static uint32_t text_of(struct composer *c, const char *text)
 	if (!length)
 		return 0;
 	number = intern_bytes(&c->texts, text, length);
-	if (!number)
+	if (!number) {
 		composer_no_memory(c);
-	else if (number > before)
+	} else if (number > before) {
+		if (count_names(c, NAMES_TEXT_BYTES + length) < 0)
+			return 0;
 		names_encoder_text(&c->names, text, length);
+	}
 	return number;
 }
 
@@ -75,6 +91,8 @@ int composer_name(struct composer *c, uint32_t module, uint64_t offset,
 		r = composer_refuse(c, "a name for a place that can have none");
 	if (count > NAMES_FRAMES_MAX)
 		count = NAMES_FRAMES_MAX;
+	if (!r)
+		r = count_names(c, NAMES_PLACE_BYTES + (uint64_t)count * NAMES_FRAME_BYTES);
 	for (unsigned i = 0; !r && i < count; i++) {
 		row[i] = (struct name_frame){text_of(c, frames[i].function),
 					     text_of(c, frames[i].file), frames[i].line};

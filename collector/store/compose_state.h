@@ -23,7 +23,8 @@ struct composer {
 	int fd, error;
 	struct err_text why;
 	struct stream_id id;
-	Heapcast__Process *process; /* NULL: was sent */
+	Heapcast__Process *process;
+	bool process_sent;
 	uint64_t start_wall_ns;
 	struct frame_encoder *frames;
 	struct events_encoder events;
@@ -34,6 +35,7 @@ struct composer {
 	uint32_t nodes_sent, modules;
 	struct intern texts;
 	struct names_encoder names;
+	uint64_t names_bytes; /* of NAMES_BYTES_MAX, as a reader counts them */
 	struct composed_thread *threads; /* [number - 1] */
 	uint32_t thread_count, thread_capacity;
 	uint32_t *news; /* numbers of threads whose counts have changed since the last batch */
@@ -53,6 +55,11 @@ static inline int composer_no_memory(struct composer *composer)
 static inline int composer_refuse(struct composer *composer, const char *what)
 {
 	return composer_fail(composer, -EINVAL, what);
+}
+
+static inline int composer_too_many(struct composer *composer, const char *what)
+{
+	return composer_fail(composer, -E2BIG, what);
 }
 
 /* Before something is added: a batch that is full is closed. */

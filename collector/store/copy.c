@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/write.h"
 #include "collector/store/culled.h"
 #include "collector/store/recording.h"
 #include "proto/frame.h"
@@ -181,21 +182,6 @@ int copy_encode(struct copy *c, Heapcast__Events *ret, struct err_text *err)
 	if (r < 0)
 		return failed(c, r, err);
 	events_encoder_fill(&e, ret);
-	return 0;
-}
-
-static int write_all(int fd, const uint8_t *data, size_t length)
-{
-	while (length) {
-		ssize_t n = write(fd, data, length);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -ENOSPC;
-		data += n;
-		length -= (size_t)n;
-	}
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "collector/store/totals.h"
 #include "base/ban.h"
 
@@ -314,11 +315,6 @@ static int add_mark(struct definitions *d, const Heapcast__Mark *m)
 	}
 	d->marks[d->mark_count++] = mark;
 	return 0;
-}
-
-static uint64_t less(uint64_t value, uint64_t by)
-{
-	return value > by ? value - by : 0;
 }
 
 /* The first ledger of an agent that goes on says how much those before it had delivered: what of it is not here was lost with

@@ -138,11 +138,13 @@ static int list_streams(struct store *store, bool in_use, struct stream_summary 
 {
 	cleanup(cleanup_free) struct stream_id *ids = NULL;
 	cleanup(cleanup_free) struct stream_id *snapshots = NULL;
-	size_t snapshot_count = store_snapshot_ids(store, &snapshots);
 	struct stream_summary *list;
-	size_t n = 0, count;
+	size_t n = 0, count, snapshot_count = 0;
 	int r = listing_ids(store, &ids, &n, err);
 
+	/* Whoever asks for a snapshot is told that their list is damaged; all other streams can be listed without it. */
+	if (!r && store_snapshot_ids(store, &snapshots, &snapshot_count, NULL) == -ENOMEM)
+		r = -ENOMEM;
 	if (r < 0)
 		return r;
 	list = calloc(n + 1, sizeof(*list));

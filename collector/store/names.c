@@ -27,16 +27,19 @@ void names_renew(struct names *n)
 	n->text_base = n->text_count;
 }
 
+static bool has_room(const struct names *n, uint64_t bytes)
+{
+	return bytes <= NAMES_BYTES_MAX - n->bytes;
+}
+
 /* ---- places ---- */
 
-/* Finalizer of splitmix64 over both parts. */
-static uint64_t hash(uint32_t module, uint64_t offset)
+/* Both come from outside. */
+static uint64_t hash(const struct names *n, uint32_t module, uint64_t offset)
 {
-	uint64_t h = offset * 0x9e3779b97f4a7c15ull + module;
+	const uint64_t words[] = {offset, module};
+	uint64_t h = hash_bytes(&n->key, words, sizeof(words));
 
-	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9ull;
-	h = (h ^ h >> 27) * 0x94d049bb133111ebull;
-	h ^= h >> 31;
 	return h == MAP_NO_KEY ? 0 : h;
 }
 
@@ -56,7 +59,7 @@ const struct names_place *names_find(const struct names *n, uint32_t module, uin
 
 	if (!n->place_count)
 		return NULL;
-	for (uint64_t key = hash(module, offset); (at = map_get(&n->index, key));
+	for (uint64_t key = hash(n, module, offset); (at = map_get(&n->index, key));
 	     key = next_key(key))
 		if (is_place(&n->places[*at - 1], module, offset))
 			return &n->places[*at - 1];
@@ -66,10 +69,13 @@ const struct names_place *names_find(const struct names *n, uint32_t module, uin
 int names_put_place(struct names *n, uint32_t module, uint64_t offset, uint32_t count)
 {
 	const struct names_place place = {offset, module, n->frame_count - count, count};
-	uint64_t key = hash(module, offset), *at;
+	uint64_t key, *at;
 	bool is_new;
 
-	if (n->place_count >= NAMES_PLACES_MAX)
+	if (!n->place_count)
+		hash_key_choose(&n->key);
+	key = hash(n, module, offset);
+	if (!has_room(n, NAMES_PLACE_BYTES))
 		return -EBADMSG;
 	if (array_reserve(&n->places, &n->place_capacity, (uint64_t)n->place_count + 1,
 			  sizeof(*n->places)) < 0)
@@ -79,21 +85,24 @@ int names_put_place(struct names *n, uint32_t module, uint64_t offset, uint32_t 
 		key = next_key(key);
 	if (!at)
 		return -ENOMEM;
-	if (is_new)
+	if (is_new) {
 		*at = ++n->place_count;
+		n->bytes += NAMES_PLACE_BYTES;
+	}
 	n->places[*at - 1] = place; /* the last word holds */
 	return 0;
 }
 
 int names_put_frame(struct names *n, struct name_frame frame)
 {
-	if (n->frame_count >= NAMES_PLACES_MAX || frame.function > n->text_count ||
+	if (!has_room(n, NAMES_FRAME_BYTES) || frame.function > n->text_count ||
 	    frame.file > n->text_count)
 		return -EBADMSG;
 	if (array_reserve(&n->frames, &n->frame_capacity, (uint64_t)n->frame_count + 1,
 			  sizeof(*n->frames)) < 0)
 		return -ENOMEM;
 	n->frames[n->frame_count++] = frame;
+	n->bytes += NAMES_FRAME_BYTES;
 	return 0;
 }
 
@@ -116,7 +125,7 @@ int names_put_text(struct names *n, const char *text, size_t length)
 {
 	size_t at = n->text.length;
 
-	if (at + length + 1 > NAMES_BYTES_MAX || n->text_count >= NAMES_PLACES_MAX)
+	if (!has_room(n, NAMES_TEXT_BYTES + length))
 		return -EBADMSG;
 	if (array_reserve(&n->text_at, &n->text_capacity, (uint64_t)n->text_count + 1,
 			  sizeof(*n->text_at)) < 0)
@@ -127,6 +136,7 @@ int names_put_text(struct names *n, const char *text, size_t length)
 		return -ENOMEM;
 	names_make_showable((char *)n->text.data + at, length);
 	n->text_at[n->text_count++] = (uint32_t)at;
+	n->bytes += NAMES_TEXT_BYTES + length;
 	return 0;
 }
 
@@ -213,6 +223,7 @@ int names_add(struct names *n, const Heapcast__Names *message,
 				       place.module);
 		r = take_place(n, &d, &place, module, err);
 	}
-	return r == -EBADMSG && err && !err->text[0] ? err_set(err, r, "names: more than are kept")
-						     : r;
+	return r == -EBADMSG && err && !err->text[0]
+		       ? err_set(err, r, "names: more than " NAMES_BYTES_TEXT " of them")
+		       : r;
 }

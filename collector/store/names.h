@@ -4,19 +4,29 @@
  *
  *	(module, offset) --index--> places[i]  ->  frames[first .. first + count - 1]  ->  text + text_at[number - 1]
  */
+#include <assert.h>
+
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/map.h"
 #include "heapcast.pb-c.h"
 #include "proto/names.h"
 
-#define NAMES_PLACES_MAX (1u << 26)
-#define NAMES_BYTES_MAX	 (1u << 30) /* of all texts */
+/* What all of them take in memory is bounded, not how many there are of each: half of what a collector may use. */
+#define NAMES_BYTES_MAX	  (256u << 20)
+#define NAMES_BYTES_TEXT  "256 MiB"
+#define NAMES_TEXT_BYTES  5 /* of each text, besides its length */
+#define NAMES_PLACE_BYTES 56
+#define NAMES_FRAME_BYTES 12
 
 struct names_place {
 	uint64_t offset;
 	uint32_t module, first, count;
 };
+
+static_assert(sizeof(struct names_place) + 2 * sizeof(struct map_entry) <= NAMES_PLACE_BYTES, "as the specification counts them");
+static_assert(sizeof(struct name_frame) == NAMES_FRAME_BYTES, "as the specification counts them");
 
 struct names {
 	struct buf text; /* each ended by a NUL */
@@ -27,6 +37,8 @@ struct names {
 	uint32_t place_count, place_capacity;
 	struct name_frame *frames; /* with numbers of texts here */
 	uint32_t frame_count, frame_capacity;
+	uint64_t bytes; /* of NAMES_BYTES_MAX */
+	struct hash_key key; /* of `index` */
 	struct map index; /* hash of (module, offset) -> index in places + 1; what collides stands under the next free key */
 };
 

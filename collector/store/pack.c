@@ -106,14 +106,6 @@ static unsigned width_of(uint64_t value)
 	return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
 }
 
-static void put_varint(struct buf *out, uint64_t value)
-{
-	uint8_t *room = buf_reserve(out, VARINT_MAX);
-
-	if (room)
-		out->length = (size_t)(varint_put(room, value) - out->data);
-}
-
 /* ---- differences ---- */
 
 struct differences {
@@ -222,7 +214,7 @@ static void put_exceptions(struct buf *out, const struct differences *d, uint32_
 		place[n] = i;
 		high[n++] = d->x[i] >> d->width;
 	}
-	put_varint(out, d->high_width);
+	buf_varint(out, d->high_width);
 	pack_bits(out, place, n, PLACE_BITS);
 	pack_bits(out, high, n, d->high_width);
 }
@@ -231,14 +223,14 @@ static void put_differences(struct buf *out, const struct differences *d, uint32
 {
 	if (!d->width && !d->exceptions) {
 		buf_byte(out, MODE_ONE);
-		put_varint(out, d->base);
+		buf_varint(out, d->base);
 		return;
 	}
 	buf_byte(out, MODE_DIFFERENCES);
 	buf_byte(out, (uint8_t)d->width);
-	put_varint(out, d->base);
-	put_varint(out, d->scale);
-	put_varint(out, d->exceptions);
+	buf_varint(out, d->base);
+	buf_varint(out, d->scale);
+	buf_varint(out, d->exceptions);
 	pack_bits(out, d->x, count, d->width);
 	if (d->exceptions)
 		put_exceptions(out, d, count);
@@ -292,7 +284,7 @@ static void put_dictionary(struct buf *out, const struct dictionary *d,
 			   const struct differences *entries, uint32_t count)
 {
 	buf_byte(out, MODE_DICTIONARY);
-	put_varint(out, d->count);
+	buf_varint(out, d->count);
 	put_differences(out, entries, d->count);
 	buf_byte(out, (uint8_t)index_width(d->count));
 	pack_bits(out, d->index, count, index_width(d->count));

@@ -9,8 +9,10 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "collector/store/culled.h"
 #include "collector/store/short_lived.h"
+#include "proto/field.h"
 #include "base/ban.h"
 
 #define SUMS_NS	   1000000000 /* they wait so long, as an agent's */
@@ -245,19 +247,6 @@ static int put_sums(struct strip *s, Heapcast__Batch *batch)
 
 /* ---- the account ---- */
 
-static void put_varint(struct buf *to, uint64_t value)
-{
-	uint8_t *at = buf_reserve(to, VARINT_MAX);
-
-	if (at)
-		to->length += (size_t)(varint_put(at, value) - at);
-}
-
-static ProtobufCBinaryData data_of(const struct buf *b)
-{
-	return (ProtobufCBinaryData){.len = b->length, .data = b->data};
-}
-
 /* What is dropped goes from the delivered ones of its thread to the culled ones, at once. */
 static int put_threads(struct strip *s, Heapcast__Ledger *l)
 {
@@ -273,18 +262,13 @@ static int put_threads(struct strip *s, Heapcast__Ledger *l)
 			number && number <= s->thread_count ? s->by_thread[number - 1] : 0;
 		uint64_t before = reader_varint(&delivered);
 
-		put_varint(&s->columns[0], before > dropped ? before - dropped : 0);
-		put_varint(&s->columns[1],
+		buf_varint(&s->columns[0], before > dropped ? before - dropped : 0);
+		buf_varint(&s->columns[1],
 			   (reader_more(&culled) ? reader_varint(&culled) : 0) + dropped);
 	}
-	l->thread_delivered = data_of(&s->columns[0]);
-	l->thread_culled = data_of(&s->columns[1]);
+	l->thread_delivered = field_of(&s->columns[0]);
+	l->thread_culled = field_of(&s->columns[1]);
 	return buf_error(&s->columns[0]) ? -ENOMEM : buf_error(&s->columns[1]);
-}
-
-static uint64_t less(uint64_t value, uint64_t by)
-{
-	return value > by ? value - by : 0;
 }
 
 static int put_ledger(struct strip *s, Heapcast__Batch *batch)

@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
+#include "base/write.h"
 #include "collector/symbols/lookup.h"
 #include "collector/symbols/protocol.h"
 #include "collector/symbols/seccomp.h"
@@ -80,21 +81,6 @@ static int read_all(void *to, size_t size)
 	return 0;
 }
 
-static int write_all(const uint8_t *data, size_t size)
-{
-	while (size) {
-		ssize_t n = write(STDOUT_FILENO, data, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EPIPE;
-		data += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
-
 static int read_request(struct request *ret_request)
 {
 	cleanup(cleanup_free) uint8_t *data = NULL;
@@ -147,7 +133,7 @@ static int serve_one(void)
 		error = buf_error(&out);
 	}
 	if (!error)
-		error = write_all(out.data, out.length);
+		error = write_all(STDOUT_FILENO, out.data, out.length);
 	buf_done(&out);
 	answer_done(&answer);
 	request_done(&request);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -107,6 +108,32 @@ static void random_against_a_model(void **state)
 	}
 }
 
+/* Made to collide under the factor that everybody knows: multiples of its inverse. */
+static void made_to_collide(void **state)
+{
+	const uint64_t factor = 0x9e3779b97f4a7c15ull, many = 200000;
+	uint64_t inverse = factor;
+	clock_t begun = clock();
+	struct map m = {0};
+
+	(void)state;
+	for (int i = 0; i < 5; i++) /* Newton, modulo 2^64 */
+		inverse *= 2 - factor * inverse;
+	assert_true(inverse * factor == 1);
+	for (uint64_t i = 1; i <= many; i++)
+		*map_put(&m, i * inverse, NULL) = i;
+	assert_int_equal(m.count, many);
+	for (uint64_t i = 1; i <= many; i++)
+		assert_int_equal(*map_get(&m, i * inverse), i);
+	for (uint64_t i = 1; i <= many; i += 2)
+		assert_true(map_remove(&m, i * inverse, NULL));
+	for (uint64_t i = 1; i <= many; i++)
+		assert_int_equal(map_get(&m, i * inverse) != NULL, i % 2 == 0);
+	/* It takes milliseconds. */
+	assert_true(clock() - begun < 2 * CLOCKS_PER_SEC);
+	map_done(&m);
+}
+
 static void empty_map_answers(void **state)
 {
 	struct map m = {0};
@@ -148,6 +175,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_against_a_model),
+		cmocka_unit_test(made_to_collide),
 		cmocka_unit_test(empty_map_answers),
 		cmocka_unit_test(the_reserved_key_is_refused),
 		cmocka_unit_test(grows_with_addresses),

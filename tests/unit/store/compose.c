@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/error.h"
 #include "collector/store/compose.h"
+#include "collector/store/names.h"
 #include "collector/store/scan.h"
 #include "collector/store/store.h"
 
@@ -203,6 +205,77 @@ static void names_come_back(void **state)
 	recording_close(r);
 }
 
+/* What a reader would not take is not written either, and both say why. */
+static void names_are_bounded(void **state)
+{
+	static const struct composer_frame frames[NAMES_FRAMES_MAX];
+	const uint64_t most =
+		NAMES_BYTES_MAX /
+		(NAMES_PLACE_BYTES + sizeof(frames) / sizeof(*frames) * NAMES_FRAME_BYTES);
+	struct composer *c = begin(false);
+	struct err_text err = {0};
+	struct names names = {0};
+	uint64_t count = 0;
+
+	(void)state;
+	while (!composer_name(c, 0, COMPOSER_FIRST_PLACE + count, frames, NAMES_FRAMES_MAX))
+		count++;
+	assert_int_equal(count, most);
+	assert_int_equal(composer_end(c, NULL, &err), -E2BIG);
+	assert_non_null(strstr(err.text, "256 MiB of names"));
+	composer_free(c);
+
+	for (count = 0; !names_put_frame(&names, (struct name_frame){0}); count++)
+		;
+	assert_int_equal(count, NAMES_BYTES_MAX / NAMES_FRAME_BYTES);
+	assert_int_equal(names_put_place(&names, 0, 1, 1), -EBADMSG);
+	assert_int_equal(names_put_text(&names, "text", 4), -EBADMSG);
+	names_done(&names);
+}
+
+/* Places that were made to fall together under a hash that everybody knows (a finalizer of splitmix64 over both parts): they did
+ * under ours, once. */
+static void names_do_not_collide(void **state)
+{
+	const uint32_t many = 60000;
+	struct names names = {0};
+	uint64_t inverse = 0x9e3779b97f4a7c15ull;
+	clock_t begun = clock();
+
+	(void)state;
+	for (int i = 0; i < 5; i++) /* Newton: of the odd factor, modulo 2^64 */
+		inverse *= 2 - 0x9e3779b97f4a7c15ull * inverse;
+	for (uint32_t i = 1; i <= many; i++)
+		assert_int_equal(names_put_place(&names, i, (0 - (uint64_t)i) * inverse, 0), 0);
+	for (uint32_t i = 1; i <= many; i++)
+		assert_int_equal(names_find(&names, i, (0 - (uint64_t)i) * inverse)->module, i);
+	assert_null(names_find(&names, many + 1, (0 - (uint64_t)(many + 1)) * inverse));
+	/* It takes milliseconds. */
+	assert_true(clock() - begun < 2 * CLOCKS_PER_SEC);
+	names_done(&names);
+}
+
+/* A note of which the reason comes late. */
+static void the_last_note_holds(void **state)
+{
+	struct composer *c = begin(true);
+	struct recording *r;
+	uint32_t node;
+
+	(void)state;
+	assert_int_equal(composer_note(c, "first"), 0);
+	assert_int_equal(composer_node(c, 0, 0, 5000, &node), 0);
+	for (unsigned i = 0; i < 100000; i++)
+		put(c, HEAPCAST__EVENT_KIND__EVENT_MALLOC, i, composer_address(c, 8), 8, node);
+	assert_int_equal(composer_note(c, "first; last"), 0);
+	r = end(c);
+	assert_string_equal(recording_process(r)->origin.note, "first; last");
+	assert_string_equal(recording_process(r)->origin.file, "a file");
+	assert_int_equal(recording_rows(r), 100000);
+	assert_int_equal(recording_process(r)->images, 1);
+	recording_close(r);
+}
+
 static void accounts_balance(void **state)
 {
 	struct composer *c = begin(false);
@@ -305,6 +378,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(events_come_back, open_file, close_file),
 		cmocka_unit_test_setup_teardown(sums_become_blocks, open_file, close_file),
 		cmocka_unit_test_setup_teardown(names_come_back, open_file, close_file),
+		cmocka_unit_test_setup_teardown(names_are_bounded, open_file, close_file),
+		cmocka_unit_test(names_do_not_collide),
+		cmocka_unit_test_setup_teardown(the_last_note_holds, open_file, close_file),
 		cmocka_unit_test_setup_teardown(accounts_balance, open_file, close_file),
 		cmocka_unit_test_setup_teardown(mistakes_last, open_file, close_file),
 		cmocka_unit_test_setup_teardown(a_full_disk_is_told, open_file, close_file),
