@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "base/write.h"
 #include "collector/cli/build_id.h"
 #include "collector/cli/commands.h"
 #include "collector/cli/extract_items.h"
@@ -81,21 +82,6 @@ static void print_json(const struct extract_items *items)
 
 /* ---- writing ---- */
 
-static int put_bytes(int to, const char *data, size_t length)
-{
-	while (length) {
-		ssize_t n = write(to, data, length);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -ENOSPC;
-		data += n;
-		length -= (size_t)n;
-	}
-	return 0;
-}
-
 static int put_file(int to, const char *source)
 {
 	cleanup(cleanup_close) int from = open(source, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -106,7 +92,7 @@ static int put_file(int to, const char *source)
 	while (!r && n > 0) {
 		n = read(from, bytes, sizeof(bytes));
 		if (n > 0)
-			r = put_bytes(to, bytes, (size_t)n);
+			r = write_all(to, bytes, (size_t)n);
 	}
 	return n < 0 ? -errno : r;
 }
@@ -120,7 +106,7 @@ static int write_item(const struct extract_item *item, int below, bool replace,
 	if (r < 0)
 		return r;
 	r = item->source ? put_file(place.fd, item->source)
-			 : put_bytes(place.fd, item->text, item->size);
+			 : write_all(place.fd, item->text, item->size);
 	if (r < 0)
 		return err_set(err, r, "writing %.300s: %s", item->name, strerror(-r));
 	return extract_place_keep(&place, replace, err);
@@ -231,12 +217,10 @@ const struct command command_extract = {
 	.usage = "[OPTION...] [STREAM]",
 	.about =
 		"Writes out what came with a recording or was fetched for it, each file under the\n"
-		"path that it had on its host: programs and libraries of which the data folder "
-		"has\n"
-		"the file, by build id; their separate debug files, as PATH.debug; the last "
-		"reading\n"
-		"of memory maps, as proc/PID/maps and proc/PID/smaps. Nothing is written outside\n"
-		"the folder. Exit status 1 if there is nothing.\n",
+		"path that it had on its host: programs and libraries of which the data folder\n"
+		"has the file, by build id; their separate debug files, as PATH.debug; the last\n"
+		"reading of memory maps, as proc/PID/maps and proc/PID/smaps. Nothing is written\n"
+		"outside the folder. Exit status 1 if there is nothing.\n",
 	.examples = "  collector extract --list last\n"
 		    "  collector extract -o files last\n"
 		    "  gdb -ex 'set sysroot files' files/usr/bin/sqlite3\n",

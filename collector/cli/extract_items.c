@@ -58,15 +58,43 @@ static int append(struct extract_items *items, struct extract_item *item)
 /* ---- symbol files ---- */
 
 struct search {
-	const struct recording *recording;
+	const struct module_info **modules; /* with a build id, by that and their path */
+	uint32_t count;
 	struct extract_items *items;
 };
 
-static bool is_same(const struct extract_item *item, const char *name,
-		    const struct symbol_file *file)
+static int compare_ids(const uint8_t *a, uint32_t a_length, const uint8_t *b, uint32_t b_length)
 {
-	return !strcmp(item->name, name) && item->build_id_length == file->build_id_length &&
-	       !memcmp(item->build_id, file->build_id, file->build_id_length);
+	if (a_length != b_length)
+		return a_length < b_length ? -1 : 1;
+	return memcmp(a, b, a_length);
+}
+
+static int by_build_id(const void *a, const void *b)
+{
+	const struct module_info *const *x = a, *const *y = b;
+	int order = compare_ids((*x)->build_id, (*x)->build_id_length, (*y)->build_id,
+				(*y)->build_id_length);
+
+	return order ? order : strcmp((*x)->path, (*y)->path);
+}
+
+static int list_modules(struct search *s, const struct recording *recording)
+{
+	uint32_t modules = recording_modules(recording);
+
+	s->modules = calloc((size_t)modules + 1, sizeof(*s->modules));
+	if (!s->modules)
+		return -ENOMEM;
+	for (uint32_t i = 1; i <= modules; i++) {
+		const struct module_info *m = recording_module(recording, i);
+
+		if (m && m->build_id_length)
+			s->modules[s->count++] = m;
+	}
+	if (s->count)
+		qsort(s->modules, s->count, sizeof(*s->modules), by_build_id);
+	return 0;
 }
 
 static int add_file(struct extract_items *items, const char *path, const struct symbol_file *file)
@@ -81,27 +109,36 @@ static int add_file(struct extract_items *items, const char *path, const struct 
 	memcpy(item.build_id, file->build_id, file->build_id_length);
 	if (asprintf(&item.name, "%s%s", path, file->code ? "" : ".debug") < 0)
 		item.name = NULL;
-	/* A module that was loaded twice is one file. */
-	for (uint32_t i = 0; item.name && i < items->count; i++)
-		if (is_same(&items->list[i], item.name, file)) {
-			item_done(&item);
-			return 0;
-		}
 	return append(items, &item);
 }
 
 static int match_file(void *context, const struct symbol_file *file)
 {
 	struct search *s = context;
+	uint32_t low = 0, high = s->count;
+	const char *before = "";
 	int r = 0;
 
-	for (uint32_t i = 1; !r && i <= recording_modules(s->recording); i++) {
-		const struct module_info *m = recording_module(s->recording, i);
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct module_info *m = s->modules[middle];
 
-		if (m && *m->path && m->build_id_length &&
-		    m->build_id_length == file->build_id_length &&
-		    !memcmp(m->build_id, file->build_id, m->build_id_length))
+		if (compare_ids(m->build_id, m->build_id_length, file->build_id,
+				file->build_id_length) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; !r && low < s->count; low++) {
+		const struct module_info *m = s->modules[low];
+
+		if (compare_ids(m->build_id, m->build_id_length, file->build_id,
+				file->build_id_length) != 0)
+			break;
+		/* A module that was loaded twice is one file; one without a path is none. */
+		if (strcmp(m->path, before) != 0)
 			r = add_file(s->items, m->path, file);
+		before = m->path;
 	}
 	return r;
 }
@@ -217,18 +254,6 @@ static int find_maps(struct extract_items *items, const char *path, uint32_t pid
 
 /* ---- all ---- */
 
-static uint32_t count_modules(const struct recording *recording)
-{
-	uint32_t count = 0;
-
-	for (uint32_t i = 1; i <= recording_modules(recording); i++) {
-		const struct module_info *m = recording_module(recording, i);
-
-		count += m && m->build_id_length;
-	}
-	return count;
-}
-
 int extract_items_find(const char *path, const char *symbols, struct extract_items *ret_items,
 		       struct err_text *err)
 {
@@ -240,9 +265,11 @@ int extract_items_find(const char *path, const char *symbols, struct extract_ite
 
 	if (r < 0)
 		return r;
-	search.recording = recording;
-	items.modules = count_modules(recording);
-	r = symbols_store_each(symbols, match_file, &search);
+	r = list_modules(&search, recording);
+	items.modules = search.count;
+	if (!r)
+		r = symbols_store_each(symbols, match_file, &search);
+	free(search.modules);
 	if (r == -ENOENT)
 		r = 0;
 	if (!r)

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,50 +9,20 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "collector/cli/analyze.h"
 #include "collector/cli/commands.h"
+#include "collector/cli/terminal.h"
 #include "collector/export/export.h"
 #include "collector/import/import.h"
 #include "collector/store/store.h"
 #include "base/ban.h"
 
+#define NOTE_INDENT 14
+
 struct import_command {
 	struct common_options common;
 	const char *format, *output, *unit;
 };
-
-/* A file without a name: where it can't be had, one whose name is taken away at once. */
-static int open_unnamed(const char *folder, struct err_text *err)
-{
-	cleanup(cleanup_free) char *path = NULL;
-	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-	if (fd >= 0)
-		return fd;
-	if (asprintf(&path, "%s/import.XXXXXX", folder) < 0) {
-		path = NULL;
-		return -ENOMEM;
-	}
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd < 0)
-		return err_set(err, -errno, "cannot make a file in %s: %s", folder,
-			       strerror(errno));
-	unlink(path);
-	return fd;
-}
-
-static int import_to_store(const char *path, struct store *store,
-			   const struct import_options *options, struct import_result *ret_result,
-			   struct err_text *err)
-{
-	int fd = open_unnamed(store_path(store), err);
-	int r = fd < 0 ? fd : import_file(path, fd, options, ret_result, err);
-
-	if (!r)
-		r = import_store(store, fd, &ret_result->id, err);
-	if (fd >= 0)
-		close(fd);
-	return r;
-}
 
 /* Never over a file that is there already: a recording is not made twice. */
 static int import_to_file(const char *path, const char *output,
@@ -64,7 +33,7 @@ static int import_to_file(const char *path, const char *output,
 
 	if (fd < 0)
 		return err_set(err, -errno, "cannot make %s: %s", output, strerror(errno));
-	r = import_file(path, fd, options, ret_result, err);
+	r = import_file(path, fd, NULL, options, ret_result, err);
 	if (!r && fsync(fd) < 0)
 		r = err_set(err, -errno, "cannot write %s: %s", output, strerror(errno));
 	close(fd);
@@ -81,8 +50,10 @@ static void print_text(const char *path, const char *output, const struct import
 	       result->format, result->tool[0] ? " (" : "", result->tool,
 	       result->tool[0] ? ")" : "", format_count(count, result->events),
 	       output ? ", in " : "", output ? output : "");
-	if (result->note[0])
-		printf("              %s\n", result->note);
+	if (result->note[0]) {
+		terminal_blanks(NOTE_INDENT);
+		terminal_paragraph(STYLE_PLAIN, result->note, NOTE_INDENT);
+	}
 }
 
 static void print_json(struct json *json, const char *path, const char *output,
@@ -118,6 +89,12 @@ static int import_all(struct command_call *call, struct store *store, struct jso
 		struct err_text err = {0};
 		int r = store ? import_to_store(path, store, &options, &result, &err)
 			      : import_to_file(path, o->output, &options, &result, &err);
+
+		if (r == -EBADMSG && !analyze_is_file(path))
+			err_set(&err, r,
+				"%s is a recording already: commands take it as it is, "
+				"'collector report %s'",
+				path, path);
 
 		if (r < 0)
 			return command_input_fault(call->command, r, &err);
@@ -189,19 +166,20 @@ static const struct import_command defaults = {.common.data = DEFAULT_DATA};
 
 const struct command command_import = {
 	.name = "import",
-	.summary = "profiles of other tools: heaptrack, pprof, jemalloc, gperftools, collapsed",
+	.summary = "profiles of other tools: heaptrack, pprof, jemalloc, gperftools...",
 	.usage = "[OPTION...] FILE...",
-	.about = "Makes streams of files that other tools wrote, so that every question can be "
-		 "asked\n"
-		 "of them: report, top, leaks, tree, flamegraph, diff.\n\n"
+	.about = "Makes streams of files that other tools wrote, so that every question can be\n"
+		 "asked of them: report, top, leaks, tree, flamegraph, diff.\n"
+		 "\n"
 		 "  heaptrack   every allocation, with times (text of versions 1 to 3)\n"
 		 "  jemalloc    heap_v2: sums a backtrace and thread, scaled up as jeprof does\n"
 		 "  gperftools  heap profile: sums a backtrace, scaled up as google-pprof does\n"
 		 "  pprof       sums a backtrace\n"
-		 "  collapsed   lines `frame;frame;frame NUMBER`\n\n"
-		 "Files may be packed by gzip or zstd (collapsed ones may not). Sums have no "
-		 "times, so\n"
-		 "their peak is what is in use. Estimates come with their error, counts without.\n",
+		 "  collapsed   lines `frame;frame;frame NUMBER`\n"
+		 "\n"
+		 "Files may be packed by gzip or zstd (collapsed ones may not). Sums have no\n"
+		 "times, so their peak is what is in use. Estimates come with their error, counts\n"
+		 "without.\n",
 	.examples = "  collector import heaptrack.app.4711.zst && collector report last\n"
 		    "  collector import --output app.heapcast jeprof.4711.0.f.heap\n"
 		    "  collector diff --base app.heapcast last\n",

@@ -53,11 +53,9 @@ static int put_line(void *context, const struct collapsed_line *line)
 	uint32_t kept = line->kept < c->node_count ? line->kept : c->node_count, node;
 	int r = name_frames(c);
 
+	c->im->place = line->number;
 	if (!r && line->count > IMPORT_STACK_MAX)
-		return err_set(c->im->err, -EBADMSG,
-			       "%s: line %llu: a stack of more than %u frames",
-			       source_name(c->im->source), (unsigned long long)line->number,
-			       IMPORT_STACK_MAX);
+		return importer_bad_line(c->im, "a stack of more than %u frames", IMPORT_STACK_MAX);
 	if (!r && array_reserve(&c->nodes, &c->node_capacity, (uint64_t)line->count + 1,
 				sizeof(*c->nodes)) < 0)
 		return err_set(c->im->err, -ENOMEM, "no memory to import");
@@ -69,7 +67,7 @@ static int put_line(void *context, const struct collapsed_line *line)
 	c->node_count = line->count;
 	if (r < 0)
 		return r;
-	return composer_blocks(c->im->composer, 1, node, c->blocks ? line->value : line->value != 0,
+	return importer_blocks(c->im, 1, node, c->blocks ? line->value : line->value != 0,
 			       c->blocks ? 0 : line->value, false);
 }
 
@@ -139,7 +137,7 @@ static bool is_collapsed(const uint8_t *head, size_t length)
 		i = (size_t)(end - head);
 		while (digits < i && head[i - 1 - digits] >= '0' && head[i - 1 - digits] <= '9')
 			digits++;
-		if (digits && digits < i - digits && head[i - 1 - digits] == ' ')
+		if (digits && digits + 1 < i && head[i - 1 - digits] == ' ')
 			return true;
 	}
 	return false;

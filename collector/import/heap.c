@@ -26,6 +26,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/map.h"
+#include "base/number.h"
 #include "collector/import/importer.h"
 #include "collector/import/mapped.h"
 #include "base/ban.h"
@@ -132,16 +133,15 @@ static double factor_of(const struct heap *h, uint64_t blocks, uint64_t bytes)
 /* What was freed is what was allocated less what is in use; jemalloc tells nothing of it unless asked to (prof_accum). */
 static int put_counts(struct heap *h, uint32_t thread, const struct sums *s)
 {
-	struct composer *c = h->im->composer;
 	int r = 0;
 
 	if (s->blocks > s->live_blocks && s->bytes >= s->live_bytes)
-		r = composer_blocks(c, thread, h->stack, s->blocks - s->live_blocks,
+		r = importer_blocks(h->im, thread, h->stack, s->blocks - s->live_blocks,
 				    s->bytes - s->live_bytes, true);
 	else if (s->blocks && (s->blocks != s->live_blocks || s->bytes != s->live_bytes))
 		h->strange++;
 	if (!r && (s->live_blocks || !s->live_bytes))
-		r = composer_blocks(c, thread, h->stack, s->live_blocks, s->live_bytes, false);
+		r = importer_blocks(h->im, thread, h->stack, s->live_blocks, s->live_bytes, false);
 	return r;
 }
 
@@ -253,11 +253,6 @@ static int put_rest(struct heap *h)
 		return 0;
 	r = thread_of(h, 0, "(ended threads)", &thread);
 	return r ? r : put_sums(h, thread, &h->rest);
-}
-
-static uint64_t less(uint64_t value, uint64_t by)
-{
-	return value > by ? value - by : 0;
 }
 
 /* Scaled by the factor of all threads' sums, so that these come out as jeprof has them. */
@@ -389,6 +384,7 @@ static int begin(struct heap *h)
 		      "sums a backtrace, no times: what was in use at the peak is not known");
 	if (!h->mapped.count)
 		importer_note(h->im, "it does not say what was mapped: addresses have no names");
+	mapped_note(&h->mapped, h->im);
 	return importer_begin(h->im, &process);
 }
 

@@ -298,13 +298,12 @@ static int read_birth(struct heaptrack *h, char *at)
 		r = begin(h);
 	if (r < 0)
 		return r;
-	return composer_event(h->im->composer,
-			      &(struct event){.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC,
-					      .thread = 1,
-					      .time_ns = next_time(h),
-					      .address = address_of(index, info->live++),
-					      .size = info->size,
-					      .stack = info->node});
+	return importer_event(h->im, &(struct event){.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC,
+						     .thread = 1,
+						     .time_ns = next_time(h),
+						     .address = address_of(index, info->live++),
+						     .size = info->size,
+						     .stack = info->node});
 }
 
 static int read_death(struct heaptrack *h, char *at)
@@ -319,11 +318,10 @@ static int read_death(struct heaptrack *h, char *at)
 		h->unmatched++;
 		return 0;
 	}
-	return composer_event(h->im->composer,
-			      &(struct event){.kind = HEAPCAST__EVENT_KIND__EVENT_FREE,
-					      .thread = 1,
-					      .time_ns = next_time(h),
-					      .address = address_of(index, --info->live)});
+	return importer_event(h->im, &(struct event){.kind = HEAPCAST__EVENT_KIND__EVENT_FREE,
+						     .thread = 1,
+						     .time_ns = next_time(h),
+						     .address = address_of(index, --info->live)});
 }
 
 static int read_clock(struct heaptrack *h, char *at)

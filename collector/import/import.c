@@ -8,13 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/cleanup.h"
 #include "collector/import/importer.h"
+#include "collector/store/draft.h"
 #include "collector/store/names.h"
-#include "collector/store/scan.h"
 #include "collector/symbols/symbols.h"
 #include "base/ban.h"
 
@@ -23,6 +22,7 @@
 
 DEFINE_CLEANUP(source_close, struct source *)
 DEFINE_CLEANUP(composer_free, struct composer *)
+DEFINE_CLEANUP(stream_draft_free, struct stream_draft *)
 DEFINE_CLEANUP(stream_writer_close, struct stream_writer *)
 
 /* In the order in which they are tried. */
@@ -70,8 +70,10 @@ int importer_bad_line(struct importer *im, const char *format, ...)
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
 	names_make_showable(what, strlen(what));
-	return err_set(im->err, -EBADMSG, "%s: line %llu: %s", source_name(im->source),
-		       (unsigned long long)source_line_number(im->source), what);
+	return err_set(im->err, -EBADMSG, "%s: %s %llu: %s", source_name(im->source),
+		       im->place_name ? im->place_name : "line",
+		       (unsigned long long)(im->place ? im->place : source_line_number(im->source)),
+		       what);
 }
 
 int importer_line(struct importer *im, char **ret_line, size_t *ret_length)
@@ -144,7 +146,35 @@ int importer_begin(struct importer *im, const struct importer_process *p)
 	process.executable = composer_text(p->executable);
 	if (!p->executable)
 		process.executable = process.n_argument ? words[0] : origin.file;
+	im->noted = strlen(im->result->note);
 	return composer_new(im->fd, &im->result->id, &process, &im->composer, im->err);
+}
+
+static int count_bytes(struct importer *im, uint64_t bytes)
+{
+	if (bytes > IMPORT_BYTES_MAX - im->bytes)
+		return importer_bad_line(im,
+					 "%llu bytes, with the %llu before them, are more than "
+					 "can be counted (2^63 - 1)",
+					 (unsigned long long)bytes, (unsigned long long)im->bytes);
+	im->bytes += bytes;
+	return 0;
+}
+
+int importer_event(struct importer *im, const struct event *event)
+{
+	int r = count_bytes(im, event->weight > event->size ? event->weight : event->size);
+
+	return r ? r : composer_event(im->composer, event);
+}
+
+/* Empty blocks count as one byte each. */
+int importer_blocks(struct importer *im, uint32_t thread, uint32_t stack, uint64_t blocks,
+		    uint64_t bytes, bool freed)
+{
+	int r = count_bytes(im, bytes > blocks ? bytes : blocks);
+
+	return r ? r : composer_blocks(im->composer, thread, stack, blocks, bytes, freed);
 }
 
 double importer_unsample(uint64_t count, uint64_t bytes, double interval)
@@ -180,13 +210,13 @@ int importer_name(struct importer *im, uint32_t module, uint64_t offset,
 static int put_sample(struct importer *im, const struct event *born, bool freed)
 {
 	struct event e = *born;
-	int r = composer_event(im->composer, &e);
+	int r = importer_event(im, &e);
 
 	if (r < 0 || !freed)
 		return r;
 	e.kind = HEAPCAST__EVENT_KIND__EVENT_FREE;
 	e.size = e.weight = e.stack = 0;
-	return composer_event(im->composer, &e);
+	return importer_event(im, &e);
 }
 
 /* Sizes and weights are whole numbers that add up to what they are parts of. */
@@ -199,11 +229,11 @@ int importer_samples(struct importer *im, uint32_t thread, uint32_t stack, uint6
 	int r = 0;
 
 	if (count > most - im->samples)
-		return err_set(im->err, -EBADMSG, "%s: more than %llu sampled blocks",
-			       source_name(im->source), (unsigned long long)most);
-	if (weight > 9e18)
-		return err_set(im->err, -EBADMSG, "%s: a stack of more bytes than can be",
-			       source_name(im->source));
+		return importer_bad_line(im, "more than %llu sampled blocks",
+					 (unsigned long long)most);
+	if (weight > (double)IMPORT_BYTES_MAX)
+		return importer_bad_line(
+			im, "samples that stand for %.3g bytes, more than can be counted", weight);
 	im->samples += count;
 	for (uint64_t i = 0; !r && i < count; i++) {
 		uint64_t size = bytes / count + (i < larger),
@@ -316,6 +346,8 @@ static int finish(struct importer *im)
 	int r;
 
 	end.time_ns = im->end_ns;
+	if (strlen(im->result->note) > im->noted)
+		composer_note(im->composer, im->result->note);
 	r = composer_end(im->composer, im->end_ns ? &end : NULL, im->err);
 	if (r < 0)
 		return r;
@@ -326,8 +358,18 @@ static int finish(struct importer *im)
 	return 0;
 }
 
-int import_file(const char *path, int fd, const struct import_options *options,
-		struct import_result *ret_result, struct err_text *err)
+static int choose_id(const struct stream_id *id, struct stream_id *ret_id, struct err_text *err)
+{
+	if (id)
+		*ret_id = *id;
+	else if (getrandom(ret_id->bytes, sizeof(ret_id->bytes), 0) != sizeof(ret_id->bytes))
+		return err_set(err, -EIO, "no random number for the stream's id");
+	return 0;
+}
+
+int import_file(const char *path, int fd, const struct stream_id *id,
+		const struct import_options *options, struct import_result *ret_result,
+		struct err_text *err)
 {
 	cleanup(cleanup_source_close) struct source *source = NULL;
 	cleanup(cleanup_composer_free) struct composer *composer = NULL;
@@ -340,10 +382,9 @@ int import_file(const char *path, int fd, const struct import_options *options,
 		im.err = &unused;
 	im.err->text[0] = 0;
 	*ret_result = (struct import_result){0};
-	if (getrandom(ret_result->id.bytes, sizeof(ret_result->id.bytes), 0) !=
-	    sizeof(ret_result->id.bytes))
-		return err_set(im.err, -EIO, "no random number for the stream's id");
-	r = source_open(path, &source, im.err);
+	r = choose_id(id, &ret_result->id, im.err);
+	if (!r)
+		r = source_open(path, &source, im.err);
 	if (r < 0)
 		return r;
 	im.source = source;
@@ -363,42 +404,34 @@ int import_file(const char *path, int fd, const struct import_options *options,
 
 /* ---- into a store ---- */
 
-static int append_frame(struct stream_writer *writer, int fd, const struct scan_item *item,
-			struct err_text *err)
-{
-	cleanup(cleanup_free) uint8_t *frame = malloc(item->length);
-	ssize_t n = frame ? pread(fd, frame, item->length, (off_t)item->offset) : -1;
-
-	if (n != (ssize_t)item->length)
-		return err_set(err, frame ? -EIO : -ENOMEM, "cannot read what was imported");
-	return stream_writer_append(writer, frame, item->length, item->batch, err);
-}
-
-static int append_all(struct stream_writer *writer, int fd, struct err_text *err)
-{
-	struct scan_item item;
-	struct scan scan;
-	struct stat st;
-	int r = fstat(fd, &st) < 0 ? -errno : scan_init(&scan, fd, 0, NULL);
-
-	if (r < 0)
-		return err_set(err, r, "cannot read what was imported: %s", strerror(-r));
-	while (!r && (r = scan_next(&scan, (uint64_t)st.st_size, &item)) == 1)
-		r = append_frame(writer, fd, &item, err);
-	scan_done(&scan);
-	return r;
-}
-
-int import_store(struct store *store, int fd, const struct stream_id *id, struct err_text *err)
+/* Rows are derived, and the catalogue knows it. */
+static int finish_stream(struct store *store, const struct stream_id *id, struct err_text *err)
 {
 	cleanup(cleanup_stream_writer_close) struct stream_writer *writer = NULL;
-	struct stream_position durable;
-	uint64_t cut;
+	uint64_t cut = 0;
 	int r = stream_writer_open(store, id, &writer, &cut, err);
 
-	if (!r)
-		r = append_all(writer, fd, err);
-	if (!r)
-		r = stream_writer_sync(writer, &durable, err);
 	return r ? r : stream_writer_finish(writer, err);
+}
+
+int import_to_store(const char *path, struct store *store, const struct import_options *options,
+		    struct import_result *ret_result, struct err_text *err)
+{
+	cleanup(cleanup_stream_draft_free) struct stream_draft *draft = NULL;
+	int r = stream_draft_new(store, &draft, err);
+
+	if (!r)
+		r = import_file(path, stream_draft_fd(draft), stream_draft_id(draft), options,
+				ret_result, err);
+	if (!r)
+		r = stream_draft_sync(draft, err);
+	if (!r)
+		r = stream_draft_place(draft, err);
+	if (r < 0)
+		return r;
+	stream_draft_close(draft);
+	r = finish_stream(store, &ret_result->id, err);
+	if (r < 0)
+		stream_draft_withdraw(draft);
+	return r;
 }

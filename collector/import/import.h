@@ -36,13 +36,14 @@ struct import_result {
 	const char *format;
 	uint64_t events;
 	char tool[64];	/* that wrote the file; "": not known */
-	char note[512]; /* what to know of the numbers; "": nothing */
+	char note[1024]; /* what to know of the numbers; "": nothing */
 };
 
 bool import_knows(const char *format);
-/* Writes the recording that the file becomes to `fd`, which is empty. 0; -EBADMSG: the file is none of these, or damaged; -ECANCELED;
+/* Writes the recording that the file becomes to `fd`, which is empty, under this id, or one by chance if `id` is NULL. 0; -EBADMSG: the file is none of these, or damaged; -ECANCELED;
  * others, all with a sentence. What is in `fd` then is of no use. */
-int import_file(const char *path, int fd, const struct import_options *options, struct import_result *ret_result,
-		struct err_text *err);
-/* Puts a recording that import_file has made into a store, which is open for writing. */
-int import_store(struct store *store, int fd, const struct stream_id *id, struct err_text *err);
+int import_file(const char *path, int fd, const struct stream_id *id, const struct import_options *options,
+		struct import_result *ret_result, struct err_text *err);
+/* The file becomes a stream of a store, which is open for writing: as a whole or not at all. As import_file, and what the store fails with. */
+int import_to_store(const char *path, struct store *store, const struct import_options *options, struct import_result *ret_result,
+		    struct err_text *err);

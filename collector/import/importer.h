@@ -10,6 +10,8 @@
 #include "proto/names.h"
 
 #define IMPORT_STACK_MAX 8192 /* frames of a stack */
+/* Of all that was ever allocated: differences of sums have a sign. */
+#define IMPORT_BYTES_MAX ((uint64_t)INT64_MAX)
 
 struct importer {
 	struct source *source;
@@ -20,7 +22,11 @@ struct importer {
 	struct composer *composer; /* NULL before importer_begin */
 	uint64_t end_ns; /* when the program ended, or the file; 0: with its last event */
 	uint64_t samples;
+	uint64_t bytes; /* allocated so far, of IMPORT_BYTES_MAX */
 	uint64_t lines; /* looked at for the progress */
+	uint64_t place; /* number of the line or sample at hand, where `source` does not count it; 0: it does */
+	const char *place_name; /* "sample"; NULL: line */
+	size_t noted; /* of the note: that much is in the recording */
 };
 
 /* What a file says of its program; all may be 0. */
@@ -43,12 +49,15 @@ struct import_format {
 extern const struct import_format format_collapsed, format_heaptrack, format_jemalloc, format_gperftools, format_pprof;
 
 int importer_begin(struct importer *importer, const struct importer_process *process);
-/* "FILE: line N: ...", with the line that was read last. Returns -EBADMSG. */
+/* "FILE: line N: ...", with the line that was read last, or `place`. Returns -EBADMSG. */
 int importer_bad_line(struct importer *importer, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Another note for people, beside those before; before importer_begin. */
+/* Another note for people, beside those before. */
 void importer_note(struct importer *importer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The next line, with the progress told now and then. As source_line. */
 int importer_line(struct importer *importer, char **ret_line, size_t *ret_length);
+/* As composer_event and composer_blocks; what makes the sums larger than can be counted is refused. */
+int importer_event(struct importer *importer, const struct event *event);
+int importer_blocks(struct importer *importer, uint32_t thread, uint32_t stack, uint64_t blocks, uint64_t bytes, bool freed);
 /* `count` sampled blocks of one stack, of `bytes` bytes in all, that stand for `weight` bytes in all. */
 int importer_samples(struct importer *importer, uint32_t thread, uint32_t stack, uint64_t count, uint64_t bytes, double weight,
 		     bool freed);

@@ -21,16 +21,19 @@ void mapped_done(struct mapped *m)
 }
 
 /* What the file itself says: its build id, and where its code was linked to. */
-static void ask_file(struct mapping *m, bool build_id_known)
+static void ask_file(struct mapped *mapped, struct mapping *m)
 {
 	struct elf_id id;
 	uint64_t linked;
 
 	if (m->path[0] != '/' || elf_id_read(m->path, &id) < 0)
 		return;
-	if (build_id_known && (id.build_id_length != m->build_id_length ||
-			       memcmp(id.build_id, m->build_id, m->build_id_length) != 0))
+	if (m->build_id_length && (id.build_id_length != m->build_id_length ||
+				   memcmp(id.build_id, m->build_id, m->build_id_length) != 0)) {
+		mapped->others++;
 		return;
+	}
+	mapped->believed += !m->build_id_length;
 	if (id.build_id_length && id.build_id_length <= sizeof(m->build_id)) {
 		memcpy(m->build_id, id.build_id, id.build_id_length);
 		m->build_id_length = id.build_id_length;
@@ -44,8 +47,12 @@ int mapped_add(struct mapped *mapped, uint64_t start, uint64_t end, uint64_t off
 {
 	struct mapping m = {.start = start, .end = end, .offset = offset, .bias = start - offset};
 
-	if (start >= end || mapped->count >= MAPPINGS_MAX)
+	if (start >= end)
 		return 0;
+	if (mapped->count >= MAPPINGS_MAX) {
+		mapped->left_out++;
+		return 0;
+	}
 	if (array_reserve(&mapped->list, &mapped->capacity, (uint64_t)mapped->count + 1,
 			  sizeof(*mapped->list)) < 0)
 		return -ENOMEM;
@@ -56,7 +63,7 @@ int mapped_add(struct mapped *mapped, uint64_t start, uint64_t end, uint64_t off
 		memcpy(m.build_id, build_id, build_id_length);
 		m.build_id_length = build_id_length;
 	}
-	ask_file(&m, m.build_id_length);
+	ask_file(mapped, &m);
 	mapped->list[mapped->count++] = m;
 	return 0;
 }
@@ -102,6 +109,24 @@ void mapped_sort(struct mapped *m)
 {
 	if (m->count)
 		qsort(m->list, m->count, sizeof(*m->list), by_start);
+}
+
+void mapped_note(const struct mapped *m, struct importer *importer)
+{
+	if (m->left_out)
+		importer_note(importer,
+			      "of %u mapped files the last %u are left out: addresses there have "
+			      "no names",
+			      m->count + m->left_out, m->left_out);
+	if (m->others)
+		importer_note(importer,
+			      "%u mapped files are of another build here, by their build ids: they "
+			      "name nothing",
+			      m->others);
+	if (m->believed)
+		importer_note(importer,
+			      "it has no build ids: what it does not name itself is named by the "
+			      "files that are at their paths here now");
 }
 
 const char *mapped_program(const struct mapped *m)

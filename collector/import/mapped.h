@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct composer;
+struct importer;
 
 struct mapping {
 	uint64_t start, end; /* addresses */
@@ -23,16 +24,21 @@ struct mapping {
 struct mapped {
 	struct mapping *list; /* by start, after mapped_sort */
 	uint32_t count, capacity;
+	uint32_t left_out; /* mappings: there are too many */
+	uint32_t others; /* files of another build than the profile's lie at their paths */
+	uint32_t believed; /* files that nobody says the build of */
 };
 
 void mapped_done(struct mapped *mapped);
-/* A mapping of code; `build_id` may be NULL: then the file is asked for it. 0 or -ENOMEM. */
+/* A mapping of code; `build_id` may be NULL: then the file is asked for it. A file of another build id is not used. 0 or -ENOMEM. */
 int mapped_add(struct mapped *mapped, uint64_t start, uint64_t end, uint64_t offset, const char *path, const uint8_t *build_id,
 	       uint32_t build_id_length);
 /* A line of /proc/PID/maps, or of gperftools' "START-END: FILE"; what is no mapping of code is passed over. 0 or -ENOMEM. */
 int mapped_add_line(struct mapped *mapped, char *line);
 /* When all are there: puts them in order. */
 void mapped_sort(struct mapped *mapped);
+/* What of the names can't be as one would think, as notes. */
+void mapped_note(const struct mapped *mapped, struct importer *importer);
 /* The path of the first one; NULL: none. */
 const char *mapped_program(const struct mapped *mapped);
 /* Whether the address lies in a library of that name ("libjemalloc"), whatever its version. */

@@ -25,8 +25,10 @@
 #define PROFILE_MAX (256u << 20) /* bytes, unpacked */
 #define TYPES_MAX   64
 #define LABEL_MAX   1024
-#define TEXT_MAX    4096 /* bytes of a name or path that are taken */
-#define NO_TYPE	    UINT32_MAX
+/* Sets of labels that are told apart: each is a thread, and a text of LABEL_MAX bytes at most. */
+#define LABEL_SETS_MAX (1u << 16)
+#define TEXT_MAX       4096 /* bytes of a name or path that are taken */
+#define NO_TYPE	       UINT32_MAX
 
 struct profile {
 	struct importer *im;
@@ -39,7 +41,8 @@ struct profile {
 	bool sampled;
 	uint64_t *stack;
 	uint32_t stack_count, stack_capacity;
-	uint64_t numbered; /* places without an address so far */
+	uint64_t numbered;   /* places without an address so far */
+	uint64_t unlabelled; /* samples whose labels are one set too many */
 };
 
 static void profile_done(struct profile *f)
@@ -52,10 +55,9 @@ static void profile_done(struct profile *f)
 	free(f->stack);
 }
 
-static int damaged(struct profile *f, const char *what, uint64_t sample)
+static int no_memory(struct profile *f)
 {
-	return err_set(f->im->err, -EBADMSG, "%s: sample %llu %s", source_name(f->im->source),
-		       (unsigned long long)sample, what);
+	return err_set(f->im->err, -ENOMEM, "no memory to import");
 }
 
 /* Free it. NULL: no memory. */
@@ -127,38 +129,20 @@ static int find_types(struct profile *f)
 
 /* ---- places ---- */
 
-/* "0a1b..." of an even number of digits; others are none of an ELF file. */
-static uint32_t read_build_id(const struct profile *f, uint64_t text, uint8_t *to, uint32_t most)
-{
-	struct pprof_text t = pprof_text(&f->p, text);
-	uint32_t length = 0;
-
-	if (t.length % 2 || t.length / 2 > most)
-		return 0;
-	for (size_t i = 0; i < t.length; i += 2) {
-		char digits[3] = {t.data[i], t.data[i + 1], 0}, *at = digits;
-		uint64_t byte;
-
-		if (!text_hex(&at, &byte) || *at)
-			return 0;
-		to[length++] = (uint8_t)byte;
-	}
-	return length;
-}
-
 static int read_mappings(struct profile *f)
 {
 	for (uint32_t i = 0; i < f->p.mapping_count; i++) {
 		const struct pprof_mapping *m = &f->p.mappings[i];
 		cleanup(cleanup_free) char *path = copy_text(f, m->file);
 		uint8_t build_id[32];
-		uint32_t length = read_build_id(f, m->build_id, build_id, sizeof(build_id));
+		uint32_t length = pprof_build_id(&f->p, m->build_id, build_id, sizeof(build_id));
 
 		if (!path || mapped_add(&f->mapped, m->start, m->limit, m->offset, path, build_id,
 					length) < 0)
-			return err_set(f->im->err, -ENOMEM, "no memory to import");
+			return no_memory(f);
 	}
 	mapped_sort(&f->mapped);
+	mapped_note(&f->mapped, f->im);
 	return 0;
 }
 
@@ -242,15 +226,15 @@ static int place_location(struct profile *f, struct pprof_location *l)
 static int put_location(struct profile *f, uint64_t id)
 {
 	if (f->stack_count == IMPORT_STACK_MAX)
-		return -EBADMSG;
+		return importer_bad_line(f->im, "a stack of more than %u frames", IMPORT_STACK_MAX);
 	if (array_reserve(&f->stack, &f->stack_capacity, (uint64_t)f->stack_count + 1,
 			  sizeof(*f->stack)) < 0)
-		return -ENOMEM;
+		return no_memory(f);
 	f->stack[f->stack_count++] = id;
 	return 0;
 }
 
-static int node_of_stack(struct profile *f, uint64_t sample, uint32_t *ret_node)
+static int node_of_stack(struct profile *f, uint32_t *ret_node)
 {
 	uint32_t node = 0;
 	int r = 0;
@@ -260,7 +244,7 @@ static int node_of_stack(struct profile *f, uint64_t sample, uint32_t *ret_node)
 		struct pprof_location *l = index ? &f->p.locations[*index - 1] : NULL;
 
 		if (!l)
-			return damaged(f, "is at a location that is not defined", sample);
+			return importer_bad_line(f->im, "at a location that is not defined");
 		if (!l->placed)
 			r = place_location(f, l);
 		if (!r)
@@ -309,9 +293,17 @@ static int thread_of(struct profile *f, struct buf *labels, uint32_t *ret_thread
 		return 0;
 	if (labels->length > LABEL_MAX)
 		labels->length = LABEL_MAX;
+	if (buf_error(labels))
+		return no_memory(f);
+	if (before == LABEL_SETS_MAX) {
+		number = intern_find(&f->labels, labels->data, labels->length);
+		f->unlabelled += !number;
+		*ret_thread = number + 1;
+		return 0;
+	}
 	number = intern_bytes(&f->labels, labels->data, labels->length);
-	if (!number || buf_error(labels))
-		return err_set(f->im->err, -ENOMEM, "no memory to import");
+	if (!number)
+		return no_memory(f);
 	*ret_thread = number + 1;
 	if (number <= before)
 		return 0;
@@ -348,11 +340,10 @@ static int put(struct profile *f, uint32_t thread, uint32_t node, uint64_t block
 	if (!blocks && bytes)
 		blocks = 1; /* not told */
 	return f->sampled ? put_scaled(f, thread, node, blocks, bytes, freed)
-			  : composer_blocks(f->im->composer, thread, node, blocks, bytes, freed);
+			  : importer_blocks(f->im, thread, node, blocks, bytes, freed);
 }
 
-static int put_values(struct profile *f, uint32_t thread, uint32_t node, const uint64_t *values,
-		      uint64_t sample)
+static int put_values(struct profile *f, uint32_t thread, uint32_t node, const uint64_t *values)
 {
 	uint64_t live_blocks = value_of(values, f->live_blocks),
 		 live_bytes = value_of(values, f->live_bytes), blocks = value_of(values, f->blocks),
@@ -361,9 +352,8 @@ static int put_values(struct profile *f, uint32_t thread, uint32_t node, const u
 
 	for (uint32_t i = 0; i < f->p.type_count; i++)
 		if (values[i] > INT64_MAX)
-			return damaged(
-				f, "has a value below 0: a difference of profiles is no profile",
-				sample);
+			return importer_bad_line(
+				f->im, "a value below 0: a difference of profiles is no profile");
 	if (blocks >= live_blocks && bytes >= live_bytes)
 		r = put(f, thread, node, blocks - live_blocks, bytes - live_bytes, true);
 	return r ? r : put(f, thread, node, live_blocks, live_bytes, false);
@@ -376,9 +366,9 @@ static int read_values(struct profile *f, const struct wire_field *field, uint64
 	uint64_t value;
 
 	while (wire_numbers(field, &packed, &value)) {
-		if (*count == f->p.type_count)
-			return -EBADMSG;
-		values[(*count)++] = value;
+		if (*count < f->p.type_count)
+			values[*count] = value;
+		++*count;
 	}
 	return reader_error(&packed);
 }
@@ -394,7 +384,7 @@ static int read_locations(struct profile *f, const struct wire_field *field)
 	return r ? r : reader_error(&packed);
 }
 
-static int read_sample(struct profile *f, struct reader message, uint64_t sample)
+static int read_sample(struct profile *f, struct reader message)
 {
 	cleanup(buf_done) struct buf labels = {0};
 	uint64_t values[TYPES_MAX] = {0};
@@ -414,25 +404,29 @@ static int read_sample(struct profile *f, struct reader message, uint64_t sample
 		if (r < 0)
 			break;
 	}
-	if (r < 0 || count != f->p.type_count)
-		return damaged(f, "is damaged, or has not a value of each type", sample);
-	r = thread_of(f, &labels, &thread);
+	if (r < 0 && !f->im->err->text[0])
+		return importer_bad_line(f->im, "damaged");
+	if (!r && count != f->p.type_count)
+		return importer_bad_line(f->im, "%u values of %u types", count, f->p.type_count);
 	if (!r)
-		r = node_of_stack(f, sample, &node);
-	return r ? r : put_values(f, thread, node, values, sample);
+		r = thread_of(f, &labels, &thread);
+	if (!r)
+		r = node_of_stack(f, &node);
+	return r ? r : put_values(f, thread, node, values);
 }
 
 static int read_samples(struct profile *f)
 {
 	struct reader all = reader_of(f->data.data, f->data.length);
 	struct wire_field field;
-	uint64_t sample = 0;
 	int r;
 
+	f->im->place_name = "sample";
 	while ((r = wire_next(&all, &field)) == 1) {
 		if (field.number != 2)
 			continue;
-		r = read_sample(f, field.bytes, ++sample);
+		f->im->place++;
+		r = read_sample(f, field.bytes);
 		if (r < 0)
 			return r;
 	}
@@ -468,7 +462,14 @@ static int read_pprof(struct importer *im)
 		r = read_mappings(&f);
 	if (!r)
 		r = begin(&f);
-	return r ? r : read_samples(&f);
+	if (!r)
+		r = read_samples(&f);
+	if (f.unlabelled)
+		importer_note(im,
+			      "%llu samples are without their labels: there are more than %u sets "
+			      "of them",
+			      (unsigned long long)f.unlabelled, LABEL_SETS_MAX);
+	return r;
 }
 
 /* The first field of a profile, whole; which one that is depends on its tool. */

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "collector/import/importer.h"
 #include "base/ban.h"
 
 /* ---- the wire ---- */
@@ -86,6 +87,24 @@ bool pprof_text_is(const struct pprof *p, uint64_t number, const char *text)
 	struct pprof_text t = pprof_text(p, number);
 
 	return t.length == strlen(text) && !memcmp(t.data, text, t.length);
+}
+
+uint32_t pprof_build_id(const struct pprof *p, uint64_t text, uint8_t *to, uint32_t most)
+{
+	struct pprof_text t = pprof_text(p, text);
+	uint32_t length = 0;
+
+	if (t.length % 2 || t.length / 2 > most)
+		return 0;
+	for (size_t i = 0; i < t.length; i += 2) {
+		char digits[3] = {t.data[i], t.data[i + 1], 0}, *at = digits;
+		uint64_t byte;
+
+		if (!text_hex(&at, &byte) || *at)
+			return 0;
+		to[length++] = (uint8_t)byte;
+	}
+	return length;
 }
 
 /* A row of two bytes takes many in memory: there is a bound. */

@@ -73,4 +73,6 @@ int pprof_read(const uint8_t *data, size_t length, struct pprof *ret_pprof, stru
 void pprof_done(struct pprof *pprof);
 /* "" for what is not defined. */
 struct pprof_text pprof_text(const struct pprof *pprof, uint64_t number);
+/* A build id in hexadecimal digits, as bytes: how many of `most`; 0 is none of an ELF file. */
+uint32_t pprof_build_id(const struct pprof *pprof, uint64_t text, uint8_t *to, uint32_t most);
 bool pprof_text_is(const struct pprof *pprof, uint64_t number, const char *text);

@@ -251,6 +251,12 @@ static int define_thread(struct merge *m, const struct snapshot_member *member)
 	return composer_thread(m->composer, &thread);
 }
 
+/* -EINVAL is for what a person has asked for; what a composer refuses, a stream has said. */
+static int not_asked_for(int error)
+{
+	return error == -EINVAL ? -EBADMSG : error;
+}
+
 int merge_add(struct merge *m, struct view *view, uint64_t time_ns, struct snapshot_member *member,
 	      struct err_text *err)
 {
@@ -278,7 +284,7 @@ int merge_add(struct merge *m, struct view *view, uint64_t time_ns, struct snaps
 	/* What composing failed of says more than that it did. */
 	if (r < 0 && err && !err->text[0])
 		composer_end(m->composer, NULL, err);
-	return r;
+	return not_asked_for(r);
 }
 
 int merge_end(struct merge *m, uint64_t time_ns, struct err_text *err)
@@ -287,5 +293,5 @@ int merge_end(struct merge *m, uint64_t time_ns, struct err_text *err)
 
 	end.time_ns = time_ns;
 	end.kind = HEAPCAST__END_KIND__END_DETACHED;
-	return composer_end(m->composer, &end, err);
+	return not_asked_for(composer_end(m->composer, &end, err));
 }

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "collector/snapshot/state.h"
+#include "collector/store/draft.h"
 #include "proto/ring.h"
 #include "base/ban.h"
 
@@ -39,7 +40,7 @@ static int begin(struct snapshot_taking *t, struct err_text *err)
 	if (!r)
 		r = members_list(t, err);
 	if (!r)
-		r = snapshot_draft_new(t->store, &t->draft, err);
+		r = stream_draft_new(t->store, &t->draft, err);
 	if (r < 0)
 		return r;
 	t->begun_ns = clock_ns(CLOCK_MONOTONIC);
@@ -79,7 +80,7 @@ void snapshot_taking_free(struct snapshot_taking *t)
 	if (t->asks)
 		snapshot_asking_done(&t->asking);
 	merge_free(t->merge);
-	snapshot_draft_free(t->draft);
+	stream_draft_free(t->draft);
 	snapshot_done(&t->snapshot);
 	store_close(t->store);
 	free(t->named);
@@ -200,7 +201,7 @@ static int keep(struct snapshot_taking *t, struct err_text *err)
 			"answered with its marker");
 	r = merge_end(t->merge, t->snapshot.took_ns, err);
 	if (!r)
-		r = snapshot_draft_keep(t->draft, &t->snapshot, err);
+		r = store_snapshot_keep(t->store, t->draft, &t->snapshot, err);
 	return r ? r : 1;
 }
 

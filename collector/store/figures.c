@@ -58,7 +58,7 @@ static int take_allocator(struct readings *r, const Heapcast__Allocator *m)
 	return take(r, &info);
 }
 
-static int walk(struct scan *scan, uint64_t size, const atomic_bool *cancelled,
+static int walk(struct scan *scan, uint64_t size, const struct cancel *cancel,
 		struct readings *figures, struct readings *allocator)
 {
 	struct figures_info now = {.detailed_ns = NO_TIME};
@@ -68,9 +68,7 @@ static int walk(struct scan *scan, uint64_t size, const atomic_bool *cancelled,
 	while ((r = scan_next(scan, size, &item)) == 1) {
 		const Heapcast__Batch *b = item.batch;
 
-		if (cancelled && *cancelled)
-			return -ECANCELED;
-		r = 0;
+		r = cancel_check(cancel);
 		for (size_t i = 0; !r && i < b->n_figures; i++) {
 			figures_next(&now, b->figures[i]);
 			r = take(figures, &now);
@@ -83,7 +81,7 @@ static int walk(struct scan *scan, uint64_t size, const atomic_bool *cancelled,
 	return r;
 }
 
-int figures_over_time(const char *path, const atomic_bool *cancelled,
+int figures_over_time(const char *path, const struct cancel *cancel,
 		      struct figures_history *ret_history, struct err_text *err)
 {
 	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -97,7 +95,7 @@ int figures_over_time(const char *path, const atomic_bool *cancelled,
 		return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
 	r = scan_init(&scan, fd, 0, NULL);
 	if (!r)
-		r = walk(&scan, (uint64_t)st.st_size, cancelled, &figures, &allocator);
+		r = walk(&scan, (uint64_t)st.st_size, cancel, &figures, &allocator);
 	scan_done(&scan);
 	if (r < 0) {
 		free(figures.list);

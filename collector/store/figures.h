@@ -3,9 +3,9 @@
  * What the kernel and the allocator said of a process, over time (messages Figures and Allocator): read from the recording's
  * frames when asked, since a question about them is rare and they are small beside the events.
  */
-#include <stdatomic.h>
 #include <stdbool.h>
 
+#include "base/cancel.h"
 #include "collector/store/store.h"
 
 /* Readings kept of each kind; of more, every second one is left out, then every fourth and so on. */
@@ -18,7 +18,7 @@ struct figures_history {
 	size_t allocator_count;
 };
 
-/* All readings of the recording at `path`. Damaged frames are passed over. 0; -ENOENT; -ENOMEM; -ECANCELED once `cancelled` (may
- * be NULL) is true. */
-int figures_over_time(const char *path, const atomic_bool *cancelled, struct figures_history *ret_history, struct err_text *err);
+/* All readings of the recording at `path`. Damaged frames are passed over. 0; -ENOENT; -ENOMEM; -ECANCELED, -ETIME: `cancel`
+ * (may be NULL). */
+int figures_over_time(const char *path, const struct cancel *cancel, struct figures_history *ret_history, struct err_text *err);
 void figures_history_done(struct figures_history *history);

@@ -256,7 +256,7 @@ int maps_state_add(struct maps_state *s, const Heapcast__Maps *m, struct err_tex
 
 /* ---- a recording ---- */
 
-static int walk(struct scan *scan, uint64_t size, uint64_t at_ns, const atomic_bool *cancelled,
+static int walk(struct scan *scan, uint64_t size, uint64_t at_ns, const struct cancel *cancel,
 		struct maps_state *s, uint64_t *damaged_steps)
 {
 	uint32_t incarnation = 0;
@@ -266,8 +266,9 @@ static int walk(struct scan *scan, uint64_t size, uint64_t at_ns, const atomic_b
 	while ((r = scan_next(scan, size, &item)) == 1) {
 		const Heapcast__Batch *b = item.batch;
 
-		if (cancelled && *cancelled)
-			return -ECANCELED;
+		r = cancel_check(cancel);
+		if (r < 0)
+			return r;
 		if ((b->maps ? b->maps->time_ns : b->time_ns) > at_ns)
 			return 0;
 		if (b->incarnation != incarnation)
@@ -283,7 +284,7 @@ static int walk(struct scan *scan, uint64_t size, uint64_t at_ns, const atomic_b
 	return r;
 }
 
-int maps_follow(const char *path, uint64_t at_ns, const atomic_bool *cancelled,
+int maps_follow(const char *path, uint64_t at_ns, const struct cancel *cancel,
 		struct maps_state *state, uint64_t *ret_damaged, struct err_text *err)
 {
 	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -296,7 +297,7 @@ int maps_follow(const char *path, uint64_t at_ns, const atomic_bool *cancelled,
 		return err_set(err, -errno, "cannot open %s: %s", path, strerror(errno));
 	r = scan_init(&scan, fd, 0, NULL);
 	if (!r)
-		r = walk(&scan, (uint64_t)st.st_size, at_ns, cancelled, state, &steps);
+		r = walk(&scan, (uint64_t)st.st_size, at_ns, cancel, state, &steps);
 	if (ret_damaged)
 		*ret_damaged = steps + scan.damaged_places;
 	scan_done(&scan);

@@ -10,11 +10,11 @@
  * anew (Maps.whole) for whoever missed something. What a step says of a region that is not known is counted and passed over.
  * Steps come from outside: all of one is decoded and checked before anything is changed, and regions and names are bounded.
  */
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cancel.h"
 #include "heapcast.pb-c.h"
 
 struct err_text;
@@ -75,7 +75,7 @@ int maps_state_add(struct maps_state *state, const Heapcast__Maps *step, struct 
 /* The regions at stream time `at_ns` (NO_TIME: at the end) of the recording at `path`: all steps up to there, read from the
  * start. Damaged frames and steps are passed over, and counted in ret_damaged (may be NULL). 0; -ENOENT; -ENOMEM. */
 int maps_at(const char *path, uint64_t at_ns, struct maps_state *ret_state, uint64_t *ret_damaged, struct err_text *err);
-/* The same into a state of the caller's, empty but for `news` and `context`, who is then told all of it in turn. -ECANCELED once
- * `cancelled` (may be NULL) is true. maps_state_done in any case. */
-int maps_follow(const char *path, uint64_t at_ns, const atomic_bool *cancelled, struct maps_state *state, uint64_t *ret_damaged,
+/* The same into a state of the caller's, empty but for `news` and `context`, who is then told all of it in turn. -ECANCELED,
+ * -ETIME: `cancel` (may be NULL). maps_state_done in any case. */
+int maps_follow(const char *path, uint64_t at_ns, const struct cancel *cancel, struct maps_state *state, uint64_t *ret_damaged,
 		struct err_text *err);

@@ -1,7 +1,8 @@
 /*
  * Removing streams that are old, or too much. A stream that is being written, or may soon be again, stays: its recording is
  * marked as written while it is removed, so that no writer opens it meanwhile. The folder is renamed first: for readers it is
- * there as a whole or not at all; what a crash leaves of it is removed the next time. Snapshots stay until somebody removes them.
+ * there as a whole or not at all; what a crash leaves of it is removed the next time. Snapshots stay until somebody removes them:
+ * where it can't be told which streams those are, none is removed.
  */
 #include "collector/store/store.h"
 
@@ -139,14 +140,26 @@ static int remove_stream(struct store *store, const struct stream_id *id)
 	return 0;
 }
 
+/* After the survey: a snapshot that is taken meanwhile is being written until its name is stored, so that either says that it stays. */
+static int keep_snapshots(const struct store *store, struct candidate *list, size_t count,
+			  struct err_text *err)
+{
+	cleanup(cleanup_free) struct stream_id *snapshots = NULL;
+	size_t snapshot_count;
+	int r = store_snapshot_ids(store, &snapshots, &snapshot_count, err);
+
+	for (size_t i = 0; !r && i < count; i++)
+		if (stream_id_among(&list[i].id, snapshots, snapshot_count))
+			list[i].removable = false;
+	return r;
+}
+
 int store_retain(struct store *store, uint64_t keep_ns, uint64_t keep_bytes,
 		 void (*removed)(void *context, const struct stream_id *id, uint64_t bytes),
 		 void *context, struct err_text *err)
 {
 	cleanup(cleanup_free) struct stream_id *ids = NULL;
-	cleanup(cleanup_free) struct stream_id *snapshots = NULL;
 	cleanup(cleanup_free) struct candidate *list = NULL;
-	size_t snapshot_count = store_snapshot_ids(store, &snapshots);
 	struct timespec now;
 	uint64_t now_ns, bytes = 0;
 	size_t count;
@@ -162,10 +175,11 @@ int store_retain(struct store *store, uint64_t keep_ns, uint64_t keep_bytes,
 	for (size_t i = 0; i < count; i++) {
 		list[i].id = ids[i];
 		survey(store, &list[i], now_ns);
-		if (stream_id_among(&ids[i], snapshots, snapshot_count))
-			list[i].removable = false;
 		bytes += list[i].bytes;
 	}
+	r = keep_snapshots(store, list, count, err);
+	if (r < 0)
+		return r;
 	qsort(list, count, sizeof(*list), by_age);
 	for (size_t i = 0; i < count; i++) {
 		bool old = keep_ns && now_ns > list[i].modified_ns &&

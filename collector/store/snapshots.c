@@ -324,21 +324,38 @@ int store_snapshot_get(struct store *store, const char *name, struct snapshot *r
 	return 0;
 }
 
-size_t store_snapshot_ids(const struct store *store, struct stream_id **ret_ids)
+static int read_ids(sqlite3 *db, struct stream_id **list, size_t *count, struct err_text *err)
 {
-	cleanup(cleanup_sqlite3_close) sqlite3 *db = NULL;
 	cleanup(cleanup_sqlite3_finalize) sqlite3_stmt *s = NULL;
 	uint32_t capacity = 0;
-	size_t count = 0;
+	int code = sqlite3_prepare_v2(db, "SELECT stream FROM snapshots", -1, &s, NULL);
 
-	*ret_ids = NULL;
-	if (open_file(store->path, false, &db, NULL) < 0 ||
-	    sqlite3_prepare_v2(db, "SELECT stream FROM snapshots", -1, &s, NULL) != SQLITE_OK)
-		return 0;
-	while (sqlite3_step(s) == SQLITE_ROW &&
-	       array_reserve(ret_ids, &capacity, count + 1, sizeof(**ret_ids)) == 0)
-		count += read_id(s, 0, &(*ret_ids)[count]);
-	return count;
+	while (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
+		if (array_reserve(list, &capacity, *count + 1, sizeof(**list)) < 0)
+			return err_set(err, -ENOMEM, "out of memory");
+		if (!read_id(s, 0, &(*list)[*count]))
+			return failed(NULL, SQLITE_CORRUPT, err);
+		++*count;
+		code = SQLITE_OK;
+	}
+	return code == SQLITE_DONE ? 0 : failed(db, code, err);
+}
+
+int store_snapshot_ids(const struct store *store, struct stream_id **ret_ids, size_t *ret_count,
+		       struct err_text *err)
+{
+	cleanup(cleanup_sqlite3_close) sqlite3 *db = NULL;
+	cleanup(cleanup_free) struct stream_id *list = NULL;
+	size_t count = 0;
+	int r = open_file(store->path, false, &db, err);
+
+	if (!r)
+		r = read_ids(db, &list, &count, err);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	*ret_ids = take_ptr(list);
+	*ret_count = count;
+	return 0;
 }
 
 bool stream_id_among(const struct stream_id *id, const struct stream_id *ids, size_t count)

@@ -5,7 +5,7 @@
  *   DIR/snapshots.sqlite      names, and of each who is in it and who is missing. Any command may write; it is no cache, and unlike
  *                             the catalogue never thrown away
  *   DIR/streams/ID/           its recording: a stream like any other, that retention leaves alone
- *   DIR/streams/taking-ID/    one that is being made; what a crash leaves of it goes with the next one
+ *   DIR/streams/draft-ID/     one that is being made; what a crash leaves of it goes with the next one
  *
  * Name and folder come and go together: the folder gets its place within the transaction of the name.
  */
@@ -56,16 +56,11 @@ void store_snapshots_free(struct snapshot *list, size_t count);
 int store_snapshot_get(struct store *store, const char *name, struct snapshot *ret_snapshot, struct err_text *err);
 /* With its recording. */
 int store_snapshot_remove(struct store *store, const char *name, struct err_text *err);
-/* Streams that are snapshots, by id; none if it can't be told. Free *ret_ids. For the store's own files. */
-size_t store_snapshot_ids(const struct store *store, struct stream_id **ret_ids);
+/* Streams that are snapshots, by id; no list is none. Free *ret_ids. 0, or why it can't be told, with a sentence. For the store's
+ * own files. */
+int store_snapshot_ids(const struct store *store, struct stream_id **ret_ids, size_t *ret_count, struct err_text *err);
 bool stream_id_among(const struct stream_id *id, const struct stream_id *ids, size_t count);
 
-/* A recording that is being made. A store opened for reading will do. */
-struct snapshot_draft;
-int snapshot_draft_new(struct store *store, struct snapshot_draft **ret_draft, struct err_text *err);
-/* Of no use any more; what was not kept is removed. */
-void snapshot_draft_free(struct snapshot_draft *draft);
-int snapshot_draft_fd(const struct snapshot_draft *draft); /* the draft's, empty, at its beginning */
-const struct stream_id *snapshot_draft_id(const struct snapshot_draft *draft);
-/* Makes it durable, under snapshot->name; its stream is set here. -EEXIST: the name is taken. */
-int snapshot_draft_keep(struct snapshot_draft *draft, struct snapshot *snapshot, struct err_text *err);
+struct stream_draft;
+/* Makes the recording of the draft durable, under snapshot->name; its stream is set here. -EEXIST: the name is taken. */
+int store_snapshot_keep(struct store *store, struct stream_draft *draft, struct snapshot *snapshot, struct err_text *err);

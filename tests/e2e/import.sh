@@ -211,6 +211,97 @@ assert_contains "last" <(ask report last) "Imported from ht.zst (heaptrack, by h
 ask ledger last >ledger
 assert_eq "the same figures from the store" "$(figures ht.zst)" "$(ask report --json last >stored.json && figures stored)"
 
+# ---- all of a file, or nothing of it ----
+left() { find "$T/data/streams" -mindepth 1 -maxdepth 1 | wc -l; }
+awk 'BEGIN { for (i = 0; i < 400000; i++) printf "main;f%d;g%d %d\n", i % 1000, i, 1 + i % 50 }' >long
+blocks() { # COUNT: in heaptrack's text
+	printf 'v 10400 1\nI 1000 100000\ni 401000 0\nt 1 0\na 40 1\n'
+	awk -v count="$1" 'BEGIN { for (i = 0; i < count; i++) print "+ 0" }'
+}
+blocks 300000 >broken
+echo '- 5' >>broken
+assert_status 2 "$COLLECTOR" import --data "$T/data" broken 2>broken.err
+assert_contains "broken" broken.err "line 300006"
+assert_eq "streams after a file that is damaged at its end" 2 "$(left)"
+(
+	trap '' XFSZ
+	ulimit -f 100
+	assert_status 3 "$COLLECTOR" import --data "$T/data" long 2>full.err
+)
+assert_contains "a full disk" full.err "writing the recording"
+assert_eq "streams after a full disk" 2 "$(left)"
+# Killed in the middle: nobody sees what is left of it, and the next one removes it.
+blocks 10000000 >longest
+"$COLLECTOR" import --data "$T/data" longest >killed.says 2>&1 &
+importer=$!
+wait_for 20 "a recording to be written" eval '[ -s "$(echo "$T"/data/streams/draft-*/recording.heapcast)" ]'
+kill -9 $importer
+wait $importer 2>/dev/null || true
+rm longest
+assert_eq "what a kill left" 3 "$(left)"
+ask list >list
+assert_eq "streams after a kill" 2 "$(grep -c imported list)"
+"$COLLECTOR" import --data "$T/data" ours.collapsed >store.says
+assert_eq "streams and what a kill left" 3 "$(left)"
+ask list >list
+assert_eq "streams" 3 "$(grep -c imported list)"
+
+# ---- what the numbers and names can't tell is said, and stays said ----
+flat() { tr -s ' \n' ' ' <"$1"; } # lines may be broken anywhere
+printf 'heap profile: 1: 10 [1: 10] @ heapprofile\n1: 10 [1: 10] @ 0x10000\n0: 7 [0: 0] @ 0x20000\n' >strange
+"$COLLECTOR" import --output strange.heapcast strange >strange.says
+"$COLLECTOR" top strange.heapcast >strange.top
+assert_contains "told at the end" <(flat strange.says) "left out are 1 sums"
+assert_contains "and in the recording" <(flat strange.top) "left out are 1 sums"
+assert_contains "files without build ids" <(flat gp.heap.says) "no build ids"
+{
+	cat strange
+	echo MAPPED_LIBRARIES:
+	for ((i = 0; i < 9000; i++)); do printf '%x-%x r-xp 0 0:0 0 /no/file%d\n' $((i * 8192 + 65536)) $((i * 8192 + 69632)) $i; done
+} >mapped
+"$COLLECTOR" import --output mapped.heapcast mapped >mapped.says
+assert_contains "too many files" <(flat mapped.says) "of 9000 mapped files the last 808 are left out"
+cat >profiles.py <<'PYTHON'
+import sys
+def varint(n):
+    out = bytearray()
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    return bytes(out + bytes([n]))
+def number(field, n): return varint(field << 3) + varint(n)
+def message(field, data): return varint(field << 3 | 2) + varint(len(data)) + data
+def profile(name, samples, more=(), locations=1, mapping=b""):
+    texts = ["", "inuse_objects", "count", "inuse_space", "bytes", "key", *more]
+    with open(name, "wb") as file:
+        for type in ((1, 2), (3, 4)):
+            file.write(message(1, number(1, type[0]) + number(2, type[1])))
+        for sample in samples:
+            file.write(message(2, sample))
+        if mapping:
+            file.write(message(3, mapping))
+        for i in range(locations):
+            file.write(message(4, number(1, i + 1) + (number(2, 1) if mapping else b"") + number(3, 0x400000 + i)))
+        for text in texts:
+            file.write(message(6, text.encode()))
+values = message(2, varint(1) + varint(10))
+at = number(1, 1)
+# A set of labels a sample, one stack too deep, bytes that no number can hold, a file of another build.
+profile("labels", (at + values + message(3, number(1, 5) + number(2, 6 + i)) for i in range(65546)), (f"v{i}" for i in range(65546)))
+profile("deep", [message(1, b"".join(varint(1) for i in range(8193))) + values])
+profile("huge", [at + message(2, varint(1) + varint((1 << 63) - 1)), at + values])
+profile("short", [at + message(2, varint(1))])
+profile("other", [at + values], ["0123456789abcdef0123456789abcdef01234567", sys.argv[1]],
+        mapping=number(1, 1) + number(2, 0x400000) + number(3, 0x410000) + number(5, 7) + number(6, 6))
+PYTHON
+python3 profiles.py "$HOLDER"
+"$COLLECTOR" import --output labels.heapcast labels >labels.says
+assert_contains "sets of labels" <(flat labels.says) "10 samples are without their labels"
+assert_eq "their bytes" 655460 "$("$COLLECTOR" report --json labels.heapcast >labels.json && figures labels | cut -d' ' -f1)"
+"$COLLECTOR" import --output other.heapcast other >other.says
+assert_contains "another build" <(flat other.says) "1 mapped files are of another build here"
+! "$COLLECTOR" export --format collapsed other.heapcast | grep -E '(^|;)(take|main|hold_more|_start)' >other.names || fail "names of another build: $(cat other.names)"
+
 # ---- what is none ----
 says() { # STATUS TEXT ARG...
 	local status=$1 text=$2
@@ -233,6 +324,15 @@ says 2 "damaged: line 3" damaged
 says 2 "version 0" old
 says 2 "no format that is known here" "$HOLDER"
 says 2 "cannot read" nowhere
+printf 'a;b 9223372036854775807\n' >large
+printf 'a;b 1\na;b 9223372036854775807\n' >larger
+"$COLLECTOR" import --output large.heapcast large >large.says
+says 2 "larger: line 2: 9223372036854775807 bytes" larger
+printf 'a;b 18446744073709551615\na;b 18446744073709551615\na;c 11\n' >wrapped
+says 2 "wrapped: line 1: 18446744073709551615 bytes" wrapped
+says 2 "huge: sample 2: 10 bytes" huge
+says 2 "deep: sample 1: a stack of more than 8192 frames" deep
+says 2 "short: sample 1: 1 values of 2 types" short
 says 2 "nonsense" --format nonsense je.heap
 says 2 "line 1" --format heaptrack je.heap
 "$COLLECTOR" import --format collapsed --output told.heapcast ours.collapsed >told.says

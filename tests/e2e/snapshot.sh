@@ -181,7 +181,7 @@ kill -TERM "$gather"
 wait "$gather"
 assert_status 3 snapshot take late 2>"$T/late.txt"
 assert_contains "no collector" "$T/late.txt" "collector gather"
-[ -z "$(find "$T/data/streams" -name 'taking-*')" ] || fail "something was left"
+[ -z "$(find "$T/data/streams" -name 'draft-*')" ] || fail "something was left"
 # Old streams go, snapshots stay.
 "$COLLECTOR" gather --data "$T/data" --no-discovery --listen 127.0.0.1:8199 --keep-for 1ms --for 20s >"$T/retain.out" 2>"$T/retain.err" &
 wait_for 20 "old streams to go" eval '[ "$(find "$T/data/streams" -mindepth 1 -maxdepth 1 -name "[0-9a-f]*" | wc -l)" = 6 ]'

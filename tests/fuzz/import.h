@@ -53,7 +53,7 @@ static inline int fuzz_import(const char *format, const uint8_t *data, size_t si
 
 	if (fuzz_file(&in, path) < 0 || fuzz_file(&out, made) < 0 || pwrite(in, data, size, 0) != (ssize_t)size)
 		abort();
-	r = import_file(path, out, &options, &result, &err);
+	r = import_file(path, out, NULL, &options, &result, &err);
 	if (r < 0 && !err.text[0])
 		abort();
 	if (!r)

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "collector/store/draft.h"
 #include "collector/store/snapshots.h"
 #include "tests/unit/store/builder.h"
 #include "tests/unit/temporary.h"
@@ -44,15 +45,15 @@ static unsigned folders(void)
 }
 
 /* A recording of the draft's id. */
-static void write_recording(struct snapshot_draft *draft)
+static void write_recording(struct stream_draft *draft)
 {
 	struct builder b;
 
 	builder_init(&b, 1);
-	memcpy(b.id, snapshot_draft_id(draft)->bytes, sizeof(b.id));
+	memcpy(b.id, stream_draft_id(draft)->bytes, sizeof(b.id));
 	builder_malloc(&b, 10, 1, 0x1000, 100);
 	builder_end(&b, 0);
-	assert_int_equal(write(snapshot_draft_fd(draft), b.file.data, b.file.length),
+	assert_int_equal(write(stream_draft_fd(draft), b.file.data, b.file.length),
 			 (ssize_t)b.file.length);
 	builder_done(&b);
 }
@@ -82,14 +83,14 @@ static int put(const char *name, struct err_text *err)
 {
 	struct snapshot snapshot = {
 		.wall_ns = 17, .took_ns = 4, .members = members, .count = 2, .missing = 1};
-	struct snapshot_draft *draft;
+	struct stream_draft *draft;
 	int r;
 
 	snprintf(snapshot.name, sizeof(snapshot.name), "%s", name);
-	assert_int_equal(snapshot_draft_new(store, &draft, err), 0);
+	assert_int_equal(stream_draft_new(store, &draft, err), 0);
 	write_recording(draft);
-	r = snapshot_draft_keep(draft, &snapshot, err);
-	snapshot_draft_free(draft);
+	r = store_snapshot_keep(store, draft, &snapshot, err);
+	stream_draft_free(draft);
 	return r;
 }
 
@@ -159,29 +160,95 @@ static void come_and_go(void **state)
 
 static void stopped_in_the_middle(void **state)
 {
-	struct snapshot_draft *draft, *other;
+	struct stream_draft *draft, *other;
 	char path[256];
 
 	(void)state;
 	open_store();
-	assert_int_equal(snapshot_draft_new(store, &draft, NULL), 0);
+	assert_int_equal(stream_draft_new(store, &draft, NULL), 0);
 	assert_int_equal(folders(), 1);
-	snapshot_draft_free(draft);
+	stream_draft_free(draft);
 	assert_int_equal(folders(), 0);
 
 	/* A folder that nobody writes goes, one that somebody writes stays. */
-	assert_int_equal(snapshot_draft_new(store, &draft, NULL), 0);
-	snprintf(path, sizeof(path), "%s/store/streams/taking-00000000000000000000000000000000",
+	assert_int_equal(stream_draft_new(store, &draft, NULL), 0);
+	snprintf(path, sizeof(path), "%s/store/streams/draft-00000000000000000000000000000000",
 		 temporary_folder);
 	assert_int_equal(mkdir(path, 0700), 0);
 	snprintf(path + strlen(path), sizeof(path) - strlen(path), "/recording.heapcast");
 	close(open(path, O_CREAT | O_WRONLY, 0600));
 	assert_int_equal(folders(), 2);
-	assert_int_equal(snapshot_draft_new(store, &other, NULL), 0);
+	assert_int_equal(stream_draft_new(store, &other, NULL), 0);
 	assert_int_equal(folders(), 2);
-	snapshot_draft_free(other);
-	snapshot_draft_free(draft);
+	stream_draft_free(other);
+	stream_draft_free(draft);
 	assert_int_equal(folders(), 0);
+	store_close(store);
+}
+
+static void on_removed(void *context, const struct stream_id *id, uint64_t bytes)
+{
+	(void)id;
+	(void)bytes;
+	++*(unsigned *)context;
+}
+
+/* What retention makes of the store, told to keep next to nothing; `removed`: how many streams went. */
+static int retain(unsigned *removed, struct err_text *err)
+{
+	struct store *writer;
+	char path[128];
+	int r;
+
+	*removed = 0;
+	snprintf(path, sizeof(path), "%s/store", temporary_folder);
+	assert_int_equal(store_open(path, STORE_WRITE, &writer, NULL), 0);
+	r = store_retain(writer, 0, 1, on_removed, removed, err);
+	store_close(writer);
+	return r;
+}
+
+/* A stream that is no snapshot. */
+static void put_stream(void)
+{
+	struct stream_draft *draft;
+	char from[256], to[256], id[STREAM_ID_TEXT];
+
+	assert_int_equal(stream_draft_new(store, &draft, NULL), 0);
+	write_recording(draft);
+	stream_id_format(id, stream_draft_id(draft));
+	snprintf(from, sizeof(from), "%s/store/streams/draft-%s", temporary_folder, id);
+	snprintf(to, sizeof(to), "%s/store/streams/%s", temporary_folder, id);
+	assert_int_equal(rename(from, to), 0);
+	stream_draft_free(draft);
+}
+
+static void retention(void **state)
+{
+	struct err_text err = {0};
+	char path[128];
+	unsigned removed;
+	FILE *file;
+
+	(void)state;
+	open_store();
+	assert_int_equal(put("a", NULL), 0);
+	put_stream();
+	assert_int_equal(retain(&removed, NULL), 0);
+	assert_int_equal(removed, 1);
+	assert_int_equal(folders(), 1);
+
+	/* It can't be told which streams are snapshots: all stay. */
+	put_stream();
+	snprintf(path, sizeof(path), "%s/store/snapshots.sqlite", temporary_folder);
+	file = fopen(path, "r+");
+	for (int i = 0; i < 200; i++)
+		fputc('x', file);
+	fclose(file);
+	assert_int_equal(retain(&removed, &err), -EBADMSG);
+	assert_non_null(strstr(err.text, "snapshots.sqlite"));
+	assert_int_equal(removed, 0);
+	assert_int_equal(folders(), 2);
 	store_close(store);
 }
 
@@ -249,11 +316,9 @@ static void names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST_IN_FOLDER(come_and_go),
-		TEST_IN_FOLDER(stopped_in_the_middle),
-		TEST_IN_FOLDER(damaged),
-		TEST_IN_FOLDER(begun),
-		cmocka_unit_test(names),
+		TEST_IN_FOLDER(come_and_go), TEST_IN_FOLDER(stopped_in_the_middle),
+		TEST_IN_FOLDER(retention),   TEST_IN_FOLDER(damaged),
+		TEST_IN_FOLDER(begun),	     cmocka_unit_test(names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

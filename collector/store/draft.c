@@ -1,4 +1,6 @@
-/* A snapshot's recording while it is made, its coming and going. See snapshots.h. */
+/* A stream while it is made. See draft.h. */
+#include "collector/store/draft.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,12 +14,11 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/store/folder.h"
-#include "collector/store/snapshots_file.h"
 #include "base/ban.h"
 
-#define TAKING "taking-"
+#define DRAFT "draft-"
 
-struct snapshot_draft {
+struct stream_draft {
 	struct store *store;
 	struct stream_id id;
 	int fd;
@@ -39,7 +40,7 @@ static void remove_leftovers(const struct store *store)
 		cleanup(cleanup_free) char *recording = NULL;
 		cleanup(cleanup_close) int fd = -1;
 
-		if (strncmp(entry->d_name, TAKING, strlen(TAKING)) != 0 ||
+		if (strncmp(entry->d_name, DRAFT, strlen(DRAFT)) != 0 ||
 		    asprintf(&folder, "%s/%s", streams, entry->d_name) < 0 ||
 		    asprintf(&recording, "%s/" RECORDING_NAME, folder) < 0)
 			continue;
@@ -51,7 +52,7 @@ static void remove_leftovers(const struct store *store)
 		closedir(dir);
 }
 
-static int make_file(struct snapshot_draft *d, struct err_text *err)
+static int make_file(struct stream_draft *d, struct err_text *err)
 {
 	cleanup(cleanup_free) char *path = NULL;
 	int r;
@@ -66,9 +67,9 @@ static int make_file(struct snapshot_draft *d, struct err_text *err)
 	return r < 0 ? err_set(err, r, "cannot make %s: %s", path, strerror(-r)) : 0;
 }
 
-int snapshot_draft_new(struct store *store, struct snapshot_draft **ret_draft, struct err_text *err)
+int stream_draft_new(struct store *store, struct stream_draft **ret_draft, struct err_text *err)
 {
-	struct snapshot_draft *d = calloc(1, sizeof(*d));
+	struct stream_draft *d = calloc(1, sizeof(*d));
 	char text[STREAM_ID_TEXT];
 	int r;
 
@@ -79,37 +80,36 @@ int snapshot_draft_new(struct store *store, struct snapshot_draft **ret_draft, s
 	d->fd = -1;
 	if (getrandom(d->id.bytes, sizeof(d->id.bytes), 0) != (ssize_t)sizeof(d->id.bytes))
 		r = err_set(err, -EIO, "no random number can be had");
-	else if (asprintf(&d->folder, "%s/streams/" TAKING "%s", store->path,
+	else if (asprintf(&d->folder, "%s/streams/" DRAFT "%s", store->path,
 			  stream_id_format(text, &d->id)) < 0)
 		r = -ENOMEM;
 	else
 		r = make_file(d, err);
 	if (r < 0) {
-		snapshot_draft_free(d);
+		stream_draft_free(d);
 		return r;
 	}
 	*ret_draft = d;
 	return 0;
 }
 
-void snapshot_draft_free(struct snapshot_draft *d)
+void stream_draft_free(struct stream_draft *d)
 {
 	if (!d)
 		return;
 	if (d->folder)
 		folder_remove(d->folder);
-	if (d->fd >= 0)
-		close(d->fd);
+	stream_draft_close(d);
 	free(d->folder);
 	free(d);
 }
 
-int snapshot_draft_fd(const struct snapshot_draft *d)
+int stream_draft_fd(const struct stream_draft *d)
 {
 	return d->fd;
 }
 
-const struct stream_id *snapshot_draft_id(const struct snapshot_draft *d)
+const struct stream_id *stream_draft_id(const struct stream_draft *d)
 {
 	return &d->id;
 }
@@ -121,9 +121,16 @@ static int sync_folder(const char *path)
 	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
-static int find_place(void *context, struct err_text *err)
+int stream_draft_sync(struct stream_draft *d, struct err_text *err)
 {
-	struct snapshot_draft *d = context;
+	if (fsync(d->fd) < 0 || sync_folder(d->folder) < 0)
+		return err_set(err, -errno, "cannot make %s durable: %s", d->folder,
+			       strerror(errno));
+	return 0;
+}
+
+int stream_draft_place(struct stream_draft *d, struct err_text *err)
+{
 	cleanup(cleanup_free) char *place = stream_folder_path(d->store, &d->id);
 	cleanup(cleanup_free) char *streams = NULL;
 
@@ -137,35 +144,15 @@ static int find_place(void *context, struct err_text *err)
 	return sync_folder(streams);
 }
 
-int snapshot_draft_keep(struct snapshot_draft *d, struct snapshot *snapshot, struct err_text *err)
+void stream_draft_close(struct stream_draft *d)
 {
-	int r;
-
-	if (fsync(d->fd) < 0 || sync_folder(d->folder) < 0)
-		return err_set(err, -errno, "cannot make %s durable: %s", d->folder,
-			       strerror(errno));
-	snapshot->stream = d->id;
-	r = snapshots_file_put(d->store->path, snapshot, find_place, d, err);
-	/* It has no name: nobody would look for it. */
-	if (r < 0 && !d->folder)
-		d->folder = stream_folder_path(d->store, &d->id);
-	return r;
+	if (d->fd >= 0)
+		close(d->fd);
+	d->fd = -1;
 }
 
-int store_snapshot_remove(struct store *store, const char *name, struct err_text *err)
+void stream_draft_withdraw(struct stream_draft *d)
 {
-	cleanup(snapshot_done) struct snapshot snapshot = {0};
-	cleanup(cleanup_free) char *folder = NULL;
-	int r = store_snapshot_get(store, name, &snapshot, err);
-
-	if (!r)
-		r = snapshots_file_remove(store->path, name, err);
-	if (r < 0)
-		return r;
-	folder = stream_folder_path(store, &snapshot.stream);
-	if (!folder)
-		return -ENOMEM;
-	folder_remove(folder);
-	catalogue_remove(store->catalogue, &snapshot.stream);
-	return 0;
+	if (!d->folder)
+		d->folder = stream_folder_path(d->store, &d->id);
 }
