@@ -197,7 +197,8 @@ static int write_row(struct page *page, struct exchange *x, uint64_t row)
 	if (!r)
 		r = write_death(page, x, "chain_deallocation", chain.last);
 	if (!r)
-		r = json_backtrace_of(json, "backtrace", x->source->view, stack, page->strip, &x->err);
+		r = json_backtrace_of(json, "backtrace", x->source->view, stack, page->strip,
+				      &x->err);
 	if (!r)
 		r = write_chain(page, x, &chain);
 	json_end(json, '}');
@@ -216,7 +217,7 @@ static int begin(struct page *page, struct exchange *x)
 	int r;
 
 	filter_init(&page->filter);
-	page->filter.cancelled = &x->cancelled;
+	page->filter.cancel.asked = &x->cancelled;
 	page->filter.progress = &x->progress;
 	page->count = COUNT_ALL;
 	chain_walk_init(&page->chains, x->source->recording, withdrawn, x);

@@ -23,7 +23,7 @@ static int ask_base(struct exchange *x, const struct route_parameter *table,
 	int r;
 
 	filter_init(&of_base.filter);
-	of_base.filter.cancelled = &x->cancelled;
+	of_base.filter.cancel.asked = &x->cancelled;
 	of_base.filter.progress = &x->progress;
 	r = read_parameters_of(x, base->view, table, &of_base, &of_base.filter, NULL);
 	if (!r && time) {

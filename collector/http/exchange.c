@@ -15,6 +15,7 @@
 /* Steps at the same time. The pool has four threads unless told otherwise, and others (making streams durable) need it too. */
 #define RUNNING_MAX 2
 #define AGAIN_MS    20
+#define LOOK_MS	    250
 
 struct exchange *exchange_new(struct sources *sources, const char *path)
 {
@@ -154,6 +155,8 @@ static void step_returned(uv_work_t *work, int status)
 	(void)status;
 	free(job);
 	workers->running--;
+	if (x->runs_sql)
+		workers->running_sql = false;
 	if (!x->connection || workers->closing) {
 		exchange_free(x);
 	} else if (x->result == -EAGAIN) {
@@ -202,46 +205,92 @@ static void wake_again(struct workers *workers)
 		uv_timer_start(&workers->again, run_later_ones, due > now ? due - now : 0, 0);
 }
 
+/* A long statement of SQL leaves room for all other questions. */
+static struct exchange *next_to_run(const struct workers *workers)
+{
+	struct exchange *x = workers->waiting;
+
+	while (x && x->runs_sql && workers->running_sql)
+		x = x->next;
+	return workers->running < RUNNING_MAX ? x : NULL;
+}
+
+/* Where it was: what followed it is there now. */
+static struct exchange **leave(struct exchange **at, const struct exchange *x)
+{
+	while (*at && *at != x)
+		at = &(*at)->next;
+	if (*at)
+		*at = x->next;
+	return at;
+}
+
+static void leave_queue(struct workers *workers, const struct exchange *x)
+{
+	struct exchange **at = leave(&workers->waiting, x);
+
+	if (!*at)
+		workers->waiting_end = at;
+}
+
 static void start_some(struct workers *workers)
 {
-	while (!workers->closing && workers->waiting && workers->running < RUNNING_MAX) {
-		struct exchange *x = workers->waiting;
+	struct exchange *x;
+
+	while (!workers->closing && (x = next_to_run(workers))) {
 		struct job *job = calloc(1, sizeof(*job));
 
 		if (!job)
 			break;
-		workers->waiting = x->next;
-		if (!workers->waiting)
-			workers->waiting_end = &workers->waiting;
+		leave_queue(workers, x);
 		*job = (struct job){.workers = workers, .x = x};
 		job->work.data = job;
 		x->state = EXCHANGE_RUNNING;
 		workers->running++;
+		workers->running_sql = workers->running_sql || x->runs_sql;
 		uv_queue_work(workers->loop, &job->work, run_step, step_returned);
 	}
 	wake_again(workers);
 }
 
-void workers_init(struct workers *workers, uv_loop_t *loop, void (*ready)(struct exchange *x))
+/* An abandoned exchange may stay until its step returns, and has no connection. */
+static void look(uv_timer_t *timer)
 {
-	*workers = (struct workers){.loop = loop, .ready = ready};
+	struct workers *workers = timer->data;
+
+	if (!workers->all)
+		uv_timer_stop(timer);
+	for (struct exchange *x = workers->all; x; x = x->next_of_all)
+		if (x->connection && x->state != EXCHANGE_SENDING)
+			workers->look(x);
+}
+
+void workers_init(struct workers *workers, uv_loop_t *loop, void (*ready)(struct exchange *x),
+		  void (*look_at)(struct exchange *x))
+{
+	*workers = (struct workers){.loop = loop, .ready = ready, .look = look_at};
 	workers->waiting_end = &workers->waiting;
 	uv_timer_init(loop, &workers->again);
-	workers->again.data = workers;
+	uv_timer_init(loop, &workers->looking);
+	workers->again.data = workers->looking.data = workers;
 }
 
 void workers_close(struct workers *workers)
 {
 	workers->closing = true;
 	uv_close((uv_handle_t *)&workers->again, NULL);
+	uv_close((uv_handle_t *)&workers->looking, NULL);
 }
 
 static void join_workers(struct workers *workers, struct exchange *x)
 {
 	x->workers = workers;
 	x->begun_ms = uv_now(workers->loop);
+	x->runs_sql = route_runs_sql(x);
 	x->next_of_all = workers->all;
 	workers->all = x;
+	if (!workers->closing && !uv_is_active((uv_handle_t *)&workers->looking))
+		uv_timer_start(&workers->looking, look, LOOK_MS, LOOK_MS);
 }
 
 void workers_submit(struct workers *workers, struct exchange *x)
@@ -261,29 +310,15 @@ void workers_submit(struct workers *workers, struct exchange *x)
 	start_some(workers);
 }
 
-static bool unlink_from(struct exchange **list, struct exchange *x)
-{
-	for (; *list; list = &(*list)->next) {
-		if (*list == x) {
-			*list = x->next;
-			return true;
-		}
-	}
-	return false;
-}
-
 void exchange_abandon(struct workers *workers, struct exchange *x)
 {
 	x->connection = NULL;
 	x->cancelled = true;
 	if (x->state == EXCHANGE_RUNNING)
 		return;
-	if (x->state == EXCHANGE_WAITING && unlink_from(&workers->waiting, x)) {
-		workers->waiting_end = &workers->waiting;
-		while (*workers->waiting_end)
-			workers->waiting_end = &(*workers->waiting_end)->next;
-	}
+	if (x->state == EXCHANGE_WAITING)
+		leave_queue(workers, x);
 	if (x->state == EXCHANGE_LATER)
-		unlink_from(&workers->later, x);
+		leave(&workers->later, x);
 	exchange_free(x);
 }

@@ -57,24 +57,28 @@ struct exchange {
 	uint64_t due_ms; /* EXCHANGE_LATER: not before, in the loop's time */
 	int result;
 	bool head_only, head_sent, old_protocol, chunked, post;
+	bool runs_sql; /* steps of these run one at a time */
 	size_t body_left; /* of a POST, that has not come yet */
 	size_t sent; /* of out */
 	uint64_t body_bytes;
 };
 
-/* The workers' side of http.c: a queue in front of the thread pool, so that queries never take all of its threads. */
+/* The workers' side of http.c: a queue in front of the thread pool, so that queries never take all of its threads, and statements of
+ * SQL, which may take long, never all that queries have. */
 struct workers {
 	uv_loop_t *loop;
-	uv_timer_t again;
+	uv_timer_t again, looking;
 	struct exchange *waiting, **waiting_end;
 	struct exchange *later;
 	struct exchange *all; /* that were submitted and are there still */
 	unsigned running;
-	bool closing;
+	bool running_sql, closing;
 	void (*ready)(struct exchange *x); /* on the loop: a step has returned */
+	void (*look)(struct exchange *x); /* on the loop, now and then until one has: is there anybody still? */
 };
 
-void workers_init(struct workers *workers, uv_loop_t *loop, void (*ready)(struct exchange *x));
+void workers_init(struct workers *workers, uv_loop_t *loop, void (*ready)(struct exchange *x),
+		  void (*look)(struct exchange *x));
 /* No step starts any more. Exchanges are freed as their connections close (exchange_abandon). */
 void workers_close(struct workers *workers);
 /* Runs the next step of x: on a worker thread, or at once if its route is answered by the loop itself (route_on_loop). */

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/http/exchange.h"
+#include "collector/http/hangup.h"
 #include "collector/http/listener.h"
 #include "collector/http/server.h"
 #include "collector/http/sources.h"
@@ -73,7 +74,7 @@ static int start_thread(struct http *http, struct err_text *err)
 	int r;
 
 	uv_loop_init(&http->loop);
-	workers_init(&http->workers, &http->loop, server_ready);
+	workers_init(&http->workers, &http->loop, server_ready, hangup_look);
 	uv_async_init(&http->loop, &http->stop, on_stop);
 	http->stop.data = http;
 	r = server_new(&http->loop, http->listen_fd, http->loopback, http->sources, &http->workers,

@@ -267,8 +267,9 @@ static int begin(struct page *page, struct exchange *x)
 	if (!r)
 		r = find_order(x, page, &order);
 	if (!r)
-		r = query_mappings(x->source->view, page->with_usage, &x->cancelled,
-				   &page->mappings, &x->err);
+		r = query_mappings(x->source->view, page->with_usage,
+				   &(struct cancel){.asked = &x->cancelled}, &page->mappings,
+				   &x->err);
 	if (!r)
 		r = select_some(page, x);
 	if (r < 0)

@@ -145,8 +145,9 @@ static int read_history(struct exchange *x, struct figures_history *ret_history)
 	int r = no_parameters(x);
 
 	return r ? r
-		 : figures_over_time(recording_path(x->source->recording), &x->cancelled,
-				     ret_history, &x->err);
+		 : figures_over_time(recording_path(x->source->recording),
+				     &(struct cancel){.asked = &x->cancelled}, ret_history,
+				     &x->err);
 }
 
 static uint64_t ms_at(const struct exchange *x, uint64_t ns)
@@ -217,7 +218,7 @@ static int in_use_at(struct exchange *x, const struct figures_history *h, uint64
 	for (size_t i = 0; i < h->figures_count; i++)
 		times[i] = h->figures[i].time_ns;
 	filter_init(&filter);
-	filter.cancelled = &x->cancelled;
+	filter.cancel.asked = &x->cancelled;
 	r = query_in_use_at(x->source->view, &filter, times, h->figures_count, bytes, &x->err);
 	filter_done(&filter);
 	if (!r)

@@ -93,8 +93,8 @@ static const struct route {
 	 JSON, "the filter as a statement of SQL"},
 	{"map_filter_to_script", true, REST_NONE, map_script_step, maps_parameters, JSON,
 	 "the same of maps"},
-	{"export/flamegraph", true, REST_MAY, flamegraph_step, flamegraph_parameters, "image/svg+xml",
-	 "a flame graph"},
+	{"export/flamegraph", true, REST_MAY, flamegraph_step, flamegraph_parameters,
+	 "image/svg+xml", "a flame graph"},
 	{"export/flamegraph.pl", true, REST_MAY, collapsed_step, export_parameters, TEXT,
 	 "collapsed stacks, as flamegraph.pl reads them"},
 	{"export/speedscope", true, REST_MAY, speedscope_step, export_parameters, JSON,
@@ -236,6 +236,20 @@ bool route_on_loop(const struct exchange *x)
 	const struct route *route = lookup(x, id, sizeof(id), &rest);
 
 	return route && route->step == questions_step;
+}
+
+bool route_runs_sql(const struct exchange *x)
+{
+	char id[256];
+	const char *rest;
+	const struct route *route = lookup(x, id, sizeof(id), &rest);
+
+	if (route && (route->step == sql_step || route->step == execute_script_step))
+		return true;
+	for (size_t i = 0; i < x->request.parameter_count; i++)
+		if (!strcmp(x->request.parameters[i].name, "custom_filter"))
+			return true;
+	return false;
 }
 
 enum route_method route_method(const struct exchange *x)

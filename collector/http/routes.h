@@ -9,6 +9,9 @@ int route_begin(struct exchange *x);
 /* Whether the route is answered by the loop itself: quickly, and also while all workers are busy. */
 bool route_on_loop(const struct exchange *x);
 
+/* Whether SQL of the request's runs in its steps. */
+bool route_runs_sql(const struct exchange *x);
+
 /* How a route is asked: an order may change something, and is held to more than a question, which has its text in the body. */
 enum route_method { ROUTE_GET, ROUTE_GET_OR_QUESTION, ROUTE_QUESTION, ROUTE_ORDER };
 enum route_method route_method(const struct exchange *x);

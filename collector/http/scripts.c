@@ -32,9 +32,13 @@ struct script {
 
 static int print_line(struct script *s)
 {
+	const char *line = buf_text(&s->line);
+
+	if (!line)
+		return -ENOMEM;
 	json_object(&s->json, NULL);
 	json_string(&s->json, "kind", "println");
-	json_string(&s->json, "value", buf_text(&s->line));
+	json_text(&s->json, "value", line, s->line.length);
 	json_end(&s->json, '}');
 	buf_clear(&s->line);
 	return buf_error(&s->out);

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * HTTP itself: connections in, requests made of them, answers out in slices. The only file that knows libwebsockets; it runs on
- * the loop that it is given and on no other thread.
+ * HTTP itself: connections in, requests made of them, answers out in slices. With hangup.c the only file that knows libwebsockets; it
+ * runs on the loop that it is given and on no other thread.
  */
 #include <stdbool.h>
 #include <uv.h>

@@ -287,7 +287,7 @@ static int work_out(struct source *source, const atomic_bool *cancelled, struct 
 	int r;
 
 	filter_init(&filter);
-	filter.cancelled = cancelled;
+	filter.cancel.asked = cancelled;
 	r = query_report(source->view, &filter, &w->report, err);
 	filter_done(&filter);
 	if (r < 0)

@@ -50,8 +50,8 @@ static int read_timeout(void *context, const struct view *view, const char *name
 	uint64_t *to = &((struct asked *)context)->limits.time_ns;
 
 	(void)view;
-	if (parse_duration(value, to) < 0 || !*to || *to > HTTP_SQL_TIME_MAX_NS)
-		return err_set(err, -EINVAL, "%s takes a duration up to 600s, not \"%.60s\"", name,
+	if (parse_duration(value, to) < 0 || !*to || *to > HTTP_SQL_TIME_NS)
+		return err_set(err, -EINVAL, "%s takes a duration up to 60s, not \"%.60s\"", name,
 			       value);
 	return 0;
 }
@@ -72,7 +72,7 @@ const struct route_parameter sql_parameters[] = {
 	{"query", read_query, "a statement of SQL",
 	 "or in the body of a POST; collector sql --schema shows the tables"},
 	{"format", read_format, "json or csv", "default json"},
-	{"timeout", read_timeout, "duration", "it ends after so long; default 60s"},
+	{"timeout", read_timeout, "duration", "it ends after so long; default, and at most, 60s"},
 	{"count", read_rows, "whole number", "rows at most; default 100000"},
 	{0},
 };

@@ -154,11 +154,13 @@ int json_addresses(struct json *json, const char *key, struct view *view, uint32
 	return 0;
 }
 
-void json_graph_urls(struct json *json, const struct exchange *x, const char *filter, uint64_t value)
+void json_graph_urls(struct json *json, const struct exchange *x, const char *filter,
+		     uint64_t value)
 {
 	char url[160];
 
-	snprintf(url, sizeof(url), "/data/%s/export/graph?%s=%" PRIu64, x->source->id, filter, value);
+	snprintf(url, sizeof(url), "/data/%s/export/graph?%s=%" PRIu64, x->source->id, filter,
+		 value);
 	json_string(json, "graph_url", url);
 	snprintf(url, sizeof(url), "/data/%s/export/graph?%s=%" PRIu64 "&width=400&height=100",
 		 x->source->id, filter, value);
@@ -178,7 +180,7 @@ int read_switch_value(const char *name, const char *value, bool *ret_on, struct 
 		const char *word;
 		bool on;
 	} words[] = {{"true", true}, {"false", false}, {"1", true},
-		     {"0", false},   {"yes", true},	{"no", false}};
+		     {"0", false},   {"yes", true},    {"no", false}};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (!strcmp(value, words[i].word)) {
@@ -192,7 +194,7 @@ int read_switch_value(const char *name, const char *value, bool *ret_on, struct 
 static int read_condition(struct view *view, const struct parameter *p, struct filter *filter,
 			  struct err_text *err)
 {
-	struct sql_limits limits = http_sql_limits(filter->cancelled, filter->progress);
+	struct sql_limits limits = http_sql_limits(filter->cancel.asked, filter->progress);
 	int r = sql_add_condition(filter, view, p->value, &limits, err);
 
 	return r < 0 ? err_prefix(err, r, "custom_filter") : 0;
@@ -223,7 +225,12 @@ int read_parameters_of(struct exchange *x, struct view *view, const struct route
 		/* "?a=1&" and "a=": nothing was said. */
 		if (!p->name[0] || !p->value[0])
 			continue;
-		r = read_parameter(view, p, table, context, filter, takes_filter, &x->err);
+		if (!strcmp(p->name, "custom_filter") &&
+		    asked_get(&x->request, p->name) != p->value)
+			r = err_set(&x->err, -EINVAL,
+				    "custom_filter is there twice: join conditions by \"and\"");
+		else
+			r = read_parameter(view, p, table, context, filter, takes_filter, &x->err);
 		if (r == -ENOENT)
 			r = err_set(&x->err, -EINVAL, "no parameter is called \"%.60s\" here",
 				    p->name);

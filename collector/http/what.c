@@ -253,7 +253,7 @@ void what_init(struct what *what, struct exchange *x)
 		.young_ns = NO_TIME,
 	};
 	filter_init(&what->filter);
-	what->filter.cancelled = &x->cancelled;
+	what->filter.cancel.asked = &x->cancelled;
 	what->filter.progress = &x->progress;
 }
 

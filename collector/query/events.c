@@ -106,8 +106,9 @@ static int run_pass(struct pass *pass, struct err_text *err)
 		const struct row_block *block = recording_zone(m->recording, b);
 		uint32_t count = matcher_block(m, block);
 
-		if (matcher_cancelled(m, err))
-			return -ECANCELED;
+		r = matcher_cancelled(m, err);
+		if (r < 0)
+			return r;
 		if (!count || block->min.birth_ns > pass->window.to)
 			continue;
 		block = row_reader_block(reader, b, ROWS_ALL, err);

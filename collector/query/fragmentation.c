@@ -146,11 +146,11 @@ static int list_regions(struct fragmentation *to, const struct maps_state *state
 	return 0;
 }
 
-static int read_maps(struct fragmentation *to, const char *path, const atomic_bool *cancelled,
+static int read_maps(struct fragmentation *to, const char *path, const struct cancel *cancel,
 		     struct err_text *err)
 {
 	struct maps_state state = {0};
-	int r = maps_follow(path, to->at_ns, cancelled, &state, NULL, err);
+	int r = maps_follow(path, to->at_ns, cancel, &state, NULL, err);
 
 	to->gathered = state.any;
 	to->maps_ns = state.time_ns;
@@ -200,7 +200,7 @@ int query_fragmentation(struct view *view, const struct filter *filter, uint64_t
 	};
 	cleanup(cleanup_free) struct live_block *blocks = NULL;
 	size_t count = 0;
-	int r = read_maps(&to, recording_path(recording), filter->cancelled, err);
+	int r = read_maps(&to, recording_path(recording), &filter->cancel, err);
 
 	if (!r)
 		r = query_live(view, filter, at_ns, &blocks, &count, err);

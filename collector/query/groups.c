@@ -1,6 +1,6 @@
 /*
  * Blocks by backtrace and by call site. One pass over the rows sums up by node of the stack, unless the sums of all rows are known;
- * sites are then made of nodes, of which there are few.
+ * sites are then made of nodes, which may be as many: of each there is one sum at a time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,53 +24,28 @@ struct sum {
 	uint64_t min_size, max_size, first_ns, last_ns;
 };
 
-struct sums {
-	struct sum *list;
-	uint32_t count, capacity;
-	struct tally total;
-};
-
-static void sums_done(struct sums *sums)
+/* What is asked about a node; what was in use is among `alive`, if that is not NULL. */
+static struct sum sum_of(const struct view *view, const struct node_sums *nodes,
+			 const struct node_sum *n, const struct node_sums *alive, enum value value)
 {
-	free(sums->list);
-}
+	const struct node_sum *in_use = alive ? node_sums_get(alive, n->node) : NULL;
+	struct sum sum = {
+		.node = n->node,
+		.frame = cursor_frame(view, cursor_at_site(view, n->node)) + 1,
+		.allocated = node_sum_tally(nodes, n, VALUE_ALLOCATED),
+		.leaked = node_sum_tally(nodes, n, VALUE_LEAKED),
+		.temporary = node_sum_tally(nodes, n, VALUE_TEMPORARY),
+		.min_size = n->min_size,
+		.max_size = n->max_size,
+		.first_ns = n->first_ns,
+		.last_ns = n->last_ns,
+	};
 
-static struct sum *sums_add(struct sums *sums, uint32_t node)
-{
-	if (array_reserve(&sums->list, &sums->capacity, (uint64_t)sums->count + 1,
-			  sizeof(*sums->list)) < 0)
-		return NULL;
-	sums->list[sums->count] =
-		(struct sum){.node = node, .min_size = UINT64_MAX, .first_ns = UINT64_MAX};
-	return &sums->list[sums->count++];
-}
-
-/* In the order in which the nodes' first rows came. What was in use is among `alive`, if that is not NULL. */
-static int list_nodes(struct sums *sums, const struct view *view, const struct node_sums *nodes,
-		      const struct node_sums *alive, enum value value)
-{
-	for (uint32_t i = 0; i < nodes->count; i++) {
-		const struct node_sum *n = &nodes->list[i];
-		const struct node_sum *in_use = alive ? node_sums_get(alive, n->node) : NULL;
-		struct sum *sum = sums_add(sums, n->node);
-
-		if (!sum)
-			return -ENOMEM;
-		sum->frame = cursor_frame(view, cursor_at_site(view, n->node)) + 1;
-		if (!alive)
-			sum->value = node_sum_tally(nodes, n, value);
-		else if (in_use)
-			sum->value = node_sum_tally(alive, in_use, VALUE_ALLOCATED);
-		sum->allocated = node_sum_tally(nodes, n, VALUE_ALLOCATED);
-		sum->leaked = node_sum_tally(nodes, n, VALUE_LEAKED);
-		sum->temporary = node_sum_tally(nodes, n, VALUE_TEMPORARY);
-		sum->min_size = n->min_size;
-		sum->max_size = n->max_size;
-		sum->first_ns = n->first_ns;
-		sum->last_ns = n->last_ns;
-		tally_merge(&sums->total, &sum->value);
-	}
-	return 0;
+	if (!alive)
+		sum.value = node_sum_tally(nodes, n, value);
+	else if (in_use)
+		sum.value = node_sum_tally(alive, in_use, VALUE_ALLOCATED);
+	return sum;
 }
 
 /* ---- sites ---- */
@@ -79,7 +54,7 @@ static void sum_merge(struct sum *into, const struct sum *from)
 {
 	uint64_t bytes = tally_usage(&from->value).bytes;
 
-	if (!into->frame || bytes > into->heaviest_bytes) {
+	if (bytes > into->heaviest_bytes) {
 		into->heaviest_bytes = bytes;
 		into->node = from->node;
 		into->frame = from->frame;
@@ -98,45 +73,52 @@ static void sum_merge(struct sum *into, const struct sum *from)
 		into->last_ns = from->last_ns;
 }
 
-/* Functions of one name in files of one name are the same one, whatever the build and the place of the file. */
-struct functions {
-	struct intern files, keys;
+struct sites {
+	enum grouping grouping;
+	struct sum *list;
+	uint32_t count, capacity;
+	struct map index;	   /* key -> index + 1 */
+	struct intern files, keys; /* of functions */
 };
 
-static uint32_t function_key(struct functions *f, const struct view *view,
+static void sites_done(struct sites *sites)
+{
+	free(sites->list);
+	map_done(&sites->index);
+	intern_done(&sites->files);
+	intern_done(&sites->keys);
+}
+
+/* Functions of one name in files of one name are the same one, whatever the build and the place of the file. */
+static uint32_t function_key(struct sites *sites, const struct view *view,
 			     const struct frame *frame)
 {
 	const char *path = intern_get(&view->texts, frame->module);
-	uint32_t file = intern_text(&f->files, module_basename(path));
+	uint32_t file = intern_text(&sites->files, module_basename(path));
 
-	return file ? intern_pair(&f->keys, frame->name, file) : 0;
+	return file ? intern_pair(&sites->keys, frame->name, file) : 0;
 }
 
-static int merge_sites(const struct view *view, const struct sums *nodes, enum grouping grouping,
-		       struct sums *sites)
+static int sites_add(struct sites *sites, const struct view *view, const struct sum *sum)
 {
-	struct functions functions = {0};
-	struct map by_site = {0};
-	int r = 0;
+	const struct frame *frame = &view->frames[sum->frame - 1];
+	uint32_t key =
+		sites->grouping == GROUP_BY_SITE ? frame->site : function_key(sites, view, frame);
+	uint64_t *index = key ? map_put(&sites->index, key, NULL) : NULL;
 
-	for (uint32_t i = 0; i < nodes->count && !r; i++) {
-		const struct sum *from = &nodes->list[i];
-		const struct frame *frame = &view->frames[from->frame - 1];
-		uint32_t key = grouping == GROUP_BY_SITE ? frame->site
-							 : function_key(&functions, view, frame);
-		uint64_t *index = key ? map_put(&by_site, key, NULL) : NULL;
-
-		if (index && !*index && sums_add(sites, from->node))
-			*index = sites->count;
-		if (index && *index)
-			sum_merge(&sites->list[*index - 1], from);
-		else
-			r = -ENOMEM;
+	if (!index)
+		return -ENOMEM;
+	if (*index) {
+		sum_merge(&sites->list[*index - 1], sum);
+		return 0;
 	}
-	map_done(&by_site);
-	intern_done(&functions.files);
-	intern_done(&functions.keys);
-	return r;
+	if (array_reserve(&sites->list, &sites->capacity, (uint64_t)sites->count + 1,
+			  sizeof(*sites->list)) < 0)
+		return -ENOMEM;
+	sites->list[sites->count] = *sum;
+	sites->list[sites->count].heaviest_bytes = tally_usage(&sum->value).bytes;
+	*index = ++sites->count;
+	return 0;
 }
 
 /* ---- the result ---- */
@@ -173,38 +155,57 @@ static int heaviest_first(const void *a, const void *b)
 	return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* Groups in which nothing is of the value that was asked for are left out. */
-static int list_groups(const struct view *view, const struct sums *sums, struct groups *groups)
+static int groups_reserve(struct groups *groups, size_t count)
 {
-	groups->list = calloc((size_t)sums->count + 1, sizeof(*groups->list));
-	if (!groups->list)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < sums->count; i++) {
-		const struct tally *value = &sums->list[i].value;
+	groups->list = calloc(count + 1, sizeof(*groups->list));
+	return groups->list ? 0 : -ENOMEM;
+}
 
-		if (value->blocks || tally_sampled(value))
-			groups->list[groups->count++] = group_of(view, &sums->list[i]);
+/* Groups in which nothing is of the value that was asked for are left out. */
+static void groups_add(struct groups *groups, const struct view *view, const struct sum *sum)
+{
+	if (sum->value.blocks || tally_sampled(&sum->value))
+		groups->list[groups->count++] = group_of(view, sum);
+}
+
+/* Of many nodes each is held once at a time: as a sum of its site, then as a group. */
+static int add_all(struct groups *groups, struct sites *sites, const struct view *view,
+		   const struct node_sums *nodes, const struct node_sums *alive, enum value value)
+{
+	bool by_site = sites->grouping != GROUP_BY_BACKTRACE;
+	struct tally total = {0};
+	int r = by_site ? 0 : groups_reserve(groups, nodes->count);
+
+	for (uint32_t i = 0; !r && i < nodes->count; i++) {
+		struct sum sum = sum_of(view, nodes, &nodes->list[i], alive, value);
+
+		tally_merge(&total, &sum.value);
+		if (by_site)
+			r = sites_add(sites, view, &sum);
+		else
+			groups_add(groups, view, &sum);
 	}
-	qsort(groups->list, groups->count, sizeof(*groups->list), heaviest_first);
-	return 0;
+	groups->total = tally_usage(&total);
+	if (!r && by_site)
+		r = groups_reserve(groups, sites->count);
+	for (uint32_t i = 0; !r && i < sites->count; i++)
+		groups_add(groups, view, &sites->list[i]);
+	return r;
 }
 
 int groups_of(struct view *view, const struct node_sums *nodes, const struct node_sums *alive,
 	      enum grouping grouping, enum value value, struct groups *ret_groups)
 {
-	cleanup(sums_done) struct sums listed = {0};
-	cleanup(sums_done) struct sums sites = {0};
-	int r = list_nodes(&listed, view, nodes, alive, value);
+	cleanup(sites_done) struct sites sites = {.grouping = grouping};
+	int r;
 
 	*ret_groups = (struct groups){0};
-	if (!r && grouping != GROUP_BY_BACKTRACE)
-		r = merge_sites(view, &listed, grouping, &sites);
-	if (!r)
-		r = list_groups(view, grouping == GROUP_BY_BACKTRACE ? &listed : &sites,
-				ret_groups);
+	r = add_all(ret_groups, &sites, view, nodes, alive, value);
+	if (!r && ret_groups->count)
+		qsort(ret_groups->list, ret_groups->count, sizeof(*ret_groups->list),
+		      heaviest_first);
 	for (size_t i = 0; !r && grouping == GROUP_BY_FUNCTION && i < ret_groups->count; i++)
 		ret_groups->list[i].line = 0;
-	ret_groups->total = tally_usage(&listed.total);
 	return r;
 }
 

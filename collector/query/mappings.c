@@ -156,11 +156,11 @@ static void on_news(void *context, enum map_news what, const struct map_region *
 	b->failed = error < 0;
 }
 
-static int follow_smaps(struct building *b, const char *path, const atomic_bool *cancelled,
+static int follow_smaps(struct building *b, const char *path, const struct cancel *cancel,
 			struct err_text *err)
 {
 	struct maps_state state = {.news = on_news, .context = b};
-	int r = maps_follow(path, NO_TIME, cancelled, &state, NULL, err);
+	int r = maps_follow(path, NO_TIME, cancel, &state, NULL, err);
 
 	b->to->gathered = state.steps || b->to->count;
 	maps_state_done(&state);
@@ -240,12 +240,12 @@ static int by_mapping(const void *a, const void *b)
 	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
 }
 
-int query_mappings(struct view *view, bool with_usage, const atomic_bool *cancelled,
+int query_mappings(struct view *view, bool with_usage, const struct cancel *cancel,
 		   struct mappings *ret_mappings, struct err_text *err)
 {
 	struct mappings mappings = {0};
 	struct building building = {.to = &mappings, .with_usage = with_usage};
-	int r = follow_smaps(&building, recording_path(view->recording), cancelled, err);
+	int r = follow_smaps(&building, recording_path(view->recording), cancel, err);
 
 	if (!r) {
 		r = mappings.gathered ? find_sources(&mappings, view->recording)

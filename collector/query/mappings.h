@@ -45,8 +45,8 @@ struct mappings {
 	uint64_t usage_left_out; /* readings beyond MAPPINGS_USAGE_MAX */
 };
 
-/* All mappings of the recording. `cancelled` may be NULL. */
-int query_mappings(struct view *view, bool with_usage, const atomic_bool *cancelled, struct mappings *ret_mappings,
+/* All mappings of the recording. `cancel` may be NULL. */
+int query_mappings(struct view *view, bool with_usage, const struct cancel *cancel, struct mappings *ret_mappings,
 		   struct err_text *err);
 void mappings_done(struct mappings *mappings);
 

@@ -416,9 +416,12 @@ void matcher_done(struct matcher *matcher)
 
 int matcher_cancelled(const struct matcher *matcher, struct err_text *err)
 {
-	if (matcher->filter->cancelled && *matcher->filter->cancelled)
-		return err_set(err, -ECANCELED, "the question was withdrawn");
-	return 0;
+	int r = cancel_check(&matcher->filter->cancel);
+
+	if (!r)
+		return 0;
+	return err_set(err, r,
+		       r == -ETIME ? "the question takes too long" : "the question was withdrawn");
 }
 
 void matcher_will_do(const struct matcher *matcher, uint64_t blocks)

@@ -56,7 +56,7 @@ static void find_span(struct origin *o, const struct mappings *mappings, uint64_
 static int find_map(struct origin *o, struct view *view, struct err_text *err)
 {
 	struct mappings mappings;
-	int r = query_mappings(view, false, o->filter->cancelled, &mappings, err);
+	int r = query_mappings(view, false, &o->filter->cancel, &mappings, err);
 
 	if (r < 0)
 		return r;

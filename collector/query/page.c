@@ -40,7 +40,7 @@ struct query_page {
 	/* By time: the matched rows of a block at a time. */
 	uint16_t *room;
 	struct row_set rows;
-	uint64_t first_row; /* of the block */
+	uint64_t first_row;	    /* of the block */
 	uint32_t blocks, block, at; /* blocks taken so far; rows of the set handed out */
 	/* By another key: */
 	struct heap heap;
@@ -181,14 +181,15 @@ static int refill(struct query_page *s, struct err_text *err)
 	s->heap.size = size;
 	s->heap.count = 0;
 	s->heap_at = 0;
-	r = sweep_run(&(struct sweep){.matcher = &s->matcher,
-				      .columns = s->order == PAGE_BY_SIZE ? ROWS_SIZE : ROWS_ADDRESS,
-				      .context = s,
-				      .part_new = part_new,
-				      .part_rows = part_rows,
-				      .part_merge = part_merge,
-				      .part_free = part_free},
-		      err);
+	r = sweep_run(
+		&(struct sweep){.matcher = &s->matcher,
+				.columns = s->order == PAGE_BY_SIZE ? ROWS_SIZE : ROWS_ADDRESS,
+				.context = s,
+				.part_new = part_new,
+				.part_rows = part_rows,
+				.part_merge = part_merge,
+				.part_free = part_free},
+		err);
 	if (r < 0)
 		return r;
 	s->exhausted = s->heap.count < s->heap.size;
@@ -241,6 +242,7 @@ static int take_block(struct query_page *s, struct err_text *err)
 	const struct matcher *m = &s->matcher;
 	uint32_t index = s->descending ? s->blocks - 1 - s->block : s->block, count;
 	const struct row_block *block = recording_zone(m->recording, index);
+	int r;
 
 	s->block++;
 	s->at = 0;
@@ -248,8 +250,9 @@ static int take_block(struct query_page *s, struct err_text *err)
 	count = matcher_block(m, block);
 	if (!count)
 		return 0;
-	if (matcher_cancelled(m, err))
-		return -ECANCELED;
+	r = matcher_cancelled(m, err);
+	if (r < 0)
+		return r;
 	s->first_row = block->first_row;
 	if (m->everything) {
 		s->rows.count = count;
@@ -274,7 +277,8 @@ static long next_by_time(struct query_page *s, uint64_t *ret_rows, size_t room,
 			continue;
 		}
 		ret_rows[done++] =
-			s->first_row + row_at(&s->rows, s->descending ? s->rows.count - 1 - s->at : s->at);
+			s->first_row +
+			row_at(&s->rows, s->descending ? s->rows.count - 1 - s->at : s->at);
 		s->at++;
 	}
 	return (long)done;
@@ -282,8 +286,8 @@ static long next_by_time(struct query_page *s, uint64_t *ret_rows, size_t room,
 
 /* ---- public ---- */
 
-static int page_init(struct query_page *page, struct view *view, const struct filter *filter, enum page_order order,
-		     bool descending, struct err_text *err)
+static int page_init(struct query_page *page, struct view *view, const struct filter *filter,
+		     enum page_order order, bool descending, struct err_text *err)
 {
 	int r = matcher_init(&page->matcher, view, filter, err);
 

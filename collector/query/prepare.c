@@ -21,7 +21,7 @@ int query_prepare(struct view *view, const atomic_bool *cancelled, struct err_te
 	    recording_keep(view->recording, "", &path, &frames) < 0)
 		return 0;
 	filter_init(&all);
-	all.cancelled = cancelled;
+	all.cancel.asked = cancelled;
 	r = view_usage_index(view, &all, &index, err);
 	/* Group peaks take longest, and one question alone wants them. */
 	return r < 0 ? r

@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cancel.h"
+
 struct buf;
 struct err_text;
 struct recording;
@@ -40,7 +42,7 @@ void view_set_rules(struct view *view, const struct site_rules *rules);
 /* After recording_refresh. */
 int view_refresh(struct view *view, struct err_text *err);
 /* Makes what is kept beside the rows of a stream that has ended, and takes long to make, if it is not there yet: questions are
- * answered the faster. `cancelled` as in struct filter. 0, also where nothing is to be kept. */
+ * answered the faster. `cancelled` may be NULL. 0, also where nothing is to be kept. */
 int query_prepare(struct view *view, const atomic_bool *cancelled, struct err_text *err);
 /* After symbols_refresh: names are looked up again, and numbers and texts that were handed out are no longer valid. */
 int view_forget_names(struct view *view, struct err_text *err);
@@ -141,7 +143,7 @@ struct filter {
 	uint64_t group_peak_min_ns, group_peak_max_ns; /* first moment at which the group had most bytes in use */
 	bool before_start;    /* `to` lies before the recording: nothing matches */
 	struct row_bits *only; /* rows that somebody else has picked out (collector/sql); the filter's. NULL: any */
-	const atomic_bool *cancelled; /* may be NULL; true: the query ends soon with -ECANCELED. Set from any thread */
+	struct cancel cancel; /* the query ends soon with -ECANCELED or -ETIME */
 	struct progress *progress; /* may be NULL */
 };
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/map.h"
 #include "collector/query/tree_maker.h"
 #include "collector/query/whole_sums.h"
 
@@ -52,69 +52,31 @@ static int sum_rows(struct sums *s, struct view *view, const struct filter *filt
 struct builder {
 	const struct view *view;
 	bool hide; /* frames that only pass allocations on: what they hold is their caller's own */
-	struct tree tree;
-	size_t capacity;
-	double *blocks;	     /* by tree node */
-	struct map children; /* parent << 32 | label -> index */
+	struct tree_maker maker;
+	double *blocks; /* by tree node */
+	uint32_t blocks_capacity;
 };
 
 static void builder_done(struct builder *b)
 {
-	tree_done(&b->tree);
+	tree_maker_done(&b->maker);
 	free(b->blocks);
-	map_done(&b->children);
-}
-
-static long add_node(struct builder *b)
-{
-	if (b->tree.count == b->capacity) {
-		size_t capacity = b->capacity ? 2 * b->capacity : 256;
-		struct tree_node *nodes = realloc(b->tree.nodes, capacity * sizeof(*nodes));
-		double *blocks;
-
-		if (!nodes)
-			return -ENOMEM;
-		b->tree.nodes = nodes;
-		blocks = realloc(b->blocks, capacity * sizeof(*blocks));
-		if (!blocks || capacity > UINT32_MAX) {
-			b->blocks = blocks ? blocks : b->blocks;
-			return -ENOMEM;
-		}
-		b->blocks = blocks;
-		b->capacity = capacity;
-	}
-	b->tree.nodes[b->tree.count] = (struct tree_node){.first_ns = UINT64_MAX};
-	b->blocks[b->tree.count] = 0;
-	return (long)b->tree.count++;
 }
 
 /* The child of `parent` for this frame, made if there is none. */
 static long child(struct builder *b, uint32_t parent, uint32_t stack_node, uint32_t index_in_place)
 {
+	const struct view *view = b->view;
 	const struct frame *frame =
-		&b->view->frames[view_place(b->view, stack_node)->first_frame + index_in_place];
-	uint64_t *index = map_put(&b->children, (uint64_t)parent << 32 | frame->label, NULL);
-	struct tree_node *node;
-	long made;
+		&view->frames[view_place(view, stack_node)->first_frame + index_in_place];
+	const struct tree_node like = {.function = intern_get(&view->names, frame->name),
+				       .module = intern_get(&view->texts, frame->module),
+				       .file = intern_get(&view->texts, frame->file),
+				       .line = frame->line,
+				       .node = stack_node,
+				       .frame = index_in_place};
 
-	if (!index)
-		return -ENOMEM;
-	if (*index)
-		return (long)*index;
-	made = add_node(b);
-	if (made < 0)
-		return made;
-	*index = (uint64_t)made;
-	node = &b->tree.nodes[made];
-	node->function = intern_get(&b->view->names, frame->name);
-	node->module = intern_get(&b->view->texts, frame->module);
-	node->file = intern_get(&b->view->texts, frame->file);
-	node->line = frame->line;
-	node->node = stack_node;
-	node->frame = index_in_place;
-	node->next_sibling = b->tree.nodes[parent].first_child;
-	b->tree.nodes[parent].first_child = (uint32_t)made;
-	return made;
+	return tree_maker_child(&b->maker, parent, frame->label, &like);
 }
 
 /* Goes down from `at` through the frames of a node, outermost first. */
@@ -153,14 +115,18 @@ static uint8_t *mark_needed(const struct recording *recording, const struct node
 	return needed;
 }
 
-static void put_sum(struct builder *b, uint32_t index, const struct node_sums *sums,
-		    const struct node_sum *sum)
+static int put_sum(struct builder *b, uint32_t index, const struct node_sums *sums,
+		   const struct node_sum *sum)
 {
 	struct tally tally = node_sum_tally(sums, sum, VALUE_ALLOCATED);
 
-	b->tree.nodes[index].self_bytes += tally_usage(&tally).bytes;
+	if (array_reserve(&b->blocks, &b->blocks_capacity, (uint64_t)index + 1,
+			  sizeof(*b->blocks)) < 0)
+		return -ENOMEM;
+	b->maker.tree.nodes[index].self_bytes += tally_usage(&tally).bytes;
 	b->blocks[index] += (double)tally.blocks + tally.sampled_blocks;
-	widen(&b->tree.nodes[index], sum->first_ns, sum->last_ns);
+	widen(&b->maker.tree.nodes[index], sum->first_ns, sum->last_ns);
+	return 0;
 }
 
 static int hang(struct builder *b, const struct node_sums *sums)
@@ -169,7 +135,7 @@ static int hang(struct builder *b, const struct node_sums *sums)
 	cleanup(cleanup_free) uint8_t *needed = mark_needed(recording, sums);
 	cleanup(cleanup_free) uint32_t *at = calloc((size_t)sums->nodes + 1, sizeof(*at));
 
-	if (!needed || !at || add_node(b) < 0)
+	if (!needed || !at || tree_maker_init(&b->maker) < 0)
 		return -ENOMEM;
 	for (uint32_t n = 0; n <= sums->nodes; n++) {
 		uint32_t parent = n ? recording_node(recording, n)->parent : 0;
@@ -182,8 +148,8 @@ static int hang(struct builder *b, const struct node_sums *sums)
 		if (index < 0)
 			return (int)index;
 		at[n] = (uint32_t)index;
-		if (sum)
-			put_sum(b, (uint32_t)index, sums, sum);
+		if (sum && put_sum(b, (uint32_t)index, sums, sum) < 0)
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -191,16 +157,15 @@ static int hang(struct builder *b, const struct node_sums *sums)
 /* A node is made after its parent: going backwards, a node's own sum is complete when it is added to its parent's. */
 static int sum_up(struct builder *b)
 {
-	cleanup(cleanup_free) uint32_t *parent = calloc(b->tree.count, sizeof(*parent));
-	cleanup(cleanup_free) double *below = calloc(b->tree.count, sizeof(*below));
-	struct tree_node *nodes = b->tree.nodes;
+	const struct tree *tree = &b->maker.tree;
+	cleanup(cleanup_free) uint32_t *parent = tree_parents(tree);
+	cleanup(cleanup_free) double *below = calloc(tree->count, sizeof(*below));
+	struct tree_node *nodes = tree->nodes;
 
-	if (!parent || !below)
+	if (!parent || !below ||
+	    array_reserve(&b->blocks, &b->blocks_capacity, tree->count, sizeof(*b->blocks)) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < b->tree.count; i++)
-		for (uint32_t c = nodes[i].first_child; c; c = nodes[c].next_sibling)
-			parent[c] = (uint32_t)i;
-	for (size_t i = b->tree.count; i-- > 0;) {
+	for (size_t i = tree->count; i-- > 0;) {
 		nodes[i].bytes += nodes[i].self_bytes;
 		below[i] += b->blocks[i];
 		nodes[i].self_blocks = (uint64_t)(b->blocks[i] + 0.5);
@@ -231,13 +196,13 @@ int query_tree(struct view *view, const struct filter *filter, enum value value,
 	if (!r)
 		r = sum_up(&b);
 	if (!r)
-		r = tree_sort(&b.tree);
+		r = tree_sort(&b.maker.tree);
 	if (r == -ENOMEM)
 		err_set(err, r, "out of memory");
 	if (r < 0)
 		return r;
-	*ret_tree = b.tree;
-	b.tree = (struct tree){0};
+	*ret_tree = b.maker.tree;
+	b.maker.tree = (struct tree){0};
 	return 0;
 }
 

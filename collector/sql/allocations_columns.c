@@ -119,17 +119,25 @@ static void put_jemalloc(struct allocations_cursor *c, sqlite3_context *out)
 
 static void put_said(struct allocations_cursor *c, sqlite3_context *out, int column)
 {
-	uint64_t birth = c->block->birth_ns[c->i], map;
+	uint64_t birth = c->block->birth_ns[c->i];
 	const char *label;
 
 	if (column == ALLOCATIONS_MARKER) {
 		put_number(out, facts_marker(c->sql, birth));
-	} else if (column == ALLOCATIONS_LABEL) {
-		label = facts_label(c->sql, c->block->thread[c->i], birth);
-		put_text(out, label && *label ? label : NULL);
-	} else if (facts_map(c->sql, c->block->address[c->i], birth, &map)) {
-		put_number(out, map);
+		return;
 	}
+	label = facts_label(c->sql, c->block->thread[c->i], birth);
+	put_text(out, label && *label ? label : NULL);
+}
+
+static int put_map(struct allocations_cursor *c, sqlite3_context *out, struct err_text *err)
+{
+	uint64_t map;
+	int r = facts_map(c->sql, c->block->address[c->i], c->block->birth_ns[c->i], &map, err);
+
+	if (r > 0)
+		put_number(out, map);
+	return r < 0 ? r : 0;
 }
 
 /* ---- chains ---- */
@@ -219,9 +227,10 @@ static int put_fact(struct allocations_cursor *c, sqlite3_context *out, int colu
 		return 0;
 	case ALLOCATIONS_MARKER:
 	case ALLOCATIONS_LABEL:
-	case ALLOCATIONS_MAP:
 		put_said(c, out, column);
 		return 0;
+	case ALLOCATIONS_MAP:
+		return put_map(c, out, err);
 	case ALLOCATIONS_CHAIN_LEAKED:
 	case ALLOCATIONS_AT_ONCE:
 		return put_bit(c, out, column, err);

@@ -249,18 +249,23 @@ static int fill_sums(struct sql *sql, struct facts *f, struct err_text *err)
 	return r;
 }
 
-const struct stack_sums *facts_sums(struct sql *sql, uint32_t stack, struct err_text *err)
+int facts_sums(struct sql *sql, uint32_t stack, const struct stack_sums **ret_sums,
+	       struct err_text *err)
 {
 	struct facts *f = facts_of(sql);
+	int r = 0;
 
-	if (!f || stack > f->nodes)
-		return NULL;
-	if (!f->sums_of && fill_sums(sql, f, err) < 0) {
+	if (!f)
+		return err_set(err, -ENOMEM, "out of memory");
+	if (!f->sums_of)
+		r = fill_sums(sql, f, err);
+	if (r < 0) {
 		free(take_ptr(f->sums_of));
 		free(take_ptr(f->sums));
-		return NULL;
+		return r;
 	}
-	return f->sums_of[stack] ? &f->sums[f->sums_of[stack] - 1] : NULL;
+	*ret_sums = stack <= f->nodes && f->sums_of[stack] ? &f->sums[f->sums_of[stack] - 1] : NULL;
+	return 0;
 }
 
 /* ---- rows ---- */
@@ -378,28 +383,31 @@ const struct glibc_heap *facts_heap(struct sql *sql)
 	return &f->heap;
 }
 
-const struct mappings *facts_mappings(struct sql *sql, struct err_text *err)
+int facts_mappings(struct sql *sql, const struct mappings **ret_mappings, struct err_text *err)
 {
 	struct facts *f = facts_of(sql);
 	int r = 0;
 
-	if (!f) {
-		err_set(err, -ENOMEM, "out of memory");
-		return NULL;
-	}
+	if (!f)
+		return err_set(err, -ENOMEM, "out of memory");
 	if (!f->has_mappings) {
-		r = query_mappings(sql->view, true, sql->limits.cancelled, &f->mappings, err);
+		r = query_mappings(sql->view, true, &sql->filter.cancel, &f->mappings, err);
 		if (!r && map_spans_init(&f->spans, &f->mappings) < 0) {
 			mappings_done(&f->mappings);
 			r = err_set(err, -ENOMEM, "out of memory");
 		}
 		f->has_mappings = !r;
 	}
-	return r < 0 ? NULL : &f->mappings;
+	if (!r)
+		*ret_mappings = &f->mappings;
+	return r;
 }
 
-bool facts_map(struct sql *sql, uint64_t address, uint64_t birth_ns, uint64_t *ret_map)
+int facts_map(struct sql *sql, uint64_t address, uint64_t birth_ns, uint64_t *ret_map,
+	      struct err_text *err)
 {
-	return facts_mappings(sql, NULL) &&
-	       map_spans_find(&sql->facts->spans, address, birth_ns, ret_map);
+	const struct mappings *mappings;
+	int r = facts_mappings(sql, &mappings, err);
+
+	return r < 0 ? r : map_spans_find(&sql->facts->spans, address, birth_ns, ret_map);
 }

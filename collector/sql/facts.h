@@ -32,8 +32,8 @@ struct stack_sums {
 int facts_stacks(struct sql *sql, const uint32_t **ret_list, uint32_t *ret_count, struct err_text *err);
 /* False: none of them. */
 bool facts_has_stack(struct sql *sql, uint32_t stack);
-/* After facts_stacks. NULL: no memory, or no allocation has it. */
-const struct stack_sums *facts_sums(struct sql *sql, uint32_t stack, struct err_text *err);
+/* NULL: no allocation has it. 0; or what working it out failed with. */
+int facts_sums(struct sql *sql, uint32_t stack, const struct stack_sums **ret_sums, struct err_text *err);
 
 /* The row's place in its chain of reallocs, and a row: columns ROWS_SIZE, ROWS_BIRTH, ROWS_DEATH, ROWS_CHAIN. */
 int facts_chain(struct sql *sql, uint64_t row, struct chain_place *ret_place, struct err_text *err);
@@ -43,10 +43,10 @@ uint64_t facts_marker(struct sql *sql, uint64_t time_ns);
 /* NULL: none. */
 const char *facts_label(struct sql *sql, uint32_t thread, uint64_t time_ns);
 const struct glibc_heap *facts_heap(struct sql *sql);
-/* NULL with a sentence. */
-const struct mappings *facts_mappings(struct sql *sql, struct err_text *err);
-/* The number of the mapping that a block lay in; false: none is known. */
-bool facts_map(struct sql *sql, uint64_t address, uint64_t birth_ns, uint64_t *ret_map);
+/* 0; or what reading them failed with. */
+int facts_mappings(struct sql *sql, const struct mappings **ret_mappings, struct err_text *err);
+/* The number of the mapping that a block lay in: 1; 0: none is known; or what reading mappings failed with. */
+int facts_map(struct sql *sql, uint64_t address, uint64_t birth_ns, uint64_t *ret_map, struct err_text *err);
 
 /* Judgements of single rows that depend on others. */
 enum facts_bit { FACTS_CHAIN_LEAKED, FACTS_FREED_AT_ONCE, FACTS_BITS };

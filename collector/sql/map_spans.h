@@ -2,6 +2,10 @@
 /*
  * Which mapping a block lay in. A mapping holds what was born at its addresses since what lay there before went and until it was
  * unmapped itself, as the filter from_map has it.
+ *
+ * The bounds of all mappings cut the addresses into pieces, the leaves of a binary tree. A mapping hangs at the few nodes that
+ * make up its addresses (at most two a level), so that those at an address are found on the way from its leaf to the root, however
+ * large some are; at each node they are in the order in which they began.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,12 +14,16 @@ struct mappings;
 
 struct map_spans {
 	struct map_span {
-		uint64_t start, end;   /* addresses */
 		uint64_t from_ns, to_ns; /* births, both included */
-		uint64_t reach;	       /* the highest end of this and all before */
-		uint64_t map;
-	} *list; /* by start */
+	} *list;			 /* by the mapping's number */
 	uint32_t count;
+	uint64_t *bounds; /* addresses, ascending: piece i begins at bounds[i] */
+	uint32_t bound_count, leaves;
+	uint32_t *first; /* by node, the root is 1: where those at it begin in `at`; one more for the end */
+	struct map_spans_at {
+		uint32_t map;
+		uint32_t longest; /* of this and those before it at the node: which one stays longest */
+	} *at;
 };
 
 /* 0 or -ENOMEM. */

@@ -306,7 +306,7 @@ static int begin_figures(struct table_cursor *c, struct err_text *err)
 {
 	struct figures_history *history = calloc(1, sizeof(*history));
 	int r = history ? figures_over_time(recording_path(c->sql->recording),
-					    c->sql->limits.cancelled, history, err)
+					    &c->sql->filter.cancel, history, err)
 			: err_set(err, -ENOMEM, "out of memory");
 
 	if (r < 0) {

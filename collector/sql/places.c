@@ -1,5 +1,4 @@
 /* The tables of what the process had: `modules`, `threads`, `maps`, `map_usage`, `recording`. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -187,10 +186,11 @@ static const struct table_column maps_columns[] = {MAPS(COLUMN){0}};
 
 static int begin_maps(struct table_cursor *c, struct err_text *err)
 {
-	const struct mappings *mappings = facts_mappings(c->sql, err);
+	const struct mappings *mappings;
+	int r = facts_mappings(c->sql, &mappings, err);
 
-	if (!mappings)
-		return -EIO;
+	if (r < 0)
+		return r;
 	c->work = (void *)(uintptr_t)mappings;
 	if (mappings->count)
 		cursor_rows(c, 0, mappings->count - 1);
@@ -301,10 +301,11 @@ static const struct table_column usage_columns[] = {USAGE(COLUMN){0}};
 
 static int begin_usage(struct table_cursor *c, struct err_text *err)
 {
-	const struct mappings *mappings = facts_mappings(c->sql, err);
+	const struct mappings *mappings;
+	int r = facts_mappings(c->sql, &mappings, err);
 
-	if (!mappings)
-		return -EIO;
+	if (r < 0)
+		return r;
 	c->work = (void *)(uintptr_t)mappings;
 	c->end = mappings->usage_count;
 	return 0;

@@ -84,7 +84,7 @@ void sql_json_value(struct json *json, const char *key, const struct sql_value *
 		json_double(json, key, value->real);
 		break;
 	case SQL_STRING:
-		json_string(json, key, value->text);
+		json_text(json, key, value->text, value->length);
 		break;
 	case SQL_BYTES:
 		json_bytes(json, key, value);

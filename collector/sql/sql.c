@@ -51,7 +51,7 @@ int sql_open(struct view *view, const struct sql_limits *limits, struct sql **re
 	if (!sql->limits.temp_bytes)
 		sql->limits.temp_bytes = SQL_TEMP_BYTES;
 	filter_init(&sql->filter);
-	sql->filter.cancelled = limits->cancelled;
+	sql->filter.cancel.asked = limits->cancelled;
 	sql->filter.progress = limits->progress;
 	r = open_database(sql, err);
 	if (r < 0)

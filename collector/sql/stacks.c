@@ -89,17 +89,25 @@ static void put_site(struct table_cursor *c, sqlite3_context *out, int column)
 		put_text(out, site.module);
 }
 
+/* NULL: nothing was allocated there, or it failed, which `out` says. */
+static const struct stack_sums *sums_at(const struct table_cursor *c, sqlite3_context *out)
+{
+	const struct stack_sums *sums = NULL;
+	struct err_text err = {0};
+	int r = facts_sums(c->sql, stack_at(c), &sums, &err);
+
+	if (r < 0) {
+		sql_fail(c->sql, r, &err);
+		sqlite3_result_error(out, "no sums", -1);
+	}
+	return sums;
+}
+
 static void put_sums(struct table_cursor *c, sqlite3_context *out, int column)
 {
 	static const struct stack_sums nothing;
-	struct err_text err = {0};
-	const struct stack_sums *s = facts_sums(c->sql, stack_at(c), &err);
+	const struct stack_sums *s = sums_at(c, out);
 
-	if (!s && err.text[0]) {
-		sql_fail(c->sql, -EIO, &err);
-		sqlite3_result_error(out, err.text, -1);
-		return;
-	}
 	s = s ? s : &nothing;
 	switch (column) {
 	case STACKS_ALLOCATED_BYTES:
@@ -135,7 +143,7 @@ static void put_sums(struct table_cursor *c, sqlite3_context *out, int column)
 /* What a stack without rows does not have. */
 static void put_range(struct table_cursor *c, sqlite3_context *out, int column)
 {
-	const struct stack_sums *s = facts_sums(c->sql, stack_at(c), NULL);
+	const struct stack_sums *s = sums_at(c, out);
 
 	if (!s || !s->rows.allocated.blocks)
 		return;

@@ -27,9 +27,8 @@ struct sql {
 	struct sql_limits limits;
 	sqlite3 *db;
 	struct temp_files *temp;
-	struct filter filter; /* unset, with the means to cancel and to show how far it is */
+	struct filter filter; /* unset, with when it ends, and the means to show how far it is */
 	/* Of the run under way. */
-	uint64_t deadline_ns; /* by the clock; 0: none */
 	int64_t memory_before;
 	int64_t allowed_bytes; /* of the process's limit for SQLite */
 	uint64_t held_bytes;  /* by cursors, not of SQLite's memory: in the account, too */

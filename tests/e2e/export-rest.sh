@@ -62,6 +62,33 @@ refused "/data/$small/export/csv?value=leaked&lifetime=only_temporary" "lifetime
 assert_status 2 "$COLLECTOR" export --format csv --value leaked --lifetime only_temporary small.heapcast >/dev/null 2>usage.err
 assert_contains "a value and a lifetime" usage.err "lifetime"
 
+# What a format has no use for, and a result over what it is made of, by whatever name.
+said_no() { # TEXT ARG...
+	local text=$1
+	shift
+	assert_status 2 "$COLLECTOR" "$@" >/dev/null 2>usage.err
+	assert_contains "collector $*" usage.err "$text"
+}
+said_no "--weight goes with" export --format pprof --weight blocks small.heapcast
+said_no "--count goes with callgraph" export --format massif --count 3 small.heapcast
+cp small.heapcast kept.heapcast
+ln -s small.heapcast linked.heapcast
+said_no "is what is read" export --format csv --output small.heapcast small.heapcast
+said_no "is what is read" export --format csv --output small.heapcast linked.heapcast
+said_no "is what is read" export --anonymise --output small.heapcast small.heapcast
+said_no "is what is read" export --anonymise --format csv --output small.heapcast small.heapcast
+said_no "is what is read" flamegraph --output linked.heapcast small.heapcast
+said_no "is what is read" flamegraph --base small.heapcast --output small.heapcast grown.heapcast
+said_no "is what is read" analyze --html small.heapcast small.heapcast
+said_no "is what is read" analyze --format memtracer --output small.heapcast small.heapcast
+"$COLLECTOR" export --format collapsed --output small.collapsed small.heapcast
+cp small.collapsed kept.collapsed
+said_no "is what is read" analyze --html small.collapsed small.collapsed
+said_no "is a recording already" import small.heapcast
+said_no "one of them" sql --json --csv small.heapcast "select 1"
+said_no "goes with --format memtracer" analyze --minimum-size 3 small.heapcast
+cmp small.heapcast kept.heapcast && cmp small.collapsed kept.collapsed || fail "what was read was written to"
+
 if command -v go >/dev/null; then
 	HOME=$T PPROF_TMPDIR=$T go tool pprof -top -unit=B -sample_index=alloc_space -symbolize=none \
 		"http://127.0.0.1:18083/data/$small/export/pprof" >fetched.txt 2>fetch.err || fail "go tool pprof: $(cat fetch.err)"

@@ -131,6 +131,9 @@ same("CSV", [["a", "b", "c", "d"], ["1", 'x,"y"', "", "2.5"], ["2", "z", "00ff",
 same("JSON lines", [{"a": 1, "b": 'x,"y"', "c": None, "d": 2.5}, {"a": 2, "b": "z", "c": "00ff", "d": -1}],
      [json.loads(l) for l in run("sql", "--json-lines", f"{T}/full.heapcast", text).splitlines()])
 same("table", ["a  b      c       d", "1  x,\"y\"        2.5", "2  z      00ff   -1"], run("sql", f"{T}/full.heapcast", text).splitlines())
+nul = "select 'a' || char(0) || 'b' as a"
+same("a NUL", [{"a": "a\0b"}], json.loads(run("sql", "--json", f"{T}/full.heapcast", nul)))
+same("a NUL in a table", ["a", "a?b"], run("sql", f"{T}/full.heapcast", nul).splitlines())
 open(f"{T}/two.sql", "w").write("-- two\nselect count(*) as n from threads;\n\nselect 7 as seven;\n")
 same("a file", 2, len(run("sql", "--json", "--file", f"{T}/two.sql", f"{T}/full.heapcast").splitlines()))
 same("standard input", [{"seven": 7}], json.loads(run("sql", "--json", f"{T}/full.heapcast", "-", stdin="select 7 as seven")))
@@ -233,6 +236,7 @@ assert maps["total_count"] > 3
 same("blocks of a map", get("maps", "allocations", count=0, from_map=m["map"])["total_count"], m["n"])
 script = get("full", "execute_script", body="select 1 as a, 'b' as c;\nselect 2 as d")
 same("a script", ("ok", ["a\tc", "1\tb", "d", "2"]), (script["status"], [o["value"] for o in script["output"] if o["kind"] == "println"]))
+same("a NUL, too", "a\0b", get("full", "execute_script", body=nul)["output"][1]["value"])
 script = get("full", "execute_script", body="select 1 as a;\nselect nope")
 same("a script that fails", ("error", 2, 8, 2), (script["status"], script["line"], script["column"], len(script["output"])))
 get("full", "execute_script", 405)

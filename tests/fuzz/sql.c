@@ -26,7 +26,7 @@ static struct test_recording *recording(void)
 }
 
 static const struct sql_limits limits = {
-	.time_ns = 20000000, .memory_bytes = 32u << 20, .temp_bytes = 1u << 20, .rows = 1000};
+	.time_ns = 5000000, .memory_bytes = 32u << 20, .temp_bytes = 1u << 20, .rows = 1000};
 
 static int clear(void *context, struct buf *out)
 {

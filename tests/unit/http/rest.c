@@ -429,9 +429,11 @@ static void check_parameter(const char *where, const char *name)
 	char target[256];
 	struct answer a;
 
-	snprintf(target, sizeof(target), "%s%c%s=%%01", where, strchr(where, '?') ? '&' : '?', name);
+	snprintf(target, sizeof(target), "%s%c%s=%%01", where, strchr(where, '?') ? '&' : '?',
+		 name);
 	client_get(http_port(http), target, &a);
-	if (a.status != 200 && ((a.status != 400 && a.status != 404) || !strstr((char *)a.body.data, name)))
+	if (a.status != 200 &&
+	    ((a.status != 400 && a.status != 404) || !strstr((char *)a.body.data, name)))
 		fail_msg("%s: status %d: %.200s", target, a.status, (char *)a.body.data);
 	if (a.status == 400 && strstr((char *)a.body.data, "no parameter is called"))
 		fail_msg("%s is described and not there", target);
@@ -461,11 +463,14 @@ static void check_path(const char *where, const json_t *parameters)
 		fail_msg("%s: status %d: %.200s", target, a.status, (char *)a.body.data);
 	/* The program has no static objects, and a tree of nothing is empty. */
 	if (!a.complete || (!a.body.length && !strstr(target, "/dynamic_")))
-		fail_msg("%s: the answer is cut: %.200s", target, a.body.length ? (char *)a.body.data : "");
+		fail_msg("%s: the answer is cut: %.200s", target,
+			 a.body.length ? (char *)a.body.data : "");
 	buf_done(&a.body);
-	json_array_foreach(parameters, i, parameter)
-		if (!strcmp(json_string_value(json_object_get(parameter, "in")), "query"))
-			check_parameter(target, json_string_value(json_object_get(parameter, "name")));
+	json_array_foreach(
+		parameters, i,
+		parameter) if (!strcmp(json_string_value(json_object_get(parameter, "in")),
+				       "query"))
+		check_parameter(target, json_string_value(json_object_get(parameter, "name")));
 }
 
 static json_t *question_about(const char *about)
@@ -503,25 +508,87 @@ static void test_questions(void **state)
 	assert_true(json_is_false(json_object_get(question, "cancelled")));
 	json_decref(question);
 	close(fd);
-	for (unsigned tries = 0; (question = question_about("/data/last/allocations")) && tries < 2000; tries++)
+	for (unsigned tries = 0;
+	     (question = question_about("/data/last/allocations")) && tries < 2000; tries++)
 		json_decref(question);
 	assert_null(question);
 	refused("/questions?x=1", 400, "x", "takes no parameters");
 }
 
+/* A statement that ends by its limits only. */
+#define ENDLESS                                                                                    \
+	"with%20recursive%20n(i)%20as%20(select%201%20union%20all%20select%20i%2B1%20from%20n)%"   \
+	"20select%20count(*)%20from%20n"
+
+static unsigned questions_in(const char *about, const char *where)
+{
+	json_t *list = get_json("/questions", 200), *one;
+	unsigned count = 0;
+	size_t i;
+
+	json_array_foreach(list, i, one) count +=
+		!strcmp(json_string_value(json_object_get(one, "path")), about) &&
+		!strcmp(json_string_value(json_object_get(one, "state")), where);
+	json_decref(list);
+	return count;
+}
+
+static void await_questions(const char *about, const char *where, unsigned wanted)
+{
+	unsigned count = UINT_MAX;
+
+	for (unsigned tries = 0; count != wanted && tries < 3000; tries++) {
+		usleep(tries ? 10000 : 0);
+		count = questions_in(about, where);
+	}
+	assert_int_equal(count, wanted);
+}
+
+/* One statement runs at a time, all else is answered meanwhile, and who hangs up ends what it asked for. */
+static void test_sql_turns(void **state)
+{
+	static const char sql[] = "GET /data/last/sql?query=" ENDLESS " HTTP/1.1\r\n" HOST;
+	static const char filter[] =
+		"GET /data/last/report?custom_filter=(" ENDLESS ")%3E0 HTTP/1.1\r\n" HOST;
+	int first = client_connect(http_port(http)), second = client_connect(http_port(http)),
+	    third = client_connect(http_port(http));
+
+	(void)state;
+	client_send(first, sql, sizeof(sql) - 1);
+	await_questions("/data/last/sql", "running", 1);
+	client_send(second, sql, sizeof(sql) - 1);
+	await_questions("/data/last/sql", "waiting", 1);
+	client_send(third, filter, sizeof(filter) - 1);
+	await_questions("/data/last/report", "waiting", 1);
+	json_decref(get_json("/data/last/allocations?count=1", 200));
+	assert_int_equal(questions_in("/data/last/sql", "running"), 1);
+	assert_int_equal(questions_in("/data/last/sql", "waiting"), 1);
+	close(second); /* of those that wait */
+	await_questions("/data/last/sql", "waiting", 0);
+	assert_int_equal(questions_in("/data/last/sql", "running"), 1);
+	close(first); /* of one that runs */
+	await_questions("/data/last/sql", "running", 0);
+	await_questions("/data/last/report", "running", 1);
+	close(third);
+	await_questions("/data/last/report", "running", 0);
+	refused("/data/last/sql?query=select%201&timeout=61s", 400, "timeout", "up to 60s");
+	refused("/data/last/sql?query=" ENDLESS "&timeout=100ms", 422, NULL, "limit of time");
+	refused("/data/last/report?custom_filter=1&custom_filter=2", 400, "custom_filter", "twice");
+}
+
 static void test_description(void **state)
 {
-	json_t *description = get_json("/openapi.json", 200), *paths = json_object_get(description, "paths"), *where;
+	json_t *description = get_json("/openapi.json", 200),
+	       *paths = json_object_get(description, "paths"), *where;
 	const char *name;
 
 	(void)state;
 	assert_true(json_object_size(paths) >= 30);
-	json_object_foreach(paths, name, where)
-		if (json_object_get(where, "get"))
-			check_path(name, json_object_get(json_object_get(where, "get"), "parameters"));
-		else /* what changes something is not asked so */
-			assert_true(!strcmp(name, "/data/{id}/control") || !strcmp(name, "/snapshot") ||
-				    !strcmp(name, "/data/{id}/execute_script"));
+	json_object_foreach(paths, name, where) if (json_object_get(where, "get"))
+		check_path(name, json_object_get(json_object_get(where, "get"), "parameters"));
+	else /* what changes something is not asked so */
+		assert_true(!strcmp(name, "/data/{id}/control") || !strcmp(name, "/snapshot") ||
+			    !strcmp(name, "/data/{id}/execute_script"));
 	json_decref(description);
 	raw("GET /data/last/control HTTP/1.1\r\n" HOST, 405);
 	raw("GET /snapshot HTTP/1.1\r\n" HOST, 405);
@@ -531,14 +598,18 @@ static void test_description(void **state)
 /* Totals of the answers agree with each other. */
 static void test_answers(void **state)
 {
-	json_t *report = get_json("/data/last/report", 200), *tree = get_json("/data/last/tree?value=leaked&hide=yes", 200),
-	       *leaks = get_json("/data/last/leaks", 200), *peak = get_json("/data/last/peak?by=backtrace", 200),
+	json_t *report = get_json("/data/last/report", 200),
+	       *tree = get_json("/data/last/tree?value=leaked&hide=yes", 200),
+	       *leaks = get_json("/data/last/leaks", 200),
+	       *peak = get_json("/data/last/peak?by=backtrace", 200),
 	       *diff = get_json("/data/last/diff?base=last&value=peak", 200),
-	       *groups = get_json("/data/last/allocation_groups?order=asc&skip=1&count=2", 200), *list;
+	       *groups = get_json("/data/last/allocation_groups?order=asc&skip=1&count=2", 200),
+	       *list;
 
 	(void)state;
 	assert_int_equal(number(tree, "size"), number(json_object_get(report, "leaked"), "bytes"));
-	assert_int_equal(number(tree, "count"), number(json_object_get(report, "leaked"), "blocks"));
+	assert_int_equal(number(tree, "count"),
+			 number(json_object_get(report, "leaked"), "blocks"));
 	assert_int_equal(number(json_object_get(leaks, "total"), "bytes"), number(tree, "size"));
 	assert_true(json_equal(json_object_get(peak, "total"), json_object_get(report, "peak")));
 	assert_int_equal(number(diff, "bytes"), 0);
@@ -558,13 +629,13 @@ static void test_answers(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_list),	cmocka_unit_test(test_allocations),
-		cmocka_unit_test(test_pages),	cmocka_unit_test(test_other_paths),
-		cmocka_unit_test(test_errors),	cmocka_unit_test(test_methods_and_hosts),
-		cmocka_unit_test(test_hostile), cmocka_unit_test(test_readers_that_leave),
-		cmocka_unit_test(test_description), cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_questions),
-		cmocka_unit_test(test_stop),	cmocka_unit_test(test_start_errors),
+		cmocka_unit_test(test_list),	  cmocka_unit_test(test_allocations),
+		cmocka_unit_test(test_pages),	  cmocka_unit_test(test_other_paths),
+		cmocka_unit_test(test_errors),	  cmocka_unit_test(test_methods_and_hosts),
+		cmocka_unit_test(test_hostile),	  cmocka_unit_test(test_readers_that_leave),
+		cmocka_unit_test(test_sql_turns), cmocka_unit_test(test_description),
+		cmocka_unit_test(test_answers),	  cmocka_unit_test(test_questions),
+		cmocka_unit_test(test_stop),	  cmocka_unit_test(test_start_errors),
 	};
 
 	if (argc > 1 && !strcmp(argv[1], "symbols-worker"))

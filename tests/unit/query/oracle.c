@@ -427,14 +427,25 @@ static void test_cancelled(void **state)
 	struct test_recording t;
 	struct filter f;
 	struct report report;
+	struct timeline timeline;
 	struct err_text err = {0};
 	atomic_bool cancelled = true;
 
 	(void)state;
 	test_random_recording(&t, 7, 100, false);
 	filter_init(&f);
-	f.cancelled = &cancelled;
+	f.cancel.asked = &cancelled;
 	assert_int_equal(query_report(t.view, &f, &report, &err), -ECANCELED);
+	cancelled = false;
+	f.cancel.deadline_ns = 1; /* long ago */
+	assert_int_equal(query_report(t.view, &f, &report, &err), -ETIME);
+	assert_int_equal(
+		query_timeline(t.view, &f,
+			       &(struct timeline_question){.to_ns = NO_TIME, .buckets = 10},
+			       &timeline, &err),
+		-ETIME);
+	f.cancel.deadline_ns = cancel_clock_ns() + 3600000000000ull;
+	assert_int_equal(query_report(t.view, &f, &report, &err), 0);
 	test_close(&t);
 }
 

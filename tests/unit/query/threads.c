@@ -257,7 +257,7 @@ static void test_withdrawn_anywhere(void **state)
 			w.progress.show = watch;
 			w.progress.context = &w;
 			filter_init(&f);
-			f.cancelled = &w.cancelled;
+			f.cancel.asked = &w.cancelled;
 			f.progress = &w.progress;
 			crew_limit(1 + at % 2 * 7);
 			view_refresh(t.view, NULL);

@@ -1,0 +1,19 @@
+/* See hangup.h. */
+#include "collector/http/hangup.h"
+
+#include <libwebsockets.h>
+#include <poll.h>
+
+#include "collector/http/exchange.h"
+
+#include "base/ban.h"
+
+/* A client that closes its half only, and would still read, can't be told from one that has gone: as other servers do, we take it
+ * for gone. */
+void hangup_look(struct exchange *x)
+{
+	struct pollfd fd = {.fd = lws_get_socket_fd(x->connection), .events = POLLRDHUP};
+
+	if (poll(&fd, 1, 0) > 0)
+		lws_set_timeout(x->connection, PENDING_TIMEOUT_HTTP_CONTENT, LWS_TO_KILL_ASYNC);
+}
