@@ -32,7 +32,16 @@ static const char *first_subsystem(const struct analysis_result *r)
 	return r->subsystem_count ? r->subsystems[0].name : NULL;
 }
 
-enum next { NEXT_DRILL, NEXT_SEARCH, NEXT_TOP, NEXT_RULES, NEXT_PAGE, NEXT_FLAMEGRAPH, NEXT_END };
+enum next {
+	NEXT_DRILL,
+	NEXT_SEARCH,
+	NEXT_TOP,
+	NEXT_RULES,
+	NEXT_PAGE,
+	NEXT_FLAMEGRAPH,
+	NEXT_IMPORT,
+	NEXT_END
+};
 
 static bool write_next(const struct analysis_report *report, enum next next, const char *about,
 		       char command[REPORT_NEXT], char why[REPORT_NEXT])
@@ -78,6 +87,12 @@ static bool write_next(const struct analysis_report *report, enum next next, con
 		snprintf(command, REPORT_NEXT, "collector flamegraph %s", about);
 		snprintf(why, REPORT_NEXT, "a picture for the browser");
 		return report->recorded;
+	case NEXT_IMPORT:
+		snprintf(command, REPORT_NEXT, "collector import%s %s",
+			 report->counts ? " --unit blocks" : "", about);
+		snprintf(why, REPORT_NEXT,
+			 "makes a recording of it: a flame graph, a diff, every other question");
+		return !report->recorded && strcmp(report->source, "-") != 0;
 	case NEXT_END:
 		break;
 	}
@@ -113,9 +128,11 @@ void report_quote(char *out, size_t size, const char *text)
 bool report_next(const struct analysis_report *report, unsigned index,
 		 char ret_command[REPORT_NEXT], char ret_why[REPORT_NEXT])
 {
-	char about[REPORT_NEXT / 2], rules[REPORT_NEXT / 4], ruled[REPORT_NEXT];
+	char file[REPORT_NEXT / 2], about[REPORT_NEXT / 2], rules[REPORT_NEXT / 4],
+		ruled[REPORT_NEXT];
 
-	report_quote(about, sizeof(about) - OPTIONS_ROOM, report->source);
+	report_quote(file, sizeof(file) - OPTIONS_ROOM, report->source);
+	snprintf(about, sizeof(about), "%s", file);
 	if (report->options && *report->options)
 		snprintf(about + strlen(about), sizeof(about) - strlen(about), " %s",
 			 report->options);
@@ -127,7 +144,9 @@ bool report_next(const struct analysis_report *report, unsigned index,
 	}
 	for (enum next next = NEXT_DRILL; next < NEXT_END; next++)
 		if (write_next(report, next,
-			       next == NEXT_RULES || next == NEXT_FLAMEGRAPH ? about : ruled,
+			       next == NEXT_IMPORT			       ? file
+			       : next == NEXT_RULES || next == NEXT_FLAMEGRAPH ? about
+									       : ruled,
 			       ret_command, ret_why) &&
 		    !index--)
 			return true;

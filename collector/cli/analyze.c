@@ -123,6 +123,27 @@ void analyze_done(struct analyze *a)
 	rules_free(a->rules);
 }
 
+/* What only a report has: which one is not for us to guess. */
+static int refuse_report(const struct command_call *call)
+{
+	const struct analyze_options *o = call->options;
+	const struct question_options *q = &o->question;
+	const char *option = o->html		? "html"
+			     : o->search	? "search"
+			     : o->drill		? "drill"
+			     : q->value		? "value"
+			     : q->at		? "at"
+			     : q->filters.count ? q->filters.list[0].name
+						: NULL;
+
+	if (!option)
+		return EXIT_DONE;
+	return command_usage_error(call->command,
+				   "--%s of what? Name a FILE of collapsed stacks or a STREAM "
+				   "('last'); 'collector analyze' alone lists the files here",
+				   option);
+}
+
 static int run(struct command_call *call)
 {
 	struct analyze_options *o = call->options;
@@ -141,8 +162,13 @@ static int run(struct command_call *call)
 						   call->arguments[0]);
 		return question_run(call, VALUE_ALLOCATED, memtracer_answer);
 	}
+	if (o->stack_traces || o->minimum_size || o->minimum_count)
+		return command_usage_error(call->command, "--%s goes with --format memtracer only",
+					   o->stack_traces   ? "stack-traces"
+					   : o->minimum_size ? "minimum-size"
+							     : "minimum-count");
 	if (!call->argument_count)
-		return analyze_find(call);
+		return refuse_report(call) ? EXIT_USAGE : analyze_find(call);
 	return analyze_is_file(call->arguments[0]) ? analyze_file(call) : analyze_stream(call);
 }
 

@@ -68,6 +68,9 @@ static int open_file(const struct analyze *a, int *ret_fd)
 	struct stat st;
 	int r;
 
+	r = output_apart(a->options->html, a->source, &err);
+	if (r < 0)
+		return command_input_fault(a->command, r, &err);
 	if (!strcmp(a->source, "-")) {
 		*ret_fd = dup(STDIN_FILENO);
 		return *ret_fd < 0 ? command_fault(a->command, -errno, NULL) : EXIT_DONE;

@@ -83,7 +83,10 @@ static int show(struct question *q, struct analyze *a, enum export_weight weight
 	const struct process_info *p = recording_process(q->recording);
 	char options[160], about[320];
 	struct err_text err = {0};
-	int r = add_stacks(q, a, weight, &err);
+	int r = output_apart(a->options->html, q->path, &err);
+
+	if (!r)
+		r = add_stacks(q, a, weight, &err);
 
 	if (r < 0)
 		return question_failed(q, r, &err);

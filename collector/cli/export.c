@@ -51,6 +51,23 @@ static const char *format_names(char *out, size_t size)
 	return out;
 }
 
+/* What a format has no use for was meant for another one. */
+static int refuse_options(const struct command *command, const struct question_options *o,
+			  const struct export_format *format)
+{
+	if (o->weight && !format->weighs)
+		return command_usage_error(
+			command, "--weight goes with collapsed, speedscope and callgraph, not %s",
+			format->name);
+	if ((o->title || o->count || o->percent_min) && !format->draws)
+		return command_usage_error(command, "--%s goes with callgraph, not %s",
+					   o->title   ? "title"
+					   : o->count ? "count"
+						      : "percent-min",
+					   format->name);
+	return EXIT_DONE;
+}
+
 static int run(struct command_call *call)
 {
 	const struct question_options *o = call->options;
@@ -68,7 +85,9 @@ static int run(struct command_call *call)
 	if (!format)
 		return command_usage_error(call->command, "--format takes %s, not '%s'",
 					   format_names(names, sizeof(names)), o->format);
-	status = output_weight(call->command, o->weight, &weight);
+	status = refuse_options(call->command, o, format);
+	if (!status)
+		status = output_weight(call->command, o->weight, &weight);
 	if (!status)
 		status = question_open(call, format->value, &q);
 	if (status)
@@ -134,8 +153,8 @@ const struct command command_export = {
 	.examples =
 		"  collector export --format pprof --output heap.pb.gz last\n"
 		"  go tool pprof -top -sample_index=alloc_space heap.pb.gz\n"
-		"  collector export --format collapsed --value leaked last | flamegraph.pl > "
-		"leaked.svg\n"
+		"  collector export --format collapsed --value leaked last |\n"
+		"    flamegraph.pl > leaked.svg\n"
 		"  collector export --format massif last > massif.out && ms_print massif.out\n"
 		"  collector export --format callgraph-svg --value peak --output peak.svg last\n"
 		"  collector export --format csv --size-min 1M last\n"

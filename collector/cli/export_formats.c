@@ -211,19 +211,19 @@ DEFINE_STEPS(heaptrack)
 DEFINE_STEPS(replay)
 
 const struct export_format export_formats[] = {
-	{"collapsed", VALUE_ALLOCATED, write_collapsed},
-	{"speedscope", VALUE_ALLOCATED, write_speedscope},
-	{"pprof", VALUE_IN_USE, write_pprof},
-	{"heaptrack", VALUE_ALLOCATED, write_heaptrack},
-	{"jemalloc", VALUE_IN_USE, write_jemalloc},
-	{"gperftools", VALUE_IN_USE, write_gperftools},
-	{"massif", VALUE_IN_USE, write_massif},
-	{"callgraph", VALUE_ALLOCATED, write_callgraph},
-	{"callgraph-svg", VALUE_ALLOCATED, write_callgraph_svg},
-	{"callgraph-pdf", VALUE_ALLOCATED, write_callgraph_pdf},
-	{"json", VALUE_ALLOCATED, write_json},
-	{"csv", VALUE_ALLOCATED, write_csv},
-	{"replay", VALUE_ALLOCATED, write_replay},
+	{"collapsed", VALUE_ALLOCATED, true, false, write_collapsed},
+	{"speedscope", VALUE_ALLOCATED, true, false, write_speedscope},
+	{"pprof", VALUE_IN_USE, false, false, write_pprof},
+	{"heaptrack", VALUE_ALLOCATED, false, false, write_heaptrack},
+	{"jemalloc", VALUE_IN_USE, false, false, write_jemalloc},
+	{"gperftools", VALUE_IN_USE, false, false, write_gperftools},
+	{"massif", VALUE_IN_USE, false, false, write_massif},
+	{"callgraph", VALUE_ALLOCATED, true, true, write_callgraph},
+	{"callgraph-svg", VALUE_ALLOCATED, true, true, write_callgraph_svg},
+	{"callgraph-pdf", VALUE_ALLOCATED, true, true, write_callgraph_pdf},
+	{"json", VALUE_ALLOCATED, false, false, write_json},
+	{"csv", VALUE_ALLOCATED, false, false, write_csv},
+	{"replay", VALUE_ALLOCATED, false, false, write_replay},
 	{0},
 };
 

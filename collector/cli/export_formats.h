@@ -17,6 +17,8 @@ struct export_call {
 struct export_format {
 	const char *name;
 	enum value value; /* unless --value says something else */
+	bool weighs;	  /* takes --weight */
+	bool draws;	  /* takes --title, --count and --percent-min */
 	int (*write)(struct export_call *call); /* 0 or a negative errno */
 };
 

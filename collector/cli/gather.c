@@ -161,7 +161,8 @@ static void say_nobody(struct gather *g)
 			(unsigned long long)t.beacons_refused);
 	if (t.beacons_unproven)
 		fprintf(stderr,
-			"%llu beacons came from agents that were passed over: they and this collector "
+			"%llu beacons came from agents that were passed over: they and this "
+			"collector "
 			"do not have the same key (--key FILE).\n",
 			(unsigned long long)t.beacons_unproven);
 }
@@ -422,16 +423,15 @@ const struct command command_gather = {
 	.usage = "[OPTION...] [HOST[:PORT]...]",
 	.about = "Waits for agents that announce themselves in this network (UDP 43513), connects\n"
 		 "to each, and stores what they record until it is told to stop (Ctrl-C), --for a\n"
-		 "time, or --once. Agents named as HOST[:PORT] are tried again and again; agents "
-		 "can\n"
-		 "also dial in ('agent run --collector HOST:43513').\n\n"
-		 "What an agent has sent is acknowledged when it is safe on the disk; until then "
-		 "the\n"
-		 "agent keeps it, and after an interruption it goes on where it stopped.\n",
-	.examples = "  collector gather --once                     record the next program that "
-		    "shows up\n"
-		    "  collector gather --data /srv/heaps board7   one board, by name\n"
-		    "  collector gather --interface lo --for 5m    this host only, five minutes\n",
+		 "time, or --once. Agents named as HOST[:PORT] are tried again and again; agents\n"
+		 "can also dial in ('agent run --collector HOST:43513').\n"
+		 "\n"
+		 "What an agent has sent is acknowledged when it is safe on the disk; until then\n"
+		 "the agent keeps it, and after an interruption it goes on where it stopped.\n",
+	.examples =
+		"  collector gather --once                     record the next program that runs\n"
+		"  collector gather --data /srv/heaps board7   one board, by name\n"
+		"  collector gather --interface lo --for 5m    this host only, five minutes\n",
 	.groups = groups,
 	.options_size = sizeof(struct gather_options),
 	.arguments_max = -1,

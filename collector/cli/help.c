@@ -5,21 +5,22 @@
 #include "collector/cli/command.h"
 #include "base/ban.h"
 
-#define HELP_COLUMN 28
-#define HELP_WIDTH  79
+#define HELP_COLUMN  28
+#define HELP_WIDTH   79
+#define USAGE_INDENT 4
 
-/* `text` from HELP_COLUMN on, broken at blanks; the line before it is already `used` wide. */
-static void wrapped(const char *text, int used)
+/* `text`, broken at blanks, where the line is `used` wide already; lines that follow begin at `indent`. */
+static void wrapped(const char *text, int used, int indent)
 {
 	int column = used;
 
 	while (*text) {
 		int word = (int)strcspn(text, " ");
 
-		if (column > HELP_COLUMN && column + 1 + word > HELP_WIDTH) {
-			printf("\n%*s", HELP_COLUMN, "");
-			column = HELP_COLUMN;
-		} else if (column > HELP_COLUMN) {
+		if (column > indent && column + 1 + word > HELP_WIDTH) {
+			printf("\n%*s", indent, "");
+			column = indent;
+		} else if (column > indent) {
 			putchar(' ');
 			column++;
 		}
@@ -42,15 +43,17 @@ static void option_help(const struct option *option)
 		n = snprintf(left, sizeof(left), "      --%s", option->name);
 	if (option->argument)
 		n += snprintf(left + n, sizeof(left) - (size_t)n, " %s", option->argument);
-	printf("%-*s", HELP_COLUMN, left);
 	if (n >= HELP_COLUMN - 1)
-		printf("\n%*s", HELP_COLUMN, "");
-	wrapped(option->help, HELP_COLUMN);
+		printf("%s\n%*s", left, HELP_COLUMN, "");
+	else
+		printf("%-*s", HELP_COLUMN, left);
+	wrapped(option->help, HELP_COLUMN, HELP_COLUMN);
 }
 
 void command_help(const struct command *command)
 {
-	printf("Usage: collector %s %s\n\n%s", command->name, command->usage, command->about);
+	wrapped(command->usage, printf("Usage: collector %s", command->name), USAGE_INDENT);
+	printf("\n%s", command->about);
 	for (const struct option_group *g = command->groups; g && g->options; g++) {
 		printf("\n%s:\n", g->heading ? g->heading : "Options");
 		for (const struct option *o = g->options; o->name; o++)

@@ -30,10 +30,11 @@ static void print_total(const struct question *q, const struct survivors *s)
 	       s->in_use.blocks == 1 ? "" : "s");
 	if (s->young.blocks) {
 		snprintf(line, sizeof(line),
-			 "%s in %s of these are young: not older than blocks from there that were freed later, "
+			 "%s in %s of these are young: not older than blocks from there that were "
+			 "freed later, "
 			 "or than %s. They are set apart, and count nothing here.",
-			 format_size(young, (double)s->young.bytes), format_count(count, s->young.blocks),
-			 format_duration(time, s->young_ns));
+			 format_size(young, (double)s->young.bytes),
+			 format_count(count, s->young.blocks), format_duration(time, s->young_ns));
 		terminal_blanks(2);
 		terminal_paragraph(STYLE_DIM, line, 2);
 	}
@@ -44,12 +45,15 @@ static void print_total(const struct question *q, const struct survivors *s)
 static void print_ages(const struct survivor *s)
 {
 	char old[32], all[32], from[32], to[32], longest[32], line[256];
-	int n = snprintf(line, sizeof(line), "%s of %s not freed, ", format_count(old, s->in_use.blocks),
+	int n = snprintf(line, sizeof(line), "%s of %s not freed, ",
+			 format_count(old, s->in_use.blocks),
 			 format_count(all, s->allocated.blocks));
 
 	if (s->age_max_ns > s->age_min_ns)
-		n += snprintf(line + n, sizeof(line) - (size_t)n, "%s to ", format_duration(from, s->age_min_ns));
-	n += snprintf(line + n, sizeof(line) - (size_t)n, "%s old", format_duration(to, s->age_max_ns));
+		n += snprintf(line + n, sizeof(line) - (size_t)n, "%s to ",
+			      format_duration(from, s->age_min_ns));
+	n += snprintf(line + n, sizeof(line) - (size_t)n, "%s old",
+		      format_duration(to, s->age_max_ns));
 	if (!s->whole_group)
 		snprintf(line + n, sizeof(line) - (size_t)n, "; freed ones lived %s at most",
 			 format_duration(longest, s->lifetime_max_ns));
@@ -118,8 +122,9 @@ static int answer(struct question *q, const struct question_options *o)
 	int r;
 
 	if (o->young && parse_duration(o->young, &young_ns) < 0)
-		return command_usage_error(q->command, "--young takes a time such as 10s, 5m or 500ms, not '%s'",
-					   o->young);
+		return command_usage_error(
+			q->command, "--young takes a time such as 10s, 5m or 500ms, not '%s'",
+			o->young);
 	r = query_survivors(q->view, &q->filter, young_ns, &survivors, &err);
 	if (r < 0)
 		return question_failed(q, r, &err);
@@ -141,7 +146,8 @@ static int run_leaks(struct command_call *call)
 static const struct option leaks_table[] = {
 	OPTION_NUMBER(struct question_options, count, "count", "N", "rows shown (10)"),
 	OPTION_TEXT(struct question_options, by, "by", "WHAT",
-		    "a row for each site (call site, the default), function or backtrace (then by bytes)"),
+		    "a row for each site (call site, the default), function or backtrace (then by "
+		    "bytes)"),
 	OPTION_TEXT(struct question_options, young, "young", "TIME",
 		    "blocks that have not lived so long are young (a hundredth of the recording)"),
 	OPTION_FAIL_IF,
@@ -164,12 +170,13 @@ const struct command command_leaks = {
 	.name = "leaks",
 	.summary = "what was never freed, with backtraces",
 	.usage = "[OPTION...] [STREAM]",
-	.about = "Blocks that were not freed when the program ended, by call site. First come sites\n"
-		 "whose blocks, once as old as these, are not freed any more: SUSPECT is the bytes\n"
-		 "not freed, each block times the share of its site's blocks that reached its age\n"
-		 "and stayed. Young blocks are set apart: most of their like were freed later.\n"
-		 "A block whose end was hidden by a loss in the recording is not counted. While a\n"
-		 "program runs, this is what it has in use now.\n",
+	.about =
+		"Blocks that were not freed when the program ended, by call site. First come\n"
+		"sites whose blocks, once as old as these, are not freed any more: SUSPECT is the\n"
+		"bytes not freed, each block times the share of its site's blocks that reached\n"
+		"its age and stayed. Young blocks are set apart: most of their like were freed\n"
+		"later. A block whose end was hidden by a loss in the recording is not counted.\n"
+		"While a program runs, this is what it has in use now.\n",
 	.examples = "  collector leaks last\n"
 		    "  collector leaks last --lifetime-min 10s --size-min 1K\n"
 		    "  collector leaks last --lifetime only_whole_group_leaked\n"

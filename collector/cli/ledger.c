@@ -284,13 +284,14 @@ const struct command command_ledger = {
 	.name = "ledger",
 	.summary = "the account of a stream: what was produced, stored, lost",
 	.usage = "[OPTION...] [STREAM]",
-	.about = "Every thread of a recorded program numbers its events. The account balances if\n"
-		 "  produced = delivered + culled + not sampled + lost + pending\n"
-		 "  delivered = stored + before the collector joined + missed\n"
-		 "and no batch is missing or damaged. If not, the exit status is 1.\n\n"
-		 "STREAM is an id, a unique beginning of one, 'last' (the default), or the path of "
-		 "a\n"
-		 "recording.\n",
+	.about =
+		"Every thread of a recorded program numbers its events. The account balances if\n"
+		"  produced = delivered + culled + not sampled + lost + pending\n"
+		"  delivered = stored + before the collector joined + missed\n"
+		"and no batch is missing or damaged. If not, the exit status is 1.\n"
+		"\n"
+		"STREAM is an id, a unique beginning of one, 'last' (the default), or the path of\n"
+		"a recording.\n",
 	.examples = "  collector ledger last\n  collector ledger --json heapcast_sqlite3.heapcast "
 		    "| jq .lost\n",
 	.groups = groups,

@@ -30,8 +30,8 @@ static void help(FILE *out)
 		if (!commands[i]->hidden)
 			fprintf(out, "  %-11s %s\n", commands[i]->name, commands[i]->summary);
 	fprintf(out,
-		"\nA STREAM is named by its id, a unique beginning of it, 'last', or the path of a "
-		"recording.\n"
+		"\nA STREAM is named by its id, a unique beginning of it, 'last', or the path of\n"
+		"a recording.\n"
 		"Every option --some-name can also be given as the variable HEAPCAST_SOME_NAME.\n"
 		"Exit status: 0 done, 1 the answer is \"no\", 2 wrong usage, 3 a fault outside.\n\n"
 		"First steps:\n"

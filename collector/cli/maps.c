@@ -165,10 +165,9 @@ const struct command command_maps = {
 	.name = "maps",
 	.summary = "what a program had mapped, and how much of it was in memory",
 	.usage = "[OPTION...] [STREAM]",
-	.about = "The regions of a program's address space as of the last look, or the last one "
-		 "before\n"
-		 "--at: size, resident, clean (as the file has it) and dirty, in KiB. Only for\n"
-		 "programs that were recorded with `agent run --gather-maps`.\n",
+	.about = "The regions of a program's address space as of the last look, or the last one\n"
+		 "before --at: size, resident, clean (as the file has it) and dirty, in KiB. Only\n"
+		 "for programs that were recorded with `agent run --gather-maps`.\n",
 	.examples = "  collector maps last\n  collector maps --at 10s --json last | jq .total\n",
 	.groups = groups,
 	.options_size = sizeof(struct maps_options),

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -32,6 +33,17 @@ void output_failed(int error)
 		return;
 	signal(SIGPIPE, SIG_DFL);
 	raise(SIGPIPE);
+}
+
+int output_apart(const char *output, const char *source, struct err_text *err)
+{
+	struct stat a, b;
+
+	if (!output || stat(output, &a) < 0 || stat(source, &b) < 0 || a.st_dev != b.st_dev ||
+	    a.st_ino != b.st_ino || !S_ISREG(a.st_mode))
+		return 0;
+	return err_set(err, -EINVAL, "%s is what is read: name another file for what is written",
+		       output);
 }
 
 static int write_all(FILE *file, const struct buf *out)

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/cli/output.h"
 #include "collector/sql/sql.h"
 #include "collector/store/store.h"
 #include "collector/symbols/symbols.h"
@@ -195,6 +196,8 @@ static int open_all(struct question *q, const struct question_options *o, struct
 		r = read_moment_value(q, o, err);
 	if (!r)
 		r = command_find_stream(o->common.data, name, &q->path, err);
+	if (!r)
+		r = output_apart(o->output, q->path, err);
 	if (!r)
 		r = recording_open(q->path, command_progress, reading, &q->recording, err);
 	if (!r)

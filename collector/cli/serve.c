@@ -141,15 +141,13 @@ const struct command command_serve = {
 	.name = "serve",
 	.summary = "REST API and page for the browser",
 	.usage = "[OPTION...] [FILE...]",
-	.about = "Serves the streams of the data folder, while they grow, and the recordings named "
-		 "as\n"
-		 "FILE. docs/rest-api.md describes the API; / is a page with links. Ctrl-C ends "
-		 "it.\n",
-	.examples =
-		"  collector serve\n"
-		"  collector serve --http 127.0.0.1:9000 heapcast_app_1700000000_42.heapcast\n"
-		"  curl "
-		"'http://127.0.0.1:8080/data/last/allocations?sort_by=size&order=dsc&count=3'\n",
+	.about =
+		"Serves the streams of the data folder, while they grow, and the recordings named\n"
+		"as FILE. docs/rest-api.md describes the API; / is a page with links. Ctrl-C ends\n"
+		"it.\n",
+	.examples = "  collector serve\n"
+		    "  collector serve --http 127.0.0.1:9000 heapcast_app_1700000000_42.heapcast\n"
+		    "  curl 'http://localhost:8080/data/last/allocations?sort_by=size&count=3'\n",
 	.groups = groups,
 	.options_size = sizeof(struct serve_options),
 	.defaults = &defaults,

@@ -197,6 +197,9 @@ static int run_sql(struct command_call *call)
 
 	if (o->schema)
 		return show_schema();
+	if (o->csv + o->json_lines + o->question.common.json > 1)
+		return command_usage_error(call->command,
+					   "--csv, --json and --json-lines: one of them");
 	r = find_statements(call, &stream, &text, &err);
 	if (r < 0)
 		return command_input_fault(call->command, r, &err);

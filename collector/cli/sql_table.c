@@ -32,6 +32,18 @@ void sql_table_done(struct sql_table *table)
 	*table = (struct sql_table){.answers = table->answers};
 }
 
+/* A NUL in it is a character like others that a terminal does not show. */
+static char *copy(const char *text, size_t length)
+{
+	char *copied = malloc(length + 1);
+
+	for (size_t i = 0; copied && i < length; i++)
+		copied[i] = text[i] ? text[i] : '\1';
+	if (copied)
+		copied[length] = '\0';
+	return copied;
+}
+
 /* NULL where there is nothing, or no memory: `ret_error` tells. */
 static char *text_of(const struct sql_value *value, int *ret_error)
 {
@@ -49,7 +61,7 @@ static char *text_of(const struct sql_value *value, int *ret_error)
 		text = strdup(number);
 		break;
 	case SQL_STRING:
-		text = strdup(value->text);
+		text = copy(value->text, value->length);
 		break;
 	case SQL_BYTES:
 		text = malloc(2 * value->length + 1);

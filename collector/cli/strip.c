@@ -47,10 +47,14 @@ static void print_text(FILE *out, const struct strip_result *r)
 
 	fprintf(out,
 		"%s blocks are in sums now; %s of %s events are left.\n"
-		"%s became %s: %.1f times smaller.\n",
+		"%s became %s",
 		format_count(blocks, r->blocks), format_count(left, r->events_after),
 		format_count(all, r->events_before), format_size(before, (double)r->bytes_before),
-		format_size(after, (double)r->bytes_after), ratio(r));
+		format_size(after, (double)r->bytes_after));
+	if (ratio(r) >= 1.05)
+		fprintf(out, ": %.1f times smaller.\n", ratio(r));
+	else
+		fprintf(out, ": there was little to leave out (--threshold).\n");
 }
 
 static void print_json(FILE *out, const struct strip_result *r)
@@ -132,13 +136,11 @@ const struct command command_strip = {
 	.name = "strip",
 	.summary = "a smaller recording: short-lived blocks replaced by their sums",
 	.usage = "-o FILE [OPTION...] [STREAM]",
-	.about = "Writes a recording as if its agent had culled (agent run --cull): blocks that "
-		 "lived\n"
-		 "shorter than the threshold are sums by call stack, thread, lifetime and size. "
-		 "What\n"
-		 "was allocated, temporary and leaked stays what it was, in total and for each\n"
-		 "call stack, and the account balances; the timeline and the peak leave those\n"
-		 "blocks out. The recording that it is made of is not touched.\n",
+	.about = "Writes a recording as if its agent had culled (agent run --cull): blocks that\n"
+		 "lived shorter than the threshold are sums by call stack, thread, lifetime and\n"
+		 "size. What was allocated, temporary and leaked stays what it was, in total and\n"
+		 "for each call stack, and the account balances; the timeline and the peak leave\n"
+		 "those blocks out. The recording that it is made of is not touched.\n",
 	.examples = "  collector strip -o small.heapcast last\n"
 		    "  collector strip --threshold all -o leaks.heapcast last\n",
 	.groups = groups,

@@ -557,20 +557,22 @@ const struct command command_symbols = {
 	.name = "symbols",
 	.summary = "files that name functions: add, fetch, list, what is missing",
 	.usage = "add FILE|DIR... | fetch [STREAM...] | list | missing [STREAM...]",
-	.about = "add copies ELF files into the data folder, by build id; of a folder, all below "
-		 "it\n"
-		 "that have one. Names are looked up late: what was recorded before has them from\n"
-		 "then on, also in a server that runs.\n\n"
-		 "fetch asks the agents that 'collector gather' has links to for the files that\n"
-		 "missing would name; agents give those of programs that they record or have\n"
-		 "recorded, as far as --send-symbols lets them. Exit status 1 if one did not "
-		 "come.\n\n"
-		 "list shows what was added: whether a file has a symbol table (or exported names\n"
-		 "only), lines, and debug information with inlined frames.\n\n"
-		 "missing names the modules some of whose code nobody could name, the places in\n"
-		 "backtraces without a function of all there are, and how many allocations and\n"
-		 "bytes have such a place in their backtrace; of all streams, if none is given.\n"
-		 "Exit status 1 if there are any.\n",
+	.about =
+		"add copies ELF files into the data folder, by build id; of a folder, all below\n"
+		"it that have one. Names are looked up late: what was recorded before has them\n"
+		"from then on, also in a server that runs.\n"
+		"\n"
+		"fetch asks the agents that 'collector gather' has links to for the files that\n"
+		"missing would name; agents give those of programs that they record or have\n"
+		"recorded, as far as --send-symbols lets them. Exit status 1 if one did not come.\n"
+		"\n"
+		"list shows what was added: whether a file has a symbol table (or exported names\n"
+		"only), lines, and debug information with inlined frames.\n"
+		"\n"
+		"missing names the modules some of whose code nobody could name, the places in\n"
+		"backtraces without a function of all there are, and how many allocations and\n"
+		"bytes have such a place in their backtrace; of all streams, if none is given.\n"
+		"Exit status 1 if there are any.\n",
 	.examples = "  collector symbols missing last\n"
 		    "  collector symbols add build/app build/lib\n"
 		    "  collector symbols fetch last\n"

@@ -9,9 +9,10 @@
 
 static const struct option top_table[] = {
 	OPTION_NUMBER(struct question_options, count, "count", "N", "rows shown (10)"),
-	OPTION_TEXT(struct question_options, by, "by", "WHAT",
-		    "a row for each site (call site, the default), function (whatever the line and the "
-		    "build) or backtrace"),
+	OPTION_TEXT(
+		struct question_options, by, "by", "WHAT",
+		"a row for each site (call site, the default), function (whatever the line and the "
+		"build) or backtrace"),
 	OPTION_FAIL_IF,
 	{0},
 };
@@ -36,11 +37,9 @@ const struct command command_top = {
 	.name = "top",
 	.summary = "the call sites that allocate, hold or leak most",
 	.usage = "[OPTION...] [STREAM]",
-	.about =
-		"Call sites by bytes, with the backtrace of the heaviest: what --value asks for "
-		"is\n"
-		"what was allocated in all (the default), leaked, freed again (temporary), in use\n"
-		"at the peak, or in use at the moment that --at names.\n",
+	.about = "Call sites by bytes, with the backtrace of the heaviest: what --value asks for\n"
+		 "is what was allocated in all (the default), leaked, freed again (temporary), in\n"
+		 "use at the peak, or in use at the moment that --at names.\n",
 	.examples = "  collector top last --value peak\n"
 		    "  collector top last --at 50% --by backtrace --count 3\n",
 	.groups = top_groups,

@@ -128,6 +128,7 @@ void json_object(struct json *json, const char *key); /* key NULL: no key (in an
 void json_array(struct json *json, const char *key);
 void json_end(struct json *json, char bracket); /* '}' or ']' */
 void json_string(struct json *json, const char *key, const char *value); /* value NULL: null; bad UTF-8 becomes U+FFFD */
+void json_text(struct json *json, const char *key, const char *text, size_t length); /* the same; a NUL does not end it */
 void json_u64(struct json *json, const char *key, uint64_t value);
 void json_i64(struct json *json, const char *key, int64_t value);
 void json_double(struct json *json, const char *key, double value);

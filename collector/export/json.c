@@ -46,9 +46,9 @@ static void put_escaped(struct buf *out, uint32_t code, const char *bytes, size_
 	}
 }
 
-static void put_quoted(struct buf *out, const char *text)
+static void put_quoted(struct buf *out, const char *text, size_t left)
 {
-	size_t left = strlen(text), plain, n;
+	size_t plain, n;
 	uint32_t code;
 
 	buf_byte(out, '"');
@@ -82,7 +82,7 @@ static void begin_value(struct json *json, const char *key)
 		buf_byte(json->out, ',');
 	json->first[json->depth] = false;
 	if (key) {
-		put_quoted(json->out, key);
+		put_quoted(json->out, key, strlen(key));
 		buf_byte(json->out, ':');
 	}
 }
@@ -112,13 +112,20 @@ void json_end(struct json *json, char bracket)
 	buf_byte(json->out, (uint8_t)bracket);
 }
 
-void json_string(struct json *json, const char *key, const char *value)
+void json_text(struct json *json, const char *key, const char *text, size_t length)
 {
 	begin_value(json, key);
-	if (value)
-		put_quoted(json->out, value);
-	else
+	put_quoted(json->out, text, length);
+}
+
+void json_string(struct json *json, const char *key, const char *value)
+{
+	if (value) {
+		json_text(json, key, value, strlen(value));
+	} else {
+		begin_value(json, key);
 		buf_string(json->out, "null");
+	}
 }
 
 void json_u64(struct json *json, const char *key, uint64_t value)

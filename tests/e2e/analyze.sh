@@ -109,6 +109,16 @@ rules check sorted.collapsed sorted.json >seconds.txt
 analyze long.collapsed --json >long.json
 python3 -c 'import json; r = json.load(open("long.json")); assert r["total"] == 10000 and "1 longer than 1 MiB" in r["note"], r["note"]'
 
+# ---- what it says to type next is understood ----
+analyze known.collapsed --weight blocks >known.txt
+assert_contains "what to ask next" known.txt "collector import --unit blocks known.collapsed"
+PATH=$BUILD/bin:$PATH
+sed -n '/^What to ask next/,$s/^  \(collector .*\)/\1/p' known.txt >next.txt
+[ "$(wc -l <next.txt)" -ge 4 ] || fail "there is little to ask next: $(cat known.txt)"
+grep -v 'my\.rules' next.txt | while read -r line; do eval "$line" </dev/null >out.txt || fail "$line"; done
+grep -q . <(collector list) || fail "collector import made no stream"
+rm -r heapcast-data report.html
+
 # ---- which files there are ----
 mkdir -p empty some/b/c some/b/deep
 cp known.collapsed some/one.collapsed
@@ -168,4 +178,7 @@ refused 2 "from 1 to" known.collapsed --top 0
 refused 2 "bytes or blocks" known.collapsed --weight stones
 refused 2 "takes text or memtracer" known.collapsed --format pdf
 refused 2 "takes a recording" known.collapsed --format memtracer
+refused 2 "--html of what?" --html page.html
+refused 2 "--search of what?" --search arena
+refused 2 "--lifetime of what?" --lifetime only_leaked
 assert_status 2 "$COLLECTOR" analyze . >out.txt 2>err.txt

@@ -17,6 +17,8 @@ same() { cmp -s "$2" "$3" || fail "$1: $(diff "$2" "$3")"; }
 commands_of() { "$1" --help | awk '/^  [a-z]+ +/ { f = 1; if (!/not in this version/) print $1 } f && !/^  / { exit }'; }
 options_of() { "$@" --help | sed -nE 's/^ {2,6}(-[a-z], )?--([a-z0-9-]+).*/\2/p' | sort -u; }
 for program in agent collector; do
+	"$BUILD/bin/$program" --help >help
+	[ "$(wc -L <help)" -le 80 ] || fail "$program --help is wider than 80 columns: $(grep -E '.{81}' help)"
 	commands_of "$BUILD/bin/$program" | sort >commands
 	[ -s commands ] || fail "$program --help lists no commands"
 	find "$MAN" -name "$program-*.1" | sed -E 's/.*-(.*)\.1/\1/' | sort >pages
@@ -27,9 +29,12 @@ for program in agent collector; do
 		sed -n '/^\.Sh OPTIONS/,/^\.Sh [^O]/p' "$page" | unescaped | sed -nE 's/^\.It "(-[a-z], )?--([a-z0-9-]+).*/\2/p' | sort -u >described
 		[ -s options ] || fail "$program $command --help lists no options"
 		same "options of $program $command" options described
-		"$BUILD/bin/$program" "$command" --help | sed -nE '1s/^(Usage: )?//p' >usage
+		"$BUILD/bin/$program" "$command" --help >help
+		[ "$(wc -L <help)" -le 80 ] || fail "$program $command --help is wider than 80 columns: $(grep -E '.{81}' help)"
+		if grep -n ' $' help >&2; then fail "$program $command --help has blanks at the end of a line"; fi
+		sed '/^$/,$d' help | tr -s ' \n' ' ' | sed -E 's/^(Usage: )?//; s/ $//' >usage
 		render "$page" | sed -n '/^SYNOPSIS/,/^DESCRIPTION/p' | sed '1d;$d' | tr -s ' \n' ' ' | sed 's/^ //; s/ $//' >synopsis
-		same "synopsis of $program $command" usage <(cat synopsis; echo)
+		same "synopsis of $program $command" usage synopsis
 	done <commands
 done
 
@@ -88,7 +93,7 @@ done
 PATH=$BUILD/bin:$PATH
 unset HEAPCAST_CONFIG
 start_collector
-"$AGENT" run --announce --interface lo --quiet --gather-maps -- sort /etc/passwd >out
+"$AGENT" run --announce --interface lo --quiet --gather-maps -- sort < <(sleep 0.5; cat /etc/passwd) >out # long enough for a look at its maps
 wait_collector
 mv data heapcast-data
 cp heapcast-data/streams/*/recording.heapcast first.heapcast
