@@ -87,7 +87,7 @@ int heaptrack_export_new(struct view *view, const struct filter *filter,
 	e->recent = calloc(INFOS_RECENT, sizeof(*e->recent));
 	r = e->trace_of && e->recent ? 0 : err_set(err, -ENOMEM, "out of memory");
 	if (!r)
-		r = figures_over_time(recording_path(e->recording), filter->cancelled, &e->figures,
+		r = figures_over_time(recording_path(e->recording), &filter->cancel, &e->figures,
 				      err);
 	if (!r)
 		r = query_events_new(view, filter, 0, &e->events, err);
@@ -227,8 +227,6 @@ static void tell_time(struct heaptrack_export *e, uint64_t now, struct buf *out)
 	const struct figures_info *figures = e->figures.figures;
 	uint32_t page = recording_process(e->recording)->page_size;
 
-	if (now - e->told_ns < TICK_NS || now < e->told_ns)
-		return;
 	e->told_ns = now;
 	buf_printf(out, "c %" PRIx64 "\n", now / 1000000);
 	for (; e->figures_at < e->figures.figures_count && figures[e->figures_at].time_ns <= now;
@@ -274,16 +272,15 @@ int heaptrack_export_some(struct heaptrack_export *e, size_t bytes, struct buf *
 		e->ended = !r;
 		if (!r)
 			break;
-		tell_time(e, event.time_ns, out);
+		if (event.time_ns >= e->told_ns + TICK_NS)
+			tell_time(e, event.time_ns, out);
 		if (event.is_death)
 			tell_death(e, &event, out);
 		else
 			tell_birth(e, &event, out);
 	}
-	if (e->ended) {
-		e->told_ns = 0;
+	if (e->ended)
 		tell_time(e, recording_end_ns(e->recording), out);
-	}
 	if (buf_error(out))
 		return err_set(err, buf_error(out), "out of memory");
 	return !e->ended;

@@ -4,7 +4,7 @@
 # profiles is what has grown; and what the collector could not name pprof finds in the files by itself.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-export.sh"
-need go readelf
+need go readelf awk
 go tool pprof -h >/dev/null 2>"$T/pprof.err" || true
 grep -q 'Output formats' "$T/pprof.err" || skip "go tool pprof is not there"
 export HOME=$T PPROF_TMPDIR=$T GOFLAGS=-mod=mod GOTOOLCHAIN=local
@@ -50,6 +50,23 @@ build_id=$(readelf -n "$PROGRAM" | sed -n 's/.*Build ID: //p')
 pprof -raw small.pb.gz >raw.txt
 grep -qF "/e2e-branches $build_id [FN][FL][LN][IN]" raw.txt || fail "no mapping with $build_id: $(sed -n '/^Mappings/,$p' raw.txt)"
 sed -n '/^Mappings/,$p' raw.txt | sed -n 2p | grep -cF /e2e-branches || fail "the program is not the first mapping"
+
+# The segment of code of each file, in its own addresses, and where in the file it begins: by page.
+sed -n '/^Mappings/,$s|^[0-9]*: \(0x[0-9a-f]*\)/\(0x[0-9a-f]*\)/\(0x[0-9a-f]*\) \(/[^ ]*\) .*|\1 \2 \3 \4|p' raw.txt >mappings.txt
+grep -q /e2e-branches mappings.txt || fail "no mapping was understood: $(sed -n '/^Mappings/,$p' raw.txt)"
+while read -r start limit offset file; do
+	[ -e "$file" ] || continue # the kernel's own
+	read -r in_file address size < <(readelf -lW "$file" | awk '$1 == "LOAD" && / R E / { print $2, $3, $6; exit }')
+	assert_eq "code of $file" "$((address & ~4095)) $(((address + size + 4095) & ~4095)) $((in_file & ~4095))" "$((start)) $((limit)) $((offset))"
+done <mappings.txt
+[ "$(awk '/e2e-branches/ { print $1 != $3 }' mappings.txt)" = 1 ] || fail "addresses of the program are offsets in it: one could stand for the other"
+
+# An address is one below where the call returns to: within the call. (Above, a call that ends a function would be the next one's.)
+sed -n '/^Locations/,/^Mappings/s/^ *[0-9]*: \(0x[0-9a-f]*\) M=1 .*/\1/p' raw.txt | while read -r address; do echo $((address + 1)); done | sort -u >addresses.txt
+"$COLLECTOR" sql --csv small.heapcast "select distinct f.address - m.bias from frames f join modules m on m.path = f.module
+	where m.path like '%/e2e-branches' and f.stack in (select stack from allocations)" | tr -d '\r' | sed 1d | sort -u >returns.txt
+[ "$(wc -l <returns.txt)" -gt 5 ] || fail "the program has few frames: $(cat returns.txt)"
+cmp addresses.txt returns.txt || fail "addresses: $(diff addresses.txt returns.txt)"
 
 # ---- what --value and the filters say ----
 export_as pprof peak.pb.gz --value peak small.heapcast
