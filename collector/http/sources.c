@@ -137,9 +137,9 @@ int sources_open_store(struct sources *sources, struct err_text *err)
 {
 	if (sources->store)
 		return 0;
-	if (!sources->options->data)
+	if (!sources->options.data)
 		return err_set(err, -ENOENT, "no folder of streams is served");
-	return store_open(sources->options->data, STORE_READ, &sources->store, err);
+	return store_open(sources->options.data, STORE_READ, &sources->store, err);
 }
 
 struct source *sources_find(struct sources *sources, const char *id)
@@ -200,7 +200,7 @@ static int open_new(struct sources *sources, const char *id, struct source **ret
 	source->next = sources->list;
 	sources->list = source;
 	pthread_mutex_unlock(&sources->lock);
-	r = source_open(source, sources->options, false, err);
+	r = source_open(source, &sources->options, false, err);
 	pthread_mutex_lock(&sources->lock);
 	source->opening = false;
 	if (r < 0) {
@@ -323,7 +323,7 @@ int source_totals(struct source *source, const atomic_bool *cancelled, struct re
 
 static int open_files(struct sources *sources, struct err_text *err)
 {
-	for (const char *const *file = sources->options->files; file && *file; file++) {
+	for (const char *const *file = sources->options.files; file && *file; file++) {
 		struct source *source;
 		int r;
 
@@ -331,7 +331,7 @@ static int open_files(struct sources *sources, struct err_text *err)
 		if (!source)
 			return err_set(err, -ENOMEM, "out of memory");
 		source->is_file = true;
-		r = source_open(source, sources->options, true, err);
+		r = source_open(source, &sources->options, true, err);
 		if (r < 0) {
 			source_free(source);
 			return r;
@@ -348,7 +348,7 @@ static int open_files(struct sources *sources, struct err_text *err)
 
 const char *sources_data(const struct sources *sources)
 {
-	return sources->options->data;
+	return sources->options.data;
 }
 
 int sources_new(const struct http_options *options, struct sources **ret_sources,
@@ -359,7 +359,7 @@ int sources_new(const struct http_options *options, struct sources **ret_sources
 
 	if (!sources)
 		return err_set(err, -ENOMEM, "out of memory");
-	sources->options = options;
+	sources->options = *options;
 	pthread_mutex_init(&sources->lock, NULL);
 	r = open_files(sources, err);
 	if (r < 0) {

@@ -1,9 +1,10 @@
 #pragma once
 /* What the files of sources.h share. */
+#include "collector/http/http.h"
 #include "collector/http/sources.h"
 
 struct sources {
-	const struct http_options *options;
+	struct http_options options; /* its texts are the caller's */
 	pthread_mutex_t lock;
 	struct store *store; /* NULL: not there yet */
 	struct source *list; /* the last opened first */
