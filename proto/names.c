@@ -108,11 +108,12 @@ int names_decoder_init(struct names_decoder *d, const Heapcast__Names *names, st
 int names_decoder_text(struct names_decoder *d, uint32_t *ret_number, const char **ret_text,
 		       size_t *ret_length, struct err_text *err)
 {
-	const char *text = (const char *)d->texts.data + d->texts.offset;
+	const char *text;
 	size_t length;
 
 	if (!reader_left(&d->texts))
 		return 0;
+	text = (const char *)d->texts.data + d->texts.offset;
 	length = strnlen(text, reader_left(&d->texts));
 	if (length > NAMES_TEXT_MAX || d->next_text == UINT32_MAX)
 		return err_set(err, -EBADMSG, "names: text %u has %zu bytes", d->next_text, length);

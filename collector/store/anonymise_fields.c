@@ -324,7 +324,8 @@ static int other_field(struct anonymise_fields *f, ProtobufCMessage *message,
 
 bool anonymise_keeps(struct anonymise_fields *f, const Heapcast__Module *module)
 {
-	char *path = strndup((const char *)module->path.data, module->path.len);
+	char *path = module->path.len ? strndup((const char *)module->path.data, module->path.len)
+				      : NULL;
 	bool keeps = path && f->keeps && f->keeps(f->context, path);
 
 	free(path);
