@@ -43,5 +43,6 @@ start_collector
 record_counted 4000000 --collector 127.0.0.1
 wait_collector
 echo "to a collector: $few calls for 400,000 events, $calls for 8,000,000; its data grew by $grown KiB meanwhile"
-[ "$calls" -le $((few + 5)) ] || fail "the agent allocates for what it sends"
+# Each attempt to connect costs a few (nine, of a collector that does not listen yet); a batch would cost thousands.
+[ "$calls" -le $((2 * few)) ] || fail "the agent allocates for what it sends"
 [ "$grown" -le 64 ] || fail "the agent's data grew"
