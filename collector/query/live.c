@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/number.h"
 #include "collector/query/matcher.h"
 #include "collector/store/store.h"
 
@@ -75,17 +76,7 @@ struct moments {
 /* The first of the times at or after `ns`; count: none. */
 static size_t first_from(const struct moments *m, uint64_t ns)
 {
-	size_t low = 0, high = m->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (m->times[middle] < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return numbers_below(m->times, m->count, ns);
 }
 
 static int add_row(void *context, const struct row_block *block, uint32_t i)

@@ -20,13 +20,11 @@ static int connect_table(sqlite3 *db, void *context, int argc, const char *const
 			 sqlite3_vtab **ret_table, char **ret_error)
 {
 	struct instance *instance = sqlite3_malloc(sizeof(*instance));
-	char *declaration = table_declaration(allocations_columns);
-	int r = instance && declaration ? sqlite3_declare_vtab(db, declaration) : SQLITE_NOMEM;
+	int r = instance ? table_declare(db, allocations_columns) : SQLITE_NOMEM;
 
 	(void)argc;
 	(void)argv;
 	(void)ret_error;
-	sqlite3_free(declaration);
 	if (r != SQLITE_OK) {
 		sqlite3_free(instance);
 		return r;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/number.h"
 #include "collector/query/mappings.h"
 
 #include "base/ban.h"
@@ -44,17 +45,7 @@ static int list_bounds(struct map_spans *s, const struct mappings *mappings)
 /* How many bounds lie below the address: the number of the piece that begins there, where one does. */
 static uint32_t below(const struct map_spans *s, uint64_t address)
 {
-	uint32_t low = 0, high = s->bound_count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (s->bounds[middle] < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return (uint32_t)numbers_below(s->bounds, s->bound_count, address);
 }
 
 struct nodes {

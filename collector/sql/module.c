@@ -23,7 +23,7 @@ struct registered {
 	const struct table *table;
 };
 
-char *table_declaration(const struct table_column *columns)
+int table_declare(sqlite3 *db, const struct table_column *columns)
 {
 	cleanup(buf_done) struct buf text = {0};
 
@@ -31,7 +31,7 @@ char *table_declaration(const struct table_column *columns)
 	for (const struct table_column *c = columns; c->name; c++)
 		buf_printf(&text, "%s\"%s\" %s", c == columns ? "" : ", ", c->name, c->type);
 	buf_string(&text, ")");
-	return buf_text(&text) ? sqlite3_mprintf("%s", buf_text(&text)) : NULL;
+	return buf_text(&text) ? sqlite3_declare_vtab(db, buf_text(&text)) : SQLITE_NOMEM;
 }
 
 static int connect_table(sqlite3 *db, void *context, int argc, const char *const *argv,
@@ -39,13 +39,11 @@ static int connect_table(sqlite3 *db, void *context, int argc, const char *const
 {
 	const struct registered *registered = context;
 	struct instance *instance = sqlite3_malloc(sizeof(*instance));
-	char *declaration = table_declaration(registered->table->columns);
-	int r = instance && declaration ? sqlite3_declare_vtab(db, declaration) : SQLITE_NOMEM;
+	int r = instance ? table_declare(db, registered->table->columns) : SQLITE_NOMEM;
 
 	(void)argc;
 	(void)argv;
 	(void)ret_error;
-	sqlite3_free(declaration);
 	if (r != SQLITE_OK) {
 		sqlite3_free(instance);
 		return r;

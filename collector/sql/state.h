@@ -99,8 +99,8 @@ extern const struct table_column allocations_columns[];
 int tables_add(struct sql *sql);
 int module_add(struct sql *sql, const struct table *table);
 int allocations_add(struct sql *sql);
-/* "CREATE TABLE x(...)" of columns; sqlite3_free it. */
-char *table_declaration(const struct table_column *columns);
+/* Tells SQLite the columns of a virtual table that connects. SQLITE_OK, or what it says. */
+int table_declare(sqlite3 *db, const struct table_column *columns);
 /* Rows numbered from `first` to `last`, or the one that is looked up: for begin. */
 void cursor_rows(struct table_cursor *cursor, uint64_t first, uint64_t last);
 /* Puts what `work` takes in the account, until `done`: a statement may have thousands of cursors. For the end of begin, whose result it

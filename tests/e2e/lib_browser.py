@@ -1,4 +1,4 @@
-"""A browser, driven by WebDriver over loopback: for tests of flame graphs.
+"""A browser, driven by WebDriver over loopback: for tests of flame graphs and pages.
 
 start(port, folder, width, height) before anything else; end() at the end."""
 import base64, json, sys, urllib.error, urllib.parse, urllib.request
@@ -85,6 +85,10 @@ def open_file(path):
 def picture(path):
     with open(path, 'wb') as file:
         file.write(base64.b64decode(ask('GET', f'/{session}/screenshot')))
+
+def printed(width, height):
+    """The page as PDF; centimetres."""
+    return base64.b64decode(ask('POST', f'/{session}/print', {'page': {'width': width, 'height': height}}))
 
 def command(name, **parameters):
     """Of Chromium's own protocol."""
