@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The seam between what captures events and what streams them. A *source* (the ring that libheapcast.so writes; later the
+ * The seam between what captures events and what streams them. A *source* (the ring that libheapcast.so writes, or the
  * kernel's probes) finds events, puts them into the order of their stamps and hands them to the *stream*, which interns
  * stacks, batches, compresses and spools.
  *
@@ -103,4 +103,20 @@ struct capture_ops {
 	int (*drain)(struct capture_source *source, struct stream *stream, bool final);
 	/* Brings the counts of live threads up to date (capture_thread_counts). */
 	void (*count)(struct capture_source *source, struct stream *stream);
+	/* So much waits that it should be drained at once. */
+	bool (*filling)(const struct capture_source *source);
+	/* At the begin of each turn of the drain thread. `away`: the last one is so long ago that programs may have given the agent up. */
+	void (*turn)(struct capture_source *source, bool away);
+	/* Before a batch is closed, after count. */
+	void (*seal)(struct capture_source *source, const struct stream *stream);
+	/* The process has another program now (exec), and all that the old one left is drained. */
+	void (*begin_image)(struct capture_source *source, const struct stream *stream);
+	/* The stream's mode or sample interval is another one. */
+	void (*obey)(struct capture_source *source, const struct stream *stream);
+	/* The program is to go on unrecorded. What it has recorded is still drained. */
+	void (*detach)(struct capture_source *source);
+	/* Events that the program has begun and that `count` has not told yet. */
+	uint64_t (*uncounted)(const struct capture_source *source);
+	/* The stream is over: nothing is asked of the source any more. */
+	void (*close)(struct capture_source *source);
 };

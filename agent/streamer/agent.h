@@ -5,6 +5,7 @@
  * things, when somebody connects.
  *
  *   program --handshake--> session --ring--> [drain thread] --spool--> [main loop] --> file, links
+ *   running program <--session_attach--'   (another source than a ring: agent/capture.h)
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -210,6 +211,9 @@ void session_ask(struct agent *agent, struct handshake_client *client, const str
 /* Goes on with the stream of a program whose agent is gone; `lock` as in stream_take_up. 0; -ENOSPC: all places are taken;
  * -EPERM: it is of another user; -EIO: there is nowhere to put it; or another negative errno. */
 int session_take_up(struct agent *agent, const struct target_info *target, int lock);
+/* Records a program that runs already, from this source. 0; -EEXIST: it is recorded; -ENOSPC: all places are taken; -EIO: there is
+ * nowhere to put it; or another negative errno. From then on the stream closes the source. */
+int session_attach(struct agent *agent, const struct target_info *target, struct capture_source *capture);
 /* Answers those who wait for a place, if there is one now or they have waited long enough. */
 void session_admit(struct agent *agent);
 /* Does what can be done for it now. */

@@ -64,12 +64,12 @@ static void put_maps(struct stream *s, struct packer *p, Heapcast__Batch *batch)
 /* The allocator's last answer, if it is a new one. It lies in the ring: read once, and only if it is whole. */
 static void put_allocator(struct stream *s, struct packer *p, Heapcast__Batch *batch)
 {
-	const struct ring_header *h = s->source.ring->header;
-	uint32_t sequence = __atomic_load_n(&h->allocator.sequence, __ATOMIC_ACQUIRE);
+	const struct ring_header *h = stream_ring(s);
+	uint32_t sequence = h ? __atomic_load_n(&h->allocator.sequence, __ATOMIC_ACQUIRE) : 0;
 	Heapcast__Allocator *m;
 	struct ring_allocator a;
 
-	if (!s->source.ready || sequence == s->allocator_told || sequence & 1)
+	if (!h || !s->source.ready || sequence == s->allocator_told || sequence & 1)
 		return;
 	a = h->allocator;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);

@@ -42,8 +42,8 @@ static void collect(struct drain *d, struct bells *bells, uint32_t kick)
 		struct stream *s = d->stream[i];
 
 		pthread_mutex_lock(&s->lock);
-		if (s->state == STREAM_LIVE) {
-			struct ring_header *h = s->source.ring->header;
+		if (s->state == STREAM_LIVE && stream_ring(s)) {
+			struct ring_header *h = stream_ring(s);
 
 			add_bell(bells, &h->doorbell,
 				 __atomic_load_n(&h->doorbell, __ATOMIC_ACQUIRE), 0, h);
@@ -88,8 +88,8 @@ static void awake(struct drain *d)
 		struct stream *s = d->stream[i];
 
 		pthread_mutex_lock(&s->lock);
-		if (s->state == STREAM_LIVE)
-			__atomic_store_n(&s->source.ring->header->sleeping, 0, __ATOMIC_RELAXED);
+		if (s->state == STREAM_LIVE && stream_ring(s))
+			__atomic_store_n(&stream_ring(s)->sleeping, 0, __ATOMIC_RELAXED);
 		pthread_mutex_unlock(&s->lock);
 	}
 }
@@ -148,7 +148,7 @@ static bool any_filling(struct drain *d)
 
 		pthread_mutex_lock(&s->lock);
 		filling = s->state == STREAM_LIVE && !s->frame_pending &&
-			  ring_source_filling(&s->source);
+			  s->capture->ops->filling(s->capture);
 		pthread_mutex_unlock(&s->lock);
 	}
 	return filling;

@@ -281,8 +281,8 @@ static void look_at_maps(struct observer *b, struct observed *o, struct stream *
 static void ask_allocator(struct observed *o, struct stream *s, uint64_t now)
 {
 	pthread_mutex_lock(&s->lock);
-	if (s->state == STREAM_LIVE && s->start_ns == o->generation) {
-		struct ring_header *h = s->source.ring->header;
+	if (s->state == STREAM_LIVE && s->start_ns == o->generation && stream_ring(s)) {
+		struct ring_header *h = stream_ring(s);
 
 		__atomic_fetch_add(&h->allocator.asked, 1, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&h->control, 1, __ATOMIC_RELEASE);

@@ -50,17 +50,6 @@ static struct order_result done(const struct stream *s, uint64_t time_ns, const 
 					     s->mode == RING_SAMPLE ? s->sample_interval : 0};
 }
 
-/* The control line of the ring: what changes first, then the number that says so. */
-static void write_ring(const struct stream *s)
-{
-	struct ring_header *h = s->source.ring->header;
-
-	__atomic_store_n(&h->sample_interval, s->sample_interval, __ATOMIC_RELAXED);
-	__atomic_store_n(&h->resume, (uint32_t)s->resume_mode, __ATOMIC_RELAXED);
-	__atomic_store_n(&h->mode, (uint32_t)s->mode, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&h->control, 1, __ATOMIC_RELEASE);
-}
-
 static const char *remark(const struct stream *s)
 {
 	return s->stopped_itself && s->mode != RING_OFF
@@ -85,7 +74,7 @@ static struct order_result change(struct stream *s, const struct order *o, int k
 		s->sample_interval = interval;
 	if (mode != RING_OFF)
 		s->resume_mode = mode;
-	write_ring(s);
+	s->capture->ops->obey(s->capture, s);
 	return done(s, now, remark(s));
 }
 

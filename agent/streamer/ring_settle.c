@@ -200,8 +200,9 @@ void ring_count_lanes(struct capture_source *source, struct stream *stream)
 		stream, __atomic_load_n(&s->ring->header->samples_refused, __ATOMIC_RELAXED));
 }
 
-uint64_t ring_source_uncounted(const struct ring_source *s)
+uint64_t ring_count_untold(const struct capture_source *source)
 {
+	const struct ring_source *s = (const struct ring_source *)source;
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < s->ring->slice_count; i++) {

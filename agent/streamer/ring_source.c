@@ -11,7 +11,6 @@
 #include "base/ban.h"
 
 #define STALL_NS	50000000
-#define BACK_NS		1000000000 /* what was lost while we were away is told within this */
 #define FUTURE_NS	1000000000 /* a stamp may be ahead by so much */
 #define SEARCH_NS	10000000
 #define BYTE_ORDER_MARK 0x01020304u
@@ -285,13 +284,11 @@ static int merge_front(struct ring_source *s, struct stream *stream)
 	return 0;
 }
 
-void ring_source_was_away(struct ring_source *s)
+/* Some slice is more than half full. */
+static bool ring_filling(const struct capture_source *source)
 {
-	s->back = clock_stamp(s->clock) + clock_ticks(s->clock, BACK_NS);
-}
+	const struct ring_source *s = (const struct ring_source *)source;
 
-bool ring_source_filling(const struct ring_source *s)
-{
 	for (uint32_t i = 0; i < s->active_count; i++) {
 		const struct ring_reader *r = &s->lane[s->active[i]].reader;
 
@@ -342,10 +339,26 @@ static int ring_drain(struct capture_source *source, struct stream *stream, bool
 	s->phase = RING_LOOK;
 	if (s->ready && !s->foreign)
 		capture_watermark(stream, ring_stream_ns(s, s->watermark));
-	return final ? !s->round_final : ring_source_filling(s);
+	return final ? !s->round_final : ring_filling(source);
 }
 
-static const struct capture_ops ring_ops = {.drain = ring_drain, .count = ring_count_lanes};
+static void ring_close(struct capture_source *source)
+{
+	ring_source_close((struct ring_source *)source);
+}
+
+static const struct capture_ops ring_ops = {
+	.drain = ring_drain,
+	.count = ring_count_lanes,
+	.filling = ring_filling,
+	.turn = ring_turn,
+	.seal = ring_account_write,
+	.begin_image = ring_begin_image,
+	.obey = ring_obey,
+	.detach = ring_detach,
+	.uncounted = ring_count_untold,
+	.close = ring_close,
+};
 
 int ring_source_init(struct ring_source *s, struct arena *arena, size_t size, struct clock *counter)
 {

@@ -101,12 +101,6 @@ struct ring_inheritance {
 int ring_source_adopt(struct ring_source *source, size_t size, int lock, struct ring_inheritance *ret_inheritance);
 /* Says to the program that this agent reads now. */
 void ring_source_begin(struct ring_source *source);
-/* This agent was stopped for longer than a program waits: what was lost until now was lost for that. */
-void ring_source_was_away(struct ring_source *source);
-/* True if some slice is more than half full, so that waiting would be wrong. */
-bool ring_source_filling(const struct ring_source *source);
-/* Events that the program has begun and that capture_thread_counts was not told of yet. */
-uint64_t ring_source_uncounted(const struct ring_source *source);
 void ring_source_close(struct ring_source *source);
 
 /* Between the files of this source. */
@@ -118,8 +112,8 @@ void ring_slice_free(struct ring_slice *slice);
 /* A slice that has an owner becomes a lane of this thread. */
 void ring_lane_begin(struct ring_source *source, struct stream *stream, uint32_t index, struct thread *thread);
 
-/* ring_takeup.c: the account in the ring, before a batch is closed. */
-void ring_account_write(struct ring_source *source, const struct stream *stream);
+/* ring_takeup.c: the account in the ring; capture_ops.seal. */
+void ring_account_write(struct capture_source *source, const struct stream *stream);
 /* The lane's part of it. */
 void ring_account_lane(const struct ring_source *source, uint32_t index);
 /* The thread of this slice is over, and counted: the account has it from now on, once. */
@@ -146,12 +140,20 @@ static inline uint64_t ring_grown(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
+/* ring_order.c: what the ring's header tells the program. As capture_ops has them. */
+void ring_turn(struct capture_source *source, bool away);
+void ring_begin_image(struct capture_source *source, const struct stream *stream);
+void ring_obey(struct capture_source *source, const struct stream *stream);
+void ring_detach(struct capture_source *source);
+
 /* ring_settle.c */
 struct ring_losses ring_losses_read(const struct ring_losses *shared);
 /* Settles and frees slices whose owners are gone and that are read to the end. 0 or -EAGAIN. */
 int ring_reap(struct ring_source *source, struct stream *stream);
 /* capture_ops.count. */
 void ring_count_lanes(struct capture_source *source, struct stream *stream);
+/* capture_ops.uncounted. */
+uint64_t ring_count_untold(const struct capture_source *source);
 /* Tells the stream what `upto` has more than `told`, lost between the stamps `from` and `to`, and notes that in `told`.
  * 0 or -EAGAIN. */
 int ring_tell_losses(struct ring_source *source, struct stream *stream, struct thread *thread, struct ring_losses *told,

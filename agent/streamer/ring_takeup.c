@@ -48,8 +48,9 @@ void ring_account_lane(const struct ring_source *s, uint32_t index)
 	__atomic_store_n(&slice->thread, l->thread->number, __ATOMIC_RELEASE);
 }
 
-void ring_account_write(struct ring_source *s, const struct stream *stream)
+void ring_account_write(struct capture_source *source, const struct stream *stream)
 {
+	const struct ring_source *s = (struct ring_source *)source;
 	struct ring_account *a = &s->ring->header->account;
 
 	for (uint32_t i = 0; i < s->active_count; i++)

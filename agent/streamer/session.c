@@ -103,7 +103,7 @@ static uint64_t parent_position(struct agent *a, const uint8_t *id)
 
 		pthread_mutex_lock(&t->lock);
 		if (stream_state(t) == STREAM_LIVE && !memcmp(t->id, id, sizeof(t->id)))
-			position = stream_ledger(t).produced + ring_source_uncounted(&t->source);
+			position = stream_ledger(t).produced + t->capture->ops->uncounted(t->capture);
 		pthread_mutex_unlock(&t->lock);
 	}
 	return position;
@@ -143,6 +143,23 @@ static int enlist(struct agent *a, struct session *s)
 	log_info("recording pid %d (%s)%s", (int)target->pid, target->executable,
 		 s->stream.incarnation > 1 ? ", which another agent had begun to record" : "");
 	return 0;
+}
+
+int session_attach(struct agent *a, const struct target_info *target,
+		   struct capture_source *capture)
+{
+	struct stream_settings settings = {.ring = a->settings.ring, .agent_id = a->id};
+	struct session *s = free_session(a);
+	int r;
+
+	if (session_of(a, target->pid, target->start_ticks))
+		return -EEXIST;
+	if (!s)
+		return -ENOSPC;
+	pthread_mutex_lock(&s->stream.lock);
+	r = stream_attach(&s->stream, target, &settings, capture);
+	pthread_mutex_unlock(&s->stream.lock);
+	return r < 0 ? r : enlist(a, s);
 }
 
 static enum ring_answer_kind begin(struct agent *a, struct session *s,
@@ -395,13 +412,9 @@ void session_ended(struct session *s, const struct target_end *how)
 
 void session_detach(struct session *s)
 {
-	struct ring_header *header;
-
 	if (stream_state(&s->stream) != STREAM_LIVE || s->detaching)
 		return;
-	header = s->stream.source.ring->header;
-	__atomic_store_n(&header->detached, 1, __ATOMIC_RELEASE);
-	__atomic_fetch_add(&header->control, 1, __ATOMIC_RELEASE); /* each thread looks */
+	s->stream.capture->ops->detach(s->stream.capture);
 	s->detaching = true;
 	s->gone_ns = clock_monotonic_ns();
 }

@@ -120,8 +120,8 @@ void session_accept(struct session *s, struct handshake_client *client)
 
 void session_check_patches(const struct session *s)
 {
-	uint32_t patched =
-		__atomic_load_n(&s->stream.source.ring->header->patched, __ATOMIC_RELAXED);
+	const struct ring_header *h = stream_ring(&s->stream);
+	uint32_t patched = h ? __atomic_load_n(&h->patched, __ATOMIC_RELAXED) : 0;
 
 	if (patched < s->patches)
 		log_warn("%s has an allocator linked into it, and %u of its %u functions could not "

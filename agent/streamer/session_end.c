@@ -258,8 +258,8 @@ static void report(struct session *s)
 		.given_up = s->given_up,
 		.file_error = s->file_error,
 		.saved = s->saved,
-		.unread = t->source.records_damaged,
-		.no_place = t->source.no_slice.events,
+		.unread = stream_ring(t) ? t->source.records_damaged : 0,
+		.no_place = t->no_thread,
 	};
 
 	if (s->agent->stopping && s->given_up && r.ledger.delivered > r.saved) {

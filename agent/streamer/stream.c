@@ -70,6 +70,7 @@ int stream_init(struct stream *s, struct arena *arena, const struct budget *b, u
 					  : MODULES_MAX;
 
 	*s = (struct stream){.packer = packer, .lane_count = ring_slice_count(b->ring)};
+	s->capture = &s->source.source;
 	pthread_mutex_init(&s->lock, NULL);
 	if (b->maps) {
 		void *memory = arena_take(arena, b->maps);
@@ -151,42 +152,72 @@ static void sign(struct stream *s)
 	a->parent_event = s->parent_event;
 }
 
-static void begin(struct stream *s, const uint8_t *agent_id)
+static void begin(struct stream *s, const uint8_t *agent_id, uint32_t incarnation)
 {
 	s->agent_id = agent_id;
-	s->incarnation = s->spool.disk.incarnation = s->source.incarnation;
+	s->incarnation = s->spool.disk.incarnation = incarnation;
 	s->process_news = true;
 	s->slept_ns = clock_slept_ns();
 	s->closed_ns = clock_monotonic_ns();
 	__atomic_store_n(&s->state, STREAM_LIVE, __ATOMIC_RELEASE);
 }
 
-int stream_open(struct stream *s, const struct budget *b, const struct target_info *target,
-		const struct stream_settings *settings)
+/* A new one, that begins now. */
+static int make_id(struct stream *s)
 {
-	struct ring_settings ring = settings->ring;
-	int r;
-
 	if (getrandom(s->id, sizeof(s->id), 0) != sizeof(s->id))
 		return -EIO;
-	memcpy(ring.stream, s->id, sizeof(ring.stream));
 	s->start_ns = clock_monotonic_ns();
 	s->start_wall_ns = clock_wall_ns();
-	r = ring_source_open(&s->source, b->ring, &ring, s->start_ns);
-	if (r < 0)
-		return r;
+	return 0;
+}
+
+static void describe(struct stream *s, const struct target_info *target,
+		     const struct stream_settings *settings)
+{
+	const struct ring_settings *ring = &settings->ring;
+
 	clear_tables(s);
 	s->target = *target;
-	s->mode = (int)ring.mode;
-	s->sample_interval = ring.sample_interval;
-	s->resume_mode = ring.mode == RING_OFF ? RING_FULL : s->mode;
-	s->frees_have_stacks = ring.frees_have_stacks;
+	s->mode = (int)ring->mode;
+	s->sample_interval = ring->sample_interval;
+	s->resume_mode = ring->mode == RING_OFF ? RING_FULL : s->mode;
+	s->frees_have_stacks = ring->frees_have_stacks;
 	s->has_parent = settings->parent_stream;
 	if (s->has_parent)
 		memcpy(s->parent_stream, settings->parent_stream, sizeof(s->parent_stream));
 	s->parent_event = settings->parent_event;
+}
+
+int stream_open(struct stream *s, const struct budget *b, const struct target_info *target,
+		const struct stream_settings *settings)
+{
+	struct ring_settings ring = settings->ring;
+	int r = make_id(s);
+
+	if (r < 0)
+		return r;
+	memcpy(ring.stream, s->id, sizeof(ring.stream));
+	r = ring_source_open(&s->source, b->ring, &ring, s->start_ns);
+	if (r < 0)
+		return r;
+	s->capture = &s->source.source;
+	describe(s, target, settings);
 	sign(s);
-	begin(s, settings->agent_id);
+	begin(s, settings->agent_id, s->source.incarnation);
+	return 0;
+}
+
+int stream_attach(struct stream *s, const struct target_info *target,
+		  const struct stream_settings *settings, struct capture_source *capture)
+{
+	int r = make_id(s);
+
+	if (r < 0)
+		return r;
+	s->capture = capture;
+	describe(s, target, settings);
+	begin(s, settings->agent_id, 1);
 	return 0;
 }
 
@@ -245,6 +276,7 @@ int stream_take_up(struct stream *s, const struct budget *b, const struct target
 		ring_source_close(&s->source);
 		return -ESRCH;
 	}
+	s->capture = &s->source.source;
 	clear_tables(s);
 	s->target = *target;
 	s->start_ns = in.account.start_ns;
@@ -256,13 +288,14 @@ int stream_take_up(struct stream *s, const struct budget *b, const struct target
 	take_counts(s, &in);
 	take_orders(s);
 	ring_source_begin(&s->source);
-	begin(s, agent_id);
+	begin(s, agent_id, s->source.incarnation);
 	return 0;
 }
 
 void stream_close(struct stream *s)
 {
-	ring_source_close(&s->source);
+	s->capture->ops->close(s->capture);
+	s->capture = &s->source.source;
 	__atomic_store_n(&s->state, STREAM_FREE, __ATOMIC_RELEASE);
 }
 
@@ -347,8 +380,8 @@ static int close_batch(struct stream *s, bool end)
 {
 	long length;
 
-	s->source.source.ops->count(&s->source.source, s);
-	ring_account_write(&s->source, s);
+	s->capture->ops->count(s->capture, s);
+	s->capture->ops->seal(s->capture, s);
 	length = batch_pack(s, s->packer, end);
 	s->closed_ns = clock_monotonic_ns();
 	s->delivered.time_ns = stream_watermark(s);
@@ -390,7 +423,7 @@ static bool is_due(struct stream *s, uint64_t now)
 		s->batch.opened_ns = 0;
 		if (now - s->closed_ns < (quiet ? FLIGHT_CLOSE_NS : STREAM_LEDGER_NS))
 			return false;
-		s->source.source.ops->count(&s->source.source, s);
+		s->capture->ops->count(s->capture, s);
 		return stream_ledger(s).produced != s->ledger_told;
 	}
 	if (!s->batch.opened_ns)
@@ -427,9 +460,8 @@ static void begin_image(struct stream *s)
 	flight_begin_image(&s->flight);
 	s->maps_ready = false;
 	s->maps_known = STREAM_MAPS_LOST;
-	s->source.ring->header->account.image = s->image;
+	s->capture->ops->begin_image(s->capture, s);
 	s->process_news = true;
-	s->source.ready = false;
 	s->exec_pending = false;
 }
 
@@ -464,7 +496,7 @@ static int drain_source(struct stream *s, bool final)
 	if (!r && flight_urgent(&s->flight))
 		r = flight_advance(s, false);
 	if (!r)
-		r = s->source.source.ops->drain(&s->source.source, s, final);
+		r = s->capture->ops->drain(s->capture, s, final);
 	if (!r && s->cull.time_ns)
 		r = cull_advance(s, final);
 	return !r && s->flight.window_ns ? flight_advance(s, final) : r;
@@ -473,14 +505,11 @@ static int drain_source(struct stream *s, bool final)
 enum stream_work stream_drain(struct stream *s)
 {
 	bool final = s->state == STREAM_ENDING || s->exec_pending;
-	struct ring_header *header = s->source.ring->header;
 	uint64_t now = clock_monotonic_ns();
 	int r = 1;
 
-	if (s->turn_ns && now - s->turn_ns > STOPPED_NS)
-		ring_source_was_away(&s->source);
+	s->capture->ops->turn(s->capture, s->turn_ns && now - s->turn_ns > STOPPED_NS);
 	s->turn_ns = now;
-	__atomic_fetch_add(&header->heartbeat, 1, __ATOMIC_RELAXED);
 	if (put_frame(s) < 0)
 		return STREAM_STALLED;
 	if (s->state != STREAM_LIVE && s->state != STREAM_ENDING)

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * One recorded process, from its handshake to the acknowledgement of its last batch. It lives in a slot, whose memory was
+ * One recorded process, from its beginning to the acknowledgement of its last batch. It lives in a slot, whose memory was
  * set aside at the start, and is the sink of a capture source (agent/capture.h).
  *
  * Owner: the drain thread fills it, the main loop reads spool and tables for its links; `lock` guards all of it. State:
@@ -65,7 +65,8 @@ struct stream {
 	bool process_news;
 	bool exec_pending; /* set by the main loop: drain the old image, then clear it */
 
-	struct ring_source source;
+	struct capture_source *capture; /* where its events come from: &source.source, or one that stream_attach was given */
+	struct ring_source source;	/* open only in the first case: see stream_ring */
 	struct stacks stacks;
 	struct modules modules;
 	struct threads threads;
@@ -113,6 +114,12 @@ static inline enum stream_state stream_state(const struct stream *stream)
 	return __atomic_load_n(&stream->state, __ATOMIC_ACQUIRE);
 }
 
+/* The header of its ring; NULL: its events come from elsewhere. */
+static inline struct ring_header *stream_ring(const struct stream *stream)
+{
+	return stream->capture == &stream->source.source ? stream->source.ring->header : NULL;
+}
+
 struct stream_settings {
 	struct ring_settings ring;
 	const uint8_t *agent_id;
@@ -140,6 +147,10 @@ int stream_open(struct stream *stream, const struct budget *budget, const struct
 /* FREE to LIVE with the ring of an agent that is gone: `lock` is taken over, see ring_source_adopt. 0 or a negative errno. */
 int stream_take_up(struct stream *stream, const struct budget *budget, const struct target_info *target, int lock,
 		   const uint8_t *agent_id);
+/* FREE to LIVE with another source than a ring, which must outlive the stream; of `settings->ring` count mode, sample_interval
+ * and frees_have_stacks. 0 or a negative errno. */
+int stream_attach(struct stream *stream, const struct target_info *target, const struct stream_settings *settings,
+		  struct capture_source *capture);
 /* To FREE: everything was delivered, or given up. */
 void stream_close(struct stream *stream);
 /* LIVE to ENDING. */
