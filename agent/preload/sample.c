@@ -7,7 +7,7 @@
 #include "agent/preload/bootstrap.h"
 #include "agent/preload/clock.h"
 #include "agent/preload/env.h"
-#include "agent/preload/exponential.h"
+#include "base/exponential.h"
 #include "proto/event.h"
 
 #include "agent/preload/poison.h"

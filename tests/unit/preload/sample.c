@@ -2,7 +2,7 @@
  * mode. */
 #include <math.h>
 
-#include "agent/preload/exponential.h"
+#include "base/exponential.h"
 #include "proto/event.h"
 #include "tests/targets/jump_alloc.h"
 #include "tests/unit/preload/support/run.h"

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Distances to the next point of a Poisson process, in integers: the shim uses no register but the
- * general ones.
+ * general ones, and programs in the kernel have no others.
  */
 #include <stdint.h>
 
