@@ -20,6 +20,13 @@ find_package(Threads REQUIRED)
 add_library(heapcast_flags INTERFACE)
 target_include_directories(heapcast_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
 target_compile_definitions(heapcast_flags INTERFACE _GNU_SOURCE HEAPCAST_VERSION="${PROJECT_VERSION}")
+# Sizes of files and times have 64 bits on processors of 32, too; but not in what stands in front of libc's functions, under the
+# names and with the types that the program has (heapcast_plain_libc).
+set(heapcast_plain_libc "")
+if(CMAKE_SIZEOF_VOID_P EQUAL 4)
+	target_compile_definitions(heapcast_flags INTERFACE _FILE_OFFSET_BITS=64 _TIME_BITS=64)
+	set(heapcast_plain_libc -U_FILE_OFFSET_BITS -U_TIME_BITS)
+endif()
 target_compile_options(heapcast_flags INTERFACE
 	-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings
 	-Wvla -Walloca $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation> -Wundef -Wformat=2 -Wimplicit-fallthrough

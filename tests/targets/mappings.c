@@ -10,7 +10,7 @@
 #define PAGE   4096ul
 #define PAGES  37ul
 #define BYTES  (PAGES * PAGE)
-#define HUGE_  (1ul << 40)
+#define HUGE_  ((size_t)1 << (sizeof(size_t) == 8 ? 40 : 30))
 #define PIECES 3
 
 static unsigned failures;

@@ -15,13 +15,19 @@
 
 #include "tests/targets/target.h"
 
+#ifdef SYS_mmap2 /* as processors of 32 bits have it */
+#define MAP SYS_mmap2
+#else
+#define MAP SYS_mmap
+#endif
+
 #define BLOCKS	      20000
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 static int shut_in(void)
 {
 	static const unsigned allowed[] = {
-		SYS_read,   SYS_write, SYS_exit,    SYS_exit_group, SYS_futex,	     SYS_mmap,
+		SYS_read,   SYS_write, SYS_exit,    SYS_exit_group, SYS_futex,	     MAP,
 		SYS_munmap, SYS_brk,   SYS_madvise, SYS_mprotect,   SYS_rt_sigreturn};
 	struct sock_filter filter[2 * LENGTH(allowed) + 2];
 	struct sock_fprog program = {.filter = filter};

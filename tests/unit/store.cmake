@@ -1,3 +1,6 @@
+if(NOT TARGET heapcast_store)
+	return()
+endif()
 heapcast_unit_tests(store heapcast_store)
 target_compile_definitions(unit.store.golden PRIVATE GOLDEN_ROWS="${CMAKE_SOURCE_DIR}/tests/golden/rows-1")
 # Kills writers and compares rows again and again.
