@@ -2,12 +2,15 @@
 #
 #   real_program CMD...   runs it natively and recorded, over TCP found by broadcast, with libcounting.so behind the
 #                         recorder in the same process; then holds both runs and both counts against each other
-#   real_names NAME...    what `collector report last` must show
+#   real_names NAME...    what `collector report` of it must show
 #   same NAME CMD...      runs it natively and recorded to files: exit status, output and errors are the same, each
 #                         recording's account balances, and nothing was lost. With FOLLOW set, children that exec are
 #                         recorded too, and LEAST recordings must come out; it has LIMIT seconds (60). A CMD that is not installed is left out:
 #                         same_ran counts the others, same_missing names it. What differs from run to run by nature goes
 #                         through the function `alike`, if the test has one: output in, output out
+
+# Which recording is looked at.
+RECORDING=last
 
 # The independent count of the process that ran this executable: "NAME VALUE" lines.
 counted() {
@@ -32,12 +35,12 @@ executable_of() {
 }
 
 check_ledger() {
-	ask ledger last >"$T/ledger.txt" 2>"$T/ledger.err" || { cat "$T/ledger.txt" >&3; fail "the ledger does not balance"; }
+	ask ledger "$RECORDING" >"$T/ledger.txt" 2>"$T/ledger.err" || { cat "$T/ledger.txt" >&3; fail "the ledger does not balance"; }
 }
 
 # The numbers of the report, as "NAME VALUE" lines under the witness's names.
 report_totals() {
-	ask report last --json >"$T/report.json"
+	ask report "$RECORDING" --json >"$T/report.json"
 	python3 -c '
 import json, sys
 report = json.load(open(sys.argv[1]))
@@ -92,11 +95,11 @@ real_program() {
 	same_behaviour
 	check_ledger
 	check_counts "$(executable_of "$1")"
-	ask report last >"$T/report.txt"
+	ask report "$RECORDING" >"$T/report.txt"
 }
 
 real_names() {
-	assert_contains "collector report last" "$T/report.txt" "$@"
+	assert_contains "collector report" "$T/report.txt" "$@"
 }
 
 same_ran=0
