@@ -13,7 +13,7 @@
 #include "proto/culled.h"
 #include "tests/unit/culling/collector/read.h"
 
-#define PAST_NS	  3600000000000 /* programs run that long ago */
+#define PAST_NS	  60000000000 /* programs run that long ago: longer than any of them runs, and shorter than this machine does */
 #define CULL_NS	  50000000
 #define THREADS	  3
 #define SITES	  12
@@ -346,6 +346,7 @@ static inline void model_begin(struct model *m, const struct cull_settings *cull
 	m->file = memfd_create("recording", MFD_CLOEXEC);
 	assert_true(m->file >= 0);
 	bench_open_holding(&m->b, cull && cull->time_ns ? cull : NULL, flight);
+	assert_true(m->b.stream.start_ns > PAST_NS);
 	m->start_ns = m->b.stream.start_ns - PAST_NS;
 	m->b.stream.start_ns = m->b.stream.source.start_ns = m->start_ns;
 	for (unsigned i = 0; i < THREADS; i++) {
