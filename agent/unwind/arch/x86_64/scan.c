@@ -221,6 +221,7 @@ struct sweep {
 	struct height now;  /* from sp and fp at the function's beginning */
 	struct height body; /* at the last jump: likely so too where only later code leads to */
 	bool known;
+	bool guessed; /* known as `body` only: a branch knows better */
 	bool has_body;
 	bool ended; /* the instruction before was the last of something */
 	bool after_call;
@@ -271,9 +272,10 @@ static void meet_expected(struct sweep *s, const uint8_t *at)
 			if (!kept || e->at < s->nearest)
 				s->nearest = e->at;
 			s->expected[kept++] = *e;
-		} else if (e->at == at && !s->known) {
+		} else if (e->at == at && (!s->known || s->guessed)) {
 			s->now = e->height;
 			s->known = true;
+			s->guessed = false;
 		}
 	}
 	s->count = kept;
@@ -283,6 +285,7 @@ static void begin_function(struct sweep *s, const uint8_t *at)
 {
 	s->now = height_begin();
 	s->known = true;
+	s->guessed = false;
 	s->has_body = false;
 	s->count = 0;
 	s->farthest = at;
@@ -328,7 +331,7 @@ static void arrive(struct sweep *s, const uint8_t *at, const struct insn *insn, 
 	meet_expected(s, at);
 	if (!s->known && s->has_body && s->farthest > at) {
 		s->now = s->body;
-		s->known = true;
+		s->known = s->guessed = true;
 	}
 	if (!s->known && s->ended && !padding && (opening || s->farthest <= at))
 		begin_function(s, at);
