@@ -291,7 +291,7 @@ static int hear_answer(int fd, long limit_s, struct ring_answer *answer, struct 
 static bool ring_sound(const struct ring_header *ring, uint64_t size)
 {
 	const struct ring_slice *slices =
-		(const struct ring_slice *)((uintptr_t)ring + ring->slices_offset);
+		(const struct ring_slice *)((uintptr_t)ring + (uintptr_t)ring->slices_offset);
 
 	if (ring->magic != RING_MAGIC || ring->version != RING_VERSION || ring->size != size ||
 	    ring->slices_offset % 8 || ring->slices_offset > size ||

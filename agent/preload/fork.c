@@ -34,7 +34,7 @@ static void part(void)
 static uint64_t position(const struct ring_header *ring)
 {
 	const struct ring_slice *slices =
-		(const struct ring_slice *)((uintptr_t)ring + ring->slices_offset);
+		(const struct ring_slice *)((uintptr_t)ring + (uintptr_t)ring->slices_offset);
 	uint64_t settled, sum;
 
 	for (int attempt = 0; attempt < 3; attempt++) {

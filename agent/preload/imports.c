@@ -208,7 +208,7 @@ static __attribute__((constructor)) void take_first(void)
 	start_constructed();
 	if (!shim_ring() || !dl_iterate_phdr(visit_wanted, NULL))
 		return;
-	guard_set((uintptr_t)__builtin_frame_address(0));
+	guard_set(ARCH_FRAME);
 	dl_iterate_phdr(visit_every, NULL);
 	guard_clear();
 }

@@ -16,7 +16,7 @@
 #define EXPORT	      __attribute__((visibility("default")))
 #define RECORDED      __attribute__((noinline))
 #define ALWAYS_INLINE inline __attribute__((always_inline))
-#define FRAME	      ((uintptr_t)__builtin_frame_address(0))
+#define FRAME	      ARCH_FRAME
 
 /* Numbers of enum EventKind, by the table that both sides share. */
 enum kind {

@@ -339,7 +339,7 @@ void sample_init(struct ring_header *ring)
 	if (!lines || lines & (lines - 1) || lines > ring->size / sizeof(struct ring_set_line) ||
 	    ring->set_offset > ring->size - lines * sizeof(struct ring_set_line))
 		return;
-	page->set = (struct ring_set_line *)((uintptr_t)ring + ring->set_offset);
+	page->set = (struct ring_set_line *)((uintptr_t)ring + (uintptr_t)ring->set_offset);
 	page->set_mask = lines - 1;
 	if (ring->image) /* what the program before the exec had; else the agent's pages are fresh */
 		memset(page->set, 0, lines * sizeof(*page->set));

@@ -22,7 +22,7 @@
 
 static struct ring_slice *slice_at(struct ring_header *ring, uint32_t index)
 {
-	return (struct ring_slice *)((uintptr_t)ring + ring->slices_offset) + index;
+	return (struct ring_slice *)((uintptr_t)ring + (uintptr_t)ring->slices_offset) + index;
 }
 
 static uint32_t slice_index(struct ring_header *ring, const struct ring_slice *slice)
@@ -119,7 +119,7 @@ bool slice_claim(struct thread *thread, uint64_t words, uint64_t first)
 	__atomic_fetch_add(&ring->claims, 1, __ATOMIC_RELEASE);
 
 	thread->slice = slice;
-	thread->data = (uint64_t *)((uintptr_t)ring + slice->data_offset);
+	thread->data = (uint64_t *)((uintptr_t)ring + (uintptr_t)slice->data_offset);
 	thread->mask = slice->words - 1;
 	thread->head = slice->head;
 	slice_set_depth(thread);

@@ -107,7 +107,7 @@ static void introduce(struct ring_header *ring)
  * for them to use. */
 static void record(const struct agent_terms *terms)
 {
-	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+	uintptr_t frame = ARCH_FRAME;
 
 	introduce(terms->ring);
 	sample_init(terms->ring);
@@ -169,7 +169,7 @@ struct ring_header *start_again(void)
 	uint32_t expected = PHASE_RUNNING;
 	int saved = errno;
 
-	if (thread_in_hook((uintptr_t)__builtin_frame_address(0)) ||
+	if (thread_in_hook(ARCH_FRAME) ||
 	    !__atomic_compare_exchange_n(&phase, &expected, PHASE_LINKING, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		return NULL;

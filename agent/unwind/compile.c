@@ -19,37 +19,51 @@ static uint32_t general(void)
 	return row_special(ROW_GENERAL, 0);
 }
 
-/* How far below the cfa fp is saved, in words; ARCH_FP_KEPT if it is not; 0 if it is not that
- * simple. */
-static uint32_t fp_words(const struct cfi_rules *rules)
+/* How far below the cfa a register is saved, in words. False: it is not that simple. */
+static bool words_below(const struct cfi_rule *rule, uint32_t *ret_words)
+{
+	if (rule->kind != CFI_OFFSET || rule->value >= 0 || rule->value % ARCH_WORD)
+		return false;
+	*ret_words = (uint32_t)-rule->value / ARCH_WORD;
+	return true;
+}
+
+static bool fp_words(const struct cfi_rules *rules, uint32_t *ret_words)
 {
 	const struct cfi_rule *fp = &rules->registers[ARCH_REG_FP];
 
-	if (fp->kind == CFI_SAME || fp->kind == CFI_UNDEFINED)
-		return ARCH_FP_KEPT;
-	if (fp->kind != CFI_OFFSET || fp->value >= -8 * ARCH_FP_KEPT || fp->value % 8 ||
-	    -fp->value / 8 > (int32_t)ROW_FP_MAX)
-		return 0;
-	return (uint32_t)-fp->value / 8;
+	if (fp->kind == CFI_SAME || fp->kind == CFI_UNDEFINED) {
+		*ret_words = ARCH_FP_KEPT;
+		return true;
+	}
+	return words_below(fp, ret_words) && *ret_words > ARCH_FP_KEPT;
+}
+
+/* The return address is in its register still: of interrupted code. */
+static uint32_t compile_link(const struct cfi_rules *rules, const struct arch_frame *frame)
+{
+	if (frame->from_fp || frame->fp_words != ARCH_FP_KEPT ||
+	    rules->registers[ARCH_REG_RA].kind != CFI_SAME)
+		return general();
+	return row_special(ROW_LINK, frame->cfa_words);
 }
 
 static uint32_t compile_plain(const struct cfi_rules *rules)
 {
 	int32_t offset = rules->cfa.value;
-	uint32_t fp = fp_words(rules);
-	enum row_type type;
+	struct arch_frame frame = {.from_fp = rules->cfa_register == ARCH_REG_FP,
+				   .cfa_words = (uint32_t)offset / ARCH_WORD};
+	uint32_t row;
 
-	if (rules->cfa_register == ARCH_REG_SP)
-		type = ROW_SP;
-	else if (rules->cfa_register == ARCH_REG_FP)
-		type = ROW_FP;
-	else
+	if ((!frame.from_fp && rules->cfa_register != ARCH_REG_SP) || offset % ARCH_WORD ||
+	    offset < 0 || !fp_words(rules, &frame.fp_words))
 		return general();
-	if (offset % 8 || offset < 8 || offset / 8 > (int32_t)ROW_CFA_MAX || !fp)
+	if (ARCH_LINK && rules->registers[ARCH_REG_RA].kind == CFI_SAME)
+		return offset >> ROW_ARGUMENT_BITS ? general() : compile_link(rules, &frame);
+	if (!words_below(&rules->registers[ARCH_REG_RA], &frame.ra_words) ||
+	    !row_of_frame(&frame, &row))
 		return general();
-	if (type == ROW_SP && (int32_t)fp > offset / 8)
-		return general(); /* saved in the red zone */
-	return row_plain(type, (uint32_t)offset / 8, fp);
+	return row;
 }
 
 /* The expression of a rule, behind its length; an empty reader if it is none. */
@@ -94,9 +108,9 @@ static uint32_t compile_deref_fp(const struct unwind_module *module, const struc
 /* *(sp + n) + m */
 static uint32_t compile_deref_sp(const struct cfi_rules *rules, struct reader r)
 {
-	uint32_t fp = fp_words(rules);
 	uint64_t add = 0;
 	int64_t offset;
+	uint32_t fp;
 
 	reader_u8(&r);
 	offset = reader_sleb(&r);
@@ -108,7 +122,7 @@ static uint32_t compile_deref_sp(const struct cfi_rules *rules, struct reader r)
 		add = reader_uleb(&r);
 	}
 	if (r.error || reader_left(&r) || offset % 8 || offset < 0 || offset / 8 > 1023 ||
-	    add % 8 || add / 8 > 31 || !fp || fp > 63)
+	    add % 8 || add / 8 > 31 || !fp_words(rules, &fp) || fp > 63)
 		return general();
 	return row_deref_sp((uint32_t)(offset / 8), (uint32_t)(add / 8),
 			    fp == ARCH_FP_KEPT ? 0 : fp);
@@ -119,11 +133,13 @@ static uint32_t compile_expression(const struct unwind_module *module,
 {
 	struct reader r = expression_of(module, &rules->cfa);
 	unsigned constant;
+	uint32_t words;
 
-	if (r.error || !reader_left(&r))
+	if (r.error || !reader_left(&r) || !words_below(&rules->registers[ARCH_REG_RA], &words) ||
+	    words != 1)
 		return general();
 	if (arch_is_plt_expression(r.data + r.offset, reader_left(&r), &constant) &&
-	    fp_words(rules) == ARCH_FP_KEPT)
+	    fp_words(rules, &words) && words == ARCH_FP_KEPT)
 		return row_special(ROW_PLT, constant);
 	if (r.data[r.offset] == OP_BREG0 + ARCH_REG_FP)
 		return compile_deref_fp(module, rules, r);
@@ -138,8 +154,7 @@ uint32_t row_compile(const struct unwind_module *module, const struct cfi_rules 
 
 	if (ra->kind == CFI_UNDEFINED)
 		return row_special(ROW_END, 0);
-	if (ra->kind != CFI_OFFSET || ra->value != ARCH_RA_OFFSET ||
-	    rules->registers[ARCH_REG_SP].kind != CFI_SAME)
+	if (rules->registers[ARCH_REG_SP].kind != CFI_SAME)
 		return general();
 	return rules->cfa.kind == CFI_VAL_OFFSET ? compile_plain(rules)
 						 : compile_expression(module, rules);

@@ -26,8 +26,11 @@ static inline uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
+/* Where interrupted code may have its return address in a register still the trace is joined farther out. */
 static bool same_state(const struct frame *known, const struct frame *now)
 {
+	if (ARCH_LINK && now->flags & FRAME_INTERRUPTED)
+		return false;
 	return known->sp == now->sp && known->pc == now->pc &&
 	       !((known->flags ^ now->flags) & FRAME_INTERRUPTED) &&
 	       (!(known->flags & FRAME_NEEDS_FP) || known->fp == now->fp);
@@ -60,6 +63,7 @@ static bool needs_fp(uint32_t row, bool outer_needs)
 	case ROW_SIGNAL:
 		return false;
 	case ROW_PLT:
+	case ROW_LINK:
 		return outer_needs;
 	case ROW_DEREF_SP:
 		return !(row_argument(row) >> 15) && outer_needs;
@@ -77,6 +81,8 @@ static inline __attribute__((always_inline)) void put_frame(struct frame *to,
 	to->fp = frame->fp;
 	to->row = frame->row;
 	to->flags = frame->flags;
+	if (ARCH_LINK)
+		to->link[0] = frame->link[0];
 }
 
 struct commit {
@@ -92,6 +98,15 @@ static inline void add_check(struct commit *c, uint64_t slot, uint64_t value)
 		c->w->thread->checks[c->checks++] = (struct check){slot, value};
 	else
 		c->tracked = false;
+}
+
+static inline void add_fp_checks(struct commit *c, uint32_t row, const struct frame *outer)
+{
+	struct check checks[ROW_FP_CHECKS];
+	unsigned count = row_fp_checks(row, outer->sp, outer->fp, checks);
+
+	for (unsigned i = 0; i < count; i++)
+		add_check(c, checks[i].slot, checks[i].value);
 }
 
 /* What the step from this frame reads, by doing it again. The first read comes last: it is verified
@@ -115,13 +130,12 @@ static __attribute__((noinline)) void add_special_checks(struct commit *c,
  * stay so. */
 static void add_root_checks(struct commit *c, const struct frame *frame)
 {
-	uint64_t cfa =
-		(row_type(frame->row) == ROW_SP ? frame->sp : frame->fp) + row_cfa(frame->row);
-	uint64_t value;
+	uint64_t cfa = row_base(frame->row, frame->sp, frame->fp) + row_cfa(frame->row);
+	uint64_t slot = cfa - row_ra(frame->row), value;
 
 	walk_enter(c->w, frame->sp);
-	if (!stack_read(c->w, frame->sp, cfa + ARCH_RA_OFFSET, &value))
-		add_check(c, cfa + ARCH_RA_OFFSET, value);
+	if (!stack_read(c->w, frame->sp, slot, &value))
+		add_check(c, slot, value);
 }
 
 static inline __attribute__((always_inline)) void append(struct commit *c,
@@ -137,9 +151,9 @@ static inline __attribute__((always_inline)) void append(struct commit *c,
 	} else if (__builtin_expect(!outer, 0)) {
 		add_root_checks(c, frame);
 	} else {
-		if (outer_needs && !row_keeps_fp(row))
-			add_check(c, outer->sp - row_fp(row), outer->fp);
-		add_check(c, outer->sp + ARCH_RA_OFFSET, load(outer->sp + ARCH_RA_OFFSET));
+		if (outer_needs && row_saves_fp(row))
+			add_fp_checks(c, row, outer);
+		add_check(c, outer->sp - row_ra(row), arch_load(outer->sp - row_ra(row)));
 	}
 	to->pc = frame->pc;
 	to->sp = frame->sp;
@@ -228,7 +242,7 @@ void prefix_capture(struct unwind_thread *thread, const struct unwind_regs *regs
 		}
 		if (fresh >= TRACK_MAX)
 			break;
-		frame.row = rows_get(thread, frame.pc);
+		frame.row = walk_row(thread, &frame);
 		if (row_is(frame.row, ROW_BAD) && fresh) {
 			finish(&w, NO_JOIN, fresh, depth_limit, UNWIND_TRUNCATED, ret_delta);
 			return;

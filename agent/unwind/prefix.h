@@ -22,7 +22,7 @@ static inline uint32_t verify(const struct check *checks, uint32_t count)
 	const struct check *last = checks + count - 1;
 
 #pragma GCC unroll 4
-	while (__builtin_expect(load(last->slot) == last->value, 1))
+	while (__builtin_expect(arch_load(last->slot) == last->value, 1))
 		last--;
 	return (uint32_t)(last - checks);
 }

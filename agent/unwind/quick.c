@@ -39,9 +39,9 @@ static ALWAYS_INLINE uint64_t frame_address(const struct state *s, uint32_t row)
 		cfa = s->sp + row_cfa(row);
 		return __builtin_expect(cfa <= s->high, 1) ? cfa : 0;
 	}
-	cfa = s->fp + row_cfa(row);
+	cfa = row_base(row, s->sp, s->fp) + row_cfa(row);
 	if (__builtin_expect(row_type(row) != ROW_FP || cfa - s->sp > s->high - s->sp ||
-				     cfa - row_fp(row) < s->sp || (cfa & 7),
+				     cfa - row_lowest(row) < s->sp || (cfa & (ARCH_WORD - 1)),
 			     0))
 		return 0;
 	return cfa;
@@ -50,18 +50,17 @@ static ALWAYS_INLINE uint64_t frame_address(const struct state *s, uint32_t row)
 /* A new frame, and the step to its caller. false: not of the common case. */
 static ALWAYS_INLINE bool quick_step(struct state *s, const struct fresh *end, uint32_t row)
 {
-	uint64_t cfa = frame_address(s, row), saved;
+	uint64_t cfa = frame_address(s, row);
 
 	if (__builtin_expect(!cfa || s->next == end, 0))
 		return false;
 	*s->next++ = (struct fresh){s->pc, s->sp, s->fp, row};
 	*s->pcs++ = s->pc;
-	s->pc = load(cfa + ARCH_RA_OFFSET);
+	s->pc = arch_load(cfa - row_ra(row));
 	if (__builtin_expect(!s->pc, 0))
 		return false;
 	s->pc = arch_code_address(s->pc);
-	saved = load(cfa - row_fp(row));
-	s->fp = row_keeps_fp(row) ? s->fp : saved;
+	s->fp = row_caller_fp(row, cfa, s->fp);
 	s->sp = cfa;
 	return true;
 }
@@ -130,12 +129,14 @@ static ALWAYS_INLINE void quick_append(struct unwind_thread *thread, struct fram
 	while (from-- > first) {
 		uint32_t row = (uint32_t)from->row;
 
-		if (__builtin_expect(needs && !row_keeps_fp(row), 0)) {
-			*check++ = (struct check){sp - row_fp(row), fp};
-			number++;
+		if (__builtin_expect(needs && row_saves_fp(row), 0)) {
+			unsigned count = row_fp_checks(row, sp, fp, check);
+
+			check += count;
+			number += count;
 		}
-		check->slot = sp + ARCH_RA_OFFSET;
-		check->value = load(sp + ARCH_RA_OFFSET);
+		check->slot = sp - row_ra(row);
+		check->value = arch_load(sp - row_ra(row));
 		check++;
 		number++;
 		needs = row_type(row) == ROW_FP || (needs && row_keeps_fp(row));
@@ -158,12 +159,13 @@ static ALWAYS_INLINE struct frame *quick(struct unwind_thread *thread, struct st
 	struct frame *join;
 
 	s->high = region_end(thread, s->sp);
-	if (__builtin_expect((s->sp & 7) || !s->high, 0))
+	if (__builtin_expect((s->sp & (ARCH_WORD - 1)) || !s->high, 0))
 		return NULL;
 	join = quick_walk(thread, s, end);
-	if (__builtin_expect(!join || join->checks + 2 * UNWIND_QUICK_MAX > CHECK_MAX ||
-				     join + UNWIND_QUICK_MAX >= thread->frames + TRACK_MAX,
-			     0))
+	if (__builtin_expect(
+		    !join || join->checks + (1 + ROW_FP_CHECKS) * UNWIND_QUICK_MAX > CHECK_MAX ||
+			    join + UNWIND_QUICK_MAX >= thread->frames + TRACK_MAX,
+		    0))
 		return NULL;
 	return join;
 }
@@ -217,7 +219,7 @@ void unwind_capture(struct unwind_thread *thread, const struct unwind_regs *regs
 	uint32_t limit = depth_clamp(depth_limit);
 
 	rows_check_state(thread);
-	if (regs->sp & 7)
+	if (regs->sp & (ARCH_WORD - 1))
 		walk_whole(thread, regs, limit, ret_delta);
 	else if (!quick_delta(thread, regs, limit, ret_delta))
 		prefix_capture(thread, regs, limit, ret_delta);

@@ -74,7 +74,7 @@ int registers_apply(struct walk *w, const struct unwind_module *module,
 
 	if (error)
 		return error;
-	if (!signal && (cfa <= sp || cfa - sp > w->high - sp || cfa % 8))
+	if (!signal && (cfa < sp + !ARCH_LINK || cfa - sp > w->high - sp || cfa % ARCH_WORD))
 		return -EBADMSG;
 	out->known = 0;
 	for (unsigned reg = 0; reg < ARCH_REGISTERS; reg++) {
@@ -104,37 +104,45 @@ struct full_frame {
 	struct registers registers;
 };
 
-static void full_from_registers(struct full_frame *f, bool interrupted)
+/* `raw`: where it goes on. Only of interrupted code the link register is known. */
+static void full_from_registers(struct full_frame *f, uint64_t raw, bool interrupted)
 {
 	struct registers *r = &f->registers;
-	uint64_t pc = arch_code_address(r->value[ARCH_REG_RA]);
+	uint64_t pc = arch_code_address(raw);
 
 	f->frame = (struct frame){.pc = pc + (interrupted ? 1u << ARCH_PC_SHIFT : 0),
 				  .sp = r->value[ARCH_REG_SP],
 				  .fp = knows(r, ARCH_REG_FP) ? r->value[ARCH_REG_FP] : 0,
 				  .flags = interrupted ? FRAME_INTERRUPTED : 0};
+	if (ARCH_LINK && interrupted)
+		f->frame.link[0] = r->value[ARCH_REG_RA];
+	else if (ARCH_LINK)
+		r->known &= ~(1u << ARCH_REG_RA);
 }
 
 static void full_from_frame(struct full_frame *f)
 {
 	f->registers.known = 0;
-	learn(&f->registers, ARCH_REG_RA, f->frame.pc);
+	if (!ARCH_LINK)
+		learn(&f->registers, ARCH_REG_RA, f->frame.pc);
 	learn(&f->registers, ARCH_REG_SP, f->frame.sp);
 	learn(&f->registers, ARCH_REG_FP, f->frame.fp);
 }
 
 static enum step step_signal(struct walk *w, struct full_frame *f)
 {
+	uint64_t at = f->frame.sp + row_argument(f->frame.row), pc, value;
 	struct registers out = {.known = 0};
-	uint64_t value;
 
 	for (unsigned reg = 0; reg < ARCH_REGISTERS; reg++) {
-		if (stack_read(w, f->frame.sp, arch_signal_slot(f->frame.sp, reg), &value))
+		if (stack_read(w, f->frame.sp, arch_signal_slot(at, reg), &value))
 			return STEP_BROKEN;
 		learn(&out, reg, value);
 	}
+	if (stack_read(w, f->frame.sp, arch_signal_slot(at, ARCH_REG_PC), &pc))
+		return STEP_BROKEN;
 	f->registers = out;
-	full_from_registers(f, true);
+	full_from_registers(f, pc, true);
 	walk_enter(w, f->frame.sp);
 	return STEP_FRAME;
 }
@@ -157,7 +165,7 @@ static enum step step_rules(struct walk *w, struct full_frame *f)
 	if (!out.value[ARCH_REG_RA])
 		return STEP_END;
 	f->registers = out;
-	full_from_registers(f, entry.signal);
+	full_from_registers(f, out.value[ARCH_REG_RA], entry.signal);
 	if (entry.signal)
 		walk_enter(w, f->frame.sp);
 	return STEP_FRAME;
@@ -168,7 +176,7 @@ static enum step step_full(struct walk *w, struct full_frame *f)
 	enum step step;
 	uint32_t row;
 
-	row = f->frame.row = rows_get(w->thread, f->frame.pc);
+	row = f->frame.row = walk_row(w->thread, &f->frame);
 	if (row_is(row, ROW_SIGNAL))
 		return step_signal(w, f);
 	if (!row_is(row, ROW_END) && !row_is(row, ROW_BAD) && !row_is(row, ROW_FRAME_POINTER) &&
@@ -184,9 +192,8 @@ static enum step step_full(struct walk *w, struct full_frame *f)
 static bool find_start(struct walk *w, const struct unwind_regs *regs, struct full_frame *f)
 {
 	memset(f, 0, sizeof(*f));
-	arch_registers_here(f->registers.value);
 	f->registers.known = ARCH_KEPT | 1u << ARCH_REG_SP | 1u << ARCH_REG_RA;
-	full_from_registers(f, false);
+	full_from_registers(f, arch_registers_here(f->registers.value), false);
 	walk_enter(w, f->frame.sp);
 	for (unsigned i = 0; i < HOOK_FRAMES_MAX && f->frame.sp <= regs->sp; i++) {
 		if (f->frame.sp == regs->sp && f->frame.pc == regs->pc)
@@ -218,7 +225,7 @@ void registers_walk(struct unwind_thread *thread, const struct unwind_regs *regs
 		start_with(regs, &f);
 	walk_enter(&w, f.frame.sp);
 	while (step == STEP_FRAME && sink.total < DEPTH_HARD) {
-		f.frame.row = rows_get(thread, f.frame.pc);
+		f.frame.row = walk_row(thread, &f.frame);
 		if (row_is(f.frame.row, ROW_BAD) && sink.total)
 			break;
 		sink_push(&sink, f.frame.pc);

@@ -2,13 +2,12 @@
 /*
  * A row: how to step from a frame to its caller, for one program counter, in 27 bits.
  *
- *   | cfa offset / 8 : 16 | fp slot : 9 | type : 2 |   plain; type 1: cfa = sp + offset,
- *                                                      type 2: cfa = fp + offset
+ *   | cfa offset, slots : 25       | type : 2 |   plain; type 1: cfa = sp + offset, type 2: cfa = fp + offset
  *   | argument : 21       | kind : 4    | 3    : 2 |   special: everything else
  *
- * In a plain row the return address lies at cfa + ARCH_RA_OFFSET, and the caller's fp at cfa - 8 *
- * (fp slot), or it is still in the register (ARCH_FP_KEPT). Nearly all rows are plain; a special
- * one is a switch in special.c.
+ * A plain row says where below the cfa the return address lies, and where the caller's fp, or that it is still in the
+ * register; how it packs that is the processor's affair (arch_row.h). Nearly all rows are plain; a special one is a switch in
+ * special.c.
  *
  * A cache entry is 8 bytes, so that a thread can read what another writes without a lock:
  *
@@ -35,7 +34,7 @@ enum row_kind {
 	ROW_BAD, /* no code address at all */
 	ROW_FRAME_POINTER, /* no table: a frame record is taken, if it stands the checks; argument:
 			      enum row_record */
-	ROW_SIGNAL,	   /* the kernel's signal frame */
+	ROW_SIGNAL,	   /* the kernel's signal frame; argument: of arch_is_signal_return */
 	ROW_PLT,	   /* argument: constant of arch_plt_cfa */
 	ROW_DEREF_FP,	   /* cfa = *(fp + argument), fp = *fp: realigned stacks of gcc */
 	ROW_DEREF_SP,	   /* cfa = *(sp + a) + b, fp at cfa - 8c: hand-written code of OpenSSL;
@@ -43,6 +42,8 @@ enum row_kind {
 	ROW_GENERAL,	   /* what is left is decoded again at each use */
 	ROW_SCANNED, /* no table: as a plain row, out of the code itself, and checked when used;
 			      row_scanned */
+	ROW_LINK, /* interrupted before the return address was saved: cfa = sp + 8 * argument, the
+		     rest is in registers */
 };
 
 enum row_record {
@@ -52,14 +53,7 @@ enum row_record {
 		4, /* no call stands before it: unless interrupted, it was put on the stack as the end */
 };
 
-#define ROW_CFA_MAX	  0xffffu
-#define ROW_FP_MAX	  0x1ffu
 #define ROW_ARGUMENT_BITS 21
-
-static inline uint32_t row_plain(enum row_type type, uint32_t cfa_words, uint32_t fp_words)
-{
-	return type | fp_words << 2 | cfa_words << 11;
-}
 
 static inline uint32_t row_special(enum row_kind kind, uint32_t argument)
 {
@@ -81,20 +75,24 @@ static inline enum row_type row_type(uint32_t row)
 	return row & 3;
 }
 
-static inline uint64_t row_cfa(uint32_t row)
-{
-	return (uint64_t)(row >> 11) << 3;
-}
+struct check { /* what a walk has read, and where */
+	uint64_t slot;
+	uint64_t value;
+};
 
-static inline uint64_t row_fp(uint32_t row)
-{
-	return (uint64_t)(row >> 2 & ROW_FP_MAX) << 3;
-}
-
-static inline bool row_keeps_fp(uint32_t row)
-{
-	return row_fp(row) == ARCH_FP_KEPT * 8;
-}
+/*
+ * Of plain rows:
+ *
+ *   row_base(row, sp, fp), row_cfa(row)   the canonical frame address is the sum
+ *   row_ra(row)                           the return address lies so far below it
+ *   row_lowest(row)                       and nothing that the step reads farther than this
+ *   row_keeps_fp(row)                     the caller's fp is the frame's own, or a part of it is (ARM has two)
+ *   row_saves_fp(row)                     it is read from the stack, or a part of it
+ *   row_caller_fp(row, cfa, fp)           the caller's
+ *   row_fp_checks(row, cfa, fp, to)       where that was read: at most ROW_FP_CHECKS; how many
+ *   row_of_frame(frame, ret_row)          false: it does not fit
+ */
+#include "arch_row.h"
 
 static inline enum row_kind row_kind(uint32_t row)
 {

@@ -149,11 +149,17 @@ static void l2_insert(uint64_t key, uint32_t row)
 	__atomic_store_n(&line->entries[place], entry_of(key, row), __ATOMIC_RELAXED);
 }
 
-static bool signal_return_at(const struct unwind_module *module, uint64_t address)
+static bool signal_return_at(const struct unwind_module *module, uint64_t address,
+			     uint32_t *ret_row)
 {
-	if (address < module->start || address >= module->end)
+	uint32_t offset;
+
+	if (address < module->start || address >= module->end ||
+	    !arch_is_signal_return((const uint8_t *)(uintptr_t)address, module->end - address,
+				   &offset))
 		return false;
-	return arch_is_signal_return((const uint8_t *)(uintptr_t)address, module->end - address);
+	*ret_row = row_special(ROW_SIGNAL, offset);
+	return true;
 }
 
 const struct unwind_module *rows_module(uint64_t pc, struct unwind_module *space)
@@ -172,6 +178,17 @@ static bool is_by_hand(const struct unwind_module *module, uint64_t pc)
 	return !arch_is_behind_call((const uint8_t *)(uintptr_t)(pc - before), before);
 }
 
+static uint32_t row_of_code(const struct arch_frame *frame, bool interrupted)
+{
+	uint32_t row;
+
+	if (!frame->ra_words && interrupted && !frame->from_fp && frame->fp_words == ARCH_FP_KEPT)
+		return row_special(ROW_LINK, frame->cfa_words);
+	if (frame->ra_words && row_of_frame(frame, &row))
+		return row;
+	return row_special(ROW_FRAME_POINTER, RECORD_IN_MODULE);
+}
+
 uint32_t rows_scan(const struct unwind_module *module, uint64_t pc, bool interrupted)
 {
 	struct arch_code code = {.begin = (const uint8_t *)(uintptr_t)module->start,
@@ -182,10 +199,10 @@ uint32_t rows_scan(const struct unwind_module *module, uint64_t pc, bool interru
 
 	if (pc < module->start || pc >= module->end)
 		return row_special(ROW_FRAME_POINTER, record);
-	if (!interrupted && is_by_hand(module, pc))
+	if (!ARCH_SCAN && !interrupted && is_by_hand(module, pc))
 		return row_special(ROW_FRAME_POINTER, record | RECORD_BY_HAND);
 	if (arch_scan(&code, pc, interrupted, &frame))
-		return row_scanned(&frame);
+		return ARCH_SCAN ? row_of_code(&frame, interrupted) : row_scanned(&frame);
 	return row_special(ROW_FRAME_POINTER, record | (frame.outermost ? RECORD_FIRST : 0));
 }
 
@@ -198,7 +215,7 @@ static bool is_entered_at(const struct unwind_module *module, uint64_t pc)
 	if (module->load_end - module->load_start < sizeof(*head) ||
 	    memcmp(head->e_ident, ELFMAG, SELFMAG) || !head->e_entry)
 		return false;
-	return pc - (module->bias + head->e_entry) < ENTRY_CODE;
+	return pc - (module->bias + arch_code_address(head->e_entry)) < ENTRY_CODE;
 }
 
 /* No entry holds pc - 1. If a function begins at pc nobody has called from before it: its address
@@ -212,33 +229,80 @@ static uint32_t row_without_entry(const struct unwind_module *module, uint64_t p
 	return rows_scan(module, pc, false);
 }
 
-uint32_t rows_decode(uint64_t pc)
+/* A return address to which no call has led ends the stack: complete if a function begins there, whose address was put there by
+ * hand; else it is none. */
+static bool is_no_return(const struct unwind_module *module, uint64_t pc, uint32_t *ret_row)
+{
+	struct eh_entry entry;
+
+	if (!is_by_hand(module, pc))
+		return false;
+	*ret_row = row_special(
+		!eh_frame_find(module, pc, &entry) && entry.start == pc ? ROW_END : ROW_BAD, 0);
+	return true;
+}
+
+/* Of a module with few tables or none. `pc` is one past the interrupted instruction's address, or a return address. */
+static uint32_t decode_code(const struct unwind_module *module, uint64_t pc, bool interrupted)
+{
+	uint64_t at = pc - (interrupted ? 1u << ARCH_PC_SHIFT : 0);
+	struct cfi_rules rules;
+	struct eh_entry entry;
+	uint32_t row;
+
+	if (is_entered_at(module, at))
+		return row_special(ROW_END, 0);
+	if (!interrupted && is_no_return(module, pc, &row))
+		return row;
+	if (arch_table_row(module, at, interrupted, &row))
+		return row;
+	if (!eh_frame_find(module, pc - 1, &entry) && !cfi_decode(module, &entry, pc - 1, &rules)) {
+		row = row_compile(module, &rules);
+		if (!row_is(row, ROW_GENERAL))
+			return row;
+	}
+	return rows_scan(module, at, interrupted);
+}
+
+static uint32_t decode(uint64_t pc, bool interrupted)
 {
 	const struct unwind_module *module;
 	struct unwind_module space;
 	struct cfi_rules rules;
 	struct eh_entry entry;
+	uint32_t row;
 
 	if (pc < 1u << 16 || pc >> ARCH_PC_BITS || !unwind_host)
 		return row_special(ROW_BAD, 0);
 	module = rows_module(pc - 1, &space);
 	if (!module)
 		return row_special(ROW_FRAME_POINTER, 0);
-	if (signal_return_at(module, pc))
-		return row_special(ROW_SIGNAL, 0);
+	if (signal_return_at(module, pc, &row))
+		return row;
+	if (ARCH_SCAN)
+		return decode_code(module, pc, interrupted);
 	if (eh_frame_find(module, pc - 1, &entry))
 		return row_without_entry(module, pc);
 	/* Interrupted in the restorer itself; its entry begins one byte early, for the sake of
 	 * those who look up pc - 1. */
 	if (entry.signal)
-		return row_special(signal_return_at(module, entry.start) ||
-						   signal_return_at(module, entry.start + 1)
-					   ? ROW_SIGNAL
-					   : ROW_GENERAL,
-				   0);
+		return signal_return_at(module, entry.start, &row) ||
+				       signal_return_at(module, entry.start + 1, &row)
+			       ? row
+			       : row_special(ROW_GENERAL, 0);
 	if (cfi_decode(module, &entry, pc - 1, &rules))
 		return rows_scan(module, pc, false);
 	return row_compile(module, &rules);
+}
+
+uint32_t rows_decode(uint64_t pc)
+{
+	return decode(pc, false);
+}
+
+uint32_t rows_interrupted(uint64_t pc)
+{
+	return decode(pc + (1u << ARCH_PC_SHIFT), true);
 }
 
 uint32_t rows_miss(struct unwind_thread *thread, uint64_t pc)

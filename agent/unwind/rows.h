@@ -30,6 +30,9 @@ uint32_t rows_scan(const struct unwind_module *module, uint64_t pc, bool interru
 /* Decodes, with no cache. */
 uint32_t rows_decode(uint64_t pc);
 
+/* The row of code that was interrupted at `pc`; not cached. For processors with ARCH_SCAN. */
+uint32_t rows_interrupted(uint64_t pc);
+
 static inline __attribute__((always_inline)) uint32_t rows_get(struct unwind_thread *thread,
 							       uint64_t pc)
 {

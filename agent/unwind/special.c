@@ -22,7 +22,10 @@ static bool is_known(uint64_t address, struct region *region)
 	    unwind_host->stack_bounds(unwind_host->context, address, &low, &high) <= 0 ||
 	    address < low || address >= high)
 		return false;
-	*region = (struct region){.low = low, .high = high & ~7ull, .until = high, .known = true};
+	*region = (struct region){.low = low,
+				  .high = high & ~(uint64_t)(ARCH_WORD - 1),
+				  .until = high,
+				  .known = true};
 	return true;
 }
 
@@ -57,9 +60,10 @@ int stack_read(struct walk *w, uint64_t sp, uint64_t address, uint64_t *ret_valu
 
 	if (low < w->low)
 		low = w->low;
-	if (address & 7 || address < low || w->high < 8 || address > w->high - 8)
+	if (address & (ARCH_WORD - 1) || address < low || w->high < ARCH_WORD ||
+	    address > w->high - ARCH_WORD)
 		return -EFAULT;
-	*ret_value = load(address);
+	*ret_value = arch_load(address);
 	if (w->reads && w->reads->count < READS_MAX)
 		w->reads->list[w->reads->count++] = (struct check){address, *ret_value};
 	else if (w->reads)
@@ -67,14 +71,13 @@ int stack_read(struct walk *w, uint64_t sp, uint64_t address, uint64_t *ret_valu
 	return 0;
 }
 
-/* The canonical frame address is found: reads the return address. */
+/* The canonical frame address is found: reads the return address, next to it. */
 static enum step step_to(struct walk *w, const struct frame *frame, uint64_t cfa, uint64_t fp,
 			 struct frame *outer)
 {
 	uint64_t pc;
 
-	if (cfa <= frame->sp || cfa > w->high ||
-	    stack_read(w, frame->sp, cfa + ARCH_RA_OFFSET, &pc))
+	if (cfa <= frame->sp || cfa > w->high || stack_read(w, frame->sp, cfa - ARCH_WORD, &pc))
 		return STEP_BROKEN;
 	if (!pc)
 		return STEP_END;
@@ -107,6 +110,8 @@ static enum step step_frame_pointer(struct walk *w, const struct frame *frame, s
 {
 	uint64_t sp = frame->sp, record = frame->fp, fp, pc;
 
+	if (!ARCH_RECORD)
+		return STEP_BROKEN;
 	if ((!record && row_argument(frame->row) & RECORD_FIRST) ||
 	    row_argument(frame->row) & RECORD_BY_HAND)
 		return STEP_END;
@@ -174,17 +179,36 @@ static enum step step_untold(struct walk *w, const struct frame *frame, struct f
 /* The interrupted code's state, as the kernel saved it; it may lie on another stack. */
 static enum step step_signal(struct walk *w, const struct frame *frame, struct frame *outer)
 {
-	uint64_t at = frame->sp, pc, sp, fp;
+	uint64_t at = frame->sp + row_argument(frame->row), pc, sp, fp, fp2 = 0, link = 0;
 
-	if (stack_read(w, at, arch_signal_slot(at, ARCH_REG_RA), &pc) ||
-	    stack_read(w, at, arch_signal_slot(at, ARCH_REG_SP), &sp) ||
-	    stack_read(w, at, arch_signal_slot(at, ARCH_REG_FP), &fp) || sp & 7)
+	if (stack_read(w, frame->sp, arch_signal_slot(at, ARCH_REG_PC), &pc) ||
+	    stack_read(w, frame->sp, arch_signal_slot(at, ARCH_REG_SP), &sp) ||
+	    stack_read(w, frame->sp, arch_signal_slot(at, ARCH_REG_FP), &fp) ||
+	    (ARCH_REG_FP2 && stack_read(w, frame->sp, arch_signal_slot(at, ARCH_REG_FP2), &fp2)) ||
+	    (ARCH_LINK && stack_read(w, frame->sp, arch_signal_slot(at, ARCH_REG_RA), &link)) ||
+	    sp & (ARCH_WORD - 1))
 		return STEP_BROKEN;
 	*outer = (struct frame){.pc = arch_code_address(pc) + (1u << ARCH_PC_SHIFT),
 				.sp = sp,
-				.fp = fp,
+				.fp = ARCH_REG_FP2 ? fp | fp2 << 32 : fp,
 				.flags = FRAME_INTERRUPTED};
+	if (ARCH_LINK)
+		outer->link[0] = link;
 	walk_enter(w, sp);
+	return STEP_FRAME;
+}
+
+/* Interrupted in its first instructions, or a function that saves nothing. */
+static enum step step_link(struct walk *w, const struct frame *frame, struct frame *outer)
+{
+	uint64_t link = ARCH_LINK ? frame->link[0] : 0;
+	uint64_t cfa = frame->sp + ARCH_WORD * (uint64_t)row_argument(frame->row);
+
+	if (!(frame->flags & FRAME_INTERRUPTED) || cfa > w->high)
+		return STEP_BROKEN;
+	if (!link)
+		return STEP_END;
+	*outer = (struct frame){.pc = arch_code_address(link), .sp = cfa, .fp = frame->fp};
 	return STEP_FRAME;
 }
 
@@ -229,10 +253,14 @@ static enum step step_general(struct walk *w, const struct frame *frame, struct 
 	in.value[ARCH_REG_RA] = frame->pc - (interrupted ? 1u << ARCH_PC_SHIFT : 0);
 	in.value[ARCH_REG_SP] = frame->sp;
 	in.value[ARCH_REG_FP] = frame->fp;
+	if (ARCH_LINK && interrupted)
+		in.value[ARCH_REG_RA] = frame->link[0];
+	else if (ARCH_LINK)
+		in.known &= ~(1u << ARCH_REG_RA);
 	error = registers_apply(w, module, &rules, entry.signal, &in, &out);
 	if (error == -ENODATA || (!error && (out.known & wanted) != wanted))
 		return STEP_NEEDS_REGISTERS;
-	if (error < 0 || out.value[ARCH_REG_SP] & 7)
+	if (error < 0 || out.value[ARCH_REG_SP] & (ARCH_WORD - 1))
 		return STEP_BROKEN;
 	if (error || !out.value[ARCH_REG_RA])
 		return STEP_END;
@@ -241,6 +269,8 @@ static enum step step_general(struct walk *w, const struct frame *frame, struct 
 				.sp = out.value[ARCH_REG_SP],
 				.fp = out.value[ARCH_REG_FP],
 				.flags = entry.signal ? FRAME_INTERRUPTED : 0};
+	if (ARCH_LINK)
+		outer->link[0] = 0;
 	if (entry.signal)
 		walk_enter(w, outer->sp);
 	return STEP_FRAME;
@@ -261,6 +291,8 @@ enum step step_special(struct walk *w, const struct frame *frame, struct frame *
 		return step_untold(w, frame, outer);
 	case ROW_SIGNAL:
 		return step_signal(w, frame, outer);
+	case ROW_LINK:
+		return step_link(w, frame, outer);
 	case ROW_PLT:
 		return step_to(w, frame, arch_plt_cfa(frame->sp, pc, row_argument(frame->row)),
 			       frame->fp, outer);

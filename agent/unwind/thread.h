@@ -34,11 +34,7 @@ struct frame {
 	uint32_t row;
 	uint16_t checks; /* at least 1, for the one that never holds */
 	uint16_t flags;
-};
-
-struct check {
-	uint64_t slot;
-	uint64_t value;
+	uint64_t link[ARCH_LINK]; /* the link register, if interrupted */
 };
 
 /* A stack, as far as we know it. */

@@ -66,7 +66,7 @@ int unwind_init(const struct unwind_host *host);
 /* A thread's last stack and row cache. The memory is the caller's: UNWIND_THREAD_SIZE zeroed bytes, page-aligned; only
  * pages that are used become resident. */
 struct unwind_thread;
-#define UNWIND_THREAD_SIZE (512u << 10)
+#define UNWIND_THREAD_SIZE (576u << 10)
 struct unwind_thread *unwind_thread_init(void *memory);
 
 enum unwind_flags {

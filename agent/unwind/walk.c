@@ -49,11 +49,11 @@ void walk_whole(struct unwind_thread *thread, const struct unwind_regs *regs, ui
 	struct walk w = {.thread = thread};
 	struct sink sink = {.thread = thread, .limit = depth_limit};
 	struct frame frame = {.pc = regs->pc, .sp = regs->sp, .fp = regs->fp};
-	enum step result = frame.sp & 7 ? STEP_BROKEN : STEP_FRAME;
+	enum step result = frame.sp & (ARCH_WORD - 1) ? STEP_BROKEN : STEP_FRAME;
 
 	walk_enter(&w, frame.sp);
 	do {
-		frame.row = rows_get(thread, frame.pc);
+		frame.row = walk_row(thread, &frame);
 		if (row_is(frame.row, ROW_BAD) && sink.total) {
 			result = STEP_BROKEN;
 			break;

@@ -48,16 +48,21 @@ static inline void walk_enter(struct walk *w, uint64_t sp)
 	w->bounded = region->known;
 }
 
-/* 8 bytes of the stack at `address`, for a frame whose stack pointer is `sp`. 0 or -EFAULT. */
+/* A word of the stack at `address`, for a frame whose stack pointer is `sp`. 0 or -EFAULT. */
 int stack_read(struct walk *w, uint64_t sp, uint64_t address, uint64_t *ret_value);
+
+/* A frame's row. Where plain rows come out of code (ARCH_SCAN) one that was found for a return address does not hold for
+ * interrupted code. */
+static inline __attribute__((always_inline)) uint32_t walk_row(struct unwind_thread *thread,
+							       const struct frame *frame)
+{
+	if (ARCH_SCAN && __builtin_expect(frame->flags & FRAME_INTERRUPTED, 0))
+		return rows_interrupted(frame->pc - (1u << ARCH_PC_SHIFT));
+	return rows_get(thread, frame->pc);
+}
 
 /* The step for rows that are not plain. */
 enum step step_special(struct walk *w, const struct frame *frame, struct frame *outer);
-
-static inline uint64_t load(uint64_t address)
-{
-	return *(const volatile uint64_t *)(uintptr_t)address;
-}
 
 /* From `frame`, whose row is set, to its caller: pc, sp, fp and flags of `outer`. They may be the
  * same object. */
@@ -65,7 +70,7 @@ static inline __attribute__((always_inline)) enum step
 step(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	uint32_t row = frame->row;
-	uint64_t sp = frame->sp, fp = frame->fp, cfa, slot, pc;
+	uint64_t sp = frame->sp, fp = frame->fp, cfa, pc;
 
 	if (__builtin_expect(!row_is_plain(row), 0)) {
 		struct frame copy = *frame; /* so that the caller's can live in registers */
@@ -74,13 +79,13 @@ step(struct walk *w, const struct frame *frame, struct frame *outer)
 		*outer = copy;
 		return result;
 	}
-	cfa = (row_type(row) == ROW_SP ? sp : fp) + row_cfa(row);
-	slot = cfa - row_fp(row);
-	if (__builtin_expect(cfa - sp > w->high - sp || slot < sp || (cfa & 7), 0))
+	cfa = row_base(row, sp, fp) + row_cfa(row);
+	if (__builtin_expect(cfa - sp > w->high - sp || cfa - row_lowest(row) < sp ||
+				     (cfa & (ARCH_WORD - 1)),
+			     0))
 		return STEP_BROKEN;
-	pc = load(cfa + ARCH_RA_OFFSET);
-	slot = load(slot);
-	outer->fp = row_keeps_fp(row) ? fp : slot;
+	pc = arch_load(cfa - row_ra(row));
+	outer->fp = row_caller_fp(row, cfa, fp);
 	outer->pc = arch_code_address(pc);
 	outer->sp = cfa;
 	outer->flags = 0;

@@ -7,17 +7,27 @@
  *
  * arch_layout.h defines
  *
+ *   ARCH_WORD           bytes of a register and of a slot of the stack: 8, 4
  *   ARCH_PC_SHIFT       low bits of a code address that are always 0 (x86-64: 0, AArch64: 2)
  *   ARCH_PC_BITS        of a user address of code; less ARCH_PC_SHIFT at most 47 (row.h)
  *   ARCH_REGISTERS      DWARF registers below this are followed, the return address included
  *   ARCH_REG_SP, ARCH_REG_FP, ARCH_REG_RA    DWARF numbers
+ *   ARCH_REG_PC         of the interrupted program counter, for arch_signal_slot only
+ *   ARCH_REG_FP2        a second frame pointer, which is followed in the upper half of fp (ARM); 0: none
  *   ARCH_KEPT           bit set of the registers that a function must keep for its caller
  *   ARCH_RED_ZONE       bytes below sp that an interrupted function may use
- *   ARCH_RA_OFFSET      from the canonical frame address to the return address in a plain row
- *   ARCH_FP_KEPT        a plain row's fp slot that says "not saved"; it must be readable
+ *   ARCH_LINK           1: calls leave the return address in a register, ARCH_REG_RA
+ *   ARCH_SCAN           1: rows read out of code are plain ones, as most code has no table; every return address is
+ *                       believed only if it lies behind a call
+ *   ARCH_RECORD         1: fp, if it is one, points to (caller's fp, return address)
+ *   ARCH_FP_KEPT        struct arch_frame.fp_words that says "not saved"
  *   ARCH_SAVED          how many registers struct unwind_regs.saved has
+ *   arch_load           a word of memory
  *   arch_code_address   a return address as found in memory, without authentication or mode bits
- *   arch_registers_here the registers of the function it is written in (always inline)
+ *   arch_caller_fp      fp of the caller of the function it is written in
+ *   arch_registers_here the registers of the function it is written in (always inline); gives its pc
+ *
+ * and arch_row.h says how a plain row is packed (row.h).
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,11 +39,11 @@
 extern const uint8_t arch_saved[];
 
 /* Whether the code at a return address is the system call that ends a signal handler. Reads at most
- * `length` bytes. */
-bool arch_is_signal_return(const uint8_t *code, size_t length);
+ * `length` bytes. `ret_offset`: from sp there to what arch_signal_slot wants, less than 1 << 21. */
+bool arch_is_signal_return(const uint8_t *code, size_t length, uint32_t *ret_offset);
 
 /* Where the kernel stored a DWARF register of the interrupted code; `sp` is that of the signal
- * frame, after the handler has returned. */
+ * frame, after the handler has returned, and `ret_offset` bytes farther. */
 uint64_t arch_signal_slot(uint64_t sp, unsigned dwarf_register);
 
 /* Whether the DWARF expression is the one that linkers write for procedure linkage tables; its
@@ -49,16 +59,27 @@ struct arch_code {
 	uint64_t address;
 };
 
-/* A frame of a function that no table tells of: what a row says, in words of 8 bytes. */
+/* What a row says, in words of ARCH_WORD bytes. */
 struct arch_frame {
-	bool from_fp;	    /* cfa = fp + 8 * cfa_words; else from sp */
-	uint32_t cfa_words; /* at most ARCH_FRAME_CFA_MAX */
+	bool from_fp;	    /* cfa = fp + cfa_words; else from sp */
+	bool from_fp2;	    /* and that is the second one */
+	uint32_t cfa_words; /* of what is scanned: at most ARCH_FRAME_CFA_MAX */
+	uint32_t ra_words;  /* the return address is so far below the cfa; 0: in the register. Not of what is scanned, on
+			       processors where calls push it */
 	uint32_t
-		fp_words; /* the caller's fp is at cfa - 8 * fp_words; ARCH_FP_KEPT: in the register */
+		fp_words; /* the caller's fp is so far below the cfa; ARCH_FP_KEPT: in the register */
+	uint32_t fp2_words;
 	bool outermost; /* all that is known, if nothing else is: the code has set fp to 0, as a first frame does */
 };
 #define ARCH_FRAME_CFA_MAX 0x7fff
 #define ARCH_FRAME_FP_MAX  31
+
+struct unwind_module;
+
+/* What a table of the processor's own says of the code at `pc` (as for arch_scan); false: nothing. Asked before .eh_frame, of
+ * processors with ARCH_SCAN only. */
+bool arch_table_row(const struct unwind_module *module, uint64_t pc, bool interrupted,
+		    uint32_t *ret_row);
 
 /*
  * Reads the function's code, where there is no table. `pc` lies in `code` and is the instruction that will be executed next: a

@@ -86,7 +86,7 @@ static bool plain_agrees(uint32_t row, Dwarf_Frame *frame)
 	if (base != (row_type(row) == ROW_SP ? ARCH_REG_SP : ARCH_REG_FP) ||
 	    offset != (int64_t)row_cfa(row))
 		return false;
-	if (!at_offset(frame, ARCH_REG_RA, &saved) || saved != ARCH_RA_OFFSET)
+	if (!at_offset(frame, ARCH_REG_RA, &saved) || saved != -(int64_t)row_ra(row))
 		return false;
 	if (row_keeps_fp(row))
 		return is_unsaved(frame, ARCH_REG_FP);

@@ -34,21 +34,7 @@ static inline uint64_t arch_clock_ordered(void)
 	return arch_clock_single();
 }
 
-/* A frame record is (x29 of the caller, return address). Where the stack pointer was is known to
- * the tables only: the record may lie at the low end of its frame. What is given here is the lower
- * bound; rows based on x29 do not need it. */
-static inline void arch_caller(uintptr_t frame, struct unwind_regs *regs)
-{
-	const uint64_t *slot = (const uint64_t *)frame;
-	register uint64_t return_address __asm__("x30") = slot[1];
-
-	/* xpaclri: takes the signature off a return address; a no-op where there is none. */
-	__asm__("hint 7" : "+r"(return_address));
-	regs->fp = slot[0];
-	regs->pc = return_address;
-	regs->sp = frame + 16;
-	regs->has_saved = false;
-}
+#include "agent/preload/arch/caller.h"
 
 static inline void arch_pause(void)
 {

@@ -45,9 +45,11 @@ static inline uint64_t arch_clock_single(void)
 	return __rdtsc();
 }
 
+/* The frame of the function that it is written in. */
+#define ARCH_FRAME ((uintptr_t)__builtin_frame_address(0))
+
 /* The caller's registers as they will be when the function whose frame this is has returned.
- * `frame` is what
- * __builtin_frame_address(0) gave there: [frame] is the saved rbp, [frame + 8] the return address.
+ * `frame` is what ARCH_FRAME gave there: [frame] is the saved rbp, [frame + 8] the return address.
  */
 static inline void arch_caller(uintptr_t frame, struct unwind_regs *regs)
 {

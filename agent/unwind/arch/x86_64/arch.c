@@ -13,7 +13,7 @@ const uint8_t arch_saved[ARCH_SAVED] = {3, 12, 13, 14, 15};
 static const uint8_t greg_of[ARCH_REGISTERS] = {13, 12, 14, 11, 9, 8, 10, 15, 0,
 						1,  2,	3,  4,	5, 6, 7,  16};
 
-bool arch_is_signal_return(const uint8_t *code, size_t length)
+bool arch_is_signal_return(const uint8_t *code, size_t length, uint32_t *ret_offset)
 {
 	/* mov $15, %rax; syscall: what glibc, musl and gdb agree on. */
 	static const uint8_t rt_sigreturn[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
@@ -23,6 +23,7 @@ bool arch_is_signal_return(const uint8_t *code, size_t length)
 	/* Byte by byte: no more is read than matches, and by nobody else's memcmp. */
 	while (same < sizeof(rt_sigreturn) && same < length && code[same] == rt_sigreturn[same])
 		same++;
+	*ret_offset = 0;
 	return same == sizeof(rt_sigreturn);
 }
 

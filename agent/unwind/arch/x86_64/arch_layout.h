@@ -3,26 +3,42 @@
  * rsi rdi rbp rsp r8-r15, 16 is the return address. */
 #include <stdint.h>
 
+#define ARCH_WORD      8
 #define ARCH_PC_SHIFT  0
 #define ARCH_PC_BITS   47
 #define ARCH_REGISTERS 17
 #define ARCH_REG_FP    6
 #define ARCH_REG_SP    7
 #define ARCH_REG_RA    16
+#define ARCH_REG_PC    16
+#define ARCH_REG_FP2   0
 #define ARCH_KEPT      (1u << 3 | 1u << 6 | 0xfu << 12)
 #define ARCH_RED_ZONE  128
-#define ARCH_RA_OFFSET (-8)
+#define ARCH_LINK      0
+#define ARCH_SCAN      0
+#define ARCH_RECORD    1
 #define ARCH_FP_KEPT   1 /* the return address's own slot: fp is never saved there */
 #define ARCH_SAVED     5
+
+static inline uint64_t arch_load(uint64_t address)
+{
+	return *(const volatile uint64_t *)(uintptr_t)address;
+}
 
 static inline uint64_t arch_code_address(uint64_t raw)
 {
 	return raw;
 }
 
+/* The caller's rbp, in a function that has one of its own. */
+static inline __attribute__((always_inline)) uint64_t arch_caller_fp(void)
+{
+	return *(const uint64_t *)__builtin_frame_address(0);
+}
+
 /* `value[ARCH_REGISTERS]` gets the registers that a function keeps, sp and pc of the line it is
  * written in; the rest is left alone. */
-static inline __attribute__((always_inline)) void arch_registers_here(uint64_t *value)
+static inline __attribute__((always_inline)) uint64_t arch_registers_here(uint64_t *value)
 {
 	__asm__ volatile("movq %%rbx, 24(%0)\n\t"
 			 "movq %%rbp, 48(%0)\n\t"
@@ -36,4 +52,5 @@ static inline __attribute__((always_inline)) void arch_registers_here(uint64_t *
 			 :
 			 : "r"(value)
 			 : "rax", "memory");
+	return value[ARCH_REG_RA];
 }

@@ -1,0 +1,32 @@
+#pragma once
+/*
+ * The frame of a hook, where a frame's address alone does not tell who has called: neither the return address nor the caller's
+ * registers lie at a known distance from it. The hook writes them down in its own frame; where that is, is what it goes by.
+ */
+#include <stdint.h>
+
+#include "agent/unwind/regs.h"
+
+struct arch_hook {
+	uintptr_t pc;
+	uintptr_t sp;
+	uint64_t fp;
+};
+
+/* As it is written in a hook, its lifetime is that of the hook's frame. */
+#define ARCH_FRAME                                                                                 \
+	((uintptr_t)&(struct arch_hook){                                                           \
+		.pc = (uintptr_t)arch_code_address((uintptr_t)__builtin_return_address(0)),        \
+		.sp = (uintptr_t)__builtin_dwarf_cfa(),                                            \
+		.fp = arch_caller_fp(),                                                            \
+	})
+
+static inline void arch_caller(uintptr_t frame, struct unwind_regs *regs)
+{
+	const struct arch_hook *hook = (const struct arch_hook *)frame;
+
+	regs->pc = hook->pc;
+	regs->sp = hook->sp;
+	regs->fp = hook->fp;
+	regs->has_saved = false;
+}

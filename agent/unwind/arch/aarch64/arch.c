@@ -1,0 +1,78 @@
+/* AArch64: the signal frame of Linux, and what a call looks like. Encodings: Arm ARM (DDI 0487), C4. */
+#include "agent/unwind/arch/arch.h"
+
+#include <string.h>
+
+#include "agent/unwind/ban.h"
+
+const uint8_t arch_saved[ARCH_SAVED] = {19, 20, 21, 22, 23, 24};
+
+/* struct rt_sigframe: siginfo, then the ucontext; its sigcontext has the fault's address, x0-x30, sp, pc
+ * (arch/arm64/kernel/signal.c, asm/sigcontext.h). */
+#define SIGINFO	   128
+#define MCONTEXT   176
+#define REGISTER_0 8
+
+bool arch_is_signal_return(const uint8_t *code, size_t length, uint32_t *ret_offset)
+{
+	/* mov x8, #139; svc #0 */
+	static const uint8_t rt_sigreturn[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
+	size_t same = 0;
+
+	while (same < sizeof(rt_sigreturn) && same < length && code[same] == rt_sigreturn[same])
+		same++;
+	*ret_offset = 0;
+	return same == sizeof(rt_sigreturn);
+}
+
+uint64_t arch_signal_slot(uint64_t sp, unsigned dwarf_register)
+{
+	return sp + SIGINFO + MCONTEXT + REGISTER_0 + 8u * dwarf_register;
+}
+
+bool arch_is_plt_expression(const uint8_t *expression, size_t length, unsigned *ret_constant)
+{
+	(void)expression;
+	(void)length;
+	(void)ret_constant;
+	return false;
+}
+
+uint64_t arch_plt_cfa(uint64_t sp, uint64_t pc, unsigned constant)
+{
+	(void)pc;
+	(void)constant;
+	return sp;
+}
+
+bool arch_table_row(const struct unwind_module *module, uint64_t pc, bool interrupted,
+		    uint32_t *ret_row)
+{
+	(void)module;
+	(void)pc;
+	(void)interrupted;
+	(void)ret_row;
+	return false;
+}
+
+/* Functions that call have a frame record: the frame pointer is the better witness. */
+bool arch_scan(const struct arch_code *code, uint64_t pc, bool interrupted,
+	       struct arch_frame *ret_frame)
+{
+	(void)code;
+	(void)pc;
+	(void)interrupted;
+	ret_frame->outermost = false;
+	return false;
+}
+
+/* bl; blr, also with authentication (blraa and the like). */
+bool arch_is_behind_call(const uint8_t *code, size_t length)
+{
+	uint32_t insn;
+
+	if (length < sizeof(insn))
+		return true;
+	memcpy(&insn, code + length - sizeof(insn), sizeof(insn));
+	return insn >> 26 == 0x25 || (insn & 0xfefff000) == 0xd63f0000;
+}

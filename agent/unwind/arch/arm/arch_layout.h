@@ -1,0 +1,53 @@
+#pragma once
+/*
+ * ARM, 32 bits (AAPCS32; "DWARF for the Arm Architecture"): DWARF numbers 0 to 15 are r0-r15: sp is 13, lr 14, pc 15.
+ *
+ * Code is Thumb or ARM, and either has a frame pointer of its own, r7 and r11. Both are followed: fp is r7 in its lower half and r11
+ * in its upper one.
+ */
+#include <stdint.h>
+
+#define ARCH_WORD      4
+#define ARCH_PC_SHIFT  0
+#define ARCH_PC_BITS   32
+#define ARCH_REGISTERS 16
+#define ARCH_REG_FP    7
+#define ARCH_REG_FP2   11
+#define ARCH_REG_SP    13
+#define ARCH_REG_RA    14
+#define ARCH_REG_PC    15
+#define ARCH_KEPT      0xff0u
+#define ARCH_RED_ZONE  0
+#define ARCH_LINK      1
+#define ARCH_SCAN      1
+#define ARCH_RECORD    0
+#define ARCH_FP_KEPT   0
+#define ARCH_SAVED     6
+
+static inline uint64_t arch_load(uint64_t address)
+{
+	return *(const volatile uint32_t *)(uintptr_t)address;
+}
+
+/* Without the bit that says Thumb. */
+static inline uint64_t arch_code_address(uint64_t raw)
+{
+	return raw & ~(uint64_t)1;
+}
+
+/* Who asks is compiled with -ffixed-r7 -ffixed-r11: it never has anything of its own in them. */
+static inline __attribute__((always_inline)) uint64_t arch_caller_fp(void)
+{
+	uint32_t r7, r11;
+
+	__asm__ volatile("mov %0, r7\n\tmov %1, r11" : "=&r"(r7), "=r"(r11));
+	return (uint64_t)r11 << 32 | r7;
+}
+
+/* struct rt_sigframe: siginfo, then the ucontext (arch/arm/kernel/signal.h). */
+/* Not followed: no row asks for more than sp and fp. */
+static inline __attribute__((always_inline)) uint64_t arch_registers_here(uint64_t *value)
+{
+	value[ARCH_REG_SP] = (uintptr_t)__builtin_dwarf_cfa();
+	return 0;
+}
