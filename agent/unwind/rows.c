@@ -264,7 +264,8 @@ static uint32_t decode_code(const struct unwind_module *module, uint64_t pc, boo
 	return rows_scan(module, at, interrupted);
 }
 
-static uint32_t decode(uint64_t pc, bool interrupted)
+/* Once for a piece of code: for size. */
+static __attribute__((cold)) uint32_t decode(uint64_t pc, bool interrupted)
 {
 	const struct unwind_module *module;
 	struct unwind_module space;
