@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/unwind/expression.h"
+#include "arch_here.h"
 #include "agent/unwind/ban.h"
 
 #define HOOK_FRAMES_MAX 64 /* between registers_walk and the hook's caller */

@@ -1,8 +1,8 @@
 #pragma once
 /* Where a hook's walk begins. Stands apart from unwind.h because it is code that must be compiled
  * into the hook. */
-#include "agent/unwind/arch/arch.h"
 #include "agent/unwind/unwind.h"
+#include "arch_here.h"
 
 /*
  * The state of the caller of the function this is written in: write it in the hook itself, which

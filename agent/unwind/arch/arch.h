@@ -24,10 +24,12 @@
  *   ARCH_SAVED          how many registers struct unwind_regs.saved has
  *   arch_load           a word of memory
  *   arch_code_address   a return address as found in memory, without authentication or mode bits
+ *
+ * arch_row.h says how a plain row is packed (row.h), and arch_here.h, apart because the rest is also compiled for the kernel's
+ * machine (bpf/walk.h), has
+ *
  *   arch_caller_fp      fp of the caller of the function it is written in
  *   arch_registers_here the registers of the function it is written in (always inline); gives its pc
- *
- * and arch_row.h says how a plain row is packed (row.h).
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -25,6 +25,12 @@ static inline uint64_t arch_load(uint64_t address)
 	return *(const volatile uint64_t *)(uintptr_t)address;
 }
 
+#ifdef __bpf__ /* which has no such instruction; where addresses have fewer bits and signatures, a walk misses */
+static inline uint64_t arch_code_address(uint64_t raw)
+{
+	return raw & ((UINT64_C(1) << ARCH_PC_BITS) - 1);
+}
+#else
 /* xpaclri takes the signature off a return address (Arm ARM, C6.2.385); before Armv8.3 it does nothing. */
 static inline __attribute__((always_inline)) uint64_t arch_code_address(uint64_t raw)
 {
@@ -33,28 +39,4 @@ static inline __attribute__((always_inline)) uint64_t arch_code_address(uint64_t
 	__asm__("hint 7" : "+r"(link));
 	return link;
 }
-
-/* The caller's x29, in a function with a frame record. */
-static inline __attribute__((always_inline)) uint64_t arch_caller_fp(void)
-{
-	return *(const uint64_t *)__builtin_frame_address(0);
-}
-
-static inline __attribute__((always_inline)) uint64_t arch_registers_here(uint64_t *value)
-{
-	uint64_t pc;
-
-	__asm__ volatile("stp x19, x20, [%1, #152]\n\t"
-			 "stp x21, x22, [%1, #168]\n\t"
-			 "stp x23, x24, [%1, #184]\n\t"
-			 "stp x25, x26, [%1, #200]\n\t"
-			 "stp x27, x28, [%1, #216]\n\t"
-			 "str x29, [%1, #232]\n\t"
-			 "mov %0, sp\n\t"
-			 "str %0, [%1, #248]\n\t"
-			 "adr %0, ."
-			 : "=&r"(pc)
-			 : "r"(value)
-			 : "memory");
-	return pc;
-}
+#endif

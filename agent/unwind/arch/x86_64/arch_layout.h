@@ -29,28 +29,3 @@ static inline uint64_t arch_code_address(uint64_t raw)
 {
 	return raw;
 }
-
-/* The caller's rbp, in a function that has one of its own. */
-static inline __attribute__((always_inline)) uint64_t arch_caller_fp(void)
-{
-	return *(const uint64_t *)__builtin_frame_address(0);
-}
-
-/* `value[ARCH_REGISTERS]` gets the registers that a function keeps, sp and pc of the line it is
- * written in; the rest is left alone. */
-static inline __attribute__((always_inline)) uint64_t arch_registers_here(uint64_t *value)
-{
-	__asm__ volatile("movq %%rbx, 24(%0)\n\t"
-			 "movq %%rbp, 48(%0)\n\t"
-			 "movq %%rsp, 56(%0)\n\t"
-			 "movq %%r12, 96(%0)\n\t"
-			 "movq %%r13, 104(%0)\n\t"
-			 "movq %%r14, 112(%0)\n\t"
-			 "movq %%r15, 120(%0)\n\t"
-			 "leaq 0(%%rip), %%rax\n\t"
-			 "movq %%rax, 128(%0)"
-			 :
-			 : "r"(value)
-			 : "rax", "memory");
-	return value[ARCH_REG_RA];
-}

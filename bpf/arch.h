@@ -1,0 +1,30 @@
+#pragma once
+/*
+ * The registers that a probe finds (bpf_user_pt_regs_t of each processor), declared here so that neither the kernel's headers
+ * nor its type information are needed to build. The layouts are part of the kernel's interface to user space:
+ * arch/PROCESSOR/include/uapi/asm/ptrace.h; MIPS, which has none, as its kprobes have it (arch/mips/include/asm/ptrace.h, 64 bit).
+ *
+ * bpf/CMakeLists.txt picks the folder of arch/. Each defines struct arch_registers, the probe's context, and for it
+ *
+ *   arch_pc, arch_sp, arch_fp   of the probed instruction; fp as the unwinder has it (agent/unwind/arch)
+ *   arch_link                   the link register; 0 where there is none
+ *   arch_result                 what a function returns, at its return instruction or in a return probe
+ *   arch_register(ctx, n)       by DWARF number; 0 of one that is not known
+ *   arch_saved_registers(ctx, to)         the registers of struct unwind_regs.saved, in that order; ARCH_SAVED_MAX words
+ *
+ * A context may only be read at constant offsets. Where a compiler could make one load with a computed offset out of several,
+ * ARCH_READ keeps them apart.
+ */
+#include <linux/types.h>
+
+#define ARCH_INLINE    static inline __attribute__((always_inline, unused))
+#define ARCH_SAVED_MAX 6
+
+#define ARCH_READ(place)                                                                           \
+	({                                                                                         \
+		__u64 read_here = (place);                                                         \
+		__asm__ volatile("" : "+r"(read_here));                                            \
+		read_here;                                                                         \
+	})
+
+#include "registers.h"

@@ -1,0 +1,124 @@
+#pragma once
+/*
+ * A thread's stack, walked in the kernel from a probe: the engine of agent/unwind in small (docs/unwinding.md).
+ *
+ *   struct walk_slot *slot = walk_slot_of(number);        number < the size of walk_slots; one thread's, its memory for good
+ *   walk_begin(slot, space);                              once, when the slot is given to a thread; again after exec
+ *
+ *   struct walk_start start = {.pc = return address, .sp = sp after the return, .fp = fp};    the caller's frame
+ *   struct walk_result result;
+ *   if (walk(number, slot, &start, &result) == WALK_DONE)
+ *           the stack is the outer result.keep frames of this thread's last one, and the result.count program counters
+ *           slot->pcs[0 ...], innermost first, outside of them. It is whole: neither truncated nor cut.
+ *   else
+ *           a record with `start`, arch_saved_registers() and the stack's copy (walk_copy) goes to the agent, and walk_forget(slot).
+ *
+ * What is doubtful is a miss: no stack that comes from here ends before its outermost frame. walk_forget is also for a record
+ * that was lost after the walk: the next walk then gives the whole stack (keep 0).
+ *
+ * A miss WALK_NO_SPACE: look again whether the process has a space by now (slot->space).
+ *
+ * No two programs may use a slot at the same time. A probe's program runs to its end before its thread goes on, so a thread's
+ * own slot is safe; memory of a CPU's would not be, as another thread's program may run in between.
+ *
+ * Code that is unmapped: walk_unmapped from a program at the tracepoint syscalls/sys_enter_munmap, which closes the space
+ * before the addresses can be used again. Where kernels have no such tracepoint, a probe at the loader's _dl_debug_state (the
+ * address in r_debug.r_brk), which every dlclose calls before it unmaps: walk_close. Mapping needs nothing: it is a miss.
+ */
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "agent/unwind/row.h"
+#include "bpf/arch.h"
+#include "bpf/walk_shared.h"
+
+#define WALK_FRAMES  512  /* of a stack; deeper ones are the agent's */
+#define WALK_WINDOW  8192 /* bytes of the stack that are read at once */
+#define WALK_STRIDE  (64u << 20) /* no frame is larger */
+#define WALK_RECORD  (64u << 10) /* as UNKNOWN_RECORD of agent/unwind/special.c */
+#define WALK_NEAR    (1u << 20)	 /* as NEAR_STACK there */
+
+struct walk_start {
+	uint64_t pc;
+	uint64_t sp;
+	uint64_t fp;
+};
+
+struct walk_result {
+	uint32_t keep;
+	uint32_t count;
+};
+
+enum walk_frame_flags {
+	WALK_NEEDS_FP = 1, /* the walk from here outwards depends on fp */
+	WALK_CHECKS_FP = 2, /* the caller's fp was read, and matters */
+};
+
+struct walk_frame {
+	uint64_t pc;
+	uint64_t sp;
+	uint64_t fp;
+	uint32_t row;
+	uint32_t flags;
+};
+
+/*
+ * A thread's memory. The last stack has its outermost frame first. New frames are put down from the array's end, innermost
+ * first, so that in the end they only have to be moved behind those that are kept.
+ */
+struct walk_slot {
+	uint32_t space;
+	uint32_t count;	   /* frames of the last stack; 0: none */
+	uint64_t word;	   /* of the space, at the last walk */
+	uint64_t end;	   /* one past the highest address that a walk has read here: how much to read */
+	uint64_t miss_pc;  /* WALK_NO_ROW: where; WALK_ROW: its frame's */
+	/* The walk under way. */
+	uint64_t pc;
+	uint64_t sp;
+	uint64_t fp;
+	uint64_t from;	   /* sp of the innermost frame: windows are counted from here */
+	uint64_t window;   /* which one is in `bytes` */
+	uint32_t have;	   /* bytes of it */
+	uint32_t bad;	   /* bit set of its pages that can't be read */
+	uint32_t valid;	   /* outer frames of the last stack that hold still */
+	uint32_t joined;   /* those of them that the walk may still meet; in the end: has met */
+	uint32_t fresh;	   /* new frames */
+	uint32_t moved;
+	uint32_t miss;	   /* enum walk_miss */
+	uint32_t unused;
+	struct walk_frame at; /* where a step that is not plain begins, and ends */
+	uint64_t pcs[WALK_FRAMES];
+	struct walk_frame frames[WALK_FRAMES];
+	uint64_t bytes[WALK_WINDOW / 8];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1 << WALK_BITS_MIN);
+	__type(key, uint32_t);
+	__type(value, struct walk_line);
+} walk_rows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct walk_space);
+} walk_spaces SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct walk_slot);
+} walk_slots SEC(".maps");
+
+#include "bpf/walk_memory.h"
+#include "bpf/walk_step.h"
+#include "bpf/walk_run.h"

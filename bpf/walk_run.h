@@ -1,0 +1,323 @@
+#pragma once
+/*
+ * The verified prefix in the kernel. Part of walk.h.
+ *
+ *   verify  from the outermost frame inwards, whether what the last walk has read holds still: so many outer frames are valid
+ *   step    from the new innermost frame outwards, until a frame is one of the valid ones, in the same state, or the stack ends
+ *   move    the new frames behind those that were met
+ *
+ * That the outer frames are looked at first, and in the agent's engine last, makes no difference to what is found: a step
+ * depends on its state and what it reads alone (docs/unwinding.md). Only there an address must not be read before it is known
+ * to be one.
+ *
+ * Each runs in pieces, by global functions that the verifier looks at once, whatever the depth; their state is in the slot.
+ */
+#define WALK_VERIFIED 64 /* frames in a piece */
+#define WALK_STEPS    16
+#define WALK_MOVED    64
+
+enum walk_piece { WALK_PIECE_MORE, WALK_PIECE_DONE, WALK_PIECE_MISS };
+
+ARCH_INLINE struct walk_frame *walk_frame_at(struct walk_slot *slot, uint32_t index)
+{
+	return &slot->frames[index % WALK_FRAMES];
+}
+
+/* Whether the step from a frame leads where it led, by doing it again: where its row is not plain, fp matters, or it is the
+ * outermost. */
+__attribute__((noinline)) int walk_holds(uint32_t number, uint32_t index)
+{
+	struct walk_slot *slot = walk_slot_of(number);
+	const struct walk_frame *outer;
+	struct walk_frame frame;
+	enum walk_step step;
+
+	if (!slot)
+		return 0;
+	frame = *walk_frame_at(slot, index);
+	outer = walk_frame_at(slot, index - 1);
+	step = walk_step(number, slot, &frame);
+	if (!index)
+		return step == WALK_END;
+	return step == WALK_FRAME && frame.pc == outer->pc && frame.sp == outer->sp &&
+	       (!(outer->flags & WALK_NEEDS_FP) || frame.fp == outer->fp);
+}
+
+__attribute__((noinline)) int walk_verify(uint32_t number)
+{
+	struct walk_slot *slot = walk_slot_of(number);
+	uint64_t outer_sp, outer_pc, value;
+	uint32_t index;
+
+	if (!slot)
+		return WALK_PIECE_DONE;
+	index = slot->valid;
+	outer_sp = walk_frame_at(slot, index - 1)->sp;
+	outer_pc = walk_frame_at(slot, index - 1)->pc;
+	for (uint32_t i = 0; i < WALK_VERIFIED; i++) {
+		struct walk_frame *frame = walk_frame_at(slot, index);
+		uint64_t sp = frame->sp;
+
+		if (index >= slot->count || sp < slot->sp) {
+			slot->valid = index;
+			return WALK_PIECE_DONE;
+		}
+		if (!index || !row_is_plain(frame->row) || frame->flags & WALK_CHECKS_FP) {
+			if (!walk_holds(number, index)) {
+				slot->valid = index;
+				return WALK_PIECE_DONE;
+			}
+		} else if (!walk_load(number, slot, outer_sp - row_ra(frame->row), &value) ||
+			   arch_code_address(value) != outer_pc) {
+			slot->valid = index;
+			return WALK_PIECE_DONE;
+		}
+		outer_sp = sp;
+		outer_pc = frame->pc;
+		index++;
+	}
+	slot->valid = index;
+	return WALK_PIECE_MORE;
+}
+
+ARCH_INLINE bool walk_meets(const struct walk_frame *known, const struct walk_frame *now)
+{
+	return known->sp == now->sp && known->pc == now->pc &&
+	       (!(known->flags & WALK_NEEDS_FP) || known->fp == now->fp);
+}
+
+ARCH_INLINE int walk_missed(struct walk_slot *slot, enum walk_miss miss, uint64_t pc)
+{
+	slot->miss_pc = pc;
+	slot->miss = miss;
+	return WALK_PIECE_MISS;
+}
+
+/* A new frame, and the step to its caller. */
+ARCH_INLINE int walk_new(uint32_t number, struct walk_slot *slot, struct walk_frame *frame)
+{
+	uint32_t fresh = slot->fresh;
+	struct walk_frame *to;
+	uint64_t pc = frame->pc;
+
+	if (fresh >= WALK_FRAMES)
+		return walk_missed(slot, WALK_DEEP, pc);
+	if (slot->joined + fresh >= WALK_FRAMES)
+		slot->joined = 0; /* the room is needed; the stack is told anew */
+	frame->row = walk_row(slot->word, pc);
+	if (!frame->row)
+		return walk_missed(slot, WALK_NO_ROW, pc);
+	slot->pcs[fresh % WALK_FRAMES] = pc;
+	to = walk_frame_at(slot, WALK_FRAMES - 1 - fresh);
+	to->pc = pc;
+	to->sp = frame->sp;
+	to->fp = frame->fp;
+	to->row = frame->row;
+	slot->fresh = fresh + 1;
+	switch (walk_step(number, slot, frame)) {
+	case WALK_FRAME:
+		return WALK_PIECE_MORE;
+	case WALK_END:
+		slot->joined = 0;
+		return WALK_PIECE_DONE;
+	case WALK_UNKNOWN_ROW:
+		return walk_missed(slot, WALK_NO_ROW, frame->pc);
+	case WALK_OTHER_ROW:
+		return walk_missed(slot, WALK_ROW, pc);
+	default:
+		return walk_missed(slot, WALK_STACK, pc);
+	}
+}
+
+__attribute__((noinline)) int walk_steps(uint32_t number)
+{
+	struct walk_slot *slot = walk_slot_of(number);
+	struct walk_frame frame = {0};
+	int piece;
+
+	if (!slot)
+		return WALK_PIECE_MISS;
+	frame.pc = slot->pc;
+	frame.sp = slot->sp;
+	frame.fp = slot->fp;
+	for (uint32_t i = 0; i < WALK_STEPS; i++) {
+		uint32_t joined = slot->joined;
+		const struct walk_frame *known = walk_frame_at(slot, joined - 1);
+
+		if (joined && known->sp < frame.sp) {
+			slot->joined = joined - 1;
+			continue;
+		}
+		if (joined && walk_meets(known, &frame))
+			return WALK_PIECE_DONE;
+		piece = walk_new(number, slot, &frame);
+		if (piece != WALK_PIECE_MORE)
+			return piece;
+	}
+	slot->pc = frame.pc;
+	slot->sp = frame.sp;
+	slot->fp = frame.fp;
+	return WALK_PIECE_MORE;
+}
+
+/* Lowest index first, so that what is still to be moved is not written over. */
+__attribute__((noinline)) int walk_move(uint32_t number)
+{
+	struct walk_slot *slot = walk_slot_of(number);
+	uint32_t fresh, moved, joined;
+	bool needs;
+
+	if (!slot)
+		return WALK_PIECE_DONE;
+	fresh = slot->fresh;
+	moved = slot->moved;
+	joined = slot->joined;
+	needs = joined + moved && walk_frame_at(slot, joined + moved - 1)->flags & WALK_NEEDS_FP;
+	for (uint32_t i = 0; i < WALK_MOVED; i++) {
+		struct walk_frame *to, *from;
+		uint32_t row;
+
+		if (moved >= fresh)
+			return WALK_PIECE_DONE;
+		from = walk_frame_at(slot, WALK_FRAMES - fresh + moved);
+		to = walk_frame_at(slot, joined + moved);
+		row = from->row;
+		to->pc = from->pc;
+		to->sp = from->sp;
+		to->fp = from->fp;
+		to->row = row;
+		to->flags = needs && row_is_plain(row) && !row_keeps_fp(row) ? WALK_CHECKS_FP : 0;
+		needs = walk_row_needs_fp(row, needs);
+		to->flags |= needs ? WALK_NEEDS_FP : 0;
+		moved++;
+	}
+	slot->moved = moved;
+	return WALK_PIECE_MORE;
+}
+
+/* The word of an open space; else 0. */
+ARCH_INLINE uint64_t walk_space_word(uint32_t space)
+{
+	const volatile struct walk_space *of = bpf_map_lookup_elem(&walk_spaces, &space);
+	uint64_t word;
+
+	if (!of)
+		return 0;
+	word = of->word;
+	return walk_word_generation(word) == (uint32_t)of->unmapped ? word : 0;
+}
+
+ARCH_INLINE void walk_forget(struct walk_slot *slot)
+{
+	slot->count = 0;
+}
+
+ARCH_INLINE void walk_begin(struct walk_slot *slot, uint32_t space)
+{
+	slot->space = space;
+	slot->count = 0;
+	slot->end = 0;
+}
+
+ARCH_INLINE void walk_prepare(struct walk_slot *slot, const struct walk_start *start, uint64_t word)
+{
+	if (slot->word != word)
+		slot->count = 0;
+	slot->word = word;
+	slot->pc = start->pc;
+	slot->sp = start->sp;
+	slot->fp = start->fp;
+	slot->from = start->sp & ~(uint64_t)(WALK_PAGE - 1);
+	slot->have = 0;
+	slot->window = UINT64_MAX;
+	slot->bad = 0;
+	slot->valid = 0;
+	slot->fresh = 0;
+	slot->moved = 0;
+	slot->miss = WALK_STACK;
+}
+
+/* How far up the stack was read, but for oddities. */
+ARCH_INLINE void walk_note_end(struct walk_slot *slot)
+{
+	const struct walk_frame *root = &slot->frames[0];
+	uint64_t end = root->sp;
+
+	if (row_is_plain(root->row))
+		end = (row_type(root->row) == ROW_FP ? root->fp : end) + row_cfa(root->row);
+	slot->end = end;
+}
+
+ARCH_INLINE enum walk_miss walk(uint32_t number, struct walk_slot *slot,
+				const struct walk_start *start, struct walk_result *ret)
+{
+	uint64_t word;
+	int piece = WALK_PIECE_MORE;
+
+	if (slot->space == WALK_SPACE_NONE)
+		return WALK_NO_SPACE;
+	word = walk_space_word(slot->space);
+	if (!walk_word_bits(word))
+		return WALK_CLOSED;
+	walk_prepare(slot, start, word);
+	if (start->sp & 7)
+		return WALK_STACK;
+	for (uint32_t i = 0; i < WALK_FRAMES / WALK_VERIFIED; i++)
+		if (walk_verify(number) != WALK_PIECE_MORE)
+			break;
+	slot->joined = slot->valid;
+	for (uint32_t i = 0; piece == WALK_PIECE_MORE && i < 2 * WALK_FRAMES / WALK_STEPS; i++)
+		piece = walk_steps(number);
+	if (piece != WALK_PIECE_DONE) {
+		slot->count = 0;
+		return slot->miss;
+	}
+	for (uint32_t i = 0; i < WALK_FRAMES / WALK_MOVED; i++)
+		if (walk_move(number) != WALK_PIECE_MORE)
+			break;
+	slot->count = slot->joined + slot->fresh;
+	walk_note_end(slot);
+	if (walk_space_word(slot->space) != word) {
+		slot->count = 0;
+		return WALK_CLOSED;
+	}
+	ret->keep = slot->joined;
+	ret->count = slot->fresh;
+	return WALK_DONE;
+}
+
+/* Closes a space: no row of it is believed until the agent has looked at the process's maps. */
+ARCH_INLINE void walk_close(uint32_t number)
+{
+	struct walk_space *space = bpf_map_lookup_elem(&walk_spaces, &number);
+
+	if (space)
+		__sync_fetch_and_add(&space->unmapped, 1);
+}
+
+/* The process of this space is about to unmap (munmap) or to map anew (mmap, mremap) these addresses. */
+ARCH_INLINE void walk_unmapped(uint32_t number, uint64_t start, uint64_t length)
+{
+	struct walk_space *space = bpf_map_lookup_elem(&walk_spaces, &number);
+
+	if (space && start < space->high && start + length > space->low)
+		walk_close(number);
+}
+
+/*
+ * Copies the stack from `sp` upwards, page by page, for a record of a miss: `to` has `pages` pages (a constant) and holds the
+ * memory from sp & ~4095 on; what lies below sp in the first page is other people's. Bytes from that address on that were
+ * read: up to the first page that can't be.
+ */
+ARCH_INLINE uint32_t walk_copy(void *to, uint32_t pages, uint64_t sp)
+{
+	uint64_t from = sp & ~(uint64_t)(WALK_PAGE - 1);
+	uint32_t page = 0;
+
+#pragma unroll
+	for (; page < pages; page++)
+		if (bpf_probe_read_user((uint8_t *)to + page * WALK_PAGE, WALK_PAGE,
+					(void *)(from + page * WALK_PAGE)))
+			break;
+	return page * WALK_PAGE;
+}

@@ -1,0 +1,70 @@
+#pragma once
+/*
+ * What the walk in the kernel (bpf/walk.h) and the agent (agent/ebpf/remote.h) share: rows, and what a process's program
+ * counters mean. Three array maps; a program has them by including walk.h, the agent sets their sizes before it is loaded.
+ *
+ *   walk_rows    lines of 8 entries as agent/unwind/row.h has them. Mapped by the agent, which alone writes it.
+ *   walk_spaces  a process's part of walk_rows. Mapped by the agent.
+ *   walk_slots   a thread's last stack. The kernel's alone.
+ *
+ * A space has 2^bits lines of its own, at least 2^WALK_BITS_MIN: then an entry's place and its tag together are its whole
+ * program counter, as in row.h, and no entry can be taken for another's.
+ *
+ * A space is open while the low half of `unmapped` is its word's generation. The kernel counts there what is unmapped; the agent
+ * reads that count, then the process's maps, drops the rows of what is gone, and writes the count into the word. A walk reads
+ * both first and last; where they have changed in between it counts for nothing.
+ */
+#include <stdint.h>
+
+#define WALK_LINE_ENTRIES 8
+#define WALK_BITS_MIN	  10 /* 64 KiB of rows */
+#define WALK_BITS_MAX	  13
+#define WALK_SPACE_NONE	  UINT32_MAX
+
+struct walk_line {
+	uint64_t entries[WALK_LINE_ENTRIES];
+} __attribute__((aligned(64)));
+
+/* word:  | generation : 32 | bits : 8 | first line >> WALK_BITS_MIN : 24 |   bits 0: closed */
+struct walk_space {
+	uint64_t word;
+	uint64_t low;	   /* executable code of files lies in [low, high) */
+	uint64_t high;
+	uint64_t unmapped; /* written by the kernel's programs */
+};
+
+static inline uint64_t walk_word(uint32_t generation, uint32_t bits, uint32_t first_line)
+{
+	return (uint64_t)generation << 32 | bits << 24 | first_line >> WALK_BITS_MIN;
+}
+
+static inline uint32_t walk_word_bits(uint64_t word)
+{
+	return word >> 24 & 0xff;
+}
+
+static inline uint32_t walk_word_generation(uint64_t word)
+{
+	return (uint32_t)(word >> 32);
+}
+
+/* The line, among all of walk_rows, of a program counter's key (row.h). */
+static inline uint32_t walk_line_of(uint64_t word, uint64_t key)
+{
+	uint64_t high = key >> 10;
+
+	return (uint32_t)((word & 0xffffff) << WALK_BITS_MIN) +
+	       (uint32_t)((key ^ high ^ high >> 10) & ((1u << walk_word_bits(word)) - 1));
+}
+
+/* Why a walk gave no stack. */
+enum walk_miss {
+	WALK_DONE,
+	WALK_NO_SPACE, /* the agent has not got to know this process yet */
+	WALK_CLOSED,   /* code was unmapped: it has to look again */
+	WALK_NO_ROW,   /* of walk_slot.miss_pc */
+	WALK_ROW,      /* only the agent can step by this row */
+	WALK_DEEP,     /* more than WALK_FRAMES */
+	WALK_STACK,    /* it makes no sense, or can't be read here */
+	WALK_MISSES,   /* (number of these) */
+};
