@@ -2,6 +2,7 @@
 #include "agent/unwind/eh_frame.h"
 
 #include "agent/unwind/leb.h"
+#include "memory.h"
 #include "agent/unwind/ban.h"
 
 enum { /* DW_EH_PE_* */
@@ -24,9 +25,9 @@ enum { /* DW_EH_PE_* */
 
 struct reader eh_reader(const struct unwind_module *module, uint64_t offset, uint64_t end)
 {
-	uint64_t size = module->load_end - module->load_start;
-	struct reader r =
-		reader_of((const void *)(uintptr_t)module->load_start, end < size ? end : size);
+	uint64_t size = module->load_end - module->load_start, length = end < size ? end : size;
+	const uint8_t *memory = module_memory(module, offset, &length);
+	struct reader r = reader_of(memory, length);
 
 	if (module->load_end < module->load_start || offset > r.length)
 		r.error = -EBADMSG;
@@ -235,22 +236,25 @@ static int search(const struct unwind_module *module, uint64_t table, uint64_t c
 		  uint64_t address, uint64_t *ret_entry)
 {
 	int64_t wanted = (int64_t)(address - module->eh_frame_hdr);
-	const uint8_t *pairs = (const uint8_t *)(uintptr_t)(module->load_start + table);
 	uint64_t low = 0, high = count;
-	int32_t function, entry;
+	int32_t function, entry = 0;
 
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
+		const uint8_t *pair = module_bytes(module, table + middle * 8, 8);
 
-		memcpy(&function, pairs + middle * 8, 4);
-		if (function <= wanted)
+		if (!pair)
+			return -EBADMSG;
+		memcpy(&function, pair, 4);
+		if (function <= wanted) {
+			memcpy(&entry, pair + 4, 4);
 			low = middle + 1;
-		else
+		} else {
 			high = middle;
+		}
 	}
 	if (!low)
 		return -ENOENT;
-	memcpy(&entry, pairs + (low - 1) * 8 + 4, 4);
 	*ret_entry = module->eh_frame_hdr + (uint64_t)(int64_t)entry;
 	return 0;
 }

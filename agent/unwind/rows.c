@@ -8,6 +8,7 @@
 #include "agent/unwind/cfi.h"
 #include "agent/unwind/compile.h"
 #include "agent/unwind/jit.h"
+#include "memory.h"
 #include "agent/unwind/ban.h"
 
 #define LINE_ENTRIES  8
@@ -152,11 +153,14 @@ static void l2_insert(uint64_t key, uint32_t row)
 static bool signal_return_at(const struct unwind_module *module, uint64_t address,
 			     uint32_t *ret_row)
 {
+	uint64_t length = module->end - address;
+	const uint8_t *code;
 	uint32_t offset;
 
-	if (address < module->start || address >= module->end ||
-	    !arch_is_signal_return((const uint8_t *)(uintptr_t)address, module->end - address,
-				   &offset))
+	if (address < module->start || address >= module->end)
+		return false;
+	code = module_code(module, address, &length);
+	if (!code || !arch_is_signal_return(code, length, &offset))
 		return false;
 	*ret_row = row_special(ROW_SIGNAL, offset);
 	return true;
@@ -174,8 +178,9 @@ const struct unwind_module *rows_module(uint64_t pc, struct unwind_module *space
 static bool is_by_hand(const struct unwind_module *module, uint64_t pc)
 {
 	uint64_t before = pc - module->start < 16 ? pc - module->start : 16;
+	const uint8_t *code = module_code(module, pc - before, &before);
 
-	return !arch_is_behind_call((const uint8_t *)(uintptr_t)(pc - before), before);
+	return code && !arch_is_behind_call(code, before);
 }
 
 static uint32_t row_of_code(const struct arch_frame *frame, bool interrupted)
@@ -191,9 +196,7 @@ static uint32_t row_of_code(const struct arch_frame *frame, bool interrupted)
 
 uint32_t rows_scan(const struct unwind_module *module, uint64_t pc, bool interrupted)
 {
-	struct arch_code code = {.begin = (const uint8_t *)(uintptr_t)module->start,
-				 .end = (const uint8_t *)(uintptr_t)module->end,
-				 .address = module->start};
+	struct arch_code code;
 	uint32_t record = RECORD_IN_MODULE;
 	struct arch_frame frame;
 
@@ -201,6 +204,8 @@ uint32_t rows_scan(const struct unwind_module *module, uint64_t pc, bool interru
 		return row_special(ROW_FRAME_POINTER, record);
 	if (!ARCH_SCAN && !interrupted && is_by_hand(module, pc))
 		return row_special(ROW_FRAME_POINTER, record | RECORD_BY_HAND);
+	if (!module_code_around(module, pc, &code))
+		return row_special(ROW_FRAME_POINTER, record);
 	if (arch_scan(&code, pc, interrupted, &frame))
 		return ARCH_SCAN ? row_of_code(&frame, interrupted) : row_scanned(&frame);
 	return row_special(ROW_FRAME_POINTER, record | (frame.outermost ? RECORD_FIRST : 0));
@@ -210,10 +215,9 @@ uint32_t rows_scan(const struct unwind_module *module, uint64_t pc, bool interru
  * table for that code; a program's constructors run below it. */
 static bool is_entered_at(const struct unwind_module *module, uint64_t pc)
 {
-	const ElfW(Ehdr) *head = (const void *)(uintptr_t)module->load_start;
+	const ElfW(Ehdr) *head = (const void *)module_bytes(module, 0, sizeof(*head));
 
-	if (module->load_end - module->load_start < sizeof(*head) ||
-	    memcmp(head->e_ident, ELFMAG, SELFMAG) || !head->e_entry)
+	if (!head || memcmp(head->e_ident, ELFMAG, SELFMAG) || !head->e_entry)
 		return false;
 	return pc - (module->bias + arch_code_address(head->e_entry)) < ENTRY_CODE;
 }

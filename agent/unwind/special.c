@@ -5,6 +5,7 @@
 
 #include "agent/unwind/cfi.h"
 #include "agent/unwind/registers.h"
+#include "memory.h"
 #include "agent/unwind/ban.h"
 
 #define UNKNOWN_WINDOW (1u << 20) /* how long the answer "not known" is believed */
@@ -131,14 +132,17 @@ static enum step step_frame_pointer(struct walk *w, const struct frame *frame, s
 static bool is_behind_call(struct walk *w, uint64_t pc)
 {
 	uint32_t row = rows_get(w->thread, pc);
-	size_t readable = ((pc - 1) & 4095) + 1;
+	uint64_t readable = ((pc - 1) & 4095) + 1;
+	const uint8_t *code;
 
 	if (row_is(row, ROW_BAD))
 		return false;
 	if (row == row_special(ROW_FRAME_POINTER, 0))
 		return false; /* code made at run time, or no code: its frame records are the better witness */
-	return row_is(row, ROW_END) || row_is(row, ROW_SIGNAL) ||
-	       arch_is_behind_call((const uint8_t *)(uintptr_t)(pc - readable), readable);
+	if (row_is(row, ROW_END) || row_is(row, ROW_SIGNAL))
+		return true;
+	code = code_before(pc, readable);
+	return code && arch_is_behind_call(code, readable);
 }
 
 /* As a plain row, but what it leads to must look like a return address: reading code can go wrong. */

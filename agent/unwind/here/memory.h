@@ -1,0 +1,54 @@
+#pragma once
+/*
+ * Tables and code of the modules that are walked through, where the engine runs in the same process: they lie in memory as they
+ * are. The agent has another header of this name for other processes (agent/ebpf/there/memory.h); CMake picks one. Offsets are
+ * from the module's load_start. NULL: it can't be read.
+ */
+#include "agent/unwind/arch/arch.h"
+#include "agent/unwind/unwind.h"
+
+/* The module's memory, of which [offset, *length) can be read; `length` may be made less. */
+static inline const uint8_t *module_memory(const struct unwind_module *module, uint64_t offset,
+					   uint64_t *length)
+{
+	(void)offset;
+	(void)length;
+	return (const uint8_t *)(uintptr_t)module->load_start;
+}
+
+/* `length` bytes at an offset. */
+static inline const uint8_t *module_bytes(const struct unwind_module *module, uint64_t offset,
+					  uint64_t length)
+{
+	uint64_t size = module->load_end - module->load_start;
+
+	if (offset > size || length > size - offset)
+		return NULL;
+	return (const uint8_t *)(uintptr_t)(module->load_start + offset);
+}
+
+/* Code at `address`, which lies in the module; `length` may be made less. */
+static inline const uint8_t *module_code(const struct unwind_module *module, uint64_t address,
+					 uint64_t *length)
+{
+	(void)module;
+	(void)length;
+	return (const uint8_t *)(uintptr_t)address;
+}
+
+/* All code of the module, or what is near `pc`. */
+static inline bool module_code_around(const struct unwind_module *module, uint64_t pc,
+				      struct arch_code *ret)
+{
+	(void)pc;
+	*ret = (struct arch_code){.begin = (const uint8_t *)(uintptr_t)module->start,
+				  .end = (const uint8_t *)(uintptr_t)module->end,
+				  .address = module->start};
+	return true;
+}
+
+/* The `length` bytes before `pc`, which lies in a module. */
+static inline const uint8_t *code_before(uint64_t pc, uint64_t length)
+{
+	return (const uint8_t *)(uintptr_t)(pc - length);
+}
