@@ -15,14 +15,14 @@
  * A context may only be read at constant offsets. Where a compiler could make one load with a computed offset out of several,
  * ARCH_READ keeps them apart.
  */
-#include <linux/types.h>
+#include <stdint.h>
 
 #define ARCH_INLINE    static inline __attribute__((always_inline, unused))
 #define ARCH_SAVED_MAX 6
 
 #define ARCH_READ(place)                                                                           \
 	({                                                                                         \
-		__u64 read_here = (place);                                                         \
+		uint64_t read_here = (place);                                                         \
 		__asm__ volatile("" : "+r"(read_here));                                            \
 		read_here;                                                                         \
 	})

@@ -295,13 +295,21 @@ ARCH_INLINE void walk_close(uint32_t number)
 		__sync_fetch_and_add(&space->unmapped, 1);
 }
 
-/* The process of this space is about to unmap (munmap) or to map anew (mmap, mremap) these addresses. */
+/* The process of this space is about to unmap (munmap) or to map anew (mmap with MAP_FIXED, mremap) these addresses. */
 ARCH_INLINE void walk_unmapped(uint32_t number, uint64_t start, uint64_t length)
 {
 	struct walk_space *space = bpf_map_lookup_elem(&walk_spaces, &number);
 
-	if (space && start < space->high && start + length > space->low)
-		walk_close(number);
+	for (uint32_t i = 0; space && i < WALK_CODE_MAX; i++) {
+		const struct walk_code *code = &space->code[i];
+
+		if (!code->end)
+			break;
+		if (start < code->end && start + length > code->start) {
+			__sync_fetch_and_add(&space->unmapped, 1);
+			break;
+		}
+	}
 }
 
 /*

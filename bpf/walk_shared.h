@@ -26,11 +26,16 @@ struct walk_line {
 } __attribute__((aligned(64)));
 
 /* word:  | generation : 32 | bits : 8 | first line >> WALK_BITS_MIN : 24 |   bits 0: closed */
+#define WALK_CODE_MAX 128
+struct walk_code {
+	uint64_t start;
+	uint64_t end;
+};
+
 struct walk_space {
 	uint64_t word;
-	uint64_t low;	   /* executable code of files lies in [low, high) */
-	uint64_t high;
-	uint64_t unmapped; /* written by the kernel's programs */
+	uint64_t unmapped;		      /* written by the kernel's programs */
+	struct walk_code code[WALK_CODE_MAX]; /* what is executable, by address; 0 behind the last */
 };
 
 static inline uint64_t walk_word(uint32_t generation, uint32_t bits, uint32_t first_line)

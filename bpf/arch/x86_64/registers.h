@@ -2,37 +2,37 @@
 /* x86-64. See bpf/arch.h. */
 
 struct arch_registers {
-	__u64 r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi;
-	__u64 orig_rax, rip, cs, eflags, rsp, ss;
+	uint64_t r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi;
+	uint64_t orig_rax, rip, cs, eflags, rsp, ss;
 };
 
-ARCH_INLINE __u64 arch_pc(struct arch_registers *ctx)
+ARCH_INLINE uint64_t arch_pc(struct arch_registers *ctx)
 {
 	return ctx->rip;
 }
 
-ARCH_INLINE __u64 arch_sp(struct arch_registers *ctx)
+ARCH_INLINE uint64_t arch_sp(struct arch_registers *ctx)
 {
 	return ctx->rsp;
 }
 
-ARCH_INLINE __u64 arch_fp(struct arch_registers *ctx)
+ARCH_INLINE uint64_t arch_fp(struct arch_registers *ctx)
 {
 	return ctx->rbp;
 }
 
-ARCH_INLINE __u64 arch_link(struct arch_registers *ctx)
+ARCH_INLINE uint64_t arch_link(struct arch_registers *ctx)
 {
 	(void)ctx;
 	return 0;
 }
 
-ARCH_INLINE __u64 arch_result(struct arch_registers *ctx)
+ARCH_INLINE uint64_t arch_result(struct arch_registers *ctx)
 {
 	return ctx->rax;
 }
 
-ARCH_INLINE __u64 arch_register(struct arch_registers *ctx, __u32 number)
+ARCH_INLINE uint64_t arch_register(struct arch_registers *ctx, uint32_t number)
 {
 	switch (number) {
 	case 0:
@@ -74,7 +74,7 @@ ARCH_INLINE __u64 arch_register(struct arch_registers *ctx, __u32 number)
 	}
 }
 
-ARCH_INLINE void arch_saved_registers(struct arch_registers *ctx, __u64 *to)
+ARCH_INLINE void arch_saved_registers(struct arch_registers *ctx, uint64_t *to)
 {
 	to[0] = ctx->rbx;
 	to[1] = ctx->r12;
