@@ -1,0 +1,174 @@
+/* Images of all processes. See images.h. */
+#include "agent/ebpf/images.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+
+#define UNUSED_MAX 64 /* images that no process has at the moment */
+
+/* Opening may not wait for whoever made it a pipe, nor follow where a terminal would become ours. */
+static int open_file(const char *path, struct stat *ret_stat)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, ret_stat) && S_ISREG(ret_stat->st_mode))
+		return fd;
+	close(fd);
+	return -ENOENT;
+}
+
+/* What is mapped there itself, which needs rights; or what lies at its path now, if that is it. */
+static int open_mapped(pid_t pid, const struct process_map *map, struct stat *ret_stat)
+{
+	char path[64 + 4096];
+	int fd;
+
+	if (!map->inode)
+		return -ENOENT;
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid,
+		 (unsigned long long)map->start, (unsigned long long)map->end);
+	fd = open_file(path, ret_stat);
+	if (fd >= 0)
+		return fd;
+	if (!map->path || map->path[0] != '/' ||
+	    snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, map->path) >=
+		    (int)sizeof(path))
+		return -ENOENT;
+	fd = open_file(path, ret_stat);
+	if (fd >= 0 && (ret_stat->st_ino != map->inode || ret_stat->st_dev != map->device)) {
+		close(fd);
+		return -ENOENT;
+	}
+	return fd;
+}
+
+static bool is_file(const struct image_entry *entry, const struct stat *st)
+{
+	return entry->shared && entry->device == st->st_dev && entry->inode == st->st_ino &&
+	       entry->size == (uint64_t)st->st_size && entry->changed_s == st->st_ctim.tv_sec &&
+	       entry->changed_ns == st->st_ctim.tv_nsec;
+}
+
+/* `fd` becomes the image's. */
+static struct image_entry *add(struct images *images, const struct image_source *source,
+			       const struct stat *st)
+{
+	struct image_entry *entry = calloc(1, sizeof(*entry));
+
+	if (!entry || array_reserve(&images->list, &images->capacity, images->count + 1,
+				    sizeof(struct image_entry *))) {
+		if (source->fd >= 0)
+			close(source->fd);
+		free(entry);
+		return NULL;
+	}
+	if (image_open(&entry->image, source)) {
+		free(entry);
+		return NULL;
+	}
+	if (st) {
+		entry->shared = true;
+		entry->device = st->st_dev;
+		entry->inode = st->st_ino;
+		entry->size = (uint64_t)st->st_size;
+		entry->changed_s = st->st_ctim.tv_sec;
+		entry->changed_ns = st->st_ctim.tv_nsec;
+	}
+	images->list[images->count++] = entry;
+	return entry;
+}
+
+struct image *images_get(struct images *images, pid_t pid, const struct process_map *map,
+			 uint64_t base)
+{
+	struct image_source source = {.fd = -1, .pid = pid, .base = base};
+	struct image_entry *entry = NULL;
+	struct stat st;
+
+	source.fd = open_mapped(pid, map, &st);
+	for (uint32_t i = 0; source.fd >= 0 && !entry && i < images->count; i++)
+		if (is_file(images->list[i], &st))
+			entry = images->list[i];
+	if (entry) {
+		close(source.fd);
+	} else if (source.fd >= 0) {
+		entry = add(images, &source, &st);
+	} else {
+		source.fd = -1;
+		entry = add(images, &source, NULL);
+	}
+	if (!entry)
+		return NULL;
+	entry->users++;
+	entry->image.used = ++images->clock;
+	return &entry->image;
+}
+
+static void drop(struct images *images, uint32_t index)
+{
+	image_close(&images->list[index]->image);
+	free(images->list[index]);
+	images->list[index] = images->list[--images->count];
+}
+
+void images_put(struct images *images, struct image *image)
+{
+	struct image_entry *entry = (struct image_entry *)(void *)image;
+	uint32_t unused = 0, oldest = 0;
+
+	entry->users--;
+	for (uint32_t i = 0; i < images->count; i++) {
+		if (images->list[i]->users)
+			continue;
+		if (!images->list[i]->shared) {
+			drop(images, i--);
+			continue;
+		}
+		if (!unused++ || images->list[i]->image.used < images->list[oldest]->image.used)
+			oldest = i;
+	}
+	if (unused > UNUSED_MAX)
+		drop(images, oldest);
+}
+
+size_t images_bytes(const struct images *images)
+{
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < images->count; i++)
+		bytes += images->list[i]->image.bytes;
+	return bytes;
+}
+
+void images_trim(struct images *images)
+{
+	while (images_bytes(images) > images->bytes_max) {
+		struct image *oldest = NULL;
+
+		for (uint32_t i = 0; i < images->count; i++) {
+			struct image *image = &images->list[i]->image;
+
+			if (image->bytes && (!oldest || image->used < oldest->used))
+				oldest = image;
+		}
+		image_drop(oldest);
+	}
+}
+
+void images_done(struct images *images)
+{
+	while (images->count)
+		drop(images, 0);
+	free(images->list);
+	memset(images, 0, sizeof(*images));
+}

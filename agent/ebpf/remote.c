@@ -1,0 +1,397 @@
+/* Other processes and their stacks. See remote.h. */
+#include "agent/ebpf/remote.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "agent/ebpf/images.h"
+#include "agent/ebpf/kernel_rows.h"
+#include "agent/ebpf/maps.h"
+#include "agent/ebpf/there.h"
+#include "agent/unwind/row.h"
+#include "base/array.h"
+
+#define IMAGE_BYTES (64u << 20)
+/* A look at the maps is not taken for a program counter that no code is known at if the last one was less than this many of
+ * its own lengths ago: so looking takes a hundredth of the time at most. */
+#define LOOK_PAUSE 100
+
+struct range {
+	uint64_t start;
+	uint64_t end;
+	bool executable;
+};
+
+struct remotes {
+	struct kernel_rows kernel;
+	struct images images;
+	struct unwind_thread *thread;
+	struct remotes_counters counters;
+};
+
+struct remote {
+	struct remotes *all;
+	struct kernel_part part;
+	struct there there;
+	struct there_module *modules; /* by address */
+	uint32_t module_count;
+	uint32_t module_capacity;
+	struct range *ranges; /* what is mapped, by address */
+	uint32_t range_count;
+	uint32_t range_capacity;
+	uint64_t looked_ns; /* CLOCK_MONOTONIC, at the end of the last look */
+	uint64_t look_took_ns;
+	bool stale; /* look before the next walk */
+};
+
+int remotes_new(const struct remotes_options *options, struct remotes **ret, struct err_text *error)
+{
+	struct remotes *all = calloc(1, sizeof(*all));
+	void *memory = mmap(NULL, UNWIND_THREAD_SIZE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int result = -ENOMEM;
+
+	if (all && memory != MAP_FAILED)
+		result = kernel_rows_open(&all->kernel, options->rows_fd, options->spaces_fd,
+					  options->lines, options->spaces, error);
+	if (result) {
+		if (memory != MAP_FAILED)
+			munmap(memory, UNWIND_THREAD_SIZE);
+		free(all);
+		return result;
+	}
+	all->thread = unwind_thread_init(memory);
+	all->images.bytes_max = options->image_bytes ? options->image_bytes : IMAGE_BYTES;
+	*ret = all;
+	return 0;
+}
+
+void remotes_free(struct remotes *all)
+{
+	if (!all)
+		return;
+	images_done(&all->images);
+	kernel_rows_close(&all->kernel);
+	munmap(all->thread, UNWIND_THREAD_SIZE);
+	free(all);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void forget_modules(struct remote *r)
+{
+	for (uint32_t i = 0; i < r->module_count; i++)
+		images_put(&r->all->images, r->modules[i].image);
+	r->module_count = 0;
+	r->range_count = 0;
+}
+
+/* Where the file's addresses lie in the process: by the mapping's place in the file. */
+static bool find_bias(const struct image *image, const struct process_map *map, uint64_t *ret_bias)
+{
+	for (unsigned i = 0; i < image->segment_count; i++) {
+		const struct image_segment *s = &image->segments[i];
+		uint64_t offset = s->offset & ~4095ull;
+
+		if (!s->executable || map->offset < offset || map->offset >= s->offset + s->size)
+			continue;
+		*ret_bias = map->start - (map->offset - offset) - (s->address & ~4095ull);
+		return true;
+	}
+	return false;
+}
+
+/* `map` is executable and of a file; `base`: the lowest mapping of that file in this row of mappings. */
+static void add_module(struct remote *r, const struct process_map *map, uint64_t base)
+{
+	struct there_module *last = r->module_count ? &r->modules[r->module_count - 1] : NULL;
+	struct image *image = images_get(&r->all->images, r->there.pid, map, base);
+	struct there_module *module;
+	uint64_t bias;
+
+	if (!image)
+		return;
+	if (image->source.fd < 0)
+		bias = base - image->load_start;
+	else if (!find_bias(image, map, &bias))
+		goto useless;
+	if (last && last->image == image && last->unwind.bias == bias) {
+		last->unwind.end = map->end;
+		goto useless; /* a second executable segment */
+	}
+	if (array_reserve(&r->modules, &r->module_capacity, r->module_count + 1, sizeof(*module)))
+		goto useless;
+	module = &r->modules[r->module_count++];
+	*module = (struct there_module){
+		.unwind = {.start = map->start,
+			   .end = map->end,
+			   .bias = bias,
+			   .load_start = bias + image->load_start,
+			   .load_end = bias + image->load_end},
+		.image = image,
+	};
+	if (image->eh_frame_hdr) {
+		module->unwind.eh_frame_hdr = bias + image->eh_frame_hdr;
+		module->unwind.eh_frame_hdr_size = image->eh_frame_hdr_size;
+	}
+	return;
+useless:
+	images_put(&r->all->images, image);
+}
+
+static void add_range(struct remote *r, const struct process_map *map)
+{
+	if (array_reserve(&r->ranges, &r->range_capacity, r->range_count + 1, sizeof(*r->ranges)))
+		return;
+	r->ranges[r->range_count++] = (struct range){map->start, map->end, map->executable};
+}
+
+static bool same_file(const struct process_map *a, const struct process_map *b)
+{
+	if (!a->path || !b->path || strcmp(a->path, b->path) != 0)
+		return false;
+	return a->inode == b->inode && a->device == b->device;
+}
+
+static void take_maps(struct remote *r, const struct process_map *maps, uint32_t count)
+{
+	uint32_t first = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		bool file = maps[i].inode || (maps[i].path && !strcmp(maps[i].path, "[vdso]"));
+
+		add_range(r, &maps[i]);
+		/* (Between the mappings of one file its anonymous memory may lie.) */
+		if (maps[i].path && !same_file(&maps[first], &maps[i]))
+			first = i;
+		if (file && maps[i].executable)
+			add_module(r, &maps[i],
+				   maps[first].path ? maps[first].start : maps[i].start);
+	}
+}
+
+/* What a new process or module has in common with others is there from the start. */
+static void insert_known(struct remote *r)
+{
+	for (uint32_t i = 0; r->part.bits && i < r->module_count; i++) {
+		const struct unwind_module *module = &r->modules[i].unwind;
+
+		map_each(&r->modules[i].image->rows, e) if (e->value >> 32)
+			kernel_part_insert(&r->all->kernel, &r->part,
+					   key_of(module->load_start + e->key), (uint32_t)e->value);
+	}
+}
+
+/* Opens the space: tells where code lies. */
+static void say_code(struct remote *r, uint64_t unmapped)
+{
+	struct walk_code *code = calloc(r->range_count + 1, sizeof(*code));
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; code && i < r->range_count; i++)
+		if (r->ranges[i].executable)
+			code[count++] = (struct walk_code){r->ranges[i].start, r->ranges[i].end};
+	if (code)
+		kernel_part_say(&r->all->kernel, &r->part, unmapped, code, count);
+	free(code);
+}
+
+/*
+ * Reads the process's maps. The count of what it has unmapped is read before and told after: what goes in between leaves the
+ * space closed. Rows of what has gone are dropped while it is; what is there still comes back from the images.
+ */
+static int look(struct remote *r)
+{
+	struct kernel_rows *kernel = &r->all->kernel;
+	uint64_t unmapped = kernel_part_unmapped(kernel, &r->part), begin = now_ns();
+	bool gone = !kernel_part_is_open(kernel, &r->part);
+	struct process_map *maps;
+	uint32_t count;
+	int error = process_maps_read(r->there.pid, &maps, &count);
+
+	r->all->counters.looks++;
+	r->stale = false;
+	if (!error) {
+		struct remote before = *r;
+
+		/* The old ones are given back last, so that their images stay. */
+		r->modules = NULL;
+		r->module_count = r->module_capacity = 0;
+		r->range_count = 0;
+		take_maps(r, maps, count);
+		process_maps_free(maps, count);
+		for (uint32_t i = 0; i < before.module_count; i++)
+			images_put(&r->all->images, before.modules[i].image);
+		free(before.modules);
+		if (gone)
+			kernel_part_clear(kernel, &r->part);
+		insert_known(r);
+		say_code(r, unmapped);
+	}
+	r->looked_ns = now_ns();
+	r->look_took_ns = r->looked_ns - begin;
+	return error;
+}
+
+static const struct there_module *module_at(const struct remote *r, uint64_t pc)
+{
+	uint32_t low = 0, high = r->module_count;
+
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+
+		if (r->modules[middle].unwind.end <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < r->module_count && pc >= r->modules[low].unwind.start ? &r->modules[low]
+									   : NULL;
+}
+
+static const struct range *range_at(const struct remote *r, uint64_t address)
+{
+	uint32_t low = 0, high = r->range_count;
+
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+
+		if (r->ranges[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < r->range_count && address >= r->ranges[low].start ? &r->ranges[low] : NULL;
+}
+
+/* During a walk nothing is read anew: modules must not move under it. That code is unknown makes the next walk look. */
+static const struct there_module *find_module(void *context, uint64_t pc)
+{
+	struct remote *r = context;
+	const struct there_module *module = module_at(r, pc);
+	const struct range *range = module ? NULL : range_at(r, pc);
+
+	if (!module && (!range || !range->executable))
+		r->stale = true;
+	return module;
+}
+
+static int stack_bounds(void *context, uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
+{
+	const struct range *range = range_at(context, sp);
+
+	if (!range)
+		return 0;
+	*ret_low = range->start;
+	*ret_high = range->end;
+	return 1;
+}
+
+int remote_new(struct remotes *all, pid_t pid, struct remote **ret, struct err_text *error)
+{
+	struct remote *r = calloc(1, sizeof(*r));
+	int result;
+
+	if (!r)
+		return -ENOMEM;
+	r->all = all;
+	r->there = (struct there){
+		.pid = pid, .context = r, .find_module = find_module, .stack_bounds = stack_bounds};
+	kernel_part_let(&all->kernel, &r->part);
+	result = look(r);
+	if (result) {
+		remote_free(r);
+		return err_set(error, result, "cannot read /proc/%d/maps: %s", (int)pid,
+			       strerror(-result));
+	}
+	*ret = r;
+	return 0;
+}
+
+void remote_free(struct remote *r)
+{
+	if (!r)
+		return;
+	kernel_part_end(&r->all->kernel, &r->part);
+	forget_modules(r);
+	free(r->modules);
+	free(r->ranges);
+	free(r);
+}
+
+uint32_t remote_space(const struct remote *r)
+{
+	return r->part.space;
+}
+
+void remote_changed(struct remote *r)
+{
+	r->stale = true;
+}
+
+/* Code of no module is such code only where something executable is known to be mapped, and the stack made sense. */
+static void insert_used(struct remote *r, bool truncated)
+{
+	for (uint32_t i = 0; i < r->there.row_count; i++) {
+		const struct there_row *row = &r->there.rows[i];
+		const struct range *range = range_at(r, row->pc - 1);
+
+		if (row->accepted &&
+		    (module_at(r, row->pc - 1) || (!truncated && range && range->executable)))
+			kernel_part_insert(&r->all->kernel, &r->part, key_of(row->pc), row->row);
+	}
+}
+
+static void walk(struct remote *r, const struct remote_stack *stack, struct unwind_delta *ret)
+{
+	r->there.address = stack->address;
+	r->there.copy = stack->copy;
+	r->there.size = stack->size;
+	there_walk(&r->there, r->all->thread, &stack->regs, ret);
+}
+
+void remote_unwind(struct remote *r, const struct remote_stack *stack, uint64_t *ret_pcs,
+		   uint32_t *ret_count, uint32_t *ret_flags)
+{
+	struct unwind_delta delta;
+	bool looked = false;
+
+	if (r->stale || !kernel_part_is_open(&r->all->kernel, &r->part)) {
+		look(r);
+		looked = true;
+	}
+	walk(r, stack, &delta);
+	if (r->stale && !looked && now_ns() - r->looked_ns >= LOOK_PAUSE * r->look_took_ns) {
+		look(r);
+		walk(r, stack, &delta);
+	}
+	r->stale = false;
+	insert_used(r, delta.flags & UNWIND_TRUNCATED);
+	memcpy(ret_pcs, delta.pcs, delta.count * sizeof(*ret_pcs));
+	*ret_count = delta.count;
+	*ret_flags = delta.flags;
+	r->all->counters.stacks++;
+	r->all->counters.truncated += delta.flags & UNWIND_TRUNCATED;
+	r->all->counters.decoded += r->there.decoded;
+	r->there.decoded = 0;
+	images_trim(&r->all->images);
+}
+
+void remotes_counters(const struct remotes *all, struct remotes_counters *ret)
+{
+	*ret = all->counters;
+	ret->inserted = all->kernel.inserted;
+	ret->turned_away = all->kernel.turned_away;
+	ret->image_bytes = images_bytes(&all->images);
+	ret->spaces = all->kernel.spaces_in_use;
+	ret->lines = all->kernel.blocks_in_use << WALK_BITS_MIN;
+}
