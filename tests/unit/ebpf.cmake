@@ -1,0 +1,11 @@
+# The walk in the kernel and the agent's of other processes, against the engine at home.
+if(TARGET heapcast_ebpf)
+	heapcast_bpf(walk_test ebpf/kernel/walk.bpf.c)
+	add_library(heapcast_ebpf_tests INTERFACE)
+	target_link_libraries(heapcast_ebpf_tests INTERFACE heapcast_ebpf heapcast_unwind heapcast_bpf_walk_test Threads::Threads
+		${CMAKE_DL_LIBS})
+	heapcast_unit_tests(ebpf heapcast_ebpf_tests)
+	add_dependencies(unit.ebpf.walk unwind_shapes)
+	target_compile_options(unit.ebpf.walk PRIVATE -O2 -fomit-frame-pointer -fno-optimize-sibling-calls)
+	set_tests_properties(unit.ebpf.walk PROPERTIES TIMEOUT 300)
+endif()
