@@ -55,13 +55,13 @@ struct walk_result {
 
 enum walk_frame_flags {
 	WALK_NEEDS_FP = 1, /* the walk from here outwards depends on fp */
-	WALK_CHECKS_FP = 2, /* the caller's fp was read, and matters */
 };
 
 struct walk_frame {
 	uint64_t pc;
 	uint64_t sp;
 	uint64_t fp;
+	uint64_t slot; /* of the return address, if the step from here has read that and nothing else that matters; else 0 */
 	uint32_t row;
 	uint32_t flags;
 };
@@ -81,15 +81,14 @@ struct walk_slot {
 	uint64_t sp;
 	uint64_t fp;
 	uint64_t from;	   /* sp of the innermost frame: windows are counted from here */
-	uint64_t window;   /* which one is in `bytes` */
-	uint32_t have;	   /* bytes of it */
+	uint64_t base;	   /* address of the window in `bytes` */
+	uint64_t have;	   /* bytes of it that can be used without a further look */
 	uint32_t bad;	   /* bit set of its pages that can't be read */
 	uint32_t valid;	   /* outer frames of the last stack that hold still */
 	uint32_t joined;   /* those of them that the walk may still meet; in the end: has met */
 	uint32_t fresh;	   /* new frames */
 	uint32_t moved;
 	uint32_t miss;	   /* enum walk_miss */
-	uint32_t unused;
 	struct walk_frame at; /* where a step that is not plain begins, and ends */
 	uint64_t pcs[WALK_FRAMES];
 	struct walk_frame frames[WALK_FRAMES];

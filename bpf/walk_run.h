@@ -18,7 +18,7 @@
 
 enum walk_piece { WALK_PIECE_MORE, WALK_PIECE_DONE, WALK_PIECE_MISS };
 
-ARCH_INLINE struct walk_frame *walk_frame_at(struct walk_slot *slot, uint32_t index)
+ARCH_INLINE struct walk_frame *walk_frame_at(struct walk_slot *slot, uint64_t index)
 {
 	return &slot->frames[index % WALK_FRAMES];
 }
@@ -46,38 +46,37 @@ __attribute__((noinline)) int walk_holds(uint32_t number, uint32_t index)
 __attribute__((noinline)) int walk_verify(uint32_t number)
 {
 	struct walk_slot *slot = walk_slot_of(number);
-	uint64_t outer_sp, outer_pc, value;
-	uint32_t index;
+	uint64_t index, end, value;
+	int piece = WALK_PIECE_DONE;
 
 	if (!slot)
 		return WALK_PIECE_DONE;
 	index = slot->valid;
-	outer_sp = walk_frame_at(slot, index - 1)->sp;
-	outer_pc = walk_frame_at(slot, index - 1)->pc;
+	end = index + WALK_VERIFIED;
+	if (end < slot->count)
+		piece = WALK_PIECE_MORE;
+	else
+		end = slot->count;
 	for (uint32_t i = 0; i < WALK_VERIFIED; i++) {
-		struct walk_frame *frame = walk_frame_at(slot, index);
-		uint64_t sp = frame->sp;
+		const struct walk_frame *frame = walk_frame_at(slot, index);
+		uint64_t at = frame->slot;
 
-		if (index >= slot->count || sp < slot->sp) {
-			slot->valid = index;
-			return WALK_PIECE_DONE;
+		if (index >= end)
+			break;
+		if (at) {
+			if (at < slot->sp || !walk_load(number, slot, at, &value) ||
+			    arch_code_address(value) != walk_frame_at(slot, index - 1)->pc)
+				goto differs;
+		} else if (frame->sp < slot->sp || !walk_holds(number, (uint32_t)index)) {
+			goto differs;
 		}
-		if (!index || !row_is_plain(frame->row) || frame->flags & WALK_CHECKS_FP) {
-			if (!walk_holds(number, index)) {
-				slot->valid = index;
-				return WALK_PIECE_DONE;
-			}
-		} else if (!walk_load(number, slot, outer_sp - row_ra(frame->row), &value) ||
-			   arch_code_address(value) != outer_pc) {
-			slot->valid = index;
-			return WALK_PIECE_DONE;
-		}
-		outer_sp = sp;
-		outer_pc = frame->pc;
 		index++;
 	}
-	slot->valid = index;
-	return WALK_PIECE_MORE;
+	slot->valid = (uint32_t)end;
+	return piece;
+differs:
+	slot->valid = (uint32_t)index;
+	return WALK_PIECE_DONE;
 }
 
 ARCH_INLINE bool walk_meets(const struct walk_frame *known, const struct walk_frame *now)
@@ -186,9 +185,11 @@ __attribute__((noinline)) int walk_move(uint32_t number)
 		to->sp = from->sp;
 		to->fp = from->fp;
 		to->row = row;
-		to->flags = needs && row_is_plain(row) && !row_keeps_fp(row) ? WALK_CHECKS_FP : 0;
+		to->slot = 0;
+		if (joined + moved && row_is_plain(row) && (!needs || row_keeps_fp(row)))
+			to->slot = walk_frame_at(slot, joined + moved - 1)->sp - row_ra(row);
 		needs = walk_row_needs_fp(row, needs);
-		to->flags |= needs ? WALK_NEEDS_FP : 0;
+		to->flags = needs ? WALK_NEEDS_FP : 0;
 		moved++;
 	}
 	slot->moved = moved;
@@ -228,8 +229,8 @@ ARCH_INLINE void walk_prepare(struct walk_slot *slot, const struct walk_start *s
 	slot->sp = start->sp;
 	slot->fp = start->fp;
 	slot->from = start->sp & ~(uint64_t)(WALK_PAGE - 1);
+	slot->base = 0;
 	slot->have = 0;
-	slot->window = UINT64_MAX;
 	slot->bad = 0;
 	slot->valid = 0;
 	slot->fresh = 0;
