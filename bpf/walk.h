@@ -21,9 +21,10 @@
  * No two programs may use a slot at the same time. A probe's program runs to its end before its thread goes on, so a thread's
  * own slot is safe; memory of a CPU's would not be, as another thread's program may run in between.
  *
- * Code that is unmapped: walk_unmapped from a program at the tracepoint syscalls/sys_enter_munmap, which closes the space
- * before the addresses can be used again. Where kernels have no such tracepoint, a probe at the loader's _dl_debug_state (the
- * address in r_debug.r_brk), which every dlclose calls before it unmaps: walk_close. Mapping needs nothing: it is a miss.
+ * Code that comes and goes: a probe at the loader's _dl_debug_state (the address in r_debug.r_brk), which it calls before it
+ * maps or unmaps and again when it is done, calls walk_close; then the next stack makes the agent look at the process's maps.
+ * What does not go through the loader: walk_unmapped from programs at the tracepoints syscalls/sys_enter_munmap, sys_enter_mmap
+ * (MAP_FIXED) and sys_enter_mremap, where the kernel has them; it closes the space only if there was code.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>

@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -67,9 +68,16 @@ static void compare(const char *who, const uint64_t *pcs, uint32_t count,
 	fail_msg("%s walks otherwise", who);
 }
 
+/* A forked process has its agent in its parent: it is asked over sockets, and answers in shared memory. */
+static int agent_socket = -1;
+static struct answer {
+	uint32_t count, flags;
+	uint64_t pcs[UNWIND_MAX_DEPTH];
+} * answer;
+
 /* What the agent is given of a miss. */
-static uint32_t unwind_there(const struct walk_sample *sample, uint64_t *ret_pcs,
-			     uint32_t *ret_flags)
+static uint32_t unwind_by(struct remote *of, const struct walk_sample *sample, uint64_t *ret_pcs,
+			  uint32_t *ret_flags)
 {
 	struct remote_stack stack = {
 		.regs = {.pc = sample->pc, .sp = sample->sp, .fp = sample->fp, .has_saved = true},
@@ -82,9 +90,24 @@ static uint32_t unwind_there(const struct walk_sample *sample, uint64_t *ret_pcs
 
 	memcpy(stack.regs.saved, sample->saved, sizeof(sample->saved));
 	pthread_mutex_lock(&agent_lock);
-	remote_unwind(remote, &stack, ret_pcs, &count, ret_flags);
+	remote_unwind(of, &stack, ret_pcs, &count, ret_flags);
 	pthread_mutex_unlock(&agent_lock);
 	return count;
+}
+
+static uint32_t unwind_there(const struct walk_sample *sample, uint64_t *ret_pcs,
+			     uint32_t *ret_flags)
+{
+	uint32_t slot = me->slot;
+
+	if (agent_socket < 0)
+		return unwind_by(remote, sample, ret_pcs, ret_flags);
+	if (write(agent_socket, &slot, sizeof(slot)) != sizeof(slot) ||
+	    read(agent_socket, &slot, sizeof(slot)) != sizeof(slot))
+		_exit(2);
+	memcpy(ret_pcs, answer->pcs, sizeof(answer->pcs));
+	*ret_flags = answer->flags;
+	return answer->count;
 }
 
 /* What the recorder has of the thread's stack, by the kernel's word. Frames of it are outermost first. */
@@ -146,6 +169,7 @@ static NOINLINE void recorder_begin(struct recorder *r, uint32_t slot)
 
 static void recorder_end(struct recorder *r)
 {
+	pthread_mutex_lock(&agent_lock);
 	totals.hits += r->totals.hits;
 	totals.compared += r->totals.compared;
 	totals.kept += r->totals.kept;
@@ -155,6 +179,7 @@ static void recorder_end(struct recorder *r)
 		totals.missed[i] += r->totals.missed[i];
 	if (r->totals.deepest > totals.deepest)
 		totals.deepest = r->totals.deepest;
+	pthread_mutex_unlock(&agent_lock);
 	munmap(r->here, UNWIND_THREAD_SIZE);
 	host_stack_count = 0;
 }
@@ -302,8 +327,11 @@ static NOINLINE void descend(int depth)
 		return;
 	depth--;
 	switch (chance(40)) {
-	case 0:
-		shape_signal(depth);
+	case 0: /* seldom: the kernel leaves all stacks with a signal's frame to the agent */
+		if (chance(8))
+			shape_small(depth);
+		else
+			shape_signal(depth);
 		break;
 	case 1:
 		shape_sort(depth);
@@ -348,7 +376,7 @@ static void run(uint32_t slot, unsigned rounds, unsigned depth)
 
 static bool attach(struct bpf_program *program, const char *path, size_t offset)
 {
-	struct bpf_link *link = bpf_program__attach_uprobe(program, false, getpid(), path, offset);
+	struct bpf_link *link = bpf_program__attach_uprobe(program, false, -1, path, offset);
 
 	if (!libbpf_get_error(link))
 		return true;
@@ -371,7 +399,7 @@ static int quiet(enum libbpf_print_level level, const char *format, va_list args
 
 static void load(void)
 {
-	Dl_info libc;
+	Dl_info loader;
 
 	libbpf_set_print(quiet);
 	if (geteuid()) {
@@ -393,9 +421,10 @@ static void load(void)
 	samples = mmap(NULL, SAMPLES * sizeof(*samples) / 4096 * 4096 + 4096, PROT_READ, MAP_SHARED,
 		       bpf_map__fd(kernel->maps.samples), 0);
 	assert_ptr_not_equal(samples, MAP_FAILED);
-	assert_true(dladdr((void *)munmap, &libc));
+	assert_true(dladdr((void *)_r_debug.r_brk, &loader));
 	if (attach(kernel->progs.at_marker, "/proc/self/exe", offset_in_file((void *)marker)))
-		attach(kernel->progs.at_munmap, libc.dli_fname, offset_in_file((void *)munmap));
+		attach(kernel->progs.at_loader, loader.dli_fname,
+		       offset_in_file((void *)_r_debug.r_brk));
 }
 
 static int set_up(void **state)
@@ -440,10 +469,193 @@ static void test_random(void **state)
 	tell("random");
 }
 
+static void *thread(void *context)
+{
+	run((uint32_t)(uintptr_t)context, 500, 60);
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	pthread_t threads[SAMPLES - 1];
+
+	(void)state;
+	signal(SIGUSR1, on_signal);
+	for (uintptr_t i = 0; i < SAMPLES - 1; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, thread, (void *)(i + 1)), 0);
+	for (unsigned i = 0; i < SAMPLES - 1; i++)
+		pthread_join(threads[i], NULL);
+	assert_true(totals.compared > 5000);
+	assert_true(totals.missed[WALK_NO_ROW] < totals.hits / 10);
+	assert_int_equal(totals.truncated, 0);
+	tell("threads");
+}
+
+static void with_library(const char *name)
+{
+	char path[4096], *slash;
+	void (*shapes)(void (*)(void));
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 64);
+	struct recorder r;
+	void *handle;
+
+	assert_true(length > 0);
+	path[length] = 0;
+	slash = strrchr(path, '/');
+	snprintf(slash, 64, "/unwind-shapes/%s.so", name);
+	handle = dlopen(path, RTLD_NOW);
+	if (!handle)
+		return; /* not every compiler is everywhere */
+	*(void **)&shapes = dlsym(handle, "shapes_run");
+	assert_non_null(shapes);
+	host_module_count = 0;
+	unwind_modules_changed();
+	recorder_begin(&r, 0);
+	for (unsigned i = 0; i < 20; i++)
+		shapes(hook);
+	recorder_end(&r);
+	dlclose(handle);
+	host_module_count = 0;
+	unwind_modules_changed();
+}
+
+/* Each is unloaded before the next comes to lie in its place. */
+static void test_libraries(void **state)
+{
+	static const char *const names[] = {"gcc", "clang", "together", "rustc", "separate"};
+	unsigned closed;
+
+	(void)state;
+	for (unsigned i = 0; i < 4 * 5; i++)
+		with_library(names[i % 5]);
+	closed = totals.missed[WALK_CLOSED];
+	assert_true(totals.compared > 500);
+	assert_true(closed > 5);
+	assert_int_equal(totals.truncated, 0);
+	tell("libraries");
+}
+
+/* push %rbp; mov %rsp, %rbp; call *%rdi; pop %rbp; ret, and the same without a frame record. */
+static const uint8_t with_record[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
+static const uint8_t without_record[] = {0x48, 0x83, 0xec, 0x18, 0xff, 0xd7,
+					 0x48, 0x83, 0xc4, 0x18, 0xc3};
+
+static void with_code(const uint8_t *bytes, size_t size)
+{
+	uint8_t *code =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void (*call)(void (*)(void));
+	struct recorder r;
+
+	assert_ptr_not_equal(code, MAP_FAILED);
+	memcpy(code, bytes, size);
+	assert_int_equal(mprotect(code, 4096, PROT_READ | PROT_EXEC), 0);
+	remote_changed(remote);
+	*(void **)&call = code;
+	recorder_begin(&r, 0);
+	for (unsigned i = 0; i < 200; i++)
+		call(hook);
+	recorder_end(&r);
+	munmap(code, 4096);
+	remote_changed(remote);
+}
+
+static void test_made_at_run_time(void **state)
+{
+	(void)state;
+	with_code(with_record, sizeof(with_record));
+	assert_true(totals.compared > 150);
+	assert_int_equal(totals.truncated, 0);
+	tell("code made at run time");
+	with_code(without_record, sizeof(without_record));
+	assert_int_equal(totals.compared, 0);
+	assert_int_equal(totals.truncated, 200);
+	tell("the same, without frame records");
+}
+
+static NOINLINE void sink_to(unsigned depth)
+{
+	if (depth)
+		sink_to(depth - 1);
+	else
+		hook();
+	sink++;
+}
+
+static void test_deep(void **state)
+{
+	struct recorder r;
+
+	(void)state;
+	recorder_begin(&r, 0);
+	for (unsigned i = 0; i < 40; i++) {
+		sink_to(300 + i);
+		sink_to(2);
+		sink_to(490 + i % 4);
+	}
+	assert_true(r.totals.missed[WALK_DEEP] < 60);
+	for (unsigned i = 0; i < 10; i++)
+		sink_to(700 + 10 * i);
+	assert_true(r.totals.missed[WALK_DEEP] >= 10);
+	sink_to(2000);
+	recorder_end(&r);
+	assert_true(totals.compared > 80);
+	tell("deep");
+}
+
+/* What is known of its modules a new process has from the start; the rest it is told by an agent that is another process. */
+static void test_other_process(void **state)
+{
+	struct remote *child_remote = NULL;
+	int sockets[2], status;
+	uint32_t slot;
+	pid_t child;
+
+	(void)state;
+	answer = mmap(NULL, sizeof(*answer), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	assert_ptr_not_equal(answer, MAP_FAILED);
+	run(0, 300, 60);
+	totals = (struct totals){0};
+	fflush(NULL);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		close(sockets[0]);
+		agent_socket = sockets[1];
+		if (read(agent_socket, &slot, sizeof(slot)) != sizeof(slot))
+			_exit(3);
+		run(0, 300, 60);
+		status = totals.missed[WALK_NO_ROW] > 20 || totals.compared < 500;
+		tell("another process");
+		fflush(stdout);
+		_exit(status);
+	}
+	close(sockets[1]);
+	assert_int_equal(remote_new(remotes, child, &child_remote, NULL), 0);
+	kernel->data->space = remote_space(child_remote);
+	slot = 0;
+	while (write(sockets[0], &slot, sizeof(slot)) == sizeof(slot) &&
+	       read(sockets[0], &slot, sizeof(slot)) == sizeof(slot))
+		answer->count =
+			unwind_by(child_remote, &samples[slot], answer->pcs, &answer->flags);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	remote_free(child_remote);
+	close(sockets[0]);
+	munmap(answer, sizeof(*answer));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_random, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_threads, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_libraries, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_made_at_run_time, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_deep, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_other_process, set_up, tear_down),
 	};
 
 	load();

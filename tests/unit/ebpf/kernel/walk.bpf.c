@@ -8,7 +8,7 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-uint32_t process;	/* the test's */
+uint32_t process; /* the test's */
 uint32_t space = WALK_SPACE_NONE;
 
 struct {
@@ -58,10 +58,11 @@ SEC("uprobe") int at_marker(struct arch_registers *ctx)
 	return 0;
 }
 
-/* What code goes. */
-SEC("uprobe") int at_munmap(struct arch_registers *ctx)
+/* The loader's r_brk: it calls that before it maps or unmaps, and when it is done. */
+SEC("uprobe") int at_loader(struct arch_registers *ctx)
 {
+	(void)ctx;
 	if (bpf_get_current_pid_tgid() >> 32 == process)
-		walk_unmapped(space, arch_register(ctx, 5), arch_register(ctx, 4));
+		walk_close(space);
 	return 0;
 }
