@@ -71,11 +71,12 @@ bool module_code_around(const struct unwind_module *module, uint64_t pc, struct 
 {
 	uint64_t from = pc - module->start > CODE_AROUND ? pc - CODE_AROUND : module->start;
 	uint64_t to = module->end - pc > CODE_AROUND ? pc + CODE_AROUND : module->end;
+	const uint8_t *code = image_bytes(image_of(module), from - module->load_start, to - from);
 
-	ret->begin = image_bytes(image_of(module), from - module->load_start, to - from);
-	ret->end = ret->begin + (to - from);
-	ret->address = from;
-	return ret->begin;
+	if (!code)
+		return false;
+	*ret = (struct arch_code){.begin = code, .end = code + (to - from), .address = from};
+	return true;
 }
 
 const uint8_t *code_before(uint64_t pc, uint64_t length)

@@ -1,0 +1,4 @@
+# Modules of other processes, walked through by the agent.
+if(TARGET heapcast_ebpf)
+	heapcast_fuzz_target(image heapcast_ebpf)
+endif()
