@@ -28,8 +28,11 @@ __attribute__((noinline)) int walk_window(uint32_t number, uint64_t address)
 	if (slot->bad && base == slot->base)
 		return !(slot->bad >> ((address - base) / WALK_PAGE) & 1);
 	size = slot->end - base;
-	if (base == slot->base || size - 1 >= WALK_WINDOW || address - base >= size)
+	if (base == slot->base || size > WALK_WINDOW || address - base >= size)
 		size = WALK_WINDOW;
+	__asm__ volatile("" : "+r"(size));
+	if (size > WALK_WINDOW) /* what 5.10's verifier does not conclude from the above */
+		return 0;
 	slot->base = base;
 	slot->bad = 0;
 	slot->have = size;
