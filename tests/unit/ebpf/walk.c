@@ -603,6 +603,53 @@ static void test_deep(void **state)
 	tell("deep");
 }
 
+static NOINLINE void inner(volatile char *block)
+{
+	block[0] = 1;
+	hook();
+	sink++;
+}
+
+static NOINLINE __attribute__((optimize("no-omit-frame-pointer"))) void with_block(unsigned size)
+{
+	volatile char *block = alloca(size);
+
+	inner(block);
+	sink += block[0];
+}
+
+static NOINLINE void from_near(unsigned size)
+{
+	with_block(size);
+	sink++;
+}
+
+/* What it leaves unwritten is what a call of from_near has left there: its return addresses. */
+static NOINLINE void from_far(unsigned size)
+{
+	volatile char left[96];
+
+	__asm__ volatile("" : : "r"(left) : "memory");
+	with_block(size);
+	sink++;
+}
+
+/* Two stacks that are the same from some frame inwards, sp included, but for its fp: what is outside of it is not the same, and
+ * all that was read of the old one still lies there. */
+static void test_frame_pointer(void **state)
+{
+	static void (*volatile from[])(unsigned) = {from_near, from_far};
+	struct recorder r;
+
+	(void)state;
+	recorder_begin(&r, 0);
+	for (volatile unsigned i = 2; i < 32; i++)
+		from[i % 2](i % 2 ? i / 2 * 16 : 256);
+	recorder_end(&r);
+	assert_true(totals.compared > 20);
+	tell("frame pointer");
+}
+
 /* What is known of its modules a new process has from the start; the rest it is told by an agent that is another process. */
 static void test_other_process(void **state)
 {
@@ -654,6 +701,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_threads, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_libraries, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_made_at_run_time, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_frame_pointer, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_deep, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_other_process, set_up, tear_down),
 	};
