@@ -64,7 +64,7 @@ static void turn(struct path path)
 static void *work(void *argument)
 {
 	for (unsigned long i = 0; i < count; i++)
-		turn((struct path){.seed = mix((uintptr_t)argument << 32 | i)});
+		turn((struct path){.seed = mix((uint64_t)(uintptr_t)argument << 32 | i)});
 	return NULL;
 }
 

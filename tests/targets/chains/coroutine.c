@@ -55,7 +55,8 @@ FRAME static int play(size_t bytes)
 {
 	void *stack[2];
 
-	for (int i = 0; i < 2; i++) {
+	/* volatile: getcontext returns once, but a compiler can't know */
+	for (volatile int i = 0; i < 2; i++) {
 		stack[i] = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 				-1, 0);
 		if (stack[i] == MAP_FAILED || getcontext(&routine[i]))

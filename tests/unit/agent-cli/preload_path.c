@@ -56,13 +56,13 @@ static void test_programs(void **state)
 	char script[128];
 
 	(void)state;
-	taken("/bin/sh",
-	      "/bin/sh"); /* not this test: it may be built with a sanitizer, and that is refused */
+	taken(PROGRAM,
+	      PROGRAM); /* not this test: it may be built with a sanitizer, and that is refused */
 	refused("no-such-program-anywhere", 127, "in PATH");
 	refused("/no/such/program", 127, "/no/such/program");
 	refused(folder, 126, "it is a folder");
 	refused(make("plain", "text", 0644), 126, "not executable");
-	snprintf(script, sizeof(script), "%s", make("script", "#!/bin/sh\nexit 0\n", 0755));
+	snprintf(script, sizeof(script), "%s", make("script", "#!" PROGRAM "\nexit 0\n", 0755));
 	taken(script, script);
 	refused(make("orphan", "#! /no/such/interpreter -x\n", 0755), 126, "/no/such/interpreter");
 	setenv("PATH", folder, 1);
