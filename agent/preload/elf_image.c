@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "agent/unwind/arch/arch.h"
+
 #include "agent/preload/poison.h"
 
 static bool mapped(const struct dl_phdr_info *info, uintptr_t start, size_t size)
@@ -84,6 +86,12 @@ static void take_segment(const struct dl_phdr_info *info, const ElfW(Phdr) * p,
 			break;
 		image->module.eh_frame_hdr = at;
 		image->module.eh_frame_hdr_size = p->p_memsz;
+		break;
+	case ARCH_TABLE:
+		if (!mapped(info, at, p->p_memsz))
+			break;
+		image->module.exidx = at;
+		image->module.exidx_size = p->p_memsz;
 		break;
 	case PT_NOTE:
 		if (!image->build_id_length && mapped(info, at, p->p_memsz))

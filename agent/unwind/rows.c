@@ -208,6 +208,8 @@ uint32_t rows_scan(const struct unwind_module *module, uint64_t pc, bool interru
 		return row_special(ROW_FRAME_POINTER, record);
 	if (arch_scan(&code, pc, interrupted, &frame))
 		return ARCH_SCAN ? row_of_code(&frame, interrupted) : row_scanned(&frame);
+	if (ARCH_SCAN && frame.outermost)
+		return row_special(ROW_END, 0);
 	return row_special(ROW_FRAME_POINTER, record | (frame.outermost ? RECORD_FIRST : 0));
 }
 

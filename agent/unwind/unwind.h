@@ -38,7 +38,7 @@ struct unwind_module {
 	uint64_t bias;
 	uint64_t eh_frame_hdr;	  /* absolute address; 0: none */
 	uint64_t eh_frame_hdr_size;
-	uint64_t exidx;		  /* ARM */
+	uint64_t exidx;		  /* .ARM.exidx; 0: none */
 	uint64_t exidx_size;
 	uint64_t load_end;	  /* one past the highest mapped address of the module: tables lie below it */
 	uint64_t load_start;	  /* lowest mapped address */

@@ -21,6 +21,7 @@
  *                       believed only if it lies behind a call
  *   ARCH_RECORD         1: fp, if it is one, points to (caller's fp, return address)
  *   ARCH_FP_KEPT        struct arch_frame.fp_words that says "not saved"
+ *   ARCH_TABLE          type of the segment with a table of the processor's own, for arch_table_row
  *   ARCH_SAVED          how many registers struct unwind_regs.saved has
  *   arch_load           a word of memory
  *   arch_code_address   a return address as found in memory, without authentication or mode bits
@@ -71,7 +72,8 @@ struct arch_frame {
 	uint32_t
 		fp_words; /* the caller's fp is so far below the cfa; ARCH_FP_KEPT: in the register */
 	uint32_t fp2_words;
-	bool outermost; /* all that is known, if nothing else is: the code has set fp to 0, as a first frame does */
+	bool outermost; /* all that is known, if nothing else is: the code has set fp to 0, as a first frame does; or (ARCH_SCAN)
+			   it ends the thread next */
 };
 #define ARCH_FRAME_CFA_MAX 0x7fff
 #define ARCH_FRAME_FP_MAX  31

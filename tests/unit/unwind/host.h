@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <cmocka.h>
 
+#include "agent/unwind/arch/arch.h"
 #include "agent/unwind/regs.h"
 #include "agent/unwind/unwind.h"
 
@@ -53,6 +54,10 @@ static int host_add_module(struct dl_phdr_info *info, size_t size, void *context
 		if (ph->p_type == PT_GNU_EH_FRAME) {
 			m.eh_frame_hdr = from;
 			m.eh_frame_hdr_size = ph->p_memsz;
+		}
+		if (ph->p_type == ARCH_TABLE) {
+			m.exidx = from;
+			m.exidx_size = ph->p_memsz;
 		}
 		if (ph->p_type != PT_LOAD)
 			continue;

@@ -25,8 +25,8 @@ static inline bool read_at(int fd, void *to, size_t size, off_t offset)
 static inline bool map_file(struct mapped *m, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	Elf64_Phdr ph[32];
-	Elf64_Ehdr eh;
+	ElfW(Phdr) ph[32];
+	ElfW(Ehdr) eh;
 	uint64_t end = 0;
 
 	memset(m, 0, sizeof(*m));

@@ -18,6 +18,7 @@
 #define ARCH_SCAN      0
 #define ARCH_RECORD    1
 #define ARCH_FP_KEPT   0
+#define ARCH_TABLE     0xffffffffu
 #define ARCH_SAVED     6
 
 static inline uint64_t arch_load(uint64_t address)

@@ -22,6 +22,7 @@
 #define ARCH_SCAN      1
 #define ARCH_RECORD    0
 #define ARCH_FP_KEPT   0
+#define ARCH_TABLE     0x70000001u /* PT_ARM_EXIDX */
 #define ARCH_SAVED     6
 
 static inline uint64_t arch_load(uint64_t address)

@@ -1,8 +1,45 @@
 #pragma once
-/* Instructions of ARM and Thumb-2, as far as frames need them. Encodings: Arm ARM (DDI 0406), A5 and A6. */
+/*
+ * Instructions of Thumb-2 and ARM, as far as frames need them: what they do to sp, to the frame pointers and to the return address.
+ * Encodings: Arm ARM (DDI 0406), A5 and A6.
+ */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+enum { /* registers */
+       INSN_R7 = 7,
+       INSN_R11 = 11,
+       INSN_SP = 13,
+       INSN_LR = 14,
+       INSN_PC = 15,
+};
+
+enum insn_kind {
+	INSN_OTHER,
+	INSN_PUSH,	/* `mask` of registers; vector registers: 0 */
+	INSN_ROOM,	/* sp goes down by `bytes` */
+	INSN_ROOM_LOOSE, /* by as much as a register says */
+	INSN_POP,	/* `mask` */
+	INSN_LESS,	/* sp goes up by `bytes` */
+	INSN_BASE,	/* `reg` = sp + bytes */
+	INSN_REBASE,	/* `reg` goes up by `bytes` */
+	INSN_UNBASE,	/* sp = `reg` - bytes */
+	INSN_RETURN,	/* bx lr */
+	INSN_JUMP,
+	INSN_CALL,
+	INSN_COMPARE, /* with `bytes` */
+	INSN_TABLE,   /* a jump by a table of entries of `bytes` that lies behind */
+};
+
+struct insn {
+	const uint8_t *next;
+	enum insn_kind kind;
+	uint32_t mask;
+	int32_t bytes; /* of pushes and pops, too */
+	unsigned reg;
+};
 
 static inline uint32_t insn_word(const uint8_t *code)
 {
@@ -18,6 +55,12 @@ static inline uint16_t insn_half(const uint8_t *code)
 
 	memcpy(&half, code, sizeof(half));
 	return half;
+}
+
+/* The first half of four bytes of Thumb code. */
+static inline bool insn_is_long(uint16_t half)
+{
+	return half >= 0xe800;
 }
 
 /* Whether Thumb code before `end` calls: bl, blx of an address (four bytes), blx of a register (two). Four bytes are there. */
@@ -39,3 +82,6 @@ static inline bool insn_arm_call(const uint8_t *end)
 		return true;
 	return (word & 0x0ffffff0) == 0x012fff30;
 }
+
+/* Reads the instruction at `at`, Thumb or ARM; false: there are too few bytes. */
+bool insn_read(const uint8_t *at, const uint8_t *end, bool thumb, struct insn *insn);

@@ -1,13 +1,375 @@
+/*
+ * Frames of ARM, read from code: most of C's has no table. Thumb-2 and ARM differ in the encodings only (insn.h).
+ *
+ * A function that calls has pushed lr. The last push of lr before a call is the one in force: a function has one prologue, which lies
+ * before what it leads to. From there on room is made, and never given back but at an end, so what gives it back is passed over.
+ * Arguments of functions with a variable number of them lie above, pushed right before.
+ *
+ * r7 and r11 are frame pointers where sp is set from them at the function's end; else registers like others.
+ *
+ * Thumb code can be read backwards: of halves that look like the first of four bytes a row has an even number of them before an
+ * instruction's beginning.
+ *
+ * Interrupted code is read forward: what it does before it returns tells where the return address is.
+ */
 #include "agent/unwind/arch/arch.h"
 
+#include "agent/unwind/arch/arm/insn.h"
 #include "agent/unwind/ban.h"
+
+#define BACKWARD_MAX (64 << 10) /* bytes */
+#define FUNCTION_MAX (64 << 10)
+#define FORWARD_MAX  400 /* instructions */
+#define PROLOGUE_MAX 8	 /* instructions */
+#define TABLE_MAX    520 /* bytes */
+#define REACH	     (1 << 24)
+
+struct scan {
+	const struct arch_code *code;
+	const uint8_t *pc;
+	bool thumb;
+};
+
+struct prologue {
+	const uint8_t *push; /* of lr */
+	const uint8_t *next;
+	uint32_t mask;
+	int32_t above;	  /* bytes between the cfa and the push */
+	int32_t size;	  /* cfa - sp */
+	int32_t base[2];  /* cfa - r7, cfa - r11; 0: neither was set */
+	unsigned certain; /* the register that is certainly the frame's base; 0: not known */
+	bool loose;
+};
+
+static bool is_beginning(const struct scan *s, const uint8_t *at)
+{
+	const uint8_t *before = at;
+
+	if (!s->thumb)
+		return true;
+	while (before - 2 >= s->code->begin && insn_is_long(insn_half(before - 2)))
+		before -= 2;
+	return !((at - before) & 2);
+}
+
+/* The instruction before `at`; NULL: none is there. */
+static const uint8_t *before(const struct scan *s, const uint8_t *at, struct insn *insn)
+{
+	for (int32_t size = s->thumb ? 2 : 4; size <= 4; size += 2)
+		if (at - size >= s->code->begin && is_beginning(s, at - size) &&
+		    insn_read(at - size, at, s->thumb, insn) && insn->next == at)
+			return at - size;
+	return NULL;
+}
+
+/* What lies before the push of lr, if it is of the prologue: arguments that are pushed, or room for them. */
+static int32_t arguments_before(const struct scan *s, const uint8_t *push)
+{
+	const uint8_t *at = push;
+	struct insn insn;
+
+	for (unsigned i = 0; i < PROLOGUE_MAX; i++) {
+		at = before(s, at, &insn);
+		if (!at)
+			return 0;
+		if (insn.kind == INSN_PUSH)
+			return insn.mask && !(insn.mask & ~0xfu) ? insn.bytes : 0;
+		if (insn.kind == INSN_ROOM)
+			return insn.bytes <= 16 ? insn.bytes : 0;
+		if (insn.kind != INSN_OTHER)
+			return 0;
+	}
+	return 0;
+}
+
+/* Behind a jump's table: it ends at the latest where the first of those places lies that it leads to; or a compare before has told
+ * the last of its entries (0: none has). */
+static const uint8_t *skip_table(const struct scan *s, const struct insn *jump, int32_t last)
+{
+	int32_t end = TABLE_MAX, size = jump->bytes;
+
+	if (last > 0 && last < TABLE_MAX / size)
+		end = ((last + 1) * size + 1) & ~1;
+	for (int32_t at = 0; at < end && s->code->end - jump->next >= at + size; at += size) {
+		int32_t target = 2 * (size == 1 ? jump->next[at] : insn_half(jump->next + at));
+
+		end = target < end ? target : end;
+	}
+	return jump->next + end;
+}
+
+/* Is `at` in a table, and no instruction? */
+static bool is_in_table(const struct scan *s, const uint8_t *at)
+{
+	const uint8_t *from = at;
+	struct insn jump;
+
+	for (unsigned i = 0; i < TABLE_MAX && s->thumb; i += 2) {
+		from -= 2;
+		if (from < s->code->begin)
+			return false;
+		if (insn_half(from) == 0xe8df && insn_read(from, at, true, &jump) &&
+		    jump.kind == INSN_TABLE)
+			return at < skip_table(s, &jump, 0);
+	}
+	return false;
+}
+
+/* Data among code may look like a push: of registers that must be kept a row is taken, and below it some that need
+ * not are pushed only to make room. */
+static bool pushes_link(const struct insn *insn)
+{
+	uint32_t kept = insn->mask >> 4 & 7,
+		 room = insn->mask & 15; /* (r7 may be the frame's base) */
+
+	kept += kept & -kept; /* of one run nothing is left but a bit above it */
+	return insn->kind == INSN_PUSH && insn->mask >> INSN_LR & 1 &&
+	       !(insn->mask >> INSN_SP & 1) && !(insn->mask >> INSN_PC & 1) &&
+	       !(kept & (kept - 1)) && !((16 - room) & (15 - room));
+}
+
+static bool find_push(const struct scan *s, struct prologue *p)
+{
+	int32_t step = s->thumb ? 2 : 4;
+	const uint8_t *at = s->pc;
+	struct insn insn;
+
+	while (at - step >= s->code->begin && s->pc - at < BACKWARD_MAX) {
+		at -= step;
+		if (!insn_read(at, s->pc, s->thumb, &insn) || !pushes_link(&insn) ||
+		    !is_beginning(s, at) || is_in_table(s, at))
+			continue;
+		*p = (struct prologue){.push = at, .next = insn.next, .mask = insn.mask};
+		p->above = arguments_before(s, at);
+		p->size = p->above + insn.bytes;
+		return true;
+	}
+	return false;
+}
+
+/* From the push to where we are. */
+static bool read_body(const struct scan *s, struct prologue *p)
+{
+	const uint8_t *at = p->next;
+	bool called = false;
+	int32_t last = 0;
+	struct insn insn;
+
+	while (at < s->pc && p->size < REACH) {
+		if (!insn_read(at, s->pc, s->thumb, &insn))
+			return false;
+		if ((insn.kind == INSN_PUSH || insn.kind == INSN_ROOM) && !called)
+			p->size += insn.bytes;
+		else if (insn.kind == INSN_ROOM_LOOSE)
+			p->loose = true;
+		else if (insn.kind == INSN_BASE && !called) {
+			p->base[insn.reg == INSN_R11] = p->size - insn.bytes;
+			if (s->thumb && insn_half(at) == 0xaf00)
+				p->certain = INSN_R7; /* else it would be a move */
+		} else if (insn.kind == INSN_COMPARE)
+			last = insn.bytes;
+		called |= insn.kind == INSN_CALL;
+		at = insn.kind == INSN_TABLE ? skip_table(s, &insn, last) : insn.next;
+	}
+	return at == s->pc && p->size < REACH;
+}
+
+/* The register that sp is set from in this function: up to where the next one pushes lr. 0: none. */
+static unsigned find_unbase(const struct scan *s, const struct prologue *p)
+{
+	const uint8_t *at = p->next, *end = s->code->end;
+	int32_t last = 0;
+	struct insn insn;
+
+	if (end - at > FUNCTION_MAX)
+		end = at + FUNCTION_MAX;
+	while (at < end && insn_read(at, end, s->thumb, &insn)) {
+		if (pushes_link(&insn) && at > s->pc)
+			break;
+		if (insn.kind == INSN_UNBASE && p->base[insn.reg == INSN_R11])
+			return insn.reg;
+		if (insn.kind == INSN_COMPARE)
+			last = insn.bytes;
+		at = insn.kind == INSN_TABLE ? skip_table(s, &insn, last) : insn.next;
+	}
+	return 0;
+}
+
+/* How far below the cfa, in words, a register of the push lies. */
+static uint32_t words_of(const struct prologue *p, unsigned reg)
+{
+	uint32_t words = (uint32_t)p->above / 4 + 1;
+
+	if (!(p->mask >> reg & 1))
+		return 0;
+	for (unsigned above = reg; above < INSN_LR; above++)
+		words += p->mask >> (above + 1) & 1;
+	return words;
+}
+
+static bool frame_of(const struct prologue *p, unsigned base, struct arch_frame *ret_frame)
+{
+	int32_t cfa = base ? p->base[base == INSN_R11] : p->size;
+
+	if (cfa < 0 || cfa % 4 || p->above % 4 || cfa / 4 > ARCH_FRAME_CFA_MAX)
+		return false;
+	*ret_frame = (struct arch_frame){
+		.from_fp = base,
+		.from_fp2 = base == INSN_R11,
+		.cfa_words = (uint32_t)cfa / 4,
+		.ra_words = (uint32_t)p->above / 4 + 1,
+		.fp_words = words_of(p, INSN_R7),
+		.fp2_words = words_of(p, INSN_R11),
+	};
+	return true;
+}
+
+static bool scan_backward(const struct scan *s, struct arch_frame *ret_frame)
+{
+	struct prologue p;
+	unsigned base;
+
+	if (!find_push(s, &p) || !read_body(s, &p))
+		return false;
+	base = p.certain;
+	if (!base && (p.base[0] || p.base[1]))
+		base = find_unbase(s, &p);
+	if (p.loose && !base)
+		return false;
+	return frame_of(&p, base, ret_frame);
+}
+
+/* Forward. */
+
+struct path {
+	int32_t moved;	  /* sp, up */
+	unsigned base;	  /* from here on `moved` counts from this register */
+	int32_t added[2]; /* to r7, r11 */
+	int32_t slot[16]; /* where they were popped from; only if `popped` */
+	uint32_t popped;
+};
+
+static void pop(struct path *p, const struct insn *insn)
+{
+	int32_t at = p->moved;
+
+	for (unsigned reg = 0; reg < 16; reg++) {
+		if (!(insn->mask >> reg & 1))
+			continue;
+		p->slot[reg] = at;
+		p->popped |= 1u << reg;
+		at += 4;
+	}
+	p->moved += insn->bytes;
+}
+
+static uint32_t words_popped(const struct path *p, unsigned reg)
+{
+	return p->popped >> reg & 1 ? (uint32_t)(p->moved - p->slot[reg]) / 4 : 0;
+}
+
+static bool note_return(const struct path *p, struct arch_frame *ret_frame)
+{
+	unsigned ra = p->popped >> INSN_PC & 1 ? INSN_PC : INSN_LR;
+
+	if (p->moved < 0 || p->moved / 4 > ARCH_FRAME_CFA_MAX ||
+	    (p->base && !(p->popped >> ra & 1)))
+		return false;
+	*ret_frame = (struct arch_frame){
+		.from_fp = p->base,
+		.from_fp2 = p->base == INSN_R11,
+		.cfa_words = (uint32_t)p->moved / 4,
+		.ra_words = words_popped(p, ra),
+		.fp_words = words_popped(p, INSN_R7),
+		.fp2_words = words_popped(p, INSN_R11),
+	};
+	return true;
+}
+
+/* The instruction at `pc` is the next one. False: it is not that simple. */
+static bool scan_forward(const struct scan *s, struct arch_frame *ret_frame)
+{
+	const uint8_t *at = s->pc;
+	struct path p = {.moved = 0};
+	bool called = false;
+	struct insn insn;
+
+	for (unsigned i = 0; i < FORWARD_MAX && insn_read(at, s->code->end, s->thumb, &insn); i++) {
+		switch (insn.kind) {
+		case INSN_PUSH:
+			if (called)
+				return false;
+			if (insn.mask >> INSN_LR & 1) { /* it is not yet saved */
+				*ret_frame = (struct arch_frame){
+					.cfa_words = (uint32_t)arguments_before(s, at) / 4};
+				return p.moved <= 0;
+			}
+			p.moved -= insn.bytes;
+			break;
+		case INSN_ROOM:
+			if (called)
+				return false;
+			p.moved -= insn.bytes;
+			break;
+		case INSN_LESS:
+			p.moved += insn.bytes;
+			break;
+		case INSN_REBASE:
+			p.added[insn.reg == INSN_R11] += insn.bytes;
+			break;
+		case INSN_UNBASE:
+			p.base = insn.reg;
+			p.moved = p.added[insn.reg == INSN_R11] - insn.bytes;
+			break;
+		case INSN_POP:
+			pop(&p, &insn);
+			if (insn.mask >> INSN_PC & 1)
+				return note_return(&p, ret_frame);
+			break;
+		case INSN_RETURN:
+			return note_return(&p, ret_frame);
+		case INSN_JUMP:
+		case INSN_ROOM_LOOSE:
+			return false;
+		case INSN_CALL:
+			called = true;
+			break;
+		default:
+			break;
+		}
+		at = insn.next;
+	}
+	return false;
+}
+
+static bool is_thumb(const struct arch_code *code, const uint8_t *pc, bool interrupted)
+{
+	if (((uintptr_t)pc - (uintptr_t)code->begin + code->address) & 2 || interrupted ||
+	    pc - code->begin < 4)
+		return true;
+	return insn_thumb_call(pc) || !insn_arm_call(pc);
+}
+
+/* mov r7, #1; svc #0, or the group's exit, right behind: the code that a thread begins in. */
+static bool ends_thread(const struct scan *s)
+{
+	for (const uint8_t *at = s->pc; at < s->pc + 12 && s->code->end - at >= 8; at += 2)
+		if (insn_word(at) == 0xdf002701 ||
+		    (insn_word(at) == 0xe3a07001 && insn_word(at + 4) == 0xef000000))
+			return true;
+	return false;
+}
 
 bool arch_scan(const struct arch_code *code, uint64_t pc, bool interrupted,
 	       struct arch_frame *ret_frame)
 {
-	(void)code;
-	(void)pc;
-	(void)interrupted;
-	ret_frame->outermost = false;
-	return false;
+	struct scan s = {.code = code, .pc = code->begin + (pc - code->address)};
+
+	s.thumb = is_thumb(code, s.pc, interrupted);
+	ret_frame->outermost = !interrupted && ends_thread(&s);
+	if (ret_frame->outermost || pc & 1)
+		return false;
+	if (interrupted)
+		return scan_forward(&s, ret_frame) || scan_backward(&s, ret_frame);
+	return scan_backward(&s, ret_frame);
 }

@@ -62,3 +62,60 @@ static inline bool insn_is_compact_call(uint32_t insn)
 {
 	return insn_op(insn) == 0x3a || (insn_op(insn) == 0x3e && !insn_rs(insn));
 }
+
+/* daddiu rt, rs, immediate */
+static inline bool insn_adds(uint32_t insn, unsigned rt, unsigned rs)
+{
+	return insn >> 16 == (0x6400u | rs << 5 | rt);
+}
+
+/* How far sp is moved by an addition of a constant; 0: it is not. */
+static inline int32_t insn_moves_sp(uint32_t insn)
+{
+	return insn_adds(insn, INSN_SP, INSN_SP) ? insn_immediate(insn) : 0;
+}
+
+/* daddu or dsubu sp, sp, rt */
+static inline bool insn_moves_sp_by(uint32_t insn)
+{
+	return (insn & 0xffe0fffd) == 0x03a0e82d;
+}
+
+/* move rd, rs: as daddu or as or */
+static inline bool insn_copies(uint32_t insn, unsigned rd, unsigned rs)
+{
+	return (insn & ~8u) == (rs << 21 | rd << 11 | 0x25);
+}
+
+static inline bool insn_stores(uint32_t insn, unsigned rt) /* sd rt, offset(sp) */
+{
+	return insn >> 16 == (0xfc00u | INSN_SP << 5 | rt);
+}
+
+static inline bool insn_loads(uint32_t insn, unsigned rt) /* ld rt, offset(sp) */
+{
+	return insn >> 16 == (0xdc00u | INSN_SP << 5 | rt);
+}
+
+/* jr rs, also jr.hb, and as release 6 writes it: jalr zero, rs */
+static inline bool insn_jumps_to(uint32_t insn, unsigned *ret_rs)
+{
+	*ret_rs = insn_rs(insn);
+	return (insn & 0xfc1ffbff) == 8 || (insn & 0xfc1ffbff) == 9;
+}
+
+/* beq zero, zero and bgezal-free forms that always branch */
+static inline bool insn_always_branches(uint32_t insn)
+{
+	return insn >> 16 == 0x1000;
+}
+
+/* Conditional: beq bne blez bgtz and likely forms, bltz bgez and likely forms, bc1. */
+static inline bool insn_branches(uint32_t insn)
+{
+	unsigned op = insn_op(insn);
+
+	if ((op >= 4 && op <= 7) || (op >= 0x14 && op <= 0x17))
+		return true;
+	return (op == 1 && !(insn_rt(insn) & 0x1c)) || (op == 0x11 && insn_rs(insn) == 8);
+}
