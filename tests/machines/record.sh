@@ -5,6 +5,9 @@
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-real.sh"
 
+# A fifth of the rows that e2e.real.sqlite3 has: an emulated MIPS is slow.
+sed 's/i < 20000/i < 4000/' "$TEST_SOURCE/data/work.sql" >work.sql
+
 cat >script <<'END'
 ./sqlite3 :memory: <work.sql >out/native.out 2>out/native.err
 echo $? >out/native.status
@@ -12,8 +15,7 @@ LD_PRELOAD=/work/libcounting.so COUNTING_OUTPUT=out/counts \
 	./agent run --quiet --output out/recording -- ./sqlite3 :memory: <work.sql >out/recorded.out 2>out/recorded.err
 echo $? >out/recorded.status
 END
-in_machine 0 script "$(built bin/agent)" "$(built lib/libheapcast.so)" "$(built tests/libcounting.so)" "$(program sqlite3)" \
-	"$TEST_SOURCE/data/work.sql"
+in_machine 0 script "$(built bin/agent)" "$(built lib/libheapcast.so)" "$(built tests/libcounting.so)" "$(program sqlite3)" work.sql
 mv out/* .
 assert_eq "exit status of the SQL error" 1 "$(cat native.status)"
 same_behaviour
