@@ -1,0 +1,105 @@
+#pragma once
+/*
+ * Where uprobes go: the functions of allocators in an ELF file, and the place in each that costs least and shows the
+ * arguments.
+ *
+ * In a file. Taken are functions by the names of agent/allocator_functions.h, those of malloc's family where everybody sees
+ * them (a function that a file has for itself may be called "free", too), aliases once. A file that only imports malloc has
+ * none; nor has one whose operators, or copies of malloc's family, do nothing but hand on to other functions of the list:
+ * what they lead to is the record. So:
+ *
+ *	operator delete (libstdc++)  -- jmp --> free (import)			wrapper, left to whoever gives free
+ *	tc_free, operator delete (tcmalloc)  -- own code -->			probed
+ *	cfree -- jmp --> free (the same file)					wrapper
+ *
+ * In a process. A program that uses jemalloc by interposition has libc's malloc mapped still. Both are probed: a library may
+ * have been linked to libc's by version or by RTLD_NEXT, and libc's inner calls are real; who calls by name comes to the
+ * first only. Wrappers of an import are dropped if any module of the process has a site for that function, else kept: better
+ * an operator than nothing. What can't be told from code is an interposer that hands on through a pointer of its own (dlsym):
+ * its call and the inner one are both seen. Their entries nest (bpf/site.h, frame): whoever records takes the outer one, for
+ * its result is what the program has. libheapcast.so, which does so, is left out here by its name.
+ *
+ * The place. A probe traps, and then the instruction under it has to be carried out: the kernel emulates some (x86: push,
+ * nop, jumps, calls) and steps through others, which costs a second trap. So a probe goes to the first emulated instruction
+ * that all calls pass, with the arguments in known registers and fp still the caller's (agent/unwind/place.h). A free may be
+ * probed behind its test for NULL.
+ *
+ * The result. A uretprobe puts another return address in the slot that sp points to at the probe: right only where the stack
+ * is as at the entry (SITE_RETURN_OK), and deadly to exceptions, which find no caller: functions that throw have sites at
+ * their return instructions instead (SITE_EXIT), or if not all can be found, their results stay unknown. Go's runtime walks
+ * and moves stacks: no uretprobe there.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "bpf/site.h"
+
+#define SITE_NAME_MAX 64
+
+enum site_kind {
+	SITE_ENTRY,
+	SITE_EXIT, /* a return instruction of the function: SITE_EXIT_PROBE is in its word */
+};
+
+struct site {
+	uint64_t offset;   /* in the file, of the instruction that is probed */
+	uint64_t word;	   /* bpf/site.h */
+	uint64_t function; /* offset of the function's entry: its sites have it in common */
+	uint32_t size;	   /* of the function */
+	enum site_kind kind;
+	bool emulated;	/* no single step: cheap */
+	bool return_ok; /* as SITE_RETURN_OK */
+	bool common;	/* malloc's family and the operators: found by everybody's calls */
+	char name[SITE_NAME_MAX];
+	char leads_to[SITE_NAME_MAX]; /* it only hands on to this import; "": it does not */
+};
+
+/* A function that is not probed, and why: for people. */
+struct site_skip {
+	char name[SITE_NAME_MAX];
+	const char *reason;
+};
+
+struct sites {
+	struct site *site; /* in the order of offsets */
+	size_t count;
+	struct site_skip *
+		skip; /* wrappers of functions in the same file are not among them: they are seen */
+	size_t skip_count;
+	uint16_t machine; /* e_machine */
+	bool loader;	  /* it is the dynamic loader: its own small malloc serves nobody else */
+	bool go;	  /* made by Go's compiler */
+	bool stripped;	  /* has no .symtab: functions inside of it can't be found */
+};
+
+struct sites_options {
+	bool no_returns; /* never a uretprobe: the process' main program is Go's */
+	bool no_exits;	 /* nor sites at return instructions */
+};
+
+/*
+ * Of the file at `fd`, which stays the caller's. It may hold anything: work and memory are bounded. 0, also if there is
+ * nothing to probe; -ENOEXEC: not an ELF file of this machine's class and byte order (a 32-bit program on a 64-bit kernel);
+ * -ENOMEM, -EIO. One caller at a time.
+ */
+int sites_find(int fd, const struct sites_options *options, struct sites *ret,
+	       struct err_text *err);
+void sites_done(struct sites *sites);
+
+/* A mapped file of a process. */
+struct sites_module {
+	const struct sites *sites; /* NULL: could not be read */
+	const char *path;	   /* as in /proc/PID/maps */
+};
+
+struct sites_choice {
+	uint32_t module; /* its number in the list */
+	const struct site *site;
+};
+
+/* Which sites of a process' modules to probe, in the order of the list. The array is the caller's (free()), and points into
+ * `module`. Call it again with the whole list when modules come or go: only the result for wrappers of imports can differ. */
+int sites_choose(const struct sites_module *module, size_t count, struct sites_choice **ret,
+		 size_t *ret_count);
