@@ -1,0 +1,253 @@
+/*
+ * Places of probes. See place.h.
+ *
+ * What Linux emulates at a uprobe (arch/x86/kernel/uprobes.c, since 3.16 branches and nop, since 4.18 push): push of a
+ * 64-bit register, a nop of one byte, jumps and branches to a distance, calls to a distance. Longer nops came late (6.16),
+ * and are not counted on.
+ *
+ *	free:	endbr64
+ *		test %rdi, %rdi
+ *		je   1f			<-- a place; behind it NULL does not come by
+ *		mov  %rdi, %rbp	...	(registers are followed)
+ *		push %rbx		<-- the place
+ */
+#include "agent/unwind/place.h"
+
+#include <elf.h>
+
+#include "agent/unwind/arch/x86_64/effect.h"
+#include "agent/unwind/arch/x86_64/follow.h"
+#include "agent/unwind/arch/x86_64/height.h"
+#include "agent/unwind/ban.h"
+
+#define REGISTERS 16
+#define STEPS_MAX 48 /* instructions that a place is looked for among */
+
+/* Numbers of instructions, and of DWARF (System V ABI, AMD64 supplement, 3.2.3 and 3.6.2). */
+static const uint8_t argument_register[PLACE_ARGUMENTS] = {7, 6, 2, 1, 8, 9};
+static const uint8_t dwarf_number[REGISTERS] = {0, 2, 1,  3,  7,  6,  4,  5,
+						8, 9, 10, 11, 12, 13, 14, 15};
+
+struct state {
+	uint8_t holds[REGISTERS]; /* the number of an argument + 1; 0: something else */
+	struct height height;
+	bool fp_changed;
+	uint8_t tested; /* the flags tell whether this argument (+ 1) is NULL */
+};
+
+static bool is_emulated(const uint8_t *at, const struct insn *insn)
+{
+	size_t length = (size_t)(insn->next - at);
+
+	if (insn->map)
+		return length == 6 && at[0] == 0x0f && insn_flow(insn) == FLOW_BRANCH;
+	switch (insn->opcode) {
+	case 0x50 ... 0x57:
+		return length == 1 || (length == 2 && at[0] == 0x41);
+	case 0x90:
+		return length == 1;
+	case 0x70 ... 0x7f:
+	case 0xeb:
+		return length == 2;
+	case 0xe8:
+	case 0xe9:
+		return length == 5;
+	default:
+		return false;
+	}
+}
+
+static void begin(struct state *s)
+{
+	*s = (struct state){.height = height_begin()};
+	for (unsigned i = 0; i < PLACE_ARGUMENTS; i++)
+		s->holds[argument_register[i]] = (uint8_t)(i + 1);
+}
+
+/* test %reg, %reg; cmp $0, %reg */
+static uint8_t tested_register(const struct insn *insn)
+{
+	if (insn->map || !insn->wide || insn->mod != 3)
+		return INSN_SP;
+	if (insn->opcode == 0x85 && insn->reg == insn->rm)
+		return insn->rm;
+	return insn->opcode == 0x83 && (insn->reg & 7) == 7 && !insn->immediate ? insn->rm
+										: INSN_SP;
+}
+
+/* A whole register is copied to another one. */
+static bool is_copy(const struct insn *insn, uint8_t *ret_from, uint8_t *ret_to)
+{
+	if (insn->map || !insn->wide || insn->mod != 3 || (insn->opcode & 0xfd) != 0x89)
+		return false;
+	*ret_from = insn->opcode == 0x89 ? insn->reg : insn->rm;
+	*ret_to = insn->opcode == 0x89 ? insn->rm : insn->reg;
+	return true;
+}
+
+/* False: what it does can't be told. */
+static bool apply(struct state *s, const struct insn *insn)
+{
+	uint8_t from = 0, to = 0, kept = 0;
+	uint32_t written;
+
+	if (!effect_registers(insn, &written))
+		return false;
+	if (is_copy(insn, &from, &to))
+		kept = s->holds[from];
+	for (unsigned i = 0; i < REGISTERS; i++)
+		if (written >> i & 1)
+			s->holds[i] = 0;
+	if (kept)
+		s->holds[to] = kept;
+	s->fp_changed |= written >> INSN_FP & 1;
+	if (!effect_keeps_flags(insn))
+		s->tested = 0;
+	if (tested_register(insn) != INSN_SP)
+		s->tested = s->holds[tested_register(insn)];
+	if (insn->map && written >> INSN_SP & 1)
+		return false;
+	height_apply(&s->height, insn);
+	return is_from_sp(s->height.sp);
+}
+
+static uint8_t find_argument(const struct state *s, unsigned argument)
+{
+	/* Where it was passed, if it is there still: the others may be copies. */
+	if (s->holds[argument_register[argument]] == argument + 1)
+		return argument_register[argument];
+	for (uint8_t i = 0; i < REGISTERS; i++)
+		if (s->holds[i] == argument + 1 && i != INSN_SP)
+			return i;
+	return REGISTERS;
+}
+
+static bool describe(const struct state *s, const struct place_question *question,
+		     struct place_probe *probe)
+{
+	int32_t below = -s->height.sp.offset;
+
+	if (s->fp_changed || below < 0 || below % 8 || below / 8 > UINT8_MAX)
+		return false;
+	probe->words = (uint8_t)(below / 8);
+	for (unsigned i = 0; i < PLACE_ARGUMENTS; i++) {
+		uint8_t reg = find_argument(s, i);
+
+		if (reg == REGISTERS && question->wanted >> i & 1)
+			return false;
+		probe->argument[i] = reg == REGISTERS ? 63 : dwarf_number[reg];
+	}
+	return true;
+}
+
+/* A branch that NULL takes, and nothing else. */
+static bool is_for_null(const struct state *s, const struct place_question *question,
+			const struct insn *insn)
+{
+	bool je = insn_flow(insn) == FLOW_BRANCH && (insn->opcode & 0xf) == 4 &&
+		  (insn->map || insn->opcode == 0x74);
+
+	return je && question->not_null >= 0 && s->tested == question->not_null + 1;
+}
+
+/* What was passed by on the way to the place. */
+struct way {
+	const uint8_t *branch; /* on the test for NULL; NULL: none */
+};
+
+static void look(const struct place_function *f, const struct place_question *question,
+		 struct way *way, struct place_probe *probe)
+{
+	const uint8_t *at = f->code, *end = f->code + f->size;
+	struct place_probe found;
+	struct insn insn;
+	struct state s;
+
+	begin(&s);
+	for (unsigned i = 0; i < STEPS_MAX && insn_read(at, end, &insn); i++) {
+		enum insn_flow flow = insn_flow(&insn);
+
+		if (is_emulated(at, &insn)) {
+			found = *probe;
+			if (!describe(&s, question, &found))
+				return;
+			found.address = f->address + (uint64_t)(at - f->code);
+			found.emulated = true;
+			found.not_null = way->branch != NULL;
+			*probe = found;
+			if (way->branch || !is_for_null(&s, question, &insn))
+				return;
+			way->branch = at;
+		} else if ((flow != FLOW_ON && !(flow == FLOW_BEGIN && at == f->code)) ||
+			   !apply(&s, &insn))
+			return;
+		at = insn.next;
+	}
+}
+
+/* An instruction that takes a frame away: a jump behind it leaves the function. */
+static bool takes_away(const struct insn *insn)
+{
+	return !insn->map && ((insn->opcode & 0xf8) == 0x58 || insn->opcode == 0xc9 ||
+			      ((insn->opcode == 0x81 || insn->opcode == 0x83) && insn->mod == 3 &&
+			       insn->rm == INSN_SP && !(insn->reg & 7)));
+}
+
+/* Do jumps within the function lead to (entry, probe], or may they? To the entry itself: it is looped. */
+static bool is_disturbed(const struct place_function *f, const struct way *way,
+			 struct place_probe *probe)
+{
+	const uint8_t *end = f->code + f->size;
+	bool disturbed = false, leaving = false;
+	struct insn insn;
+
+	for (const uint8_t *at = f->code; at < end; at = insn.next) {
+		enum insn_flow flow;
+		uint64_t target;
+
+		if (!insn_read(at, end, &insn))
+			return true;
+		flow = insn_flow(&insn);
+		disturbed |= flow == FLOW_AWAY && !leaving;
+		leaving = takes_away(&insn);
+		if (flow != FLOW_BRANCH && flow != FLOW_JUMP)
+			continue;
+		target = f->address + (uint64_t)(insn.next - f->code) +
+			 (uint64_t)(int64_t)insn.immediate;
+		probe->looped |= target == f->address;
+		disturbed |= at != way->branch && target > f->address && target <= probe->address;
+	}
+	return disturbed;
+}
+
+static void find(const struct place_function *function, const struct place_question *question,
+		 struct place_probe *ret_probe)
+{
+	struct place_probe entry = {.address = function->address}, probe;
+	struct way way = {0};
+	struct state s;
+
+	begin(&s);
+	describe(&s, question, &entry);
+	probe = entry;
+	look(function, question, &way, &probe);
+	if (is_disturbed(function, &way, &probe) && probe.address != entry.address) {
+		entry.looped = probe.looped;
+		probe = entry;
+	}
+	*ret_probe = probe;
+}
+
+static uint64_t stub(const uint8_t *code, size_t size, uint64_t address)
+{
+	const uint8_t *at = code, *end = code + size;
+	struct insn insn;
+
+	if (insn_read(at, end, &insn) && insn_flow(&insn) == FLOW_BEGIN)
+		at = insn.next;
+	if (!insn_read(at, end, &insn) || insn_flow(&insn) != FLOW_AWAY_STATIC)
+		return 0;
+	return address + (uint64_t)(insn.next - code) + (uint64_t)(int64_t)insn.displacement;
+}
+
+const struct place_reader place_own = {EM_X86_64, find, follow_exits, follow_hands_on, stub};

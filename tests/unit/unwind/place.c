@@ -1,0 +1,239 @@
+/* Beginnings of functions, in bytes: where a probe of each goes, and what is known there. */
+#include <elf.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agent/unwind/place.h"
+
+#define AT	0x401000u
+#define NOWHERE 63
+#define FREES	1, 0 /* argument a is to be known, and of no interest if NULL */
+#define ONE	1, -1
+#define TWO	3, -1
+
+enum { RAX, RDX, RCX, RBX, RSI, RDI };
+
+static size_t bytes_of(const char *hex, uint8_t *out)
+{
+	size_t count = 0;
+	unsigned value;
+	int read;
+
+	for (; sscanf(hex, " %2x%n", &value, &read) == 1; hex += read)
+		out[count++] = (uint8_t)value;
+	return count;
+}
+
+static struct place_probe find(const char *text, unsigned wanted, int not_null)
+{
+	struct place_question question = {wanted, not_null};
+	struct place_probe probe;
+	uint8_t code[256];
+	struct place_function function = {code, bytes_of(text, code), AT};
+
+	place_own.find(&function, &question, &probe);
+	return probe;
+}
+
+static void assert_at(struct place_probe probe, unsigned offset, unsigned words, unsigned a)
+{
+	assert_int_equal(probe.address, AT + offset);
+	assert_int_equal(probe.words, words);
+	assert_int_equal(probe.argument[0], a);
+	assert_int_equal(probe.emulated, true);
+}
+
+static void assert_entry(struct place_probe probe)
+{
+	assert_int_equal(probe.address, AT);
+	assert_int_equal(probe.words, 0);
+	assert_int_equal(probe.argument[0], RDI);
+	assert_int_equal(probe.argument[1], RSI);
+	assert_int_equal(probe.emulated, false);
+}
+
+static void first_emulated_instruction(void **state)
+{
+	(void)state;
+	assert_at(find("55 c3", ONE), 0, 0, RDI);			  /* push; ret */
+	assert_at(find("41 54 c3", ONE), 0, 0, RDI);			  /* push %r12 */
+	assert_at(find("f3 0f 1e fa 53 c3", ONE), 4, 0, RDI);		  /* endbr64; push */
+	assert_at(find("48 89 f8 53 c3", ONE), 3, 0, RDI);		  /* mov %rdi, %rax; push */
+	assert_at(find("48 89 f8 31 ff 53 c3", ONE), 5, 0, RAX);	  /* ...xor %edi, %edi */
+	assert_at(find("48 83 ec 18 e8 00 00 00 00 c3", ONE), 4, 3, RDI); /* sub $24, %rsp; call */
+	assert_at(find("0f 1f 44 00 00 90 c3", ONE), 5, 0, RDI); /* a nop of 5 bytes, and of one */
+	assert_at(find("83 3d 00 00 00 00 00 74 01 c3 c3", ONE), 7, 0, RDI); /* cmp of memory; je */
+}
+
+static void in_doubt_the_entry(void **state)
+{
+	(void)state;
+	assert_entry(find("31 ff 53 c3", ONE));		/* xor %edi, %edi: the argument is gone */
+	assert_entry(find("89 ff 53 c3", ONE));		/* mov %edi, %edi: half of it */
+	assert_entry(find("48 89 e5 53 c3", ONE));	/* mov %rsp, %rbp: fp is not the caller's */
+	assert_entry(find("48 83 e4 f0 53 c3", ONE));	/* and $-16, %rsp */
+	assert_entry(find("48 f7 e6 70 00 c3", 7, -1)); /* mul %rsi: the third one is gone */
+	assert_entry(find("f3 48 ab 53 c3", ONE));	/* rep stos */
+	assert_entry(find("66 e8 00 00 c3", ONE));	/* a call with a prefix is not emulated */
+	assert_entry(find("c3", ONE));
+	assert_entry(find("", ONE));
+}
+
+static void jumps_within_the_function(void **state)
+{
+	(void)state;
+	/* 0: mov %rdi, %rax; 3: push; 4: jmp 3 */
+	assert_entry(find("48 89 f8 53 eb fd c3", ONE));
+	/* 0: mov; 3: push; 4: jmp 7 */
+	assert_at(find("48 89 f8 53 eb 01 90 c3", ONE), 3, 0, RDI);
+	/* 0: push; 1: jmp 0 */
+	assert_true(find("53 eb fd c3", ONE).looped);
+	/* 0: mov; 3: push; 4: jmp *%rax: to anywhere; but not behind a pop */
+	assert_entry(find("48 89 f8 53 ff e0", ONE));
+	assert_at(find("48 89 f8 53 5b ff e0", ONE), 3, 0, RDI);
+	/* what can't be read to its end */
+	assert_entry(find("48 89 f8 53 06", ONE));
+}
+
+static void behind_the_test_for_null(void **state)
+{
+	struct place_probe probe = find("48 85 ff 74 02 53 c3 c3", FREES); /* test; je 7; push */
+
+	(void)state;
+	assert_at(probe, 5, 0, RDI);
+	assert_true(probe.not_null);
+	probe = find("48 85 ff 74 02 53 c3 c3", ONE);
+	assert_at(probe, 3, 0, RDI);
+	assert_false(probe.not_null);
+	probe = find("48 85 f6 74 02 53 c3 c3", FREES); /* of another argument */
+	assert_at(probe, 3, 0, RDI);
+	assert_false(probe.not_null);
+	probe = find("48 85 ff 48 ff c0 74 02 53 c3 c3", FREES); /* inc %rax: other flags */
+	assert_at(probe, 6, 0, RDI);
+	assert_false(probe.not_null);
+	probe = find("48 85 ff 74 02 31 ff 53 c3", FREES); /* gone before the push: on the branch */
+	assert_at(probe, 3, 0, RDI);
+	assert_false(probe.not_null);
+}
+
+static bool is_target(void *context, uint64_t address, bool pointer)
+{
+	(void)context;
+	return address == 0x402000 && !pointer;
+}
+
+static size_t read_nothing(void *context, uint64_t address, uint8_t *out, size_t size)
+{
+	(void)context;
+	(void)address;
+	(void)out;
+	(void)size;
+	return 0;
+}
+
+static bool hands_on(const char *text, bool frees)
+{
+	const struct place_code nothing = {.read = read_nothing};
+	struct place_hand_on question = {.is_target = is_target, .code = &nothing, .frees = frees};
+	uint8_t code[256];
+	struct place_function function = {code, bytes_of(text, code), AT};
+
+	return place_own.hands_on(&function, &question);
+}
+
+static void what_only_hands_on(void **state)
+{
+	(void)state;
+	assert_true(hands_on("e9 fb 0f 00 00", true));			 /* jmp */
+	assert_true(hands_on("48 85 ff 74 05 e9 f6 0f 00 00 c3", true)); /* unless NULL */
+	assert_true(hands_on("48 83 ec 08 e8 f7 0f 00 00 48 83 c4 08 c3",
+			     false)); /* call, and return what it gave */
+	assert_true(hands_on("48 85 ff 74 05 e9 f6 0f 00 00 31 c0 c3", false)); /* or 0 */
+	assert_false(hands_on("48 85 ff 74 05 e9 f6 0f 00 00 48 89 f8 c3",
+			      false)); /* or something else */
+	assert_false(
+		hands_on("48 85 ff 74 05 e9 f6 0f 00 00 48 89 37 c3", true)); /* or writes to it */
+	assert_false(hands_on("e9 00 00 00 00 c3", true)); /* to nobody we know */
+	assert_false(hands_on("c3", true));
+}
+
+struct bytes {
+	uint8_t code[256];
+	size_t size;
+};
+
+static size_t read_bytes(void *context, uint64_t address, uint8_t *out, size_t size)
+{
+	const struct bytes *bytes = context;
+	size_t at = (size_t)(address - AT);
+
+	if (at >= bytes->size)
+		return 0;
+	size = size < bytes->size - at ? size : bytes->size - at;
+	memcpy(out, bytes->code + at, size);
+	return size;
+}
+
+static uint64_t no_slot(void *context, uint64_t address)
+{
+	(void)context;
+	(void)address;
+	return 0;
+}
+
+/* A second function lies at 16. */
+static bool begins(void *context, uint64_t address)
+{
+	(void)context;
+	return address == AT + 16;
+}
+
+static int exits(const char *text, uint64_t found[PLACE_EXITS_MAX])
+{
+	struct bytes bytes;
+	const struct place_code code = {read_bytes, no_slot, begins, &bytes};
+
+	bytes.size = bytes_of(text, bytes.code);
+	return place_own.exits(&code, AT, found);
+}
+
+static void all_returns(void **state)
+{
+	uint64_t found[PLACE_EXITS_MAX];
+
+	(void)state;
+	assert_int_equal(exits("48 85 ff 74 01 c3 f3 c3", found), 2); /* test; je; ret; repz ret */
+	assert_int_equal(found[0] + found[1], 2 * AT + 5 + 6);
+	/* jmp to the second function, which returns */
+	assert_int_equal(exits("eb 0e 90 90 90 90 90 90 90 90 90 90 90 90 90 90 c3", found), 1);
+	assert_int_equal(found[0], AT + 16);
+	/* a call that does not return, in front of it */
+	assert_int_equal(exits("90 90 90 90 90 90 90 90 90 90 90 e8 00 00 00 00 c3", found), 0);
+	assert_int_equal(exits("ff e0", found), -1);		 /* jmp *%rax */
+	assert_int_equal(exits("ff 25 00 00 00 00", found), -1); /* through a pointer, elsewhere */
+	assert_int_equal(exits("06 c3", found), -1);		 /* no instruction */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(first_emulated_instruction),
+		cmocka_unit_test(in_doubt_the_entry),
+		cmocka_unit_test(jumps_within_the_function),
+		cmocka_unit_test(behind_the_test_for_null),
+		cmocka_unit_test(what_only_hands_on),
+		cmocka_unit_test(all_returns),
+	};
+
+	if (place_own.machine != EM_X86_64) {
+		puts("skipped: the code is x86-64's");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
