@@ -63,16 +63,27 @@ int elf_symbols_open(struct elf_symbols *file, int fd)
 	return 0;
 }
 
-static bool read_section(const struct elf_symbols *file, unsigned index, ElfW(Shdr) * ret)
+bool elf_symbols_section(const struct elf_symbols *file, unsigned index, ElfW(Shdr) * ret)
 {
 	return index < file->head.e_shnum && index < SECTIONS_MAX &&
 	       file->head.e_shentsize == sizeof(*ret) &&
 	       read_at(file->fd, ret, sizeof(*ret), file->head.e_shoff + index * sizeof(*ret));
 }
 
+bool elf_symbols_segment(const struct elf_symbols *file, unsigned index, ElfW(Phdr) * ret)
+{
+	return index < file->head.e_phnum && index < HEADERS_MAX &&
+	       read_at(file->fd, ret, sizeof(*ret), file->head.e_phoff + index * sizeof(*ret));
+}
+
+bool elf_symbols_read(const struct elf_symbols *file, uint64_t offset, void *out, size_t size)
+{
+	return read_at(file->fd, out, size, offset);
+}
+
 static bool find_section(const struct elf_symbols *file, uint32_t type, ElfW(Shdr) * ret)
 {
-	for (unsigned i = 0; read_section(file, i, ret); i++)
+	for (unsigned i = 0; elf_symbols_section(file, i, ret); i++)
 		if (ret->sh_type == type)
 			return true;
 	return false;
@@ -152,7 +163,7 @@ void elf_symbols_walk(struct elf_symbols *file, uint32_t type, bool named,
 	uint64_t count;
 	size_t kept;
 
-	if (!find_section(file, type, &table) || !read_section(file, table.sh_link, &strings))
+	if (!find_section(file, type, &table) || !elf_symbols_section(file, table.sh_link, &strings))
 		return;
 	window.offset = strings.sh_offset;
 	window.size = strings.sh_size;

@@ -28,6 +28,11 @@ struct elf_symbols {
 /* Looks at the headers; the descriptor stays the caller's. 0; -ENOEXEC: it is not such a file. */
 int elf_symbols_open(struct elf_symbols *file, int fd);
 
+/* Headers, by their numbers, and bytes of the file: false: there are none such. */
+bool elf_symbols_section(const struct elf_symbols *file, unsigned index, ElfW(Shdr) * ret);
+bool elf_symbols_segment(const struct elf_symbols *file, unsigned index, ElfW(Phdr) * ret);
+bool elf_symbols_read(const struct elf_symbols *file, uint64_t offset, void *out, size_t size);
+
 /* Calls `each` for every symbol of the first table of this type (SHT_DYNSYM, SHT_SYMTAB) that is defined and code. With `named`
  * the name is read, else it is "". Ends when `each` gives true. */
 void elf_symbols_walk(struct elf_symbols *file, uint32_t type, bool named,
