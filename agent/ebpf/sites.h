@@ -28,6 +28,10 @@
  * is as at the entry (SITE_RETURN_OK), and deadly to exceptions, which find no caller: functions that throw have sites at
  * their return instructions instead (SITE_EXIT), or if not all can be found, their results stay unknown. Go's runtime walks
  * and moves stacks: no uretprobe there.
+ *
+ * Whoever records must know that functions of an allocator call each other (realloc: malloc and free), so entries nest; that
+ * an exit may serve several functions, and is passed by other calls too: it belongs to the entry with the same frame, whose
+ * word says what was called; and that in place of a returned call's frame a later one may stand, so the return address counts.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,9 +73,8 @@ struct sites {
 		skip; /* wrappers of functions in the same file are not among them: they are seen */
 	size_t skip_count;
 	uint16_t machine; /* e_machine */
-	bool loader;	  /* it is the dynamic loader: its own small malloc serves nobody else */
-	bool go;	  /* made by Go's compiler */
-	bool stripped;	  /* has no .symtab: functions inside of it can't be found */
+	bool go; /* made by Go's compiler: if it is a process' main program, no_returns is for all its modules */
+	bool stripped; /* has no .symtab: functions inside of it can't be found */
 };
 
 struct sites_options {

@@ -1,0 +1,156 @@
+/* Functions of allocators by their symbols. See functions.h. */
+#include "agent/ebpf/functions.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/ban.h"
+
+/* While symbols are read. */
+struct search {
+	struct functions *found;
+	uint16_t machine;
+	bool shown; /* in this table common names count: others see them */
+};
+
+bool function_is_operator(const char *name)
+{
+	return !strncmp(name, "_Z", 2);
+}
+
+int function_of_name(const char *name, bool *ret_heap)
+{
+	int number = allocator_function_find(name, ret_heap);
+
+	if (number >= 0)
+		return number;
+	*ret_heap = false;
+	return allocator_function_find_common(name);
+}
+
+enum function_sort function_sort(unsigned number)
+{
+	switch (allocator_functions[number].shape) {
+	case SHAPE_END:
+		return SORT_FREES;
+	case SHAPE_MOVE_AB:
+	case SHAPE_MOVE_ABC:
+	case SHAPE_MOVE_OR_END:
+		return SORT_MOVES;
+	case SHAPE_RESIZE:
+		return SORT_RESIZES;
+	default:
+		return SORT_ALLOCATES;
+	}
+}
+
+/* Operators and their like throw, unless they say that they don't; so does realloc of mimalloc's kind. */
+static bool is_throwing(unsigned number, const char *name)
+{
+	return !strncmp(allocator_functions[number].name, "new", 3) && !strstr(name, "nothrow");
+}
+
+/* A quick look, for there may be a hundred thousand: the first two letters of all names that matter. */
+static bool may_matter(const char *name)
+{
+	static const char beginnings[] = "mi ma me tc je _r _Z re ra xa da sd ca cf fr po al va pv";
+
+	for (const char *b = beginnings; b < beginnings + sizeof(beginnings) - 1; b += 3)
+		if (name[0] == b[0] && name[1] == b[1])
+			return true;
+	return false;
+}
+
+/* Of two names of one function the better one. The table has malloc's family behind the others, so of two operators the
+ * earlier is not an array's. */
+static bool is_better(const struct function *f, const struct function *than)
+{
+	bool operator_ = function_is_operator(f->name), other = function_is_operator(than->name);
+
+	if (f->common != than->common)
+		return f->common;
+	if (operator_ != other)
+		return other;
+	return f->number < than->number ||
+	       (f->number == than->number && strcmp(f->name, than->name) < 0);
+}
+
+static void add(struct functions *found, const struct function *f)
+{
+	for (unsigned i = 0; i < found->count; i++) {
+		struct function *same = &found->function[i];
+
+		if (same->address != f->address)
+			continue;
+		if (is_better(f, same))
+			*same = *f;
+		return;
+	}
+	if (found->count == FUNCTIONS_MAX)
+		found->overflow = true;
+	else
+		found->function[found->count++] = *f;
+}
+
+static bool take(void *context, const ElfW(Sym) * symbol, const char *name)
+{
+	struct search *search = context;
+	bool local = symbol->st_info >> 4 == STB_LOCAL;
+	struct function f = {.address = symbol->st_value, .size = symbol->st_size};
+	int number;
+
+	if (!may_matter(name) || strlen(name) >= sizeof(f.name))
+		return false;
+	f.common = allocator_function_find_common(name) >= 0;
+	number = function_of_name(name, &f.heap);
+	if (number < 0 || (f.common && (local || !search->shown)))
+		return false;
+	f.number = (uint8_t)number;
+	f.late = (symbol->st_info & 0xf) == STT_GNU_IFUNC;
+	f.thumb = search->machine == EM_ARM && f.address & 1;
+	f.throws = is_throwing(f.number, name);
+	snprintf(f.name, sizeof(f.name), "%s", name);
+	search->found->malloc |= !strcmp(name, "malloc");
+	add(search->found, &f);
+	return search->found->overflow;
+}
+
+static bool has_section(const struct elf_symbols *file, uint32_t type)
+{
+	ElfW(Shdr) section;
+
+	for (unsigned i = 0; elf_symbols_section(file, i, &section); i++)
+		if (section.sh_type == type)
+			return true;
+	return false;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct function *first = a, *second = b;
+
+	return first->address < second->address ? -1 : first->address > second->address;
+}
+
+/* In a program without dynamic symbols nobody is shown anything: its global names are what its own calls come to. */
+void functions_find(struct elf_symbols *file, struct functions *ret)
+{
+	struct search search = {.found = ret, .machine = file->head.e_machine};
+
+	ret->count = 0;
+	ret->overflow = ret->malloc = false;
+	ret->stripped = !has_section(file, SHT_SYMTAB);
+	search.shown = true;
+	elf_symbols_walk(file, SHT_DYNSYM, true, take, &search);
+	search.shown = !has_section(file, SHT_DYNSYM);
+	elf_symbols_walk(file, SHT_SYMTAB, true, take, &search);
+	qsort(ret->function, ret->count, sizeof(ret->function[0]), compare);
+}
+
+struct function *functions_at(struct functions *functions, uint64_t address)
+{
+	const struct function key = {.address = address};
+
+	return bsearch(&key, functions->function, functions->count, sizeof(key), compare);
+}

@@ -1,0 +1,504 @@
+/*
+ * Probes in one file. See sites.h. In steps:
+ *
+ *	symbols --> functions --> which of them only hand on --> places and exits --> what other code leads into --> sites
+ */
+#include "agent/ebpf/sites.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/ebpf/extents.h"
+#include "agent/ebpf/functions.h"
+#include "agent/ebpf/imports.h"
+#include "agent/unwind/entry.h"
+#include "agent/unwind/place.h"
+#include "base/ban.h"
+
+#define CODE_MAX  (64u << 10) /* of longer functions only the entry is known */
+#define SITES_MAX 1024
+#define STUB_MAX  16
+
+struct candidate {
+	struct function *f;
+	struct place_probe probe;
+	int exits; /* negative: not known */
+	uint64_t exit[PLACE_EXITS_MAX];
+	struct candidate *inner;    /* it only hands on to this one... */
+	char import[SITE_NAME_MAX]; /* ...or to this import; "": it does not */
+	const char *reason;	    /* why it is not probed; NULL: it is */
+};
+
+/* The whole work; static for its size. */
+static struct work {
+	struct elf_symbols file;
+	struct functions functions;
+	struct imports imports;
+	struct extents extents;
+	const struct place_reader *reader;
+	const struct sites_options *options;
+	struct candidate candidate[FUNCTIONS_MAX];
+	struct candidate *asked; /* whose targets are looked at */
+	uint64_t low, high;	 /* around all places that are not entries */
+	uint8_t code[CODE_MAX + ENTRY_BEFORE + ENTRY_BRANCH];
+} work;
+
+/* Code of the file, for who follows it. */
+
+static size_t read_at(void *context, uint64_t address, uint8_t *out, size_t size)
+{
+	(void)context;
+	return elf_symbols_code(&work.file, address, out, size);
+}
+
+static uint64_t slot_at(void *context, uint64_t slot)
+{
+	char name[SITE_NAME_MAX];
+	uint64_t address;
+
+	(void)context;
+	return imports_find(&work.imports, slot, name, &address) ? address : 0;
+}
+
+static bool begins_at(void *context, uint64_t address)
+{
+	(void)context;
+	return extents_begin(&work.extents, address);
+}
+
+static const struct place_code all_code = {read_at, slot_at, begins_at, NULL};
+
+/* Handing on. */
+
+static bool is_same_sort(const struct candidate *c, unsigned number)
+{
+	return function_sort(c->f->number) == function_sort(number);
+}
+
+static bool is_inner(struct candidate *c, uint64_t address)
+{
+	struct function *f = functions_at(&work.functions, address);
+
+	if (!f || f == c->f || !is_same_sort(c, f->number))
+		return false;
+	c->inner = &work.candidate[f - work.functions.function];
+	return true;
+}
+
+/* Through a pointer that the loader fills: with a function of this file, if it has one, or with somebody else's. */
+static bool is_led_by(struct candidate *c, uint64_t slot)
+{
+	char name[SITE_NAME_MAX];
+	uint64_t address;
+	bool heap;
+	int number;
+
+	if (!imports_find(&work.imports, slot, name, &address))
+		return false;
+	if (address)
+		return is_inner(c, address);
+	number = function_of_name(name, &heap);
+	if (number < 0 || !is_same_sort(c, (unsigned)number))
+		return false;
+	memcpy(c->import, name, sizeof(name));
+	return true;
+}
+
+static bool is_target(void *context, uint64_t address, bool pointer)
+{
+	struct candidate *c = context;
+	uint8_t stub[STUB_MAX];
+	uint64_t slot;
+
+	if (pointer)
+		return is_led_by(c, address);
+	if (is_inner(c, address))
+		return true;
+	slot = work.reader->stub(stub, elf_symbols_code(&work.file, address, stub, sizeof(stub)),
+				 address);
+	return slot && is_led_by(c, slot);
+}
+
+static size_t read_code(const struct candidate *c)
+{
+	const struct function *f = c->f;
+
+	return f->size > CODE_MAX
+		       ? 0
+		       : elf_symbols_code(&work.file, f->address, work.code, (size_t)f->size);
+}
+
+/* Where code is not read: operators over somebody else's malloc are taken for what they mostly are. */
+static void guess_hand_on(struct candidate *c)
+{
+	if (work.reader == &place_own || !function_is_operator(c->f->name) || work.functions.malloc)
+		return;
+	memcpy(c->import, function_sort(c->f->number) == SORT_FREES ? "free" : "malloc", 7);
+}
+
+static void find_hand_on(struct candidate *c)
+{
+	struct place_function function = {work.code, read_code(c), c->f->address};
+	struct place_hand_on question = {is_target, c, &all_code,
+					 function_sort(c->f->number) == SORT_FREES};
+
+	if (function.size != c->f->size || !work.reader->hands_on(&function, &question)) {
+		c->inner = NULL;
+		c->import[0] = 0;
+	}
+	guess_hand_on(c);
+}
+
+/* What leads to what can't be probed must be probed itself; so must one of several that lead to each other. */
+static void settle_hand_on(struct candidate *c)
+{
+	const struct candidate *last = c;
+
+	for (unsigned i = 0; i < work.functions.count && last->inner; i++)
+		last = last->inner;
+	if (last->inner || last->reason)
+		c->inner = NULL;
+}
+
+/* Places. */
+
+static uint16_t wanted_arguments(const struct function *f)
+{
+	static const uint8_t of_shape[] = {
+		[SHAPE_SIZE_A] = 1,	 [SHAPE_SIZE_B] = 2,  [SHAPE_COUNT_AB] = 3,
+		[SHAPE_POSIX] = 5,	 [SHAPE_MOVE_AB] = 3, [SHAPE_MOVE_ABC] = 7,
+		[SHAPE_MOVE_OR_END] = 3, [SHAPE_RESIZE] = 3,  [SHAPE_TEXT] = 1,
+		[SHAPE_TEXT_OWN] = 3,	 [SHAPE_END] = 1,
+	};
+
+	return (uint16_t)(of_shape[allocator_functions[f->number].shape] << f->heap);
+}
+
+static const char *refusal(const struct candidate *c)
+{
+	unsigned shape = allocator_functions[c->f->number].shape;
+
+	if (c->f->thumb)
+		return "it is Thumb code, and uprobes know ARM code only: use LD_PRELOAD";
+	if (c->f->late)
+		return "it is chosen when the program starts";
+	if (shape == SHAPE_TEXT || shape == SHAPE_TEXT_OWN)
+		return "how large its result is can't be told from outside";
+	if (!elf_symbols_code(&work.file, c->f->address, work.code, 1))
+		return "its code is not in the file";
+	return NULL;
+}
+
+static void find_place(struct candidate *c)
+{
+	struct place_function function = {work.code, read_code(c), c->f->address};
+	struct place_question question = {wanted_arguments(c->f), -1};
+
+	if (function.size != c->f->size)
+		function.size = 0;
+	if (function_sort(c->f->number) == SORT_FREES)
+		question.not_null = c->f->heap;
+	work.reader->find(&function, &question, &c->probe);
+	if (c->probe.looped)
+		c->reason = "a loop leads back to its beginning";
+}
+
+static void find_exits(struct candidate *c)
+{
+	c->exits = -1;
+	if (c->f->throws && !work.options->no_exits && extents_known(&work.extents))
+		c->exits = work.reader->exits(&all_code, c->f->address, c->exit);
+	if (!extents_known(&work.extents))
+		c->exits = -1;
+}
+
+/* What other code leads into. */
+
+static bool is_wanted(void *context, uint64_t target)
+{
+	(void)context;
+	for (unsigned i = 0; i < work.functions.count; i++) {
+		const struct candidate *c = &work.candidate[i];
+
+		if (!c->reason && target > c->f->address && target <= c->probe.address)
+			return true;
+	}
+	return false;
+}
+
+/* Branches of the function itself were seen when the place was found. */
+static void branch_found(void *context, uint64_t from, uint64_t target)
+{
+	static const struct place_function none;
+	const struct place_question question = {0, -1};
+
+	(void)context;
+	for (unsigned i = 0; i < work.functions.count; i++) {
+		struct candidate *c = &work.candidate[i];
+		struct place_function entry = none;
+
+		if (c->reason || target <= c->f->address || target > c->probe.address ||
+		    from - c->f->address < c->f->size)
+			continue;
+		entry.address = c->f->address;
+		work.reader->find(&entry, &question, &c->probe);
+	}
+}
+
+/* In pieces that overlap. */
+static void look_for_branches(const struct elf_segment *segment)
+{
+	const struct entry_search search = {
+		.wanted = is_wanted, .found = branch_found, .low = work.low, .high = work.high};
+
+	for (uint64_t at = 0; at < segment->size; at += CODE_MAX) {
+		size_t before = at ? ENTRY_BEFORE : 0;
+		uint64_t from = segment->address + at - before;
+		size_t got = elf_symbols_code(&work.file, from, work.code, sizeof(work.code));
+
+		entry_branches(work.code, before, got, from, &search);
+	}
+}
+
+static void look_at_others(void)
+{
+	work.low = UINT64_MAX;
+	work.high = 0;
+	for (unsigned i = 0; i < work.functions.count; i++) {
+		const struct candidate *c = &work.candidate[i];
+
+		if (c->reason || c->probe.address == c->f->address)
+			continue;
+		work.low = c->f->address < work.low ? c->f->address : work.low;
+		work.high = c->probe.address >= work.high ? c->probe.address + 1 : work.high;
+	}
+	for (unsigned i = 0; work.low < work.high && i < work.file.segment_count; i++)
+		look_for_branches(&work.file.segment[i]);
+}
+
+/* The result. */
+
+static bool file_offset(uint64_t address, uint64_t *ret)
+{
+	for (unsigned i = 0; i < work.file.segment_count; i++) {
+		const struct elf_segment *s = &work.file.segment[i];
+
+		if (address - s->address < s->size) {
+			*ret = s->offset + (address - s->address);
+			return true;
+		}
+	}
+	return false;
+}
+
+static uint64_t entry_word(const struct candidate *c, bool return_ok)
+{
+	const struct allocator_function *known = &allocator_functions[c->f->number];
+	const uint8_t *argument = c->probe.argument + c->f->heap;
+	uint16_t wanted = (uint16_t)(wanted_arguments(c->f) >> c->f->heap);
+	struct site_word word = {
+		.kind = known->kind, .shape = known->shape, .words = c->probe.words};
+
+	word.a = wanted & 1 ? argument[0] : SITE_NO_REGISTER;
+	word.b = wanted & 2 ? argument[1] : SITE_NO_REGISTER;
+	word.c = wanted & 4 ? argument[2] : SITE_NO_REGISTER;
+	word.flags =
+		(uint16_t)((return_ok ? SITE_RETURN_OK : 0) | (c->probe.link ? SITE_LINK : 0) |
+			   (c->exits > 0 ? SITE_HAS_EXITS : 0) | (c->f->throws ? SITE_THROWS : 0) |
+			   (c->probe.not_null ? SITE_NOT_NULL : 0));
+	return site_pack(&word);
+}
+
+static uint64_t exit_word(const struct candidate *c)
+{
+	const struct allocator_function *known = &allocator_functions[c->f->number];
+	struct site_word word = {.kind = known->kind,
+				 .shape = known->shape,
+				 .a = SITE_NO_REGISTER,
+				 .b = SITE_NO_REGISTER,
+				 .c = SITE_NO_REGISTER,
+				 .flags = SITE_EXIT_PROBE | SITE_THROWS};
+
+	return site_pack(&word);
+}
+
+/* One of the function's sites, all but its offset filled in. */
+static struct site site_of(const struct candidate *c)
+{
+	struct site site = {.size = c->f->size < UINT32_MAX ? (uint32_t)c->f->size : UINT32_MAX,
+			    .common = c->f->common};
+
+	file_offset(c->f->address, &site.function);
+	memcpy(site.name, c->f->name, sizeof(site.name));
+	memcpy(site.leads_to, c->import, sizeof(site.leads_to));
+	return site;
+}
+
+static void put_exits(struct sites *ret, const struct candidate *c)
+{
+	for (int i = 0; i < c->exits && ret->count < SITES_MAX; i++) {
+		struct site site = site_of(c);
+
+		site.kind = SITE_EXIT;
+		site.word = exit_word(c);
+		if (file_offset(c->exit[i], &site.offset))
+			ret->site[ret->count++] = site;
+	}
+}
+
+static void put(struct sites *ret, const struct candidate *c)
+{
+	struct site site = site_of(c);
+
+	if (ret->count == SITES_MAX || !file_offset(c->probe.address, &site.offset))
+		return;
+	site.kind = SITE_ENTRY;
+	site.emulated = c->probe.emulated;
+	site.return_ok = !c->probe.words && !c->f->throws && !work.options->no_returns;
+	site.word = entry_word(c, site.return_ok);
+	ret->site[ret->count++] = site;
+	put_exits(ret, c);
+}
+
+static int compare_sites(const void *a, const void *b)
+{
+	const struct site *first = a, *second = b;
+
+	if (first->offset != second->offset)
+		return first->offset < second->offset ? -1 : 1;
+	return (int)first->kind - (int)second->kind;
+}
+
+/* A shared exit is one site. */
+static void drop_doubles(struct sites *ret)
+{
+	size_t kept = 0;
+
+	qsort(ret->site, ret->count, sizeof(ret->site[0]), compare_sites);
+	for (size_t i = 0; i < ret->count; i++)
+		if (!kept || compare_sites(&ret->site[kept - 1], &ret->site[i]))
+			ret->site[kept++] = ret->site[i];
+	ret->count = kept;
+}
+
+static void skip(struct sites *ret, const char *name, const char *reason)
+{
+	struct site_skip *s = &ret->skip[ret->skip_count++];
+
+	memcpy(s->name, name, sizeof(s->name));
+	s->reason = reason;
+}
+
+static int build(struct sites *ret)
+{
+	static const char others[SITE_NAME_MAX] = "others";
+
+	if (!work.functions.count)
+		return 0;
+	ret->site = calloc(SITES_MAX, sizeof(ret->site[0]));
+	ret->skip = calloc(work.functions.count + 1, sizeof(ret->skip[0]));
+	if (!ret->site || !ret->skip)
+		return -ENOMEM;
+	for (unsigned i = 0; i < work.functions.count; i++) {
+		const struct candidate *c = &work.candidate[i];
+
+		if (c->reason)
+			skip(ret, c->f->name, c->reason);
+		else if (!c->inner)
+			put(ret, c);
+	}
+	if (work.functions.overflow)
+		skip(ret, others, "there are too many");
+	drop_doubles(ret);
+	return 0;
+}
+
+static void look(void)
+{
+	for (unsigned i = 0; i < work.functions.count; i++) {
+		struct candidate *c = &work.candidate[i];
+
+		*c = (struct candidate){.f = &work.functions.function[i], .exits = -1};
+		c->reason = refusal(c);
+	}
+	for (unsigned i = 0; i < work.functions.count; i++) {
+		struct candidate *c = &work.candidate[i];
+
+		if (!c->f->late && !c->f->thumb)
+			find_hand_on(c);
+		if (!c->reason)
+			find_place(c);
+	}
+	for (unsigned i = 0; i < work.functions.count; i++) {
+		struct candidate *c = &work.candidate[i];
+
+		settle_hand_on(c);
+		if (c->inner)
+			c->reason = NULL; /* it is seen further inside */
+		else if (!c->reason)
+			find_exits(c);
+	}
+	look_at_others();
+}
+
+/* By a section that every program of Go's linker has. */
+static bool is_go(const struct elf_symbols *file)
+{
+	static const char wanted[] = ".go.buildinfo";
+	ElfW(Shdr) names, section;
+	char name[sizeof(wanted)];
+
+	if (!elf_symbols_section(file, file->head.e_shstrndx, &names))
+		return false;
+	for (unsigned i = 0; elf_symbols_section(file, i, &section); i++)
+		if (section.sh_name < names.sh_size &&
+		    elf_symbols_read(file, names.sh_offset + section.sh_name, name, sizeof(name)) &&
+		    !memcmp(name, wanted, sizeof(wanted)))
+			return true;
+	return false;
+}
+
+int sites_find(int fd, const struct sites_options *options, struct sites *ret, struct err_text *err)
+{
+	int error = elf_symbols_open(&work.file, fd);
+
+	*ret = (struct sites){0};
+	if (error == -ENOEXEC)
+		return err_set(err, error,
+			       "it is no program or library of this processor's width and byte "
+			       "order (32-bit programs "
+			       "can't be attached to on a 64-bit kernel: use LD_PRELOAD)");
+	if (error)
+		return err_set(err, error, "the file can't be read");
+	work.options = options;
+	work.reader = place_reader(work.file.head.e_machine);
+	if (!work.reader)
+		return err_set(err, -ENOEXEC,
+			       "it is for a processor that is not known (ELF machine %u)",
+			       work.file.head.e_machine);
+	functions_find(&work.file, &work.functions);
+	ret->machine = work.file.head.e_machine;
+	ret->stripped = work.functions.stripped;
+	ret->go = is_go(&work.file);
+	if (work.functions.count)
+		error = imports_read(&work.imports, &work.file);
+	if (!error) {
+		extents_open(&work.extents, &work.file);
+		look();
+		error = build(ret);
+	}
+	imports_done(&work.imports);
+	if (error) {
+		sites_done(ret);
+		return err_set(err, error, "no memory for the functions of an allocator");
+	}
+	return 0;
+}
+
+void sites_done(struct sites *sites)
+{
+	free(sites->site);
+	free(sites->skip);
+	*sites = (struct sites){0};
+}
