@@ -1,0 +1,230 @@
+/* What is permitted. See rights.h; which capability is asked for what: capabilities(7), and kernel/bpf/syscall.c,
+ * kernel/events/core.c. */
+#include "agent/ebpf/rights.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "agent/ebpf/trial.h"
+#include "base/cleanup.h"
+#include "base/ban.h"
+
+#define CALLS 16
+
+#define BIT(capability) (UINT64_C(1) << (capability))
+#define CAP_PERFMON_BIT BIT(38)
+#define CAP_BPF_BIT	BIT(39)
+
+/* What may stand in the way, as the host says. */
+struct host {
+	uint64_t capabilities;
+	bool filtered; /* by seccomp */
+	bool nested;   /* in a user namespace, whose capabilities are for itself only */
+	bool locked;   /* the kernel's lockdown is at its highest */
+};
+
+static void read_status(struct host *host)
+{
+	cleanup(cleanup_fclose) FILE *file = fopen("/proc/self/status", "re");
+	char line[256];
+	unsigned mode;
+
+	while (file && fgets(line, sizeof(line), file)) {
+		sscanf(line, "CapEff: %lx", &host->capabilities);
+		if (sscanf(line, "Seccomp: %u", &mode) == 1)
+			host->filtered = mode == 2;
+	}
+}
+
+static bool file_has(const char *path, const char *text)
+{
+	cleanup(cleanup_fclose) FILE *file = fopen(path, "re");
+	char line[256];
+
+	return file && fgets(line, sizeof(line), file) && strstr(line, text);
+}
+
+static struct host host_read(void)
+{
+	struct host host = {0};
+
+	read_status(&host);
+	host.nested = access("/proc/self/uid_map", R_OK) == 0 &&
+		      !file_has("/proc/self/uid_map", "4294967295");
+	host.locked = file_has("/sys/kernel/security/lockdown", "[confidentiality]");
+	return host;
+}
+
+static bool is_denial(int error)
+{
+	return error == -EPERM || error == -EACCES;
+}
+
+/* Why it was denied. The likeliest reason first. */
+static const char *denial(const struct host *host)
+{
+	uint64_t all = BIT(CAP_SYS_ADMIN), both = CAP_BPF_BIT | CAP_PERFMON_BIT;
+
+	if (host->nested)
+		return "this is a user namespace, whose root has no rights over the kernel: run "
+		       "the agent outside of it, on the host";
+	if (!(host->capabilities & all) && (host->capabilities & both) != both)
+		return "the rights are missing: run the agent as root, or give it the capabilities "
+		       "CAP_BPF and CAP_PERFMON (before Linux "
+		       "5.8: CAP_SYS_ADMIN)";
+	if (host->filtered)
+		return "a seccomp filter forbids it, as containers have one: run the container "
+		       "with --privileged, or with a filter that "
+		       "permits bpf and perf_event_open";
+	if (host->locked)
+		return "the kernel is locked down (confidentiality): boot it with "
+		       "lockdown=integrity or less";
+	if (!(host->capabilities & all))
+		return "this kernel asks for CAP_SYS_ADMIN: run the agent as root, or give it that "
+		       "capability";
+	return "something forbids it that does not say so: look for rules of a security module in "
+	       "the kernel's log; before Linux 5.11, "
+	       "raise the limit of locked memory (ulimit -l unlimited)";
+}
+
+static const char *const too_old[RIGHTS] = {
+	[RIGHT_PROGRAMS] = "this kernel can't load the program: it was built without "
+			   "CONFIG_BPF_SYSCALL or CONFIG_BPF_EVENTS: use LD_PRELOAD",
+	[RIGHT_RING_BUFFER] = "the kernel is too old (5.8 has it): use LD_PRELOAD",
+	[RIGHT_EVENT] = "the kernel was built without CONFIG_UPROBE_EVENTS, or is older than 4.17: "
+			"use LD_PRELOAD",
+	[RIGHT_COOKIE] =
+		"the kernel is too old (5.15 has it): probes are told apart by their address",
+	[RIGHT_MULTI] = "the kernel is too old (6.6 has it): probes are set one by one",
+	[RIGHT_SESSION] = "the kernel is too old (6.13 has it): results of functions cost a probe "
+			  "of their own",
+};
+
+static struct right_answer answer(const struct host *host, enum right right, int error)
+{
+	struct right_answer a = {.yes = error >= 0, .error = error < 0 ? error : 0};
+
+	if (!a.yes)
+		a.reason = is_denial(error) ? denial(host) : too_old[right];
+	return a;
+}
+
+/* Closes what was opened. */
+static int opened(int fd)
+{
+	cleanup_close(&fd);
+	return fd < 0 ? fd : 0;
+}
+
+static int try_programs(void)
+{
+	cleanup(cleanup_close) int counter = trial_counter();
+
+	return counter < 0 ? counter : opened(trial_program(counter, TRIAL_EVENT));
+}
+
+static struct right_answer try_probe(const struct host *host, enum right right,
+				     enum trial_kind kind)
+{
+	cleanup(trial_done) struct trial trial;
+	int error = trial_begin(&trial, kind, TRIAL_EMULATED, false);
+	struct right_answer a;
+	uint64_t hits = 0;
+	double ns;
+
+	if (!error)
+		error = trial_run(&trial, TRIAL_EMULATED, CALLS, &ns, &hits);
+	a = answer(host, right, error);
+	if (!error && hits < CALLS)
+		a = (struct right_answer){
+			.error = -EIO,
+			.reason = "a probe can be set, but does not see calls: use LD_PRELOAD"};
+	return a;
+}
+
+static struct right_answer try_processes(const struct host *host)
+{
+	if (!host->nested && host->capabilities & BIT(CAP_SYS_PTRACE))
+		return (struct right_answer){.yes = true};
+	return (struct right_answer){.error = -EPERM,
+				     .reason = "without CAP_SYS_PTRACE only programs of the same "
+					       "user, and of them only those that Yama permits "
+					       "(sysctl kernel.yama.ptrace_scope=0)"};
+}
+
+void rights_try(struct rights *ret)
+{
+	const struct host host = host_read();
+
+	*ret = (struct rights){0};
+	ret->of[RIGHT_PROGRAMS] = answer(&host, RIGHT_PROGRAMS, try_programs());
+	ret->of[RIGHT_RING_BUFFER] = answer(&host, RIGHT_RING_BUFFER, opened(trial_ring_buffer()));
+	ret->of[RIGHT_EVENT] = try_probe(&host, RIGHT_EVENT, TRIAL_EVENT);
+	ret->of[RIGHT_COOKIE] = answer(&host, RIGHT_COOKIE, trial_cookie());
+	ret->of[RIGHT_MULTI] = try_probe(&host, RIGHT_MULTI, TRIAL_MULTI);
+	ret->of[RIGHT_SESSION] = try_probe(&host, RIGHT_SESSION, TRIAL_SESSION);
+	ret->of[RIGHT_PROCESSES] = try_processes(&host);
+	ret->enough = ret->of[RIGHT_PROGRAMS].yes && ret->of[RIGHT_RING_BUFFER].yes &&
+		      (ret->of[RIGHT_EVENT].yes || ret->of[RIGHT_MULTI].yes);
+}
+
+const char *right_name(enum right right)
+{
+	static const char *const names[RIGHTS] = {
+		[RIGHT_PROGRAMS] = "programs in the kernel",
+		[RIGHT_RING_BUFFER] = "ring buffer",
+		[RIGHT_EVENT] = "uprobes by perf events",
+		[RIGHT_COOKIE] = "cookies",
+		[RIGHT_MULTI] = "many uprobes by one link",
+		[RIGHT_SESSION] = "entry and return by one program",
+		[RIGHT_PROCESSES] = "programs of all users",
+	};
+
+	return names[right];
+}
+
+/* The first bytes of its first mapping that can be read. */
+static int read_memory(int pid)
+{
+	char path[64], line[512], byte;
+	cleanup(cleanup_fclose) FILE *maps = NULL;
+	unsigned long address;
+	int error = -EPERM;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	maps = fopen(path, "re");
+	if (!maps)
+		return -errno;
+	while (error && fgets(line, sizeof(line), maps)) {
+		struct iovec to = {&byte, 1}, from = {NULL, 1};
+		char readable;
+
+		if (sscanf(line, "%lx-%*x %c", &address, &readable) != 2 || readable != 'r')
+			continue;
+		from.iov_base = (void *)address;
+		error = process_vm_readv(pid, &to, 1, &from, 1, 0) == 1 ? 0 : -errno;
+		if (error == -EPERM || error == -ESRCH)
+			break;
+	}
+	return error;
+}
+
+int rights_to_read(int pid, const char **ret_reason)
+{
+	int error = read_memory(pid);
+
+	if (error == -ENOENT || error == -ESRCH) {
+		*ret_reason = "there is no such process";
+		return -ESRCH;
+	}
+	if (error)
+		*ret_reason = "its memory can't be read: run the agent as root or with "
+			      "CAP_SYS_PTRACE; for a program of the same user, "
+			      "Yama must permit it (sysctl kernel.yama.ptrace_scope=0)";
+	return error;
+}
