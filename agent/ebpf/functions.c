@@ -93,25 +93,36 @@ static void add(struct functions *found, const struct function *f)
 		found->function[found->count++] = *f;
 }
 
+/* "malloc.constprop.0", but not "malloc.cold", to which only malloc itself leads. */
+static bool is_copy(const char *name, char base[SITE_NAME_MAX])
+{
+	const char *dot = strchr(name, '.');
+
+	snprintf(base, SITE_NAME_MAX, "%.*s", dot ? (int)(dot - name) : SITE_NAME_MAX - 1, name);
+	return dot && strncmp(dot, ".cold", 5) != 0;
+}
+
 static bool take(void *context, const ElfW(Sym) * symbol, const char *name)
 {
 	struct search *search = context;
-	bool local = symbol->st_info >> 4 == STB_LOCAL;
 	struct function f = {.address = symbol->st_value, .size = symbol->st_size};
+	bool local = symbol->st_info >> 4 == STB_LOCAL;
 	int number;
 
 	if (!may_matter(name) || strlen(name) >= sizeof(f.name))
 		return false;
-	f.common = allocator_function_find_common(name) >= 0;
-	number = function_of_name(name, &f.heap);
-	if (number < 0 || (f.common && (local || !search->shown)))
+	f.copied = is_copy(name, f.name);
+	if (strchr(name, '.') && !f.copied)
+		return false;
+	f.common = allocator_function_find_common(f.name) >= 0;
+	number = function_of_name(f.name, &f.heap);
+	if (number < 0 || (f.common && !f.copied && (local || !search->shown)))
 		return false;
 	f.number = (uint8_t)number;
 	f.late = (symbol->st_info & 0xf) == STT_GNU_IFUNC;
 	f.thumb = search->machine == EM_ARM && f.address & 1;
 	f.throws = is_throwing(f.number, name);
-	snprintf(f.name, sizeof(f.name), "%s", name);
-	search->found->malloc |= !strcmp(name, "malloc");
+	search->found->malloc |= !f.copied && !strcmp(f.name, "malloc");
 	add(search->found, &f);
 	return search->found->overflow;
 }

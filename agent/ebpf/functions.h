@@ -29,6 +29,7 @@ struct function {
 	bool late;   /* an IFUNC */
 	bool thumb;
 	bool throws;
+	bool copied; /* a copy, or part, that gcc has made of it: others call that in its place */
 	char name[SITE_NAME_MAX];
 };
 

@@ -181,6 +181,8 @@ static const char *refusal(const struct candidate *c)
 
 	if (c->f->thumb)
 		return "it is Thumb code, and uprobes know ARM code only: use LD_PRELOAD";
+	if (c->f->copied)
+		return "the compiler has made a copy of it that others call";
 	if (c->f->late)
 		return "it is chosen when the program starts";
 	if (shape == SHAPE_TEXT || shape == SHAPE_TEXT_OWN)
@@ -425,7 +427,7 @@ static void look(void)
 	for (unsigned i = 0; i < work.functions.count; i++) {
 		struct candidate *c = &work.candidate[i];
 
-		if (!c->f->late && !c->f->thumb)
+		if (!c->f->late && !c->f->thumb && !c->f->copied)
 			find_hand_on(c);
 		if (!c->reason)
 			find_place(c);

@@ -281,6 +281,23 @@ static void wrappers_of_imports_are_left_to_who_has_them(void **state)
 	sites_done(&libc);
 }
 
+static void copies_are_told(void **state)
+{
+	struct sites sites;
+	bool told = false;
+
+	(void)state;
+	if (access(programs[0], R_OK))
+		skip();
+	assert_int_equal(find_sites(programs[0], &sites), 0);
+	for (size_t i = 0; i < sites.skip_count; i++)
+		told |= !strcmp(sites.skip[i].name, "mi_free") &&
+			strstr(sites.skip[i].reason, "copy");
+	assert_true(told);
+	assert_null(site_named(&sites, "mi_free"));
+	sites_done(&sites);
+}
+
 static void what_is_no_program_is_refused(void **state)
 {
 	struct sites sites;
@@ -302,6 +319,7 @@ int main(void)
 		cmocka_unit_test(libc_as_it_is_known),
 		cmocka_unit_test(who_only_imports_has_none),
 		cmocka_unit_test(wrappers_of_imports_are_left_to_who_has_them),
+		cmocka_unit_test(copies_are_told),
 		cmocka_unit_test(what_is_no_program_is_refused),
 	};
 
