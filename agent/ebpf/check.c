@@ -160,7 +160,7 @@ static void print_unseen(FILE *out, const struct process_sites *process)
 		      "mmap, brk; results of calls that end by an exception or longjmp");
 }
 
-static int print_process(FILE *out, pid_t pid)
+static int print_process(FILE *out, const struct rights *rights, pid_t pid)
 {
 	struct process_sites process;
 	const char *reason = "it can't be looked at";
@@ -184,6 +184,9 @@ static int print_process(FILE *out, pid_t pid)
 		print_wrapped(out, 2, 0,
 			      "its main program is Go's: returns are not probed, and results of C "
 			      "functions stay unknown");
+	if (!error && rights_is_filtered(pid) && !rights->of[RIGHT_FILTERED].yes)
+		print_wrapped(out, 2, 0,
+			      "it is behind a seccomp filter: its returns are not probed");
 	if (!error)
 		print_unseen(out, &process);
 	process_sites_done(&process);
@@ -200,7 +203,7 @@ int attach_check(FILE *out, pid_t pid)
 	if (rights.enough)
 		print_prices(out, &rights);
 	if (pid)
-		error = print_process(out, pid);
+		error = print_process(out, &rights, pid);
 	print_wrapped(out, 0, 0,
 		      !rights.enough ? "attaching does not work here: see what is missing above"
 		      : error	     ? "attaching works here, but not to this process: see above"

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <linux/seccomp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,16 +29,16 @@ struct host {
 	bool locked;   /* the kernel's lockdown is at its highest */
 };
 
-static void read_status(struct host *host)
+static void read_status(const char *path, struct host *host)
 {
-	cleanup(cleanup_fclose) FILE *file = fopen("/proc/self/status", "re");
+	cleanup(cleanup_fclose) FILE *file = fopen(path, "re");
 	char line[256];
 	unsigned mode;
 
 	while (file && fgets(line, sizeof(line), file)) {
 		sscanf(line, "CapEff: %lx", &host->capabilities);
 		if (sscanf(line, "Seccomp: %u", &mode) == 1)
-			host->filtered = mode == 2;
+			host->filtered = mode == SECCOMP_MODE_FILTER || mode == SECCOMP_MODE_STRICT;
 	}
 }
 
@@ -53,7 +54,7 @@ static struct host host_read(void)
 {
 	struct host host = {0};
 
-	read_status(&host);
+	read_status("/proc/self/status", &host);
 	host.nested = access("/proc/self/uid_map", R_OK) == 0 &&
 		      !file_has("/proc/self/uid_map", "4294967295");
 	host.locked = file_has("/sys/kernel/security/lockdown", "[confidentiality]");
@@ -147,6 +148,24 @@ static struct right_answer try_probe(const struct host *host, enum right right,
 	return a;
 }
 
+static struct right_answer try_filtered(const struct host *host, enum trial_kind kind)
+{
+	cleanup(trial_done) struct trial trial;
+	int error = trial_begin(&trial, kind, TRIAL_EMULATED, true);
+
+	if (error)
+		return answer(host, RIGHT_EVENT, error);
+	error = trial_run_filtered(TRIAL_EMULATED);
+	if (!error)
+		return (struct right_answer){.yes = true};
+	return (struct right_answer){
+		.error = error,
+		.reason = "this kernel would kill a program behind a seccomp "
+			  "filter at a probed return (Linux 6.11 to 6.13, without their fixes): "
+			  "there, sizes and frees are seen, but not what "
+			  "functions gave; use LD_PRELOAD"};
+}
+
 static struct right_answer try_processes(const struct host *host)
 {
 	if (!host->nested && host->capabilities & BIT(CAP_SYS_PTRACE))
@@ -168,6 +187,8 @@ void rights_try(struct rights *ret)
 	ret->of[RIGHT_COOKIE] = answer(&host, RIGHT_COOKIE, trial_cookie());
 	ret->of[RIGHT_MULTI] = try_probe(&host, RIGHT_MULTI, TRIAL_MULTI);
 	ret->of[RIGHT_SESSION] = try_probe(&host, RIGHT_SESSION, TRIAL_SESSION);
+	ret->of[RIGHT_FILTERED] =
+		try_filtered(&host, ret->of[RIGHT_EVENT].yes ? TRIAL_EVENT : TRIAL_MULTI);
 	ret->of[RIGHT_PROCESSES] = try_processes(&host);
 	ret->enough = ret->of[RIGHT_PROGRAMS].yes && ret->of[RIGHT_RING_BUFFER].yes &&
 		      (ret->of[RIGHT_EVENT].yes || ret->of[RIGHT_MULTI].yes);
@@ -182,10 +203,21 @@ const char *right_name(enum right right)
 		[RIGHT_COOKIE] = "cookies",
 		[RIGHT_MULTI] = "many uprobes by one link",
 		[RIGHT_SESSION] = "entry and return by one program",
+		[RIGHT_FILTERED] = "returns in programs behind a seccomp filter",
 		[RIGHT_PROCESSES] = "programs of all users",
 	};
 
 	return names[right];
+}
+
+bool rights_is_filtered(int pid)
+{
+	struct host host = {0};
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	read_status(path, &host);
+	return host.filtered;
 }
 
 /* The first bytes of its first mapping that can be read. */

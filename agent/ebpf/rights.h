@@ -13,7 +13,8 @@ enum right {
 	RIGHT_COOKIE,	   /* 5.15: they say which one it was */
 	RIGHT_MULTI,	   /* 6.6: many by one link */
 	RIGHT_SESSION,	   /* 6.13: entry and return by one program */
-	RIGHT_PROCESSES,   /* memory and maps of processes of other users */
+	RIGHT_FILTERED, /* returns of functions can be probed in a program that is behind a seccomp filter */
+	RIGHT_PROCESSES, /* memory and maps of processes of other users */
 	RIGHTS,
 };
 
@@ -28,10 +29,13 @@ struct rights {
 	bool enough; /* attaching works: programs, a ring buffer, and probes of one kind that fire */
 };
 
-/* Takes some tens of milliseconds. */
+/* Takes up to a second: the kernel lets go of probes slowly. Has a child for a moment, which it waits for. */
 void rights_try(struct rights *ret);
 
 const char *right_name(enum right right);
+
+/* Is the process behind a seccomp filter? Then its returns are only probed with RIGHT_FILTERED: it would be killed. */
+bool rights_is_filtered(int pid);
 
 /* A process that is to be attached to can be read: 0; else a negative errno, and `ret_reason` says what to do. */
 int rights_to_read(int pid, const char **ret_reason);

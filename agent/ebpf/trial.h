@@ -38,6 +38,10 @@ void trial_done(struct trial *trial);
 /* A link to an event with a cookie. 0 or a negative errno. */
 int trial_cookie(void);
 
+/* A child behind a seccomp filter that permits nothing but to end calls the function: 0; -EPERM: it was killed, as kernels do
+ * that go back from a return by a system call of their own, and filter that, too. */
+int trial_run_filtered(enum trial_function function);
+
 /* Calls the function so often; how long a call took on the average. `ret_hits`: how often the program ran. Negative
  * errno if that can't be read. */
 int trial_run(const struct trial *trial, enum trial_function function, unsigned calls,

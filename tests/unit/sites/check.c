@@ -60,6 +60,7 @@ static void probes_see_every_call(void **state)
 	double ns;
 
 	(void)state;
+	assert_int_equal(trial_run_filtered(TRIAL_EMULATED), 0); /* not probed */
 	if (!is_enough())
 		skip();
 	for (unsigned kind = 0; kind < TRIAL_KINDS; kind++)
