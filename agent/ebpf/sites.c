@@ -369,19 +369,7 @@ static int compare_sites(const void *a, const void *b)
 
 	if (first->offset != second->offset)
 		return first->offset < second->offset ? -1 : 1;
-	return (int)first->kind - (int)second->kind;
-}
-
-/* A shared exit is one site. */
-static void drop_doubles(struct sites *ret)
-{
-	size_t kept = 0;
-
-	qsort(ret->site, ret->count, sizeof(ret->site[0]), compare_sites);
-	for (size_t i = 0; i < ret->count; i++)
-		if (!kept || compare_sites(&ret->site[kept - 1], &ret->site[i]))
-			ret->site[kept++] = ret->site[i];
-	ret->count = kept;
+	return first->function < second->function ? -1 : first->function > second->function;
 }
 
 static void skip(struct sites *ret, const char *name, const char *reason)
@@ -412,7 +400,7 @@ static int build(struct sites *ret)
 	}
 	if (work.functions.overflow)
 		skip(ret, others, "there are too many");
-	drop_doubles(ret);
+	qsort(ret->site, ret->count, sizeof(ret->site[0]), compare_sites);
 	return 0;
 }
 

@@ -30,8 +30,9 @@
  * and moves stacks: no uretprobe there.
  *
  * Whoever records must know that functions of an allocator call each other (realloc: malloc and free), so entries nest; that
- * an exit may serve several functions, and is passed by other calls too: it belongs to the entry with the same frame, whose
- * word says what was called; and that in place of a returned call's frame a later one may stand, so the return address counts.
+ * an exit is passed by other calls, too: it belongs to the entry with the same frame; that functions may share an exit, which
+ * then is a site for each of them, at the same offset; and that in place of the frame of a call that ended otherwise a later one
+ * may stand, so the return address counts as well.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,7 +68,7 @@ struct site_skip {
 };
 
 struct sites {
-	struct site *site; /* in the order of offsets */
+	struct site *site; /* in the order of offsets, then of functions */
 	size_t count;
 	struct site_skip *
 		skip; /* wrappers of functions in the same file are not among them: they are seen */

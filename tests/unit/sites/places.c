@@ -106,7 +106,9 @@ static void check_file(const char *path, struct tally *total)
 	for (size_t i = 0; i < sites.count; i++) {
 		check_site(path, &sites.site[i]);
 		count(&sites.site[i], &tally);
-		assert_true(!i || sites.site[i].offset > sites.site[i - 1].offset);
+		assert_true(!i || sites.site[i].offset > sites.site[i - 1].offset ||
+			    (sites.site[i].offset == sites.site[i - 1].offset &&
+			     sites.site[i].function > sites.site[i - 1].function));
 	}
 	print_message("%s: %u functions, %u at an emulated instruction; %u throw, %u of them with "
 		      "exits (%u); %zu skipped\n",

@@ -1,7 +1,7 @@
 /*
  * A debugger steps through the beginnings of real allocators, from a function's entry with known arguments to the place of
  * its probe: there the arguments must be in the registers that its site says, fp the caller's, and the return address as
- * many words above sp.
+ * many words above sp. And through whole calls of functions that may throw: they must end at an exit.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -162,22 +162,86 @@ static void check_register(const struct site *site, struct user_regs_struct *reg
 			 dwarf(regs, number), value);
 }
 
+#define NOWHERE	   0x1000u /* where calls return to */
+#define CALL_STEPS 300000
+
+/* Sets up a call of the function: where the return address lies. */
+static uint64_t call(const struct target *t, const struct site *site, const uint64_t v[3],
+		     struct user_regs_struct *regs)
+{
+	bool heap = strstr(site->name, "mi_heap_") == site->name;
+
+	*regs = t->regs;
+	regs->rip = t->base + site->function;
+	regs->orig_rax = (unsigned long long)-1;
+	regs->rsp = ((regs->rsp - 4096) & ~15ull) - 8;
+	regs->rbp = FP_MARK;
+	regs->rdi = t->told.heap;
+	for (unsigned i = 0; i < 3; i++)
+		*passed(regs, i + heap) = v[i];
+	assert_int_equal(ptrace(PTRACE_SETREGS, t->pid, 0, regs), 0);
+	assert_int_equal(ptrace(PTRACE_POKEDATA, t->pid, (void *)(uintptr_t)regs->rsp,
+				(void *)(uintptr_t)NOWHERE),
+			 0);
+	return regs->rsp;
+}
+
+static bool is_exit(const struct sites *sites, const struct site *entry, uint64_t offset)
+{
+	for (size_t i = 0; i < sites->count; i++)
+		if (sites->site[i].kind == SITE_EXIT && sites->site[i].offset == offset &&
+		    sites->site[i].function == entry->function)
+			return true;
+	return false;
+}
+
+/* Steps through a whole call: the last instruction in it must be one of the exits. */
+static void check_exit(const struct target *t, const struct sites *sites, const struct site *entry,
+		       unsigned factor)
+{
+	struct user_regs_struct regs, before;
+	uint64_t v[3], sp;
+	int status;
+
+	arguments_of(t, site_shape(entry->word), v);
+	v[site_shape(entry->word) == SHAPE_MOVE_ABC] *= factor;
+	sp = call(t, entry, v, &regs);
+	before = regs;
+	for (unsigned i = 0; regs.rip != NOWHERE && i < CALL_STEPS; i++) {
+		before = regs;
+		assert_int_equal(ptrace(PTRACE_SINGLESTEP, t->pid, 0, 0), 0);
+		assert_int_equal(waitpid(t->pid, &status, 0), t->pid);
+		assert_true(WIFSTOPPED(status));
+		assert_int_equal(ptrace(PTRACE_GETREGS, t->pid, 0, &regs), 0);
+	}
+	assert_int_equal(regs.rip, NOWHERE);
+	assert_int_equal(before.rsp, sp);
+	assert_true(regs.rax != 0);
+	if (!is_exit(sites, entry, before.rip - t->base))
+		fail_msg("%s: it ends at %#lx, which is no exit", entry->name,
+			 (unsigned long)(before.rip - t->base));
+}
+
+/* Small, large and huge; but the block can be given away only once. How many calls. */
+static unsigned check_exits(const struct target *t, const struct sites *sites,
+			    const struct site *entry)
+{
+	bool gives_away = site_shape(entry->word) >= SHAPE_MOVE_AB;
+	unsigned calls = 0;
+
+	for (unsigned factor = 1; factor <= 10000 && !(gives_away && calls); factor *= 100, calls++)
+		check_exit(t, sites, entry, factor);
+	return calls;
+}
+
 /* 1: it came by. */
 static unsigned check(const struct target *t, const struct site *site)
 {
-	bool heap = strstr(site->name, "mi_heap_") == site->name;
-	struct user_regs_struct regs = t->regs;
+	struct user_regs_struct regs;
 	uint64_t place = t->base + site->offset, v[3], sp;
 
 	arguments_of(t, site_shape(site->word), v);
-	regs.rip = t->base + site->function;
-	regs.orig_rax = (unsigned long long)-1;
-	regs.rsp = sp = ((regs.rsp - 4096) & ~15ull) - 8;
-	regs.rbp = FP_MARK;
-	regs.rdi = t->told.heap;
-	for (unsigned i = 0; i < 3; i++)
-		*passed(&regs, i + heap) = v[i];
-	assert_int_equal(ptrace(PTRACE_SETREGS, t->pid, 0, &regs), 0);
+	sp = call(t, site, v, &regs);
 	step(t, &regs, place);
 	if (regs.rip != place) {
 		print_message("%s: the place was not come by\n", site->name);
@@ -193,7 +257,7 @@ static unsigned check(const struct target *t, const struct site *site)
 
 static void check_library(const char *library)
 {
-	unsigned entries = 0, met = 0;
+	unsigned entries = 0, met = 0, ends = 0;
 	struct target t = {0};
 	struct sites sites;
 
@@ -207,9 +271,13 @@ static void check_library(const char *library)
 		entries++;
 		met += check(&t, &sites.site[i]);
 	}
+	for (size_t i = 0; i < sites.count; i++)
+		if (site_flags(sites.site[i].word) & SITE_HAS_EXITS)
+			ends += check_exits(&t, &sites, &sites.site[i]);
 	kill(t.pid, SIGKILL);
 	waitpid(t.pid, NULL, 0);
-	print_message("%s: %u of %u places come by, all as told\n", library, met, entries);
+	print_message("%s: %u of %u places come by, all as told; %u calls ended at an exit\n",
+		      library, met, entries, ends);
 	assert_true(met * 10 >= entries * 9);
 	sites_done(&sites);
 }
