@@ -1,5 +1,5 @@
-# Where uprobes go, held against objdump, nm and a debugger's single steps.
-if(TARGET heapcast_ebpf)
+# Where uprobes go, held against objdump, nm and a debugger's single steps: of this processor.
+if(TARGET heapcast_ebpf AND NOT CMAKE_CROSSCOMPILING)
 	heapcast_unit_tests(sites heapcast_ebpf)
 
 	# Programs with an allocator inside, for unit.sites.places; where a static library is missing, one less.
