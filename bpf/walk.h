@@ -6,6 +6,7 @@
  *   walk_begin(slot, space);                              once, when the slot is given to a thread; again after exec
  *
  *   struct walk_start start = {.pc = return address, .sp = sp after the return, .fp = fp};    the caller's frame
+ *                                                         (pc 0: it lies below sp, x86; that saves a helper)
  *   struct walk_result result;
  *   if (walk(number, slot, &start, &result) == WALK_DONE)
  *           the stack is the outer result.keep frames of this thread's last one, and the result.count program counters
@@ -39,6 +40,7 @@
 
 #define WALK_FRAMES  512  /* of a stack; deeper ones are the agent's */
 #define WALK_WINDOW  8192 /* bytes of the stack that are read at once */
+#define WALK_PUSHED  8		 /* bytes below sp that a call has pushed, where it pushes anything */
 #define WALK_STRIDE  (64u << 20) /* no frame is larger */
 #define WALK_RECORD  (64u << 10) /* as UNKNOWN_RECORD of agent/unwind/special.c */
 #define WALK_NEAR    (1u << 20)	 /* as NEAR_STACK there */
@@ -50,6 +52,7 @@ struct walk_start {
 };
 
 struct walk_result {
+	uint64_t pc; /* the return address; of a miss 0 if it was not given and could not be read */
 	uint32_t keep;
 	uint32_t count;
 };

@@ -228,7 +228,7 @@ ARCH_INLINE void walk_prepare(struct walk_slot *slot, const struct walk_start *s
 	slot->pc = start->pc;
 	slot->sp = start->sp;
 	slot->fp = start->fp;
-	slot->from = start->sp & ~(uint64_t)(WALK_PAGE - 1);
+	slot->from = (start->sp - WALK_PUSHED) & ~(uint64_t)(WALK_PAGE - 1);
 	slot->base = 0;
 	slot->have = 0;
 	slot->bad = 0;
@@ -249,20 +249,33 @@ ARCH_INLINE void walk_note_end(struct walk_slot *slot)
 	slot->end = end;
 }
 
+/* Before anything of the stack was read. */
+ARCH_INLINE enum walk_miss walk_not(const struct walk_start *start, struct walk_result *ret,
+				    enum walk_miss miss)
+{
+	if (!start->pc)
+		bpf_probe_read_user(&ret->pc, sizeof(ret->pc), (void *)(start->sp - WALK_PUSHED));
+	return miss;
+}
+
 ARCH_INLINE enum walk_miss walk(uint32_t number, struct walk_slot *slot,
 				const struct walk_start *start, struct walk_result *ret)
 {
 	uint64_t word;
 	int piece = WALK_PIECE_MORE;
 
+	ret->pc = start->pc;
 	if (slot->space == WALK_SPACE_NONE)
-		return WALK_NO_SPACE;
+		return walk_not(start, ret, WALK_NO_SPACE);
 	word = walk_space_word(slot->space);
 	if (!walk_word_bits(word))
-		return WALK_CLOSED;
+		return walk_not(start, ret, WALK_CLOSED);
 	walk_prepare(slot, start, word);
 	if (start->sp & 7)
+		return walk_not(start, ret, WALK_STACK);
+	if (!start->pc && !walk_load(number, slot, start->sp - WALK_PUSHED, &slot->pc))
 		return WALK_STACK;
+	ret->pc = slot->pc;
 	for (uint32_t i = 0; i < WALK_FRAMES / WALK_VERIFIED; i++)
 		if (walk_verify(number) != WALK_PIECE_MORE)
 			break;

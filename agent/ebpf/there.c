@@ -11,6 +11,7 @@
 
 #define CODE_AROUND (1u << 20)
 #define ACCEPTED    (1ull << 32)
+#define ROWS_MAX    (1u << 18) /* of an image; a program that makes up return addresses gets no more */
 
 static struct there *now;
 
@@ -149,6 +150,8 @@ uint32_t rows_miss(struct unwind_thread *thread, uint64_t pc)
 	row = rows_decode(pc);
 	accepted = module ? is_accepted(module, pc, row) : !row_is(row, ROW_BAD);
 	if (module && !row_is(row, ROW_BAD)) {
+		if (module->image->rows.count >= ROWS_MAX)
+			map_clear(&module->image->rows);
 		known = map_put(&module->image->rows, offset, &(bool){false});
 		if (known)
 			*known = row | (accepted ? ACCEPTED : 0);

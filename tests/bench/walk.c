@@ -24,7 +24,7 @@
 #include "bpf/walk_bench.skel.h"
 
 #define NOINLINE   __attribute__((noinline, noclone, used))
-#define HITS	   2000
+#define HITS	   250 /* so few that a run is seldom interrupted, on a machine with other work, too */
 #define ROUNDS_MAX 1000
 
 /* Each begins with a push, as allocators do: the kernel does not have to step over it. */
@@ -153,9 +153,9 @@ static double agent_ns(void)
 	uint32_t count, flags;
 	double begin = now_ns();
 
-	for (unsigned i = 0; i < 1000; i++)
+	for (unsigned i = 0; i < 100; i++)
 		remote_unwind(remote, &stack, pcs, &count, &flags);
-	return (now_ns() - begin) / 1000;
+	return (now_ns() - begin) / 100;
 }
 
 /* What the next run is for: learning until nothing has been missed for a while, then both probes in turn. */
@@ -212,7 +212,7 @@ static void measure(unsigned depth, unsigned rounds)
 int main(int argc, char **argv)
 {
 	static const unsigned depths[] = {0, 10, 50, 190, 490};
-	unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 15;
+	unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 101;
 	struct remotes_options options = {.lines = 4u << WALK_BITS_MIN, .spaces = 1};
 	struct remotes *remotes;
 	struct err_text error = {0};
@@ -237,7 +237,7 @@ int main(int argc, char **argv)
 	attach(kernel->progs.at_walk, mark_walk);
 	attach(kernel->progs.at_learn, mark_learn);
 	if (rounds < 1 || rounds > ROUNDS_MAX)
-		rounds = 15;
+		rounds = 101;
 	printf("             median                      | least\n"
 	       "stack  depth   bare   walk  above  agent |   bare   walk  above\n");
 	for (pattern = 0; pattern < 2; pattern++)

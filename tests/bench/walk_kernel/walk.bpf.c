@@ -18,9 +18,9 @@ static __attribute__((always_inline)) enum walk_miss do_walk(struct arch_registe
 		walk_begin(slot, space);
 	start->sp = arch_sp(ctx) + 8;
 	start->fp = arch_fp(ctx);
-	if (bpf_probe_read_user(&start->pc, sizeof(start->pc), (void *)arch_sp(ctx)))
-		return WALK_STACK;
+	start->pc = 0;
 	miss = walk(0, slot, start, &result);
+	start->pc = result.pc;
 	sample.walks++;
 	sample.missed += miss != WALK_DONE;
 	sample.keep += result.keep;

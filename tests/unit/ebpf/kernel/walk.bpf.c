@@ -35,10 +35,11 @@ SEC("uprobe") int at_marker(struct arch_registers *ctx)
 		walk_begin(slot, space);
 	start.sp = arch_sp(ctx) + 8;
 	start.fp = arch_fp(ctx);
-	if (bpf_probe_read_user(&start.pc, sizeof(start.pc), (void *)arch_sp(ctx)))
-		return 0;
+	start.pc = 0;
+	if (arch_sp(ctx) & 16 && bpf_probe_read_user(&start.pc, sizeof(start.pc), (void *)arch_sp(ctx)))
+		return 0; /* (sometimes it is for the walk to find) */
 	miss = walk(number, slot, &start, &result);
-	sample->pc = start.pc;
+	sample->pc = result.pc;
 	sample->sp = start.sp;
 	sample->fp = start.fp;
 	arch_saved_registers(ctx, sample->saved);
