@@ -374,12 +374,15 @@ static void run(uint32_t slot, unsigned rounds, unsigned depth)
 
 /* ---- setting up ---- */
 
-static bool attach(struct bpf_program *program, const char *path, size_t offset)
+static bool attach(struct bpf_program *program, const char *path, size_t offset,
+		   struct bpf_link **ret)
 {
 	struct bpf_link *link = bpf_program__attach_uprobe(program, false, -1, path, offset);
 
-	if (!libbpf_get_error(link))
+	if (!libbpf_get_error(link)) {
+		*ret = link;
 		return true;
+	}
 	no_kernel = "probes cannot be attached here";
 	return false;
 }
@@ -422,9 +425,10 @@ static void load(void)
 		       bpf_map__fd(kernel->maps.samples), 0);
 	assert_ptr_not_equal(samples, MAP_FAILED);
 	assert_true(dladdr((void *)_r_debug.r_brk, &loader));
-	if (attach(kernel->progs.at_marker, "/proc/self/exe", offset_in_file((void *)marker)))
+	if (attach(kernel->progs.at_marker, "/proc/self/exe", offset_in_file((void *)marker),
+		   &kernel->links.at_marker))
 		attach(kernel->progs.at_loader, loader.dli_fname,
-		       offset_in_file((void *)_r_debug.r_brk));
+		       offset_in_file((void *)_r_debug.r_brk), &kernel->links.at_loader);
 }
 
 static int set_up(void **state)
@@ -535,10 +539,9 @@ static void test_libraries(void **state)
 	tell("libraries");
 }
 
-/* push %rbp; mov %rsp, %rbp; call *%rdi; pop %rbp; ret, and the same without a frame record. */
+/* push %rbp; mov %rsp, %rbp; call *%rdi; pop %rbp; ret, and with 0 in rbp */
 static const uint8_t with_record[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
-static const uint8_t without_record[] = {0x48, 0x83, 0xec, 0x18, 0xff, 0xd7,
-					 0x48, 0x83, 0xc4, 0x18, 0xc3};
+static const uint8_t without_record[] = {0x55, 0x31, 0xed, 0xff, 0xd7, 0x5d, 0xc3};
 
 static void with_code(const uint8_t *bytes, size_t size)
 {
@@ -706,10 +709,15 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_other_process, set_up, tear_down),
 	};
 
+	int failed;
+
 	load();
 	if (no_kernel) {
 		printf("SKIPPED: %s\n", no_kernel);
+		walk_test__destroy(kernel);
 		return 77;
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	walk_test__destroy(kernel);
+	return failed;
 }
