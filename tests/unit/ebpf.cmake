@@ -5,6 +5,9 @@ if(TARGET heapcast_ebpf)
 	target_link_libraries(heapcast_ebpf_tests INTERFACE heapcast_ebpf heapcast_unwind heapcast_bpf_walk_test Threads::Threads
 		${CMAKE_DL_LIBS})
 	heapcast_unit_tests(ebpf heapcast_ebpf_tests)
+	add_dependencies(unit.ebpf.remote unwind_shapes)
+	# It copies its own stack.
+	set_source_files_properties(ebpf/remote.c PROPERTIES COMPILE_OPTIONS -fno-sanitize=all)
 	add_dependencies(unit.ebpf.walk unwind_shapes)
 	target_compile_options(unit.ebpf.walk PRIVATE -O2 -fomit-frame-pointer -fno-optimize-sibling-calls)
 	set_tests_properties(unit.ebpf.walk PROPERTIES TIMEOUT 300)
