@@ -124,13 +124,15 @@ enum fate { IN_PLACE, DELETED, REPLACED };
 /* A library that is loaded, and then its file changes. */
 static void with_library(enum fate fate)
 {
-	char path[128], other[128];
+	char path[128], other[128], forged[128];
 	void (*shapes)(void (*)(void));
 	void *handle;
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/lib.so", temporary_folder);
 	snprintf(other, sizeof(other), "%s/other.so", temporary_folder);
+	/* How the kernel calls what was mapped, then. */
+	snprintf(forged, sizeof(forged), "%s/lib.so (deleted)", temporary_folder);
 	make_copy(path);
 	handle = dlopen(path, RTLD_NOW);
 	assert_non_null(handle);
@@ -141,6 +143,7 @@ static void with_library(enum fate fate)
 		fd = open(other, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 		assert_int_equal(write(fd, "not ELF", 7), 7);
 		close(fd);
+		assert_int_equal(link(other, forged), 0);
 		assert_int_equal(rename(other, path), 0);
 	}
 	host_module_count = 0;
