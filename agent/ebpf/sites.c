@@ -137,16 +137,31 @@ static void guess_hand_on(struct candidate *c)
 	memcpy(c->import, function_sort(c->f->number) == SORT_FREES ? "free" : "malloc", 7);
 }
 
+static void forget_hand_on(struct candidate *c)
+{
+	c->inner = NULL;
+	c->import[0] = 0;
+}
+
+/* Operators without a malloc beside them that come to somebody else's, by whatever way: malloc's event is the record,
+ * as it is for libheapcast.so. */
+static bool is_over_others(struct candidate *c, const struct place_hand_on *question)
+{
+	return function_is_operator(c->f->name) && !work.functions.malloc &&
+	       work.reader->reaches(&all_code, c->f->address, question);
+}
+
 static void find_hand_on(struct candidate *c)
 {
 	struct place_function function = {work.code, read_code(c), c->f->address};
 	struct place_hand_on question = {is_target, c, &all_code,
 					 function_sort(c->f->number) == SORT_FREES};
 
-	if (function.size != c->f->size || !work.reader->hands_on(&function, &question)) {
-		c->inner = NULL;
-		c->import[0] = 0;
-	}
+	if (function.size == c->f->size && work.reader->hands_on(&function, &question))
+		return;
+	forget_hand_on(c);
+	if (!is_over_others(c, &question))
+		forget_hand_on(c);
 	guess_hand_on(c);
 }
 

@@ -12,6 +12,9 @@
  *	tc_free, operator delete (tcmalloc)  -- own code -->			probed
  *	cfree -- jmp --> free (the same file)					wrapper
  *
+ * Operators of a file without a malloc of its own count as wrappers as soon as any way leads from them to an imported one:
+ * as with libheapcast.so, malloc's event is the record. What they hand out of a pool that malloc has filled is not seen.
+ *
  * In a process. A program that uses jemalloc by interposition has libc's malloc mapped still. Both are probed: a library may
  * have been linked to libc's by version or by RTLD_NEXT, and libc's inner calls are real; who calls by name comes to the
  * first only. Wrappers of an import are dropped if any module of the process has a site for that function, else kept: better

@@ -54,6 +54,15 @@ static bool hands_on_never(const struct place_function *function,
 	return false;
 }
 
+static bool reaches_never(const struct place_code *code, uint64_t address,
+			  const struct place_hand_on *question)
+{
+	(void)code;
+	(void)address;
+	(void)question;
+	return false;
+}
+
 static uint64_t no_stub(const uint8_t *code, size_t size, uint64_t address)
 {
 	(void)code;
@@ -63,9 +72,9 @@ static uint64_t no_stub(const uint8_t *code, size_t size, uint64_t address)
 }
 
 static const struct place_reader readers[] = {
-	{EM_AARCH64, find_aarch64, no_exits, hands_on_never, no_stub},
-	{EM_ARM, find_arm, no_exits, hands_on_never, no_stub},
-	{EM_MIPS, find_mips64, no_exits, hands_on_never, no_stub},
+	{EM_AARCH64, find_aarch64, no_exits, hands_on_never, reaches_never, no_stub},
+	{EM_ARM, find_arm, no_exits, hands_on_never, reaches_never, no_stub},
+	{EM_MIPS, find_mips64, no_exits, hands_on_never, reaches_never, no_stub},
 };
 
 const struct place_reader *place_reader(uint16_t machine)

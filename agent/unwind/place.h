@@ -52,7 +52,8 @@ struct place_hand_on {
 	/* Is this a function that may be handed on to? `pointer`: the address is that of a pointer to it. */
 	bool (*is_target)(void *context, uint64_t address, bool pointer);
 	void *context;
-	const struct place_code *code; /* to see what does not return where code of it lies elsewhere */
+	const struct place_code
+		*code; /* to see what does not return where code of it lies elsewhere */
 	bool frees; /* it has no result; else what it gives where it has not called must be a constant */
 };
 
@@ -68,6 +69,9 @@ struct place_reader {
 	/* Does every call of it come to a target, or else do nothing? */
 	bool (*hands_on)(const struct place_function *function,
 			 const struct place_hand_on *question);
+	/* Is there a path on which it, or what it calls in this file, comes to a target? In doubt not. */
+	bool (*reaches)(const struct place_code *code, uint64_t address,
+			const struct place_hand_on *question);
 	/* Of a few instructions that do nothing but jump through a pointer, as an import's: its address; 0: they are not such. */
 	uint64_t (*stub)(const uint8_t *code, size_t size, uint64_t address);
 };

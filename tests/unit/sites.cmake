@@ -22,7 +22,11 @@ if(TARGET heapcast_ebpf AND NOT CMAKE_CROSSCOMPILING)
 	heapcast_sites_program(static-libc none)
 	heapcast_sites_program(static-jemalloc ${HEAPCAST_STATIC_JEMALLOC})
 	heapcast_sites_program(static-tcmalloc ${HEAPCAST_STATIC_TCMALLOC})
-	add_custom_target(sites_programs DEPENDS ${sites_made})
+	add_custom_command(OUTPUT ${sites_folder}/operators
+		COMMAND ${CMAKE_COMMAND} -E make_directory ${sites_folder}
+		COMMAND g++ -O2 -w -o ${sites_folder}/operators ${CMAKE_CURRENT_SOURCE_DIR}/sites/programs/operators.cc
+		DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/sites/programs/operators.cc VERBATIM)
+	add_custom_target(sites_programs DEPENDS ${sites_made} ${sites_folder}/operators)
 	if(HEAPCAST_SANITIZE)
 		target_compile_definitions(unit.sites.traced PRIVATE SKIP_REASON="a sanitizer does not go with another malloc")
 	endif()

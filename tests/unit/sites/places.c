@@ -283,6 +283,26 @@ static void wrappers_of_imports_are_left_to_who_has_them(void **state)
 	sites_done(&libc);
 }
 
+static void operators_of_the_program(void **state)
+{
+	struct sites sites;
+
+	(void)state;
+	if (access(SITES_FOLDER "/operators", R_OK))
+		skip();
+	assert_int_equal(find_sites(SITES_FOLDER "/operators", &sites), 0);
+	assert_non_null(site_named(&sites, "_Znwm"));
+	assert_string_equal(site_named(&sites, "_Znwm")->leads_to, "malloc");
+	assert_string_equal(site_named(&sites, "_ZdlPv")->leads_to, "free");
+	assert_non_null(site_named(&sites, "_Znam"));
+	assert_string_equal(site_named(&sites, "_Znam")->leads_to, "");
+	assert_int_equal(site_flags(site_named(&sites, "_Znam")->word) &
+				 (SITE_THROWS | SITE_HAS_EXITS),
+			 SITE_THROWS | SITE_HAS_EXITS);
+	assert_string_equal(site_named(&sites, "_ZdaPv")->leads_to, "");
+	sites_done(&sites);
+}
+
 static void copies_are_told(void **state)
 {
 	struct sites sites;
@@ -321,6 +341,7 @@ int main(void)
 		cmocka_unit_test(libc_as_it_is_known),
 		cmocka_unit_test(who_only_imports_has_none),
 		cmocka_unit_test(wrappers_of_imports_are_left_to_who_has_them),
+		cmocka_unit_test(operators_of_the_program),
 		cmocka_unit_test(copies_are_told),
 		cmocka_unit_test(what_is_no_program_is_refused),
 	};

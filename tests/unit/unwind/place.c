@@ -220,6 +220,28 @@ static void all_returns(void **state)
 	assert_int_equal(exits("06 c3", found), -1);		 /* no instruction */
 }
 
+static bool reaches(const char *text)
+{
+	struct bytes bytes;
+	const struct place_code code = {read_bytes, no_slot, begins, &bytes};
+	struct place_hand_on question = {.is_target = is_target, .code = &code};
+
+	bytes.size = bytes_of(text, bytes.code);
+	return place_own.reaches(&code, AT, &question);
+}
+
+static void what_is_reached(void **state)
+{
+	(void)state;
+	assert_true(reaches("e8 fb 0f 00 00 c3")); /* call */
+	assert_true(reaches(
+		"e8 0b 00 00 00 c3 90 90 90 90 90 90 90 90 90 90 " /* call the second function */
+		"e8 eb 0f 00 00 c3"));				   /* which does */
+	assert_true(reaches("74 02 ff e0 e8 f7 0f 00 00 c3"));	   /* on one of two paths */
+	assert_false(reaches("e8 0b 00 00 00 c3 90 90 90 90 90 90 90 90 90 90 c3"));
+	assert_false(reaches("e8 fb ff ff ff c3")); /* itself */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -229,6 +251,7 @@ int main(void)
 		cmocka_unit_test(behind_the_test_for_null),
 		cmocka_unit_test(what_only_hands_on),
 		cmocka_unit_test(all_returns),
+		cmocka_unit_test(what_is_reached),
 	};
 
 	if (place_own.machine != EM_X86_64) {

@@ -20,6 +20,9 @@ struct traversal {
 	uint64_t *found;
 	int found_count;
 	bool failed;
+	const struct place_hand_on *
+		wanted; /* calls are followed, too, to see if they come there; NULL: returns are looked for */
+	bool reached;
 };
 
 /* False: it has been there. */
@@ -41,17 +44,48 @@ static_assert(WORK_MAX < SEEN_SIZE / 2, "there is always room in the hash");
 static void open_at(struct traversal *t, uint64_t address)
 {
 	if (!address || t->open_count == OPEN_MAX)
-		t->failed = true;
+		t->failed |= !t->wanted; /* of a search other paths may come there */
 	else
 		t->open[t->open_count++] = address;
 }
 
 static void note_exit(struct traversal *t, uint64_t address)
 {
+	if (t->wanted)
+		return;
 	if (t->found_count == PLACE_EXITS_MAX)
 		t->failed = true;
 	else
 		t->found[t->found_count++] = address;
+}
+
+static bool is_wanted(struct traversal *t, uint64_t address, bool pointer)
+{
+	t->reached |= t->wanted && t->wanted->is_target(t->wanted->context, address, pointer);
+	return t->reached;
+}
+
+/* To another place of the file, by a jump or call. */
+static void lead_to(struct traversal *t, uint64_t target)
+{
+	if (!is_wanted(t, target, false))
+		open_at(t, target);
+}
+
+static void lead_through(struct traversal *t, uint64_t slot)
+{
+	if (!is_wanted(t, slot, true))
+		open_at(t, t->code->slot(t->code->context, slot));
+}
+
+static void follow_call(struct traversal *t, const struct insn *insn, uint64_t next)
+{
+	if (!t->wanted)
+		return;
+	if (insn->opcode == 0xe8)
+		lead_to(t, next + (uint64_t)(int64_t)insn->immediate);
+	else if (insn->relative)
+		lead_through(t, next + (uint64_t)(int64_t)insn->displacement);
 }
 
 /* The path may have another instruction. */
@@ -59,15 +93,17 @@ static bool go_on(struct traversal *t, uint64_t address, const struct insn *insn
 {
 	switch (insn_flow(insn)) {
 	case FLOW_BRANCH:
-		open_at(t, next + (uint64_t)(int64_t)insn->immediate);
+		lead_to(t, next + (uint64_t)(int64_t)insn->immediate);
 		return true;
 	case FLOW_JUMP:
-		open_at(t, next + (uint64_t)(int64_t)insn->immediate);
+		lead_to(t, next + (uint64_t)(int64_t)insn->immediate);
 		return false;
 	case FLOW_AWAY_STATIC:
-		open_at(t, t->code->slot(t->code->context,
-					 next + (uint64_t)(int64_t)insn->displacement));
+		lead_through(t, next + (uint64_t)(int64_t)insn->displacement);
 		return false;
+	case FLOW_CALL:
+		follow_call(t, insn, next);
+		return true;
 	case FLOW_AWAY:
 		t->failed = true;
 		return false;
@@ -123,6 +159,23 @@ int follow_exits(const struct place_code *code, uint64_t address,
 	while (t.open_count && !t.failed)
 		follow(&t, t.open[--t.open_count]);
 	return t.failed ? -1 : t.found_count;
+}
+
+/* A path that can't be followed ends; others go on. */
+bool follow_reaches(const struct place_code *code, uint64_t address,
+		    const struct place_hand_on *question)
+{
+	struct traversal t;
+
+	__builtin_memset(&t, 0, sizeof(t));
+	t.code = code;
+	t.wanted = question;
+	open_at(&t, address);
+	while (t.open_count && !t.reached && t.work < WORK_MAX) {
+		t.failed = false;
+		follow(&t, t.open[--t.open_count]);
+	}
+	return t.reached;
 }
 
 /* Handing on. */

@@ -250,4 +250,5 @@ static uint64_t stub(const uint8_t *code, size_t size, uint64_t address)
 	return address + (uint64_t)(insn.next - code) + (uint64_t)(int64_t)insn.displacement;
 }
 
-const struct place_reader place_own = {EM_X86_64, find, follow_exits, follow_hands_on, stub};
+const struct place_reader place_own = {EM_X86_64,	find,		follow_exits,
+				       follow_hands_on, follow_reaches, stub};
