@@ -173,20 +173,25 @@ static int print_process(FILE *out, const struct rights *rights, pid_t pid)
 		return error;
 	}
 	error = process_sites_find(pid, &process);
+	if (error)
+		print_wrapped(out, 2, 0, reason);
 	for (uint32_t m = 0; !error && m < process.count; m++)
 		functions += print_module(out, &process, m);
 	if (!error && !functions)
 		print_wrapped(out, 2, 0,
-			      "no allocator's function was found: is it a static program without "
-			      "symbols? (strip leaves none; keep them, or "
-			      "record it with LD_PRELOAD)");
+			      "no allocator's function was found. Of a static program, or one with "
+			      "an allocator "
+			      "inside, the symbols are needed, which strip takes away");
 	if (!error && process.go)
 		print_wrapped(out, 2, 0,
 			      "its main program is Go's: returns are not probed, and results of C "
 			      "functions stay unknown");
-	if (!error && rights_is_filtered(pid) && !rights->of[RIGHT_FILTERED].yes)
+	if (!error && rights_is_filtered(pid) && !rights->of[RIGHT_FILTERED].yes) {
 		print_wrapped(out, 2, 0,
-			      "it is behind a seccomp filter: its returns are not probed");
+			      "it is behind a seccomp filter, and this kernel would kill it at a "
+			      "probed return: use LD_PRELOAD");
+		functions = 0;
+	}
 	if (!error)
 		print_unseen(out, &process);
 	process_sites_done(&process);
