@@ -3,6 +3,7 @@
 #include "agent/ebpf/rights.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/capability.h>
 #include <linux/seccomp.h>
 #include <stdint.h>
@@ -36,7 +37,7 @@ static void read_status(const char *path, struct host *host)
 	unsigned mode;
 
 	while (file && fgets(line, sizeof(line), file)) {
-		sscanf(line, "CapEff: %lx", &host->capabilities);
+		sscanf(line, "CapEff: %" SCNx64, &host->capabilities);
 		if (sscanf(line, "Seccomp: %u", &mode) == 1)
 			host->filtered = mode == SECCOMP_MODE_FILTER || mode == SECCOMP_MODE_STRICT;
 	}

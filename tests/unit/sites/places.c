@@ -2,7 +2,7 @@
  * Places in real allocators, held against what others say of the same files: objdump where instructions begin and which
  * they are, nm which functions there are.
  */
-#include <ctype.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,8 @@ static void mnemonic_at(const char *path, uint64_t from, uint64_t address, char 
 	FILE *out;
 
 	snprintf(line, sizeof(line),
-		 "objdump -d --no-show-raw-insn --start-address=%#lx --stop-address=%#lx '%s'",
+		 "objdump -d --no-show-raw-insn --start-address=0x%" PRIx64
+		 " --stop-address=0x%" PRIx64 " '%s'",
 		 from, address + 16, path);
 	out = popen(line, "r");
 	assert_non_null(out);
@@ -67,11 +68,11 @@ static void check_site(const char *path, const struct site *site)
 	mnemonic_at(path, site->kind == SITE_ENTRY ? function : address, address, mnemonic);
 	if (site->kind == SITE_EXIT &&
 	    (strncmp(mnemonic, "ret", 3) && strncmp(mnemonic, "repz", 4)))
-		fail_msg("%s: %s ends at %#lx by %s", path, site->name, address, mnemonic);
+		fail_msg("%s: %s ends at 0x%" PRIx64 " by %s", path, site->name, address, mnemonic);
 	if (site->kind == SITE_ENTRY && !mnemonic[0])
-		fail_msg("%s: %s: no instruction begins at %#lx", path, site->name, address);
+		fail_msg("%s: %s: no instruction begins at 0x%" PRIx64, path, site->name, address);
 	if (site->kind == SITE_ENTRY && site->emulated != is_emulated(mnemonic))
-		fail_msg("%s: %s: %s at %#lx", path, site->name, mnemonic, address);
+		fail_msg("%s: %s: %s at 0x%" PRIx64, path, site->name, mnemonic, address);
 	assert_true(site->emulated || site->offset == site->function || site->kind == SITE_EXIT);
 }
 
@@ -157,7 +158,8 @@ static bool leads_on(const char *path, uint64_t address, uint64_t size)
 	FILE *out;
 
 	snprintf(line, sizeof(line),
-		 "objdump -d --no-show-raw-insn --start-address=%#lx --stop-address=%#lx '%s'",
+		 "objdump -d --no-show-raw-insn --start-address=0x%" PRIx64
+		 " --stop-address=0x%" PRIx64 " '%s'",
 		 address, address + size, path);
 	out = popen(line, "r");
 	assert_non_null(out);
