@@ -93,7 +93,7 @@ static bool go_on(struct traversal *t, uint64_t address, const struct insn *insn
 {
 	switch (insn_flow(insn)) {
 	case FLOW_BRANCH:
-		lead_to(t, next + (uint64_t)(int64_t)insn->immediate);
+		open_at(t, next + (uint64_t)(int64_t)insn->immediate);
 		return true;
 	case FLOW_JUMP:
 		lead_to(t, next + (uint64_t)(int64_t)insn->immediate);
