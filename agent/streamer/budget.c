@@ -29,6 +29,12 @@ static size_t clamp(size_t value, size_t low, size_t high)
 	return value < low ? low : value > high ? high : value;
 }
 
+/* Without the product, for which 32 bits are too few from 110 MiB on. */
+static size_t percent(size_t of, unsigned share)
+{
+	return of / 100 * share + of % 100 * share / 100;
+}
+
 int budget_divide(struct budget *b, uint64_t limit, uint32_t slots, struct err_text *err)
 {
 	char least[32], given[32];
@@ -63,8 +69,8 @@ int budget_divide(struct budget *b, uint64_t limit, uint32_t slots, struct err_t
 			       "a memory limit of %s is too little for %u programs at a time",
 			       format_size(given, (double)limit), slots);
 	large = slot >= SLOT_LARGE;
-	b->ring = slot * (large ? 38 : 28) / 100 & ~(size_t)4095;
-	b->tables = slot * (large ? 39 : 42) / 100 & ~(size_t)4095;
+	b->ring = percent(slot, large ? 38 : 28) & ~(size_t)4095;
+	b->tables = percent(slot, large ? 39 : 42) & ~(size_t)4095;
 	b->spool = (slot - b->ring - b->tables - b->batch - b->state - 4096) & ~(size_t)4095;
 	return 0;
 }

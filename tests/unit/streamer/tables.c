@@ -123,6 +123,7 @@ static void test_budget(void **state)
 			assert_true(all <= limits[i] << 20);
 			assert_true(all >= (limits[i] << 20) * 9 / 10);
 			assert_true(b.spool > b.batch);
+			assert_true(b.ring >= (limits[i] << 20) / b.slots / 16);
 			assert_true(ring_slice_count(b.ring) >= 8);
 		}
 	}
