@@ -53,16 +53,22 @@ static void collect(struct drain *d, struct bells *bells, uint32_t kick)
 	}
 }
 
+/* What the old futex call takes on every Linux: two words of the machine, whatever libc's timespec is. */
+struct words_timespec {
+	long s, ns;
+};
+
 static void wait_plain(const struct bells *bells, long wait_ns)
 {
-	struct timespec t = {.tv_nsec = bells->count > 2 ? POLL_NS : wait_ns};
+	const struct timespec poll = {.tv_nsec = POLL_NS};
+	const struct words_timespec wait = {.ns = wait_ns};
 	const struct futex_waitv *f = &bells->futex[bells->count - 1];
 
 	if (bells->count > 2)
-		nanosleep(&t, NULL);
+		nanosleep(&poll, NULL);
 	else
 		syscall(SYS_futex, (void *)(uintptr_t)f->uaddr,
-			FUTEX_WAIT | (f->flags & FUTEX_PRIVATE_FLAG), (uint32_t)f->val, &t, NULL,
+			FUTEX_WAIT | (f->flags & FUTEX_PRIVATE_FLAG), (uint32_t)f->val, &wait, NULL,
 			0);
 }
 
