@@ -1,7 +1,7 @@
 #!/bin/bash
 # machines: amd64-6.1 amd64-5.10 arm64 armhf mips64el
-# A real program under the recorder on another kernel and processor: it does what it does natively there, and the recording's account
-# balances and says what an independent library in the same process has counted.
+# A real program, and one with four threads, under the recorder on another kernel and processor: the first does what it does natively
+# there, and each recording's account balances and says what an independent library in the same process has counted.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-real.sh"
 
@@ -14,8 +14,11 @@ echo $? >out/native.status
 LD_PRELOAD=/work/libcounting.so COUNTING_OUTPUT=out/counts \
 	./agent run --quiet --output out/recording -- ./sqlite3 :memory: <work.sql >out/recorded.out 2>out/recorded.err
 echo $? >out/recorded.status
+export LD_PRELOAD=/work/libcounting.so COUNTING_OUTPUT=out/counts
+exec ./agent run --quiet --output out/threads -- ./churn 2000 4 10
 END
-in_machine 0 script "$(built bin/agent)" "$(built lib/libheapcast.so)" "$(built tests/libcounting.so)" "$(program sqlite3)" work.sql
+in_machine 0 script "$(built bin/agent)" "$(built lib/libheapcast.so)" "$(built tests/libcounting.so)" "$(program sqlite3)" \
+	"$(built targets/churn)" work.sql
 mv out/* .
 assert_eq "exit status of the SQL error" 1 "$(cat native.status)"
 same_behaviour
@@ -24,3 +27,7 @@ check_ledger
 check_counts /work/sqlite3
 ask report "$RECORDING" >report.txt
 real_names sqlite3
+
+RECORDING=$T/threads
+check_ledger
+check_counts /work/churn
