@@ -18,12 +18,26 @@ static inline uint64_t random_next(uint64_t *state)
 	return x ^ x >> 31;
 }
 
+/* Of x, which is not 0. (On __builtin_clzll clang 14 for BPF takes all memory there is.) */
+static inline unsigned leading_zeros(uint64_t x)
+{
+	unsigned zeros = 0;
+
+	for (unsigned step = 32; step; step /= 2) {
+		if (x >> (64 - step))
+			continue;
+		x <<= step;
+		zeros += step;
+	}
+	return zeros;
+}
+
 /* log2(x), x not 0, in units of 2^-24. Squaring the mantissa moves the next bit of the logarithm in
  * front of the point; it has 32 bits, so the result is too low by less than 2^-24 for the bits that
  * are left out, and 2^-26 for what is cut off on the way. */
 static inline uint64_t log2_fixed(uint64_t x)
 {
-	unsigned zeros = (unsigned)__builtin_clzll(x);
+	unsigned zeros = leading_zeros(x);
 	uint64_t mantissa = x << zeros >> 32, log = 63 - zeros;
 
 	for (unsigned i = 0; i < EXPONENTIAL_BITS; i++) {
@@ -43,11 +57,9 @@ static inline uint64_t log2_fixed(uint64_t x)
  */
 static inline uint64_t exponential(uint64_t *random, uint64_t mean)
 {
-	uint64_t u, log;
+	uint64_t u = random_next(random), log;
 
-	do
-		u = random_next(random);
-	while (!u);
+	u += !u;
 	log = ((uint64_t)64 << EXPONENTIAL_BITS) - log2_fixed(u);
 	log = log * 0xb17217f8u >> 32; /* ln 2 */
 	return mean * log >> EXPONENTIAL_BITS;

@@ -19,6 +19,7 @@
 
 #include "agent/cli/command.h"
 #include "agent/cli/preload_path.h"
+#include "agent/cli/summary.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -187,18 +188,6 @@ static int spawn(struct run *run, char **argv, int fd)
 	return -r;
 }
 
-static void print_end(const struct session_report *r)
-{
-	if (r->end.kind == HEAPCAST__END_KIND__END_OOM_KILLED)
-		fprintf(stderr,
-			"heapcast: %s was ended by the kernel for lack of memory (OOM killer)\n",
-			target_name(r->target));
-	if (r->end.kind == HEAPCAST__END_KIND__END_SIGNALLED)
-		fprintf(stderr, "heapcast: %s was ended by signal %u (%s)%s\n",
-			target_name(r->target), r->end.status, strsignal((int)r->end.status),
-			r->end.core_dumped ? ", core dumped" : "");
-}
-
 /* What the agent itself has cost. */
 static void log_cost(const struct run *run)
 {
@@ -220,73 +209,17 @@ static void log_cost(const struct run *run)
 		  n > 0 && shared ? (int)strcspn(shared, "\n") : 0, shared ? shared : "");
 }
 
-/* What is in no file, and why. */
-static void print_unsaved(const struct session_report *r)
-{
-	uint64_t unsaved = r->ledger.delivered > r->saved ? r->ledger.delivered - r->saved : 0;
-	char lost[32], saved[32];
-
-	format_count(lost, unsaved);
-	format_count(saved, r->saved);
-	if (r->file_error)
-		fprintf(stderr,
-			"heapcast: can't write to %s:\n          %s; it has the first %s events, "
-			"%s are not in it\n",
-			r->path, strerror(-r->file_error), saved, lost);
-	else if (r->given_up)
-		fprintf(stderr,
-			"heapcast: no collector came and no file could be written:\n"
-			"          what was left of the recording is lost, %s events\n",
-			lost);
-	else if (r->lingered)
-		fprintf(stderr, "heapcast: no collector came; what was left is in %s\n", r->path);
-}
-
-static void print_next(const struct session_report *r)
-{
-	if (*r->path && (!r->file_error || r->saved))
-		fprintf(stderr, "next: collector report '%s'\n", r->path);
-	else if (!r->given_up)
-		fprintf(stderr, "next, where the collector runs: collector report last\n");
-}
-
 static void finished(void *context, const struct session_report *r)
 {
 	struct run *run = context;
 	uint64_t told = r->ledger.delivered + r->ledger.culled;
-	char events[32], lost[32], size[32];
 
 	run->reports++;
 	run->events += told;
 	log_cost(run);
 	if (run->options.quiet)
 		return;
-	print_end(r);
-	fprintf(stderr,
-		"heapcast: %s, pid %d: %s events, %s lost,\n          %s (%.2f bytes an event)\n",
-		target_name(r->target), (int)r->target->pid,
-		format_count(events, r->ledger.delivered), format_count(lost, r->ledger.lost),
-		format_size(size, (double)r->bytes),
-		told ? (double)r->bytes / (double)told : 0.0);
-	if (r->ledger.culled)
-		fprintf(stderr, "heapcast: beside them, %s events of blocks that %s are in sums\n",
-			format_count(events, r->ledger.culled),
-			run->agent.settings.flight.window_ns ? "had ended before the window" : "lived short");
-	if (r->stacks_cut)
-		fprintf(stderr,
-			"heapcast: %s stacks were cut for lack of room: raise --memory-limit\n",
-			format_count(events, r->stacks_cut));
-	if (r->unread)
-		fprintf(stderr,
-			"heapcast: %s records made no sense: the program wrote over the ring\n",
-			format_count(events, r->unread));
-	if (r->no_place)
-		fprintf(stderr,
-			"heapcast: %s events of threads without a place in the ring: raise "
-			"--memory-limit\n",
-			format_count(events, r->no_place));
-	print_unsaved(r);
-	print_next(r);
+	summary_print(r, run->agent.settings.flight.window_ns != 0);
 }
 
 static void turned_away(const struct run *run)

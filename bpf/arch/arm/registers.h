@@ -51,3 +51,6 @@ ARCH_INLINE void arch_saved_registers(struct arch_registers *ctx, uint64_t *to)
 	for (uint32_t i = 0; i < ARCH_SAVED_MAX; i++)
 		to[i] = ctx->r[4 + i];
 }
+
+/* Bytes that a call pushes. */
+#define ARCH_RETURN_SLOT 0

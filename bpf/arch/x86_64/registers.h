@@ -83,3 +83,6 @@ ARCH_INLINE void arch_saved_registers(struct arch_registers *ctx, uint64_t *to)
 	to[4] = ctx->r15;
 	to[5] = 0;
 }
+
+/* Bytes that a call pushes. */
+#define ARCH_RETURN_SLOT 8
