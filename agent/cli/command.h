@@ -5,6 +5,7 @@
 
 int command_run(int argc, char **argv);
 int command_serve(int argc, char **argv);
+int command_attach(int argc, char **argv);
 int command_ctl(int argc, char **argv);
 
 #define EXIT_USAGE 2

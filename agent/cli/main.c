@@ -22,7 +22,7 @@ static const struct command {
 } commands[] = {
 	{"run", command_run, "start a program and record it"},
 	{"serve", command_serve, "record every program of this host that preloads libheapcast.so"},
-	{"attach", NULL, "record programs that run already"},
+	{"attach", command_attach, "record programs that run already"},
 	{"ctl", command_ctl, "ask or order a running agent"},
 };
 

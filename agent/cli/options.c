@@ -22,40 +22,54 @@
 #include "base/ban.h"
 
 #define BOTH	       (COMMAND_RUN | COMMAND_SERVE)
+#define EACH	       (BOTH | COMMAND_ATTACH)
 #define SAMPLE_DEFAULT (512u << 10)
 #define NAME_COLUMN    28
 #define HELP_WIDTH     80
 
 static const struct option_row rows[] = {
 #define AT(field) offsetof(struct options, field)
-	{"mode", "full|sample[=BYTES]|off", BOTH, MODE, AT(mode),
+	{"pid", "PID[,PID...]", COMMAND_ATTACH, TEXT, AT(pids),
+	 "record these processes; also -p PID, and more than once"},
+	{"comm", "NAME", COMMAND_ATTACH, TEXT, AT(comm),
+	 "record those of this name (as `ps -o comm` shows it), and those that start later, too"},
+	{"cgroup", "PATH", COMMAND_ATTACH, TEXT, AT(cgroup),
+	 "record those in this control group, and those that come into it; a path below "
+	 "/sys/fs/cgroup, or as /proc/PID/cgroup shows it"},
+	{"all", NULL, COMMAND_ATTACH, FLAG, AT(all),
+	 "record every process, as far as there are places: one for each 2 MiB of --memory-limit"},
+	{"check", NULL, COMMAND_ATTACH, FLAG, AT(check),
+	 "say what this machine permits, and end"},
+	{"for", "TIME", COMMAND_ATTACH, DURATION, AT(for_ns),
+	 "let the programs go after this time (until they end, or a signal)"},
+	{"mode", "full|sample[=BYTES]|off", EACH, MODE, AT(mode),
 	 "every event (default); one allocation in so many bytes (512K); nothing until it is "
 	 "switched on"},
-	{"output", "PATTERN", BOTH, TEXT, AT(output),
+	{"output", "PATTERN", EACH, TEXT, AT(output),
 	 "write a file; %e program, %t time, %p pid, %n counter, %% (default without a collector: "
 	 "heapcast_%e_%t_%p.heapcast)"},
-	{"collector", "HOST[:PORT]", BOTH, TEXT, AT(collector),
+	{"collector", "HOST[:PORT]", EACH, TEXT, AT(collector),
 	 "connect to this collector (port 43513)"},
-	{"announce", NULL, BOTH, FLAG, AT(announce),
+	{"announce", NULL, EACH, FLAG, AT(announce),
 	 "listen, and be found by `collector gather` on the same network"},
-	{"interface", "NAME", BOTH, TEXT, AT(interface),
+	{"interface", "NAME", EACH, TEXT, AT(interface),
 	 "announce and listen there only; lo stays on this machine"},
-	{"listen", "[ADDR]:PORT", BOTH, TEXT, AT(listen),
+	{"listen", "[ADDR]:PORT", EACH, TEXT, AT(listen),
 	 "listen there (default: first free port from 8100 to 8200)"},
-	{"base-server-port", "PORT", BOTH, NUMBER, AT(base_port),
+	{"base-server-port", "PORT", EACH, NUMBER, AT(base_port),
 	 "listen on the first free port from here, 101 are tried (8100)"},
-	{"chown-output-to", "UID", BOTH, NUMBER, AT(output_owner), "give files to this user"},
-	{"memory-limit", "SIZE", BOTH, SIZE, AT(memory_limit),
-	 "all memory of the agent, rings included (8M; at least 2M)"},
-	{"policy", "block|thin|count", BOTH, POLICY, AT(policy),
-	 "when the ring is full: the program waits (default of run); samples more thinly; goes on "
-	 "and is counted (serve)"},
+	{"chown-output-to", "UID", EACH, NUMBER, AT(output_owner), "give files to this user"},
+	{"memory-limit", "SIZE", EACH, SIZE, AT(memory_limit),
+	 "all memory of the agent, rings included (8M, with attach 32M; at least 2M)"},
+	{"policy", "block|thin|count", EACH, POLICY, AT(policy),
+	 "when the ring is full: the program waits (default of run and, for up to 0.1 ms a call, "
+	 "attach); samples more thinly (not attach); goes on and is counted (serve)"},
 	{"block-max", "TIME", BOTH, DURATION, AT(block_max_ns),
 	 "longest wait at a time (10s), then as with count"},
-	{"linger", "TIME", BOTH, DURATION, AT(linger_ns),
+	{"linger", "TIME", EACH, DURATION, AT(linger_ns),
 	 "how long to wait for a collector after the end, before what is left goes to a file; and, "
 	 "with --follow, for children that outlive the program (30s)"},
-	{"stop-timeout", "TIME", BOTH, DURATION, AT(stop_timeout_ns),
+	{"stop-timeout", "TIME", EACH, DURATION, AT(stop_timeout_ns),
 	 "how long to deliver after SIGTERM (10s); a collector that takes nothing for half of it "
 	 "is not waited for, the rest goes to a file; a second signal ends the waiting"},
 	{"spool", "DIR", COMMAND_SERVE, TEXT, AT(spool),
@@ -67,57 +81,57 @@ static const struct option_row rows[] = {
 	{"follow", NULL, BOTH, FLAG, AT(follow),
 	 "record children, too, those that fork and go on as those that exec, each as a stream of "
 	 "its own; there is a place for each 2 MiB of --memory-limit, but 64 at most"},
-	{"free-stacks", "yes|no", BOTH, SWITCH, AT(free_stacks),
+	{"free-stacks", "yes|no", EACH, SWITCH, AT(free_stacks),
 	 "record the stack of frees, too (yes)"},
 	{"full-walk", NULL, BOTH, FLAG, AT(full_walk),
 	 "walk every stack in full (slower; to compare with)"},
-	{"depth", "FRAMES", BOTH, NUMBER, AT(depth),
+	{"depth", "FRAMES", EACH, NUMBER, AT(depth),
 	 "frames kept of a stack, the outer ones (256; at most 1000)"},
-	{"figures-interval", "TIME", BOTH, DURATION, AT(figures_interval_ns),
+	{"figures-interval", "TIME", EACH, DURATION, AT(figures_interval_ns),
 	 "how often resident memory, page faults and the like are recorded (1s; 0: never)"},
-	{"gather-maps", NULL, BOTH, MAPS, AT(gather_maps),
+	{"gather-maps", NULL, EACH, MAPS, AT(gather_maps),
 	 "record what is mapped, and how much of it is in memory; =TIME: how often"},
-	{"maps-interval", "TIME", BOTH, DURATION, AT(maps_interval_ns),
+	{"maps-interval", "TIME", EACH, DURATION, AT(maps_interval_ns),
 	 "how often (1s); rarer for a process with so many maps that reading them takes long"},
 	{"allocator-figures", NULL, BOTH, FLAG, AT(allocator_figures),
 	 "have the program ask glibc's mallinfo2 once a second; not for programs that allocate in "
 	 "the handlers of signals"},
-	{"send-symbols", "no|public|yes", BOTH, SYMBOLS, AT(send_symbols),
+	{"send-symbols", "no|public|yes", EACH, SYMBOLS, AT(send_symbols),
 	 "give collectors that ask the files of recorded programs and their libraries, so that "
 	 "functions have names: none; those that every user of this host may read (public, the "
 	 "default); all that the program's own user may read (yes)"},
-	{"orders", "yes|no", BOTH, SWITCH, AT(orders),
+	{"orders", "yes|no", EACH, SWITCH, AT(orders),
 	 "take orders of collectors: start, stop, mode, snapshot, mark (yes); `agent ctl` works in "
 	 "any case"},
-	{"cull", "TIME", BOTH, DURATION, AT(cull_ns),
+	{"cull", "TIME", EACH, DURATION, AT(cull_ns),
 	 "send sums in place of blocks that live shorter than this: totals stay exact, and the "
 	 "timeline leaves them out; what lives longer comes that much later (0: everything is "
 	 "sent)"},
-	{"cull-pending", "N", BOTH, NUMBER, AT(cull_pending),
+	{"cull-pending", "N", EACH, NUMBER, AT(cull_pending),
 	 "wait for the end of so many blocks at most (as many as there is room for)"},
-	{"cull-memory", "SIZE", BOTH, SIZE, AT(cull_memory),
+	{"cull-memory", "SIZE", EACH, SIZE, AT(cull_memory),
 	 "room to wait in, of --memory-limit (an eighth of it)"},
-	{"flight", "TIME", BOTH, DURATION, AT(flight_ns),
+	{"flight", "TIME", EACH, DURATION, AT(flight_ns),
 	 "flight recorder: keep only what is in use and the last so much time, and send that on a "
 	 "trigger: a signal (SIGUSR1 to the agent), an order, memory pressure, the options below, "
 	 "or the program's end (0: everything is sent as it comes)"},
-	{"flight-after", "TIME", BOTH, DURATION, AT(flight_after_ns),
+	{"flight-after", "TIME", EACH, DURATION, AT(flight_after_ns),
 	 "send everything for so long after a trigger (10s)"},
-	{"flight-memory", "SIZE", BOTH, SIZE, AT(flight_memory),
+	{"flight-memory", "SIZE", EACH, SIZE, AT(flight_memory),
 	 "room to keep it in, of --memory-limit (half of it)"},
-	{"flight-rss", "SIZE", BOTH, SIZE, AT(flight_rss), "a trigger: more than this is resident"},
-	{"flight-growth", "SIZE/TIME", BOTH, TEXT, AT(flight_growth),
+	{"flight-rss", "SIZE", EACH, SIZE, AT(flight_rss), "a trigger: more than this is resident"},
+	{"flight-growth", "SIZE/TIME", EACH, TEXT, AT(flight_growth),
 	 "a trigger: what is resident has grown by so much within such a time"},
-	{"flight-pressure", "PERCENT|off", BOTH, TEXT, AT(flight_pressure),
+	{"flight-pressure", "PERCENT|off", EACH, TEXT, AT(flight_pressure),
 	 "a trigger: tasks have waited for memory in so much of a second, where the kernel tells "
 	 "(10%); and, unless off, a cgroup that is throttled or has used 90% of its limit"},
-	{"flight-pause", "TIME", BOTH, DURATION, AT(flight_pause_ns),
+	{"flight-pause", "TIME", EACH, DURATION, AT(flight_pause_ns),
 	 "from one of these triggers to the next at least (1m)"},
-	{"quiet", NULL, COMMAND_RUN, FLAG, AT(quiet), "no summary at the end"},
+	{"quiet", NULL, COMMAND_RUN | COMMAND_ATTACH, FLAG, AT(quiet), "no summary at the end"},
 	{"socket", "PATH", COMMAND_SERVE | COMMAND_CTL, TEXT, AT(socket),
 	 "where programs ask to be recorded; a name that begins with @ is no file (default: see "
 	 "above)"},
-	{"control", "PATH", COMMAND_RUN, TEXT, AT(control),
+	{"control", "PATH", COMMAND_RUN | COMMAND_ATTACH, TEXT, AT(control),
 	 "take orders of `agent ctl --socket PATH`"},
 	{"json", NULL, COMMAND_CTL, FLAG, AT(json), "answer in JSON"},
 	{"for-pid", "PID", COMMAND_SERVE, NUMBER, AT(for_pid),
@@ -135,22 +149,22 @@ static const struct option_row rows[] = {
 	 "print the settings that hold and where each comes from, and end"},
 	{"linger-idle", "TIME", COMMAND_SERVE, DURATION, AT(linger_idle_ns),
 	 "end when nothing was recorded for so long"},
-	{"log", "error|warn|info|debug|off", BOTH, TEXT, AT(log),
+	{"log", "error|warn|info|debug|off", EACH, TEXT, AT(log),
 	 "what to tell (run: warn, serve: info)"},
-	{"logfile", "PATH", BOTH, TEXT, AT(log_file),
+	{"logfile", "PATH", EACH, TEXT, AT(log_file),
 	 "where to (standard error); %e, %t and %p as in --output"},
-	{"logfile-limit", "SIZE", BOTH, SIZE, AT(log_limit),
+	{"logfile-limit", "SIZE", EACH, SIZE, AT(log_limit),
 	 "begin a new log file at this size; the first one is kept as PATH.initial, the one before "
 	 "as PATH.old"},
-	{"key", "FILE", BOTH, TEXT, AT(key),
+	{"key", "FILE", EACH, TEXT, AT(key),
 	 "talk to collectors that have this key, too, and to nobody else, by TLS: a file of mode "
 	 "0600, made by 'openssl rand -hex 32'"},
-	{"cert", "FILE", BOTH, TEXT, AT(cert),
+	{"cert", "FILE", EACH, TEXT, AT(cert),
 	 "instead of a key: talk by TLS to collectors whose certificate is signed by --ca, and "
 	 "show "
 	 "them this one (PEM)"},
-	{"cert-key", "FILE", BOTH, TEXT, AT(cert_key), "its private key, a file of mode 0600"},
-	{"ca", "FILE", BOTH, TEXT, AT(ca), "who signs the certificates of members"},
+	{"cert-key", "FILE", EACH, TEXT, AT(cert_key), "its private key, a file of mode 0600"},
+	{"ca", "FILE", EACH, TEXT, AT(ca), "who signs the certificates of members"},
 #undef AT
 };
 

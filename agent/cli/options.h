@@ -6,10 +6,10 @@
 
 struct err_text;
 
-enum option_command { COMMAND_RUN = 1, COMMAND_SERVE = 2, COMMAND_CTL = 4 };
+enum option_command { COMMAND_RUN = 1, COMMAND_SERVE = 2, COMMAND_CTL = 4, COMMAND_ATTACH = 8 };
 
 #define OPTIONS_NO_OWNER UINT64_MAX
-#define OPTIONS_MAX	 64 /* rows of the table */
+#define OPTIONS_MAX	 80 /* rows of the table */
 
 /* Where a value comes from; each counts more than the one before. */
 enum option_source { OPTION_DEFAULT, OPTION_FILE, OPTION_VARIABLE, OPTION_ARGUMENT };
@@ -65,6 +65,11 @@ struct options {
 	const char *flight_pressure; /* N% or off */
 	bool json;
 	const char *control;
+	const char *pids; /* numbers with commas in between */
+	const char *comm, *cgroup;
+	bool all;
+	uint64_t for_ns; /* 0: until a signal, or the end of the programs */
+	bool check;
 	bool help;
 	enum option_source reading; /* of what is being set now; `reading_line` in a file */
 	unsigned reading_line;

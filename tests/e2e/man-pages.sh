@@ -120,6 +120,7 @@ try() {
 		assert_status 0 "${words[@]:0:i}" --help >out
 		case $1 in *--announce* | *--collector*) ;; *) assert_status 0 "${words[@]}" >out 2>err ;; esac
 		;;
+	"agent attach") assert_status 0 "${words[@]}" --help >out ;;
 	"agent serve") assert_status 0 "${words[@]}" --check-config >out ;;
 	"collector gather" | "collector serve" | "collector ctl" | "collector snapshot") known_options "${words[@]}" ;;
 	collector\ *)

@@ -1,0 +1,421 @@
+/*
+ * `agent attach`: records programs that run already, by probes that the kernel sets. Nothing is restarted, and nothing loaded
+ * into them; when the agent ends, in whatever way, they are as they were.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "agent/cli/attach_find.h"
+#include "agent/cli/command.h"
+#include "agent/cli/summary.h"
+#include "agent/ebpf/capture/hub.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/parse.h"
+#include "heapcast.pb-c.h"
+#include "base/ban.h"
+
+#define MEMORY_USUAL  (32u << 20)
+#define TICK_MS	      100
+#define NICE	      (-10)
+#define LOOK_TICKS    5 /* for new processes */
+#define KNOWN_MAX     1024
+#define RING_LEAST    (64u << 10)
+#define THREADS_LEAST 8
+#define LINES_LEAST   1024
+#define BLOCK_BYTES   96 /* of the kernel's memory for a sampled block */
+#define EVENTS_MAX    64
+#define CGROUP_ROOT   "/sys/fs/cgroup"
+
+struct attach {
+	struct agent agent;
+	struct options options;
+	struct hub hub;
+	struct attach_want want;
+	uv_signal_t signal[3];
+	uv_timer_t tick, until;
+	uv_poll_t bell;
+	unsigned ticks;
+	uint32_t reports;
+	uint32_t attached;
+	bool full; /* said that there are no more places */
+	/* Processes that were looked at, so that none is tried twice. */
+	struct known {
+		pid_t pid;
+		uint64_t start;
+	} known[KNOWN_MAX];
+	unsigned next_known;
+};
+
+static void help(void)
+{
+	printf("agent attach -p PID | --comm NAME | --cgroup PATH | --all [OPTION...]\n\n"
+	       "Records programs that run already: nothing is restarted, nothing is loaded into\n"
+	       "them. The kernel stops them at each call of their allocators for one to three\n"
+	       "microseconds (`agent run` costs a fiftieth of that). Ctrl-C lets them go.\n\n"
+	       "  agent attach -p 4711                   into a file here; look at it:\n"
+	       "                                         collector report FILE\n"
+	       "  agent attach -p 4711 --for 30s         for half a minute\n"
+	       "  agent attach --comm nginx --announce   to a collector on the network\n\n"
+	       "Blocks from before are not known; their frees are counted apart. Needs root (or\n"
+	       "CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE) and Linux 5.10 or later.\n\n"
+	       "Exit status: 0 done; 1 there was nothing to record; 2 wrong usage; 3 a fault\n"
+	       "outside.\n\n");
+	options_help(COMMAND_ATTACH);
+}
+
+/* ---- memory ---- */
+
+static size_t power_below(size_t value)
+{
+	size_t power = RING_LEAST;
+
+	while (power * 2 <= value)
+		power *= 2;
+	return power;
+}
+
+/* What a ring of `agent run` would have takes the kernel's here: half for the ring buffer, the rest for threads, rows, and blocks. */
+static void divide(const struct agent *a, struct hub_settings *ret)
+{
+	size_t room = a->budget.ring * a->budget.slots, rest;
+	uint32_t lanes = a->session[0].stream.lane_count;
+
+	*ret = (struct hub_settings){.watches = a->budget.slots,
+				     .ring_bytes = power_below(a->budget.ring / 2)};
+	rest = room - ret->ring_bytes * a->budget.slots;
+	ret->threads = (uint32_t)(rest / 2 / HUB_THREAD_BYTES);
+	ret->threads = ret->threads > lanes	      ? lanes
+		       : ret->threads < THREADS_LEAST ? THREADS_LEAST
+						      : ret->threads;
+	ret->lines = LINES_LEAST;
+	while (ret->lines * 2 * 64 <= rest / 4)
+		ret->lines *= 2;
+	ret->blocks = (uint32_t)(rest / 4 / BLOCK_BYTES);
+}
+
+/* ---- processes ---- */
+
+static bool is_known(struct attach *a, pid_t pid, uint64_t start)
+{
+	for (unsigned i = 0; i < KNOWN_MAX; i++)
+		if (a->known[i].pid == pid && a->known[i].start == start)
+			return true;
+	a->known[a->next_known++ % KNOWN_MAX] = (struct known){pid, start};
+	return false;
+}
+
+static int check(const struct target_info *target, struct err_text *err)
+{
+	if (!*target->executable)
+		return err_set(err, -EPERM,
+			       "can't look at pid %d: it is a thread of the kernel's, or another "
+			       "user's (root may)",
+			       (int)target->pid);
+	if (target->pointer_bits != sizeof(void *) * 8)
+		return err_set(err, -ENOEXEC,
+			       "pid %d (%s) is a %u-bit program: it can be recorded only from its "
+			       "start, by "
+			       "`agent run` of a build for %s",
+			       (int)target->pid, target_name(target), target->pointer_bits,
+			       target->architecture);
+	return 0;
+}
+
+static int attach_one(struct attach *a, pid_t pid, struct err_text *err)
+{
+	struct target_info target;
+	struct watch *watch;
+	int r = target_read(pid, &target);
+
+	if (r < 0)
+		return err_set(err, r, "there is no process %d", (int)pid);
+	r = check(&target, err);
+	if (!r)
+		r = hub_watch(&a->hub, pid, &watch, err);
+	if (r < 0)
+		return r;
+	r = session_attach(&a->agent, &target, &watch->source);
+	if (r < 0) {
+		if (r != -EIO) /* else its stream began, and closed it */
+			watch_free(watch);
+		return err_set(err, r,
+			       r == -EEXIST   ? "pid %d is recorded already"
+			       : r == -ENOSPC ? "there is no place for pid %d: raise --memory-limit"
+					      : "can't record pid %d: there is nowhere to put it",
+			       (int)pid);
+	}
+	for (uint32_t i = 0; i < a->agent.budget.slots; i++)
+		if (a->agent.stream[i]->capture == &watch->source)
+			watch_begin(watch, a->agent.stream[i]);
+	a->attached++;
+	log_info("attached to pid %d (%s): %u places are probed", (int)pid, target_name(&target),
+		 watch->sites);
+	return 0;
+}
+
+static void look_at(void *context, pid_t pid)
+{
+	struct attach *a = context;
+	struct err_text err = {{0}};
+	uint64_t start;
+	pid_t parent;
+	int r;
+
+	if (!attach_wants(&a->want, pid) || target_identity(pid, &parent, &start) < 0 ||
+	    is_known(a, pid, start))
+		return;
+	r = attach_one(a, pid, &err);
+	if (r == -ENOSPC && !a->full)
+		log_warn("%s (said once)", err.text);
+	else if (r < 0 && r != -ENOSPC && r != -ESRCH)
+		log_info("not attached: %s", err.text);
+	a->full |= r == -ENOSPC;
+}
+
+static int attach_named(struct attach *a, struct err_text *err)
+{
+	int r = 0;
+
+	for (unsigned i = 0; !r && i < a->want.pids; i++)
+		r = attach_one(a, a->want.pid[i], err);
+	if (!r && attach_looks(&a->want))
+		attach_each(look_at, a);
+	return r;
+}
+
+/* ---- the loop ---- */
+
+static void stop(uv_signal_t *handle, int number)
+{
+	struct attach *a = handle->data;
+
+	log_info("signal %d: letting the programs go", number);
+	agent_stop(&a->agent);
+}
+
+static void time_over(uv_timer_t *timer)
+{
+	agent_stop(&((struct attach *)timer->data)->agent);
+}
+
+static void tick(uv_timer_t *timer)
+{
+	struct attach *a = timer->data;
+
+	for (uint32_t i = 0; i < a->hub.settings.watches; i++)
+		if (a->hub.watch[i] &&
+		    __atomic_load_n(&a->hub.watch[i]->look_wanted, __ATOMIC_RELAXED))
+			watch_look(a->hub.watch[i]);
+	if (attach_looks(&a->want) && !a->agent.stopping && ++a->ticks % LOOK_TICKS == 0)
+		attach_each(look_at, a);
+}
+
+/* A ring wants to be drained before its time. */
+static void rung(uv_poll_t *poll, int status, int events)
+{
+	struct attach *a = poll->data;
+	struct epoll_event got[EVENTS_MAX];
+
+	(void)status;
+	(void)events;
+	epoll_wait(a->hub.epoll, got, EVENTS_MAX, 0);
+	drain_kick(&a->agent.drain);
+}
+
+static void watch_loop(struct attach *a)
+{
+	static const int signals[3] = {SIGINT, SIGTERM, SIGHUP};
+
+	for (unsigned i = 0; i < 3; i++) {
+		a->signal[i].data = a;
+		uv_signal_init(&a->agent.loop, &a->signal[i]);
+		uv_signal_start(&a->signal[i], stop, signals[i]);
+	}
+	a->tick.data = a->until.data = a->bell.data = a;
+	uv_timer_init(&a->agent.loop, &a->tick);
+	uv_timer_start(&a->tick, tick, TICK_MS, TICK_MS);
+	uv_timer_init(&a->agent.loop, &a->until);
+	if (a->options.for_ns)
+		uv_timer_start(&a->until, time_over, a->options.for_ns / 1000000, 0);
+	uv_poll_init(&a->agent.loop, &a->bell, a->hub.epoll);
+	uv_poll_start(&a->bell, UV_READABLE, rung);
+}
+
+static void finished(void *context, const struct session_report *r)
+{
+	struct attach *a = context;
+
+	a->reports++;
+	if (!a->options.quiet)
+		summary_print(r, a->agent.settings.flight.window_ns != 0);
+}
+
+static void say_attached(const struct attach *a)
+{
+	if (a->options.quiet)
+		return;
+	if (!a->attached)
+		fprintf(stderr, "heapcast: waiting for programs (Ctrl-C ends that)\n");
+	else
+		fprintf(stderr, "heapcast: attached to %u %s; Ctrl-C lets %s go\n", a->attached,
+			a->attached == 1 ? "program" : "programs",
+			a->attached == 1 ? "it" : "them");
+}
+
+static int start(struct attach *a, const struct agent_settings *settings, struct err_text *err)
+{
+	struct hub_settings hub;
+	int r = agent_open(&a->agent, settings, -1, err);
+
+	if (r < 0)
+		return r;
+	a->agent.finished = finished;
+	a->agent.context = a;
+	divide(&a->agent, &hub);
+	hub.block = a->options.policy == RING_BLOCK;
+	r = hub_open(&a->hub, &hub, err);
+	if (!r && a->options.control) {
+		r = agent_open_desk(&a->agent, a->options.control);
+		if (r < 0)
+			err_set(err, r, "can't listen at %s" DESK_SUFFIX " (--control): %s",
+				a->options.control, strerror(-r));
+	}
+	if (!r)
+		r = attach_named(a, err);
+	if (r < 0)
+		return r;
+	watch_loop(a);
+	say_attached(a);
+	agent_loop(&a->agent);
+	return 0;
+}
+
+/* ---- the command line ---- */
+
+/* `-p PID` and `--pid PID` may come more than once: they become one list in `text`. Returns how many arguments are left. */
+static int gather_pids(int argc, char **argv, char *text, size_t size, struct err_text *err)
+{
+	int left = 1;
+
+	*text = '\0';
+	for (int i = 1; i < argc; i++) {
+		const char *value = !strncmp(argv[i], "--pid=", 6)	       ? argv[i] + 6
+				    : !strncmp(argv[i], "-p", 2) && argv[i][2] ? argv[i] + 2
+									       : NULL;
+		size_t length = strlen(text);
+
+		if (!value && strcmp(argv[i], "-p") && strcmp(argv[i], "--pid")) {
+			argv[left++] = argv[i];
+			continue;
+		}
+		if (!value && i + 1 == argc)
+			return err_set(err, -EINVAL, "%s needs the number of a process: -p PID",
+				       argv[i]);
+		value = value ? value : argv[++i];
+		if ((size_t)snprintf(text + length, size - length, "%s%s", length ? "," : "",
+				     value) >= size - length)
+			return err_set(err, -EINVAL, "-p: at most %d processes at a time",
+				       ATTACH_PIDS_MAX);
+	}
+	return left;
+}
+
+static const char *cgroup_of(const char *path)
+{
+	size_t root = strlen(CGROUP_ROOT);
+
+	return path && !strncmp(path, CGROUP_ROOT "/", root + 1) ? path + root : path;
+}
+
+static int parse(struct attach *a, int argc, char **argv, struct err_text *err)
+{
+	static char pids[1024];
+	struct options *o = &a->options;
+	int r, left = gather_pids(argc, argv, pids, sizeof(pids), err);
+
+	if (left < 0)
+		return left;
+	options_defaults(o);
+	o->memory_limit = MEMORY_USUAL;
+	r = options_environment(o, COMMAND_ATTACH, err);
+	if (!r)
+		r = options_arguments(o, COMMAND_ATTACH, left, argv, err);
+	if (r < 0 || o->help || o->check)
+		return r < 0 ? r : 0;
+	if (r < left)
+		return err_set(err, -EINVAL, "attach takes no '%s' (did you mean -p %s?)", argv[r],
+			       argv[r]);
+	a->want = (struct attach_want){
+		.comm = o->comm, .cgroup = cgroup_of(o->cgroup), .all = o->all};
+	r = attach_parse_pids(&a->want, *pids ? pids : o->pids ? o->pids : "", err);
+	if (r < 0)
+		return r;
+	if (!a->want.pids && !attach_looks(&a->want))
+		return err_set(err, -EINVAL,
+			       "what shall be recorded? agent attach -p PID | --comm NAME | "
+			       "--cgroup PATH | --all");
+	return 0;
+}
+
+/* Does this machine permit it? Tried with the smallest of everything. */
+static int try_machine(void)
+{
+	static struct hub hub;
+	const struct hub_settings least = {.watches = 1,
+					   .threads = THREADS_LEAST,
+					   .ring_bytes = RING_LEAST,
+					   .lines = LINES_LEAST,
+					   .blocks = 64};
+	struct err_text err = {{0}};
+	int r = hub_open(&hub, &least, &err);
+
+	if (!r)
+		printf("Programs that run can be recorded here%s.\n",
+		       hub.has_cookies
+			       ? ""
+			       : " (by a kernel without cookies: places are looked up by address)");
+	hub_close(&hub);
+	return r < 0 ? command_fail(EXIT_FAULT, &err, r) : 0;
+}
+
+int command_attach(int argc, char **argv)
+{
+	static struct attach a;
+	struct agent_settings settings;
+	struct err_text err = {{0}};
+	int r = parse(&a, argc, argv, &err);
+
+	if (r < 0)
+		return command_fail(EXIT_USAGE, &err, r);
+	if (a.options.help) {
+		help();
+		return 0;
+	}
+	if (a.options.check)
+		return try_machine();
+	r = command_log(&a.options, "warn", "attach", getpid(), &err);
+	if (!r)
+		r = command_settings(&a.options, &settings, &err);
+	if (!r)
+		r = command_secure(&a.options, &settings, &err);
+	if (r < 0)
+		return command_fail(EXIT_USAGE, &err, r);
+	setpriority(PRIO_PROCESS, 0, NICE); /* where it may: programs can't wait for long */
+	settings.many = a.want.pids > 1 || attach_looks(&a.want);
+	settings.access.everyone = geteuid() == 0;
+	settings.idle_ns = attach_looks(&a.want) ? 0 : 1;
+	r = start(&a, &settings, &err);
+	agent_close(&a.agent);
+	if (a.hub.object)
+		hub_close(&a.hub);
+	if (r < 0)
+		return command_fail(r == -EINVAL ? EXIT_USAGE : EXIT_FAULT, &err, r);
+	return a.attached ? 0 : 1;
+}

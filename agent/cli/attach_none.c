@@ -1,0 +1,18 @@
+/* `agent attach` of a build without the kernel's programs. */
+#include <errno.h>
+
+#include "agent/cli/command.h"
+#include "base/error.h"
+
+int command_attach(int argc, char **argv)
+{
+	struct err_text err;
+
+	(void)argc;
+	(void)argv;
+	return command_fail(
+		EXIT_FAULT, &err,
+		err_set(&err, -ENOTSUP,
+			"this build can't record programs that run already: it was made without "
+			"eBPF, or for a processor that is not supported there (agent run can)"));
+}

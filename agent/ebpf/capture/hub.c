@@ -1,0 +1,263 @@
+/* The hub and its watches, but for what comes out of them. See hub.h. */
+#include "agent/ebpf/capture/hub.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "agent/streamer/stream.h"
+#include "base/log.h"
+#include "base/ban.h"
+
+int hub_open(struct hub *hub, const struct hub_settings *settings, struct err_text *err)
+{
+	struct remotes_options options = {.lines = settings->lines, .spaces = settings->watches};
+	struct capture_fds fds;
+	int r;
+
+	*hub = (struct hub){.settings = *settings, .epoll = -1};
+	pthread_mutex_init(&hub->remotes_lock, NULL);
+	r = programs_open(hub, err);
+	if (r < 0)
+		return r;
+	programs_fds(hub, &fds);
+	options.rows_fd = fds.rows;
+	options.spaces_fd = fds.spaces;
+	r = remotes_new(&options, &hub->remotes, err);
+	if (r < 0)
+		return r;
+	hub->epoll = epoll_create1(EPOLL_CLOEXEC);
+	return hub->epoll < 0
+		       ? err_set(err, -errno, "can't wait for the kernel: %s", strerror(errno))
+		       : 0;
+}
+
+void hub_close(struct hub *hub)
+{
+	for (uint32_t i = 0; i < HUB_WATCHES_MAX; i++)
+		if (hub->watch[i])
+			watch_free(hub->watch[i]);
+	if (hub->epoll >= 0)
+		close(hub->epoll);
+	hub->epoll = -1;
+	remotes_free(hub->remotes);
+	hub->remotes = NULL;
+	programs_close(hub);
+	pthread_mutex_destroy(&hub->remotes_lock);
+}
+
+static struct watch *new_watch(struct hub *hub, pid_t pid)
+{
+	struct watch *w = NULL;
+
+	for (uint32_t i = 0; !w && i < hub->settings.watches; i++) {
+		if (hub->watch[i])
+			continue;
+		w = calloc(1, sizeof(*w));
+		if (!w)
+			return NULL;
+		w->lane = calloc(hub->settings.threads, sizeof(*w->lane));
+		if (!w->lane) {
+			free(w);
+			return NULL;
+		}
+		w->source.ops = &watch_ops;
+		w->hub = hub;
+		w->number = i;
+		w->pid = pid;
+		w->ring.fd = -1;
+		w->epoch = 1;
+		w->raw_position = UINT64_MAX;
+		w->shared = &hub->streams[i];
+		hub->watch[i] = w;
+	}
+	return w;
+}
+
+static int open_ring(struct watch *w)
+{
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+	struct capture_fds fds;
+	int r = ring_open(&w->ring, w->hub->settings.ring_bytes);
+
+	if (r < 0)
+		return r;
+	programs_fds(w->hub, &fds);
+	if (bpf_map_update_elem(fds.rings, &w->number, &w->ring.fd, BPF_ANY) < 0 ||
+	    epoll_ctl(w->hub->epoll, EPOLL_CTL_ADD, w->ring.fd, &event) < 0)
+		return -errno;
+	return 0;
+}
+
+/* In the kernel it is known, and not ready yet. */
+static int introduce(struct watch *w)
+{
+	struct capture_stream *s = w->shared;
+	uint32_t tgid = (uint32_t)w->pid;
+	struct capture_fds fds;
+
+	memset(s, 0, sizeof(*s));
+	s->tgid = tgid;
+	s->space = remote_space(w->remote);
+	s->wake_bytes = w->ring.size / 4;
+	s->block = w->hub->settings.block;
+	if (getrandom(&s->seed, sizeof(s->seed), 0) != sizeof(s->seed))
+		return -EIO;
+	programs_fds(w->hub, &fds);
+	return bpf_map_update_elem(fds.targets, &tgid, &w->number, BPF_ANY) < 0 ? -errno : 0;
+}
+
+static int open_remote(struct watch *w, struct err_text *err)
+{
+	int r;
+
+	pthread_mutex_lock(&w->hub->remotes_lock);
+	r = remote_new(w->hub->remotes, w->pid, &w->remote, err);
+	pthread_mutex_unlock(&w->hub->remotes_lock);
+	return r;
+}
+
+int hub_watch(struct hub *hub, pid_t pid, struct watch **ret, struct err_text *err)
+{
+	struct watch *w = new_watch(hub, pid);
+	uint32_t news;
+	int r;
+
+	if (!w)
+		return err_set(err, -ENOSPC, "there is no place for pid %d: raise --memory-limit",
+			       (int)pid);
+	r = open_ring(w);
+	if (r < 0)
+		err_set(err, r, "can't make a ring for pid %d: %s", (int)pid, strerror(-r));
+	if (!r)
+		r = ebpf_modules_look(&w->modules, pid, &news, err);
+	if (!r)
+		r = open_remote(w, err);
+	if (!r) {
+		r = introduce(w);
+		if (r < 0)
+			err_set(err, r, "can't tell the kernel of pid %d: %s", (int)pid,
+				strerror(-r));
+	}
+	if (!r)
+		r = watch_probe(w, err);
+	if (!r && !w->sites)
+		r = err_set(err, -ENOENT,
+			    "pid %d has no allocator that can be probed: does it allocate at all? "
+			    "(agent attach "
+			    "--check -p %d says what was looked at)",
+			    (int)pid, (int)pid);
+	if (r < 0) {
+		watch_free(w);
+		return r;
+	}
+	*ret = w;
+	return 0;
+}
+
+void watch_begin(struct watch *w, struct stream *stream)
+{
+	struct capture_stream *s = w->shared;
+
+	pthread_mutex_lock(&stream->lock);
+	w->stream = stream;
+	w->limit = stream->start_ns;
+	watch_ops.obey(&w->source, stream);
+	s->free_stacks = stream->frees_have_stacks;
+	__atomic_store_n(&s->ready, 1, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&stream->lock);
+}
+
+void watch_detach(struct watch *w)
+{
+	if (w->detached)
+		return;
+	w->detached = true;
+	__atomic_store_n(&w->shared->ready, 0, __ATOMIC_RELEASE);
+	watch_unprobe(w);
+}
+
+void watch_look(struct watch *w)
+{
+	struct err_text err = {{0}};
+	uint32_t news = 0;
+	int r;
+
+	if (w->detached || !w->stream)
+		return;
+	pthread_mutex_lock(&w->stream->lock);
+	w->look_wanted = false;
+	r = ebpf_modules_look(&w->modules, w->pid, &news, &err);
+	if (!r && news)
+		r = watch_probe(w, &err);
+	pthread_mutex_unlock(&w->stream->lock);
+	if (r < 0 && r != -ESRCH)
+		log_warn("pid %d: %s", (int)w->pid, err.text);
+}
+
+/* Places of its threads are anybody's again; its sampled blocks are forgotten. */
+static void give_back(struct watch *w)
+{
+	struct hub *hub = w->hub;
+	struct {
+		uint64_t address, stream;
+	} key, next;
+	struct capture_fds fds;
+	bool more;
+
+	programs_fds(hub, &fds);
+	for (uint32_t i = 0; i < hub->settings.threads; i++) {
+		struct capture_thread *t = &hub->threads[i];
+		uint32_t tid = t->tid;
+
+		if (t->state == CAPTURE_THREAD_FREE || t->stream != w->number)
+			continue;
+		bpf_map_delete_elem(fds.tids, &tid);
+		memset(t, 0, sizeof(*t));
+		bpf_map_update_elem(fds.free, NULL, &i, BPF_ANY);
+	}
+	more = !bpf_map_get_next_key(fds.blocks, NULL, &next);
+	while (more) {
+		key = next;
+		more = !bpf_map_get_next_key(fds.blocks, &key, &next);
+		if (key.stream == w->number)
+			bpf_map_delete_elem(fds.blocks, &key);
+	}
+}
+
+void watch_free(struct watch *w)
+{
+	uint32_t tgid = (uint32_t)w->pid;
+	struct hub *hub = w->hub;
+	struct capture_fds fds;
+
+	watch_detach(w);
+	log_debug("pid %d: %llu stacks were walked by the agent, in %.1f ms, the first one %.2f ms "
+		  "after its event; %llu were cut for "
+		  "lack of room; it was held up for %.1f ms",
+		  (int)w->pid, (unsigned long long)w->raws, (double)w->raw_ns / 1e6,
+		  (double)w->raw_first_ns / 1e6, (unsigned long long)w->shared->cut,
+		  (double)w->shared->waited_ns / 1e6);
+	programs_fds(hub, &fds);
+	bpf_map_delete_elem(fds.targets, &tgid);
+	give_back(w);
+	memset(w->shared, 0, sizeof(*w->shared));
+	if (w->ring.fd >= 0) {
+		epoll_ctl(hub->epoll, EPOLL_CTL_DEL, w->ring.fd, NULL);
+		bpf_map_delete_elem(fds.rings, &w->number);
+		ring_close(&w->ring);
+	}
+	pthread_mutex_lock(&hub->remotes_lock);
+	remote_free(w->remote);
+	pthread_mutex_unlock(&hub->remotes_lock);
+	ebpf_modules_done(&w->modules);
+	hub->watch[w->number] = NULL;
+	free(w->lane);
+	free(w);
+}

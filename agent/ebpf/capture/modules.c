@@ -1,0 +1,211 @@
+/* Mapped files of a process. See modules.h. */
+#include "agent/ebpf/capture/modules.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/ebpf/maps.h"
+#include "agent/streamer/elf_file.h"
+#include "base/array.h"
+#include "base/log.h"
+#include "base/ban.h"
+
+#define HEADERS_MAX 64
+
+/* The file behind a mapping. By the mapping itself where we may; else by its name, if that still is this file. -1: neither. */
+static int open_file(pid_t pid, const struct process_map *map)
+{
+	char name[4200];
+	struct stat st;
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
+		 map->start, map->end);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	snprintf(name, sizeof(name), "/proc/%d/root%s", (int)pid, map->path);
+	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0 && (fstat(fd, &st) < 0 || st.st_ino != map->inode || !S_ISREG(st.st_mode))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static bool read_header(int fd, Elf64_Ehdr *ret)
+{
+	return pread(fd, ret, sizeof(*ret), 0) == sizeof(*ret) &&
+	       !memcmp(ret->e_ident, ELFMAG, SELFMAG) && ret->e_ident[EI_CLASS] == ELFCLASS64 &&
+	       ret->e_phentsize == sizeof(Elf64_Phdr);
+}
+
+/* Segments, and the bias by the mapping that is given. False: it is no program or library of ours. */
+static bool read_segments(struct ebpf_module *m, const struct process_map *map)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	Elf64_Ehdr header;
+	Elf64_Phdr p;
+	bool found = false;
+
+	if (!read_header(m->fd, &header))
+		return false;
+	for (unsigned i = 0; i < header.e_phnum && i < HEADERS_MAX; i++) {
+		if (pread(m->fd, &p, sizeof(p), (off_t)(header.e_phoff + i * sizeof(p))) !=
+		    sizeof(p))
+			break;
+		if (p.p_type != PT_LOAD)
+			continue;
+		if (m->segment_count < 8)
+			m->segment[m->segment_count++] = (struct capture_segment){
+				p.p_vaddr, p.p_memsz, p.p_offset, p.p_flags};
+		if (found || map->offset < (p.p_offset & ~(page - 1)) ||
+		    map->offset >= p.p_offset + p.p_filesz)
+			continue;
+		m->bias = map->start - (p.p_vaddr - p.p_offset + map->offset);
+		found = true;
+	}
+	return found;
+}
+
+static struct ebpf_module *find(struct ebpf_modules *m, const struct process_map *map)
+{
+	for (uint32_t i = 0; i < m->count; i++)
+		if (m->module[i].inode == map->inode && m->module[i].device == map->device &&
+		    map->start >= m->module[i].start && map->start < m->module[i].end)
+			return &m->module[i];
+	return NULL;
+}
+
+/* From its first mapping to the last that follow it. */
+static uint64_t last_end(const struct process_map *maps, uint32_t count, uint32_t i)
+{
+	uint64_t end = maps[i].end;
+
+	for (uint32_t k = i + 1; k < count; k++) {
+		if (maps[k].inode == maps[i].inode && maps[k].device == maps[i].device &&
+		    maps[k].offset > maps[i].offset)
+			end = maps[k].end;
+		else if (maps[k].inode)
+			break;
+	}
+	return end;
+}
+
+static bool has_code(const struct process_map *maps, uint32_t count, uint32_t i, uint64_t end)
+{
+	for (; i < count && maps[i].start < end; i++)
+		if (maps[i].executable && maps[i].inode)
+			return true;
+	return false;
+}
+
+static void describe(struct ebpf_module *m)
+{
+	struct elf_file file;
+
+	if (elf_file_read(m->fd, &file) < 0)
+		return;
+	m->build_id_length = file.build_id_length;
+	memcpy(m->build_id, file.build_id, file.build_id_length);
+}
+
+static int add(struct ebpf_modules *m, pid_t pid, const struct process_map *map, uint64_t end)
+{
+	static const struct sites_options options;
+	struct ebpf_module new = {.device = map->device,
+				  .inode = map->inode,
+				  .start = map->start,
+				  .end = end,
+				  .seen = true,
+				  .fd = open_file(pid, map)};
+	struct err_text err = {{0}};
+
+	if (array_reserve(&m->module, &m->capacity, m->count + 1, sizeof(*m->module)))
+		return -ENOMEM;
+	new.path = strdup(map->path);
+	if (!new.path)
+		return -ENOMEM;
+	if (new.fd < 0 || !read_segments(&new, map)) {
+		if (new.fd >= 0)
+			close(new.fd);
+		new.fd = -1;
+		new.bias = map->start - map->offset;
+	} else {
+		describe(&new);
+		new.has_sites = sites_find(new.fd, &options, &new.sites, &err) == 0;
+		if (!new.has_sites)
+			log_debug("no sites in %s: %s", new.path, err.text);
+	}
+	new.id = ++m->last_id;
+	m->module[m->count++] = new;
+	return 0;
+}
+
+int ebpf_modules_look(struct ebpf_modules *m, pid_t pid, uint32_t *ret_news, struct err_text *err)
+{
+	struct process_map *maps;
+	uint32_t count;
+	int r = process_maps_read(pid, &maps, &count);
+
+	*ret_news = 0;
+	if (r < 0)
+		return err_set(err, r, "can't read /proc/%d/maps: %s", (int)pid, strerror(-r));
+	for (uint32_t i = 0; i < m->count; i++)
+		m->module[i].seen = false;
+	for (uint32_t i = 0; !r && i < count && m->count < EBPF_MODULES_MAX; i++) {
+		struct ebpf_module *known;
+		uint64_t end;
+
+		if (!maps[i].inode || !maps[i].path || maps[i].path[0] != '/')
+			continue;
+		known = find(m, &maps[i]);
+		if (known) {
+			known->seen = true;
+			continue;
+		}
+		end = last_end(maps, count, i);
+		if (!has_code(maps, count, i, end))
+			continue;
+		r = add(m, pid, &maps[i], end);
+		*ret_news += !r;
+	}
+	process_maps_free(maps, count);
+	return r;
+}
+
+bool ebpf_modules_hold(const struct ebpf_modules *m, uint64_t address)
+{
+	for (uint32_t i = 0; i < m->count; i++)
+		if (address >= m->module[i].start && address < m->module[i].end)
+			return true;
+	return false;
+}
+
+void ebpf_modules_remove(struct ebpf_modules *m, uint32_t index)
+{
+	struct ebpf_module *gone = &m->module[index];
+
+	if (gone->fd >= 0)
+		close(gone->fd);
+	if (gone->has_sites)
+		sites_done(&gone->sites);
+	free(gone->path);
+	memmove(gone, gone + 1, (m->count - index - 1) * sizeof(*gone));
+	m->count--;
+}
+
+void ebpf_modules_done(struct ebpf_modules *m)
+{
+	while (m->count)
+		ebpf_modules_remove(m, m->count - 1);
+	free(m->module);
+	*m = (struct ebpf_modules){0};
+}

@@ -1,0 +1,49 @@
+#pragma once
+/*
+ * The mapped files of an attached process, as its stream is told of them and as its allocators are looked for in them: read
+ * from /proc/PID/maps at once, and again when something new has turned up. Nothing of the process's is believed unchecked.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "agent/capture.h"
+#include "agent/ebpf/sites.h"
+#include "base/error.h"
+
+#define EBPF_MODULES_MAX 512
+
+struct ebpf_module {
+	uint32_t id;
+	uint64_t device, inode;
+	uint64_t start, end; /* all of its addresses */
+	uint64_t bias;
+	char *path; /* as the process names it */
+	int fd;	    /* of the file, while its sites are looked for and its probes are set; -1: it can't be read */
+	bool seen;  /* in the last look */
+	bool told;  /* to the stream */
+	bool deleted;
+	uint8_t build_id[32];
+	uint32_t build_id_length;
+	struct capture_segment segment[8];
+	uint32_t segment_count;
+	struct sites sites;
+	bool has_sites; /* `sites` was filled */
+	bool probed;
+};
+
+struct ebpf_modules {
+	struct ebpf_module *module;
+	uint32_t count, capacity;
+	uint32_t last_id;
+};
+
+/* Looks at the process's maps: what is new is added, with its file open and its sites found, what is gone is marked (seen is
+ * false). `ret_news`: how many were added. 0; -ESRCH; -EACCES; -ENOMEM. */
+int ebpf_modules_look(struct ebpf_modules *modules, pid_t pid, uint32_t *ret_news, struct err_text *err);
+/* Does one of them hold this address? */
+bool ebpf_modules_hold(const struct ebpf_modules *modules, uint64_t address);
+/* Takes one out. */
+void ebpf_modules_remove(struct ebpf_modules *modules, uint32_t index);
+void ebpf_modules_done(struct ebpf_modules *modules);

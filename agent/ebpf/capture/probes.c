@@ -1,0 +1,134 @@
+/* The probes of a process: one at each site of its allocators, and at returns. See hub.h, agent/ebpf/sites.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "agent/ebpf/capture/hub.h"
+#include "base/array.h"
+#include "base/log.h"
+#include "proto/event.h"
+#include "base/ban.h"
+
+static int keep(struct watch *w, struct bpf_link *link)
+{
+	if (!link)
+		return -errno;
+	if (array_reserve(&w->link, &w->links_capacity, w->links + 1, sizeof(*w->link))) {
+		bpf_link__destroy(link);
+		return -ENOMEM;
+	}
+	w->link[w->links++] = link;
+	return 0;
+}
+
+static int attach(struct watch *w, struct bpf_program *program, const char *path,
+		  const struct site *site, uint64_t word, bool returns)
+{
+	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = w->hub->has_cookies ? word : 0,
+		    .retprobe = returns);
+
+	return keep(w,
+		    bpf_program__attach_uprobe_opts(program, w->pid, path, site->offset, &options));
+}
+
+/* Where kernels have no cookies the word is found by the address. */
+static int place(struct watch *w, const struct ebpf_module *m, const struct site *site,
+		 uint64_t word)
+{
+	struct {
+		uint32_t tgid, reserved;
+		uint64_t pc;
+	} key = {.tgid = (uint32_t)w->pid};
+	struct capture_fds fds;
+
+	for (uint32_t i = 0; i < m->segment_count; i++)
+		if (site->offset - m->segment[i].file_offset < m->segment[i].size)
+			key.pc = m->bias + m->segment[i].address + site->offset -
+				 m->segment[i].file_offset;
+	programs_fds(w->hub, &fds);
+	return bpf_map_update_elem(fds.places, &key, &word, BPF_ANY) < 0 ? -errno : 0;
+}
+
+static int probe(struct watch *w, const struct ebpf_module *m, const struct site *site,
+		 uint16_t own)
+{
+	uint64_t word = site_with_own(site->word, own);
+	bool exit = site->kind == SITE_EXIT,
+	     returns = !exit && site->return_ok && !(site_flags(word) & SITE_HAS_EXITS);
+	struct hub *hub = w->hub;
+	char path[64];
+	int r = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", m->fd);
+	if (!hub->has_cookies)
+		r = place(w, m, site, word);
+	/* The end before the begin: what has no begin is passed over. */
+	if (!r && returns && event_class(site_kind(word)) != EVENT_CLASS_FREE)
+		r = attach(w, program_return(hub), path, site, word, true);
+	if (!r)
+		r = attach(w, exit ? program_exit(hub) : program_entry(hub), path, site, word,
+			   false);
+	log_debug("pid %d: %s of %s at %s+0x%llx: %s", (int)w->pid, exit ? "exit" : "entry",
+		  site->name, m->path, (unsigned long long)site->offset,
+		  r	    ? strerror(-r)
+		  : returns ? "with return"
+			    : "set");
+	return r;
+}
+
+/* Sites of one function have its number in common. */
+static uint16_t number_of(const struct site *site, const struct ebpf_module *m)
+{
+	uint32_t index = 0;
+
+	while (index < m->sites.count && (m->sites.site[index].kind != SITE_ENTRY ||
+					  m->sites.site[index].function != site->function))
+		index++;
+	return (uint16_t)(1 + (m->id * 256 + index) % UINT16_MAX);
+}
+
+int watch_probe(struct watch *w, struct err_text *err)
+{
+	struct sites_module *list = calloc(w->modules.count + 1, sizeof(*list));
+	struct sites_choice *choice = NULL;
+	size_t choices = 0;
+	int r = list ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; !r && i < w->modules.count; i++) {
+		const struct ebpf_module *m = &w->modules.module[i];
+
+		list[i] = (struct sites_module){m->has_sites ? &m->sites : NULL, m->path};
+	}
+	if (!r)
+		r = sites_choose(list, w->modules.count, &choice, &choices);
+	for (size_t i = 0; !r && i < choices; i++) {
+		struct ebpf_module *m = &w->modules.module[choice[i].module];
+
+		if (m->probed || m->fd < 0)
+			continue;
+		r = probe(w, m, choice[i].site, number_of(choice[i].site, m));
+		w->sites += !r;
+		if (r < 0)
+			err_set(err, r, "can't probe %s in %s: %s", choice[i].site->name, m->path,
+				strerror(-r));
+	}
+	for (uint32_t i = 0; i < w->modules.count; i++)
+		w->modules.module[i].probed = true;
+	free(choice);
+	free(list);
+	return r;
+}
+
+void watch_unprobe(struct watch *w)
+{
+	for (uint32_t i = 0; i < w->links; i++)
+		bpf_link__destroy(w->link[i]);
+	free(w->link);
+	w->link = NULL;
+	w->links = w->links_capacity = 0;
+}

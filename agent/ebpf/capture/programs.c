@@ -1,0 +1,188 @@
+/* The programs of bpf/capture.bpf.c as an object of libbpf's. See hub.h. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "agent/ebpf/capture/hub.h"
+#include "base/log.h"
+#include "bpf/capture.skel.h"
+#include "bpf/walk_shared.h"
+
+#define FIRST_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+
+static int tell(enum libbpf_print_level level, const char *format, va_list args)
+{
+	char text[512];
+
+	if (level == LIBBPF_DEBUG)
+		return 0;
+	vsnprintf(text, sizeof(text), format, args);
+	text[strcspn(text, "\n")] = '\0';
+	log_debug("libbpf: %s", text);
+	return 0;
+}
+
+static void *map(int fd, size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static size_t whole_pages(size_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (size + page - 1) & ~(page - 1);
+}
+
+/* Sizes are the agent's to set; one element is what the source says. */
+static int size_maps(const struct hub *hub)
+{
+	const struct hub_settings *s = &hub->settings;
+	const struct {
+		struct bpf_map *map;
+		uint32_t entries;
+	} sizes[] = {
+		{hub->object->maps.capture_targets, s->watches},
+		{hub->object->maps.capture_streams, s->watches},
+		{hub->object->maps.capture_rings, s->watches},
+		{hub->object->maps.capture_threads, s->threads},
+		{hub->object->maps.capture_free, s->threads},
+		{hub->object->maps.capture_tids, s->threads},
+		{hub->object->maps.capture_blocks, s->blocks},
+		{hub->object->maps.capture_places, hub->has_cookies ? 1 : 256 * s->watches},
+		{hub->object->maps.walk_rows, s->lines},
+		{hub->object->maps.walk_spaces, s->watches},
+		{hub->object->maps.walk_slots, s->threads},
+	};
+	int r = 0;
+
+	for (unsigned i = 0; !r && i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		r = bpf_map__set_max_entries(sizes[i].map, sizes[i].entries);
+	return r;
+}
+
+/* Numbers of processes are those of our namespace. */
+static void say_namespace(struct capture *object)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == FIRST_NAMESPACE)
+		return;
+	object->rodata->capture_ns_dev = st.st_dev;
+	object->rodata->capture_ns_ino = st.st_ino;
+}
+
+static int try_load(struct hub *hub, bool cookies)
+{
+	int r;
+
+	hub->has_cookies = cookies;
+	hub->object = capture__open();
+	if (!hub->object)
+		return -errno;
+	hub->object->rodata->capture_has_cookies = cookies;
+	say_namespace(hub->object);
+	r = size_maps(hub);
+	if (!r)
+		r = capture__load(hub->object);
+	if (!r)
+		return 0;
+	capture__destroy(hub->object);
+	hub->object = NULL;
+	return r;
+}
+
+static int give_places(const struct hub *hub)
+{
+	int fd = bpf_map__fd(hub->object->maps.capture_free), r = 0;
+
+	for (uint32_t i = hub->settings.threads; !r && i-- > 0;)
+		r = bpf_map_update_elem(fd, NULL, &i, BPF_ANY);
+	return r < 0 ? -errno : 0;
+}
+
+int programs_open(struct hub *hub, struct err_text *err)
+{
+	int r;
+
+	libbpf_set_print(tell);
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	r = try_load(hub, true);
+	if (r == -EINVAL || r == -EACCES) /* before 5.15 there are no cookies */
+		r = try_load(hub, false);
+	if (r < 0)
+		return err_set(
+			err, r,
+			"can't load the programs that record into the kernel: %s. Needed are root, "
+			"or "
+			"CAP_BPF and CAP_PERFMON, and Linux 5.10 (agent attach --check says more)",
+			strerror(-r));
+	hub->threads_size = whole_pages(hub->settings.threads * sizeof(*hub->threads));
+	hub->streams_size = whole_pages(hub->settings.watches * sizeof(*hub->streams));
+	hub->threads = map(bpf_map__fd(hub->object->maps.capture_threads), hub->threads_size);
+	hub->streams = map(bpf_map__fd(hub->object->maps.capture_streams), hub->streams_size);
+	if (!hub->threads || !hub->streams)
+		return err_set(err, -ENOMEM, "can't map the kernel's memory");
+	r = give_places(hub);
+	if (!r) {
+		hub->exit_link = bpf_program__attach(hub->object->progs.capture_thread_exit);
+		r = hub->exit_link ? 0 : -errno;
+	}
+	return r < 0 ? err_set(err, r, "can't watch threads end: %s", strerror(-r)) : 0;
+}
+
+void programs_close(struct hub *hub)
+{
+	if (hub->exit_link)
+		bpf_link__destroy(hub->exit_link);
+	if (hub->threads)
+		munmap(hub->threads, hub->threads_size);
+	if (hub->streams)
+		munmap(hub->streams, hub->streams_size);
+	if (hub->object)
+		capture__destroy(hub->object);
+	hub->exit_link = NULL;
+	hub->threads = NULL;
+	hub->streams = NULL;
+	hub->object = NULL;
+}
+
+void programs_fds(const struct hub *hub, struct capture_fds *ret)
+{
+	*ret = (struct capture_fds){
+		.targets = bpf_map__fd(hub->object->maps.capture_targets),
+		.streams = bpf_map__fd(hub->object->maps.capture_streams),
+		.threads = bpf_map__fd(hub->object->maps.capture_threads),
+		.free = bpf_map__fd(hub->object->maps.capture_free),
+		.tids = bpf_map__fd(hub->object->maps.capture_tids),
+		.rings = bpf_map__fd(hub->object->maps.capture_rings),
+		.blocks = bpf_map__fd(hub->object->maps.capture_blocks),
+		.places = bpf_map__fd(hub->object->maps.capture_places),
+		.rows = bpf_map__fd(hub->object->maps.walk_rows),
+		.spaces = bpf_map__fd(hub->object->maps.walk_spaces),
+	};
+}
+
+struct bpf_program *program_entry(const struct hub *hub)
+{
+	return hub->object->progs.capture_entry;
+}
+
+struct bpf_program *program_exit(const struct hub *hub)
+{
+	return hub->object->progs.capture_exit;
+}
+
+struct bpf_program *program_return(const struct hub *hub)
+{
+	return hub->object->progs.capture_return;
+}

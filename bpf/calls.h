@@ -1,0 +1,75 @@
+#pragma once
+/*
+ * The calls that a thread has in flight, one inside the other: realloc within reallocarray, the memalign of a posix_memalign.
+ * Only the outermost is the program's; what an allocator calls of itself is not. A call is known by its frame (bpf/site.h).
+ *
+ * A call that was left without an exit, by longjmp or an exception, stays here until the thread calls again from a frame that
+ * is not inside of it: frames of what is called lie below its caller's, and not far.
+ */
+#include "bpf/arch.h"
+#include "bpf/events.h"
+#include "bpf/site.h"
+
+#define CALLS_NEAR (64u << 10) /* an allocator uses no more stack than this */
+
+ARCH_INLINE struct capture_call *calls_at(struct capture_thread *thread, uint32_t index)
+{
+	return &thread->call[index % CAPTURE_CALLS];
+}
+
+/* Is a call from `frame` made by the one in flight? One with the very same frame has handed on to it, by a jump. */
+ARCH_INLINE bool calls_holds(const struct capture_call *call, uint64_t word, uint64_t frame)
+{
+	if (call->frame == frame)
+		return site_own(call->word) != site_own(word) && !(site_flags(call->word) & SITE_THROWS);
+	return call->frame > frame && call->frame - frame < CALLS_NEAR;
+}
+
+/* Drops those that have been left. What is in flight then is around this call. */
+ARCH_INLINE void calls_enter(struct capture_thread *thread, uint64_t word, uint64_t frame)
+{
+	uint32_t depth = thread->depth;
+
+	for (uint32_t i = 0; i < CAPTURE_CALLS; i++) {
+		if (!depth || calls_holds(calls_at(thread, depth - 1), word, frame))
+			break;
+		depth--;
+		thread->left++;
+	}
+	thread->depth = depth;
+}
+
+/* Room for a call; NULL: there is none, and it is inside of so many others that it is not the program's. */
+ARCH_INLINE struct capture_call *calls_push(struct capture_thread *thread)
+{
+	uint32_t depth = thread->depth;
+
+	if (depth >= CAPTURE_CALLS)
+		return NULL;
+	thread->depth = depth + 1;
+	return calls_at(thread, depth);
+}
+
+/* The call that returns from `frame`; NULL: it was entered before we came, or it is not the program's. `own` 0: any function's. */
+ARCH_INLINE struct capture_call *calls_pop(struct capture_thread *thread, uint64_t frame, uint32_t own)
+{
+	uint32_t depth = thread->depth;
+	struct capture_call *call = NULL;
+
+	for (uint32_t i = 0; i < CAPTURE_CALLS; i++) {
+		if (!depth)
+			break;
+		call = calls_at(thread, depth - 1);
+		if (call->frame > frame)
+			return NULL;
+		depth--;
+		if (call->frame == frame && (!own || own == site_own(call->word)))
+			break;
+		thread->left++;
+		call = NULL;
+	}
+	thread->depth = depth;
+	if (call && depth)
+		thread->inner++;
+	return depth ? NULL : call;
+}

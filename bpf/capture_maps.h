@@ -1,0 +1,182 @@
+#pragma once
+/* The maps of capture.bpf.c, and who a program runs for. */
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/events.h"
+#include "bpf/walk.h"
+
+/* Set by the agent before the programs are loaded. */
+const volatile bool capture_has_cookies = true;
+/* The agent's process namespace, whose numbers it knows processes by; 0: the host's. */
+const volatile uint64_t capture_ns_dev = 0;
+const volatile uint64_t capture_ns_ino = 0;
+
+/* Who is watched: the number of its stream, by process (thread group). */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__type(key, uint32_t);
+	__type(value, uint32_t);
+} capture_targets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct capture_stream);
+} capture_streams SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct capture_thread);
+} capture_threads SEC(".maps");
+
+/* Numbers of threads that nobody has, and who has which: by thread. */
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK);
+	__uint(max_entries, 1);
+	__uint(value_size, sizeof(uint32_t));
+} capture_free SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, uint32_t);
+} capture_tids SEC(".maps");
+
+struct capture_ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 65536);
+};
+
+/* By stream. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__array(values, struct capture_ring);
+} capture_rings SEC(".maps");
+
+/* Sampled blocks that live. */
+struct capture_block {
+	uint64_t address;
+	uint64_t stream;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct capture_block);
+	__type(value, uint64_t);
+} capture_blocks SEC(".maps");
+
+/* Site words by place, for kernels without cookies. */
+struct capture_place {
+	uint32_t tgid;
+	uint32_t reserved;
+	uint64_t pc;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct capture_place);
+	__type(value, uint64_t);
+} capture_places SEC(".maps");
+
+ARCH_INLINE struct capture_stream *capture_stream_of(uint32_t number)
+{
+	return bpf_map_lookup_elem(&capture_streams, &number);
+}
+
+/* Process (upper half) and thread that this program runs in; 0: of another namespace. */
+ARCH_INLINE uint64_t capture_id(void)
+{
+	struct bpf_pidns_info info = {0};
+
+	if (!capture_ns_ino)
+		return bpf_get_current_pid_tgid();
+	if (bpf_get_ns_current_pid_tgid(capture_ns_dev, capture_ns_ino, &info, sizeof(info)))
+		return 0;
+	return (uint64_t)info.tgid << 32 | info.pid;
+}
+
+/* The stream of the process that this program runs in; NULL: none, or its probes are not all set. */
+ARCH_INLINE struct capture_stream *capture_current(uint32_t *ret_number)
+{
+	uint32_t tgid = capture_id() >> 32;
+	uint32_t *number = bpf_map_lookup_elem(&capture_targets, &tgid);
+	struct capture_stream *stream;
+
+	if (!number)
+		return NULL;
+	*ret_number = *number;
+	stream = capture_stream_of(*ret_number);
+	return stream && stream->ready && stream->tgid == tgid ? stream : NULL;
+}
+
+ARCH_INLINE struct capture_thread *capture_thread_of(uint32_t number)
+{
+	return bpf_map_lookup_elem(&capture_threads, &number);
+}
+
+/* A place for the thread that this program runs in. */
+ARCH_INLINE struct capture_thread *capture_thread_new(struct capture_stream *stream, uint32_t stream_number,
+						      uint32_t *ret_number)
+{
+	uint64_t id = capture_id();
+	uint32_t tid = (uint32_t)id, number = 0;
+	struct capture_thread *thread;
+	struct walk_slot *slot;
+
+	if (bpf_map_pop_elem(&capture_free, &number))
+		return NULL;
+	thread = capture_thread_of(number);
+	slot = walk_slot_of(number);
+	if (!thread || !slot)
+		return NULL;
+	if (bpf_map_update_elem(&capture_tids, &tid, &number, BPF_ANY)) {
+		bpf_map_push_elem(&capture_free, &number, BPF_ANY);
+		return NULL;
+	}
+	thread->tid = tid;
+	thread->tgid = id >> 32;
+	thread->stream = stream_number;
+	thread->depth = 0;
+	thread->produced = thread->not_sampled = 0;
+	thread->lost_allocations = thread->lost_frees = thread->lost_bytes = 0;
+	thread->left = thread->inner = 0;
+	thread->interval = thread->distance = 0;
+	thread->random = stream->seed + number * 0x9e3779b97f4a7c15ull;
+	walk_begin(slot, stream->space);
+	thread->state = CAPTURE_THREAD_USED;
+	*ret_number = number;
+	return thread;
+}
+
+/* The thread that this program runs in; NULL: it has no place. */
+ARCH_INLINE struct capture_thread *capture_self(struct capture_stream *stream, uint32_t stream_number,
+						uint32_t *ret_number)
+{
+	uint32_t tid = (uint32_t)capture_id();
+	uint32_t *number = bpf_map_lookup_elem(&capture_tids, &tid);
+	struct capture_thread *thread;
+
+	if (!number)
+		return capture_thread_new(stream, stream_number, ret_number);
+	*ret_number = *number;
+	thread = capture_thread_of(*ret_number);
+	return thread && thread->tid == tid && thread->stream == stream_number &&
+			       thread->state == CAPTURE_THREAD_USED
+		       ? thread
+		       : NULL;
+}

@@ -1,0 +1,168 @@
+#pragma once
+/* An event becomes a record in its stream's ring, with its stack; or it is counted as lost. */
+#include "bpf/capture_maps.h"
+#include "proto/event.h"
+
+ARCH_INLINE void put_count_lost(struct capture_thread *thread)
+{
+	if (event_class(thread->kind) == EVENT_CLASS_FREE) {
+		thread->lost_frees++;
+		return;
+	}
+	thread->lost_allocations++;
+	thread->lost_bytes += thread->size;
+}
+
+ARCH_INLINE void put_fill(struct capture_record *record, const struct capture_thread *thread, uint32_t number, uint64_t before)
+{
+	record->stamp = bpf_ktime_get_ns();
+	record->before = before;
+	record->type = CAPTURE_EVENT;
+	record->kind = (uint8_t)thread->kind;
+	record->flags = 0;
+	record->thread = number;
+	record->tid = thread->tid;
+	record->keep = record->count = record->reserved = 0;
+	record->address = thread->address;
+	record->size = thread->size;
+	record->old_address = thread->old_address;
+	record->call_stamp = thread->call_stamp;
+	record->interval = thread->event_interval;
+}
+
+/* Wakes the agent once when much is in the ring. */
+ARCH_INLINE uint64_t put_flags(void *ring, struct capture_stream *stream)
+{
+	if (stream->rung || bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) < stream->wake_bytes)
+		return BPF_RB_NO_WAKEUP;
+	stream->rung = 1;
+	return BPF_RB_FORCE_WAKEUP;
+}
+
+/* A record with room for N program counters: sizes must be constant. */
+#define PUT(N)                                                                                     \
+	({                                                                                         \
+		uint64_t before = bpf_ktime_get_ns();                                              \
+		struct capture_record *record =                                                    \
+			bpf_ringbuf_reserve(ring, sizeof(*record) + (N) * 8ull, 0);                \
+                                                                                                   \
+		if (record) {                                                                      \
+			put_fill(record, thread, number, before);                                  \
+			record->flags = (uint16_t)flags;                                           \
+			record->keep = result.keep;                                                \
+			record->count = result.count;                                              \
+			if (N)                                                                     \
+				bpf_probe_read_kernel(record + 1, (N) * 8ull, slot->pcs);          \
+			bpf_ringbuf_submit(record, put_flags(ring, stream));                       \
+		}                                                                                  \
+		record != NULL;                                                                    \
+	})
+
+#define PUT_WAIT_ROUNDS 2000
+#define PUT_WAIT_NS	100000 /* at most, for one event */
+#define PUT_WAIT_LESS	20000
+
+/*
+ * Back-pressure, as far as the kernel can: it holds the program up for a bounded time while the agent, on another processor,
+ * makes room. Sooner for a stack that the agent has to walk, of which the next one may need no walk any more.
+ */
+static __attribute__((noinline)) void put_wait(void *ring, struct capture_stream *stream, bool raw)
+{
+	uint64_t from = bpf_ktime_get_ns(), now = from, least = stream->wake_bytes,
+		 waiting = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA), most = PUT_WAIT_NS;
+
+	if (!raw && waiting < 3 * least)
+		most = PUT_WAIT_LESS;
+	if (!stream->block || waiting < (raw ? least : 2 * least))
+		return;
+	for (uint32_t i = 0; i < PUT_WAIT_ROUNDS; i++) {
+		now = bpf_ktime_get_ns();
+		if (now - from > most || bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) < least)
+			break;
+	}
+	__sync_fetch_and_add(&stream->waited_ns, now - from);
+}
+
+/* The agent is wanted at once: every event comes here until it has seen to it that the kernel can walk this stack. */
+ARCH_INLINE uint64_t put_raw_flags(struct capture_stream *stream)
+{
+	if (stream->rung)
+		return BPF_RB_NO_WAKEUP;
+	stream->rung = 1;
+	return BPF_RB_FORCE_WAKEUP;
+}
+
+#define PUT_RAW(PAGES)                                                                             \
+	({                                                                                         \
+		uint64_t before = bpf_ktime_get_ns();                                              \
+		struct capture_raw *raw =                                                          \
+			bpf_ringbuf_reserve(ring, sizeof(*raw) + (PAGES) * CAPTURE_PAGE, 0);       \
+                                                                                                   \
+		if (raw) {                                                                         \
+			put_fill(&raw->record, thread, number, before);                            \
+			raw->record.type = CAPTURE_RAW;                                            \
+			raw->record.flags = CAPTURE_HAS_STACK;                                     \
+			raw->pc = thread->pc;                                                      \
+			raw->sp = thread->sp;                                                      \
+			raw->fp = thread->fp;                                                      \
+			arch_saved_registers(ctx, raw->saved);                                     \
+			raw->miss = miss;                                                          \
+			raw->length = walk_copy(raw->copy, PAGES, thread->sp);                     \
+			bpf_ringbuf_submit(raw, put_raw_flags(stream));                            \
+		}                                                                                  \
+		raw != NULL;                                                                       \
+	})
+
+/* The fuller the ring, the less of the stack goes into it: a stack that is cut is better than an event that is lost. */
+ARCH_INLINE bool put_raw(void *ring, struct arch_registers *ctx, struct capture_stream *stream, struct capture_thread *thread,
+			 uint32_t number, uint32_t miss)
+{
+	uint64_t waiting = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
+	uint8_t byte;
+
+	/* What lies above this page is often nothing: the stack ends there. */
+	if (waiting < stream->wake_bytes &&
+	    !bpf_probe_read_user(&byte, 1, (void *)((thread->sp & ~(uint64_t)(CAPTURE_PAGE - 1)) + CAPTURE_PAGE)))
+		return PUT_RAW(4);
+	if (waiting < 3 * stream->wake_bytes)
+		return PUT_RAW(1);
+	stream->cut++;
+	return PUT_RAW(0);
+}
+
+/* The event in `thread`. Not inline: there is enough of it once. */
+static __attribute__((noinline)) void put_event(struct arch_registers *ctx, struct capture_stream *stream, uint32_t stream_number,
+			   struct capture_thread *thread, uint32_t number)
+{
+	void *ring = bpf_map_lookup_elem(&capture_rings, &stream_number);
+	struct walk_slot *slot = walk_slot_of(number);
+	struct walk_start start = {.pc = thread->pc, .sp = thread->sp, .fp = thread->fp};
+	struct walk_result result = {0};
+	bool has_stack = event_class(thread->kind) != EVENT_CLASS_FREE || stream->free_stacks, done;
+	uint32_t flags = has_stack ? CAPTURE_HAS_STACK : 0, miss = WALK_DONE;
+
+	if (!ring || !slot)
+		return;
+	thread->produced++;
+	if (has_stack && slot->space == WALK_SPACE_NONE)
+		slot->space = stream->space;
+	if (has_stack)
+		miss = walk(number, slot, &start, &result);
+	put_wait(ring, stream, miss != WALK_DONE);
+	if (miss != WALK_DONE)
+		done = put_raw(ring, ctx, stream, thread, number, miss);
+	else if (!result.count)
+		done = PUT(0);
+	else if (result.count <= 4)
+		done = PUT(4);
+	else if (result.count <= 16)
+		done = PUT(16);
+	else if (result.count <= 64)
+		done = PUT(64);
+	else
+		done = PUT(WALK_FRAMES);
+	if (has_stack && (miss != WALK_DONE || !done))
+		walk_forget(slot);
+	if (!done)
+		put_count_lost(thread);
+}

@@ -1,0 +1,104 @@
+#pragma once
+/*
+ * What of an event is recorded in the stream's mode: the law of agent/preload/sample.h. Points lie on the bytes that a thread
+ * allocates; a block with a point in it is recorded; one of `interval` bytes or more always is, and uses none up. Frees are
+ * recorded of blocks that are: these are in a map, until something was recorded in full mode, which is not (stream->closed):
+ * from then on all frees are recorded.
+ */
+#include "base/exponential.h"
+#include "bpf/put.h"
+
+#define SAMPLE_KIND_REALLOC_FREE 33
+
+/* Is the block a sampled one? It is none any more then. */
+ARCH_INLINE bool sample_take(const struct capture_stream *stream, uint32_t stream_number, uint64_t address)
+{
+	struct capture_block block = {.address = address, .stream = stream_number};
+
+	return address && !stream->closed && !bpf_map_delete_elem(&capture_blocks, &block);
+}
+
+/* There is room for it, or it is not needed. */
+ARCH_INLINE bool sample_remember(struct capture_stream *stream, uint32_t stream_number, uint64_t address)
+{
+	struct capture_block block = {.address = address, .stream = stream_number};
+	uint64_t one = 1;
+
+	if (stream->closed || !bpf_map_update_elem(&capture_blocks, &block, &one, BPF_ANY))
+		return true;
+	__sync_fetch_and_add(&stream->refused, 1);
+	return false;
+}
+
+/* Global: the verifier looks at it once. */
+__attribute__((noinline)) int sample_draw(uint32_t number)
+{
+	struct capture_thread *thread = capture_thread_of(number);
+
+	if (thread)
+		thread->distance = exponential(&thread->random, thread->interval);
+	return 0;
+}
+
+/* Has this block a point in it? */
+ARCH_INLINE bool sample_hits(const struct capture_stream *stream, struct capture_thread *thread, uint32_t number)
+{
+	uint64_t interval = stream->interval ? stream->interval : 1, size = thread->size ? thread->size : 1;
+
+	if (thread->interval != interval) {
+		thread->interval = interval;
+		sample_draw(number);
+	}
+	if (size >= interval)
+		return true;
+	if (size <= thread->distance) {
+		thread->distance -= size;
+		return false;
+	}
+	sample_draw(number);
+	thread->event_interval = interval;
+	return true;
+}
+
+ARCH_INLINE bool sample_begins(struct capture_stream *stream, uint32_t stream_number, struct capture_thread *thread,
+			       uint32_t number)
+{
+	return sample_hits(stream, thread, number) && sample_remember(stream, stream_number, thread->address);
+}
+
+/* The old block may be on record, and the new one may be sampled: all four cases. */
+ARCH_INLINE bool sample_wants_move(struct capture_stream *stream, uint32_t stream_number, struct capture_thread *thread,
+				   uint32_t number)
+{
+	bool ended = thread->old_address && (thread->was_sampled || stream->closed);
+
+	if (!thread->address) { /* it failed, and the old block lives */
+		if (thread->was_sampled)
+			sample_remember(stream, stream_number, thread->old_address);
+		return false;
+	}
+	if (sample_begins(stream, stream_number, thread, number)) {
+		thread->old_address = ended ? thread->old_address : 0;
+		return true;
+	}
+	if (!ended)
+		return false;
+	thread->kind = SAMPLE_KIND_REALLOC_FREE;
+	thread->address = thread->old_address;
+	thread->old_address = thread->call_stamp = thread->size = thread->event_interval = 0;
+	return true;
+}
+
+/* Is the event in `thread` recorded? It becomes what is. */
+ARCH_INLINE bool sample_wants(struct capture_stream *stream, uint32_t stream_number, struct capture_thread *thread,
+			      uint32_t number)
+{
+	switch (event_class(thread->kind)) {
+	case EVENT_CLASS_FREE:
+		return stream->closed || thread->was_sampled;
+	case EVENT_CLASS_REALLOCATION:
+		return sample_wants_move(stream, stream_number, thread, number);
+	default:
+		return sample_begins(stream, stream_number, thread, number);
+	}
+}
