@@ -50,8 +50,11 @@ ARCH_INLINE struct capture_call *calls_push(struct capture_thread *thread)
 	return calls_at(thread, depth);
 }
 
-/* The call that returns from `frame`; NULL: it was entered before we came, or it is not the program's. `own` 0: any function's. */
-ARCH_INLINE struct capture_call *calls_pop(struct capture_thread *thread, uint64_t frame, uint32_t own)
+/*
+ * The call that returns from `frame`; NULL: it was entered before we came, or it is not the program's. `at_site`: a return instruction,
+ * which several functions may end at (they have jumped to where it is); those that have a return probe end in that.
+ */
+ARCH_INLINE struct capture_call *calls_pop(struct capture_thread *thread, uint64_t frame, bool at_site)
 {
 	uint32_t depth = thread->depth;
 	struct capture_call *call = NULL;
@@ -60,16 +63,19 @@ ARCH_INLINE struct capture_call *calls_pop(struct capture_thread *thread, uint64
 		if (!depth)
 			break;
 		call = calls_at(thread, depth - 1);
-		if (call->frame > frame)
-			return NULL;
+		if (call->frame > frame || (call->frame == frame && at_site && !(site_flags(call->word) & SITE_HAS_EXITS))) {
+			call = NULL;
+			break;
+		}
 		depth--;
-		if (call->frame == frame && (!own || own == site_own(call->word)))
+		if (call->frame == frame)
 			break;
 		thread->left++;
 		call = NULL;
 	}
 	thread->depth = depth;
-	if (call && depth)
-		thread->inner++;
-	return depth ? NULL : call;
+	if (!call || !depth)
+		return call;
+	thread->inner++;
+	return NULL;
 }

@@ -223,7 +223,7 @@ ARCH_INLINE uint64_t block_of(const struct capture_call *call, uint64_t result)
 	}
 }
 
-ARCH_INLINE int leave(struct arch_registers *ctx, uint64_t frame, uint32_t own)
+ARCH_INLINE int leave(struct arch_registers *ctx, uint64_t frame, bool at_site)
 {
 	uint32_t number = 0, stream_number = 0;
 	struct capture_stream *stream = capture_current(&stream_number);
@@ -235,7 +235,7 @@ ARCH_INLINE int leave(struct arch_registers *ctx, uint64_t frame, uint32_t own)
 	thread = capture_self(stream, stream_number, &number);
 	if (!thread)
 		return 0;
-	call = calls_pop(thread, frame, own);
+	call = calls_pop(thread, frame, at_site);
 	if (!call)
 		return 0;
 	thread->kind = site_kind(call->word);
@@ -283,14 +283,14 @@ int capture_exit(struct arch_registers *ctx)
 {
 	uint64_t word = word_of(ctx);
 
-	return word ? leave(ctx, site_frame(word, arch_sp(ctx)), site_own(word)) : 0;
+	return word ? leave(ctx, site_frame(word, arch_sp(ctx)), true) : 0;
 }
 
 /* Behind the return: sp is the caller's. Whose call it was says the frame. */
 SEC("uretprobe")
 int capture_return(struct arch_registers *ctx)
 {
-	return leave(ctx, arch_sp(ctx) - ARCH_RETURN_SLOT, 0);
+	return leave(ctx, arch_sp(ctx) - ARCH_RETURN_SLOT, false);
 }
 
 /* The thread that ends. */
@@ -306,5 +306,20 @@ int capture_thread_exit(void *ctx)
 		return 0;
 	bpf_map_delete_elem(&capture_tids, &tid);
 	thread->state = CAPTURE_THREAD_DEAD;
+	return 0;
+}
+
+/* The process has another program now: what its probes and rows meant is over. The agent lets it go. */
+SEC("raw_tp/sched_process_exec")
+int capture_exec(void *ctx)
+{
+	uint32_t stream_number = 0;
+	struct capture_stream *stream = capture_current(&stream_number);
+
+	(void)ctx;
+	if (stream) {
+		stream->ready = 0;
+		stream->image++;
+	}
 	return 0;
 }

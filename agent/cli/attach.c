@@ -205,10 +205,26 @@ static void time_over(uv_timer_t *timer)
 	agent_stop(&((struct attach *)timer->data)->agent);
 }
 
+/* What calls exec is another program: it is let go. */
+static void look_for_execs(struct attach *a)
+{
+	for (uint32_t i = 0; i < a->agent.budget.slots; i++) {
+		struct session *s = &a->agent.session[i];
+		const struct watch *w = (const struct watch *)s->stream.capture;
+
+		if (stream_state(&s->stream) != STREAM_LIVE || !watch_is_over(w))
+			continue;
+		log_warn("pid %d has begun another program (exec), which is not recorded",
+			 (int)w->pid);
+		session_detach(s);
+	}
+}
+
 static void tick(uv_timer_t *timer)
 {
 	struct attach *a = timer->data;
 
+	look_for_execs(a);
 	for (uint32_t i = 0; i < a->hub.settings.watches; i++)
 		if (a->hub.watch[i] &&
 		    __atomic_load_n(&a->hub.watch[i]->look_wanted, __ATOMIC_RELAXED))

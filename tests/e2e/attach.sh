@@ -73,6 +73,23 @@ if [ -x "$TARGETS/attached_static" ]; then
 	exact static.heapcast 2 50
 fi
 
+echo "other allocators"
+for library in libtcmalloc_minimal.so.4 libjemalloc.so.2; do
+	path=$(ldconfig -p | awk -v name=$library '$1 == name { found = $NF } END { print found }')
+	[ -n "$path" ] || continue
+	start_target env LD_PRELOAD="$path" MALLOC_CONF=zero_realloc:free "$TARGETS/attached" go 1 100 2>target.err
+	wait_for 10 "the library to be loaded" grep -q "$library" /proc/$target/maps
+	attach -p $target --output $library.heapcast
+	touch go
+	target_ended 7
+	attached_ended
+	# Each has its own ways with the family, but what is begun and ended must fit.
+	assert_eq "lost events of $library" 0 "$(ledger_value $library.heapcast lost)"
+	assert_eq "frees of unrecorded blocks of $library" 0 "$(ledger_value $library.heapcast orphan_frees)"
+	assert_eq "blocks and bytes of $library" "2200,$((BYTES * 200)),0" \
+		"$(sql $library.heapcast 'select count(*), sum(size), sum(leaked) from allocations')"
+done
+
 echo "let go, it is as it was"
 start_target "$TARGETS/attached" go 0 100
 sleep 0.2
@@ -107,6 +124,16 @@ kill -KILL $target
 target_ended 137
 attached_ended
 exact last.heapcast 3 100
+
+echo "the program becomes another one"
+start_target bash -c 'for i in $(seq 100); do :; done; until [ -e go ]; do sleep 0.05; done; exec "$0" nothing-there 0 1' "$TARGETS/attached"
+sleep 0.2
+attach -p $target --output exec.heapcast
+touch go
+attached_ended
+kill -KILL $target
+target_ended 137
+assert_contains "the end" <("$COLLECTOR" ledger --json exec.heapcast) detached
 
 echo "by name, before it runs"
 ln -s "$TARGETS/attached" heapcast-late

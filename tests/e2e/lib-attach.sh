@@ -14,6 +14,7 @@ attach_says_so() {
 }
 
 attach() {
+	: >attach.err # what the last one said is not this one's
 	"$AGENT" attach "$@" 2>attach.err &
 	agent_pid=$!
 	wait_for 60 "agent attach" attach_says_so

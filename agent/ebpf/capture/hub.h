@@ -96,7 +96,7 @@ struct hub {
 	struct watch *watch[HUB_WATCHES_MAX];
 	int epoll;	/* becomes readable when a ring wants to be drained */
 	bool has_cookies;
-	struct bpf_link *exit_link;
+	struct bpf_link *exit_link, *exec_link;
 };
 
 /* Loads the programs. 0; -EPERM and others with what to do. */
@@ -110,6 +110,11 @@ int hub_watch(struct hub *hub, pid_t pid, struct watch **ret, struct err_text *e
 void watch_begin(struct watch *watch, struct stream *stream);
 /* Takes the probes out: the process is as it was. What was recorded can still be drained. */
 void watch_detach(struct watch *watch);
+/* It has another program by now (exec): nothing is recorded any more. */
+static inline bool watch_is_over(const struct watch *w)
+{
+	return !w->detached && __atomic_load_n(&w->shared->image, __ATOMIC_ACQUIRE);
+}
 /* New libraries of the process have probes after this; cheap where there are none. */
 void watch_look(struct watch *watch);
 /* Its stream is over, or never began. */

@@ -135,7 +135,8 @@ int programs_open(struct hub *hub, struct err_text *err)
 	r = give_places(hub);
 	if (!r) {
 		hub->exit_link = bpf_program__attach(hub->object->progs.capture_thread_exit);
-		r = hub->exit_link ? 0 : -errno;
+		hub->exec_link = bpf_program__attach(hub->object->progs.capture_exec);
+		r = hub->exit_link && hub->exec_link ? 0 : -errno;
 	}
 	return r < 0 ? err_set(err, r, "can't watch threads end: %s", strerror(-r)) : 0;
 }
@@ -144,13 +145,15 @@ void programs_close(struct hub *hub)
 {
 	if (hub->exit_link)
 		bpf_link__destroy(hub->exit_link);
+	if (hub->exec_link)
+		bpf_link__destroy(hub->exec_link);
 	if (hub->threads)
 		munmap(hub->threads, hub->threads_size);
 	if (hub->streams)
 		munmap(hub->streams, hub->streams_size);
 	if (hub->object)
 		capture__destroy(hub->object);
-	hub->exit_link = NULL;
+	hub->exit_link = hub->exec_link = NULL;
 	hub->threads = NULL;
 	hub->streams = NULL;
 	hub->object = NULL;

@@ -14,6 +14,7 @@
 #include "agent/ebpf/capture/hub.h"
 #include "agent/streamer/stream.h"
 #include "agent/streamer/weight.h"
+#include "base/log.h"
 #include "bpf/walk_shared.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
@@ -164,6 +165,8 @@ static int reap_lane(struct watch *w, struct stream *s, uint32_t number, uint64_
 		r = capture_thread_end(s, l->thread, now_ns);
 	if (r < 0)
 		return r;
+	log_debug("thread %u: %llu calls never came back, %llu were an allocator's own", t->tid,
+		  (unsigned long long)t->left, (unsigned long long)t->inner);
 	capture_thread_leave(s, l->thread);
 	*l = (struct watch_lane){0};
 	give_place(w, number);
