@@ -40,7 +40,6 @@
 
 #define WALK_FRAMES  512  /* of a stack; deeper ones are the agent's */
 #define WALK_WINDOW  8192 /* bytes of the stack that are read at once */
-#define WALK_PUSHED  8    /* bytes below sp that a call has pushed, where it pushes anything */
 #define WALK_STRIDE  (64u << 20) /* no frame is larger */
 #define WALK_RECORD  (64u << 10) /* as UNKNOWN_RECORD of agent/unwind/special.c */
 #define WALK_NEAR    (1u << 20)	 /* as NEAR_STACK there */

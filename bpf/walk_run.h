@@ -228,7 +228,7 @@ ARCH_INLINE void walk_prepare(struct walk_slot *slot, const struct walk_start *s
 	slot->pc = start->pc;
 	slot->sp = start->sp;
 	slot->fp = start->fp;
-	slot->from = (start->sp - WALK_PUSHED) & ~(uint64_t)(WALK_PAGE - 1);
+	slot->from = (start->sp - ARCH_RETURN_SLOT) & ~(uint64_t)(WALK_PAGE - 1);
 	slot->base = 0;
 	slot->have = 0;
 	slot->bad = 0;
@@ -254,7 +254,7 @@ ARCH_INLINE enum walk_miss walk_not(const struct walk_start *start, struct walk_
 				    enum walk_miss miss)
 {
 	if (!start->pc)
-		bpf_probe_read_user(&ret->pc, sizeof(ret->pc), (void *)(start->sp - WALK_PUSHED));
+		bpf_probe_read_user(&ret->pc, sizeof(ret->pc), (void *)(start->sp - ARCH_RETURN_SLOT));
 	return miss;
 }
 
@@ -273,7 +273,7 @@ ARCH_INLINE enum walk_miss walk(uint32_t number, struct walk_slot *slot,
 	walk_prepare(slot, start, word);
 	if (start->sp & 7)
 		return walk_not(start, ret, WALK_STACK);
-	if (!start->pc && !walk_load(number, slot, start->sp - WALK_PUSHED, &slot->pc))
+	if (!start->pc && !walk_load(number, slot, start->sp - ARCH_RETURN_SLOT, &slot->pc))
 		return WALK_STACK;
 	ret->pc = slot->pc;
 	for (uint32_t i = 0; i < WALK_FRAMES / WALK_VERIFIED; i++)
