@@ -121,11 +121,6 @@ static void drop(struct images *images, uint32_t index)
 	images->list[index] = images->list[--images->count];
 }
 
-void images_keep(struct image *image)
-{
-	((struct image_entry *)(void *)image)->users++;
-}
-
 void images_put(struct images *images, struct image *image)
 {
 	struct image_entry *entry = (struct image_entry *)(void *)image;

@@ -25,8 +25,6 @@ struct images {
 /* The image of what is mapped at `map` in the process: its file, if that can be found for certain; else, where the ELF header
  * lies at `base`, the process's memory. NULL: neither, or it is no ELF file. Every get is followed by a put. */
 struct image *images_get(struct images *images, pid_t pid, const struct process_map *map, uint64_t base);
-/* One more user of it. */
-void images_keep(struct image *image);
 void images_put(struct images *images, struct image *image);
 
 /* Keeps what was read within bounds; between walks. */

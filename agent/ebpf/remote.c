@@ -126,21 +126,6 @@ static bool find_bias(const struct image *image, const struct process_map *map, 
 	return false;
 }
 
-/* The last look has found the same file in the same place: it is not opened again. */
-static bool was_there(const struct remote *before, const struct process_map *map,
-		      struct there_module *ret)
-{
-	const struct there_module *module = module_at(before, map->start);
-
-	if (!module || module->unwind.start != map->start || module->unwind.end != map->end ||
-	    !map->inode || module->inode != map->inode || module->device != map->device ||
-	    module->offset != map->offset)
-		return false;
-	*ret = *module;
-	images_keep(module->image);
-	return true;
-}
-
 /* `map` is executable and of a file; `base`: the lowest mapping of that file in this row of mappings. */
 static void add_module(struct remote *r, const struct process_map *map, uint64_t base)
 {
@@ -169,9 +154,6 @@ static void add_module(struct remote *r, const struct process_map *map, uint64_t
 			   .load_start = bias + image->load_start,
 			   .load_end = bias + image->load_end},
 		.image = image,
-		.device = map->device,
-		.inode = map->inode,
-		.offset = map->offset,
 	};
 	if (image->eh_frame_hdr) {
 		module->unwind.eh_frame_hdr = bias + image->eh_frame_hdr;
@@ -196,10 +178,8 @@ static bool same_file(const struct process_map *a, const struct process_map *b)
 	return a->inode == b->inode && a->device == b->device;
 }
 
-static void take_maps(struct remote *r, const struct remote *before, const struct process_map *maps,
-		      uint32_t count)
+static void take_maps(struct remote *r, const struct process_map *maps, uint32_t count)
 {
-	struct there_module same;
 	uint32_t first = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -209,16 +189,9 @@ static void take_maps(struct remote *r, const struct remote *before, const struc
 		/* (Between the mappings of one file its anonymous memory may lie.) */
 		if (maps[i].path && !same_file(&maps[first], &maps[i]))
 			first = i;
-		if (!file || !maps[i].executable)
-			continue;
-		if (!was_there(before, &maps[i], &same))
+		if (file && maps[i].executable)
 			add_module(r, &maps[i],
 				   maps[first].path ? maps[first].start : maps[i].start);
-		else if (array_reserve(&r->modules, &r->module_capacity, r->module_count + 1,
-				       sizeof(same)))
-			images_put(&r->all->images, same.image);
-		else
-			r->modules[r->module_count++] = same;
 	}
 }
 
@@ -270,7 +243,7 @@ static int look(struct remote *r)
 		r->modules = NULL;
 		r->module_count = r->module_capacity = 0;
 		r->range_count = 0;
-		take_maps(r, &before, maps, count);
+		take_maps(r, maps, count);
 		process_maps_free(maps, count);
 		for (uint32_t i = 0; i < before.module_count; i++)
 			images_put(&r->all->images, before.modules[i].image);

@@ -16,9 +16,6 @@
 struct there_module {
 	struct unwind_module unwind;
 	struct image *image;
-	uint64_t device; /* of the file that is mapped there */
-	uint64_t inode;
-	uint64_t offset;
 };
 
 /* A row that was asked for. */
