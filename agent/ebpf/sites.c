@@ -247,18 +247,17 @@ static bool is_wanted(void *context, uint64_t target)
 /* Branches of the function itself were seen when the place was found. */
 static void branch_found(void *context, uint64_t from, uint64_t target)
 {
-	static const struct place_function none;
 	const struct place_question question = {0, -1};
 
 	(void)context;
 	for (unsigned i = 0; i < work.functions.count; i++) {
 		struct candidate *c = &work.candidate[i];
-		struct place_function entry = none;
+		const struct place_function entry = {work.code, 0,
+						     c->f->address}; /* none of its code */
 
 		if (c->reason || target <= c->f->address || target > c->probe.address ||
 		    from - c->f->address < c->f->size)
 			continue;
-		entry.address = c->f->address;
 		work.reader->find(&entry, &question, &c->probe);
 	}
 }
