@@ -15,6 +15,8 @@
 #include "agent/cli/command.h"
 #include "agent/cli/summary.h"
 #include "agent/ebpf/capture/hub.h"
+#include "agent/ebpf/check.h"
+#include "agent/ebpf/rights.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/parse.h"
@@ -102,6 +104,26 @@ static void divide(const struct agent *a, struct hub_settings *ret)
 
 /* ---- processes ---- */
 
+/* Some kernels end a program behind a seccomp filter at the first return that is probed (they return by a system call). */
+static int check_filter(pid_t pid, struct err_text *err)
+{
+	static struct rights rights;
+	static bool tried;
+
+	if (!rights_is_filtered(pid))
+		return 0;
+	if (!tried)
+		rights_try(&rights);
+	tried = true;
+	return rights.of[RIGHT_FILTERED].yes
+		       ? 0
+		       : err_set(err, -EPERM,
+				 "pid %d is behind a seccomp filter, and this kernel would end it "
+				 "at the first probe "
+				 "of a return: %s",
+				 (int)pid, rights.of[RIGHT_FILTERED].reason);
+}
+
 static bool is_known(struct attach *a, pid_t pid, uint64_t start)
 {
 	for (unsigned i = 0; i < KNOWN_MAX; i++)
@@ -113,6 +135,9 @@ static bool is_known(struct attach *a, pid_t pid, uint64_t start)
 
 static int check(const struct target_info *target, struct err_text *err)
 {
+	const char *reason;
+	int r;
+
 	if (!*target->executable)
 		return err_set(err, -EPERM,
 			       "can't look at pid %d: it is a thread of the kernel's, or another "
@@ -125,7 +150,11 @@ static int check(const struct target_info *target, struct err_text *err)
 			       "`agent run` of a build for %s",
 			       (int)target->pid, target_name(target), target->pointer_bits,
 			       target->architecture);
-	return 0;
+	r = rights_to_read(target->pid, &reason);
+	if (r < 0)
+		return err_set(err, r, "can't read pid %d (%s): %s", (int)target->pid,
+			       target_name(target), reason);
+	return check_filter(target->pid, err);
 }
 
 static int attach_one(struct attach *a, pid_t pid, struct err_text *err)
@@ -363,7 +392,7 @@ static int parse(struct attach *a, int argc, char **argv, struct err_text *err)
 	r = options_environment(o, COMMAND_ATTACH, err);
 	if (!r)
 		r = options_arguments(o, COMMAND_ATTACH, left, argv, err);
-	if (r < 0 || o->help || o->check)
+	if (r < 0 || o->help)
 		return r < 0 ? r : 0;
 	if (r < left)
 		return err_set(err, -EINVAL, "attach takes no '%s' (did you mean -p %s?)", argv[r],
@@ -373,32 +402,21 @@ static int parse(struct attach *a, int argc, char **argv, struct err_text *err)
 	r = attach_parse_pids(&a->want, *pids ? pids : o->pids ? o->pids : "", err);
 	if (r < 0)
 		return r;
-	if (!a->want.pids && !attach_looks(&a->want))
+	if (!a->want.pids && !attach_looks(&a->want) && !o->check)
 		return err_set(err, -EINVAL,
 			       "what shall be recorded? agent attach -p PID | --comm NAME | "
 			       "--cgroup PATH | --all");
 	return 0;
 }
 
-/* Does this machine permit it? Tried with the smallest of everything. */
-static int try_machine(void)
+/* What this machine permits, and what would be seen of each process. */
+static int check_all(const struct attach_want *want)
 {
-	static struct hub hub;
-	const struct hub_settings least = {.watches = 1,
-					   .threads = THREADS_LEAST,
-					   .ring_bytes = RING_LEAST,
-					   .lines = LINES_LEAST,
-					   .blocks = 64};
-	struct err_text err = {{0}};
-	int r = hub_open(&hub, &least, &err);
+	int status = want->pids ? 0 : attach_check(stdout, 0);
 
-	if (!r)
-		printf("Programs that run can be recorded here%s.\n",
-		       hub.has_cookies
-			       ? ""
-			       : " (by a kernel without cookies: places are looked up by address)");
-	hub_close(&hub);
-	return r < 0 ? command_fail(EXIT_FAULT, &err, r) : 0;
+	for (unsigned i = 0; i < want->pids; i++)
+		status |= attach_check(stdout, want->pid[i]);
+	return status;
 }
 
 int command_attach(int argc, char **argv)
@@ -415,7 +433,7 @@ int command_attach(int argc, char **argv)
 		return 0;
 	}
 	if (a.options.check)
-		return try_machine();
+		return check_all(&a.want);
 	r = command_log(&a.options, "warn", "attach", getpid(), &err);
 	if (!r)
 		r = command_settings(&a.options, &settings, &err);

@@ -6,7 +6,7 @@
 #   sql FILE SELECT       its rows, without names
 . "$(dirname "$0")/lib.sh"
 [ "$(id -u)" = 0 ] || skip "eBPF needs root"
-"$AGENT" attach --check >check.out 2>check.err || skip "$(cat check.err)"
+"$AGENT" attach --check >check.out 2>check.err || skip "$(tail -n 1 check.out)"
 
 attach_says_so() {
 	kill -0 "$agent_pid" 2>/dev/null || fail "agent attach ended: $(cat attach.err)"

@@ -119,7 +119,7 @@ static void describe(struct ebpf_module *m)
 
 static int add(struct ebpf_modules *m, pid_t pid, const struct process_map *map, uint64_t end)
 {
-	static const struct sites_options options;
+	struct sites_options options = {.no_returns = m->go};
 	struct ebpf_module new = {.device = map->device,
 				  .inode = map->inode,
 				  .start = map->start,
@@ -141,6 +141,7 @@ static int add(struct ebpf_modules *m, pid_t pid, const struct process_map *map,
 	} else {
 		describe(&new);
 		new.has_sites = sites_find(new.fd, &options, &new.sites, &err) == 0;
+		m->go |= new.has_sites &&new.sites.go;
 		if (!new.has_sites)
 			log_debug("no sites in %s: %s", new.path, err.text);
 	}

@@ -37,6 +37,7 @@ struct ebpf_modules {
 	struct ebpf_module *module;
 	uint32_t count, capacity;
 	uint32_t last_id;
+	bool go; /* Go's runtime is in it: no return may be probed. A program is mapped before its libraries */
 };
 
 /* Looks at the process's maps: what is new is added, with its file open and its sites found, what is gone is marked (seen is
