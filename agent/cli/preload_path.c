@@ -146,7 +146,7 @@ static int check_elf(int fd, const char *path, const uint8_t *head, struct err_t
 			err, -ENOEXEC,
 			"%s is statically linked, so nothing can be preloaded into it; link it "
 			"dynamically "
-			"(`agent attach`, which needs no preloading, is not in this version)",
+			"(`agent attach`, which needs no preloading, records it once it runs)",
 			path);
 	sanitizer = sanitizer_of(fd, proof, sizeof(proof));
 	if (sanitizer)
