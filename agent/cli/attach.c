@@ -31,6 +31,7 @@
 #define RING_LEAST    (64u << 10)
 #define THREADS_LEAST 8
 #define LINES_LEAST   1024
+#define IMAGES_LEAST  (256u << 10)
 #define BLOCK_BYTES   96 /* of the kernel's memory for a sampled block */
 #define EVENTS_MAX    64
 #define CGROUP_ROOT   "/sys/fs/cgroup"
@@ -83,7 +84,7 @@ static size_t power_below(size_t value)
 	return power;
 }
 
-/* What a ring of `agent run` would have takes the kernel's here: half for the ring buffer, the rest for threads, rows, and blocks. */
+/* What a ring of `agent run` would have takes the kernel's here: half for the ring buffer, the rest for threads, rows, files that are walked by, and blocks. */
 static void divide(const struct agent *a, struct hub_settings *ret)
 {
 	size_t room = a->budget.ring * a->budget.slots, rest;
@@ -92,14 +93,15 @@ static void divide(const struct agent *a, struct hub_settings *ret)
 	*ret = (struct hub_settings){.watches = a->budget.slots,
 				     .ring_bytes = power_below(a->budget.ring / 2)};
 	rest = room - ret->ring_bytes * a->budget.slots;
-	ret->threads = (uint32_t)(rest / 2 / HUB_THREAD_BYTES);
+	ret->threads = (uint32_t)(rest / 8 * 3 / HUB_THREAD_BYTES);
 	ret->threads = ret->threads > lanes	      ? lanes
 		       : ret->threads < THREADS_LEAST ? THREADS_LEAST
 						      : ret->threads;
 	ret->lines = LINES_LEAST;
-	while (ret->lines * 2 * 64 <= rest / 4)
+	while (ret->lines * 2 * 64 <= rest / 8)
 		ret->lines *= 2;
 	ret->blocks = (uint32_t)(rest / 4 / BLOCK_BYTES);
+	ret->image_bytes = rest / 4 < IMAGES_LEAST ? IMAGES_LEAST : rest / 4;
 }
 
 /* ---- processes ---- */

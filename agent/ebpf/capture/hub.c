@@ -17,7 +17,9 @@
 
 int hub_open(struct hub *hub, const struct hub_settings *settings, struct err_text *err)
 {
-	struct remotes_options options = {.lines = settings->lines, .spaces = settings->watches};
+	struct remotes_options options = {.lines = settings->lines,
+					  .spaces = settings->watches,
+					  .image_bytes = settings->image_bytes};
 	struct capture_fds fds;
 	int r;
 

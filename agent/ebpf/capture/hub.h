@@ -31,6 +31,7 @@ struct hub_settings {
 	size_t ring_bytes; /* for each watch: a power of two */
 	uint32_t lines;	   /* of the rows' map */
 	uint32_t blocks;   /* sampled ones that live, of all */
+	size_t image_bytes; /* of files that stacks are walked by */
 	bool block;	   /* hold programs up while their rings are full */
 };
 
