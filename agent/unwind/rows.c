@@ -236,11 +236,15 @@ static uint32_t row_without_entry(const struct unwind_module *module, uint64_t p
 }
 
 /* A return address to which no call has led ends the stack: complete if a function begins there, whose address was put there by
- * hand; else it is none. */
+ * hand; else it is none. (Behind one a stack may end, too: what makecontext leaves lies behind another function's last call.) */
 static bool is_no_return(const struct unwind_module *module, uint64_t pc, uint32_t *ret_row)
 {
 	struct eh_entry entry;
 
+	if (row_is(rows_scan(module, pc, false), ROW_END)) {
+		*ret_row = row_special(ROW_END, 0);
+		return true;
+	}
 	if (!is_by_hand(module, pc))
 		return false;
 	*ret_row = row_special(

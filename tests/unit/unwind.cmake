@@ -7,6 +7,7 @@ add_library(heapcast_unwind_tests INTERFACE)
 target_link_libraries(heapcast_unwind_tests INTERFACE heapcast_unwind Threads::Threads ${CMAKE_DL_LIBS})
 target_include_directories(heapcast_unwind_tests INTERFACE
 	$<TARGET_PROPERTY:heapcast_unwind,INCLUDE_DIRECTORIES>)
+target_compile_options(heapcast_unwind_tests INTERFACE ${HEAPCAST_ARCH_FIXED})
 if(LIBUNWIND_FOUND)
 	target_link_libraries(heapcast_unwind_tests INTERFACE PkgConfig::LIBUNWIND)
 	target_compile_definitions(heapcast_unwind_tests INTERFACE HAVE_LIBUNWIND)

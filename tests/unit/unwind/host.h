@@ -73,6 +73,30 @@ static int host_add_module(struct dl_phdr_info *info, size_t size, void *context
 	return 0;
 }
 
+/* Under an emulator the code that ends signal handlers lies on a page that is no module's; real kernels have it in theirs. */
+static void host_add_pages(void)
+{
+	FILE *maps = ARCH_LINK ? fopen("/proc/self/maps", "re") : NULL;
+	unsigned long from, to;
+	char line[512];
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		struct unwind_module m;
+		bool known = false;
+
+		if (sscanf(line, "%lx-%lx r-xp", &from, &to) != 2 || !strstr(line, " r-xp "))
+			continue;
+		for (size_t i = 0; i < host_module_count; i++)
+			known |= host_modules[i].start < to && host_modules[i].end > from;
+		m = (struct unwind_module){
+			.start = from, .end = to, .load_start = from, .load_end = to};
+		if (!known && host_module_count < MODULES_MAX)
+			host_modules[host_module_count++] = m;
+	}
+	if (maps)
+		fclose(maps);
+}
+
 static const struct unwind_module *host_find_module(void *context, uint64_t pc)
 {
 	const struct unwind_module *found = NULL;
@@ -86,6 +110,7 @@ static const struct unwind_module *host_find_module(void *context, uint64_t pc)
 		if (!host_module_count) {
 			pthread_mutex_unlock(&host_lock);
 			dl_iterate_phdr(host_add_module, NULL);
+			host_add_pages();
 			pthread_mutex_lock(&host_lock);
 		}
 	}

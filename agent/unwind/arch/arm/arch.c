@@ -22,6 +22,12 @@ bool arch_is_signal_return(const uint8_t *code, size_t length, uint32_t *ret_off
 		*ret_offset = code[0] == 0xad ? SIGINFO : 0;
 		return true;
 	}
+	/* mov.w */
+	if (length >= 6 && insn_half(code) == 0xf04f && insn_half(code + 4) == 0xdf00 &&
+	    (insn_half(code + 2) == 0x07ad || insn_half(code + 2) == 0x0777)) {
+		*ret_offset = code[2] == 0xad ? SIGINFO : 0;
+		return true;
+	}
 	return false;
 }
 

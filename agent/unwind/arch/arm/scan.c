@@ -350,9 +350,13 @@ static bool is_thumb(const struct arch_code *code, const uint8_t *pc, bool inter
 	return insn_thumb_call(pc) || !insn_arm_call(pc);
 }
 
-/* mov r7, #1; svc #0, or the group's exit, right behind: the code that a thread begins in. */
-static bool ends_thread(const struct scan *s)
+/* Where stacks end in glibc: mov r7, #1; svc #0 right behind, in the code that a thread begins in; or this is the beginning of
+ * __startcontext (ARM code: movs r0, r4 and a branch), whose address makecontext has put there. */
+static bool ends_stack(const struct scan *s)
 {
+	if (s->code->end - s->pc >= 8 && insn_word(s->pc) == 0xe1b00004 &&
+	    (insn_word(s->pc + 4) & 0x0f000000) == 0x0a000000)
+		return true;
 	for (const uint8_t *at = s->pc; at < s->pc + 12 && s->code->end - at >= 8; at += 2)
 		if (insn_word(at) == 0xdf002701 ||
 		    (insn_word(at) == 0xe3a07001 && insn_word(at + 4) == 0xef000000))
@@ -366,7 +370,7 @@ bool arch_scan(const struct arch_code *code, uint64_t pc, bool interrupted,
 	struct scan s = {.code = code, .pc = code->begin + (pc - code->address)};
 
 	s.thumb = is_thumb(code, s.pc, interrupted);
-	ret_frame->outermost = !interrupted && ends_thread(&s);
+	ret_frame->outermost = !interrupted && ends_stack(&s);
 	if (ret_frame->outermost || pc & 1)
 		return false;
 	if (interrupted)

@@ -314,9 +314,13 @@ static bool scan_forward(const struct arch_code *code, const uint8_t *pc,
 	return false;
 }
 
-/* li v0, 5058; syscall, right behind: exit, in the code that a thread begins in. */
-static bool ends_thread(const struct arch_code *code, const uint8_t *pc)
+/* Where stacks end in glibc: li v0, 5058; syscall (exit) right behind, in the code that a thread begins in; or what makecontext lets
+ * return: move gp, s1; beqz s0. */
+static bool ends_stack(const struct arch_code *code, const uint8_t *pc)
 {
+	if (code->end - pc >= 8 && insn_copies(insn_at(pc), 28, 17) &&
+	    insn_at(pc + 4) >> 16 == 0x1200)
+		return true;
 	for (unsigned i = 0; i < 4 && code->end - pc >= 8; i++, pc += 4)
 		if (insn_at(pc) == 0x240213c2 && insn_at(pc + 4) == 0x0000000c)
 			return true;
@@ -328,7 +332,7 @@ bool arch_scan(const struct arch_code *code, uint64_t pc, bool interrupted,
 {
 	const uint8_t *at = code->begin + (pc - code->address);
 
-	ret_frame->outermost = !interrupted && ends_thread(code, at);
+	ret_frame->outermost = !interrupted && ends_stack(code, at);
 	if (ret_frame->outermost || pc & 3)
 		return false;
 	if (interrupted)
