@@ -1,5 +1,5 @@
 # Cost of the walk in the kernel, beside a probe that does nothing. Run as root.
-if(TARGET heapcast_ebpf)
+if(TARGET heapcast_ebpf AND NOT CMAKE_CROSSCOMPILING)
 	heapcast_bpf(walk_bench walk_kernel/walk.bpf.c)
 	add_executable(bench.walk walk.c)
 	target_link_libraries(bench.walk PRIVATE heapcast_ebpf heapcast_bpf_walk_bench heapcast_flags)
