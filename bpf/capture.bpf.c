@@ -25,6 +25,7 @@ ARCH_INLINE void set_caller(struct capture_thread *thread, struct arch_registers
 	thread->pc = pc;
 	thread->sp = frame + ARCH_RETURN_SLOT;
 	thread->fp = arch_fp(ctx);
+	arch_saved_registers(ctx, thread->saved);
 }
 
 /* Where the call returns to, at its entry. */
@@ -39,8 +40,8 @@ ARCH_INLINE uint64_t return_address(struct arch_registers *ctx, uint64_t word, u
 }
 
 /* The event in `thread` happens. Events of what is switched off are none; but of a block that is on record its end is. */
-ARCH_INLINE void happen(struct arch_registers *ctx, struct capture_stream *stream,
-			uint32_t stream_number, struct capture_thread *thread, uint32_t number)
+ARCH_INLINE void happen(struct capture_stream *stream, uint32_t stream_number,
+			struct capture_thread *thread, uint32_t number)
 {
 	uint32_t mode = stream->mode;
 
@@ -63,18 +64,35 @@ ARCH_INLINE void happen(struct arch_registers *ctx, struct capture_stream *strea
 		thread->not_sampled++;
 		return;
 	}
-	put_event(ctx, stream, stream_number, thread, number);
+	put_event(number, stream_number);
 }
 
-ARCH_INLINE void happen_free(struct arch_registers *ctx, struct capture_stream *stream,
-			     uint32_t stream_number, struct capture_thread *thread, uint32_t number,
-			     uint32_t kind, uint64_t address)
+ARCH_INLINE void happen_free(const struct capture_here *here, uint32_t kind, uint64_t address)
 {
+	struct capture_thread *thread = here->thread;
+
 	thread->kind = kind;
 	thread->address = address;
 	thread->size = thread->old_address = thread->call_stamp = 0;
-	thread->was_sampled = sample_take(stream, stream_number, address);
-	happen(ctx, stream, stream_number, thread, number);
+	happen(here->stream, here->stream_number, thread, here->number);
+}
+
+/* Most blocks are not on record where sampling is on: then nothing else is looked at. */
+ARCH_INLINE void enter_free(struct arch_registers *ctx, const struct capture_here *here,
+			    uint64_t word, uint64_t frame, uint64_t block)
+{
+	const struct capture_stream *stream = here->stream;
+	struct capture_thread *thread = here->thread;
+	bool sampled = stream->mode == CAPTURE_SAMPLE;
+
+	thread->was_sampled = sample_take(stream, here->stream_number, block);
+	if (sampled && !thread->was_sampled && !stream->closed) {
+		thread->produced++;
+		thread->not_sampled++;
+		return;
+	}
+	set_caller(thread, ctx, return_address(ctx, word, frame), frame);
+	happen_free(here, site_kind(word), block);
 }
 
 /* A product that does not fit is asked for in vain. */
@@ -150,58 +168,92 @@ ARCH_INLINE void count_nobody(struct capture_stream *stream, uint64_t word, uint
 	__sync_fetch_and_add(&stream->no_thread_bytes, size);
 }
 
-ARCH_INLINE int enter(struct arch_registers *ctx, uint64_t word)
+/*
+ * A call whose result is of no interest, known at its entry: it does not have to be followed. Not one that leads to other
+ * functions of the allocator, which would be taken for the program's own then. (A sample that fails has used up its point: points
+ * lie at random, so the next ones do not care.)
+ */
+ARCH_INLINE bool passes(const struct capture_stream *stream, struct capture_thread *thread,
+			uint32_t number, struct capture_call *call)
 {
-	uint64_t frame = site_frame(word, arch_sp(ctx)), pc;
-	uint32_t number = 0, stream_number = 0;
-	struct capture_stream *stream = capture_current(&stream_number);
+	uint32_t mode = stream->mode;
+
+	if (mode == CAPTURE_FULL || !(site_flags(call->word) & SITE_LEAF) ||
+	    event_class(site_kind(call->word)) != EVENT_CLASS_ALLOCATION)
+		return false;
+	if (mode == CAPTURE_OFF)
+		return true;
+	thread->size = call->size;
+	thread->event_interval = 0;
+	if (sample_hits(stream, thread, number)) {
+		call->chosen = 1;
+		call->interval = thread->event_interval;
+		return false;
+	}
+	thread->produced++;
+	thread->not_sampled++;
+	return true;
+}
+
+/* `session`: what is given says whether the call's end is of interest; else its probe is there in any case. */
+ARCH_INLINE bool enter(struct arch_registers *ctx, uint64_t word, bool session)
+{
+	uint64_t frame = site_frame(word, arch_sp(ctx)), block = 0;
+	struct capture_here here;
+	struct capture_stream *stream;
 	struct capture_thread *thread;
 	struct capture_call *call;
 
+	if (site_shape(word) == SHAPE_END) {
+		block = argument(ctx, site_a(word));
+		if (!block)
+			return false;
+	}
+	capture_find(&here);
+	stream = here.stream;
+	thread = here.thread;
 	if (!stream)
-		return 0;
-	if (site_shape(word) == SHAPE_END && !argument(ctx, site_a(word)))
-		return 0;
-	thread = capture_self(stream, stream_number, &number);
+		return false;
 	if (!thread) {
 		if (stream->mode != CAPTURE_OFF)
 			count_nobody(stream, word, 0);
-		return 0;
+		return false;
 	}
 	calls_enter(thread, word, frame);
 	if (site_shape(word) == SHAPE_END) {
-		if (thread->depth) {
+		if (thread->depth)
 			thread->inner++;
-			return 0;
-		}
-		set_caller(thread, ctx, return_address(ctx, word, frame), frame);
-		happen_free(ctx, stream, stream_number, thread, number, site_kind(word),
-			    argument(ctx, site_a(word)));
-		return 0;
+		else
+			enter_free(ctx, &here, word, frame, block);
+		return false;
 	}
 	if (!(site_flags(word) & (SITE_RETURN_OK | SITE_HAS_EXITS)))
-		return 0; /* nobody tells its result */
-	pc = return_address(ctx, word, frame);
+		return false; /* nobody tells its result */
 	call = calls_push(thread);
 	if (!call)
-		return 0;
+		return false;
 	call->word = word;
 	call->frame = frame;
-	call->pc = pc;
-	call->was_sampled = 0;
+	call->was_sampled = call->chosen = 0;
 	note_arguments(call, ctx, word);
+	if (session && (thread->depth > 1 || passes(stream, thread, here.number, call))) {
+		thread->inner += thread->depth > 1;
+		thread->depth--;
+		return false;
+	}
+	call->pc = return_address(ctx, word, frame);
 	call->stamp = bpf_ktime_get_ns();
 	if (thread->depth > 1 || !moves(word) || !call->old)
-		return 0;
+		return true;
 	if (!call->size && site_shape(word) != SHAPE_RESIZE) {
-		set_caller(thread, ctx, pc, frame);
-		happen_free(ctx, stream, stream_number, thread, number, SAMPLE_KIND_REALLOC_FREE,
-			    call->old);
+		thread->was_sampled = sample_take(stream, here.stream_number, call->old);
+		set_caller(thread, ctx, call->pc, frame);
+		happen_free(&here, SAMPLE_KIND_REALLOC_FREE, call->old);
 		call->old = 0;
 	} else if (stream->mode != CAPTURE_FULL) {
-		call->was_sampled = sample_take(stream, stream_number, call->old);
+		call->was_sampled = sample_take(stream, here.stream_number, call->old);
 	}
-	return 0;
+	return true;
 }
 
 /* The block that a call gives; 0: none. `old` is what it ends. */
@@ -225,15 +277,13 @@ ARCH_INLINE uint64_t block_of(const struct capture_call *call, uint64_t result)
 
 ARCH_INLINE int leave(struct arch_registers *ctx, uint64_t frame, bool at_site)
 {
-	uint32_t number = 0, stream_number = 0;
-	struct capture_stream *stream = capture_current(&stream_number);
+	struct capture_here here;
 	struct capture_thread *thread;
 	struct capture_call *call;
 
-	if (!stream)
-		return 0;
-	thread = capture_self(stream, stream_number, &number);
-	if (!thread)
+	capture_find(&here);
+	thread = here.thread;
+	if (!here.stream || !thread)
 		return 0;
 	call = calls_pop(thread, frame, at_site);
 	if (!call)
@@ -244,6 +294,8 @@ ARCH_INLINE int leave(struct arch_registers *ctx, uint64_t frame, bool at_site)
 	thread->old_address = moves(call->word) ? call->old : 0;
 	thread->call_stamp = moves(call->word) ? call->stamp : 0;
 	thread->was_sampled = call->was_sampled;
+	thread->chosen = call->chosen;
+	thread->chosen_interval = call->interval;
 	set_caller(thread, ctx, call->pc, call->frame);
 	if (!thread->address && thread->old_address &&
 	    site_shape(call->word) == SHAPE_MOVE_OR_END) {
@@ -253,7 +305,7 @@ ARCH_INLINE int leave(struct arch_registers *ctx, uint64_t frame, bool at_site)
 	}
 	if (!thread->address && (!thread->old_address || site_shape(call->word) == SHAPE_RESIZE))
 		return 0;
-	happen(ctx, stream, stream_number, thread, number);
+	happen(here.stream, here.stream_number, thread, here.number);
 	return 0;
 }
 
@@ -274,7 +326,19 @@ int capture_entry(struct arch_registers *ctx)
 {
 	uint64_t word = word_of(ctx);
 
-	return word ? enter(ctx, word) : 0;
+	if (word)
+		enter(ctx, word, false);
+	return 0;
+}
+
+/* Entry and return in one, where kernels have such (6.13): the entry says whether the other comes. Which of them it is the kernel
+ * would tell by a function that takes type information to call; the program counter does, too. */
+SEC("uprobe")
+int capture_session(struct arch_registers *ctx)
+{
+	if (bpf_get_func_ip(ctx) != arch_pc(ctx))
+		return leave(ctx, arch_sp(ctx) - ARCH_RETURN_SLOT, false);
+	return !enter(ctx, bpf_get_attach_cookie(ctx), true);
 }
 
 /* At a return instruction. */

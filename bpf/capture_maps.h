@@ -163,20 +163,50 @@ ARCH_INLINE struct capture_thread *capture_thread_new(struct capture_stream *str
 	return thread;
 }
 
-/* The thread that this program runs in; NULL: it has no place. */
-ARCH_INLINE struct capture_thread *capture_self(struct capture_stream *stream, uint32_t stream_number,
-						uint32_t *ret_number)
+/* Where a program runs. */
+struct capture_here {
+	struct capture_stream *stream; /* NULL: the process is not watched, or its probes are not all set */
+	struct capture_thread *thread; /* NULL: it has no place */
+	uint32_t stream_number;
+	uint32_t number;
+};
+
+/* A thread that has a place: one look says all. */
+ARCH_INLINE bool capture_is_known(struct capture_here *here, uint64_t id)
 {
-	uint32_t tid = (uint32_t)capture_id();
+	uint32_t tid = (uint32_t)id, tgid = id >> 32;
 	uint32_t *number = bpf_map_lookup_elem(&capture_tids, &tid);
 	struct capture_thread *thread;
+	struct capture_stream *stream;
 
 	if (!number)
-		return capture_thread_new(stream, stream_number, ret_number);
-	*ret_number = *number;
-	thread = capture_thread_of(*ret_number);
-	return thread && thread->tid == tid && thread->stream == stream_number &&
-			       thread->state == CAPTURE_THREAD_USED
-		       ? thread
-		       : NULL;
+		return false;
+	here->number = *number;
+	thread = capture_thread_of(here->number);
+	if (!thread || thread->tid != tid || thread->tgid != tgid ||
+	    thread->state != CAPTURE_THREAD_USED)
+		return false;
+	here->stream_number = thread->stream;
+	stream = capture_stream_of(here->stream_number);
+	if (!stream || stream->tgid != tgid)
+		return false;
+	here->thread = thread;
+	here->stream = stream->ready ? stream : NULL;
+	return true;
+}
+
+ARCH_INLINE void capture_find(struct capture_here *here)
+{
+	uint32_t tid;
+
+	here->stream = NULL;
+	here->thread = NULL;
+	if (capture_is_known(here, capture_id()))
+		return;
+	here->stream = capture_current(&here->stream_number);
+	if (!here->stream)
+		return;
+	tid = (uint32_t)capture_id();
+	if (!bpf_map_lookup_elem(&capture_tids, &tid)) /* else it was another process's, of which not all is told */
+		here->thread = capture_thread_new(here->stream, here->stream_number, &here->number);
 }

@@ -64,6 +64,9 @@ struct capture_call {
 	uint64_t old;	/* the block that is moved or resized; POSIX: where the result goes */
 	uint32_t was_sampled;
 	uint32_t nowhere; /* TEXT_OWN: the result is no block */
+	uint32_t chosen;  /* to be sampled: known at its entry */
+	uint32_t reserved;
+	uint64_t interval; /* then */
 };
 
 enum capture_thread_state { CAPTURE_THREAD_FREE, CAPTURE_THREAD_USED, CAPTURE_THREAD_DEAD };
@@ -87,8 +90,9 @@ struct capture_thread {
 	uint32_t scanned;
 	/* The event under way. */
 	uint64_t address, size, old_address, call_stamp, event_interval;
-	uint64_t pc, sp, fp;
-	uint32_t kind, was_sampled;
+	uint64_t pc, sp, fp, saved[CAPTURE_SAVED]; /* of the caller */
+	uint64_t chosen_interval;
+	uint32_t kind, was_sampled, chosen, reserved;
 	struct capture_call call[CAPTURE_CALLS];
 };
 

@@ -105,7 +105,7 @@ ARCH_INLINE uint64_t put_raw_flags(struct capture_stream *stream)
 			raw->pc = thread->pc;                                                      \
 			raw->sp = thread->sp;                                                      \
 			raw->fp = thread->fp;                                                      \
-			arch_saved_registers(ctx, raw->saved);                                     \
+			__builtin_memcpy(raw->saved, thread->saved, sizeof(raw->saved));           \
 			raw->miss = miss;                                                          \
 			raw->length = walk_copy(raw->copy, PAGES, thread->sp);                     \
 			bpf_ringbuf_submit(raw, put_raw_flags(stream));                            \
@@ -114,8 +114,8 @@ ARCH_INLINE uint64_t put_raw_flags(struct capture_stream *stream)
 	})
 
 /* The fuller the ring, the less of the stack goes into it: a stack that is cut is better than an event that is lost. */
-ARCH_INLINE bool put_raw(void *ring, struct arch_registers *ctx, struct capture_stream *stream, struct capture_thread *thread,
-			 uint32_t number, uint32_t miss)
+ARCH_INLINE bool put_raw(void *ring, struct capture_stream *stream, struct capture_thread *thread, uint32_t number,
+			 uint32_t miss)
 {
 	uint64_t waiting = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
 	uint8_t byte;
@@ -130,19 +130,23 @@ ARCH_INLINE bool put_raw(void *ring, struct arch_registers *ctx, struct capture_
 	return PUT_RAW(0);
 }
 
-/* The event in `thread`. Not inline: there is enough of it once. */
-static __attribute__((noinline)) void put_event(struct arch_registers *ctx, struct capture_stream *stream, uint32_t stream_number,
-			   struct capture_thread *thread, uint32_t number)
+/* The event in the thread of this number. Global: the verifier looks at it once. */
+__attribute__((noinline)) int put_event(uint32_t number, uint32_t stream_number)
 {
 	void *ring = bpf_map_lookup_elem(&capture_rings, &stream_number);
+	struct capture_stream *stream = capture_stream_of(stream_number);
+	struct capture_thread *thread = capture_thread_of(number);
 	struct walk_slot *slot = walk_slot_of(number);
-	struct walk_start start = {.pc = thread->pc, .sp = thread->sp, .fp = thread->fp};
+	uint32_t flags, miss = WALK_DONE;
 	struct walk_result result = {0};
-	bool has_stack = event_class(thread->kind) != EVENT_CLASS_FREE || stream->free_stacks, done;
-	uint32_t flags = has_stack ? CAPTURE_HAS_STACK : 0, miss = WALK_DONE;
+	struct walk_start start;
+	bool has_stack, done;
 
-	if (!ring || !slot)
-		return;
+	if (!ring || !stream || !thread || !slot)
+		return 0;
+	has_stack = event_class(thread->kind) != EVENT_CLASS_FREE || stream->free_stacks;
+	flags = has_stack ? CAPTURE_HAS_STACK : 0;
+	start = (struct walk_start){.pc = thread->pc, .sp = thread->sp, .fp = thread->fp};
 	thread->produced++;
 	if (has_stack && slot->space == WALK_SPACE_NONE)
 		slot->space = stream->space;
@@ -150,7 +154,7 @@ static __attribute__((noinline)) void put_event(struct arch_registers *ctx, stru
 		miss = walk(number, slot, &start, &result);
 	put_wait(ring, stream, miss != WALK_DONE);
 	if (miss != WALK_DONE)
-		done = put_raw(ring, ctx, stream, thread, number, miss);
+		done = put_raw(ring, stream, thread, number, miss);
 	else if (!result.count)
 		done = PUT(0);
 	else if (result.count <= 4)
@@ -165,4 +169,5 @@ static __attribute__((noinline)) void put_event(struct arch_registers *ctx, stru
 		walk_forget(slot);
 	if (!done)
 		put_count_lost(thread);
+	return 0;
 }

@@ -15,7 +15,9 @@ ARCH_INLINE bool sample_take(const struct capture_stream *stream, uint32_t strea
 {
 	struct capture_block block = {.address = address, .stream = stream_number};
 
-	return address && !stream->closed && !bpf_map_delete_elem(&capture_blocks, &block);
+	/* To look takes no lock. */
+	return address && !stream->closed && bpf_map_lookup_elem(&capture_blocks, &block) &&
+	       !bpf_map_delete_elem(&capture_blocks, &block);
 }
 
 /* There is room for it, or it is not needed. */
@@ -63,7 +65,10 @@ ARCH_INLINE bool sample_hits(const struct capture_stream *stream, struct capture
 ARCH_INLINE bool sample_begins(struct capture_stream *stream, uint32_t stream_number, struct capture_thread *thread,
 			       uint32_t number)
 {
-	return sample_hits(stream, thread, number) && sample_remember(stream, stream_number, thread->address);
+	if (thread->chosen)
+		thread->event_interval = thread->chosen_interval;
+	return (thread->chosen || sample_hits(stream, thread, number)) &&
+	       sample_remember(stream, stream_number, thread->address);
 }
 
 /* The old block may be on record, and the new one may be sampled: all four cases. */

@@ -31,6 +31,7 @@ enum site_flag {
 		<< 3, /* sites of SITE_EXIT_PROBE tell the result; with neither this nor RETURN_OK: nobody does */
 	SITE_THROWS = 1u << 4,	 /* may end by an exception: then an entry is never answered */
 	SITE_NOT_NULL = 1u << 5, /* calls that pass NULL in a do not come by */
+	SITE_LEAF = 1u << 6,	 /* its own code leads into no other function of allocators */
 };
 
 /* The arguments a, b and c of agent/allocator_functions.h, a heap in front of them left out already: numbers of DWARF for

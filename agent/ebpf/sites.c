@@ -28,6 +28,7 @@ struct candidate {
 	struct candidate *inner;    /* it only hands on to this one... */
 	char import[SITE_NAME_MAX]; /* ...or to this import; "": it does not */
 	const char *reason;	    /* why it is not probed; NULL: it is */
+	bool leaf;
 };
 
 /* The whole work; static for its size. */
@@ -293,6 +294,47 @@ static void look_at_others(void)
 		look_for_branches(&work.file.segment[i]);
 }
 
+/* Leaves. */
+
+static bool is_other(void *context, uint64_t target)
+{
+	const struct candidate *c = context;
+	const struct function *f = functions_at(&work.functions, target);
+	char name[SITE_NAME_MAX];
+	uint8_t stub[STUB_MAX];
+	uint64_t slot;
+	bool heap;
+
+	if (f)
+		return f != c->f;
+	slot = work.reader->stub(stub, elf_symbols_code(&work.file, target, stub, sizeof(stub)),
+				 target);
+	return slot && imports_find(&work.imports, slot, name, &target) &&
+	       (target ? functions_at(&work.functions, target) != NULL
+		       : function_of_name(name, &heap) >= 0);
+}
+
+static void other_found(void *context, uint64_t from, uint64_t target)
+{
+	(void)from;
+	(void)target;
+	((struct candidate *)context)->leaf = false;
+}
+
+/* Of processors whose code is not read nobody knows. */
+static void find_leaf(struct candidate *c)
+{
+	const struct entry_search search = {
+		.wanted = is_other, .found = other_found, .context = c, .high = UINT64_MAX};
+	size_t size = read_code(c);
+
+	c->leaf = work.reader == &place_own && size && size == c->f->size;
+	if (!c->leaf)
+		return;
+	memset(work.code + size, 0x90, ENTRY_BRANCH); /* so that the last one counts */
+	entry_branches(work.code, 0, size + ENTRY_BRANCH, c->f->address, &search);
+}
+
 /* The result. */
 
 static bool file_offset(uint64_t address, uint64_t *ret)
@@ -322,7 +364,7 @@ static uint64_t entry_word(const struct candidate *c, bool return_ok)
 	word.flags =
 		(uint16_t)((return_ok ? SITE_RETURN_OK : 0) | (c->probe.link ? SITE_LINK : 0) |
 			   (c->exits > 0 ? SITE_HAS_EXITS : 0) | (c->f->throws ? SITE_THROWS : 0) |
-			   (c->probe.not_null ? SITE_NOT_NULL : 0));
+			   (c->probe.not_null ? SITE_NOT_NULL : 0) | (c->leaf ? SITE_LEAF : 0));
 	return site_pack(&word);
 }
 
@@ -442,6 +484,8 @@ static void look(void)
 			c->reason = NULL; /* it is seen further inside */
 		else if (!c->reason)
 			find_exits(c);
+		if (!c->reason)
+			find_leaf(c);
 	}
 	look_at_others();
 }

@@ -18,21 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/ebpf/multi.h"
 #include "base/cleanup.h"
 #include "base/ban.h"
-
-/* Newer than the headers of Debian 12. */
-#define ATTACH_UPROBE_MULTI   48
-#define ATTACH_UPROBE_SESSION 57
-#define MULTI_RETURN	      1
-
-struct multi_attr {
-	uint32_t program, target, attach_type, flags;
-	uint64_t path, offsets, reference_counters, cookies;
-	uint32_t count, multi_flags, pid, reserved;
-};
-
-static_assert(sizeof(struct multi_attr) == 64, "as the kernel has it");
 
 #define SELF	   "/proc/self/exe"
 #define EVENT_TYPE "/sys/bus/event_source/devices/uprobe/type"
@@ -111,7 +99,7 @@ int trial_program(int counter, enum trial_kind kind)
 
 	if (kind != TRIAL_EVENT)
 		options.expected_attach_type =
-			kind == TRIAL_MULTI ? ATTACH_UPROBE_MULTI : ATTACH_UPROBE_SESSION;
+			(enum bpf_attach_type)(kind == TRIAL_MULTI ? MULTI_UPROBES : MULTI_SESSION);
 	fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "heapcast_trial", "GPL", program,
 			   sizeof(program) / sizeof(program[0]), &options);
 	return fd < 0 ? -errno : fd;
@@ -145,18 +133,16 @@ static int begin_event(struct trial *t, enum trial_function function, bool retur
 static int begin_multi(struct trial *t, enum trial_kind kind, enum trial_function function,
 		       bool returns)
 {
-	uint64_t offset = offset_of(function);
-	struct multi_attr attr = {
-		.program = (uint32_t)t->program,
-		.attach_type = kind == TRIAL_MULTI ? ATTACH_UPROBE_MULTI : ATTACH_UPROBE_SESSION,
-		.path = (uint64_t)(uintptr_t)SELF,
-		.offsets = (uint64_t)(uintptr_t)&offset,
-		.count = 1,
-		.multi_flags = kind == TRIAL_MULTI && returns ? MULTI_RETURN : 0,
+	const struct multi_probe probe = {
+		.program = t->program,
+		.type = kind == TRIAL_MULTI ? MULTI_UPROBES : MULTI_SESSION,
+		.returns = kind == TRIAL_MULTI && returns,
+		.path = SELF,
+		.offset = offset_of(function),
 	};
 
-	t->link = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-	return t->link < 0 ? -errno : 0;
+	t->link = multi_attach(&probe);
+	return t->link < 0 ? t->link : 0;
 }
 
 int trial_begin(struct trial *trial, enum trial_kind kind, enum trial_function function,

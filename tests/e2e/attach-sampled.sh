@@ -20,7 +20,9 @@ for run in $(seq $runs); do
 	wait $target || status=$?
 	assert_eq "exit status of the program" 7 $status
 	attached_ended
-	assert_eq "events of run $run" $((2 * ROUNDS * 21)) "$(ledger_value $run.heapcast produced)"
+	# What fails and is no sample is counted where calls are not followed to their ends (docs/ebpf.md): one malloc of a round.
+	produced=$(ledger_value $run.heapcast produced)
+	[ "$produced" -ge $((2 * ROUNDS * 21)) ] && [ "$produced" -le $((2 * ROUNDS * 22)) ] || fail "run $run: $produced events"
 	assert_eq "lost events of run $run" 0 "$(ledger_value $run.heapcast lost)"
 	assert_eq "frees of unrecorded blocks of run $run" 0 "$(ledger_value $run.heapcast orphan_frees)"
 	assert_eq "blocks in use at the end of run $run" 0 "$(sql $run.heapcast 'select coalesce(sum(leaked), 0) from allocations')"

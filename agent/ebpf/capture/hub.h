@@ -65,6 +65,8 @@ struct watch {
 	struct remote *remote;
 	struct bpf_link **link;
 	uint32_t links, links_capacity;
+	int *session; /* likewise, as descriptors: entry and return in one */
+	uint32_t sessions, sessions_capacity;
 	uint32_t sites;		/* probed */
 	uint32_t unknown_results; /* functions whose results nobody can tell */
 	struct watch_lane *lane;  /* by thread */
@@ -96,7 +98,7 @@ struct hub {
 	pthread_mutex_t remotes_lock; /* they are for one thread at a time */
 	struct watch *watch[HUB_WATCHES_MAX];
 	int epoll;	/* becomes readable when a ring wants to be drained */
-	bool has_cookies;
+	bool has_cookies, has_sessions;
 	struct bpf_link *exit_link, *exec_link;
 };
 
@@ -139,3 +141,4 @@ void programs_fds(const struct hub *hub, struct capture_fds *ret);
 struct bpf_program *program_entry(const struct hub *hub);
 struct bpf_program *program_exit(const struct hub *hub);
 struct bpf_program *program_return(const struct hub *hub);
+int program_session(const struct hub *hub); /* its descriptor */

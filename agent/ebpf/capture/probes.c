@@ -9,6 +9,7 @@
 #include <bpf/libbpf.h>
 
 #include "agent/ebpf/capture/hub.h"
+#include "agent/ebpf/multi.h"
 #include "base/array.h"
 #include "base/log.h"
 #include "proto/event.h"
@@ -36,6 +37,28 @@ static int attach(struct watch *w, struct bpf_program *program, const char *path
 		    bpf_program__attach_uprobe_opts(program, w->pid, path, site->offset, &options));
 }
 
+/* Entry and return in one, which need not come. */
+static int attach_session(struct watch *w, const char *path, const struct site *site, uint64_t word)
+{
+	const struct multi_probe probe = {
+		.program = program_session(w->hub),
+		.type = MULTI_SESSION,
+		.path = path,
+		.offset = site->offset,
+		.cookie = word,
+		.pid = w->pid,
+	};
+	int fd;
+
+	if (array_reserve(&w->session, &w->sessions_capacity, w->sessions + 1, sizeof(*w->session)))
+		return -ENOMEM;
+	fd = multi_attach(&probe);
+	if (fd < 0)
+		return fd;
+	w->session[w->sessions++] = fd;
+	return 0;
+}
+
 /* Where kernels have no cookies the word is found by the address. */
 static int place(struct watch *w, const struct ebpf_module *m, const struct site *site,
 		 uint64_t word)
@@ -59,7 +82,8 @@ static int probe(struct watch *w, const struct ebpf_module *m, const struct site
 {
 	uint64_t word = site_with_own(site->word, own);
 	bool exit = site->kind == SITE_EXIT,
-	     returns = !exit && site->return_ok && !(site_flags(word) & SITE_HAS_EXITS);
+	     returns = !exit && site->return_ok && !(site_flags(word) & SITE_HAS_EXITS) &&
+		       event_class(site_kind(word)) != EVENT_CLASS_FREE;
 	struct hub *hub = w->hub;
 	char path[64];
 	int r = 0;
@@ -68,9 +92,10 @@ static int probe(struct watch *w, const struct ebpf_module *m, const struct site
 	if (!hub->has_cookies)
 		r = place(w, m, site, word);
 	/* The end before the begin: what has no begin is passed over. */
-	if (!r && returns && event_class(site_kind(word)) != EVENT_CLASS_FREE)
-		r = attach(w, program_return(hub), path, site, word, true);
-	if (!r)
+	if (!r && returns)
+		r = hub->has_sessions ? attach_session(w, path, site, word)
+				      : attach(w, program_return(hub), path, site, word, true);
+	if (!r && !(returns && hub->has_sessions))
 		r = attach(w, exit ? program_exit(hub) : program_entry(hub), path, site, word,
 			   false);
 	log_debug("pid %d: %s of %s at %s+0x%llx: %s", (int)w->pid, exit ? "exit" : "entry",
@@ -131,4 +156,9 @@ void watch_unprobe(struct watch *w)
 	free(w->link);
 	w->link = NULL;
 	w->links = w->links_capacity = 0;
+	for (uint32_t i = 0; i < w->sessions; i++)
+		close(w->session[i]);
+	free(w->session);
+	w->session = NULL;
+	w->sessions = w->sessions_capacity = 0;
 }

@@ -11,6 +11,8 @@
 #include <bpf/libbpf.h>
 
 #include "agent/ebpf/capture/hub.h"
+#include "agent/ebpf/multi.h"
+#include "agent/ebpf/trial.h"
 #include "base/log.h"
 #include "bpf/capture.skel.h"
 #include "bpf/walk_shared.h"
@@ -90,6 +92,9 @@ static int try_load(struct hub *hub, bool cookies)
 	if (!hub->object)
 		return -errno;
 	hub->object->rodata->capture_has_cookies = cookies;
+	bpf_program__set_autoload(hub->object->progs.capture_session, hub->has_sessions);
+	bpf_program__set_expected_attach_type(hub->object->progs.capture_session,
+					      (enum bpf_attach_type)MULTI_SESSION);
 	say_namespace(hub->object);
 	r = size_maps(hub);
 	if (!r)
@@ -110,12 +115,22 @@ static int give_places(const struct hub *hub)
 	return r < 0 ? -errno : 0;
 }
 
+static bool knows_sessions(void)
+{
+	struct trial trial;
+	bool knows = trial_begin(&trial, TRIAL_SESSION, TRIAL_EMULATED, false) == 0;
+
+	trial_done(&trial);
+	return knows;
+}
+
 int programs_open(struct hub *hub, struct err_text *err)
 {
 	int r;
 
 	libbpf_set_print(tell);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	hub->has_sessions = knows_sessions();
 	r = try_load(hub, true);
 	if (r == -EINVAL || r == -EACCES) /* before 5.15 there are no cookies */
 		r = try_load(hub, false);
@@ -188,4 +203,9 @@ struct bpf_program *program_exit(const struct hub *hub)
 struct bpf_program *program_return(const struct hub *hub)
 {
 	return hub->object->progs.capture_return;
+}
+
+int program_session(const struct hub *hub)
+{
+	return bpf_program__fd(hub->object->progs.capture_session);
 }
