@@ -5,6 +5,8 @@
  * Prints the nanoseconds per event of its loop, start and end of the process excluded. With one thread a second line,
  * "quiet N", is the tenth percentile over pieces of a few thousand events: pieces in which nobody else had the
  * processor, so that it can be compared on a machine that does other things, too.
+ *
+ * COUNT 0: one thread goes on until it is killed, and prints a line for each such piece.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -107,6 +109,16 @@ static void replace_many(struct worker *w, unsigned long pairs)
 	}
 }
 
+static void work_on(struct worker *w)
+{
+	for (double before = seconds(), now;; before = now) {
+		replace_many(w, PIECE);
+		now = seconds();
+		printf("%.1f\n", (now - before) * 1e9 / (2 * PIECE));
+		fflush(stdout);
+	}
+}
+
 static void *work(void *argument)
 {
 	struct worker *w = argument;
@@ -147,7 +159,7 @@ int main(int argc, char **argv)
 	unsigned threads = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 1;
 	double started;
 
-	if (!events || depth > MAX_DEPTH || !threads || threads > MAX_THREADS) {
+	if (depth > MAX_DEPTH || !threads || threads > MAX_THREADS) {
 		fprintf(stderr, "usage: bench-churn COUNT DEPTH [THREADS], DEPTH at most %zu\n",
 			MAX_DEPTH);
 		return 2;
@@ -157,7 +169,9 @@ int main(int argc, char **argv)
 		workers[i].events = events / threads;
 		workers[i].depth = depth;
 		workers[i].random = 88172645463325252ull + i;
-		if (threads == 1)
+		if (!events)
+			work_on(&workers[i]);
+		else if (threads == 1)
 			work(&workers[i]);
 		else if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
 			return 1;
