@@ -158,14 +158,13 @@ ARCH_INLINE bool moves(uint64_t word)
 	       shape == SHAPE_RESIZE;
 }
 
-ARCH_INLINE void count_nobody(struct capture_stream *stream, uint64_t word, uint64_t size)
+/* Of threads without a place. How many bytes is not known before the call's end, which nobody follows. */
+ARCH_INLINE void count_nobody(struct capture_stream *stream, uint64_t word)
 {
-	if (event_class(site_kind(word)) == EVENT_CLASS_FREE) {
+	if (event_class(site_kind(word)) == EVENT_CLASS_FREE)
 		__sync_fetch_and_add(&stream->no_thread_frees, 1);
-		return;
-	}
-	__sync_fetch_and_add(&stream->no_thread_allocations, 1);
-	__sync_fetch_and_add(&stream->no_thread_bytes, size);
+	else
+		__sync_fetch_and_add(&stream->no_thread_allocations, 1);
 }
 
 /*
@@ -216,7 +215,7 @@ ARCH_INLINE bool enter(struct arch_registers *ctx, uint64_t word, bool session)
 		return false;
 	if (!thread) {
 		if (stream->mode != CAPTURE_OFF)
-			count_nobody(stream, word, 0);
+			count_nobody(stream, word);
 		return false;
 	}
 	calls_enter(thread, word, frame);

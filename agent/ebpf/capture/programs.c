@@ -13,21 +13,24 @@
 #include "agent/ebpf/capture/hub.h"
 #include "agent/ebpf/multi.h"
 #include "agent/ebpf/trial.h"
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "bpf/capture.skel.h"
 #include "bpf/walk_shared.h"
 
+#define TOLD_MAX	1000
 #define FIRST_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 
 static int tell(enum libbpf_print_level level, const char *format, va_list args)
 {
-	char text[512];
+	cleanup(cleanup_free) char *text = NULL;
+	size_t length;
 
-	if (level == LIBBPF_DEBUG)
+	if (level == LIBBPF_DEBUG || vasprintf(&text, format, args) < 0)
 		return 0;
-	vsnprintf(text, sizeof(text), format, args);
-	text[strcspn(text, "\n")] = '\0';
-	log_debug("libbpf: %s", text);
+	length = strlen(text);
+	/* The verifier's reason stands at the end of all that it has looked at. */
+	log_debug("libbpf: %s", length > TOLD_MAX ? text + length - TOLD_MAX : text);
 	return 0;
 }
 
@@ -131,9 +134,7 @@ int programs_open(struct hub *hub, struct err_text *err)
 	libbpf_set_print(tell);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	hub->has_sessions = knows_sessions();
-	r = try_load(hub, true);
-	if (r == -EINVAL || r == -EACCES) /* before 5.15 there are no cookies */
-		r = try_load(hub, false);
+	r = try_load(hub, trial_cookie() == 0); /* before 5.15 there are none */
 	if (r < 0)
 		return err_set(
 			err, r,
