@@ -156,7 +156,8 @@ ARCH_INLINE struct capture_thread *capture_thread_new(struct capture_stream *str
 	thread->lost_allocations = thread->lost_frees = thread->lost_bytes = 0;
 	thread->left = thread->inner = 0;
 	thread->interval = thread->distance = 0;
-	thread->random = stream->seed + number * 0x9e3779b97f4a7c15ull;
+	/* Of its own: two threads at different points of one sequence would sample alike. */
+	thread->random = stream->seed ^ ((uint64_t)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32());
 	walk_begin(slot, stream->space);
 	thread->state = CAPTURE_THREAD_USED;
 	*ret_number = number;
