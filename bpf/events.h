@@ -111,7 +111,7 @@ struct capture_stream {
 	uint64_t wake_bytes; /* so much in the ring wakes the agent */
 	uint32_t rung;	     /* and has; the agent clears it */
 	uint32_t image;
-	uint64_t no_thread_allocations, no_thread_frees, no_thread_bytes; /* of threads without a place */
+	uint64_t no_thread_allocations, no_thread_frees; /* of threads without a place */
 	uint64_t refused; /* samples, for lack of room in the map */
 	uint64_t cut;	  /* stacks that were not copied, for lack of room in the ring */
 	uint64_t waited_ns; /* for which the program was held up */

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 
 cat >script <<'END'
-echo "in /work:" *
+echo "in /test:" *
 echo "to the error output" >&2
 ip addr show lo | grep -q 'inet 127.0.0.1' || exit 1
 head -c 300000 /dev/urandom >out/random
@@ -14,7 +14,7 @@ mkdir out/folder && : >"out/folder/with a space"
 exit 7
 END
 in_machine 7 script "$COLLECTOR"
-assert_contains "the output" said "in /work: collector out" "to the error output"
+assert_contains "the output" said "in /test: collector out" "to the error output"
 assert_eq "what came over" "$(cat out/sum)" "$(sha256sum <out/random)"
 [ -e "out/folder/with a space" ] || fail "a file is missing"
 

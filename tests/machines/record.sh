@@ -11,10 +11,10 @@ sed 's/i < 20000/i < 4000/' "$TEST_SOURCE/data/work.sql" >work.sql
 cat >script <<'END'
 ./sqlite3 :memory: <work.sql >out/native.out 2>out/native.err
 echo $? >out/native.status
-LD_PRELOAD=/work/libcounting.so COUNTING_OUTPUT=out/counts \
+LD_PRELOAD=/test/libcounting.so COUNTING_OUTPUT=out/counts \
 	./agent run --quiet --output out/recording -- ./sqlite3 :memory: <work.sql >out/recorded.out 2>out/recorded.err
 echo $? >out/recorded.status
-export LD_PRELOAD=/work/libcounting.so COUNTING_OUTPUT=out/counts
+export LD_PRELOAD=/test/libcounting.so COUNTING_OUTPUT=out/counts
 exec ./agent run --quiet --output out/threads -- ./churn 2000 4 10
 END
 in_machine 0 script "$(built bin/agent)" "$(built lib/libheapcast.so)" "$(built tests/libcounting.so)" "$(program sqlite3)" \
@@ -24,10 +24,10 @@ assert_eq "exit status of the SQL error" 1 "$(cat native.status)"
 same_behaviour
 RECORDING=$T/recording
 check_ledger
-check_counts /work/sqlite3
+check_counts /test/sqlite3
 ask report "$RECORDING" >report.txt
 real_names sqlite3
 
 RECORDING=$T/threads
 check_ledger
-check_counts /work/churn
+check_counts /test/churn

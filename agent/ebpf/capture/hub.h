@@ -77,7 +77,7 @@ struct watch {
 	uint64_t look_ns;  /* when the modules were looked at */
 	bool look_wanted;
 	uint64_t limit;	   /* stamp: nothing older follows */
-	uint64_t no_thread_allocations, no_thread_frees, no_thread_bytes; /* as told */
+	uint64_t no_thread_allocations, no_thread_frees; /* as told */
 	uint64_t no_thread_ns;
 	uint64_t damaged;
 	uint64_t waited_ns; /* as told */

@@ -111,11 +111,9 @@ static int tell_nobody(struct watch *w, struct stream *s, uint64_t to_ns)
 {
 	const struct capture_stream *shared = w->shared;
 	uint64_t allocations = __atomic_load_n(&shared->no_thread_allocations, __ATOMIC_RELAXED),
-		 frees = __atomic_load_n(&shared->no_thread_frees, __ATOMIC_RELAXED),
-		 bytes = __atomic_load_n(&shared->no_thread_bytes, __ATOMIC_RELAXED);
+		 frees = __atomic_load_n(&shared->no_thread_frees, __ATOMIC_RELAXED);
 	struct capture_losses lost = {.allocations = grown(allocations, w->no_thread_allocations),
-				      .frees = grown(frees, w->no_thread_frees),
-				      .bytes = grown(bytes, w->no_thread_bytes)};
+				      .frees = grown(frees, w->no_thread_frees)};
 	int r;
 
 	lost.events = lost.allocations + lost.frees;
@@ -126,7 +124,6 @@ static int tell_nobody(struct watch *w, struct stream *s, uint64_t to_ns)
 		return r;
 	w->no_thread_allocations = allocations;
 	w->no_thread_frees = frees;
-	w->no_thread_bytes = bytes;
 	w->no_thread_ns = to_ns;
 	return 0;
 }

@@ -8,7 +8,7 @@
 #ifndef __x86_64__
 int main(void)
 {
-	puts("skipped: it knows the registers of x86-64 only");
+	puts("SKIPPED: it knows the registers of x86-64 only");
 	return 77;
 }
 #else
@@ -318,7 +318,7 @@ int main(int argc, char **argv)
 	if (!skip_reason && !may_trace())
 		skip_reason = "processes can't be traced here";
 	if (skip_reason) {
-		printf("skipped: %s\n", skip_reason);
+		printf("SKIPPED: %s\n", skip_reason);
 		return 77;
 	}
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -412,7 +412,7 @@ int main(void)
 
 	set_up(NULL);
 	if (*skip_reason) {
-		printf("skip %s\n", skip_reason);
+		printf("SKIPPED: %s\n", skip_reason);
 		return 77;
 	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
