@@ -181,6 +181,14 @@ static int look_at_slices(struct ring_source *s, struct stream *stream, bool fin
 	return r;
 }
 
+/* Only one thread has a slice: nothing can come that belongs before its records, and no slack has to pass. Whoever has written before
+ * one of them, in the order that the program itself has made, has raised `claims` before, which is read after their head. Without
+ * this a slice of 8 KiB is full in a third of the slack, and the program waits for the clock. */
+static bool alone(const struct ring_source *s)
+{
+	return s->active_count == 1 && __atomic_load_n(&s->ring->header->claims, __ATOMIC_ACQUIRE) == s->claims;
+}
+
 /* Threads without a slice: what they have lost, as it was when we looked. */
 static int tell_no_slice(struct ring_source *s, struct stream *stream,
 			 const struct ring_losses *seen)
@@ -220,6 +228,8 @@ static int look(struct ring_source *s, struct stream *stream, bool final)
 	r = look_at_slices(s, stream, final, now);
 	if (r < 0)
 		return r;
+	if (alone(s))
+		s->limit = UINT64_MAX;
 	return tell_no_slice(s, stream, &no_slice);
 }
 

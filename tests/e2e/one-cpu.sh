@@ -47,7 +47,7 @@ echo "program ran $p_run ms, waited to run $p_wait ms, slept $slept ms; agent ra
 [ "$p_run" -gt 100 ] || fail "the program ran for only $p_run ms: that says nothing"
 [ "$slept" -le $((300 + (a_run + a_wait) * 5 / 4)) ] ||
 	fail "the program slept for $slept ms, while the agent ran for $a_run ms and waited to run for $a_wait ms"
-[ "$idle" -le $((500 + (p_run + a_run) / 4)) ] ||
+[ "$idle" -le $((200 + (p_run + a_run) / 8)) ] ||
 	fail "the processor was idle for $idle ms, while program and agent needed it for $((p_run + a_run)) ms"
 assert_status 0 "$COLLECTOR" ledger "$T/pairs" >"$T/ledger.txt"
 assert_eq "lost events" 0 "$(awk '$1 == "lost" { print $2 }' "$T/ledger.txt")"

@@ -85,6 +85,34 @@ static void test_entered(void **state)
 	bench_close(&b);
 }
 
+/* Of one thread alone all is taken that is published, however young; beside another one, which may have written something before that
+ * nobody sees yet, it waits. The watermark waits in both. */
+static void test_alone(void **state)
+{
+	struct bench b = {0};
+	struct writer w;
+	uint64_t stamp, pc = 100000;
+
+	(void)state;
+	bench_open(&b);
+	w = writer_claim(&b, 0, 1000);
+	stamp = now() + 20000000; /* as young as can be, on a slow machine too */
+	writer_event(&w, 1, 16, 8, stamp, 0, 1, &pc);
+	bench_drain(&b, false);
+	assert_int_equal(b.stream.batch.events.count, 1);
+	assert_true(b.stream.watermark_ns < stamp - b.stream.start_ns);
+	writer_claim(&b, 1, 1001);
+	stamp = now() + 20000000;
+	writer_event(&w, 1, 32, 8, stamp, 0, 1, &pc);
+	bench_drain(&b, false);
+	assert_true(b.stream.batch.events.count == 1 || now() > stamp);
+	while (now() < stamp + RING_STAMP_SLACK_NS)
+		usleep(1000);
+	bench_drain(&b, false);
+	assert_int_equal(b.stream.batch.events.count, 2);
+	bench_close(&b);
+}
+
 static void test_dead_owner(void **state)
 {
 	struct bench b = {0};
@@ -609,6 +637,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_entered),
+		cmocka_unit_test(test_alone),
 		cmocka_unit_test(test_dead_owner),
 		cmocka_unit_test(test_move),
 		cmocka_unit_test(test_epochs),
