@@ -276,6 +276,8 @@ int eh_frame_find(const struct unwind_module *module, uint64_t address, struct e
 		return -ENOENT;
 	bound = module->eh_frame_hdr_size ? hdr - module->load_start + module->eh_frame_hdr_size
 					  : UINT64_MAX;
+	if (bound > module->load_end - module->load_start)
+		bound = module->load_end - module->load_start;
 	r = eh_reader(module, hdr - module->load_start, bound);
 	if (reader_u8(&r) != 1)
 		return -EBADMSG;
@@ -291,8 +293,8 @@ int eh_frame_find(const struct unwind_module *module, uint64_t address, struct e
 			return -EBADMSG;
 		return scan(module, frames - module->load_start, address, ret_entry);
 	}
-	if (count > reader_left(&r) / 8)
-		count = reader_left(&r) / 8;
+	if (count > (bound - r.offset) / 8) /* the reader may not have all of it */
+		count = (bound - r.offset) / 8;
 	error = search(module, r.offset, count, address, &record);
 	if (error)
 		return error;

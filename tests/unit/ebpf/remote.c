@@ -167,6 +167,78 @@ static void test_files(void **state)
 	with_library(REPLACED);
 }
 
+#define RETURNS 8192
+
+/* Return addresses all over a library, in no order that a walk could follow by mistake. */
+static unsigned collect_returns(const struct unwind_module *module, uint64_t *ret)
+{
+	uint64_t step = (module->end - module->start) / (4 * RETURNS) | 1;
+	unsigned count = 0;
+
+	for (uint64_t pc = module->start + 4096; pc < module->end && count < RETURNS;) {
+		const uint8_t *code = (const uint8_t *)(uintptr_t)(pc - 16);
+
+		if (!(pc & ((1u << ARCH_PC_SHIFT) - 1)) && arch_is_behind_call(code, 16)) {
+			ret[count++] = pc;
+			pc += step;
+		} else {
+			pc++;
+		}
+	}
+	for (unsigned i = count; i > 1; i--) {
+		unsigned other = (i * 2654435761u >> 8) % i;
+		uint64_t swap = ret[i - 1];
+
+		ret[i - 1] = ret[other];
+		ret[other] = swap;
+	}
+	return count;
+}
+
+/* Tables of functions that are larger than what is read of a file at once: every word of a made-up stack is a return address of
+ * such a library's, so a walk by another row goes another way. */
+static NOINLINE void test_large_tables(void **state)
+{
+	void *handle = dlopen("libcrypto.so.3", RTLD_NOW);
+	uint64_t words[RETURNS], pcs[UNWIND_MAX_DEPTH];
+	const struct unwind_module *module;
+	unsigned returns, longer = 0;
+
+	(void)state;
+	if (!handle)
+		skip();
+	host_module_count = 0;
+	unwind_modules_changed();
+	remote_changed(remote);
+	module = host_find_module(NULL, (uint64_t)(uintptr_t)dlsym(handle, "EVP_sha256"));
+	assert_non_null(module);
+	assert_true(module->eh_frame_hdr_size > 65536);
+	returns = collect_returns(module, words);
+	assert_int_equal(returns, RETURNS);
+	for (unsigned i = 0; i < RETURNS; i++) {
+		struct remote_stack stack = {.regs = {.pc = words[i],
+						      .sp = (uint64_t)(uintptr_t)(words + i % 16),
+						      .fp = (uint64_t)(uintptr_t)(words + 100 + i % 16),
+						      .has_saved = true},
+					     .address = (uint64_t)(uintptr_t)words,
+					     .copy = (const uint8_t *)words,
+					     .size = sizeof(words),
+					     .miss = WALK_NO_ROW};
+		struct unwind_delta home;
+		uint32_t count, flags;
+
+		unwind_capture_full(here, &stack.regs, UNWIND_MAX_DEPTH, &home);
+		remote_unwind(remote, &stack, pcs, &count, &flags);
+		longer += count > 2;
+		assert_int_equal(count, home.depth);
+		assert_int_equal(flags, home.flags);
+		assert_memory_equal(pcs, home.pcs, count * sizeof(*pcs));
+	}
+	assert_true(longer > RETURNS / 2);
+	host_module_count = 0;
+	dlclose(handle);
+}
+
 /* The process is gone before its stack is looked at. */
 static void test_gone(void **state)
 {
@@ -202,6 +274,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stacks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_short_copy, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_files, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_large_tables, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_gone, set_up, tear_down),
 	};
 
