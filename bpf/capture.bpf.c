@@ -218,7 +218,7 @@ ARCH_INLINE bool enter(struct arch_registers *ctx, uint64_t word, bool session)
 			count_nobody(stream, word);
 		return false;
 	}
-	calls_enter(thread, word, frame);
+	calls_enter(thread, word, frame, stream->mode != CAPTURE_OFF);
 	if (site_shape(word) == SHAPE_END) {
 		if (thread->depth)
 			thread->inner++;
@@ -226,8 +226,6 @@ ARCH_INLINE bool enter(struct arch_registers *ctx, uint64_t word, bool session)
 			enter_free(ctx, &here, word, frame, block);
 		return false;
 	}
-	if (!(site_flags(word) & (SITE_RETURN_OK | SITE_HAS_EXITS)))
-		return false; /* nobody tells its result */
 	call = calls_push(thread);
 	if (!call)
 		return false;
@@ -235,6 +233,12 @@ ARCH_INLINE bool enter(struct arch_registers *ctx, uint64_t word, bool session)
 	call->frame = frame;
 	call->was_sampled = call->chosen = 0;
 	note_arguments(call, ctx, word);
+	if (!(site_flags(word) & (SITE_RETURN_OK | SITE_HAS_EXITS))) { /* nobody tells its result */
+		thread->depth--;
+		if (!thread->depth && stream->mode != CAPTURE_OFF)
+			calls_unanswered(thread, call);
+		return false;
+	}
 	if (session && (thread->depth > 1 || passes(stream, thread, here.number, call))) {
 		thread->inner += thread->depth > 1;
 		thread->depth--;
@@ -284,7 +288,7 @@ ARCH_INLINE int leave(struct arch_registers *ctx, uint64_t frame, bool at_site)
 	thread = here.thread;
 	if (!here.stream || !thread)
 		return 0;
-	call = calls_pop(thread, frame, at_site);
+	call = calls_pop(thread, frame, at_site, here.stream->mode != CAPTURE_OFF);
 	if (!call)
 		return 0;
 	thread->kind = site_kind(call->word);

@@ -155,6 +155,7 @@ ARCH_INLINE struct capture_thread *capture_thread_new(struct capture_stream *str
 	thread->produced = thread->not_sampled = 0;
 	thread->lost_allocations = thread->lost_frees = thread->lost_bytes = 0;
 	thread->left = thread->inner = 0;
+	thread->unanswered = thread->unanswered_bytes = 0;
 	thread->interval = thread->distance = 0;
 	/* Of its own: two threads at different points of one sequence would sample alike. */
 	thread->random = stream->seed ^ ((uint64_t)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32());
@@ -200,8 +201,7 @@ ARCH_INLINE void capture_find(struct capture_here *here)
 {
 	uint32_t tid;
 
-	here->stream = NULL;
-	here->thread = NULL;
+	*here = (struct capture_here){0}; /* all: a compiler may keep what nobody will read, and the verifier objects */
 	if (capture_is_known(here, capture_id()))
 		return;
 	here->stream = capture_current(&here->stream_number);

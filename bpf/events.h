@@ -73,7 +73,7 @@ enum capture_thread_state { CAPTURE_THREAD_FREE, CAPTURE_THREAD_USED, CAPTURE_TH
 
 /*
  * A thread of a watched process. Only its own programs write here, and only the agent gives it back (FREE). The counters only
- * grow; produced = records + not_sampled + lost once the thread is dead and the ring is empty.
+ * grow; produced = records + not_sampled + lost + unanswered once the thread is dead and the ring is empty.
  */
 struct capture_thread {
 	uint32_t tid;
@@ -83,7 +83,8 @@ struct capture_thread {
 	uint64_t produced;
 	uint64_t not_sampled;
 	uint64_t lost_allocations, lost_frees, lost_bytes; /* the ring was full */
-	uint64_t left;	/* calls that never came back */
+	uint64_t unanswered, unanswered_bytes; /* allocations whose end was not seen */
+	uint64_t left;	/* calls that never came back, an allocator's own among them */
 	uint64_t inner; /* events of an allocator's own */
 	uint64_t random, distance, interval; /* sampling */
 	uint32_t depth;

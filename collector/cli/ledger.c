@@ -18,7 +18,7 @@
 
 static const char *const reasons[] = {
 	"unknown",	  "ring full",	    "no slice",	   "spool full", "thread died in a record",
-	"agent was gone", "damaged record", "joined late", "thinned"};
+	"agent was gone", "damaged record", "joined late", "thinned", "no result"};
 
 /* Lines of the account: name in JSON, name for people, place. */
 static const struct line {

@@ -45,6 +45,7 @@ struct watch_lane {
 	uint64_t delivered;
 	uint64_t produced, not_sampled;		     /* as told */
 	uint64_t lost_allocations, lost_frees, lost_bytes; /* likewise */
+	uint64_t unanswered, unanswered_bytes;		     /* likewise */
 	bool dead;				     /* as of the last look */
 	uint64_t last_ns;			     /* stamp of its last event */
 };

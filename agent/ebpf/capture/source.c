@@ -83,8 +83,30 @@ static void count_lane(struct stream *s, struct watch_lane *l, const struct capt
 	l->not_sampled = not_sampled;
 }
 
-static int tell_losses(struct stream *s, struct watch_lane *l, const struct capture_thread *t,
-		       uint64_t to_ns)
+/* Allocations whose end was not seen. */
+static int tell_unanswered(struct stream *s, struct watch_lane *l, const struct capture_thread *t,
+			   uint64_t to_ns)
+{
+	uint64_t count = __atomic_load_n(&t->unanswered, __ATOMIC_ACQUIRE),
+		 bytes = __atomic_load_n(&t->unanswered_bytes, __ATOMIC_ACQUIRE);
+	struct capture_losses lost = {.events = grown(count, l->unanswered),
+				      .allocations = grown(count, l->unanswered),
+				      .bytes = grown(bytes, l->unanswered_bytes)};
+	int r;
+
+	if (!lost.events)
+		return 0;
+	r = capture_gap(s, l->thread, &lost, HEAPCAST__REASON__REASON_NO_RESULT, l->last_ns, to_ns);
+	if (r < 0)
+		return r;
+	l->unanswered = count;
+	l->unanswered_bytes = bytes;
+	return 0;
+}
+
+/* What did not fit into the ring. */
+static int tell_refused(struct stream *s, struct watch_lane *l, const struct capture_thread *t,
+			uint64_t to_ns)
 {
 	uint64_t allocations = __atomic_load_n(&t->lost_allocations, __ATOMIC_ACQUIRE),
 		 frees = __atomic_load_n(&t->lost_frees, __ATOMIC_ACQUIRE),
@@ -104,6 +126,14 @@ static int tell_losses(struct stream *s, struct watch_lane *l, const struct capt
 	l->lost_frees = frees;
 	l->lost_bytes = bytes;
 	return 0;
+}
+
+static int tell_losses(struct stream *s, struct watch_lane *l, const struct capture_thread *t,
+		       uint64_t to_ns)
+{
+	int r = tell_refused(s, l, t, to_ns);
+
+	return r ? r : tell_unanswered(s, l, t, to_ns);
 }
 
 /* Of threads without a place. */
@@ -153,7 +183,8 @@ static int reap_lane(struct watch *w, struct stream *s, uint32_t number, uint64_
 		return r;
 	count_lane(s, l, t);
 	rest.events = grown(l->produced,
-			    l->delivered + l->not_sampled + l->lost_allocations + l->lost_frees);
+			    l->delivered + l->not_sampled + l->lost_allocations + l->lost_frees +
+				    l->unanswered);
 	if (rest.events)
 		r = capture_gap(s, l->thread, &rest, HEAPCAST__REASON__REASON_WRITER_DIED,
 				l->last_ns, now_ns);
@@ -162,8 +193,8 @@ static int reap_lane(struct watch *w, struct stream *s, uint32_t number, uint64_
 		r = capture_thread_end(s, l->thread, now_ns);
 	if (r < 0)
 		return r;
-	log_debug("thread %u: %llu calls never came back, %llu were an allocator's own", t->tid,
-		  (unsigned long long)t->left, (unsigned long long)t->inner);
+	log_debug("thread %u: %llu calls were left without an end, %llu were an allocator's own",
+		  t->tid, (unsigned long long)t->left, (unsigned long long)t->inner);
 	capture_thread_leave(s, l->thread);
 	*l = (struct watch_lane){0};
 	give_place(w, number);
