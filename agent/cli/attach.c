@@ -17,6 +17,7 @@
 #include "agent/ebpf/capture/hub.h"
 #include "agent/ebpf/check.h"
 #include "agent/ebpf/rights.h"
+#include "agent/streamer/budget.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/parse.h"
@@ -32,7 +33,14 @@
 #define THREADS_LEAST 8
 #define LINES_LEAST   1024
 #define IMAGES_LEAST  (256u << 10)
-#define BLOCK_BYTES   96 /* of the kernel's memory for a sampled block */
+#define BLOCKS_LEAST  512
+/* What attaching takes of --memory-limit beside what a recording by LD_PRELOAD does: libbpf, the programs in the kernel. */
+#define OWN_BYTES     (896u << 10)
+/* Of each process: what its ring takes beside the data, its modules and their sites. */
+#define PROCESS_BYTES (64u << 10)
+#define LEAST_BYTES                                                                                \
+	(THREADS_LEAST * HUB_THREAD_BYTES + LINES_LEAST * HUB_LINE_BYTES + IMAGES_LEAST +          \
+	 BLOCKS_LEAST * HUB_BLOCK_BYTES)
 #define EVENTS_MAX    64
 #define CGROUP_ROOT   "/sys/fs/cgroup"
 
@@ -84,24 +92,41 @@ static size_t power_below(size_t value)
 	return power;
 }
 
-/* What a ring of `agent run` would have takes the kernel's here: half for the ring buffer, the rest for threads, rows, files that are walked by, and blocks. */
+/* Takes that off which is no matter of how many processes there are. */
+static int reserve(struct options *o, struct err_text *err)
+{
+	const uint64_t takes = OWN_BYTES + LEAST_BYTES;
+	char given[32], least[32];
+
+	if (o->memory_limit < BUDGET_LIMIT_MIN + takes)
+		return err_set(err, -EINVAL,
+			       "--memory-limit: %s is too little for attaching: the least is %s",
+			       format_size(given, (double)o->memory_limit),
+			       format_size(least, (double)(BUDGET_LIMIT_MIN + takes)));
+	o->memory_limit -= takes;
+	return 0;
+}
+
+/*
+ * What rings of `agent run` would have is the kernel's here: half for ring buffers, the rest for threads, rows, and blocks, and for
+ * files that are walked by; each has at least what was set aside for it.
+ */
 static void divide(const struct agent *a, struct hub_settings *ret)
 {
-	size_t room = a->budget.ring * a->budget.slots, rest;
+	size_t room = a->budget.ring * a->budget.slots, used, rest;
 	uint32_t lanes = a->session[0].stream.lane_count;
 
 	*ret = (struct hub_settings){.watches = a->budget.slots,
 				     .ring_bytes = power_below(a->budget.ring / 2)};
-	rest = room - ret->ring_bytes * a->budget.slots;
-	ret->threads = (uint32_t)(rest / 8 * 3 / HUB_THREAD_BYTES);
-	ret->threads = ret->threads > lanes	      ? lanes
-		       : ret->threads < THREADS_LEAST ? THREADS_LEAST
-						      : ret->threads;
+	used = (ret->ring_bytes + PROCESS_BYTES) * a->budget.slots;
+	rest = room > used ? room - used : 0;
+	ret->threads = THREADS_LEAST + (uint32_t)(rest / 8 * 3 / HUB_THREAD_BYTES);
+	ret->threads = ret->threads > lanes ? lanes : ret->threads;
 	ret->lines = LINES_LEAST;
-	while (ret->lines * 2 * 64 <= rest / 8)
+	while ((ret->lines * 2 - LINES_LEAST) * HUB_LINE_BYTES <= rest / 8)
 		ret->lines *= 2;
-	ret->blocks = (uint32_t)(rest / 4 / BLOCK_BYTES);
-	ret->image_bytes = rest / 4 < IMAGES_LEAST ? IMAGES_LEAST : rest / 4;
+	ret->blocks = BLOCKS_LEAST + (uint32_t)(rest / 4 / HUB_BLOCK_BYTES);
+	ret->image_bytes = IMAGES_LEAST + rest / 4;
 }
 
 /* ---- processes ---- */
@@ -399,6 +424,13 @@ static int parse(struct attach *a, int argc, char **argv, struct err_text *err)
 	if (r < left)
 		return err_set(err, -EINVAL, "attach takes no '%s' (did you mean -p %s?)", argv[r],
 			       argv[r]);
+	if (o->policy == RING_THIN)
+		return err_set(err, -EINVAL,
+			       "--policy thin is not for attach: what a probe costs does not depend on "
+			       "how much is sampled; block and count are, and --mode sample=BYTES");
+	r = reserve(o, err);
+	if (r < 0)
+		return r;
 	a->want = (struct attach_want){
 		.comm = o->comm, .cgroup = cgroup_of(o->cgroup), .all = o->all};
 	r = attach_parse_pids(&a->want, *pids ? pids : o->pids ? o->pids : "", err);

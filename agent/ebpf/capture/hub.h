@@ -23,7 +23,10 @@
 
 #define HUB_WATCHES_MAX 64
 #define HUB_HEAP	64 /* records that wait for older ones */
-#define HUB_THREAD_BYTES 32768 /* of a thread: its last stack, and struct capture_thread */
+/* What the kernel holds: of a thread its last stack, and struct capture_thread; of a sampled block; of a line of rows. */
+#define HUB_THREAD_BYTES (34u << 10)
+#define HUB_BLOCK_BYTES	 104u
+#define HUB_LINE_BYTES	 64u
 
 struct hub_settings {
 	uint32_t watches;  /* processes at a time */
