@@ -167,26 +167,45 @@ ARCH_INLINE void count_nobody(struct capture_stream *stream, uint64_t word)
 		__sync_fetch_and_add(&stream->no_thread_allocations, 1);
 }
 
+/* What a call allocates if that is all it does; 0: it is another kind of call. */
+ARCH_INLINE bool allocates(struct arch_registers *ctx, uint64_t word, uint64_t *ret_size)
+{
+	switch (site_shape(word)) {
+	case SHAPE_SIZE_A:
+		*ret_size = argument(ctx, site_a(word));
+		return true;
+	case SHAPE_COUNT_AB:
+		*ret_size = product(argument(ctx, site_a(word)), argument(ctx, site_b(word)));
+		return true;
+	case SHAPE_SIZE_B:
+		*ret_size = argument(ctx, site_b(word));
+		return true;
+	default:
+		return false;
+	}
+}
+
 /*
  * A call whose result is of no interest, known at its entry: it does not have to be followed. Not one that leads to other
  * functions of the allocator, which would be taken for the program's own then. (A sample that fails has used up its point: points
  * lie at random, so the next ones do not care.)
  */
-ARCH_INLINE bool passes(const struct capture_stream *stream, struct capture_thread *thread,
-			uint32_t number, struct capture_call *call)
+ARCH_INLINE bool passes(struct arch_registers *ctx, const struct capture_here *here, uint64_t word)
 {
-	uint32_t mode = stream->mode;
+	struct capture_thread *thread = here->thread;
+	uint32_t mode = here->stream->mode;
+	uint64_t size;
 
-	if (mode == CAPTURE_FULL || !(site_flags(call->word) & SITE_LEAF) ||
-	    event_class(site_kind(call->word)) != EVENT_CLASS_ALLOCATION)
+	thread->chosen = 0;
+	if (mode == CAPTURE_FULL || !(site_flags(word) & SITE_LEAF) ||
+	    event_class(site_kind(word)) != EVENT_CLASS_ALLOCATION || !allocates(ctx, word, &size))
 		return false;
 	if (mode == CAPTURE_OFF)
 		return true;
-	thread->size = call->size;
+	thread->size = size;
 	thread->event_interval = 0;
-	if (sample_hits(stream, thread, number)) {
-		call->chosen = 1;
-		call->interval = thread->event_interval;
+	if (sample_hits(here->stream, thread, here->number)) {
+		thread->chosen = 1;
 		return false;
 	}
 	thread->produced++;
@@ -194,68 +213,75 @@ ARCH_INLINE bool passes(const struct capture_stream *stream, struct capture_thre
 	return true;
 }
 
-/* `session`: what is given says whether the call's end is of interest; else its probe is there in any case. */
-ARCH_INLINE bool enter(struct arch_registers *ctx, uint64_t word, bool session)
+/* A call of the program's, or of the allocator's own, that is followed to its end. */
+ARCH_INLINE void follow(struct arch_registers *ctx, const struct capture_here *here, uint64_t word, uint64_t frame, bool chosen)
 {
-	uint64_t frame = site_frame(word, arch_sp(ctx)), block = 0;
-	struct capture_here here;
-	struct capture_stream *stream;
-	struct capture_thread *thread;
-	struct capture_call *call;
+	struct capture_thread *thread = here->thread;
+	struct capture_stream *stream = here->stream;
+	struct capture_call *call = calls_push(thread);
 
-	if (site_shape(word) == SHAPE_END) {
+	if (!call)
+		return;
+	call->word = word;
+	call->frame = frame;
+	call->was_sampled = 0;
+	call->chosen = chosen;
+	call->interval = thread->event_interval;
+	note_arguments(call, ctx, word);
+	call->pc = return_address(ctx, word, frame);
+	call->stamp = bpf_ktime_get_ns();
+	if (thread->depth > 1 || !moves(word) || !call->old)
+		return;
+	if (!call->size && site_shape(word) != SHAPE_RESIZE) {
+		thread->was_sampled = sample_take(stream, here->stream_number, call->old);
+		set_caller(thread, ctx, call->pc, frame);
+		happen_free(here, SAMPLE_KIND_REALLOC_FREE, call->old);
+		call->old = 0;
+	} else if (stream->mode != CAPTURE_FULL) {
+		call->was_sampled = sample_take(stream, here->stream_number, call->old);
+	}
+}
+
+/* `session`: what is given says whether the call's end is of interest; else its probe is there in any case. */
+ARCH_INLINE bool enter(struct arch_registers *ctx, const struct capture_here *here, uint64_t word, bool session)
+{
+	uint64_t frame = site_frame(word, arch_sp(ctx)), block = 0, size;
+	bool ends = site_shape(word) == SHAPE_END, counted;
+	struct capture_thread *thread = here->thread;
+
+	if (!here->stream)
+		return false;
+	if (ends) {
 		block = argument(ctx, site_a(word));
 		if (!block)
 			return false;
 	}
-	capture_find(&here);
-	stream = here.stream;
-	thread = here.thread;
-	if (!stream)
-		return false;
 	if (!thread) {
-		if (stream->mode != CAPTURE_OFF)
-			count_nobody(stream, word);
+		if (here->stream->mode != CAPTURE_OFF)
+			count_nobody(here->stream, word);
 		return false;
 	}
-	calls_enter(thread, word, frame, stream->mode != CAPTURE_OFF);
-	if (site_shape(word) == SHAPE_END) {
+	counted = here->stream->mode != CAPTURE_OFF;
+	calls_enter(thread, word, frame, counted);
+	if (ends) {
 		if (thread->depth)
 			thread->inner++;
 		else
-			enter_free(ctx, &here, word, frame, block);
+			enter_free(ctx, here, word, frame, block);
 		return false;
 	}
-	call = calls_push(thread);
-	if (!call)
-		return false;
-	call->word = word;
-	call->frame = frame;
-	call->was_sampled = call->chosen = 0;
-	note_arguments(call, ctx, word);
 	if (!(site_flags(word) & (SITE_RETURN_OK | SITE_HAS_EXITS))) { /* nobody tells its result */
-		thread->depth--;
-		if (!thread->depth && stream->mode != CAPTURE_OFF)
-			calls_unanswered(thread, call);
+		if (counted && !thread->depth)
+			calls_unanswered(thread, allocates(ctx, word, &size) ? size : 0);
 		return false;
 	}
-	if (session && (thread->depth > 1 || passes(stream, thread, here.number, call))) {
-		thread->inner += thread->depth > 1;
-		thread->depth--;
+	if (session && thread->depth) {
+		thread->inner++;
 		return false;
 	}
-	call->pc = return_address(ctx, word, frame);
-	call->stamp = bpf_ktime_get_ns();
-	if (thread->depth > 1 || !moves(word) || !call->old)
-		return true;
-	if (!call->size && site_shape(word) != SHAPE_RESIZE) {
-		thread->was_sampled = sample_take(stream, here.stream_number, call->old);
-		set_caller(thread, ctx, call->pc, frame);
-		happen_free(&here, SAMPLE_KIND_REALLOC_FREE, call->old);
-		call->old = 0;
-	} else if (stream->mode != CAPTURE_FULL) {
-		call->was_sampled = sample_take(stream, here.stream_number, call->old);
-	}
+	if (session && passes(ctx, here, word))
+		return false;
+	follow(ctx, here, word, frame, session && thread->chosen);
 	return true;
 }
 
@@ -278,17 +304,14 @@ ARCH_INLINE uint64_t block_of(const struct capture_call *call, uint64_t result)
 	}
 }
 
-ARCH_INLINE int leave(struct arch_registers *ctx, uint64_t frame, bool at_site)
+ARCH_INLINE int leave(struct arch_registers *ctx, const struct capture_here *here, uint64_t frame, bool at_site)
 {
-	struct capture_here here;
-	struct capture_thread *thread;
+	struct capture_thread *thread = here->thread;
 	struct capture_call *call;
 
-	capture_find(&here);
-	thread = here.thread;
-	if (!here.stream || !thread)
+	if (!here->stream || !thread)
 		return 0;
-	call = calls_pop(thread, frame, at_site, here.stream->mode != CAPTURE_OFF);
+	call = calls_pop(thread, frame, at_site, here->stream->mode != CAPTURE_OFF);
 	if (!call)
 		return 0;
 	thread->kind = site_kind(call->word);
@@ -308,11 +331,12 @@ ARCH_INLINE int leave(struct arch_registers *ctx, uint64_t frame, bool at_site)
 	}
 	if (!thread->address && (!thread->old_address || site_shape(call->word) == SHAPE_RESIZE))
 		return 0;
-	happen(here.stream, here.stream_number, thread, here.number);
+	happen(here->stream, here->stream_number, thread, here->number);
 	return 0;
 }
 
-ARCH_INLINE uint64_t word_of(struct arch_registers *ctx)
+/* What the kernel knows of the place; 0: nothing. */
+ARCH_INLINE uint64_t ask_word(struct arch_registers *ctx)
 {
 	struct capture_place place = {.pc = arch_pc(ctx)};
 	uint64_t *word;
@@ -324,40 +348,72 @@ ARCH_INLINE uint64_t word_of(struct arch_registers *ctx)
 	return word ? *word : 0;
 }
 
+ARCH_INLINE uint64_t word_of(struct arch_registers *ctx, const struct capture_here *here)
+{
+	uint64_t pc = arch_pc(ctx), word = capture_known_word(here, pc);
+
+	if (!word) {
+		word = ask_word(ctx);
+		capture_know_word(here, pc, word);
+	}
+	return word;
+}
+
 SEC("uprobe")
 int capture_entry(struct arch_registers *ctx)
 {
-	uint64_t word = word_of(ctx);
+	struct capture_here here;
+	uint64_t word;
 
+	capture_find(&here);
+	word = word_of(ctx, &here);
 	if (word)
-		enter(ctx, word, false);
+		enter(ctx, &here, word, false);
 	return 0;
 }
 
-/* Entry and return in one, where kernels have such (6.13): the entry says whether the other comes. Which of them it is the kernel
- * would tell by a function that takes type information to call; the program counter does, too. */
+/*
+ * Entry and return in one, where kernels have such (6.13): the entry says whether the other comes. Which of them it is the kernel
+ * would tell by a function that takes type information to call; the program counter does, too. One that is a known place is an
+ * entry's.
+ */
 SEC("uprobe")
 int capture_session(struct arch_registers *ctx)
 {
-	if (bpf_get_func_ip(ctx) != arch_pc(ctx))
-		return leave(ctx, arch_sp(ctx) - ARCH_RETURN_SLOT, false);
-	return !enter(ctx, bpf_get_attach_cookie(ctx), true);
+	uint64_t pc = arch_pc(ctx), word;
+	struct capture_here here;
+
+	capture_find(&here);
+	word = capture_known_word(&here, pc);
+	if (!word) {
+		if (bpf_get_func_ip(ctx) != pc)
+			return leave(ctx, &here, arch_sp(ctx) - ARCH_RETURN_SLOT, false);
+		word = bpf_get_attach_cookie(ctx);
+		capture_know_word(&here, pc, word);
+	}
+	return !enter(ctx, &here, word, true);
 }
 
 /* At a return instruction. */
 SEC("uprobe")
 int capture_exit(struct arch_registers *ctx)
 {
-	uint64_t word = word_of(ctx);
+	struct capture_here here;
+	uint64_t word;
 
-	return word ? leave(ctx, site_frame(word, arch_sp(ctx)), true) : 0;
+	capture_find(&here);
+	word = word_of(ctx, &here);
+	return word ? leave(ctx, &here, site_frame(word, arch_sp(ctx)), true) : 0;
 }
 
 /* Behind the return: sp is the caller's. Whose call it was says the frame. */
 SEC("uretprobe")
 int capture_return(struct arch_registers *ctx)
 {
-	return leave(ctx, arch_sp(ctx) - ARCH_RETURN_SLOT, false);
+	struct capture_here here;
+
+	capture_find(&here);
+	return leave(ctx, &here, arch_sp(ctx) - ARCH_RETURN_SLOT, false);
 }
 
 /* The thread that ends. */

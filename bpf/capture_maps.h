@@ -14,6 +14,9 @@ const volatile bool capture_has_cookies = true;
 /* The agent's process namespace, whose numbers it knows processes by; 0: the host's. */
 const volatile uint64_t capture_ns_dev = 0;
 const volatile uint64_t capture_ns_ino = 0;
+/* Entries of these maps, powers of two, less one. */
+const volatile uint32_t capture_hint_mask = 0;
+const volatile uint32_t capture_tally_mask = 0;
 
 /* Who is watched: the number of its stream, by process (thread group). */
 struct {
@@ -53,6 +56,14 @@ struct {
 	__type(value, uint32_t);
 } capture_tids SEC(".maps");
 
+/* Which of a few thousand threads that may be: no more than a guess, and a look at an array costs less than one at a hash table. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, uint32_t);
+} capture_hints SEC(".maps");
+
 struct capture_ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 65536);
@@ -67,17 +78,21 @@ struct {
 } capture_rings SEC(".maps");
 
 /* Sampled blocks that live. */
-struct capture_block {
-	uint64_t address;
-	uint64_t stream;
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
 	__type(key, struct capture_block);
 	__type(value, uint64_t);
 } capture_blocks SEC(".maps");
+
+/* How many of them there are by a hash of the address: mostly none, and no further look is needed. The agent takes out what it ends. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct capture_tally);
+} capture_tallies SEC(".maps");
 
 /* Site words by place, for kernels without cookies. */
 struct capture_place {
@@ -92,6 +107,13 @@ struct {
 	__type(key, struct capture_place);
 	__type(value, uint64_t);
 } capture_places SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CAPTURE_WORDS);
+	__type(key, uint32_t);
+	__type(value, struct capture_word);
+} capture_words SEC(".maps");
 
 ARCH_INLINE struct capture_stream *capture_stream_of(uint32_t number)
 {
@@ -129,24 +151,34 @@ ARCH_INLINE struct capture_thread *capture_thread_of(uint32_t number)
 	return bpf_map_lookup_elem(&capture_threads, &number);
 }
 
-/* A place for the thread that this program runs in. */
-ARCH_INLINE struct capture_thread *capture_thread_new(struct capture_stream *stream, uint32_t stream_number,
-						      uint32_t *ret_number)
+/* Where a program runs. */
+struct capture_here {
+	struct capture_stream *stream; /* NULL: the process is not watched, or its probes are not all set */
+	struct capture_thread *thread; /* NULL: it has no place */
+	uint32_t stream_number;
+	uint32_t number;
+};
+
+#define CAPTURE_NO_THREAD (-1)
+
+/* Gives the thread that this program runs in a place; its number. Global: the verifier looks at it once. */
+__attribute__((noinline)) int capture_thread_new(uint32_t stream_number)
 {
+	struct capture_stream *stream = capture_stream_of(stream_number);
 	uint64_t id = capture_id();
 	uint32_t tid = (uint32_t)id, number = 0;
 	struct capture_thread *thread;
 	struct walk_slot *slot;
 
-	if (bpf_map_pop_elem(&capture_free, &number))
-		return NULL;
+	if (!stream || bpf_map_pop_elem(&capture_free, &number))
+		return CAPTURE_NO_THREAD;
 	thread = capture_thread_of(number);
 	slot = walk_slot_of(number);
 	if (!thread || !slot)
-		return NULL;
+		return CAPTURE_NO_THREAD;
 	if (bpf_map_update_elem(&capture_tids, &tid, &number, BPF_ANY)) {
 		bpf_map_push_elem(&capture_free, &number, BPF_ANY);
-		return NULL;
+		return CAPTURE_NO_THREAD;
 	}
 	thread->tid = tid;
 	thread->tgid = id >> 32;
@@ -161,53 +193,83 @@ ARCH_INLINE struct capture_thread *capture_thread_new(struct capture_stream *str
 	thread->random = stream->seed ^ ((uint64_t)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32());
 	walk_begin(slot, stream->space);
 	thread->state = CAPTURE_THREAD_USED;
-	*ret_number = number;
-	return thread;
+	return (int)number;
 }
 
-/* Where a program runs. */
-struct capture_here {
-	struct capture_stream *stream; /* NULL: the process is not watched, or its probes are not all set */
-	struct capture_thread *thread; /* NULL: it has no place */
-	uint32_t stream_number;
-	uint32_t number;
-};
-
-/* A thread that has a place: one look says all. */
-ARCH_INLINE bool capture_is_known(struct capture_here *here, uint64_t id)
+/* Is this the thread's place? */
+ARCH_INLINE bool capture_is(struct capture_here *here, uint64_t id, uint32_t number)
 {
-	uint32_t tid = (uint32_t)id, tgid = id >> 32;
-	uint32_t *number = bpf_map_lookup_elem(&capture_tids, &tid);
-	struct capture_thread *thread;
+	struct capture_thread *thread = capture_thread_of(number);
 	struct capture_stream *stream;
 
-	if (!number)
-		return false;
-	here->number = *number;
-	thread = capture_thread_of(here->number);
-	if (!thread || thread->tid != tid || thread->tgid != tgid ||
-	    thread->state != CAPTURE_THREAD_USED)
+	if (!thread || thread->tid != (uint32_t)id || thread->tgid != id >> 32 || thread->state != CAPTURE_THREAD_USED)
 		return false;
 	here->stream_number = thread->stream;
 	stream = capture_stream_of(here->stream_number);
-	if (!stream || stream->tgid != tgid)
+	if (!stream || stream->tgid != thread->tgid)
 		return false;
+	here->number = number;
 	here->thread = thread;
 	here->stream = stream->ready ? stream : NULL;
 	return true;
 }
 
+/* The number of the thread that this program runs in, if it has a place or can be given one. Global, as above. */
+__attribute__((noinline)) int capture_number(uint32_t tid)
+{
+	uint32_t at = tid & capture_hint_mask, stream_number = 0, *known = bpf_map_lookup_elem(&capture_tids, &tid),
+		 *hint = bpf_map_lookup_elem(&capture_hints, &at);
+	int number = CAPTURE_NO_THREAD;
+
+	if (known)
+		number = (int)*known;
+	else if (capture_current(&stream_number))
+		number = capture_thread_new(stream_number);
+	if (hint && number != CAPTURE_NO_THREAD)
+		*hint = (uint32_t)number;
+	return number;
+}
+
 ARCH_INLINE void capture_find(struct capture_here *here)
 {
-	uint32_t tid;
+	uint64_t id = capture_id();
+	uint32_t at = (uint32_t)id & capture_hint_mask, *hint = bpf_map_lookup_elem(&capture_hints, &at);
+	int number;
 
 	*here = (struct capture_here){0}; /* all: a compiler may keep what nobody will read, and the verifier objects */
-	if (capture_is_known(here, capture_id()))
+	if (hint && capture_is(here, id, *hint))
 		return;
-	here->stream = capture_current(&here->stream_number);
-	if (!here->stream)
+	number = capture_number((uint32_t)id);
+	if (number != CAPTURE_NO_THREAD && capture_is(here, id, (uint32_t)number))
 		return;
-	tid = (uint32_t)capture_id();
-	if (!bpf_map_lookup_elem(&capture_tids, &tid)) /* else it was another process's, of which not all is told */
-		here->thread = capture_thread_new(here->stream, here->stream_number, &here->number);
+	here->stream = capture_current(&here->stream_number); /* without a place, or that was another process's, of which not all is told */
+}
+
+ARCH_INLINE struct capture_word *capture_word_at(uint64_t pc)
+{
+	uint32_t at = (uint32_t)(pc * 0x9e3779b97f4a7c15ull >> 56);
+
+	return bpf_map_lookup_elem(&capture_words, &at);
+}
+
+/* The word of this place if a hit has found it before; 0: ask for it. To ask is a call or two, as many as all the rest. */
+ARCH_INLINE uint64_t capture_known_word(const struct capture_here *here, uint64_t pc)
+{
+	const volatile struct capture_word *known = capture_word_at(pc);
+	uint64_t word;
+
+	if (!known || !here->stream)
+		return 0;
+	word = known->word;
+	return (known->check ^ word ^ here->stream->salt) == pc ? word : 0;
+}
+
+ARCH_INLINE void capture_know_word(const struct capture_here *here, uint64_t pc, uint64_t word)
+{
+	volatile struct capture_word *known = capture_word_at(pc);
+
+	if (!known || !here->stream)
+		return;
+	known->check = pc ^ word ^ here->stream->salt;
+	known->word = word;
 }

@@ -76,26 +76,55 @@ enum capture_thread_state { CAPTURE_THREAD_FREE, CAPTURE_THREAD_USED, CAPTURE_TH
  * grow; produced = records + not_sampled + lost + unanswered once the thread is dead and the ring is empty.
  */
 struct capture_thread {
+	/* All that a call which is no sample touches: one line of the cache. */
 	uint32_t tid;
 	uint32_t tgid;
 	uint32_t stream;
 	uint32_t state;
 	uint64_t produced;
 	uint64_t not_sampled;
+	uint64_t distance, interval; /* sampling */
+	uint32_t depth;
+	uint32_t reserved;
+	uint64_t inner; /* events of an allocator's own */
+	uint64_t random;
 	uint64_t lost_allocations, lost_frees, lost_bytes; /* the ring was full */
 	uint64_t unanswered, unanswered_bytes; /* allocations whose end was not seen */
 	uint64_t left;	/* calls that never came back, an allocator's own among them */
-	uint64_t inner; /* events of an allocator's own */
-	uint64_t random, distance, interval; /* sampling */
-	uint32_t depth;
-	uint32_t scanned;
 	/* The event under way. */
 	uint64_t address, size, old_address, call_stamp, event_interval;
 	uint64_t pc, sp, fp, saved[CAPTURE_SAVED]; /* of the caller */
 	uint64_t chosen_interval;
-	uint32_t kind, was_sampled, chosen, reserved;
+	uint32_t kind, was_sampled, chosen;
 	struct capture_call call[CAPTURE_CALLS];
+} __attribute__((aligned(64)));
+
+/* A sampled block that lives. */
+struct capture_block {
+	uint64_t address;
+	uint64_t stream;
 };
+
+/*
+ * How many of them there are, by a hash of their address: four bits each, so that it all stays in the cache. They are added to as
+ * a whole; a sum that is too large for its place runs over into the next one, and comes back from there.
+ */
+#define CAPTURE_TALLIES 16 /* words, a power of two */
+struct capture_tally {
+	uint32_t word[CAPTURE_TALLIES];
+};
+
+/* From the lowest bit: which of a word, which word, which element of the map. */
+#define CAPTURE_TALLY_BITS 7
+static inline uint32_t capture_tally_hash(uint64_t address)
+{
+	return (uint32_t)((address >> 4) * 0x9e3779b97f4a7c15ull >> 32);
+}
+
+static inline uint32_t capture_tally_shift(uint32_t hash)
+{
+	return hash % 8 * 4;
+}
 
 enum capture_mode { CAPTURE_OFF, CAPTURE_FULL, CAPTURE_SAMPLE };
 
@@ -108,6 +137,7 @@ struct capture_stream {
 	uint32_t closed;  /* the map of sampled blocks has not all that is on record */
 	uint32_t space;	  /* walk_begin */
 	uint64_t interval;
+	uint64_t salt; /* another one after each change of the probes: no struct capture_word is right any more */
 	uint64_t seed;
 	uint64_t wake_bytes; /* so much in the ring wakes the agent */
 	uint32_t rung;	     /* and has; the agent clears it */
@@ -118,4 +148,14 @@ struct capture_stream {
 	uint64_t waited_ns; /* for which the program was held up */
 	uint32_t block;	    /* hold it up where the ring fills. The agent's */
 	uint32_t reserved;
+};
+
+/*
+ * The site word of a place, as the last hit there has found it. Any thread may write here at any time: it is right only if
+ * check ^ word ^ the stream's salt is the place's address.
+ */
+#define CAPTURE_WORDS 256 /* as many as a byte tells apart */
+struct capture_word {
+	uint64_t check;
+	uint64_t word;
 };

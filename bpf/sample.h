@@ -5,28 +5,66 @@
  * recorded of blocks that are: these are in a map, until something was recorded in full mode, which is not (stream->closed):
  * from then on all frees are recorded.
  */
+#include <linux/errno.h>
+
 #include "base/exponential.h"
 #include "bpf/put.h"
 
 #define SAMPLE_KIND_REALLOC_FREE 33
 
-/* Is the block a sampled one? It is none any more then. */
-ARCH_INLINE bool sample_take(const struct capture_stream *stream, uint32_t stream_number, uint64_t address)
+/* Where blocks of this hash are counted. */
+ARCH_INLINE uint32_t *sample_tally(uint32_t hash)
 {
-	struct capture_block block = {.address = address, .stream = stream_number};
+	uint32_t at = hash >> CAPTURE_TALLY_BITS & capture_tally_mask, index = hash / 8;
+	struct capture_tally *tally = bpf_map_lookup_elem(&capture_tallies, &at);
 
-	/* To look takes no lock. */
-	return address && !stream->closed && bpf_map_lookup_elem(&capture_blocks, &block) &&
-	       !bpf_map_delete_elem(&capture_blocks, &block);
+	__asm__ volatile("" : "+r"(index)); /* see calls_at */
+	return tally ? &tally->word[index % CAPTURE_TALLIES] : NULL;
 }
 
-/* There is room for it, or it is not needed. */
+/* Most are not: then nothing else is looked at. */
+ARCH_INLINE bool sample_may_hold(const struct capture_stream *stream, uint64_t address)
+{
+	uint32_t hash = capture_tally_hash(address);
+	const volatile uint32_t *tally = sample_tally(hash);
+
+	return !stream->closed && tally && *tally >> capture_tally_shift(hash) & 15;
+}
+
+/* Is the block a sampled one? It is none any more then. Global: the verifier looks at it once. */
+__attribute__((noinline)) int sample_end(uint32_t stream_number, uint64_t address)
+{
+	struct capture_block block = {.address = address, .stream = stream_number};
+	uint32_t hash = capture_tally_hash(address), one_less = -(1u << capture_tally_shift(hash)), *tally = sample_tally(hash);
+
+	/* To look takes no lock. */
+	if (!tally || !bpf_map_lookup_elem(&capture_blocks, &block) || bpf_map_delete_elem(&capture_blocks, &block))
+		return 0;
+	__sync_fetch_and_add(tally, one_less);
+	return 1;
+}
+
+ARCH_INLINE bool sample_take(const struct capture_stream *stream, uint32_t stream_number, uint64_t address)
+{
+	return address && sample_may_hold(stream, address) && sample_end(stream_number, address);
+}
+
+/* There is room for it, or it is not needed. It is counted first: who sees the count looks in the map. */
 ARCH_INLINE bool sample_remember(struct capture_stream *stream, uint32_t stream_number, uint64_t address)
 {
 	struct capture_block block = {.address = address, .stream = stream_number};
-	uint64_t one = 1;
+	uint32_t hash = capture_tally_hash(address), one = 1u << capture_tally_shift(hash), *tally = sample_tally(hash);
+	uint64_t value = 1;
+	long r;
 
-	if (stream->closed || !bpf_map_update_elem(&capture_blocks, &block, &one, BPF_ANY))
+	if (stream->closed || !tally)
+		return true;
+	__sync_fetch_and_add(tally, one);
+	r = bpf_map_update_elem(&capture_blocks, &block, &value, BPF_NOEXIST);
+	if (!r)
+		return true;
+	__sync_fetch_and_add(tally, -one);
+	if (r == -EEXIST)
 		return true;
 	__sync_fetch_and_add(&stream->refused, 1);
 	return false;

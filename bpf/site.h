@@ -88,6 +88,12 @@ static inline uint32_t site_flags(uint64_t word)
 	return word >> 38 & 1023u;
 }
 
+/* The end of such a call is seen at its return; of others at sites of their own, or not at all. */
+static inline bool site_returns(uint64_t word)
+{
+	return (site_flags(word) & (SITE_RETURN_OK | SITE_HAS_EXITS)) == SITE_RETURN_OK;
+}
+
 /* See above. */
 static inline uint64_t site_frame(uint64_t word, uint64_t sp)
 {

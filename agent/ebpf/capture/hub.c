@@ -109,7 +109,8 @@ static int introduce(struct watch *w)
 	s->space = remote_space(w->remote);
 	s->wake_bytes = w->ring.size / 4;
 	s->block = w->hub->settings.block;
-	if (getrandom(&s->seed, sizeof(s->seed), 0) != sizeof(s->seed))
+	if (getrandom(&s->seed, sizeof(s->seed), 0) != sizeof(s->seed) ||
+	    getrandom(&s->salt, sizeof(s->salt), 0) != sizeof(s->salt))
 		return -EIO;
 	programs_fds(w->hub, &fds);
 	return bpf_map_update_elem(fds.targets, &tgid, &w->number, BPF_ANY) < 0 ? -errno : 0;
@@ -203,13 +204,20 @@ void watch_look(struct watch *w)
 		log_warn("pid %d: %s", (int)w->pid, err.text);
 }
 
+static void end_block(struct hub *hub, int map, const struct capture_block *block)
+{
+	uint32_t hash = capture_tally_hash(block->address);
+	struct capture_tally *tally = &hub->tallies[hash >> CAPTURE_TALLY_BITS & (hub->tally_count - 1)];
+
+	if (!bpf_map_delete_elem(map, block))
+		__atomic_sub_fetch(&tally->word[hash / 8 % CAPTURE_TALLIES], 1u << capture_tally_shift(hash), __ATOMIC_RELAXED);
+}
+
 /* Places of its threads are anybody's again; its sampled blocks are forgotten. */
 static void give_back(struct watch *w)
 {
 	struct hub *hub = w->hub;
-	struct {
-		uint64_t address, stream;
-	} key, next;
+	struct capture_block key, next;
 	struct capture_fds fds;
 	bool more;
 
@@ -229,7 +237,7 @@ static void give_back(struct watch *w)
 		key = next;
 		more = !bpf_map_get_next_key(fds.blocks, &key, &next);
 		if (key.stream == w->number)
-			bpf_map_delete_elem(fds.blocks, &key);
+			end_block(hub, fds.blocks, &key);
 	}
 }
 

@@ -69,8 +69,8 @@ struct watch {
 	struct remote *remote;
 	struct bpf_link **link;
 	uint32_t links, links_capacity;
-	int *session; /* likewise, as descriptors: entry and return in one */
-	uint32_t sessions, sessions_capacity;
+	int *multi; /* likewise, as descriptors */
+	uint32_t multis, multis_capacity;
 	uint32_t sites;		/* probed */
 	uint32_t unknown_results; /* functions whose results nobody can tell */
 	struct watch_lane *lane;  /* by thread */
@@ -97,7 +97,9 @@ struct hub {
 	struct capture *object;
 	struct capture_thread *threads; /* mapped */
 	struct capture_stream *streams;
-	size_t threads_size, streams_size;
+	struct capture_tally *tallies;
+	uint32_t tally_count;
+	size_t threads_size, streams_size, tallies_size;
 	struct remotes *remotes;
 	pthread_mutex_t remotes_lock; /* they are for one thread at a time */
 	struct watch *watch[HUB_WATCHES_MAX];

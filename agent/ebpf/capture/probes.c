@@ -37,12 +37,15 @@ static int attach(struct watch *w, struct bpf_program *program, const char *path
 		    bpf_program__attach_uprobe_opts(program, w->pid, path, site->offset, &options));
 }
 
-/* Entry and return in one, which need not come. */
-static int attach_session(struct watch *w, const char *path, const struct site *site, uint64_t word)
+/*
+ * By links that cost less than perf events, where kernels have sessions. `MULTI_SESSION`: entry and return in one, which need not
+ * come. (Not for what has no return: of a session for another process the kernel thinks that it wants the return, in this one, too.)
+ */
+static int attach_multi(struct watch *w, const char *path, const struct site *site, uint64_t word, int program, enum multi_type type)
 {
 	const struct multi_probe probe = {
-		.program = program_session(w->hub),
-		.type = MULTI_SESSION,
+		.program = program,
+		.type = type,
 		.path = path,
 		.offset = site->offset,
 		.cookie = word,
@@ -50,13 +53,24 @@ static int attach_session(struct watch *w, const char *path, const struct site *
 	};
 	int fd;
 
-	if (array_reserve(&w->session, &w->sessions_capacity, w->sessions + 1, sizeof(*w->session)))
+	if (array_reserve(&w->multi, &w->multis_capacity, w->multis + 1, sizeof(*w->multi)))
 		return -ENOMEM;
 	fd = multi_attach(&probe);
 	if (fd < 0)
 		return fd;
-	w->session[w->sessions++] = fd;
+	w->multi[w->multis++] = fd;
 	return 0;
+}
+
+static int attach_event(struct watch *w, const char *path, const struct site *site, uint64_t word, bool exit, bool returns)
+{
+	struct hub *hub = w->hub;
+	int r = 0;
+
+	/* The end before the begin: what has no begin is passed over. */
+	if (returns)
+		r = attach(w, program_return(hub), path, site, word, true);
+	return r ? r : attach(w, exit ? program_exit(hub) : program_entry(hub), path, site, word, false);
 }
 
 /* Where kernels have no cookies the word is found by the address. */
@@ -82,8 +96,7 @@ static int probe(struct watch *w, const struct ebpf_module *m, const struct site
 {
 	uint64_t word = site_with_own(site->word, own);
 	bool exit = site->kind == SITE_EXIT,
-	     returns = !exit && site->return_ok && !(site_flags(word) & SITE_HAS_EXITS) &&
-		       event_class(site_kind(word)) != EVENT_CLASS_FREE;
+	     returns = !exit && site_returns(word) && event_class(site_kind(word)) != EVENT_CLASS_FREE;
 	struct hub *hub = w->hub;
 	char path[64];
 	int r = 0;
@@ -91,13 +104,13 @@ static int probe(struct watch *w, const struct ebpf_module *m, const struct site
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", m->fd);
 	if (!hub->has_cookies)
 		r = place(w, m, site, word);
-	/* The end before the begin: what has no begin is passed over. */
-	if (!r && returns)
-		r = hub->has_sessions ? attach_session(w, path, site, word)
-				      : attach(w, program_return(hub), path, site, word, true);
-	if (!r && !(returns && hub->has_sessions))
-		r = attach(w, exit ? program_exit(hub) : program_entry(hub), path, site, word,
-			   false);
+	if (!r && !hub->has_sessions)
+		r = attach_event(w, path, site, word, exit, returns);
+	else if (!r && returns)
+		r = attach_multi(w, path, site, word, program_session(hub), MULTI_SESSION);
+	else if (!r)
+		r = attach_multi(w, path, site, word, bpf_program__fd(exit ? program_exit(hub) : program_entry(hub)),
+				 MULTI_UPROBES);
 	log_debug("pid %d: %s of %s at %s+0x%llx: %s", (int)w->pid, exit ? "exit" : "entry",
 		  site->name, m->path, (unsigned long long)site->offset,
 		  r	    ? strerror(-r)
@@ -129,6 +142,8 @@ int watch_probe(struct watch *w, struct err_text *err)
 
 		list[i] = (struct sites_module){m->has_sites ? &m->sites : NULL, m->path};
 	}
+	/* Where one of a module that is gone was, others may be now. */
+	__atomic_store_n(&w->shared->salt, w->shared->salt * 0x9e3779b97f4a7c15ull + 1, __ATOMIC_SEQ_CST);
 	if (!r)
 		r = sites_choose(list, w->modules.count, &choice, &choices);
 	for (size_t i = 0; !r && i < choices; i++) {
@@ -156,9 +171,9 @@ void watch_unprobe(struct watch *w)
 	free(w->link);
 	w->link = NULL;
 	w->links = w->links_capacity = 0;
-	for (uint32_t i = 0; i < w->sessions; i++)
-		close(w->session[i]);
-	free(w->session);
-	w->session = NULL;
-	w->sessions = w->sessions_capacity = 0;
+	for (uint32_t i = 0; i < w->multis; i++)
+		close(w->multi[i]);
+	free(w->multi);
+	w->multi = NULL;
+	w->multis = w->multis_capacity = 0;
 }

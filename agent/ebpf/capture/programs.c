@@ -19,6 +19,8 @@
 #include "bpf/walk_shared.h"
 
 #define TOLD_MAX	1000
+#define TALLIES_A_BLOCK 2
+#define HINTS_A_THREAD	8
 #define FIRST_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 
 static int tell(enum libbpf_print_level level, const char *format, va_list args)
@@ -62,7 +64,9 @@ static int size_maps(const struct hub *hub)
 		{hub->object->maps.capture_threads, s->threads},
 		{hub->object->maps.capture_free, s->threads},
 		{hub->object->maps.capture_tids, s->threads},
+		{hub->object->maps.capture_hints, hub->object->rodata->capture_hint_mask + 1},
 		{hub->object->maps.capture_blocks, s->blocks},
+		{hub->object->maps.capture_tallies, hub->tally_count},
 		{hub->object->maps.capture_places, hub->has_cookies ? 1 : 256 * s->watches},
 		{hub->object->maps.walk_rows, s->lines},
 		{hub->object->maps.walk_spaces, s->watches},
@@ -73,6 +77,23 @@ static int size_maps(const struct hub *hub)
 	for (unsigned i = 0; !r && i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		r = bpf_map__set_max_entries(sizes[i].map, sizes[i].entries);
 	return r;
+}
+
+static uint32_t power_above(uint32_t value)
+{
+	uint32_t power = 1;
+
+	while (power < value)
+		power *= 2;
+	return power;
+}
+
+/* Few blocks are counted together, and few threads guessed wrongly. */
+static void set_masks(struct hub *hub)
+{
+	hub->tally_count = power_above((TALLIES_A_BLOCK * hub->settings.blocks >> CAPTURE_TALLY_BITS) + 1);
+	hub->object->rodata->capture_tally_mask = hub->tally_count - 1;
+	hub->object->rodata->capture_hint_mask = power_above(HINTS_A_THREAD * hub->settings.threads) - 1;
 }
 
 /* Numbers of processes are those of our namespace. */
@@ -86,6 +107,14 @@ static void say_namespace(struct capture *object)
 	object->rodata->capture_ns_ino = st.st_ino;
 }
 
+/* What the programs are attached by, where it is not perf events. */
+static void say_kinds(struct capture *object)
+{
+	bpf_program__set_expected_attach_type(object->progs.capture_session, (enum bpf_attach_type)MULTI_SESSION);
+	bpf_program__set_expected_attach_type(object->progs.capture_entry, (enum bpf_attach_type)MULTI_UPROBES);
+	bpf_program__set_expected_attach_type(object->progs.capture_exit, (enum bpf_attach_type)MULTI_UPROBES);
+}
+
 static int try_load(struct hub *hub, bool cookies)
 {
 	int r;
@@ -96,9 +125,11 @@ static int try_load(struct hub *hub, bool cookies)
 		return -errno;
 	hub->object->rodata->capture_has_cookies = cookies;
 	bpf_program__set_autoload(hub->object->progs.capture_session, hub->has_sessions);
-	bpf_program__set_expected_attach_type(hub->object->progs.capture_session,
-					      (enum bpf_attach_type)MULTI_SESSION);
+	bpf_program__set_autoload(hub->object->progs.capture_return, !hub->has_sessions);
+	if (hub->has_sessions)
+		say_kinds(hub->object);
 	say_namespace(hub->object);
+	set_masks(hub);
 	r = size_maps(hub);
 	if (!r)
 		r = capture__load(hub->object);
@@ -146,7 +177,9 @@ int programs_open(struct hub *hub, struct err_text *err)
 	hub->streams_size = whole_pages(hub->settings.watches * sizeof(*hub->streams));
 	hub->threads = map(bpf_map__fd(hub->object->maps.capture_threads), hub->threads_size);
 	hub->streams = map(bpf_map__fd(hub->object->maps.capture_streams), hub->streams_size);
-	if (!hub->threads || !hub->streams)
+	hub->tallies_size = whole_pages(hub->tally_count * sizeof(*hub->tallies));
+	hub->tallies = map(bpf_map__fd(hub->object->maps.capture_tallies), hub->tallies_size);
+	if (!hub->threads || !hub->streams || !hub->tallies)
 		return err_set(err, -ENOMEM, "can't map the kernel's memory");
 	r = give_places(hub);
 	if (!r) {
@@ -167,11 +200,14 @@ void programs_close(struct hub *hub)
 		munmap(hub->threads, hub->threads_size);
 	if (hub->streams)
 		munmap(hub->streams, hub->streams_size);
+	if (hub->tallies)
+		munmap(hub->tallies, hub->tallies_size);
 	if (hub->object)
 		capture__destroy(hub->object);
 	hub->exit_link = hub->exec_link = NULL;
 	hub->threads = NULL;
 	hub->streams = NULL;
+	hub->tallies = NULL;
 	hub->object = NULL;
 }
 
