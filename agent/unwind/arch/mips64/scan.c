@@ -35,7 +35,8 @@ static bool frame_at(bool from_fp, int32_t cfa, int32_t ra, int32_t fp,
 	return true;
 }
 
-/* A constant that `reg` was given right before `at`: li, lui and ori. */
+/* A constant that `reg` was given right before `at`: li, lui and ori. Room of a large frame is made in two steps, and what is stored in
+ * the first may stand before the second; but both are one function's. */
 static bool constant_before(const struct arch_code *code, const uint8_t *at, unsigned reg,
 			    int32_t *ret_value)
 {
@@ -43,6 +44,7 @@ static bool constant_before(const struct arch_code *code, const uint8_t *at, uns
 
 	for (unsigned i = 0; i < PROLOGUE_MAX && at - 4 >= code->begin; i++) {
 		uint32_t insn = insn_at(at -= 4);
+		unsigned to;
 
 		if (insn >> 16 == (0x3400u | reg << 5 | reg)) /* ori reg, reg, low */
 			low = (int32_t)(insn & 0xffff);
@@ -52,7 +54,7 @@ static bool constant_before(const struct arch_code *code, const uint8_t *at, uns
 			return *ret_value = (int32_t)(insn & 0xffff), true;
 		else if (insn >> 16 == (0x2400u | reg) || insn >> 16 == (0x6400u | reg)) /* li */
 			return *ret_value = insn_immediate(insn), true;
-		else if (insn_stores(insn, INSN_RA))
+		else if (insn_jumps_to(insn, &to))
 			return false;
 	}
 	return false;

@@ -368,6 +368,23 @@ static void test_table(void **state)
 	assert_true(tally.right > 0.1 * tally.sites);
 }
 
+static void test_pieces(void **state)
+{
+	(void)state;
+	for (const struct piece *p = pieces; p->name; p++) {
+		const uint8_t *bytes = (const uint8_t *)p->code;
+		const struct arch_code piece = {bytes, bytes + sizeof(p->code), 0x400000};
+		struct arch_frame frame;
+
+		printf("%s\n", p->name);
+		assert_true(arch_scan(&piece, piece.address + 4 * p->size, false, &frame));
+		assert_int_equal(frame.cfa_words, p->frame.cfa_words);
+		assert_int_equal(frame.ra_words, p->frame.ra_words);
+		assert_int_equal(frame.fp_words, p->frame.fp_words);
+		assert_int_equal(frame.from_fp, p->frame.from_fp);
+	}
+}
+
 /* Any bytes at all: it ends, and reads nothing outside of what it was given. */
 static void test_garbage(void **state)
 {
@@ -407,6 +424,7 @@ int main(void)
 		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_interrupted),
 		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_pieces),
 		cmocka_unit_test(test_garbage),
 	};
 

@@ -65,3 +65,5 @@ bool sites_next(struct site *site, Elf *debug, const struct arch_code *code, uin
 	}
 	return false;
 }
+
+const struct piece pieces[] = {{0}};
