@@ -60,21 +60,25 @@ if(HEAPCAST_BOOST_CONTEXT)
 	target_compile_definitions(unit.unwind.shapes PRIVATE HAVE_BOOST_CONTEXT)
 endif()
 
-# Reading code of other processors, compiled for this one.
-function(heapcast_foreign_scan arch board triple most_wrong)
+# Reading code and tables of other processors, compiled for this one.
+set(foreign_tables ${CMAKE_SOURCE_DIR}/agent/unwind/cfi.c ${CMAKE_SOURCE_DIR}/agent/unwind/compile.c
+	${CMAKE_SOURCE_DIR}/agent/unwind/eh_frame.c)
+function(heapcast_foreign_scan arch board triple most_wrong least_told)
 	set(target unit.unwind.scan_${arch})
 	file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/agent/unwind/arch/${arch}/*.c)
 	add_executable(${target} ${CMAKE_CURRENT_LIST_DIR}/unwind/foreign/scan.c ${CMAKE_CURRENT_LIST_DIR}/unwind/foreign/sites_${arch}.c
-		${sources})
-	target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/agent/unwind/arch/${arch})
+		${sources} ${foreign_tables})
+	target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/agent/unwind/arch/${arch}
+		${CMAKE_SOURCE_DIR}/agent/unwind/here)
 	target_link_libraries(${target} PRIVATE heapcast_flags heapcast_sanitize PkgConfig::CMOCKA PkgConfig::LIBDW)
 	target_compile_definitions(${target} PRIVATE TRIPLE="${triple}" BOARD="${board}" SYSROOTS="${CMAKE_SOURCE_DIR}/build/sysroots"
-		WRONG_MOST=${most_wrong})
+		WRONG_MOST=${most_wrong} TOLD_LEAST=${least_told})
 	set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 	add_test(NAME ${target} COMMAND ${target})
 	set_tests_properties(${target} PROPERTIES LABELS unit TIMEOUT 60 SKIP_RETURN_CODE 77)
 endfunction()
 if(LIBDW_FOUND AND NOT CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
-	heapcast_foreign_scan(mips64 mips64el mips64el-linux-gnuabi64 0.002)
-	heapcast_foreign_scan(arm armhf arm-linux-gnueabihf 0.005)
+	heapcast_foreign_scan(mips64 mips64el mips64el-linux-gnuabi64 0.002 0)
+	heapcast_foreign_scan(arm armhf arm-linux-gnueabihf 0.005 0.1)
+	heapcast_foreign_scan(aarch64 arm64 aarch64-linux-gnu 0 0.99)
 endif()

@@ -26,7 +26,7 @@ static inline uint64_t arch_load(uint64_t address)
 	return *(const volatile uint64_t *)(uintptr_t)address;
 }
 
-#ifdef __bpf__ /* which has no such instruction; where addresses have fewer bits and signatures, a walk misses */
+#ifndef __aarch64__ /* bpf has no such instruction; where addresses have fewer bits and signatures, a walk misses */
 static inline uint64_t arch_code_address(uint64_t raw)
 {
 	return raw & ((UINT64_C(1) << ARCH_PC_BITS) - 1);
