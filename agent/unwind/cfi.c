@@ -214,9 +214,9 @@ static bool advance(struct machine *m, uint8_t op)
 	else if (op == CFA_ADVANCE_LOC1)
 		delta = reader_u8(&m->r);
 	else if (op == CFA_ADVANCE_LOC2)
-		delta = reader_u16le(&m->r);
+		delta = reader_host_u16(&m->r);
 	else if (op == CFA_ADVANCE_LOC4)
-		delta = reader_u32le(&m->r);
+		delta = reader_host_u32(&m->r);
 	else if (op == CFA_SET_LOC) {
 		m->location = eh_pointer(m->module, &m->r, m->entry->pointer_encoding,
 					 m->module->eh_frame_hdr);

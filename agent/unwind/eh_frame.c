@@ -53,7 +53,7 @@ uint64_t eh_pointer(const struct unwind_module *module, struct reader *r, uint8_
 	case PE_ABSPTR:
 	case PE_UDATA8:
 	case PE_SDATA8:
-		value = reader_u64le(r);
+		value = reader_host_u64(r);
 		break;
 	case PE_ULEB128:
 		value = reader_uleb(r);
@@ -62,16 +62,16 @@ uint64_t eh_pointer(const struct unwind_module *module, struct reader *r, uint8_
 		value = (uint64_t)reader_sleb(r);
 		break;
 	case PE_UDATA2:
-		value = reader_u16le(r);
+		value = reader_host_u16(r);
 		break;
 	case PE_SDATA2:
-		value = (uint64_t)(int16_t)reader_u16le(r);
+		value = (uint64_t)(int16_t)reader_host_u16(r);
 		break;
 	case PE_UDATA4:
-		value = reader_u32le(r);
+		value = reader_host_u32(r);
 		break;
 	case PE_SDATA4:
-		value = (uint64_t)(int32_t)reader_u32le(r);
+		value = (uint64_t)(int32_t)reader_host_u32(r);
 		break;
 	default:
 		r->error = -EBADMSG;
@@ -95,10 +95,10 @@ uint64_t eh_pointer(const struct unwind_module *module, struct reader *r, uint8_
  * the table. */
 static uint64_t record_end(struct reader *r)
 {
-	uint64_t length = reader_u32le(r);
+	uint64_t length = reader_host_u32(r);
 
 	if (length == 0xffffffff)
-		length = reader_u64le(r);
+		length = reader_host_u64(r);
 	if (r->error || !length)
 		return 0;
 	if (length > reader_left(r)) {
@@ -156,7 +156,7 @@ static int read_cie(const struct unwind_module *module, uint64_t offset, struct 
 	const uint8_t *text;
 	uint8_t version;
 
-	if (!end || reader_u32le(&r) != 0)
+	if (!end || reader_host_u32(&r) != 0)
 		return -EBADMSG;
 	version = reader_u8(&r);
 	text = r.data + r.offset;
@@ -192,7 +192,7 @@ static int read_entry(const struct unwind_module *module, uint64_t offset, struc
 	if (!end)
 		return r.error ? r.error : -ENOENT;
 	*ret_next = end;
-	cie = reader_u32le(&r);
+	cie = reader_host_u32(&r);
 	if (r.error)
 		return r.error;
 	if (!cie)

@@ -127,7 +127,7 @@ static void dereference(struct evaluation *e, unsigned size)
 
 static void jump(struct evaluation *e, bool taken)
 {
-	uint64_t target = (uint64_t)(int64_t)(int16_t)reader_u16le(&e->r) + e->r.offset;
+	uint64_t target = (uint64_t)(int64_t)(int16_t)reader_host_u16(&e->r) + e->r.offset;
 
 	if (!taken)
 		return;
@@ -246,21 +246,21 @@ static bool operand(struct evaluation *e, uint8_t op)
 		push(e, (uint64_t)(int64_t)(int8_t)reader_u8(r));
 		return true;
 	case OP_CONST2U:
-		push(e, reader_u16le(r));
+		push(e, reader_host_u16(r));
 		return true;
 	case OP_CONST2S:
-		push(e, (uint64_t)(int64_t)(int16_t)reader_u16le(r));
+		push(e, (uint64_t)(int64_t)(int16_t)reader_host_u16(r));
 		return true;
 	case OP_CONST4U:
-		push(e, reader_u32le(r));
+		push(e, reader_host_u32(r));
 		return true;
 	case OP_CONST4S:
-		push(e, (uint64_t)(int64_t)(int32_t)reader_u32le(r));
+		push(e, (uint64_t)(int64_t)(int32_t)reader_host_u32(r));
 		return true;
 	case OP_ADDR:
 	case OP_CONST8U:
 	case OP_CONST8S:
-		push(e, reader_u64le(r));
+		push(e, reader_host_u64(r));
 		return true;
 	case OP_CONSTU:
 		push(e, reader_uleb(r));

@@ -39,9 +39,18 @@ static inline int64_t reader_sleb(struct reader *r)
 	return 0;
 }
 
-static inline uint16_t reader_u16le(struct reader *r)
-{
-	const uint8_t *p = reader_bytes(r, 2);
+/* Numbers of the module that the code belongs to: in the byte order of this process. */
+#define READER_HOST(bits)                                                                          \
+	static inline uint##bits##_t reader_host_u##bits(struct reader *r)                         \
+	{                                                                                          \
+		const uint8_t *p = reader_bytes(r, sizeof(uint##bits##_t));                        \
+		uint##bits##_t value = 0;                                                          \
+                                                                                                   \
+		if (p)                                                                             \
+			memcpy(&value, p, sizeof(value));                                          \
+		return value;                                                                      \
+	}
 
-	return p ? (uint16_t)(p[0] | p[1] << 8) : 0;
-}
+READER_HOST(16)
+READER_HOST(32)
+READER_HOST(64)
