@@ -1,0 +1,19 @@
+# Sizes on a board (size.cmake), of every build but those with sanitizers, which are not meant for one.
+if(HEAPCAST_SANITIZE OR HEAPCAST_FUZZ)
+	return()
+endif()
+
+function(size_test name target limit)
+	add_test(NAME size.${name} COMMAND ${CMAKE_COMMAND} -DSTRIP=${CMAKE_STRIP} -DFILE=$<TARGET_FILE:${target}> -DLIMIT=${limit}
+		-P ${CMAKE_SOURCE_DIR}/tests/size.cmake)
+	set_tests_properties(size.${name} PROPERTIES LABELS unit)
+endfunction()
+
+set(limit 102400)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^mips64") # docs/boards.md has the reason
+	set(limit 118784)
+endif()
+size_test(library heapcast_preload ${limit})
+if(TARGET agent)
+	size_test(agent agent 1572864)
+endif()
