@@ -43,6 +43,7 @@ struct capture_losses {
 struct capture_module {
 	uint32_t id;		/* the source's own number of it */
 	uint32_t epoch;
+	bool in_order;		/* no event of an earlier epoch will follow: what this file was called here before it may be called again */
 	uint64_t time_ns;
 	uint64_t bias;
 	uint64_t start;

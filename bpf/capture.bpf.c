@@ -416,6 +416,32 @@ int capture_return(struct arch_registers *ctx)
 	return leave(ctx, &here, arch_sp(ctx) - ARCH_RETURN_SLOT, false);
 }
 
+/*
+ * The loader's breakpoint for debuggers (r_debug.r_brk): before it maps or unmaps libraries, and again when it is done. No row is
+ * believed before the agent has looked at the maps.
+ */
+SEC("uprobe")
+int capture_loader(void *ctx)
+{
+	uint32_t stream_number = 0, state = 0;
+	struct capture_stream *stream = capture_process(&stream_number);
+
+	(void)ctx;
+	if (!stream)
+		return 0;
+	walk_close(stream->space);
+	if (stream->loader_state)
+		bpf_probe_read_user(&state, sizeof(state), (void *)stream->loader_state);
+	if (!state) { /* it is done; there is one at a time */
+		stream->loads++;
+		/* Where a place was another one may be now, of a file whose probes are set already. */
+		stream->salt = stream->salt * 0x9e3779b97f4a7c15ull + 1;
+	}
+	if (stream->ready)
+		put_loader(stream_number, stream);
+	return 0;
+}
+
 /* The thread that ends. */
 SEC("raw_tp/sched_process_exit")
 int capture_thread_exit(void *ctx)

@@ -132,8 +132,8 @@ ARCH_INLINE uint64_t capture_id(void)
 	return (uint64_t)info.tgid << 32 | info.pid;
 }
 
-/* The stream of the process that this program runs in; NULL: none, or its probes are not all set. */
-ARCH_INLINE struct capture_stream *capture_current(uint32_t *ret_number)
+/* The stream of the process that this program runs in; NULL: none. */
+ARCH_INLINE struct capture_stream *capture_process(uint32_t *ret_number)
 {
 	uint32_t tgid = capture_id() >> 32;
 	uint32_t *number = bpf_map_lookup_elem(&capture_targets, &tgid);
@@ -143,7 +143,15 @@ ARCH_INLINE struct capture_stream *capture_current(uint32_t *ret_number)
 		return NULL;
 	*ret_number = *number;
 	stream = capture_stream_of(*ret_number);
-	return stream && stream->ready && stream->tgid == tgid ? stream : NULL;
+	return stream && stream->tgid == tgid ? stream : NULL;
+}
+
+/* Likewise; NULL also if its probes are not all set. */
+ARCH_INLINE struct capture_stream *capture_current(uint32_t *ret_number)
+{
+	struct capture_stream *stream = capture_process(ret_number);
+
+	return stream && stream->ready ? stream : NULL;
 }
 
 ARCH_INLINE struct capture_thread *capture_thread_of(uint32_t number)

@@ -17,6 +17,7 @@
 enum capture_type {
 	CAPTURE_EVENT = 1,
 	CAPTURE_RAW = 2, /* an event whose stack the agent is to walk: struct capture_raw */
+	CAPTURE_LOADER = 3, /* no event: the loader is about to change what is mapped, or has done so; the `keep`-th time */
 };
 
 enum capture_flags {
@@ -32,7 +33,7 @@ struct capture_record {
 	uint32_t tid;
 	uint32_t keep;    /* outer frames of the thread's last stack that are still there */
 	uint32_t count;
-	uint32_t reserved;
+	uint32_t loads; /* of the process, when it happened */
 	uint64_t before;  /* CLOCK_MONOTONIC in ns, as all times */
 	uint64_t stamp;
 	uint64_t address;
@@ -147,7 +148,11 @@ struct capture_stream {
 	uint64_t cut;	  /* stacks that were not copied, for lack of room in the ring */
 	uint64_t waited_ns; /* for which the program was held up */
 	uint32_t block;	    /* hold it up where the ring fills. The agent's */
-	uint32_t reserved;
+	uint32_t loads;	    /* changes of what is mapped that the loader has made */
+	uint32_t calls;	    /* of the loader's: CAPTURE_LOADER */
+	uint32_t answered;  /* of them. The agent's */
+	uint32_t answers;   /* it does, so wait for it. The agent's */
+	uint64_t loader_state; /* address of its r_debug.r_state; 0: not known. The agent's */
 };
 
 /*

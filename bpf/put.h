@@ -13,7 +13,8 @@ ARCH_INLINE void put_count_lost(struct capture_thread *thread)
 	thread->lost_bytes += thread->size;
 }
 
-ARCH_INLINE void put_fill(struct capture_record *record, const struct capture_thread *thread, uint32_t number, uint64_t before)
+ARCH_INLINE void put_fill(struct capture_record *record, const struct capture_stream *stream, const struct capture_thread *thread,
+			  uint32_t number, uint64_t before)
 {
 	record->stamp = bpf_ktime_get_ns();
 	record->before = before;
@@ -22,7 +23,8 @@ ARCH_INLINE void put_fill(struct capture_record *record, const struct capture_th
 	record->flags = 0;
 	record->thread = number;
 	record->tid = thread->tid;
-	record->keep = record->count = record->reserved = 0;
+	record->keep = record->count = 0;
+	record->loads = stream->loads;
 	record->address = thread->address;
 	record->size = thread->size;
 	record->old_address = thread->old_address;
@@ -47,7 +49,7 @@ ARCH_INLINE uint64_t put_flags(void *ring, struct capture_stream *stream)
 			bpf_ringbuf_reserve(ring, sizeof(*record) + (N) * 8ull, 0);                \
                                                                                                    \
 		if (record) {                                                                      \
-			put_fill(record, thread, number, before);                                  \
+			put_fill(record, stream, thread, number, before);                          \
 			record->flags = (uint16_t)flags;                                           \
 			record->keep = result.keep;                                                \
 			record->count = result.count;                                              \
@@ -99,7 +101,7 @@ ARCH_INLINE uint64_t put_raw_flags(struct capture_stream *stream)
 			bpf_ringbuf_reserve(ring, sizeof(*raw) + (PAGES) * CAPTURE_PAGE, 0);       \
                                                                                                    \
 		if (raw) {                                                                         \
-			put_fill(&raw->record, thread, number, before);                            \
+			put_fill(&raw->record, stream, thread, number, before);                    \
 			raw->record.type = CAPTURE_RAW;                                            \
 			raw->record.flags = CAPTURE_HAS_STACK;                                     \
 			raw->pc = thread->pc;                                                      \
@@ -170,4 +172,51 @@ __attribute__((noinline)) int put_event(uint32_t number, uint32_t stream_number)
 	if (!done)
 		put_count_lost(thread);
 	return 0;
+}
+
+#define PUT_LOADER_NS 5000000
+
+/* The agent has not answered yet, after a while. Global: the verifier looks at it once. */
+__attribute__((noinline)) int put_wait_answer(uint32_t stream_number, uint32_t call)
+{
+	struct capture_stream *stream = capture_stream_of(stream_number);
+	uint64_t from = bpf_ktime_get_ns();
+
+	if (!stream)
+		return 0;
+	for (uint32_t i = 0; i < PUT_WAIT_ROUNDS; i++) {
+		if (*(volatile uint32_t *)&stream->answered == call)
+			return 0;
+		if (bpf_ktime_get_ns() - from > PUT_WAIT_NS)
+			break;
+	}
+	return 1;
+}
+
+/*
+ * The loader waits a while for the agent: before it unmaps anything, so that stacks that the agent has to walk can still be walked; and
+ * behind it, so that the agent has looked at the maps before they change again, and has set the probes of what is new.
+ */
+ARCH_INLINE void put_loader(uint32_t stream_number, struct capture_stream *stream)
+{
+	void *ring = bpf_map_lookup_elem(&capture_rings, &stream_number);
+	uint64_t before = bpf_ktime_get_ns();
+	struct capture_record *record = ring ? bpf_ringbuf_reserve(ring, sizeof(*record), 0) : NULL;
+	uint32_t call = stream->calls + 1;
+
+	if (!record)
+		return;
+	stream->calls = call;
+	__builtin_memset(record, 0, sizeof(*record));
+	record->type = CAPTURE_LOADER;
+	record->before = before;
+	record->stamp = bpf_ktime_get_ns();
+	record->loads = stream->loads;
+	record->keep = call;
+	stream->rung = 1;
+	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
+	for (uint32_t i = 0; i < PUT_LOADER_NS / PUT_WAIT_NS && stream->answers; i++)
+		if (!put_wait_answer(stream_number, call))
+			break;
+	__sync_fetch_and_add(&stream->waited_ns, bpf_ktime_get_ns() - before);
 }

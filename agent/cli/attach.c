@@ -282,14 +282,13 @@ static void tick(uv_timer_t *timer)
 
 	look_for_execs(a);
 	for (uint32_t i = 0; i < a->hub.settings.watches; i++)
-		if (a->hub.watch[i] &&
-		    __atomic_load_n(&a->hub.watch[i]->look_wanted, __ATOMIC_RELAXED))
-			watch_look(a->hub.watch[i]);
+		if (a->hub.watch[i])
+			watch_probe_news(a->hub.watch[i]);
 	if (attach_looks(&a->want) && !a->agent.stopping && ++a->ticks % LOOK_TICKS == 0)
 		attach_each(look_at, a);
 }
 
-/* A ring wants to be drained before its time. */
+/* A ring wants to be drained before its time, or a watch wants probes. */
 static void rung(uv_poll_t *poll, int status, int events)
 {
 	struct attach *a = poll->data;
@@ -299,6 +298,9 @@ static void rung(uv_poll_t *poll, int status, int events)
 	(void)events;
 	epoll_wait(a->hub.epoll, got, EVENTS_MAX, 0);
 	drain_kick(&a->agent.drain);
+	for (uint32_t i = 0; i < a->hub.settings.watches; i++)
+		if (a->hub.watch[i])
+			watch_probe_news(a->hub.watch[i]);
 }
 
 static void watch_loop(struct attach *a)

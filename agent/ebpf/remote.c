@@ -338,6 +338,12 @@ void remote_changed(struct remote *r)
 	r->stale = true;
 }
 
+void remote_look(struct remote *r, bool news)
+{
+	if (news || !kernel_part_is_open(&r->all->kernel, &r->part))
+		look(r);
+}
+
 /* Code of no module is such code only where something executable is known to be mapped, and the stack made sense. */
 static void insert_used(struct remote *r, bool truncated)
 {

@@ -49,6 +49,8 @@ uint32_t remote_space(const struct remote *remote);
 
 /* Look at /proc/PID/maps again at the next stack. */
 void remote_changed(struct remote *remote);
+/* Look at them now, if there is `news`, or code of it has gone: what is known by then the kernel walks at once. */
+void remote_look(struct remote *remote, bool news);
 
 /* What a record of a miss has. */
 struct remote_stack {

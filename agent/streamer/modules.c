@@ -72,6 +72,30 @@ int modules_add(struct modules *m, const struct capture_module *module)
 	return 0;
 }
 
+static bool is_same(const struct module *e, const struct capture_module *module)
+{
+	return e->start == module->start && e->end == module->end && e->bias == module->bias &&
+	       e->build_id_length == module->build_id_length && e->path_length == module->path_length &&
+	       !memcmp(e->build_id, module->build_id, e->build_id_length) && !memcmp(e->path, module->path, e->path_length);
+}
+
+bool modules_again(struct modules *m, const struct capture_module *module)
+{
+	for (uint32_t i = m->count; i-- > 0;) {
+		struct module *e = &m->entry[i];
+
+		if (!e->gone || !is_same(e, module))
+			continue;
+		m->unloads -= !e->unload_sent;
+		e->gone = e->unload_sent = false;
+		e->id = module->id;
+		e->epoch_first = module->epoch;
+		e->epoch_last = UINT32_MAX;
+		return true;
+	}
+	return false;
+}
+
 static void end(struct modules *m, struct module *e, uint64_t time_ns)
 {
 	e->gone = true;

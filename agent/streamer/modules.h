@@ -49,6 +49,9 @@ int modules_init(struct modules *modules, struct arena *arena, uint32_t capacity
 void modules_clear(struct modules *modules);
 /* 0; -ENOSPC: full, counted; -EBADMSG: it makes no sense. */
 int modules_add(struct modules *modules, const struct capture_module *module);
+/* One that is gone is there again, the same file at the same place: it has its number again. (What has been told of its end
+ * stays told.) False: there is none. */
+bool modules_again(struct modules *modules, const struct capture_module *module);
 /* True if there was such a module. */
 bool modules_remove(struct modules *modules, uint32_t id, uint32_t epoch, uint64_t time_ns);
 /* The image was replaced (exec): all are gone, and ids begin anew. */

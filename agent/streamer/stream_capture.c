@@ -230,6 +230,10 @@ int capture_module_load(struct stream *s, const struct capture_module *module)
 {
 	int r;
 
+	if (module->in_order && modules_again(&s->modules, module)) {
+		stacks_cache_clear(&s->stacks);
+		return 0;
+	}
 	if (s->modules.count - s->modules.sent >= BATCH_MODULES_MAX ||
 	    !batch_take(&s->batch, 128 + module->path_length + module->segment_count * 40u))
 		return -EAGAIN;

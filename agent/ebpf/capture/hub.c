@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -20,10 +21,11 @@ int hub_open(struct hub *hub, const struct hub_settings *settings, struct err_te
 	struct remotes_options options = {.lines = settings->lines,
 					  .spaces = settings->watches,
 					  .image_bytes = settings->image_bytes};
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
 	struct capture_fds fds;
 	int r;
 
-	*hub = (struct hub){.settings = *settings, .epoll = -1};
+	*hub = (struct hub){.settings = *settings, .epoll = -1, .bell = -1};
 	pthread_mutex_init(&hub->remotes_lock, NULL);
 	r = programs_open(hub, err);
 	if (r < 0)
@@ -35,7 +37,8 @@ int hub_open(struct hub *hub, const struct hub_settings *settings, struct err_te
 	if (r < 0)
 		return r;
 	hub->epoll = epoll_create1(EPOLL_CLOEXEC);
-	return hub->epoll < 0
+	hub->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return hub->epoll < 0 || hub->bell < 0 || epoll_ctl(hub->epoll, EPOLL_CTL_ADD, hub->bell, &event) < 0
 		       ? err_set(err, -errno, "can't wait for the kernel: %s", strerror(errno))
 		       : 0;
 }
@@ -47,7 +50,9 @@ void hub_close(struct hub *hub)
 			watch_free(hub->watch[i]);
 	if (hub->epoll >= 0)
 		close(hub->epoll);
-	hub->epoll = -1;
+	if (hub->bell >= 0)
+		close(hub->bell);
+	hub->epoll = hub->bell = -1;
 	remotes_free(hub->remotes);
 	hub->remotes = NULL;
 	programs_close(hub);
@@ -76,6 +81,7 @@ static struct watch *new_watch(struct hub *hub, pid_t pid)
 		w->ring.fd = -1;
 		w->epoch = 1;
 		w->raw_position = UINT64_MAX;
+		w->table_sure = true;
 		w->shared = &hub->streams[i];
 		hub->watch[i] = w;
 	}
@@ -109,6 +115,7 @@ static int introduce(struct watch *w)
 	s->space = remote_space(w->remote);
 	s->wake_bytes = w->ring.size / 4;
 	s->block = w->hub->settings.block;
+	s->answers = s->block && sysconf(_SC_NPROCESSORS_ONLN) > 1;
 	if (getrandom(&s->seed, sizeof(s->seed), 0) != sizeof(s->seed) ||
 	    getrandom(&s->salt, sizeof(s->salt), 0) != sizeof(s->salt))
 		return -EIO;
@@ -148,8 +155,15 @@ int hub_watch(struct hub *hub, pid_t pid, struct watch **ret, struct err_text *e
 			err_set(err, r, "can't tell the kernel of pid %d: %s", (int)pid,
 				strerror(-r));
 	}
-	if (!r)
+	/* What the loader has changed before its breakpoint was set is seen by a second look. */
+	if (!r && !watch_probe_loader(w))
+		r = ebpf_modules_look(&w->modules, pid, &news, err);
+	if (!r) {
+		for (uint32_t i = 0; i < w->modules.count; i++)
+			w->modules.module[i].first = 0;
+		ebpf_modules_search(&w->modules, true);
 		r = watch_probe(w, err);
+	}
 	if (!r && !w->sites)
 		r = err_set(err, -ENOENT,
 			    "pid %d has no allocator that can be probed: does it allocate at all? "
@@ -186,19 +200,23 @@ void watch_detach(struct watch *w)
 	watch_unprobe(w);
 }
 
-void watch_look(struct watch *w)
+void watch_probe_news(struct watch *w)
 {
+	bool known_too = !w->hub->has_cookies;
 	struct err_text err = {{0}};
-	uint32_t news = 0;
-	int r;
+	int r = 0;
 
-	if (w->detached || !w->stream)
+	if (w->detached || !w->stream || !__atomic_load_n(&w->probe_wanted, __ATOMIC_RELAXED))
 		return;
 	pthread_mutex_lock(&w->stream->lock);
-	w->look_wanted = false;
-	r = ebpf_modules_look(&w->modules, w->pid, &news, &err);
-	if (!r && news)
+	w->probe_wanted = false;
+	if (!w->has_loader && !watch_probe_loader(w))
+		w->look_wanted = true;
+	if (ebpf_modules_want_search(&w->modules, known_too)) {
+		ebpf_modules_search(&w->modules, known_too);
 		r = watch_probe(w, &err);
+	}
+	__atomic_store_n(&w->shared->answered, w->call, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&w->stream->lock);
 	if (r < 0 && r != -ESRCH)
 		log_warn("pid %d: %s", (int)w->pid, err.text);

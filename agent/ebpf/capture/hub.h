@@ -79,7 +79,12 @@ struct watch {
 	} heap[HUB_HEAP]; /* by stamp */
 	uint32_t heap_count;
 	uint64_t look_ns;  /* when the modules were looked at */
-	bool look_wanted;
+	bool look_wanted;  /* at them */
+	bool probe_wanted; /* of the main thread: modules have not been searched for sites, or there is no loader yet */
+	bool has_loader;   /* it is probed: `loads` counts */
+	uint32_t call;	   /* of the loader's, the last one */
+	uint32_t table;	   /* number of loads that the modules are of */
+	bool table_sure;   /* and none came meanwhile */
 	uint64_t limit;	   /* stamp: nothing older follows */
 	uint64_t no_thread_allocations, no_thread_frees; /* as told */
 	uint64_t no_thread_ns;
@@ -103,7 +108,8 @@ struct hub {
 	struct remotes *remotes;
 	pthread_mutex_t remotes_lock; /* they are for one thread at a time */
 	struct watch *watch[HUB_WATCHES_MAX];
-	int epoll;	/* becomes readable when a ring wants to be drained */
+	int epoll;	/* becomes readable when a ring wants to be drained, or a watch wants probes */
+	int bell;	/* of the latter */
 	bool has_cookies, has_sessions;
 	struct bpf_link *exit_link, *exec_link;
 };
@@ -125,7 +131,7 @@ static inline bool watch_is_over(const struct watch *w)
 	return !w->detached && __atomic_load_n(&w->shared->image, __ATOMIC_ACQUIRE);
 }
 /* New libraries of the process have probes after this; cheap where there are none. */
-void watch_look(struct watch *watch);
+void watch_probe_news(struct watch *watch);
 /* Its stream is over, or never began. */
 void watch_free(struct watch *watch);
 
@@ -135,6 +141,8 @@ extern const struct capture_ops watch_ops;
 /* probes.c: sets those of modules that have none yet. 0 or a negative errno. */
 int watch_probe(struct watch *watch, struct err_text *err);
 void watch_unprobe(struct watch *watch);
+/* The loader's breakpoint. -ENOENT: there is none, or not yet. */
+int watch_probe_loader(struct watch *watch);
 
 /* programs.c: hides the skeleton. */
 struct bpf_program;
@@ -147,4 +155,5 @@ void programs_fds(const struct hub *hub, struct capture_fds *ret);
 struct bpf_program *program_entry(const struct hub *hub);
 struct bpf_program *program_exit(const struct hub *hub);
 struct bpf_program *program_return(const struct hub *hub);
+struct bpf_program *program_loader(const struct hub *hub);
 int program_session(const struct hub *hub); /* its descriptor */

@@ -117,16 +117,23 @@ static void describe(struct ebpf_module *m)
 	memcpy(m->build_id, file.build_id, file.build_id_length);
 }
 
+static bool has_file(const struct ebpf_modules *m, uint64_t device, uint64_t inode)
+{
+	for (uint32_t i = 0; i < m->file_count; i++)
+		if (m->file[i].inode == inode && m->file[i].device == device)
+			return true;
+	return false;
+}
+
 static int add(struct ebpf_modules *m, pid_t pid, const struct process_map *map, uint64_t end)
 {
-	struct sites_options options = {.no_returns = m->go};
-	struct ebpf_module new = {.device = map->device,
+	struct ebpf_module new = {.first = m->looks,
+				  .device = map->device,
 				  .inode = map->inode,
 				  .start = map->start,
 				  .end = end,
 				  .seen = true,
 				  .fd = open_file(pid, map)};
-	struct err_text err = {{0}};
 
 	if (array_reserve(&m->module, &m->capacity, m->count + 1, sizeof(*m->module)))
 		return -ENOMEM;
@@ -140,11 +147,8 @@ static int add(struct ebpf_modules *m, pid_t pid, const struct process_map *map,
 		new.bias = map->start - map->offset;
 	} else {
 		describe(&new);
-		new.has_sites = sites_find(new.fd, &options, &new.sites, &err) == 0;
-		m->go |= new.has_sites &&new.sites.go;
-		if (!new.has_sites)
-			log_debug("no sites in %s: %s", new.path, err.text);
 	}
+	new.again = has_file(m, new.device, new.inode);
 	new.id = ++m->last_id;
 	m->module[m->count++] = new;
 	return 0;
@@ -159,6 +163,10 @@ int ebpf_modules_look(struct ebpf_modules *m, pid_t pid, uint32_t *ret_news, str
 	*ret_news = 0;
 	if (r < 0)
 		return err_set(err, r, "can't read /proc/%d/maps: %s", (int)pid, strerror(-r));
+	if (!count) { /* it is dying */
+		process_maps_free(maps, count);
+		return err_set(err, -ESRCH, "pid %d has ended", (int)pid);
+	}
 	for (uint32_t i = 0; i < m->count; i++)
 		m->module[i].seen = false;
 	for (uint32_t i = 0; !r && i < count && m->count < EBPF_MODULES_MAX; i++) {
@@ -179,15 +187,51 @@ int ebpf_modules_look(struct ebpf_modules *m, pid_t pid, uint32_t *ret_news, str
 		*ret_news += !r;
 	}
 	process_maps_free(maps, count);
+	m->looks++;
 	return r;
 }
 
-bool ebpf_modules_hold(const struct ebpf_modules *m, uint64_t address)
+static void search(struct ebpf_modules *m, struct ebpf_module *module)
+{
+	struct sites_options options = {.no_returns = m->go};
+	struct err_text err = {{0}};
+
+	module->has_sites = sites_find(module->fd, &options, &module->sites, &err) == 0;
+	m->go |= module->has_sites && module->sites.go;
+	if (!module->has_sites)
+		log_debug("no sites in %s: %s", module->path, err.text);
+	if (!module->again && !array_reserve(&m->file, &m->file_capacity, m->file_count + 1, sizeof(*m->file)))
+		m->file[m->file_count++] = (struct ebpf_file){module->device, module->inode};
+}
+
+static bool wants_search(const struct ebpf_module *m, bool known_too)
+{
+	return !m->searched && m->fd >= 0 && (known_too || !m->again);
+}
+
+void ebpf_modules_search(struct ebpf_modules *m, bool known_too)
+{
+	for (uint32_t i = 0; i < m->count; i++) {
+		if (wants_search(&m->module[i], known_too))
+			search(m, &m->module[i]);
+		m->module[i].searched = true;
+	}
+}
+
+bool ebpf_modules_want_search(const struct ebpf_modules *m, bool known_too)
+{
+	for (uint32_t i = 0; i < m->count; i++)
+		if (wants_search(&m->module[i], known_too))
+			return true;
+	return false;
+}
+
+const struct ebpf_module *ebpf_modules_at(const struct ebpf_modules *m, uint64_t address)
 {
 	for (uint32_t i = 0; i < m->count; i++)
 		if (address >= m->module[i].start && address < m->module[i].end)
-			return true;
-	return false;
+			return &m->module[i];
+	return NULL;
 }
 
 void ebpf_modules_remove(struct ebpf_modules *m, uint32_t index)
@@ -208,5 +252,6 @@ void ebpf_modules_done(struct ebpf_modules *m)
 	while (m->count)
 		ebpf_modules_remove(m, m->count - 1);
 	free(m->module);
+	free(m->file);
 	*m = (struct ebpf_modules){0};
 }

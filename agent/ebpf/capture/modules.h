@@ -29,6 +29,9 @@ struct ebpf_module {
 	struct capture_segment segment[8];
 	uint32_t segment_count;
 	struct sites sites;
+	uint32_t first; /* number of the look that has found it; 0: it was there from the start */
+	bool searched;	/* for sites */
+	bool again;	/* its file has been here before, and its probes are set: they are the file's, wherever it is mapped */
 	bool has_sites; /* `sites` was filled */
 	bool probed;
 };
@@ -37,14 +40,22 @@ struct ebpf_modules {
 	struct ebpf_module *module;
 	uint32_t count, capacity;
 	uint32_t last_id;
+	uint32_t looks;
+	struct ebpf_file {
+		uint64_t device, inode;
+	} *file; /* that have been searched */
+	uint32_t file_count, file_capacity;
 	bool go; /* Go's runtime is in it: no return may be probed. A program is mapped before its libraries */
 };
 
-/* Looks at the process's maps: what is new is added, with its file open and its sites found, what is gone is marked (seen is
- * false). `ret_news`: how many were added. 0; -ESRCH; -EACCES; -ENOMEM. */
+/* Looks at the process's maps: what is new is added, with its file open, what is gone is marked (seen is false). `ret_news`: how
+ * many were added. 0; -ESRCH; -EACCES; -ENOMEM. */
 int ebpf_modules_look(struct ebpf_modules *modules, pid_t pid, uint32_t *ret_news, struct err_text *err);
-/* Does one of them hold this address? */
-bool ebpf_modules_hold(const struct ebpf_modules *modules, uint64_t address);
+/* Finds the sites of those that have not been searched. Main thread. `known_too`: of files that have been here before, too. */
+void ebpf_modules_search(struct ebpf_modules *modules, bool known_too);
+bool ebpf_modules_want_search(const struct ebpf_modules *modules, bool known_too);
+/* The one that holds this address; NULL: none. */
+const struct ebpf_module *ebpf_modules_at(const struct ebpf_modules *modules, uint64_t address);
 /* Takes one out. */
 void ebpf_modules_remove(struct ebpf_modules *modules, uint32_t index);
 void ebpf_modules_done(struct ebpf_modules *modules);

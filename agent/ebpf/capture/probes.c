@@ -9,6 +9,7 @@
 #include <bpf/libbpf.h>
 
 #include "agent/ebpf/capture/hub.h"
+#include "agent/ebpf/capture/loader.h"
 #include "agent/ebpf/multi.h"
 #include "base/array.h"
 #include "base/log.h"
@@ -104,6 +105,8 @@ static int probe(struct watch *w, const struct ebpf_module *m, const struct site
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", m->fd);
 	if (!hub->has_cookies)
 		r = place(w, m, site, word);
+	if (m->again)
+		return r;
 	if (!r && !hub->has_sessions)
 		r = attach_event(w, path, site, word, exit, returns);
 	else if (!r && returns)
@@ -161,6 +164,33 @@ int watch_probe(struct watch *w, struct err_text *err)
 		w->modules.module[i].probed = true;
 	free(choice);
 	free(list);
+	return r;
+}
+
+int watch_probe_loader(struct watch *w)
+{
+	const struct ebpf_module *m;
+	struct site site = {0};
+	struct loader loader;
+	uint64_t address;
+	char path[64];
+	int r = loader_find(w->pid, &loader);
+
+	m = r ? NULL : ebpf_modules_at(&w->modules, loader.breakpoint);
+	if (!m || m->fd < 0)
+		return r ? r : -ENOENT;
+	address = loader.breakpoint - m->bias;
+	for (uint32_t i = 0; i < m->segment_count; i++)
+		if (address - m->segment[i].address < m->segment[i].size)
+			site.offset = address - m->segment[i].address + m->segment[i].file_offset;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", m->fd);
+	__atomic_store_n(&w->shared->loader_state, loader.state, __ATOMIC_RELAXED);
+	r = w->hub->has_sessions
+		    ? attach_multi(w, path, &site, 0, bpf_program__fd(program_loader(w->hub)), MULTI_UPROBES)
+		    : attach(w, program_loader(w->hub), path, &site, 0, false);
+	w->has_loader = !r;
+	log_debug("pid %d: the loader's breakpoint at %s+0x%llx: %s", (int)w->pid, m->path, (unsigned long long)site.offset,
+		  r ? strerror(-r) : "set");
 	return r;
 }
 

@@ -113,6 +113,7 @@ static void say_kinds(struct capture *object)
 	bpf_program__set_expected_attach_type(object->progs.capture_session, (enum bpf_attach_type)MULTI_SESSION);
 	bpf_program__set_expected_attach_type(object->progs.capture_entry, (enum bpf_attach_type)MULTI_UPROBES);
 	bpf_program__set_expected_attach_type(object->progs.capture_exit, (enum bpf_attach_type)MULTI_UPROBES);
+	bpf_program__set_expected_attach_type(object->progs.capture_loader, (enum bpf_attach_type)MULTI_UPROBES);
 }
 
 static int try_load(struct hub *hub, bool cookies)
@@ -240,6 +241,11 @@ struct bpf_program *program_exit(const struct hub *hub)
 struct bpf_program *program_return(const struct hub *hub)
 {
 	return hub->object->progs.capture_return;
+}
+
+struct bpf_program *program_loader(const struct hub *hub)
+{
+	return hub->object->progs.capture_loader;
 }
 
 int program_session(const struct hub *hub)

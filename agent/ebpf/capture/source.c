@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <bpf/bpf.h>
 
@@ -22,6 +23,7 @@
 #define ROUND_MOST	65536 /* records in a round: others want the lock, too */
 #define WAITED_LEAST_NS 50000000
 #define LOOK_NS		1000000000 /* at the maps, without another reason */
+#define LOOK_LEAST_NS	100000000  /* for code that no module has */
 
 static struct watch *watch_of(struct capture_source *source)
 {
@@ -236,6 +238,8 @@ static bool is_sound(const struct watch *w, const struct capture_record *r, uint
 	uint32_t room =
 		length < sizeof(*r) ? 0 : (uint32_t)((length - sizeof(*r)) / sizeof(uint64_t));
 
+	if (length >= sizeof(*r) && r->type == CAPTURE_LOADER)
+		return true;
 	return length >= sizeof(*r) && r->thread < w->hub->settings.threads &&
 	       event_class(r->kind) != EVENT_CLASS_NONE &&
 	       event_class(r->kind) != EVENT_CLASS_CALL &&
@@ -270,7 +274,7 @@ static void unwind(struct watch *w, const struct capture_raw *raw, uint64_t posi
 	pthread_mutex_unlock(&w->hub->remotes_lock);
 	w->shared->space = remote_space(w->remote);
 	for (uint32_t i = 0; i < w->raw_count; i++)
-		w->look_wanted |= !ebpf_modules_hold(&w->modules, w->pcs[i] - 1);
+		w->look_wanted |= !ebpf_modules_at(&w->modules, w->pcs[i] - 1);
 	if (w->raw_flags & UNWIND_DEPTH_LIMIT && w->raw_count <= UNWIND_MAX_DEPTH) {
 		memmove(w->pcs + 1, w->pcs, w->raw_count++ * sizeof(*w->pcs));
 		w->pcs[0] = HEAPCAST__PSEUDO_FRAME__FRAME_DEPTH_LIMIT;
@@ -280,6 +284,34 @@ static void unwind(struct watch *w, const struct capture_raw *raw, uint64_t posi
 	w->raw_position = position;
 }
 
+/* Is it known what was mapped where when this happened? A stack that the agent has walked it has walked by what is mapped now. */
+static bool is_sure(const struct watch *w, const struct capture_record *r)
+{
+	return w->table_sure && w->table == r->loads &&
+	       (r->type == CAPTURE_EVENT || __atomic_load_n(&w->shared->loads, __ATOMIC_ACQUIRE) == r->loads);
+}
+
+/* A stack of a time whose modules are not known: what lies in those that were there from the start is right. */
+static uint32_t cut(struct watch *w, const uint64_t *pcs, uint32_t count)
+{
+	uint32_t kept = 0;
+
+	while (kept < count && kept < UNWIND_MAX_DEPTH) {
+		const struct ebpf_module *m = ebpf_modules_at(&w->modules, pcs[kept] - 1);
+
+		if (pcs[kept] >= CAPTURE_PSEUDO_LIMIT && (!m || m->first || !m->seen))
+			break;
+		w->pcs[kept] = pcs[kept];
+		kept++;
+	}
+	if (kept < count)
+		w->pcs[kept++] = HEAPCAST__PSEUDO_FRAME__FRAME_TRUNCATED;
+	return kept;
+}
+
+static int look_at_maps(struct watch *w, struct stream *s, uint64_t now);
+static void answer(struct watch *w, uint32_t call);
+
 static int deliver(struct watch *w, struct stream *s, uint64_t position)
 {
 	const struct capture_record *r;
@@ -287,12 +319,20 @@ static int deliver(struct watch *w, struct stream *s, uint64_t position)
 	struct watch_lane *l;
 	uint32_t length;
 	uint64_t next;
-	bool sized, moves;
-	int result;
+	bool sized, moves, sure;
+	int result = 0;
 
 	if (ring_peek(&w->ring, position, &data, &length, &next) <= 0)
 		return 0;
 	r = (const struct capture_record *)(const void *)data;
+	if ((int32_t)(r->loads - w->table) > 0)
+		result = look_at_maps(w, s, clock_monotonic_ns());
+	if (result < 0)
+		return result;
+	if (r->type == CAPTURE_LOADER) {
+		answer(w, r->keep);
+		return 0;
+	}
 	l = &w->lane[r->thread];
 	result = l->thread && l->tid == r->tid ? 0 : begin_lane(w, s, r->thread, r->tid, r->stamp);
 	if (result < 0)
@@ -301,6 +341,7 @@ static int deliver(struct watch *w, struct stream *s, uint64_t position)
 	moves = event_class(r->kind) == EVENT_CLASS_REALLOCATION;
 	if (r->type == CAPTURE_RAW)
 		unwind(w, (const struct capture_raw *)r, position);
+	sure = is_sure(w, r);
 	{
 		struct capture_event e = {
 			.event = {.kind = r->kind,
@@ -320,7 +361,14 @@ static int deliver(struct watch *w, struct stream *s, uint64_t position)
 			.epoch = w->epoch,
 		};
 
+		if (e.has_stack && !sure) {
+			e.count = cut(w, e.pcs, e.count);
+			e.pcs = w->pcs;
+			e.keep = 0;
+		}
 		result = capture_event(s, r->thread, l->thread, &e);
+		if (e.has_stack && !sure)
+			capture_lane_reset(s, r->thread);
 	}
 	if (result < 0)
 		return result;
@@ -407,6 +455,7 @@ static int tell_modules(struct watch *w, struct stream *s, uint64_t now)
 		struct capture_module module = {
 			.id = m->id,
 			.epoch = w->epoch,
+			.in_order = true,
 			.time_ns = stream_ns(s, now),
 			.bias = m->bias,
 			.start = m->start,
@@ -436,6 +485,47 @@ static int tell_modules(struct watch *w, struct stream *s, uint64_t now)
 	return r;
 }
 
+/* The main thread is to set probes. */
+static void want_probes(struct watch *w)
+{
+	uint64_t one = 1;
+
+	__atomic_store_n(&w->probe_wanted, true, __ATOMIC_RELAXED);
+	if (write(w->hub->bell, &one, sizeof(one)) < 0)
+		log_debug("the bell is full");
+}
+
+static int look_at_maps(struct watch *w, struct stream *s, uint64_t now)
+{
+	uint32_t before = __atomic_load_n(&w->shared->loads, __ATOMIC_ACQUIRE), news = 0;
+	struct err_text err = {{0}};
+	int r = ebpf_modules_look(&w->modules, w->pid, &news, &err);
+
+	w->look_ns = now;
+	w->look_wanted = false;
+	if (r == -ENOMEM)
+		return r;
+	w->table = __atomic_load_n(&w->shared->loads, __ATOMIC_ACQUIRE);
+	w->table_sure = !r && w->table == before;
+	if (r) /* it has ended */
+		return 0;
+	pthread_mutex_lock(&w->hub->remotes_lock);
+	remote_look(w->remote, news != 0);
+	pthread_mutex_unlock(&w->hub->remotes_lock);
+	if (!w->has_loader || ebpf_modules_want_search(&w->modules, !w->hub->has_cookies))
+		want_probes(w);
+	return tell_modules(w, s, now);
+}
+
+/* All that was before this call of the loader's has been delivered. */
+static void answer(struct watch *w, uint32_t call)
+{
+	w->call = call;
+	if (__atomic_load_n(&w->probe_wanted, __ATOMIC_RELAXED))
+		return; /* the main thread does it then */
+	__atomic_store_n(&w->shared->answered, call, __ATOMIC_RELEASE);
+}
+
 static int watch_drain(struct capture_source *source, struct stream *s, bool final)
 {
 	struct watch *w = watch_of(source);
@@ -448,8 +538,12 @@ static int watch_drain(struct capture_source *source, struct stream *s, bool fin
 		r = tell_modules(w, s, now);
 	if (r < 0)
 		return r;
-	if (now - w->look_ns > LOOK_NS)
-		w->look_wanted = true;
+	/* Not ahead of what is in the ring. */
+	if (now - w->look_ns > (w->look_wanted ? LOOK_LEAST_NS : LOOK_NS) &&
+	    __atomic_load_n(&w->shared->loads, __ATOMIC_ACQUIRE) == w->table)
+		r = look_at_maps(w, s, now);
+	if (r < 0)
+		return r;
 	do {
 		uint64_t looked = clock_monotonic_ns();
 

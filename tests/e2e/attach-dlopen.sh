@@ -1,0 +1,53 @@
+#!/bin/bash
+# Libraries that come and go thousands of times in a program that runs already, each where another one was: no stack is walked by the rows
+# of another one, no frame is said to be in another one. Where the agent was too late a stack is cut; of that many may not be. A library
+# that brings an allocator is probed when it comes, and but once when it comes again.
+. "$(dirname "$0")/lib-attach.sh"
+need python3
+TIMES=2000
+
+"$TARGETS/swapper" go $TIMES "$TARGETS/swap_alloc.so" "$TARGETS"/swap[123].so >said &
+target=$!
+attach -p $target --output swap.heapcast
+touch go
+status=0
+wait $target || status=$?
+assert_eq "exit status of the program" 0 $status
+attached_ended
+[ "$(sed -n 's/^same //p' said)" -gt $((TIMES / 2)) ] || fail "the libraries do not come to lie where others were"
+assert_eq "lost events" 0 "$(ledger_value swap.heapcast lost)"
+assert_eq "frees of unrecorded blocks" 0 "$(ledger_value swap.heapcast orphan_frees)"
+"$COLLECTOR" export --format json swap.heapcast >swap.json
+
+python3 - $TIMES swap.json <<'END' >&3
+import collections, json, re, sys
+times = int(sys.argv[1])
+found = collections.Counter()
+wrong = collections.Counter()
+for line in open(sys.argv[2]):
+    block = json.loads(line)
+    number = block["size"] // 1000 + (block["size"] % 1000 > 900)  # 1000 * number, less up to 15
+    if block["size"] % 16 != 7 or number not in (1, 2, 3, 5):
+        continue
+    chain = [(re.sub(r"\(.*", "", f.get("function") or "?"), f.get("library", "").rsplit("/", 1)[-1]) for f in block["backtrace"]]
+    if number == 5:
+        found["of the allocator"] += 1
+        if chain[:2] != [("use_allocator", "swapper"), ("main", "swapper")]:
+            wrong[str(chain)] += 1
+        continue
+    library = "swap%d.so" % number
+    whole = [("swap_inner", library), ("swap_work", library), ("use_plugin", "swapper"), ("main", "swapper")]
+    if chain[:4] == whole:
+        found["whole"] += 1
+    elif all(f == w or f[1] == "" for f, w in zip(chain, whole)):
+        found["cut"] += 1
+    else:
+        wrong[str(chain)] += 1
+print(dict(found))
+for chain, count in wrong.most_common(10):
+    print("wrong, %d times: %s" % (count, chain))
+assert not wrong, "wrong chains"
+assert found["whole"] + found["cut"] == times, "not %d" % times
+assert found["whole"] > times / 2, "many are cut"
+assert found["of the allocator"] > 300, "the allocator was probed late"
+END
