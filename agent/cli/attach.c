@@ -131,24 +131,37 @@ static void divide(const struct agent *a, struct hub_settings *ret)
 
 /* ---- processes ---- */
 
-/* Some kernels end a program behind a seccomp filter at the first return that is probed (they return by a system call). */
-static int check_filter(pid_t pid, struct err_text *err)
+static const struct rights *host_rights(void)
 {
 	static struct rights rights;
 	static bool tried;
 
-	if (!rights_is_filtered(pid))
-		return 0;
 	if (!tried)
 		rights_try(&rights);
 	tried = true;
-	return rights.of[RIGHT_FILTERED].yes
+	return &rights;
+}
+
+/* What was not permitted, in the words of --check. */
+static int explain(int r, struct err_text *err)
+{
+	const char *reason = r == -EPERM || r == -EACCES ? rights_lacking(host_rights()) : NULL;
+
+	return reason ? err_set(err, r, "attaching does not work here: %s (agent attach --check says more)", reason) : r;
+}
+
+/* Some kernels end a program behind a seccomp filter at the first return that is probed (they return by a system call). */
+static int check_filter(pid_t pid, struct err_text *err)
+{
+	if (!rights_is_filtered(pid))
+		return 0;
+	return host_rights()->of[RIGHT_FILTERED].yes
 		       ? 0
 		       : err_set(err, -EPERM,
 				 "pid %d is behind a seccomp filter, and this kernel would end it "
 				 "at the first probe "
 				 "of a return: %s",
-				 (int)pid, rights.of[RIGHT_FILTERED].reason);
+				 (int)pid, host_rights()->of[RIGHT_FILTERED].reason);
 }
 
 static bool is_known(struct attach *a, pid_t pid, uint64_t start)
@@ -168,7 +181,7 @@ static int check(const struct target_info *target, struct err_text *err)
 	if (!*target->executable)
 		return err_set(err, -EPERM,
 			       "can't look at pid %d: it is a thread of the kernel's, or another "
-			       "user's (root may)",
+			       "user's (root may, or CAP_SYS_PTRACE)",
 			       (int)target->pid);
 	if (target->pointer_bits != sizeof(void *) * 8)
 		return err_set(err, -ENOEXEC,
@@ -194,7 +207,7 @@ static int attach_one(struct attach *a, pid_t pid, struct err_text *err)
 		return err_set(err, r, "there is no process %d", (int)pid);
 	r = check(&target, err);
 	if (!r)
-		r = hub_watch(&a->hub, pid, &watch, err);
+		r = explain(hub_watch(&a->hub, pid, &watch, err), err);
 	if (r < 0)
 		return r;
 	r = session_attach(&a->agent, &target, &watch->source);
@@ -354,7 +367,7 @@ static int start(struct attach *a, const struct agent_settings *settings, struct
 	a->agent.context = a;
 	divide(&a->agent, &hub);
 	hub.block = a->options.policy == RING_BLOCK;
-	r = hub_open(&a->hub, &hub, err);
+	r = explain(hub_open(&a->hub, &hub, err), err);
 	if (!r && a->options.control) {
 		r = agent_open_desk(&a->agent, a->options.control);
 		if (r < 0)

@@ -192,7 +192,17 @@ void rights_try(struct rights *ret)
 		try_filtered(&host, ret->of[RIGHT_EVENT].yes ? TRIAL_EVENT : TRIAL_MULTI);
 	ret->of[RIGHT_PROCESSES] = try_processes(&host);
 	ret->enough = ret->of[RIGHT_PROGRAMS].yes && ret->of[RIGHT_RING_BUFFER].yes &&
-		      (ret->of[RIGHT_EVENT].yes || ret->of[RIGHT_MULTI].yes);
+		      (ret->of[RIGHT_EVENT].yes || ret->of[RIGHT_SESSION].yes);
+}
+
+const char *rights_lacking(const struct rights *rights)
+{
+	static const enum right needed[] = {RIGHT_PROGRAMS, RIGHT_RING_BUFFER, RIGHT_EVENT};
+
+	for (unsigned i = 0; !rights->enough && i < sizeof(needed) / sizeof(needed[0]); i++)
+		if (!rights->of[needed[i]].yes)
+			return rights->of[needed[i]].reason;
+	return NULL;
 }
 
 const char *right_name(enum right right)

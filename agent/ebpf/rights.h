@@ -26,13 +26,16 @@ struct right_answer {
 
 struct rights {
 	struct right_answer of[RIGHTS];
-	bool enough; /* attaching works: programs, a ring buffer, and probes of one kind that fire */
+	bool enough; /* attaching works: programs, a ring buffer, and events or sessions that fire */
 };
 
 /* Takes up to a second: the kernel lets go of probes slowly. Has a child for a moment, which it waits for. */
 void rights_try(struct rights *ret);
 
 const char *right_name(enum right right);
+
+/* Why attaching does not work, and what to do; NULL: it does, as far as the host is concerned. */
+const char *rights_lacking(const struct rights *rights);
 
 /* Is the process behind a seccomp filter? Then its returns are only probed with RIGHT_FILTERED: it would be killed. */
 bool rights_is_filtered(int pid);

@@ -166,7 +166,8 @@ int programs_open(struct hub *hub, struct err_text *err)
 	libbpf_set_print(tell);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	hub->has_sessions = knows_sessions();
-	r = try_load(hub, trial_cookie() == 0); /* before 5.15 there are none */
+	/* Before 5.15 there are none; who may not have events has those of sessions. */
+	r = try_load(hub, hub->has_sessions || trial_cookie() == 0);
 	if (r < 0)
 		return err_set(
 			err, r,
