@@ -35,3 +35,5 @@ bool sites_next(struct site *site, Elf *debug, const struct arch_code *code, uin
 		code->begin + (site->address + bias - code->address), 4);
 	return true;
 }
+
+const struct piece pieces[] = {{0}};
