@@ -491,6 +491,7 @@ int command_attach(int argc, char **argv)
 	if (r < 0)
 		return command_fail(EXIT_USAGE, &err, r);
 	setpriority(PRIO_PROCESS, 0, NICE); /* where it may: programs can't wait for long */
+	settings.no_rings = true;
 	settings.many = a.want.pids > 1 || attach_looks(&a.want);
 	settings.access.everyone = geteuid() == 0;
 	settings.idle_ns = attach_looks(&a.want) ? 0 : 1;

@@ -220,6 +220,7 @@ static int open_memory(struct agent *a, struct err_text *err)
 
 	if (r < 0)
 		return r;
+	a->budget.alike = a->settings.no_rings;
 	open_folder(a);
 	a->budget.spool -= (SYMBOL_FILES_SIZE / b->slots + 4096) & ~(size_t)4095;
 	if (a->settings.announce)

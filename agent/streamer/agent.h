@@ -52,6 +52,7 @@ struct agent_settings {
 	bool follow;		/* children of recorded processes, too */
 	uint64_t stop_ns;	/* for delivering, once told to stop */
 	bool many;		/* more than one process at a time */
+	bool no_rings;		/* another source records (session_attach) */
 	struct access access;	/* whose programs */
 	struct observer_settings observe;
 	enum symbol_policy symbols; /* which files collectors get */

@@ -10,6 +10,7 @@
  *
  * The ring is shared memory, made when a process comes; everything else is one private mapping, populated at the start.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,7 @@ struct budget {
 	size_t maps; /* 0: they are not gathered */
 	size_t hold; /* for events that are held back (cull.h, flight.h); 0: none are */
 	size_t hold_message; /* room for sums of what of that is not sent, in a message and in `scratch` */
+	bool alike; /* threads have room for stacks of the same depth, whatever slices a ring would have */
 };
 
 /* Divides. `slots` 0: as many as the limit has room for. 0; -EINVAL with the reason. */

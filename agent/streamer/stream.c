@@ -22,37 +22,45 @@
 #define MAPS_BESIDE  2560	/* of a batch's room for definitions, for figures */
 #define STOPPED_NS   1000000000 /* without a heartbeat for so long, programs go on unrecorded */
 #define TURN_BATCHES 4		/* batches in one turn: others want the lock, too */
+#define LANES_ALIKE  64		/* threads at least, before stacks are cut for them */
 
 /* Frames of a lane: a program puts no stack into a slice that is longer than half of it. */
-static uint32_t path_most(const struct stream *s, size_t ring_size, uint32_t lane)
+static uint32_t path_most(const struct stream *s, const struct budget *b, uint32_t lane)
 {
-	uint64_t most = ring_slice_words(ring_size, lane) / 2 - STACK_SPARE;
+	uint64_t most = b->alike ? UINT32_MAX : ring_slice_words(b->ring, lane) / 2 - STACK_SPARE;
 
 	return most < s->depth_max ? (uint32_t)most : s->depth_max;
 }
 
-static size_t path_total(const struct stream *s, size_t ring_size)
+static size_t path_total(const struct stream *s, const struct budget *b)
 {
 	size_t total = 0;
 
 	for (uint32_t i = 0; i < s->lane_count; i++)
-		total += path_most(s, ring_size, i);
+		total += path_most(s, b, i);
 	return total;
 }
 
-static int init_lanes(struct stream *s, struct arena *tables, size_t ring_size)
+static int init_lanes(struct stream *s, struct arena *tables, const struct budget *b)
 {
+	size_t most = tables->size / 4 / sizeof(uint32_t);
 	uint32_t *nodes;
 
-	while (s->depth_max > 16 && path_total(s, ring_size) * sizeof(*nodes) > tables->size / 4)
+	/* Rather fewer threads than stacks that are cut. */
+	if (b->alike && s->lane_count > LANES_ALIKE)
+		s->lane_count = most / s->depth_max > LANES_ALIKE ? (uint32_t)(most / s->depth_max)
+								   : LANES_ALIKE;
+	if (s->lane_count > ring_slice_count(b->ring))
+		s->lane_count = ring_slice_count(b->ring);
+	while (s->depth_max > 16 && path_total(s, b) > most)
 		s->depth_max = s->depth_max * 3 / 4;
 	s->lane = arena_take(tables, (s->lane_count + 1) * sizeof(*s->lane));
-	nodes = arena_take(tables, path_total(s, ring_size) * sizeof(*nodes));
+	nodes = arena_take(tables, path_total(s, b) * sizeof(*nodes));
 	if (!s->lane || !nodes)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->lane_count; i++) {
 		s->lane[i] =
-			(struct stacks_path){.node = nodes, .most = path_most(s, ring_size, i)};
+			(struct stacks_path){.node = nodes, .most = path_most(s, b, i)};
 		nodes += s->lane[i].most;
 	}
 	s->lane[s->lane_count] = (struct stacks_path){0};
@@ -89,7 +97,7 @@ int stream_init(struct stream *s, struct arena *arena, const struct budget *b, u
 	s->depth_max = depth_limit + 2;
 	if (s->depth_max > s->batch.nodes_max / 2)
 		s->depth_max = s->batch.nodes_max / 2;
-	if (init_lanes(s, &tables, b->ring) < 0)
+	if (init_lanes(s, &tables, b) < 0)
 		return -ENOMEM;
 	tables.used = (tables.used + 63) & ~(size_t)63;
 	stacks_init(&s->stacks, tables.memory + tables.used, tables.size - tables.used);
