@@ -276,10 +276,10 @@ static void log_budget(const struct agent *a)
 {
 	const struct budget *b = &a->budget;
 
-	log_debug("memory limit %llu: own %u, %u links of %zu, message %zu, scratch %zu, %u slots "
+	log_debug("memory limit %llu: own %zu, %u links of %zu, message %zu, scratch %zu, %u slots "
 		  "of ring %zu + tables %zu "
 		  "+ batch %zu + spool %zu + maps %zu + held back %zu (%u events); %u slices, %u stack nodes in a slot",
-		  (unsigned long long)b->limit, BUDGET_OWN, b->links,
+		  (unsigned long long)b->limit, b->own, b->links,
 		  b->link_out + b->link_in + 2 * b->socket_buffer, b->message, b->scratch, b->slots,
 		  b->ring, b->tables, b->batch, b->spool, b->maps, b->hold,
 		  a->session[0].stream.flight.slots + a->session[0].stream.cull.slots, ring_slice_count(b->ring),

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "agent/streamer/guest.h"
 #include "agent/streamer/maps.h"
@@ -14,6 +15,8 @@
 #include "base/ban.h"
 
 #define KIB	     ((size_t)1 << 10)
+#define OWN_BYTES    (640 * KIB)
+#define OWN_PAGES    32 /* mappings of the agent that are written to, those of its libraries among them */
 #define SLOT_ROOM    (2048 * KIB) /* a slot for each so much of the limit */
 #define MESSAGE_MIN  (64 * KIB)
 #define MESSAGE_MAX  (512 * KIB)
@@ -35,28 +38,43 @@ static size_t percent(size_t of, unsigned share)
 	return of / 100 * share + of % 100 * share / 100;
 }
 
+size_t budget_own(size_t page)
+{
+	return OWN_BYTES + OWN_PAGES * page;
+}
+
+static size_t page_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t least_limit(void)
+{
+	return BUDGET_LIMIT_MIN + budget_own(page_size()) - budget_own(4 * KIB);
+}
+
 int budget_divide(struct budget *b, uint64_t limit, uint32_t slots, struct err_text *err)
 {
 	char least[32], given[32];
 	size_t rest, slot;
 	bool large;
 
-	if (limit < BUDGET_LIMIT_MIN)
+	if (limit < least_limit())
 		return err_set(err, -EINVAL, "a memory limit of %s is too little: the least is %s",
 			       format_size(given, (double)limit),
-			       format_size(least, BUDGET_LIMIT_MIN));
+			       format_size(least, (double)least_limit()));
 	if (limit > SIZE_MAX / 2)
 		return err_set(err, -EINVAL,
 			       "a memory limit of %s is more than this machine can address",
 			       format_size(given, (double)limit));
 	if (!slots)
 		slots = (uint32_t)clamp((size_t)limit / SLOT_ROOM, 1, BUDGET_SLOTS_MAX);
-	*b = (struct budget){.limit = limit, .slots = slots};
+	*b = (struct budget){.limit = limit, .slots = slots, .own = budget_own(page_size())};
 	b->links = limit >= 2 * SLOT_ROOM ? LINKS_MOST : 2;
 	b->link_out = 40 * KIB;
 	b->link_in = 16 * KIB;
 	b->socket_buffer = 32 * KIB; /* the kernel takes twice */
-	rest = (size_t)limit - BUDGET_OWN -
+	rest = (size_t)limit - b->own -
 	       b->links * (b->link_out + b->link_in + 2 * b->socket_buffer);
 	b->message = clamp(rest / slots / 10, MESSAGE_MIN, MESSAGE_MAX);
 	b->scratch = SCRATCH_BASE + b->message / 2;
@@ -69,7 +87,7 @@ int budget_divide(struct budget *b, uint64_t limit, uint32_t slots, struct err_t
 			       "a memory limit of %s is too little for %u programs at a time",
 			       format_size(given, (double)limit), slots);
 	large = slot >= SLOT_LARGE;
-	b->ring = percent(slot, large ? 38 : 28) & ~(size_t)4095;
+	b->ring = percent(slot, large ? 38 : 28) & ~(page_size() - 1);
 	b->tables = percent(slot, large ? 39 : 42) & ~(size_t)4095;
 	b->spool = (slot - b->ring - b->tables - b->batch - b->state - 4096) & ~(size_t)4095;
 	return 0;
@@ -108,11 +126,11 @@ int budget_secure(uint64_t *limit, struct err_text *err)
 	const uint64_t takes = SECURE_MEMORY + (LINKS_MOST + GUESTS_SESSIONS) * (uint64_t)SECURE_LINK_MEMORY;
 	char given[32], least[32];
 
-	if (*limit < BUDGET_LIMIT_MIN + takes)
+	if (*limit < least_limit() + takes)
 		return err_set(err, -EINVAL,
 			       "a memory limit of %s is too little with TLS: the least is %s",
 			       format_size(given, (double)*limit),
-			       format_size(least, (double)(BUDGET_LIMIT_MIN + takes)));
+			       format_size(least, (double)(least_limit() + takes)));
 	*limit -= takes;
 	return 0;
 }

@@ -3,7 +3,7 @@
  * The agent's memory is a number that the user gave. Here it is divided, once, and taken from the system, once.
  *
  *   limit --+-- TLS      what OpenSSL takes, if there is a key (budget_secure)
- *           +-- own      the program itself, libraries, stacks, libuv (measured, BUDGET_OWN)
+ *           +-- own      the program itself, libraries, stacks, libuv (measured, budget_own)
  *           +-- links    buffers of connections, the kernel's socket buffers included
  *           +-- work     what batches are packed into, shared by all streams
  *           +-- slots    one a recorded process:  ring | tables (stacks, modules, threads) | batch | spool
@@ -16,12 +16,12 @@
 
 struct err_text;
 
-#define BUDGET_LIMIT_MIN (2u << 20)
-#define BUDGET_OWN	 (768u << 10)
+#define BUDGET_LIMIT_MIN (2u << 20) /* with pages of 4 KiB; larger ones need more (budget_own) */
 #define BUDGET_SLOTS_MAX 64
 
 struct budget {
 	uint64_t limit;
+	size_t own;
 	uint32_t slots; /* processes at a time */
 	uint32_t links; /* collectors at a time */
 	size_t link_out;
@@ -39,6 +39,9 @@ struct budget {
 	size_t hold_message; /* room for sums of what of that is not sent, in a message and in `scratch` */
 	bool alike; /* threads have room for stacks of the same depth, whatever slices a ring would have */
 };
+
+/* What the program itself takes where pages have this size: each of its mappings has at least one. */
+size_t budget_own(size_t page);
 
 /* Divides. `slots` 0: as many as the limit has room for. 0; -EINVAL with the reason. */
 int budget_divide(struct budget *budget, uint64_t limit, uint32_t slots, struct err_text *err);

@@ -36,15 +36,24 @@ static uint64_t kilobytes(const char *status, const char *name)
 	return at ? strtoull(at + strlen(name), NULL, 10) * 1024 : 0;
 }
 
-/* What the limit counts, as the kernel sees it. */
-static uint64_t used_memory(void)
+/* What the limit counts: anonymous memory as the kernel sees it, and rings. Not the kernel's RssShmem: where the root is a tmpfs, as
+ * on boards that run from their initramfs, all code is counted there. */
+static uint64_t used_memory(const struct agent *agent)
 {
 	char status[4096] = "";
 	cleanup(cleanup_close) int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	uint64_t rings = 0;
 
 	if (fd < 0 || read(fd, status, sizeof(status) - 1) < 0)
 		return 0;
-	return kilobytes(status, "RssAnon:") + kilobytes(status, "RssShmem:");
+	for (uint32_t i = 0; i < agent->budget.slots; i++) {
+		struct stream *s = agent->stream[i];
+
+		pthread_mutex_lock(&s->lock);
+		rings += ring_source_memory(&s->source);
+		pthread_mutex_unlock(&s->lock);
+	}
+	return kilobytes(status, "RssAnon:") + rings;
 }
 
 static void say_agent(struct answering *a, const struct agent *agent)
@@ -54,7 +63,7 @@ static void say_agent(struct answering *a, const struct agent *agent)
 				.programs = agent_live(agent),
 				.places = agent->budget.slots,
 				.collectors_most = agent->budget.links,
-				.used_bytes = used_memory(),
+				.used_bytes = used_memory(agent),
 				.limit_bytes = agent->budget.limit,
 				.orders = agent->settings.orders};
 

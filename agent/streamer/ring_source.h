@@ -102,6 +102,11 @@ int ring_source_adopt(struct ring_source *source, size_t size, int lock, struct 
 /* Says to the program that this agent reads now. */
 void ring_source_begin(struct ring_source *source);
 void ring_source_close(struct ring_source *source);
+/* Bytes of the ring that is open, or prepared. */
+static inline size_t ring_source_memory(const struct ring_source *source)
+{
+	return source->ring->header ? source->ring->size : 0;
+}
 
 /* Between the files of this source. */
 

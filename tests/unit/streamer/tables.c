@@ -118,7 +118,7 @@ static void test_budget(void **state)
 			uint64_t all;
 
 			assert_int_equal(budget_divide(&b, limits[i] << 20, slots, &err), 0);
-			all = BUDGET_OWN + budget_private(&b) + b.slots * (uint64_t)b.ring +
+			all = b.own + budget_private(&b) + b.slots * (uint64_t)b.ring +
 			      b.links * 2 * (uint64_t)b.socket_buffer;
 			assert_true(all <= limits[i] << 20);
 			assert_true(all >= (limits[i] << 20) * 9 / 10);
@@ -130,6 +130,8 @@ static void test_budget(void **state)
 	assert_int_equal(budget_divide(&b, 1 << 20, 1, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "MiB"));
 	assert_int_equal(budget_divide(&b, 8 << 20, 64, &err), -EINVAL);
+	assert_int_equal(budget_own(4 << 10), 768 << 10);
+	assert_int_equal(budget_own(64 << 10) - budget_own(4 << 10), 32 * 60 << 10);
 }
 
 static void test_clock(void **state)
