@@ -5,7 +5,9 @@ set(CMAKE_C_EXTENSIONS ON)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT HEAPCAST_STATIC)
+	set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+endif()
 if(NOT CMAKE_BUILD_TYPE)
 	set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
 endif()
@@ -37,8 +39,12 @@ target_compile_options(heapcast_flags INTERFACE
 # Hardening of the programs; the preload library chooses its own (it may not call what these bring in).
 add_library(heapcast_hardening INTERFACE)
 target_compile_options(heapcast_hardening INTERFACE
-	$<$<CONFIG:Release,RelWithDebInfo>:-fstack-protector-strong -fstack-clash-protection -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>)
+	$<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-fstack-protector-strong -fstack-clash-protection -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>)
 target_link_options(heapcast_hardening INTERFACE -Wl,-z,relro,-z,now)
+if(HEAPCAST_STATIC) # nothing moves it, and what nobody calls is left out
+	target_compile_options(heapcast_hardening INTERFACE -fno-pie -ffunction-sections -fdata-sections)
+	target_link_options(heapcast_hardening INTERFACE -no-pie -Wl,--gc-sections)
+endif()
 
 # Sanitizers go into everything but what is loaded into foreign programs.
 add_library(heapcast_sanitize INTERFACE)
