@@ -64,7 +64,13 @@ struct walk_frame {
 	uint64_t pc;
 	uint64_t sp;
 	uint64_t fp;
-	uint64_t slot; /* of the return address, if the step from here has read that and nothing else that matters; else 0 */
+	uint32_t row;
+};
+
+/* A frame of the last stack, but for what every walk reads of all of them, which lies close together. */
+struct walk_kept {
+	uint64_t sp;
+	uint64_t fp;
 	uint32_t row;
 	uint32_t flags;
 };
@@ -94,7 +100,10 @@ struct walk_slot {
 	uint32_t miss;	   /* enum walk_miss */
 	struct walk_frame at; /* where a step that is not plain begins, and ends */
 	uint64_t pcs[WALK_FRAMES];
-	struct walk_frame frames[WALK_FRAMES];
+	struct walk_kept kept[WALK_FRAMES];
+	uint64_t kept_pcs[WALK_FRAMES];
+	uint64_t returns[WALK_FRAMES]; /* where the return address lies, if the step from here has read that and nothing else that
+					  matters; else 0 */
 	uint64_t bytes[WALK_WINDOW / 8];
 };
 

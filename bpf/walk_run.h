@@ -18,9 +18,9 @@
 
 enum walk_piece { WALK_PIECE_MORE, WALK_PIECE_DONE, WALK_PIECE_MISS };
 
-ARCH_INLINE struct walk_frame *walk_frame_at(struct walk_slot *slot, uint64_t index)
+ARCH_INLINE struct walk_kept *walk_kept_at(struct walk_slot *slot, uint64_t index)
 {
-	return &slot->frames[index % WALK_FRAMES];
+	return &slot->kept[index % WALK_FRAMES];
 }
 
 /* Whether the step from a frame leads where it led, by doing it again: where its row is not plain, fp matters, or it is the
@@ -28,60 +28,75 @@ ARCH_INLINE struct walk_frame *walk_frame_at(struct walk_slot *slot, uint64_t in
 __attribute__((noinline)) int walk_holds(uint32_t number, uint32_t index)
 {
 	struct walk_slot *slot = walk_slot_of(number);
-	const struct walk_frame *outer;
+	const struct walk_kept *outer, *kept;
 	struct walk_frame frame;
 	enum walk_step step;
 
 	if (!slot)
 		return 0;
-	frame = *walk_frame_at(slot, index);
-	outer = walk_frame_at(slot, index - 1);
+	kept = walk_kept_at(slot, index);
+	outer = walk_kept_at(slot, index - 1);
+	frame = (struct walk_frame){
+		.pc = slot->kept_pcs[index % WALK_FRAMES], .sp = kept->sp, .fp = kept->fp, .row = kept->row};
 	step = walk_step(number, slot, &frame);
 	if (!index)
 		return step == WALK_END;
-	return step == WALK_FRAME && frame.pc == outer->pc && frame.sp == outer->sp &&
+	return step == WALK_FRAME && frame.pc == slot->kept_pcs[(index - 1) % WALK_FRAMES] && frame.sp == outer->sp &&
 	       (!(outer->flags & WALK_NEEDS_FP) || frame.fp == outer->fp);
 }
 
+/* A piece begins at a multiple of its length: so places in it are constants, and a frame costs a few instructions. */
 __attribute__((noinline)) int walk_verify(uint32_t number)
 {
 	struct walk_slot *slot = walk_slot_of(number);
-	uint64_t index, end, value;
-	int piece = WALK_PIECE_DONE;
+	uint64_t first, count, base, have, sp, outer;
+	const uint64_t *returns, *pcs;
+	uint32_t i = 0;
 
 	if (!slot)
 		return WALK_PIECE_DONE;
-	index = slot->valid;
-	end = index + WALK_VERIFIED;
-	if (end < slot->count)
-		piece = WALK_PIECE_MORE;
-	else
-		end = slot->count;
-	for (uint32_t i = 0; i < WALK_VERIFIED; i++) {
-		const struct walk_frame *frame = walk_frame_at(slot, index);
-		uint64_t at = frame->slot;
+	first = slot->valid;
+	__asm__ volatile("" : "+r"(first));
+	first &= WALK_FRAMES - WALK_VERIFIED;
+	count = slot->count - first;
+	returns = &slot->returns[first];
+	pcs = &slot->kept_pcs[first];
+	outer = slot->kept_pcs[(first - 1) % WALK_FRAMES];
+	sp = slot->sp;
+	base = slot->base;
+	have = slot->have;
+#pragma unroll
+	for (; i < WALK_VERIFIED; i++) {
+		uint64_t at = returns[i];
 
-		if (index >= end)
+		if (i >= count)
 			break;
 		if (at) {
-			if (at < slot->sp || !walk_load(number, slot, at, &value) ||
-			    arch_code_address(value) != walk_frame_at(slot, index - 1)->pc)
-				goto differs;
-		} else if (frame->sp < slot->sp || !walk_holds(number, (uint32_t)index)) {
-			goto differs;
+			if (at < sp)
+				break;
+			if (at - base >= have) {
+				if (!walk_window(number, at))
+					break;
+				base = slot->base;
+				have = slot->have;
+			}
+			if (arch_code_address(*(const uint64_t *)((const uint8_t *)slot->bytes + ((at - base) & (WALK_WINDOW - 8)))) != outer)
+				break;
+		} else {
+			if (walk_kept_at(slot, first + i)->sp < sp || !walk_holds(number, (uint32_t)first + i))
+				break;
+			base = slot->base;
+			have = slot->have;
 		}
-		index++;
+		outer = pcs[i];
 	}
-	slot->valid = (uint32_t)end;
-	return piece;
-differs:
-	slot->valid = (uint32_t)index;
-	return WALK_PIECE_DONE;
+	slot->valid = (uint32_t)first + i;
+	return i == WALK_VERIFIED && count > WALK_VERIFIED ? WALK_PIECE_MORE : WALK_PIECE_DONE;
 }
 
-ARCH_INLINE bool walk_meets(const struct walk_frame *known, const struct walk_frame *now)
+ARCH_INLINE bool walk_meets(const struct walk_kept *known, uint64_t known_pc, const struct walk_frame *now)
 {
-	return known->sp == now->sp && known->pc == now->pc &&
+	return known->sp == now->sp && known_pc == now->pc &&
 	       (!(known->flags & WALK_NEEDS_FP) || known->fp == now->fp);
 }
 
@@ -96,7 +111,7 @@ ARCH_INLINE int walk_missed(struct walk_slot *slot, enum walk_miss miss, uint64_
 ARCH_INLINE int walk_new(uint32_t number, struct walk_slot *slot, struct walk_frame *frame)
 {
 	uint32_t fresh = slot->fresh;
-	struct walk_frame *to;
+	struct walk_kept *to;
 	uint64_t pc = frame->pc;
 
 	if (fresh >= WALK_FRAMES)
@@ -107,8 +122,8 @@ ARCH_INLINE int walk_new(uint32_t number, struct walk_slot *slot, struct walk_fr
 	if (!frame->row)
 		return walk_missed(slot, WALK_NO_ROW, pc);
 	slot->pcs[fresh % WALK_FRAMES] = pc;
-	to = walk_frame_at(slot, WALK_FRAMES - 1 - fresh);
-	to->pc = pc;
+	slot->kept_pcs[(WALK_FRAMES - 1 - fresh) % WALK_FRAMES] = pc;
+	to = walk_kept_at(slot, WALK_FRAMES - 1 - fresh);
 	to->sp = frame->sp;
 	to->fp = frame->fp;
 	to->row = frame->row;
@@ -141,13 +156,13 @@ __attribute__((noinline)) int walk_steps(uint32_t number)
 	frame.fp = slot->fp;
 	for (uint32_t i = 0; i < WALK_STEPS; i++) {
 		uint32_t joined = slot->joined;
-		const struct walk_frame *known = walk_frame_at(slot, joined - 1);
+		const struct walk_kept *known = walk_kept_at(slot, joined - 1);
 
 		if (joined && known->sp < frame.sp) {
 			slot->joined = joined - 1;
 			continue;
 		}
-		if (joined && walk_meets(known, &frame))
+		if (joined && walk_meets(known, slot->kept_pcs[(joined - 1) % WALK_FRAMES], &frame))
 			return WALK_PIECE_DONE;
 		piece = walk_new(number, slot, &frame);
 		if (piece != WALK_PIECE_MORE)
@@ -171,23 +186,24 @@ __attribute__((noinline)) int walk_move(uint32_t number)
 	fresh = slot->fresh;
 	moved = slot->moved;
 	joined = slot->joined;
-	needs = joined + moved && walk_frame_at(slot, joined + moved - 1)->flags & WALK_NEEDS_FP;
+	needs = joined + moved && walk_kept_at(slot, joined + moved - 1)->flags & WALK_NEEDS_FP;
 	for (uint32_t i = 0; i < WALK_MOVED; i++) {
-		struct walk_frame *to, *from;
+		struct walk_kept *to, *from;
+		uint64_t at = 0;
 		uint32_t row;
 
 		if (moved >= fresh)
 			return WALK_PIECE_DONE;
-		from = walk_frame_at(slot, WALK_FRAMES - fresh + moved);
-		to = walk_frame_at(slot, joined + moved);
+		from = walk_kept_at(slot, WALK_FRAMES - fresh + moved);
+		to = walk_kept_at(slot, joined + moved);
 		row = from->row;
-		to->pc = from->pc;
+		slot->kept_pcs[(joined + moved) % WALK_FRAMES] = slot->kept_pcs[(WALK_FRAMES - fresh + moved) % WALK_FRAMES];
 		to->sp = from->sp;
 		to->fp = from->fp;
 		to->row = row;
-		to->slot = 0;
 		if (joined + moved && row_is_plain(row) && (!needs || row_keeps_fp(row)))
-			to->slot = walk_frame_at(slot, joined + moved - 1)->sp - row_ra(row);
+			at = walk_kept_at(slot, joined + moved - 1)->sp - row_ra(row);
+		slot->returns[(joined + moved) % WALK_FRAMES] = at;
 		needs = walk_row_needs_fp(row, needs);
 		to->flags = needs ? WALK_NEEDS_FP : 0;
 		moved++;
@@ -241,7 +257,7 @@ ARCH_INLINE void walk_prepare(struct walk_slot *slot, const struct walk_start *s
 /* How far up the stack was read, but for oddities. */
 ARCH_INLINE void walk_note_end(struct walk_slot *slot)
 {
-	const struct walk_frame *root = &slot->frames[0];
+	const struct walk_kept *root = &slot->kept[0];
 	uint64_t end = root->sp;
 
 	if (row_is_plain(root->row))
