@@ -161,12 +161,45 @@ static void test_clock(void **state)
 			 1);
 }
 
+static void test_modules_again(void **state)
+{
+	struct capture_module first = {.id = 1, .epoch = 1, .start = 0x1000, .end = 0x2000, .path = (const uint8_t *)"/a", .path_length = 2},
+			      second = first;
+	struct arena arena;
+	struct modules m;
+
+	(void)state;
+	second.id = 2;
+	second.path = (const uint8_t *)"/b";
+	assert_int_equal(arena_open(&arena, 1 << 20), 0);
+	assert_int_equal(modules_init(&m, &arena, 16), 0);
+	assert_int_equal(modules_add(&m, &first), 0);
+	assert_false(modules_again(&m, &first)); /* it is there */
+	assert_true(modules_remove(&m, 1, 2, 10));
+	assert_int_equal(m.unloads, 1);
+	second.epoch = 2;
+	assert_false(modules_again(&m, &second)); /* another file at its place */
+	assert_int_equal(modules_add(&m, &second), 0);
+	assert_int_equal(modules_find(&m, 0x1800, 2), 2);
+	assert_true(modules_remove(&m, 2, 3, 20));
+	first.id = 3;
+	first.epoch = 3;
+	assert_true(modules_again(&m, &first));
+	assert_int_equal(modules_find(&m, 0x1800, 3), 1);
+	assert_int_equal(m.count, 2);
+	assert_int_equal(m.unloads, 1); /* of the second alone */
+	assert_true(modules_remove(&m, 3, 4, 30));
+	assert_int_equal(modules_find(&m, 0x1800, 4), 0);
+	arena_close(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_interning), cmocka_unit_test(test_table_full),
 		cmocka_unit_test(test_spool),	  cmocka_unit_test(test_names),
 		cmocka_unit_test(test_budget),	  cmocka_unit_test(test_clock),
+		cmocka_unit_test(test_modules_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
