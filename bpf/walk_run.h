@@ -269,7 +269,7 @@ ARCH_INLINE void walk_note_end(struct walk_slot *slot)
 ARCH_INLINE enum walk_miss walk_not(const struct walk_start *start, struct walk_result *ret,
 				    enum walk_miss miss)
 {
-	if (!start->pc)
+	if (ARCH_RETURN_SLOT && !start->pc)
 		bpf_probe_read_user(&ret->pc, sizeof(ret->pc), (void *)(start->sp - ARCH_RETURN_SLOT));
 	return miss;
 }
@@ -289,7 +289,8 @@ ARCH_INLINE enum walk_miss walk(uint32_t number, struct walk_slot *slot,
 	walk_prepare(slot, start, word);
 	if (start->sp & 7)
 		return walk_not(start, ret, WALK_STACK);
-	if (!start->pc && !walk_load(number, slot, start->sp - ARCH_RETURN_SLOT, &slot->pc))
+	if (!start->pc &&
+	    (!ARCH_RETURN_SLOT || !walk_load(number, slot, start->sp - ARCH_RETURN_SLOT, &slot->pc)))
 		return WALK_STACK;
 	ret->pc = slot->pc;
 	for (uint32_t i = 0; i < WALK_FRAMES / WALK_VERIFIED; i++)

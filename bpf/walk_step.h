@@ -74,13 +74,15 @@ ARCH_INLINE enum walk_step walk_step_scanned(uint32_t number, struct walk_slot *
 	return row == row_special(ROW_FRAME_POINTER, 0) ? WALK_SENSELESS : WALK_FRAME;
 }
 
-/* A frame record, and what speaks for it; the stack's bounds are not known here. */
+/* A frame record, where there are such, and what speaks for it; the stack's bounds are not known here. */
 ARCH_INLINE enum walk_step walk_step_record(uint32_t number, struct walk_slot *slot,
 					    struct walk_frame *frame)
 {
 	uint64_t record = frame->fp, fp, pc;
 	uint32_t row;
 
+	if (!ARCH_RECORD)
+		return WALK_SENSELESS;
 	if ((!record && row_argument(frame->row) & RECORD_FIRST) ||
 	    row_argument(frame->row) & RECORD_BY_HAND)
 		return WALK_END;

@@ -10,7 +10,7 @@
 #   program NAME        the path of a real program for it (deploy/packages, list sysroot, for boards)
 #   in_machine STATUS SCRIPT [FILE...]   boots it and runs the script there with the FILEs, as tests/machines/run says: STATUS must be
 #                       its exit status. What it writes is in $T/said, what it leaves in out/ in $T/out. Without an emulator or
-#                       a kernel the test is skipped.
+#                       a kernel the test is skipped. After $machine_seconds (300) it has failed.
 machines=("${@:?which machine?}")
 MACHINES_SOURCE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 boards=${HEAPCAST_BOARDS:-$MACHINES_SOURCE/../../build} # the presets' folders
@@ -52,7 +52,7 @@ program() {
 in_machine() {
 	local expected=$1 status=0
 	shift
-	env TMPDIR="$T" "${machine_folders[@]}" "$MACHINES_SOURCE/run" --out "$T/out" "$machine" "$@" \
+	env TMPDIR="$T" "${machine_folders[@]}" "$MACHINES_SOURCE/run" --seconds "${machine_seconds:-300}" --out "$T/out" "$machine" "$@" \
 		>"$T/said" 2>"$T/machine.err" || status=$?
 	[ "$status" != 77 ] || skip "$(tail -n 1 "$T/machine.err")"
 	[ "$status" = "$expected" ] || cat "$T/said" >&3

@@ -1,15 +1,17 @@
 #!/bin/bash
-# machines: amd64-6.1 amd64-5.10
+# machines: amd64-6.1 amd64-5.10 arm64 mips64el
+# ctest: TIMEOUT 1000
 # The walk of stacks in the kernel: other verifiers take it, and it says there what the engine in the process says.
 . "$(dirname "$0")/lib.sh"
 
-[ -x "$BUILD/tests/unit.ebpf.walk" ] || skip "this build has no eBPF"
+[ -x "$(built tests/unit.ebpf.walk)" ] || skip "this build has no eBPF"
 cat >script <<'END'
 mkdir unwind-shapes
 mv *.so unwind-shapes
 VERBOSE=1 ./unit.ebpf.walk >out/walk 2>&1
 echo $? >out/status
 END
+machine_seconds=900
 in_machine 0 script "$(built tests/unit.ebpf.walk)" "$(built tests/unwind-shapes/gcc.so)" "$(built tests/unwind-shapes/together.so)" \
 	"$(built tests/unwind-shapes/separate.so)"
 tail -n 40 out/walk

@@ -9,6 +9,7 @@ if(TARGET heapcast_ebpf)
 	# It copies its own stack.
 	set_source_files_properties(ebpf/remote.c PROPERTIES COMPILE_OPTIONS -fno-sanitize=all)
 	add_dependencies(unit.ebpf.walk unwind_shapes)
+	target_include_directories(unit.ebpf.walk PRIVATE ${CMAKE_CURRENT_LIST_DIR}/ebpf/arch/${HEAPCAST_BPF_ARCH})
 	target_compile_options(unit.ebpf.walk PRIVATE -O2 -fomit-frame-pointer -fno-optimize-sibling-calls)
 	set_tests_properties(unit.ebpf.walk PROPERTIES TIMEOUT 300)
 endif()

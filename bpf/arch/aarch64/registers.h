@@ -25,7 +25,7 @@ ARCH_INLINE uint64_t arch_fp(struct arch_registers *ctx)
 
 ARCH_INLINE uint64_t arch_link(struct arch_registers *ctx)
 {
-	return ctx->x[30];
+	return ARCH_READ(ctx->x[30]);
 }
 
 ARCH_INLINE uint64_t arch_result(struct arch_registers *ctx)
@@ -52,6 +52,9 @@ ARCH_INLINE void arch_saved_registers(struct arch_registers *ctx, uint64_t *to)
 	for (uint32_t i = 0; i < ARCH_SAVED_MAX; i++)
 		to[i] = ctx->x[19 + i];
 }
+
+/* DWARF number of the first argument's register. */
+#define ARCH_ARGUMENT 0
 
 /* Bytes that a call pushes. */
 #define ARCH_RETURN_SLOT 0

@@ -24,7 +24,7 @@ ARCH_INLINE uint64_t arch_fp(struct arch_registers *ctx)
 
 ARCH_INLINE uint64_t arch_link(struct arch_registers *ctx)
 {
-	return ctx->r[14];
+	return ARCH_READ(ctx->r[14]);
 }
 
 ARCH_INLINE uint64_t arch_result(struct arch_registers *ctx)
@@ -51,6 +51,9 @@ ARCH_INLINE void arch_saved_registers(struct arch_registers *ctx, uint64_t *to)
 	for (uint32_t i = 0; i < ARCH_SAVED_MAX; i++)
 		to[i] = ctx->r[4 + i];
 }
+
+/* DWARF number of the first argument's register. */
+#define ARCH_ARGUMENT 0
 
 /* Bytes that a call pushes. */
 #define ARCH_RETURN_SLOT 0

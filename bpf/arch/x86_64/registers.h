@@ -84,5 +84,8 @@ ARCH_INLINE void arch_saved_registers(struct arch_registers *ctx, uint64_t *to)
 	to[5] = 0;
 }
 
+/* DWARF number of the first argument's register. */
+#define ARCH_ARGUMENT 5
+
 /* Bytes that a call pushes. */
 #define ARCH_RETURN_SLOT 8

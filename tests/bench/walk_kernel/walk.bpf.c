@@ -16,9 +16,9 @@ static __attribute__((always_inline)) enum walk_miss do_walk(struct arch_registe
 
 	if (slot->space != space)
 		walk_begin(slot, space);
-	start->sp = arch_sp(ctx) + 8;
+	start->sp = arch_sp(ctx) + ARCH_RETURN_SLOT;
 	start->fp = arch_fp(ctx);
-	start->pc = 0;
+	start->pc = arch_link(ctx);
 	miss = walk(0, slot, start, &result);
 	start->pc = result.pc;
 	sample.walks++;

@@ -23,6 +23,7 @@
 #include "tests/unit/unwind/host.h"
 
 #include "bpf/walk_test.skel.h"
+#include "code.h"
 
 #define SPACES 4
 #define LINES  (8u << WALK_BITS_MIN)
@@ -495,7 +496,7 @@ static void test_threads(void **state)
 	tell("threads");
 }
 
-static void with_library(const char *name)
+static bool with_library(const char *name)
 {
 	char path[4096], *slash;
 	void (*shapes)(void (*)(void));
@@ -509,7 +510,7 @@ static void with_library(const char *name)
 	snprintf(slash, 64, "/unwind-shapes/%s.so", name);
 	handle = dlopen(path, RTLD_NOW);
 	if (!handle)
-		return; /* not every compiler is everywhere */
+		return false; /* not every compiler is everywhere */
 	*(void **)&shapes = dlsym(handle, "shapes_run");
 	assert_non_null(shapes);
 	host_module_count = 0;
@@ -521,38 +522,39 @@ static void with_library(const char *name)
 	dlclose(handle);
 	host_module_count = 0;
 	unwind_modules_changed();
+	return true;
 }
 
-/* Each is unloaded before the next comes to lie in its place. */
+/* Each is unloaded before the next comes to lie in its place. (Where code has no tables one of the shapes is too large for a row.) */
 static void test_libraries(void **state)
 {
 	static const char *const names[] = {"gcc", "clang", "together", "rustc", "separate"};
-	unsigned closed;
+	unsigned closed, loaded = 0;
 
 	(void)state;
 	for (unsigned i = 0; i < 4 * 5; i++)
-		with_library(names[i % 5]);
+		loaded += with_library(names[i % 5]);
 	closed = totals.missed[WALK_CLOSED];
 	assert_true(totals.compared > 500);
 	assert_true(closed > 5);
-	assert_int_equal(totals.truncated, 0);
+	assert_int_equal(totals.truncated, ARCH_SCAN ? 20 * loaded : 0);
 	tell("libraries");
 }
 
-/* push %rbp; mov %rsp, %rbp; call *%rdi; pop %rbp; ret, and with 0 in rbp */
-static const uint8_t with_record[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
-static const uint8_t without_record[] = {0x55, 0x31, 0xed, 0xff, 0xd7, 0x5d, 0xc3};
-
-static void with_code(const uint8_t *bytes, size_t size)
+static void with_code(const void *bytes, size_t size)
 {
-	uint8_t *code =
+	char *code =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const struct unwind_module *known =
+		host_find_module(NULL, (uintptr_t)with_code); /* before that page can be taken for one */
 	void (*call)(void (*)(void));
 	struct recorder r;
 
 	assert_ptr_not_equal(code, MAP_FAILED);
+	assert_non_null(known);
 	memcpy(code, bytes, size);
 	assert_int_equal(mprotect(code, 4096, PROT_READ | PROT_EXEC), 0);
+	__builtin___clear_cache(code, code + size);
 	remote_changed(remote);
 	*(void **)&call = code;
 	recorder_begin(&r, 0);
@@ -566,11 +568,11 @@ static void with_code(const uint8_t *bytes, size_t size)
 static void test_made_at_run_time(void **state)
 {
 	(void)state;
-	with_code(with_record, sizeof(with_record));
-	assert_true(totals.compared > 150);
-	assert_int_equal(totals.truncated, 0);
+	with_code(code_with_record, sizeof(code_with_record));
+	assert_true(totals.compared > 150 || !ARCH_RECORD);
+	assert_int_equal(totals.truncated, ARCH_RECORD ? 0 : 200);
 	tell("code made at run time");
-	with_code(without_record, sizeof(without_record));
+	with_code(code_without_record, sizeof(code_without_record));
 	assert_int_equal(totals.compared, 0);
 	assert_int_equal(totals.truncated, 200);
 	tell("the same, without frame records");

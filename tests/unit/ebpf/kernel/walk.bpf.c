@@ -22,7 +22,7 @@ struct {
 /* marker(slot): at its first instruction. */
 SEC("uprobe") int at_marker(struct arch_registers *ctx)
 {
-	uint32_t number = (uint32_t)arch_register(ctx, 5) % SAMPLES;
+	uint32_t number = (uint32_t)arch_register(ctx, ARCH_ARGUMENT) % SAMPLES;
 	struct walk_sample *sample = bpf_map_lookup_elem(&samples, &number);
 	struct walk_slot *slot = walk_slot_of(number);
 	struct walk_result result = {0};
@@ -33,10 +33,11 @@ SEC("uprobe") int at_marker(struct arch_registers *ctx)
 		return 0;
 	if (!sample->hits || slot->space != space)
 		walk_begin(slot, space);
-	start.sp = arch_sp(ctx) + 8;
+	start.sp = arch_sp(ctx) + ARCH_RETURN_SLOT;
 	start.fp = arch_fp(ctx);
-	start.pc = 0;
-	if (arch_sp(ctx) & 16 && bpf_probe_read_user(&start.pc, sizeof(start.pc), (void *)arch_sp(ctx)))
+	start.pc = arch_link(ctx);
+	if (ARCH_RETURN_SLOT && arch_sp(ctx) & 16 &&
+	    bpf_probe_read_user(&start.pc, sizeof(start.pc), (void *)arch_sp(ctx)))
 		return 0; /* (sometimes it is for the walk to find) */
 	miss = walk(number, slot, &start, &result);
 	sample->pc = result.pc;
