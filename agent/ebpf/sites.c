@@ -220,6 +220,8 @@ static void find_place(struct candidate *c)
 	work.reader->find(&function, &question, &c->probe);
 	if (c->probe.looped)
 		c->reason = "a loop leads back to its beginning";
+	if (c->probe.unsafe)
+		c->reason = "it begins with a branch, at which this processor's kernels let a probe lead threads astray";
 }
 
 static void find_exits(struct candidate *c)

@@ -1,9 +1,10 @@
-/* Probes at entries, for processors whose code is not read. See place.h. Calling conventions: AAPCS64 6.8.2, AAPCS32 6.1.2,
+/* Probes at entries, for processors whose code is not read, or hardly. See place.h. Calling conventions: AAPCS64 6.8.2, AAPCS32 6.1.2,
  * MIPS N64 (N32 ABI Handbook, chapter 2): arguments in rising registers, the return address in the link register. */
 #include "agent/unwind/place.h"
 
 #include <elf.h>
 
+#include "agent/unwind/arch/mips64/insn.h"
 #include "agent/unwind/ban.h"
 
 #define NOWHERE 63 /* as SITE_NO_REGISTER (bpf/site.h) */
@@ -30,11 +31,59 @@ static void find_arm(const struct place_function *function, const struct place_q
 	find_entry(function, 0, 4, ret_probe);
 }
 
+/*
+ * MIPS. Where a thread goes on behind a probed branch the kernel notes in the probe, not in the thread (resume_epc,
+ * arch/mips/kernel/uprobes.c, to this day): of two threads there one may go the other's way, and a free(NULL) into free. So conditional
+ * branches are not probed. A free is, behind its test for NULL.
+ */
+#define MIPS_ARGUMENT 4
+#define MIPS_CODE     4
+
+static uint32_t mips_insn(const struct place_function *function, size_t offset)
+{
+	return insn_at(function->code + offset);
+}
+
+static bool mips_goes_elsewhere(uint32_t insn)
+{
+	unsigned rs;
+
+	return insn_is_call(insn) || insn_is_compact_call(insn) || insn_jumps_to(insn, &rs) ||
+	       (insn_branches(insn) && !insn_always_branches(insn));
+}
+
+/* Does a branch of the function lead into (entry, offset]? */
+static bool mips_comes_back(const struct place_function *function, size_t offset)
+{
+	for (size_t at = 0; at + MIPS_CODE <= function->size; at += MIPS_CODE) {
+		uint32_t insn = mips_insn(function, at);
+		int64_t target = (int64_t)at + MIPS_CODE + 4 * (int64_t)insn_immediate(insn);
+
+		if (insn_branches(insn) && target > 0 && target <= (int64_t)offset)
+			return true;
+	}
+	return false;
+}
+
+/* beqz of that argument, and nothing in its delay slot */
+static bool mips_tests(const struct place_function *function, int argument)
+{
+	return argument >= 0 && function->size > 2 * MIPS_CODE &&
+	       mips_insn(function, 0) >> 16 == (0x1000u | (MIPS_ARGUMENT + (unsigned)argument) << 5) &&
+	       !mips_insn(function, MIPS_CODE) && !mips_comes_back(function, 2 * MIPS_CODE);
+}
+
 static void find_mips64(const struct place_function *function,
 			const struct place_question *question, struct place_probe *ret_probe)
 {
-	(void)question;
-	find_entry(function, 4, 8, ret_probe);
+	find_entry(function, MIPS_ARGUMENT, 8, ret_probe);
+	if (mips_tests(function, question->not_null)) {
+		ret_probe->address += 2 * MIPS_CODE;
+		ret_probe->not_null = true;
+	} else {
+		ret_probe->unsafe = function->size < MIPS_CODE ||
+				    mips_goes_elsewhere(mips_insn(function, 0));
+	}
 }
 
 static int no_exits(const struct place_code *code, uint64_t address,

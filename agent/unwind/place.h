@@ -30,6 +30,7 @@ struct place_probe {
 	bool emulated;
 	bool not_null; /* calls with NULL in the argument of that name in the question do not come by */
 	bool looped; /* a jump leads back to the entry: calls may come by more often */
+	bool unsafe; /* the kernel does not carry out the instruction there as the processor does */
 };
 
 struct place_question {

@@ -13,6 +13,7 @@
 #include <bpf/bpf.h>
 
 #include "agent/streamer/stream.h"
+#include "arch_limits.h"
 #include "base/log.h"
 #include "base/ban.h"
 
@@ -133,12 +134,27 @@ static int open_remote(struct watch *w, struct err_text *err)
 	return r;
 }
 
+static bool is_full(const struct hub *hub)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < hub->settings.watches; i++)
+		count += hub->watch[i] != NULL;
+	return count >= ARCH_PROCESSES_MAX;
+}
+
 int hub_watch(struct hub *hub, pid_t pid, struct watch **ret, struct err_text *err)
 {
-	struct watch *w = new_watch(hub, pid);
+	struct watch *w;
 	uint32_t news;
 	int r;
 
+	if (is_full(hub))
+		return err_set(err, -ENOSPC,
+			       "pid %d is not recorded: on this processor only one program can be at a time, "
+			       "for the kernel mixes programs up at their probes",
+			       (int)pid);
+	w = new_watch(hub, pid);
 	if (!w)
 		return err_set(err, -ENOSPC, "there is no place for pid %d: raise --memory-limit",
 			       (int)pid);

@@ -242,6 +242,47 @@ static void what_is_reached(void **state)
 	assert_false(reaches("e8 fb ff ff ff c3")); /* itself */
 }
 
+/* MIPS64, by words of 32 bits. */
+static struct place_probe find_mips(const uint32_t *words, size_t count, int not_null)
+{
+	struct place_question question = {1, not_null};
+	struct place_function function = {(const uint8_t *)words, count * sizeof(*words), AT};
+	struct place_probe probe;
+
+	place_reader(EM_MIPS)->find(&function, &question, &probe);
+	return probe;
+}
+
+#define FIND_MIPS(not_null, ...)                                                                   \
+	find_mips((const uint32_t[]){__VA_ARGS__},                                                 \
+		  sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), not_null)
+
+static void mips_branches_are_not_probed(void **state)
+{
+	const uint32_t room = 0x67bdffc0, nop = 0, back = 0x03e00008;
+	struct place_probe probe;
+
+	(void)state;
+	probe = FIND_MIPS(-1, room, nop, back, nop);
+	assert_int_equal(probe.address, AT);
+	assert_int_equal(probe.argument[0], 4);
+	assert_true(probe.link && !probe.unsafe && !probe.not_null);
+	/* beqz a0, 59 instructions farther */
+	probe = FIND_MIPS(0, 0x10800059, nop, room, back, nop);
+	assert_int_equal(probe.address, AT + 8);
+	assert_int_equal(probe.argument[0], 4);
+	assert_true(probe.link && !probe.unsafe && probe.not_null);
+	assert_true(FIND_MIPS(-1, 0x10800059, nop, room, back, nop).unsafe);
+	assert_true(FIND_MIPS(1, 0x10800059, nop, room, back, nop).unsafe);
+	assert_true(FIND_MIPS(0, 0x10800059, room, back, nop).unsafe);
+	/* a loop to behind the test: bne a0, a1, 2 instructions back */
+	assert_true(FIND_MIPS(0, 0x10800059, nop, room, 0x1485fffe, nop, back, nop).unsafe);
+	assert_true(FIND_MIPS(-1, 0x0320f809, nop).unsafe); /* jalr t9 */
+	assert_true(FIND_MIPS(-1, 0x03200008, nop).unsafe); /* jr t9 */
+	assert_false(FIND_MIPS(-1, 0x10000010, nop).unsafe); /* b: always the same way */
+	assert_true(find_mips(&nop, 0, -1).unsafe);	     /* its code is not known */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -252,6 +293,7 @@ int main(void)
 		cmocka_unit_test(what_only_hands_on),
 		cmocka_unit_test(all_returns),
 		cmocka_unit_test(what_is_reached),
+		cmocka_unit_test(mips_branches_are_not_probed),
 	};
 
 	if (place_own.machine != EM_X86_64) {
