@@ -14,5 +14,6 @@ int command_attach(int argc, char **argv)
 		EXIT_FAULT, &err,
 		err_set(&err, -ENOTSUP,
 			"this build can't record programs that run already: it was made without "
-			"eBPF, or for a processor that is not supported there (agent run can)"));
+			"eBPF, or for 32-bit ARM, where kernels probe ARM code only, and libraries "
+			"are Thumb code (agent run can)"));
 }

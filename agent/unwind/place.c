@@ -33,7 +33,7 @@ static void find_arm(const struct place_function *function, const struct place_q
 
 /*
  * MIPS. Where a thread goes on behind a probed branch the kernel notes in the probe, not in the thread (resume_epc,
- * arch/mips/kernel/uprobes.c, to this day): of two threads there one may go the other's way, and a free(NULL) into free. So conditional
+ * arch/mips/kernel/uprobes.c): of two threads there one may go the other's way, and a free(NULL) into free. So conditional
  * branches are not probed. A free is, behind its test for NULL.
  */
 #define MIPS_ARGUMENT 4
