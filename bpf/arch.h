@@ -9,7 +9,7 @@
  *   arch_pc, arch_sp, arch_fp   of the probed instruction; fp as the unwinder has it (agent/unwind/arch)
  *   arch_link                   the link register; 0 where there is none
  *   arch_result                 what a function returns, at its return instruction or in a return probe
- *   arch_register(ctx, n)       by DWARF number; 0 of one that is not known
+ *   arch_register(ctx, n)       by DWARF number, of what can hold an argument at a place; 0 of others
  *   ARCH_ARGUMENT               DWARF number of a function's first argument
  *   ARCH_RETURN_SLOT            bytes that a call pushes: the return address, or nothing
  *   arch_saved_registers(ctx, to)         the registers of struct unwind_regs.saved, in that order; ARCH_SAVED_MAX words

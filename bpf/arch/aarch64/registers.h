@@ -33,16 +33,16 @@ ARCH_INLINE uint64_t arch_result(struct arch_registers *ctx)
 	return ctx->x[0];
 }
 
-/* Unrolled, so that every offset is a constant. */
+/* Those of arguments: places are entries. Unrolled, so that every offset is a constant. */
 ARCH_INLINE uint64_t arch_register(struct arch_registers *ctx, uint32_t number)
 {
 	uint64_t value = 0;
 
 #pragma unroll
-	for (uint32_t i = 0; i < 31; i++)
+	for (uint32_t i = 0; i < 8; i++)
 		if (number == i)
 			value = ARCH_READ(ctx->x[i]);
-	return number == 31 ? ARCH_READ(ctx->sp) : value;
+	return value;
 }
 
 /* Of x19 to x28 a row's base is seldom another than these. */

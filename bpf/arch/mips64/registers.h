@@ -36,13 +36,13 @@ ARCH_INLINE uint64_t arch_result(struct arch_registers *ctx)
 	return ctx->r[2];
 }
 
-/* Unrolled, so that every offset is a constant. */
+/* Those of arguments: places are entries. Unrolled, so that every offset is a constant. */
 ARCH_INLINE uint64_t arch_register(struct arch_registers *ctx, uint32_t number)
 {
 	uint64_t value = 0;
 
 #pragma unroll
-	for (uint32_t i = 0; i < 32; i++)
+	for (uint32_t i = 4; i < 12; i++)
 		if (number == i)
 			value = ARCH_READ(ctx->r[i]);
 	return value;
