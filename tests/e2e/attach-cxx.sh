@@ -4,7 +4,9 @@
 [ -x "$TARGETS/compared" ] || skip "there is no C++ compiler"
 
 both 7 "$TARGETS/compared" 40
-compare full preloaded.heapcast attached.heapcast
+# Before the kernel knows how to walk here the agent does, and gets to it late on a busy machine: a few stacks are cut then, or end
+# where the program has gone on meanwhile.
+compare full preloaded.heapcast attached.heapcast 0.01
 assert_eq "stacks that were cut for their depth" 0 "$(sql attached.heapcast "select count(*) from stacks where text like '%[depth limit]%'")"
 
 for run in 1 2; do
