@@ -38,6 +38,7 @@ hostile() {
 
 all_hostile() {
 	hostile 8 "$chains/callers"
+	for frames in plain none small record untold; do hostile 17 "$chains/frames_$frames"; done
 	hostile 11 "$chains/threads"
 	hostile 10 "$chains/fork"
 	hostile 9 "$chains/vfork"

@@ -2,12 +2,12 @@
 /*
  * A plain row of ARM; included by row.h.
  *
- *   | cfa offset / 4 : 14 | ra slot : 5 | r7 : 3 | r11 : 1 | from r11 : 1 | type : 2 |
+ *   | cfa offset / 4 : 15 | ra slot : 5 | r7 : 3 | r11 : 1 | from r11 : 1 | type : 2 |
  *
  * The ra slot in words below the cfa. One push saves registers in ascending order: r11 lies right below the return address if it was
  * saved, and r7 some words below; "r7" is how many, 0: it is still in the register.
  */
-#define ROW_CFA_MAX  0x3fffu
+#define ROW_CFA_MAX  0x7fffu
 #define ROW_SLOT_MAX 31u
 
 static inline uint64_t row_cfa(uint32_t row)

@@ -116,7 +116,7 @@ static bool is_in_table(const struct scan *s, const uint8_t *at)
 }
 
 /* Data among code may look like a push: of registers that must be kept a row is taken, and below it some that need
- * not are pushed only to make room. */
+ * not are pushed only to make room, up to r3 or (-Os) from r0 on. */
 static bool pushes_link(const struct insn *insn)
 {
 	uint32_t kept = insn->mask >> 4 & 7,
@@ -125,7 +125,7 @@ static bool pushes_link(const struct insn *insn)
 	kept += kept & -kept; /* of one run nothing is left but a bit above it */
 	return insn->kind == INSN_PUSH && insn->mask >> INSN_LR & 1 &&
 	       !(insn->mask >> INSN_SP & 1) && !(insn->mask >> INSN_PC & 1) &&
-	       !(kept & (kept - 1)) && !((16 - room) & (15 - room));
+	       !(kept & (kept - 1)) && (!((16 - room) & (15 - room)) || !(room & (room + 1)));
 }
 
 static bool find_push(const struct scan *s, struct prologue *p)
