@@ -36,4 +36,5 @@ bool sites_next(struct site *site, Elf *debug, const struct arch_code *code, uin
 	return true;
 }
 
-const struct piece pieces[] = {{0}};
+/* No code is read there. */
+const struct piece pieces[] = {{.name = NULL}};
