@@ -329,6 +329,7 @@ static void watch_loop(struct attach *a)
 	uv_timer_init(&a->agent.loop, &a->tick);
 	uv_timer_start(&a->tick, tick, TICK_MS, TICK_MS);
 	uv_timer_init(&a->agent.loop, &a->until);
+	uv_update_time(&a->agent.loop); /* to attach has taken its time */
 	if (a->options.for_ns)
 		uv_timer_start(&a->until, time_over, a->options.for_ns / 1000000, 0);
 	uv_poll_init(&a->agent.loop, &a->bell, a->hub.epoll);

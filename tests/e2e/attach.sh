@@ -174,3 +174,11 @@ assert_status 2 "$AGENT" attach 2>err
 assert_contains "the message" err "what shall be recorded?"
 assert_status 2 "$AGENT" attach -p x 2>err
 assert_contains "the message" err "-p takes the number of a process"
+
+echo "for a time, which begins when it is attached"
+start_target "$TARGETS/attached" never 0 1
+"$AGENT" attach -p $target --for 2s --output for.heapcast --quiet 2>attach.err
+duration=$("$COLLECTOR" report --json for.heapcast | tr , '\n' | sed -n 's/^"duration_ns"://p')
+[ "$duration" -ge 2000000000 ] || fail "recorded for $duration ns"
+kill -KILL $target
+target_ended 137
