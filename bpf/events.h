@@ -12,7 +12,7 @@
 #define CAPTURE_CALLS  8 /* of one thread in flight, one inside the other; a power of two */
 #define CAPTURE_SAVED  6 /* ARCH_SAVED_MAX */
 #define CAPTURE_PAGE   4096u /* of WALK_PAGE */
-#define CAPTURE_COPY   (4 * CAPTURE_PAGE) /* of a stack, at most */
+#define CAPTURE_COPY   (16 * CAPTURE_PAGE) /* of a stack, at most */
 
 enum capture_type {
 	CAPTURE_EVENT = 1,

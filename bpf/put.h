@@ -115,17 +115,26 @@ ARCH_INLINE uint64_t put_raw_flags(struct capture_stream *stream)
 		raw != NULL;                                                                       \
 	})
 
+/* Does the stack go on behind so many pages? */
+ARCH_INLINE bool put_goes_on(const struct capture_thread *thread, uint32_t pages)
+{
+	uint64_t page = thread->sp & ~(uint64_t)(CAPTURE_PAGE - 1);
+	uint8_t byte;
+
+	return !bpf_probe_read_user(&byte, 1, (void *)(page + pages * CAPTURE_PAGE));
+}
+
 /* The fuller the ring, the less of the stack goes into it: a stack that is cut is better than an event that is lost. */
 ARCH_INLINE bool put_raw(void *ring, struct capture_stream *stream, struct capture_thread *thread, uint32_t number,
 			 uint32_t miss)
 {
 	uint64_t waiting = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
-	uint8_t byte;
 
-	/* What lies above this page is often nothing: the stack ends there. */
-	if (waiting < stream->wake_bytes &&
-	    !bpf_probe_read_user(&byte, 1, (void *)((thread->sp & ~(uint64_t)(CAPTURE_PAGE - 1)) + CAPTURE_PAGE)))
+	if (waiting < stream->wake_bytes && put_goes_on(thread, 1)) {
+		if (waiting < stream->wake_bytes / 2 && stream->wake_bytes >= 2 * CAPTURE_COPY && put_goes_on(thread, 4))
+			return PUT_RAW(CAPTURE_COPY / CAPTURE_PAGE);
 		return PUT_RAW(4);
+	}
 	if (waiting < 3 * stream->wake_bytes)
 		return PUT_RAW(1);
 	stream->cut++;

@@ -15,7 +15,7 @@
 #include "tests/unit/temporary.h"
 #include "tests/unit/unwind/host.h"
 
-#define COPY 65536
+#define COPY (1u << 20)
 
 static struct remotes *remotes;
 static struct remote *remote;
@@ -27,8 +27,9 @@ static uint8_t copy[COPY] __attribute__((aligned(8)));
 /* Its caller's stack, both ways. */
 static NOINLINE void hook(void)
 {
+	static uint64_t pcs[UNWIND_MAX_DEPTH]; /* not in the stack, whose copies are short */
 	struct remote_stack stack = {.miss = WALK_NO_ROW};
-	uint64_t pcs[UNWIND_MAX_DEPTH], top;
+	uint64_t top;
 	struct unwind_delta home;
 	uint32_t count, flags;
 
@@ -41,9 +42,10 @@ static NOINLINE void hook(void)
 	unwind_capture_full(here, &stack.regs, UNWIND_MAX_DEPTH, &home);
 	remote_unwind(remote, &stack, pcs, &count, &flags);
 	hooks++;
-	cut += home.flags & UNWIND_TRUNCATED;
-	assert_int_equal(flags, home.flags);
-	assert_int_equal(count, home.depth);
+	assert_false(home.flags & UNWIND_TRUNCATED);
+	cut += flags & UNWIND_TRUNCATED;
+	assert_in_range(count, 1, home.depth);
+	assert_int_equal(flags, count < home.depth ? UNWIND_TRUNCATED : 0);
 	assert_memory_equal(pcs, home.pcs, count * sizeof(*pcs));
 }
 
@@ -91,13 +93,13 @@ static void test_stacks(void **state)
 	assert_true(hooks > 100);
 }
 
-/* What the copy lacks is read from the process. */
+/* What the copy lacks is not in the stack, which says that it is cut. */
 static void test_short_copy(void **state)
 {
 	(void)state;
-	for (copy_limit = 0; copy_limit < 3000; copy_limit += 40)
+	for (copy_limit = 0; copy_limit < 16000; copy_limit += 200)
 		down(8);
-	assert_int_equal(cut, 0);
+	assert_in_range(cut, 1, hooks - 1);
 }
 
 static void make_copy(const char *to)
