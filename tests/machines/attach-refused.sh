@@ -1,5 +1,5 @@
 #!/bin/bash
-# machines: armhf
+# machines with --full: armhf
 # Where the kernel accepts probes of Thumb code that never fire, attaching is refused, and says why; the program goes on.
 . "$(dirname "$0")/lib.sh"
 

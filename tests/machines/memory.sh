@@ -1,5 +1,5 @@
 #!/bin/bash
-# machines: armhf mips64el-16k
+# machines with --full: armhf mips64el-16k
 # The agent's memory is the number that the user gave, with pages of 16 KiB, too: what the kernel says of each of its mappings is
 # within the limit while it records as many programs as it has places for. `agent ctl status` says the same, although these machines
 # run from their initramfs, where the kernel counts code as shared memory.
