@@ -3,7 +3,8 @@
 
 #include "agent/unwind/rows.h"
 
-#define PCS	    150000 /* distinct program counters of each thread */
+/* Distinct program counters of each thread; fewer where they are looked for under an emulator. */
+#define PCS	    (ARCH_LINK ? 12000 : 150000)
 #define THREADS	    3
 #define PAGE	    4096u
 #define CACHE_PAGES 64
@@ -53,14 +54,14 @@ static struct unwind_thread *threads[THREADS];
 static void *meet_code(void *context)
 {
 	struct unwind_thread *thread = context;
-	uint64_t size = mapped.module.end - mapped.module.start - 1;
+	uint64_t step = ((mapped.module.end - mapped.module.start - 1) / PCS - 1) | 1; /* odd: Thumb, and not */
 	struct unwind_counters counters;
 
 	rows_check_state(thread);
 	for (uint64_t i = 0; i < PCS; i++)
-		rows_get(thread, mapped.module.start + 1 + i * 7 % size);
+		rows_get(thread, mapped.module.start + 1 + i * step);
 	unwind_counters(thread, &counters);
-	assert_true(counters.rows_missed > 100000);
+	assert_true(counters.rows_missed > PCS / 3 * 2);
 	return NULL;
 }
 
@@ -93,7 +94,7 @@ static int setup(void **state)
 {
 	(void)state;
 	assert_true(map_library(&mapped, "libc.so"));
-	assert_true(mapped.module.end - mapped.module.start > PCS * 7 / 4);
+	assert_true(mapped.module.end - mapped.module.start > PCS);
 	assert_int_equal(unwind_init(&memory_host), 0);
 	return 0;
 }
