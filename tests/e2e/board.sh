@@ -1,7 +1,7 @@
 #!/bin/bash
 # deploy/board: the same bytes each time; what is in the tarball begins, records, says what it does and ends; what can't be done is said.
 . "$(dirname "$0")/lib.sh"
-need readelf strip
+need objcopy readelf strip
 [ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ] || skip "this system's programs are not for amd64"
 BOARD=$ROOT/deploy/board
 
@@ -26,6 +26,14 @@ wrong 2 "the library alone" mips64
 wrong 2 "behind amd64 may come musl" amd64 uclibc
 wrong 2 "there is no option --fast" --fast amd64
 wrong 1 "there is no $T/nowhere/bin/agent" --from "$T/nowhere" amd64
+
+# What strip alone leaves of a MIPS program is not in a tarball.
+mkdir -p like-mips/bin like-mips/lib
+for file in bin/agent lib/libheapcast.so; do
+	objcopy --add-section .pdr="$ROOT/LICENSE" "$BUILD/$file" "like-mips/$file"
+done
+"$BOARD" --into two --from like-mips amd64 >/dev/null
+cmp one/heapcast-amd64.tar.gz two/heapcast-amd64.tar.gz || fail ".pdr is in a tarball"
 
 tar -xzf one/heapcast-amd64.tar.gz
 board=$T/heapcast-amd64
