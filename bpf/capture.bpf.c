@@ -14,6 +14,7 @@
  */
 #include "agent/allocator_functions.h"
 #include "bpf/calls.h"
+#include "bpf/mappings.h"
 #include "bpf/sample.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -147,6 +148,19 @@ ARCH_INLINE void note_arguments(struct capture_call *call, struct arch_registers
 	case SHAPE_TEXT_OWN:
 		call->nowhere = b != 0;
 		break;
+	case SHAPE_MAP:
+	case SHAPE_UNMAP:
+		call->old = a;
+		call->size = b;
+		break;
+	case SHAPE_REMAP:
+		call->interval = b;
+		call->size = c;
+		call->old = a;
+		break;
+	case SHAPE_SBRK:
+		call->old = a;
+		break;
 	}
 }
 
@@ -213,6 +227,35 @@ ARCH_INLINE bool passes(struct arch_registers *ctx, const struct capture_here *h
 	return true;
 }
 
+/* Nothing is sampled here: what is mapped is recorded, if anything is. */
+ARCH_INLINE bool enter_mapping(struct arch_registers *ctx, const struct capture_here *here,
+			       uint64_t word, uint64_t frame)
+{
+	uint64_t pc = return_address(ctx, word, frame);
+	struct capture_thread *thread = here->thread;
+	struct capture_call *call;
+
+	if (thread->depth || here->stream->mode == CAPTURE_OFF ||
+	    mappings_are_theirs(here->stream_number, pc))
+		return false;
+	call = calls_push(thread);
+	if (!call)
+		return false;
+	call->word = word;
+	call->frame = frame;
+	call->pc = pc;
+	call->was_sampled = call->chosen = 0;
+	call->interval = 0;
+	note_arguments(call, ctx, word);
+	call->stamp = bpf_ktime_get_ns();
+	if (event_class(site_kind(word)) == EVENT_CLASS_FREE)
+		set_caller(thread, ctx, pc, frame);
+	if (mappings_enter(here, call) && site_flags(word) & SITE_RETURN_OK)
+		return true;
+	thread->depth--;
+	return false;
+}
+
 /* A call of the program's, or of the allocator's own, that is followed to its end. False: nobody can tell its result. */
 ARCH_INLINE bool follow(struct arch_registers *ctx, const struct capture_here *here, uint64_t word, uint64_t frame, bool chosen)
 {
@@ -264,11 +307,15 @@ ARCH_INLINE bool enter(struct arch_registers *ctx, const struct capture_here *he
 			return false;
 	}
 	if (!thread) {
-		if (here->stream->mode != CAPTURE_OFF)
+		if (here->stream->mode != CAPTURE_OFF &&
+		    (site_shape(word) < SHAPE_MAP ||
+		     !mappings_are_theirs(here->stream_number, return_address(ctx, word, frame))))
 			count_nobody(here->stream, word);
 		return false;
 	}
 	calls_enter(thread, word, frame, here->stream->mode != CAPTURE_OFF);
+	if (site_shape(word) >= SHAPE_MAP)
+		return enter_mapping(ctx, here, word, frame);
 	if (ends) {
 		if (thread->depth)
 			thread->inner++;
@@ -314,6 +361,12 @@ ARCH_INLINE int leave(struct arch_registers *ctx, const struct capture_here *her
 	call = calls_pop(thread, frame, at_site, here->stream->mode != CAPTURE_OFF);
 	if (!call)
 		return 0;
+	if (site_shape(call->word) >= SHAPE_MAP) {
+		set_caller(thread, ctx, call->pc, call->frame);
+		if (here->stream->mode != CAPTURE_OFF)
+			mappings_leave(here, call, arch_result(ctx));
+		return 0;
+	}
 	thread->kind = site_kind(call->word);
 	thread->address = block_of(call, arch_result(ctx));
 	thread->size = call->size;
@@ -362,7 +415,7 @@ ARCH_INLINE uint64_t word_of(struct arch_registers *ctx, const struct capture_he
 SEC("uprobe")
 int capture_entry(struct arch_registers *ctx)
 {
-	struct capture_here here;
+	struct capture_here here = {0};
 	uint64_t word;
 
 	capture_find(&here);
@@ -381,7 +434,7 @@ SEC("uprobe")
 int capture_session(struct arch_registers *ctx)
 {
 	uint64_t pc = arch_pc(ctx), word;
-	struct capture_here here;
+	struct capture_here here = {0};
 
 	capture_find(&here);
 	word = capture_known_word(&here, pc);
@@ -398,7 +451,7 @@ int capture_session(struct arch_registers *ctx)
 SEC("uprobe")
 int capture_exit(struct arch_registers *ctx)
 {
-	struct capture_here here;
+	struct capture_here here = {0};
 	uint64_t word;
 
 	capture_find(&here);
@@ -410,7 +463,7 @@ int capture_exit(struct arch_registers *ctx)
 SEC("uretprobe")
 int capture_return(struct arch_registers *ctx)
 {
-	struct capture_here here;
+	struct capture_here here = {0};
 
 	capture_find(&here);
 	return leave(ctx, &here, arch_sp(ctx) - ARCH_RETURN_SLOT, false);
@@ -424,7 +477,7 @@ SEC("uprobe")
 int capture_loader(void *ctx)
 {
 	uint32_t stream_number = 0, state = 0;
-	struct capture_stream *stream = capture_process(&stream_number);
+	struct capture_stream *stream = capture_watched(capture_id() >> 32, &stream_number);
 
 	(void)ctx;
 	if (!stream)
@@ -442,33 +495,4 @@ int capture_loader(void *ctx)
 	return 0;
 }
 
-/* The thread that ends. */
-SEC("raw_tp/sched_process_exit")
-int capture_thread_exit(void *ctx)
-{
-	uint32_t tid = (uint32_t)capture_id();
-	uint32_t *number = bpf_map_lookup_elem(&capture_tids, &tid);
-	struct capture_thread *thread = number ? capture_thread_of(*number) : NULL;
-
-	(void)ctx;
-	if (!thread || thread->tid != tid)
-		return 0;
-	bpf_map_delete_elem(&capture_tids, &tid);
-	thread->state = CAPTURE_THREAD_DEAD;
-	return 0;
-}
-
-/* The process has another program now: what its probes and rows meant is over. The agent lets it go. */
-SEC("raw_tp/sched_process_exec")
-int capture_exec(void *ctx)
-{
-	uint32_t stream_number = 0;
-	struct capture_stream *stream = capture_current(&stream_number);
-
-	(void)ctx;
-	if (stream) {
-		stream->ready = 0;
-		stream->image++;
-	}
-	return 0;
-}
+#include "bpf/processes.h"

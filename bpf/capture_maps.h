@@ -11,6 +11,8 @@
 
 /* Set by the agent before the programs are loaded. */
 const volatile bool capture_has_cookies = true;
+/* New programs of all processes are of interest. */
+const volatile bool capture_wants_execs = false;
 /* The agent's process namespace, whose numbers it knows processes by; 0: the host's. */
 const volatile uint64_t capture_ns_dev = 0;
 const volatile uint64_t capture_ns_ino = 0;
@@ -77,6 +79,12 @@ struct {
 	__array(values, struct capture_ring);
 } capture_rings SEC(".maps");
 
+/* For the agent's main loop: struct capture_news. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 65536);
+} capture_newses SEC(".maps");
+
 /* Sampled blocks that live. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -132,10 +140,8 @@ ARCH_INLINE uint64_t capture_id(void)
 	return (uint64_t)info.tgid << 32 | info.pid;
 }
 
-/* The stream of the process that this program runs in; NULL: none. */
-ARCH_INLINE struct capture_stream *capture_process(uint32_t *ret_number)
+ARCH_INLINE struct capture_stream *capture_watched(uint32_t tgid, uint32_t *ret_number)
 {
-	uint32_t tgid = capture_id() >> 32;
 	uint32_t *number = bpf_map_lookup_elem(&capture_targets, &tgid);
 	struct capture_stream *stream;
 
@@ -146,10 +152,10 @@ ARCH_INLINE struct capture_stream *capture_process(uint32_t *ret_number)
 	return stream && stream->tgid == tgid ? stream : NULL;
 }
 
-/* Likewise; NULL also if its probes are not all set. */
+/* The stream of the process that this program runs in; NULL: none, or its probes are not all set. */
 ARCH_INLINE struct capture_stream *capture_current(uint32_t *ret_number)
 {
-	struct capture_stream *stream = capture_process(ret_number);
+	struct capture_stream *stream = capture_watched(capture_id() >> 32, ret_number);
 
 	return stream && stream->ready ? stream : NULL;
 }
@@ -191,6 +197,7 @@ __attribute__((noinline)) int capture_thread_new(uint32_t stream_number)
 	thread->tid = tid;
 	thread->tgid = id >> 32;
 	thread->stream = stream_number;
+	thread->image = stream->image;
 	thread->depth = 0;
 	thread->produced = thread->not_sampled = 0;
 	thread->lost_allocations = thread->lost_frees = thread->lost_bytes = 0;

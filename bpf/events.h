@@ -11,6 +11,7 @@
 
 #define CAPTURE_CALLS  8 /* of one thread in flight, one inside the other; a power of two */
 #define CAPTURE_SAVED  6 /* ARCH_SAVED_MAX */
+#define CAPTURE_THEIRS 16 /* files */
 #define CAPTURE_PAGE   4096u /* of WALK_PAGE */
 #define CAPTURE_COPY   (16 * CAPTURE_PAGE) /* of a stack, at most */
 
@@ -18,6 +19,7 @@ enum capture_type {
 	CAPTURE_EVENT = 1,
 	CAPTURE_RAW = 2, /* an event whose stack the agent is to walk: struct capture_raw */
 	CAPTURE_LOADER = 3, /* no event: the loader is about to change what is mapped, or has done so; the `keep`-th time */
+	CAPTURE_EXEC = 4, /* no event: what follows is of the process's next program */
 };
 
 enum capture_flags {
@@ -40,7 +42,7 @@ struct capture_record {
 	uint64_t size;
 	uint64_t old_address;
 	uint64_t call_stamp;
-	uint64_t interval; /* sampled: of how many bytes on average one was hit; else 0 */
+	uint64_t interval; /* sampled: of how many bytes on average one was hit; else 0. Of an mremap: the size of the old range */
 };
 
 struct capture_raw {
@@ -67,7 +69,7 @@ struct capture_call {
 	uint32_t nowhere; /* TEXT_OWN: the result is no block */
 	uint32_t chosen;  /* to be sampled: known at its entry */
 	uint32_t reserved;
-	uint64_t interval; /* then */
+	uint64_t interval; /* then; of an mremap: the size of the old range */
 };
 
 enum capture_thread_state { CAPTURE_THREAD_FREE, CAPTURE_THREAD_USED, CAPTURE_THREAD_DEAD };
@@ -97,13 +99,15 @@ struct capture_thread {
 	uint64_t pc, sp, fp, saved[CAPTURE_SAVED]; /* of the caller */
 	uint64_t chosen_interval;
 	uint32_t kind, was_sampled, chosen;
+	uint32_t image; /* of its stream, which it began in */
 	struct capture_call call[CAPTURE_CALLS];
 } __attribute__((aligned(64)));
 
 /* A sampled block that lives. */
 struct capture_block {
 	uint64_t address;
-	uint64_t stream;
+	uint32_t stream;
+	uint32_t image; /* of it */
 };
 
 /*
@@ -129,6 +133,17 @@ static inline uint32_t capture_tally_shift(uint32_t hash)
 
 enum capture_mode { CAPTURE_OFF, CAPTURE_FULL, CAPTURE_SAMPLE };
 
+/* What the agent's main loop is told, of processes that have no stream or whose stream does not say it, in a ring of its own. */
+enum capture_news_type {
+	CAPTURE_NEWS_EXEC = 1, /* it has another program */
+	CAPTURE_NEWS_FORK = 2, /* it has a child, or a new thread */
+};
+
+struct capture_news {
+	uint32_t type;
+	uint32_t tgid;
+};
+
 /* A watched process. The agent writes the first part. */
 struct capture_stream {
 	uint32_t tgid; /* 0: nobody */
@@ -142,17 +157,23 @@ struct capture_stream {
 	uint64_t seed;
 	uint64_t wake_bytes; /* so much in the ring wakes the agent */
 	uint32_t rung;	     /* and has; the agent clears it */
-	uint32_t image;
+	uint32_t image; /* execs so far */
 	uint64_t no_thread_allocations, no_thread_frees; /* of threads without a place */
 	uint64_t refused; /* samples, for lack of room in the map */
 	uint64_t cut;	  /* stacks that were not copied, for lack of room in the ring */
 	uint64_t waited_ns; /* for which the program was held up */
 	uint32_t block;	    /* hold it up where the ring fills. The agent's */
-	uint32_t loads;	    /* changes of what is mapped that the loader has made */
+	uint32_t loads;	    /* changes of what is mapped: those that the loader has made, and execs */
 	uint32_t calls;	    /* of the loader's: CAPTURE_LOADER */
 	uint32_t answered;  /* of them. The agent's */
 	uint32_t answers;   /* it does, so wait for it. The agent's */
 	uint64_t loader_state; /* address of its r_debug.r_state; 0: not known. The agent's */
+	uint32_t follow;    /* its children are of interest. Likewise */
+	uint64_t break_at;  /* where libc keeps the break; 0: that is not known. Likewise, as is the code of those whose mappings
+			       are not the program's */
+	struct {
+		uint64_t start, size;
+	} theirs[CAPTURE_THEIRS];
 };
 
 /*

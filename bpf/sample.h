@@ -32,9 +32,9 @@ ARCH_INLINE bool sample_may_hold(const struct capture_stream *stream, uint64_t a
 }
 
 /* Is the block a sampled one? It is none any more then. Global: the verifier looks at it once. */
-__attribute__((noinline)) int sample_end(uint32_t stream_number, uint64_t address)
+__attribute__((noinline)) int sample_end(uint32_t stream_number, uint32_t image, uint64_t address)
 {
-	struct capture_block block = {.address = address, .stream = stream_number};
+	struct capture_block block = {.address = address, .stream = stream_number, .image = image};
 	uint32_t hash = capture_tally_hash(address), one_less = -(1u << capture_tally_shift(hash)), *tally = sample_tally(hash);
 
 	/* To look takes no lock. */
@@ -46,13 +46,13 @@ __attribute__((noinline)) int sample_end(uint32_t stream_number, uint64_t addres
 
 ARCH_INLINE bool sample_take(const struct capture_stream *stream, uint32_t stream_number, uint64_t address)
 {
-	return address && sample_may_hold(stream, address) && sample_end(stream_number, address);
+	return address && sample_may_hold(stream, address) && sample_end(stream_number, stream->image, address);
 }
 
 /* There is room for it, or it is not needed. It is counted first: who sees the count looks in the map. */
 ARCH_INLINE bool sample_remember(struct capture_stream *stream, uint32_t stream_number, uint64_t address)
 {
-	struct capture_block block = {.address = address, .stream = stream_number};
+	struct capture_block block = {.address = address, .stream = stream_number, .image = stream->image};
 	uint32_t hash = capture_tally_hash(address), one = 1u << capture_tally_shift(hash), *tally = sample_tally(hash);
 	uint64_t value = 1;
 	long r;

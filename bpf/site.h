@@ -94,6 +94,11 @@ static inline bool site_returns(uint64_t word)
 	return (site_flags(word) & (SITE_RETURN_OK | SITE_HAS_EXITS)) == SITE_RETURN_OK;
 }
 
+static inline uint64_t site_with_flags(uint64_t word, uint32_t flags)
+{
+	return (word & ~(UINT64_C(1023) << 38)) | (uint64_t)(flags & 1023u) << 38;
+}
+
 /* See above. */
 static inline uint64_t site_frame(uint64_t word, uint64_t sp)
 {

@@ -11,10 +11,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "agent/cli/attach_find.h"
+#include "agent/cli/attach.h"
 #include "agent/cli/command.h"
 #include "agent/cli/summary.h"
-#include "agent/ebpf/capture/hub.h"
 #include "agent/ebpf/check.h"
 #include "agent/ebpf/rights.h"
 #include "agent/streamer/budget.h"
@@ -28,41 +27,19 @@
 #define TICK_MS	      100
 #define NICE	      (-10)
 #define LOOK_TICKS    5 /* for new processes */
-#define KNOWN_MAX     1024
 #define RING_LEAST    (64u << 10)
 #define THREADS_LEAST 8
 #define LINES_LEAST   1024
 #define IMAGES_LEAST  (256u << 10)
 #define BLOCKS_LEAST  512
 /* What attaching takes of --memory-limit beside what a recording by LD_PRELOAD does: libbpf, the programs in the kernel. */
-#define OWN_BYTES     (896u << 10)
+#define OWN_BYTES     (928u << 10)
 /* Of each process: what its ring takes beside the data, its modules and their sites. */
 #define PROCESS_BYTES (64u << 10)
 #define LEAST_BYTES                                                                                \
 	(THREADS_LEAST * HUB_THREAD_BYTES + LINES_LEAST * HUB_LINE_BYTES + IMAGES_LEAST +          \
 	 BLOCKS_LEAST * HUB_BLOCK_BYTES)
 #define EVENTS_MAX    64
-#define CGROUP_ROOT   "/sys/fs/cgroup"
-
-struct attach {
-	struct agent agent;
-	struct options options;
-	struct hub hub;
-	struct attach_want want;
-	uv_signal_t signal[3];
-	uv_timer_t tick, until;
-	uv_poll_t bell;
-	unsigned ticks;
-	uint32_t reports;
-	uint32_t attached;
-	bool full; /* said that there are no more places */
-	/* Processes that were looked at, so that none is tried twice. */
-	struct known {
-		pid_t pid;
-		uint64_t start;
-	} known[KNOWN_MAX];
-	unsigned next_known;
-};
 
 static void help(void)
 {
@@ -164,15 +141,6 @@ static int check_filter(pid_t pid, struct err_text *err)
 				 (int)pid, host_rights()->of[RIGHT_FILTERED].reason);
 }
 
-static bool is_known(struct attach *a, pid_t pid, uint64_t start)
-{
-	for (unsigned i = 0; i < KNOWN_MAX; i++)
-		if (a->known[i].pid == pid && a->known[i].start == start)
-			return true;
-	a->known[a->next_known++ % KNOWN_MAX] = (struct known){pid, start};
-	return false;
-}
-
 static int check(const struct target_info *target, struct err_text *err)
 {
 	const char *reason;
@@ -197,55 +165,60 @@ static int check(const struct target_info *target, struct err_text *err)
 	return check_filter(target->pid, err);
 }
 
-static int attach_one(struct attach *a, pid_t pid, struct err_text *err)
+static struct stream *stream_of(struct attach *a, const struct watch *watch)
+{
+	for (uint32_t i = 0; i < a->agent.budget.slots; i++)
+		if (a->agent.stream[i]->capture == &watch->source)
+			return a->agent.stream[i];
+	return NULL;
+}
+
+static int begin(struct attach *a, const struct target_info *target, struct watch *watch,
+		 const uint8_t *parent, struct err_text *err)
+{
+	int r = session_attach(&a->agent, target, &watch->source, parent), pid = (int)target->pid;
+
+	if (!r) {
+		watch_begin(watch, stream_of(a, watch));
+		return 0;
+	}
+	if (r != -EIO) /* else its stream began, and closed it */
+		watch_free(watch);
+	return err_set(err, r,
+		       r == -EEXIST   ? "pid %d is recorded already"
+		       : r == -ENOSPC ? "there is no place for pid %d: raise --memory-limit"
+				      : "can't record pid %d: there is nowhere to put it",
+		       pid);
+}
+
+int attach_one(struct attach *a, pid_t pid, const uint8_t *parent, struct err_text *err)
 {
 	struct target_info target;
 	struct watch *watch;
-	int r = target_read(pid, &target);
+	int r = target_read(pid, &target), lock;
 
 	if (r < 0)
 		return err_set(err, r, "there is no process %d", (int)pid);
+	if (attach_is_ours(pid))
+		return err_set(err, -EINVAL, "pid %d is an agent or a collector of ours", (int)pid);
 	r = check(&target, err);
 	if (!r)
-		r = explain(hub_watch(&a->hub, pid, &watch, err), err);
+		r = attach_lock(pid, &lock, err);
 	if (r < 0)
 		return r;
-	r = session_attach(&a->agent, &target, &watch->source);
+	r = explain(hub_watch(&a->hub, pid, &watch, err), err);
 	if (r < 0) {
-		if (r != -EIO) /* else its stream began, and closed it */
-			watch_free(watch);
-		return err_set(err, r,
-			       r == -EEXIST   ? "pid %d is recorded already"
-			       : r == -ENOSPC ? "there is no place for pid %d: raise --memory-limit"
-					      : "can't record pid %d: there is nowhere to put it",
-			       (int)pid);
+		attach_unlock(lock);
+		return r;
 	}
-	for (uint32_t i = 0; i < a->agent.budget.slots; i++)
-		if (a->agent.stream[i]->capture == &watch->source)
-			watch_begin(watch, a->agent.stream[i]);
+	watch->lock = lock;
+	r = begin(a, &target, watch, parent, err);
+	if (r < 0)
+		return r;
 	a->attached++;
 	log_info("attached to pid %d (%s): %u places are probed", (int)pid, target_name(&target),
 		 watch->sites);
 	return 0;
-}
-
-static void look_at(void *context, pid_t pid)
-{
-	struct attach *a = context;
-	struct err_text err = {{0}};
-	uint64_t start;
-	pid_t parent;
-	int r;
-
-	if (!attach_wants(&a->want, pid) || target_identity(pid, &parent, &start) < 0 ||
-	    is_known(a, pid, start))
-		return;
-	r = attach_one(a, pid, &err);
-	if (r == -ENOSPC && !a->full)
-		log_warn("%s (said once)", err.text);
-	else if (r < 0 && r != -ENOSPC && r != -ESRCH)
-		log_info("not attached: %s", err.text);
-	a->full |= r == -ENOSPC;
 }
 
 static int attach_named(struct attach *a, struct err_text *err)
@@ -253,9 +226,9 @@ static int attach_named(struct attach *a, struct err_text *err)
 	int r = 0;
 
 	for (unsigned i = 0; !r && i < a->want.pids; i++)
-		r = attach_one(a, a->want.pid[i], err);
-	if (!r && attach_looks(&a->want))
-		attach_each(look_at, a);
+		r = attach_one(a, a->want.pid[i], NULL, err);
+	if (!r)
+		attach_look_around(a);
 	return r;
 }
 
@@ -274,31 +247,13 @@ static void time_over(uv_timer_t *timer)
 	agent_stop(&((struct attach *)timer->data)->agent);
 }
 
-/* What calls exec is another program: it is let go. */
-static void look_for_execs(struct attach *a)
-{
-	for (uint32_t i = 0; i < a->agent.budget.slots; i++) {
-		struct session *s = &a->agent.session[i];
-		const struct watch *w = (const struct watch *)s->stream.capture;
-
-		if (stream_state(&s->stream) != STREAM_LIVE || !watch_is_over(w))
-			continue;
-		log_warn("pid %d has begun another program (exec), which is not recorded",
-			 (int)w->pid);
-		session_detach(s);
-	}
-}
-
 static void tick(uv_timer_t *timer)
 {
 	struct attach *a = timer->data;
 
-	look_for_execs(a);
-	for (uint32_t i = 0; i < a->hub.settings.watches; i++)
-		if (a->hub.watch[i])
-			watch_probe_news(a->hub.watch[i]);
-	if (attach_looks(&a->want) && !a->agent.stopping && ++a->ticks % LOOK_TICKS == 0)
-		attach_each(look_at, a);
+	attach_look_again(a);
+	if (!a->agent.stopping && ++a->ticks % LOOK_TICKS == 0)
+		attach_look_around(a);
 }
 
 /* A ring wants to be drained before its time, or a watch wants probes. */
@@ -311,9 +266,8 @@ static void rung(uv_poll_t *poll, int status, int events)
 	(void)events;
 	epoll_wait(a->hub.epoll, got, EVENTS_MAX, 0);
 	drain_kick(&a->agent.drain);
-	for (uint32_t i = 0; i < a->hub.settings.watches; i++)
-		if (a->hub.watch[i])
-			watch_probe_news(a->hub.watch[i]);
+	attach_look_again(a);
+	attach_hear(a);
 }
 
 static void watch_loop(struct attach *a)
@@ -368,6 +322,8 @@ static int start(struct attach *a, const struct agent_settings *settings, struct
 	a->agent.context = a;
 	divide(&a->agent, &hub);
 	hub.block = a->options.policy == RING_BLOCK;
+	hub.follow = a->options.follow;
+	hub.execs = attach_looks(&a->want);
 	r = explain(hub_open(&a->hub, &hub, err), err);
 	if (!r && a->options.control) {
 		r = agent_open_desk(&a->agent, a->options.control);
@@ -375,8 +331,10 @@ static int start(struct attach *a, const struct agent_settings *settings, struct
 			err_set(err, r, "can't listen at %s" DESK_SUFFIX " (--control): %s",
 				a->options.control, strerror(-r));
 	}
-	if (!r)
+	if (!r) {
+		attach_begin_following(a);
 		r = attach_named(a, err);
+	}
 	if (r < 0)
 		return r;
 	watch_loop(a);
@@ -415,13 +373,6 @@ static int gather_pids(int argc, char **argv, char *text, size_t size, struct er
 	return left;
 }
 
-static const char *cgroup_of(const char *path)
-{
-	size_t root = strlen(CGROUP_ROOT);
-
-	return path && !strncmp(path, CGROUP_ROOT "/", root + 1) ? path + root : path;
-}
-
 static int parse(struct attach *a, int argc, char **argv, struct err_text *err)
 {
 	static char pids[1024];
@@ -448,7 +399,9 @@ static int parse(struct attach *a, int argc, char **argv, struct err_text *err)
 	if (r < 0)
 		return r;
 	a->want = (struct attach_want){
-		.comm = o->comm, .cgroup = cgroup_of(o->cgroup), .all = o->all};
+		.comm = o->comm, .has_cgroup = o->cgroup && *o->cgroup, .all = o->all};
+	if (a->want.has_cgroup)
+		attach_cgroup_read(o->cgroup, &a->want.cgroup);
 	r = attach_parse_pids(&a->want, *pids ? pids : o->pids ? o->pids : "", err);
 	if (r < 0)
 		return r;
@@ -493,7 +446,7 @@ int command_attach(int argc, char **argv)
 		return command_fail(EXIT_USAGE, &err, r);
 	setpriority(PRIO_PROCESS, 0, NICE); /* where it may: programs can't wait for long */
 	settings.no_rings = true;
-	settings.many = a.want.pids > 1 || attach_looks(&a.want);
+	settings.many = a.want.pids > 1 || attach_looks(&a.want) || a.options.follow;
 	settings.access.everyone = geteuid() == 0;
 	settings.idle_ns = attach_looks(&a.want) ? 0 : 1;
 	r = start(&a, &settings, &err);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/streamer/target.h"
@@ -39,40 +40,46 @@ int attach_parse_pids(struct attach_want *want, const char *text, struct err_tex
 	return 0;
 }
 
-/* In the group, or in one below it: a line "0::/PATH", or of an older hierarchy "7:memory:/PATH". */
-static bool in_cgroup(pid_t pid, const char *cgroup)
-{
-	char path[64], line[4200];
-	size_t length = strlen(cgroup);
-	cleanup(cleanup_fclose) FILE *file = NULL;
-
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file)) {
-		char *at = strchr(line, ':');
-
-		at = at ? strchr(at + 1, ':') : NULL;
-		if (!at)
-			continue;
-		at++;
-		at[strcspn(at, "\n")] = '\0';
-		if (!strncmp(at, cgroup, length) && (!at[length] || at[length] == '/'))
-			return true;
-	}
-	return false;
-}
-
 bool attach_wants(const struct attach_want *want, pid_t pid)
 {
 	char path[64], target[16], comm[16];
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	if (pid == getpid() || readlink(path, target, sizeof(target)) <= 0)
+	if (readlink(path, target, sizeof(target)) <= 0)
 		return false;
 	if (want->comm &&
 	    (target_thread_name(pid, pid, comm) < 0 || strncmp(comm, want->comm, sizeof(comm) - 1)))
 		return false;
-	return !want->cgroup || in_cgroup(pid, want->cgroup);
+	return !want->has_cgroup || attach_cgroup_has(&want->cgroup, pid);
+}
+
+/* The program of our own, or the collector that was built with it. */
+bool attach_is_ours(pid_t pid)
+{
+	static struct stat ours[2];
+	static bool looked;
+	struct stat st;
+	char path[64];
+
+	if (!looked) {
+		char self[4096];
+		ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - sizeof("collector"));
+
+		looked = true;
+		stat("/proc/self/exe", &ours[0]);
+		self[n < 0 ? 0 : n] = '\0';
+		if (strrchr(self, '/')) {
+			memcpy(strrchr(self, '/') + 1, "collector", sizeof("collector"));
+			stat(self, &ours[1]);
+		}
+	}
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	if (stat(path, &st) < 0)
+		return false;
+	for (unsigned i = 0; i < 2; i++)
+		if (ours[i].st_ino == st.st_ino && ours[i].st_dev == st.st_dev)
+			return true;
+	return false;
 }
 
 void attach_each(void (*found)(void *context, pid_t pid), void *context)

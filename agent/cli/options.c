@@ -34,12 +34,12 @@ static const struct option_row rows[] = {
 	{"comm", "NAME", COMMAND_ATTACH, TEXT, AT(comm),
 	 "record those of this name (as `ps -o comm` shows it), and those that start later, too"},
 	{"cgroup", "PATH", COMMAND_ATTACH, TEXT, AT(cgroup),
-	 "record those in this control group, and those that come into it; a path below "
-	 "/sys/fs/cgroup, or as /proc/PID/cgroup shows it"},
+	 "record those in this control group (a container's, a service's) or below it, and those "
+	 "that come into it; a folder below /sys/fs/cgroup, or as /proc/PID/cgroup shows it"},
 	{"all", NULL, COMMAND_ATTACH, FLAG, AT(all),
-	 "record every process, as far as there are places: one for each 2 MiB of --memory-limit"},
-	{"check", NULL, COMMAND_ATTACH, FLAG, AT(check),
-	 "say what this machine permits, and end"},
+	 "record every process, as far as there are places: one for each 2 MiB of --memory-limit, "
+	 "64 at most; never an agent or its collector"},
+	{"check", NULL, COMMAND_ATTACH, FLAG, AT(check), "say what this machine permits, and end"},
 	{"for", "TIME", COMMAND_ATTACH, DURATION, AT(for_ns),
 	 "let the programs go after this time (until they end, or a signal)"},
 	{"mode", "full|sample[=BYTES]|off", EACH, MODE, AT(mode),
@@ -78,7 +78,7 @@ static const struct option_row rows[] = {
 	 "collectors"},
 	{"spool-limit", "SIZE", COMMAND_SERVE, SIZE, AT(spool_limit),
 	 "bytes of these files (64M; at least 1M)"},
-	{"follow", NULL, BOTH, FLAG, AT(follow),
+	{"follow", NULL, EACH, FLAG, AT(follow),
 	 "record children, too, those that fork and go on as those that exec, each as a stream of "
 	 "its own; there is a place for each 2 MiB of --memory-limit, but 64 at most"},
 	{"free-stacks", "yes|no", EACH, SWITCH, AT(free_stacks),

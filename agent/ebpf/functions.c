@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/mapping_functions.h"
 #include "base/ban.h"
 
 /* While symbols are read. */
@@ -31,7 +32,9 @@ int function_of_name(const char *name, bool *ret_heap)
 
 enum function_sort function_sort(unsigned number)
 {
-	switch (allocator_functions[number].shape) {
+	if (number >= MAPPING_FUNCTIONS_FIRST)
+		return SORT_MAPS;
+	switch (function_known(number)->shape) {
 	case SHAPE_END:
 		return SORT_FREES;
 	case SHAPE_MOVE_AB:
@@ -48,13 +51,14 @@ enum function_sort function_sort(unsigned number)
 /* Operators and their like throw, unless they say that they don't; so does realloc of mimalloc's kind. */
 static bool is_throwing(unsigned number, const char *name)
 {
-	return !strncmp(allocator_functions[number].name, "new", 3) && !strstr(name, "nothrow");
+	return !strncmp(function_known(number)->name, "new", 3) && !strstr(name, "nothrow");
 }
 
 /* A quick look, for there may be a hundred thousand: the first two letters of all names that matter. */
 static bool may_matter(const char *name)
 {
-	static const char beginnings[] = "mi ma me tc je _r _Z re ra xa da sd ca cf fr po al va pv";
+	static const char beginnings[] =
+		"mi ma me tc je _r _Z re ra xa da sd ca cf fr po al va pv mm mu mr sb br";
 
 	for (const char *b = beginnings; b < beginnings + sizeof(beginnings) - 1; b += 3)
 		if (name[0] == b[0] && name[1] == b[1])
@@ -114,8 +118,10 @@ static bool take(void *context, const ElfW(Sym) * symbol, const char *name)
 	f.copied = is_copy(name, f.name);
 	if (strchr(name, '.') && !f.copied)
 		return false;
-	f.common = allocator_function_find_common(f.name) >= 0;
-	number = function_of_name(f.name, &f.heap);
+	number = mapping_function_find(f.name);
+	f.common = number >= 0 || allocator_function_find_common(f.name) >= 0;
+	if (number < 0)
+		number = function_of_name(f.name, &f.heap);
 	if (number < 0 || (f.common && !f.copied && (local || !search->shown)))
 		return false;
 	f.number = (uint8_t)number;

@@ -18,12 +18,13 @@ enum function_sort {
 	SORT_MOVES,
 	SORT_RESIZES,
 	SORT_FREES,
+	SORT_MAPS, /* nothing stands for another one here */
 };
 
 struct function {
 	uint64_t address;
 	uint64_t size;
-	uint8_t number; /* in allocator_functions */
+	uint8_t number; /* for function_known */
 	bool heap;
 	bool common; /* of malloc's family, or an operator */
 	bool late;   /* an IFUNC */
@@ -48,6 +49,11 @@ void functions_find(struct elf_symbols *file, struct functions *ret);
 int function_of_name(const char *name, bool *ret_heap);
 
 enum function_sort function_sort(unsigned number);
+
+/* An allocator's, or one that maps (agent/mapping_functions.h). */
+const struct allocator_function *function_known(unsigned number);
+/* The number of what maps; negative: it is none. */
+int mapping_function_find(const char *name);
 
 bool function_is_operator(const char *name);
 

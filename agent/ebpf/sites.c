@@ -12,6 +12,7 @@
 #include "agent/ebpf/extents.h"
 #include "agent/ebpf/functions.h"
 #include "agent/ebpf/imports.h"
+#include "agent/mapping_functions.h"
 #include "agent/unwind/entry.h"
 #include "agent/unwind/place.h"
 #include "base/ban.h"
@@ -179,21 +180,28 @@ static void settle_hand_on(struct candidate *c)
 
 /* Places. */
 
+static bool maps(const struct function *f)
+{
+	return f->number >= MAPPING_FUNCTIONS_FIRST;
+}
+
 static uint16_t wanted_arguments(const struct function *f)
 {
 	static const uint8_t of_shape[] = {
 		[SHAPE_SIZE_A] = 1,	 [SHAPE_SIZE_B] = 2,  [SHAPE_COUNT_AB] = 3,
 		[SHAPE_POSIX] = 5,	 [SHAPE_MOVE_AB] = 3, [SHAPE_MOVE_ABC] = 7,
 		[SHAPE_MOVE_OR_END] = 3, [SHAPE_RESIZE] = 3,  [SHAPE_TEXT] = 1,
-		[SHAPE_TEXT_OWN] = 3,	 [SHAPE_END] = 1,
+		[SHAPE_TEXT_OWN] = 3,	 [SHAPE_END] = 1,     [SHAPE_MAP] = 2,
+		[SHAPE_UNMAP] = 3,	 [SHAPE_REMAP] = 7,   [SHAPE_SBRK] = 1,
+		[SHAPE_BRK] = 1,
 	};
 
-	return (uint16_t)(of_shape[allocator_functions[f->number].shape] << f->heap);
+	return (uint16_t)(of_shape[function_known(f->number)->shape] << f->heap);
 }
 
 static const char *refusal(const struct candidate *c)
 {
-	unsigned shape = allocator_functions[c->f->number].shape;
+	unsigned shape = function_known(c->f->number)->shape;
 
 	if (c->f->thumb)
 		return "it is Thumb code, and uprobes know ARM code only: use LD_PRELOAD";
@@ -218,6 +226,10 @@ static void find_place(struct candidate *c)
 	if (function_sort(c->f->number) == SORT_FREES)
 		question.not_null = c->f->heap;
 	work.reader->find(&function, &question, &c->probe);
+	if (maps(c->f) && c->probe.words) { /* its result is wanted more than a cheap place */
+		function.size = 0;
+		work.reader->find(&function, &question, &c->probe);
+	}
 	if (c->probe.looped)
 		c->reason = "a loop leads back to its beginning";
 	if (c->probe.unsafe)
@@ -308,11 +320,11 @@ static bool is_other(void *context, uint64_t target)
 	bool heap;
 
 	if (f)
-		return f != c->f;
+		return f != c->f && !maps(f);
 	slot = work.reader->stub(stub, elf_symbols_code(&work.file, target, stub, sizeof(stub)),
 				 target);
 	return slot && imports_find(&work.imports, slot, name, &target) &&
-	       (target ? functions_at(&work.functions, target) != NULL
+	       (target ? (f = functions_at(&work.functions, target)) && !maps(f)
 		       : function_of_name(name, &heap) >= 0);
 }
 
@@ -354,7 +366,7 @@ static bool file_offset(uint64_t address, uint64_t *ret)
 
 static uint64_t entry_word(const struct candidate *c, bool return_ok)
 {
-	const struct allocator_function *known = &allocator_functions[c->f->number];
+	const struct allocator_function *known = function_known(c->f->number);
 	const uint8_t *argument = c->probe.argument + c->f->heap;
 	uint16_t wanted = (uint16_t)(wanted_arguments(c->f) >> c->f->heap);
 	struct site_word word = {
@@ -372,7 +384,7 @@ static uint64_t entry_word(const struct candidate *c, bool return_ok)
 
 static uint64_t exit_word(const struct candidate *c)
 {
-	const struct allocator_function *known = &allocator_functions[c->f->number];
+	const struct allocator_function *known = function_known(c->f->number);
 	struct site_word word = {.kind = known->kind,
 				 .shape = known->shape,
 				 .a = SITE_NO_REGISTER,
@@ -473,7 +485,7 @@ static void look(void)
 	for (unsigned i = 0; i < work.functions.count; i++) {
 		struct candidate *c = &work.candidate[i];
 
-		if (!c->f->late && !c->f->thumb && !c->f->copied)
+		if (!c->f->late && !c->f->thumb && !c->f->copied && !maps(c->f))
 			find_hand_on(c);
 		if (!c->reason)
 			find_place(c);
@@ -486,7 +498,7 @@ static void look(void)
 			c->reason = NULL; /* it is seen further inside */
 		else if (!c->reason)
 			find_exits(c);
-		if (!c->reason)
+		if (!c->reason && !maps(c->f))
 			find_leaf(c);
 	}
 	look_at_others();

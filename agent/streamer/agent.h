@@ -212,9 +212,10 @@ void session_ask(struct agent *agent, struct handshake_client *client, const str
 /* Goes on with the stream of a program whose agent is gone; `lock` as in stream_take_up. 0; -ENOSPC: all places are taken;
  * -EPERM: it is of another user; -EIO: there is nowhere to put it; or another negative errno. */
 int session_take_up(struct agent *agent, const struct target_info *target, int lock);
-/* Records a program that runs already, from this source. 0; -EEXIST: it is recorded; -ENOSPC: all places are taken; -EIO: there is
+/* Records a program that runs already, from this source; the child of the program of the stream `parent`, if that is not NULL. 0; -EEXIST: it is recorded; -ENOSPC: all places are taken; -EIO: there is
  * nowhere to put it; or another negative errno. From then on the stream closes the source. */
-int session_attach(struct agent *agent, const struct target_info *target, struct capture_source *capture);
+int session_attach(struct agent *agent, const struct target_info *target, struct capture_source *capture,
+		   const uint8_t *parent);
 /* Answers those who wait for a place, if there is one now or they have waited long enough. */
 void session_admit(struct agent *agent);
 /* Does what can be done for it now. */

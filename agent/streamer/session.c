@@ -103,7 +103,8 @@ static uint64_t parent_position(struct agent *a, const uint8_t *id)
 
 		pthread_mutex_lock(&t->lock);
 		if (stream_state(t) == STREAM_LIVE && !memcmp(t->id, id, sizeof(t->id)))
-			position = stream_ledger(t).produced + t->capture->ops->uncounted(t->capture);
+			position =
+				stream_ledger(t).produced + t->capture->ops->uncounted(t->capture);
 		pthread_mutex_unlock(&t->lock);
 	}
 	return position;
@@ -146,9 +147,14 @@ static int enlist(struct agent *a, struct session *s)
 }
 
 int session_attach(struct agent *a, const struct target_info *target,
-		   struct capture_source *capture)
+		   struct capture_source *capture, const uint8_t *parent)
 {
-	struct stream_settings settings = {.ring = a->settings.ring, .agent_id = a->id};
+	struct stream_settings settings = {
+		.ring = a->settings.ring,
+		.agent_id = a->id,
+		.parent_stream = parent,
+		.parent_event = parent ? parent_position(a, parent) : 0,
+	};
 	struct session *s = free_session(a);
 	int r;
 

@@ -532,8 +532,13 @@ enum stream_work stream_drain(struct stream *s)
 	}
 	if (r > 0)
 		return STREAM_MORE;
-	if (s->exec_pending)
+	if (s->exec_pending) {
 		begin_image(s);
+		if (s->exec_pending) /* the batch is full */
+			return close_batch(s, false) == -ENOSPC ? STREAM_STALLED : STREAM_MORE;
+		if (s->state == STREAM_ENDING)
+			return STREAM_MORE; /* the next image's */
+	}
 	if (s->state == STREAM_ENDING)
 		return finish(s);
 	read_names(s, now);

@@ -143,16 +143,6 @@ target_ended 137
 attached_ended
 exact last.heapcast 3 100
 
-echo "the program becomes another one"
-start_target bash -c 'for i in $(seq 100); do :; done; until [ -e go ]; do sleep 0.05; done; exec "$0" nothing-there 0 1' "$TARGETS/attached"
-sleep 0.2
-attach -p $target --output exec.heapcast
-touch go
-attached_ended
-kill -KILL $target
-target_ended 137
-assert_contains "the end" <("$COLLECTOR" ledger --json exec.heapcast) detached
-
 echo "by name, before it runs"
 ln -s "$TARGETS/attached" heapcast-late
 "$AGENT" attach --comm heapcast-late --output late.heapcast --quiet 2>attach.err &

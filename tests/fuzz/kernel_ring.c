@@ -61,6 +61,12 @@ void watch_detach(struct watch *w)
 	w->detached = true;
 }
 
+void watch_forget_blocks(struct watch *w, bool earlier)
+{
+	(void)w;
+	(void)earlier;
+}
+
 void watch_free(struct watch *w)
 {
 	ebpf_modules_done(&w->modules);

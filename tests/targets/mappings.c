@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/targets/target.h"
 
@@ -83,10 +85,14 @@ static void breaks(void)
 	expect(!brk(before), "brk back");
 }
 
-int main(void)
+/* With a file's name it waits until that is there, to be attached to meanwhile. */
+int main(int argc, char **argv)
 {
+	struct stat st;
 	void *block = use(malloc(own(100))), *huge;
 
+	while (argc > 1 && stat(argv[1], &st))
+		usleep(10000);
 	errno = 4711;
 	ranges();
 	moves();

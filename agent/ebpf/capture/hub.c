@@ -23,11 +23,15 @@ int hub_open(struct hub *hub, const struct hub_settings *settings, struct err_te
 					  .spaces = settings->watches,
 					  .image_bytes = settings->image_bytes};
 	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct capture_fds fds;
 	int r;
 
-	*hub = (struct hub){.settings = *settings, .epoll = -1, .bell = -1};
+	*hub = (struct hub){.settings = *settings, .epoll = -1, .bell = -1, .news.fd = -1};
 	pthread_mutex_init(&hub->remotes_lock, NULL);
+	r = ring_open(&hub->news, page > HUB_NEWS_BYTES ? page : HUB_NEWS_BYTES);
+	if (r < 0)
+		return err_set(err, r, "can't make a ring: %s", strerror(-r));
 	r = programs_open(hub, err);
 	if (r < 0)
 		return r;
@@ -39,7 +43,8 @@ int hub_open(struct hub *hub, const struct hub_settings *settings, struct err_te
 		return r;
 	hub->epoll = epoll_create1(EPOLL_CLOEXEC);
 	hub->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return hub->epoll < 0 || hub->bell < 0 || epoll_ctl(hub->epoll, EPOLL_CTL_ADD, hub->bell, &event) < 0
+	return hub->epoll < 0 || hub->bell < 0 || epoll_ctl(hub->epoll, EPOLL_CTL_ADD, hub->bell, &event) < 0 ||
+			       epoll_ctl(hub->epoll, EPOLL_CTL_ADD, hub->news.fd, &event) < 0
 		       ? err_set(err, -errno, "can't wait for the kernel: %s", strerror(errno))
 		       : 0;
 }
@@ -54,6 +59,7 @@ void hub_close(struct hub *hub)
 	if (hub->bell >= 0)
 		close(hub->bell);
 	hub->epoll = hub->bell = -1;
+	ring_close(&hub->news);
 	remotes_free(hub->remotes);
 	hub->remotes = NULL;
 	programs_close(hub);
@@ -79,7 +85,7 @@ static struct watch *new_watch(struct hub *hub, pid_t pid)
 		w->hub = hub;
 		w->number = i;
 		w->pid = pid;
-		w->ring.fd = -1;
+		w->ring.fd = w->lock = -1;
 		w->epoch = 1;
 		w->raw_position = UINT64_MAX;
 		w->table_sure = true;
@@ -117,6 +123,7 @@ static int introduce(struct watch *w)
 	s->wake_bytes = w->ring.size / 4;
 	s->block = w->hub->settings.block;
 	s->answers = s->block && sysconf(_SC_NPROCESSORS_ONLN) > 1;
+	s->follow = w->hub->settings.follow;
 	if (getrandom(&s->seed, sizeof(s->seed), 0) != sizeof(s->seed) ||
 	    getrandom(&s->salt, sizeof(s->salt), 0) != sizeof(s->salt))
 		return -EIO;
@@ -228,9 +235,13 @@ void watch_probe_news(struct watch *w)
 	w->probe_wanted = false;
 	if (!w->has_loader && !watch_probe_loader(w))
 		w->look_wanted = true;
-	if (ebpf_modules_want_search(&w->modules, known_too)) {
+	if (ebpf_modules_want_probes(&w->modules, known_too)) {
 		ebpf_modules_search(&w->modules, known_too);
 		r = watch_probe(w, &err);
+	}
+	if (w->image > w->probed_image && w->chosen) {
+		w->probed_image = w->image;
+		log_info("pid %d: %u places are probed in its new program", (int)w->pid, w->chosen);
 	}
 	__atomic_store_n(&w->shared->answered, w->call, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&w->stream->lock);
@@ -247,13 +258,27 @@ static void end_block(struct hub *hub, int map, const struct capture_block *bloc
 		__atomic_sub_fetch(&tally->word[hash / 8 % CAPTURE_TALLIES], 1u << capture_tally_shift(hash), __ATOMIC_RELAXED);
 }
 
+void watch_forget_blocks(struct watch *w, bool earlier)
+{
+	struct capture_block key, next;
+	struct capture_fds fds;
+	bool more;
+
+	programs_fds(w->hub, &fds);
+	more = !bpf_map_get_next_key(fds.blocks, NULL, &next);
+	while (more) {
+		key = next;
+		more = !bpf_map_get_next_key(fds.blocks, &key, &next);
+		if (key.stream == w->number && !(earlier && key.image >= w->image))
+			end_block(w->hub, fds.blocks, &key);
+	}
+}
+
 /* Places of its threads are anybody's again; its sampled blocks are forgotten. */
 static void give_back(struct watch *w)
 {
 	struct hub *hub = w->hub;
-	struct capture_block key, next;
 	struct capture_fds fds;
-	bool more;
 
 	programs_fds(hub, &fds);
 	for (uint32_t i = 0; i < hub->settings.threads; i++) {
@@ -266,13 +291,7 @@ static void give_back(struct watch *w)
 		memset(t, 0, sizeof(*t));
 		bpf_map_update_elem(fds.free, NULL, &i, BPF_ANY);
 	}
-	more = !bpf_map_get_next_key(fds.blocks, NULL, &next);
-	while (more) {
-		key = next;
-		more = !bpf_map_get_next_key(fds.blocks, &key, &next);
-		if (key.stream == w->number)
-			end_block(hub, fds.blocks, &key);
-	}
+	watch_forget_blocks(w, false);
 }
 
 void watch_free(struct watch *w)
@@ -301,6 +320,8 @@ void watch_free(struct watch *w)
 	remote_free(w->remote);
 	pthread_mutex_unlock(&hub->remotes_lock);
 	ebpf_modules_done(&w->modules);
+	if (w->lock >= 0)
+		close(w->lock);
 	hub->watch[w->number] = NULL;
 	free(w->lane);
 	free(w);

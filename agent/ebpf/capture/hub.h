@@ -22,6 +22,7 @@
 #include "bpf/events.h"
 
 #define HUB_WATCHES_MAX 64
+#define HUB_NEWS_BYTES	16384 /* a page at least */
 #define HUB_HEAP	64 /* records that wait for older ones */
 /* What the kernel holds: of a thread its last stack, and struct capture_thread; of a sampled block; of a line of rows. */
 #define HUB_THREAD_BYTES (34u << 10)
@@ -36,6 +37,8 @@ struct hub_settings {
 	uint32_t blocks;   /* sampled ones that live, of all */
 	size_t image_bytes; /* of files that stacks are walked by */
 	bool block;	   /* hold programs up while their rings are full */
+	bool follow;	   /* tell of forks */
+	bool execs;	   /* tell of every process that has another program */
 };
 
 struct bpf_link;
@@ -59,13 +62,18 @@ struct watch {
 	struct stream *stream; /* NULL: it has not begun. Its lock guards `modules` */
 	uint32_t number;
 	pid_t pid;
-	bool in_use;
+	int lock; /* whoever attached has it so that no other agent does; closed at the end. -1: none */
 	bool detached;
 	struct ring ring;
 	struct capture_stream *shared; /* the kernel's side of it */
+	uint32_t image;	    /* execs that the stream knows of */
+	uint32_t probed_image; /* and of which it was said that there are probes */
+	uint64_t image_ns;  /* when the last one was taken in */
+	uint64_t exec_next; /* the ring is read up to an exec; what is of the next program lies here. 0: it is not */
+	uint32_t exec_loads; /* number of loads then */
+	uint32_t chosen;    /* places to probe in what is mapped now */
 	struct ebpf_modules modules;
 	uint32_t epoch;
-	uint32_t told; /* modules that are to be told, from this one on */
 	struct remote *remote;
 	struct bpf_link **link;
 	uint32_t links, links_capacity;
@@ -82,6 +90,11 @@ struct watch {
 	bool look_wanted;  /* at them */
 	bool probe_wanted; /* of the main thread: modules have not been searched for sites, or there is no loader yet */
 	bool has_loader;   /* it is probed: `loads` counts */
+	struct watch_loader {
+		uint64_t device, inode, offset;
+	} *loader; /* those that are probed: after an exec it is the same file's, as a rule */
+	uint32_t loaders, loaders_capacity;
+	uint32_t image_table; /* number of loads when its program began */
 	uint32_t call;	   /* of the loader's, the last one */
 	uint32_t table;	   /* number of loads that the modules are of */
 	bool table_sure;   /* and none came meanwhile */
@@ -94,6 +107,8 @@ struct watch {
 	uint64_t raw_first_ns; /* from the first one's event until then */
 	uint64_t raw_position; /* whose stack is in `pcs`; UINT64_MAX: none */
 	uint32_t raw_count, raw_flags;
+	uint64_t remapped; /* the record of an mremap, of which the first event is delivered: where it lies, plus 1 */
+	uint64_t told_ns;  /* the watermark, as told */
 	uint64_t pcs[UNWIND_MAX_DEPTH + 2]; /* and two frames that are none */
 };
 
@@ -111,7 +126,8 @@ struct hub {
 	int epoll;	/* becomes readable when a ring wants to be drained, or a watch wants probes */
 	int bell;	/* of the latter */
 	bool has_cookies, has_sessions;
-	struct bpf_link *exit_link, *exec_link;
+	struct bpf_link *exit_link, *exec_link, *fork_link;
+	struct ring news;
 };
 
 /* Loads the programs. 0; -EPERM and others with what to do. */
@@ -125,17 +141,24 @@ int hub_watch(struct hub *hub, pid_t pid, struct watch **ret, struct err_text *e
 void watch_begin(struct watch *watch, struct stream *stream);
 /* Takes the probes out: the process is as it was. What was recorded can still be drained. */
 void watch_detach(struct watch *watch);
-/* It has another program by now (exec): nothing is recorded any more. */
-static inline bool watch_is_over(const struct watch *w)
-{
-	return !w->detached && __atomic_load_n(&w->shared->image, __ATOMIC_ACQUIRE);
-}
 /* New libraries of the process have probes after this; cheap where there are none. */
 void watch_probe_news(struct watch *watch);
 /* Its stream is over, or never began. */
 void watch_free(struct watch *watch);
+/* Sampled blocks that live: all, or those of programs before this one. */
+void watch_forget_blocks(struct watch *watch, bool earlier);
+
+/* mappings.c: whose mappings are not the program's; after each look at the modules that has news, and before new ones are probed. */
+void watch_say_theirs(struct watch *watch);
+/* Is the module the program's own file? */
+bool watch_is_program(const struct watch *watch, const struct ebpf_module *module);
+
+/* follow.c: what the kernel has told of processes since the last call; `told` may not call anything of the hub's. */
+void hub_news(struct hub *hub, void (*told)(void *context, const struct capture_news *news), void *context);
 
 /* source.c */
+/* It has just called exec, and its loader is not known yet: nobody tells what it maps. */
+bool watch_is_beginning(const struct watch *watch, uint64_t now_ns);
 extern const struct capture_ops watch_ops;
 
 /* probes.c: sets those of modules that have none yet. 0 or a negative errno. */

@@ -78,8 +78,9 @@ static bool read_segments(struct ebpf_module *m, const struct process_map *map)
 static struct ebpf_module *find(struct ebpf_modules *m, const struct process_map *map)
 {
 	for (uint32_t i = 0; i < m->count; i++)
-		if (m->module[i].inode == map->inode && m->module[i].device == map->device &&
-		    map->start >= m->module[i].start && map->start < m->module[i].end)
+		if (!m->module[i].idle && m->module[i].inode == map->inode &&
+		    m->module[i].device == map->device && map->start >= m->module[i].start &&
+		    map->start < m->module[i].end)
 			return &m->module[i];
 	return NULL;
 }
@@ -154,6 +155,45 @@ static int add(struct ebpf_modules *m, pid_t pid, const struct process_map *map,
 	return 0;
 }
 
+/* A file that the program before had, too. */
+static bool wake(struct ebpf_modules *m, const struct process_map *map, uint64_t end)
+{
+	for (uint32_t i = 0; i < m->count; i++) {
+		struct ebpf_module *old = &m->module[i];
+
+		if (!old->idle || old->inode != map->inode || old->device != map->device)
+			continue;
+		old->segment_count = 0;
+		if (!read_segments(old, map))
+			return false;
+		old->idle = false;
+		old->moved = old->seen = true;
+		old->first = m->looks;
+		old->start = map->start;
+		old->end = end;
+		m->go |= old->sites.go;
+		old->id = ++m->last_id;
+		return true;
+	}
+	return false;
+}
+
+void ebpf_modules_begin_image(struct ebpf_modules *m)
+{
+	m->go = false;
+	for (uint32_t i = m->count; i-- > 0;) {
+		struct ebpf_module *old = &m->module[i];
+
+		if (!old->probed || old->fd < 0 || !old->has_sites || !(old->sites.count || old->sites.go)) {
+			ebpf_modules_remove(m, i);
+			continue;
+		}
+		old->idle = true;
+		old->told = old->seen = false;
+		old->start = old->end = 0;
+	}
+}
+
 int ebpf_modules_look(struct ebpf_modules *m, pid_t pid, uint32_t *ret_news, struct err_text *err)
 {
 	struct process_map *maps;
@@ -183,7 +223,8 @@ int ebpf_modules_look(struct ebpf_modules *m, pid_t pid, uint32_t *ret_news, str
 		end = last_end(maps, count, i);
 		if (!has_code(maps, count, i, end))
 			continue;
-		r = add(m, pid, &maps[i], end);
+		if (!wake(m, &maps[i], end))
+			r = add(m, pid, &maps[i], end);
 		*ret_news += !r;
 	}
 	process_maps_free(maps, count);
@@ -218,17 +259,17 @@ void ebpf_modules_search(struct ebpf_modules *m, bool known_too)
 	}
 }
 
-bool ebpf_modules_want_search(const struct ebpf_modules *m, bool known_too)
+bool ebpf_modules_want_probes(const struct ebpf_modules *m, bool known_too)
 {
 	for (uint32_t i = 0; i < m->count; i++)
-		if (wants_search(&m->module[i], known_too))
+		if (wants_search(&m->module[i], known_too) || m->module[i].moved)
 			return true;
 	return false;
 }
 
 const struct ebpf_module *ebpf_modules_at(const struct ebpf_modules *m, uint64_t address)
 {
-	for (uint32_t i = 0; i < m->count; i++)
+	for (uint32_t i = 0; i < m->count; i++) /* idle ones hold none */
 		if (address >= m->module[i].start && address < m->module[i].end)
 			return &m->module[i];
 	return NULL;

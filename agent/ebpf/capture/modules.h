@@ -23,6 +23,8 @@ struct ebpf_module {
 	int fd;	    /* of the file, while its sites are looked for and its probes are set; -1: it can't be read */
 	bool seen;  /* in the last look */
 	bool told;  /* to the stream */
+	bool idle;  /* not mapped since an exec; its probes are there, for when it is */
+	bool moved; /* since its probes were set */
 	bool deleted;
 	uint8_t build_id[32];
 	uint32_t build_id_length;
@@ -34,6 +36,8 @@ struct ebpf_module {
 	bool again;	/* its file has been here before, and its probes are set: they are the file's, wherever it is mapped */
 	bool has_sites; /* `sites` was filled */
 	bool probed;
+	bool has_break; /* `break_at` is known */
+	uint64_t break_at; /* libc's __curbrk, as an address of the file; 0: there is none */
 };
 
 struct ebpf_modules {
@@ -53,9 +57,13 @@ struct ebpf_modules {
 int ebpf_modules_look(struct ebpf_modules *modules, pid_t pid, uint32_t *ret_news, struct err_text *err);
 /* Finds the sites of those that have not been searched. Main thread. `known_too`: of files that have been here before, too. */
 void ebpf_modules_search(struct ebpf_modules *modules, bool known_too);
-bool ebpf_modules_want_search(const struct ebpf_modules *modules, bool known_too);
+/* Is one of them to be searched, or has its file come again with sites that are known? */
+bool ebpf_modules_want_probes(const struct ebpf_modules *modules, bool known_too);
 /* The one that holds this address; NULL: none. */
 const struct ebpf_module *ebpf_modules_at(const struct ebpf_modules *modules, uint64_t address);
+/* The process has another program: nothing is mapped any more, as far as is known. What was probed is kept, for as soon as the
+ * file is mapped again its probes are in force. */
+void ebpf_modules_begin_image(struct ebpf_modules *modules);
 /* Takes one out. */
 void ebpf_modules_remove(struct ebpf_modules *modules, uint32_t index);
 void ebpf_modules_done(struct ebpf_modules *modules);

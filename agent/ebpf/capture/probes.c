@@ -92,10 +92,18 @@ static int place(struct watch *w, const struct ebpf_module *m, const struct site
 	return bpf_map_update_elem(fds.places, &key, &word, BPF_ANY) < 0 ? -errno : 0;
 }
 
+static uint64_t word_of(const struct watch *w, const struct ebpf_module *m, const struct site *site, uint16_t own)
+{
+	uint64_t word = site_with_own(site->word, own);
+
+	/* Else what an allocator inside of the program maps would be taken for the program's: its calls must be known. */
+	return watch_is_program(w, m) ? site_with_flags(word, site_flags(word) & ~(uint32_t)SITE_LEAF) : word;
+}
+
 static int probe(struct watch *w, const struct ebpf_module *m, const struct site *site,
 		 uint16_t own)
 {
-	uint64_t word = site_with_own(site->word, own);
+	uint64_t word = word_of(w, m, site, own);
 	bool exit = site->kind == SITE_EXIT,
 	     returns = !exit && site_returns(word) && event_class(site_kind(word)) != EVENT_CLASS_FREE;
 	struct hub *hub = w->hub;
@@ -143,16 +151,22 @@ int watch_probe(struct watch *w, struct err_text *err)
 	for (uint32_t i = 0; !r && i < w->modules.count; i++) {
 		const struct ebpf_module *m = &w->modules.module[i];
 
-		list[i] = (struct sites_module){m->has_sites ? &m->sites : NULL, m->path};
+		list[i] =
+			(struct sites_module){m->has_sites && !m->idle ? &m->sites : NULL, m->path};
 	}
 	/* Where one of a module that is gone was, others may be now. */
 	__atomic_store_n(&w->shared->salt, w->shared->salt * 0x9e3779b97f4a7c15ull + 1, __ATOMIC_SEQ_CST);
 	if (!r)
 		r = sites_choose(list, w->modules.count, &choice, &choices);
+	w->chosen = (uint32_t)choices;
+	watch_say_theirs(w);
 	for (size_t i = 0; !r && i < choices; i++) {
 		struct ebpf_module *m = &w->modules.module[choice[i].module];
 
-		if (m->probed || m->fd < 0)
+		if (m->moved && !w->hub->has_cookies)
+			r = place(w, m, choice[i].site,
+				  word_of(w, m, choice[i].site, number_of(choice[i].site, m)));
+		if (m->probed || m->fd < 0 || r)
 			continue;
 		r = probe(w, m, choice[i].site, number_of(choice[i].site, m));
 		w->sites += !r;
@@ -160,15 +174,26 @@ int watch_probe(struct watch *w, struct err_text *err)
 			err_set(err, r, "can't probe %s in %s: %s", choice[i].site->name, m->path,
 				strerror(-r));
 	}
-	for (uint32_t i = 0; i < w->modules.count; i++)
+	for (uint32_t i = 0; i < w->modules.count; i++) {
 		w->modules.module[i].probed = true;
+		w->modules.module[i].moved = false;
+	}
 	free(choice);
 	free(list);
 	return r;
 }
 
+static bool has_loader(const struct watch *w, const struct watch_loader *loader)
+{
+	for (uint32_t i = 0; i < w->loaders; i++)
+		if (!memcmp(&w->loader[i], loader, sizeof(*loader)))
+			return true;
+	return false;
+}
+
 int watch_probe_loader(struct watch *w)
 {
+	struct watch_loader place;
 	const struct ebpf_module *m;
 	struct site site = {0};
 	struct loader loader;
@@ -185,9 +210,17 @@ int watch_probe_loader(struct watch *w)
 			site.offset = address - m->segment[i].address + m->segment[i].file_offset;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", m->fd);
 	__atomic_store_n(&w->shared->loader_state, loader.state, __ATOMIC_RELAXED);
+	place = (struct watch_loader){m->device, m->inode, site.offset};
+	w->has_loader = has_loader(w, &place);
+	if (w->has_loader)
+		return 0;
+	if (array_reserve(&w->loader, &w->loaders_capacity, w->loaders + 1, sizeof(*w->loader)))
+		return -ENOMEM;
 	r = w->hub->has_sessions
 		    ? attach_multi(w, path, &site, 0, bpf_program__fd(program_loader(w->hub)), MULTI_UPROBES)
 		    : attach(w, program_loader(w->hub), path, &site, 0, false);
+	if (!r)
+		w->loader[w->loaders++] = place;
 	w->has_loader = !r;
 	log_debug("pid %d: the loader's breakpoint at %s+0x%llx: %s", (int)w->pid, m->path, (unsigned long long)site.offset,
 		  r ? strerror(-r) : "set");
@@ -206,4 +239,7 @@ void watch_unprobe(struct watch *w)
 	free(w->multi);
 	w->multi = NULL;
 	w->multis = w->multis_capacity = 0;
+	free(w->loader);
+	w->loader = NULL;
+	w->loaders = w->loaders_capacity = 0;
 }

@@ -72,7 +72,7 @@ static int size_maps(const struct hub *hub)
 		{hub->object->maps.walk_spaces, s->watches},
 		{hub->object->maps.walk_slots, s->threads},
 	};
-	int r = 0;
+	int r = bpf_map__reuse_fd(hub->object->maps.capture_newses, hub->news.fd);
 
 	for (unsigned i = 0; !r && i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		r = bpf_map__set_max_entries(sizes[i].map, sizes[i].entries);
@@ -125,6 +125,8 @@ static int try_load(struct hub *hub, bool cookies)
 	if (!hub->object)
 		return -errno;
 	hub->object->rodata->capture_has_cookies = cookies;
+	hub->object->rodata->capture_wants_execs = hub->settings.execs;
+	bpf_program__set_autoload(hub->object->progs.capture_fork, hub->settings.follow);
 	bpf_program__set_autoload(hub->object->progs.capture_session, hub->has_sessions);
 	bpf_program__set_autoload(hub->object->progs.capture_return, !hub->has_sessions);
 	if (hub->has_sessions)
@@ -189,6 +191,10 @@ int programs_open(struct hub *hub, struct err_text *err)
 		hub->exec_link = bpf_program__attach(hub->object->progs.capture_exec);
 		r = hub->exit_link && hub->exec_link ? 0 : -errno;
 	}
+	if (!r && hub->settings.follow) {
+		hub->fork_link = bpf_program__attach(hub->object->progs.capture_fork);
+		r = hub->fork_link ? 0 : -errno;
+	}
 	return r < 0 ? err_set(err, r, "can't watch threads end: %s", strerror(-r)) : 0;
 }
 
@@ -198,6 +204,8 @@ void programs_close(struct hub *hub)
 		bpf_link__destroy(hub->exit_link);
 	if (hub->exec_link)
 		bpf_link__destroy(hub->exec_link);
+	if (hub->fork_link)
+		bpf_link__destroy(hub->fork_link);
 	if (hub->threads)
 		munmap(hub->threads, hub->threads_size);
 	if (hub->streams)
@@ -206,7 +214,7 @@ void programs_close(struct hub *hub)
 		munmap(hub->tallies, hub->tallies_size);
 	if (hub->object)
 		capture__destroy(hub->object);
-	hub->exit_link = hub->exec_link = NULL;
+	hub->exit_link = hub->exec_link = hub->fork_link = NULL;
 	hub->threads = NULL;
 	hub->streams = NULL;
 	hub->tallies = NULL;

@@ -24,6 +24,11 @@
 #define WAITED_LEAST_NS 50000000
 #define LOOK_NS		1000000000 /* at the maps, without another reason */
 #define LOOK_LEAST_NS	100000000  /* for code that no module has */
+#define MEET_NS		2000000000 /* for so long a program is new */
+#define SETTLED_NS	100000000  /* and where its allocator is there */
+#define MEET_PAUSE_NS	1000000
+#define EVENT_MREMAP	13 /* proto/event.h */
+#define EVENT_MUNMAP	36
 
 static struct watch *watch_of(struct capture_source *source)
 {
@@ -65,7 +70,7 @@ static int look_at_threads(struct watch *w, struct stream *s, bool final, uint64
 		const struct capture_thread *t = &w->hub->threads[i];
 		uint32_t state = __atomic_load_n(&t->state, __ATOMIC_ACQUIRE);
 
-		if (state == CAPTURE_THREAD_FREE || t->stream != w->number)
+		if (state == CAPTURE_THREAD_FREE || t->stream != w->number || t->image != w->image)
 			continue;
 		if (!w->lane[i].thread)
 			r = begin_lane(w, s, i, t->tid, now);
@@ -291,8 +296,9 @@ static bool is_sure(const struct watch *w, const struct capture_record *r)
 	       (r->type == CAPTURE_EVENT || __atomic_load_n(&w->shared->loads, __ATOMIC_ACQUIRE) == r->loads);
 }
 
-/* A stack of a time whose modules are not known: what lies in those that were there from the start is right. */
-static uint32_t cut(struct watch *w, const uint64_t *pcs, uint32_t count)
+/* A stack of a time whose modules are not known: what lies in those that were there from the start is right. `beyond`: it has so
+ * many frames more. */
+static uint32_t cut(struct watch *w, const uint64_t *pcs, uint32_t count, uint32_t beyond)
 {
 	uint32_t kept = 0;
 
@@ -304,13 +310,63 @@ static uint32_t cut(struct watch *w, const uint64_t *pcs, uint32_t count)
 		w->pcs[kept] = pcs[kept];
 		kept++;
 	}
-	if (kept < count)
+	if (kept < count || beyond)
 		w->pcs[kept++] = HEAPCAST__PSEUDO_FRAME__FRAME_TRUNCATED;
 	return kept;
 }
 
 static int look_at_maps(struct watch *w, struct stream *s, uint64_t now);
+static int meet_image(struct watch *w, struct stream *s);
 static void answer(struct watch *w, uint32_t call);
+
+bool watch_is_beginning(const struct watch *w, uint64_t now_ns)
+{
+	uint64_t since = __atomic_load_n(&w->image_ns, __ATOMIC_RELAXED);
+
+	return since && !__atomic_load_n(&w->has_loader, __ATOMIC_RELAXED) &&
+	       now_ns - since < (__atomic_load_n(&w->chosen, __ATOMIC_RELAXED) ? SETTLED_NS : MEET_NS);
+}
+
+/* The event with the record's stack: frames that `keep` of it does not stand for. */
+static int give(struct watch *w, struct stream *s, struct watch_lane *l, const struct capture_record *r, struct capture_event *e)
+{
+	bool raw = r->type == CAPTURE_RAW, cuts = r->flags & CAPTURE_HAS_STACK && !is_sure(w, r);
+	int result;
+
+	e->has_stack = r->flags & CAPTURE_HAS_STACK;
+	e->keep = raw ? 0 : r->keep;
+	e->count = raw ? w->raw_count : r->count;
+	e->pcs = raw ? w->pcs : (const uint64_t *)(const void *)(r + 1);
+	e->epoch = w->epoch;
+	if (cuts) {
+		e->count = cut(w, e->pcs, e->count, e->keep);
+		e->pcs = w->pcs;
+		e->keep = 0;
+		w->raw_count = e->count;
+		w->raw_position = raw ? w->raw_position : UINT64_MAX;
+	}
+	result = capture_event(s, r->thread, l->thread, e);
+	if (cuts)
+		capture_lane_reset(s, r->thread);
+	l->delivered += !result;
+	return result;
+}
+
+/* The end of what an mremap was given, stamped when it was called; what was told to be complete stays so. */
+static int deliver_old_range(struct watch *w, struct stream *s, struct watch_lane *l,
+			     const struct capture_record *r)
+{
+	uint64_t time_ns = stream_ns(s, r->call_stamp);
+	struct capture_event e = {
+		.event = {.kind = EVENT_MUNMAP,
+			  .class = EVENT_CLASS_FREE,
+			  .time_ns = time_ns > w->told_ns ? time_ns : w->told_ns,
+			  .address = r->old_address,
+			  .size = r->interval},
+	};
+
+	return give(w, s, l, r, &e);
+}
 
 static int deliver(struct watch *w, struct stream *s, uint64_t position)
 {
@@ -319,7 +375,7 @@ static int deliver(struct watch *w, struct stream *s, uint64_t position)
 	struct watch_lane *l;
 	uint32_t length;
 	uint64_t next;
-	bool sized, moves, sure;
+	bool sized, moves;
 	int result = 0;
 
 	if (ring_peek(&w->ring, position, &data, &length, &next) <= 0)
@@ -327,6 +383,8 @@ static int deliver(struct watch *w, struct stream *s, uint64_t position)
 	r = (const struct capture_record *)(const void *)data;
 	if ((int32_t)(r->loads - w->table) > 0)
 		result = look_at_maps(w, s, clock_monotonic_ns());
+	else if (w->image && !w->has_loader)
+		result = meet_image(w, s);
 	if (result < 0)
 		return result;
 	if (r->type == CAPTURE_LOADER) {
@@ -341,7 +399,12 @@ static int deliver(struct watch *w, struct stream *s, uint64_t position)
 	moves = event_class(r->kind) == EVENT_CLASS_REALLOCATION;
 	if (r->type == CAPTURE_RAW)
 		unwind(w, (const struct capture_raw *)r, position);
-	sure = is_sure(w, r);
+	if (r->kind == EVENT_MREMAP && r->interval && w->remapped != position + 1) {
+		result = deliver_old_range(w, s, l, r);
+		if (result < 0)
+			return result;
+		w->remapped = position + 1;
+	}
 	{
 		struct capture_event e = {
 			.event = {.kind = r->kind,
@@ -351,28 +414,15 @@ static int deliver(struct watch *w, struct stream *s, uint64_t position)
 				  .size = sized ? r->size : 0,
 				  .old_address = moves ? r->old_address : 0,
 				  .call_time_ns = moves ? grown(r->stamp, r->call_stamp) : 0,
-				  .weight = sized && r->interval ? weight_of(r->size, r->interval)
-								 : 0},
-			.has_stack = r->flags & CAPTURE_HAS_STACK,
-			.keep = r->type == CAPTURE_RAW ? 0 : r->keep,
-			.count = r->type == CAPTURE_RAW ? w->raw_count : r->count,
-			.pcs = r->type == CAPTURE_RAW ? w->pcs
-						      : (const uint64_t *)(const void *)(r + 1),
-			.epoch = w->epoch,
+				  .weight = sized && r->interval && r->kind != EVENT_MREMAP
+						    ? weight_of(r->size, r->interval)
+						    : 0},
 		};
 
-		if (e.has_stack && !sure) {
-			e.count = cut(w, e.pcs, e.count);
-			e.pcs = w->pcs;
-			e.keep = 0;
-		}
-		result = capture_event(s, r->thread, l->thread, &e);
-		if (e.has_stack && !sure)
-			capture_lane_reset(s, r->thread);
+		result = give(w, s, l, r, &e);
 	}
 	if (result < 0)
 		return result;
-	l->delivered++;
 	l->last_ns = stream_ns(s, r->stamp);
 	if (w->raw_position == position)
 		w->raw_position = UINT64_MAX;
@@ -416,7 +466,12 @@ static void release(struct watch *w)
 	ring_release(&w->ring, position);
 }
 
-/* Takes records out of the ring while there is room for them. Whether it was read to its end; `ret_count`: how many. */
+static bool is_exec(const struct capture_record *r, uint32_t length)
+{
+	return length >= sizeof(*r) && r->type == CAPTURE_EXEC;
+}
+
+/* Takes records of this program out of the ring while there is room for them. Whether all were read; `ret_count`: how many. */
 static bool take(struct watch *w, uint32_t *ret_count)
 {
 	const uint8_t *data;
@@ -424,13 +479,18 @@ static bool take(struct watch *w, uint32_t *ret_count)
 	uint64_t next;
 
 	*ret_count = 0;
-	while (w->heap_count < HUB_HEAP) {
+	while (!w->exec_next && w->heap_count < HUB_HEAP) {
 		const struct capture_record *r;
 		int got = ring_peek(&w->ring, w->ring.position, &data, &length, &next);
 
 		if (!got)
 			return ring_waiting(&w->ring) == w->ring.position - w->ring.released;
 		r = (const struct capture_record *)(const void *)data;
+		if (got > 0 && is_exec(r, length)) {
+			w->exec_next = next;
+			w->exec_loads = r->loads;
+			break;
+		}
 		if (got < 0 || !is_sound(w, r, length)) {
 			w->damaged++;
 			if (got < 0)
@@ -443,7 +503,7 @@ static bool take(struct watch *w, uint32_t *ret_count)
 		w->ring.position = next;
 		++*ret_count;
 	}
-	return false;
+	return w->exec_next != 0;
 }
 
 static int tell_modules(struct watch *w, struct stream *s, uint64_t now)
@@ -467,7 +527,7 @@ static int tell_modules(struct watch *w, struct stream *s, uint64_t now)
 			.segment_count = m->segment_count,
 		};
 
-		if (!m->seen && m->told) {
+		if (!m->seen && m->told && !m->idle) {
 			r = capture_module_unload(s, m->id, ++w->epoch, stream_ns(s, now));
 			if (r == -EAGAIN)
 				break;
@@ -475,7 +535,7 @@ static int tell_modules(struct watch *w, struct stream *s, uint64_t now)
 			ebpf_modules_remove(&w->modules, i--);
 			continue;
 		}
-		if (m->told)
+		if (m->told || m->idle)
 			continue;
 		memcpy(module.segment, m->segment, sizeof(m->segment));
 		r = capture_module_load(s, &module);
@@ -509,12 +569,25 @@ static int look_at_maps(struct watch *w, struct stream *s, uint64_t now)
 	w->table_sure = !r && w->table == before;
 	if (r) /* it has ended */
 		return 0;
+	/* The loader's first two calls are of what a program begins with. */
+	for (uint32_t i = 0; w->image && !w->has_loader && w->table - w->image_table <= 2 && i < w->modules.count; i++)
+		w->modules.module[i].first = 0;
+	if (news)
+		watch_say_theirs(w);
 	pthread_mutex_lock(&w->hub->remotes_lock);
 	remote_look(w->remote, news != 0);
 	pthread_mutex_unlock(&w->hub->remotes_lock);
-	if (!w->has_loader || ebpf_modules_want_search(&w->modules, !w->hub->has_cookies))
+	if (!w->has_loader || ebpf_modules_want_probes(&w->modules, !w->hub->has_cookies))
 		want_probes(w);
 	return tell_modules(w, s, now);
+}
+
+/* What a new program has mapped is told before its events. */
+static int meet_image(struct watch *w, struct stream *s)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	return watch_is_beginning(w, now) && now - w->look_ns > MEET_PAUSE_NS ? look_at_maps(w, s, now) : 0;
 }
 
 /* All that was before this call of the loader's has been delivered. */
@@ -529,8 +602,8 @@ static void answer(struct watch *w, uint32_t call)
 static int watch_drain(struct capture_source *source, struct stream *s, bool final)
 {
 	struct watch *w = watch_of(source);
+	uint32_t image = __atomic_load_n(&w->shared->image, __ATOMIC_ACQUIRE), count, total = 0;
 	uint64_t now = clock_monotonic_ns();
-	uint32_t count, total = 0;
 	bool empty;
 	int r = look_at_threads(w, s, final, now);
 
@@ -539,7 +612,7 @@ static int watch_drain(struct capture_source *source, struct stream *s, bool fin
 	if (r < 0)
 		return r;
 	/* Not ahead of what is in the ring. */
-	if (now - w->look_ns > (w->look_wanted ? LOOK_LEAST_NS : LOOK_NS) &&
+	if (now - w->look_ns > (watch_is_beginning(w, now) ? MEET_PAUSE_NS : w->look_wanted ? LOOK_LEAST_NS : LOOK_NS) &&
 	    __atomic_load_n(&w->shared->loads, __ATOMIC_ACQUIRE) == w->table)
 		r = look_at_maps(w, s, now);
 	if (r < 0)
@@ -562,11 +635,17 @@ static int watch_drain(struct capture_source *source, struct stream *s, bool fin
 	} while (!r && count && total < ROUND_MOST);
 	if (r < 0)
 		return r;
-	capture_watermark(s, stream_ns(s, w->limit));
+	w->told_ns = stream_ns(s, w->limit);
+	capture_watermark(s, w->told_ns);
 	if (empty && !w->heap_count)
 		r = settle(w, s, now);
 	if (r < 0)
 		return r;
+	/* (Without a record of it: there was no room, or nothing was recorded yet.) */
+	if (empty && !w->heap_count && !s->exec_pending && (w->exec_next || image != w->image)) {
+		s->exec_pending = true;
+		return 1;
+	}
 	return final ? !empty || w->heap_count : total >= ROUND_MOST;
 }
 
@@ -599,10 +678,32 @@ static void watch_seal(struct capture_source *source, const struct stream *s)
 	(void)s;
 }
 
+/* Its probes in files that the new program has, too, are in force already. */
 static void watch_begin_image(struct capture_source *source, const struct stream *s)
 {
-	(void)source;
+	struct watch *w = watch_of(source);
+
 	(void)s;
+	w->image++;
+	w->epoch++;
+	/* (Without a record the ring is empty.) */
+	w->image_table = w->exec_next ? w->exec_loads : __atomic_load_n(&w->shared->loads, __ATOMIC_ACQUIRE);
+	if (w->exec_next) {
+		w->ring.position = w->exec_next;
+		w->exec_next = 0;
+		release(w);
+	}
+	watch_forget_blocks(w, true);
+	ebpf_modules_begin_image(&w->modules);
+	__atomic_store_n(&w->chosen, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&w->has_loader, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&w->image_ns, clock_monotonic_ns(), __ATOMIC_RELAXED);
+	w->table = w->image_table;
+	w->table_sure = false;
+	w->look_ns = 0;
+	w->look_wanted = true;
+	if (!w->detached)
+		__atomic_store_n(&w->shared->ready, 1, __ATOMIC_RELEASE);
 }
 
 static void watch_obey(struct capture_source *source, const struct stream *s)

@@ -1,0 +1,94 @@
+/*
+ * One agent for one process: two would record it twice, and it would stop twice at each call. Who attaches listens at an abstract socket
+ * whose name says the process, in whatever process namespace either of the two lives; the kernel takes it back when the agent ends,
+ * however that is. (A network namespace has names of its own: agents in different ones don't see each other.) Everybody may take any name,
+ * so only a holder of our user, or root, is believed.
+ */
+#include "agent/cli/attach.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/ban.h"
+
+/* Its number in the innermost namespace, and that. */
+static int name_of(pid_t pid, struct sockaddr_un *ret, socklen_t *ret_size)
+{
+	char path[64], line[256];
+	cleanup(cleanup_fclose) FILE *file = NULL;
+	unsigned long number = 0;
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
+	if (stat(path, &st) < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		const char *last = strrchr(line, '\t');
+
+		if (!strncmp(line, "NSpid:", 6) && last)
+			sscanf(last, "%lu", &number);
+	}
+	if (!number)
+		return -ESRCH;
+	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+	*ret_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+				(size_t)snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1,
+						 "heapcast-attach-%lu-%lu",
+						 (unsigned long)st.st_ino, number));
+	return 0;
+}
+
+/* 0: nobody that counts. */
+static pid_t holder(const struct sockaddr_un *name, socklen_t size)
+{
+	cleanup(cleanup_close) int fd =
+		socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct ucred who;
+	socklen_t length = sizeof(who);
+
+	if (fd < 0 || connect(fd, (const struct sockaddr *)name, size) < 0 ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) < 0)
+		return 0;
+	return who.uid == 0 || who.uid == geteuid() ? who.pid : 0;
+}
+
+int attach_lock(pid_t pid, int *ret_lock, struct err_text *err)
+{
+	cleanup(cleanup_close) int fd =
+		socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un name;
+	socklen_t size = 0;
+	pid_t other;
+
+	*ret_lock = -1;
+	if (fd < 0 || name_of(pid, &name, &size) < 0)
+		return 0; /* then without */
+	if (bind(fd, (const struct sockaddr *)&name, size) < 0) {
+		other = errno == EADDRINUSE ? holder(&name, size) : 0;
+		return !other ? 0
+			      : err_set(err, -EEXIST,
+					"pid %d is recorded by another agent already (pid %d): its "
+					"events "
+					"would be on record twice",
+					(int)pid, (int)other);
+	}
+	if (listen(fd, 8) == 0)
+		*ret_lock = take_fd(fd);
+	return 0;
+}
+
+void attach_unlock(int lock)
+{
+	if (lock >= 0)
+		close(lock);
+}

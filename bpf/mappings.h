@@ -1,0 +1,127 @@
+#pragma once
+/*
+ * mmap and its relatives, as the program itself calls them: by probes of libc's functions, so that nobody else on the host is
+ * slower for it. (A tracepoint of a system call makes every system call of every process slower, whoever is meant.) What an
+ * allocator, libc or the loader map is theirs: calls out of their code are passed over, as libheapcast.so does it, and so are
+ * those inside of an allocator's call.
+ *
+ *	mmap, sbrk up		at the end: stamp, record
+ *	munmap			at the entry: stamp, record		(what can only fail is none)
+ *	mremap			at the end: one record, which the agent makes two of: the old range's end, the new one's birth
+ *
+ * so that the end of a range bears a stamp from before another thread could get its addresses. Part of capture.bpf.c.
+ */
+#include "agent/mapping_functions.h"
+#include "bpf/calls.h"
+#include "bpf/put.h"
+
+#define MAPPINGS_MMAP	   12
+#define MAPPINGS_SBRK	   16
+#define MAPPINGS_SBRK_BACK 40
+#define MAPPINGS_PAGE	   4095u
+
+/* Is it code of an allocator, libc or the loader? Global: the verifier looks at it once. */
+__attribute__((noinline)) int mappings_are_theirs(uint32_t stream_number, uint64_t pc)
+{
+	const struct capture_stream *stream = capture_stream_of(stream_number);
+
+	for (uint32_t i = 0; stream && i < CAPTURE_THEIRS; i++)
+		if (pc - stream->theirs[i].start < stream->theirs[i].size)
+			return 1;
+	return 0;
+}
+
+ARCH_INLINE uint64_t mappings_break(const struct capture_stream *stream)
+{
+	uint64_t now = 0;
+
+	if (stream->break_at)
+		bpf_probe_read_user(&now, sizeof(now), (void *)stream->break_at);
+	return now;
+}
+
+ARCH_INLINE void mappings_put(const struct capture_here *here, uint32_t kind, uint64_t address,
+			      uint64_t size)
+{
+	struct capture_thread *thread = here->thread;
+
+	thread->kind = kind;
+	thread->address = address;
+	thread->size = size;
+	put_event(here->number, here->stream_number);
+}
+
+/* `word` and what follows are of the call. Whether its end is of interest. */
+ARCH_INLINE bool mappings_enter(const struct capture_here *here, struct capture_call *call)
+{
+	const struct capture_stream *stream = here->stream;
+	struct capture_thread *thread = here->thread;
+
+	switch (site_shape(call->word)) {
+	case SHAPE_UNMAP:
+		if (call->old & MAPPINGS_PAGE || !call->size)
+			return false;
+		thread->old_address = thread->call_stamp = thread->event_interval = 0;
+		mappings_put(here, site_kind(call->word), call->old, call->size);
+		return false;
+	case SHAPE_SBRK:
+		return call->old != 0;
+	case SHAPE_BRK:
+		call->old = mappings_break(stream);
+		return call->old != 0;
+	default:
+		return true;
+	}
+}
+
+/* The break was there, and is here. */
+ARCH_INLINE void mappings_moved(const struct capture_here *here, uint64_t before, uint64_t after)
+{
+	if (after > before)
+		mappings_put(here, MAPPINGS_SBRK, before, after - before);
+	else if (after < before)
+		mappings_put(here, MAPPINGS_SBRK_BACK, after, before - after);
+}
+
+/* Two events, of which one is in the other's record. An old range of no bytes stays. */
+ARCH_INLINE void mappings_remapped(const struct capture_here *here, const struct capture_call *call,
+				   uint64_t result)
+{
+	struct capture_thread *thread = here->thread;
+	uint64_t lost = thread->lost_allocations;
+
+	thread->old_address = call->old;
+	thread->call_stamp = call->stamp;
+	thread->event_interval = call->interval;
+	mappings_put(here, site_kind(call->word), result, call->size);
+	if (!call->interval)
+		return;
+	thread->produced++;
+	if (thread->lost_allocations != lost)
+		thread->lost_frees++;
+}
+
+ARCH_INLINE void mappings_leave(const struct capture_here *here, const struct capture_call *call,
+				uint64_t result)
+{
+	struct capture_thread *thread = here->thread;
+
+	thread->old_address = thread->call_stamp = thread->event_interval = 0;
+	switch (site_shape(call->word)) {
+	case SHAPE_MAP:
+		if (result < MAPPING_ERRORS)
+			mappings_put(here, MAPPINGS_MMAP, result, call->size);
+		break;
+	case SHAPE_REMAP:
+		if (result < MAPPING_ERRORS)
+			mappings_remapped(here, call, result);
+		break;
+	case SHAPE_SBRK:
+		if (result < MAPPING_ERRORS)
+			mappings_moved(here, result, result + call->old);
+		break;
+	case SHAPE_BRK:
+		mappings_moved(here, call->old, mappings_break(here->stream));
+		break;
+	}
+}
