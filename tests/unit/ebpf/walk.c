@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +28,8 @@
 
 #define SPACES 4
 #define LINES  (8u << WALK_BITS_MIN)
+
+#define COPY (1u << 20)
 
 static struct walk_test *kernel;
 static struct walk_sample *samples;
@@ -76,21 +79,27 @@ static struct answer {
 	uint64_t pcs[UNWIND_MAX_DEPTH];
 } * answer;
 
-/* What the agent is given of a miss. */
-static uint32_t unwind_by(struct remote *of, const struct walk_sample *sample, uint64_t *ret_pcs,
+/* What the agent is given of a miss, and behind it all of the stack, which stands still here. */
+static uint32_t unwind_by(struct remote *of, pid_t pid, const struct walk_sample *sample, uint64_t *ret_pcs,
 			  uint32_t *ret_flags)
 {
+	static uint8_t copy[COPY];
+	struct iovec local = {copy, COPY}, there = {(void *)(uintptr_t)(sample->sp & ~4095ull), COPY};
 	struct remote_stack stack = {
 		.regs = {.pc = sample->pc, .sp = sample->sp, .fp = sample->fp, .has_saved = true},
 		.address = sample->sp & ~4095ull,
-		.copy = sample->copy,
-		.size = sample->copy_size,
+		.copy = copy,
 		.miss = sample->miss,
 	};
 	uint32_t count;
+	ssize_t size;
 
 	memcpy(stack.regs.saved, sample->saved, sizeof(sample->saved));
 	pthread_mutex_lock(&agent_lock);
+	size = process_vm_readv(pid, &local, 1, &there, 1, 0);
+	stack.size = size > 0 ? (size_t)size : 0;
+	memcpy(copy, sample->copy, sample->copy_size);
+	stack.size = stack.size > sample->copy_size ? stack.size : sample->copy_size;
 	remote_unwind(of, &stack, ret_pcs, &count, ret_flags);
 	pthread_mutex_unlock(&agent_lock);
 	return count;
@@ -102,7 +111,7 @@ static uint32_t unwind_there(const struct walk_sample *sample, uint64_t *ret_pcs
 	uint32_t slot = me->slot;
 
 	if (agent_socket < 0)
-		return unwind_by(remote, sample, ret_pcs, ret_flags);
+		return unwind_by(remote, getpid(), sample, ret_pcs, ret_flags);
 	if (write(agent_socket, &slot, sizeof(slot)) != sizeof(slot) ||
 	    read(agent_socket, &slot, sizeof(slot)) != sizeof(slot))
 		_exit(2);
@@ -691,7 +700,7 @@ static void test_other_process(void **state)
 	while (write(sockets[0], &slot, sizeof(slot)) == sizeof(slot) &&
 	       read(sockets[0], &slot, sizeof(slot)) == sizeof(slot))
 		answer->count =
-			unwind_by(child_remote, &samples[slot], answer->pcs, &answer->flags);
+			unwind_by(child_remote, child, &samples[slot], answer->pcs, &answer->flags);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	remote_free(child_remote);
