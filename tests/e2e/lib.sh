@@ -71,6 +71,8 @@ kill_children() {
 at_end() {
 	local status=${1:-$?} # of the test, where more was to be done before
 	trap - EXIT
+	# A child that gets a signal before it has forgotten its parent's traps comes here, too.
+	[ "$BASHPID" = "$$" ] || exit "$status"
 	exec >&3 2>&3
 	if [ "$status" != 0 ] && [ "$status" != 77 ]; then
 		echo "--- failed with $status; the folder held:"
