@@ -22,7 +22,8 @@ static bool is_known(uint64_t sp, struct region *region)
 	uint64_t low, high;
 
 	if (!unwind_host->stack_bounds ||
-	    unwind_host->stack_bounds(unwind_host->context, sp - 1, &low, &high) <= 0)
+	    unwind_host->stack_bounds(unwind_host->context, sp - 1, &low, &high) <= 0 ||
+	    sp <= low || sp > high)
 		return false;
 	*region = (struct region){.low = low,
 				  .high = high & ~(uint64_t)(ARCH_WORD - 1),
@@ -36,7 +37,7 @@ static bool has_grown_to(struct region *region, uint64_t sp)
 {
 	uint64_t low = (sp - ARCH_RED_ZONE) & -(uint64_t)PAGE;
 
-	if (region->known || region->low - low - 1 >= UNKNOWN_GROWN ||
+	if (region->known || low >= region->low || region->low - low > UNKNOWN_GROWN ||
 	    unwind_host->readable(low, region->low) < region->low)
 		return false;
 	region->low = low;

@@ -36,5 +36,4 @@ bool sites_next(struct site *site, Elf *debug, const struct arch_code *code, uin
 	return true;
 }
 
-/* No code is read there. */
-const struct piece pieces[] = {{.name = NULL}};
+const struct piece pieces[] = {{0}};
