@@ -194,7 +194,7 @@ struct unwind_quick unwind_quick(struct unwind_thread *thread, uint64_t pc, uint
 }
 
 /* The same for a stack that is truncated or deep, or of which the consumer lacks a part. */
-static __attribute__((cold)) bool quick_delta(struct unwind_thread *thread, const struct unwind_regs *regs,
+static bool quick_delta(struct unwind_thread *thread, const struct unwind_regs *regs,
 			uint32_t depth_limit, struct unwind_delta *ret_delta)
 {
 	struct fresh fresh[UNWIND_QUICK_MAX];
