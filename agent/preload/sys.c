@@ -99,17 +99,6 @@ void sys_futex_wake(uint32_t *word)
 	sys_call(SYS_futex, word, FUTEX_WAKE, 1);
 }
 
-/* A wait for no time: the kernel reads the word first, and says EFAULT if it can't. */
-uint64_t sys_readable(uint64_t from, uint64_t to)
-{
-	struct sys_timespec none = {0};
-
-	while (from < to && sys_call(SYS_futex, (uintptr_t)from & ~(uintptr_t)3, FUTEX_WAIT_PRIVATE,
-				     0, &none) != -EFAULT)
-		from = (from | 4095) + 1; /* a page, or a part of one */
-	return from;
-}
-
 /* Through a futex that nobody wakes: a program under seccomp allows this call if any. */
 void sys_sleep_ms(unsigned milliseconds)
 {

@@ -83,11 +83,6 @@ static void *pages(void *context, size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-static uint64_t all_readable(uint64_t from, uint64_t to)
-{
-	return to > from + (1u << 20) ? to : from + (1u << 20);
-}
-
 static NOINLINE void hook_empty(void)
 {
 	__asm__ volatile("" ::: "memory");
@@ -218,8 +213,7 @@ static void choose(const char *pattern)
 
 int main(void)
 {
-	static const struct unwind_host host = {
-		.find_module = find_module, .readable = all_readable, .pages = pages};
+	static const struct unwind_host host = {.find_module = find_module, .pages = pages};
 	static const char *const patterns[] = {"same", "leaf", "three"};
 	static const unsigned depths[] = {10, 20, 60};
 	unsigned around; /* frames below deepen(0)'s caller and above the hook */

@@ -4,7 +4,6 @@
  * deltas, and the comparison. */
 #include <errno.h>
 #include <link.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <cmocka.h>
 
 #include "agent/unwind/arch/arch.h"
@@ -156,20 +153,6 @@ static inline int host_stack_bounds(void *context, uint64_t sp, uint64_t *ret_lo
 	return 0;
 }
 
-/* Asks the kernel as libheapcast.so does: of a wait for no time it says EFAULT if the word can't be read. */
-static inline uint64_t host_readable(uint64_t from, uint64_t to)
-{
-	const struct {
-		long seconds, nanoseconds;
-	} none = {0};
-
-	while (from < to && (syscall(SYS_futex, (uintptr_t)from & ~(uintptr_t)3, FUTEX_WAIT_PRIVATE,
-				     0, &none) >= 0 ||
-			     errno != EFAULT))
-		from = (from | 4095) + 1;
-	return from;
-}
-
 static inline void *host_pages(void *context, size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -181,7 +164,6 @@ static inline void *host_pages(void *context, size_t size)
 static const struct unwind_host test_host __attribute__((unused)) = {
 	.find_module = host_find_module,
 	.stack_bounds = host_stack_bounds,
-	.readable = host_readable,
 	.pages = host_pages,
 };
 

@@ -36,4 +36,4 @@ bool sites_next(struct site *site, Elf *debug, const struct arch_code *code, uin
 	return true;
 }
 
-const struct piece pieces[] = {{0}};
+const struct piece pieces[] = {{.name = NULL}};
