@@ -67,7 +67,8 @@ int modules_add(struct modules *m, const struct capture_module *module)
 		m->turned_away++;
 		return -ENOSPC;
 	}
-	memcpy(e->build_id, module->build_id, module->build_id_length);
+	if (module->build_id_length)
+		memcpy(e->build_id, module->build_id, module->build_id_length);
 	m->count++;
 	return 0;
 }

@@ -188,7 +188,8 @@ static void put(const uint8_t *front, size_t front_size, const uint8_t *data, si
 	memset(head, 0, whole);
 	memcpy(head, &word, sizeof(word));
 	memcpy(head + BPF_RINGBUF_HDR_SZ, front, front_size);
-	memcpy(head + BPF_RINGBUF_HDR_SZ + front_size, data, size);
+	if (size)
+		memcpy(head + BPF_RINGBUF_HDR_SZ + front_size, data, size);
 	__atomic_store_n(end, *end + whole, __ATOMIC_RELEASE);
 }
 
