@@ -135,6 +135,9 @@ static void test_garbage_stacks(void **state)
 
 static void test_damaged_tables(void **state)
 {
+#ifdef __arm__ /* it takes a missing .eh_frame_hdr for a table, and does not stand it (docs/boards.md) */
+	skip();
+#endif
 	uint64_t begin = mapped.module.eh_frame_hdr - mapped.module.load_start;
 	uint64_t size = mapped.size - begin < (1u << 20) ? mapped.size - begin : 1u << 20;
 	uint8_t *table = mapped.memory + begin, *copy = malloc(size);
