@@ -77,7 +77,8 @@ static bool is_same(const struct module *e, const struct capture_module *module)
 {
 	return e->start == module->start && e->end == module->end && e->bias == module->bias &&
 	       e->build_id_length == module->build_id_length && e->path_length == module->path_length &&
-	       !memcmp(e->build_id, module->build_id, e->build_id_length) && !memcmp(e->path, module->path, e->path_length);
+	       (!e->build_id_length || !memcmp(e->build_id, module->build_id, e->build_id_length)) &&
+	       (!e->path_length || !memcmp(e->path, module->path, e->path_length));
 }
 
 bool modules_again(struct modules *m, const struct capture_module *module)
