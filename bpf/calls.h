@@ -46,11 +46,11 @@ ARCH_INLINE bool calls_holds(const struct capture_call *call, uint64_t word, uin
 }
 
 /* An allocation that nobody can tell the result of is counted as lost. */
-ARCH_INLINE void calls_unanswered(struct capture_thread *thread, const struct capture_call *call)
+ARCH_INLINE void calls_unanswered(struct capture_thread *thread, uint64_t size)
 {
 	thread->produced++;
 	thread->unanswered++;
-	thread->unanswered_bytes += call->size;
+	thread->unanswered_bytes += size;
 }
 
 /*
@@ -62,7 +62,7 @@ ARCH_INLINE void calls_leave(struct capture_thread *thread, bool counted)
 	const struct capture_call *call = calls_at(thread, 0);
 
 	if (counted && !(site_flags(call->word) & SITE_THROWS))
-		calls_unanswered(thread, call);
+		calls_unanswered(thread, call->size);
 }
 
 /* Drops those that have been left. What is in flight then is around this call. */

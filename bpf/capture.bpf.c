@@ -256,31 +256,25 @@ ARCH_INLINE bool enter_mapping(struct arch_registers *ctx, const struct capture_
 	return false;
 }
 
-/* A call of the program's, or of the allocator's own, that is followed to its end. False: nobody can tell its result. */
-ARCH_INLINE bool follow(struct arch_registers *ctx, const struct capture_here *here, uint64_t word, uint64_t frame, bool chosen)
+/* A call of the program's, or of the allocator's own, that is followed to its end. */
+ARCH_INLINE void follow(struct arch_registers *ctx, const struct capture_here *here, uint64_t word, uint64_t frame, bool chosen)
 {
 	struct capture_thread *thread = here->thread;
 	struct capture_stream *stream = here->stream;
 	struct capture_call *call = calls_push(thread);
 
 	if (!call)
-		return false;
+		return;
 	call->word = word;
 	call->frame = frame;
 	call->was_sampled = 0;
 	call->chosen = chosen;
 	call->interval = thread->event_interval;
 	note_arguments(call, ctx, word);
-	if (!(site_flags(word) & (SITE_RETURN_OK | SITE_HAS_EXITS))) {
-		thread->depth--;
-		if (!thread->depth && stream->mode != CAPTURE_OFF)
-			calls_unanswered(thread, call);
-		return false;
-	}
 	call->pc = return_address(ctx, word, frame);
 	call->stamp = bpf_ktime_get_ns();
 	if (thread->depth > 1 || !moves(word) || !call->old)
-		return true;
+		return;
 	if (!call->size && site_shape(word) != SHAPE_RESIZE) {
 		thread->was_sampled = sample_take(stream, here->stream_number, call->old);
 		set_caller(thread, ctx, call->pc, frame);
@@ -289,14 +283,13 @@ ARCH_INLINE bool follow(struct arch_registers *ctx, const struct capture_here *h
 	} else if (stream->mode != CAPTURE_FULL) {
 		call->was_sampled = sample_take(stream, here->stream_number, call->old);
 	}
-	return true;
 }
 
 /* `session`: what is given says whether the call's end is of interest; else its probe is there in any case. */
 ARCH_INLINE bool enter(struct arch_registers *ctx, const struct capture_here *here, uint64_t word, bool session)
 {
-	uint64_t frame = site_frame(word, arch_sp(ctx)), block = 0;
-	bool ends = site_shape(word) == SHAPE_END;
+	uint64_t frame = site_frame(word, arch_sp(ctx)), block = 0, size;
+	bool ends = site_shape(word) == SHAPE_END, counted;
 	struct capture_thread *thread = here->thread;
 
 	if (!here->stream)
@@ -313,7 +306,8 @@ ARCH_INLINE bool enter(struct arch_registers *ctx, const struct capture_here *he
 			count_nobody(here->stream, word);
 		return false;
 	}
-	calls_enter(thread, word, frame, here->stream->mode != CAPTURE_OFF);
+	counted = here->stream->mode != CAPTURE_OFF;
+	calls_enter(thread, word, frame, counted);
 	if (site_shape(word) >= SHAPE_MAP)
 		return enter_mapping(ctx, here, word, frame);
 	if (ends) {
@@ -329,7 +323,13 @@ ARCH_INLINE bool enter(struct arch_registers *ctx, const struct capture_here *he
 	}
 	if (session && passes(ctx, here, word))
 		return false;
-	return follow(ctx, here, word, frame, session && thread->chosen);
+	if (!(site_flags(word) & (SITE_RETURN_OK | SITE_HAS_EXITS))) { /* nobody tells its result */
+		if (counted && !thread->depth)
+			calls_unanswered(thread, allocates(ctx, word, &size) ? size : 0);
+		return false;
+	}
+	follow(ctx, here, word, frame, session && thread->chosen);
+	return true;
 }
 
 /* The block that a call gives; 0: none. `old` is what it ends. */
