@@ -33,7 +33,7 @@
 #define IMAGES_LEAST  (256u << 10)
 #define BLOCKS_LEAST  512
 /* What attaching takes of --memory-limit beside what a recording by LD_PRELOAD does: libbpf, the programs in the kernel. */
-#define OWN_BYTES     (928u << 10)
+#define OWN_BYTES     (992u << 10)
 /* Of each process: what its ring takes beside the data, its modules and their sites. */
 #define PROCESS_BYTES (64u << 10)
 #define LEAST_BYTES                                                                                \

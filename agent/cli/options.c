@@ -60,7 +60,7 @@ static const struct option_row rows[] = {
 	 "listen on the first free port from here, 101 are tried (8100)"},
 	{"chown-output-to", "UID", EACH, NUMBER, AT(output_owner), "give files to this user"},
 	{"memory-limit", "SIZE", EACH, SIZE, AT(memory_limit),
-	 "all memory of the agent, rings included (8M, at least 2M; attach: 32M, at least 3.5M)"},
+	 "all memory of the agent, rings included (8M, at least 2M; attach: 32M, at least 3.7M)"},
 	{"policy", "block|thin|count", EACH, POLICY, AT(policy),
 	 "when the ring is full: the program waits (default of run and, for up to 0.1 ms a call, "
 	 "attach); samples more thinly (not attach); goes on and is counted (serve)"},
