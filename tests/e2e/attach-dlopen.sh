@@ -51,3 +51,26 @@ assert found["whole"] + found["cut"] == times, "not %d" % times
 assert found["whole"] > times / 2, "many are cut"
 assert found["of the allocator"] > 300, "the allocator was probed late"
 END
+
+echo "a file that is mapped again further on is another module; what lies between is none"
+need python3
+rm -f go
+cat >again.py <<'END'
+import mmap, os, time
+program = open("/proc/self/exe", "rb")
+size = os.fstat(program.fileno()).st_size
+again = mmap.mmap(program.fileno(), size - 4096, offset=4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC)
+open("ready", "w").close()
+while not os.path.exists("go"):
+    time.sleep(0.01)
+END
+python3 again.py &
+target=$!
+wait_for 20 "the program" test -e ready
+attach -p $target --output again.heapcast
+touch go
+wait $target
+attached_ended
+program=$(sql again.heapcast "select count(*), max(end - start) < 64 << 20 from modules
+	where path = (select path from modules order by module limit 1)")
+assert_eq "modules of the program's file, and none holds what is between" "2,1" "$program"

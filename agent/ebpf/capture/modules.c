@@ -47,10 +47,13 @@ static bool read_header(int fd, Elf64_Ehdr *ret)
 	       ret->e_phentsize == sizeof(Elf64_Phdr);
 }
 
-/* Segments, and the bias by the mapping that is given. False: it is no program or library of ours. */
-static bool read_segments(struct ebpf_module *m, const struct process_map *map)
+/*
+ * Segments, and the bias by the mapping that is given. A file may be mapped again further on (V8 does, with its builtins): the
+ * module ends at `end`, or where its segments do. False: it is no program or library of ours.
+ */
+static bool read_segments(struct ebpf_module *m, const struct process_map *map, uint64_t end)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), last = 0;
 	Elf64_Ehdr header;
 	Elf64_Phdr p;
 	bool found = false;
@@ -66,12 +69,17 @@ static bool read_segments(struct ebpf_module *m, const struct process_map *map)
 		if (m->segment_count < 8)
 			m->segment[m->segment_count++] = (struct capture_segment){
 				p.p_vaddr, p.p_memsz, p.p_offset, p.p_flags};
+		if (p.p_vaddr + p.p_memsz > last)
+			last = p.p_vaddr + p.p_memsz;
 		if (found || map->offset < (p.p_offset & ~(page - 1)) ||
 		    map->offset >= p.p_offset + p.p_filesz)
 			continue;
 		m->bias = map->start - (p.p_vaddr - p.p_offset + map->offset);
 		found = true;
 	}
+	last = (m->bias + last + page - 1) & ~(page - 1);
+	m->start = map->start;
+	m->end = found && last > map->start && last < end ? last : end;
 	return found;
 }
 
@@ -141,7 +149,7 @@ static int add(struct ebpf_modules *m, pid_t pid, const struct process_map *map,
 	new.path = strdup(map->path);
 	if (!new.path)
 		return -ENOMEM;
-	if (new.fd < 0 || !read_segments(&new, map)) {
+	if (new.fd < 0 || !read_segments(&new, map, end)) {
 		if (new.fd >= 0)
 			close(new.fd);
 		new.fd = -1;
@@ -164,13 +172,11 @@ static bool wake(struct ebpf_modules *m, const struct process_map *map, uint64_t
 		if (!old->idle || old->inode != map->inode || old->device != map->device)
 			continue;
 		old->segment_count = 0;
-		if (!read_segments(old, map))
+		if (!read_segments(old, map, end))
 			return false;
 		old->idle = false;
 		old->moved = old->seen = true;
 		old->first = m->looks;
-		old->start = map->start;
-		old->end = end;
 		m->go |= old->sites.go;
 		old->id = ++m->last_id;
 		return true;
