@@ -104,7 +104,7 @@ static const char *result_of(const struct site *site)
 		return "";
 	if (flags & SITE_RETURN_OK)
 		return ", result by its return";
-	return flags & SITE_HAS_EXITS ? ", result at its ends" : ", no result: not recorded";
+	return flags & SITE_HAS_EXITS ? ", result at its ends" : ", no result: counted as lost";
 }
 
 static unsigned print_module(FILE *out, const struct process_sites *process, uint32_t m)
@@ -154,10 +154,12 @@ static void print_unseen(FILE *out, const struct process_sites *process)
 				      (unsigned)fprintf(out, "    %s:", module->sites.skip[i].name),
 				      module->sites.skip[i].reason);
 	}
-	print_wrapped(out, 2, 0,
-		      "blocks from before; functions without a symbol (a stripped program with an "
-		      "allocator inside, pools of its own); "
-		      "mmap, brk; results of calls that end by an exception or longjmp");
+	print_wrapped(
+		out, 2, 0,
+		"blocks from before; functions without a symbol (a stripped program with an "
+		"allocator inside, a copy that the compiler inlined), pools of its own; memory "
+		"that is mapped without libc (system calls of Go's or a JIT compiler's own); "
+		"results of calls that end by an exception or longjmp");
 }
 
 static int print_process(FILE *out, const struct rights *rights, pid_t pid)
@@ -183,9 +185,11 @@ static int print_process(FILE *out, const struct rights *rights, pid_t pid)
 			      "an allocator "
 			      "inside, the symbols are needed, which strip takes away");
 	if (!error && process.go)
-		print_wrapped(out, 2, 0,
-			      "its main program is Go's: returns are not probed, and results of C "
-			      "functions stay unknown");
+		print_wrapped(
+			out, 2, 0,
+			"its main program is Go's, whose own heap is not seen. Returns are not "
+			"probed, so what C functions give stays unknown: allocations are "
+			"counted as lost, and frees are those of unrecorded blocks");
 	if (!error && rights_is_filtered(pid) && !rights->of[RIGHT_FILTERED].yes) {
 		print_wrapped(out, 2, 0,
 			      "it is behind a seccomp filter, and this kernel would kill it at a "

@@ -33,6 +33,22 @@ wait $target
 attached_ended
 assert_eq "events apart from the heap (off)" 0 "$(ledger_value off.heapcast stored_apart)"
 
+echo "what --check says"
+rm -f go
+"$TARGETS/mappings" go >said 3>&- &
+target=$!
+wait_for 10 "the program's libc" grep -q libc /proc/$target/maps
+"$AGENT" attach --check -p $target >check || fail "$(cat check)"
+touch go
+wait $target
+sed '/^not seen:/,$d' check >seen
+for name in mmap munmap mremap sbrk brk; do
+	grep -qE "^ +$name +(entry|further in)" seen || fail "$name is not among the functions: $(cat check)"
+done
+sed '1,/^not seen:/d' check | tr -s ' \n' ' ' >unseen
+assert_contains "what is not seen" unseen "memory that is mapped without libc"
+! grep -wE 'mmap|munmap|mremap|s?brk' unseen || fail "what is recorded is said not to be seen: $(cat unseen)"
+
 echo "the same calls"
 for name in "${names[@]}"; do
 	"$COLLECTOR" serve --data "$T/none" --http 127.0.0.1:18187 "$name.heapcast" >"$name.out" 2>"$name.err" &
