@@ -1,6 +1,5 @@
 /* A file of rules for `collector analyze`: it is understood, or refused with a sentence; what is understood judges any frame. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -8,12 +7,6 @@
 #include "base/error.h"
 #include "collector/analyze/rules.h"
 #include "tests/fuzz/fuzz.h"
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -23,12 +23,6 @@ static char folder[64], catalogue[96], recording[192];
 static uint8_t sound[1 << 16];
 static ssize_t sound_length;
 
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
-
 static void remove_all(void)
 {
 	char command[96];

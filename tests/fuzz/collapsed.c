@@ -2,7 +2,6 @@
  * A file of collapsed stacks, all the way: lines, frames, analysis by rules, text of findings, a page and JSON. Whatever it holds, what is
  * listed adds up: each stack that was given is in one subsystem, and no part is more than the whole.
  */
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,12 +11,6 @@
 #include "collector/export/export.h"
 #include "collector/import/collapsed_read.h"
 #include "tests/fuzz/fuzz.h"
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static struct rules *rules(void)
 {

@@ -6,7 +6,6 @@
 #include "proto/columns.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -16,12 +15,6 @@
 #define TICK_NS	   1000
 #define MEMORY	   (64u << 10)
 #define EVENTS_MAX 1000
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void read_events(const uint8_t *data, size_t size)
 {

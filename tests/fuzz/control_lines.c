@@ -2,7 +2,6 @@
  * Orders on their way through the collector: lines at its control socket (collector/control/order.h), and the body of a
  * request (collector/http/body.h); the first byte says which. What was understood, written again, is understood the same way.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -12,12 +11,6 @@
 #include "collector/http/body.h"
 #include "proto/ring.h"
 #include "tests/fuzz/fuzz.h"
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void must_be_utf8(const char *text)
 {

@@ -2,19 +2,12 @@
  * Lines at the agent's desk (agent/streamer/order_line.h), as they come: the first byte says of which end. What was understood,
  * written again, is understood the same way; texts for people are one line of UTF-8.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "agent/streamer/order_line.h"
 #include "base/utf8.h"
 #include "proto/ring.h"
 #include "tests/fuzz/fuzz.h"
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void must_be_text(const char *text)
 {

@@ -3,17 +3,10 @@
  * any more, and is otherwise what it was; mended again it stays as it is.
  */
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "collector/http/greeting.h"
 #include "tests/fuzz/fuzz.h"
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static bool is_escape(const uint8_t *at, size_t left)
 {

@@ -3,7 +3,6 @@
  * connection of its own; a length of 255 sends two in one. What reaches the agent must be the start of what was sent, as long as a
  * hello (a newer one may be longer), and from us; each connection must end.
  */
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,12 +18,6 @@ static uv_loop_t loop;
 static const uint8_t *sent;
 static size_t sent_length;
 static unsigned asked_count;
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void asked(void *context, struct handshake_client *client, const struct ring_hello *hello)
 {

@@ -11,7 +11,6 @@
  *     5  the agent looks
  * The process is this one: it has maps, and memory that can be read.
  */
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -22,12 +21,11 @@
 #include "agent/streamer/stream.h"
 #include "bpf/walk_shared.h"
 #include "proto/frame.h"
-#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/drained.h"
 
-#define LIMIT	  (2u << 20)
-#define RING	  (64u << 10)
-#define THREADS	  8
-#define TURNS_MAX 1000
+#define LIMIT	(2u << 20)
+#define RING	(64u << 10)
+#define THREADS 8
 
 static struct budget budget;
 static struct arena arena;
@@ -42,12 +40,6 @@ static struct capture_thread threads[THREADS];
 static struct capture_stream shared;
 static uint64_t batches;
 static size_t page;
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 /* In place of what has the kernel on its other side. */
 void programs_fds(const struct hub *of, struct capture_fds *ret)
@@ -139,39 +131,9 @@ static void begin(void)
 	batches = 0;
 }
 
-static void check_frame(const uint8_t *frame, size_t length)
-{
-	struct events_decoder d;
-	const uint8_t *message;
-	struct event event;
-	size_t size;
-	Heapcast__Batch *b;
-
-	must(!frame_decode(decoder, frame, length, &message, &size, NULL));
-	b = heapcast__batch__unpack(NULL, size, message);
-	must(b && b->ledger && b->number == ++batches);
-	if (b->events) {
-		must(!events_decoder_init(&d, b->events, NULL));
-		for (uint32_t i = 0; i < b->events->count; i++)
-			must(events_decoder_next(&d, &event, NULL) == 1);
-		events_decoder_done(&d);
-	}
-	heapcast__batch__free_unpacked(b, NULL);
-}
-
 static void look(void)
 {
-	const uint8_t *frame;
-	size_t length;
-
-	for (int turn = 0; stream_drain(&stream) != STREAM_IDLE; turn++) {
-		must(turn < TURNS_MAX);
-		for (uint64_t n = stream.spool.acked + 1; n < stream.spool.next; n++) {
-			frame = spool_get(&stream.spool, n, &length);
-			check_frame(frame, length);
-		}
-		spool_ack(&stream.spool, stream.spool.next - 1);
-	}
+	drained(&stream, decoder, &batches, NULL);
 }
 
 /* As the kernel does: not without room. `word` is what the head says. */

@@ -1,7 +1,6 @@
 /* Key files (base/secret.h): whatever one holds, it is a key of a bounded length with a name, or refused with a sentence that does not
  * hold the key. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -10,12 +9,6 @@
 #include "base/error.h"
 #include "base/secret.h"
 #include "tests/fuzz/fuzz.h"
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

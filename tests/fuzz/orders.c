@@ -4,7 +4,6 @@
  * here; an input that does not begin with 0a goes to the socket as it is. The stream's id is 16 times 'i'. Between orders
  * the agent closes a batch. It must not be hurt, nor believe that more was delivered than there is.
  */
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -35,12 +34,6 @@ static struct link *collector;
 static struct frame_encoder *encoder;
 static uv_loop_t loop;
 static const uint8_t agent_id[STREAM_ID_SIZE];
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void acknowledged(void *context, struct stream *of, uint64_t number)
 {

@@ -11,12 +11,6 @@
 
 static unsigned ended[2];
 
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
-
 static void on_event(void *context, const struct ingest_event *e)
 {
 	const struct ingest_reply *r = e->reply;

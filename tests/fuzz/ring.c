@@ -13,7 +13,6 @@
  */
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,12 +20,11 @@
 #include "base/error.h"
 #include "proto/culled.h"
 #include "proto/frame.h"
-#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/drained.h"
 
 #define LIMIT	   (2u << 20)
 #define CULL_NS	   1000000
 #define FLIGHT_NS  1000000
-#define TURNS_MAX  1000
 #define OWNER_DIED 0x40000000u
 
 static struct budget budget;
@@ -38,12 +36,6 @@ static struct frame_decoder *decoder;
 static uint64_t batches, culled;
 static size_t before_holding; /* of the arena */
 static enum holding { HOLDING_NOTHING, HOLDING_CULLS, HOLDING_FLIGHT, HOLDINGS } holding;
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 /* The memory for what is held back serves one kind after the other. */
 static void hold(void)
@@ -83,18 +75,6 @@ static void begin(void)
 	batches = culled = 0;
 }
 
-static void check_events(const Heapcast__Events *events)
-{
-	struct events_decoder d;
-	struct event event;
-
-	must(!events_decoder_init(&d, events, NULL));
-	for (uint32_t i = 0; i < events->count; i++)
-		must(events_decoder_next(&d, &event, NULL) == 1);
-	must(!events_decoder_next(&d, &event, NULL));
-	events_decoder_done(&d);
-}
-
 static void check_culled(const Heapcast__Culled *sums)
 {
 	struct culled_decoder d;
@@ -107,38 +87,18 @@ static void check_culled(const Heapcast__Culled *sums)
 	culled += sums->allocations + sums->frees;
 }
 
-static void check_frame(const uint8_t *frame, size_t length)
+static void check_batch(const Heapcast__Batch *b)
 {
-	const uint8_t *message;
-	size_t size;
-	Heapcast__Batch *b;
-
-	must(!frame_decode(decoder, frame, length, &message, &size, NULL));
-	b = heapcast__batch__unpack(NULL, size, message);
-	must(b && b->ledger && b->number == ++batches);
 	must(b->ledger->produced ==
 	     b->ledger->delivered + b->ledger->culled + b->ledger->not_sampled + b->ledger->lost + b->ledger->pending);
 	if (b->culled)
 		check_culled(b->culled);
 	must(b->ledger->culled == culled);
-	if (b->events)
-		check_events(b->events);
-	heapcast__batch__free_unpacked(b, NULL);
 }
 
 static void drain(void)
 {
-	const uint8_t *frame;
-	size_t length;
-
-	for (int turn = 0; stream_drain(&stream) != STREAM_IDLE; turn++) {
-		must(turn < TURNS_MAX);
-		for (uint64_t n = stream.spool.acked + 1; n < stream.spool.next; n++) {
-			frame = spool_get(&stream.spool, n, &length);
-			check_frame(frame, length);
-		}
-		spool_ack(&stream.spool, stream.spool.next - 1);
-	}
+	drained(&stream, decoder, &batches, check_batch);
 }
 
 /* Into a ring of `size` bytes (a power of two), from `position` on. */
@@ -252,7 +212,7 @@ static void run(const uint8_t *data, size_t size)
 	}
 	stream_end(&stream, &end);
 	for (int turn = 0; stream_state(&stream) != STREAM_ENDED; turn++) {
-		must(turn < TURNS_MAX);
+		must(turn < DRAINED_TURNS_MAX);
 		drain();
 	}
 	stream_close(&stream);

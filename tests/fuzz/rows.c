@@ -18,12 +18,6 @@
 #define NODES	100
 #define THREADS 10
 
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
-
 static void values(const uint8_t *data, size_t size, uint32_t count)
 {
 	uint64_t out[PACK_VALUES];

@@ -3,7 +3,6 @@
  * part that names the recording, which would keep a fuzzer out as the checksum would; both are put right here. What is not refused
  * answers for each of its nodes, and comes back as the same bytes.
  */
-#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -16,12 +15,6 @@
 #define NAMED_BYTES 48 /* magic, checksum, and what the sums are of */
 #define SPARE	    60 /* offset of four bytes that mean nothing */
 #define INPUT_MAX   (1u << 20)
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static struct test_recording *recording(void)
 {
