@@ -10,15 +10,13 @@
  * Each number is the best of many short runs, less what the same calls cost with an empty hook.
  */
 #include <dlfcn.h>
-#include <link.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "agent/unwind/regs.h"
-#include "agent/unwind/unwind.h"
+#include "tests/unit/unwind/modules.h"
 
 #ifdef HAVE_LIBUNWIND
 #define UNW_LOCAL_ONLY
@@ -30,58 +28,11 @@
 #define EVENTS	   4096
 #define FRAMES_MAX 128
 
-static struct unwind_module modules[64];
-static size_t module_count;
 static struct unwind_thread *thread;
 static void (*hook)(void);
 static volatile uint64_t sink;
 static int (*libc_backtrace)(void **, int); /* libunwind exports one of that name too */
 static uint8_t choices[EVENTS][3];
-
-static int add_module(struct dl_phdr_info *info, size_t size, void *context)
-{
-	struct unwind_module m = {
-		.start = UINT64_MAX, .load_start = UINT64_MAX, .bias = info->dlpi_addr};
-
-	(void)size;
-	(void)context;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		uint64_t from = info->dlpi_addr + ph->p_vaddr, to = from + ph->p_memsz;
-
-		if (ph->p_type == PT_GNU_EH_FRAME) {
-			m.eh_frame_hdr = from;
-			m.eh_frame_hdr_size = ph->p_memsz;
-		} else if (ph->p_type == PT_LOAD) {
-			m.load_start = from < m.load_start ? from : m.load_start;
-			m.load_end = to > m.load_end ? to : m.load_end;
-			if (ph->p_flags & PF_X) {
-				m.start = from < m.start ? from : m.start;
-				m.end = to > m.end ? to : m.end;
-			}
-		}
-	}
-	if (m.end && module_count < sizeof(modules) / sizeof(modules[0]))
-		modules[module_count++] = m;
-	return 0;
-}
-
-static const struct unwind_module *find_module(void *context, uint64_t pc)
-{
-	(void)context;
-	for (size_t i = 0; i < module_count; i++)
-		if (pc >= modules[i].start && pc < modules[i].end)
-			return &modules[i];
-	return NULL;
-}
-
-static void *pages(void *context, size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	(void)context;
-	return p == MAP_FAILED ? NULL : p;
-}
 
 static NOINLINE void hook_empty(void)
 {
@@ -213,15 +164,15 @@ static void choose(const char *pattern)
 
 int main(void)
 {
-	static const struct unwind_host host = {.find_module = find_module, .pages = pages};
+	static const struct unwind_host host = {.find_module = host_loaded, .pages = host_pages};
 	static const char *const patterns[] = {"same", "leaf", "three"};
 	static const unsigned depths[] = {10, 20, 60};
 	unsigned around; /* frames below deepen(0)'s caller and above the hook */
 	void *pcs[FRAMES_MAX];
 
-	dl_iterate_phdr(add_module, NULL);
+	dl_iterate_phdr(host_add_module, NULL);
 	unwind_init(&host);
-	thread = unwind_thread_init(pages(NULL, UNWIND_THREAD_SIZE));
+	thread = unwind_thread_init(host_pages(NULL, UNWIND_THREAD_SIZE));
 	libc_backtrace = (int (*)(void **, int))dlsym(dlopen("libc.so.6", RTLD_LAZY), "backtrace");
 	around = (unsigned)libc_backtrace(pcs, FRAMES_MAX) + 1 /* measure */ +
 		 2 /* deepen(0), run */ + 3;

@@ -1,83 +1,31 @@
 /* The call frame tables of this program and its libraries, read in the processor's own byte order: what the unwinder finds for
  * an instruction is what libgcc finds, and a stack out of libc's code is the one that libgcc walks. Without cmocka, which Debian
  * has not for every processor that the library is built for. */
-#include <link.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unwind.h>
 
 #include "agent/unwind/eh_frame.h"
 #include "agent/unwind/regs.h"
-#include "agent/unwind/unwind.h"
+#include "tests/unit/unwind/modules.h"
 
-#define MODULES_MAX 16
-#define FRAMES_MAX  64
-#define STEP	    12 /* bytes between the instructions that are looked up */
+#define FRAMES_MAX 64
+#define STEP	   12 /* bytes between the instructions that are looked up */
 
 struct bases { /* of libgcc's unwind-dw2-fde.h */
 	void *text, *data, *function;
 };
 extern const void *_Unwind_Find_FDE(void *pc, struct bases *bases);
 
-static struct unwind_module modules[MODULES_MAX];
-static size_t module_count;
-
-static int add_module(struct dl_phdr_info *info, size_t size, void *context)
-{
-	struct unwind_module m = {
-		.start = UINT64_MAX, .load_start = UINT64_MAX, .bias = info->dlpi_addr};
-
-	(void)size;
-	(void)context;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		uint64_t from = info->dlpi_addr + ph->p_vaddr, to = from + ph->p_memsz;
-
-		if (ph->p_type == PT_GNU_EH_FRAME) {
-			m.eh_frame_hdr = from;
-			m.eh_frame_hdr_size = ph->p_memsz;
-		}
-		if (ph->p_type != PT_LOAD)
-			continue;
-		m.load_start = from < m.load_start ? from : m.load_start;
-		m.load_end = to > m.load_end ? to : m.load_end;
-		if (!(ph->p_flags & PF_X))
-			continue;
-		m.start = from < m.start ? from : m.start;
-		m.end = from + ph->p_filesz > m.end ? from + ph->p_filesz : m.end;
-	}
-	if (m.end && module_count < MODULES_MAX)
-		modules[module_count++] = m;
-	return 0;
-}
-
-static const struct unwind_module *find_module(void *context, uint64_t pc)
-{
-	(void)context;
-	for (size_t i = 0; i < module_count; i++)
-		if (pc >= modules[i].start && pc < modules[i].end)
-			return &modules[i];
-	return NULL;
-}
-
-static void *pages(void *context, size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	(void)context;
-	return p == MAP_FAILED ? NULL : p;
-}
-
-static const struct unwind_host host = {.find_module = find_module, .pages = pages};
+static const struct unwind_host host = {.find_module = host_loaded, .pages = host_pages};
 
 static unsigned compare_tables(unsigned *faults)
 {
 	unsigned same = 0;
 
-	for (size_t i = 0; i < module_count; i++) {
-		const struct unwind_module *m = &modules[i];
+	for (size_t i = 0; i < host_module_count; i++) {
+		const struct unwind_module *m = &host_modules[i];
 
 		for (uint64_t pc = m->start; m->eh_frame_hdr && pc < m->end; pc += STEP) {
 			struct bases bases = {0};
@@ -159,10 +107,10 @@ int main(void)
 	int numbers[] = {3, 1, 2};
 	unsigned faults = 0, functions, frames;
 
-	dl_iterate_phdr(add_module, NULL);
+	dl_iterate_phdr(host_add_module, NULL);
 	if (unwind_init(&host))
 		return 1;
-	thread = unwind_thread_init(pages(NULL, UNWIND_THREAD_SIZE));
+	thread = unwind_thread_init(host_pages(NULL, UNWIND_THREAD_SIZE));
 	functions = compare_tables(&faults);
 	qsort(numbers, 3, sizeof(numbers[0]), compare_numbers);
 	frames = compare_stacks(&faults);

@@ -3,7 +3,6 @@
  * into two threads' memories (one incremental, one full), a consumer that rebuilds stacks from
  * deltas, and the comparison. */
 #include <errno.h>
-#include <link.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,15 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <cmocka.h>
 
-#include "agent/unwind/arch/arch.h"
 #include "agent/unwind/regs.h"
-#include "agent/unwind/unwind.h"
+#include "tests/unit/unwind/modules.h"
 
-#define NOINLINE    __attribute__((noinline))
-#define MODULES_MAX 256
+#define NOINLINE __attribute__((noinline))
 
 #ifndef SKIP_REASON /* set by unwind.cmake where a test cannot run */
 #define SKIP_REASON ""
@@ -28,8 +24,6 @@
 
 static const char *const skip_reason __attribute__((unused)) = SKIP_REASON;
 
-static struct unwind_module host_modules[MODULES_MAX];
-static size_t host_module_count;
 static pthread_mutex_t host_lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct host_stack {
@@ -39,39 +33,6 @@ struct host_stack {
 static __thread struct host_stack host_stacks[STACKS_MAX];
 static __thread unsigned host_stack_count;
 static unsigned host_bounds_asked;
-
-static int host_add_module(struct dl_phdr_info *info, size_t size, void *context)
-{
-	struct unwind_module m = {
-		.start = UINT64_MAX, .load_start = UINT64_MAX, .bias = info->dlpi_addr};
-
-	(void)size;
-	(void)context;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		uint64_t from = info->dlpi_addr + ph->p_vaddr, to = from + ph->p_memsz;
-
-		if (ph->p_type == PT_GNU_EH_FRAME) {
-			m.eh_frame_hdr = from;
-			m.eh_frame_hdr_size = ph->p_memsz;
-		}
-		if (ph->p_type == ARCH_TABLE) {
-			m.exidx = from;
-			m.exidx_size = ph->p_memsz;
-		}
-		if (ph->p_type != PT_LOAD)
-			continue;
-		m.load_start = from < m.load_start ? from : m.load_start;
-		m.load_end = to > m.load_end ? to : m.load_end;
-		if (!(ph->p_flags & PF_X))
-			continue;
-		m.start = from < m.start ? from : m.start;
-		m.end = to > m.end ? to : m.end;
-	}
-	if (m.end && host_module_count < MODULES_MAX)
-		host_modules[host_module_count++] = m;
-	return 0;
-}
 
 /* Under an emulator the code that ends signal handlers lies on a page that is no module's; real kernels have it in theirs. */
 static void host_add_pages(void)
@@ -101,12 +62,9 @@ static const struct unwind_module *host_find_module(void *context, uint64_t pc)
 {
 	const struct unwind_module *found = NULL;
 
-	(void)context;
 	pthread_mutex_lock(&host_lock);
 	for (int again = 0; !found && again < 2; again++) {
-		for (size_t i = 0; i < host_module_count; i++)
-			if (pc >= host_modules[i].start && pc < host_modules[i].end)
-				found = &host_modules[i];
+		found = host_loaded(context, pc);
 		if (!host_module_count) {
 			pthread_mutex_unlock(&host_lock);
 			dl_iterate_phdr(host_add_module, NULL);
@@ -151,14 +109,6 @@ static inline int host_stack_bounds(void *context, uint64_t sp, uint64_t *ret_lo
 		return 1;
 	}
 	return 0;
-}
-
-static inline void *host_pages(void *context, size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	(void)context;
-	return p == MAP_FAILED ? NULL : p;
 }
 
 static const struct unwind_host test_host __attribute__((unused)) = {
