@@ -118,6 +118,9 @@ struct capture_ops {
 	void (*detach)(struct capture_source *source);
 	/* Events that the program has begun and that `count` has not told yet. */
 	uint64_t (*uncounted)(const struct capture_source *source);
+	/* The stream will be over: what of that takes its time. In the main loop and without the lock; the drain thread waits for nothing
+	 * of it, and may call the others meanwhile. */
+	void (*retire)(struct capture_source *source);
 	/* The stream is over: nothing is asked of the source any more. */
 	void (*close)(struct capture_source *source);
 };

@@ -352,6 +352,11 @@ static int ring_drain(struct capture_source *source, struct stream *stream, bool
 	return final ? !s->round_final : ring_filling(source);
 }
 
+static void ring_retire(struct capture_source *source)
+{
+	(void)source; /* its memory is freed at once */
+}
+
 static void ring_close(struct capture_source *source)
 {
 	ring_source_close((struct ring_source *)source);
@@ -367,6 +372,7 @@ static const struct capture_ops ring_ops = {
 	.obey = ring_obey,
 	.detach = ring_detach,
 	.uncounted = ring_count_untold,
+	.retire = ring_retire,
 	.close = ring_close,
 };
 

@@ -127,6 +127,7 @@ static int enlist(struct agent *a, struct session *s)
 	s->file.fd = -1;
 	s->file.path[0] = '\0';
 	if ((a->settings.output || !a->to_links) && session_open_file(s) < 0 && !a->to_links) {
+		s->stream.capture->ops->retire(s->stream.capture);
 		pthread_mutex_lock(&s->stream.lock);
 		stream_close(&s->stream);
 		pthread_mutex_unlock(&s->stream.lock);

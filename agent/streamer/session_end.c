@@ -322,6 +322,7 @@ static void finish(struct session *s)
 	report(s);
 	file_sink_close(&s->file);
 	forget_links(s);
+	s->stream.capture->ops->retire(s->stream.capture);
 	pthread_mutex_lock(&s->stream.lock);
 	symbol_files_keep(&s->agent->files, &s->stream);
 	stream_close(&s->stream);

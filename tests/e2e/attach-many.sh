@@ -37,9 +37,8 @@ ended() {
 	rm -f go
 }
 
-# Every event is counted. While probes are set in one program the agent may not come round in time to take what it and others do: on a busy
-# machine some are lost, and counted as that.
 exact() { # FILE ROUNDS
+	assert_eq "lost events of $1" 0 "$(ledger_value "$1" lost)"
 	assert_eq "events of $1" $((21 * $2)) "$(ledger_value "$1" produced)"
 }
 

@@ -214,15 +214,6 @@ void watch_begin(struct watch *w, struct stream *stream)
 	pthread_mutex_unlock(&stream->lock);
 }
 
-void watch_detach(struct watch *w)
-{
-	if (w->detached)
-		return;
-	w->detached = true;
-	__atomic_store_n(&w->shared->ready, 0, __ATOMIC_RELEASE);
-	watch_unprobe(w);
-}
-
 void watch_probe_news(struct watch *w)
 {
 	bool known_too = !w->hub->has_cookies;
@@ -274,7 +265,22 @@ void watch_forget_blocks(struct watch *w, bool earlier)
 	}
 }
 
-/* Places of its threads are anybody's again; its sampled blocks are forgotten. */
+/* (The kernel waits for its programs with each probe, and with the ring.) */
+void watch_detach(struct watch *w)
+{
+	struct capture_fds fds;
+
+	if (w->detached)
+		return;
+	w->detached = true;
+	__atomic_store_n(&w->shared->ready, 0, __ATOMIC_RELEASE);
+	watch_unprobe(w);
+	programs_fds(w->hub, &fds);
+	bpf_map_delete_elem(fds.rings, &w->number);
+	watch_forget_blocks(w, false);
+}
+
+/* Places of its threads are anybody's again. */
 static void give_back(struct watch *w)
 {
 	struct hub *hub = w->hub;
@@ -291,7 +297,6 @@ static void give_back(struct watch *w)
 		memset(t, 0, sizeof(*t));
 		bpf_map_update_elem(fds.free, NULL, &i, BPF_ANY);
 	}
-	watch_forget_blocks(w, false);
 }
 
 void watch_free(struct watch *w)
@@ -313,7 +318,6 @@ void watch_free(struct watch *w)
 	memset(w->shared, 0, sizeof(*w->shared));
 	if (w->ring.fd >= 0) {
 		epoll_ctl(hub->epoll, EPOLL_CTL_DEL, w->ring.fd, NULL);
-		bpf_map_delete_elem(fds.rings, &w->number);
 		ring_close(&w->ring);
 	}
 	pthread_mutex_lock(&hub->remotes_lock);

@@ -735,6 +735,11 @@ static uint64_t watch_uncounted(const struct capture_source *source)
 	return sum;
 }
 
+static void watch_retire(struct capture_source *source)
+{
+	watch_detach(watch_of(source));
+}
+
 static void watch_close(struct capture_source *source)
 {
 	watch_free(watch_of(source));
@@ -750,5 +755,6 @@ const struct capture_ops watch_ops = {
 	.obey = watch_obey,
 	.detach = watch_let_go,
 	.uncounted = watch_uncounted,
+	.retire = watch_retire,
 	.close = watch_close,
 };

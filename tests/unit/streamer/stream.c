@@ -585,6 +585,7 @@ static const struct capture_ops plain_ops = {
 	.obey = plain_note,
 	.detach = plain_detach,
 	.uncounted = plain_uncounted,
+	.retire = plain_detach,
 	.close = plain_close,
 };
 
