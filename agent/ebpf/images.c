@@ -2,55 +2,16 @@
 #include "agent/ebpf/images.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/ebpf/mapped.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 
 #define UNUSED_MAX 64 /* images that no process has at the moment */
-
-/* Opening may not wait for whoever made it a pipe, nor follow where a terminal would become ours. */
-static int open_file(const char *path, struct stat *ret_stat)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-
-	if (fd < 0)
-		return -errno;
-	if (!fstat(fd, ret_stat) && S_ISREG(ret_stat->st_mode))
-		return fd;
-	close(fd);
-	return -ENOENT;
-}
-
-/* What is mapped there itself, which needs rights; or what lies at its path now, if that is it. */
-static int open_mapped(pid_t pid, const struct process_map *map, struct stat *ret_stat)
-{
-	char path[64 + 4096];
-	int fd;
-
-	if (!map->inode)
-		return -ENOENT;
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid,
-		 (unsigned long long)map->start, (unsigned long long)map->end);
-	fd = open_file(path, ret_stat);
-	if (fd >= 0)
-		return fd;
-	if (!map->path || map->path[0] != '/' ||
-	    snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, map->path) >=
-		    (int)sizeof(path))
-		return -ENOENT;
-	fd = open_file(path, ret_stat);
-	if (fd >= 0 && (ret_stat->st_ino != map->inode || ret_stat->st_dev != map->device)) {
-		close(fd);
-		return -ENOENT;
-	}
-	return fd;
-}
 
 static bool is_file(const struct image_entry *entry, const struct stat *st)
 {
@@ -95,7 +56,11 @@ struct image *images_get(struct images *images, pid_t pid, const struct process_
 	struct image_entry *entry = NULL;
 	struct stat st;
 
-	source.fd = open_mapped(pid, map, &st);
+	source.fd = mapped_open(pid, map);
+	if (source.fd >= 0 && fstat(source.fd, &st) < 0) {
+		close(source.fd);
+		source.fd = -1;
+	}
 	for (uint32_t i = 0; source.fd >= 0 && !entry && i < images->count; i++)
 		if (is_file(images->list[i], &st))
 			entry = images->list[i];

@@ -8,33 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/ebpf/mapped.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/ban.h"
 
-/* One mapping of code. */
-struct region {
-	unsigned long low, high;
-	char path[512];
-};
-
-/* "LOW-HIGH r-xp OFFSET DEVICE INODE PATH": false: it is no mapping of a file with code. */
-static bool read_region(const char *line, struct region *ret)
+static bool is_code(const struct process_map *map)
 {
-	char executable;
-	int at = 0;
-	size_t length;
-
-	if (sscanf(line, "%lx-%lx %*c%*c%c%*c %*s %*s %*s %n", &ret->low, &ret->high, &executable,
-		   &at) != 3 ||
-	    executable != 'x' || !at || line[at] != '/')
-		return false;
-	length = strcspn(line + at, "\n");
-	if (length >= sizeof(ret->path))
-		return false;
-	memcpy(ret->path, line + at, length);
-	ret->path[length] = 0;
-	return true;
+	return map->executable && map->inode && map->path && map->path[0] == '/' &&
+	       strlen(map->path) < sizeof(((struct process_module *)0)->path);
 }
 
 static bool is_known(const struct process_sites *sites, const char *path)
@@ -45,23 +27,7 @@ static bool is_known(const struct process_sites *sites, const char *path)
 	return false;
 }
 
-/* The very file that is mapped, which may have been deleted or replaced since; else (not everybody may) the one of
- * that name, as the process sees it. */
-static int open_mapped(pid_t pid, const struct region *region)
-{
-	char path[640];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", pid, region->low, region->high);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd >= 0)
-		return fd;
-	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, region->path);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	return fd < 0 ? -errno : fd;
-}
-
-static int add(pid_t pid, const struct region *region, uint32_t *capacity,
+static int add(pid_t pid, const struct process_map *map, uint32_t *capacity,
 	       struct process_sites *sites)
 {
 	const struct sites_options options = {.no_returns = sites->go};
@@ -76,9 +42,9 @@ static int add(pid_t pid, const struct region *region, uint32_t *capacity,
 	if (array_reserve(&sites->module, capacity, (uint64_t)sites->count + 1, sizeof(*module)))
 		return -ENOMEM;
 	module = &sites->module[sites->count++];
-	snprintf(module->path, sizeof(module->path), "%s", region->path);
-	fd = open_mapped(pid, region);
-	error = fd < 0 ? err_set(&module->reason, fd, "it can't be opened: %s", strerror(-fd))
+	snprintf(module->path, sizeof(module->path), "%s", map->path);
+	fd = mapped_open(pid, map);
+	error = fd < 0 ? err_set(&module->reason, fd, "it can't be opened: %s", mapped_reason(fd))
 		       : sites_find(fd, &options, &module->sites, &module->reason);
 	module->known = !error;
 	return error == -ENOMEM ? error : 0;
@@ -118,21 +84,19 @@ static int choose(struct process_sites *sites)
 
 int process_sites_find(pid_t pid, struct process_sites *ret)
 {
-	cleanup(cleanup_fclose) FILE *maps = NULL;
-	uint32_t capacity = 0;
-	struct region region;
-	char line[1024];
-	int error = 0;
+	uint32_t capacity = 0, count = 0;
+	struct process_map *maps = NULL;
+	int error;
 
 	*ret = (struct process_sites){0};
-	snprintf(line, sizeof(line), "/proc/%d/maps", pid);
-	maps = fopen(line, "re");
-	if (!maps)
-		return errno == ENOENT ? -ESRCH : -errno;
+	error = process_maps_read(pid, &maps, &count);
+	if (error)
+		return error;
 	ret->go = is_go(pid);
-	while (!error && fgets(line, sizeof(line), maps))
-		if (read_region(line, &region) && !is_known(ret, region.path))
-			error = add(pid, &region, &capacity, ret);
+	for (uint32_t i = 0; !error && i < count; i++)
+		if (is_code(&maps[i]) && !is_known(ret, maps[i].path))
+			error = add(pid, &maps[i], &capacity, ret);
+	process_maps_free(maps, count);
 	return error ? error : choose(ret);
 }
 

@@ -3,14 +3,13 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/ebpf/mapped.h"
 #include "agent/ebpf/maps.h"
 #include "agent/streamer/elf_file.h"
 #include "base/array.h"
@@ -18,27 +17,6 @@
 #include "base/ban.h"
 
 #define HEADERS_MAX 64
-
-/* The file behind a mapping. By the mapping itself where we may; else by its name, if that still is this file. -1: neither. */
-static int open_file(pid_t pid, const struct process_map *map)
-{
-	char name[4200];
-	struct stat st;
-	int fd;
-
-	snprintf(name, sizeof(name), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
-		 map->start, map->end);
-	fd = open(name, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0)
-		return fd;
-	snprintf(name, sizeof(name), "/proc/%d/root%s", (int)pid, map->path);
-	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd >= 0 && (fstat(fd, &st) < 0 || st.st_ino != map->inode || !S_ISREG(st.st_mode))) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
-}
 
 static bool read_header(int fd, Elf64_Ehdr *ret)
 {
@@ -142,13 +120,15 @@ static int add(struct ebpf_modules *m, pid_t pid, const struct process_map *map,
 				  .start = map->start,
 				  .end = end,
 				  .seen = true,
-				  .fd = open_file(pid, map)};
+				  .fd = mapped_open(pid, map)};
 
 	if (array_reserve(&m->module, &m->capacity, m->count + 1, sizeof(*m->module)))
 		return -ENOMEM;
 	new.path = strdup(map->path);
 	if (!new.path)
 		return -ENOMEM;
+	if (new.fd == -ESTALE)
+		log_warn("pid %d: %s is not looked at: %s", (int)pid, map->path, mapped_reason(new.fd));
 	if (new.fd < 0 || !read_segments(&new, map, end)) {
 		if (new.fd >= 0)
 			close(new.fd);

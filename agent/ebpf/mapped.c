@@ -1,0 +1,92 @@
+/* The file behind a mapping. See mapped.h. */
+#include "agent/ebpf/mapped.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/ban.h"
+
+/* Opening may not wait for whoever made it a pipe, nor follow where a terminal would become ours. */
+static int open_regular(const char *path, struct stat *ret_stat)
+{
+	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd < 0)
+		return -errno;
+	return !fstat(fd, ret_stat) && S_ISREG(ret_stat->st_mode) ? take_fd(fd) : -ENOENT;
+}
+
+/* Overlays and btrfs have other numbers in their maps than in what stat() says: then the file is mapped here, and our own maps are
+ * asked. */
+static bool is_mapped_alike(int fd, const struct process_map *map)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *own = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fd, 0);
+	struct process_map *maps = NULL;
+	uint32_t count = 0;
+	bool alike = false;
+
+	if (own == MAP_FAILED)
+		return false;
+	if (!process_maps_read(getpid(), &maps, &count)) {
+		for (uint32_t i = 0; i < count; i++)
+			alike |= maps[i].start <= (uintptr_t)own && (uintptr_t)own < maps[i].end &&
+				 maps[i].inode == map->inode && maps[i].device == map->device;
+		process_maps_free(maps, count);
+	}
+	munmap(own, page);
+	return alike;
+}
+
+/* -ESTALE: it is another one. */
+static int open_if_same(const char *path, const struct process_map *map)
+{
+	struct stat st;
+	cleanup(cleanup_close) int fd = open_regular(path, &st);
+
+	if (fd < 0)
+		return fd;
+	return (st.st_ino == map->inode && st.st_dev == map->device) || is_mapped_alike(fd, map)
+		       ? take_fd(fd)
+		       : -ESTALE;
+}
+
+/* Names in maps are as we see them; of another mount namespace's files as that one does. */
+int mapped_open(pid_t pid, const struct process_map *map)
+{
+	char path[64 + 4096];
+	int fd, why;
+
+	if (!map->inode || !map->path || map->path[0] != '/')
+		return -ENOENT;
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
+		 map->start, map->end);
+	fd = open_if_same(path, map);
+	if (fd >= 0)
+		return fd;
+	why = open_if_same(map->path, map);
+	if (why >= 0)
+		return why;
+	if (snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, map->path) >=
+	    (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open_if_same(path, map);
+	return fd == -ENOENT || (fd < 0 && why == -ESTALE) ? -ESTALE : fd;
+}
+
+const char *mapped_reason(int error)
+{
+	return error == -ESTALE ? "another file has its name now, or none, and the one that is "
+				  "mapped can be opened only by who has "
+				  "CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN"
+				: strerror(-error);
+}
