@@ -185,11 +185,9 @@ static int print_process(FILE *out, const struct rights *rights, pid_t pid)
 			      "an allocator "
 			      "inside, the symbols are needed, which strip takes away");
 	if (!error && process.go)
-		print_wrapped(
-			out, 2, 0,
-			"its main program is Go's, whose own heap is not seen. Returns are not "
-			"probed, so what C functions give stays unknown: allocations are "
-			"counted as lost, and frees are those of unrecorded blocks");
+		print_wrapped(out, 2, 0,
+			      "its main program is Go's: what Go's own heap holds is not seen (Go's "
+			      "own profiler shows it: runtime/pprof), only blocks of its C code");
 	if (!error && rights_is_filtered(pid) && !rights->of[RIGHT_FILTERED].yes) {
 		print_wrapped(out, 2, 0,
 			      "it is behind a seccomp filter, and this kernel would kill it at a "

@@ -30,7 +30,7 @@ static bool is_known(const struct process_sites *sites, const char *path)
 static int add(pid_t pid, const struct process_map *map, uint32_t *capacity,
 	       struct process_sites *sites)
 {
-	const struct sites_options options = {.no_returns = sites->go};
+	static const struct sites_options options;
 	cleanup(cleanup_close) int fd = -1;
 	struct process_module *module;
 	int error;
@@ -50,7 +50,6 @@ static int add(pid_t pid, const struct process_map *map, uint32_t *capacity,
 	return error == -ENOMEM ? error : 0;
 }
 
-/* Whether the program itself is Go's counts for all of its libraries. */
 static bool is_go(pid_t pid)
 {
 	static const struct sites_options options;

@@ -42,6 +42,7 @@ static struct work {
 	const struct sites_options *options;
 	struct candidate candidate[FUNCTIONS_MAX];
 	struct candidate *asked; /* whose targets are looked at */
+	bool go;		 /* the file is Go's */
 	uint64_t low, high;	 /* around all places that are not entries */
 	uint8_t code[CODE_MAX + ENTRY_BEFORE + ENTRY_BRANCH];
 } work;
@@ -239,7 +240,7 @@ static void find_place(struct candidate *c)
 static void find_exits(struct candidate *c)
 {
 	c->exits = -1;
-	if (c->f->throws && !work.options->no_exits && extents_known(&work.extents))
+	if ((c->f->throws || (work.go && !maps(c->f))) && !work.options->no_exits && extents_known(&work.extents))
 		c->exits = work.reader->exits(&all_code, c->f->address, c->exit);
 	if (!extents_known(&work.extents))
 		c->exits = -1;
@@ -427,7 +428,7 @@ static void put(struct sites *ret, const struct candidate *c)
 		return;
 	site.kind = SITE_ENTRY;
 	site.emulated = c->probe.emulated;
-	site.return_ok = !c->probe.words && !c->f->throws && !work.options->no_returns;
+	site.return_ok = !c->probe.words && !c->f->throws && !work.go;
 	site.word = entry_word(c, site.return_ok);
 	ret->site[ret->count++] = site;
 	put_exits(ret, c);
@@ -542,7 +543,7 @@ int sites_find(int fd, const struct sites_options *options, struct sites *ret, s
 	functions_find(&work.file, &work.functions);
 	ret->machine = work.file.head.e_machine;
 	ret->stripped = work.functions.stripped;
-	ret->go = is_go(&work.file);
+	ret->go = work.go = is_go(&work.file);
 	if (work.functions.count)
 		error = imports_read(&work.imports, &work.file);
 	if (!error) {

@@ -29,8 +29,9 @@
  *
  * The result. A uretprobe puts another return address in the slot that sp points to at the probe: right only where the stack
  * is as at the entry (SITE_RETURN_OK), and deadly to exceptions, which find no caller: functions that throw have sites at
- * their return instructions instead (SITE_EXIT), or if not all can be found, their results stay unknown. Go's runtime walks
- * and moves stacks: no uretprobe there.
+ * their return instructions instead (SITE_EXIT), or if not all can be found, their results stay unknown. So have the functions
+ * of a file that Go's linker has made: its runtime walks and moves the stacks of its own code, so that nothing in such a file
+ * may have a uretprobe. C code in other files runs on stacks of threads, which Go neither moves nor walks: as in any program.
  *
  * Whoever records must know that functions of an allocator call each other (realloc: malloc and free), so entries nest; that
  * an exit is passed by other calls, too: it belongs to the entry with the same frame; that functions may share an exit, which
@@ -77,13 +78,12 @@ struct sites {
 		skip; /* wrappers of functions in the same file are not among them: they are seen */
 	size_t skip_count;
 	uint16_t machine; /* e_machine */
-	bool go; /* made by Go's compiler: if it is a process' main program, no_returns is for all its modules */
+	bool go; /* made by Go's linker: no returns */
 	bool stripped; /* has no .symtab: functions inside of it can't be found */
 };
 
 struct sites_options {
-	bool no_returns; /* never a uretprobe: the process' main program is Go's */
-	bool no_exits;	 /* nor sites at return instructions */
+	bool no_exits; /* no sites at return instructions */
 };
 
 /*

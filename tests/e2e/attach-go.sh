@@ -1,26 +1,63 @@
 #!/bin/bash
-# A Go program with parts in C: it comes to no harm, its own heap is not seen, and of C's allocations each call is counted: as lost, for
-# returns can't be probed there. `agent attach --check` says so beforehand.
+# ctest: COST 60
+# Programs of Go. One without C code has nothing to probe, and is told so. Of one with C code the blocks of that are recorded, by libc's
+# functions and by such that are linked into it, and it comes to no harm while its stacks grow, shrink and are walked: nothing in a file of
+# Go's has a probe of a return.
 . "$(dirname "$0")/lib-attach.sh"
 need go gcc
-ROUNDS=500
-export GOCACHE="$T/cache" GOPATH="$T/go" GOFLAGS= GO111MODULE=off CGO_ENABLED=1
-go build -o program "$TEST_SOURCE/data/cgo.go" >build.out 2>&1 || skip "go can't build a program with C in it: $(tail -n 1 build.out)"
+ROUNDS=100
 
-./program go $ROUNDS 3>&- &
+build() { # NAME SOURCE C? OPTION...
+	local name=$1 source=$2 c=$3
+	shift 3
+	HOME=$T GOCACHE=$T/cache GOPATH=$T/path GO111MODULE=off GOPROXY=off GOTOOLCHAIN=local GOFLAGS='' CGO_ENABLED=$c \
+		go build -o "$name" "$@" "$ROOT/tests/targets/go/$source" >build.err 2>&1
+}
+
+told() { # WHAT FILE TEXT: in words, however the lines are wrapped
+	tr -s ' \n' ' ' <"$2" >words
+	assert_contains "$1" words "$3"
+}
+
+echo "Go alone"
+build pure pure.go 0 || skip "go can't build a program: $(tail -n 1 build.err)"
+./pure &
 target=$!
-wait_for 10 "the program's libc" grep -q libc /proc/$target/maps
-"$AGENT" attach --check -p $target >check || fail "$(cat check)"
-tr -s ' \n' ' ' <check >words
-assert_contains "what --check says" words "malloc entry, no result: counted as lost" "its main program is Go's, whose own heap is not seen" \
-	"allocations are counted as lost" "memory that is mapped without libc"
-attach -p $target --output go.heapcast
-touch go
-status=0
-wait $target || status=$?
-assert_eq "exit status of the program" 0 $status
-attached_ended
-assert_eq "blocks on record" 0 "$(sql go.heapcast 'select count(*) from allocations')"
-assert_eq "lost calls in each round" 1 "$(($(ledger_value go.heapcast lost) / ROUNDS))"
-assert_eq "frees of unrecorded blocks in each round" 1 "$(($(ledger_value go.heapcast orphan_frees) / ROUNDS))"
-assert_contains "the reason" <("$COLLECTOR" ledger go.heapcast) "no result"
+assert_status 3 "$AGENT" attach -p $target --output pure.heapcast 2>pure.err
+told "the message" pure.err "pid $target is a Go program without C code"
+assert_status 1 "$AGENT" attach --check -p $target >check.out
+told "what --check says" check.out "its main program is Go's"
+kill -0 $target || fail "it has ended"
+kill -KILL $target
+wait $target 2>/dev/null || true
+
+with_c() { # NAME
+	local status=0
+	rm -f go
+	"./$1" go $ROUNDS profile &
+	target=$!
+	sleep 0.2
+	"$AGENT" attach --check -p $target >check.out || fail "it can't be attached to: $(cat check.out)"
+	attach -p $target --output "$1.heapcast" --log debug
+	assert_contains "what is said" attach.err "pid $target is a Go program: only blocks of its C code are recorded"
+	! grep -q " at $T/$1+.*with return" attach.err || fail "a return is probed in Go's file"
+	touch go
+	wait $target || status=$?
+	assert_eq "exit status of the program" 7 $status
+	attached_ended
+	assert_eq "blocks of C code" "$((20 * ROUNDS)),0" \
+		"$(sql "$1.heapcast" 'select count(*), sum(leaked) from allocations where size = 777')"
+	assert_eq "profile of Go's" 1 "$([ -s profile ] && echo 1)"
+}
+
+echo "with C code"
+build cgo cgo.go 1 || skip "go can't build a program with C code: $(tail -n 1 build.err)"
+with_c cgo
+assert_contains "what --check says" check.out "result by its return" "libc.so"
+assert_eq "lost events" 0 "$(ledger_value cgo.heapcast lost)"
+
+echo "with C code and libc inside"
+if build static cgo.go 1 -ldflags '-linkmode external -extldflags "-static"'; then
+	with_c static
+	! grep -q "result by its return" check.out || fail "a return is probed in Go's file"
+fi

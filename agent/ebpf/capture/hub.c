@@ -187,7 +187,12 @@ int hub_watch(struct hub *hub, pid_t pid, struct watch **ret, struct err_text *e
 		ebpf_modules_search(&w->modules, true);
 		r = watch_probe(w, err);
 	}
-	if (!r && !w->sites)
+	if (!r && !w->sites && w->modules.go)
+		r = err_set(err, -ENOENT,
+			    "pid %d is a Go program without C code: Go's own heap can't be seen from outside; its own profiler shows it "
+			    "(runtime/pprof)",
+			    (int)pid);
+	else if (!r && !w->sites)
 		r = err_set(err, -ENOENT,
 			    "pid %d has no allocator that can be probed: does it allocate at all? "
 			    "(agent attach "
@@ -197,6 +202,10 @@ int hub_watch(struct hub *hub, pid_t pid, struct watch **ret, struct err_text *e
 		watch_free(w);
 		return r;
 	}
+	if (w->modules.go)
+		log_warn("pid %d is a Go program: only blocks of its C code are recorded; Go's own heap is shown by its own profiler "
+			 "(runtime/pprof)",
+			 (int)pid);
 	*ret = w;
 	return 0;
 }

@@ -220,7 +220,7 @@ int ebpf_modules_look(struct ebpf_modules *m, pid_t pid, uint32_t *ret_news, str
 
 static void search(struct ebpf_modules *m, struct ebpf_module *module)
 {
-	struct sites_options options = {.no_returns = m->go};
+	static const struct sites_options options;
 	struct err_text err = {{0}};
 
 	module->has_sites = sites_find(module->fd, &options, &module->sites, &err) == 0;

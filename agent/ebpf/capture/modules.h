@@ -49,7 +49,7 @@ struct ebpf_modules {
 		uint64_t device, inode;
 	} *file; /* that have been searched */
 	uint32_t file_count, file_capacity;
-	bool go; /* Go's runtime is in it: no return may be probed. A program is mapped before its libraries */
+	bool go; /* Go's runtime is in it, whose allocations nobody sees */
 };
 
 /* Looks at the process's maps: what is new is added, with its file open, what is gone is marked (seen is false). `ret_news`: how
