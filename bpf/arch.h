@@ -13,6 +13,8 @@
  *   ARCH_ARGUMENT               DWARF number of a function's first argument
  *   ARCH_RETURN_SLOT            bytes that a call pushes: the return address, or nothing
  *   arch_saved_registers(ctx, to)         the registers of struct unwind_regs.saved, in that order; ARCH_SAVED_MAX words
+ *   arch_give_back(n, value, fp, saved)   what a register (DWARF number) that was pushed before the place was to the caller; nothing
+ *                               where places are entries
  *
  * A context may only be read at constant offsets. Where a compiler could make one load with a computed offset out of several,
  * ARCH_READ keeps them apart.

@@ -78,6 +78,15 @@ ARCH_INLINE void happen_free(const struct capture_here *here, uint32_t kind, uin
 	happen(here->stream, here->stream_number, thread, here->number);
 }
 
+/* Of the caller, whom the function has put it on the stack for. */
+ARCH_INLINE void set_pushed(struct capture_thread *thread, uint32_t number, uint64_t slot)
+{
+	uint64_t value = 0;
+
+	if (number != SITE_NO_REGISTER && !bpf_probe_read_user(&value, sizeof(value), (void *)slot))
+		arch_give_back(number, value, &thread->fp, thread->saved);
+}
+
 /* Most blocks are not on record where sampling is on: then nothing else is looked at. */
 ARCH_INLINE void enter_free(struct arch_registers *ctx, const struct capture_here *here,
 			    uint64_t word, uint64_t frame, uint64_t block)
@@ -93,6 +102,8 @@ ARCH_INLINE void enter_free(struct arch_registers *ctx, const struct capture_her
 		return;
 	}
 	set_caller(thread, ctx, return_address(ctx, word, frame), frame);
+	set_pushed(thread, site_b(word), frame - SITE_WORD_BYTES);
+	set_pushed(thread, site_c(word), frame - 2 * SITE_WORD_BYTES);
 	happen_free(here, site_kind(word), block);
 }
 

@@ -36,7 +36,8 @@ enum site_flag {
 
 /* The arguments a, b and c of agent/allocator_functions.h, a heap in front of them left out already: numbers of DWARF for
  * this processor, of the registers that hold them at this very place. SITE_NO_REGISTER: the shape has no such argument, or it
- * is an exit. */
+ * is an exit. Of SHAPE_END, which has a alone, b and c are registers of the caller's that the function has pushed and may have
+ * changed since: into the first and the second word below the frame. */
 struct site_word {
 	uint8_t kind;  /* of the event: proto/event.h */
 	uint8_t shape; /* enum allocator_shape */

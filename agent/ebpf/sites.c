@@ -24,6 +24,7 @@
 struct candidate {
 	struct function *f;
 	struct place_probe probe;
+	struct place_probe nearer; /* one that less code must be sure for; or the same */
 	int exits; /* negative: not known */
 	uint64_t exit[PLACE_EXITS_MAX];
 	struct candidate *inner;    /* it only hands on to this one... */
@@ -220,7 +221,7 @@ static const char *refusal(const struct candidate *c)
 static void find_place(struct candidate *c)
 {
 	struct place_function function = {work.code, read_code(c), c->f->address};
-	struct place_question question = {wanted_arguments(c->f), -1};
+	struct place_question question = {.wanted = wanted_arguments(c->f), .not_null = -1};
 
 	if (function.size != c->f->size)
 		function.size = 0;
@@ -231,6 +232,10 @@ static void find_place(struct candidate *c)
 		function.size = 0;
 		work.reader->find(&function, &question, &c->probe);
 	}
+	c->nearer = c->probe;
+	question.ends = function_sort(c->f->number) == SORT_FREES;
+	if (question.ends)
+		work.reader->find(&function, &question, &c->probe);
 	if (c->probe.looped)
 		c->reason = "a loop leads back to its beginning";
 	if (c->probe.unsafe)
@@ -263,7 +268,7 @@ static bool is_wanted(void *context, uint64_t target)
 /* Branches of the function itself were seen when the place was found. */
 static void branch_found(void *context, uint64_t from, uint64_t target)
 {
-	const struct place_question question = {0, -1};
+	const struct place_question question = {.not_null = -1};
 
 	(void)context;
 	for (unsigned i = 0; i < work.functions.count; i++) {
@@ -274,7 +279,10 @@ static void branch_found(void *context, uint64_t from, uint64_t target)
 		if (c->reason || target <= c->f->address || target > c->probe.address ||
 		    from - c->f->address < c->f->size)
 			continue;
-		work.reader->find(&entry, &question, &c->probe);
+		if (c->probe.address != c->nearer.address && target > c->nearer.address)
+			c->probe = c->nearer;
+		else
+			work.reader->find(&entry, &question, &c->probe);
 	}
 }
 
@@ -376,6 +384,10 @@ static uint64_t entry_word(const struct candidate *c, bool return_ok)
 	word.a = wanted & 1 ? argument[0] : SITE_NO_REGISTER;
 	word.b = wanted & 2 ? argument[1] : SITE_NO_REGISTER;
 	word.c = wanted & 4 ? argument[2] : SITE_NO_REGISTER;
+	if (function_sort(c->f->number) == SORT_FREES) {
+		word.b = c->probe.pushed[0] ? c->probe.pushed[0] : SITE_NO_REGISTER;
+		word.c = c->probe.pushed[1] ? c->probe.pushed[1] : SITE_NO_REGISTER;
+	}
 	word.flags =
 		(uint16_t)((return_ok ? SITE_RETURN_OK : 0) | (c->probe.link ? SITE_LINK : 0) |
 			   (c->exits > 0 ? SITE_HAS_EXITS : 0) | (c->f->throws ? SITE_THROWS : 0) |

@@ -25,7 +25,7 @@
  * The place. A probe traps, and then the instruction under it has to be carried out: the kernel emulates some (x86: push,
  * nop, jumps, calls) and steps through others, which costs a second trap. So a probe goes to the first emulated instruction
  * that all calls pass, with the arguments in known registers and fp still the caller's (agent/unwind/place.h). A free may be
- * probed behind its test for NULL.
+ * probed behind its test for NULL, and behind its pushes at a branch, which is emulated for less than a push.
  *
  * The result. A uretprobe puts another return address in the slot that sp points to at the probe: right only where the stack
  * is as at the entry (SITE_RETURN_OK), and deadly to exceptions, which find no caller: functions that throw have sites at

@@ -5,7 +5,8 @@
  *
  * A *place* is an instruction that every call of the function comes by exactly once, while what was passed is still in known
  * registers. Of the instructions at a function's beginning it is the first one that the kernel emulates: others it steps
- * through, at the cost of a second trap. In doubt it is the entry.
+ * through, at the cost of a second trap. In doubt it is the entry. If that is a push, which the kernel has to write to the
+ * program's stack, and nobody wants the function's return, a branch further on costs less.
  *
  * A reader knows one kind of processor, by the number that ELF gives it.
  */
@@ -14,6 +15,7 @@
 #include <stdint.h>
 
 #define PLACE_ARGUMENTS 6 /* that registers are followed for */
+#define PLACE_PUSHED	2
 #define PLACE_EXITS_MAX 24
 
 struct place_function {
@@ -26,6 +28,9 @@ struct place_probe {
 	uint64_t address;
 	uint8_t argument[PLACE_ARGUMENTS]; /* DWARF numbers of the registers that hold them */
 	uint8_t words; /* of the stack between sp and the return address, or sp as the caller had it */
+	/* DWARF numbers of registers of the caller's that lie in the words below the return address, from there down, and not
+	 * in themselves any more; 0: no more of them. */
+	uint8_t pushed[PLACE_PUSHED];
 	bool link;     /* the return address is in the link register */
 	bool emulated;
 	bool not_null; /* calls with NULL in the argument of that name in the question do not come by */
@@ -36,6 +41,7 @@ struct place_probe {
 struct place_question {
 	unsigned wanted; /* arguments that are to be known, a bit each */
 	int not_null; /* the number of an argument that is of no interest if it is NULL; negative: none */
+	bool ends; /* what is passed is all: the return is not probed, so the stack may have changed */
 };
 
 /* Code of the same file, for following jumps. */

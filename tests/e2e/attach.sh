@@ -60,6 +60,10 @@ diff expected got >&3 || fail "blocks and bytes by function"
 assert_eq "how they ended" "free,3200
 realloc,800
 realloc to 0,400" "$(sql all.heapcast "select replace(death_kind, 'reallocarray', 'realloc'), count(*) from allocations group by 1 order by 1")"
+# The callers of a free whose own code has taken the registers that they are found by (targets/attached).
+assert_eq "stacks of frees" "free_by_fp,400
+free_by_rbx,400" "$(sql all.heapcast "select replace(text, rtrim(text, replace(text, ';', '')), '') who, count(*) from allocations
+	join stacks on stacks.stack = death_stack where text like '%work;family;free_by_%' group by 1 order by 1")"
 # From the call site to the root: deep() is 1 to 20 frames and main's or the thread's.
 assert_eq "stacks that were cut" 0 "$(sql all.heapcast "select count(*) from allocations where depth < 3")"
 

@@ -46,6 +46,33 @@ __attribute__((noinline)) static void *deep(unsigned frames, size_t size)
 	return p;
 }
 
+/* Frees from functions whose callers are found by fp (its frame has a variable size), and, on x86-64, by rbx: an allocator's free
+ * may have put these on the stack before it is recorded. */
+__attribute__((noinline)) static void free_by_fp(void *p, unsigned bytes)
+{
+	volatile char room[1 + bytes];
+
+	room[bytes] = 0;
+	free(p);
+	room[0] = room[bytes];
+}
+
+#ifdef __x86_64__
+void free_by_rbx(void *p);
+__asm__(".text\n.type free_by_rbx, @function\nfree_by_rbx:\n.cfi_startproc\n"
+	"push %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset %rbx, -16\n"
+	"mov %rsp, %rbx\n.cfi_def_cfa_register %rbx\n"
+	"sub $200, %rsp\nand $-64, %rsp\ncall free@PLT\n"
+	"mov %rbx, %rsp\n.cfi_def_cfa_register %rsp\npop %rbx\n.cfi_def_cfa_offset 8\nret\n"
+	".cfi_endproc\n.size free_by_rbx, .-free_by_rbx\n");
+#else
+__attribute__((noinline)) static void free_by_rbx(void *p)
+{
+	free(p);
+	__asm__ volatile("");
+}
+#endif
+
 static void family(unsigned round)
 {
 	void *p = NULL;
@@ -55,8 +82,8 @@ static void family(unsigned round)
 	if (posix_memalign(&p, 64, 100))
 		abort();
 	free(keep(p));
-	free(keep(aligned_alloc(64, 128)));
-	free(keep(memalign(64, 200)));
+	free_by_fp(keep(aligned_alloc(64, 128)), round);
+	free_by_rbx(keep(memalign(64, 200)));
 	p = keep(malloc(30));
 	free(keep(realloc(p, 300)));
 	p = keep(reallocarray(NULL, 5, 50));

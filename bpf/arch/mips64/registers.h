@@ -56,6 +56,14 @@ ARCH_INLINE void arch_saved_registers(struct arch_registers *ctx, uint64_t *to)
 		to[i] = ctx->r[16 + i];
 }
 
+ARCH_INLINE void arch_give_back(uint32_t number, uint64_t value, uint64_t *fp, uint64_t *saved)
+{
+	(void)number;
+	(void)value;
+	(void)fp;
+	(void)saved;
+}
+
 /* DWARF number of the first argument's register. */
 #define ARCH_ARGUMENT 4
 

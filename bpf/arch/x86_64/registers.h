@@ -84,6 +84,18 @@ ARCH_INLINE void arch_saved_registers(struct arch_registers *ctx, uint64_t *to)
 	to[5] = 0;
 }
 
+ARCH_INLINE void arch_give_back(uint32_t number, uint64_t value, uint64_t *fp, uint64_t *saved)
+{
+	if (number == 6)
+		*fp = value;
+	else if (number == 3)
+		saved[0] = value;
+#pragma unroll
+	for (uint32_t i = 1; i < 5; i++)
+		if (number == 11 + i)
+			saved[i] = ARCH_READ(value);
+}
+
 /* DWARF number of the first argument's register. */
 #define ARCH_ARGUMENT 5
 

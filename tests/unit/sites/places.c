@@ -217,8 +217,11 @@ static void libc_as_it_is_known(void **state)
 {
 	struct sites sites;
 	const struct site *site;
+	char mnemonic[32];
 
 	(void)state;
+	if (!is_there("objdump"))
+		skip();
 	assert_int_equal(find_sites(library_files[0], &sites), 0);
 	site = site_named(&sites, "malloc");
 	assert_non_null(site);
@@ -229,6 +232,9 @@ static void libc_as_it_is_known(void **state)
 	site = site_named(&sites, "free");
 	assert_non_null(site);
 	assert_int_equal(site_flags(site->word) & SITE_NOT_NULL, SITE_NOT_NULL);
+	mnemonic_at(library_files[0], address_of(library_files[0], site->function),
+		    address_of(library_files[0], site->offset), mnemonic);
+	assert_int_equal(mnemonic[0], 'j'); /* cheaper than its pushes */
 	site = site_named(&sites, "posix_memalign");
 	assert_non_null(site);
 	assert_int_equal(site_c(site->word), 1);

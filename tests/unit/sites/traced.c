@@ -1,7 +1,7 @@
 /*
  * A debugger steps through the beginnings of real allocators, from a function's entry with known arguments to the place of
- * its probe: there the arguments must be in the registers that its site says, fp the caller's, and the return address as
- * many words above sp. And through whole calls of functions that may throw: they must end at an exit.
+ * its probe: there the arguments must be in the registers that its site says, what the caller keeps in registers there or in the
+ * words that it says, and the return address as many words above sp. And through whole calls of functions that may throw: they must end at an exit.
  */
 #include <stdio.h>
 
@@ -31,6 +31,7 @@ int main(void)
 #include "tests/unit/sites/files.h"
 
 #define FP_MARK	   0x5a5a5a5a5a50u
+#define KEPT_MARK  0x6b6b6b6b6b60u
 #define BLOCK_SIZE 1000u
 #define STEPS_MAX  64
 
@@ -128,6 +129,18 @@ static unsigned long long *passed(struct user_regs_struct *r, unsigned i)
 	return all[i];
 }
 
+/* What is the caller's, but for fp; by DWARF number. */
+static const unsigned kept_number[] = {3, 12, 13, 14, 15};
+
+#define KEPT (sizeof(kept_number) / sizeof(kept_number[0]))
+
+static unsigned long long *kept(struct user_regs_struct *r, unsigned i)
+{
+	unsigned long long *const all[] = {&r->rbx, &r->r12, &r->r13, &r->r14, &r->r15};
+
+	return all[i];
+}
+
 static uint64_t dwarf(struct user_regs_struct *r, unsigned i)
 {
 	const unsigned long long all[] = {r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi,
@@ -186,6 +199,8 @@ static uint64_t call(const struct target *t, const struct site *site, const uint
 	regs->orig_rax = (unsigned long long)-1;
 	regs->rsp = ((regs->rsp - 4096) & ~15ull) - 8;
 	regs->rbp = FP_MARK;
+	for (unsigned i = 0; i < KEPT; i++)
+		*kept(regs, i) = KEPT_MARK + i;
 	regs->rdi = t->told.heap;
 	for (unsigned i = 0; i < 3; i++)
 		*passed(regs, i + heap) = v[i];
@@ -244,6 +259,31 @@ static unsigned check_exits(const struct target *t, const struct sites *sites,
 	return calls;
 }
 
+/* A free's b and c are where the caller's registers are. */
+static void take_pushed(const struct target *t, const struct site *site,
+			struct user_regs_struct *regs, unsigned number, uint64_t slot)
+{
+	uint64_t value = (uint64_t)ptrace(PTRACE_PEEKDATA, t->pid, (void *)(uintptr_t)slot, 0);
+
+	if (site_shape(site->word) != SHAPE_END || number == SITE_NO_REGISTER)
+		return;
+	if (number == 6)
+		regs->rbp = value;
+	for (unsigned i = 0; i < KEPT; i++)
+		if (kept_number[i] == number)
+			*kept(regs, i) = value;
+}
+
+static void check_kept(const struct target *t, const struct site *site,
+		       struct user_regs_struct *regs, uint64_t frame)
+{
+	take_pushed(t, site, regs, site_b(site->word), frame - SITE_WORD_BYTES);
+	take_pushed(t, site, regs, site_c(site->word), frame - 2 * SITE_WORD_BYTES);
+	assert_int_equal(regs->rbp, FP_MARK);
+	for (unsigned i = 0; i < KEPT; i++)
+		check_register(site, regs, kept_number[i], KEPT_MARK + i);
+}
+
 /* 1: it came by. */
 static unsigned check(const struct target *t, const struct site *site)
 {
@@ -258,10 +298,12 @@ static unsigned check(const struct target *t, const struct site *site)
 		return 0;
 	}
 	assert_int_equal(site_frame(site->word, regs.rsp), sp);
-	assert_int_equal(regs.rbp, FP_MARK);
 	check_register(site, &regs, site_a(site->word), v[0]);
-	check_register(site, &regs, site_b(site->word), v[1]);
-	check_register(site, &regs, site_c(site->word), v[2]);
+	if (site_shape(site->word) != SHAPE_END) {
+		check_register(site, &regs, site_b(site->word), v[1]);
+		check_register(site, &regs, site_c(site->word), v[2]);
+	}
+	check_kept(t, site, &regs, sp);
 	return 1;
 }
 

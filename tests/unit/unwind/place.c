@@ -30,15 +30,29 @@ static size_t bytes_of(const char *hex, uint8_t *out)
 	return count;
 }
 
-static struct place_probe find(const char *text, unsigned wanted, int not_null)
+static struct place_probe find_for(const char *text, const struct place_question *question)
 {
-	struct place_question question = {wanted, not_null};
 	struct place_probe probe;
 	uint8_t code[256];
 	struct place_function function = {code, bytes_of(text, code), AT};
 
-	place_own.find(&function, &question, &probe);
+	place_own.find(&function, question, &probe);
 	return probe;
+}
+
+static struct place_probe find(const char *text, unsigned wanted, int not_null)
+{
+	const struct place_question question = {.wanted = wanted, .not_null = not_null};
+
+	return find_for(text, &question);
+}
+
+/* Of a function whose return nobody wants. */
+static struct place_probe find_end(const char *text)
+{
+	const struct place_question question = {.wanted = 1, .not_null = 0, .ends = true};
+
+	return find_for(text, &question);
 }
 
 static void assert_at(struct place_probe probe, unsigned offset, unsigned words, unsigned a)
@@ -120,6 +134,59 @@ static void behind_the_test_for_null(void **state)
 	probe = find("48 85 ff 74 02 31 ff 53 c3", FREES); /* gone before the push: on the branch */
 	assert_at(probe, 3, 0, RDI);
 	assert_false(probe.not_null);
+}
+
+static void assert_pushed(struct place_probe probe, unsigned first, unsigned second)
+{
+	assert_int_equal(probe.pushed[0], first);
+	assert_int_equal(probe.pushed[1], second);
+}
+
+/* A branch costs less than a push. */
+static void behind_pushes_where_it_ends(void **state)
+{
+	/* 0: test; 3: je 21; 5: push %rbp; 6: push %rbx; 7: sub $24, %rsp; 11: mov -8(%rdi), %rbp; 15: test $2, %bpl; 19: jne 21 */
+	static const char glibc[] = "48 85 ff 74 10 55 53 48 83 ec 18 48 8b 6f f8 "
+				    "40 f6 c5 02 75 00 c3";
+	struct place_probe probe = find_end(glibc);
+
+	(void)state;
+	assert_at(probe, 19, 5, RDI);
+	assert_true(probe.not_null);
+	assert_pushed(probe, 6, RBX);
+	probe = find(glibc, FREES);
+	assert_at(probe, 5, 0, RDI);
+	assert_pushed(probe, 0, 0);
+	/* push %rbx; push %r12; push %r14, which stays as it was */
+	probe = find_end("53 41 54 41 56 85 c0 75 00 c3");
+	assert_at(probe, 7, 3, RDI);
+	assert_pushed(probe, RBX, 12);
+	/* push; mov %rdi, %rbx; xor %edi, %edi */
+	assert_at(find_end("53 48 89 fb 31 ff 75 00 c3"), 6, 1, RBX);
+	assert_at(find_end("41 54 53 eb 00 c3"), 3, 2, RDI);
+}
+
+static void behind_pushes_in_doubt_the_push(void **state)
+{
+	(void)state;
+	assert_at(find_end("53 c3"), 0, 0, RDI);
+	/* xor %edi, %edi: the argument is gone */
+	assert_at(find_end("53 31 ff 75 00 c3"), 0, 0, RDI);
+	/* xor %ebp, %ebp, which was not pushed; %r13d, as the third one; %ebx, behind %rax; and before its push */
+	assert_at(find_end("53 31 ed 75 00 c3"), 0, 0, RDI);
+	assert_at(find_end("53 41 54 41 55 45 31 ed 75 00 c3"), 0, 0, RDI);
+	assert_at(find_end("50 53 31 db 75 00 c3"), 0, 0, RDI);
+	assert_at(find_end("31 db 53 75 00 c3"), 2, 0, RDI);
+	/* they write: mov %rsi, (%rdi); lock cmpxchg; call */
+	assert_at(find_end("53 48 89 37 75 00 c3"), 0, 0, RDI);
+	assert_at(find_end("53 f0 48 0f b1 37 75 00 c3"), 0, 0, RDI);
+	assert_at(find_end("53 e8 00 00 00 00 c3"), 0, 0, RDI);
+	/* pop, and another one in its place */
+	assert_at(find_end("53 5b 31 db 50 75 00 c3"), 0, 0, RDI);
+	/* and $-16, %rsp */
+	assert_at(find_end("53 48 83 e4 f0 75 00 c3"), 0, 0, RDI);
+	/* jne 1: calls may come by again */
+	assert_at(find_end("53 85 c0 75 fc c3"), 0, 0, RDI);
 }
 
 static bool is_target(void *context, uint64_t address, bool pointer)
@@ -245,7 +312,7 @@ static void what_is_reached(void **state)
 /* MIPS64, by words of 32 bits. */
 static struct place_probe find_mips(const uint32_t *words, size_t count, int not_null)
 {
-	struct place_question question = {1, not_null};
+	const struct place_question question = {.wanted = 1, .not_null = not_null};
 	struct place_function function = {(const uint8_t *)words, count * sizeof(*words), AT};
 	struct place_probe probe;
 
@@ -290,6 +357,8 @@ int main(void)
 		cmocka_unit_test(in_doubt_the_entry),
 		cmocka_unit_test(jumps_within_the_function),
 		cmocka_unit_test(behind_the_test_for_null),
+		cmocka_unit_test(behind_pushes_where_it_ends),
+		cmocka_unit_test(behind_pushes_in_doubt_the_push),
 		cmocka_unit_test(what_only_hands_on),
 		cmocka_unit_test(all_returns),
 		cmocka_unit_test(what_is_reached),

@@ -10,6 +10,9 @@
  *		je   1f			<-- a place; behind it NULL does not come by
  *		mov  %rdi, %rbp	...	(registers are followed)
  *		push %rbx		<-- the place
+ *		mov  8(%rdi), %rbx	(nothing is written to memory, and so no block given back)
+ *		test $2, %bl
+ *		jne  2f			<-- a cheaper one, if the function's return is not wanted; the caller's rbx is on the stack
  */
 #include "agent/unwind/place.h"
 
@@ -22,6 +25,8 @@
 
 #define REGISTERS 16
 #define STEPS_MAX 48 /* instructions that a place is looked for among */
+#define BIT(reg)  (1u << (reg))
+#define KEPT	  (BIT(3) | BIT(INSN_FP) | 0xf000u) /* the caller's: rbx, rbp, r12 to r15 */
 
 /* Numbers of instructions, and of DWARF (System V ABI, AMD64 supplement, 3.2.3 and 3.6.2). */
 static const uint8_t argument_register[PLACE_ARGUMENTS] = {7, 6, 2, 1, 8, 9};
@@ -31,7 +36,10 @@ static const uint8_t dwarf_number[REGISTERS] = {0, 2, 1,  3,  7,  6,  4,  5,
 struct state {
 	uint8_t holds[REGISTERS]; /* the number of an argument + 1; 0: something else */
 	struct height height;
-	bool fp_changed;
+	uint32_t changed; /* registers */
+	uint32_t kept;	  /* those that are to be known as the caller had them */
+	uint8_t pushes;
+	uint8_t pushed[PLACE_PUSHED]; /* registers that were saved first, as the caller had them */
 	uint8_t tested; /* the flags tell whether this argument (+ 1) is NULL */
 };
 
@@ -57,9 +65,15 @@ static bool is_emulated(const uint8_t *at, const struct insn *insn)
 	}
 }
 
+/* Of a register, as the kernel emulates it. */
+static bool is_push(const struct insn *insn)
+{
+	return !insn->map && (insn->opcode & 0xf8) == 0x50;
+}
+
 static void begin(struct state *s)
 {
-	*s = (struct state){.height = height_begin()};
+	*s = (struct state){.height = height_begin(), .kept = BIT(INSN_FP)};
 	for (unsigned i = 0; i < PLACE_ARGUMENTS; i++)
 		s->holds[argument_register[i]] = (uint8_t)(i + 1);
 }
@@ -85,6 +99,14 @@ static bool is_copy(const struct insn *insn, uint8_t *ret_from, uint8_t *ret_to)
 	return true;
 }
 
+/* Saved before all else: right below the return address. */
+static void note_push(struct state *s, const struct insn *insn)
+{
+	if (s->pushes < PLACE_PUSHED && s->height.sp.offset == -8 * s->pushes &&
+	    BIT(insn->reg) & KEPT & ~s->changed)
+		s->pushed[s->pushes++] = insn->reg;
+}
+
 /* False: what it does can't be told. */
 static bool apply(struct state *s, const struct insn *insn)
 {
@@ -100,7 +122,7 @@ static bool apply(struct state *s, const struct insn *insn)
 			s->holds[i] = 0;
 	if (kept)
 		s->holds[to] = kept;
-	s->fp_changed |= written >> INSN_FP & 1;
+	s->changed |= written;
 	if (!effect_keeps_flags(insn))
 		s->tested = 0;
 	if (tested_register(insn) != INSN_SP)
@@ -122,14 +144,26 @@ static uint8_t find_argument(const struct state *s, unsigned argument)
 	return REGISTERS;
 }
 
+/* What the caller has kept in registers is there, or on the stack. */
+static bool is_caller_known(const struct state *s)
+{
+	uint32_t lost = s->changed & s->kept;
+
+	for (unsigned i = 0; i < s->pushes; i++)
+		lost &= ~BIT(s->pushed[i]);
+	return !lost;
+}
+
 static bool describe(const struct state *s, const struct place_question *question,
 		     struct place_probe *probe)
 {
 	int32_t below = -s->height.sp.offset;
 
-	if (s->fp_changed || below < 0 || below % 8 || below / 8 > UINT8_MAX)
+	if (!is_caller_known(s) || below < 0 || below % 8 || below / 8 > UINT8_MAX)
 		return false;
 	probe->words = (uint8_t)(below / 8);
+	for (unsigned i = 0; i < s->pushes; i++)
+		probe->pushed[i] = dwarf_number[s->pushed[i]];
 	for (unsigned i = 0; i < PLACE_ARGUMENTS; i++) {
 		uint8_t reg = find_argument(s, i);
 
@@ -153,7 +187,40 @@ static bool is_for_null(const struct state *s, const struct place_question *ques
 /* What was passed by on the way to the place. */
 struct way {
 	const uint8_t *branch; /* on the test for NULL; NULL: none */
+	struct place_probe cheaper; /* behind the place that is a push; address 0: none */
 };
+
+/*
+ * Behind a push, at `at`: the first instruction that the kernel emulates without writing to the stack. On the way nothing is
+ * written either, so what is passed is as it was, and the pushed words stay.
+ */
+static void look_behind(const struct place_function *f, const struct place_question *question,
+			struct state *s, const uint8_t *at, struct place_probe *cheaper)
+{
+	const uint8_t *end = f->code + f->size;
+	struct place_probe found = *cheaper;
+	struct insn insn;
+
+	s->kept = KEPT; /* before the first push a function has hardly changed any */
+	for (unsigned i = 0; i < STEPS_MAX && insn_read(at, end, &insn); i++) {
+		int32_t sp = s->height.sp.offset;
+		bool emulated = is_emulated(at, &insn), pushes = emulated && is_push(&insn);
+
+		if (emulated && !pushes) {
+			found.address = f->address + (uint64_t)(at - f->code);
+			if (insn_flow(&insn) != FLOW_CALL && describe(s, question, &found))
+				*cheaper = found;
+			return;
+		}
+		if (pushes)
+			note_push(s, &insn);
+		else if (insn_flow(&insn) != FLOW_ON || effect_stores(&insn))
+			return;
+		if (!apply(s, &insn) || s->height.sp.offset > sp)
+			return;
+		at = insn.next;
+	}
+}
 
 static void look(const struct place_function *f, const struct place_question *question,
 		 struct way *way, struct place_probe *probe)
@@ -175,6 +242,11 @@ static void look(const struct place_function *f, const struct place_question *qu
 			found.emulated = true;
 			found.not_null = way->branch != NULL;
 			*probe = found;
+			if (question->ends && is_push(&insn)) {
+				way->cheaper = found;
+				look_behind(f, question, &s, at, &way->cheaper);
+				return;
+			}
 			if (way->branch || !is_for_null(&s, question, &insn))
 				return;
 			way->branch = at;
@@ -231,6 +303,10 @@ static void find(const struct place_function *function, const struct place_quest
 	describe(&s, question, &entry);
 	probe = entry;
 	look(function, question, &way, &probe);
+	if (way.cheaper.address && !is_disturbed(function, &way, &way.cheaper)) {
+		*ret_probe = way.cheaper;
+		return;
+	}
 	if (is_disturbed(function, &way, &probe) && probe.address != entry.address) {
 		entry.looped = probe.looped;
 		probe = entry;
