@@ -45,12 +45,15 @@ ARCH_INLINE bool calls_holds(const struct capture_call *call, uint64_t word, uin
 	return call->frame > frame && call->frame - frame < CALLS_NEAR;
 }
 
-/* An allocation that nobody can tell the result of is counted as lost. */
+#define CALLS_BLOCK_MAX (1ull << 48) /* of user addresses: 2^47 on x86-64, 2^48 on AArch64, less on MIPS64 */
+
+/* An allocation that nobody can tell the result of is counted as lost. No block is larger than what a program can address. */
 ARCH_INLINE void calls_unanswered(struct capture_thread *thread, uint64_t size)
 {
 	thread->produced++;
 	thread->unanswered++;
-	thread->unanswered_bytes += size;
+	if (size < CALLS_BLOCK_MAX)
+		thread->unanswered_bytes += size;
 }
 
 /*

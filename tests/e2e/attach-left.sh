@@ -43,6 +43,7 @@ leave "$TARGETS/jump_alloc.so" jump jump.heapcast
 whole jump.heapcast
 # The handler may have jumped before a block was there, or behind that: nobody can tell.
 assert_eq "lost events" $ROUNDS "$(ledger_value jump.heapcast lost)"
+assert_eq "lost bytes: half of them asked for more than there can be" $((ROUNDS / 2 * (90000 / 16 * 16 + 7))) "$(ledger_value jump.heapcast lost_bytes)"
 
 echo "threads that are ended in malloc"
 ROUNDS=40 # as many threads have a place at a time

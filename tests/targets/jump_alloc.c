@@ -1,6 +1,6 @@
 /*
  * An allocator for the targets `jumper`, `nested` and `taken`, preloaded behind libheapcast.so: blocks are
- * never used again, but for one size, and a request for SIGNAL_SIZE bytes first raises SIGUSR1, so that a handler
+ * never used again, but for one size, and a request for SIGNAL_SIZE or HUGE_SIZE bytes first raises SIGUSR1, so that a handler
  * runs inside of the allocator at a known moment. It is also one whose calloc comes back through
  * malloc by name, and whose realloc through malloc and free.
  */
@@ -43,7 +43,7 @@ EXPORT void *malloc(size_t size)
 {
 	void *again = NULL;
 
-	if (size == SIGNAL_SIZE)
+	if (size == SIGNAL_SIZE || size == HUGE_SIZE)
 		raise(SIGUSR1);
 	if (size == AGAIN_SIZE)
 		again = __atomic_exchange_n(&returned, NULL, __ATOMIC_ACQ_REL);

@@ -5,9 +5,9 @@
  *
  *	left FILE throw|jump|end ROUNDS
  *
- * throw: operator new, which throws. jump: malloc, by siglongjmp from a handler of a signal (with jump_alloc). end: malloc, of a
- * thread that is ended there; what its clearing up does is of the round, too. In each round 10 blocks of 64 bytes are
- * allocated and given back, and one of 48 at last.
+ * throw: operator new, which throws. jump: malloc, by siglongjmp from a handler of a signal (with jump_alloc), every second
+ * time of a size that can't be had. end: malloc, of a thread that is ended there; what its clearing up does is of the round,
+ * too. In each round 10 blocks of 64 bytes are allocated and given back, and one of 48 at last.
  */
 #include <csetjmp>
 #include <csignal>
@@ -59,9 +59,11 @@ static void ask_huge()
 	keep(operator new(huge));
 }
 
+static volatile std::size_t signal_size = SIGNAL_SIZE;
+
 static void ask_signal()
 {
-	keep(malloc(SIGNAL_SIZE));
+	keep(malloc(signal_size));
 }
 
 static void blocks()
@@ -99,6 +101,7 @@ static void leave(const char *how, unsigned round)
 		} catch (const std::bad_alloc &) {
 		}
 	} else if (!strcmp(how, "jump")) {
+		signal_size = round % 2 ? HUGE_SIZE : SIGNAL_SIZE;
 		if (!sigsetjmp(back, 1))
 			deeper(round % 30, ask_signal);
 	} else {
