@@ -146,10 +146,12 @@ static int check(const struct target_info *target, struct err_text *err)
 	const char *reason;
 	int r;
 
+	reason = rights_unfit(target->pid);
+	if (reason)
+		return err_set(err, -ESRCH, "can't attach to pid %d: %s", (int)target->pid, reason);
 	if (!*target->executable)
 		return err_set(err, -EPERM,
-			       "can't look at pid %d: it is a thread of the kernel's, or another "
-			       "user's (root may, or CAP_SYS_PTRACE)",
+			       "can't look at pid %d: it is another user's (root may, or CAP_SYS_PTRACE)",
 			       (int)target->pid);
 	if (target->pointer_bits != sizeof(void *) * 8)
 		return err_set(err, -ENOEXEC,

@@ -10,13 +10,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/ebpf/trial.h"
 #include "base/cleanup.h"
 #include "base/ban.h"
 
-#define CALLS 16
+#define KERNEL_THREAD	0x00200000u
+#define FIRST_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+#define CALLS	      16
 
 #define BIT(capability) (UINT64_C(1) << (capability))
 #define CAP_PERFMON_BIT BIT(38)
@@ -231,6 +234,40 @@ bool rights_is_filtered(int pid)
 	return host.filtered;
 }
 
+/* The kernel tells its programs the numbers of the first process namespace, and of one that they name: of no namespace inside of that. */
+static bool is_nested(int pid)
+{
+	struct stat own, other;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
+	return stat("/proc/self/ns/pid", &own) == 0 && stat(path, &other) == 0 && own.st_ino != FIRST_NAMESPACE && own.st_ino != other.st_ino;
+}
+
+/* proc_pid_stat(5): the name may hold anything but is in brackets; PF_KTHREAD of include/linux/sched.h. */
+const char *rights_unfit(int pid)
+{
+	cleanup(cleanup_fclose) FILE *file = NULL;
+	char path[64], line[1024] = "", state;
+	const char *at;
+	unsigned flags;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "re");
+	if (!file || !fgets(line, sizeof(line), file))
+		return NULL;
+	at = strrchr(line, ')');
+	if (!at || sscanf(at + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2)
+		return NULL;
+	if (state == 'Z' || state == 'X')
+		return "it has ended, and waits for its parent to notice (a zombie)";
+	if (flags & KERNEL_THREAD)
+		return "it is a thread of the kernel's";
+	return is_nested(pid) ? "it is in a process namespace inside of the agent's, which is not the host's: run the agent on the host, or "
+				"in that namespace"
+			      : NULL;
+}
+
 /* The first bytes of its first mapping that can be read. */
 static int read_memory(int pid)
 {
@@ -259,7 +296,12 @@ static int read_memory(int pid)
 
 int rights_to_read(int pid, const char **ret_reason)
 {
-	int error = read_memory(pid);
+	int error;
+
+	*ret_reason = rights_unfit(pid);
+	if (*ret_reason)
+		return -ESRCH;
+	error = read_memory(pid);
 
 	if (error == -ENOENT || error == -ESRCH) {
 		*ret_reason = "there is no such process";

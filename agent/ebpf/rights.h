@@ -40,5 +40,9 @@ const char *rights_lacking(const struct rights *rights);
 /* Is the process behind a seccomp filter? Then its returns are only probed with RIGHT_FILTERED: it would be killed. */
 bool rights_is_filtered(int pid);
 
+/* Why nobody can attach to it, whatever his rights: a zombie, a thread of the kernel's, a namespace inside of ours that
+ * the kernel does not tell of. NULL: that is not so. */
+const char *rights_unfit(int pid);
+
 /* A process that is to be attached to can be read: 0; else a negative errno, and `ret_reason` says what to do. */
 int rights_to_read(int pid, const char **ret_reason);
