@@ -10,8 +10,10 @@ static void *volatile sink;
 
 __attribute__((noinline)) static void *c_take(size_t size)
 {
-	sink = malloc(size);
-	return sink;
+	void *p = malloc(size);
+
+	sink = p; // which other threads write, too
+	return p;
 }
 
 __attribute__((noinline)) static void c_give(void *p)
