@@ -33,8 +33,13 @@
  *     RING_STAMP_SLACK_NS off).
  *
  * Who trusts whom: the program trusts the agent (same user, or root). The agent does not trust the ring: it reads each
- * word once, checks it, and never follows a pointer out of it. All words are in the byte order of the program; the header
- * says which, and how wide its pointers are.
+ * word once, checks it, and never follows a pointer out of it.
+ *
+ * Byte order and word size. The layout is one for all processors: fields have a fixed width and lie at a multiple of it, addresses take
+ * 64 bits. All words are in the byte order of the program, from the first that the agent writes on: it is the ring_hello that says
+ * which order that is (its `magic` reads backwards in the other one). An agent reads rings of either; so a program that an emulator
+ * runs is recorded by the agent of the machine that it really is on. In the agent's own order are only the notes that no program reads:
+ * ring_account but `incarnation`, and ring_slice from `thread` to `thread_passed`.
  */
 #include <stdint.h>
 #include <assert.h>
@@ -205,7 +210,10 @@ struct ring_header {
 	uint8_t stream[RING_STREAM_ID_SIZE];
 	uint64_t set_offset;
 	uint64_t set_lines; /* a power of two; 0: there is no set, and nothing can be sampled */
-	uint64_t reserved1[5];
+	uint32_t counter;   /* enum ring_clock: the processor's counter whose stamps the agent can read; 0: none. A program that an emulator
+			     * runs sees another counter, or another rate: what is not this one is no clock for stamps */
+	uint32_t reserved5;
+	uint64_t reserved1[4];
 
 	/* Set by the agent at any time, read by the program at every event (one line, shared). */
 	uint32_t control;	   /* raised after each change below */
@@ -229,7 +237,8 @@ struct ring_header {
 	uint32_t page_size;
 	uint32_t pid;
 	uint32_t image;		    /* raised with each exec */
-	uint32_t reserved3[9];
+	uint32_t machine;	    /* e_machine of ELF */
+	uint32_t reserved3[8];
 
 	/* Set by the program while it runs. */
 	uint32_t doorbell;	    /* futex: raised when a slice crosses half full and `sleeping` is set */
@@ -363,7 +372,8 @@ static_assert(sizeof(struct ring_module) == 88, "layout of struct ring_module");
  * The handshake: one message each way (two back, if the first is RING_WAIT) on a Unix socket of type SOCK_SEQPACKET (an inherited descriptor named by
  * HEAPCAST_FD as "NUMBER:INODE", so that no other socket is taken for it in a child that has inherited the variable only;
  * or the path in HEAPCAST_SOCKET, where one that begins with '@' is abstract). The answer to an accepted hello
- * carries the ring's descriptor. Who the peer is the agent takes from the socket's credentials, not from here.
+ * carries the ring's descriptor. Who the peer is the agent takes from the socket's credentials, not from here. Both messages are in the
+ * program's byte order, but for a RING_WAIT that was sent before the hello: that is in the agent's.
  */
 enum ring_answer_kind {
 	RING_ACCEPTED = 1,
@@ -384,7 +394,8 @@ struct ring_hello {
 	uint32_t flags;	     /* RING_HELLO_* */
 	/* What the target's environment asked for (agent started by the shim, or the daemon's permission to). */
 	uint32_t mode;	     /* enum ring_mode + 1; 0: the agent's default */
-	uint32_t reserved;
+	uint16_t machine;    /* e_machine of ELF; 0: not said */
+	uint16_t page_shift; /* a page has 1 << page_shift bytes; 0: not said */
 	uint64_t sample_interval;
 	uint8_t parent_stream[RING_STREAM_ID_SIZE]; /* of a followed fork child, else zero */
 	uint64_t parent_event; /* 0: the agent counts, when it is asked */

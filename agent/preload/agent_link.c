@@ -14,6 +14,7 @@
 #include "agent/preload/env.h"
 #include "agent/preload/spawn.h"
 #include "agent/preload/sys.h"
+#include "arch.h"
 
 #include "agent/preload/poison.h"
 
@@ -217,6 +218,8 @@ static int say_hello(int fd, const struct agent_parent *parent, bool early)
 		.pointer_bits = 8 * sizeof(void *),
 		.pid = (uint32_t)sys_call(SYS_getpid),
 		.flags = early ? RING_HELLO_EARLY : 0,
+		.machine = ARCH_MACHINE,
+		.page_shift = (uint16_t)__builtin_ctz((unsigned)getpagesize()),
 	};
 	long sent;
 
@@ -279,6 +282,8 @@ static int hear_answer(int fd, long limit_s, struct ring_answer *answer, struct 
 	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
 	    head->cmsg_len == CMSG_LEN(sizeof(int)))
 		memcpy(ret_memory, CMSG_DATA(head), sizeof(int));
+	if (answer->magic == __builtin_bswap32(RING_MAGIC)) /* sent before it knew who asks */
+		answer->kind = __builtin_bswap32(answer->kind);
 	terms->entries = (uint32_t)((unsigned long)got / sizeof(*terms->entry)); /* > the answer */
 	if (got < (long)sizeof(*answer) || answer->magic != RING_MAGIC ||
 	    answer->version != RING_VERSION)

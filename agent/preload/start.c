@@ -80,10 +80,11 @@ static bool page_mark(void)
 	return marked;
 }
 
-/* What is asked of libc and the processor; once. */
-static void look_around(void)
+/* What is asked of libc and the processor; once. A counter that the agent can't read is none: an emulator's, say. */
+static void look_around(const struct ring_header *ring)
 {
-	shim.clock = arch_clock_usable() ? ARCH_CLOCK : RING_CLOCK_MONOTONIC;
+	shim.clock = arch_clock_usable() && ring->counter == ARCH_CLOCK ? ARCH_CLOCK
+									: RING_CLOCK_MONOTONIC;
 	shim.stamps = shim.clock == RING_CLOCK_MONOTONIC ? STAMPS_SYSTEM : STAMPS_SINGLE;
 	shim.owner_word_offset = owner_init();
 }
@@ -96,6 +97,7 @@ static void introduce(struct ring_header *ring)
 	ring->epoch = shim.epoch;
 	shim.incarnation = __atomic_load_n(&ring->account.incarnation, __ATOMIC_ACQUIRE);
 	ring->pointer_bits = 8 * sizeof(void *);
+	ring->machine = ARCH_MACHINE;
 	ring->clock = shim.clock;
 	ring->owner_word_offset = shim.owner_word_offset;
 	ring->page_size = (uint32_t)getpagesize();
@@ -137,7 +139,7 @@ static void begin(void)
 	next_resolve();
 	__atomic_store_n(&phase, PHASE_LINKING, __ATOMIC_RELEASE);
 	if (wanted() && !agent_link(NULL, &terms) && page_mark() && !unwind_init(&host)) {
-		look_around();
+		look_around(terms.ring);
 		shim.stopped = env_switch("DISABLE_BY_DEFAULT");
 		terms.ring->patched += patch_apply(terms.entry, terms.entries);
 		record(&terms);

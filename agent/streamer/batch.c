@@ -45,8 +45,8 @@ int batch_init(struct batch *b, struct arena *arena, const struct budget *budget
 	b->definition_bytes_max = message / 8;
 	if (!b->memory || !state)
 		return -ENOMEM;
-	events_encoder_init(&b->events, b->memory, message / 2 - budget->hold_message - 64, state, budget->state,
-			    BATCH_EVENTS_MAX, BATCH_TICK_NS);
+	events_encoder_init(&b->events, b->memory, message / 2 - budget->hold_message - 64, state,
+			    budget->state, BATCH_EVENTS_MAX, BATCH_TICK_NS);
 	batch_clear(b);
 	return 0;
 }
@@ -116,7 +116,7 @@ static void put_process(const struct stream *s, struct packer *p, Heapcast__Batc
 	m->architecture = (char *)(uintptr_t)t->architecture;
 	m->pointer_bits = t->pointer_bits;
 	m->big_endian = t->big_endian;
-	m->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
+	m->page_size = t->page_size;
 	m->start_wall_ns = s->start_wall_ns;
 	m->agent_version = (char *)(uintptr_t)HEAPCAST_VERSION;
 	m->agent = bytes_of(s->agent_id, STREAM_ID_SIZE);
@@ -288,8 +288,9 @@ static void put_marks(const struct stream *s, struct packer *p, Heapcast__Batch 
 static void put_thread_counts(struct stream *s, struct packer *p, Heapcast__Ledger *m)
 {
 	size_t room = (size_t)s->threads.capacity * VARINT_MAX;
-	ProtobufCBinaryData *columns[] = {&m->thread, &m->thread_produced, &m->thread_delivered,
-					  &m->thread_lost, &m->thread_not_sampled, &m->thread_culled};
+	ProtobufCBinaryData *columns[] = {
+		&m->thread,	 &m->thread_produced,	 &m->thread_delivered,
+		&m->thread_lost, &m->thread_not_sampled, &m->thread_culled};
 	unsigned count = stream_holds(s) ? 6 : 5;
 	uint8_t *at[6];
 

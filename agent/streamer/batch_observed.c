@@ -61,19 +61,30 @@ static void put_maps(struct stream *s, struct packer *p, Heapcast__Batch *batch)
 	s->maps_ready = false;
 }
 
+static struct ring_allocator read_allocator(bool swapped, const struct ring_allocator *shared)
+{
+	struct ring_allocator a = {.stamp = {ring_get64(swapped, &shared->stamp[0]),
+					     ring_get64(swapped, &shared->stamp[1])}};
+
+	for (unsigned i = 0; i < RING_ALLOCATOR_FIGURES; i++)
+		a.figure[i] = ring_get64(swapped, &shared->figure[i]);
+	return a;
+}
+
 /* The allocator's last answer, if it is a new one. It lies in the ring: read once, and only if it is whole. */
 static void put_allocator(struct stream *s, struct packer *p, Heapcast__Batch *batch)
 {
 	const struct ring_header *h = stream_ring(s);
-	uint32_t sequence = h ? __atomic_load_n(&h->allocator.sequence, __ATOMIC_ACQUIRE) : 0;
+	const bool swapped = h && s->source.ring->swapped;
+	uint32_t sequence = h ? ring_acquire32(swapped, &h->allocator.sequence) : 0;
 	Heapcast__Allocator *m;
 	struct ring_allocator a;
 
 	if (!h || !s->source.ready || sequence == s->allocator_told || sequence & 1)
 		return;
-	a = h->allocator;
+	a = read_allocator(swapped, &h->allocator);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	if (__atomic_load_n(&h->allocator.sequence, __ATOMIC_RELAXED) != sequence ||
+	if (ring_get32(swapped, &h->allocator.sequence) != sequence ||
 	    !batch_take(&s->batch, ALLOCATOR_BYTES))
 		return;
 	m = take(p, sizeof(*m));

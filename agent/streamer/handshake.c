@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/streamer/clock.h"
+#include "agent/streamer/ring_words.h"
 #include "base/ban.h"
 
 #define QUEUE 64 /* connected, not accepted yet */
@@ -137,6 +138,21 @@ static int receive(struct handshake_client *c, struct ring_hello *ret)
 	return 0;
 }
 
+void handshake_turn(struct ring_hello *h)
+{
+	h->magic = ring_turn32(true, h->magic);
+	h->version = ring_turn32(true, h->version);
+	h->byte_order = ring_turn32(true, h->byte_order);
+	h->pointer_bits = ring_turn32(true, h->pointer_bits);
+	h->pid = ring_turn32(true, h->pid);
+	h->flags = ring_turn32(true, h->flags);
+	h->mode = ring_turn32(true, h->mode);
+	h->machine = __builtin_bswap16(h->machine);
+	h->page_shift = __builtin_bswap16(h->page_shift);
+	h->sample_interval = ring_turn64(true, h->sample_interval);
+	h->parent_event = ring_turn64(true, h->parent_event);
+}
+
 static void client_readable(uv_poll_t *poll, int status, int events)
 {
 	struct handshake_client *c = poll->data;
@@ -151,6 +167,11 @@ static void client_readable(uv_poll_t *poll, int status, int events)
 		return;
 	}
 	c->asked = true;
+	c->swapped = hello.magic == ring_turn32(true, RING_MAGIC);
+	if (c->swapped) {
+		handshake_turn(&hello);
+		hello.flags &= ~RING_HELLO_EARLY; /* its file is not this processor's */
+	}
 	c->flags = hello.flags;
 	uv_poll_stop(poll); /* the answer ends it */
 	c->handshake->asked(c->handshake->context, c, &hello);
@@ -242,6 +263,17 @@ int handshake_open(struct handshake *h, uv_loop_t *loop, int listen_fd,
 	return uv_poll_start(&h->poll, UV_READABLE, connection);
 }
 
+/* In the byte order of the one who asks. */
+static struct ring_answer answer_of(const struct handshake_client *c, enum ring_answer_kind kind,
+				    uint32_t flags, uint64_t size)
+{
+	return (struct ring_answer){.magic = ring_turn32(c->swapped, RING_MAGIC),
+				    .version = ring_turn32(c->swapped, RING_VERSION),
+				    .kind = ring_turn32(c->swapped, kind),
+				    .flags = ring_turn32(c->swapped, flags),
+				    .size = ring_turn64(c->swapped, size)};
+}
+
 void handshake_answer(struct handshake_client *c, enum ring_answer_kind kind)
 {
 	handshake_answer_with(c, kind, -1, 0, NULL, 0);
@@ -250,11 +282,8 @@ void handshake_answer(struct handshake_client *c, enum ring_answer_kind kind)
 int handshake_answer_with(struct handshake_client *c, enum ring_answer_kind kind, int ring_fd,
 			  uint64_t size, const struct ring_entry *entry, uint32_t count)
 {
-	struct ring_answer answer = {.magic = RING_MAGIC,
-				     .version = RING_VERSION,
-				     .kind = kind,
-				     .flags = c->handshake->follow ? RING_ANSWER_FOLLOW : 0,
-				     .size = size};
+	struct ring_answer answer =
+		answer_of(c, kind, c->handshake->follow ? RING_ANSWER_FOLLOW : 0, size);
 	struct iovec data[2] = {
 		{.iov_base = &answer, .iov_len = sizeof(answer)},
 		{.iov_base = (void *)(uintptr_t)entry, .iov_len = count * sizeof(*entry)}};
@@ -282,8 +311,7 @@ int handshake_answer_with(struct handshake_client *c, enum ring_answer_kind kind
 
 void handshake_wait(struct handshake_client *c)
 {
-	const struct ring_answer answer = {
-		.magic = RING_MAGIC, .version = RING_VERSION, .kind = RING_WAIT};
+	const struct ring_answer answer = answer_of(c, RING_WAIT, 0, 0);
 
 	if (c->waits)
 		return;

@@ -26,6 +26,7 @@ struct handshake_client {
 	pid_t pid;
 	uid_t uid;
 	uint32_t flags; /* RING_HELLO_*, as it says */
+	bool swapped;	/* it is of the other byte order, and is answered in that */
 };
 
 struct handshake {
@@ -35,11 +36,13 @@ struct handshake {
 	bool full; /* further ones wait in the socket's queue */
 	bool follow; /* said with each answer: fork children are to ask, too */
 	struct handshake_client client[HANDSHAKE_CLIENTS];
-	/* Somebody asks: answer at once or later with handshake_answer. */
+	/* Somebody asks: answer at once or later with handshake_answer. The hello is in our byte order. */
 	void (*asked)(void *context, struct handshake_client *client, const struct ring_hello *hello);
 	void *context;
 };
 
+/* The words of a hello, from the other byte order to this one. */
+void handshake_turn(struct ring_hello *hello);
 /* An address for a path; one that begins with '@' is abstract. 0 or -ENAMETOOLONG. */
 struct sockaddr_un;
 int handshake_address(const char *path, struct sockaddr_un *ret_address, unsigned *ret_length);

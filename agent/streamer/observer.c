@@ -284,8 +284,8 @@ static void ask_allocator(struct observed *o, struct stream *s, uint64_t now)
 	if (s->state == STREAM_LIVE && s->start_ns == o->generation && stream_ring(s)) {
 		struct ring_header *h = stream_ring(s);
 
-		__atomic_fetch_add(&h->allocator.asked, 1, __ATOMIC_RELAXED);
-		__atomic_fetch_add(&h->control, 1, __ATOMIC_RELEASE);
+		ring_raise32(s->source.ring->swapped, &h->allocator.asked);
+		ring_raise32(s->source.ring->swapped, &h->control);
 		if (OBSERVER_RATIO * s->allocator_took_ns > ALLOCATOR_ASK_NS)
 			o->allocator_due = now + OBSERVER_RATIO * s->allocator_took_ns;
 	}

@@ -155,11 +155,12 @@ out:
 static __attribute__((noinline)) int deliver_event(struct ring_source *s, struct stream *stream, uint32_t index)
 {
 	struct ring_lane *l = &s->lane[index];
-	const struct ring_record *rec = &l->next;
+	struct ring_record *rec = &l->next; /* read again before it is used again: ring_deliver */
 	uint32_t keep = ring_keep(rec->word0);
 	struct ring_event more;
 	int r;
 
+	ring_reader_native(&l->reader, rec, s->scratch);
 	ring_reader_event(rec, &more);
 	{
 		bool sized = event_traits[rec->kind].sized, moves = rec->class == EVENT_CLASS_REALLOCATION;
@@ -245,7 +246,7 @@ static int deliver(struct ring_source *s, struct stream *stream, uint32_t index,
 	bool rare = l->cut_awaited || l->next.class == EVENT_CLASS_NONE;
 	int r;
 
-	if (!rare && !stream_holds(stream) && is_plain(l->next.word0))
+	if (!rare && !stream_holds(stream) && is_plain(l->next.word0) && !l->reader.swapped)
 		return deliver_run(s, stream, index, until);
 	r = rare ? deliver_rare(s, stream, index) : deliver_event(s, stream, index);
 	if (r < 0)

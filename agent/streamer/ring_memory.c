@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/streamer/ring_words.h"
 #include "base/ban.h"
 
 #define CROWD_MAX	   484
@@ -125,28 +126,30 @@ static void fill_header(struct ring_memory *ring, const struct layout *l,
 			const struct ring_settings *s)
 {
 	struct ring_header *h = ring->header;
+	const bool swapped = s->swapped;
 
-	h->magic = RING_MAGIC;
-	h->version = RING_VERSION;
-	h->size = l->size;
-	h->slices_offset = RING_HEADER_SIZE;
-	h->slice_count = l->slices;
-	h->modules_offset = l->modules_offset;
-	h->modules_size = l->modules_size;
-	h->set_offset = l->set_offset;
-	h->set_lines = l->set_size / sizeof(struct ring_set_line);
-	h->data_offset = l->data_offset;
+	ring_put32(swapped, &h->magic, RING_MAGIC);
+	ring_put32(swapped, &h->version, RING_VERSION);
+	ring_put64(swapped, &h->size, l->size);
+	ring_put64(swapped, &h->slices_offset, RING_HEADER_SIZE);
+	ring_put32(swapped, &h->slice_count, l->slices);
+	ring_put64(swapped, &h->modules_offset, l->modules_offset);
+	ring_put64(swapped, &h->modules_size, l->modules_size);
+	ring_put64(swapped, &h->set_offset, l->set_offset);
+	ring_put64(swapped, &h->set_lines, l->set_size / sizeof(struct ring_set_line));
+	ring_put32(swapped, &h->counter, s->counter);
+	ring_put64(swapped, &h->data_offset, l->data_offset);
 	memcpy(h->stream, s->stream, sizeof(h->stream));
-	h->control = 1;
-	h->mode = s->mode;
-	h->policy = s->policy;
-	h->block_max_ms = s->block_max_ms;
-	h->sample_interval = s->sample_interval;
-	h->frees_have_stacks = s->frees_have_stacks;
-	h->depth_limit = s->depth_limit;
-	h->verify = s->verify;
-	h->heartbeat = 1;
-	h->account.incarnation = 1;
+	ring_put32(swapped, &h->control, 1);
+	ring_put32(swapped, &h->mode, s->mode);
+	ring_put32(swapped, &h->policy, s->policy);
+	ring_put32(swapped, &h->block_max_ms, s->block_max_ms);
+	ring_put64(swapped, &h->sample_interval, s->sample_interval);
+	ring_put32(swapped, &h->frees_have_stacks, s->frees_have_stacks);
+	ring_put32(swapped, &h->depth_limit, s->depth_limit);
+	ring_put32(swapped, &h->verify, s->verify);
+	ring_put32(swapped, &h->heartbeat, 1);
+	ring_put32(swapped, &h->account.incarnation, 1);
 }
 
 static void fill_slices(struct ring_memory *ring, const struct layout *l)
@@ -158,8 +161,8 @@ static void fill_slices(struct ring_memory *ring, const struct layout *l)
 		for (uint32_t k = 0; k < l->count[i]; k++, n++) {
 			ring->extent[n] = (struct ring_extent){.offset = offset,
 							       .words = classes[i].bytes / 8};
-			ring->slices[n].data_offset = offset;
-			ring->slices[n].words = classes[i].bytes / 8;
+			ring_put64(ring->swapped, &ring->slices[n].data_offset, offset);
+			ring_put64(ring->swapped, &ring->slices[n].words, classes[i].bytes / 8);
 			offset += classes[i].bytes;
 		}
 	}
@@ -231,6 +234,7 @@ int ring_memory_open(struct ring_memory *ring, size_t size, const struct ring_se
 
 	if (r < 0)
 		return r;
+	ring->swapped = settings->swapped;
 	fill_header(ring, &l, settings);
 	fill_slices(ring, &l);
 	lock(ring);
@@ -249,15 +253,23 @@ static int check_file(int fd, const struct layout *l)
 	return st.st_size == (off_t)l->size ? 0 : -ERANGE;
 }
 
-static bool header_fits(const struct ring_header *h, const struct layout *l)
+static bool header_fits(const struct ring_memory *ring, const struct layout *l)
 {
-	return h->magic == RING_MAGIC && h->version == RING_VERSION && h->size == l->size &&
-	       h->slices_offset == RING_HEADER_SIZE && h->slice_count == l->slices &&
-	       h->modules_offset == l->modules_offset && h->modules_size == l->modules_size &&
-	       h->set_offset == l->set_offset &&
-	       h->set_lines == l->set_size / sizeof(struct ring_set_line) &&
-	       h->data_offset == l->data_offset && h->account.lockable == 1 &&
-	       h->account.incarnation > 0 && h->account.incarnation < RING_INCARNATION_MAX;
+	const struct ring_header *h = ring->header;
+	const bool swapped = ring->swapped;
+	uint32_t incarnation = ring_get32(swapped, &h->account.incarnation);
+
+	return ring_get32(swapped, &h->magic) == RING_MAGIC &&
+	       ring_get32(swapped, &h->version) == RING_VERSION &&
+	       ring_get64(swapped, &h->size) == l->size &&
+	       ring_get64(swapped, &h->slices_offset) == RING_HEADER_SIZE &&
+	       ring_get32(swapped, &h->slice_count) == l->slices &&
+	       ring_get64(swapped, &h->modules_offset) == l->modules_offset &&
+	       ring_get64(swapped, &h->modules_size) == l->modules_size &&
+	       ring_get64(swapped, &h->set_offset) == l->set_offset &&
+	       ring_get64(swapped, &h->set_lines) == l->set_size / sizeof(struct ring_set_line) &&
+	       ring_get64(swapped, &h->data_offset) == l->data_offset && h->account.lockable == 1 &&
+	       incarnation > 0 && incarnation < RING_INCARNATION_MAX;
 }
 
 /* Places and sizes are ours; what the header says of them is only compared. */
@@ -270,8 +282,9 @@ static bool slices_fit(struct ring_memory *ring, const struct layout *l)
 		for (uint32_t k = 0; k < l->count[i]; k++, n++) {
 			ring->extent[n] = (struct ring_extent){.offset = offset,
 							       .words = classes[i].bytes / 8};
-			if (ring->slices[n].data_offset != offset ||
-			    ring->slices[n].words != classes[i].bytes / 8)
+			if (ring_get64(ring->swapped, &ring->slices[n].data_offset) != offset ||
+			    ring_get64(ring->swapped, &ring->slices[n].words) !=
+				    classes[i].bytes / 8)
 				return false;
 			offset += classes[i].bytes;
 		}
@@ -297,7 +310,8 @@ int ring_memory_adopt(struct ring_memory *ring, size_t size, int lock_fd)
 		return r;
 	}
 	take_mapping(ring, &l, memory);
-	if (!header_fits(ring->header, &l) || !slices_fit(ring, &l)) {
+	ring->swapped = ring_get32(true, &ring->header->magic) == RING_MAGIC;
+	if (!header_fits(ring, &l) || !slices_fit(ring, &l)) {
 		ring_memory_close(ring);
 		return -EBADMSG;
 	}

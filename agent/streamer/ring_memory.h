@@ -6,6 +6,7 @@
  *
  *   8 MiB limit: 484 of 2 KiB, 13 of 8 KiB, 7 of 32 KiB, one of 128 KiB and one of 512 KiB
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,7 @@ struct ring_memory {
 	uint8_t *modules;
 	/* What the agent wrote into the header, for its own use: the program can overwrite the other copy. */
 	uint32_t slice_count;
+	bool swapped; /* its words are of the other byte order (ring_words.h) */
 	uint64_t modules_size;
 	struct ring_extent {
 		uint64_t offset;
@@ -40,6 +42,8 @@ struct ring_settings {
 	uint32_t frees_have_stacks;
 	uint32_t depth_limit;
 	uint32_t verify;
+	uint32_t counter; /* enum ring_clock that stamps may be of, besides RING_CLOCK_MONOTONIC */
+	bool swapped;	  /* for a program of the other byte order */
 };
 
 /* How many slices a ring of `size` bytes has; at most RING_SLICES_MAX. */

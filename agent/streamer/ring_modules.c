@@ -46,6 +46,25 @@ static int module_record(struct ring_source *s, struct stream *stream, const str
 	return capture_module_load(stream, &module);
 }
 
+/* Into our byte order. Segments that it has no room for are not there (module_record says so). */
+static void turn(struct ring_module *m, uint32_t length)
+{
+	uint64_t *segment = (uint64_t *)m->segment;
+	size_t most = (length - sizeof(*m)) / sizeof(*segment),
+	       words = m->segment_count * sizeof(m->segment[0]) / sizeof(*segment);
+
+	m->kind = __builtin_bswap16(m->kind);
+	m->path_length = __builtin_bswap16(m->path_length);
+	m->id = __builtin_bswap32(m->id);
+	m->epoch = __builtin_bswap32(m->epoch);
+	m->stamp = __builtin_bswap64(m->stamp);
+	m->bias = __builtin_bswap64(m->bias);
+	m->start = __builtin_bswap64(m->start);
+	m->end = __builtin_bswap64(m->end);
+	for (size_t i = 0; i < words && i < most; i++)
+		segment[i] = __builtin_bswap64(segment[i]);
+}
+
 /* Reads the record at `tail`. Its length in ret_length (0: the channel makes no sense). 0, -EAGAIN or -EBADMSG. */
 static int module_next(struct ring_source *s, struct stream *stream, uint64_t left,
 		       uint32_t *ret_length)
@@ -53,12 +72,16 @@ static int module_next(struct ring_source *s, struct stream *stream, uint64_t le
 	uint64_t at = s->modules_tail & (s->ring->modules_size - 1),
 		 in_piece = s->ring->modules_size - at;
 	struct ring_module *m = (struct ring_module *)s->scratch;
-	uint32_t head[2], length;
+	struct {
+		uint32_t length;
+		uint16_t kind, path_length;
+	} head;
+	uint32_t length;
 
 	*ret_length = 0;
-	memcpy(head, s->ring->modules + at, sizeof(head));
-	length = head[0];
-	if ((head[1] & 0xffff) == RING_MODULE_PAD) {
+	memcpy(&head, s->ring->modules + at, sizeof(head));
+	length = ring_turn32(s->ring->swapped, head.length);
+	if (head.kind == RING_MODULE_PAD) {
 		*ret_length = (uint32_t)in_piece;
 		return in_piece <= left ? 0 : -EBADMSG;
 	}
@@ -68,6 +91,8 @@ static int module_next(struct ring_source *s, struct stream *stream, uint64_t le
 	if (length < sizeof(*m) || length > sizeof(s->scratch))
 		return -EBADMSG;
 	memcpy(m, s->ring->modules + at, length);
+	if (s->ring->swapped)
+		turn(m, length);
 	m->length = length;
 	return module_record(s, stream, m);
 }
@@ -75,7 +100,7 @@ static int module_next(struct ring_source *s, struct stream *stream, uint64_t le
 int ring_read_modules(struct ring_source *s, struct stream *stream)
 {
 	struct ring_header *h = s->ring->header;
-	uint64_t head = __atomic_load_n(&h->modules_head, __ATOMIC_ACQUIRE);
+	uint64_t head = ring_acquire64(s->ring->swapped, &h->modules_head);
 	uint32_t length;
 	int r;
 
@@ -89,7 +114,7 @@ int ring_read_modules(struct ring_source *s, struct stream *stream)
 			return r;
 		s->records_damaged += r < 0;
 		s->modules_tail = length ? s->modules_tail + length : head;
-		__atomic_store_n(&h->modules_tail, s->modules_tail, __ATOMIC_RELEASE);
+		ring_release64(s->ring->swapped, &h->modules_tail, s->modules_tail);
 	}
 	return 0;
 }

@@ -12,7 +12,7 @@ void ring_turn(struct capture_source *source, bool away)
 
 	if (away) /* stopped for longer than a program waits: what was lost until now was lost for that */
 		s->back = clock_stamp(s->clock) + clock_ticks(s->clock, BACK_NS);
-	__atomic_fetch_add(&s->ring->header->heartbeat, 1, __ATOMIC_RELAXED);
+	ring_raise32(s->ring->swapped, &s->ring->header->heartbeat);
 }
 
 void ring_begin_image(struct capture_source *source, const struct stream *stream)
@@ -26,18 +26,19 @@ void ring_begin_image(struct capture_source *source, const struct stream *stream
 /* The control line of the ring: what changes first, then the number that says so. */
 void ring_obey(struct capture_source *source, const struct stream *stream)
 {
-	struct ring_header *h = ((struct ring_source *)source)->ring->header;
+	const struct ring_memory *ring = ((struct ring_source *)source)->ring;
+	struct ring_header *h = ring->header;
 
-	__atomic_store_n(&h->sample_interval, stream->sample_interval, __ATOMIC_RELAXED);
-	__atomic_store_n(&h->resume, (uint32_t)stream->resume_mode, __ATOMIC_RELAXED);
-	__atomic_store_n(&h->mode, (uint32_t)stream->mode, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&h->control, 1, __ATOMIC_RELEASE);
+	ring_put64(ring->swapped, &h->sample_interval, stream->sample_interval);
+	ring_put32(ring->swapped, &h->resume, (uint32_t)stream->resume_mode);
+	ring_put32(ring->swapped, &h->mode, (uint32_t)stream->mode);
+	ring_raise32(ring->swapped, &h->control);
 }
 
 void ring_detach(struct capture_source *source)
 {
-	struct ring_header *h = ((struct ring_source *)source)->ring->header;
+	const struct ring_memory *ring = ((struct ring_source *)source)->ring;
 
-	__atomic_store_n(&h->detached, 1, __ATOMIC_RELEASE);
-	__atomic_fetch_add(&h->control, 1, __ATOMIC_RELEASE); /* each thread looks */
+	ring_release32(ring->swapped, &ring->header->detached, 1);
+	ring_raise32(ring->swapped, &ring->header->control); /* each thread looks */
 }

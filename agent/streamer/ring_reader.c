@@ -10,14 +10,14 @@
 #include "base/ban.h"
 
 void ring_reader_init(struct ring_reader *r, struct ring_slice *slice, const void *data,
-		      uint64_t words)
+		      uint64_t words, bool swapped)
 {
-	*r = (struct ring_reader){.slice = slice, .data = data, .words = words};
+	*r = (struct ring_reader){.slice = slice, .data = data, .words = words, .swapped = swapped};
 }
 
 int ring_reader_look(struct ring_reader *r)
 {
-	uint64_t head = __atomic_load_n(&r->slice->head, __ATOMIC_ACQUIRE);
+	uint64_t head = ring_acquire64(r->swapped, &r->slice->head);
 
 	if (head < r->tail || head - r->tail > r->words)
 		return -EBADMSG;
@@ -105,8 +105,16 @@ int ring_reader_peek_rare(struct ring_reader *r, uint64_t word0, struct ring_rec
 	}
 	if (kind < RING_AUX || ring_reader_room(r) < 3)
 		return -EBADMSG;
-	*rec = (struct ring_record){.kind = (uint8_t)kind, .words = r->data + (r->tail & (r->words - 1))};
+	*rec = (struct ring_record){.kind = (uint8_t)kind,
+				    .words = r->data + (r->tail & (r->words - 1))};
 	return read_aux(r, word0, rec) ? -EBADMSG : 1;
+}
+
+void ring_reader_turn(struct ring_record *rec, uint64_t room[RING_EVENT_WORDS])
+{
+	for (uint32_t i = 0; i < rec->length; i++)
+		room[i] = ring_get64(true, rec->words + i);
+	rec->words = room;
 }
 
 void ring_reader_release(struct ring_reader *r)
@@ -117,16 +125,16 @@ void ring_reader_release(struct ring_reader *r)
 		return;
 	r->told = r->tail;
 	/* The writer sets `wanted` and then looks at `tail`; one of the two sees the other's store. */
-	__atomic_store_n(&r->slice->tail, r->tail, __ATOMIC_SEQ_CST);
-	wanted = __atomic_load_n(&r->slice->wanted, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&r->slice->tail, ring_turn64(r->swapped, r->tail), __ATOMIC_SEQ_CST);
+	wanted = ring_turn64(r->swapped, __atomic_load_n(&r->slice->wanted, __ATOMIC_SEQ_CST));
 	if (!wanted || r->tail < wanted)
 		return;
-	__atomic_fetch_add(&r->slice->tail_futex, 1, __ATOMIC_RELEASE);
+	ring_raise32(r->swapped, &r->slice->tail_futex);
 	syscall(SYS_futex, &r->slice->tail_futex, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 void ring_reader_resync(struct ring_reader *r)
 {
-	r->tail = r->head = __atomic_load_n(&r->slice->head, __ATOMIC_ACQUIRE);
+	r->tail = r->head = ring_acquire64(r->swapped, &r->slice->head);
 	ring_reader_release(r);
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/streamer/ring_words.h"
 #include "proto/columns.h"
 #include "proto/event.h"
 #include "proto/ring.h"
@@ -21,7 +22,8 @@ struct ring_record {
 	uint32_t count;		/* program counters (RING_TEXT: words of text), from word `pcs_at` on */
 	uint32_t pcs_at;
 	uint32_t length;	/* words */
-	const uint64_t *words;	/* shared: each is to be read once, but word 0, which `word0` has */
+	const uint64_t *words;	/* shared: each is to be read once, but word 0, which `word0` has. In the program's byte order until
+				   ring_reader_native */
 	uint64_t word0;
 	uint64_t stamp;
 	/* Of records that are no events. */
@@ -47,15 +49,16 @@ struct ring_reader {
 	uint64_t tail; /* read so far */
 	uint64_t head; /* as of the last look */
 	uint64_t told; /* tail as the program knows it */
+	bool swapped;  /* the program's words are of the other byte order (ring_words.h) */
 };
 
 /* A slice that was claimed just now: both positions begin at 0. */
-void ring_reader_init(struct ring_reader *reader, struct ring_slice *slice, const void *data, uint64_t words);
+void ring_reader_init(struct ring_reader *reader, struct ring_slice *slice, const void *data, uint64_t words, bool swapped);
 /* Takes a new `head`. 0; -EBADMSG: it can't be (read on with ring_reader_resync). */
 int ring_reader_look(struct ring_reader *reader);
 static inline uint64_t ring_reader_word(const struct ring_reader *r, uint64_t position)
 {
-	return __atomic_load_n(&r->data[position & (r->words - 1)], __ATOMIC_RELAXED);
+	return ring_get64(r->swapped, &r->data[position & (r->words - 1)]);
 }
 
 /* Words that a record may have at `tail`: up to head, and up to the end of the data. */
@@ -66,7 +69,7 @@ static inline uint64_t ring_reader_room(const struct ring_reader *r)
 	return published < in_piece ? published : in_piece;
 }
 
-/* Of the event whose head `rec` is. */
+/* Of the event whose head `rec` is, in our byte order (ring_reader_native). */
 static inline void ring_reader_event(const struct ring_record *rec, struct ring_event *ret)
 {
 	const uint64_t *at = rec->words + 3;
@@ -98,7 +101,7 @@ static inline __attribute__((always_inline)) int ring_reader_peek(struct ring_re
 
 	if (!published)
 		return 0;
-	word0 = __atomic_load_n(words, __ATOMIC_RELAXED);
+	word0 = ring_get64(r->swapped, words);
 	/* What comes lies in the other core's cache. */
 	__builtin_prefetch(&r->data[(tail + RING_AHEAD) & (r->words - 1)]);
 	rec->kind = (uint8_t)ring_kind(word0);
@@ -116,7 +119,7 @@ static inline __attribute__((always_inline)) int ring_reader_peek(struct ring_re
 		return -EBADMSG;
 	rec->words = words;
 	rec->word0 = word0;
-	rec->stamp = __atomic_load_n(words + 2, __ATOMIC_RELAXED);
+	rec->stamp = ring_get64(r->swapped, words + 2);
 	return 1;
 }
 
@@ -126,7 +129,7 @@ static inline const uint64_t *ring_reader_pcs(const struct ring_record *record)
 	return record->words + record->pcs_at;
 }
 
-/* Copies the record's `count` words (program counters, or text) to `out`. */
+/* Copies the record's `count` words (program counters, or text) to `out`, as they lie there. */
 static inline void ring_reader_words(const struct ring_record *record, uint64_t *out)
 {
 	const uint64_t *from = ring_reader_pcs(record);
@@ -134,6 +137,18 @@ static inline void ring_reader_words(const struct ring_record *record, uint64_t 
 	for (uint32_t i = 0; i < record->count; i++)
 		out[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
 }
+/* Most words of an event. */
+#define RING_EVENT_WORDS (3 + 4 + RING_MAX_COUNT)
+
+/* Of an event whose words are of the other byte order: copies them to `room`, turned, and has `record` point there. What is read of
+ * them from here on, and by those whom `words` is handed to, is in our order. One look where there is nothing to turn. */
+void ring_reader_turn(struct ring_record *record, uint64_t room[RING_EVENT_WORDS]);
+static inline void ring_reader_native(const struct ring_reader *reader, struct ring_record *record, uint64_t room[RING_EVENT_WORDS])
+{
+	if (__builtin_expect(reader->swapped, 0))
+		ring_reader_turn(record, room);
+}
+
 static inline void ring_reader_skip(struct ring_reader *reader, const struct ring_record *record)
 {
 	reader->tail += record->length;

@@ -11,13 +11,13 @@
 #define WAITED_LEAST_NS 1000000 /* waits of an owner that are worth a mark */
 #define WAITED_TELL_NS	1000000000
 
-struct ring_losses ring_losses_read(const struct ring_losses *shared)
+struct ring_losses ring_losses_read(bool swapped, const struct ring_losses *shared)
 {
 	return (struct ring_losses){
-		.events = __atomic_load_n(&shared->events, __ATOMIC_RELAXED),
-		.allocations = __atomic_load_n(&shared->allocations, __ATOMIC_RELAXED),
-		.frees = __atomic_load_n(&shared->frees, __ATOMIC_RELAXED),
-		.bytes = __atomic_load_n(&shared->bytes, __ATOMIC_RELAXED),
+		.events = ring_get64(swapped, &shared->events),
+		.allocations = ring_get64(swapped, &shared->allocations),
+		.frees = ring_get64(swapped, &shared->frees),
+		.bytes = ring_get64(swapped, &shared->bytes),
 	};
 }
 
@@ -67,8 +67,8 @@ static void count_lane(struct stream *stream, struct ring_lane *l, uint64_t even
 static void tell_waits(struct ring_source *s, struct stream *stream, struct ring_lane *l, bool last)
 {
 	const struct ring_slice *slice = l->reader.slice;
-	uint64_t waited = __atomic_load_n(&slice->waited_ns, __ATOMIC_ACQUIRE);
-	uint64_t stamp = __atomic_load_n(&slice->waited_stamp, __ATOMIC_RELAXED);
+	uint64_t waited = ring_acquire64(s->ring->swapped, &slice->waited_ns);
+	uint64_t stamp = ring_get64(s->ring->swapped, &slice->waited_stamp);
 	uint64_t more = ring_grown(waited, l->waited_ns);
 
 	if (more < WAITED_LEAST_NS ||
@@ -86,9 +86,10 @@ static void tell_waits(struct ring_source *s, struct stream *stream, struct ring
 static int settle(struct ring_source *s, struct stream *stream, struct ring_lane *l)
 {
 	struct ring_slice *slice = l->reader.slice;
-	struct ring_losses lost = ring_losses_read(&slice->lost), rest;
-	uint64_t events = __atomic_load_n(&slice->events, __ATOMIC_RELAXED);
-	uint64_t not_sampled = __atomic_load_n(&slice->not_sampled, __ATOMIC_RELAXED);
+	const bool swapped = s->ring->swapped;
+	struct ring_losses lost = ring_losses_read(swapped, &slice->lost), rest;
+	uint64_t events = ring_get64(swapped, &slice->events);
+	uint64_t not_sampled = ring_get64(swapped, &slice->not_sampled);
 	uint64_t known;
 	int r = l->cut_awaited ? ring_lane_tell_away(s, stream, l, events, l->last_stamp)
 			       : ring_tell_losses(s, stream, l->thread, &l->gapped, &lost,
@@ -135,6 +136,7 @@ static void hand_over(const struct ring_source *s, const struct ring_lane *l)
 
 static int reap_lane(struct ring_source *s, struct stream *stream, struct ring_lane *l)
 {
+	uint64_t *settled = &s->ring->header->settled; /* nobody else writes it */
 	int r;
 
 	if (!(l->dead || l->left) || l->has_next || l->reader.tail != l->reader.head)
@@ -151,8 +153,8 @@ static int reap_lane(struct ring_source *s, struct stream *stream, struct ring_l
 	else
 		ring_account_end(s, (uint32_t)(l - s->lane));
 	capture_thread_leave(stream, l->thread);
-	__atomic_fetch_add(&s->ring->header->settled, l->counted + l->counted_not_sampled,
-			   __ATOMIC_RELEASE);
+	ring_release64(s->ring->swapped, settled,
+		       ring_get64(s->ring->swapped, settled) + l->counted + l->counted_not_sampled);
 	ring_slice_free(l->reader.slice);
 	l->active = false;
 	return 0;
@@ -191,26 +193,27 @@ void ring_count_lanes(struct capture_source *source, struct stream *stream)
 		struct ring_lane *l = &s->lane[s->active[i]];
 		uint64_t not_sampled, events;
 
-		not_sampled = __atomic_load_n(&l->reader.slice->not_sampled, __ATOMIC_ACQUIRE);
-		events = __atomic_load_n(&l->reader.slice->events, __ATOMIC_ACQUIRE);
+		not_sampled = ring_acquire64(s->ring->swapped, &l->reader.slice->not_sampled);
+		events = ring_acquire64(s->ring->swapped, &l->reader.slice->events);
 		count_lane(stream, l, events, not_sampled);
 		tell_waits(s, stream, l, false);
 	}
-	capture_samples_refused(
-		stream, __atomic_load_n(&s->ring->header->samples_refused, __ATOMIC_RELAXED));
+	capture_samples_refused(stream,
+				ring_get64(s->ring->swapped, &s->ring->header->samples_refused));
 }
 
 uint64_t ring_count_untold(const struct capture_source *source)
 {
 	const struct ring_source *s = (const struct ring_source *)source;
+	const bool swapped = s->ring->swapped;
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < s->ring->slice_count; i++) {
 		const struct ring_lane *l = &s->lane[i];
 		const struct ring_slice *slice = &s->ring->slices[i];
 
-		if (__atomic_load_n(&slice->state, __ATOMIC_ACQUIRE) >= RING_SLICE_OWNED)
-			sum += ring_grown(__atomic_load_n(&slice->events, __ATOMIC_RELAXED),
+		if (ring_acquire32(swapped, &slice->state) >= RING_SLICE_OWNED)
+			sum += ring_grown(ring_get64(swapped, &slice->events),
 					  l->active ? l->counted : 0);
 	}
 	return sum;

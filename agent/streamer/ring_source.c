@@ -10,22 +10,22 @@
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
-#define STALL_NS	50000000
-#define FUTURE_NS	1000000000 /* a stamp may be ahead by so much */
-#define SEARCH_NS	10000000
-#define BYTE_ORDER_MARK 0x01020304u
-#define OWNER_SIZE	64
+#define STALL_NS   50000000
+#define FUTURE_NS  1000000000 /* a stamp may be ahead by so much */
+#define SEARCH_NS  10000000
+#define OWNER_SIZE 64
 
 /* The program's part of the header, once it is there. */
 static void read_header(struct ring_source *s)
 {
 	const struct ring_header *h = s->ring->header;
-	uint32_t order = __atomic_load_n(&h->byte_order, __ATOMIC_ACQUIRE);
-	uint32_t kind = __atomic_load_n(&h->clock, __ATOMIC_RELAXED);
-	uint32_t word = __atomic_load_n(&h->owner_word_offset, __ATOMIC_RELAXED);
+	const bool swapped = s->ring->swapped;
+	uint32_t order = ring_acquire32(swapped, &h->byte_order);
+	uint32_t kind = ring_get32(swapped, &h->clock);
+	uint32_t word = ring_get32(swapped, &h->owner_word_offset);
 
 	s->ready = order != 0;
-	s->foreign = order && order != BYTE_ORDER_MARK;
+	s->foreign = order && order != RING_ORDER_MARK;
 	s->owner_word = word <= OWNER_SIZE - 4 ? word & ~3u : 0;
 	s->clock =
 		kind != RING_CLOCK_MONOTONIC && kind == s->counter->kind ? s->counter : &s->plain;
@@ -53,23 +53,24 @@ void ring_lane_begin(struct ring_source *s, struct stream *stream, uint32_t inde
 	struct ring_slice *slice = &s->ring->slices[index];
 	const struct ring_extent *extent = &s->ring->extent[index];
 	struct ring_lane *l = &s->lane[index];
-	uint32_t incarnation = __atomic_load_n(&slice->incarnation, __ATOMIC_RELAXED);
+	const bool swapped = s->ring->swapped;
+	uint32_t incarnation = ring_get32(swapped, &slice->incarnation);
 
 	*l = (struct ring_lane){
 		.active = true,
-		.tid = __atomic_load_n(&slice->owner_tid, __ATOMIC_RELAXED),
+		.tid = ring_get32(swapped, &slice->owner_tid),
 		.thread = thread,
-		.last_stamp = __atomic_load_n(&slice->claim_stamp, __ATOMIC_RELAXED),
-		.first = __atomic_load_n(&slice->thread_first, __ATOMIC_RELAXED),
+		.last_stamp = ring_get64(swapped, &slice->claim_stamp),
+		.first = ring_get64(swapped, &slice->thread_first),
 		.cut_awaited = s->incarnation > 1 && incarnation != s->incarnation,
 	};
 	s->active[s->active_count++] = index;
 	ring_reader_init(&l->reader, slice, (const uint8_t *)s->ring->header + extent->offset,
-			 extent->words);
+			 extent->words, swapped);
 	if (l->cut_awaited) {
-		l->waited_ns = __atomic_load_n(&slice->waited_ns, __ATOMIC_ACQUIRE);
+		l->waited_ns = ring_acquire64(swapped, &slice->waited_ns);
 		l->reader.tail = l->reader.head = l->reader.told =
-			__atomic_load_n(&slice->tail, __ATOMIC_RELAXED);
+			ring_get64(swapped, &slice->tail);
 	}
 	capture_lane_reset(stream, index);
 }
@@ -77,9 +78,10 @@ void ring_lane_begin(struct ring_source *s, struct stream *stream, uint32_t inde
 static int lane_claim(struct ring_source *s, struct stream *stream, uint32_t index)
 {
 	const struct ring_slice *slice = &s->ring->slices[index];
-	uint32_t tid = __atomic_load_n(&slice->owner_tid, __ATOMIC_RELAXED);
-	bool continues = __atomic_load_n(&slice->thread_first, __ATOMIC_RELAXED) != 0;
-	uint64_t claimed = __atomic_load_n(&slice->claim_stamp, __ATOMIC_RELAXED);
+	const bool swapped = s->ring->swapped;
+	uint32_t tid = ring_get32(swapped, &slice->owner_tid);
+	bool continues = ring_get64(swapped, &slice->thread_first) != 0;
+	uint64_t claimed = ring_get64(swapped, &slice->claim_stamp);
 	struct thread *thread;
 	int r = capture_thread_begin(stream, tid, ring_stream_ns(s, claimed), continues, &thread);
 
@@ -125,7 +127,8 @@ static int lane_look(struct ring_source *s, struct stream *stream, uint32_t inde
 {
 	struct ring_slice *slice = &s->ring->slices[index];
 	struct ring_lane *l = &s->lane[index];
-	uint32_t state = __atomic_load_n(&slice->state, __ATOMIC_ACQUIRE);
+	const bool swapped = s->ring->swapped;
+	uint32_t state = ring_acquire32(swapped, &slice->state);
 	uint64_t entered;
 	int r;
 
@@ -140,10 +143,10 @@ static int lane_look(struct ring_source *s, struct stream *stream, uint32_t inde
 	}
 	s->moved |= !l->left && state == RING_SLICE_LEFT;
 	l->left = state == RING_SLICE_LEFT;
-	l->dead = final || __atomic_load_n((uint32_t *)(void *)(slice->owner + s->owner_word),
-					   __ATOMIC_ACQUIRE) &
-				   FUTEX_OWNER_DIED;
-	entered = __atomic_load_n(&slice->entered, __ATOMIC_ACQUIRE);
+	l->dead = final ||
+		  ring_acquire32(swapped, (uint32_t *)(void *)(slice->owner + s->owner_word)) &
+			  FUTEX_OWNER_DIED;
+	entered = ring_acquire64(swapped, &slice->entered);
 	if (ring_reader_look(&l->reader) < 0)
 		ring_lane_damaged(s, stream, index);
 	lane_bound(s, l, entered, now);
@@ -155,7 +158,7 @@ static int lane_look(struct ring_source *s, struct stream *stream, uint32_t inde
  * in it has only younger stamps, but for the slack.) */
 static int look_at_slices(struct ring_source *s, struct stream *stream, bool final, uint64_t now)
 {
-	uint32_t claims = __atomic_load_n(&s->ring->header->claims, __ATOMIC_ACQUIRE);
+	uint32_t claims = ring_acquire32(s->ring->swapped, &s->ring->header->claims);
 	uint64_t since = s->looked - s->searched;
 	int r = 0;
 
@@ -186,7 +189,8 @@ static int look_at_slices(struct ring_source *s, struct stream *stream, bool fin
  * this a slice of 8 KiB is full in a third of the slack, and the program waits for the clock. */
 static bool alone(const struct ring_source *s)
 {
-	return s->active_count == 1 && __atomic_load_n(&s->ring->header->claims, __ATOMIC_ACQUIRE) == s->claims;
+	return s->active_count == 1 &&
+	       ring_acquire32(s->ring->swapped, &s->ring->header->claims) == s->claims;
 }
 
 /* Threads without a slice: what they have lost, as it was when we looked. */
@@ -213,7 +217,7 @@ static int look(struct ring_source *s, struct stream *stream, bool final)
 		read_header(s);
 	if (!s->ready || s->foreign)
 		return 0;
-	no_slice = ring_losses_read(&s->ring->header->no_slice);
+	no_slice = ring_losses_read(s->ring->swapped, &s->ring->header->no_slice);
 	s->looked = clock_stamp(s->clock);
 	if (clock_strayed(s->clock, s->looked)) { /* the machine has slept */
 		clock_update(s->counter);
@@ -236,7 +240,8 @@ static int look(struct ring_source *s, struct stream *stream, bool final)
 /* Has the lane a record that may be taken in this round? */
 static bool lane_ready(struct ring_source *s, struct stream *stream, uint32_t index)
 {
-	return (s->lane[index].has_next || ring_lane_next(s, stream, index)) && s->lane[index].next.stamp <= s->limit;
+	return (s->lane[index].has_next || ring_lane_next(s, stream, index)) &&
+	       s->lane[index].next.stamp <= s->limit;
 }
 
 /* In the heap, below `at`. Two lanes are the rule: a program has one thread that allocates, or a pair. */
@@ -302,7 +307,7 @@ static bool ring_filling(const struct capture_source *source)
 	for (uint32_t i = 0; i < s->active_count; i++) {
 		const struct ring_reader *r = &s->lane[s->active[i]].reader;
 
-		if (__atomic_load_n(&r->slice->head, __ATOMIC_RELAXED) - r->tail > r->words / 2)
+		if (ring_get64(r->swapped, &r->slice->head) - r->tail > r->words / 2)
 			return true;
 	}
 	return false;
@@ -415,7 +420,11 @@ void ring_source_clear(struct ring_source *s, uint64_t start_ns)
 int ring_source_open(struct ring_source *s, size_t size, const struct ring_settings *settings,
 		     uint64_t start_ns)
 {
-	int r = ring_memory_open(s->ring, size, settings);
+	struct ring_settings complete = *settings;
+	int r;
+
+	complete.counter = s->counter->kind;
+	r = ring_memory_open(s->ring, size, &complete);
 
 	if (!r)
 		ring_source_clear(s, start_ns);

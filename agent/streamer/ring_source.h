@@ -60,7 +60,7 @@ struct ring_source {
 	enum ring_phase phase;
 	bool round_final; /* this round looked at a ring that nobody writes any more */
 	bool ready; /* the program has filled in its part of the header */
-	bool foreign; /* it is of another byte order: nothing is read */
+	bool foreign; /* it is not of the byte order that its program told: nothing is read */
 	uint32_t owner_word; /* offset, checked */
 	uint64_t looked; /* stamp */
 	uint64_t tick_begin;  /* stamp: the last event's tick */
@@ -80,7 +80,7 @@ struct ring_source {
 	bool moved;	    /* a thread was found to have gone on elsewhere: look at all slices */
 	uint64_t away_ns;   /* stream time: until then the agent before us, or we before we were stopped, had read */
 	uint64_t back;	    /* stamp: what was lost before this was lost for lack of an agent; 0: nothing was */
-	uint64_t scratch[RING_MAX_COUNT + 1];
+	uint64_t scratch[RING_EVENT_WORDS]; /* a record, a mark's text, an announcement */
 };
 
 /* `ring` is open or will be before the first drain. 0 or -ENOMEM. `size` is that of the budget. */
@@ -112,7 +112,7 @@ static inline size_t ring_source_memory(const struct ring_source *source)
 
 /* All but the memory, for a stream that began then (CLOCK_MONOTONIC). */
 void ring_source_clear(struct ring_source *source, uint64_t start_ns);
-/* Back to the program, as if new. */
+/* Back to the program, as if new: all zeros, in any byte order. */
 void ring_slice_free(struct ring_slice *slice);
 /* A slice that has an owner becomes a lane of this thread. */
 void ring_lane_begin(struct ring_source *source, struct stream *stream, uint32_t index, struct thread *thread);
@@ -152,7 +152,7 @@ void ring_obey(struct capture_source *source, const struct stream *stream);
 void ring_detach(struct capture_source *source);
 
 /* ring_settle.c */
-struct ring_losses ring_losses_read(const struct ring_losses *shared);
+struct ring_losses ring_losses_read(bool swapped, const struct ring_losses *shared);
 /* Settles and frees slices whose owners are gone and that are read to the end. 0 or -EAGAIN. */
 int ring_reap(struct ring_source *source, struct stream *stream);
 /* capture_ops.count. */

@@ -80,7 +80,7 @@ void ring_account_end(struct ring_source *s, uint32_t index)
 	next.lost += c->lost;
 	next.not_sampled += c->not_sampled;
 	next.slice = index + 1;
-	next.generation = s->ring->slices[index].generation;
+	next.generation = ring_get32(s->ring->swapped, &s->ring->slices[index].generation);
 	a->gone[(turn + 1) & 1] = next;
 	__atomic_store_n(&a->turn, turn + 1, __ATOMIC_RELEASE);
 }
@@ -94,30 +94,31 @@ struct part {
 	uint64_t delivered, lost, passed, first;
 };
 
-static bool is_taken(const struct ring_slice *slice)
+static bool is_taken(bool swapped, const struct ring_slice *slice)
 {
-	uint32_t state = __atomic_load_n(&slice->state, __ATOMIC_ACQUIRE);
+	uint32_t state = ring_acquire32(swapped, &slice->state);
 
 	return state == RING_SLICE_OWNED || state == RING_SLICE_LEFT;
 }
 
-static struct part part_of(const struct ring_slice *slice)
+static struct part part_of(bool swapped, const struct ring_slice *slice)
 {
 	return (struct part){
 		.thread = __atomic_load_n(&slice->thread, __ATOMIC_ACQUIRE),
-		.tid = __atomic_load_n(&slice->owner_tid, __ATOMIC_RELAXED),
+		.tid = ring_get32(swapped, &slice->owner_tid),
 		.delivered = __atomic_load_n(&slice->thread_delivered, __ATOMIC_RELAXED),
 		.lost = __atomic_load_n(&slice->thread_lost, __ATOMIC_RELAXED),
 		.passed = __atomic_load_n(&slice->thread_passed, __ATOMIC_RELAXED),
-		.first = __atomic_load_n(&slice->thread_first, __ATOMIC_RELAXED),
+		.first = ring_get64(swapped, &slice->thread_first),
 	};
 }
 
 /* Nothing was delivered that the thread has not begun, here or where it has gone on. */
-static bool part_sound(const struct part *p, const struct ring_slice *slice, uint32_t threads)
+static bool part_sound(bool swapped, const struct part *p, const struct ring_slice *slice,
+		       uint32_t threads)
 {
-	uint64_t events = __atomic_load_n(&slice->events, __ATOMIC_RELAXED);
-	bool left = __atomic_load_n(&slice->state, __ATOMIC_RELAXED) == RING_SLICE_LEFT;
+	uint64_t events = ring_get64(swapped, &slice->events);
+	bool left = ring_get32(swapped, &slice->state) == RING_SLICE_LEFT;
 
 	return p->thread <= threads && p->delivered < COUNT_MAX && p->lost < COUNT_MAX &&
 	       p->passed < COUNT_MAX && p->first < COUNT_MAX && events < COUNT_MAX &&
@@ -131,7 +132,7 @@ static bool counted_elsewhere(const struct ring_source *s, uint32_t index, const
 		const struct ring_slice *slice = &s->ring->slices[i];
 		uint64_t sum;
 
-		if (i == index || !is_taken(slice) || slice->thread != p->thread)
+		if (i == index || !is_taken(s->ring->swapped, slice) || slice->thread != p->thread)
 			continue;
 		sum = slice->thread_delivered + slice->thread_lost;
 		if (sum > p->delivered + p->lost || (sum == p->delivered + p->lost && i < index))
@@ -154,17 +155,20 @@ static bool losses_sound(const struct ring_losses *l)
 
 static int sum_slices(struct ring_source *s, struct ring_inheritance *in)
 {
+	const bool swapped = s->ring->swapped;
+
 	for (uint32_t i = 0; i < s->ring->slice_count; i++) {
 		struct ring_slice *slice = &s->ring->slices[i];
-		struct part p = part_of(slice);
+		struct part p = part_of(swapped, slice);
 
-		if (!is_taken(slice) || !p.thread)
+		if (!is_taken(swapped, slice) || !p.thread)
 			continue;
-		if (in->gone.slice == i + 1 && in->gone.generation == slice->generation) {
+		if (in->gone.slice == i + 1 &&
+		    in->gone.generation == ring_get32(swapped, &slice->generation)) {
 			ring_slice_free(slice);
 			continue;
 		}
-		if (!part_sound(&p, slice, in->account.threads))
+		if (!part_sound(swapped, &p, slice, in->account.threads))
 			return -EBADMSG;
 		if (counted_elsewhere(s, i, &p))
 			continue;
@@ -179,6 +183,7 @@ static int inherit(struct ring_source *s, struct ring_inheritance *in)
 	struct ring_account *a = &in->account;
 
 	*in = (struct ring_inheritance){.account = s->ring->header->account};
+	a->incarnation = ring_turn32(s->ring->swapped, a->incarnation);
 	in->gone = a->gone[a->turn & 1];
 	in->delivered = in->gone.delivered;
 	in->lost = in->gone.lost + a->no_slice.events;
@@ -197,7 +202,7 @@ int ring_source_adopt(struct ring_source *s, size_t size, int lock, struct ring_
 	if (r < 0)
 		return r;
 	h = s->ring->header;
-	r = __atomic_load_n(&h->detached, __ATOMIC_RELAXED) ? -ESTALE : inherit(s, ret);
+	r = ring_get32(s->ring->swapped, &h->detached) ? -ESTALE : inherit(s, ret);
 	if (r < 0) {
 		ring_memory_close(s->ring);
 		return r;
@@ -207,18 +212,19 @@ int ring_source_adopt(struct ring_source *s, size_t size, int lock, struct ring_
 	s->taken_up = false;
 	s->no_slice = ret->account.no_slice;
 	s->away_ns = s->no_slice_ns = ret->account.watermark_ns;
-	s->modules_tail = __atomic_load_n(&h->modules_head, __ATOMIC_ACQUIRE) & ~UINT64_C(7);
+	s->modules_tail = ring_acquire64(s->ring->swapped, &h->modules_head) & ~UINT64_C(7);
 	return 0;
 }
 
 void ring_source_begin(struct ring_source *s)
 {
 	struct ring_header *h = s->ring->header;
+	const bool swapped = s->ring->swapped;
 
-	__atomic_store_n(&h->modules_tail, s->modules_tail, __ATOMIC_RELEASE);
-	__atomic_store_n(&h->sleeping, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&h->account.incarnation, s->incarnation, __ATOMIC_RELEASE);
-	__atomic_fetch_add(&h->control, 1, __ATOMIC_RELEASE);
+	ring_release64(swapped, &h->modules_tail, s->modules_tail);
+	ring_put32(swapped, &h->sleeping, 0);
+	ring_release32(swapped, &h->account.incarnation, s->incarnation);
+	ring_raise32(swapped, &h->control);
 }
 
 /* What the thread had produced before its oldest slice is no longer in any counter of the program. */
@@ -244,16 +250,17 @@ static void count_earlier(struct ring_source *s, struct ring_lane *l, bool known
 int ring_lane_take_up(struct ring_source *s, struct stream *stream, uint32_t index)
 {
 	const struct ring_slice *slice = &s->ring->slices[index];
-	struct part p = part_of(slice);
+	const bool swapped = s->ring->swapped;
+	struct part p = part_of(swapped, slice);
 	struct ring_lane *l = &s->lane[index];
 	struct capture_past past = {.delivered = p.delivered, .lost = p.lost};
 	struct thread *thread;
 	bool known;
 	int r;
 
-	if (l->active || !is_taken(slice) || !p.thread)
+	if (l->active || !is_taken(swapped, slice) || !p.thread)
 		return 0;
-	if (!part_sound(&p, slice, THREADS_MAX))
+	if (!part_sound(swapped, &p, slice, THREADS_MAX))
 		p = (struct part){.tid = p.tid}; /* it was when we looked first */
 	r = capture_thread_resume(stream, p.tid, p.thread, &past, &thread, &known);
 	if (r < 0)
@@ -330,9 +337,10 @@ int ring_lane_drop(struct ring_source *s, struct stream *stream, uint32_t index)
 {
 	struct ring_lane *l = &s->lane[index];
 
-	if (l->next.class != EVENT_CLASS_NONE)
+	if (l->next.class != EVENT_CLASS_NONE) {
+		ring_reader_native(&l->reader, &l->next, s->scratch);
 		add_event(&l->announced, &l->next);
-	else if (l->next.kind == RING_LOST)
+	} else if (l->next.kind == RING_LOST)
 		add_losses(&l->announced, &l->next.lost);
 	else if (l->next.kind == RING_CUT && l->next.incarnation == s->incarnation)
 		return cut(s, stream, index);

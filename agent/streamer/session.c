@@ -169,12 +169,26 @@ int session_attach(struct agent *a, const struct target_info *target,
 	return r < 0 ? r : enlist(a, s);
 }
 
+static struct target_said said_in(const struct handshake_client *client,
+				  const struct ring_hello *hello)
+{
+	return (struct target_said){
+		.machine = hello->machine,
+		.pointer_bits = hello->pointer_bits,
+		.page_size = hello->page_shift < 32 ? 1u << hello->page_shift : 0,
+		.big_endian = ring_big_endian(client->swapped),
+	};
+}
+
 static enum ring_answer_kind begin(struct agent *a, struct session *s,
+				   const struct handshake_client *client,
 				   const struct target_info *target, const struct ring_hello *hello)
 {
-	struct stream_settings settings = {.ring = a->settings.ring, .agent_id = a->id};
+	struct stream_settings settings = {
+		.ring = a->settings.ring, .agent_id = a->id, .said = said_in(client, hello)};
 	int r;
 
+	settings.ring.swapped = client->swapped;
 	/* With `agent run` it is the agent that reads the environment, before its command line. */
 	if (!a->only && hello->mode && hello->mode - 1 <= RING_SAMPLE)
 		settings.ring.mode = hello->mode - 1;
@@ -252,12 +266,14 @@ static bool welcome(struct agent *a, const struct handshake_client *client,
 }
 
 /* The same process with a new image gets its old ring, once the drain has emptied it. */
-static void next_image(struct session *s, struct handshake_client *client)
+static void next_image(struct session *s, struct handshake_client *client,
+		       const struct ring_hello *hello)
 {
 	oom_look(&s->oom, client->pid, true, clock_monotonic_ns());
 	handshake_wait(client);
 	s->waiting = client;
 	pthread_mutex_lock(&s->stream.lock);
+	s->stream.said = said_in(client, hello);
 	s->stream.exec_pending = true;
 	pthread_mutex_unlock(&s->stream.lock);
 	drain_kick(&s->agent->drain);
@@ -285,6 +301,12 @@ static void turn_away(struct agent *a, const struct handshake_client *client)
 		 (int)client->pid, a->budget.slots);
 }
 
+/* A ring keeps the byte order of its first image: one of the other order, after an exec, can't go on in it. */
+static bool same_order(const struct session *s, const struct handshake_client *client)
+{
+	return !stream_ring(&s->stream) || s->stream.source.ring->swapped == client->swapped;
+}
+
 static enum ring_answer_kind decide(struct agent *a, struct handshake_client *client,
 				    const struct ring_hello *hello, struct session **ret)
 {
@@ -294,16 +316,17 @@ static enum ring_answer_kind decide(struct agent *a, struct handshake_client *cl
 	*ret = NULL;
 	if (hello->magic != RING_MAGIC || hello->version != RING_VERSION)
 		return RING_BAD_VERSION;
-	if (hello->byte_order != 0x01020304u)
-		return RING_REFUSED; /* another byte order, under an emulator */
+	if (hello->byte_order != RING_ORDER_MARK)
+		return RING_REFUSED; /* neither of the two that there are */
 	if (target_read(client->pid, &target) < 0)
 		return RING_REFUSED;
 	s = session_of(a, client->pid, target.start_ticks);
 	if (s) {
 		*ret = s;
-		return stream_state(&s->stream) == STREAM_LIVE && !s->waiting && !s->detaching
-			       ? RING_ACCEPTED
-			       : RING_BUSY;
+		return stream_state(&s->stream) != STREAM_LIVE || s->waiting || s->detaching
+			       ? RING_BUSY
+		       : same_order(s, client) ? RING_ACCEPTED
+					       : RING_REFUSED;
 	}
 	if (!welcome(a, client, &target) || !allowed(a, client) || a->stopping)
 		return RING_REFUSED;
@@ -315,15 +338,15 @@ static enum ring_answer_kind decide(struct agent *a, struct handshake_client *cl
 	}
 	s = free_session(a);
 	if (s)
-		return begin(a, s, &target, hello);
+		return begin(a, s, client, &target, hello);
 	if (place_near(a))
 		return ANSWER_LATER;
 	turn_away(a, client);
 	return RING_BUSY;
 }
 
-static void answer(struct agent *a, struct handshake_client *client, enum ring_answer_kind kind,
-		   struct session *known)
+static void answer(struct agent *a, struct handshake_client *client, const struct ring_hello *hello,
+		   enum ring_answer_kind kind, struct session *known)
 {
 	struct target_info target;
 	struct session *s;
@@ -334,7 +357,7 @@ static void answer(struct agent *a, struct handshake_client *client, enum ring_a
 		return;
 	}
 	if (known) {
-		next_image(known, client);
+		next_image(known, client, hello);
 		return;
 	}
 	s = target_read(client->pid, &target) < 0 ? NULL
@@ -351,7 +374,7 @@ void session_ask(struct agent *a, struct handshake_client *client, const struct 
 	enum ring_answer_kind kind = decide(a, client, hello, &known);
 
 	if (kind != ANSWER_LATER) {
-		answer(a, client, kind, known);
+		answer(a, client, hello, kind, known);
 		return;
 	}
 	for (uint32_t i = 0; i < AGENT_HELD; i++) {
@@ -361,7 +384,7 @@ void session_ask(struct agent *a, struct handshake_client *client, const struct 
 		return;
 	}
 	turn_away(a, client);
-	answer(a, client, RING_BUSY, NULL);
+	answer(a, client, hello, RING_BUSY, NULL);
 }
 
 void session_admit(struct agent *a)
@@ -380,7 +403,7 @@ void session_admit(struct agent *a)
 			continue;
 		if (kind == ANSWER_LATER)
 			turn_away(a, h->client);
-		answer(a, h->client, kind == ANSWER_LATER ? RING_BUSY : kind, known);
+		answer(a, h->client, &h->hello, kind == ANSWER_LATER ? RING_BUSY : kind, known);
 		h->client = NULL;
 	}
 }

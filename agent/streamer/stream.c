@@ -49,7 +49,7 @@ static int init_lanes(struct stream *s, struct arena *tables, const struct budge
 	/* Rather fewer threads than stacks that are cut. */
 	if (b->alike && s->lane_count > LANES_ALIKE)
 		s->lane_count = most / s->depth_max > LANES_ALIKE ? (uint32_t)(most / s->depth_max)
-								   : LANES_ALIKE;
+								  : LANES_ALIKE;
 	if (s->lane_count > ring_slice_count(b->ring))
 		s->lane_count = ring_slice_count(b->ring);
 	while (s->depth_max > 16 && path_total(s, b) > most)
@@ -59,8 +59,7 @@ static int init_lanes(struct stream *s, struct arena *tables, const struct budge
 	if (!s->lane || !nodes)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->lane_count; i++) {
-		s->lane[i] =
-			(struct stacks_path){.node = nodes, .most = path_most(s, b, i)};
+		s->lane[i] = (struct stacks_path){.node = nodes, .most = path_most(s, b, i)};
 		nodes += s->lane[i].most;
 	}
 	s->lane[s->lane_count] = (struct stacks_path){0};
@@ -187,6 +186,8 @@ static void describe(struct stream *s, const struct target_info *target,
 
 	clear_tables(s);
 	s->target = *target;
+	s->said = settings->said;
+	target_believe(&s->target, &s->said);
 	s->mode = (int)ring->mode;
 	s->sample_interval = ring->sample_interval;
 	s->resume_mode = ring->mode == RING_OFF ? RING_FULL : s->mode;
@@ -257,18 +258,32 @@ static void take_counts(struct stream *s, const struct ring_inheritance *in)
 static void take_orders(struct stream *s)
 {
 	const struct ring_header *h = s->source.ring->header;
-	uint32_t mode = __atomic_load_n(&h->mode, __ATOMIC_RELAXED);
-	uint32_t resume = __atomic_load_n(&h->resume, __ATOMIC_RELAXED);
+	const bool swapped = s->source.ring->swapped;
+	uint32_t mode = ring_get32(swapped, &h->mode);
+	uint32_t resume = ring_get32(swapped, &h->resume);
 
 	s->mode = mode <= RING_SAMPLE ? (int)mode : RING_FULL;
 	s->resume_mode = s->mode != RING_OFF	 ? s->mode
 			 : resume == RING_SAMPLE ? RING_SAMPLE
 						 : RING_FULL;
-	s->sample_interval = __atomic_load_n(&h->sample_interval, __ATOMIC_RELAXED);
+	s->sample_interval = ring_get64(swapped, &h->sample_interval);
 	if (s->sample_interval > RING_INTERVAL_MAX)
 		s->sample_interval = RING_INTERVAL_MAX;
-	s->frees_have_stacks = __atomic_load_n(&h->frees_have_stacks, __ATOMIC_RELAXED) != 0;
+	s->frees_have_stacks = ring_get32(swapped, &h->frees_have_stacks) != 0;
 	memcpy(s->id, h->stream, sizeof(s->id));
+}
+
+/* What the program has said to the agent before us. */
+static struct target_said said_in(const struct ring_memory *ring)
+{
+	const struct ring_header *h = ring->header;
+
+	return (struct target_said){
+		.machine = ring_get32(ring->swapped, &h->machine),
+		.pointer_bits = ring_get32(ring->swapped, &h->pointer_bits),
+		.page_size = ring_get32(ring->swapped, &h->page_size),
+		.big_endian = ring_big_endian(ring->swapped),
+	};
 }
 
 int stream_take_up(struct stream *s, const struct budget *b, const struct target_info *target,
@@ -287,6 +302,8 @@ int stream_take_up(struct stream *s, const struct budget *b, const struct target
 	s->capture = &s->source.source;
 	clear_tables(s);
 	s->target = *target;
+	s->said = said_in(s->source.ring);
+	target_believe(&s->target, &s->said);
 	s->start_ns = in.account.start_ns;
 	s->start_wall_ns = in.account.start_wall_ns;
 	s->image = in.account.image;
@@ -462,8 +479,10 @@ static void begin_image(struct stream *s)
 		return; /* the batch is full: next turn */
 	modules_remove_all(&s->modules, stream_now(s));
 	stacks_cache_clear(&s->stacks);
-	if (target_read(s->target.pid, &target) == 0)
+	if (target_read(s->target.pid, &target) == 0) {
 		s->target = target;
+		target_believe(&s->target, &s->said);
+	}
 	s->image++;
 	flight_begin_image(&s->flight);
 	s->maps_ready = false;

@@ -50,6 +50,7 @@ struct stream {
 	uint64_t start_wall_ns; /* CLOCK_REALTIME */
 	const uint8_t *agent_id;
 	struct target_info target;
+	struct target_said said;
 	struct target_end end;
 	uint64_t end_ns; /* stream time */
 	int mode;
@@ -125,6 +126,7 @@ struct stream_settings {
 	const uint8_t *agent_id;
 	const uint8_t *parent_stream; /* NULL: none */
 	uint64_t parent_event;
+	struct target_said said; /* by the program; zeros if it says nothing */
 };
 
 /* A slot's memory, once. 0 or -ENOMEM. */

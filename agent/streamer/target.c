@@ -36,6 +36,9 @@ struct pidfd_exit_info {
 #define STAT_START     22
 #define STAT_EXIT_CODE 52
 
+#define PAGE_LEAST 4096
+#define PAGE_MOST  (1u << 20)
+
 static long read_file(const char *path, char *out, size_t size)
 {
 	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -157,8 +160,24 @@ int target_read(pid_t pid, struct target_info *ret)
 	info.arguments_length = n > 0 ? (uint32_t)n : 0;
 	target_thread_name(pid, pid, info.comm);
 	read_machine(pid, &info);
+	info.page_size = (uint32_t)sysconf(_SC_PAGESIZE);
 	*ret = info;
 	return 0;
+}
+
+void target_believe(struct target_info *info, const struct target_said *said)
+{
+	const char *name = machine_name(said->machine, said->pointer_bits, said->big_endian);
+
+	if (!said->machine || (said->pointer_bits != 32 && said->pointer_bits != 64))
+		return;
+	if (strcmp(name, "unknown") != 0)
+		info->architecture = name;
+	info->pointer_bits = said->pointer_bits;
+	info->big_endian = said->big_endian;
+	if (said->page_size >= PAGE_LEAST && said->page_size <= PAGE_MOST &&
+	    !(said->page_size & (said->page_size - 1)))
+		info->page_size = said->page_size;
 }
 
 void target_folder(pid_t pid, char *out, size_t size)

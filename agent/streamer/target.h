@@ -19,6 +19,16 @@ struct target_info {
 	const char *architecture; /* static string */
 	uint32_t pointer_bits;
 	bool big_endian;
+	uint32_t page_size;
+};
+
+/* What a program says of its own processor (struct ring_hello). Where an emulator runs it, its file is the emulator's, and
+ * /proc knows no better. */
+struct target_said {
+	uint32_t machine; /* e_machine of ELF; 0: it has not said */
+	uint32_t pointer_bits;
+	uint32_t page_size;
+	bool big_endian;
 };
 
 /* How a process ended: enum EndKind and what goes with it. */
@@ -32,6 +42,8 @@ struct target_end {
 
 /* 0; -ESRCH: there is no such process. */
 int target_read(pid_t pid, struct target_info *ret_info);
+/* Takes of it what makes sense. */
+void target_believe(struct target_info *info, const struct target_said *said);
 /* Its working folder, now. Empty if that can't be known. */
 void target_folder(pid_t pid, char *out, size_t size);
 /* Only parent and start time. 0 or -ESRCH. */

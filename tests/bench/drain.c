@@ -109,7 +109,7 @@ static void look_at_slice(struct recorder *r, uint32_t i)
 	if (!reader->slice)
 		ring_reader_init(reader, slice,
 				 (uint8_t *)r->ring->header + r->ring->extent[i].offset,
-				 r->ring->extent[i].words);
+				 r->ring->extent[i].words, false);
 	if (ring_reader_look(reader) < 0)
 		errx(1, "slice %u is damaged", i);
 }
@@ -199,13 +199,15 @@ static void answer(int fd, const struct ring_memory *ring)
 static int record(const char *path, const char *library, char **argv)
 {
 	struct budget b = division();
+	struct ring_settings settings = ring_settings;
 	struct recorder r = {.ring = calloc(1, ring_memory_struct_size(b.ring)),
 			     .reader = calloc(ring_slice_count(b.ring), sizeof(*r.reader)),
 			     .file = fopen(path, "w")};
 	int fd, status;
 	pid_t pid;
 
-	if (!r.ring || !r.reader || !r.file || ring_memory_open(r.ring, b.ring, &ring_settings) < 0)
+	settings.counter = clock_counter_kind();
+	if (!r.ring || !r.reader || !r.file || ring_memory_open(r.ring, b.ring, &settings) < 0)
 		err(1, "%s", path);
 	pid = start(argv, library, &fd);
 	answer(fd, r.ring);

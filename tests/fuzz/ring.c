@@ -10,6 +10,8 @@
  *     4  bytes over the header's part that the program sets
  *     5  the agent looks; with an odd index a flight recorder is told to send all
  * With the highest bit set: the agent is killed, and another one takes the ring up, or refuses it and makes a new one.
+ *
+ * Each input is run for a program of the other byte order, too: words of slices are turned for it, so that an input means the same there.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -35,6 +37,7 @@ static struct stream stream;
 static struct frame_decoder *decoder;
 static uint64_t batches, culled;
 static size_t before_holding; /* of the arena */
+static bool swapped;
 static enum holding { HOLDING_NOTHING, HOLDING_CULLS, HOLDING_FLIGHT, HOLDINGS } holding;
 
 /* The memory for what is held back serves one kind after the other. */
@@ -54,14 +57,17 @@ static void hold(void)
 static void begin(void)
 {
 	static const uint8_t agent_id[STREAM_ID_SIZE];
-	struct stream_settings settings = {.ring = {.mode = RING_FULL, .depth_limit = 64},
-					   .agent_id = agent_id};
+	struct stream_settings settings = {
+		.ring = {.mode = RING_FULL, .depth_limit = 64, .swapped = swapped},
+		.agent_id = agent_id};
 	static struct target_info target;
 	struct err_text err;
 
 	if (!decoder) {
 		decoder = frame_decoder_new();
-		must(decoder && !budget_divide_holding(&budget, LIMIT + LIMIT / 2, 1, LIMIT / 2, "culling", &err) &&
+		must(decoder &&
+		     !budget_divide_holding(&budget, LIMIT + LIMIT / 2, 1, LIMIT / 2, "culling",
+					    &err) &&
 		     !arena_open(&arena, budget_private(&budget) + 65536) &&
 		     !packer_init(&packer, &arena, budget.message, budget.scratch) &&
 		     !stream_init(&stream, &arena, &budget, 64, &plain, &packer) &&
@@ -70,8 +76,8 @@ static void begin(void)
 	}
 	hold();
 	must(!stream_open(&stream, &budget, &target, &settings));
-	stream.source.ring->header->byte_order = 0x01020304;
-	stream.source.ring->header->clock = RING_CLOCK_MONOTONIC;
+	ring_put32(swapped, &stream.source.ring->header->byte_order, RING_ORDER_MARK);
+	ring_put32(swapped, &stream.source.ring->header->clock, RING_CLOCK_MONOTONIC);
 	batches = culled = 0;
 }
 
@@ -108,26 +114,45 @@ static void put(uint8_t *ring, uint64_t size, uint64_t position, const uint8_t *
 		ring[(position + i) & (size - 1)] = data[i];
 }
 
+/* The same, of whole words, as the program would have written them. */
+static void put_words(uint8_t *ring, uint64_t size, uint64_t position, const uint8_t *data,
+		      size_t length)
+{
+	uint64_t word;
+
+	for (size_t i = 0; i < length; i += sizeof(word)) {
+		memcpy(&word, data + i, sizeof(word));
+		word = ring_turn64(swapped, word);
+		put(ring, size, position + i, (const uint8_t *)&word, sizeof(word));
+	}
+}
+
+static void add(uint64_t *counter, uint64_t by)
+{
+	ring_put64(swapped, counter, ring_get64(swapped, counter) + by);
+}
+
 static void publish(struct ring_slice *slice, const struct ring_extent *extent, const uint8_t *data,
 		    size_t length)
 {
 	if (slice->state == RING_SLICE_FREE) {
-		slice->owner_tid = 1000;
-		slice->state = RING_SLICE_OWNED;
-		stream.source.ring->header->claims++;
+		ring_put32(swapped, &slice->owner_tid, 1000);
+		ring_put32(swapped, &slice->state, RING_SLICE_OWNED);
+		ring_raise32(swapped, &stream.source.ring->header->claims);
 	}
-	put((uint8_t *)stream.source.ring->header + extent->offset, extent->words * 8,
-	    slice->head * 8, data, length / 8 * 8);
-	slice->events += length / 40;
-	slice->head += length / 8;
+	put_words((uint8_t *)stream.source.ring->header + extent->offset, extent->words * 8,
+		  ring_get64(swapped, &slice->head) * 8, data, length / 8 * 8);
+	add(&slice->events, length / 40);
+	add(&slice->head, length / 8);
 }
 
 static void announce(const uint8_t *data, size_t length)
 {
 	struct ring_memory *ring = stream.source.ring;
 
-	put(ring->modules, ring->modules_size, ring->header->modules_head, data, length);
-	ring->header->modules_head += length & ~(size_t)7;
+	put(ring->modules, ring->modules_size, ring_get64(swapped, &ring->header->modules_head),
+	    data, length);
+	add(&ring->header->modules_head, length & ~(size_t)7);
 }
 
 static void overwrite(void *to, size_t size, const uint8_t *data, size_t length)
@@ -165,7 +190,7 @@ static void step(unsigned operation, unsigned index, const uint8_t *data, size_t
 	struct ring_memory *ring = stream.source.ring;
 	struct ring_slice *slice = &ring->slices[index % ring->slice_count];
 	struct ring_header *h = ring->header;
-	uint32_t died = OWNER_DIED;
+	uint32_t died = ring_turn32(swapped, OWNER_DIED);
 
 	if (operation & 0x80) {
 		change_agents();
@@ -218,10 +243,14 @@ static void run(const uint8_t *data, size_t size)
 	stream_close(&stream);
 }
 
-/* Each input with everything sent as it comes, with culling, and by the flight recorder. */
+/* Each input with everything sent as it comes, with culling, by the flight recorder, and in the other byte order. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	for (holding = HOLDING_NOTHING; holding < HOLDINGS; holding++)
 		run(data, size);
+	holding = HOLDING_NOTHING;
+	swapped = true;
+	run(data, size);
+	swapped = false;
 	return 0;
 }

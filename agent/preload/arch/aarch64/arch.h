@@ -7,6 +7,8 @@
 #include "agent/unwind/unwind.h"
 #include "proto/ring.h"
 
+#define ARCH_MACHINE 183u /* EM_AARCH64 */
+
 /* The relocations by which a module imports functions: R_AARCH64_JUMP_SLOT, R_AARCH64_GLOB_DAT. */
 #define ARCH_JUMP_SLOT 1026u
 #define ARCH_GLOB_DAT  1025u

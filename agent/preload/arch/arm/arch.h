@@ -7,6 +7,8 @@
 #include "agent/unwind/unwind.h"
 #include "proto/ring.h"
 
+#define ARCH_MACHINE 40u /* EM_ARM */
+
 /* The relocations by which a module imports functions: R_ARM_JUMP_SLOT, R_ARM_GLOB_DAT. */
 #define ARCH_JUMP_SLOT 22u
 #define ARCH_GLOB_DAT  21u

@@ -7,6 +7,8 @@
 #include "agent/unwind/unwind.h"
 #include "proto/ring.h"
 
+#define ARCH_MACHINE 8u /* EM_MIPS */
+
 /* The relocations by which a module imports functions: what the linker of this processor puts into the global offset table has
  * none. */
 #define ARCH_JUMP_SLOT 4294967295u

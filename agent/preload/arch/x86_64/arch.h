@@ -10,6 +10,8 @@
 #include "agent/unwind/unwind.h"
 #include "proto/ring.h"
 
+#define ARCH_MACHINE 62u /* EM_X86_64 */
+
 /* The relocations by which a module imports functions: R_X86_64_JUMP_SLOT, R_X86_64_GLOB_DAT. */
 #define ARCH_JUMP_SLOT 7u
 #define ARCH_GLOB_DAT  6u

@@ -26,6 +26,15 @@
 #define FIRST_ORDER_MS 50
 #define CHILD_FD       30
 
+/* What the library has for stamps on this processor. */
+#if defined(__x86_64__)
+#define OWN_COUNTER RING_CLOCK_TSC
+#elif defined(__aarch64__)
+#define OWN_COUNTER RING_CLOCK_CNTVCT
+#else
+#define OWN_COUNTER RING_CLOCK_NONE
+#endif
+
 struct reader {
 	uint64_t tail;
 	uint64_t read; /* events, since the claim */
@@ -119,6 +128,7 @@ static void ring_make(struct agent *a)
 		.modules_size = MODULES_SIZE,
 		.set_offset = set,
 		.set_lines = lines,
+		.counter = OWN_COUNTER,
 		.data_offset = data,
 		.control = 1,
 		.mode = o->mode		? o->mode

@@ -1,0 +1,7 @@
+#!/bin/bash
+# ctest: TIMEOUT 300
+# A program for little-endian MIPS64, run by an emulator, is recorded by this machine's agent: every block, its backtrace, its time, and what it runs on.
+. "$(dirname "$0")/lib-emulated.sh" mips64el
+
+emulate recording "$boards/$arch/targets/emulated"
+known recording
