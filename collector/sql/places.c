@@ -349,6 +349,8 @@ const struct table table_map_usage = {
 	X(COMMAND_LINE, "command_line", "TEXT", "its arguments")                                   \
 	X(HOST, "host", "TEXT", "where it ran")                                                    \
 	X(ARCHITECTURE, "architecture", "TEXT", "x86_64, aarch64...")                              \
+	X(BITS, "pointer_bits", "INTEGER", "how wide its addresses are: 32 or 64; 0: not known")   \
+	X(PAGE, "page_size", "INTEGER", "bytes; 0: not known")                                     \
 	X(PID, "pid", "INTEGER", "of the process")                                                 \
 	X(START, "start_wall_ns", "INTEGER",                                                       \
 	  "when it began, nanoseconds since 1970: other times count from here")                    \
@@ -374,6 +376,12 @@ static void put_process_number(struct table_cursor *c, sqlite3_context *out,
 	switch (column) {
 	case RECORDING_PID:
 		put_number(out, p->pid);
+		break;
+	case RECORDING_BITS:
+		put_number(out, p->pointer_bits);
+		break;
+	case RECORDING_PAGE:
+		put_number(out, p->page_size);
 		break;
 	case RECORDING_START:
 		put_number(out, p->start_wall_ns);
