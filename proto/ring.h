@@ -212,7 +212,7 @@ struct ring_header {
 	uint64_t set_lines; /* a power of two; 0: there is no set, and nothing can be sampled */
 	uint32_t counter;   /* enum ring_clock: the processor's counter whose stamps the agent can read; 0: none. A program that an emulator
 			     * runs sees another counter, or another rate: what is not this one is no clock for stamps */
-	uint32_t reserved5;
+	uint32_t unflagged; /* not 0: an emulator runs the program, and the kernel flags no ends of its threads in ring_slice.owner */
 	uint64_t reserved1[4];
 
 	/* Set by the agent at any time, read by the program at every event (one line, shared). */

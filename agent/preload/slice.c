@@ -1,6 +1,7 @@
 /* Slices of the ring as their writers see them; see slice.h. */
 #include "agent/preload/slice.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -266,6 +267,18 @@ void slice_agent_gone(uint32_t beat)
 	__atomic_fetch_add(&shim.control, 1, __ATOMIC_RELEASE); /* each thread looks */
 }
 
+/* Under an emulator the kernel flags no ends of threads. */
+static bool owner_gone(const struct ring_header *ring, const struct ring_slice *slice)
+{
+	uint32_t tid = __atomic_load_n(&slice->owner_tid, __ATOMIC_RELAXED);
+	long process;
+
+	if (owner_died(slice) || !ring->unflagged || !tid)
+		return owner_died(slice);
+	process = sys_call(SYS_getpid);
+	return sys_call(SYS_tgkill, process, tid, 0) == -ESRCH;
+}
+
 /* Is there a slice that the agent will free, because its owner is dead or has moved on; or has freed
  * since it was looked for? */
 static bool any_near(struct ring_header *ring)
@@ -275,7 +288,7 @@ static bool any_near(struct ring_header *ring)
 		uint32_t state = slice_state(slice);
 
 		if (state == RING_SLICE_FREE || state == RING_SLICE_LEFT ||
-		    (state == RING_SLICE_OWNED && owner_died(slice)))
+		    (state == RING_SLICE_OWNED && owner_gone(ring, slice)))
 			return true;
 	}
 	return false;

@@ -138,6 +138,7 @@ static void fill_header(struct ring_memory *ring, const struct layout *l,
 	ring_put64(swapped, &h->set_offset, l->set_offset);
 	ring_put64(swapped, &h->set_lines, l->set_size / sizeof(struct ring_set_line));
 	ring_put32(swapped, &h->counter, s->counter);
+	ring_put32(swapped, &h->unflagged, s->emulated != 0);
 	ring_put64(swapped, &h->data_offset, l->data_offset);
 	memcpy(h->stream, s->stream, sizeof(h->stream));
 	ring_put32(swapped, &h->control, 1);

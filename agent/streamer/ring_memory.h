@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "proto/ring.h"
 
@@ -44,6 +45,7 @@ struct ring_settings {
 	uint32_t verify;
 	uint32_t counter; /* enum ring_clock that stamps may be of, besides RING_CLOCK_MONOTONIC */
 	bool swapped;	  /* for a program of the other byte order */
+	pid_t emulated;	  /* the process, if an emulator runs it; else 0 */
 };
 
 /* How many slices a ring of `size` bytes has; at most RING_SLICES_MAX. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/streamer/batch.h"
+#include "agent/streamer/target.h"
 #include "agent/streamer/threads.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
@@ -122,6 +123,19 @@ static void lane_bound(struct ring_source *s, const struct ring_lane *l, uint64_
 		s->limit = bound;
 }
 
+/* Its owner is dead, by the kernel's flag; of an emulated program, by /proc, where the thread is sought once in a search. */
+static bool owner_gone(const struct ring_source *s, const struct ring_lane *l)
+{
+	const bool swapped = s->ring->swapped;
+	uint32_t *word = (uint32_t *)(void *)(l->reader.slice->owner + s->owner_word);
+
+	if (ring_acquire32(swapped, word) & FUTEX_OWNER_DIED)
+		return true;
+	if (!s->emulated || ring_get32(swapped, &s->ring->header->pid) != (uint32_t)s->emulated)
+		return false;
+	return l->dead || (s->looks_itself && !target_thread_exists(s->emulated, (pid_t)l->tid));
+}
+
 static int lane_look(struct ring_source *s, struct stream *stream, uint32_t index, bool final,
 		     uint64_t now)
 {
@@ -143,9 +157,7 @@ static int lane_look(struct ring_source *s, struct stream *stream, uint32_t inde
 	}
 	s->moved |= !l->left && state == RING_SLICE_LEFT;
 	l->left = state == RING_SLICE_LEFT;
-	l->dead = final ||
-		  ring_acquire32(swapped, (uint32_t *)(void *)(slice->owner + s->owner_word)) &
-			  FUTEX_OWNER_DIED;
+	l->dead = final || owner_gone(s, l);
 	entered = ring_acquire64(swapped, &slice->entered);
 	if (ring_reader_look(&l->reader) < 0)
 		ring_lane_damaged(s, stream, index);
@@ -175,8 +187,10 @@ static int look_at_slices(struct ring_source *s, struct stream *stream, bool fin
 		    !s->moved) /* where a thread has gone on is known before its old slice is freed */
 			return r;
 	}
+	s->looks_itself = true;
 	for (uint32_t i = 0; !r && i < s->ring->slice_count; i++)
 		r = lane_look(s, stream, i, final, now);
+	s->looks_itself = false;
 	if (!r) {
 		s->claims = claims;
 		s->searched = s->looked;
@@ -415,6 +429,8 @@ void ring_source_clear(struct ring_source *s, uint64_t start_ns)
 	s->incarnation = 1;
 	s->taken_up = true;
 	s->away_ns = s->back = 0;
+	s->emulated = 0;
+	s->looks_itself = false;
 }
 
 int ring_source_open(struct ring_source *s, size_t size, const struct ring_settings *settings,
@@ -425,10 +441,11 @@ int ring_source_open(struct ring_source *s, size_t size, const struct ring_setti
 
 	complete.counter = s->counter->kind;
 	r = ring_memory_open(s->ring, size, &complete);
-
-	if (!r)
-		ring_source_clear(s, start_ns);
-	return r;
+	if (r)
+		return r;
+	ring_source_clear(s, start_ns);
+	s->emulated = settings->emulated;
+	return 0;
 }
 
 void ring_source_close(struct ring_source *s)

@@ -12,6 +12,8 @@
  * than STALL_NS (a page fault, a stopped process) does not hold the others up: the limit leaves it out, the watermark
  * does not.
  */
+#include <sys/types.h>
+
 #include "agent/capture.h"
 #include "agent/streamer/budget.h"
 #include "agent/streamer/clock.h"
@@ -62,6 +64,10 @@ struct ring_source {
 	bool ready; /* the program has filled in its part of the header */
 	bool foreign; /* it is not of the byte order that its program told: nothing is read */
 	uint32_t owner_word; /* offset, checked */
+	/* The process, if an emulator runs it, else 0. qemu-user has no robust futexes, so the kernel flags no ends of its threads: they are
+	 * looked for in /proc, if the program knows itself by the same number as we do. */
+	pid_t emulated;
+	bool looks_itself; /* in this look */
 	uint64_t looked; /* stamp */
 	uint64_t tick_begin;  /* stamp: the last event's tick */
 	uint64_t tick_length; /* in stamps */

@@ -198,6 +198,11 @@ static void describe(struct stream *s, const struct target_info *target,
 	s->parent_event = settings->parent_event;
 }
 
+static pid_t emulated(const struct target_info *target)
+{
+	return target->emulated ? target->pid : 0;
+}
+
 int stream_open(struct stream *s, const struct budget *b, const struct target_info *target,
 		const struct stream_settings *settings)
 {
@@ -206,12 +211,13 @@ int stream_open(struct stream *s, const struct budget *b, const struct target_in
 
 	if (r < 0)
 		return r;
+	describe(s, target, settings);
 	memcpy(ring.stream, s->id, sizeof(ring.stream));
+	ring.emulated = emulated(&s->target);
 	r = ring_source_open(&s->source, b->ring, &ring, s->start_ns);
 	if (r < 0)
 		return r;
 	s->capture = &s->source.source;
-	describe(s, target, settings);
 	sign(s);
 	begin(s, settings->agent_id, s->source.incarnation);
 	return 0;
@@ -304,6 +310,7 @@ int stream_take_up(struct stream *s, const struct budget *b, const struct target
 	s->target = *target;
 	s->said = said_in(s->source.ring);
 	target_believe(&s->target, &s->said);
+	s->source.emulated = emulated(&s->target);
 	s->start_ns = in.account.start_ns;
 	s->start_wall_ns = in.account.start_wall_ns;
 	s->image = in.account.image;
@@ -482,6 +489,7 @@ static void begin_image(struct stream *s)
 	if (target_read(s->target.pid, &target) == 0) {
 		s->target = target;
 		target_believe(&s->target, &s->said);
+		s->source.emulated = emulated(&s->target);
 	}
 	s->image++;
 	flight_begin_image(&s->flight);

@@ -36,6 +36,7 @@ struct pidfd_exit_info {
 #define STAT_START     22
 #define STAT_EXIT_CODE 52
 
+#define UNKNOWN	   "unknown" /* processor */
 #define PAGE_LEAST 4096
 #define PAGE_MOST  (1u << 20)
 
@@ -116,7 +117,7 @@ static const char *machine_name(unsigned machine, unsigned bits, bool big)
 	case EM_PPC64:
 		return big ? "ppc64" : "ppc64le";
 	default:
-		return "unknown";
+		return UNKNOWN;
 	}
 }
 
@@ -129,7 +130,7 @@ static void read_machine(pid_t pid, struct target_info *info)
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	info->architecture = "unknown";
+	info->architecture = UNKNOWN;
 	info->pointer_bits = sizeof(void *) * 8;
 	if (fd < 0 || read(fd, head, sizeof(head)) != sizeof(head) || memcmp(head, ELFMAG, SELFMAG))
 		return;
@@ -171,8 +172,11 @@ void target_believe(struct target_info *info, const struct target_said *said)
 
 	if (!said->machine || (said->pointer_bits != 32 && said->pointer_bits != 64))
 		return;
-	if (strcmp(name, "unknown") != 0)
+	if (strcmp(name, UNKNOWN) != 0) {
+		info->emulated = strcmp(info->architecture, UNKNOWN) != 0 &&
+				 strcmp(info->architecture, name) != 0;
 		info->architecture = name;
+	}
 	info->pointer_bits = said->pointer_bits;
 	info->big_endian = said->big_endian;
 	if (said->page_size >= PAGE_LEAST && said->page_size <= PAGE_MOST &&

@@ -20,6 +20,7 @@ struct target_info {
 	uint32_t pointer_bits;
 	bool big_endian;
 	uint32_t page_size;
+	bool emulated; /* its file is for another processor than it says to be on */
 };
 
 /* What a program says of its own processor (struct ring_hello). Where an emulator runs it, its file is the emulator's, and

@@ -3,5 +3,8 @@
 # A program for 32-bit ARM, run by an emulator, is recorded by this machine's agent: every block, its backtrace, its time, and what it runs on.
 . "$(dirname "$0")/lib-emulated.sh" armhf
 
-emulate recording "$boards/$arch/targets/emulated"
+emulate recording 7 "$boards/$arch/targets/emulated"
 known recording
+
+# Far more threads, one after the other, than the ring has places for.
+emulate threads 0 "$boards/$arch/targets/short_threads" 1500
