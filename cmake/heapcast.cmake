@@ -44,6 +44,12 @@ target_link_options(heapcast_hardening INTERFACE -Wl,-z,relro,-z,now)
 if(HEAPCAST_STATIC) # nothing moves it, and what nobody calls is left out
 	target_compile_options(heapcast_hardening INTERFACE -fno-pie -ffunction-sections -fdata-sections)
 	target_link_options(heapcast_hardening INTERFACE -no-pie -Wl,--gc-sections)
+	if(CMAKE_SYSTEM_PROCESSOR MATCHES "^mips64")
+		# Below 2 GiB an address is two instructions and a call is one; the usual place of programs, above 4 GiB, takes it out of a
+		# table for each. Up to 64 KiB of padding stand in the file where data would become read-only.
+		target_compile_options(heapcast_hardening INTERFACE -fno-pic -mno-shared -mplt -msym32)
+		target_link_options(heapcast_hardening INTERFACE -Wl,-Ttext-segment=0x10000000 -Wl,-z,norelro -Wl,-z,common-page-size=64)
+	endif()
 endif()
 
 # Sanitizers go into everything but what is loaded into foreign programs.
