@@ -256,9 +256,9 @@ static bool is_no_return(const struct unwind_module *module, uint64_t pc, uint32
 static uint32_t decode_code(const struct unwind_module *module, uint64_t pc, bool interrupted)
 {
 	uint64_t at = pc - (interrupted ? 1u << ARCH_PC_SHIFT : 0);
+	uint32_t row, told = row_special(ROW_FRAME_POINTER, RECORD_IN_MODULE);
 	struct cfi_rules rules;
 	struct eh_entry entry;
-	uint32_t row;
 
 	if (is_entered_at(module, at))
 		return row_special(ROW_END, 0);
@@ -267,11 +267,12 @@ static uint32_t decode_code(const struct unwind_module *module, uint64_t pc, boo
 	if (arch_table_row(module, at, interrupted, &row))
 		return row;
 	if (!eh_frame_find(module, pc - 1, &entry) && !cfi_decode(module, &entry, pc - 1, &rules)) {
-		row = row_compile(module, &rules);
-		if (!row_is(row, ROW_GENERAL))
-			return row;
+		told = row_compile(module, &rules);
+		if (!row_is(told, ROW_GENERAL))
+			return told;
 	}
-	return rows_scan(module, at, interrupted);
+	row = rows_scan(module, at, interrupted);
+	return row_is(row, ROW_FRAME_POINTER) ? told : row;
 }
 
 /* Once for a piece of code: for size. */

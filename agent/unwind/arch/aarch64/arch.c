@@ -1,8 +1,7 @@
-/* AArch64: the signal frame of Linux, and what a call looks like. Encodings: Arm ARM (DDI 0487), C4. */
+/* AArch64: the signal frame of Linux, and what a call looks like. */
 #include "agent/unwind/arch/arch.h"
 
-#include <string.h>
-
+#include "agent/unwind/arch/aarch64/insn.h"
 #include "agent/unwind/ban.h"
 
 const uint8_t arch_saved[ARCH_SAVED] = {19, 20, 21, 22, 23, 24};
@@ -55,24 +54,7 @@ bool arch_table_row(const struct unwind_module *module, uint64_t pc, bool interr
 	return false;
 }
 
-/* Functions that call have a frame record: the frame pointer is the better witness. */
-bool arch_scan(const struct arch_code *code, uint64_t pc, bool interrupted,
-	       struct arch_frame *ret_frame)
-{
-	(void)code;
-	(void)pc;
-	(void)interrupted;
-	ret_frame->outermost = false;
-	return false;
-}
-
-/* bl; blr, also with authentication (blraa and the like). */
 bool arch_is_behind_call(const uint8_t *code, size_t length)
 {
-	uint32_t insn;
-
-	if (length < sizeof(insn))
-		return true;
-	memcpy(&insn, code + length - sizeof(insn), sizeof(insn));
-	return insn >> 26 == 0x25 || (insn & 0xfefff000) == 0xd63f0000;
+	return length < 4 || insn_is_call(insn_at(code + length - 4));
 }

@@ -15,7 +15,7 @@
 #define ARCH_KEPT      (0x7ffu << 19)
 #define ARCH_RED_ZONE  0
 #define ARCH_LINK      1
-#define ARCH_SCAN      0
+#define ARCH_SCAN      1
 #define ARCH_RECORD    1
 #define ARCH_FP_KEPT   0
 #define ARCH_TABLE     0xffffffffu

@@ -1,0 +1,72 @@
+#pragma once
+/*
+ * What instructions of AArch64 do with a frame (Arm ARM, DDI 0487, C4.1). Only those are told apart by which gcc and clang keep return
+ * address (x30), frame pointer (x29) and stack pointer.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define INSN_FP	 29
+#define INSN_RA	 30
+#define INSN_SP	 31
+#define INSN_RET 0xd65f03c0u
+
+static inline uint32_t insn_at(const uint8_t *at)
+{
+	uint32_t insn;
+
+	memcpy(&insn, at, sizeof(insn));
+	return insn;
+}
+
+/* A signed one. */
+static inline int32_t insn_field(uint32_t insn, unsigned from, unsigned bits)
+{
+	return (int32_t)(insn << (32 - from - bits)) >> (32 - bits);
+}
+
+/* A store or load of 64-bit registers at sp. */
+struct insn_access {
+	bool load;
+	int32_t moves; /* sp, up */
+	int32_t at[2]; /* where, from sp before it on: x29, x30; -1: another register */
+};
+
+#define INSN_NOT_THERE INT32_MIN
+
+bool insn_access(uint32_t insn, struct insn_access *ret);
+
+/* add or sub of a constant: `to` = `from` + what it gives; 0 is a copy. */
+bool insn_adds(uint32_t insn, unsigned to, unsigned from, int32_t *ret_value);
+
+/* sub sp, sp, xN or add sp, sp, xN */
+static inline bool insn_moves_sp_by(uint32_t insn, unsigned *ret_reg)
+{
+	*ret_reg = insn >> 16 & 31;
+	return (insn & 0xbfe0ffff) == 0x8b2063ff;
+}
+
+/* bl; blr, also with authentication (blraa and the like). */
+static inline bool insn_is_call(uint32_t insn)
+{
+	return insn >> 26 == 0x25 || (insn & 0xfefff000) == 0xd63f0000;
+}
+
+/* ret, retaa, retab */
+static inline bool insn_returns(uint32_t insn)
+{
+	return insn == INSN_RET || (insn & 0xfffffbff) == 0xd65f0bff;
+}
+
+/* br, with authentication or without, and b: goes on elsewhere. */
+static inline bool insn_jumps(uint32_t insn)
+{
+	return insn >> 26 == 5 || (insn & 0xfefff000) == 0xd61f0000;
+}
+
+/* Any that may go elsewhere (in the same group are those of the system, which do not). */
+static inline bool insn_branches(uint32_t insn)
+{
+	return (insn & 0x1c000000) == 0x14000000 && insn >> 24 != 0xd5;
+}

@@ -1,0 +1,240 @@
+/*
+ * Frames of AArch64, read from code: musl has no tables, hand-written assembly often none.
+ *
+ * Backward, for a return address. A function that calls has stored x30, nearly always beside x29, and made room for that, in one
+ * instruction (stp x29, x30, [sp, #-N]!) or in two. The last such store before the call is the one in force: a function has one
+ * prologue, which lies before what it leads to. What gives room back stands at an end and is passed over. From where
+ * x29 points to what was stored (a frame record, AAPCS64 6.4.6) it is what counts: sp may be moved by a size that nobody knows (alloca).
+ *
+ * Forward, for interrupted code: what it does before it returns tells where x30 is.
+ */
+#include "agent/unwind/arch/arch.h"
+
+#include "agent/unwind/arch/aarch64/insn.h"
+#include "agent/unwind/ban.h"
+
+#define BACKWARD_MAX 32768 /* instructions */
+#define PROLOGUE_MAX 32
+#define FORWARD_MAX  1000
+#define REACH	     (1 << 24)
+
+struct prologue {
+	const uint8_t *store; /* of x30 */
+	int32_t size;	      /* cfa - sp, behind it */
+	int32_t slot[2];      /* cfa - where x29 and x30 are; 0: not stored */
+};
+
+static bool frame_at(bool from_fp, int32_t cfa, const int32_t *slot, struct arch_frame *ret_frame)
+{
+	if (cfa < 0 || cfa % 16 || cfa / 8 > ARCH_FRAME_CFA_MAX || slot[1] <= 0 || slot[1] % 8)
+		return false;
+	*ret_frame = (struct arch_frame){
+		.from_fp = from_fp,
+		.cfa_words = (uint32_t)cfa / 8,
+		.ra_words = (uint32_t)slot[1] / 8,
+		.fp_words = (uint32_t)slot[0] / 8,
+	};
+	return true;
+}
+
+/* The constant that the register was given before `at`: mov, and movk above it. 0: nobody knows. */
+static int32_t constant_before(const struct arch_code *code, const uint8_t *at, unsigned reg)
+{
+	uint32_t high = 0;
+
+	for (unsigned i = 0; i < 4 && at - 4 >= code->begin; i++) {
+		uint32_t insn = insn_at(at -= 4);
+
+		if ((insn & 0xffe0001f) == (0xf2a00000 | reg))
+			high = insn << 11 & 0xffff0000;
+		else if ((insn & 0xffe0001f) == (0xd2800000 | reg))
+			return (int32_t)(high | (insn >> 5 & 0xffff));
+	}
+	return 0;
+}
+
+/* How far the instruction at `at` moves sp down; negative: nobody knows. */
+static int32_t room_made(const struct arch_code *code, const uint8_t *at)
+{
+	struct insn_access access;
+	uint32_t insn = insn_at(at);
+	int32_t moves = 0;
+	unsigned reg;
+
+	if (insn_moves_sp_by(insn, &reg)) {
+		if (!(insn & 0x40000000)) /* add */
+			return 0;
+		moves = constant_before(code, at, reg);
+		return moves > 0 && moves < REACH ? moves : -1;
+	}
+	if (insn_access(insn, &access))
+		moves = access.moves;
+	else if (!insn_adds(insn, INSN_SP, INSN_SP, &moves))
+		return 0;
+	return moves < 0 ? -moves : 0;
+}
+
+/* Room that was made right before `at`. */
+static int32_t room_before(const struct arch_code *code, const uint8_t *at)
+{
+	int32_t size = 0;
+
+	for (unsigned i = 0; i < PROLOGUE_MAX && at - 4 >= code->begin; i++) {
+		int32_t room;
+
+		at -= 4;
+		if (insn_branches(insn_at(at)))
+			break;
+		room = room_made(code, at);
+		if (room < 0)
+			return -1;
+		size += room;
+	}
+	return size;
+}
+
+/* The last store of x30 before `pc`. */
+static bool find_store(const struct arch_code *code, const uint8_t *pc, struct prologue *p)
+{
+	const uint8_t *at = pc;
+	struct insn_access access;
+
+	for (unsigned i = 0; i < BACKWARD_MAX && at - 4 >= code->begin; i++) {
+		int32_t before;
+
+		at -= 4;
+		if (!insn_access(insn_at(at), &access) || access.load ||
+		    access.at[1] == INSN_NOT_THERE)
+			continue;
+		before = room_before(code, at);
+		p->store = at;
+		p->size = before - access.moves;
+		p->slot[1] = before - access.at[1];
+		p->slot[0] = access.at[0] == INSN_NOT_THERE ? 0 : before - access.at[0];
+		return before >= 0 && p->size > 0;
+	}
+	return false;
+}
+
+/* From there to where we are. */
+static bool scan_backward(const struct arch_code *code, const uint8_t *pc,
+			  struct arch_frame *ret_frame)
+{
+	bool called = false;
+	struct prologue p;
+
+	if (!find_store(code, pc, &p))
+		return false;
+	for (const uint8_t *at = p.store + 4; at < pc; at += 4) {
+		int32_t room = room_made(code, at), above;
+
+		if (insn_adds(insn_at(at), INSN_FP, INSN_SP, &above) && !called &&
+		    p.size - above == p.slot[0])
+			return frame_at(true, p.slot[0], p.slot, ret_frame);
+		called |= insn_is_call(insn_at(at));
+		if (room < 0 || p.size >= REACH)
+			return false;
+		p.size += called ? 0 : room;
+	}
+	return frame_at(false, p.size, p.slot, ret_frame);
+}
+
+/* Forward. */
+
+struct path {
+	int32_t moved; /* sp, or x29, is so far above what it was */
+	int32_t at[2]; /* x29 and x30 were loaded so far above that */
+	bool has[2];
+	bool from_fp;
+};
+
+static bool note_return(const struct path *p, struct arch_frame *ret_frame)
+{
+	int32_t slot[2];
+
+	for (unsigned i = 0; i < 2; i++)
+		slot[i] = p->has[i] ? p->moved - p->at[i] : 0;
+	if (p->has[1])
+		return frame_at(p->from_fp, p->moved, slot, ret_frame);
+	if (p->from_fp || p->has[0] || p->moved < 0 || p->moved / 8 > ARCH_FRAME_CFA_MAX)
+		return false;
+	*ret_frame = (struct arch_frame){.cfa_words = (uint32_t)p->moved / 8};
+	return true;
+}
+
+static void load(struct path *p, const struct insn_access *access)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		if (access->at[i] == INSN_NOT_THERE)
+			continue;
+		p->at[i] = p->moved + access->at[i];
+		p->has[i] = true;
+	}
+	p->moved += access->moves;
+}
+
+/* The instruction at `pc` is the next one. */
+static bool scan_forward(const struct arch_code *code, const uint8_t *pc,
+			 struct arch_frame *ret_frame)
+{
+	struct path p = {.moved = 0};
+	const uint8_t *at = pc;
+	bool called = false;
+
+	for (unsigned i = 0; i < FORWARD_MAX && at >= code->begin && at + 4 <= code->end; i++) {
+		struct insn_access access;
+		uint32_t insn = insn_at(at);
+		int32_t moves;
+		unsigned reg;
+
+		at += 4;
+		called |= insn_is_call(insn);
+		if (insn_access(insn, &access)) {
+			if (!access.load && access.at[1] != INSN_NOT_THERE) { /* not yet saved */
+				moves = room_before(code, pc);
+				*ret_frame = (struct arch_frame){.cfa_words = (uint32_t)moves / 8};
+				return !called && moves >= 0;
+			}
+			if (access.load)
+				load(&p, &access);
+		} else if (insn_adds(insn, INSN_SP, INSN_SP, &moves)) {
+			p.moved += moves > 0 ? moves : 0;
+		} else if (insn_adds(insn, INSN_SP, INSN_FP, &moves)) {
+			p.from_fp = true;
+			p.moved = moves;
+		} else if (insn_moves_sp_by(insn, &reg)) {
+			return false;
+		} else if (insn_returns(insn)) {
+			return note_return(&p, ret_frame);
+		} else if (insn_jumps(insn)) {
+			if (p.has[1]) /* to the function that returns in place of this one */
+				return note_return(&p, ret_frame);
+			if (insn >> 26 != 5)
+				return false;
+			at += 4 * insn_field(insn, 0, 26) - 4;
+		}
+	}
+	return false;
+}
+
+/* Where stacks end in musl: mov x8, #93; svc #0 (exit) right behind, in the code that a thread begins in. */
+static bool ends_stack(const struct arch_code *code, const uint8_t *pc)
+{
+	for (unsigned i = 0; i < 4 && code->end - pc >= 8; i++, pc += 4)
+		if (insn_at(pc) == 0xd2800ba8 && insn_at(pc + 4) == 0xd4000001)
+			return true;
+	return false;
+}
+
+bool arch_scan(const struct arch_code *code, uint64_t pc, bool interrupted,
+	       struct arch_frame *ret_frame)
+{
+	const uint8_t *at = code->begin + (pc - code->address);
+
+	ret_frame->outermost = !interrupted && ends_stack(code, at);
+	if (ret_frame->outermost || pc & 3)
+		return false;
+	if (interrupted && scan_forward(code, at, ret_frame))
+		return true;
+	return scan_backward(code, at, ret_frame);
+}
