@@ -18,6 +18,8 @@ set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g") # asserts stay on outside of releases
 
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
+include(CheckSymbolExists)
+check_symbol_exists(__GLIBC__ features.h HEAPCAST_GLIBC) # else it is musl
 
 add_library(heapcast_flags INTERFACE)
 target_include_directories(heapcast_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})

@@ -30,6 +30,10 @@
 
 #include "agent/preload/poison.h"
 
+/* In musl it is mmap by another name, also in its headers. */
+#undef mmap64
+void *mmap64(void *at, size_t size, int protection, int flags, int fd, off64_t offset);
+
 #define CALLER	   ((uintptr_t)__builtin_return_address(0))
 #define SBRK_ERROR ((void *)-1)
 

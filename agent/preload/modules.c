@@ -13,6 +13,7 @@
 #include "agent/preload/clock.h"
 #include "agent/preload/elf_image.h"
 #include "agent/preload/imports.h"
+#include "agent/preload/libc.h"
 #include "agent/preload/slice.h"
 #include "agent/preload/state.h"
 #include "agent/preload/sys.h"
@@ -30,6 +31,7 @@
 #define LOCK_STARTING 1u   /* by the thread in which recording begins: it has no slice yet */
 #define IDS_PER_IMAGE 65536u
 #define HOLD_MS	      20
+#define ADDS_UNKNOWN  UINT64_MAX /* musl counts from 0 on, and not what it loads at the start */
 
 struct module {
 	struct unwind_module unwind; /* first: what modules_find gives */
@@ -45,8 +47,8 @@ struct module {
 /* An announcement as it is put together: head, segments, path. */
 #define ANNOUNCEMENT_MAX (sizeof(struct ring_module) + SEGMENTS_MAX * SEGMENT_BYTES + PATH_MAX)
 
-/* The loader's own; another libc may not have it. */
-#pragma weak _r_debug
+/* The loader's own; musl has it under no name. */
+extern struct r_debug _r_debug __attribute__((weak));
 
 /* Entries are added and never moved: the unwinder has pointers to them. `live` is stored last. One
  * that is dead lives again if the same file is back in the same place, which costs nothing however
@@ -56,7 +58,8 @@ static struct {
 	uint32_t count;
 	uint32_t next_id;
 	uint32_t lock;
-	unsigned long long adds; /* the loader's counts at the last scan */
+	unsigned long long
+		adds; /* the loader's counts at the last scan; ADDS_UNKNOWN: there was none */
 	unsigned long long subs;
 	const int *loader_lock; /* its word: not 0 while somebody holds it; NULL: not found */
 	uint32_t inside;	/* threads that are in the loader for us */
@@ -424,41 +427,6 @@ static int visit_new(struct dl_phdr_info *info, size_t size, void *context)
 	return 0;
 }
 
-/* A mutex of glibc, as bits/struct_mutex.h has it. */
-struct mutex {
-	int lock; /* 0: free */
-	unsigned count;
-	int owner;
-	unsigned users;
-	int kind; /* 1: recursive */
-};
-
-/* Inside the loader's lock: the recursive mutex among its data that this thread holds; the last, for another one that it may hold
- * in the middle of a dlopen lies before. */
-static void find_loader_lock(void)
-{
-	const uintptr_t base = getauxval(AT_BASE);
-	const ElfW(Ehdr) *head = (const ElfW(Ehdr) *)base;
-	const ElfW(Phdr) * part;
-	int tid = (int)sys_call(SYS_gettid);
-
-	if (!base)
-		return;
-	part = (const ElfW(Phdr) *)(base + head->e_phoff);
-	for (unsigned i = head->e_phnum; i--; part++) {
-		const struct mutex *m =
-			(const struct mutex *)(base + (part->p_vaddr & ~(uintptr_t)7));
-		const char *end = (const char *)(base + part->p_vaddr + part->p_memsz);
-
-		if (part->p_type != PT_LOAD || !(part->p_flags & PF_W))
-			continue;
-		for (; (const char *)(m + 1) <= end;
-		     m = (const struct mutex *)((const char *)m + 8))
-			if (m->owner == tid && m->kind == 1 && m->users)
-				modules.loader_lock = &m->lock;
-	}
-}
-
 /* Inside the loader's lock (the first callback holds it) and then ours: first what is gone, then
  * what has come. */
 static int visit_all(struct dl_phdr_info *info, size_t size, void *context)
@@ -466,7 +434,7 @@ static int visit_all(struct dl_phdr_info *info, size_t size, void *context)
 	struct scan *scan = context;
 
 	if (!modules.loader_lock)
-		find_loader_lock();
+		modules.loader_lock = libc_loader_lock();
 	visit_counts(info, size, context);
 	if ((!scan->changed && !scan->again) || !lock())
 		return 1;
@@ -576,4 +544,5 @@ const struct unwind_module *modules_find(void *context, uint64_t pc)
 void modules_init(uint32_t image)
 {
 	modules.next_id = image * IDS_PER_IMAGE + 1;
+	modules.adds = ADDS_UNKNOWN;
 }

@@ -11,22 +11,13 @@
 
 #include "agent/preload/bootstrap.h"
 #include "agent/preload/env.h"
+#include "agent/preload/libc.h"
 #include "agent/preload/mappings.h"
 #include "agent/preload/start.h"
 #include "agent/preload/symbols.h"
 #include "agent/preload/zero.h"
-#include "arch.h"
 
 #include "agent/preload/poison_io.h"
-
-/* By its oldest version: since glibc 2.34 it is in libc, before in libdl, which the program may not
- * have. */
-#ifdef ARCH_LIBC_BASE
-extern __typeof__(dlsym) base_dlsym __attribute__((weak));
-__asm__(".symver base_dlsym, dlsym@" ARCH_LIBC_BASE);
-#else
-#define base_dlsym dlsym
-#endif
 
 /* What stands in the table until next_resolve is through. Each asks for it and then calls the hook
  * once more; while it is under way, in this thread or another, the arena serves. */
@@ -160,16 +151,9 @@ static int missing_posix_memalign(void **ret_p, size_t alignment, size_t size)
 	return ENOMEM;
 }
 
-static void *find(const char *name, void *handle)
-{
-	if (base_dlsym)
-		return base_dlsym(handle, name);
-	return (void *)symbols_find(name, &next);
-}
-
 void *next_symbol(const char *name)
 {
-	return find(name, RTLD_DEFAULT);
+	return libc_symbol(RTLD_DEFAULT, name);
 }
 
 /* Does this one ask for realloc by name, and so come back to us in the middle of the hook? libc's
@@ -183,7 +167,7 @@ static bool comes_back(void *(*reallocarray)(void *, size_t, size_t))
 
 void *next_definition(const char *name, bool *ret_private)
 {
-	void *found = find(name, RTLD_NEXT);
+	void *found = libc_symbol(RTLD_NEXT, name);
 
 	*ret_private = !found;
 	return found ? found : (void *)symbols_find(name, &next);
@@ -223,7 +207,7 @@ void next_add_allocator(uintptr_t pc)
 
 #define RESOLVE(name, otherwise)                                                                   \
 	do {                                                                                       \
-		found.name = (__typeof__(found.name))find(#name, RTLD_NEXT);                       \
+		found.name = (__typeof__(found.name))libc_symbol(RTLD_NEXT, #name);                \
 		if (!found.name)                                                                   \
 			found.name = (otherwise);                                                  \
 	} while (0)

@@ -11,6 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* musl's headers have none of these. */
+void *pvalloc(size_t size);
+int mallopt(int parameter, int value);
+int malloc_trim(size_t keep);
+
 /* struct mallinfo2 of glibc 2.33 and later: ten figures. */
 struct next_mallinfo {
 	size_t figure[10];

@@ -1,0 +1,24 @@
+/* musl; see libc.h. */
+#include "agent/preload/libc.h"
+
+#include <dlfcn.h>
+
+#include "agent/preload/next.h"
+#include "agent/preload/symbols.h"
+
+#include "agent/preload/poison.h"
+
+/* What its dlsym does not find stays with the thread until somebody asks dlerror. So the loader is asked only for what is there: that
+ * handle is RTLD_DEFAULT, for functions of libc and of our own. */
+void *libc_symbol(void *handle, const char *name)
+{
+	if (handle == RTLD_NEXT)
+		return (void *)symbols_find_next(name, &next);
+	return dlsym(handle, name);
+}
+
+/* Its fork takes the loader's lock, and opens it in the child. */
+const int *libc_loader_lock(void)
+{
+	return NULL;
+}
