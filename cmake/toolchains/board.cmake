@@ -3,6 +3,7 @@
 #
 # Libraries come from the sysroot that deploy/sysroots has made in build/sysroots/BOARD, or in another folder than build/sysroots:
 # HEAPCAST_SYSROOTS, a variable of CMake or of the environment. (A file that sets BOARD_ROOT has no sysroot; libraries are there.)
+# A file that sets BOARD_MUSL, the path of musl's loader on the board, has a sysroot with musl's libc.
 # Programs that run while building are this machine's. Tests run under qemu-user.
 set(CMAKE_SYSTEM_NAME Linux)
 
@@ -11,10 +12,19 @@ if(NOT BOARD_CC)
 	message(FATAL_ERROR "there is no ${BOARD_TRIPLE}-gcc; deploy/install-packages board installs it")
 endif()
 set(CMAKE_C_COMPILER ${BOARD_CC})
-# Not this machine's compiler in its place.
-find_program(BOARD_CXX ${BOARD_TRIPLE}-g++)
+# Not this machine's compiler in its place. For musl there is none: the C++ library is for glibc.
+if(BOARD_MUSL)
+	set(BOARD_CXX BOARD_CXX-NOTFOUND)
+else()
+	find_program(BOARD_CXX ${BOARD_TRIPLE}-g++)
+endif()
 set(CMAKE_CXX_COMPILER ${BOARD_CXX})
 set(CMAKE_LIBRARY_ARCHITECTURE ${BOARD_TRIPLE})
+if(BOARD_MUSL)
+	# With the compiler, as CMAKE_C_FLAGS may be given by whoever builds.
+	set(CMAKE_C_COMPILER ${BOARD_CC} -specs=${CMAKE_CURRENT_LIST_DIR}/musl.specs ${BOARD_FLAGS})
+	set(CMAKE_EXE_LINKER_FLAGS_INIT -Wl,--dynamic-linker=${BOARD_MUSL})
+endif()
 
 if(NOT BOARD_ROOT)
 	if(NOT HEAPCAST_SYSROOTS)

@@ -1,7 +1,9 @@
 """Holds a recording against the truth that its program has told (tests/targets/chains/chain.h).
 
-    chains.py [--but REGEX] TRUTH EXPORT OWN...     EXPORT: collector export --format json, OWN: the program's files, its
-                                                    plugins included, REGEX: chains that the truth need not have
+    chains.py [--but REGEX] [--start CHAIN] TRUTH EXPORT OWN...
+                                                    EXPORT: collector export --format json, OWN: the program's files, its
+                                                    plugins included, REGEX: chains that the truth need not have,
+                                                    CHAIN: what calls main, where that is not _start;*
 
 Prints what differs; exit status 1 if anything does.
 """
@@ -27,10 +29,11 @@ def complete(chain):
     return not chain.endswith("*") and chain != "_start"
 
 
-def read_truth(path):
+def read_truth(path, start):
     truth = {"site": {}, "gone": {}}
     for line in open(path):
         kind, name, count, size, chain = line.split()
+        chain = re.sub(r"^_start;\*", start, chain)
         if chain in truth[kind]:
             sys.exit("the truth names %s twice" % chain)
         truth[kind][chain] = (name, int(count), None if size == "-" else int(size))
@@ -66,13 +69,14 @@ def differences(truth, found, but):
 
 
 def main():
-    arguments, but = sys.argv[1:], "(?!)"
-    if arguments[0] == "--but":
-        but, arguments = arguments[1], arguments[2:]
-    truth = read_truth(arguments[0])
+    arguments, options = sys.argv[1:], {"--but": "(?!)", "--start": "_start;*"}
+    while arguments[0] in options:
+        options[arguments[0]] = arguments[1]
+        del arguments[:2]
+    truth = read_truth(arguments[0], options["--start"])
     if not truth["site"]:
         sys.exit("%s tells no truth" % arguments[0])
-    wrong = list(differences(truth, read_export(arguments[1], arguments[2:]), but))
+    wrong = list(differences(truth, read_export(arguments[1], arguments[2:]), options["--but"]))
     print("\n".join(wrong), end="\n" if wrong else "")
     sys.exit(1 if wrong else 0)
 

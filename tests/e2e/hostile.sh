@@ -37,6 +37,7 @@ hostile() {
 }
 
 all_hostile() {
+	hostile 18 "$chains/blocks"
 	hostile 8 "$chains/callers"
 	for frames in plain none small record untold; do hostile 17 "$chains/frames_$frames"; done
 	hostile 11 "$chains/threads"

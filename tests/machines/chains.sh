@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 need python3
 
-programs=(callers coroutine end fork longjmp signals threads)
+programs=(blocks callers coroutine end fork longjmp signals threads)
 [ "$arch" != amd64 ] || programs+=(throw) # sysroots have no libstdc++
 for frames in plain none small record untold signed arm; do
 	[ ! -x "$(built "targets/chains/frames_$frames")" ] || programs+=("frames_$frames")
