@@ -238,14 +238,16 @@ static size_t path_relative(char *path, const char *name, size_t name_length)
 	return (size_t)length + name_length;
 }
 
-/* `again`: from here on nothing may be asked of the system any more. */
+/* The program's own name is empty (glibc), or what its parent has called it (musl). `again`: from here on nothing may be asked of the
+ * system any more. */
 static size_t path_of(const struct dl_phdr_info *info, bool first, bool again, char *path)
 {
 	const char *name = info->dlpi_name ? info->dlpi_name : "";
-	size_t length = strnlen(name, PATH_MAX - 1);
+	size_t length = first ? path_main(path) : 0;
 
-	if (!length)
-		return first ? path_main(path) : 0;
+	if (length)
+		return length;
+	length = strnlen(name, PATH_MAX - 1);
 	if (!strncmp(name, "linux-vdso", 10) || !strncmp(name, "linux-gate", 10)) {
 		memcpy(path, "[vdso]", 6);
 		return 6;

@@ -71,12 +71,13 @@ same() { # STATUS PROGRAM [ARG...]
 	"$COLLECTOR" ledger --json "$T/recording" >"$T/ledger.json" || fail "$what: the ledger does not balance"
 	assert_contains "$what: the ledger" "$T/ledger.json" '"lost":0,' '"stacks_cut":0,' '"orphan_frees":0,'
 	"$COLLECTOR" export --format json "$T/recording" >"$T/export.json"
-	python3 "$TEST_SOURCE/chains.py" --start "$start" "$T/alone.out" "$T/export.json" "$@" >&3 ||
+	python3 "$TEST_SOURCE/chains.py" --start "$start" "$T/alone.out" "$T/export.json" "$(realpath "$1")" "${@:2}" >&3 ||
 		fail "$what: the recording is not what has happened"
 }
 
 same 18 "$chains/blocks"
 same 8 "$chains/callers"
+(cd "$chains" && same 8 ./callers)
 for frames in plain none small record untold signed arm; do
 	[ ! -x "$chains/frames_$frames" ] || same 17 "$chains/frames_$frames"
 done
