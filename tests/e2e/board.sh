@@ -24,6 +24,7 @@ wrong 2 "deploy/board [OPTION...] ARCH"
 wrong 2 "there is no processor vax" vax
 wrong 2 "the library alone" mips64
 wrong 2 "behind amd64 may come musl" amd64 uclibc
+wrong 1 "nothing can be built for amd64 with musl yet" amd64 musl
 wrong 2 "there is no option --fast" --fast amd64
 wrong 1 "there is no $T/nowhere/bin/agent" --from "$T/nowhere" amd64
 
