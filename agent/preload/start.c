@@ -42,8 +42,8 @@ extern void *__libc_stack_end __attribute__((weak));
 /* Known for the main thread only: it ends where the kernel put the program's arguments, and what
  * lies above the stack pointer is mapped. Nothing else is within reach below that end: the kernel
  * leaves a gap of at least 128 MiB below a stack (mmap_base), so the answer holds for all of it,
- * and is asked for once. For other threads there is no way that takes no lock and is cheap enough
- * for thousands of them. */
+ * and is asked for once. For other threads and stacks there is no way that takes no lock: how far
+ * they can be read is tried, once for each page (sys_readable). */
 static int stack_bounds(void *context, uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
 {
 	uint64_t end = &__libc_stack_end ? (uintptr_t)__libc_stack_end : 0;
@@ -65,6 +65,7 @@ static void *pages(void *context, size_t size)
 static const struct unwind_host host = {
 	.find_module = modules_find,
 	.stack_bounds = stack_bounds,
+	.readable = sys_readable,
 	.pages = pages,
 };
 

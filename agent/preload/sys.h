@@ -33,6 +33,10 @@ int sys_inode(int fd, uint64_t *ret_inode);
 void sys_futex_wait(const uint32_t *word, uint32_t value, unsigned milliseconds);
 void sys_futex_wake(uint32_t *word);
 
+/* How far memory can be read from `from` on: the first page that can't be, or one not below `to`. Nothing is written, and
+ * the kernel is asked by no other call than above. */
+uint64_t sys_readable(uint64_t from, uint64_t to);
+
 /* Sleeps, or less if a signal comes. */
 void sys_sleep_ms(unsigned milliseconds);
 

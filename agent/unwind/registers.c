@@ -75,7 +75,7 @@ int registers_apply(struct walk *w, const struct unwind_module *module,
 
 	if (error)
 		return error;
-	if (!signal && (cfa < sp + !ARCH_LINK || cfa - sp > w->high - sp || cfa % ARCH_WORD))
+	if (!signal && (cfa < sp + !ARCH_LINK || !walk_reach(w, cfa) || cfa % ARCH_WORD))
 		return -EBADMSG;
 	out->known = 0;
 	for (unsigned reg = 0; reg < ARCH_REGISTERS; reg++) {

@@ -8,20 +8,21 @@
 #include "memory.h"
 #include "agent/unwind/ban.h"
 
-#define UNKNOWN_WINDOW (1u << 20) /* how long the answer "not known" is believed */
-#define UNKNOWN_STACK                                                                              \
-	(64u << 20) /* the largest stack that is believed where the bounds are not known */
-#define UNKNOWN_RECORD (64u << 10) /* and the farthest frame record that is looked at there */
+/* Where the bounds are not known: */
+#define UNKNOWN_STACK  (64u << 20) /* the largest stack that is believed, */
+#define UNKNOWN_GROWN  (1u << 20)  /* how far below what was looked at it may go on, */
+#define UNKNOWN_RECORD (64u << 10) /* the farthest frame record that is looked at */
+#define PAGE	       4096u	   /* or a part of one, on any processor */
 
 #define NEAR_STACK (1u << 20) /* no code lies that near above a frame record */
 
-static bool is_known(uint64_t address, struct region *region)
+/* Of the byte below: where all frames of a stack have been stepped over sp points one past its end. */
+static bool is_known(uint64_t sp, struct region *region)
 {
 	uint64_t low, high;
 
-	if (!unwind_host || !unwind_host->stack_bounds ||
-	    unwind_host->stack_bounds(unwind_host->context, address, &low, &high) <= 0 ||
-	    address < low || address >= high)
+	if (!unwind_host->stack_bounds ||
+	    unwind_host->stack_bounds(unwind_host->context, sp - 1, &low, &high) <= 0)
 		return false;
 	*region = (struct region){.low = low,
 				  .high = high & ~(uint64_t)(ARCH_WORD - 1),
@@ -30,39 +31,53 @@ static bool is_known(uint64_t address, struct region *region)
 	return true;
 }
 
-static struct region region_ask(uint64_t sp)
+/* Does `sp` lie so little below what can be read that this is the same stack, which has grown? */
+static bool has_grown_to(struct region *region, uint64_t sp)
 {
-	struct region region;
+	uint64_t low = (sp - ARCH_RED_ZONE) & -(uint64_t)PAGE;
 
-	if (is_known(sp, &region) || is_known(sp - 1, &region))
-		return region;
-	region.known = false;
-	region.low = (sp - 1) & ~(uint64_t)0xffff;
-	region.until = region.low + UNKNOWN_WINDOW;
-	region.high = region.low + UNKNOWN_STACK;
-	return region;
+	if (region->known || region->low - low - 1 >= UNKNOWN_GROWN ||
+	    unwind_host->readable(low, region->low) < region->low)
+		return false;
+	region->low = low;
+	return true;
 }
 
 struct region *region_find(struct unwind_thread *thread, uint64_t sp)
 {
-	struct region *regions = thread->regions;
+	struct region *regions = thread->regions, *oldest = &regions[thread->region_next];
 
 	for (unsigned i = 0; i < 2; i++)
 		if (sp >= regions[i].low && sp <= regions[i].until)
 			return &regions[i];
+	if (!is_known(sp, oldest)) {
+		for (unsigned i = 0; i < 2; i++)
+			if (has_grown_to(&regions[i], sp))
+				return &regions[i];
+		oldest->known = false;
+		oldest->low = sp;
+		oldest->high = oldest->until = unwind_host->readable(sp, sp + ARCH_WORD);
+	}
 	thread->region_next ^= 1;
-	regions[thread->region_next ^ 1] = region_ask(sp);
-	return &regions[thread->region_next ^ 1];
+	return oldest;
+}
+
+bool walk_reach(struct walk *w, uint64_t end)
+{
+	if (end <= w->high)
+		return true;
+	if (w->bounded || end - w->region->low > UNKNOWN_STACK || end & (ARCH_WORD - 1))
+		return false;
+	w->high = unwind_host->readable(w->high, end);
+	w->region->high = w->region->until = w->high;
+	return end <= w->high;
 }
 
 int stack_read(struct walk *w, uint64_t sp, uint64_t address, uint64_t *ret_value)
 {
-	uint64_t low = sp - ARCH_RED_ZONE;
-
-	if (low < w->low)
-		low = w->low;
-	if (address & (ARCH_WORD - 1) || address < low || w->high < ARCH_WORD ||
-	    address > w->high - ARCH_WORD)
+	if (address & (ARCH_WORD - 1) || address < sp - ARCH_RED_ZONE ||
+	    (address < w->region->low && !has_grown_to(w->region, sp)) ||
+	    (address >= w->high && !walk_reach(w, address + ARCH_WORD)))
 		return -EFAULT;
 	*ret_value = arch_load(address);
 	if (w->reads && w->reads->count < READS_MAX)
@@ -72,13 +87,13 @@ int stack_read(struct walk *w, uint64_t sp, uint64_t address, uint64_t *ret_valu
 	return 0;
 }
 
-/* The canonical frame address is found: reads the return address, next to it. */
-static enum step step_to(struct walk *w, const struct frame *frame, uint64_t cfa, uint64_t fp,
-			 struct frame *outer)
+/* The canonical frame address is found: reads the return address, so far below it. */
+static enum step step_to(struct walk *w, const struct frame *frame, uint64_t cfa, uint64_t ra,
+			 uint64_t fp, struct frame *outer)
 {
 	uint64_t pc;
 
-	if (cfa <= frame->sp || cfa > w->high || stack_read(w, frame->sp, cfa - ARCH_WORD, &pc))
+	if (cfa <= frame->sp || stack_read(w, frame->sp, cfa - ra, &pc))
 		return STEP_BROKEN;
 	if (!pc)
 		return STEP_END;
@@ -154,7 +169,8 @@ static enum step step_scanned(struct walk *w, const struct frame *frame, struct 
 
 	if (how.fp_words != ARCH_FP_KEPT && stack_read(w, frame->sp, cfa - 8 * how.fp_words, &fp))
 		return STEP_BROKEN;
-	if (step_to(w, frame, cfa, fp, &caller) != STEP_FRAME || !is_behind_call(w, caller.pc))
+	if (step_to(w, frame, cfa, ARCH_WORD, fp, &caller) != STEP_FRAME ||
+	    !is_behind_call(w, caller.pc))
 		return STEP_BROKEN;
 	*outer = caller;
 	return STEP_FRAME;
@@ -208,7 +224,7 @@ static enum step step_link(struct walk *w, const struct frame *frame, struct fra
 	uint64_t link = ARCH_LINK ? frame->link[0] : 0;
 	uint64_t cfa = frame->sp + ARCH_WORD * (uint64_t)row_argument(frame->row);
 
-	if (!(frame->flags & FRAME_INTERRUPTED) || cfa > w->high)
+	if (!(frame->flags & FRAME_INTERRUPTED) || cfa < frame->sp || !walk_reach(w, cfa))
 		return STEP_BROKEN;
 	if (!link)
 		return STEP_END;
@@ -223,7 +239,7 @@ static enum step step_deref_fp(struct walk *w, const struct frame *frame, struct
 	if (stack_read(w, frame->sp, frame->fp + (uint64_t)row_deref_fp_offset(frame->row), &cfa) ||
 	    stack_read(w, frame->sp, frame->fp, &fp))
 		return STEP_BROKEN;
-	return step_to(w, frame, cfa, fp, outer);
+	return step_to(w, frame, cfa, ARCH_WORD, fp, outer);
 }
 
 static enum step step_deref_sp(struct walk *w, const struct frame *frame, struct frame *outer)
@@ -236,7 +252,7 @@ static enum step step_deref_sp(struct walk *w, const struct frame *frame, struct
 	cfa += 8 * (argument >> 10 & 31);
 	if (argument >> 15 && stack_read(w, frame->sp, cfa - 8 * (argument >> 15), &fp))
 		return STEP_BROKEN;
-	return step_to(w, frame, cfa, fp, outer);
+	return step_to(w, frame, cfa, ARCH_WORD, fp, outer);
 }
 
 /* The rules are decoded again; with pc, sp and fp known, which is often enough. */
@@ -280,13 +296,24 @@ static enum step step_general(struct walk *w, const struct frame *frame, struct 
 	return STEP_FRAME;
 }
 
+/* By a plain row that step() has turned down. */
+static enum step step_far(struct walk *w, const struct frame *frame, struct frame *outer)
+{
+	uint64_t cfa = row_base(frame->row, frame->sp, frame->fp) + row_cfa(frame->row);
+
+	if (!walk_reach(w, cfa) || cfa - row_lowest(frame->row) < frame->sp)
+		return STEP_BROKEN;
+	return step_to(w, frame, cfa, row_ra(frame->row), row_caller_fp(frame->row, cfa, frame->fp),
+		       outer);
+}
+
 enum step step_special(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	uint64_t pc = frame->pc - (frame->flags & FRAME_INTERRUPTED ? 1u << ARCH_PC_SHIFT : 0);
 
 	walk_enter(w, frame->sp);
-	if (row_type(frame->row) != ROW_SPECIAL)
-		return STEP_BROKEN;
+	if (row_is_plain(frame->row))
+		return step_far(w, frame, outer);
 	switch (row_kind(frame->row)) {
 	case ROW_END:
 		return STEP_END;
@@ -299,7 +326,7 @@ enum step step_special(struct walk *w, const struct frame *frame, struct frame *
 		return step_link(w, frame, outer);
 	case ROW_PLT:
 		return step_to(w, frame, arch_plt_cfa(frame->sp, pc, row_argument(frame->row)),
-			       frame->fp, outer);
+			       ARCH_WORD, frame->fp, outer);
 	case ROW_DEREF_FP:
 		return step_deref_fp(w, frame, outer);
 	case ROW_DEREF_SP:

@@ -40,8 +40,8 @@ struct frame {
 /* A stack, as far as we know it. */
 struct region {
 	uint64_t low;
-	uint64_t high;	/* one past; if !known only a limit of what we believe */
-	uint64_t until; /* the answer holds for sp in [low, until) */
+	uint64_t high;	/* one past; if !known as far as it is known to be readable, or is believed to be */
+	uint64_t until; /* the answer holds for sp in [low, until] */
 	bool known;
 };
 

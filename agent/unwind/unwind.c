@@ -9,7 +9,7 @@
 
 int unwind_init(const struct unwind_host *host)
 {
-	if (!host || !host->find_module)
+	if (!host || !host->find_module || !host->readable)
 		return -EINVAL;
 	unwind_host = host;
 	return 0;

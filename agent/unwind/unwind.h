@@ -51,10 +51,12 @@ struct unwind_host {
 	 * only; may take the loader's lock. The host announces the module to the agent before it returns it, so no program
 	 * counter of an unannounced module is ever handed out. */
 	const struct unwind_module *(*find_module)(void *context, uint64_t pc);
-	/* Bounds of the stack that holds `sp`. Returns 1 if they are known, 0 if not (then only alignment and growth are
-	 * checked, and reading is limited to 64 MiB above `sp`). Asked once for each stack that a thread is found on, from within
+	/* Bounds of the stack that holds `sp`. Returns 1 if they are known, 0 if not (then `readable` is asked). Asked once for each stack that a thread is found on, from within
 	 * a hook: it may not take a lock that the hook's caller may hold (pthread_getattr_np does, and allocates). May be NULL. */
 	int (*stack_bounds)(void *context, uint64_t sp, uint64_t *ret_low, uint64_t *ret_high);
+	/* How far memory can be read from `from` on, at most up to `to`: the first page that can't be, or not less than `to`. Asked
+	 * once for each page of a stack whose bounds are not known. */
+	uint64_t (*readable)(uint64_t from, uint64_t to);
 	/* `size` bytes of zeroed memory for the process-wide row cache, page-aligned, never given back; NULL: none. */
 	void *(*pages)(void *context, size_t size);
 	void *context;

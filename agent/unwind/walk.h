@@ -5,7 +5,8 @@
  * that.
  *
  * Memory of the stack is read only by stack_read, or by the plain step below after the same checks:
- * aligned, not below sp (by more than a red zone), and below the end of the stack that sp lies in.
+ * aligned, not below sp (by more than a red zone), and below the end of the stack that sp lies in. Where the host can't tell that
+ * end it is asked how far memory can be read, as far as a step wants to go: a page that can't be ends the stack.
  */
 #include "agent/unwind/rows.h"
 #include "agent/unwind/thread.h"
@@ -26,9 +27,9 @@ struct reads { /* what a step has read, in order */
 
 struct walk {
 	struct unwind_thread *thread;
-	uint64_t low; /* the region that the walk is in */
+	struct region *region; /* that the walk is in */
 	uint64_t high;
-	bool bounded;	     /* `high` is the stack's end, not a guess */
+	bool bounded;	     /* `high` is the stack's end, not how far somebody has looked */
 	struct reads *reads; /* NULL: nobody wants to know */
 };
 
@@ -39,14 +40,17 @@ struct region *region_find(struct unwind_thread *thread, uint64_t sp);
  * stepped over it points one past the end, and still belongs. */
 static inline void walk_enter(struct walk *w, uint64_t sp)
 {
-	const struct region *region = &w->thread->regions[0];
+	struct region *region = &w->thread->regions[0];
 
 	if (__builtin_expect(sp < region->low || sp > region->until, 0))
 		region = region_find(w->thread, sp);
-	w->low = region->low;
+	w->region = region;
 	w->high = region->high;
 	w->bounded = region->known;
 }
+
+/* Can all be read from the walk's sp up to `end`? Asks the host if nobody has, and moves w->high. */
+bool walk_reach(struct walk *w, uint64_t end);
 
 /* A word of the stack at `address`, for a frame whose stack pointer is `sp`. 0 or -EFAULT. */
 int stack_read(struct walk *w, uint64_t sp, uint64_t address, uint64_t *ret_value);
@@ -61,7 +65,7 @@ static inline __attribute__((always_inline)) uint32_t walk_row(struct unwind_thr
 	return rows_get(thread, frame->pc);
 }
 
-/* The step for rows that are not plain. */
+/* The step for rows that are not plain, and for plain ones that lead beyond what is known of the stack, or make no sense. */
 enum step step_special(struct walk *w, const struct frame *frame, struct frame *outer);
 
 /* From `frame`, whose row is set, to its caller: pc, sp, fp and flags of `outer`. They may be the
@@ -70,20 +74,17 @@ static inline __attribute__((always_inline)) enum step
 step(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	uint32_t row = frame->row;
-	uint64_t sp = frame->sp, fp = frame->fp, cfa, pc;
+	uint64_t sp = frame->sp, fp = frame->fp, cfa = row_base(row, sp, fp) + row_cfa(row), pc;
 
-	if (__builtin_expect(!row_is_plain(row), 0)) {
+	if (__builtin_expect(!row_is_plain(row) || cfa - sp > w->high - sp ||
+				     cfa - row_lowest(row) < sp || (cfa & (ARCH_WORD - 1)),
+			     0)) {
 		struct frame copy = *frame; /* so that the caller's can live in registers */
 		enum step result = step_special(w, &copy, &copy);
 
 		*outer = copy;
 		return result;
 	}
-	cfa = row_base(row, sp, fp) + row_cfa(row);
-	if (__builtin_expect(cfa - sp > w->high - sp || cfa - row_lowest(row) < sp ||
-				     (cfa & (ARCH_WORD - 1)),
-			     0))
-		return STEP_BROKEN;
 	pc = arch_load(cfa - row_ra(row));
 	outer->fp = row_caller_fp(row, cfa, fp);
 	outer->pc = arch_code_address(pc);

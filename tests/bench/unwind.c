@@ -164,7 +164,8 @@ static void choose(const char *pattern)
 
 int main(void)
 {
-	static const struct unwind_host host = {.find_module = host_loaded, .pages = host_pages};
+	static const struct unwind_host host = {
+		.find_module = host_loaded, .readable = host_readable, .pages = host_pages};
 	static const char *const patterns[] = {"same", "leaf", "three"};
 	static const unsigned depths[] = {10, 20, 60};
 	unsigned around; /* frames below deepen(0)'s caller and above the hook */

@@ -18,7 +18,8 @@ struct bases { /* of libgcc's unwind-dw2-fde.h */
 };
 extern const void *_Unwind_Find_FDE(void *pc, struct bases *bases);
 
-static const struct unwind_host host = {.find_module = host_loaded, .pages = host_pages};
+static const struct unwind_host host = {
+	.find_module = host_loaded, .readable = host_readable, .pages = host_pages};
 
 static unsigned compare_tables(unsigned *faults)
 {

@@ -114,6 +114,7 @@ static inline int host_stack_bounds(void *context, uint64_t sp, uint64_t *ret_lo
 static const struct unwind_host test_host __attribute__((unused)) = {
 	.find_module = host_find_module,
 	.stack_bounds = host_stack_bounds,
+	.readable = host_readable,
 	.pages = host_pages,
 };
 

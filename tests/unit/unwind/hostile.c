@@ -1,11 +1,12 @@
-/* Damage: tables with flipped bytes and stacks of garbage, between pages that must not be touched.
- * Nothing may crash, a capture always gives at least one frame, and the incremental capture equals
- * the full one even here. */
+/* Damage: tables and code with flipped bytes and stacks of garbage, between pages that must not be touched; with the stack's bounds
+ * known, and again with nothing known of it but which pages can be read. Nothing may crash, a capture always gives at least one
+ * frame, and the incremental capture equals the full one even here. */
 #include "tests/unit/unwind/mapped.h"
 
 #include "agent/unwind/rows.h"
 
 #define STACK_SIZE (16u << 10)
+#define SHARE	   (ARCH_LINK ? 8u : 1u) /* of the rounds: other processors are emulated ones */
 
 static struct mapped mapped;
 static uint8_t *stack_memory;
@@ -38,8 +39,21 @@ static int garbage_bounds(void *context, uint64_t sp, uint64_t *ret_low, uint64_
 static const struct unwind_host hostile_host = {
 	.find_module = find_mapped,
 	.stack_bounds = garbage_bounds,
+	.readable = host_readable,
 	.pages = host_pages,
 };
+
+static const struct unwind_host unbounded_host = {
+	.find_module = find_mapped,
+	.readable = host_readable,
+	.pages = host_pages,
+};
+
+static void use_host(const struct unwind_host *host)
+{
+	assert_int_equal(unwind_init(host), 0);
+	unwind_modules_changed(); /* what threads know of stacks goes, too */
+}
 
 static uint64_t code_address(void)
 {
@@ -115,7 +129,7 @@ static void test_garbage_stacks(void **state)
 	struct unwind_counters counters;
 
 	(void)state;
-	for (unsigned i = 0; i < 20000; i++) {
+	for (unsigned i = 0; i < 20000 / SHARE; i++) {
 		struct unwind_regs regs = garbage_regs();
 
 		fill_stack(i % 64 ? 512 : 1);
@@ -133,22 +147,17 @@ static void test_garbage_stacks(void **state)
 	       100.0 * (double)counters.whole / (double)counters.captures);
 }
 
-static void test_damaged_tables(void **state)
+/* Some of `size` bytes at `from` are changed, the first 64 more often; then all of them are put right again. */
+static void damage(uint8_t *from, uint64_t size)
 {
-#ifdef __arm__ /* it takes a missing .eh_frame_hdr for a table, and does not stand it (docs/boards.md) */
-	skip();
-#endif
-	uint64_t begin = mapped.module.eh_frame_hdr - mapped.module.load_start;
-	uint64_t size = mapped.size - begin < (1u << 20) ? mapped.size - begin : 1u << 20;
-	uint8_t *table = mapped.memory + begin, *copy = malloc(size);
+	uint8_t *copy = malloc(size);
 
-	(void)state;
-	memcpy(copy, table, size);
-	for (unsigned round = 0; round < 400; round++) {
+	memcpy(copy, from, size);
+	for (unsigned round = 0; round < 400 / SHARE; round++) {
 		unsigned flips = 1u << roll() % 16;
 
 		for (unsigned i = 0; i < flips; i++)
-			table[roll() % (roll() % 8 ? size : 64)] =
+			from[roll() % (roll() % 8 ? size : 64)] =
 				(uint8_t)(roll() % 3 ? roll() : 0xff);
 		unwind_modules_changed();
 		for (unsigned i = 0; i < 50; i++) {
@@ -158,10 +167,48 @@ static void test_damaged_tables(void **state)
 			fill_stack(64);
 			capture(&regs);
 		}
-		memcpy(table, copy, size);
+		memcpy(from, copy, size);
 	}
 	unwind_modules_changed();
 	free(copy);
+}
+
+static void test_damaged_tables(void **state)
+{
+	uint64_t hdr = mapped.module.eh_frame_hdr, exidx = mapped.module.exidx, begin;
+
+	(void)state;
+	assert_true(hdr || exidx);
+	if (exidx) { /* and what it points to, which lies before it */
+		begin = exidx - mapped.module.load_start - 4096;
+		damage(mapped.memory + begin, mapped.module.exidx_size + 4096);
+	}
+	if (hdr) {
+		begin = hdr - mapped.module.load_start;
+		damage(mapped.memory + begin,
+		       mapped.size - begin < (1u << 20) ? mapped.size - begin : 1u << 20);
+	}
+}
+
+/* Code that has no table is read; none of it makes sense. */
+static void test_damaged_code(void **state)
+{
+	struct unwind_module was = mapped.module;
+	uint64_t size = was.end - was.start;
+
+	(void)state;
+	mapped.module.eh_frame_hdr = mapped.module.exidx = 0;
+	damage(mapped.memory + (was.start - was.load_start), size < (1u << 18) ? size : 1u << 18);
+	mapped.module = was;
+}
+
+static void test_unbounded(void **state)
+{
+	use_host(&unbounded_host);
+	test_garbage_stacks(state);
+	test_damaged_tables(state);
+	test_damaged_code(state);
+	use_host(&hostile_host);
 }
 
 /* Headers cut off at every length, and pointers out of the module. */
@@ -170,7 +217,7 @@ static void test_cut_tables(void **state)
 	struct unwind_module was = mapped.module;
 
 	(void)state;
-	for (uint64_t size = 0; size < 64; size++) {
+	for (uint64_t size = 0; was.eh_frame_hdr && size < 64; size++) {
 		mapped.module.eh_frame_hdr_size = size;
 		rows_decode(code_address());
 	}
@@ -178,6 +225,10 @@ static void test_cut_tables(void **state)
 	for (unsigned i = 0; i < 2000; i++) {
 		mapped.module.eh_frame_hdr =
 			roll() % 2 ? was.load_end - roll() % 64 : garbage_word();
+		rows_decode(code_address());
+		mapped.module = was;
+		mapped.module.exidx = roll() % 2 ? was.load_end - roll() % 64 : garbage_word();
+		mapped.module.exidx_size = roll() % 4096;
 		rows_decode(code_address());
 		mapped.module = was;
 		mapped.module.load_end = was.load_start + roll() % mapped.size;
@@ -195,7 +246,7 @@ static int setup(void **state)
 	assert_ptr_not_equal(stack_memory, MAP_FAILED);
 	stack_memory += GUARD;
 	assert_int_equal(mprotect(stack_memory, STACK_SIZE, PROT_READ | PROT_WRITE), 0);
-	assert_int_equal(unwind_init(&hostile_host), 0);
+	use_host(&hostile_host);
 	incremental = new_unwind_thread();
 	full = new_unwind_thread();
 	return 0;
@@ -206,7 +257,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_garbage_stacks),
 		cmocka_unit_test(test_damaged_tables),
+		cmocka_unit_test(test_damaged_code),
 		cmocka_unit_test(test_cut_tables),
+		cmocka_unit_test(test_unbounded),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

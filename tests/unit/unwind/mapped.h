@@ -57,6 +57,10 @@ static inline bool map_file(struct mapped *m, const char *path)
 			m->module.eh_frame_hdr = from;
 			m->module.eh_frame_hdr_size = ph[i].p_memsz;
 		}
+		if (ph[i].p_type == ARCH_TABLE) {
+			m->module.exidx = from;
+			m->module.exidx_size = ph[i].p_memsz;
+		}
 		if (ph[i].p_type != PT_LOAD)
 			continue;
 		assert_true(read_at(fd, m->memory + ph[i].p_vaddr, ph[i].p_filesz,

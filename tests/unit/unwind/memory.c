@@ -32,7 +32,8 @@ static void *noted_pages(void *context, size_t size)
 	return given[i].memory;
 }
 
-static const struct unwind_host memory_host = {.find_module = find_mapped, .pages = noted_pages};
+static const struct unwind_host memory_host = {
+	.find_module = find_mapped, .readable = host_readable, .pages = noted_pages};
 
 static size_t resident(const void *memory, size_t size)
 {

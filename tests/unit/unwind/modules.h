@@ -1,10 +1,14 @@
 #pragma once
 /* The program's own modules, and memory, as a host of the unwinder has them. host.h is for tests; this part also for
  * programs without cmocka. */
+#include <errno.h>
 #include <link.h>
+#include <linux/futex.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "agent/unwind/arch/arch.h"
 #include "agent/unwind/unwind.h"
@@ -55,6 +59,20 @@ static inline const struct unwind_module *host_loaded(void *context, uint64_t pc
 		if (pc >= host_modules[i].start && pc < host_modules[i].end)
 			return &host_modules[i];
 	return NULL;
+}
+
+/* Asks the kernel as libheapcast.so does: of a wait for no time it says EFAULT if the word can't be read. */
+static inline uint64_t host_readable(uint64_t from, uint64_t to)
+{
+	const struct {
+		long seconds, nanoseconds;
+	} none = {0};
+
+	while (from < to && (syscall(SYS_futex, (uintptr_t)from & ~(uintptr_t)3, FUTEX_WAIT_PRIVATE,
+				     0x8f1d35b7u, &none) >= 0 ||
+			     errno != EFAULT))
+		from = (from | 4095) + 1;
+	return from;
 }
 
 static inline void *host_pages(void *context, size_t size)

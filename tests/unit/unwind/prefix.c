@@ -1,7 +1,7 @@
 /* The verified prefix against the full walk on random call chains: every capture of several hundred
  * thousand is compared. Recursion of mixed shapes, longjmp out of anything, coroutine stacks that
  * are unmapped and mapped again at other sizes, signals on the same and on an alternate stack,
- * threads that share the caches while generations change. */
+ * threads that share the caches while generations change. And a stack of which nobody tells the bounds, walked from afar. */
 #include "tests/unit/unwind/host.h"
 
 #include <signal.h>
@@ -218,7 +218,8 @@ static void *act(void *number)
 	a->full = new_unwind_thread();
 	a->random = 88172645463325252ull + 7777777 * (uintptr_t)number;
 	a->limit = UNWIND_MAX_DEPTH;
-	host_know_stack();
+	if (number) /* of one thread no stack is known at all */
+		host_know_stack();
 	sigaltstack(&alternate, &old);
 	while (a->captures < CAPTURES)
 		play(roll() % 16 ? roll() % 40 : roll() % 300);
@@ -265,9 +266,74 @@ static void test_random(void **state)
 		pthread_join(threads[i], NULL);
 }
 
+#define FAR (2u << 20) /* farther than a stack is taken to have grown at once */
+
+/* The first walk of a thread that has seen nothing yet must give the same. */
+static NOINLINE void capture_far(void)
+{
+	struct unwind_thread *fresh = new_unwind_thread();
+	struct unwind_regs regs;
+	struct unwind_delta delta, other;
+
+	unwind_regs_here(&regs);
+	unwind_capture_full(me->full, &regs, UNWIND_MAX_DEPTH, &delta);
+	consume(&me->whole, &delta);
+	unwind_capture_full(fresh, &regs, UNWIND_MAX_DEPTH, &other);
+	consume(&me->seen, &other);
+	assert_int_equal(other.flags, 0);
+	assert_int_equal(delta.flags, 0);
+	assert_same_stack(&me->seen, &me->whole, "a thread's first walk and a later one differ");
+	munmap(fresh, UNWIND_THREAD_SIZE);
+}
+
+static NOINLINE void far_below(void)
+{
+	volatile char *bytes = __builtin_alloca(FAR);
+
+	bytes[0] = 1;
+	capture_far();
+	sink += (unsigned)bytes[0];
+}
+
+/* Known from its own capture; far_below's walk comes here from what it has learned of the stack below, page by page. */
+static NOINLINE void some_pages(unsigned count)
+{
+	volatile char pages[8192];
+
+	pages[0] = 1;
+	if (count) {
+		some_pages(count - 1);
+	} else {
+		capture_far();
+		far_below();
+	}
+	sink += (unsigned)pages[0];
+}
+
+static void *act_far(void *unused)
+{
+	me = calloc(1, sizeof(*me));
+	me->full = new_unwind_thread();
+	some_pages(3);
+	munmap(me->full, UNWIND_THREAD_SIZE);
+	free(me);
+	return unused;
+}
+
+static void test_far(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(unwind_init(&test_host), 0);
+	assert_int_equal(pthread_create(&thread, NULL, act_far, NULL), 0);
+	pthread_join(thread, NULL);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_random)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_random),
+					   cmocka_unit_test(test_far)};
 
 	if (*skip_reason) {
 		puts(skip_reason);

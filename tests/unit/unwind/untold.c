@@ -18,6 +18,7 @@ static const struct unwind_module *find_module(void *context, uint64_t pc)
 static const struct unwind_host untold_host = {
 	.find_module = find_module,
 	.stack_bounds = host_stack_bounds,
+	.readable = host_readable,
 	.pages = host_pages,
 };
 

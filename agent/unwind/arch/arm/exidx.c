@@ -30,7 +30,7 @@ struct machine {
 
 static uint32_t table_word(struct machine *m, uint64_t address)
 {
-	if (address < m->module->load_start || address + 4 > m->module->load_end || address & 3) {
+	if (address < m->module->load_start || address > m->module->load_end - 4 || address & 3) {
 		m->error = true;
 		return 0;
 	}

@@ -16,4 +16,5 @@ bool sites_next(struct site *site, Elf *debug, const struct arch_code *code, uin
 	return true;
 }
 
+/* No code is read there. */
 const struct piece pieces[] = {{.name = NULL}};
