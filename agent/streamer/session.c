@@ -304,7 +304,12 @@ static void turn_away(struct agent *a, const struct handshake_client *client)
 /* A ring keeps the byte order of its first image: one of the other order, after an exec, can't go on in it. */
 static bool same_order(const struct session *s, const struct handshake_client *client)
 {
-	return !stream_ring(&s->stream) || s->stream.source.ring->swapped == client->swapped;
+	if (!stream_ring(&s->stream) || s->stream.source.ring->swapped == client->swapped)
+		return true;
+	log_warn("pid %d runs a program of the other byte order now, which can't go on in the "
+		 "recording of the one before: it is not recorded",
+		 (int)client->pid);
+	return false;
 }
 
 static enum ring_answer_kind decide(struct agent *a, struct handshake_client *client,
