@@ -217,8 +217,9 @@ static inline __attribute__((always_inline)) bool shim_watches(enum door door,
 	return *ret_ring || shim_attention();
 }
 
-/* Orders of the compiler's stores as a signal handler of this thread sees them. */
-static inline void barrier(void)
+/* Orders of the compiler's stores as a signal handler of this thread sees them. It is no instruction; where gcc compiles for size
+ * it would be called. */
+static inline __attribute__((always_inline)) void barrier(void)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }

@@ -32,14 +32,15 @@ void thread_enter_first(struct hook *hook) __attribute__((cold));
 void thread_enter_nested(struct hook *hook) __attribute__((cold));
 /* What is in the header's control line now. */
 void thread_obey(struct thread *thread, struct ring_header *ring) __attribute__((cold));
-static inline uint32_t thread_control(const struct ring_header *ring)
+static inline __attribute__((always_inline)) uint32_t
+thread_control(const struct ring_header *ring)
 {
 	return __atomic_load_n(&ring->control, __ATOMIC_RELAXED) +
 	       __atomic_load_n(&shim.control, __ATOMIC_RELAXED);
 }
 
 /* Sets the guard for the function whose frame this is, and takes it away. */
-static inline void guard_set(uintptr_t frame)
+static inline __attribute__((always_inline)) void guard_set(uintptr_t frame)
 {
 	struct unwind_regs regs;
 
@@ -50,7 +51,7 @@ static inline void guard_set(uintptr_t frame)
 	barrier();
 }
 
-static inline void guard_clear(void)
+static inline __attribute__((always_inline)) void guard_clear(void)
 {
 	barrier();
 	tls.frame = 0;

@@ -24,7 +24,7 @@ static inline uint64_t row_fp(uint32_t row)
 	return (uint64_t)(row >> 2 & ROW_SLOT_MAX) << 3;
 }
 
-static inline bool row_keeps_fp(uint32_t row)
+static inline __attribute__((always_inline)) bool row_keeps_fp(uint32_t row)
 {
 	return !row_fp(row);
 }
@@ -34,7 +34,7 @@ static inline bool row_saves_fp(uint32_t row)
 	return !row_keeps_fp(row);
 }
 
-static inline uint64_t row_lowest(uint32_t row)
+static inline __attribute__((always_inline)) uint64_t row_lowest(uint32_t row)
 {
 	return row_ra(row) > row_fp(row) ? row_ra(row) : row_fp(row);
 }
