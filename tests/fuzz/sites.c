@@ -7,13 +7,14 @@
 #include <unistd.h>
 
 #include "agent/allocator_functions.h"
+#include "agent/mapping_functions.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check(const struct site *site, size_t size)
 {
 	uint32_t flags = site_flags(site->word);
 
-	if (site->offset >= size || site_shape(site->word) > SHAPE_END || site_own(site->word) ||
+	if (site->offset >= size || site_shape(site->word) > SHAPE_SBRK || site_own(site->word) ||
 	    !memchr(site->name, 0, sizeof(site->name)) ||
 	    !memchr(site->leads_to, 0, sizeof(site->leads_to)))
 		abort();
