@@ -19,7 +19,7 @@ emulator=("$@")
 need python3 "$1"
 ulimit -c 0
 
-[ -x "$COLLECTOR" ] || skip "no collector for this machine in $HEAPCAST_BUILD (cmake --workflow --preset dev)"
+[ -x "$COLLECTOR" ] || skip "no collector for this machine in $BUILD (cmake --workflow --preset dev)"
 if [ -x "$boards/$arch-static/bin/agent" ]; then
 	agent=("$1" "$boards/$arch-static/bin/agent")
 elif [ -x "$boards/$arch/bin/agent" ]; then
