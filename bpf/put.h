@@ -136,7 +136,7 @@ ARCH_INLINE bool put_raw(void *ring, struct capture_stream *stream, struct captu
 		return PUT_RAW(4);
 	}
 	if (waiting < 3 * stream->wake_bytes)
-		return PUT_RAW(1);
+		return PUT_RAW(2); /* of the first there may be no more than a word */
 	stream->cut++;
 	return PUT_RAW(0);
 }
