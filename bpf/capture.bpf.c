@@ -15,6 +15,7 @@
 #include "agent/allocator_functions.h"
 #include "bpf/calls.h"
 #include "bpf/mappings.h"
+#include "bpf/pass.h"
 #include "bpf/sample.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -297,9 +298,9 @@ ARCH_INLINE void follow(struct arch_registers *ctx, const struct capture_here *h
 }
 
 /* `session`: what is given says whether the call's end is of interest; else its probe is there in any case. */
-ARCH_INLINE bool enter(struct arch_registers *ctx, const struct capture_here *here, uint64_t word, bool session)
+ARCH_INLINE bool enter(struct arch_registers *ctx, const struct capture_here *here, uint64_t word, uint64_t sp, bool session)
 {
-	uint64_t frame = site_frame(word, arch_sp(ctx)), block = 0, size;
+	uint64_t frame = site_frame(word, sp), block = 0, size;
 	bool ends = site_shape(word) == SHAPE_END, counted;
 	struct capture_thread *thread = here->thread;
 
@@ -399,6 +400,23 @@ ARCH_INLINE int leave(struct arch_registers *ctx, const struct capture_here *her
 	return 0;
 }
 
+/* Is it an event that is not sampled, at a place that is known? Then it is counted. */
+ARCH_INLINE bool pass(struct arch_registers *ctx, uint64_t pc, uint64_t sp, bool session)
+{
+	struct capture_here here = {0};
+	uint64_t word, size;
+
+	if (!pass_guess(&here, sp))
+		return false;
+	word = capture_known_word(&here, pc);
+	if (!word)
+		return false;
+	if (!session)
+		return site_shape(word) == SHAPE_END && pass_end(&here, argument(ctx, site_a(word)));
+	return site_flags(word) & SITE_LEAF && event_class(site_kind(word)) == EVENT_CLASS_ALLOCATION && allocates(ctx, word, &size) &&
+	       pass_allocation(&here, size);
+}
+
 /* What the kernel knows of the place; 0: nothing. */
 ARCH_INLINE uint64_t ask_word(struct arch_registers *ctx)
 {
@@ -412,9 +430,9 @@ ARCH_INLINE uint64_t ask_word(struct arch_registers *ctx)
 	return word ? *word : 0;
 }
 
-ARCH_INLINE uint64_t word_of(struct arch_registers *ctx, const struct capture_here *here)
+ARCH_INLINE uint64_t word_of(struct arch_registers *ctx, const struct capture_here *here, uint64_t pc)
 {
-	uint64_t pc = arch_pc(ctx), word = capture_known_word(here, pc);
+	uint64_t word = capture_known_word(here, pc);
 
 	if (!word) {
 		word = ask_word(ctx);
@@ -426,13 +444,16 @@ ARCH_INLINE uint64_t word_of(struct arch_registers *ctx, const struct capture_he
 SEC("uprobe")
 int capture_entry(struct arch_registers *ctx)
 {
+	uint64_t pc = ARCH_READ(arch_pc(ctx)), sp = ARCH_READ(arch_sp(ctx)), word;
 	struct capture_here here = {0};
-	uint64_t word;
 
+	if (pass(ctx, pc, sp, false))
+		return 0;
 	capture_find(&here);
-	word = word_of(ctx, &here);
+	pass_learn(&here, sp);
+	word = word_of(ctx, &here, pc);
 	if (word)
-		enter(ctx, &here, word, false);
+		enter(ctx, &here, word, sp, false);
 	return 0;
 }
 
@@ -444,18 +465,21 @@ int capture_entry(struct arch_registers *ctx)
 SEC("uprobe")
 int capture_session(struct arch_registers *ctx)
 {
-	uint64_t pc = arch_pc(ctx), word;
+	uint64_t pc = ARCH_READ(arch_pc(ctx)), sp = ARCH_READ(arch_sp(ctx)), word;
 	struct capture_here here = {0};
 
+	if (pass(ctx, pc, sp, true))
+		return 1;
 	capture_find(&here);
+	pass_learn(&here, sp);
 	word = capture_known_word(&here, pc);
 	if (!word) {
 		if (bpf_get_func_ip(ctx) != pc)
-			return leave(ctx, &here, arch_sp(ctx) - ARCH_RETURN_SLOT, false);
+			return leave(ctx, &here, sp - ARCH_RETURN_SLOT, false);
 		word = bpf_get_attach_cookie(ctx);
 		capture_know_word(&here, pc, word);
 	}
-	return !enter(ctx, &here, word, true);
+	return !enter(ctx, &here, word, sp, true);
 }
 
 /* At a return instruction. */
@@ -466,7 +490,7 @@ int capture_exit(struct arch_registers *ctx)
 	uint64_t word;
 
 	capture_find(&here);
-	word = word_of(ctx, &here);
+	word = word_of(ctx, &here, arch_pc(ctx));
 	return word ? leave(ctx, &here, site_frame(word, arch_sp(ctx)), true) : 0;
 }
 

@@ -66,6 +66,21 @@ struct {
 	__type(value, uint32_t);
 } capture_hints SEC(".maps");
 
+/*
+ * The stream, plus 1, whose process's probes are all that these programs run at, by links that ask whose they are (multi links do;
+ * perf events run them for whoever comes by). 0: there are others. The agent's.
+ */
+volatile uint32_t capture_alone = 0;
+
+/* Whose stack a page is, as the last hit there has found it: capture_page. Read only where a guess will do (bpf/pass.h). */
+#define CAPTURE_PAGES 256 /* as many as a byte tells apart */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CAPTURE_PAGES);
+	__type(key, uint32_t);
+	__type(value, uint64_t);
+} capture_pages SEC(".maps");
+
 struct capture_ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 65536);
@@ -199,7 +214,7 @@ __attribute__((noinline)) int capture_thread_new(uint32_t stream_number)
 	thread->stream = stream_number;
 	thread->image = stream->image;
 	thread->depth = 0;
-	thread->produced = thread->not_sampled = 0;
+	thread->produced = thread->not_sampled = thread->passed = 0;
 	thread->lost_allocations = thread->lost_frees = thread->lost_bytes = 0;
 	thread->left = thread->inner = 0;
 	thread->unanswered = thread->unanswered_bytes = 0;

@@ -89,6 +89,7 @@ struct capture_thread {
 	uint64_t distance, interval; /* sampling */
 	uint32_t depth;
 	uint32_t reserved;
+	uint64_t passed; /* produced and not sampled, beside those above (bpf/pass.h) */
 	uint64_t inner; /* events of an allocator's own */
 	uint64_t random;
 	uint64_t lost_allocations, lost_frees, lost_bytes; /* the ring was full */

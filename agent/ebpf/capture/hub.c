@@ -95,6 +95,18 @@ static struct watch *new_watch(struct hub *hub, pid_t pid)
 	return w;
 }
 
+/* Before probes of a watch are set, and after they are gone: whether it is the only one. */
+static void say_alone(struct hub *hub)
+{
+	uint32_t count = 0, last = 0;
+
+	for (uint32_t i = 0; i < hub->settings.watches; i++) {
+		count += hub->watch[i] != NULL;
+		last = hub->watch[i] ? i + 1 : last;
+	}
+	__atomic_store_n(hub->alone, hub->has_sessions && count == 1 ? last : 0, __ATOMIC_SEQ_CST);
+}
+
 static int open_ring(struct watch *w)
 {
 	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
@@ -165,6 +177,7 @@ int hub_watch(struct hub *hub, pid_t pid, struct watch **ret, struct err_text *e
 	if (!w)
 		return err_set(err, -ENOSPC, "there is no place for pid %d: raise --memory-limit",
 			       (int)pid);
+	say_alone(hub);
 	r = open_ring(w);
 	if (r < 0)
 		err_set(err, r, "can't make a ring for pid %d: %s", (int)pid, strerror(-r));
@@ -336,6 +349,7 @@ void watch_free(struct watch *w)
 	if (w->lock >= 0)
 		close(w->lock);
 	hub->watch[w->number] = NULL;
+	say_alone(hub);
 	free(w->lane);
 	free(w);
 }

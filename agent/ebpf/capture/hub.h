@@ -120,6 +120,7 @@ struct hub {
 	struct capture_tally *tallies;
 	uint32_t tally_count;
 	size_t threads_size, streams_size, tallies_size;
+	uint32_t *alone; /* capture_alone */
 	struct remotes *remotes;
 	pthread_mutex_t remotes_lock; /* they are for one thread at a time */
 	struct watch *watch[HUB_WATCHES_MAX];

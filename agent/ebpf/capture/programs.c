@@ -185,6 +185,7 @@ int programs_open(struct hub *hub, struct err_text *err)
 	hub->tallies = map(bpf_map__fd(hub->object->maps.capture_tallies), hub->tallies_size);
 	if (!hub->threads || !hub->streams || !hub->tallies)
 		return err_set(err, -ENOMEM, "can't map the kernel's memory");
+	hub->alone = (uint32_t *)&hub->object->bss->capture_alone;
 	r = give_places(hub);
 	if (!r) {
 		hub->exit_link = bpf_program__attach(hub->object->progs.capture_thread_exit);

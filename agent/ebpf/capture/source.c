@@ -81,8 +81,9 @@ static int look_at_threads(struct watch *w, struct stream *s, bool final, uint64
 
 static void count_lane(struct stream *s, struct watch_lane *l, const struct capture_thread *t)
 {
-	uint64_t not_sampled = __atomic_load_n(&t->not_sampled, __ATOMIC_ACQUIRE);
-	uint64_t produced = __atomic_load_n(&t->produced, __ATOMIC_ACQUIRE);
+	uint64_t passed = __atomic_load_n(&t->passed, __ATOMIC_ACQUIRE);
+	uint64_t not_sampled = passed + __atomic_load_n(&t->not_sampled, __ATOMIC_ACQUIRE);
+	uint64_t produced = passed + __atomic_load_n(&t->produced, __ATOMIC_ACQUIRE);
 
 	capture_thread_counts(s, l->thread, grown(produced, l->produced),
 			      grown(not_sampled, l->not_sampled));
@@ -731,7 +732,7 @@ static uint64_t watch_uncounted(const struct capture_source *source)
 
 	for (uint32_t i = 0; i < w->hub->settings.threads; i++)
 		if (w->lane[i].thread)
-			sum += grown(w->hub->threads[i].produced, w->lane[i].produced);
+			sum += grown(w->hub->threads[i].produced + w->hub->threads[i].passed, w->lane[i].produced);
 	return sum;
 }
 
