@@ -167,12 +167,27 @@ static RECORDED uintptr_t serve(struct call *call, struct ring_header *ring, uin
 	}
 }
 
-static RECORDED uintptr_t call_recorded(WORDS, unsigned number)
+/* The hook is what a thunk jumps to; where it can't but call, it is the thunk. */
+#ifdef ARCH_THUNKS_CALL
+#define FRAME_GIVEN , uintptr_t frame
+#define GIVE_FRAME  , frame
+#define GIVE_OWN    , FRAME
+#else
+#define FRAME_GIVEN
+#define GIVE_FRAME
+#define GIVE_OWN
+#endif
+
+static RECORDED uintptr_t call_recorded(WORDS, unsigned number FRAME_GIVEN)
 {
 	struct call call = {&bound[number], {ARGUMENTS}, {0}};
 	struct ring_header *ring = shim_hook(DOOR_ALL);
 
-	return likely(ring) ? serve(&call, ring, FRAME) : call_next(&call);
+#ifndef ARCH_THUNKS_CALL
+	uintptr_t frame = FRAME;
+#endif
+
+	return likely(ring) ? serve(&call, ring, frame) : call_next(&call);
 }
 
 /* What sampling passes over, of the functions that are called all the time (sample.h). */
@@ -207,16 +222,16 @@ uintptr_t allocators_entered(WORDS, unsigned number)
 #define ONES(X, t) X(t##0) X(t##1) X(t##2) X(t##3) X(t##4) X(t##5) X(t##6) X(t##7) X(t##8) X(t##9)
 #define ALL(X)	   ONES(X, ) ONES(X, 1) ONES(X, 2) X(30) X(31)
 
-static RECORDED uintptr_t call(WORDS, unsigned number)
+static RECORDED uintptr_t call(WORDS, unsigned number FRAME_GIVEN)
 {
-	return unlikely(shim_hook(DOOR_ALL)) ? call_recorded(ARGUMENTS, number)
+	return unlikely(shim_hook(DOOR_ALL)) ? call_recorded(ARGUMENTS, number GIVE_FRAME)
 				     : bound[number].next(ARGUMENTS);
 }
 
 #define DEFINE(n)                                                                                  \
 	static uintptr_t thunk_##n(WORDS)                                                          \
 	{                                                                                          \
-		return call(ARGUMENTS, n);                                                         \
+		return call(ARGUMENTS, n GIVE_OWN);                                                \
 	}
 #define NAME(n) thunk_##n,
 

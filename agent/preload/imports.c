@@ -27,21 +27,24 @@
 #define TYPE_OF(info)	ELF32_R_TYPE(info)
 #endif
 
-/* A module's imports. Processors whose relocations have no addend (DT_REL) are not served. */
+/* A module's imports. */
 struct imports {
 	uintptr_t bias;
 	uintptr_t start, end;		  /* of the module */
 	uintptr_t relro_start, relro_end; /* whole pages that are read-only by now */
 	const ElfW(Sym) * symbols;
 	const char *strings;
-	const ElfW(Rela) * table[2]; /* DT_RELA, DT_JMPREL */
-	size_t count[2];
+	const uint8_t *table[2]; /* DT_REL or DT_RELA, DT_JMPREL */
+	size_t size[2];		 /* in bytes */
+	size_t step;		 /* of one in both: those with an addend begin as those without */
+#ifdef ARCH_GOT_OF_SYMBOLS
+	uintptr_t *got; /* of the symbols from first_symbol on, behind the module's own words */
+	size_t own_words, first_symbol, symbol_count;
+#endif
 };
 
 static void read_dynamic(struct imports *m, const ElfW(Dyn) * d)
 {
-	uint64_t kind = DT_RELA;
-
 	for (; d->d_tag != DT_NULL; d++) {
 		uintptr_t value = d->d_un.d_ptr, at = value < m->bias ? m->bias + value : value;
 
@@ -52,32 +55,45 @@ static void read_dynamic(struct imports *m, const ElfW(Dyn) * d)
 		case DT_STRTAB:
 			m->strings = (const char *)at;
 			break;
-		case DT_RELA:
-			m->table[0] = (const ElfW(Rela) *)at;
+		case ARCH_RELOCATIONS:
+			m->table[0] = (const uint8_t *)at;
 			break;
-		case DT_RELASZ:
-			m->count[0] = value / sizeof(ElfW(Rela));
+		case ARCH_RELOCATIONS + 1: /* their bytes: DT_RELASZ, DT_RELSZ */
+			m->size[0] = value;
 			break;
 		case DT_JMPREL:
-			m->table[1] = (const ElfW(Rela) *)at;
+			m->table[1] = (const uint8_t *)at;
 			break;
 		case DT_PLTRELSZ:
-			m->count[1] = value / sizeof(ElfW(Rela));
+			m->size[1] = value;
 			break;
-		case DT_PLTREL:
-			kind = value;
+#ifdef ARCH_GOT_OF_SYMBOLS
+		case DT_PLTGOT:
+			m->got = (uintptr_t *)at;
 			break;
+		case DT_MIPS_LOCAL_GOTNO:
+			m->own_words = value;
+			break;
+		case DT_MIPS_GOTSYM:
+			m->first_symbol = value;
+			break;
+		case DT_MIPS_SYMTABNO:
+			m->symbol_count = value;
+			break;
+#endif
 		}
 	}
-	if (kind != DT_RELA)
-		m->count[1] = 0;
 }
 
 static bool read_module(const struct dl_phdr_info *info, struct imports *m)
 {
 	uintptr_t page = (uintptr_t)getpagesize();
 
-	*m = (struct imports){.bias = info->dlpi_addr, .start = UINTPTR_MAX};
+	*m = (struct imports){
+		.bias = info->dlpi_addr,
+		.start = UINTPTR_MAX,
+		.step = ARCH_RELOCATIONS == DT_RELA ? sizeof(ElfW(Rela)) : sizeof(ElfW(Rel)),
+	};
 	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		uintptr_t at = m->bias + p->p_vaddr, past = at + p->p_memsz;
@@ -96,24 +112,17 @@ static bool read_module(const struct dl_phdr_info *info, struct imports *m)
 			break;
 		}
 	}
-	return m->symbols && m->strings && (m->table[0] || m->table[1]);
+	return m->symbols && m->strings;
 }
 
-/* The known function that this relocation imports; NULL: none. */
-static const char *known(const struct imports *m, const ElfW(Rela) * r)
+/* The known function that this symbol of the module's imports; NULL: none. */
+static const char *known(const struct imports *m, size_t number)
 {
-	unsigned type = TYPE_OF(r->r_info);
-	const ElfW(Sym) * symbol;
-	const char *name;
+	const ElfW(Sym) *symbol = &m->symbols[number];
+	const char *name = m->strings + symbol->st_name;
 	bool heap;
 
-	if (type != ARCH_JUMP_SLOT && type != ARCH_GLOB_DAT)
-		return NULL;
-	symbol = &m->symbols[SYMBOL_OF(r->r_info)];
-	name = m->strings + symbol->st_name;
-	if (symbol->st_shndx != SHN_UNDEF || allocator_function_find(name, &heap) < 0)
-		return NULL;
-	return name;
+	return symbol->st_shndx == SHN_UNDEF && allocator_function_find(name, &heap) >= 0 ? name : NULL;
 }
 
 static void store(const struct imports *m, uintptr_t *word, uintptr_t value)
@@ -128,13 +137,12 @@ static void store(const struct imports *m, uintptr_t *word, uintptr_t value)
 		sys_call(SYS_mprotect, at, page, PROT_READ);
 }
 
-/* Not yet resolved, a word leads into the module's own table of calls. */
-static void redirect(const struct imports *m, const ElfW(Rela) * r, const char *name)
+/* `lazy`: not yet resolved, the word leads into the module's own table of calls. */
+static void redirect(const struct imports *m, uintptr_t *word, bool lazy, const char *name)
 {
-	uintptr_t *word = (uintptr_t *)(m->bias + r->r_offset);
 	uintptr_t is = __atomic_load_n(word, __ATOMIC_RELAXED), hook;
 	uintptr_t definition = symbols_find(name, &shim);
-	bool later = TYPE_OF(r->r_info) == ARCH_JUMP_SLOT && is >= m->start && is < m->end;
+	bool later = lazy && is >= m->start && is < m->end;
 
 	if (!definition || (is != definition && !later))
 		return;
@@ -146,18 +154,32 @@ static void redirect(const struct imports *m, const ElfW(Rela) * r, const char *
 }
 
 /* Is there anything to redirect? If `change`, does it. */
-static bool visit_relocations(const struct imports *m, bool change)
+static bool visit_word(const struct imports *m, size_t symbol, uintptr_t *word, bool lazy, bool change)
+{
+	const char *name = known(m, symbol);
+
+	if (name && change)
+		redirect(m, word, lazy, name);
+	return name != NULL;
+}
+
+static bool visit_words(const struct imports *m, bool change)
 {
 	bool any = false;
 
 	for (unsigned t = 0; t < 2; t++)
-		for (size_t i = 0; i < m->count[t] && m->table[t]; i++) {
-			const char *name = known(m, &m->table[t][i]);
+		for (size_t at = 0; m->table[t] && at + m->step <= m->size[t]; at += m->step) {
+			const ElfW(Rel) *r = (const ElfW(Rel) *)(m->table[t] + at);
+			unsigned type = TYPE_OF(r->r_info);
 
-			if (name && change)
-				redirect(m, &m->table[t][i], name);
-			any |= name != NULL;
+			if (type == ARCH_JUMP_SLOT || type == ARCH_GLOB_DAT)
+				any |= visit_word(m, SYMBOL_OF(r->r_info), (uintptr_t *)(m->bias + r->r_offset),
+						  type == ARCH_JUMP_SLOT, change);
 		}
+#ifdef ARCH_GOT_OF_SYMBOLS
+	for (size_t i = m->first_symbol; m->got && i < m->symbol_count; i++)
+		any |= visit_word(m, i, &m->got[m->own_words + i - m->first_symbol], true, change);
+#endif
 	return any;
 }
 
@@ -167,7 +189,7 @@ static int visit_wanted(struct dl_phdr_info *info, size_t size, void *context)
 
 	(void)size;
 	(void)context;
-	return read_module(info, &m) && visit_relocations(&m, false);
+	return read_module(info, &m) && visit_words(&m, false);
 }
 
 static int visit_every(struct dl_phdr_info *info, size_t size, void *context)
@@ -177,7 +199,7 @@ static int visit_every(struct dl_phdr_info *info, size_t size, void *context)
 	(void)size;
 	(void)context;
 	if (read_module(info, &m))
-		visit_relocations(&m, true);
+		visit_words(&m, true);
 	return 0;
 }
 
@@ -189,7 +211,7 @@ static int visit_one(struct dl_phdr_info *info, size_t size, void *context)
 	(void)size;
 	if (!read_module(info, &m) || pc < m.start || pc >= m.end)
 		return 0;
-	visit_relocations(&m, true);
+	visit_words(&m, true);
 	return 1;
 }
 

@@ -6,7 +6,8 @@
 
 extern "C" __attribute__((visibility("default"))) unsigned plugin_work(unsigned times)
 {
-	volatile std::size_t too_much = PTRDIFF_MAX - 64;
+	/* (Half of all addresses can be had by a 32-bit program on a kernel of 64.) */
+	volatile std::size_t too_much = sizeof(std::size_t) == 4 ? SIZE_MAX - 4096 : PTRDIFF_MAX - 64;
 	unsigned caught = 0;
 
 	for (unsigned i = 0; i < times; i++)

@@ -10,6 +10,6 @@ __attribute__((visibility("default"), noinline)) void *plugin_work(size_t size)
 {
 	void *p = use(malloc(own(size)));
 
-	__asm__ volatile(".skip " PLUGIN_SKIP ", 0x90");
+	__asm__ volatile(".rept " PLUGIN_SKIP "\n nop\n.endr");
 	return p;
 }

@@ -505,7 +505,7 @@ static void test_threads(void **state)
 	tell("threads");
 }
 
-static bool with_library(const char *name)
+static void with_library(const char *name)
 {
 	char path[4096], *slash;
 	void (*shapes)(void (*)(void));
@@ -519,7 +519,7 @@ static bool with_library(const char *name)
 	snprintf(slash, 64, "/unwind-shapes/%s.so", name);
 	handle = dlopen(path, RTLD_NOW);
 	if (!handle)
-		return false; /* not every compiler is everywhere */
+		return; /* not every compiler is everywhere */
 	*(void **)&shapes = dlsym(handle, "shapes_run");
 	assert_non_null(shapes);
 	host_module_count = 0;
@@ -531,22 +531,21 @@ static bool with_library(const char *name)
 	dlclose(handle);
 	host_module_count = 0;
 	unwind_modules_changed();
-	return true;
 }
 
-/* Each is unloaded before the next comes to lie in its place. (Where code has no tables one of the shapes is too large for a row.) */
+/* Each is unloaded before the next comes to lie in its place. */
 static void test_libraries(void **state)
 {
 	static const char *const names[] = {"gcc", "clang", "together", "rustc", "separate"};
-	unsigned closed, loaded = 0;
+	unsigned closed;
 
 	(void)state;
 	for (unsigned i = 0; i < 4 * 5; i++)
-		loaded += with_library(names[i % 5]);
+		with_library(names[i % 5]);
 	closed = totals.missed[WALK_CLOSED];
 	assert_true(totals.compared > 500);
 	assert_true(closed > 5);
-	assert_int_equal(totals.truncated, ARCH_SCAN ? 20 * loaded : 0);
+	assert_int_equal(totals.truncated, 0);
 	tell("libraries");
 }
 

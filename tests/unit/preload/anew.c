@@ -27,6 +27,7 @@ static void short_lived(void **state)
 	struct agent_result r;
 
 	(void)state;
+	SKIP_EMULATED(NO_ROBUST_LISTS);
 	RUN(&options, &r, target_path("short_threads"), "2000");
 	assert_exited(&r, 0);
 	assert_sound(&r);

@@ -23,6 +23,7 @@ static void children_are_silent(void **state)
 	struct agent_result r;
 
 	(void)state;
+	SKIP_EMULATED(NO_VFORK);
 	RUN(&options, &r, target_path("fork_all"));
 	assert_exited(&r, 0);
 	assert_sound(&r);
@@ -148,6 +149,7 @@ static void clones_in_the_same_memory(void **state)
 	struct agent_result r;
 
 	(void)state;
+	SKIP_EMULATED(NO_VFORK);
 	RUN(&options, &r, target_path("clones"));
 	assert_exited(&r, 0);
 	assert_sound(&r);
@@ -208,6 +210,7 @@ static void threads_end_with_full_rings(void **state)
 	struct agent_result r;
 
 	(void)state;
+	SKIP_EMULATED(NO_ROBUST_LISTS);
 	RUN(&options, &r, target_path("churn"), "3000", "3", "12");
 	assert_exited(&r, 0);
 	assert_sound(&r);

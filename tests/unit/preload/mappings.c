@@ -9,7 +9,7 @@
 #include "proto/event.h"
 
 #define PAGE  4096u
-#define HUGE_ (1ul << 40)
+#define HUGE_ ((size_t)1 << (sizeof(size_t) == 8 ? 40 : 30)) /* as in targets/mappings */
 
 static bool is(const struct agent_event *e, const char *name, uint64_t size)
 {
@@ -96,6 +96,7 @@ static void run_allocator(const char *name)
 	struct agent_options options = {.preload_more = path};
 	struct agent_result r;
 
+	SKIP_EMULATED(NO_ALLOCATORS);
 	snprintf(path, sizeof(path), "/usr/lib/x86_64-linux-gnu/%s", name);
 	if (access(path, R_OK)) {
 		print_message("SKIPPED: %s is not here\n", path);

@@ -81,6 +81,7 @@ static void run_allocator(const char *name, bool throws)
 					      "/usr/lib"};
 	char path[256];
 
+	SKIP_EMULATED(NO_ALLOCATORS);
 	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
 		snprintf(path, sizeof(path), "%s/%s", folders[i], name);
 		if (access(path, R_OK))
@@ -119,6 +120,9 @@ static void by_name(void **state)
 	char path[600];
 
 	(void)state;
+#if defined(__mips__) || defined(__arm__)
+	SKIP_LEFT_LATE();
+#endif
 	snprintf(path, sizeof(path), "%s.so", target_path("named_alloc"));
 	options.preload_more = path;
 	RUN(&options, &r, target_path("cxx"));
@@ -193,6 +197,9 @@ static void of_a_plugin(void **state)
 	char path[600];
 
 	(void)state;
+#if defined(__mips__)
+	SKIP_LEFT_LATE();
+#endif
 	snprintf(path, sizeof(path), "%s.so", target_path("own_plugin"));
 	RUN(&options, &r, target_path("cxx_loader"), path, "20");
 	assert_exited(&r, 0);

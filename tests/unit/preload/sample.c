@@ -148,6 +148,7 @@ static void operators(void **state)
 	agree(path, argv, &all, &some);
 	/* Each of them is two until the first one is sampled: 35 on average, 440 once in a hundred thousand runs. */
 	assert_true(some - all < all / 20);
+	SKIP_EMULATED(NO_ALLOCATORS);
 	for (unsigned i = 0; i < 2; i++) {
 		if (access(libraries[i], R_OK))
 			print_message("SKIPPED: %s is not here\n", libraries[i]);

@@ -12,6 +12,7 @@
 /* The relocations by which a module imports functions: R_AARCH64_JUMP_SLOT, R_AARCH64_GLOB_DAT. */
 #define ARCH_JUMP_SLOT 1026u
 #define ARCH_GLOB_DAT  1025u
+#define ARCH_RELOCATIONS DT_RELA
 
 #define ARCH_CLOCK     RING_CLOCK_CNTVCT
 #define ARCH_LIBC_BASE "GLIBC_2.17"

@@ -12,6 +12,7 @@
 /* The relocations by which a module imports functions: R_ARM_JUMP_SLOT, R_ARM_GLOB_DAT. */
 #define ARCH_JUMP_SLOT 22u
 #define ARCH_GLOB_DAT  21u
+#define ARCH_RELOCATIONS DT_REL
 
 /* Programs may not read its counter everywhere: time is the kernel's. */
 #define ARCH_CLOCK RING_CLOCK_MONOTONIC
@@ -41,6 +42,9 @@ static inline void arch_pause(void)
 
 /* A hook that an exception has left is found out by the next one (thread.c). */
 #define ARCH_PERSONALITY(name) ((void)0)
+
+/* Six words do not fit into registers: what hands them on is no jump. */
+#define ARCH_THUNKS_CALL
 
 /* Nothing is patched here. */
 #define ARCH_LANDING 0u

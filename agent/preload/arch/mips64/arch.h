@@ -9,10 +9,12 @@
 
 #define ARCH_MACHINE 8u /* EM_MIPS */
 
-/* The relocations by which a module imports functions: what the linker of this processor puts into the global offset table has
- * none. */
-#define ARCH_JUMP_SLOT 4294967295u
-#define ARCH_GLOB_DAT  4294967295u
+/* Words by which a module imports functions have no relocations: the last ones of its global offset table are those of its last
+ * symbols, in their order (DT_MIPS_GOTSYM, MIPS ABI supplement, chapter 5). */
+#define ARCH_JUMP_SLOT	 4294967295u
+#define ARCH_GLOB_DAT	 4294967295u
+#define ARCH_RELOCATIONS DT_REL
+#define ARCH_GOT_OF_SYMBOLS
 
 /* Its counter (rdhwr $2) need not be in step on all processors: time is the kernel's. */
 #define ARCH_CLOCK RING_CLOCK_MONOTONIC

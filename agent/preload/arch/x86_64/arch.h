@@ -15,6 +15,7 @@
 /* The relocations by which a module imports functions: R_X86_64_JUMP_SLOT, R_X86_64_GLOB_DAT. */
 #define ARCH_JUMP_SLOT 7u
 #define ARCH_GLOB_DAT  6u
+#define ARCH_RELOCATIONS DT_RELA
 
 #define ARCH_CLOCK RING_CLOCK_TSC
 

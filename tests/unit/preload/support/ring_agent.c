@@ -534,6 +534,8 @@ static void answer(struct agent *a, int fd)
 		a->options->refuse || hello.pid != (uint32_t)a->pid ? RING_REFUSED : RING_ACCEPTED;
 	if (out.kind == RING_ACCEPTED) {
 		drain(a, a->result->handshakes > 0);
+		for (size_t i = 0; i < a->result->module_count; i++) /* of the program before it */
+			a->result->modules[i].live = false;
 		a->result->handshakes++;
 		memcpy(CMSG_DATA(&control.head), &a->memory, sizeof(int));
 		message.msg_control = &control;
@@ -590,6 +592,7 @@ static void become_program(struct agent *a, const char *const argv[], int link, 
 {
 	char preload[1024], number[48];
 	struct stat status;
+	sigset_t orders;
 
 	snprintf(preload, sizeof(preload), "%s%s%s", preload_path(),
 		 a->options->preload_more ? ":" : "",
@@ -606,6 +609,11 @@ static void become_program(struct agent *a, const char *const argv[], int link, 
 	}
 	for (const char *const *more = a->options->environment; more && *more; more++)
 		putenv(strdup(*more));
+	/* The first one may come before the program waits for it. */
+	sigemptyset(&orders);
+	sigaddset(&orders, SIGRTMIN);
+	if (a->options->sample_off)
+		sigprocmask(SIG_BLOCK, &orders, NULL);
 	close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
 	if (!a->options->no_socket)
 		dup2(link, CHILD_FD);

@@ -5,12 +5,31 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
 
 #include "tests/targets/target.h"
 #include "tests/unit/preload/support/ring_agent.h"
+
+/* Under qemu-user (tests/unit/emulated), which lacks some of what Linux has: why the test can't be run there. */
+#define SKIP_EMULATED(reason)                                                                                          \
+	do {                                                                                                           \
+		if (getenv("HEAPCAST_TEST_EMULATED")) {                                                                \
+			print_message("SKIPPED: %s\n", reason);                                                        \
+			skip();                                                                                        \
+		}                                                                                                      \
+	} while (0)
+/* Where a hook that was left is found out late, what it holds up is lost, or told twice (docs/boards.md). */
+#define SKIP_LEFT_LATE()                                                                                               \
+	do {                                                                                                           \
+		print_message("SKIPPED: a hook that was left is found out late on this processor\n");                  \
+		skip();                                                                                                \
+	} while (0)
+#define NO_ROBUST_LISTS "the emulator does not tell of threads that end by robust lists"
+#define NO_ALLOCATORS	"the allocators that are installed are this machine's"
+#define NO_VFORK	"the emulator forks where a program says vfork or clone"
 
 /* RUN(&options, &result, PROGRAM, ARGUMENT...) */
 #define RUN(options, result, ...)                                                                  \

@@ -7,12 +7,15 @@
 
 #include "proto/event.h"
 
-/* Tallies: births and deaths, each address in the order of its stamps. */
+/* Tallies: births and deaths, each address in the order of its stamps, which for a thread's own is that of its records where a clock
+ * does not tell them apart. */
 
 struct change {
 	uint64_t address;
 	uint64_t stamp;
 	uint64_t size; /* of a birth */
+	size_t number; /* of its record */
+	uint32_t tid;
 	unsigned tag;  /* of a birth */
 	bool birth;
 };
@@ -25,7 +28,14 @@ static int compare_changes(const void *left, const void *right)
 		return a->address < b->address ? -1 : 1;
 	if (a->stamp != b->stamp)
 		return a->stamp < b->stamp ? -1 : 1;
+	if (a->tid == b->tid && a->number != b->number)
+		return a->number < b->number ? -1 : 1;
 	return (int)a->birth - (int)b->birth;
+}
+
+static bool is_its_birth(const struct change *birth, const struct change *death)
+{
+	return birth->birth && birth->address == death->address && birth->stamp == death->stamp && birth->tid != death->tid;
 }
 
 static size_t changes_of(const struct agent_result *r, struct change *to)
@@ -39,14 +49,16 @@ static size_t changes_of(const struct agent_result *r, struct change *to)
 		if (event_space(e->kind) != EVENT_SPACE_HEAP)
 			continue;
 		if (class == EVENT_CLASS_FREE)
-			to[count++] = (struct change){.address = e->address, .stamp = e->stamp};
+			to[count++] = (struct change){.address = e->address, .stamp = e->stamp, .number = i, .tid = e->tid};
 		if (class == EVENT_CLASS_REALLOCATION && e->old_address && e->address)
 			to[count++] =
-				(struct change){.address = e->old_address, .stamp = e->call_stamp};
+				(struct change){.address = e->old_address, .stamp = e->call_stamp, .number = i, .tid = e->tid};
 		if (class != EVENT_CLASS_FREE && e->address)
 			to[count++] = (struct change){.address = e->address,
 						      .stamp = e->stamp,
 						      .size = e->size,
+						      .number = i,
+						      .tid = e->tid,
 						      .tag = e->tag,
 						      .birth = true};
 	}
@@ -64,6 +76,13 @@ void agent_tally(const struct agent_result *result, unsigned tag, struct agent_t
 	for (size_t i = 0; i < count; i++) {
 		const struct change *c = &changes[i];
 
+		/* One thread's block that another one has freed within the same tick. */
+		if (!c->birth && i + 1 < count && (!living || living->address != c->address) && is_its_birth(c + 1, c)) {
+			struct change death = *c;
+
+			changes[i] = changes[i + 1];
+			changes[i + 1] = death;
+		}
 		if (living && living->address != c->address)
 			living = NULL;
 		if (c->birth) {
