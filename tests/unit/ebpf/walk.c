@@ -7,9 +7,13 @@
  * rustc made, loaded and unloaded on the way, code made at run time, more frames than the kernel takes.
  */
 #include <alloca.h>
+#ifdef __aarch64__
+#include <asm/hwcap.h>
+#endif
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -536,16 +540,20 @@ static void with_library(const char *name)
 /* Each is unloaded before the next comes to lie in its place. */
 static void test_libraries(void **state)
 {
-	static const char *const names[] = {"gcc", "clang", "together", "rustc", "separate"};
+	static const char *const names[] = {"gcc", "clang", "together", "rustc", "separate", "pac"};
 	unsigned closed;
 
 	(void)state;
-	for (unsigned i = 0; i < 4 * 5; i++)
-		with_library(names[i % 5]);
+	for (unsigned i = 0; i < 4 * 6; i++)
+		with_library(names[i % 6]);
 	closed = totals.missed[WALK_CLOSED];
 	assert_true(totals.compared > 500);
 	assert_true(closed > 5);
 	assert_int_equal(totals.truncated, 0);
+#ifdef __aarch64__
+	if (getauxval(AT_HWCAP) & HWCAP_PACA)
+		printf("the processor signs return addresses\n");
+#endif
 	tell("libraries");
 }
 
