@@ -366,7 +366,7 @@ int main(void)
 	};
 
 	if (place_own.machine != EM_X86_64) {
-		puts("skipped: the code is x86-64's");
+		puts("SKIPPED: the code is x86-64's");
 		return 77;
 	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
