@@ -304,7 +304,8 @@ static unsigned tag_of(struct agent *a, const struct reader *reader,
 	const struct agent_module *m =
 		event->pc ? module_of(a, event->pc - 1, reader->epoch) : NULL;
 
-	return m && (strstr(m->path, "/ld-") || strstr(m->path, "/libc.so")) ? 0 : event->size % 16;
+	/* (MIPS64's loader is ld.so.1.) */
+	return m && (strstr(m->path, "/ld-") || strstr(m->path, "/ld.so") || strstr(m->path, "/libc.so")) ? 0 : event->size % 16;
 }
 
 static unsigned take_event(struct agent *a, uint32_t index, const uint64_t *w)
