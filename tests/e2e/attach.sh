@@ -156,7 +156,11 @@ wait_for 30 "the program to be found" test -s late.heapcast
 sleep 0.3
 touch go
 target_ended 7
-wait_for 30 "the stream's end" grep -q 'exited with status 7' <("$COLLECTOR" ledger late.heapcast)
+late_has_ended() {
+	"$COLLECTOR" ledger late.heapcast >late.ledger
+	grep -q 'exited with status 7' late.ledger
+}
+wait_for 30 "the stream's end" late_has_ended
 kill -INT "$agent_pid"
 attached_ended
 exact late.heapcast 1 100
