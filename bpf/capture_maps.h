@@ -72,7 +72,7 @@ struct {
  */
 volatile uint32_t capture_alone = 0;
 
-/* Whose stack a page is, as the last hit there has found it: capture_page. Read only where a guess will do (bpf/pass.h). */
+/* Whose stack a page is, as the last hit there has found it: pass_page in bpf/pass.h. Read only where a guess will do. */
 #define CAPTURE_PAGES 256 /* as many as a byte tells apart */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

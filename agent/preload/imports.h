@@ -2,9 +2,10 @@
 /*
  * Redirects the calls by which modules reach an allocator under a name of its own (allocators.h).
  *
- * A module reaches functions of others through words of its own, which the loader fills (System V
- * ABI: relocations of type JUMP_SLOT and GLOB_DAT). Where such a word holds the address of a known
- * function, or will hold it once the first call has been resolved, it is given that of our hook:
+ * A module reaches functions of others through words of its own, which the loader fills (System V ABI:
+ * relocations of type JUMP_SLOT and GLOB_DAT; on MIPS64 words of the global offset table, which have
+ * none). Where such a word holds the address of a known function, or will hold it once the first call
+ * has been resolved, it is given that of our hook:
  * one store of one pointer, which is never undone. A word that nobody has filled (a weak function
  * that is not there) stays as it is: programs that ask are told the truth.
  *
