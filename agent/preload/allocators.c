@@ -137,8 +137,12 @@ static uintptr_t birth_size(const struct call *call, uintptr_t result, const uin
 
 static uintptr_t birth(struct call *call, const uintptr_t *words)
 {
-	uintptr_t result = call_next(call), p, size = birth_size(call, result, words, &p);
+	uintptr_t result, p, size;
 
+	hook_may_throw(&call->hook); /* tc_new and mi_new do */
+	result = call_next(call);
+	hook_has_not_thrown(&call->hook);
+	size = birth_size(call, result, words, &p);
 	rare_allocation(&call->hook, call->f->kind, (void *)p, size);
 	return result;
 }
@@ -148,10 +152,8 @@ static RECORDED uintptr_t serve(struct call *call, struct ring_header *ring, uin
 {
 	const uintptr_t *words = &call->word[call->f->heap];
 
-	ARCH_PERSONALITY("operators_unwound"); /* tc_new and mi_new throw */
+	ARCH_PERSONALITY("operators_unwound"); /* an exception passes from birth() */
 	rare_enter(&call->hook, ring, frame);
-	if (call->hook.kind != HOOK_NESTED)
-		tls.throwing = tls.frame;
 	switch (call->f->shape) {
 	case SHAPE_MOVE_AB:
 	case SHAPE_MOVE_OR_END:
@@ -225,7 +227,7 @@ uintptr_t allocators_entered(WORDS, unsigned number)
 static RECORDED uintptr_t call(WORDS, unsigned number FRAME_GIVEN)
 {
 	return unlikely(shim_hook(DOOR_ALL)) ? call_recorded(ARGUMENTS, number GIVE_FRAME)
-				     : bound[number].next(ARGUMENTS);
+					     : bound[number].next(ARGUMENTS);
 }
 
 #define DEFINE(n)                                                                                  \

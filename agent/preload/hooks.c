@@ -52,10 +52,13 @@ void note_slow(struct thread *thread, enum hook_kind kind, const struct event *e
 		record_lost_anywhere(&sought);
 	else if (!is_recorded(thread, sought.kind) && !shim.sampled)
 		return;
-	else if (kind == HOOK_NESTED)
+	else if (kind == HOOK_NESTED) {
+		if (sought.kind < KIND_FREE)
+			thread_drop_inner(thread, &sought, 0);
 		thread_put_aside(thread, &sought);
-	else
+	} else {
 		record_lost(thread, &sought);
+	}
 }
 
 /* Allocations. */

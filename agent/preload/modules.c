@@ -17,6 +17,7 @@
 #include "agent/preload/slice.h"
 #include "agent/preload/state.h"
 #include "agent/preload/sys.h"
+#include "agent/preload/thread.h"
 #include "proto/ring.h"
 
 #include "agent/preload/poison.h"
@@ -536,6 +537,10 @@ const struct unwind_module *modules_find(void *context, uint64_t pc)
 	struct module *module;
 
 	(void)context;
+	if (unlikely(thread_seeks())) {
+		module = find_known(pc);
+		return module ? &module->unwind : NULL;
+	}
 	modules_refresh();
 	module = find_known(pc);
 	if (module && !__atomic_exchange_n(&module->imports, true, __ATOMIC_RELAXED))

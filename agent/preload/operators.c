@@ -126,9 +126,9 @@ static RECORDED void *new_recorded(size_t size, uintptr_t a, uintptr_t b, unsign
 	if (unlikely(!ring)) /* since we looked */
 		return news[form].next(size, a, b);
 	hook_enter(&hook, ring, FRAME);
-	if (hook.kind != HOOK_NESTED)
-		tls.throwing = tls.frame;
+	hook_may_throw(&hook);
 	p = news[form].next(size, a, b);
+	hook_has_not_thrown(&hook);
 	note_allocation(&hook, new_kinds[form], p, size);
 	return p;
 }

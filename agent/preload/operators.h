@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /* The personality of functions in which an exception of the allocator may end a hook: see
- * ARCH_PERSONALITY. Such a hook has put its frame into tls.throwing. */
+ * ARCH_PERSONALITY, and hook_may_throw in thread.h. */
 int operators_unwound(int version, int actions, uint64_t class, void *exception, void *context);
 
 /* After a dlclose: definitions in libraries that only plugins need may be gone with them. */

@@ -157,6 +157,7 @@ struct thread {
 
 	uint64_t place;
 	struct thread *next;
+	struct unwind_thread *seeker; /* to look for a hook on the stack; NULL: never needed */
 };
 
 #define PLACE_TAKEN UINT64_MAX
@@ -168,7 +169,7 @@ struct tls {
 	struct thread *thread;	 /* NULL: none yet */
 	uintptr_t frame;	 /* of the hook under way; 0: none */
 	uint64_t return_address; /* where that hook returns to */
-	uintptr_t throwing;	 /* the frame of an operator new that an exception may leave */
+	uintptr_t throwing;	 /* the frame of the hook under way, while an exception may leave it */
 	bool passing; /* an allocator in the program is at work on what is not recorded; until its
 			 next such call, if it was left by a jump */
 };

@@ -18,6 +18,8 @@
 
 #define PAGE	    4096u
 #define STATE_BYTES ((sizeof(struct thread) + PAGE - 1) & ~(size_t)(PAGE - 1))
+#define SEEKING                                                                                    \
+	(1ull << 63)	/* in tls.return_address, while this thread looks for a hook on its stack */
 #define MARK_POLICY 6	/* its number of enum MarkKind in heapcast.proto */
 #define RETRY	    256 /* events of a thread without a slice until it asks for one again */
 
@@ -233,7 +235,7 @@ static bool on_stack(const stack_t *stack, uintptr_t frame)
  * Is the hook at `outer` still under way, below us on the stack? Stacks grow down, so a hook inside
  * it has a lower frame, unless it runs on the alternate stack of a signal's handler, which may lie
  * anywhere. Otherwise the outer one was left by a jump. A jump followed by calls that go deeper
- * than the hook did is mistaken for nesting at first; intact() finds that out when the queue is
+ * than the hook did is mistaken for nesting at first; was_left() finds that out when the queue is
  * full.
  */
 static bool nested(uintptr_t outer, uintptr_t frame)
@@ -252,13 +254,51 @@ bool thread_in_hook(uintptr_t frame)
 	return tls.frame && nested(tls.frame, frame);
 }
 
-/* Does the frame still return to where it did? Deeper calls have written over it if it was left. */
-static bool intact(uintptr_t outer)
+/* We may have interrupted a capture, or what tells modules: the walk has memory of its own (of which 12 KiB become resident), and
+ * modules that are not known stay so (thread_seeks). A jump that is made here is made good by the next hook's guard. */
+static bool is_absent(struct thread *thread, uintptr_t frame, const struct unwind_regs *sought)
+{
+	enum unwind_sought answer;
+	struct unwind_regs from;
+
+	if (!thread->seeker) {
+		void *memory = sys_pages(UNWIND_THREAD_SIZE);
+
+		thread->seeker = memory ? unwind_thread_init(memory) : NULL;
+	}
+	if (!thread->seeker)
+		return false;
+	arch_caller(frame, &from);
+	tls.return_address |= SEEKING;
+	barrier();
+	answer = unwind_seek(thread->seeker, &from, sought);
+	barrier();
+	tls.return_address &= ~SEEKING;
+	return answer == UNWIND_ABSENT;
+}
+
+bool thread_seeks(void)
+{
+	return tls.return_address & SEEKING;
+}
+
+/* Deeper calls have mostly written over the frame of a hook that was left, so that it no longer returns to where it did. If
+ * not, it is not on the stack. To take one for left that is under way would spoil what it is writing: so in doubt it is. */
+static bool was_left(struct thread *thread, uintptr_t outer, uintptr_t frame)
 {
 	struct unwind_regs regs;
 
+	if (thread_seeks()) /* a handler has interrupted just that */
+		return false;
 	arch_caller(outer, &regs);
-	return regs.pc == tls.return_address;
+	return regs.pc != tls.return_address || is_absent(thread, frame, &regs);
+}
+
+/* Is it worth asking? Where the runtime of C++ does not tell, an exception may have left it. (It is not writing anything then.) */
+static bool is_suspect(const struct thread *thread)
+{
+	return thread->aside_count >= ASIDE_MAX ||
+	       (!ARCH_HEARS_EXCEPTIONS && tls.throwing == tls.frame);
 }
 
 void thread_enter_nested(struct hook *hook)
@@ -266,7 +306,7 @@ void thread_enter_nested(struct hook *hook)
 	struct thread *thread = hook->thread;
 
 	if (nested(tls.frame, hook->frame) &&
-	    !(thread && thread->aside_count >= ASIDE_MAX && !intact(tls.frame))) {
+	    !(thread && is_suspect(thread) && was_left(thread, tls.frame, hook->frame))) {
 		hook->kind = HOOK_NESTED;
 		return;
 	}
@@ -313,24 +353,30 @@ bool thread_has_aside(const struct thread *thread, uint64_t address)
 	return false;
 }
 
-static bool same_block(const struct event *outer, const struct event *inner)
-{
-	bool frees = event_class(outer->kind) == EVENT_CLASS_FREE;
-
-	if (event_space(inner->kind) != event_space(outer->kind))
-		return false;
-	if (event_class(inner->kind) == EVENT_CLASS_FREE)
-		return inner->address == (frees ? outer->address : outer->old_address);
-	return !frees && inner->address && inner->address == outer->address;
-}
-
+/* From the last one back: what `outer` has freed may be among it, and before, somebody else's block of the same address. No
+ * address is given twice without a free in between. */
 void thread_drop_inner(struct thread *thread, const struct event *outer, uint32_t from)
 {
-	for (uint32_t i = from; i < thread->aside_count; i++)
-		if (same_block(outer, &thread->aside[i])) {
-			thread->aside[i].kind = 0;
+	bool frees = event_class(outer->kind) == EVENT_CLASS_FREE;
+	uint64_t born = frees ? 0 : outer->address,
+		 freed = frees ? outer->address : outer->old_address;
+
+	for (uint32_t i = thread->aside_count; i-- > from && (born || freed);) {
+		struct event *inner = &thread->aside[i];
+		bool inner_frees = event_class(inner->kind) == EVENT_CLASS_FREE;
+
+		if (!inner->kind || !inner->address ||
+		    event_space(inner->kind) != event_space(outer->kind))
+			continue;
+		if (inner->address == (inner_frees ? freed : born)) {
+			inner->kind = 0;
 			shim.nests = 1;
 		}
+		if (inner->address == freed && (inner_frees || freed != born))
+			freed = 0;
+		if (inner->address == born)
+			born = 0;
+	}
 }
 
 static void flush_one(struct thread *thread, const struct event *event)

@@ -58,6 +58,9 @@ static inline __attribute__((always_inline)) void guard_clear(void)
 	barrier();
 }
 
+/* Does this thread look for a hook on its stack? It may have interrupted itself anywhere then: it waits for nothing. */
+bool thread_seeks(void);
+
 /* Is a hook of this thread under way, for a function whose frame this is? */
 bool thread_in_hook(uintptr_t frame);
 
@@ -106,6 +109,21 @@ hook_enter(struct hook *hook, struct ring_header *ring, uintptr_t frame)
 	if (unlikely(thread->control != thread_control(ring)))
 		thread_obey(thread, ring);
 	__atomic_store_n(&thread->slice->entered, thread->last_stamp, __ATOMIC_RELAXED);
+}
+
+/* Around the call of an allocator's function that may end in an exception. */
+static inline void hook_may_throw(const struct hook *hook)
+{
+	if (hook->kind != HOOK_NESTED)
+		tls.throwing = tls.frame;
+	barrier();
+}
+
+static inline void hook_has_not_thrown(const struct hook *hook)
+{
+	barrier();
+	if (hook->kind != HOOK_NESTED)
+		tls.throwing = 0;
 }
 
 /* Leaves it: events that were put aside become records, and the agent need not wait for this

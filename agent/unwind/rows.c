@@ -330,9 +330,11 @@ uint32_t rows_miss(struct unwind_thread *thread, uint64_t pc)
 	if (!l2_find(key, &row)) {
 		thread->counters.rows_decoded++;
 		row = rows_decode(pc);
-		if (rows_state() != state)
+		if (rows_state() != state ||
+		    (thread->seeks && row == row_special(ROW_FRAME_POINTER, 0)))
 			return row;
-		l2_insert(key, row);
+		if (!thread->seeks)
+			l2_insert(key, row);
 	}
 	if (++thread->l1_misses > 2 * (thread->l1_mask + 1) &&
 	    thread->l1_mask + 1 < 1u << L1_BITS_MAX) {

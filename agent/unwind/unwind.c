@@ -54,6 +54,33 @@ void unwind_capture_full(struct unwind_thread *thread, const struct unwind_regs 
 	count(thread, ret_delta);
 }
 
+/* Where code is read instead of tables a step that goes wrong may find a return address of 0, as the outermost frame has. */
+static bool is_outermost(const struct frame *frame, enum step result)
+{
+	return result == STEP_END && (!ARCH_SCAN || row_is(frame->row, ROW_END));
+}
+
+enum unwind_sought unwind_seek(struct unwind_thread *seeker, const struct unwind_regs *from,
+			       const struct unwind_regs *sought)
+{
+	struct walk w = {.thread = seeker};
+	struct frame frame = {.pc = from->pc, .sp = from->sp, .fp = from->fp};
+	enum step result = frame.sp & (ARCH_WORD - 1) ? STEP_BROKEN : STEP_FRAME;
+
+	rows_check_state(seeker);
+	seeker->seeks = true;
+	walk_enter(&w, frame.sp);
+	for (unsigned i = 0; result == STEP_FRAME && i < DEPTH_HARD; i++) {
+		if (frame.pc == sought->pc && frame.sp == sought->sp)
+			return UNWIND_THERE;
+		frame.row = walk_row(seeker, &frame);
+		if (frame.row == row_special(ROW_FRAME_POINTER, 0))
+			return UNWIND_UNSURE;
+		result = step(&w, &frame, &frame);
+	}
+	return is_outermost(&frame, result) ? UNWIND_ABSENT : UNWIND_UNSURE;
+}
+
 void unwind_counters(const struct unwind_thread *thread, struct unwind_counters *ret_counters)
 {
 	*ret_counters = thread->counters;

@@ -138,6 +138,19 @@ uint64_t unwind_frames_turned_away(void);
 void unwind_capture_full(struct unwind_thread *thread, const struct unwind_regs *regs, uint32_t depth_limit,
 			 struct unwind_delta *ret_delta);
 
+/*
+ * Is the frame whose caller goes on at `sought` (its pc and sp) on the stack that begins at `from`? For one who has been
+ * interrupted, perhaps in a capture of this thread: `seeker` is memory of its own (unwind_thread_init) that captures nothing,
+ * and what is learned here goes into no other cache. The host's find_module must not wait for what the interrupted code may
+ * hold.
+ */
+enum unwind_sought {
+	UNWIND_THERE,
+	UNWIND_ABSENT, /* the walk came to the outermost frame without it */
+	UNWIND_UNSURE, /* it could not get there, or had to guess */
+};
+enum unwind_sought unwind_seek(struct unwind_thread *seeker, const struct unwind_regs *from, const struct unwind_regs *sought);
+
 /* Counters for tests and the benchmark; of one thread. */
 struct unwind_counters {
 	uint64_t captures;

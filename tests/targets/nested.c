@@ -1,5 +1,5 @@
-/* nested TIMES [alt]: with jump_alloc, a handler that allocates twice and frees once inside of
- * malloc, on the ordinary or an alternate stack. */
+/* nested TIMES [alt]: with jump_alloc, a handler that allocates and frees inside of malloc, on the ordinary or an alternate
+ * stack; by functions that call malloc and free by name, too. */
 #include <signal.h>
 #include <stdlib.h>
 
@@ -14,8 +14,10 @@ static void handler(int number)
 	(void)number;
 	(void)use(malloc(own(48)));
 	free(use(malloc(own(64))));
-	allocations += 2;
-	frees += 1;
+	free(use(calloc(1, own(72))));
+	free(use(realloc(use(malloc(own(80))), own(96))));
+	allocations += 5;
+	frees += 4;
 }
 
 int main(int argc, char **argv)

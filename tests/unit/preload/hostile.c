@@ -24,9 +24,6 @@ static void jumps(void **state)
 	struct agent_options options = {.preload_more = target_path("jump_alloc.so")};
 
 	(void)state;
-#if defined(__mips__)
-	SKIP_LEFT_LATE();
-#endif
 	sound_and_as_said(&options, "jumper", "300", NULL);
 	sound_and_as_said(&options, "jumper", "300", "alt");
 }

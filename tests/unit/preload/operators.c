@@ -120,9 +120,6 @@ static void by_name(void **state)
 	char path[600];
 
 	(void)state;
-#if defined(__mips__) || defined(__arm__)
-	SKIP_LEFT_LATE();
-#endif
 	snprintf(path, sizeof(path), "%s.so", target_path("named_alloc"));
 	options.preload_more = path;
 	RUN(&options, &r, target_path("cxx"));
@@ -197,9 +194,6 @@ static void of_a_plugin(void **state)
 	char path[600];
 
 	(void)state;
-#if defined(__mips__)
-	SKIP_LEFT_LATE();
-#endif
 	snprintf(path, sizeof(path), "%s.so", target_path("own_plugin"));
 	RUN(&options, &r, target_path("cxx_loader"), path, "20");
 	assert_exited(&r, 0);

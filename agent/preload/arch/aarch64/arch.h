@@ -47,6 +47,7 @@ static inline void arch_pause(void)
 /* In the body of a function: this one (named by its symbol) is called when an exception passes it.
  * 0x1b: relative to the table, four bytes, signed. */
 #define ARCH_PERSONALITY(name) __asm__ volatile(".cfi_personality 0x1b, " name)
+#define ARCH_HEARS_EXCEPTIONS  1
 
 /* Nothing is patched here. */
 #define ARCH_LANDING 0u

@@ -43,8 +43,9 @@ static inline void arch_pause(void)
 	__asm__ volatile("pause");
 }
 
-/* A hook that an exception has left is found out by the next one (thread.c). */
+/* Nobody tells of exceptions: a hook that one has left is found out by the next one (thread.c). */
 #define ARCH_PERSONALITY(name) ((void)0)
+#define ARCH_HEARS_EXCEPTIONS  0
 
 /* Nothing is patched here. */
 #define ARCH_LANDING 0u

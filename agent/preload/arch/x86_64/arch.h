@@ -72,6 +72,7 @@ static inline void arch_pause(void)
 /* In the body of a function: this one (named by its symbol) is called when an exception passes it.
  * 0x1b: relative to the table, four bytes, signed. */
 #define ARCH_PERSONALITY(name) __asm__ volatile(".cfi_personality 0x1b, " name)
+#define ARCH_HEARS_EXCEPTIONS  1
 
 /* Patching (patch.c). A jump with a distance of 32 bits, e9, and how far it leads for certain. A
  * function may begin with a landing mark, endbr64, of so many bytes. */

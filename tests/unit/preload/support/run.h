@@ -21,12 +21,6 @@
 			skip();                                                                                        \
 		}                                                                                                      \
 	} while (0)
-/* Where a hook that was left is found out late, what it holds up is lost, or told twice (docs/boards.md). */
-#define SKIP_LEFT_LATE()                                                                                               \
-	do {                                                                                                           \
-		print_message("SKIPPED: a hook that was left is found out late on this processor\n");                  \
-		skip();                                                                                                \
-	} while (0)
 #define NO_ROBUST_LISTS "the emulator does not tell of threads that end by robust lists"
 #define NO_ALLOCATORS	"the allocators that are installed are this machine's"
 #define NO_VFORK	"the emulator forks where a program says vfork or clone"
