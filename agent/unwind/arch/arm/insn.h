@@ -63,6 +63,18 @@ static inline bool insn_is_long(uint16_t half)
 	return half >= 0xe800;
 }
 
+/* Can these be one instruction? Asked of a second half that is also an instruction of a prologue: 0xb4xx, 0xb5xx and 0xe92d push, 0xb08x
+ * makes room. What is told apart has a bit clear there that these have set: lists of registers name no sp (A6.3.5), operations with
+ * a shifted register have bit 15 clear (A6.3.11). */
+static inline bool insn_may_pair(uint16_t first, uint16_t second)
+{
+	if ((first & 0xfe40) == 0xe800)
+		return !(second & 1u << INSN_SP);
+	if ((first & 0xfe00) == 0xea00)
+		return !(second & 0x8000);
+	return first != 0xffff; /* of data, a negative number */
+}
+
 /* Whether Thumb code before `end` calls: bl, blx of an address (four bytes), blx of a register (two). Four bytes are there. */
 static inline bool insn_thumb_call(const uint8_t *end)
 {

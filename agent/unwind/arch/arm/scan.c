@@ -8,7 +8,7 @@
  * r7 and r11 are frame pointers where sp is set from them at the function's end; else registers like others.
  *
  * Thumb code can be read backwards: of halves that look like the first of four bytes a row has an even number of them before an
- * instruction's beginning.
+ * instruction's beginning. (Before a function's may lie data or ARM code: what can't be one instruction with it is none.)
  *
  * Interrupted code is read forward: what it does before it returns tells where the return address is.
  */
@@ -23,6 +23,7 @@
 #define PROLOGUE_MAX 8	 /* instructions */
 #define TABLE_MAX    520 /* bytes */
 #define REACH	     (1 << 24)
+#define LOOK_WORDS   8
 
 struct scan {
 	const struct arch_code *code;
@@ -49,7 +50,7 @@ static bool is_beginning(const struct scan *s, const uint8_t *at)
 		return true;
 	while (before - 2 >= s->code->begin && insn_is_long(insn_half(before - 2)))
 		before -= 2;
-	return !((at - before) & 2);
+	return !((at - before) & 2) || !insn_may_pair(insn_half(at - 2), insn_half(at));
 }
 
 /* The instruction before `at`; NULL: none is there. */
@@ -342,12 +343,32 @@ static bool scan_forward(const struct scan *s, struct arch_frame *ret_frame)
 	return false;
 }
 
+/* Most instructions of ARM have the condition "always": 14 in the highest four bits of a word. In Thumb code few words have. */
+static bool looks_like_arm(const struct arch_code *code, const uint8_t *pc)
+{
+	unsigned words = 0, always = 0;
+
+	for (int i = -LOOK_WORDS; i < LOOK_WORDS; i++) {
+		if (4 * i < code->begin - pc || 4 * (i + 1) > code->end - pc)
+			continue;
+		words++;
+		always += insn_word(pc + 4 * i) >> 28 == 14;
+	}
+	return 2 * always > words;
+}
+
+/* The end of a call's four bytes may be one in both. */
 static bool is_thumb(const struct arch_code *code, const uint8_t *pc, bool interrupted)
 {
-	if (((uintptr_t)pc - (uintptr_t)code->begin + code->address) & 2 || interrupted ||
-	    pc - code->begin < 4)
+	bool thumb, arm;
+
+	if (((uintptr_t)pc - (uintptr_t)code->begin + code->address) & 2)
 		return true;
-	return insn_thumb_call(pc) || !insn_arm_call(pc);
+	if (interrupted || pc - code->begin < 4)
+		return !looks_like_arm(code, pc);
+	thumb = insn_thumb_call(pc);
+	arm = insn_arm_call(pc);
+	return thumb == arm ? !looks_like_arm(code, pc) : thumb;
 }
 
 /* Where stacks end in glibc: mov r7, #1; svc #0 right behind, in the code that a thread begins in; or this is the beginning of

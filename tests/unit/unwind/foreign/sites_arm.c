@@ -66,4 +66,23 @@ bool sites_next(struct site *site, Elf *debug, const struct arch_code *code, uin
 	return false;
 }
 
-const struct piece pieces[] = {{0}};
+const struct piece pieces[] = {
+	/* ARM: pop {fp, pc}; Thumb: sub sp, 16; push {r4, r5, r6, lr}; ... blx grab */
+	{"a Thumb function behind ARM code, a structure among its arguments",
+	 {0xe8bd8800, 0xb570b084, 0xac054605, 0x000ee884, 0xe9dd4916, 0x4479030e, 0x5215f64c,
+	  0x725bf2c0, 0xd00e4293, 0x9e066803, 0xdb1a2b00, 0x30044a10, 0xf852588a, 0x9a0f3023,
+	  0x0109f102, 0x44064798, 0x46a49607, 0xe8bc462c, 0xc40f000f, 0x000fe8bc, 0x4628c40f,
+	  0x3000f8dc, 0xe8bd6023, 0xb0044070, 0x42584770, 0xefc4f7ff},
+	 26,
+	 {.cfa_words = 8, .ra_words = 5}},
+	/* push {r4, lr}; ... blx grab, whose four bytes are a bl in Thumb code; ... */
+	{"ARM code whose call could be one of Thumb's",
+	 {0xe92d4010, 0xe59f2060, 0xe08f2002, 0xe1a03001, 0xe353004d, 0x0a00000d,
+	  0xe5903000, 0xe3530000, 0xba000006, 0xe59fc044, 0xe792200c, 0xe7923103,
+	  0xe2411001, 0xe2800004, 0xe12fff33, 0xe8bd8010, 0xe2630000, 0xfafff7ac,
+	  0xe3a00000, 0xeafffffa, 0xe3a02000, 0xe59f1018, 0xe08f1001, 0xe3a00002,
+	  0xebfff76e, 0xe3a03003, 0xebfff76f, 0x00002168, 0x00000038, 0x00000c50},
+	 18,
+	 {.cfa_words = 2, .ra_words = 1}},
+	{0},
+};
