@@ -3,6 +3,16 @@
 
 #include "agent/unwind/ban.h"
 
+/* A vector register, or two, moving sp: C4.1.66, "loads and stores". 0: it is none. */
+static int32_t moved_by_vectors(uint32_t insn)
+{
+	if ((insn & 0x3e800000) == 0x2c800000) /* stp, ldp */
+		return insn_field(insn, 15, 7) * (4 << (insn >> 30));
+	if ((insn & 0x3f200400) == 0x3c000400) /* str, ldr */
+		return insn_field(insn, 12, 9);
+	return 0;
+}
+
 bool insn_access(uint32_t insn, struct insn_access *ret)
 {
 	unsigned first = insn & 31, second = 32;
@@ -10,6 +20,11 @@ bool insn_access(uint32_t insn, struct insn_access *ret)
 
 	if ((insn >> 5 & 31) != INSN_SP)
 		return false;
+	ret->load = insn & 0x00400000;
+	ret->at[0] = ret->at[1] = INSN_NOT_THERE;
+	ret->moves = moved_by_vectors(insn);
+	if (ret->moves)
+		return true;
 	if ((insn & 0xfe000000) == 0xa8000000) { /* stp, ldp */
 		second = insn >> 10 & 31;
 		offset = 8 * insn_field(insn, 15, 7);
@@ -22,7 +37,6 @@ bool insn_access(uint32_t insn, struct insn_access *ret)
 	} else {
 		return false;
 	}
-	ret->load = insn & 0x00400000;
 	ret->moves = step & 1 ? offset : 0;
 	if (step == 1)
 		offset = 0;

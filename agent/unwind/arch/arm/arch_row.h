@@ -2,13 +2,13 @@
 /*
  * A plain row of ARM; included by row.h.
  *
- *   | cfa offset / 4 : 15 | ra slot : 5 | r7 : 3 | r11 : 1 | from r11 : 1 | type : 2 |
+ *   | cfa offset / 4 : 15 | ra slot : 3 | r7 : 3 | r11 : 3 | from r11 : 1 | type : 2 |
  *
- * The ra slot in words below the cfa. One push saves registers in ascending order: r11 lies right below the return address if it was
- * saved, and r7 some words below; "r7" is how many, 0: it is still in the register.
+ * The ra slot in words below the cfa: above it lie arguments at most. r7 and r11 as many words below the return address; 0: still in the
+ * register. (One push saves all in ascending order; or clang pushes r8 to r11 below what it has pushed with lr.)
  */
 #define ROW_CFA_MAX  0x7fffu
-#define ROW_SLOT_MAX 31u
+#define ROW_SLOT_MAX 7u
 
 static inline uint64_t row_cfa(uint32_t row)
 {
@@ -17,17 +17,17 @@ static inline uint64_t row_cfa(uint32_t row)
 
 static inline uint64_t row_ra(uint32_t row)
 {
-	return (uint64_t)(row >> 7 & ROW_SLOT_MAX) << 2;
+	return (uint64_t)(row >> 9 & ROW_SLOT_MAX) << 2;
 }
 
 static inline uint32_t row_r7(uint32_t row)
 {
-	return (row >> 4 & 7) << 2;
+	return (row >> 6 & 7) << 2;
 }
 
 static inline uint32_t row_r11(uint32_t row)
 {
-	return row & 8 ? 4 : 0;
+	return (row >> 3 & 7) << 2;
 }
 
 static inline bool row_keeps_fp(uint32_t row)
@@ -42,7 +42,7 @@ static inline bool row_saves_fp(uint32_t row)
 
 static inline uint64_t row_lowest(uint32_t row)
 {
-	return row_ra(row) + (row_r7(row) ? row_r7(row) : row_r11(row));
+	return row_ra(row) + (row_r7(row) > row_r11(row) ? row_r7(row) : row_r11(row));
 }
 
 static inline uint64_t row_base(uint32_t row, uint64_t sp, uint64_t fp)
@@ -82,11 +82,11 @@ static inline bool row_of_frame(const struct arch_frame *frame, uint32_t *ret_ro
 	uint32_t r7 = frame->fp_words ? frame->fp_words - ra : 0;
 	uint32_t r11 = frame->fp2_words ? frame->fp2_words - ra : 0;
 
-	if (!ra || ra > ROW_SLOT_MAX || r7 > 7 || r11 > 1 || (r7 && r7 <= r11) || cfa > ROW_CFA_MAX ||
+	if (!ra || ra > ROW_SLOT_MAX || r7 > 7 || r11 > 7 || cfa > ROW_CFA_MAX ||
 	    (frame->fp_words && !r7) || (frame->fp2_words && !r11) ||
 	    (!frame->from_fp && (ra > cfa || frame->fp_words > cfa || frame->fp2_words > cfa)))
 		return false;
-	*ret_row = (frame->from_fp ? ROW_FP : ROW_SP) | (frame->from_fp2 ? 4 : 0) | r11 << 3 | r7 << 4 |
-		   ra << 7 | cfa << 12;
+	*ret_row = (frame->from_fp ? ROW_FP : ROW_SP) | (frame->from_fp2 ? 4 : 0) | r11 << 3 |
+		   r7 << 6 | ra << 9 | cfa << 12;
 	return true;
 }

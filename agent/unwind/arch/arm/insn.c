@@ -164,12 +164,12 @@ static void read_word(uint32_t word, struct insn *insn)
 		set(insn, INSN_PUSH, (word & 0xff) * 4);
 	else if ((word & 0xffbf0e00) == 0xecbd0a00)
 		set(insn, INSN_POP, (word & 0xff) * 4);
-	else if ((word & 0xfff00000) == 0xe2400000 && rd == INSN_SP && immediate >= 0) {
-		if (rn == INSN_SP)
-			set(insn, INSN_ROOM, immediate);
-		else if (rn == INSN_R11 || rn == INSN_R7)
-			set_base(insn, INSN_UNBASE, rn, immediate);
-	} else if ((word & 0xffff0000) == 0xe28d0000 && immediate >= 0) {
+	else if ((word & 0xfffff000) == 0xe24dd000 && immediate >= 0)
+		set(insn, INSN_ROOM, immediate);
+	else if ((word & 0x0ff0f000) == 0x0240d000 && immediate >= 0 && /* perhaps on a condition */
+		 (rn == INSN_R11 || rn == INSN_R7))
+		set_base(insn, INSN_UNBASE, rn, immediate);
+	else if ((word & 0xffff0000) == 0xe28d0000 && immediate >= 0) {
 		if (rd == INSN_SP)
 			set(insn, INSN_LESS, immediate);
 		else

@@ -34,10 +34,10 @@ struct scan {
 struct prologue {
 	const uint8_t *push; /* of lr */
 	const uint8_t *next;
-	uint32_t mask;
 	int32_t above;	  /* bytes between the cfa and the push */
 	int32_t size;	  /* cfa - sp */
 	int32_t base[2];  /* cfa - r7, cfa - r11; 0: neither was set */
+	int32_t saved[2]; /* where these were pushed, below the cfa; 0: they were not */
 	unsigned certain; /* the register that is certainly the frame's base; 0: not known */
 	bool loose;
 };
@@ -118,15 +118,42 @@ static bool is_in_table(const struct scan *s, const uint8_t *at)
 
 /* Data among code may look like a push: of registers that must be kept a row is taken, and below it some that need
  * not are pushed only to make room, up to r3 or (-Os) from r0 on. */
-static bool pushes_link(const struct insn *insn)
+static bool is_usual(uint32_t mask)
 {
-	uint32_t kept = insn->mask >> 4 & 7,
-		 room = insn->mask & 15; /* (r7 may be the frame's base) */
+	uint32_t kept = mask >> 4 & 7, room = mask & 15; /* (r7 may be the frame's base) */
 
 	kept += kept & -kept; /* of one run nothing is left but a bit above it */
+	return !(kept & (kept - 1)) && (!((16 - room) & (15 - room)) || !(room & (room + 1)));
+}
+
+/* clang leaves registers out, but makes the frame's base point to where r7 was pushed. */
+static bool is_base_set(const struct insn *push, const uint8_t *end)
+{
+	struct insn insn;
+
+	return push->mask >> INSN_R7 & 1 && insn_read(push->next, end, true, &insn) &&
+	       insn.kind == INSN_BASE && insn.reg == INSN_R7 && insn.bytes == push->bytes - 8;
+}
+
+static bool pushes_link(const struct scan *s, const struct insn *insn)
+{
 	return insn->kind == INSN_PUSH && insn->mask >> INSN_LR & 1 &&
 	       !(insn->mask >> INSN_SP & 1) && !(insn->mask >> INSN_PC & 1) &&
-	       !(kept & (kept - 1)) && (!((16 - room) & (15 - room)) || !(room & (room + 1)));
+	       (is_usual(insn->mask) || (s->thumb && is_base_set(insn, s->code->end)));
+}
+
+/* Registers are pushed in ascending order; the frame's size is already what it is behind the push. */
+static void note_pushed(struct prologue *p, const struct insn *insn)
+{
+	int32_t at = p->size;
+
+	for (unsigned reg = 0; reg < 16; reg++) {
+		if (!(insn->mask >> reg & 1))
+			continue;
+		if ((reg == INSN_R7 || reg == INSN_R11) && !p->saved[reg == INSN_R11])
+			p->saved[reg == INSN_R11] = at;
+		at -= 4;
+	}
 }
 
 static bool find_push(const struct scan *s, struct prologue *p)
@@ -137,12 +164,13 @@ static bool find_push(const struct scan *s, struct prologue *p)
 
 	while (at - step >= s->code->begin && s->pc - at < BACKWARD_MAX) {
 		at -= step;
-		if (!insn_read(at, s->pc, s->thumb, &insn) || !pushes_link(&insn) ||
+		if (!insn_read(at, s->pc, s->thumb, &insn) || !pushes_link(s, &insn) ||
 		    !is_beginning(s, at) || is_in_table(s, at))
 			continue;
-		*p = (struct prologue){.push = at, .next = insn.next, .mask = insn.mask};
+		*p = (struct prologue){.push = at, .next = insn.next};
 		p->above = arguments_before(s, at);
 		p->size = p->above + insn.bytes;
+		note_pushed(p, &insn);
 		return true;
 	}
 	return false;
@@ -159,9 +187,11 @@ static bool read_body(const struct scan *s, struct prologue *p)
 	while (at < s->pc && p->size < REACH) {
 		if (!insn_read(at, s->pc, s->thumb, &insn))
 			return false;
-		if ((insn.kind == INSN_PUSH || insn.kind == INSN_ROOM) && !called)
+		if ((insn.kind == INSN_PUSH || insn.kind == INSN_ROOM) && !called) {
 			p->size += insn.bytes;
-		else if (insn.kind == INSN_ROOM_LOOSE)
+			note_pushed(p, &insn);
+		} else if (insn.kind == INSN_ROOM_LOOSE ||
+			   (insn.kind == INSN_UNBASE && !p->base[insn.reg == INSN_R11]))
 			p->loose = true;
 		else if (insn.kind == INSN_BASE && !called) {
 			p->base[insn.reg == INSN_R11] = p->size - insn.bytes;
@@ -185,7 +215,7 @@ static unsigned find_unbase(const struct scan *s, const struct prologue *p)
 	if (end - at > FUNCTION_MAX)
 		end = at + FUNCTION_MAX;
 	while (at < end && insn_read(at, end, s->thumb, &insn)) {
-		if (pushes_link(&insn) && at > s->pc)
+		if (pushes_link(s, &insn) && at > s->pc)
 			break;
 		if (insn.kind == INSN_UNBASE && p->base[insn.reg == INSN_R11])
 			return insn.reg;
@@ -194,18 +224,6 @@ static unsigned find_unbase(const struct scan *s, const struct prologue *p)
 		at = insn.kind == INSN_TABLE ? skip_table(s, &insn, last) : insn.next;
 	}
 	return 0;
-}
-
-/* How far below the cfa, in words, a register of the push lies. */
-static uint32_t words_of(const struct prologue *p, unsigned reg)
-{
-	uint32_t words = (uint32_t)p->above / 4 + 1;
-
-	if (!(p->mask >> reg & 1))
-		return 0;
-	for (unsigned above = reg; above < INSN_LR; above++)
-		words += p->mask >> (above + 1) & 1;
-	return words;
 }
 
 static bool frame_of(const struct prologue *p, unsigned base, struct arch_frame *ret_frame)
@@ -219,8 +237,8 @@ static bool frame_of(const struct prologue *p, unsigned base, struct arch_frame 
 		.from_fp2 = base == INSN_R11,
 		.cfa_words = (uint32_t)cfa / 4,
 		.ra_words = (uint32_t)p->above / 4 + 1,
-		.fp_words = words_of(p, INSN_R7),
-		.fp2_words = words_of(p, INSN_R11),
+		.fp_words = (uint32_t)p->saved[0] / 4,
+		.fp2_words = (uint32_t)p->saved[1] / 4,
 	};
 	return true;
 }
@@ -235,8 +253,11 @@ static bool scan_backward(const struct scan *s, struct arch_frame *ret_frame)
 	base = p.certain;
 	if (!base && (p.base[0] || p.base[1]))
 		base = find_unbase(s, &p);
-	if (p.loose && !base)
-		return false;
+	if (p.loose && !base) { /* sp is set from a register that was (clang) */
+		if (!p.base[0] && !p.base[1])
+			return false;
+		base = p.base[0] ? INSN_R7 : INSN_R11;
+	}
 	return frame_of(&p, base, ret_frame);
 }
 

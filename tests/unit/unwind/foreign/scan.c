@@ -413,6 +413,8 @@ static void test_pieces(void **state)
 		assert_int_equal(frame.ra_words, p->frame.ra_words);
 		assert_int_equal(frame.fp_words, p->frame.fp_words);
 		assert_int_equal(frame.from_fp, p->frame.from_fp);
+		assert_int_equal(frame.fp2_words, p->frame.fp2_words);
+		assert_int_equal(frame.from_fp2, p->frame.from_fp2);
 	}
 }
 

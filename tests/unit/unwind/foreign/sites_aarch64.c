@@ -11,10 +11,20 @@ bool sites_next(struct site *site, Elf *debug, const struct arch_code *code, uin
 	site->behind = site->next = site->address + 4;
 	if (site->behind > end)
 		return false;
-	site->is_call = arch_is_behind_call(
-		code->begin + (site->address + bias - code->address), 4);
+	site->is_call =
+		arch_is_behind_call(code->begin + (site->address + bias - code->address), 4);
 	return true;
 }
 
-/* No code is read there. */
-const struct piece pieces[] = {{.name = NULL}};
+const struct piece pieces[] = {
+	/* str d8, [sp, -48]!; stp x29, x30, [sp, 16]; add x29, sp, 16; ... blr x8; ... ldr d8, [sp], 48; ret */
+	{"room made by the store of a vector register",
+	 {0xfc1d0fe8, 0xa9017bfd, 0x910043fd, 0xa9024ff4, 0xaa0103e8, 0x91000433,
+	  0x91000834, 0x9e620108, 0xb9400008, 0x37f80108, 0xb00000e9, 0x91001000,
+	  0x9e780101, 0xf947e529, 0xf8687928, 0xd63f0100, 0x14000004, 0x4b0803e0,
+	  0x97fffec5, 0xaa1f03e0, 0x9e620260, 0x9e620281, 0xa9424ff4, 0x1e600900,
+	  0xa9417bfd, 0x1e610800, 0x9e780008, 0x8b080000, 0xfc4307e8, 0xd65f03c0},
+	 16,
+	 {.from_fp = true, .cfa_words = 4, .ra_words = 3, .fp_words = 4}},
+	{0},
+};
