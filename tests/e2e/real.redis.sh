@@ -5,24 +5,24 @@
 need redis-benchmark redis-cli redis-check-rdb
 # The server is the same file as redis-check-rdb and looks at the name that it is called by.
 ln -s "$(command -v redis-check-rdb)" "$T/redis-server"
-port=6399
+door=$T/redis.socket # no port: two runs at a time would meet there
 
 answers() {
-	[ "$(redis-cli -p $port ping 2>/dev/null)" = PONG ]
+	[ "$(redis-cli -s "$door" ping 2>/dev/null)" = PONG ]
 }
 
 # Work from outside, and what can be seen from there: the same every time.
 workload() {
 	wait_for 20 "redis-server to answer" answers
-	redis-benchmark -p $port -q -n 5000 -c 10 -t set,get,incr,lpush,lpop,sadd,hset,mset >"$T/benchmark.txt"
-	redis-cli -p $port eval 'for i = 1, 2000 do redis.call("set", "key:" .. i, string.rep("v", i % 100)) end return 1' 0
-	redis-cli -p $port get key:1999
-	redis-cli -p $port dbsize
-	redis-cli -p $port shutdown nosave
+	redis-benchmark -s "$door" -q -n 5000 -c 10 -t set,get,incr,lpush,lpop,sadd,hset,mset >"$T/benchmark.txt"
+	redis-cli -s "$door" eval 'for i = 1, 2000 do redis.call("set", "key:" .. i, string.rep("v", i % 100)) end return 1' 0
+	redis-cli -s "$door" get key:1999
+	redis-cli -s "$door" dbsize
+	redis-cli -s "$door" shutdown nosave
 }
 
 serve() {
-	"$@" "$T/redis-server" --port $port --bind 127.0.0.1 --save '' --appendonly no --loglevel warning --dir "$T" \
+	"$@" "$T/redis-server" --port 0 --unixsocket "$door" --save '' --appendonly no --loglevel warning --dir "$T" \
 		--hz 10 --activedefrag no >"$T/server.out" 2>&1 &
 	server_pid=$!
 }
