@@ -116,7 +116,7 @@ static bool find_store(const struct arch_code *code, const uint8_t *pc, struct p
 	return false;
 }
 
-/* From there to where we are. */
+/* From there to where we are. A row counts in 16 bytes: where x29 lies between (clang, below an odd number of vector registers), sp tells. */
 static bool scan_backward(const struct arch_code *code, const uint8_t *pc,
 			  struct arch_frame *ret_frame)
 {
@@ -129,7 +129,7 @@ static bool scan_backward(const struct arch_code *code, const uint8_t *pc,
 		int32_t room = room_made(code, at), above;
 
 		if (insn_adds(insn_at(at), INSN_FP, INSN_SP, &above) && !called &&
-		    p.size - above == p.slot[0])
+		    p.size - above == p.slot[0] && !(p.slot[0] % 16))
 			return frame_at(true, p.slot[0], p.slot, ret_frame);
 		called |= insn_is_call(insn_at(at));
 		if (room < 0 || p.size >= REACH)

@@ -26,5 +26,14 @@ const struct piece pieces[] = {
 	  0xa9417bfd, 0x1e610800, 0x9e780008, 0x8b080000, 0xfc4307e8, 0xd65f03c0},
 	 16,
 	 {.from_fp = true, .cfa_words = 4, .ra_words = 3, .fp_words = 4}},
+	/* str d8, [sp, -96]!; stp x29, x30, [sp, 8]; add x29, sp, 8; ... blr x8 */
+	{"a base between two multiples of 16",
+	 {0xfc1a0fe8, 0xa900fbfd, 0x910023fd, 0xf9000ffb, 0xa90267fa, 0xa9035ff8, 0xa90457f6,
+	  0xa9054ff4, 0xaa0103e8, 0x91000433, 0x91000834, 0x91000c35, 0x91001036, 0x91001437,
+	  0x91001838, 0x91001c39, 0x9100203a, 0x9100243b, 0x9e620108, 0xb9400008, 0x37f80108,
+	  0xf00000e9, 0x91001000, 0x9e780101, 0xf947e929, 0xf8687928, 0xd63f0100, 0x14000004,
+	  0x4b0803e0, 0x97fffe3d, 0xaa1f03e0},
+	 27,
+	 {.cfa_words = 12, .ra_words = 10, .fp_words = 11}},
 	{0},
 };
