@@ -46,6 +46,9 @@ size_t budget_own(size_t page);
 /* Divides. `slots` 0: as many as the limit has room for. 0; -EINVAL with the reason. */
 int budget_divide(struct budget *budget, uint64_t limit, uint32_t slots, struct err_text *err);
 
+/* As where pages have this size. */
+int budget_divide_paged(struct budget *budget, uint64_t limit, uint32_t slots, size_t page, struct err_text *err);
+
 /* The same, with `memory` of it for `what`, which holds events back. 0; -EINVAL with the reason. */
 int budget_divide_holding(struct budget *budget, uint64_t limit, uint32_t slots, size_t memory, const char *what,
 			  struct err_text *err);

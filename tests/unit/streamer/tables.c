@@ -106,6 +106,12 @@ static void test_names(void **state)
 	assert_int_equal(naming_expand(out, 8, "12345678", "x", 1, 2, 7), -ENAMETOOLONG);
 }
 
+static uint64_t divided(const struct budget *b)
+{
+	return b->own + budget_private(b) + b->slots * (uint64_t)b->ring +
+	       b->links * 2 * (uint64_t)b->socket_buffer;
+}
+
 static void test_budget(void **state)
 {
 	struct budget b;
@@ -115,13 +121,10 @@ static void test_budget(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 5; i++) {
 		for (uint32_t slots = 0; slots < 2; slots++) {
-			uint64_t all;
-
-			assert_int_equal(budget_divide(&b, limits[i] << 20, slots, &err), 0);
-			all = b.own + budget_private(&b) + b.slots * (uint64_t)b.ring +
-			      b.links * 2 * (uint64_t)b.socket_buffer;
-			assert_true(all <= limits[i] << 20);
-			assert_true(all >= (limits[i] << 20) * 9 / 10);
+			assert_int_equal(
+				budget_divide_paged(&b, limits[i] << 20, slots, 4096, &err), 0);
+			assert_true(divided(&b) <= limits[i] << 20);
+			assert_true(divided(&b) >= (limits[i] << 20) * 9 / 10);
 			assert_true(b.spool > b.batch);
 			assert_true(b.ring >= (limits[i] << 20) / b.slots / 16);
 			assert_true(ring_slice_count(b.ring) >= 8);
@@ -130,8 +133,31 @@ static void test_budget(void **state)
 	assert_int_equal(budget_divide(&b, 1 << 20, 1, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "MiB"));
 	assert_int_equal(budget_divide(&b, 8 << 20, 64, &err), -EINVAL);
+}
+
+/* From the least limit on each one divides, into as many slots as with small pages or fewer. */
+static void test_budget_of_large_pages(void **state)
+{
+	struct err_text err = {{0}};
+
+	(void)state;
 	assert_int_equal(budget_own(4 << 10), 768 << 10);
 	assert_int_equal(budget_own(64 << 10) - budget_own(4 << 10), 32 * 60 << 10);
+	for (size_t page = 4 << 10; page <= 64 << 10; page *= 4) {
+		uint64_t least = BUDGET_LIMIT_MIN + budget_own(page) - budget_own(4 << 10);
+		struct budget b;
+
+		assert_int_equal(budget_divide_paged(&b, least - 1, 0, page, &err), -EINVAL);
+		for (uint64_t limit = least; limit <= 32 << 20; limit += 64 << 10) {
+			assert_int_equal(budget_divide_paged(&b, limit, 0, page, &err), 0);
+			assert_true(b.slots <= (limit >> 21 ? limit >> 21 : 1));
+			assert_true(divided(&b) <= limit);
+			assert_true(b.spool > b.batch && b.ring && b.ring % page == 0);
+			assert_true(ring_slice_count(b.ring) >= 8);
+			if (limit >= 8 << 20)
+				assert_int_equal(b.slots, limit >> 21);
+		}
+	}
 }
 
 static void test_clock(void **state)
@@ -163,7 +189,12 @@ static void test_clock(void **state)
 
 static void test_modules_again(void **state)
 {
-	struct capture_module first = {.id = 1, .epoch = 1, .start = 0x1000, .end = 0x2000, .path = (const uint8_t *)"/a", .path_length = 2},
+	struct capture_module first = {.id = 1,
+				       .epoch = 1,
+				       .start = 0x1000,
+				       .end = 0x2000,
+				       .path = (const uint8_t *)"/a",
+				       .path_length = 2},
 			      second = first;
 	struct arena arena;
 	struct modules m;
@@ -198,8 +229,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_interning), cmocka_unit_test(test_table_full),
 		cmocka_unit_test(test_spool),	  cmocka_unit_test(test_names),
-		cmocka_unit_test(test_budget),	  cmocka_unit_test(test_clock),
-		cmocka_unit_test(test_modules_again),
+		cmocka_unit_test(test_budget),	  cmocka_unit_test(test_budget_of_large_pages),
+		cmocka_unit_test(test_clock),	  cmocka_unit_test(test_modules_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
