@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/streamer/agent.h"
+#include "agent/streamer/smaps.h"
 #include "base/cleanup.h"
 #include "base/words.h"
 #include "heapcast.pb-c.h"
@@ -29,23 +30,28 @@ static void say(struct answering *a, const char *line)
 	a->length += length + 1;
 }
 
-static uint64_t kilobytes(const char *status, const char *name)
+static uint64_t kilobytes(const char *path, const char *key)
 {
-	const char *at = strstr(status, name);
+	char text[4096] = "";
+	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	return at ? strtoull(at + strlen(name), NULL, 10) * 1024 : 0;
+	return fd < 0 || read(fd, text, sizeof(text) - 1) < 0 ? 0 : smaps_key(text, key);
+}
+
+/* What is in `status` lags behind by up to 64 pages a thread: with pages of 64 KiB that is 4 MiB. */
+static uint64_t anonymous_memory(void)
+{
+	uint64_t counted = kilobytes("/proc/self/smaps_rollup", "Anonymous");
+
+	return 1024 * (counted ? counted : kilobytes("/proc/self/status", "RssAnon"));
 }
 
 /* What the limit counts: anonymous memory as the kernel sees it, and rings. Not the kernel's RssShmem: where the root is a tmpfs, as
  * on boards that run from their initramfs, all code is counted there. */
 static uint64_t used_memory(const struct agent *agent)
 {
-	char status[4096] = "";
-	cleanup(cleanup_close) int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 	uint64_t rings = 0;
 
-	if (fd < 0 || read(fd, status, sizeof(status) - 1) < 0)
-		return 0;
 	for (uint32_t i = 0; i < agent->budget.slots; i++) {
 		struct stream *s = agent->stream[i];
 
@@ -53,7 +59,7 @@ static uint64_t used_memory(const struct agent *agent)
 		rings += ring_source_memory(&s->source);
 		pthread_mutex_unlock(&s->lock);
 	}
-	return kilobytes(status, "RssAnon:") + rings;
+	return anonymous_memory() + rings;
 }
 
 static void say_agent(struct answering *a, const struct agent *agent)

@@ -97,6 +97,7 @@ static void set_detail(struct figures *f, const uint64_t total[SMAPS_FIGURES])
 	f->detailed = true;
 	f->rss = total[SMAPS_RSS] * 1024;
 	f->pss = total[SMAPS_PSS] * 1024;
+	f->anonymous = total[SMAPS_ANONYMOUS] * 1024;
 	f->dirty = (total[SMAPS_SHARED_DIRTY] + total[SMAPS_PRIVATE_DIRTY]) * 1024;
 	f->clean = (total[SMAPS_SHARED_CLEAN] + total[SMAPS_PRIVATE_CLEAN]) * 1024;
 	if (f->rss_peak < f->rss) /* the kernel's own is of the quick count */
