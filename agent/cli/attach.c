@@ -34,8 +34,10 @@
 #define BLOCKS_LEAST  512
 /* What attaching takes of --memory-limit beside what a recording by LD_PRELOAD does: libbpf, the programs in the kernel. */
 #define OWN_BYTES     (992u << 10)
+#define OWN_PAGES     16 /* of the kernel's maps and programs, which end on pages */
 /* Of each process: what its ring takes beside the data, its modules and their sites. */
 #define PROCESS_BYTES (64u << 10)
+#define PROCESS_PAGES 3
 #define LEAST_BYTES                                                                                \
 	(THREADS_LEAST * HUB_THREAD_BYTES + LINES_LEAST * HUB_LINE_BYTES + IMAGES_LEAST +          \
 	 BLOCKS_LEAST * HUB_BLOCK_BYTES)
@@ -69,17 +71,23 @@ static size_t power_below(size_t value)
 	return power;
 }
 
+/* What so many pages take beyond such of 4 KiB, with which the numbers above were measured. */
+static size_t larger(size_t pages)
+{
+	return pages * ((size_t)sysconf(_SC_PAGESIZE) - 4096);
+}
+
 /* Takes that off which is no matter of how many processes there are. */
 static int reserve(struct options *o, struct err_text *err)
 {
-	const uint64_t takes = OWN_BYTES + LEAST_BYTES;
+	const uint64_t takes = OWN_BYTES + LEAST_BYTES + larger(OWN_PAGES);
 	char given[32], least[32];
 
-	if (o->memory_limit < BUDGET_LIMIT_MIN + takes)
+	if (o->memory_limit < budget_least() + takes)
 		return err_set(err, -EINVAL,
 			       "--memory-limit: %s is too little for attaching: the least is %s",
 			       format_size(given, (double)o->memory_limit),
-			       format_size(least, (double)(BUDGET_LIMIT_MIN + takes)));
+			       format_size(least, (double)(budget_least() + takes)));
 	o->memory_limit -= takes;
 	return 0;
 }
@@ -95,7 +103,7 @@ static void divide(const struct agent *a, struct hub_settings *ret)
 
 	*ret = (struct hub_settings){.watches = a->budget.slots,
 				     .ring_bytes = power_below(a->budget.ring / 2)};
-	used = (ret->ring_bytes + PROCESS_BYTES) * a->budget.slots;
+	used = (ret->ring_bytes + PROCESS_BYTES + larger(PROCESS_PAGES)) * a->budget.slots;
 	rest = room > used ? room - used : 0;
 	ret->threads = THREADS_LEAST + (uint32_t)(rest / 8 * 3 / HUB_THREAD_BYTES);
 	ret->threads = ret->threads > lanes ? lanes : ret->threads;

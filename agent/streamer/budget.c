@@ -55,6 +55,11 @@ static uint64_t least_limit(size_t page)
 	return BUDGET_LIMIT_MIN + budget_own(page) - budget_own(4 * KIB);
 }
 
+uint64_t budget_least(void)
+{
+	return least_limit(page_size());
+}
+
 /* What all slots share is taken off the rest; returns what is left for each. */
 static size_t divide_rest(struct budget *b, size_t rest)
 {
@@ -143,11 +148,11 @@ int budget_secure(uint64_t *limit, struct err_text *err)
 		SECURE_MEMORY + (LINKS_MOST + GUESTS_SESSIONS) * (uint64_t)SECURE_LINK_MEMORY;
 	char given[32], least[32];
 
-	if (*limit < least_limit(page_size()) + takes)
+	if (*limit < budget_least() + takes)
 		return err_set(err, -EINVAL,
 			       "a memory limit of %s is too little with TLS: the least is %s",
 			       format_size(given, (double)*limit),
-			       format_size(least, (double)(least_limit(page_size()) + takes)));
+			       format_size(least, (double)(budget_least() + takes)));
 	*limit -= takes;
 	return 0;
 }

@@ -43,6 +43,9 @@ struct budget {
 /* What the program itself takes where pages have this size: each of its mappings has at least one. */
 size_t budget_own(size_t page);
 
+/* The least limit that divides with the pages of this machine. */
+uint64_t budget_least(void);
+
 /* Divides. `slots` 0: as many as the limit has room for. 0; -EINVAL with the reason. */
 int budget_divide(struct budget *budget, uint64_t limit, uint32_t slots, struct err_text *err);
 

@@ -2,7 +2,8 @@
 # machines with --full: armhf mips64el-16k arm64-64k
 # The agent's memory is the number that the user gave, with pages of 16 and 64 KiB, too: what the kernel says of each of its mappings is
 # within the limit while it records as many programs as it has places for. `agent ctl status` says the same, although these machines
-# run from their initramfs, where the kernel counts code as shared memory. What it reads of a process is what its mappings add up to.
+# run from their initramfs, where the kernel counts code as shared memory. With pages of 64 KiB an agent that is attached to a program
+# is within its least limit, the kernel's maps and programs included. What it reads of a process is what its mappings add up to.
 . "$(dirname "$0")/lib.sh"
 need python3
 
@@ -41,7 +42,32 @@ for limit in $limits; do
 	wait
 done
 END
-in_machine 0 script "$(built bin/agent)" "$(built lib/libheapcast.so)" "$(built tests/e2e-fleet)" "$(built tests/unit.streamer.smaps)"
+files=()
+if [ "$machine" = arm64-64k ]; then
+	files+=("$(built targets/attached)")
+	cat >>script <<'END'
+./agent attach -p $$ --memory-limit 3M 2>out/least.err
+grep "the least is 6.4" out/least.err || { cat out/least.err; exit 4; }
+./attached /tmp/go 3 100 /tmp/done &
+target=$!
+sleep 1
+./agent attach -p $target --memory-limit 6600K --output /tmp/attached 2>out/attach.err &
+agent=$!
+until grep -q "attached to" out/attach.err; do
+	kill -0 $agent || { cat out/attach.err; exit 5; }
+	sleep 1
+done
+touch /tmp/go
+until [ -e /tmp/done ]; do sleep 1; done
+own=$(awk '/^Anonymous:/ { print $2 }' /proc/$agent/smaps_rollup)
+kernel=$(awk '/^memlock:/ { sum += $2 / 1024 } END { print sum }' /proc/$agent/fdinfo/* 2>/dev/null)
+echo "attached with 6600 KiB: $own of the agent's own, $kernel in the kernel"
+[ "$kernel" -gt 500 ] && [ $((own + kernel)) -le 6600 ] || exit 6
+kill -KILL $target
+wait
+END
+fi
+in_machine 0 script "$(built bin/agent)" "${files[@]}" "$(built lib/libheapcast.so)" "$(built tests/e2e-fleet)" "$(built tests/unit.streamer.smaps)"
 
 python3 - out $small <<'PYTHON'
 import glob, json, re, sys
