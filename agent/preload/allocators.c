@@ -76,7 +76,7 @@ static uintptr_t end(struct call *call)
 	if (hook->kind == HOOK_NESTED)
 		note_seek(hook->thread, &event);
 	else if (call->word[0])
-		note(hook, &event);
+		rare_note(hook, &event);
 	result = call_next(call);
 	if (hook->thread && hook->thread->aside_count > aside)
 		thread_drop_inner(hook->thread, &event, aside);

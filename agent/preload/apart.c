@@ -13,9 +13,19 @@ void rare_leave(const struct hook *hook)
 	hook_leave(hook);
 }
 
+void rare_note(const struct hook *hook, const struct event *event)
+{
+	note(hook, event);
+}
+
 void rare_allocation(struct hook *hook, unsigned kind, const void *p, size_t size)
 {
-	note_allocation(hook, kind, p, size);
+	struct event event = {
+		.kind = kind, .address = (uintptr_t)p, .size = size, .stamp = stamp_now()};
+
+	if (p)
+		rare_note(hook, &event);
+	rare_leave(hook);
 }
 
 void apart_event(struct hook *hook, const struct event *event)
@@ -31,5 +41,5 @@ void apart_note(struct hook *hook, unsigned kind, uint64_t address, uint64_t siz
 	struct event event = {.kind = kind, .address = address, .size = size, .stamp = stamp_now()};
 
 	apart_event(hook, &event);
-	hook_leave(hook);
+	rare_leave(hook);
 }

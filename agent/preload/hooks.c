@@ -18,6 +18,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 
+#include "agent/preload/apart.h"
 #include "agent/preload/bootstrap.h"
 #include "agent/preload/clock.h"
 #include "agent/preload/next.h"
@@ -68,9 +69,9 @@ static RECORDED void *malloc_recorded(size_t size, struct ring_header *ring)
 	struct hook hook;
 	void *p;
 
-	hook_enter(&hook, ring, FRAME);
+	often_enter(&hook, ring, FRAME);
 	p = next.malloc(size);
-	note_allocation(&hook, KIND_MALLOC, p, size);
+	often_allocation(&hook, KIND_MALLOC, p, size);
 	return p;
 }
 
@@ -96,9 +97,9 @@ static RECORDED void *calloc_recorded(size_t count, size_t size, struct ring_hea
 	struct hook hook;
 	void *p;
 
-	hook_enter(&hook, ring, FRAME);
+	often_enter(&hook, ring, FRAME);
 	p = next.calloc(count, size);
-	note_allocation(&hook, KIND_CALLOC, p, count * size);
+	often_allocation(&hook, KIND_CALLOC, p, count * size);
 	return p;
 }
 
@@ -141,8 +142,8 @@ void note_reallocation(struct hook *hook, unsigned kind, const void *p, const vo
 		event.stamp = stamp_now();
 	}
 	if (p || old)
-		note(hook, &event);
-	hook_leave(hook);
+		often_note(hook, &event);
+	often_leave(hook);
 }
 
 static RECORDED void *realloc_recorded(void *old, size_t size, struct ring_header *ring)
@@ -152,7 +153,7 @@ static RECORDED void *realloc_recorded(void *old, size_t size, struct ring_heade
 	bool was_sampled;
 	void *p;
 
-	hook_enter(&hook, ring, FRAME);
+	often_enter(&hook, ring, FRAME);
 	call_stamp = stamp_now();
 	was_sampled = sample_take(old);
 	p = next.realloc(old, size);
@@ -193,7 +194,7 @@ static RECORDED void *reallocarray_recorded(void *old, size_t count, size_t size
 	size_t bytes;
 	void *p;
 
-	hook_enter(&hook, ring, FRAME);
+	often_enter(&hook, ring, FRAME);
 	call_stamp = stamp_now();
 	was_sampled = sample_take(old);
 	p = next.reallocarray(old, count, size);
@@ -223,10 +224,10 @@ static RECORDED void free_recorded(void *p, struct ring_header *ring)
 	struct event event;
 	struct hook hook;
 
-	hook_enter(&hook, ring, FRAME);
+	often_enter(&hook, ring, FRAME);
 	event = (struct event){.kind = KIND_FREE, .address = (uintptr_t)p, .stamp = stamp_now()};
-	note(&hook, &event);
-	hook_leave(&hook);
+	often_note(&hook, &event);
+	often_leave(&hook);
 	next.free(p);
 }
 

@@ -131,7 +131,7 @@ static RECORDED void note_free(void *p, unsigned kind, struct ring_header *ring)
 
 	rare_enter(&hook, ring, FRAME);
 	event = (struct event){.kind = kind, .address = (uintptr_t)p, .stamp = stamp_now()};
-	note(&hook, &event);
+	rare_note(&hook, &event);
 	rare_leave(&hook);
 }
 

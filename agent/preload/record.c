@@ -6,13 +6,13 @@
 #include "agent/preload/clock.h"
 #include "agent/preload/sample.h"
 #include "agent/preload/slice.h"
+#include "agent/unwind/arch/arch.h"
 #include "proto/event.h"
 #include "observe.h"
 
 #include "agent/preload/poison.h"
 
-#define COLD	      __attribute__((noinline, cold))
-#define ALWAYS_INLINE inline __attribute__((always_inline))
+#define COLD __attribute__((noinline, cold))
 
 #define GROW_PRESSURE 4 /* times in a row that a slice was found half full */
 #define TEXT_MAX      256
@@ -319,8 +319,8 @@ static COLD void put_any(struct thread *thread, struct event *event, uintptr_t f
 /* The short way: one comparison stands for all that could be unusual, and the frames that have
  * changed go straight to where the record will be. false: nothing is on record yet. Against the
  * long way for every event this saves 9 ns of 43 at depth 5, and 10 of 51 at depth 20. */
-static ALWAYS_INLINE bool put_short(struct thread *thread, const struct event *event,
-				    uintptr_t frame, bool is_reallocation)
+static ARCH_HOT bool put_short(struct thread *thread, const struct event *event, uintptr_t frame,
+			       bool is_reallocation)
 {
 	uint64_t *record = thread->data + (thread->head & thread->mask);
 	unsigned words = is_reallocation ? EVENT_WORDS + 2 : EVENT_WORDS;
@@ -354,8 +354,8 @@ static ALWAYS_INLINE bool put_short(struct thread *thread, const struct event *e
 }
 
 /* `event` is only handed to what is inlined, or as a copy: it stays in registers. */
-static ALWAYS_INLINE void put(struct thread *thread, const struct event *event, uintptr_t frame,
-			      bool is_reallocation)
+static ARCH_HOT void put(struct thread *thread, const struct event *event, uintptr_t frame,
+			 bool is_reallocation)
 {
 	if (unlikely(!put_short(thread, event, frame, is_reallocation))) {
 		struct event copy = *event;

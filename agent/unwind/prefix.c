@@ -73,8 +73,7 @@ static bool needs_fp(uint32_t row, bool outer_needs)
 }
 
 /* Field by field: what was written in parts and is read at once as a whole has to wait. */
-static inline __attribute__((always_inline)) void put_frame(struct frame *to,
-							    const struct frame *frame)
+static ARCH_HOT void put_frame(struct frame *to, const struct frame *frame)
 {
 	to->pc = frame->pc;
 	to->sp = frame->sp;
@@ -138,8 +137,7 @@ static void add_root_checks(struct commit *c, const struct frame *frame)
 		add_check(c, slot, value);
 }
 
-static inline __attribute__((always_inline)) void append(struct commit *c,
-							 const struct frame *frame)
+static ARCH_HOT void append(struct commit *c, const struct frame *frame)
 {
 	struct frame *to = &c->w->thread->frames[c->count];
 	const struct frame *outer = c->count ? to - 1 : NULL;

@@ -11,8 +11,6 @@
 #include "agent/unwind/walk.h"
 #include "agent/unwind/ban.h"
 
-#define ALWAYS_INLINE inline __attribute__((always_inline))
-
 struct fresh { /* a new frame */
 	uint64_t pc;
 	uint64_t sp;
@@ -31,7 +29,7 @@ struct state { /* where the walk is, and the new frames that it has met */
 
 /* The canonical frame address; 0: not of the common case. A plain row based on sp saves nothing
  * below it (compile.c), and sp is aligned: only the end of the stack is left to be looked at. */
-static ALWAYS_INLINE uint64_t frame_address(const struct state *s, uint32_t row)
+static ARCH_HOT uint64_t frame_address(const struct state *s, uint32_t row)
 {
 	uint64_t cfa;
 
@@ -48,7 +46,7 @@ static ALWAYS_INLINE uint64_t frame_address(const struct state *s, uint32_t row)
 }
 
 /* A new frame, and the step to its caller. false: not of the common case. */
-static ALWAYS_INLINE bool quick_step(struct state *s, const struct fresh *end, uint32_t row)
+static ARCH_HOT bool quick_step(struct state *s, const struct fresh *end, uint32_t row)
 {
 	uint64_t cfa = frame_address(s, row);
 
@@ -73,7 +71,7 @@ static inline bool is_at(const struct state *s, const struct frame *known)
 }
 
 /* The end of the stack that `sp` lies in; 0: not known. */
-static ALWAYS_INLINE uint64_t region_end(const struct unwind_thread *thread, uint64_t sp)
+static ARCH_HOT uint64_t region_end(const struct unwind_thread *thread, uint64_t sp)
 {
 	const struct region *region = thread->regions;
 
@@ -87,8 +85,8 @@ static ALWAYS_INLINE uint64_t region_end(const struct unwind_thread *thread, uin
 
 /* Walks until the trace is joined, and verifies it. The frame of the trace that was joined; NULL:
  * another case. */
-static ALWAYS_INLINE struct frame *quick_walk(struct unwind_thread *thread, struct state *s,
-					      const struct fresh *end)
+static ARCH_HOT struct frame *quick_walk(struct unwind_thread *thread, struct state *s,
+					 const struct fresh *end)
 {
 	struct frame *frames = thread->frames, *known = frames + thread->count, *changed;
 	uint32_t differs;
@@ -118,8 +116,8 @@ static ALWAYS_INLINE struct frame *quick_walk(struct unwind_thread *thread, stru
 }
 
 /* Puts the new frames, of which the last is the outermost, on top of frame `to` of the trace. */
-static ALWAYS_INLINE void quick_append(struct unwind_thread *thread, struct frame *to,
-				       const struct fresh *first, const struct fresh *from)
+static ARCH_HOT void quick_append(struct unwind_thread *thread, struct frame *to,
+				  const struct fresh *first, const struct fresh *from)
 {
 	uint32_t number = to->checks;
 	struct check *check = &thread->checks[number];
@@ -153,8 +151,8 @@ static ALWAYS_INLINE void quick_append(struct unwind_thread *thread, struct fram
 }
 
 /* The whole of it up to where something is written; NULL: another case. */
-static ALWAYS_INLINE struct frame *quick(struct unwind_thread *thread, struct state *s,
-					 const struct fresh *end)
+static ARCH_HOT struct frame *quick(struct unwind_thread *thread, struct state *s,
+				    const struct fresh *end)
 {
 	struct frame *join;
 

@@ -33,8 +33,7 @@ uint32_t rows_decode(uint64_t pc);
 /* The row of code that was interrupted at `pc`; not cached. For processors with ARCH_SCAN. */
 uint32_t rows_interrupted(uint64_t pc);
 
-static inline __attribute__((always_inline)) uint32_t rows_get(struct unwind_thread *thread,
-							       uint64_t pc)
+static ARCH_HOT uint32_t rows_get(struct unwind_thread *thread, uint64_t pc)
 {
 	uint64_t key = key_of(pc);
 	uint64_t entry = thread->l1[key_place(key) & thread->l1_mask];

@@ -57,8 +57,7 @@ int stack_read(struct walk *w, uint64_t sp, uint64_t address, uint64_t *ret_valu
 
 /* A frame's row. Where plain rows come out of code (ARCH_SCAN) one that was found for a return address does not hold for
  * interrupted code. */
-static inline __attribute__((always_inline)) uint32_t walk_row(struct unwind_thread *thread,
-							       const struct frame *frame)
+static ARCH_HOT uint32_t walk_row(struct unwind_thread *thread, const struct frame *frame)
 {
 	if (ARCH_SCAN && __builtin_expect(frame->flags & FRAME_INTERRUPTED, 0))
 		return rows_interrupted(frame->pc - (1u << ARCH_PC_SHIFT));
@@ -70,8 +69,7 @@ enum step step_special(struct walk *w, const struct frame *frame, struct frame *
 
 /* From `frame`, whose row is set, to its caller: pc, sp, fp and flags of `outer`. They may be the
  * same object. */
-static inline __attribute__((always_inline)) enum step
-step(struct walk *w, const struct frame *frame, struct frame *outer)
+static ARCH_HOT enum step step(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	uint32_t row = frame->row;
 	uint64_t sp = frame->sp, fp = frame->fp, cfa = row_base(row, sp, fp) + row_cfa(row), pc;

@@ -23,6 +23,8 @@
  *   ARCH_FP_KEPT        struct arch_frame.fp_words that says "not saved"
  *   ARCH_TABLE          type of the segment with a table of the processor's own, for arch_table_row
  *   ARCH_SAVED          how many registers struct unwind_regs.saved has
+ *   ARCH_HOT            how a function is declared that an event takes, in every function that calls it: always inlined, or,
+ *                       where code has to be small, as the compiler likes
  *   arch_load           a word of memory
  *   arch_code_address   a return address as found in memory, without authentication or mode bits
  *

@@ -22,7 +22,6 @@
 /* The first version of glibc that this processor's symbols name: they are in every later one. */
 #define ARCH_LIBC_BASE "GLIBC_2.0"
 
-
 static inline bool arch_clock_usable(void)
 {
 	return false;
@@ -42,6 +41,9 @@ static inline void arch_pause(void)
 {
 	__asm__ volatile("pause");
 }
+
+/* Calls are long, and each function finds its data anew: what is inlined elsewhere has one copy. */
+#define ARCH_SMALL
 
 /* Nobody tells of exceptions: a hook that one has left is found out by the next one (thread.c). */
 #define ARCH_PERSONALITY(name) ((void)0)

@@ -21,6 +21,8 @@
 #define ARCH_TABLE     0xffffffffu
 #define ARCH_SAVED     6
 
+#define ARCH_HOT inline __attribute__((always_inline))
+
 static inline uint64_t arch_load(uint64_t address)
 {
 	return *(const volatile uint64_t *)(uintptr_t)address;

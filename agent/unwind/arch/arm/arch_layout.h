@@ -25,6 +25,8 @@
 #define ARCH_TABLE     0x70000001u /* PT_ARM_EXIDX */
 #define ARCH_SAVED     6
 
+#define ARCH_HOT inline __attribute__((always_inline))
+
 static inline uint64_t arch_load(uint64_t address)
 {
 	return *(const volatile uint32_t *)(uintptr_t)address;
