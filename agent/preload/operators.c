@@ -9,7 +9,9 @@
 
 #include <malloc.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "agent/preload/apart.h"
 #include "agent/preload/bootstrap.h"
 #include "agent/preload/next.h"
 #include "agent/preload/note.h"
@@ -17,6 +19,7 @@
 #include "agent/preload/start.h"
 #include "agent/preload/symbols.h"
 #include "agent/preload/zero.h"
+#include "agent/unwind/arch/arch.h"
 
 #include "agent/preload/poison_io.h"
 
@@ -29,109 +32,51 @@
 #define NOTHROW "RKSt9nothrow_t"
 #define ALIGN	"St11align_val_t"
 
-/* X(index, suffix of KIND_, symbol). From ALIGNED on, the second word is an alignment. */
-#define ALIGNED	     4
+/* X(form, symbol). Odd ones are for arrays. From ALIGNED to FORM_DELETE the second word is an alignment. */
 #define NEW_PLAIN    0 /* what nearly all calls are */
-#define DELETE_PLAIN 0
-#define DELETE_SIZED 2
+#define ALIGNED	     4
+#define DELETE_PLAIN FORM_DELETE
+#define DELETE_SIZED (FORM_DELETE + 2)
 #define NEWS(X)                                                                                    \
-	X(0, NEW, "_Znw" SIZE)                                                                     \
-	X(1, NEW_ARRAY, "_Zna" SIZE)                                                               \
-	X(2, NEW, "_Znw" SIZE NOTHROW)                                                             \
-	X(3, NEW_ARRAY, "_Zna" SIZE NOTHROW)                                                       \
-	X(4, NEW, "_Znw" SIZE ALIGN)                                                               \
-	X(5, NEW_ARRAY, "_Zna" SIZE ALIGN)                                                         \
-	X(6, NEW, "_Znw" SIZE ALIGN NOTHROW)                                                       \
-	X(7, NEW_ARRAY, "_Zna" SIZE ALIGN NOTHROW)
+	X(0, "_Znw" SIZE)                                                                          \
+	X(1, "_Zna" SIZE)                                                                          \
+	X(2, "_Znw" SIZE NOTHROW)                                                                  \
+	X(3, "_Zna" SIZE NOTHROW)                                                                  \
+	X(4, "_Znw" SIZE ALIGN)                                                                    \
+	X(5, "_Zna" SIZE ALIGN)                                                                    \
+	X(6, "_Znw" SIZE ALIGN NOTHROW)                                                            \
+	X(7, "_Zna" SIZE ALIGN NOTHROW)
 
 #define DELETES(X)                                                                                 \
-	X(0, DELETE, "_ZdlPv")                                                                     \
-	X(1, DELETE_ARRAY, "_ZdaPv")                                                               \
-	X(2, DELETE, "_ZdlPv" SIZE)                                                                \
-	X(3, DELETE_ARRAY, "_ZdaPv" SIZE)                                                          \
-	X(4, DELETE, "_ZdlPv" NOTHROW)                                                             \
-	X(5, DELETE_ARRAY, "_ZdaPv" NOTHROW)                                                       \
-	X(6, DELETE, "_ZdlPv" ALIGN)                                                               \
-	X(7, DELETE_ARRAY, "_ZdaPv" ALIGN)                                                         \
-	X(8, DELETE, "_ZdlPv" ALIGN NOTHROW)                                                       \
-	X(9, DELETE_ARRAY, "_ZdaPv" ALIGN NOTHROW)                                                 \
-	X(10, DELETE, "_ZdlPv" SIZE ALIGN)                                                         \
-	X(11, DELETE_ARRAY, "_ZdaPv" SIZE ALIGN)
+	X(8, "_ZdlPv")                                                                             \
+	X(9, "_ZdaPv")                                                                             \
+	X(10, "_ZdlPv" SIZE)                                                                       \
+	X(11, "_ZdaPv" SIZE)                                                                       \
+	X(12, "_ZdlPv" NOTHROW)                                                                    \
+	X(13, "_ZdaPv" NOTHROW)                                                                    \
+	X(14, "_ZdlPv" ALIGN)                                                                      \
+	X(15, "_ZdaPv" ALIGN)                                                                      \
+	X(16, "_ZdlPv" ALIGN NOTHROW)                                                              \
+	X(17, "_ZdaPv" ALIGN NOTHROW)                                                              \
+	X(18, "_ZdlPv" SIZE ALIGN)                                                                 \
+	X(19, "_ZdaPv" SIZE ALIGN)
 
-typedef void *new_function(size_t size, uintptr_t a, uintptr_t b);
-typedef void delete_function(void *p, uintptr_t a, uintptr_t b);
+/* By their forms, one behind the other. */
+#define NAME(n, symbol) symbol "\0"
+static const char names[] = NEWS(NAME) DELETES(NAME);
 
-#define FORMS_NEW    8
-#define FORMS_DELETE 12
-#define NAME_MAX_C   36
+struct operator operators[FORMS];
 
-#define NAME(n, suffix, symbol) [n] = symbol,
-#define KIND(n, suffix, symbol) [n] = KIND_##suffix,
-static const char new_names[FORMS_NEW][NAME_MAX_C] = {NEWS(NAME)};
-static const char delete_names[FORMS_DELETE][NAME_MAX_C] = {DELETES(NAME)};
-static const uint8_t new_kinds[FORMS_NEW] = {NEWS(KIND)};
-static const uint8_t delete_kinds[FORMS_DELETE] = {DELETES(KIND)};
-
-/* `next` and `direct` are NULL until the first call, and are stored last. */
-static struct new
+static const char *name_of(unsigned form)
 {
-	new_function *direct; /* the same, unless it is the allocator's: nothing to do here */
-	new_function *next;
-	bool own;     /* the allocator's: recorded here */
-	bool private; /* found outside of the loader's search */
-}
-news[FORMS_NEW];
+	const char *name = names;
 
-static struct delete
-{
-	delete_function *direct;
-	delete_function *next;
-	bool own;
-	bool private;
-}
-deletes[FORMS_DELETE];
-
-/* Recorded. */
-
-/*
- * Called by the C++ runtime when an exception passes new_recorded, as the personality routine of
- * that function. (A cleanup in the language of the compiler would need libgcc_s.) The hook ends
- * here; what was put aside in it becomes records.
- */
-enum { UNWIND_CLEANUP_PHASE = 2, UNWIND_CONTINUE = 8 };
-
-__attribute__((used)) int operators_unwound(int version, int actions, uint64_t class,
-					    void *exception, void *context)
-{
-	struct hook hook = {.thread = tls.thread,
-			    .frame = tls.frame,
-			    .kind = tls.thread ? HOOK_RECORD : HOOK_LOST};
-
-	(void)version;
-	(void)class;
-	(void)exception;
-	(void)context;
-	if ((actions & UNWIND_CLEANUP_PHASE) && tls.frame && tls.frame == tls.throwing)
-		hook_leave_slow(&hook);
-	return UNWIND_CONTINUE;
+	while (form--)
+		name += strlen(name) + 1;
+	return name;
 }
 
-static RECORDED void *new_recorded(size_t size, uintptr_t a, uintptr_t b, unsigned form)
-{
-	struct ring_header *ring = shim_hook(DOOR_ALLOCATIONS);
-	struct hook hook;
-	void *p;
-
-	ARCH_PERSONALITY("operators_unwound");
-	if (unlikely(!ring)) /* since we looked */
-		return news[form].next(size, a, b);
-	hook_enter(&hook, ring, FRAME);
-	hook_may_throw(&hook);
-	p = news[form].next(size, a, b);
-	hook_has_not_thrown(&hook);
-	note_allocation(&hook, new_kinds[form], p, size);
-	return p;
-}
+/* Recorded. operator new is in throwing.c. */
 
 /* The allocator may serve us by calling free by name: that is this event once more. In a nested
  * hook both would be put aside, and could not be told apart: there ours comes last. */
@@ -144,36 +89,36 @@ static RECORDED __attribute__((cold)) void delete_recorded(void *p, uintptr_t a,
 	uint32_t aside;
 
 	if (unlikely(!ring) || sample_passes_free_sought(p)) {
-		deletes[form].next(p, a, b);
+		operators[form].next((uintptr_t)p, a, b);
 		return;
 	}
-	hook_enter(&hook, ring, FRAME);
+	often_enter(&hook, ring, FRAME);
 	event = (struct event){
-		.kind = delete_kinds[form], .address = (uintptr_t)p, .stamp = stamp_now()};
+		.kind = KIND_DELETE + (form & 1), .address = (uintptr_t)p, .stamp = stamp_now()};
 	aside = hook.thread ? hook.thread->aside_count : 0;
 	if (hook.kind == HOOK_NESTED)
 		note_seek(hook.thread, &event);
 	else
-		note(&hook, &event);
-	deletes[form].next(p, a, b);
+		often_note(&hook, &event);
+	operators[form].next((uintptr_t)p, a, b);
 	if (hook.thread && hook.thread->aside_count > aside)
 		thread_drop_inner(hook.thread, &event, aside);
 	if (hook.kind == HOOK_NESTED)
 		note_slow(hook.thread, hook.kind, &event);
-	hook_leave(&hook);
+	often_leave(&hook);
 }
 
 /* Passed over. The way through libstdc++ or libc++ to malloc or free comes back here by name, twice for
  * a sized delete: 3.8 % of the time of a C++ program. What sampling passes over is spared it; all else
  * goes that way, so that a stack on record is the same. */
 
-static void *new_passing(size_t size, uintptr_t a, uintptr_t b)
+static void *new_passing(uintptr_t size, uintptr_t a, uintptr_t b)
 {
 	void *p = sample_passes(size) ? next.malloc(size) : NULL;
 
 	(void)a;
 	(void)b;
-	return likely(p) ? p : news[NEW_PLAIN].next(size, 0, 0);
+	return likely(p) ? p : operators[NEW_PLAIN].next(size, 0, 0);
 }
 
 static ALWAYS_INLINE void delete_passing_form(void *p, uintptr_t a, uintptr_t b, unsigned form)
@@ -181,7 +126,7 @@ static ALWAYS_INLINE void delete_passing_form(void *p, uintptr_t a, uintptr_t b,
 	if (sample_passes_free(p))
 		next.free(p);
 	else
-		deletes[form].next(p, a, b);
+		operators[form].next((uintptr_t)p, a, b);
 }
 
 static void delete_passing(void *p, uintptr_t a, uintptr_t b)
@@ -196,14 +141,14 @@ static void delete_passing_sized(void *p, uintptr_t a, uintptr_t b)
 
 /* Resolved at the first call. */
 
-static void *new_missing(size_t size, uintptr_t a, uintptr_t b)
+static void *new_missing(uintptr_t size, uintptr_t a, uintptr_t b)
 {
 	(void)a;
 	(void)b;
 	return malloc(size ? size : 1);
 }
 
-static void *new_missing_aligned(size_t size, uintptr_t a, uintptr_t b)
+static void *new_missing_aligned(uintptr_t size, uintptr_t a, uintptr_t b)
 {
 	(void)b;
 	return memalign(a, size ? size : 1);
@@ -216,98 +161,70 @@ static void delete_missing(void *p, uintptr_t a, uintptr_t b)
 	free(p);
 }
 
-static bool is_allocators_own(const void *function)
-{
-	return symbols_together((uintptr_t)function, (uintptr_t)zero_allocator());
-}
-
 /* Is `name`, asked for by whoever it is, ours? */
 static bool comes_to_us(const char *name)
 {
-	return symbols_together((uintptr_t)next_symbol(name), (uintptr_t)&news);
+	return symbols_together((uintptr_t)next_symbol(name), (uintptr_t)operators);
 }
 
 /* Does this operator do what new_passing and delete_passing take for granted, ask malloc or free and
  * nothing else, and is that worth anything now? */
-static bool is_runtimes(const void *function, bool private)
+static bool is_runtimes(const struct operator* operator, const void * function)
 {
 	const struct ring_header *ring = __atomic_load_n(&shim_page.ring, __ATOMIC_ACQUIRE);
 
-	return ring && __atomic_load_n(&ring->mode, __ATOMIC_RELAXED) == RING_SAMPLE && !private &&
-	       symbols_of_cxx((uintptr_t)function) && comes_to_us("malloc") && comes_to_us("free");
+	return ring && __atomic_load_n(&ring->mode, __ATOMIC_RELAXED) == RING_SAMPLE &&
+	       !operator->private && symbols_of_cxx((uintptr_t)function) && comes_to_us("malloc") &&
+	       comes_to_us("free");
 }
 
-static new_function *direct_new(new_function *function, unsigned form)
+static void *direct(const struct operator* operator, void * function)
 {
-	bool passes = form == NEW_PLAIN && is_runtimes(function, news[form].private);
+	ptrdiff_t form = operator- operators;
 
-	return passes ? new_passing : function;
-}
-
-static delete_function *direct_delete(delete_function *function, unsigned form)
-{
-	bool passes = (form == DELETE_PLAIN || form == DELETE_SIZED) &&
-		      is_runtimes(function, deletes[form].private) &&
-		      comes_to_us(delete_names[DELETE_PLAIN]);
-
-	if (!passes)
+	if ((form != NEW_PLAIN && form != DELETE_PLAIN && form != DELETE_SIZED) ||
+	    !is_runtimes(operator, function))
+		return function;
+	if (form == NEW_PLAIN)
+		return new_passing;
+	if (!comes_to_us(name_of(DELETE_PLAIN)))
 		return function;
 	return form == DELETE_PLAIN ? delete_passing : delete_passing_sized;
 }
 
-/* While the allocator is being looked for, nobody can tell whose this is: forwarded only. */
-static RECORDED void *new_resolve(size_t size, uintptr_t a, uintptr_t b, unsigned form)
+static void *missing(unsigned form)
 {
-	struct new *new = &news[form];
-	bool settled = start_resolved(), private;
-	new_function *function = next_definition(new_names[form], &private);
-
-	if (!function)
-		function = form >= ALIGNED ? new_missing_aligned : new_missing;
-	if (!settled)
-		return function(size, a, b);
-	new->private = private;
-	new->own = is_allocators_own(function);
-	__atomic_store_n(&new->next, function, __ATOMIC_RELEASE);
-	if (!new->own)
-		__atomic_store_n(&new->direct, direct_new(function, form), __ATOMIC_RELEASE);
-	return new->own &&shim_hook(DOOR_ALLOCATIONS) ? new_recorded(size, a, b, form)
-						      : function(size, a, b);
+	if (form >= FORM_DELETE)
+		return delete_missing;
+	return form >= ALIGNED ? new_missing_aligned : new_missing;
 }
 
-static RECORDED void delete_resolve(void *p, uintptr_t a, uintptr_t b, unsigned form)
+/* What is behind this form is known from now on: NULL. While the allocator is being looked for, nobody can tell whose it is: then
+ * what is to serve this call, which is forwarded only. */
+static operator_function *find(unsigned form)
 {
-	struct delete *delete = &deletes[form];
+	struct operator* operator= & operators[form];
 	bool settled = start_resolved(), private;
-	delete_function *function = next_definition(delete_names[form], &private);
+	void *function = next_definition(name_of(form), &private);
 
 	if (!function)
-		function = delete_missing;
-	if (settled) {
-		delete->private = private;
-		delete->own = is_allocators_own(function);
-		__atomic_store_n(&delete->next, function, __ATOMIC_RELEASE);
-		if (!delete->own)
-			__atomic_store_n(&delete->direct, direct_delete(function, form),
-					 __ATOMIC_RELEASE);
-	}
-	if (settled && delete->own && p && shim_hook(DOOR_ALL))
-		delete_recorded(p, a, b, form);
-	else
-		function(p, a, b);
+		function = missing(form);
+	if (!settled)
+		return function;
+	operator->private = private;
+	operator->own = symbols_together((uintptr_t)function, (uintptr_t)zero_allocator());
+	__atomic_store_n(&operator->next, function, __ATOMIC_RELEASE);
+	if (!operator->own)
+		__atomic_store_n(&operator->direct, direct(operator, function), __ATOMIC_RELEASE);
+	return NULL;
 }
 
 void operators_forget(void)
 {
-	for (unsigned i = 0; i < FORMS_NEW; i++)
-		if (news[i].private) {
-			__atomic_store_n(&news[i].direct, NULL, __ATOMIC_RELEASE);
-			__atomic_store_n(&news[i].next, NULL, __ATOMIC_RELEASE);
-		}
-	for (unsigned i = 0; i < FORMS_DELETE; i++)
-		if (deletes[i].private) {
-			__atomic_store_n(&deletes[i].direct, NULL, __ATOMIC_RELEASE);
-			__atomic_store_n(&deletes[i].next, NULL, __ATOMIC_RELEASE);
+	for (unsigned i = 0; i < FORMS; i++)
+		if (operators[i].private) {
+			__atomic_store_n(&operators[i].direct, NULL, __ATOMIC_RELEASE);
+			__atomic_store_n(&operators[i].next, NULL, __ATOMIC_RELEASE);
 		}
 }
 
@@ -315,55 +232,86 @@ void operators_forget(void)
  * most programs' case: it calls malloc and free by name. Else it only says which it is: 20 copies of
  * the decision would be 2 KB. */
 
-static RECORDED void *call_new(size_t size, uintptr_t a, uintptr_t b, unsigned form)
+static RECORDED void *call_new(size_t size, uintptr_t a, uintptr_t b, unsigned form);
+static RECORDED void call_delete(void *p, uintptr_t a, uintptr_t b, unsigned form);
+
+static RECORDED void *new_resolve(size_t size, uintptr_t a, uintptr_t b, unsigned form)
 {
-	new_function *next_new = __atomic_load_n(&news[form].next, __ATOMIC_ACQUIRE);
+	operator_function *once = find(form);
+
+	return once ? once(size, a, b) : call_new(size, a, b, form);
+}
+
+static RECORDED void delete_resolve(void *p, uintptr_t a, uintptr_t b, unsigned form)
+{
+	operator_function *once = find(form);
+
+	if (once)
+		once((uintptr_t)p, a, b);
+	else
+		call_delete(p, a, b, form);
+}
+
+static void *call_new(size_t size, uintptr_t a, uintptr_t b, unsigned form)
+{
+	operator_function *next_new = __atomic_load_n(&operators[form].next, __ATOMIC_ACQUIRE);
 	struct ring_header *ring;
 
 	if (unlikely(!next_new))
 		return new_resolve(size, a, b, form);
-	if (!news[form].own || sample_passes(size) ||
+	if (!operators[form].own || sample_passes(size) ||
 	    likely(!shim_watches(DOOR_ALLOCATIONS, &ring)))
 		return next_new(size, a, b);
 	return new_recorded(size, a, b, form);
 }
 
 /* What is of the bootstrap arena is for nobody. */
-static RECORDED void call_delete(void *p, uintptr_t a, uintptr_t b, unsigned form)
+static void call_delete(void *p, uintptr_t a, uintptr_t b, unsigned form)
 {
-	delete_function *next_delete = __atomic_load_n(&deletes[form].next, __ATOMIC_ACQUIRE);
+	operator_function *next_delete = __atomic_load_n(&operators[form].next, __ATOMIC_ACQUIRE);
 	struct ring_header *ring;
 
 	if (unlikely(bootstrap_owns(p)))
 		return;
 	if (unlikely(!next_delete))
 		delete_resolve(p, a, b, form);
-	else if (!deletes[form].own || !p || sample_passes_free(p) ||
+	else if (!operators[form].own || !p || sample_passes_free(p) ||
 		 likely(!shim_watches(DOOR_ALL, &ring)))
-		next_delete(p, a, b);
+		next_delete((uintptr_t)p, a, b);
 	else
 		delete_recorded(p, a, b, form);
 }
 
-#define DEFINE_NEW(n, suffix, symbol)                                                              \
+static ARCH_HOT void *enter_new(size_t size, uintptr_t a, uintptr_t b, unsigned form)
+{
+	operator_function *direct_new = __atomic_load_n(&operators[form].direct, __ATOMIC_ACQUIRE);
+
+	return likely(direct_new) ? direct_new(size, a, b) : call_new(size, a, b, form);
+}
+
+static ARCH_HOT void enter_delete(void *p, uintptr_t a, uintptr_t b, unsigned form)
+{
+	operator_function *direct_delete =
+		__atomic_load_n(&operators[form].direct, __ATOMIC_ACQUIRE);
+
+	if (likely(direct_delete))
+		direct_delete((uintptr_t)p, a, b);
+	else
+		call_delete(p, a, b, form);
+}
+
+#define DEFINE_NEW(n, symbol)                                                                      \
 	void *operator_new_##n(size_t size, uintptr_t a, uintptr_t b) __asm__(symbol);             \
 	EXPORT void *operator_new_##n(size_t size, uintptr_t a, uintptr_t b)                       \
 	{                                                                                          \
-		new_function *direct = __atomic_load_n(&news[n].direct, __ATOMIC_ACQUIRE);         \
-                                                                                                   \
-		return likely(direct) ? direct(size, a, b) : call_new(size, a, b, n);              \
+		return enter_new(size, a, b, n);                                                   \
 	}
 
-#define DEFINE_DELETE(n, suffix, symbol)                                                           \
+#define DEFINE_DELETE(n, symbol)                                                                   \
 	void operator_delete_##n(void *p, uintptr_t a, uintptr_t b) __asm__(symbol);               \
 	EXPORT void operator_delete_##n(void *p, uintptr_t a, uintptr_t b)                         \
 	{                                                                                          \
-		delete_function *direct = __atomic_load_n(&deletes[n].direct, __ATOMIC_ACQUIRE);   \
-                                                                                                   \
-		if (likely(direct))                                                                \
-			direct(p, a, b);                                                           \
-		else                                                                               \
-			call_delete(p, a, b, n);                                                   \
+		enter_delete(p, a, b, n);                                                          \
 	}
 
 NEWS(DEFINE_NEW)
