@@ -4,7 +4,7 @@
  *
  * A function has a *shape*: which argument is the size, which one the block. All take words and
  * give a word, so one hook serves every shape. A call that is redirected carries no number, so
- * there are THUNKS of them: each function that is found takes one, and the thunk tells the
+ * there are thunks (thunks.h): each function that is found takes one, and the thunk tells the
  * hook which it is.
  *
  *	program --> thunk 3 --> call_recorded(..., 3) --> bound[3].next, which is mi_malloc
@@ -23,14 +23,11 @@
 #include "agent/preload/sample.h"
 #include "agent/preload/state.h"
 #include "agent/preload/symbols.h"
+#include "agent/preload/thunks.h"
 
 #include "agent/preload/poison.h"
 
 /* The hook. */
-
-#define THUNKS	  32
-#define WORDS	  uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e
-#define ARGUMENTS a, b, c, d, e
 
 static struct bound {
 	uintptr_t (*next)(WORDS); /* NULL: free to take */
@@ -169,17 +166,6 @@ static RECORDED uintptr_t serve(struct call *call, struct ring_header *ring, uin
 	}
 }
 
-/* The hook is what a thunk jumps to; where it can't but call, it is the thunk. */
-#ifdef ARCH_THUNKS_CALL
-#define FRAME_GIVEN , uintptr_t frame
-#define GIVE_FRAME  , frame
-#define GIVE_OWN    , FRAME
-#else
-#define FRAME_GIVEN
-#define GIVE_FRAME
-#define GIVE_OWN
-#endif
-
 static RECORDED uintptr_t call_recorded(WORDS, unsigned number FRAME_GIVEN)
 {
 	struct call call = {&bound[number], {ARGUMENTS}, {0}};
@@ -219,27 +205,11 @@ uintptr_t allocators_entered(WORDS, unsigned number)
 	return call.f->shape == SHAPE_END ? frame[-1] : result; /* the former has none */
 }
 
-/* Thunks. */
-
-#define ONES(X, t) X(t##0) X(t##1) X(t##2) X(t##3) X(t##4) X(t##5) X(t##6) X(t##7) X(t##8) X(t##9)
-#define ALL(X)	   ONES(X, ) ONES(X, 1) ONES(X, 2) X(30) X(31)
-
-static RECORDED uintptr_t call(WORDS, unsigned number FRAME_GIVEN)
+uintptr_t allocators_call(WORDS, unsigned number FRAME_GIVEN)
 {
 	return unlikely(shim_hook(DOOR_ALL)) ? call_recorded(ARGUMENTS, number GIVE_FRAME)
 					     : bound[number].next(ARGUMENTS);
 }
-
-#define DEFINE(n)                                                                                  \
-	static uintptr_t thunk_##n(WORDS)                                                          \
-	{                                                                                          \
-		return call(ARGUMENTS, n GIVE_OWN);                                                \
-	}
-#define NAME(n) thunk_##n,
-
-ALL(DEFINE)
-
-static uintptr_t (*const thunks[THUNKS])(WORDS) = {ALL(NAME)};
 
 static void bind(unsigned number, unsigned function, bool heap, uintptr_t definition)
 {
@@ -275,7 +245,7 @@ uintptr_t allocators_hook(const char *name, uintptr_t definition)
 		next_add_allocator(definition);
 		bind(i, (unsigned)function, heap, definition);
 	}
-	return (uintptr_t)thunks[i];
+	return thunk(i);
 }
 
 unsigned allocators_patch(unsigned function, bool heap, uintptr_t at, uintptr_t original)
