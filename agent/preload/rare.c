@@ -47,79 +47,52 @@ EXPORT int posix_memalign(void **ret_p, size_t alignment, size_t size)
 			      : next.posix_memalign(ret_p, alignment, size);
 }
 
-static RECORDED void *aligned_alloc_recorded(size_t alignment, size_t size,
-					     struct ring_header *ring)
+/* What takes no alignment is given the size twice. */
+typedef void *aligned_function(size_t alignment, size_t size);
+
+static RECORDED void *aligned_recorded(size_t alignment, size_t size, aligned_function *function,
+				       unsigned kind)
 {
+	struct ring_header *ring = shim_hook(DOOR_ALL);
 	struct hook hook;
 	void *p;
 
+	if (!ring) /* since we looked */
+		return function(alignment, size);
 	rare_enter(&hook, ring, FRAME);
-	p = next.aligned_alloc(alignment, size);
-	rare_allocation(&hook, KIND_ALIGNED_ALLOC, p, size);
+	p = function(alignment, size);
+	rare_allocation(&hook, kind, p, size);
 	return p;
 }
 
 EXPORT void *aligned_alloc(size_t alignment, size_t size)
 {
-	struct ring_header *ring = shim_hook(DOOR_ALL);
-
-	return unlikely(ring) ? aligned_alloc_recorded(alignment, size, ring)
-			      : next.aligned_alloc(alignment, size);
-}
-
-static RECORDED void *memalign_recorded(size_t alignment, size_t size, struct ring_header *ring)
-{
-	struct hook hook;
-	void *p;
-
-	rare_enter(&hook, ring, FRAME);
-	p = next.memalign(alignment, size);
-	rare_allocation(&hook, KIND_MEMALIGN, p, size);
-	return p;
+	return unlikely(shim_hook(DOOR_ALL))
+		       ? aligned_recorded(alignment, size, next.aligned_alloc, KIND_ALIGNED_ALLOC)
+		       : next.aligned_alloc(alignment, size);
 }
 
 EXPORT void *memalign(size_t alignment, size_t size)
 {
-	struct ring_header *ring = shim_hook(DOOR_ALL);
-
-	return unlikely(ring) ? memalign_recorded(alignment, size, ring)
-			      : next.memalign(alignment, size);
-}
-
-static RECORDED void *valloc_recorded(size_t size, struct ring_header *ring)
-{
-	struct hook hook;
-	void *p;
-
-	rare_enter(&hook, ring, FRAME);
-	p = next.valloc(size);
-	rare_allocation(&hook, KIND_VALLOC, p, size);
-	return p;
+	return unlikely(shim_hook(DOOR_ALL))
+		       ? aligned_recorded(alignment, size, next.memalign, KIND_MEMALIGN)
+		       : next.memalign(alignment, size);
 }
 
 EXPORT void *valloc(size_t size)
 {
-	struct ring_header *ring = shim_hook(DOOR_ALL);
-
-	return unlikely(ring) ? valloc_recorded(size, ring) : next.valloc(size);
-}
-
-static RECORDED void *pvalloc_recorded(size_t size, struct ring_header *ring)
-{
-	struct hook hook;
-	void *p;
-
-	rare_enter(&hook, ring, FRAME);
-	p = next.pvalloc(size);
-	rare_allocation(&hook, KIND_PVALLOC, p, size);
-	return p;
+	return unlikely(shim_hook(DOOR_ALL))
+		       ? aligned_recorded(size, size, (aligned_function *)(void *)next.valloc,
+					  KIND_VALLOC)
+		       : next.valloc(size);
 }
 
 EXPORT void *pvalloc(size_t size)
 {
-	struct ring_header *ring = shim_hook(DOOR_ALL);
-
-	return unlikely(ring) ? pvalloc_recorded(size, ring) : next.pvalloc(size);
+	return unlikely(shim_hook(DOOR_ALL))
+		       ? aligned_recorded(size, size, (aligned_function *)(void *)next.pvalloc,
+					  KIND_PVALLOC)
+		       : next.pvalloc(size);
 }
 
 /* Sized frees. */

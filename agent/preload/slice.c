@@ -28,7 +28,7 @@ static struct ring_slice *slice_at(struct ring_header *ring, uint32_t index)
 
 static uint32_t slice_index(struct ring_header *ring, const struct ring_slice *slice)
 {
-	return (uint32_t)(slice - slice_at(ring, 0));
+	return (uint32_t)(((uintptr_t)slice - (uintptr_t)slice_at(ring, 0)) / sizeof(*slice));
 }
 
 static uint32_t slice_state(const struct ring_slice *slice)

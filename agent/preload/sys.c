@@ -41,6 +41,11 @@ long sys_call6(long number, long a, long b, long c, long d, long e, long f)
 	return result;
 }
 
+__attribute__((noinline)) long sys_call3(long number, long a, long b, long c)
+{
+	return sys_call6(number, a, b, c, 0, 0, 0);
+}
+
 /* A negative errno is among the last 4095 addresses, which nobody gets. */
 void *sys_map(void *at, size_t size, int protection, int flags, int fd)
 {

@@ -10,9 +10,15 @@
 #include <sys/syscall.h>
 
 long sys_call6(long number, long a, long b, long c, long d, long e, long f);
+/* The same where three words do: most calls take no more, and each that is written out takes room. */
+long sys_call3(long number, long a, long b, long c);
 
-#define sys_call(number, ...) sys_call_(number, ##__VA_ARGS__, 0, 0, 0, 0, 0, 0)
-#define sys_call_(number, a, b, c, d, e, f, ...)                                                   \
+#define sys_call(...)                                                                              \
+	SYS_PICK(__VA_ARGS__, SYS_6, SYS_6, SYS_6, SYS_3, SYS_3, SYS_3, SYS_3, )                   \
+	(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
+#define SYS_PICK(number, a, b, c, d, e, f, picked, ...) picked
+#define SYS_3(number, a, b, c, ...)			sys_call3((number), (long)(a), (long)(b), (long)(c))
+#define SYS_6(number, a, b, c, d, e, f, ...)                                                       \
 	sys_call6((number), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 /* mmap of a descriptor's beginning, or of nothing (fd -1), at this address or where the kernel likes;
