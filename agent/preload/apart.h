@@ -15,7 +15,7 @@ void rare_note(const struct hook *hook, const struct event *event);
 void rare_allocation(struct hook *hook, unsigned kind, const void *p, size_t size);
 
 /* What is called all the time has copies of its own, but where code has to be small. */
-#ifdef ARCH_SMALL
+#if ARCH_SMALL
 #define often_enter	 rare_enter
 #define often_leave	 rare_leave
 #define often_note	 rare_note

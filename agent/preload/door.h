@@ -18,7 +18,7 @@
 #include "agent/preload/state.h"
 
 /* Orders as they are now. */
-static inline bool door_off(const struct ring_header *ring)
+static inline __attribute__((always_inline)) bool door_off(const struct ring_header *ring)
 {
 	return __atomic_load_n(&ring->mode, __ATOMIC_RELAXED) == RING_OFF ||
 	       __atomic_load_n(&shim.stopped, __ATOMIC_RELAXED);
@@ -31,7 +31,7 @@ static inline bool door_any_on_record(void)
 	       __atomic_load_n(&shim.sampled, __ATOMIC_RELAXED);
 }
 
-static inline void door_shut(enum door door)
+static inline __attribute__((always_inline)) void door_shut(enum door door)
 {
 	__atomic_store_n(&shim_page.door[door], NULL, __ATOMIC_RELAXED);
 }

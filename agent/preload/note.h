@@ -40,21 +40,27 @@ void note_reallocation(struct hook *hook, unsigned kind, const void *p, const vo
 		       size_t size, uint64_t call_stamp, bool was_sampled);
 
 /* What a hook has seen becomes a record, waits, or is counted. The slow ends get copies: hook and
- * event stay in registers here. */
+ * event stay in registers here, where it is inlined. */
 static ALWAYS_INLINE void note(const struct hook *hook, const struct event *event)
 {
 	struct thread *thread = hook->thread;
+	uintptr_t frame;
 
 	if (unlikely(tls.frame != hook->frame)) {
 		struct event copy = *event;
 
-		note_slow(thread, hook->kind, &copy);
+		note_slow(thread, hook->kind, ARCH_SMALL ? event : &copy);
 		return;
 	}
+	frame = thread->free_stacks || event->kind < KIND_FREE ? hook->frame : 0;
 	if (event->kind < KIND_FREE && unlikely(thread->aside_count)) {
 		struct event copy = *event;
 
-		thread_drop_inner(thread, &copy, 0);
+		thread_drop_inner(thread, ARCH_SMALL ? event : &copy, 0);
+	}
+	if (ARCH_SMALL) {
+		record_noted(thread, event, frame);
+		return;
 	}
 	if (event_class(event->kind) == EVENT_CLASS_REALLOCATION) {
 		struct event copy = *event;
@@ -62,8 +68,7 @@ static ALWAYS_INLINE void note(const struct hook *hook, const struct event *even
 		record_event(thread, &copy, hook->frame);
 		return;
 	}
-	record_block(thread, event->kind, event->address, event->size, event->stamp,
-		     thread->free_stacks || event->kind < KIND_FREE ? hook->frame : 0);
+	record_block(thread, event->kind, event->address, event->size, event->stamp, frame);
 }
 
 static ALWAYS_INLINE void note_allocation(struct hook *hook, unsigned kind, const void *p,

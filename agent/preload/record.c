@@ -12,7 +12,8 @@
 
 #include "agent/preload/poison.h"
 
-#define COLD __attribute__((noinline, cold))
+#define COLD	      __attribute__((noinline, cold))
+#define ALWAYS_INLINE inline __attribute__((always_inline))
 
 #define GROW_PRESSURE 4 /* times in a row that a slice was found half full */
 #define TEXT_MAX      256
@@ -83,7 +84,7 @@ void record_lost(struct thread *thread, const struct event *event)
 	record_lost_sum(thread, &lost);
 }
 
-static inline void count_begun(struct thread *thread)
+static ALWAYS_INLINE void count_begun(struct thread *thread)
 {
 	__atomic_store_n(&thread->slice->events, thread->slice->events + 1, __ATOMIC_RELAXED);
 	barrier();
@@ -156,7 +157,7 @@ static COLD bool put_preface(struct thread *thread, uint64_t stamp)
 	return thread->epoch == epoch || put_epoch(thread, epoch, stamp);
 }
 
-static inline bool is_epoch_put(const struct thread *thread)
+static ALWAYS_INLINE bool is_epoch_put(const struct thread *thread)
 {
 	return likely(thread->epoch == __atomic_load_n(&shim.epoch, __ATOMIC_ACQUIRE));
 }
@@ -372,6 +373,11 @@ void record_event(struct thread *thread, const struct event *event, uintptr_t fr
 		put(thread, &copy, frame, true);
 	else
 		put_any(thread, &copy, frame, false);
+}
+
+void record_noted(struct thread *thread, const struct event *event, uintptr_t frame)
+{
+	put(thread, event, frame, event_class(event->kind) == EVENT_CLASS_REALLOCATION);
 }
 
 void record_block(struct thread *thread, uint32_t kind, uint64_t address, uint64_t size,

@@ -24,6 +24,9 @@ void record_event(struct thread *thread, const struct event *event, uintptr_t fr
 void record_block(struct thread *thread, uint32_t kind, uint64_t address, uint64_t size,
 		  uint64_t stamp, uintptr_t frame);
 
+/* The same for a hook's own event that lies in memory. */
+void record_noted(struct thread *thread, const struct event *event, uintptr_t frame);
+
 /* A RING_MARK or (`text` not NULL) a RING_TEXT of this MarkKind. false: there is no room for it. */
 bool record_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
 		 size_t length);

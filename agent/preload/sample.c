@@ -48,7 +48,7 @@ static void count(uint32_t *counter, uint32_t by)
 	__atomic_fetch_add(counter, by, __ATOMIC_RELAXED);
 }
 
-static struct ring_set_line *open_set(void)
+static inline __attribute__((always_inline)) struct ring_set_line *open_set(void)
 {
 	return __atomic_load_n(&shim_page.set, __ATOMIC_RELAXED);
 }
@@ -206,7 +206,7 @@ static bool is_hit(struct thread *thread, struct event *event)
 
 /* What is recorded. */
 
-static bool pass(const struct thread *thread)
+static inline __attribute__((always_inline)) bool pass(const struct thread *thread)
 {
 	uint64_t *passed = &thread->slice->not_sampled;
 

@@ -72,7 +72,7 @@ static inline bool sample_passes(size_t size)
 	return true;
 }
 
-static inline bool sample_is_clear(const void *p)
+static inline __attribute__((always_inline)) bool sample_is_clear(const void *p)
 {
 	return __atomic_load_n(&shim_page.buckets[sample_bucket(p)], __ATOMIC_RELAXED) ==
 	       SAMPLE_CLEAR;
@@ -80,7 +80,7 @@ static inline bool sample_is_clear(const void *p)
 
 /* Is the free of this block passed over? It is counted then. The second is asked where the first says
  * no. */
-static inline bool sample_passes_free(const void *p)
+static inline __attribute__((always_inline)) bool sample_passes_free(const void *p)
 {
 	uint64_t *passed = tls.passed;
 

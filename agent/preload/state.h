@@ -87,14 +87,14 @@ extern struct shim_page shim_page HIDDEN;
 /* One event, before it is a record. */
 struct event {
 	uint32_t kind;
+	bool was_sampled; /* the block that ends here was; it has been taken from the set */
+	bool was_sought;  /* else: it was not in the set when it ended */
 	uint64_t address;
 	uint64_t size;
 	uint64_t stamp;
 	uint64_t old_address; /* reallocations */
 	uint64_t call_stamp;
 	uint64_t interval; /* that it was sampled with; 0: it stands for itself */
-	bool was_sampled;  /* the block that ends here was; it has been taken from the set */
-	bool was_sought;   /* else: it was not in the set when it ended */
 };
 
 /* Nested events wait in the thread's state, without a stack, until the hook that they interrupted
@@ -178,7 +178,7 @@ extern __thread struct tls tls __attribute__((tls_model("initial-exec"), aligned
 
 /* Where there is no ring: NULL; or, in a fork child that is to be followed, the ring of its own,
  * from its first hook on (start.c). */
-struct ring_header *start_again(void) __attribute__((cold));
+struct ring_header *start_again(void) __attribute__((noinline, cold));
 /* Where a door is shut: NULL; or the ring, if it is to be open now (door.h). */
 struct ring_header *shim_look(enum door door);
 
@@ -188,7 +188,7 @@ static inline struct ring_header *shim_door(enum door door)
 	return __atomic_load_n(&shim_page.door[door], __ATOMIC_ACQUIRE);
 }
 
-static inline bool shim_attention(void)
+static inline __attribute__((always_inline)) bool shim_attention(void)
 {
 	return __atomic_load_n(&shim.attention, __ATOMIC_RELAXED);
 }

@@ -28,12 +28,11 @@ struct hook {
 };
 
 /* The slow ends of hook_enter: a thread's first hook, and a hook that finds the guard set. */
-void thread_enter_first(struct hook *hook) __attribute__((cold));
-void thread_enter_nested(struct hook *hook) __attribute__((cold));
+void thread_enter_first(struct hook *hook) __attribute__((noinline, cold));
+void thread_enter_nested(struct hook *hook) __attribute__((noinline, cold));
 /* What is in the header's control line now. */
-void thread_obey(struct thread *thread, struct ring_header *ring) __attribute__((cold));
-static inline __attribute__((always_inline)) uint32_t
-thread_control(const struct ring_header *ring)
+void thread_obey(struct thread *thread, struct ring_header *ring) __attribute__((noinline, cold));
+static inline __attribute__((always_inline)) uint32_t thread_control(const struct ring_header *ring)
 {
 	return __atomic_load_n(&ring->control, __ATOMIC_RELAXED) +
 	       __atomic_load_n(&shim.control, __ATOMIC_RELAXED);
@@ -79,7 +78,7 @@ void thread_drop_inner(struct thread *thread, const struct event *outer, uint32_
 
 /* Enters the hook whose frame this is. `ring` is what shim_hook gave, not NULL. Between this and
  * hook_leave, events of this thread go aside. (The slow ends work on copies, so that the hook
- * itself can live in registers.) */
+ * itself can live in registers, where it is inlined.) */
 static inline __attribute__((always_inline)) void
 hook_enter(struct hook *hook, struct ring_header *ring, uintptr_t frame)
 {
@@ -89,19 +88,19 @@ hook_enter(struct hook *hook, struct ring_header *ring, uintptr_t frame)
 	hook->thread = thread;
 	hook->kind = HOOK_RECORD;
 	if (unlikely(tls.frame)) {
-		struct hook copy = *hook;
+		struct hook copy = *hook, *slow = ARCH_SMALL ? hook : &copy;
 
-		thread_enter_nested(&copy);
-		*hook = copy;
+		thread_enter_nested(slow);
+		*hook = *slow;
 		if (hook->kind == HOOK_NESTED)
 			return;
 	}
 	guard_set(frame);
 	if (unlikely(!thread)) {
-		struct hook copy = *hook;
+		struct hook copy = *hook, *slow = ARCH_SMALL ? hook : &copy;
 
-		thread_enter_first(&copy);
-		*hook = copy;
+		thread_enter_first(slow);
+		*hook = *slow;
 		thread = hook->thread;
 		if (!thread)
 			return;
@@ -137,7 +136,7 @@ static inline __attribute__((always_inline)) void hook_leave(const struct hook *
 	if (unlikely(tls.frame != hook->frame || thread->aside_count)) {
 		struct hook copy = *hook;
 
-		hook_leave_slow(&copy);
+		hook_leave_slow(ARCH_SMALL ? hook : &copy);
 		return;
 	}
 	__atomic_store_n(&thread->slice->entered, 0, __ATOMIC_RELEASE);
@@ -145,6 +144,6 @@ static inline __attribute__((always_inline)) void hook_leave(const struct hook *
 	if (unlikely(thread->aside_count)) {
 		struct hook copy = *hook;
 
-		hook_leave_slow(&copy);
+		hook_leave_slow(ARCH_SMALL ? hook : &copy);
 	}
 }

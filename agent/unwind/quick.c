@@ -11,6 +11,8 @@
 #include "agent/unwind/walk.h"
 #include "agent/unwind/ban.h"
 
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
 struct fresh { /* a new frame */
 	uint64_t pc;
 	uint64_t sp;
@@ -29,7 +31,7 @@ struct state { /* where the walk is, and the new frames that it has met */
 
 /* The canonical frame address; 0: not of the common case. A plain row based on sp saves nothing
  * below it (compile.c), and sp is aligned: only the end of the stack is left to be looked at. */
-static ARCH_HOT uint64_t frame_address(const struct state *s, uint32_t row)
+static ALWAYS_INLINE uint64_t frame_address(const struct state *s, uint32_t row)
 {
 	uint64_t cfa;
 
@@ -46,7 +48,7 @@ static ARCH_HOT uint64_t frame_address(const struct state *s, uint32_t row)
 }
 
 /* A new frame, and the step to its caller. false: not of the common case. */
-static ARCH_HOT bool quick_step(struct state *s, const struct fresh *end, uint32_t row)
+static ALWAYS_INLINE bool quick_step(struct state *s, const struct fresh *end, uint32_t row)
 {
 	uint64_t cfa = frame_address(s, row);
 
@@ -63,7 +65,7 @@ static ARCH_HOT bool quick_step(struct state *s, const struct fresh *end, uint32
 	return true;
 }
 
-static inline bool is_at(const struct state *s, const struct frame *known)
+static ALWAYS_INLINE bool is_at(const struct state *s, const struct frame *known)
 {
 	return known->pc == s->pc && known->sp == s->sp &&
 	       (__builtin_expect(!known->flags, 1) ||
@@ -71,7 +73,7 @@ static inline bool is_at(const struct state *s, const struct frame *known)
 }
 
 /* The end of the stack that `sp` lies in; 0: not known. */
-static ARCH_HOT uint64_t region_end(const struct unwind_thread *thread, uint64_t sp)
+static ALWAYS_INLINE uint64_t region_end(const struct unwind_thread *thread, uint64_t sp)
 {
 	const struct region *region = thread->regions;
 
@@ -85,8 +87,8 @@ static ARCH_HOT uint64_t region_end(const struct unwind_thread *thread, uint64_t
 
 /* Walks until the trace is joined, and verifies it. The frame of the trace that was joined; NULL:
  * another case. */
-static ARCH_HOT struct frame *quick_walk(struct unwind_thread *thread, struct state *s,
-					 const struct fresh *end)
+static ALWAYS_INLINE struct frame *quick_walk(struct unwind_thread *thread, struct state *s,
+					      const struct fresh *end)
 {
 	struct frame *frames = thread->frames, *known = frames + thread->count, *changed;
 	uint32_t differs;

@@ -19,7 +19,7 @@ extern uint64_t rows_state_word; /* through __atomic builtins */
 void rows_state_changed(struct unwind_thread *thread, uint64_t state);
 
 /* The row for `pc` (the address looked up is pc - 1), from L2 or the tables. */
-uint32_t rows_miss(struct unwind_thread *thread, uint64_t pc);
+uint32_t rows_miss(struct unwind_thread *thread, uint64_t pc) __attribute__((noinline));
 
 /* The module that holds `pc`; or of code made at run time the function, if it has a registered table: in `space`. NULL. */
 const struct unwind_module *rows_module(uint64_t pc, struct unwind_module *space);

@@ -21,7 +21,8 @@ struct arch_hook {
 		.fp = arch_caller_fp(),                                                            \
 	})
 
-static inline void arch_caller(uintptr_t frame, struct unwind_regs *regs)
+static inline __attribute__((always_inline)) void arch_caller(uintptr_t frame,
+							      struct unwind_regs *regs)
 {
 	const struct arch_hook *hook = (const struct arch_hook *)frame;
 

@@ -14,6 +14,9 @@
 #define ARCH_GLOB_DAT  1025u
 #define ARCH_RELOCATIONS DT_RELA
 
+/* What hooks do all the time is inlined in each. */
+#define ARCH_SMALL 0
+
 #define ARCH_CLOCK     RING_CLOCK_CNTVCT
 #define ARCH_LIBC_BASE "GLIBC_2.17"
 

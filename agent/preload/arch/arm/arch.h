@@ -14,6 +14,9 @@
 #define ARCH_GLOB_DAT  21u
 #define ARCH_RELOCATIONS DT_REL
 
+/* What hooks do all the time is inlined in each. */
+#define ARCH_SMALL 0
+
 /* Programs may not read its counter everywhere: time is the kernel's. */
 #define ARCH_CLOCK RING_CLOCK_MONOTONIC
 

@@ -43,7 +43,7 @@ static inline void arch_pause(void)
 }
 
 /* Calls are long, and each function finds its data anew: what is inlined elsewhere has one copy. */
-#define ARCH_SMALL
+#define ARCH_SMALL 1
 
 /* Nobody tells of exceptions: a hook that one has left is found out by the next one (thread.c). */
 #define ARCH_PERSONALITY(name) ((void)0)

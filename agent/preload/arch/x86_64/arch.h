@@ -17,6 +17,9 @@
 #define ARCH_GLOB_DAT  6u
 #define ARCH_RELOCATIONS DT_RELA
 
+/* What hooks do all the time is inlined in each. */
+#define ARCH_SMALL 0
+
 #define ARCH_CLOCK RING_CLOCK_TSC
 
 /* The first version of glibc on this processor: symbols of it are in every later one. */
