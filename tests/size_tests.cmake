@@ -9,11 +9,7 @@ function(size_test name target limit)
 	set_tests_properties(size.${name} PROPERTIES LABELS unit)
 endfunction()
 
-set(limit 102400)
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "^mips64") # docs/boards.md has the reason
-	set(limit 118784)
-endif()
-size_test(library heapcast_preload ${limit})
+size_test(library heapcast_preload 102400)
 if(TARGET agent)
 	set(limit 1572864)
 	if(HEAPCAST_STATIC)
