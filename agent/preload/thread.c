@@ -282,23 +282,27 @@ bool thread_seeks(void)
 	return tls.return_address & SEEKING;
 }
 
-/* Deeper calls have mostly written over the frame of a hook that was left, so that it no longer returns to where it did. If
- * not, it is not on the stack. To take one for left that is under way would spoil what it is writing: so in doubt it is. */
+/*
+ * Worth asking where the queue is full; or where an exception may have come that the runtime of C++ does not tell of (nothing is
+ * being written then). Deeper calls have mostly written over the frame of a hook that was left, so that it no longer returns to
+ * where it did. If not, it is not on the stack; but where code has to be read for it a walk may take a millisecond, so of the events
+ * that find the queue full the first asks, the second, fourth, and so on. To take one for left that is under way would spoil what it
+ * is writing: in doubt it is.
+ */
 static bool was_left(struct thread *thread, uintptr_t outer, uintptr_t frame)
 {
+	bool thrown = !ARCH_HEARS_EXCEPTIONS && tls.throwing == tls.frame;
+	uint64_t lost = thread->aside_lost.events;
 	struct unwind_regs regs;
 
+	if (!thrown && thread->aside_count < ASIDE_MAX)
+		return false;
 	if (thread_seeks()) /* a handler has interrupted just that */
 		return false;
 	arch_caller(outer, &regs);
-	return regs.pc != tls.return_address || is_absent(thread, frame, &regs);
-}
-
-/* Is it worth asking? Where the runtime of C++ does not tell, an exception may have left it. (It is not writing anything then.) */
-static bool is_suspect(const struct thread *thread)
-{
-	return thread->aside_count >= ASIDE_MAX ||
-	       (!ARCH_HEARS_EXCEPTIONS && tls.throwing == tls.frame);
+	if (regs.pc != tls.return_address)
+		return true;
+	return (thrown || !(lost & (lost - 1))) && is_absent(thread, frame, &regs);
 }
 
 void thread_enter_nested(struct hook *hook)
@@ -306,7 +310,7 @@ void thread_enter_nested(struct hook *hook)
 	struct thread *thread = hook->thread;
 
 	if (nested(tls.frame, hook->frame) &&
-	    !(thread && is_suspect(thread) && was_left(thread, tls.frame, hook->frame))) {
+	    !(thread && was_left(thread, tls.frame, hook->frame))) {
 		hook->kind = HOOK_NESTED;
 		return;
 	}
