@@ -7,34 +7,29 @@
  * there are thunks (thunks.h): each function that is found takes one, and the thunk tells the
  * hook which it is.
  *
- *	program --> thunk 3 --> call_recorded(..., 3) --> bound[3].next, which is mi_malloc
+ *	program --> thunk 3 --> allocators_recorded(..., 3) --> bound[3].next, which is mi_malloc
  *
- * What is patched (patch.h) comes in by allocators_entered instead, with a number of its own.
+ * The hook itself is in throwing.c: an allocator's function may throw. What is patched (patch.h) comes in by allocators_entered instead, with a number of its own.
  */
 #include "agent/preload/allocators.h"
 
 #include <string.h>
 
 #include "agent/allocator_functions.h"
+#include "agent/preload/allocators_call.h"
 #include "agent/preload/apart.h"
 #include "agent/preload/next.h"
 #include "agent/preload/note.h"
-#include "agent/preload/operators.h"
 #include "agent/preload/sample.h"
 #include "agent/preload/state.h"
 #include "agent/preload/symbols.h"
-#include "agent/preload/thunks.h"
 
 #include "agent/preload/poison.h"
 
 /* The hook. */
 
-static struct bound {
-	uintptr_t (*next)(WORDS); /* NULL: free to take */
-	uint8_t kind;
-	uint8_t shape;
-	bool heap;
-} bound[THUNKS + RING_ENTRIES_MAX]; /* behind those with a thunk: what is patched */
+struct bound allocators_bound[THUNKS +
+			      RING_ENTRIES_MAX]; /* behind those with a thunk: what is patched */
 
 static uintptr_t patched[RING_ENTRIES_MAX]; /* where */
 unsigned allocators_patched;
@@ -44,20 +39,6 @@ static uintptr_t product(uintptr_t count, uintptr_t size)
 	uintptr_t bytes;
 
 	return __builtin_mul_overflow(count, size, &bytes) ? UINTPTR_MAX : bytes;
-}
-
-/* One call of a hook. */
-struct call {
-	const struct bound *f;
-	uintptr_t word[5]; /* arguments */
-	struct hook hook;
-};
-
-static uintptr_t call_next(const struct call *call)
-{
-	const uintptr_t *w = call->word;
-
-	return call->f->next(w[0], w[1], w[2], w[3], w[4]);
 }
 
 /* The allocator may serve us by calling itself by name: that is this event once more; see
@@ -110,9 +91,8 @@ static uintptr_t resize(struct call *call)
 	return result;
 }
 
-/* How many bytes the result has; 0 in `ret_p`: it is none. */
-static uintptr_t birth_size(const struct call *call, uintptr_t result, const uintptr_t *words,
-			    uintptr_t *ret_p)
+uintptr_t allocators_size(const struct call *call, uintptr_t result, const uintptr_t *words,
+			  uintptr_t *ret_p)
 {
 	*ret_p = result;
 	switch (call->f->shape) {
@@ -132,25 +112,8 @@ static uintptr_t birth_size(const struct call *call, uintptr_t result, const uin
 	}
 }
 
-static uintptr_t birth(struct call *call, const uintptr_t *words)
+uintptr_t allocators_other(struct call *call, const uintptr_t *words)
 {
-	uintptr_t result, p, size;
-
-	hook_may_throw(&call->hook); /* tc_new and mi_new do */
-	result = call_next(call);
-	hook_has_not_thrown(&call->hook);
-	size = birth_size(call, result, words, &p);
-	rare_allocation(&call->hook, call->f->kind, (void *)p, size);
-	return result;
-}
-
-/* With the frame whose caller is the program. */
-static RECORDED uintptr_t serve(struct call *call, struct ring_header *ring, uintptr_t frame)
-{
-	const uintptr_t *words = &call->word[call->f->heap];
-
-	ARCH_PERSONALITY("operators_unwound"); /* an exception passes from birth() */
-	rare_enter(&call->hook, ring, frame);
 	switch (call->f->shape) {
 	case SHAPE_MOVE_AB:
 	case SHAPE_MOVE_OR_END:
@@ -159,23 +122,9 @@ static RECORDED uintptr_t serve(struct call *call, struct ring_header *ring, uin
 		return move(call, words[0], product(words[1], words[2]));
 	case SHAPE_RESIZE:
 		return resize(call);
-	case SHAPE_END:
-		return end(call);
 	default:
-		return birth(call, words);
+		return end(call);
 	}
-}
-
-static RECORDED uintptr_t call_recorded(WORDS, unsigned number FRAME_GIVEN)
-{
-	struct call call = {&bound[number], {ARGUMENTS}, {0}};
-	struct ring_header *ring = shim_hook(DOOR_ALL);
-
-#ifndef ARCH_THUNKS_CALL
-	uintptr_t frame = FRAME;
-#endif
-
-	return likely(ring) ? serve(&call, ring, frame) : call_next(&call);
 }
 
 /* What sampling passes over, of the functions that are called all the time (sample.h). */
@@ -190,13 +139,13 @@ static bool passes(const struct bound *f, uintptr_t a)
 
 uintptr_t allocators_entered(WORDS, unsigned number)
 {
-	struct call call = {&bound[number], {ARGUMENTS}, {0}};
+	struct call call = {&allocators_bound[number], {ARGUMENTS}, {0}};
 	const uintptr_t *frame = *(const uintptr_t **)FRAME; /* our caller's: the hook's */
 	struct ring_header *ring = shim_hook(DOOR_ALL);
 	uintptr_t result;
 
 	if (ring && !passes(call.f, a)) {
-		result = serve(&call, ring, (uintptr_t)frame);
+		result = allocators_serve(&call, ring, (uintptr_t)frame);
 	} else {
 		tls.passing = true;
 		result = call_next(&call);
@@ -207,13 +156,13 @@ uintptr_t allocators_entered(WORDS, unsigned number)
 
 uintptr_t allocators_call(WORDS, unsigned number FRAME_GIVEN)
 {
-	return unlikely(shim_hook(DOOR_ALL)) ? call_recorded(ARGUMENTS, number GIVE_FRAME)
-					     : bound[number].next(ARGUMENTS);
+	return unlikely(shim_hook(DOOR_ALL)) ? allocators_recorded(ARGUMENTS, number GIVE_FRAME)
+					     : allocators_bound[number].next(ARGUMENTS);
 }
 
 static void bind(unsigned number, unsigned function, bool heap, uintptr_t definition)
 {
-	struct bound *f = &bound[number];
+	struct bound *f = &allocators_bound[number];
 
 	f->kind = allocator_functions[function].kind;
 	f->shape = allocator_functions[function].shape;
@@ -237,11 +186,12 @@ uintptr_t allocators_hook(const char *name, uintptr_t definition)
 	int function = allocator_function_find(name, &heap);
 	unsigned i = 0;
 
-	while (i < THUNKS && bound[i].next && (uintptr_t)bound[i].next != definition)
+	while (i < THUNKS && allocators_bound[i].next &&
+	       (uintptr_t)allocators_bound[i].next != definition)
 		i++;
 	if (i == THUNKS || function < 0 || is_patched(definition))
 		return 0;
-	if (!bound[i].next) {
+	if (!allocators_bound[i].next) {
 		next_add_allocator(definition);
 		bind(i, (unsigned)function, heap, definition);
 	}
@@ -261,7 +211,8 @@ unsigned allocators_patch(unsigned function, bool heap, uintptr_t at, uintptr_t 
 void allocators_forget(void)
 {
 	for (unsigned i = 0; i < THUNKS; i++)
-		if (bound[i].next &&
-		    !symbols_together((uintptr_t)bound[i].next, (uintptr_t)bound[i].next))
-			__atomic_store_n(&bound[i].next, NULL, __ATOMIC_RELEASE);
+		if (allocators_bound[i].next &&
+		    !symbols_together((uintptr_t)allocators_bound[i].next,
+				      (uintptr_t)allocators_bound[i].next))
+			__atomic_store_n(&allocators_bound[i].next, NULL, __ATOMIC_RELEASE);
 }

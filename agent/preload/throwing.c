@@ -1,9 +1,11 @@
 /*
- * What an exception of the allocator may pass: its operator new throws. So this is compiled with tables of call frames on all processors
- * (CMakeLists.txt). operators.c says what else there is to an operator.
+ * What an exception of the allocator may pass: its operator new throws, and so do tc_new and mi_new. So this is compiled with tables
+ * of call frames on all processors (CMakeLists.txt). operators.c and allocators.c say what else there is to these hooks.
  */
 #include "agent/preload/operators.h"
 
+#include "agent/allocator_functions.h"
+#include "agent/preload/allocators_call.h"
 #include "agent/preload/apart.h"
 #include "agent/preload/note.h"
 #include "agent/preload/state.h"
@@ -48,4 +50,39 @@ void *new_recorded(size_t size, uintptr_t a, uintptr_t b, unsigned form)
 	hook_has_not_thrown(&hook);
 	often_allocation(&hook, KIND_NEW + (form & 1), p, size);
 	return p;
+}
+
+static bool is_birth(unsigned shape)
+{
+	return shape != SHAPE_MOVE_AB && shape != SHAPE_MOVE_OR_END && shape != SHAPE_MOVE_ABC &&
+	       shape != SHAPE_RESIZE && shape != SHAPE_END;
+}
+
+uintptr_t allocators_serve(struct call *call, struct ring_header *ring, uintptr_t frame)
+{
+	const uintptr_t *words = &call->word[call->f->heap];
+	uintptr_t result, p, size;
+
+	ARCH_PERSONALITY("operators_unwound");
+	rare_enter(&call->hook, ring, frame);
+	if (!is_birth(call->f->shape))
+		return allocators_other(call, words);
+	hook_may_throw(&call->hook);
+	result = call_next(call);
+	hook_has_not_thrown(&call->hook);
+	size = allocators_size(call, result, words, &p);
+	rare_allocation(&call->hook, call->f->kind, (void *)p, size);
+	return result;
+}
+
+uintptr_t allocators_recorded(WORDS, unsigned number FRAME_GIVEN)
+{
+	struct call call = {&allocators_bound[number], {ARGUMENTS}, {0}};
+	struct ring_header *ring = shim_hook(DOOR_ALL);
+
+#ifndef ARCH_THUNKS_CALL
+	uintptr_t frame = FRAME;
+#endif
+
+	return likely(ring) ? allocators_serve(&call, ring, frame) : call_next(&call);
 }

@@ -117,6 +117,26 @@ static void in_a_plugin(void **state)
 	run_prefixed("prefixed_lazy", "plugin");
 }
 
+/* An exception of the allocator passes the hook. */
+static void that_throws(void **state)
+{
+	struct agent_options options = {0};
+	struct agent_result r;
+
+	(void)state;
+	if (access(target_path("thrown"), X_OK)) {
+		print_message("SKIPPED: no C++ compiler was there at build time\n");
+		skip();
+	}
+	RUN(&options, &r, target_path("thrown"));
+	assert_exited(&r, 0);
+	assert_int_equal(agent_said(&r, "caught"), 10);
+	assert_sound(&r);
+	assert_nothing_lost(&r);
+	assert_as_said(&r);
+	agent_result_done(&r);
+}
+
 static void not_there(void **state)
 {
 	struct agent_options options = {0};
@@ -138,6 +158,7 @@ int main(void)
 		cmocka_unit_test(resolved_at_the_start),
 		cmocka_unit_test(resolved_at_the_first_call),
 		cmocka_unit_test(in_a_plugin),
+		cmocka_unit_test(that_throws),
 		cmocka_unit_test(not_there),
 	};
 
