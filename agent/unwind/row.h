@@ -29,8 +29,7 @@
 enum row_type { ROW_NONE, ROW_SP, ROW_FP, ROW_SPECIAL };
 
 enum row_kind {
-	ROW_END, /* outermost frame: the table says so, or its address was put on the stack by hand
-		  */
+	ROW_END, /* outermost frame: the table says so; argument 1: or its address was put on the stack by hand */
 	ROW_BAD, /* no code address at all */
 	ROW_FRAME_POINTER, /* no table: a frame record is taken, if it stands the checks; argument:
 			      enum row_record */

@@ -230,8 +230,10 @@ static uint32_t row_without_entry(const struct unwind_module *module, uint64_t p
 {
 	struct eh_entry entry;
 
-	if ((!eh_frame_find(module, pc, &entry) && entry.start == pc) || is_entered_at(module, pc))
+	if (is_entered_at(module, pc))
 		return row_special(ROW_END, 0);
+	if (!eh_frame_find(module, pc, &entry) && entry.start == pc)
+		return row_special(ROW_END, 1);
 	return rows_scan(module, pc, false);
 }
 
@@ -247,8 +249,9 @@ static bool is_no_return(const struct unwind_module *module, uint64_t pc, uint32
 	}
 	if (!is_by_hand(module, pc))
 		return false;
-	*ret_row = row_special(
-		!eh_frame_find(module, pc, &entry) && entry.start == pc ? ROW_END : ROW_BAD, 0);
+	*ret_row = !eh_frame_find(module, pc, &entry) && entry.start == pc
+			   ? row_special(ROW_END, 1)
+			   : row_special(ROW_BAD, 0);
 	return true;
 }
 

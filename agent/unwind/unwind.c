@@ -54,10 +54,11 @@ void unwind_capture_full(struct unwind_thread *thread, const struct unwind_regs 
 	count(thread, ret_delta);
 }
 
-/* Where code is read instead of tables a step that goes wrong may find a return address of 0, as the outermost frame has. */
-static bool is_outermost(const struct frame *frame, enum step result)
+/* Did a step go by what is written in tables, or by code on processors where nothing else is? Others may be wrong, and find what looks like the
+ * outermost frame: a word that is 0, or the address of a function. */
+static bool is_certain(uint32_t row)
 {
-	return result == STEP_END && (!ARCH_SCAN || row_is(frame->row, ROW_END));
+	return !row_is(row, ROW_FRAME_POINTER) && !row_is(row, ROW_SCANNED);
 }
 
 enum unwind_sought unwind_seek(struct unwind_thread *seeker, const struct unwind_regs *from,
@@ -74,11 +75,12 @@ enum unwind_sought unwind_seek(struct unwind_thread *seeker, const struct unwind
 		if (frame.pc == sought->pc && frame.sp == sought->sp)
 			return UNWIND_THERE;
 		frame.row = walk_row(seeker, &frame);
-		if (frame.row == row_special(ROW_FRAME_POINTER, 0))
+		if (!is_certain(frame.row))
 			return UNWIND_UNSURE;
 		result = step(&w, &frame, &frame);
 	}
-	return is_outermost(&frame, result) ? UNWIND_ABSENT : UNWIND_UNSURE;
+	return result == STEP_END && frame.row == row_special(ROW_END, 0) ? UNWIND_ABSENT
+									  : UNWIND_UNSURE;
 }
 
 void unwind_counters(const struct unwind_thread *thread, struct unwind_counters *ret_counters)
