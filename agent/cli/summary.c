@@ -73,6 +73,11 @@ void summary_print(const struct session_report *r, bool flight)
 		fprintf(stderr,
 			"heapcast: %s records made no sense: the program wrote over the ring\n",
 			format_count(events, r->unread));
+	if (r->modules_lost)
+		fprintf(stderr,
+			"heapcast: %s libraries had no room: frames in them have no names; raise\n"
+			"          --memory-limit\n",
+			format_count(events, r->modules_lost));
 	if (r->no_place)
 		fprintf(stderr,
 			"heapcast: %s events of threads without a place in the ring: raise "

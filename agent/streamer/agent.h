@@ -81,6 +81,7 @@ struct session_report {
 	uint64_t saved;
 	uint64_t unread;	/* records that made no sense */
 	uint64_t no_place;	/* events of threads without a slice, lost */
+	uint32_t modules_lost;	/* libraries that found no room: frames in them have no names */
 };
 
 struct agent;

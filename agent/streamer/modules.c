@@ -76,8 +76,10 @@ int modules_add(struct modules *m, const struct capture_module *module)
 static bool is_same(const struct module *e, const struct capture_module *module)
 {
 	return e->start == module->start && e->end == module->end && e->bias == module->bias &&
-	       e->build_id_length == module->build_id_length && e->path_length == module->path_length &&
-	       (!e->build_id_length || !memcmp(e->build_id, module->build_id, e->build_id_length)) &&
+	       e->build_id_length == module->build_id_length &&
+	       e->path_length == module->path_length &&
+	       (!e->build_id_length ||
+		!memcmp(e->build_id, module->build_id, e->build_id_length)) &&
 	       (!e->path_length || !memcmp(e->path, module->path, e->path_length));
 }
 
@@ -116,7 +118,7 @@ bool modules_remove(struct modules *m, uint32_t id, uint32_t epoch, uint64_t tim
 		end(m, e, time_ns);
 		return true;
 	}
-	return false;
+	return m->turned_away; /* it may be one of those */
 }
 
 void modules_remove_all(struct modules *m, uint64_t time_ns)

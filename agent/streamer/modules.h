@@ -40,7 +40,7 @@ struct modules {
 	uint32_t sent;	  /* so many were defined in closed batches */
 	uint32_t unloads; /* that no batch has told yet */
 	uint32_t turned_away;
-	uint32_t recent;  /* index of the last one found */
+	uint32_t recent; /* index of the last one found */
 	struct arena text;
 };
 
@@ -52,7 +52,7 @@ int modules_add(struct modules *modules, const struct capture_module *module);
 /* One that is gone is there again, the same file at the same place: it has its number again. (What has been told of its end
  * stays told.) False: there is none. */
 bool modules_again(struct modules *modules, const struct capture_module *module);
-/* True if there was such a module. */
+/* True if there was such a module, or may have been: some were turned away. */
 bool modules_remove(struct modules *modules, uint32_t id, uint32_t epoch, uint64_t time_ns);
 /* The image was replaced (exec): all are gone, and ids begin anew. */
 void modules_remove_all(struct modules *modules, uint64_t time_ns);

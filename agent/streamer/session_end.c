@@ -260,6 +260,7 @@ static void report(struct session *s)
 		.saved = s->saved,
 		.unread = stream_ring(t) ? t->source.records_damaged : 0,
 		.no_place = t->no_thread,
+		.modules_lost = t->modules.turned_away,
 	};
 
 	if (s->agent->stopping && s->given_up && r.ledger.delivered > r.saved) {

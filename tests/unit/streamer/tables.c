@@ -187,6 +187,26 @@ static void test_clock(void **state)
 			 1);
 }
 
+/* The end of a module that found no room is nobody's fault; that of one that was never there is. */
+static void test_modules_full(void **state)
+{
+	struct capture_module first = {.id = 1, .epoch = 1, .start = 0x1000, .end = 0x2000},
+			      second = {.id = 2, .epoch = 1, .start = 0x3000, .end = 0x4000};
+	struct arena arena;
+	struct modules m;
+
+	(void)state;
+	assert_int_equal(arena_open(&arena, 1 << 16), 0);
+	assert_int_equal(modules_init(&m, &arena, 1), 0);
+	assert_int_equal(modules_add(&m, &first), 0);
+	assert_false(modules_remove(&m, 2, 2, 10));
+	assert_int_equal(modules_add(&m, &second), -ENOSPC);
+	assert_int_equal(m.turned_away, 1);
+	assert_true(modules_remove(&m, 2, 3, 20));
+	assert_true(modules_remove(&m, 1, 4, 30));
+	arena_close(&arena);
+}
+
 static void test_modules_again(void **state)
 {
 	struct capture_module first = {.id = 1,
@@ -227,10 +247,11 @@ static void test_modules_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_interning), cmocka_unit_test(test_table_full),
-		cmocka_unit_test(test_spool),	  cmocka_unit_test(test_names),
-		cmocka_unit_test(test_budget),	  cmocka_unit_test(test_budget_of_large_pages),
-		cmocka_unit_test(test_clock),	  cmocka_unit_test(test_modules_again),
+		cmocka_unit_test(test_interning),    cmocka_unit_test(test_table_full),
+		cmocka_unit_test(test_spool),	     cmocka_unit_test(test_names),
+		cmocka_unit_test(test_budget),	     cmocka_unit_test(test_budget_of_large_pages),
+		cmocka_unit_test(test_clock),	     cmocka_unit_test(test_modules_again),
+		cmocka_unit_test(test_modules_full),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
