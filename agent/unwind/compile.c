@@ -153,7 +153,7 @@ uint32_t row_compile(const struct unwind_module *module, const struct cfi_rules 
 	const struct cfi_rule *ra = &rules->registers[ARCH_REG_RA];
 
 	if (ra->kind == CFI_UNDEFINED)
-		return row_special(ROW_END, 0);
+		return row_special(ROW_END, END_CERTAIN);
 	if (rules->registers[ARCH_REG_SP].kind != CFI_SAME)
 		return general();
 	return rules->cfa.kind == CFI_VAL_OFFSET ? compile_plain(rules)

@@ -29,8 +29,8 @@
 enum row_type { ROW_NONE, ROW_SP, ROW_FP, ROW_SPECIAL };
 
 enum row_kind {
-	ROW_END, /* outermost frame: the table says so; argument 1: or its address was put on the stack by hand */
-	ROW_BAD, /* no code address at all */
+	ROW_END,	   /* outermost frame; argument: enum row_end */
+	ROW_BAD,	   /* no code address at all */
 	ROW_FRAME_POINTER, /* no table: a frame record is taken, if it stands the checks; argument:
 			      enum row_record */
 	ROW_SIGNAL,	   /* the kernel's signal frame; argument: of arch_is_signal_return */
@@ -44,6 +44,10 @@ enum row_kind {
 	ROW_LINK, /* interrupted before the return address was saved: cfa = sp + 8 * argument, the
 		     rest is in registers */
 };
+
+/* Certain: the table says so, or it is where the kernel or libc begins a thread. By hand: its address was put on the
+ * stack (makecontext), or it is no return address at all. */
+enum row_end { END_CERTAIN = 0, END_BY_HAND = 1 };
 
 enum row_record {
 	RECORD_IN_MODULE = 1,

@@ -209,7 +209,7 @@ uint32_t rows_scan(const struct unwind_module *module, uint64_t pc, bool interru
 	if (arch_scan(&code, pc, interrupted, &frame))
 		return ARCH_SCAN ? row_of_code(&frame, interrupted) : row_scanned(&frame);
 	if (ARCH_SCAN && frame.outermost)
-		return row_special(ROW_END, 0);
+		return row_special(ROW_END, END_CERTAIN);
 	return row_special(ROW_FRAME_POINTER, record | (frame.outermost ? RECORD_FIRST : 0));
 }
 
@@ -231,9 +231,9 @@ static uint32_t row_without_entry(const struct unwind_module *module, uint64_t p
 	struct eh_entry entry;
 
 	if (is_entered_at(module, pc))
-		return row_special(ROW_END, 0);
+		return row_special(ROW_END, END_CERTAIN);
 	if (!eh_frame_find(module, pc, &entry) && entry.start == pc)
-		return row_special(ROW_END, 1);
+		return row_special(ROW_END, END_BY_HAND);
 	return rows_scan(module, pc, false);
 }
 
@@ -244,13 +244,13 @@ static bool is_no_return(const struct unwind_module *module, uint64_t pc, uint32
 	struct eh_entry entry;
 
 	if (row_is(rows_scan(module, pc, false), ROW_END)) {
-		*ret_row = row_special(ROW_END, 0);
+		*ret_row = row_special(ROW_END, END_CERTAIN);
 		return true;
 	}
 	if (!is_by_hand(module, pc))
 		return false;
 	*ret_row = !eh_frame_find(module, pc, &entry) && entry.start == pc
-			   ? row_special(ROW_END, 1)
+			   ? row_special(ROW_END, END_BY_HAND)
 			   : row_special(ROW_BAD, 0);
 	return true;
 }
@@ -264,7 +264,7 @@ static uint32_t decode_code(const struct unwind_module *module, uint64_t pc, boo
 	struct eh_entry entry;
 
 	if (is_entered_at(module, at))
-		return row_special(ROW_END, 0);
+		return row_special(ROW_END, END_CERTAIN);
 	if (!interrupted && is_no_return(module, pc, &row))
 		return row;
 	if (arch_table_row(module, at, interrupted, &row))

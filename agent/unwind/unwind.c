@@ -54,8 +54,8 @@ void unwind_capture_full(struct unwind_thread *thread, const struct unwind_regs 
 	count(thread, ret_delta);
 }
 
-/* Did a step go by what is written in tables, or by code on processors where nothing else is? Others may be wrong, and find what looks like the
- * outermost frame: a word that is 0, or the address of a function. */
+/* Did a step go by what is written in tables, or by code on processors where nothing else is? Others may be wrong, and find
+ * what looks like the outermost frame: a word that is 0, or the address of a function. */
 static bool is_certain(uint32_t row)
 {
 	return !row_is(row, ROW_FRAME_POINTER) && !row_is(row, ROW_SCANNED);
@@ -79,8 +79,8 @@ enum unwind_sought unwind_seek(struct unwind_thread *seeker, const struct unwind
 			return UNWIND_UNSURE;
 		result = step(&w, &frame, &frame);
 	}
-	return result == STEP_END && frame.row == row_special(ROW_END, 0) ? UNWIND_ABSENT
-									  : UNWIND_UNSURE;
+	return result == STEP_END && frame.row == row_special(ROW_END, END_CERTAIN) ? UNWIND_ABSENT
+										    : UNWIND_UNSURE;
 }
 
 void unwind_counters(const struct unwind_thread *thread, struct unwind_counters *ret_counters)

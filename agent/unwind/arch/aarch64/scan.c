@@ -116,7 +116,8 @@ static bool find_store(const struct arch_code *code, const uint8_t *pc, struct p
 	return false;
 }
 
-/* From there to where we are. A row counts in 16 bytes: where x29 lies between (clang, below an odd number of vector registers), sp tells. */
+/* From there to where we are. A row counts in 16 bytes: where x29 lies between (clang, below an odd number of vector
+ * registers), sp tells. */
 static bool scan_backward(const struct arch_code *code, const uint8_t *pc,
 			  struct arch_frame *ret_frame)
 {

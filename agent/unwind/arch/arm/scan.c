@@ -5,7 +5,8 @@
  * before what it leads to. From there on room is made, and never given back but at an end, so what gives it back is passed over.
  * Arguments of functions with a variable number of them lie above, pushed right before.
  *
- * r7 and r11 are frame pointers where sp is set from them at the function's end; else registers like others.
+ * r7 and r11 are frame pointers where sp is set from them at the function's end, or where nothing else could tell how far sp was moved;
+ * else registers like others. clang pushes r8 to r11 apart, below what it pushes with lr, and may leave registers out of that.
  *
  * Thumb code can be read backwards: of halves that look like the first of four bytes a row has an even number of them before an
  * instruction's beginning. (Before a function's may lie data or ARM code: what can't be one instruction with it is none.)
