@@ -9,7 +9,8 @@
  *
  *	program --> thunk 3 --> allocators_recorded(..., 3) --> bound[3].next, which is mi_malloc
  *
- * The hook itself is in throwing.c: an allocator's function may throw. What is patched (patch.h) comes in by allocators_entered instead, with a number of its own.
+ * The hook itself is in throwing.c: an allocator's function may throw. What is patched (patch.h) comes
+ * in by allocators_entered instead, with a number of its own.
  */
 #include "agent/preload/allocators.h"
 
@@ -28,8 +29,8 @@
 
 /* The hook. */
 
-struct bound allocators_bound[THUNKS +
-			      RING_ENTRIES_MAX]; /* behind those with a thunk: what is patched */
+/* Behind those with a thunk: what is patched. */
+struct bound allocators_bound[THUNKS + RING_ENTRIES_MAX];
 
 static uintptr_t patched[RING_ENTRIES_MAX]; /* where */
 unsigned allocators_patched;

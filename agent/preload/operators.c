@@ -65,7 +65,7 @@
 #define NAME(n, symbol) symbol "\0"
 static const char names[] = NEWS(NAME) DELETES(NAME);
 
-struct operator operators[FORMS];
+struct cxx_operator operators[FORMS];
 
 static const char *name_of(unsigned form)
 {
@@ -169,21 +169,21 @@ static bool comes_to_us(const char *name)
 
 /* Does this operator do what new_passing and delete_passing take for granted, ask malloc or free and
  * nothing else, and is that worth anything now? */
-static bool is_runtimes(const struct operator* operator, const void * function)
+static bool is_runtimes(const struct cxx_operator *o, const void *function)
 {
 	const struct ring_header *ring = __atomic_load_n(&shim_page.ring, __ATOMIC_ACQUIRE);
 
 	return ring && __atomic_load_n(&ring->mode, __ATOMIC_RELAXED) == RING_SAMPLE &&
-	       !operator->private && symbols_of_cxx((uintptr_t)function) && comes_to_us("malloc") &&
+	       !o->private && symbols_of_cxx((uintptr_t)function) && comes_to_us("malloc") &&
 	       comes_to_us("free");
 }
 
-static void *direct(const struct operator* operator, void * function)
+static void *direct(const struct cxx_operator *o, void *function)
 {
-	ptrdiff_t form = operator- operators;
+	ptrdiff_t form = o - operators;
 
 	if ((form != NEW_PLAIN && form != DELETE_PLAIN && form != DELETE_SIZED) ||
-	    !is_runtimes(operator, function))
+	    !is_runtimes(o, function))
 		return function;
 	if (form == NEW_PLAIN)
 		return new_passing;
@@ -203,7 +203,7 @@ static void *missing(unsigned form)
  * what is to serve this call, which is forwarded only. */
 static operator_function *find(unsigned form)
 {
-	struct operator* operator= & operators[form];
+	struct cxx_operator *o = &operators[form];
 	bool settled = start_resolved(), private;
 	void *function = next_definition(name_of(form), &private);
 
@@ -211,11 +211,11 @@ static operator_function *find(unsigned form)
 		function = missing(form);
 	if (!settled)
 		return function;
-	operator->private = private;
-	operator->own = symbols_together((uintptr_t)function, (uintptr_t)zero_allocator());
-	__atomic_store_n(&operator->next, function, __ATOMIC_RELEASE);
-	if (!operator->own)
-		__atomic_store_n(&operator->direct, direct(operator, function), __ATOMIC_RELEASE);
+	o->private = private;
+	o->own = symbols_together((uintptr_t)function, (uintptr_t)zero_allocator());
+	__atomic_store_n(&o->next, function, __ATOMIC_RELEASE);
+	if (!o->own)
+		__atomic_store_n(&o->direct, direct(o, function), __ATOMIC_RELEASE);
 	return NULL;
 }
 

@@ -19,8 +19,7 @@
 typedef void *operator_function(uintptr_t word, uintptr_t a, uintptr_t b);
 
 /* A form of an operator. `next` and `direct` are NULL until the first call, and are stored last. */
-struct operator
-{
+struct cxx_operator {
 	operator_function *direct; /* the same, unless it is the allocator's: nothing to do here */
 	operator_function *next;
 	bool own;     /* the allocator's: recorded here */
@@ -30,7 +29,7 @@ struct operator
 #define FORM_DELETE 8 /* forms below are of operator new */
 #define FORMS	    20
 
-extern struct operator operators[FORMS] HIDDEN;
+extern struct cxx_operator operators[FORMS] HIDDEN;
 
 /* The hook of an allocator's own operator new; in throwing.c. Hidden, so that MIPS64, too, jumps to
  * it: its caller would be on the stack, and an exception can't pass that. */

@@ -18,8 +18,6 @@
 
 #define PAGE	    4096u
 #define STATE_BYTES ((sizeof(struct thread) + PAGE - 1) & ~(size_t)(PAGE - 1))
-#define SEEKING                                                                                    \
-	(1ull << 63)	/* in tls.return_address, while this thread looks for a hook on its stack */
 #define MARK_POLICY 6	/* its number of enum MarkKind in heapcast.proto */
 #define RETRY	    256 /* events of a thread without a slice until it asks for one again */
 
@@ -253,6 +251,9 @@ bool thread_in_hook(uintptr_t frame)
 {
 	return tls.frame && nested(tls.frame, frame);
 }
+
+#define SEEKING                                                                                    \
+	(1ull << 63) /* in tls.return_address, while this thread looks for a hook on its stack */
 
 /* We may have interrupted a capture, or what tells modules: the walk has memory of its own (of which 12 KiB become resident), and
  * modules that are not known stay so (thread_seeks). A jump that is made here is made good by the next hook's guard. */

@@ -43,8 +43,8 @@ static inline void arch_pause(void)
 	__asm__ volatile("yield");
 }
 
-/* Nobody tells of exceptions (who hears of them has to unwind the frame, too, which only the runtime can): a hook that one has left is
- * found out by the next one (thread.c). */
+/* Nobody tells of exceptions (who hears of them has to unwind the frame, too, which only the runtime can): a hook that one has
+ * left is found out by the next one (thread.c). */
 #define ARCH_PERSONALITY(name) ((void)0)
 #define ARCH_HEARS_EXCEPTIONS  0
 
