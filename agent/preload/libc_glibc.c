@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <sys/auxv.h>
 
@@ -25,15 +26,6 @@ void *libc_symbol(void *handle, const char *name)
 	return (void *)symbols_find(name, &next);
 }
 
-/* A mutex of glibc, as bits/struct_mutex.h has it. */
-struct mutex {
-	int lock; /* 0: free */
-	unsigned count;
-	int owner;
-	unsigned users;
-	int kind; /* 1: recursive */
-};
-
 /* The recursive mutex among the loader's data that this thread holds; the last, for another one that it may hold in the middle of a
  * dlopen lies before. */
 const int *libc_loader_lock(void)
@@ -48,16 +40,18 @@ const int *libc_loader_lock(void)
 		return NULL;
 	part = (const ElfW(Phdr) *)(base + head->e_phoff);
 	for (unsigned i = head->e_phnum; i--; part++) {
-		const struct mutex *m =
-			(const struct mutex *)(base + (part->p_vaddr & ~(uintptr_t)7));
-		const char *end = (const char *)(base + part->p_vaddr + part->p_memsz);
+		uintptr_t at = base + (part->p_vaddr & ~(sizeof(long) - 1));
+		const uintptr_t end = base + part->p_vaddr + part->p_memsz;
 
 		if (part->p_type != PT_LOAD || !(part->p_flags & PF_W))
 			continue;
-		for (; (const char *)(m + 1) <= end;
-		     m = (const struct mutex *)((const char *)m + 8))
-			if (m->owner == tid && m->kind == 1 && m->users)
-				found = &m->lock;
+		for (; at + sizeof(pthread_mutex_t) <= end; at += sizeof(long)) {
+			const struct __pthread_mutex_s *m = (const void *)at;
+
+			if (m->__owner == tid && m->__kind == PTHREAD_MUTEX_RECURSIVE_NP &&
+			    m->__nusers)
+				found = &m->__lock;
+		}
 	}
 	return found;
 }

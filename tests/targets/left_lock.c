@@ -7,26 +7,40 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/time.h>
+#include <time.h>
 
 #include "tests/targets/target.h"
 
 #define TICK_MS	 50
-#define STUCK	 4    /* ticks in which nothing has happened */
-#define AWAKE_MS 2600 /* by then it is read */
+#define STUCK	 4    /* ticks in which it has slept, and no library was loaded */
+#define AWAKE_MS 4200 /* from the beginning: by then it is read */
 #define ROUNDS	 5000
 
 static sigjmp_buf back;
 static volatile unsigned long rounds;
 
+/* A loader that is slow does not sleep, and must not be left: its data would be half done. */
+static long times_slept(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nvcsw;
+}
+
 static void leave(int number)
 {
 	static unsigned long before;
 	static unsigned ticks;
+	static long slept;
+	long now = times_slept();
 
 	(void)number;
-	ticks = rounds == before ? ticks + 1 : 0;
+	ticks = rounds == before && now != slept ? ticks + 1 : 0;
 	before = rounds;
+	slept = now;
 	if (rounds && ticks == STUCK)
 		siglongjmp(back, 1);
 }
@@ -59,11 +73,20 @@ __attribute__((noinline)) static void take_turns(int depth, const char *const pa
 	}
 }
 
+static long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 int main(int argc, char **argv)
 {
 	const struct itimerval often = {{.tv_usec = TICK_MS * 1000}, {.tv_usec = TICK_MS * 1000}};
 	const struct itimerval never = {0};
 	struct sigaction action = {.sa_handler = leave, .sa_flags = SA_RESTART};
+	long start = now_ms();
 	void *(*work)(size_t);
 
 	if (argc < 4)
@@ -74,7 +97,8 @@ int main(int argc, char **argv)
 		take_turns(50, (const char *const *)argv + 1);
 	setitimer(ITIMER_REAL, &never, NULL);
 	say("rounds", rounds);
-	usleep(AWAKE_MS * 1000);
+	while (now_ms() - start < AWAKE_MS)
+		usleep(20000);
 	work = (void *(*)(size_t))dlsym(load(argv[3]), "plugin_work");
 	for (int i = 0; i < 10; i++)
 		free(work(100));
