@@ -1,6 +1,7 @@
 #!/bin/bash
 # --follow: fork children that go on without exec, each with a recording of its own that equals what the child says it did.
 . "$(dirname "$0")/lib.sh"
+. "$TEST_SOURCE/lib-forks.sh"
 FORKS=$BUILD/targets/forks
 
 # NAME ARG...: records `forks ARG...` into one file a process, in the folder NAME.
@@ -11,28 +12,6 @@ record_forks() {
 	timeout 30 "$AGENT" run --quiet --follow --memory-limit ${MEMORY:-16M} --output "$T/$name/%p" -- "$FORKS" "$@" \
 		>"$T/$name.out" 2>"$T/$name.err" || fail "forks $* ended with $?"
 }
-
-# FILE KEY: a number of its ledger.
-number() { grep -oE "\"$2\":\"?[0-9a-f]+" "$1" | head -n 1 | grep -oE '[0-9a-f]+$'; }
-
-# NAME: each line of the output has its recording, and there is none beside.
-check_recordings() {
-	local name=$1 who pid allocations frees inherited ledger=$T/ledger.json files=0
-	while read -r who pid allocations frees inherited; do
-		[ -s "$T/$name/$pid" ] || fail "$name: no recording of the $who, pid $pid"
-		"$COLLECTOR" ledger --json "$T/$name/$pid" >"$ledger" || fail "$name: the $who's ledger does not balance"
-		assert_eq "$name: lost by the $who" 0 "$(number "$ledger" lost)"
-		assert_eq "$name: orphans of the $who" 0 "$(number "$ledger" orphan_frees)"
-		files=$((files + 1))
-		[ "$who" != parent ] || continue
-		assert_eq "$name: allocations of the $who" "$allocations" "$(number "$ledger" stored_allocations)"
-		assert_eq "$name: inherited blocks of the $who" "$inherited" "$(number "$ledger" inherited_frees)"
-		assert_eq "$name: frees of the $who" $((frees + inherited)) "$(number "$ledger" stored_frees)"
-	done <"$T/$name.out"
-	assert_eq "$name: recordings" "$files" "$(find "$T/$name" -type f | wc -l)"
-}
-
-pid_of() { awk -v who="$2" '$1 == who { print $2; exit }' "$T/$1.out"; }
 
 record_forks prefork prefork 3
 check_recordings prefork
@@ -80,17 +59,9 @@ assert_contains "the summary" "$T/iterating.err" "1 fork children were not recor
 assert_eq "iterating: recordings" 1 "$(find "$T/iterating" -type f | wc -l)"
 
 # From a handler in the middle of hooks: those that are under way end in the child, without a trace in the parent's ring.
-# Of a child it can't be said whether the block that was under way is its first event.
 MEMORY=64M record_forks handler handler 20
 assert_eq "workers" 20 "$(grep -c worker "$T/handler.out")"
-while read -r who pid allocations frees _; do
-	"$COLLECTOR" ledger --json "$T/handler/$pid" >"$T/ledger.json" || fail "handler: $pid does not balance"
-	[ "$who" = worker ] || continue
-	got=$(number "$T/ledger.json" stored_allocations)
-	[ "$got" -ge "$allocations" ] && [ "$got" -le $((allocations + 1)) ] || fail "handler: $got allocations"
-done <"$T/handler.out"
-"$COLLECTOR" ledger --json "$T/handler/$(pid_of handler parent)" >"$T/ledger.json"
-assert_eq "handler: damaged" 0 "$(number "$T/ledger.json" lost)"
+check_handlers handler
 
 # A child that outlives the program is waited for, and this is said; with a limit it goes on unrecorded.
 mkdir "$T/outlive"

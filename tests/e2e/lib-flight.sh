@@ -1,8 +1,9 @@
 # What tests of the flight recorder share. After lib.sh:   . "$TEST_SOURCE/lib-flight.sh"
 #
-#   flight_truth STREAM FILE WINDOW    what e2e-leaker counted in FILE is in STREAM of $T/data: all live blocks of its call site;
-#                                      of the last WINDOW seconds before the end every block, as events; and in total every call,
-#                                      as an event or in sums. Prints one line of figures
+#   flight_truth STREAM FILE WINDOW [OPTION...]
+#                                      by `collector report OPTION...`: what e2e-leaker counted in FILE is in STREAM of $T/data: all live
+#                                      blocks of its call site; of the last WINDOW seconds before the end every block, as events; and
+#                                      in total every call, as an event or in sums. Prints one line of figures
 #   recording_bytes                    size of the one recording in $T/data
 #   memory_watch PID FILE              in the background: the most of RssAnon + RssShmem (KiB) that a process ever had
 LEAKER=$BUILD/tests/e2e-leaker
@@ -10,11 +11,11 @@ LEAKER=$BUILD/tests/e2e-leaker
 flight_truth() {
 	"$COLLECTOR" ledger --data "$T/data" --json "$1" >"$T/ledger.json" || fail "the ledger does not balance"
 	"$LEAKER" "$2" >"$T/truth.txt"
-	python3 - "$COLLECTOR" "$T" "$1" "$3" <<'END' || fail "$1 is not what the program did"
+	python3 - "$COLLECTOR" "$T" "$1" "${@:3}" <<'END' || fail "$1 is not what the program did"
 import json, subprocess, sys
-collector, folder, stream, window = sys.argv[1:4] + [float(sys.argv[4])]
+collector, folder, stream, window, given = sys.argv[1:4] + [float(sys.argv[4]), sys.argv[5:]]
 def ask(*options):
-    return json.loads(subprocess.check_output([collector, "report", "--data", folder + "/data", "--json", *options, stream]))
+    return json.loads(subprocess.check_output([collector, "report", "--data", folder + "/data", "--json", *given, *options, stream]))
 def need(what, holds):
     if not holds:
         sys.exit(f"{what}")

@@ -2,8 +2,7 @@
 # machines: amd64-6.1 amd64-5.10 arm64 armhf mips64el
 # machines with --full: arm64-64k
 # A real program, and one with four threads, under the recorder on another kernel and processor: the first does what it does natively
-# there, and each recording's account balances and says what an independent library in the same process has counted. A fork while another
-# thread is in the loader leaves the child alone: what it would wait for is never opened there.
+# there, and each recording's account balances and says what an independent library in the same process has counted.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-real.sh"
 
@@ -11,23 +10,17 @@
 sed 's/i < 20000/i < 4000/' "$TEST_SOURCE/data/work.sql" >work.sql
 
 cat >script <<'END'
-mkdir out/iterating
 ./sqlite3 :memory: <work.sql >out/native.out 2>out/native.err
 echo $? >out/native.status
 LD_PRELOAD=/test/libcounting.so COUNTING_OUTPUT=out/counts \
 	./agent run --quiet --output out/recording -- ./sqlite3 :memory: <work.sql >out/recorded.out 2>out/recorded.err
 echo $? >out/recorded.status
-timeout 60 ./agent run --follow --output out/iterating/%p -- ./forks iterating 2>out/iterating.err
-echo $? >out/iterating.status
 export LD_PRELOAD=/test/libcounting.so COUNTING_OUTPUT=out/counts
 exec ./agent run --quiet --output out/threads -- ./churn 2000 4 10
 END
 in_machine 0 script "$(built bin/agent)" "$(built lib/libheapcast.so)" "$(built tests/libcounting.so)" "$(program sqlite3)" \
-	"$(built targets/churn)" "$(built targets/forks)" work.sql
+	"$(built targets/churn)" work.sql
 mv out/* .
-assert_eq "exit status of a fork in the loader" 0 "$(cat iterating.status)"
-assert_contains "its summary" iterating.err "1 fork children were not recorded"
-assert_eq "its recordings" 1 "$(find iterating -type f | wc -l)"
 assert_eq "exit status of the SQL error" 1 "$(cat native.status)"
 same_behaviour
 RECORDING=$T/recording
