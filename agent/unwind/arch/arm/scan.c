@@ -25,6 +25,7 @@
 #define TABLE_MAX    520 /* bytes */
 #define REACH	     (1 << 24)
 #define LOOK_WORDS   8
+#define SWITCH_MAX   32 /* instructions of setcontext */
 
 struct scan {
 	const struct arch_code *code;
@@ -157,6 +158,13 @@ static void note_pushed(struct prologue *p, const struct insn *insn)
 	}
 }
 
+/* str.w lr, [rN, #...] twice in a row, as lr and pc: getcontext, which calls all the same. */
+static bool keeps_link(const struct scan *s, const uint8_t *at)
+{
+	return s->pc - at >= 8 && insn_half(at) >> 4 == 0xf8c && insn_half(at + 2) >> 12 == 0xe &&
+	       insn_word(at + 4) == insn_word(at) + (4 << 16);
+}
+
 static bool find_push(const struct scan *s, struct prologue *p)
 {
 	int32_t step = s->thumb ? 2 : 4;
@@ -165,6 +173,8 @@ static bool find_push(const struct scan *s, struct prologue *p)
 
 	while (at - step >= s->code->begin && s->pc - at < BACKWARD_MAX) {
 		at -= step;
+		if (s->thumb && keeps_link(s, at))
+			return false;
 		if (!insn_read(at, s->pc, s->thumb, &insn) || !pushes_link(s, &insn) ||
 		    !is_beginning(s, at) || is_in_table(s, at))
 			continue;
@@ -393,17 +403,77 @@ static bool is_thumb(const struct arch_code *code, const uint8_t *pc, bool inter
 	return thumb == arm ? !looks_like_arm(code, pc) : thumb;
 }
 
-/* Where stacks end in glibc: mov r7, #1; svc #0 right behind, in the code that a thread begins in; or this is the beginning of
- * __startcontext (ARM code: movs r0, r4 and a branch), whose address makecontext has put there. */
-static bool ends_stack(const struct scan *s)
+/* Where stacks end in glibc: mov r7, #1; svc #0 right behind, in the code that a thread begins in; or this is __startcontext (ARM
+ * code: movs r0, r4 and two branches), whose address makecontext has put there. There sp is what it was given. */
+static bool ends_stack(const struct scan *s, bool interrupted)
 {
-	if (s->code->end - s->pc >= 8 && insn_word(s->pc) == 0xe1b00004 &&
-	    (insn_word(s->pc + 4) & 0x0f000000) == 0x0a000000)
-		return true;
-	for (const uint8_t *at = s->pc; at < s->pc + 12 && s->code->end - at >= 8; at += 2)
+	for (const uint8_t *at = s->pc; at >= s->pc - 8 && at >= s->code->begin; at -= 4)
+		if (s->code->end - at >= 8 && insn_word(at) == 0xe1b00004 &&
+		    (insn_word(at + 4) & 0x0f000000) == 0x0a000000)
+			return true;
+	for (const uint8_t *at = s->pc; at < s->pc + 12 && s->code->end - at >= 8 && !interrupted;
+	     at += 2)
 		if (insn_word(at) == 0xdf002701 ||
 		    (insn_word(at) == 0xe3a07001 && insn_word(at + 4) == 0xef000000))
 			return true;
+	return false;
+}
+
+#define PLT_JUMP     0xe5bcf000 /* ldr pc, [ip, #...]! */
+#define PLT0_JUMP    0xe5bef008 /* ldr pc, [lr, #8]!: lr was pushed */
+#define VENEER_JUMP  0xe08cf00f /* add pc, ip, pc */
+#define VENEER_THUMB 0x4778	/* bx pc */
+
+/* Code of the linker's, of a few instructions: stubs that jump on, with nothing on the stack but what the first of the procedure
+ * linkage table pushes. */
+static bool scan_stub(const struct scan *s, struct arch_frame *ret_frame)
+{
+	const uint8_t *at = s->pc;
+
+	*ret_frame = (struct arch_frame){.cfa_words = 0};
+	if (s->thumb)
+		return insn_half(at) == VENEER_THUMB;
+	for (; at < s->pc + 12 && s->code->end - at >= 4; at += 4) {
+		uint32_t word = insn_word(at);
+
+		if (word == PLT0_JUMP)
+			ret_frame->cfa_words = ret_frame->ra_words = 1;
+		if (word == PLT0_JUMP || word == VENEER_JUMP || (word & 0xfffff000) == PLT_JUMP)
+			return true;
+	}
+	return false;
+}
+
+/* lr was popped right before: what is left is a jump to another function, and what it is given. */
+static bool scan_popped(const struct scan *s, struct arch_frame *ret_frame)
+{
+	const uint8_t *at = s->pc;
+	struct insn insn;
+
+	*ret_frame = (struct arch_frame){.cfa_words = 0};
+	for (unsigned i = 0; i < PROLOGUE_MAX && (at = before(s, at, &insn)); i++) {
+		if (insn.kind == INSN_POP)
+			return (insn.mask >> INSN_LR & 3) == 1;
+		if (insn.kind != INSN_OTHER && insn.kind != INSN_COMPARE)
+			break;
+	}
+	return false;
+}
+
+/* glibc's setcontext, in ARM code, loads sp from memory that is not the stack, and never returns: it saves no lr. */
+static bool switches_stack(const struct scan *s)
+{
+	const uint8_t *at = s->pc;
+
+	for (unsigned i = 0; i < SWITCH_MAX && s->code->end - at >= 4; i++, at += 4) {
+		uint32_t word = insn_word(at);
+
+		if ((word & 0xfff0f000) == 0xe590d000 ||
+		    (word & 0xfff08000) == 0xe8908000) /* ldr sp; ldm with pc */
+			return word >> 16 != 0xe59d && word >> 16 != 0xe89d;
+		if (word == 0xe12fff1e || word >> 16 == 0xe8bd || word >> 24 == 0xea)
+			return false; /* bx lr; pop; b */
+	}
 	return false;
 }
 
@@ -413,10 +483,11 @@ bool arch_scan(const struct arch_code *code, uint64_t pc, bool interrupted,
 	struct scan s = {.code = code, .pc = code->begin + (pc - code->address)};
 
 	s.thumb = is_thumb(code, s.pc, interrupted);
-	ret_frame->outermost = !interrupted && ends_stack(&s);
-	if (ret_frame->outermost || pc & 1)
+	ret_frame->outermost = ends_stack(&s, interrupted);
+	if (ret_frame->outermost || pc & 1 || (!s.thumb && switches_stack(&s)))
 		return false;
 	if (interrupted)
-		return scan_forward(&s, ret_frame) || scan_backward(&s, ret_frame);
+		return scan_stub(&s, ret_frame) || scan_popped(&s, ret_frame) ||
+		       scan_forward(&s, ret_frame) || scan_backward(&s, ret_frame);
 	return scan_backward(&s, ret_frame);
 }

@@ -316,16 +316,23 @@ static bool scan_forward(const struct arch_code *code, const uint8_t *pc,
 	return false;
 }
 
+#define LAST_MAX 12 /* instructions of what makecontext lets return */
+#define EXIT_MAX 4
+
 /* Where stacks end in glibc: li v0, 5058; syscall (exit) right behind, in the code that a thread begins in; or what makecontext lets
- * return: move gp, s1; beqz s0. */
-static bool ends_stack(const struct arch_code *code, const uint8_t *pc)
+ * return: move gp, s1; beqz s0. There sp is what it was given, and nothing leads on from any of its instructions. */
+static bool ends_stack(const struct arch_code *code, const uint8_t *pc, bool interrupted)
 {
-	if (code->end - pc >= 8 && insn_copies(insn_at(pc), 28, 17) &&
-	    insn_at(pc + 4) >> 16 == 0x1200)
-		return true;
-	for (unsigned i = 0; i < 4 && code->end - pc >= 8; i++, pc += 4)
-		if (insn_at(pc) == 0x240213c2 && insn_at(pc + 4) == 0x0000000c)
-			return true;
+	const uint8_t *at = pc + (interrupted ? 0 : 4 * (EXIT_MAX - 1));
+
+	for (; at > pc - 4 * LAST_MAX && at >= code->begin; at -= 4) {
+		if (code->end - at < 8)
+			continue;
+		if (insn_copies(insn_at(at), 28, 17) && insn_at(at + 4) >> 16 == 0x1200)
+			return at <= pc;
+		if (insn_at(at) == 0x240213c2 && insn_at(at + 4) == 0x0000000c)
+			return at >= pc && !interrupted;
+	}
 	return false;
 }
 
@@ -334,7 +341,7 @@ bool arch_scan(const struct arch_code *code, uint64_t pc, bool interrupted,
 {
 	const uint8_t *at = code->begin + (pc - code->address);
 
-	ret_frame->outermost = !interrupted && ends_stack(code, at);
+	ret_frame->outermost = ends_stack(code, at, interrupted);
 	if (ret_frame->outermost || pc & 3)
 		return false;
 	if (interrupted)
