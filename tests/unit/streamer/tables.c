@@ -190,12 +190,20 @@ static void test_clock(void **state)
 /* The end of a module that found no room is nobody's fault; that of one that was never there is. */
 static void test_modules_full(void **state)
 {
-	struct capture_module first = {.id = 1, .epoch = 1, .start = 0x1000, .end = 0x2000},
-			      second = {.id = 2, .epoch = 1, .start = 0x3000, .end = 0x4000};
+	struct capture_module first = {.id = 1,
+				       .epoch = 1,
+				       .start = 0x1000,
+				       .end = 0x2000,
+				       .path = (const uint8_t *)"/a",
+				       .path_length = 2},
+			      second = first;
 	struct arena arena;
 	struct modules m;
 
 	(void)state;
+	second.id = 2;
+	second.start = 0x3000;
+	second.end = 0x4000;
 	assert_int_equal(arena_open(&arena, 1 << 16), 0);
 	assert_int_equal(modules_init(&m, &arena, 1), 0);
 	assert_int_equal(modules_add(&m, &first), 0);
