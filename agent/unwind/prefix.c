@@ -89,6 +89,7 @@ struct commit {
 	uint32_t count;	 /* frames in the trace */
 	uint32_t checks; /* and their checks, plus 1 */
 	bool tracked;	 /* all reads are among the checks */
+	bool cut;	 /* no step leads on from the outermost frame */
 };
 
 static inline void add_check(struct commit *c, uint64_t slot, uint64_t value)
@@ -108,10 +109,19 @@ static inline void add_fp_checks(struct commit *c, uint32_t row, const struct fr
 		add_check(c, checks[i].slot, checks[i].value);
 }
 
+/* Where a stack is cut the last step may have read beyond its end, which may be gone when the checks are read. */
+static void add_last_check(struct commit *c, const struct frame *frame, const struct check *check)
+{
+	if (c->cut && !c->w->bounded && check->slot >= walk_page_end(frame->sp))
+		c->tracked = false;
+	else
+		add_check(c, check->slot, check->value);
+}
+
 /* What the step from this frame reads, by doing it again. The first read comes last: it is verified
  * first. */
 static __attribute__((noinline)) void add_special_checks(struct commit *c,
-							 const struct frame *frame)
+							 const struct frame *frame, bool last)
 {
 	struct reads reads = {.count = 0};
 	struct frame outer;
@@ -120,7 +130,10 @@ static __attribute__((noinline)) void add_special_checks(struct commit *c,
 	step_special(c->w, frame, &outer);
 	c->w->reads = NULL;
 	while (reads.count--)
-		add_check(c, reads.list[reads.count].slot, reads.list[reads.count].value);
+		if (last)
+			add_last_check(c, frame, &reads.list[reads.count]);
+		else
+			add_check(c, reads.list[reads.count].slot, reads.list[reads.count].value);
 	if (reads.overflow)
 		c->tracked = false;
 }
@@ -130,11 +143,11 @@ static __attribute__((noinline)) void add_special_checks(struct commit *c,
 static void add_root_checks(struct commit *c, const struct frame *frame)
 {
 	uint64_t cfa = row_base(frame->row, frame->sp, frame->fp) + row_cfa(frame->row);
-	uint64_t slot = cfa - row_ra(frame->row), value;
+	struct check check = {.slot = cfa - row_ra(frame->row)};
 
 	walk_enter(c->w, frame->sp);
-	if (!stack_read(c->w, frame->sp, slot, &value))
-		add_check(c, slot, value);
+	if (!stack_read(c->w, frame->sp, check.slot, &check.value))
+		add_last_check(c, frame, &check);
 }
 
 static ARCH_HOT void append(struct commit *c, const struct frame *frame)
@@ -144,8 +157,10 @@ static ARCH_HOT void append(struct commit *c, const struct frame *frame)
 	bool outer_needs = outer && outer->flags & FRAME_NEEDS_FP;
 	uint32_t row = frame->row;
 
-	if (__builtin_expect(!row_is_plain(row), 0)) {
-		add_special_checks(c, frame);
+	if (ARCH_SCAN && c->w->unsure) {
+		c->tracked = false;
+	} else if (__builtin_expect(!row_is_plain(row), 0)) {
+		add_special_checks(c, frame, !outer);
 	} else if (__builtin_expect(!outer, 0)) {
 		add_root_checks(c, frame);
 	} else {
@@ -185,7 +200,10 @@ static void finish(struct walk *w, int join, uint32_t fresh, uint32_t depth_limi
 		   struct unwind_delta *ret_delta)
 {
 	struct unwind_thread *thread = w->thread;
-	struct commit c = {.w = w, .count = (uint32_t)(join + 1), .tracked = true};
+	struct commit c = {.w = w,
+			   .count = (uint32_t)(join + 1),
+			   .tracked = true,
+			   .cut = flags & UNWIND_TRUNCATED};
 	uint32_t kept = c.count, total = kept + fresh;
 
 	c.checks = kept ? thread->frames[join].checks : 1;

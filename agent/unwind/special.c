@@ -69,8 +69,17 @@ bool walk_reach(struct walk *w, uint64_t end)
 	if (w->bounded || end - w->region->low > UNKNOWN_STACK || end & (ARCH_WORD - 1))
 		return false;
 	w->high = unwind_host->readable(w->high, end);
-	w->region->high = w->region->until = w->high;
 	return end <= w->high;
+}
+
+__attribute__((noinline)) void walk_interrupted(struct walk *w, uint64_t sp)
+{
+	walk_keep(w);
+	walk_enter(w, sp);
+	if (ARCH_SCAN && !w->bounded) {
+		w->unsure = true;
+		w->high = sp;
+	}
 }
 
 int stack_read(struct walk *w, uint64_t sp, uint64_t address, uint64_t *ret_value)
@@ -214,7 +223,7 @@ static enum step step_signal(struct walk *w, const struct frame *frame, struct f
 				.flags = FRAME_INTERRUPTED};
 	if (ARCH_LINK)
 		outer->link[0] = link;
-	walk_enter(w, sp);
+	walk_interrupted(w, sp);
 	return STEP_FRAME;
 }
 
@@ -292,7 +301,7 @@ static enum step step_general(struct walk *w, const struct frame *frame, struct 
 	if (ARCH_LINK)
 		outer->link[0] = 0;
 	if (entry.signal)
-		walk_enter(w, outer->sp);
+		walk_interrupted(w, outer->sp);
 	return STEP_FRAME;
 }
 
@@ -307,11 +316,10 @@ static enum step step_far(struct walk *w, const struct frame *frame, struct fram
 		       outer);
 }
 
-enum step step_special(struct walk *w, const struct frame *frame, struct frame *outer)
+static enum step step_by_kind(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	uint64_t pc = frame->pc - (frame->flags & FRAME_INTERRUPTED ? 1u << ARCH_PC_SHIFT : 0);
 
-	walk_enter(w, frame->sp);
 	if (row_is_plain(frame->row))
 		return step_far(w, frame, outer);
 	switch (row_kind(frame->row)) {
@@ -336,4 +344,20 @@ enum step step_special(struct walk *w, const struct frame *frame, struct frame *
 	default:
 		return STEP_BROKEN;
 	}
+}
+
+/* An unsure walk asks for all that it reads; a step that may be wrong trusts its own page alone. */
+enum step step_special(struct walk *w, const struct frame *frame, struct frame *outer)
+{
+	uint64_t trusted = ARCH_SCAN ? frame->sp : walk_page_end(frame->sp);
+	enum step result;
+
+	walk_enter(w, frame->sp);
+	if (!w->bounded && w->high > trusted &&
+	    (ARCH_SCAN ? w->unsure : !row_is_certain(frame->row)))
+		w->high = trusted;
+	result = step_by_kind(w, frame, outer);
+	if (result != STEP_BROKEN)
+		walk_keep(w);
+	return result;
 }

@@ -54,13 +54,6 @@ void unwind_capture_full(struct unwind_thread *thread, const struct unwind_regs 
 	count(thread, ret_delta);
 }
 
-/* Did a step go by what is written in tables, or by code on processors where nothing else is? Others may be wrong, and find
- * what looks like the outermost frame: a word that is 0, or the address of a function. */
-static bool is_certain(uint32_t row)
-{
-	return !row_is(row, ROW_FRAME_POINTER) && !row_is(row, ROW_SCANNED);
-}
-
 enum unwind_sought unwind_seek(struct unwind_thread *seeker, const struct unwind_regs *from,
 			       const struct unwind_regs *sought)
 {
@@ -75,9 +68,9 @@ enum unwind_sought unwind_seek(struct unwind_thread *seeker, const struct unwind
 		if (frame.pc == sought->pc && frame.sp == sought->sp)
 			return UNWIND_THERE;
 		frame.row = walk_row(seeker, &frame);
-		if (!is_certain(frame.row))
+		if (!row_is_certain(frame.row))
 			return UNWIND_UNSURE;
-		result = step(&w, &frame, &frame);
+		result = step_special(&w, &frame, &frame);
 	}
 	return result == STEP_END && frame.row == row_special(ROW_END, END_CERTAIN) ? UNWIND_ABSENT
 										    : UNWIND_UNSURE;

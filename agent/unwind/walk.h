@@ -6,7 +6,9 @@
  *
  * Memory of the stack is read only by stack_read, or by the plain step below after the same checks:
  * aligned, not below sp (by more than a red zone), and below the end of the stack that sp lies in. Where the host can't tell that
- * end it is asked how far memory can be read, as far as a step wants to go: a page that can't be ends the stack.
+ * end it is asked how far memory can be read, as far as a step wants to go: a page that can't be ends the stack. The answer is
+ * kept with the stack where the step was right, for then the stack reaches so far as long as it is in use. A step that is in the dark, or
+ * wrong, may have gone beyond the stack's end, to what is unmapped next.
  */
 #include "agent/unwind/rows.h"
 #include "agent/unwind/thread.h"
@@ -30,6 +32,7 @@ struct walk {
 	struct region *region; /* that the walk is in */
 	uint64_t high;
 	bool bounded;	     /* `high` is the stack's end, not how far somebody has looked */
+	bool unsure;	     /* beyond interrupted code that was read: what it finds is not kept */
 	struct reads *reads; /* NULL: nobody wants to know */
 };
 
@@ -51,6 +54,30 @@ static inline void walk_enter(struct walk *w, uint64_t sp)
 
 /* Can all be read from the walk's sp up to `end`? Asks the host if nobody has, and moves w->high. */
 bool walk_reach(struct walk *w, uint64_t end);
+
+/* The step was right: so far the stack reaches. */
+static inline void walk_keep(struct walk *w)
+{
+	if (!w->unsure && w->high > w->region->high)
+		w->region->high = w->region->until = w->high;
+}
+
+/* The walk goes on at interrupted code, which may be on another stack. Where code without tables is read, interrupted code is
+ * read wrongly now and then, and nothing there would show it: at the first instruction of makecontext's last part, say. */
+void walk_interrupted(struct walk *w, uint64_t sp);
+
+/* One past what can be read of a stack for sure, if all that is known is that sp is right. */
+static inline uint64_t walk_page_end(uint64_t sp)
+{
+	return ((sp - 1) | 4095) + 1; /* a page, or a part of one, on any processor */
+}
+
+/* Do steps by this row follow what is written in tables, or code on processors where nothing else is? Others may be wrong, and find
+ * what looks like the outermost frame: a word that is 0, or the address of a function. */
+static inline bool row_is_certain(uint32_t row)
+{
+	return !row_is(row, ROW_FRAME_POINTER) && !row_is(row, ROW_SCANNED);
+}
 
 /* A word of the stack at `address`, for a frame whose stack pointer is `sp`. 0 or -EFAULT. */
 int stack_read(struct walk *w, uint64_t sp, uint64_t address, uint64_t *ret_value);

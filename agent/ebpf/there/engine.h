@@ -32,6 +32,7 @@ uint64_t there_load(uint64_t address);
 #define unwind_modules_changed there_unwind_modules_changed
 #define unwind_resume_cache    there_unwind_resume_cache
 #define unwind_suspend_cache   there_unwind_suspend_cache
+#define walk_interrupted       there_walk_interrupted
 #define walk_reach	       there_walk_reach
 #define walk_whole	       there_walk_whole
 
