@@ -17,7 +17,7 @@
 
 #define BACKWARD_MAX 32768 /* instructions */
 #define PROLOGUE_MAX 64
-#define FORWARD_MAX  2000
+#define FORWARD_MAX  100 /* instructions: what lies farther on is most often another function's */
 #define PATHS_MAX    16
 #define REACH	     (1 << 24)
 
