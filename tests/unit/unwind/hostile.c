@@ -237,6 +237,40 @@ static void test_cut_tables(void **state)
 	}
 }
 
+/* A frame record that lies beyond the stack, in a page that is unmapped after the first walk has looked at it: those that
+ * follow look no more. */
+static void test_unmapped_beside(void **state)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	struct unwind_delta delta;
+	struct unwind_regs regs = {.pc = (uintptr_t)stack_memory};
+	uint8_t *memory;
+
+	(void)state;
+	if (!ARCH_RECORD) {
+		print_message("SKIPPED: there are no frame records on this processor\n");
+		skip();
+	}
+	use_host(&unbounded_host);
+	memory = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	memset(memory, 0xff, 2 * page); /* leads nowhere */
+	regs.sp = (uintptr_t)memory + page - 64;
+	regs.fp = (uintptr_t)memory + page + 64;
+	for (unsigned i = 0; i < 3; i++) {
+		unwind_capture(incremental, &regs, 100, &delta);
+		assert_int_equal(delta.depth, 1);
+		assert_true(delta.flags & UNWIND_TRUNCATED);
+		unwind_capture_full(full, &regs, 100, &delta);
+		assert_int_equal(delta.depth, 1);
+		assert_true(delta.flags & UNWIND_TRUNCATED);
+		if (!i)
+			munmap(memory + page, page);
+	}
+	munmap(memory, page);
+	use_host(&hostile_host);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -255,11 +289,9 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_garbage_stacks),
-		cmocka_unit_test(test_damaged_tables),
-		cmocka_unit_test(test_damaged_code),
-		cmocka_unit_test(test_cut_tables),
-		cmocka_unit_test(test_unbounded),
+		cmocka_unit_test(test_garbage_stacks), cmocka_unit_test(test_damaged_tables),
+		cmocka_unit_test(test_damaged_code),   cmocka_unit_test(test_cut_tables),
+		cmocka_unit_test(test_unbounded),      cmocka_unit_test(test_unmapped_beside),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
