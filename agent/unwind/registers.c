@@ -75,7 +75,8 @@ int registers_apply(struct walk *w, const struct unwind_module *module,
 
 	if (error)
 		return error;
-	if (!signal && (cfa < sp + !ARCH_LINK || !walk_reach(w, cfa) || cfa % ARCH_WORD))
+	if (!signal &&
+	    (cfa < sp + !ARCH_LINK || !walk_reach(w, cfa - ARCH_WORD, cfa) || cfa % ARCH_WORD))
 		return -EBADMSG;
 	out->known = 0;
 	for (unsigned reg = 0; reg < ARCH_REGISTERS; reg++) {
@@ -169,6 +170,8 @@ static enum step step_rules(struct walk *w, struct full_frame *f)
 	full_from_registers(f, out.value[ARCH_REG_RA], entry.signal);
 	if (entry.signal)
 		walk_interrupted(w, f->frame.sp);
+	else if (f->frame.sp > w->high)
+		walk_enter(w, f->frame.sp);
 	return STEP_FRAME;
 }
 

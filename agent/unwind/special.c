@@ -9,10 +9,11 @@
 #include "agent/unwind/ban.h"
 
 /* Where the bounds are not known: */
-#define UNKNOWN_STACK  (64u << 20) /* the largest stack that is believed, */
-#define UNKNOWN_GROWN  (1u << 20)  /* how far below what was looked at it may go on, */
-#define UNKNOWN_RECORD (64u << 10) /* the farthest frame record that is looked at */
-#define PAGE	       4096u	   /* or a part of one, on any processor */
+#define UNKNOWN_STACK  (64u << 20)  /* the largest stack that is believed, */
+#define UNKNOWN_FRAME  (256u << 10) /* how far above that all is looked at, a page at a time, */
+#define UNKNOWN_GROWN  (1u << 20)   /* how far below it may go on, */
+#define UNKNOWN_RECORD (64u << 10)  /* the farthest frame record that is looked at */
+#define PAGE	       4096u	    /* or a part of one, on any processor */
 
 #define NEAR_STACK (1u << 20) /* no code lies that near above a frame record */
 
@@ -62,12 +63,14 @@ struct region *region_find(struct unwind_thread *thread, uint64_t sp)
 	return oldest;
 }
 
-bool walk_reach(struct walk *w, uint64_t end)
+bool walk_reach(struct walk *w, uint64_t begin, uint64_t end)
 {
 	if (end <= w->high)
 		return true;
 	if (w->bounded || end - w->region->low > UNKNOWN_STACK || end & (ARCH_WORD - 1))
 		return false;
+	if (end - w->high > UNKNOWN_FRAME)
+		return !w->unsure && unwind_host->readable(begin, end) >= end;
 	w->high = unwind_host->readable(w->high, end);
 	return end <= w->high;
 }
@@ -86,7 +89,7 @@ int stack_read(struct walk *w, uint64_t sp, uint64_t address, uint64_t *ret_valu
 {
 	if (address & (ARCH_WORD - 1) || address < sp - ARCH_RED_ZONE ||
 	    (address < w->region->low && !has_grown_to(w->region, sp)) ||
-	    (address >= w->high && !walk_reach(w, address + ARCH_WORD)))
+	    (address >= w->high && !walk_reach(w, address, address + ARCH_WORD)))
 		return -EFAULT;
 	*ret_value = arch_load(address);
 	if (w->reads && w->reads->count < READS_MAX)
@@ -233,7 +236,8 @@ static enum step step_link(struct walk *w, const struct frame *frame, struct fra
 	uint64_t link = ARCH_LINK ? frame->link[0] : 0;
 	uint64_t cfa = frame->sp + ARCH_WORD * (uint64_t)row_argument(frame->row);
 
-	if (!(frame->flags & FRAME_INTERRUPTED) || cfa < frame->sp || !walk_reach(w, cfa))
+	if (!(frame->flags & FRAME_INTERRUPTED) || cfa < frame->sp ||
+	    !walk_reach(w, cfa - ARCH_WORD, cfa))
 		return STEP_BROKEN;
 	if (!link)
 		return STEP_END;
@@ -309,8 +313,9 @@ static enum step step_general(struct walk *w, const struct frame *frame, struct 
 static enum step step_far(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	uint64_t cfa = row_base(frame->row, frame->sp, frame->fp) + row_cfa(frame->row);
+	uint64_t lowest = cfa - row_lowest(frame->row);
 
-	if (!walk_reach(w, cfa) || cfa - row_lowest(frame->row) < frame->sp)
+	if (!walk_reach(w, lowest, cfa) || lowest < frame->sp)
 		return STEP_BROKEN;
 	return step_to(w, frame, cfa, row_ra(frame->row), row_caller_fp(frame->row, cfa, frame->fp),
 		       outer);
@@ -359,5 +364,7 @@ enum step step_special(struct walk *w, const struct frame *frame, struct frame *
 	result = step_by_kind(w, frame, outer);
 	if (result != STEP_BROKEN)
 		walk_keep(w);
+	if (result == STEP_FRAME && outer->sp > w->high)
+		walk_enter(w, outer->sp);
 	return result;
 }

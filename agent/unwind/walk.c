@@ -59,8 +59,9 @@ void walk_whole(struct unwind_thread *thread, const struct unwind_regs *regs, ui
 			break;
 		}
 		sink_push(&sink, frame.pc);
-		if (result == STEP_FRAME)
-			result = step(&w, &frame, &frame);
+		if (result == STEP_FRAME) /* the same; room counts where code is large */
+			result = ARCH_SCAN ? step_special(&w, &frame, &frame)
+					   : step(&w, &frame, &frame);
 	} while (result == STEP_FRAME && sink.total < DEPTH_HARD);
 
 	thread->counters.frames_walked += sink.total;

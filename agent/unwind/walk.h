@@ -52,8 +52,9 @@ static inline void walk_enter(struct walk *w, uint64_t sp)
 	w->bounded = region->known;
 }
 
-/* Can all be read from the walk's sp up to `end`? Asks the host if nobody has, and moves w->high. */
-bool walk_reach(struct walk *w, uint64_t end);
+/* Can be read what a step reads, up to `end`? Asks the host if nobody has: for all from w->high on, which moves; in a frame so large
+ * that each event would hold up the program, only from `begin` on. Then the walk has to enter the caller's sp anew. */
+bool walk_reach(struct walk *w, uint64_t begin, uint64_t end);
 
 /* The step was right: so far the stack reaches. */
 static inline void walk_keep(struct walk *w)

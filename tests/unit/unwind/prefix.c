@@ -330,10 +330,76 @@ static void test_far(void **state)
 	pthread_join(thread, NULL);
 }
 
+static uint64_t asked; /* pages */
+
+static uint64_t count_readable(uint64_t from, uint64_t to)
+{
+	asked += (to - from) / 4096 + 1;
+	return test_host.readable(from, to);
+}
+
+/* Behind a large frame the walk goes on, and it looks at some pages only: with a call of the kernel's for each of a large frame's an
+ * event would take longer than it is to the next signal, whose handler allocates again. */
+static NOINLINE void capture_counted(void)
+{
+	struct unwind_regs regs;
+	struct unwind_delta delta;
+
+	unwind_regs_here(&regs);
+	for (unsigned i = 0; i < 8; i++) {
+		asked = 0;
+		if (i % 2) {
+			unwind_abandon(me->incremental);
+			unwind_capture(me->incremental, &regs, UNWIND_MAX_DEPTH, &delta);
+		} else {
+			unwind_capture_full(me->incremental, &regs, UNWIND_MAX_DEPTH, &delta);
+		}
+		assert_int_equal(delta.flags, 0);
+		assert_in_range(asked, 0, 64);
+	}
+}
+
+static NOINLINE void far_counted(unsigned frames)
+{
+	volatile char *bytes = __builtin_alloca(FAR);
+
+	bytes[0] = 1;
+	if (frames)
+		far_counted(frames - 1);
+	else
+		capture_counted();
+	sink += (unsigned)bytes[0];
+}
+
+static void *act_counted(void *unused)
+{
+	me = calloc(1, sizeof(*me));
+	me->incremental = new_unwind_thread();
+	far_counted(1);
+	munmap(me->incremental, UNWIND_THREAD_SIZE);
+	free(me);
+	return unused;
+}
+
+static void test_asked(void **state)
+{
+	struct unwind_host host = test_host;
+	pthread_t thread;
+
+	(void)state;
+	host.readable = count_readable;
+	host.stack_bounds = NULL;
+	assert_int_equal(unwind_init(&host), 0);
+	assert_int_equal(pthread_create(&thread, NULL, act_counted, NULL), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(unwind_init(&test_host), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_random),
-					   cmocka_unit_test(test_far)};
+					   cmocka_unit_test(test_far),
+					   cmocka_unit_test(test_asked)};
 
 	if (*skip_reason) {
 		puts(skip_reason);
