@@ -168,7 +168,7 @@ struct tls {
 	uint64_t *passed;	 /* where that is counted; NULL: not sampled */
 	struct thread *thread;	 /* NULL: none yet */
 	uintptr_t frame;	 /* of the hook under way; 0: none */
-	uint64_t return_address; /* where that hook returns to */
+	uint64_t return_address; /* where that hook returns to; 0: not said yet */
 	uintptr_t throwing;	 /* the frame of the hook under way, while an exception may leave it */
 	bool passing; /* an allocator in the program is at work on what is not recorded; until its
 			 next such call, if it was left by a jump */

@@ -99,7 +99,7 @@ static struct thread *take(void)
 void thread_forked(void)
 {
 	tls.thread = NULL;
-	tls.frame = 0;
+	guard_clear();
 	tls.left = 0;
 	tls.passed = NULL;
 	thread_retry = 0;
@@ -301,7 +301,7 @@ static bool was_left(struct thread *thread, uintptr_t outer, uintptr_t frame)
 	if (thread_seeks()) /* a handler has interrupted just that */
 		return false;
 	arch_caller(outer, &regs);
-	if (regs.pc != tls.return_address)
+	if (tls.return_address && regs.pc != tls.return_address)
 		return true;
 	return (thrown || !(lost & (lost - 1))) && is_absent(thread, frame, &regs);
 }
@@ -315,6 +315,8 @@ void thread_enter_nested(struct hook *hook)
 		hook->kind = HOOK_NESTED;
 		return;
 	}
+	tls.return_address = 0; /* of the hook that was left */
+	barrier();
 	/* The jump may have come between a capture and its record. */
 	if (thread) {
 		unwind_abandon(thread->unwind);
@@ -424,7 +426,7 @@ void hook_leave_slow(const struct hook *hook)
 	if (hook->kind == HOOK_NESTED)
 		return;
 	if (hook->kind != HOOK_RECORD) {
-		tls.frame = 0;
+		guard_clear();
 		return;
 	}
 	do {

@@ -38,20 +38,23 @@ static inline __attribute__((always_inline)) uint32_t thread_control(const struc
 	       __atomic_load_n(&shim.control, __ATOMIC_RELAXED);
 }
 
-/* Sets the guard for the function whose frame this is, and takes it away. */
+/* Sets the guard for the function whose frame this is, and takes it away. A handler may come between any two of the stores: without a
+ * guard there is no return address either, so that none is ever beside the frame of another hook. */
 static inline __attribute__((always_inline)) void guard_set(uintptr_t frame)
 {
 	struct unwind_regs regs;
 
 	arch_caller(frame, &regs);
-	tls.return_address = regs.pc;
-	barrier();
 	tls.frame = frame;
+	barrier();
+	tls.return_address = regs.pc;
 	barrier();
 }
 
 static inline __attribute__((always_inline)) void guard_clear(void)
 {
+	barrier();
+	tls.return_address = 0;
 	barrier();
 	tls.frame = 0;
 	barrier();

@@ -161,13 +161,39 @@ static void at_once(void **state)
 	}
 }
 
+/* A hook that handlers interrupt is under way to its end and is on record; of theirs, what does not fit into the queue is lost. */
+static void at_any_instruction(void **state)
+{
+	struct agent_options options = {.big_slices = 8};
+	struct agent_result r;
+	unsigned long births = 0, ends = 0;
+
+	(void)state;
+#ifndef __x86_64__
+	print_message("SKIPPED: steps by the trap flag of x86\n");
+	skip();
+#endif
+	RUN(&options, &r, target_path("stepped"), NULL);
+	assert_exited(&r, 0);
+	assert_sound(&r);
+	for (size_t i = 0; i < r.count; i++)
+		if (r.events[i].size % 16 == TAG_OWN &&
+		    event_space(r.events[i].kind) == EVENT_SPACE_MAPPED)
+			*(event_class(r.events[i].kind) == EVENT_CLASS_FREE ? &ends : &births) += 1;
+	assert_int_equal(births, agent_said(&r, "mapped"));
+	assert_int_equal(ends, agent_said(&r, "unmapped"));
+	assert_true(r.lost.events > 0);
+	assert_int_equal(r.produced, r.read + r.lost.events);
+	agent_result_done(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stops_and_starts), cmocka_unit_test(stopped_at_first),
 		cmocka_unit_test(only_on_request),  cmocka_unit_test(programs_own_handler),
 		cmocka_unit_test(calls_go_on),	    cmocka_unit_test(in_the_middle),
-		cmocka_unit_test(at_once),
+		cmocka_unit_test(at_once),	    cmocka_unit_test(at_any_instruction),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,104 @@
+/*
+ * A hook that is interrupted at any two of its instructions: munmap, one instruction after the other (by the trap flag of
+ * x86). At the first of the two the handler makes one mapping, at the second so many that not all of their events can wait
+ * for the hook to end. The first is each of some hundred, the second soon behind it or anywhere.
+ */
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include "tests/targets/target.h"
+
+#define SIZE  own(20000)
+#define FIRST 250ul /* instructions: the guard is set, and the call not made yet */
+#define MANY  50    /* mappings: 100 events */
+
+static volatile unsigned long step, first, second;
+static volatile bool stepping;
+static uint64_t random_state = 1;
+
+static void *map(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		_exit(2);
+	return p;
+}
+
+#ifdef __x86_64__
+#define TOGGLE()  __asm__ volatile("int3" ::: "memory")
+#define TRAP_FLAG 256
+
+static void set_trap(ucontext_t *context, bool on)
+{
+	greg_t *flags = &context->uc_mcontext.gregs[REG_EFL];
+
+	*flags = on ? *flags | TRAP_FLAG : *flags & ~(greg_t)TRAP_FLAG;
+}
+#else
+#define TOGGLE() (void)0
+
+static void set_trap(ucontext_t *context, bool on)
+{
+	(void)context;
+	(void)on;
+}
+#endif
+
+static void on_step(int number, siginfo_t *info, void *context)
+{
+	(void)number;
+	if (info->si_code != TRAP_TRACE) {
+		stepping = !stepping;
+		set_trap(context, stepping);
+		return;
+	}
+	step++;
+	if (step == second)
+		set_trap(context, false);
+	for (unsigned i = step == second ? MANY : step == first; i > 0; i--)
+		munmap(map(4096), 4096);
+}
+
+static unsigned long random_below(unsigned long limit)
+{
+	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned long)(random_state >> 33) % limit;
+}
+
+/* How many instructions it takes. */
+static unsigned long run(unsigned long one, unsigned long other)
+{
+	void *p = map(SIZE);
+
+	step = 0;
+	first = one;
+	second = other;
+	TOGGLE();
+	munmap(p, SIZE);
+	TOGGLE();
+	return step;
+}
+
+int main(void)
+{
+	struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
+	unsigned long steps, rounds = 2;
+
+	sigaction(SIGTRAP, &action, NULL);
+	run(0, 0); /* binds */
+	steps = run(0, 0);
+	for (unsigned long i = 1; i <= FIRST && i < steps; i++, rounds += 3) {
+		run(i, i + 1);
+		run(i, i + 10);
+		run(i, i + 1 + random_below(steps - i));
+	}
+	say("mapped", rounds);
+	say("unmapped", rounds);
+	say("steps", steps);
+	return 0;
+}
