@@ -5,6 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-stacks.sh"
 SECONDS_LONG=45
+machine_seconds=560
 
 # The cross compiler's: sysroots have none.
 runtime=/usr/$(awk -v name="$machine" '$1 == name { print $3 }' "$MACHINES_SOURCE/table")/lib/libstdc++.so.6
