@@ -47,7 +47,7 @@ start_target ./heapcast-many go 0 30
 first=$target
 start_target ./heapcast-other go 0 30
 other=$target
-watch_for --comm heapcast-many
+watch_for --comm heapcast-many --memory-limit 128M
 wait_for 30 "the first" is_attached $first
 start_target ./heapcast-many go 0 40
 second=$target
@@ -76,7 +76,7 @@ by_group() { # FOLDER
 	later=$target
 	mkdir "$group/below"
 	echo $inside >"$group/below/cgroup.procs" || return 1
-	watch_for --cgroup "$group"
+	watch_for --cgroup "$group" --memory-limit 128M
 	wait_for 30 "the one that is there" is_attached $inside
 	echo $later >"$group/cgroup.procs"
 	wait_for 30 "the one that has come" is_attached $later
