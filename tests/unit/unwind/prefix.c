@@ -310,24 +310,33 @@ static NOINLINE void some_pages(unsigned count)
 	sink += (unsigned)pages[0];
 }
 
-static void *act_far(void *unused)
+static void *act_once(void *what)
 {
+	void (**work)(unsigned) = what;
+
 	me = calloc(1, sizeof(*me));
 	me->full = new_unwind_thread();
-	some_pages(3);
+	(*work)(3);
 	munmap(me->full, UNWIND_THREAD_SIZE);
 	free(me);
-	return unused;
+	return NULL;
+}
+
+/* On a stack of which nothing is known. */
+static void on_new_thread(const struct unwind_host *host, void (*work)(unsigned))
+{
+	pthread_t thread;
+
+	assert_int_equal(unwind_init(host), 0);
+	assert_int_equal(pthread_create(&thread, NULL, act_once, &work), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(unwind_init(&test_host), 0);
 }
 
 static void test_far(void **state)
 {
-	pthread_t thread;
-
 	(void)state;
-	assert_int_equal(unwind_init(&test_host), 0);
-	assert_int_equal(pthread_create(&thread, NULL, act_far, NULL), 0);
-	pthread_join(thread, NULL);
+	on_new_thread(&test_host, some_pages);
 }
 
 static uint64_t asked; /* pages */
@@ -349,10 +358,10 @@ static NOINLINE void capture_counted(void)
 	for (unsigned i = 0; i < 8; i++) {
 		asked = 0;
 		if (i % 2) {
-			unwind_abandon(me->incremental);
-			unwind_capture(me->incremental, &regs, UNWIND_MAX_DEPTH, &delta);
+			unwind_abandon(me->full);
+			unwind_capture(me->full, &regs, UNWIND_MAX_DEPTH, &delta);
 		} else {
-			unwind_capture_full(me->incremental, &regs, UNWIND_MAX_DEPTH, &delta);
+			unwind_capture_full(me->full, &regs, UNWIND_MAX_DEPTH, &delta);
 		}
 		assert_int_equal(delta.flags, 0);
 		assert_in_range(asked, 0, 64);
@@ -371,28 +380,14 @@ static NOINLINE void far_counted(unsigned frames)
 	sink += (unsigned)bytes[0];
 }
 
-static void *act_counted(void *unused)
-{
-	me = calloc(1, sizeof(*me));
-	me->incremental = new_unwind_thread();
-	far_counted(1);
-	munmap(me->incremental, UNWIND_THREAD_SIZE);
-	free(me);
-	return unused;
-}
-
 static void test_asked(void **state)
 {
 	struct unwind_host host = test_host;
-	pthread_t thread;
 
 	(void)state;
 	host.readable = count_readable;
 	host.stack_bounds = NULL;
-	assert_int_equal(unwind_init(&host), 0);
-	assert_int_equal(pthread_create(&thread, NULL, act_counted, NULL), 0);
-	pthread_join(thread, NULL);
-	assert_int_equal(unwind_init(&test_host), 0);
+	on_new_thread(&host, far_counted);
 }
 
 int main(void)
