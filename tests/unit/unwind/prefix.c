@@ -310,25 +310,30 @@ static NOINLINE void some_pages(unsigned count)
 	sink += (unsigned)pages[0];
 }
 
+struct once {
+	void (*work)(unsigned frames);
+	unsigned frames;
+};
+
 static void *act_once(void *what)
 {
-	void (**work)(unsigned) = what;
+	const struct once *once = what;
 
 	me = calloc(1, sizeof(*me));
 	me->full = new_unwind_thread();
-	(*work)(3);
+	once->work(once->frames);
 	munmap(me->full, UNWIND_THREAD_SIZE);
 	free(me);
 	return NULL;
 }
 
 /* On a stack of which nothing is known. */
-static void on_new_thread(const struct unwind_host *host, void (*work)(unsigned))
+static void on_new_thread(const struct unwind_host *host, struct once once)
 {
 	pthread_t thread;
 
 	assert_int_equal(unwind_init(host), 0);
-	assert_int_equal(pthread_create(&thread, NULL, act_once, &work), 0);
+	assert_int_equal(pthread_create(&thread, NULL, act_once, &once), 0);
 	pthread_join(thread, NULL);
 	assert_int_equal(unwind_init(&test_host), 0);
 }
@@ -336,7 +341,7 @@ static void on_new_thread(const struct unwind_host *host, void (*work)(unsigned)
 static void test_far(void **state)
 {
 	(void)state;
-	on_new_thread(&test_host, some_pages);
+	on_new_thread(&test_host, (struct once){some_pages, 3});
 }
 
 static uint64_t asked; /* pages */
@@ -387,7 +392,7 @@ static void test_asked(void **state)
 	(void)state;
 	host.readable = count_readable;
 	host.stack_bounds = NULL;
-	on_new_thread(&host, far_counted);
+	on_new_thread(&host, (struct once){far_counted, 1});
 }
 
 int main(void)
