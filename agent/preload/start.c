@@ -20,6 +20,7 @@
 #include "agent/preload/state.h"
 #include "agent/preload/sys.h"
 #include "agent/preload/thread.h"
+#include "agent/unwind/arch/arch.h"
 
 #include "agent/preload/poison.h"
 
@@ -38,19 +39,44 @@ struct shim_page shim_page;
 extern void *__libc_stack_end __attribute__((weak));
 
 #define MAIN_STACK_REACH (64ul << 20)
+#define OWN_STACK_GROWN	 (256u << 10)
+#define PAGE		 4096u /* or a part of one */
 
-/* Known for the main thread only: it ends where the kernel put the program's arguments, and what
- * lies above the stack pointer is mapped. Nothing else is within reach below that end: the kernel
- * leaves a gap of at least 128 MiB below a stack (mmap_base), so the answer holds for all of it,
- * and is asked for once. For other threads and stacks there is no way that takes no lock: how far
- * they can be read is tried, once for each page (sys_readable). */
+/*
+ * What libc has for a thread lies at the end of the thread's stack, this library's variables with it (glibc: nptl/allocatestack.c;
+ * musl: src/thread/pthread_create.c). If all up to there can be read it is that stack, for below it is a guard page, and it stays so
+ * while the thread lives. Only what is new is looked at; what lies too far below is most likely a coroutine's.
+ */
+static int own_stack_bounds(uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
+{
+	uint64_t end = (uintptr_t)&tls, low = tls.stack_low ? tls.stack_low : end;
+	uint64_t from = (sp - ARCH_RED_ZONE) & -(uint64_t)PAGE;
+
+	if (sp >= end)
+		return 0;
+	if (sp < low) {
+		if (low - from > OWN_STACK_GROWN || sys_readable(from, low) < low ||
+		    sys_call(SYS_gettid) == sys_call(SYS_getpid))
+			return 0;
+		tls.stack_low = (uintptr_t)from;
+		low = from;
+	}
+	*ret_low = low;
+	*ret_high = end;
+	return 1;
+}
+
+/* The main thread's ends where the kernel put the program's arguments, and what lies above the stack pointer is mapped. Nothing else
+ * is within reach below that end: the kernel leaves a gap of at least 128 MiB below a stack (mmap_base), so the answer holds for all
+ * of it, and is asked for once. For stacks that are no thread's there is no way that takes no lock: how far they can be read is tried,
+ * once for each page (sys_readable). */
 static int stack_bounds(void *context, uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
 {
 	uint64_t end = &__libc_stack_end ? (uintptr_t)__libc_stack_end : 0;
 
 	(void)context;
 	if (end <= MAIN_STACK_REACH || sp >= end || end - sp > MAIN_STACK_REACH)
-		return 0;
+		return own_stack_bounds(sp, ret_low, ret_high);
 	*ret_low = (end - MAIN_STACK_REACH) & ~(uint64_t)15;
 	*ret_high = (end + 15) & ~(uint64_t)15;
 	return 1;

@@ -170,6 +170,7 @@ struct tls {
 	uintptr_t frame;	 /* of the hook under way; 0: none */
 	uint64_t return_address; /* where that hook returns to; 0: not said yet */
 	uintptr_t throwing;	 /* the frame of the hook under way, while an exception may leave it */
+	uintptr_t stack_low;	 /* from here up to this struct lies the thread's stack; 0: not known */
 	bool passing; /* an allocator in the program is at work on what is not recorded; until its
 			 next such call, if it was left by a jump */
 };

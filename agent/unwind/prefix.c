@@ -265,6 +265,8 @@ void prefix_capture(struct unwind_thread *thread, const struct unwind_regs *regs
 		}
 		put_frame(&thread->pending[fresh++], &frame);
 		result = step(&w, &frame, &frame);
+		if (ARCH_SCAN && __builtin_expect(w.unsure, 0))
+			candidate = NO_JOIN; /* a walk in full would not get there */
 		if (result == STEP_FRAME)
 			continue;
 		if (result == STEP_NEEDS_REGISTERS)

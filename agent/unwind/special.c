@@ -67,12 +67,22 @@ bool walk_reach(struct walk *w, uint64_t begin, uint64_t end)
 {
 	if (end <= w->high)
 		return true;
-	if (w->bounded || end - w->region->low > UNKNOWN_STACK || end & (ARCH_WORD - 1))
+	if (w->bounded || w->unsure || end - w->region->low > UNKNOWN_STACK ||
+	    end & (ARCH_WORD - 1))
 		return false;
 	if (end - w->high > UNKNOWN_FRAME)
-		return !w->unsure && unwind_host->readable(begin, end) >= end;
+		return unwind_host->readable(begin, end) >= end;
 	w->high = unwind_host->readable(w->high, end);
 	return end <= w->high;
+}
+
+/* No farther than the page that is known by sp. */
+static void walk_trust(struct walk *w, uint64_t sp)
+{
+	uint64_t end = walk_page_end(sp);
+
+	if (w->high > end)
+		w->high = end;
 }
 
 __attribute__((noinline)) void walk_interrupted(struct walk *w, uint64_t sp)
@@ -81,7 +91,7 @@ __attribute__((noinline)) void walk_interrupted(struct walk *w, uint64_t sp)
 	walk_enter(w, sp);
 	if (ARCH_SCAN && !w->bounded) {
 		w->unsure = true;
-		w->high = sp;
+		walk_trust(w, sp);
 	}
 }
 
@@ -351,16 +361,13 @@ static enum step step_by_kind(struct walk *w, const struct frame *frame, struct 
 	}
 }
 
-/* An unsure walk asks for all that it reads; a step that may be wrong trusts its own page alone. */
 enum step step_special(struct walk *w, const struct frame *frame, struct frame *outer)
 {
-	uint64_t trusted = ARCH_SCAN ? frame->sp : walk_page_end(frame->sp);
 	enum step result;
 
 	walk_enter(w, frame->sp);
-	if (!w->bounded && w->high > trusted &&
-	    (ARCH_SCAN ? w->unsure : !row_is_certain(frame->row)))
-		w->high = trusted;
+	if (!w->bounded && (ARCH_SCAN ? w->unsure : !row_is_certain(frame->row)))
+		walk_trust(w, frame->sp);
 	result = step_by_kind(w, frame, outer);
 	if (result != STEP_BROKEN)
 		walk_keep(w);

@@ -8,7 +8,8 @@
  * aligned, not below sp (by more than a red zone), and below the end of the stack that sp lies in. Where the host can't tell that
  * end it is asked how far memory can be read, as far as a step wants to go: a page that can't be ends the stack. The answer is
  * kept with the stack where the step was right, for then the stack reaches so far as long as it is in use. A step that is in the dark, or
- * wrong, may have gone beyond the stack's end, to what is unmapped next.
+ * wrong, may have gone beyond the stack's end, to what is unmapped next. A walk beyond interrupted code that was read asks for nothing,
+ * and goes no farther than the page that it stands in: the answer may be wrong by the time that it reads.
  */
 #include "agent/unwind/rows.h"
 #include "agent/unwind/thread.h"

@@ -63,6 +63,8 @@ static void read_short(uint16_t half, struct insn *insn)
 		set(insn, INSN_COMPARE, half & 0xff);
 	else if (half == 0x4770)
 		set(insn, INSN_RETURN, 0);
+	else if ((half & 0xff87) == 0x4686) /* mov lr, rm */
+		set(insn, INSN_LINK, 0);
 	else if ((half & 0xff87) == 0x4780)
 		set(insn, INSN_CALL, 0);
 	else if ((half & 0xf800) == 0xe000 || (half & 0xff87) == 0x4700)
@@ -97,6 +99,8 @@ static void read_long(uint16_t first, uint16_t last, struct insn *insn)
 		set(insn, INSN_PUSH, last & 0xff), insn->mask = 1u << (last >> 12);
 	else if (first == 0xf85d && (last & 0xf00) == 0xb00) /* ldr rt, [sp], #n */
 		set(insn, INSN_POP, last & 0xff), insn->mask = 1u << (last >> 12);
+	else if ((first & 0xff70) == 0xf850 && last >> 12 == INSN_LR) /* ldr lr, [rn, ...] */
+		set(insn, INSN_LINK, 0);
 	else if (first == 0xe96d) /* strd rt, rt2, [sp, #-n]! */
 		set(insn, INSN_PUSH, (last & 0xff) * 4),
 			insn->mask = 1u << (last >> 12) | 1u << (last >> 8 & 15);
@@ -180,6 +184,8 @@ static void read_word(uint32_t word, struct insn *insn)
 		set_sp(insn, word & 15);
 	else if ((word & 0xfffff000) == 0xe04dd000)
 		set(insn, INSN_ROOM_LOOSE, 0), insn->reg = word & 15;
+	else if ((word & 0x0ffffff0) == 0x01a0e000 || (word & 0x0c50f000) == 0x0410e000)
+		set(insn, INSN_LINK, 0);
 	else if (word == 0xe12fff1e)
 		set(insn, INSN_RETURN, 0);
 	else if ((word & 0xff000000) == 0xeb000000 || (word & 0xfe000000) == 0xfa000000 ||

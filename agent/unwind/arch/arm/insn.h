@@ -27,6 +27,7 @@ enum insn_kind {
 	INSN_REBASE,	/* `reg` goes up by `bytes` */
 	INSN_UNBASE,	/* sp = `reg` - bytes */
 	INSN_RETURN,	/* bx lr */
+	INSN_LINK,	/* lr is set, by no pop */
 	INSN_JUMP,
 	INSN_CALL,
 	INSN_COMPARE, /* with `bytes` */

@@ -324,7 +324,7 @@ static bool scan_forward(const struct scan *s, struct arch_frame *ret_frame)
 {
 	const uint8_t *at = s->pc;
 	struct path p = {.moved = 0};
-	bool called = false;
+	bool called = false, link = true; /* lr is what it was */
 	struct insn insn;
 
 	for (unsigned i = 0; i < FORWARD_MAX && insn_read(at, s->code->end, s->thumb, &insn); i++) {
@@ -360,12 +360,16 @@ static bool scan_forward(const struct scan *s, struct arch_frame *ret_frame)
 				return note_return(&p, ret_frame);
 			break;
 		case INSN_RETURN:
-			return note_return(&p, ret_frame);
+			return (link || p.popped >> INSN_LR & 1) && note_return(&p, ret_frame);
 		case INSN_JUMP:
 		case INSN_ROOM_LOOSE:
 			return false;
 		case INSN_CALL:
 			called = true;
+			link = false;
+			break;
+		case INSN_LINK:
+			link = false;
 			break;
 		default:
 			break;

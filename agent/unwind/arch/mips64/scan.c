@@ -220,7 +220,8 @@ static bool note_return(const struct path *p, struct arch_frame *ret_frame)
 	if (p->has_ra)
 		return frame_at(p->from_fp, p->moved, p->moved - p->ra,
 				p->has_fp ? p->moved - p->fp : 0, ret_frame);
-	if (p->from_fp || p->has_fp || p->moved % 8 || p->moved / 8 > ARCH_FRAME_CFA_MAX)
+	if (p->called || p->from_fp || p->has_fp || p->moved % 8 ||
+	    p->moved / 8 > ARCH_FRAME_CFA_MAX)
 		return false;
 	*ret_frame = (struct arch_frame){.cfa_words = (uint32_t)p->moved / 8};
 	return true;
