@@ -16,7 +16,7 @@ cat >>script <<'END_OF_SCRIPT'
 export LD_LIBRARY_PATH=/test
 HEAPCAST_PRELOAD=/test/libheapcast.so ./agent run --quiet --output /dev/null -- ./stress $seconds || exit 3
 HEAPCAST_PRELOAD=/test/libheapcast-check.so HEAPCAST_CHECK=out/report.stress \
-	./agent run --quiet --output /dev/null -- ./stress $seconds >out/stacks.out || exit 4
+	./agent run --quiet --output /dev/null -- ./stress $seconds 8 1 3000 >out/stacks.out || exit 4
 END_OF_SCRIPT
 in_machine 0 script "$(built bin/agent)" "$(built lib/libheapcast.so)" "$(built lib/libheapcast-check.so)" "$(built targets/stress)" \
 	"$(built targets/plugin1.so)" "$(built targets/plugin2.so)" "$(built targets/swap1.so)" "$(built targets/swap2.so)" "$(built targets/swap3.so)" "$runtime"

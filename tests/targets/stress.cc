@@ -1,10 +1,11 @@
 /*
- * stress SECONDS [THREADS [COROUTINES]]: everything that changes a stack under an unwinder, at
+ * stress SECONDS [THREADS [COROUTINES [SIGNAL_US]]]: everything that changes a stack under an unwinder, at
  * random, in eight threads: exceptions through several frames, longjmp (also out of a signal's
  * handler, off the alternate stack), coroutines on stacks that are unmapped and mapped again in
  * other sizes, alloca, frames that are realigned, timer signals whose handlers allocate on the
  * normal and on the alternate stack, libraries that are loaded and unloaded. Prints how often each
  * was done. With 0 for COROUTINES there are none: libunwind follows their stacks off the end.
+ * SIGNAL_US is how often a thread's timer comes; where an event takes as long little else is done.
  *
  * libc's allocator is not made for handlers that interrupt it, and neither are the loader and the
  * exceptions: `busy` says that this thread is in one of them, and then a handler does nothing.
@@ -26,7 +27,6 @@
 
 static constexpr unsigned threads_max = 64, depth_max = 40;
 static constexpr std::size_t page = 4096, stack_least = 64 << 10, alternate_size = 256 << 10;
-static constexpr long signal_ns = 700000;
 
 struct thrown {
 	unsigned depth;
@@ -46,6 +46,7 @@ struct worker {
 
 static struct worker workers[threads_max];
 static unsigned thread_count = 8;
+static long signal_ns = 700000;
 static bool coroutines = true;
 static std::time_t deadline;
 static char folder[512];
@@ -357,6 +358,8 @@ int main(int argc, char **argv)
 		thread_count = (unsigned)std::atoi(argv[2]);
 	if (argc > 3)
 		coroutines = std::atoi(argv[3]);
+	if (argc > 4)
+		signal_ns = 1000 * std::atol(argv[4]);
 	if (thread_count < 1 || thread_count > threads_max)
 		return 2;
 	find_folder(argv[0]);
