@@ -38,7 +38,7 @@ ended() {
 }
 
 exact() { # FILE ROUNDS
-	assert_eq "lost events of $1" 0 "$(ledger_value "$1" lost)"
+	[ "$(ledger_value "$1" lost)" = 0 ] || fail "events of $1 were lost: $("$COLLECTOR" ledger "$1") $(cat attach.err)"
 	assert_eq "events of $1" $((21 * $2)) "$(ledger_value "$1" produced)"
 }
 
