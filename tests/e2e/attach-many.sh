@@ -37,30 +37,31 @@ ended() {
 	rm -f go
 }
 
+# There are so few that the smallest ring holds them all, if need be without their stacks: on a busy machine the agent may come later.
 exact() { # FILE ROUNDS
 	[ "$(ledger_value "$1" lost)" = 0 ] || fail "events of $1 were lost: $("$COLLECTOR" ledger "$1") $(cat attach.err)"
 	assert_eq "events of $1" $((21 * $2)) "$(ledger_value "$1" produced)"
 }
 
 echo "by name"
-start_target ./heapcast-many go 0 30
+start_target ./heapcast-many go 0 4
 first=$target
-start_target ./heapcast-other go 0 30
+start_target ./heapcast-other go 0 4
 other=$target
-watch_for --comm heapcast-many --memory-limit 128M
+watch_for --comm heapcast-many
 wait_for 30 "the first" is_attached $first
-start_target ./heapcast-many go 0 40
+start_target ./heapcast-many go 0 6
 second=$target
 wait_for 30 "one that starts later" is_attached $second
 # A shell that becomes such a program.
-start_target bash -c 'exec ./heapcast-many go 0 50'
+start_target bash -c 'exec ./heapcast-many go 0 8'
 third=$target
 wait_for 30 "one that becomes such a program" is_attached $third
 touch go
 ended
-exact found/$first 30
-exact found/$second 40
-exact found/$third 50
+exact found/$first 4
+exact found/$second 6
+exact found/$third 8
 assert_eq "recordings" 3 "$(find found -type f | wc -l)"
 rm -r found
 
@@ -68,15 +69,15 @@ echo "by control group"
 v2=$(awk '{ for (i = 6; $i != "-"; i++); if ($(i + 1) == "cgroup2") { print $5; exit } }' /proc/self/mountinfo)
 by_group() { # FOLDER
 	local group=$1 inside outside later
-	start_target ./heapcast-many go 0 30
+	start_target ./heapcast-many go 0 4
 	inside=$target
-	start_target ./heapcast-other go 0 30
+	start_target ./heapcast-other go 0 4
 	outside=$target
-	start_target ./heapcast-other go 0 40
+	start_target ./heapcast-other go 0 6
 	later=$target
 	mkdir "$group/below"
 	echo $inside >"$group/below/cgroup.procs" || return 1
-	watch_for --cgroup "$group" --memory-limit 128M
+	watch_for --cgroup "$group"
 	wait_for 30 "the one that is there" is_attached $inside
 	echo $later >"$group/cgroup.procs"
 	wait_for 30 "the one that has come" is_attached $later
@@ -84,8 +85,8 @@ by_group() { # FOLDER
 	touch go
 	ended
 	rmdir "$group/below"
-	exact found/$inside 30
-	exact found/$later 40
+	exact found/$inside 4
+	exact found/$later 6
 	assert_eq "recordings" 2 "$(find found -type f | wc -l)"
 	rm -r found
 }
