@@ -1,7 +1,8 @@
 #!/bin/bash
 # Samples of a program that runs already, held against what it says of itself: each estimate within three of its standard errors in a
-# few runs (the seeds are the agent's own, so one in some hundred runs may be further off: one is forgiven). With HEAPCAST_TEST_FULL=1
-# 30 runs at one sample in 64 KiB: without bias, and as far off as the law says.
+# few runs. (The seeds are the agent's own, and 6 runs of 1,000 are further off where samples are drawn as they should be: 1 of 4 and 3
+# of 30 are forgiven; of these tests 3 in 10,000 and in 100,000 would fail.) With HEAPCAST_TEST_FULL=1 30 runs at one sample in 64 KiB:
+# without bias, and as far off as the law says.
 full=${HEAPCAST_TEST_FULL:-} # lib.sh takes such variables away
 . "$(dirname "$0")/lib-attach.sh"
 need python3
@@ -70,5 +71,5 @@ for what, z in zip(("bytes", "blocks"), off):
     assert abs(mean(z)) < 3 / sqrt(runs), "biased"
     # The spread of 30 is within a quarter of one seven times in eight, and within these in all but one of a thousand.
     assert runs < 30 or 0.6 < stdev(z) < 1.45, "the errors are not what the law says"
-assert far <= 1, "%d of %d runs are far off" % (far, runs)
+assert far <= 1 + runs // 15, "%d of %d runs are far off" % (far, runs)
 END
