@@ -114,7 +114,11 @@ static uint64_t readable(uint64_t from, uint64_t to)
 }
 
 static const struct unwind_host there_host = {
-	.find_module = find_module, .stack_bounds = stack_bounds, .readable = readable};
+	.find_module = find_module,
+	.stack_bounds = stack_bounds,
+	.readable = readable,
+	.reads_checked = true,
+};
 
 static bool is_accepted(const struct there_module *module, uint64_t pc, uint32_t row)
 {

@@ -145,7 +145,7 @@ static enum step step_signal(struct walk *w, struct full_frame *f)
 		return STEP_BROKEN;
 	f->registers = out;
 	full_from_registers(f, pc, true);
-	walk_interrupted(w, f->frame.sp);
+	walk_interrupted(w, &f->frame);
 	return STEP_FRAME;
 }
 
@@ -169,7 +169,7 @@ static enum step step_rules(struct walk *w, struct full_frame *f)
 	f->registers = out;
 	full_from_registers(f, out.value[ARCH_REG_RA], entry.signal);
 	if (entry.signal)
-		walk_interrupted(w, f->frame.sp);
+		walk_interrupted(w, &f->frame);
 	else if (f->frame.sp > w->high)
 		walk_enter(w, f->frame.sp);
 	return STEP_FRAME;

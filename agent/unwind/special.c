@@ -85,13 +85,24 @@ static void walk_trust(struct walk *w, uint64_t sp)
 		w->high = end;
 }
 
-__attribute__((noinline)) void walk_interrupted(struct walk *w, uint64_t sp)
+/* Does a table hold for interrupted code? */
+static bool is_told(uint64_t pc)
+{
+	struct unwind_module space;
+	const struct unwind_module *module = rows_module(pc - 1, &space);
+	struct eh_entry entry;
+
+	return module && !eh_frame_find(module, pc - 1, &entry);
+}
+
+__attribute__((noinline)) void walk_interrupted(struct walk *w, const struct frame *frame)
 {
 	walk_keep(w);
-	walk_enter(w, sp);
-	if (ARCH_SCAN && !w->bounded) {
+	walk_enter(w, frame->sp);
+	if (ARCH_SCAN && !w->bounded && !unwind_host->reads_checked &&
+	    (!ARCH_TOLD || w->unsure || !is_told(frame->pc))) {
 		w->unsure = true;
-		walk_trust(w, sp);
+		walk_trust(w, frame->sp);
 	}
 }
 
@@ -236,7 +247,7 @@ static enum step step_signal(struct walk *w, const struct frame *frame, struct f
 				.flags = FRAME_INTERRUPTED};
 	if (ARCH_LINK)
 		outer->link[0] = link;
-	walk_interrupted(w, sp);
+	walk_interrupted(w, outer);
 	return STEP_FRAME;
 }
 
@@ -315,7 +326,7 @@ static enum step step_general(struct walk *w, const struct frame *frame, struct 
 	if (ARCH_LINK)
 		outer->link[0] = 0;
 	if (entry.signal)
-		walk_interrupted(w, outer->sp);
+		walk_interrupted(w, outer);
 	return STEP_FRAME;
 }
 

@@ -55,10 +55,13 @@ struct unwind_host {
 	 * a hook: it may not take a lock that the hook's caller may hold (pthread_getattr_np does, and allocates). May be NULL. */
 	int (*stack_bounds)(void *context, uint64_t sp, uint64_t *ret_low, uint64_t *ret_high);
 	/* How far memory can be read from `from` on, at most up to `to`: the first page that can't be, or not less than `to`. Asked
-	 * once for each page of a stack whose bounds are not known. */
+	 * once for each page of a stack whose bounds are not known. The answer may be out of date where a walk has gone wrong, as
+	 * another thread unmaps. */
 	uint64_t (*readable)(uint64_t from, uint64_t to);
 	/* `size` bytes of zeroed memory for the process-wide row cache, page-aligned, never given back; NULL: none. */
 	void *(*pages)(void *context, size_t size);
+	/* Each word is checked when it is read (of another process): `readable` need not be right. */
+	bool reads_checked;
 	void *context;
 };
 

@@ -64,9 +64,9 @@ static inline void walk_keep(struct walk *w)
 		w->region->high = w->region->until = w->high;
 }
 
-/* The walk goes on at interrupted code, which may be on another stack. Where code without tables is read, interrupted code is
- * read wrongly now and then, and nothing there would show it: at the first instruction of makecontext's last part, say. */
-void walk_interrupted(struct walk *w, uint64_t sp);
+/* The walk goes on at interrupted code, which may be on another stack. If it has no table, and is read, it is read wrongly now and
+ * then, and nothing there would show it: at the first instruction of makecontext's last part, say. */
+void walk_interrupted(struct walk *w, const struct frame *frame);
 
 /* One past what can be read of a stack for sure, if all that is known is that sp is right. */
 static inline uint64_t walk_page_end(uint64_t sp)

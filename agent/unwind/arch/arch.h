@@ -19,6 +19,7 @@
  *   ARCH_LINK           1: calls leave the return address in a register, ARCH_REG_RA
  *   ARCH_SCAN           1: rows read out of code are plain ones, as most code has no table; every return address is
  *                       believed only if it lies behind a call
+ *   ARCH_TOLD           1: most code has tables (.eh_frame) that hold for each of its instructions
  *   ARCH_RECORD         1: fp, if it is one, points to (caller's fp, return address)
  *   ARCH_FP_KEPT        struct arch_frame.fp_words that says "not saved"
  *   ARCH_TABLE          type of the segment with a table of the processor's own, for arch_table_row
