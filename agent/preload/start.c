@@ -66,13 +66,13 @@ static int own_stack_bounds(uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
 	return 1;
 }
 
-/* The main thread's ends where the kernel put the program's arguments, and what lies above the stack pointer is mapped. Nothing else
- * is within reach below that end: the kernel leaves a gap of at least 128 MiB below a stack (mmap_base), so the answer holds for all
- * of it, and is asked for once. For stacks that are no thread's there is no way that takes no lock: how far they can be read is tried,
- * once for each page (sys_readable). */
+/* The main thread's ends where the kernel put the program's arguments (musl does not tell: at the random bytes behind them), and what
+ * lies above the stack pointer is mapped. Nothing else is within reach below that end: the kernel leaves a gap of at least 128 MiB below
+ * a stack (mmap_base), so the answer holds for all of it, and is asked for once. For stacks that are no thread's there is no way that
+ * takes no lock: how far they can be read is tried, once for each page (sys_readable). */
 static int stack_bounds(void *context, uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
 {
-	uint64_t end = &__libc_stack_end ? (uintptr_t)__libc_stack_end : 0;
+	uint64_t end = &__libc_stack_end ? (uintptr_t)__libc_stack_end : getauxval(AT_RANDOM);
 
 	(void)context;
 	if (end <= MAIN_STACK_REACH || sp >= end || end - sp > MAIN_STACK_REACH)
