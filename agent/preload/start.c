@@ -45,7 +45,8 @@ extern void *__libc_stack_end __attribute__((weak));
 /*
  * What libc has for a thread lies at the end of the thread's stack, this library's variables with it (glibc: nptl/allocatestack.c;
  * musl: src/thread/pthread_create.c). If all up to there can be read it is that stack, for below it is a guard page, and it stays so
- * while the thread lives. Only what is new is looked at; what lies too far below is most likely a coroutine's.
+ * while the thread lives. Only what is new is looked at; what lies too far below is most likely a coroutine's. (What libc has for the
+ * main thread lies elsewhere: the loader has allocated it.)
  */
 static int own_stack_bounds(uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
 {
