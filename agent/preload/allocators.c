@@ -60,7 +60,7 @@ static uintptr_t end(struct call *call)
 	if (hook->thread && hook->thread->aside_count > aside)
 		thread_drop_inner(hook->thread, &event, aside);
 	if (hook->kind == HOOK_NESTED && call->word[0])
-		note_slow(hook->thread, hook->kind, &event);
+		note_slow(hook->thread, hook->kind, hook_aside(hook), &event);
 	rare_leave(hook);
 	return result;
 }

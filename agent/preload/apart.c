@@ -31,7 +31,7 @@ void rare_allocation(struct hook *hook, unsigned kind, const void *p, size_t siz
 void apart_event(struct hook *hook, const struct event *event)
 {
 	if (hook->kind != HOOK_RECORD || tls.frame != hook->frame)
-		note_slow(hook->thread, hook->kind, event);
+		note_slow(hook->thread, hook->kind, hook_aside(hook), event);
 	else
 		record_event(hook->thread, event, hook->frame);
 }

@@ -42,7 +42,8 @@ void note_seek(const struct thread *thread, struct event *event)
 	event->was_sought = !thread || !thread_has_aside(thread, event->address);
 }
 
-void note_slow(struct thread *thread, enum hook_kind kind, const struct event *event)
+void note_slow(struct thread *thread, enum hook_kind kind, uint32_t aside,
+	       const struct event *event)
 {
 	struct event sought = *event;
 
@@ -55,7 +56,7 @@ void note_slow(struct thread *thread, enum hook_kind kind, const struct event *e
 		return;
 	else if (kind == HOOK_NESTED) {
 		if (sought.kind < KIND_FREE)
-			thread_drop_inner(thread, &sought, 0);
+			thread_drop_inner(thread, &sought, aside);
 		thread_put_aside(thread, &sought);
 	} else {
 		record_lost(thread, &sought);

@@ -30,9 +30,9 @@ enum kind {
  * decided about in turn when they are recorded. */
 void note_seek(const struct thread *thread, struct event *event) __attribute__((cold));
 
-/* For a hook that is nested, lost, or was left. */
-void note_slow(struct thread *thread, enum hook_kind kind, const struct event *event)
-	__attribute__((cold));
+/* For a hook that is nested, lost, or was left. `aside`: hook_aside, of a nested one. */
+void note_slow(struct thread *thread, enum hook_kind kind, uint32_t aside,
+	       const struct event *event) __attribute__((cold));
 
 /* The end of a hook that has called the allocator's realloc at `call_stamp`; `was_sampled`: what
  * sample_take said of the old block before. In hooks.c. */
@@ -49,7 +49,7 @@ static ALWAYS_INLINE void note(const struct hook *hook, const struct event *even
 	if (unlikely(tls.frame != hook->frame)) {
 		struct event copy = *event;
 
-		note_slow(thread, hook->kind, ARCH_SMALL ? event : &copy);
+		note_slow(thread, hook->kind, hook_aside(hook), ARCH_SMALL ? event : &copy);
 		return;
 	}
 	frame = thread->free_stacks || event->kind < KIND_FREE ? hook->frame : 0;

@@ -104,7 +104,7 @@ static RECORDED __attribute__((cold)) void delete_recorded(void *p, uintptr_t a,
 	if (hook.thread && hook.thread->aside_count > aside)
 		thread_drop_inner(hook.thread, &event, aside);
 	if (hook.kind == HOOK_NESTED)
-		note_slow(hook.thread, hook.kind, &event);
+		note_slow(hook.thread, hook.kind, hook_aside(&hook), &event);
 	often_leave(&hook);
 }
 

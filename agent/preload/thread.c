@@ -313,6 +313,7 @@ void thread_enter_nested(struct hook *hook)
 	if (nested(tls.frame, hook->frame) &&
 	    !(thread && was_left(thread, tls.frame, hook->frame))) {
 		hook->kind = HOOK_NESTED;
+		hook->frame = 1 + (thread ? thread->aside_count : 0);
 		return;
 	}
 	tls.return_address = 0; /* of the hook that was left */
@@ -368,6 +369,8 @@ void thread_drop_inner(struct thread *thread, const struct event *outer, uint32_
 	uint64_t born = frees ? 0 : outer->address,
 		 freed = frees ? outer->address : outer->old_address;
 
+	if (thread->aside_lost.events)
+		return;
 	for (uint32_t i = thread->aside_count; i-- > from && (born || freed);) {
 		struct event *inner = &thread->aside[i];
 		bool inner_frees = event_class(inner->kind) == EVENT_CLASS_FREE;

@@ -23,9 +23,16 @@ enum hook_kind {
 
 struct hook {
 	struct thread *thread;
+	/* Of a nested one no frame: 1 + how many events lay aside before it; see hook_aside. */
 	uintptr_t frame;
 	enum hook_kind kind;
 };
+
+/* What lies aside from this number on came while the nested hook was under way. */
+static inline __attribute__((always_inline)) uint32_t hook_aside(const struct hook *hook)
+{
+	return (uint32_t)hook->frame - 1;
+}
 
 /* The slow ends of hook_enter: a thread's first hook, and a hook that finds the guard set. */
 void thread_enter_first(struct hook *hook) __attribute__((noinline, cold));
@@ -75,8 +82,8 @@ void thread_put_aside(struct thread *thread, const struct event *event);
 void thread_put_mark_aside(struct thread *thread, uint32_t kind, uint64_t value);
 /* Is an allocation at this address among what was put aside? */
 bool thread_has_aside(const struct thread *thread, uint64_t address);
-/* Takes back what was put aside, from number `from` on, by an allocator that serves `outer` by
- * calling itself by name. */
+/* Takes back what was put aside, from number `from` on, by an allocator that serves `outer` by calling itself by name. What was there
+ * before belongs to others: its block may have been freed by another thread, and be `outer`'s now. Nothing, where some were lost. */
 void thread_drop_inner(struct thread *thread, const struct event *outer, uint32_t from);
 
 /* Enters the hook whose frame this is. `ring` is what shim_hook gave, not NULL. Between this and

@@ -1,7 +1,8 @@
 /*
  * A hook that is interrupted at any two of its instructions: munmap, one instruction after the other (by the trap flag of
- * x86). At the first of the two the handler makes one mapping, at the second so many that not all of their events can wait
- * for the hook to end. The first is each of some hundred, the second soon behind it or anywhere.
+ * x86). At the first of the two the handler makes one mapping, which stays; at the second it makes and ends so many, all at one
+ * address, that not all of their events can wait for the hook to end: the last that can is a birth. The first is each of some
+ * hundred, the second soon behind it or anywhere.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -15,10 +16,13 @@
 #define SIZE  own(20000)
 #define FIRST 250ul /* instructions: the guard is set, and the call not made yet */
 #define MANY  50    /* mappings: 100 events */
+#define PAGE  4096u
 
 static volatile unsigned long step, first, second;
 static volatile bool stepping;
 static uint64_t random_state = 1;
+static void *kept;
+static unsigned long handlers; /* mappings of handlers */
 
 static void *map(size_t size)
 {
@@ -58,10 +62,16 @@ static void on_step(int number, siginfo_t *info, void *context)
 		return;
 	}
 	step++;
-	if (step == second)
-		set_trap(context, false);
-	for (unsigned i = step == second ? MANY : step == first; i > 0; i--)
-		munmap(map(4096), 4096);
+	if (step == first) {
+		kept = map(PAGE);
+		handlers++;
+	}
+	if (step != second)
+		return;
+	set_trap(context, false);
+	for (unsigned i = 0; i < MANY; i++)
+		munmap(map(PAGE), PAGE);
+	handlers += MANY;
 }
 
 static unsigned long random_below(unsigned long limit)
@@ -81,6 +91,9 @@ static unsigned long run(unsigned long one, unsigned long other)
 	TOGGLE();
 	munmap(p, SIZE);
 	TOGGLE();
+	if (kept)
+		munmap(kept, PAGE);
+	kept = NULL;
 	return step;
 }
 
@@ -99,6 +112,7 @@ int main(void)
 	}
 	say("mapped", rounds);
 	say("unmapped", rounds);
+	say("handlers", handlers);
 	say("steps", steps);
 	return 0;
 }
