@@ -55,7 +55,7 @@ void note_slow(struct thread *thread, enum hook_kind kind, uint32_t aside,
 	else if (!is_recorded(thread, sought.kind) && !shim.sampled)
 		return;
 	else if (kind == HOOK_NESTED) {
-		if (sought.kind < KIND_FREE)
+		if (sought.kind < KIND_MMAP) /* mremap has told of its old range, too */
 			thread_drop_inner(thread, &sought, aside);
 		thread_put_aside(thread, &sought);
 	} else {

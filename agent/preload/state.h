@@ -150,8 +150,8 @@ struct thread {
 	uint32_t thinned;      /* policy thin: how often the interval is doubled */
 	uint32_t thinned_told; /* the same, as it is in the data */
 
-	/* Nested events (aside_count of them), and those that found the queue full. Each change of
-	 * the count is one atomic step: a handler may interrupt a handler. */
+	/* Nested events, and the sum of those that found the queue full; aside_count counts both. Each change of the count is one
+	 * atomic step: a handler may interrupt a handler. */
 	struct event aside[ASIDE_MAX]; /* kind 0: taken back */
 	struct ring_losses aside_lost;
 

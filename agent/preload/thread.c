@@ -8,6 +8,7 @@
 #include "agent/preload/door.h"
 #include "agent/preload/modules.h"
 #include "agent/preload/next.h"
+#include "agent/preload/note.h"
 #include "agent/preload/record.h"
 #include "agent/preload/sample.h"
 #include "agent/preload/slice.h"
@@ -318,10 +319,12 @@ void thread_enter_nested(struct hook *hook)
 	}
 	tls.return_address = 0; /* of the hook that was left */
 	barrier();
-	/* The jump may have come between a capture and its record. */
+	/* The jump may have come between a capture and its record. What lies aside comes first: it is older, and not of this hook. */
 	if (thread) {
 		unwind_abandon(thread->unwind);
 		thread->short_until = 0;
+		tls.frame = 0;
+		hook_leave_slow(hook);
 	}
 }
 
@@ -329,14 +332,11 @@ void thread_enter_nested(struct hook *hook)
 
 void thread_put_aside(struct thread *thread, const struct event *event)
 {
-	uint32_t index = thread->aside_count;
+	uint32_t index;
 
 	if (!__atomic_load_n(&thread->slice->entered, __ATOMIC_RELAXED))
 		__atomic_store_n(&thread->slice->entered, thread->last_stamp, __ATOMIC_RELAXED);
-	while (index < ASIDE_MAX &&
-	       !__atomic_compare_exchange_n(&thread->aside_count, &index, index + 1, false,
-					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
+	index = __atomic_fetch_add(&thread->aside_count, 1, __ATOMIC_RELAXED);
 	if (index < ASIDE_MAX)
 		thread->aside[index] = *event;
 	else
@@ -354,39 +354,46 @@ void thread_put_mark_aside(struct thread *thread, uint32_t kind, uint64_t value)
 
 bool thread_has_aside(const struct thread *thread, uint64_t address)
 {
-	for (uint32_t i = 0; i < thread->aside_count; i++)
+	for (uint32_t i = 0; i < thread->aside_count && i < ASIDE_MAX; i++)
 		if (thread->aside[i].kind && thread->aside[i].address == address &&
-		    event_class(thread->aside[i].kind) != EVENT_CLASS_FREE)
+		    thread->aside[i].kind < KIND_FREE)
 			return true;
 	return false;
 }
 
-/* From the last one back: what `outer` has freed may be among it, and before, somebody else's block of the same address. No
- * address is given twice without a free in between. */
+static void take_back(struct event *inner)
+{
+	inner->kind = 0;
+	shim.nests = 1;
+}
+
+/* From the last one back. A handler of a signal may have had the same addresses: the block that is born before it was, and the one that
+ * ends afterwards. So of what is told of the former the last is `outer`'s, of the latter the first. */
 void thread_drop_inner(struct thread *thread, const struct event *outer, uint32_t from)
 {
-	bool frees = event_class(outer->kind) == EVENT_CLASS_FREE;
+	bool frees = outer->kind >= KIND_FREE;
 	uint64_t born = frees ? 0 : outer->address,
 		 freed = frees ? outer->address : outer->old_address;
+	struct event *end = NULL;
 
-	if (thread->aside_lost.events)
+	if (thread->aside_count > ASIDE_MAX)
 		return;
-	for (uint32_t i = thread->aside_count; i-- > from && (born || freed);) {
+	for (uint32_t i = thread->aside_count; i-- > from;) {
 		struct event *inner = &thread->aside[i];
-		bool inner_frees = event_class(inner->kind) == EVENT_CLASS_FREE;
+		bool inner_frees = inner->kind >= KIND_FREE;
 
-		if (!inner->kind || !inner->address ||
-		    event_space(inner->kind) != event_space(outer->kind))
+		if (!inner->kind || event_space(inner->kind) != EVENT_SPACE_HEAP)
 			continue;
-		if (inner->address == (inner_frees ? freed : born)) {
-			inner->kind = 0;
-			shim.nests = 1;
-		}
-		if (inner->address == freed && (inner_frees || freed != born))
-			freed = 0;
-		if (inner->address == born)
-			born = 0;
+		if (inner->address == freed || inner->old_address == freed)
+			end = inner_frees ? inner : NULL;
+		if (inner->address != born && inner->old_address != born)
+			continue;
+		if (born && !inner_frees && inner->address == born)
+			take_back(inner);
+		born = 0;
 	}
+	if (end && freed)
+		take_back(end);
 }
 
 static void flush_one(struct thread *thread, const struct event *event)
@@ -397,29 +404,26 @@ static void flush_one(struct thread *thread, const struct event *event)
 		record_event(thread, event, 0);
 }
 
-static void flush_lost(struct thread *thread)
-{
-	struct ring_losses lost = thread->aside_lost;
-
-	if (!lost.events)
-		return;
-	thread->aside_lost = (struct ring_losses){0};
-	record_lost_sum(thread, &lost);
-}
-
-/* A handler may put more behind while this runs; the count goes to 0 only if none did since it was
- * looked at. */
+/* A handler may put more behind while this runs, or lose it; the count goes to 0 only if none did since it was looked at. If a jump ends
+ * this, the next hook goes on: what is on record is taken out at once. */
 static void flush_aside(struct thread *thread)
 {
 	uint32_t done = 0, count;
 
 	do {
 		count = thread->aside_count;
-		for (; done < count; done++)
+		for (; done < count && done < ASIDE_MAX; done++) {
 			flush_one(thread, &thread->aside[done]);
-		flush_lost(thread);
+			thread->aside[done].kind = 0;
+		}
 	} while (!__atomic_compare_exchange_n(&thread->aside_count, &count, 0, false,
 					      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	if (thread->aside_lost.events) {
+		struct ring_losses lost = thread->aside_lost;
+
+		thread->aside_lost = (struct ring_losses){0};
+		record_lost_sum(thread, &lost);
+	}
 }
 
 void hook_leave_slow(const struct hook *hook)

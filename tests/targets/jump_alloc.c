@@ -1,6 +1,6 @@
 /*
- * An allocator for the targets `jumper`, `nested` and `taken`, preloaded behind libheapcast.so: blocks are
- * never used again, but for one size, and a request for SIGNAL_SIZE or HUGE_SIZE bytes first raises SIGUSR1, so that a handler
+ * An allocator for the targets `jumper`, `nested`, `reused` and `taken`, preloaded behind libheapcast.so: blocks are
+ * never used again, but for one size, and a request for some sizes (jump_alloc.h) raises SIGUSR1, so that a handler
  * runs inside of the allocator at a known moment. It is also one whose calloc comes back through
  * malloc by name, and whose realloc through malloc and free.
  */
@@ -43,9 +43,9 @@ EXPORT void *malloc(size_t size)
 {
 	void *again = NULL;
 
-	if (size == SIGNAL_SIZE || size == HUGE_SIZE)
+	if (size == SIGNAL_SIZE || size == SIGNAL_AGAIN_SIZE || size == HUGE_SIZE)
 		raise(SIGUSR1);
-	if (size == AGAIN_SIZE)
+	if (size == AGAIN_SIZE || size == SIGNAL_AGAIN_SIZE)
 		again = __atomic_exchange_n(&returned, NULL, __ATOMIC_ACQ_REL);
 	return again ? again : take(16, size);
 }
@@ -74,6 +74,8 @@ EXPORT void *realloc(void *p, size_t size)
 		return block;
 	memcpy(block, p, size_of(p) < size ? size_of(p) : size);
 	free_by_name(p);
+	if (size == LATE_SIZE)
+		raise(SIGUSR1);
 	return block;
 }
 

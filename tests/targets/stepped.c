@@ -2,8 +2,10 @@
  * A hook that is interrupted at any two of its instructions: munmap, one instruction after the other (by the trap flag of
  * x86). At the first of the two the handler makes one mapping, which stays; at the second it makes and ends so many, all at one
  * address, that not all of their events can wait for the hook to end: the last that can is a birth. The first is each of some
- * hundred, the second soon behind it or anywhere.
+ * hundred, the second soon behind it or anywhere. And at a third, each of the last, one more. Or, stepped jump: at some of those behind
+ * the second, the handler leaves the hook, when a part of what waited is on record.
  */
+#include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,13 +18,18 @@
 #define SIZE  own(20000)
 #define FIRST 250ul /* instructions: the guard is set, and the call not made yet */
 #define MANY  50    /* mappings: 100 events */
+#define LAST  32ul  /* instructions: what waited is on record, and the hook ends */
 #define PAGE  4096u
+#define JUMP  400ul
+#define ALL   (unsigned long)-1
 
-static volatile unsigned long step, first, second;
+static volatile unsigned long step, first, second, third;
 static volatile bool stepping;
 static uint64_t random_state = 1;
 static void *kept;
 static unsigned long handlers; /* mappings of handlers */
+static sigjmp_buf back;
+static bool jumps;
 
 static void *map(size_t size)
 {
@@ -66,12 +73,14 @@ static void on_step(int number, siginfo_t *info, void *context)
 		kept = map(PAGE);
 		handlers++;
 	}
-	if (step != second)
+	if (step != second && step != third)
 		return;
-	set_trap(context, false);
-	for (unsigned i = 0; i < MANY; i++)
+	if (step == third && jumps)
+		siglongjmp(back, 1);
+	if (step >= third)
+		set_trap(context, false);
+	for (unsigned i = step == second ? MANY : 1; i > 0; i--, handlers++)
 		munmap(map(PAGE), PAGE);
-	handlers += MANY;
 }
 
 static unsigned long random_below(unsigned long limit)
@@ -81,35 +90,44 @@ static unsigned long random_below(unsigned long limit)
 }
 
 /* How many instructions it takes. */
-static unsigned long run(unsigned long one, unsigned long other)
+static unsigned long run(unsigned long one, unsigned long other, unsigned long last)
 {
 	void *p = map(SIZE);
 
 	step = 0;
 	first = one;
 	second = other;
-	TOGGLE();
-	munmap(p, SIZE);
-	TOGGLE();
+	third = last;
+	if (!sigsetjmp(back, 1)) {
+		TOGGLE();
+		munmap(p, SIZE);
+		TOGGLE();
+	}
+	stepping = false;
 	if (kept)
 		munmap(kept, PAGE);
 	kept = NULL;
 	return step;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
 	unsigned long steps, rounds = 2;
 
 	sigaction(SIGTRAP, &action, NULL);
-	run(0, 0); /* binds */
-	steps = run(0, 0);
-	for (unsigned long i = 1; i <= FIRST && i < steps; i++, rounds += 3) {
-		run(i, i + 1);
-		run(i, i + 10);
-		run(i, i + 1 + random_below(steps - i));
+	run(0, 0, ALL); /* binds */
+	steps = run(0, 0, ALL);
+	jumps = argc > 1 && !strcmp(argv[1], "jump");
+	for (unsigned long i = 1; !jumps && i <= FIRST && i < steps; i++, rounds += 3) {
+		run(i, i + 1, 0);
+		run(i, i + 10, 0);
+		run(i, i + 1 + random_below(steps - i), 0);
 	}
+	steps = run(FIRST, FIRST + 1, ALL);
+	rounds++;
+	for (unsigned long i = LAST; i > 0; i--, rounds++)
+		run(FIRST, FIRST + 1, jumps ? steps - i * JUMP : steps - i);
 	say("mapped", rounds);
 	say("unmapped", rounds);
 	say("handlers", handlers);

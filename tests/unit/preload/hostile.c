@@ -39,6 +39,30 @@ static void nested(void **state)
 	sound_and_as_said(&options, "nested", "500", "alt");
 }
 
+/* Addresses that a handler has had, or what lay aside as a hook was left, take nothing back of others; nor does a handler's mremap of
+ * itself. */
+static void reused(void **state)
+{
+	struct agent_options options = {.preload_more = target_path("jump_alloc.so")};
+	struct agent_result r;
+	unsigned long births = 0, ends = 0;
+
+	(void)state;
+	RUN(&options, &r, target_path("reused"), NULL);
+	assert_exited(&r, 0);
+	assert_sound(&r);
+	assert_nothing_lost(&r);
+	assert_as_said(&r);
+	for (size_t i = 0; i < r.count; i++)
+		if (event_space(r.events[i].kind) == EVENT_SPACE_MAPPED &&
+		    r.events[i].size % 16 == TAG_OWN)
+			*(event_class(r.events[i].kind) == EVENT_CLASS_FREE ? &ends : &births) += 1;
+	assert_int_equal(births, agent_said(&r, "mapped"));
+	assert_int_equal(ends, agent_said(&r, "unmapped"));
+	assert_int_equal(agent_said(&r, "reused"), 4);
+	agent_result_done(&r);
+}
+
 /* A handler every 50 us. What it allocates while the program waits for room may be too much to
  * remember: then it is counted. */
 static void signals_all_the_time(void **state)
@@ -132,6 +156,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(jumps),
 		cmocka_unit_test(nested),
+		cmocka_unit_test(reused),
 		cmocka_unit_test(signals_all_the_time),
 		cmocka_unit_test(libraries_come_and_go),
 		cmocka_unit_test(orders),

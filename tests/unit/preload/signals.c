@@ -163,21 +163,18 @@ static void at_once(void **state)
 
 /* A hook that handlers interrupt is under way to its end and is on record; of theirs, what does not fit into the queue is counted
  * as lost, and nothing else is missing. */
-static void at_any_instruction(void **state)
+static void stepped(const char *how, unsigned long left_most)
 {
 	struct agent_options options = {.big_slices = 8};
 	struct agent_result r;
 	/* Of handlers, and of the hooks that they interrupt. */
 	unsigned long births[2] = {0}, ends[2] = {0};
 
-	(void)state;
-#ifndef __x86_64__
-	print_message("SKIPPED: steps by the trap flag of x86\n");
-	skip();
-#endif
-	RUN(&options, &r, target_path("stepped"), NULL);
+	RUN(&options, &r, target_path("stepped"), how);
 	assert_exited(&r, 0);
-	assert_sound(&r);
+	if (!left_most)
+		assert_sound(&r);
+	assert_true(r.faults <= 1); /* what was begun as the hook was left */
 	for (size_t i = 0; i < r.count; i++) {
 		const struct agent_event *event = &r.events[i];
 		bool own = event->size % 16 == TAG_OWN;
@@ -189,19 +186,47 @@ static void at_any_instruction(void **state)
 	assert_int_equal(births[1], agent_said(&r, "mapped"));
 	assert_int_equal(ends[1], agent_said(&r, "unmapped"));
 	assert_true(r.lost.events > 0);
-	assert_int_equal(births[0] + r.lost.allocations, agent_said(&r, "handlers"));
-	assert_int_equal(ends[0] + r.lost.frees, agent_said(&r, "handlers"));
-	assert_int_equal(r.produced, r.read + r.lost.events);
+	assert_in_range(births[0] + r.lost.allocations, agent_said(&r, "handlers"),
+			agent_said(&r, "handlers") + left_most);
+	assert_in_range(ends[0] + r.lost.frees, agent_said(&r, "handlers"),
+			agent_said(&r, "handlers") + left_most);
+	assert_in_range(r.produced, r.read + r.lost.events, r.read + r.lost.events + left_most);
 	agent_result_done(&r);
+}
+
+static void at_any_instruction(void **state)
+{
+	(void)state;
+#ifndef __x86_64__
+	print_message("SKIPPED: steps by the trap flag of x86\n");
+	skip();
+#endif
+	stepped(NULL, 0);
+}
+
+/* If a jump ends a hook while it puts on record what has waited, no more than the one event is told twice. */
+static void left_at_any_instruction(void **state)
+{
+	(void)state;
+#ifndef __x86_64__
+	print_message("SKIPPED: steps by the trap flag of x86\n");
+	skip();
+#endif
+	stepped("jump", 32);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stops_and_starts), cmocka_unit_test(stopped_at_first),
-		cmocka_unit_test(only_on_request),  cmocka_unit_test(programs_own_handler),
-		cmocka_unit_test(calls_go_on),	    cmocka_unit_test(in_the_middle),
-		cmocka_unit_test(at_once),	    cmocka_unit_test(at_any_instruction),
+		cmocka_unit_test(stops_and_starts),
+		cmocka_unit_test(stopped_at_first),
+		cmocka_unit_test(only_on_request),
+		cmocka_unit_test(programs_own_handler),
+		cmocka_unit_test(calls_go_on),
+		cmocka_unit_test(in_the_middle),
+		cmocka_unit_test(at_once),
+		cmocka_unit_test(at_any_instruction),
+		cmocka_unit_test(left_at_any_instruction),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
