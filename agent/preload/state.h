@@ -152,7 +152,7 @@ struct thread {
 
 	/* Nested events, and the sum of those that found the queue full; aside_count counts both. Each change of the count is one
 	 * atomic step: a handler may interrupt a handler. */
-	struct event aside[ASIDE_MAX]; /* kind 0: taken back */
+	struct event aside[ASIDE_MAX]; /* kind 0: taken back, or on record */
 	struct ring_losses aside_lost;
 
 	uint64_t place;

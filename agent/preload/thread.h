@@ -82,7 +82,7 @@ void thread_put_aside(struct thread *thread, const struct event *event);
 void thread_put_mark_aside(struct thread *thread, uint32_t kind, uint64_t value);
 /* Is an allocation at this address among what was put aside? */
 bool thread_has_aside(const struct thread *thread, uint64_t address);
-/* Takes back what was put aside, from number `from` on, by an allocator that serves `outer` by calling itself by name. What was there
+/* Takes back what was put aside, from number `from` on, by an allocator that serves `outer`, an event of the heap, by calling itself by name. What was there
  * before belongs to others: its block may have been freed by another thread, and be `outer`'s now. Nothing, where events were lost. */
 void thread_drop_inner(struct thread *thread, const struct event *outer, uint32_t from);
 

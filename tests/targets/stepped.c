@@ -18,9 +18,9 @@
 #define SIZE  own(20000)
 #define FIRST 250ul /* instructions: the guard is set, and the call not made yet */
 #define MANY  50    /* mappings: 100 events */
-#define LAST  32ul  /* instructions: what waited is on record, and the hook ends */
+#define LAST  24ul  /* instructions: what waited is on record, and the hook ends */
+#define JUMPS 8ul
 #define PAGE  4096u
-#define JUMP  400ul
 #define ALL   (unsigned long)-1
 
 static volatile unsigned long step, first, second, third;
@@ -126,8 +126,8 @@ int main(int argc, char **argv)
 	}
 	steps = run(FIRST, FIRST + 1, ALL);
 	rounds++;
-	for (unsigned long i = LAST; i > 0; i--, rounds++)
-		run(FIRST, FIRST + 1, jumps ? steps - i * JUMP : steps - i);
+	for (unsigned long i = jumps ? JUMPS : LAST; i > 0; i--, rounds++)
+		run(FIRST, FIRST + 1, steps - i * (jumps ? steps / 2 / JUMPS : 1));
 	say("mapped", rounds);
 	say("unmapped", rounds);
 	say("handlers", handlers);

@@ -212,7 +212,7 @@ static void left_at_any_instruction(void **state)
 	print_message("SKIPPED: steps by the trap flag of x86\n");
 	skip();
 #endif
-	stepped("jump", 32);
+	stepped("jump", 8);
 }
 
 int main(void)
