@@ -1,6 +1,6 @@
 #!/bin/bash
-# machines: amd64-6.1 amd64-5.10
-# machines with --full: arm64 mips64el arm64-64k
+# machines: amd64-5.10
+# machines with --full: amd64-6.1 arm64 mips64el arm64-64k
 # ctest: TIMEOUT 1200
 # Programs of known allocations are attached to on other kernels and processors: every call counted, all stacks whole; samples within
 # their error, and a killed program's last events; an agent that lets go, and a killed one, leave the code as it was.

@@ -1,6 +1,5 @@
 #!/bin/bash
-# machines: amd64-6.1
-# machines with --full: arm64 armhf mips64el arm64-64k
+# machines with --full: amd64-6.1 arm64 armhf mips64el arm64-64k
 # What tests/e2e/hostile.sh asks, on other kernels and processors: programs whose allocations and call chains are known.
 . "$(dirname "$0")/lib.sh"
 need python3

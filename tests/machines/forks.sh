@@ -1,6 +1,5 @@
 #!/bin/bash
-# machines: armhf
-# machines with --full: amd64-5.10 arm64 mips64el
+# machines with --full: armhf amd64-5.10 arm64 mips64el
 # Fork children that go on without exec, on a board: each has a recording of its own that equals what the child says it did, and none hangs.
 # One whose parent has another thread in the loader is not recorded: what it would wait for is never opened there.
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# machines: amd64-6.1
+# machines with --full: amd64-6.1
 # tests/machines/run itself: exit status, output and files come over; what does not come to an end, and what it can't begin with, is said;
 # nothing is left behind.
 . "$(dirname "$0")/lib.sh"

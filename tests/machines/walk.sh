@@ -1,6 +1,5 @@
 #!/bin/bash
-# machines: amd64-6.1 amd64-5.10
-# machines with --full: arm64 mips64el arm64-64k
+# machines with --full: amd64-6.1 amd64-5.10 arm64 mips64el arm64-64k
 # ctest: TIMEOUT 1000
 # The walk of stacks in the kernel: other verifiers take it, and it says there what the engine in the process says.
 . "$(dirname "$0")/lib.sh"

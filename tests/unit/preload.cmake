@@ -1,6 +1,6 @@
 # The preload library: each source is a test; they share an agent of their own (preload/support), and run the programs of
 # tests/targets.
-if(HEAPCAST_AGENT AND TARGET heapcast_preload)
+if(HEAPCAST_AGENT AND TARGET heapcast_preload AND NOT HEAPCAST_SANITIZE)
 	add_library(preload_support STATIC ${CMAKE_CURRENT_LIST_DIR}/preload/support/ring_agent.c
 		${CMAKE_CURRENT_LIST_DIR}/preload/support/tally.c)
 	target_link_libraries(preload_support PRIVATE heapcast_flags heapcast_sanitize PUBLIC m)
