@@ -174,6 +174,26 @@ struct ring_account {
 };
 static_assert(sizeof(struct ring_account) == 264, "layout of struct ring_account");
 
+/*
+ * Where the ring belongs to, and what was settled for its program when it asked: notes of the agent for the one that takes the
+ * ring up, which must have the same `mark`. That is a MAC under the agent's key, so it tells nothing of it.
+ */
+#define RING_MARK_SIZE	32
+#define RING_OUTPUT_MAX 1024
+
+struct ring_home {
+	uint8_t mark[RING_MARK_SIZE]; /* of socket, network namespace, key and stream (agent/streamer/home.h) */
+	uint32_t file_number; /* the recording's name was taken: it is NAME-number; 0: it was not */
+	uint32_t follow;
+	uint32_t allocator;
+	uint32_t output_owner; /* the highest: nobody else */
+	uint64_t figures_ns;
+	uint64_t maps_ns;
+	uint64_t cull_ns;
+	char output[RING_OUTPUT_MAX]; /* that the program has asked for; empty: it has not */
+};
+static_assert(sizeof(struct ring_home) == 1096, "layout of struct ring_home");
+
 /* What `clock` says about stamps. */
 enum ring_clock {
 	RING_CLOCK_NONE = 0,
@@ -258,6 +278,7 @@ struct ring_header {
 
 	struct ring_allocator allocator;
 	struct ring_account account;
+	struct ring_home home;
 };
 static_assert(sizeof(struct ring_header) <= RING_HEADER_SIZE, "the header fits its page");
 
@@ -369,7 +390,7 @@ struct ring_module {
 static_assert(sizeof(struct ring_module) == 88, "layout of struct ring_module");
 
 /*
- * The handshake: one message each way (two back, if the first is RING_WAIT) on a Unix socket of type SOCK_SEQPACKET (an inherited descriptor named by
+ * The handshake: one message each way (more back, if RING_WAIT or RING_SAY come before the answer) on a Unix socket of type SOCK_SEQPACKET (an inherited descriptor named by
  * HEAPCAST_FD as "NUMBER:INODE", so that no other socket is taken for it in a child that has inherited the variable only;
  * or the path in HEAPCAST_SOCKET, where one that begins with '@' is abstract). The answer to an accepted hello
  * carries the ring's descriptor. Who the peer is the agent takes from the socket's credentials, not from here. Both messages are in the
@@ -383,7 +404,18 @@ enum ring_answer_kind {
 	RING_WAIT = 5, /* the answer may take longer than a second (a large program is looked through for an allocator, a ring is
 			* emptied for the next image; whoever started the program is in no hurry): another follows, once. It may lie
 			* there before the hello is sent */
+	RING_SAY = 6, /* up to RING_SAY_MAX bytes of text follow, without a newline: a setting of this program that is not honoured, for
+		       * its standard error. The answer comes behind it */
 };
+
+#define RING_SAY_MAX 480
+
+/*
+ * Behind the hello: the settings in the program's environment, NAME=VALUE each with its zero, as they are, all whose names begin with
+ * HEAPCAST_ or MEMORY_PROFILER_; RING_SETTINGS_MAX bytes at most. Those that mean this program hold for it alone
+ * (agent/program_settings.h); an agent that has other ones of those that mean an agent keeps its own, and says so.
+ */
+#define RING_SETTINGS_MAX 4096
 
 struct ring_hello {
 	uint32_t magic;
@@ -392,11 +424,10 @@ struct ring_hello {
 	uint32_t pointer_bits;
 	uint32_t pid;	     /* as the program sees it; differs from the agent's view in a pid namespace */
 	uint32_t flags;	     /* RING_HELLO_* */
-	/* What the target's environment asked for (agent started by the shim, or the daemon's permission to). */
-	uint32_t mode;	     /* enum ring_mode + 1; 0: the agent's default */
+	uint32_t reserved0;
 	uint16_t machine;    /* e_machine of ELF; 0: not said */
 	uint16_t page_shift; /* a page has 1 << page_shift bytes; 0: not said */
-	uint64_t sample_interval;
+	uint64_t reserved1;
 	uint8_t parent_stream[RING_STREAM_ID_SIZE]; /* of a followed fork child, else zero */
 	uint64_t parent_event; /* 0: the agent counts, when it is asked */
 };

@@ -9,7 +9,7 @@ function(size_test name target limit)
 	set_tests_properties(size.${name} PROPERTIES LABELS unit)
 endfunction()
 
-size_test(library heapcast_preload 102400)
+size_test(library heapcast_preload 131072)
 if(TARGET agent)
 	set(limit 1572864)
 	if(HEAPCAST_STATIC)

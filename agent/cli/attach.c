@@ -393,7 +393,7 @@ static int parse(struct attach *a, int argc, char **argv, struct err_text *err)
 		return left;
 	options_defaults(o);
 	o->memory_limit = MEMORY_USUAL;
-	r = options_environment(o, COMMAND_ATTACH, err);
+	r = options_environment(o, COMMAND_ATTACH, &options_own_environment, err);
 	if (!r)
 		r = options_arguments(o, COMMAND_ATTACH, left, argv, err);
 	if (r < 0 || o->help)

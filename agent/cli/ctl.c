@@ -126,7 +126,7 @@ static int parse(struct ctl *c, int argc, char **argv, struct err_text *err)
 	int first, r;
 
 	options_defaults(&c->options);
-	r = options_environment(&c->options, COMMAND_CTL, err);
+	r = options_environment(&c->options, COMMAND_CTL, &options_own_environment, err);
 	first = r < 0 ? r : options_arguments(&c->options, COMMAND_CTL, argc, argv, err);
 	if (first < 0 || c->options.help)
 		return first < 0 ? first : 0;

@@ -77,6 +77,21 @@ static int check_flight(const struct options *o, struct pressure_settings *ret,
 	return pressure_parse(ret, o->flight_growth, o->flight_pressure, err);
 }
 
+static struct ring_settings ring_settings(const struct options *o)
+{
+	uint64_t block_max_ms = o->block_max_ns / 1000000;
+
+	return (struct ring_settings){
+		.mode = o->mode,
+		.policy = o->policy,
+		.block_max_ms = (uint32_t)(block_max_ms < UINT32_MAX ? block_max_ms : UINT32_MAX),
+		.sample_interval = o->sample_interval,
+		.frees_have_stacks = o->free_stacks,
+		.depth_limit = (uint32_t)o->depth,
+		.verify = !o->full_walk,
+	};
+}
+
 int command_settings(const struct options *o, struct agent_settings *ret, struct err_text *err)
 {
 	struct pressure_settings pressure;
@@ -106,7 +121,16 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 		.access = access,
 		.stop_ns = o->stop_timeout_ns,
 		.memory_limit = o->memory_limit,
-		.output = o->output && *o->output ? o->output : NULL,
+		.each = {.output = o->output && *o->output ? o->output : NULL,
+			 .output_owner = o->output_owner == OPTIONS_NO_OWNER
+						 ? (uid_t)-1
+						 : (uid_t)o->output_owner,
+			 .follow = o->follow,
+			 .cull_ns = o->cull_ns,
+			 .observe = {.figures_ns = o->figures_interval_ns,
+				     .maps_ns = o->gather_maps ? o->maps_interval_ns : 0,
+				     .allocator = o->allocator_figures},
+			 .ring = ring_settings(o)},
 		.announce = o->announce,
 		.collector = o->collector,
 		.interface = o->interface,
@@ -115,14 +139,8 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 		.idle_ns = o->linger_idle_ns,
 		.spool = o->spool && *o->spool ? o->spool : NULL,
 		.spool_limit = o->spool_limit,
-		.follow = o->follow,
 		.orders = o->orders,
 		.base_port = (uint16_t)o->base_port,
-		.output_owner =
-			o->output_owner == OPTIONS_NO_OWNER ? (uid_t)-1 : (uid_t)o->output_owner,
-		.observe = {.figures_ns = o->figures_interval_ns,
-			    .maps_ns = o->gather_maps ? o->maps_interval_ns : 0,
-			    .allocator = o->allocator_figures},
 		.symbols = (enum symbol_policy)o->send_symbols,
 		.cull = {.time_ns = o->cull_ns,
 			 .pending_max = o->cull_pending,
@@ -131,15 +149,6 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 			   .after_ns = o->flight_after_ns,
 			   .memory = (size_t)o->flight_memory},
 		.pressure = pressure,
-		.ring = {.mode = o->mode,
-			 .policy = o->policy,
-			 .block_max_ms = (uint32_t)(o->block_max_ns / 1000000 < UINT32_MAX
-							    ? o->block_max_ns / 1000000
-							    : UINT32_MAX),
-			 .sample_interval = o->sample_interval,
-			 .frees_have_stacks = o->free_stacks,
-			 .depth_limit = (uint32_t)o->depth,
-			 .verify = !o->full_walk},
 	};
 	r = agent_divide(ret, 1, &budget, err);
 	if (r < 0)

@@ -23,6 +23,8 @@
 
 #define BOTH	       (COMMAND_RUN | COMMAND_SERVE)
 #define EACH	       (BOTH | COMMAND_ATTACH)
+#define BOTH_OWN       (BOTH | COMMAND_PROGRAM)
+#define EACH_OWN       (EACH | COMMAND_PROGRAM)
 #define SAMPLE_DEFAULT (512u << 10)
 #define NAME_COLUMN    28
 #define HELP_WIDTH     80
@@ -42,10 +44,10 @@ static const struct option_row rows[] = {
 	{"check", NULL, COMMAND_ATTACH, FLAG, AT(check), "say what this machine permits, and end"},
 	{"for", "TIME", COMMAND_ATTACH, DURATION, AT(for_ns),
 	 "let the programs go after this time (until they end, or a signal)"},
-	{"mode", "full|sample[=BYTES]|off", EACH, MODE, AT(mode),
+	{"mode", "full|sample[=BYTES]|off", EACH_OWN, MODE, AT(mode),
 	 "every event (default); one allocation in so many bytes (512K); nothing until it is "
 	 "switched on"},
-	{"output", "PATTERN", EACH, TEXT, AT(output),
+	{"output", "PATTERN", EACH_OWN, TEXT, AT(output),
 	 "write a file; %e program, %t time, %p pid, %n counter, %% (default without a collector: "
 	 "heapcast_%e_%t_%p.heapcast)"},
 	{"collector", "HOST[:PORT]", EACH, TEXT, AT(collector),
@@ -58,13 +60,13 @@ static const struct option_row rows[] = {
 	 "listen there (default: first free port from 8100 to 8200)"},
 	{"base-server-port", "PORT", EACH, NUMBER, AT(base_port),
 	 "listen on the first free port from here, 101 are tried (8100)"},
-	{"chown-output-to", "UID", EACH, NUMBER, AT(output_owner), "give files to this user"},
+	{"chown-output-to", "UID", EACH_OWN, NUMBER, AT(output_owner), "give files to this user"},
 	{"memory-limit", "SIZE", EACH, SIZE, AT(memory_limit),
 	 "all memory of the agent, rings included (8M, at least 2M; attach: 32M, at least 3.7M)"},
-	{"policy", "block|thin|count", EACH, POLICY, AT(policy),
+	{"policy", "block|thin|count", EACH_OWN, POLICY, AT(policy),
 	 "when the ring is full: the program waits (default of run and, for up to 0.1 ms a call, "
 	 "attach); samples more thinly (not attach); goes on and is counted (serve)"},
-	{"block-max", "TIME", BOTH, DURATION, AT(block_max_ns),
+	{"block-max", "TIME", BOTH_OWN, DURATION, AT(block_max_ns),
 	 "longest wait at a time (10s), then as with count"},
 	{"linger", "TIME", EACH, DURATION, AT(linger_ns),
 	 "how long to wait for a collector after the end, before what is left goes to a file; and, "
@@ -78,22 +80,22 @@ static const struct option_row rows[] = {
 	 "collectors"},
 	{"spool-limit", "SIZE", COMMAND_SERVE, SIZE, AT(spool_limit),
 	 "bytes of these files (64M; at least 1M)"},
-	{"follow", NULL, EACH, FLAG, AT(follow),
+	{"follow", NULL, EACH_OWN, FLAG, AT(follow),
 	 "record children, too, those that fork and go on as those that exec, each as a stream of "
 	 "its own; there is a place for each 2 MiB of --memory-limit, but 64 at most"},
-	{"free-stacks", "yes|no", EACH, SWITCH, AT(free_stacks),
+	{"free-stacks", "yes|no", EACH_OWN, SWITCH, AT(free_stacks),
 	 "record the stack of frees, too (yes)"},
-	{"full-walk", NULL, BOTH, FLAG, AT(full_walk),
+	{"full-walk", NULL, BOTH_OWN, FLAG, AT(full_walk),
 	 "walk every stack in full (slower; to compare with)"},
-	{"depth", "FRAMES", EACH, NUMBER, AT(depth),
+	{"depth", "FRAMES", EACH_OWN, NUMBER, AT(depth),
 	 "frames kept of a stack, the outer ones (256; at most 1000)"},
-	{"figures-interval", "TIME", EACH, DURATION, AT(figures_interval_ns),
+	{"figures-interval", "TIME", EACH_OWN, DURATION, AT(figures_interval_ns),
 	 "how often resident memory, page faults and the like are recorded (1s; 0: never)"},
-	{"gather-maps", NULL, EACH, MAPS, AT(gather_maps),
+	{"gather-maps", NULL, EACH_OWN, MAPS, AT(gather_maps),
 	 "record what is mapped, and how much of it is in memory; =TIME: how often"},
-	{"maps-interval", "TIME", EACH, DURATION, AT(maps_interval_ns),
+	{"maps-interval", "TIME", EACH_OWN, DURATION, AT(maps_interval_ns),
 	 "how often (1s); rarer for a process with so many maps that reading them takes long"},
-	{"allocator-figures", NULL, BOTH, FLAG, AT(allocator_figures),
+	{"allocator-figures", NULL, BOTH_OWN, FLAG, AT(allocator_figures),
 	 "have the program ask glibc's mallinfo2 once a second; not for programs that allocate in "
 	 "the handlers of signals"},
 	{"send-symbols", "no|public|yes", EACH, SYMBOLS, AT(send_symbols),
@@ -103,7 +105,7 @@ static const struct option_row rows[] = {
 	{"orders", "yes|no", EACH, SWITCH, AT(orders),
 	 "take orders of collectors: start, stop, mode, snapshot, mark (yes); `agent ctl` works in "
 	 "any case"},
-	{"cull", "TIME", EACH, DURATION, AT(cull_ns),
+	{"cull", "TIME", EACH_OWN, DURATION, AT(cull_ns),
 	 "send sums in place of blocks that live shorter than this: totals stay exact, and the "
 	 "timeline leaves them out; what lives longer comes that much later (0: everything is "
 	 "sent)"},
@@ -243,7 +245,7 @@ static int parse_symbols(uint64_t *ret, const char *text)
 	return -EINVAL;
 }
 
-static int parse_switch(bool *ret, const char *text)
+int options_switch(bool *ret, const char *text)
 {
 	static const char *const yes[] = {"1", "yes", "true", "on", ""}, *const no[] = {"0", "no",
 											"false",
@@ -265,7 +267,7 @@ static int parse_switch(bool *ret, const char *text)
 /* Whether, or how often. */
 static int parse_maps(struct options *o, const char *text)
 {
-	if (parse_switch(&o->gather_maps, text) == 0)
+	if (options_switch(&o->gather_maps, text) == 0)
 		return 0;
 	if (parse_duration(text, &o->maps_interval_ns) < 0)
 		return -EINVAL;
@@ -286,7 +288,7 @@ static int set(struct options *o, const struct option_row *row, const char *valu
 		break;
 	case FLAG:
 	case SWITCH:
-		r = parse_switch(field, value);
+		r = options_switch(field, value);
 		break;
 	case SIZE:
 		r = parse_size(value, field);
@@ -347,23 +349,40 @@ int options_set(struct options *o, enum option_command command, const char *opti
 	return row ? set(o, row, value, what, err) : 0;
 }
 
-int options_environment(struct options *o, enum option_command command, struct err_text *err)
+static const char *own_variable(const void *context, const char *name)
+{
+	(void)context;
+	return getenv(name);
+}
+
+const struct option_environment options_own_environment = {.get = own_variable};
+
+int options_environment(struct options *o, enum option_command command,
+			const struct option_environment *from, struct err_text *err)
 {
 	char name[64];
 	int r;
 
 	o->reading = OPTION_VARIABLE;
-	r = variables_take(o, command, err);
+	r = variables_take(o, command, from, err);
 
 	for (unsigned i = 0; !r && i < ROWS; i++) {
 		const char *value;
 
 		options_variable(rows[i].name, name, sizeof(name));
-		value = rows[i].commands & command ? getenv(name) : NULL;
+		value = rows[i].commands & command ? from->get(from->context, name) : NULL;
 		if (value)
 			r = set(o, &rows[i], value, name, err);
 	}
 	return r;
+}
+
+bool options_said(const struct options *o)
+{
+	for (unsigned i = 0; i < ROWS; i++)
+		if (o->source[i] == OPTION_VARIABLE && strcmp(rows[i].name, "config"))
+			return true;
+	return false;
 }
 
 static int unknown(const char *name, size_t length, unsigned command, struct err_text *err)

@@ -6,7 +6,13 @@
 
 struct err_text;
 
-enum option_command { COMMAND_RUN = 1, COMMAND_SERVE = 2, COMMAND_CTL = 4, COMMAND_ATTACH = 8 };
+enum option_command {
+	COMMAND_RUN = 1,
+	COMMAND_SERVE = 2,
+	COMMAND_CTL = 4,
+	COMMAND_ATTACH = 8,
+	COMMAND_PROGRAM = 16, /* no command: a program that asks `agent serve` may say it for itself */
+};
 
 #define OPTIONS_NO_OWNER UINT64_MAX
 #define OPTIONS_MAX	 80 /* rows of the table */
@@ -78,15 +84,28 @@ struct options {
 };
 
 void options_defaults(struct options *options);
-/* From the environment; the command line comes after it. 0; -EINVAL with the variable's name. */
-int options_environment(struct options *options, enum option_command command, struct err_text *err);
+/* Where variables are looked up; NULL: not set. */
+struct option_environment {
+	const char *(*get)(const void *context, const char *name);
+	const void *context;
+};
+/* The one of this process. */
+extern const struct option_environment options_own_environment;
+
+/* From an environment; the command line comes after it. 0; -EINVAL with the variable's name. */
+int options_environment(struct options *options, enum option_command command, const struct option_environment *from,
+			struct err_text *err);
 /* Sets one, as if it were given; `what` is what the person wrote. One that the command does not have is passed over. 0; -EINVAL. */
 int options_set(struct options *options, enum option_command command, const char *option, const char *value, const char *what,
 		struct err_text *err);
 /* Sets one from a file, where `name` must be an option that a file may set. 0; -EINVAL with the reason, which does not name the file. */
 int options_file_line(struct options *options, enum option_command command, const char *name, const char *value,
 		      struct err_text *err);
+/* Has anything been said in the environment, beside where more is said? */
+bool options_said(const struct options *options);
 enum option_source options_source(const struct options *options, const char *name);
+/* Whether: 1, yes, true, on, and nothing; 0, no, false, off. 0; -EINVAL. */
+int options_switch(bool *ret, const char *text);
 /* The variable that means this option: HEAPCAST_NAME. */
 void options_variable(const char *option, char *out, size_t size);
 /* From `argv[1]` on; returns the index of the first argument that is no option (behind a "--", if there is one), or -EINVAL

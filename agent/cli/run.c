@@ -62,6 +62,9 @@ static void help(void)
 	       "recorded: programs that are static, setuid, or started without LD_PRELOAD; a\n"
 	       "child for which there is no place (the summary says how many). Children that\n"
 	       "outlive CMD are recorded for up to --linger.\n\n"
+	       "A file that --output names (no %% in it) is replaced by a new one if it is a\n"
+	       "former recording of yours; other names that are taken get a number, NAME-2.\n"
+	       "What can't be done is said before CMD begins, which it then does not.\n\n"
 	       "Exit status: CMD's; 128 + N if signal N ended it; 127 there is no CMD; 126 it\n"
 	       "can't be recorded by preloading; 2 wrong usage; 3 a fault outside.\n\n");
 	options_help(COMMAND_RUN);
@@ -311,13 +314,23 @@ static int parse(struct run *run, int argc, char **argv, struct err_text *err)
 	int r;
 
 	options_defaults(&run->options);
-	r = options_environment(&run->options, COMMAND_RUN, err);
+	r = options_environment(&run->options, COMMAND_RUN, &options_own_environment, err);
 	if (r < 0)
 		return r;
 	r = options_arguments(&run->options, COMMAND_RUN, argc, argv, err);
 	if (r >= argc && !run->options.help)
 		return err_set(err, -EINVAL, "what shall be run? agent run -- CMD [ARG...]");
 	return r;
+}
+
+/* Before the program has begun: where a file is wanted, or the only place to put the recording, it must be possible. */
+static int check_file(const struct run *run, const struct agent_settings *s, struct err_text *err)
+{
+	const char *slash = strrchr(run->program, '/');
+
+	if (!s->each.output && (s->announce || s->listen || s->collector))
+		return 0;
+	return session_try_file(s, slash ? slash + 1 : run->program, err);
 }
 
 int command_run(int argc, char **argv)
@@ -346,9 +359,11 @@ int command_run(int argc, char **argv)
 	if (r < 0)
 		return command_fail(status, &err, r);
 	r = preload_path(run.preload, sizeof(run.preload), &err);
+	if (!r)
+		r = check_file(&run, &settings, &err);
 	if (r < 0)
-		return command_fail(EXIT_FAULT, &err, r);
-	settings.many = settings.follow;
+		return command_fail(r == -EINVAL ? EXIT_USAGE : EXIT_FAULT, &err, r);
+	settings.many = settings.each.follow;
 	settings.access.everyone = geteuid() == 0; /* the program may change its user */
 	fd = private_socket(&run);
 	r = fd < 0 ? err_set(&err, fd, "can't make a socket: %s", strerror(-fd))

@@ -17,8 +17,10 @@
 #include "agent/cli/command.h"
 #include "agent/cli/daemon_socket.h"
 #include "agent/cli/option_values.h"
+#include "agent/cli/complaint.h"
 #include "agent/cli/serve_options.h"
 #include "agent/cli/service.h"
+#include "agent/cli/settle.h"
 #include "agent/streamer/clock.h"
 #include "agent/streamer/takeup.h"
 #include "base/error.h"
@@ -35,9 +37,10 @@ struct serve {
 	struct serve_options from;
 	char *first_text, *text; /* of the file, at the start and now: options point into them */
 	char folder[PATH_MAX];	 /* where it was started */
+	char home[PATH_MAX];	 /* the socket's whole name */
 	struct daemon_socket socket;
 	struct service service;
-	bool stopping;
+	bool begun, stopping;
 	uint32_t told_live; /* in the service manager's status */
 	uv_signal_t term, interrupt, hangup;
 	uv_timer_t status, watchdog;
@@ -61,10 +64,14 @@ static void help(void)
 	       "that are passed, tells when it is ready, and answers the watchdog\n"
 	       "(deploy/systemd).\n\n"
 	       "With nothing but LD_PRELOAD=libheapcast.so the library starts an agent by\n"
-	       "itself, for all programs of the user. The HEAPCAST_ variables of the first\n"
-	       "program hold for it until it ends, 10 s after the last recording; each file goes\n"
-	       "to the folder in which its program was started. It reads no file of options\n"
-	       "unless HEAPCAST_CONFIG names one.\n\n"
+	       "itself, which ends 10 s after the last recording; each file goes to the folder\n"
+	       "in which its program was started. Programs of a user share one if their\n"
+	       "HEAPCAST_ variables mean the same sockets, key and memory. It reads no file of\n"
+	       "options unless HEAPCAST_CONFIG names one.\n\n"
+	       "A program's own variables hold for it: mode, policy, children and what else is\n"
+	       "recorded of it, and --output if it is of the agent's own user. A file is always\n"
+	       "a new one: a name that is taken gets a number, NAME-2. What is not honoured is\n"
+	       "in the log, and the program writes it to its standard error.\n\n"
 	       "Exit status: 0 all was delivered or is in files; 2 wrong usage; 3 a fault\n"
 	       "outside, or something could not be delivered in time.\n\n");
 	options_help(COMMAND_SERVE);
@@ -100,6 +107,8 @@ static int make_settings(struct serve *serve, const struct options *o,
 	if (r < 0)
 		return r;
 	settings->many = true;
+	settings->settle = settle;
+	settings->settle_context = &serve->options;
 	settings->beside_target = o->for_pid != 0;
 	settings->folder = *serve->folder ? serve->folder : NULL;
 	return 0;
@@ -276,9 +285,10 @@ static void log_start(const struct serve *serve)
 		 format_size(spool, (double)a->budget.spool), a->budget.links);
 	if (a->settings.collector)
 		log_info("the collector is %s", a->settings.collector);
-	if (a->settings.output || !a->to_links)
+	if (a->settings.each.output || !a->to_links)
 		log_info("recordings go to %s",
-			 a->settings.output ? a->settings.output : "files named by default");
+			 a->settings.each.output ? a->settings.each.output
+						 : "files named by default");
 	log_access(serve);
 }
 
@@ -315,12 +325,21 @@ static void open_desk(struct serve *serve)
 			 serve->socket.name, strerror(-r));
 }
 
+/* By what name those find the socket who come from another folder. */
+static const char *home_of(struct serve *serve)
+{
+	const char *name = serve->socket.name;
+
+	return *name == '/' || *name == '.' ? realpath(name, serve->home) : name;
+}
+
 static int serve_main(struct serve *serve, struct agent_settings *settings, int fd,
 		      struct err_text *err)
 {
 	int r;
 
 	daemon_socket_admit(&serve->socket, &settings->access);
+	settings->home = home_of(serve);
 	r = agent_open(&serve->agent, settings, fd, err);
 	if (!r) {
 		serve->agent.finished = finished;
@@ -330,6 +349,7 @@ static int serve_main(struct serve *serve, struct agent_settings *settings, int 
 		watch_timers(serve);
 		open_desk(serve);
 		log_start(serve);
+		serve->begun = true;
 		takeup_all(&serve->agent);
 		service_tell(&serve->service, "READY=1");
 		agent_loop(&serve->agent);
@@ -381,6 +401,18 @@ static int start(struct serve *serve, struct agent_settings *settings, struct er
 	return fd < 0 ? fd : serve_main(serve, settings, fd, err);
 }
 
+/* Nobody reads the standard error of an agent that a program has started: who asks is told. Only what a user has said is worth it. */
+static int fail(const struct serve *serve, int argc, char **argv, struct err_text *err, int r,
+		bool said)
+{
+	const char *socket = complaint_socket(argc, argv);
+	int status = command_fail(r == -EINVAL ? EXIT_USAGE : EXIT_FAULT, err, r);
+
+	if (socket && !serve->begun && *err->text && (said || options_said(&serve->options)))
+		complaint_serve(socket, err);
+	return status;
+}
+
 int command_serve(int argc, char **argv)
 {
 	static struct serve serve;
@@ -390,7 +422,7 @@ int command_serve(int argc, char **argv)
 				   &err);
 
 	if (r < 0)
-		return command_fail(EXIT_USAGE, &err, r);
+		return fail(&serve, argc, argv, &err, -EINVAL, true);
 	if (serve.options.help) {
 		help();
 		return 0;
@@ -401,9 +433,9 @@ int command_serve(int argc, char **argv)
 	}
 	r = open_log(&serve.options, &err);
 	if (r < 0)
-		return command_fail(EXIT_USAGE, &err, r);
+		return fail(&serve, argc, argv, &err, -EINVAL, true);
 	r = start(&serve, &settings, &err);
 	free(serve.text);
 	free(serve.first_text);
-	return r < 0 ? command_fail(r == -EINVAL ? EXIT_USAGE : EXIT_FAULT, &err, r) : 0;
+	return r < 0 ? fail(&serve, argc, argv, &err, r, false) : 0;
 }

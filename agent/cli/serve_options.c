@@ -22,7 +22,7 @@ static int read_all(const struct serve_options *from, const char *file, struct o
 	if (file)
 		r = config_read(o, COMMAND_SERVE, file, ret_text, err);
 	if (!r)
-		r = options_environment(o, COMMAND_SERVE, err);
+		r = options_environment(o, COMMAND_SERVE, &options_own_environment, err);
 	if (!r)
 		r = options_arguments(o, COMMAND_SERVE, from->argc, from->argv, err);
 	if (options_source(o, "policy") == OPTION_DEFAULT)

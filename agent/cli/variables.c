@@ -1,17 +1,23 @@
 /* The table of variables that are no options of ours. See variables.h. */
 #include "agent/cli/variables.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/cli/option_row.h"
+#include "base/error.h"
 #include "base/log.h"
+#include "base/parse.h"
 #include "base/ban.h"
 
 #define OLD_PREFIX "MEMORY_PROFILER_"
 #define OWN_PREFIX "HEAPCAST_"
 #define CULLING	   "CULL_TEMPORARY_ALLOCATIONS"
+#define NEAR_LEAST 4 /* letters of a name that something can be near to */
 
 enum reader {
 	AGENT,	 /* stands for an option */
@@ -79,8 +85,9 @@ static const struct {
 	{"HEAPCAST_OFF", "1: the library does nothing in this program and what it starts"},
 	{"HEAPCAST_AGENT", "the agent's program, to be started where none is found (else it is "
 			   "looked for beside the library, and as `heapcast-agent` in `PATH`)"},
-	{"HEAPCAST_SOCKET", "where the library asks for a recording, and `agent serve` listens"},
-	{"HEAPCAST_MODE", "also read by the library, for a daemon: this program's own mode"},
+	{"HEAPCAST_SOCKET", "where the library asks for a recording, and `agent serve` listens. Whoever "
+			    "listens must be this user or root, unless nobody else could have put "
+			    "it there"},
 	{"HEAPCAST_SAMPLE_SEED",
 	 "a number: `--mode sample` makes the same samples again, thread by thread"},
 	{"HEAPCAST_PRELOAD",
@@ -90,33 +97,34 @@ static const struct {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static const char *old_value(const struct variable *v)
+static const char *old_value(const struct option_environment *from, const struct variable *v)
 {
 	char name[96];
 
 	snprintf(name, sizeof(name), OLD_PREFIX "%s", v->name);
-	return getenv(name);
+	return from->get(from->context, name);
 }
 
-static bool is_on(const char *name)
+static bool is_on(const struct option_environment *from, const char *name)
 {
-	const char *value = getenv(name);
+	const char *value = from->get(from->context, name);
 
 	return value && *value && strcmp(value, "0");
 }
 
-static bool stands_for_option(const struct variable *v)
+static bool stands_for_option(const struct option_environment *from, const struct variable *v)
 {
-	return v->reader == AGENT || (v->reader == AGENT_CULLING && is_on(OLD_PREFIX CULLING));
+	return v->reader == AGENT ||
+	       (v->reader == AGENT_CULLING && is_on(from, OLD_PREFIX CULLING));
 }
 
 static int take(struct options *o, const struct variable *v, enum option_command command,
-		struct err_text *err)
+		const struct option_environment *from, struct err_text *err)
 {
-	const char *value = old_value(v);
+	const char *value = old_value(from, v);
 	char name[96], milliseconds[32];
 
-	if (!stands_for_option(v) || !value)
+	if (!stands_for_option(from, v) || !value)
 		return 0;
 	if (v->reader == AGENT_CULLING) {
 		snprintf(milliseconds, sizeof(milliseconds), "%.20sms", value);
@@ -132,12 +140,35 @@ static int take(struct options *o, const struct variable *v, enum option_command
 	return options_set(o, command, v->option, value, name, err);
 }
 
-int variables_take(struct options *o, enum option_command command, struct err_text *err)
+/* What the library reads: whether, and a number. */
+static int check_library(const struct option_environment *from, struct err_text *err)
 {
-	int r = 0;
+	const char *seed = from->get(from->context, OWN_PREFIX "SAMPLE_SEED");
+	uint64_t number;
+	char name[96];
+	bool on;
+
+	for (size_t i = 0; i < 2 * COUNT(variables); i++) {
+		const struct variable *v = &variables[i / 2];
+		const char *value;
+
+		snprintf(name, sizeof(name), "%s%s", i % 2 ? OLD_PREFIX : OWN_PREFIX, v->name);
+		value = v->reader == LIBRARY ? from->get(from->context, name) : NULL;
+		if (value && options_switch(&on, value) < 0)
+			return err_set(err, -EINVAL, "%s takes 0 or 1, not '%s'", name, value);
+	}
+	if (seed && *seed && parse_size(seed, &number) < 0)
+		return err_set(err, -EINVAL, OWN_PREFIX "SAMPLE_SEED takes a number, not '%s'", seed);
+	return 0;
+}
+
+int variables_take(struct options *o, enum option_command command,
+		   const struct option_environment *from, struct err_text *err)
+{
+	int r = check_library(from, err);
 
 	for (size_t i = 0; !r && i < COUNT(variables); i++)
-		r = take(o, &variables[i], command, err);
+		r = take(o, &variables[i], command, from, err);
 	return r;
 }
 
@@ -163,11 +194,51 @@ static void notice(const char *entry)
 		log_warn(OLD_PREFIX "%s has no meaning here: %s", v->name, v->text);
 }
 
+static bool is_own(const char *entry, size_t length)
+{
+	const struct option_row *row;
+	char name[96];
+
+	for (size_t i = 0; i < COUNT(own); i++)
+		if (strlen(own[i].name) == length && !strncmp(own[i].name, entry, length))
+			return true;
+	for (unsigned i = 0; (row = option_row(i)); i++) {
+		options_variable(row->name, name, sizeof(name));
+		if (strlen(name) == length && !strncmp(name, entry, length))
+			return true;
+	}
+	return find(entry + strlen(OWN_PREFIX), length - strlen(OWN_PREFIX)) != NULL;
+}
+
+bool variables_misspelt(const char *entry, char *meant, size_t size)
+{
+	size_t length = strcspn(entry, "="), n = 0;
+	char option[64];
+	const char *near;
+
+	if (strncmp(entry, OWN_PREFIX, strlen(OWN_PREFIX)) || is_own(entry, length))
+		return false;
+	for (const char *c = entry + strlen(OWN_PREFIX); c < entry + length; c++)
+		if (n < sizeof(option) - 1)
+			option[n++] = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
+	near = n < NEAR_LEAST ? NULL
+			      : option_nearest(option, n, COMMAND_RUN | COMMAND_SERVE);
+	if (near)
+		options_variable(near, meant, size);
+	return near;
+}
+
 void variables_notices(void)
 {
-	for (char **e = environ; *e; e++)
+	char meant[96];
+
+	for (char **e = environ; *e; e++) {
 		if (!strncmp(*e, OLD_PREFIX, strlen(OLD_PREFIX)))
 			notice(*e);
+		else if (variables_misspelt(*e, meant, sizeof(meant)))
+			log_warn("there is no setting %.*s; did you mean %s?",
+				 (int)strcspn(*e, "="), *e, meant);
+	}
 }
 
 static void document(const struct variable *v)
@@ -193,11 +264,20 @@ void variables_document(void)
 	       "more than `HEAPCAST_` names, these more than the old names below, and all of them "
 	       "more than the file\n"
 	       "of `agent serve --config`. `agent serve --check-config` says what holds.\n\n"
-	       "Who reads them: `agent run` its own environment, which the program inherits; "
-	       "`agent serve` its own,\n"
-	       "for all programs; an agent that the library starts (`LD_PRELOAD=libheapcast.so "
-	       "CMD`) that of the\n"
-	       "first program. What the library reads is always read in the program.\n\n"
+	       "Who reads them: `agent run` its own environment, which holds for all that it runs. "
+	       "With the library alone\n"
+	       "(`LD_PRELOAD=libheapcast.so CMD`) each program's own holds for that program: programs "
+	       "that differ in what means\n"
+	       "an agent's sockets, key or memory get agents of their own, others share one. "
+	       "`agent serve` reads its own, and\n"
+	       "takes from a program what is the program's: output (from its own user only), mode, "
+	       "policy, culling, depth,\n"
+	       "stacks of frees, figures, maps, children; the rest stays as the daemon has it.\n\n"
+	       "What can't be honoured is said: `agent run` ends with 2 or 3 before the program "
+	       "begins; the library has the\n"
+	       "program write one line to its standard error, before `main`, by the first process "
+	       "of a tree only, unless\n"
+	       "`HEAPCAST_LOG=off`. What the library reads is always read in the program.\n\n"
 	       "| read by the library | meaning |\n|---|---|\n");
 	for (size_t i = 0; i < COUNT(own); i++)
 		printf("| `%s` | %s |\n", own[i].name, own[i].text);

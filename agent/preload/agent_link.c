@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/stat.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 #include <unistd.h>
 
 #include "agent/preload/env.h"
+#include "agent/preload/say.h"
+#include "agent/preload/settings.h"
 #include "agent/preload/spawn.h"
 #include "agent/preload/sys.h"
 #include "arch.h"
@@ -20,12 +23,14 @@
 
 #define ANSWER_S	1
 #define PATIENCE_S	10 /* for an answer that was announced: RING_WAIT */
+#define ANSWERS_MAX	3  /* RING_WAIT, RING_SAY, and the last one */
 #define START_MS	2000
 #define START_PIECE_MS	5
 #define LEFT_MS		500 /* for the agent that serves in place of ours */
 #define SYSTEM_SOCKET	"/run/heapcast/agent.sock"
 #define USER_SOCKET	"/heapcast/agent.sock" /* below $XDG_RUNTIME_DIR */
-#define SELF_SOCKET	"@heapcast-" /* and the user's number: agents that were started by a shim */
+#define ANY_SOCKET	"@heapcast-" /* and the user's number: an agent of a user who has no such folder */
+#define SELF_NAMES	4	     /* that agents started by a shim have, should somebody else hold one */
 #define SOCKET_NAME_MAX sizeof(((struct sockaddr_un *)0)->sun_path)
 
 /* Sockets. */
@@ -56,7 +61,7 @@ static int connect_to(const char *name)
 	return (int)fd;
 }
 
-/* The name of an abstract socket is anybody's to take: who holds it must be this user, or root. */
+/* An abstract name, or one in a folder that others can write to, is anybody's to take: who holds it must be this user, or root. */
 static bool peer_trusted(int fd)
 {
 	struct ucred peer;
@@ -76,6 +81,31 @@ static int connect_trusted(const char *name)
 		return -EPERM;
 	}
 	return fd;
+}
+
+/* Could anybody have put a socket there? Not where nobody but its owner may write to each folder on the way. */
+static bool anybodys(const char *name)
+{
+	char folder[SOCKET_NAME_MAX];
+	struct statx status;
+
+	for (size_t i = 0; name[i] && i + 1 < sizeof(folder); i++) {
+		folder[i] = name[i];
+		folder[i + 1] = 0;
+		if (name[i] == '/' &&
+		    (sys_call(SYS_statx, AT_FDCWD, folder, 0, STATX_MODE, &status) < 0 ||
+		     status.stx_mode & S_IWOTH))
+			return true;
+	}
+	return name[0] != '/';
+}
+
+/* Who names a socket in a folder of somebody else trusts that one. */
+static int connect_given(const char *name)
+{
+	int fd = connect_trusted(name);
+
+	return fd == -EPERM && !anybodys(name) ? connect_to(name) : fd;
 }
 
 static bool socket_is(int fd, int option, int value)
@@ -114,6 +144,13 @@ static bool name_joined(char *to, const char *first, const char *second)
 	return true;
 }
 
+/* "@heapcast-UID" */
+static void user_name(char *to)
+{
+	memcpy(to, ANY_SOCKET, sizeof(ANY_SOCKET));
+	spawn_decimal(to + sizeof(ANY_SOCKET) - 1, (unsigned long)sys_call(SYS_geteuid));
+}
+
 /* The user's own daemon, else the host's, if it lets this user connect. */
 static int daemon_socket(void)
 {
@@ -122,21 +159,29 @@ static int daemon_socket(void)
 	int fd = -ENOENT;
 
 	if (folder && sys_call(SYS_geteuid) && name_joined(name, folder, USER_SOCKET))
-		fd = connect_to(name);
-	return fd < 0 ? connect_to(SYSTEM_SOCKET) : fd;
+		fd = connect_trusted(name);
+	if (fd < 0)
+		fd = connect_trusted(SYSTEM_SOCKET);
+	if (fd >= 0)
+		return fd;
+	user_name(name);
+	return connect_trusted(name);
 }
 
-static void self_name(char *to)
+/* "@heapcast-UID-SETTINGS", and "-NUMBER" from the second on. */
+static void self_name(char *to, unsigned number)
 {
-	unsigned long uid = (unsigned long)sys_call(SYS_geteuid);
-	char digits[12];
-	size_t at = sizeof(digits);
+	size_t length;
 
-	digits[--at] = 0;
-	do
-		digits[--at] = (char)('0' + uid % 10);
-	while (uid /= 10);
-	name_joined(to, SELF_SOCKET, digits + at);
+	user_name(to);
+	length = strlen(to);
+	to[length] = '-';
+	settings_digits(to + length + 1);
+	if (!number)
+		return;
+	length = strlen(to);
+	to[length] = '-';
+	spawn_decimal(to + length + 1, number);
 }
 
 /* Until the agent answers, is over, or has had its time. */
@@ -160,17 +205,19 @@ static int wait_for_started(const char *name, long waiter)
 	return fd;
 }
 
-/* One that was started by another process of this user, or by us now. Whoever binds the name first
- * serves all. */
+/* One that was started by another process of this user with these settings, or by us now. Whoever binds the name first serves
+ * all; where that is a stranger, another name is taken. */
 static int started_agent(bool may_start)
 {
 	char name[SOCKET_NAME_MAX];
+	int fd = -EPERM;
 	long waiter;
-	int fd;
 
-	self_name(name);
-	fd = connect_trusted(name);
-	if (fd >= 0 || !may_start)
+	for (unsigned i = 0; fd == -EPERM && i < SELF_NAMES; i++) {
+		self_name(name, i);
+		fd = connect_trusted(name);
+	}
+	if (fd >= 0 || fd == -EPERM || !may_start)
 		return fd;
 	waiter = spawn_agent(name);
 	return waiter > 0 ? wait_for_started(name, waiter) : (int)waiter;
@@ -184,30 +231,31 @@ static int find_agent(bool may_start)
 	if (fd >= 0)
 		return fd;
 	if (given)
-		return connect_to(given);
+		return connect_given(given);
 	fd = daemon_socket();
 	return fd >= 0 ? fd : started_agent(may_start);
 }
 
-/* The handshake. */
-
-static void put_mode(struct ring_hello *hello)
+/* Who said where an agent is learns that there is none. */
+static void say_none(int error)
 {
-	const char *mode = env_get("HEAPCAST_MODE");
+	const char *socket = env_get("HEAPCAST_SOCKET"), *program = env_get("HEAPCAST_AGENT");
 
-	if (!mode)
-		return;
-	if (!strcmp(mode, "full")) {
-		hello->mode = RING_FULL + 1;
-	} else if (!strcmp(mode, "off")) {
-		hello->mode = RING_OFF + 1;
-	} else if (!strcmp(mode, "sample")) {
-		hello->mode = RING_SAMPLE + 1; /* the interval is the agent's */
-	} else if (!strncmp(mode, "sample=", 7)) {
-		hello->sample_interval = env_bytes(mode + 7);
-		hello->mode = hello->sample_interval ? RING_SAMPLE + 1 : 0;
-	}
+	if (socket && error == -EPERM)
+		say("HEAPCAST_SOCKET: the agent at ", socket,
+		    " is neither this user's nor root's, and anybody could have put it there: "
+		    "this program is not recorded");
+	else if (socket && error == -EACCES)
+		say("HEAPCAST_SOCKET: this user may not ask at ", socket,
+		    ": this program is not recorded");
+	else if (socket && error != -EAGAIN)
+		say("HEAPCAST_SOCKET: no agent answers at ", socket,
+		    ": this program is not recorded");
+	else if (program && error == -ENOENT)
+		say("HEAPCAST_AGENT: ", program, " can't be run: this program is not recorded");
 }
+
+/* The handshake. */
 
 static int say_hello(int fd, const struct agent_parent *parent, bool early)
 {
@@ -221,18 +269,23 @@ static int say_hello(int fd, const struct agent_parent *parent, bool early)
 		.machine = ARCH_MACHINE,
 		.page_shift = (uint16_t)__builtin_ctz((unsigned)getpagesize()),
 	};
+	struct iovec part[1 + SETTINGS_PARTS] = {{.iov_base = &hello, .iov_len = sizeof(hello)}};
+	int settings = settings_list(part + 1);
+	struct msghdr message = {.msg_iov = part};
 	long sent;
 
-	put_mode(&hello);
+	if (settings < 0)
+		return settings;
+	message.msg_iovlen = 1 + (size_t)settings;
 	if (parent) {
 		hello.flags = RING_HELLO_FORKED | (parent->unready ? RING_HELLO_UNREADY : 0);
 		memcpy(hello.parent_stream, parent->stream, sizeof(hello.parent_stream));
 		hello.parent_event = parent->events;
 	}
 	do
-		sent = sys_call(SYS_sendto, fd, &hello, sizeof(hello), MSG_NOSIGNAL, NULL, 0);
+		sent = sys_call(SYS_sendmsg, fd, &message, MSG_NOSIGNAL);
 	while (sent == -EINTR);
-	return sent == sizeof(hello) ? 0 : sent < 0 ? (int)sent : -EPROTO;
+	return sent >= (long)sizeof(hello) ? 0 : sent < 0 ? (int)sent : -EPROTO;
 }
 
 static int wait_answer(int fd, long limit_s)
@@ -252,6 +305,15 @@ static int wait_answer(int fd, long limit_s)
 	return ready > 0 ? 0 : ready < 0 ? (int)ready : -ETIMEDOUT;
 }
 
+/* What an agent wants to be said goes to a terminal. */
+static void clean(char *text, size_t length)
+{
+	text[length < RING_SAY_MAX ? length : RING_SAY_MAX] = 0;
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+}
+
 /* The answer, and the descriptor that came with it; -1 in ret_memory if none did. */
 static int hear_answer(int fd, long limit_s, struct ring_answer *answer, struct agent_terms *terms,
 		       int *ret_memory)
@@ -260,11 +322,13 @@ static int hear_answer(int fd, long limit_s, struct ring_answer *answer, struct 
 		struct cmsghdr head;
 		char space[CMSG_SPACE(sizeof(int))];
 	} control;
-	struct iovec part[2] = {
-		{.iov_base = answer, .iov_len = sizeof(*answer)},
-		{.iov_base = terms->entry, .iov_len = RING_ENTRIES_MAX * sizeof(*terms->entry)}};
+	char text[RING_SAY_MAX + 1], *more = terms->entry ? (char *)terms->entry : text;
+	struct iovec part[2] = {{.iov_base = answer, .iov_len = sizeof(*answer)},
+				{.iov_base = more,
+				 .iov_len = terms->entry ? RING_ENTRIES_MAX * sizeof(*terms->entry)
+							 : RING_SAY_MAX}};
 	struct msghdr message = {.msg_iov = part,
-				 .msg_iovlen = terms->entry ? 2 : 1,
+				 .msg_iovlen = 2,
 				 .msg_control = &control,
 				 .msg_controllen = sizeof(control)};
 	struct cmsghdr *head;
@@ -284,10 +348,15 @@ static int hear_answer(int fd, long limit_s, struct ring_answer *answer, struct 
 		memcpy(ret_memory, CMSG_DATA(head), sizeof(int));
 	if (answer->magic == __builtin_bswap32(RING_MAGIC)) /* sent before it knew who asks */
 		answer->kind = __builtin_bswap32(answer->kind);
-	terms->entries = (uint32_t)((unsigned long)got / sizeof(*terms->entry)); /* > the answer */
 	if (got < (long)sizeof(*answer) || answer->magic != RING_MAGIC ||
 	    answer->version != RING_VERSION)
 		return -EPROTO;
+	got -= (long)sizeof(*answer);
+	if (answer->kind == RING_SAY) {
+		clean(more, (size_t)got);
+		say(more, NULL, NULL);
+	}
+	terms->entries = terms->entry ? (uint32_t)((unsigned long)got / sizeof(*terms->entry)) : 0;
 	return answer->kind == RING_ACCEPTED ? 0 : -ECONNREFUSED;
 }
 
@@ -335,20 +404,39 @@ static int map_ring(int memory, uint64_t size, struct ring_header **ret_ring)
 	return 0;
 }
 
+/* Some may come before the one that counts: each of them is worth a wait. */
+static int hear_all(int fd, struct ring_answer *answer, struct agent_terms *terms, int *ret_memory)
+{
+	long limit_s = ANSWER_S;
+	int error;
+
+	for (unsigned i = 0; i < ANSWERS_MAX; i++) {
+		error = hear_answer(fd, limit_s, answer, terms, ret_memory);
+		if (error != -ECONNREFUSED ||
+		    (answer->kind != RING_WAIT && answer->kind != RING_SAY))
+			return error;
+		if (answer->kind == RING_WAIT)
+			limit_s = PATIENCE_S;
+	}
+	return -EPROTO;
+}
+
 int agent_link(const struct agent_parent *parent, struct agent_terms *ret_terms)
 {
 	struct ring_answer answer = {0};
 	int fd = find_agent(!parent), memory = -1, error;
 
-	if (fd < 0)
+	if (fd < 0) {
+		if (!parent)
+			say_none(fd);
 		return fd;
-	error = say_hello(fd, parent, ret_terms->entry != NULL);
-	for (long limit_s = ANSWER_S; !error; limit_s = PATIENCE_S) {
-		error = hear_answer(fd, limit_s, &answer, ret_terms, &memory);
-		if (answer.kind != RING_WAIT || limit_s != ANSWER_S)
-			break;
-		error = 0;
 	}
+	error = say_hello(fd, parent, ret_terms->entry != NULL);
+	if (error == -E2BIG && !parent)
+		say("the HEAPCAST_ variables take more than 4 KiB: this program is not recorded",
+		    NULL, NULL);
+	if (!error)
+		error = hear_all(fd, &answer, ret_terms, &memory);
 	if (!error)
 		error = memory < 0 ? -EPROTO : map_ring(memory, answer.size, &ret_terms->ring);
 	ret_terms->follow = !error && answer.flags & RING_ANSWER_FOLLOW;

@@ -62,11 +62,17 @@ static const char *value_of(const char *prefix, const char *name)
 
 bool env_switch(const char *name)
 {
+	static const char *const off[] = {"", "0", "no", "false", "off"}; /* agent/cli/options.c */
 	const char *value = value_of("HEAPCAST_", name);
 
 	if (!value)
 		value = value_of("MEMORY_PROFILER_", name);
-	return value && *value && strcmp(value, "0") != 0;
+	if (!value)
+		return false;
+	for (size_t i = 0; i < sizeof(off) / sizeof(*off); i++)
+		if (!strcmp(value, off[i]))
+			return false;
+	return true;
 }
 
 /* A decimal number. Gives where it ends; NULL: there is none, or it is too large. */

@@ -12,7 +12,7 @@ char *const *env_all(void);
 const char *env_get(const char *name);
 /* Set to anything but "0"? */
 bool env_flag(const char *name);
-/* Is HEAPCAST_name set to anything but "0"? If it is not set: MEMORY_PROFILER_name. */
+/* Is HEAPCAST_name set to anything but "0" and its like? If it is not set: MEMORY_PROFILER_name. */
 bool env_switch(const char *name);
 /* Two decimal numbers, "A:B", that fill the whole of the text. false: it is something else. */
 bool env_pair(const char *text, uint64_t *ret_a, uint64_t *ret_b);

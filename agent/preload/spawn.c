@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "agent/preload/env.h"
+#include "agent/preload/settings.h"
 #include "agent/preload/sys.h"
 
 #include "agent/preload/poison.h"
@@ -65,6 +66,14 @@ static int visit_self(struct dl_phdr_info *info, size_t size, void *context)
 	return 0;
 }
 
+const char *spawn_self(void)
+{
+	const char *self = NULL;
+
+	dl_iterate_phdr(visit_self, &self);
+	return self;
+}
+
 /* In the library's own folder, and where programs lie relative to it: lib/../bin,
  * lib/TRIPLET/../../bin. */
 static bool find_beside(char *to)
@@ -72,9 +81,8 @@ static bool find_beside(char *to)
 	static const char *const names[] = {"agent",	       "heapcast-agent",
 					    "../bin/agent",    "../bin/heapcast-agent",
 					    "../../bin/agent", "../../bin/heapcast-agent"};
-	const char *self = NULL, *slash;
+	const char *self = spawn_self(), *slash;
 
-	dl_iterate_phdr(visit_self, &self);
 	slash = self ? strrchr(self, '/') : NULL;
 	if (!slash)
 		return false;
@@ -114,7 +122,7 @@ static bool find_program(char *to)
 	return find_beside(to) || find_in_path(to, "heapcast-agent");
 }
 
-static void put_decimal(char *to, unsigned long value)
+void spawn_decimal(char *to, unsigned long value)
 {
 	char digits[24];
 	size_t count = 0;
@@ -127,9 +135,10 @@ static void put_decimal(char *to, unsigned long value)
 	*to = 0;
 }
 
+/* What means the program alone is none of its agent's business: another program may come with other settings. */
 static bool inherited(const char *entry)
 {
-	return strncmp(entry, "LD_PRELOAD=", 11) && strncmp(entry, "HEAPCAST_FD=", 12);
+	return strncmp(entry, "LD_PRELOAD=", 11) && !settings_of_program(entry);
 }
 
 static int plan_environment(struct plan *plan)
@@ -152,7 +161,7 @@ static int make_plan(struct plan *plan, const char *socket_name)
 {
 	if (!find_program(plan->program))
 		return -ENOENT;
-	put_decimal(plan->pid, (unsigned long)sys_call(SYS_getpid));
+	spawn_decimal(plan->pid, (unsigned long)sys_call(SYS_getpid));
 	plan->arguments[0] = plan->program;
 	plan->arguments[1] = "serve";
 	plan->arguments[2] = "--for-pid";

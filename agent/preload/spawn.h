@@ -9,6 +9,11 @@
  * program learns that the agent is over already, without a descriptor or a second child.
  */
 
+/* The path of this library, as the loader has it; NULL: unknown. */
+const char *spawn_self(void);
+/* The digits of a number; room for 21 of them. */
+void spawn_decimal(char *to, unsigned long value);
+
 /* Starts `agent serve --for-pid PID --socket NAME --linger-idle 10s`. The waiter's pid (greater
  * than 0), to be given to spawn_done; -ENOENT: no agent's program was found; -EPERM: this process
  * would be its parent (pid 1, a subreaper). That it runs is seen when it answers. */

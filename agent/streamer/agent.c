@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/streamer/endpoint.h"
+#include "agent/streamer/home.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "heapcast.pb-c.h"
@@ -51,7 +52,7 @@ static uint32_t count_children(struct agent *a, uint64_t now)
  * True: they are waited for. */
 static bool wait_for_children(struct agent *a, uint64_t now)
 {
-	uint32_t count = a->settings.follow && !a->stopping ? count_children(a, now) : 0;
+	uint32_t count = a->settings.each.follow && !a->stopping ? count_children(a, now) : 0;
 
 	if (!a->children_since_ns)
 		a->children_since_ns = now;
@@ -225,7 +226,7 @@ static int open_memory(struct agent *a, struct err_text *err)
 	a->budget.spool -= (SYMBOL_FILES_SIZE / b->slots + 4096) & ~(size_t)4095;
 	if (a->settings.announce)
 		a->budget.spool -= (BEACON_MEMORY / b->slots + 4096) & ~(size_t)4095;
-	if (a->settings.observe.maps_ns)
+	if (a->settings.each.observe.maps_ns)
 		budget_maps(&a->budget);
 	own = SYMBOL_FILES_SIZE + b->slots * (sizeof(struct session) + 64) +
 	      b->links * (sizeof(struct link) + 64) +
@@ -244,7 +245,7 @@ static int open_memory(struct agent *a, struct err_text *err)
 	for (uint32_t i = 0; !r && i < b->slots; i++) {
 		struct session *s = &a->session[i];
 
-		r = stream_init(&s->stream, &a->arena, b, a->settings.ring.depth_limit, &a->clock,
+		r = stream_init(&s->stream, &a->arena, b, a->settings.each.ring.depth_limit, &a->clock,
 				&a->drain_packer);
 		if (!r && a->settings.cull.time_ns)
 			r = stream_use_culling(&s->stream, &a->arena, b, &a->settings.cull);
@@ -395,7 +396,9 @@ void agent_change(struct agent *a, const struct agent_settings *wanted)
 	s.secret = a->settings.secret;
 	s.flight = a->settings.flight;
 	s.pressure = a->settings.pressure;
-	s.ring.depth_limit = a->settings.ring.depth_limit;
+	s.each.ring.depth_limit = a->settings.each.ring.depth_limit;
+	s.settle = a->settings.settle;
+	s.settle_context = a->settings.settle_context;
 	s.announce = a->settings.announce;
 	s.interface = a->settings.interface;
 	s.secret = a->settings.secret;
@@ -405,7 +408,6 @@ void agent_change(struct agent *a, const struct agent_settings *wanted)
 	a->files.policy = s.symbols;
 	a->host.orders = s.orders;
 	desk_admit(&a->desk, access_others(&s.access));
-	a->handshake.follow = s.follow;
 	share_links(a);
 	if (turn && endpoint_collector(s.collector, host, sizeof(host), &port, NULL) == 0)
 		dialer_turn(&a->dialer, host, port);
@@ -460,6 +462,9 @@ int agent_open(struct agent *a, const struct agent_settings *settings, int liste
 	use_folder(a);
 	if (getrandom(a->id, sizeof(a->id), 0) != sizeof(a->id))
 		return err_set(err, -EIO, "no random numbers to be had");
+	r = home_mark(&a->settings, a->mark, err);
+	if (r < 0)
+		return r;
 	clock_init(&a->clock, clock_counter_kind());
 	uv_loop_init(&a->loop);
 	uv_async_init(&a->loop, &a->news, news);
@@ -473,13 +478,12 @@ int agent_open(struct agent *a, const struct agent_settings *settings, int liste
 	r = handshake_open(&a->handshake, &a->loop, listen_fd, asked, a);
 	if (r < 0)
 		return err_set(err, r, "can't wait for programs: %s", strerror(-r));
-	a->handshake.follow = settings->follow;
 	r = open_links(a, err);
 	if (r < 0)
 		return r;
 	r = drain_start(&a->drain, a->stream, a->budget.slots, &a->clock, notify, a);
 	if (!r)
-		r = observer_start(&a->observer, &a->settings.observe, a->stream, a->budget.slots);
+		r = observer_start(&a->observer, &a->settings.each.observe, a->stream, a->budget.slots);
 	return r < 0 ? err_set(err, r, "can't start the agent's threads: %s", strerror(-r)) : 0;
 }
 

@@ -18,6 +18,7 @@
 #include "agent/streamer/clock.h"
 #include "agent/streamer/desk.h"
 #include "agent/streamer/drain.h"
+#include "agent/streamer/file_name.h"
 #include "agent/streamer/file_sink.h"
 #include "agent/streamer/guest.h"
 #include "agent/streamer/handshake.h"
@@ -28,14 +29,35 @@
 #include "agent/streamer/pressure.h"
 #include "agent/streamer/stream.h"
 #include "agent/streamer/symbol_files.h"
+#include "base/error.h"
 #include "base/secure.h"
 
-struct err_text;
+/* What holds for one program. */
+struct session_settings {
+	const char *output;	/* pattern of file names; NULL: a file only if nothing goes to collectors */
+	bool own_output;	/* the program has named it, and it begins in the program's working folder */
+	uid_t output_owner;	/* of files; -1: the agent's own */
+	bool follow;		/* its children, too */
+	uint64_t cull_ns;
+	struct observer_settings observe;
+	struct ring_settings ring;
+};
+
+/*
+ * What the environment of a program asks for: `text` is NAME=VALUE, each with its zero. *io is what the agent has for each, and becomes
+ * what holds for this one; what it points to is in `text`. `same_files`: it is of the agent's own user and sees the same files. 0, with a
+ * sentence in `say` if something is not honoured; -EINVAL with what is wrong: it is not recorded.
+ */
+typedef int agent_settle(void *context, const char *text, size_t length, bool same_files, struct session_settings *io,
+			 struct err_text *say);
 
 struct agent_settings {
 	uint64_t memory_limit;
-	const char *output;	/* pattern of file names; NULL: a file only if neither of the next two is wanted */
-	bool beside_target;	/* relative ones begin in the working folder that a program is started in */
+	struct session_settings each; /* program that says nothing else */
+	agent_settle *settle;	      /* NULL: programs have no say */
+	void *settle_context;
+	const char *home;	/* the name of the socket that programs ask at; NULL: nobody else's rings are ours, nor ours anybody's */
+	bool beside_target;	/* relative names of files begin in the working folder that a program is started in */
 	const char *folder;	/* where they begin else; NULL: the agent's working folder */
 	bool announce;
 	const char *collector;	/* HOST:PORT; NULL: none */
@@ -43,25 +65,21 @@ struct agent_settings {
 	const char *listen;	/* ADDR:PORT; "": first free port; NULL: not */
 	int listen_fd;		/* a TCP socket that listens already, instead; taken over. 0: none */
 	uint16_t base_port;	/* from here; 0: the usual one */
-	uid_t output_owner;	/* of files; -1: the agent's own */
 	uint64_t linger_ns;	/* for a collector, once a program has ended; for followed children that outlive it */
 	uint64_t idle_ns;	/* end when nothing is recorded for so long; 0: never */
 	const char *spool;	/* folder for batches that wait for a collector; NULL: memory only */
 	uint64_t spool_limit;	/* bytes there */
 	bool orders;		/* of collectors are obeyed */
-	bool follow;		/* children of recorded processes, too */
 	uint64_t stop_ns;	/* for delivering, once told to stop */
 	bool many;		/* more than one process at a time */
 	bool no_rings;		/* another source records (session_attach) */
 	struct access access;	/* whose programs */
-	struct observer_settings observe;
 	enum symbol_policy symbols; /* which files collectors get */
 	struct cull_settings cull;	/* of this and the next one is used at most */
 	struct flight_settings flight;
 	struct pressure_settings pressure; /* what triggers it */
 	struct secure_options secure;	   /* none: links are plain. What it points to lives on */
 	const struct secret *secret;	   /* the key, for beacons; NULL: none */
-	struct ring_settings ring;
 };
 
 /* What became of one recorded process. */
@@ -98,6 +116,8 @@ struct session {
 	struct oom_watch oom;
 	struct pressure pressure;
 	bool detaching;
+	struct session_settings settings;
+	char output[RING_OUTPUT_MAX]; /* what settings.output points to, if the program has named it */
 	char folder[TARGET_PATH_MAX]; /* where relative names of files begin; empty: in the agent's */
 	struct file_sink file;
 	bool lingered;
@@ -114,6 +134,13 @@ struct session {
 };
 
 #define AGENT_HELD HANDSHAKE_CLIENTS
+#define AGENT_TOLD 64
+
+/* Processes that were told what is not honoured: an exec makes none of them a new one. */
+struct agent_told {
+	pid_t pid;
+	uint64_t start_ticks;
+};
 
 /* Asks, and waits for a place that is about to be free. */
 struct agent_held {
@@ -151,6 +178,10 @@ struct agent {
 	struct session *session;
 	struct stream *stream[BUDGET_SLOTS_MAX];
 	uint32_t recordings;	/* begun so far */
+	uint8_t mark[RING_MARK_SIZE]; /* of its rings: home.h */
+	struct file_number file_number;
+	struct agent_told told[AGENT_TOLD];
+	uint32_t told_next;
 	uint64_t idle_since_ns;
 	struct agent_held held[AGENT_HELD];
 	uint32_t turned_away;	/* asked when all slots were taken */
@@ -233,9 +264,23 @@ void session_accept(struct session *session, struct handshake_client *client);
 /* Says so if less was done. While the ring is there. */
 void session_check_patches(const struct session *session);
 
+/* session_settle.c */
+/* What holds for the program that asks. 0, with a sentence if not all that it wants; -EINVAL with what is wrong. */
+int session_settle(struct agent *agent, struct session *session, const struct handshake_client *client, struct err_text *say);
+/* Has a program write that to its standard error, once, unless it is a fork child; and the log. */
+void session_say(struct agent *agent, struct handshake_client *client, const struct err_text *say);
+/* Into the ring, and back. */
+void session_note(const struct session *session);
+void session_recall(struct agent *agent, struct session *session);
+
+/* session_file.c */
+/* Makes the session's file. 0 or a negative errno with the reason. */
+int session_open_file(struct session *session, struct err_text *err);
+/* Could a file be made for this program, if it were started now? Tries, and leaves nothing behind. 0; a negative errno with the
+ * reason. */
+int session_try_file(const struct agent_settings *settings, const char *program, struct err_text *err);
+
 /* session_end.c */
-/* Makes the session's file. 0 or a negative errno, which the log has told already. */
-int session_open_file(struct session *session);
 /* A collector's connection is gone. */
 void session_link_gone(struct session *session, const struct link *link);
 /* Moves batches on; when all are where they belong, or given up, reports and frees the slot. */

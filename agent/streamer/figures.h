@@ -9,6 +9,13 @@
 
 #include "agent/streamer/smaps.h"
 
+/* What is looked at, and how often. */
+struct observer_settings {
+	uint64_t figures_ns; /* interval; 0: none */
+	uint64_t maps_ns;    /* 0: none */
+	bool allocator;
+};
+
 struct figures {
 	uint64_t time_ns;
 	uint64_t rss, rss_peak, pss, anonymous, swap, address_space, dirty, clean; /* bytes */

@@ -2,7 +2,6 @@
 #include "agent/streamer/file_sink.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
@@ -41,17 +40,14 @@ static int write_all(struct file_sink *f, const uint8_t *data, size_t length)
 	return 0;
 }
 
-int file_sink_open(struct file_sink *f, const char *path, struct stream *stream,
+int file_sink_open(struct file_sink *f, int fd, const char *path, struct stream *stream,
 		   struct packer *packer, uint8_t *out, size_t out_size)
 {
 	struct catch_up catch_up;
 	long length = 1;
 	int r = 0;
 
-	*f = (struct file_sink){
-		.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600)};
-	if (f->fd < 0)
-		return -errno;
+	*f = (struct file_sink){.fd = fd};
 	snprintf(f->path, sizeof(f->path), "%s", path);
 	pthread_mutex_lock(&stream->lock);
 	catch_up = catch_up_begin(&stream->spool, true);

@@ -112,13 +112,14 @@ static bool same_process(const struct handshake_client *c, pid_t pid)
 /* The message and who sent it. 0 or a negative errno. */
 static int receive(struct handshake_client *c, struct ring_hello *ret)
 {
-	struct iovec data = {.iov_base = ret, .iov_len = sizeof(*ret)};
+	struct iovec data[2] = {{.iov_base = ret, .iov_len = sizeof(*ret)},
+				{.iov_base = c->settings, .iov_len = sizeof(c->settings)}};
 	union {
 		char bytes[CMSG_SPACE(sizeof(struct ucred))];
 		struct cmsghdr align;
 	} control;
-	struct msghdr message = {.msg_iov = &data,
-				 .msg_iovlen = 1,
+	struct msghdr message = {.msg_iov = data,
+				 .msg_iovlen = 2,
 				 .msg_control = control.bytes,
 				 .msg_controllen = sizeof(control.bytes)};
 	ssize_t n = recvmsg(c->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
@@ -127,7 +128,7 @@ static int receive(struct handshake_client *c, struct ring_hello *ret)
 
 	if (n < 0)
 		return -errno;
-	if (n != sizeof(*ret) || !head || head->cmsg_level != SOL_SOCKET ||
+	if (n < (ssize_t)sizeof(*ret) || !head || head->cmsg_level != SOL_SOCKET ||
 	    head->cmsg_type != SCM_CREDENTIALS)
 		return -EBADMSG;
 	memcpy(&who, CMSG_DATA(head), sizeof(who));
@@ -135,6 +136,9 @@ static int receive(struct handshake_client *c, struct ring_hello *ret)
 		return -EPERM;
 	c->pid = who.pid;
 	c->uid = who.uid;
+	c->settings_length = (size_t)n - sizeof(*ret);
+	if (message.msg_flags & MSG_TRUNC || (c->settings_length && c->settings[c->settings_length - 1]))
+		c->settings_length = 0; /* not from our library */
 	return 0;
 }
 
@@ -146,10 +150,8 @@ void handshake_turn(struct ring_hello *h)
 	h->pointer_bits = ring_turn32(true, h->pointer_bits);
 	h->pid = ring_turn32(true, h->pid);
 	h->flags = ring_turn32(true, h->flags);
-	h->mode = ring_turn32(true, h->mode);
 	h->machine = __builtin_bswap16(h->machine);
 	h->page_shift = __builtin_bswap16(h->page_shift);
-	h->sample_interval = ring_turn64(true, h->sample_interval);
 	h->parent_event = ring_turn64(true, h->parent_event);
 }
 
@@ -283,7 +285,7 @@ int handshake_answer_with(struct handshake_client *c, enum ring_answer_kind kind
 			  uint64_t size, const struct ring_entry *entry, uint32_t count)
 {
 	struct ring_answer answer =
-		answer_of(c, kind, c->handshake->follow ? RING_ANSWER_FOLLOW : 0, size);
+		answer_of(c, kind, c->follow ? RING_ANSWER_FOLLOW : 0, size);
 	struct iovec data[2] = {
 		{.iov_base = &answer, .iov_len = sizeof(answer)},
 		{.iov_base = (void *)(uintptr_t)entry, .iov_len = count * sizeof(*entry)}};
@@ -317,6 +319,18 @@ void handshake_wait(struct handshake_client *c)
 		return;
 	c->waits = true;
 	send(c->fd, &answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void handshake_say(struct handshake_client *c, const char *text)
+{
+	struct ring_answer answer = answer_of(c, RING_SAY, 0, 0);
+	size_t length = strlen(text);
+	struct iovec data[2] = {{.iov_base = &answer, .iov_len = sizeof(answer)},
+				{.iov_base = (void *)(uintptr_t)text,
+				 .iov_len = length < RING_SAY_MAX ? length : RING_SAY_MAX}};
+	struct msghdr message = {.msg_iov = data, .msg_iovlen = 2};
+
+	sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void handshake_close(struct handshake *h)

@@ -27,6 +27,9 @@ struct handshake_client {
 	uid_t uid;
 	uint32_t flags; /* RING_HELLO_*, as it says */
 	bool swapped;	/* it is of the other byte order, and is answered in that */
+	bool follow;	/* said with the answer: fork children are to ask, too */
+	char settings[RING_SETTINGS_MAX]; /* NAME=VALUE, each with its zero */
+	size_t settings_length;
 };
 
 struct handshake {
@@ -34,7 +37,6 @@ struct handshake {
 	uv_poll_t poll;
 	int fd; /* listening; -1: none */
 	bool full; /* further ones wait in the socket's queue */
-	bool follow; /* said with each answer: fork children are to ask, too */
 	struct handshake_client client[HANDSHAKE_CLIENTS];
 	/* Somebody asks: answer at once or later with handshake_answer. The hello is in our byte order. */
 	void (*asked)(void *context, struct handshake_client *client, const struct ring_hello *hello);
@@ -63,6 +65,8 @@ void handshake_tick(struct handshake *handshake, uint64_t now_ns);
 void handshake_answer(struct handshake_client *client, enum ring_answer_kind kind);
 int handshake_answer_with(struct handshake_client *client, enum ring_answer_kind kind, int ring_fd, uint64_t size,
 			  const struct ring_entry *entry, uint32_t count);
+/* Has it write this to its standard error, before it is answered: RING_SAY. */
+void handshake_say(struct handshake_client *client, const char *text);
 /* Says that the answer takes longer than those who ask wait for it. Said once, however often it is called. */
 void handshake_wait(struct handshake_client *client);
 void handshake_close(struct handshake *handshake);

@@ -63,14 +63,22 @@ int naming_expand(char *out, size_t size, const char *pattern, const char *progr
 	return length ? 0 : -EINVAL;
 }
 
-int naming_part(char *path, size_t size, uint32_t part)
+bool naming_is_plain(const char *pattern)
+{
+	for (; (pattern = strchr(pattern, '%')); pattern += 2)
+		if (pattern[1] != '%')
+			return false;
+	return true;
+}
+
+int naming_number(char *path, size_t size, char mark, uint32_t number)
 {
 	char *name = strrchr(path, '/'), *ending = strrchr(name ? name : path, '.'), text[16];
 	size_t length = strlen(path), more;
 
 	if (!ending || ending == path || ending[-1] == '/')
 		ending = path + length;
-	more = (size_t)snprintf(text, sizeof(text), ".%u", part);
+	more = (size_t)snprintf(text, sizeof(text), "%c%u", mark, number);
 	if (length + more >= size)
 		return -ENAMETOOLONG;
 	memmove(ending + more, ending, strlen(ending) + 1);

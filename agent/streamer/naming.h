@@ -1,5 +1,6 @@
 #pragma once
 /* Names of recordings: a pattern with placeholders. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,5 +11,7 @@
  * placeholder. */
 int naming_expand(char *out, size_t size, const char *pattern, const char *program, uint64_t wall_s, int64_t pid,
 		  uint32_t counter);
-/* Puts ".PART" in front of the last ending of a path: name.2.heapcast. 0 or -ENAMETOOLONG. */
-int naming_part(char *path, size_t size, uint32_t part);
+/* Has it no placeholder, but for percent signs: is it one file's name, whatever is recorded? */
+bool naming_is_plain(const char *pattern);
+/* Puts a number in front of the last ending of a path, behind `mark`: name.2.heapcast. 0 or -ENAMETOOLONG. */
+int naming_number(char *path, size_t size, char mark, uint32_t number);

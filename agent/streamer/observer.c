@@ -58,6 +58,7 @@ static void begin(struct observed *o, uint64_t generation, pid_t pid, uint64_t s
 /* Who is in the slot now? False: nobody. */
 static bool meet(struct observed *o, struct stream *s)
 {
+	struct observer_settings settings = {0};
 	uint64_t generation = 0, start_ticks = 0;
 	uint32_t image = 0;
 	pid_t pid = 0;
@@ -68,6 +69,7 @@ static bool meet(struct observed *o, struct stream *s)
 		image = s->image;
 		pid = s->target.pid;
 		start_ticks = s->target.start_ticks;
+		settings = s->observe;
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (!generation) {
@@ -79,6 +81,7 @@ static bool meet(struct observed *o, struct stream *s)
 	else if (o->image != image) /* another program, which may be looked at or not */
 		o->no_detail = o->no_maps = false;
 	o->image = image;
+	o->settings = settings;
 	return true;
 }
 
@@ -310,7 +313,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 
 static uint64_t visit(struct observer *b, struct observed *o, struct stream *s)
 {
-	const struct observer_settings *set = &b->settings;
+	const struct observer_settings *set = &o->settings;
 	uint64_t next = NEVER, now;
 
 	if (!meet(o, s))

@@ -28,17 +28,12 @@
 
 struct stream;
 
-struct observer_settings {
-	uint64_t figures_ns; /* interval; 0: none */
-	uint64_t maps_ns;    /* 0: none */
-	bool allocator;
-};
-
 /* Whom a slot has, as far as the observer knows. */
 struct observed {
 	uint64_t generation; /* stream.start_ns; 0: nobody */
 	pid_t pid;
 	uint32_t image;
+	struct observer_settings settings; /* that hold for it */
 	int proc; /* of /proc/PID */
 	bool no_figures, no_detail, no_maps; /* may not be read */
 	uint64_t figures_due, detail_due, maps_due, allocator_due;
@@ -58,7 +53,7 @@ struct observer {
 	bool running;
 };
 
-/* Starts the thread, if there is anything to do. 0 or a negative errno. */
+/* Starts the thread, if there is anything to do for a stream that says nothing else (stream.observe). 0 or a negative errno. */
 int observer_start(struct observer *observer, const struct observer_settings *settings, struct stream *const *streams,
 		   uint32_t count);
 /* There is somebody new to look at. */

@@ -141,6 +141,7 @@ static void fill_header(struct ring_memory *ring, const struct layout *l,
 	ring_put32(swapped, &h->unflagged, s->emulated != 0);
 	ring_put64(swapped, &h->data_offset, l->data_offset);
 	memcpy(h->stream, s->stream, sizeof(h->stream));
+	memcpy(h->home.mark, s->mark, sizeof(h->home.mark));
 	ring_put32(swapped, &h->control, 1);
 	ring_put32(swapped, &h->mode, s->mode);
 	ring_put32(swapped, &h->policy, s->policy);

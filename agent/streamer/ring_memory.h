@@ -36,6 +36,7 @@ struct ring_memory {
 
 struct ring_settings {
 	uint8_t stream[RING_STREAM_ID_SIZE];
+	uint8_t mark[RING_MARK_SIZE]; /* where it belongs to (home.h) */
 	uint32_t mode;
 	uint32_t policy;
 	uint32_t block_max_ms;

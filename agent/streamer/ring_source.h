@@ -102,9 +102,10 @@ struct ring_inheritance {
 	uint64_t delivered, lost; /* sums over all threads */
 };
 /* ring_takeup.c: takes over `lock`, a locked descriptor of a ring whose agent is gone (ring_memory_adopt), as the next
- * incarnation. 0; -ESTALE: the program was told that nobody wants it any more; or a negative errno as of ring_memory_adopt.
+ * incarnation. 0; -EXDEV: it does not belong to the agents of this `mark`; -ESTALE: the program was told that nobody wants it any more; or a negative errno as of ring_memory_adopt.
  * `lock` is closed then, too. */
-int ring_source_adopt(struct ring_source *source, size_t size, int lock, struct ring_inheritance *ret_inheritance);
+int ring_source_adopt(struct ring_source *source, size_t size, int lock, const uint8_t *mark,
+		      struct ring_inheritance *ret_inheritance);
 /* Says to the program that this agent reads now. */
 void ring_source_begin(struct ring_source *source);
 void ring_source_close(struct ring_source *source);

@@ -194,7 +194,8 @@ static int inherit(struct ring_source *s, struct ring_inheritance *in)
 	return sum_slices(s, in);
 }
 
-int ring_source_adopt(struct ring_source *s, size_t size, int lock, struct ring_inheritance *ret)
+int ring_source_adopt(struct ring_source *s, size_t size, int lock, const uint8_t *mark,
+		      struct ring_inheritance *ret)
 {
 	struct ring_header *h;
 	int r = ring_memory_adopt(s->ring, size, lock);
@@ -202,7 +203,10 @@ int ring_source_adopt(struct ring_source *s, size_t size, int lock, struct ring_
 	if (r < 0)
 		return r;
 	h = s->ring->header;
-	r = ring_get32(s->ring->swapped, &h->detached) ? -ESTALE : inherit(s, ret);
+	if (memcmp(h->home.mark, mark, RING_MARK_SIZE) != 0)
+		r = -EXDEV;
+	else
+		r = ring_get32(s->ring->swapped, &h->detached) ? -ESTALE : inherit(s, ret);
 	if (r < 0) {
 		ring_memory_close(s->ring);
 		return r;

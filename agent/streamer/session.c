@@ -28,19 +28,20 @@ static struct session *session_of(struct agent *a, pid_t pid, uint64_t start_tic
 	return NULL;
 }
 
-static bool descends_from_recorded(struct agent *a, pid_t pid)
+/* The nearest one; NULL: none is. */
+static const struct session *recorded_ancestor(struct agent *a, pid_t pid)
 {
 	uint64_t start;
 
 	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
 		if (target_identity(pid, &pid, &start) < 0)
-			return false;
+			return NULL;
 		for (uint32_t k = 0; k < a->budget.slots; k++)
 			if (stream_state(&a->session[k].stream) == STREAM_LIVE &&
 			    a->session[k].stream.target.pid == pid)
-				return true;
+				return &a->session[k];
 	}
-	return false;
+	return NULL;
 }
 
 static struct session *free_session(struct agent *a)
@@ -110,8 +111,9 @@ static uint64_t parent_position(struct agent *a, const uint8_t *id)
 	return position;
 }
 
-/* A stream that has begun: its place among the others, where it goes, and news of its end. 0; -EIO: it can go nowhere. */
-static int enlist(struct agent *a, struct session *s)
+/* A stream that has begun, with what holds for it: its place among the others, where it goes, and news of its end. 0; -EIO: it can go
+ * nowhere; with the reason, and so too where it can go elsewhere than was wanted. */
+static int enlist(struct agent *a, struct session *s, struct err_text *say)
 {
 	const struct target_info *target = &s->stream.target;
 
@@ -122,11 +124,12 @@ static int enlist(struct agent *a, struct session *s)
 	s->link_acked = s->saved = s->left_ns = 0;
 	s->file_error = 0;
 	s->folder[0] = '\0';
-	if (a->settings.beside_target)
+	session_note(s);
+	if (a->settings.beside_target || s->settings.own_output)
 		target_folder(target->pid, s->folder, sizeof(s->folder));
 	s->file.fd = -1;
 	s->file.path[0] = '\0';
-	if ((a->settings.output || !a->to_links) && session_open_file(s) < 0 && !a->to_links) {
+	if ((s->settings.output || !a->to_links) && session_open_file(s, say) < 0 && !a->to_links) {
 		s->stream.capture->ops->retire(s->stream.capture);
 		pthread_mutex_lock(&s->stream.lock);
 		stream_close(&s->stream);
@@ -151,7 +154,7 @@ int session_attach(struct agent *a, const struct target_info *target,
 		   struct capture_source *capture, const uint8_t *parent)
 {
 	struct stream_settings settings = {
-		.ring = a->settings.ring,
+		.ring = a->settings.each.ring,
 		.agent_id = a->id,
 		.parent_stream = parent,
 		.parent_event = parent ? parent_position(a, parent) : 0,
@@ -163,10 +166,13 @@ int session_attach(struct agent *a, const struct target_info *target,
 		return -EEXIST;
 	if (!s)
 		return -ENOSPC;
+	s->settings = a->settings.each;
 	pthread_mutex_lock(&s->stream.lock);
 	r = stream_attach(&s->stream, target, &settings, capture);
+	if (!r)
+		stream_settle(&s->stream, &s->settings.observe, s->settings.cull_ns);
 	pthread_mutex_unlock(&s->stream.lock);
-	return r < 0 ? r : enlist(a, s);
+	return r < 0 ? r : enlist(a, s, NULL);
 }
 
 static struct target_said said_in(const struct handshake_client *client,
@@ -180,20 +186,15 @@ static struct target_said said_in(const struct handshake_client *client,
 	};
 }
 
-static enum ring_answer_kind begin(struct agent *a, struct session *s,
-				   const struct handshake_client *client,
-				   const struct target_info *target, const struct ring_hello *hello)
+static int open_stream(struct agent *a, struct session *s, const struct handshake_client *client,
+		       const struct target_info *target, const struct ring_hello *hello)
 {
 	struct stream_settings settings = {
-		.ring = a->settings.ring, .agent_id = a->id, .said = said_in(client, hello)};
+		.ring = s->settings.ring, .agent_id = a->id, .said = said_in(client, hello)};
 	int r;
 
 	settings.ring.swapped = client->swapped;
-	/* With `agent run` it is the agent that reads the environment, before its command line. */
-	if (!a->only && hello->mode && hello->mode - 1 <= RING_SAMPLE)
-		settings.ring.mode = hello->mode - 1;
-	if (!a->only && hello->sample_interval && hello->sample_interval <= RING_INTERVAL_MAX)
-		settings.ring.sample_interval = hello->sample_interval;
+	memcpy(settings.ring.mark, a->mark, sizeof(settings.ring.mark));
 	if (hello->flags & RING_HELLO_FORKED) {
 		settings.parent_stream = hello->parent_stream;
 		settings.parent_event = hello->parent_event
@@ -202,13 +203,44 @@ static enum ring_answer_kind begin(struct agent *a, struct session *s,
 	}
 	pthread_mutex_lock(&s->stream.lock);
 	r = stream_open(&s->stream, &a->budget, target, &settings);
+	if (!r)
+		stream_settle(&s->stream, &s->settings.observe, s->settings.cull_ns);
 	pthread_mutex_unlock(&s->stream.lock);
+	return r;
+}
+
+/* A file that can't be made is the user's business if the user has named it. */
+static int find_file(struct agent *a, struct session *s, struct err_text *say)
+{
+	struct err_text file = {{0}};
+	int r = enlist(a, s, &file);
+
+	if (s->settings.own_output && *file.text)
+		err_set(say, r, "%s: %s", file.text,
+			r < 0 ? "this program is not recorded" : "collectors get the recording");
+	return r;
+}
+
+static enum ring_answer_kind begin(struct agent *a, struct session *s,
+				   struct handshake_client *client,
+				   const struct target_info *target, const struct ring_hello *hello)
+{
+	struct err_text say = {{0}};
+	int r = session_settle(a, s, client, &say);
+
+	if (r < 0) {
+		session_say(a, client, &say);
+		return RING_REFUSED;
+	}
+	r = open_stream(a, s, client, target, hello);
 	if (r < 0) {
 		a->ringless = true;
 		log_error("can't make a ring for pid %d: %s", (int)target->pid, strerror(-r));
 		return RING_BUSY;
 	}
-	return enlist(a, s) < 0 ? RING_REFUSED : RING_ACCEPTED;
+	r = find_file(a, s, &say);
+	session_say(a, client, &say);
+	return r < 0 ? RING_REFUSED : RING_ACCEPTED;
 }
 
 /* A stream has one source: a program that has got hold of another one's id is turned away. */
@@ -232,22 +264,29 @@ int session_take_up(struct agent *a, const struct target_info *target, int lock)
 		return may ? -ENOSPC : -EPERM;
 	}
 	pthread_mutex_lock(&s->stream.lock);
-	r = stream_take_up(&s->stream, &a->budget, target, lock, a->id);
+	r = stream_take_up(&s->stream, &a->budget, target, lock, a->mark, a->id);
 	if (!r && is_copy(a, s)) {
 		stream_close(&s->stream);
 		r = -EEXIST;
 	}
+	if (!r) {
+		session_recall(a, s);
+		stream_settle(&s->stream, &s->settings.observe, s->settings.cull_ns);
+	}
 	pthread_mutex_unlock(&s->stream.lock);
 	if (r < 0)
 		return r;
-	return enlist(a, s);
+	return enlist(a, s, NULL);
 }
 
 static bool allowed(struct agent *a, const struct handshake_client *client)
 {
-	if (a->only && client->pid != a->only && !a->settings.follow)
+	const struct session *ancestor;
+
+	if (a->only && client->pid != a->only && !a->settings.each.follow)
 		return false;
-	return a->settings.follow || !descends_from_recorded(a, client->pid);
+	ancestor = recorded_ancestor(a, client->pid);
+	return !ancestor || ancestor->settings.follow;
 }
 
 /* Is its user one whose programs are recorded? */

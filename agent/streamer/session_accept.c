@@ -109,6 +109,7 @@ void session_accept(struct session *s, struct handshake_client *client)
 	const struct own_allocator *own = forked ? &nothing : look_inside(s, client);
 	pid_t pid = client->pid;
 
+	client->follow = s->settings.follow;
 	if (handshake_answer_with(client, RING_ACCEPTED, s->stream.source.ring->fd,
 				  s->stream.source.ring->size, own->entry, own->count) == 0)
 		return;

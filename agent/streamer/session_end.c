@@ -15,69 +15,11 @@
 #include <unistd.h>
 
 #include "agent/streamer/agent.h"
-#include "agent/streamer/naming.h"
 #include "base/log.h"
 #include "base/ban.h"
 
 #define LAGGARD_NS                                                                                 \
 	(LINK_SILENT_MS * UINT64_C(1000000)) /* since any collector has acknowledged something */
-
-static const char *pattern_of(const struct agent *a)
-{
-	return a->settings.output ? a->settings.output : NAMING_DEFAULT;
-}
-
-/* A pattern that is no absolute path begins in `folder`, unless that is empty. */
-static int place(const struct session *s, const char *folder, char *out, size_t size)
-{
-	const struct agent *a = s->agent;
-	const char *pattern = pattern_of(a);
-	size_t n = 0;
-	int r;
-
-	if (*folder && *pattern != '/')
-		n = (size_t)snprintf(out, size, "%s%s", folder, strcmp(folder, "/") ? "/" : "");
-	if (n >= size)
-		return -ENAMETOOLONG;
-	r = naming_expand(out + n, size - n, pattern, target_name(&s->stream.target),
-			  s->stream.start_wall_ns / 1000000000, s->stream.target.pid,
-			  a->recordings - 1);
-	return r < 0 || s->stream.incarnation == 1 ? r
-						   : naming_part(out, size, s->stream.incarnation);
-}
-
-static int try_folder(struct session *s, const char *folder)
-{
-	struct agent *a = s->agent;
-	char path[sizeof(s->file.path)] = "";
-	int r = place(s, folder, path, sizeof(path));
-
-	if (!r)
-		r = file_sink_open(&s->file, path, &s->stream, &a->link_packer, a->file_out,
-				   a->budget.link_out);
-	if (!r && s->agent->settings.output_owner != (uid_t)-1 &&
-	    fchown(s->file.fd, s->agent->settings.output_owner, (gid_t)-1) < 0)
-		log_warn("can't give %s to user %u: %s", path,
-			 (unsigned)s->agent->settings.output_owner, strerror(errno));
-	if (r < 0)
-		log_error("can't write a recording to %s: %s", r == -EINVAL ? pattern_of(a) : path,
-			  strerror(-r));
-	return r;
-}
-
-int session_open_file(struct session *s)
-{
-	const char *own = s->agent->settings.folder ? s->agent->settings.folder : "";
-	int r;
-
-	if (s->agent->spool.fd >= 0 && s->agent->to_links && !s->agent->settings.output)
-		return try_folder(s, s->agent->spool.path);
-	r = try_folder(s, *s->folder ? s->folder : own);
-
-	if (r < 0 && *s->folder && *pattern_of(s->agent) != '/' && strcmp(s->folder, own))
-		r = try_folder(s, own);
-	return r;
-}
 
 static bool has_subscriber(const struct session *s)
 {
@@ -235,7 +177,7 @@ static void linger(struct session *s)
 	}
 	s->lingered = true;
 	s->progress_ns = now;
-	if (session_open_file(s) == 0)
+	if (session_open_file(s, NULL) == 0)
 		forget_links(s);
 	else
 		give_up(s);

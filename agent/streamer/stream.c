@@ -293,10 +293,10 @@ static struct target_said said_in(const struct ring_memory *ring)
 }
 
 int stream_take_up(struct stream *s, const struct budget *b, const struct target_info *target,
-		   int lock, const uint8_t *agent_id)
+		   int lock, const uint8_t *mark, const uint8_t *agent_id)
 {
 	struct ring_inheritance in;
-	int r = ring_source_adopt(&s->source, b->ring, lock, &in);
+	int r = ring_source_adopt(&s->source, b->ring, lock, mark, &in);
 
 	if (r < 0)
 		return r;
@@ -322,6 +322,13 @@ int stream_take_up(struct stream *s, const struct budget *b, const struct target
 	ring_source_begin(&s->source);
 	begin(s, agent_id, s->source.incarnation);
 	return 0;
+}
+
+void stream_settle(struct stream *s, const struct observer_settings *observe, uint64_t cull_ns)
+{
+	s->observe = *observe;
+	if (s->cull.slot)
+		s->cull.time_ns = cull_ns;
 }
 
 void stream_close(struct stream *s)

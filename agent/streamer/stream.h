@@ -100,7 +100,8 @@ struct stream {
 	uint64_t slept_ns;    /* clock_slept_ns as the stream has told it */
 	uint64_t earlier_delivered, earlier_lost; /* in the totals: by the agents before this one */
 
-	/* What the observer has seen. */
+	/* What the observer has seen, and is to look at. */
+	struct observer_settings observe;
 	struct figures figures[STREAM_FIGURES_MAX];
 	uint32_t figures_count;
 	struct maps maps; /* the observer's; the drain's while `maps_ready` */
@@ -146,15 +147,19 @@ void stream_use_spool(struct stream *stream, struct spool_folder *folder);
 /* FREE to LIVE: makes the ring. 0 or a negative errno. */
 int stream_open(struct stream *stream, const struct budget *budget, const struct target_info *target,
 		const struct stream_settings *settings);
-/* FREE to LIVE with the ring of an agent that is gone: `lock` is taken over, see ring_source_adopt. 0 or a negative errno. */
+/* FREE to LIVE with the ring of an agent that is gone: `lock` is taken over, see ring_source_adopt. -EXDEV: it is not of our `mark`. 0 or another
+ * negative errno. */
 int stream_take_up(struct stream *stream, const struct budget *budget, const struct target_info *target, int lock,
-		   const uint8_t *agent_id);
+		   const uint8_t *mark, const uint8_t *agent_id);
 /* FREE to LIVE with another source than a ring, which must outlive the stream; of `settings->ring` count mode, sample_interval
  * and frees_have_stacks. 0 or a negative errno. */
 int stream_attach(struct stream *stream, const struct target_info *target, const struct stream_settings *settings,
 		  struct capture_source *capture);
 /* To FREE: everything was delivered, or given up. */
 void stream_close(struct stream *stream);
+/* What holds for this one, where it was opened just now, with the lock held: what is looked at, and the time of culling, if there is
+ * memory for that (stream_use_culling). */
+void stream_settle(struct stream *stream, const struct observer_settings *observe, uint64_t cull_ns);
 /* LIVE to ENDING. */
 void stream_end(struct stream *stream, const struct target_end *end);
 

@@ -129,6 +129,8 @@ static const char *reason(int error)
 		return "there is nowhere to put its recording";
 	case -EEXIST:
 		return "it says to be another program's stream";
+	case -EXDEV:
+		return "it belongs to an agent of another socket, network or key";
 	default:
 		return strerror(-error);
 	}

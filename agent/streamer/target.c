@@ -90,6 +90,21 @@ int target_identity(pid_t pid, pid_t *ret_parent, uint64_t *ret_start)
 	return 0;
 }
 
+static bool is_same(pid_t pid, const char *name, const char *ours)
+{
+	struct stat theirs, own;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	return stat(path, &theirs) == 0 && stat(ours, &own) == 0 && theirs.st_dev == own.st_dev &&
+	       theirs.st_ino == own.st_ino;
+}
+
+bool target_sees_files(pid_t pid)
+{
+	return is_same(pid, "ns/mnt", "/proc/self/ns/mnt") && is_same(pid, "root", "/");
+}
+
 uint32_t target_threads(pid_t pid)
 {
 	char line[1024];

@@ -47,6 +47,8 @@ int target_read(pid_t pid, struct target_info *ret_info);
 void target_believe(struct target_info *info, const struct target_said *said);
 /* Its working folder, now. Empty if that can't be known. */
 void target_folder(pid_t pid, char *out, size_t size);
+/* Does a name mean the same file to it as to us? False also if that can't be known. */
+bool target_sees_files(pid_t pid);
 /* Only parent and start time. 0 or -ESRCH. */
 int target_identity(pid_t pid, pid_t *ret_parent, uint64_t *ret_start_ticks);
 /* The name of a thread, NUL-terminated. 0 or -ESRCH. */

@@ -39,8 +39,9 @@ time.sleep(30)' >"$T/taken.out" &
 wait_for 5 "a taken port" grep -q there "$T/taken.out"
 says 3 "port 18177 is in use" run --listen 127.0.0.1:18177 -- "$plain"
 
+says 3 "can't write a recording to $T/none/x.heapcast: No such file or directory" run --output "$T/none/x.heapcast" -- "$plain"
+
 # From here on the program runs, and its own status is ours.
-says 5 "nothing was recorded: there was no place for the file" run --output "$T/none/x.heapcast" -- "$plain"
 says 5 "no collector at 127.0.0.1:43513" run --collector 127.0.0.1 --linger 100ms -- "$plain"
 assert_contains "the summary" "$T/says.err" "no collector came; what was left is in heapcast_e2e-plain_"
 "$COLLECTOR" ledger "$T"/heapcast_e2e-plain_*.heapcast >"$T/ledger.txt"

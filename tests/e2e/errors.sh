@@ -40,8 +40,8 @@ mkdir -p "$T/alone"
 cp "$AGENT" "$T/alone/agent"
 says 3 libheapcast.so -- "$T/alone/agent" run --output "$T/x.heapcast" -- "$plain"
 
-# A folder that can't be written: said, and the program's own status stays.
-says 5 no-such-folder -- "$AGENT" run --output "$T/no-such-folder/x.heapcast" -- "$plain"
+# A folder that can't be written: said, and the program is not started.
+says 3 no-such-folder -- "$AGENT" run --output "$T/no-such-folder/x.heapcast" -- "$plain"
 
 # Nobody there: where it listens, and what to check.
 says 1 43513 "Check that" -- "$COLLECTOR" gather --data "$T/none" --interface lo --once --for 1s

@@ -31,7 +31,7 @@ known() { getent "$1" "$2" >/dev/null; }
 
 # Nobody else: others can't even connect, and are free to start an agent of their own.
 serve none --socket "$T/none" --output "$T/none-%p"
-as 1001 1001 - HEAPCAST_SOCKET="$T/none"
+as 1001 1001 - HEAPCAST_SOCKET="$T/none" HEAPCAST_LOG=off
 stop_serve none
 assert_eq "recordings of another user" 0 "$(count 'none-*')"
 
@@ -59,7 +59,7 @@ serve group --socket "$T/group" --output "$T/group-%p" --allow-group 2001
 assert_eq "mode and group of the socket" "660 2001" "$(stat -c '%a %g' "$T/group")"
 as 1001 2001 - HEAPCAST_SOCKET="$T/group"
 as 1002 1002 7,2001,9 HEAPCAST_SOCKET="$T/group"
-as 1003 1003 7,9 HEAPCAST_SOCKET="$T/group"
+as 1003 1003 7,9 HEAPCAST_SOCKET="$T/group" HEAPCAST_LOG=off
 stop_serve group
 assert_eq "recordings of a group" 2 "$(recorded 'group-*')"
 
@@ -85,17 +85,18 @@ as 1002 1002 - HEAPCAST_SOCKET="$T/all"
 stop_serve all
 assert_eq "recordings" 2 "$(recorded 'all-*')"
 
-# A daemon of an ordinary user: that user and root.
+# A daemon of an ordinary user: that user. Root's programs trust it only where nobody else could have put its socket; this is in a folder
+# below /tmp.
 mkdir "$T/user" && chown 1001 "$T/user"
 setpriv --reuid=1001 --regid=1001 --clear-groups "$AGENT" serve --socket "$T/user/socket" --output "$T/user/r-%p" 2>"$T/user.err" &
 served[user]=$!
 wait_for 5 "the user's daemon" serving user
 as 1001 1001 - HEAPCAST_SOCKET="$T/user/socket"
-as 1002 1002 - HEAPCAST_SOCKET="$T/user/socket"
-plain HEAPCAST_SOCKET="$T/user/socket"
+as 1002 1002 - HEAPCAST_SOCKET="$T/user/socket" HEAPCAST_LOG=off
+plain HEAPCAST_SOCKET="$T/user/socket" HEAPCAST_LOG=off
 stop_serve user
 assert_eq "exit status of the user's daemon" 0 "$status"
-assert_eq "recordings of the user and root" 2 "$(recorded 'user/r-*')"
+assert_eq "recordings of the user" 1 "$(recorded 'user/r-*')"
 
 # Who has connected is who asks: a connection that is handed to another process is closed.
 serve handed --socket "$T/handed" --output "$T/handed-%p" --allow-user "*"

@@ -62,7 +62,7 @@ wait_for 10 "the end of the recording" grep -q "e2e-plain, pid .* ended" "$T/fir
 kill -KILL "${served[first]}"
 wait "${served[first]}" || true
 [ -S "$T/socket" ] || fail "the socket of a killed daemon is gone"
-plain HEAPCAST_SOCKET="$T/socket" HEAPCAST_AGENT=/none
+plain HEAPCAST_SOCKET="$T/socket" HEAPCAST_LOG=off
 for i in 1 2 3 4 5 6 7 8; do "$AGENT" serve --socket "$T/socket" --output "$T/r-%p" 2>"$T/many$i.err" & done
 sleep 0.5
 one() { [ "$(grep -l "programs ask" "$T"/many*.err | wc -l)" = 1 ] && [ "$(grep -l "serves at" "$T"/many*.err | wc -l)" = 7 ]; }
@@ -137,7 +137,7 @@ PYTHON
 queue=$!
 wait_for 5 "a full queue" grep -q "^full" "$T/queue.out"
 since=$(date +%s%N)
-plain HEAPCAST_SOCKET="$T/silent" HEAPCAST_AGENT=/none
+plain HEAPCAST_SOCKET="$T/silent"
 took=$((($(date +%s%N) - since) / 1000000))
 [ $took -lt 3000 ] || fail "the program took $took ms"
 kill "$queue"

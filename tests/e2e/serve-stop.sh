@@ -48,7 +48,7 @@ for signal in TERM INT; do
 	kill -0 "${held[$signal]}" 2>/dev/null || fail "the program was to outlast the daemon"
 	[ "$(stored "$T/$signal-${held[$signal]}")" -ge 10000 ] || fail "too few events: $(cat "$T/ledger.txt")"
 	[ ! -e "$T/$signal.s" ] || fail "the socket is left behind"
-	plain HEAPCAST_SOCKET="$T/$signal.s" HEAPCAST_AGENT=/none
+	plain HEAPCAST_SOCKET="$T/$signal.s" HEAPCAST_LOG=off
 	ends $signal 20000000
 done
 

@@ -181,7 +181,7 @@ static void change_agents(void)
 	stream_close(&stream);
 	must(!ring_memory_lock(fd) && !target_read(getpid(), &target));
 	batches = culled = 0;
-	if (stream_take_up(&stream, &budget, &target, fd, agent_id) < 0)
+	if (stream_take_up(&stream, &budget, &target, fd, (const uint8_t[RING_MARK_SIZE]){0}, agent_id) < 0)
 		begin();
 }
 

@@ -99,18 +99,18 @@ static void test_environment(void **state)
 	setenv("HEAPCAST_MEMORY_LIMIT", "16M", 1);
 	setenv("HEAPCAST_SOCKET", "@other", 1); /* means nothing to run */
 	options_defaults(&o);
-	assert_int_equal(options_environment(&o, COMMAND_RUN, &err), 0);
+	assert_int_equal(options_environment(&o, COMMAND_RUN, &options_own_environment, &err), 0);
 	assert_true(o.announce);
 	assert_true(o.full_walk);
 	assert_int_equal(o.memory_limit, 16 << 20);
 	assert_null(o.socket);
 	setenv("HEAPCAST_ANNOUNCE", "0", 1); /* ours counts more than the seed's */
 	options_defaults(&o);
-	assert_int_equal(options_environment(&o, COMMAND_SERVE, &err), 0);
+	assert_int_equal(options_environment(&o, COMMAND_SERVE, &options_own_environment, &err), 0);
 	assert_false(o.announce);
 	assert_string_equal(o.socket, "@other");
 	setenv("HEAPCAST_MEMORY_LIMIT", "much", 1);
-	assert_true(options_environment(&o, COMMAND_RUN, &err) < 0);
+	assert_true(options_environment(&o, COMMAND_RUN, &options_own_environment, &err) < 0);
 	assert_string_equal(err_get(&err, -1), "HEAPCAST_MEMORY_LIMIT takes SIZE, not 'much'");
 }
 

@@ -127,7 +127,8 @@ static void starts_an_agent(void **state)
 	assert_non_null(strstr(r.output, "good 4"));
 	assert_non_null(strstr(r.output, "others 0"));
 	assert_said(&r, "serve --for-pid ");
-	assert_said(&r, " --socket @heapcast-0 --linger-idle 10s \n");
+	assert_said(&r, " --socket @heapcast-0-");
+	assert_said(&r, " --linger-idle 10s \n");
 	assert_said(&r, "beyond 0\n");
 	assert_said(&r, "null 1\n");
 	assert_said(&r, "preload 0\n");

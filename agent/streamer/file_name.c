@@ -1,0 +1,206 @@
+/* New files for recordings. See file_name.h. */
+#include "agent/streamer/file_name.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/streamer/naming.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/ban.h"
+
+#define NUMBER_MAX 1000000
+#define BESIDE_MAX 64
+#define TRY_BYTES  4096 /* of a disk that is full there is not one */
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The folder, which stays the same one whatever becomes of its name. A descriptor or a negative errno. */
+static int open_folder(const char *path)
+{
+	char folder[FILE_NAME_MAX];
+	size_t length = (size_t)(last_part(path) - path);
+	int fd;
+
+	if (length >= sizeof(folder))
+		return -ENAMETOOLONG;
+	memcpy(folder, length ? path : ".", length ? length : 1);
+	folder[length ? length : 1] = '\0';
+	fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int make(int folder, const char *name)
+{
+	int fd = openat(folder, name,
+			O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* One whose name nobody knows beforehand. */
+static int make_beside(int folder, char name[BESIDE_MAX])
+{
+	uint64_t random;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return -EIO;
+	snprintf(name, BESIDE_MAX, ".heapcast-%016" PRIx64, random);
+	return make(folder, name);
+}
+
+static int refuse(const char *path, int error, struct err_text *err)
+{
+	return err_set(err, error, "can't write a recording to %s: %s", path, strerror(-error));
+}
+
+/* What has the name is no former recording of ours. */
+static int refuse_kind(const char *path, const struct stat *st, struct err_text *err)
+{
+	const char *what = S_ISLNK(st->st_mode)	   ? "is a link"
+			   : S_ISDIR(st->st_mode)  ? "is a folder"
+			   : !S_ISREG(st->st_mode) ? "is no regular file"
+						   : NULL;
+
+	if (what)
+		return err_set(err, -EEXIST, "can't write a recording to %s: it %s", path, what);
+	return err_set(err, -EEXIST,
+		       "can't write a recording to %s: it belongs to another user (%u)", path,
+		       (unsigned)st->st_uid);
+}
+
+static bool is_former(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && st->st_uid == geteuid();
+}
+
+static int replace_former(int folder, const char *path, struct err_text *err)
+{
+	char beside[BESIDE_MAX];
+	int fd = make_beside(folder, beside);
+
+	if (fd < 0)
+		return refuse(path, fd, err);
+	if (renameat(folder, beside, folder, last_part(path)) == 0)
+		return fd;
+	refuse(path, -errno, err);
+	unlinkat(folder, beside, 0);
+	close(fd);
+	return -EIO;
+}
+
+/* -EEXIST: it is none. */
+static int open_device(int folder, const char *name)
+{
+	struct stat st;
+	int fd;
+
+	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISCHR(st.st_mode))
+		return -EEXIST;
+	fd = openat(folder, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISCHR(st.st_mode))) {
+		close(fd);
+		return -EEXIST;
+	}
+	if (fd >= 0)
+		fcntl(fd, F_SETFL, 0); /* opening it must not wait for a line; writing may */
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_numbered(int folder, char *path, struct file_number *numbers, uint32_t *ret_number)
+{
+	char name[FILE_NAME_MAX];
+	int fd = -EEXIST;
+
+	if (strcmp(numbers->path, path) != 0) {
+		snprintf(numbers->path, sizeof(numbers->path), "%s", path);
+		numbers->next = 2;
+	}
+	while (fd == -EEXIST && numbers->next < NUMBER_MAX) {
+		snprintf(name, sizeof(name), "%s", path);
+		if (naming_number(name, sizeof(name), '-', numbers->next) < 0)
+			return -ENAMETOOLONG;
+		*ret_number = numbers->next++;
+		fd = make(folder, last_part(name));
+	}
+	if (fd >= 0)
+		snprintf(path, FILE_NAME_MAX, "%s", name);
+	return fd;
+}
+
+/* What the name has is not in our way, or may be replaced. */
+static int may_take(int folder, const char *path, struct err_text *err)
+{
+	struct stat st;
+
+	if (fstatat(folder, last_part(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : refuse(path, -errno, err);
+	return is_former(&st) || S_ISCHR(st.st_mode) ? 0 : refuse_kind(path, &st, err);
+}
+
+int file_name_open(char path[FILE_NAME_MAX], bool replace, struct file_number *numbers,
+		   uint32_t *ret_number, struct err_text *err)
+{
+	cleanup(cleanup_close) int folder = open_folder(path);
+	int fd = folder < 0 ? folder : make(folder, last_part(path));
+
+	*ret_number = 0;
+	if (fd == -EEXIST)
+		fd = open_device(folder, last_part(path));
+	if (fd == -EEXIST && replace) {
+		fd = may_take(folder, path, err);
+		return fd < 0 ? fd : replace_former(folder, path, err);
+	}
+	if (fd == -EEXIST)
+		fd = open_numbered(folder, path, numbers, ret_number);
+	return fd < 0 ? refuse(path, fd, err) : fd;
+}
+
+static int try_writing(int fd, uid_t owner)
+{
+	static const char some[TRY_BYTES];
+	ssize_t n = write(fd, some, sizeof(some));
+
+	if (n != (ssize_t)sizeof(some))
+		return n < 0 ? -errno : -ENOSPC;
+	return owner != (uid_t)-1 && fchown(fd, owner, (gid_t)-1) < 0 ? -errno : 0;
+}
+
+int file_name_try(const char *path, bool replace, uid_t owner, struct err_text *err)
+{
+	cleanup(cleanup_close) int folder = open_folder(path), fd = -1;
+	char beside[BESIDE_MAX];
+	struct stat st;
+	int r;
+
+	if (folder < 0)
+		return refuse(path, folder, err);
+	if (fstatat(folder, last_part(path), &st, AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT)
+		return refuse(path, -errno, err);
+	r = replace ? may_take(folder, path, err) : 0;
+	if (r < 0)
+		return r;
+	fd = open_device(folder, last_part(path));
+	if (fd != -EEXIST)
+		return fd < 0 ? refuse(path, fd, err) : 0;
+	fd = make_beside(folder, beside);
+	if (fd < 0)
+		return refuse(path, fd, err);
+	r = try_writing(fd, owner);
+	unlinkat(folder, beside, 0);
+	if (r == -EPERM && owner != (uid_t)-1)
+		return err_set(err, r, "can't give recordings to user %u: %s", (unsigned)owner,
+			       strerror(-r));
+	return r < 0 ? refuse(path, r, err) : 0;
+}

@@ -1,0 +1,81 @@
+#!/bin/bash
+# No recording is written over but the one that a person has named for what `agent run` runs, by a new file under its name: never
+# through a link, never another user's file, never a pattern's. All others take a number, and the log says so.
+. "$(dirname "$0")/lib.sh"
+plain=$BUILD/tests/e2e-plain
+run() { "$AGENT" run --quiet "$@" 2>"$T/run.err" >"$T/run.out"; }
+inode() { stat -c %i "$1"; }
+alone() { env LD_PRELOAD="$PRELOAD" "$@"; }
+whole() { "$COLLECTOR" ledger "$1"; }
+
+# The one that was named is replaced by another file: who reads the former one goes on reading it.
+assert_status 5 run --output "$T/r" -- "$plain"
+exec 4<"$T/r"
+first=$(sha256sum <"$T/r")
+assert_status 0 run --output "$T/r" -- true
+assert_eq "the former file" "$first" "$(sha256sum <&4)"
+exec 4<&-
+whole "$T/r" >"$T/ledger.txt"
+assert_eq "files" r "$(cd "$T" && ls -A | grep -E '^r$|heapcast-')"
+assert_eq "its mode" 600 "$(stat -c %a "$T/r")"
+
+# Named by a pattern, both stay.
+assert_status 5 run --output "$T/%e.rec" -- "$plain"
+before=$(sha256sum <"$T/e2e-plain.rec")
+assert_status 5 run --output "$T/%e.rec" -- "$plain"
+assert_eq "the first of a pattern" "$before" "$(sha256sum <"$T/e2e-plain.rec")"
+whole "$T/e2e-plain-2.rec" >"$T/ledger.txt"
+assert_contains "the log" "$T/run.err" "e2e-plain.rec is taken: the recording of pid" "goes to $T/e2e-plain-2.rec"
+
+# What is no former recording is left alone, and the program not started.
+echo mine >"$T/mine"
+ln -s "$T/mine" "$T/link"
+ln -s "$T/nowhere" "$T/dangling"
+mkdir "$T/folder"
+mkfifo "$T/pipe"
+while read -r name what; do
+	assert_status 3 run --output "$T/$name" -- touch "$T/started"
+	assert_contains "$name" "$T/run.err" "can't write a recording to $T/$name: it $what"
+done <<-END
+	link is a link
+	dangling is a link
+	folder is a folder
+	pipe is no regular file
+END
+[ ! -e "$T/started" ] || fail "the program was started"
+assert_eq "what the link leads to" mine "$(cat "$T/mine")"
+[ ! -e "$T/nowhere" ] || fail "something was made through a link"
+
+# The library alone takes a number in all of these cases, and of a recording that is there.
+for name in r link dangling folder pipe; do
+	was=$(ls -ldi --time-style=full-iso "$T/$name")
+	assert_status 5 alone HEAPCAST_OUTPUT="$T/$name" HEAPCAST_LOGFILE="$T/alone.log" "$plain" >/dev/null
+	wait_for 10 "$name-2" whole "$T/$name-2"
+	assert_eq "$name" "$was" "$(ls -ldi --time-style=full-iso "$T/$name")"
+	assert_contains "the log" "$T/alone.log" "$T/$name is taken"
+done
+
+# With --follow it is the program that was named which has the name; its children have numbers, whether it is there before or not.
+for _ in 1 2; do
+	rm -f "$T"/f-*
+	assert_status 0 run --memory-limit 16M --follow --output "$T/f" -- "$BUILD/targets/forks" prefork 3
+	assert_eq "recordings" "f f-2 f-3 f-4" "$(cd "$T" && echo f f-*)"
+	for f in "$T"/f "$T"/f-*; do whole "$f" >"$T/ledger.txt"; done
+	"$COLLECTOR" ledger --json "$T/f" >"$T/f.json"
+done
+
+# Another user's file, in a folder of one's own.
+if [ "$(id -u)" = 0 ] && chown 1 "$T/mine" 2>/dev/null; then
+	assert_status 3 run --output "$T/mine" -- touch "$T/started"
+	assert_contains "another user's file" "$T/run.err" "can't write a recording to $T/mine: it belongs to another user (1)"
+	assert_eq "another user's file" mine "$(cat "$T/mine")"
+	assert_status 5 alone HEAPCAST_OUTPUT="$T/mine" "$plain" >/dev/null
+	wait_for 10 "a number beside it" whole "$T/mine-2"
+	assert_eq "another user's file" mine "$(cat "$T/mine")"
+else
+	echo "another user's file: not tried, files can not be given away here"
+fi
+
+# A device is no recording.
+assert_status 5 run --output /dev/null -- "$plain"
+[ -c /dev/null ] || fail "/dev/null is no device any more"

@@ -1,0 +1,112 @@
+#!/bin/bash
+# A setting that can't be honoured: `agent run` ends with 2 or 3 before the program has begun; the library alone has the program say so,
+# one line on standard error, before main, by the first process of a tree and nobody else. The program runs as ever.
+. "$(dirname "$0")/lib.sh"
+need setsid
+plain=$BUILD/tests/e2e-plain
+mkdir "$T/closed" "$T/out"
+export HEAPCAST_OUTPUT="$T/out/%p"
+
+# says TEXT NAME=VALUE...: the library alone says it, once, and the program runs; "" nothing
+says() {
+	local text=$1
+	shift
+	assert_status 5 env LD_PRELOAD="$PRELOAD" "$@" "$plain" >"$T/said.out" 2>"$T/said.err"
+	assert_eq "standard output with $*" "done" "$(cat "$T/said.out")"
+	if [ -z "$text" ]; then
+		assert_eq "standard error with $*" "" "$(cat "$T/said.err")"
+		return
+	fi
+	assert_eq "lines on standard error with $*" 1 "$(wc -l <"$T/said.err")"
+	assert_contains "standard error with $*" "$T/said.err" "heapcast: " "$text"
+}
+# runs STATUS TEXT ARG...: `agent run` ends so, and the program was not started
+runs() {
+	local status=$1 text=$2
+	shift 2
+	assert_status "$status" env "${@:1:$#-1}" "$AGENT" run ${!#} -- touch "$T/started" >"$T/run.out" 2>"$T/run.err"
+	assert_contains "agent run with $*" "$T/run.err" "$text"
+	[ ! -e "$T/started" ] || fail "with $* the program was started"
+}
+
+# Every kind of value, by both names. What it is and what was given is in the line.
+while IFS='|' read -r setting text; do
+	says "$text" "$setting"
+	runs 2 "$text" "$setting" --quiet
+done <<-'END'
+	HEAPCAST_CULL=yes|HEAPCAST_CULL takes TIME, not 'yes'
+	HEAPCAST_MEMORY_LIMIT=12x|HEAPCAST_MEMORY_LIMIT takes SIZE, not '12x'
+	HEAPCAST_MEMORY_LIMIT=1K|a memory limit of 1.00 KiB is too little
+	HEAPCAST_MODE=some|HEAPCAST_MODE takes full|sample[=BYTES]|off, not 'some'
+	HEAPCAST_POLICY=wait|HEAPCAST_POLICY takes block|thin|count, not 'wait'
+	HEAPCAST_FOLLOW=perhaps|HEAPCAST_FOLLOW takes 0 or 1, not 'perhaps'
+	HEAPCAST_FREE_STACKS=some|HEAPCAST_FREE_STACKS takes yes|no, not 'some'
+	HEAPCAST_GATHER_MAPS=often|HEAPCAST_GATHER_MAPS takes 0, 1 or a time, not 'often'
+	HEAPCAST_DEPTH=3|--depth takes 8 to 1000, not 3
+	HEAPCAST_LOG=loud|--log takes error|warn|info|debug|trace|off, not 'loud'
+	HEAPCAST_LISTEN=nowhere|nowhere
+	HEAPCAST_KEY=/missing/key|/missing/key
+	HEAPCAST_LOGFILE=/missing/log|can't log to /missing/log
+	HEAPCAST_FLIGHT_GROWTH=much|much
+	HEAPCAST_ZERO_MEMORY=maybe|HEAPCAST_ZERO_MEMORY takes 0 or 1, not 'maybe'
+	HEAPCAST_SAMPLE_SEED=x|HEAPCAST_SAMPLE_SEED takes a number, not 'x'
+	MEMORY_PROFILER_CHOWN_OUTPUT_TO=me|MEMORY_PROFILER_CHOWN_OUTPUT_TO takes UID, not 'me'
+	HEAPCAST_OUTPUT=a%q|takes %e, %t, %p, %n and %% beside other text, not 'a%q'
+END
+says "HEAPCAST_OUPUT; did you mean HEAPCAST_OUTPUT?" HEAPCAST_OUPUT=x
+
+# Where a file can't be: no folder, no right, a full disk.
+says "can't write a recording to /missing/x: No such file or directory: this program is not recorded" HEAPCAST_OUTPUT=/missing/x
+runs 3 "can't write a recording to /missing/x: No such file or directory" A=B "--output /missing/x"
+if [ "$(id -u)" = 0 ] && setpriv --reuid=1 --regid=1 --clear-groups test -x "$PRELOAD" 2>/dev/null; then
+	chmod 711 "$T"
+	assert_status 5 setpriv --reuid=1 --regid=1 --clear-groups env HEAPCAST_OUTPUT="$T/closed/x" LD_PRELOAD="$PRELOAD" "$plain" 2>"$T/said.err" >"$T/said.out"
+	assert_contains "a folder without permission" "$T/said.err" "can't write a recording to $T/closed/x: Permission denied"
+	assert_status 3 setpriv --reuid=1 --regid=1 --clear-groups "$AGENT" run --output "$T/closed/x" -- "$plain" 2>"$T/run.err" >"$T/run.out"
+	assert_contains "a folder without permission" "$T/run.err" "can't write a recording to $T/closed/x: Permission denied"
+	assert_status 3 setpriv --reuid=1 --regid=1 --clear-groups env -u HEAPCAST_OUTPUT "$AGENT" run -- "$plain" 2>"$T/run.err" >"$T/run.out"
+	assert_contains "a working folder without permission" "$T/run.err" "can't write a recording to heapcast_e2e-plain_"
+fi
+if [ "$inside" = namespace ] && mkdir "$T/small" && unshare --mount true 2>/dev/null; then
+	# shellcheck disable=SC2016
+	unshare --mount -- bash -c '
+		mount -t tmpfs -o size=64k none "$1/small" || exit 77
+		head -c 1M /dev/zero >"$1/small/full"
+		"$2" run --output "$1/small/x" -- touch "$1/started"' - "$T" "$AGENT" 2>"$T/run.err" || status=$?
+	[ "$status" = 77 ] || assert_contains "a full disk ($status)" "$T/run.err" "$T/small/x: No space left on device"
+	[ "$status" = 77 ] || assert_eq "a full disk" 3 "$status"
+	[ ! -e "$T/started" ] || fail "on a full disk the program was started"
+fi
+
+# Where an agent is said to be.
+says "HEAPCAST_AGENT: /missing can't be run" HEAPCAST_AGENT=/missing
+says "HEAPCAST_SOCKET: no agent answers at $T/nowhere" HEAPCAST_SOCKET="$T/nowhere"
+
+# Not with HEAPCAST_LOG=off; not of what nobody has said; to no end of the program where nobody reads.
+says "" HEAPCAST_LOG=off HEAPCAST_CULL=yes
+says "" MEMORY_PROFILER_LOG=off HEAPCAST_SOCKET=/missing
+says "" HEAPCAST_TEST=1
+assert_status 5 env HEAPCAST_MODE=some LD_PRELOAD="$PRELOAD" "$plain" 2>&- >"$T/said.out"
+assert_status 5 bash -c 'exec 2> >(exec true); sleep 0.2; exec env HEAPCAST_MODE=some LD_PRELOAD="$1" "$2" >/dev/null' - "$PRELOAD" "$plain"
+mkfifo "$T/pipe"
+exec 4<>"$T/pipe"
+head -c 65536 /dev/zero >&4 # all that it holds
+assert_status 5 timeout 5 env HEAPCAST_MODE=some LD_PRELOAD="$PRELOAD" "$plain" 2>&4 >"$T/said.out"
+exec 4<&-
+
+# Once by a tree: not by children, what comes after an exec, or who has lost its parent (whom somebody of another session takes in).
+for setting in HEAPCAST_MODE=some HEAPCAST_CULL=yes; do
+	setsid -w env "$setting" LD_PRELOAD="$PRELOAD" bash -c '
+		"$1" >/dev/null
+		(sleep 0.2; exec "$1" >/dev/null) &
+		sh -c "\"$1\"; (sleep 0.3; \"$1\") & exit 0" - "$1" >/dev/null
+		wait
+		exec "$1" >/dev/null' - "$plain" 2>"$T/tree.err" || assert_eq "exit status" 5 $?
+	sleep 0.6
+	assert_eq "lines of a tree with $setting" 1 "$(wc -l <"$T/tree.err")"
+done
+# Each tree has its line.
+for _ in 1 2; do says "takes TIME, not 'yes'" HEAPCAST_CULL=yes; done
+# Below `agent run` nobody says anything: its settings hold.
+"$AGENT" run --quiet --output "$T/run" -- env HEAPCAST_MODE=some HEAPCAST_SOCKET=/missing "$plain" >"$T/run.out" 2>"$T/run.err" || assert_eq "exit status" 5 $?
+assert_eq "standard error below agent run" "" "$(cat "$T/run.err")"
