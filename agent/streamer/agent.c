@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/streamer/endpoint.h"
@@ -182,6 +183,24 @@ static uint32_t live_streams(void *context)
 	return agent_live(context);
 }
 
+/* What was recorded under a key waits apart: an agent without it, or with another, never brings it to anybody. */
+static int spool_by_key(struct agent *a)
+{
+	char key[HOME_KEY_DIGITS + 1];
+	struct err_text err = {{0}};
+	int r = home_key(&a->settings, key, &err);
+
+	if (r < 0) {
+		log_warn("can't spool to %s: %s", a->settings.spool, err_get(&err, r));
+		return r;
+	}
+	if (*key)
+		mkdir(a->settings.spool, 0700); /* that it can't be made is seen below it */
+	snprintf(a->spool_path, sizeof(a->spool_path), "%s%s%s", a->settings.spool,
+		 *key ? "/" : "", key);
+	return 0;
+}
+
 /* For batches that wait for a collector, where there is no room in memory any more. That it can't be had is told, and no reason
  * not to record. What an earlier agent has left there is looked through while the memory for all else is not taken yet. */
 static void open_folder(struct agent *a)
@@ -190,7 +209,8 @@ static void open_folder(struct agent *a)
 
 	if (!a->settings.spool)
 		return;
-	if (spool_folder_open(&a->spool, a->settings.spool, a->settings.spool_limit) == 0)
+	if (spool_by_key(a) == 0 &&
+	    spool_folder_open(&a->spool, a->spool_path, a->settings.spool_limit) == 0)
 		orphans_open(&a->orphans, &a->spool, b->links,
 			     b->limit / 4 < LEFT_FRAME_MAX ? (size_t)b->limit / 4 : LEFT_FRAME_MAX);
 	/* A buffer for definitions as well, at the cost of the spools in memory. */

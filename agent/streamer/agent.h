@@ -157,6 +157,7 @@ struct agent {
 	struct packer drain_packer, link_packer;
 	struct drain drain;
 	struct spool_folder spool;
+	char spool_path[TARGET_PATH_MAX]; /* settings.spool, or a folder in it */
 	struct orphans orphans; /* what was found there */
 	struct observer observer;
 	uint8_t id[STREAM_ID_SIZE];

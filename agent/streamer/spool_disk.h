@@ -1,6 +1,7 @@
 #pragma once
 /*
- * The part of a stream's spool that memory has no room for: on a disk, in segments. `--spool DIR`, `--spool-limit SIZE`.
+ * The part of a stream's spool that memory has no room for: on a disk, in segments. `--spool DIR`, `--spool-limit SIZE`. With a key
+ * DIR is a folder in that one which is called by the key (home.h).
  *
  *   DIR/lock                    held by the one agent that spools there
  *   DIR/ID-FIRST.definitions    frames that repeat all definitions as of the batch before FIRST (none if FIRST is 1)

@@ -129,8 +129,6 @@ static const char *reason(int error)
 		return "there is nowhere to put its recording";
 	case -EEXIST:
 		return "it says to be another program's stream";
-	case -EXDEV:
-		return "it belongs to an agent of another socket, network or key";
 	default:
 		return strerror(-error);
 	}
@@ -161,6 +159,12 @@ static void take(struct agent *a, pid_t pid, int fd, struct takeup_report *repor
 	if (r >= 0 || r == -ESRCH || r == -ESTALE || r == -ENOENT)
 		return;
 	report->others++;
+	if (r == -EXDEV) {
+		log_info("pid %d was recorded by an agent that is gone, of another socket, network "
+			 "or key than ours: it is left to one that has them",
+			 (int)pid);
+		return;
+	}
 	log_warn("pid %d was recorded by an agent that is gone, and goes on unrecorded: %s",
 		 (int)pid, reason(r));
 }

@@ -17,7 +17,7 @@ struct agent;
 struct takeup_report {
 	uint32_t taken;	   /* recorded again */
 	uint32_t busy;	   /* their agent lives */
-	uint32_t others;   /* rings of another size, or that made no sense; each one was logged */
+	uint32_t others;   /* rings of another size or home (home.h), or that made no sense; each one was logged */
 	uint32_t no_right; /* we may not open them */
 };
 
