@@ -16,6 +16,8 @@ const volatile bool capture_wants_execs = false;
 /* The agent's process namespace, whose numbers it knows processes by; 0: the host's. */
 const volatile uint64_t capture_ns_dev = 0;
 const volatile uint64_t capture_ns_ino = 0;
+/* The kernel's pages, less one. */
+const volatile uint32_t capture_page_mask = 4095;
 /* Entries of these maps, powers of two, less one. */
 const volatile uint32_t capture_hint_mask = 0;
 const volatile uint32_t capture_tally_mask = 0;

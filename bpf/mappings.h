@@ -18,7 +18,6 @@
 #define MAPPINGS_MMAP	   12
 #define MAPPINGS_SBRK	   16
 #define MAPPINGS_SBRK_BACK 40
-#define MAPPINGS_PAGE	   4095u
 
 /* Is it code of an allocator, libc or the loader? Global: the verifier looks at it once. */
 __attribute__((noinline)) int mappings_are_theirs(uint32_t stream_number, uint64_t pc)
@@ -59,7 +58,7 @@ ARCH_INLINE bool mappings_enter(const struct capture_here *here, struct capture_
 
 	switch (site_shape(call->word)) {
 	case SHAPE_UNMAP:
-		if (call->old & MAPPINGS_PAGE || !call->size)
+		if (call->old & capture_page_mask || !call->size)
 			return false;
 		thread->old_address = thread->call_stamp = thread->event_interval = 0;
 		mappings_put(here, site_kind(call->word), call->old, call->size);

@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define PAGE 4096u
+#define PAGE 4096u /* or a part of one */
 
 #if __SIZEOF_POINTER__ == 8
 #define NATIVE_CLASS ELFCLASS64
@@ -55,7 +55,7 @@ static int read_all(const struct image_source *source, void *to, size_t size, ui
 static int add_segment(struct image *image, const elf_segment *p)
 {
 	uint64_t address = p->p_vaddr, end;
-	struct image_segment *segment;
+	struct elf_load *segment;
 
 	if (__builtin_add_overflow(address, p->p_memsz, &end) || p->p_filesz > p->p_memsz ||
 	    end > INT64_MAX || p->p_offset > (uint64_t)INT64_MAX - p->p_filesz)
@@ -63,10 +63,9 @@ static int add_segment(struct image *image, const elf_segment *p)
 	if (image->segment_count == IMAGE_SEGMENTS)
 		return -EBADMSG;
 	segment = &image->segments[image->segment_count++];
-	*segment = (struct image_segment){.address = address,
-					  .offset = p->p_offset,
-					  .size = p->p_filesz,
-					  .executable = p->p_flags & PF_X};
+	*segment = (struct elf_load){.address = address, .offset = p->p_offset, .size = p->p_filesz};
+	if (p->p_flags & PF_X)
+		image->code[image->code_count++] = *segment;
 	address &= ~(uint64_t)(PAGE - 1);
 	end = (end + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 	if (image->segment_count == 1 || address < image->load_start)
@@ -160,7 +159,7 @@ void image_drop(struct image *image)
 static int fill_from_file(struct image *image, uint64_t from, uint64_t to)
 {
 	for (unsigned i = 0; i < image->segment_count; i++) {
-		const struct image_segment *s = &image->segments[i];
+		const struct elf_load *s = &image->segments[i];
 		uint64_t lead = s->address & (PAGE - 1), begin, end = s->address + s->size;
 		ssize_t n;
 
@@ -179,11 +178,11 @@ static int fill_from_file(struct image *image, uint64_t from, uint64_t to)
 
 static int fill_from_memory(struct image *image, uint64_t from, uint64_t to)
 {
-	uint64_t at = from;
+	uint64_t at = from, header = image->segments[0].address - image->segments[0].offset;
 
 	for (; at < to; at += PAGE) {
 		ssize_t n = read_source(&image->source, image->memory + (at - image->load_start),
-					PAGE, at - image->load_start);
+					PAGE, at - header);
 
 		if (n != PAGE && n <= 0)
 			break;

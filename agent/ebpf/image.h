@@ -11,30 +11,26 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/elf_load.h"
 #include "base/map.h"
 
 #define IMAGE_SEGMENTS 16
 #define IMAGE_PIECE    16384u
 #define IMAGE_MAX      (1u << 30) /* of addresses; larger modules are not read */
 
-struct image_segment {
-	uint64_t address; /* as the file has it, like all addresses here */
-	uint64_t offset;
-	uint64_t size;	 /* in the file */
-	bool executable;
-};
-
 struct image_source {
 	int fd;	       /* of the file; -1: memory */
 	pid_t pid;     /* whose memory */
-	uint64_t base; /* where in it the ELF header lies */
+	uint64_t base; /* where in it the ELF header lies, and with it the first segment */
 };
 
 struct image {
 	struct image_source source;
-	struct image_segment segments[IMAGE_SEGMENTS];
+	struct elf_load segments[IMAGE_SEGMENTS]; /* addresses as the file has them, like all addresses here */
 	unsigned segment_count;
-	uint64_t load_start; /* whole pages */
+	struct elf_load code[IMAGE_SEGMENTS]; /* those of them that are */
+	unsigned code_count;
+	uint64_t load_start; /* whole pages of 4 KiB, which larger pages begin with, too */
 	uint64_t load_end;
 	uint64_t eh_frame_hdr; /* 0: none */
 	uint64_t eh_frame_hdr_size;

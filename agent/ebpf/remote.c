@@ -111,19 +111,12 @@ static void forget_modules(struct remote *r)
 	r->range_count = 0;
 }
 
-/* Where the file's addresses lie in the process: by the mapping's place in the file. */
-static bool find_bias(const struct image *image, const struct process_map *map, uint64_t *ret_bias)
+/* Large pages have more than the image. */
+static uint64_t within(const struct image *image, uint64_t bias, uint64_t address)
 {
-	for (unsigned i = 0; i < image->segment_count; i++) {
-		const struct image_segment *s = &image->segments[i];
-		uint64_t offset = s->offset & ~4095ull;
+	uint64_t low = bias + image->load_start, high = bias + image->load_end;
 
-		if (!s->executable || map->offset < offset || map->offset >= s->offset + s->size)
-			continue;
-		*ret_bias = map->start - (map->offset - offset) - (s->address & ~4095ull);
-		return true;
-	}
-	return false;
+	return address < low ? low : address > high ? high : address;
 }
 
 /* `map` is executable and of a file; `base`: the lowest mapping of that file in this row of mappings. */
@@ -136,20 +129,18 @@ static void add_module(struct remote *r, const struct process_map *map, uint64_t
 
 	if (!image)
 		return;
-	if (image->source.fd < 0)
-		bias = base - image->load_start;
-	else if (!find_bias(image, map, &bias))
+	if (!elf_load_bias(image->code, image->code_count, map->start, map->end, map->offset, &bias))
 		goto useless;
 	if (last && last->image == image && last->unwind.bias == bias) {
-		last->unwind.end = map->end;
+		last->unwind.end = within(image, bias, map->end);
 		goto useless; /* a second executable segment */
 	}
 	if (array_reserve(&r->modules, &r->module_capacity, r->module_count + 1, sizeof(*module)))
 		goto useless;
 	module = &r->modules[r->module_count++];
 	*module = (struct there_module){
-		.unwind = {.start = map->start,
-			   .end = map->end,
+		.unwind = {.start = within(image, bias, map->start),
+			   .end = within(image, bias, map->end),
 			   .bias = bias,
 			   .load_start = bias + image->load_start,
 			   .load_end = bias + image->load_end},

@@ -24,7 +24,6 @@ void mapped_done(struct mapped *m)
 static void ask_file(struct mapped *mapped, struct mapping *m)
 {
 	struct elf_id id;
-	uint64_t linked;
 
 	if (m->path[0] != '/' || elf_id_read(m->path, &id) < 0)
 		return;
@@ -38,8 +37,7 @@ static void ask_file(struct mapped *mapped, struct mapping *m)
 		memcpy(m->build_id, id.build_id, id.build_id_length);
 		m->build_id_length = id.build_id_length;
 	}
-	if (elf_id_address(&id, m->offset, &linked))
-		m->bias = m->start - linked;
+	elf_load_bias(id.load, id.load_count, m->start, m->end, m->offset, &m->bias);
 }
 
 int mapped_add(struct mapped *mapped, uint64_t start, uint64_t end, uint64_t offset,

@@ -232,26 +232,11 @@ static void read_segments(struct elf *e, const uint8_t *header, struct elf_id *i
 			read_notes(e, word(e, p, 4, 8), word(e, p, 16, 32), id);
 		if (number(e, p, 4) == PT_LOAD && number(e, p + (e->wide ? 4 : 24), 4) & PF_X &&
 		    id->load_count < ELF_LOADS_MAX)
-			id->load[id->load_count++] = (struct elf_load){
-				word(e, p, 4, 8), word(e, p, 8, 16), word(e, p, 16, 32)};
+			id->load[id->load_count++] =
+				(struct elf_load){.offset = word(e, p, 4, 8),
+						  .address = word(e, p, 8, 16),
+						  .size = word(e, p, 16, 32)};
 	}
-}
-
-/* A mapping begins at the page where the segment begins. */
-bool elf_id_address(const struct elf_id *id, uint64_t offset, uint64_t *ret_address)
-{
-	for (uint32_t i = 0; i < id->load_count; i++) {
-		const struct elf_load *l = &id->load[i];
-		uint64_t before = l->offset & 0xffff;
-
-		before = before < l->address ? before : l->address;
-		if (offset + before < l->offset ||
-		    (offset > l->offset && offset - l->offset >= l->size))
-			continue;
-		*ret_address = l->address + (offset - l->offset);
-		return true;
-	}
-	return false;
 }
 
 /* Opens a file for reading if it is a regular one; a path may name a device or a pipe. The descriptor or errno. */

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/elf_load.h"
+
 #define BUILD_ID_MAX 64
 
 /* What a file has to name code with, as its section headers say; only the worker looks inside. */
@@ -19,11 +21,6 @@ enum elf_has {
 };
 
 #define ELF_LOADS_MAX 8
-
-/* A piece of the file that is mapped as code. */
-struct elf_load {
-	uint64_t offset, address, size; /* in the file; as linked; bytes of the file */
-};
 
 struct elf_id {
 	uint8_t build_id[BUILD_ID_MAX];
@@ -39,9 +36,6 @@ struct elf_id {
 
 /* 0; -ENOENT and the like from open; -ENOEXEC: not a regular file, or no ELF file of class and byte order that exist. */
 int elf_id_read(const char *path, struct elf_id *ret_id);
-
-/* Where the byte at `offset` of the file is, as linked, if that is code. */
-bool elf_id_address(const struct elf_id *id, uint64_t offset, uint64_t *ret_address);
 
 /* CRC-32 (IEEE 802.3, as .gnu_debuglink has it) of a regular file's bytes. 0 or errno. */
 int file_crc32(const char *path, uint32_t *ret_crc);

@@ -63,6 +63,19 @@ code_of $whole >after
 cmp -s before after || fails "the code is not what it was"
 [ -z "$short" ] || exit 0
 
+if [ -e attached_lld ]; then
+	echo "linked by lld: segments share pages of the file"
+	./attached_lld begin 1 $ROUNDS done-lld &
+	lld=$!
+	attach lld -p $lld --mode full --output out/lld
+	grep attached_lld /proc/$lld/maps
+	touch begin
+	until [ -e done-lld ]; do sleep 0.2; done
+	kill -KILL $lld
+	ended $lld 137 "the program that lld has linked"
+	ended $agent 0 "its agent"
+fi
+
 echo "samples; the program is killed"
 ./attached again 1 $SAMPLED_ROUNDS done-again &
 sampled=$!
@@ -91,7 +104,9 @@ cmp -s before after || fails "the code is not what it was"
 touch later
 ended $left 7 "the program"
 END
-in_machine 0 script "$(built bin/agent)" "$(built targets/attached)"
+lld=$(built targets)/attached_lld # where there was an ld.lld
+[ -x "$lld" ] || lld=
+in_machine 0 script "$(built bin/agent)" "$(built targets/attached)" ${lld:+"$lld"}
 
 value() { node -p "JSON.parse(require('fs').readFileSync('ledger.json'))['$1']"; }
 balances() { # RECORDING
@@ -118,6 +133,14 @@ assert_contains "stacks" top.txt "by deep" "by work" "by main" "_start"
 ! grep -q '\[truncated\]' top.txt || fail "a stack is not whole"
 
 [ -z "${short:-}" ] || exit 0
+if [ -n "$lld" ]; then
+	balances lld
+	assert_eq "events of what lld has linked" $((21 * 2 * ROUNDS)) "$(value produced)"
+	assert_eq "its stacks that were cut" 0 "$(sql lld 'select count(*) from allocations where depth < 3')"
+	"$COLLECTOR" top --by backtrace --count 1000 --symbols "$(built targets)" "$T/out/lld" >top.txt
+	assert_contains "its stacks" top.txt "by deep" "by work" "by main" "_start"
+	! grep -q '\[truncated\]' top.txt || fail "one of its stacks is not whole"
+fi
 balances sampled
 # What fails and is no sample is counted where calls are not followed to their ends (docs/ebpf.md): one malloc of a round.
 assert_eq "sampled blocks in use at the end" 0 "$(sql sampled 'select coalesce(sum(leaked), 0) from allocations')"

@@ -13,10 +13,12 @@
 #include "agent/ebpf/maps.h"
 #include "agent/streamer/elf_file.h"
 #include "base/array.h"
+#include "base/elf_load.h"
 #include "base/log.h"
 #include "base/ban.h"
 
-#define HEADERS_MAX 64
+#define HEADERS_MAX  64
+#define SEGMENTS_MAX (sizeof(((struct ebpf_module *)0)->segment) / sizeof(struct capture_segment))
 
 static bool read_header(int fd, Elf64_Ehdr *ret)
 {
@@ -25,16 +27,24 @@ static bool read_header(int fd, Elf64_Ehdr *ret)
 	       ret->e_phentsize == sizeof(Elf64_Phdr);
 }
 
+/* Mappings of a file, one behind the other. */
+struct row {
+	const struct process_map *first, *code; /* of code the first */
+	uint64_t end;
+};
+
 /*
- * Segments, and the bias by the mapping that is given. A file may be mapped again further on (V8 does, with its builtins): the
- * module ends at `end`, or where its segments do. False: it is no program or library of ours.
+ * Segments, and the bias by the mapping of code. A file may be mapped again further on (V8 does, with its builtins): the module
+ * ends with the row, or where its segments do. False: it is no program or library of ours.
  */
-static bool read_segments(struct ebpf_module *m, const struct process_map *map, uint64_t end)
+static bool read_segments(struct ebpf_module *m, const struct row *row)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), last = 0;
+	struct elf_load load[SEGMENTS_MAX];
+	unsigned loads = 0;
+	uint64_t last = 0;
 	Elf64_Ehdr header;
 	Elf64_Phdr p;
-	bool found = false;
+	bool found;
 
 	if (!read_header(m->fd, &header))
 		return false;
@@ -44,20 +54,18 @@ static bool read_segments(struct ebpf_module *m, const struct process_map *map, 
 			break;
 		if (p.p_type != PT_LOAD)
 			continue;
-		if (m->segment_count < 8)
+		if (m->segment_count < SEGMENTS_MAX)
 			m->segment[m->segment_count++] = (struct capture_segment){
 				p.p_vaddr, p.p_memsz, p.p_offset, p.p_flags};
+		if (p.p_flags & PF_X && loads < SEGMENTS_MAX)
+			load[loads++] = (struct elf_load){p.p_vaddr, p.p_offset, p.p_filesz};
 		if (p.p_vaddr + p.p_memsz > last)
 			last = p.p_vaddr + p.p_memsz;
-		if (found || map->offset < (p.p_offset & ~(page - 1)) ||
-		    map->offset >= p.p_offset + p.p_filesz)
-			continue;
-		m->bias = map->start - (p.p_vaddr - p.p_offset + map->offset);
-		found = true;
 	}
-	last = (m->bias + last + page - 1) & ~(page - 1);
-	m->start = map->start;
-	m->end = found && last > map->start && last < end ? last : end;
+	found = elf_load_bias(load, loads, row->code->start, row->code->end, row->code->offset, &m->bias);
+	last += m->bias;
+	m->start = row->first->start;
+	m->end = found && last > m->start && last < row->end ? last : row->end;
 	return found;
 }
 
@@ -71,27 +79,22 @@ static struct ebpf_module *find(struct ebpf_modules *m, const struct process_map
 	return NULL;
 }
 
-/* From its first mapping to the last that follow it. */
-static uint64_t last_end(const struct process_map *maps, uint32_t count, uint32_t i)
+/* From its first mapping to the last that follow it. (Where segments share a page their mappings begin at the same one.) False:
+ * there is no code. */
+static bool find_row(const struct process_map *maps, uint32_t count, uint32_t i, struct row *ret)
 {
-	uint64_t end = maps[i].end;
+	*ret = (struct row){.first = &maps[i]};
+	for (uint32_t k = i; k < count; k++) {
+		const struct process_map *map = &maps[k];
 
-	for (uint32_t k = i + 1; k < count; k++) {
-		if (maps[k].inode == maps[i].inode && maps[k].device == maps[i].device &&
-		    maps[k].offset > maps[i].offset)
-			end = maps[k].end;
-		else if (maps[k].inode)
+		if (map->inode == maps[i].inode && map->device == maps[i].device && map->offset >= maps[i].offset) {
+			ret->end = map->end;
+			ret->code = !ret->code && map->executable ? map : ret->code;
+		} else if (map->inode) {
 			break;
+		}
 	}
-	return end;
-}
-
-static bool has_code(const struct process_map *maps, uint32_t count, uint32_t i, uint64_t end)
-{
-	for (; i < count && maps[i].start < end; i++)
-		if (maps[i].executable && maps[i].inode)
-			return true;
-	return false;
+	return ret->code;
 }
 
 static void describe(struct ebpf_module *m)
@@ -112,13 +115,14 @@ static bool has_file(const struct ebpf_modules *m, uint64_t device, uint64_t ino
 	return false;
 }
 
-static int add(struct ebpf_modules *m, pid_t pid, const struct process_map *map, uint64_t end)
+static int add(struct ebpf_modules *m, pid_t pid, const struct row *row)
 {
+	const struct process_map *map = row->first;
 	struct ebpf_module new = {.first = m->looks,
 				  .device = map->device,
 				  .inode = map->inode,
 				  .start = map->start,
-				  .end = end,
+				  .end = row->end,
 				  .seen = true,
 				  .fd = mapped_open(pid, map)};
 
@@ -129,7 +133,7 @@ static int add(struct ebpf_modules *m, pid_t pid, const struct process_map *map,
 		return -ENOMEM;
 	if (new.fd == -ESTALE)
 		log_warn("pid %d: %s is not looked at: %s", (int)pid, map->path, mapped_reason(new.fd));
-	if (new.fd < 0 || !read_segments(&new, map, end)) {
+	if (new.fd < 0 || !read_segments(&new, row)) {
 		if (new.fd >= 0)
 			close(new.fd);
 		new.fd = -1;
@@ -144,15 +148,15 @@ static int add(struct ebpf_modules *m, pid_t pid, const struct process_map *map,
 }
 
 /* A file that the program before had, too. */
-static bool wake(struct ebpf_modules *m, const struct process_map *map, uint64_t end)
+static bool wake(struct ebpf_modules *m, const struct row *row)
 {
 	for (uint32_t i = 0; i < m->count; i++) {
 		struct ebpf_module *old = &m->module[i];
 
-		if (!old->idle || old->inode != map->inode || old->device != map->device)
+		if (!old->idle || old->inode != row->first->inode || old->device != row->first->device)
 			continue;
 		old->segment_count = 0;
-		if (!read_segments(old, map, end))
+		if (!read_segments(old, row))
 			return false;
 		old->idle = false;
 		old->moved = old->seen = true;
@@ -197,7 +201,7 @@ int ebpf_modules_look(struct ebpf_modules *m, pid_t pid, uint32_t *ret_news, str
 		m->module[i].seen = false;
 	for (uint32_t i = 0; !r && i < count && m->count < EBPF_MODULES_MAX; i++) {
 		struct ebpf_module *known;
-		uint64_t end;
+		struct row row;
 
 		if (!maps[i].inode || !maps[i].path || maps[i].path[0] != '/')
 			continue;
@@ -206,11 +210,10 @@ int ebpf_modules_look(struct ebpf_modules *m, pid_t pid, uint32_t *ret_news, str
 			known->seen = true;
 			continue;
 		}
-		end = last_end(maps, count, i);
-		if (!has_code(maps, count, i, end))
+		if (!find_row(maps, count, i, &row))
 			continue;
-		if (!wake(m, &maps[i], end))
-			r = add(m, pid, &maps[i], end);
+		if (!wake(m, &row))
+			r = add(m, pid, &row);
 		*ret_news += !r;
 	}
 	process_maps_free(maps, count);

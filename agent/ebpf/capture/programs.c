@@ -126,6 +126,7 @@ static int try_load(struct hub *hub, bool cookies)
 		return -errno;
 	hub->object->rodata->capture_has_cookies = cookies;
 	hub->object->rodata->capture_wants_execs = hub->settings.execs;
+	hub->object->rodata->capture_page_mask = (uint32_t)sysconf(_SC_PAGESIZE) - 1;
 	bpf_program__set_autoload(hub->object->progs.capture_fork, hub->settings.follow);
 	bpf_program__set_autoload(hub->object->progs.capture_session, hub->has_sessions);
 	bpf_program__set_autoload(hub->object->progs.capture_return, !hub->has_sessions);

@@ -1,0 +1,33 @@
+#!/bin/bash
+# Programs whose segments share pages of the file, as lld lays them out: each mapping of a small one begins at the file's first byte,
+# which is so for larger ones where pages have 16 or 64 KiB (tests/machines/attach.sh). They are found in the maps: their functions have
+# names.
+. "$(dirname "$0")/lib-attach.sh"
+ROUNDS=50
+[ -x "$TARGETS/attached_lld" ] || skip "there is no ld.lld here"
+
+named() { # FILE
+	assert_eq "lost events of $1" 0 "$(ledger_value "$1" lost)"
+	assert_eq "stacks that were cut in $1" 0 "$(sql "$1" 'select count(*) from allocations where depth < 3')"
+	"$COLLECTOR" top --by backtrace --count 1000 --symbols "$TARGETS" "$1" >top.txt
+	assert_contains "stacks of $1" top.txt "by deep" "by work" "by main" "_start"
+	! grep -q '\[truncated\]' top.txt || fail "a stack of $1 is not whole"
+}
+
+for layout in lld lld_64k lld_apart; do
+	rm -f go
+	"$TARGETS/attached_$layout" go 1 $ROUNDS &
+	target=$!
+	wait_for 10 "the program to be loaded" grep -q "/attached_$layout" /proc/$target/maps
+	if [ $layout != lld_apart ]; then
+		assert_eq "where code is mapped from" 00000000 "$(awk -v name=attached_$layout '$NF ~ name && $2 ~ /x/ { print $3 }' /proc/$target/maps)"
+	fi
+	attach -p $target --output $layout.heapcast
+	touch go
+	status=0
+	wait $target || status=$?
+	assert_eq "exit status of the program" 7 $status
+	attached_ended
+	named $layout.heapcast
+	assert_eq "events of $layout" $((21 * 2 * ROUNDS)) "$(ledger_value $layout.heapcast produced)"
+done
