@@ -60,29 +60,42 @@ ARCH_INLINE uint64_t put_flags(void *ring, struct capture_stream *stream)
 		record != NULL;                                                                    \
 	})
 
-#define PUT_WAIT_ROUNDS 2000
+#define PUT_WAIT_ROUNDS 64 /* of a piece, which the verifier looks at once */
+#define PUT_WAIT_PIECES 32
 #define PUT_WAIT_NS	100000 /* at most, for one event */
 #define PUT_WAIT_LESS	20000
+
+/* There is no room yet, after a while. Global: the verifier looks at it once. */
+__attribute__((noinline)) int put_wait_room(uint32_t stream_number, uint64_t until)
+{
+	void *ring = bpf_map_lookup_elem(&capture_rings, &stream_number);
+	struct capture_stream *stream = capture_stream_of(stream_number);
+
+	if (!ring || !stream)
+		return 0;
+	for (uint32_t i = 0; i < PUT_WAIT_ROUNDS; i++)
+		if (bpf_ktime_get_ns() > until || bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) < stream->wake_bytes)
+			return 0;
+	return 1;
+}
 
 /*
  * Back-pressure, as far as the kernel can: it holds the program up for a bounded time while the agent, on another processor,
  * makes room. Sooner for a stack that the agent has to walk, of which the next one may need no walk any more.
  */
-static __attribute__((noinline)) void put_wait(void *ring, struct capture_stream *stream, bool raw)
+ARCH_INLINE void put_wait(void *ring, uint32_t stream_number, struct capture_stream *stream, bool raw)
 {
-	uint64_t from = bpf_ktime_get_ns(), now = from, least = stream->wake_bytes,
+	uint64_t from = bpf_ktime_get_ns(), least = stream->wake_bytes,
 		 waiting = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA), most = PUT_WAIT_NS;
 
 	if (!raw && waiting < 3 * least)
 		most = PUT_WAIT_LESS;
 	if (!stream->block || waiting < (raw ? least : 2 * least))
 		return;
-	for (uint32_t i = 0; i < PUT_WAIT_ROUNDS; i++) {
-		now = bpf_ktime_get_ns();
-		if (now - from > most || bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) < least)
+	for (uint32_t i = 0; i < PUT_WAIT_PIECES; i++)
+		if (!put_wait_room(stream_number, from + most))
 			break;
-	}
-	__sync_fetch_and_add(&stream->waited_ns, now - from);
+	__sync_fetch_and_add(&stream->waited_ns, bpf_ktime_get_ns() - from);
 }
 
 /* The agent is wanted at once: every event comes here until it has seen to it that the kernel can walk this stack. */
@@ -163,7 +176,7 @@ __attribute__((noinline)) int put_event(uint32_t number, uint32_t stream_number)
 		slot->space = stream->space;
 	if (has_stack)
 		miss = walk(number, slot, &start, &result);
-	put_wait(ring, stream, miss != WALK_DONE);
+	put_wait(ring, stream_number, stream, miss != WALK_DONE);
 	if (miss != WALK_DONE)
 		done = put_raw(ring, stream, thread, number, miss);
 	else if (!result.count)
@@ -183,7 +196,8 @@ __attribute__((noinline)) int put_event(uint32_t number, uint32_t stream_number)
 	return 0;
 }
 
-#define PUT_LOADER_NS 5000000
+#define PUT_LOADER_NS	  5000000
+#define PUT_ANSWER_ROUNDS 1000
 
 /* The agent has not answered yet, after a while. Global: the verifier looks at it once. */
 __attribute__((noinline)) int put_wait_answer(uint32_t stream_number, uint32_t call)
@@ -193,7 +207,7 @@ __attribute__((noinline)) int put_wait_answer(uint32_t stream_number, uint32_t c
 
 	if (!stream)
 		return 0;
-	for (uint32_t i = 0; i < PUT_WAIT_ROUNDS; i++) {
+	for (uint32_t i = 0; i < PUT_ANSWER_ROUNDS; i++) {
 		if (*(volatile uint32_t *)&stream->answered == call)
 			return 0;
 		if (bpf_ktime_get_ns() - from > PUT_WAIT_NS)

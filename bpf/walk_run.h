@@ -14,7 +14,11 @@
  */
 #define WALK_VERIFIED 64 /* frames in a piece */
 #define WALK_STEPS    16
-#define WALK_MOVED    64
+#define WALK_MOVED    32
+
+/* What a round of a loop leaves lies in the slot alone, of whose contents the verifier knows nothing: so it looks at a round once for
+ * each count, not once for each way that led there. */
+#define WALK_FORGET_REGISTERS __asm__ volatile("" ::: "memory")
 
 enum walk_piece { WALK_PIECE_MORE, WALK_PIECE_DONE, WALK_PIECE_MISS };
 
@@ -146,15 +150,12 @@ ARCH_INLINE int walk_new(uint32_t number, struct walk_slot *slot, struct walk_fr
 __attribute__((noinline)) int walk_steps(uint32_t number)
 {
 	struct walk_slot *slot = walk_slot_of(number);
-	struct walk_frame frame = {0};
 	int piece;
 
 	if (!slot)
 		return WALK_PIECE_MISS;
-	frame.pc = slot->pc;
-	frame.sp = slot->sp;
-	frame.fp = slot->fp;
 	for (uint32_t i = 0; i < WALK_STEPS; i++) {
+		struct walk_frame frame = {.pc = slot->pc, .sp = slot->sp, .fp = slot->fp};
 		uint32_t joined = slot->joined;
 		const struct walk_kept *known = walk_kept_at(slot, joined - 1);
 
@@ -167,10 +168,11 @@ __attribute__((noinline)) int walk_steps(uint32_t number)
 		piece = walk_new(number, slot, &frame);
 		if (piece != WALK_PIECE_MORE)
 			return piece;
+		slot->pc = frame.pc;
+		slot->sp = frame.sp;
+		slot->fp = frame.fp;
+		WALK_FORGET_REGISTERS;
 	}
-	slot->pc = frame.pc;
-	slot->sp = frame.sp;
-	slot->fp = frame.fp;
 	return WALK_PIECE_MORE;
 }
 
@@ -178,37 +180,32 @@ __attribute__((noinline)) int walk_steps(uint32_t number)
 __attribute__((noinline)) int walk_move(uint32_t number)
 {
 	struct walk_slot *slot = walk_slot_of(number);
-	uint32_t fresh, moved, joined;
-	bool needs;
 
 	if (!slot)
 		return WALK_PIECE_DONE;
-	fresh = slot->fresh;
-	moved = slot->moved;
-	joined = slot->joined;
-	needs = joined + moved && walk_kept_at(slot, joined + moved - 1)->flags & WALK_NEEDS_FP;
 	for (uint32_t i = 0; i < WALK_MOVED; i++) {
+		uint32_t fresh = slot->fresh, moved = slot->moved, at = slot->joined + moved, row;
 		struct walk_kept *to, *from;
-		uint64_t at = 0;
-		uint32_t row;
+		uint64_t returns = 0;
+		bool needs;
 
 		if (moved >= fresh)
 			return WALK_PIECE_DONE;
 		from = walk_kept_at(slot, WALK_FRAMES - fresh + moved);
-		to = walk_kept_at(slot, joined + moved);
+		to = walk_kept_at(slot, at);
 		row = from->row;
-		slot->kept_pcs[(joined + moved) % WALK_FRAMES] = slot->kept_pcs[(WALK_FRAMES - fresh + moved) % WALK_FRAMES];
+		needs = at && walk_kept_at(slot, at - 1)->flags & WALK_NEEDS_FP;
+		slot->kept_pcs[at % WALK_FRAMES] = slot->kept_pcs[(WALK_FRAMES - fresh + moved) % WALK_FRAMES];
 		to->sp = from->sp;
 		to->fp = from->fp;
 		to->row = row;
-		if (joined + moved && row_is_plain(row) && (!needs || row_keeps_fp(row)))
-			at = walk_kept_at(slot, joined + moved - 1)->sp - row_ra(row);
-		slot->returns[(joined + moved) % WALK_FRAMES] = at;
-		needs = walk_row_needs_fp(row, needs);
-		to->flags = needs ? WALK_NEEDS_FP : 0;
-		moved++;
+		if (at && row_is_plain(row) && (!needs || row_keeps_fp(row)))
+			returns = walk_kept_at(slot, at - 1)->sp - row_ra(row);
+		slot->returns[at % WALK_FRAMES] = returns;
+		to->flags = walk_row_needs_fp(row, needs) ? WALK_NEEDS_FP : 0;
+		slot->moved = moved + 1;
+		WALK_FORGET_REGISTERS;
 	}
-	slot->moved = moved;
 	return WALK_PIECE_MORE;
 }
 

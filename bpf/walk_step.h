@@ -19,6 +19,7 @@ ARCH_INLINE uint32_t walk_row(uint64_t word, uint64_t pc)
 	for (uint32_t i = 0; i < WALK_LINE_ENTRIES; i++) {
 		uint64_t entry = line->entries[i], differs = (entry >> ROW_BITS) ^ tag;
 
+		__asm__ volatile("" : "+r"(differs)); /* a compiler that knows how many bits it has makes a branch of it */
 		row |= entry & (0 - ((differs - 1) >> 63));
 	}
 	return (uint32_t)row & ROW_MASK;
@@ -150,9 +151,15 @@ ARCH_INLINE enum walk_step walk_step(uint32_t number, struct walk_slot *slot,
 		return walk_step_plain(number, slot, frame,
 				       row_base(row, frame->sp, frame->fp) + row_cfa(row), &places);
 	}
-	slot->at = *frame;
+	/* One by one: what lies between them was never written, and older verifiers object to its being read. */
+	slot->at.pc = frame->pc;
+	slot->at.sp = frame->sp;
+	slot->at.fp = frame->fp;
+	slot->at.row = row;
 	step = (enum walk_step)walk_step_special(number);
-	*frame = slot->at;
+	frame->pc = slot->at.pc;
+	frame->sp = slot->at.sp;
+	frame->fp = slot->at.fp;
 	return step;
 }
 

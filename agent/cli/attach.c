@@ -309,23 +309,33 @@ static void finished(void *context, const struct session_report *r)
 		summary_print(r, a->agent.settings.flight.window_ns != 0);
 }
 
-static void say_attached(const struct attach *a)
+/* The kernel takes its time with programs that it has to look through first: a processor of a board a second or more. */
+static void say_attaching(const struct attach *a)
+{
+	if (!a->options.quiet)
+		fprintf(stderr, "heapcast: attaching\n");
+}
+
+static void say_attached(const struct attach *a, uint64_t took_ns)
 {
 	if (a->options.quiet)
 		return;
 	if (!a->attached)
 		fprintf(stderr, "heapcast: waiting for programs (Ctrl-C ends that)\n");
 	else
-		fprintf(stderr, "heapcast: attached to %u %s; Ctrl-C lets %s go\n", a->attached,
-			a->attached == 1 ? "program" : "programs",
+		fprintf(stderr, "heapcast: attached to %u %s after %.1f s; Ctrl-C lets %s go\n", a->attached,
+			a->attached == 1 ? "program" : "programs", (double)took_ns / 1e9,
 			a->attached == 1 ? "it" : "them");
 }
 
 static int start(struct attach *a, const struct agent_settings *settings, struct err_text *err)
 {
+	uint64_t begin = clock_monotonic_ns();
 	struct hub_settings hub;
-	int r = agent_open(&a->agent, settings, -1, err);
+	int r;
 
+	say_attaching(a);
+	r = agent_open(&a->agent, settings, -1, err);
 	if (r < 0)
 		return r;
 	a->agent.finished = finished;
@@ -348,7 +358,7 @@ static int start(struct attach *a, const struct agent_settings *settings, struct
 	if (r < 0)
 		return r;
 	watch_loop(a);
-	say_attached(a);
+	say_attached(a, clock_monotonic_ns() - begin);
 	agent_loop(&a->agent);
 	return 0;
 }
