@@ -64,7 +64,7 @@ ARCH_INLINE void calls_leave(struct capture_thread *thread, bool counted)
 {
 	const struct capture_call *call = calls_at(thread, 0);
 
-	if (counted && !(site_flags(call->word) & SITE_THROWS))
+	if (counted && !(site_flags(call->word) & (SITE_THROWS | SITE_FOLLOWED)))
 		calls_unanswered(thread, call->size);
 }
 

@@ -297,6 +297,19 @@ ARCH_INLINE void follow(struct arch_registers *ctx, const struct capture_here *h
 	}
 }
 
+/* It has happened; what it hands on to, until it ends, has not. */
+ARCH_INLINE bool follow_free(struct arch_registers *ctx, struct capture_thread *thread, uint64_t word, uint64_t frame)
+{
+	struct capture_call *call = calls_push(thread);
+
+	if (!call)
+		return false;
+	call->word = word;
+	call->frame = frame;
+	call->pc = return_address(ctx, word, frame);
+	return true;
+}
+
 /* `session`: what is given says whether the call's end is of interest; else its probe is there in any case. */
 ARCH_INLINE bool enter(struct arch_registers *ctx, const struct capture_here *here, uint64_t word, uint64_t sp, bool session)
 {
@@ -323,11 +336,12 @@ ARCH_INLINE bool enter(struct arch_registers *ctx, const struct capture_here *he
 	if (site_shape(word) >= SHAPE_MAP)
 		return enter_mapping(ctx, here, word, frame);
 	if (ends) {
-		if (thread->depth)
+		if (thread->depth) {
 			thread->inner++;
-		else
-			enter_free(ctx, here, word, frame, block);
-		return false;
+			return false;
+		}
+		enter_free(ctx, here, word, frame, block);
+		return site_flags(word) & SITE_FOLLOWED && follow_free(ctx, thread, word, frame);
 	}
 	if (session && thread->depth) {
 		thread->inner++;
@@ -371,7 +385,7 @@ ARCH_INLINE int leave(struct arch_registers *ctx, const struct capture_here *her
 	if (!here->stream || !thread)
 		return 0;
 	call = calls_pop(thread, frame, at_site, here->stream->mode != CAPTURE_OFF);
-	if (!call)
+	if (!call || site_shape(call->word) == SHAPE_END)
 		return 0;
 	if (site_shape(call->word) >= SHAPE_MAP) {
 		set_caller(thread, ctx, call->pc, call->frame);

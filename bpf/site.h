@@ -32,6 +32,7 @@ enum site_flag {
 	SITE_THROWS = 1u << 4,	 /* may end by an exception: then an entry is never answered */
 	SITE_NOT_NULL = 1u << 5, /* calls that pass NULL in a do not come by */
 	SITE_LEAF = 1u << 6,	 /* its own code leads into no other function of allocators */
+	SITE_FOLLOWED = 1u << 7, /* a free whose end is of interest, too: it may hand on to another one, which is no event then */
 };
 
 /* The arguments a, b and c of agent/allocator_functions.h, a heap in front of them left out already: numbers of DWARF for
@@ -89,7 +90,7 @@ static inline uint32_t site_flags(uint64_t word)
 	return word >> 38 & 1023u;
 }
 
-/* The end of such a call is seen at its return; of others at sites of their own, or not at all. */
+/* The end of such a call can be seen at its return; of others at sites of their own, or not at all. */
 static inline bool site_returns(uint64_t word)
 {
 	return (site_flags(word) & (SITE_RETURN_OK | SITE_HAS_EXITS)) == SITE_RETURN_OK;

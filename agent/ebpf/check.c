@@ -96,12 +96,12 @@ static const char *place_of(const struct site *site)
 	return site->offset == site->function ? "entry" : "further in";
 }
 
-static const char *result_of(const struct site *site)
+static const char *result_of(const struct sites_choice *choice)
 {
-	uint32_t flags = site_flags(site->word);
+	uint32_t flags = site_flags(choice->word);
 
-	if (event_class(site_kind(site->word)) == EVENT_CLASS_FREE)
-		return "";
+	if (event_class(site_kind(choice->word)) == EVENT_CLASS_FREE)
+		return flags & SITE_FOLLOWED ? ", followed to its return: it may hand on" : "";
 	if (flags & SITE_RETURN_OK)
 		return ", result by its return";
 	return flags & SITE_HAS_EXITS ? ", result at its ends" : ", no result: counted as lost";
@@ -126,7 +126,7 @@ static unsigned print_module(FILE *out, const struct process_sites *process, uin
 
 		if (process->choice[i].module == m && site->kind == SITE_ENTRY)
 			fprintf(out, "    %-30.30s  %s%s\n", site->name, place_of(site),
-				result_of(site));
+				result_of(&process->choice[i]));
 	}
 	return entries;
 }

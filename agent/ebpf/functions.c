@@ -128,6 +128,7 @@ static bool take(void *context, const ElfW(Sym) * symbol, const char *name)
 	f.late = (symbol->st_info & 0xf) == STT_GNU_IFUNC;
 	f.thumb = search->machine == EM_ARM && f.address & 1;
 	f.throws = is_throwing(f.number, name);
+	search->found->known |= !f.common;
 	search->found->malloc |= !f.copied && !strcmp(f.name, "malloc");
 	add(search->found, &f);
 	return search->found->overflow;
@@ -156,7 +157,7 @@ void functions_find(struct elf_symbols *file, struct functions *ret)
 	struct search search = {.found = ret, .machine = file->head.e_machine};
 
 	ret->count = 0;
-	ret->overflow = ret->malloc = false;
+	ret->overflow = ret->malloc = ret->known = false;
 	ret->stripped = !has_section(file, SHT_SYMTAB);
 	search.shown = true;
 	elf_symbols_walk(file, SHT_DYNSYM, true, take, &search);

@@ -39,6 +39,7 @@ struct functions {
 	bool overflow; /* there are more */
 	bool stripped; /* there is no table of all symbols */
 	bool malloc;   /* it has malloc itself */
+	bool known;    /* it has functions under an allocator's own names */
 	struct function function[FUNCTIONS_MAX];
 };
 

@@ -25,6 +25,7 @@ struct candidate {
 	struct function *f;
 	struct place_probe probe;
 	struct place_probe nearer; /* one that less code must be sure for; or the same */
+	struct place_probe whole;  /* of a free: one at which the stack is as the caller left it */
 	int exits; /* negative: not known */
 	uint64_t exit[PLACE_EXITS_MAX];
 	struct candidate *inner;    /* it only hands on to this one... */
@@ -220,6 +221,7 @@ static const char *refusal(const struct candidate *c)
 
 static void find_place(struct candidate *c)
 {
+	const struct place_function entry = {work.code, 0, c->f->address}; /* none of its code */
 	struct place_function function = {work.code, read_code(c), c->f->address};
 	struct place_question question = {.wanted = wanted_arguments(c->f), .not_null = -1};
 
@@ -228,14 +230,14 @@ static void find_place(struct candidate *c)
 	if (function_sort(c->f->number) == SORT_FREES)
 		question.not_null = c->f->heap;
 	work.reader->find(&function, &question, &c->probe);
-	if (maps(c->f) && c->probe.words) { /* its result is wanted more than a cheap place */
-		function.size = 0;
-		work.reader->find(&function, &question, &c->probe);
-	}
-	c->nearer = c->probe;
+	c->nearer = c->whole = c->probe;
+	if (c->whole.words)
+		work.reader->find(&entry, &question, &c->whole);
 	question.ends = function_sort(c->f->number) == SORT_FREES;
 	if (question.ends)
 		work.reader->find(&function, &question, &c->probe);
+	else if (maps(c->f) || !(c->f->throws || work.go)) /* its result is wanted more than a cheap place */
+		c->probe = c->nearer = c->whole;
 	if (c->probe.looped)
 		c->reason = "a loop leads back to its beginning";
 	if (c->probe.unsafe)
@@ -279,6 +281,8 @@ static void branch_found(void *context, uint64_t from, uint64_t target)
 		if (c->reason || target <= c->f->address || target > c->probe.address ||
 		    from - c->f->address < c->f->size)
 			continue;
+		if (target <= c->whole.address)
+			work.reader->find(&entry, &question, &c->whole);
 		if (c->probe.address != c->nearer.address && target > c->nearer.address)
 			c->probe = c->nearer;
 		else
@@ -373,25 +377,25 @@ static bool file_offset(uint64_t address, uint64_t *ret)
 	return false;
 }
 
-static uint64_t entry_word(const struct candidate *c, bool return_ok)
+static uint64_t entry_word(const struct candidate *c, const struct place_probe *probe, unsigned flags)
 {
 	const struct allocator_function *known = function_known(c->f->number);
-	const uint8_t *argument = c->probe.argument + c->f->heap;
+	const uint8_t *argument = probe->argument + c->f->heap;
 	uint16_t wanted = (uint16_t)(wanted_arguments(c->f) >> c->f->heap);
 	struct site_word word = {
-		.kind = known->kind, .shape = known->shape, .words = c->probe.words};
+		.kind = known->kind, .shape = known->shape, .words = probe->words};
 
 	word.a = wanted & 1 ? argument[0] : SITE_NO_REGISTER;
 	word.b = wanted & 2 ? argument[1] : SITE_NO_REGISTER;
 	word.c = wanted & 4 ? argument[2] : SITE_NO_REGISTER;
 	if (function_sort(c->f->number) == SORT_FREES) {
-		word.b = c->probe.pushed[0] ? c->probe.pushed[0] : SITE_NO_REGISTER;
-		word.c = c->probe.pushed[1] ? c->probe.pushed[1] : SITE_NO_REGISTER;
+		word.b = probe->pushed[0] ? probe->pushed[0] : SITE_NO_REGISTER;
+		word.c = probe->pushed[1] ? probe->pushed[1] : SITE_NO_REGISTER;
 	}
 	word.flags =
-		(uint16_t)((return_ok ? SITE_RETURN_OK : 0) | (c->probe.link ? SITE_LINK : 0) |
+		(uint16_t)(flags | (probe->link ? SITE_LINK : 0) |
 			   (c->exits > 0 ? SITE_HAS_EXITS : 0) | (c->f->throws ? SITE_THROWS : 0) |
-			   (c->probe.not_null ? SITE_NOT_NULL : 0) | (c->leaf ? SITE_LEAF : 0));
+			   (probe->not_null ? SITE_NOT_NULL : 0) | (c->leaf ? SITE_LEAF : 0));
 	return site_pack(&word);
 }
 
@@ -432,6 +436,18 @@ static void put_exits(struct sites *ret, const struct candidate *c)
 	}
 }
 
+static bool can_return(const struct candidate *c, const struct place_probe *probe)
+{
+	return !probe->words && !probe->unsafe && !c->f->throws && !work.go;
+}
+
+static void put_followed(struct site *site, const struct candidate *c)
+{
+	if (function_sort(c->f->number) == SORT_FREES && can_return(c, &c->whole) &&
+	    file_offset(c->whole.address, &site->followed_offset))
+		site->followed_word = entry_word(c, &c->whole, SITE_RETURN_OK | SITE_FOLLOWED);
+}
+
 static void put(struct sites *ret, const struct candidate *c)
 {
 	struct site site = site_of(c);
@@ -440,8 +456,9 @@ static void put(struct sites *ret, const struct candidate *c)
 		return;
 	site.kind = SITE_ENTRY;
 	site.emulated = c->probe.emulated;
-	site.return_ok = !c->probe.words && !c->f->throws && !work.go;
-	site.word = entry_word(c, site.return_ok);
+	site.return_ok = can_return(c, &c->probe);
+	site.word = entry_word(c, &c->probe, site.return_ok ? SITE_RETURN_OK : 0);
+	put_followed(&site, c);
 	ret->site[ret->count++] = site;
 	put_exits(ret, c);
 }
@@ -558,6 +575,7 @@ int sites_find(int fd, const struct sites_options *options, struct sites *ret, s
 	ret->go = work.go = is_go(&work.file);
 	if (work.functions.count)
 		error = imports_read(&work.imports, &work.file);
+	ret->hands_on = work.functions.malloc && !work.functions.known && work.imports.count;
 	if (!error) {
 		extents_open(&work.extents, &work.file);
 		look();

@@ -20,7 +20,9 @@
  * first only. Wrappers of an import are dropped if any module of the process has a site for that function, else kept: better
  * an operator than nothing. What can't be told from code is an interposer that hands on through a pointer of its own (dlsym):
  * its call and the inner one are both seen. Their entries nest (bpf/site.h, frame): whoever records takes the outer one, for
- * its result is what the program has. libheapcast.so, which does so, is left out here by its name.
+ * its result is what the program has. So the frees of such a file are followed to their ends (SITE_FOLLOWED), which costs a
+ * return more; none of its functions counts as a leaf. Which files those are: all that show a free, but libc, the allocators that
+ * are known by names of their own, and static programs. libheapcast.so is left out here by its name.
  *
  * The place. A probe traps, and then the instruction under it has to be carried out: the kernel emulates some (x86: push,
  * nop, jumps, calls) and steps through others, which costs a second trap. So a probe goes to the first emulated instruction
@@ -55,6 +57,8 @@ enum site_kind {
 struct site {
 	uint64_t offset;   /* in the file, of the instruction that is probed */
 	uint64_t word;	   /* bpf/site.h */
+	/* Of a free: where its return can be probed as well, and the word there, with SITE_FOLLOWED. 0: nowhere. */
+	uint64_t followed_offset, followed_word;
 	uint64_t function; /* offset of the function's entry: its sites have it in common */
 	uint32_t size;	   /* of the function */
 	enum site_kind kind;
@@ -80,6 +84,7 @@ struct sites {
 	uint16_t machine; /* e_machine */
 	bool go; /* made by Go's linker: no returns */
 	bool stripped; /* has no .symtab: functions inside of it can't be found */
+	bool hands_on; /* its functions may lead to another file's by pointers, for all that is known, if this is not libc */
 };
 
 struct sites_options {
@@ -104,6 +109,7 @@ struct sites_module {
 struct sites_choice {
 	uint32_t module; /* its number in the list */
 	const struct site *site;
+	uint64_t offset, word; /* the site's, or where and how it is followed */
 };
 
 /* Which sites of a process' modules to probe, in the order of the list. The array is the caller's (free()), and points into

@@ -27,6 +27,33 @@ static bool is_left_out(const struct sites_module *module)
 	return !module->sites;
 }
 
+/* Its functions are the last ones: glibc's, musl's and those of other C libraries. */
+static bool is_libc(const struct sites_module *module)
+{
+	static const char *const beginnings[] = {"libc.", "libc-", "ld-musl", "libuClibc"};
+	const char *name = base_name(module->path);
+
+	for (unsigned i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
+		if (!strncmp(name, beginnings[i], strlen(beginnings[i])))
+			return true;
+	return false;
+}
+
+/* Where and how it is probed. */
+static struct sites_choice chosen_of(uint32_t module, const struct site *site, bool hands_on)
+{
+	struct sites_choice choice = {module, site, site->offset, site->word};
+
+	if (!hands_on || site->kind != SITE_ENTRY)
+		return choice;
+	if (site->followed_word) {
+		choice.offset = site->followed_offset;
+		choice.word = site->followed_word;
+	}
+	choice.word = site_with_flags(choice.word, site_flags(choice.word) & ~(uint32_t)SITE_LEAF);
+	return choice;
+}
+
 static int sort_of(const char *name)
 {
 	bool heap;
@@ -55,6 +82,7 @@ static size_t choose_in(const struct sites_module *module, size_t count, size_t 
 			struct sites_choice *choice)
 {
 	const struct sites *sites = module[m].sites;
+	bool hands_on = sites->hands_on && !is_libc(&module[m]);
 	size_t chosen = 0;
 
 	for (size_t i = 0; i < sites->count; i++) {
@@ -62,7 +90,7 @@ static size_t choose_in(const struct sites_module *module, size_t count, size_t 
 
 		if (*site->leads_to && is_provided(module, count, m, sort_of(site->leads_to)))
 			continue;
-		choice[chosen++] = (struct sites_choice){(uint32_t)m, site};
+		choice[chosen++] = chosen_of((uint32_t)m, site, hands_on);
 	}
 	return chosen;
 }

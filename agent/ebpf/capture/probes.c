@@ -29,26 +29,26 @@ static int keep(struct watch *w, struct bpf_link *link)
 }
 
 static int attach(struct watch *w, struct bpf_program *program, const char *path,
-		  const struct site *site, uint64_t word, bool returns)
+		  uint64_t offset, uint64_t word, bool returns)
 {
 	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = w->hub->has_cookies ? word : 0,
 		    .retprobe = returns);
 
 	return keep(w,
-		    bpf_program__attach_uprobe_opts(program, w->pid, path, site->offset, &options));
+		    bpf_program__attach_uprobe_opts(program, w->pid, path, offset, &options));
 }
 
 /*
  * By links that cost less than perf events, where kernels have sessions. `MULTI_SESSION`: entry and return in one, which need not
  * come. (Not for what has no return: of a session for another process the kernel thinks that it wants the return, in this one, too.)
  */
-static int attach_multi(struct watch *w, const char *path, const struct site *site, uint64_t word, int program, enum multi_type type)
+static int attach_multi(struct watch *w, const char *path, uint64_t offset, uint64_t word, int program, enum multi_type type)
 {
 	const struct multi_probe probe = {
 		.program = program,
 		.type = type,
 		.path = path,
-		.offset = site->offset,
+		.offset = offset,
 		.cookie = word,
 		.pid = w->pid,
 	};
@@ -63,20 +63,19 @@ static int attach_multi(struct watch *w, const char *path, const struct site *si
 	return 0;
 }
 
-static int attach_event(struct watch *w, const char *path, const struct site *site, uint64_t word, bool exit, bool returns)
+static int attach_event(struct watch *w, const char *path, uint64_t offset, uint64_t word, bool exit, bool returns)
 {
 	struct hub *hub = w->hub;
 	int r = 0;
 
 	/* The end before the begin: what has no begin is passed over. */
 	if (returns)
-		r = attach(w, program_return(hub), path, site, word, true);
-	return r ? r : attach(w, exit ? program_exit(hub) : program_entry(hub), path, site, word, false);
+		r = attach(w, program_return(hub), path, offset, word, true);
+	return r ? r : attach(w, exit ? program_exit(hub) : program_entry(hub), path, offset, word, false);
 }
 
 /* Where kernels have no cookies the word is found by the address. */
-static int place(struct watch *w, const struct ebpf_module *m, const struct site *site,
-		 uint64_t word)
+static int place(struct watch *w, const struct ebpf_module *m, uint64_t offset, uint64_t word)
 {
 	struct {
 		uint32_t tgid, reserved;
@@ -85,49 +84,10 @@ static int place(struct watch *w, const struct ebpf_module *m, const struct site
 	struct capture_fds fds;
 
 	for (uint32_t i = 0; i < m->segment_count; i++)
-		if (site->offset - m->segment[i].file_offset < m->segment[i].size)
-			key.pc = m->bias + m->segment[i].address + site->offset -
-				 m->segment[i].file_offset;
+		if (offset - m->segment[i].file_offset < m->segment[i].size)
+			key.pc = m->bias + m->segment[i].address + offset - m->segment[i].file_offset;
 	programs_fds(w->hub, &fds);
 	return bpf_map_update_elem(fds.places, &key, &word, BPF_ANY) < 0 ? -errno : 0;
-}
-
-static uint64_t word_of(const struct watch *w, const struct ebpf_module *m, const struct site *site, uint16_t own)
-{
-	uint64_t word = site_with_own(site->word, own);
-
-	/* Else what an allocator inside of the program maps would be taken for the program's: its calls must be known. */
-	return watch_is_program(w, m) ? site_with_flags(word, site_flags(word) & ~(uint32_t)SITE_LEAF) : word;
-}
-
-static int probe(struct watch *w, const struct ebpf_module *m, const struct site *site,
-		 uint16_t own)
-{
-	uint64_t word = word_of(w, m, site, own);
-	bool exit = site->kind == SITE_EXIT,
-	     returns = !exit && site_returns(word) && event_class(site_kind(word)) != EVENT_CLASS_FREE;
-	struct hub *hub = w->hub;
-	char path[64];
-	int r = 0;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", m->fd);
-	if (!hub->has_cookies)
-		r = place(w, m, site, word);
-	if (m->again)
-		return r;
-	if (!r && !hub->has_sessions)
-		r = attach_event(w, path, site, word, exit, returns);
-	else if (!r && returns)
-		r = attach_multi(w, path, site, word, program_session(hub), MULTI_SESSION);
-	else if (!r)
-		r = attach_multi(w, path, site, word, bpf_program__fd(exit ? program_exit(hub) : program_entry(hub)),
-				 MULTI_UPROBES);
-	log_debug("pid %d: %s of %s at %s+0x%llx: %s", (int)w->pid, exit ? "exit" : "entry",
-		  site->name, m->path, (unsigned long long)site->offset,
-		  r	    ? strerror(-r)
-		  : returns ? "with return"
-			    : "set");
-	return r;
 }
 
 /* Sites of one function have its number in common. */
@@ -139,6 +99,45 @@ static uint16_t number_of(const struct site *site, const struct ebpf_module *m)
 					  m->sites.site[index].function != site->function))
 		index++;
 	return (uint16_t)(1 + (m->id * 256 + index) % UINT16_MAX);
+}
+
+static uint64_t word_of(const struct watch *w, const struct ebpf_module *m, const struct sites_choice *choice)
+{
+	uint64_t word = site_with_own(choice->word, number_of(choice->site, m));
+
+	/* Else what an allocator inside of the program maps would be taken for the program's: its calls must be known. */
+	return watch_is_program(w, m) ? site_with_flags(word, site_flags(word) & ~(uint32_t)SITE_LEAF) : word;
+}
+
+static int probe(struct watch *w, const struct ebpf_module *m, const struct sites_choice *choice)
+{
+	uint64_t word = word_of(w, m, choice), offset = choice->offset;
+	const struct site *site = choice->site;
+	bool exit = site->kind == SITE_EXIT,
+	     returns = !exit && site_returns(word) &&
+		       (event_class(site_kind(word)) != EVENT_CLASS_FREE || site_flags(word) & SITE_FOLLOWED);
+	struct hub *hub = w->hub;
+	char path[64];
+	int r = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", m->fd);
+	if (!hub->has_cookies)
+		r = place(w, m, offset, word);
+	if (m->again)
+		return r;
+	if (!r && !hub->has_sessions)
+		r = attach_event(w, path, offset, word, exit, returns);
+	else if (!r && returns)
+		r = attach_multi(w, path, offset, word, program_session(hub), MULTI_SESSION);
+	else if (!r)
+		r = attach_multi(w, path, offset, word, bpf_program__fd(exit ? program_exit(hub) : program_entry(hub)),
+				 MULTI_UPROBES);
+	log_debug("pid %d: %s of %s at %s+0x%llx: %s", (int)w->pid, exit ? "exit" : "entry",
+		  site->name, m->path, (unsigned long long)offset,
+		  r	    ? strerror(-r)
+		  : returns ? "with return"
+			    : "set");
+	return r;
 }
 
 int watch_probe(struct watch *w, struct err_text *err)
@@ -164,11 +163,10 @@ int watch_probe(struct watch *w, struct err_text *err)
 		struct ebpf_module *m = &w->modules.module[choice[i].module];
 
 		if (m->moved && !w->hub->has_cookies)
-			r = place(w, m, choice[i].site,
-				  word_of(w, m, choice[i].site, number_of(choice[i].site, m)));
+			r = place(w, m, choice[i].offset, word_of(w, m, &choice[i]));
 		if (m->probed || m->fd < 0 || r)
 			continue;
-		r = probe(w, m, choice[i].site, number_of(choice[i].site, m));
+		r = probe(w, m, &choice[i]);
 		w->sites += !r;
 		if (r < 0)
 			err_set(err, r, "can't probe %s in %s: %s", choice[i].site->name, m->path,
@@ -195,9 +193,8 @@ int watch_probe_loader(struct watch *w)
 {
 	struct watch_loader place;
 	const struct ebpf_module *m;
-	struct site site = {0};
 	struct loader loader;
-	uint64_t address;
+	uint64_t address, offset = 0;
 	char path[64];
 	int r = loader_find(w->pid, &loader);
 
@@ -207,22 +204,22 @@ int watch_probe_loader(struct watch *w)
 	address = loader.breakpoint - m->bias;
 	for (uint32_t i = 0; i < m->segment_count; i++)
 		if (address - m->segment[i].address < m->segment[i].size)
-			site.offset = address - m->segment[i].address + m->segment[i].file_offset;
+			offset = address - m->segment[i].address + m->segment[i].file_offset;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", m->fd);
 	__atomic_store_n(&w->shared->loader_state, loader.state, __ATOMIC_RELAXED);
-	place = (struct watch_loader){m->device, m->inode, site.offset};
+	place = (struct watch_loader){m->device, m->inode, offset};
 	w->has_loader = has_loader(w, &place);
 	if (w->has_loader)
 		return 0;
 	if (array_reserve(&w->loader, &w->loaders_capacity, w->loaders + 1, sizeof(*w->loader)))
 		return -ENOMEM;
 	r = w->hub->has_sessions
-		    ? attach_multi(w, path, &site, 0, bpf_program__fd(program_loader(w->hub)), MULTI_UPROBES)
-		    : attach(w, program_loader(w->hub), path, &site, 0, false);
+		    ? attach_multi(w, path, offset, 0, bpf_program__fd(program_loader(w->hub)), MULTI_UPROBES)
+		    : attach(w, program_loader(w->hub), path, offset, 0, false);
 	if (!r)
 		w->loader[w->loaders++] = place;
 	w->has_loader = !r;
-	log_debug("pid %d: the loader's breakpoint at %s+0x%llx: %s", (int)w->pid, m->path, (unsigned long long)site.offset,
+	log_debug("pid %d: the loader's breakpoint at %s+0x%llx: %s", (int)w->pid, m->path, (unsigned long long)offset,
 		  r ? strerror(-r) : "set");
 	return r;
 }
