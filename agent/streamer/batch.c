@@ -120,7 +120,9 @@ static void put_process(const struct stream *s, struct packer *p, Heapcast__Batc
 	m->start_wall_ns = s->start_wall_ns;
 	m->agent_version = (char *)(uintptr_t)HEAPCAST_VERSION;
 	m->agent = bytes_of(s->agent_id, STREAM_ID_SIZE);
-	m->capture = HEAPCAST__CAPTURE__CAPTURE_PRELOAD;
+	m->ran_before_ns = s->ran_before_ns;
+	m->capture = stream_ring(s) ? HEAPCAST__CAPTURE__CAPTURE_PRELOAD
+				    : HEAPCAST__CAPTURE__CAPTURE_EBPF;
 	m->mode = (Heapcast__Mode)s->mode;
 	m->sample_interval = m->mode == HEAPCAST__MODE__MODE_SAMPLE ? s->sample_interval : 0;
 	if (s->has_parent)

@@ -28,6 +28,11 @@ uint64_t clock_wall_ns(void)
 	return clock_read(CLOCK_REALTIME);
 }
 
+uint64_t clock_boot_ns(void)
+{
+	return clock_read(CLOCK_BOOTTIME);
+}
+
 uint64_t clock_slept_ns(void)
 {
 	uint64_t best = UINT64_MAX, slept = 0;

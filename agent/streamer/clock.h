@@ -69,6 +69,7 @@ bool clock_strayed(const struct clock *clock, uint64_t stamp);
 
 uint64_t clock_monotonic_ns(void);
 uint64_t clock_wall_ns(void);
+uint64_t clock_boot_ns(void); /* since the machine started, sleep included: what start_ticks counts from */
 /* For how long the machine has slept since it was started: CLOCK_BOOTTIME less CLOCK_MONOTONIC. */
 uint64_t clock_slept_ns(void);
 

@@ -196,6 +196,7 @@ static void describe(struct stream *s, const struct target_info *target,
 	if (s->has_parent)
 		memcpy(s->parent_stream, settings->parent_stream, sizeof(s->parent_stream));
 	s->parent_event = settings->parent_event;
+	s->ran_before_ns = 0;
 }
 
 static pid_t emulated(const struct target_info *target)
@@ -223,6 +224,16 @@ int stream_open(struct stream *s, const struct budget *b, const struct target_in
 	return 0;
 }
 
+/* How long it has run, and 1 at least: it was there before us. */
+static uint64_t age_of(const struct target_info *target)
+{
+	uint64_t ticks = (uint64_t)sysconf(_SC_CLK_TCK), age = clock_boot_ns(), start;
+
+	start = target->start_ticks / ticks * 1000000000 +
+		target->start_ticks % ticks * (1000000000 / ticks);
+	return age > start ? age - start : 1;
+}
+
 int stream_attach(struct stream *s, const struct target_info *target,
 		  const struct stream_settings *settings, struct capture_source *capture)
 {
@@ -232,6 +243,8 @@ int stream_attach(struct stream *s, const struct target_info *target,
 		return r;
 	s->capture = capture;
 	describe(s, target, settings);
+	if (!s->has_parent)
+		s->ran_before_ns = age_of(target);
 	begin(s, settings->agent_id, 1);
 	return 0;
 }

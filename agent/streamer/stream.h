@@ -61,6 +61,7 @@ struct stream {
 	bool frees_have_stacks;
 	uint8_t parent_stream[STREAM_ID_SIZE];
 	uint64_t parent_event;
+	uint64_t ran_before_ns; /* joined in mid-life: how long it had run */
 	bool has_parent;
 	uint32_t image;
 	bool process_news;

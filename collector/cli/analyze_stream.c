@@ -10,6 +10,7 @@
 #include "collector/cli/header.h"
 #include "collector/cli/output.h"
 #include "collector/store/store.h"
+#include "collector/store/watched.h"
 
 #include "base/ban.h"
 
@@ -63,7 +64,7 @@ static int add_stacks(struct question *q, struct analyze *a, enum export_weight 
 static void describe(const struct question *q, char *out, size_t size)
 {
 	static const char *const says[] = {
-		[VALUE_ALLOCATED] = "allocated in all", [VALUE_LEAKED] = "never freed",
+		[VALUE_ALLOCATED] = "allocated in all", [VALUE_LEAKED] = "",
 		[VALUE_TEMPORARY] = "freed again",	[VALUE_IN_USE] = "in use",
 		[VALUE_PEAK] = "in use at the peak",
 	};
@@ -72,7 +73,8 @@ static void describe(const struct question *q, char *out, size_t size)
 
 	if (q->value == VALUE_IN_USE && q->at_ns != NO_TIME)
 		snprintf(when, sizeof(when), " at %s", format_duration(at, q->at_ns));
-	snprintf(out, size, "%s%s; pid %u on %.100s%s%s", says[q->value], when, p->pid,
+	snprintf(out, size, "%s%s; pid %u on %.100s%s%s",
+		 q->value == VALUE_LEAKED ? watched_unfreed(p) : says[q->value], when, p->pid,
 		 p->host && p->host[0] ? p->host : "?",
 		 q->live ? "; it goes on, as far as its end was not seen" : "",
 		 q->sampled ? "; estimated from samples" : "");

@@ -15,6 +15,7 @@
 #include "collector/cli/terminal.h"
 #include "collector/export/export.h"
 #include "collector/store/store.h"
+#include "collector/store/watched.h"
 #include "collector/symbols/symbols.h"
 #include "heapcast.pb-c.h"
 
@@ -261,15 +262,32 @@ static void print_snapshot(const struct process_info *p)
 	terminal_paragraph(STYLE_DIM, line, 2);
 }
 
-static void print_recorded(const struct process_info *p, uint64_t end_ns)
+/* "from 2026-11-24 03:16:55 for 49.1 ms"; of a program that was joined in mid-life, or left while it lives: "watched from ..., when it
+ * had run for 3 h, until ..." */
+static void format_watched(char *out, size_t size, const struct process_info *p, uint64_t end_ns)
 {
-	char when[64], duration[64], line[640], how[HEADER_END];
+	char when[64], until[64], lasted[64], ran[64], before[128] = "";
 
 	format_time(when, sizeof(when), p->start_wall_ns);
-	snprintf(line, sizeof(line), "%.200s, pid %u on %.100s (%.40s), from %s for %s; %s",
+	if (watched_whole(p)) {
+		snprintf(out, size, "from %s for %s", when, whole_duration(lasted, sizeof(lasted), end_ns));
+		return;
+	}
+	format_time(until, sizeof(until), p->start_wall_ns + end_ns);
+	if (p->ran_before_ns)
+		snprintf(before, sizeof(before), ", when it had run for %s,", whole_duration(ran, sizeof(ran), p->ran_before_ns));
+	snprintf(out, size, "watched from %s%s until %s, for %s", when, before, until,
+		 whole_duration(lasted, sizeof(lasted), end_ns));
+}
+
+static void print_recorded(const struct process_info *p, uint64_t end_ns)
+{
+	char watched[400], line[960], how[HEADER_END];
+
+	format_watched(watched, sizeof(watched), p, end_ns);
+	snprintf(line, sizeof(line), "%.200s, pid %u on %.100s (%.40s), %s; %s",
 		 p->executable ? p->executable : "?", p->pid, p->host && p->host[0] ? p->host : "?",
-		 p->architecture ? p->architecture : "?", when,
-		 whole_duration(duration, sizeof(duration), end_ns),
+		 p->architecture ? p->architecture : "?", watched,
 		 header_end(how, sizeof(how), p));
 	terminal_blanks(2);
 	terminal_paragraph(STYLE_DIM, line, 2);
@@ -331,6 +349,9 @@ void header_json(struct json *json, const char *key, const struct question *q)
 	json_u64(json, "duration_ns", recording_end_ns(q->recording));
 	json_bool(json, "ended", p->ended);
 	json_string(json, "end", header_end(how, sizeof(how), p));
+	json_u64(json, "ran_before_ns", p->ran_before_ns);
+	json_bool(json, "watched_from_start", !p->ran_before_ns);
+	json_bool(json, "watched_to_end", p->ended && !watched_left(p));
 	origin_json(json, &p->origin);
 	json_bool(json, "sampled", q->sampled);
 	if (q->sampled)

@@ -25,7 +25,7 @@ static void print_total(const struct question *q, const struct survivors *s)
 {
 	char bytes[32], blocks[32], young[32], count[32], line[320], time[32];
 
-	printf("\n%s: %s in %s block%s\n", q->live ? "In use as of the last batch" : "Never freed",
+	printf("\n%s: %s in %s block%s\n", question_unfreed(q, true),
 	       format_size(bytes, (double)s->in_use.bytes), format_count(blocks, s->in_use.blocks),
 	       s->in_use.blocks == 1 ? "" : "s");
 	if (s->young.blocks) {
@@ -176,7 +176,8 @@ const struct command command_leaks = {
 		"bytes not freed, each block times the share of its site's blocks that reached\n"
 		"its age and stayed. Young blocks are set apart: most of their like were freed\n"
 		"later. A block whose end was hidden by a loss in the recording is not counted.\n"
-		"While a program runs, this is what it has in use now.\n",
+		"While a program runs, this is what it has in use now; of one that was joined in\n"
+		"mid-life, or left while it lives, what was not freed while it was watched.\n",
 	.examples = "  collector leaks last\n"
 		    "  collector leaks last --lifetime-min 10s --size-min 1K\n"
 		    "  collector leaks last --lifetime only_whole_group_leaked\n"

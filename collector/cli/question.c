@@ -13,6 +13,7 @@
 #include "collector/cli/output.h"
 #include "collector/sql/sql.h"
 #include "collector/store/store.h"
+#include "collector/store/watched.h"
 #include "collector/symbols/symbols.h"
 #include "heapcast.pb-c.h"
 
@@ -282,7 +283,20 @@ void question_close(struct question *question)
 
 const char *question_leaked_name(const struct question *question)
 {
-	return question->live ? "in use" : "leaked";
+	if (question->live)
+		return "in use";
+	return watched_whole(recording_process(question->recording)) ? "leaked" : "not freed";
+}
+
+const char *question_unfreed(const struct question *question, bool heading)
+{
+	bool whole = watched_whole(recording_process(question->recording));
+
+	if (question->live)
+		return heading ? "In use as of the last batch" : "in use as of the last batch";
+	if (heading)
+		return whole ? "Never freed" : "Not freed while watched";
+	return watched_unfreed(recording_process(question->recording));
 }
 
 void question_file_name(const struct question *question, const char *suffix, char *out, size_t size)

@@ -62,5 +62,7 @@ int question_run(struct command_call *call, enum value default_value,
 int question_failed(const struct question *question, int error, const struct err_text *err);
 /* "leaked" of an ended program, "in use" of one that goes on. */
 const char *question_leaked_name(const struct question *question);
+/* The same in a sentence: "never freed", "in use as of the last batch"...; `heading`: as its beginning. */
+const char *question_unfreed(const struct question *question, bool heading);
 /* A short name for files: program and the id's first digits. */
 void question_file_name(const struct question *question, const char *suffix, char *out, size_t size);

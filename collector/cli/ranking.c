@@ -39,15 +39,15 @@ int ranking_grouping(const struct command *command, const char *by, enum groupin
 static void print_total(const struct question *q, const struct groups *groups)
 {
 	static const char *const says[] = {
-		[VALUE_ALLOCATED] = "Allocated",     [VALUE_LEAKED] = "Never freed",
+		[VALUE_ALLOCATED] = "Allocated",     [VALUE_LEAKED] = "",
 		[VALUE_TEMPORARY] = "Freed again",   [VALUE_IN_USE] = "In use",
 		[VALUE_PEAK] = "In use at the peak",
 	};
 	char bytes[80], blocks[32], samples[48], at[32] = "", when[64] = "";
 	const char *what = q->filter.freed_at_once == ANSWER_YES ? "Freed at once" : says[q->value];
 
-	if (q->value == VALUE_LEAKED && q->live)
-		what = "In use as of the last batch";
+	if (q->value == VALUE_LEAKED && q->filter.freed_at_once != ANSWER_YES)
+		what = question_unfreed(q, true);
 	if (q->value == VALUE_IN_USE && q->at_ns != NO_TIME)
 		snprintf(when, sizeof(when), " at %s", format_duration(at, q->at_ns));
 	putchar('\n');

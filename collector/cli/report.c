@@ -62,7 +62,7 @@ static void print_totals(const struct question *q, const struct report *r)
 	print_estimate(q, "temporary", &r->temporary,
 		       q->live ? "freed again so far" : "freed again before the end");
 	print_estimate(q, question_leaked_name(q), &r->leaked,
-		       q->live ? "as of the last batch" : "never freed");
+		       q->live ? "as of the last batch" : question_unfreed(q, false));
 	snprintf(peak, sizeof(peak), "in use at the peak, at %s (%llu %%)",
 		 format_duration(at, r->peak_ns), (unsigned long long)share);
 	print_estimate(q, "peak", &r->peak, peak);
@@ -89,7 +89,7 @@ static void print_next(const struct question *q)
 		const char *command, *says;
 	} next[] = {
 		{"top %s --value peak", "who held most at the peak, with backtraces"},
-		{"leaks %s", "what was never freed"},
+		{"leaks %s", "what was not freed"},
 		{"flamegraph %s", "a picture for the browser"},
 	};
 
@@ -113,7 +113,7 @@ static int print_text(const struct question *q, const struct overview *a, size_t
 	figures_print(q);
 	print_sites(q, "Most allocated, by call site", &a->allocated, count);
 	print_sites(q, "Most in use at the peak", &a->peak, (count + 1) / 2);
-	print_sites(q, q->live ? "Most in use now" : "Never freed", &a->leaked, (count + 1) / 2);
+	print_sites(q, q->live ? "Most in use now" : question_unfreed(q, true), &a->leaked, (count + 1) / 2);
 	ledger_verdict_print(q);
 	notes_print(q);
 	print_next(q);

@@ -12,6 +12,7 @@
 #include "collector/export/export.h"
 #include "collector/export/results.h"
 #include "collector/store/store.h"
+#include "collector/store/watched.h"
 
 #include "base/ban.h"
 
@@ -120,6 +121,7 @@ static int answer(struct question *q, const struct question_options *o)
 {
 	cleanup(timeline_done) struct timeline graph = {0}, table = {0};
 	struct err_text err = {0};
+	char heading[64];
 	int r = ask(q, o, (uint32_t)o->count, &table, &err);
 
 	if (!r && !o->common.json)
@@ -129,7 +131,9 @@ static int answer(struct question *q, const struct question_options *o)
 	if (o->common.json)
 		return print_timeline_json(q, &table);
 	header_print(q);
-	terminal_heading(q->value == VALUE_LEAKED ? "In use, of what was never freed" : "In use");
+	snprintf(heading, sizeof(heading), "In use%s%s", q->value == VALUE_LEAKED ? ", of what was " : "",
+		 q->value == VALUE_LEAKED ? watched_unfreed(recording_process(q->recording)) : "");
+	terminal_heading(heading);
 	print_graph(&graph);
 	putchar('\n');
 	print_table(&table);

@@ -27,6 +27,8 @@ static void write_line(struct json *json, const struct source_line *line)
 	if (line->is_open) {
 		json_u64(json, "unique_backtrace_count", line->backtraces);
 		json_u64(json, "maximum_backtrace_depth", line->depth);
+		json_bool(json, "watched_from_start", !line->ran_before_ns);
+		json_bool(json, "watched_to_end", line->watched_to_end);
 	}
 	json_time(json, "timestamp", s->start_wall_ns);
 	json_string(json, "host", s->host);

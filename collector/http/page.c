@@ -78,7 +78,7 @@ static void put_line(struct buf *out, const struct stream_summary *s)
 		   states[s->state], format_duration(duration, s->last_ns),
 		   format_size(size, (double)s->in_use_bytes),
 		   format_count(count, s->in_use_blocks));
-	put_link(out, id, "export/flamegraph?lifetime=only_leaked", "flame graph: never freed");
+	put_link(out, id, "export/flamegraph?lifetime=only_leaked", "flame graph: not freed");
 	buf_string(out, "&middot; ");
 	put_link(out, id, "export/flamegraph?value=peak", "at the peak");
 	buf_string(out, "&middot; ");

@@ -67,6 +67,8 @@ struct source_line {
 	bool is_open;
 	uint32_t backtraces, depth; /* if it is open */
 	uint64_t rows;
+	uint64_t ran_before_ns; /* of struct process_info */
+	bool watched_to_end;
 };
 int sources_list(struct sources *sources, struct source_line **ret_lines, size_t *ret_count, struct err_text *err);
 void sources_list_free(struct source_line *lines, size_t count);

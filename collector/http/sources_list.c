@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "collector/http/sources_state.h"
 #include "collector/query/query.h"
+#include "collector/store/watched.h"
 #include "base/ban.h"
 
 static char *copied(const char *text)
@@ -39,18 +40,22 @@ static void summarize(struct source *source, const struct report *report,
 static int describe(struct source *source, bool summarized, struct source_line *line,
 		    struct err_text *err)
 {
+	const struct process_info *process;
 	struct filter filter;
 	struct report report;
 	int r;
 
 	filter_init(&filter);
 	source_lock(source);
+	process = recording_process(source->recording);
 	r = query_report(source->view, &filter, &report, err);
 	if (!r) {
 		line->is_open = true;
 		line->backtraces = (uint32_t)report.distinct_stacks;
 		line->depth = view_depth_max(source->view);
 		line->rows = recording_rows(source->recording);
+		line->ran_before_ns = process->ran_before_ns;
+		line->watched_to_end = process->ended && !watched_left(process);
 		if (!summarized)
 			summarize(source, &report, &line->summary);
 	}

@@ -94,6 +94,7 @@ static int set_process(struct definitions *d, const Heapcast__Process *p)
 		.mode = (uint32_t)p->mode,
 		.sample_interval = p->sample_interval,
 		.cull_ns = p->cull_ns,
+		.ran_before_ns = p->ran_before_ns,
 		.ended = d->process.ended,
 		.end_kind = d->process.end_kind,
 		.end_status = d->process.end_status,

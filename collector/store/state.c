@@ -150,6 +150,7 @@ static void code_process(struct coder *c, struct process_info *p)
 	code_bool(c, &p->core_dumped);
 	code_u32(c, &p->end_source);
 	code_u32(c, &p->oom_counter);
+	code_u64(c, &p->ran_before_ns);
 	code_bool(c, &p->forked);
 	code_bytes(c, p->parent.bytes, sizeof(p->parent.bytes));
 	code_u64(c, &p->parent_event);

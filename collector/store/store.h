@@ -273,6 +273,7 @@ struct process_info {
 	bool core_dumped;
 	uint32_t end_source; /* EndSource */
 	uint32_t oom_counter; /* OomCounter */
+	uint64_t ran_before_ns; /* how long it had run when recording began: it was joined in mid-life; 0: from its start */
 	bool forked; /* a followed fork child: of which stream, and after how many of its events */
 	struct stream_id parent;
 	uint64_t parent_event;

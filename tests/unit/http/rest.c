@@ -95,6 +95,8 @@ static void test_list(void **state)
 	assert_true(number(line, "final_allocated_count") > 0);
 	assert_true(number(line, "unique_backtrace_count") > 10);
 	assert_true(number(line, "maximum_backtrace_depth") > 1);
+	assert_true(json_is_true(json_object_get(line, "watched_from_start")));
+	assert_true(json_is_true(json_object_get(line, "watched_to_end")));
 	assert_int_equal(number(json_object_get(line, "timestamp"), "secs"), 1700000000);
 	json_decref(list);
 }
