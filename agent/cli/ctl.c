@@ -175,6 +175,48 @@ static int reach_at(struct ctl *c, const char *name)
 	return is_trusted(fd) ? take_fd(fd) : -EPERM;
 }
 
+/* The next agent of this user that the library has started by itself: the name of its socket, which has its settings in it (agent/preload/
+ * settings.h), from the kernel's list of sockets. False: there are no more. */
+static bool next_self(FILE *sockets, char *name, size_t size)
+{
+	char line[512], prefix[32], *at, *end;
+
+	snprintf(prefix, sizeof(prefix), " @heapcast-%u-", (unsigned)geteuid());
+	while (fgets(line, sizeof(line), sockets)) {
+		at = strstr(line, prefix);
+		end = at ? strstr(at, DESK_SUFFIX "\n") : NULL;
+		if (!end || (size_t)(end - at) > size)
+			continue;
+		snprintf(name, size, "%.*s", (int)(end - at - 1), at + 1);
+		return true;
+	}
+	return false;
+}
+
+/* There may be several, of programs with different settings. */
+static int reach_self(struct ctl *c, struct err_text *err)
+{
+	cleanup(cleanup_fclose) FILE *sockets = fopen("/proc/net/unix", "re");
+	char name[DAEMON_SOCKET_NAME_MAX], before[DAEMON_SOCKET_NAME_MAX] = "";
+	cleanup(cleanup_close) int found = -ECONNREFUSED;
+
+	while (sockets && next_self(sockets, name, sizeof(name))) {
+		cleanup(cleanup_close) int fd = strcmp(name, before) ? reach_at(c, name) : -1;
+
+		if (fd < 0)
+			continue;
+		if (found >= 0)
+			return err_set(err, -ENOTUNIQ,
+				       "programs with different settings have agents of their own: "
+				       "--socket %s, --socket %s", before, name);
+		found = take_fd(fd);
+		snprintf(before, sizeof(before), "%s", name);
+	}
+	if (found < 0)
+		return -ECONNREFUSED;
+	return take_fd(found);
+}
+
 static int reach(struct ctl *c, struct err_text *err)
 {
 	char name[DAEMON_SOCKET_NAME_MAX], first[DESK_NAME_MAX];
@@ -183,11 +225,10 @@ static int reach(struct ctl *c, struct err_text *err)
 	daemon_socket_default(name, sizeof(name));
 	fd = reach_at(c, c->options.socket ? c->options.socket : name);
 	memcpy(first, c->name, sizeof(first));
-	if (!c->options.socket && (fd == -ENOENT || fd == -ECONNREFUSED)) {
-		/* One that the library has started by itself. */
-		snprintf(name, sizeof(name), "@heapcast-%u", (unsigned)geteuid());
-		fd = reach_at(c, name);
-	}
+	if (!c->options.socket && (fd == -ENOENT || fd == -ECONNREFUSED))
+		fd = reach_self(c, err);
+	if (fd == -ENOTUNIQ)
+		return fd;
 	if (fd >= 0)
 		return fd;
 	if (fd == -EACCES)

@@ -70,3 +70,7 @@ wait_for 10 "the children of one that wants it" four
 wait_for 10 "one that does not" eval "ls $T/alone-*"
 assert_eq "children of one that does not want it" 1 "$(find "$T" -name 'alone-*' | wc -l)"
 assert_eq "agents: culling takes memory of its own" 2 "$(agents | wc -l)"
+# Both are found by `agent ctl`, which wants to know which one is meant.
+XDG_RUNTIME_DIR=$T assert_status 3 "$AGENT" ctl status 2>"$T/ctl.err" >"$T/ctl.out"
+assert_contains "agent ctl" "$T/ctl.err" "programs with different settings have agents of their own: --socket @heapcast-$(id -u)-"
+"$AGENT" ctl --socket "$(sed -nE 's/.*--socket (@[^ ,]*), .*/\1/p' "$T/ctl.err")" status >"$T/ctl.out"

@@ -156,8 +156,8 @@ left_two() {
 wait_for 60 "two files in the spool" left_two
 kill_agent gone
 if can_take_up; then
-	serve next --spool "$T/spool" --spool-limit 8M --policy block
-	wait_for 10 "the ring to be taken up" grep -q "which another agent had begun to record" "$T/next.err"
+	serve gone --spool "$T/spool" --spool-limit 8M --policy block
+	wait_for 10 "the ring to be taken up" grep -q "which another agent had begun to record" "$T/gone.err"
 	gather on.data --no-discovery --listen off 127.0.0.1:8101
 	wait_for 60 "the program to be done" grep -q "done" "$T/gone.out"
 	touch "$T/gone.end"
@@ -165,7 +165,7 @@ if can_take_up; then
 	wait_idle on.data 1
 	wait_for 60 "the files to go" spool_is_empty "$T/spool"
 	stop_gather on.data
-	stop_agent next
+	stop_agent gone
 	read -r stored lost missed <<<"$(whole on.data)"
 	assert_eq "before it joined" 0 "$missed"
 	[ "$stored" -gt 1000000 ] || fail "only $stored events came"
