@@ -138,6 +138,10 @@ static_assert(sizeof(struct ring_set_line) == 64, "one line of the cache");
 #define RING_INTERVAL_MAX ((uint64_t)1 << 32)
 
 enum ring_mode { RING_OFF = 0, RING_FULL = 1, RING_SAMPLE = 2 };
+/* What a thread does that finds no room, nor a larger slice:
+ *	RING_BLOCK	it waits, up to block_max_ms at a time
+ *	RING_THIN	it waits while the account of all its process's waits permits (struct ring_waits); then it is sampled more thinly
+ *	RING_COUNT	it goes on, and counts what it does not record */
 enum ring_policy { RING_BLOCK = 0, RING_THIN = 1, RING_COUNT = 2 };
 
 /*
@@ -216,6 +220,21 @@ struct ring_allocator {
 	uint64_t figure[RING_ALLOCATOR_FIGURES];
 };
 
+/*
+ * How long the program's threads have waited for room, all together: with RING_THIN no more than RING_WAIT_MOST_NS in any
+ * RING_WAIT_WINDOW_NS. Time (CLOCK_MONOTONIC) is cut into pieces of 1 << RING_WAIT_SHIFT ns. The word of piece n is number n modulo
+ * RING_WAIT_PIECES: the low half of n, and below it the ns that were waited in it. Only the program reads and writes these, atomically
+ * (agent/preload/patience.h).
+ */
+#define RING_WAIT_MOST_NS   10000000
+#define RING_WAIT_WINDOW_NS 100000000
+#define RING_WAIT_SHIFT	    23
+#define RING_WAIT_PIECES    16
+
+struct ring_waits {
+	uint64_t piece[RING_WAIT_PIECES];
+};
+
 struct ring_header {
 	/* Set by the agent before the ring is handed out, constant from then on. */
 	uint32_t magic;
@@ -239,7 +258,7 @@ struct ring_header {
 	uint32_t control;	   /* raised after each change below */
 	uint32_t mode;		   /* enum ring_mode */
 	uint32_t policy;	   /* enum ring_policy */
-	uint32_t block_max_ms;	   /* longest stall for lack of room, then RING_COUNT until half empty */
+	uint32_t block_max_ms;	   /* RING_BLOCK: longest stall for lack of room, then as RING_COUNT until half empty */
 	uint64_t sample_interval;  /* bytes */
 	uint32_t frees_have_stacks;
 	uint32_t depth_limit;	   /* frames kept of a stack, the outer ones */
@@ -279,6 +298,7 @@ struct ring_header {
 	struct ring_allocator allocator;
 	struct ring_account account;
 	struct ring_home home;
+	struct ring_waits waits;
 };
 static_assert(sizeof(struct ring_header) <= RING_HEADER_SIZE, "the header fits its page");
 

@@ -148,7 +148,7 @@ static bool lock(void)
 						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return true;
 		if (tries > LOCK_SPINS)
-			sys_futex_wait(&modules.lock, holder, 1);
+			sys_futex_wait(&modules.lock, holder, 1000);
 		else
 			arch_pause();
 	}

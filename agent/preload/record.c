@@ -17,7 +17,6 @@
 
 #define GROW_PRESSURE 4 /* times in a row that a slice was found half full */
 #define TEXT_MAX      256
-#define LOST_WORDS    5
 #define EPOCH_WORDS   3
 #define EVENT_WORDS   3
 #define EXTRA_MAX     4
@@ -27,11 +26,6 @@
  * which no program counter has. */
 #define FRAME_TRUNCATED	  1u
 #define FRAME_DEPTH_LIMIT 2u
-
-static uint32_t saturated(uint64_t value)
-{
-	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
-}
 
 void record_count_lost(struct ring_losses *losses, const struct event *event)
 {
@@ -113,24 +107,6 @@ void record_lost_anywhere(const struct event *event)
 	__atomic_fetch_add(&ring->no_slice.events, 1, __ATOMIC_RELEASE);
 }
 
-static bool put_pending_losses(struct thread *thread, uint64_t stamp)
-{
-	const struct ring_losses *lost = &thread->pending;
-	uint64_t *record = slice_reserve_rarely(thread, LOST_WORDS);
-
-	if (!record)
-		return false;
-	record[0] = RING_WORD0(RING_LOST, 0, 0, 0, 0, 0);
-	record[1] = stamp;
-	record[2] = lost->events;
-	record[3] = (uint64_t)saturated(lost->allocations) << 32 | saturated(lost->frees);
-	record[4] = lost->bytes;
-	slice_publish(thread, LOST_WORDS);
-	thread->pending = (struct ring_losses){0};
-	unwind_forget(thread->unwind);
-	return true;
-}
-
 static bool put_epoch(struct thread *thread, uint32_t epoch, uint64_t stamp)
 {
 	uint64_t *record = slice_reserve_rarely(thread, EPOCH_WORDS);
@@ -152,7 +128,7 @@ static COLD bool put_preface(struct thread *thread, uint64_t stamp)
 {
 	uint32_t epoch = __atomic_load_n(&shim.epoch, __ATOMIC_ACQUIRE);
 
-	if (thread->pending.events && !put_pending_losses(thread, stamp))
+	if (thread->pending.events && !slice_put_losses(thread, stamp))
 		return false;
 	return thread->epoch == epoch || put_epoch(thread, epoch, stamp);
 }
@@ -259,6 +235,7 @@ static bool put_event(struct thread *thread, struct event *event, const struct u
 
 	if (unlikely(!record))
 		return false;
+	slice_count_begun(thread);
 	if (thread->waited)
 		event->stamp = stamp_now();
 	extras = put_extras(record + EVENT_WORDS, event, is_reallocation);
@@ -287,6 +264,28 @@ static uint64_t short_until(const struct thread *thread)
 	return end > SHORT_WORDS ? end - SHORT_WORDS : 0;
 }
 
+static bool put_whole(struct thread *thread, struct event *event, uintptr_t frame,
+		      struct unwind_delta *delta, bool is_reallocation)
+{
+	return (likely(!thread->quiet && !shim.gone) || slice_resume(thread)) &&
+	       ((!thread->pending.events && is_epoch_put(thread)) ||
+		put_preface(thread, event->stamp)) &&
+	       (!frame || capture(thread, frame, event->stamp, delta)) &&
+	       put_event(thread, event, delta, is_reallocation);
+}
+
+/* The same once more, if it did not come about because the thread has moved to a larger slice meanwhile. */
+static bool put_anywhere(struct thread *thread, struct event *event, uintptr_t frame,
+			 struct unwind_delta *delta, bool is_reallocation)
+{
+	do {
+		thread->moved = false;
+		if (put_whole(thread, event, frame, delta, is_reallocation))
+			return true;
+	} while (thread->moved);
+	return false;
+}
+
 /* The long way: any event, in any state of its thread. It may become another event: sample.h. `here`: it is what the hook is
  * about: a block that nobody but this thread knows yet, or one that is still its program's. Should that have to wait for room, it
  * may as well have happened afterwards, and the agent need not hold back what others do meanwhile. */
@@ -295,23 +294,25 @@ static COLD void put_any(struct thread *thread, struct event *event, uintptr_t f
 	struct unwind_delta delta = {0};
 	bool is_reallocation;
 
+	if (unlikely(thread->thinned))
+		slice_look_thinned(thread);
 	if (!is_recorded(thread, event->kind) && !sample_wants(thread, event))
 		return;
 	is_reallocation = event_class(event->kind) == EVENT_CLASS_REALLOCATION;
 	thread->may_wait_outside = here && !is_reallocation && !thread->aside_count;
-	count_begun(thread);
-	if ((likely(!thread->quiet && !shim.gone) || slice_resume(thread)) &&
-	    ((!thread->pending.events && is_epoch_put(thread)) ||
-	     put_preface(thread, event->stamp)) &&
-	    (!frame || capture(thread, frame, event->stamp, &delta)) &&
-	    put_event(thread, event, &delta, is_reallocation)) {
+	thread->under_way = event->stamp;
+	thread->event = EVENT_COMES;
+	if (put_anywhere(thread, event, frame, &delta, is_reallocation)) {
 		thread->last_stamp = event->stamp;
 		thread->cut = delta.flags & UNWIND_DEPTH_LIMIT;
 		observe(thread, frame);
+		thread->event = EVENT_NONE;
 		if (thread->pressure >= GROW_PRESSURE)
-			slice_grow(thread);
+			slice_grow(thread, event->stamp);
 	} else {
+		slice_count_begun(thread);
 		lose_begun(thread, event);
+		thread->event = EVENT_NONE;
 	}
 	thread->may_wait_outside = thread->waited = false;
 	thread->short_until = short_until(thread);
@@ -388,14 +389,11 @@ void record_block(struct thread *thread, uint32_t kind, uint64_t address, uint64
 	put(thread, &event, frame, false);
 }
 
-COLD bool record_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
-		      size_t length)
+static bool put_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
+		     size_t length, uint64_t stamp)
 {
-	uint64_t words, stamp = stamp_now(), *record;
+	uint64_t words = text ? (length + 7) / 8 : 0, *record;
 
-	if (length > TEXT_MAX)
-		length = TEXT_MAX;
-	words = text ? (length + 7) / 8 : 0;
 	if (thread->quiet || shim.gone || !put_preface(thread, stamp))
 		return false;
 	record = slice_reserve_rarely(thread, 3 + words);
@@ -410,4 +408,18 @@ COLD bool record_mark(struct thread *thread, uint32_t kind, uint64_t value, cons
 	record[2] = stamp;
 	slice_publish(thread, 3 + words);
 	return true;
+}
+
+COLD bool record_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
+		      size_t length)
+{
+	if (length > TEXT_MAX)
+		length = TEXT_MAX;
+	thread->under_way = stamp_now();
+	do {
+		thread->moved = false;
+		if (put_mark(thread, kind, value, text, length, thread->under_way))
+			return true;
+	} while (thread->moved);
+	return false;
 }

@@ -7,19 +7,25 @@
 
 #include "agent/preload/clock.h"
 #include "agent/preload/owner.h"
+#include "agent/preload/patience.h"
 #include "agent/preload/sample.h"
 #include "agent/preload/sys.h"
 
 #include "agent/preload/poison.h"
 
-#define STACK_SPARE	 32 /* words of half a slice that are not for a stack */
-#define THIN_MOST	 20 /* doublings */
-#define WAIT_PIECE_MS	 20
-#define DEAD_SLICE_MS	 2
-#define HEART_SILENCE_NS 1100000000u
-#define HEART_LOOK_NS	 25000000u /* what one look counts at most: WAIT_PIECE_MS, and the way back */
-#define CUT_WORDS	 8
-#define NS_PER_MS	 1000000u
+#define STACK_SPARE   32 /* words of half a slice that are not for a stack */
+#define THIN_MOST     10 /* doublings: up to 2 MiB, or 1024 times the interval that was ordered */
+#define THINNED_LOOKS 8	 /* events of a thinned thread from one look for room to the next */
+#define THINNED_NS    20000000u /* in which there is room, for each step back */
+#define REFUSED_LOOKS 64 /* events that a quiet thread counts from one try to the next */
+#define DEAD_SLICE_US 2000
+#define CUT_WORDS     8
+#define LOST_WORDS    5
+#define MOVE_WORDS    3
+
+/* What is kept free in each slice, so that its thread can leave it for a larger one whenever it is full: a RING_LOST and a RING_MOVE,
+ * and where one of them does not fit before the end of the data, a rest that is shorter than it. */
+#define MOVE_ROOM (2 * LOST_WORDS + 2 * MOVE_WORDS)
 
 static struct ring_slice *slice_at(struct ring_header *ring, uint32_t index)
 {
@@ -72,14 +78,28 @@ static struct ring_slice *claim_free(struct ring_header *ring, uint64_t words)
 	}
 }
 
-/* Positions that follow from where the agent is. A thinned thread looks again soon: it may have
- * room. */
+/*
+ * Positions that follow from where the agent is.
+ *
+ *	 tail		       check			    limit     end
+ *	  | read by the agent  | half full: it is rung for |	     | room to leave
+ *	--+--------------------+---------------------------+--------+--
+ *
+ * With the policy thin the limit is at three quarters: who comes there grows, or waits, or is thinned, and has the last quarter to
+ * write in until that has an effect; `step` is how far it has come there.
+ */
 static void look_at_tail(struct thread *thread)
 {
 	uint64_t words = thread->mask + 1;
 	uint64_t tail = __atomic_load_n(&thread->slice->tail, __ATOMIC_ACQUIRE);
 
-	thread->limit = tail + words;
+	thread->end = thread->limit = tail + words - MOVE_ROOM;
+	if (thread->policy == RING_THIN) {
+		uint64_t most = tail + words / 4 * 3;
+
+		most = most > thread->step ? most : thread->step;
+		thread->limit = most < thread->end ? most : thread->end;
+	}
 	thread->check = tail + words / 2;
 	if (thread->thinned && thread->check > thread->head + words / 8)
 		thread->check = thread->head + words / 8;
@@ -127,6 +147,7 @@ bool slice_claim(struct thread *thread, uint64_t words, uint64_t first)
 	thread->pressure = 0;
 	thread->epoch = 0; /* each slice begins in it */
 	thread->short_until = 0;
+	thread->step = 0;
 	look_at_tail(thread);
 	if (tls.passed)
 		tls.passed = &slice->not_sampled;
@@ -137,32 +158,79 @@ bool slice_claim(struct thread *thread, uint64_t words, uint64_t first)
 	return true;
 }
 
-/* The old slice is given up only after the new one is ours, so that the place always names a living
- * one. */
-void slice_grow(struct thread *thread)
+static uint32_t saturated(uint64_t value)
 {
-	struct ring_header *ring = shim_ring();
-	struct ring_slice *old = thread->slice;
-	uint64_t at = thread->head & thread->mask, left = thread->mask + 1 - at;
-	uint64_t *data = thread->data, head = thread->head;
+	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+}
 
-	thread->pressure = 0;
-	if (!ring || head + 3 + left > thread->limit)
-		return;
-	if (!slice_claim(thread, thread->mask + 1, old->thread_first + old->events))
-		return;
-	if (left < 3) {
+/* What was lost since the last record, as one. */
+static void make_lost(struct thread *thread, uint64_t *record, uint64_t stamp)
+{
+	const struct ring_losses *lost = &thread->pending;
+
+	record[0] = RING_WORD0(RING_LOST, 0, 0, 0, 0, 0);
+	record[1] = stamp;
+	record[2] = lost->events;
+	record[3] = (uint64_t)saturated(lost->allocations) << 32 | saturated(lost->frees);
+	record[4] = lost->bytes;
+	thread->pending = (struct ring_losses){0};
+}
+
+bool slice_put_losses(struct thread *thread, uint64_t stamp)
+{
+	uint64_t *record = slice_reserve_rarely(thread, LOST_WORDS);
+
+	if (!record)
+		return false;
+	make_lost(thread, record, stamp);
+	slice_publish(thread, LOST_WORDS);
+	unwind_forget(thread->unwind);
+	return true;
+}
+
+/* A record in a slice that its thread is about to leave; the new head. */
+static uint64_t put_last(uint64_t *data, uint64_t mask, uint64_t head, const uint64_t *record,
+			 unsigned words)
+{
+	uint64_t at = head & mask, left = mask + 1 - at;
+
+	if (left < words) {
 		__atomic_store_n(&data[at], RING_WORD0(RING_PAD, 0, 0, 0, 0, 0), __ATOMIC_RELAXED);
 		head += left;
 		at = 0;
 	}
-	__atomic_store_n(&data[at], RING_WORD0(RING_MOVE, 0, 0, 0, 0, 0), __ATOMIC_RELAXED);
-	__atomic_store_n(&data[at + 1], slice_index(ring, thread->slice), __ATOMIC_RELAXED);
-	__atomic_store_n(&data[at + 2], thread->last_stamp, __ATOMIC_RELAXED);
-	__atomic_store_n(&old->head, head + 3, __ATOMIC_RELEASE);
+	memcpy(data + at, record, words * sizeof(*record));
+	return head + words;
+}
+
+/* The old slice is given up only after the new one is ours, so that the place always names a living
+ * one. */
+bool slice_grow(struct thread *thread, uint64_t stamp)
+{
+	struct ring_header *ring = shim_ring();
+	struct ring_slice *old = thread->slice;
+	uint64_t *data = thread->data, mask = thread->mask, head = thread->head;
+	uint64_t record[LOST_WORDS];
+
+	thread->pressure = 0;
+	if (!ring || thread->event == EVENT_COUNTED ||
+	    thread->incarnation != __atomic_load_n(&ring->account.incarnation, __ATOMIC_RELAXED) ||
+	    !slice_claim(thread, mask + 1, old->thread_first + old->events))
+		return false;
+	if (thread->pending.events) {
+		make_lost(thread, record, stamp);
+		head = put_last(data, mask, head, record, LOST_WORDS);
+	}
+	record[0] = RING_WORD0(RING_MOVE, 0, 0, 0, 0, 0);
+	record[1] = slice_index(ring, thread->slice);
+	record[2] = thread->last_stamp;
+	__atomic_store_n(&old->head, put_last(data, mask, head, record, MOVE_WORDS),
+			 __ATOMIC_RELEASE);
 	__atomic_store_n(&old->entered, 0, __ATOMIC_RELEASE);
 	owner_release(old);
 	__atomic_store_n(&old->state, RING_SLICE_LEFT, __ATOMIC_RELEASE);
+	thread->moved = true;
+	return true;
 }
 
 bool slice_dead(uint64_t place)
@@ -198,24 +266,21 @@ void slice_doorbell(void)
 {
 	struct ring_header *ring = shim_ring();
 
+	/* The agent looks at the heads once more after it has said that it sleeps: one of the two sees the other's store. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!ring || !__atomic_load_n(&ring->sleeping, __ATOMIC_ACQUIRE))
 		return;
 	__atomic_fetch_add(&ring->doorbell, 1, __ATOMIC_RELEASE);
 	sys_futex_wake(&ring->doorbell);
 }
 
-/* Policy thin: doubles the interval each time that the slice is found nearly full, and halves it
- * again when it is found half empty. */
-static void thin(struct thread *thread)
+/* Policy thin: from here on the thread is sampled more thinly, or less. */
+static void thin(struct thread *thread, int by)
 {
-	uint64_t words = thread->mask + 1, room = thread->limit - thread->head;
-
-	if (room <= words / 4 && thread->thinned < THIN_MOST)
-		thread->thinned++;
-	else if (room >= words / 2 && thread->thinned)
-		thread->thinned--;
-	else
+	if (by > 0 ? thread->thinned >= THIN_MOST : !thread->thinned)
 		return;
+	thread->thinned += (uint32_t)by;
+	thread->thinned_ns = sys_monotonic_ns();
 	sample_look(thread);
 }
 
@@ -224,8 +289,6 @@ void slice_check(struct thread *thread)
 	uint64_t words = thread->mask + 1;
 
 	look_at_tail(thread);
-	if (thread->policy == RING_THIN)
-		thin(thread);
 	if (thread->head < thread->check) {
 		if (thread->pressure)
 			thread->pressure--;
@@ -234,30 +297,6 @@ void slice_check(struct thread *thread)
 	slice_doorbell();
 	thread->check = thread->head + words / 8;
 	thread->pressure++;
-}
-
-/* The agent's heart, as seen by one thread that waits: silent for 1.1 s of looking, 44 looks at
- * least. Time in which this thread did not run, although it was to look, is not held against the
- * agent: who stopped the program may have stopped both, and on a machine with too much to do neither
- * runs in time. Policy block is bounded by its own clock. */
-struct watch {
-	uint32_t beat;
-	uint64_t looked; /* when; 0: not yet */
-	uint64_t silent_ns;
-};
-
-static bool agent_silent(struct watch *watch, struct ring_header *ring, uint64_t now)
-{
-	uint32_t beat = __atomic_load_n(&ring->heartbeat, __ATOMIC_RELAXED);
-	uint64_t passed = now - watch->looked;
-
-	if (beat != watch->beat || !watch->looked) {
-		*watch = (struct watch){.beat = beat, .looked = now};
-		return false;
-	}
-	watch->looked = now;
-	watch->silent_ns += passed < HEART_LOOK_NS ? passed : HEART_LOOK_NS;
-	return watch->silent_ns >= HEART_SILENCE_NS;
 }
 
 void slice_agent_gone(uint32_t beat)
@@ -297,33 +336,28 @@ static bool any_near(struct ring_header *ring)
 bool slice_claim_patiently(struct thread *thread)
 {
 	struct ring_header *ring = shim_ring();
-	struct watch watch = {0};
-	uint64_t start = sys_monotonic_ns();
+	bool claimed = ring && slice_claim(thread, 0, 0);
+	struct patience patience;
+	unsigned most;
 
-	while (ring && !slice_claim(thread, 0, 0)) {
-		uint64_t now = sys_monotonic_ns();
-
-		if (__atomic_load_n(&ring->policy, __ATOMIC_RELAXED) != RING_BLOCK ||
-		    __atomic_load_n(&ring->detached, __ATOMIC_RELAXED) ||
-		    __atomic_load_n(&shim.gone, __ATOMIC_RELAXED) ||
-		    now - start >= (uint64_t)ring->block_max_ms * NS_PER_MS || !any_near(ring))
-			return false;
-		if (agent_silent(&watch, ring, now)) {
-			slice_agent_gone(watch.beat);
-			return false;
-		}
+	if (!ring || claimed)
+		return claimed;
+	patience_begin(&patience, ring, __atomic_load_n(&ring->policy, __ATOMIC_RELAXED));
+	while (!claimed && any_near(ring) && (most = patience_piece(&patience))) {
 		slice_doorbell();
-		sys_sleep_ms(DEAD_SLICE_MS);
-		ring = shim_ring();
+		sys_sleep_us(most < DEAD_SLICE_US ? most : DEAD_SLICE_US);
+		claimed = slice_claim(thread, 0, 0);
 	}
-	return ring != NULL;
+	patience_end(&patience);
+	return claimed;
 }
 
 /* Half of the slice is waited for, not just the room for one record: else each record would wait. Where the reader has to
  * be for that; below a slice's first half it is there already. */
 static uint64_t tail_for(const struct thread *thread, uint64_t words)
 {
-	uint64_t half = (thread->mask + 1) / 2, end = thread->head + (words > half ? words : half);
+	uint64_t half = (thread->mask + 1) / 2;
+	uint64_t end = thread->head + (words > half ? words : half) + MOVE_ROOM;
 
 	return end > thread->mask + 1 ? end - thread->mask - 1 : 0;
 }
@@ -331,42 +365,59 @@ static uint64_t tail_for(const struct thread *thread, uint64_t words)
 static bool enough_room(struct thread *thread, uint64_t words)
 {
 	look_at_tail(thread);
-	return thread->limit - thread->mask - 1 >= tail_for(thread, words);
+	return thread->end + MOVE_ROOM - thread->mask - 1 >= tail_for(thread, words);
 }
 
 static bool wait_for_room(struct thread *thread, struct ring_header *ring, uint64_t words)
 {
 	struct ring_slice *slice = thread->slice;
-	struct watch watch = {0};
-	uint64_t start = sys_monotonic_ns(), now = start;
-	bool room = false;
+	struct patience patience;
+	bool room, waits = false;
 
-	slice->full_waits++;
-	if (thread->may_wait_outside)
-		__atomic_store_n(&slice->entered, 0, __ATOMIC_RELEASE);
-	while (now - start < (uint64_t)ring->block_max_ms * NS_PER_MS) {
+	patience_begin(&patience, ring, thread->policy);
+	for (;;) {
 		uint32_t value = __atomic_load_n(&slice->tail_futex, __ATOMIC_ACQUIRE);
+		unsigned most;
 
 		__atomic_store_n(&slice->wanted, tail_for(thread, words), __ATOMIC_SEQ_CST);
 		room = enough_room(thread, words);
-		if (room || __atomic_load_n(&ring->detached, __ATOMIC_RELAXED))
+		most = room ? 0 : patience_piece(&patience);
+		if (!most)
 			break;
-		if (agent_silent(&watch, ring, now)) {
-			slice_agent_gone(watch.beat);
-			break;
-		}
+		slice_count_begun(thread);
+		if (!waits && thread->may_wait_outside)
+			__atomic_store_n(&slice->entered, 0, __ATOMIC_RELEASE);
+		slice->full_waits += !waits;
+		waits = true;
 		slice_doorbell();
-		sys_futex_wait(&slice->tail_futex, value, WAIT_PIECE_MS);
-		now = sys_monotonic_ns();
+		sys_futex_wait(&slice->tail_futex, value, most);
 	}
+	__atomic_store_n(&slice->wanted, 0, __ATOMIC_RELEASE);
+	if (!waits)
+		return room;
 	if (thread->may_wait_outside) {
 		__atomic_store_n(&slice->entered, thread->last_stamp, __ATOMIC_RELAXED);
 		thread->waited = true;
 	}
 	slice->waited_stamp = stamp_now();
-	slice->waited_ns += now - start;
-	__atomic_store_n(&slice->wanted, 0, __ATOMIC_RELEASE);
+	slice->waited_ns += patience_end(&patience);
 	return room;
+}
+
+/* The last quarter of a slice is given away in pieces of a 32nd, and with each of them the interval doubles. */
+static bool step_on(struct thread *thread, uint64_t words)
+{
+	thin(thread, 1);
+	thread->step = thread->head + words + (thread->mask + 1) / 32;
+	look_at_tail(thread);
+	return thread->head + words <= thread->limit;
+}
+
+void slice_look_thinned(struct thread *thread)
+{
+	if (++thread->looks % THINNED_LOOKS == 0 && enough_room(thread, 0) &&
+	    sys_monotonic_ns() - thread->thinned_ns >= THINNED_NS)
+		thin(thread, -1);
 }
 
 bool slice_make_room(struct thread *thread, uint64_t words)
@@ -378,11 +429,13 @@ bool slice_make_room(struct thread *thread, uint64_t words)
 		return true;
 	slice_doorbell();
 	thread->pressure++;
-	if (ring && words <= thread->mask + 1 && thread->policy == RING_BLOCK &&
+	if (!ring || slice_grow(thread, thread->under_way))
+		return false;
+	if (words <= thread->mask + 1 - MOVE_ROOM && thread->policy != RING_COUNT &&
 	    wait_for_room(thread, ring, words))
 		return true;
-	if (thread->policy == RING_THIN)
-		thin(thread);
+	if (thread->policy == RING_THIN && step_on(thread, words))
+		return true;
 	thread->quiet = true;
 	return false;
 }
@@ -390,6 +443,15 @@ bool slice_make_room(struct thread *thread, uint64_t words)
 __attribute__((noinline)) uint64_t *slice_reserve_rarely(struct thread *thread, uint64_t words)
 {
 	return slice_reserve(thread, words);
+}
+
+/* Now and then a quiet thread rings again, whatever came in between, and moves if a larger slice has become free. */
+static bool try_again(struct thread *thread)
+{
+	if (++thread->looks % REFUSED_LOOKS)
+		return false;
+	slice_doorbell();
+	return slice_grow(thread, thread->under_way);
 }
 
 bool slice_resume(struct thread *thread)
@@ -403,7 +465,7 @@ bool slice_resume(struct thread *thread)
 			return false;
 		__atomic_store_n(&shim.gone, 0, __ATOMIC_RELEASE);
 	}
-	if (thread->quiet && !enough_room(thread, 0))
+	if (thread->quiet && !enough_room(thread, 0) && !try_again(thread))
 		return false;
 	thread->quiet = false;
 	return true;

@@ -17,8 +17,25 @@ bool slice_claim(struct thread *thread, uint64_t words, uint64_t first);
  * policy is to wait, the agent is given time to free one. */
 bool slice_claim_patiently(struct thread *thread);
 
-/* Goes on in a bigger slice, if one is free, leaving a RING_MOVE. */
-void slice_grow(struct thread *thread);
+/* Goes on in a bigger slice, leaving a RING_MOVE, and before it what was lost until `stamp`. false: none is free. The thread's next
+ * event has its whole stack: thread->moved tells those who were about to write another one. */
+bool slice_grow(struct thread *thread, uint64_t stamp);
+
+/* The event that is under way is in ring_slice.events from now on. */
+static inline void slice_count_begun(struct thread *thread)
+{
+	if (thread->event != EVENT_COMES)
+		return;
+	thread->event = EVENT_COUNTED;
+	__atomic_store_n(&thread->slice->events, thread->slice->events + 1, __ATOMIC_RELAXED);
+	barrier();
+}
+
+/* A RING_LOST of what was lost since the last record. false: there is no room for it. */
+bool slice_put_losses(struct thread *thread, uint64_t stamp);
+
+/* At events of a thinned thread: it is thinned less once there has been room for some time. */
+void slice_look_thinned(struct thread *thread);
 
 /* How many frames a stack may have, by the order (thread->depth_limit) and the slice's size. */
 void slice_set_depth(struct thread *thread);
@@ -29,8 +46,8 @@ bool slice_dead(uint64_t place);
 /* Is there a thread with this id that has a slice and lives? */
 bool slice_has_owner(uint32_t tid);
 
-/* The slow end of slice_reserve: looks at the tail, waits if the policy says so. false: no room for
- * `words`. */
+/* The slow end of slice_reserve: looks at the tail; else the thread moves to a larger slice, waits as far as its policy permits
+ * (patience.h), or is sampled more thinly. false: no room for `words`, or it has moved. */
 bool slice_make_room(struct thread *thread, uint64_t words);
 
 /* A RING_CUT: the thread begins anew, for this agent. false: there is no room for it now. */

@@ -76,6 +76,8 @@ struct shim {
 	uint32_t shut;		/* thread_control() of orders that are known to be: off */
 	uint32_t gone;		/* the agent's heart stands still */
 	uint32_t gone_beat;	/* the heartbeat then */
+	uint32_t heard_beat;	/* the heartbeat as those saw it who were about to wait, */
+	uint64_t heard_ns;	/* and since when it is that: see patience.c */
 	uint32_t epoch;		/* ring_header.epoch, in memory that nobody else writes */
 	uint32_t incarnation;	/* of the agent that has been told of the modules */
 	struct thread *threads; /* every state that was ever made; pushed by compare-and-swap */
@@ -101,6 +103,14 @@ struct event {
  * is done. */
 #define ASIDE_MAX 64
 
+/* How it stands with the event that a thread is about to write the long way. It is in ring_slice.events before its thread waits, and at the
+ * latest before its first word; once it is, the thread stays in that slice. */
+enum event_state {
+	EVENT_NONE,
+	EVENT_COMES,
+	EVENT_COUNTED,
+};
+
 /*
  * A thread's state. Its memory outlives the thread and is taken over by a later one; `place` says
  * whose it is: 0: nobody's; PLACE_TAKEN: being set up; else the slice it writes, as (generation <<
@@ -113,7 +123,7 @@ struct thread {
 	uint64_t *data;
 	uint64_t mask;	/* words - 1 */
 	uint64_t head;	/* what slice->head is about to be */
-	uint64_t limit; /* `head` may go so far without a look at `tail` */
+	uint64_t limit; /* `head` may go so far without a look at `tail`: see slice.c */
 	uint64_t check; /* from here on: look how full the slice is */
 	/* While `head` is below this an event takes the short way (record.c), which looks at nothing
 	 * else: 0 whenever anything is unusual. Set anew by each event that takes the long one. */
@@ -129,6 +139,7 @@ struct thread {
 	bool verify; /* walk the changed part only */
 	/* How it stands with the record. */
 	bool quiet;
+	bool moved;	       /* it has gone on in another slice, where nothing is written yet */
 	bool may_wait_outside; /* see put_any in record.c */
 	bool waited;	       /* it did, and the event is stamped anew */
 	uint8_t pressure; /* how often the slice was found half full */
@@ -149,6 +160,14 @@ struct thread {
 	uint64_t random;
 	uint32_t thinned;      /* policy thin: how often the interval is doubled */
 	uint32_t thinned_told; /* the same, as it is in the data */
+	uint64_t thinned_ns;   /* CLOCK_MONOTONIC: when it was changed last */
+
+	/* Room; see slice.c. */
+	uint64_t end;	    /* the slice's, with what is kept free left out */
+	uint64_t step;	    /* policy thin: up to there in spite of the limit */
+	uint64_t under_way; /* stamp of what is about to be written */
+	enum event_state event;
+	uint32_t looks;	    /* events since the thread is quiet, or thinned */
 
 	/* Nested events, and the sum of those that found the queue full; aside_count counts both. Each change of the count is one
 	 * atomic step: a handler may interrupt a handler. */

@@ -24,10 +24,10 @@ struct sys_timespec {
 	long nanoseconds;
 };
 
-static struct sys_timespec timespec_of_ms(unsigned milliseconds)
+static struct sys_timespec timespec_of_us(unsigned microseconds)
 {
-	return (struct sys_timespec){.seconds = milliseconds / 1000,
-				     .nanoseconds = (long)(milliseconds % 1000) * 1000000};
+	return (struct sys_timespec){.seconds = microseconds / 1000000,
+				     .nanoseconds = (long)(microseconds % 1000000) * 1000};
 }
 
 long sys_call6(long number, long a, long b, long c, long d, long e, long f)
@@ -92,9 +92,9 @@ int sys_inode(int fd, uint64_t *ret_inode)
 	return status.stx_mask & STATX_INO ? 0 : -ENODATA;
 }
 
-void sys_futex_wait(const uint32_t *word, uint32_t value, unsigned milliseconds)
+void sys_futex_wait(const uint32_t *word, uint32_t value, unsigned microseconds)
 {
-	struct sys_timespec timeout = timespec_of_ms(milliseconds);
+	struct sys_timespec timeout = timespec_of_us(microseconds);
 
 	sys_call(SYS_futex, word, FUTEX_WAIT, value, &timeout);
 }
@@ -119,11 +119,11 @@ uint64_t sys_readable(uint64_t from, uint64_t to)
 }
 
 /* Through a futex that nobody wakes: a program under seccomp allows this call if any. */
-void sys_sleep_ms(unsigned milliseconds)
+void sys_sleep_us(unsigned microseconds)
 {
 	static const uint32_t never;
 
-	sys_futex_wait(&never, 0, milliseconds);
+	sys_futex_wait(&never, 0, microseconds);
 }
 
 uint64_t sys_monotonic_ns(void)

@@ -36,7 +36,7 @@ int sys_inode(int fd, uint64_t *ret_inode);
 
 /* Sleeps until *word differs from `value`, a wake-up, a signal, or the time is over. Works across
  * processes. */
-void sys_futex_wait(const uint32_t *word, uint32_t value, unsigned milliseconds);
+void sys_futex_wait(const uint32_t *word, uint32_t value, unsigned microseconds);
 void sys_futex_wake(uint32_t *word);
 
 /* How far memory can be read from `from` on: the first page that can't be, or one not below `to`. Nothing is written, and
@@ -44,7 +44,11 @@ void sys_futex_wake(uint32_t *word);
 uint64_t sys_readable(uint64_t from, uint64_t to);
 
 /* Sleeps, or less if a signal comes. */
-void sys_sleep_ms(unsigned milliseconds);
+void sys_sleep_us(unsigned microseconds);
+static inline void sys_sleep_ms(unsigned milliseconds)
+{
+	sys_sleep_us(1000 * milliseconds);
+}
 
 /* CLOCK_MONOTONIC without a system call where the vdso has it. */
 uint64_t sys_monotonic_ns(void);

@@ -103,6 +103,7 @@ void thread_forked(void)
 	guard_clear();
 	tls.left = 0;
 	tls.passed = NULL;
+	shim.heard_beat = 0; /* the ring that may follow has another heart */
 	thread_retry = 0;
 	for (struct thread *thread = shim.threads; thread; thread = thread->next)
 		__atomic_store_n(&thread->place, 0, __ATOMIC_RELAXED);

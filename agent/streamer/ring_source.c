@@ -11,10 +11,11 @@
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
-#define STALL_NS   50000000
-#define FUTURE_NS  1000000000 /* a stamp may be ahead by so much */
-#define SEARCH_NS  10000000
-#define OWNER_SIZE 64
+#define STALL_NS      50000000
+#define STALL_FULL_NS 1000000	 /* where others fill their slices */
+#define FUTURE_NS     1000000000 /* a stamp may be ahead by so much */
+#define SEARCH_NS     10000000
+#define OWNER_SIZE    64
 
 /* The program's part of the header, once it is there. */
 static void read_header(struct ring_source *s)
@@ -117,7 +118,8 @@ static void lane_bound(struct ring_source *s, const struct ring_lane *l, uint64_
 		return;
 	if (bound < s->watermark)
 		s->watermark = bound;
-	if (entered && clock_ns(s->clock, s->looked) > clock_ns(s->clock, bound) + STALL_NS)
+	if (entered && clock_ns(s->clock, s->looked) >
+			       clock_ns(s->clock, bound) + (s->filling ? STALL_FULL_NS : STALL_NS))
 		return;
 	if (bound < s->limit)
 		s->limit = bound;
@@ -313,11 +315,14 @@ static int merge_front(struct ring_source *s, struct stream *stream)
 	return 0;
 }
 
-/* Some slice is more than half full. */
+/* Some slice is more than half full; or one was claimed since we looked, which may be full as well, and rings no more. */
 static bool ring_filling(const struct capture_source *source)
 {
 	const struct ring_source *s = (const struct ring_source *)source;
 
+	if (s->ready && !s->foreign &&
+	    ring_acquire32(s->ring->swapped, &s->ring->header->claims) != s->claims)
+		return true;
 	for (uint32_t i = 0; i < s->active_count; i++) {
 		const struct ring_reader *r = &s->lane[s->active[i]].reader;
 
@@ -368,7 +373,8 @@ static int ring_drain(struct capture_source *source, struct stream *stream, bool
 	s->phase = RING_LOOK;
 	if (s->ready && !s->foreign)
 		capture_watermark(stream, ring_stream_ns(s, s->watermark));
-	return final ? !s->round_final : ring_filling(source);
+	s->filling = ring_filling(source);
+	return final ? !s->round_final : s->filling;
 }
 
 static void ring_retire(struct capture_source *source)
@@ -421,7 +427,7 @@ void ring_source_clear(struct ring_source *s, uint64_t start_ns)
 	memset(s->lane, 0, s->ring->slice_count * sizeof(*s->lane));
 	s->heap_count = s->active_count = 0;
 	s->phase = RING_LOOK;
-	s->ready = s->foreign = false;
+	s->ready = s->foreign = s->filling = false;
 	s->start_ns = start_ns;
 	s->modules_tail = s->records_damaged = 0;
 	s->no_slice = (struct ring_losses){0};

@@ -9,8 +9,8 @@
  *   reap     slices of dead owners that are empty now: account, end of the thread, free
  *
  * The limit is the oldest stamp that a record still to be published can have. A thread that stays in one hook for more
- * than STALL_NS (a page fault, a stopped process) does not hold the others up: the limit leaves it out, the watermark
- * does not.
+ * than STALL_NS (a page fault, a stopped process), or while a slice fills for more than STALL_FULL_NS (others have its
+ * processor), does not hold the others up: the limit leaves it out, the watermark does not.
  */
 #include <sys/types.h>
 
@@ -60,6 +60,7 @@ struct ring_source {
 	uint32_t *heap; /* of lanes, by next.stamp */
 	uint32_t heap_count;
 	enum ring_phase phase;
+	bool filling;	  /* as of the last round: see capture_ops.filling */
 	bool round_final; /* this round looked at a ring that nobody writes any more */
 	bool ready; /* the program has filled in its part of the header */
 	bool foreign; /* it is not of the byte order that its program told: nothing is read */

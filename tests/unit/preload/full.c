@@ -50,7 +50,7 @@ static void counts(uint32_t policy)
 	assert_exited(&r, 0);
 	assert_sound(&r);
 	balanced(&r);
-	assert_int_equal(r.full_waits, 0);
+	assert_true(policy == RING_THIN || !r.full_waits);
 	assert_true(r.lost.events > 0);
 	assert_true(r.lost_records > 0);
 	assert_true(r.read > 200);
