@@ -64,10 +64,12 @@ static const struct option_row rows[] = {
 	{"memory-limit", "SIZE", EACH, SIZE, AT(memory_limit),
 	 "all memory of the agent, rings included (8M, at least 2M; attach: 32M, at least 3.7M)"},
 	{"policy", "block|thin|count", EACH_OWN, POLICY, AT(policy),
-	 "when the ring is full: the program waits (default of run and, for up to 0.1 ms a call, "
-	 "attach); samples more thinly (not attach); goes on and is counted (serve)"},
+	 "when the agent does not keep up: block, the program waits (default of run into a file; "
+	 "and of attach, for up to 0.1 ms a call); thin, it waits 10 ms in any 100 ms, and is "
+	 "sampled beyond that (default of serve and with a collector; not attach); count, it does "
+	 "not wait, and what is not recorded is counted"},
 	{"block-max", "TIME", BOTH_OWN, DURATION, AT(block_max_ns),
-	 "longest wait at a time (10s), then as with count"},
+	 "with --policy block: longest wait at a time (10s), then as with count"},
 	{"linger", "TIME", EACH, DURATION, AT(linger_ns),
 	 "how long to wait for a collector after the end, before what is left goes to a file; and, "
 	 "with --follow, for children that outlive the program (30s)"},
@@ -451,6 +453,16 @@ int options_file_line(struct options *o, enum option_command command, const char
 	if (row->type == FLAG && !*value)
 		return err_set(err, -EINVAL, "%s needs a value: %s = yes", name, name);
 	return set(o, row, value, name, err);
+}
+
+void options_choose_policy(struct options *o, enum option_command command)
+{
+	bool network = o->announce || o->collector || o->listen;
+
+	if (options_source(o, "policy") != OPTION_DEFAULT || command == COMMAND_ATTACH)
+		return;
+	/* A daemon that libheapcast.so has started is for one program, whose recording a person waits for. */
+	o->policy = network || (command == COMMAND_SERVE && !o->for_pid) ? RING_THIN : RING_BLOCK;
 }
 
 enum option_source options_source(const struct options *o, const char *name)

@@ -106,6 +106,9 @@ bool options_said(const struct options *options);
 enum option_source options_source(const struct options *options, const char *name);
 /* Whether: 1, yes, true, on, and nothing; 0, no, false, off. 0; -EINVAL. */
 int options_switch(bool *ret, const char *text);
+/* Where nobody has said it: a program waits as long as it takes for a file of this machine; the daemon's, and whoever is recorded over a
+ * network, for a time that does not hurt, and is sampled beyond that. Called when all other options are known. */
+void options_choose_policy(struct options *options, enum option_command command);
 /* The variable that means this option: HEAPCAST_NAME. */
 void options_variable(const char *option, char *out, size_t size);
 /* From `argv[1]` on; returns the index of the first argument that is no option (behind a "--", if there is one), or -EINVAL

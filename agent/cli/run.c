@@ -320,6 +320,7 @@ static int parse(struct run *run, int argc, char **argv, struct err_text *err)
 	r = options_arguments(&run->options, COMMAND_RUN, argc, argv, err);
 	if (r >= argc && !run->options.help)
 		return err_set(err, -EINVAL, "what shall be run? agent run -- CMD [ARG...]");
+	options_choose_policy(&run->options, COMMAND_RUN);
 	return r;
 }
 

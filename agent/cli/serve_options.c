@@ -25,9 +25,7 @@ static int read_all(const struct serve_options *from, const char *file, struct o
 		r = options_environment(o, COMMAND_SERVE, &options_own_environment, err);
 	if (!r)
 		r = options_arguments(o, COMMAND_SERVE, from->argc, from->argv, err);
-	if (options_source(o, "policy") == OPTION_DEFAULT)
-		/* started for one program, a person waits for its recording */
-		o->policy = o->for_pid ? RING_BLOCK : RING_COUNT;
+	options_choose_policy(o, COMMAND_SERVE);
 	return r;
 }
 

@@ -25,7 +25,7 @@ for signal in TERM INT; do
 done
 
 # More than the spool holds, and nobody comes: the waiting ends all the same, and what is left has a file.
-"$AGENT" run --collector 127.0.0.1 --linger 300ms --block-max 200ms --memory-limit 2M -- "$BUILD/tests/e2e-pairs" 1000000 \
+"$AGENT" run --collector 127.0.0.1 --linger 300ms --policy block --block-max 200ms --memory-limit 2M -- "$BUILD/tests/e2e-pairs" 1000000 \
 	>/dev/null 2>"$T/spool.err" || assert_eq "exit status" 5 $?
 assert_contains "the summary" "$T/spool.err" "what was left is in heapcast_e2e-pairs_"
 "$COLLECTOR" ledger "$T"/heapcast_e2e-pairs_*.heapcast >"$T/ledger.txt"

@@ -14,7 +14,7 @@ paced_on() {
 	local name=$1 events=$2
 	shift 2
 	rm -f "$T/end"
-	nsenter --net="/proc/${net_pid[$name]}/ns/net" -- "$AGENT" run --announce --quiet --log info --memory-limit 64M "$@" -- \
+	nsenter --net="/proc/${net_pid[$name]}/ns/net" -- "$AGENT" run --policy block --announce --quiet --log info --memory-limit 64M "$@" -- \
 		"$BUILD/tests/e2e-paced" "$events" 20000 "$T/end" >"$T/$name.out" 2>>"$T/$name.err" &
 	agent_pid[$name]=$!
 }

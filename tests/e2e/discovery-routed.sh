@@ -41,7 +41,7 @@ balances there
 stop_agent named
 
 look_on desk here --listen 0.0.0.0:43513 --once
-assert_status 5 nsenter --net="/proc/${net_pid[board]}/ns/net" -- "$AGENT" run --quiet --collector 10.77.0.100 -- "$BUILD/tests/e2e-pairs" 2000 >/dev/null
+assert_status 5 nsenter --net="/proc/${net_pid[board]}/ns/net" -- "$AGENT" run --policy block --quiet --collector 10.77.0.100 -- "$BUILD/tests/e2e-pairs" 2000 >/dev/null
 wait "${gatherer[here]}"
 whole here
 assert_contains "the collector's log" "$T/here.log" "connected to 10.79.0.2:"

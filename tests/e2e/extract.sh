@@ -7,7 +7,7 @@ need cmp objcopy python3 lz4
 make_app
 start_collector
 mkfifo "$T/hold"
-"$AGENT" run --announce --interface lo --quiet --gather-maps -- "$T/app" hold <"$T/hold" &
+"$AGENT" run --policy block --announce --interface lo --quiet --gather-maps -- "$T/app" hold <"$T/hold" &
 program=$!
 exec 7>"$T/hold"
 wait_for 30 "its maps" eval 'ask maps --json last 2>/dev/null | python3 -c "import json, sys; sys.exit(not json.load(sys.stdin)[\"maps\"])" 2>/dev/null'

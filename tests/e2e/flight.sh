@@ -20,7 +20,7 @@ has_deliveries() {
 }
 
 start_collector
-"$AGENT" run --announce --interface lo --flight 3s --flight-after 1s --flight-pressure off -- "$LEAKER" "$T/truth" 10 1000 200 2>"$T/run.err" &
+"$AGENT" run --policy block --announce --interface lo --flight 3s --flight-after 1s --flight-pressure off -- "$LEAKER" "$T/truth" 10 1000 200 2>"$T/run.err" &
 agent=$!
 wait_for 10 "the recording" recording_bytes
 program=$(pgrep -P "$agent" -x e2e-leaker)

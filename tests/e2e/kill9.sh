@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 start_collector
 status=0
-LD_PRELOAD=$COUNTING COUNTING_OUTPUT=$T/counts "$AGENT" run --announce --interface lo --quiet -- \
+LD_PRELOAD=$COUNTING COUNTING_OUTPUT=$T/counts "$AGENT" run --policy block --announce --interface lo --quiet -- \
 	"$BUILD/tests/e2e-killed" 100000 >"$T/said.txt" 2>"$T/run.err" || status=$?
 assert_eq "exit status of agent run (128 + SIGKILL)" 137 "$status"
 wait_collector

@@ -19,7 +19,7 @@ flight_oom() {
 	rm -rf "$T/data" "$T/truth"
 	kills=$(cgroup_kills target)
 	start_collector
-	sh -c "$in_cgroup" "$CGROUP/agent" "$AGENT" run --quiet --log info --announce --interface lo --flight "${window}s" --flight-pressure 80% -- \
+	sh -c "$in_cgroup" "$CGROUP/agent" "$AGENT" run --policy block --quiet --log info --announce --interface lo --flight "${window}s" --flight-pressure 80% -- \
 		sh -c "$in_cgroup" "$CGROUP/target" "$LEAKER" "$T/truth" "$leaks" 16384 "$pairs" 2>"$T/run.err" &
 	agent=$!
 	wait_for 10 "the recording" recording_bytes

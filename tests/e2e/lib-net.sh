@@ -64,7 +64,7 @@ net_rate() {
 serve_on() {
 	local name=$1
 	shift
-	nsenter --net="/proc/${net_pid[$name]}/ns/net" -- "$AGENT" run --listen 0.0.0.0:8100 --quiet --log info "$@" >"$T/$name.out" 2>>"$T/$name.err" &
+	nsenter --net="/proc/${net_pid[$name]}/ns/net" -- "$AGENT" run --policy block --listen 0.0.0.0:8100 --quiet --log info "$@" >"$T/$name.out" 2>>"$T/$name.err" &
 	agent_pid[$name]=$!
 }
 

@@ -70,7 +70,7 @@ run_natively() {
 
 run_recorded() {
 	local status=0
-	LD_PRELOAD=$COUNTING COUNTING_OUTPUT=$T/counts "$AGENT" run --announce --interface lo --quiet -- "$@" \
+	LD_PRELOAD=$COUNTING COUNTING_OUTPUT=$T/counts "$AGENT" run --policy block --announce --interface lo --quiet -- "$@" \
 		<"$T/stdin" >"$T/recorded.out" 2>"$T/recorded.err" || status=$?
 	echo "$status" >"$T/recorded.status"
 }

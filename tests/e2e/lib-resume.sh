@@ -15,7 +15,7 @@ declare -A gatherer agent_pid
 start_agent() {
 	local name=$1 port=$2
 	shift 2
-	"$AGENT" run --listen "127.0.0.1:$port" --quiet "$@" >"$T/$name.out" 2>>"$T/$name.err" &
+	"$AGENT" run --policy block --listen "127.0.0.1:$port" --quiet "$@" >"$T/$name.out" 2>>"$T/$name.err" &
 	agent_pid[$name]=$!
 }
 

@@ -162,7 +162,7 @@ wait_collector() {
 }
 
 record() {
-	"$AGENT" run --announce --interface lo --quiet -- "$@"
+	"$AGENT" run --policy block --announce --interface lo --quiet -- "$@"
 }
 
 ask() {

@@ -39,7 +39,7 @@ served native
 
 start_collector
 export COUNTING_OUTPUT=$T/counts
-LD_PRELOAD=$COUNTING serve "$AGENT" run --announce --interface lo --quiet --
+LD_PRELOAD=$COUNTING serve "$AGENT" run --policy block --announce --interface lo --quiet --
 workload >"$T/recorded.out" 2>"$T/recorded.err"
 served recorded
 wait_collector

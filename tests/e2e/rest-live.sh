@@ -13,7 +13,7 @@ for i in range(20000):
     if os.path.exists(sys.argv[1]):
         break
 PYTHON
-"$AGENT" run --announce --interface lo --quiet -- /usr/bin/python3 -S -E "$T/work.py" "$T/enough" >"$T/agent.out" 2>"$T/agent.err" &
+"$AGENT" run --policy block --announce --interface lo --quiet -- /usr/bin/python3 -S -E "$T/work.py" "$T/enough" >"$T/agent.out" 2>"$T/agent.err" &
 agent=$!
 
 "$COLLECTOR" serve --data "$T/data" --http 127.0.0.1:18086 >"$T/serve.out" 2>"$T/serve.err" &

@@ -4,7 +4,7 @@
 need curl python3 sqlite3
 start_collector
 printf 'create table t(a, b);\nwith recursive c(x) as (select 1 union all select x + 1 from c where x < 2000)\ninsert into t select x, x || "" from c;\nselect count(*) from t;\n' >"$T/work.sql"
-"$AGENT" run --announce --interface lo --quiet -- sqlite3 :memory: ".read $T/work.sql" >/dev/null
+"$AGENT" run --policy block --announce --interface lo --quiet -- sqlite3 :memory: ".read $T/work.sql" >/dev/null
 wait_collector
 
 "$COLLECTOR" serve --data "$T/data" --http 127.0.0.1:18081 >"$T/serve.out" 2>"$T/serve.err" &

@@ -39,7 +39,7 @@ second=$ended
 # One that goes on, interrupted: its collector stops, and it waits for the next.
 mkfifo "$T/go"
 begin_gather
-"$AGENT" run --announce --interface lo --quiet --linger 120s -- \
+"$AGENT" run --policy block --announce --interface lo --quiet --linger 120s -- \
 	bash -c 'read -r line <"$1"' waits "$T/go" >"$T/said.txt" 2>"$T/run.err" &
 run=$!
 three() { [ "$(streams | wc -l)" = 3 ]; }

@@ -12,7 +12,7 @@ open_to_others() {
 
 gather desk --no-discovery --listen 127.0.0.1:8301 --once --fetch-symbols
 wait_for 10 "the collector to listen" grep -q "listening on" "$T/desk.log"
-"$AGENT" run --quiet --collector 127.0.0.1:8301 --logfile "$T/alone/log" --log info -- "$BUILD/tests/e2e-pairs" 20000 >/dev/null || true
+"$AGENT" run --policy block --quiet --collector 127.0.0.1:8301 --logfile "$T/alone/log" --log info -- "$BUILD/tests/e2e-pairs" 20000 >/dev/null || true
 status=0
 wait "${gatherer[desk]}" || status=$?
 assert_eq "exit status of the collector" 0 "$status"

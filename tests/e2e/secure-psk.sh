@@ -35,7 +35,7 @@ openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=n
 openssl s_server -accept 127.0.0.1:8300 -cert "$T/nobody.crt" -key "$T/nobody.pem" -tls1_3 -www >"$T/impostor.out" 2>&1 &
 wait_for 5 "the impostor" grep -q ACCEPT "$T/impostor.out"
 status=0
-"$AGENT" run --log info --linger 2s --collector 127.0.0.1:8300 --key "$ours" -- \
+"$AGENT" run --policy block --log info --linger 2s --collector 127.0.0.1:8300 --key "$ours" -- \
 	"$BUILD/tests/e2e-pairs" 2000 >/dev/null 2>"$T/impostor.agent.err" || status=$?
 assert_eq "exit status of the program" 5 "$status"
 says impostor.agent.err "can't use the collector at 127.0.0.1:8300: it shows a certificate, and does not have our key"

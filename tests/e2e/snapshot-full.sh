@@ -9,7 +9,7 @@ COUNT=50
 places=()
 for ((n = 0; n < COUNT; n++)); do
 	places+=("127.0.0.1:$((8100 + n))")
-	"$AGENT" run --listen "127.0.0.1:$((8100 + n))" --quiet -- "$FLEET" $((2000 + 100 * n)) "$T/files" >"$T/p$n.said" 2>"$T/p$n.err" &
+	"$AGENT" run --policy block --listen "127.0.0.1:$((8100 + n))" --quiet -- "$FLEET" $((2000 + 100 * n)) "$T/files" >"$T/p$n.said" 2>"$T/p$n.err" &
 done
 "$COLLECTOR" gather --data "$T/data" --no-discovery --listen off "${places[@]}" >"$T/gather.out" 2>"$T/gather.err" &
 gather=$!

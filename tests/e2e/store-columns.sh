@@ -37,7 +37,7 @@ received() {
 }
 
 start_collector
-PYTHONMALLOC=malloc "$AGENT" run --announce --interface lo --quiet --block-max 60s -- \
+PYTHONMALLOC=malloc "$AGENT" run --policy block --announce --interface lo --quiet --block-max 60s -- \
 	python3 "$ROOT/tests/bench/work.py" 12 >"$T/said.txt" 2>"$T/run.err" &
 run=$!
 

@@ -59,10 +59,34 @@ static void test_values(void **state)
 	assert_true(o.announce);
 	assert_int_equal(o.block_max_ns, 250000000);
 	assert_false(o.quiet); /* it is the command's */
-	assert_int_equal(o.policy, RING_BLOCK);
 	assert_int_equal(parse(&o, COMMAND_SERVE, "serve --for-pid 17 --socket @x", &err), 5);
 	assert_int_equal(o.for_pid, 17);
 	assert_string_equal(o.socket, "@x");
+}
+
+static uint32_t policy_of(enum option_command command, const char *line)
+{
+	struct options o;
+	struct err_text err;
+
+	assert_true(parse(&o, command, line, &err) > 0);
+	options_choose_policy(&o, command);
+	return o.policy;
+}
+
+static void test_policy(void **state)
+{
+	(void)state;
+	assert_int_equal(policy_of(COMMAND_RUN, "run --output f cmd"), RING_BLOCK);
+	assert_int_equal(policy_of(COMMAND_RUN, "run --announce cmd"), RING_THIN);
+	assert_int_equal(policy_of(COMMAND_RUN, "run --collector x cmd"), RING_THIN);
+	assert_int_equal(policy_of(COMMAND_RUN, "run --output f --listen :8100 cmd"), RING_THIN);
+	assert_int_equal(policy_of(COMMAND_RUN, "run --announce --policy block cmd"), RING_BLOCK);
+	assert_int_equal(policy_of(COMMAND_SERVE, "serve --output f"), RING_THIN);
+	assert_int_equal(policy_of(COMMAND_SERVE, "serve --policy count"), RING_COUNT);
+	assert_int_equal(policy_of(COMMAND_SERVE, "serve --for-pid 17"), RING_BLOCK);
+	assert_int_equal(policy_of(COMMAND_SERVE, "serve --for-pid 17 --announce"), RING_THIN);
+	assert_int_equal(policy_of(COMMAND_ATTACH, "attach --announce"), RING_BLOCK);
 }
 
 static void test_wrong(void **state)
@@ -118,6 +142,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_policy),
 		cmocka_unit_test(test_wrong),
 		cmocka_unit_test(test_environment),
 	};
