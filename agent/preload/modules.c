@@ -14,6 +14,7 @@
 #include "agent/preload/elf_image.h"
 #include "agent/preload/imports.h"
 #include "agent/preload/libc.h"
+#include "agent/preload/patience.h"
 #include "agent/preload/slice.h"
 #include "agent/preload/state.h"
 #include "agent/preload/sys.h"
@@ -26,7 +27,8 @@
 #define CHUNKS	      64
 #define SEGMENTS_MAX  16
 #define SEGMENT_BYTES 32u
-#define ROOM_WAIT_MS  1000
+#define ROOM_PIECE_US 1000
+#define ROOM_WAIT_NS  1200000000u
 #define LOCK_SPINS    100
 #define LOCK_TRIES    1100 /* a second */
 #define LOCK_STARTING 1u   /* by the thread in which recording begins: it has no slice yet */
@@ -163,24 +165,29 @@ static void unlock(void)
 
 /* The channel. */
 
+static bool has_room(const struct ring_header *ring, uint64_t bytes)
+{
+	return ring->modules_head + bytes - __atomic_load_n(&ring->modules_tail, __ATOMIC_ACQUIRE) <=
+	       ring->modules_size;
+}
+
 static bool channel_room(struct ring_header *ring, uint64_t bytes)
 {
-	uint64_t start = sys_monotonic_ns();
-	uint32_t beat = __atomic_load_n(&ring->heartbeat, __ATOMIC_RELAXED);
+	uint32_t policy = __atomic_load_n(&ring->policy, __ATOMIC_RELAXED);
+	struct patience patience;
 
-	while (ring->modules_head + bytes - __atomic_load_n(&ring->modules_tail, __ATOMIC_ACQUIRE) >
-	       ring->modules_size) {
-		if (bytes > ring->modules_size || __atomic_load_n(&shim.gone, __ATOMIC_RELAXED))
-			return false;
-		if (sys_monotonic_ns() - start > ROOM_WAIT_MS * 1000000ull) {
-			if (__atomic_load_n(&ring->heartbeat, __ATOMIC_RELAXED) == beat)
-				slice_agent_gone(beat);
-			return false;
-		}
+	/* Not even with the policy count a library's name is given up at once. */
+	patience_begin(&patience, ring, policy == RING_THIN ? RING_THIN : RING_BLOCK);
+	while (!has_room(ring, bytes)) {
+		unsigned most = bytes <= ring->modules_size ? patience_piece(&patience) : 0;
+
+		if (!most || patience.now - patience.start > ROOM_WAIT_NS)
+			break;
 		slice_doorbell();
-		sys_sleep_ms(1);
+		sys_sleep_us(most < ROOM_PIECE_US ? most : ROOM_PIECE_US);
 	}
-	return true;
+	patience_end(&patience);
+	return has_room(ring, bytes);
 }
 
 /* Too short a rest at the end of the channel is skipped by a PAD; the reader also skips a rest that

@@ -3,18 +3,20 @@
 # when the ring is full, and nothing is lost.
 . "$(dirname "$0")/lib.sh"
 need python3
+ended() {
+	"$COLLECTOR" ledger "$T/recording" | grep -q "^End: exited"
+}
 churn='
 blocks = []
 for turn in range(60):
     blocks = [bytearray(600 + i % 64) for i in range(2000)]
 print(len(blocks))'
 
-start_collector
-HEAPCAST_ANNOUNCE=1 HEAPCAST_INTERFACE=lo HEAPCAST_MEMORY_LIMIT=2M LD_PRELOAD=$PRELOAD \
+HEAPCAST_OUTPUT=$T/recording HEAPCAST_MEMORY_LIMIT=2M LD_PRELOAD=$PRELOAD \
 	"$(readlink -f "$(command -v python3)")" -c "$churn" >"$T/alone.out"
 assert_eq "standard output" 2000 "$(cat "$T/alone.out")"
-wait_collector
-assert_status 0 ask ledger last >"$T/ledger.txt"
+wait_for 20 "the recording to be whole" ended
+assert_status 0 "$COLLECTOR" ledger "$T/recording" >"$T/ledger.txt"
 lost=$(awk '$1 == "lost" { print $2 }' "$T/ledger.txt")
 produced=$(awk '$1 == "produced" { gsub(",", "", $NF); print $NF }' "$T/ledger.txt")
 assert_eq "lost events" 0 "$lost"
