@@ -25,8 +25,9 @@
  *  2. `head` is stored with release order after the record is complete; `tail` with release order after it was read.
  *  3. A module is published in the channel before the first program counter inside it is published in any slice. The
  *     agent reads all heads, then the channel, then records up to those heads.
- *  4. `events` is raised before the first word of an event is written, and for events that are lost. So for a slice whose
- *     owner is dead: events - (events read) - lost.events is 1 if it died in the middle of one, else 0. What sampling
+ *  4. `events` is raised before the first word of an event is written, and for events that are lost. So for a thread that
+ *     is dead: the sum over its slices of events - (events read) - lost.events is 1 if it died in the middle of one, else 0.
+ *     (Who moves on in the middle of one writes it in the next slice, whose `thread_first` counts it.) What sampling
  *     passes over is counted in `not_sampled` and nowhere else: one store is all that such an event costs here.
  *  5. While `entered` is not 0, no record that the thread is about to publish has a stamp older than it.
  *     While it is 0, none has a stamp older than the moment of looking, less the store buffer's delay (the agent takes

@@ -235,7 +235,6 @@ static bool put_event(struct thread *thread, struct event *event, const struct u
 
 	if (unlikely(!record))
 		return false;
-	slice_count_begun(thread);
 	if (thread->waited)
 		event->stamp = stamp_now();
 	extras = put_extras(record + EVENT_WORDS, event, is_reallocation);
@@ -301,18 +300,15 @@ static COLD void put_any(struct thread *thread, struct event *event, uintptr_t f
 	is_reallocation = event_class(event->kind) == EVENT_CLASS_REALLOCATION;
 	thread->may_wait_outside = here && !is_reallocation && !thread->aside_count;
 	thread->under_way = event->stamp;
-	thread->event = EVENT_COMES;
+	count_begun(thread);
 	if (put_anywhere(thread, event, frame, &delta, is_reallocation)) {
 		thread->last_stamp = event->stamp;
 		thread->cut = delta.flags & UNWIND_DEPTH_LIMIT;
 		observe(thread, frame);
-		thread->event = EVENT_NONE;
 		if (thread->pressure >= GROW_PRESSURE)
 			slice_grow(thread, event->stamp);
 	} else {
-		slice_count_begun(thread);
 		lose_begun(thread, event);
-		thread->event = EVENT_NONE;
 	}
 	thread->may_wait_outside = thread->waited = false;
 	thread->short_until = short_until(thread);

@@ -213,8 +213,7 @@ bool slice_grow(struct thread *thread, uint64_t stamp)
 	uint64_t record[LOST_WORDS];
 
 	thread->pressure = 0;
-	if (!ring || thread->event == EVENT_COUNTED ||
-	    thread->incarnation != __atomic_load_n(&ring->account.incarnation, __ATOMIC_RELAXED) ||
+	if (!ring || thread->incarnation != __atomic_load_n(&ring->account.incarnation, __ATOMIC_RELAXED) ||
 	    !slice_claim(thread, mask + 1, old->thread_first + old->events))
 		return false;
 	if (thread->pending.events) {
@@ -384,7 +383,6 @@ static bool wait_for_room(struct thread *thread, struct ring_header *ring, uint6
 		most = room ? 0 : patience_piece(&patience);
 		if (!most)
 			break;
-		slice_count_begun(thread);
 		if (!waits && thread->may_wait_outside)
 			__atomic_store_n(&slice->entered, 0, __ATOMIC_RELEASE);
 		slice->full_waits += !waits;

@@ -21,16 +21,6 @@ bool slice_claim_patiently(struct thread *thread);
  * event has its whole stack: thread->moved tells those who were about to write another one. */
 bool slice_grow(struct thread *thread, uint64_t stamp);
 
-/* The event that is under way is in ring_slice.events from now on. */
-static inline void slice_count_begun(struct thread *thread)
-{
-	if (thread->event != EVENT_COMES)
-		return;
-	thread->event = EVENT_COUNTED;
-	__atomic_store_n(&thread->slice->events, thread->slice->events + 1, __ATOMIC_RELAXED);
-	barrier();
-}
-
 /* A RING_LOST of what was lost since the last record. false: there is no room for it. */
 bool slice_put_losses(struct thread *thread, uint64_t stamp);
 

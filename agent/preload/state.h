@@ -103,14 +103,6 @@ struct event {
  * is done. */
 #define ASIDE_MAX 64
 
-/* How it stands with the event that a thread is about to write the long way. It is in ring_slice.events before its thread waits, and at the
- * latest before its first word; once it is, the thread stays in that slice. */
-enum event_state {
-	EVENT_NONE,
-	EVENT_COMES,
-	EVENT_COUNTED,
-};
-
 /*
  * A thread's state. Its memory outlives the thread and is taken over by a later one; `place` says
  * whose it is: 0: nobody's; PLACE_TAKEN: being set up; else the slice it writes, as (generation <<
@@ -166,7 +158,6 @@ struct thread {
 	uint64_t end;	    /* the slice's, with what is kept free left out */
 	uint64_t step;	    /* policy thin: up to there in spite of the limit */
 	uint64_t under_way; /* stamp of what is about to be written */
-	enum event_state event;
 	uint32_t looks;	    /* events since the thread is quiet, or thinned */
 
 	/* Nested events, and the sum of those that found the queue full; aside_count counts both. Each change of the count is one

@@ -81,6 +81,17 @@ static void tell_waits(struct ring_source *s, struct stream *stream, struct ring
 	l->waits_told = s->looked;
 }
 
+/* Events that were begun and never written. Who moved to another slice in the middle of one has written it there, or not even there: that
+ * shows when the thread is over. */
+static uint64_t missing(const struct ring_lane *l, uint64_t events)
+{
+	if (l->left)
+		return l->damaged ? ring_grown(events, l->read + l->gapped.events) : 0;
+	if (!l->first)
+		return ring_grown(events, l->read + l->gapped.events);
+	return ring_grown(l->first + events, thread_taken(l->thread));
+}
+
 /* The last account of a slice whose owner is gone: what was lost after the last RING_LOST, and what was begun and never
  * published. */
 static int settle(struct ring_source *s, struct stream *stream, struct ring_lane *l)
@@ -90,7 +101,6 @@ static int settle(struct ring_source *s, struct stream *stream, struct ring_lane
 	struct ring_losses lost = ring_losses_read(swapped, &slice->lost), rest;
 	uint64_t events = ring_get64(swapped, &slice->events);
 	uint64_t not_sampled = ring_get64(swapped, &slice->not_sampled);
-	uint64_t known;
 	int r = l->cut_awaited ? ring_lane_tell_away(s, stream, l, events, l->last_stamp)
 			       : ring_tell_losses(s, stream, l->thread, &l->gapped, &lost,
 						  HEAPCAST__REASON__REASON_RING_FULL, l->last_stamp,
@@ -102,9 +112,8 @@ static int settle(struct ring_source *s, struct stream *stream, struct ring_lane
 	tell_waits(s, stream, l, true);
 	if (l->cut_awaited)
 		return 0;
-	known = l->read + l->gapped.events;
 	rest = l->gapped;
-	rest.events += ring_grown(events, known);
+	rest.events += missing(l, events);
 	return ring_tell_losses(s, stream, l->thread, &l->gapped, &rest,
 				l->damaged ? HEAPCAST__REASON__REASON_DAMAGED
 					   : HEAPCAST__REASON__REASON_WRITER_DIED,
