@@ -208,7 +208,8 @@ static int reach_self(struct ctl *c, struct err_text *err)
 		if (found >= 0)
 			return err_set(err, -ENOTUNIQ,
 				       "programs with different settings have agents of their own: "
-				       "--socket %s, --socket %s", before, name);
+				       "--socket %s, --socket %s",
+				       before, name);
 		found = take_fd(fd);
 		snprintf(before, sizeof(before), "%s", name);
 	}

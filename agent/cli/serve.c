@@ -330,7 +330,7 @@ static const char *home_of(struct serve *serve)
 {
 	const char *name = serve->socket.name;
 
-	return *name == '/' || *name == '.' ? realpath(name, serve->home) : name;
+	return *name != '@' && realpath(name, serve->home) ? serve->home : name;
 }
 
 static int serve_main(struct serve *serve, struct agent_settings *settings, int fd,

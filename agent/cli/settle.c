@@ -16,6 +16,7 @@
 #include "base/ban.h"
 
 #define UNRECORDED ": this program is not recorded"
+#define NAMES_MOST 64 /* the library sends no more */
 
 struct text {
 	const char *from, *end;
@@ -140,7 +141,9 @@ static void check_names(const struct text *t, struct err_text *say)
 {
 	char meant[64];
 
-	for (const char *at = t->from; at < t->end; at += strlen(at) + 1)
+	int count = 0;
+
+	for (const char *at = t->from; at < t->end && count++ < NAMES_MOST; at += strlen(at) + 1)
 		if (variables_misspelt(at, meant, sizeof(meant)))
 			add(say, "there is no setting %.*s; did you mean %s?",
 			    (int)strcspn(at, "="), at, meant);

@@ -269,7 +269,7 @@ void session_check_patches(const struct session *session);
 /* What holds for the program that asks. 0, with a sentence if not all that it wants; -EINVAL with what is wrong. */
 int session_settle(struct agent *agent, struct session *session, const struct handshake_client *client, struct err_text *say);
 /* Has a program write that to its standard error, once, unless it is a fork child; and the log. */
-void session_say(struct agent *agent, struct handshake_client *client, const struct err_text *say);
+void session_say(struct agent *agent, struct handshake_client *client, struct err_text *say);
 /* Into the ring, and back. */
 void session_note(const struct session *session);
 void session_recall(struct agent *agent, struct session *session);

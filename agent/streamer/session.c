@@ -215,9 +215,14 @@ static int find_file(struct agent *a, struct session *s, struct err_text *say)
 	struct err_text file = {{0}};
 	int r = enlist(a, s, &file);
 
-	if (s->settings.own_output && *file.text)
-		err_set(say, r, "%s: %s", file.text,
-			r < 0 ? "this program is not recorded" : "collectors get the recording");
+	bool asked =
+		s->settings.own_output || s->settings.output_owner != a->settings.each.output_owner;
+
+	if (asked && *file.text)
+		err_set(say, r, "%s%s", file.text,
+			r < 0		 ? ": this program is not recorded"
+			: s->file.fd < 0 ? ": collectors get the recording"
+					 : "");
 	return r;
 }
 

@@ -51,13 +51,16 @@ static int place(const struct session *s, const char *folder, char *out, size_t 
 	return r < 0 || incarnation == 1 ? r : naming_number(out, size, '.', incarnation);
 }
 
-static void give_away(const struct session *s)
+/* It is a recording all the same. */
+static void give_away(const struct session *s, struct err_text *err)
 {
 	uid_t owner = s->settings.output_owner;
 
-	if (owner != (uid_t)-1 && fchown(s->file.fd, owner, (gid_t)-1) < 0)
-		log_warn("can't give %s to user %u: %s", s->file.path, (unsigned)owner,
-			 strerror(errno));
+	if (owner == (uid_t)-1 || fchown(s->file.fd, owner, (gid_t)-1) == 0)
+		return;
+	err_set(err, -errno, "can't give %s to user %u: %s", s->file.path, (unsigned)owner,
+		strerror(errno));
+	log_warn("%s", err->text);
 }
 
 /* What came after, for an agent that takes the ring up. */
@@ -91,7 +94,7 @@ static int try_folder(struct session *s, const char *folder, struct err_text *er
 			   a->budget.link_out);
 	if (r < 0)
 		return err_set(err, r, "can't write a recording to %s: %s", path, strerror(-r));
-	give_away(s);
+	give_away(s, err);
 	note_number(s, number, wanted);
 	return 0;
 }

@@ -67,10 +67,13 @@ static bool tell(struct agent *a, pid_t pid)
 	return true;
 }
 
-void session_say(struct agent *a, struct handshake_client *client, const struct err_text *say)
+void session_say(struct agent *a, struct handshake_client *client, struct err_text *say)
 {
 	if (!*say->text)
 		return;
+	for (char *c = say->text; *c; c++) /* what a program has said is in there */
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
 	log_warn("pid %d: %s", (int)client->pid, say->text);
 	if (!(client->flags & RING_HELLO_FORKED) && tell(a, client->pid))
 		handshake_say(client, say->text);

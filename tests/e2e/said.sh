@@ -60,6 +60,11 @@ says "can't write a recording to /missing/x: No such file or directory: this pro
 runs 3 "can't write a recording to /missing/x: No such file or directory" A=B "--output /missing/x"
 if [ "$(id -u)" = 0 ] && setpriv --reuid=1 --regid=1 --clear-groups test -x "$PRELOAD" 2>/dev/null; then
 	chmod 711 "$T"
+	mkdir "$T/theirs" && chown 1 "$T/theirs"
+	assert_status 5 setpriv --reuid=1 --regid=1 --clear-groups env HEAPCAST_OUTPUT="$T/theirs/x" HEAPCAST_CHOWN_OUTPUT_TO=2 LD_PRELOAD="$PRELOAD" "$plain" 2>"$T/said.err" >"$T/said.out"
+	assert_contains "a file that can't be given away" "$T/said.err" "can't give $T/theirs/x to user 2: Operation not permitted"
+	assert_status 3 setpriv --reuid=1 --regid=1 --clear-groups "$AGENT" run --output "$T/theirs/x" --chown-output-to 2 -- "$plain" 2>"$T/run.err" >"$T/run.out"
+	assert_contains "a file that can't be given away" "$T/run.err" "can't give recordings to user 2"
 	assert_status 5 setpriv --reuid=1 --regid=1 --clear-groups env HEAPCAST_OUTPUT="$T/closed/x" LD_PRELOAD="$PRELOAD" "$plain" 2>"$T/said.err" >"$T/said.out"
 	assert_contains "a folder without permission" "$T/said.err" "can't write a recording to $T/closed/x: Permission denied"
 	assert_status 3 setpriv --reuid=1 --regid=1 --clear-groups "$AGENT" run --output "$T/closed/x" -- "$plain" 2>"$T/run.err" >"$T/run.out"

@@ -2,6 +2,7 @@
 #include "tests/unit/streamer/harness.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "agent/streamer/naming.h"
 
@@ -104,6 +105,16 @@ static void test_names(void **state)
 	assert_int_equal(naming_expand(out, sizeof(out), "%", "x", 1, 2, 7), -EINVAL);
 	assert_int_equal(naming_expand(out, sizeof(out), "", "x", 1, 2, 7), -EINVAL);
 	assert_int_equal(naming_expand(out, 8, "12345678", "x", 1, 2, 7), -ENAMETOOLONG);
+	assert_true(naming_is_plain("a%%b.heapcast") && naming_is_plain(""));
+	assert_false(naming_is_plain("a%pb") || naming_is_plain("a%%%n"));
+	snprintf(out, sizeof(out), "/a.b/name.heapcast");
+	assert_int_equal(naming_number(out, sizeof(out), '-', 12), 0);
+	assert_int_equal(naming_number(out, sizeof(out), '.', 2), 0);
+	assert_string_equal(out, "/a.b/name-12.2.heapcast");
+	snprintf(out, sizeof(out), "/a.b/name");
+	assert_int_equal(naming_number(out, strlen(out) + 2, '-', 2), -ENAMETOOLONG);
+	assert_int_equal(naming_number(out, sizeof(out), '-', 2), 0);
+	assert_string_equal(out, "/a.b/name-2");
 }
 
 static uint64_t divided(const struct budget *b)
