@@ -267,7 +267,8 @@ struct ring_header {
 	uint32_t detached;	   /* not 0: the agent wants nothing more of this process */
 	uint32_t verify;	   /* 0: walk every stack in full (USE_SHADOW_STACK=0) */
 	uint32_t resume;	   /* enum ring_mode to go on in after RING_OFF: the agent's note, for one that takes the ring up */
-	uint32_t reserved2[2];
+	uint32_t filtered;	   /* enum ring_filtered: what holds in the program and was not told by it (`filters`) */
+	uint32_t reserved2;
 
 	/* Set by the program at the handshake. */
 	uint32_t byte_order;	    /* 0x01020304, stored by the program */
@@ -294,7 +295,11 @@ struct ring_header {
 	uint32_t claims;	  /* atomic: raised after each claim of a slice, before its first record */
 	uint32_t patched;	  /* functions of the program's own that were patched (struct ring_entry); all images */
 	uint64_t samples_refused; /* atomic: blocks that found no room in the set of sampled ones */
-	uint64_t reserved4[6];
+	uint32_t strict;	  /* RING_STRICT_*: what the program has forbidden itself */
+	uint32_t filters;	  /* seccomp filters that it knows of: of a thread the most */
+	uint64_t tick;		  /* RING_STRICT_TICKS: what was stamped last, atomically raised by 1 for each stamp; the agent lifts it to
+				   * what the clock says whenever it looks, and at least each millisecond */
+	uint64_t reserved4[4];
 
 	struct ring_allocator allocator;
 	struct ring_account account;
@@ -302,6 +307,17 @@ struct ring_header {
 	struct ring_waits waits;
 };
 static_assert(sizeof(struct ring_header) <= RING_HEADER_SIZE, "the header fits its page");
+
+/*
+ * A program may forbid itself system calls (seccomp), or to read its counter (prctl, PR_SET_TSC). POLLED: threads of it neither wake
+ * nor wait; the agent looks each millisecond. TICKS: stamps come from `tick`, from here on in all threads. So their order is exact,
+ * and their time is that of the agent's last look: none that is taken after a look is below what `tick` was there.
+ */
+#define RING_STRICT_POLLED 1u
+#define RING_STRICT_TICKS  2u
+
+/* A filter that was set without the library's knowledge, by a bare instruction: as the agent sees it in /proc. */
+enum ring_filtered { RING_FILTERED_NOT = 0, RING_FILTERED_CALLS = 1, RING_FILTERED_STRICT = 2 /* mode strict: the counter, too */ };
 
 enum ring_exit { RING_EXIT_NONE = 0, RING_EXIT_EXIT = 1, RING_EXIT_IMMEDIATE = 2, RING_EXIT_QUICK = 3, RING_EXIT_ABORT = 4 };
 

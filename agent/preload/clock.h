@@ -6,14 +6,16 @@
  * reading it as it comes costs half: the second thread orders it (thread.c) before its first event,
  * so who has got anything from that thread sees the order, too.
  *
- * What the program must not do: forbid itself the counter (prctl PR_SET_TSC with
- * PR_TSC_SIGSEGV; seccomp's strict mode does so too). Reading it is then a SIGSEGV, and asking
- * before each event whether that has happened would cost more than the event. It needs
- * HEAPCAST_OFF=1.
+ * A program may forbid itself the counter (prctl PR_SET_TSC with PR_TSC_SIGSEGV; seccomp's strict mode does so, too), so
+ * that reading it is a SIGSEGV, and on most processors libc's clocks with it. strict.c sees that coming; from then on stamps are
+ * ticks of the ring.
  */
 #include "agent/preload/state.h"
 #include "agent/preload/sys.h"
 #include "arch.h"
+
+/* By the system's clock, or ticks. */
+uint64_t stamp_otherwise(enum stamps stamps) __attribute__((cold));
 
 static inline uint64_t stamp_now(void)
 {
@@ -23,5 +25,5 @@ static inline uint64_t stamp_now(void)
 		return arch_clock_single();
 	if (likely(stamps == STAMPS_ORDERED))
 		return arch_clock_ordered();
-	return sys_monotonic_ns();
+	return stamp_otherwise(stamps);
 }

@@ -26,6 +26,11 @@ void *libc_symbol(void *handle, const char *name)
 	return (void *)symbols_find(name, &next);
 }
 
+bool libc_locks_quietly(void)
+{
+	return true;
+}
+
 /* The recursive mutex among the loader's data that this thread holds; the last, for another one that it may hold in the middle of a
  * dlopen lies before. */
 const int *libc_loader_lock(void)

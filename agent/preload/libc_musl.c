@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include "agent/preload/next.h"
+#include "agent/preload/state.h"
 #include "agent/preload/symbols.h"
 
 #include "agent/preload/poison.h"
@@ -15,6 +16,12 @@ void *libc_symbol(void *handle, const char *name)
 	if (handle == RTLD_NEXT)
 		return (void *)symbols_find_next(name, &next);
 	return dlsym(handle, name);
+}
+
+/* It tells the kernel where they are when the thread locks the first one. */
+bool libc_locks_quietly(void)
+{
+	return tls.thread != NULL;
 }
 
 /* Its fork takes the loader's lock, and opens it in the child. */

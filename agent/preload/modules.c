@@ -17,6 +17,7 @@
 #include "agent/preload/patience.h"
 #include "agent/preload/slice.h"
 #include "agent/preload/state.h"
+#include "agent/preload/strict.h"
 #include "agent/preload/sys.h"
 #include "agent/preload/thread.h"
 #include "proto/ring.h"
@@ -499,9 +500,18 @@ void modules_refresh(void)
 	refresh(0);
 }
 
+/* Some can't wait for the loader's lock, nor wake who waits for it (but dlclose does so itself). */
+static bool may_enter_loader(void)
+{
+	const struct thread *threads = __atomic_load_n(&shim.threads, __ATOMIC_ACQUIRE);
+
+	return likely(!strict_refuses(CALLS_WAIT)) || !threads || !threads->next;
+}
+
 bool modules_tell_again(uint32_t incarnation)
 {
-	if (__atomic_load_n(&shim.incarnation, __ATOMIC_ACQUIRE) != incarnation)
+	if (__atomic_load_n(&shim.incarnation, __ATOMIC_ACQUIRE) != incarnation &&
+	    may_enter_loader())
 		refresh(incarnation);
 	return __atomic_load_n(&shim.incarnation, __ATOMIC_ACQUIRE) == incarnation;
 }
@@ -548,9 +558,11 @@ const struct unwind_module *modules_find(void *context, uint64_t pc)
 		module = find_known(pc);
 		return module ? &module->unwind : NULL;
 	}
-	modules_refresh();
+	if (may_enter_loader())
+		modules_refresh();
 	module = find_known(pc);
-	if (module && !__atomic_exchange_n(&module->imports, true, __ATOMIC_RELAXED))
+	if (module && may_enter_loader() &&
+	    !__atomic_exchange_n(&module->imports, true, __ATOMIC_RELAXED))
 		imports_take(pc);
 	return module ? &module->unwind : NULL;
 }

@@ -6,8 +6,10 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "agent/preload/libc.h"
 #include "agent/preload/next.h"
 #include "agent/preload/state.h"
+#include "agent/preload/strict.h"
 #include "agent/preload/sys.h"
 
 #include "agent/preload/poison.h"
@@ -74,17 +76,21 @@ uint32_t owner_init(void)
 	return owner_init_forked();
 }
 
+/* Libc knows the thread's id, and makes no system call for a mutex that nobody has. */
 uint32_t owner_take(struct ring_slice *slice)
 {
 	pthread_mutex_t *mutex = (pthread_mutex_t *)slice->owner;
-	uint32_t tid = (uint32_t)sys_call(SYS_gettid);
+	long tid;
 
 	memset(slice->owner, 0, sizeof(slice->owner));
-	if (owner.robust && !pthread_mutex_init(mutex, &owner.attributes) &&
-	    !pthread_mutex_lock(mutex))
-		return tid;
-	__atomic_store_n(owner_word(slice), tid, __ATOMIC_RELEASE);
-	return tid;
+	if (owner.robust && (!strict_refused() || libc_locks_quietly()) &&
+	    !pthread_mutex_init(mutex, &owner.attributes) && !pthread_mutex_lock(mutex))
+		return __atomic_load_n(owner_word(slice), __ATOMIC_RELAXED) & FUTEX_TID_MASK;
+	tid = sys_call(SYS_gettid);
+	if (tid <= 0)
+		return 0;
+	__atomic_store_n(owner_word(slice), (uint32_t)tid, __ATOMIC_RELEASE);
+	return (uint32_t)tid;
 }
 
 void owner_release(struct ring_slice *slice)

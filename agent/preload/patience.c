@@ -1,8 +1,11 @@
 /* How long a thread may wait for the agent; see patience.h. */
 #include "agent/preload/patience.h"
 
+#include <errno.h>
+
 #include "agent/preload/slice.h"
 #include "agent/preload/state.h"
+#include "agent/preload/strict.h"
 #include "agent/preload/sys.h"
 
 #include "agent/preload/poison.h"
@@ -104,7 +107,7 @@ static bool is_real_time(void)
 	long class = sys_call(SYS_sched_getscheduler, 0);
 
 	if (class < 0)
-		return false;
+		return class == -EPERM; /* it may not be asked: in doubt nobody waits */
 	class &= CLASS_MASK;
 	return class == CLASS_FIFO || class == CLASS_RR || class == CLASS_DEADLINE;
 }
@@ -180,7 +183,7 @@ unsigned patience_piece(struct patience *p)
 	settle(p, now);
 	p->now = now;
 	if (__atomic_load_n(&p->ring->detached, __ATOMIC_RELAXED) ||
-	    __atomic_load_n(&shim.gone, __ATOMIC_RELAXED))
+	    __atomic_load_n(&shim.gone, __ATOMIC_RELAXED) || strict_refuses(CALLS_WAIT))
 		return 0;
 	if (p->policy == RING_BLOCK)
 		piece = block_piece(p);

@@ -125,6 +125,10 @@ bool slice_claim(struct thread *thread, uint64_t words, uint64_t first)
 	if (!slice)
 		return false;
 	slice->owner_tid = owner_take(slice);
+	if (!slice->owner_tid) {
+		__atomic_store_n(&slice->state, RING_SLICE_FREE, __ATOMIC_RELEASE);
+		return false;
+	}
 	slice->generation++;
 	slice->events = 0;
 	slice->not_sampled = 0;

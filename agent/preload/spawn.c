@@ -196,8 +196,7 @@ static void shed(void)
 	}
 }
 
-/* A copy of the process, without a signal at its end. */
-static long clone_silent(void)
+long spawn_clone(void)
 {
 	return sys_call(SYS_clone, 0, 0, 0, 0, 0);
 }
@@ -208,7 +207,7 @@ static void run(const struct plan *plan)
 	sys_call(SYS_exit_group, 127);
 }
 
-static long reap(long pid, int *ret_status, int options)
+long spawn_reap(long pid, int *ret_status, int options)
 {
 	long reaped;
 
@@ -228,11 +227,11 @@ static void wait_for_agent(const struct plan *plan, long program)
 	sys_call(SYS_setsid);
 	shed();
 	sys_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	agent = clone_silent();
+	agent = spawn_clone();
 	if (!agent)
 		run(plan);
 	if (agent > 0 && sys_call(SYS_getppid) == program)
-		reap(agent, &status, 0);
+		spawn_reap(agent, &status, 0);
 	sys_call(SYS_exit_group, agent < 0 || status);
 }
 
@@ -251,7 +250,7 @@ long spawn_agent(const char *socket_name)
 	error = make_plan(&plan, socket_name);
 	if (error)
 		return error;
-	child = clone_silent();
+	child = spawn_clone();
 	if (!child)
 		wait_for_agent(&plan, self);
 	return child;
@@ -260,7 +259,7 @@ long spawn_agent(const char *socket_name)
 enum spawn_state spawn_look(long *waiter)
 {
 	int status = 0;
-	long reaped = *waiter > 0 ? reap(*waiter, &status, WNOHANG) : -ECHILD;
+	long reaped = *waiter > 0 ? spawn_reap(*waiter, &status, WNOHANG) : -ECHILD;
 
 	if (!reaped)
 		return SPAWN_STARTING;
@@ -275,5 +274,5 @@ void spawn_done(long waiter)
 	if (spawn_look(&waiter) != SPAWN_STARTING)
 		return;
 	sys_call(SYS_kill, waiter, SIGKILL);
-	reap(waiter, NULL, 0);
+	spawn_reap(waiter, NULL, 0);
 }

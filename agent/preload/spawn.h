@@ -13,6 +13,10 @@
 const char *spawn_self(void);
 /* The digits of a number; room for 21 of them. */
 void spawn_decimal(char *to, unsigned long value);
+/* A copy of the process, without a signal at its end. Its pid, 0 in there, or a negative errno. */
+long spawn_clone(void);
+/* As wait4, of such a child. */
+long spawn_reap(long pid, int *ret_status, int options);
 
 /* Starts `agent serve --for-pid PID --socket NAME --linger-idle 10s`. The waiter's pid (greater
  * than 0), to be given to spawn_done; -ENOENT: no agent's program was found; -EPERM: this process

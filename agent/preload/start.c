@@ -18,6 +18,7 @@
 #include "agent/preload/sample.h"
 #include "agent/preload/signals.h"
 #include "agent/preload/state.h"
+#include "agent/preload/strict.h"
 #include "agent/preload/sys.h"
 #include "agent/preload/thread.h"
 #include "agent/unwind/arch/arch.h"
@@ -40,6 +41,7 @@ extern void *__libc_stack_end __attribute__((weak));
 
 #define MAIN_STACK_REACH (64ul << 20)
 #define OWN_STACK_GROWN	 (256u << 10)
+#define OWN_STACK_LEAST	 (16u << 10)
 #define PAGE		 4096u /* or a part of one */
 
 /*
@@ -48,6 +50,18 @@ extern void *__libc_stack_end __attribute__((weak));
  * while the thread lives. Only what is new is looked at; what lies too far below is most likely a coroutine's. (What libc has for the
  * main thread lies elsewhere: the loader has allocated it.)
  */
+/* Where nobody may be asked: a thread has so much at least. */
+static bool is_own(uint64_t from, uint64_t low, uint64_t end)
+{
+	const struct ring_header *ring = shim_page.ring;
+
+	if (!tls.thread || !ring || tls.thread->slice->owner_tid == ring->pid)
+		return false;
+	if (unlikely(strict_refuses(CALLS_WAIT)))
+		return end - from <= OWN_STACK_LEAST;
+	return low - from <= OWN_STACK_GROWN && sys_readable(from, low) >= low;
+}
+
 static int own_stack_bounds(uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
 {
 	uint64_t end = (uintptr_t)&tls, low = tls.stack_low ? tls.stack_low : end;
@@ -56,8 +70,7 @@ static int own_stack_bounds(uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
 	if (sp >= end)
 		return 0;
 	if (sp < low) {
-		if (low - from > OWN_STACK_GROWN || sys_readable(from, low) < low ||
-		    sys_call(SYS_gettid) == sys_call(SYS_getpid))
+		if (!is_own(from, low, end))
 			return 0;
 		tls.stack_low = (uintptr_t)from;
 		low = from;
@@ -113,7 +126,10 @@ static void look_around(const struct ring_header *ring)
 {
 	shim.clock = arch_clock_usable() && ring->counter == ARCH_CLOCK ? ARCH_CLOCK
 									: RING_CLOCK_MONOTONIC;
-	shim.stamps = shim.clock == RING_CLOCK_MONOTONIC ? STAMPS_SYSTEM : STAMPS_SINGLE;
+	if (shim.stamps != STAMPS_TICKS)
+		shim.stamps = shim.clock != RING_CLOCK_MONOTONIC ? STAMPS_SINGLE
+			      : strict_refuses(CALLS_CLOCK)	 ? STAMPS_TICKS
+								 : STAMPS_SYSTEM;
 	shim.owner_word_offset = owner_init();
 }
 
@@ -130,6 +146,7 @@ static void introduce(struct ring_header *ring)
 	ring->owner_word_offset = shim.owner_word_offset;
 	ring->page_size = (uint32_t)getpagesize();
 	ring->pid = (uint32_t)sys_call(SYS_getpid);
+	strict_introduce(ring);
 	__atomic_store_n(&ring->byte_order, 0x01020304u, __ATOMIC_RELEASE);
 }
 
@@ -166,7 +183,8 @@ static void begin(void)
 
 	next_resolve();
 	__atomic_store_n(&phase, PHASE_LINKING, __ATOMIC_RELEASE);
-	if (wanted() && !agent_link(NULL, &terms) && page_mark() && !unwind_init(&host)) {
+	if (wanted() && strict_may_begin() && !agent_link(NULL, &terms) && page_mark() &&
+	    !unwind_init(&host)) {
 		look_around(terms.ring);
 		shim.stopped = env_switch("DISABLE_BY_DEFAULT");
 		terms.ring->patched += patch_apply(terms.entry, terms.entries);

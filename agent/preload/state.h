@@ -59,11 +59,27 @@ enum stamps {
 	STAMPS_SYSTEM,	/* by CLOCK_MONOTONIC: the counter is of no use here */
 	STAMPS_SINGLE,	/* by the counter, in any order: only one thread was ever recorded */
 	STAMPS_ORDERED, /* by the counter, in order */
+	STAMPS_TICKS,	/* by ring_header.tick: the clock is forbidden, or may be (strict.h) */
+};
+
+/* What a program may have forbidden itself; see strict.h. */
+enum calls {
+	CALLS_WAIT = 1,	   /* to wait and to wake, and to ask whether memory can be read */
+	CALLS_MEMORY = 2,  /* to map some */
+	CALLS_NUMBERS = 4, /* of process and thread */
+	CALLS_STACK = 8,   /* where signals are handled */
+	CALLS_CLOCK = 16,
+	CALLS_FILES = 32,
+	CALLS_START = 64, /* all that is done as recording begins */
+	CALLS_EVERY = 127,
 };
 
 struct shim {
 	enum ring_clock clock;
 	enum stamps stamps;
+	uint32_t refused;     /* enum calls: to all threads, */
+	uint32_t refused_new; /* and to those whose first event is still to come. 0: to nobody */
+	uint32_t filters; /* seccomp filters that are known of */
 	uint32_t owner_word_offset;
 	uint32_t control;  /* added to ring_header.control: raised by what the process orders itself
 			    */
@@ -183,6 +199,7 @@ struct tls {
 	uintptr_t stack_low;	 /* from here up to this struct lies the thread's stack; 0: not known */
 	bool passing; /* an allocator in the program is at work on what is not recorded; until its
 			 next such call, if it was left by a jump */
+	uint8_t refused; /* enum calls, to this thread: strict_refused() */
 };
 
 extern __thread struct tls tls __attribute__((tls_model("initial-exec"), aligned(64))) HIDDEN;

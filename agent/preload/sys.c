@@ -9,14 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/preload/strict.h"
+
 #include "agent/preload/poison.h"
 
-/* 32-bit processors have a second mmap, whose offset counts pages. */
-#ifdef SYS_mmap2
-#define CALL_MMAP SYS_mmap2
-#else
-#define CALL_MMAP SYS_mmap
-#endif
+#define RESERVE_BYTES (8ul << 20) /* a dozen new threads */
+#define US_PER_MS     1000u
 
 /* What the old futex and sleep calls take on every Linux: two words of the machine. */
 struct sys_timespec {
@@ -30,7 +28,10 @@ static struct sys_timespec timespec_of_us(unsigned microseconds)
 				     .nanoseconds = (long)(microseconds % 1000000) * 1000};
 }
 
-long sys_call6(long number, long a, long b, long c, long d, long e, long f)
+/* Calls under way: who forbids them to other threads waits for these. A jump out of a signal's handler leaves one counted. */
+static uint32_t under_way;
+
+static long call(long number, long a, long b, long c, long d, long e, long f)
 {
 	int saved = errno;
 	long result = syscall(number, a, b, c, d, e, f);
@@ -39,6 +40,52 @@ long sys_call6(long number, long a, long b, long c, long d, long e, long f)
 		result = -errno;
 	errno = saved;
 	return result;
+}
+
+static uint32_t class_of(long number)
+{
+	switch (number) {
+	case SYS_futex:
+		return CALLS_WAIT;
+	case CALL_MMAP:
+	case SYS_mprotect:
+	case SYS_munlock:
+		return CALLS_MEMORY;
+	case SYS_gettid:
+	case SYS_getpid:
+	case SYS_sched_getscheduler:
+		return CALLS_NUMBERS;
+	case SYS_sigaltstack:
+		return CALLS_STACK;
+	case CALL_CLOCK:
+		return CALLS_CLOCK;
+	case SYS_getcwd:
+	case SYS_readlinkat:
+		return CALLS_FILES;
+	}
+	return CALLS_START;
+}
+
+long sys_call6(long number, long a, long b, long c, long d, long e, long f)
+{
+	uint32_t refused;
+	long result = -EPERM;
+
+	__atomic_fetch_add(&under_way, 1, __ATOMIC_SEQ_CST);
+	refused = strict_refused();
+	if (likely(!refused) || !(refused & class_of(number)))
+		result = call(number, a, b, c, d, e, f);
+	__atomic_fetch_sub(&under_way, 1, __ATOMIC_SEQ_CST);
+	return result;
+}
+
+void sys_await_calls(unsigned milliseconds)
+{
+	static const uint32_t never;
+	const struct sys_timespec piece = timespec_of_us(US_PER_MS);
+
+	while (milliseconds-- && __atomic_load_n(&under_way, __ATOMIC_SEQ_CST))
+		call(SYS_futex, (long)&never, FUTEX_WAIT, 0, (long)&piece, 0, 0);
 }
 
 __attribute__((noinline)) long sys_call3(long number, long a, long b, long c)
@@ -54,10 +101,46 @@ void *sys_map(void *at, size_t size, int protection, int flags, int fd)
 	return (unsigned long)result >= -4095ul ? NULL : (void *)result;
 }
 
+static uintptr_t reserve_at, reserve_end;
+
+static void *reserved_pages(size_t size)
+{
+	uintptr_t end = __atomic_load_n(&reserve_end, __ATOMIC_ACQUIRE);
+	uintptr_t at = __atomic_load_n(&reserve_at, __ATOMIC_RELAXED);
+
+	size = (size + 4095) & ~(size_t)4095;
+	do
+		if (size > end - at)
+			return NULL;
+	while (!__atomic_compare_exchange_n(&reserve_at, &at, at + size, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED));
+	return (void *)at;
+}
+
 void *sys_pages(size_t size)
 {
+	if (unlikely(strict_refuses(CALLS_MEMORY)))
+		return reserved_pages(size);
 	return sys_map(NULL, size, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+}
+
+/* Where the program locks all that is mapped (mlockall), it is not made resident. */
+void sys_reserve(void)
+{
+	void *memory;
+
+	if (reserve_end)
+		return;
+	memory = sys_map(NULL, RESERVE_BYTES, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+	if (!memory)
+		return;
+	sys_call(SYS_munlock, memory, RESERVE_BYTES);
+	if (sys_call(SYS_mprotect, memory, RESERVE_BYTES, PROT_READ | PROT_WRITE) < 0)
+		return;
+	reserve_at = (uintptr_t)memory;
+	__atomic_store_n(&reserve_end, (uintptr_t)memory + RESERVE_BYTES, __ATOMIC_RELEASE);
 }
 
 long sys_read_file(const char *path, char *buffer, size_t size)
@@ -92,11 +175,14 @@ int sys_inode(int fd, uint64_t *ret_inode)
 	return status.stx_mask & STATX_INO ? 0 : -ENODATA;
 }
 
+static uint64_t waited_us; /* by all: the clock of who has no other */
+
 void sys_futex_wait(const uint32_t *word, uint32_t value, unsigned microseconds)
 {
 	struct sys_timespec timeout = timespec_of_us(microseconds);
+	bool whole = sys_call(SYS_futex, word, FUTEX_WAIT, value, &timeout) == -ETIMEDOUT;
 
-	sys_call(SYS_futex, word, FUTEX_WAIT, value, &timeout);
+	__atomic_fetch_add(&waited_us, whole || microseconds < US_PER_MS ? microseconds : US_PER_MS, __ATOMIC_RELAXED);
 }
 
 void sys_futex_wake(uint32_t *word)
@@ -107,11 +193,14 @@ void sys_futex_wake(uint32_t *word)
 #define UNLIKELY_WORD                                                                              \
 	0x8f1d35b7u /* words of a stack are often 0, and even a wait for no time gives the processor away */
 
-/* A wait for no time: the kernel reads the word first, and says EFAULT if it can't. */
+/* A wait for no time: the kernel reads the word first, and says EFAULT if it can't. Where it may not be asked: `from` is on a stack in
+ * use, but if it is at the end of a page, that may be the last. */
 uint64_t sys_readable(uint64_t from, uint64_t to)
 {
 	struct sys_timespec none = {0};
 
+	if (unlikely(strict_refuses(CALLS_WAIT)))
+		return from < to && from & 4095 ? (from | 4095) + 1 : from;
 	while (from < to && sys_call(SYS_futex, (uintptr_t)from & ~(uintptr_t)3, FUTEX_WAIT_PRIVATE,
 				     UNLIKELY_WORD, &none) != -EFAULT)
 		from = (from | 4095) + 1; /* a page, or a part of one */
@@ -126,11 +215,23 @@ void sys_sleep_us(unsigned microseconds)
 	sys_futex_wait(&never, 0, microseconds);
 }
 
+/* The vdso reads the counter, which is forbidden perhaps. */
+static uint64_t asked_ns(void)
+{
+	struct sys_timespec now;
+
+	if (sys_call(CALL_CLOCK, CLOCK_MONOTONIC, &now) < 0)
+		return __atomic_load_n(&waited_us, __ATOMIC_RELAXED) * 1000u;
+	return (uint64_t)now.seconds * 1000000000u + (uint64_t)now.nanoseconds;
+}
+
 uint64_t sys_monotonic_ns(void)
 {
 	struct timespec now;
 	int saved = errno;
 
+	if (unlikely(shim.stamps == STAMPS_TICKS || strict_refuses(CALLS_CLOCK)))
+		return asked_ns();
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	errno = saved;
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;

@@ -2,12 +2,24 @@
 /*
  * System calls as the shim makes them: raw (a wrapper of libc may be a cancellation point, or be
  * interposed by somebody else), and without a trace in errno. Each returns the result, or a
- * negative errno.
+ * negative errno. What the program has forbidden itself is not called (strict.h): the result is -EPERM.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+
+/* 32-bit processors have a second mmap, whose offset counts pages; and musl its own name for the clock of so many bits. */
+#ifdef SYS_mmap2
+#define CALL_MMAP SYS_mmap2
+#else
+#define CALL_MMAP SYS_mmap
+#endif
+#ifdef SYS_clock_gettime32
+#define CALL_CLOCK SYS_clock_gettime32
+#else
+#define CALL_CLOCK SYS_clock_gettime
+#endif
 
 long sys_call6(long number, long a, long b, long c, long d, long e, long f);
 /* The same where three words do: most calls take no more, and each that is written out takes room. */
@@ -25,8 +37,15 @@ long sys_call3(long number, long a, long b, long c);
  * NULL: refused. */
 void *sys_map(void *at, size_t size, int protection, int flags, int fd);
 
-/* Zeroed private memory, page-aligned, never given back; NULL: none to be had. */
+/* Zeroed private memory, page-aligned, never given back; NULL: none to be had. Out of the reserve, where mapping is refused. */
 void *sys_pages(size_t size);
+
+/* Maps that reserve, once. */
+void sys_reserve(void);
+
+/* Until all calls that threads have begun are over, or for so long: they were refused more. This thread may still wait, though it is
+ * refused, too. */
+void sys_await_calls(unsigned milliseconds);
 
 /* The whole of a small file: bytes read, at most `size`; or a negative errno. */
 long sys_read_file(const char *path, char *buffer, size_t size);
@@ -50,5 +69,6 @@ static inline void sys_sleep_ms(unsigned milliseconds)
 	sys_sleep_us(1000 * milliseconds);
 }
 
-/* CLOCK_MONOTONIC without a system call where the vdso has it. */
+/* CLOCK_MONOTONIC without a system call where the vdso has it. Where that is refused: a clock that goes on
+ * while somebody waits. */
 uint64_t sys_monotonic_ns(void);

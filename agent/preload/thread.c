@@ -12,6 +12,7 @@
 #include "agent/preload/record.h"
 #include "agent/preload/sample.h"
 #include "agent/preload/slice.h"
+#include "agent/preload/strict.h"
 #include "agent/preload/sys.h"
 #include "proto/event.h"
 
@@ -99,6 +100,7 @@ static struct thread *take(void)
 
 void thread_forked(void)
 {
+	strict_forked();
 	tls.thread = NULL;
 	guard_clear();
 	tls.left = 0;
@@ -149,7 +151,7 @@ static void tell_allocator(struct ring_allocator *told)
 	uint32_t sequence = __atomic_load_n(&told->sequence, __ATOMIC_RELAXED);
 	struct next_mallinfo info;
 
-	if (sequence == asked || sequence & 1 || !next.mallinfo2 ||
+	if (sequence == asked || sequence & 1 || !next.mallinfo2 || strict_refuses(CALLS_WAIT) ||
 	    !__atomic_compare_exchange_n(&told->sequence, &sequence, asked - 1, false,
 					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return;
@@ -163,11 +165,14 @@ static void tell_allocator(struct ring_allocator *told)
 
 void thread_obey(struct thread *thread, struct ring_header *ring)
 {
-	uint32_t incarnation;
+	uint32_t incarnation, filtered;
 	bool on;
 
 	thread->control = thread_control(ring);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	filtered = __atomic_load_n(&ring->filtered, __ATOMIC_RELAXED);
+	if (unlikely(filtered))
+		strict_told(ring, filtered);
 	on = !door_off(ring);
 	incarnation = __atomic_load_n(&ring->account.incarnation, __ATOMIC_RELAXED);
 	thread->short_until = 0;
@@ -222,6 +227,7 @@ void thread_enter_first(struct hook *hook)
 	thread_obey(hook->thread, ring);
 	hook->kind = HOOK_RECORD;
 	tls.frame = hook->frame;
+	strict_begin_thread();
 	barrier();
 	tls.thread = hook->thread;
 }
@@ -245,7 +251,7 @@ static bool nested(uintptr_t outer, uintptr_t frame)
 	if (frame < outer)
 		return true;
 	if (sys_call(SYS_sigaltstack, NULL, &alternate) < 0)
-		return false;
+		return strict_refuses(CALLS_STACK); /* then nobody can say */
 	return on_stack(&alternate, frame) && !on_stack(&alternate, outer);
 }
 

@@ -14,6 +14,7 @@
 #define WAIT_NS	     20000000
 #define WAIT_MAX_NS  80000000 /* the heartbeat is promised ten times a second */
 #define POLL_NS	     5000000
+#define POLLED_NS    1000000 /* while a program makes no system call to wake us */
 #define STUCK_NS     50000 /* and twice as long each time, while it goes on */
 #define STUCK_MAX_NS 800000
 #define CLOCK_NS     1000000000
@@ -23,6 +24,7 @@ struct bells {
 	struct futex_waitv futex[BUDGET_SLOTS_MAX + 1];
 	struct ring_header *header[BUDGET_SLOTS_MAX + 1];
 	unsigned count;
+	bool polled;
 };
 
 static void add_bell(struct bells *bells, uint32_t *word, uint32_t value, uint32_t flags,
@@ -37,6 +39,7 @@ static void add_bell(struct bells *bells, uint32_t *word, uint32_t value, uint32
 static void collect(struct drain *d, struct bells *bells, uint32_t kick)
 {
 	bells->count = 0;
+	bells->polled = false;
 	add_bell(bells, &d->kick, kick, FUTEX_PRIVATE_FLAG, NULL);
 	for (uint32_t i = 0; i < d->streams; i++) {
 		struct stream *s = d->stream[i];
@@ -45,6 +48,7 @@ static void collect(struct drain *d, struct bells *bells, uint32_t kick)
 		if (s->state == STREAM_LIVE && stream_ring(s)) {
 			struct ring_header *h = stream_ring(s);
 
+			bells->polled |= ring_polled(&s->source);
 			add_bell(bells, &h->doorbell,
 				 __atomic_load_n(&h->doorbell, __ATOMIC_ACQUIRE), 0, h);
 			__atomic_store_n(&h->sleeping, 1, __ATOMIC_SEQ_CST);
@@ -60,7 +64,7 @@ struct words_timespec {
 
 static void wait_plain(const struct bells *bells, long wait_ns)
 {
-	const struct timespec poll = {.tv_nsec = POLL_NS};
+	const struct timespec poll = {.tv_nsec = wait_ns < POLL_NS ? wait_ns : POLL_NS};
 	const struct words_timespec wait = {.ns = wait_ns};
 	const struct futex_waitv *f = &bells->futex[bells->count - 1];
 
@@ -201,7 +205,7 @@ static void *run(void *argument)
 			continue;
 		collect(d, &bells, kick);
 		if (!any_filling(d))
-			wait_all(&bells, d->wait_ns);
+			wait_all(&bells, bells.polled ? POLLED_NS : d->wait_ns);
 		awake(d);
 	}
 	return NULL;

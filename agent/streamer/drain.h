@@ -3,7 +3,8 @@
  * The drain thread: one for all rings. It gives each stream a turn (stream_drain), then sleeps on all doorbells at once
  * with futex_waitv: 20 ms at most while events come, up to 80 ms while none do. One thread, not one a ring: its stack and
  * its buffers are paid once, and what it does is bounded by the processor anyway. Kernels before 5.16 have no futex_waitv:
- * with one ring the thread waits on that ring's futex, with several it looks every 5 ms.
+ * with one ring the thread waits on that ring's futex, with several it looks every 5 ms. While a program forbids itself system calls
+ * (ring_polled) it looks each millisecond.
  */
 #include <pthread.h>
 #include <stdbool.h>

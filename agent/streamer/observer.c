@@ -279,6 +279,20 @@ static void look_at_maps(struct observer *b, struct observed *o, struct stream *
 		hand_maps(o, s);
 }
 
+/* ---- what it forbids itself ---- */
+
+static void look_at_filters(struct observed *o, struct stream *s)
+{
+	struct filters seen;
+
+	if (o->proc < 0 || filters_read(o->proc, &o->filters_at, &seen) < 0)
+		return;
+	pthread_mutex_lock(&s->lock);
+	if (s->state == STREAM_LIVE && s->start_ns == o->generation && stream_ring(s))
+		ring_filtered(&s->source, &seen);
+	pthread_mutex_unlock(&s->lock);
+}
+
 /* ---- the allocator's own figures ---- */
 
 static void ask_allocator(struct observed *o, struct stream *s, uint64_t now)
@@ -314,7 +328,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 static uint64_t visit(struct observer *b, struct observed *o, struct stream *s)
 {
 	const struct observer_settings *set = &o->settings;
-	uint64_t next = NEVER, now;
+	uint64_t next, now;
 
 	if (!meet(o, s))
 		return NEVER;
@@ -325,8 +339,11 @@ static uint64_t visit(struct observer *b, struct observed *o, struct stream *s)
 		look_at_maps(b, o, s, clock_monotonic_ns());
 	if (set->allocator && is_due(&o->allocator_due, ALLOCATOR_ASK_NS, now))
 		ask_allocator(o, s, now);
+	if (is_due(&o->filters_due, FILTERS_NS, now))
+		look_at_filters(o, s);
+	next = o->filters_due;
 	if (set->figures_ns && !o->no_figures)
-		next = o->figures_due;
+		next = earlier(next, o->figures_due);
 	if (set->maps_ns && !o->no_maps)
 		next = earlier(next, o->maps_due);
 	if (set->allocator)
@@ -389,8 +406,6 @@ int observer_start(struct observer *b, const struct observer_settings *settings,
 	b->stream = streams;
 	b->streams = count;
 	b->stop = b->kicked = false;
-	if (!settings->figures_ns && !settings->maps_ns && !settings->allocator)
-		return 0;
 	for (uint32_t i = 0; i < count; i++)
 		b->slot[i] = (struct observed){.proc = -1};
 	pthread_mutex_init(&b->lock, NULL);

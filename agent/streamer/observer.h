@@ -9,6 +9,7 @@
  *   maps     at their interval; after a reading that cost more than MAPS_SLOW_NS of CPU, not before a hundred times that
  *   pss      with the figures, but at most 1 % of one CPU: the next not before a hundred times what the last one cost
  *   figures  at their interval: two small files
+ *   seccomp  once a second, of some sixty threads: a small file each
  *   mallinfo2, in the target: once a second, and at most 1 % of a thread's time (it walks all free chunks: 25 ms for 100,000)
  *
  * It fails for a process of another user, or one that may not be dumped: said once, and the rest goes on.
@@ -25,6 +26,7 @@
 #define MAPS_SLOW_NS	  10000000
 #define OBSERVER_RATIO	  100 /* a reading costs at most one part in so many of the time */
 #define ALLOCATOR_ASK_NS  1000000000
+#define FILTERS_NS	  1000000000
 
 struct stream;
 
@@ -36,7 +38,8 @@ struct observed {
 	struct observer_settings settings; /* that hold for it */
 	int proc; /* of /proc/PID */
 	bool no_figures, no_detail, no_maps; /* may not be read */
-	uint64_t figures_due, detail_due, maps_due, allocator_due;
+	uint64_t figures_due, detail_due, maps_due, allocator_due, filters_due;
+	uint64_t filters_at; /* filters_read */
 	struct figures last;
 };
 
@@ -53,7 +56,7 @@ struct observer {
 	bool running;
 };
 
-/* Starts the thread, if there is anything to do for a stream that says nothing else (stream.observe). 0 or a negative errno. */
+/* Starts the thread. 0 or a negative errno. */
 int observer_start(struct observer *observer, const struct observer_settings *settings, struct stream *const *streams,
 		   uint32_t count);
 /* There is somebody new to look at. */

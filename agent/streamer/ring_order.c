@@ -20,6 +20,7 @@ void ring_begin_image(struct capture_source *source, const struct stream *stream
 	struct ring_source *s = (struct ring_source *)source;
 
 	s->ring->header->account.image = stream->image;
+	ring_put32(s->ring->swapped, &s->ring->header->filtered, RING_FILTERED_NOT);
 	s->ready = false;
 }
 
@@ -33,6 +34,24 @@ void ring_obey(struct capture_source *source, const struct stream *stream)
 	ring_put32(ring->swapped, &h->resume, (uint32_t)stream->resume_mode);
 	ring_put32(ring->swapped, &h->mode, (uint32_t)stream->mode);
 	ring_raise32(ring->swapped, &h->control);
+}
+
+bool ring_polled(const struct ring_source *s)
+{
+	return ring_get32(s->ring->swapped, &s->ring->header->strict) & RING_STRICT_POLLED;
+}
+
+void ring_filtered(struct ring_source *s, const struct filters *seen)
+{
+	struct ring_header *h = s->ring->header;
+	const bool swapped = s->ring->swapped;
+
+	if (!s->ready || s->foreign || ring_get32(swapped, &h->filtered) ||
+	    (seen->count <= ring_acquire32(swapped, &h->filters) && !seen->strict))
+		return;
+	ring_lift64(swapped, &h->tick, clock_stamp(s->clock));
+	ring_put32(swapped, &h->filtered, seen->strict ? RING_FILTERED_STRICT : RING_FILTERED_CALLS);
+	ring_raise32(swapped, &h->control);
 }
 
 void ring_detach(struct capture_source *source)

@@ -223,10 +223,23 @@ static int tell_no_slice(struct ring_source *s, struct stream *stream,
 	return r;
 }
 
+/* Where stamps are ticks, those that come from here on are above what the tick is now; it goes on with the clock. Else the clock says. */
+static uint64_t least_stamp(struct ring_source *s)
+{
+	struct ring_header *h = s->ring->header;
+	uint64_t slack = clock_ticks(s->clock, RING_STAMP_SLACK_NS), tick;
+	uint64_t now = s->looked > slack ? s->looked - slack : 0;
+
+	if (!(ring_acquire32(s->ring->swapped, &h->strict) & RING_STRICT_TICKS))
+		return now;
+	tick = ring_lift64(s->ring->swapped, &h->tick, s->looked);
+	return tick < now ? tick : now;
+}
+
 static int look(struct ring_source *s, struct stream *stream, bool final)
 {
 	struct ring_losses no_slice;
-	uint64_t slack, now;
+	uint64_t now;
 	int r;
 
 	if (!s->ready)
@@ -241,8 +254,7 @@ static int look(struct ring_source *s, struct stream *stream, bool final)
 	}
 	s->tick_length = clock_ticks(s->clock, BATCH_TICK_NS);
 	s->future = s->looked + clock_ticks(s->clock, FUTURE_NS);
-	slack = clock_ticks(s->clock, RING_STAMP_SLACK_NS);
-	now = s->looked > slack ? s->looked - slack : 0;
+	now = least_stamp(s);
 	s->watermark = now;
 	s->limit = final ? UINT64_MAX : now;
 	r = look_at_slices(s, stream, final, now);

@@ -17,6 +17,7 @@
 #include "agent/capture.h"
 #include "agent/streamer/budget.h"
 #include "agent/streamer/clock.h"
+#include "agent/streamer/filters.h"
 #include "agent/streamer/ring_memory.h"
 #include "agent/streamer/ring_reader.h"
 
@@ -158,6 +159,10 @@ void ring_turn(struct capture_source *source, bool away);
 void ring_begin_image(struct capture_source *source, const struct stream *stream);
 void ring_obey(struct capture_source *source, const struct stream *stream);
 void ring_detach(struct capture_source *source);
+/* Is it to be looked at each millisecond: nobody rings? */
+bool ring_polled(const struct ring_source *source);
+/* Tells the program of filters that it has not told us of. Under the stream's lock. */
+void ring_filtered(struct ring_source *source, const struct filters *seen);
 
 /* ring_settle.c */
 struct ring_losses ring_losses_read(bool swapped, const struct ring_losses *shared);

@@ -75,6 +75,17 @@ static inline void ring_raise32(bool swapped, uint32_t *shared)
 		;
 }
 
+/* Lifts a counter to `least`, if it is below. What it was. */
+static inline uint64_t ring_lift64(bool swapped, uint64_t *shared, uint64_t least)
+{
+	uint64_t was = __atomic_load_n(shared, __ATOMIC_SEQ_CST);
+
+	while (ring_turn64(swapped, was) < least &&
+	       !__atomic_compare_exchange_n(shared, &was, ring_turn64(swapped, least), true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		;
+	return ring_turn64(swapped, was);
+}
+
 /* Is the program big-endian? */
 static inline bool ring_big_endian(bool swapped)
 {

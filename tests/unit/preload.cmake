@@ -44,6 +44,10 @@ if(HEAPCAST_AGENT AND TARGET heapcast_preload AND NOT HEAPCAST_SANITIZE)
 			target_closer target_cxx_loader target_death target_dlopener target_exec_self target_fake_agent target_family target_first_vfork target_fork_all
 			target_forks target_handover target_jumper target_jump_alloc target_late_frees target_left_lock target_linked target_mappings target_marks target_modes target_nested
 			target_plugin1 target_plugin2 target_reused target_sampled target_sandbox target_short_threads target_sigtimer target_stamps target_stepped target_switches target_taken target_tls_user target_toggles
-			target_zeroed)
+			target_words target_zeroed)
 	endforeach()
+
+	# The part of the library that runs filters.
+	target_sources(unit.preload.calls PRIVATE ${CMAKE_SOURCE_DIR}/agent/preload/filter.c)
+	target_include_directories(unit.preload.calls PRIVATE $<TARGET_PROPERTY:heapcast_preload,INCLUDE_DIRECTORIES>)
 endif()

@@ -8,6 +8,7 @@
 #include "proto/ring.h"
 
 #define ARCH_MACHINE 183u /* EM_AARCH64 */
+#define ARCH_AUDIT   AUDIT_ARCH_AARCH64 /* as seccomp filters see it */
 
 /* The relocations by which a module imports functions: R_AARCH64_JUMP_SLOT, R_AARCH64_GLOB_DAT. */
 #define ARCH_JUMP_SLOT 1026u

@@ -8,6 +8,7 @@
 #include "proto/ring.h"
 
 #define ARCH_MACHINE 40u /* EM_ARM */
+#define ARCH_AUDIT   AUDIT_ARCH_ARM /* as seccomp filters see it */
 
 /* The relocations by which a module imports functions: R_ARM_JUMP_SLOT, R_ARM_GLOB_DAT. */
 #define ARCH_JUMP_SLOT 22u

@@ -8,6 +8,12 @@
 #include "proto/ring.h"
 
 #define ARCH_MACHINE 8u /* EM_MIPS */
+/* As seccomp filters see it. */
+#ifdef __MIPSEB__
+#define ARCH_AUDIT AUDIT_ARCH_MIPS64
+#else
+#define ARCH_AUDIT AUDIT_ARCH_MIPSEL64
+#endif
 
 /* Words by which a module imports functions have no relocations: the last ones of its global offset table are those of its last
  * symbols, in their order (DT_MIPS_GOTSYM, MIPS ABI supplement, chapter 5). */

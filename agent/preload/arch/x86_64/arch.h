@@ -11,6 +11,7 @@
 #include "proto/ring.h"
 
 #define ARCH_MACHINE 62u /* EM_X86_64 */
+#define ARCH_AUDIT   AUDIT_ARCH_X86_64 /* as seccomp filters see it */
 
 /* The relocations by which a module imports functions: R_X86_64_JUMP_SLOT, R_X86_64_GLOB_DAT. */
 #define ARCH_JUMP_SLOT 7u
