@@ -2,6 +2,7 @@
 #include "proto/frame.h"
 
 #include <errno.h>
+#include <lz4.h>
 #include <lz4frame.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +149,79 @@ int frame_length(const uint8_t *data, size_t available, size_t *ret_length, stru
 		return err_set(err, -EMSGSIZE, "the LZ4 frame is %zu bytes long", length);
 	return length <= available;
 }
+
+/* ---- what is left of a frame ---- */
+
+#define BLOCK_CONTENT_MAX (4u << 20)
+#define FRAME_END	  8 /* end mark, checksum of the content */
+
+/* A block's content, if it is `size` bytes: it can be no more than `left`, and no less than a whole block unless it is the last. */
+static bool block_opens(const uint8_t *data, uint32_t size, bool stored, uint64_t left, char *room)
+{
+	int content = (int)(left < BLOCK_CONTENT_MAX ? left : BLOCK_CONTENT_MAX);
+
+	if (stored || size > (uint32_t)content)
+		return stored && size == (uint32_t)content;
+	return LZ4_decompress_safe((const char *)data, room, (int)size, content) == content;
+}
+
+/* Blocks from `data` on, of a frame that has `left` bytes of content. */
+static bool blocks_begin(const uint8_t *data, size_t available, uint64_t left, char *room)
+{
+	struct reader r = reader_of(data, available);
+
+	while (left && reader_left(&r) >= 4) {
+		uint32_t word = reader_u32le(&r), size = word & ~BLOCK_STORED;
+		uint64_t content = left < BLOCK_CONTENT_MAX ? left : BLOCK_CONTENT_MAX;
+		bool stored = word & BLOCK_STORED;
+
+		if (!size || size > content)
+			return false;
+		if (reader_left(&r) < size) {
+			/* Cut in its middle, unless what follows is all there is of a shorter one. */
+			size_t rest = reader_left(&r);
+
+			return rest <= FRAME_END ||
+			       !block_opens(data + r.offset, (uint32_t)(rest - FRAME_END), stored,
+					    left, room);
+		}
+		if (!block_opens(data + r.offset, size, stored, left, room))
+			return false;
+		reader_bytes(&r, size);
+		left -= content;
+	}
+	for (unsigned i = 0; !left && i < 4 && reader_more(&r); i++)
+		if (reader_u8(&r))
+			return false; /* no end mark */
+	return true;
+}
+
+bool frame_is_beginning(const uint8_t *data, size_t available)
+{
+	LZ4F_frameInfo_t info;
+	LZ4F_dctx *context = NULL;
+	size_t header = available;
+	bool whole, good = true;
+	char *room;
+
+	for (size_t i = 0; i < available && i < 4; i++)
+		good = good && data[i] == (uint8_t)(LZ4_MAGIC >> (8 * i));
+	if (!good || available < HEADER_SIZE)
+		return good;
+	if (LZ4F_isError(LZ4F_createDecompressionContext(&context, LZ4F_VERSION)))
+		return true;
+	whole = !LZ4F_isError(LZ4F_getFrameInfo(context, &info, data, &header));
+	LZ4F_freeDecompressionContext(context);
+	if (!whole || info.contentSize > FRAME_MAX_CONTENT || !info.contentSize)
+		return false;
+	room = malloc(BLOCK_CONTENT_MAX);
+	if (room)
+		good = blocks_begin(data + header, available - header, info.contentSize, room);
+	free(room);
+	return good;
+}
+
+/* ---- decompression ---- */
 
 struct frame_decoder *frame_decoder_new(void)
 {

@@ -5,6 +5,7 @@
  * message. So the decompressed whole is itself a protobuf message (Recording, or Orders in the other direction), and
  * `lz4 -dc` and protoc read it. LZ4 frame format: lz4_Frame_format.md, version 1.6.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,10 @@ long frame_encode(struct frame_encoder *encoder, uint8_t *message, size_t length
 /* Length of the frame that begins at `data`, found from its block headers alone. 1: known, in ret_length, and all of it is
  * there; 0: more bytes are needed (ret_length: at least so many); -EBADMSG: not a frame of ours; -EMSGSIZE: too long. */
 int frame_length(const uint8_t *data, size_t available, size_t *ret_length, struct err_text *err);
+
+/* Of `available` bytes that are no whole frame: are they how a good one begins? Else they are damaged: its header's checksum is wrong,
+ * a block can't be unpacked or is longer than a block of ours can be, or the end is there where no block should end. */
+bool frame_is_beginning(const uint8_t *data, size_t available);
 
 /* Decompression: the message lies in the decoder's memory until the next call. */
 struct frame_decoder;

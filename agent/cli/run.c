@@ -39,6 +39,7 @@ struct run {
 	char socket_variable[SOCKET_NAME + 16]; /* HEAPCAST_SOCKET=... */
 	const char *socket;			/* behind the '=' */
 	pid_t child;
+	uint64_t rss_at_fork; /* our own highest then, in bytes */
 	int status;
 	uint32_t reports;
 	uint64_t events;
@@ -84,15 +85,26 @@ static void got_signal(uv_signal_t *handle, int number)
 	}
 }
 
+/* Most that this process had resident, in bytes. */
+static uint64_t rss_peak_of(const struct rusage *usage)
+{
+	return (uint64_t)usage->ru_maxrss * 1024;
+}
+
+/* The kernel counts on through an exec, and the program began as a copy of us: only what is more than we had then is its own. */
 static void reap(struct run *run)
 {
+	struct rusage usage;
+	uint64_t peak;
 	int status;
 
-	if (run->child <= 0 || waitpid(run->child, &status, WNOHANG) != run->child)
+	if (run->child <= 0 || wait4(run->child, &status, WNOHANG, &usage) != run->child)
 		return;
+	peak = rss_peak_of(&usage);
 	run->status = WIFSIGNALED(status) ? SIGNALLED_BASE + WTERMSIG(status) : WEXITSTATUS(status);
 	run->child = 0; /* its number may be somebody else's now */
-	agent_child_ended(&run->agent, run->agent.only, status);
+	agent_child_ended(&run->agent, run->agent.only, status,
+			  peak > run->rss_at_fork ? peak : 0);
 }
 
 static void child_changed(uv_signal_t *handle, int number)
@@ -170,6 +182,7 @@ static int spawn(struct run *run, char **argv, int fd)
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	char **list = environment(run, fd, text, sizeof(text));
+	struct rusage usage;
 	sigset_t restore;
 	int r;
 
@@ -185,6 +198,8 @@ static int spawn(struct run *run, char **argv, int fd)
 	posix_spawnattr_setsigdefault(&attributes, &restore);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
 	r = posix_spawn(&run->child, run->program, &actions, &attributes, argv, list);
+	getrusage(RUSAGE_SELF, &usage);
+	run->rss_at_fork = rss_peak_of(&usage);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	free(list);

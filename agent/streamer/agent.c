@@ -528,12 +528,13 @@ void agent_stop(struct agent *a)
 	work(a);
 }
 
-void agent_child_ended(struct agent *a, pid_t pid, int status)
+void agent_child_ended(struct agent *a, pid_t pid, int status, uint64_t rss_peak)
 {
 	struct target_end end = target_end_of_status(status, HEAPCAST__END_SOURCE__END_SOURCE_WAIT);
 
 	if (pid != a->only)
 		return;
+	end.rss_peak = rss_peak;
 	a->only_ended = true;
 	a->only_end = end;
 	for (uint32_t i = 0; i < a->budget.slots; i++)

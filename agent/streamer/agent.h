@@ -232,8 +232,8 @@ void agent_loop(struct agent *agent);
 /* Programs that are recorded go on unrecorded, others are turned away; what there is is delivered within settings.stop_ns; at
  * once when called again. What could not be is in `undelivered` when agent_loop returns. */
 void agent_stop(struct agent *agent);
-/* Our child has ended so. */
-void agent_child_ended(struct agent *agent, pid_t pid, int status);
+/* Our child has ended so. `rss_peak` as of struct target_end. */
+void agent_child_ended(struct agent *agent, pid_t pid, int status, uint64_t rss_peak);
 void agent_close(struct agent *agent);
 
 /* desk_answer.c */

@@ -120,6 +120,7 @@ static void put_process(const struct stream *s, struct packer *p, Heapcast__Batc
 	m->start_wall_ns = s->start_wall_ns;
 	m->agent_version = (char *)(uintptr_t)HEAPCAST_VERSION;
 	m->agent = bytes_of(s->agent_id, STREAM_ID_SIZE);
+	m->name = bytes_of(target_name(t), strlen(target_name(t)));
 	m->ran_before_ns = s->ran_before_ns;
 	m->capture = stream_ring(s) ? HEAPCAST__CAPTURE__CAPTURE_PRELOAD
 				    : HEAPCAST__CAPTURE__CAPTURE_EBPF;
@@ -281,6 +282,7 @@ static void put_marks(const struct stream *s, struct packer *p, Heapcast__Batch 
 		m->value = from->value;
 		m->text = bytes_of(s->batch.text + from->text_offset, from->text_length);
 		m->thread = from->thread;
+		m->place = from->place;
 		if (from->by_offset)
 			m->by = (char *)(uintptr_t)s->batch.text + from->by_offset - 1;
 	}
@@ -367,6 +369,7 @@ static void put_end(const struct stream *s, struct packer *p, Heapcast__Batch *b
 	m->core_dumped = s->end.core_dumped;
 	m->source = (Heapcast__EndSource)s->end.source;
 	m->oom_counter = (Heapcast__OomCounter)s->end.oom_counter;
+	m->rss_peak = s->end.rss_peak;
 	batch->end = m;
 }
 

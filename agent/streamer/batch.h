@@ -38,6 +38,7 @@ struct batch_mark {
 	uint64_t time_ns;
 	int kind;
 	uint32_t thread;
+	uint32_t place; /* Mark.place */
 	uint64_t value;
 	uint32_t text_offset, text_length;
 	uint32_t by_offset; /* + 1, of a text with its NUL; 0: none */

@@ -68,6 +68,8 @@ static void fill_states(struct link *l, struct packer *p, Heapcast__Link *m)
 			state->ended = s->state == STREAM_ENDED && !s->frame_pending;
 			state->executable = (ProtobufCBinaryData){strlen(s->target.executable),
 								  (uint8_t *)s->target.executable};
+			state->name = (ProtobufCBinaryData){strlen(s->target.name),
+							    (uint8_t *)s->target.name};
 			state->pid = (uint32_t)s->target.pid;
 		}
 		pthread_mutex_unlock(&s->lock);

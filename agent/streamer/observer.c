@@ -18,6 +18,12 @@
 #define SECOND_NS    1000000000
 #define PART_NAP_NS  20000000
 #define PART_WAIT_NS 3000000000
+#define SOONER_NS    10000000
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
 
 static uint64_t cpu_ns(void)
 {
@@ -126,19 +132,33 @@ static void hand_figures(struct observed *o, struct stream *s, const struct figu
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void look_at_figures(struct observer *b, struct observed *o, struct stream *s, uint64_t now)
+/* The next look, while there is something to be seen; what a look has cost bounds how soon. */
+static void look_sooner(struct observed *o, bool grew, uint64_t cost, uint64_t now)
 {
+	uint64_t least = OBSERVER_RATIO * cost > SOONER_NS ? OBSERVER_RATIO * cost : SOONER_NS;
+
+	o->sooner_ns = grew || o->sooner_ns < least ? least : 2 * o->sooner_ns;
+	o->figures_due = earlier(o->figures_due, now + o->sooner_ns);
+}
+
+/* Between two intervals only a higher peak is news. */
+static void look_at_figures(struct observer *b, struct observed *o, struct stream *s, bool interval,
+			    uint64_t now)
+{
+	uint64_t cost = cpu_ns();
 	struct figures_image image;
 	struct figures f;
 	int r = figures_read(o->proc, &f, &image, NULL);
+	bool grew = !r && f.rss_peak > o->last.rss_peak;
 
 	if (r < 0) {
 		refuse(o, &o->no_figures, "figures", r);
 		return;
 	}
-	if (!o->no_detail && now >= o->detail_due)
+	look_sooner(o, grew, cpu_ns() - cost, now);
+	if (interval && !o->no_detail && now >= o->detail_due)
 		detail(b, o, &f, now);
-	if (same(&f, &o->last))
+	if (same(&f, &o->last) || !(interval || grew))
 		return;
 	o->last = f;
 	f.time_ns = now - o->generation;
@@ -320,11 +340,6 @@ static bool is_due(uint64_t *due, uint64_t interval, uint64_t now)
 	return true;
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static uint64_t visit(struct observer *b, struct observed *o, struct stream *s)
 {
 	const struct observer_settings *set = &o->settings;
@@ -333,8 +348,12 @@ static uint64_t visit(struct observer *b, struct observed *o, struct stream *s)
 	if (!meet(o, s))
 		return NEVER;
 	now = clock_monotonic_ns();
-	if (!o->no_figures && is_due(&o->figures_due, set->figures_ns, now))
-		look_at_figures(b, o, s, now);
+	if (!o->no_figures && set->figures_ns && now >= o->figures_due) {
+		bool interval = is_due(&o->interval_due, set->figures_ns, now);
+
+		o->figures_due = o->interval_due;
+		look_at_figures(b, o, s, interval, now);
+	}
 	if (!o->no_maps && is_due(&o->maps_due, set->maps_ns, clock_monotonic_ns()))
 		look_at_maps(b, o, s, clock_monotonic_ns());
 	if (set->allocator && is_due(&o->allocator_due, ALLOCATOR_ASK_NS, now))

@@ -8,7 +8,8 @@
  * What reading costs the target: smaps is read under its mmap lock, shared, a page of text (some six regions) at a time. So:
  *   maps     at their interval; after a reading that cost more than MAPS_SLOW_NS of CPU, not before a hundred times that
  *   pss      with the figures, but at most 1 % of one CPU: the next not before a hundred times what the last one cost
- *   figures  at their interval: two small files
+ *   figures  at their interval: two small files. At first, and while the peak of a process grows, sooner, 1 % of one CPU at most:
+ *            what it had at most must be seen before it is gone, and may be there for a moment only
  *   seccomp  once a second, of some sixty threads: a small file each
  *   mallinfo2, in the target: once a second, and at most 1 % of a thread's time (it walks all free chunks: 25 ms for 100,000)
  *
@@ -38,7 +39,8 @@ struct observed {
 	struct observer_settings settings; /* that hold for it */
 	int proc; /* of /proc/PID */
 	bool no_figures, no_detail, no_maps; /* may not be read */
-	uint64_t figures_due, detail_due, maps_due, allocator_due, filters_due;
+	uint64_t figures_due, interval_due, detail_due, maps_due, allocator_due, filters_due;
+	uint64_t sooner_ns; /* until the next look at figures, if that comes before their interval */
 	uint64_t filters_at; /* filters_read */
 	struct figures last;
 };

@@ -196,7 +196,7 @@ static void describe(struct stream *s, const struct target_info *target,
 	if (s->has_parent)
 		memcpy(s->parent_stream, settings->parent_stream, sizeof(s->parent_stream));
 	s->parent_event = settings->parent_event;
-	s->ran_before_ns = 0;
+	s->ran_before_ns = s->marked_ns = s->marked_by = 0;
 }
 
 static pid_t emulated(const struct target_info *target)

@@ -62,6 +62,8 @@ struct stream {
 	uint8_t parent_stream[STREAM_ID_SIZE];
 	uint64_t parent_event;
 	uint64_t ran_before_ns; /* joined in mid-life: how long it had run */
+	uint64_t marked_ns; /* the last mark of a thread, */
+	uint32_t marked_by; /* and which thread's */
 	bool has_parent;
 	uint32_t image;
 	bool process_news;

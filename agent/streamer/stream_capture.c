@@ -154,6 +154,14 @@ uint32_t stream_intern_rarely(struct stream *s, struct stacks_path *l, uint32_t 
 	return node;
 }
 
+/* Times are cut to ticks: in the tick of a mark, what came after the mark would come before it. The next tick is near enough. */
+static void put_behind_mark(const struct stream *s, struct event *e)
+{
+	if (e->thread == s->marked_by && e->time_ns < s->marked_ns &&
+	    s->marked_ns - e->time_ns <= BATCH_TICK_NS)
+		e->time_ns = s->marked_ns / BATCH_TICK_NS * BATCH_TICK_NS + BATCH_TICK_NS;
+}
+
 /* With culling or the flight recorder on. */
 static int hold(struct stream *s, uint32_t lane, struct thread *thread, struct capture_event *e)
 {
@@ -163,6 +171,7 @@ static int hold(struct stream *s, uint32_t lane, struct thread *thread, struct c
 	if (node == STREAM_NO_ROOM)
 		return -EAGAIN;
 	e->event.thread = thread->number;
+	put_behind_mark(s, &e->event);
 	r = s->flight.window_ns ? flight_event(s, thread, &e->event, node)
 				: cull_event(s, thread, &e->event, node);
 	s->stacks_cut += !r && stacks_is_cut(&s->stacks, node);
@@ -283,12 +292,18 @@ static int put_mark(struct stream *s, struct batch_mark mark, const uint8_t *tex
 int capture_mark(struct stream *s, struct thread *thread, int kind, uint64_t value,
 		 uint64_t time_ns, const uint8_t *text, uint32_t text_length)
 {
+	bool placed = thread && !stream_holds(s); /* what is held comes later, in another order */
 	struct batch_mark mark = {.time_ns = time_ns,
 				  .kind = kind,
 				  .thread = thread ? thread->number : 0,
+				  .place = placed ? s->batch.events.count + 1 : 0,
 				  .value = value};
 	int r = put_mark(s, mark, text, text_length, NULL, 0);
 
+	if (!r && thread) {
+		s->marked_ns = time_ns;
+		s->marked_by = thread->number;
+	}
 	if (!r && thread && kind == HEAPCAST__MARK_KIND__MARK_STOP)
 		s->stopped_itself = true;
 	if (!r && thread && kind == HEAPCAST__MARK_KIND__MARK_START)

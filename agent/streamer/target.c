@@ -36,7 +36,9 @@ struct pidfd_exit_info {
 #define STAT_START     22
 #define STAT_EXIT_CODE 52
 
-#define UNKNOWN	   "unknown" /* processor */
+#define UNKNOWN	    "unknown" /* processor */
+#define COMM_LENGTH 15	      /* of a name, as the kernel keeps it */
+#define TITLE	    " :()[]"  /* what is in "nginx: worker process" and in no name */
 #define PAGE_LEAST 4096
 #define PAGE_MOST  (1u << 20)
 
@@ -156,6 +158,41 @@ static void read_machine(pid_t pid, struct target_info *info)
 	info->architecture = machine_name(machine, info->pointer_bits, info->big_endian);
 }
 
+/* ---- the name ---- */
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The kernel's name is the beginning of what was called, as long as the program gives itself no other. */
+static bool agrees(const char *name, const char *comm)
+{
+	return *name && !strncmp(name, comm, COMM_LENGTH) &&
+	       strnlen(name, COMM_LENGTH) == strlen(comm);
+}
+
+static void set_name(struct target_info *info)
+{
+	char called[sizeof(info->name)], file[sizeof(info->name)];
+	const char *argument = last_part(info->arguments), *name;
+	char *deleted;
+
+	snprintf(called, sizeof(called), "%s", argument + (*argument == '-')); /* of a login */
+	snprintf(file, sizeof(file), "%s", last_part(info->executable));
+	deleted = strstr(file, " (deleted)");
+	if (deleted)
+		*deleted = '\0';
+	if (agrees(called, info->comm) || (*called && !agrees(file, info->comm) &&
+					   !strpbrk(called, TITLE)))
+		name = called;
+	else
+		name = *file ? file : *info->comm ? info->comm : "unknown";
+	snprintf(info->name, sizeof(info->name), "%s", name);
+}
+
 int target_read(pid_t pid, struct target_info *ret)
 {
 	struct target_info info = {.pid = pid};
@@ -177,6 +214,7 @@ int target_read(pid_t pid, struct target_info *ret)
 	target_thread_name(pid, pid, info.comm);
 	read_machine(pid, &info);
 	info.page_size = (uint32_t)sysconf(_SC_PAGESIZE);
+	set_name(&info);
 	*ret = info;
 	return 0;
 }
@@ -313,8 +351,5 @@ int target_pidfd(pid_t pid)
 
 const char *target_name(const struct target_info *info)
 {
-	const char *slash = strrchr(info->executable, '/');
-	const char *name = slash ? slash + 1 : info->executable;
-
-	return *name ? name : *info->comm ? info->comm : "unknown";
+	return info->name;
 }

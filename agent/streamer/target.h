@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #define TARGET_PATH_MAX	     1024
+#define TARGET_NAME_MAX	     64
 #define TARGET_ARGUMENTS_MAX 4096
 
 struct target_info {
@@ -13,6 +14,7 @@ struct target_info {
 	uid_t uid;
 	uint64_t start_ticks; /* with the pid, names the process once and for all */
 	char comm[16];
+	char name[TARGET_NAME_MAX]; /* what people call it */
 	char executable[TARGET_PATH_MAX];
 	char arguments[TARGET_ARGUMENTS_MAX]; /* as in /proc/PID/cmdline: each ends with NUL */
 	uint32_t arguments_length;
@@ -34,6 +36,7 @@ struct target_said {
 
 /* How a process ended: enum EndKind and what goes with it. */
 struct target_end {
+	uint64_t rss_peak; /* most resident memory over all its life, in bytes; 0: nobody could say */
 	int kind;
 	uint32_t status;
 	bool core_dumped;
@@ -64,5 +67,6 @@ struct target_end target_end_of_status(int status, int source);
 /* Of a process of user `uid` that is not our child, by its pidfd and pid. 0; -EAGAIN: it lives, or cannot be told yet. */
 int target_end_by_pidfd(int pidfd, pid_t pid, uid_t uid, struct target_end *ret_end);
 int target_pidfd(pid_t pid); /* a descriptor or a negative errno */
-/* The name of the file that is run: the last part of its path. */
+/* What people call it: the last part of what it was called by, which for a link or one of many programs in a file is not that of the
+ * file; the file's where it has given itself another title. */
 const char *target_name(const struct target_info *info);
