@@ -77,6 +77,8 @@ static void put_head(const struct page *p)
 	buf_append(p->out, page_style, sizeof(page_style));
 	buf_string(p->out, "</style>\n<header>\n");
 	put_element(p->out, "h1", report->title);
+	if (report->incomplete && report->incomplete[0])
+		put_element(p->out, "p class=missing", report->incomplete);
 	if (report->about)
 		put_element(p->out, "p class=quiet", report->about);
 	buf_string(p->out, "<div class=figures>");

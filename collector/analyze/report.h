@@ -15,6 +15,7 @@ struct analysis_report {
 	const char *source;  /* FILE or STREAM as the user named it */
 	const char *options; /* what follow-ups repeat: "--value leaked"; NULL: nothing */
 	const char *note;    /* what was left out; NULL: nothing */
+	const char *incomplete; /* what the recording does not hold; "" or NULL: nothing */
 	const char *rules;
 	bool counts;   /* values are numbers of blocks, not bytes */
 	bool recorded; /* a recording, which other commands take, too */

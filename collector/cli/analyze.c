@@ -88,12 +88,13 @@ static int write_json(struct analyze *a, const struct question *q)
 	cleanup(buf_done) struct buf out = {0};
 	struct json json;
 
-	json_init(&json, &out);
-	json_object(&json, NULL);
-	if (q)
-		header_json(&json, "process", q);
-	if (q)
+	if (q) {
+		header_json_begin(&json, &out, q);
 		json_string(&json, "what", value_name(q->value));
+	} else {
+		json_init(&json, &out);
+		json_object(&json, NULL);
+	}
 	report_json(&a->report, &json);
 	json_end(&json, '}');
 	buf_byte(&out, '\n');

@@ -97,8 +97,9 @@ static int show(struct question *q, struct analyze *a, enum export_weight weight
 	a->report.counts = weight == EXPORT_BLOCKS;
 	a->report.options = options;
 	a->report.about = about;
+	a->report.incomplete = q->completeness.line;
 	a->report.title = p->command_line && p->command_line[0] ? p->command_line
-			  : p->executable			? p->executable
+			  : p->name				? p->name
 								: "?";
 	return analyze_show(a, q);
 }

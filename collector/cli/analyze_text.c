@@ -56,6 +56,10 @@ static void put_head(const struct text *t)
 {
 	char total[REPORT_NEXT];
 
+	if (t->report->incomplete && t->report->incomplete[0]) {
+		terminal_text(STYLE_YELLOW, t->report->incomplete, 0);
+		putchar('\n');
+	}
 	terminal_text(STYLE_BOLD, t->report->title, t->width);
 	putchar('\n');
 	if (t->report->about) {

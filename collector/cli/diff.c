@@ -8,6 +8,7 @@
 #include "base/parse.h"
 #include "collector/cli/fail_if.h"
 #include "collector/cli/header.h"
+#include "collector/cli/incomplete.h"
 #include "collector/cli/question.h"
 #include "collector/cli/ranking.h"
 #include "collector/cli/sites.h"
@@ -108,6 +109,8 @@ static int print_text(const struct question *base, const struct question *now, c
 {
 	char rest[32];
 
+	incomplete_print("base", &base->completeness);
+	incomplete_print("new", &now->completeness);
 	print_totals(base, now, d);
 	if (d->count) {
 		putchar('\n');
@@ -129,6 +132,8 @@ static int print_diff_json(const struct question *base, const struct question *n
 
 	json_init(&json, &out);
 	json_object(&json, NULL);
+	incomplete_json(&json, "base_incomplete", &base->completeness);
+	incomplete_json(&json, "incomplete", &now->completeness);
 	header_json(&json, "base_process", base);
 	header_json(&json, "process", now);
 	json_string(&json, "value", value_name(now->value));

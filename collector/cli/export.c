@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/cli/export_formats.h"
+#include "collector/cli/incomplete.h"
 #include "collector/cli/output.h"
 
 #include "base/ban.h"
@@ -20,6 +21,8 @@ static int write_format(struct question *q, const struct question_options *o,
 		.question = q, .options = o, .weight = weight, .file = stdout, .err = &err};
 	int r = 0;
 
+	if (!format->remarks)
+		incomplete_note(q->command, &q->completeness);
 	if (!standard) {
 		call.file = opened = fopen(o->output, "we");
 		if (!opened)

@@ -69,7 +69,7 @@ static int write_speedscope(struct export_call *c)
 	if (!r)
 		r = export_speedscope(&tree,
 				      recording_process(c->question->recording)->command_line,
-				      c->weight, &out, c->err);
+				      c->question->completeness.line, c->weight, &out, c->err);
 	return flush_all(c, &out, r);
 }
 
@@ -79,6 +79,7 @@ static int make_callgraph(struct export_call *c, struct buf *out)
 	struct callgraph_options options = {
 		.title = o->title ? o->title
 				  : recording_process(c->question->recording)->command_line,
+		.incomplete = c->question->completeness.line,
 		.weight = c->weight,
 		.percent_min = CALLGRAPH_PERCENT_MIN,
 		.count = CALLGRAPH_FUNCTIONS,
@@ -211,19 +212,19 @@ DEFINE_STEPS(heaptrack)
 DEFINE_STEPS(replay)
 
 const struct export_format export_formats[] = {
-	{"collapsed", VALUE_ALLOCATED, true, false, write_collapsed},
-	{"speedscope", VALUE_ALLOCATED, true, false, write_speedscope},
-	{"pprof", VALUE_IN_USE, false, false, write_pprof},
-	{"heaptrack", VALUE_ALLOCATED, false, false, write_heaptrack},
-	{"jemalloc", VALUE_IN_USE, false, false, write_jemalloc},
-	{"gperftools", VALUE_IN_USE, false, false, write_gperftools},
-	{"massif", VALUE_IN_USE, false, false, write_massif},
-	{"callgraph", VALUE_ALLOCATED, true, true, write_callgraph},
-	{"callgraph-svg", VALUE_ALLOCATED, true, true, write_callgraph_svg},
-	{"callgraph-pdf", VALUE_ALLOCATED, true, true, write_callgraph_pdf},
-	{"json", VALUE_ALLOCATED, false, false, write_json},
-	{"csv", VALUE_ALLOCATED, false, false, write_csv},
-	{"replay", VALUE_ALLOCATED, false, false, write_replay},
+	{"collapsed", VALUE_ALLOCATED, true, false, false, write_collapsed},
+	{"speedscope", VALUE_ALLOCATED, true, false, true, write_speedscope},
+	{"pprof", VALUE_IN_USE, false, false, true, write_pprof},
+	{"heaptrack", VALUE_ALLOCATED, false, false, true, write_heaptrack},
+	{"jemalloc", VALUE_IN_USE, false, false, true, write_jemalloc},
+	{"gperftools", VALUE_IN_USE, false, false, true, write_gperftools},
+	{"massif", VALUE_IN_USE, false, false, true, write_massif},
+	{"callgraph", VALUE_ALLOCATED, true, true, true, write_callgraph},
+	{"callgraph-svg", VALUE_ALLOCATED, true, true, true, write_callgraph_svg},
+	{"callgraph-pdf", VALUE_ALLOCATED, true, true, true, write_callgraph_pdf},
+	{"json", VALUE_ALLOCATED, false, false, false, write_json},
+	{"csv", VALUE_ALLOCATED, false, false, true, write_csv},
+	{"replay", VALUE_ALLOCATED, false, false, false, write_replay},
 	{0},
 };
 

@@ -19,6 +19,7 @@ struct export_format {
 	enum value value; /* unless --value says something else */
 	bool weighs;	  /* takes --weight */
 	bool draws;	  /* takes --title, --count and --percent-min */
+	bool remarks;	  /* can say in itself what the recording does not hold */
 	int (*write)(struct export_call *call); /* 0 or a negative errno */
 };
 

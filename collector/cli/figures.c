@@ -29,30 +29,43 @@ static uint64_t value_of(const struct figures_info *f, const struct line *line)
 	return *(const uint64_t *)(const void *)((const char *)f + line->offset);
 }
 
-static void print_process(const struct figures_info *last, const struct figures_info *most)
+/* Of a life that nobody looked at. */
+static void print_peak(uint64_t rss_peak)
 {
-	char now[32], peak[32], pss[48] = "", text[32], minor[32], major[32], line[400];
+	char peak[32], line[64];
+
+	snprintf(line, sizeof(line), "Resident: %s at most", format_size(peak, (double)rss_peak));
+	terminal_blanks(2);
+	terminal_paragraph(STYLE_PLAIN, line, 2);
+}
+
+/* The kernel's peak is that of all the time before the look; what came later is known if it said so at the end. */
+static void print_process(const struct figures_info *last, const struct figures_info *most,
+			  bool whole)
+{
+	char now[32], peak[32], pss[48] = "", text[32], minor[32], major[32], line[400], at[32];
 
 	if (last->detailed_ns != NO_TIME)
 		snprintf(pss, sizeof(pss), " (%s of it its own share)",
 			 format_size(text, (double)last->pss));
 	snprintf(line, sizeof(line),
-		 "Resident: %s at the last look%s, %s at most; %s minor and %s major page faults",
-		 format_size(now, (double)last->rss), pss,
-		 format_size(peak, (double)most->rss_peak), format_count(minor, last->minor_faults),
-		 format_count(major, last->major_faults));
+		 "Resident: %s at the last look, at %s%s; %s at most%s; %s minor and %s major page "
+		 "faults",
+		 format_size(now, (double)last->rss), format_duration(at, last->time_ns), pss,
+		 format_size(peak, (double)most->rss_peak), whole ? "" : " until then",
+		 format_count(minor, last->minor_faults), format_count(major, last->major_faults));
 	terminal_blanks(2);
 	terminal_paragraph(STYLE_PLAIN, line, 2);
 }
 
 static void print_allocator(const struct allocator_info *a)
 {
-	char used[32], unused[32], top[32], mapped[32], line[400];
+	char used[32], unused[32], top[32], mapped[32], at[32], line[400];
 
 	snprintf(line, sizeof(line),
-		 "Allocator: %s in use and %s free in its arenas (%s of that at the top), %s in "
-		 "mappings of single blocks",
-		 format_size(used, (double)a->uordblks), format_size(unused, (double)a->fordblks),
+		 "Allocator, as of %s: %s in use and %s free in its arenas (%s of that at the top), "
+		 "%s in mappings of single blocks",
+		 format_duration(at, a->time_ns), format_size(used, (double)a->uordblks), format_size(unused, (double)a->fordblks),
 		 format_size(top, (double)a->keepcost), format_size(mapped, (double)a->hblkhd));
 	terminal_blanks(2);
 	terminal_paragraph(STYLE_PLAIN, line, 2);
@@ -62,9 +75,12 @@ void figures_print(const struct question *q)
 {
 	const struct figures_info *last = recording_figures(q->recording);
 	const struct allocator_info *a = recording_allocator(q->recording);
+	uint64_t peak = recording_process(q->recording)->rss_peak;
 
 	if (last->time_ns != NO_TIME)
-		print_process(last, recording_figures_most(q->recording));
+		print_process(last, recording_figures_most(q->recording), peak != 0);
+	else if (peak)
+		print_peak(peak);
 	if (a->time_ns != NO_TIME)
 		print_allocator(a);
 }

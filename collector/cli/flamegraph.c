@@ -41,14 +41,24 @@ static void subtitle(const struct drawing *d, const struct tree *tree, char *out
 			 d->options->reversed ? "; by the function that allocated" : "");
 }
 
+/* What is missing, of both where there are two. */
+static void incomplete(const struct drawing *d, char *out, size_t size)
+{
+	const char *now = d->now->completeness.line,
+		   *base = d->base ? d->base->completeness.line : "";
+
+	snprintf(out, size, "%s%s%s%s", *base ? "base: " : "", base, *base ? " new: " : "", now);
+}
+
 static int draw(const struct drawing *d, const struct tree *tree, const struct tree_change *changes,
 		struct buf *out, struct err_text *err)
 {
 	const struct question_options *o = d->options;
-	char text[384];
+	char text[384], missing[2 * COMPLETENESS_LINE + 32];
 	struct flamegraph_options options = {
 		.title = o->title ? o->title : recording_process(d->now->recording)->command_line,
 		.subtitle = text,
+		.incomplete = missing,
 		.weight = d->weight,
 		.width = (uint32_t)o->width,
 		.inverted = o->inverted,
@@ -57,6 +67,7 @@ static int draw(const struct drawing *d, const struct tree *tree, const struct t
 	};
 
 	subtitle(d, tree, text, sizeof(text));
+	incomplete(d, missing, sizeof(missing));
 	return export_flamegraph(tree, &options, out, err);
 }
 

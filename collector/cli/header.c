@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "collector/cli/incomplete.h"
 #include "collector/cli/output.h"
 #include "collector/cli/question.h"
 #include "collector/cli/terminal.h"
@@ -297,9 +298,10 @@ void header_print(const struct question *q)
 {
 	const struct process_info *p = recording_process(q->recording);
 
+	incomplete_print(NULL, &q->completeness);
 	terminal_text(STYLE_BOLD,
 		      p->command_line && p->command_line[0] ? p->command_line
-		      : p->executable			    ? p->executable
+		      : p->name				    ? p->name
 							    : "?",
 		      terminal_width());
 	putchar('\n');
@@ -340,6 +342,7 @@ void header_json(struct json *json, const char *key, const struct question *q)
 
 	json_object(json, key);
 	json_string(json, "id", stream_id_format(id, recording_id(q->recording)));
+	json_string(json, "name", p->name);
 	json_string(json, "executable", p->executable);
 	json_string(json, "command_line", p->command_line);
 	json_string(json, "host", p->host);
@@ -352,6 +355,8 @@ void header_json(struct json *json, const char *key, const struct question *q)
 	json_u64(json, "ran_before_ns", p->ran_before_ns);
 	json_bool(json, "watched_from_start", !p->ran_before_ns);
 	json_bool(json, "watched_to_end", p->ended && !watched_left(p));
+	if (p->rss_peak)
+		json_u64(json, "rss_peak", p->rss_peak);
 	origin_json(json, &p->origin);
 	json_bool(json, "sampled", q->sampled);
 	if (q->sampled)
@@ -365,28 +370,32 @@ void header_json(struct json *json, const char *key, const struct question *q)
 	json_end(json, '}');
 }
 
+void header_json_begin(struct json *json, struct buf *out, const struct question *q)
+{
+	json_init(json, out);
+	json_object(json, NULL);
+	incomplete_json(json, "incomplete", &q->completeness);
+	header_json(json, "process", q);
+}
+
 void ledger_verdict_print(const struct question *q)
 {
-	const struct ledger_info *l = recording_ledger(q->recording);
-	char produced[32], lost[32], line[640];
+	char produced[32], line[640];
 	struct err_text reason = {0};
 	enum style style = STYLE_GREEN;
 
-	if (!recording_balances(q->recording, &reason)) {
-		snprintf(line, sizeof(line), "Ledger: does not balance: %s",
+	if (!recording_adds_up(q->recording, &reason)) {
+		snprintf(line, sizeof(line), "Ledger: does not add up: %s",
 			 err_get(&reason, -EBADMSG));
 		style = STYLE_RED;
-	} else if (l->lost || l->missed || l->before_join) {
+	} else if (!q->completeness.complete) {
 		snprintf(line, sizeof(line),
-			 "Ledger: balances; of %s events %s were lost and %" PRIu64
-			 " were before the start: "
-			 "collector ledger %.80s tells more",
-			 format_count(produced, l->produced),
-			 format_count(lost, l->lost + l->missed), l->before_join, q->stream);
+			 "Ledger: adds up, but is not complete: collector ledger %.80s tells more",
+			 q->stream);
 		style = STYLE_YELLOW;
 	} else {
-		snprintf(line, sizeof(line), "Ledger: balances; %s events, none lost",
-			 format_count(produced, l->produced));
+		snprintf(line, sizeof(line), "Ledger: adds up; %s events, none lost",
+			 format_count(produced, recording_ledger(q->recording)->produced));
 	}
 	putchar('\n');
 	terminal_paragraph(style, line, 8);

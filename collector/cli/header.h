@@ -11,16 +11,19 @@ struct question;
 /* How the program ended, in words: `out`, of HEADER_END bytes. */
 const char *header_end(char *out, size_t size, const struct process_info *process);
 
+/* What the recording does not hold comes first (incomplete.h). */
 void header_print(const struct question *q);
 /* The largest sample interval that was ever in force, as far as its marks say; 0: none. */
 uint64_t header_interval(const struct question *q);
-/* One line of it: what is being counted and of what. */
+/* The same as an object. */
 void header_json(struct json *json, const char *key, const struct question *q);
+/* Begins an answer about one recording: an object with what the recording does not hold, if anything, and `process`. */
+struct buf;
+void header_json_begin(struct json *json, struct buf *out, const struct question *q);
 /* The ledger's verdict in one line. */
 void ledger_verdict_print(const struct question *q);
 /* Modules without symbols and the like. */
 void notes_print(const struct question *q);
 void notes_json(struct json *json, const char *key, const struct question *q);
 /* Prints the JSON that was written, with a newline; an exit status. */
-struct buf;
 int print_json(const struct question *q, struct buf *out);

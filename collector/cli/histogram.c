@@ -82,9 +82,7 @@ static int print_histogram_json(const struct question *q, const struct histogram
 	cleanup(buf_done) struct buf out = {0};
 	struct json json;
 
-	json_init(&json, &out);
-	json_object(&json, NULL);
-	header_json(&json, "process", q);
+	header_json_begin(&json, &out, q);
 	json_string(&json, "value", value_name(q->value));
 	json_histogram(&json, h);
 	json_end(&json, '}');

@@ -105,9 +105,7 @@ static int print_survivors_json(const struct question *q, const struct survivors
 	cleanup(buf_done) struct buf out = {0};
 	struct json json;
 
-	json_init(&json, &out);
-	json_object(&json, NULL);
-	header_json(&json, "process", q);
+	header_json_begin(&json, &out, q);
 	json_survivors(&json, s, 0, count);
 	notes_json(&json, "notes", q);
 	json_end(&json, '}');

@@ -1,4 +1,4 @@
-/* collector ledger: the account of a recording. Nothing is lost in silence. */
+/* collector ledger: the account of a recording, and what it does not hold. Nothing is lost in silence. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,10 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/cli/commands.h"
+#include "collector/cli/incomplete.h"
 #include "collector/cli/ledger_end.h"
 #include "collector/export/export.h"
+#include "collector/store/completeness.h"
 #include "collector/store/store.h"
 #include "base/ban.h"
 
@@ -147,6 +149,19 @@ static void print_gaps(const struct recording *r)
 		printf("... and %u more (--json has all)\n", count - GAPS_SHOWN);
 }
 
+/* The program's file, and what people call it where that is something else. */
+static void print_program(const struct recording *r)
+{
+	const struct process_info *p = recording_process(r);
+	const char *file = p->executable ? p->executable : "", *slash = strrchr(file, '/');
+	char id[STREAM_ID_TEXT];
+
+	printf("%s  ", stream_id_format(id, recording_id(r)));
+	if (p->name && strcmp(p->name, slash ? slash + 1 : file) != 0)
+		printf("%.40s, of ", p->name);
+	printf("%.40s\n\n", file);
+}
+
 static void print_parent(const struct process_info *p)
 {
 	char id[STREAM_ID_TEXT], number[32];
@@ -157,12 +172,11 @@ static void print_parent(const struct process_info *p)
 	       format_count(number, p->parent_event));
 }
 
-static void print_text(const struct recording *r, bool balances, const struct err_text *reason)
+static void print_text(const struct recording *r, const struct completeness *c,
+		       const struct err_text *reason)
 {
-	char id[STREAM_ID_TEXT];
-
-	printf("%s  %.40s\n\n", stream_id_format(id, recording_id(r)),
-	       recording_process(r)->executable ? recording_process(r)->executable : "");
+	incomplete_print(NULL, c);
+	print_program(r);
 	print_parent(recording_process(r));
 	print_lines(recording_ledger(r), lines, COUNT(lines));
 	print_lines(recording_pairing(r), pairing_lines, COUNT(pairing_lines));
@@ -170,10 +184,11 @@ static void print_text(const struct recording *r, bool balances, const struct er
 	print_gaps(r);
 	ledger_states_print(r);
 	ledger_end_print(r);
-	if (balances)
-		printf("\nThe account balances.\n");
+	if (c->adds_up)
+		printf("\nThe account adds up%s.\n",
+		       c->complete ? ", and is complete" : ", but is NOT complete");
 	else
-		printf("\nThe account DOES NOT balance: %s.\n", reason->text);
+		printf("\nThe account DOES NOT add up: %s.\n", reason->text);
 }
 
 static void json_lines(struct json *json, const void *of, const struct line *from, size_t count)
@@ -226,7 +241,27 @@ static void json_gaps(struct json *json, const struct recording *r)
 	json_end(json, ']');
 }
 
-static void print_json(const struct recording *r, bool balances, const struct err_text *reason)
+/* Numbers that are in no other line of the account. */
+static void json_missing(struct json *json, const struct completeness *c)
+{
+	json_object(json, "missing");
+	json_u64(json, "lost_events", c->lost_events);
+	json_u64(json, "lost_bytes", c->lost_bytes);
+	json_u64(json, "unfinished_events", c->unfinished_events);
+	json_u64(json, "culled_events", c->culled_missed);
+	json_u64(json, "start_events", c->start_missed_events);
+	json_bool(json, "tail_unknown", c->tail_unknown);
+	json_u64(json, "tail_events", c->tail_events);
+	json_u64(json, "damaged_places", c->damaged_places);
+	json_u64(json, "damaged_bytes", c->damaged_bytes);
+	json_u64(json, "cut_bytes", c->cut_bytes);
+	json_u64(json, "batches", c->missing_batches);
+	json_u64(json, "damage_events", c->missing_events);
+	json_end(json, '}');
+}
+
+static void print_json(const struct recording *r, const struct completeness *c,
+		       const struct err_text *reason)
 {
 	struct buf out = {0};
 	struct json json;
@@ -234,13 +269,17 @@ static void print_json(const struct recording *r, bool balances, const struct er
 
 	json_init(&json, &out);
 	json_object(&json, NULL);
+	incomplete_json(&json, "incomplete", c);
 	json_string(&json, "id", stream_id_format(id, recording_id(r)));
 	if (recording_process(r)->forked) {
 		json_string(&json, "parent", stream_id_format(id, &recording_process(r)->parent));
 		json_u64(&json, "parent_event", recording_process(r)->parent_event);
 	}
-	json_bool(&json, "balances", balances);
-	json_string(&json, "reason", balances ? NULL : reason->text);
+	json_bool(&json, "adds_up", c->adds_up);
+	json_string(&json, "reason", c->adds_up ? NULL : reason->text);
+	json_bool(&json, "complete", c->complete);
+	json_missing(&json, c);
+	json_u64(&json, "ran_before_ns", c->ran_before_ns);
 	json_lines(&json, recording_ledger(r), lines, COUNT(lines));
 	json_lines(&json, recording_pairing(r), pairing_lines, COUNT(pairing_lines));
 	json_threads(&json, r);
@@ -258,9 +297,9 @@ static int ledger_run(struct command_call *call)
 	const struct common_options *options = call->options;
 	cleanup(cleanup_free) char *path = NULL;
 	struct err_text err = {0}, reason = {0};
+	struct completeness completeness;
 	struct recording *recording;
 	char doing[] = "reading";
-	bool balances;
 	const char *stream = call->argument_count ? call->arguments[0] : "last";
 	int r = command_find_stream(options->data, stream, &path, &err);
 
@@ -269,13 +308,14 @@ static int ledger_run(struct command_call *call)
 	if (r < 0)
 		return command_input_fault(call->command, r, &err);
 	command_note_opening(call->command, recording);
-	balances = recording_balances(recording, &reason);
+	recording_completeness(recording, &completeness);
+	recording_adds_up(recording, &reason);
 	if (options->json)
-		print_json(recording, balances, &reason);
+		print_json(recording, &completeness, &reason);
 	else
-		print_text(recording, balances, &reason);
+		print_text(recording, &completeness, &reason);
 	recording_close(recording);
-	return balances ? EXIT_DONE : EXIT_NO;
+	return completeness.adds_up && completeness.complete ? EXIT_DONE : EXIT_NO;
 }
 
 static const struct option_group groups[] = {{NULL, common_table}, {0}};
@@ -285,10 +325,11 @@ const struct command command_ledger = {
 	.summary = "the account of a stream: what was produced, stored, lost",
 	.usage = "[OPTION...] [STREAM]",
 	.about =
-		"Every thread of a recorded program numbers its events. The account balances if\n"
+		"Every thread of a recorded program numbers its events. The account adds up if\n"
 		"  produced = delivered + culled + not sampled + lost + pending\n"
 		"  delivered = stored + before the collector joined + missed\n"
-		"and no batch is missing or damaged. If not, the exit status is 1.\n"
+		"It is complete if nothing was lost, start and end are known, and nothing of it\n"
+		"is damaged or cut off. Unless both hold, the exit status is 1.\n"
 		"\n"
 		"STREAM is an id, a unique beginning of one, 'last' (the default), or the path of\n"
 		"a recording.\n",

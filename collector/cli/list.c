@@ -28,11 +28,10 @@ static const char *state_of(const struct stream_summary *s)
 	return s->pid || s->state != STREAM_ENDED ? states[s->state] : "imported";
 }
 
-static const char *base_name(const char *path)
+/* The line may also say since when it was watched, which is no loss. */
+static bool is_incomplete(const struct stream_summary *s)
 {
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
+	return !strncmp(s->incomplete, "Incomplete", strlen("Incomplete"));
 }
 
 static void print_text(const struct stream_summary *list, size_t count)
@@ -52,10 +51,10 @@ static void print_text(const struct stream_summary *list, size_t count)
 		localtime_r(&seconds, &local);
 		strftime(started, sizeof(started), "%Y-%m-%d %H:%M", &local);
 		snprintf(pid, sizeof(pid), "%u", list[i].pid);
-		printf("%.12s %-16s %-14.14s %7s %10llu %9s %s\n", id, started,
-		       base_name(list[i].executable), list[i].pid ? pid : "-",
-		       (unsigned long long)list[i].events,
-		       format_size(size, (double)list[i].in_use_bytes), state_of(&list[i]));
+		printf("%.12s %-16s %-14.14s %7s %10llu %9s %s%s\n", id, started, list[i].name,
+		       list[i].pid ? pid : "-", (unsigned long long)list[i].events,
+		       format_size(size, (double)list[i].in_use_bytes), state_of(&list[i]),
+		       is_incomplete(&list[i]) ? ", incomplete" : "");
 	}
 }
 
@@ -71,6 +70,7 @@ static void print_json(const struct stream_summary *list, size_t count)
 
 		json_object(&json, NULL);
 		json_string(&json, "id", stream_id_format(id, &list[i].id));
+		json_string(&json, "name", list[i].name);
 		json_string(&json, "executable", list[i].executable);
 		json_string(&json, "command_line", list[i].command_line);
 		json_string(&json, "host", list[i].host);
@@ -83,6 +83,8 @@ static void print_json(const struct stream_summary *list, size_t count)
 		json_u64(&json, "in_use_bytes", list[i].in_use_bytes);
 		json_u64(&json, "in_use_blocks", list[i].in_use_blocks);
 		json_string(&json, "state", state_of(&list[i]));
+		if (list[i].incomplete[0])
+			json_string(&json, "incomplete", list[i].incomplete);
 		json_end(&json, '}');
 	}
 	json_end(&json, ']');

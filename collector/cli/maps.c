@@ -8,8 +8,10 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/cli/commands.h"
+#include "collector/cli/incomplete.h"
 #include "collector/cli/terminal.h"
 #include "collector/export/export.h"
+#include "collector/store/completeness.h"
 #include "collector/store/maps.h"
 #include "collector/store/store.h"
 #include "base/ban.h"
@@ -45,10 +47,11 @@ static void print_region(const struct map_region *r)
 	putchar('\n');
 }
 
-static void print_text(const struct maps_state *s)
+static void print_text(const struct maps_state *s, const struct completeness *c)
 {
 	char time[32], text[32];
 
+	incomplete_print(NULL, c);
 	if (!s->any) {
 		printf("No maps were gathered until then (agent run --gather-maps).\n");
 		return;
@@ -101,13 +104,14 @@ static void json_region(struct json *json, const struct map_region *r)
 	json_end(json, '}');
 }
 
-static void print_json(const struct maps_state *s)
+static void print_json(const struct maps_state *s, const struct completeness *c)
 {
 	cleanup(buf_done) struct buf out = {0};
 	struct json json;
 
 	json_init(&json, &out);
 	json_object(&json, NULL);
+	incomplete_json(&json, "incomplete", c);
 	json_u64(&json, "time_ns", s->time_ns);
 	json_u64(&json, "took_us", s->took_us);
 	json_u64(&json, "steps", s->steps);
@@ -127,23 +131,38 @@ static void print_json(const struct maps_state *s)
 	fwrite(out.data, 1, out.length, stdout);
 }
 
+static int find_missing(const char *path, struct completeness *ret, struct err_text *err)
+{
+	struct recording *recording;
+	int r = recording_open(path, NULL, NULL, &recording, err);
+
+	if (r < 0)
+		return r;
+	recording_completeness(recording, ret);
+	recording_close(recording);
+	return 0;
+}
+
 static int maps_run(struct command_call *call)
 {
 	const struct maps_options *o = call->options;
 	cleanup(cleanup_free) char *path = NULL;
 	cleanup(maps_state_done) struct maps_state state = {0};
+	struct completeness completeness;
 	struct err_text err = {0};
 	const char *stream = call->argument_count ? call->arguments[0] : "last";
 	int r = command_find_stream(o->common.data, stream, &path, &err);
 
 	if (!r)
+		r = find_missing(path, &completeness, &err);
+	if (!r)
 		r = maps_at(path, o->at_ns, &state, NULL, &err);
 	if (r < 0)
 		return command_input_fault(call->command, r, &err);
 	if (o->common.json)
-		print_json(&state);
+		print_json(&state, &completeness);
 	else
-		print_text(&state);
+		print_text(&state, &completeness);
 	return EXIT_DONE;
 }
 

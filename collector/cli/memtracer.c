@@ -18,6 +18,7 @@
 #include "collector/cli/header.h"
 #include "collector/cli/output.h"
 #include "collector/export/export.h"
+#include "collector/export/put.h"
 #include "collector/store/store.h"
 
 #include "base/ban.h"
@@ -92,6 +93,7 @@ static void put_text(struct question *q, const struct analyze_options *o,
 {
 	char where[LOCATION_MAX], size[32], count[32];
 
+	put_incomplete_line(out, "", q->completeness.line, "\n");
 	buf_printf(out, "Memory Tracer. Recorded %" PRIu64 " allocations.\n\n",
 		   groups->total.blocks);
 	buf_printf(out, "%-*s || %-7s || %-9s || %s\n", LOCATION_COLUMNS, "Source Location",
@@ -135,9 +137,7 @@ static void put_json(struct question *q, const struct analyze_options *o,
 	char where[LOCATION_MAX];
 	struct json json;
 
-	json_init(&json, out);
-	json_object(&json, NULL);
-	header_json(&json, "process", q);
+	header_json_begin(&json, out, q);
 	json_string(&json, "value", value_name(q->value));
 	json_u64(&json, "recorded", groups->total.blocks);
 	json_u64(&json, "bytes", groups->total.bytes);

@@ -213,6 +213,7 @@ static int open_all(struct question *q, const struct question_options *o, struct
 	if (q->rules)
 		view_set_rules(q->view, q->rules);
 	command_note_opening(q->command, q->recording);
+	recording_completeness(q->recording, &q->completeness);
 	process = recording_process(q->recording);
 	q->live = !process->ended;
 	q->sampled = !process->origin.exact &&
@@ -302,7 +303,7 @@ const char *question_unfreed(const struct question *question, bool heading)
 void question_file_name(const struct question *question, const char *suffix, char *out, size_t size)
 {
 	const struct process_info *process = recording_process(question->recording);
-	const char *name = module_basename(process->executable);
+	const char *name = process->name ? process->name : "";
 	char id[STREAM_ID_TEXT], program[64];
 	size_t n = 0;
 

@@ -9,6 +9,7 @@
 #include "collector/cli/command.h"
 #include "collector/cli/symbol_sources.h"
 #include "collector/query/query.h"
+#include "collector/store/completeness.h"
 
 struct question_options {
 	struct common_options common;
@@ -47,6 +48,7 @@ struct question {
 	uint64_t at_ns;
 	bool live;    /* its end has not been seen: the numbers are as far as it goes */
 	bool sampled;
+	struct completeness completeness; /* what it does not hold: each answer begins with it */
 };
 
 /* Opens `stream`, which may end in @TIME: then what was in use at that moment is asked for. */

@@ -76,9 +76,7 @@ static int print_groups_json(const struct question *q, const struct groups *grou
 	cleanup(buf_done) struct buf out = {0};
 	struct json json;
 
-	json_init(&json, &out);
-	json_object(&json, NULL);
-	header_json(&json, "process", q);
+	header_json_begin(&json, &out, q);
 	json_string(&json, "value", value_name(q->value));
 	if (q->at_ns != NO_TIME)
 		json_u64(&json, "at_ns", q->at_ns);

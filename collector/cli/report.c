@@ -126,12 +126,11 @@ static int print_answer_json(const struct question *q, const struct overview *a,
 	struct site_table table = {.count = count};
 	struct json json;
 
-	json_init(&json, &out);
-	json_object(&json, NULL);
-	header_json(&json, "process", q);
+	header_json_begin(&json, &out, q);
 	json_report(&json, &a->report);
 	figures_json(&json, q);
-	json_bool(&json, "ledger_balances", recording_balances(q->recording, NULL));
+	json_bool(&json, "ledger_adds_up", q->completeness.adds_up);
+	json_bool(&json, "ledger_complete", q->completeness.complete);
 	sites_json(&json, "sites_allocated", q, &a->allocated.sites, &table);
 	sites_json(&json, "sites_peak", q, &a->peak.sites, &table);
 	sites_json(&json, "sites_leaked", q, &a->leaked.sites, &table);

@@ -13,6 +13,7 @@
 #include "collector/cli/build_id.h"
 #include "collector/cli/commands.h"
 #include "collector/cli/header.h"
+#include "collector/cli/incomplete.h"
 #include "collector/cli/question.h"
 #include "collector/cli/sites.h"
 #include "collector/cli/terminal.h"
@@ -279,6 +280,7 @@ static int show_json(const struct question *q, const struct snapshot *s,
 
 	json_init(&json, &out);
 	json_object(&json, NULL);
+	incomplete_json(&json, "incomplete", &q->completeness);
 	json_snapshot(&json, s);
 	json_usage(&json, "total", &groups->total);
 	json_u64(&json, "function_count", groups->count);
@@ -301,6 +303,7 @@ static int show_groups(struct question *q, const struct snapshot *s,
 		return question_failed(q, r, &err);
 	if (o->common.json)
 		return show_json(q, s, &groups, &table);
+	incomplete_print(NULL, &q->completeness);
 	print_summary(s);
 	print_missing(s);
 	print_processes(s);

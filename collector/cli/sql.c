@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/cli/incomplete.h"
 #include "collector/cli/output.h"
 #include "collector/cli/question.h"
 #include "collector/cli/sql_table.h"
@@ -164,6 +165,17 @@ static int run_with(struct sql *sql, const struct sql_options *o, const char *te
 
 DEFINE_CLEANUP(sql_close, struct sql *)
 
+/* An answer in JSON is the rows, and has no room for it. */
+static void say_incomplete(const struct question *q, const struct sql_options *o)
+{
+	if (o->csv && q->completeness.line[0])
+		printf("# %s\r\n", q->completeness.line);
+	else if (o->json_lines || o->question.common.json)
+		incomplete_note(q->command, &q->completeness);
+	else if (!o->csv)
+		incomplete_print(NULL, &q->completeness);
+}
+
 static int run(struct question *q, const struct sql_options *o, const char *text)
 {
 	cleanup(cleanup_sql_close) struct sql *sql = NULL;
@@ -176,6 +188,8 @@ static int run(struct question *q, const struct sql_options *o, const char *text
 	struct err_text err = {0};
 	int r = sql_open(q->view, &limits, &sql, &err);
 
+	if (!r)
+		say_incomplete(q, o);
 	if (!r)
 		r = run_with(sql, o, text, &place, &err);
 	if (r == -EPIPE)

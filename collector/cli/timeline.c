@@ -97,9 +97,7 @@ static int print_timeline_json(const struct question *q, const struct timeline *
 	cleanup(buf_done) struct buf out = {0};
 	struct json json;
 
-	json_init(&json, &out);
-	json_object(&json, NULL);
-	header_json(&json, "process", q);
+	header_json_begin(&json, &out, q);
 	json_timeline(&json, t, recording_process(q->recording)->start_wall_ns);
 	json_end(&json, '}');
 	return print_json(q, &out);

@@ -42,9 +42,7 @@ static int print_tree_json(const struct question *q, const struct tree *tree)
 	uint32_t node;
 	int r = walk_init(&walk, tree);
 
-	json_init(&json, &out);
-	json_object(&json, NULL);
-	header_json(&json, "process", q);
+	header_json_begin(&json, &out, q);
 	json_string(&json, "value", value_name(q->value));
 	json_u64(&json, "bytes", tree->nodes[0].bytes);
 	json_u64(&json, "blocks", tree->nodes[0].blocks);

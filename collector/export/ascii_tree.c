@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/export/export.h"
+#include "collector/export/put.h"
 #include "collector/export/walk.h"
 #include "collector/query/query.h"
 
@@ -154,6 +155,7 @@ int export_ascii_tree(const struct tree *tree, const struct ascii_tree_options *
 		d.levels = calloc((size_t)walk.deepest + 2, sizeof(*d.levels));
 		r = d.levels ? 0 : -ENOMEM;
 	}
+	put_incomplete_line(out, "", options->incomplete, "\n");
 	if (!r && tree->count) {
 		d.total = weight_of(&d, 0);
 		draw(&d, &walk);

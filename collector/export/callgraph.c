@@ -322,8 +322,10 @@ static void put_edge(const struct callgraph *g, const struct edge *e, struct buf
 static void put_graph(const struct callgraph *g, struct buf *out)
 {
 	buf_string(out, "digraph heapcast {\n");
+	put_incomplete_line(out, "// ", g->options->incomplete, "\n");
 	if (g->options->title) {
 		buf_string(out, "label=\"");
+		put_incomplete_line(out, "", g->options->incomplete, "\\n");
 		put_quoted(out, g->options->title);
 		buf_string(out, "\\n");
 		put_amount(g, out, g->whole);

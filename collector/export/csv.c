@@ -188,8 +188,10 @@ static void put_row(struct csv_export *e, const struct row_block *b, uint32_t i,
 
 int csv_export_some(struct csv_export *e, size_t bytes, struct buf *out, struct err_text *err)
 {
-	if (!e->begun)
+	if (!e->begun) {
+		put_incomplete(out, "# ", e->recording, "\r\n");
 		buf_string(out, HEAD);
+	}
 	e->begun = true;
 	while (out->length < bytes && !buf_error(out)) {
 		const struct row_block *block;

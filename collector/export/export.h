@@ -17,6 +17,9 @@ struct tree_change;
 struct filter;
 struct view;
 
+/* Formats that can bear a comment begin with what the recording does not hold (store/completeness.h); those that can't (json,
+ * collapsed, replay) are the caller's, who says it elsewhere. */
+
 enum export_weight { EXPORT_BYTES, EXPORT_BLOCKS };
 
 /* `frame;frame;frame VALUE` lines, outermost first, sorted; ';' and newlines in names become ':' and ' '. */
@@ -27,6 +30,7 @@ void export_collapsed_name(const char *name, struct buf *out);
 struct flamegraph_options {
 	const char *title;    /* NULL: "heapcast" */
 	const char *subtitle; /* NULL: none */
+	const char *incomplete; /* what the numbers do not hold, a comment and a line; "" or NULL: nothing */
 	enum export_weight weight;
 	uint32_t width;	      /* pixels; 0: 1200 and as wide as the window */
 	bool inverted;	      /* roots on top (icicle) */
@@ -44,12 +48,14 @@ int export_flamegraph(const struct tree *tree, const struct flamegraph_options *
 struct graph_options {
 	enum export_weight weight;
 	uint32_t width, height; /* pixels; 0: 1024 and 768. Below 500 without axes */
+	const char *incomplete; /* as of flame graphs */
 };
 
 /* What was in use over time as SVG: blue up to the lowest of each point, red from there to the highest. */
 int export_graph(const struct timeline *timeline, const struct graph_options *options, struct buf *out, struct err_text *err);
 
 struct ascii_tree_options {
+	const char *incomplete; /* its first line; "" or NULL: none */
 	enum export_weight weight;
 	double percent_min; /* frames with less of the whole are left out */
 	unsigned width;	    /* columns; 0: as wide as it comes */
@@ -91,12 +97,14 @@ int export_heap_profile(struct view *view, const struct filter *filter, enum val
  * its moment. */
 int export_massif(struct view *view, const struct filter *filter, bool over_time, enum value value, uint64_t at_ns,
 		  struct buf *out, struct err_text *err);
-/* For speedscope: bytes and blocks as two profiles; the one of `weight` is shown first. */
-int export_speedscope(const struct tree *tree, const char *name, enum export_weight weight, struct buf *out,
-		      struct err_text *err);
+/* For speedscope: bytes and blocks as two profiles; the one of `weight` is shown first. `incomplete` as of flame graphs: a member of the
+ * file, and behind its name. */
+int export_speedscope(const struct tree *tree, const char *name, const char *incomplete, enum export_weight weight,
+		      struct buf *out, struct err_text *err);
 
 struct callgraph_options {
 	const char *title; /* NULL: none */
+	const char *incomplete; /* as of flame graphs */
 	enum export_weight weight;
 	double percent_min; /* of the whole; functions with less in all they call are left out */
 	uint32_t count;	    /* at most so many functions */

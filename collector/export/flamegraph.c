@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/export/flamegraph_parts.h"
@@ -244,8 +245,22 @@ static void put_start(struct flamegraph *g, unsigned height)
 		   g->width, height, g->options->width ? "" : " data-fluid=\"\"",
 		   g->options->inverted ? "" : " data-upwards=\"\"",
 		   g->options->changes ? " data-changes=\"\"" : "");
+	put_incomplete_line(out, "<!-- ", g->options->incomplete, " -->\n");
 	put_style(out);
 	buf_string(out, "<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n");
+}
+
+/* What is missing comes first. */
+static void put_subtitle(struct flamegraph *g)
+{
+	const struct flamegraph_options *o = g->options;
+	cleanup(buf_done) struct buf text = {0};
+
+	put_incomplete_line(&text, "", o->incomplete, o->subtitle ? " " : "");
+	if (o->subtitle)
+		buf_string(&text, o->subtitle);
+	if (text.length && buf_text(&text))
+		put_line(g->out, "sub", 50, buf_text(&text), SIZE_MAX);
 }
 
 /* Comes after the frames and so lies over them: the script keeps it in sight. */
@@ -257,8 +272,7 @@ static void put_head(struct flamegraph *g)
 	buf_printf(out, "<g id=\"head\"><rect class=\"page\" width=\"100%%\" height=\"%u\"/>\n",
 		   flamegraph_y(g, g->options->inverted ? 0 : g->rows - 1) - 4);
 	put_line(out, "title", 28, o->title ? o->title : "heapcast", title_room(g));
-	if (o->subtitle)
-		put_line(out, "sub", 50, o->subtitle, SIZE_MAX);
+	put_subtitle(g);
 	put_detail(g);
 	put_tools(out);
 	buf_string(out, "</g>\n");

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "collector/export/export.h"
+#include "collector/export/put.h"
 #include "collector/query/query.h"
 
 #include "base/ban.h"
@@ -116,12 +117,15 @@ int export_graph(const struct timeline *timeline, const struct graph_options *op
 		   "font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%%\" "
 		   "height=\"100%%\" fill=\"#fff\"/>\n",
 		   width, height, width, height);
+	put_incomplete_line(out, "<!-- ", options->incomplete, " -->\n");
 	if (timeline->count) {
 		put_shape(&g, "#5a9bd4", true);
 		put_shape(&g, "#d65f5f", false);
 	}
 	if (!small)
 		put_axes(&g);
+	if (!small && options->incomplete && options->incomplete[0])
+		put_text(&g, g.left, g.top - 4, "start", options->incomplete);
 	buf_string(out, "</svg>\n");
 	return buf_error(out) ? err_set(err, buf_error(out), "out of memory") : 0;
 }

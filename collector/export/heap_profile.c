@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "collector/export/export.h"
 #include "collector/export/heap_value.h"
+#include "collector/export/put.h"
 #include "collector/query/query.h"
 #include "collector/store/store.h"
 
@@ -153,6 +154,8 @@ int export_heap_profile(struct view *view, const struct filter *filter, enum val
 
 	if (r < 0)
 		return r;
+	/* jeprof and google-pprof print it, and then read on. */
+	put_incomplete(out, "%warn ", view_recording(view), "\n");
 	put_head(&groups, dialect, out);
 	put_stacks(view, &groups, dialect, out);
 	put_mappings(view_recording(view), out);

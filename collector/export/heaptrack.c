@@ -25,6 +25,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "collector/export/export.h"
+#include "collector/export/put.h"
 #include "collector/query/events.h"
 #include "collector/query/query.h"
 #include "collector/store/figures.h"
@@ -215,7 +216,9 @@ static void begin(struct heaptrack_export *e, struct buf *out)
 	const struct process_info *process = recording_process(e->recording);
 	const char *command = process->command_line ? process->command_line : "";
 
-	buf_string(out, "v 10100 2\nX ");
+	buf_string(out, "v 10100 2\n");
+	put_incomplete(out, "# ", e->recording, "\n");
+	buf_string(out, "X ");
 	for (; *command; command++)
 		buf_byte(out, (uint8_t)*command < ' ' ? ' ' : (uint8_t)*command);
 	buf_printf(out, "\nI %x 0\n", process->page_size ? process->page_size : 4096);

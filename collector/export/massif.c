@@ -243,7 +243,9 @@ int export_massif(struct view *view, const struct filter *filter, bool over_time
 	uint64_t peak_ns = 0;
 	int r;
 
-	buf_string(out, "desc: heapcast " HEAPCAST_VERSION "\ncmd: ");
+	buf_string(out, "desc: heapcast " HEAPCAST_VERSION);
+	put_incomplete(out, ". ", view_recording(view), "");
+	buf_string(out, "\ncmd: ");
 	put_name(out, command && *command ? command : "?");
 	buf_string(out, "\ntime_unit: ms\n");
 	if (!over_time) {

@@ -31,6 +31,7 @@
 #include "collector/export/protobuf.h"
 #include "collector/query/intern.h"
 #include "collector/query/query.h"
+#include "collector/store/completeness.h"
 #include "collector/store/store.h"
 
 #include "base/ban.h"
@@ -271,6 +272,7 @@ static void put_head(struct pprof *p, enum value value)
 {
 	const struct process_info *process = recording_process(p->recording);
 	const char *now = value == VALUE_TEMPORARY ? "temporary" : "inuse";
+	struct completeness completeness;
 	char objects[32], space[32];
 
 	snprintf(objects, sizeof(objects), "%s_objects", now);
@@ -283,6 +285,9 @@ static void put_head(struct pprof *p, enum value value)
 	protobuf_u64(&p->out, 10, recording_end_ns(p->recording));
 	put_type(p, 11, "space", "bytes");
 	protobuf_u64(&p->out, 12, process->sample_interval ? process->sample_interval : 1);
+	recording_completeness(p->recording, &completeness);
+	if (completeness.line[0])
+		protobuf_u64(&p->out, 13, string_of(p, completeness.line));
 	protobuf_u64(&p->out, 13, string_of(p, "heapcast " HEAPCAST_VERSION));
 	if (process->command_line)
 		protobuf_u64(&p->out, 13, string_of(p, process->command_line));

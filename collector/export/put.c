@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
+#include "collector/store/completeness.h"
 #include "collector/store/store.h"
 
 #include "base/ban.h"
@@ -118,4 +119,22 @@ const char *block_end_name(uint8_t end)
 	};
 
 	return end < sizeof(names) / sizeof(*names) ? names[end] : NULL;
+}
+
+void put_incomplete_line(struct buf *out, const char *before, const char *line, const char *after)
+{
+	if (!line || !*line)
+		return;
+	buf_string(out, before);
+	buf_string(out, line);
+	buf_string(out, after);
+}
+
+void put_incomplete(struct buf *out, const char *before, const struct recording *recording,
+		    const char *after)
+{
+	struct completeness c;
+
+	recording_completeness(recording, &c);
+	put_incomplete_line(out, before, c.line, after);
 }

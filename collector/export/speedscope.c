@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/export/export.h"
+#include "collector/export/put.h"
 #include "collector/export/walk.h"
 #include "collector/query/intern.h"
 #include "collector/query/query.h"
@@ -106,15 +107,21 @@ static int put_profile(struct speedscope *s, const char *name, enum export_weigh
 	return error;
 }
 
-static int put_file(struct speedscope *s, const char *name, enum export_weight weight)
+static int put_file(struct speedscope *s, const char *name, const char *incomplete,
+		    enum export_weight weight)
 {
 	struct json *json = &s->json;
+	cleanup(buf_done) struct buf full_name = {0};
 	int error;
 
+	buf_string(&full_name, name);
+	put_incomplete_line(&full_name, " (", incomplete, ")");
 	json_object(json, NULL);
+	if (incomplete && *incomplete)
+		json_string(json, "incomplete", incomplete);
 	json_string(json, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	json_string(json, "exporter", "heapcast " HEAPCAST_VERSION);
-	json_string(json, "name", name);
+	json_string(json, "name", buf_text(&full_name));
 	json_u64(json, "activeProfileIndex", weight == EXPORT_BYTES ? 0 : 1);
 	error = put_frames(s);
 	json_array(json, "profiles");
@@ -128,15 +135,15 @@ static int put_file(struct speedscope *s, const char *name, enum export_weight w
 	return error ? error : buf_error(json->out);
 }
 
-int export_speedscope(const struct tree *tree, const char *name, enum export_weight weight,
-		      struct buf *out, struct err_text *err)
+int export_speedscope(const struct tree *tree, const char *name, const char *incomplete,
+		      enum export_weight weight, struct buf *out, struct err_text *err)
 {
 	struct speedscope s = {.tree = tree, .frame_of = calloc(tree->count + 1, sizeof(uint32_t))};
 	int error = -ENOMEM;
 
 	json_init(&s.json, out);
 	if (s.frame_of)
-		error = put_file(&s, name ? name : "heapcast", weight);
+		error = put_file(&s, name ? name : "heapcast", incomplete, weight);
 	free(s.frame_of);
 	intern_done(&s.frames);
 	return error ? err_set(err, error, "no memory for the profile") : 0;

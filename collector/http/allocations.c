@@ -230,9 +230,7 @@ static int begin(struct page *page, struct exchange *x)
 	if (r < 0)
 		return r;
 	glibc_heap_init(&page->heap, x->source->recording);
-	x->content_type = "application/json";
-	json_init(&page->json, &x->out);
-	json_object(&page->json, NULL);
+	json_answer(&page->json, x);
 	json_array(&page->json, "allocations");
 	page->begun = true;
 	return 0;

@@ -12,14 +12,6 @@
 
 #include "base/ban.h"
 
-/* Writes the one object. */
-static void open_object(struct exchange *x, struct json *json)
-{
-	x->content_type = "application/json";
-	json_init(json, &x->out);
-	json_object(json, NULL);
-}
-
 static int close_object(struct exchange *x, struct json *json)
 {
 	json_end(json, '}');
@@ -52,7 +44,7 @@ static int timeline(struct exchange *x, bool leaked_only)
 				   &timeline, &x->err);
 	if (r < 0)
 		return r;
-	open_object(x, &json);
+	json_answer(&json, x);
 	json_timeline(&json, &timeline, recording_process(x->source->recording)->start_wall_ns);
 	return close_object(x, &json);
 }
@@ -83,7 +75,7 @@ int histogram_step(struct exchange *x)
 				    &histogram, &x->err);
 	if (r < 0)
 		return r;
-	open_object(x, &json);
+	json_answer(&json, x);
 	json_string(&json, "value", value_name(what.value));
 	json_histogram(&json, &histogram);
 	return close_object(x, &json);
@@ -103,7 +95,7 @@ static int moment(struct exchange *x, struct what *what, enum value value, uint6
 
 	if (r < 0)
 		return r;
-	open_object(x, &json);
+	json_answer(&json, x);
 	json_times(&json, "", x->source->view, groups.at_ns);
 	json_u64(&json, "at_ns", groups.at_ns);
 	json_groups(&json, &groups, what->skip, what->count);
@@ -150,7 +142,7 @@ int leaks_step(struct exchange *x)
 				    &x->err);
 	if (r < 0)
 		return r;
-	open_object(x, &json);
+	json_answer(&json, x);
 	json_survivors(&json, &survivors, what.skip, what.count);
 	return close_object(x, &json);
 }
@@ -166,7 +158,7 @@ int report_step(struct exchange *x)
 		r = query_report(x->source->view, &what.filter, &report, &x->err);
 	if (r < 0)
 		return r;
-	open_object(x, &json);
+	json_answer(&json, x);
 	json_report(&json, &report);
 	return close_object(x, &json);
 }
@@ -193,7 +185,7 @@ static int answer_diff(struct exchange *x, const struct what *what, const struct
 
 	if (r < 0)
 		return r;
-	open_object(x, &json);
+	json_answer(&json, x);
 	json_diff(&json, &diff, what->skip, what->count);
 	return close_object(x, &json);
 }

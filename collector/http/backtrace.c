@@ -26,9 +26,7 @@ int backtrace_step(struct exchange *x)
 			       "backtrace takes the id of a backtrace, here 1 to %u, not \"%.60s\"",
 			       nodes, rest);
 	}
-	x->content_type = "application/json";
-	json_init(&json, &x->out);
-	json_object(&json, NULL);
+	json_answer(&json, x);
 	r = json_backtrace(&json, "frames", x->source->view, (uint32_t)node, &x->err);
 	json_end(&json, '}');
 	return r ? r : buf_error(&x->out);

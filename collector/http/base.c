@@ -38,6 +38,20 @@ static int ask_base(struct exchange *x, const struct route_parameter *table,
 		   &(struct diff_side){x->source->view, &what->filter, what->value, what->at_ns});
 }
 
+/* What is missing of either. */
+static void tell_both(struct exchange *x, const struct recording *base)
+{
+	char own[COMPLETENESS_LINE];
+	struct completeness c;
+
+	recording_completeness(base, &c);
+	if (!c.line[0])
+		return;
+	snprintf(own, sizeof(own), "%.*s", (int)sizeof(own) - 1, x->incomplete);
+	snprintf(x->incomplete, sizeof(x->incomplete), "base: %s%s%s", c.line,
+		 own[0] ? " new: " : "", own);
+}
+
 int base_ask_both(struct exchange *x, const struct route_parameter *table, struct what *what,
 		  base_ask *ask)
 {
@@ -51,6 +65,7 @@ int base_ask_both(struct exchange *x, const struct route_parameter *table, struc
 	if (r < 0)
 		return r == -EAGAIN ? r : parameter_fault(x, r);
 	source_lock(base);
+	tell_both(x, base->recording);
 	r = ask_base(x, table, what, base, at, ask);
 	source_unlock(base);
 	sources_release(x->sources, base);

@@ -43,10 +43,11 @@ static int list_calls(struct exchange *x, const char *key, call_writer *write)
 			return err_set(&x->err, -ENOMEM, "out of memory");
 		x->work = calls;
 		x->work_free = free;
-		x->content_type = "application/json";
-		json_init(&calls->json, &x->out);
 		if (key)
-			json_object(&calls->json, NULL);
+			json_answer(&calls->json, x);
+		else
+			json_init(&calls->json, &x->out);
+		x->content_type = "application/json";
 		json_array(&calls->json, key);
 	}
 	while (!r && x->out.length < STEP_BYTES &&

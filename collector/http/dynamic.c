@@ -124,7 +124,6 @@ static void write_file(struct json *json, const struct line *lines, size_t count
 
 static void write_files(struct json *json, const struct line *lines, size_t count)
 {
-	json_object(json, NULL);
 	write_sums(json, lines, count);
 	json_object(json, "per_file");
 	for (size_t from = 0, to; from < count; from = to) {
@@ -157,8 +156,7 @@ int dynamic_step(struct exchange *x)
 		lines[i].usage = groups.list[i].value;
 	}
 	qsort(lines, groups.count, sizeof(*lines), by_place);
-	x->content_type = "application/json";
-	json_init(&json, &x->out);
+	json_answer(&json, x);
 	write_files(&json, lines, groups.count);
 	return buf_error(&x->out);
 }
@@ -176,7 +174,8 @@ int dynamic_tree_step(struct exchange *x)
 		return r;
 	x->content_type = "text/plain; charset=utf-8";
 	return export_ascii_tree(&tree,
-				 &(struct ascii_tree_options){.weight = what.weight,
+				 &(struct ascii_tree_options){.incomplete = x->incomplete,
+							      .weight = what.weight,
 							      .percent_min = what.percent_min},
 				 &x->out, &x->err);
 }

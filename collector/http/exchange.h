@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "collector/http/request.h"
 #include "collector/query/query.h"
+#include "collector/store/completeness.h"
 
 struct exchange;
 struct source;
@@ -39,6 +40,7 @@ struct exchange {
 	struct buf out;
 	struct err_text err;
 	char parameter[64];
+	char incomplete[2 * COMPLETENESS_LINE]; /* what the recording does not hold: a header, and in objects a member */
 	exchange_step *step;
 	uint64_t again_ms; /* 0: soon. For one return of -EAGAIN */
 	struct sources *sources;

@@ -53,6 +53,7 @@ static int draw(struct exchange *x, const struct what *what, const struct tree *
 	struct flamegraph_options options = {
 		.title = what->title[0] ? what->title : process->command_line,
 		.subtitle = subtitle,
+		.incomplete = x->incomplete,
 		.weight = what->weight,
 		.width = what->width,
 		.inverted = what->inverted,
@@ -124,7 +125,7 @@ int speedscope_step(struct exchange *x)
 		return r;
 	x->content_type = "application/json";
 	return export_speedscope(&tree, recording_process(x->source->recording)->command_line,
-				 p.weight, &x->out, &x->err);
+				 x->incomplete, p.weight, &x->out, &x->err);
 }
 
 #define CALLGRAPH_FUNCTIONS   80
@@ -160,6 +161,7 @@ int callgraph_step(struct exchange *x)
 		&tree,
 		&(struct callgraph_options){
 			.title = recording_process(x->source->recording)->command_line,
+			.incomplete = x->incomplete,
 			.weight = what.weight,
 			.percent_min = what.percent_min,
 			.count = what.count < UINT32_MAX ? (uint32_t)what.count : UINT32_MAX},
@@ -254,7 +256,8 @@ int graph_step(struct exchange *x)
 		return r;
 	x->content_type = "image/svg+xml";
 	return export_graph(&timeline,
-			    &(struct graph_options){.weight = what.weight,
+			    &(struct graph_options){.incomplete = x->incomplete,
+						    .weight = what.weight,
 						    .width = what.width,
 						    .height = what.height},
 			    &x->out, &x->err);

@@ -202,9 +202,7 @@ static int begin(struct page *page, struct exchange *x, const struct route_param
 	page->at = page->what.skip < page->groups.count ? page->what.skip : page->groups.count;
 	page->end = page->groups.count - page->at < page->what.count ? page->groups.count
 								     : page->at + page->what.count;
-	x->content_type = "application/json";
-	json_init(&page->json, &x->out);
-	json_object(&page->json, NULL);
+	json_answer(&page->json, x);
 	json_array(&page->json, key);
 	return 0;
 }

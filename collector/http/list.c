@@ -18,6 +18,7 @@ static void write_line(struct json *json, const struct source_line *line)
 
 	json_object(json, NULL);
 	json_string(json, "id", stream_id_format(id, &s->id));
+	json_string(json, "name", s->name);
 	json_string(json, "executable", s->executable);
 	json_string(json, "cmdline", s->command_line);
 	json_string(json, "architecture", s->architecture);
@@ -34,6 +35,8 @@ static void write_line(struct json *json, const struct source_line *line)
 	json_string(json, "host", s->host);
 	json_u64(json, "pid", s->pid);
 	json_string(json, "state", states[s->state]);
+	if (s->incomplete && s->incomplete[0])
+		json_string(json, "incomplete", s->incomplete);
 	json_end(json, '}');
 }
 

@@ -76,6 +76,8 @@ static void write_totals(struct exchange *x, struct source *source, const struct
 	buf_string(&x->out, "event: totals\ndata: ");
 	json_init(&json, &x->out);
 	json_object(&json, NULL);
+	if (x->incomplete[0])
+		json_string(&json, "incomplete", x->incomplete);
 	json_times(&json, "", source->view, report->duration_ns);
 	json_report(&json, report);
 	json_u64(&json, "events", ledger->stored);
@@ -94,11 +96,14 @@ static bool is_news(const struct live *live, const struct report *report)
 
 static int look(struct exchange *x, struct live *live, struct source *source, uint64_t now)
 {
+	struct completeness completeness;
 	struct report report;
 	int r = source_totals(source, &x->cancelled, &report, &x->err);
 
 	if (r < 0)
 		return r;
+	recording_completeness(source->recording, &completeness);
+	snprintf(x->incomplete, sizeof(x->incomplete), "%s", completeness.line);
 	if (is_news(live, &report)) {
 		write_totals(x, source, &report);
 		live->told = report;

@@ -279,9 +279,7 @@ static int begin(struct page *page, struct exchange *x)
 	page->at = page->what.skip < page->matched ? page->what.skip : page->matched;
 	page->end = page->matched - page->at < page->what.count ? page->matched
 								: page->at + page->what.count;
-	x->content_type = "application/json";
-	json_init(&page->json, &x->out);
-	json_object(&page->json, NULL);
+	json_answer(&page->json, x);
 	json_array(&page->json, "maps");
 	return 0;
 }

@@ -104,9 +104,7 @@ int regions_step(struct exchange *x)
 	if (r < 0)
 		return r;
 	glibc_heap_init(&heap, x->source->recording);
-	x->content_type = "application/json";
-	json_init(&json, &x->out);
-	json_object(&json, NULL);
+	json_answer(&json, x);
 	write_main_heap(&json, &heap, blocks, count);
 	write_ranges(&json, &heap, blocks, count);
 	json_end(&json, '}');
@@ -129,9 +127,7 @@ int fragmentation_step(struct exchange *x)
 					&x->err);
 	if (r < 0)
 		return r;
-	x->content_type = "application/json";
-	json_init(&json, &x->out);
-	json_object(&json, NULL);
+	json_answer(&json, x);
 	json_times(&json, "", x->source->view, fragmentation.at_ns);
 	json_fragmentation(&json, &fragmentation);
 	json_end(&json, '}');
@@ -190,9 +186,7 @@ int timeline_maps_step(struct exchange *x)
 
 	if (r < 0)
 		return r;
-	x->content_type = "application/json";
-	json_init(&json, &x->out);
-	json_object(&json, NULL);
+	json_answer(&json, x);
 	write_xs(&json, x, &h);
 	FIGURES("address_space", address_space);
 	FIGURES("rss", rss);
@@ -243,9 +237,7 @@ int fragmentation_timeline_step(struct exchange *x)
 		r = in_use_at(x, &h, &in_use);
 	if (r < 0)
 		return r;
-	x->content_type = "application/json";
-	json_init(&json, &x->out);
-	json_object(&json, NULL);
+	json_answer(&json, x);
 	write_xs(&json, x, &h);
 	json_array(&json, "fragmentation");
 	for (size_t i = 0; i < h.figures_count; i++)

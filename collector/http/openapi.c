@@ -108,6 +108,21 @@ static void write_order_body(struct json *json, const struct route_parameter *me
 	json_end(json, '}');
 }
 
+static void write_incomplete(struct json *json)
+{
+	json_object(json, "headers");
+	json_object(json, "Heapcast-Incomplete");
+	json_string(json, "description",
+		    "what the recording does not hold, in a sentence: losses, a start or an end that "
+		    "was missed, damage. Only where there is something to say; an answer that is an "
+		    "object has it as its member \"incomplete\", too");
+	json_object(json, "schema");
+	json_string(json, "type", "string");
+	json_end(json, '}');
+	json_end(json, '}');
+	json_end(json, '}');
+}
+
 static void write_responses(struct json *json, const struct route_info *info)
 {
 	char type[64];
@@ -117,6 +132,8 @@ static void write_responses(struct json *json, const struct route_info *info)
 	json_object(json, "responses");
 	json_object(json, "200");
 	json_string(json, "description", info->about);
+	if (info->of_recording)
+		write_incomplete(json);
 	json_object(json, "content");
 	json_object(json, type);
 	json_end(json, '}');

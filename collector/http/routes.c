@@ -276,6 +276,7 @@ int route_begin(struct exchange *x)
 	char id[256];
 	const char *rest;
 	const struct route *route = lookup(x, id, sizeof(id), &rest);
+	struct completeness completeness;
 	int r;
 
 	if (!route)
@@ -297,6 +298,8 @@ int route_begin(struct exchange *x)
 		return r;
 	}
 	source_lock(x->source);
+	recording_completeness(x->source->recording, &completeness);
+	snprintf(x->incomplete, sizeof(x->incomplete), "%s", completeness.line);
 	r = route->step(x);
 	source_unlock(x->source);
 	return r;

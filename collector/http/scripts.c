@@ -88,9 +88,7 @@ static int write_answer(struct exchange *x, struct script *s, int error,
 {
 	struct json json;
 
-	x->content_type = "application/json";
-	json_init(&json, &x->out);
-	json_object(&json, NULL);
+	json_answer(&json, x);
 	json_string(&json, "status", error ? "error" : "ok");
 	json_double(&json, "elapsed", elapsed);
 	if (error) {

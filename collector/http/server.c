@@ -21,7 +21,7 @@
 #define BODY_BYTES_MAX	  8192
 #define QUESTION_BYTES_MAX 65536
 #define BODY_SECONDS	  10
-#define HEAD_BYTES	  2048
+#define HEAD_BYTES	  4096
 #define STALL_SECONDS	  60 /* a reader that takes nothing for so long is let go */
 #define CHUNK_FRAME_MAX	  16 /* "10000\r\n" in front, "\r\n" behind */
 
@@ -92,6 +92,8 @@ static int send_head(struct lws *wsi, struct exchange *x)
 	if (add_header(wsi, "cache-control:", "no-store", &p, end) ||
 	    add_header(wsi, "x-content-type-options:", "nosniff", &p, end) ||
 	    add_header(wsi, "content-security-policy:", CONTENT_POLICY, &p, end))
+		return -1;
+	if (x->incomplete[0] && add_header(wsi, "heapcast-incomplete:", x->incomplete, &p, end))
 		return -1;
 	if (x->status == 405 && add_header(wsi, "allow:", route_methods(x), &p, end))
 		return -1;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "collector/http/sources_state.h"
 #include "collector/query/query.h"
+#include "collector/store/completeness.h"
 #include "collector/store/watched.h"
 #include "base/ban.h"
 
@@ -19,9 +20,12 @@ static void summarize(struct source *source, const struct report *report,
 {
 	const struct process_info *process = recording_process(source->recording);
 	const struct ledger_info *ledger = recording_ledger(source->recording);
+	struct completeness completeness;
 
+	recording_completeness(source->recording, &completeness);
 	*out = (struct stream_summary){
 		.id = *recording_id(source->recording),
+		.name = copied(process->name),
 		.executable = copied(process->executable),
 		.command_line = copied(process->command_line),
 		.host = copied(process->host),
@@ -32,6 +36,7 @@ static void summarize(struct source *source, const struct report *report,
 		.events = ledger->stored,
 		.in_use_bytes = report->leaked.bytes,
 		.in_use_blocks = report->leaked.blocks,
+		.incomplete = copied(completeness.line),
 		.state = process->ended ? STREAM_ENDED : STREAM_INTERRUPTED,
 	};
 }
@@ -146,10 +151,12 @@ int sources_list(struct sources *sources, struct source_line **ret_lines, size_t
 void sources_list_free(struct source_line *lines, size_t count)
 {
 	for (size_t i = 0; lines && i < count; i++) {
+		free(lines[i].summary.name);
 		free(lines[i].summary.executable);
 		free(lines[i].summary.command_line);
 		free(lines[i].summary.host);
 		free(lines[i].summary.architecture);
+		free(lines[i].summary.incomplete);
 	}
 	free(lines);
 }

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/parse.h"
+#include "collector/export/put.h"
 #include "collector/http/routes.h"
 #include "collector/http/sources.h"
 #include "collector/http/values.h"
@@ -143,9 +144,7 @@ static int answer_json(struct exchange *x, struct sql *sql, const char *text,
 	struct sql_sink sink = {begin, row, end, &a};
 	int r;
 
-	x->content_type = "application/json";
-	json_init(&a.json, &x->out);
-	json_object(&a.json, NULL);
+	json_answer(&a.json, x);
 	r = sql_run(sql, text, &sink, ret_place, &x->err);
 	if (!r && !a.begun) { /* a text without a statement */
 		json_array(&a.json, "columns");
@@ -170,6 +169,7 @@ static int answer_csv(struct exchange *x, struct sql *sql, const char *text,
 	int r;
 
 	x->content_type = "text/csv; charset=utf-8";
+	put_incomplete_line(&x->out, "# ", x->incomplete, "\r\n");
 	r = sql_run(sql, text, &sink, ret_place, &x->err);
 	sql_render_done(&render);
 	return r;

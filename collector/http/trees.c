@@ -36,7 +36,8 @@ int ascii_tree_step(struct exchange *x)
 		return r;
 	x->content_type = "text/plain; charset=utf-8";
 	return export_ascii_tree(&tree,
-				 &(struct ascii_tree_options){.weight = what.weight,
+				 &(struct ascii_tree_options){.incomplete = x->incomplete,
+							      .weight = what.weight,
 							      .percent_min = what.percent_min},
 				 &x->out, &x->err);
 }
@@ -52,8 +53,12 @@ static int open_node(struct exchange *x, const struct tree *tree, uint32_t node)
 	struct json json;
 	int r = 0;
 
-	json_init(&json, &x->out);
-	json_object(&json, NULL);
+	if (node) {
+		json_init(&json, &x->out);
+		json_object(&json, NULL);
+	} else {
+		json_answer(&json, x);
+	}
 	json_u64(&json, "size", n->bytes);
 	json_u64(&json, "count", n->blocks);
 	json_time(&json, "first", start + (empty ? 0 : n->first_ns));
@@ -102,7 +107,6 @@ int tree_step(struct exchange *x)
 			       &x->err);
 	if (r < 0)
 		return r;
-	x->content_type = "application/json";
 	r = walk_init(&walk, &tree);
 	if (!r)
 		r = write_tree(x, &tree, &walk);

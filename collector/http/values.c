@@ -17,6 +17,15 @@
 
 #define NS_PER_S 1000000000u
 
+void json_answer(struct json *json, struct exchange *x)
+{
+	x->content_type = "application/json";
+	json_init(json, &x->out);
+	json_object(json, NULL);
+	if (x->incomplete[0])
+		json_string(json, "incomplete", x->incomplete);
+}
+
 void json_time(struct json *json, const char *key, uint64_t ns)
 {
 	json_object(json, key);

@@ -10,6 +10,8 @@ struct json;
 struct recording;
 struct view;
 
+/* Begins an answer that is an object: what the recording does not hold is its first member, if there is anything. */
+void json_answer(struct json *json, struct exchange *x);
 /* {"secs":..,"fract_nsecs":..} */
 void json_time(struct json *json, const char *key, uint64_t ns);
 /* timestamp, timestamp_relative and timestamp_relative_p (percent of the recording) with `prefix` in front. */

@@ -388,13 +388,26 @@ static int begin(struct heap *h)
 	return importer_begin(h->im, &process);
 }
 
+/* The first line behind those that pprof takes as commands in front of it: what "%warn" says is told. As importer_line. */
+static int read_head(struct heap *h, char **ret_line, size_t *ret_length)
+{
+	int r;
+
+	while ((r = importer_line(h->im, ret_line, ret_length)) == 1 && **ret_line == '%') {
+		(*ret_line)[strcspn(*ret_line, "\r\n")] = 0;
+		if (!strncmp(*ret_line, "%warn ", 6))
+			importer_note(h->im, "%.400s", *ret_line + 6);
+	}
+	return r;
+}
+
 static int read_heap(struct heap *h)
 {
 	size_t length;
 	char *line;
 	int r = read_maps(h);
 
-	if (!r && (r = importer_line(h->im, &line, &length)) == 0)
+	if (!r && (r = read_head(h, &line, &length)) == 0)
 		r = err_set(h->im->err, -EBADMSG, "%s is empty", source_name(h->im->source));
 	r = r == 1 ? 0 : r;
 	if (!r)
@@ -439,7 +452,12 @@ static int read_gperftools(struct importer *im)
 static bool begins_with(const uint8_t *head, size_t length, const char *text)
 {
 	size_t n = strlen(text);
+	const uint8_t *end;
 
+	while (length && *head == '%' && (end = memchr(head, '\n', length))) {
+		length -= (size_t)(end + 1 - head);
+		head = end + 1;
+	}
 	return length >= n && !memcmp(head, text, n);
 }
 

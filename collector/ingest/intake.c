@@ -68,7 +68,7 @@ static struct intake *intake_new(struct ingest *ingest, const Heapcast__StreamSt
 	s->ingest = ingest;
 	memcpy(s->id.bytes, state->stream.data, STREAM_ID_SIZE);
 	s->pid = state->pid;
-	s->executable = executable_text(state->executable);
+	s->executable = executable_text(state->name.len ? state->name : state->executable);
 	s->work.data = s->derive_work.data = s;
 	if (!s->executable) {
 		free(s);

@@ -15,20 +15,20 @@
 #include "collector/store/folder.h"
 #include "base/ban.h"
 
-#define CATALOGUE_VERSION 2
+#define CATALOGUE_VERSION 3
 #define BUSY_MS		  5000
 
 #define COLUMNS                                                                                    \
-	"executable, command_line, host, architecture, pid, start_wall_ns, last_ns, events, "      \
+	"name, executable, command_line, host, architecture, pid, start_wall_ns, last_ns, events, " \
 	"recording_bytes, "                                                                        \
-	"incarnation, next_batch, ended, in_use_bytes, in_use_blocks, checksum"
+	"incarnation, next_batch, ended, in_use_bytes, in_use_blocks, incomplete, checksum"
 
-static const char schema[] = "CREATE TABLE streams (id BLOB PRIMARY KEY, executable TEXT, "
+static const char schema[] = "CREATE TABLE streams (id BLOB PRIMARY KEY, name TEXT, executable TEXT, "
 			     "command_line TEXT, host TEXT, architecture TEXT,"
 			     " pid INTEGER, start_wall_ns INTEGER, last_ns INTEGER, events "
 			     "INTEGER, recording_bytes INTEGER,"
 			     " incarnation INTEGER, next_batch INTEGER, ended INTEGER, "
-			     "in_use_bytes INTEGER, in_use_blocks INTEGER, checksum INTEGER"
+			     "in_use_bytes INTEGER, in_use_blocks INTEGER, incomplete TEXT, checksum INTEGER"
 			     ") WITHOUT ROWID;";
 
 struct catalogue {
@@ -121,7 +121,7 @@ static int prepare(struct catalogue *c)
 		r = sqlite3_prepare_v3(c->db,
 				       "INSERT OR REPLACE INTO streams (id, " COLUMNS
 				       ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
-				       "?12, ?13, ?14, ?15, ?16)",
+				       "?12, ?13, ?14, ?15, ?16, ?17, ?18)",
 				       -1, SQLITE_PREPARE_PERSISTENT, &c->put, NULL);
 	return r == SQLITE_OK ? 0 : sqlite_errno(r);
 }
@@ -221,14 +221,15 @@ static uint64_t checksum_of(const struct stream_id *id, const struct totals *t)
 				    t->position.incarnation,
 				    t->position.next,
 				    t->ended,
-				    t->in_use_known,
-				    t->in_use_known ? t->in_use_bytes : 0,
-				    t->in_use_known ? t->in_use_blocks : 0};
+				    t->summed_up,
+				    t->summed_up ? t->in_use_bytes : 0,
+				    t->summed_up ? t->in_use_blocks : 0};
 	uint64_t checksum = XXH3_64bits(id->bytes, sizeof(id->bytes));
 
 	checksum = XXH3_64bits_withSeed(numbers, sizeof(numbers), checksum);
 	checksum = add_text(add_text(checksum, t->executable), t->command_line);
-	return add_text(add_text(checksum, t->host), t->architecture);
+	checksum = add_text(add_text(checksum, t->host), t->architecture);
+	return add_text(add_text(checksum, t->name), t->summed_up ? t->incomplete : NULL);
 }
 
 static char *column_text(sqlite3_stmt *s, int column)
@@ -253,23 +254,25 @@ int catalogue_get(struct catalogue *c, const struct stream_id *id, struct totals
 	sqlite3_bind_blob(c->get, 1, id->bytes, sizeof(id->bytes), SQLITE_STATIC);
 	if (sqlite3_step(c->get) == SQLITE_ROW) {
 		*ret_totals = (struct totals){
-			.executable = column_text(c->get, 0),
-			.command_line = column_text(c->get, 1),
-			.host = column_text(c->get, 2),
-			.architecture = column_text(c->get, 3),
-			.pid = (uint32_t)sqlite3_column_int64(c->get, 4),
-			.start_wall_ns = column_u64(c->get, 5),
-			.last_ns = column_u64(c->get, 6),
-			.events = column_u64(c->get, 7),
-			.bytes = column_u64(c->get, 8),
-			.position = {(uint32_t)sqlite3_column_int64(c->get, 9),
-				     column_u64(c->get, 10)},
-			.ended = sqlite3_column_int64(c->get, 11) != 0,
-			.in_use_known = sqlite3_column_type(c->get, 12) != SQLITE_NULL,
-			.in_use_bytes = column_u64(c->get, 12),
-			.in_use_blocks = column_u64(c->get, 13),
+			.name = column_text(c->get, 0),
+			.executable = column_text(c->get, 1),
+			.command_line = column_text(c->get, 2),
+			.host = column_text(c->get, 3),
+			.architecture = column_text(c->get, 4),
+			.pid = (uint32_t)sqlite3_column_int64(c->get, 5),
+			.start_wall_ns = column_u64(c->get, 6),
+			.last_ns = column_u64(c->get, 7),
+			.events = column_u64(c->get, 8),
+			.bytes = column_u64(c->get, 9),
+			.position = {(uint32_t)sqlite3_column_int64(c->get, 10),
+				     column_u64(c->get, 11)},
+			.ended = sqlite3_column_int64(c->get, 12) != 0,
+			.summed_up = sqlite3_column_type(c->get, 13) != SQLITE_NULL,
+			.in_use_bytes = column_u64(c->get, 13),
+			.in_use_blocks = column_u64(c->get, 14),
+			.incomplete = column_text(c->get, 15),
 		};
-		found = column_u64(c->get, 14) == checksum_of(id, ret_totals);
+		found = column_u64(c->get, 16) == checksum_of(id, ret_totals);
 		if (!found)
 			totals_done(ret_totals);
 	}
@@ -296,17 +299,19 @@ int catalogue_put(struct catalogue *c, const struct stream_id *id, const struct 
 
 	pthread_mutex_lock(&c->mutex);
 	sqlite3_bind_blob(c->put, 1, id->bytes, sizeof(id->bytes), SQLITE_STATIC);
-	bind_text(c->put, 2, t->executable);
-	bind_text(c->put, 3, t->command_line);
-	bind_text(c->put, 4, t->host);
-	bind_text(c->put, 5, t->architecture);
+	bind_text(c->put, 2, t->name);
+	bind_text(c->put, 3, t->executable);
+	bind_text(c->put, 4, t->command_line);
+	bind_text(c->put, 5, t->host);
+	bind_text(c->put, 6, t->architecture);
 	for (int i = 0; i < 8; i++)
-		sqlite3_bind_int64(c->put, 6 + i, (sqlite3_int64)numbers[i]);
-	if (t->in_use_known) {
-		sqlite3_bind_int64(c->put, 14, (sqlite3_int64)t->in_use_bytes);
-		sqlite3_bind_int64(c->put, 15, (sqlite3_int64)t->in_use_blocks);
+		sqlite3_bind_int64(c->put, 7 + i, (sqlite3_int64)numbers[i]);
+	if (t->summed_up) {
+		sqlite3_bind_int64(c->put, 15, (sqlite3_int64)t->in_use_bytes);
+		sqlite3_bind_int64(c->put, 16, (sqlite3_int64)t->in_use_blocks);
+		bind_text(c->put, 17, t->incomplete);
 	}
-	sqlite3_bind_int64(c->put, 16, (sqlite3_int64)checksum_of(id, t));
+	sqlite3_bind_int64(c->put, 18, (sqlite3_int64)checksum_of(id, t));
 	r = sqlite3_step(c->put);
 	sqlite3_reset(c->put);
 	sqlite3_clear_bindings(c->put);

@@ -15,6 +15,7 @@
 
 static void process_done(struct process_info *p)
 {
+	free(p->name);
 	free(p->executable);
 	free(p->command_line);
 	free(p->host);
@@ -82,6 +83,7 @@ static int set_process(struct definitions *d, const Heapcast__Process *p)
 		.pid = p->pid,
 		.parent_pid = p->parent_pid,
 		.uid = p->uid,
+		.name = program_name(p),
 		.executable = outside_text(p->executable.data, p->executable.len),
 		.command_line = join_arguments(p),
 		.host = outside_text(p->host, strlen(p->host)),
@@ -101,6 +103,7 @@ static int set_process(struct definitions *d, const Heapcast__Process *p)
 		.core_dumped = d->process.core_dumped,
 		.end_source = d->process.end_source,
 		.oom_counter = d->process.oom_counter,
+		.rss_peak = d->process.rss_peak,
 	};
 
 	if (p->parent_stream.len == sizeof(info.parent.bytes)) {
@@ -108,8 +111,8 @@ static int set_process(struct definitions *d, const Heapcast__Process *p)
 		memcpy(info.parent.bytes, p->parent_stream.data, sizeof(info.parent.bytes));
 		info.parent_event = p->parent_event;
 	}
-	if (set_origin(&info.origin, p->origin) < 0 || !info.executable || !info.command_line ||
-	    !info.host || !info.architecture || !info.agent_version) {
+	if (set_origin(&info.origin, p->origin) < 0 || !info.name || !info.executable ||
+	    !info.command_line || !info.host || !info.architecture || !info.agent_version) {
 		process_done(&info);
 		return -ENOMEM;
 	}
@@ -398,6 +401,11 @@ static int set_ledger(struct definitions *d, const Heapcast__Ledger *l, struct e
 	return 0;
 }
 
+static void most(uint64_t *of, uint64_t value)
+{
+	*of = value > *of ? value : *of;
+}
+
 static void set_end(struct definitions *d, const Heapcast__End *end)
 {
 	d->process.ended = true;
@@ -406,14 +414,11 @@ static void set_end(struct definitions *d, const Heapcast__End *end)
 	d->process.core_dumped = end->core_dumped;
 	d->process.end_source = (uint32_t)end->source;
 	d->process.oom_counter = (uint32_t)end->oom_counter;
+	d->process.rss_peak = end->rss_peak;
+	most(&d->figures_most.rss_peak, end->rss_peak);
 }
 
 /* ---- figures ---- */
-
-static void most(uint64_t *of, uint64_t value)
-{
-	*of = value > *of ? value : *of;
-}
 
 static void set_most(struct figures_info *most_of, const struct figures_info *f)
 {

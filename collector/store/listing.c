@@ -79,10 +79,12 @@ int listing_ids(struct store *store, struct stream_id **ret_ids, size_t *ret_cou
 void store_list_free(struct stream_summary *list, size_t count)
 {
 	for (size_t i = 0; list && i < count; i++) {
+		free(list[i].name);
 		free(list[i].executable);
 		free(list[i].command_line);
 		free(list[i].host);
 		free(list[i].architecture);
+		free(list[i].incomplete);
 	}
 	free(list);
 }
@@ -98,6 +100,7 @@ static void summary_fill(struct stream_summary *s, const struct stream_id *id, s
 {
 	*s = (struct stream_summary){
 		.id = *id,
+		.name = text_or_empty(take_ptr(t->name)),
 		.executable = text_or_empty(take_ptr(t->executable)),
 		.command_line = text_or_empty(take_ptr(t->command_line)),
 		.host = text_or_empty(take_ptr(t->host)),
@@ -109,6 +112,7 @@ static void summary_fill(struct stream_summary *s, const struct stream_id *id, s
 		.recording_bytes = t->bytes,
 		.in_use_bytes = t->in_use_bytes,
 		.in_use_blocks = t->in_use_blocks,
+		.incomplete = text_or_empty(take_ptr(t->incomplete)),
 		.state = t->ended ? STREAM_ENDED
 			 : live	  ? STREAM_LIVE
 				  : STREAM_INTERRUPTED,
@@ -124,13 +128,12 @@ static int by_start(const void *a, const void *b)
 	return memcmp(x->id.bytes, y->id.bytes, sizeof(x->id.bytes));
 }
 
-static void find_in_use(struct store *store, const struct stream_id *id, struct totals *totals)
+static void sum_up(struct store *store, const struct stream_id *id, struct totals *totals)
 {
 	cleanup(cleanup_free) char *path = stream_recording_path(store, id);
 
-	if (path &&
-	    recording_in_use_of(path, &totals->in_use_bytes, &totals->in_use_blocks, NULL) == 0)
-		totals->in_use_known = true;
+	if (path)
+		recording_sum_up_of(path, totals, NULL);
 }
 
 static int list_streams(struct store *store, bool in_use, struct stream_summary **ret_list,
@@ -157,8 +160,8 @@ static int list_streams(struct store *store, bool in_use, struct stream_summary 
 
 		if (folder_totals(store, &ids[i], &totals, &live, NULL) < 0)
 			continue;
-		if (in_use && !totals.in_use_known)
-			find_in_use(store, &ids[i], &totals);
+		if (in_use && !totals.summed_up)
+			sum_up(store, &ids[i], &totals);
 		summary_fill(&list[count], &ids[i], &totals, live);
 		list[count++].is_snapshot = stream_id_among(&ids[i], snapshots, snapshot_count);
 		totals_done(&totals);
@@ -215,13 +218,12 @@ static void describe(const struct stream_summary *list, size_t count, const char
 	out[0] = 0;
 	for (size_t i = count; i-- && shown < SUGGESTIONS;) {
 		char id[STREAM_ID_TEXT];
-		const char *slash = strrchr(list[i].executable, '/');
 		int n;
 
 		if (strncmp(stream_id_format(id, &list[i].id), prefix, strlen(prefix)))
 			continue;
 		n = snprintf(out + used, size - used, "%s%.12s (%.20s)", shown ? ", " : "", id,
-			     slash ? slash + 1 : list[i].executable);
+			     list[i].name);
 		if (n < 0 || used + (size_t)n >= size)
 			break;
 		used += (size_t)n;

@@ -11,8 +11,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "collector/store/completeness.h"
 #include "collector/store/pack.h"
 #include "collector/store/recording.h"
+#include "collector/store/totals.h"
 #include "base/ban.h"
 
 struct row_reader {
@@ -370,9 +372,9 @@ static double blocks_of(const struct row_block *b, uint32_t i)
 	return b->weight && b->weight[i] > size ? (double)b->weight[i] / (double)size : 1;
 }
 
-int recording_in_use(const struct recording *r, uint64_t *ret_bytes, uint64_t *ret_blocks,
-		     struct err_text *err)
+int recording_sum_up(const struct recording *r, struct totals *totals, struct err_text *err)
 {
+	struct completeness completeness;
 	struct row_reader *reader;
 	uint64_t bytes = 0;
 	double blocks = 0;
@@ -396,20 +398,25 @@ int recording_in_use(const struct recording *r, uint64_t *ret_bytes, uint64_t *r
 	row_reader_free(reader);
 	if (e < 0)
 		return e;
-	*ret_bytes = bytes;
-	*ret_blocks = (uint64_t)(blocks + 0.5);
+	recording_completeness(r, &completeness);
+	free(totals->incomplete);
+	totals->incomplete = strdup(completeness.line);
+	if (!totals->incomplete)
+		return -ENOMEM;
+	totals->in_use_bytes = bytes;
+	totals->in_use_blocks = (uint64_t)(blocks + 0.5);
+	totals->summed_up = true;
 	return 0;
 }
 
-int recording_in_use_of(const char *path, uint64_t *ret_bytes, uint64_t *ret_blocks,
-			struct err_text *err)
+int recording_sum_up_of(const char *path, struct totals *totals, struct err_text *err)
 {
 	struct recording *r;
 	int e = recording_open(path, NULL, NULL, &r, err);
 
 	if (e < 0)
 		return e;
-	e = recording_in_use(r, ret_bytes, ret_blocks, err);
+	e = recording_sum_up(r, totals, err);
 	recording_close(r);
 	return e;
 }

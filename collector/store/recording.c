@@ -81,6 +81,25 @@ static int take_all(struct recording *r, uint64_t size, int (*progress)(void *, 
 	return 0;
 }
 
+/* What is behind the last good frame: of a stream that nobody writes any more it may have been a frame once. */
+static int settle_tail(struct recording *r, uint64_t size)
+{
+	struct ledger_info *l = &r->ledger;
+	int damaged = r->flushed ? scan_tail(&r->scan, size) : 0;
+
+	l->cut_bytes = size - r->scan.offset;
+	l->skipped_bytes = r->scan.skipped_bytes;
+	l->damaged_places = r->scan.damaged_places;
+	l->first_damage = r->scan.damaged_places ? r->scan.first_damage : NO_TIME;
+	if (damaged <= 0)
+		return damaged;
+	if (!l->damaged_places++)
+		l->first_damage = r->scan.offset;
+	l->skipped_bytes += l->cut_bytes;
+	l->cut_bytes = 0;
+	return 0;
+}
+
 /* What can be said once all frames that there are have been taken. */
 static int settle(struct recording *r, uint64_t size)
 {
@@ -104,10 +123,8 @@ static int settle(struct recording *r, uint64_t size)
 	if (!e)
 		e = pairing_censor(&r->pairing, &limits);
 	unpacked_changed(r);
-	l->cut_bytes = size - r->scan.offset;
-	l->skipped_bytes = r->scan.skipped_bytes;
-	l->damaged_places = r->scan.damaged_places;
-	l->first_damage = r->scan.damaged_places ? r->scan.first_damage : NO_TIME;
+	if (!e)
+		e = settle_tail(r, size);
 	l->marks_left_out = r->definitions.ledger.marks_left_out;
 	l->produced = r->definitions.ledger.produced;
 	l->delivered = r->definitions.ledger.delivered;

@@ -59,9 +59,10 @@ int recording_finish(struct recording *recording, struct err_text *err);
 /* As recording_open, of the frames up to `size` alone. */
 int recording_open_frames(const char *path, uint64_t size, struct recording **ret_recording, struct err_text *err);
 
-/* What is in use, for the catalogue. */
-int recording_in_use(const struct recording *recording, uint64_t *ret_bytes, uint64_t *ret_blocks, struct err_text *err);
-int recording_in_use_of(const char *path, uint64_t *ret_bytes, uint64_t *ret_blocks, struct err_text *err);
+/* For the catalogue: what is in use, and what is missing (totals.summed_up). */
+struct totals;
+int recording_sum_up(const struct recording *recording, struct totals *totals, struct err_text *err);
+int recording_sum_up_of(const char *path, struct totals *totals, struct err_text *err);
 
 /* reader.c: at the beginning and end of a recording, and whenever its rows have changed. */
 int unpacked_init(struct recording *recording);

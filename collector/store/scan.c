@@ -181,6 +181,19 @@ int scan_next(struct scan *s, uint64_t size, struct scan_item *ret_item)
 	return r;
 }
 
+int scan_tail(struct scan *s, uint64_t size)
+{
+	struct scan_item item;
+	size_t available;
+	const uint8_t *data;
+	int r = s->offset < size ? try_frame(s, s->offset, size, &item, NULL) : 0;
+
+	if (r < 0)
+		return r == -EBADMSG ? 1 : r;
+	data = window_at(s, s->offset, &available);
+	return data && size > s->offset && !frame_is_beginning(data, available);
+}
+
 void scan_tell(const struct scan *s, struct scan_place *ret)
 {
 	ret->offset = s->offset;

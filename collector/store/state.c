@@ -132,6 +132,7 @@ static void code_process(struct coder *c, struct process_info *p)
 	code_u32(c, &p->pid);
 	code_u32(c, &p->parent_pid);
 	code_u32(c, &p->uid);
+	code_text(c, &p->name);
 	code_text(c, &p->executable);
 	code_text(c, &p->command_line);
 	code_text(c, &p->host);
@@ -150,6 +151,7 @@ static void code_process(struct coder *c, struct process_info *p)
 	code_bool(c, &p->core_dumped);
 	code_u32(c, &p->end_source);
 	code_u32(c, &p->oom_counter);
+	code_u64(c, &p->rss_peak);
 	code_u64(c, &p->ran_before_ns);
 	code_bool(c, &p->forked);
 	code_bytes(c, p->parent.bytes, sizeof(p->parent.bytes));
@@ -197,6 +199,7 @@ static void code_thread(struct coder *c, struct thread_info *t)
 	code_u32(c, &t->incarnation);
 	code_u64(c, &t->unarrived);
 	code_u64(c, &t->stored);
+	code_u64(c, &t->marked_ns);
 	if (!t->name)
 		c->error = c->error ? c->error : -EBADMSG;
 }

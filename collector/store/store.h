@@ -63,6 +63,7 @@ enum stream_state {
 /* One line of `collector list`. Strings live as long as the list. */
 struct stream_summary {
 	struct stream_id id;
+	char *name; /* as of struct process_info */
 	char *executable;
 	char *command_line; /* arguments joined by blanks */
 	char *host;
@@ -74,6 +75,7 @@ struct stream_summary {
 	uint64_t recording_bytes;
 	uint64_t in_use_bytes; /* at the end, or as of the last batch */
 	uint64_t in_use_blocks;
+	char *incomplete; /* what it does not hold: the line of completeness.h, "": nothing */
 	enum stream_state state;
 	bool is_snapshot; /* made of others (snapshots.h) */
 };
@@ -247,6 +249,7 @@ struct thread_info {
 	uint32_t incarnation; /* of the agent that last spoke of it */
 	uint64_t unarrived; /* of lost: in batches that were lost with their agent */
 	uint64_t stored; /* events of this thread in the recording */
+	uint64_t marked_ns; /* its last mark of which it is known what came before and what after */
 };
 
 /* struct stack_node (proto/columns.h) is a node of the stack tree; nodes are numbered from 1, a parent comes before its children. */
@@ -261,6 +264,7 @@ struct origin_info {
 
 struct process_info {
 	uint32_t pid, parent_pid, uid;
+	char *name; /* what people call it: "redis-server", whatever the file behind it is called */
 	char *executable, *command_line, *host, *architecture, *agent_version;
 	uint32_t pointer_bits, page_size, images;
 	uint64_t start_wall_ns;
@@ -273,6 +277,7 @@ struct process_info {
 	bool core_dumped;
 	uint32_t end_source; /* EndSource */
 	uint32_t oom_counter; /* OomCounter */
+	uint64_t rss_peak;    /* most resident over all its life, as the kernel said at its end; 0: only what looks have shown is known */
 	uint64_t ran_before_ns; /* how long it had run when recording began: it was joined in mid-life; 0: from its start */
 	bool forked; /* a followed fork child: of which stream, and after how many of its events */
 	struct stream_id parent;
@@ -316,7 +321,7 @@ struct apart_info {
 };
 
 /* The account: what the agent said, and what was counted here. What an agent has delivered with its last breath and never
- * came is moved from `delivered` to `lost`, for the stream and for each thread. It balances if both equations hold:
+ * came is moved from `delivered` to `lost`, for the stream and for each thread. It adds up if these equations hold:
  *   produced = delivered + culled + not_sampled + lost + pending     and     delivered = stored + before_join + missed,
  * and culled = culled_stored + culled_missed. */
 struct ledger_info {
@@ -330,17 +335,17 @@ struct ledger_info {
 	uint64_t stored_apart; /* no blocks of the heap: mappings, pools, settings */
 	uint64_t missed; /* delivered while this collector was too slow or away, and gone: in gaps (spool full) of thread 0 */
 	uint64_t missing_batches; /* numbers that are not there */
-	uint64_t cut_bytes;	  /* at the end of the file, not a whole frame */
-	uint64_t skipped_bytes;	  /* in the middle of the file: damaged, passed over */
+	uint64_t cut_bytes;	  /* at the end of the file: the beginning of a frame that never became whole, or is not yet */
+	uint64_t skipped_bytes;	  /* damaged, passed over */
 	uint64_t damaged_places;  /* how many such places */
 	uint64_t first_damage;	  /* offset of the first; NO_TIME: none */
 	uint64_t duplicate_batches; /* were there twice; the second was passed over */
 	uint64_t marks_left_out;    /* beyond the many that are kept at hand */
 };
 
-/* True if both equations hold, for the stream and for each thread, and nothing is missing or damaged. Else false, and `reason`
- * (if not NULL) says in a sentence what does not. */
-bool recording_balances(const struct recording *recording, struct err_text *reason);
+/* True if both equations hold, for the stream and for each thread. Else false, and `reason` (if not NULL) says in a sentence which
+ * does not. A recording whose account adds up may lack much: see completeness.h. */
+bool recording_adds_up(const struct recording *recording, struct err_text *reason);
 
 /* What pairing met. */
 struct pairing_info {

@@ -166,11 +166,22 @@ static int sift_event(struct strip *s, struct event *e, unsigned flags)
 	return r < 0 ? r : count_dropped(s, e);
 }
 
+/* Marks before event `index` stand behind the `left` ones that stay. */
+static void move_marks(struct strip *s, size_t *next, uint32_t index, uint32_t left)
+{
+	const Heapcast__Batch *batch = s->copy.decoded.item.batch;
+
+	for (; *next < batch->n_mark && batch->mark[*next]->place <= index + 1; ++*next)
+		if (batch->mark[*next]->place)
+			batch->mark[*next]->place = left + 1;
+}
+
 static int sift(struct strip *s, bool *ret_changed, struct err_text *err)
 {
 	struct decoded *d = &s->copy.decoded;
 	uint32_t left = 0, all = d->event_count;
 	uint64_t number = s->copy.events_ahead;
+	size_t mark = 0;
 
 	*ret_changed = false;
 	if (number + all > s->marked.room)
@@ -178,14 +189,17 @@ static int sift(struct strip *s, bool *ret_changed, struct err_text *err)
 	for (uint32_t i = 0; i < all; i++) {
 		unsigned flags = short_lived_flags(&s->marked, number + i);
 		struct event *e = &d->events[i];
-		int r = sift_event(s, e, flags);
+		int r;
 
+		move_marks(s, &mark, i, left);
+		r = sift_event(s, e, flags);
 		if (r < 0)
 			return r == -EBADMSG ? changed(s, err) : r;
 		*ret_changed |= flags != 0;
 		if (r)
 			d->events[left++] = *e;
 	}
+	move_marks(s, &mark, all, left);
 	s->result.events_before += all;
 	s->result.events_after += left;
 	s->copy.events_ahead += all - left; /* that copy_next does not see any more */

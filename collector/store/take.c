@@ -131,10 +131,38 @@ static int take_missed(struct recording *r, const Heapcast__Batch *batch, uint64
 	return definitions_add_gap(&r->definitions, &gap);
 }
 
+/* Marks that stand before event `index`: `next` goes through those of the batch, which are in their order. */
+static void pass_marks(struct recording *r, const Heapcast__Batch *batch, size_t *next,
+		       uint32_t index)
+{
+	for (; *next < batch->n_mark && batch->mark[*next]->place <= index + 1; ++*next) {
+		const Heapcast__Mark *m = batch->mark[*next];
+		struct thread_info *t = NULL;
+
+		/* Other kinds may tell of a time before. */
+		if (m->place && (m->kind == HEAPCAST__MARK_KIND__MARK_NUMBER ||
+				 m->kind == HEAPCAST__MARK_KIND__MARK_LABEL))
+			t = definitions_thread(&r->definitions, m->thread);
+		if (t)
+			t->marked_ns = m->time_ns;
+	}
+}
+
+/* The time of an event is cut to ticks and that of a mark is not, and each has the clock's error: near a mark the order of the thread
+ * says what came after. */
+static void put_behind_mark(struct event *e, const struct thread_info *thread, uint64_t window_ns)
+{
+	if (thread && e->time_ns < thread->marked_ns &&
+	    thread->marked_ns - e->time_ns <= window_ns)
+		e->time_ns = thread->marked_ns;
+}
+
 static int take_events(struct recording *r, struct decoded *d)
 {
-	uint32_t tick_ns = d->item.batch->events->tick_ns;
+	const Heapcast__Batch *batch = d->item.batch;
+	uint32_t tick_ns = batch->events ? batch->events->tick_ns : 1;
 	struct thread_info *thread = NULL;
+	size_t mark = 0;
 	int e = 0;
 
 	if (tick_ns + (uint64_t)REPAIR_NS > r->pairing.window_ns)
@@ -144,9 +172,13 @@ static int take_events(struct recording *r, struct decoded *d)
 
 		count_event(r, event);
 		check_references(r, event, &thread);
+		if (mark < batch->n_mark)
+			pass_marks(r, batch, &mark, i);
+		put_behind_mark(event, thread, r->pairing.window_ns);
 		e = event_space(event->kind) == EVENT_SPACE_HEAP ? pairing_add(&r->pairing, event)
 								 : aparts_add(&r->aparts, event);
 	}
+	pass_marks(r, batch, &mark, UINT32_MAX - 1);
 	return e;
 }
 
@@ -191,7 +223,7 @@ static int take_steps(struct recording *r, struct decoded *d, uint32_t images)
 			e = pairing_exec(&r->pairing,
 					 batch->events ? batch->events->base_ns : batch->time_ns);
 	}
-	if (!e && batch->events)
+	if (!e)
 		e = take_events(r, d);
 	return e;
 }

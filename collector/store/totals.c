@@ -15,10 +15,12 @@
 
 void totals_done(struct totals *t)
 {
+	free(t->name);
 	free(t->executable);
 	free(t->command_line);
 	free(t->host);
 	free(t->architecture);
+	free(t->incomplete);
 	*t = (struct totals){0};
 }
 
@@ -36,6 +38,17 @@ char *outside_text(const void *data, size_t length)
 	}
 	text[n] = 0;
 	return text;
+}
+
+char *program_name(const Heapcast__Process *process)
+{
+	const ProtobufCBinaryData *file = &process->executable;
+	const uint8_t *slash = file->len ? memrchr(file->data, '/', file->len) : NULL;
+	const uint8_t *from = slash ? slash + 1 : file->data;
+
+	if (process->name.len)
+		return outside_text(process->name.data, process->name.len);
+	return outside_text(from, file->len - (slash ? (size_t)(from - file->data) : 0));
 }
 
 char *join_arguments(const Heapcast__Process *process)
@@ -58,20 +71,23 @@ char *join_arguments(const Heapcast__Process *process)
 static int set_process(struct totals *t, const Heapcast__Process *p)
 {
 	struct totals fresh = {
+		.name = program_name(p),
 		.executable = outside_text(p->executable.data, p->executable.len),
 		.command_line = join_arguments(p),
 		.host = outside_text(p->host, strlen(p->host)),
 		.architecture = outside_text(p->architecture, strlen(p->architecture)),
 	};
 
-	if (!fresh.executable || !fresh.command_line || !fresh.host || !fresh.architecture) {
+	if (!fresh.name || !fresh.executable || !fresh.command_line || !fresh.host || !fresh.architecture) {
 		totals_done(&fresh);
 		return -ENOMEM;
 	}
+	free(t->name);
 	free(t->executable);
 	free(t->command_line);
 	free(t->host);
 	free(t->architecture);
+	t->name = fresh.name;
 	t->executable = fresh.executable;
 	t->command_line = fresh.command_line;
 	t->host = fresh.host;
@@ -147,7 +163,7 @@ int totals_add(struct totals *t, const struct stream_id *id, const Heapcast__Bat
 		t->last_ns = batch->time_ns;
 	if (batch->end)
 		t->ended = true;
-	t->in_use_known = false;
+	t->summed_up = false;
 	return 0;
 }
 
@@ -170,16 +186,23 @@ int totals_scan(struct totals *t, const struct stream_id *id, int fd, uint64_t s
 	return 0;
 }
 
+/* In its place. False: no memory. */
+static bool copy_text(char **text)
+{
+	bool there = *text;
+
+	*text = there ? strdup(*text) : NULL;
+	return *text || !there;
+}
+
 int totals_copy(const struct totals *from, struct totals *ret_to)
 {
 	struct totals to = *from;
+	bool copied = copy_text(&to.name) & copy_text(&to.executable) &
+		      copy_text(&to.command_line) & copy_text(&to.host) &
+		      copy_text(&to.architecture) & copy_text(&to.incomplete);
 
-	to.executable = from->executable ? strdup(from->executable) : NULL;
-	to.command_line = from->command_line ? strdup(from->command_line) : NULL;
-	to.host = from->host ? strdup(from->host) : NULL;
-	to.architecture = from->architecture ? strdup(from->architecture) : NULL;
-	if ((from->executable && !to.executable) || (from->command_line && !to.command_line) ||
-	    (from->host && !to.host) || (from->architecture && !to.architecture)) {
+	if (!copied) {
 		totals_done(&to);
 		return -ENOMEM;
 	}

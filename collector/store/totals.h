@@ -12,7 +12,7 @@
 #define CATALOGUE_TEXT 4096
 
 struct totals {
-	char *executable, *command_line, *host, *architecture; /* NULL: not known yet */
+	char *name, *executable, *command_line, *host, *architecture; /* NULL: not known yet */
 	uint32_t pid;
 	uint64_t start_wall_ns;
 	uint64_t last_ns;
@@ -20,8 +20,9 @@ struct totals {
 	uint64_t bytes; /* of the recording, up to where these totals go */
 	struct stream_position position;
 	bool ended;
-	bool in_use_known;
+	bool summed_up; /* as recording_sum_up does: what follows is known */
 	uint64_t in_use_bytes, in_use_blocks;
+	char *incomplete; /* the line of completeness.h; "": nothing is missing */
 };
 
 void totals_done(struct totals *totals);
@@ -35,6 +36,8 @@ int totals_scan(struct totals *totals, const struct stream_id *id, int fd, uint6
 		struct err_text *err);
 int totals_copy(const struct totals *from, struct totals *ret_to);
 
+/* What people call the program: its Process.name, or that of its file. Free it; NULL: no memory. */
+char *program_name(const Heapcast__Process *process);
 /* Arguments joined by blanks, at most CATALOGUE_TEXT bytes. Free it; NULL: no memory. */
 char *join_arguments(const Heapcast__Process *process);
 /* A copy of bytes from outside as text: cut, with control characters replaced. Free it; NULL: no

@@ -342,12 +342,10 @@ static int finish(struct stream_writer *w, const char *path, struct totals *tota
 	if (!r)
 		r = recording_finish(w->derived, err);
 	if (!r)
-		r = recording_in_use(w->derived, &totals->in_use_bytes, &totals->in_use_blocks,
-				     err);
+		r = recording_sum_up(w->derived, totals, err);
 	recording_close(w->derived);
 	w->derived = NULL;
-	return r < 0 ? recording_in_use_of(path, &totals->in_use_bytes, &totals->in_use_blocks, err)
-		     : r;
+	return r < 0 ? recording_sum_up_of(path, totals, err) : r;
 }
 
 int stream_writer_finish(struct stream_writer *w, struct err_text *err)
@@ -359,10 +357,8 @@ int stream_writer_finish(struct stream_writer *w, struct err_text *err)
 	if (r < 0)
 		return r;
 	r = path ? finish(w, path, &totals, err) : -ENOMEM;
-	if (!r) {
-		totals.in_use_known = true;
+	if (!r)
 		r = catalogue_put(w->store->catalogue, &w->id, &totals, err);
-	}
 	totals_done(&totals);
 	return r;
 }

@@ -66,6 +66,6 @@ assert_eq "exit status" 5 "$status"
 assert_eq "standard output" "pairs: 1000000" "$(cat "$T/small.out")"
 [ "$(not_in_it "$T/small.err")" -gt 1000 ] || fail "the summary tells no count of what is lost"
 first=$(sed -nE 's/.*it has the first ([0-9,]+) events.*/\1/p' "$T/small.err" | tr -d ,)
-"$COLLECTOR" ledger "$T/x" >"$T/ledger.txt"
+adds_up "$T/x" >"$T/ledger.txt"
 stored=$(awk '/^stored here/ { gsub(",", "", $NF); print $NF }' "$T/ledger.txt")
 assert_eq "events in the file, as the agent and the collector count them" "$first" "$stored"

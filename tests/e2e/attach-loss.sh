@@ -18,7 +18,7 @@ target_ended() {
 
 # Events lost for this reason.
 lost_by() { # REASON FILE
-	"$COLLECTOR" ledger --json "$2" | node -p "JSON.parse(require('fs').readFileSync(0)).gaps.filter(g => g.reason === '$1').reduce((sum, g) => sum + g.events, 0)"
+	adds_up --json "$2" | node -p "JSON.parse(require('fs').readFileSync(0)).gaps.filter(g => g.reason === '$1').reduce((sum, g) => sum + g.events, 0)"
 }
 
 echo "a ring that is full"

@@ -46,7 +46,7 @@ hold() {
 	kill -KILL "$program"
 	wait "$agent" || true
 	wait_collector
-	assert_status 0 ask ledger last --json >"$T/ledger.json"
+	assert_status 0 adds_up --data "$T/data" last --json >"$T/ledger.json"
 	read -r stored lost <<<"$(python3 -c 'import json, sys; l = json.load(open(sys.argv[1])); print(l["stored"], l["lost"])' "$T/ledger.json")"
 	printf 'limit %2d MiB, %2d threads, policy %-5s  %d s: at most %5d KiB of %5d; %s events stored, %s lost, the account balances\n' \
 		"$limit" "$threads" "$policy" "$seconds" "$most" $((limit * 1024)) "$stored" "$lost"

@@ -13,8 +13,8 @@ hold() {
 	shift 2
 	taskset -c "$cpu" "$AGENT" run --quiet --memory-limit 2M --policy "$policy" "$@" --output "$T/rec" -- \
 		"$WITNESS" "$T/truth" 3 _exit "$ms" || [ $? = 8 ]
-	"$COLLECTOR" ledger --json "$T/rec" >"$T/ledger.json" || fail "the ledger does not balance"
-	"$COLLECTOR" ledger "$T/rec" >"$T/ledger.txt"
+	adds_up --json "$T/rec" >"$T/ledger.json" || fail "the ledger does not balance"
+	adds_up "$T/rec" >"$T/ledger.txt"
 	"$COLLECTOR" export --format json --size-max 24 "$T/rec" >"$T/rows.json"
 	python3 "$T/check.py" "$policy" "$T/ledger.json" "$T/rows.json" >&3 || fail "policy $policy: the data do not show what happened"
 }

@@ -6,7 +6,7 @@
 # COUNT THREADS LEVELS [SIZE]: looks at all blocks, or at those of at most SIZE bytes (of 4096)
 hold() {
 	"$AGENT" run --memory-limit 2M --output "$T/rec" -- "$BUILD/tests/e2e-bushy" "$1" "$2" "$3" 2>"$T/run.err"
-	assert_status 0 "$COLLECTOR" ledger --json "$T/rec" >"$T/ledger.json"
+	assert_status 0 adds_up --json "$T/rec" >"$T/ledger.json"
 	"$COLLECTOR" export --format json --size-max "${4:-4096}" "$T/rec" |
 		python3 "$T/check.py" "$T/ledger.json" "$1" "$2" "$3" "${4:-4096}" >&3 || fail "stacks of $* are wrong"
 }

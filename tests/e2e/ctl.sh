@@ -153,7 +153,7 @@ counts = dict(line.split() for line in open(T + "/counts"))
 for name, count in counts.items():
     count = int(count)
     ledger = json.load(open(f"{T}/ledger.{name}.json"))
-    assert ledger["balances"] and ledger["lost"] == 0 and ledger["missed"] == 0, (name, ledger)
+    assert ledger["adds_up"] and ledger["complete"] and ledger["lost"] == 0 and ledger["missed"] == 0, (name, ledger)
     rows = [json.loads(line) for line in open(f"{T}/rows.{name}.json")]
     blocks = {r["size"] - FIRST: r for r in rows if any(f.get("function") == "take" for f in r["backtrace"])}
     assert all(r["end"] == "freed" for r in blocks.values()), (name, [r for r in blocks.values() if r["end"] != "freed"][:3])

@@ -116,7 +116,7 @@ assert abs(allocated["bytes"] - truth) < 3 * allocated["bytes_error"], (allocate
 # A killed program: what waited is sent.
 "$AGENT" run --quiet --cull 1h --output "$T/killed" -- perl -e 'my @a = map { "x" x 5000 } 1 .. 300; kill KILL => $$' &&
 	fail "it was not killed"
-"$COLLECTOR" ledger --json "$T/killed" >"$T/killed.ledger" || fail "killed: the ledger does not balance"
+adds_up --json "$T/killed" >"$T/killed.ledger" || fail "killed: the ledger does not balance"
 assert_contains "killed" "$T/killed.ledger" '"pending":0' '"lost":0'
 blocks=$("$COLLECTOR" report --json --size-min 5000 --size-max 5100 "$T/killed" | python3 -c 'import json, sys; print(json.load(sys.stdin)["leaked"]["blocks"])')
 [ "$blocks" -ge 300 ] || fail "$blocks of 300 blocks were in use when it was killed"

@@ -29,6 +29,9 @@ for percent in 97 80 50 20 3; do
 	[ "$status" -le 1 ] || { cat "$T/ledger.err"; fail "a recording cut at $percent % can't be read: status $status"; }
 	stored=$(number stored "$T/ledger.json")
 	cut=$(number cut_bytes "$T/ledger.json")
+	assert_eq "exit status of a recording cut at $percent %" 1 "$status"
+	assert_contains "the ledger of a recording cut at $percent %" "$T/ledger.json" '"adds_up":true' '"complete":false' \
+		"its last $(printf "%'d" "$cut" | sed ':a; s/\B[0-9]\{3\}\>/,&/; ta') bytes are the beginning of a frame that was cut off"
 	assert_contains "what the ledger of a cut recording notes" "$T/ledger.err" \
 		"$cut bytes behind its last whole frame are left out; $stored events are there"
 	[ "$cut" -gt 0 ] && [ "$cut" -lt "$size" ] || fail "cut at $percent %: $cut bytes counted as cut"
@@ -40,7 +43,7 @@ head -c $((size * 97 / 100)) "$T/whole.heapcast" >"$T/cut.heapcast"
 assert_status 0 "$COLLECTOR" report "$T/cut.heapcast" >"$T/report.txt"
 assert_contains "the report of a cut recording" "$T/report.txt" keep_a_block
 
-# A byte in the middle is another one: a frame less, the place is named, the account does not balance.
+# A byte in the middle is another one: a frame less, the place is named, and it is not complete.
 cp "$T/whole.heapcast" "$T/bad.heapcast"
 printf '\377' | dd of="$T/bad.heapcast" bs=1 seek=$((size / 2)) conv=notrunc 2>/dev/null
 cmp -s "$T/whole.heapcast" "$T/bad.heapcast" && printf '\000' |
@@ -48,7 +51,24 @@ cmp -s "$T/whole.heapcast" "$T/bad.heapcast" && printf '\000' |
 ledger_of "$T/bad.heapcast"
 assert_eq "exit status for a damaged recording" 1 "$status"
 assert_eq "damaged places" 1 "$(number damaged_places "$T/ledger.json")"
-assert_contains "the ledger of a damaged recording" "$T/ledger.json" "offset"
+assert_contains "the ledger of a damaged recording" "$T/ledger.json" "bytes of the recording are damaged, in 1 place, the first at"
+
+# A bit in the last frame of a file that is whole is another one: that is damage, and no cut.
+last=$(LC_ALL=C grep -abo $'\x04\x22\x4d\x18' "$T/whole.heapcast" | tail -n 1 | cut -d: -f1)
+for at in $((last + 7)) $((last + 16)) $(((last + size) / 2)) $((size - 6)) $((size - 1)); do
+	python3 - "$T/whole.heapcast" "$T/bad.heapcast" "$at" <<-'PYTHON'
+		import sys
+		data = bytearray(open(sys.argv[1], "rb").read())
+		data[int(sys.argv[3])] ^= 0x20
+		open(sys.argv[2], "wb").write(data)
+	PYTHON
+	ledger_of "$T/bad.heapcast"
+	assert_eq "exit status with another bit at $at of $size" 1 "$status"
+	assert_eq "bytes cut off, with another bit at $at" 0 "$(number cut_bytes "$T/ledger.json")"
+	assert_eq "bytes that are damaged, with another bit at $at" "$((size - last))" "$(number skipped_bytes "$T/ledger.json")"
+	assert_contains "the account with another bit at $at" "$T/ledger.json" '"adds_up":true' '"complete":false' \
+		"without an end, and what followed is not known"
+done
 
 # Not recordings.
 : >"$T/empty"

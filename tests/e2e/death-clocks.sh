@@ -35,11 +35,11 @@ print(f"births: {len(truth)}, error {error[len(error) // 2] / 1e3:.1f} us at the
 sys.exit(error[len(error) // 2] > 5e6 or error[-1] > 5e7)
 END
 
-"$COLLECTOR" ledger --json "$T/rec" >"$T/ledger.json"
+adds_up --json "$T/rec" >"$T/ledger.json"
 python3 - "$T/ledger.json" <<'END' || fail "the sleep is not marked once, with its length: $(cat "$T/ledger.json")"
 import json, sys
 sleeps = [s["value"] for s in json.load(open(sys.argv[1]))["states"] if s["state"] == "suspended"]
 sys.exit(len(sleeps) != 1 or not 89.9e9 < sleeps[0] < 90.1e9)
 END
-"$COLLECTOR" ledger "$T/rec" >"$T/ledger.txt"
+adds_up "$T/rec" >"$T/ledger.txt"
 assert_contains "collector ledger" "$T/ledger.txt" "the machine slept for 90.00 s"

@@ -32,7 +32,7 @@ PYTHON
 "$AGENT" run --quiet --figures-interval 100ms --allocator-figures --output "$T/r" -- python3 "$T/program.py" "$T/own.json" 25
 "$COLLECTOR" report --json "$T/r" >"$T/report.json"
 "$COLLECTOR" report "$T/r" >"$T/report.txt"
-assert_contains "the report" "$T/report.txt" "Resident: " "minor and "
+assert_contains "the report" "$T/report.txt" "Resident: " "minor and " "Allocator, as of "
 "$COLLECTOR" ledger "$T/r" >"$T/ledger.txt"
 python3 - "$T/own.json" "$T/report.json" <<-'PYTHON' || fail "figures differ"
 	import json, sys
@@ -71,3 +71,36 @@ if [ -n "$jemalloc" ]; then
 	"$COLLECTOR" report --json "$T/je" >"$T/je.json"
 	assert_contains "jemalloc" "$T/je.json" '"allocator":null'
 fi
+
+# A life that is shorter than the interval: what it had at most is what the kernel says when it is over, not what the one look saw.
+cat >"$T/short.py" <<-'PYTHON'
+	import mmap, resource, sys, time
+	memory = mmap.mmap(-1, 96 << 20)
+	for at in range(0, 96 << 20, 4096): memory[at] = 1
+	time.sleep(float(sys.argv[1]))
+	print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+PYTHON
+# RECORDING KIB SLACK: the report's peak beside the program's own.
+peak_is() {
+	"$COLLECTOR" report --json "$1" | python3 -c '
+import json, sys
+kib, slack = map(int, sys.argv[1:])
+figures = json.load(sys.stdin)["figures"]
+told = figures["most"]["rss_peak"] / 1024
+print("resident at most:", told, "told,", kib, "true")
+sys.exit(abs(told - kib) > slack)' "$2" "$3" >&3 || fail "what $1 had resident at most"
+}
+peak=$("$AGENT" run --quiet --output "$T/short" -- python3 "$T/short.py" 0)
+peak_is "$T/short" "$peak" 512
+"$COLLECTOR" report "$T/short" >"$T/short.txt"
+tr -s '\n ' '  ' <"$T/short.txt" | grep -q 'MiB at most;' || { cat "$T/short.txt" >&3; fail "the report does not say it as the kernel did"; }
+# Where nobody waits for the program, it is looked at while it grows, and the report says until when.
+"$AGENT" serve --socket "$T/socket" --output "$T/served" >"$T/serve.out" 2>"$T/serve.err" &
+agent=$!
+wait_for 10 "the agent" grep -q "programs ask at" "$T/serve.err"
+peak=$(HEAPCAST_SOCKET=$T/socket LD_PRELOAD=$PRELOAD python3 "$T/short.py" 0.3)
+kill -TERM "$agent"
+wait "$agent"
+peak_is "$T/served" "$peak" 4096
+"$COLLECTOR" report "$T/served" >"$T/served.txt"
+tr -s '\n ' '  ' <"$T/served.txt" | grep -q 'MiB at most until then;' || { cat "$T/served.txt" >&3; fail "the report does not say until when"; }

@@ -8,11 +8,11 @@ need python3 pgrep
 QUIET=11 # seconds
 
 stored() {
-	ask ledger --json last | python3 -c 'import json, sys; print(json.load(sys.stdin)["stored"])'
+	adds_up --data "$T/data" --json last | python3 -c 'import json, sys; print(json.load(sys.stdin)["stored"])'
 }
 
 deliveries() {
-	ask ledger --json last | python3 -c 'import json, sys; print(sum(s["state"] == "delivery" for s in json.load(sys.stdin)["states"]))'
+	adds_up --data "$T/data" --json last | python3 -c 'import json, sys; print(sum(s["state"] == "delivery" for s in json.load(sys.stdin)["states"]))'
 }
 
 has_deliveries() {
@@ -55,7 +55,7 @@ echo "$rate bytes/s while nothing happened, the agent had at most $most KiB of 8
 
 # Into a file; sampled; too little memory for all: the window shortens, the account balances, totals are exact.
 "$AGENT" run --quiet --flight 10s --flight-memory 160K --memory-limit 3M --output "$T/few" -- "$LEAKER" "$T/truth" 30 100 1500 3
-"$COLLECTOR" ledger --json "$T/few" >"$T/few.ledger" || fail "little memory: the ledger does not balance"
+adds_up --json "$T/few" >"$T/few.ledger" || fail "little memory: the ledger does not balance"
 "$LEAKER" "$T/truth" >"$T/truth.txt"
 "$COLLECTOR" report --json "$T/few" | python3 -c '
 import json, sys
@@ -67,7 +67,7 @@ assert r["culled"]["blocks"] > births / 2, r["culled"]
 value = [s["value"] for s in json.load(open(sys.argv[2]))["states"] if s["state"] == "delivery"][0]
 assert 1e7 < value < 2.5e9, value' "$T/truth.txt" "$T/few.ledger" || fail "little memory"
 "$AGENT" run --quiet --flight 1s --mode sample=4K --output "$T/sampled" -- "$LEAKER" "$T/truth" 20 3000 1000 4
-"$COLLECTOR" ledger --json "$T/sampled" >"$T/sampled.ledger" || fail "sampled: the ledger does not balance"
+adds_up --json "$T/sampled" >"$T/sampled.ledger" || fail "sampled: the ledger does not balance"
 "$LEAKER" "$T/truth" >"$T/truth.txt"
 "$COLLECTOR" report --json "$T/sampled" | python3 -c '
 import json, sys
@@ -78,7 +78,7 @@ assert abs(r["leaked"]["bytes"] - leaked) < 4 * r["leaked"]["bytes_error"] + 100
 
 # More than a size is resident; it has grown too fast. Each is told once.
 causes() {
-	"$COLLECTOR" ledger --json "$1" | python3 -c 'import json, sys; print(*[s["text"] for s in json.load(sys.stdin)["states"]])'
+	adds_up --json "$1" | python3 -c 'import json, sys; print(*[s["text"] for s in json.load(sys.stdin)["states"]])'
 }
 "$AGENT" run --quiet --flight 1s --flight-after 0 --flight-rss 16M --flight-pressure off --output "$T/rss" -- "$LEAKER" "$T/truth" 40 65536 10 3
 assert_eq "triggers by size" "rss end" "$(causes "$T/rss")"

@@ -17,7 +17,7 @@ recorded() {
 }
 
 balances() {
-	"$COLLECTOR" ledger "$T/recording" >"$T/ledger.txt" 2>"$T/ledger.err" ||
+	adds_up "$T/recording" >"$T/ledger.txt" 2>"$T/ledger.err" ||
 		{ cat "$T/ledger.txt" >&3; fail "$1: the ledger does not balance"; }
 }
 
@@ -121,6 +121,6 @@ assert_status 124 alone timeout 0.5 perl "$T/work.pl" 100000000
 [ $((SECONDS - started)) -le 10 ] || fail "alone: it took $((SECONDS - started)) s"
 wait_for 20 "the agent to leave" no_agent_left
 for file in "$T"/alone-*; do
-	"$COLLECTOR" ledger "$file" >"$T/ledger.txt" || fail "$file does not balance"
+	adds_up "$file" >"$T/ledger.txt" || fail "$file does not balance"
 done
 [ "$(find "$T" -name 'alone-*' | wc -l)" -ge 14 ] || fail "recordings are missing"

@@ -2,7 +2,7 @@
 #
 #   attach OPTION...      in the background; returns when it is attached. Its pid: $agent_pid
 #   attached_ended        waits for it: exit status 0
-#   ledger_value FILE NAME    a number of the ledger, which balances
+#   ledger_value FILE NAME    a number of the ledger, which adds up
 #   sql FILE SELECT       its rows, without names
 . "$(dirname "$0")/lib.sh"
 [ "$(id -u)" = 0 ] || skip "eBPF needs root"
@@ -27,10 +27,10 @@ attached_ended() {
 }
 
 ledger_value() {
-	"$COLLECTOR" ledger --json "$1" >ledger.json || fail "the ledger of $1 does not balance: $(cat ledger.json)"
+	adds_up --json "$1" >ledger.json || fail "the ledger of $1 does not balance: $(cat ledger.json)"
 	tr ',{' '\n\n' <ledger.json | sed -n "s/^\"$2\"://p" | sed -n 1p # those of the threads come behind
 }
 
 sql() {
-	"$COLLECTOR" sql --csv "$@" | tail -n +2 | tr -d '\r'
+	"$COLLECTOR" sql --csv "$@" | sed '/^# /d' | tail -n +2 | tr -d '\r'
 }

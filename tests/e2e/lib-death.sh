@@ -9,7 +9,7 @@
 WITNESS=$BUILD/tests/e2e-witness
 
 nothing_lost() {
-	"$COLLECTOR" ledger --json "$1" >"$T/ledger.json" || { cat "$T/ledger.json" >&3; fail "the ledger of $1 does not balance"; }
+	adds_up --json "$1" >"$T/ledger.json" || { cat "$T/ledger.json" >&3; fail "the ledger of $1 does not balance"; }
 	"$WITNESS" "$2" >"$T/truth.txt"
 	python3 - "$T/ledger.json" "$T/truth.txt" >"$T/verdict.txt" <<'END' || fail "$(cat "$T/verdict.txt")"
 import json, sys
@@ -40,7 +40,7 @@ END
 }
 
 end_of() {
-	"$COLLECTOR" ledger --json "$1" >"$T/end.json" || return 1
+	adds_up --json "$1" >"$T/end.json" || return 1
 	python3 -c '
 import json, sys
 end = json.load(sys.stdin)["end"]

@@ -9,7 +9,7 @@
 LEAKER=$BUILD/tests/e2e-leaker
 
 flight_truth() {
-	"$COLLECTOR" ledger --data "$T/data" --json "$1" >"$T/ledger.json" || fail "the ledger does not balance"
+	adds_up --data "$T/data" --json "$1" >"$T/ledger.json" || fail "the ledger does not balance"
 	"$LEAKER" "$2" >"$T/truth.txt"
 	python3 - "$COLLECTOR" "$T" "$1" "${@:3}" <<'END' || fail "$1 is not what the program did"
 import json, subprocess, sys

@@ -29,7 +29,7 @@ handover() {
 	GLIBC_TUNABLES=glibc.malloc.tcache_count=0:glibc.malloc.arena_max=1 \
 		record "$BUILD/targets/handover" 0 "$pairs" "$seconds" >"$T/said.txt"
 	wait_collector
-	ask ledger last --json >"$T/ledger.json"
+	adds_up --data "$T/data" last --json >"$T/ledger.json"
 	ask report last --json >"$T/report.json"
 	serve
 	blocks=$(said allocations)
@@ -45,7 +45,7 @@ report = json.load(open(folder + "/report.json"))
 
 for name in ("orphan_frees", "inferred", "repaired", "censored", "lost", "damaged_places", "bad_references"):
     assert ledger[name] == 0, (name, ledger[name])
-assert ledger["balances"] and said["allocations"] == said["frees"], (said, ledger)
+assert ledger["adds_up"] and said["allocations"] == said["frees"], (said, ledger)
 site = max(report["sites_allocated"], key=lambda s: s["value"]["blocks"])
 assert site["function"] == "produce", site
 assert site["allocated"] == {"blocks": said["allocations"], "bytes": said["bytes"]}, (site, said)

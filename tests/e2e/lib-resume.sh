@@ -73,7 +73,7 @@ same_columns() {
 balances() {
 	local stream
 	for stream in $(streams "$1"); do
-		"$COLLECTOR" ledger --data "$T/$1" "$stream" >"$T/ledger.txt" 2>&1 || {
+		adds_up --data "$T/$1" "$stream" >"$T/ledger.txt" 2>&1 || {
 			cat "$T/ledger.txt" >&3
 			fail "the ledger of $stream in $1 does not balance"
 		}
@@ -81,5 +81,5 @@ balances() {
 }
 
 ledger_number() {
-	"$COLLECTOR" ledger --data "$T/$1" --json "$2" | grep -o "\"$3\": *[0-9]*" | head -n 1 | grep -o '[0-9]*$'
+	adds_up --data "$T/$1" --json "$2" | grep -o "\"$3\": *[0-9]*" | head -n 1 | grep -o '[0-9]*$'
 }

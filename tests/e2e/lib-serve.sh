@@ -58,7 +58,7 @@ recorded() {
 	local file count=0
 	for file in "$T"/$1; do
 		[ -s "$file" ] || continue
-		"$COLLECTOR" ledger "$file" >"$T/ledger.txt" || fail "the ledger of $file: $(cat "$T/ledger.txt")"
+		adds_up "$file" >"$T/ledger.txt" || fail "the ledger of $file: $(cat "$T/ledger.txt")"
 		count=$((count + 1))
 	done
 	echo "$count"

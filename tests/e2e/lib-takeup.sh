@@ -73,8 +73,8 @@ taken_up() {
 }
 
 ask_ledger() {
-	ask ledger "$@" --json >"$T/ledger.json" || {
-		ask ledger "$@" >&3 || true
+	adds_up --data "$T/data" "$@" --json >"$T/ledger.json" || {
+		adds_up --data "$T/data" "$@" >&3 || true
 		fail "the ledger does not balance"
 	}
 }

@@ -13,6 +13,7 @@
 #   wait_collector              until it has ended; its exit status must be 0
 #   record CMD...               `agent run --announce` of CMD on the loopback interface
 #   ask COMMAND...              a question to the collector about $T/data
+#   adds_up [ARG...]            `collector ledger`, where something may be missing on purpose: fails unless the account adds up
 set -Eeuo pipefail
 export LC_ALL=C TZ=UTC PATH=/usr/sbin:/usr/bin:/sbin:/bin
 exec 3>&1 # what a test says, also from within a redirected function
@@ -125,6 +126,13 @@ assert_status() {
 	shift
 	"$@" || status=$?
 	assert_eq "exit status of $*" "$expected" "$status"
+}
+
+adds_up() {
+	local status=0 said
+	said=$("$COLLECTOR" ledger "$@") || status=$?
+	printf '%s\n' "$said"
+	[ "$status" = 0 ] || { [ "$status" = 1 ] && grep -qE 'The account adds up|"adds_up":true' <<<"$said"; }
 }
 
 wait_for() {

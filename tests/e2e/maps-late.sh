@@ -23,7 +23,7 @@ late=$!
 wait "$agent"
 wait_collector
 wait "$late"
-"$COLLECTOR" ledger --data "$T/late" --json last >"$T/late-ledger.json"
+adds_up --data "$T/late" --json last >"$T/late-ledger.json"
 python3 -c 'import json,sys; sys.exit(not json.load(open(sys.argv[1]))["before_join"])' "$T/late-ledger.json" || fail "the late one has missed nothing"
 ask maps --json last >"$T/early.json"
 "$COLLECTOR" maps --data "$T/late" --json last >"$T/late.json"

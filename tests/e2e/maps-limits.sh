@@ -22,7 +22,7 @@ hold() {
 	done
 	wait "$agent"
 	"$COLLECTOR" maps --json "$T/many" >"$T/many.json"
-	"$COLLECTOR" ledger "$T/many" >"$T/ledger.txt"
+	adds_up "$T/many" >"$T/ledger.txt"
 	echo "limit $limit MiB: agent has $most KiB, $(field "$T/many.json" '(regions, cut, len(maps), took_us)') regions, cut, told, us"
 	[ "$most" -gt 500 ] && [ "$most" -le $((limit * 1024)) ] || fail "the agent has $most KiB with a limit of $limit MiB"
 }
@@ -74,7 +74,7 @@ for i in 1 2 3 4 5 6 7 8; do
 	status=0
 	wait "$agent" || status=$?
 	assert_eq "exit status" 137 "$status"
-	"$COLLECTOR" ledger "$T/killed" >"$T/ledger.txt"
+	adds_up "$T/killed" >"$T/ledger.txt"
 	"$COLLECTOR" maps --json "$T/killed" >"$T/killed.json"
 	[ ! -s "$T/killed.err" ] || fail "said: $(cat "$T/killed.err")"
 	assert_eq "regions of the killed in order, without overlap" True "$(field "$T/killed.json" \

@@ -37,9 +37,9 @@ for name in quick slow late; do balances "$name"; done
 produced=$(ledger_number quick "$stream" produced)
 assert_eq "lost by the agent" 0 "$(ledger_number quick "$stream" lost)"
 assert_eq "stored by the quick one" "$produced" "$(ledger_number quick "$stream" stored)"
-"$COLLECTOR" ledger --json --data "$T/quick" "$stream" >"$T/quick.json"
+adds_up --json --data "$T/quick" "$stream" >"$T/quick.json"
 for name in slow late; do
-	"$COLLECTOR" ledger --json --data "$T/$name" "$stream" >"$T/$name.json"
+	adds_up --json --data "$T/$name" "$stream" >"$T/$name.json"
 	python3 - "$T/quick.json" "$T/$name.json" "$name" <<-'END' || fail "the account of the $name collector is wrong"
 		import json, sys
 		whole, part = (json.load(open(f)) for f in sys.argv[1:3])

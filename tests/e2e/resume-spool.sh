@@ -74,7 +74,7 @@ whole() {
 	local stream
 	stream=$(streams "$1")
 	balances "$1"
-	"$COLLECTOR" ledger --data "$T/$1" --json "$stream" >"$T/ledger.json"
+	adds_up --data "$T/$1" --json "$stream" >"$T/ledger.json"
 	assert_contains "the ledger of $1" "$T/ledger.json" '"bad_references":0' '"missing_batches":0' '"duplicate_batches":0'
 	echo "$(ledger_number "$1" "$stream" stored) $(ledger_number "$1" "$stream" lost) $(ledger_number "$1" "$stream" before_join)"
 }
@@ -209,8 +209,8 @@ stop_agent stopped
 touch "$T/stopped.end"
 wait "${target_pid[stopped]}"
 left=$(find "$T/spool" -type f ! -name lock)
-"$COLLECTOR" ledger "$left" >"$T/ledger.txt" || { cat "$T/ledger.txt"; fail "what the stopped agent has left does not balance"; }
-"$COLLECTOR" ledger --json "$left" >"$T/ledger.json"
+adds_up "$left" >"$T/ledger.txt" || { cat "$T/ledger.txt"; fail "what the stopped agent has left does not balance"; }
+adds_up --json "$left" >"$T/ledger.json"
 assert_contains "the ledger of it" "$T/ledger.json" '"lost":0' '"before_join":0' '"missing_batches":0'
 rm "$left"
 

@@ -6,7 +6,7 @@ need pgrep
 target=$BUILD/targets/sampled
 
 check() {
-	"$COLLECTOR" ledger "$1" >"$T/ledger.txt" || { cat "$T/ledger.txt" >&3; fail "the ledger does not balance"; }
+	adds_up "$1" >"$T/ledger.txt" || { cat "$T/ledger.txt" >&3; fail "the ledger does not balance"; }
 }
 
 # The number in a line of the ledger; 0 if there is none.

@@ -101,7 +101,7 @@ sed -i 's/18141/18142/' "$T/conf"
 reload "collector: 127.0.0.1:18142, was 127.0.0.1:18141" "connected to the collector at 127.0.0.1:18142"
 release over
 wait_for 10 "the recording's end" grep -q "waiting, pid .* ended: " "$T/agent.err"
-"$COLLECTOR" ledger --data "$T/two" last >"$T/ledger.txt" || fail "the second collector: $(cat "$T/ledger.txt")"
+adds_up --data "$T/two" last >"$T/ledger.txt" || fail "the second collector: $(cat "$T/ledger.txt")"
 cp "$T/none.conf" "$T/conf"
 echo "output = $T/third-%p" >>"$T/conf"
 reload "collector: not set, was 127.0.0.1:18142"

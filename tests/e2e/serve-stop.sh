@@ -28,7 +28,7 @@ ended_within() {
 # stored ARG...: events in a recording whose ledger balances. A program that blocks loses what waits for room at that moment, at
 # most, and goes on unrecorded at once
 stored() {
-	"$COLLECTOR" ledger "$@" >"$T/ledger.txt" || fail "the ledger: $(cat "$T/ledger.txt")"
+	adds_up "$@" >"$T/ledger.txt" || fail "the ledger: $(cat "$T/ledger.txt")"
 	grep -qE "^  lost +[0-4]$" "$T/ledger.txt" || fail "lost while stopping: $(cat "$T/ledger.txt")"
 	awk '/^stored here/ { gsub(",", "", $NF); print $NF }' "$T/ledger.txt"
 }

@@ -108,7 +108,7 @@ wait $manager
 assert_eq "recordings" 2 "$(recorded 'r-*')"
 kill $collector
 wait $collector || true
-"$COLLECTOR" ledger --data "$T/data" last >"$T/ledger.txt" || fail "the collector's ledger: $(cat "$T/ledger.txt")"
+adds_up --data "$T/data" last >"$T/ledger.txt" || fail "the collector's ledger: $(cat "$T/ledger.txt")"
 
 # A notify socket with an abstract name; no sockets.
 manager "@heapcast-notify-$$" -- --socket "$T/own.sock" --output "$T/own-%p" --linger-idle 500ms

@@ -66,15 +66,15 @@ stripped() {
 		same("sizes", plain["histogram"]["sizes"], small["histogram"]["sizes"])
 		same("lifetimes", plain["histogram"]["lifetimes"], small["histogram"]["lifetimes"])
 		a, b = plain["ledger"], small["ledger"]
-		for key in ("produced", "not_sampled", "lost", "pending", "before_join", "balances", "orphan_frees", "inherited_frees",
+		for key in ("produced", "not_sampled", "lost", "pending", "before_join", "adds_up", "orphan_frees", "inherited_frees",
 		            "inferred", "censored", "failed", "bad_references", "missed", "gaps", "states", "end", "cut_bytes"):
 		    if key != "cut_bytes":
 		        same(key, a.get(key), b.get(key))
 		same("accounted for", a["delivered"] + a["culled"], b["delivered"] + b["culled"])
 		same("threads", [(t["number"], t["name"], t["produced"], t["lost"], t["delivered"] + t["culled"]) for t in a["threads"]],
 		     [(t["number"], t["name"], t["produced"], t["lost"], t["delivered"] + t["culled"]) for t in b["threads"]])
-		same("delivered and stored", [t["delivered"] for t in b["threads"]] if a["balances"] and not a["before_join"] else 0,
-		     [t["stored"] for t in b["threads"]] if a["balances"] and not a["before_join"] else 0)
+		same("delivered and stored", [t["delivered"] for t in b["threads"]] if a["adds_up"] and not a["before_join"] else 0,
+		     [t["stored"] for t in b["threads"]] if a["adds_up"] and not a["before_join"] else 0)
 		same("events as strip says", (a["stored"], b["stored"]), (said["events_before"], said["events_after"]))
 		same("bytes as strip says", os.path.getsize(sys.argv[2]), said["bytes_after"])
 		same("blocks as strip says", b["culled"] - a["culled"],
@@ -175,7 +175,7 @@ PYTHON
 done
 "$COLLECTOR" strip -o "$T/damaged.s" "$T/damaged" >/dev/null
 assert_status 1 "$COLLECTOR" ledger "$T/damaged.s" >"$T/damaged.ledger"
-assert_contains "the account" "$T/damaged.ledger" "DOES NOT balance"
+assert_contains "the account" "$T/damaged.ledger" "DOES NOT add up"
 assert_status 2 "$COLLECTOR" strip "$T/churn" 2>"$T/err"
 assert_contains "usage" "$T/err" "--output FILE"
 assert_status 2 "$COLLECTOR" strip --threshold soon -o "$T/x" "$T/churn" 2>"$T/err"

@@ -25,8 +25,8 @@ check_steady
 assert_eq "streams" 1 "$(ask list --json | python3 -c 'import json, sys; d = json.load(sys.stdin); print(len(d.get("streams", d) if isinstance(d, dict) else d))')"
 set -- $(gaps_of "agent was gone")
 [ "$1" -ge 5 ] && [ "$2" -gt 0 ] || fail "$1 gaps with $2 events"
-ask ledger >"$T/ledger.txt"
-assert_contains "collector ledger" "$T/ledger.txt" "agent was gone" "balances"
+adds_up --data "$T/data" >"$T/ledger.txt"
+assert_contains "collector ledger" "$T/ledger.txt" "agent was gone" "adds up"
 # Stacks are whole again, and modules known: the threads have gone on to another function without an agent.
 ask report >"$T/report.txt"
 assert_contains "collector report" "$T/report.txt" steady_after

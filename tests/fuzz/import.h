@@ -31,7 +31,7 @@ static inline void fuzz_ask(const char *path)
 	struct report report;
 	struct filter filter;
 
-	if (recording_open(path, NULL, NULL, &recording, &err) < 0 || !recording_balances(recording, &err) ||
+	if (recording_open(path, NULL, NULL, &recording, &err) < 0 || !recording_adds_up(recording, &err) ||
 	    view_new(recording, NULL, &view, &err) < 0)
 		abort();
 	filter_init(&filter);

@@ -50,7 +50,7 @@ static void check_definitions(const struct recording *r)
 	}
 	for (uint32_t i = 1; i <= recording_threads(r); i++)
 		check(!recording_thread(r, i) || recording_thread(r, i)->name);
-	recording_balances(r, NULL);
+	recording_adds_up(r, NULL);
 }
 
 static void check_culled(const struct recording *r)

@@ -37,7 +37,7 @@ static struct totals totals_of(int fd)
 	t.bytes += recording_culled_totals(r)->bytes;
 	t.threads = recording_threads(r);
 	t.modules = recording_modules(r);
-	t.balances = recording_balances(r, NULL);
+	t.balances = recording_adds_up(r, NULL);
 	recording_close(r);
 	return t;
 }

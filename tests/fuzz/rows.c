@@ -123,7 +123,7 @@ static void state(const uint8_t *data, size_t size)
 	if (state_read(r, data, size, &fit) == 0) {
 		for (uint32_t i = 1; i <= recording_nodes(r); i++)
 			must(recording_node(r, i)->parent < i);
-		recording_balances(r, NULL);
+		recording_adds_up(r, NULL);
 		must(state_write(r, &fit, &again) == 0);
 	}
 	buf_done(&again);

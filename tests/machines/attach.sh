@@ -115,7 +115,7 @@ balances() { # RECORDING
 	assert_eq "frees of unrecorded blocks of $1" 0 "$(value orphan_frees)"
 }
 sql() { # RECORDING SELECT
-	"$COLLECTOR" sql --csv "$T/out/$1" "$2" | tail -n +2 | tr -d '\r'
+	"$COLLECTOR" sql --csv "$T/out/$1" "$2" | sed '/^# /d' | tail -n +2 | tr -d '\r'
 }
 # One round of targets/attached: 21 events.
 BYTES=$((64 + 60 + 100 + 128 + 200 + 330 + 850 + 20 + 30))

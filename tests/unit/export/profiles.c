@@ -117,7 +117,7 @@ static void of_nothing(void **state)
 	for (unsigned i = 0; i < 2; i++) {
 		assert_non_null(strstr(callgraph(&trees[i], 80, 0.5, &out), "digraph"));
 		buf_clear(&out);
-		assert_int_equal(export_speedscope(&trees[i], NULL, EXPORT_BYTES, &out, NULL), 0);
+		assert_int_equal(export_speedscope(&trees[i], NULL, NULL, EXPORT_BYTES, &out, NULL), 0);
 		assert_non_null(strstr(buf_text(&out), "\"endValue\":0"));
 	}
 	buf_done(&out);
@@ -135,7 +135,7 @@ static void speedscope_is_json(void **state)
 		skip();
 	tree_add(&tree, HOSTILE ";leaf", 100, 1);
 	tree_add(&tree, HOSTILE, 20, 3);
-	assert_int_equal(export_speedscope(&tree, HOSTILE, EXPORT_BLOCKS, &out, NULL), 0);
+	assert_int_equal(export_speedscope(&tree, HOSTILE, "", EXPORT_BLOCKS, &out, NULL), 0);
 	file = fdopen(mkstemp(path), "w");
 	assert_non_null(file);
 	assert_int_equal(fwrite(out.data, 1, out.length, file), out.length);

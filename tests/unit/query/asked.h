@@ -48,7 +48,7 @@ static inline void asked_compare(const struct program *p, const struct recording
 	assert_int_equal(recording_ledger(recording)->stored, p->stored);
 	assert_int_equal(recording_ledger(recording)->lost, p->b.lost);
 	assert_int_equal(recording_ledger(recording)->culled_stored, p->b.culled_events);
-	if (!recording_balances(recording, &err))
+	if (!recording_adds_up(recording, &err))
 		fail_msg("%s", err.text);
 }
 

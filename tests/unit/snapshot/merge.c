@@ -149,7 +149,7 @@ static int merge_parts(struct part *parts, bool exact, struct test_recording *re
 	assert_int_equal(recording_open(path, NULL, NULL, &ret->recording, &err), 0);
 	assert_int_equal(symbols_new(&options, &ret->symbols, &err), 0);
 	assert_int_equal(view_new(ret->recording, ret->symbols, &ret->view, &err), 0);
-	assert_true(recording_balances(ret->recording, &err));
+	assert_true(recording_adds_up(ret->recording, &err));
 	return 0;
 }
 

@@ -63,7 +63,7 @@ static struct recording *end(struct composer *c)
 	if (composer_end(c, NULL, &err) < 0 || recording_open(path, NULL, NULL, &r, &err) < 0)
 		fail_msg("%s", err.text);
 	composer_free(c);
-	if (!recording_balances(r, &err))
+	if (!recording_adds_up(r, &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(recording_ledger(r)->cut_bytes, 0);
 	assert_int_equal(recording_ledger(r)->damaged_places, 0);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "collector/store/completeness.h"
 #include "proto/culled.h"
 #include "tests/unit/store/builder.h"
 
@@ -32,6 +33,17 @@ static size_t frames_in(const struct builder *b, size_t length)
 	return n;
 }
 
+static void assert_incomplete(const struct recording *r, const char *says)
+{
+	struct completeness c;
+
+	recording_completeness(r, &c);
+	assert_false(c.complete);
+	assert_true(!strncmp(c.line, "Incomplete: ", 12));
+	if (!strstr(c.line, says))
+		fail_msg("'%s' does not say '%s'", c.line, says);
+}
+
 static void every_truncation(void **state)
 {
 	struct builder b;
@@ -50,8 +62,12 @@ static void every_truncation(void **state)
 		assert_int_equal(recording_ledger(r)->cut_bytes,
 				 length - (whole ? b.ends[whole - 1] : 0));
 		assert_int_equal(recording_ledger(r)->damaged_places, 0);
-		assert_true(recording_balances(r, NULL));
+		assert_true(recording_adds_up(r, NULL));
 		assert_int_equal(recording_process(r)->ended, whole == 5);
+		if (length < b.file.length)
+			assert_incomplete(r, "without an end, and what followed is not known");
+		if (recording_ledger(r)->cut_bytes)
+			assert_incomplete(r, "are the beginning of a frame that was cut off");
 		recording_close(r);
 	}
 	builder_done(&b);
@@ -64,6 +80,7 @@ static void every_flipped_byte(void **state)
 	(void)state;
 	build_small(&b);
 	for (size_t at = 0; at < b.file.length; at++) {
+		size_t frame = frames_in(&b, at);
 		struct err_text err = {0};
 		struct recording *r;
 		int e;
@@ -71,22 +88,16 @@ static void every_flipped_byte(void **state)
 		b.file.data[at] ^= 0x40;
 		e = builder_open(&b, b.file.length, &r, &err);
 		assert_int_equal(e, 0);
-		/* The damaged frame is passed over or, if it was the last, cut; the others are
-		 * used; and it shows. */
-		assert_int_equal(recording_ledger(r)->damaged_places +
-					 (recording_ledger(r)->cut_bytes != 0),
-				 1);
+		/* The damaged frame is passed over, also if it was the last, which was not cut; the others are used; and it
+		 * shows. */
+		assert_int_equal(recording_ledger(r)->damaged_places, 1);
+		assert_int_equal(recording_ledger(r)->cut_bytes, 0);
 		if (at < b.ends[3])
 			assert_int_equal(recording_ledger(r)->stored, 9);
-		if (recording_ledger(r)->damaged_places) {
-			size_t frame = frames_in(&b, at);
-
-			assert_false(recording_balances(r, &err));
-			assert_int_equal(recording_ledger(r)->first_damage,
-					 frame ? b.ends[frame - 1] : 0);
-			assert_int_equal(recording_ledger(r)->skipped_bytes,
-					 b.ends[frame] - (frame ? b.ends[frame - 1] : 0));
-		}
+		assert_int_equal(recording_ledger(r)->first_damage, frame ? b.ends[frame - 1] : 0);
+		assert_int_equal(recording_ledger(r)->skipped_bytes,
+				 b.ends[frame] - (frame ? b.ends[frame - 1] : 0));
+		assert_incomplete(r, "bytes of the recording are damaged, in 1 place, the first at");
 		recording_close(r);
 		b.file.data[at] ^= 0x40;
 	}
@@ -141,8 +152,9 @@ static void missing_and_double_batches(void **state)
 	assert_int_equal(recording_ledger(r)->duplicate_batches, 1);
 	assert_int_equal(recording_ledger(r)->missing_batches, 1);
 	assert_int_equal(recording_ledger(r)->stored, 9);
-	assert_false(recording_balances(r, &reason));
-	assert_non_null(strstr(reason.text, "1 batches are missing"));
+	assert_false(recording_adds_up(r, &reason));
+	assert_non_null(strstr(reason.text, "delivered is 12, but stored"));
+	assert_incomplete(r, "1 batch is missing (with 3 events)");
 	recording_close(r);
 	buf_done(&half.file);
 	builder_done(&b);
@@ -164,9 +176,10 @@ static void joined_late(void **state)
 	builder_malloc(&b, 10, 1, 0x1000, 32);
 	builder_end(&b, 0);
 	assert_int_equal(builder_open(&b, b.file.length, &r, NULL), 0);
-	if (!recording_balances(r, &reason))
+	if (!recording_adds_up(r, &reason))
 		fail_msg("%s", reason.text);
 	assert_int_equal(recording_ledger(r)->before_join, 1000);
+	assert_incomplete(r, "Incomplete: the first 1,000 events were before the collector joined.");
 	assert_int_equal(recording_ledger(r)->missing_batches, 0);
 	assert_int_equal(recording_nodes(r), 2);
 	recording_close(r);
@@ -196,7 +209,7 @@ static void joined_later_still(void **state)
 	builder_malloc(&b, 20, 1, 0x1000, 32);
 	builder_end(&b, 0);
 	assert_int_equal(builder_open(&b, b.file.length, &r, NULL), 0);
-	if (!recording_balances(r, &reason))
+	if (!recording_adds_up(r, &reason))
 		fail_msg("%s", reason.text);
 	assert_int_equal(recording_ledger(r)->before_join, 2000);
 	assert_int_equal(recording_gaps(r), 1);
@@ -240,20 +253,21 @@ static void joined_late_at_culling(void **state)
 	builder_close(&b, 10);
 	builder_end(&b, 0);
 	assert_int_equal(builder_open(&b, b.file.length, &r, NULL), 0);
-	if (!recording_balances(r, &reason))
+	if (!recording_adds_up(r, &reason))
 		fail_msg("%s", reason.text);
 	assert_int_equal(recording_ledger(r)->culled, 610);
 	assert_int_equal(recording_ledger(r)->culled_missed, 600);
 	assert_int_equal(recording_ledger(r)->culled_stored, 10);
 	assert_int_equal(recording_culled_totals(r)->blocks, 5);
 	assert_int_equal(recording_ledger(r)->before_join, 1000);
+	assert_incomplete(r, "600 culled events are in no sum here; the first 1,000 events");
 	recording_close(r);
 	/* Sums that were lost on the way are no such thing. */
 	b.culled_events += 2;
 	b.process = NULL;
 	builder_close(&b, UINT64_MAX);
 	assert_int_equal(builder_open(&b, b.file.length, &r, NULL), 0);
-	assert_false(recording_balances(r, &reason));
+	assert_false(recording_adds_up(r, &reason));
 	assert_non_null(strstr(reason.text, "culled is 612"));
 	recording_close(r);
 	builder_done(&b);
@@ -284,9 +298,10 @@ static void missed_batches(void **state)
 	builder_malloc(&b, 60, 1, 0x2000, 32);
 	builder_end(&b, 0);
 	assert_int_equal(builder_open(&b, b.file.length, &r, NULL), 0);
-	if (!recording_balances(r, &reason))
+	if (!recording_adds_up(r, &reason))
 		fail_msg("%s", reason.text);
 	assert_int_equal(recording_ledger(r)->missed, 100);
+	assert_incomplete(r, "Incomplete: 98.0 % of the events were lost (100 of 102, with allocations of 5.86 KiB).");
 	assert_int_equal(recording_ledger(r)->missing_batches, 0);
 	assert_int_equal(recording_ledger(r)->stored, 2);
 	assert_int_equal(recording_gaps(r), 1);

@@ -221,7 +221,7 @@ static void recovery(void **state)
 		stream_writer_close(w);
 		assert_int_equal(recording_open(path, NULL, NULL, &r, NULL), 0);
 		assert_int_equal(recording_ledger(r)->stored, 4);
-		assert_true(recording_balances(r, NULL));
+		assert_true(recording_adds_up(r, NULL));
 		recording_close(r);
 		free(path);
 		store_close(store);

@@ -61,7 +61,7 @@ static void version_1(void **state)
 	}
 	assert_null(recording_rederived(kept));
 	assert_memory_equal(recording_ledger(kept), recording_ledger(frames), sizeof(struct ledger_info));
-	assert_true(recording_balances(kept, NULL));
+	assert_true(recording_adds_up(kept, NULL));
 	recording_close(kept);
 	recording_close(frames);
 }

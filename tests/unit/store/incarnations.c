@@ -124,7 +124,7 @@ static void assert_account(const struct recording *r, uint64_t stored, uint64_t 
 	const struct ledger_info *l = recording_ledger(r);
 	struct err_text reason = {0};
 
-	if (!recording_balances(r, &reason))
+	if (!recording_adds_up(r, &reason))
 		fail_msg("%s", reason.text);
 	assert_int_equal(l->produced, 12);
 	assert_int_equal(l->stored, stored);

@@ -185,7 +185,7 @@ static void random_programs(void **state)
 		build(&m, &b);
 		assert_int_equal(builder_open(&b, b.file.length, &r, &err), 0);
 		compare(&m, r);
-		assert_true(recording_balances(r, &err));
+		assert_true(recording_adds_up(r, &err));
 		recording_close(r);
 		builder_done(&b);
 	}

@@ -85,7 +85,7 @@ static void malloc_and_free(void **state)
 	assert_int_equal(recording_ledger(r)->stored, 5);
 	assert_true(recording_process(r)->ended);
 	assert_int_equal(recording_process(r)->end_status, 3);
-	assert_true(recording_balances(r, NULL));
+	assert_true(recording_adds_up(r, NULL));
 	recording_close(r);
 	builder_done(&b);
 }
@@ -131,7 +131,7 @@ static void other_spaces(void **state)
 	assert_int_equal(recording_ledger(r)->stored, 2 + 2 * count);
 	assert_int_equal(recording_ledger(r)->stored_apart, 2 * count);
 	assert_int_equal(recording_ledger(r)->stored_frees, 1);
-	assert_true(recording_balances(r, NULL));
+	assert_true(recording_adds_up(r, NULL));
 	recording_close(r);
 	builder_done(&b);
 }
@@ -371,7 +371,7 @@ static uint64_t censored_of(unsigned blocks, uint64_t lost_frees)
 	if (censored)
 		assert_int_equal(row_at(r, 0).death, 100000);
 	assert_int_equal(recording_gaps(r), 1);
-	assert_true(recording_balances(r, NULL));
+	assert_true(recording_adds_up(r, NULL));
 	recording_close(r);
 	builder_done(&b);
 	return censored;

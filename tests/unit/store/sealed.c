@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "collector/store/recording.h"
+#include "collector/store/totals.h"
 #include "tests/unit/store/builder.h"
 #include "tests/unit/temporary.h"
 
@@ -137,7 +138,7 @@ static void within(const struct row_block *zone, const struct row_block *block)
 static void same(const struct recording *x, const struct recording *y)
 {
 	struct row_reader *rx, *ry;
-	uint64_t bytes[2], blocks[2];
+	struct totals totals[2] = {0};
 
 	assert_true(recording_rows(x) > 2 * ROWS_PER_BLOCK);
 	assert_int_equal(recording_rows(x), recording_rows(y));
@@ -165,10 +166,12 @@ static void same(const struct recording *x, const struct recording *y)
 	}
 	row_reader_free(rx);
 	row_reader_free(ry);
-	assert_int_equal(recording_in_use(x, &bytes[0], &blocks[0], NULL), 0);
-	assert_int_equal(recording_in_use(y, &bytes[1], &blocks[1], NULL), 0);
-	assert_int_equal(bytes[0], bytes[1]);
-	assert_int_equal(blocks[0], blocks[1]);
+	assert_int_equal(recording_sum_up(x, &totals[0], NULL), 0);
+	assert_int_equal(recording_sum_up(y, &totals[1], NULL), 0);
+	assert_int_equal(totals[0].in_use_bytes, totals[1].in_use_bytes);
+	assert_int_equal(totals[0].in_use_blocks, totals[1].in_use_blocks);
+	totals_done(&totals[0]);
+	totals_done(&totals[1]);
 }
 
 /* The same file, all in memory. */

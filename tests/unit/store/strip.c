@@ -225,7 +225,7 @@ static void compare(const char *before, const char *after, uint64_t seed)
 	for (unsigned i = 0; i < 2; i++) {
 		assert_int_equal(recording_open(paths[i], NULL, NULL, &r[i], &err), 0);
 		know(r[i], &known[i]);
-		if (!recording_balances(r[i], &err))
+		if (!recording_adds_up(r[i], &err))
 			fail_msg("seed %llu, %s: %s", (unsigned long long)seed,
 				 i ? "after" : "before", err.text);
 	}

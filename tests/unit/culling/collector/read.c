@@ -13,7 +13,7 @@ uint64_t culling_read(const char *path, struct read_alive *alive, unsigned count
 	uint64_t orphans;
 
 	if (recording_open(path, NULL, NULL, &recording, &err) < 0 ||
-	    !recording_balances(recording, &err)) {
+	    !recording_adds_up(recording, &err)) {
 		fprintf(stderr, "%s\n", err.text);
 		return UINT64_MAX;
 	}

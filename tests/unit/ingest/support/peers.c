@@ -254,7 +254,7 @@ void expect_recording(const struct agent *a, const char *folder)
 	store_list_free(list, count);
 	assert_int_equal(store_find(store, "last", &path, NULL), 0);
 	assert_int_equal(recording_open(path, NULL, NULL, &r, NULL), 0);
-	assert_true(recording_balances(r, NULL));
+	assert_true(recording_adds_up(r, NULL));
 	assert_int_equal(recording_rows(r), 1800);
 	recording_close(r);
 	free(path);
