@@ -2,9 +2,13 @@
 /*
  * The ring: memory that one recorded process and its agent share.
  *
- * The agent makes it (memfd_create, sealed against shrinking and growing, pre-faulted, so that its pages are charged to
- * the agent and not to the program), and sends the descriptor in answer to a ring_hello. It outlives the program: what
- * was published before a SIGKILL is read afterwards.
+ * The agent makes it (memfd_create, sealed against shrinking and growing), and sends the descriptor in answer to a ring_hello. It
+ * outlives the program: what was published before a SIGKILL is read afterwards.
+ *
+ * It has its largest size from the start, but may be sparse: there are the header, the channel, the set, and the first `slice_count`
+ * slices with their data, on pages that the agent has allocated, so that they are charged to it and not to the program. As the
+ * program needs more (`wants`) and the agent has memory for it, it allocates those of further slices and then raises `slice_count`.
+ * The program touches nothing beyond.
  *
  *   0                 struct ring_header                       one page and more, see RING_HEADER_SIZE
  *   slices_offset     struct ring_slice [slice_count]
@@ -237,13 +241,13 @@ struct ring_waits {
 };
 
 struct ring_header {
-	/* Set by the agent before the ring is handed out, constant from then on. */
+	/* Set by the agent before the ring is handed out, constant from then on but for `slice_count`. */
 	uint32_t magic;
 	uint32_t version;
 	uint64_t size;
 	uint64_t slices_offset;
-	uint32_t slice_count;
-	uint32_t reserved0;
+	uint32_t slice_count; /* that are there; raised by the agent, never lowered */
+	uint32_t slices_most; /* that there will be at most: where this is more, `wants` may be heard */
 	uint64_t modules_offset;
 	uint64_t modules_size; /* a power of two */
 	uint64_t data_offset;
@@ -299,7 +303,10 @@ struct ring_header {
 	uint32_t filters;	  /* seccomp filters that it knows of: of a thread the most */
 	uint64_t tick;		  /* RING_STRICT_TICKS: what was stamped last, atomically raised by 1 for each stamp; the agent lifts it to
 				   * what the clock says whenever it looks, and at least each millisecond */
-	uint64_t reserved4[4];
+	uint32_t wants;		  /* atomic: raised when a thread has found no free slice, or none that is larger than its own */
+	uint32_t refused;	  /* as much of `wants` as the agent has heard and could do nothing about; by the agent */
+	uint64_t before;	  /* events that the program had begun before it had this ring */
+	uint64_t reserved4[2];
 
 	struct ring_allocator allocator;
 	struct ring_account account;
@@ -438,6 +445,8 @@ enum ring_answer_kind {
 	RING_REFUSED = 2,    /* this process is not to be recorded (a child that nobody asked for) */
 	RING_BUSY = 3,	     /* no room for another ring */
 	RING_BAD_VERSION = 4,
+	RING_COUNTED = 6, /* no room for a ring: the descriptor is of a header alone, without a slice and without a channel. What the program
+			   * begins is counted in `no_slice` */
 	RING_WAIT = 5, /* the answer may take longer than a second (a large program is looked through for an allocator, a ring is
 			* emptied for the next image; whoever started the program is in no hurry): another follows, once. It may lie
 			* there before the hello is sent */

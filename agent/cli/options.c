@@ -84,7 +84,7 @@ static const struct option_row rows[] = {
 	 "bytes of these files (64M; at least 1M)"},
 	{"follow", NULL, EACH_OWN, FLAG, AT(follow),
 	 "record children, too, those that fork and go on as those that exec, each as a stream of "
-	 "its own; there is a place for each 2 MiB of --memory-limit, but 64 at most"},
+	 "its own; each takes 200 KiB of --memory-limit as it begins, and more as it needs it"},
 	{"free-stacks", "yes|no", EACH_OWN, SWITCH, AT(free_stacks),
 	 "record the stack of frees, too (yes)"},
 	{"full-walk", NULL, BOTH_OWN, FLAG, AT(full_walk),

@@ -60,9 +60,10 @@ static void help(void)
 	       "Recorded is CMD, also after an exec. With --follow its children are, too: each\n"
 	       "process has a stream of its own, which names its parent's, from its first\n"
 	       "allocation on. What a child frees of its parent's blocks is counted apart. Not\n"
-	       "recorded: programs that are static, setuid, or started without LD_PRELOAD; a\n"
-	       "child for which there is no place (the summary says how many). Children that\n"
-	       "outlive CMD are recorded for up to --linger.\n\n"
+	       "recorded: programs that are static, setuid, or started without LD_PRELOAD. A\n"
+	       "child for which there is no memory is only counted ('collector ledger' of the\n"
+	       "process that it descends from). Children that outlive CMD are recorded for up to\n"
+	       "--linger.\n\n"
 	       "A file that --output names (no %% in it) is replaced by a new one if it is a\n"
 	       "former recording of yours; other names that are taken get a number, NAME-2.\n"
 	       "What can't be done is said before CMD begins, which it then does not.\n\n"
@@ -244,9 +245,10 @@ static void turned_away(const struct run *run)
 {
 	if (run->agent.turned_away && !run->options.quiet)
 		fprintf(stderr,
-			"heapcast: %u more processes were not recorded: all %u places were taken.\n"
-			"          Raise --memory-limit for more at a time\n",
-			run->agent.turned_away, run->agent.budget.slots);
+			"heapcast: %u more processes were not recorded: there was no memory for them.\n"
+			"          Raise --memory-limit for more at a time; 'collector ledger' of the process\n"
+			"          that each descends from says what it did\n",
+			run->agent.turned_away);
 }
 
 static void unready(const struct run *run)

@@ -59,10 +59,10 @@ static void help(void)
 	       "  agent serve --collector 192.0.2.7   to this one\n\n"
 	       "Programs find it at /run/heapcast/agent.sock if it runs as root, else at\n"
 	       "$XDG_RUNTIME_DIR/heapcast/agent.sock; elsewhere (--socket) by HEAPCAST_SOCKET in\n"
-	       "their environment. There is a place for each 2 MiB of --memory-limit, but 64 at\n"
-	       "most; who finds them taken runs on unrecorded. Under systemd it takes sockets\n"
-	       "that are passed, tells when it is ready, and answers the watchdog\n"
-	       "(deploy/systemd).\n\n"
+	       "their environment. Each takes 200 KiB of --memory-limit as it begins, and more\n"
+	       "as it needs it, 256 at a time at most; who finds no room runs on unrecorded.\n"
+	       "Under systemd it takes sockets that are passed, tells when it is ready, and\n"
+	       "answers the watchdog (deploy/systemd).\n\n"
 	       "With nothing but LD_PRELOAD=libheapcast.so the library starts an agent by\n"
 	       "itself, which ends 10 s after the last recording; each file goes to the folder\n"
 	       "in which its program was started. Programs of a user share one if their\n"
@@ -278,8 +278,8 @@ static void log_start(const struct serve *serve)
 
 	log_info("heapcast agent %s; options: %s", HEAPCAST_VERSION,
 		 serve->from.file ? serve->from.file : "no file");
-	log_info("memory limit %s: %u programs at a time, each with a ring of %s and a spool of "
-		 "%s; %u collectors",
+	log_info("memory limit %s: %u programs at a time at most, each with a ring of up to %s and a "
+		 "spool of up to %s; %u collectors",
 		 format_size(limit, (double)a->budget.limit), a->budget.slots,
 		 format_size(ring, (double)a->budget.ring),
 		 format_size(spool, (double)a->budget.spool), a->budget.links);

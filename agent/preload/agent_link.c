@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent/preload/env.h"
+#include "agent/preload/reach.h"
 #include "agent/preload/say.h"
 #include "agent/preload/settings.h"
 #include "agent/preload/spawn.h"
@@ -21,9 +22,10 @@
 
 #include "agent/preload/poison.h"
 
-#define ANSWER_S	1
-#define PATIENCE_S	10 /* for an answer that was announced: RING_WAIT */
-#define ANSWERS_MAX	3  /* RING_WAIT, RING_SAY, and the last one */
+#define ANSWER_MS	1000
+#define ANSWER_AGAIN_MS 50
+#define PATIENCE_MS	10000 /* for an answer that was announced: RING_WAIT */
+#define ANSWERS_MAX	3     /* RING_WAIT, RING_SAY, and the last one */
 #define START_MS	2000
 #define START_PIECE_MS	5
 #define LEFT_MS		500 /* for the agent that serves in place of ours */
@@ -288,15 +290,17 @@ static int say_hello(int fd, const struct agent_parent *parent, bool early)
 	return sent >= (long)sizeof(hello) ? 0 : sent < 0 ? (int)sent : -EPROTO;
 }
 
-static int wait_answer(int fd, long limit_s)
+static int wait_answer(int fd, long limit_ms)
 {
 	struct pollfd wanted = {.fd = fd, .events = POLLIN};
 	struct {
 		long seconds;
 		long nanoseconds;
 	} left = {
-		.seconds =
-			limit_s}; /* the system call itself takes off what has gone by, signals or not: ppoll(2) */
+		.seconds = limit_ms / 1000,
+		.nanoseconds =
+			limit_ms % 1000 *
+			1000000}; /* the system call itself takes off what has gone by, signals or not: ppoll(2) */
 	long ready;
 
 	do
@@ -315,7 +319,7 @@ static void clean(char *text, size_t length)
 }
 
 /* The answer, and the descriptor that came with it; -1 in ret_memory if none did. */
-static int hear_answer(int fd, long limit_s, struct ring_answer *answer, struct agent_terms *terms,
+static int hear_answer(int fd, long limit_ms, struct ring_answer *answer, struct agent_terms *terms,
 		       int *ret_memory)
 {
 	union {
@@ -332,7 +336,7 @@ static int hear_answer(int fd, long limit_s, struct ring_answer *answer, struct 
 				 .msg_control = &control,
 				 .msg_controllen = sizeof(control)};
 	struct cmsghdr *head;
-	long got = wait_answer(fd, limit_s);
+	long got = wait_answer(fd, limit_ms);
 
 	*ret_memory = -1;
 	if (got < 0)
@@ -357,77 +361,33 @@ static int hear_answer(int fd, long limit_s, struct ring_answer *answer, struct 
 		say(more, NULL, NULL);
 	}
 	terms->entries = terms->entry ? (uint32_t)((unsigned long)got / sizeof(*terms->entry)) : 0;
-	return answer->kind == RING_ACCEPTED ? 0 : -ECONNREFUSED;
-}
-
-/* Is every slice inside of the ring? The agent is trusted, but it may be of another version, or
- * confused. */
-static bool ring_sound(const struct ring_header *ring, uint64_t size)
-{
-	const struct ring_slice *slices =
-		(const struct ring_slice *)((uintptr_t)ring + (uintptr_t)ring->slices_offset);
-
-	if (ring->magic != RING_MAGIC || ring->version != RING_VERSION || ring->size != size ||
-	    ring->slices_offset % 8 || ring->slices_offset > size ||
-	    ring->slice_count > (size - ring->slices_offset) / sizeof(*slices) ||
-	    ring->modules_offset % 8 || ring->modules_size < 4096 ||
-	    (ring->modules_size & (ring->modules_size - 1)) || ring->modules_offset > size ||
-	    ring->modules_size > size - ring->modules_offset)
-		return false;
-	for (uint32_t i = 0; i < ring->slice_count; i++) {
-		uint64_t words = slices[i].words, offset = slices[i].data_offset;
-
-		if (words < RING_MIN_WORDS || (words & (words - 1)) || words > size / 8 ||
-		    offset % 64 || offset > size || words * 8 > size - offset)
-			return false;
-	}
-	return true;
-}
-
-static int map_ring(int memory, uint64_t size, struct ring_header **ret_ring)
-{
-	const long wanted = F_SEAL_SHRINK | F_SEAL_GROW;
-	struct ring_header *ring;
-
-	if (size < RING_HEADER_SIZE || size > SIZE_MAX / 2 ||
-	    sys_call(SYS_lseek, memory, 0, SEEK_END) != (long)size ||
-	    (sys_call(SYS_fcntl, memory, F_GET_SEALS) & wanted) != wanted)
-		return -EPROTO;
-	ring = sys_map(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, memory);
-	if (!ring)
-		return -ENOMEM;
-	if (!ring_sound(ring, size)) {
-		sys_call(SYS_munmap, ring, size);
-		return -EPROTO;
-	}
-	*ret_ring = ring;
-	return 0;
+	return answer->kind == RING_ACCEPTED || answer->kind == RING_COUNTED ? 0 : -ECONNREFUSED;
 }
 
 /* Some may come before the one that counts: each of them is worth a wait. */
-static int hear_all(int fd, struct ring_answer *answer, struct agent_terms *terms, int *ret_memory)
+static int hear_all(int fd, enum agent_ask ask, struct ring_answer *answer, struct agent_terms *terms, int *ret_memory)
 {
-	long limit_s = ANSWER_S;
+	long limit_ms = ask == AGENT_ASK_AGAIN ? ANSWER_AGAIN_MS : ANSWER_MS;
 	int error;
 
 	for (unsigned i = 0; i < ANSWERS_MAX; i++) {
-		error = hear_answer(fd, limit_s, answer, terms, ret_memory);
+		error = hear_answer(fd, limit_ms, answer, terms, ret_memory);
 		if (error != -ECONNREFUSED ||
 		    (answer->kind != RING_WAIT && answer->kind != RING_SAY))
 			return error;
-		if (answer->kind == RING_WAIT)
-			limit_s = PATIENCE_S;
+		if (answer->kind == RING_WAIT && ask == AGENT_ASK_FIRST)
+			limit_ms = PATIENCE_MS;
 	}
 	return -EPROTO;
 }
 
-int agent_link(const struct agent_parent *parent, struct agent_terms *ret_terms)
+int agent_link(const struct agent_parent *parent, enum agent_ask ask, struct agent_terms *ret_terms)
 {
 	struct ring_answer answer = {0};
-	int fd = find_agent(!parent), memory = -1, error;
+	int fd = find_agent(!parent && ask == AGENT_ASK_FIRST), memory = -1, error;
 
 	if (fd < 0) {
-		if (!parent)
+		if (!parent && ask == AGENT_ASK_FIRST && !agent_silent_error(fd))
 			say_none(fd);
 		return fd;
 	}
@@ -436,9 +396,9 @@ int agent_link(const struct agent_parent *parent, struct agent_terms *ret_terms)
 		say("the HEAPCAST_ variables take more than 4 KiB: this program is not recorded",
 		    NULL, NULL);
 	if (!error)
-		error = hear_all(fd, &answer, ret_terms, &memory);
+		error = hear_all(fd, ask, &answer, ret_terms, &memory);
 	if (!error)
-		error = memory < 0 ? -EPROTO : map_ring(memory, answer.size, &ret_terms->ring);
+		error = memory < 0 ? -EPROTO : reach_map(memory, answer.size, &ret_terms->ring);
 	ret_terms->follow = !error && answer.flags & RING_ANSWER_FOLLOW;
 	if (memory >= 0)
 		sys_call(SYS_close, memory);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "agent/preload/thread.h"
+#include "agent/preload/wait.h"
 
 #include "agent/preload/poison.h"
 
@@ -30,6 +31,8 @@ struct ring_header *shim_look(enum door door)
 	struct ring_header *ring = __atomic_load_n(&shim_page.ring, __ATOMIC_ACQUIRE);
 	uint32_t control;
 
+	if (unlikely(!ring && __atomic_load_n(&shim.waits, __ATOMIC_ACQUIRE)) && !wait_event())
+		return NULL;
 	if (unlikely(!ring))
 		return open_door(door);
 	control = thread_control(ring);

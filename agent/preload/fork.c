@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "agent/preload/modules.h"
+#include "agent/preload/reach.h"
 #include "agent/preload/state.h"
 #include "agent/preload/sys.h"
 
@@ -43,7 +44,7 @@ static uint64_t position(const struct ring_header *ring)
 
 	for (int attempt = 0; attempt < 3; attempt++) {
 		sum = settled = __atomic_load_n(&ring->settled, __ATOMIC_ACQUIRE);
-		for (uint32_t i = 0; i < ring->slice_count; i++)
+		for (uint32_t i = 0; i < reach_slices(); i++)
 			sum += __atomic_load_n(&slices[i].events, __ATOMIC_RELAXED) +
 			       __atomic_load_n(&slices[i].not_sampled, __ATOMIC_RELAXED);
 		if (settled == __atomic_load_n(&ring->settled, __ATOMIC_ACQUIRE))

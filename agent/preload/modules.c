@@ -15,6 +15,7 @@
 #include "agent/preload/imports.h"
 #include "agent/preload/libc.h"
 #include "agent/preload/patience.h"
+#include "agent/preload/reach.h"
 #include "agent/preload/slice.h"
 #include "agent/preload/state.h"
 #include "agent/preload/strict.h"
@@ -487,7 +488,7 @@ static void refresh(uint32_t again)
 	struct scan scan = {.ring = shim_ring(), .first = true, .again = again};
 	int saved = errno;
 
-	if (!scan.ring)
+	if (!scan.ring || reach_counts_only(scan.ring))
 		return;
 	enter_loader();
 	dl_iterate_phdr(visit_all, &scan);

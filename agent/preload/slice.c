@@ -8,6 +8,7 @@
 #include "agent/preload/clock.h"
 #include "agent/preload/owner.h"
 #include "agent/preload/patience.h"
+#include "agent/preload/reach.h"
 #include "agent/preload/sample.h"
 #include "agent/preload/sys.h"
 
@@ -53,7 +54,7 @@ static struct ring_slice *find_free(struct ring_header *ring, uint64_t words)
 {
 	struct ring_slice *best = NULL;
 
-	for (uint32_t i = 0; i < ring->slice_count; i++) {
+	for (uint32_t i = 0; i < reach_slices(); i++) {
 		struct ring_slice *slice = slice_at(ring, i);
 
 		if (slice->words <= words || slice_state(slice) != RING_SLICE_FREE)
@@ -70,6 +71,8 @@ static struct ring_slice *claim_free(struct ring_header *ring, uint64_t words)
 		struct ring_slice *slice = find_free(ring, words);
 		uint32_t expected = RING_SLICE_FREE;
 
+		if (!slice && reach_more(ring))
+			continue;
 		if (!slice)
 			return NULL;
 		if (__atomic_compare_exchange_n(&slice->state, &expected, RING_SLICE_CLAIMING,
@@ -217,9 +220,12 @@ bool slice_grow(struct thread *thread, uint64_t stamp)
 	uint64_t record[LOST_WORDS];
 
 	thread->pressure = 0;
-	if (!ring || thread->incarnation != __atomic_load_n(&ring->account.incarnation, __ATOMIC_RELAXED) ||
-	    !slice_claim(thread, mask + 1, old->thread_first + old->events))
+	if (!ring || thread->incarnation != __atomic_load_n(&ring->account.incarnation, __ATOMIC_RELAXED))
 		return false;
+	if (!slice_claim(thread, mask + 1, old->thread_first + old->events)) {
+		reach_want(ring);
+		return false;
+	}
 	if (thread->pending.events) {
 		make_lost(thread, record, stamp);
 		head = put_last(data, mask, head, record, LOST_WORDS);
@@ -242,7 +248,7 @@ bool slice_dead(uint64_t place)
 	uint32_t number = (uint32_t)place;
 	const struct ring_slice *slice;
 
-	if (!ring || !number || number > ring->slice_count)
+	if (!ring || !number || number > reach_slices())
 		return false;
 	slice = slice_at(ring, number - 1);
 	if (__atomic_load_n(&slice->generation, __ATOMIC_ACQUIRE) != (uint32_t)(place >> 32))
@@ -255,7 +261,7 @@ bool slice_has_owner(uint32_t tid)
 {
 	struct ring_header *ring = shim_ring();
 
-	for (uint32_t i = 0; ring && i < ring->slice_count; i++) {
+	for (uint32_t i = 0; ring && i < reach_slices(); i++) {
 		const struct ring_slice *slice = slice_at(ring, i);
 
 		if (__atomic_load_n(&slice->owner_tid, __ATOMIC_RELAXED) == tid &&
@@ -325,7 +331,7 @@ static bool owner_gone(const struct ring_header *ring, const struct ring_slice *
  * since it was looked for? */
 static bool any_near(struct ring_header *ring)
 {
-	for (uint32_t i = 0; i < ring->slice_count; i++) {
+	for (uint32_t i = 0; i < reach_slices(); i++) {
 		const struct ring_slice *slice = slice_at(ring, i);
 		uint32_t state = slice_state(slice);
 
@@ -345,8 +351,10 @@ bool slice_claim_patiently(struct thread *thread)
 
 	if (!ring || claimed)
 		return claimed;
+	reach_want(ring);
 	patience_begin(&patience, ring, __atomic_load_n(&ring->policy, __ATOMIC_RELAXED));
-	while (!claimed && any_near(ring) && (most = patience_piece(&patience))) {
+	while (!claimed && (any_near(ring) || reach_may_grow(ring)) &&
+	       (most = patience_piece(&patience))) {
 		slice_doorbell();
 		sys_sleep_us(most < DEAD_SLICE_US ? most : DEAD_SLICE_US);
 		claimed = slice_claim(thread, 0, 0);

@@ -21,6 +21,7 @@
 #include "agent/preload/strict.h"
 #include "agent/preload/sys.h"
 #include "agent/preload/thread.h"
+#include "agent/preload/wait.h"
 #include "agent/unwind/arch/arch.h"
 
 #include "agent/preload/poison.h"
@@ -177,20 +178,33 @@ static bool wanted(void)
 	return !getauxval(AT_SECURE) && !env_flag("HEAPCAST_OFF");
 }
 
+/* 0 or a negative errno. */
+static int begin_recording(struct agent_terms *terms, enum agent_ask ask)
+{
+	int error = agent_link(NULL, ask, terms);
+
+	if (error)
+		return error;
+	if (!page_mark() || unwind_init(&host))
+		return -ENOTSUP;
+	look_around(terms->ring);
+	shim.stopped = env_switch("DISABLE_BY_DEFAULT");
+	terms->ring->patched += patch_apply(terms->entry, terms->entries);
+	terms->ring->before = shim.before;
+	record(terms);
+	signals_register();
+	return 0;
+}
+
 static void begin(void)
 {
 	struct agent_terms terms = {.entry = patch_room()};
 
 	next_resolve();
 	__atomic_store_n(&phase, PHASE_LINKING, __ATOMIC_RELEASE);
-	if (wanted() && strict_may_begin() && !agent_link(NULL, &terms) && page_mark() &&
-	    !unwind_init(&host)) {
-		look_around(terms.ring);
-		shim.stopped = env_switch("DISABLE_BY_DEFAULT");
-		terms.ring->patched += patch_apply(terms.entry, terms.entries);
-		record(&terms);
-		signals_register();
-	}
+	if (wanted() && strict_may_begin() &&
+	    agent_silent_error(begin_recording(&terms, AGENT_ASK_FIRST)))
+		wait_begin();
 	patch_room_done(terms.entry);
 	__atomic_store_n(&phase, PHASE_RUNNING, __ATOMIC_RELEASE);
 }
@@ -201,13 +215,33 @@ static void begin_forked(void)
 {
 	struct agent_terms terms = {.entry = NULL};
 	const struct agent_parent *parent = fork_enter();
+	bool again = shim.waits == (uint32_t)sys_call(SYS_getpid);
+	int error;
 
 	thread_forked();
-	if (agent_link(parent, &terms))
+	error = agent_link(parent, again ? AGENT_ASK_AGAIN : AGENT_ASK_FIRST, &terms);
+	if (agent_silent_error(error))
+		wait_begin();
+	else
+		wait_end();
+	if (error)
 		return;
+	terms.ring->before = again ? shim.before : 0;
 	shim.recorded = shim.gone = 0;
 	shim.owner_word_offset = owner_init_forked();
 	record(&terms);
+}
+
+/* It is too late to patch what the program has of its own, and for a fork child of the process that has asked. */
+static void begin_late(void)
+{
+	struct agent_terms terms = {.entry = NULL};
+
+	if (shim.waits == (uint32_t)sys_call(SYS_getpid) &&
+	    agent_silent_error(begin_recording(&terms, AGENT_ASK_AGAIN)))
+		wait_begin();
+	else
+		wait_end();
 }
 
 /* A hook that was interrupted by the handler which forked is left alone: its frame is still there.
@@ -217,13 +251,16 @@ struct ring_header *start_again(void)
 	uint32_t expected = PHASE_RUNNING;
 	int saved = errno;
 
-	if (thread_in_hook(ARCH_FRAME) ||
+	if ((__atomic_load_n(&shim.waits, __ATOMIC_ACQUIRE) && !wait_over()) ||
+	    thread_in_hook(ARCH_FRAME) ||
 	    !__atomic_compare_exchange_n(&phase, &expected, PHASE_LINKING, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		return NULL;
 	__atomic_store_n(&shim.attention, 0, __ATOMIC_RELEASE);
 	if (shim.follow && !shim_page.ours)
 		begin_forked();
+	else if (shim.waits)
+		begin_late();
 	__atomic_store_n(&phase, PHASE_RUNNING, __ATOMIC_RELEASE);
 	errno = saved;
 	return __atomic_load_n(&shim_page.ring, __ATOMIC_ACQUIRE);

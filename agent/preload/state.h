@@ -96,6 +96,12 @@ struct shim {
 	uint64_t heard_ns;	/* and since when it is that: see patience.c */
 	uint32_t epoch;		/* ring_header.epoch, in memory that nobody else writes */
 	uint32_t incarnation;	/* of the agent that has been told of the modules */
+	/* The agent was silent: see wait.h. */
+	uint32_t waits;	   /* the process that asks it again; 0: none does */
+	uint32_t wait_ms;  /* until it does */
+	uint64_t ask_ns;   /* when, by the coarse clock */
+	uint64_t before;   /* events begun meanwhile */
+	uint32_t slices; /* of the ring, that may be looked at; see reach.h */
 	struct thread *threads; /* every state that was ever made; pushed by compare-and-swap */
 };
 

@@ -50,6 +50,7 @@ static uint32_t class_of(long number)
 	case CALL_MMAP:
 	case SYS_mprotect:
 	case SYS_munlock:
+	case SYS_mremap:
 		return CALLS_MEMORY;
 	case SYS_gettid:
 	case SYS_getpid:
@@ -101,6 +102,27 @@ void *sys_map(void *at, size_t size, int protection, int flags, int fd)
 	return (unsigned long)result >= -4095ul ? NULL : (void *)result;
 }
 
+void *sys_space(size_t size, int flags, int fd)
+{
+	size_t page = (size_t)getpagesize();
+	void *at = sys_map(NULL, page, PROT_NONE, flags, fd);
+	long grown;
+
+	if (!at)
+		return NULL;
+	sys_call(SYS_munlock, at, page);
+	grown = sys_call(SYS_mremap, at, page, size, MREMAP_MAYMOVE);
+	if ((unsigned long)grown < -4095ul)
+		return (void *)grown;
+	sys_call(SYS_munmap, at, page);
+	return NULL;
+}
+
+int sys_open(void *at, size_t size)
+{
+	return (int)sys_call(SYS_mprotect, at, size, PROT_READ | PROT_WRITE);
+}
+
 static uintptr_t reserve_at, reserve_end;
 
 static void *reserved_pages(size_t size)
@@ -119,10 +141,12 @@ static void *reserved_pages(size_t size)
 
 void *sys_pages(size_t size)
 {
+	void *at;
+
 	if (unlikely(strict_refuses(CALLS_MEMORY)))
 		return reserved_pages(size);
-	return sys_map(NULL, size, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+	at = sys_space(size, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+	return at && !sys_open(at, size) ? at : NULL;
 }
 
 /* Where the program locks all that is mapped (mlockall), it is not made resident. */
@@ -132,12 +156,8 @@ void sys_reserve(void)
 
 	if (reserve_end)
 		return;
-	memory = sys_map(NULL, RESERVE_BYTES, PROT_NONE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-	if (!memory)
-		return;
-	sys_call(SYS_munlock, memory, RESERVE_BYTES);
-	if (sys_call(SYS_mprotect, memory, RESERVE_BYTES, PROT_READ | PROT_WRITE) < 0)
+	memory = sys_space(RESERVE_BYTES, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+	if (!memory || sys_open(memory, RESERVE_BYTES) < 0)
 		return;
 	reserve_at = (uintptr_t)memory;
 	__atomic_store_n(&reserve_end, (uintptr_t)memory + RESERVE_BYTES, __ATOMIC_RELEASE);

@@ -37,6 +37,15 @@ long sys_call3(long number, long a, long b, long c);
  * NULL: refused. */
 void *sys_map(void *at, size_t size, int protection, int flags, int fd);
 
+/*
+ * Address space of that kind, which nobody can touch yet (sys_open); NULL: refused. A program that has called mlockall(MCL_FUTURE) has
+ * all of what is mapped later brought in at once, and kept there; not this. It is mapped as one page, so that the program's limit of
+ * locked memory is not met for it, unlocked, and made as large as it is to be.
+ */
+void *sys_space(size_t size, int flags, int fd);
+/* From here on it may be read and written, whole pages. Each is brought in when it is touched. 0 or a negative errno. */
+int sys_open(void *at, size_t size);
+
 /* Zeroed private memory, page-aligned, never given back; NULL: none to be had. Out of the reserve, where mapping is refused. */
 void *sys_pages(size_t size);
 

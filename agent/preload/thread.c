@@ -9,6 +9,7 @@
 #include "agent/preload/modules.h"
 #include "agent/preload/next.h"
 #include "agent/preload/note.h"
+#include "agent/preload/reach.h"
 #include "agent/preload/record.h"
 #include "agent/preload/sample.h"
 #include "agent/preload/slice.h"
@@ -72,8 +73,11 @@ static void order_stamps(void)
 
 static struct thread *take(void)
 {
+	const struct ring_header *ring = shim_ring();
 	struct thread *thread;
 
+	if (!ring || reach_counts_only(ring))
+		return NULL;
 	if (__atomic_load_n(&shim.threads, __ATOMIC_ACQUIRE))
 		order_stamps();
 	thread = take_used();

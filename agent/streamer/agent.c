@@ -129,6 +129,7 @@ static void tick(uv_timer_t *timer)
 	guests_tick(&a->guests);
 	listener_tick(&a->listener);
 	desk_tick(&a->desk, clock_monotonic_ns());
+	cells_tick(a);
 	work(a);
 }
 
@@ -201,6 +202,15 @@ static int spool_by_key(struct agent *a)
 	return 0;
 }
 
+/* Where what all share takes more than was planned, the spools, or the room, have less. */
+static void take_off(struct budget *b, size_t bytes)
+{
+	if (b->virtual)
+		b->room.size -= bytes;
+	else
+		b->spool -= (bytes / b->slots + 4096) & ~(size_t)4095;
+}
+
 /* For batches that wait for a collector, where there is no room in memory any more. That it can't be had is told, and no reason
  * not to record. What an earlier agent has left there is looked through while the memory for all else is not taken yet. */
 static void open_folder(struct agent *a)
@@ -214,7 +224,12 @@ static void open_folder(struct agent *a)
 		orphans_open(&a->orphans, &a->spool, b->links,
 			     b->limit / 4 < LEFT_FRAME_MAX ? (size_t)b->limit / 4 : LEFT_FRAME_MAX);
 	/* A buffer for definitions as well, at the cost of the spools in memory. */
-	b->spool -= ((b->link_out + orphans_memory(&a->orphans)) / b->slots + 4096) & ~(size_t)4095;
+	take_off(b, b->link_out + orphans_memory(&a->orphans));
+}
+
+static bool has_links(const struct agent_settings *s)
+{
+	return s->announce || s->listen || s->listen_fd || s->collector;
 }
 
 int agent_divide(const struct agent_settings *s, uint32_t slots, struct budget *ret,
@@ -230,7 +245,45 @@ int agent_divide(const struct agent_settings *s, uint32_t slots, struct budget *
 		return budget_divide_holding(ret, s->memory_limit, slots,
 					     s->flight.memory ? s->flight.memory : limit / 2,
 					     "the flight recorder", err);
+	if (!slots && !s->no_rings)
+		return budget_divide_elastic(ret, s->memory_limit, s->each.ring.depth_limit + 2,
+					     has_links(s), s->each.observe.maps_ns, err);
 	return budget_divide(ret, s->memory_limit, slots, err);
+}
+
+/* Sessions and places that grow: address space. */
+static int open_places(struct agent *a)
+{
+	const struct budget *b = &a->budget;
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t sessions = (b->slots * sizeof(*a->session) + page - 1) & ~(page - 1);
+	int r = arena_open_sparse(&a->places, sessions + b->slots * b->virtual);
+
+	if (r < 0)
+		return r;
+	a->session = arena_take(&a->places, sessions);
+	return 0;
+}
+
+/* Slots that are alike. */
+static int open_slots(struct agent *a)
+{
+	const struct budget *b = &a->budget;
+	int r = 0;
+
+	a->session = arena_take(&a->arena, b->slots * sizeof(*a->session));
+	if (!a->session)
+		return -ENOMEM;
+	for (uint32_t i = 0; !r && i < b->slots; i++) {
+		struct stream *stream = &a->session[i].stream;
+
+		r = session_init(a, &a->session[i]);
+		if (!r && a->settings.cull.time_ns)
+			r = stream_use_culling(stream, &a->arena, b, &a->settings.cull);
+		if (!r && a->settings.flight.window_ns)
+			r = stream_use_flight(stream, &a->arena, b, &a->settings.flight);
+	}
+	return r;
 }
 
 static int open_memory(struct agent *a, struct err_text *err)
@@ -243,12 +296,15 @@ static int open_memory(struct agent *a, struct err_text *err)
 		return r;
 	a->budget.alike = a->settings.no_rings;
 	open_folder(a);
-	a->budget.spool -= (SYMBOL_FILES_SIZE / b->slots + 4096) & ~(size_t)4095;
+	take_off(&a->budget, SYMBOL_FILES_SIZE);
+	if (b->virtual)
+		take_off(&a->budget, CELLS_BYTES);
 	if (a->settings.announce)
-		a->budget.spool -= (BEACON_MEMORY / b->slots + 4096) & ~(size_t)4095;
-	if (a->settings.each.observe.maps_ns)
+		take_off(&a->budget, BEACON_MEMORY);
+	if (a->settings.each.observe.maps_ns && !b->virtual)
 		budget_maps(&a->budget);
-	own = SYMBOL_FILES_SIZE + b->slots * (sizeof(struct session) + 64) +
+	own = SYMBOL_FILES_SIZE + (b->virtual ? 0 : b->slots * (sizeof(struct session) + 64)) +
+	      b->links * b->slots * sizeof(struct subscription) +
 	      b->links * (sizeof(struct link) + 64) +
 	      GUEST_PLACES * sizeof(struct guest) + 64 + LINK_MESSAGE + LINK_SCRATCH +
 	      (a->settings.spool ? 2 : 1) * b->link_out + 4096;
@@ -258,24 +314,13 @@ static int open_memory(struct agent *a, struct err_text *err)
 	if (!r)
 		r = packer_init(&a->link_packer, &a->arena, LINK_MESSAGE, LINK_SCRATCH);
 	a->file_out = r ? NULL : arena_take(&a->arena, b->link_out);
-	a->session = r ? NULL : arena_take(&a->arena, b->slots * sizeof(*a->session));
 	a->link = r ? NULL : arena_take(&a->arena, b->links * sizeof(*a->link));
-	if (!r && (!a->session || !a->link || !a->file_out))
+	if (!r && (!a->link || !a->file_out))
 		r = -ENOMEM;
-	for (uint32_t i = 0; !r && i < b->slots; i++) {
-		struct session *s = &a->session[i];
-
-		r = stream_init(&s->stream, &a->arena, b, a->settings.each.ring.depth_limit, &a->clock,
-				&a->drain_packer);
-		if (!r && a->settings.cull.time_ns)
-			r = stream_use_culling(&s->stream, &a->arena, b, &a->settings.cull);
-		if (!r && a->settings.flight.window_ns)
-			r = stream_use_flight(&s->stream, &a->arena, b, &a->settings.flight);
-		s->agent = a;
-		s->slot = i;
-		s->pidfd = s->file.fd = s->pressure.folder = -1;
-		a->stream[i] = &s->stream;
-	}
+	if (!r)
+		r = b->virtual ? open_places(a) : open_slots(a);
+	for (uint32_t i = 0; !r && i < b->slots; i++)
+		a->stream[i] = &a->session[i].stream;
 	for (uint32_t i = 0; !r && i < b->links; i++)
 		r = link_init(&a->link[i], &a->host, &a->arena, b);
 	return r < 0 ? err_set(err, r, "can't set %llu bytes of memory aside: %s",
@@ -289,7 +334,7 @@ static void use_folder(struct agent *a)
 		return;
 	a->spool.out_size = a->budget.link_out;
 	a->spool.out = arena_take(&a->arena, a->spool.out_size);
-	for (uint32_t i = 0; a->spool.out && i < a->budget.slots; i++)
+	for (uint32_t i = 0; a->spool.out && !a->budget.virtual && i < a->budget.slots; i++)
 		stream_use_spool(a->stream[i], &a->spool);
 }
 
@@ -297,13 +342,21 @@ static void log_budget(const struct agent *a)
 {
 	const struct budget *b = &a->budget;
 
+	if (b->virtual) {
+		log_debug("memory limit %llu: room of %zu, of which growing may take %zu; %u levels, from %zu "
+			  "(ring %zu) to %zu; %u processes at a time at most, each with %zu of address space",
+			  (unsigned long long)b->limit, b->room.size, b->room.growth, b->levels,
+			  b->place[0].cost, ring_backed(&b->shape, 1), b->place[b->levels - 1].cost,
+			  b->slots, b->virtual);
+		return;
+	}
 	log_debug("memory limit %llu: own %zu, %u links of %zu, message %zu, scratch %zu, %u slots "
 		  "of ring %zu + tables %zu "
 		  "+ batch %zu + spool %zu + maps %zu + held back %zu (%u events); %u slices, %u stack nodes in a slot",
 		  (unsigned long long)b->limit, b->own, b->links,
 		  b->link_out + b->link_in + 2 * b->socket_buffer, b->message, b->scratch, b->slots,
 		  b->ring, b->tables, b->batch, b->spool, b->maps, b->hold,
-		  a->session[0].stream.flight.slots + a->session[0].stream.cull.slots, ring_slice_count(b->ring),
+		  a->session[0].stream.flight.slots + a->session[0].stream.cull.slots, ring_slice_count(&b->shape, 1),
 		  a->session[0].stream.stacks.nodes_max);
 }
 
@@ -358,7 +411,7 @@ static void share_links(struct agent *a)
 {
 	const struct agent_settings *s = &a->settings;
 
-	a->to_links = s->announce || s->listen || s->listen_fd || s->collector;
+	a->to_links = has_links(s);
 	a->guests.links = a->budget.links - (s->collector ? 1 : 0);
 }
 
@@ -448,6 +501,8 @@ static int open_secure(struct agent *a, struct err_text *err)
 void agent_trigger(struct agent *a, enum flight_cause cause)
 {
 	for (uint32_t i = 0; i < a->budget.slots; i++) {
+		if (stream_state(a->stream[i]) == STREAM_FREE)
+			continue;
 		pthread_mutex_lock(&a->stream[i]->lock);
 		if (a->stream[i]->state == STREAM_LIVE)
 			flight_trigger(a->stream[i], cause);
@@ -509,7 +564,8 @@ int agent_open(struct agent *a, const struct agent_settings *settings, int liste
 
 void agent_expect(struct agent *a)
 {
-	ring_source_prepare(&a->session[0].stream.source, a->budget.ring);
+	if (!a->budget.virtual)
+		ring_source_prepare(&a->session[0].stream.source, &a->budget.shape);
 }
 
 void agent_loop(struct agent *a)
@@ -580,5 +636,6 @@ void agent_close(struct agent *a)
 	packer_done(&a->link_packer);
 	frame_decoder_free(a->host.decoder);
 	secure_close(a->secure);
+	arena_close(&a->places);
 	arena_close(&a->arena);
 }

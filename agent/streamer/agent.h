@@ -15,6 +15,7 @@
 #include "agent/streamer/access.h"
 #include "agent/streamer/beacon.h"
 #include "agent/streamer/budget.h"
+#include "agent/streamer/cells.h"
 #include "agent/streamer/clock.h"
 #include "agent/streamer/desk.h"
 #include "agent/streamer/drain.h"
@@ -153,6 +154,8 @@ struct agent {
 	struct agent_settings settings;
 	struct budget budget;
 	struct arena arena;
+	struct arena places; /* address space of sessions, and of places that grow */
+	uint32_t touched;    /* sessions that were ever used: their own memory stays */
 	struct clock clock;
 	struct packer drain_packer, link_packer;
 	struct drain drain;
@@ -185,7 +188,8 @@ struct agent {
 	uint32_t told_next;
 	uint64_t idle_since_ns;
 	struct agent_held held[AGENT_HELD];
-	uint32_t turned_away;	/* asked when all slots were taken */
+	struct cell cell[CELLS_MAX];
+	uint32_t turned_away;	/* asked when there was no place */
 	uint32_t unready;	/* fork children that could not be recorded */
 	bool stopping;
 	bool hurried;		/* told to stop a second time */
@@ -239,6 +243,14 @@ void agent_close(struct agent *agent);
 /* desk_answer.c */
 /* Serves a desk beside the socket of that name, where programs ask. 0 or a negative errno: the agent does without. */
 int agent_open_desk(struct agent *agent, const char *socket);
+
+/* session_place.c */
+/* One that is free, with the memory of a young process; NULL: there is none. */
+struct session *session_take(struct agent *agent);
+/* Its stream is free again: its memory goes back. */
+void session_give(struct session *session);
+/* All of its own, where places are fixed, once. 0 or -ENOMEM. */
+int session_init(struct agent *agent, struct session *session);
 
 /* session.c */
 void session_ask(struct agent *agent, struct handshake_client *client, const struct ring_hello *hello);

@@ -34,21 +34,21 @@ void packer_done(struct packer *p)
 	p->encoder = NULL;
 }
 
-int batch_init(struct batch *b, struct arena *arena, const struct budget *budget)
+int batch_init(struct batch *b, struct arena *arena, const struct budget_place *most)
 {
-	size_t message = budget->message;
-	void *state = arena_take(arena, budget->state);
+	b->state = arena_take(arena, most->state);
+	b->memory = arena_take(arena, most->batch);
+	return b->memory && b->state ? 0 : -ENOMEM;
+}
 
-	b->memory = arena_take(arena, budget->batch);
-	b->size = budget->batch;
-	b->nodes_max = (uint32_t)(message / 8 * 3 / STACKS_NODE_MAX);
-	b->definition_bytes_max = message / 8;
-	if (!b->memory || !state)
-		return -ENOMEM;
-	events_encoder_init(&b->events, b->memory, message / 2 - budget->hold_message - 64, state,
-			    budget->state, BATCH_EVENTS_MAX, BATCH_TICK_NS);
+void batch_shape(struct batch *b, const struct budget_place *place)
+{
+	b->size = place->batch;
+	b->nodes_max = (uint32_t)(place->nodes / STACKS_NODE_MAX);
+	b->definition_bytes_max = place->definitions;
+	events_encoder_init(&b->events, b->memory, place->columns, b->state, place->state,
+			    BATCH_EVENTS_MAX, BATCH_TICK_NS);
 	batch_clear(b);
-	return 0;
 }
 
 void batch_clear(struct batch *b)
@@ -317,6 +317,26 @@ static void put_thread_counts(struct stream *s, struct packer *p, Heapcast__Ledg
 		columns[i]->len = (size_t)(at[i] - columns[i]->data);
 }
 
+/* Few, and short. */
+static void put_unrecorded(struct stream *s, struct packer *p, Heapcast__Batch *batch)
+{
+	batch->unrecorded = (Heapcast__Unrecorded **)rows(p, s->unrecorded_count,
+							  sizeof(Heapcast__Unrecorded));
+	for (uint32_t i = 0; i < s->unrecorded_count; i++) {
+		const struct unrecorded *from = &s->unrecorded[i];
+		Heapcast__Unrecorded *m = batch->unrecorded[batch->n_unrecorded++];
+
+		heapcast__unrecorded__init(m);
+		m->pid = from->pid;
+		m->name = bytes_of(from->name, strnlen(from->name, sizeof(from->name)));
+		m->counted = from->counted;
+		m->events = from->events;
+		m->allocations = from->allocations;
+		m->frees = from->frees;
+		m->bytes = from->bytes;
+	}
+}
+
 static void put_delivered(Heapcast__Ledger *m, const struct spool_account *account)
 {
 	m->delivered = account->events;
@@ -341,6 +361,12 @@ static Heapcast__Ledger *put_ledger(struct stream *s, struct packer *p, Heapcast
 	m->lost_bytes = s->lost.bytes;
 	m->stacks_cut = s->stacks_cut;
 	m->samples_refused = s->samples_refused;
+	m->before_recording = stream_ring(s) ? s->source.before : 0;
+	m->not_begun = stream_ring(s) && !s->source.ready && !s->image;
+	m->unrecorded = s->unrecorded_sum.pid;
+	m->unrecorded_uncounted = s->uncounted;
+	m->unrecorded_events = s->unrecorded_sum.events;
+	m->unrecorded_bytes = s->unrecorded_sum.bytes;
 	m->earlier_delivered = s->earlier_delivered;
 	m->earlier_lost = s->earlier_lost;
 	put_delivered(m, &s->delivered);
@@ -403,12 +429,14 @@ long batch_pack(struct stream *s, struct packer *p, bool end)
 	if (stream_holds(s))
 		sums_put(s, p, end || s->renewal_wanted, &batch);
 	batch_put_observed(s, p, &batch);
+	put_unrecorded(s, p, &batch);
 	put_thread_counts(s, p, put_ledger(s, p, &batch));
 	s->ledger_told = batch.ledger->produced;
 	if (end)
 		put_end(s, p, &batch);
 	length = pack(p, &batch, s->batch.memory, s->batch.size);
 	s->process_news = false;
+	s->unrecorded_count = 0;
 	s->modules.sent = s->modules.count;
 	s->stacks.sent += nodes;
 	batch_clear(&s->batch);

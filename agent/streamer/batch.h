@@ -47,6 +47,7 @@ struct batch_mark {
 struct batch {
 	struct events_encoder events;
 	uint8_t *memory; /* columns, then the frame */
+	void *state;	 /* what addresses are predicted from */
 	size_t size;
 	uint32_t nodes_max; /* new nodes of the stack table in one batch */
 	size_t definition_bytes, definition_bytes_max;
@@ -72,8 +73,10 @@ void packer_done(struct packer *packer);
 
 struct stream;
 
-/* Takes the batch's part of a slot. 0 or -ENOMEM. */
-int batch_init(struct batch *batch, struct arena *arena, const struct budget *budget);
+/* Takes the batch's part of a slot, as large as it may ever be. 0 or -ENOMEM. */
+int batch_init(struct batch *batch, struct arena *arena, const struct budget_place *most);
+/* From here on it is that large. It is clear, and no frame lies in it. */
+void batch_shape(struct batch *batch, const struct budget_place *place);
 void batch_clear(struct batch *batch);
 /* Room for something that takes so many bytes in the message. Noted as taken if it is. */
 bool batch_take(struct batch *batch, size_t bytes);

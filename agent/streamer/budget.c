@@ -8,6 +8,10 @@
 
 #include "agent/streamer/guest.h"
 #include "agent/streamer/maps.h"
+#include "agent/streamer/modules.h"
+#include "agent/streamer/ring_source.h"
+#include "agent/streamer/stacks.h"
+#include "agent/streamer/threads.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "proto/columns.h"
@@ -27,6 +31,8 @@
 #define MAPS_MAX	(1024 * KIB)
 #define LINKS_MOST	4
 #define HOLD_MEMORY_MIN (64 * KIB)
+#define SPOOL_SPARE	(2 * KIB)
+#define MODULE_BYTES	(sizeof(struct module) + 224) /* its path and segments, as a rule */
 #define SLOT_LARGE	(4096 * KIB) /* from here on the ring has room for a crowd of threads */
 
 static size_t clamp(size_t value, size_t low, size_t high)
@@ -102,10 +108,190 @@ int budget_divide_paged(struct budget *b, uint64_t limit, uint32_t slots, size_t
 			       format_size(given, (double)limit), b->slots);
 	large = slot >= SLOT_LARGE;
 	b->ring = percent(slot, large ? 38 : 28) & ~(page - 1);
+	b->shape = ring_shape_whole(b->ring);
 	b->tables = percent(slot, large ? 39 : 42) & ~(size_t)4095;
 	b->spool = (slot - b->ring - b->tables - b->batch - b->state - SLOT_PARTS - 4096) &
 		   ~(size_t)4095;
 	return 0;
+}
+
+/* What a process needs that just begins: sizes that a shell or a compiler's driver seldom outgrows. */
+#define YOUNG_RING	  (42 * KIB)
+#define YOUNG_STACKS	  (24 * KIB)
+#define YOUNG_MODULES	  40
+#define YOUNG_THREADS	  16 /* and as many more as there are slices */
+#define YOUNG_COLUMNS	  (5 * KIB)
+#define YOUNG_DEFINITIONS 2560
+#define NODES_SPARE	  32
+#define MESSAGE_SLACK	  (8 * KIB) /* the process, threads, the account */
+#define MESSAGE_LEAST	  (40 * KIB)
+#define GROWN_FIRST	  (320 * KIB)
+#define GROWN_PERCENT	  30 /* of the room */
+#define MODULES_MOST	  1024
+#define DEAD_THREADS	  256 /* that keep their names for who joins late */
+#define PART_PAGES	  6 /* that parts of a place have at their ends, and seldom all of them */
+
+static size_t round_up(size_t value, size_t to)
+{
+	return (value + to - 1) / to * to;
+}
+
+/* What the slices take outside of the ring. */
+static size_t lanes_bytes(uint32_t slices, uint32_t depth)
+{
+	return slices * (sizeof(struct ring_lane) + 2 * sizeof(uint32_t) +
+			 sizeof(struct stacks_path) + depth * sizeof(uint32_t));
+}
+
+static void message_sizes(struct budget_place *p)
+{
+	p->batch = frame_bound(p->columns + p->nodes + p->definitions + MESSAGE_SLACK);
+}
+
+static size_t tables_bytes(const struct budget_place *p, uint32_t slices, uint32_t depth)
+{
+	return p->modules * MODULE_BYTES + p->threads * sizeof(struct thread) +
+	       lanes_bytes(slices, depth);
+}
+
+/* `spool` is what is left of `size`; 0: the least. */
+static void complete(struct budget *b, struct budget_place *p, uint32_t level, uint32_t depth, size_t size)
+{
+	const size_t page = page_size();
+	uint32_t slices = ring_slice_count(&b->shape, level + 1);
+	size_t others;
+
+	p->threads += slices;
+	others = ring_backed(&b->shape, level + 1) + tables_bytes(p, slices, depth) + p->stacks +
+		 p->batch + p->state + p->maps + PART_PAGES * page;
+	p->spool = size > others ? size - others : 0;
+	if (p->spool < p->batch + SPOOL_SPARE)
+		p->spool = p->batch + SPOOL_SPARE;
+	p->spool = round_up(p->spool, 4 * KIB);
+	p->cost = round_up(others + p->spool, page);
+}
+
+static void make_young(struct budget *b, uint32_t depth, bool maps)
+{
+	struct budget_place *p = &b->place[0];
+
+	*p = (struct budget_place){
+		.modules = YOUNG_MODULES,
+		.threads = YOUNG_THREADS,
+		.stacks = (depth < 512 ? 1 : depth / 256) * YOUNG_STACKS,
+		.columns = YOUNG_COLUMNS,
+		.nodes = (depth + NODES_SPARE) * STACKS_NODE_MAX,
+		.definitions = YOUNG_DEFINITIONS,
+		.state = EVENTS_STATE_MIN,
+	};
+	if (maps) {
+		p->maps = MAPS_SIZE_MIN;
+		p->definitions = MAPS_STEP_MIN + MAPS_BESIDE;
+	}
+	message_sizes(p);
+	complete(b, p, 0, depth, 0);
+}
+
+/* Shares as of a fixed slot. */
+static void make_grown(struct budget *b, uint32_t level, uint32_t depth, size_t size, bool maps)
+{
+	size_t message = clamp(size / 10, MESSAGE_LEAST, MESSAGE_MAX);
+	struct budget_place *p = &b->place[level];
+
+	*p = (struct budget_place){
+		.modules = (uint32_t)clamp((size_t)YOUNG_MODULES << level, 0, MODULES_MOST),
+		.threads = (uint32_t)clamp((size_t)YOUNG_THREADS << (2 * level), 0, DEAD_THREADS),
+		.columns = message / 2 - 64,
+		.nodes = message / 8 * 3,
+		.definitions = message / 8,
+		.state = clamp(message / 5, EVENTS_STATE_MIN, EVENTS_STATE_BEST),
+		.maps = maps ? MAPS_SIZE_MIN : 0, /* in use while it grows: always the same */
+	};
+	if (maps && p->definitions < MAPS_STEP_MIN + MAPS_BESIDE)
+		p->definitions = MAPS_STEP_MIN + MAPS_BESIDE;
+	p->stacks = percent(size, 36);
+	p->stacks -= clamp(tables_bytes(p, ring_slice_count(&b->shape, level + 1), depth), 0,
+			   p->stacks / 2);
+	p->stacks = p->stacks & ~(size_t)4095;
+	message_sizes(p);
+	complete(b, p, level, depth, size);
+}
+
+static void shape_places(struct budget *b, uint32_t depth, bool maps)
+{
+	const size_t most = percent(b->room.size, GROWN_PERCENT) + GROWN_FIRST / 2;
+	size_t size[RING_STEPS_MAX] = {0};
+
+	b->shape = (struct ring_shape){.steps = 1, .size = {YOUNG_RING}};
+	for (size_t next = GROWN_FIRST; next <= most && b->shape.steps < RING_STEPS_MAX &&
+					next <= SIZE_MAX / 8 / BUDGET_SLOTS_MAX;
+	     next *= 2) {
+		size[b->shape.steps] = next;
+		b->shape.size[b->shape.steps++] = next / 4;
+	}
+	b->levels = b->shape.steps;
+	make_young(b, depth, maps);
+	for (uint32_t k = 1; k < b->levels; k++)
+		make_grown(b, k, depth, size[k], maps);
+}
+
+/* Address space: all parts at their largest, the table of stacks twice, for it moves when it grows. */
+static size_t space_of(const struct budget *b, uint32_t depth)
+{
+	const struct budget_place *p = &b->place[b->levels - 1];
+	uint32_t slices = ring_slice_count(&b->shape, b->levels);
+
+	return round_up(tables_bytes(p, slices, depth) + 2 * p->stacks + p->batch + p->state +
+				p->spool + p->maps + 4 * PART_PAGES * page_size() +
+				ring_memory_struct_size(&b->shape),
+			page_size());
+}
+
+int budget_divide_elastic(struct budget *b, uint64_t limit, uint32_t depth, bool links, bool maps,
+			  struct err_text *err)
+{
+	size_t rest, shared;
+	int r = budget_divide(b, limit, 1, err);
+
+	if (r < 0)
+		return r;
+	b->links = links ? b->links : 1;
+	rest = (size_t)limit - b->own -
+	       b->links * (b->link_out + b->link_in + 2 * b->socket_buffer);
+	b->message = clamp(percent(rest, GROWN_PERCENT) / 10 + GROWN_FIRST / 20, MESSAGE_LEAST,
+			   MESSAGE_MAX) +
+		     MESSAGE_SLACK;
+	b->scratch = SCRATCH_BASE + b->message / 2;
+	shared = b->message + FRAME_HEADROOM + b->scratch;
+	b->room.size = rest - shared;
+	shape_places(b, depth, maps);
+	b->room.growth = percent(b->room.size, GROWN_PERCENT);
+	b->slots = (uint32_t)clamp(b->room.size / (b->place[0].cost + BUDGET_SESSION_BYTES), 1,
+				   BUDGET_SLOTS_MAX);
+	b->virtual = space_of(b, depth);
+	b->ring = b->shape.size[b->levels - 1];
+	b->spool = b->place[b->levels - 1].spool;
+	b->tables = b->maps = b->batch = b->state = 0;
+	return 0;
+}
+
+bool room_take(struct room *room, size_t bytes, enum room_use use)
+{
+	size_t used = __atomic_add_fetch(&room->used, bytes, __ATOMIC_RELAXED), grown = 0;
+
+	if (use != ROOM_YOUNG)
+		grown = __atomic_add_fetch(&room->grown, bytes, __ATOMIC_RELAXED);
+	if (used <= room->size && (use == ROOM_MUST || grown <= room->growth || !grown))
+		return true;
+	room_give(room, bytes, use);
+	return false;
+}
+
+void room_give(struct room *room, size_t bytes, enum room_use use)
+{
+	__atomic_sub_fetch(&room->used, bytes, __ATOMIC_RELAXED);
+	if (use != ROOM_YOUNG)
+		__atomic_sub_fetch(&room->grown, bytes, __ATOMIC_RELAXED);
 }
 
 int budget_divide(struct budget *b, uint64_t limit, uint32_t slots, struct err_text *err)
@@ -163,24 +349,58 @@ void budget_maps(struct budget *b)
 	b->spool -= b->maps;
 }
 
+/* Slots that are alike, as places of one level. What `tables` is for is divided later (stream_init). */
+void budget_fix(struct budget *b)
+{
+	b->levels = 1;
+	b->place[0] = (struct budget_place){
+		.columns = b->message / 2 - b->hold_message - 64,
+		.nodes = b->message / 8 * 3,
+		.definitions = b->message / 8,
+		.batch = b->batch,
+		.state = b->state,
+		.spool = b->spool,
+		.maps = b->maps,
+	};
+}
+
 size_t budget_private(const struct budget *b)
 {
+	if (b->virtual)
+		return b->links * (b->link_out + b->link_in) + b->message + FRAME_HEADROOM +
+		       b->scratch + 4096;
 	return b->links * (b->link_out + b->link_in) + b->message + FRAME_HEADROOM + b->scratch +
 	       b->slots * (b->tables + b->batch + b->state + b->spool + b->maps + b->hold +
 			   SLOT_PARTS) +
 	       4096;
 }
 
-int arena_open(struct arena *a, size_t size)
+static int open_with(struct arena *a, size_t size, int flag)
 {
-	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flag,
+			    -1, 0);
 
 	if (memory == MAP_FAILED)
 		return -errno;
 	madvise(memory, size, MADV_NOHUGEPAGE); /* so that what is resident is what was asked for */
 	*a = (struct arena){.memory = memory, .size = size};
 	return 0;
+}
+
+int arena_open(struct arena *a, size_t size)
+{
+	return open_with(a, size, MAP_POPULATE);
+}
+
+int arena_open_sparse(struct arena *a, size_t size)
+{
+	return open_with(a, size, MAP_NORESERVE);
+}
+
+void arena_drop(struct arena *a)
+{
+	madvise(a->memory, a->size, MADV_DONTNEED);
+	a->used = 0;
 }
 
 void arena_close(struct arena *a)

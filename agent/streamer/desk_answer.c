@@ -55,6 +55,8 @@ static uint64_t used_memory(const struct agent *agent)
 	for (uint32_t i = 0; i < agent->budget.slots; i++) {
 		struct stream *s = agent->stream[i];
 
+		if (agent->budget.virtual && stream_state(s) == STREAM_FREE)
+			continue;
 		pthread_mutex_lock(&s->lock);
 		rings += ring_source_memory(&s->source);
 		pthread_mutex_unlock(&s->lock);

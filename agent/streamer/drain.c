@@ -21,16 +21,17 @@
 #define STACK_SIZE   (256u << 10)
 
 struct bells {
-	struct futex_waitv futex[BUDGET_SLOTS_MAX + 1];
-	struct ring_header *header[BUDGET_SLOTS_MAX + 1];
+	struct futex_waitv futex[FUTEX_WAITV_MAX];
 	unsigned count;
 	bool polled;
+	bool all; /* else there are more than the kernel takes at a time */
 };
 
-static void add_bell(struct bells *bells, uint32_t *word, uint32_t value, uint32_t flags,
-		     struct ring_header *header)
+static void add_bell(struct bells *bells, uint32_t *word, uint32_t value, uint32_t flags)
 {
-	bells->header[bells->count] = header;
+	bells->all = bells->count < FUTEX_WAITV_MAX;
+	if (!bells->all)
+		return;
 	bells->futex[bells->count++] = (struct futex_waitv){
 		.val = value, .uaddr = (uintptr_t)word, .flags = FUTEX_32 | flags};
 }
@@ -40,17 +41,19 @@ static void collect(struct drain *d, struct bells *bells, uint32_t kick)
 {
 	bells->count = 0;
 	bells->polled = false;
-	add_bell(bells, &d->kick, kick, FUTEX_PRIVATE_FLAG, NULL);
+	add_bell(bells, &d->kick, kick, FUTEX_PRIVATE_FLAG);
 	for (uint32_t i = 0; i < d->streams; i++) {
 		struct stream *s = d->stream[i];
 
+		if (stream_state(s) == STREAM_FREE)
+			continue;
 		pthread_mutex_lock(&s->lock);
 		if (s->state == STREAM_LIVE && stream_ring(s)) {
 			struct ring_header *h = stream_ring(s);
 
 			bells->polled |= ring_polled(&s->source);
 			add_bell(bells, &h->doorbell,
-				 __atomic_load_n(&h->doorbell, __ATOMIC_ACQUIRE), 0, h);
+				 __atomic_load_n(&h->doorbell, __ATOMIC_ACQUIRE), 0);
 			__atomic_store_n(&h->sleeping, 1, __ATOMIC_SEQ_CST);
 		}
 		pthread_mutex_unlock(&s->lock);
@@ -68,7 +71,7 @@ static void wait_plain(const struct bells *bells, long wait_ns)
 	const struct words_timespec wait = {.ns = wait_ns};
 	const struct futex_waitv *f = &bells->futex[bells->count - 1];
 
-	if (bells->count > 2)
+	if (bells->count > 2 || !bells->all)
 		nanosleep(&poll, NULL);
 	else
 		syscall(SYS_futex, (void *)(uintptr_t)f->uaddr,
@@ -86,6 +89,10 @@ static void wait_all(const struct bells *bells, long wait_ns)
 		until.tv_sec++;
 		until.tv_nsec -= 1000000000;
 	}
+	if (!bells->all) {
+		wait_plain(bells, wait_ns);
+		return;
+	}
 	if (syscall(SYS_futex_waitv, bells->futex, bells->count, 0, &until, CLOCK_MONOTONIC) < 0 &&
 	    (errno == ENOSYS || errno == EPERM)) /* or a filter that does not know the call */
 		wait_plain(bells, wait_ns);
@@ -97,6 +104,8 @@ static void awake(struct drain *d)
 	for (uint32_t i = 0; i < d->streams; i++) {
 		struct stream *s = d->stream[i];
 
+		if (stream_state(s) == STREAM_FREE)
+			continue;
 		pthread_mutex_lock(&s->lock);
 		if (s->state == STREAM_LIVE && stream_ring(s))
 			__atomic_store_n(&stream_ring(s)->sleeping, 0, __ATOMIC_RELAXED);
@@ -129,6 +138,8 @@ static enum turn turn(struct drain *d)
 		uint64_t next;
 		bool exec;
 
+		if (stream_state(s) == STREAM_FREE)
+			continue;
 		pthread_mutex_lock(&s->lock);
 		if (s->state != STREAM_FREE) {
 			state = s->state;
@@ -156,6 +167,8 @@ static bool any_filling(struct drain *d)
 	for (uint32_t i = 0; i < d->streams && !filling; i++) {
 		struct stream *s = d->stream[i];
 
+		if (stream_state(s) == STREAM_FREE)
+			continue;
 		pthread_mutex_lock(&s->lock);
 		filling = s->state == STREAM_LIVE && !s->frame_pending &&
 			  s->capture->ops->filling(s->capture);
@@ -169,6 +182,8 @@ static void tell_sleep(struct drain *d)
 	uint64_t slept = clock_slept_ns();
 
 	for (uint32_t i = 0; i < d->streams; i++) {
+		if (stream_state(d->stream[i]) == STREAM_FREE)
+			continue;
 		pthread_mutex_lock(&d->stream[i]->lock);
 		stream_tell_sleep(d->stream[i], slept);
 		pthread_mutex_unlock(&d->stream[i]->lock);

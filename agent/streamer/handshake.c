@@ -297,7 +297,7 @@ int handshake_answer_with(struct handshake_client *c, enum ring_answer_kind kind
 	struct cmsghdr *head;
 	int r;
 
-	if (kind == RING_ACCEPTED) {
+	if (ring_fd >= 0) {
 		message.msg_control = control.bytes;
 		message.msg_controllen = sizeof(control.bytes);
 		head = CMSG_FIRSTHDR(&message);

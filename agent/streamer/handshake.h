@@ -10,7 +10,7 @@
 
 #include "proto/ring.h"
 
-#define HANDSHAKE_CLIENTS 16
+#define HANDSHAKE_CLIENTS 64
 
 struct handshake;
 

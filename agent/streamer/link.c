@@ -20,9 +20,10 @@
 int link_init(struct link *l, struct link_host *host, struct arena *arena, const struct budget *b)
 {
 	*l = (struct link){.host = host, .fd = -1, .in_size = b->link_in, .out_size = b->link_out};
+	l->subscription = arena_take(arena, b->slots * sizeof(*l->subscription));
 	l->in = arena_take(arena, l->in_size);
 	l->out = arena_take(arena, l->out_size);
-	return l->in && l->out ? 0 : -ENOMEM;
+	return l->subscription && l->in && l->out ? 0 : -ENOMEM;
 }
 
 static void closed(uv_handle_t *handle)
@@ -313,6 +314,7 @@ static void ready(uv_poll_t *poll, int status, int events)
 int link_take(struct link *l, struct link_io *io, const char *peer)
 {
 	struct link empty = {.host = l->host,
+			     .subscription = l->subscription,
 			     .in = l->in,
 			     .in_size = l->in_size,
 			     .out = l->out,
@@ -320,6 +322,7 @@ int link_take(struct link *l, struct link_io *io, const char *peer)
 	int r;
 
 	*l = empty;
+	memset(l->subscription, 0, l->host->streams * sizeof(*l->subscription));
 	link_io_move(&l->io, io);
 	l->fd = l->io.fd;
 	memcpy(l->peer, peer, strnlen(peer, sizeof(l->peer) - 1));

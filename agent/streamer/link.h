@@ -78,7 +78,7 @@ struct link {
 	size_t out_size, out_length, out_sent;
 	bool wants_room;
 	struct replies replies;
-	struct subscription subscription[BUDGET_SLOTS_MAX];
+	struct subscription *subscription; /* one a slot */
 	char peer[64];
 };
 

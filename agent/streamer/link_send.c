@@ -57,6 +57,8 @@ static void fill_states(struct link *l, struct packer *p, Heapcast__Link *m)
 		struct stream *s = l->host->stream[i];
 		Heapcast__StreamState *state;
 
+		if (stream_state(s) == STREAM_FREE)
+			continue;
 		pthread_mutex_lock(&s->lock);
 		if (s->state != STREAM_FREE) {
 			state = rows[m->n_stream++] = arena_take(&p->scratch, sizeof(*state));

@@ -18,6 +18,12 @@ int modules_init(struct modules *m, struct arena *arena, uint32_t capacity)
 	return m->entry && m->text.memory ? 0 : -ENOMEM;
 }
 
+void modules_limit(struct modules *m, uint32_t capacity)
+{
+	m->capacity = capacity;
+	m->text.size = capacity * (size_t)TEXT_A_MODULE;
+}
+
 void modules_clear(struct modules *m)
 {
 	m->count = m->sent = m->unloads = m->turned_away = m->recent = 0;
@@ -36,6 +42,13 @@ static int keep_text(struct modules *m, struct module *to, const struct capture_
 	to->segment = (const struct capture_segment *)text;
 	to->path = text + segments;
 	return 0;
+}
+
+bool modules_full(const struct modules *m, const struct capture_module *module)
+{
+	size_t text = module->segment_count * sizeof(module->segment[0]) + module->path_length;
+
+	return m->count == m->capacity || m->text.size - m->text.used < text + 64;
 }
 
 int modules_add(struct modules *m, const struct capture_module *module)

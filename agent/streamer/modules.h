@@ -46,7 +46,11 @@ struct modules {
 
 /* Takes what it needs of `arena`. 0 or -ENOMEM. */
 int modules_init(struct modules *modules, struct arena *arena, uint32_t capacity);
+/* From here on it has that capacity; at most that of modules_init, and never less than before. */
+void modules_limit(struct modules *modules, uint32_t capacity);
 void modules_clear(struct modules *modules);
+/* Is there no room for this one? */
+bool modules_full(const struct modules *modules, const struct capture_module *module);
 /* 0; -ENOSPC: full, counted; -EBADMSG: it makes no sense. */
 int modules_add(struct modules *modules, const struct capture_module *module);
 /* One that is gone is there again, the same file at the same place: it has its number again. (What has been told of its end

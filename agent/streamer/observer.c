@@ -69,15 +69,17 @@ static bool meet(struct observed *o, struct stream *s)
 	uint32_t image = 0;
 	pid_t pid = 0;
 
-	pthread_mutex_lock(&s->lock);
-	if (s->state == STREAM_LIVE) {
-		generation = s->start_ns;
-		image = s->image;
-		pid = s->target.pid;
-		start_ticks = s->target.start_ticks;
-		settings = s->observe;
+	if (stream_state(s) == STREAM_LIVE) {
+		pthread_mutex_lock(&s->lock);
+		if (s->state == STREAM_LIVE) {
+			generation = s->start_ns;
+			image = s->image;
+			pid = s->target.pid;
+			start_ticks = s->target.start_ticks;
+			settings = s->observe;
+		}
+		pthread_mutex_unlock(&s->lock);
 	}
-	pthread_mutex_unlock(&s->lock);
 	if (!generation) {
 		forget(o);
 		return false;

@@ -88,7 +88,7 @@ static int module_next(struct ring_source *s, struct stream *stream, uint64_t le
 	if (length < 8 || length % 8 || length > left || length > in_piece)
 		return -EBADMSG;
 	*ret_length = length;
-	if (length < sizeof(*m) || length > sizeof(s->scratch))
+	if (length < sizeof(*m) || length > RING_EVENT_WORDS * sizeof(*s->scratch))
 		return -EBADMSG;
 	memcpy(m, s->ring->modules + at, length);
 	if (s->ring->swapped)

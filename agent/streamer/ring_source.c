@@ -27,6 +27,7 @@ static void read_header(struct ring_source *s)
 	uint32_t word = ring_get32(swapped, &h->owner_word_offset);
 
 	s->ready = order != 0;
+	s->before = ring_get64(swapped, &h->before);
 	s->foreign = order && order != RING_ORDER_MARK;
 	s->owner_word = word <= OWNER_SIZE - 4 ? word & ~3u : 0;
 	s->clock =
@@ -413,13 +414,16 @@ static const struct capture_ops ring_ops = {
 	.close = ring_close,
 };
 
-int ring_source_init(struct ring_source *s, struct arena *arena, size_t size, struct clock *counter)
+int ring_source_init(struct ring_source *s, struct arena *arena, const struct ring_shape *shape,
+		     struct clock *counter)
 {
-	uint32_t slices = ring_slice_count(size);
+	static uint64_t scratch[RING_EVENT_WORDS];
+	uint32_t slices = ring_slice_count(shape, shape->steps);
 
 	*s = (struct ring_source){.source = {&ring_ops}, .counter = counter, .clock = counter};
 	s->plain.kind = RING_CLOCK_MONOTONIC;
-	s->ring = arena_take(arena, ring_memory_struct_size(size));
+	s->scratch = scratch;
+	s->ring = arena_take(arena, ring_memory_struct_size(shape));
 	s->lane = arena_take(arena, slices * sizeof(*s->lane));
 	s->active = arena_take(arena, slices * sizeof(*s->active));
 	s->heap = arena_take(arena, slices * sizeof(*s->heap));
@@ -429,9 +433,9 @@ int ring_source_init(struct ring_source *s, struct arena *arena, size_t size, st
 	return 0;
 }
 
-void ring_source_prepare(struct ring_source *s, size_t size)
+void ring_source_prepare(struct ring_source *s, const struct ring_shape *shape)
 {
-	ring_memory_prepare(s->ring, size);
+	ring_memory_prepare(s->ring, shape);
 }
 
 void ring_source_clear(struct ring_source *s, uint64_t start_ns)
@@ -449,16 +453,17 @@ void ring_source_clear(struct ring_source *s, uint64_t start_ns)
 	s->away_ns = s->back = 0;
 	s->emulated = 0;
 	s->looks_itself = false;
+	s->before = s->wants_heard = 0;
 }
 
-int ring_source_open(struct ring_source *s, size_t size, const struct ring_settings *settings,
-		     uint64_t start_ns)
+int ring_source_open(struct ring_source *s, const struct ring_shape *shape,
+		     const struct ring_settings *settings, uint64_t start_ns)
 {
 	struct ring_settings complete = *settings;
 	int r;
 
 	complete.counter = s->counter->kind;
-	r = ring_memory_open(s->ring, size, &complete);
+	r = ring_memory_open(s->ring, shape, &complete);
 	if (r)
 		return r;
 	ring_source_clear(s, start_ns);

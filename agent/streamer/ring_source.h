@@ -88,15 +88,17 @@ struct ring_source {
 	bool moved;	    /* a thread was found to have gone on elsewhere: look at all slices */
 	uint64_t away_ns;   /* stream time: until then the agent before us, or we before we were stopped, had read */
 	uint64_t back;	    /* stamp: what was lost before this was lost for lack of an agent; 0: nothing was */
-	uint64_t scratch[RING_EVENT_WORDS]; /* a record, a mark's text, an announcement */
+	uint64_t *scratch; /* RING_EVENT_WORDS: a record, a mark's text, an announcement; the drain thread's */
+	uint64_t before;   /* events that the program had begun when it had no ring */
+	uint32_t wants_heard; /* of ring_header.wants */
 };
 
-/* `ring` is open or will be before the first drain. 0 or -ENOMEM. `size` is that of the budget. */
-int ring_source_init(struct ring_source *source, struct arena *arena, size_t size, struct clock *counter);
+/* `ring` is open or will be before the first drain. 0 or -ENOMEM. `shape` is that of the budget. */
+int ring_source_init(struct ring_source *source, struct arena *arena, const struct ring_shape *shape, struct clock *counter);
 /* Makes the memory for the ring that is opened next. If there is none, ring_source_open will say so. */
-void ring_source_prepare(struct ring_source *source, size_t size);
+void ring_source_prepare(struct ring_source *source, const struct ring_shape *shape);
 /* Makes a ring and begins anew. 0 or a negative errno. */
-int ring_source_open(struct ring_source *source, size_t size, const struct ring_settings *settings, uint64_t start_ns);
+int ring_source_open(struct ring_source *source, const struct ring_shape *shape, const struct ring_settings *settings, uint64_t start_ns);
 /* What the agent before us has left, checked. */
 struct ring_inheritance {
 	struct ring_account account;
@@ -106,7 +108,7 @@ struct ring_inheritance {
 /* ring_takeup.c: takes over `lock`, a locked descriptor of a ring whose agent is gone (ring_memory_adopt), as the next
  * incarnation. 0; -EXDEV: it does not belong to the agents of this `mark`; -ESTALE: the program was told that nobody wants it any more; or a negative errno as of ring_memory_adopt.
  * `lock` is closed then, too. */
-int ring_source_adopt(struct ring_source *source, size_t size, int lock, const uint8_t *mark,
+int ring_source_adopt(struct ring_source *source, const struct ring_shape *shape, int lock, const uint8_t *mark,
 		      struct ring_inheritance *ret_inheritance);
 /* Says to the program that this agent reads now. */
 void ring_source_begin(struct ring_source *source);
@@ -114,7 +116,7 @@ void ring_source_close(struct ring_source *source);
 /* Bytes of the ring that is open, or prepared. */
 static inline size_t ring_source_memory(const struct ring_source *source)
 {
-	return source->ring->header ? source->ring->size : 0;
+	return source->ring->header ? source->ring->backed : 0;
 }
 
 /* Between the files of this source. */

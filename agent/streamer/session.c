@@ -13,7 +13,7 @@
 #define EXIT_UNKNOWN_NS 1000000000 /* how long to ask how a process ended */
 #define DETACH_NS	100000000  /* for the program to notice */
 #define ANCESTORS_MAX	64
-#define PLACE_NEAR_NS	300000000 /* how long a process is kept waiting for a place at most */
+#define PLACE_WAIT_NS	200000000 /* how long a process is kept waiting for a place at most */
 #define ANSWER_LATER	((enum ring_answer_kind)0)
 
 static struct session *session_of(struct agent *a, pid_t pid, uint64_t start_ticks)
@@ -41,14 +41,6 @@ static const struct session *recorded_ancestor(struct agent *a, pid_t pid)
 			    a->session[k].stream.target.pid == pid)
 				return &a->session[k];
 	}
-	return NULL;
-}
-
-static struct session *free_session(struct agent *a)
-{
-	for (uint32_t i = 0; i < a->budget.slots; i++)
-		if (stream_state(&a->session[i].stream) == STREAM_FREE && !a->session[i].closing)
-			return &a->session[i];
 	return NULL;
 }
 
@@ -102,6 +94,8 @@ static uint64_t parent_position(struct agent *a, const uint8_t *id)
 	for (uint32_t i = 0; i < a->budget.slots; i++) {
 		struct stream *t = &a->session[i].stream;
 
+		if (stream_state(t) == STREAM_FREE)
+			continue;
 		pthread_mutex_lock(&t->lock);
 		if (stream_state(t) == STREAM_LIVE && !memcmp(t->id, id, sizeof(t->id)))
 			position =
@@ -159,11 +153,12 @@ int session_attach(struct agent *a, const struct target_info *target,
 		.parent_stream = parent,
 		.parent_event = parent ? parent_position(a, parent) : 0,
 	};
-	struct session *s = free_session(a);
+	struct session *s;
 	int r;
 
 	if (session_of(a, target->pid, target->start_ticks))
 		return -EEXIST;
+	s = session_take(a);
 	if (!s)
 		return -ENOSPC;
 	s->settings = a->settings.each;
@@ -172,7 +167,11 @@ int session_attach(struct agent *a, const struct target_info *target,
 	if (!r)
 		stream_settle(&s->stream, &s->settings.observe, s->settings.cull_ns);
 	pthread_mutex_unlock(&s->stream.lock);
-	return r < 0 ? r : enlist(a, s, NULL);
+	if (!r)
+		r = enlist(a, s, NULL);
+	if (r < 0)
+		session_give(s);
+	return r;
 }
 
 static struct target_said said_in(const struct handshake_client *client,
@@ -202,7 +201,7 @@ static int open_stream(struct agent *a, struct session *s, const struct handshak
 						: parent_position(a, hello->parent_stream);
 	}
 	pthread_mutex_lock(&s->stream.lock);
-	r = stream_open(&s->stream, &a->budget, target, &settings);
+	r = stream_open(&s->stream, target, &settings);
 	if (!r)
 		stream_settle(&s->stream, &s->settings.observe, s->settings.cull_ns);
 	pthread_mutex_unlock(&s->stream.lock);
@@ -235,16 +234,22 @@ static enum ring_answer_kind begin(struct agent *a, struct session *s,
 
 	if (r < 0) {
 		session_say(a, client, &say);
+		session_give(s);
 		return RING_REFUSED;
 	}
 	r = open_stream(a, s, client, target, hello);
 	if (r < 0) {
 		a->ringless = true;
 		log_error("can't make a ring for pid %d: %s", (int)target->pid, strerror(-r));
+		session_give(s);
 		return RING_BUSY;
 	}
 	r = find_file(a, s, &say);
 	session_say(a, client, &say);
+	if (r < 0)
+		session_give(s);
+	else
+		cells_placed(a, target->pid);
 	return r < 0 ? RING_REFUSED : RING_ACCEPTED;
 }
 
@@ -260,16 +265,16 @@ static bool is_copy(const struct agent *a, const struct session *s)
 
 int session_take_up(struct agent *a, const struct target_info *target, int lock)
 {
-	struct session *s = free_session(a);
 	bool may = access_may_process(&a->settings.access, target->pid);
+	struct session *s = may ? session_take(a) : NULL;
 	int r;
 
-	if (!s || !may) {
+	if (!s) {
 		close(lock);
 		return may ? -ENOSPC : -EPERM;
 	}
 	pthread_mutex_lock(&s->stream.lock);
-	r = stream_take_up(&s->stream, &a->budget, target, lock, a->mark, a->id);
+	r = stream_take_up(&s->stream, target, lock, a->mark, a->id);
 	if (!r && is_copy(a, s)) {
 		stream_close(&s->stream);
 		r = -EEXIST;
@@ -279,9 +284,11 @@ int session_take_up(struct agent *a, const struct target_info *target, int lock)
 		stream_settle(&s->stream, &s->settings.observe, s->settings.cull_ns);
 	}
 	pthread_mutex_unlock(&s->stream.lock);
+	if (!r)
+		r = enlist(a, s, NULL);
 	if (r < 0)
-		return r;
-	return enlist(a, s, NULL);
+		session_give(s);
+	return r;
 }
 
 static bool allowed(struct agent *a, const struct handshake_client *client)
@@ -323,28 +330,6 @@ static void next_image(struct session *s, struct handshake_client *client,
 	drain_kick(&s->agent->drain);
 }
 
-/* Is a place about to be free? Its process has ended a moment ago, and its file is being written. */
-static bool place_near(const struct agent *a)
-{
-	uint64_t now = clock_monotonic_ns();
-
-	for (uint32_t i = 0; i < a->budget.slots; i++) {
-		const struct session *s = &a->session[i];
-		bool live = stream_state(&s->stream) == STREAM_LIVE;
-
-		if (live ? s->gone : now - s->progress_ns < PLACE_NEAR_NS)
-			return true;
-	}
-	return false;
-}
-
-static void turn_away(struct agent *a, const struct handshake_client *client)
-{
-	a->turned_away++;
-	log_info("pid %d asks to be recorded, but all %u places are taken: raise --memory-limit",
-		 (int)client->pid, a->budget.slots);
-}
-
 /* A ring keeps the byte order of its first image: one of the other order, after an exec, can't go on in it. */
 static bool same_order(const struct session *s, const struct handshake_client *client)
 {
@@ -381,17 +366,21 @@ static enum ring_answer_kind decide(struct agent *a, struct handshake_client *cl
 		return RING_REFUSED;
 	if (hello->flags & RING_HELLO_UNREADY) {
 		a->unready++;
+		cells_unready(a, client, hello);
 		log_info("pid %d was forked while a library was being loaded: it is not recorded",
 			 (int)client->pid);
 		return RING_REFUSED;
 	}
-	s = free_session(a);
-	if (s)
-		return begin(a, s, client, &target, hello);
-	if (place_near(a))
-		return ANSWER_LATER;
-	turn_away(a, client);
-	return RING_BUSY;
+	s = session_take(a);
+	return s ? begin(a, s, client, &target, hello) : ANSWER_LATER;
+}
+
+/* It has not waited for the answer, when it asked before. */
+static bool never_taken(const struct session *s)
+{
+	const struct ring_header *h = stream_ring(&s->stream);
+
+	return h && !__atomic_load_n(&h->byte_order, __ATOMIC_ACQUIRE);
 }
 
 static void answer(struct agent *a, struct handshake_client *client, const struct ring_hello *hello,
@@ -405,7 +394,7 @@ static void answer(struct agent *a, struct handshake_client *client, const struc
 		handshake_answer(client, kind);
 		return;
 	}
-	if (known) {
+	if (known && !never_taken(known)) {
 		next_image(known, client, hello);
 		return;
 	}
@@ -432,8 +421,7 @@ void session_ask(struct agent *a, struct handshake_client *client, const struct 
 		a->held[i] = (struct agent_held){client, *hello, clock_monotonic_ns()};
 		return;
 	}
-	turn_away(a, client);
-	answer(a, client, hello, RING_BUSY, NULL);
+	cells_turn_away(a, client, hello);
 }
 
 void session_admit(struct agent *a)
@@ -448,11 +436,12 @@ void session_admit(struct agent *a)
 		if (!h->client)
 			continue;
 		kind = decide(a, h->client, &h->hello, &known);
-		if (kind == ANSWER_LATER && now - h->since_ns < PLACE_NEAR_NS)
+		if (kind == ANSWER_LATER && now - h->since_ns < PLACE_WAIT_NS)
 			continue;
 		if (kind == ANSWER_LATER)
-			turn_away(a, h->client);
-		answer(a, h->client, &h->hello, kind == ANSWER_LATER ? RING_BUSY : kind, known);
+			cells_turn_away(a, h->client, &h->hello);
+		else
+			answer(a, h->client, &h->hello, kind, known);
 		h->client = NULL;
 	}
 }
@@ -477,6 +466,7 @@ void session_ended(struct session *s, const struct target_end *how)
 	oom_end(&s->oom);
 	pressure_end(&s->pressure);
 	session_check_patches(s);
+	cells_orphaned(s);
 	pthread_mutex_lock(&s->stream.lock);
 	stream_end(&s->stream, &end);
 	pthread_mutex_unlock(&s->stream.lock);

@@ -113,10 +113,8 @@ void session_accept(struct session *s, struct handshake_client *client)
 	if (handshake_answer_with(client, RING_ACCEPTED, s->stream.source.ring->fd,
 				  s->stream.source.ring->size, own->entry, own->count) == 0)
 		return;
-	log_warn("pid %d (%s) has not waited for this agent, which was too slow: it runs on "
-		 "unrecorded",
+	log_info("pid %d (%s) has not waited for this agent, which was too slow: it will ask again",
 		 (int)pid, target_name(&s->stream.target));
-	session_detach(s);
 }
 
 void session_check_patches(const struct session *s)

@@ -270,6 +270,7 @@ static void finish(struct session *s)
 	symbol_files_keep(&s->agent->files, &s->stream);
 	stream_close(&s->stream);
 	pthread_mutex_unlock(&s->stream.lock);
+	session_give(s);
 	s->agent->host.generation++;
 	beacon_send(&s->agent->beacon);
 }

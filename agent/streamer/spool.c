@@ -9,12 +9,22 @@
 
 #define BYTES_A_SLOT 2048
 
-int spool_init(struct spool *s, struct arena *arena, size_t size)
+static uint32_t slots_of(size_t size)
 {
-	*s = (struct spool){.frame_slots = (uint32_t)(size / BYTES_A_SLOT)};
-	s->size = size - s->frame_slots * sizeof(*s->frame) - 128;
-	s->frame = arena_take(arena, s->frame_slots * sizeof(*s->frame));
-	s->memory = arena_take(arena, s->size);
+	return (uint32_t)(size / BYTES_A_SLOT);
+}
+
+/* And what is left for the frames. */
+static size_t memory_of(size_t size)
+{
+	return size - slots_of(size) * sizeof(struct spool_frame) - 128;
+}
+
+int spool_init(struct spool *s, struct arena *arena, size_t most, size_t size)
+{
+	*s = (struct spool){.frame_slots = slots_of(size), .size = memory_of(size)};
+	s->frame = arena_take(arena, slots_of(most) * sizeof(*s->frame));
+	s->memory = arena_take(arena, memory_of(most));
 	spool_clear(s);
 	return s->frame && s->memory ? 0 : -ENOMEM;
 }
@@ -31,6 +41,21 @@ void spool_clear(struct spool *s)
 static struct spool_frame *frame_of(const struct spool *s, uint64_t number)
 {
 	return &s->frame[number % s->frame_slots];
+}
+
+/* The slots become a multiple of what they were: a frame stays where it is, or goes where none was. Bytes that are behind the last
+ * frame, or will be, are simply more. */
+void spool_grow(struct spool *s, size_t size)
+{
+	uint32_t before = s->frame_slots, slots = slots_of(size) / before * before;
+
+	if (memory_of(size) <= s->size)
+		return;
+	s->frame_slots = slots;
+	for (uint64_t number = s->first; number < s->next; number++)
+		if (number % slots != number % before)
+			s->frame[number % slots] = s->frame[number % before];
+	s->size = memory_of(size);
 }
 
 /* Where `length` bytes could go now; SIZE_MAX: nowhere. */

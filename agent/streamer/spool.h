@@ -35,7 +35,10 @@ struct spool {
 	uint64_t bytes_total;	      /* put in so far */
 };
 
-int spool_init(struct spool *spool, struct arena *arena, size_t size);
+/* Of `size` bytes, and of `most` later. 0 or -ENOMEM. */
+int spool_init(struct spool *spool, struct arena *arena, size_t most, size_t size);
+/* It has so many bytes now; at most the `most` of spool_init. */
+void spool_grow(struct spool *spool, size_t size);
 void spool_clear(struct spool *spool);
 /* Copies a frame in; it gets the number `next`. 0; -ENOSPC: come again after an acknowledgement; -EMSGSIZE: it is
  * longer than the spool. */

@@ -11,6 +11,8 @@
 #define CACHE_PART	7
 #define CACHE_SLOTS_MIN 256
 #define NODES_A_PLACE	8
+#define NODES_SMALL	2 /* in a small table, where most nodes are of another place */
+#define SIZE_SMALL	(64u << 10)
 #define BYTES_PER_THREE (8 * 3 + 4 * 4) /* three entries of 8 bytes and four slots of 4 */
 
 static uint64_t hash_of_node(uint32_t parent, uint32_t place)
@@ -45,7 +47,7 @@ void stacks_init(struct stacks *s, void *memory, size_t size)
 	memset(memory, 0, size);
 	*s = (struct stacks){.size = size, .cache_shift = 64 - cache_bits(size)};
 	entries = (size - caches_size(s)) / BYTES_PER_THREE * 3;
-	places = (uint32_t)(entries / (NODES_A_PLACE + 1));
+	places = (uint32_t)(entries / ((size < SIZE_SMALL ? NODES_SMALL : NODES_A_PLACE) + 1));
 	nodes = (uint32_t)entries - places;
 	s->places_max = places - 1;
 	s->places_slots = places / 3 * 4;
@@ -244,4 +246,22 @@ bool stacks_renew(struct stacks *s, struct stacks_path *path, uint32_t paths)
 	s->sent = 0;
 	s->generations++;
 	return true;
+}
+
+/* Nodes and places keep their numbers: nobody who has one need know. */
+void stacks_move(struct stacks *s, void *memory, size_t size)
+{
+	struct stacks from = *s;
+
+	stacks_init(s, memory, size);
+	memcpy(s->place, from.place, (from.places + 1) * sizeof(*s->place));
+	memcpy(s->node, from.node, (from.nodes + 1) * sizeof(*s->node));
+	s->places = from.places;
+	s->nodes = from.nodes;
+	s->cut_place = from.cut_place;
+	s->has_cut = from.has_cut;
+	s->sent = from.sent;
+	s->base = from.base;
+	s->generations = from.generations;
+	index_again(s);
 }

@@ -60,8 +60,10 @@ struct stacks {
 #define STACKS_NUMBER_MAX (1u << 28)
 #define STACKS_OFFSET_MAX ((UINT64_C(1) << 48) - 1)
 
-/* `memory` (zeroed or not, `size` bytes, at least 64 KiB) stays the caller's. */
+/* `memory` (zeroed or not, `size` bytes, at least 16 KiB) stays the caller's. */
 void stacks_init(struct stacks *stacks, void *memory, size_t size);
+/* Goes on in other memory, that is larger. */
+void stacks_move(struct stacks *stacks, void *memory, size_t size);
 /* The place's number, made if it is new; 0: the table is full. */
 uint32_t stacks_place(struct stacks *stacks, uint32_t module, uint64_t offset);
 /* The node below `parent` (0: outermost), made if it is new. When the table is full, or `place` 0: the cut node, or `parent`

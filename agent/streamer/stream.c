@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -19,91 +20,177 @@
 #define DEAD_THREADS	(4 * BATCH_THREADS_MAX) /* that keep their names for who joins late */
 #define RENEWAL_REST                                                                               \
 	64 /* batches without another try, when threads hold too much of the stack table */
-#define MAPS_BESIDE  2560	/* of a batch's room for definitions, for figures */
 #define STOPPED_NS   1000000000 /* without a heartbeat for so long, programs go on unrecorded */
 #define TURN_BATCHES 4		/* batches in one turn: others want the lock, too */
 #define LANES_ALIKE  64		/* threads at least, before stacks are cut for them */
 
 /* Frames of a lane: a program puts no stack into a slice that is longer than half of it. */
-static uint32_t path_most(const struct stream *s, const struct budget *b, uint32_t lane)
+static uint32_t path_most(const struct stream *s, uint32_t lane)
 {
-	uint64_t most = b->alike ? UINT32_MAX : ring_slice_words(b->ring, lane) / 2 - STACK_SPARE;
+	uint64_t most = s->budget->alike
+				? UINT32_MAX
+				: ring_slice_words(&s->budget->shape, lane) / 2 - STACK_SPARE;
 
 	return most < s->depth_max ? (uint32_t)most : s->depth_max;
 }
 
-static size_t path_total(const struct stream *s, const struct budget *b)
+static size_t path_total(const struct stream *s)
 {
 	size_t total = 0;
 
 	for (uint32_t i = 0; i < s->lane_count; i++)
-		total += path_most(s, b, i);
+		total += path_most(s, i);
 	return total;
 }
 
-static int init_lanes(struct stream *s, struct arena *tables, const struct budget *b)
+struct stacks_path stream_lane(const struct stream *s, uint32_t lane)
 {
+	return (struct stacks_path){
+		.node = lane ? s->lane[lane - 1].node + s->lane[lane - 1].most : s->path,
+		.most = path_most(s, lane)};
+}
+
+/* The lanes of all slices there may be; in a slot that does not grow, within a quarter of its tables. */
+static int init_lanes(struct stream *s, struct arena *tables)
+{
+	const struct budget *b = s->budget;
+	const bool fixed = b->levels == 1;
 	size_t most = tables->size / 4 / sizeof(uint32_t);
-	uint32_t *nodes;
 
 	/* Rather fewer threads than stacks that are cut. */
 	if (b->alike && s->lane_count > LANES_ALIKE)
 		s->lane_count = most / s->depth_max > LANES_ALIKE ? (uint32_t)(most / s->depth_max)
 								  : LANES_ALIKE;
-	if (s->lane_count > ring_slice_count(b->ring))
-		s->lane_count = ring_slice_count(b->ring);
-	while (s->depth_max > 16 && path_total(s, b) > most)
+	if (s->lane_count > ring_slice_count(&b->shape, b->levels))
+		s->lane_count = ring_slice_count(&b->shape, b->levels);
+	while (fixed && s->depth_max > 16 && path_total(s) > most)
 		s->depth_max = s->depth_max * 3 / 4;
 	s->lane = arena_take(tables, (s->lane_count + 1) * sizeof(*s->lane));
-	nodes = arena_take(tables, path_total(s, b) * sizeof(*nodes));
-	if (!s->lane || !nodes)
+	s->path = arena_take(tables, path_total(s) * sizeof(*s->path));
+	if (!s->lane || !s->path)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < s->lane_count; i++) {
-		s->lane[i] = (struct stacks_path){.node = nodes, .most = path_most(s, b, i)};
-		nodes += s->lane[i].most;
-	}
-	s->lane[s->lane_count] = (struct stacks_path){0};
+	if (!fixed)
+		s->lane_count = ring_slice_count(&b->shape, 1);
+	for (uint32_t i = 0; i < s->lane_count; i++)
+		s->lane[i] = stream_lane(s, i);
 	return 0;
 }
 
-int stream_init(struct stream *s, struct arena *arena, const struct budget *b, uint32_t depth_limit,
-		struct clock *counter, struct packer *packer)
+static uint32_t most_modules(const struct budget *b)
 {
-	struct arena tables = arena_part(arena, b->tables);
 	uint32_t modules = (uint32_t)(b->tables / 16 / MODULE_ROOM);
 
-	modules = modules < MODULES_MIN	  ? MODULES_MIN
-		  : modules < MODULES_MAX ? modules
-					  : MODULES_MAX;
+	return b->levels > 1	       ? b->place[b->levels - 1].modules
+	       : modules < MODULES_MIN ? MODULES_MIN
+	       : modules < MODULES_MAX ? modules
+				       : MODULES_MAX;
+}
 
-	*s = (struct stream){.packer = packer, .lane_count = ring_slice_count(b->ring)};
+static uint32_t most_threads(const struct stream *s)
+{
+	const struct budget *b = s->budget;
+
+	return b->levels > 1 ? b->place[b->levels - 1].threads : s->lane_count + DEAD_THREADS;
+}
+
+static int init_tables(struct stream *s, struct arena *tables, struct clock *counter)
+{
+	return ring_source_init(&s->source, tables, &s->budget->shape, counter) < 0 ||
+			       modules_init(&s->modules, tables, most_modules(s->budget)) < 0 ||
+			       threads_init(&s->threads, tables, most_threads(s)) < 0 ||
+			       init_lanes(s, tables) < 0
+		       ? -ENOMEM
+		       : 0;
+}
+
+/* A batch after a new generation must find room in it. */
+void stream_fit_batch(struct stream *s)
+{
+	if (s->batch.nodes_max > s->stacks.nodes_max / 8)
+		s->batch.nodes_max = s->stacks.nodes_max / 8;
+}
+
+/* All else of the tables' memory is the stack table's. */
+static void init_stacks_fixed(struct stream *s, struct arena *tables)
+{
+	tables->used = (tables->used + 63) & ~(size_t)63;
+	stacks_init(&s->stacks, tables->memory + tables->used, tables->size - tables->used);
+	stream_fit_batch(s);
+}
+
+static int init_stacks(struct stream *s, struct arena *arena)
+{
+	const struct budget_place *most = &s->budget->place[s->budget->levels - 1];
+
+	for (unsigned i = 0; i < 2; i++) {
+		s->stacks_room[i] = arena_take(arena, most->stacks);
+		if (!s->stacks_room[i])
+			return -ENOMEM;
+	}
+	stacks_init(&s->stacks, s->stacks_room[0], s->budget->place[0].stacks);
+	modules_limit(&s->modules, s->budget->place[0].modules);
+	s->threads.capacity = s->budget->place[0].threads;
+	return 0;
+}
+
+static int set_up(struct stream *s, struct arena *arena, struct budget *b, uint32_t depth_limit,
+		  struct clock *counter, struct packer *packer)
+{
+	const struct budget_place *most, *first = b->place;
+	const bool fixed = b->levels <= 1;
+	struct arena tables;
+
+	if (fixed)
+		budget_fix(b);
+	most = &b->place[b->levels - 1];
+	tables = fixed ? arena_part(arena, b->tables) : (struct arena){0};
+	s->packer = packer;
+	s->budget = b;
+	s->lane_count = ring_slice_count(&b->shape, b->levels);
 	s->capture = &s->source.source;
-	pthread_mutex_init(&s->lock, NULL);
-	if (b->maps) {
-		void *memory = arena_take(arena, b->maps);
+	if (most->maps) {
+		void *memory = arena_take(arena, most->maps);
 
 		if (!memory)
 			return -ENOMEM;
-		maps_init(&s->maps, memory, b->maps, b->message / 8 - MAPS_BESIDE,
-			  (uint32_t)sysconf(_SC_PAGESIZE));
+		if (!s->maps.entry) /* else perhaps the observer still reads for who was here before */
+			maps_init(&s->maps, memory, most->maps, first->definitions - MAPS_BESIDE,
+				  (uint32_t)sysconf(_SC_PAGESIZE));
 	}
-	if (!tables.memory || batch_init(&s->batch, arena, b) < 0 ||
-	    spool_init(&s->spool, arena, b->spool) < 0 ||
-	    ring_source_init(&s->source, &tables, b->ring, counter) < 0 ||
-	    modules_init(&s->modules, &tables, modules) < 0 ||
-	    threads_init(&s->threads, &tables, s->lane_count + DEAD_THREADS) < 0)
+	if ((fixed && !tables.memory) || batch_init(&s->batch, arena, most) < 0 ||
+	    spool_init(&s->spool, arena, most->spool, first->spool) < 0)
 		return -ENOMEM;
+	batch_shape(&s->batch, first);
 	s->depth_max = depth_limit + 2;
-	if (s->depth_max > s->batch.nodes_max / 2)
+	if (fixed && s->depth_max > s->batch.nodes_max / 2)
 		s->depth_max = s->batch.nodes_max / 2;
-	if (init_lanes(s, &tables, b) < 0)
+	if (init_tables(s, fixed ? &tables : arena, counter) < 0)
 		return -ENOMEM;
-	tables.used = (tables.used + 63) & ~(size_t)63;
-	stacks_init(&s->stacks, tables.memory + tables.used, tables.size - tables.used);
-	/* A batch after a new generation must find room in it. */
-	if (s->batch.nodes_max > s->stacks.nodes_max / 8)
-		s->batch.nodes_max = s->stacks.nodes_max / 8;
+	if (!fixed)
+		return init_stacks(s, arena);
+	init_stacks_fixed(s, &tables);
 	return 0;
+}
+
+int stream_init(struct stream *s, struct arena *arena, struct budget *b, uint32_t depth_limit,
+		struct clock *counter, struct packer *packer)
+{
+	*s = (struct stream){0};
+	pthread_mutex_init(&s->lock, NULL);
+	return set_up(s, arena, b, depth_limit, counter, packer);
+}
+
+/* Others may be about to take the lock, to find that it is free. */
+int stream_init_place(struct stream *s, struct arena *arena, struct budget *b, uint32_t depth_limit,
+		      struct clock *counter, struct packer *packer)
+{
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	memset(s->id, 0, sizeof(*s) - offsetof(struct stream, id));
+	r = set_up(s, arena, b, depth_limit, counter, packer);
+	pthread_mutex_unlock(&s->lock);
+	return r;
 }
 
 void stream_done(struct stream *s)
@@ -138,6 +225,8 @@ static void clear_tables(struct stream *s)
 	s->image = 0;
 	s->exec_pending = false;
 	s->figures_count = s->allocator_told = 0;
+	s->unrecorded_count = s->uncounted = 0;
+	s->unrecorded_sum = (struct unrecorded){0};
 	s->allocator_took_ns = 0;
 	s->maps_ready = false;
 	s->maps_known = STREAM_MAPS_NEW;
@@ -204,7 +293,7 @@ static pid_t emulated(const struct target_info *target)
 	return target->emulated ? target->pid : 0;
 }
 
-int stream_open(struct stream *s, const struct budget *b, const struct target_info *target,
+int stream_open(struct stream *s, const struct target_info *target,
 		const struct stream_settings *settings)
 {
 	struct ring_settings ring = settings->ring;
@@ -215,7 +304,7 @@ int stream_open(struct stream *s, const struct budget *b, const struct target_in
 	describe(s, target, settings);
 	memcpy(ring.stream, s->id, sizeof(ring.stream));
 	ring.emulated = emulated(&s->target);
-	r = ring_source_open(&s->source, b->ring, &ring, s->start_ns);
+	r = ring_source_open(&s->source, &s->budget->shape, &ring, s->start_ns);
 	if (r < 0)
 		return r;
 	s->capture = &s->source.source;
@@ -305,11 +394,29 @@ static struct target_said said_in(const struct ring_memory *ring)
 	};
 }
 
-int stream_take_up(struct stream *s, const struct budget *b, const struct target_info *target,
-		   int lock, const uint8_t *mark, const uint8_t *agent_id)
+/* The ring has grown under the agent before us: so does the place. */
+static int adopt_level(struct stream *s)
+{
+	struct budget *b = s->budget;
+	uint32_t level = s->source.ring->steps - 1;
+	size_t more = b->place[level].cost - b->place[0].cost;
+	int r;
+
+	if (!level)
+		return 0;
+	if (!room_take(&b->room, more, ROOM_MUST))
+		return -ENOSPC;
+	r = stream_set_level(s, level);
+	if (r < 0)
+		room_give(&b->room, b->place[level].cost - b->place[s->level].cost, ROOM_MUST);
+	return r;
+}
+
+int stream_take_up(struct stream *s, const struct target_info *target, int lock,
+		   const uint8_t *mark, const uint8_t *agent_id)
 {
 	struct ring_inheritance in;
-	int r = ring_source_adopt(&s->source, b->ring, lock, mark, &in);
+	int r = ring_source_adopt(&s->source, &s->budget->shape, lock, mark, &in);
 
 	if (r < 0)
 		return r;
@@ -317,6 +424,11 @@ int stream_take_up(struct stream *s, const struct budget *b, const struct target
 	    in.account.start_ticks != target->start_ticks) {
 		ring_source_close(&s->source);
 		return -ESRCH;
+	}
+	r = adopt_level(s);
+	if (r < 0) {
+		ring_source_close(&s->source);
+		return r;
 	}
 	s->capture = &s->source.source;
 	clear_tables(s);
@@ -355,6 +467,24 @@ void stream_put_figures(struct stream *s, const struct figures *figures)
 {
 	s->figures_count -= s->figures_count == STREAM_FIGURES_MAX;
 	s->figures[s->figures_count++] = *figures;
+}
+
+static void add_unrecorded(struct unrecorded *to, const struct unrecorded *more)
+{
+	to->events += more->events;
+	to->allocations += more->allocations;
+	to->frees += more->frees;
+	to->bytes += more->bytes;
+}
+
+/* Where too many wait, the account has them all the same. */
+void stream_tell_unrecorded(struct stream *s, const struct unrecorded *u)
+{
+	if (s->unrecorded_count < STREAM_UNRECORDED_MAX)
+		s->unrecorded[s->unrecorded_count++] = *u;
+	add_unrecorded(&s->unrecorded_sum, u);
+	s->unrecorded_sum.pid++;
+	s->uncounted += !u->counted;
 }
 
 uint64_t stream_now(const struct stream *s)
@@ -421,6 +551,7 @@ static void renew_stacks(struct stream *s)
 		return;
 	s->renewal_wanted = false;
 	s->renewal_rest = stacks_renew(&s->stacks, s->lane, s->lane_count + 1) ? 1 : RENEWAL_REST;
+	stream_table_renewed(s, s->renewal_rest == 1);
 	if (s->renewal_rest == RENEWAL_REST &&
 	    (s->cull.held || s->flight.held)) { /* perhaps it is not the threads' */
 		stream_hold_less(s);
@@ -456,7 +587,7 @@ static bool has_content(const struct stream *s)
 {
 	return s->batch.events.count || s->batch.gaps || s->batch.marks || s->threads.news ||
 	       s->process_news || s->modules.count != s->modules.sent || s->modules.unloads ||
-	       s->figures_count || s->maps_ready || sums_due(&s->sums, s->turn_ns) ||
+	       s->figures_count || s->unrecorded_count || s->maps_ready || sums_due(&s->sums, s->turn_ns) ||
 	       owes_watermark(s);
 }
 
@@ -565,11 +696,19 @@ enum stream_work stream_drain(struct stream *s)
 
 	s->capture->ops->turn(s->capture, s->turn_ns && now - s->turn_ns > STOPPED_NS);
 	s->turn_ns = now;
-	if (put_frame(s) < 0)
-		return STREAM_STALLED;
+	if (put_frame(s) < 0) {
+		stream_grow_if_due(s);
+		if (put_frame(s) < 0)
+			return STREAM_STALLED;
+	}
 	if (s->state != STREAM_LIVE && s->state != STREAM_ENDING)
 		return STREAM_IDLE;
 	for (int batches = 0; batches < TURN_BATCHES; batches++) {
+		if (stream_grow_if_due(s)) {
+			if (close_batch(s, false) == -ENOSPC)
+				return STREAM_STALLED;
+			stream_grow_if_due(s);
+		}
 		r = drain_source(s, final);
 		if (r >= 0)
 			break;

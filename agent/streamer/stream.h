@@ -32,6 +32,16 @@
 
 #define STREAM_FIGURES_MAX 16 /* that wait for a batch */
 
+/* A process that descends from this one and is not recorded. */
+struct unrecorded {
+	uint32_t pid;
+	bool counted; /* else it is only known that it was there */
+	char name[16];
+	uint64_t events, allocations, frees, bytes;
+};
+
+#define STREAM_UNRECORDED_MAX 32 /* that wait for a batch */
+
 enum stream_state { STREAM_FREE, STREAM_LIVE, STREAM_ENDING, STREAM_ENDED };
 
 /* Does the collector know what stream.maps says it knows? */
@@ -44,6 +54,7 @@ enum stream_maps {
 struct stream {
 	pthread_mutex_t lock;
 	enum stream_state state; /* written under the lock; stream_state reads it without */
+	struct maps maps; /* the observer's; the drain's while `maps_ready` */
 	uint8_t id[STREAM_ID_SIZE];
 	uint32_t incarnation;
 	uint64_t start_ns;	/* CLOCK_MONOTONIC */
@@ -79,6 +90,14 @@ struct stream {
 	struct sums sums;     /* of what they do not send */
 	struct stacks_path *lane; /* and one more, of what is held back */
 	uint32_t lane_count;
+	/* A place that grows: see stream_grow. */
+	struct budget *budget;
+	uint32_t level;
+	uint8_t *stacks_room[2]; /* where the table lies at an even level, and at an odd one */
+	uint32_t *path;		 /* nodes of the lanes */
+	bool grow_wanted;
+	uint64_t refused_ns; /* CLOCK_MONOTONIC of when the room had not so much; 0: it had */
+	uint64_t renewed_ns; /* and of the last renewal of the table */
 	uint32_t depth_max; /* frames of a lane */
 	uint32_t nodes_until; /* up to this node there is room in batch and table for sure; 0: look */
 	struct batch batch;
@@ -103,11 +122,15 @@ struct stream {
 	uint64_t slept_ns;    /* clock_slept_ns as the stream has told it */
 	uint64_t earlier_delivered, earlier_lost; /* in the totals: by the agents before this one */
 
+	struct unrecorded unrecorded[STREAM_UNRECORDED_MAX];
+	uint32_t unrecorded_count;
+	struct unrecorded unrecorded_sum; /* of all; `pid`: how many */
+	uint32_t uncounted;		  /* of these, without counts */
+
 	/* What the observer has seen, and is to look at. */
 	struct observer_settings observe;
 	struct figures figures[STREAM_FIGURES_MAX];
 	uint32_t figures_count;
-	struct maps maps; /* the observer's; the drain's while `maps_ready` */
 	bool maps_ready;
 	enum stream_maps maps_known;
 	uint32_t allocator_told; /* sequence of the allocator's last answer */
@@ -134,8 +157,29 @@ struct stream_settings {
 };
 
 /* A slot's memory, once. 0 or -ENOMEM. */
-int stream_init(struct stream *stream, struct arena *arena, const struct budget *budget, uint32_t depth_limit,
+int stream_init(struct stream *stream, struct arena *arena, struct budget *budget, uint32_t depth_limit,
 		struct clock *counter, struct packer *packer);
+/* The same for a place that grows, each time before it is used: zeroed memory, always at the same address. The stream is zeroed or FREE,
+ * and then young. */
+int stream_init_place(struct stream *stream, struct arena *arena, struct budget *budget, uint32_t depth_limit,
+		      struct clock *counter, struct packer *packer);
+/* stream_grow.c */
+/* In each turn of the drain thread: grows if the program, the tables or the spool wish for it and the room has so much. True: the
+ * batch must be closed first. */
+bool stream_grow_if_due(struct stream *stream);
+/* It has this level from now on, which is paid for. Nothing is in the batch. 0 or a negative errno. */
+int stream_set_level(struct stream *stream, uint32_t level);
+/* Is there a next level, that the room did not refuse a moment ago? */
+bool stream_may_grow(const struct stream *stream);
+/* The table of stacks began anew, or could not. */
+void stream_table_renewed(struct stream *stream, bool renewed);
+/* The batch has no more new nodes than the table of stacks has room for after a new generation. */
+void stream_fit_batch(struct stream *stream);
+/* A lane's path, behind that of the lane before it. */
+struct stacks_path stream_lane(const struct stream *stream, uint32_t lane);
+/* Bytes of the room that it has: as a young one, and what it has grown by. */
+size_t stream_cost_young(const struct stream *stream);
+size_t stream_cost_grown(const struct stream *stream);
 void stream_done(struct stream *stream);
 /* Blocks that live short are culled, with the memory that the budget has for that. Before anything is recorded. 0 or -ENOMEM. */
 int stream_use_culling(struct stream *stream, struct arena *arena, const struct budget *budget,
@@ -148,12 +192,10 @@ int stream_use_flight(struct stream *stream, struct arena *arena, const struct b
 void stream_use_spool(struct stream *stream, struct spool_folder *folder);
 
 /* FREE to LIVE: makes the ring. 0 or a negative errno. */
-int stream_open(struct stream *stream, const struct budget *budget, const struct target_info *target,
-		const struct stream_settings *settings);
+int stream_open(struct stream *stream, const struct target_info *target, const struct stream_settings *settings);
 /* FREE to LIVE with the ring of an agent that is gone: `lock` is taken over, see ring_source_adopt. -EXDEV: it is not of our `mark`. 0 or another
  * negative errno. */
-int stream_take_up(struct stream *stream, const struct budget *budget, const struct target_info *target, int lock,
-		   const uint8_t *mark, const uint8_t *agent_id);
+int stream_take_up(struct stream *stream, const struct target_info *target, int lock, const uint8_t *mark, const uint8_t *agent_id);
 /* FREE to LIVE with another source than a ring, which must outlive the stream; of `settings->ring` count mode, sample_interval
  * and frees_have_stacks. 0 or a negative errno. */
 int stream_attach(struct stream *stream, const struct target_info *target, const struct stream_settings *settings,
@@ -180,6 +222,8 @@ void stream_put_figures(struct stream *stream, const struct figures *figures);
 /* The machine has slept for so long since it was started: the stream says so if that is news. With the lock held. */
 void stream_tell_sleep(struct stream *stream, uint64_t slept_ns);
 
+/* It goes into the next batch, and into the account. With the lock held. */
+void stream_tell_unrecorded(struct stream *stream, const struct unrecorded *unrecorded);
 /* What is held back takes room that others need: with the next turn it is less. */
 void stream_hold_less(struct stream *stream);
 /* A mark from outside the program, of somebody who is called `by`. Into the open batch, with the lock held. 0; -EAGAIN: no room. */

@@ -21,6 +21,7 @@ int capture_thread_begin(struct stream *s, uint32_t tid, uint64_t time_ns, bool 
 		if (s->threads.news >= BATCH_THREADS_MAX)
 			return -EAGAIN;
 		t = threads_add(&s->threads, tid, time_ns);
+		s->grow_wanted |= !t;
 		if (!t) { /* places become free when the ends of dead ones are sent, and all that they have done */
 			stream_hold_less(s);
 			threads_end_left(&s->threads, BATCH_THREADS_MAX, time_ns);
@@ -242,6 +243,10 @@ int capture_module_load(struct stream *s, const struct capture_module *module)
 	if (module->in_order && modules_again(&s->modules, module)) {
 		stacks_cache_clear(&s->stacks);
 		return 0;
+	}
+	if (modules_full(&s->modules, module) && stream_may_grow(s)) {
+		s->grow_wanted = true;
+		return -EAGAIN;
 	}
 	if (s->modules.count - s->modules.sent >= BATCH_MODULES_MAX ||
 	    !batch_take(&s->batch, 128 + module->path_length + module->segment_count * 40u))

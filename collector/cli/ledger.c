@@ -17,6 +17,7 @@
 
 #define THREADS_SHOWN 20
 #define GAPS_SHOWN    20
+#define UNRECORDED_SHOWN 20
 
 static const char *const reasons[] = {
 	"unknown",	  "ring full",	    "no slice",	   "spool full", "thread died in a record",
@@ -45,6 +46,17 @@ static const struct line {
 	 false},
 	{"before_join", "before the collector joined", offsetof(struct ledger_info, before_join),
 	 true},
+	{"before_recording", "before the recording began",
+	 offsetof(struct ledger_info, before_recording), false},
+	{"not_begun", "the program has not begun to record",
+	 offsetof(struct ledger_info, not_begun), false},
+	{"unrecorded", "children not recorded", offsetof(struct ledger_info, unrecorded), false},
+	{"unrecorded_events", "  events of them, counted",
+	 offsetof(struct ledger_info, unrecorded_events), false},
+	{"unrecorded_bytes", "  bytes allocated in these",
+	 offsetof(struct ledger_info, unrecorded_bytes), false},
+	{"unrecorded_uncounted", "  children that nobody counted",
+	 offsetof(struct ledger_info, unrecorded_uncounted), false},
 	{"culled_missed", "culled, and not among the sums here",
 	 offsetof(struct ledger_info, culled_missed), false},
 	{"missed", "missed (too slow, or away too long)", offsetof(struct ledger_info, missed),
@@ -149,6 +161,27 @@ static void print_gaps(const struct recording *r)
 		printf("... and %u more (--json has all)\n", count - GAPS_SHOWN);
 }
 
+static void print_unrecorded(const struct recording *r)
+{
+	uint32_t count = recording_unrecorded_count(r);
+
+	if (!count)
+		return;
+	printf("\n%-16s %8s %14s %14s %12s\n", "NOT RECORDED", "PID", "EVENTS", "ALLOCATIONS",
+	       "BYTES");
+	for (uint32_t i = 0; i < count && i < UNRECORDED_SHOWN; i++) {
+		const struct unrecorded_info *u = recording_unrecorded(r, i);
+		char a[32], b[32], c[32];
+
+		printf("%-16s %8u %14s %14s %12s\n", u->name, u->pid,
+		       u->counted ? format_count(a, u->events) : "-",
+		       u->counted ? format_count(b, u->allocations) : "-",
+		       u->counted ? format_size(c, (double)u->bytes) : "-");
+	}
+	if (count > UNRECORDED_SHOWN)
+		printf("... and %u more (--json has all)\n", count - UNRECORDED_SHOWN);
+}
+
 /* The program's file, and what people call it where that is something else. */
 static void print_program(const struct recording *r)
 {
@@ -182,6 +215,7 @@ static void print_text(const struct recording *r, const struct completeness *c,
 	print_lines(recording_pairing(r), pairing_lines, COUNT(pairing_lines));
 	print_threads(r);
 	print_gaps(r);
+	print_unrecorded(r);
 	ledger_states_print(r);
 	ledger_end_print(r);
 	if (c->adds_up)
@@ -241,6 +275,25 @@ static void json_gaps(struct json *json, const struct recording *r)
 	json_end(json, ']');
 }
 
+static void json_unrecorded(struct json *json, const struct recording *r)
+{
+	json_array(json, "unrecorded_children");
+	for (uint32_t i = 0; i < recording_unrecorded_count(r); i++) {
+		const struct unrecorded_info *u = recording_unrecorded(r, i);
+
+		json_object(json, NULL);
+		json_string(json, "name", u->name);
+		json_u64(json, "pid", u->pid);
+		json_bool(json, "counted", u->counted);
+		json_u64(json, "events", u->events);
+		json_u64(json, "allocations", u->allocations);
+		json_u64(json, "frees", u->frees);
+		json_u64(json, "bytes", u->bytes);
+		json_end(json, '}');
+	}
+	json_end(json, ']');
+}
+
 /* Numbers that are in no other line of the account. */
 static void json_missing(struct json *json, const struct completeness *c)
 {
@@ -284,6 +337,7 @@ static void print_json(const struct recording *r, const struct completeness *c,
 	json_lines(&json, recording_pairing(r), pairing_lines, COUNT(pairing_lines));
 	json_threads(&json, r);
 	json_gaps(&json, r);
+	json_unrecorded(&json, r);
 	ledger_states_json(&json, "states", r);
 	ledger_end_json(&json, "end", r);
 	json_end(&json, '}');

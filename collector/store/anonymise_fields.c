@@ -54,6 +54,8 @@ enum treatment {
 	X(Thread, name, WORD, "t-")                                                                \
 	X(Mark, text, WORD, "text-")                                                               \
 	X(Mark, by, WORD, "by-")                                                                   \
+	X(Unrecorded, pid, NUMBER_OF_PROCESS, "")                                                  \
+	X(Unrecorded, name, WORD, "p-")                                                            \
 	X(Stacks, parent, KEEP, "")                                                                \
 	X(Stacks, module, KEEP, "")                                                                \
 	X(Stacks, offset, KEEP, "")                                                                \
@@ -87,6 +89,7 @@ static const struct rule {
 #define DESCRIPTOR_Module		     &heapcast__module__descriptor
 #define DESCRIPTOR_Thread		     &heapcast__thread__descriptor
 #define DESCRIPTOR_Mark			     &heapcast__mark__descriptor
+#define DESCRIPTOR_Unrecorded		     &heapcast__unrecorded__descriptor
 #define DESCRIPTOR_Stacks		     &heapcast__stacks__descriptor
 #define DESCRIPTOR_Ledger		     &heapcast__ledger__descriptor
 #define DESCRIPTOR_Culled		     &heapcast__culled__descriptor

@@ -121,6 +121,16 @@ const struct gap_info *recording_gap(const struct recording *r, uint32_t index)
 	return index < r->definitions.gap_count ? &r->definitions.gaps[index] : NULL;
 }
 
+uint32_t recording_unrecorded_count(const struct recording *r)
+{
+	return r->definitions.unrecorded_count;
+}
+
+const struct unrecorded_info *recording_unrecorded(const struct recording *r, uint32_t index)
+{
+	return index < r->definitions.unrecorded_count ? &r->definitions.unrecorded[index] : NULL;
+}
+
 uint32_t recording_marks(const struct recording *r)
 {
 	return r->definitions.mark_count;

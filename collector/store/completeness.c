@@ -149,6 +149,40 @@ static void find_start(const struct recording *r, struct completeness *c)
 	    format_count(count, c->start_missed_events));
 }
 
+/* The agent was silent as it began. */
+static void find_silence(const struct recording *r, struct completeness *c)
+{
+	char count[32];
+
+	c->before_recording_events = r->ledger.before_recording;
+	c->not_begun = r->ledger.not_begun && recording_process(r)->ended;
+	if (!c->before_recording_events && !c->not_begun)
+		return;
+	miss(c);
+	if (c->not_begun)
+		say(c, "the program never had an agent that answered");
+	else
+		say(c, "the first %s events were before the agent answered",
+		    format_count(count, c->before_recording_events));
+}
+
+static void find_unrecorded(const struct recording *r, struct completeness *c)
+{
+	const struct ledger_info *l = &r->ledger;
+	char count[32], bytes[32];
+
+	c->unrecorded = l->unrecorded;
+	if (!c->unrecorded)
+		return;
+	miss(c);
+	say(c, "%llu child%s not recorded (%s events, %s", (ull)l->unrecorded,
+	    l->unrecorded == 1 ? " was" : "ren were", format_count(count, l->unrecorded_events),
+	    format_size(bytes, (double)l->unrecorded_bytes));
+	if (l->unrecorded_uncounted)
+		say(c, "; %llu of them nobody counted", (ull)l->unrecorded_uncounted);
+	say(c, ")");
+}
+
 static void find_tail(const struct recording *r, struct completeness *c)
 {
 	char at[32], count[32];
@@ -204,7 +238,7 @@ static void find_damage(const struct recording *r, struct completeness *c)
 
 /* In this order. What recording_completeness says of a stream that has nothing of it is complete. */
 static void (*const missing[])(const struct recording *r, struct completeness *c) = {
-	find_losses, find_culled, find_start, find_tail, find_damage,
+	find_losses, find_culled, find_start, find_silence, find_unrecorded, find_tail, find_damage,
 };
 
 /* Joined in mid-life, as it was asked for. */

@@ -21,6 +21,9 @@ struct completeness {
 	uint64_t unfinished_events;   /* of what the ledger calls lost: calls that threads were in when they were killed */
 	uint64_t culled_missed;	      /* events culled by the agent whose sums never came */
 	uint64_t start_missed_events; /* before the collector joined */
+	uint64_t before_recording_events; /* before the agent answered */
+	bool not_begun;		      /* it never did */
+	uint64_t unrecorded;	      /* processes that descend from this one and are in no recording */
 	bool tail_unknown;	      /* nobody writes it any more, and it has no end: agent and program were gone together, say */
 	uint64_t tail_events;	      /* that the agent had in hand when it last spoke */
 	uint64_t damaged_bytes, damaged_places, cut_bytes, missing_batches;

@@ -54,6 +54,7 @@ void definitions_done(struct definitions *d)
 	nodes_done(&d->nodes);
 	names_done(&d->names);
 	free(d->gaps);
+	free(d->unrecorded);
 	free(d->marks);
 	*d = (struct definitions){0};
 }
@@ -373,6 +374,22 @@ static int set_thread_ledgers(struct definitions *d, const Heapcast__Ledger *l,
 	return 0;
 }
 
+static uint64_t more_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* An agent that takes the ring up knows nothing of those before. */
+static void set_unrecorded(struct ledger_info *to, const Heapcast__Ledger *l)
+{
+	to->unrecorded = more_of(to->unrecorded, l->unrecorded);
+	to->unrecorded_uncounted = more_of(to->unrecorded_uncounted, l->unrecorded_uncounted);
+	to->unrecorded_events = more_of(to->unrecorded_events, l->unrecorded_events);
+	to->unrecorded_bytes = more_of(to->unrecorded_bytes, l->unrecorded_bytes);
+	to->before_recording = more_of(to->before_recording, l->before_recording);
+	to->not_begun = l->not_begun;
+}
+
 static int set_ledger(struct definitions *d, const Heapcast__Ledger *l, struct err_text *err)
 {
 	struct ledger_info *ledger = &d->ledger;
@@ -395,6 +412,7 @@ static int set_ledger(struct definitions *d, const Heapcast__Ledger *l, struct e
 	ledger->lost_bytes = l->lost_bytes;
 	ledger->stacks_cut = l->stacks_cut;
 	ledger->samples_refused = l->samples_refused;
+	set_unrecorded(ledger, l);
 	if (l->before_join && !d->begun && (!d->ledger_incarnation || !definitions_renewed(d)))
 		ledger->before_join = l->before_join;
 	d->ledger_incarnation = d->incarnation;
@@ -404,6 +422,28 @@ static int set_ledger(struct definitions *d, const Heapcast__Ledger *l, struct e
 static void most(uint64_t *of, uint64_t value)
 {
 	*of = value > *of ? value : *of;
+}
+
+/* Those beyond are in the account only. */
+static int add_unrecorded(struct definitions *d, const Heapcast__Unrecorded *u)
+{
+	struct unrecorded_info info = {.pid = u->pid,
+				       .counted = u->counted,
+				       .events = u->events,
+				       .allocations = u->allocations,
+				       .frees = u->frees,
+				       .bytes = u->bytes};
+	size_t length = u->name.len < sizeof(info.name) - 1 ? u->name.len : sizeof(info.name) - 1;
+
+	if (length)
+		memcpy(info.name, u->name.data, length);
+	if (d->unrecorded_count >= UNRECORDED_MAX)
+		return 0;
+	if (array_reserve(&d->unrecorded, &d->unrecorded_capacity,
+			  (uint64_t)d->unrecorded_count + 1, sizeof(*d->unrecorded)) < 0)
+		return -ENOMEM;
+	d->unrecorded[d->unrecorded_count++] = info;
+	return 0;
 }
 
 static void set_end(struct definitions *d, const Heapcast__End *end)
@@ -504,6 +544,8 @@ int definitions_add(struct definitions *d, const Heapcast__Batch *batch, struct 
 		r = names_add(&d->names, batch->names, defined_module, d, err);
 	for (size_t i = 0; !r && i < batch->n_gap; i++)
 		r = add_gap(d, batch->gap[i]);
+	for (size_t i = 0; !r && i < batch->n_unrecorded; i++)
+		r = add_unrecorded(d, batch->unrecorded[i]);
 	for (size_t i = 0; !r && i < batch->n_mark; i++)
 		r = add_mark(d, batch->mark[i]);
 	if (!r && batch->ledger)

@@ -12,6 +12,7 @@
 #define MODULES_MAX (1u << 17)
 #define THREADS_MAX (1u << 20)
 #define GAPS_MAX    (1u << 20)
+#define UNRECORDED_MAX 4096
 #define MARKS_MAX   (1u << 20)
 #define MARK_BY_MAX 256 /* bytes */
 /* Numbers that may be passed over at once, where a damaged place has swallowed their definitions.
@@ -33,6 +34,8 @@ struct definitions {
 	struct names names;
 	struct gap_info *gaps;
 	uint32_t gap_count, gap_capacity;
+	struct unrecorded_info *unrecorded;
+	uint32_t unrecorded_count, unrecorded_capacity;
 	/* Of the agent that goes on with the stream (Batch.incarnation). */
 	uint32_t incarnation;
 	uint32_t ledger_incarnation; /* of the last ledger */

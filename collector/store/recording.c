@@ -138,6 +138,12 @@ static int settle(struct recording *r, uint64_t size)
 	l->lost_bytes = r->definitions.ledger.lost_bytes;
 	l->stacks_cut = r->definitions.ledger.stacks_cut;
 	l->samples_refused = r->definitions.ledger.samples_refused;
+	l->unrecorded = r->definitions.ledger.unrecorded;
+	l->unrecorded_uncounted = r->definitions.ledger.unrecorded_uncounted;
+	l->unrecorded_events = r->definitions.ledger.unrecorded_events;
+	l->unrecorded_bytes = r->definitions.ledger.unrecorded_bytes;
+	l->before_recording = r->definitions.ledger.before_recording;
+	l->not_begun = r->definitions.ledger.not_begun;
 	return e;
 }
 

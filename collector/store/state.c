@@ -2,6 +2,7 @@
 #include "collector/store/state.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -332,6 +333,23 @@ static void code_gap(struct coder *c, struct gap_info *g)
 	code_u64(c, &g->events);
 }
 
+static void code_unrecorded(struct coder *c, struct unrecorded_info *u)
+{
+	char *name = c->out ? u->name : NULL;
+
+	code_u64(c, &u->events);
+	code_u64(c, &u->allocations);
+	code_u64(c, &u->frees);
+	code_u64(c, &u->bytes);
+	code_u32(c, &u->pid);
+	code_bool(c, &u->counted);
+	code_text(c, &name);
+	if (c->out || !name)
+		return;
+	snprintf(u->name, sizeof(u->name), "%s", name);
+	free(name);
+}
+
 static void code_mark(struct coder *c, struct mark_info *m)
 {
 	code_u64(c, &m->time_ns);
@@ -354,6 +372,10 @@ static void code_definitions(struct coder *c, struct definitions *d)
 	if (code_array(c, &d->gaps, &d->gap_count, &d->gap_capacity, sizeof(*d->gaps)))
 		for (uint32_t i = 0; i < d->gap_count && !failed(c); i++)
 			code_gap(c, &d->gaps[i]);
+	if (code_array(c, &d->unrecorded, &d->unrecorded_count, &d->unrecorded_capacity,
+		       sizeof(*d->unrecorded)))
+		for (uint32_t i = 0; i < d->unrecorded_count && !failed(c); i++)
+			code_unrecorded(c, &d->unrecorded[i]);
 	if (code_array(c, &d->marks, &d->mark_count, &d->mark_capacity, sizeof(*d->marks)))
 		for (uint32_t i = 0; i < d->mark_count && !failed(c); i++)
 			code_mark(c, &d->marks[i]);

@@ -328,6 +328,10 @@ struct ledger_info {
 	uint64_t produced, delivered, culled, not_sampled, lost, pending, before_join;
 	uint64_t lost_allocations, lost_frees, lost_bytes, stacks_cut;
 	uint64_t samples_refused; /* of not_sampled: chosen, but without room in the target's set */
+	uint64_t unrecorded, unrecorded_uncounted; /* processes that descend from this one and are in no recording; of these, uncounted */
+	uint64_t unrecorded_events, unrecorded_bytes; /* of the others */
+	uint64_t before_recording; /* events before the program had an agent that answered */
+	uint64_t not_begun;	   /* 1: it has not begun to record */
 	uint64_t culled_stored; /* of culled: events in the sums here; */
 	uint64_t culled_missed; /* and in sums that went before this collector joined, or while it was away */
 	uint64_t stored; /* events in the recording */
@@ -406,6 +410,15 @@ struct named_frame {
 struct named_frame recording_named_frame(const struct recording *recording, uint32_t index);
 uint32_t recording_gaps(const struct recording *recording);
 const struct gap_info *recording_gap(const struct recording *recording, uint32_t index);
+/* A process that was to be recorded and could not be (message Unrecorded). */
+struct unrecorded_info {
+	uint64_t events, allocations, frees, bytes;
+	uint32_t pid;
+	bool counted; /* else nothing more is known */
+	char name[16];
+};
+uint32_t recording_unrecorded_count(const struct recording *recording);
+const struct unrecorded_info *recording_unrecorded(const struct recording *recording, uint32_t index);
 uint32_t recording_marks(const struct recording *recording);
 const struct mark_info *recording_mark(const struct recording *recording, uint32_t index);
 /* In the order in which they came; at most 2^20 are kept (ledger_info.stored_apart counts all). */

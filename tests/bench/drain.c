@@ -200,14 +200,14 @@ static int record(const char *path, const char *library, char **argv)
 {
 	struct budget b = division();
 	struct ring_settings settings = ring_settings;
-	struct recorder r = {.ring = calloc(1, ring_memory_struct_size(b.ring)),
-			     .reader = calloc(ring_slice_count(b.ring), sizeof(*r.reader)),
+	struct recorder r = {.ring = calloc(1, ring_memory_struct_size(&b.shape)),
+			     .reader = calloc(ring_slice_count(&b.shape, 1), sizeof(*r.reader)),
 			     .file = fopen(path, "w")};
 	int fd, status;
 	pid_t pid;
 
 	settings.counter = clock_counter_kind();
-	if (!r.ring || !r.reader || !r.file || ring_memory_open(r.ring, b.ring, &settings) < 0)
+	if (!r.ring || !r.reader || !r.file || ring_memory_open(r.ring, &b.shape, &settings) < 0)
 		err(1, "%s", path);
 	pid = start(argv, library, &fd);
 	answer(fd, r.ring);
@@ -336,7 +336,7 @@ static void replay_once(struct player *p, const uint8_t *data, size_t size)
 	struct target_info target;
 
 	if (target_read(getpid(), &target) < 0 ||
-	    stream_open(&p->stream, &p->budget, &target, &settings) < 0)
+	    stream_open(&p->stream, &target, &settings) < 0)
 		errx(1, "no stream");
 	header = p->stream.source.ring->header;
 	header->byte_order = 0x01020304;

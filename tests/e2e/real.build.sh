@@ -22,12 +22,15 @@ ninja -C "$T/tree" -t clean >/dev/null
 assert_eq "what is left after cleaning" "" "$(made)"
 
 mkdir "$T/rec"
-"$AGENT" run --quiet --follow --memory-limit 64M --output "$T/rec/%e-%p.heapcast" -- ninja -C "$T/tree" -j 2 $targets \
+"$AGENT" run --quiet --follow --output "$T/rec/%e-%p.heapcast" -- ninja -C "$T/tree" -j 2 $targets \
 	>"$T/recorded.out" 2>&1 || { tail -n 20 "$T/recorded.out" >&3; fail "building under the recorder"; }
 made >"$T/recorded.sums"
 cmp "$T/native.sums" "$T/recorded.sums" || { diff "$T/native.sums" "$T/recorded.sums" >&3; fail "other objects"; }
 # ninja, and for each object: the shell, gcc, cc1 and as.
 check_recordings "the build" 20
+for file in "$T"/rec/*; do
+	"$COLLECTOR" ledger --json "$file" | grep -q '"unrecorded":0,' || fail "children of $file were not recorded"
+done
 for program in ninja cc1 protoc; do
 	compgen -G "$T/rec/$program-*" >/dev/null || fail "$program is not among the recordings: $(ls "$T/rec")"
 done

@@ -117,7 +117,7 @@ cat >"$T/daemon.conf" <<-END
 	output = $T/from-file-%p
 END
 serve daemon --config "$T/daemon.conf"
-assert_contains "the log" "$T/daemon.err" "heapcast agent " "options: $T/daemon.conf" "memory limit 8.00 MiB: 4 programs at a time" \
+assert_contains "the log" "$T/daemon.err" "heapcast agent " "options: $T/daemon.conf" "memory limit 8.00 MiB: 3" \
 	"programs ask at $T/socket (mode 0600, " "who may: users root (0)" "recordings go to $T/from-file-%p"
 plain HEAPCAST_SOCKET="$T/socket"
 stop_serve daemon

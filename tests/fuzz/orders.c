@@ -89,7 +89,7 @@ static int begin(void)
 		prepare();
 		must(!target_read(getpid(), &target));
 	}
-	must(!stream_open(&stream, &budget, &target, &settings));
+	must(!stream_open(&stream, &target, &settings));
 	memset(stream.id, 'i', sizeof(stream.id));
 	must(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) &&
 	     !link_open(collector, pair[0], "fuzz"));

@@ -25,6 +25,7 @@
 #include "tests/fuzz/drained.h"
 
 #define LIMIT	   (2u << 20)
+#define WIDE	   (8u << 20)
 #define CULL_NS	   1000000
 #define FLIGHT_NS  1000000
 #define OWNER_DIED 0x40000000u
@@ -33,7 +34,9 @@ static struct budget budget;
 static struct arena arena;
 static struct packer packer;
 static struct clock plain = {.kind = RING_CLOCK_MONOTONIC, .slope = 1};
-static struct stream stream;
+static struct stream fixed, growing, *stream = &fixed;
+static struct budget wide;
+static struct arena place;
 static struct frame_decoder *decoder;
 static uint64_t batches, culled;
 static size_t before_holding; /* of the arena */
@@ -44,14 +47,29 @@ static enum holding { HOLDING_NOTHING, HOLDING_CULLS, HOLDING_FLIGHT, HOLDINGS }
 static void hold(void)
 {
 	arena.used = before_holding;
-	stream.cull = (struct cull){0};
-	stream.flight = (struct flight){0};
+	stream->cull = (struct cull){0};
+	stream->flight = (struct flight){0};
 	if (holding == HOLDING_CULLS)
-		must(!stream_use_culling(&stream, &arena, &budget,
+		must(!stream_use_culling(stream, &arena, &budget,
 					 &(struct cull_settings){.time_ns = CULL_NS}));
 	else if (holding == HOLDING_FLIGHT)
-		must(!stream_use_flight(&stream, &arena, &budget,
+		must(!stream_use_flight(stream, &arena, &budget,
 					&(struct flight_settings){.window_ns = FLIGHT_NS}));
+}
+
+/* A place that is young, in room for some levels. */
+static void take_place(void)
+{
+	struct err_text err;
+
+	if (!place.memory)
+		must(!budget_divide_elastic(&wide, WIDE, 66, false, false, &err) &&
+		     !arena_open_sparse(&place, wide.virtual));
+	wide.room.used = wide.room.grown = 0;
+	place.used = 0;
+	arena_drop(&place);
+	must(room_take(&wide.room, wide.place[0].cost, ROOM_YOUNG) &&
+	     !stream_init_place(stream, &place, &wide, 64, &plain, &packer));
 }
 
 static void begin(void)
@@ -70,14 +88,17 @@ static void begin(void)
 					    &err) &&
 		     !arena_open(&arena, budget_private(&budget) + 65536) &&
 		     !packer_init(&packer, &arena, budget.message, budget.scratch) &&
-		     !stream_init(&stream, &arena, &budget, 64, &plain, &packer) &&
+		     !stream_init(&fixed, &arena, &budget, 64, &plain, &packer) &&
 		     !target_read(getpid(), &target));
 		before_holding = arena.used;
 	}
-	hold();
-	must(!stream_open(&stream, &budget, &target, &settings));
-	ring_put32(swapped, &stream.source.ring->header->byte_order, RING_ORDER_MARK);
-	ring_put32(swapped, &stream.source.ring->header->clock, RING_CLOCK_MONOTONIC);
+	if (stream == &fixed)
+		hold();
+	else
+		take_place();
+	must(!stream_open(stream, &target, &settings));
+	ring_put32(swapped, &stream->source.ring->header->byte_order, RING_ORDER_MARK);
+	ring_put32(swapped, &stream->source.ring->header->clock, RING_CLOCK_MONOTONIC);
 	batches = culled = 0;
 }
 
@@ -104,7 +125,7 @@ static void check_batch(const Heapcast__Batch *b)
 
 static void drain(void)
 {
-	drained(&stream, decoder, &batches, check_batch);
+	drained(stream, decoder, &batches, check_batch);
 }
 
 /* Into a ring of `size` bytes (a power of two), from `position` on. */
@@ -138,9 +159,9 @@ static void publish(struct ring_slice *slice, const struct ring_extent *extent, 
 	if (slice->state == RING_SLICE_FREE) {
 		ring_put32(swapped, &slice->owner_tid, 1000);
 		ring_put32(swapped, &slice->state, RING_SLICE_OWNED);
-		ring_raise32(swapped, &stream.source.ring->header->claims);
+		ring_raise32(swapped, &stream->source.ring->header->claims);
 	}
-	put_words((uint8_t *)stream.source.ring->header + extent->offset, extent->words * 8,
+	put_words((uint8_t *)stream->source.ring->header + extent->offset, extent->words * 8,
 		  ring_get64(swapped, &slice->head) * 8, data, length / 8 * 8);
 	add(&slice->events, length / 40);
 	add(&slice->head, length / 8);
@@ -148,7 +169,7 @@ static void publish(struct ring_slice *slice, const struct ring_extent *extent, 
 
 static void announce(const uint8_t *data, size_t length)
 {
-	struct ring_memory *ring = stream.source.ring;
+	struct ring_memory *ring = stream->source.ring;
 
 	put(ring->modules, ring->modules_size, ring_get64(swapped, &ring->header->modules_head),
 	    data, length);
@@ -166,7 +187,7 @@ static int open_again(void)
 	char path[32];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", stream.source.ring->fd);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", stream->source.ring->fd);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	must(fd >= 0);
 	return fd;
@@ -178,16 +199,18 @@ static void change_agents(void)
 	struct target_info target;
 	int fd = open_again();
 
-	stream_close(&stream);
+	stream_close(stream);
+	if (stream == &growing)
+		take_place();
 	must(!ring_memory_lock(fd) && !target_read(getpid(), &target));
 	batches = culled = 0;
-	if (stream_take_up(&stream, &budget, &target, fd, (const uint8_t[RING_MARK_SIZE]){0}, agent_id) < 0)
+	if (stream_take_up(stream, &target, fd, (const uint8_t[RING_MARK_SIZE]){0}, agent_id) < 0)
 		begin();
 }
 
 static void step(unsigned operation, unsigned index, const uint8_t *data, size_t length)
 {
-	struct ring_memory *ring = stream.source.ring;
+	struct ring_memory *ring = stream->source.ring;
 	struct ring_slice *slice = &ring->slices[index % ring->slice_count];
 	struct ring_header *h = ring->header;
 	uint32_t died = ring_turn32(swapped, OWNER_DIED);
@@ -216,7 +239,7 @@ static void step(unsigned operation, unsigned index, const uint8_t *data, size_t
 		break;
 	default:
 		if (index & 1)
-			flight_trigger(&stream, FLIGHT_SIGNAL);
+			flight_trigger(stream, FLIGHT_SIGNAL);
 		drain();
 	}
 }
@@ -235,15 +258,15 @@ static void run(const uint8_t *data, size_t size)
 		data += 4 + length;
 		size -= 4 + length;
 	}
-	stream_end(&stream, &end);
-	for (int turn = 0; stream_state(&stream) != STREAM_ENDED; turn++) {
+	stream_end(stream, &end);
+	for (int turn = 0; stream_state(stream) != STREAM_ENDED; turn++) {
 		must(turn < DRAINED_TURNS_MAX);
 		drain();
 	}
-	stream_close(&stream);
+	stream_close(stream);
 }
 
-/* Each input with everything sent as it comes, with culling, by the flight recorder, and in the other byte order. */
+/* Each input with everything sent as it comes, with culling, by the flight recorder, in the other byte order, and in a ring that grows. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	for (holding = HOLDING_NOTHING; holding < HOLDINGS; holding++)
@@ -252,5 +275,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	swapped = true;
 	run(data, size);
 	swapped = false;
+	stream = &growing;
+	run(data, size);
+	stream = &fixed;
 	return 0;
 }

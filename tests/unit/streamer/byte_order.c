@@ -42,7 +42,7 @@ static void begin(struct program *p, bool swapped)
 	bench_open(&p->b);
 	stream_close(&p->b.stream);
 	assert_int_equal(target_read(getpid(), &target), 0);
-	assert_int_equal(stream_open(&p->b.stream, &p->b.budget, &target, &settings), 0);
+	assert_int_equal(stream_open(&p->b.stream, &target, &settings), 0);
 	ring = p->b.stream.source.ring;
 	p->swapped = swapped;
 	p->header = ring->header;
@@ -319,7 +319,7 @@ static void test_taken_up(void **state)
 	data_at = (size_t)((uint8_t *)p.data - (uint8_t *)p.header);
 	fd = kill_agent(&p);
 	assert_int_equal(target_read(getpid(), &target), 0);
-	assert_int_equal(stream_take_up(&p.b.stream, &p.b.budget, &target, fd, (const uint8_t[RING_MARK_SIZE]){0}, p.b.agent_id), 0);
+	assert_int_equal(stream_take_up(&p.b.stream, &target, fd, (const uint8_t[RING_MARK_SIZE]){0}, p.b.agent_id), 0);
 	mapped_again(&p, slice_at, data_at);
 	assert_string_equal(p.b.stream.target.architecture, "mips64");
 	assert_int_equal(p.b.stream.target.page_size, 65536);

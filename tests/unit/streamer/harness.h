@@ -52,7 +52,7 @@ static inline void bench_open_holding(struct bench *b, const struct cull_setting
 	if (flight)
 		assert_int_equal(stream_use_flight(&b->stream, &b->arena, &b->budget, flight), 0);
 	assert_int_equal(target_read(getpid(), &target), 0);
-	assert_int_equal(stream_open(&b->stream, &b->budget, &target, &settings), 0);
+	assert_int_equal(stream_open(&b->stream, &target, &settings), 0);
 	b->stream.source.ring->header->byte_order = 0x01020304;
 	b->stream.source.ring->header->clock = RING_CLOCK_MONOTONIC;
 	b->decoder = frame_decoder_new();

@@ -36,7 +36,7 @@ static int open_stream(void **state)
 				packer_init(&packer, &arena, budget.message, budget.scratch) ||
 				stream_init(&stream, &arena, &budget, 64, &plain, &packer)))
 		return -1;
-	return target_read(getpid(), &target) || stream_open(&stream, &budget, &target, &settings);
+	return target_read(getpid(), &target) || stream_open(&stream, &target, &settings);
 }
 
 static int close_stream(void **state)

@@ -86,7 +86,7 @@ static void leave(uint8_t id, uint32_t incarnation, uint64_t count, uint64_t ack
 	s.encoder = frame_encoder_new();
 	assert_int_equal(spool_folder_open(&s.folder, temporary_folder, LIMIT), 0);
 	assert_int_equal(arena_open(&s.arena, 65536), 0);
-	assert_int_equal(spool_init(&s.spool, &s.arena, 32768), 0);
+	assert_int_equal(spool_init(&s.spool, &s.arena, 32768, 32768), 0);
 	s.spool.disk.folder = &s.folder;
 	s.spool.disk.id = s.id;
 	s.spool.disk.incarnation = incarnation;

@@ -10,18 +10,18 @@ static uint32_t slices_of(uint64_t limit, uint32_t slots, struct budget *b)
 	struct err_text err;
 
 	assert_int_equal(budget_divide(b, limit, slots, &err), 0);
-	return ring_slice_count(b->ring);
+	return ring_slice_count(&b->shape, 1);
 }
 
 static void check_layout(uint64_t limit, uint32_t slots)
 {
 	struct budget b;
 	uint32_t count = slices_of(limit, slots, &b);
-	struct ring_memory *ring = calloc(1, ring_memory_struct_size(b.ring));
+	struct ring_memory *ring = calloc(1, ring_memory_struct_size(&b.shape));
 	uint64_t end;
 
 	assert_non_null(ring);
-	assert_int_equal(ring_memory_open(ring, b.ring, &(struct ring_settings){0}), 0);
+	assert_int_equal(ring_memory_open(ring, &b.shape, &(struct ring_settings){0}), 0);
 	assert_true(ring->size <= b.ring);
 	assert_int_equal(ring->slice_count, count);
 	end = ring->header->data_offset;
@@ -30,7 +30,7 @@ static void check_layout(uint64_t limit, uint32_t slots)
 		    ring->header->slices_offset + count * sizeof(struct ring_slice));
 	for (uint32_t i = 0; i < count; i++) {
 		assert_int_equal(ring->extent[i].offset, end);
-		assert_int_equal(ring->extent[i].words, ring_slice_words(b.ring, i));
+		assert_int_equal(ring->extent[i].words, ring_slice_words(&b.shape, i));
 		assert_int_equal(ring->slices[i].words, ring->extent[i].words);
 		end += ring->extent[i].words * 8;
 	}
@@ -58,9 +58,9 @@ static void test_crowd(void **state)
 	(void)state;
 	assert_in_range(count, 501, RING_SLICES_MAX);
 	for (uint32_t i = 0; i < count; i++)
-		first += ring_slice_words(b.ring, i) == RING_FIRST_WORDS;
+		first += ring_slice_words(&b.shape, i) == RING_FIRST_WORDS;
 	assert_true(first >= 12);
-	assert_int_equal(ring_slice_words(b.ring, count - 1), (512 << 10) / 8);
+	assert_int_equal(ring_slice_words(&b.shape, count - 1), (512 << 10) / 8);
 	assert_in_range(slices_of(1u << 30, 1, &b), 501, RING_SLICES_MAX);
 }
 

@@ -45,7 +45,7 @@ static void scene_open(struct scene *s)
 	memset(s, 0, sizeof(*s));
 	assert_int_equal(spool_folder_open(&s->folder, temporary_folder, LIMIT), 0);
 	assert_int_equal(arena_open(&s->arena, 32768), 0);
-	assert_int_equal(spool_init(&s->spool, &s->arena, 16384), 0);
+	assert_int_equal(spool_init(&s->spool, &s->arena, 16384, 16384), 0);
 	s->spool.disk.folder = &s->folder;
 	s->spool.disk.id = id;
 	s->spool.disk.define = define;

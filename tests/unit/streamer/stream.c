@@ -619,7 +619,7 @@ static void test_other_source(void **state)
 	}
 	stream_close(&b.stream);
 	assert_int_equal(source.closed, 2);
-	assert_int_equal(stream_open(&b.stream, &b.budget, &b.stream.target, &settings), 0);
+	assert_int_equal(stream_open(&b.stream, &b.stream.target, &settings), 0);
 	assert_non_null(stream_ring(&b.stream));
 	stream_ring(&b.stream)->byte_order = 0x01020304;
 	stream_ring(&b.stream)->clock = RING_CLOCK_MONOTONIC;

@@ -66,7 +66,7 @@ static void test_spool(void **state)
 
 	(void)state;
 	assert_int_equal(arena_open(&arena, 32768), 0);
-	assert_int_equal(spool_init(&s, &arena, 16384), 0);
+	assert_int_equal(spool_init(&s, &arena, 16384, 16384), 0);
 	for (unsigned i = 1; i <= 200; i++) {
 		memset(frame, (int)i, sizeof(frame));
 		account.events = i * 10;
@@ -138,7 +138,7 @@ static void test_budget(void **state)
 			assert_true(divided(&b) >= (limits[i] << 20) * 9 / 10);
 			assert_true(b.spool > b.batch);
 			assert_true(b.ring >= (limits[i] << 20) / b.slots / 16);
-			assert_true(ring_slice_count(b.ring) >= 8);
+			assert_true(ring_slice_count(&b.shape, 1) >= 8);
 		}
 	}
 	assert_int_equal(budget_divide(&b, 1 << 20, 1, &err), -EINVAL);
@@ -164,7 +164,7 @@ static void test_budget_of_large_pages(void **state)
 			assert_true(b.slots <= (limit >> 21 ? limit >> 21 : 1));
 			assert_true(divided(&b) <= limit);
 			assert_true(b.spool > b.batch && b.ring && b.ring % page == 0);
-			assert_true(ring_slice_count(b.ring) >= 8);
+			assert_true(ring_slice_count(&b.shape, 1) >= 8);
 			if (limit >= 8 << 20)
 				assert_int_equal(b.slots, limit >> 21);
 		}

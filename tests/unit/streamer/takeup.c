@@ -44,7 +44,7 @@ static int take_up(struct bench *b, int fd)
 	struct target_info target;
 
 	assert_int_equal(target_read(getpid(), &target), 0);
-	return stream_take_up(&b->stream, &b->budget, &target, fd, (const uint8_t[RING_MARK_SIZE]){0}, b->agent_id);
+	return stream_take_up(&b->stream, &target, fd, (const uint8_t[RING_MARK_SIZE]){0}, b->agent_id);
 }
 
 /* The writer's view of the ring that another agent has mapped. */
