@@ -168,6 +168,7 @@ static void bind(unsigned number, unsigned function, bool heap, uintptr_t defini
 	f->kind = allocator_functions[function].kind;
 	f->shape = allocator_functions[function].shape;
 	f->heap = heap;
+	__atomic_store_n(&shim.foreign, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&f->next, (uintptr_t(*)(WORDS))definition, __ATOMIC_RELEASE);
 }
 

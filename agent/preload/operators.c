@@ -213,6 +213,8 @@ static operator_function *find(unsigned form)
 		return function;
 	o->private = private;
 	o->own = symbols_together((uintptr_t)function, (uintptr_t)zero_allocator());
+	if (private || (!o->own && !symbols_of_cxx((uintptr_t)function)))
+		__atomic_store_n(&shim.foreign, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&o->next, function, __ATOMIC_RELEASE);
 	if (!o->own)
 		__atomic_store_n(&o->direct, direct(o, function), __ATOMIC_RELEASE);

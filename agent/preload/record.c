@@ -6,6 +6,7 @@
 #include "agent/preload/clock.h"
 #include "agent/preload/sample.h"
 #include "agent/preload/slice.h"
+#include "agent/preload/thin.h"
 #include "agent/unwind/arch/arch.h"
 #include "proto/event.h"
 #include "observe.h"
@@ -228,7 +229,8 @@ static unsigned put_frames(uint64_t *to, const struct unwind_delta *delta)
 static bool put_event(struct thread *thread, struct event *event, const struct unwind_delta *delta,
 		      bool is_reallocation)
 {
-	uint64_t *record = slice_reserve(thread, EVENT_WORDS + EXTRA_MAX + delta->count + 2);
+	uint64_t *record = slice_reserve(thread, EVENT_WORDS + EXTRA_MAX + delta->count + 2 +
+							 thread->spare);
 	bool large = event->size > UINT32_MAX;
 	uint32_t keep = delta->keep ? delta->keep + thread->pseudo : 0;
 	unsigned extras, frames;
@@ -285,6 +287,33 @@ static bool put_anywhere(struct thread *thread, struct event *event, uintptr_t f
 	return false;
 }
 
+/*
+ * What stands for others must not be lost (docs/sampling.md). So of a thread that is sampled the last eighth of its slice is for what
+ * finds no room in the rest: without its stack, and the less of it is left the more thinly the thread is sampled; so there are few of
+ * these.
+ */
+static COLD bool put_bare(struct thread *thread, struct event *event, bool is_reallocation)
+{
+	static const struct unwind_delta none;
+	bool put, quiet = thread->quiet;
+
+	if (!thread->interval || shim.gone)
+		return false;
+	thread->spare = 0;
+	do {
+		thread->moved = false;
+		put = put_event(thread, event, &none, is_reallocation);
+	} while (!put && thread->moved);
+	thread->quiet = quiet;
+	unwind_forget(thread->unwind);
+	if (put) {
+		thread->last_stamp = event->stamp;
+		thin_more(thread, event_class(event->kind) == EVENT_CLASS_FREE);
+	}
+	thread->spare = thin_spare(thread);
+	return put;
+}
+
 /* The long way: any event, in any state of its thread. It may become another event: sample.h. `here`: it is what the hook is
  * about: a block that nobody but this thread knows yet, or one that is still its program's. Should that have to wait for room, it
  * may as well have happened afterwards, and the agent need not hold back what others do meanwhile. */
@@ -307,7 +336,7 @@ static COLD void put_any(struct thread *thread, struct event *event, uintptr_t f
 		observe(thread, frame);
 		if (thread->pressure >= GROW_PRESSURE)
 			slice_grow(thread, event->stamp);
-	} else {
+	} else if (!put_bare(thread, event, is_reallocation)) {
 		lose_begun(thread, event);
 	}
 	thread->may_wait_outside = thread->waited = false;

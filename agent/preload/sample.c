@@ -7,6 +7,7 @@
 #include "agent/preload/bootstrap.h"
 #include "agent/preload/clock.h"
 #include "agent/preload/env.h"
+#include "agent/preload/thin.h"
 #include "base/exponential.h"
 #include "proto/event.h"
 
@@ -17,6 +18,9 @@
 
 /* Its number in heapcast.proto: the block that a realloc ended, without a new one on record. */
 #define KIND_REALLOC_FREE 33
+
+#define REMEMBER_TRIES 16
+#define LOOK_EVERY     4096 /* events of a thread that is not sampled, until it looks whether the set may be closed */
 
 static uint64_t seed;
 
@@ -30,15 +34,29 @@ static struct ring_set_line *line_of(struct ring_set_line *set, const void *p, u
 	return &set[((hash >> 32) + number) & shim_page.set_mask];
 }
 
-static bool replace(struct ring_set_line *line, uint64_t from, uint64_t to)
+static bool line_put(struct ring_set_line *line, uint64_t entry)
 {
 	for (unsigned i = 0; i < RING_SET_ENTRIES; i++) {
-		uint64_t expected = from;
+		uint64_t none = 0;
 
-		if (__atomic_load_n(&line->entry[i], __ATOMIC_RELAXED) == from &&
-		    __atomic_compare_exchange_n(&line->entry[i], &expected, to, false,
+		if (!__atomic_load_n(&line->entry[i], __ATOMIC_RELAXED) &&
+		    __atomic_compare_exchange_n(&line->entry[i], &none, entry, false,
 						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			return true;
+	}
+	return false;
+}
+
+/* Its bits may be changed meanwhile (thin.c). */
+static bool line_take(struct ring_set_line *line, const void *p)
+{
+	for (unsigned i = 0; i < RING_SET_ENTRIES; i++) {
+		uint64_t entry = __atomic_load_n(&line->entry[i], __ATOMIC_RELAXED);
+
+		while (thin_is_entry(entry, p))
+			if (__atomic_compare_exchange_n(&line->entry[i], &entry, 0, false,
+							__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+				return true;
 	}
 	return false;
 }
@@ -69,47 +87,43 @@ static void block_bucket(unsigned index)
 	__atomic_store_n(&shim_page.buckets[index], 0, __ATOMIC_RELAXED);
 }
 
-void sample_close(void)
+void sample_record_all(void)
 {
-	if (!open_set())
+	if (__atomic_exchange_n(&shim.recorded, 1, __ATOMIC_SEQ_CST))
 		return;
-	__atomic_store_n(&shim_page.set, NULL, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < SAMPLE_BUCKETS; i++)
 		block_bucket(i);
 }
 
 /* Who frees the block has got it from who allocated it, in whatever way: that orders the two. */
-static bool put(struct ring_set_line *set, const void *p)
+static bool put(struct ring_set_line *set, const void *p, uint64_t entry)
 {
 	struct ring_set_line *home = line_of(set, p, 0);
 
 	move_bucket(p, -1);
-	if (replace(home, 0, (uintptr_t)p))
+	if (line_put(home, entry))
 		return true;
 	count(&home->spilled, 1);
 	for (unsigned i = 1; i < RING_SET_REACH; i++)
-		if (replace(line_of(set, p, i), 0, (uintptr_t)p))
+		if (line_put(line_of(set, p, i), entry))
 			return true;
 	count(&home->spilled, -1u);
 	move_bucket(p, 1);
 	return false;
 }
 
-bool sample_take(const void *p)
+static bool take(struct ring_set_line *set, const void *p)
 {
-	struct ring_set_line *set = open_set(), *home;
+	struct ring_set_line *home = line_of(set, p, 0);
 
-	if (!p || !set || sample_is_clear(p))
-		return false;
-	home = line_of(set, p, 0);
-	if (replace(home, (uintptr_t)p, 0)) {
+	if (line_take(home, p)) {
 		move_bucket(p, 1);
 		return true;
 	}
 	if (!__atomic_load_n(&home->spilled, __ATOMIC_RELAXED))
 		return false;
 	for (unsigned i = 1; i < RING_SET_REACH; i++) {
-		if (!replace(line_of(set, p, i), (uintptr_t)p, 0))
+		if (!line_take(line_of(set, p, i), p))
 			continue;
 		count(&home->spilled, -1u);
 		move_bucket(p, 1);
@@ -118,10 +132,42 @@ bool sample_take(const void *p)
 	return false;
 }
 
+bool sample_take(const void *p)
+{
+	struct ring_set_line *set = open_set();
+
+	return p && set && !sample_is_clear(p) && (take(set, p) || thin_follows(p));
+}
+
+void sample_drop(struct ring_set_line *line, unsigned index, uint64_t entry)
+{
+	const void *p = (void *)(uintptr_t)(entry & ~(uint64_t)THIN_ENTRY_BITS);
+	struct ring_set_line *set = open_set();
+
+	if (!set || !__atomic_compare_exchange_n(&line->entry[index], &entry, 0, false,
+						 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return;
+	if (line_of(set, p, 0) != line)
+		count(&line_of(set, p, 0)->spilled, -1u);
+	move_bucket(p, 1);
+}
+
 static bool line_holds(const struct ring_set_line *line, const void *p)
 {
 	for (unsigned i = 0; i < RING_SET_ENTRIES; i++)
-		if (__atomic_load_n(&line->entry[i], __ATOMIC_RELAXED) == (uintptr_t)p)
+		if (thin_is_entry(__atomic_load_n(&line->entry[i], __ATOMIC_RELAXED), p))
+			return true;
+	return false;
+}
+
+static bool holds(struct ring_set_line *set, const void *p)
+{
+	if (line_holds(line_of(set, p, 0), p))
+		return true;
+	if (!__atomic_load_n(&line_of(set, p, 0)->spilled, __ATOMIC_RELAXED))
+		return false;
+	for (unsigned i = 1; i < RING_SET_REACH; i++)
+		if (line_holds(line_of(set, p, i), p))
 			return true;
 	return false;
 }
@@ -130,24 +176,35 @@ bool sample_passes_sought(const void *p)
 {
 	struct ring_set_line *set = open_set();
 
-	if (!p || bootstrap_owns(p) || !set || line_holds(line_of(set, p, 0), p))
-		return false;
-	if (!__atomic_load_n(&line_of(set, p, 0)->spilled, __ATOMIC_RELAXED))
-		return true;
-	for (unsigned i = 1; i < RING_SET_REACH; i++)
-		if (line_holds(line_of(set, p, i), p))
-			return false;
-	return true;
+	return p && !bootstrap_owns(p) && set && !holds(set, p) && !thin_follows(p);
 }
 
-/* The free of a block that is on record must be known for one; a closed set needs not know. */
-static bool remember(uint64_t address)
+/*
+ * The free of a block that is on record must be known for one; a closed set needs not know. Should the set have been emptied or halved
+ * meanwhile, it is put there once more: before, the block was born earlier than the mark that tells of it, and only if it is put there
+ * afterwards it may be taken for one that was born later. What is nested has no room for a mark in front of it.
+ */
+static bool remember(struct thread *thread, uint64_t address, unsigned class, uint64_t *stamp)
 {
-	struct ring_set_line *set = open_set();
+	const void *p = (void *)(uintptr_t)address;
 	struct ring_header *ring = shim_ring();
 
-	if (!set || put(set, (void *)(uintptr_t)address))
-		return true;
+	for (unsigned tries = 0; tries < REMEMBER_TRIES; tries++) {
+		uint32_t generation = thin_generation();
+		struct ring_set_line *set = open_set();
+
+		if (!set)
+			return true;
+		if (put(set, p, thin_entry(p, class, generation))) {
+			if (thin_generation() == generation)
+				return true;
+			take(set, p);
+			continue;
+		}
+		if (thread->aside_count || !thin_halve(thread, generation))
+			break;
+		*stamp = stamp_now();
+	}
 	if (ring)
 		__atomic_fetch_add(&ring->samples_refused, 1, __ATOMIC_RELAXED);
 	return false;
@@ -193,6 +250,7 @@ static bool is_hit(struct thread *thread, struct event *event)
 	uint64_t size = event->size ? event->size : 1;
 	uint64_t distance = thread->distance + tls.left;
 
+	__atomic_store_n(&thread->looked_beat, thin_beat(), __ATOMIC_RELAXED);
 	if (size >= thread->interval)
 		return true;
 	if (size <= distance) {
@@ -215,9 +273,16 @@ static inline __attribute__((always_inline)) bool pass(const struct thread *thre
 	return false;
 }
 
+/* It is not sampled, but others are, for whom the set is open: what it ends is taken from there, and recorded in any case. */
+static bool all_ends(const struct thread *thread)
+{
+	return !thread->interval && __atomic_load_n(&shim.recorded, __ATOMIC_RELAXED);
+}
+
 static bool begins(struct thread *thread, struct event *event)
 {
-	return thread->interval && is_hit(thread, event) && remember(event->address);
+	return thread->interval && is_hit(thread, event) &&
+	       remember(thread, event->address, thin_class(event->size), &event->stamp);
 }
 
 static bool wants_free(const struct thread *thread, const struct event *event)
@@ -228,14 +293,15 @@ static bool wants_free(const struct thread *thread, const struct event *event)
 		return true;
 	/* What realloc has freed is perhaps another's by now, and so is what was sought in time. */
 	return (event->kind != KIND_REALLOC_FREE && !event->was_sought && sample_take(p)) ||
-	       pass(thread);
+	       all_ends(thread) || pass(thread);
 }
 
-static bool wants_failed(const struct thread *thread, const struct event *event)
+/* It is followed still, whatever its size is. */
+static bool wants_failed(struct thread *thread, struct event *event)
 {
 	if (event->was_sampled)
-		remember(event->old_address);
-	return pass(thread);
+		remember(thread, event->old_address, thin_class(UINT64_MAX), &event->stamp);
+	return all_ends(thread) || pass(thread);
 }
 
 /* The old block may be on record, and the new one may be sampled: all four cases. */
@@ -245,6 +311,8 @@ static bool wants_reallocation(struct thread *thread, struct event *event)
 
 	if (!event->address)
 		return wants_failed(thread, event);
+	if (all_ends(thread))
+		return true;
 	if (begins(thread, event)) {
 		event->old_address = ended ? event->old_address : 0;
 		return true;
@@ -259,8 +327,13 @@ static bool wants_reallocation(struct thread *thread, struct event *event)
 
 bool sample_wants(struct thread *thread, struct event *event)
 {
-	if (event_space(event->kind) != EVENT_SPACE_HEAP)
-		return thread->interval; /* these are rare, and not sampled */
+	bool all = all_ends(thread);
+
+	if (all && !(++thread->passed_by % LOOK_EVERY))
+		thread->control--;
+	if (event_space(event->kind) != EVENT_SPACE_HEAP) /* these are rare, and not sampled */
+		return thread->interval ||
+		       (all && event_class(event->kind) != EVENT_CLASS_ALLOCATION);
 	switch (event_class(event->kind)) {
 	case EVENT_CLASS_FREE:
 		return wants_free(thread, event);
@@ -276,6 +349,7 @@ bool sample_wants(struct thread *thread, struct event *event)
 uint64_t sample_interval(const struct thread *thread, const struct ring_header *ring)
 {
 	uint64_t interval = __atomic_load_n(&ring->sample_interval, __ATOMIC_RELAXED);
+	uint64_t least = thin_interval_least();
 
 	if (__atomic_load_n(&ring->mode, __ATOMIC_RELAXED) != RING_SAMPLE) {
 		if (!thread->thinned)
@@ -284,8 +358,9 @@ uint64_t sample_interval(const struct thread *thread, const struct ring_header *
 	}
 	if (!interval)
 		interval = 1;
-	return interval >= RING_INTERVAL_MAX >> thread->thinned ? RING_INTERVAL_MAX
-								: interval << thread->thinned;
+	interval = interval >= RING_INTERVAL_MAX >> thread->thinned ? RING_INTERVAL_MAX
+								     : interval << thread->thinned;
+	return interval > least ? interval : least;
 }
 
 void sample_obey(struct thread *thread, uint64_t interval)
@@ -310,6 +385,7 @@ void sample_thread_init(struct thread *thread)
 	thread->random = random_next(&state);
 	thread->interval = 0;
 	thread->distance = 0;
+	thread->passed_by = 0;
 	thread->thinned = thread->thinned_told = 0;
 }
 
@@ -331,9 +407,10 @@ static uint64_t new_seed(void)
 void sample_init(struct ring_header *ring)
 {
 	struct shim_page *page = &shim_page;
-	uint64_t lines = ring->set_lines;
+	uint64_t lines = ring->set_lines, state;
 
-	seed = new_seed();
+	seed = state = new_seed();
+	thin_init(NULL, 0, 0);
 	page->set_mask = 0;
 	page->set = NULL;
 	if (!lines || lines & (lines - 1) || lines > ring->size / sizeof(struct ring_set_line) ||
@@ -341,6 +418,7 @@ void sample_init(struct ring_header *ring)
 		return;
 	page->set = (struct ring_set_line *)((uintptr_t)ring + (uintptr_t)ring->set_offset);
 	page->set_mask = lines - 1;
+	thin_init(page->set, lines, random_next(&state));
 	if (ring->image) /* what the program before the exec had; else the agent's pages are fresh */
 		memset(page->set, 0, lines * sizeof(*page->set));
 	memset(page->buckets, SAMPLE_CLEAR, sizeof(page->buckets));

@@ -12,9 +12,7 @@
  * Frees are recorded of sampled blocks only. Which these are says a set in the ring (struct
  * ring_set_line), from which a block is taken before it goes back to the allocator, so that whoever
  * gets its address next is not taken for it. If anything was ever recorded in full mode, the set
- * has not all that is on record: then it is closed for good, and frees of all blocks are
- * recorded, those of unrecorded ones too, which the collector counts and passes over. They cost what
- * they do in full mode, less their stacks.
+ * has not all that is on record: what is done about the others is in thin.h.
  *
  * A mode change is seen at the next slow look: by frees, if it is to full mode, at once (the set's
  * pointer is gone), by allocations after at most SAMPLE_LOOK bytes.
@@ -31,8 +29,8 @@
  * The set is 64 KiB and more: frees look at shim_page.buckets first, which stay in the first-level
  * cache. A bucket is SAMPLE_CLEAR less the sampled blocks whose addresses fall into it. It is 0, and
  * stays so, where there were more of them than it can count, where NULL and blocks of the bootstrap
- * arena fall, in all buckets once the set is closed, and in a forked child, where the kernel has
- * wiped it. So SAMPLE_CLEAR answers all questions of the short way at once.
+ * arena fall, in all buckets once anything was recorded in full mode, and in a forked child, where the
+ * kernel has wiped it. So SAMPLE_CLEAR answers all questions of the short way at once.
  */
 #define SAMPLE_CLEAR 255
 
@@ -110,7 +108,7 @@ static inline bool sample_passes_realloc_sought(const void *old, size_t size)
 	return tls.passed && old && sample_passes_sought(old) && sample_passes(size);
 }
 
-/* Takes a block out of the set: whether it was in. */
+/* Takes a block that is about to end out of the set: whether it was in, or is followed without (thin.h). */
 bool sample_take(const void *p);
 
 /* In a mode other than full: whether this event is recorded; it becomes what is to be recorded. Else
@@ -126,8 +124,11 @@ void sample_look(struct thread *thread);
 /* A state that a new thread takes over. */
 void sample_thread_init(struct thread *thread);
 
-/* All that is on record is no longer in the set: it is closed. */
-void sample_close(void);
+/* From now on there are blocks on record that the set does not know: who frees has to ask (thin.h). */
+void sample_record_all(void);
+
+/* Takes this entry out of the set, unless it is another one by now. */
+void sample_drop(struct ring_set_line *line, unsigned index, uint64_t entry);
 
 /* The set of a ring, empty, and the seed. */
 void sample_init(struct ring_header *ring);

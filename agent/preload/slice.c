@@ -11,6 +11,7 @@
 #include "agent/preload/reach.h"
 #include "agent/preload/sample.h"
 #include "agent/preload/sys.h"
+#include "agent/preload/thin.h"
 
 #include "agent/preload/poison.h"
 
@@ -503,6 +504,7 @@ bool slice_cut(struct thread *thread, uint32_t incarnation)
 	thread->pending = (struct ring_losses){0};
 	thread->epoch = 0;
 	thread->thinned_told = 0;
+	thin_tell_again();
 	unwind_forget(thread->unwind);
 	slice_publish(thread, CUT_WORDS);
 	return true;

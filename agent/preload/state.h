@@ -47,7 +47,7 @@ enum door {
 struct shim_page {
 	struct ring_header *door[DOORS];
 	struct ring_header *ring;
-	struct ring_set_line *set; /* of sampled blocks; NULL: closed, see sample.h */
+	struct ring_set_line *set; /* of sampled blocks; NULL: closed, see thin.h */
 	uint64_t set_mask;
 	uint32_t ours; /* 1 in the process that began to record; wiped: a fork child of it */
 	/* What frees look at first, by the block's address: see sample.h. */
@@ -86,6 +86,7 @@ struct shim {
 	uint32_t stopped;  /* heapcast_stop was called */
 	uint32_t recorded; /* allocations have been recorded: their frees are, whatever the mode */
 	uint32_t sampled;  /* so have samples */
+	uint32_t foreign;  /* there are allocators beside malloc's, of whose blocks nobody tells the size */
 	uint32_t nests;	 /* the allocator calls itself by name: nothing is passed over unguarded */
 	uint32_t follow; /* fork children of this process are to be recorded, too */
 	uint32_t attention;	/* where there is no ring, or a door is shut: that may change */
@@ -174,6 +175,10 @@ struct thread {
 	uint64_t random;
 	uint32_t thinned;      /* policy thin: how often the interval is doubled */
 	uint32_t thinned_told; /* the same, as it is in the data */
+	uint32_t looked_beat;  /* the agent's heartbeat when it looked last, sampled; see thin.c */
+	uint64_t spare;	       /* words of the slice that are kept free; see record.c */
+	uint64_t spare_step;   /* of them, so many are left when it is thinned one step more */
+	uint32_t passed_by;    /* not sampled, while the set is open: events */
 	uint64_t thinned_ns;   /* CLOCK_MONOTONIC: when it was changed last */
 
 	/* Room; see slice.c. */

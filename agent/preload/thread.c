@@ -15,6 +15,7 @@
 #include "agent/preload/slice.h"
 #include "agent/preload/strict.h"
 #include "agent/preload/sys.h"
+#include "agent/preload/thin.h"
 #include "proto/event.h"
 
 #include "agent/preload/poison.h"
@@ -115,16 +116,12 @@ void thread_forked(void)
 		__atomic_store_n(&thread->place, 0, __ATOMIC_RELAXED);
 }
 
-/* From now on there are blocks on record that the set of sampled ones does not know. */
-static void record_all(void)
-{
-	sample_close();
-	__atomic_store_n(&shim.recorded, 1, __ATOMIC_RELAXED);
-}
-
-/* The thinning has changed: the data say so, as soon as there is room. */
+/* The thinning has changed: the data say so, as soon as there is room. At the end of a slice, where each step needs room of its own,
+ * it is the last one that is told. */
 static void tell_thinning(struct thread *thread)
 {
+	if (thread->spare_step && thread->thinned_told && thread->thinned)
+		return;
 	__atomic_store_n(&thread->slice->entered, thread->last_stamp, __ATOMIC_RELAXED);
 	if (record_mark(thread, MARK_POLICY, thread->interval, NULL, 0))
 		thread->thinned_told = thread->thinned;
@@ -189,10 +186,14 @@ void thread_obey(struct thread *thread, struct ring_header *ring)
 	sample_obey(thread, on ? sample_interval(thread, ring) : 0);
 	thread->allocations = on && !thread->interval;
 	if (thread->allocations)
-		record_all();
+		sample_record_all();
 	if (!on && !shim.nests)
 		door_shut(DOOR_ALLOCATIONS);
-	thread->frees = !thread->interval && __atomic_load_n(&shim.recorded, __ATOMIC_RELAXED);
+	thread->spare = thin_spare(thread);
+	thin_obey(thread);
+	/* While the set is open, what it ends is to be taken from there. */
+	thread->frees = !thread->interval && !shim_page.set &&
+			__atomic_load_n(&shim.recorded, __ATOMIC_RELAXED);
 	/* Where sampling follows on full mode most frees say nothing: they are cheaper without. */
 	thread->free_stacks = __atomic_load_n(&ring->frees_have_stacks, __ATOMIC_RELAXED) &&
 			      !(thread->interval && shim.recorded);

@@ -154,7 +154,7 @@ static void put_backtrace(struct csv_export *e, struct buf *out, uint32_t node)
 
 static const char *kind_text(const uint8_t *kinds, uint32_t i)
 {
-	const char *name = kinds && kinds[i] ? event_kind_name(kinds[i]) : NULL;
+	const char *name = kinds && kinds[i] ? event_kind_name(kinds[i] & ROW_KIND) : NULL;
 
 	return name ? name : "";
 }

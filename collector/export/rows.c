@@ -108,7 +108,7 @@ static int put_row(void *context, const struct row_block *b, uint32_t i)
 	json_u64(&json, "size", b->size[i]);
 	if (b->weight)
 		json_u64(&json, "weight", b->weight[i]);
-	json_string(&json, "kind", event_kind_name(b->kind[i]));
+	json_string(&json, "kind", event_kind_name(row_kind(b, i)));
 	json_u64(&json, "time_ns", b->birth_ns[i]);
 	put_thread(rows, &json, b->thread[i]);
 	json_string(&json, "end", block_end_name(b->end[i]));

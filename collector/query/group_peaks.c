@@ -137,9 +137,12 @@ static int follow_courses(const struct node_sums *sums, const struct matcher *al
 int group_peaks_find(const struct node_sums *sums, const struct matcher *all, uint64_t *peaks,
 		     struct err_text *err)
 {
-	int r = group_queues_peaks(sums, all, peaks, err);
+	struct matcher seeing = *all;
+	int r;
 
+	seeing.hides_survivors = false;
+	r = group_queues_peaks(sums, &seeing, peaks, err);
 	if (r == 1)
-		r = follow_courses(sums, all, peaks, err);
+		r = follow_courses(sums, &seeing, peaks, err);
 	return r == -ENOMEM ? err_set(err, r, "out of memory") : r;
 }

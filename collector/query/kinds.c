@@ -87,7 +87,7 @@ static int part_rows(void *context, const struct row_block *block, const struct 
 
 	for (uint32_t k = 0; k < rows.count; k++) {
 		uint32_t i = row_at(&rows, k);
-		struct kind_sum *sum = sum_of(part, key_of(part, block->stack[i], block->kind[i]));
+		struct kind_sum *sum = sum_of(part, key_of(part, block->stack[i], row_kind(block, i)));
 
 		if (!sum)
 			return -ENOMEM;

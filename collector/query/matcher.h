@@ -23,6 +23,7 @@ struct matcher {
 	uint8_t *thread_passes; /* by number; NULL: all pass */
 	uint32_t threads;
 	bool everything;      /* no filter at all */
+	bool hides_survivors; /* the question is what was allocated, not what is alive */
 	unsigned columns;     /* that it looks at: enum row_columns */
 };
 
@@ -85,6 +86,17 @@ static inline bool row_bit(const uint8_t *bits, uint64_t row)
 static inline bool row_leaked(const struct row_block *block, uint32_t i)
 {
 	return block->end[i] == BLOCK_IN_USE;
+}
+
+static inline bool row_survivor(const struct row_block *block, uint32_t i)
+{
+	return block->survivors && block->kind[i] & ROW_SURVIVOR;
+}
+
+/* Is it about blocks that are alive, survivors too? */
+static inline bool value_is_alive(enum value value)
+{
+	return value != VALUE_ALLOCATED && value != VALUE_TEMPORARY;
 }
 
 static inline bool row_freed(const struct row_block *block, uint32_t i)

@@ -140,6 +140,8 @@ struct row_set matcher_select(const struct matcher *matcher, const struct row_bl
 {
 	struct row_set rows = {.first = first, .count = end - first};
 
+	if (matcher->hides_survivors)
+		KEEP(&rows, room, !row_survivor(block, i));
 	if (!matcher->everything) {
 		keep_columns(matcher, block, &rows, room);
 		keep_lifetime(matcher, block, &rows, room);

@@ -133,7 +133,7 @@ static inline void count(struct node_count *to, uint64_t size, uint64_t blocks)
 
 static inline unsigned end_of(const struct row_block *block, uint32_t i)
 {
-	return block->end[i] < NODE_ENDS ? block->end[i] : BLOCK_CENSORED;
+	return block->end[i] <= BLOCK_EXEC ? block->end[i] : BLOCK_CENSORED;
 }
 
 /* What the rows of a run are summed up in, asked for from memory while the others of the run are looked up: 20,000 stacks do not
@@ -181,6 +181,19 @@ static inline __attribute__((always_inline)) int add_exact(struct node_sums *sum
 	return 0;
 }
 
+/* What a survivor is counted as. NODE_ENDS: nothing. */
+static unsigned survivor_end(const struct node_sums *sums, const struct row_block *block, uint32_t i)
+{
+	if (sums->what.only)
+		return 0;
+	return sums->what.ends && block->end[i] == BLOCK_IN_USE ? NODE_SURVIVING : NODE_ENDS;
+}
+
+static bool is_survivor(const struct node_sums *sums, const struct row_block *block, uint32_t i)
+{
+	return sums->apart && block->survivors && block->kind[i] & ROW_SURVIVOR;
+}
+
 static int add_weighed(struct node_sums *sums, const struct row_block *block,
 		       const struct row_set *rows)
 {
@@ -189,12 +202,16 @@ static int add_weighed(struct node_sums *sums, const struct row_block *block,
 		uint64_t size = block->size[i], weight = block->weight[i];
 		struct node_sum *sum = sum_of(sums, block->stack[i]);
 		bool alive = sums->what.alive && row_alive(block, i, sums->what.at_ns);
-		unsigned end = sums->what.ends ? end_of(block, i) : 0;
+		bool survivor = is_survivor(sums, block, i);
+		unsigned end = survivor		 ? survivor_end(sums, block, i)
+			       : sums->what.ends ? end_of(block, i)
+						 : 0;
 		struct node_sampled *sampled;
 
 		if (!sum)
 			return -ENOMEM;
-		widen(sum, size, block->birth_ns[i]);
+		if (!survivor || sums->what.only)
+			widen(sum, size, block->birth_ns[i]);
 		if (block->exact) {
 			uint64_t blocks = row_counts(block, i);
 
@@ -210,7 +227,8 @@ static int add_weighed(struct node_sums *sums, const struct row_block *block,
 		sampled = sampled_of(sums, sum);
 		if (!sampled)
 			return -ENOMEM;
-		tally_add_sampled(&sampled->by_end[end], size, weight);
+		if (end < NODE_ENDS)
+			tally_add_sampled(&sampled->by_end[end], size, weight);
 		if (alive)
 			tally_add_sampled(&sampled->alive, size, weight);
 	}
@@ -361,10 +379,10 @@ struct tally node_sum_ended(const struct node_sums *sums, const struct node_sum 
 static bool end_counts(enum value value, unsigned end)
 {
 	if (value == VALUE_LEAKED)
-		return end == BLOCK_IN_USE;
+		return end == BLOCK_IN_USE || end == NODE_SURVIVING;
 	if (value == VALUE_TEMPORARY)
 		return end == BLOCK_FREED || end == BLOCK_REALLOCATED || end == BLOCK_INFERRED;
-	return true;
+	return end != NODE_SURVIVING;
 }
 
 struct tally node_sum_tally(const struct node_sums *sums, const struct node_sum *sum,
@@ -417,11 +435,14 @@ static int part_new(void *context, void **ret_part)
 {
 	const struct node_sums *whole = context;
 	struct node_sums *part = malloc(sizeof(*part));
+	int r;
 
 	if (!part)
 		return -ENOMEM;
 	*ret_part = part;
-	return node_sums_init(part, whole->nodes, &whole->what);
+	r = node_sums_init(part, whole->nodes, &whole->what);
+	part->apart = whole->apart;
+	return r;
 }
 
 static int part_rows(void *part, const struct row_block *block, const struct row_set *rows)
@@ -455,10 +476,13 @@ static bool part_skips(const void *context, const struct row_block *zone)
 int node_sums_of(struct node_sums *sums, const struct matcher *matcher, uint32_t nodes,
 		 const struct node_sums_what *what, struct err_text *err)
 {
+	struct matcher seeing = *matcher;
 	int r = node_sums_init(sums, nodes, what);
 
+	seeing.hides_survivors &= what->only && !value_is_alive(what->value);
+	sums->apart = matcher->hides_survivors;
 	if (!r)
-		r = sweep_run(&(struct sweep){.matcher = matcher,
+		r = sweep_run(&(struct sweep){.matcher = &seeing,
 					      .columns = node_sums_columns(sums),
 					      .context = sums,
 					      .skips = part_skips,

@@ -7,7 +7,8 @@
 #include "collector/query/sweep.h"
 #include "collector/query/tally.h"
 
-#define NODE_ENDS 6  /* of enum block_end */
+#define NODE_SURVIVING 6 /* beside enum block_end: survivors that are in use, which nobody has allocated */
+#define NODE_ENDS      7
 #define NODE_LINE 64 /* bytes that come from memory at a time */
 
 /* What nearly all rows change lies in the first line: those in use at the end or freed. */
@@ -45,6 +46,7 @@ struct node_sums {
 	uint32_t nodes;
 	uint64_t reallocations; /* rows that a realloc made of others, if asked for */
 	uint16_t *room;		/* for rows that `value` counts */
+	bool apart;		/* survivors are what is alive and leaked, and nothing else */
 	struct node_sums_what what;
 };
 

@@ -104,6 +104,7 @@ int query_timeline(struct view *view, const struct filter *filter,
 
 	if (r < 0)
 		return r;
+	m.hides_survivors = false;
 	end = last_moment(&m) + 1;
 	timeline.to_ns = question->to_ns < end ? question->to_ns + 1 : end;
 	if (timeline.from_ns >= timeline.to_ns)

@@ -12,10 +12,10 @@
 
 #include "base/ban.h"
 
-#define MAGIC	      "HCNSUMS1"
+#define MAGIC	      "HCNSUMS2"
 #define HEAD_BYTES    80u
-#define NODE_BYTES    160u
-#define SAMPLED_BYTES 392u
+#define NODE_BYTES    176u
+#define SAMPLED_BYTES 448u
 #define PARTS_KNOWN   (WHOLE_PEAK | WHOLE_REALLOCATIONS | WHOLE_GROUP_PEAKS)
 
 DEFINE_CLEANUP(whole_sums_free, struct whole_sums *)

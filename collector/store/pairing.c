@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "collector/store/steps.h"
+#include "collector/store/thinned.h"
 #include "base/ban.h"
 
 /* The map of live blocks is too large for the processor's caches: a place of it is fetched so many steps before it is needed. */
@@ -94,7 +95,8 @@ static int take_birth(struct pairing *p, const struct step *s, uint32_t chain_pr
 	if (r < 0)
 		return r;
 	*ret_row = row;
-	if (p->orphans.latest_ns && !map_get(&p->live, s->address) &&
+	if (p->orphans.latest_ns && !(p->thinned.told && s->weight > s->size) &&
+	    !map_get(&p->live, s->address) &&
 	    doubt_take(&p->orphans, p, s->address, s->thread, s->time_ns, &orphan)) {
 		(*unborn(p))--;
 		p->info.repaired++;
@@ -110,7 +112,8 @@ static int take_birth(struct pairing *p, const struct step *s, uint32_t chain_pr
 		return -ENOMEM;
 	before = *live;
 	*live = row;
-	return new ? 0 : infer_end(p, (uint32_t)before, s);
+	r = new ? 0 : infer_end(p, (uint32_t)before, s);
+	return r ? r : thinned_birth(p, &birth, row);
 }
 
 /* The row that the death at s->address ends; NO_BLOCK: none is known. ret_again: it had ended already, as far as was known. */
@@ -200,6 +203,7 @@ int pairing_exec(struct pairing *p, uint64_t time_ns)
 	p->orphans.latest_ns = 0;
 	p->lost_frees = p->lost_frees_to_ns = 0;
 	p->forked = false;
+	thinned_exec(p);
 	return r;
 }
 
@@ -218,6 +222,8 @@ static int take_step(struct pairing *p, const struct step *s)
 		return take_move_death(p, s);
 	case STEP_EXEC:
 		return pairing_exec(p, s->time_ns);
+	case STEP_THINNED:
+		return thinned_take(p, s);
 	default:
 		return take_move_birth(p, s);
 	}
@@ -279,6 +285,13 @@ int pairing_add_exec(struct pairing *p, uint64_t time_ns)
 	static const struct event none;
 
 	return add_step(p, &none, STEP_EXEC, time_ns, 1, 0);
+}
+
+int pairing_add_thinned(struct pairing *p, uint64_t time_ns, const struct thinning *law)
+{
+	const struct event mark = {.weight = thinned_pack(law)};
+
+	return add_step(p, &mark, STEP_THINNED, time_ns, 1, law->seed);
 }
 
 int pairing_advance(struct pairing *p, uint64_t watermark_ns)

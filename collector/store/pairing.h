@@ -14,7 +14,9 @@
  * is missing: it ends as BLOCK_INFERRED; unless a death by another thread follows within REPAIR_NS,
  * which was then the first one's ("repaired") death, no birth an orphan: born before recording
  * began; unless a birth by another thread follows within REPAIR_NS: it was this one's death
- * ("repaired") A thread's own order is never overruled. An exec ends all that is alive.
+ * ("repaired") A thread's own order is never overruled. An exec ends all that is alive. Where a program
+ * records the frees of some blocks only (thinned.h), a death without a birth is nobody's, and no sampled
+ * birth is taken for it.
  *
  * Blocks that may have died unseen (gaps with frees) are BLOCK_CENSORED at the end, by this rule:
  * if the frees that were lost, all gaps together, are at least 1 in CENSOR_SHARE of the blocks in
@@ -24,6 +26,7 @@
 #include "base/map.h"
 #include "collector/store/rows.h"
 #include "collector/store/store.h"
+#include "proto/thinning.h"
 
 /* The clock's error: stamps of different threads that are nearer than this, and a tick, may be in
  * the wrong order. */
@@ -36,8 +39,8 @@
 
 struct step {
 	uint64_t time_ns, address;
-	uint64_t size;	 /* births; deaths by a reallocation: the time of the birth */
-	uint64_t weight; /* births */
+	uint64_t size;	 /* births; deaths by a reallocation: the time of the birth; STEP_THINNED: the seed */
+	uint64_t weight; /* births; STEP_THINNED: the rest of the law */
 	uint32_t thread, stack;
 	uint8_t kind, what; /* EventKind, enum step_what */
 	uint32_t order;	    /* in its run: sorting keeps it */
@@ -61,6 +64,15 @@ struct doubts {
 	uint64_t latest_ns;
 };
 
+/* What the program follows; see thinned.h. */
+struct pairing_thinned {
+	struct thinning law;
+	uint64_t opened_ns; /* what was born before, or then, is not in the program's set of sampled blocks */
+	uint64_t judged_ns[THINNING_LEVEL_MAX + 1]; /* what was born before, or then, was looked at for this level or a higher one */
+	bool told;
+	uint64_t survivors;
+};
+
 struct pairing {
 	struct rows *rows;
 	struct map live;   /* address -> row */
@@ -73,6 +85,7 @@ struct pairing {
 	struct pairing_info info;
 	bool forked; /* blocks that nobody was seen to allocate are the parent's */
 	uint64_t lost_frees, lost_frees_from_ns, lost_frees_to_ns;
+	struct pairing_thinned thinned;
 	bool censored;	  /* what is in use from before the gap's end may have died unseen */
 	uint64_t last_ns; /* time of the last step taken */
 };
@@ -83,6 +96,8 @@ int pairing_add(struct pairing *pairing, const struct event *event);
 /* The program replaced itself at that time: takes its place among the steps of the batch at hand.
  * Add it before the events. */
 int pairing_add_exec(struct pairing *pairing, uint64_t time_ns);
+/* The program's law of what is followed changed at that time. Before the events, too. */
+int pairing_add_thinned(struct pairing *pairing, uint64_t time_ns, const struct thinning *law);
 /* The batch is complete: takes all steps before `watermark_ns`. 0, -ENOMEM, -E2BIG. */
 int pairing_advance(struct pairing *pairing, uint64_t watermark_ns);
 /* Takes all that waits. */

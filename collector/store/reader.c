@@ -68,6 +68,11 @@ void row_reader_free(struct row_reader *reader)
 	free(reader);
 }
 
+bool recording_survivors(const struct recording *r)
+{
+	return r->pairing.thinned.survivors;
+}
+
 const struct row_block *recording_zone(const struct recording *r, uint32_t index)
 {
 	return index < r->rows.slot_count ? rows_zone(&r->rows, index) : NULL;
@@ -94,6 +99,7 @@ static int lend_open(struct row_reader *reader, const struct rows_block *open, b
 
 	reader->lent = open->view;
 	reader->lent.exact = reader->recording->definitions.process.origin.exact;
+	reader->lent.survivors = recording_survivors(reader->recording);
 	reader->columns = ROWS_ALL;
 	reader->chunks = ALL_CHUNKS;
 	reader->last = &reader->lent;
@@ -203,6 +209,7 @@ static int unpack(struct row_reader *reader, uint32_t index, unsigned columns, u
 	else
 		e = unpack_some(reader, index, columns, first, end, more, err);
 	reader->block->view.exact = r->definitions.process.origin.exact;
+	reader->block->view.survivors = recording_survivors(r);
 	if (!e)
 		reader->last = &reader->block->view;
 	return e;

@@ -382,7 +382,7 @@ int rows_append(struct rows *rows, const struct row_birth *birth, uint32_t *ret_
 	b->chain_previous[i] = birth->chain_previous;
 	b->chain_next[i] = NO_BLOCK;
 	b->kind[i] = birth->kind;
-	b->death_kind[i] = 0;
+	b->death_kind[i] = birth->level;
 	b->end[i] = BLOCK_IN_USE;
 	widen(&b->view.min.birth_ns, &b->view.max.birth_ns, birth->birth_ns);
 	widen(&b->view.min.size, &b->view.max.size, birth->size);

@@ -69,6 +69,7 @@ struct row_birth {
 	uint64_t address, size, birth_ns, weight;
 	uint32_t stack, thread, chain_previous;
 	uint8_t kind;
+	uint8_t level; /* survivors: the level of thinning that they have stood, in death_kind until they end */
 };
 
 struct row_death {

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "collector/store/steps.h"
+#include "collector/store/thinned.h"
 #include "base/ban.h"
 
 #define TEXT_MAX (1u << 16)
@@ -562,6 +563,22 @@ static void code_doubts(struct coder *c, struct doubts *d, uint64_t rows)
 	d->next %= DOUBTS;
 }
 
+static void code_thinned(struct coder *c, struct pairing_thinned *t)
+{
+	uint64_t packed = thinned_pack(&t->law);
+
+	code_u64(c, &t->law.seed);
+	code_u64(c, &packed);
+	t->law = thinned_unpack(t->law.seed, packed);
+	code_u64(c, &t->opened_ns);
+	for (unsigned i = 0; i <= THINNING_LEVEL_MAX; i++)
+		code_u64(c, &t->judged_ns[i]);
+	code_bool(c, &t->told);
+	code_u64(c, &t->survivors);
+	if (t->law.level > THINNING_LEVEL_MAX)
+		c->error = -EBADMSG;
+}
+
 static void code_pairing(struct coder *c, struct recording *r)
 {
 	struct pairing *p = &r->pairing;
@@ -577,6 +594,7 @@ static void code_pairing(struct coder *c, struct recording *r)
 	code_u64(c, &p->lost_frees_from_ns);
 	code_u64(c, &p->lost_frees_to_ns);
 	code_u64(c, &p->last_ns);
+	code_thinned(c, &p->thinned);
 }
 
 /* ---- rows ---- */

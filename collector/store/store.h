@@ -160,6 +160,17 @@ enum block_end {
  */
 #define ROWS_PER_BLOCK 65536
 
+/*
+ * What a program follows only a part of (MARK_THINNED) goes on in other rows: the row of a block that was recorded ends as
+ * BLOCK_CENSORED then, and if its kind is followed still, a *survivor* begins at that moment, which stands for all that were
+ * in its place by its weight. Survivors are what is in use, and leaks; nobody has allocated them.
+ */
+#define ROW_SURVIVOR 0xc0 /* in `kind`: one of these: */
+#define ROW_EITHER   0x40 /* of a halving of the set of sampled blocks, in which it was perhaps (thinned.h) */
+#define ROW_THINNED  0x80 /* of a level: it is not in the set */
+#define ROW_HALVED   0xc0 /* of a halving: it is */
+#define ROW_KIND     0x3f
+
 struct row_block {
 	uint32_t count;
 	uint64_t first_row;
@@ -174,15 +185,21 @@ struct row_block {
 	const uint32_t *death_thread;
 	const uint32_t *chain_previous; /* row that realloc turned into this one, NO_BLOCK: first of its chain */
 	const uint32_t *chain_next;	/* NO_BLOCK: last of its chain */
-	const uint8_t *kind;		/* EventKind of the birth */
-	const uint8_t *death_kind;	/* EventKind of the death; 0: none */
+	const uint8_t *kind;		/* EventKind of the birth, and ROW_SURVIVOR; see row_kind */
+	const uint8_t *death_kind;	/* EventKind of the death; of a block in use nothing that anybody may look at */
 	const uint8_t *end;		/* enum block_end */
 	bool weighted;			/* the block has weights */
 	bool exact;			/* they count blocks (origin_info.exact), and estimate nothing; of a reader's blocks */
+	bool survivors;			/* there may be some, in the recording; of a reader's blocks */
 	struct {
 		uint64_t birth_ns, size, address, death_ns;
 	} min, max; /* max.death_ns: NO_TIME while any is in use; of deaths these are bounds, no more */
 };
+
+static inline unsigned row_kind(const struct row_block *block, uint32_t i)
+{
+	return block->kind[i] & ROW_KIND;
+}
 
 /*
  * Reading rows. A reader unpacks one block at a time into memory of its own, only the columns that are asked for, so several threads
@@ -211,6 +228,8 @@ enum row_columns {
 
 struct row_reader;
 
+/* Are there survivors among its rows? */
+bool recording_survivors(const struct recording *recording);
 /* What of a block is known without reading its rows: count, first_row, min, max; its columns may be NULL. NULL: no such block. */
 const struct row_block *recording_zone(const struct recording *recording, uint32_t index);
 /* 0 or -ENOMEM. The recording must not be refreshed or closed before the reader is freed. */

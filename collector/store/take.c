@@ -193,19 +193,25 @@ static void take_gap(struct recording *r, const Heapcast__Gap *g, uint64_t now_n
 		     to < from ? from : to);
 }
 
-/* Execs by their marks, in units of the events' times: what the new image did in the same tick
+/* Marks that are steps. Execs in units of the events' times: what the new image did in the same tick
  * comes after. */
-static int take_execs(struct recording *r, const Heapcast__Batch *batch, bool *ret_any)
+static int take_marks(struct recording *r, const Heapcast__Batch *batch, bool *ret_any)
 {
 	uint64_t tick = batch->events ? batch->events->tick_ns : 1;
 	int e = 0;
 
 	*ret_any = false;
 	for (size_t i = 0; !e && i < batch->n_mark; i++) {
-		if (batch->mark[i]->kind != HEAPCAST__MARK_KIND__MARK_EXEC)
+		const Heapcast__Mark *mark = batch->mark[i];
+		struct thinning law;
+
+		if (mark->kind == HEAPCAST__MARK_KIND__MARK_THINNED &&
+		    thinning_get(&law, mark->text.data, mark->text.len))
+			e = pairing_add_thinned(&r->pairing, mark->time_ns, &law);
+		if (mark->kind != HEAPCAST__MARK_KIND__MARK_EXEC)
 			continue;
 		*ret_any = true;
-		e = pairing_add_exec(&r->pairing, batch->mark[i]->time_ns / tick * tick);
+		e = pairing_add_exec(&r->pairing, mark->time_ns / tick * tick);
 	}
 	return e;
 }
@@ -215,7 +221,7 @@ static int take_steps(struct recording *r, struct decoded *d, uint32_t images)
 {
 	const Heapcast__Batch *batch = d->item.batch;
 	bool marked;
-	int e = take_execs(r, batch, &marked);
+	int e = take_marks(r, batch, &marked);
 
 	if (!e && images && r->definitions.process.images > images && !marked) {
 		e = pairing_flush(&r->pairing);

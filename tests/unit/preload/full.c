@@ -61,7 +61,6 @@ static void counts_what_is_lost(void **state)
 {
 	(void)state;
 	counts(RING_COUNT);
-	counts(RING_THIN);
 }
 
 /* The agent's heart stands still: after a second and a little the program goes on, its events

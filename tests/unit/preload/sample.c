@@ -50,6 +50,16 @@ static void law(void **state)
 	follows_the_law(RING_INTERVAL_MAX);
 }
 
+static uint64_t largest_interval(const struct agent_result *r)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < r->count; i++)
+		if (r->events[i].interval > most)
+			most = r->events[i].interval;
+	return most;
+}
+
 static void assert_accounted(const struct agent_result *r)
 {
 	assert_sound(r);
@@ -231,7 +241,7 @@ static void exact_above_the_cut(void **state)
 	agent_result_done(&r);
 }
 
-/* A set of seven: what has no room is not sampled, and counted. */
+/* A set of seven: whenever it is full the interval doubles, and it is halved, and that is told. No sample is refused. */
 static void full_set(void **state)
 {
 	struct agent_options options = {
@@ -242,9 +252,11 @@ static void full_set(void **state)
 	RUN(&options, &r, target_path("sampled"));
 	assert_exited(&r, 0);
 	assert_accounted(&r);
-	assert_paired(&r);
-	assert_int_equal(r.in_set, RING_SET_ENTRIES);
-	assert_true(r.samples_refused > 100);
+	assert_true(r.in_set <= RING_SET_ENTRIES);
+	assert_int_equal(r.samples_refused, 0);
+	assert_true(r.law.halvings > 5);
+	assert_int_equal(r.law.level, 0);
+	assert_true(largest_interval(&r) >= 1000 << 5);
 	agent_result_done(&r);
 }
 
@@ -252,7 +264,7 @@ static void full_set(void **state)
 static void crowded_set(void **state)
 {
 	struct agent_options options = {
-		.mode = RING_SAMPLE, .sample_interval = 1000, .big_slices = 8, .set_lines = 128};
+		.mode = RING_SAMPLE, .sample_interval = 2200, .big_slices = 8, .set_lines = 256};
 	struct agent_result r;
 
 	(void)state;
@@ -260,7 +272,8 @@ static void crowded_set(void **state)
 	assert_exited(&r, 0);
 	assert_accounted(&r);
 	assert_paired(&r);
-	assert_true(r.in_set > 128 * RING_SET_ENTRIES * 3 / 4);
+	assert_int_equal(r.law.halvings, 0);
+	assert_true(r.in_set > 256 * RING_SET_ENTRIES / 5);
 	agent_result_done(&r);
 }
 
@@ -371,6 +384,8 @@ static void thins(void **state)
 	thin_and_count(&options, &thin);
 	assert_true(thin.thinned > 2);
 	assert_true(thin.thinned_most >= 8192);
+	assert_true(thin.law.openings > 0);
+	assert_true(thin.level_most > 0);
 	assert_true(thin.not_sampled > thin.produced / 10);
 	agent_result_done(&thin);
 }

@@ -345,6 +345,15 @@ static unsigned take_event(struct agent *a, uint32_t index, const uint64_t *w)
 
 static void take_text(struct agent *a, const uint64_t *w)
 {
+	struct agent_result *r = a->result;
+
+	if (ring_size(w[0]) == 16) {
+		if (!thinning_get(&r->law, (const uint8_t *)(w + 3), w[1]))
+			fault(a, "no law of thinning in %lu bytes", (unsigned long)w[1]);
+		if (r->law.level > r->level_most)
+			r->level_most = r->law.level;
+		return;
+	}
 	snprintf(a->result->last_text, sizeof(a->result->last_text), "%.*s", (int)w[1],
 		 (const char *)(w + 3));
 	if ((w[1] + 7) / 8 != ring_count(w[0]))

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "proto/ring.h"
+#include "proto/thinning.h"
 
 struct agent_options {
 	uint32_t small_slices; /* of 1024 words; default 16 */
@@ -88,6 +89,8 @@ struct agent_result {
 	uint64_t thinned;	 /* marks that a thread's thinning has changed */
 	uint64_t thinned_most;	 /* the largest interval of those */
 	uint64_t thinned_back;	 /* such to full mode */
+	struct thinning law;	 /* as it was told last */
+	unsigned level_most;	 /* the highest one of these */
 	uint64_t read;		 /* records of events read */
 	struct ring_losses lost; /* of all slices */
 	struct ring_losses no_slice;
