@@ -120,13 +120,15 @@ static int settle(struct ring_source *s, struct stream *stream, struct ring_lane
 				l->last_stamp, s->looked);
 }
 
-/* The thread has left a slice that is not settled yet. */
+/* The thread has written to another slice before, which is not settled yet. That it has left that one is perhaps not known yet: slices are
+ * looked at one after the other. */
 static bool has_other(const struct ring_source *s, const struct ring_lane *l)
 {
 	for (uint32_t i = 0; i < s->active_count; i++) {
 		const struct ring_lane *other = &s->lane[s->active[i]];
 
-		if (other != l && other->active && other->thread == l->thread && other->left)
+		if (other != l && other->active && other->thread == l->thread &&
+		    (other->left || other->first < l->first))
 			return true;
 	}
 	return false;

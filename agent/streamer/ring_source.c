@@ -139,6 +139,16 @@ static bool owner_gone(const struct ring_source *s, const struct ring_lane *l)
 	return l->dead || (s->looks_itself && !target_thread_exists(s->emulated, (pid_t)l->tid));
 }
 
+/* Of a thread that began in another slice, which was claimed behind the search's back. */
+static bool is_ahead(const struct ring_source *s, struct stream *stream,
+		     const struct ring_slice *slice)
+{
+	const bool swapped = s->ring->swapped;
+
+	return !s->takes_ahead && ring_get64(swapped, &slice->thread_first) &&
+	       !capture_thread_known(stream, ring_get32(swapped, &slice->owner_tid));
+}
+
 static int lane_look(struct ring_source *s, struct stream *stream, uint32_t index, bool final,
 		     uint64_t now)
 {
@@ -154,6 +164,10 @@ static int lane_look(struct ring_source *s, struct stream *stream, uint32_t inde
 			ring_slice_free(slice);
 		if (state != RING_SLICE_OWNED && state != RING_SLICE_LEFT)
 			return 0;
+		if (is_ahead(s, stream, slice)) {
+			s->ahead++;
+			return 0;
+		}
 		r = lane_claim(s, stream, index);
 		if (r < 0)
 			return r;
@@ -166,6 +180,23 @@ static int lane_look(struct ring_source *s, struct stream *stream, uint32_t inde
 		ring_lane_damaged(s, stream, index);
 	lane_bound(s, l, entered, now);
 	return 0;
+}
+
+/* All slices; again while threads were met in a later slice of theirs first, and earlier ones turn up. Who has none is taken as it is. */
+static int search(struct ring_source *s, struct stream *stream, bool final, uint64_t now)
+{
+	uint32_t known;
+	int r = 0;
+
+	s->takes_ahead = false;
+	do {
+		known = s->active_count;
+		s->ahead = 0;
+		for (uint32_t i = 0; !r && i < s->ring->slice_count; i++)
+			r = lane_look(s, stream, i, final, now);
+		s->takes_ahead = s->active_count == known;
+	} while (!r && s->ahead);
+	return r;
 }
 
 /* Hundreds of slices may be free. They are searched for new owners when the program says that there
@@ -191,8 +222,7 @@ static int look_at_slices(struct ring_source *s, struct stream *stream, bool fin
 			return r;
 	}
 	s->looks_itself = true;
-	for (uint32_t i = 0; !r && i < s->ring->slice_count; i++)
-		r = lane_look(s, stream, i, final, now);
+	r = search(s, stream, final, now);
 	s->looks_itself = false;
 	if (!r) {
 		s->claims = claims;

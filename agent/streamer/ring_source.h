@@ -86,6 +86,8 @@ struct ring_source {
 	uint32_t incarnation;
 	bool taken_up;	    /* the lanes that there were have all been taken over; always true in the first incarnation */
 	bool moved;	    /* a thread was found to have gone on elsewhere: look at all slices */
+	uint32_t ahead;	    /* slices, in this search, of threads whose first one was not seen yet */
+	bool takes_ahead;   /* there is no such first one */
 	uint64_t away_ns;   /* stream time: until then the agent before us, or we before we were stopped, had read */
 	uint64_t back;	    /* stamp: what was lost before this was lost for lack of an agent; 0: nothing was */
 	uint64_t *scratch; /* RING_EVENT_WORDS: a record, a mark's text, an announcement; the drain thread's */

@@ -35,6 +35,11 @@ int capture_thread_begin(struct stream *s, uint32_t tid, uint64_t time_ns, bool 
 	return 0;
 }
 
+bool capture_thread_known(struct stream *s, uint32_t tid)
+{
+	return threads_find(&s->threads, tid) != NULL;
+}
+
 void capture_thread_leave(struct stream *s, struct thread *thread)
 {
 	(void)s;
