@@ -43,7 +43,6 @@ struct capture_losses {
 struct capture_module {
 	uint32_t id;		/* the source's own number of it */
 	uint32_t epoch;
-	bool in_order;		/* no event of an earlier epoch will follow: what this file was called here before it may be called again */
 	uint64_t time_ns;
 	uint64_t bias;
 	uint64_t start;
@@ -52,6 +51,7 @@ struct capture_module {
 	uint32_t path_length;
 	const uint8_t *build_id;
 	uint32_t build_id_length;
+	uint32_t print;		/* of a file without a build id: two files under one name have, most likely, two */
 	uint32_t segment_count;
 	struct capture_segment {
 		uint64_t address;
@@ -81,6 +81,8 @@ int capture_thread_end(struct stream *stream, struct thread *thread, uint64_t ti
 void capture_thread_counts(struct stream *stream, struct thread *thread, uint64_t produced, uint64_t not_sampled);
 /* How many allocations were not sampled for lack of room in the target's set of sampled blocks, so far. */
 void capture_samples_refused(struct stream *stream, uint64_t count);
+/* Likewise: stacks that end where the loader could not be asked; namespaces of the loader whose malloc is not recorded. */
+void capture_loader_counts(struct stream *stream, uint32_t stacks_unknown, uint32_t namespaces);
 
 /* A lane begins, or its stack is lost: the next event must bring its whole stack (else it is shown truncated). */
 void capture_lane_reset(struct stream *stream, uint32_t lane);

@@ -306,7 +306,9 @@ struct ring_header {
 	uint32_t wants;		  /* atomic: raised when a thread has found no free slice, or none that is larger than its own */
 	uint32_t refused;	  /* as much of `wants` as the agent has heard and could do nothing about; by the agent */
 	uint64_t before;	  /* events that the program had begun before it had this ring */
-	uint64_t reserved4[2];
+	uint32_t stacks_unknown; /* atomic: stacks that end where the loader could not be asked what holds an address */
+	uint32_t namespaces; /* atomic: that the program has opened (dlmopen, LM_ID_NEWLM): their own malloc is not recorded */
+	uint64_t reserved4[1];
 
 	struct ring_allocator allocator;
 	struct ring_account account;
@@ -414,7 +416,7 @@ struct ring_module {
 	uint32_t length; /* bytes, all included */
 	uint16_t kind;
 	uint16_t path_length;
-	uint32_t id;	 /* from 1; an UNLOAD names the id of its LOAD. Never reused */
+	uint32_t id;	 /* from 1; an UNLOAD names the id of its LOAD */
 	uint32_t epoch;	 /* first epoch in which it is there, or is there no more */
 	uint64_t stamp;
 	uint64_t bias;	 /* address = bias + p_vaddr */
@@ -422,7 +424,8 @@ struct ring_module {
 	uint64_t end;
 	uint8_t build_id_length;
 	uint8_t segment_count;
-	uint8_t reserved[6];
+	uint8_t reserved[2];
+	uint32_t print; /* of a file without a build id: two files under one name have, most likely, two */
 	uint8_t build_id[32];
 	struct {
 		uint64_t address; /* p_vaddr */

@@ -148,6 +148,7 @@ static void fill_module(struct packer *p, const struct module *from, uint32_t nu
 	m->start = from->start;
 	m->end = from->end;
 	m->loaded_ns = from->loaded_ns;
+	m->print = from->print;
 	m->n_segment = from->segment_count;
 	m->segment = (Heapcast__Segment **)rows(p, m->n_segment, sizeof(Heapcast__Segment));
 	for (unsigned i = 0; i < from->segment_count; i++) {
@@ -172,7 +173,7 @@ static void fill_unload(const struct modules *m, uint32_t index, Heapcast__Unloa
 {
 	heapcast__unload__init(unload);
 	unload->module = index + 1;
-	unload->time_ns = m->entry[index].unloaded_ns;
+	unload->time_ns = m->entry[index].told_ns;
 }
 
 static void put_unloads(struct stream *s, struct packer *p, Heapcast__Batch *batch)
@@ -186,11 +187,10 @@ static void put_unloads(struct stream *s, struct packer *p, Heapcast__Batch *bat
 	for (uint32_t i = 0; i < s->modules.count && batch->n_unload < most; i++) {
 		struct module *e = &s->modules.entry[i];
 
-		if (!e->gone || e->unload_sent)
+		if (e->ended_ns == e->told_ns)
 			continue;
+		modules_told(&s->modules, e);
 		fill_unload(&s->modules, i, batch->unload[batch->n_unload++]);
-		e->unload_sent = true;
-		s->modules.unloads--;
 	}
 }
 
@@ -367,6 +367,8 @@ static Heapcast__Ledger *put_ledger(struct stream *s, struct packer *p, Heapcast
 	m->unrecorded_uncounted = s->uncounted;
 	m->unrecorded_events = s->unrecorded_sum.events;
 	m->unrecorded_bytes = s->unrecorded_sum.bytes;
+	m->stacks_unknown = s->stacks_unknown;
+	m->namespaces = s->namespaces;
 	m->earlier_delivered = s->earlier_delivered;
 	m->earlier_lost = s->earlier_lost;
 	put_delivered(m, &s->delivered);
@@ -448,7 +450,7 @@ static void catch_up_unloads(struct stream *s, struct packer *p, uint32_t first,
 {
 	batch->unload = (Heapcast__Unload **)rows(p, count, sizeof(Heapcast__Unload));
 	for (uint32_t i = first; i < first + count; i++)
-		if (s->modules.entry[i].gone && s->modules.entry[i].unload_sent)
+		if (s->modules.entry[i].told_ns != MODULE_THERE)
 			fill_unload(&s->modules, i, batch->unload[batch->n_unload++]);
 }
 

@@ -32,7 +32,7 @@
 #define LINKS_MOST	4
 #define HOLD_MEMORY_MIN (64 * KIB)
 #define SPOOL_SPARE	(2 * KIB)
-#define MODULE_BYTES	(sizeof(struct module) + 224) /* its path and segments, as a rule */
+#define MODULE_BYTES	(sizeof(struct module) + sizeof(struct module_place) + 224) /* its path and segments, as a rule */
 #define SLOT_LARGE	(4096 * KIB) /* from here on the ring has room for a crowd of threads */
 
 static size_t clamp(size_t value, size_t low, size_t high)
@@ -150,7 +150,7 @@ static void message_sizes(struct budget_place *p)
 
 static size_t tables_bytes(const struct budget_place *p, uint32_t slices, uint32_t depth)
 {
-	return p->modules * MODULE_BYTES + p->threads * sizeof(struct thread) +
+	return p->modules * MODULE_BYTES + MODULES_PAST * sizeof(struct module_place) + p->threads * sizeof(struct thread) +
 	       lanes_bytes(slices, depth);
 }
 

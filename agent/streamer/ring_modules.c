@@ -24,6 +24,7 @@ static int module_record(struct ring_source *s, struct stream *stream, const str
 		.path_length = m->path_length,
 		.build_id = m->build_id,
 		.build_id_length = m->build_id_length,
+		.print = m->print,
 	};
 
 	if (m->kind == RING_MODULE_UNLOAD) {
@@ -57,6 +58,7 @@ static void turn(struct ring_module *m, uint32_t length)
 	m->path_length = __builtin_bswap16(m->path_length);
 	m->id = __builtin_bswap32(m->id);
 	m->epoch = __builtin_bswap32(m->epoch);
+	m->print = __builtin_bswap32(m->print);
 	m->stamp = __builtin_bswap64(m->stamp);
 	m->bias = __builtin_bswap64(m->bias);
 	m->start = __builtin_bswap64(m->start);

@@ -211,6 +211,9 @@ void ring_count_lanes(struct capture_source *source, struct stream *stream)
 	}
 	capture_samples_refused(stream,
 				ring_get64(s->ring->swapped, &s->ring->header->samples_refused));
+	capture_loader_counts(stream,
+			      ring_get32(s->ring->swapped, &s->ring->header->stacks_unknown),
+			      ring_get32(s->ring->swapped, &s->ring->header->namespaces));
 }
 
 uint64_t ring_count_untold(const struct capture_source *source)

@@ -221,6 +221,7 @@ static void clear_tables(struct stream *s)
 	s->no_thread = s->stacks_cut = s->samples_refused = s->watermark_ns = s->named_ns =
 		s->ledger_told = s->turn_ns = s->earlier_delivered = s->earlier_lost =
 			s->watermark_told = s->order_ns = 0;
+	s->stacks_unknown = s->namespaces = 0;
 	s->frame_pending = 0;
 	s->image = 0;
 	s->exec_pending = false;

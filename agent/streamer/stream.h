@@ -110,6 +110,8 @@ struct stream {
 	uint64_t no_thread; /* events of threads without a lane */
 	uint64_t stacks_cut;
 	uint64_t samples_refused;
+	uint32_t stacks_unknown;
+	uint32_t namespaces;
 	bool renewal_wanted;  /* the stack table is full: a new generation once this batch is closed */
 	uint32_t renewal_rest; /* batches to be closed until the next one may be wanted */
 	uint64_t watermark_ns;

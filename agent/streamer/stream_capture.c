@@ -92,6 +92,14 @@ void capture_samples_refused(struct stream *s, uint64_t count)
 		s->samples_refused = count;
 }
 
+void capture_loader_counts(struct stream *s, uint32_t stacks_unknown, uint32_t namespaces)
+{
+	if (stacks_unknown > s->stacks_unknown)
+		s->stacks_unknown = stacks_unknown;
+	if (namespaces > s->namespaces)
+		s->namespaces = namespaces;
+}
+
 void capture_lane_reset(struct stream *s, uint32_t lane)
 {
 	s->lane[lane].depth = 0;
@@ -99,10 +107,11 @@ void capture_lane_reset(struct stream *s, uint32_t lane)
 
 static uint32_t find_place(struct stream *s, uint64_t pc, uint32_t epoch)
 {
-	uint32_t module = pc < CAPTURE_PSEUDO_LIMIT ? 0 : modules_find(&s->modules, pc - 1, epoch);
+	const struct module_place *in =
+		pc < CAPTURE_PSEUDO_LIMIT ? NULL : modules_find(&s->modules, pc - 1, epoch);
 
-	return stacks_place(&s->stacks, module,
-			    module ? pc - modules_get(&s->modules, module)->bias : pc);
+	return in ? stacks_place(&s->stacks, in->number, pc - in->bias)
+		  : stacks_place(&s->stacks, 0, pc);
 }
 
 uint32_t stream_find_node(struct stream *s, uint32_t parent, uint64_t pc, uint32_t epoch,
@@ -245,17 +254,18 @@ int capture_module_load(struct stream *s, const struct capture_module *module)
 {
 	int r;
 
-	if (module->in_order && modules_again(&s->modules, module)) {
-		stacks_cache_clear(&s->stacks);
-		return 0;
-	}
-	if (modules_full(&s->modules, module) && stream_may_grow(s)) {
+	if (s->modules.unloads >= BATCH_UNLOADS_MAX)
+		return -EAGAIN;
+	if (modules_knows(&s->modules, module)) {
+		if (!batch_take(&s->batch, 24)) /* it is there again */
+			return -EAGAIN;
+	} else if (modules_full(&s->modules, module) && stream_may_grow(s)) {
 		s->grow_wanted = true;
 		return -EAGAIN;
-	}
-	if (s->modules.count - s->modules.sent >= BATCH_MODULES_MAX ||
-	    !batch_take(&s->batch, 128 + module->path_length + module->segment_count * 40u))
+	} else if (s->modules.count - s->modules.sent >= BATCH_MODULES_MAX ||
+		   !batch_take(&s->batch, 128 + module->path_length + module->segment_count * 40u)) {
 		return -EAGAIN;
+	}
 	r = modules_add(&s->modules, module);
 	stacks_cache_clear(&s->stacks);
 	return r == -EBADMSG ? r : 0;

@@ -132,7 +132,7 @@ static void add_live(struct symbol_files *f, struct stream *s)
 		if (!is_wanted(f, m->build_id, m->build_id_length))
 			continue;
 		p = add_place(f, s->target.uid, m->path, m->path_length);
-		if (p && s->state == STREAM_LIVE && !m->gone) {
+		if (p && s->state == STREAM_LIVE && m->ended_ns == MODULE_THERE) {
 			p->pid = s->target.pid;
 			p->start = m->start;
 		}

@@ -68,6 +68,8 @@ static const struct line {
 	{"samples_refused", "samples without room (set full)",
 	 offsetof(struct ledger_info, samples_refused), false},
 	{"stacks_cut", "stacks cut (table full)", offsetof(struct ledger_info, stacks_cut), false},
+	{"stacks_unknown", "stacks cut (loader busy)",
+	 offsetof(struct ledger_info, stacks_unknown), false},
 	{"missing_batches", "missing batches", offsetof(struct ledger_info, missing_batches),
 	 false},
 	{"duplicate_batches", "batches that came twice",
@@ -303,6 +305,7 @@ static void json_missing(struct json *json, const struct completeness *c)
 	json_u64(json, "unfinished_events", c->unfinished_events);
 	json_u64(json, "culled_events", c->culled_missed);
 	json_u64(json, "start_events", c->start_missed_events);
+	json_u64(json, "namespaces", c->namespaces);
 	json_bool(json, "tail_unknown", c->tail_unknown);
 	json_u64(json, "tail_events", c->tail_events);
 	json_u64(json, "damaged_places", c->damaged_places);

@@ -335,9 +335,10 @@ bool anonymise_keeps(struct anonymise_fields *f, const Heapcast__Module *module)
 	return keeps;
 }
 
-/* Sizes of segments would tell which program or library it is. */
+/* Sizes of segments would tell which program or library it is, and so might a print. */
 static void forget_segments(Heapcast__Module *module)
 {
+	module->print = module->print ? module->number : 0;
 	module->n_segment = 0;
 }
 

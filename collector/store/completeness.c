@@ -236,9 +236,22 @@ static void find_damage(const struct recording *r, struct completeness *c)
 	}
 }
 
+static void find_namespaces(const struct recording *r, struct completeness *c)
+{
+	char count[32];
+
+	c->namespaces = r->ledger.namespaces;
+	if (!c->namespaces)
+		return;
+	miss(c);
+	say(c, "what was allocated in %s namespace%s of the loader (dlmopen) was not recorded",
+	    format_count(count, c->namespaces), c->namespaces == 1 ? "" : "s");
+}
+
 /* In this order. What recording_completeness says of a stream that has nothing of it is complete. */
 static void (*const missing[])(const struct recording *r, struct completeness *c) = {
-	find_losses, find_culled, find_start, find_silence, find_unrecorded, find_tail, find_damage,
+	find_losses, find_culled,     find_start, find_silence, find_unrecorded,
+	find_tail,   find_damage, find_namespaces,
 };
 
 /* Joined in mid-life, as it was asked for. */

@@ -413,6 +413,8 @@ static int set_ledger(struct definitions *d, const Heapcast__Ledger *l, struct e
 	ledger->stacks_cut = l->stacks_cut;
 	ledger->samples_refused = l->samples_refused;
 	set_unrecorded(ledger, l);
+	ledger->stacks_unknown = l->stacks_unknown;
+	ledger->namespaces = l->namespaces;
 	if (l->before_join && !d->begun && (!d->ledger_incarnation || !definitions_renewed(d)))
 		ledger->before_join = l->before_join;
 	d->ledger_incarnation = d->incarnation;

@@ -42,7 +42,7 @@ static bool is_module(const struct module_info *info, const Heapcast__Module *m,
 {
 	return info && info->unloaded_ns == NO_TIME && info->bias == m->bias &&
 	       info->start == m->start && info->end == m->end &&
-	       info->build_id_length == m->build_id.len &&
+	       info->print == m->print && info->build_id_length == m->build_id.len &&
 	       (!m->build_id.len || !memcmp(info->build_id, m->build_id.data, m->build_id.len)) &&
 	       !strcmp(info->path, path);
 }
@@ -111,6 +111,7 @@ static struct module_info *new_module(uint32_t number, const Heapcast__Module *m
 		.number = number,
 		.path = path,
 		.build_id_length = (uint32_t)m->build_id.len,
+		.print = m->print,
 		.bias = m->bias,
 		.start = m->start,
 		.end = m->end,

@@ -144,6 +144,8 @@ static int settle(struct recording *r, uint64_t size)
 	l->unrecorded_bytes = r->definitions.ledger.unrecorded_bytes;
 	l->before_recording = r->definitions.ledger.before_recording;
 	l->not_begun = r->definitions.ledger.not_begun;
+	l->stacks_unknown = r->definitions.ledger.stacks_unknown;
+	l->namespaces = r->definitions.ledger.namespaces;
 	return e;
 }
 

@@ -175,6 +175,7 @@ static void code_module(struct coder *c, struct module_info *m)
 	code_text(c, &m->path);
 	code_u32(c, &m->build_id_length);
 	code_bytes(c, m->build_id, sizeof(m->build_id));
+	code_u32(c, &m->print);
 	code_u64(c, &m->bias);
 	code_u64(c, &m->start);
 	code_u64(c, &m->end);

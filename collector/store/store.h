@@ -254,6 +254,7 @@ struct module_info {
 	char *path;
 	uint8_t build_id[32];
 	uint32_t build_id_length;
+	uint32_t print; /* without a build id: of two files under one path, two; 0: not known */
 	uint64_t bias, start, end;
 	uint64_t code_address, code_size, code_offset; /* its executable segment, in the file; size 0: not known */
 	uint64_t loaded_ns, unloaded_ns; /* NO_TIME: not unloaded */
@@ -351,6 +352,8 @@ struct ledger_info {
 	uint64_t unrecorded_events, unrecorded_bytes; /* of the others */
 	uint64_t before_recording; /* events before the program had an agent that answered */
 	uint64_t not_begun;	   /* 1: it has not begun to record */
+	uint64_t stacks_unknown;  /* end where the program's loader could not be asked */
+	uint64_t namespaces;	  /* that the program has opened, and whose own malloc is not recorded: in no number here */
 	uint64_t culled_stored; /* of culled: events in the sums here; */
 	uint64_t culled_missed; /* and in sums that went before this collector joined, or while it was away */
 	uint64_t stored; /* events in the recording */

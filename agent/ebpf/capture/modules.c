@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/ebpf/mapped.h"
@@ -97,6 +98,19 @@ static bool find_row(const struct process_map *maps, uint32_t count, uint32_t i,
 	return ret->code;
 }
 
+/* A file that was written anew has another number, another size or another time. */
+static uint32_t print_of(int fd)
+{
+	struct stat st;
+	uint64_t print;
+
+	if (fstat(fd, &st) < 0)
+		return 0;
+	print = (uint64_t)st.st_ino * 0x9e3779b97f4a7c15u + (uint64_t)st.st_size;
+	print = (print ^ (uint64_t)st.st_mtim.tv_sec) * 0x9e3779b97f4a7c15u + (uint64_t)st.st_mtim.tv_nsec;
+	return (uint32_t)(print ^ print >> 32);
+}
+
 static void describe(struct ebpf_module *m)
 {
 	struct elf_file file;
@@ -105,6 +119,8 @@ static void describe(struct ebpf_module *m)
 		return;
 	m->build_id_length = file.build_id_length;
 	memcpy(m->build_id, file.build_id, file.build_id_length);
+	if (!m->build_id_length)
+		m->print = print_of(m->fd);
 }
 
 static bool has_file(const struct ebpf_modules *m, uint64_t device, uint64_t inode)

@@ -28,6 +28,7 @@ struct ebpf_module {
 	bool deleted;
 	uint8_t build_id[32];
 	uint32_t build_id_length;
+	uint32_t print;
 	struct capture_segment segment[8];
 	uint32_t segment_count;
 	struct sites sites;

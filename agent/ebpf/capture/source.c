@@ -516,7 +516,6 @@ static int tell_modules(struct watch *w, struct stream *s, uint64_t now)
 		struct capture_module module = {
 			.id = m->id,
 			.epoch = w->epoch,
-			.in_order = true,
 			.time_ns = stream_ns(s, now),
 			.bias = m->bias,
 			.start = m->start,
@@ -525,6 +524,7 @@ static int tell_modules(struct watch *w, struct stream *s, uint64_t now)
 			.path_length = (uint32_t)strlen(m->path),
 			.build_id = m->build_id,
 			.build_id_length = m->build_id_length,
+			.print = m->print,
 			.segment_count = m->segment_count,
 		};
 

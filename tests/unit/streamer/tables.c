@@ -226,12 +226,38 @@ static void test_modules_full(void **state)
 	arena_close(&arena);
 }
 
+/* Number of the file that held this address then; 0: none. */
+static uint32_t number_at(struct modules *m, uint64_t pc, uint32_t epoch, uint64_t *ret_offset)
+{
+	const struct module_place *place = modules_find(m, pc, epoch);
+
+	*ret_offset = place ? pc - place->bias : pc;
+	return place ? place->number : 0;
+}
+
+static void move(struct capture_module *module, uint64_t to)
+{
+	module->end += to - module->start;
+	module->bias += to - module->start;
+	module->start = to;
+}
+
+static void assert_at(struct modules *m, uint64_t pc, uint32_t epoch, uint32_t number,
+		      uint64_t offset)
+{
+	uint64_t is;
+
+	assert_int_equal(number_at(m, pc, epoch, &is), number);
+	assert_int_equal(is, number ? offset : pc);
+}
+
 static void test_modules_again(void **state)
 {
 	struct capture_module first = {.id = 1,
 				       .epoch = 1,
 				       .start = 0x1000,
 				       .end = 0x2000,
+				       .bias = 0x1000,
 				       .path = (const uint8_t *)"/a",
 				       .path_length = 2},
 			      second = first;
@@ -244,22 +270,94 @@ static void test_modules_again(void **state)
 	assert_int_equal(arena_open(&arena, 1 << 20), 0);
 	assert_int_equal(modules_init(&m, &arena, 16), 0);
 	assert_int_equal(modules_add(&m, &first), 0);
-	assert_false(modules_again(&m, &first)); /* it is there */
+	assert_false(modules_knows(&m, &first)); /* it is there */
 	assert_true(modules_remove(&m, 1, 2, 10));
 	assert_int_equal(m.unloads, 1);
 	second.epoch = 2;
-	assert_false(modules_again(&m, &second)); /* another file at its place */
+	assert_false(modules_knows(&m, &second)); /* another file at its place */
 	assert_int_equal(modules_add(&m, &second), 0);
-	assert_int_equal(modules_find(&m, 0x1800, 2), 2);
+	assert_at(&m, 0x1800, 2, 2, 0x800);
 	assert_true(modules_remove(&m, 2, 3, 20));
 	first.id = 3;
 	first.epoch = 3;
-	assert_true(modules_again(&m, &first));
-	assert_int_equal(modules_find(&m, 0x1800, 3), 1);
+	move(&first, 0x8000);
+	assert_true(modules_knows(&m, &first));
+	assert_int_equal(modules_add(&m, &first), 0);
 	assert_int_equal(m.count, 2);
 	assert_int_equal(m.unloads, 1); /* of the second alone */
+	assert_at(&m, 0x8800, 3, 1, 0x800);
+	assert_at(&m, 0x8800, 2, 0, 0);
+	assert_at(&m, 0x1800, 1, 1, 0x800); /* events that come late */
+	assert_at(&m, 0x1800, 2, 2, 0x800);
+	assert_at(&m, 0x1800, 3, 0, 0);
 	assert_true(modules_remove(&m, 3, 4, 30));
-	assert_int_equal(modules_find(&m, 0x1800, 4), 0);
+	assert_at(&m, 0x8800, 4, 0, 0);
+	assert_at(&m, 0x8800, 3, 1, 0x800);
+	arena_close(&arena);
+}
+
+/* A file that was written anew is another one under the same name; without a build id its print says so. */
+static void test_modules_rebuilt(void **state)
+{
+	struct capture_module module = {.id = 1,
+					.epoch = 1,
+					.start = 0x1000,
+					.end = 0x2000,
+					.path = (const uint8_t *)"/a",
+					.path_length = 2,
+					.build_id = (const uint8_t *)"1",
+					.build_id_length = 1,
+					.segment_count = 1,
+					.segment = {{0, 0x1000, 0, 5}}};
+	struct arena arena;
+	struct modules m;
+
+	(void)state;
+	assert_int_equal(arena_open(&arena, 1 << 20), 0);
+	assert_int_equal(modules_init(&m, &arena, 16), 0);
+	assert_int_equal(modules_add(&m, &module), 0);
+	modules_remove_all(&m, 10);
+	assert_true(modules_knows(&m, &module)); /* of the program before */
+	module.build_id = (const uint8_t *)"2";
+	assert_false(modules_knows(&m, &module));
+	module.build_id = (const uint8_t *)"1";
+	module.segment[0].size = 0x1001;
+	assert_false(modules_knows(&m, &module));
+	module.segment[0].size = 0x1000;
+	module.print = 1;
+	assert_false(modules_knows(&m, &module));
+	arena_close(&arena);
+}
+
+/* Files take turns at one address, for ever: they take no room, and events are never said to be in the other one. */
+static void test_modules_alternate(void **state)
+{
+	struct capture_module module = {.epoch = 1,
+					.start = 0x1000,
+					.end = 0x2000,
+					.bias = 0x1000,
+					.path_length = 2};
+	static const uint8_t paths[3][2] = {"/a", "/b", "/c"};
+	struct arena arena;
+	struct modules m;
+
+	(void)state;
+	assert_int_equal(arena_open(&arena, 1 << 20), 0);
+	assert_int_equal(modules_init(&m, &arena, 16), 0);
+	for (uint32_t i = 0; i < 20000; i++) {
+		module.id = module.epoch = i + 1;
+		module.path = paths[i % 3];
+		assert_int_equal(modules_add(&m, &module), 0);
+		assert_at(&m, 0x1234, i + 1, i % 3 + 1, 0x234);
+		for (uint32_t late = 1; late < 100 && late < i; late++)
+			assert_at(&m, 0x1234, i + 1 - late, (i - late) % 3 + 1, 0x234);
+		for (uint32_t k = 0; i % 5 == 0 && k < m.count; k++)
+			modules_told(&m, &m.entry[k]);
+		assert_true(m.unloads <= 3);
+		assert_true(modules_remove(&m, i + 1, i + 2, i));
+	}
+	assert_int_equal(m.count, 3);
+	assert_int_equal(m.turned_away, 0);
 	arena_close(&arena);
 }
 
@@ -270,6 +368,7 @@ int main(void)
 		cmocka_unit_test(test_spool),	     cmocka_unit_test(test_names),
 		cmocka_unit_test(test_budget),	     cmocka_unit_test(test_budget_of_large_pages),
 		cmocka_unit_test(test_clock),	     cmocka_unit_test(test_modules_again),
+		cmocka_unit_test(test_modules_rebuilt), cmocka_unit_test(test_modules_alternate),
 		cmocka_unit_test(test_modules_full),
 	};
 
