@@ -47,6 +47,7 @@ const struct allocator_function allocator_functions[ALLOCATOR_FUNCTIONS] = {
 	{"strdup", KIND_MALLOC, SHAPE_TEXT},
 	{"strndup", KIND_MALLOC, SHAPE_TEXT},
 	{"realpath", KIND_MALLOC, SHAPE_TEXT_OWN},
+	{"free_aligned_size", KIND_FREE_ALIGNED_SIZED, SHAPE_END}, /* by this name in allocator_function_imported alone */
 };
 
 #define FIRST_OPERATOR	5  /* new */
@@ -113,6 +114,27 @@ int allocator_function_find(const char *name, bool *ret_heap)
 			return found;
 	}
 	return -1;
+}
+
+/* Functions of libc in some of its versions, and of allocators that take its place; and their rows. Programs ask whether they are
+ * there, so libheapcast.so does not export them. */
+static const struct {
+	char name[19];
+	char row[18];
+} standard[] = {{"free_sized", "free_size"},
+		{"free_aligned_sized", "free_aligned_size"},
+		{"cfree", "cfree"}};
+
+int allocator_function_imported(const char *name, bool *ret_heap)
+{
+	static const struct prefix all = {.first = 0, .end = ALLOCATOR_FUNCTIONS};
+
+	for (unsigned i = 0; i < sizeof(standard) / sizeof(standard[0]); i++)
+		if (!strcmp(name, standard[i].name)) {
+			*ret_heap = false;
+			return find_in(&all, standard[i].row);
+		}
+	return allocator_function_find(name, ret_heap);
 }
 
 /* What takes malloc's place. Other names of the table mean other things in other programs. */

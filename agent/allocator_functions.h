@@ -31,12 +31,15 @@ struct allocator_function {
 	uint8_t shape;
 };
 
-#define ALLOCATOR_FUNCTIONS 34
+#define ALLOCATOR_FUNCTIONS 35
 extern const struct allocator_function allocator_functions[ALLOCATOR_FUNCTIONS];
 
 /* The number of the function that goes by this name in some allocator; `ret_heap`: its first argument is a heap, and the others
  * come one later. Negative: none that we know. */
 int allocator_function_find(const char *name, bool *ret_heap);
+
+/* The same for what a module imports: those, and sized frees of the C standard and cfree. */
+int allocator_function_imported(const char *name, bool *ret_heap);
 
 /* The same for the names that every allocator gives its functions if it takes malloc's place: malloc and its family, and
  * the operators of C++. (With arguments of their own that we do not look at, sized frees are frees.) */

@@ -19,6 +19,7 @@
 #include "agent/allocator_functions.h"
 #include "agent/preload/allocators_call.h"
 #include "agent/preload/apart.h"
+#include "agent/preload/loader.h"
 #include "agent/preload/next.h"
 #include "agent/preload/note.h"
 #include "agent/preload/sample.h"
@@ -34,6 +35,8 @@ struct bound allocators_bound[THUNKS + RING_ENTRIES_MAX];
 
 static uintptr_t patched[RING_ENTRIES_MAX]; /* where */
 unsigned allocators_patched;
+
+static bool forgetting; /* the loader was busy at a dlclose */
 
 static uintptr_t product(uintptr_t count, uintptr_t size)
 {
@@ -181,13 +184,29 @@ static bool is_patched(uintptr_t definition)
 	return false;
 }
 
+/* Their importers are gone with them: the loader unloads what nobody needs. */
+void allocators_forget(void)
+{
+	forgetting = !loader_enter();
+	if (forgetting)
+		return; /* before another one is bound */
+	for (unsigned i = 0; i < THUNKS; i++)
+		if (allocators_bound[i].next &&
+		    !symbols_together((uintptr_t)allocators_bound[i].next,
+				      (uintptr_t)allocators_bound[i].next))
+			__atomic_store_n(&allocators_bound[i].next, NULL, __ATOMIC_RELEASE);
+	loader_leave();
+}
+
 /* Called by one thread at a time (imports.c). */
 uintptr_t allocators_hook(const char *name, uintptr_t definition)
 {
 	bool heap;
-	int function = allocator_function_find(name, &heap);
+	int function = allocator_function_imported(name, &heap);
 	unsigned i = 0;
 
+	if (forgetting)
+		allocators_forget();
 	while (i < THUNKS && allocators_bound[i].next &&
 	       (uintptr_t)allocators_bound[i].next != definition)
 		i++;
@@ -207,14 +226,4 @@ unsigned allocators_patch(unsigned function, bool heap, uintptr_t at, uintptr_t 
 	patched[allocators_patched++] = at;
 	bind(number, function, heap, original);
 	return number;
-}
-
-/* Their importers are gone with them: the loader unloads what nobody needs. */
-void allocators_forget(void)
-{
-	for (unsigned i = 0; i < THUNKS; i++)
-		if (allocators_bound[i].next &&
-		    !symbols_together((uintptr_t)allocators_bound[i].next,
-				      (uintptr_t)allocators_bound[i].next))
-			__atomic_store_n(&allocators_bound[i].next, NULL, __ATOMIC_RELEASE);
 }

@@ -10,6 +10,8 @@
 
 #include "agent/preload/poison.h"
 
+#define WORDS_MAX 1024 /* of a table: it is looked at whenever libraries come and go */
+
 static bool mapped(const struct dl_phdr_info *info, uintptr_t start, size_t size)
 {
 	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
@@ -60,12 +62,16 @@ static void take_load(struct unwind_module *module, const ElfW(Phdr) * p, uintpt
 {
 	uintptr_t end = at + p->p_memsz;
 
-	if (!module->load_end || at < module->load_start)
+	if (!module->load_end || at < module->load_start) {
 		module->load_start = at;
+		module->unreadable &= ~(uint64_t)UNWIND_HEAD_UNREADABLE;
+		module->unreadable |= p->p_flags & PF_R ? 0 : UNWIND_HEAD_UNREADABLE;
+	}
 	if (end > module->load_end)
 		module->load_end = end;
 	if (!(p->p_flags & PF_X))
 		return;
+	module->unreadable |= p->p_flags & PF_R ? 0 : UNWIND_CODE_UNREADABLE;
 	if (!module->end || at < module->start)
 		module->start = at;
 	if (end > module->end)
@@ -110,12 +116,36 @@ static uint64_t hash(uint64_t start, const uint8_t *bytes, size_t length)
 	return start;
 }
 
+/* Some of a table's words, evenly. */
+static uint64_t hash_table(uint64_t start, uintptr_t table, size_t size)
+{
+	const size_t words = size / sizeof(uint32_t), step = words / WORDS_MAX + 1;
+
+	for (size_t i = 0; i < words; i += step)
+		start = hash(start, (const uint8_t *)(table + i * sizeof(uint32_t)),
+			     sizeof(uint32_t));
+	return start;
+}
+
+/* How a file is laid out: its size without what is mapped (e_shoff), its segments, where its functions begin. */
+static uint64_t hash_layout(uint64_t start, const struct dl_phdr_info *info,
+			    const struct unwind_module *module)
+{
+	if (mapped(info, module->load_start, sizeof(ElfW(Ehdr))))
+		start = hash(start, (const uint8_t *)module->load_start, sizeof(ElfW(Ehdr)));
+	start = hash(start, (const uint8_t *)info->dlpi_phdr,
+		     info->dlpi_phnum * sizeof(ElfW(Phdr)));
+	start = hash_table(start, module->eh_frame_hdr, module->eh_frame_hdr_size);
+	return hash_table(start, module->exidx, module->exidx_size);
+}
+
 static uint64_t identify(const struct dl_phdr_info *info, const struct elf_image *image)
 {
 	const char *name = info->dlpi_name ? info->dlpi_name : "";
 	uint64_t named = hash(0xcbf29ce484222325u, (const uint8_t *)name, strlen(name));
 
-	return hash(named, image->build_id, image->build_id_length);
+	return image->build_id_length ? hash(named, image->build_id, image->build_id_length)
+				      : hash_layout(named, info, &image->module);
 }
 
 int elf_image_read(const struct dl_phdr_info *info, struct elf_image *ret_image)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "agent/preload/loader.h"
 #include "agent/preload/modules.h"
 #include "agent/preload/reach.h"
 #include "agent/preload/state.h"
@@ -57,14 +58,14 @@ static void before_fork(void)
 {
 	if (!fork_state.follow)
 		return;
-	modules_hold();
+	loader_hold();
 	fork_state.parent.events = position(fork_state.ring);
 }
 
 static void after_fork(void)
 {
 	if (fork_state.follow)
-		modules_release();
+		loader_release();
 	fork_state.parent.events = 0; /* a raw clone may come next */
 }
 

@@ -11,6 +11,9 @@
 
 #include "agent/allocator_functions.h"
 #include "agent/preload/allocators.h"
+#include "agent/preload/jit.h"
+#include "agent/preload/loader.h"
+#include "agent/preload/operators.h"
 #include "agent/preload/start.h"
 #include "agent/preload/state.h"
 #include "agent/preload/symbols.h"
@@ -122,7 +125,7 @@ static const char *known(const struct imports *m, size_t number)
 	const char *name = m->strings + symbol->st_name;
 	bool heap;
 
-	return symbol->st_shndx == SHN_UNDEF && allocator_function_find(name, &heap) >= 0 ? name : NULL;
+	return symbol->st_shndx == SHN_UNDEF && allocator_function_imported(name, &heap) >= 0 ? name : NULL;
 }
 
 static void store(const struct imports *m, uintptr_t *word, uintptr_t value)
@@ -141,7 +144,7 @@ static void store(const struct imports *m, uintptr_t *word, uintptr_t value)
 static void redirect(const struct imports *m, uintptr_t *word, bool lazy, const char *name)
 {
 	uintptr_t is = __atomic_load_n(word, __ATOMIC_RELAXED), hook;
-	uintptr_t definition = symbols_find(name, &shim);
+	uintptr_t definition = symbols_find_old(name, &shim);
 	bool later = lazy && is >= m->start && is < m->end;
 
 	if (!definition || (is != definition && !later))
@@ -215,12 +218,16 @@ static int visit_one(struct dl_phdr_info *info, size_t size, void *context)
 	return 1;
 }
 
-/* dl_iterate_phdr holds a lock of the loader meanwhile: one thread at a time. */
-void imports_take(uint64_t pc)
+/* In the loader's lock: one thread at a time. */
+bool imports_take(uint64_t pc)
 {
 	uintptr_t at = (uintptr_t)pc;
 
+	if (!loader_enter())
+		return false;
 	dl_iterate_phdr(visit_one, &at);
+	loader_leave();
+	return true;
 }
 
 /* Before the constructors of the program, and of most libraries. */
@@ -228,6 +235,8 @@ static __attribute__((constructor)) void take_first(void)
 {
 	start_resolved();
 	start_constructed();
+	operators_resolve();
+	jit_resolve();
 	if (!shim_ring() || !dl_iterate_phdr(visit_wanted, NULL))
 		return;
 	guard_set(ARCH_FRAME);

@@ -14,7 +14,8 @@
  * constructor runs, which is after all of them are relocated; later ones when one of their
  * program counters is first found on a stack.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
-/* For the module that holds this address of running code. Inside of a hook. */
-void imports_take(uint64_t pc);
+/* For the module that holds this address of running code. Inside of a hook. false: the loader is busy, nothing was done. */
+bool imports_take(uint64_t pc);

@@ -18,6 +18,9 @@
  * have. */
 extern __typeof__(dlsym) base_dlsym __attribute__((weak));
 __asm__(".symver base_dlsym, dlsym@" ARCH_LIBC_BASE);
+/* Likewise, before in libpthread. */
+extern __typeof__(pthread_mutex_trylock) base_trylock __attribute__((weak));
+__asm__(".symver base_trylock, pthread_mutex_trylock@" ARCH_LIBC_BASE);
 
 void *libc_symbol(void *handle, const char *name)
 {
@@ -33,13 +36,13 @@ bool libc_locks_quietly(void)
 
 /* The recursive mutex among the loader's data that this thread holds; the last, for another one that it may hold in the middle of a
  * dlopen lies before. */
-const int *libc_loader_lock(void)
+void *libc_loader_lock(void)
 {
 	const uintptr_t base = getauxval(AT_BASE);
 	const ElfW(Ehdr) *head = (const ElfW(Ehdr) *)base;
 	const ElfW(Phdr) * part;
 	int tid = (int)sys_call(SYS_gettid);
-	const int *found = NULL;
+	void *found = NULL;
 
 	if (!base)
 		return NULL;
@@ -51,12 +54,29 @@ const int *libc_loader_lock(void)
 		if (part->p_type != PT_LOAD || !(part->p_flags & PF_W))
 			continue;
 		for (; at + sizeof(pthread_mutex_t) <= end; at += sizeof(long)) {
-			const struct __pthread_mutex_s *m = (const void *)at;
+			const struct __pthread_mutex_s *m = &((const pthread_mutex_t *)at)->__data;
 
 			if (m->__owner == tid && m->__kind == PTHREAD_MUTEX_RECURSIVE_NP &&
 			    m->__nusers)
-				found = &m->__lock;
+				found = (void *)at;
 		}
 	}
 	return found;
+}
+
+bool libc_loader_held(const void *lock)
+{
+	return __atomic_load_n(&((const pthread_mutex_t *)lock)->__data.__lock, __ATOMIC_RELAXED);
+}
+
+/* A program without the function has one thread. */
+bool libc_loader_try(void *lock)
+{
+	return !base_trylock || !base_trylock(lock);
+}
+
+void libc_loader_open(void *lock)
+{
+	if (base_trylock)
+		pthread_mutex_unlock(lock);
 }

@@ -24,8 +24,23 @@ bool libc_locks_quietly(void)
 	return tls.thread != NULL;
 }
 
-/* Its fork takes the loader's lock, and opens it in the child. */
-const int *libc_loader_lock(void)
+/* Its fork takes the loader's lock, and opens it in the child; dl_iterate_phdr does not hold it while it calls back. */
+void *libc_loader_lock(void)
 {
 	return NULL;
+}
+
+bool libc_loader_held(const void *lock)
+{
+	return lock;
+}
+
+bool libc_loader_try(void *lock)
+{
+	return !lock;
+}
+
+void libc_loader_open(void *lock)
+{
+	(void)lock;
 }

@@ -165,14 +165,6 @@ static bool comes_back(void *(*reallocarray)(void *, size_t, size_t))
 	       symbols_together((uintptr_t)next_symbol("realloc"), (uintptr_t)&next);
 }
 
-void *next_definition(const char *name, bool *ret_private)
-{
-	void *found = libc_symbol(RTLD_NEXT, name);
-
-	*ret_private = !found;
-	return found ? found : (void *)symbols_find(name, &next);
-}
-
 /* The modules of allocators, [start, end); 0 ends the list. */
 #define ALLOCATORS_MAX 8
 
@@ -229,11 +221,10 @@ void next_resolve(void)
 		found.reallocarray = made_reallocarray;
 	RESOLVE(valloc, missing);
 	RESOLVE(pvalloc, missing);
-	RESOLVE(free_sized, NULL);
-	RESOLVE(free_aligned_sized, NULL);
 	RESOLVE(mallopt, NULL);
 	RESOLVE(malloc_trim, NULL);
 	RESOLVE(dlclose, NULL);
+	found.dlmopen = (__typeof__(found.dlmopen))symbols_find_next("dlmopen", &next);
 	RESOLVE(mallinfo2, NULL);
 	next_add_allocator((uintptr_t)found.malloc);
 	if (!next_is_allocator((uintptr_t)found.mallinfo2))

@@ -35,12 +35,10 @@ struct next {
 	void *(*reallocarray)(void *p, size_t count, size_t size);
 	void *(*valloc)(size_t size);
 	void *(*pvalloc)(size_t size);
-	/* NULL: it has none of its own, and free will do. */
-	void (*free_sized)(void *p, size_t size);
-	void (*free_aligned_sized)(void *p, size_t alignment, size_t size);
 	int (*mallopt)(int parameter, int value); /* NULL: it has no settings */
 	int (*malloc_trim)(size_t keep);	  /* NULL: it keeps what it has */
 	struct next_mallinfo (*mallinfo2)(void); /* NULL: it does not say */
+	void *(*dlmopen)(long space, const char *path, int mode); /* NULL: likewise, or a libc without */
 	int (*dlclose)(void *handle); /* NULL: the program has no libdl (glibc before 2.34), so it
 					 can't call it */
 };
@@ -58,12 +56,6 @@ void next_add_allocator(uintptr_t pc);
 /* A symbol in the order of the loader's search, ours left out; NULL: nobody has it. For optional
  * parts of libc. */
 void *next_symbol(const char *name);
-
-/* The definition behind ours. Where the loader's search has none it is taken from any library
- * (*ret_private = true): that of C++ may be in the scope of one plugin only, whose calls come to us
- * all the same. All callers get the same one, so that what one frees another has allocated. NULL:
- * nobody has it. */
-void *next_definition(const char *name, bool *ret_private);
 
 /* free and realloc of blocks from the bootstrap arena: the former does nothing, the latter copies
  * to the allocator. */

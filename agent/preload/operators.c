@@ -13,6 +13,7 @@
 
 #include "agent/preload/apart.h"
 #include "agent/preload/bootstrap.h"
+#include "agent/preload/loader.h"
 #include "agent/preload/next.h"
 #include "agent/preload/note.h"
 #include "agent/preload/sample.h"
@@ -199,18 +200,8 @@ static void *missing(unsigned form)
 	return form >= ALIGNED ? new_missing_aligned : new_missing;
 }
 
-/* What is behind this form is known from now on: NULL. While the allocator is being looked for, nobody can tell whose it is: then
- * what is to serve this call, which is forwarded only. */
-static operator_function *find(unsigned form)
+static void settle(struct cxx_operator *o, void *function, bool private)
 {
-	struct cxx_operator *o = &operators[form];
-	bool settled = start_resolved(), private;
-	void *function = next_definition(name_of(form), &private);
-
-	if (!function)
-		function = missing(form);
-	if (!settled)
-		return function;
 	o->private = private;
 	o->own = symbols_together((uintptr_t)function, (uintptr_t)zero_allocator());
 	if (private || (!o->own && !symbols_of_cxx((uintptr_t)function)))
@@ -218,7 +209,46 @@ static operator_function *find(unsigned form)
 	__atomic_store_n(&o->next, function, __ATOMIC_RELEASE);
 	if (!o->own)
 		__atomic_store_n(&o->direct, direct(o, function), __ATOMIC_RELEASE);
-	return NULL;
+}
+
+void operators_resolve(void)
+{
+	for (unsigned form = 0; form < FORMS; form++) {
+		uintptr_t function = symbols_find_next(name_of(form), &next);
+
+		if (function)
+			settle(&operators[form], (void *)function, false);
+		else if (form == NEW_PLAIN)
+			return; /* it is no program of C++ */
+	}
+}
+
+/* In a library that came later: of one plugin, it may be, whose calls come to us all the same. All callers get the same one, so that
+ * what one frees another has allocated. */
+static void *find_private(unsigned form)
+{
+	uintptr_t function = symbols_find_next(name_of(form), &next);
+
+	if (!function)
+		function = symbols_find(name_of(form), &next);
+	return function ? (void *)function : missing(form);
+}
+
+/* What is behind this form is known from now on: NULL. While the allocator is being looked for, nobody can tell whose it is, and
+ * while the loader is busy nobody can be asked: then what is to serve this call, which is forwarded only. (The runtimes' operators
+ * are malloc and free, too.) */
+static operator_function *find(unsigned form)
+{
+	bool settled = start_resolved();
+	void *function;
+
+	if (!loader_enter())
+		return missing(form);
+	function = find_private(form);
+	if (settled)
+		settle(&operators[form], function, true);
+	loader_leave();
+	return settled ? NULL : function;
 }
 
 void operators_forget(void)

@@ -39,5 +39,8 @@ void *new_recorded(size_t size, uintptr_t a, uintptr_t b, unsigned form) HIDDEN;
  * ARCH_PERSONALITY, and hook_may_throw in thread.h. In throwing.c. */
 int operators_unwound(int version, int actions, uint64_t class, void *exception, void *context);
 
+/* As the process starts: those that it has. The others are looked for when they are called. */
+void operators_resolve(void);
+
 /* After a dlclose: definitions in libraries that only plugins need may be gone with them. */
 void operators_forget(void);

@@ -50,10 +50,11 @@ void patch_room_done(struct ring_entry *entry)
 		sys_call(SYS_munmap, entry, ROOM);
 }
 
-/* The first is the program. */
+/* The first is the program. Code that may not be read is left alone: nobody can tell whether it is what the agent has read. */
 static int visit_program(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct program *program = context;
+	bool readable = true;
 
 	(void)size;
 	program->bias = info->dlpi_addr;
@@ -69,7 +70,10 @@ static int visit_program(struct dl_phdr_info *info, size_t size, void *context)
 		program->code = at;
 		if (!program->code_end)
 			program->code_end = at + p->p_filesz;
+		readable &= (p->p_flags & PF_R) != 0;
 	}
+	if (!readable)
+		program->code_end = program->code;
 	return 1;
 }
 

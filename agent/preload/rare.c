@@ -2,8 +2,7 @@
  * The functions of malloc's family that programs seldom call, compiled for size. hooks.c says how a
  * hook is made.
  *
- * Those that an allocator may lack are right all the same when nobody has them: a sized free is a
- * free, settings are refused. cfree, which old programs call, is free.
+ * Those that an allocator may lack are right all the same when nobody has them: settings are refused.
  */
 #include <dlfcn.h>
 #include <malloc.h>
@@ -12,6 +11,7 @@
 #include "agent/preload/allocators.h"
 #include "agent/preload/apart.h"
 #include "agent/preload/bootstrap.h"
+#include "agent/preload/jit.h"
 #include "agent/preload/modules.h"
 #include "agent/preload/next.h"
 #include "agent/preload/note.h"
@@ -21,11 +21,6 @@
 #include "agent/preload/symbols.h"
 
 #include "agent/preload/poison_io.h"
-
-/* glibc declares these from version 2.43 on, in C23. */
-void free_sized(void *p, size_t size);
-void free_aligned_sized(void *p, size_t alignment, size_t size);
-void cfree(void *p);
 
 static RECORDED int posix_memalign_recorded(void **ret_p, size_t alignment, size_t size,
 					    struct ring_header *ring)
@@ -95,56 +90,6 @@ EXPORT void *pvalloc(size_t size)
 		       : next.pvalloc(size);
 }
 
-/* Sized frees. */
-
-static RECORDED void note_free(void *p, unsigned kind, struct ring_header *ring)
-{
-	struct event event;
-	struct hook hook;
-
-	rare_enter(&hook, ring, FRAME);
-	event = (struct event){.kind = kind, .address = (uintptr_t)p, .stamp = stamp_now()};
-	rare_note(&hook, &event);
-	rare_leave(&hook);
-}
-
-EXPORT void free_sized(void *p, size_t size)
-{
-	struct ring_header *ring;
-
-	if (!p || bootstrap_owns(p))
-		return;
-	start_resolved();
-	ring = shim_hook(DOOR_ALL);
-	if (ring)
-		note_free(p, KIND_FREE_SIZED, ring);
-	if (next.free_sized)
-		next.free_sized(p, size);
-	else
-		next.free(p);
-}
-
-EXPORT void free_aligned_sized(void *p, size_t alignment, size_t size)
-{
-	struct ring_header *ring;
-
-	if (!p || bootstrap_owns(p))
-		return;
-	start_resolved();
-	ring = shim_hook(DOOR_ALL);
-	if (ring)
-		note_free(p, KIND_FREE_ALIGNED_SIZED, ring);
-	if (next.free_aligned_sized)
-		next.free_aligned_sized(p, alignment, size);
-	else
-		next.free(p);
-}
-
-EXPORT void cfree(void *p)
-{
-	free(p);
-}
-
 /* Settings and orders. */
 
 static RECORDED int mallopt_recorded(int parameter, int value, struct ring_header *ring)
@@ -195,15 +140,18 @@ EXPORT int malloc_trim(size_t keep)
  * next. */
 static int close_watched(void *handle)
 {
+	bool seen = false;
 	int result;
 
 	unwind_suspend_cache();
 	result = next.dlclose(handle);
 	if (!tls.frame) {
 		guard_set(FRAME);
-		modules_refresh();
+		seen = modules_refresh();
 		guard_clear();
 	}
+	if (!seen) /* what comes to lie where something went is asked for, and then that is seen to be gone */
+		unwind_modules_changed();
 	unwind_resume_cache();
 	return result;
 }
@@ -218,5 +166,6 @@ EXPORT int dlclose(void *handle)
 	result = shim_ring() ? close_watched(handle) : next.dlclose(handle);
 	operators_forget();
 	allocators_forget();
+	jit_forget();
 	return result;
 }

@@ -11,6 +11,7 @@
 #include "agent/preload/clock.h"
 #include "agent/preload/env.h"
 #include "agent/preload/fork.h"
+#include "agent/preload/loader.h"
 #include "agent/preload/modules.h"
 #include "agent/preload/next.h"
 #include "agent/preload/owner.h"
@@ -202,6 +203,7 @@ static void begin(void)
 
 	next_resolve();
 	__atomic_store_n(&phase, PHASE_LINKING, __ATOMIC_RELEASE);
+	loader_init();
 	if (wanted() && strict_may_begin() &&
 	    agent_silent_error(begin_recording(&terms, AGENT_ASK_FIRST)))
 		wait_begin();

@@ -19,6 +19,7 @@ struct tables {
 	const uint32_t *gnu_hash;
 	const uint32_t *hash;
 	const uint16_t *versions;
+	bool old; /* versions that are no longer linked with, too */
 };
 
 struct search {
@@ -26,6 +27,7 @@ struct search {
 	uintptr_t self;
 	uintptr_t found;
 	bool next;
+	bool old;
 };
 
 /* The loader has relocated d_ptr on most processors; where it has not, the value is an offset into
@@ -71,7 +73,7 @@ static uintptr_t match(const struct tables *t, uint32_t index, const char *name,
 	if (symbol->st_shndx == SHN_UNDEF || binding == STB_LOCAL ||
 	    (type != STT_FUNC && type != STT_OBJECT))
 		return 0;
-	if (t->versions && (t->versions[index] & VERSION_HIDDEN))
+	if (!t->old && t->versions && (t->versions[index] & VERSION_HIDDEN))
 		return 0;
 	return strcmp(t->strings + symbol->st_name, name) ? 0 : bias + symbol->st_value;
 }
@@ -140,6 +142,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *context)
 			      (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr));
 		if (!t.symbols || !t.strings)
 			continue;
+		t.old = search->old;
 		if (t.gnu_hash)
 			search->found = find_gnu(&t, search->name, info->dlpi_addr);
 		else if (t.hash)
@@ -154,6 +157,16 @@ uintptr_t symbols_find(const char *name, const void *self)
 
 	dl_iterate_phdr(visit, &search);
 	return search.found;
+}
+
+uintptr_t symbols_find_old(const char *name, const void *self)
+{
+	struct search search = {.name = name, .self = (uintptr_t)self, .old = true};
+	uintptr_t found = symbols_find(name, self);
+
+	if (!found)
+		dl_iterate_phdr(visit, &search);
+	return found ? found : search.found;
 }
 
 uintptr_t symbols_find_next(const char *name, const void *self)

@@ -11,6 +11,9 @@
  * are passed over. */
 uintptr_t symbols_find(const char *name, const void *self);
 
+/* Where nobody has it so, also in a version that only older programs are linked with. */
+uintptr_t symbols_find_old(const char *name, const void *self);
+
 /* Only in modules behind that one. */
 uintptr_t symbols_find_next(const char *name, const void *self);
 

@@ -206,6 +206,8 @@ static void finish(struct walk *w, int join, uint32_t fresh, uint32_t depth_limi
 			   .cut = flags & UNWIND_TRUNCATED};
 	uint32_t kept = c.count, total = kept + fresh;
 
+	if (__builtin_expect(thread->unknown, 0))
+		thread->unknown = c.tracked = false;
 	c.checks = kept ? thread->frames[join].checks : 1;
 	for (uint32_t i = fresh; i-- > 0;)
 		append(&c, &thread->pending[i]);

@@ -30,7 +30,7 @@ enum row_type { ROW_NONE, ROW_SP, ROW_FP, ROW_SPECIAL };
 
 enum row_kind {
 	ROW_END,	   /* outermost frame; argument: enum row_end */
-	ROW_BAD,	   /* no code address at all */
+	ROW_BAD,	   /* no code address at all; argument BAD_FOR_NOW: not known now, never kept */
 	ROW_FRAME_POINTER, /* no table: a frame record is taken, if it stands the checks; argument:
 			      enum row_record */
 	ROW_SIGNAL,	   /* the kernel's signal frame; argument: of arch_is_signal_return */
@@ -48,6 +48,8 @@ enum row_kind {
 /* Certain: the table says so, or it is where the kernel or libc begins a thread. By hand: its address was put on the
  * stack (makecontext), or it is no return address at all. */
 enum row_end { END_CERTAIN = 0, END_BY_HAND = 1 };
+
+#define BAD_FOR_NOW 1u
 
 enum row_record {
 	RECORD_IN_MODULE = 1,

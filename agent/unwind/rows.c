@@ -30,6 +30,10 @@ uint64_t rows_state_word = 1u << 16;
 
 const struct unwind_host *unwind_host;
 
+const struct unwind_module unwind_module_unknown;
+
+static bool some_unreadable; /* a module was met whose code may not be read */
+
 #define SUSPENSIONS 0xffffu
 #define STATE_NEVER UINT64_MAX /* equals no state: the next capture looks again */
 
@@ -183,6 +187,17 @@ static bool is_by_hand(const struct unwind_module *module, uint64_t pc)
 	return code && !arch_is_behind_call(code, before);
 }
 
+bool rows_readable(uint64_t pc)
+{
+	struct unwind_module space;
+	const struct unwind_module *module;
+
+	if (!__atomic_load_n(&some_unreadable, __ATOMIC_RELAXED))
+		return true;
+	module = rows_module(pc - 1, &space);
+	return module && !(module->unreadable & UNWIND_CODE_UNREADABLE);
+}
+
 static uint32_t row_of_code(const struct arch_frame *frame, bool interrupted)
 {
 	uint32_t row;
@@ -292,6 +307,10 @@ static __attribute__((cold)) uint32_t decode(uint64_t pc, bool interrupted)
 	module = rows_module(pc - 1, &space);
 	if (!module)
 		return row_special(ROW_FRAME_POINTER, 0);
+	if (module == &unwind_module_unknown)
+		return row_special(ROW_BAD, BAD_FOR_NOW);
+	if (module->unreadable)
+		__atomic_store_n(&some_unreadable, true, __ATOMIC_RELAXED);
 	if (signal_return_at(module, pc, &row))
 		return row;
 	if (ARCH_SCAN)
@@ -333,6 +352,10 @@ uint32_t rows_miss(struct unwind_thread *thread, uint64_t pc)
 	if (!l2_find(key, &row)) {
 		thread->counters.rows_decoded++;
 		row = rows_decode(pc);
+		if (row == row_special(ROW_BAD, BAD_FOR_NOW)) {
+			thread->unknown = true;
+			return row;
+		}
 		if (rows_state() != state ||
 		    (thread->seeks && row == row_special(ROW_FRAME_POINTER, 0)))
 			return row;

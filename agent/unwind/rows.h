@@ -24,6 +24,9 @@ uint32_t rows_miss(struct unwind_thread *thread, uint64_t pc) __attribute__((noi
 /* The module that holds `pc`; or of code made at run time the function, if it has a registered table: in `space`. NULL. */
 const struct unwind_module *rows_module(uint64_t pc, struct unwind_module *space);
 
+/* May the code of the module be read that this return address lies in? Its row is known. */
+bool rows_readable(uint64_t pc);
+
 /* The row of a function that has no table, out of its code. `pc` is the instruction that will be executed next. */
 uint32_t rows_scan(const struct unwind_module *module, uint64_t pc, bool interrupted);
 

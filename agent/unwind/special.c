@@ -189,6 +189,8 @@ static bool is_behind_call(struct walk *w, uint64_t pc)
 		return false; /* code made at run time, or no code: its frame records are the better witness */
 	if (row_is(row, ROW_END) || row_is(row, ROW_SIGNAL))
 		return true;
+	if (!rows_readable(pc))
+		return true; /* nobody can tell */
 	code = code_before(pc, readable);
 	return code && arch_is_behind_call(code, readable);
 }

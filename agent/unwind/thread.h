@@ -57,6 +57,7 @@ struct unwind_thread {
 	struct unwind_counters counters;
 
 	uint64_t l1_misses;
+	bool unknown; /* this walk ends where nobody knew what holds an address */
 	bool seeks; /* for unwind_seek: what it decodes is for nobody else, and not to be kept where no module is known */
 	uint64_t pcs[PCS_MAX];
 	struct check checks[CHECK_MAX];

@@ -43,12 +43,21 @@ struct unwind_module {
 	uint64_t load_end;	  /* one past the highest mapped address of the module: tables lie below it */
 	uint64_t load_start;	  /* lowest mapped address */
 	uint64_t entry;		  /* the table is this one entry (FDE), at this address; 0: it is not */
+	uint64_t unreadable;	  /* enum unwind_unreadable: may be executed, or nothing at all (PF_R); it is never read */
 };
+
+enum unwind_unreadable {
+	UNWIND_CODE_UNREADABLE = 1, /* some of its code */
+	UNWIND_HEAD_UNREADABLE = 2, /* what begins at load_start */
+};
+
+/* In place of a module: there is no telling now. The stack ends there, and nothing of it is kept. */
+extern const struct unwind_module unwind_module_unknown;
 
 /* What the unwinder asks of who uses it. */
 struct unwind_host {
-	/* The module that holds this executable address; NULL: none (code made at run time). Called on a miss of the caches
-	 * only; may take the loader's lock. The host announces the module to the agent before it returns it, so no program
+	/* The module that holds this executable address; NULL: none (code made at run time); or unwind_module_unknown. Called on a
+	 * miss of the caches only; waits for no lock of the loader's. The host announces the module to the agent before it returns it, so no program
 	 * counter of an unannounced module is ever handed out. */
 	const struct unwind_module *(*find_module)(void *context, uint64_t pc);
 	/* Bounds of the stack that holds `sp`. Returns 1 if they are known, 0 if not (then `readable` is asked). Asked once for each stack that a thread is found on, from within

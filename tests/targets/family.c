@@ -76,8 +76,10 @@ __attribute__((noinline)) static void all(void)
 
 __attribute__((noinline)) static void sized(void)
 {
-	if (!free_sized || !free_aligned_sized)
+	if (!free_sized || !free_aligned_sized) {
+		say("sized", 0);
 		return;
+	}
 	free_sized(use(malloc(own(1000))), own(1000));
 	free_aligned_sized(use(aligned_alloc(64, own(1100))), 64, own(1100));
 	free_sized(NULL, 0);

@@ -21,6 +21,7 @@ uint64_t there_load(uint64_t address);
 #define rows_decode	       there_rows_decode
 #define rows_interrupted       there_rows_interrupted
 #define rows_module	       there_rows_module
+#define rows_readable	       there_rows_readable
 #define rows_scan	       there_rows_scan
 #define rows_state_changed     there_rows_state_changed
 #define rows_state_word	       there_rows_state_word
@@ -29,6 +30,7 @@ uint64_t there_load(uint64_t address);
 #define stack_read	       there_stack_read
 #define step_special	       there_step_special
 #define unwind_host	       there_unwind_host
+#define unwind_module_unknown  there_unwind_module_unknown
 #define unwind_modules_changed there_unwind_modules_changed
 #define unwind_resume_cache    there_unwind_resume_cache
 #define unwind_suspend_cache   there_unwind_suspend_cache

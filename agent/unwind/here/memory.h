@@ -22,7 +22,8 @@ static inline const uint8_t *module_bytes(const struct unwind_module *module, ui
 {
 	uint64_t size = module->load_end - module->load_start;
 
-	if (offset > size || length > size - offset)
+	if (offset > size || length > size - offset ||
+	    (!offset && module->unreadable & UNWIND_HEAD_UNREADABLE))
 		return NULL;
 	return (const uint8_t *)(uintptr_t)(module->load_start + offset);
 }
@@ -31,9 +32,8 @@ static inline const uint8_t *module_bytes(const struct unwind_module *module, ui
 static inline const uint8_t *module_code(const struct unwind_module *module, uint64_t address,
 					 uint64_t *length)
 {
-	(void)module;
 	(void)length;
-	return (const uint8_t *)(uintptr_t)address;
+	return module->unreadable & UNWIND_CODE_UNREADABLE ? NULL : (const uint8_t *)(uintptr_t)address;
 }
 
 /* All code of the module, or what is near `pc`. */
@@ -44,7 +44,7 @@ static inline bool module_code_around(const struct unwind_module *module, uint64
 	*ret = (struct arch_code){.begin = (const uint8_t *)(uintptr_t)module->start,
 				  .end = (const uint8_t *)(uintptr_t)module->end,
 				  .address = module->start};
-	return true;
+	return !(module->unreadable & UNWIND_CODE_UNREADABLE);
 }
 
 /* The `length` bytes before `pc`, which lies in a module. */
