@@ -2,6 +2,7 @@
 #include "agent/streamer/handshake.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -85,6 +86,9 @@ static void client_closed(uv_handle_t *handle)
 {
 	struct handshake_client *c = handle->data;
 
+	free(c->settings);
+	c->settings = NULL;
+	c->settings_length = 0;
 	c->fd = -1;
 	c->closing = false;
 	reopen(c->handshake);
@@ -109,11 +113,25 @@ static bool same_process(const struct handshake_client *c, pid_t pid)
 	return getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.pid == pid;
 }
 
+/* Only as much as there is: places for the longest text would be a part of every agent's memory. */
+static int keep_settings(struct handshake_client *c, const char *text, size_t length)
+{
+	if (!length || text[length - 1])
+		return 0; /* nothing, or not from our library */
+	c->settings = malloc(length);
+	if (!c->settings)
+		return -ENOMEM;
+	memcpy(c->settings, text, length);
+	c->settings_length = length;
+	return 0;
+}
+
 /* The message and who sent it. 0 or a negative errno. */
 static int receive(struct handshake_client *c, struct ring_hello *ret)
 {
+	char settings[RING_SETTINGS_MAX];
 	struct iovec data[2] = {{.iov_base = ret, .iov_len = sizeof(*ret)},
-				{.iov_base = c->settings, .iov_len = sizeof(c->settings)}};
+				{.iov_base = settings, .iov_len = sizeof(settings)}};
 	union {
 		char bytes[CMSG_SPACE(sizeof(struct ucred))];
 		struct cmsghdr align;
@@ -136,10 +154,9 @@ static int receive(struct handshake_client *c, struct ring_hello *ret)
 		return -EPERM;
 	c->pid = who.pid;
 	c->uid = who.uid;
-	c->settings_length = (size_t)n - sizeof(*ret);
-	if (message.msg_flags & MSG_TRUNC || (c->settings_length && c->settings[c->settings_length - 1]))
-		c->settings_length = 0; /* not from our library */
-	return 0;
+	if (message.msg_flags & MSG_TRUNC || c->settings)
+		return 0;
+	return keep_settings(c, settings, (size_t)n - sizeof(*ret));
 }
 
 void handshake_turn(struct ring_hello *h)

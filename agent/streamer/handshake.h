@@ -28,7 +28,7 @@ struct handshake_client {
 	uint32_t flags; /* RING_HELLO_*, as it says */
 	bool swapped;	/* it is of the other byte order, and is answered in that */
 	bool follow;	/* said with the answer: fork children are to ask, too */
-	char settings[RING_SETTINGS_MAX]; /* NAME=VALUE, each with its zero */
+	char *settings; /* NAME=VALUE, each with its zero; as long as the place is taken */
 	size_t settings_length;
 };
 

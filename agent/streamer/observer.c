@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -422,11 +423,15 @@ int observer_start(struct observer *b, const struct observer_settings *settings,
 		   struct stream *const *streams, uint32_t count)
 {
 	pthread_condattr_t attr;
+	int r;
 
 	b->settings = *settings;
 	b->stream = streams;
 	b->streams = count;
 	b->stop = b->kicked = false;
+	b->slot = calloc(count, sizeof(*b->slot));
+	if (!b->slot)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
 		b->slot[i] = (struct observed){.proc = -1};
 	pthread_mutex_init(&b->lock, NULL);
@@ -434,7 +439,11 @@ int observer_start(struct observer *b, const struct observer_settings *settings,
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&b->wake, &attr);
 	pthread_condattr_destroy(&attr);
-	return start_thread(b);
+	if ((r = start_thread(b)) < 0) {
+		free(b->slot);
+		b->slot = NULL;
+	}
+	return r;
 }
 
 void observer_kick(struct observer *b)
@@ -457,6 +466,8 @@ void observer_stop(struct observer *b)
 	b->running = false;
 	for (uint32_t i = 0; i < b->streams; i++)
 		forget(&b->slot[i]);
+	free(b->slot);
+	b->slot = NULL;
 	pthread_cond_destroy(&b->wake);
 	pthread_mutex_destroy(&b->lock);
 }

@@ -49,7 +49,7 @@ struct observer {
 	struct observer_settings settings;
 	struct stream *const *stream;
 	uint32_t streams;
-	struct observed slot[BUDGET_SLOTS_MAX];
+	struct observed *slot; /* `streams` of them */
 	struct smaps reader;
 	pthread_t thread;
 	pthread_mutex_t lock; /* of the two below */

@@ -28,7 +28,8 @@ SAMPLES_LEAST = 10
 
 def ask(recording, select):
     answer = subprocess.run([environ["COLLECTOR"], "sql", "--csv", recording, select], stdout=subprocess.PIPE, check=True)
-    return list(csv.DictReader(answer.stdout.decode(errors="replace").splitlines()))
+    lines = answer.stdout.decode(errors="replace").splitlines()
+    return list(csv.DictReader(line for line in lines if not line.startswith("# ")))  # since when it was watched
 
 
 def chains(recording):
