@@ -448,13 +448,13 @@ enum ring_answer_kind {
 	RING_REFUSED = 2,    /* this process is not to be recorded (a child that nobody asked for) */
 	RING_BUSY = 3,	     /* no room for another ring */
 	RING_BAD_VERSION = 4,
-	RING_COUNTED = 6, /* no room for a ring: the descriptor is of a header alone, without a slice and without a channel. What the program
-			   * begins is counted in `no_slice` */
 	RING_WAIT = 5, /* the answer may take longer than a second (a large program is looked through for an allocator, a ring is
 			* emptied for the next image; whoever started the program is in no hurry): another follows, once. It may lie
 			* there before the hello is sent */
 	RING_SAY = 6, /* up to RING_SAY_MAX bytes of text follow, without a newline: a setting of this program that is not honoured, for
 		       * its standard error. The answer comes behind it */
+	RING_COUNTED = 7, /* no room for a ring: the descriptor is of a header alone, without a slice and without a channel. What the program
+			   * begins is counted in `no_slice` */
 };
 
 #define RING_SAY_MAX 480

@@ -28,4 +28,4 @@ done
 "$AGENT" run --collector 127.0.0.1 --linger 300ms --policy block --block-max 200ms --memory-limit 2M -- "$BUILD/tests/e2e-pairs" 1000000 \
 	>/dev/null 2>"$T/spool.err" || assert_eq "exit status" 5 $?
 assert_contains "the summary" "$T/spool.err" "what was left is in heapcast_e2e-pairs_"
-"$COLLECTOR" ledger "$T"/heapcast_e2e-pairs_*.heapcast >"$T/ledger.txt"
+adds_up "$T"/heapcast_e2e-pairs_*.heapcast >"$T/ledger.txt"

@@ -43,7 +43,7 @@ if not ledger["not_sampled"]:
 elif not sum(g["allocations"] for g in ledger["gaps"]): # else what they stood for is missing, too
     # Four standard errors, and weights are whole bytes.
     left = truth["bytes"] - sum(g["bytes"] for g in ledger["gaps"])
-    off, error = abs(report["allocated"]["bytes"] - left), report["allocated"]["bytes_error"]
+    off, error = abs(report["allocated"]["bytes"] - left), report["allocated"].get("bytes_error", 0) # only frees were thinned: exact
     checks[f"the estimate of {report['allocated']['bytes']} +- {error:.0f} is near {left}"] = off <= 2 * error + left * 0.001
 bad = [what for what, holds in checks.items() if not holds]
 if bad:

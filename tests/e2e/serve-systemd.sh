@@ -72,7 +72,7 @@ printf 'output = %s\n' "$T/r-%p" >"$T/conf"
 manager "$T/notify" unix tcp -- --config "$T/conf"
 plain HEAPCAST_SOCKET="$T/passed.sock" # before the agent is there: it is what starts it
 heard "^READY=1$"
-heard "^STATUS=recording 0 programs; there is a place for 4"
+heard "^STATUS=recording 0 programs; there is a place for [0-9]"
 assert_contains "the log" "$T/manager.err" "programs ask at passed.sock (passed by the service manager)" "listening for collectors on port 18144"
 [ "$(recorded 'r-*')" = 1 ] || wait_for 5 "the first program's recording" compgen -G "$T/r-*"
 hold two HEAPCAST_SOCKET="$T/passed.sock"
