@@ -57,8 +57,8 @@ for what in ("allocated", "in_use", "leaked"):
         deviation = sqrt(sum((s - mean) ** 2 for s in shares) / (runs - 1))
         print(f"{what:10} {unit:7} mean {100 * mean:6.2f} % of truth, deviation of one {100 * deviation:5.2f} %, "
               f"stated {100 * sum(errors) / runs:5.2f} %; the interval holds it in {held} of {runs}")
-        # 2 %, or where fewer and smaller runs do not tell that much, what chance does to them one time in 1,000.
-        if abs(mean - 1) > max(0.02 if runs >= 30 else 0, 3.3 * deviation / sqrt(runs)):
+        # 2 %, or where fewer and smaller runs do not tell that much, what chance does to them one time in 1,000 (Student's t).
+        if abs(mean - 1) > max(0.02 if runs >= 30 else 0, (3.7 if runs >= 30 else 5.4) * deviation / sqrt(runs)):
             bad.append(f"{what} {unit}: biased")
         holds.append(held)
         # Of an interval of 95 % fewer than these are one case in 1,000.
