@@ -107,6 +107,15 @@ static const char *result_of(const struct sites_choice *choice)
 	return flags & SITE_HAS_EXITS ? ", result at its ends" : ", no result: counted as lost";
 }
 
+static void print_choice(FILE *out, const struct sites_choice *choice)
+{
+	unsigned used = (unsigned)fprintf(out, "    %-30.30s ", choice->site->name);
+	char text[COLUMNS];
+
+	snprintf(text, sizeof(text), "%s%s", place_of(choice->site), result_of(choice));
+	print_wrapped(out, 8, used, text);
+}
+
 static unsigned print_module(FILE *out, const struct process_sites *process, uint32_t m)
 {
 	unsigned entries = 0, emulated = 0;
@@ -121,13 +130,9 @@ static unsigned print_module(FILE *out, const struct process_sites *process, uin
 	print_wrapped(out, 2, 0, process->module[m].path);
 	fprintf(out, "    %u functions, %u of them at an instruction that is emulated\n", entries,
 		emulated);
-	for (size_t i = 0; i < process->chosen; i++) {
-		const struct site *site = process->choice[i].site;
-
-		if (process->choice[i].module == m && site->kind == SITE_ENTRY)
-			fprintf(out, "    %-30.30s  %s%s\n", site->name, place_of(site),
-				result_of(&process->choice[i]));
-	}
+	for (size_t i = 0; i < process->chosen; i++)
+		if (process->choice[i].module == m && process->choice[i].site->kind == SITE_ENTRY)
+			print_choice(out, &process->choice[i]);
 	return entries;
 }
 
