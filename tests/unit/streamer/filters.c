@@ -57,17 +57,23 @@ static pid_t start(unsigned filters, unsigned threads, void *(*last)(void *))
 	assert_int_equal(pipe(said) | pipe(held), 0);
 	child = fork();
 	if (!child) {
+		pthread_attr_t small;
 		pthread_t thread;
+
+		pthread_attr_init(&small);
+		pthread_attr_setstacksize(&small, 64 << 10); /* all have room in 32 bits */
 
 		for (unsigned i = 0; i < filters; i++)
 			if (filter_all())
 				_exit(77);
 		for (unsigned i = 0; i < threads; i++)
-			if (pthread_create(&thread, NULL, i + 1 < threads ? wait_held : last, NULL))
+			if (pthread_create(&thread, &small, i + 1 < threads ? wait_held : last, NULL))
 				_exit(1);
 		wait_held(NULL);
 		_exit(0);
 	}
+	close(said[1]); /* what has no writer any more ends */
+	said[1] = -1;
 	for (unsigned i = 0; i <= threads; i++) {
 		char byte = 1;
 
@@ -82,7 +88,8 @@ static void end(pid_t child)
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	for (unsigned i = 0; i < 2; i++) {
-		close(said[i]);
+		if (said[i] >= 0)
+			close(said[i]);
 		close(held[i]);
 	}
 }
