@@ -64,6 +64,8 @@ struct capture_module {
 /* A thread was seen. `continues`: it was in another lane before; then the thread that has this tid goes on. */
 int capture_thread_begin(struct stream *stream, uint32_t tid, uint64_t time_ns, bool continues,
 			 struct thread **ret_thread);
+/* What the program says that it is called, 16 bytes: holds for one that the kernel did not know any more. */
+void capture_thread_called(struct stream *stream, struct thread *thread, const char *name);
 /* Does a thread with this tid live, for all that is known? */
 bool capture_thread_known(struct stream *stream, uint32_t tid);
 /* A thread that an agent before us has numbered, and what that one had sent of it: it keeps its number. `ret_known`: it had come

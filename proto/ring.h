@@ -85,7 +85,8 @@ struct ring_slice {
 	/* Set by the agent before the ring is handed out. */
 	uint64_t data_offset; /* from the start of the ring, multiple of 64 */
 	uint64_t words;	      /* a power of two, at least RING_MIN_WORDS */
-	uint64_t reserved0[6];
+	char name[16];	      /* of the owner when it claimed this (PR_GET_NAME), stored by it; empty: not known */
+	uint64_t reserved0[4];
 
 	/* The program's line: stored by the owner only. */
 	uint64_t head;	    /* words published */

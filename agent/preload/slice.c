@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "agent/preload/clock.h"
 #include "agent/preload/owner.h"
@@ -143,6 +144,8 @@ bool slice_claim(struct thread *thread, uint64_t words, uint64_t first)
 	slice->claim_stamp = stamp_now();
 	slice->thread_first = first;
 	slice->incarnation = thread->incarnation;
+	if (sys_call(SYS_prctl, PR_GET_NAME, slice->name))
+		slice->name[0] = 0;
 	__atomic_store_n(&slice->entered, thread->last_stamp, __ATOMIC_RELAXED);
 	__atomic_store_n(&slice->state, RING_SLICE_OWNED, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&ring->claims, 1, __ATOMIC_RELEASE);

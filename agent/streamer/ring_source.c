@@ -90,6 +90,7 @@ static int lane_claim(struct ring_source *s, struct stream *stream, uint32_t ind
 
 	if (r < 0)
 		return r;
+	capture_thread_called(stream, thread, slice->name);
 	ring_lane_begin(s, stream, index, thread);
 	ring_account_lane(s, index);
 	return 0;

@@ -35,6 +35,16 @@ int capture_thread_begin(struct stream *s, uint32_t tid, uint64_t time_ns, bool 
 	return 0;
 }
 
+void capture_thread_called(struct stream *s, struct thread *thread, const char *name)
+{
+	char copy[THREAD_NAME_MAX];
+
+	memcpy(copy, name, sizeof(copy));
+	copy[sizeof(copy) - 1] = 0;
+	if (!*thread->name)
+		threads_name(&s->threads, thread, copy);
+}
+
 bool capture_thread_known(struct stream *s, uint32_t tid)
 {
 	return threads_find(&s->threads, tid) != NULL;
