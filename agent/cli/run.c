@@ -65,7 +65,9 @@ static void help(void)
 	       "process that it descends from). Children that outlive CMD are recorded for up to\n"
 	       "--linger.\n\n"
 	       "A file that --output names (no %% in it) is replaced by a new one if it is a\n"
-	       "former recording of yours; other names that are taken get a number, NAME-2.\n"
+	       "former recording of yours, or empty; any other file there is left alone, and CMD\n"
+	       "not started. While an agent still writes there, and for all other names that are\n"
+	       "taken, the new file gets a number, NAME-2.\n"
 	       "What can't be done is said before CMD begins, which it then does not.\n\n"
 	       "Exit status: CMD's; 128 + N if signal N ended it; 127 there is no CMD; 126 it\n"
 	       "can't be recorded by preloading; 2 wrong usage; 3 a fault outside.\n\n");

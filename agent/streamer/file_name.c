@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #define NUMBER_MAX 1000000
 #define BESIDE_MAX 64
 #define TRY_BYTES  4096 /* of a disk that is full there is not one */
+#define TRIES	   16	/* with a name that others take at the same time */
 
 static const char *last_part(const char *path)
 {
@@ -49,6 +51,29 @@ static int make(int folder, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
+/*
+ * A recording is locked for as long as it is written, so that no other agent puts its own in this place. The lock ends with the
+ * agent; a file system without locks protects nothing. false: another agent has the file, or it has lost its name.
+ */
+static bool hold(int fd)
+{
+	struct stat st;
+
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return false;
+	return fstat(fd, &st) == 0 && st.st_nlink > 0;
+}
+
+static int make_held(int folder, const char *name)
+{
+	int fd = make(folder, name);
+
+	if (fd < 0 || hold(fd))
+		return fd;
+	close(fd);
+	return -EEXIST;
+}
+
 /* One whose name nobody knows beforehand. */
 static int make_beside(int folder, char name[BESIDE_MAX])
 {
@@ -57,7 +82,7 @@ static int make_beside(int folder, char name[BESIDE_MAX])
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return -EIO;
 	snprintf(name, BESIDE_MAX, ".heapcast-%016" PRIx64, random);
-	return make(folder, name);
+	return make_held(folder, name);
 }
 
 static int refuse(const char *path, int error, struct err_text *err)
@@ -80,9 +105,36 @@ static int refuse_kind(const char *path, const struct stat *st, struct err_text 
 		       (unsigned)st->st_uid);
 }
 
-static bool is_former(const struct stat *st)
+/* An LZ4 frame that tells its content's size, as ours do and those of `lz4` do not; or nothing, as mktemp makes it. */
+static bool is_recording(int fd)
 {
-	return S_ISREG(st->st_mode) && st->st_uid == geteuid();
+	uint8_t head[5];
+	ssize_t n = pread(fd, head, sizeof(head), 0);
+
+	return n == 0 || (n == sizeof(head) && !memcmp(head, "\x04\x22\x4d\x18", 4) && head[4] & 8);
+}
+
+/* The former recording, open for reading. A descriptor; -ENOENT: there is none; another negative errno with the reason. */
+static int open_former(int folder, const char *path, struct err_text *err)
+{
+	const char *name = last_part(path);
+	struct stat st;
+	int fd;
+
+	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? -ENOENT : refuse(path, -errno, err);
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
+		return refuse_kind(path, &st, err);
+	fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return errno == ENOENT ? -ENOENT : refuse(path, -errno, err);
+	if (is_recording(fd))
+		return fd;
+	close(fd);
+	return err_set(err, -EEXIST,
+		       "can't write a recording to %s: it is there, and is no recording (choose "
+		       "another name, or remove it)",
+		       path);
 }
 
 static int replace_former(int folder, const char *path, struct err_text *err)
@@ -98,6 +150,18 @@ static int replace_former(int folder, const char *path, struct err_text *err)
 	unlinkat(folder, beside, 0);
 	close(fd);
 	return -EIO;
+}
+
+/* -EAGAIN: an agent writes the former one; -ENOENT: the name is free, or another file's by now. Else with the reason. */
+static int take_place(int folder, const char *path, struct err_text *err)
+{
+	cleanup(cleanup_close) int former = open_former(folder, path, err);
+
+	if (former < 0)
+		return former;
+	if (flock(former, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return -EAGAIN;
+	return hold(former) ? replace_former(folder, path, err) : -ENOENT;
 }
 
 /* -EEXIST: it is none. */
@@ -132,37 +196,30 @@ static int open_numbered(int folder, char *path, struct file_number *numbers, ui
 		if (naming_number(name, sizeof(name), '-', numbers->next) < 0)
 			return -ENAMETOOLONG;
 		*ret_number = numbers->next++;
-		fd = make(folder, last_part(name));
+		fd = make_held(folder, last_part(name));
 	}
 	if (fd >= 0)
 		snprintf(path, FILE_NAME_MAX, "%s", name);
 	return fd;
 }
 
-/* What the name has is not in our way, or may be replaced. */
-static int may_take(int folder, const char *path, struct err_text *err)
-{
-	struct stat st;
-
-	if (fstatat(folder, last_part(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : refuse(path, -errno, err);
-	return is_former(&st) || S_ISCHR(st.st_mode) ? 0 : refuse_kind(path, &st, err);
-}
-
 int file_name_open(char path[FILE_NAME_MAX], bool replace, struct file_number *numbers,
 		   uint32_t *ret_number, struct err_text *err)
 {
 	cleanup(cleanup_close) int folder = open_folder(path);
-	int fd = folder < 0 ? folder : make(folder, last_part(path));
+	int fd = folder < 0 ? folder : make_held(folder, last_part(path));
 
 	*ret_number = 0;
 	if (fd == -EEXIST)
 		fd = open_device(folder, last_part(path));
-	if (fd == -EEXIST && replace) {
-		fd = may_take(folder, path, err);
-		return fd < 0 ? fd : replace_former(folder, path, err);
+	for (unsigned i = 0; fd == -EEXIST && replace && i < TRIES; i++) {
+		fd = take_place(folder, path, err);
+		if (fd == -ENOENT)
+			fd = make_held(folder, last_part(path));
+		else if (fd != -EAGAIN)
+			return fd;
 	}
-	if (fd == -EEXIST)
+	if (fd == -EEXIST || fd == -EAGAIN)
 		fd = open_numbered(folder, path, numbers, ret_number);
 	return fd < 0 ? refuse(path, fd, err) : fd;
 }
@@ -188,12 +245,14 @@ int file_name_try(const char *path, bool replace, uid_t owner, struct err_text *
 		return refuse(path, folder, err);
 	if (fstatat(folder, last_part(path), &st, AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT)
 		return refuse(path, -errno, err);
-	r = replace ? may_take(folder, path, err) : 0;
-	if (r < 0)
-		return r;
 	fd = open_device(folder, last_part(path));
 	if (fd != -EEXIST)
 		return fd < 0 ? refuse(path, fd, err) : 0;
+	fd = replace ? open_former(folder, path, err) : -ENOENT;
+	if (fd >= 0)
+		close(fd);
+	else if (fd != -ENOENT)
+		return fd;
 	fd = make_beside(folder, beside);
 	if (fd < 0)
 		return refuse(path, fd, err);

@@ -2,8 +2,9 @@
 /*
  * A recording's file under its name. Every one is a file of its own, new, and ours alone: made with O_EXCL and O_NOFOLLOW, mode 0600.
  * A name that is taken gets a number, NAME-2.heapcast, so that no recording is written over and no two programs share one. Only
- * where a person has named this very file is a former recording replaced: a regular file of ours, by renaming a new one over it. A character
- * device (/dev/null) is no recording, and is written to as it is.
+ * where a person has named this very file is a former recording replaced: a regular file of ours that holds a recording or nothing, and
+ * that no agent writes (it would hold a flock on it), by renaming a new one over it. A character device (/dev/null) is no recording,
+ * and is written to as it is.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,6 +2,7 @@
 # No recording is written over but the one that a person has named for what `agent run` runs, by a new file under its name: never
 # through a link, never another user's file, never a pattern's. All others take a number, and the log says so.
 . "$(dirname "$0")/lib.sh"
+need python3
 plain=$BUILD/tests/e2e-plain
 run() { "$AGENT" run --quiet "$@" 2>"$T/run.err" >"$T/run.out"; }
 inode() { stat -c %i "$1"; }
@@ -19,6 +20,21 @@ whole "$T/r" >"$T/ledger.txt"
 assert_eq "files" r "$(cd "$T" && ls -A | grep -E '^r$|heapcast-')"
 assert_eq "its mode" 600 "$(stat -c %a "$T/r")"
 
+# Not while an agent writes there: the second one takes a number, and both are whole.
+"$AGENT" run --quiet --output "$T/both" -- sleep 2 2>"$T/first.err" &
+wait_for 10 "the first one's file" test -s "$T/both"
+assert_status 5 run --output "$T/both" -- "$plain"
+assert_contains "the log" "$T/run.err" "$T/both is taken" "goes to $T/both-2"
+wait
+assert_eq "the first one" sleep "$("$COLLECTOR" report --json "$T/both" | python3 -c 'import json, sys; print(json.load(sys.stdin)["process"]["name"])')"
+whole "$T/both" >"$T/ledger.txt"
+whole "$T/both-2" >"$T/ledger.txt"
+# And of many that begin in one moment, none takes another's place.
+for _ in 1 2 3 4 5 6 7 8; do "$AGENT" run --quiet --output "$T/crowd" -- sleep 4 2>>"$T/err.crowd" & done
+wait
+assert_eq "recordings of eight" 8 "$(find "$T" -name 'crowd*' | wc -l)"
+for file in "$T"/crowd "$T"/crowd-[0-9]*; do whole "$file" >"$T/ledger.txt"; done
+
 # Named by a pattern, both stay.
 assert_status 5 run --output "$T/%e.rec" -- "$plain"
 before=$(sha256sum <"$T/e2e-plain.rec")
@@ -33,6 +49,7 @@ ln -s "$T/mine" "$T/link"
 ln -s "$T/nowhere" "$T/dangling"
 mkdir "$T/folder"
 mkfifo "$T/pipe"
+cp "$plain" "$T/program"
 while read -r name what; do
 	assert_status 3 run --output "$T/$name" -- touch "$T/started"
 	assert_contains "$name" "$T/run.err" "can't write a recording to $T/$name: it $what"
@@ -41,7 +58,14 @@ done <<-END
 	dangling is a link
 	folder is a folder
 	pipe is no regular file
+	mine is there, and is no recording
+	program is there, and is no recording
 END
+assert_eq "a text" mine "$(cat "$T/mine")"
+cmp "$plain" "$T/program" || fail "a program was written over"
+: >"$T/empty"
+assert_status 5 run --output "$T/empty" -- "$plain"
+whole "$T/empty" >"$T/ledger.txt"
 [ ! -e "$T/started" ] || fail "the program was started"
 assert_eq "what the link leads to" mine "$(cat "$T/mine")"
 [ ! -e "$T/nowhere" ] || fail "something was made through a link"
