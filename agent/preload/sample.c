@@ -213,10 +213,10 @@ static bool remember(struct thread *thread, uint64_t address, unsigned class, ui
 /* Distances. */
 
 /* `distance` bytes lie before the next point. A part of them is counted down without a look at
- * anything else; never so much that a block of the interval's size is passed over. */
+ * anything else; never so much that a block of the interval's size is passed over, and nothing while the next event is to look. */
 static void set_distance(struct thread *thread, uint64_t distance)
 {
-	uint64_t most = thread->interval ? thread->interval - 1 : 0;
+	uint64_t most = thread->interval && !thread->looks_next ? thread->interval - 1 : 0;
 
 	if (most > SAMPLE_LOOK)
 		most = SAMPLE_LOOK;
@@ -242,6 +242,7 @@ static void take_left(struct thread *thread)
 void sample_look(struct thread *thread)
 {
 	take_left(thread);
+	thread->looks_next = true;
 	thread->control--;
 }
 
@@ -363,8 +364,18 @@ uint64_t sample_interval(const struct thread *thread, const struct ring_header *
 	return interval > least ? interval : least;
 }
 
-void sample_obey(struct thread *thread, uint64_t interval)
+/*
+ * The process of points has no memory, so that it may begin anew at any block that was chosen without regard to the points that lie
+ * ahead. That a thread looks at orders is mostly due to such a point, in the block that it is about: this block is decided by the interval
+ * before, and the new one holds from the thread's next event on.
+ */
+void sample_obey(struct thread *thread, uint64_t interval, bool on)
 {
+	if (on && thread->interval && thread->interval != interval && !thread->looks_next) {
+		sample_look(thread);
+		return;
+	}
+	thread->looks_next = false;
 	take_left(thread);
 	tls.passed = interval ? &thread->slice->not_sampled : NULL;
 	if (interval && !shim.sampled)
@@ -385,6 +396,7 @@ void sample_thread_init(struct thread *thread)
 	thread->random = random_next(&state);
 	thread->interval = 0;
 	thread->distance = 0;
+	thread->looks_next = false;
 	thread->passed_by = 0;
 	thread->thinned = thread->thinned_told = 0;
 }

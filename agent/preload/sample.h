@@ -115,8 +115,8 @@ bool sample_take(const void *p);
  * it is counted, if sampled. Called once an event. */
 bool sample_wants(struct thread *thread, struct event *event) __attribute__((cold));
 
-/* Sampled every `interval` bytes from now on; 0: not sampled. */
-void sample_obey(struct thread *thread, uint64_t interval);
+/* Sampled every `interval` bytes from now on, or from the next event on; 0: not sampled. Not `on`: what is said holds from now on. */
+void sample_obey(struct thread *thread, uint64_t interval, bool on);
 /* What the header's interval and the thread's thinning come to; 0: full mode. */
 uint64_t sample_interval(const struct thread *thread, const struct ring_header *ring);
 /* The thread's next event takes the slow way and obeys. */

@@ -172,6 +172,7 @@ struct thread {
 	/* Sampling. */
 	uint64_t interval; /* in force; 0: not sampled */
 	uint64_t distance; /* bytes to the next point, behind tls.left */
+	bool looks_next;   /* its next event obeys, whatever it is; until then nothing is counted down */
 	uint64_t random;
 	uint32_t thinned;      /* policy thin: how often the interval is doubled */
 	uint32_t thinned_told; /* the same, as it is in the data */

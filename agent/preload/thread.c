@@ -116,11 +116,11 @@ void thread_forked(void)
 		__atomic_store_n(&thread->place, 0, __ATOMIC_RELAXED);
 }
 
-/* The thinning has changed: the data say so, as soon as there is room. At the end of a slice, where each step needs room of its own,
- * it is the last one that is told. */
+/* The thinning has changed: the data say so, as soon as it holds and there is room. At the end of a slice, where each step needs room
+ * of its own, it is the last one that is told. */
 static void tell_thinning(struct thread *thread)
 {
-	if (thread->spare_step && thread->thinned_told && thread->thinned)
+	if (thread->looks_next || (thread->spare_step && thread->thinned_told && thread->thinned))
 		return;
 	__atomic_store_n(&thread->slice->entered, thread->last_stamp, __ATOMIC_RELAXED);
 	if (record_mark(thread, MARK_POLICY, thread->interval, NULL, 0))
@@ -183,7 +183,7 @@ void thread_obey(struct thread *thread, struct ring_header *ring)
 	thread->verify = __atomic_load_n(&ring->verify, __ATOMIC_RELAXED);
 	if (thread->policy != RING_THIN)
 		thread->thinned = 0;
-	sample_obey(thread, on ? sample_interval(thread, ring) : 0);
+	sample_obey(thread, on ? sample_interval(thread, ring) : 0, on);
 	thread->allocations = on && !thread->interval;
 	if (thread->allocations)
 		sample_record_all();

@@ -260,6 +260,30 @@ static void full_set(void **state)
 	agent_result_done(&r);
 }
 
+/* An order for another interval comes at any time, and is noticed late: mostly at a block with a point, which counts by the interval
+ * before it. */
+static void intervals_change(void **state)
+{
+	struct agent_options options = {.mode = RING_SAMPLE,
+					.sample_interval = 32768,
+					.other_interval = 65536,
+					.big_slices = 4,
+					.set_lines = 1024};
+	struct agent_result r;
+	double truth, sum, variance;
+
+	(void)state;
+	SKIP_EMULATED("an emulator is too slow for so many blocks");
+	RUN(&options, &r, target_path("churn"), "60000000", "1", "20");
+	assert_exited(&r, 0);
+	assert_accounted(&r);
+	assert_nothing_lost(&r);
+	truth = (double)agent_said(&r, "bytes");
+	sum = estimate(&r, &variance);
+	assert_true(fabs(sum - truth) < 4.5 * sqrt(variance));
+	agent_result_done(&r);
+}
+
 /* Nearly full lines: addresses go to the next ones and are found there. */
 static void crowded_set(void **state)
 {
@@ -413,6 +437,7 @@ int main(void)
 		cmocka_unit_test(without_a_set),    cmocka_unit_test(modes),
 		cmocka_unit_test(killed),	    cmocka_unit_test(thins),
 		cmocka_unit_test(thins_samples),    cmocka_unit_test(exact_above_the_cut),
+		cmocka_unit_test(intervals_change),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

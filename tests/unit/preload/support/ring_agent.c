@@ -674,6 +674,16 @@ static void maybe_change(struct agent *a)
 	__atomic_fetch_add(&a->ring->control, 1, __ATOMIC_RELEASE);
 }
 
+static void maybe_alternate(struct agent *a)
+{
+	const struct agent_options *o = a->options;
+
+	if (!o->other_interval)
+		return;
+	a->ring->sample_interval ^= o->sample_interval ^ o->other_interval;
+	__atomic_fetch_add(&a->ring->control, 1, __ATOMIC_RELEASE);
+}
+
 static void maybe_kill(struct agent *a, uint64_t start)
 {
 	const struct agent_options *o = a->options;
@@ -716,6 +726,7 @@ static void attend(struct agent *a)
 		}
 		maybe_order(a, &ordered, start);
 		maybe_change(a);
+		maybe_alternate(a);
 		maybe_kill(a, start);
 		if (asleep && ready && o->both_starved)
 			starve(a);

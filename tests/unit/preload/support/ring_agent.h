@@ -23,7 +23,7 @@ struct agent_options {
 	bool no_free_stacks;
 	bool no_verify;
 	bool sample_off; /* mode RING_OFF; then the first change comes unasked, after 50 ms */
-	uint64_t sample_interval;
+	uint64_t sample_interval, other_interval; /* other: not 0: they alternate, some times a millisecond */
 	uint32_t set_lines; /* of the set of sampled blocks; default 64 */
 	bool no_set;
 	/* Modes to change to, one after the other, each when the program has said heapcast_mark with
