@@ -2,7 +2,8 @@
 #
 # The test then runs in a network namespace of its own (and, where the machine allows it, a process namespace that takes
 # every child with it), in a temporary folder $T that goes when it ends. Where namespaces can't be had it runs on the real
-# loopback, one test at a time. A failing command ends the test; what went wrong is printed.
+# loopback, one test at a time. A failing command ends the test; what went wrong is printed. With HEAPCAST_TEST_BUSY=1 two programs
+# that would take all processors run beside it.
 #
 #   AGENT COLLECTOR PRELOAD     the programs under test, TARGETS the folder of the target programs
 #   skip REASON                 can't run here: exit 77, and ctest shows it as skipped
@@ -48,6 +49,7 @@ enter_namespaces() {
 [ "$HEAPCAST_TEST_INSIDE" != namespace ] || ip link set lo up
 
 inside=$HEAPCAST_TEST_INSIDE # namespace or loopback
+busy=${HEAPCAST_TEST_BUSY:-}
 # What a user may have set must not change a test.
 unset LD_PRELOAD
 for name in "${!HEAPCAST_@}" "${!MEMORY_PROFILER_@}"; do unset "$name"; done
@@ -91,6 +93,11 @@ trap at_end EXIT
 trap 'exit 143' TERM INT HUP
 trap 'echo "line $LINENO of $(basename "$0"): \"$BASH_COMMAND\" failed" >&3' ERR
 cd "$T"
+
+# Not children of the test: its `wait` is for its own.
+for _ in ${busy:+1 2}; do
+	(nice bash -c 'while :; do :; done' >/dev/null 2>&1 3>&- &)
+done
 
 skip() {
 	echo "SKIPPED: $*" >&3
