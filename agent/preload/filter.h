@@ -11,7 +11,7 @@
 /* A call, with arguments that make it do nothing where it is tried. */
 struct filter_call {
 	uint16_t number;
-	uint8_t class; /* enum calls */
+	uint16_t class; /* enum calls */
 	uint8_t known; /* bits of the arguments that are always so; a filter that looks at others refuses it */
 	int32_t argument[4];
 };

@@ -34,6 +34,19 @@ bool libc_locks_quietly(void)
 	return true;
 }
 
+uint32_t libc_own_id(void)
+{
+	pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+	uint32_t id;
+
+	if (!base_trylock || base_trylock(&mutex))
+		return (uint32_t)sys_call(SYS_gettid);
+	id = (uint32_t)mutex.__data.__owner;
+	pthread_mutex_unlock(&mutex);
+	return id;
+}
+
 /* The recursive mutex among the loader's data that this thread holds; the last, for another one that it may hold in the middle of a
  * dlopen lies before. */
 void *libc_loader_lock(void)
@@ -41,7 +54,7 @@ void *libc_loader_lock(void)
 	const uintptr_t base = getauxval(AT_BASE);
 	const ElfW(Ehdr) *head = (const ElfW(Ehdr) *)base;
 	const ElfW(Phdr) * part;
-	int tid = (int)sys_call(SYS_gettid);
+	int tid = (int)libc_own_id();
 	void *found = NULL;
 
 	if (!base)

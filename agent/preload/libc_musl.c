@@ -6,6 +6,7 @@
 #include "agent/preload/next.h"
 #include "agent/preload/state.h"
 #include "agent/preload/symbols.h"
+#include "agent/preload/sys.h"
 
 #include "agent/preload/poison.h"
 
@@ -22,6 +23,11 @@ void *libc_symbol(void *handle, const char *name)
 bool libc_locks_quietly(void)
 {
 	return tls.thread != NULL;
+}
+
+uint32_t libc_own_id(void)
+{
+	return (uint32_t)sys_call(SYS_gettid);
 }
 
 /* Its fork takes the loader's lock, and opens it in the child; dl_iterate_phdr does not hold it while it calls back. */

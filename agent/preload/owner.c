@@ -48,7 +48,8 @@ uint32_t owner_init_forked(void)
 {
 	pthread_mutex_t trial;
 	uint32_t words[sizeof(trial) / sizeof(uint32_t)];
-	uint32_t tid = (uint32_t)sys_call(SYS_gettid), offset = 0;
+	long asked = sys_call(SYS_gettid);
+	uint32_t tid = asked > 0 ? (uint32_t)asked : libc_own_id(), offset = 0;
 	int saved = errno;
 
 	owner.robust = false;

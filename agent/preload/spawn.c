@@ -273,6 +273,6 @@ void spawn_done(long waiter)
 {
 	if (spawn_look(&waiter) != SPAWN_STARTING)
 		return;
-	sys_call(SYS_kill, waiter, SIGKILL);
-	spawn_reap(waiter, NULL, 0);
+	if (!sys_call(SYS_kill, waiter, SIGKILL)) /* refused: it ends with the program */
+		spawn_reap(waiter, NULL, 0);
 }

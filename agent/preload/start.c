@@ -199,13 +199,13 @@ static int begin_recording(struct agent_terms *terms, enum agent_ask ask)
 
 static void begin(void)
 {
-	struct agent_terms terms = {.entry = patch_room()};
+	bool may = strict_may_begin(wanted());
+	struct agent_terms terms = {.entry = may ? patch_room() : NULL};
 
 	next_resolve();
 	__atomic_store_n(&phase, PHASE_LINKING, __ATOMIC_RELEASE);
 	loader_init();
-	if (wanted() && strict_may_begin() &&
-	    agent_silent_error(begin_recording(&terms, AGENT_ASK_FIRST)))
+	if (may && agent_silent_error(begin_recording(&terms, AGENT_ASK_FIRST)))
 		wait_begin();
 	patch_room_done(terms.entry);
 	__atomic_store_n(&phase, PHASE_RUNNING, __ATOMIC_RELEASE);

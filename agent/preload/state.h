@@ -70,8 +70,10 @@ enum calls {
 	CALLS_STACK = 8,   /* where signals are handled */
 	CALLS_CLOCK = 16,
 	CALLS_FILES = 32,
-	CALLS_START = 64, /* all that is done as recording begins */
-	CALLS_EVERY = 127,
+	CALLS_CODE = 64,   /* to change some */
+	CALLS_REST = 128,  /* that nothing depends on */
+	CALLS_START = 256, /* all else that is done as recording begins */
+	CALLS_EVERY = 511,
 };
 
 struct shim {
@@ -211,7 +213,7 @@ struct tls {
 	uintptr_t stack_low;	 /* from here up to this struct lies the thread's stack; 0: not known */
 	bool passing; /* an allocator in the program is at work on what is not recorded; until its
 			 next such call, if it was left by a jump */
-	uint8_t refused; /* enum calls, to this thread: strict_refused() */
+	uint16_t refused; /* enum calls, to this thread: strict_refused() */
 };
 
 extern __thread struct tls tls __attribute__((tls_model("initial-exec"), aligned(64))) HIDDEN;

@@ -130,7 +130,7 @@ static void prepare(struct ring_header *ring, uint32_t calls)
 /* What was refused before; for a call that fails. */
 struct before {
 	uint32_t all, to_new;
-	uint8_t here;
+	uint16_t here;
 };
 
 static void forbid_calls(struct ring_header *ring, uint32_t calls, bool all)
@@ -141,7 +141,7 @@ static void forbid_calls(struct ring_header *ring, uint32_t calls, bool all)
 		prepare(ring, calls & ~strict_refused());
 	if (calls & CALLS_CLOCK && __atomic_load_n(&shim.stamps, __ATOMIC_RELAXED) == STAMPS_SYSTEM)
 		leave_clock(ring);
-	tls.refused |= (uint8_t)calls;
+	tls.refused |= (uint16_t)calls;
 	if (all)
 		__atomic_fetch_or(&shim.refused, tls.refused, __ATOMIC_SEQ_CST);
 	__atomic_fetch_or(&shim.refused_new, tls.refused, __ATOMIC_SEQ_CST);
@@ -381,22 +381,25 @@ static bool try_all(void)
 
 	if (child_survives(CALLS_EVERY))
 		return true;
-	if (!child_survives(CALLS_START))
+	if (!child_survives(CALLS_START | CALLS_MEMORY))
 		return false;
 	for (uint32_t class = 1; class < CALLS_START; class <<= 1)
-		if (!child_survives(class))
+		if (class != CALLS_MEMORY && !child_survives(class))
 			refused |= class;
 	shim.refused = shim.refused_new = refused;
 	return true;
 }
 
-bool strict_may_begin(void)
+bool strict_may_begin(bool wanted)
 {
 	int counter = 0;
 
-	shim.filters = filters_now();
-	if (shim.filters && !try_all())
+	if (wanted)
+		shim.filters = filters_now();
+	if (!wanted || (shim.filters && !try_all())) {
+		shim.refused = shim.refused_new = CALLS_EVERY;
 		return false;
+	}
 	if (!sys_call(SYS_prctl, PR_GET_TSC, &counter) && counter == PR_TSC_SIGSEGV)
 		shim.stamps = STAMPS_TICKS;
 	return true;

@@ -44,7 +44,7 @@ static inline bool strict_refuses(uint32_t calls)
 /* A thread's first event: it may be the child of one to which more is refused. Before tls.thread is set. */
 static inline void strict_begin_thread(void)
 {
-	tls.refused = (uint8_t)__atomic_load_n(&shim.refused_new, __ATOMIC_RELAXED);
+	tls.refused = (uint16_t)__atomic_load_n(&shim.refused_new, __ATOMIC_RELAXED);
 }
 
 /* In a fork child: the only thread is the one that forked. */
@@ -56,6 +56,8 @@ void strict_told(struct ring_header *ring, uint32_t filtered);
 /* What is known of this goes into the header of a ring that is about to be written. */
 void strict_introduce(struct ring_header *ring);
 
-/* Before anything is asked of the system: this image may have begun behind a filter that nobody has read. Then a child tries all calls, and
- * what it dies of is refused. false: that is the start's, so record nothing. The child itself, and to wait for it, nobody can try. */
-bool strict_may_begin(void);
+/* Before anything is asked of the system: this image may have begun behind a filter that nobody has
+ * read. Then a child tries all calls, and what it dies of is refused. false: that is the start's, so
+ * record nothing, and everything is refused, as it is where nobody wants a recording. The child
+ * itself, and to wait for it, nobody can try. */
+bool strict_may_begin(bool wanted);

@@ -49,7 +49,6 @@ static uint32_t class_of(long number)
 		return CALLS_WAIT;
 	case CALL_MMAP:
 	case SYS_mprotect:
-	case SYS_munlock:
 	case SYS_mremap:
 		return CALLS_MEMORY;
 	case SYS_gettid:
@@ -63,6 +62,11 @@ static uint32_t class_of(long number)
 	case SYS_getcwd:
 	case SYS_readlinkat:
 		return CALLS_FILES;
+	case SYS_pwrite64:
+		return CALLS_CODE;
+	case SYS_munlock:
+	case SYS_kill:
+		return CALLS_REST;
 	}
 	return CALLS_START;
 }

@@ -6,7 +6,8 @@
  *	WHAT	none
  *		futex	a list of allowed calls without futex; any other kills
  *		gettid	the same with futex, without gettid
- *		no-socket, no-ptrace, no-sigaltstack
+ *		no-socket, no-ptrace, no-sigaltstack, no-gettid, no-munlock, no-pwrite64, no-kill,
+ *		no-mremap, no-futex
  *			all but that one
  *		open	all but opening of files: nothing that is missed
  *		mode	SECCOMP_MODE_STRICT
@@ -75,7 +76,11 @@ static unsigned only_one(void)
 	static const struct {
 		const char *name;
 		unsigned call;
-	} calls[] = {{"open", SYS_openat}, {"no-socket", SYS_socket}, {"no-ptrace", SYS_ptrace}, {"no-sigaltstack", SYS_sigaltstack}};
+	} calls[] = {{"open", SYS_openat},	    {"no-socket", SYS_socket},
+		     {"no-ptrace", SYS_ptrace},	    {"no-sigaltstack", SYS_sigaltstack},
+		     {"no-gettid", SYS_gettid},	    {"no-munlock", SYS_munlock},
+		     {"no-pwrite64", SYS_pwrite64}, {"no-kill", SYS_kill},
+		     {"no-mremap", SYS_mremap},	    {"no-futex", SYS_futex}};
 
 	for (unsigned i = 0; i < LENGTH(calls); i++)
 		if (!strcmp(what, calls[i].name))
