@@ -26,9 +26,9 @@ int multi_attach(const struct multi_probe *probe)
 		.program = (uint32_t)probe->program,
 		.attach_type = probe->type,
 		.path = (uint64_t)(uintptr_t)probe->path,
-		.offsets = (uint64_t)(uintptr_t)&probe->offset,
-		.cookies = (uint64_t)(uintptr_t)&probe->cookie,
-		.count = 1,
+		.offsets = (uint64_t)(uintptr_t)probe->offset,
+		.cookies = (uint64_t)(uintptr_t)probe->cookie,
+		.count = probe->count,
 		.multi_flags = probe->returns ? MULTI_RETURN : 0,
 		.pid = (uint32_t)probe->pid,
 	};

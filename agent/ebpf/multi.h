@@ -17,10 +17,12 @@ struct multi_probe {
 	enum multi_type type;
 	bool returns; /* at the return instead of the entry; MULTI_UPROBES only */
 	const char *path;
-	uint64_t offset; /* in that file */
-	uint64_t cookie;
+	const uint64_t *offset; /* in that file */
+	const uint64_t *cookie; /* of each; NULL: 0 */
+	uint32_t count;
 	pid_t pid; /* 0: all processes */
 };
 
-/* The link's descriptor, or a negative errno. When it is closed the probe is gone. */
+/* One link for all `count` places: its descriptor, or a negative errno, and none is probed then. When it is closed the probes are gone:
+ * the kernel takes some 25 ms for that, for one as for a hundred. */
 int multi_attach(const struct multi_probe *probe);

@@ -133,12 +133,14 @@ static int begin_event(struct trial *t, enum trial_function function, bool retur
 static int begin_multi(struct trial *t, enum trial_kind kind, enum trial_function function,
 		       bool returns)
 {
+	const uint64_t offset = offset_of(function);
 	const struct multi_probe probe = {
 		.program = t->program,
 		.type = kind == TRIAL_MULTI ? MULTI_UPROBES : MULTI_SESSION,
 		.returns = kind == TRIAL_MULTI && returns,
 		.path = SELF,
-		.offset = offset_of(function),
+		.offset = &offset,
+		.count = 1,
 	};
 
 	t->link = multi_attach(&probe);

@@ -45,7 +45,8 @@ int main(int argc, char **argv)
 		struct multi_probe probe = {.program = returns ? session : plain,
 					    .type = returns ? MULTI_SESSION : MULTI_UPROBES,
 					    .path = path,
-					    .offset = site->offset,
+					    .offset = &site->offset,
+					    .count = 1,
 					    .pid = pid};
 
 		snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, sites.module[sites.choice[i].module].path);

@@ -28,42 +28,68 @@ static int keep(struct watch *w, struct bpf_link *link)
 	return 0;
 }
 
-static int attach(struct watch *w, struct bpf_program *program, const char *path,
-		  uint64_t offset, uint64_t word, bool returns)
+static int keep_multi(struct watch *w, const struct multi_probe *probe)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = w->hub->has_cookies ? word : 0,
-		    .retprobe = returns);
-
-	return keep(w,
-		    bpf_program__attach_uprobe_opts(program, w->pid, path, offset, &options));
-}
-
-/*
- * By links that cost less than perf events, where kernels have sessions. `MULTI_SESSION`: entry and return in one, which need not
- * come. (Not for what has no return: of a session for another process the kernel thinks that it wants the return, in this one, too.)
- */
-static int attach_multi(struct watch *w, const char *path, uint64_t offset, uint64_t word, int program, enum multi_type type)
-{
-	const struct multi_probe probe = {
-		.program = program,
-		.type = type,
-		.path = path,
-		.offset = offset,
-		.cookie = word,
-		.pid = w->pid,
-	};
 	int fd;
 
 	if (array_reserve(&w->multi, &w->multis_capacity, w->multis + 1, sizeof(*w->multi)))
 		return -ENOMEM;
-	fd = multi_attach(&probe);
+	fd = multi_attach(probe);
 	if (fd < 0)
 		return fd;
 	w->multi[w->multis++] = fd;
 	return 0;
 }
 
-static int attach_event(struct watch *w, const char *path, uint64_t offset, uint64_t word, bool exit, bool returns)
+static void path_of(const struct ebpf_module *m, char *out, size_t size)
+{
+	snprintf(out, size, "/proc/self/fd/%d", m->fd);
+}
+
+static int attach(struct watch *w, struct bpf_program *program, const char *path, uint64_t offset,
+		  uint64_t word, bool returns)
+{
+	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = w->hub->has_cookies ? word : 0,
+		    .retprobe = returns);
+
+	return keep(w, bpf_program__attach_uprobe_opts(program, w->pid, path, offset, &options));
+}
+
+/*
+ * What one link can hold, by links that cost less than perf events, where kernels have sessions. A session: entry and return in one,
+ * which need not come. (Not for what has no return: of a session for another process the kernel thinks that it wants the return, in this
+ * one, too.) Exits are set before entries: what has no begin is passed over.
+ */
+enum group_kind { GROUP_EXIT, GROUP_ENTRY, GROUP_SESSION, GROUPS };
+
+struct group {
+	uint64_t *offset, *word;
+	uint32_t count;
+};
+
+static int attach_multi(struct watch *w, const struct ebpf_module *m, enum group_kind kind,
+			const uint64_t *offset, const uint64_t *word, uint32_t count)
+{
+	char path[64];
+	const struct multi_probe probe = {
+		.program = kind == GROUP_SESSION
+				   ? program_session(w->hub)
+				   : bpf_program__fd(kind == GROUP_EXIT ? program_exit(w->hub)
+									: program_entry(w->hub)),
+		.type = kind == GROUP_SESSION ? MULTI_SESSION : MULTI_UPROBES,
+		.path = path,
+		.offset = offset,
+		.cookie = word,
+		.count = count,
+		.pid = w->pid,
+	};
+
+	path_of(m, path, sizeof(path));
+	return keep_multi(w, &probe);
+}
+
+static int attach_event(struct watch *w, const char *path, uint64_t offset, uint64_t word,
+			bool exit, bool returns)
 {
 	struct hub *hub = w->hub;
 	int r = 0;
@@ -71,7 +97,9 @@ static int attach_event(struct watch *w, const char *path, uint64_t offset, uint
 	/* The end before the begin: what has no begin is passed over. */
 	if (returns)
 		r = attach(w, program_return(hub), path, offset, word, true);
-	return r ? r : attach(w, exit ? program_exit(hub) : program_entry(hub), path, offset, word, false);
+	return r ? r
+		 : attach(w, exit ? program_exit(hub) : program_entry(hub), path, offset, word,
+			  false);
 }
 
 /* Where kernels have no cookies the word is found by the address. */
@@ -85,7 +113,8 @@ static int place(struct watch *w, const struct ebpf_module *m, uint64_t offset, 
 
 	for (uint32_t i = 0; i < m->segment_count; i++)
 		if (offset - m->segment[i].file_offset < m->segment[i].size)
-			key.pc = m->bias + m->segment[i].address + offset - m->segment[i].file_offset;
+			key.pc = m->bias + m->segment[i].address + offset -
+				 m->segment[i].file_offset;
 	programs_fds(w->hub, &fds);
 	return bpf_map_update_elem(fds.places, &key, &word, BPF_ANY) < 0 ? -errno : 0;
 }
@@ -101,42 +130,110 @@ static uint16_t number_of(const struct site *site, const struct ebpf_module *m)
 	return (uint16_t)(1 + (m->id * 256 + index) % UINT16_MAX);
 }
 
-static uint64_t word_of(const struct watch *w, const struct ebpf_module *m, const struct sites_choice *choice)
+static uint64_t word_of(const struct watch *w, const struct ebpf_module *m,
+			const struct sites_choice *choice)
 {
 	uint64_t word = site_with_own(choice->word, number_of(choice->site, m));
 
 	/* Else what an allocator inside of the program maps would be taken for the program's: its calls must be known. */
-	return watch_is_program(w, m) ? site_with_flags(word, site_flags(word) & ~(uint32_t)SITE_LEAF) : word;
+	return watch_is_program(w, m)
+		       ? site_with_flags(word, site_flags(word) & ~(uint32_t)SITE_LEAF)
+		       : word;
 }
 
-static int probe(struct watch *w, const struct ebpf_module *m, const struct sites_choice *choice)
+static bool wants_return(const struct site *site, uint64_t word)
+{
+	return site->kind != SITE_EXIT && site_returns(word) &&
+	       (event_class(site_kind(word)) != EVENT_CLASS_FREE ||
+		site_flags(word) & SITE_FOLLOWED);
+}
+
+/* By perf events at once; else into its group. */
+static int probe(struct watch *w, const struct ebpf_module *m, const struct sites_choice *choice,
+		 struct group group[GROUPS])
 {
 	uint64_t word = word_of(w, m, choice), offset = choice->offset;
 	const struct site *site = choice->site;
-	bool exit = site->kind == SITE_EXIT,
-	     returns = !exit && site_returns(word) &&
-		       (event_class(site_kind(word)) != EVENT_CLASS_FREE || site_flags(word) & SITE_FOLLOWED);
-	struct hub *hub = w->hub;
+	bool exit = site->kind == SITE_EXIT, returns = wants_return(site, word);
+	struct group *to = &group[exit ? GROUP_EXIT : returns ? GROUP_SESSION : GROUP_ENTRY];
 	char path[64];
 	int r = 0;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", m->fd);
-	if (!hub->has_cookies)
+	path_of(m, path, sizeof(path));
+	if (!w->hub->has_cookies)
 		r = place(w, m, offset, word);
 	if (m->again)
 		return r;
-	if (!r && !hub->has_sessions)
+	if (!r && !w->hub->has_sessions) {
 		r = attach_event(w, path, offset, word, exit, returns);
-	else if (!r && returns)
-		r = attach_multi(w, path, offset, word, program_session(hub), MULTI_SESSION);
-	else if (!r)
-		r = attach_multi(w, path, offset, word, bpf_program__fd(exit ? program_exit(hub) : program_entry(hub)),
-				 MULTI_UPROBES);
+	} else if (!r) {
+		to->offset[to->count] = offset;
+		to->word[to->count++] = word;
+	}
 	log_debug("pid %d: %s of %s at %s+0x%llx: %s", (int)w->pid, exit ? "exit" : "entry",
 		  site->name, m->path, (unsigned long long)offset,
 		  r	    ? strerror(-r)
 		  : returns ? "with return"
 			    : "set");
+	return r;
+}
+
+static int probe_groups(struct watch *w, const struct ebpf_module *m, struct group group[GROUPS],
+			struct err_text *err)
+{
+	int r = 0;
+
+	for (enum group_kind g = 0; g < GROUPS; g++) {
+		if (group[g].count && !r)
+			r = attach_multi(w, m, g, group[g].offset, group[g].word, group[g].count);
+		group[g].count = 0;
+	}
+	if (r < 0)
+		err_set(err, r, "can't probe the allocator in %s: %s", m->path, strerror(-r));
+	return r;
+}
+
+static int probe_module(struct watch *w, struct ebpf_module *m, const struct sites_choice *choice,
+			size_t count, struct group group[GROUPS], struct err_text *err)
+{
+	bool fresh = !m->probed && m->fd >= 0;
+	int r = 0;
+
+	for (size_t i = 0; i < count && !r; i++) {
+		if (m->moved && !w->hub->has_cookies)
+			r = place(w, m, choice[i].offset, word_of(w, m, &choice[i]));
+		if (!r && fresh)
+			r = probe(w, m, &choice[i], group);
+		if (r < 0)
+			err_set(err, r, "can't probe %s in %s: %s", choice[i].site->name, m->path,
+				strerror(-r));
+		w->sites += fresh && !r;
+	}
+	return r < 0 ? r : probe_groups(w, m, group, err);
+}
+
+/* Choices of one module stand together. */
+static int probe_choices(struct watch *w, const struct sites_choice *choice, size_t choices,
+			 struct err_text *err)
+{
+	uint64_t *words = calloc(2 * GROUPS * choices + 1, sizeof(*words));
+	struct group group[GROUPS];
+	size_t from = 0;
+	int r = words ? 0 : -ENOMEM;
+
+	for (unsigned g = 0; words && g < GROUPS; g++)
+		group[g] =
+			(struct group){words + 2 * g * choices, words + (2 * g + 1) * choices, 0};
+	while (!r && from < choices) {
+		size_t to = from;
+
+		while (to < choices && choice[to].module == choice[from].module)
+			to++;
+		r = probe_module(w, &w->modules.module[choice[from].module], choice + from,
+				 to - from, group, err);
+		from = to;
+	}
+	free(words);
 	return r;
 }
 
@@ -154,24 +251,14 @@ int watch_probe(struct watch *w, struct err_text *err)
 			(struct sites_module){m->has_sites && !m->idle ? &m->sites : NULL, m->path};
 	}
 	/* Where one of a module that is gone was, others may be now. */
-	__atomic_store_n(&w->shared->salt, w->shared->salt * 0x9e3779b97f4a7c15ull + 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&w->shared->salt, w->shared->salt * 0x9e3779b97f4a7c15ull + 1,
+			 __ATOMIC_SEQ_CST);
 	if (!r)
 		r = sites_choose(list, w->modules.count, &choice, &choices);
 	w->chosen = (uint32_t)choices;
 	watch_say_theirs(w);
-	for (size_t i = 0; !r && i < choices; i++) {
-		struct ebpf_module *m = &w->modules.module[choice[i].module];
-
-		if (m->moved && !w->hub->has_cookies)
-			r = place(w, m, choice[i].offset, word_of(w, m, &choice[i]));
-		if (m->probed || m->fd < 0 || r)
-			continue;
-		r = probe(w, m, &choice[i]);
-		w->sites += !r;
-		if (r < 0)
-			err_set(err, r, "can't probe %s in %s: %s", choice[i].site->name, m->path,
-				strerror(-r));
-	}
+	if (!r)
+		r = probe_choices(w, choice, choices, err);
 	for (uint32_t i = 0; i < w->modules.count; i++) {
 		w->modules.module[i].probed = true;
 		w->modules.module[i].moved = false;
@@ -192,6 +279,7 @@ static bool has_loader(const struct watch *w, const struct watch_loader *loader)
 int watch_probe_loader(struct watch *w)
 {
 	struct watch_loader place;
+	struct multi_probe probe;
 	const struct ebpf_module *m;
 	struct loader loader;
 	uint64_t address, offset = 0;
@@ -205,7 +293,7 @@ int watch_probe_loader(struct watch *w)
 	for (uint32_t i = 0; i < m->segment_count; i++)
 		if (address - m->segment[i].address < m->segment[i].size)
 			offset = address - m->segment[i].address + m->segment[i].file_offset;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", m->fd);
+	path_of(m, path, sizeof(path));
 	__atomic_store_n(&w->shared->loader_state, loader.state, __ATOMIC_RELAXED);
 	place = (struct watch_loader){m->device, m->inode, offset};
 	w->has_loader = has_loader(w, &place);
@@ -213,14 +301,21 @@ int watch_probe_loader(struct watch *w)
 		return 0;
 	if (array_reserve(&w->loader, &w->loaders_capacity, w->loaders + 1, sizeof(*w->loader)))
 		return -ENOMEM;
-	r = w->hub->has_sessions
-		    ? attach_multi(w, path, offset, 0, bpf_program__fd(program_loader(w->hub)), MULTI_UPROBES)
-		    : attach(w, program_loader(w->hub), path, offset, 0, false);
+	probe = (struct multi_probe){
+		.program = bpf_program__fd(program_loader(w->hub)),
+		.type = MULTI_UPROBES,
+		.path = path,
+		.offset = &offset,
+		.count = 1,
+		.pid = w->pid,
+	};
+	r = w->hub->has_sessions ? keep_multi(w, &probe)
+				 : attach(w, program_loader(w->hub), path, offset, 0, false);
 	if (!r)
 		w->loader[w->loaders++] = place;
 	w->has_loader = !r;
-	log_debug("pid %d: the loader's breakpoint at %s+0x%llx: %s", (int)w->pid, m->path, (unsigned long long)offset,
-		  r ? strerror(-r) : "set");
+	log_debug("pid %d: the loader's breakpoint at %s+0x%llx: %s", (int)w->pid, m->path,
+		  (unsigned long long)offset, r ? strerror(-r) : "set");
 	return r;
 }
 
