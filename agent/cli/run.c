@@ -20,6 +20,7 @@
 #include "agent/cli/command.h"
 #include "agent/cli/preload_path.h"
 #include "agent/cli/summary.h"
+#include "agent/streamer/figures.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -94,16 +95,22 @@ static uint64_t rss_peak_of(const struct rusage *usage)
 	return (uint64_t)usage->ru_maxrss * 1024;
 }
 
-/* The kernel counts on through an exec, and the program began as a copy of us: only what is more than we had then is its own. */
+/* The kernel counts on through an exec, and the program began as a copy of us: only what is more than we had then is its own. It
+ * counts the children that the program has waited for, too: then whose peak it is can't be told. */
 static void reap(struct run *run)
 {
+	siginfo_t end = {0};
 	struct rusage usage;
 	uint64_t peak;
+	bool waited;
 	int status;
 
-	if (run->child <= 0 || wait4(run->child, &status, WNOHANG, &usage) != run->child)
+	if (run->child <= 0 || waitid(P_PID, (id_t)run->child, &end, WEXITED | WNOHANG | WNOWAIT) < 0 || !end.si_pid)
 		return;
-	peak = rss_peak_of(&usage);
+	waited = figures_waited(run->child);
+	if (wait4(run->child, &status, WNOHANG, &usage) != run->child)
+		return;
+	peak = waited ? 0 : rss_peak_of(&usage);
 	run->status = WIFSIGNALED(status) ? SIGNALLED_BASE + WTERMSIG(status) : WEXITSTATUS(status);
 	run->child = 0; /* its number may be somebody else's now */
 	agent_child_ended(&run->agent, run->agent.only, status,

@@ -89,6 +89,7 @@ bool batch_take(struct batch *batch, size_t bytes);
 long batch_pack(struct stream *stream, struct packer *packer, bool end);
 
 /* batch_observed.c: adds what the observer has seen of the process, and what its allocator has said, as far as the batch has room. */
+bool batch_fits_observed(const struct stream *stream);
 void batch_put_observed(struct stream *stream, struct packer *packer, Heapcast__Batch *batch);
 
 /* How far a catch-up has come. All zero: at its start. */

@@ -1,6 +1,6 @@
 /*
  * What is seen of the process from outside, into a batch. Each part goes in whole if the batch has room left for its definitions;
- * else the next one, which begins empty, has it.
+ * else the next one, which begins empty, has it: before the last one the stream asks whether there has to be another.
  */
 #include <assert.h>
 
@@ -103,6 +103,14 @@ static void put_allocator(struct stream *s, struct packer *p, Heapcast__Batch *b
 	batch->allocator = m;
 	s->allocator_told = sequence;
 	s->allocator_took_ns = m->took_ns;
+}
+
+bool batch_fits_observed(const struct stream *s)
+{
+	const struct batch *b = &s->batch;
+	size_t bytes = s->figures_count * FIGURES_BYTES + (s->maps_ready ? s->maps.step_max : 0) + ALLOCATOR_BYTES;
+
+	return !b->definition_bytes || b->definition_bytes + bytes <= b->definition_bytes_max;
 }
 
 void batch_put_observed(struct stream *s, struct packer *p, Heapcast__Batch *batch)

@@ -16,7 +16,9 @@
 /* Fields of /proc/PID/stat, as proc(5) counts them. */
 #define FIRST_FIELD    3 /* behind the name */
 #define STAT_MINOR     10
+#define STAT_MINOR_OF_CHILDREN 11 /* that it has waited for */
 #define STAT_MAJOR     12
+#define STAT_MAJOR_OF_CHILDREN 13
 #define STAT_START     22
 #define STAT_STACK     28
 #define STAT_ARGUMENTS 48
@@ -89,6 +91,18 @@ int figures_read(int proc, struct figures *ret, struct figures_image *ret_image,
 		.major_faults = field[STAT_MAJOR],
 	};
 	return 0;
+}
+
+/* A child that has done anything has had a page fault. */
+bool figures_waited(pid_t pid)
+{
+	cleanup(cleanup_close) int proc = figures_open(pid);
+	uint64_t field[FIELDS + 1];
+	char text[TEXT_SIZE];
+
+	if (proc < 0 || read_text(proc, "stat", text) < 0 || !parse_stat(text, field))
+		return true;
+	return field[STAT_MINOR_OF_CHILDREN] || field[STAT_MAJOR_OF_CHILDREN];
 }
 
 /* From the sums of all regions, in KiB. */

@@ -36,5 +36,7 @@ int figures_read(int proc, struct figures *ret_figures, struct figures_image *re
 /* What needs a walk through its pages: pss, dirty and clean, and the exact rss and anonymous, where the quick ones lag behind by up to
  * 64 pages a thread. 0 or a negative errno; -ENOENT: this kernel does not tell. */
 int figures_detail(int proc, struct smaps *reader, struct figures *figures);
+/* Has it waited for a child of its own? Also of a zombie. What can't be known: yes. */
+bool figures_waited(pid_t pid);
 /* Opens smaps, or maps where the kernel has no smaps. A descriptor or a negative errno. */
 int figures_open_maps(int proc);

@@ -667,7 +667,7 @@ static enum stream_work finish(struct stream *s)
 
 	if (r == -EAGAIN)
 		return close_batch(s, false) == -ENOSPC ? STREAM_STALLED : STREAM_MORE;
-	if (s->modules.unloads > BATCH_UNLOADS_MAX)
+	if (s->modules.unloads > BATCH_UNLOADS_MAX || !batch_fits_observed(s))
 		return close_batch(s, false) == -ENOSPC ? STREAM_STALLED : STREAM_MORE;
 	s->watermark_ns = s->end_ns > s->watermark_ns ? s->end_ns : s->watermark_ns;
 	r = close_batch(s, true);

@@ -39,19 +39,31 @@ static void print_peak(uint64_t rss_peak)
 	terminal_paragraph(STYLE_PLAIN, line, 2);
 }
 
+/* The share is of an earlier look where the last one was too soon for it. */
+static void share_text(char *out, size_t size, const struct figures_info *last)
+{
+	char share[32], at[32];
+
+	if (last->detailed_ns == NO_TIME)
+		*out = '\0';
+	else if (last->detailed_ns == last->time_ns)
+		snprintf(out, size, " (%s of it its own share)", format_size(share, (double)last->pss));
+	else
+		snprintf(out, size, " (its own share was %s at %s)", format_size(share, (double)last->pss),
+			 format_duration(at, last->detailed_ns));
+}
+
 /* The kernel's peak is that of all the time before the look; what came later is known if it said so at the end. */
 static void print_process(const struct figures_info *last, const struct figures_info *most,
 			  bool whole)
 {
-	char now[32], peak[32], pss[48] = "", text[32], minor[32], major[32], line[400], at[32];
+	char now[32], peak[32], share[80], minor[32], major[32], line[400], at[32];
 
-	if (last->detailed_ns != NO_TIME)
-		snprintf(pss, sizeof(pss), " (%s of it its own share)",
-			 format_size(text, (double)last->pss));
+	share_text(share, sizeof(share), last);
 	snprintf(line, sizeof(line),
 		 "Resident: %s at the last look, at %s%s; %s at most%s; %s minor and %s major page "
 		 "faults",
-		 format_size(now, (double)last->rss), format_duration(at, last->time_ns), pss,
+		 format_size(now, (double)last->rss), format_duration(at, last->time_ns), share,
 		 format_size(peak, (double)most->rss_peak), whole ? "" : " until then",
 		 format_count(minor, last->minor_faults), format_count(major, last->major_faults));
 	terminal_blanks(2);

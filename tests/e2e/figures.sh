@@ -104,3 +104,18 @@ wait "$agent"
 peak_is "$T/served" "$peak" 4096
 "$COLLECTOR" report "$T/served" >"$T/served.txt"
 tr -s '\n ' '  ' <"$T/served.txt" | grep -q 'MiB at most until then;' || { cat "$T/served.txt" >&3; fail "the report does not say until when"; }
+# Every look has room, also where the first batch is the last one, and the place a young one.
+HEAPCAST_OUTPUT=$T/grows LD_PRELOAD=$PRELOAD "$BUILD/tests/e2e-swells"
+wait_for 10 "its recording" "$COLLECTOR" ledger "$T/grows"
+"$COLLECTOR" report --json "$T/grows" | grep -q '"figures":{' || fail "there are no figures of a program that grows"
+# The kernel counts a child that was waited for into its parent's peak: then it is not taken.
+"$AGENT" run --quiet --output "$T/shell" -- sh -c "python3 '$T/short.py' 0.1; true" >"$T/child.out"
+"$COLLECTOR" report --json "$T/shell" >"$T/shell.json"
+told=$(python3 -c 'import json, sys; print(json.load(sys.stdin)["figures"]["most"]["rss_peak"] >> 10)' <"$T/shell.json")
+[ "$told" -lt 16384 ] || fail "a shell had $told KiB resident at most, its child $(cat "$T/child.out")"
+# Each number as of when: a share that was not looked at again is of that earlier moment.
+"$COLLECTOR" report "$T/grows" | tr -s '\n ' '  ' >"$T/grows.txt"
+python3 - "$T/grows.txt" <<-'PYTHON' || { cat "$T/grows.txt" >&3; fail "the share is of another look"; }
+	import re, sys
+	sys.exit(not re.search(r"at the last look, at [^(]*\((its own share was [^)]* at [^)]*|[0-9.]+ [KMG]iB of it its own share)\)", open(sys.argv[1]).read()))
+PYTHON
