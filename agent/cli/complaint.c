@@ -78,12 +78,13 @@ static void tick(uv_timer_t *timer)
 		uv_stop(&c->loop);
 }
 
-void complaint_serve(const char *socket, const struct err_text *why)
+void complaint_serve(const char *socket, int fd, const struct err_text *why)
 {
 	static struct complaint c;
 	struct daemon_socket s = {.lock_fd = -1};
-	int fd = daemon_socket_open(&s, socket, NULL);
 
+	if (fd < 0)
+		fd = daemon_socket_open(&s, socket, NULL);
 	if (fd < 0 || chdir("/") < 0)
 		return; /* another one serves there */
 	err_set(&c.text, 0, "%s: this program is not recorded", why->text);

@@ -8,5 +8,5 @@ struct err_text;
 
 /* Was this the way that the library starts an agent? The name of its socket; NULL: no. */
 const char *complaint_socket(int argc, char **argv);
-/* Serves there until nobody asks any more. */
-void complaint_serve(const char *socket, const struct err_text *why);
+/* Serves there until nobody asks any more. `fd` listens there already, or is -1. */
+void complaint_serve(const char *socket, int fd, const struct err_text *why);

@@ -387,6 +387,32 @@ bool options_said(const struct options *o)
 	return false;
 }
 
+static size_t name_length(const char *text)
+{
+	return strspn(text, "abcdefghijklmnopqrstuvwxyz-");
+}
+
+void options_call_variables(const struct options *o, struct err_text *err)
+{
+	struct err_text said = *err;
+	char variable[64];
+	size_t n = 0;
+
+	for (const char *at = said.text; *at && n < sizeof(err->text) - 1;) {
+		size_t length = strncmp(at, "--", 2) ? 0 : name_length(at + 2);
+		const struct option_row *row = length ? find_row(at + 2, length, ~0u) : NULL;
+
+		if (row && o->source[row - rows] == OPTION_VARIABLE) {
+			options_variable(row->name, variable, sizeof(variable));
+			n += (size_t)snprintf(err->text + n, sizeof(err->text) - n, "%s", variable);
+			at += 2 + length;
+		} else {
+			err->text[n++] = *at++;
+		}
+	}
+	err->text[n < sizeof(err->text) ? n : sizeof(err->text) - 1] = '\0';
+}
+
 static int unknown(const char *name, size_t length, unsigned command, struct err_text *err)
 {
 	unsigned other = command == COMMAND_RUN ? COMMAND_SERVE : COMMAND_RUN;

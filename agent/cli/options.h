@@ -111,6 +111,8 @@ int options_switch(bool *ret, const char *text);
 void options_choose_policy(struct options *options, enum option_command command);
 /* The variable that means this option: HEAPCAST_NAME. */
 void options_variable(const char *option, char *out, size_t size);
+/* Messages name options: one that came by a variable is called by that in them. */
+void options_call_variables(const struct options *options, struct err_text *err);
 /* From `argv[1]` on; returns the index of the first argument that is no option (behind a "--", if there is one), or -EINVAL
  * with a sentence that says what to type. */
 int options_arguments(struct options *options, enum option_command command, int argc, char **argv, struct err_text *err);

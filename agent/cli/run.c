@@ -360,6 +360,12 @@ static int check_file(const struct run *run, const struct agent_settings *s, str
 	return session_try_file(s, slash ? slash + 1 : run->program, err);
 }
 
+static int fail(const struct run *run, int status, struct err_text *err, int r)
+{
+	options_call_variables(&run->options, err);
+	return command_fail(status, err, r);
+}
+
 int command_run(int argc, char **argv)
 {
 	static struct run run;
@@ -369,19 +375,19 @@ int command_run(int argc, char **argv)
 
 	first = parse(&run, argc, argv, &err);
 	if (first < 0)
-		return command_fail(EXIT_USAGE, &err, first);
+		return fail(&run, EXIT_USAGE, &err, first);
 	if (run.options.help) {
 		help();
 		return 0;
 	}
 	r = command_log(&run.options, "warn", argv[first], getpid(), &err);
 	if (r < 0)
-		return command_fail(EXIT_USAGE, &err, r);
+		return fail(&run, EXIT_USAGE, &err, r);
 	r = command_settings(&run.options, &settings, &err);
 	if (!r)
 		r = command_secure(&run.options, &settings, &err);
 	if (r < 0)
-		return command_fail(EXIT_USAGE, &err, r);
+		return fail(&run, EXIT_USAGE, &err, r);
 	r = preload_check(argv[first], run.program, sizeof(run.program), &status, &err);
 	if (r < 0)
 		return command_fail(status, &err, r);
@@ -389,7 +395,7 @@ int command_run(int argc, char **argv)
 	if (!r)
 		r = check_file(&run, &settings, &err);
 	if (r < 0)
-		return command_fail(r == -EINVAL ? EXIT_USAGE : EXIT_FAULT, &err, r);
+		return fail(&run, r == -EINVAL ? EXIT_USAGE : EXIT_FAULT, &err, r);
 	settings.many = settings.each.follow;
 	settings.access.everyone = geteuid() == 0; /* the program may change its user */
 	fd = private_socket(&run);
@@ -407,5 +413,5 @@ int command_run(int argc, char **argv)
 		unready(&run);
 	}
 	agent_close(&run.agent);
-	return r < 0 ? command_fail(r == -EINVAL ? EXIT_USAGE : EXIT_FAULT, &err, r) : run.status;
+	return r < 0 ? fail(&run, r == -EINVAL ? EXIT_USAGE : EXIT_FAULT, &err, r) : run.status;
 }

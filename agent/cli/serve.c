@@ -6,6 +6,7 @@
  *   SIGTERM, SIGINT  no new programs; delivers what there is, within --stop-timeout; a second one: at once
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,7 +30,8 @@
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
-#define STATUS_MS 1000
+#define STATUS_MS   1000
+#define FILES_NAMED 5
 
 struct serve {
 	struct agent agent;
@@ -39,6 +41,7 @@ struct serve {
 	char folder[PATH_MAX];	 /* where it was started */
 	char home[PATH_MAX];	 /* the socket's whole name */
 	struct daemon_socket socket;
+	int kept_fd; /* of a self-started agent's socket, until it has begun; else -1 */
 	struct service service;
 	bool begun, stopping;
 	uint32_t told_live; /* in the service manager's status */
@@ -305,6 +308,33 @@ static void leave_folder(struct serve *serve)
 		serve->folder[0] = '\0';
 }
 
+/* A file is named from the folder that was left: "FOLDER/NAME". */
+static void name_whole(const struct serve *serve, const char **name)
+{
+	static char whole[FILES_NAMED][PATH_MAX];
+	static unsigned count;
+
+	if (*serve->folder && *name && **name && **name != '/' && count < FILES_NAMED &&
+	    (size_t)snprintf(whole[count], PATH_MAX, "%s/%s", serve->folder, *name) < PATH_MAX)
+		*name = whole[count++];
+}
+
+/* The options as they mean the same in the working folder of now. What programs ask is compared with the others. */
+static struct options options_here(struct serve *serve)
+{
+	struct options o = serve->options;
+
+	if (!o.for_pid)
+		return o;
+	leave_folder(serve);
+	name_whole(serve, &o.key);
+	name_whole(serve, &o.cert);
+	name_whole(serve, &o.cert_key);
+	name_whole(serve, &o.ca);
+	name_whole(serve, &o.spool);
+	return o;
+}
+
 /* Where programs ask: passed by the service manager, or made here. A descriptor or a negative errno. */
 static int open_socket(struct serve *serve, int passed, struct err_text *err)
 {
@@ -340,8 +370,12 @@ static int serve_main(struct serve *serve, struct agent_settings *settings, int 
 
 	daemon_socket_admit(&serve->socket, &settings->access);
 	settings->home = home_of(serve);
+	if (serve->options.for_pid) /* whoever asks meanwhile stays in its queue, and is told */
+		serve->kept_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	r = agent_open(&serve->agent, settings, fd, err);
 	if (!r) {
+		if (serve->kept_fd >= 0)
+			close(serve->kept_fd);
 		serve->agent.finished = finished;
 		watch_signal(serve, &serve->term, SIGTERM, stop);
 		watch_signal(serve, &serve->interrupt, SIGINT, stop);
@@ -384,14 +418,14 @@ static int start(struct serve *serve, struct agent_settings *settings, struct er
 {
 	struct service_sockets passed;
 	int r = open_service(serve, &passed, err), fd;
+	struct options o;
 
 	if (r < 0)
 		return r;
-	if (serve->options.for_pid)
-		leave_folder(serve);
-	r = make_settings(serve, &serve->options, settings, err);
+	o = options_here(serve);
+	r = make_settings(serve, &o, settings, err);
 	if (!r)
-		r = command_secure(&serve->options, settings, err);
+		r = command_secure(&o, settings, err);
 	if (r < 0)
 		return r;
 	settings->listen_fd = passed.collectors > 0 ? passed.collectors : 0;
@@ -406,16 +440,19 @@ static int fail(const struct serve *serve, int argc, char **argv, struct err_tex
 		bool said)
 {
 	const char *socket = complaint_socket(argc, argv);
-	int status = command_fail(r == -EINVAL ? EXIT_USAGE : EXIT_FAULT, err, r);
+	int status;
+
+	options_call_variables(&serve->options, err);
+	status = command_fail(r == -EINVAL ? EXIT_USAGE : EXIT_FAULT, err, r);
 
 	if (socket && !serve->begun && *err->text && (said || options_said(&serve->options)))
-		complaint_serve(socket, err);
+		complaint_serve(socket, serve->kept_fd, err);
 	return status;
 }
 
 int command_serve(int argc, char **argv)
 {
-	static struct serve serve;
+	static struct serve serve = {.kept_fd = -1};
 	struct agent_settings settings;
 	struct err_text err = {{0}};
 	int r = serve_options_open(&serve.from, argc, argv, &serve.options, &serve.first_text,

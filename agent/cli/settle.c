@@ -185,6 +185,7 @@ int settle(void *context, const char *text, size_t length, bool same_files,
 	}
 	if (!r)
 		r = command_settings(&asked, &settings, &err);
+	options_call_variables(&asked, &err);
 	if (r < 0)
 		return err_set(say, -EINVAL, "%s" UNRECORDED, err_get(&err, r));
 	*io = settings.each;

@@ -186,7 +186,7 @@ static void self_name(char *to, unsigned number)
 	spawn_decimal(to + length + 1, number);
 }
 
-/* Until the agent answers, is over, or has had its time. */
+/* Until the agent answers, is over (-ECHILD), or has had its time. */
 static int wait_for_started(const char *name, long waiter)
 {
 	uint64_t now = sys_monotonic_ns(), end = now + START_MS * 1000000ull;
@@ -204,7 +204,7 @@ static int wait_for_started(const char *name, long waiter)
 		now = sys_monotonic_ns();
 	}
 	spawn_done(waiter);
-	return fd;
+	return fd < 0 && state != SPAWN_STARTING ? -ECHILD : fd;
 }
 
 /* One that was started by another process of this user with these settings, or by us now. Whoever binds the name first serves
@@ -238,10 +238,11 @@ static int find_agent(bool may_start)
 	return fd >= 0 ? fd : started_agent(may_start);
 }
 
-/* Who said where an agent is learns that there is none. */
+/* Who said where an agent is, or what it shall do, learns that there is none. */
 static void say_none(int error)
 {
 	const char *socket = env_get("HEAPCAST_SOCKET"), *program = env_get("HEAPCAST_AGENT");
+	const char *wanted = settings_wanted();
 
 	if (socket && error == -EPERM)
 		say("HEAPCAST_SOCKET: the agent at ", socket,
@@ -255,6 +256,20 @@ static void say_none(int error)
 		    ": this program is not recorded");
 	else if (program && error == -ENOENT)
 		say("HEAPCAST_AGENT: ", program, " can't be run: this program is not recorded");
+	else if (program && error == -ECHILD)
+		say("HEAPCAST_AGENT: ", program,
+		    " has ended without an answer: this program is not recorded");
+	else if (wanted && error == -ENOENT)
+		say("HEAPCAST_", wanted,
+		    ": there is no agent beside libheapcast.so, and no heapcast-agent in PATH: "
+		    "this program is not recorded");
+	else if (wanted && error == -ECHILD)
+		say("HEAPCAST_", wanted,
+		    ": the agent has ended without an answer: this program is not recorded");
+	else if (wanted && error == -ENOTSUP)
+		say("HEAPCAST_", wanted,
+		    ": process 1, and any that takes in orphans, starts no agent (use `agent "
+		    "run`): this program is not recorded");
 }
 
 /* The handshake. */

@@ -21,6 +21,7 @@
 #define ROW(name) name "\0"
 static const char of_program[] = PROGRAM_SETTINGS(ROW);
 static const char of_files[] = FILE_SETTINGS(ROW);
+static const char of_recording[] = RECORDING_SETTINGS(ROW);
 
 /* Behind the prefix; NULL: no setting. */
 static const char *name_in(const char *entry)
@@ -45,6 +46,19 @@ static const char *value_in(const char *list, const char *name)
 		if (!strncmp(name, list, length) && name[length] == '=')
 			return name + length + 1;
 	}
+	return NULL;
+}
+
+const char *settings_wanted(void)
+{
+	for (const char *list = of_recording; *list; list += strlen(list) + 1)
+		for (char *const *entry = env_all(); *entry; entry++) {
+			const char *name = name_in(*entry);
+			size_t length = strlen(list);
+
+			if (name && !strncmp(name, list, length) && name[length] == '=' && name[length + 1])
+				return list;
+		}
 	return NULL;
 }
 

@@ -243,10 +243,10 @@ long spawn_agent(const char *socket_name)
 	int error;
 
 	if (self == 1)
-		return -EPERM;
+		return -ENOTSUP;
 	sys_call(SYS_prctl, PR_GET_CHILD_SUBREAPER, &subreaper, 0, 0, 0);
 	if (subreaper)
-		return -EPERM;
+		return -ENOTSUP;
 	error = make_plan(&plan, socket_name);
 	if (error)
 		return error;

@@ -19,7 +19,7 @@ long spawn_clone(void);
 long spawn_reap(long pid, int *ret_status, int options);
 
 /* Starts `agent serve --for-pid PID --socket NAME --linger-idle 10s`. The waiter's pid (greater
- * than 0), to be given to spawn_done; -ENOENT: no agent's program was found; -EPERM: this process
+ * than 0), to be given to spawn_done; -ENOENT: no agent's program was found; -ENOTSUP: this process
  * would be its parent (pid 1, a subreaper). That it runs is seen when it answers. */
 long spawn_agent(const char *socket_name);
 

@@ -207,7 +207,9 @@ int file_name_open(char path[FILE_NAME_MAX], bool replace, struct file_number *n
 		   uint32_t *ret_number, struct err_text *err)
 {
 	cleanup(cleanup_close) int folder = open_folder(path);
-	int fd = folder < 0 ? folder : make_held(folder, last_part(path));
+	int fd = folder < 0	    ? folder
+		 : !*last_part(path) ? -EISDIR
+				     : make_held(folder, last_part(path));
 
 	*ret_number = 0;
 	if (fd == -EEXIST)
@@ -243,6 +245,8 @@ int file_name_try(const char *path, bool replace, uid_t owner, struct err_text *
 
 	if (folder < 0)
 		return refuse(path, folder, err);
+	if (!*last_part(path))
+		return refuse(path, -EISDIR, err);
 	if (fstatat(folder, last_part(path), &st, AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT)
 		return refuse(path, -errno, err);
 	fd = open_device(folder, last_part(path));

@@ -56,8 +56,8 @@ static void print_totals(const struct question *q, const struct report *r)
 	putchar('\n');
 	terminal_text(STYLE_DIM, "                    BYTES          BLOCKS", 0);
 	putchar('\n');
-	snprintf(text, sizeof(text), "from %s different backtraces",
-		 format_count(count, r->distinct_stacks));
+	snprintf(text, sizeof(text), "from %s%s", format_count(count, r->distinct_stacks),
+		 r->distinct_stacks == 1 ? " backtrace" : " different backtraces");
 	print_estimate(q, "allocated", &r->allocated, text);
 	print_estimate(q, "temporary", &r->temporary,
 		       q->live ? "freed again so far" : "freed again before the end");

@@ -38,7 +38,7 @@ for variable in MEMORY_PROFILER_LOGFILE_ROTATE_WHEN_BIGGER_THAN HEAPCAST_LOGFILE
 	cmp -s "$T/turned.initial" "$T/turned.old" && fail "$variable: the first log was not kept"
 done
 STATUS=2 with HEAPCAST_LOG=loud
-assert_contains "a wrong level" "$T/err" "--log takes error|warn|info|debug|trace|off, not 'loud'"
+assert_contains "a wrong level" "$T/err" "HEAPCAST_LOG takes error|warn|info|debug|trace|off, not 'loud'"
 
 echo 'kill $ARGV[0], $$; kill $ARGV[0], $$; exit 5;' >"$T/raise.pl"
 

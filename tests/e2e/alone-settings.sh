@@ -74,3 +74,10 @@ assert_eq "agents: culling takes memory of its own" 2 "$(agents | wc -l)"
 XDG_RUNTIME_DIR=$T assert_status 3 "$AGENT" ctl status 2>"$T/ctl.err" >"$T/ctl.out"
 assert_contains "agent ctl" "$T/ctl.err" "programs with different settings have agents of their own: --socket @heapcast-$(id -u)-"
 "$AGENT" ctl --socket "$(sed -nE 's/.*--socket (@[^ ,]*), .*/\1/p' "$T/ctl.err")" status >"$T/ctl.out"
+
+# Files are named from where the program was started, those of an agent, too.
+(umask 077 && head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$T/one/key")
+(cd "$T/one" && assert_status 5 alone HEAPCAST_KEY=key HEAPCAST_SPOOL=spool HEAPCAST_ANNOUNCE=1 HEAPCAST_INTERFACE=lo HEAPCAST_LINGER=100ms HEAPCAST_OUTPUT=kept "$plain" >/dev/null 2>"$T/kept.err")
+assert_eq "standard error of one with a key" "" "$(cat "$T/kept.err")"
+wait_for 10 "the recording of one with a key" whole "$T/one/kept"
+[ -d "$T/one/spool" ] && [ ! -e /spool ] || fail "the spool is not beside the program"

@@ -36,14 +36,14 @@ while IFS='|' read -r setting text; do
 done <<-'END'
 	HEAPCAST_CULL=yes|HEAPCAST_CULL takes TIME, not 'yes'
 	HEAPCAST_MEMORY_LIMIT=12x|HEAPCAST_MEMORY_LIMIT takes SIZE, not '12x'
-	HEAPCAST_MEMORY_LIMIT=1K|a memory limit of 1.00 KiB is too little
+	HEAPCAST_MEMORY_LIMIT=1K|HEAPCAST_MEMORY_LIMIT: a memory limit of 1.00 KiB is too little
 	HEAPCAST_MODE=some|HEAPCAST_MODE takes full|sample[=BYTES]|off, not 'some'
 	HEAPCAST_POLICY=wait|HEAPCAST_POLICY takes block|thin|count, not 'wait'
 	HEAPCAST_FOLLOW=perhaps|HEAPCAST_FOLLOW takes 0 or 1, not 'perhaps'
 	HEAPCAST_FREE_STACKS=some|HEAPCAST_FREE_STACKS takes yes|no, not 'some'
 	HEAPCAST_GATHER_MAPS=often|HEAPCAST_GATHER_MAPS takes 0, 1 or a time, not 'often'
-	HEAPCAST_DEPTH=3|--depth takes 8 to 1000, not 3
-	HEAPCAST_LOG=loud|--log takes error|warn|info|debug|trace|off, not 'loud'
+	HEAPCAST_DEPTH=3|HEAPCAST_DEPTH takes 8 to 1000, not 3
+	HEAPCAST_LOG=loud|HEAPCAST_LOG takes error|warn|info|debug|trace|off, not 'loud'
 	HEAPCAST_LISTEN=nowhere|nowhere
 	HEAPCAST_KEY=/missing/key|/missing/key
 	HEAPCAST_LOGFILE=/missing/log|can't log to /missing/log
@@ -55,9 +55,21 @@ done <<-'END'
 END
 says "HEAPCAST_OUPUT; did you mean HEAPCAST_OUTPUT?" HEAPCAST_OUPUT=x
 
+# What is found out only while the agent begins is said by the first program, too: it has asked before.
+while IFS='|' read -r setting status text; do
+	for _ in 1 2; do says "$text" HEAPCAST_ANNOUNCE=1 "$setting"; done
+	runs "$status" "$text" HEAPCAST_ANNOUNCE=1 "$setting" --quiet
+done <<-'END'
+	HEAPCAST_INTERFACE=none9|2|there is no interface 'none9'
+	HEAPCAST_LISTEN=192.0.2.1:8100|3|can't listen on port 8100
+END
+
 # Where a file can't be: no folder, no right, a full disk.
 says "can't write a recording to /missing/x: No such file or directory: this program is not recorded" HEAPCAST_OUTPUT=/missing/x
 runs 3 "can't write a recording to /missing/x: No such file or directory" A=B "--output /missing/x"
+mkdir "$T/folder"
+says "can't write a recording to $T/folder/: Is a directory: this program is not recorded" HEAPCAST_OUTPUT="$T/folder/"
+runs 3 "can't write a recording to $T/folder/: Is a directory" A=B "--output $T/folder/"
 if [ "$(id -u)" = 0 ] && setpriv --reuid=1 --regid=1 --clear-groups test -x "$PRELOAD" 2>/dev/null; then
 	chmod 711 "$T"
 	mkdir "$T/theirs" && chown 1 "$T/theirs"
@@ -85,7 +97,24 @@ fi
 
 # Where an agent is said to be.
 says "HEAPCAST_AGENT: /missing can't be run" HEAPCAST_AGENT=/missing
+says "HEAPCAST_AGENT: /bin/true has ended without an answer" HEAPCAST_AGENT=/bin/true
 says "HEAPCAST_SOCKET: no agent answers at $T/nowhere" HEAPCAST_SOCKET="$T/nowhere"
+
+# There is none, and who has said what it shall do is told; who has said nothing is not.
+mkdir "$T/lone"
+cp "$PRELOAD" "$T/lone/libheapcast.so"
+lone() { PATH=/usr/bin:/bin PRELOAD=$T/lone/libheapcast.so says "$@" HEAPCAST_LOGFILE="$T/lone.log"; } # no agent serves that
+lone "HEAPCAST_OUTPUT: there is no agent beside libheapcast.so" A=B
+(unset HEAPCAST_OUTPUT && lone "" A=B && lone "HEAPCAST_FOLLOW: there is no agent" HEAPCAST_FOLLOW=1)
+printf '#!/bin/sh\nexit 1\n' >"$T/lone/agent"
+lone "HEAPCAST_OUTPUT: there is no agent beside libheapcast.so" HEAPCAST_OUTPUT="$T/not-executable"
+chmod +x "$T/lone/agent"
+lone "HEAPCAST_OUTPUT: the agent has ended without an answer" HEAPCAST_OUTPUT="$T/fails"
+if [ "$inside" = namespace ] && unshare --pid --fork true 2>/dev/null; then
+	assert_status 5 unshare --pid --fork env HEAPCAST_LOGFILE="$T/lone.log" LD_PRELOAD="$PRELOAD" "$plain" 2>"$T/said.err" >"$T/said.out"
+	assert_eq "lines of process 1" 1 "$(wc -l <"$T/said.err")"
+	assert_contains "process 1" "$T/said.err" "HEAPCAST_OUTPUT: process 1, and any that takes in orphans, starts no agent"
+fi
 
 # Not with HEAPCAST_LOG=off; not of what nobody has said; to no end of the program where nobody reads.
 says "" HEAPCAST_LOG=off HEAPCAST_CULL=yes

@@ -599,7 +599,7 @@ static void other_frames(void **state)
 	r = open_kept();
 	same(memory, r);
 	assert_true(recording_opening_news(r, &news));
-	assert_non_null(strstr(news.text, "damaged bytes in 1 places"));
+	assert_non_null(strstr(news.text, "damaged bytes in 1 place are"));
 	assert_non_null(strstr(news.text, "made of other frames; its rows are derived anew"));
 	recording_close(r);
 	recording_close(memory);
