@@ -39,9 +39,9 @@ static const struct {
 static void help(void)
 {
 	printf("agent ctl [OPTION...] status|start|stop|mode MODE|snapshot|mark TEXT [PID]\n\n"
-	       "Asks the agent of this host that programs ask to be recorded (`agent serve`, or\n"
-	       "the one that libheapcast.so starts by itself), or orders it: for the program\n"
-	       "with this PID, else for all. --socket names another one: PATH of\n"
+	       "Asks the agent that records programs of this host (`agent serve`, or the one\n"
+	       "that libheapcast.so starts by itself), or orders it: for the program with this\n"
+	       "PID, else for all. --socket names another one: PATH of\n"
 	       "`agent serve --socket PATH`, or of `agent run --control PATH`.\n\n"
 	       "  status      how the agent is, and each program that it records\n"
 	       "  stop        new blocks are not recorded any more; what becomes of those on\n"

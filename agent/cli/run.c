@@ -58,18 +58,18 @@ static void help(void)
 	       "  agent run --announce -- ./server           to a collector on the network\n"
 	       "                                             (there: collector gather)\n"
 	       "  agent run --collector 192.0.2.7 -- ./app   to this one\n\n"
-	       "Recorded is CMD, also after an exec. With --follow its children are, too: each\n"
-	       "process has a stream of its own, which names its parent's, from its first\n"
-	       "allocation on. What a child frees of its parent's blocks is counted apart. Not\n"
-	       "recorded: programs that are static, setuid, or started without LD_PRELOAD. A\n"
-	       "child for which there is no memory is only counted ('collector ledger' of the\n"
-	       "process that it descends from). Children that outlive CMD are recorded for up to\n"
+	       "CMD is recorded, also after an exec; with --follow its children are, too. Each\n"
+	       "process has a stream of its own, from its first allocation on, which names its\n"
+	       "parent's. What a child frees of its parent's blocks is counted apart. Programs\n"
+	       "that are static, setuid, or started without LD_PRELOAD are not recorded. A child\n"
+	       "for which there is no memory is only counted ('collector ledger' of the process\n"
+	       "that it descends from). Children that outlive CMD are recorded for up to\n"
 	       "--linger.\n\n"
 	       "A file that --output names (no %% in it) is replaced by a new one if it is a\n"
 	       "former recording of yours, or empty; any other file there is left alone, and CMD\n"
 	       "not started. While an agent still writes there, and for all other names that are\n"
 	       "taken, the new file gets a number, NAME-2.\n"
-	       "What can't be done is said before CMD begins, which it then does not.\n\n"
+	       "If something can't be done, agent run says so, and CMD does not begin.\n\n"
 	       "Exit status: CMD's; 128 + N if signal N ended it; 127 there is no CMD; 126 it\n"
 	       "can't be recorded by preloading; 2 wrong usage; 3 a fault outside.\n\n");
 	options_help(COMMAND_RUN);
@@ -269,6 +269,13 @@ static void unready(const struct run *run)
 			run->agent.unready);
 }
 
+static bool is_switched_off(void)
+{
+	const char *off = getenv("HEAPCAST_OFF");
+
+	return off && *off && strcmp(off, "0") != 0;
+}
+
 static void never_asked(const struct run *run)
 {
 	if (run->reports || run->options.quiet)
@@ -281,6 +288,10 @@ static void never_asked(const struct run *run)
 	if (run->agent.ringless) {
 		fprintf(stderr,
 			"heapcast: nothing was recorded: there was no memory for its ring\n");
+		return;
+	}
+	if (is_switched_off()) {
+		fprintf(stderr, "heapcast: nothing was recorded: HEAPCAST_OFF is set\n");
 		return;
 	}
 	fprintf(stderr,

@@ -22,8 +22,8 @@
 /* Names in JSON, and what people read; by the enums of heapcast.proto. */
 static const char *const kinds[] = {"unknown", "exited", "signalled", "oom_killed", "detached"};
 static const char *const sources[] = {"unknown", "wait", "pidfd", "proc"};
-static const char *const source_texts[] = {"", "; its parent, the agent, was told so",
-					   "; the kernel says so", "; /proc said so"};
+static const char *const source_texts[] = {"", " (told to its parent, the agent)",
+					   " (told by the kernel)", " (read in /proc)"};
 static const char *const counters[] = {"none", "cgroup_2", "cgroup_1", "system"};
 
 static const struct state {

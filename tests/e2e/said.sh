@@ -144,3 +144,6 @@ for _ in 1 2; do says "takes TIME, not 'yes'" HEAPCAST_CULL=yes; done
 # Below `agent run` nobody says anything: its settings hold.
 "$AGENT" run --quiet --output "$T/run" -- env HEAPCAST_MODE=some HEAPCAST_SOCKET=/missing "$plain" >"$T/run.out" 2>"$T/run.err" || assert_eq "exit status" 5 $?
 assert_eq "standard error below agent run" "" "$(cat "$T/run.err")"
+# Who has switched it off is not asked whether the program allocates.
+HEAPCAST_OFF=1 "$AGENT" run --output "$T/off" -- "$plain" >"$T/run.out" 2>"$T/run.err" || assert_eq "exit status" 5 $?
+assert_contains "agent run, switched off" "$T/run.err" "nothing was recorded: HEAPCAST_OFF is set"
