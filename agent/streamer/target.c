@@ -174,10 +174,25 @@ static bool agrees(const char *name, const char *comm)
 	       strnlen(name, COMM_LENGTH) == strlen(comm);
 }
 
+/* A script: the kernel has its name, and its path is behind the interpreter and, if there is one, an option. NULL: it is none. */
+static const char *script_of(const struct target_info *info)
+{
+	const char *end = info->arguments + info->arguments_length, *argument = info->arguments;
+
+	for (unsigned i = 0; i < 2; i++) {
+		argument += strnlen(argument, (size_t)(end - argument));
+		if (argument == end || ++argument == end)
+			return NULL;
+		if (agrees(last_part(argument), info->comm))
+			return last_part(argument);
+	}
+	return NULL;
+}
+
 static void set_name(struct target_info *info)
 {
 	char called[sizeof(info->name)], file[sizeof(info->name)];
-	const char *argument = last_part(info->arguments), *name;
+	const char *argument = last_part(info->arguments), *script = script_of(info), *name;
 	char *deleted;
 
 	snprintf(called, sizeof(called), "%s", argument + (*argument == '-')); /* of a login */
@@ -185,8 +200,11 @@ static void set_name(struct target_info *info)
 	deleted = strstr(file, " (deleted)");
 	if (deleted)
 		*deleted = '\0';
-	if (agrees(called, info->comm) || (*called && !agrees(file, info->comm) &&
-					   !strpbrk(called, TITLE)))
+	if (agrees(called, info->comm))
+		name = called;
+	else if (script)
+		name = script;
+	else if (*called && !agrees(file, info->comm) && !strpbrk(called, TITLE))
 		name = called;
 	else
 		name = *file ? file : *info->comm ? info->comm : "unknown";

@@ -14,6 +14,10 @@ PATH=$T/bin:$PATH "$AGENT" run --quiet --output "$T/%e.2" -- bash -c "exec -a 'm
 name() { "$COLLECTOR" report --json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)["process"]["name"])'; }
 assert_eq "name of a link" called "$(name "$T/called.1")"
 assert_eq "name of one with a title, after an exec" churn "$(name "$T/bash.2")"
+printf '#!%s -u\nprint(1)\n' "$(python3 -c 'import sys; print(sys.executable)')" >"$T/bin/tool"
+chmod +x "$T/bin/tool"
+"$AGENT" run --quiet --output "$T/%e.5" -- "$T/bin/tool" >/dev/null
+assert_eq "name of a script" tool "$(name "$T/tool.5")"
 if command -v busybox >/dev/null && readelf -l "$(command -v busybox)" 2>/dev/null | grep -q INTERP; then
 	ln -s "$(command -v busybox)" "$T/bin/sort"
 	"$AGENT" run --quiet --output "$T/%e.3" -- "$T/bin/sort" /etc/passwd >/dev/null
