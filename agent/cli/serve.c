@@ -414,6 +414,21 @@ static int open_service(struct serve *serve, struct service_sockets *ret, struct
 	return service_sockets(ret, err);
 }
 
+/* A folder may come later, a wrong pattern does not become right. Whose files those of a program's own agent are, the programs say. */
+static int check_output(const struct serve *serve, const struct agent_settings *settings,
+			struct err_text *err)
+{
+	int r = serve->options.for_pid || !settings->each.output
+			? 0
+			: session_try_file(settings, "program", err);
+
+	if (r == -EINVAL || !r)
+		return r;
+	log_warn("%s: programs are not recorded there until that is mended", err_get(err, r));
+	err->text[0] = '\0';
+	return 0;
+}
+
 static int start(struct serve *serve, struct agent_settings *settings, struct err_text *err)
 {
 	struct service_sockets passed;
@@ -426,6 +441,8 @@ static int start(struct serve *serve, struct agent_settings *settings, struct er
 	r = make_settings(serve, &o, settings, err);
 	if (!r)
 		r = command_secure(&o, settings, err);
+	if (!r)
+		r = check_output(serve, settings, err);
 	if (r < 0)
 		return r;
 	settings->listen_fd = passed.collectors > 0 ? passed.collectors : 0;

@@ -142,5 +142,6 @@ int session_try_file(const struct agent_settings *settings, const char *program,
 			       pattern);
 	if (r < 0)
 		return err_set(err, r, "can't write a recording to %s: %s", pattern, strerror(-r));
-	return file_name_try(path, naming_is_plain(pattern), settings->each.output_owner, err);
+	return file_name_try(path, !settings->many && naming_is_plain(pattern),
+			     settings->each.output_owner, err);
 }

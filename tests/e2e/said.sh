@@ -147,3 +147,16 @@ assert_eq "standard error below agent run" "" "$(cat "$T/run.err")"
 # Who has switched it off is not asked whether the program allocates.
 HEAPCAST_OFF=1 "$AGENT" run --output "$T/off" -- "$plain" >"$T/run.out" 2>"$T/run.err" || assert_eq "exit status" 5 $?
 assert_contains "agent run, switched off" "$T/run.err" "nothing was recorded: HEAPCAST_OFF is set"
+# A daemon says at its start what it could not do for anybody: a wrong pattern ends it, a folder may come later.
+assert_status 2 env -u HEAPCAST_OUTPUT "$AGENT" serve --socket "$T/socket" --output 'x%q' 2>"$T/serve.err"
+assert_contains "a wrong pattern" "$T/serve.err" "--output takes %e, %t, %p, %n and %% beside other text, not 'x%q'"
+echo mine >"$T/mine"
+for output in /missing/x "$T/mine"; do
+	"$AGENT" serve --socket "$T/socket" --output "$output" 2>"$T/serve.err" &
+	wait_for 10 "the daemon" grep -q "programs ask at" "$T/serve.err"
+	kill -TERM $!
+	wait $!
+	mv "$T/serve.err" "$T/serve.$(basename "$output").err"
+done
+assert_contains "a missing folder" "$T/serve.x.err" "can't write a recording to /missing/x: No such file or directory: programs are not recorded there until that is mended"
+! grep -q "can't write" "$T/serve.mine.err" || fail "a daemon that would take a number: $(cat "$T/serve.mine.err")"
