@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -63,13 +64,18 @@ static void give_away(const struct session *s, struct err_text *err)
 	log_warn("%s", err->text);
 }
 
-/* What came after, for an agent that takes the ring up. */
-static void note_number(struct session *s, uint32_t number, const char *wanted)
+/* What came after, for an agent that takes the ring up. Who has named a folder, a link or the like learns where to look. */
+static void note_number(struct session *s, uint32_t number, const char *wanted,
+			struct err_text *say)
 {
 	struct ring_header *h = stream_ring(&s->stream);
+	struct stat st;
 
 	if (!number)
 		return;
+	if (lstat(wanted, &st) == 0 && !S_ISREG(st.st_mode))
+		err_set(say, 0, "%s is no regular file: the recording goes to %s", wanted,
+			s->file.path);
 	log_warn("%s is taken: the recording of pid %d (%s) goes to %s", wanted,
 		 (int)s->stream.target.pid, target_name(&s->stream.target), s->file.path);
 	if (h && s->stream.incarnation == 1)
@@ -95,7 +101,7 @@ static int try_folder(struct session *s, const char *folder, struct err_text *er
 	if (r < 0)
 		return err_set(err, r, "can't write a recording to %s: %s", path, strerror(-r));
 	give_away(s, err);
-	note_number(s, number, wanted);
+	note_number(s, number, wanted, err);
 	return 0;
 }
 

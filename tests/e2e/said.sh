@@ -69,6 +69,7 @@ says "can't write a recording to /missing/x: No such file or directory: this pro
 runs 3 "can't write a recording to /missing/x: No such file or directory" A=B "--output /missing/x"
 mkdir "$T/folder"
 says "can't write a recording to $T/folder/: Is a directory: this program is not recorded" HEAPCAST_OUTPUT="$T/folder/"
+says "$T/folder is no regular file: the recording goes to $T/folder-2" HEAPCAST_OUTPUT="$T/folder"
 runs 3 "can't write a recording to $T/folder/: Is a directory" A=B "--output $T/folder/"
 if [ "$(id -u)" = 0 ] && setpriv --reuid=1 --regid=1 --clear-groups test -x "$PRELOAD" 2>/dev/null; then
 	chmod 711 "$T"
