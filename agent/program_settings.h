@@ -39,11 +39,11 @@
 	X("CONFIG")
 
 /* Who has set one of these wants a recording. */
-#define RECORDING_SETTINGS(X)                                                                                          \
-	X("OUTPUT")                                                                                                    \
-	X("COLLECTOR")                                                                                                 \
-	X("ANNOUNCE")                                                                                                  \
-	X("LISTEN")                                                                                                    \
-	X("MODE")                                                                                                      \
-	X("FOLLOW")                                                                                                    \
+#define RECORDING_SETTINGS(X)                                                                      \
+	X("OUTPUT")                                                                                \
+	X("COLLECTOR")                                                                             \
+	X("ANNOUNCE")                                                                              \
+	X("LISTEN")                                                                                \
+	X("MODE")                                                                                  \
+	X("FOLLOW")                                                                                \
 	X("MEMORY_LIMIT")

@@ -95,8 +95,9 @@ static uint64_t rss_peak_of(const struct rusage *usage)
 	return (uint64_t)usage->ru_maxrss * 1024;
 }
 
-/* The kernel counts on through an exec, and the program began as a copy of us: only what is more than we had then is its own. It
- * counts the children that the program has waited for, too: then whose peak it is can't be told. */
+/* The kernel counts on through an exec, and the program began as a copy of us: only what is more
+ * than we had then is its own. It counts the children that the program has waited for, too: then
+ * whose peak it is can't be told. */
 static void reap(struct run *run)
 {
 	siginfo_t end = {0};
@@ -105,7 +106,8 @@ static void reap(struct run *run)
 	bool waited;
 	int status;
 
-	if (run->child <= 0 || waitid(P_PID, (id_t)run->child, &end, WEXITED | WNOHANG | WNOWAIT) < 0 || !end.si_pid)
+	if (run->child <= 0 ||
+	    waitid(P_PID, (id_t)run->child, &end, WEXITED | WNOHANG | WNOWAIT) < 0 || !end.si_pid)
 		return;
 	waited = figures_waited(run->child);
 	if (wait4(run->child, &status, WNOHANG, &usage) != run->child)

@@ -319,7 +319,8 @@ static void name_whole(const struct serve *serve, const char **name)
 		*name = whole[count++];
 }
 
-/* The options as they mean the same in the working folder of now. What programs ask is compared with the others. */
+/* The options as they mean the same in the working folder of now. What programs ask is compared
+ * with the others. */
 static struct options options_here(struct serve *serve)
 {
 	struct options o = serve->options;
@@ -414,7 +415,8 @@ static int open_service(struct serve *serve, struct service_sockets *ret, struct
 	return service_sockets(ret, err);
 }
 
-/* A folder may come later, a wrong pattern does not become right. Whose files those of a program's own agent are, the programs say. */
+/* A folder may come later, a wrong pattern does not become right. Whose files those of a
+ * program's own agent are, the programs say. */
 static int check_output(const struct serve *serve, const struct agent_settings *settings,
 			struct err_text *err)
 {

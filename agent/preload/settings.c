@@ -56,7 +56,8 @@ const char *settings_wanted(void)
 			const char *name = name_in(*entry);
 			size_t length = strlen(list);
 
-			if (name && !strncmp(name, list, length) && name[length] == '=' && name[length + 1])
+			if (name && !strncmp(name, list, length) && name[length] == '=' &&
+			    name[length + 1])
 				return list;
 		}
 	return NULL;

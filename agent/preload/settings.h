@@ -14,7 +14,8 @@
 int settings_list(struct iovec part[SETTINGS_PARTS]);
 /* Does this entry of the environment mean this program alone, and not its agent? */
 bool settings_of_program(const char *entry);
-/* The first setting that says where a recording shall go or what it shall hold, without its prefix; NULL: there is none. */
+/* The first setting that says where a recording shall go or what it shall hold, without its
+ * prefix; NULL: there is none. */
 const char *settings_wanted(void);
 /* What programs have in common that one agent can serve, as 16 hexadecimal digits: all settings but the programs' own, in any
  * order, and the file system that the names of files mean. */

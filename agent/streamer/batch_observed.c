@@ -108,7 +108,8 @@ static void put_allocator(struct stream *s, struct packer *p, Heapcast__Batch *b
 bool batch_fits_observed(const struct stream *s)
 {
 	const struct batch *b = &s->batch;
-	size_t bytes = s->figures_count * FIGURES_BYTES + (s->maps_ready ? s->maps.step_max : 0) + ALLOCATOR_BYTES;
+	size_t bytes = s->figures_count * FIGURES_BYTES + (s->maps_ready ? s->maps.step_max : 0) +
+		       ALLOCATOR_BYTES;
 
 	return !b->definition_bytes || b->definition_bytes + bytes <= b->definition_bytes_max;
 }

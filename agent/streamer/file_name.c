@@ -207,7 +207,7 @@ int file_name_open(char path[FILE_NAME_MAX], bool replace, struct file_number *n
 		   uint32_t *ret_number, struct err_text *err)
 {
 	cleanup(cleanup_close) int folder = open_folder(path);
-	int fd = folder < 0	    ? folder
+	int fd = folder < 0	     ? folder
 		 : !*last_part(path) ? -EISDIR
 				     : make_held(folder, last_part(path));
 

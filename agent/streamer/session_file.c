@@ -64,7 +64,8 @@ static void give_away(const struct session *s, struct err_text *err)
 	log_warn("%s", err->text);
 }
 
-/* What came after, for an agent that takes the ring up. Who has named a folder, a link or the like learns where to look. */
+/* What came after, for an agent that takes the ring up. Who has named a folder, a link or the
+ * like learns where to look. */
 static void note_number(struct session *s, uint32_t number, const char *wanted,
 			struct err_text *say)
 {

@@ -174,7 +174,8 @@ static bool agrees(const char *name, const char *comm)
 	       strnlen(name, COMM_LENGTH) == strlen(comm);
 }
 
-/* A script: the kernel has its name, and its path is behind the interpreter and, if there is one, an option. NULL: it is none. */
+/* A script: the kernel has its name, and its path is behind the interpreter and, if there is
+ * one, an option. NULL: it is none. */
 static const char *script_of(const struct target_info *info)
 {
 	const char *end = info->arguments + info->arguments_length, *argument = info->arguments;

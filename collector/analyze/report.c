@@ -165,8 +165,8 @@ char *report_total(const struct analysis_report *report, char out[REPORT_NEXT])
 		snprintf(blocks, sizeof(blocks), " in %s blocks", format_count(amount, r->blocks));
 	if (report->counts)
 		snprintf(out, REPORT_NEXT,
-			 "%s blocks on %s stack trace%s, %s functions, up to %u deep", bytes, stacks,
-			 r->stacks == 1 ? "" : "s", functions, r->deepest);
+			 "%s blocks on %s stack trace%s, %s functions, up to %u deep", bytes,
+			 stacks, r->stacks == 1 ? "" : "s", functions, r->deepest);
 	else
 		snprintf(out, REPORT_NEXT,
 			 "%s (%s bytes)%s on %s stack trace%s, %s functions, up to %u deep",

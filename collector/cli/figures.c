@@ -47,9 +47,11 @@ static void share_text(char *out, size_t size, const struct figures_info *last)
 	if (last->detailed_ns == NO_TIME)
 		*out = '\0';
 	else if (last->detailed_ns == last->time_ns)
-		snprintf(out, size, " (%s of it its own share)", format_size(share, (double)last->pss));
+		snprintf(out, size, " (%s of it its own share)",
+			 format_size(share, (double)last->pss));
 	else
-		snprintf(out, size, " (its own share was %s at %s)", format_size(share, (double)last->pss),
+		snprintf(out, size, " (its own share was %s at %s)",
+			 format_size(share, (double)last->pss),
 			 format_duration(at, last->detailed_ns));
 }
 

@@ -1,4 +1,5 @@
-/* One block that becomes resident little by little, within 0.2 s: hardly any events, and another peak at each look. */
+/* One block that becomes resident little by little, within 0.2 s: hardly any events, and another
+ * peak at each look. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
