@@ -13,7 +13,7 @@
 #include "agent/streamer/ring_words.h"
 #include "base/ban.h"
 
-#define QUEUE 64 /* connected, not accepted yet */
+#define QUEUE 4096 /* connected, not accepted yet: who finds no room here is gone without a trace */
 /* libheapcast.so asks as soon as it is connected, and waits for a second. */
 #define SILENT_NS 2000000000
 
