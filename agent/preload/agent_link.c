@@ -238,6 +238,12 @@ static int find_agent(bool may_start)
 	return fd >= 0 ? fd : started_agent(may_start);
 }
 
+/* Who said where an agent is may have started the program before it. */
+static bool is_awaited(int error)
+{
+	return env_get("HEAPCAST_SOCKET") && (error == -ENOENT || error == -ECONNREFUSED);
+}
+
 /* Who said where an agent is, or what it shall do, learns that there is none. */
 static void say_none(int error)
 {
@@ -251,9 +257,11 @@ static void say_none(int error)
 	else if (socket && error == -EACCES)
 		say("HEAPCAST_SOCKET: this user may not ask at ", socket,
 		    ": this program is not recorded");
-	else if (socket && error != -EAGAIN)
+	else if (is_awaited(error))
 		say("HEAPCAST_SOCKET: no agent answers at ", socket,
-		    ": this program is not recorded");
+		    ": this program is not recorded until one does");
+	else if (socket && error != -EAGAIN)
+		say("HEAPCAST_SOCKET: ", socket, " can't be asked: this program is not recorded");
 	else if (program && error == -ENOENT)
 		say("HEAPCAST_AGENT: ", program, " can't be run: this program is not recorded");
 	else if (program && error == -ECHILD)
@@ -404,7 +412,7 @@ int agent_link(const struct agent_parent *parent, enum agent_ask ask, struct age
 	if (fd < 0) {
 		if (!parent && ask == AGENT_ASK_FIRST && !agent_silent_error(fd))
 			say_none(fd);
-		return fd;
+		return is_awaited(fd) ? -EAGAIN : fd;
 	}
 	error = say_hello(fd, parent, ret_terms->entry != NULL);
 	if (error == -E2BIG && !parent)

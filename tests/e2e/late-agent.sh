@@ -57,5 +57,22 @@ echo "$produced events recorded, $before before, of $calls; the program stood st
 assert_status 1 "$COLLECTOR" ledger "$recording" >"$T/ledger.txt"
 assert_contains "the ledger" "$T/ledger.txt" "before the recording began" "events were before the agent answered"
 
+kill "$daemon"
+wait "$daemon"
+
+# A program that begins before its agent does: who says where that will be is recorded from then on.
+HEAPCAST_SOCKET=$T/later LD_PRELOAD=$PRELOAD "$TARGETS/late" >"$T/first.out" 2>"$T/first.err" &
+first=$!
+sleep 2
+"$AGENT" serve --socket "$T/later" --output "$T/%p" 2>"$T/later.err" &
+daemon=$!
+wait_for 10 "the first to be recorded" begun "$first"
+kill -TERM "$first"
+wait "$first"
+recording=$T/$first
+wait_for 10 "its end on record" ended
+[ "$(ledger_value before_recording)" -gt 50 ] || fail "only $(ledger_value before_recording) events are told to have come before the daemon"
+assert_contains "its standard error" "$T/first.err" "this program is not recorded until one does"
+
 kill "$one" "$two" "$daemon"
 wait "$daemon"
