@@ -5,11 +5,13 @@
  *
  * A program tells the state of its law by MARK_THINNED, whose text is THINNING_BYTES long, little endian:
  *
- *	byte   0..7  seed   8 level   9 cut   10 keep   11 reserved   12..13 openings   14..15 halvings
+ *	byte   0..7  seed   8 level   9 cut   10 keep   11 ahead   12..13 openings   14..15 halvings
  *
  *	level     a block that is not in the set of sampled ones is followed if the upper `level` bits of its hash are 0: one in
  *	          1 << level. 0: all are
- *	cut       those of 1 << cut bytes or more are, whatever their hash is; 0: there is no such rule
+ *	cut       for those of 1 << cut bytes or more the level is lower, by `ahead` and by one more for each doubling of the size; where that
+ *	          leaves nothing they are followed whatever their hash is. 0: there is no such rule
+ *	ahead     0: all that are as large as `cut` are followed
  *	openings  how often the set was emptied and opened again. What was born before is not in it
  *	halvings  how often it was halved since the program began: of those born before, it keeps those whose hash of that number is
  *	          even, and all of 1 << keep bytes or more
@@ -27,7 +29,7 @@
 
 struct thinning {
 	uint64_t seed;
-	uint8_t level, cut, keep;
+	uint8_t level, cut, keep, ahead;
 	uint16_t openings, halvings;
 };
 
@@ -41,7 +43,20 @@ static inline uint64_t thinning_hash(uint64_t seed, uint64_t address)
 	return z ^ z >> 31;
 }
 
-/* Whether a block that is not in the set is followed, by its address; larger ones are anyhow. */
+/* The level that holds for a block of this size. It does not rise with the size, so who takes a block for larger follows no less. */
+static inline unsigned thinning_level(const struct thinning *t, unsigned level, uint64_t size)
+{
+	unsigned ahead = t->ahead;
+
+	if (!t->cut || !(size >> t->cut))
+		return level;
+	if (!ahead)
+		return 0;
+	ahead += 63 - (unsigned)__builtin_clzll(size) - t->cut;
+	return level > ahead ? level - ahead : 0;
+}
+
+/* Whether a block that is not in the set is followed, by its address and the level that holds for it. */
 static inline bool thinning_follows(uint64_t seed, unsigned level, uint64_t address)
 {
 	return !level || !(thinning_hash(seed, address) >> (64 - level));
@@ -65,7 +80,7 @@ static inline void thinning_put(const struct thinning *t, uint8_t to[THINNING_BY
 	to[8] = t->level;
 	to[9] = t->cut;
 	to[10] = t->keep;
-	to[11] = 0;
+	to[11] = t->ahead;
 	to[12] = (uint8_t)t->openings;
 	to[13] = (uint8_t)(t->openings >> 8);
 	to[14] = (uint8_t)t->halvings;
@@ -85,6 +100,7 @@ static inline bool thinning_get(struct thinning *ret, const uint8_t *from, uint6
 				 .level = from[8],
 				 .cut = from[9],
 				 .keep = from[10],
+				 .ahead = from[11],
 				 .openings = (uint16_t)(from[12] | from[13] << 8),
 				 .halvings = (uint16_t)(from[14] | from[15] << 8)};
 	return true;

@@ -15,11 +15,13 @@
 /* Its number of enum MarkKind in heapcast.proto. */
 #define MARK_THINNED 16
 
-/* Blocks of so many bytes (a power of 2) are always followed: the first interval of policy thin (sample.c), at and above which new
- * blocks are always recorded, too. */
+/* Blocks of so many bytes (a power of 2) are followed rather than smaller ones: the first interval of policy thin (sample.c), at and above
+ * which new blocks are always recorded, too. So far ahead they are of 256 bytes, by their size. */
 #define CUT_SHIFT 12
+#define CUT_AHEAD 4
 
 #define THINNED_MOST   20 /* steps */
+#define THINNED_FAR    8  /* from here on each step counts twice for what is followed */
 #define THINNED_HALVES 6  /* from here on frees of sampled blocks are too many, too */
 
 /* A thread that has not looked for so many beats of the agent's heart, ten a second, is at rest: nobody waits for it. */
@@ -84,10 +86,16 @@ static void unlock(void)
 /* ---- what is followed ---- */
 
 /* Where the sizes of all blocks can be asked for, and all of them are from the allocator that answers. In doubt it is large. */
-static bool is_large(const void *p)
+static bool follows_by_size(const void *p, uint32_t level)
 {
-	return law.cut && (__atomic_load_n(&shim.foreign, __ATOMIC_RELAXED) ||
-			   next.malloc_usable_size((void *)(uintptr_t)p) >> law.cut);
+	const struct thinning by = {.cut = law.cut, .ahead = CUT_AHEAD};
+
+	if (!law.cut)
+		return false;
+	if (__atomic_load_n(&shim.foreign, __ATOMIC_RELAXED))
+		return true;
+	level = thinning_level(&by, level, next.malloc_usable_size((void *)(uintptr_t)p));
+	return thinning_follows(law.seed, level, (uintptr_t)p);
 }
 
 bool thin_follows(const void *p)
@@ -97,7 +105,7 @@ bool thin_follows(const void *p)
 	if (!__atomic_load_n(&shim.recorded, __ATOMIC_RELAXED))
 		return false;
 	level = level_now();
-	return !level || thinning_follows(law.seed, level, (uintptr_t)p) || is_large(p);
+	return thinning_follows(law.seed, level, (uintptr_t)p) || follows_by_size(p, level);
 }
 
 /* Does the allocator itself answer for what it gave and takes back? */
@@ -118,6 +126,7 @@ static bool tell(struct thread *thread, uint32_t level)
 				       .level = (uint8_t)level,
 				       .cut = law.cut,
 				       .keep = law.keep,
+				       .ahead = CUT_AHEAD,
 				       .openings = (uint16_t)law.openings,
 				       .halvings = (uint16_t)law.halvings};
 	uint8_t text[THINNING_BYTES];
@@ -307,11 +316,13 @@ static bool anybody_sampled(void)
 	return false;
 }
 
-/* With each step of a thread's thinning half as many are followed; further on in larger steps, as marks take room. The mark comes
- * first. */
+/* With each step of a thread's thinning half as many are followed; further on in larger steps, as marks take room, and a quarter as many,
+ * as little is left. The mark comes first. */
 static uint32_t level_wanted(const struct thread *thread)
 {
-	uint32_t level = thread->thinned < 4 ? thread->thinned : (thread->thinned + 1) & ~1u;
+	uint32_t steps =
+		thread->thinned < THINNED_FAR ? thread->thinned : 2 * thread->thinned - THINNED_FAR;
+	uint32_t level = steps < 4 ? steps : (steps + 1) & ~1u;
 
 	return level < THINNING_LEVEL_MAX ? level : THINNING_LEVEL_MAX;
 }

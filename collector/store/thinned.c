@@ -62,13 +62,14 @@ static int outlives_halvings(const struct judging *j, const struct row_birth *b)
 static int stands_for(const struct judging *j, const struct row_birth *b)
 {
 	const struct thinning *law = &j->pairing->thinned.law;
+	unsigned from = thinning_level(law, b->level, b->size);
+	unsigned to = thinning_level(law, j->level, b->size);
 
 	if (j->halvings)
 		return outlives_halvings(j, b);
-	if (in_set(&j->pairing->thinned, b) || b->level >= j->level ||
-	    thinning_is_large(law->cut, b->size))
+	if (in_set(&j->pairing->thinned, b) || from >= to)
 		return 0;
-	return thinning_follows(law->seed, j->level, b->address) ? (int)(j->level - b->level) : -1;
+	return thinning_follows(law->seed, to, b->address) ? (int)(to - from) : -1;
 }
 
 static uint64_t times(uint64_t weight, unsigned power)
@@ -141,7 +142,7 @@ static void list_rows(struct judging *j, const struct row_block *v)
 		if (v->end[i] != BLOCK_IN_USE)
 			continue;
 		if (v->birth_ns[i] <= judged_ns(j) ||
-		    (!j->halvings && thinning_is_large(law->cut, v->size[i])))
+		    (!j->halvings && !thinning_level(law, j->level, v->size[i])))
 			continue;
 		j->list[j->count++] = (struct candidate){
 			.birth = {.address = v->address[i],

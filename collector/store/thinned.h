@@ -19,7 +19,7 @@
 static inline uint64_t thinned_pack(const struct thinning *law)
 {
 	return law->level | (uint64_t)law->cut << 8 | (uint64_t)law->keep << 16 |
-	       (uint64_t)law->openings << 24 | (uint64_t)law->halvings << 40;
+	       (uint64_t)law->openings << 24 | (uint64_t)law->halvings << 40 | (uint64_t)law->ahead << 56;
 }
 
 static inline struct thinning thinned_unpack(uint64_t seed, uint64_t packed)
@@ -28,6 +28,7 @@ static inline struct thinning thinned_unpack(uint64_t seed, uint64_t packed)
 				 .level = (uint8_t)packed,
 				 .cut = (uint8_t)(packed >> 8),
 				 .keep = (uint8_t)(packed >> 16),
+				 .ahead = (uint8_t)(packed >> 56),
 				 .openings = (uint16_t)(packed >> 24),
 				 .halvings = (uint16_t)(packed >> 40)};
 }

@@ -18,6 +18,7 @@
 #define DRAWS	 2000
 #define INTERVAL 1000
 #define CUT	 12
+#define AHEAD	 4
 
 static void text(void **state)
 {
@@ -25,6 +26,7 @@ static void text(void **state)
 				   .level = 3,
 				   .cut = 12,
 				   .keep = 20,
+				   .ahead = 6,
 				   .openings = 0x1234,
 				   .halvings = 0xfedc};
 	uint8_t bytes[THINNING_BYTES];
@@ -39,6 +41,7 @@ static void text(void **state)
 	assert_int_equal(got.level, 3);
 	assert_int_equal(got.cut, 12);
 	assert_int_equal(got.keep, 20);
+	assert_int_equal(got.ahead, 6);
 	assert_int_equal(got.openings, 0x1234);
 	assert_int_equal(got.halvings, 0xfedc);
 	bytes[8] = THINNING_LEVEL_MAX + 1;
@@ -70,6 +73,23 @@ static void shares(void **state)
 	}
 }
 
+/* Larger blocks are at a lower level, and who takes one for larger follows no less. */
+static void by_size(void **state)
+{
+	const struct thinning t = {.cut = CUT, .ahead = AHEAD}, old = {.cut = CUT};
+
+	(void)state;
+	assert_int_equal(thinning_level(&t, 10, 4095), 10);
+	assert_int_equal(thinning_level(&t, 10, 4096), 10 - AHEAD);
+	assert_int_equal(thinning_level(&t, 10, 16384), 10 - AHEAD - 2);
+	assert_int_equal(thinning_level(&t, 3, 4096), 0);
+	assert_int_equal(thinning_level(&t, THINNING_LEVEL_MAX, UINT64_MAX), 0);
+	assert_int_equal(thinning_level(&old, 10, 4096), 0);
+	assert_int_equal(thinning_level(&(struct thinning){0}, 10, UINT64_MAX), 10);
+	for (uint64_t size = 1; size < 1 << 20; size += 61)
+		assert_true(thinning_level(&t, 12, size + 61) <= thinning_level(&t, 12, size));
+}
+
 struct one {
 	uint64_t address, size;
 	double weight; /* bytes; 0: not counted any more */
@@ -79,12 +99,17 @@ struct one {
 
 static void lower(struct one *blocks, uint64_t seed, unsigned level)
 {
+	const struct thinning t = {.cut = CUT, .ahead = AHEAD};
+
 	for (unsigned i = 0; i < BLOCKS; i++) {
 		struct one *b = &blocks[i];
+		unsigned from = thinning_level(&t, b->level, b->size),
+			 to = thinning_level(&t, level, b->size);
 
-		if (b->in_set || b->level >= level || thinning_is_large(CUT, b->size))
+		if (b->in_set || from >= to)
 			continue;
-		b->weight *= thinning_follows(seed, level, b->address) ? ldexp(1, (int)(level - b->level)) : 0;
+		b->weight *=
+			thinning_follows(seed, to, b->address) ? ldexp(1, (int)(to - from)) : 0;
 		b->level = level;
 	}
 }
@@ -121,7 +146,7 @@ static double draw(uint64_t *random, double *ret_variance)
 	}
 	lower(blocks, seed, 1);
 	halve(blocks, seed, 1);
-	lower(blocks, seed, 3);
+	lower(blocks, seed, 6);
 	halve(blocks, seed, 2);
 	for (unsigned i = 0; i < BLOCKS; i++) /* the set is emptied, and opened again */
 		blocks[i].in_set = false;
@@ -159,6 +184,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text),
 		cmocka_unit_test(shares),
+		cmocka_unit_test(by_size),
 		cmocka_unit_test(unbiased),
 	};
 
