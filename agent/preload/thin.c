@@ -276,7 +276,11 @@ void thin_more(struct thread *thread, bool frees)
 
 /* ---- opening and closing ---- */
 
-/* Nobody puts anything in while it is closed; who has looked before sees that the generation is another. */
+/*
+ * Nobody puts anything in while it is closed; who has looked before sees that the generation is another. It is there before the mark is
+ * stamped: what is born later is in it for certain, and until then all are followed (the level is 0). Were it the other way round, a thread
+ * that is sampled already would leave out what it has born between the two.
+ */
 static void open_set(struct thread *thread)
 {
 	law.openings++;
@@ -285,10 +289,9 @@ static void open_set(struct thread *thread)
 	law.cut = law.tells_sizes && !shim.foreign ? CUT_SHIFT : 0;
 	law.keep = 0;
 	__atomic_store_n(&law.interval_least, 0, __ATOMIC_RELAXED);
-	if (!tell(thread, law.level))
-		return;
 	memset(law.set, 0, law.lines * sizeof(*law.set));
-	__atomic_store_n(&shim_page.set, law.set, __ATOMIC_RELEASE);
+	__atomic_store_n(&shim_page.set, law.set, __ATOMIC_SEQ_CST);
+	settle(thread);
 	all_look();
 }
 
