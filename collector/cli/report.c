@@ -1,5 +1,6 @@
 /* collector report: where the memory of one program went, on one page. */
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,12 +30,13 @@ static void print_total(const char *name, const struct usage *usage, const char 
 }
 
 /* No sample of it: then it is below 3 intervals in 95 of 100 cases, since exp(-3) is 0.05. */
-static void print_nothing(const struct question *q, const char *name, const char *remark)
+static void print_nothing(const struct question *q, const char *name, const struct usage *usage,
+			  const char *remark)
 {
-	uint64_t interval = header_interval(q);
+	double bytes = fmax(3.0 * (double)header_interval(q), usage->bytes_error);
 	char most[32], text[64];
 
-	format_size(most, 3.0 * (double)interval);
+	format_size(most, bytes);
 	snprintf(text, sizeof(text), "0 B + %s", most);
 	printf("  %-10s %12s  %14s  %s; no sample\n", name, text, "0", remark);
 }
@@ -43,7 +45,7 @@ static void print_estimate(const struct question *q, const char *name, const str
 			   const char *remark)
 {
 	if (q->sampled && !usage->blocks)
-		print_nothing(q, name, remark);
+		print_nothing(q, name, usage, remark);
 	else
 		print_total(name, usage, remark);
 }

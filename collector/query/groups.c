@@ -170,8 +170,10 @@ static void groups_add(struct groups *groups, const struct view *view, const str
 
 /* Of many nodes each is held once at a time: as a sum of its site, then as a group. */
 static int add_all(struct groups *groups, struct sites *sites, const struct view *view,
-		   const struct node_sums *nodes, const struct node_sums *alive, enum value value)
+		   const struct node_sums *nodes, const struct node_sums *alive, enum value value,
+		   uint64_t at_ns)
 {
+	bool born = value == VALUE_ALLOCATED || value == VALUE_TEMPORARY;
 	bool by_site = sites->grouping != GROUP_BY_BACKTRACE;
 	struct tally total = {0};
 	int r = by_site ? 0 : groups_reserve(groups, nodes->count);
@@ -185,7 +187,9 @@ static int add_all(struct groups *groups, struct sites *sites, const struct view
 		else
 			groups_add(groups, view, &sum);
 	}
-	groups->total = tally_usage(&total);
+	groups->total =
+		tally_total(&total, view->recording, born, value == VALUE_LEAKED ? NO_TIME : at_ns);
+	groups->at_ns = at_ns;
 	if (!r && by_site)
 		r = groups_reserve(groups, sites->count);
 	for (uint32_t i = 0; !r && i < sites->count; i++)
@@ -194,13 +198,13 @@ static int add_all(struct groups *groups, struct sites *sites, const struct view
 }
 
 int groups_of(struct view *view, const struct node_sums *nodes, const struct node_sums *alive,
-	      enum grouping grouping, enum value value, struct groups *ret_groups)
+	      enum grouping grouping, enum value value, uint64_t at_ns, struct groups *ret_groups)
 {
 	cleanup(sites_done) struct sites sites = {.grouping = grouping};
 	int r;
 
 	*ret_groups = (struct groups){0};
-	r = add_all(ret_groups, &sites, view, nodes, alive, value);
+	r = add_all(ret_groups, &sites, view, nodes, alive, value, at_ns);
 	if (!r && ret_groups->count)
 		qsort(ret_groups->list, ret_groups->count, sizeof(*ret_groups->list),
 		      heaviest_first);
@@ -221,16 +225,13 @@ static int group_whole(struct view *view, const struct filter *filter, const str
 
 	if (r < 0)
 		return r;
-	if (value != VALUE_IN_USE) {
-		r = groups_of(view, &whole->sums, NULL, grouping, value, groups);
-		groups->at_ns = value == VALUE_PEAK ? whole->peak_ns : at_ns;
-		return r;
-	}
+	if (value != VALUE_IN_USE)
+		return groups_of(view, &whole->sums, NULL, grouping, value,
+				 value == VALUE_PEAK ? whole->peak_ns : at_ns, groups);
 	r = node_sums_of(&alive, m, view->nodes, &in_use, err);
 	if (r < 0)
 		return r;
-	r = groups_of(view, &whole->sums, &alive, grouping, value, groups);
-	groups->at_ns = at_ns;
+	r = groups_of(view, &whole->sums, &alive, grouping, value, at_ns, groups);
 	node_sums_done(&alive);
 	return r;
 }
@@ -248,8 +249,7 @@ static int group_matched(struct view *view, const struct filter *filter, const s
 		r = node_sums_of(&nodes, m, view->nodes, &what, err);
 	if (r < 0)
 		return r;
-	r = groups_of(view, &nodes, NULL, grouping, value, groups);
-	groups->at_ns = what.at_ns;
+	r = groups_of(view, &nodes, NULL, grouping, value, what.at_ns, groups);
 	node_sums_done(&nodes);
 	return r;
 }

@@ -8,6 +8,7 @@
 #include "collector/query/matcher.h"
 #include "collector/query/sweep.h"
 #include "collector/query/tally.h"
+#include "collector/query/view.h"
 
 #include "base/ban.h"
 
@@ -91,7 +92,7 @@ int query_in_use(struct view *view, const struct filter *filter, uint64_t at_ns,
 	if (!r)
 		r = hand_over(&g);
 	if (!r && ret_total)
-		*ret_total = tally_usage(&g.total);
+		*ret_total = tally_total(&g.total, view->recording, false, at_ns);
 	matcher_done(&m);
 	map_done(&g.counts);
 	return r == -ENOMEM ? err_set(err, r, "out of memory") : r;

@@ -100,21 +100,23 @@ static struct tally frees_of(const struct node_sums *sums)
 	return freed;
 }
 
-static struct usage total_of(const struct node_sums *sums, enum value value)
+static struct usage total_of(const struct recording *recording, const struct sums *s,
+			     enum value value)
 {
-	struct tally total = node_sums_total(sums, value);
+	struct tally total = node_sums_total(s->sums, value);
+	bool born = value == VALUE_ALLOCATED || value == VALUE_TEMPORARY;
 
-	return tally_usage(&total);
+	return tally_total(&total, recording, born, value == VALUE_PEAK ? s->peak_ns : NO_TIME);
 }
 
 static struct report report_of(const struct recording *recording, const struct sums *s)
 {
 	struct tally freed = frees_of(s->sums);
 	struct report report = {
-		.allocated = total_of(s->sums, VALUE_ALLOCATED),
-		.leaked = total_of(s->sums, VALUE_LEAKED),
-		.temporary = total_of(s->sums, VALUE_TEMPORARY),
-		.peak = total_of(s->sums, VALUE_PEAK),
+		.allocated = total_of(recording, s, VALUE_ALLOCATED),
+		.leaked = total_of(recording, s, VALUE_LEAKED),
+		.temporary = total_of(recording, s, VALUE_TEMPORARY),
+		.peak = total_of(recording, s, VALUE_PEAK),
 		.peak_ns = s->peak_ns,
 		.duration_ns = recording_end_ns(recording),
 		.frees = tally_usage(&freed).blocks,
@@ -150,13 +152,12 @@ int query_report(struct view *view, const struct filter *filter, struct report *
 
 static int rank(struct view *view, const struct sums *s, enum value value, struct ranking *ranking)
 {
-	int r = groups_of(view, s->sums, NULL, GROUP_BY_SITE, value, &ranking->sites);
+	uint64_t at_ns = value == VALUE_PEAK ? s->peak_ns : NO_TIME - 1;
+	int r = groups_of(view, s->sums, NULL, GROUP_BY_SITE, value, at_ns, &ranking->sites);
 
-	if (!r)
-		r = groups_of(view, s->sums, NULL, GROUP_BY_BACKTRACE, value, &ranking->backtraces);
-	ranking->sites.at_ns = ranking->backtraces.at_ns =
-		value == VALUE_PEAK ? s->peak_ns : NO_TIME - 1;
-	return r;
+	return r ? r
+		 : groups_of(view, s->sums, NULL, GROUP_BY_BACKTRACE, value, at_ns,
+			     &ranking->backtraces);
 }
 
 static int rank_all(struct view *view, const struct sums *s, struct overview *overview)

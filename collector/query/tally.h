@@ -16,7 +16,9 @@
  *	z sqrt(V + (V/T)^2 z^2/4)
  *
  * which is 1.96 standard deviations when there are many. What a question has no sample of has no error either: it may be as
- * much as 3 intervals (e^-3 = 0.05), and a renderer says so where the whole recording has none.
+ * much as 3 intervals (e^-3 = 0.05), and a renderer says so where the whole recording has none. Where a program was thinned for a
+ * moment, few samples or none tell of that moment, and the others know nothing of it: what may be there unseen is in the error of a
+ * total (tally_total).
  *
  * Blocks with w = s (mode full, and at and above the cut) add nothing to the error and are summed as whole numbers.
  * An empty block counts as one byte for p, and adds no bytes.
@@ -86,6 +88,9 @@ static inline void tally_add_row(struct tally *tally, const struct row_block *bl
 }
 
 struct usage tally_usage(const struct tally *tally);
+/* Of a total over the recording. `at_ns`: of what is in use then, or leaked (NO_TIME); `born`: of what was allocated. */
+struct usage tally_total(const struct tally *tally, const struct recording *recording, bool born,
+			 uint64_t at_ns);
 void tally_merge(struct tally *into, const struct tally *from);
 /* Whether anything in it was sampled. */
 static inline bool tally_sampled(const struct tally *tally)

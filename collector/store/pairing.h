@@ -64,6 +64,15 @@ struct doubts {
 	uint64_t latest_ns;
 };
 
+/*
+ * Blocks that were judged by the law: what they counted before, and the products of that and of what each counts if it goes on. So
+ * bytes_squared / bytes is what stands for a byte in the middle. Nothing but uint64_t.
+ */
+struct thinned_sums {
+	uint64_t bytes, blocks;
+	uint64_t bytes_squared, blocks_squared;
+};
+
 /* What the program follows; see thinned.h. */
 struct pairing_thinned {
 	struct thinning law;
@@ -71,6 +80,8 @@ struct pairing_thinned {
 	uint64_t judged_ns[THINNING_LEVEL_MAX + 1]; /* what was born before, or then, was looked at for this level or a higher one */
 	bool told;
 	uint64_t survivors;
+	struct thinned_sums births; /* judged as they were born */
+	struct thinned_info info;
 };
 
 struct pairing {

@@ -14,6 +14,7 @@
 #include "collector/store/completeness.h"
 #include "collector/store/pack.h"
 #include "collector/store/recording.h"
+#include "collector/store/thinned.h"
 #include "collector/store/totals.h"
 #include "base/ban.h"
 
@@ -66,6 +67,11 @@ void row_reader_free(struct row_reader *reader)
 	block_free(reader->block);
 	block_packed_done(&reader->packed);
 	free(reader);
+}
+
+struct thinned_info recording_thinned(const struct recording *r)
+{
+	return thinned_told(&r->pairing);
 }
 
 bool recording_survivors(const struct recording *r)

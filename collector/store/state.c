@@ -576,6 +576,8 @@ static void code_thinned(struct coder *c, struct pairing_thinned *t)
 		code_u64(c, &t->judged_ns[i]);
 	code_bool(c, &t->told);
 	code_u64(c, &t->survivors);
+	code_words(c, &t->births);
+	code_words(c, &t->info);
 	if (t->law.level > THINNING_LEVEL_MAX)
 		c->error = -EBADMSG;
 }

@@ -228,6 +228,17 @@ enum row_columns {
 
 struct row_reader;
 
+/*
+ * How coarse the estimates of a program are that was thinned: of what may be there though nobody has seen any of it. `alive` is that of
+ * blocks which were on record and of which only a part was followed; docs/sampling.md says how it is found.
+ */
+struct thinned_info {
+	uint64_t from_ns;  /* before, it was not; 0: it never was */
+	uint64_t interval; /* the largest at which a thread was sampled for lack of room */
+	uint64_t alive_bytes, alive_blocks;
+};
+
+struct thinned_info recording_thinned(const struct recording *recording);
 /* Are there survivors among its rows? */
 bool recording_survivors(const struct recording *recording);
 /* What of a block is known without reading its rows: count, first_row, min, max; its columns may be NULL. NULL: no such block. */

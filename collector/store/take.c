@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "collector/store/recording.h"
+#include "collector/store/thinned.h"
 #include "base/ban.h"
 
 int batch_wanted(const struct stream_position *p, const struct stream_id *id,
@@ -208,6 +209,8 @@ static int take_marks(struct recording *r, const Heapcast__Batch *batch, bool *r
 		if (mark->kind == HEAPCAST__MARK_KIND__MARK_THINNED &&
 		    thinning_get(&law, mark->text.data, mark->text.len))
 			e = pairing_add_thinned(&r->pairing, mark->time_ns, &law);
+		if (mark->kind == HEAPCAST__MARK_KIND__MARK_POLICY)
+			thinned_interval(&r->pairing, mark->time_ns, mark->value);
 		if (mark->kind != HEAPCAST__MARK_KIND__MARK_EXEC)
 			continue;
 		*ret_any = true;

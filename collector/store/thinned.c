@@ -7,6 +7,9 @@
 #include "base/cleanup.h"
 #include "base/ban.h"
 
+/* Of what is seen with the rate of 1, so much may be there unseen in 95 of 100 cases: exp(-3) is 0.05. */
+#define THINNED_UNSEEN 3
+
 #define COLUMNS                                                                                        \
 	(ROWS_ADDRESS | ROWS_SIZE | ROWS_BIRTH | ROWS_END | ROWS_WEIGHT | ROWS_STACK | ROWS_THREAD |   \
 	 ROWS_KIND | ROWS_DEATH_KIND)
@@ -24,6 +27,7 @@ struct judging {
 	unsigned halvings; /* so many, the last of which is the law's */
 	struct rows_block *block;
 	struct buf spare;
+	struct thinned_sums *sums;
 	struct candidate *list; /* of a block: what is appended may seal it */
 	uint32_t count;
 };
@@ -46,30 +50,33 @@ static bool perhaps_in_set(const struct pairing_thinned *t, const struct row_bir
 	return b->birth_ns > t->opened_ns && (b->kind & ROW_SURVIVOR) != ROW_THINNED;
 }
 
-static int outlives_halvings(const struct judging *j, const struct row_birth *b)
+static unsigned outlives_halvings(const struct judging *j, const struct row_birth *b,
+				  bool *ret_outlives)
 {
 	const struct thinning *law = &j->pairing->thinned.law;
 
 	if (!perhaps_in_set(&j->pairing->thinned, b) || thinning_is_large(law->keep, b->size))
 		return 0;
+	*ret_outlives = true;
 	for (unsigned i = 0; i < j->halvings; i++)
-		if (!thinning_keeps(law->seed, (uint16_t)(law->halvings - i), b->address))
-			return -1;
-	return (int)j->halvings;
+		*ret_outlives &=
+			thinning_keeps(law->seed, (uint16_t)(law->halvings - i), b->address);
+	return j->halvings;
 }
 
-/* Of how many in its place it is the one that goes on, as a power of 2; -1: another one is. */
-static int stands_for(const struct judging *j, const struct row_birth *b)
+/* One of how many like it goes on, as a power of 2, and whether it is this one. 0: it is not concerned. */
+static unsigned stands_for(const struct judging *j, const struct row_birth *b, bool *ret_goes_on)
 {
 	const struct thinning *law = &j->pairing->thinned.law;
 	unsigned from = thinning_level(law, b->level, b->size);
 	unsigned to = thinning_level(law, j->level, b->size);
 
 	if (j->halvings)
-		return outlives_halvings(j, b);
+		return outlives_halvings(j, b, ret_goes_on);
 	if (in_set(&j->pairing->thinned, b) || from >= to)
 		return 0;
-	return thinning_follows(law->seed, to, b->address) ? (int)(to - from) : -1;
+	*ret_goes_on = thinning_follows(law->seed, to, b->address);
+	return to - from;
 }
 
 static uint64_t times(uint64_t weight, unsigned power)
@@ -77,11 +84,33 @@ static uint64_t times(uint64_t weight, unsigned power)
 	return power < 64 && weight <= UINT64_MAX >> power ? weight << power : UINT64_MAX;
 }
 
+static uint64_t weight_of(const struct row_birth *b)
+{
+	return is_sampled(b) ? b->weight : b->size ? b->size : 1;
+}
+
+static void add_product(uint64_t *sum, uint64_t a, uint64_t b)
+{
+	uint64_t product;
+
+	if (__builtin_mul_overflow(a, b, &product) || __builtin_add_overflow(*sum, product, sum))
+		*sum = UINT64_MAX;
+}
+
+static void add_judged(struct thinned_sums *sums, const struct row_birth *b, unsigned power)
+{
+	uint64_t size = b->size ? b->size : 1, weight = weight_of(b), next = times(weight, power);
+
+	add_product(&sums->bytes, weight, 1);
+	add_product(&sums->bytes_squared, weight, next);
+	add_product(&sums->blocks, weight / size, 1);
+	add_product(&sums->blocks_squared, weight / size, next / size);
+}
+
 static int go_on(struct judging *j, const struct candidate *c, unsigned power)
 {
 	struct pairing *p = j->pairing;
 	struct row_birth next = c->birth;
-	uint64_t weight = is_sampled(&c->birth) ? c->birth.weight : c->birth.size ? c->birth.size : 1;
 	unsigned survivor = !j->halvings ? ROW_THINNED
 			    : in_set(&p->thinned, &c->birth) ? ROW_HALVED
 							     : ROW_EITHER;
@@ -90,7 +119,7 @@ static int go_on(struct judging *j, const struct candidate *c, unsigned power)
 	int r;
 
 	next.birth_ns = j->time_ns;
-	next.weight = times(weight, power);
+	next.weight = times(weight_of(&c->birth), power);
 	next.chain_previous = NO_BLOCK;
 	next.kind = (uint8_t)((c->birth.kind & ROW_KIND) | survivor);
 	next.level = (uint8_t)(j->halvings ? c->birth.level : j->level);
@@ -107,16 +136,19 @@ static int go_on(struct judging *j, const struct candidate *c, unsigned power)
 
 static int judge(struct judging *j, const struct candidate *c)
 {
-	int power = stands_for(j, &c->birth), r;
+	bool goes_on = false;
+	unsigned power = stands_for(j, &c->birth, &goes_on);
+	int r;
 
 	if (!power)
 		return 0;
+	add_judged(j->sums, &c->birth, power);
 	r = rows_end(j->pairing->rows, c->row,
 		     &(struct row_death){.time_ns = j->time_ns, .end = BLOCK_CENSORED});
 	if (r < 0)
 		return r;
-	if (power > 0)
-		return go_on(j, c, (unsigned)power);
+	if (goes_on)
+		return go_on(j, c, power);
 	map_remove(&j->pairing->live, c->birth.address, &(uint64_t){0});
 	return 0;
 }
@@ -184,11 +216,36 @@ static int judge_block(struct judging *j, uint32_t index)
 	return r;
 }
 
+static uint64_t at_least(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Of `sum` bytes or blocks, of which one in some goes on: what may be there though none of them is seen. Not more than all. */
+static uint64_t unseen(uint64_t sum, uint64_t product)
+{
+	uint64_t most = 0;
+
+	add_product(&most, sum ? product / sum : 0, THINNED_UNSEEN);
+	return most < sum ? most : sum;
+}
+
+static void tell_sums(struct thinned_info *info, const struct thinned_sums *sums)
+{
+	info->alive_bytes = at_least(info->alive_bytes, unseen(sums->bytes, sums->bytes_squared));
+	info->alive_blocks =
+		at_least(info->alive_blocks, unseen(sums->blocks, sums->blocks_squared));
+}
+
 /* What is appended meanwhile need not be looked at. */
 static int judge_all(struct pairing *p, uint64_t time_ns, unsigned level, unsigned halvings)
 {
-	struct judging j = {
-		.pairing = p, .time_ns = time_ns, .level = level, .halvings = halvings};
+	struct thinned_sums sums = {0};
+	struct judging j = {.pairing = p,
+			    .time_ns = time_ns,
+			    .level = level,
+			    .halvings = halvings,
+			    .sums = &sums};
 	uint32_t blocks = p->rows->slot_count;
 	int r = 0;
 
@@ -200,7 +257,32 @@ static int judge_all(struct pairing *p, uint64_t time_ns, unsigned level, unsign
 	free(j.list);
 	block_free(j.block);
 	buf_done(&j.spare);
+	tell_sums(&p->thinned.info, &sums);
 	return r;
+}
+
+static void begin(struct pairing *p, uint64_t time_ns)
+{
+	struct thinned_info *info = &p->thinned.info;
+
+	if (!info->from_ns || info->from_ns > time_ns)
+		info->from_ns = time_ns ? time_ns : 1;
+}
+
+void thinned_interval(struct pairing *p, uint64_t time_ns, uint64_t interval)
+{
+	if (!interval)
+		return;
+	begin(p, time_ns);
+	p->thinned.info.interval = at_least(p->thinned.info.interval, interval);
+}
+
+struct thinned_info thinned_told(const struct pairing *p)
+{
+	struct thinned_info info = p->thinned.info;
+
+	tell_sums(&info, &p->thinned.births);
+	return info;
 }
 
 int thinned_take(struct pairing *p, const struct step *s)
@@ -214,6 +296,8 @@ int thinned_take(struct pairing *p, const struct step *s)
 
 	t->law = law;
 	t->told = true;
+	if (level)
+		begin(p, s->time_ns);
 	/* Before the set was opened anew they had no effect that is left. */
 	if (!opened && halvings)
 		r = judge_all(p, s->time_ns, 0, halvings < 64 ? halvings : 64);
@@ -234,14 +318,19 @@ int thinned_take(struct pairing *p, const struct step *s)
 int thinned_birth(struct pairing *p, const struct row_birth *birth, uint32_t row)
 {
 	struct candidate c = {.birth = *birth, .row = row};
-	struct judging j = {.pairing = p, .time_ns = birth->birth_ns, .level = p->thinned.law.level};
+	struct judging j = {.pairing = p,
+			    .time_ns = birth->birth_ns,
+			    .level = p->thinned.law.level,
+			    .sums = &p->thinned.births};
 
 	return !j.level || is_sampled(birth) ? 0 : judge(&j, &c);
 }
 
 void thinned_exec(struct pairing *p)
 {
-	uint64_t survivors = p->thinned.survivors;
+	struct pairing_thinned t = {.survivors = p->thinned.survivors,
+				    .births = p->thinned.births,
+				    .info = p->thinned.info};
 
-	p->thinned = (struct pairing_thinned){.survivors = survivors};
+	p->thinned = t;
 }

@@ -19,7 +19,8 @@
 static inline uint64_t thinned_pack(const struct thinning *law)
 {
 	return law->level | (uint64_t)law->cut << 8 | (uint64_t)law->keep << 16 |
-	       (uint64_t)law->openings << 24 | (uint64_t)law->halvings << 40 | (uint64_t)law->ahead << 56;
+	       (uint64_t)law->openings << 24 | (uint64_t)law->halvings << 40 |
+	       (uint64_t)law->ahead << 56;
 }
 
 static inline struct thinning thinned_unpack(uint64_t seed, uint64_t packed)
@@ -37,5 +38,9 @@ static inline struct thinning thinned_unpack(uint64_t seed, uint64_t packed)
 int thinned_take(struct pairing *pairing, const struct step *step);
 /* A block was born, has *row, and is alive: if it is not in the program's set, and less than all are followed, it is thinned at once. */
 int thinned_birth(struct pairing *pairing, const struct row_birth *birth, uint32_t row);
+/* A thread is sampled at this interval from then on, for lack of room; 0: not any more. */
+void thinned_interval(struct pairing *pairing, uint64_t time_ns, uint64_t interval);
+/* How coarse that makes what is estimated. */
+struct thinned_info thinned_told(const struct pairing *pairing);
 /* Another program begins. */
 void thinned_exec(struct pairing *pairing);
