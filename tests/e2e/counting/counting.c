@@ -92,7 +92,8 @@ static struct counting_file *file_open(void)
 	return f;
 }
 
-#define LOOK_UP(name) next.name = (__typeof__(next.name))dlsym(RTLD_NEXT, #name)
+#define LOOK_UP_AS(to, name) to = (__typeof__(to))dlsym(RTLD_NEXT, name)
+#define LOOK_UP(name)	     LOOK_UP_AS(next.name, #name)
 
 static void set_up(void)
 {
@@ -251,6 +252,16 @@ EXPORT void *aligned_alloc(size_t alignment, size_t size)
 
 	count(COUNTING_aligned_alloc, outermost, p, size);
 	return p;
+}
+
+/* So that who asks sees one allocator, not two: blocks are handed on as they are. */
+EXPORT size_t malloc_usable_size(void *p)
+{
+	static size_t (*usable)(void *);
+
+	if (!usable)
+		LOOK_UP_AS(usable, "malloc_usable_size");
+	return early_owns(p) || !usable ? 0 : usable(p);
 }
 
 EXPORT void *memalign(size_t alignment, size_t size)
