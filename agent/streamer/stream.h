@@ -97,6 +97,7 @@ struct stream {
 	uint32_t *path;		 /* nodes of the lanes */
 	bool grow_wanted;
 	uint64_t refused_ns; /* CLOCK_MONOTONIC of when the room had not so much; 0: it had */
+	bool refused_must; /* what was refused then was needed */
 	uint64_t renewed_ns; /* and of the last renewal of the table */
 	uint32_t depth_max; /* frames of a lane */
 	uint32_t nodes_until; /* up to this node there is room in batch and table for sure; 0: look */

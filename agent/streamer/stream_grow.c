@@ -115,7 +115,7 @@ static bool wishes(struct stream *s)
 
 bool stream_may_grow(const struct stream *s)
 {
-	return s->level + 1 < s->budget->levels && !s->refused_ns;
+	return s->level + 1 < s->budget->levels && !(s->refused_ns && s->refused_must);
 }
 
 void stream_table_renewed(struct stream *s, bool renewed)
@@ -138,11 +138,13 @@ bool stream_grow_if_due(struct stream *s)
 
 	if (s->budget->levels == 1 || !stream_ring(s) || !wishes(s))
 		return false;
-	if (s->refused_ns && s->turn_ns - s->refused_ns < REFUSED_NS)
+	/* Who was refused a larger place for speed asks at once for one without which something is lost. */
+	if (s->refused_ns && s->turn_ns - s->refused_ns < REFUSED_NS && (s->refused_must || !must(s)))
 		return false;
 	if (!batch_is_clear(s))
 		return s->level + 1 < s->budget->levels;
 	wants = ring_acquire32(ring->swapped, &ring->header->wants);
+	s->refused_must = must(s);
 	s->refused_ns = grow(s) ? 0 : s->turn_ns;
 	s->grow_wanted = false;
 	s->source.wants_heard = wants;
