@@ -7,6 +7,7 @@
 
 #include "agent/unwind/cfi.h"
 #include "agent/unwind/compile.h"
+#include "agent/unwind/framed.h"
 #include "agent/unwind/jit.h"
 #include "memory.h"
 #include "agent/unwind/ban.h"
@@ -34,7 +35,6 @@ const struct unwind_module unwind_module_unknown;
 
 static bool some_unreadable; /* a module was met whose code may not be read */
 
-#define SUSPENSIONS 0xffffu
 #define STATE_NEVER UINT64_MAX /* equals no state: the next capture looks again */
 
 void rows_state_changed(struct unwind_thread *thread, uint64_t state)
@@ -43,7 +43,7 @@ void rows_state_changed(struct unwind_thread *thread, uint64_t state)
 	thread->emitted = 0;
 	if (thread->state != STATE_NEVER) /* else nothing has been written since the last time */
 		memset(thread->l1, 0, (thread->l1_mask + 1) * sizeof(thread->l1[0]));
-	thread->state = state & SUSPENSIONS ? STATE_NEVER : state;
+	thread->state = rows_is_suspended(state) ? STATE_NEVER : state;
 	memset(thread->regions, 0, sizeof(thread->regions));
 }
 
@@ -80,6 +80,8 @@ void unwind_modules_changed(void)
 		if (__atomic_load_n(entry, __ATOMIC_RELAXED))
 			__atomic_store_n(entry, 0, __ATOMIC_RELAXED);
 	}
+	if (ARCH_FRAMED)
+		framed_clear();
 	__atomic_fetch_add(&rows_state_word, (1u << 16) - 1,
 			   __ATOMIC_ACQ_REL); /* next generation, and resume */
 }
@@ -214,11 +216,14 @@ uint32_t rows_scan(const struct unwind_module *module, uint64_t pc, bool interru
 	struct arch_code code;
 	uint32_t record = RECORD_IN_MODULE;
 	struct arch_frame frame;
+	uint32_t row;
 
 	if (pc < module->start || pc >= module->end)
 		return row_special(ROW_FRAME_POINTER, record);
 	if (!ARCH_SCAN && !interrupted && is_by_hand(module, pc))
 		return row_special(ROW_FRAME_POINTER, record | RECORD_BY_HAND);
+	if (ARCH_FRAMED && !interrupted && framed_find(module, pc, &row))
+		return row;
 	if (!module_code_around(module, pc, &code))
 		return row_special(ROW_FRAME_POINTER, record);
 	if (arch_scan(&code, pc, interrupted, &frame))
@@ -239,9 +244,16 @@ static bool is_entered_at(const struct unwind_module *module, uint64_t pc)
 	return pc - (module->bias + arch_code_address(head->e_entry)) < ENTRY_CODE;
 }
 
+/* Interrupted code is read at its own instruction, whenever it is stepped over (special.c). */
+static uint32_t row_of_untold(const struct unwind_module *module, uint64_t pc, bool interrupted)
+{
+	return interrupted ? row_special(ROW_FRAME_POINTER, RECORD_IN_MODULE)
+			   : rows_scan(module, pc, false);
+}
+
 /* No entry holds pc - 1. If a function begins at pc nobody has called from before it: its address
  * was put there by hand (makecontext), and the stack ends. Else the code tells, or the frame pointer. */
-static uint32_t row_without_entry(const struct unwind_module *module, uint64_t pc)
+static uint32_t row_without_entry(const struct unwind_module *module, uint64_t pc, bool interrupted)
 {
 	struct eh_entry entry;
 
@@ -249,7 +261,7 @@ static uint32_t row_without_entry(const struct unwind_module *module, uint64_t p
 		return row_special(ROW_END, END_CERTAIN);
 	if (!eh_frame_find(module, pc, &entry) && entry.start == pc)
 		return row_special(ROW_END, END_BY_HAND);
-	return rows_scan(module, pc, false);
+	return row_of_untold(module, pc, interrupted);
 }
 
 /* A return address to which no call has led ends the stack: complete if a function begins there, whose address was put there by
@@ -316,7 +328,7 @@ static __attribute__((cold)) uint32_t decode(uint64_t pc, bool interrupted)
 	if (ARCH_SCAN)
 		return decode_code(module, pc, interrupted);
 	if (eh_frame_find(module, pc - 1, &entry))
-		return row_without_entry(module, pc);
+		return row_without_entry(module, pc, interrupted);
 	/* Interrupted in the restorer itself; its entry begins one byte early, for the sake of
 	 * those who look up pc - 1. */
 	if (entry.signal)
@@ -325,7 +337,7 @@ static __attribute__((cold)) uint32_t decode(uint64_t pc, bool interrupted)
 			       ? row
 			       : row_special(ROW_GENERAL, 0);
 	if (cfi_decode(module, &entry, pc - 1, &rules))
-		return rows_scan(module, pc, false);
+		return row_of_untold(module, pc, interrupted);
 	return row_compile(module, &rules);
 }
 
@@ -334,9 +346,12 @@ uint32_t rows_decode(uint64_t pc)
 	return decode(pc, false);
 }
 
-uint32_t rows_interrupted(uint64_t pc)
+uint32_t rows_interrupted(struct unwind_thread *thread, uint64_t pc)
 {
-	return decode(pc + (1u << ARCH_PC_SHIFT), true);
+	uint32_t row = decode(pc + (1u << ARCH_PC_SHIFT), true);
+
+	thread->unknown |= row == row_special(ROW_BAD, BAD_FOR_NOW);
+	return row;
 }
 
 uint32_t rows_miss(struct unwind_thread *thread, uint64_t pc)

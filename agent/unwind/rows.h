@@ -15,6 +15,7 @@
 #include "agent/unwind/thread.h"
 
 extern uint64_t rows_state_word; /* through __atomic builtins */
+#define ROWS_SUSPENSIONS 0xffffu
 
 void rows_state_changed(struct unwind_thread *thread, uint64_t state);
 
@@ -33,8 +34,8 @@ uint32_t rows_scan(const struct unwind_module *module, uint64_t pc, bool interru
 /* Decodes, with no cache. */
 uint32_t rows_decode(uint64_t pc);
 
-/* The row of code that was interrupted at `pc`; not cached. For processors with ARCH_SCAN. */
-uint32_t rows_interrupted(uint64_t pc);
+/* The row of code that was interrupted at `pc`; not cached. */
+uint32_t rows_interrupted(struct unwind_thread *thread, uint64_t pc) __attribute__((noinline));
 
 static ARCH_HOT uint32_t rows_get(struct unwind_thread *thread, uint64_t pc)
 {
@@ -49,6 +50,11 @@ static ARCH_HOT uint32_t rows_get(struct unwind_thread *thread, uint64_t pc)
 static inline uint64_t rows_state(void)
 {
 	return __atomic_load_n(&rows_state_word, __ATOMIC_ACQUIRE);
+}
+
+static inline bool rows_is_suspended(uint64_t state)
+{
+	return state & ROWS_SUSPENSIONS;
 }
 
 /* Called first in a capture. */

@@ -84,12 +84,13 @@ static inline bool row_is_certain(uint32_t row)
 /* A word of the stack at `address`, for a frame whose stack pointer is `sp`. 0 or -EFAULT. */
 int stack_read(struct walk *w, uint64_t sp, uint64_t address, uint64_t *ret_value);
 
-/* A frame's row. Where plain rows come out of code (ARCH_SCAN) one that was found for a return address does not hold for
- * interrupted code. */
+/* A frame's row. A plain one may come out of code, and then holds for a return address only:
+ * what is kept is not asked of code that was interrupted, which would be looked up one byte
+ * farther on, as if a call ended there. */
 static ARCH_HOT uint32_t walk_row(struct unwind_thread *thread, const struct frame *frame)
 {
-	if (ARCH_SCAN && __builtin_expect(frame->flags & FRAME_INTERRUPTED, 0))
-		return rows_interrupted(frame->pc - (1u << ARCH_PC_SHIFT));
+	if (__builtin_expect(frame->flags & FRAME_INTERRUPTED, 0))
+		return rows_interrupted(thread, frame->pc - (1u << ARCH_PC_SHIFT));
 	return rows_get(thread, frame->pc);
 }
 

@@ -17,7 +17,7 @@ if(LIBDW_FOUND)
 	target_compile_definitions(heapcast_unwind_tests INTERFACE HAVE_LIBDW)
 endif()
 # Some read, or are written in, code of x86-64.
-set(elsewhere entry oracle scan)
+set(elsewhere entry framed oracle scan)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
 	set(elsewhere "")
 endif()
@@ -30,9 +30,9 @@ else()
 endif()
 heapcast_unit_tests(unwind heapcast_unwind_tests EXCEPT ${elsewhere})
 # These two leave stacks by longjmp, unmap them and map others there: the sanitizers keep books on stacks and lose track.
-set_source_files_properties(unwind/prefix.c unwind/oracle.c unwind/shapes.c unwind/untold.c PROPERTIES COMPILE_OPTIONS -fno-sanitize=all)
+set_source_files_properties(unwind/prefix.c unwind/framed.c unwind/oracle.c unwind/shapes.c unwind/untold.c PROPERTIES COMPILE_OPTIONS -fno-sanitize=all)
 if(HEAPCAST_SANITIZE MATCHES thread)
-	set_source_files_properties(unwind/prefix.c unwind/oracle.c unwind/shapes.c unwind/untold.c PROPERTIES COMPILE_DEFINITIONS
+	set_source_files_properties(unwind/prefix.c unwind/framed.c unwind/oracle.c unwind/shapes.c unwind/untold.c PROPERTIES COMPILE_DEFINITIONS
 		[[SKIP_REASON="the thread sanitizer does not know stacks made by makecontext and delays signals"]])
 endif()
 

@@ -13,6 +13,8 @@ uint64_t there_load(uint64_t address);
 #define eh_pointer	       there_eh_pointer
 #define eh_reader	       there_eh_reader
 #define expression_value       there_expression_value
+#define framed_clear	       there_framed_clear
+#define framed_find	       there_framed_find
 #define jit_find	       there_jit_find
 #define region_find	       there_region_find
 #define registers_apply	       there_registers_apply

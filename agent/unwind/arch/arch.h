@@ -20,6 +20,7 @@
  *   ARCH_SCAN           1: rows read out of code are plain ones, as most code has no table; every return address is
  *                       believed only if it lies behind a call
  *   ARCH_TOLD           1: most code has tables (.eh_frame) that hold for each of its instructions
+ *   ARCH_FRAMED         1: arch_framed is there
  *   ARCH_RECORD         1: fp, if it is one, points to (caller's fp, return address)
  *   ARCH_FP_KEPT        struct arch_frame.fp_words that says "not saved"
  *   ARCH_TABLE          type of the segment with a table of the processor's own, for arch_table_row
@@ -95,6 +96,19 @@ bool arch_table_row(const struct unwind_module *module, uint64_t pc, bool interr
  */
 bool arch_scan(const struct arch_code *code, uint64_t pc, bool interrupted,
 	       struct arch_frame *ret_frame);
+
+/* The frame pointer holds at every call from `begin` to `end` (one past the last): cfa = fp + 2
+ * words, the return address and the caller's fp lie below it. Not where such code is
+ * interrupted. */
+struct arch_range {
+	uint64_t begin;
+	uint64_t end;
+};
+
+/* Of the function that goes on at `pc`, behind a call, in `code`, with a frame record of its
+ * own; false: not known. The range is empty if the frame is only this call's. */
+bool arch_framed(const struct arch_code *code, uint64_t pc, struct arch_range *ret_range,
+		 struct arch_frame *ret_frame);
 
 /* Whether the instruction that ends before `code` + `length` may be a call; `length` bytes there can be read. True also if
  * they are too few to tell. What a stack holds at the place of a return address, and is none, is seldom so. */

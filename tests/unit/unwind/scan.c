@@ -12,7 +12,7 @@
 static struct mapped mapped;
 
 struct tally {
-	unsigned sites, right, wrong, undecided, unreadable;
+	unsigned sites, right, wrong, undecided, unreadable, framed, framed_wrong;
 };
 
 /* The same frame in other words: a table may measure from fp, and the code by sp. Then the slot of the caller's fp is all
@@ -50,6 +50,31 @@ static void check_site(struct tally *tally, const struct eh_entry *entry, uint64
 		tally->wrong++;
 }
 
+/* Where the frame pointer is said to hold, at this call or at one before, the table must say so,
+ * too. */
+static void check_framed(struct tally *tally, const struct eh_entry *entry, uint64_t pc)
+{
+	struct arch_code code = {.begin = (const uint8_t *)(uintptr_t)mapped.module.start,
+				 .end = (const uint8_t *)(uintptr_t)mapped.module.end,
+				 .address = mapped.module.start};
+	struct arch_frame frame = {
+		.from_fp = true, .cfa_words = 2, .ra_words = 1, .fp_words = 2};
+	static struct arch_range held;
+	struct cfi_rules rules;
+	uint32_t row;
+
+	if ((pc < held.begin || pc >= held.end) && !arch_framed(&code, pc, &held, &frame))
+		return;
+	if (cfi_decode(&mapped.module, entry, pc - 1, &rules))
+		return;
+	row = row_compile(&mapped.module, &rules);
+	tally->framed++;
+	if (same(row, &frame) && row_is_plain(row))
+		return;
+	tally->framed_wrong++;
+	printf("%#lx: held, by the table %#x\n", (unsigned long)(pc - mapped.module.bias), row);
+}
+
 static void check_entry(struct tally *tally, const struct eh_entry *entry, bool every)
 {
 	const uint8_t *at = (const uint8_t *)(uintptr_t)entry->start;
@@ -66,6 +91,8 @@ static void check_entry(struct tally *tally, const struct eh_entry *entry, bool 
 		at = insn.next;
 		if (!every && insn_flow(&insn) == FLOW_CALL)
 			check_site(tally, entry, (uintptr_t)at, false);
+		if (!every && insn_flow(&insn) == FLOW_CALL)
+			check_framed(tally, entry, (uintptr_t)at);
 	}
 	assert_ptr_equal(at, end);
 }
@@ -92,9 +119,12 @@ static struct tally check_module(const char *name, uint32_t stride, bool every)
 		if (start >= m->start && start < m->end && !eh_frame_find(m, start, &entry))
 			check_entry(&tally, &entry, every);
 	}
-	printf("%-16s %u %s: %.2f %% right, %u wrong, %u undecided, %u unreadable\n", name,
-	       tally.sites, every ? "instructions" : "call sites",
-	       100.0 * tally.right / tally.sites, tally.wrong, tally.undecided, tally.unreadable);
+	printf("%-16s %u %s: %.2f %% right, %u wrong, %u undecided, %u unreadable; "
+	       "%u by the frame pointer, %u wrong\n",
+	       name, tally.sites, every ? "instructions" : "call sites",
+	       100.0 * tally.right / tally.sites, tally.wrong, tally.undecided, tally.unreadable,
+	       tally.framed, tally.framed_wrong);
+	assert_int_equal(tally.framed_wrong, 0);
 	unmap_file(&mapped);
 	return tally;
 }

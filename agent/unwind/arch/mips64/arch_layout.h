@@ -17,6 +17,7 @@
 #define ARCH_LINK      1
 #define ARCH_SCAN      1
 #define ARCH_TOLD      0
+#define ARCH_FRAMED    0
 #define ARCH_RECORD    0
 #define ARCH_FP_KEPT   0
 #define ARCH_TABLE     0xffffffffu

@@ -65,7 +65,7 @@ bool arch_is_behind_call(const uint8_t *code, size_t length)
 	const uint8_t *end = code + length;
 	struct insn insn;
 
-	if (length < 7)
+	if (length < 7 || end[-5] == 0xe8)
 		return true;
 	for (unsigned size = 2; size <= 7; size++)
 		if (insn_read(end - size, end, &insn) && insn.next == end &&

@@ -17,6 +17,7 @@
 #define ARCH_LINK      0
 #define ARCH_SCAN      0
 #define ARCH_TOLD      1
+#define ARCH_FRAMED    1
 #define ARCH_RECORD    1
 #define ARCH_FP_KEPT   1 /* the return address's own slot: fp is never saved there */
 #define ARCH_TABLE     0xffffffffu

@@ -121,23 +121,22 @@ static char read_opcode(struct cursor *c, struct insn *insn, uint8_t *rex, bool 
 
 static void read_modrm(struct cursor *c, struct insn *insn, uint8_t rex)
 {
-	uint8_t modrm = byte(c), sib = 0x20;
+	uint8_t modrm = byte(c), sib = 0x20, mod = modrm >> 6, rm = modrm & 7;
 
-	insn->mod = modrm >> 6;
+	insn->mod = mod;
 	insn->reg = (modrm >> 3 & 7) | (rex << 1 & 8);
-	insn->rm = modrm & 7;
-	insn->relative = !insn->mod && insn->rm == 5;
-	if (insn->mod < 3 && insn->rm == 4) {
+	insn->relative = !mod && rm == 5;
+	if (mod < 3 && rm == 4) {
 		sib = byte(c);
-		insn->rm = sib & 7;
+		rm = sib & 7;
 	}
 	/* Index 4 is none; without displacement base 5 is none, or pc. */
-	insn->simple = (sib >> 3 & 7) == 4 && !(rex & 2) && (insn->mod || insn->rm != 5);
-	if (insn->mod == 1)
+	insn->simple = (sib >> 3 & 7) == 4 && !(rex & 2) && (mod || rm != 5);
+	if (mod == 1)
 		insn->displacement = bytes(c, 1);
-	else if (insn->mod == 2 || (!insn->mod && insn->rm == 5))
+	else if (mod == 2 || (!mod && rm == 5))
 		insn->displacement = bytes(c, 4);
-	insn->rm |= rex << 3 & 8;
+	insn->rm = rm | (rex << 3 & 8);
 }
 
 static unsigned immediate_bytes(const struct insn *insn, char form, bool narrow)
