@@ -41,6 +41,7 @@ enum row_kind {
 	ROW_GENERAL,	   /* what is left is decoded again at each use */
 	ROW_SCANNED, /* no table: as a plain row, out of the code itself, and checked when used;
 			      row_scanned */
+	ROW_SWITCHED, /* the caller's frame is on another stack; row_switched */
 	ROW_LINK, /* interrupted before the return address was saved: cfa = sp + 8 * argument, the
 		     rest is in registers */
 };
@@ -56,6 +57,7 @@ enum row_record {
 	RECORD_FIRST = 2, /* if fp is 0 this is the outermost frame */
 	RECORD_BY_HAND =
 		4, /* no call stands before it: unless interrupted, it was put on the stack as the end */
+	RECORD_ELSEWHERE = 8, /* it is there, but on another stack */
 };
 
 #define ROW_ARGUMENT_BITS 21
@@ -129,6 +131,35 @@ static inline struct arch_frame row_scanned_frame(uint32_t row)
 	return (struct arch_frame){.from_fp = argument & 1,
 				   .cfa_words = argument >> 1 & ARCH_FRAME_CFA_MAX,
 				   .fp_words = argument >> 16};
+}
+
+/* *(sp + 8 * owner) points to who owns the other stack, and that to the stack's end at 8 * end.
+ * *(sp + 8 * depth) below it is sp there: the cfa lies `cfa` words above it, and the caller's fp
+ * `fp` words below the cfa (as in struct arch_frame). */
+struct row_switched {
+	uint32_t owner, end, depth, cfa, fp;
+};
+
+static inline bool row_switched_fits(const struct row_switched *how)
+{
+	return how->owner < 32 && how->end < 16 && how->depth < 32 && how->cfa < 16 && how->fp < 8;
+}
+
+static inline uint32_t row_switched(const struct row_switched *how)
+{
+	return row_special(ROW_SWITCHED, how->owner | how->end << 5 | how->depth << 9 |
+						 how->cfa << 14 | how->fp << 18);
+}
+
+static inline struct row_switched row_switched_of(uint32_t row)
+{
+	uint32_t argument = row_argument(row);
+
+	return (struct row_switched){.owner = argument & 31,
+				     .end = argument >> 5 & 15,
+				     .depth = argument >> 9 & 31,
+				     .cfa = argument >> 14 & 15,
+				     .fp = argument >> 18};
 }
 
 /* cfa = *(fp + 8 * words); words is signed. */

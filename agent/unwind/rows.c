@@ -228,6 +228,8 @@ uint32_t rows_scan(const struct unwind_module *module, uint64_t pc, bool interru
 		return row_special(ROW_FRAME_POINTER, record);
 	if (arch_scan(&code, pc, interrupted, &frame))
 		return ARCH_SCAN ? row_of_code(&frame, interrupted) : row_scanned(&frame);
+	if (ARCH_FRAMED && !interrupted && arch_switched(&code, pc, &row))
+		return row;
 	if (ARCH_SCAN && frame.outermost)
 		return row_special(ROW_END, END_CERTAIN);
 	return row_special(ROW_FRAME_POINTER, record | (frame.outermost ? RECORD_FIRST : 0));

@@ -13,6 +13,7 @@
 #define UNKNOWN_FRAME  (256u << 10) /* how far above that all is looked at, a page at a time, */
 #define UNKNOWN_GROWN  (1u << 20)   /* how far below it may go on, */
 #define UNKNOWN_RECORD (64u << 10)  /* the farthest frame record that is looked at */
+#define OWN_RECORD     256u	    /* a small frame */
 #define PAGE	       4096u	    /* or a part of one, on any processor */
 
 #define NEAR_STACK (1u << 20) /* no code lies that near above a frame record */
@@ -106,6 +107,14 @@ __attribute__((noinline)) void walk_interrupted(struct walk *w, const struct fra
 	}
 }
 
+static void note_read(struct walk *w, uint64_t address, uint64_t value)
+{
+	if (w->reads && w->reads->count < READS_MAX)
+		w->reads->list[w->reads->count++] = (struct check){address, value};
+	else if (w->reads)
+		w->reads->overflow = true;
+}
+
 int stack_read(struct walk *w, uint64_t sp, uint64_t address, uint64_t *ret_value)
 {
 	if (address & (ARCH_WORD - 1) || address < sp - ARCH_RED_ZONE ||
@@ -113,10 +122,7 @@ int stack_read(struct walk *w, uint64_t sp, uint64_t address, uint64_t *ret_valu
 	    (address >= w->high && !walk_reach(w, address, address + ARCH_WORD)))
 		return -EFAULT;
 	*ret_value = arch_load(address);
-	if (w->reads && w->reads->count < READS_MAX)
-		w->reads->list[w->reads->count++] = (struct check){address, *ret_value};
-	else if (w->reads)
-		w->reads->overflow = true;
+	note_read(w, address, *ret_value);
 	return 0;
 }
 
@@ -154,29 +160,8 @@ static bool is_plausible(struct walk *w, uint64_t pc, uint64_t record, uint64_t 
 	return row != row_special(ROW_FRAME_POINTER, 0) || is_record(w, record + 16, fp);
 }
 
-/* | caller's fp | return address | at fp, the caller's sp behind it. */
-static enum step step_frame_pointer(struct walk *w, const struct frame *frame, struct frame *outer)
-{
-	uint64_t sp = frame->sp, record = frame->fp, fp, pc;
-
-	if (!ARCH_RECORD)
-		return STEP_BROKEN;
-	if ((!record && row_argument(frame->row) & RECORD_FIRST) ||
-	    row_argument(frame->row) & RECORD_BY_HAND)
-		return STEP_END;
-	if (!is_record(w, sp, record) || stack_read(w, sp, record, &fp) ||
-	    stack_read(w, sp, record + 8, &pc))
-		return STEP_BROKEN;
-	if (!pc)
-		return STEP_END;
-	pc = arch_code_address(pc);
-	if (!is_plausible(w, pc, record, fp))
-		return STEP_BROKEN;
-	*outer = (struct frame){.pc = pc, .sp = record + 16, .fp = fp};
-	return STEP_FRAME;
-}
-
-/* Whether code calls right before this address. Only bytes of the page that pc - 1 lies in are looked at: they can be read. */
+/* Whether code calls right before this address. Only bytes of the page that pc - 1 lies in are
+ * looked at: they can be read. */
 static bool is_behind_call(struct walk *w, uint64_t pc)
 {
 	uint32_t row = rows_get(w->thread, pc);
@@ -193,6 +178,98 @@ static bool is_behind_call(struct walk *w, uint64_t pc)
 		return true; /* nobody can tell */
 	code = code_before(pc, readable);
 	return code && arch_is_behind_call(code, readable);
+}
+
+/* A word that is on no stack. */
+static int word_read(struct walk *w, uint64_t address, uint64_t *ret_value)
+{
+	if (address & (ARCH_WORD - 1) ||
+	    unwind_host->readable(address, address + ARCH_WORD) < address + ARCH_WORD)
+		return -EFAULT;
+	*ret_value = arch_load(address);
+	note_read(w, address, *ret_value);
+	return 0;
+}
+
+/* The walk goes on where another stack is at `sp`. */
+static void walk_switch(struct walk *w, uint64_t sp)
+{
+	walk_keep(w);
+	walk_enter(w, sp);
+	if (!w->bounded)
+		walk_trust(w, sp);
+}
+
+/* By a frame record that is on another stack. It is believed if that is a thread's own, and a
+ * call stands before the return address. */
+static enum step step_elsewhere(struct walk *w, const struct frame *frame, struct frame *outer)
+{
+	uint64_t record = frame->fp, fp, pc;
+
+	walk_switch(w, record);
+	if (!w->bounded || stack_read(w, record, record, &fp) ||
+	    stack_read(w, record, record + 8, &pc) || !is_behind_call(w, pc))
+		return STEP_BROKEN;
+	*outer = (struct frame){.pc = pc, .sp = record + 16, .fp = fp};
+	return STEP_FRAME;
+}
+
+/* Does fp point to the frame record of the function whose frame begins at `sp`? The stack may
+ * have been moved since fp was set, and the record with it; then nobody knows, and only code
+ * that goes by sp can be left. */
+static bool is_own_record(struct walk *w, uint64_t sp, uint64_t fp)
+{
+	uint64_t pc;
+
+	return fp - sp < OWN_RECORD && !stack_read(w, sp, fp + 8, &pc) && is_behind_call(w, pc);
+}
+
+/* The caller's frame is on another stack, which this one tells of. */
+static enum step step_switched(struct walk *w, const struct frame *frame, struct frame *outer)
+{
+	struct row_switched how = row_switched_of(frame->row);
+	struct frame there = {.fp = frame->fp};
+	uint64_t sp = frame->sp, owner, depth, end, cfa;
+
+	if (stack_read(w, sp, sp + 8 * how.owner, &owner) ||
+	    stack_read(w, sp, sp + 8 * how.depth, &depth) ||
+	    word_read(w, owner + 8 * how.end, &end) || depth > end || depth > UNKNOWN_STACK)
+		return STEP_BROKEN;
+	there.sp = end - depth;
+	cfa = there.sp + 8 * how.cfa;
+	walk_switch(w, there.sp);
+	if (how.fp != ARCH_FP_KEPT ? stack_read(w, there.sp, cfa - 8 * how.fp, &there.fp) != 0
+				   : !is_own_record(w, cfa, there.fp))
+		there.fp = 0;
+	if (step_to(w, &there, cfa, ARCH_WORD, there.fp, &there) != STEP_FRAME ||
+	    !is_behind_call(w, there.pc))
+		return STEP_BROKEN;
+	*outer = there;
+	return STEP_FRAME;
+}
+
+/* | caller's fp | return address | at fp, the caller's sp behind it. */
+static enum step step_frame_pointer(struct walk *w, const struct frame *frame, struct frame *outer)
+{
+	uint64_t sp = frame->sp, record = frame->fp, fp, pc;
+
+	if (!ARCH_RECORD)
+		return STEP_BROKEN;
+	if (ARCH_FRAMED && row_argument(frame->row) & RECORD_ELSEWHERE)
+		return step_elsewhere(w, frame, outer);
+	if ((!record && row_argument(frame->row) & RECORD_FIRST) ||
+	    row_argument(frame->row) & RECORD_BY_HAND)
+		return STEP_END;
+	if (!is_record(w, sp, record) || stack_read(w, sp, record, &fp) ||
+	    stack_read(w, sp, record + 8, &pc))
+		return STEP_BROKEN;
+	if (!pc)
+		return STEP_END;
+	pc = arch_code_address(pc);
+	if (!is_plausible(w, pc, record, fp))
+		return STEP_BROKEN;
+	*outer = (struct frame){.pc = pc, .sp = record + 16, .fp = fp};
+	return STEP_FRAME;
 }
 
 /* As a plain row, but what it leads to must look like a return address: reading code can go wrong. */
@@ -365,6 +442,8 @@ static enum step step_by_kind(struct walk *w, const struct frame *frame, struct 
 			       ARCH_WORD, frame->fp, outer);
 	case ROW_DEREF_FP:
 		return step_deref_fp(w, frame, outer);
+	case ROW_SWITCHED:
+		return ARCH_FRAMED ? step_switched(w, frame, outer) : STEP_BROKEN;
 	case ROW_DEREF_SP:
 		return step_deref_sp(w, frame, outer);
 	case ROW_GENERAL:

@@ -86,6 +86,7 @@ work_stress() {
 installed() {
 	case $1 in
 	cc1plus) command -v g++ ;;
+	crossing) [ -x "$T/crossing" ] ;;
 	churn | dlopener | stress) [ -x "$BUILD/targets/$1" ] ;;
 	*) command -v "$1" ;;
 	esac >/dev/null

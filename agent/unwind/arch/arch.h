@@ -20,7 +20,7 @@
  *   ARCH_SCAN           1: rows read out of code are plain ones, as most code has no table; every return address is
  *                       believed only if it lies behind a call
  *   ARCH_TOLD           1: most code has tables (.eh_frame) that hold for each of its instructions
- *   ARCH_FRAMED         1: arch_framed is there
+ *   ARCH_FRAMED         1: arch_framed and arch_switched are there
  *   ARCH_RECORD         1: fp, if it is one, points to (caller's fp, return address)
  *   ARCH_FP_KEPT        struct arch_frame.fp_words that says "not saved"
  *   ARCH_TABLE          type of the segment with a table of the processor's own, for arch_table_row
@@ -109,6 +109,10 @@ struct arch_range {
  * own; false: not known. The range is empty if the frame is only this call's. */
 bool arch_framed(const struct arch_code *code, uint64_t pc, struct arch_range *ret_range,
 		 struct arch_frame *ret_frame);
+
+/* The row of a function that goes on at `pc`, behind a call, and returns on another stack, by
+ * its code; false: it is not known to. */
+bool arch_switched(const struct arch_code *code, uint64_t pc, uint32_t *ret_row);
 
 /* Whether the instruction that ends before `code` + `length` may be a call; `length` bytes there can be read. True also if
  * they are too few to tell. What a stack holds at the place of a return address, and is none, is seldom so. */

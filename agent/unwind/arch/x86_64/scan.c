@@ -15,7 +15,7 @@
  * Against the tables of glibc 2.36's libc, 13303 call sites: 98.6 % right, one wrong, the rest undecided, mostly calls of
  * abort in .text.unlikely (tests/unit/unwind/scan.c). Forward alone: 87.5 %, none wrong.
  */
-#include "agent/unwind/arch/arch.h"
+#include "agent/unwind/arch/x86_64/scan.h"
 
 #include "agent/unwind/arch/x86_64/height.h"
 #include "agent/unwind/ban.h"
@@ -186,8 +186,8 @@ static struct path take_nearest(struct search *s)
 	return path;
 }
 
-static bool search_forward(const struct arch_code *code, const uint8_t *start, bool interrupted,
-			   struct arch_frame *ret_frame)
+bool scan_forward(const struct arch_code *code, const uint8_t *start, bool interrupted,
+		  struct arch_frame *ret_frame)
 {
 	struct path path = {.height = height_begin(),
 			    .aligned = {.base = interrupted ? BASE_NONE : BASE_SP}};
@@ -435,6 +435,6 @@ bool arch_scan(const struct arch_code *code, uint64_t pc, bool interrupted,
 {
 	const uint8_t *at = code->begin + (pc - code->address);
 
-	return search_forward(code, at, interrupted, ret_frame) ||
+	return scan_forward(code, at, interrupted, ret_frame) ||
 	       sweep_backward(code, at, interrupted, ret_frame);
 }
