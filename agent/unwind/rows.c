@@ -296,7 +296,7 @@ static uint32_t decode_code(const struct unwind_module *module, uint64_t pc, boo
 		return row_special(ROW_END, END_CERTAIN);
 	if (!interrupted && is_no_return(module, pc, &row))
 		return row;
-	if (arch_table_row(module, at, interrupted, &row))
+	if (ARCH_SCAN && arch_table_row(module, at, interrupted, &row))
 		return row;
 	if (!eh_frame_find(module, pc - 1, &entry) && !cfi_decode(module, &entry, pc - 1, &rules)) {
 		told = row_compile(module, &rules);
