@@ -14,6 +14,7 @@
 #define NODES_SMALL	2 /* in a small table, where most nodes are of another place */
 #define SIZE_SMALL	(64u << 10)
 #define BYTES_PER_THREE (8 * 3 + 4 * 4) /* three entries of 8 bytes and four slots of 4 */
+#define LINE		16 /* slots of an index in a line of the processor's cache; four bits */
 
 static uint64_t hash_of_node(uint32_t parent, uint32_t place)
 {
@@ -54,12 +55,13 @@ void stacks_init(struct stacks *s, void *memory, size_t size)
 	s->nodes_max = nodes - 1;
 	s->nodes_slots = nodes / 3 * 4;
 	s->node_mask = UINT32_MAX >> __builtin_clz(nodes);
+	s->lines_a_node = (uint32_t)(((uint64_t)(s->nodes_slots / LINE) << 32) / nodes);
 	s->cache = (struct stacks_cached *)at;
 	s->located = (struct stacks_located *)(s->cache + cache_slots(s));
-	s->place = (uint64_t *)(at += caches_size(s));
+	s->node_index = (uint32_t *)(at += caches_size(s));
+	s->place = (uint64_t *)(at += s->nodes_slots * sizeof(*s->node_index));
 	s->node = (struct stacks_node *)(at += places * sizeof(*s->place));
-	s->place_index = (uint32_t *)(at += nodes * sizeof(*s->node));
-	s->node_index = (uint32_t *)(at + s->places_slots * sizeof(uint32_t));
+	s->place_index = (uint32_t *)(at + nodes * sizeof(*s->node));
 	stacks_cache_clear(s);
 }
 
@@ -79,24 +81,54 @@ static uint32_t intern_place(struct stacks *s, uint64_t place)
 	return s->places;
 }
 
+/* What a slot holds of the node `number`. */
+static uint32_t index_entry(const struct stacks *s, uint64_t hash, uint32_t number)
+{
+	return ((uint32_t)hash & ~s->node_mask) | number;
+}
+
+/* Is the search over? At an empty slot it is. */
+static inline bool ends_search(const struct stacks *s, uint32_t entry, uint64_t hash,
+			       uint32_t parent, uint32_t place)
+{
+	const struct stacks_node *n = &s->node[entry & s->node_mask];
+
+	return !entry || (entry == index_entry(s, hash, entry & s->node_mask) &&
+			  n->parent == parent && n->place == place);
+}
+
+/*
+ * The slot of the node, or the empty one that it belongs in. Most nodes lie in the line that is their parent's: parents whose
+ * numbers are near share it, and what is new hangs below what is new, so that it is in the processor's cache. Who finds that
+ * line full goes where the hash says. (Nothing is ever taken out, so a line with an empty slot was never full.)
+ */
+static inline uint32_t *node_slot(const struct stacks *s, uint64_t hash, uint32_t parent,
+				  uint32_t place)
+{
+	uint32_t *line = s->node_index + ((uint64_t)parent * s->lines_a_node >> 32) * LINE;
+	uint32_t slot = (uint32_t)(hash >> 60);
+
+	for (unsigned i = 0; i < LINE; i++, slot = (slot + 1) % LINE)
+		if (ends_search(s, line[slot], hash, parent, place))
+			return &line[slot];
+	slot = places_home(hash, s->nodes_slots);
+	while (!ends_search(s, s->node_index[slot], hash, parent, place))
+		slot = places_next(slot, s->nodes_slots);
+	return &s->node_index[slot];
+}
+
 /* 0: no room, with `limit` nodes in the table. */
 static uint32_t intern_node(struct stacks *s, uint32_t parent, uint32_t place, uint32_t limit)
 {
 	uint64_t hash = hash_of_node(parent, place);
-	uint32_t slot = places_home(hash, s->nodes_slots), tag = (uint32_t)hash & ~s->node_mask,
-		 entry;
+	uint32_t *slot = node_slot(s, hash, parent, place);
 
-	while ((entry = s->node_index[slot])) {
-		const struct stacks_node *n = &s->node[entry & s->node_mask];
-
-		if ((entry & ~s->node_mask) == tag && n->parent == parent && n->place == place)
-			return entry & s->node_mask;
-		slot = places_next(slot, s->nodes_slots);
-	}
+	if (*slot)
+		return *slot & s->node_mask;
 	if (s->nodes >= limit)
 		return 0;
 	s->node[++s->nodes] = (struct stacks_node){.parent = parent, .place = place};
-	s->node_index[slot] = tag | s->nodes;
+	*slot = index_entry(s, hash, s->nodes);
 	return s->nodes;
 }
 
@@ -214,10 +246,10 @@ static void index_again(struct stacks *s)
 		s->place_index[free_slot(s->place_index, s->places_slots,
 					 places_hash(s->place[i]))] = i;
 	for (uint32_t i = 1; i <= s->nodes; i++) {
-		uint64_t hash = hash_of_node(s->node[i].parent, s->node[i].place);
+		const struct stacks_node *n = &s->node[i];
+		uint64_t hash = hash_of_node(n->parent, n->place);
 
-		s->node_index[free_slot(s->node_index, s->nodes_slots, hash)] =
-			((uint32_t)hash & ~s->node_mask) | i;
+		*node_slot(s, hash, n->parent, n->place) = index_entry(s, hash, i);
 	}
 }
 

@@ -17,6 +17,9 @@
  * FRAME_TABLE_FULL; a sixteenth of the nodes is set aside for those, and when these are gone too, the outer node itself stands
  * for the stack.
  *
+ * The index of nodes is a hash table in which the parent's number chooses the line of the processor's cache: what new stacks
+ * ask is near what they have asked just before. Stacks of a compiler are new in two of three events.
+ *
  * A direct-mapped cache answers (parent, program counter, epoch) -> node, which is what most events ask, and behind it one
  * (program counter, epoch) -> place. Whoever changes the modules clears them. The first has about a seventh of the memory:
  * with 16,384 slots instead of 4,096 an event of cc1plus costs the agent a fifth less, and more slots gain little.
@@ -37,6 +40,7 @@ struct stacks {
 	} *node;		/* from 1 */
 	uint32_t *node_index;	/* a node, and above `node_mask` bits of its hash: most others are passed over unread */
 	uint32_t node_mask;
+	uint32_t lines_a_node;	/* of the index, times 2^32: where a parent's line is */
 	struct stacks_cached {
 		uint64_t key; /* program counter, and the epoch above it */
 		uint32_t parent;

@@ -28,6 +28,35 @@ static void test_interning(void **state)
 	assert_false(stacks_is_cut(&s, c));
 }
 
+/* Some parents have more children than a line of the index has slots, and share it with others. */
+static void test_many_children(void **state)
+{
+	static uint8_t memory[256 << 10], more[512 << 10];
+	static uint32_t node[40][200];
+	struct stacks s;
+
+	(void)state;
+	stacks_init(&s, memory, sizeof(memory));
+	for (uint32_t round = 0; round < 3; round++) {
+		for (uint32_t child = 0; child < 200; child++)
+			for (uint32_t i = 0; i < 40; i++) {
+				uint32_t parent = i ? node[i - 1][0] : 0;
+				uint32_t got =
+					stacks_child(&s, parent, 1, i % 2 ? child : child % 3);
+
+				if (!round)
+					node[i][child] = got;
+				assert_int_equal(got, node[i][child]);
+			}
+		assert_int_equal(s.nodes, 20 * 200 + 20 * 3);
+		if (round == 1)
+			stacks_move(&s, more, sizeof(more));
+	}
+	for (uint32_t i = 0; i < 40; i++)
+		for (uint32_t child = 1; child < (i % 2 ? 200 : 3); child++)
+			assert_int_not_equal(node[i][child], node[i][child - 1]);
+}
+
 static void test_table_full(void **state)
 {
 	static uint8_t memory[128 << 10];
@@ -364,11 +393,17 @@ static void test_modules_alternate(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_interning),    cmocka_unit_test(test_table_full),
-		cmocka_unit_test(test_spool),	     cmocka_unit_test(test_names),
-		cmocka_unit_test(test_budget),	     cmocka_unit_test(test_budget_of_large_pages),
-		cmocka_unit_test(test_clock),	     cmocka_unit_test(test_modules_again),
-		cmocka_unit_test(test_modules_rebuilt), cmocka_unit_test(test_modules_alternate),
+		cmocka_unit_test(test_interning),
+		cmocka_unit_test(test_many_children),
+		cmocka_unit_test(test_table_full),
+		cmocka_unit_test(test_spool),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_budget),
+		cmocka_unit_test(test_budget_of_large_pages),
+		cmocka_unit_test(test_clock),
+		cmocka_unit_test(test_modules_again),
+		cmocka_unit_test(test_modules_rebuilt),
+		cmocka_unit_test(test_modules_alternate),
 		cmocka_unit_test(test_modules_full),
 	};
 
