@@ -121,17 +121,21 @@ wait "$silent" 2>/dev/null || true
 # Stopped, with a full queue: programs run on, unrecorded, within the second that an answer may take.
 kill -STOP "${served[silent]}"
 python3 - "$T/silent" >"$T/queue.out" <<'PYTHON' &
-import socket, sys, time
+import resource, socket, sys, time
 held = []
-for i in range(200):
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+for i in range(min(most - 10, 5000)):
     s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     s.setblocking(False)
     held.append(s)
     try:
         s.connect(sys.argv[1])
     except BlockingIOError:
+        print("full", flush=True)
         break
-print("full" if i < 199 else "not full", flush=True)
+else:
+    print("not full" if most > 5000 else "full of all that this user may open", flush=True)
 time.sleep(60)
 PYTHON
 queue=$!
