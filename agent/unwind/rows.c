@@ -253,15 +253,16 @@ static uint32_t row_of_untold(const struct unwind_module *module, uint64_t pc, b
 			   : rows_scan(module, pc, false);
 }
 
-/* No entry holds pc - 1. If a function begins at pc nobody has called from before it: its address
- * was put there by hand (makecontext), and the stack ends. Else the code tells, or the frame pointer. */
+/* No entry holds pc - 1. If a function begins at a return address nobody has called from before it: its address was put there by hand
+ * (makecontext), and the stack ends. (Interrupted code may be the last instruction before that function.) Else the code tells, or the
+ * frame pointer. */
 static uint32_t row_without_entry(const struct unwind_module *module, uint64_t pc, bool interrupted)
 {
 	struct eh_entry entry;
 
 	if (is_entered_at(module, pc))
 		return row_special(ROW_END, END_CERTAIN);
-	if (!eh_frame_find(module, pc, &entry) && entry.start == pc)
+	if (!interrupted && !eh_frame_find(module, pc, &entry) && entry.start == pc)
 		return row_special(ROW_END, END_BY_HAND);
 	return row_of_untold(module, pc, interrupted);
 }
