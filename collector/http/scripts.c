@@ -152,7 +152,7 @@ static int write_script(struct exchange *x, const char *table, const char *more,
 	int r;
 
 	buf_printf(&code, "select * from %s where ", table);
-	r = sql_of_filter(filter, !strcmp(table, "maps"), &code);
+	r = sql_of_filter(x->source->recording, filter, !strcmp(table, "maps"), &code);
 	buf_string(&code, more);
 	if (!r && !buf_text(&code))
 		r = -ENOMEM;

@@ -171,10 +171,13 @@ static int judge_rows(void *context, const struct row_block *block, const struct
 
 	for (uint32_t k = rows->count; k-- > 0;) {
 		uint32_t i = row_at(rows, k), thread = block->thread[i] <= f->threads ? block->thread[i] : 0;
+		bool survivor = row_survivor(block, i); /* nobody allocated then */
 
-		if (at_once(block, i, &f->next[thread]) != wanted)
+		if ((!survivor && at_once(block, i, &f->next[thread])) != wanted)
 			matcher_refuse(f->m, block->first_row + i);
-		f->next[thread] = (struct follower){block->birth_ns[i], block->address[i], block->first_row + i};
+		if (!survivor)
+			f->next[thread] = (struct follower){block->birth_ns[i], block->address[i],
+							    block->first_row + i};
 	}
 	return 0;
 }

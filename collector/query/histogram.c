@@ -33,6 +33,7 @@ struct counting {
 	enum value value;
 	uint64_t at_ns;
 	uint16_t *room; /* for the rows that `value` counts */
+	bool apart;	/* survivors are what is alive and leaked, and nothing else */
 	struct sums size[SIZES], lifetime[LIFETIMES];
 	struct tally leaked, unknown, total;
 };
@@ -56,12 +57,17 @@ static void count_row(struct counting *c, const struct row_block *block, uint32_
 	uint64_t birth = block->birth_ns[i], death = block->death_ns[i];
 	struct sums *of_size = &c->size[size_class(block->size[i])];
 
-	tally_add_row(&c->total, block, i);
-	tally_add_row(&of_size->all, block, i);
 	if (row_leaked(block, i)) {
 		tally_add_row(&of_size->leaked, block, i);
 		tally_add_row(&c->leaked, block, i);
-	} else if (row_freed(block, i)) {
+	}
+	if (c->apart && row_survivor(block, i) && !value_is_alive(c->value))
+		return;
+	tally_add_row(&c->total, block, i);
+	tally_add_row(&of_size->all, block, i);
+	if (row_leaked(block, i))
+		return;
+	if (row_freed(block, i)) {
 		tally_add_row(&c->lifetime[lifetime_class(death > birth ? death - birth : 0)].all,
 			      block, i);
 	} else {
@@ -87,6 +93,7 @@ static int part_new(void *context, void **ret_part)
 	*ret_part = c;
 	c->value = whole->value;
 	c->at_ns = whole->at_ns;
+	c->apart = whole->apart;
 	c->room = malloc(ROWS_PER_BLOCK * sizeof(*c->room));
 	return c->room ? 0 : -ENOMEM;
 }
@@ -214,6 +221,7 @@ int query_histogram(struct view *view, const struct filter *filter, enum value v
 	r = matcher_init(&m, view, filter, err);
 	if (r < 0)
 		return r;
+	c->apart = matcher_sees_survivors(&m);
 	r = make(c, &m, ret_histogram, err);
 	matcher_done(&m);
 	return r;

@@ -127,7 +127,6 @@ static int bins_init(struct history_bins *bins, const struct matcher *m, struct 
 		return -ENOMEM;
 	matcher_init_all(&all, m->recording, m->filter);
 	all.rows = m->rows;
-	all.hides_survivors = false;
 	r = sweep_run(&(struct sweep){.matcher = &all,
 				      .columns = ROWS_BIRTH,
 				      .context = &(struct starts){segment_rows, births},

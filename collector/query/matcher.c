@@ -345,8 +345,7 @@ static unsigned lifetime_columns(const struct filter *f)
 	return columns;
 }
 
-/* Only what is alive, be it at the end? */
-static bool asks_alive(const struct filter *f)
+bool filter_asks_alive(const struct filter *f)
 {
 	return f->alive_at_ns != NO_TIME || f->alive_at_2_ns != NO_TIME ||
 	       f->lifetime == LIFETIME_ONLY_LEAKED || f->lifetime == LIFETIME_ONLY_CHAIN_LEAKED ||
@@ -384,7 +383,6 @@ void matcher_init_all(struct matcher *matcher, const struct recording *recording
 		.rows = recording_rows(recording),
 		.end_ns = recording_end_ns(recording),
 		.everything = true,
-		.hides_survivors = recording_survivors(recording),
 		.columns = recording_survivors(recording) ? ROWS_KIND : 0,
 	};
 }
@@ -396,7 +394,8 @@ int matcher_init(struct matcher *matcher, struct view *view, const struct filter
 
 	matcher_init_all(matcher, view->recording, filter);
 	matcher->everything = asks_nothing(filter);
-	matcher->hides_survivors &= !asks_alive(filter);
+	matcher->hides_survivors =
+		recording_survivors(view->recording) && !filter_asks_alive(filter);
 	if (asks_stacks(filter))
 		r = judge_stacks(matcher, view, err);
 	if (!r && filter->lifetime == LIFETIME_ONLY_WHOLE_GROUP_LEAKED)

@@ -88,15 +88,20 @@ static inline bool row_leaked(const struct row_block *block, uint32_t i)
 	return block->end[i] == BLOCK_IN_USE;
 }
 
-static inline bool row_survivor(const struct row_block *block, uint32_t i)
-{
-	return block->survivors && block->kind[i] & ROW_SURVIVOR;
-}
-
 /* Is it about blocks that are alive, survivors too? */
 static inline bool value_is_alive(enum value value)
 {
 	return value != VALUE_ALLOCATED && value != VALUE_TEMPORARY;
+}
+
+/* For who counts what was allocated and what is alive in one pass: all rows are seen from here on, and the answer is whether survivors
+ * are to be told apart, as what is alive alone. */
+static inline bool matcher_sees_survivors(struct matcher *matcher)
+{
+	bool apart = matcher->hides_survivors;
+
+	matcher->hides_survivors = false;
+	return apart;
 }
 
 static inline bool row_freed(const struct row_block *block, uint32_t i)

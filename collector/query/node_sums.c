@@ -191,7 +191,7 @@ static unsigned survivor_end(const struct node_sums *sums, const struct row_bloc
 
 static bool is_survivor(const struct node_sums *sums, const struct row_block *block, uint32_t i)
 {
-	return sums->apart && block->survivors && block->kind[i] & ROW_SURVIVOR;
+	return sums->apart && row_survivor(block, i);
 }
 
 static int add_weighed(struct node_sums *sums, const struct row_block *block,

@@ -254,7 +254,7 @@ static int take_block(struct query_page *s, struct err_text *err)
 	if (r < 0)
 		return r;
 	s->first_row = block->first_row;
-	if (m->everything) {
+	if (m->everything && !m->hides_survivors) {
 		s->rows.count = count;
 		return 0;
 	}
@@ -357,7 +357,7 @@ int query_page_total(struct query_page *page, uint64_t *ret_total, struct err_te
 {
 	int r = 0;
 
-	if (!page->total_known && page->matcher.everything) {
+	if (!page->total_known && page->matcher.everything && !page->matcher.hides_survivors) {
 		page->total = page->matcher.rows;
 	} else if (!page->total_known) {
 		page->total = 0;

@@ -18,7 +18,6 @@ int peak_moment(struct view *view, const struct filter *filter, uint64_t *ret_ns
 	if (r < 0)
 		return r;
 	matcher_init_all(&all, view->recording, filter);
-	all.hides_survivors = false;
 	return usage_index_peak(index, &(struct history_of){.matcher = &all}, ret_ns, err);
 }
 

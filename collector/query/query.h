@@ -214,6 +214,8 @@ struct row_bits *row_bits_new(uint64_t rows);
 
 void filter_init(struct filter *filter);
 void filter_done(struct filter *filter);
+/* Only what is alive, be it at the end? Then survivors match, too. */
+bool filter_asks_alive(const struct filter *filter);
 /* Sets what `name` (as in the REST API, with '_' or '-') says to `value`. -EINVAL: the sentence names parameter and what it takes;
  * -ENOENT: no filter has that name. */
 int filter_set(struct filter *filter, const struct view *view, const char *name, const char *value,

@@ -1,4 +1,4 @@
-/* Matched rows for who asks for the next ones, a block at a time. See query.h. */
+/* Matched rows for who asks for the next ones, a block at a time: survivors too, whoever asks tells them apart. See query.h. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -24,6 +24,7 @@ static int begin(struct row_walk *walk, struct view *view, const struct filter *
 
 	if (r < 0)
 		return r;
+	walk->matcher.hides_survivors = false;
 	walk->columns |= matcher_columns(&walk->matcher);
 	if (walk->end_row > walk->matcher.rows)
 		walk->end_row = walk->matcher.rows;

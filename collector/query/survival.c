@@ -48,6 +48,7 @@ struct sites {
 	struct site **by_node; /* NULL: not asked for yet */
 	struct map by_site;    /* index + 1 */
 	uint64_t young_ns, end_ns;
+	bool apart; /* survivors are alive, and nobody has allocated them */
 };
 
 static void sites_done(struct sites *s)
@@ -177,7 +178,8 @@ static int add_row(struct sites *s, struct site *site, const struct row_block *b
 {
 	uint64_t birth = block->birth_ns[i], death = block->death_ns[i], lived;
 
-	tally_add_row(&site->allocated, block, i);
+	if (!s->apart || !row_survivor(block, i))
+		tally_add_row(&site->allocated, block, i);
 	if (row_leaked(block, i))
 		return add_alive(s, site, block, i);
 	if (row_freed(block, i)) {
@@ -202,11 +204,14 @@ static int part_new(void *context, void **ret_part)
 {
 	const struct sites *whole = context;
 	struct sites *part = calloc(1, sizeof(*part));
+	int r;
 
 	if (!part)
 		return -ENOMEM;
 	*ret_part = part;
-	return sites_init(part, whole->view, whole->young_ns, whole->end_ns);
+	r = sites_init(part, whole->view, whole->young_ns, whole->end_ns);
+	part->apart = whole->apart;
+	return r;
 }
 
 static int part_rows(void *part, const struct row_block *block, const struct row_set *rows)
@@ -409,6 +414,7 @@ int query_survivors(struct view *view, const struct filter *filter, uint64_t you
 	if (r < 0)
 		return r;
 	r = sites_init(&s, view, young_ns == NO_TIME ? m.end_ns / 100 : young_ns, m.end_ns);
+	s.apart = matcher_sees_survivors(&m);
 	if (!r)
 		r = add_rows(&s, &m, err);
 	matcher_done(&m);

@@ -26,6 +26,7 @@ struct sums {
 	uint32_t count, capacity;
 	struct map by_key; /* node << 32 | thread -> index + 1 */
 	uint16_t *room;
+	bool apart; /* survivors are what is alive, and nothing else */
 };
 
 static void sums_free(void *sums)
@@ -53,6 +54,7 @@ static int sums_new(void *context, void **ret_sums)
 	s->value = like->value;
 	s->at_ns = like->at_ns;
 	s->nodes = like->nodes;
+	s->apart = like->apart;
 	s->room = malloc(ROWS_PER_BLOCK * sizeof(*s->room));
 	if (!s->room)
 		return -ENOMEM;
@@ -89,7 +91,8 @@ static int add_rows(void *sums, const struct row_block *block, const struct row_
 
 		if (!sum)
 			return -ENOMEM;
-		tally_add_row(&sum->allocated, block, i);
+		if (!s->apart || !row_survivor(block, i))
+			tally_add_row(&sum->allocated, block, i);
 	}
 	counted = value_select(s->value, s->at_ns, block, rows, s->room);
 	for (uint32_t k = 0; k < counted.count; k++) {
@@ -98,7 +101,8 @@ static int add_rows(void *sums, const struct row_block *block, const struct row_
 
 		if (!sum)
 			return -ENOMEM;
-		tally_add_row(&sum->value, block, i);
+		if (!s->apart || !row_survivor(block, i) || value_is_alive(s->value))
+			tally_add_row(&sum->value, block, i);
 	}
 	return 0;
 }
@@ -203,6 +207,7 @@ int query_thread_groups(struct view *view, const struct filter *filter, enum val
 	if (r < 0)
 		return r;
 	like.nodes = view->nodes;
+	like.apart = matcher_sees_survivors(&m);
 	r = sums_new(&like, &sums);
 	if (!r)
 		r = sum_rows(sums, &m, err);

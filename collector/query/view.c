@@ -393,7 +393,6 @@ int view_usage_index(struct view *view, const struct filter *filter,
 	int r;
 
 	matcher_init_all(&all, view->recording, filter);
-	all.hides_survivors = false;
 	r = view_lock(&view->index_lock, &all, err);
 	if (r < 0)
 		return r;

@@ -192,6 +192,7 @@ int view_whole_sums(struct view *view, const struct filter *filter, unsigned par
 	int r;
 
 	matcher_init_all(&all, view->recording, filter);
+	all.hides_survivors = recording_survivors(view->recording);
 	r = view_lock(&view->sums_lock, &all, err);
 	if (r < 0)
 		return r;

@@ -59,6 +59,7 @@
 	X(MARKER, "marker", "INTEGER", ROWS_BIRTH, "number that the program said last before (heapcast_mark)")         \
 	X(LABEL, "label", "TEXT", ROWS_BIRTH | ROWS_THREAD, "text that its thread bore (heapcast_label)")              \
 	X(MAP, "map", "INTEGER", ROWS_ADDRESS | ROWS_BIRTH, "number of the mapping that it lay in (maps)")             \
+	X(SURVIVOR, "survivor", "INTEGER", ROWS_KIND, "1: what is left of blocks that were thinned, from then on; nobody allocated it") \
 	X(ALIVE_AT, "alive_at_ns", "INTEGER HIDDEN", ROWS_BIRTH | ROWS_DEATH, "parameter: only those alive at this moment: allocations(NS), or alive_at_ns = NS")
 
 #define ENUM(id, name, type, rows, about) ALLOCATIONS_##id,

@@ -268,6 +268,9 @@ static int put_meaning(struct allocations_cursor *c, sqlite3_context *out, int c
 	case ALLOCATIONS_THREAD_NAME:
 		put_thread(c, out, column);
 		return 0;
+	case ALLOCATIONS_SURVIVOR:
+		sqlite3_result_int(out, row_survivor(b, i));
+		return 0;
 	case ALLOCATIONS_KIND:
 		put_text(out, event_kind_name(row_kind(b, i)));
 		return 0;

@@ -198,7 +198,8 @@ static void add_group(struct text *t, const struct filter *f)
 	}
 }
 
-int sql_of_filter(const struct filter *f, bool maps, struct buf *out)
+int sql_of_filter(const struct recording *recording, const struct filter *f, bool maps,
+		  struct buf *out)
 {
 	struct buf condition = {0};
 	struct text t = {.out = &condition, .words = maps ? &of_maps : &of_allocations};
@@ -222,6 +223,8 @@ int sql_of_filter(const struct filter *f, bool maps, struct buf *out)
 		add_quoted(&t, name, f->thread_name, "");
 	}
 	if (!maps) {
+		if (recording_survivors(recording) && !filter_asks_alive(f))
+			add(&t, "not survivor");
 		add_origin(&t, f);
 		add_chain(&t, f);
 		add_group(&t, f);

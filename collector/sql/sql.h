@@ -17,6 +17,7 @@ struct buf;
 struct err_text;
 struct filter;
 struct progress;
+struct recording;
 struct row_bits;
 struct view;
 
@@ -78,9 +79,9 @@ int sql_where(struct view *view, const char *condition, const struct sql_limits 
 int sql_add_condition(struct filter *filter, struct view *view, const char *condition, const struct sql_limits *limits,
 		      struct err_text *err);
 
-/* The condition of SQL that says what a filter says, over the columns of `allocations`, or of `maps`; "1" where nothing is asked. What
- * `filter.only` holds has no text: that is the caller's. 0 or -ENOMEM. */
-int sql_of_filter(const struct filter *filter, bool of_maps, struct buf *out);
+/* The condition of SQL that says what a filter says of this recording, over the columns of `allocations`, or of `maps`; "1" where
+ * nothing is asked. What `filter.only` holds has no text: that is the caller's. 0 or -ENOMEM. */
+int sql_of_filter(const struct recording *recording, const struct filter *filter, bool of_maps, struct buf *out);
 
 /* The tables, for people: a callback a table, then one a column. */
 struct sql_describe {

@@ -201,6 +201,11 @@ static inline unsigned row_kind(const struct row_block *block, uint32_t i)
 	return block->kind[i] & ROW_KIND;
 }
 
+static inline bool row_survivor(const struct row_block *block, uint32_t i)
+{
+	return block->survivors && block->kind[i] & ROW_SURVIVOR;
+}
+
 /*
  * Reading rows. A reader unpacks one block at a time into memory of its own, only the columns that are asked for, so several threads
  * read one recording, each with its reader:

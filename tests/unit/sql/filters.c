@@ -151,7 +151,7 @@ static uint64_t agree(struct filter *filter)
 	struct buf text = {0};
 	uint64_t count;
 
-	assert_int_equal(sql_of_filter(filter, false, &text), 0);
+	assert_int_equal(sql_of_filter(t.recording, filter, false, &text), 0);
 	count = compare(by_filter(filter), by_condition(buf_text(&text)), buf_text(&text));
 	buf_done(&text);
 	filter_done(filter);
