@@ -173,7 +173,6 @@ static int add_all(struct groups *groups, struct sites *sites, const struct view
 		   const struct node_sums *nodes, const struct node_sums *alive, enum value value,
 		   uint64_t at_ns)
 {
-	bool born = value == VALUE_ALLOCATED || value == VALUE_TEMPORARY;
 	bool by_site = sites->grouping != GROUP_BY_BACKTRACE;
 	struct tally total = {0};
 	int r = by_site ? 0 : groups_reserve(groups, nodes->count);
@@ -187,8 +186,7 @@ static int add_all(struct groups *groups, struct sites *sites, const struct view
 		else
 			groups_add(groups, view, &sum);
 	}
-	groups->total =
-		tally_total(&total, view->recording, born, value == VALUE_LEAKED ? NO_TIME : at_ns);
+	groups->total = tally_total(&total, view->recording, value, at_ns);
 	groups->at_ns = at_ns;
 	if (!r && by_site)
 		r = groups_reserve(groups, sites->count);

@@ -199,8 +199,10 @@ static int make(struct counting *c, const struct matcher *m, struct histogram *r
 	out.lifetimes = out.sizes + SIZES;
 	list_sizes(c, &out);
 	list_lifetimes(c, &out);
-	out.total = tally_usage(&c->total);
+	out.total = tally_total(&c->total, m->recording, c->value, c->at_ns);
 	out.leaked = tally_usage(&c->leaked);
+	if (c->value != VALUE_TEMPORARY)
+		out.leaked = tally_total(&c->leaked, m->recording, VALUE_LEAKED, NO_TIME);
 	out.unknown = tally_usage(&c->unknown);
 	*ret_histogram = out;
 	return 0;

@@ -92,7 +92,7 @@ int query_in_use(struct view *view, const struct filter *filter, uint64_t at_ns,
 	if (!r)
 		r = hand_over(&g);
 	if (!r && ret_total)
-		*ret_total = tally_total(&g.total, view->recording, false, at_ns);
+		*ret_total = tally_total(&g.total, view->recording, VALUE_IN_USE, at_ns);
 	matcher_done(&m);
 	map_done(&g.counts);
 	return r == -ENOMEM ? err_set(err, r, "out of memory") : r;

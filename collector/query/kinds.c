@@ -222,7 +222,7 @@ static int list_groups(const struct view *view, const struct kind_sums *nodes,
 		tally_merge(&total, &sites.list[i].tally);
 		groups->list[groups->count++] = group_of(view, &sites.list[i]);
 	}
-	groups->total = tally_usage(&total);
+	groups->total = tally_total(&total, view->recording, nodes->value, nodes->at_ns);
 	qsort(groups->list, groups->count, sizeof(*groups->list), heaviest_first);
 	return 0;
 }

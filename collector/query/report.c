@@ -104,9 +104,8 @@ static struct usage total_of(const struct recording *recording, const struct sum
 			     enum value value)
 {
 	struct tally total = node_sums_total(s->sums, value);
-	bool born = value == VALUE_ALLOCATED || value == VALUE_TEMPORARY;
 
-	return tally_total(&total, recording, born, value == VALUE_PEAK ? s->peak_ns : NO_TIME);
+	return tally_total(&total, recording, value, s->peak_ns);
 }
 
 static struct report report_of(const struct recording *recording, const struct sums *s)

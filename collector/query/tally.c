@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "collector/query/matcher.h"
+
 #include "base/ban.h"
 
 static uint64_t whole(double value)
@@ -62,19 +64,20 @@ static void unseen_births(const struct recording *recording, const struct tally 
 	*ret_blocks = least(passed, most / small);
 }
 
-struct usage tally_total(const struct tally *tally, const struct recording *recording, bool born,
-			 uint64_t at_ns)
+struct usage tally_total(const struct tally *tally, const struct recording *recording,
+			 enum value value, uint64_t at_ns)
 {
+	bool moment = value == VALUE_IN_USE || value == VALUE_PEAK;
 	struct usage usage = tally_usage(tally);
 	const struct thinned_info thinned = recording_thinned(recording);
 	double bytes, blocks;
 
-	if (!thinned.from_ns || (!born && at_ns < thinned.from_ns))
+	if (!thinned.from_ns || (moment && at_ns < thinned.from_ns))
 		return usage;
 	unseen_births(recording, tally, &usage, thinned.interval, &bytes, &blocks);
 	usage.bytes_error = hypot(usage.bytes_error, bytes);
 	usage.blocks_error = hypot(usage.blocks_error, blocks);
-	if (!born) {
+	if (value_is_alive(value)) {
 		usage.bytes_error = hypot(usage.bytes_error, (double)thinned.alive_bytes);
 		usage.blocks_error = hypot(usage.blocks_error, (double)thinned.alive_blocks);
 	}

@@ -88,9 +88,9 @@ static inline void tally_add_row(struct tally *tally, const struct row_block *bl
 }
 
 struct usage tally_usage(const struct tally *tally);
-/* Of a total over the recording. `at_ns`: of what is in use then, or leaked (NO_TIME); `born`: of what was allocated. */
-struct usage tally_total(const struct tally *tally, const struct recording *recording, bool born,
-			 uint64_t at_ns);
+/* Of a total over the recording, of what `value` counts: at `at_ns`, if that is in use or the peak. */
+struct usage tally_total(const struct tally *tally, const struct recording *recording,
+			 enum value value, uint64_t at_ns);
 void tally_merge(struct tally *into, const struct tally *from);
 /* Whether anything in it was sampled. */
 static inline bool tally_sampled(const struct tally *tally)

@@ -149,7 +149,8 @@ static int in_order(const void *a, const void *b)
 	return x->thread < y->thread ? -1 : x->thread > y->thread;
 }
 
-static int list_groups(const struct sums *s, struct thread_groups *groups)
+static int list_groups(const struct sums *s, const struct recording *recording,
+		       struct thread_groups *groups)
 {
 	struct tally allocated = {0}, value = {0};
 
@@ -168,8 +169,8 @@ static int list_groups(const struct sums *s, struct thread_groups *groups)
 		tally_merge(&allocated, &sum->allocated);
 		tally_merge(&value, &sum->value);
 	}
-	groups->allocated = tally_usage(&allocated);
-	groups->value = tally_usage(&value);
+	groups->allocated = tally_total(&allocated, recording, VALUE_ALLOCATED, NO_TIME);
+	groups->value = tally_total(&value, recording, s->value, s->at_ns);
 	qsort(groups->list, groups->count, sizeof(*groups->list), in_order);
 	return 0;
 }
@@ -212,7 +213,7 @@ int query_thread_groups(struct view *view, const struct filter *filter, enum val
 	if (!r)
 		r = sum_rows(sums, &m, err);
 	if (!r)
-		r = list_groups(sums, &groups);
+		r = list_groups(sums, view->recording, &groups);
 	matcher_done(&m);
 	if (r < 0)
 		return r == -ENOMEM ? err_set(err, r, "out of memory") : r;
