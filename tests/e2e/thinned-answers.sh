@@ -6,10 +6,16 @@
 need curl python3
 
 mkdir "$T/data"
-HEAPCAST_SAMPLE_SEED=3 "$AGENT" run --quiet --policy thin --output "$T/data/r.heapcast" -- "$BUILD/targets/thinned" 100000 20 3 >"$T/truth"
 R=$T/data/r.heapcast
+survivors=0
+for seed in $(seq 20); do
+	rm -f "$R"
+	HEAPCAST_SAMPLE_SEED=$seed "$AGENT" run --quiet --policy thin --output "$R" -- "$BUILD/targets/thinned" 30000 20 "$seed" >"$T/truth"
+	survivors=$("$COLLECTOR" sql "$R" "select count(*) from allocations where leaked and survivor" | tail -n 1)
+	[ "$survivors" -lt 10 ] || break
+done
+[ "$survivors" -ge 10 ] || fail "nothing was forced to be thinned: $survivors survivors"
 at=$("$COLLECTOR" sql "$R" "select time_ns from marks where value = 7" | tail -n 1)
-assert_eq "survivors" 1 "$("$COLLECTOR" sql "$R" "select count(*) > 0 from allocations where survivor" | tail -n 1 | tr -d " ")"
 "$COLLECTOR" serve --data "$T/data" --http 127.0.0.1:18093 "$R" >"$T/serve.out" 2>"$T/serve.err" &
 server=$!
 wait_for 10 "the server" grep -q 18093 "$T/serve.out"
@@ -42,7 +48,12 @@ def weigh(row):
 def sums(usage):
     return usage["bytes"], usage["blocks"]
 
+# Errors are sums of floating numbers, added in any order.
+def rounded(usage):
+    return {k: round(v, 3) for k, v in usage.items()} if isinstance(usage, dict) else usage
+
 def same(what, expected, got):
+    expected, got = rounded(expected), rounded(got)
     if expected != got:
         bad.append(f"{what}: {got}, and top says {expected}")
 
@@ -60,7 +71,7 @@ for value, (options, conditions, query) in values.items():
         same(f"sql, {condition}, bytes", top["bytes"], sql("bytes", condition))
         if abs(sql("blocks", condition) - top["blocks"]) > 1:
             bad.append(f"sql, {condition}: {sql('blocks', condition)} blocks, and top says {top['blocks']}")
-    for condition in ("size >= 0", "freed_at_once or not freed_at_once", conditions[0]):
+    for condition in ("freed_at_once or not freed_at_once", conditions[0]):
         same(f"top --where '{condition}'", top, total("top", "--count", "1", *chosen, "--where", condition))
     same("histogram", top, total("histogram", *chosen))
     rows = [json.loads(line) for line in run("export", "--format", "json", *chosen).splitlines()]
@@ -71,9 +82,9 @@ for value, (options, conditions, query) in values.items():
     same("export collapsed", top["bytes"], sum(int(line.rsplit(" ", 1)[1]) for line in collapsed.splitlines() if line[0] != "#"))
     kinds = run("analyze", "--memtracer", *chosen)
     same("kinds", f"Recorded {top['blocks']} allocations.", next(l for l in kinds.splitlines() if "Recorded" in l).split(". ", 1)[1])
-    for key in ("id", "size"):
-        page = rest("allocations", count=10**6, **query, **({"sort_by": key} if key != "id" else {}))
-        same(f"REST allocations by {key}", (top["bytes"], len(rows)), (sum(map(weigh, page["allocations"])), page["total_count"]))
+    page = rest("allocations", count=10**6, **query)
+    same("REST allocations", (top["bytes"], len(rows)), (sum(map(weigh, page["allocations"])), page["total_count"]))
+    same("REST allocations by size", len(rows), rest("allocations", count=1, sort_by="size", **query)["total_count"])
     code = rest("allocation_filter_to_script", **query)["code"]
     same("script of the filter", top["bytes"], json.loads(run_sql(f"select sum(bytes) as s from ({code.rstrip(';')})"))[0]["s"])
     if value != "allocated":
