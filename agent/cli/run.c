@@ -256,9 +256,9 @@ static void turned_away(const struct run *run)
 {
 	if (run->agent.turned_away && !run->options.quiet)
 		fprintf(stderr,
-			"heapcast: %u more processes were not recorded: there was no memory for them.\n"
-			"          Raise --memory-limit for more at a time; 'collector ledger' of the process\n"
-			"          that each descends from says what it did\n",
+			"heapcast: %u processes were not recorded, or not from their start:\n"
+			"          there was no memory for them. Raise --memory-limit for more at a time;\n"
+			"          'collector ledger' of the process that each descends from says what it did\n",
 			run->agent.turned_away);
 }
 

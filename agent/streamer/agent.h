@@ -189,7 +189,8 @@ struct agent {
 	uint64_t idle_since_ns;
 	struct agent_held held[AGENT_HELD];
 	struct cell cell[CELLS_MAX];
-	uint32_t turned_away;	/* asked when there was no place */
+	struct cell_told cell_told[CELLS_TOLD];
+	uint32_t turned_away;	/* processes that asked when there was no place */
 	uint32_t unready;	/* fork children that could not be recorded */
 	bool stopping;
 	bool hurried;		/* told to stop a second time */

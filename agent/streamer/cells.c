@@ -43,8 +43,18 @@ static struct session *session_above(struct agent *a, pid_t pid, const struct se
 	return NULL;
 }
 
-static void tell(struct session *s, const struct unrecorded *u)
+static bool is_told(const struct agent *a, pid_t pid, uint64_t start_ticks)
 {
+	const struct cell_told *t = &a->cell_told[(uint32_t)pid % CELLS_TOLD];
+
+	return t->pid == pid && t->start_ticks == (uint32_t)start_ticks;
+}
+
+static void tell(struct agent *a, struct session *s, const struct unrecorded *u,
+		 uint64_t start_ticks)
+{
+	a->cell_told[u->pid % CELLS_TOLD] =
+		(struct cell_told){.pid = (pid_t)u->pid, .start_ticks = (uint32_t)start_ticks};
 	if (!s) {
 		log_info("%u (%s) was not recorded, nor is any process that it descends from",
 			 (unsigned)u->pid, u->name);
@@ -65,18 +75,18 @@ static void cell_close(struct cell *c)
 }
 
 /* What its page says, which the program can write. */
-static void cell_tell(struct cell *c, struct session *s)
+static void cell_tell(struct agent *a, struct cell *c, struct session *s)
 {
 	struct ring_losses n = ring_losses_read(c->swapped, &c->header->no_slice);
 	struct unrecorded u = {.pid = (uint32_t)c->pid,
-			       .counted = true,
+			       .counted = !c->partly,
 			       .events = n.events,
 			       .allocations = n.allocations,
 			       .frees = n.frees,
 			       .bytes = n.bytes};
 
 	memcpy(u.name, c->name, sizeof(u.name));
-	tell(s, &u);
+	tell(a, s, &u, c->start_ticks);
 	cell_close(c);
 }
 
@@ -159,12 +169,15 @@ static struct session *parent_of(struct agent *a, pid_t pid, const struct ring_h
 	return s ? s : session_above(a, pid, NULL);
 }
 
-static void tell_uncounted(struct session *parent, const struct target_info *target)
+static void tell_uncounted(struct agent *a, struct session *parent,
+			   const struct target_info *target)
 {
 	struct unrecorded u = {.pid = (uint32_t)target->pid};
 
+	if (is_told(a, target->pid, target->start_ticks))
+		return;
 	memcpy(u.name, target->comm, sizeof(u.name));
-	tell(parent, &u);
+	tell(a, parent, &u, target->start_ticks);
 }
 
 void cells_turn_away(struct agent *a, struct handshake_client *client,
@@ -178,13 +191,16 @@ void cells_turn_away(struct agent *a, struct handshake_client *client,
 		 (int)client->pid);
 	if (parent && target_read(client->pid, &target) == 0) {
 		c = cell_of(a, target.pid, target.start_ticks);
-		a->turned_away += !c;
-		if (!c)
+		if (!c && !is_told(a, target.pid, target.start_ticks)) {
+			a->turned_away++;
 			c = cell_new(a, &target, client->swapped, parent);
-		if (c && c->swapped == client->swapped)
+		}
+		if (!c)
+			tell_uncounted(a, parent, &target);
+		else if (c->swapped == client->swapped)
 			memcpy(c->name, target.comm, sizeof(c->name));
 		else
-			tell_uncounted(parent, &target);
+			c->partly = true;
 	}
 	if (!c || c->swapped != client->swapped)
 		handshake_answer(client, RING_BUSY);
@@ -196,7 +212,7 @@ void cells_placed(struct agent *a, pid_t pid)
 {
 	for (unsigned i = 0; i < CELLS_MAX; i++)
 		if (a->cell[i].header && a->cell[i].pid == pid)
-			cell_tell(&a->cell[i], session_by_id(a, a->cell[i].parent));
+			cell_tell(a, &a->cell[i], session_by_id(a, a->cell[i].parent));
 }
 
 void cells_unready(struct agent *a, struct handshake_client *client, const struct ring_hello *hello)
@@ -204,7 +220,7 @@ void cells_unready(struct agent *a, struct handshake_client *client, const struc
 	struct target_info target;
 
 	if (target_read(client->pid, &target) == 0)
-		tell_uncounted(parent_of(a, client->pid, hello), &target);
+		tell_uncounted(a, parent_of(a, client->pid, hello), &target);
 }
 
 /* ---- their ends ---- */
@@ -223,7 +239,7 @@ void cells_tick(struct agent *a)
 		struct cell *c = &a->cell[i];
 
 		if (c->header && (a->stopping || is_over(c)))
-			cell_tell(c, session_by_id(a, c->parent));
+			cell_tell(a, c, session_by_id(a, c->parent));
 	}
 }
 
@@ -242,6 +258,6 @@ void cells_orphaned(struct session *s)
 		if (above && !is_over(c))
 			memcpy(c->parent, above->stream.id, sizeof(c->parent));
 		else
-			cell_tell(c, s);
+			cell_tell(a, c, s);
 	}
 }

@@ -4,7 +4,8 @@
  * the agent (RING_COUNTED, proto/ring.h: a ring's header and nothing else). When it is over the stream of the recorded process that it
  * descends from tells of it (Unrecorded in heapcast.proto), and that one is not complete then.
  *
- * There are few; for who gets none either, the stream tells that it was there, without counts.
+ * There are few; for who gets none either, the stream tells that it was there, without counts. A process asks once for each program
+ * that it becomes, and when a place is free it may be recorded after all. Still it is told of once.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +18,14 @@
 #define CELLS_MAX   32
 #define CELLS_BYTES (CELLS_MAX * (size_t)RING_HEADER_SIZE) /* are kept for them */
 
+#define CELLS_TOLD 1024
+
+/* A process that was told of: at its number modulo CELLS_TOLD, until another is told of that belongs there. */
+struct cell_told {
+	pid_t pid;
+	uint32_t start_ticks; /* the lower half */
+};
+
 struct agent;
 struct handshake_client;
 struct session;
@@ -27,6 +36,7 @@ struct cell {
 	pid_t pid;
 	uint64_t start_ticks;
 	bool swapped;
+	bool partly; /* a later program of it can't be counted here */
 	uint8_t parent[STREAM_ID_SIZE];
 	char name[16];
 };

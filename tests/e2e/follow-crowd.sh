@@ -1,6 +1,7 @@
 #!/bin/bash
 # More processes begin at the same time than the agent can hear at once, or has places for. Each has a recording, or the log names it
-# as one that has none: nobody is left out in silence.
+# as one that has none: nobody is left out in silence. And the ledgers count processes that have none, not how often these asked: a child that
+# is turned away asks again when it has become another program.
 . "$(dirname "$0")/lib.sh"
 
 cat >"$T/crowd" <<'EOF'
@@ -20,4 +21,12 @@ for run in 1 2; do
 	sort "$T/children" | comm -23 - "$T/known" >"$T/unknown"
 	echo "$(ls "$T/rec" | wc -l) recordings; $(wc -l <"$T/unknown") of 300 processes are neither recorded nor told of"
 	[ ! -s "$T/unknown" ] || fail "nobody knows of $(wc -l <"$T/unknown") processes"
+	sed -n 's/.* pid \([0-9]*\) asks to be recorded.*/\1/p' "$T/crowd.err" >"$T/asked"
+	turned_away=$(sort -u "$T/asked" | wc -l)
+	counted=$(for file in "$T/rec"/*; do
+		"$COLLECTOR" ledger --json "$file" || true # it is not complete
+	done | sed -n 's/.*"unrecorded": *\([0-9]*\).*/\1/p' | awk '{ sum += $1 } END { print sum }')
+	echo "$turned_away processes were turned away, $(wc -l <"$T/asked") times; the ledgers count $counted"
+	assert_eq "unrecorded" "$turned_away" "$counted"
+	[ "$turned_away" = 0 ] || assert_contains "the summary" "$T/crowd.err" "heapcast: $turned_away processes were not recorded"
 done
