@@ -23,6 +23,6 @@ struct multi_probe {
 	pid_t pid; /* 0: all processes */
 };
 
-/* One link for all `count` places: its descriptor, or a negative errno, and none is probed then. When it is closed the probes are gone:
- * the kernel takes some 25 ms for that, for one as for a hundred. */
+/* One link for all `count` places: its descriptor, or a negative errno, and none is probed then.
+ * When it is closed the probes are gone. The close takes the kernel long, once for each link. */
 int multi_attach(const struct multi_probe *probe);
