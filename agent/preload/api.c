@@ -32,9 +32,11 @@ static void mark(uintptr_t frame, uint32_t kind, uint64_t value, const char *tex
 		return;
 	rare_enter(&hook, ring, frame);
 	if (hook.kind == HOOK_RECORD)
-		record_mark(hook.thread, kind, value, text, length);
-	else if (hook.kind == HOOK_NESTED && hook.thread && !text)
-		thread_put_mark_aside(hook.thread, kind, value);
+		record_said(hook.thread, kind, value, text, length);
+	else if (hook.kind == HOOK_NESTED && hook.thread) /* there is no place for texts */
+		thread_put_mark_aside(hook.thread, text ? 0 : kind, value);
+	else if (hook.kind != HOOK_NONE)
+		record_lost_anywhere(&(struct event){.kind = RING_MARK});
 	rare_leave(&hook);
 }
 

@@ -41,6 +41,7 @@ void record_count_lost(struct ring_losses *losses, const struct event *event)
 		losses->bytes += event->address ? event->size : 0;
 		break;
 	case EVENT_CLASS_CALL:
+	case EVENT_CLASS_NONE: /* a mark */
 		break;
 	default:
 		losses->allocations++;
@@ -414,14 +415,15 @@ void record_block(struct thread *thread, uint32_t kind, uint64_t address, uint64
 	put(thread, &event, frame, false);
 }
 
+/* `spare` words must be left. */
 static bool put_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
-		     size_t length, uint64_t stamp)
+		     size_t length, uint64_t spare)
 {
 	uint64_t words = text ? (length + 7) / 8 : 0, *record;
 
-	if (thread->quiet || shim.gone || !put_preface(thread, stamp))
+	if ((shim.gone && !slice_resume(thread)) || !put_preface(thread, thread->under_way))
 		return false;
-	record = slice_reserve_rarely(thread, 3 + words);
+	record = slice_reserve_rarely(thread, 3 + words + spare);
 	if (!record)
 		return false;
 	if (words)
@@ -430,21 +432,40 @@ static bool put_mark(struct thread *thread, uint32_t kind, uint64_t value, const
 		memcpy(record + 3, text, length);
 	record[0] = RING_WORD0(text ? RING_TEXT : RING_MARK, words, 0, 0, 0, kind);
 	record[1] = text ? length : value;
-	record[2] = stamp;
+	record[2] = thread->under_way;
 	slice_publish(thread, 3 + words);
 	return true;
 }
 
-COLD bool record_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
-		      size_t length)
+static COLD bool put_mark_anywhere(struct thread *thread, uint32_t kind, uint64_t value,
+				   const char *text, size_t length, uint64_t spare)
 {
-	if (length > TEXT_MAX)
-		length = TEXT_MAX;
+	bool put, quiet = thread->quiet;
+
+	thread->quiet = false;
 	thread->under_way = stamp_now();
 	do {
 		thread->moved = false;
-		if (put_mark(thread, kind, value, text, length, thread->under_way))
-			return true;
-	} while (thread->moved);
-	return false;
+		put = put_mark(thread, kind, value, text, length, spare);
+	} while (!put && thread->moved);
+	thread->quiet |= quiet;
+	return put;
+}
+
+bool record_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
+		 size_t length)
+{
+	return put_mark_anywhere(thread, kind, value, text, length, 0);
+}
+
+/* However many there are, half of what is spared for samples is left to them. */
+COLD void record_said(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
+		      size_t length)
+{
+	static const struct event lost = {.kind = RING_MARK};
+
+	if (length > TEXT_MAX)
+		length = TEXT_MAX;
+	if (!kind || !put_mark_anywhere(thread, kind, value, text, length, thread->spare / 2))
+		record_lost(thread, &lost);
 }

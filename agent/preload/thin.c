@@ -130,16 +130,12 @@ static bool tell(struct thread *thread, uint32_t level)
 				       .openings = (uint16_t)law.openings,
 				       .halvings = (uint16_t)law.halvings};
 	uint8_t text[THINNING_BYTES];
-
-	bool told, quiet = thread->quiet;
+	bool told;
 
 	thinning_put(&state, text);
-	/* It goes where there is room for it alone, too. */
-	thread->quiet = false;
 	__atomic_store_n(&thread->slice->entered, thread->last_stamp, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* what is told holds before the mark's stamp */
 	told = record_mark(thread, MARK_THINNED, 0, (const char *)text, sizeof(text));
-	thread->quiet |= quiet;
 	law.untold &= !told;
 	return told;
 }

@@ -360,8 +360,7 @@ void thread_put_mark_aside(struct thread *thread, uint32_t kind, uint64_t value)
 {
 	const struct event mark = {.kind = RING_MARK, .size = kind, .old_address = value};
 
-	if (thread->aside_count < ASIDE_MAX)
-		thread_put_aside(thread, &mark);
+	thread_put_aside(thread, &mark);
 }
 
 bool thread_has_aside(const struct thread *thread, uint64_t address)
@@ -411,7 +410,7 @@ void thread_drop_inner(struct thread *thread, const struct event *outer, uint32_
 static void flush_one(struct thread *thread, const struct event *event)
 {
 	if (event->kind == RING_MARK)
-		record_mark(thread, (uint32_t)event->size, event->old_address, NULL, 0);
+		record_said(thread, (uint32_t)event->size, event->old_address, NULL, 0);
 	else if (event->kind)
 		record_event(thread, event, 0);
 }

@@ -78,7 +78,7 @@ void thread_forked(void);
 
 /* Puts an event of a nested hook aside; the queue full, counts it as lost. */
 void thread_put_aside(struct thread *thread, const struct event *event);
-/* The same for a mark of this kind, without a text. */
+/* The same for a mark of this kind (0: one that is lost), without a text. */
 void thread_put_mark_aside(struct thread *thread, uint32_t kind, uint64_t value);
 /* Is an allocation at this address among what was put aside? */
 bool thread_has_aside(const struct thread *thread, uint64_t address);

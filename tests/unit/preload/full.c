@@ -134,6 +134,27 @@ static void more_threads_than_slices(void **state)
 	agent_result_done(&r);
 }
 
+/* Each mark of the program's is recorded or counted as lost. */
+static void marks_are_told_or_counted(uint32_t policy)
+{
+	struct agent_options options = {.policy = policy, .small_slices = 2, .idle = true};
+	struct agent_result r;
+
+	RUN(&options, &r, target_path("marker_order"), "20");
+	assert_exited(&r, 0);
+	assert_sound(&r);
+	assert_true(r.lost.events > 0);
+	assert_int_equal(r.marks - r.thinned + r.lost.events - r.lost.allocations - r.lost.frees, 20 * 500);
+	agent_result_done(&r);
+}
+
+static void marks(void **state)
+{
+	(void)state;
+	marks_are_told_or_counted(RING_COUNT);
+	marks_are_told_or_counted(RING_THIN);
+}
+
 /* A stack of a thousand frames in a slice that holds a thousand words: cut, not lost. */
 static void deep_in_a_small_slice(void **state)
 {
@@ -159,6 +180,7 @@ int main(void)
 		cmocka_unit_test(both_are_starved),
 		cmocka_unit_test(agent_returns),
 		cmocka_unit_test(more_threads_than_slices),
+		cmocka_unit_test(marks),
 		cmocka_unit_test(deep_in_a_small_slice),
 	};
 
