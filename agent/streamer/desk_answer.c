@@ -96,6 +96,7 @@ static void say_program(struct answering *a, struct stream *s)
 	p.since_ns = stream_now(s);
 	p.events = ledger.produced;
 	p.lost = ledger.lost;
+	p.before = stream_ring(s) ? s->source.before : 0;
 	p.spool_bytes = spool_waiting(&s->spool);
 	p.spool_most = s->spool.size;
 	p.ended = s->state != STREAM_LIVE;

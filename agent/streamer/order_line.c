@@ -109,9 +109,9 @@ int order_program_format(char *out, size_t size, const struct order_program *p)
 {
 	return snprintf(out, size,
 			"program %" PRIu64 " %" PRIu64 " %d %" PRIu64 " %" PRIu64 " %" PRIu64
-			" %" PRIu64 " %" PRIu64 " %" PRIu64 " %d %s %s",
-			p->pid, p->uid, p->mode, p->interval, p->since_ns, p->events, p->lost,
-			p->spool_bytes, p->spool_most, p->ended, p->id, p->name);
+			" %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %d %s %s",
+			p->pid, p->uid, p->mode, p->interval, p->since_ns, p->events, p->before,
+			p->lost, p->spool_bytes, p->spool_most, p->ended, p->id, p->name);
 }
 
 static bool next_id(const char **at, char id[33])
@@ -140,6 +140,7 @@ int order_program_parse(const char *line, struct order_program *ret)
 	    !words_number(&line, RING_INTERVAL_MAX, &p.interval) ||
 	    !words_number(&line, UINT64_MAX, &p.since_ns) ||
 	    !words_number(&line, UINT64_MAX, &p.events) ||
+	    !words_number(&line, UINT64_MAX, &p.before) ||
 	    !words_number(&line, UINT64_MAX, &p.lost) ||
 	    !words_number(&line, UINT64_MAX, &p.spool_bytes) ||
 	    !words_number(&line, UINT64_MAX, &p.spool_most) || !words_number(&line, 1, &ended) ||

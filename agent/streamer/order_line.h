@@ -33,6 +33,7 @@ struct order_agent { /* "agent" */
 
 struct order_program { /* "program" */
 	uint64_t pid, uid, interval, since_ns, events, lost, spool_bytes, spool_most;
+	uint64_t before; /* events before the agent answered, in no other number */
 	int mode;
 	bool ended;
 	char id[33];

@@ -30,14 +30,15 @@ cd heapcast-*/ || exit 1
 export HEAPCAST_POLICY=block # programs wait for an agent that is slow
 ./start >/test/out/start 2>&1 || { cat agent.log; exit 2; }
 mkdir /tmp/files
-# A program waits for a second at most until the agent has answered: on a host that is busy with something else it is begun again.
+# A program waits for a second at most until the agent has answered, and is recorded from then on: on a host that is busy with something else
+# it is begun again until nothing came before.
 record() { # SAYS CMD...
 	while :; do
 		: >/tmp/said-\$1
 		"\$@" >/tmp/said-\$1 2>&1 &
 		program=\$!
 		until grep -q "^ready" /tmp/said-\$1; do sleep 1; done
-		./agent ctl status --json | grep -q "\"pid\":\$program,[^}]*\"events\":[1-9]" && return
+		./agent ctl status --json | grep -q "\"pid\":\$program,[^}]*\"events\":[1-9][0-9]*,\"before_recording\":0," && return
 		kill \$program
 		wait \$program
 	done
@@ -136,7 +137,7 @@ accounts() { # of all streams but snapshots: nothing is lost
 	local stream
 	"$COLLECTOR" list --data "$T/data" --json >list.json
 	for stream in $(python3 -c 'import json; print(*(s["id"] for s in json.load(open("list.json")) if "snapshot:" not in s["executable"]))'); do
-		"$COLLECTOR" ledger --data "$T/data" --json "$stream" >ledger.json || fail "the account of $stream does not balance"
+		"$COLLECTOR" ledger --data "$T/data" --json "$stream" >ledger.json || fail "the account of $stream does not balance, or is not complete: $(cat ledger.json)"
 		has ledger.json "a['lost'] == 0"
 	done
 }
