@@ -40,6 +40,9 @@ assert_eq "busy: children, recorded or not" 21 $((unready + $(find busy -type f 
 for name in fork_all clones; do
 	assert_contains "$name" $name.out "good 4"
 done
-for file in busy/* fork_all/* clones/*; do
-	"$COLLECTOR" ledger "$file" >ledger.txt || fail "$file does not balance"
+for file in busy/*; do # whose parent is not complete where some of its children were only counted
+	adds_up "$file" >ledger.txt || fail "$file does not add up: $(cat ledger.txt)"
+done
+for file in fork_all/* clones/*; do
+	"$COLLECTOR" ledger "$file" >ledger.txt || fail "$file does not balance, or is not complete: $(cat ledger.txt)"
 done
