@@ -1,5 +1,6 @@
 /* collector gather: finds agents, stores what they send, says what happens. */
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,10 +23,12 @@
 
 #define NOBODY_MS   10000
 #define PROGRESS_MS 500
+#define MAPPED_BYTES (128 << 10) /* pieces that malloc maps */
+#define ARENAS_MAX   4
 
 struct gather_options {
 	struct common_options common;
-	uint64_t for_ns, keep_ns, keep_bytes;
+	uint64_t for_ns, keep_ns, keep_bytes, memory_limit, agents_max;
 	bool once, quiet, fetch_symbols;
 	const char *interface, *listen, *http;
 	bool no_discovery;
@@ -129,8 +132,11 @@ static void on_progress(uv_timer_t *timer)
 
 	if (!t.links)
 		return;
-	fprintf(stderr, "\r%u agents, %u live streams, %s events, %s\033[K", t.links,
-		t.live_streams, format_count(events, t.events), format_size(size, (double)t.bytes));
+	fprintf(stderr, "\r%u agents, %u live streams, %s events, %s", t.links, t.live_streams,
+		format_count(events, t.events), format_size(size, (double)t.bytes));
+	if (t.turned_away)
+		fprintf(stderr, ", %u agents without a place", t.turned_away);
+	fprintf(stderr, "\033[K");
 	fflush(stderr);
 	g->line_open = true;
 }
@@ -296,6 +302,8 @@ static int gather(struct gather *g, struct store *store, char **peers, int peer_
 		.peer_count = (size_t)peer_count,
 		.file_wanted = file_wanted,
 		.file_came = file_came,
+		.agents_max = g->options->agents_max > UINT32_MAX ? UINT32_MAX : (uint32_t)g->options->agents_max,
+		.memory_limit = g->options->memory_limit,
 		.keep_ns = g->options->keep_ns,
 		.keep_bytes = g->options->keep_bytes,
 		.event = on_event,
@@ -350,6 +358,14 @@ static int serve(const struct gather_options *options, struct http **ret_http, s
 	return r;
 }
 
+/* What deriving takes comes in large pieces, which go back to the system at once; left to itself malloc would keep up to 32 MiB of each size. */
+static void give_memory_back(void)
+{
+	mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
+	mallopt(M_TRIM_THRESHOLD, MAPPED_BYTES);
+	mallopt(M_ARENA_MAX, ARENAS_MAX);
+}
+
 static int gather_run(struct command_call *call)
 {
 	const struct gather_options *options = call->options;
@@ -364,6 +380,7 @@ static int gather_run(struct command_call *call)
 		return command_usage_error(
 			call->command,
 			"without discovery, name agents (HOST:PORT) or give --listen");
+	give_memory_back();
 	r = store_open(options->common.data, STORE_WRITE, &store, &err);
 	if (r < 0)
 		return command_fault(call->command, r, &err);
@@ -404,6 +421,11 @@ static const struct option table[] = {
 		    "remove streams that ended longer ago (48h)"),
 	OPTION_SIZE(struct gather_options, keep_bytes, "keep-size", "SIZE",
 		    "remove the oldest ended ones when all take more (20G)"),
+	OPTION_NUMBER(struct gather_options, agents_max, "agents-max", "N",
+		      "agents that are connected at a time (as many as memory and 'ulimit -n' allow: 4096); one with nothing to "
+		      "send gives way to one that has"),
+	OPTION_SIZE(struct gather_options, memory_limit, "memory-limit", "SIZE",
+		    "memory that this process is to stay below (512M)"),
 	OPTION_LETTER('q', struct gather_options, quiet, FLAG, "quiet", NULL,
 		      "say nothing but warnings"),
 	{0},

@@ -68,36 +68,78 @@ static int describe(struct source *source, bool summarized, struct source_line *
 	return r;
 }
 
+/* Those that are open, held, so that no lock is. */
+struct held {
+	struct source **sources;
+	size_t count, files;
+};
+
+static int hold_open_ones(struct sources *sources, struct held *held)
+{
+	size_t most = 0;
+	int r = 0;
+
+	pthread_mutex_lock(&sources->lock);
+	for (struct source *s = sources->list; s; s = s->next)
+		most++;
+	held->sources = calloc(most + 1, sizeof(*held->sources));
+	if (!held->sources)
+		r = -ENOMEM;
+	for (struct source *s = sources->list; !r && s; s = s->next) {
+		if (s->opening)
+			continue;
+		s->users++;
+		held->files += s->is_file;
+		held->sources[held->count++] = s;
+	}
+	pthread_mutex_unlock(&sources->lock);
+	return r;
+}
+
+static void let_go(struct sources *sources, struct held *held)
+{
+	for (size_t i = 0; i < held->count; i++)
+		sources_release(sources, held->sources[i]);
+	free(held->sources);
+}
+
+static struct source *find_held(const struct held *held, const char *id)
+{
+	for (size_t i = 0; i < held->count; i++)
+		if (!strcmp(held->sources[i]->id, id))
+			return held->sources[i];
+	return NULL;
+}
+
 /* Takes over `streams`, whose texts go to the lines. */
-static int add_streams(struct sources *sources, struct stream_summary *streams, size_t count,
+static int add_streams(const struct held *held, struct stream_summary *streams, size_t count,
 		       struct source_line *lines, size_t *ret_count, struct err_text *err)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < count && !r; i++) {
 		char id[STREAM_ID_TEXT];
-		struct source *open = sources_find(sources, stream_id_format(id, &streams[i].id));
+		struct source *open = find_held(held, stream_id_format(id, &streams[i].id));
 
 		if (open && open->is_file)
 			continue;
 		lines[*ret_count].summary = streams[i];
 		streams[i] = (struct stream_summary){0};
-		if (open && !open->opening)
+		if (open)
 			r = describe(open, true, &lines[*ret_count], err);
 		++*ret_count;
 	}
 	return r;
 }
 
-static int add_files(struct sources *sources, struct source_line *lines, size_t *ret_count,
-		     struct err_text *err)
+static int add_files(const struct held *held, struct source_line *lines, size_t *ret_count, struct err_text *err)
 {
 	int r = 0;
 
-	for (struct source *s = sources->list; s && !r; s = s->next) {
-		if (!s->is_file)
+	for (size_t i = 0; i < held->count && !r; i++) {
+		if (!held->sources[i]->is_file)
 			continue;
-		r = describe(s, false, &lines[*ret_count], err);
+		r = describe(held->sources[i], false, &lines[*ret_count], err);
 		++*ret_count;
 	}
 	return r;
@@ -112,31 +154,37 @@ static int by_start(const void *a, const void *b)
 		       : x->summary.start_wall_ns > y->summary.start_wall_ns;
 }
 
+static int make_lines(const struct held *held, struct stream_summary *streams, size_t stream_count, struct source_line **ret_lines,
+		      size_t *ret_count, struct err_text *err)
+{
+	int r;
+
+	*ret_lines = calloc(stream_count + held->files + 1, sizeof(**ret_lines));
+	if (!*ret_lines)
+		return err_set(err, -ENOMEM, "out of memory");
+	r = add_files(held, *ret_lines, ret_count, err);
+	return r ? r : add_streams(held, streams, stream_count, *ret_lines, ret_count, err);
+}
+
 int sources_list(struct sources *sources, struct source_line **ret_lines, size_t *ret_count,
 		 struct err_text *err)
 {
 	struct stream_summary *streams = NULL;
 	struct source_line *lines = NULL;
-	size_t stream_count = 0, files = 0, count = 0;
+	struct held held = {0};
+	size_t stream_count = 0, count = 0;
 	int r;
 
 	pthread_mutex_lock(&sources->lock);
 	r = sources_open_store(sources, NULL);
+	pthread_mutex_unlock(&sources->lock);
 	if (!r)
 		r = store_list(sources->store, &streams, &stream_count, err);
-	if (r == -ENOENT)
-		r = 0;
-	for (struct source *s = sources->list; s; s = s->next)
-		files += s->is_file;
-	if (!r) {
-		lines = calloc(stream_count + files + 1, sizeof(*lines));
-		r = lines ? 0 : err_set(err, -ENOMEM, "out of memory");
-	}
+	if (!r || r == -ENOENT)
+		r = hold_open_ones(sources, &held);
 	if (!r)
-		r = add_files(sources, lines, &count, err);
-	if (!r)
-		r = add_streams(sources, streams, stream_count, lines, &count, err);
-	pthread_mutex_unlock(&sources->lock);
+		r = make_lines(&held, streams, stream_count, &lines, &count, err);
+	let_go(sources, &held);
 	store_list_free(streams, stream_count);
 	if (r < 0) {
 		sources_list_free(lines, count);

@@ -41,30 +41,21 @@ static struct source *last_file(const struct sources *sources)
 static int name_in_store(struct sources *sources, const char *name, struct naming *naming,
 			 struct err_text *err)
 {
-	struct stream_summary *list = NULL;
 	struct err_text why = {0};
-	size_t count = 0, recorded;
+	enum stream_state state;
+	struct stream_id id;
+	char text[STREAM_ID_TEXT];
 	int r = sources_open_store(sources, &why);
 
 	/* Without a store there may be files. */
 	if (r < 0)
 		return r == -ENOENT ? 0 : err_set(err, r, "%s", why.text);
-	r = store_list(sources->store, &list, &count, err);
-	if (r < 0)
-		return r;
-	for (recorded = count; recorded && list[recorded - 1].is_snapshot;)
-		recorded--;
-	for (size_t i = 0; i < count; i++) {
-		char id[STREAM_ID_TEXT];
-
-		stream_id_format(id, &list[i].id);
-		if (strcmp(name, "last") != 0)
-			consider(naming, id, name);
-		else if (i + 1 == recorded)
-			consider(naming, id, "");
-	}
-	store_list_free(list, count);
-	return 0;
+	r = store_find_id(sources->store, name, &id, &state, &why);
+	if (!r)
+		consider(naming, stream_id_format(text, &id), "");
+	else if (r == -EEXIST)
+		naming->matches += 2;
+	return !r || r == -EEXIST || r == -ENOENT ? 0 : err_set(err, r, "%s", why.text);
 }
 
 /* "snapshot:NAME". */

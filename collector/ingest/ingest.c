@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "base/cleanup.h"
 #include "base/parse.h"
@@ -49,16 +50,23 @@ char *address_format(char out[ADDRESS_TEXT], const struct sockaddr *address)
 	return out;
 }
 
+uint64_t id_key(const struct ingest *ingest, const uint8_t id[STREAM_ID_SIZE])
+{
+	uint64_t key = XXH3_64bits_withSeed(id, STREAM_ID_SIZE, ingest->seed);
+
+	return key == MAP_NO_KEY ? 0 : key;
+}
+
 struct ingest_totals ingest_totals(const struct ingest *ingest)
 {
 	struct ingest_totals t = {.events = ingest->events,
 				  .bytes = ingest->bytes,
 				  .beacons = ingest->beacons,
+				  .turned_away = ingest->turned_away_count,
 				  .beacons_refused = ingest->beacons_refused,
 				  .beacons_unproven = ingest->beacons_unproven};
 
-	for (const struct link *l = ingest->links; l; l = l->next)
-		t.links += l->state == LINK_OPEN;
+	t.links = ingest->open_count;
 	for (const struct intake *s = ingest->intakes; s; s = s->next)
 		t.live_streams += s->link && !s->ended;
 	return t;
@@ -85,6 +93,7 @@ static void ingest_free(struct ingest *ingest)
 	files_done(ingest);
 	replies_done(ingest);
 	peers_free(ingest);
+	room_done(ingest);
 	frame_encoder_free(ingest->encoder);
 	message_reader_free(ingest->messages);
 	secure_close(ingest->secure);
@@ -96,6 +105,11 @@ static void ingest_free(struct ingest *ingest)
 static void on_closed(uv_handle_t *handle)
 {
 	ingest_released(handle->data);
+}
+
+static void on_pool_closed(void *context)
+{
+	ingest_released(context);
 }
 
 /* Second half of the end: all that could be made durable is. */
@@ -110,6 +124,8 @@ static void part(struct ingest *ingest)
 	if (ingest->has_listener)
 		uv_close((uv_handle_t *)&ingest->listener, on_closed);
 	uv_close((uv_handle_t *)&ingest->tick, on_closed);
+	pool_close(ingest->durability, on_pool_closed, ingest);
+	pool_close(ingest->derivation, on_pool_closed, ingest);
 }
 
 void ingest_released(struct ingest *ingest)
@@ -140,6 +156,7 @@ static void on_tick(uv_timer_t *timer)
 	if (!ingest->stopping) {
 		probe_tick(ingest, now_ms);
 		peer_tick(ingest, now_ms);
+		room_tick(ingest, now_ms);
 	} else if (!ingest->parting && !intake_busy(ingest)) {
 		part(ingest);
 	}
@@ -320,11 +337,29 @@ static int secure_start(struct ingest *ingest, const struct ingest_options *opti
 	return r;
 }
 
+/* What is durable is acknowledged, and agents wait for that: nothing else takes a thread from it. */
+static int pools_start(struct ingest *ingest)
+{
+	int r = pool_new(ingest->loop, DURABILITY_THREADS, false, &ingest->durability);
+
+	ingest->pending += !r;
+	if (!r) {
+		r = pool_new(ingest->loop, DERIVATION_THREADS, true, &ingest->derivation);
+		ingest->pending += !r;
+	}
+	return r;
+}
+
 static int start(struct ingest *ingest, const struct ingest_options *options, struct err_text *err)
 {
 	struct sockaddr_storage address;
 	int r = secure_start(ingest, options, err);
 
+	room_init(ingest, options);
+	if (!r && getrandom(&ingest->seed, sizeof(ingest->seed), 0) != sizeof(ingest->seed))
+		r = -EIO;
+	if (!r)
+		r = pools_start(ingest);
 	if (!r)
 		r = read_id(ingest, err);
 

@@ -81,6 +81,8 @@ struct ingest_file {
 	uint32_t build_id_length;
 };
 
+#define INGEST_MEMORY (512ull << 20)
+
 struct ingest_options {
 	bool discover;	       /* ask for agents, and listen for their beacons */
 	const char *interface; /* beacons from the networks of this interface only, and listen
@@ -103,6 +105,8 @@ struct ingest_options {
 	 * errno with the reason. */
 	int (*file_came)(void *context, const struct ingest_file *file, const char *path,
 			 struct err_text *err);
+	uint32_t agents_max; /* connected at a time; 0: as many as descriptors and memory allow */
+	uint64_t memory_limit; /* bytes that the process is to stay below, deriving half of it; 0: INGEST_MEMORY */
 	uint64_t keep_ns, keep_bytes; /* streams that have ended go when they are older, or all are more (store_retain); 0: stay */
 	void (*event)(void *context, const struct ingest_event *event);
 	void *context;
@@ -136,6 +140,7 @@ void ingest_live(const struct ingest *ingest, void (*each)(void *context, const 
 /* Sums since the start, for a progress line. */
 struct ingest_totals {
 	uint32_t links, live_streams;
+	uint32_t turned_away; /* agents for which there is no place now */
 	uint64_t events, bytes;
 	uint64_t beacons, beacons_refused;
 	uint64_t beacons_unproven; /* of agents that have none of our keys, or have one while we have none */

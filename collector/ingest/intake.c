@@ -9,8 +9,9 @@
  * read from the link until it takes it: the agent keeps what it has. If it refuses to make durable
  * what it has taken, the agent is asked for that again.
  *
- * From what is durable rows are derived (another worker, of DERIVING_MAX streams at a time, a piece after the other): neither
- * acknowledgements nor other streams wait for that.
+ * From what is durable rows are derived, by threads of their own (pool.h), so that no acknowledgement waits for that. Deriving holds memory
+ * from one time to the next; all streams together no more than memory_limit: those for which there is no room are parked after each time,
+ * and derived when it is worth reading them again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,15 +20,17 @@
 #include "collector/ingest/state.h"
 #include "base/ban.h"
 
-#define DERIVING_MAX 2 /* of libuv's four workers: the others are there for the disk */
+#define DERIVE_TYPICAL (8u << 20)   /* memory that deriving takes, where nobody knows yet */
+#define DERIVE_LEAST   (256u << 10) /* bytes of frames that are worth reading a parked stream's rows again */
+#define DERIVE_LATE_MS 30000	    /* so late they are derived in any case */
+#define SUM_UP_MS      5000
+#define SUM_UP_SHARE   20 /* of the time that deriving a stream takes, one in so many is for its sums */
 
 static struct intake *intake_find(const struct ingest *ingest, const uint8_t *id)
 {
-	struct intake *s = ingest->intakes;
+	const uint64_t *at = map_get(&ingest->intake_of, id_key(ingest, id));
 
-	while (s && memcmp(s->id.bytes, id, STREAM_ID_SIZE))
-		s = s->next;
-	return s;
+	return at ? (struct intake *)(uintptr_t)*at : NULL;
 }
 
 static void tell(struct intake *s, enum ingest_event_kind kind)
@@ -59,18 +62,29 @@ static char *executable_text(ProtobufCBinaryData data)
 static struct intake *intake_new(struct ingest *ingest, const Heapcast__StreamState *state)
 {
 	struct intake *s;
+	uint64_t *at;
 
-	if (ingest->intake_count >= INTAKES_MAX)
+	if (ingest->intake_count >= ingest->streams_max) {
+		if (!ingest->told_streams_max)
+			ingest_warn(ingest, "streams are turned away: %u are being received, and there is room for no more (--agents-max)",
+				    ingest->intake_count);
+		ingest->told_streams_max = true;
 		return NULL;
+	}
 	s = calloc(1, sizeof(*s));
-	if (!s)
+	at = s ? map_put(&ingest->intake_of, id_key(ingest, state->stream.data), NULL) : NULL;
+	if (!at) {
+		free(s);
 		return NULL;
+	}
+	*at = (uintptr_t)s;
 	s->ingest = ingest;
 	memcpy(s->id.bytes, state->stream.data, STREAM_ID_SIZE);
 	s->pid = state->pid;
 	s->executable = executable_text(state->name.len ? state->name : state->executable);
 	s->work.data = s->derive_work.data = s;
 	if (!s->executable) {
+		map_remove(&ingest->intake_of, id_key(ingest, s->id.bytes), NULL);
 		free(s);
 		return NULL;
 	}
@@ -104,13 +118,26 @@ static int open_writer(struct intake *s)
 	return 0;
 }
 
+static bool is_all(struct stream_position p, const Heapcast__StreamState *state)
+{
+	return state->ended && (p.incarnation > state->incarnation ||
+				(p.incarnation == state->incarnation && p.next >= state->next));
+}
+
 /* All that the agent has of an ended stream is stored. */
 static bool has_all(const struct intake *s, const Heapcast__StreamState *state)
 {
-	struct stream_position p = stream_writer_position(s->writer);
+	return is_all(stream_writer_position(s->writer), state);
+}
 
-	return state->ended && (p.incarnation > state->incarnation ||
-				(p.incarnation == state->incarnation && p.next >= state->next));
+bool intake_is_here(const struct ingest *ingest, const Heapcast__StreamState *state)
+{
+	struct stream_id id;
+
+	if (state->stream.len != STREAM_ID_SIZE || !state->ended)
+		return false;
+	memcpy(id.bytes, state->stream.data, STREAM_ID_SIZE);
+	return is_all(store_position(ingest->store, &id), state);
 }
 
 static void mark_dirty(struct intake *s, uint64_t bytes)
@@ -242,7 +269,7 @@ int intake_frame(struct link *link, const uint8_t *frame, size_t length,
 
 /* ---- durable ---- */
 
-static void do_work(uv_work_t *work)
+static void do_work(struct pool_work *work)
 {
 	struct intake *s = work->data;
 
@@ -252,6 +279,8 @@ static void do_work(uv_work_t *work)
 		s->work_error = stream_writer_sync(s->writer, &s->durable, &s->work_text);
 }
 
+static void hold(struct intake *s, uint64_t bytes);
+
 static void abandon(struct intake *s)
 {
 	s->abandoned = s->deriving;
@@ -259,6 +288,7 @@ static void abandon(struct intake *s)
 		return;
 	stream_writer_abandon(s->writer);
 	s->writer = NULL;
+	hold(s, 0);
 }
 
 static void synced(struct intake *s)
@@ -299,46 +329,95 @@ static void tell_news(struct intake *s)
 			    s->executable, news.text);
 }
 
-static void do_derive(uv_work_t *work)
+static uint64_t now_ms(void)
+{
+	return uv_hrtime() / 1000000;
+}
+
+/* What is in use, for lists: seldom enough that it costs little. */
+static void sum_up(struct intake *s, bool last)
+{
+	uint64_t begun = now_ms(), took;
+
+	if (!last && begun < s->summed_ms)
+		return;
+	stream_writer_sum_up(s->writer, NULL);
+	took = now_ms() - begun;
+	s->summed_ms = begun + (took * SUM_UP_SHARE > SUM_UP_MS ? took * SUM_UP_SHARE : SUM_UP_MS);
+}
+
+static void do_derive(struct pool_work *work)
 {
 	struct intake *s = work->data;
 
-	s->derive_result = stream_writer_derive(s->writer, NULL);
+	do
+		s->derive_result = stream_writer_derive(s->writer, NULL);
+	while (s->parks && s->derive_result == 1);
+	if (!s->derive_result)
+		sum_up(s, s->parks);
+	if (s->parks)
+		stream_writer_park(s->writer, NULL);
 }
 
-static void on_derive_done(uv_work_t *work, int status)
+static void hold(struct intake *s, uint64_t bytes)
+{
+	s->ingest->held_bytes += bytes - s->held_bytes;
+	s->held_bytes = bytes;
+}
+
+static void on_derive_done(struct pool_work *work)
 {
 	struct intake *s = work->data;
 	struct ingest *ingest = s->ingest;
 
 	s->deriving = false;
-	ingest->deriving--;
-	s->underived |= !status && s->derive_result == 1;
+	s->derived_ms = uv_now(ingest->loop);
+	s->underived |= s->derive_result == 1;
+	hold(s, stream_writer_memory(s->writer));
 	tell_news(s);
 	if (s->abandoned)
 		abandon(s);
 	finish(s);
-	for (s = ingest->intakes; s; s = s->next)
-		start_derive(s);
+	start_derive(s);
 	ingest_released(ingest);
+}
+
+/* There is something to derive, or nobody brings it any more, and it holds memory. */
+static bool wants_deriving(const struct intake *s)
+{
+	return s->writer && (s->underived || (s->held_bytes && !s->link && !s->ended));
+}
+
+/* Is there no room for what deriving it holds, or nobody who brings it? */
+static bool must_park(const struct intake *s)
+{
+	uint64_t others = s->ingest->held_bytes - s->held_bytes;
+
+	return !s->link || others + (s->held_bytes ? s->held_bytes : DERIVE_TYPICAL) > s->ingest->memory_limit;
+}
+
+static bool worth_deriving(const struct intake *s)
+{
+	return s->held_bytes || !must_park(s) || stream_writer_behind(s->writer) >= DERIVE_LEAST ||
+	       uv_now(s->ingest->loop) - s->derived_ms >= DERIVE_LATE_MS;
 }
 
 static void start_derive(struct intake *s)
 {
 	struct ingest *ingest = s->ingest;
 
-	if (!s->underived || s->deriving || s->finishing || s->finish_due || !s->writer ||
-	    s->abandoned || ingest->deriving >= DERIVING_MAX || ingest->stopping)
+	if (!wants_deriving(s) || s->deriving || s->finishing || s->finish_due || s->abandoned || ingest->stopping || !worth_deriving(s))
 		return;
-	if (uv_queue_work(ingest->loop, &s->derive_work, do_derive, on_derive_done) < 0)
-		return;
+	s->parks = must_park(s);
+	if (!s->parks && !s->held_bytes)
+		hold(s, DERIVE_TYPICAL); /* until it is known */
 	s->underived = false;
 	s->deriving = true;
-	ingest->deriving++;
 	ingest->pending++;
+	pool_queue(ingest->derivation, &s->derive_work, do_derive, on_derive_done);
 }
 
-static void on_work_done(uv_work_t *work, int status)
+static void on_work_done(struct pool_work *work)
 {
 	struct intake *s = work->data;
 	struct ingest *ingest = s->ingest;
@@ -349,8 +428,7 @@ static void on_work_done(uv_work_t *work, int status)
 		tell(s, INGEST_STREAM_ENDED);
 		stream_writer_close(s->writer);
 		s->writer = NULL;
-	} else if (status < 0) {
-		s->dirty = true;
+		hold(s, 0);
 	} else {
 		synced(s);
 		if (s->ended && !s->dirty && !s->told_ended)
@@ -370,12 +448,9 @@ static void start_work(struct intake *s, bool finishing)
 		s->dirty = false;
 		s->unsynced_bytes = 0;
 	}
-	if (uv_queue_work(s->ingest->loop, &s->work, do_work, on_work_done) < 0) {
-		s->dirty = !finishing;
-		return;
-	}
 	s->working = true;
 	s->ingest->pending++;
+	pool_queue(finishing ? s->ingest->derivation : s->ingest->durability, &s->work, do_work, on_work_done);
 }
 
 static bool due(const struct intake *s, uint64_t now_ms)
@@ -390,16 +465,18 @@ static bool due(const struct intake *s, uint64_t now_ms)
 
 static void intake_free(struct intake *s)
 {
+	hold(s, 0);
+	map_remove(&s->ingest->intake_of, id_key(s->ingest, s->id.bytes), NULL);
 	stream_writer_close(s->writer);
 	free(s->executable);
 	free(s);
 }
 
-/* Nobody brings it, and all is safe: the store knows the rest if it comes again. */
+/* Nobody brings it, and all is safe and derived: the store knows the rest if it comes again. */
 static bool forgettable(const struct intake *s, uint64_t now_ms)
 {
 	return !s->link && !s->working && !s->deriving && !s->finish_due && !s->dirty &&
-	       (s->told_ended || now_ms - s->left_ms > FORGET_MS);
+	       !wants_deriving(s) && (s->told_ended || now_ms - s->left_ms > FORGET_MS);
 }
 
 void intake_tick(struct ingest *ingest, uint64_t now_ms)
@@ -417,6 +494,7 @@ void intake_tick(struct ingest *ingest, uint64_t now_ms)
 		}
 		if (due(s, now_ms))
 			start_work(s, false);
+		start_derive(s);
 		at = &s->next;
 	}
 }
@@ -477,4 +555,5 @@ void intakes_free(struct ingest *ingest)
 		ingest->intakes = s->next;
 		intake_free(s);
 	}
+	map_done(&ingest->intake_of);
 }

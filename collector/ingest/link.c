@@ -4,8 +4,8 @@
  *   CONNECTING -> HELLO (ours is sent, theirs is awaited) -> OPEN -> [GOODBYE] -> CLOSING -> freed
  * when both handles are closed
  *
- * Bytes gather in `in`, at most one frame and what one read brings beyond it; whole frames are
- * taken off its front.
+ * All links read into one buffer, ingest.raw. Bytes gather in `in`, at most one frame and what one read brings beyond it; whole frames
+ * are taken off its front, and a link that holds no piece of a frame holds no memory for one.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -18,7 +18,6 @@
 #include "collector/ingest/state.h"
 #include "base/ban.h"
 
-#define READ_SIZE	(256u << 10)
 #define KEEPALIVE_S	4
 #define KEEPALIVE_EACH	2
 #define KEEPALIVE_TRIES 3
@@ -55,6 +54,7 @@ static void close_quietly(struct link *link)
 
 	if (link->state == LINK_CLOSING)
 		return;
+	link->ingest->open_count -= good;
 	link->state = LINK_CLOSING;
 	if (link->peer)
 		peer_link_gone(link->peer, good);
@@ -164,7 +164,16 @@ static bool is_second(struct link *link)
 	return false;
 }
 
-static void take_hello(struct link *link, const Heapcast__Hello *hello)
+/* Some stream of the list goes on, or has something that is not here. */
+static bool brings_any(const struct link *link, const Heapcast__Link *list)
+{
+	for (size_t i = 0; i < list->n_stream; i++)
+		if (!intake_is_here(link->ingest, list->stream[i]))
+			return true;
+	return false;
+}
+
+static void take_hello(struct link *link, const Heapcast__Hello *hello, bool brings)
 {
 	if (link->state != LINK_HELLO)
 		return;
@@ -179,8 +188,7 @@ static void take_hello(struct link *link, const Heapcast__Hello *hello)
 	}
 	memcpy(link->agent, hello->id.data, STREAM_ID_SIZE);
 	if (link->peer) {
-		memcpy(link->peer->agent, link->agent, STREAM_ID_SIZE);
-		link->peer->has_agent = true;
+		peer_set_agent(link->peer, link->agent);
 		link->peer->warned = false;
 	}
 	if (is_second(link)) {
@@ -188,8 +196,13 @@ static void take_hello(struct link *link, const Heapcast__Hello *hello)
 		return;
 	}
 	words_clean(link->host, sizeof(link->host), hello->host, strlen(hello->host));
+	if (!room_for_link(link, brings)) {
+		close_quietly(link);
+		return;
+	}
 	link->window_bytes = hello->window_bytes ? hello->window_bytes : DEFAULT_WINDOW;
 	link->state = LINK_OPEN;
+	link->ingest->open_count++;
 	uv_timer_stop(&link->timer);
 	ingest_tell(link->ingest, &(struct ingest_event){.kind = INGEST_CONNECTED,
 							 .address = link->address,
@@ -208,7 +221,7 @@ static int take_frame(struct link *link, const uint8_t *frame, size_t length, st
 		return r;
 	batch = (const Heapcast__Batch *)message;
 	if (batch->link && batch->link->hello)
-		take_hello(link, batch->link->hello);
+		take_hello(link, batch->link->hello, brings_any(link, batch->link));
 	if (link->state == LINK_HELLO)
 		return err_set(err, -EPROTO, "it did not greet");
 	for (size_t i = 0; batch->link && link->state == LINK_OPEN && i < batch->link->n_stream;
@@ -257,6 +270,8 @@ static int take_frames(struct link *link, struct err_text *err)
 			at += length;
 	}
 	buf_consume(&link->in, at);
+	if (!link->in.length)
+		buf_done(&link->in);
 	return r < 0 ? r : 0;
 }
 
@@ -265,14 +280,9 @@ static int take_frames(struct link *link, struct err_text *err)
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf)
 {
 	struct link *link = handle->data;
-	size_t size = link->state == LINK_OPEN ? READ_SIZE : HALF_OPEN_BYTES;
-	uint8_t *room = link->ingest->secure ? NULL : buf_reserve(&link->in, size);
 
 	(void)suggested;
-	if (link->ingest->secure)
-		*ret_buf = uv_buf_init((char *)link->ingest->raw, sizeof(link->ingest->raw));
-	else
-		*ret_buf = uv_buf_init((char *)room, room ? (unsigned)size : 0);
+	*ret_buf = uv_buf_init((char *)link->ingest->raw, link->state == LINK_OPEN ? RAW_SIZE : HALF_OPEN_BYTES);
 }
 
 /* We have no key, and the other side has one. */
@@ -312,8 +322,10 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buf)
 	if (link->ingest->secure)
 		r = link_secure_input(link, buf->base, (size_t)length, &err);
 	else
-		link->in.length += (size_t)length;
-	if (!link->ingest->secure && link->state == LINK_HELLO)
+		buf_append(&link->in, buf->base, (size_t)length);
+	if (!r)
+		r = buf_error(&link->in);
+	if (!r && !link->ingest->secure && link->state == LINK_HELLO)
 		r = check_kind(link, &err);
 	if (!r && link->in.length && link->state != LINK_CLOSING)
 		r = take_frames(link, &err);
@@ -393,7 +405,7 @@ static struct link *link_new(struct ingest *ingest, struct peer *peer)
 		return NULL;
 	link->ingest = ingest;
 	link->peer = peer;
-	link->in.limit = FRAME_MAX + READ_SIZE + 4096;
+	link->in.limit = FRAME_MAX + RAW_SIZE + 4096;
 	uv_tcp_init(ingest->loop, &link->tcp);
 	uv_timer_init(ingest->loop, &link->timer);
 	link->tcp.data = link->timer.data = link;
@@ -429,7 +441,7 @@ int link_connect(struct ingest *ingest, struct peer *peer, const struct sockaddr
 	struct link *link;
 	int r;
 
-	if (ingest->link_count >= LINKS_MAX || (!peer->fixed && links_dialling_many(ingest)))
+	if (!room_to_dial(ingest, peer) || (!peer->fixed && links_dialling_many(ingest)))
 		return -EMFILE;
 	link = link_new(ingest, peer);
 	if (!link)
@@ -462,7 +474,7 @@ void link_accept(struct ingest *ingest)
 	address_format(link->address, (const struct sockaddr *)&address);
 	link->who = (struct stranger){stranger_address((const struct sockaddr *)&address),
 				      uv_now(ingest->loop)};
-	if (ingest->link_count > LINKS_MAX + HALF_OPEN_MAX || ingest->stopping) {
+	if (ingest->stopping) {
 		close_quietly(link);
 		return;
 	}

@@ -15,6 +15,7 @@
 #include "base/ban.h"
 
 #define NAME_ADDRESSES 8 /* of one name, that are tried */
+#define PEERS_AN_AGENT 4 /* so many are known for each that there is room for */
 
 static void back_off(struct peer *p, uint64_t now_ms)
 {
@@ -123,7 +124,7 @@ static struct peer *peer_new(struct ingest *ingest)
 {
 	struct peer *p;
 
-	if (ingest->peer_count >= PEERS_MAX)
+	if (ingest->peer_count >= PEERS_AN_AGENT * (uint64_t)ingest->agents_max)
 		return NULL;
 	p = calloc(1, sizeof(*p));
 	if (!p)
@@ -140,7 +141,7 @@ int peer_add_fixed(struct ingest *ingest, const char *text, struct err_text *err
 	struct peer *p = peer_new(ingest);
 
 	if (!p)
-		return err_set(err, -ENOMEM, "more than %d agents", PEERS_MAX);
+		return err_set(err, -ENOMEM, "more agents than there is room for (%u)", ingest->agents_max);
 	p->fixed = true;
 	if (parse_endpoint(text, p->host, sizeof(p->host), &p->port) < 0)
 		return err_set(err, -EINVAL, "'%.200s' is no HOST:PORT", text);
@@ -151,11 +152,28 @@ int peer_add_fixed(struct ingest *ingest, const char *text, struct err_text *err
 
 static struct peer *find(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE])
 {
-	struct peer *p = ingest->peers;
+	const uint64_t *at = map_get(&ingest->peer_of, id_key(ingest, agent));
 
-	while (p && !(p->has_agent && !memcmp(p->agent, agent, STREAM_ID_SIZE)))
-		p = p->next;
-	return p;
+	return at ? (struct peer *)(uintptr_t)*at : NULL;
+}
+
+static void forget_agent(struct peer *p)
+{
+	if (p->has_agent && find(p->ingest, p->agent) == p)
+		map_remove(&p->ingest->peer_of, id_key(p->ingest, p->agent), NULL);
+	p->has_agent = false;
+}
+
+void peer_set_agent(struct peer *p, const uint8_t agent[STREAM_ID_SIZE])
+{
+	uint64_t *at;
+
+	forget_agent(p);
+	memcpy(p->agent, agent, STREAM_ID_SIZE);
+	p->has_agent = true;
+	at = map_put(&p->ingest->peer_of, id_key(p->ingest, agent), NULL);
+	if (at && !*at)
+		*at = (uintptr_t)p;
 }
 
 /* Where the sender of a beacon listens. */
@@ -221,6 +239,7 @@ static void heard_again(struct peer *p, const struct beacon_seen *beacon,
 
 	if (newer) {
 		p->sequence = beacon->sequence;
+		p->streams = beacon->streams;
 		p->seen_ms = now_ms;
 	}
 	if (same && beacon->sequence >= p->sequence)
@@ -243,9 +262,9 @@ void peer_beacon(struct ingest *ingest, const struct beacon_seen *beacon,
 	p = peer_new(ingest);
 	if (!p)
 		return;
-	memcpy(p->agent, beacon->agent, STREAM_ID_SIZE);
+	peer_set_agent(p, beacon->agent);
 	p->address = place;
-	p->has_agent = true;
+	p->streams = beacon->streams;
 	p->port = beacon->port;
 	p->sequence = beacon->sequence;
 	p->seen_ms = p->address_seen_ms = uv_now(ingest->loop);
@@ -281,6 +300,7 @@ void peer_tick(struct ingest *ingest, uint64_t now_ms)
 		if (forgettable(p, now_ms)) {
 			*at = p->next;
 			ingest->peer_count--;
+			forget_agent(p);
 			free(p);
 			continue;
 		}
@@ -298,4 +318,5 @@ void peers_free(struct ingest *ingest)
 		ingest->peers = p->next;
 		free(p);
 	}
+	map_done(&ingest->peer_of);
 }

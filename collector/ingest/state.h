@@ -19,6 +19,7 @@
 #include "base/secure.h"
 #include "base/strangers.h"
 #include "collector/ingest/ingest.h"
+#include "collector/ingest/pool.h"
 #include "proto/discovery.h"
 #include "proto/discovery_net.h"
 #include "proto/discovery_proof.h"
@@ -26,16 +27,15 @@
 #include "proto/message.h"
 #include "heapcast.pb-c.h"
 
-#define PEERS_MAX	 1024
-#define LINKS_MAX	 256
-#define INTAKES_MAX	 4096
+#define TURNED_AWAY_MAX	 4096
+#define TURNED_AWAY_NAMED 8 /* lines at a time */
 #define STREAMS_A_LINK	 1024
 #define TICK_MS		 100
 #define HELLO_TIMEOUT_MS 10000
 #define HALF_OPEN_MAX	 64	     /* that have dialled in, and not said who they are, */
 #define HALF_OPEN_EACH	 32	     /* from one address */
 #define HALF_OPEN_BYTES	 (64u << 10) /* of each */
-#define RAW_SIZE	 (64u << 10)
+#define RAW_SIZE	 (256u << 10)
 #define IDLE_MS		 5000 /* a link as silent as that gives way to a newer one of the same agent */
 #define GOODBYE_MS	 2000 /* for the last acknowledgements to leave */
 #define BACKOFF_FIRST_MS 250
@@ -53,6 +53,8 @@
 #define DEFAULT_WINDOW	 (1u << 20)
 #define ADDRESS_TEXT	 80
 #define LISTEN_PORT	 43513
+#define DURABILITY_THREADS 2
+#define DERIVATION_THREADS 2
 #define TRANSFER_TRIES	 16
 #define LISTEN_BACKLOG	 64
 
@@ -67,6 +69,7 @@ struct peer {
 	struct sockaddr_storage address;
 	struct link *link;
 	uint64_t sequence; /* of its last beacon that was believed */
+	uint32_t streams;  /* live ones, as that said */
 	uint64_t next_try_ms, seen_ms;
 	uint64_t address_seen_ms; /* a beacon came from that address */
 	bool failed;		  /* it could not be reached there */
@@ -101,6 +104,7 @@ struct link {
 	uint64_t window_bytes;
 	uint64_t heard_ms;
 	unsigned streams;
+	bool busy; /* room.c */
 	bool held; /* the disk refused the frame at the front of `in`: nothing is read until it takes that */
 	uint64_t retry_ms;
 };
@@ -119,12 +123,16 @@ struct intake {
 	int work_error;
 	struct err_text work_text;
 	bool finishing;
-	uv_work_t work;
+	struct pool_work work;
 	/* Rows are derived beside that, from what is durable. */
 	bool deriving, underived, finish_due;
+	bool parks;	     /* not to hold memory afterwards */
+	uint64_t held_bytes; /* memory that deriving holds; 0: parked */
+	uint64_t derived_ms; /* when it was derived last */
+	uint64_t summed_ms;  /* what is in use was summed up then, by the monotonic clock; the worker's */
 	bool abandoned; /* the disk has refused to make it durable: to be closed when nothing is being derived */
 	int derive_result;
-	uv_work_t derive_work;
+	struct pool_work derive_work;
 };
 
 #define INTERVAL_MAX ((uint64_t)1 << 32) /* of samples, as proto/ring.h has it */
@@ -164,6 +172,13 @@ struct candidate {
 	struct ingest_file file;
 	bool wanted;
 	char path[];
+};
+
+/* An agent for which there is no place (room.c). */
+struct turned_away {
+	struct turned_away *next;
+	uint8_t agent[STREAM_ID_SIZE];
+	uint64_t seen_ms;
 };
 
 /* What the disk refuses. */
@@ -213,7 +228,7 @@ struct ingest {
 	bool accept_waits; /* somebody has dialled in; too many did in too short a time */
 	struct secure *secure; /* NULL: links are plain */
 	struct strangers strangers;
-	uint8_t raw[RAW_SIZE]; /* what TLS decrypts next */
+	uint8_t raw[RAW_SIZE]; /* what was read last, by any link */
 	bool told_key; /* that there are agents with another key, or any */
 	uint16_t listen_port;
 	struct frame_encoder *encoder;
@@ -237,9 +252,18 @@ struct ingest {
 	struct given *given;
 	uint32_t given_count;
 	uint32_t peer_count, link_count, intake_count;
+	uint32_t open_count; /* links that are open */
+	uint32_t agents_max, streams_max;
+	bool told_streams_max;
+	struct turned_away *turned_away;
+	uint32_t turned_away_count;
+	uint64_t seed;		     /* of what follows */
+	struct map intake_of, peer_of; /* by stream, by agent (id_key) */
 	uint64_t events, bytes, beacons, beacons_refused, beacons_unproven;
 	unsigned pending;
-	unsigned deriving; /* streams */
+	struct pool *durability, *derivation;
+	uint64_t memory_limit; /* of what deriving holds, of all streams */
+	uint64_t held_bytes;
 	uint64_t keep_ns, keep_bytes;
 	uint64_t retained_ms; /* when that was looked after last; 0: never */
 	bool retaining;
@@ -272,6 +296,8 @@ void ingest_warn(struct ingest *ingest, const char *format, ...)
 /* After anything of `pending` has ended. */
 void ingest_released(struct ingest *ingest);
 char *address_format(char out[ADDRESS_TEXT], const struct sockaddr *address);
+/* Where an id stands in a map. Nobody outside can make two of them meet. */
+uint64_t id_key(const struct ingest *ingest, const uint8_t id[STREAM_ID_SIZE]);
 
 /* discovery.c */
 int discovery_start(struct ingest *ingest, const char *interface, struct err_text *err);
@@ -293,6 +319,8 @@ int peer_add_fixed(struct ingest *ingest, const char *text, struct err_text *err
  * this address. */
 bool peer_is_news(const struct ingest *ingest, const struct beacon_seen *beacon, const struct sockaddr_storage *from);
 void peer_beacon(struct ingest *ingest, const struct beacon_seen *beacon, const struct sockaddr_storage *from);
+/* It is this one. */
+void peer_set_agent(struct peer *peer, const uint8_t agent[STREAM_ID_SIZE]);
 void peer_tick(struct ingest *ingest, uint64_t now_ms);
 /* Its link is gone (or never came): `good` if the handshake had been done. */
 void peer_link_gone(struct peer *peer, bool good);
@@ -340,12 +368,23 @@ void replies_link_gone(struct link *link);
 void replies_tick(struct ingest *ingest, uint64_t now_ms);
 void replies_done(struct ingest *ingest);
 
+/* room.c */
+void room_init(struct ingest *ingest, const struct ingest_options *options);
+void room_done(struct ingest *ingest);
+void room_tick(struct ingest *ingest, uint64_t now_ms);
+/* Is there a place for an agent that would be dialled; or for one that has greeted, and brings streams that go on or not? Else it is
+ * counted as turned away. */
+bool room_to_dial(struct ingest *ingest, const struct peer *peer);
+bool room_for_link(struct link *link, bool brings);
+
 /* retain.c */
 void retain_tick(struct ingest *ingest, uint64_t now_ms);
 
 /* intake.c */
 /* What an agent says of a stream: opens it and subscribes. */
 void intake_state(struct link *link, const Heapcast__StreamState *state);
+/* It has ended, and all of it is stored, by what the catalogue says. */
+bool intake_is_here(const struct ingest *ingest, const Heapcast__StreamState *state);
 /* A frame with a batch of a stream. 0; 1: the disk has no room for it: come again with the same frame; or negative errno with
  * a sentence: close the link. */
 int intake_frame(struct link *link, const uint8_t *frame, size_t length,

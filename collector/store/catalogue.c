@@ -15,7 +15,7 @@
 #include "collector/store/folder.h"
 #include "base/ban.h"
 
-#define CATALOGUE_VERSION 3
+#define CATALOGUE_VERSION 4
 #define BUSY_MS		  5000
 
 #define COLUMNS                                                                                    \
@@ -29,7 +29,8 @@ static const char schema[] = "CREATE TABLE streams (id BLOB PRIMARY KEY, name TE
 			     "INTEGER, recording_bytes INTEGER,"
 			     " incarnation INTEGER, next_batch INTEGER, ended INTEGER, "
 			     "in_use_bytes INTEGER, in_use_blocks INTEGER, incomplete TEXT, checksum INTEGER"
-			     ") WITHOUT ROWID;";
+			     ") WITHOUT ROWID;"
+			     "CREATE INDEX by_start ON streams (start_wall_ns);";
 
 struct catalogue {
 	sqlite3 *db;
@@ -244,6 +245,33 @@ static uint64_t column_u64(sqlite3_stmt *s, int column)
 	return (uint64_t)sqlite3_column_int64(s, column);
 }
 
+/* Columns from `first` on. False: the row is damaged. */
+static bool read_row(sqlite3_stmt *s, int first, const struct stream_id *id, struct totals *ret_totals)
+{
+	*ret_totals = (struct totals){
+		.name = column_text(s, first),
+		.executable = column_text(s, first + 1),
+		.command_line = column_text(s, first + 2),
+		.host = column_text(s, first + 3),
+		.architecture = column_text(s, first + 4),
+		.pid = (uint32_t)sqlite3_column_int64(s, first + 5),
+		.start_wall_ns = column_u64(s, first + 6),
+		.last_ns = column_u64(s, first + 7),
+		.events = column_u64(s, first + 8),
+		.bytes = column_u64(s, first + 9),
+		.position = {(uint32_t)sqlite3_column_int64(s, first + 10), column_u64(s, first + 11)},
+		.ended = sqlite3_column_int64(s, first + 12) != 0,
+		.summed_up = sqlite3_column_type(s, first + 13) != SQLITE_NULL,
+		.in_use_bytes = column_u64(s, first + 13),
+		.in_use_blocks = column_u64(s, first + 14),
+		.incomplete = column_text(s, first + 15),
+	};
+	if (column_u64(s, first + 16) == checksum_of(id, ret_totals))
+		return true;
+	totals_done(ret_totals);
+	return false;
+}
+
 int catalogue_get(struct catalogue *c, const struct stream_id *id, struct totals *ret_totals)
 {
 	int found = 0;
@@ -252,30 +280,8 @@ int catalogue_get(struct catalogue *c, const struct stream_id *id, struct totals
 		return 0;
 	pthread_mutex_lock(&c->mutex);
 	sqlite3_bind_blob(c->get, 1, id->bytes, sizeof(id->bytes), SQLITE_STATIC);
-	if (sqlite3_step(c->get) == SQLITE_ROW) {
-		*ret_totals = (struct totals){
-			.name = column_text(c->get, 0),
-			.executable = column_text(c->get, 1),
-			.command_line = column_text(c->get, 2),
-			.host = column_text(c->get, 3),
-			.architecture = column_text(c->get, 4),
-			.pid = (uint32_t)sqlite3_column_int64(c->get, 5),
-			.start_wall_ns = column_u64(c->get, 6),
-			.last_ns = column_u64(c->get, 7),
-			.events = column_u64(c->get, 8),
-			.bytes = column_u64(c->get, 9),
-			.position = {(uint32_t)sqlite3_column_int64(c->get, 10),
-				     column_u64(c->get, 11)},
-			.ended = sqlite3_column_int64(c->get, 12) != 0,
-			.summed_up = sqlite3_column_type(c->get, 13) != SQLITE_NULL,
-			.in_use_bytes = column_u64(c->get, 13),
-			.in_use_blocks = column_u64(c->get, 14),
-			.incomplete = column_text(c->get, 15),
-		};
-		found = column_u64(c->get, 16) == checksum_of(id, ret_totals);
-		if (!found)
-			totals_done(ret_totals);
-	}
+	if (sqlite3_step(c->get) == SQLITE_ROW)
+		found = read_row(c->get, 0, id, ret_totals);
 	sqlite3_reset(c->get);
 	sqlite3_clear_bindings(c->get);
 	pthread_mutex_unlock(&c->mutex);
@@ -320,6 +326,99 @@ int catalogue_put(struct catalogue *c, const struct stream_id *id, const struct 
 		return err_set(err, sqlite_errno(r), "cannot write the catalogue: %s",
 			       sqlite3_errstr(r));
 	return 0;
+}
+
+static bool column_id(sqlite3_stmt *s, struct stream_id *ret_id)
+{
+	const void *id = sqlite3_column_blob(s, 0);
+
+	if (!id || sqlite3_column_bytes(s, 0) != sizeof(ret_id->bytes))
+		return false;
+	memcpy(ret_id->bytes, id, sizeof(ret_id->bytes));
+	return true;
+}
+
+int catalogue_each(struct catalogue *c, int (*each)(void *, const struct stream_id *, struct totals *), void *context)
+{
+	sqlite3_stmt *s = NULL;
+	int r = 0;
+
+	if (!c)
+		return 0;
+	pthread_mutex_lock(&c->mutex);
+	if (sqlite3_prepare_v2(c->db, "SELECT id, " COLUMNS " FROM streams ORDER BY id", -1, &s, NULL) == SQLITE_OK) {
+		while (!r && sqlite3_step(s) == SQLITE_ROW) {
+			struct totals totals = {0};
+			struct stream_id id;
+
+			if (column_id(s, &id) && read_row(s, 1, &id, &totals))
+				r = each(context, &id, &totals);
+			totals_done(&totals);
+		}
+	}
+	sqlite3_finalize(s);
+	pthread_mutex_unlock(&c->mutex);
+	return r;
+}
+
+/* Ids that a statement gives. */
+static size_t read_ids(sqlite3_stmt *s, struct stream_id *ret_ids, size_t most)
+{
+	size_t count = 0;
+
+	while (count < most && sqlite3_step(s) == SQLITE_ROW)
+		count += column_id(s, &ret_ids[count]);
+	return count;
+}
+
+/* The lowest id that begins so (`fill` 0), or the highest (15). */
+static void bound(const char *prefix, unsigned fill, struct stream_id *ret_id)
+{
+	char text[STREAM_ID_TEXT];
+
+	memset(text, fill ? 'f' : '0', sizeof(text) - 1);
+	text[sizeof(text) - 1] = 0;
+	memcpy(text, prefix, strlen(prefix));
+	if (!stream_id_parse(text, ret_id))
+		memset(ret_id, 0, sizeof(*ret_id));
+}
+
+size_t catalogue_find(struct catalogue *c, const char *prefix, struct stream_id *ret_ids, size_t most)
+{
+	struct stream_id low, high;
+	sqlite3_stmt *s = NULL;
+	size_t count = 0;
+
+	if (!c || strlen(prefix) >= STREAM_ID_TEXT)
+		return 0;
+	bound(prefix, 0, &low);
+	bound(prefix, 15, &high);
+	pthread_mutex_lock(&c->mutex);
+	if (sqlite3_prepare_v2(c->db, "SELECT id FROM streams WHERE id BETWEEN ?1 AND ?2", -1, &s, NULL) == SQLITE_OK) {
+		sqlite3_bind_blob(s, 1, low.bytes, sizeof(low.bytes), SQLITE_STATIC);
+		sqlite3_bind_blob(s, 2, high.bytes, sizeof(high.bytes), SQLITE_STATIC);
+		count = read_ids(s, ret_ids, most);
+	}
+	sqlite3_finalize(s);
+	pthread_mutex_unlock(&c->mutex);
+	return count;
+}
+
+size_t catalogue_newest(struct catalogue *c, struct stream_id *ret_ids, size_t most)
+{
+	sqlite3_stmt *s = NULL;
+	size_t count = 0;
+
+	if (!c)
+		return 0;
+	pthread_mutex_lock(&c->mutex);
+	if (sqlite3_prepare_v2(c->db, "SELECT id FROM streams ORDER BY start_wall_ns DESC, id DESC LIMIT ?1", -1, &s, NULL) == SQLITE_OK) {
+		sqlite3_bind_int64(s, 1, (sqlite3_int64)most);
+		count = read_ids(s, ret_ids, most);
+	}
+	sqlite3_finalize(s);
+	pthread_mutex_unlock(&c->mutex);
+	return count;
 }
 
 /* Seldom: prepared anew each time. */

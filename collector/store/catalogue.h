@@ -26,5 +26,12 @@ int catalogue_get(struct catalogue *catalogue, const struct stream_id *id,
 		  struct totals *ret_totals);
 int catalogue_put(struct catalogue *catalogue, const struct stream_id *id,
 		  const struct totals *totals, struct err_text *err);
+/* Calls for each row, in the order of ids, with the totals, which are moved out of by `each`. 0, or what `each` returned that was not 0. */
+int catalogue_each(struct catalogue *catalogue, int (*each)(void *context, const struct stream_id *id, struct totals *totals),
+		   void *context);
+/* Ids that begin with these hexadecimal digits, at most `most` of them. How many; 0 as well if the catalogue can't be read. */
+size_t catalogue_find(struct catalogue *catalogue, const char *prefix, struct stream_id *ret_ids, size_t most);
+/* Ids of the streams that began last, the last one first. */
+size_t catalogue_newest(struct catalogue *catalogue, struct stream_id *ret_ids, size_t most);
 /* The stream is gone. */
 void catalogue_remove(struct catalogue *catalogue, const struct stream_id *id);

@@ -55,6 +55,8 @@ bool recording_adds_up(const struct recording *r, struct err_text *reason)
 
 /* ---- what is missing ---- */
 
+#define BEGINNING "Incomplete: "
+
 static void say(struct completeness *c, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -71,7 +73,7 @@ static void say(struct completeness *c, const char *format, ...)
 /* Begins what one more thing that is missing says. */
 static void miss(struct completeness *c)
 {
-	say(c, "%s", c->complete ? "Incomplete: " : "; ");
+	say(c, "%s", c->complete ? BEGINNING : "; ");
 	c->complete = false;
 }
 
@@ -183,6 +185,21 @@ static void find_unrecorded(const struct recording *r, struct completeness *c)
 	say(c, ")");
 }
 
+#define BREAKS_OFF "it breaks off at %s without an end, and what followed is not known"
+
+bool completeness_broken_off(const char *line, uint64_t end_ns, char out[COMPLETENESS_LINE])
+{
+	char at[32], said[128];
+	bool more = line && !strncmp(line, BEGINNING, strlen(BEGINNING));
+
+	if (line && strstr(line, "it breaks off at "))
+		return false;
+	snprintf(said, sizeof(said), BREAKS_OFF, format_duration(at, end_ns));
+	snprintf(out, COMPLETENESS_LINE, BEGINNING "%s%s%s%s", said, more ? "; " : ".", line && *line && !more ? " " : "",
+		 line ? line + (more ? strlen(BEGINNING) : 0) : "");
+	return true;
+}
+
 static void find_tail(const struct recording *r, struct completeness *c)
 {
 	char at[32], count[32];
@@ -192,8 +209,7 @@ static void find_tail(const struct recording *r, struct completeness *c)
 	if (!c->tail_unknown)
 		return;
 	miss(c);
-	say(c, "it breaks off at %s without an end, and what followed is not known",
-	    format_duration(at, recording_end_ns(r)));
+	say(c, BREAKS_OFF, format_duration(at, recording_end_ns(r)));
 	if (c->tail_events)
 		say(c, " (%s events at least)", format_count(count, c->tail_events));
 }

@@ -34,4 +34,7 @@ struct completeness {
 	char line[COMPLETENESS_LINE]; /* "Incomplete: ...": all of it in words. "": there is nothing to say */
 };
 
+/* The line of a stream that broke off at `end_ns`, from the one (or NULL) that was written down while it was growing, in `out`. False: it
+ * says so already. */
+bool completeness_broken_off(const char *line, uint64_t end_ns, char out[COMPLETENESS_LINE]);
 void recording_completeness(const struct recording *recording, struct completeness *ret);

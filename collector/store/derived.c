@@ -237,8 +237,7 @@ static void own(struct recording *r)
 		r->rows.late.pages[i].base = false;
 }
 
-/* Files of rows of other generations, half-written states. */
-static void sweep(const struct derived *d)
+void derived_sweep(const struct derived *d)
 {
 	DIR *folder = opendir(d->folder);
 	char keep[32], path[4096];
@@ -314,7 +313,7 @@ int derived_load_writing(struct recording *r, uint64_t *ret_cut, struct err_text
 		e = begin_rows(r, err);
 	}
 	if (!e)
-		sweep(d);
+		derived_sweep(d);
 	return e;
 }
 
@@ -324,11 +323,26 @@ static void put_le(uint8_t *to, uint64_t value, unsigned bytes)
 		to[i] = (uint8_t)(value >> 8 * i);
 }
 
+static int write_all(int fd, const uint8_t *data, size_t length)
+{
+	for (size_t done = 0; done < length;) {
+		ssize_t n = write(fd, data + done, length - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -ENOSPC;
+		done += (size_t)n;
+	}
+	return 0;
+}
+
 static int write_state(const struct derived *d, const struct buf *contents, struct err_text *err)
 {
 	char path[4096], final[4096];
 	uint8_t header[STATE_HEADER];
 	cleanup(cleanup_close) int fd = -1;
+	int r;
 
 	path_of(path, d, "state.new");
 	path_of(final, d, "state");
@@ -338,18 +352,11 @@ static int write_state(const struct derived *d, const struct buf *contents, stru
 	put_le(header + 16, contents->length, 8);
 	put_le(header + 24, XXH3_64bits(contents->data, contents->length), 8);
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0 || write(fd, header, sizeof(header)) != sizeof(header))
-		return err_set(err, -errno, "cannot write %s: %s", path, strerror(errno));
-	for (size_t done = 0; done < contents->length;) {
-		ssize_t n = write(fd, contents->data + done, contents->length - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return err_set(err, n < 0 ? -errno : -ENOSPC, "cannot write %s: %s", path,
-				       strerror(n < 0 ? errno : ENOSPC));
-		done += (size_t)n;
-	}
+	r = fd < 0 ? -errno : write_all(fd, header, sizeof(header));
+	if (!r)
+		r = write_all(fd, contents->data, contents->length);
+	if (r < 0)
+		return err_set(err, r, "cannot write %s: %s", path, strerror(-r));
 	if (rename(path, final) < 0)
 		return err_set(err, -errno, "cannot write %s: %s", final, strerror(errno));
 	return 0;
@@ -503,14 +510,11 @@ static void *compact_all(void *argument)
 	return NULL;
 }
 
-/* The new file and slots take the place of the old ones. */
+/* The new file and slots take the place of the old ones. The old file stays until a state tells of the new one. */
 static void replace(struct recording *r, struct compaction *c)
 {
 	struct rows *rows = &r->rows;
-	char path[4096];
 
-	rows_path(path, &r->derived, r->derived.generation - 1);
-	unlink(path);
 	for (uint32_t i = 0; i < rows->first_open; i++)
 		rows->slots[i] = c->slots[i];
 	close(rows->fd[0]);

@@ -42,7 +42,9 @@ int derived_load(struct recording *recording);
 int derived_load_writing(struct recording *recording, uint64_t *ret_cut, struct err_text *err);
 /* Writes rows and state. */
 int derived_save(struct recording *recording, struct err_text *err);
-/* Late news into their blocks. Save next. */
+/* Late news into their blocks, in a file of rows of the next generation. Save next, then derived_sweep. */
 int derived_compact(struct recording *recording, struct err_text *err);
+/* Removes rows of other generations, and half-written states. */
+void derived_sweep(const struct derived *derived);
 /* It is damaged: takes the state away, if it is still that one and we may, so that it is made anew. */
 void derived_drop(const struct derived *derived);

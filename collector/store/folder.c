@@ -289,3 +289,14 @@ int folder_totals(struct store *store, const struct stream_id *id, struct totals
 	*ret_totals = totals;
 	return 0;
 }
+
+struct stream_position store_position(struct store *store, const struct stream_id *id)
+{
+	struct totals totals = {0};
+	struct stream_position position;
+
+	catalogue_get(store->catalogue, id, &totals);
+	position = totals.position;
+	totals_done(&totals);
+	return position;
+}

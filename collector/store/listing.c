@@ -11,12 +11,14 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/store/completeness.h"
 #include "collector/store/folder.h"
 #include "collector/store/recording.h"
 #include "collector/store/snapshots.h"
 #include "base/ban.h"
 
 #define SUGGESTIONS 5
+#define NEWEST	    64 /* streams that may be the last one, snapshots among them */
 
 static int hex_digit(char c)
 {
@@ -128,6 +130,11 @@ static int by_start(const void *a, const void *b)
 	return memcmp(x->id.bytes, y->id.bytes, sizeof(x->id.bytes));
 }
 
+static int by_id(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct stream_id));
+}
+
 static void sum_up(struct store *store, const struct stream_id *id, struct totals *totals)
 {
 	cleanup(cleanup_free) char *path = stream_recording_path(store, id);
@@ -136,39 +143,104 @@ static void sum_up(struct store *store, const struct stream_id *id, struct total
 		recording_sum_up_of(path, totals, NULL);
 }
 
-static int list_streams(struct store *store, bool in_use, struct stream_summary **ret_list,
-			size_t *ret_count, struct err_text *err)
+/* One that breaks off: what is missing was written down while it was growing. */
+static void tell_break(struct totals *t)
 {
-	cleanup(cleanup_free) struct stream_id *ids = NULL;
-	cleanup(cleanup_free) struct stream_id *snapshots = NULL;
-	struct stream_summary *list;
-	size_t n = 0, count, snapshot_count = 0;
-	int r = listing_ids(store, &ids, &n, err);
+	char line[COMPLETENESS_LINE];
 
-	/* Whoever asks for a snapshot is told that their list is damaged; all other streams can be listed without it. */
-	if (!r && store_snapshot_ids(store, &snapshots, &snapshot_count, NULL) == -ENOMEM)
-		r = -ENOMEM;
-	if (r < 0)
-		return r;
-	list = calloc(n + 1, sizeof(*list));
-	if (!list)
-		return -ENOMEM;
-	count = 0;
-	for (size_t i = 0; i < n; i++) {
+	if (!completeness_broken_off(t->incomplete, t->last_ns, line))
+		return;
+	free(t->incomplete);
+	t->incomplete = strdup(line);
+}
+
+/* A list in the making. */
+struct listing {
+	struct store *store;
+	struct stream_id *ids; /* in order */
+	bool *told;	       /* of each */
+	size_t id_count;
+	struct stream_id *snapshots;
+	size_t snapshot_count;
+	bool in_use;
+	struct stream_summary *list;
+	size_t count;
+};
+
+static void add_line(struct listing *l, const struct stream_id *id, struct totals *totals, bool live)
+{
+	struct stream_summary *line = &l->list[l->count++];
+
+	summary_fill(line, id, totals, live);
+	line->is_snapshot = stream_id_among(id, l->snapshots, l->snapshot_count);
+}
+
+/* Of what has ended the catalogue knows all: its folder is not looked into. */
+static int add_known(void *context, const struct stream_id *id, struct totals *totals)
+{
+	struct listing *l = context;
+	const struct stream_id *found = bsearch(id, l->ids, l->id_count, sizeof(*id), by_id);
+
+	if (!found || !totals->ended || !totals->summed_up)
+		return 0;
+	l->told[found - l->ids] = true;
+	add_line(l, id, totals, false);
+	return 0;
+}
+
+static void add_others(struct listing *l)
+{
+	for (size_t i = 0; i < l->id_count; i++) {
 		struct totals totals = {0};
 		bool live = false;
 
-		if (folder_totals(store, &ids[i], &totals, &live, NULL) < 0)
+		if (l->told[i] || folder_totals(l->store, &l->ids[i], &totals, &live, NULL) < 0)
 			continue;
-		if (in_use && !totals.summed_up)
-			sum_up(store, &ids[i], &totals);
-		summary_fill(&list[count], &ids[i], &totals, live);
-		list[count++].is_snapshot = stream_id_among(&ids[i], snapshots, snapshot_count);
+		/* What has just begun has no sums yet, and gets them soon. */
+		if (l->in_use && !live && !totals.summed_up)
+			sum_up(l->store, &l->ids[i], &totals);
+		else if (!live && !totals.ended)
+			tell_break(&totals);
+		add_line(l, &l->ids[i], &totals, live);
 		totals_done(&totals);
 	}
-	qsort(list, count, sizeof(*list), by_start);
-	*ret_list = list;
-	*ret_count = count;
+}
+
+static int make_list(struct listing *l, struct err_text *err)
+{
+	int r = listing_ids(l->store, &l->ids, &l->id_count, err);
+
+	/* Whoever asks for a snapshot is told that their list is damaged; all other streams can be listed without it. */
+	if (!r && store_snapshot_ids(l->store, &l->snapshots, &l->snapshot_count, NULL) == -ENOMEM)
+		r = -ENOMEM;
+	if (r < 0)
+		return r;
+	l->list = calloc(l->id_count + 1, sizeof(*l->list));
+	l->told = calloc(l->id_count + 1, sizeof(*l->told));
+	if (!l->list || !l->told)
+		return -ENOMEM;
+	qsort(l->ids, l->id_count, sizeof(*l->ids), by_id);
+	catalogue_each(l->store->catalogue, add_known, l);
+	add_others(l);
+	qsort(l->list, l->count, sizeof(*l->list), by_start);
+	return 0;
+}
+
+static int list_streams(struct store *store, bool in_use, struct stream_summary **ret_list,
+			size_t *ret_count, struct err_text *err)
+{
+	struct listing l = {.store = store, .in_use = in_use};
+	int r = make_list(&l, err);
+
+	free(l.ids);
+	free(l.told);
+	free(l.snapshots);
+	if (r < 0) {
+		store_list_free(l.list, l.count);
+		return r;
+	}
+	*ret_list = l.list;
+	*ret_count = l.count;
 	return 0;
 }
 
@@ -289,6 +361,49 @@ bool store_name_is_path(const char *name)
 	return !is_snapshot_name(name) && (strpbrk(name, "/.") || !access(name, F_OK));
 }
 
+/* Is it there still? */
+static bool state_of(struct store *store, const struct stream_id *id, enum stream_state *ret_state)
+{
+	struct totals totals = {0};
+	bool live = false;
+
+	if (folder_totals(store, id, &totals, &live, NULL) < 0)
+		return false;
+	*ret_state = totals.ended ? STREAM_ENDED : live ? STREAM_LIVE : STREAM_INTERRUPTED;
+	totals_done(&totals);
+	return true;
+}
+
+static bool find_last(struct store *store, struct stream_id *ret_id, enum stream_state *ret_state)
+{
+	cleanup(cleanup_free) struct stream_id *snapshots = NULL;
+	struct stream_id ids[NEWEST];
+	size_t snapshot_count = 0, count;
+
+	if (store_snapshot_ids(store, &snapshots, &snapshot_count, NULL) < 0)
+		return false;
+	count = catalogue_newest(store->catalogue, ids, NEWEST);
+	for (size_t i = 0; i < count; i++) {
+		*ret_id = ids[i];
+		if (!stream_id_among(&ids[i], snapshots, snapshot_count))
+			return state_of(store, ret_id, ret_state);
+	}
+	return false;
+}
+
+/* By the catalogue alone. False: it does not know; all folders have to be looked at. */
+static bool find_quickly(struct store *store, const char *name, struct stream_id *ret_id, enum stream_state *ret_state)
+{
+	struct stream_id ids[2];
+
+	if (!strcmp(name, "last"))
+		return find_last(store, ret_id, ret_state);
+	if (strspn(name, "0123456789abcdef") != strlen(name) || catalogue_find(store->catalogue, name, ids, 2) != 1)
+		return false;
+	*ret_id = ids[0];
+	return state_of(store, ret_id, ret_state);
+}
+
 int store_find_id(struct store *store, const char *name, struct stream_id *ret_id,
 		  enum stream_state *ret_state, struct err_text *err)
 {
@@ -300,6 +415,8 @@ int store_find_id(struct store *store, const char *name, struct stream_id *ret_i
 		return err_set(err, -ENOENT, "an empty name is no stream");
 	if (is_snapshot_name(name))
 		return find_snapshot(store, name, ret_id, ret_state, err);
+	if (find_quickly(store, name, ret_id, ret_state))
+		return 0;
 	r = list_streams(store, false, &list, &count, err);
 	if (r < 0)
 		return r;

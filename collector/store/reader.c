@@ -385,14 +385,18 @@ static double blocks_of(const struct row_block *b, uint32_t i)
 	return b->weight && b->weight[i] > size ? (double)b->weight[i] / (double)size : 1;
 }
 
-int recording_sum_up(const struct recording *r, struct totals *totals, struct err_text *err)
+int recording_sum_up(struct recording *r, struct totals *totals, struct err_text *err)
 {
 	struct completeness completeness;
-	struct row_reader *reader;
+	struct row_reader *reader = NULL;
 	uint64_t bytes = 0;
 	double blocks = 0;
-	int e = row_reader_new(r, &reader);
+	int e = rows_settle(&r->rows);
 
+	late_sort(&r->rows.late);
+	unpacked_changed(r);
+	if (!e)
+		e = row_reader_new(r, &reader);
 	for (uint32_t k = 0; !e && k < r->rows.slot_count; k++) {
 		const struct row_block *b;
 
@@ -411,6 +415,7 @@ int recording_sum_up(const struct recording *r, struct totals *totals, struct er
 	row_reader_free(reader);
 	if (e < 0)
 		return e;
+	recording_tell_ledger(r);
 	recording_completeness(r, &completeness);
 	free(totals->incomplete);
 	totals->incomplete = strdup(completeness.line);

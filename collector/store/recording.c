@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "collector/store/folder.h"
+#include "proto/message.h"
 #include "base/ban.h"
 
 #define PROGRESS_BYTES (1u << 20)
@@ -100,10 +101,37 @@ static int settle_tail(struct recording *r, uint64_t size)
 	return 0;
 }
 
+void recording_tell_ledger(struct recording *r)
+{
+	struct ledger_info *l = &r->ledger;
+	const struct ledger_info *told = &r->definitions.ledger;
+
+	l->marks_left_out = told->marks_left_out;
+	l->produced = told->produced;
+	l->delivered = told->delivered;
+	l->culled = told->culled;
+	l->not_sampled = told->not_sampled;
+	l->lost = told->lost;
+	l->pending = told->pending;
+	l->before_join = told->before_join;
+	l->lost_allocations = told->lost_allocations;
+	l->lost_frees = told->lost_frees;
+	l->lost_bytes = told->lost_bytes;
+	l->stacks_cut = told->stacks_cut;
+	l->samples_refused = told->samples_refused;
+	l->unrecorded = told->unrecorded;
+	l->unrecorded_uncounted = told->unrecorded_uncounted;
+	l->unrecorded_events = told->unrecorded_events;
+	l->unrecorded_bytes = told->unrecorded_bytes;
+	l->before_recording = told->before_recording;
+	l->not_begun = told->not_begun;
+	l->stacks_unknown = told->stacks_unknown;
+	l->namespaces = told->namespaces;
+}
+
 /* What can be said once all frames that there are have been taken. */
 static int settle(struct recording *r, uint64_t size)
 {
-	struct ledger_info *l = &r->ledger;
 	struct block_limits limits;
 	int e = 0;
 
@@ -125,27 +153,7 @@ static int settle(struct recording *r, uint64_t size)
 	unpacked_changed(r);
 	if (!e)
 		e = settle_tail(r, size);
-	l->marks_left_out = r->definitions.ledger.marks_left_out;
-	l->produced = r->definitions.ledger.produced;
-	l->delivered = r->definitions.ledger.delivered;
-	l->culled = r->definitions.ledger.culled;
-	l->not_sampled = r->definitions.ledger.not_sampled;
-	l->lost = r->definitions.ledger.lost;
-	l->pending = r->definitions.ledger.pending;
-	l->before_join = r->definitions.ledger.before_join;
-	l->lost_allocations = r->definitions.ledger.lost_allocations;
-	l->lost_frees = r->definitions.ledger.lost_frees;
-	l->lost_bytes = r->definitions.ledger.lost_bytes;
-	l->stacks_cut = r->definitions.ledger.stacks_cut;
-	l->samples_refused = r->definitions.ledger.samples_refused;
-	l->unrecorded = r->definitions.ledger.unrecorded;
-	l->unrecorded_uncounted = r->definitions.ledger.unrecorded_uncounted;
-	l->unrecorded_events = r->definitions.ledger.unrecorded_events;
-	l->unrecorded_bytes = r->definitions.ledger.unrecorded_bytes;
-	l->before_recording = r->definitions.ledger.before_recording;
-	l->not_begun = r->definitions.ledger.not_begun;
-	l->stacks_unknown = r->definitions.ledger.stacks_unknown;
-	l->namespaces = r->definitions.ledger.namespaces;
+	recording_tell_ledger(r);
 	return e;
 }
 
@@ -443,7 +451,41 @@ int recording_finish(struct recording *r, struct err_text *err)
 		e = settle(r, size);
 	if (!e)
 		e = derived_compact(r, err);
-	return e ? e : derived_save(r, err);
+	if (!e)
+		e = derived_save(r, err);
+	if (!e)
+		derived_sweep(&r->derived);
+	return e;
+}
+
+int recording_park(struct recording *r, struct err_text *err)
+{
+	return r->scan.offset != r->derived.saved_offset ? derived_save(r, err) : 0;
+}
+
+/* Buffers of a scan and of a batch, of which LZ4's are the most. */
+#define SCAN_MEMORY (1u << 20)
+
+static size_t map_memory(const struct map *map)
+{
+	return map->capacity * sizeof(*map->entries);
+}
+
+size_t recording_memory(const struct recording *r)
+{
+	const struct pairing *p = &r->pairing;
+	const struct nodes *nodes = &r->definitions.nodes;
+	const struct rows *rows = &r->rows;
+	size_t steps = p->run.capacity + p->queue.capacity + p->merged.capacity;
+
+	return SCAN_MEMORY + r->scan.window.capacity + message_reader_memory(r->scan.messages) +
+	       r->decoded.event_capacity * sizeof(*r->decoded.events) +
+	       (rows->slot_count - rows->first_open) * (size_t)ROWS_BLOCK_BYTES +
+	       rows->slot_capacity * sizeof(*rows->slots) + rows->packed.capacity +
+	       rows->late.fresh_capacity * sizeof(*rows->late.fresh) +
+	       rows->late.page_capacity * sizeof(*rows->late.pages) + map_memory(&p->live) +
+	       steps * sizeof(struct step) + nodes->capacity * sizeof(*nodes->list) +
+	       nodes->wire_capacity * sizeof(*nodes->by_wire) + map_memory(&nodes->index);
 }
 
 bool recording_opening_news(const struct recording *r, struct err_text *ret_news)

@@ -36,6 +36,8 @@ struct recording {
 	struct unpacked *unpacked; /* reader.c */
 };
 
+/* What the last ledger told goes to recording.ledger. */
+void recording_tell_ledger(struct recording *recording);
 /* Of no file. 0 or -ENOMEM. */
 int recording_new(struct recording **ret_recording);
 /* Nothing of its frames has been read. */
@@ -56,12 +58,16 @@ int recording_open_writing(const char *path, struct recording **ret_recording, u
 int recording_derive(struct recording *recording, uint64_t size, uint64_t budget, struct err_text *err);
 /* After all frames: what is known at the end is settled, put in order and saved. */
 int recording_finish(struct recording *recording, struct err_text *err);
+/* Saves what was taken, so that whoever opens it next goes on from there. Close it then. */
+int recording_park(struct recording *recording, struct err_text *err);
+/* Bytes that it holds, nearly. */
+size_t recording_memory(const struct recording *recording);
 /* As recording_open, of the frames up to `size` alone. */
 int recording_open_frames(const char *path, uint64_t size, struct recording **ret_recording, struct err_text *err);
 
-/* For the catalogue: what is in use, and what is missing (totals.summed_up). */
+/* For the catalogue: what is in use, and what is missing (totals.summed_up), as of the frames that were taken. */
 struct totals;
-int recording_sum_up(const struct recording *recording, struct totals *totals, struct err_text *err);
+int recording_sum_up(struct recording *recording, struct totals *totals, struct err_text *err);
 int recording_sum_up_of(const char *path, struct totals *totals, struct err_text *err);
 
 /* reader.c: at the beginning and end of a recording, and whenever its rows have changed. */

@@ -111,6 +111,8 @@ struct stream_position {
 	uint64_t next;	      /* number of the batch that is expected */
 };
 
+/* How far the catalogue knows a stream to be stored, without a look at its recording. */
+struct stream_position store_position(struct store *store, const struct stream_id *id);
 /* Opens a stream for appending, made if it is not there; cuts a damaged tail (ret_cut_bytes). */
 int stream_writer_open(struct store *store, const struct stream_id *id, struct stream_writer **ret_writer,
 		       uint64_t *ret_cut_bytes, struct err_text *err);
@@ -130,6 +132,13 @@ int stream_writer_sync(struct stream_writer *writer, struct stream_position *ret
  * can't be kept is left for readers to work out. From a worker thread, one at a time; appending and syncing meanwhile is
  * allowed. */
 int stream_writer_derive(struct stream_writer *writer, struct err_text *err);
+/* What is in use, for store_list, as of the rows that are derived and not parked. As stream_writer_derive, and not beside it. */
+int stream_writer_sum_up(struct stream_writer *writer, struct err_text *err);
+/* Saves what is derived and lets go of its memory; the next stream_writer_derive reads it again. As stream_writer_derive, and not beside it. */
+int stream_writer_park(struct stream_writer *writer, struct err_text *err);
+/* Bytes that deriving holds, nearly; 0: parked. And bytes of frames that are durable and not derived. Not while another thread derives. */
+size_t stream_writer_memory(const struct stream_writer *writer);
+uint64_t stream_writer_behind(const struct stream_writer *writer);
 /* After the last sync of a stream that has ended: derives the rest, puts the rows in order, and works out what is in use at
  * the end, for store_list. As stream_writer_derive, and not beside it. Not needed for anything to be right, only quick. */
 int stream_writer_finish(struct stream_writer *writer, struct err_text *err);

@@ -163,7 +163,6 @@ int totals_add(struct totals *t, const struct stream_id *id, const Heapcast__Bat
 		t->last_ns = batch->time_ns;
 	if (batch->end)
 		t->ended = true;
-	t->summed_up = false;
 	return 0;
 }
 
@@ -208,4 +207,17 @@ int totals_copy(const struct totals *from, struct totals *ret_to)
 	}
 	*ret_to = to;
 	return 0;
+}
+
+int totals_copy_sums(const struct totals *from, struct totals *to)
+{
+	free(to->incomplete);
+	to->incomplete = from->incomplete;
+	to->in_use_bytes = from->in_use_bytes;
+	to->in_use_blocks = from->in_use_blocks;
+	to->summed_up = true;
+	if (copy_text(&to->incomplete))
+		return 0;
+	totals_done(to);
+	return -ENOMEM;
 }

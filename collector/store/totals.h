@@ -20,7 +20,8 @@ struct totals {
 	uint64_t bytes; /* of the recording, up to where these totals go */
 	struct stream_position position;
 	bool ended;
-	bool summed_up; /* as recording_sum_up does: what follows is known */
+	/* What follows is known, of an ended stream as of its end, of others as of when rows were derived last (recording_sum_up). */
+	bool summed_up;
 	uint64_t in_use_bytes, in_use_blocks;
 	char *incomplete; /* the line of completeness.h; "": nothing is missing */
 };
@@ -35,6 +36,8 @@ int totals_add(struct totals *totals, const struct stream_id *id, const Heapcast
 int totals_scan(struct totals *totals, const struct stream_id *id, int fd, uint64_t size,
 		struct err_text *err);
 int totals_copy(const struct totals *from, struct totals *ret_to);
+/* What was summed up alone. 0 or -ENOMEM; then `to` is done for. */
+int totals_copy_sums(const struct totals *from, struct totals *to);
 
 /* What people call the program: its Process.name, or that of its file. Free it; NULL: no memory. */
 char *program_name(const Heapcast__Process *process);

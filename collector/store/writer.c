@@ -27,12 +27,15 @@ struct stream_writer {
 	struct store *store;
 	struct stream_id id;
 	int fd; /* -1: nothing was stored yet, the file is made with the first frame */
+	bool named; /* its name is as durable as its contents will be; the worker's that syncs */
 	uint64_t
 		announced; /* by a catch-up: the number that comes next, what lies before is gone */
 	uint64_t durable_bytes; /* of the file; changed by the worker, read when it is done */
-	pthread_mutex_t mutex;	/* guards totals */
+	pthread_mutex_t mutex;	/* guards totals and sums */
 	struct totals totals;
-	struct recording *derived; /* NULL: nothing yet; the worker's that derives */
+	struct totals sums; /* what is in use, by who derives; nothing else of it counts */
+	struct recording *derived; /* NULL: nothing yet, or parked; the worker's that derives, as what follows */
+	uint64_t derived_bytes;	   /* of the frames, up to where rows are derived and kept */
 	bool underivable;	   /* the disk refused it: readers work it out for themselves */
 	struct err_text news;	   /* not told yet; empty: none */
 };
@@ -111,6 +114,7 @@ void stream_writer_close(struct stream_writer *w)
 		close(w->fd);
 	recording_close(w->derived);
 	totals_done(&w->totals);
+	totals_done(&w->sums);
 	pthread_mutex_destroy(&w->mutex);
 	free(w);
 }
@@ -142,8 +146,6 @@ static int create_file(struct stream_writer *w, struct err_text *err)
 {
 	cleanup(cleanup_free) char *folder = stream_folder_path(w->store, &w->id);
 	cleanup(cleanup_free) char *path = stream_recording_path(w->store, &w->id);
-	char streams[4096];
-
 	if (!folder || !path)
 		return -ENOMEM;
 	if (mkdir(folder, 0700) < 0 && errno != EEXIST)
@@ -153,10 +155,20 @@ static int create_file(struct stream_writer *w, struct err_text *err)
 		return cannot(err, "make", path);
 	if (recording_mark_written(w->fd) < 0)
 		return err_set(err, -EBUSY, "%s is being written by somebody else", path);
-	/* The name must be as durable as the contents will be. */
+	return 0;
+}
+
+static int sync_name(struct stream_writer *w, struct err_text *err)
+{
+	cleanup(cleanup_free) char *folder = stream_folder_path(w->store, &w->id);
+	char streams[4096];
+
+	if (!folder)
+		return -ENOMEM;
 	snprintf(streams, sizeof(streams), "%s/streams", w->store->path);
 	if (sync_folder(folder) < 0 || sync_folder(streams) < 0)
 		return cannot(err, "make durable the folder", folder);
+	w->named = true;
 	return 0;
 }
 
@@ -237,6 +249,8 @@ static int copy_totals(struct stream_writer *w, struct totals *ret_totals)
 
 	pthread_mutex_lock(&w->mutex);
 	r = totals_copy(&w->totals, ret_totals);
+	if (!r && w->sums.summed_up)
+		r = totals_copy_sums(&w->sums, ret_totals);
 	pthread_mutex_unlock(&w->mutex);
 	return r;
 }
@@ -250,7 +264,9 @@ int stream_writer_sync(struct stream_writer *w, struct stream_position *ret_dura
 	if (r < 0)
 		return r;
 	/* Once there are bytes, `fd` does not change any more. */
-	if (totals.bytes && fdatasync(w->fd) < 0)
+	if (totals.bytes && !w->named)
+		r = sync_name(w, err);
+	if (!r && totals.bytes && fdatasync(w->fd) < 0)
 		r = err_set(err, -errno, "cannot make the recording durable: %s", strerror(errno));
 	if (!r) {
 		__atomic_store_n(&w->durable_bytes, totals.bytes, __ATOMIC_RELEASE);
@@ -319,6 +335,8 @@ static int derive(struct stream_writer *w, const char *path, struct err_text *er
 				     DERIVE_BYTES, err);
 	if (r < 0)
 		give_up(w);
+	else
+		w->derived_bytes = w->derived->scan.offset;
 	return r;
 }
 
@@ -329,6 +347,45 @@ int stream_writer_derive(struct stream_writer *w, struct err_text *err)
 	if (w->underivable || !w->durable_bytes)
 		return 0;
 	return path ? derive(w, path, err) : -ENOMEM;
+}
+
+size_t stream_writer_memory(const struct stream_writer *w)
+{
+	return w->derived ? recording_memory(w->derived) : 0;
+}
+
+uint64_t stream_writer_behind(const struct stream_writer *w)
+{
+	uint64_t durable = __atomic_load_n(&w->durable_bytes, __ATOMIC_ACQUIRE);
+
+	return w->underivable || durable < w->derived_bytes ? 0 : durable - w->derived_bytes;
+}
+
+int stream_writer_sum_up(struct stream_writer *w, struct err_text *err)
+{
+	struct totals sums = {0}, before;
+	int r = w->derived ? recording_sum_up(w->derived, &sums, err) : 0;
+
+	if (!r && sums.summed_up) {
+		pthread_mutex_lock(&w->mutex);
+		before = w->sums;
+		w->sums = sums;
+		pthread_mutex_unlock(&w->mutex);
+		sums = before;
+	}
+	totals_done(&sums);
+	return r;
+}
+
+int stream_writer_park(struct stream_writer *w, struct err_text *err)
+{
+	int r = w->derived ? recording_park(w->derived, err) : 0;
+
+	if (r < 0)
+		give_up(w);
+	recording_close(w->derived);
+	w->derived = NULL;
+	return r;
 }
 
 /* What could not be kept is worked out in memory. */

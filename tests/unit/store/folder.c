@@ -118,6 +118,14 @@ static void receive_and_list(void **state)
 	assert_int_equal(stream_writer_sync(w, &durable, NULL), 0);
 	assert_int_equal(durable.next, 2);
 	assert_int_equal(durable.incarnation, 1);
+	/* What is in use is known to who derives, and comes with the next sync. */
+	assert_int_equal(stream_writer_derive(w, NULL), 0);
+	assert_int_equal(stream_writer_behind(w), 0);
+	assert_true(stream_writer_memory(w) > 0);
+	assert_int_equal(stream_writer_sum_up(w, NULL), 0);
+	assert_int_equal(stream_writer_park(w, NULL), 0);
+	assert_int_equal(stream_writer_memory(w), 0);
+	assert_int_equal(stream_writer_sync(w, &durable, NULL), 0);
 
 	reader = open_store(STORE_READ);
 	assert_int_equal(store_list(reader, &list, &count, NULL), 0);

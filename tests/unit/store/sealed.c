@@ -135,7 +135,7 @@ static void within(const struct row_block *zone, const struct row_block *block)
 	assert_int_equal(zone->weighted, block->weight != NULL);
 }
 
-static void same(const struct recording *x, const struct recording *y)
+static void same(struct recording *x, struct recording *y)
 {
 	struct row_reader *rx, *ry;
 	struct totals totals[2] = {0};

@@ -1,0 +1,155 @@
+/*
+ * How many agents and streams there is room for: as many as descriptors and memory allow, or as the person says. Whoever finds no
+ * place is counted and named, and gets one as soon as somebody leaves. An agent with nothing to send gives way to one that has.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/parse.h"
+#include "collector/ingest/state.h"
+#include "base/ban.h"
+
+#define FILES_KEPT	  256 /* for everything but agents and their streams */
+#define FILES_AN_AGENT	  5   /* its link; of a stream its recording, and while rows are derived that again, the rows, and the state */
+#define MEMORY_AN_AGENT	  (128u << 10)
+#define STREAMS_AN_AGENT  4 /* on average */
+#define AGENTS_LEAST	  16
+#define TURNED_AWAY_MS	  30000 /* who does not ask again for so long has gone */
+
+/* As many as the kernel lets us have. */
+static uint64_t files_available(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 1024;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	return getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur > INT32_MAX ? INT32_MAX : limit.rlim_cur;
+}
+
+static uint32_t by_files(uint64_t files)
+{
+	uint64_t agents = files > FILES_KEPT ? (files - FILES_KEPT) / FILES_AN_AGENT : 0;
+
+	return agents < AGENTS_LEAST ? AGENTS_LEAST : (uint32_t)agents;
+}
+
+void room_init(struct ingest *ingest, const struct ingest_options *options)
+{
+	uint64_t memory = options->memory_limit ? options->memory_limit : INGEST_MEMORY;
+	uint64_t files = files_available();
+	uint32_t most = by_files(files), asked = options->agents_max;
+
+	ingest->memory_limit = memory / 2;
+	if (asked > most)
+		ingest_warn(ingest, "there is room for %u agents, not %u: this process may have %llu files open ('ulimit -n')", most,
+			    asked, (unsigned long long)files);
+	ingest->agents_max = asked && asked < most ? asked : most;
+	if (!asked && memory / MEMORY_AN_AGENT < most)
+		ingest->agents_max = memory / MEMORY_AN_AGENT > AGENTS_LEAST ? (uint32_t)(memory / MEMORY_AN_AGENT) : AGENTS_LEAST;
+	ingest->streams_max = ingest->agents_max * STREAMS_AN_AGENT;
+}
+
+/* ---- who finds no place ---- */
+
+static struct turned_away *remembered(struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE])
+{
+	struct turned_away *t = ingest->turned_away;
+
+	while (t && memcmp(t->agent, agent, STREAM_ID_SIZE))
+		t = t->next;
+	return t;
+}
+
+static void turn_away(struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE], const char *host, const char *address)
+{
+	struct turned_away *t = remembered(ingest, agent);
+	char count[32];
+
+	if (!t && ingest->turned_away_count < TURNED_AWAY_MAX && (t = calloc(1, sizeof(*t)))) {
+		memcpy(t->agent, agent, STREAM_ID_SIZE);
+		t->next = ingest->turned_away;
+		ingest->turned_away = t;
+		ingest->turned_away_count++;
+		if (ingest->turned_away_count <= TURNED_AWAY_NAMED)
+			ingest_warn(ingest, "%s%s%s has no place: %s agents are connected, and there is room for no more (--agents-max)",
+				    host, *host ? " at " : "the agent at ", address, format_count(count, ingest->agents_max));
+		else if (ingest->turned_away_count == TURNED_AWAY_NAMED + 1)
+			ingest_warn(ingest, "more agents have no place; the progress line counts them");
+	}
+	if (t)
+		t->seen_ms = uv_now(ingest->loop);
+}
+
+void room_tick(struct ingest *ingest, uint64_t now_ms)
+{
+	struct turned_away **at = &ingest->turned_away;
+
+	while (*at) {
+		struct turned_away *t = *at;
+
+		if (now_ms - t->seen_ms < TURNED_AWAY_MS && !link_by_agent(ingest, t->agent)) {
+			at = &t->next;
+			continue;
+		}
+		*at = t->next;
+		ingest->turned_away_count--;
+		free(t);
+	}
+}
+
+void room_done(struct ingest *ingest)
+{
+	while (ingest->turned_away) {
+		struct turned_away *t = ingest->turned_away;
+
+		ingest->turned_away = t->next;
+		free(t);
+	}
+}
+
+/* ---- who gets one ---- */
+
+/* The open link that has been silent for longest of those that bring nothing. */
+static struct link *find_idle(const struct ingest *ingest)
+{
+	struct link *idle = NULL;
+
+	for (struct link *l = ingest->links; l; l = l->next)
+		l->busy = false;
+	for (const struct intake *s = ingest->intakes; s; s = s->next)
+		if (s->link && !s->told_ended)
+			s->link->busy = true;
+	for (struct link *l = ingest->links; l; l = l->next)
+		if (l->state == LINK_OPEN && !l->busy && (!idle || l->heard_ms < idle->heard_ms))
+			idle = l;
+	return idle;
+}
+
+bool room_to_dial(struct ingest *ingest, const struct peer *peer)
+{
+	char address[ADDRESS_TEXT];
+
+	if (peer->fixed || ingest->open_count < ingest->agents_max || (peer->streams && find_idle(ingest)))
+		return true;
+	turn_away(ingest, peer->agent, "", address_format(address, (const struct sockaddr *)&peer->address));
+	return false;
+}
+
+bool room_for_link(struct link *link, bool brings)
+{
+	struct ingest *ingest = link->ingest;
+	struct link *idle;
+
+	if (ingest->open_count < ingest->agents_max)
+		return true;
+	idle = brings ? find_idle(ingest) : NULL;
+	if (idle)
+		link_close(idle, "it has nothing to send, and others want its place");
+	else
+		turn_away(ingest, link->agent, link->host, link->address);
+	return idle;
+}

@@ -1,0 +1,632 @@
+/*
+ * A fleet of agents in one process: each plays the same recording to a collector, as an agent would, as long as it took.
+ *
+ *   bench-player RECORDING --agents N --dial HOST:PORT       each dials in there
+ *   bench-player RECORDING --agents N --announce PORT        each has an address of its own in 127.0.0.0/8, listens there at PORT, and
+ *                                                            says so by beacons to the loopback interface's networks
+ *     --spread S      they begin within S seconds (default 1)
+ *     --cut N         N links a second are cut, and made again
+ *     --window BYTES  what an agent keeps until it is acknowledged (default 256 KiB): whoever has more waits
+ *     --for S         at most so long (default: until all streams have ended and are acknowledged)
+ *     --stay          links stay when their streams have ended
+ *
+ * Prints NAME VALUE lines. found: agents that were asked for their stream; found_seconds: when the last one was; waited: how long an agent
+ * had to keep a due batch back because its window was full, at most; acknowledged: from sending a batch until it was safe.
+ */
+#include <arpa/inet.h>
+#include <err.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "collector/store/scan.h"
+#include "proto/discovery.h"
+#include "proto/frame.h"
+#include "proto/message.h"
+
+#define TICK_MS	      10
+#define AGAIN_MS      1000 /* after a link has ended */
+#define IN_MAX	      (1u << 20)
+#define ADDRESS_FIRST 0x7f010001u
+#define LATENCIES     65536 /* classes of 1 ms */
+
+/* A batch of the recording, decompressed; its stream's id is put in for each agent. */
+struct batch {
+	uint8_t *message; /* behind FRAME_HEADROOM bytes */
+	size_t length;
+	uint64_t due_ms, number;
+};
+
+static struct {
+	struct batch *batches;
+	size_t count;
+	uint64_t events;
+	uint32_t pid;
+} played;
+
+struct sent {
+	struct sent *next;
+	uv_write_t write;
+	uint8_t data[];
+};
+
+enum state { AWAY, CONNECTING, LINKED };
+
+struct agent {
+	uint32_t number;
+	enum state state;
+	uv_tcp_t tcp;
+	uv_connect_t connect;
+	bool closing, greeted, asked, found, ended, refused;
+	uint8_t id[STREAM_ID_SIZE], stream[STREAM_ID_SIZE];
+	uint64_t start_ms, again_ms, waits_since_ms;
+	size_t next, acked; /* batches */
+	uint64_t *sent_ms;  /* of each batch; 0: not sent */
+	uint64_t kept;	    /* bytes that are not acknowledged */
+	uint32_t *bytes;    /* of each batch, as it was sent */
+	struct buf in;
+};
+
+static struct {
+	unsigned agents;
+	struct sockaddr_storage collector;
+	bool dials, stays;
+	uint16_t port;
+	double spread, cut, seconds;
+	uint64_t window;
+} wanted = {.agents = 100, .spread = 1, .window = 256 << 10};
+
+static struct {
+	unsigned found, ended, reconnects, refused;
+	uint64_t found_ms, events, waited_ms, waits, latencies, latency_most;
+	uint64_t latency[LATENCIES];
+} told;
+
+static uv_loop_t *loop;
+static uv_tcp_t listener;
+static uv_timer_t timer;
+static uint64_t began_ms, beacon_ms, beacon_number;
+static double cuts_due;
+static struct agent *agents;
+static struct frame_encoder *encoder;
+static struct message_reader *reader;
+static uint8_t *scratch, *framed;
+static size_t scratch_size;
+
+/* ---- the recording ---- */
+
+/* The stream's id is the first field of each batch that has one. */
+static void load_batch(struct frame_decoder *decoder, const uint8_t *frame, const struct scan_item *item)
+{
+	struct batch *b = &played.batches[played.count++];
+	struct err_text why = {0};
+	const uint8_t *message;
+	uint8_t *room;
+
+	if (frame_decode(decoder, frame, item->length, &message, &b->length, &why) < 0)
+		errx(1, "%s", why.text);
+	room = malloc(FRAME_HEADROOM + b->length);
+	if (!room || b->length < 2 + STREAM_ID_SIZE || message[0] != 0x0a || message[1] != STREAM_ID_SIZE)
+		errx(1, "a batch that does not begin with its stream");
+	b->message = room + FRAME_HEADROOM;
+	memcpy(b->message, message, b->length);
+	b->due_ms = item->batch->time_ns / 1000000;
+	b->number = item->batch->number;
+	played.events += item->batch->events ? item->batch->events->count : 0;
+	if (item->batch->process && !played.pid)
+		played.pid = item->batch->process->pid;
+	scratch_size = b->length > scratch_size ? b->length : scratch_size;
+}
+
+static void load(const char *path)
+{
+	struct frame_decoder *decoder = frame_decoder_new();
+	uint8_t *frame = NULL;
+	struct scan_item item;
+	struct scan scan;
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		err(1, "cannot read %s", path);
+	if (!decoder || scan_init(&scan, fd, 0, NULL) < 0)
+		errx(1, "no memory");
+	while (scan_next(&scan, (uint64_t)st.st_size, &item) == 1) {
+		frame = realloc(frame, item.length);
+		played.batches = realloc(played.batches, (played.count + 1) * sizeof(*played.batches));
+		if (!frame || !played.batches)
+			errx(1, "no memory");
+		if (pread(fd, frame, item.length, (off_t)item.offset) != (ssize_t)item.length)
+			err(1, "cannot read %s", path);
+		load_batch(decoder, frame, &item);
+		if (played.batches[played.count - 1].number != played.count)
+			errx(1, "only a recording of one agent, without gaps, can be played");
+	}
+	if (!played.count)
+		errx(1, "%s holds no batch", path);
+	scan_done(&scan);
+	frame_decoder_free(decoder);
+	free(frame);
+	close(fd);
+}
+
+/* ---- sending ---- */
+
+static void hang_up(struct agent *a);
+
+static void on_written(uv_write_t *write, int status)
+{
+	(void)status;
+	free(write->data);
+}
+
+static size_t send_message(struct agent *a, uint8_t *message, size_t length)
+{
+	long n = frame_encode(encoder, message, length, framed, frame_bound(scratch_size));
+	struct sent *s = n > 0 ? malloc(sizeof(*s) + (size_t)n) : NULL;
+	uv_buf_t buf;
+
+	if (!s)
+		errx(1, "cannot frame a message");
+	memcpy(s->data, framed, (size_t)n);
+	s->write.data = s;
+	buf = uv_buf_init((char *)s->data, (unsigned)n);
+	if (uv_write(&s->write, (uv_stream_t *)&a->tcp, &buf, 1, on_written) < 0) {
+		free(s);
+		hang_up(a);
+		return 0;
+	}
+	return (size_t)n;
+}
+
+static uint64_t age_ms(const struct agent *a)
+{
+	uint64_t now = uv_now(loop);
+
+	return now > a->start_ms ? now - a->start_ms : 0;
+}
+
+static size_t due_count(const struct agent *a)
+{
+	size_t n = a->next;
+
+	while (n < played.count && played.batches[n].due_ms <= age_ms(a))
+		n++;
+	return n;
+}
+
+static void greet(struct agent *a)
+{
+	static char version[] = "player", architecture[] = "x86_64", executable[] = "/usr/bin/app";
+	char host[32];
+	Heapcast__Batch batch = HEAPCAST__BATCH__INIT;
+	Heapcast__Link link = HEAPCAST__LINK__INIT;
+	Heapcast__Hello hello = HEAPCAST__HELLO__INIT;
+	Heapcast__StreamState state = HEAPCAST__STREAM_STATE__INIT, *states[] = {&state};
+	uint8_t message[FRAME_HEADROOM + 512];
+
+	snprintf(host, sizeof(host), "board-%u", a->number);
+	hello.protocol = PROTOCOL_VERSION;
+	hello.id = (ProtobufCBinaryData){STREAM_ID_SIZE, a->id};
+	hello.host = host;
+	hello.version = version;
+	hello.architecture = architecture;
+	hello.window_bytes = wanted.window;
+	state.stream = (ProtobufCBinaryData){STREAM_ID_SIZE, a->stream};
+	state.incarnation = 1;
+	state.first = 1;
+	state.next = due_count(a) + 1;
+	state.ended = state.next == played.count + 1;
+	state.executable = (ProtobufCBinaryData){sizeof(executable) - 1, (uint8_t *)executable};
+	state.pid = played.pid;
+	link.hello = &hello;
+	link.stream = states;
+	link.n_stream = 1;
+	batch.link = &link;
+	send_message(a, message + FRAME_HEADROOM, heapcast__batch__pack(&batch, message + FRAME_HEADROOM));
+}
+
+static void send_batch(struct agent *a)
+{
+	const struct batch *b = &played.batches[a->next];
+	uint64_t waited = a->waits_since_ms ? uv_now(loop) - a->waits_since_ms : 0;
+
+	memcpy(scratch + FRAME_HEADROOM, b->message, b->length);
+	memcpy(scratch + FRAME_HEADROOM + 2, a->stream, STREAM_ID_SIZE);
+	a->bytes[a->next] = (uint32_t)send_message(a, scratch + FRAME_HEADROOM, b->length);
+	a->sent_ms[a->next] = uv_now(loop);
+	a->kept += a->bytes[a->next];
+	a->next++;
+	told.waited_ms = waited > told.waited_ms ? waited : told.waited_ms;
+	told.waits += waited != 0;
+	a->waits_since_ms = 0;
+}
+
+static void send_due(struct agent *a)
+{
+	size_t due = due_count(a);
+
+	while (a->state == LINKED && a->next < due && a->kept <= wanted.window)
+		send_batch(a);
+	if (a->next < due && !a->waits_since_ms)
+		a->waits_since_ms = uv_now(loop);
+}
+
+/* ---- what the collector says ---- */
+
+static void subscribed(struct agent *a, const Heapcast__Subscribe *s)
+{
+	if (s->stream.len != STREAM_ID_SIZE || memcmp(s->stream.data, a->stream, STREAM_ID_SIZE))
+		return;
+	a->next = s->next > 1 ? s->next - 1 : 0;
+	if (a->next < a->acked)
+		errx(1, "agent %u: batch %zu was acknowledged, and %zu is asked for", a->number, a->acked, a->next + 1);
+	a->kept = 0;
+	for (size_t i = a->acked; i < a->next; i++)
+		a->kept += a->bytes[i];
+	a->asked = true;
+	if (!a->found) {
+		told.found++;
+		told.found_ms = uv_now(loop) - began_ms;
+	}
+	a->found = true;
+}
+
+static void acknowledged(struct agent *a, const Heapcast__Ack *ack)
+{
+	if (ack->stream.len != STREAM_ID_SIZE || memcmp(ack->stream.data, a->stream, STREAM_ID_SIZE))
+		return;
+	if (ack->number > a->next)
+		errx(1, "agent %u: batch %llu was acknowledged, and never sent", a->number, (unsigned long long)ack->number);
+	for (; a->acked < ack->number; a->acked++) {
+		uint64_t took = uv_now(loop) - a->sent_ms[a->acked];
+
+		a->kept -= a->bytes[a->acked];
+		told.latency[took < LATENCIES ? took : LATENCIES - 1]++;
+		told.latencies++;
+		told.latency_most = took > told.latency_most ? took : told.latency_most;
+	}
+	if (a->acked == played.count && !a->ended) {
+		a->ended = true;
+		told.ended++;
+		told.events += played.events;
+		if (!wanted.stays)
+			hang_up(a);
+	}
+}
+
+static void take_orders(struct agent *a)
+{
+	struct err_text why = {0};
+	size_t at = 0, length;
+
+	while (a->state == LINKED && frame_length(a->in.data + at, a->in.length - at, &length, &why) == 1) {
+		ProtobufCMessage *message;
+		const Heapcast__Order *order;
+
+		if (message_reader_open(reader, &heapcast__order__descriptor, a->in.data + at, length, &message, &why) < 0)
+			errx(1, "agent %u: an order that makes no sense: %s", a->number, why.text);
+		order = (const Heapcast__Order *)message;
+		a->greeted |= order->hello != NULL;
+		if (order->subscribe)
+			subscribed(a, order->subscribe);
+		if (order->ack)
+			acknowledged(a, order->ack);
+		at += length;
+	}
+	buf_consume(&a->in, at);
+}
+
+/* ---- links ---- */
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct agent *a = handle->data;
+
+	a->closing = false;
+	a->state = AWAY;
+}
+
+static void hang_up(struct agent *a)
+{
+	if (a->state == AWAY || a->closing)
+		return;
+	if (a->state == LINKED && !a->asked && !a->refused) {
+		a->refused = true;
+		told.refused++;
+	}
+	a->closing = true;
+	a->state = CONNECTING;
+	a->asked = a->greeted = false;
+	a->again_ms = uv_now(loop) + AGAIN_MS;
+	a->in.length = 0;
+	uv_close((uv_handle_t *)&a->tcp, on_closed);
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
+{
+	struct agent *a = handle->data;
+	uint8_t *room = buf_reserve(&a->in, 4096);
+
+	(void)suggested;
+	*ret = uv_buf_init((char *)room, room ? 4096 : 0);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buf)
+{
+	struct agent *a = stream->data;
+
+	(void)buf;
+	if (length < 0) {
+		hang_up(a);
+		return;
+	}
+	a->in.length += (size_t)length;
+	take_orders(a);
+}
+
+static void linked(struct agent *a)
+{
+	a->state = LINKED;
+	told.reconnects += a->found;
+	a->tcp.data = a;
+	uv_read_start((uv_stream_t *)&a->tcp, on_alloc, on_read);
+	greet(a);
+}
+
+static void on_connected(uv_connect_t *request, int status)
+{
+	struct agent *a = request->handle->data;
+
+	if (a->closing)
+		return;
+	if (status < 0)
+		hang_up(a);
+	else
+		linked(a);
+}
+
+static void dial(struct agent *a)
+{
+	uv_tcp_init(loop, &a->tcp);
+	a->tcp.data = a;
+	a->state = CONNECTING;
+	if (uv_tcp_connect(&a->connect, &a->tcp, (const struct sockaddr *)&wanted.collector, on_connected) < 0)
+		hang_up(a);
+}
+
+static void refuse(uv_handle_t *handle)
+{
+	free(handle);
+}
+
+/* The agent is the one whose address was called. */
+static void on_connection(uv_stream_t *server, int status)
+{
+	struct sockaddr_in address = {0};
+	int length = sizeof(address);
+	uv_tcp_t *other = malloc(sizeof(*other));
+	uv_os_fd_t fd;
+	uint32_t n;
+
+	if (!other || status < 0)
+		errx(1, "cannot accept: %s", uv_strerror(status));
+	uv_tcp_init(loop, other);
+	uv_accept(server, (uv_stream_t *)other);
+	uv_tcp_getsockname(other, (struct sockaddr *)&address, &length);
+	n = ntohl(address.sin_addr.s_addr) - ADDRESS_FIRST;
+	if (n < wanted.agents && agents[n].state == AWAY && uv_now(loop) >= agents[n].start_ms &&
+	    !uv_fileno((uv_handle_t *)other, &fd)) {
+		uv_tcp_init(loop, &agents[n].tcp);
+		uv_tcp_open(&agents[n].tcp, dup(fd));
+		linked(&agents[n]);
+	}
+	uv_close((uv_handle_t *)other, refuse);
+}
+
+static void announce(struct agent *a)
+{
+	const struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(ADDRESS_FIRST + a->number)};
+	const struct sockaddr_in to = {.sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(0x7fffffff),
+				       .sin_port = htons(DISCOVERY_UDP_PORT)};
+	Heapcast__Beacon beacon = HEAPCAST__BEACON__INIT;
+	const int one = 1;
+	uint8_t data[DISCOVERY_BEACON_MAX];
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	beacon.magic = DISCOVERY_BEACON_MAGIC;
+	beacon.protocol = PROTOCOL_VERSION;
+	beacon.agent = (ProtobufCBinaryData){STREAM_ID_SIZE, a->id};
+	beacon.port = wanted.port;
+	beacon.sequence = ++beacon_number;
+	beacon.streams = 1;
+	setsockopt(fd, SOL_SOCKET, SO_BROADCAST, &one, sizeof(one));
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&from, sizeof(from)) < 0)
+		err(1, "cannot send from an address of the loopback interface");
+	sendto(fd, data, heapcast__beacon__pack(&beacon, data), 0, (const struct sockaddr *)&to, sizeof(to));
+	close(fd);
+}
+
+/* ---- time ---- */
+
+static void step(struct agent *a)
+{
+	uint64_t now = uv_now(loop);
+
+	if (now < a->start_ms || (a->ended && !wanted.stays))
+		return;
+	if (a->state == AWAY && wanted.dials && now >= a->again_ms)
+		dial(a);
+	if (a->state == LINKED && a->asked)
+		send_due(a);
+}
+
+/* Beacons of all, spread over a second. */
+static void announce_some(void)
+{
+	uint64_t until = (uv_now(loop) - began_ms) * wanted.agents / 1000;
+
+	for (; beacon_ms < until; beacon_ms++) {
+		struct agent *a = &agents[beacon_ms % wanted.agents];
+
+		if (uv_now(loop) >= a->start_ms && !a->ended)
+			announce(a);
+	}
+}
+
+static void on_tick(uv_timer_t *unused)
+{
+	uint64_t now = uv_now(loop);
+
+	(void)unused;
+	for (unsigned i = 0; i < wanted.agents; i++)
+		step(&agents[i]);
+	if (!wanted.dials)
+		announce_some();
+	for (cuts_due += wanted.cut * TICK_MS / 1000; cuts_due >= 1; cuts_due--) {
+		struct agent *a = &agents[(unsigned)rand() % wanted.agents];
+
+		if (a->asked && !a->ended)
+			hang_up(a);
+	}
+	if ((wanted.seconds != 0 && now - began_ms > wanted.seconds * 1000) || (told.ended == wanted.agents && !wanted.stays))
+		uv_stop(loop);
+}
+
+static uint64_t latency(double share)
+{
+	uint64_t seen = 0, ms = 0;
+
+	for (; ms < LATENCIES - 1; ms++) {
+		seen += told.latency[ms];
+		if ((double)seen >= share * (double)told.latencies)
+			break;
+	}
+	return ms;
+}
+
+static void report(void)
+{
+	printf("agents %u\nfound %u\nfound_seconds %.3f\nended %u\nrefused %u\nreconnects %u\nevents %llu\n", wanted.agents, told.found,
+	       (double)told.found_ms / 1000, told.ended, told.refused, told.reconnects, (unsigned long long)told.events);
+	printf("waits %llu\nwaited_ms_most %llu\n", (unsigned long long)told.waits, (unsigned long long)told.waited_ms);
+	printf("acknowledged_ms_median %llu\nacknowledged_ms_99 %llu\nacknowledged_ms_most %llu\n", (unsigned long long)latency(0.5),
+	       (unsigned long long)latency(0.99), (unsigned long long)told.latency_most);
+	printf("seconds %.3f\n", (double)(uv_now(loop) - began_ms) / 1000);
+}
+
+/* ---- the beginning ---- */
+
+static void make_agents(void)
+{
+	agents = calloc(wanted.agents, sizeof(*agents));
+	for (unsigned i = 0; agents && i < wanted.agents; i++) {
+		struct agent *a = &agents[i];
+
+		a->number = i;
+		a->start_ms = began_ms + (uint64_t)(wanted.spread * 1000 * i / wanted.agents);
+		a->in.limit = IN_MAX;
+		a->sent_ms = calloc(played.count, sizeof(*a->sent_ms));
+		a->bytes = calloc(played.count, sizeof(*a->bytes));
+		if (!a->sent_ms || !a->bytes || getrandom(a->id, sizeof(a->id), 0) < 0 || getrandom(a->stream, sizeof(a->stream), 0) < 0)
+			errx(1, "no memory");
+	}
+	if (!agents)
+		errx(1, "no memory");
+}
+
+static void listen_here(void)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY), .sin_port = htons(wanted.port)};
+	int r;
+
+	uv_tcp_init(loop, &listener);
+	r = uv_tcp_bind(&listener, (const struct sockaddr *)&any, 0);
+	if (!r)
+		r = uv_listen((uv_stream_t *)&listener, 4096, on_connection);
+	if (r < 0)
+		errx(1, "cannot listen at port %u: %s", wanted.port, uv_strerror(r));
+}
+
+static void set_collector(const char *text)
+{
+	char host[64];
+	uint16_t port;
+
+	if (parse_endpoint(text, host, sizeof(host), &port) < 0 ||
+	    uv_ip4_addr(host, port, (struct sockaddr_in *)&wanted.collector) < 0)
+		errx(2, "--dial takes ADDRESS:PORT");
+	wanted.dials = true;
+}
+
+static const char *options(int argc, char **argv)
+{
+	static const struct option known[] = {
+		{"agents", required_argument, NULL, 'n'}, {"dial", required_argument, NULL, 'd'},
+		{"announce", required_argument, NULL, 'a'}, {"spread", required_argument, NULL, 's'},
+		{"cut", required_argument, NULL, 'c'},	  {"window", required_argument, NULL, 'w'},
+		{"for", required_argument, NULL, 'f'},	  {"stay", no_argument, NULL, 'y'},
+		{0},
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
+		switch (c) {
+		case 'n': wanted.agents = (unsigned)atoi(optarg); break;
+		case 'd': set_collector(optarg); break;
+		case 'a': wanted.port = (uint16_t)atoi(optarg); break;
+		case 's': wanted.spread = atof(optarg); break;
+		case 'c': wanted.cut = atof(optarg); break;
+		case 'w': wanted.window = strtoull(optarg, NULL, 10); break;
+		case 'f': wanted.seconds = atof(optarg); break;
+		case 'y': wanted.stays = true; break;
+		default: exit(2);
+		}
+	}
+	if (optind + 1 != argc || !wanted.agents || (!wanted.dials && !wanted.port))
+		errx(2, "usage: bench-player RECORDING --agents N (--dial ADDRESS:PORT | --announce PORT) [OPTIONS]");
+	return argv[optind];
+}
+
+int main(int argc, char **argv)
+{
+	struct rlimit limit;
+
+	load(options(argc, argv));
+	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	signal(SIGPIPE, SIG_IGN);
+	loop = uv_default_loop();
+	encoder = frame_encoder_new();
+	reader = message_reader_new();
+	scratch_size = scratch_size > 4096 ? scratch_size : 4096;
+	scratch = malloc(FRAME_HEADROOM + scratch_size);
+	framed = malloc(frame_bound(scratch_size));
+	if (!encoder || !reader || !scratch || !framed)
+		errx(1, "no memory");
+	uv_update_time(loop);
+	began_ms = uv_now(loop);
+	make_agents();
+	if (!wanted.dials)
+		listen_here();
+	uv_timer_init(loop, &timer);
+	uv_timer_start(&timer, on_tick, 0, TICK_MS);
+	uv_run(loop, UV_RUN_DEFAULT);
+	report();
+	return told.ended == wanted.agents ? 0 : 1;
+}

@@ -1,0 +1,63 @@
+#!/bin/bash
+# A collector with fewer places than agents (--agents-max): who finds none is named and counted, and gets one when a stream has ended, also
+# while the links of ended ones stay. Nothing of any is lost. And of more streams than deriving has memory for (--memory-limit), which are
+# parked, all rows are there at the end, as if there were memory for all.
+. "$(dirname "$0")/lib.sh"
+need python3 curl
+player=$BUILD/tests/bench-player
+[ -x "$player" ] || skip "bench-player was not built"
+
+cat >"$T/steady.py" <<'END'
+import time
+live = []
+end = time.monotonic() + 2
+while time.monotonic() < end:
+    live.append(bytearray(1000 + len(live) % 500))
+    if len(live) % 3 == 0:
+        live.pop(0)
+    time.sleep(0.001)
+END
+"$AGENT" run --quiet --output "$T/steady.heapcast" -- python3 "$T/steady.py"
+truth=$("$COLLECTOR" top --json --value leaked --count 1 "$T/steady.heapcast" | python3 -c 'import json, sys; print(json.load(sys.stdin)["total"])')
+
+gather() { # FOLDER OPTION...
+	local folder=$1
+	shift
+	"$COLLECTOR" gather --data "$T/$folder" --no-discovery --listen 127.0.0.1:0 "$@" >"$T/$folder.out" 2>"$T/$folder.err" &
+	gathering=$!
+	wait_for 10 "the collector" grep -q "for agents that dial in" "$T/$folder.out"
+	port=$(sed -n 's/.*TCP 127.0.0.1:\([0-9]*\) for agents.*/\1/p' "$T/$folder.out")
+}
+finish() { # FOLDER COUNT: all that came is there
+	kill -INT "$gathering"
+	wait "$gathering" || fail "the collector ended with $?"
+	"$COLLECTOR" list --data "$T/$1" --json >"$T/$1.json"
+	python3 - "$T/$1.json" "$2" "$truth" <<'END' || fail "the list is not as it should be"
+import ast, json, sys
+streams, count, truth = json.load(open(sys.argv[1])), int(sys.argv[2]), ast.literal_eval(sys.argv[3])
+assert len(streams) == count, len(streams)
+for s in streams:
+    assert s["state"] == "ended", s
+    assert (s["in_use_bytes"], s["in_use_blocks"]) == (truth["bytes"], truth["blocks"]), (s, truth)
+END
+	for stream in $(python3 -c 'import json, sys; print(*(s["id"] for s in json.load(open(sys.argv[1]))))' "$T/$1.json"); do
+		"$COLLECTOR" ledger --data "$T/$1" "$stream" >"$T/ledger" || fail "$1: $(cat "$T/ledger")"
+	done
+}
+
+gather places --agents-max 3
+"$player" "$T/steady.heapcast" --agents 7 --dial 127.0.0.1:$port --stay --spread 0.2 --for 60 >"$T/player.out" &
+playing=$!
+wait_for 20 "somebody to be named" grep -q "^collector gather: board-[0-9]* at 127.0.0.1:[0-9]* has no place: 3 agents are connected" "$T/places.err"
+wait_for 50 "all streams to end" eval '[ "$(grep -c " ended " "$T/places.out")" = 7 ]'
+[ "$(grep -c "^disconnected from .*: it has nothing to send, and others want its place" "$T/places.out")" -ge 4 ] ||
+	fail "nobody gave way: $(cat "$T/places.out")"
+kill "$playing"
+wait "$playing" || true
+finish places 7
+
+gather parked --memory-limit 8M
+"$player" "$T/steady.heapcast" --agents 20 --dial 127.0.0.1:$port --cut 4 --for 60 >"$T/player.out" || fail "$(cat "$T/player.out")"
+grep -q "^reconnects [1-9]" "$T/player.out" || fail "no link was cut"
+wait_for 30 "all streams to end" eval '[ "$(grep -c " ended " "$T/parked.out")" = 20 ]'
+finish parked 20
