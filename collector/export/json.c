@@ -128,16 +128,30 @@ void json_string(struct json *json, const char *key, const char *value)
 	}
 }
 
+/* printf takes a third of the time of a list of 100,000 streams. */
+static void put_decimal(struct buf *out, uint64_t value)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	do
+		digits[--at] = (char)('0' + value % 10);
+	while (value /= 10);
+	buf_append(out, digits + at, sizeof(digits) - at);
+}
+
 void json_u64(struct json *json, const char *key, uint64_t value)
 {
 	begin_value(json, key);
-	buf_printf(json->out, "%llu", (unsigned long long)value);
+	put_decimal(json->out, value);
 }
 
 void json_i64(struct json *json, const char *key, int64_t value)
 {
 	begin_value(json, key);
-	buf_printf(json->out, "%lld", (long long)value);
+	if (value < 0)
+		buf_byte(json->out, '-');
+	put_decimal(json->out, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
 /* The shortest of the usual precisions that reads back as the same number. JSON has no infinity and no NaN: null. */

@@ -21,8 +21,13 @@
 
 char *stream_id_format(char out[STREAM_ID_TEXT], const struct stream_id *id)
 {
-	for (size_t i = 0; i < sizeof(id->bytes); i++)
-		snprintf(out + 2 * i, 3, "%02x", id->bytes[i]);
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < sizeof(id->bytes); i++) {
+		out[2 * i] = digits[id->bytes[i] >> 4];
+		out[2 * i + 1] = digits[id->bytes[i] & 15];
+	}
+	out[2 * sizeof(id->bytes)] = 0;
 	return out;
 }
 

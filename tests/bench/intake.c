@@ -3,6 +3,7 @@
  *
  *   bench-intake take DATA FILE      receives FILE into the store DATA as the collector does: one thread checks and appends frames,
  *                                    another makes them durable and derives rows, with what helps it, and ends after the last one
+ *   bench-intake many DATA FILE N    stores FILE N times in DATA, as N streams that have ended
  *   bench-intake open FILE [ROUNDS]  opens a recording and reads all its rows: once, and then the best of so many
  *
  * Prints NAME VALUE lines.
@@ -22,6 +23,8 @@
 #include "base/error.h"
 #include "collector/store/scan.h"
 #include "collector/store/store.h"
+#include "proto/frame.h"
+#include "proto/message.h"
 
 #define SYNC_BYTES (2u << 20)
 
@@ -144,6 +147,73 @@ static int take(const char *data, const char *path)
 	return 0;
 }
 
+/* ---- many streams ---- */
+
+static void put_under_id(struct store *store, const struct stream_id *id, int fd, uint64_t size)
+{
+	static uint8_t message[FRAME_HEADROOM + (1u << 20)], frame[2u << 20], framed[2u << 20];
+	static struct frame_encoder *encoder;
+	static struct frame_decoder *decoder;
+	static struct message_reader *messages;
+	struct stream_position position;
+	struct err_text why = {0};
+	uint64_t offset = 0, cut;
+
+	if (!encoder) {
+		encoder = frame_encoder_new();
+		decoder = frame_decoder_new();
+		messages = message_reader_new();
+	}
+	if (stream_writer_open(store, id, &writer, &cut, &why) < 0)
+		errx(1, "%s", why.text);
+	while (offset < size) {
+		ssize_t n = pread(fd, frame, sizeof(frame), (off_t)offset);
+		ProtobufCMessage *batch;
+		const uint8_t *plain;
+		size_t length, plain_length;
+		long framed_length;
+
+		if (n <= 0 || frame_length(frame, (size_t)n, &length, &why) != 1 ||
+		    frame_decode(decoder, frame, length, &plain, &plain_length, &why) < 0 || plain_length > sizeof(message) - FRAME_HEADROOM)
+			errx(1, "cannot read a frame: %s", why.text);
+		memcpy(message + FRAME_HEADROOM, plain, plain_length);
+		memcpy(message + FRAME_HEADROOM + 2, id->bytes, sizeof(id->bytes)); /* the first field */
+		framed_length = frame_encode(encoder, message + FRAME_HEADROOM, plain_length, framed, sizeof(framed));
+		if (framed_length < 0 ||
+		    message_reader_open(messages, &heapcast__batch__descriptor, framed, (size_t)framed_length, &batch, &why) < 0 ||
+		    stream_writer_append(writer, framed, (size_t)framed_length, (const Heapcast__Batch *)batch, &why) < 0)
+			errx(1, "%s", why.text);
+		offset += length;
+	}
+	if (stream_writer_sync(writer, &position, &why) < 0 || stream_writer_finish(writer, &why) < 0)
+		errx(1, "%s", why.text);
+	stream_writer_close(writer);
+}
+
+static int many(const char *data, const char *path, unsigned long count)
+{
+	struct err_text why = {0};
+	struct stream_id id = {0};
+	struct store *store;
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		err(1, "cannot read %s", path);
+	if (store_open(data, STORE_WRITE, &store, &why) < 0)
+		errx(1, "%s", why.text);
+	for (unsigned long i = 0; i < count; i++) {
+		uint64_t mixed = i * 0x9e3779b97f4a7c15u;
+
+		memcpy(id.bytes, &mixed, sizeof(mixed));
+		memcpy(id.bytes + 8, &i, sizeof(i));
+		put_under_id(store, &id, fd, (uint64_t)st.st_size);
+	}
+	store_close(store);
+	close(fd);
+	return 0;
+}
+
 static double read_rows(const struct recording *recording, unsigned columns)
 {
 	double start = seconds(CLOCK_MONOTONIC);
@@ -191,7 +261,9 @@ int main(int argc, char **argv)
 {
 	if (argc == 4 && !strcmp(argv[1], "take"))
 		return take(argv[2], argv[3]);
+	if (argc == 5 && !strcmp(argv[1], "many"))
+		return many(argv[2], argv[3], strtoul(argv[4], NULL, 10));
 	if ((argc == 3 || argc == 4) && !strcmp(argv[1], "open"))
 		return open_rounds(argv[2], argc == 4 ? (unsigned)strtoul(argv[3], NULL, 10) : 3);
-	errx(2, "usage: bench-intake take DATA FILE | open FILE [ROUNDS]");
+	errx(2, "usage: bench-intake take DATA FILE | many DATA FILE N | open FILE [ROUNDS]");
 }
