@@ -16,7 +16,6 @@
 
 #define ROWS_AT_ONCE 64
 #define STEP_BYTES   (128u << 10)
-#define SKIP_AT_ONCE 4096
 #define COUNT_ALL    UINT32_MAX
 #define ROW_COLUMNS  (ROWS_ALL & ~(ROWS_KIND | ROWS_DEATH_KIND))
 
@@ -238,21 +237,12 @@ static int begin(struct page *page, struct exchange *x)
 
 static int skip_rows(struct page *page, struct exchange *x)
 {
-	uint64_t rows[SKIP_AT_ONCE];
+	uint64_t skip = page->skip;
 
-	if (page->skip >= page->total)
-		page->count = 0;
-	while (page->skip && page->count) {
-		long n = query_page_next(page->scan, rows,
-					 page->skip < SKIP_AT_ONCE ? page->skip : SKIP_AT_ONCE,
-					 &x->err);
-
-		if (n < 0)
-			return (int)n;
-		if (!n)
-			page->count = 0;
-		page->skip -= (uint64_t)n;
-	}
+	page->skip = 0;
+	if (skip < page->total)
+		return skip ? query_page_skip(page->scan, skip, &x->err) : 0;
+	page->count = 0;
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /*
  * Rows in an order, some at a time. By time they lie in order already. By another key, a pass over all rows keeps the next few
  * that follow the last one handed out, in a heap of bounded size: many passes for who reads all, one for who reads a page, and
- * the memory never depends on the recording.
+ * the memory never depends on the recording. What a page far behind leaves out is counted (rank.h), not read.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/query/rank.h"
 #include "collector/query/sweep.h"
 #include "collector/query/view.h"
 
@@ -19,16 +20,12 @@
 
 DEFINE_CLEANUP(row_reader_free, struct row_reader *)
 
-struct entry {
-	uint64_t key, row;
-};
-
 /* The `size` entries that come first of those offered, in an order; what comes last of them is on top. */
 struct heap {
-	struct entry *list;
+	struct rank_entry *list;
 	uint32_t count, size;
 	bool descending, begun; /* begun: only what comes after `last` */
-	struct entry last;
+	struct rank_entry last;
 };
 
 struct query_page {
@@ -44,11 +41,11 @@ struct query_page {
 	uint32_t blocks, block, at; /* blocks taken so far; rows of the set handed out */
 	/* By another key: */
 	struct heap heap;
-	uint32_t heap_at;
+	uint32_t heap_at, left_out; /* so many of the next ones are to be left out yet */
 	bool exhausted;
 };
 
-static bool before(const struct heap *heap, const struct entry *a, const struct entry *b)
+static bool before(const struct heap *heap, const struct rank_entry *a, const struct rank_entry *b)
 {
 	bool less = a->key != b->key ? a->key < b->key : a->row < b->row;
 	bool same = a->key == b->key && a->row == b->row;
@@ -62,7 +59,7 @@ static void sift_down(struct heap *h, uint32_t i)
 {
 	for (;;) {
 		uint32_t largest = i, left = 2 * i + 1, right = left + 1;
-		struct entry swap;
+		struct rank_entry swap;
 
 		if (left < h->count && before(h, &h->list[largest], &h->list[left]))
 			largest = left;
@@ -80,7 +77,7 @@ static void sift_down(struct heap *h, uint32_t i)
 static void sift_up(struct heap *h, uint32_t i)
 {
 	while (i && before(h, &h->list[(i - 1) / 2], &h->list[i])) {
-		struct entry swap = h->list[i];
+		struct rank_entry swap = h->list[i];
 
 		h->list[i] = h->list[(i - 1) / 2];
 		h->list[(i - 1) / 2] = swap;
@@ -88,7 +85,7 @@ static void sift_up(struct heap *h, uint32_t i)
 	}
 }
 
-static void offer(struct heap *h, struct entry entry)
+static void offer(struct heap *h, struct rank_entry entry)
 {
 	if (h->begun && !before(h, &h->last, &entry))
 		return;
@@ -140,17 +137,16 @@ static int part_new(void *context, void **ret_part)
 static int part_rows(void *context, const struct row_block *block, const struct row_set *rows)
 {
 	struct part *part = context;
-	const uint64_t *keys = part->order == PAGE_BY_SIZE ? block->size : block->address;
 	const struct heap *heap = &part->heap;
 
 	for (uint32_t k = 0; k < rows->count; k++) {
 		uint32_t i = row_at(rows, k);
-		uint64_t top = heap->list[0].key;
+		uint64_t key = rank_key(part->order, block, i), top = heap->list[0].key;
 
 		/* Most come after all that are kept. */
-		if (heap->count == heap->size && (heap->descending ? keys[i] < top : keys[i] > top))
+		if (heap->count == heap->size && (heap->descending ? key < top : key > top))
 			continue;
-		offer(&part->heap, (struct entry){keys[i], block->first_row + i});
+		offer(&part->heap, (struct rank_entry){key, block->first_row + i});
 	}
 	return 0;
 }
@@ -165,13 +161,26 @@ static int part_merge(void *context, void *part)
 	return 0;
 }
 
+/* All of a block was handed out. */
+static bool comes_before(const void *context, const struct row_block *zone)
+{
+	const struct query_page *s = context;
+	const struct heap *h = &s->heap;
+
+	if (!h->begun)
+		return false;
+	return h->descending ? rank_key_min(s->order, zone) > h->last.key : rank_key_max(s->order, zone) < h->last.key;
+}
+
 /* Fills the heap with what follows `last`, in order. */
 static int refill(struct query_page *s, struct err_text *err)
 {
 	uint32_t size = s->heap.size ? s->heap.size * 16 : HEAP_FIRST;
-	struct entry *list;
+	struct rank_entry *list;
 	int r;
 
+	if (size < s->left_out + HEAP_FIRST)
+		size = s->left_out + HEAP_FIRST;
 	if (size > HEAP_MAX)
 		size = HEAP_MAX;
 	list = realloc(s->heap.list, size * sizeof(*list));
@@ -183,8 +192,9 @@ static int refill(struct query_page *s, struct err_text *err)
 	s->heap_at = 0;
 	r = sweep_run(
 		&(struct sweep){.matcher = &s->matcher,
-				.columns = s->order == PAGE_BY_SIZE ? ROWS_SIZE : ROWS_ADDRESS,
+				.columns = rank_columns(s->order),
 				.context = s,
+				.skips = comes_before,
 				.part_new = part_new,
 				.part_rows = part_rows,
 				.part_merge = part_merge,
@@ -214,7 +224,10 @@ static long next_by_key(struct query_page *s, uint64_t *ret_rows, size_t room, s
 		}
 		s->heap.last = s->heap.list[s->heap_at++];
 		s->heap.begun = true;
-		ret_rows[done++] = s->heap.last.row;
+		if (s->left_out)
+			s->left_out--;
+		else
+			ret_rows[done++] = s->heap.last.row;
 	}
 	return (long)done;
 }
@@ -331,6 +344,40 @@ long query_page_next(struct query_page *page, uint64_t *ret_rows, size_t room, s
 	if (page->order == PAGE_BY_TIME)
 		return next_by_time(page, ret_rows, room, err);
 	return next_by_key(page, ret_rows, room, err);
+}
+
+static int skip_by_key(struct query_page *s, uint64_t count, struct err_text *err)
+{
+	bool any;
+	int r = rank_skip(&s->matcher, s->order, s->descending, count, HEAP_MAX - HEAP_FIRST, &s->heap.last, &any, &count, err);
+
+	if (r < 0)
+		return r;
+	s->heap.begun = any;
+	s->left_out = (uint32_t)count;
+	return 0;
+}
+
+static int skip_by_time(struct query_page *s, uint64_t count, struct err_text *err)
+{
+	while (count) {
+		uint64_t there = s->rows.count - s->at, taken = count < there ? count : there;
+		int r;
+
+		s->at += (uint32_t)taken;
+		count -= taken;
+		if (!count)
+			break;
+		r = s->block < s->blocks ? take_block(s, err) : 1;
+		if (r)
+			return r < 0 ? r : 0;
+	}
+	return 0;
+}
+
+int query_page_skip(struct query_page *page, uint64_t count, struct err_text *err)
+{
+	return page->order == PAGE_BY_TIME ? skip_by_time(page, count, err) : skip_by_key(page, count, err);
 }
 
 static int total_new(void *context, void **ret_part)

@@ -243,6 +243,8 @@ void query_page_free(struct query_page *page);
 /* The next rows, at most `room`: how many there were, 0 at the end, negative errno. A recording that grew meanwhile
  * is looked at as it was at the first call. */
 long query_page_next(struct query_page *page, uint64_t *ret_rows, size_t room, struct err_text *err);
+/* Leaves out the first `count` rows, of which there are more; before the first query_page_next. 0 or negative errno. */
+int query_page_skip(struct query_page *page, uint64_t count, struct err_text *err);
 /* How many rows match in all; counts them at the first call. */
 int query_page_total(struct query_page *page, uint64_t *ret_total, struct err_text *err);
 

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "collector/query/rank.h"
 #include "tests/unit/query/asked.h"
 
 #define ROUNDS	    24
@@ -250,7 +251,58 @@ static void check_tree(const struct asked *a, const struct filter *f, enum value
 	tree_done(&tree);
 }
 
-static void check_scan(const struct asked *a, const struct filter *f, enum page_order order,
+static uint64_t key_of(const struct naive_row *r, enum page_order order)
+{
+	return order == PAGE_BY_SIZE ? r->size : order == PAGE_BY_ADDRESS ? r->address : r->birth;
+}
+
+/* Counting finds the place behind which the rest begins, however few rows may be left to be left out. */
+static void check_rank(const struct asked *a, const struct filter *f, enum page_order order, bool descending,
+		       const uint64_t *in_order, uint64_t skip, uint64_t few)
+{
+	struct rank_entry last = {0};
+	struct matcher matcher;
+	uint64_t left, gone = 0;
+	bool any;
+
+	assert_int_equal(matcher_init(&matcher, a->t.view, f, NULL), 0);
+	assert_int_equal(rank_skip(&matcher, order, descending, skip, few, &last, &any, &left, NULL), 0);
+	assert_in_range(left, 0, few > skip ? skip : few);
+	for (; any; gone++) {
+		uint64_t row = in_order[gone], key = key_of(&a->n.rows.list[row], order);
+		bool is_last = key == last.key && row == last.row;
+		bool comes_after = key != last.key ? (descending ? key < last.key : key > last.key)
+						   : (descending ? row < last.row : row > last.row);
+
+		if (comes_after && !is_last)
+			break;
+	}
+	assert_int_equal(gone, skip - left);
+	matcher_done(&matcher);
+}
+
+/* A page that begins behind some rows is a part of the whole. */
+static void check_skip(struct asked *a, const struct filter *f, enum page_order order, bool descending,
+		       const uint64_t *in_order, uint64_t count)
+{
+	uint64_t skip = count > 1 ? 1 + test_random(&a->random) % (count - 1) : 0, rows[20];
+	struct query_page *scan;
+	long got;
+
+	if (!skip)
+		return;
+	assert_int_equal(query_page_new(a->t.view, f, order, descending, &scan, NULL), 0);
+	assert_int_equal(query_page_skip(scan, skip, NULL), 0);
+	got = query_page_next(scan, rows, 20, NULL);
+	assert_true(got > 0);
+	for (long i = 0; i < got; i++)
+		assert_int_equal(rows[i], in_order[skip + (uint64_t)i]);
+	query_page_free(scan);
+	if (order != PAGE_BY_TIME)
+		check_rank(a, f, order, descending, in_order, skip, 1 + test_random(&a->random) % 50);
+}
+
+static void check_scan(struct asked *a, const struct filter *f, enum page_order order,
 		       bool descending, uint64_t *random)
 {
 	const struct naive *n = &a->n;
@@ -258,6 +310,7 @@ static void check_scan(const struct asked *a, const struct filter *f, enum page_
 	struct err_text err = {0};
 	uint64_t total, got = 0, wanted = 0, last = 0;
 	uint8_t *seen = calloc(n->rows.count + 1, 1);
+	uint64_t *in_order = calloc(n->rows.count + 1, sizeof(*in_order));
 
 	for (size_t i = 0; i < n->rows.count; i++)
 		wanted += n->match[i];
@@ -273,20 +326,21 @@ static void check_scan(const struct asked *a, const struct filter *f, enum page_
 			break;
 		for (long i = 0; i < count; i++, got++) {
 			const struct naive_row *r = &n->rows.list[rows[i]];
-			uint64_t key = order == PAGE_BY_SIZE	  ? r->size
-				       : order == PAGE_BY_ADDRESS ? r->address
-								  : r->birth;
+			uint64_t key = key_of(r, order);
 
 			assert_true(n->match[rows[i]]);
 			assert_false(seen[rows[i]]);
 			seen[rows[i]] = 1;
+			in_order[got] = rows[i];
 			assert_true(!got || (descending ? key <= last : key >= last));
 			last = key;
 		}
 	}
 	assert_int_equal(got, wanted);
 	query_page_free(scan);
+	check_skip(a, f, order, descending, in_order, got);
 	free(seen);
+	free(in_order);
 }
 
 struct each {
