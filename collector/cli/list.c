@@ -113,6 +113,7 @@ static int list_run(struct command_call *call)
 	struct stream_summary *list = NULL;
 	struct store *store = NULL;
 	struct err_text err = {0};
+	char note[STORE_NOTE_MAX];
 	size_t count = 0;
 	int r = store_open(options->data, STORE_READ, &store, &err);
 
@@ -124,6 +125,8 @@ static int list_run(struct command_call *call)
 		print_text(list, count);
 	if (!r)
 		warn_of_full_disk(options->data);
+	if (!r && store_note(store, note))
+		fprintf(stderr, "collector list: not all is recorded here: %s\n", note);
 	store_list_free(list, count);
 	store_close(store);
 	return r < 0 ? command_fault(call->command, r, &err) : EXIT_DONE;

@@ -1,5 +1,6 @@
 /* /list: the recordings that can be asked about. */
 #include <errno.h>
+#include <stdio.h>
 
 #include "collector/export/export.h"
 #include "collector/http/routes.h"
@@ -44,6 +45,7 @@ int list_step(struct exchange *x)
 {
 	struct source_line *lines;
 	struct json json;
+	char note[STORE_NOTE_MAX];
 	size_t count;
 	int r = no_parameters(x);
 
@@ -51,6 +53,8 @@ int list_step(struct exchange *x)
 		r = sources_list(x->sources, &lines, &count, &x->err);
 	if (r < 0)
 		return r;
+	if (sources_note(x->sources, note))
+		snprintf(x->incomplete, sizeof(x->incomplete), "Incomplete: %s", note);
 	x->content_type = "application/json";
 	json_init(&json, &x->out);
 	json_array(&json, NULL);

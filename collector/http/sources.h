@@ -71,4 +71,6 @@ struct source_line {
 	bool watched_to_end;
 };
 int sources_list(struct sources *sources, struct source_line **ret_lines, size_t *ret_count, struct err_text *err);
+/* What the one who gathers tells all who read (store_note). False: nothing. */
+bool sources_note(struct sources *sources, char out[STORE_NOTE_MAX]);
 void sources_list_free(struct source_line *lines, size_t count);

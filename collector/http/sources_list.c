@@ -196,6 +196,16 @@ int sources_list(struct sources *sources, struct source_line **ret_lines, size_t
 	return 0;
 }
 
+bool sources_note(struct sources *sources, char out[STORE_NOTE_MAX])
+{
+	bool open;
+
+	pthread_mutex_lock(&sources->lock);
+	open = sources_open_store(sources, NULL) == 0;
+	pthread_mutex_unlock(&sources->lock);
+	return open && store_note(sources->store, out);
+}
+
 void sources_list_free(struct source_line *lines, size_t count)
 {
 	for (size_t i = 0; lines && i < count; i++) {

@@ -17,6 +17,7 @@
 #define STREAMS_AN_AGENT  4 /* on average */
 #define AGENTS_LEAST	  16
 #define TURNED_AWAY_MS	  30000 /* who does not ask again for so long has gone */
+#define NOTED		  3	/* of them are named in the store's note */
 
 /* As many as the kernel lets us have. */
 static uint64_t files_available(void)
@@ -71,6 +72,8 @@ static void turn_away(struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE]
 
 	if (!t && ingest->turned_away_count < TURNED_AWAY_MAX && (t = calloc(1, sizeof(*t)))) {
 		memcpy(t->agent, agent, STREAM_ID_SIZE);
+		snprintf(t->host, sizeof(t->host), "%s", host);
+		snprintf(t->address, sizeof(t->address), "%s", address);
 		t->next = ingest->turned_away;
 		ingest->turned_away = t;
 		ingest->turned_away_count++;
@@ -82,6 +85,28 @@ static void turn_away(struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE]
 	}
 	if (t)
 		t->seen_ms = uv_now(ingest->loop);
+}
+
+/* For those who list what is here. */
+static void note(struct ingest *ingest, uint64_t now_ms)
+{
+	char text[STORE_NOTE_MAX];
+	size_t used;
+	unsigned named = 0;
+
+	if (ingest->turned_away_count == ingest->noted_count &&
+	    (!ingest->noted_count || now_ms - ingest->noted_ms < STORE_NOTE_S * 1000 / 3))
+		return;
+	ingest->noted_count = ingest->turned_away_count;
+	ingest->noted_ms = now_ms;
+	used = (size_t)snprintf(text, sizeof(text), "%u agent%s no place, as %u are connected (--agents-max):", ingest->noted_count,
+				ingest->noted_count == 1 ? " has" : "s have", ingest->agents_max);
+	for (const struct turned_away *t = ingest->turned_away; t && named < NOTED; t = t->next, named++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s %s%s%s", named ? "," : "", t->host, *t->host ? " at " : "",
+					 t->address);
+	if (ingest->noted_count > named)
+		snprintf(text + used, sizeof(text) - used, " and %u more", ingest->noted_count - named);
+	store_set_note(ingest->store, ingest->noted_count ? text : NULL);
 }
 
 void room_tick(struct ingest *ingest, uint64_t now_ms)
@@ -99,10 +124,13 @@ void room_tick(struct ingest *ingest, uint64_t now_ms)
 		ingest->turned_away_count--;
 		free(t);
 	}
+	note(ingest, now_ms);
 }
 
 void room_done(struct ingest *ingest)
 {
+	if (ingest->noted_count)
+		store_set_note(ingest->store, NULL);
 	while (ingest->turned_away) {
 		struct turned_away *t = ingest->turned_away;
 

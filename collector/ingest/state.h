@@ -178,6 +178,7 @@ struct candidate {
 struct turned_away {
 	struct turned_away *next;
 	uint8_t agent[STREAM_ID_SIZE];
+	char host[64], address[ADDRESS_TEXT];
 	uint64_t seen_ms;
 };
 
@@ -256,7 +257,8 @@ struct ingest {
 	uint32_t agents_max, streams_max;
 	bool told_streams_max;
 	struct turned_away *turned_away;
-	uint32_t turned_away_count;
+	uint32_t turned_away_count, noted_count; /* noted: as the store's note says */
+	uint64_t noted_ms;
 	uint64_t seed;		     /* of what follows */
 	struct map intake_of, peer_of; /* by stream, by agent (id_key) */
 	uint64_t events, bytes, beacons, beacons_refused, beacons_unproven;

@@ -9,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/words.h"
 #include "collector/store/listing.h"
 #include "base/ban.h"
 
@@ -304,4 +306,40 @@ struct stream_position store_position(struct store *store, const struct stream_i
 	position = totals.position;
 	totals_done(&totals);
 	return position;
+}
+
+/* ---- the note ---- */
+
+void store_set_note(struct store *store, const char *note)
+{
+	cleanup(cleanup_free) char *path = path_of(store, "note"), *fresh = path_of(store, "note.new");
+	cleanup(cleanup_close) int fd = -1;
+	size_t length = note ? strlen(note) : 0;
+
+	if (!path || !fresh)
+		return;
+	if (!note) {
+		unlink(path);
+		return;
+	}
+	fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	/* It is a convenience: where it can't be written, the log has said the same. */
+	if (fd >= 0 && write(fd, note, length) == (ssize_t)length)
+		(void)!rename(fresh, path);
+}
+
+bool store_note(const struct store *store, char out[STORE_NOTE_MAX])
+{
+	cleanup(cleanup_free) char *path = path_of(store, "note");
+	cleanup(cleanup_close) int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	char text[STORE_NOTE_MAX];
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || time(NULL) - st.st_mtime > STORE_NOTE_S)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = 0;
+	words_clean(out, STORE_NOTE_MAX, text, strlen(text));
+	return *out;
 }

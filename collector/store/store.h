@@ -111,6 +111,12 @@ struct stream_position {
 	uint64_t next;	      /* number of the batch that is expected */
 };
 
+/* What the one who writes here tells all who read, in one line, while it holds: kept for STORE_NOTE_S seconds after it was said last. */
+#define STORE_NOTE_S   30
+#define STORE_NOTE_MAX 512
+void store_set_note(struct store *store, const char *note); /* NULL: nothing */
+/* False: there is none. */
+bool store_note(const struct store *store, char out[STORE_NOTE_MAX]);
 /* How far the catalogue knows a stream to be stored, without a look at its recording. */
 struct stream_position store_position(struct store *store, const struct stream_id *id);
 /* Opens a stream for appending, made if it is not there; cuts a damaged tail (ret_cut_bytes). */

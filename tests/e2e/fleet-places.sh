@@ -45,16 +45,24 @@ END
 	done
 }
 
-gather places --agents-max 3
+gather places --agents-max 3 --http 127.0.0.1:18096
 "$player" "$T/steady.heapcast" --agents 7 --dial 127.0.0.1:$port --stay --spread 0.2 --for 60 >"$T/player.out" &
 playing=$!
 wait_for 20 "somebody to be named" grep -q "^collector gather: board-[0-9]* at 127.0.0.1:[0-9]* has no place: 3 agents are connected" "$T/places.err"
+told() {
+	"$COLLECTOR" list --data "$T/places" >"$T/list.txt" 2>"$T/list.err"
+	curl -sD "$T/head" -o "$T/list.json" http://127.0.0.1:18096/list
+	grep -qE "^collector list: not all is recorded here: [1-4] agents? ha(s|ve) no place, as 3 are connected \(--agents-max\): board-[0-9]+ at 127.0.0.1:" "$T/list.err" &&
+		grep -qiE "^heapcast-incomplete: Incomplete: [1-4] agents? ha(s|ve) no place" "$T/head"
+}
+wait_for 5 "the lists to tell of them" told
 wait_for 50 "all streams to end" eval '[ "$(grep -c " ended " "$T/places.out")" = 7 ]'
 [ "$(grep -c "^disconnected from .*: it has nothing to send, and others want its place" "$T/places.out")" -ge 4 ] ||
 	fail "nobody gave way: $(cat "$T/places.out")"
 kill "$playing"
 wait "$playing" || true
 finish places 7
+[ ! -e "$T/places/note" ] || fail "the note of who has no place is still there"
 
 gather parked --memory-limit 8M
 "$player" "$T/steady.heapcast" --agents 20 --dial 127.0.0.1:$port --cut 4 --for 60 >"$T/player.out" || fail "$(cat "$T/player.out")"
