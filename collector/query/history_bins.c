@@ -12,7 +12,7 @@
 #include "base/ban.h"
 
 #define SEGMENT_ROWS 1024u
-#define FAR_ROOM     (4u << 20)
+#define FAR_ROOM     (1u << 20)
 #define FAR_MOST     16384u /* of a bin: it is cut if it has more */
 #define FAR_WANTED   4096u
 #define KNOWN_PARTS  16u
@@ -269,6 +269,8 @@ static int append_list(struct counting *whole, const struct counting *part)
 
 	if (whole->count + part->count > whole->capacity) {
 		whole->capacity = 2 * (whole->count + part->count);
+		if (whole->capacity > history_far_room()) /* all of them together have no more */
+			whole->capacity = history_far_room();
 		list = reallocarray(whole->list, whole->capacity, sizeof(*list));
 		if (!list)
 			return -ENOMEM;
