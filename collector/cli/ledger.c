@@ -313,6 +313,8 @@ static void json_missing(struct json *json, const struct completeness *c)
 	json_u64(json, "cut_bytes", c->cut_bytes);
 	json_u64(json, "batches", c->missing_batches);
 	json_u64(json, "damage_events", c->missing_events);
+	json_u64(json, "rowless_allocations", c->rowless_allocations);
+	json_u64(json, "rowless_bytes", c->rowless_bytes);
 	json_end(json, '}');
 }
 

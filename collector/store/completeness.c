@@ -264,10 +264,24 @@ static void find_namespaces(const struct recording *r, struct completeness *c)
 	    format_count(count, c->namespaces), c->namespaces == 1 ? "" : "s");
 }
 
+static void find_rowless(const struct recording *r, struct completeness *c)
+{
+	const struct pairing_info *p = &r->pairing.info;
+	char count[32], bytes[32], at[32];
+
+	c->rowless_allocations = p->rowless;
+	c->rowless_bytes = p->rowless_bytes;
+	if (!c->rowless_allocations)
+		return;
+	miss(c);
+	say(c, "the last %s allocations (%s), from %s on, are counted here alone: more than there are numbers for",
+	    format_count(count, p->rowless), format_size(bytes, (double)p->rowless_bytes), format_duration(at, p->rowless_from_ns));
+}
+
 /* In this order. What recording_completeness says of a stream that has nothing of it is complete. */
 static void (*const missing[])(const struct recording *r, struct completeness *c) = {
 	find_losses, find_culled,     find_start, find_silence, find_unrecorded,
-	find_tail,   find_damage, find_namespaces,
+	find_tail,   find_damage, find_namespaces, find_rowless,
 };
 
 /* Joined in mid-life, as it was asked for. */

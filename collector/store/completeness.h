@@ -29,6 +29,7 @@ struct completeness {
 	uint64_t damaged_bytes, damaged_places, cut_bytes, missing_batches;
 	uint64_t missing_events; /* that came once, and are gone by damage */
 	uint64_t namespaces;	 /* of the loader, with a malloc of their own that was not recorded */
+	uint64_t rowless_allocations, rowless_bytes; /* that are counted, and have no rows: there are no more numbers */
 	/* Nothing is missing of what was to be recorded, but it is not all of the program's life. */
 	uint64_t ran_before_ns; /* how long it had run when it was joined; 0: it was there from its start */
 	char line[COMPLETENESS_LINE]; /* "Incomplete: ...": all of it in words. "": there is nothing to say */

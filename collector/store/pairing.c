@@ -71,9 +71,23 @@ static int infer_end(struct pairing *p, uint32_t row, const struct step *birth)
 /* Deaths without a birth are counted here. */
 static uint64_t *unborn(struct pairing *p)
 {
+	if (p->info.rowless)
+		return &p->info.rowless_frees;
 	return p->forked ? &p->info.inherited_frees : &p->info.orphan_frees;
 }
 
+/* There is no number for its row. Who lived at its address has died. */
+static int leave_out(struct pairing *p, const struct step *s)
+{
+	uint64_t before;
+
+	if (!p->info.rowless++)
+		p->info.rowless_from_ns = s->time_ns;
+	p->info.rowless_bytes += s->weight > s->size ? s->weight : s->size;
+	return map_remove(&p->live, s->address, &before) ? infer_end(p, (uint32_t)before, s) : 0;
+}
+
+/* ret_row: NO_BLOCK if it has none. */
 static int take_birth(struct pairing *p, const struct step *s, uint32_t chain_previous,
 		      uint32_t *ret_row)
 {
@@ -91,6 +105,9 @@ static int take_birth(struct pairing *p, const struct step *s, uint32_t chain_pr
 	bool new;
 	int r;
 
+	*ret_row = NO_BLOCK;
+	if (rows_full(p->rows))
+		return leave_out(p, s);
 	r = rows_append(p->rows, &birth, &row);
 	if (r < 0)
 		return r;
@@ -179,7 +196,7 @@ static int take_move_birth(struct pairing *p, const struct step *s)
 
 	map_remove(&p->moving, s->thread, &previous);
 	r = take_birth(p, s, (uint32_t)previous, &row);
-	return r || previous == NO_BLOCK ? r : rows_link(p->rows, (uint32_t)previous, row);
+	return r || previous == NO_BLOCK || row == NO_BLOCK ? r : rows_link(p->rows, (uint32_t)previous, row);
 }
 
 int pairing_exec(struct pairing *p, uint64_t time_ns)

@@ -22,9 +22,6 @@
 
 static int failed(const struct recording *r, int error, struct err_text *err)
 {
-	if (error == -E2BIG)
-		return err_set(err, error, "%s has more than %u allocations", r->path,
-			       NO_BLOCK - 1);
 	return err_set(err, error, "cannot read %s: %s", r->path, strerror(-error));
 }
 

@@ -353,13 +353,23 @@ static void widen(uint64_t *min, uint64_t *max, uint64_t value)
 		*max = value;
 }
 
+static uint64_t numbers = NO_BLOCK - 1;
+
+void rows_set_numbers(uint64_t some)
+{
+	numbers = some ? some : NO_BLOCK - 1;
+}
+
+bool rows_full(const struct rows *rows)
+{
+	return rows->count >= numbers;
+}
+
 int rows_append(struct rows *rows, const struct row_birth *birth, uint32_t *ret_row)
 {
 	struct rows_block *b;
 	uint32_t i = (uint32_t)(rows->count % ROWS_PER_BLOCK);
 
-	if (rows->count >= NO_BLOCK - 1)
-		return -E2BIG;
 	if (!i && rows->count / ROWS_PER_BLOCK == rows->slot_count) {
 		int r = add_block(rows);
 

@@ -81,7 +81,11 @@ struct row_death {
 
 void rows_init(struct rows *rows);
 void rows_done(struct rows *rows);
-/* Appends; 0, -ENOMEM, or -E2BIG: more rows than numbers; or what the file says. */
+/* Are there as many as there are numbers? */
+bool rows_full(const struct rows *rows);
+/* For tests: so many rows have numbers; 0: as many as there are. */
+void rows_set_numbers(uint64_t numbers);
+/* Appends, unless they are full; 0, -ENOMEM, or what the file says. */
 int rows_append(struct rows *rows, const struct row_birth *birth, uint32_t *ret_row);
 /* 0, -ENOMEM or what the file says. */
 int rows_end(struct rows *rows, uint32_t row, const struct row_death *death);

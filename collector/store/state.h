@@ -11,7 +11,7 @@
  */
 #include "collector/store/recording.h"
 
-#define STATE_VERSION 8
+#define STATE_VERSION 9
 
 /* Of the frames that the state is about: do they fit? */
 struct state_fit {

@@ -413,6 +413,8 @@ struct pairing_info {
 	uint64_t censored;
 	uint64_t failed;   /* allocations that returned NULL */
 	uint64_t bad_references; /* events with a thread or stack number that nothing defined: shown without a stack */
+	/* Where rows have no more numbers (NO_BLOCK - 1 of them): allocations that have none, the first one's time, and frees of these. */
+	uint64_t rowless, rowless_bytes, rowless_from_ns, rowless_frees;
 };
 
 /* Memory that rows may take which are not packed yet, of all recordings that the process has open together; each has one block of

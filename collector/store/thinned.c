@@ -123,6 +123,8 @@ static int go_on(struct judging *j, const struct candidate *c, unsigned power)
 	next.chain_previous = NO_BLOCK;
 	next.kind = (uint8_t)((c->birth.kind & ROW_KIND) | survivor);
 	next.level = (uint8_t)(j->halvings ? c->birth.level : j->level);
+	if (rows_full(p->rows))
+		return 0;
 	r = rows_append(p->rows, &next, &row);
 	if (r < 0)
 		return r;

@@ -8,6 +8,8 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "collector/store/completeness.h"
+#include "collector/store/rows.h"
 #include "proto/thinning.h"
 #include "tests/unit/store/builder.h"
 
@@ -518,9 +520,51 @@ static void halved(void **state)
 	builder_done(&b);
 }
 
+/* When the numbers of rows are used up the stream goes on: what has a row gets its end, and answers; the rest is counted. */
+static void more_than_there_are_numbers_for(void **state)
+{
+	struct completeness completeness;
+	struct recording *r;
+	struct builder b;
+
+	(void)state;
+	rows_set_numbers(3);
+	builder_init(&b, 1);
+	builder_malloc(&b, 10, 1, 0x1000, 32);
+	builder_malloc(&b, 20, 1, 0x2000, 64);
+	builder_malloc(&b, 30, 1, 0x3000, 96);
+	builder_malloc(&b, 40, 1, 0x4000, 1000); /* none */
+	builder_free(&b, 50, 1, 0x4000);
+	builder_free(&b, 60, 1, 0x1000);
+	builder_realloc(&b, 70, 71, 1, 0x2000, 0x5000, 2000); /* none for the new block */
+	builder_malloc(&b, 80, 1, 0x3000, 4000);	      /* none; the end of the old block is not on record */
+	builder_free(&b, 90, 1, 0x5000);
+	builder_end(&b, 0);
+	r = open_built(&b);
+	assert_int_equal(recording_rows(r), 3);
+	assert_int_equal(row_at(r, 0).death, 60);
+	assert_int_equal(row_at(r, 1).end, BLOCK_REALLOCATED);
+	assert_true(row_at(r, 1).next == NO_BLOCK);
+	assert_int_equal(row_at(r, 2).end, BLOCK_INFERRED);
+	assert_int_equal(recording_pairing(r)->rowless, 3);
+	assert_int_equal(recording_pairing(r)->rowless_bytes, 7000);
+	assert_int_equal(recording_pairing(r)->rowless_from_ns, 40);
+	assert_int_equal(recording_pairing(r)->rowless_frees, 2);
+	assert_int_equal(recording_pairing(r)->orphan_frees, 0);
+	assert_int_equal(recording_ledger(r)->stored, 9);
+	recording_completeness(r, &completeness);
+	assert_true(completeness.adds_up && !completeness.complete);
+	assert_string_equal(completeness.line, "Incomplete: the last 3 allocations (6.84 KiB), from 40 ns on, are counted here alone: more than "
+					       "there are numbers for.");
+	recording_close(r);
+	builder_done(&b);
+	rows_set_numbers(0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(more_than_there_are_numbers_for),
 		cmocka_unit_test(thinned),
 		cmocka_unit_test(halved),
 		cmocka_unit_test(malloc_and_free),
