@@ -124,6 +124,7 @@ static void part(struct ingest *ingest)
 	if (ingest->has_listener)
 		uv_close((uv_handle_t *)&ingest->listener, on_closed);
 	uv_close((uv_handle_t *)&ingest->tick, on_closed);
+	uv_close((uv_handle_t *)&ingest->turning, on_closed);
 	pool_close(ingest->durability, on_pool_closed, ingest);
 	pool_close(ingest->derivation, on_pool_closed, ingest);
 }
@@ -160,6 +161,11 @@ static void on_tick(uv_timer_t *timer)
 	} else if (!ingest->parting && !intake_busy(ingest)) {
 		part(ingest);
 	}
+}
+
+static void on_turn(uv_prepare_t *turning)
+{
+	((struct ingest *)turning->data)->turn++;
 }
 
 void ingest_stop(struct ingest *ingest, void (*stopped)(void *), void *context)
@@ -397,8 +403,10 @@ int ingest_start(uv_loop_t *loop, struct store *store, const struct ingest_optio
 		.keep_ns = options->keep_ns, .keep_bytes = options->keep_bytes,
 		.secrets = options->secrets, .secret_count = options->secret_count};
 	uv_timer_init(loop, &ingest->tick);
-	ingest->tick.data = ingest;
-	ingest->pending = 1;
+	uv_prepare_init(loop, &ingest->turning);
+	uv_prepare_start(&ingest->turning, on_turn);
+	ingest->tick.data = ingest->turning.data = ingest;
+	ingest->pending = 2;
 	r = start(ingest, options, err);
 	if (r < 0) {
 		/* The handles are closed by the loop's next turns; nobody is told. */

@@ -280,9 +280,12 @@ static int take_frames(struct link *link, struct err_text *err)
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf)
 {
 	struct link *link = handle->data;
+	struct ingest *ingest = link->ingest;
 
+	/* libuv reads a link up to 32 times before it looks at the next one. */
 	(void)suggested;
-	*ret_buf = uv_buf_init((char *)link->ingest->raw, link->state == LINK_OPEN ? RAW_SIZE : HALF_OPEN_BYTES);
+	*ret_buf = uv_buf_init((char *)ingest->raw, link->turn == ingest->turn ? 0 : RAW_SIZE);
+	link->turn = ingest->turn;
 }
 
 /* We have no key, and the other side has one. */
@@ -309,6 +312,8 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buf)
 	struct err_text err = {0};
 	int r = 0;
 
+	if (length == UV_ENOBUFS) /* it has had its turn */
+		return;
 	if (length < 0) {
 		link_close(link, "%s",
 			   length == UV_EOF ? "it closed the connection"

@@ -35,7 +35,7 @@
 #define HALF_OPEN_MAX	 64	     /* that have dialled in, and not said who they are, */
 #define HALF_OPEN_EACH	 32	     /* from one address */
 #define HALF_OPEN_BYTES	 (64u << 10) /* of each */
-#define RAW_SIZE	 (256u << 10)
+#define RAW_SIZE	 (64u << 10) /* so much of each link is taken in turn, some 2 ms of work */
 #define IDLE_MS		 5000 /* a link as silent as that gives way to a newer one of the same agent */
 #define GOODBYE_MS	 2000 /* for the last acknowledgements to leave */
 #define BACKOFF_FIRST_MS 250
@@ -103,6 +103,7 @@ struct link {
 	char host[64]; /* as it says, cleaned */
 	uint64_t window_bytes;
 	uint64_t heard_ms;
+	uint64_t turn; /* in which it was read last */
 	unsigned streams;
 	bool busy; /* room.c */
 	bool held; /* the disk refused the frame at the front of `in`: nothing is read until it takes that */
@@ -225,6 +226,8 @@ struct ingest {
 	struct prober prober;
 	uv_tcp_t listener;
 	uv_timer_t tick;
+	uv_prepare_t turning;
+	uint64_t turn; /* of the loop */
 	bool has_udp, has_listener;
 	bool accept_waits; /* somebody has dialled in; too many did in too short a time */
 	struct secure *secure; /* NULL: links are plain */

@@ -7,6 +7,7 @@
  *     --spread S      they begin within S seconds (default 1)
  *     --cut N         N links a second are cut, and made again
  *     --window BYTES  what an agent keeps until it is acknowledged (default 256 KiB): whoever has more waits
+ *     --speed X       so many times as fast as it was recorded (default 1)
  *     --for S         at most so long (default: until all streams have ended and are acknowledged)
  *     --stay          links stay when their streams have ended
  *
@@ -84,9 +85,9 @@ static struct {
 	struct sockaddr_storage collector;
 	bool dials, stays;
 	uint16_t port;
-	double spread, cut, seconds;
+	double spread, cut, seconds, speed;
 	uint64_t window;
-} wanted = {.agents = 100, .spread = 1, .window = 256 << 10};
+} wanted = {.agents = 100, .spread = 1, .speed = 1, .window = 256 << 10};
 
 static struct {
 	unsigned found, ended, reconnects, refused;
@@ -202,7 +203,7 @@ static size_t due_count(const struct agent *a)
 {
 	size_t n = a->next;
 
-	while (n < played.count && played.batches[n].due_ms <= age_ms(a))
+	while (n < played.count && (double)played.batches[n].due_ms <= (double)age_ms(a) * wanted.speed)
 		n++;
 	return n;
 }
@@ -579,6 +580,7 @@ static const char *options(int argc, char **argv)
 		{"announce", required_argument, NULL, 'a'}, {"spread", required_argument, NULL, 's'},
 		{"cut", required_argument, NULL, 'c'},	  {"window", required_argument, NULL, 'w'},
 		{"for", required_argument, NULL, 'f'},	  {"stay", no_argument, NULL, 'y'},
+		{"speed", required_argument, NULL, 'x'},
 		{0},
 	};
 	int c;
@@ -593,6 +595,7 @@ static const char *options(int argc, char **argv)
 		case 'w': wanted.window = strtoull(optarg, NULL, 10); break;
 		case 'f': wanted.seconds = atof(optarg); break;
 		case 'y': wanted.stays = true; break;
+		case 'x': wanted.speed = atof(optarg); break;
 		default: exit(2);
 		}
 	}
