@@ -21,8 +21,8 @@
 #include "base/ban.h"
 
 #define DERIVE_TYPICAL (8u << 20)   /* memory that deriving takes, where nobody knows yet */
-#define DERIVE_LEAST   (256u << 10) /* bytes of frames that are worth reading a parked stream's rows again */
-#define DERIVE_LATE_MS 30000	    /* so late they are derived in any case */
+#define DERIVE_LEAST   (512u << 10) /* bytes of frames that are worth reading a parked stream's rows again */
+#define DERIVE_LATE_MS 60000	    /* so late they are derived in any case */
 #define SUM_UP_MS      5000
 #define SUM_UP_SHARE   20 /* of the time that deriving a stream takes, one in so many is for its sums */
 
