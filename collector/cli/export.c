@@ -58,16 +58,24 @@ static const char *format_names(char *out, size_t size)
 static int refuse_options(const struct command *command, const struct question_options *o,
 			  const struct export_format *format)
 {
-	if (o->weight && !format->weighs)
-		return command_usage_error(
-			command, "--weight goes with collapsed, speedscope and callgraph, not %s",
-			format->name);
-	if ((o->title || o->count || o->percent_min) && !format->draws)
-		return command_usage_error(command, "--%s goes with callgraph, not %s",
-					   o->title   ? "title"
-					   : o->count ? "count"
-						      : "percent-min",
-					   format->name);
+	const struct {
+		bool given;
+		unsigned takes;
+		const char *name, *formats;
+	} options[] = {
+		{o->weight, TAKES_WEIGHT, "weight", "collapsed, speedscope and callgraph"},
+		{o->title, TAKES_TITLE, "title", "callgraph"},
+		{o->percent_min, TAKES_TITLE, "percent-min", "callgraph"},
+		{o->count, TAKES_COUNT, "count", "callgraph, json and csv"},
+		{o->table, TAKES_TABLE, "table", "json and csv"},
+		{o->with_stacks, TAKES_TABLE, "with-stacks", "json and csv"},
+	};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		if (options[i].given && !(format->takes & options[i].takes))
+			return command_usage_error(command, "--%s goes with %s, not %s",
+						   options[i].name, options[i].formats,
+						   format->name);
 	return EXIT_DONE;
 }
 
@@ -109,9 +117,13 @@ static const struct option export_table[] = {
 	OPTION_TEXT(struct question_options, title, "title", "TEXT",
 		    "callgraph: what stands above it (default: the command)"),
 	OPTION_NUMBER(struct question_options, count, "count", "N",
-		      "callgraph: at most so many functions (80)"),
+		      "callgraph: at most so many functions (80); json, csv: allocations (all)"),
 	OPTION_TEXT(struct question_options, percent_min, "percent-min", "PERCENT",
 		    "callgraph: leave out functions with less in all that they call (0.5)"),
+	OPTION_TEXT(struct question_options, table, "table", "TABLE",
+		    "json, csv: only allocations (csv: the default) or backtraces"),
+	OPTION_FLAG(struct question_options, with_stacks, "with-stacks",
+		    "json, csv: backtraces in each line of an allocation, not their numbers"),
 	{0},
 };
 
@@ -152,7 +164,10 @@ const struct command command_export = {
 		 "in use at the end, or what --value and --at say. massif has what was in use\n"
 		 "over time, or with --value or --at only that. All others: what was allocated,\n"
 		 "unless --value says something else; formats of single allocations leave out\n"
-		 "the rest. A flame graph is drawn by `collector flamegraph`.\n",
+		 "the rest. A flame graph is drawn by `collector flamegraph`.\n"
+		 "\n"
+		 "json and csv write each backtrace once: json in a line before the first that\n"
+		 "has its number, csv in a table of its own (--table backtraces).\n",
 	.examples =
 		"  collector export --format pprof --output heap.pb.gz last\n"
 		"  go tool pprof -top -sample_index=alloc_space heap.pb.gz\n"
@@ -161,6 +176,7 @@ const struct command command_export = {
 		"  collector export --format massif last > massif.out && ms_print massif.out\n"
 		"  collector export --format callgraph-svg --value peak --output peak.svg last\n"
 		"  collector export --format csv --size-min 1M last\n"
+		"  collector export --format csv --table backtraces --size-min 1M last\n"
 		"  collector export --anonymise --output shared.heapcast last\n",
 	.groups = groups,
 	.options_size = sizeof(struct question_options),

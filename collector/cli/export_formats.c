@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/parse.h"
 #include "collector/cli/dot.h"
 #include "collector/cli/output.h"
 #include "collector/store/store.h"
@@ -16,10 +18,11 @@
 #define STEP_BYTES	      65536
 #define CALLGRAPH_FUNCTIONS   80
 #define CALLGRAPH_PERCENT_MIN 0.5
+#define MUCH_BYTES	      (256u << 20) /* of which one is told */
 
 DEFINE_CLEANUP(heaptrack_export_free, struct heaptrack_export *)
 DEFINE_CLEANUP(replay_export_free, struct replay_export *)
-DEFINE_CLEANUP(csv_export_free, struct csv_export *)
+DEFINE_CLEANUP(rows_export_free, struct rows_export *)
 
 static int flush_to_file(void *context, struct buf *out)
 {
@@ -178,17 +181,6 @@ static int narrow(struct export_call *c)
 	return filter_narrow(&q->filter, q->view, q->value, q->at_ns, c->err);
 }
 
-static int write_json(struct export_call *c)
-{
-	struct question *q = c->question;
-	cleanup(buf_done) struct buf out = {0};
-	int r = narrow(c);
-
-	if (!r)
-		r = export_json(q->view, &q->filter, &out, flush_to_file, c->file, c->err);
-	return flush_all(c, &out, r);
-}
-
 /* Of a `name`_export in steps. */
 #define DEFINE_STEPS(name)                                                                         \
 	static int write_##name(struct export_call *c)                                             \
@@ -207,24 +199,84 @@ static int write_json(struct export_call *c)
 		return r;                                                                          \
 	}
 
-DEFINE_STEPS(csv)
 DEFINE_STEPS(heaptrack)
 DEFINE_STEPS(replay)
 
+/* ---- lines of allocations and backtraces ---- */
+
+static int make_rows(struct export_call *c, enum rows_format format,
+		     struct rows_export **ret_export)
+{
+	const struct question_options *o = c->options;
+	struct rows_options options = {
+		.format = format,
+		.with_stacks = o->with_stacks,
+		.count = o->count ? o->count : UINT64_MAX,
+	};
+	struct question *q = c->question;
+	int r = narrow(c);
+
+	if (!r && o->table && rows_table(o->table, &options.tables) < 0)
+		r = err_set(c->err, -EINVAL, "--table takes allocations or backtraces, not '%.60s'",
+			    o->table);
+	return r ? r : rows_export_new(q->view, &q->filter, &options, ret_export, c->err);
+}
+
+/* To who looks on: whether it will be much. */
+static int tell_size(struct export_call *c, struct rows_export *export)
+{
+	char text[32];
+	uint64_t bytes;
+	int r = rows_export_estimate(export, &bytes, c->err);
+
+	if (!r && bytes >= MUCH_BYTES)
+		command_note(c->question->command, "about %s will be written; %s",
+			     format_size(text, (double)bytes),
+			     c->options->with_stacks ? "without --with-stacks it is less, and so "
+						       "with --count and filters"
+						     : "with --count and filters it is less");
+	return r;
+}
+
+static int write_rows(struct export_call *c, enum rows_format format)
+{
+	cleanup(cleanup_rows_export_free) struct rows_export *export = NULL;
+	cleanup(buf_done) struct buf out = {0};
+	int more = 1, r = make_rows(c, format, &export);
+
+	if (!r && isatty(STDERR_FILENO))
+		r = tell_size(c, export);
+	while (!r && more) {
+		more = rows_export_some(export, STEP_BYTES, &out, c->err);
+		r = flush_all(c, &out, more < 0 ? more : 0);
+	}
+	return r;
+}
+
+static int write_json(struct export_call *c)
+{
+	return write_rows(c, ROWS_AS_JSON);
+}
+
+static int write_csv(struct export_call *c)
+{
+	return write_rows(c, ROWS_AS_CSV);
+}
+
 const struct export_format export_formats[] = {
-	{"collapsed", VALUE_ALLOCATED, true, false, false, write_collapsed},
-	{"speedscope", VALUE_ALLOCATED, true, false, true, write_speedscope},
-	{"pprof", VALUE_IN_USE, false, false, true, write_pprof},
-	{"heaptrack", VALUE_ALLOCATED, false, false, true, write_heaptrack},
-	{"jemalloc", VALUE_IN_USE, false, false, true, write_jemalloc},
-	{"gperftools", VALUE_IN_USE, false, false, true, write_gperftools},
-	{"massif", VALUE_IN_USE, false, false, true, write_massif},
-	{"callgraph", VALUE_ALLOCATED, true, true, true, write_callgraph},
-	{"callgraph-svg", VALUE_ALLOCATED, true, true, true, write_callgraph_svg},
-	{"callgraph-pdf", VALUE_ALLOCATED, true, true, true, write_callgraph_pdf},
-	{"json", VALUE_ALLOCATED, false, false, false, write_json},
-	{"csv", VALUE_ALLOCATED, false, false, true, write_csv},
-	{"replay", VALUE_ALLOCATED, false, false, false, write_replay},
+	{"collapsed", VALUE_ALLOCATED, TAKES_WEIGHT, false, write_collapsed},
+	{"speedscope", VALUE_ALLOCATED, TAKES_WEIGHT, true, write_speedscope},
+	{"pprof", VALUE_IN_USE, 0, true, write_pprof},
+	{"heaptrack", VALUE_ALLOCATED, 0, true, write_heaptrack},
+	{"jemalloc", VALUE_IN_USE, 0, true, write_jemalloc},
+	{"gperftools", VALUE_IN_USE, 0, true, write_gperftools},
+	{"massif", VALUE_IN_USE, 0, true, write_massif},
+	{"callgraph", VALUE_ALLOCATED, TAKES_OF_GRAPHS, true, write_callgraph},
+	{"callgraph-svg", VALUE_ALLOCATED, TAKES_OF_GRAPHS, true, write_callgraph_svg},
+	{"callgraph-pdf", VALUE_ALLOCATED, TAKES_OF_GRAPHS, true, write_callgraph_pdf},
+	{"json", VALUE_ALLOCATED, TAKES_OF_ROWS, false, write_json},
+	{"csv", VALUE_ALLOCATED, TAKES_OF_ROWS, true, write_csv},
+	{"replay", VALUE_ALLOCATED, 0, false, write_replay},
 	{0},
 };
 

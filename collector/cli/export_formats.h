@@ -14,11 +14,20 @@ struct export_call {
 	struct err_text *err;
 };
 
+/* Options that only some formats take. */
+enum export_takes {
+	TAKES_WEIGHT = 1,
+	TAKES_COUNT = 2,
+	TAKES_TITLE = 4, /* and --percent-min */
+	TAKES_TABLE = 8, /* and --with-stacks */
+	TAKES_OF_GRAPHS = TAKES_WEIGHT | TAKES_COUNT | TAKES_TITLE,
+	TAKES_OF_ROWS = TAKES_COUNT | TAKES_TABLE,
+};
+
 struct export_format {
 	const char *name;
 	enum value value; /* unless --value says something else */
-	bool weighs;	  /* takes --weight */
-	bool draws;	  /* takes --title, --count and --percent-min */
+	unsigned takes;	  /* enum export_takes */
 	bool remarks;	  /* can say in itself what the recording does not hold */
 	int (*write)(struct export_call *call); /* 0 or a negative errno */
 };

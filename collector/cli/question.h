@@ -26,6 +26,8 @@ struct question_options {
 	const char *title;
 	uint64_t width;
 	bool inverted, reversed;
+	const char *table;
+	bool with_stacks;
 	struct anonymise_choice anonymise;
 };
 

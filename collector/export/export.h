@@ -65,11 +65,6 @@ struct ascii_tree_options {
 int export_ascii_tree(const struct tree *tree, const struct ascii_tree_options *options, struct buf *out,
 		      struct err_text *err);
 
-/* JSON of all matched allocations with their backtraces, one object a line (JSON lines). `flush` (may be NULL) is called when
- * there are some 64 KiB, and at the end; it writes them out and clears the buffer; not 0 stops and is returned. */
-int export_json(struct view *view, const struct filter *filter, struct buf *out,
-		int (*flush)(void *context, struct buf *out), void *context, struct err_text *err);
-
 /* What heaptrack_print and heaptrack's window read; heaptrack.c describes it. The filter is used until heaptrack_export_free. */
 struct heaptrack_export;
 int heaptrack_export_new(struct view *view, const struct filter *filter, struct heaptrack_export **ret_export,
@@ -114,11 +109,24 @@ struct callgraph_options {
 int export_callgraph(const struct tree *tree, const struct callgraph_options *options, struct buf *out,
 		     struct err_text *err);
 
-/* Rows as RFC 4180 has them, as json: a line an allocation, in steps as above. */
-struct csv_export;
-int csv_export_new(struct view *view, const struct filter *filter, struct csv_export **ret_export, struct err_text *err);
-void csv_export_free(struct csv_export *csv_export);
-int csv_export_some(struct csv_export *csv_export, size_t bytes, struct buf *out, struct err_text *err);
+/* Matched allocations, a line each, and the backtraces they came by, once each; rows.c describes them. In steps as above. */
+enum rows_format { ROWS_AS_JSON, ROWS_AS_CSV };
+enum rows_table { ROWS_ALLOCATIONS = 1, ROWS_BACKTRACES = 2 };
+struct rows_options {
+	enum rows_format format;
+	unsigned tables;  /* enum rows_table; 0: both in JSON, allocations in CSV */
+	bool with_stacks; /* frames in each line of an allocation instead of a number */
+	uint64_t count;	  /* at most so many allocations */
+};
+/* "allocations" or "backtraces"; -EINVAL: neither. */
+int rows_table(const char *text, unsigned *ret_tables);
+struct rows_export;
+int rows_export_new(struct view *view, const struct filter *filter, const struct rows_options *options,
+		    struct rows_export **ret_export, struct err_text *err);
+void rows_export_free(struct rows_export *rows_export);
+int rows_export_some(struct rows_export *rows_export, size_t bytes, struct buf *out, struct err_text *err);
+/* About how many bytes the lines of allocations will have, going by some of them; may pass over all rows to count them. */
+int rows_export_estimate(struct rows_export *rows_export, uint64_t *ret_bytes, struct err_text *err);
 
 /* A function's name without template or generic arguments: "std::vector::push_back(int const&)". What is no well-formed name comes
  * back as it is. Free it; NULL: no memory. */

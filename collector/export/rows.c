@@ -1,146 +1,195 @@
 /*
- * All matched allocations as JSON lines: one object a line, so that a reader can begin before the writer ends and a cut file
- * is readable up to the cut. Addresses are strings: JavaScript's numbers end at 2^53.
+ * All matched allocations, a line each, and all backtraces they came by. A program allocates a million times by a thousand ways: the line
+ * of an allocation has the number of its backtrace, and each backtrace is written once, before the first line that names it. What the
+ * lines look like is the writers' (rows_json.c, rows_csv.c).
  */
 #include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/error.h"
-#include "collector/export/export.h"
-#include "collector/export/put.h"
+#include "collector/export/rows_parts.h"
 #include "collector/query/query.h"
 #include "collector/store/store.h"
-#include "proto/event.h"
 
 #include "base/ban.h"
 
-#define FLUSH_BYTES 65536
+#define ROWS_AT_ONCE 512
+#define SAMPLES	     64
 
-struct rows {
-	struct view *view;
-	const struct recording *recording;
-	struct buf *out;
-	int (*flush)(void *context, struct buf *out);
-	void *context;
+static const struct rows_writer *const writers[] = {
+	[ROWS_AS_JSON] = &rows_json,
+	[ROWS_AS_CSV] = &rows_csv,
 };
 
-static void put_address(struct json *json, const char *key, uint64_t address)
+bool rows_has(const struct rows_export *e, unsigned table)
 {
-	char text[24];
-
-	snprintf(text, sizeof(text), "0x%llx", (unsigned long long)address);
-	json_string(json, key, text);
+	return e->options.tables & table;
 }
 
-static void put_frame(struct json *json, const struct view_frame *frame)
+int rows_table(const char *text, unsigned *ret_tables)
 {
-	json_object(json, NULL);
-	json_string(json, "name", frame->name);
-	if (frame->function)
-		json_string(json, "function", frame->function);
-	if (frame->raw_function)
-		json_string(json, "raw_function", frame->raw_function);
-	if (frame->module)
-		json_string(json, "library", frame->module);
-	if (frame->file)
-		json_string(json, "source", frame->file);
-	if (frame->line)
-		json_u64(json, "line", frame->line);
-	if (frame->column)
-		json_u64(json, "column", frame->column);
-	if (frame->address)
-		put_address(json, "address_s", frame->address);
-	if (frame->is_inline)
-		json_bool(json, "is_inline", true);
-	json_end(json, '}');
-}
+	static const struct {
+		const char *name;
+		unsigned tables;
+	} names[] = {{"allocations", ROWS_ALLOCATIONS}, {"backtraces", ROWS_BACKTRACES}};
 
-/* Innermost first. A parent's number is below its child's, so the way ends. */
-static void put_backtrace(struct rows *rows, struct json *json, const char *key, uint32_t node)
-{
-	json_array(json, key);
-	while (node) {
-		const struct stack_node *n = recording_node(rows->recording, node);
-		uint32_t count = view_frame_count(rows->view, node);
-
-		for (uint32_t i = 0; i < count; i++) {
-			struct view_frame frame = view_frame(rows->view, node, i);
-
-			put_frame(json, &frame);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(text, names[i].name)) {
+			*ret_tables = names[i].tables;
+			return 0;
 		}
-		node = n && n->parent < node ? n->parent : 0;
 	}
-	json_end(json, ']');
+	return -EINVAL;
 }
 
-static void put_thread(struct rows *rows, struct json *json, uint32_t number)
+void rows_export_free(struct rows_export *e)
 {
-	const struct thread_info *thread = recording_thread(rows->recording, number);
-
-	if (!thread)
+	if (!e)
 		return;
-	json_u64(json, "thread", thread->tid);
-	json_string(json, "thread_name", thread->name);
+	query_page_free(e->page);
+	row_cache_free(e->cache);
+	buf_done(&e->field);
+	intern_done(&e->places);
+	free(e->first_frame);
+	free(e->rows);
+	free(e->told);
+	free(e->way);
+	free(e);
 }
 
-static void put_death(struct rows *rows, struct json *json, const struct row_block *b, uint32_t i)
+static int set_options(struct rows_export *e, const struct rows_options *options,
+		       struct err_text *err)
 {
-	json_object(json, "deallocation");
-	json_u64(json, "time_ns", b->death_ns[i]);
-	json_string(json, "kind", b->death_kind ? event_kind_name(b->death_kind[i]) : NULL);
-	if (b->death_thread)
-		put_thread(rows, json, b->death_thread[i]);
-	if (b->death_stack && b->death_stack[i])
-		put_backtrace(rows, json, "backtrace", b->death_stack[i]);
-	json_end(json, '}');
+	e->writer = writers[options->format];
+	e->options = *options;
+	if (options->with_stacks && options->tables == ROWS_BACKTRACES)
+		return err_set(
+			err, -EINVAL,
+			"the table of backtraces does not go with stacks in the allocations");
+	if (!options->tables)
+		e->options.tables = e->writer->tables;
+	if (options->with_stacks)
+		e->options.tables &= ~(unsigned)ROWS_BACKTRACES;
+	return 0;
 }
 
-static int put_row(void *context, const struct row_block *b, uint32_t i)
+static int begin(struct rows_export *e)
 {
-	struct rows *rows = context;
-	struct json json;
-
-	json_init(&json, rows->out);
-	json_object(&json, NULL);
-	json_u64(&json, "id", b->first_row + i);
-	put_address(&json, "address_s", b->address[i]);
-	json_u64(&json, "size", b->size[i]);
-	if (b->weight)
-		json_u64(&json, "weight", b->weight[i]);
-	json_string(&json, "kind", event_kind_name(row_kind(b, i)));
-	json_u64(&json, "time_ns", b->birth_ns[i]);
-	put_thread(rows, &json, b->thread[i]);
-	json_string(&json, "end", block_end_name(b->end[i]));
-	put_backtrace(rows, &json, "backtrace", b->stack[i]);
-	if (b->chain_previous && b->chain_previous[i] != NO_BLOCK)
-		json_u64(&json, "reallocated_from", b->chain_previous[i]);
-	if (b->chain_next && b->chain_next[i] != NO_BLOCK)
-		json_u64(&json, "reallocated_to", b->chain_next[i]);
-	if (b->death_ns[i] != NO_TIME)
-		put_death(rows, &json, b, i);
-	json_end(&json, '}');
-	buf_byte(rows->out, '\n');
-	if (buf_error(rows->out))
-		return buf_error(rows->out);
-	return rows->out->length >= FLUSH_BYTES && rows->flush
-		       ? rows->flush(rows->context, rows->out)
-		       : 0;
+	e->nodes = recording_nodes(e->recording);
+	e->rows = calloc(ROWS_AT_ONCE, sizeof(*e->rows));
+	e->told = calloc((size_t)e->nodes / 8 + 1, 1);
+	return e->rows && e->told ? row_cache_new(e->recording,
+						  rows_has(e, ROWS_ALLOCATIONS)
+							  ? ROWS_ALL
+							  : ROWS_STACK | ROWS_DEATH_STACK,
+						  &e->cache)
+				  : -ENOMEM;
 }
 
-int export_json(struct view *view, const struct filter *filter, struct buf *out,
-		int (*flush)(void *context, struct buf *out), void *context, struct err_text *err)
+int rows_export_new(struct view *view, const struct filter *filter,
+		    const struct rows_options *options, struct rows_export **ret_export,
+		    struct err_text *err)
 {
-	struct rows rows = {
-		.view = view,
-		.recording = view_recording(view),
-		.out = out,
-		.flush = flush,
-		.context = context,
-	};
-	int error = query_each(view, filter, put_row, &rows, err);
+	struct rows_export *e = calloc(1, sizeof(*e));
+	int r = e ? set_options(e, options, err) : -ENOMEM;
 
-	if (!error && flush && out->length)
-		error = flush(context, out);
-	return error;
+	if (!r) {
+		e->view = view;
+		e->recording = view_recording(view);
+		r = begin(e);
+	}
+	if (!r)
+		r = query_page_new(view, filter, PAGE_BY_TIME, false, &e->page, err);
+	if (r < 0) {
+		rows_export_free(e);
+		return r == -ENOMEM ? err_set(err, r, "out of memory") : r;
+	}
+	*ret_export = e;
+	return 0;
+}
+
+/* The first time that it is met. */
+static void tell_backtrace(struct rows_export *e, uint32_t node, struct buf *out)
+{
+	if (!node || node > e->nodes || e->told[node / 8] & 1u << node % 8)
+		return;
+	e->told[node / 8] |= (uint8_t)(1u << node % 8);
+	e->writer->backtrace(e, node, out);
+}
+
+static void tell_row(struct rows_export *e, const struct row_block *b, uint32_t i, struct buf *out)
+{
+	if (rows_has(e, ROWS_BACKTRACES)) {
+		tell_backtrace(e, b->stack[i], out);
+		tell_backtrace(e, b->death_stack ? b->death_stack[i] : 0, out);
+	}
+	if (rows_has(e, ROWS_ALLOCATIONS))
+		e->writer->allocation(e, b, i, out);
+	e->done++;
+}
+
+int rows_export_some(struct rows_export *e, size_t bytes, struct buf *out, struct err_text *err)
+{
+	if (!e->begun && e->writer->head)
+		e->writer->head(e, out);
+	e->begun = true;
+	while (e->done < e->options.count && out->length < bytes && !buf_error(out)) {
+		const struct row_block *block;
+		uint32_t i;
+
+		if (e->at == e->count) {
+			e->at = 0;
+			e->count = query_page_next(e->page, e->rows, ROWS_AT_ONCE, err);
+			if (e->count <= 0)
+				return (int)e->count;
+		}
+		block = row_cache_get(e->cache, e->rows[e->at++], &i, err);
+		if (!block)
+			return -EIO;
+		tell_row(e, block, i, out);
+	}
+	if (buf_error(out))
+		return err_set(err, buf_error(out), "out of memory");
+	return e->done < e->options.count;
+}
+
+/* Lines of the recording's allocations at equal distances: a program's first ones have short backtraces. */
+static int sample_lines(struct rows_export *e, struct buf *out, uint64_t *ret_lines,
+			struct err_text *err)
+{
+	uint64_t rows = recording_rows(e->recording), count = rows < SAMPLES ? rows : SAMPLES;
+
+	for (uint64_t k = 0; k < count; k++) {
+		uint32_t i;
+		const struct row_block *b = row_cache_get(e->cache, k * (rows / count), &i, err);
+
+		if (!b)
+			return -EIO;
+		e->writer->allocation(e, b, i, out);
+	}
+	*ret_lines = count;
+	return buf_error(out) ? err_set(err, buf_error(out), "out of memory") : 0;
+}
+
+int rows_export_estimate(struct rows_export *e, uint64_t *ret_bytes, struct err_text *err)
+{
+	cleanup(buf_done) struct buf sample = {0};
+	uint64_t total, lines = 0;
+	int r = 0;
+
+	*ret_bytes = 0;
+	if (!rows_has(e, ROWS_ALLOCATIONS))
+		return 0;
+	r = query_page_total(e->page, &total, err);
+	if (!r)
+		r = sample_lines(e, &sample, &lines, err);
+	if (r < 0)
+		return r;
+	if (total > e->options.count)
+		total = e->options.count;
+	if (lines)
+		*ret_bytes = (uint64_t)((double)sample.length / (double)lines * (double)total);
+	return 0;
 }

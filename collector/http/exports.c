@@ -273,7 +273,7 @@ struct events_export {
 	struct what what;
 	struct heaptrack_export *heaptrack;
 	struct replay_export *replay;
-	struct csv_export *csv;
+	struct rows_export *rows;
 };
 
 static void events_export_free(void *work)
@@ -282,13 +282,14 @@ static void events_export_free(void *work)
 
 	heaptrack_export_free(e->heaptrack);
 	replay_export_free(e->replay);
-	csv_export_free(e->csv);
+	rows_export_free(e->rows);
 	what_done(&e->what);
 	free(e);
 }
 
 /* The parameters are read at the first step. */
-static int begin_events(struct exchange *x, struct events_export **ret_export)
+static int begin_events(struct exchange *x, const struct route_parameter *table,
+			struct events_export **ret_export)
 {
 	struct events_export *e = calloc(1, sizeof(*e));
 	int r;
@@ -298,7 +299,7 @@ static int begin_events(struct exchange *x, struct events_export **ret_export)
 	x->work = e;
 	x->work_free = events_export_free;
 	*ret_export = e;
-	r = what_read(x, events_parameters, &e->what);
+	r = what_read(x, table, &e->what);
 	return r ? r
 		 : filter_narrow(&e->what.filter, x->source->view, e->what.value, e->what.at_ns,
 				 &x->err);
@@ -307,7 +308,7 @@ static int begin_events(struct exchange *x, struct events_export **ret_export)
 int heaptrack_step(struct exchange *x)
 {
 	struct events_export *e = x->work;
-	int r = e ? 0 : begin_events(x, &e);
+	int r = e ? 0 : begin_events(x, events_parameters, &e);
 
 	if (!r && !e->heaptrack)
 		r = heaptrack_export_new(x->source->view, &e->what.filter, &e->heaptrack, &x->err);
@@ -318,7 +319,7 @@ int heaptrack_step(struct exchange *x)
 int replay_step(struct exchange *x)
 {
 	struct events_export *e = x->work;
-	int r = e ? 0 : begin_events(x, &e);
+	int r = e ? 0 : begin_events(x, events_parameters, &e);
 
 	if (!r && !e->replay)
 		r = replay_export_new(x->source->view, &e->what.filter, &e->replay, &x->err);
@@ -326,13 +327,39 @@ int replay_step(struct exchange *x)
 	return r ? r : replay_export_some(e->replay, STEP_BYTES, &x->out, &x->err);
 }
 
-int csv_step(struct exchange *x)
+const struct route_parameter rows_parameters[] = {
+	WHAT_VALUE,
+	WHAT_AT,
+	{"table", what_table, "allocations or backtraces",
+	 "only these lines; default allocations in CSV, both in JSON"},
+	{"with_stacks", what_with_stacks, "true or false",
+	 "backtraces in each line of an allocation, not their numbers; default false"},
+	{"count", what_number, "whole number", "at most so many allocations; default all"},
+	{0},
+};
+
+static int rows_step(struct exchange *x, enum rows_format format, const char *type)
 {
 	struct events_export *e = x->work;
-	int r = e ? 0 : begin_events(x, &e);
+	int r = e ? 0 : begin_events(x, rows_parameters, &e);
 
-	if (!r && !e->csv)
-		r = csv_export_new(x->source->view, &e->what.filter, &e->csv, &x->err);
-	x->content_type = "text/csv; charset=utf-8";
-	return r ? r : csv_export_some(e->csv, STEP_BYTES, &x->out, &x->err);
+	if (!r && !e->rows)
+		r = rows_export_new(x->source->view, &e->what.filter,
+				    &(struct rows_options){.format = format,
+							   .tables = e->what.tables,
+							   .with_stacks = e->what.with_stacks,
+							   .count = e->what.count},
+				    &e->rows, &x->err);
+	x->content_type = type;
+	return r ? r : rows_export_some(e->rows, STEP_BYTES, &x->out, &x->err);
+}
+
+int csv_step(struct exchange *x)
+{
+	return rows_step(x, ROWS_AS_CSV, "text/csv; charset=utf-8");
+}
+
+int json_rows_step(struct exchange *x)
+{
+	return rows_step(x, ROWS_AS_JSON, "application/x-ndjson");
 }

@@ -45,7 +45,7 @@ exchange_step flamegraph_step, collapsed_step, tree_step, ascii_tree_step;
 exchange_step timeline_step, timeline_leaked_step, histogram_step;
 exchange_step snapshot_step, peak_step, leaks_step, report_step, diff_step;
 exchange_step live_step, graph_step, dynamic_step, dynamic_tree_step;
-exchange_step heaptrack_step, replay_step, csv_step;
+exchange_step heaptrack_step, replay_step, csv_step, json_rows_step;
 exchange_step pprof_step, jemalloc_step, gperftools_step, massif_step, speedscope_step, callgraph_step;
 exchange_step maps_step, mmaps_step, mallopts_step, raw_allocations_step;
 exchange_step regions_step, fragmentation_step, fragmentation_timeline_step, timeline_maps_step;
@@ -59,5 +59,5 @@ int maps_read_filter(struct exchange *x, struct filter *ret_filter);
 extern const struct route_parameter allocations_parameters[], groups_parameters[], export_parameters[], tree_parameters[],
 	ascii_tree_parameters[], timeline_parameters[], histogram_parameters[], snapshot_parameters[], peak_parameters[],
 	leaks_parameters[], report_parameters[], diff_parameters[], backtraces_parameters[], maps_parameters[], raw_allocations_parameters[],
-	regions_parameters[], fragmentation_parameters[], events_parameters[], graph_parameters[],
+	regions_parameters[], fragmentation_parameters[], events_parameters[], rows_parameters[], graph_parameters[],
 	dynamic_parameters[], dynamic_tree_parameters[], flamegraph_parameters[], callgraph_parameters[], heap_parameters[], sql_parameters[], no_more_parameters[];

@@ -233,6 +233,27 @@ int what_reversed(void *context, const struct view *view, const char *name, cons
 	return read_switch_value(name, value, &w->reversed, err);
 }
 
+int what_table(void *context, const struct view *view, const char *name, const char *value,
+	       struct err_text *err)
+{
+	struct what *w = context;
+
+	(void)view;
+	if (rows_table(value, &w->tables) < 0)
+		return err_set(err, -EINVAL, "%s takes allocations or backtraces, not \"%.60s\"",
+			       name, value);
+	return 0;
+}
+
+int what_with_stacks(void *context, const struct view *view, const char *name, const char *value,
+		     struct err_text *err)
+{
+	struct what *w = context;
+
+	(void)view;
+	return read_switch_value(name, value, &w->with_stacks, err);
+}
+
 int what_strip(void *context, const struct view *view, const char *name, const char *value,
 	       struct err_text *err)
 {
@@ -247,7 +268,7 @@ void what_init(struct what *what, struct exchange *x)
 	*what = (struct what){
 		.at_ns = NO_TIME,
 		.grouping = GROUP_BY_SITE,
-		.count = UINT32_MAX,
+		.count = UINT64_MAX,
 		.end_ns = NO_TIME,
 		.points = 1000,
 		.young_ns = NO_TIME,

@@ -24,13 +24,16 @@ struct what {
 	bool graphs, strip; /* generate_graphs, strip_template_args */
 	uint64_t young_ns;
 	bool inverted, reversed;
+	unsigned tables; /* enum rows_table; 0: not given */
+	bool with_stacks;
 	char title[TITLE_MAX]; /* "": not given */
 	char base[BASE_MAX]; /* of a diff: "ID" or "ID@TIME"; "": not given */
 };
 
 typedef int what_reader(void *what, const struct view *view, const char *name, const char *value, struct err_text *err);
 what_reader what_value, what_at, what_weight, what_by, what_number, what_sort_by, what_order, what_moment, what_points,
-	what_percent, what_young, what_base, what_graphs, what_strip, what_pixels, what_title, what_inverted, what_reversed;
+	what_percent, what_young, what_base, what_graphs, what_strip, what_pixels, what_title, what_inverted, what_reversed,
+	what_table, what_with_stacks;
 
 #define WHAT_VALUE                                                                                                     \
 	{"value", what_value, "allocated, leaked, temporary, in-use or peak", "which of the matched blocks count"}

@@ -180,7 +180,7 @@ assert_eq "recordings that balance" 2 "$(recorded 'e2e-rolling_*.heapcast')"
 assert_eq "recordings that balance" 1 "$(recorded 'run.heapcast')"
 
 # A program knows each of its blocks by its size.
-"$COLLECTOR" export --format json "$one" 2>/dev/null | python3 -c '
+"$COLLECTOR" export --format json --with-stacks "$one" 2>/dev/null | python3 -c '
 import json, sys
 count = int(open(sys.argv[1]).read())
 rows = [r for r in map(json.loads, sys.stdin) if any(f.get("function") == "take" for f in r["backtrace"])]

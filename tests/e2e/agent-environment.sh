@@ -15,7 +15,7 @@ with() {
 	assert_status "${STATUS:-5}" env HEAPCAST_OUTPUT="$T/r" "$@" "$AGENT" run --quiet -- ${CMD:-"$plain"} >"$T/out" 2>"$T/err"
 }
 allocations() { "$COLLECTOR" ledger --json "$1" | grep -oE '"stored_allocations":[0-9]+' | grep -oE '[0-9]+$'; }
-depth_of_frees() { "$COLLECTOR" export --format json "$1" | grep -c '"deallocation":{[^}]*"backtrace"' || true; }
+depth_of_frees() { "$COLLECTOR" export --format json --with-stacks "$1" | grep -c '"deallocation":{[^}]*"backtrace"' || true; }
 
 # OUTPUT, with all of its placeholders; LOG, LOGFILE with its own; the limit of its size.
 for p in MEMORY_PROFILER HEAPCAST; do

@@ -51,7 +51,7 @@ assert_eq "programs in them" 20 "$(grep -oE '[0-9]+' "$T/pids.txt" | sort -u | w
 [ "$(stat -c %a "$T/same-2.heapcast")" = 600 ] || fail "the mode is $(stat -c %a "$T/same-2.heapcast")"
 
 # What else is a program's own: mode, depth, stacks of frees, children, sums. One pair of each runs at the same time.
-depth_of_frees() { "$COLLECTOR" export --format json "$1" | grep -cE '"deallocation":\{"time_ns":[0-9]+,"kind":"free"[^}]*"backtrace"' || true; }
+depth_of_frees() { "$COLLECTOR" export --format json --with-stacks "$1" | grep -cE '"deallocation":\{"time_ns":[0-9]+,"kind":"free"[^}]*"backtrace"' || true; }
 alone HEAPCAST_OUTPUT="$T/sampled" HEAPCAST_MODE=sample=64K perl "$T/same.pl" &
 alone HEAPCAST_OUTPUT="$T/full" perl "$T/same.pl" &
 alone HEAPCAST_OUTPUT="$T/no-stacks" MEMORY_PROFILER_GRAB_BACKTRACES_ON_FREE=0 perl "$T/same.pl" &

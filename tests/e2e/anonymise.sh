@@ -72,7 +72,7 @@ asked() {
 	"$COLLECTOR" timeline --json "$1" >"$1.timeline"
 	"$COLLECTOR" histogram --json "$1" >"$1.histogram"
 	"$COLLECTOR" maps --json "$1" >"$1.maps"
-	"$COLLECTOR" export --format json "$1" >"$1.rows"
+	"$COLLECTOR" export --format json --with-stacks "$1" >"$1.rows"
 	"$COLLECTOR" export --format collapsed "$1" >"$1.collapsed"
 }
 
@@ -201,7 +201,7 @@ PYTHON
 
 # ---- what is kept ----
 anonymised one f --keep 'libc.so.*' --keep '*/libstdc++*'
-"$COLLECTOR" export --format json "$T/f" >"$T/f.rows"
+"$COLLECTOR" export --format json --with-stacks "$T/f" >"$T/f.rows"
 python3 - "$T/one.rows" "$T/f.rows" <<'PYTHON' || fail "--keep"
 import json, sys
 plain, kept = ([json.loads(l) for l in open(p)] for p in sys.argv[1:])
@@ -219,8 +219,8 @@ PYTHON
 # ---- other formats; usage ----
 "$COLLECTOR" export --anonymise --seed Eichhörnchen --format collapsed "$T/one" >"$T/flat"
 cmp "$T/flat" <("$COLLECTOR" export --format collapsed "$T/c") || fail "collapsed under other names"
-"$COLLECTOR" export --anonymise --format json --size-min 4000 --size-max 4001 "$T/one" >"$T/rows"
-assert_eq "rows that fit the filter" "$("$COLLECTOR" export --format json --size-min 4000 --size-max 4001 "$T/one" | wc -l)" "$(wc -l <"$T/rows")"
+"$COLLECTOR" export --anonymise --format json --with-stacks --size-min 4000 --size-max 4001 "$T/one" >"$T/rows"
+assert_eq "rows that fit the filter" "$("$COLLECTOR" export --format json --with-stacks --size-min 4000 --size-max 4001 "$T/one" | wc -l)" "$(wc -l <"$T/rows")"
 grep -q vorzimmer "$T/rows" && fail "a name is left in JSON"
 assert_status 2 "$COLLECTOR" export --anonymise "$T/one" 2>"$T/err"
 assert_contains "usage" "$T/err" "--output"

@@ -17,7 +17,7 @@ attached_ended
 [ "$(sed -n 's/^same //p' said)" -gt $((TIMES / 2)) ] || fail "the libraries do not come to lie where others were"
 assert_eq "lost events" 0 "$(ledger_value swap.heapcast lost)"
 assert_eq "frees of unrecorded blocks" 0 "$(ledger_value swap.heapcast orphan_frees)"
-"$COLLECTOR" export --format json swap.heapcast >swap.json
+"$COLLECTOR" export --format json --with-stacks swap.heapcast >swap.json
 
 python3 - $TIMES swap.json <<'END' >&3
 import collections, json, re, sys

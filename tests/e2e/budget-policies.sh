@@ -15,7 +15,7 @@ hold() {
 		"$WITNESS" "$T/truth" 3 _exit "$ms" || [ $? = 8 ]
 	adds_up --json "$T/rec" >"$T/ledger.json" || fail "the ledger does not balance"
 	adds_up "$T/rec" >"$T/ledger.txt"
-	"$COLLECTOR" export --format json --size-max 24 "$T/rec" >"$T/rows.json"
+	"$COLLECTOR" export --format json --with-stacks --size-max 24 "$T/rec" >"$T/rows.json"
 	python3 "$T/check.py" "$policy" "$T/ledger.json" "$T/rows.json" >&3 || fail "policy $policy: the data do not show what happened"
 }
 

@@ -7,7 +7,7 @@
 hold() {
 	"$AGENT" run --memory-limit 2M --output "$T/rec" -- "$BUILD/tests/e2e-bushy" "$1" "$2" "$3" 2>"$T/run.err"
 	assert_status 0 adds_up --json "$T/rec" >"$T/ledger.json"
-	"$COLLECTOR" export --format json --size-max "${4:-4096}" "$T/rec" |
+	"$COLLECTOR" export --format json --with-stacks --size-max "${4:-4096}" "$T/rec" |
 		python3 "$T/check.py" "$T/ledger.json" "$1" "$2" "$3" "${4:-4096}" >&3 || fail "stacks of $* are wrong"
 }
 

@@ -1,7 +1,7 @@
 """Holds a recording against the truth that its program has told (tests/targets/chains/chain.h).
 
     chains.py [--but REGEX] [--start CHAIN] TRUTH EXPORT OWN...
-                                                    EXPORT: collector export --format json, OWN: the program's files, its
+                                                    EXPORT: collector export --format json --with-stacks, OWN: the program's files, its
                                                     plugins included, REGEX: chains that the truth need not have,
                                                     CHAIN: what calls main, where that is not _start;*
 

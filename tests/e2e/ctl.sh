@@ -139,7 +139,7 @@ assert_contains "no collector" "$T/fault.txt" "collector gather"
 for name in a1 b1 a2 b2 a3 b3 a4 b4; do
 	stream=$(id_of $name)
 	ask ledger "$stream" --json >"$T/ledger.$name.json" || fail "the account of $name does not balance"
-	ask export --format json "$stream" >"$T/rows.$name.json" 2>"$T/export.err"
+	ask export --format json --with-stacks "$stream" >"$T/rows.$name.json" 2>"$T/export.err"
 	echo "$name $(cat "$T/said.$name")"
 done >"$T/counts"
 ask ledger "$one" >"$T/ledger.txt"

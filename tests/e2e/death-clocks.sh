@@ -17,7 +17,7 @@ awk '/^  watermark_ns:/ { print $2 }' "$T/whole.txt" | sort -nc || fail "the wat
 
 # Each block's birth, beside the first one's, is when the program made it: within 5 ms at the median, 50 ms at worst (the
 # program may be taken off the processor between allocating and looking at its clock).
-"$COLLECTOR" export --format json "$T/rec" >"$T/rows.json"
+"$COLLECTOR" export --format json --with-stacks "$T/rec" >"$T/rows.json"
 python3 - "$T/rows.json" "$T/truth.txt" <<'END' >&3 || fail "the recorded times are wrong"
 import json, sys
 truth = [tuple(map(int, line.split())) for line in open(sys.argv[2])]

@@ -28,7 +28,7 @@ END
 "$AGENT" run --quiet --output only.heapcast -- ./dlopener 10 ./plugin1.so >said
 "$COLLECTOR" ledger --json only.heapcast >ledger.json
 assert_contains "the ledger" ledger.json '"lost":0,' '"orphan_frees":0,'
-"$COLLECTOR" export --format json only.heapcast >only.json
+"$COLLECTOR" export --format json --with-stacks only.heapcast >only.json
 python3 - <<'END' >&3
 import json
 chains = [[f.get("function", f["name"]) for f in json.loads(line)["backtrace"]] for line in open("only.json")]

@@ -26,13 +26,18 @@ same() { # FORMAT QUERY ARG...
 	[ -s served ] || fail "$format?$query: nothing"
 	cmp served written || fail "$format?$query differs from --format $format $*"
 }
-for format in speedscope callgraph pprof jemalloc gperftools massif csv heaptrack replay; do
+for format in speedscope callgraph pprof jemalloc gperftools massif csv json heaptrack replay; do
 	same "$format" ""
 	same "$format" "value=peak" --value peak
 	same "$format" "value=leaked&size_min=1000" --value leaked --size-min 1000
 done
 same pprof "at=50%25" --at 50%
 same csv "at=50%25&thread_name=worker" --at 50% --thread-name worker
+for format in csv json; do
+	same "$format" "table=backtraces&size_min=1000" --table backtraces --size-min 1000
+	same "$format" "table=allocations&count=20" --table allocations --count 20
+	same "$format" "with_stacks=true" --with-stacks
+done
 same callgraph "count=3&percent_min=0&weight=blocks" --count 3 --percent-min 0 --weight blocks
 same speedscope "weight=blocks&value=temporary" --weight blocks --value temporary
 
@@ -58,6 +63,8 @@ refused() { # PATH TEXT...
 refused "/data/$small/export/pprof?weight=bytes" "weight"
 refused "/data/$small/export/flamegraph?reversed=perhaps" "reversed"
 refused "/data/$small/export/flamegraph?reversed=true&base=$grown" "does not go with"
+refused "/data/$small/export/csv?table=frames" "table takes allocations or backtraces"
+refused "/data/$small/export/json?table=backtraces&with_stacks=true" "does not go with"
 refused "/data/$small/export/csv?value=leaked&lifetime=only_temporary" "lifetime"
 assert_status 2 "$COLLECTOR" export --format csv --value leaked --lifetime only_temporary small.heapcast >/dev/null 2>usage.err
 assert_contains "a value and a lifetime" usage.err "lifetime"
@@ -70,7 +77,10 @@ said_no() { # TEXT ARG...
 	assert_contains "collector $*" usage.err "$text"
 }
 said_no "--weight goes with" export --format pprof --weight blocks small.heapcast
-said_no "--count goes with callgraph" export --format massif --count 3 small.heapcast
+said_no "--count goes with callgraph, json and csv" export --format massif --count 3 small.heapcast
+said_no "--with-stacks goes with json and csv" export --format pprof --with-stacks small.heapcast
+said_no "--table takes allocations or backtraces, not 'frames'" export --format csv --table frames small.heapcast
+said_no "does not go with" export --format csv --table backtraces --with-stacks small.heapcast
 cp small.heapcast kept.heapcast
 ln -s small.heapcast linked.heapcast
 said_no "is what is read" export --format csv --output small.heapcast small.heapcast

@@ -56,7 +56,7 @@ PYTHON
 python3 collapsed.py "$whole"
 
 # ---- CSV ----
-export_as csv small.csv small.heapcast
+export_as csv small.csv --with-stacks small.heapcast
 export_as csv leaked.csv --value leaked small.heapcast
 export_as csv peak.csv --value peak small.heapcast
 cat >rows.py <<'PYTHON'
@@ -83,7 +83,7 @@ python3 rows.py "$whole" "$blocks" "$leaked" "$(said peak bytes)"
 
 # ---- rows of a value, in the other formats of rows ----
 assert_eq "JSON lines of what was leaked" "$leaked" \
-	"$("$COLLECTOR" export --format json --value leaked small.heapcast | python3 -c 'import json, sys
+	"$("$COLLECTOR" export --format json --with-stacks --value leaked small.heapcast | python3 -c 'import json, sys
 print(sum(json.loads(line)["size"] for line in sys.stdin))')"
 
 # ---- the call graph ----

@@ -145,7 +145,7 @@ assert_eq "python's processes" 4 "$(find "$T/python" -type f | wc -l)"
 kept=0
 for file in "$T"/python/*; do
 	"$COLLECTOR" ledger "$file" >"$T/ledger.txt" || fail "$file does not balance"
-	"$COLLECTOR" export --format json --size-min 7654321 --size-max 7654321 "$file" >"$T/kept.json"
+	"$COLLECTOR" export --format json --with-stacks --size-min 7654321 --size-max 7654321 "$file" >"$T/kept.json"
 	kept=$((kept + $(wc -l <"$T/kept.json")))
 done
 assert_eq "blocks of python's workers" 66 "$kept"

@@ -11,7 +11,7 @@ check_chains() {
 	shift 2
 	"$COLLECTOR" ledger --json "$recording" >"$T/ledger.json" || fail "$what: the ledger does not balance"
 	assert_contains "$what: the ledger" "$T/ledger.json" '"lost":0,' '"stacks_cut":0,' '"orphan_frees":0,'
-	"$COLLECTOR" export --format json "$recording" >"$T/export.json"
+	"$COLLECTOR" export --format json --with-stacks "$recording" >"$T/export.json"
 	python3 "$TEST_SOURCE/chains.py" "$T/native.out" "$T/export.json" "$@" >&3 ||
 		fail "$what: the recording is not what has happened"
 }

@@ -15,7 +15,7 @@ again() {
 	assert_eq "$name: modules" "$expected" "$("$COLLECTOR" sql --csv "$name.heapcast" \
 		"select count(*) from modules where path like '%/p.so' or path like '%/reload_.so' or path like '%/plain_.so'" |
 		tail -n 1 | tr -d '\r')"
-	"$COLLECTOR" export --symbols "$T" --format json "$name.heapcast" >"$name.blocks"
+	"$COLLECTOR" export --symbols "$T" --format json --with-stacks "$name.heapcast" >"$name.blocks"
 	python3 - "$TIMES" "$name.blocks" "$path" "$@" <<'END' >&3 || fail "$name: not what has happened"
 import collections, json, sys
 times, path, files = int(sys.argv[1]), sys.argv[3], sys.argv[4:]

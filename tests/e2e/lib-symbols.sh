@@ -49,7 +49,7 @@ record_app() {
 }
 
 app_frames() {
-	ask export --format json last --size-min 48 --size-max 48 "$@" >"$T/app.json" 2>"$T/export.err" ||
+	ask export --format json --with-stacks last --size-min 48 --size-max 48 "$@" >"$T/app.json" 2>"$T/export.err" ||
 		fail "export: $(cat "$T/export.err")"
 	python3 - "$T/app.json" <<-'PYTHON'
 		import json, sys

@@ -15,7 +15,7 @@ locked() {
 	"$COLLECTOR" ledger --json "$1.heapcast" >ledger.json || fail "$1: the ledger does not balance"
 	assert_contains "$1: the ledger" ledger.json '"lost":0,' '"orphan_frees":0,'
 	cut=$(sed 's/.*"stacks_unknown":\([0-9]*\).*/\1/' ledger.json)
-	"$COLLECTOR" export --format json "$1.heapcast" >"$1.json"
+	"$COLLECTOR" export --format json --with-stacks "$1.heapcast" >"$1.json"
 }
 
 # chains NAME CUT: each block once whole, and once whole or cut

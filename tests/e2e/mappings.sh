@@ -5,7 +5,7 @@
 assert_status 0 "$COLLECTOR" ledger --json "$T/x.heapcast" >"$T/ledger"
 assert_eq "events apart from the heap" 17 "$(grep -o '"stored_apart": *[0-9]*' "$T/ledger" | grep -o '[0-9]*$')"
 "$COLLECTOR" report --json "$T/x.heapcast" >"$T/report"
-"$COLLECTOR" export --format json "$T/x.heapcast" >"$T/rows"
+"$COLLECTOR" export --format json --with-stacks "$T/x.heapcast" >"$T/rows"
 assert_contains "blocks of the heap" "$T/rows" '"malloc"'
 for word in 1099511627776 mmap munmap sbrk; do
 	assert_eq "$word among the blocks of the heap" 0 "$(cat "$T/report" "$T/rows" | grep -c -w "$word" || true)"

@@ -24,7 +24,7 @@ run_both() {
 	cmp "$T/native.err" "$T/recorded.err" || fail "$program: other errors"
 	"$COLLECTOR" ledger --json "$T/recording" >"$T/ledger.json" || fail "$program: the ledger does not balance"
 	assert_contains "$program: the ledger" "$T/ledger.json" '"lost":0,' '"stacks_cut":0,' '"orphan_frees":0,'
-	"$COLLECTOR" export --format json "$T/recording" >"$T/export.json"
+	"$COLLECTOR" export --format json --with-stacks "$T/recording" >"$T/export.json"
 }
 
 # What constructors of the allocator make is not the program's; an exception's own block is made inside of a hook, without a stack.
@@ -135,7 +135,7 @@ assert_status 23 "$AGENT" run --quiet --output "$T/recording" -- "$T/odd" >"$T/o
 assert_contains "recorded" "$T/odd.out" "mi_malloc jump" "je_malloc own" "writable code none"
 assert_contains "what is said" "$T/odd.err" "has an allocator linked into it of which not all is recorded" " and 5 more can't be hooked ("
 assert_eq "lines of it" 1 "$(wc -l <"$T/odd.err")"
-"$COLLECTOR" export --format json "$T/recording" >"$T/export.json"
+"$COLLECTOR" export --format json --with-stacks "$T/recording" >"$T/export.json"
 assert_eq "blocks of mi_malloc" 50 "$(grep -c '"size":80,' "$T/export.json")"
 assert_eq "blocks of jemalloc_malloc" 50 "$(grep '"size":96,' "$T/export.json" | grep -c deallocation)"
 assert_eq "blocks of others" 0 "$(grep -cE '"size":(32|48|64),' "$T/export.json" || true)"

@@ -15,7 +15,7 @@ HOME=$T GOCACHE=$T/cache GOPATH=$T/path GO111MODULE=off GOPROXY=off GOTOOLCHAIN=
 	skip "go can't build a program with C code: $(tail -n 1 build.err)"
 
 assert_status 7 "$AGENT" run --quiet --output crossing.heapcast -- ./crossing $GOROUTINES $ROUNDS
-"$COLLECTOR" export --format json crossing.heapcast >crossing.json
+"$COLLECTOR" export --format json --with-stacks crossing.heapcast >crossing.json
 python3 - "$ROOT/tests/targets/go/crossing.go" $GOROUTINES $ROUNDS <<'END' >&3
 import collections, itertools, json, sys
 

@@ -32,7 +32,7 @@ said_anew() {
 	for part in $(seq 1 31); do
 		printf '\125\252\125' | dd of="$file" bs=1 seek=$(($(stat -c %s "$file") * part / 32)) conv=notrunc 2>/dev/null
 	done
-	assert_status 0 ask export --format json "$id" >/dev/null 2>"$T/ask.err"
+	assert_status 0 ask export --format json --with-stacks "$id" >/dev/null 2>"$T/ask.err"
 	assert_contains "what is said of $1" "$T/ask.err" "derived anew"
 }
 

@@ -43,7 +43,7 @@ gather_on() {
 	wait_for 10 "the collector to listen" collector_listens
 }
 
-has_app() { ask export --format json last --size-min 48 --size-max 48 2>/dev/null | awk 'END { exit NR < 1000 }'; }
+has_app() { ask export --format json --with-stacks last --size-min 48 --size-max 48 2>/dev/null | awk 'END { exit NR < 1000 }'; }
 
 end_app() {
 	touch "$T/end"

@@ -74,7 +74,7 @@ for value, (options, conditions, query) in values.items():
     for condition in ("freed_at_once or not freed_at_once", conditions[0]):
         same(f"top --where '{condition}'", top, total("top", "--count", "1", *chosen, "--where", condition))
     same("histogram", top, total("histogram", *chosen))
-    rows = [json.loads(line) for line in run("export", "--format", "json", *chosen).splitlines()]
+    rows = [json.loads(line) for line in run("export", "--format", "json", "--with-stacks", *chosen).splitlines()]
     same("export json", top["bytes"], sum(map(weigh, rows)))
     table = [line for line in run("export", "--format", "csv", *chosen).splitlines() if line[0] != "#"]
     same("export csv", top["bytes"], sum(map(weigh, csv.DictReader(table))))

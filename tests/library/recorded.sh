@@ -70,7 +70,7 @@ same() { # STATUS PROGRAM [ARG...]
 	cmp "$T/alone.err" "$T/recorded.err" || fail "$what: other errors"
 	"$COLLECTOR" ledger --json "$T/recording" >"$T/ledger.json" || fail "$what: the ledger does not balance"
 	assert_contains "$what: the ledger" "$T/ledger.json" '"lost":0,' '"stacks_cut":0,' '"orphan_frees":0,'
-	"$COLLECTOR" export --format json "$T/recording" >"$T/export.json"
+	"$COLLECTOR" export --format json --with-stacks "$T/recording" >"$T/export.json"
 	python3 "$TEST_SOURCE/chains.py" --start "$start" "$T/alone.out" "$T/export.json" "$(realpath "$1")" "${@:2}" >&3 ||
 		fail "$what: the recording is not what has happened"
 }

@@ -49,6 +49,6 @@ cmp out/truth out/said || fail "other output"
 
 "$COLLECTOR" ledger --data "$T/data" --json last >ledger.json || fail "the ledger does not balance"
 assert_contains "the ledger" ledger.json '"lost":0,' '"stacks_cut":0,'
-"$COLLECTOR" export --data "$T/data" --symbols "$(dirname "$program")" --format json last >export.json
+"$COLLECTOR" export --data "$T/data" --symbols "$(dirname "$program")" --format json --with-stacks last >export.json
 sed -i 's/"__start"/"_start"/g' export.json # MIPS
 python3 "$TEST_SOURCE/chains.py" out/truth export.json /test/callers >&3 || fail "the recording is not what has happened"

@@ -39,7 +39,7 @@ for program in "${programs[@]}" signals_alt; do
 	cmp "out/$program.truth" "out/$program.out" || fail "$program: other output"
 	"$COLLECTOR" ledger --json "out/$program.recording" >"$T/ledger.json" || fail "$program: the ledger does not balance"
 	assert_contains "$program: the ledger" "$T/ledger.json" '"lost":0,' '"stacks_cut":0,'
-	"$COLLECTOR" export --symbols "$T/data/symbols" --format json "out/$program.recording" >"$T/export.json"
+	"$COLLECTOR" export --symbols "$T/data/symbols" --format json --with-stacks "out/$program.recording" >"$T/export.json"
 	sed -i 's/"__start"/"_start"/g' "$T/export.json" # MIPS
 	python3 "$TEST_SOURCE/chains.py" "out/$program.truth" "$T/export.json" "/test/${program%_alt}" >&3 ||
 		wrong="$wrong $program"

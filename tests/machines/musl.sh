@@ -66,7 +66,7 @@ held() { # NAME PROGRAM
 	[ -e "out/$name.recording" ] || fail "$name was not recorded: $(tail -n 5 out/agent.log)"
 	"$COLLECTOR" ledger --json "out/$name.recording" >"$T/ledger.json" || fail "$name: the ledger does not balance"
 	assert_contains "$name: the ledger" "$T/ledger.json" '"lost":0,' '"stacks_cut":0,' '"orphan_frees":0,'
-	"$COLLECTOR" export --symbols "$T/data/symbols" --format json "out/$name.recording" >"$T/export.json"
+	"$COLLECTOR" export --symbols "$T/data/symbols" --format json --with-stacks "out/$name.recording" >"$T/export.json"
 	python3 "$TEST_SOURCE/chains.py" --start "$start" "out/$program.truth" "$T/export.json" "/test/$program" >&3 ||
 		wrong="$wrong $name"
 }
