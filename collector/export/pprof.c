@@ -44,7 +44,12 @@ struct pprof {
 	struct intern strings, functions, locations;
 	bool *shown; /* by location: it has something to show */
 	uint32_t shown_capacity;
-	bool *named; /* by module: some function of it */
+	struct mapping *mappings; /* by module */
+};
+
+/* What pprof is told that it need not look for in the file of a module: what every place there has. */
+struct mapping {
+	bool used, no_function, no_file, no_line; /* some place, and what some place has not */
 };
 
 static void pprof_done(struct pprof *p)
@@ -57,7 +62,7 @@ static void pprof_done(struct pprof *p)
 	intern_done(&p->functions);
 	intern_done(&p->locations);
 	free(p->shown);
-	free(p->named);
+	free(p->mappings);
 }
 
 static void out_of_memory(struct pprof *p)
@@ -100,9 +105,11 @@ static uint32_t function_of(struct pprof *p, const struct view_frame *frame)
 	return number;
 }
 
-/* Field `line` of a location for each function there. Code of a module that nobody could name has none: pprof may know more. */
+/* Field `line` of a location for each function there. Code that nobody could name is called by its place: pprof would make one of all
+ * places of a file that have no name. */
 static bool put_lines(struct pprof *p, uint32_t node, uint32_t module, struct buf *lines)
 {
+	struct mapping *mapping = &p->mappings[module];
 	uint32_t count = view_frame_count(p->view, node);
 	cleanup(buf_done) struct buf line = {0};
 	bool any = false;
@@ -112,11 +119,10 @@ static bool put_lines(struct pprof *p, uint32_t node, uint32_t module, struct bu
 
 		if (p->hide && frame.is_allocator)
 			continue;
-		any = true;
-		if (module && !frame.function)
-			continue;
-		if (module)
-			p->named[module] = true;
+		any = mapping->used = true;
+		mapping->no_function |= !frame.function;
+		mapping->no_file |= !frame.file;
+		mapping->no_line |= !frame.line;
 		buf_clear(&line);
 		protobuf_u64(&line, 1, function_of(p, &frame));
 		protobuf_u64(&line, 2, frame.line);
@@ -222,6 +228,7 @@ static void put_sample(struct pprof *p, const struct thread_group *g)
 
 static void put_mapping(struct pprof *p, const struct module_info *m)
 {
+	const struct mapping *mapping = &p->mappings[m->number];
 	struct heap_segment s = heap_segment_of(p->recording, m);
 	char build_id[2 * sizeof(m->build_id) + 1] = "";
 
@@ -234,8 +241,10 @@ static void put_mapping(struct pprof *p, const struct module_info *m)
 	protobuf_u64(&p->part, 4, s.file_offset);
 	protobuf_u64(&p->part, 5, string_of(p, m->path));
 	protobuf_u64(&p->part, 6, string_of(p, build_id));
-	for (unsigned has = 7; has <= 10; has++)
-		protobuf_u64(&p->part, has, p->named[m->number]);
+	protobuf_u64(&p->part, 7, mapping->used && !mapping->no_function);
+	protobuf_u64(&p->part, 8, mapping->used && !mapping->no_file);
+	protobuf_u64(&p->part, 9, mapping->used && !mapping->no_line);
+	protobuf_u64(&p->part, 10, mapping->used && !mapping->no_line); /* both are of DWARF */
 	protobuf_message(&p->out, 3, &p->part);
 }
 
@@ -309,8 +318,8 @@ static int put_profile(struct pprof *p, const struct filter *filter, enum value 
 
 	if (r < 0)
 		return r;
-	p->named = calloc((size_t)recording_modules(p->recording) + 1, sizeof(*p->named));
-	if (!p->named)
+	p->mappings = calloc((size_t)recording_modules(p->recording) + 1, sizeof(*p->mappings));
+	if (!p->mappings)
 		return -ENOMEM;
 	put_head(p, value);
 	for (size_t i = 0; i < groups.count && !buf_error(&p->out); i++)

@@ -48,7 +48,7 @@ assert_eq "kept by the worker" $((50 * 4096)) "$worker"
 
 build_id=$(readelf -n "$PROGRAM" | sed -n 's/.*Build ID: //p')
 pprof -raw small.pb.gz >raw.txt
-grep -qF "/e2e-branches $build_id [FN][FL][LN][IN]" raw.txt || fail "no mapping with $build_id: $(sed -n '/^Mappings/,$p' raw.txt)"
+grep -qE "/e2e-branches $build_id \[FN\]" raw.txt || fail "no mapping with $build_id: $(sed -n '/^Mappings/,$p' raw.txt)"
 sed -n '/^Mappings/,$p' raw.txt | sed -n 2p | grep -cF /e2e-branches || fail "the program is not the first mapping"
 
 # The segment of code of each file, in its own addresses, and where in the file it begins: by page.
