@@ -11,11 +11,13 @@
 #include "collector/cli/analyze.h"
 #include "collector/cli/output.h"
 #include "collector/import/collapsed_read.h"
+#include "collector/import/source.h"
 
 #include "base/ban.h"
 
+DEFINE_CLEANUP(source_close, struct source *)
+
 static const unsigned char lz4_magic[4] = {0x04, 0x22, 0x4d, 0x18};
-static const unsigned char gzip_magic[2] = {0x1f, 0x8b};
 
 static size_t read_magic(const char *path, unsigned char magic[4])
 {
@@ -61,31 +63,16 @@ static int refuse_questions(const struct analyze *a)
 		option, a->source);
 }
 
-static int open_file(const struct analyze *a, int *ret_fd)
+static int open_file(const struct analyze *a, struct source **ret_source)
 {
-	unsigned char magic[4];
 	struct err_text err = {0};
-	struct stat st;
-	int r;
+	int r = output_apart(a->options->html, a->source, &err);
 
-	r = output_apart(a->options->html, a->source, &err);
-	if (r < 0)
-		return command_input_fault(a->command, r, &err);
-	if (!strcmp(a->source, "-")) {
-		*ret_fd = dup(STDIN_FILENO);
-		return *ret_fd < 0 ? command_fault(a->command, -errno, NULL) : EXIT_DONE;
-	}
-	if (stat(a->source, &st) == 0 && S_ISREG(st.st_mode) &&
-	    read_magic(a->source, magic) >= sizeof(gzip_magic) &&
-	    !memcmp(magic, gzip_magic, sizeof(gzip_magic)))
-		return command_usage_error(
-			a->command, "%s is compressed: zcat FILE | collector analyze -", a->source);
-	*ret_fd = open(a->source, O_RDONLY | O_CLOEXEC);
-	if (*ret_fd >= 0)
-		return EXIT_DONE;
-	r = -errno;
-	err_set(&err, r, "opening %s: %s", a->source, strerror(errno));
-	return command_input_fault(a->command, r, &err);
+	if (!r)
+		r = strcmp(a->source, "-")
+			    ? source_open(a->source, ret_source, &err)
+			    : source_open_fd(dup(STDIN_FILENO), "standard input", ret_source, &err);
+	return r < 0 ? command_input_fault(a->command, r, &err) : EXIT_DONE;
 }
 
 static int add_line(void *context, const struct collapsed_line *line)
@@ -106,12 +93,12 @@ static int show_progress(void *context, uint64_t done, uint64_t of)
 	return of ? command_progress(reading, done < of ? done : of, of) : 0;
 }
 
-static int read_file(struct analyze *a, int fd)
+static int read_file(struct analyze *a, struct source *source)
 {
 	const struct collapsed_to to = {add_line, show_progress, a};
 	struct collapsed_counts counts;
 	struct err_text err = {0};
-	int r = collapsed_read(fd, a->source, analysis_frames(a->analysis), &to, &counts, &err);
+	int r = collapsed_read(source, analysis_frames(a->analysis), &to, &counts, &err);
 
 	if (r < 0)
 		return command_input_fault(a->command, r, &err);
@@ -131,7 +118,7 @@ int analyze_file(struct command_call *call)
 {
 	struct analyze a = {
 		.command = call->command, .options = call->options, .source = call->arguments[0]};
-	cleanup(cleanup_close) int fd = -1;
+	cleanup(cleanup_source_close) struct source *source = NULL;
 	enum export_weight weight;
 	int status = refuse_questions(&a);
 
@@ -140,9 +127,9 @@ int analyze_file(struct command_call *call)
 	if (!status)
 		status = analyze_begin(&a, false);
 	if (!status)
-		status = open_file(&a, &fd);
+		status = open_file(&a, &source);
 	if (!status)
-		status = read_file(&a, fd);
+		status = read_file(&a, source);
 	if (!status) {
 		a.report.counts = weight == EXPORT_BLOCKS;
 		a.report.options = a.report.counts ? "--weight blocks" : NULL;

@@ -177,9 +177,8 @@ const struct command command_import = {
 		 "  pprof       sums a backtrace\n"
 		 "  collapsed   lines `frame;frame;frame NUMBER`\n"
 		 "\n"
-		 "Files may be packed by gzip or zstd (collapsed ones may not). Sums have no\n"
-		 "times, so their peak is what is in use. Estimates come with their error, counts\n"
-		 "without.\n",
+		 "Files may be packed by gzip or zstd. Sums have no times, so their peak is what\n"
+		 "is in use. Estimates come with their error, counts without.\n",
 	.examples = "  collector import heaptrack.app.4711.zst && collector report last\n"
 		    "  collector import --output app.heapcast jeprof.4711.0.f.heap\n"
 		    "  collector diff --base app.heapcast last\n",

@@ -101,15 +101,10 @@ static int read_collapsed(struct importer *im)
 	cleanup(collapsed_done) struct collapsed c = {.im = im};
 	const struct collapsed_to to = {.line = put_line, .progress = tell_progress, .context = &c};
 	struct collapsed_counts counts = {0};
-	int fd, r = say_unit(&c, im->options->unit);
+	int r = say_unit(&c, im->options->unit);
 
-	if (r < 0)
-		return r;
-	fd = source_plain_fd(im->source);
-	if (fd < 0)
-		return err_set(im->err, -EBADMSG, "%s: collapsed stacks are read from a plain file",
-			       source_name(im->source));
-	r = collapsed_read(fd, source_name(im->source), &c.frames, &to, &counts, im->err);
+	if (!r)
+		r = collapsed_read(im->source, &c.frames, &to, &counts, im->err);
 	if (r < 0)
 		return r;
 	if (collapsed_left_out(&counts)) {

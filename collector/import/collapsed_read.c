@@ -7,12 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/import/source.h"
 #include "collector/query/intern.h"
 
 #include "base/ban.h"
@@ -271,44 +270,34 @@ static void make_room(struct reader *r)
 	r->filled -= from;
 }
 
-static int read_chunks(struct reader *r, int fd, const char *path, uint64_t size,
-		       struct err_text *err)
+static int read_chunks(struct reader *r, struct source *source, struct err_text *err)
 {
-	ssize_t n;
+	uint64_t done, of;
+	long n;
 	int error;
 
 	do {
 		make_room(r);
-		do
-			n = read(fd, r->buffer + r->filled, CHUNK_BYTES);
-		while (n < 0 && errno == EINTR);
-		if (n < 0) {
-			error = errno;
-			return err_set(err, -error, "reading %s: %s", path, strerror(error));
-		}
+		n = source_read(source, r->buffer + r->filled, CHUNK_BYTES, err);
+		if (n < 0)
+			return (int)n;
 		r->filled += (size_t)n;
-		r->counts.bytes += (uint64_t)n;
 		error = take_buffer(r, n == 0);
+		source_done_of(source, &done, &of);
 		if (!error && n && r->to->progress)
-			error = r->to->progress(r->to->context, r->counts.bytes, size);
+			error = r->to->progress(r->to->context, done, of);
 	} while (!error && n);
 	return error;
 }
 
-int collapsed_read(int fd, const char *path, struct intern *frames, const struct collapsed_to *to,
+int collapsed_read(struct source *source, struct intern *frames, const struct collapsed_to *to,
 		   struct collapsed_counts *ret_counts, struct err_text *err)
 {
 	struct reader r = {.frames = frames, .to = to, .buffer = malloc(BUFFER_BYTES)};
-	struct stat st;
-	int error = -ENOMEM;
+	int error = r.buffer ? read_chunks(&r, source, err) : -ENOMEM;
 
-	if (r.buffer && fstat(fd, &st) < 0)
-		error = err_set(err, -errno, "reading %s: %s", path, strerror(errno));
-	else if (r.buffer)
-		error = read_chunks(&r, fd, path, S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0,
-				    err);
 	if (error == -ENOMEM)
-		err_set(err, error, "no memory for the frames of %s", path);
+		err_set(err, error, "no memory for the frames of %s", source_name(source));
 	free(r.buffer);
 	free(r.numbers);
 	free(r.ends);

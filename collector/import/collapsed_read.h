@@ -11,7 +11,7 @@
  * without a value are left out and counted, and so are those that those scripts would take but a number of bytes can't be: below 0, or beyond
  * 64 bits. So are lines longer than COLLAPSED_LINE_MAX.
  *
- * The file is read once, through a buffer: it may be a pipe, and may be larger than memory. Of its text only the distinct frames
+ * The file is read once, through a buffer: it may be a pipe, packed, and larger than memory. Of its text only the distinct frames
  * stay, in `frames`. Neighbouring lines of a sorted file mostly begin alike: what a line shares with the one before is not
  * looked up again, and the caller is told how much that was.
  */
@@ -20,6 +20,7 @@
 
 struct err_text;
 struct intern;
+struct source;
 
 #define COLLAPSED_LINE_MAX (1u << 20) /* bytes */
 
@@ -32,7 +33,7 @@ struct collapsed_line {
 };
 
 struct collapsed_counts {
-	uint64_t bytes, lines; /* blank ones included */
+	uint64_t lines; /* blank ones included */
 	uint64_t stacks;       /* lines that were given */
 	/* Left out: */
 	uint64_t without_value, no_number, negative, too_large, too_long;
@@ -48,10 +49,10 @@ struct collapsed_to {
 };
 
 /*
- * Reads `fd` to its end. `path` is for sentences. `frames` may hold others already. 0; -EISDIR and what reading fails with; -ENOMEM;
- * what a function of `to` returned. `ret_counts` is written in any case.
+ * Reads to the end. `frames` may hold others already. 0; what reading fails with; -ENOMEM; what a function of `to` returned. `ret_counts`
+ * is written in any case.
  */
-int collapsed_read(int fd, const char *path, struct intern *frames, const struct collapsed_to *to, struct collapsed_counts *ret_counts,
+int collapsed_read(struct source *source, struct intern *frames, const struct collapsed_to *to, struct collapsed_counts *ret_counts,
 		   struct err_text *err);
 
 /* Lines that were left out, in all. */

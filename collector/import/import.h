@@ -9,7 +9,7 @@
  *	gperftools  "heap profile: ..." of gperftools and tcmalloc: sums a stack, program counters, mapped files
  *	pprof       profile.proto of pprof and Go: sums a stack, names or program counters
  *
- * All but collapsed ones may be packed by gzip or zstd. All that they say is checked: a sentence names file and line, or byte.
+ * All may be packed by gzip or zstd. All that they say is checked: a sentence names file and line, or byte.
  */
 #include <stdbool.h>
 #include <stdint.h>

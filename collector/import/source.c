@@ -207,30 +207,39 @@ static int unpack(struct source *s, struct err_text *err)
 
 /* ---- public ---- */
 
-int source_open(const char *path, struct source **ret_source, struct err_text *err)
+int source_open_fd(int fd, const char *name, struct source **ret_source, struct err_text *err)
 {
 	struct source *s = calloc(1, sizeof(*s));
 	struct stat st;
-	int error;
+	int r = 0;
 
-	if (s) {
-		s->path = strdup(path);
-		s->packed = malloc(PACKED_BYTES);
-		s->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (!s) {
+		close(fd);
+		return err_set(err, -ENOMEM, "no memory to read %s", name);
 	}
-	error = errno;
-	if (!s || !s->path || !s->packed) {
+	s->fd = fd;
+	s->path = strdup(name);
+	s->packed = malloc(PACKED_BYTES);
+	if (!s->path || !s->packed)
+		r = err_set(err, -ENOMEM, "no memory to read %s", name);
+	else if (fstat(fd, &st) < 0 || S_ISDIR(st.st_mode))
+		r = err_set(err, -EISDIR, "cannot read %s: %s", name, strerror(EISDIR));
+	if (r < 0) {
 		source_close(s);
-		return err_set(err, -ENOMEM, "no memory to read %s", path);
-	}
-	if (s->fd < 0 || fstat(s->fd, &st) < 0 || S_ISDIR(st.st_mode)) {
-		error = s->fd < 0 ? error : EISDIR;
-		source_close(s);
-		return err_set(err, -error, "cannot read %s: %s", path, strerror(error));
+		return r;
 	}
 	s->size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 	*ret_source = s;
 	return 0;
+}
+
+int source_open(const char *path, struct source **ret_source, struct err_text *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_set(err, -errno, "cannot read %s: %s", path, strerror(errno));
+	return source_open_fd(fd, path, ret_source, err);
 }
 
 void source_close(struct source *s)
@@ -239,8 +248,7 @@ void source_close(struct source *s)
 		return;
 	if (s->packing && s->packing->end)
 		s->packing->end(s);
-	if (s->fd >= 0)
-		close(s->fd);
+	close(s->fd);
 	buf_done(&s->out);
 	free(s->packed);
 	free(s->path);
@@ -306,6 +314,22 @@ uint64_t source_line_number(const struct source *s)
 	return s->line;
 }
 
+long source_read(struct source *s, void *room, size_t size, struct err_text *err)
+{
+	size_t n;
+	int r = 0;
+
+	while (!r && !s->ended && s->at == s->out.length)
+		r = unpack(s, err);
+	if (r < 0)
+		return r;
+	n = s->out.length - s->at < size ? s->out.length - s->at : size;
+	if (n)
+		memcpy(room, s->out.data + s->at, n);
+	s->at += n;
+	return (long)n;
+}
+
 int source_all(struct source *s, size_t most, struct buf *out, struct err_text *err)
 {
 	int r = 0;
@@ -343,9 +367,4 @@ void source_done_of(const struct source *s, uint64_t *ret_done, uint64_t *ret_of
 {
 	*ret_done = s->read;
 	*ret_of = s->size;
-}
-
-int source_plain_fd(struct source *s)
-{
-	return s->packing && !s->packing->begin && lseek(s->fd, 0, SEEK_SET) == 0 ? s->fd : -1;
 }

@@ -154,6 +154,20 @@ for heading in "Findings", "Subsystems", "Why", "Where", "Full stacks", "Search:
     assert heading in page.text, heading
 PYTHON
 
+# ---- packed ----
+need gzip zstd
+said_of() {
+	"$COLLECTOR" analyze --json "$@" | sed 's/known\.collapsed\(\.gz\|\.zst\)*/-/g'
+}
+gzip -k known.collapsed
+zstd -q known.collapsed
+for packed in gz zst; do
+	assert_eq "packed as $packed" "$(said_of known.collapsed)" "$(said_of "known.collapsed.$packed")"
+done
+"$COLLECTOR" analyze --json - <known.collapsed.gz >piped.json
+grep -q '"total":10000,' piped.json || fail "packed, from a pipe: $(head -c 300 piped.json)"
+head -c 100 known.collapsed.gz >cut.gz
+
 # ---- what is refused ----
 refused() {
 	local status=$1 text=$2
@@ -162,12 +176,11 @@ refused() {
 	assert_contains "analyze $*" err.txt "$text"
 }
 echo 'no profile at all' >none.collapsed
-gzip -k known.collapsed
 printf 'noise\n' >bad.rules
 printf 'use ./round.rules\n' >round.rules
-refused 2 "opening missing.collapsed: No such file" missing.collapsed
+refused 2 "cannot read missing.collapsed: No such file" missing.collapsed
 refused 2 "has no collapsed stacks" none.collapsed
-refused 2 "zcat" known.collapsed.gz
+refused 2 "cut.gz is cut: its gzip data end in the middle" cut.gz
 refused 2 "asks about single allocations" known.collapsed --value leaked
 refused 2 "asks about single allocations" known.collapsed --size-min 4K
 refused 2 "general, clickhouse and cxx are shipped" known.collapsed --rules nonsense

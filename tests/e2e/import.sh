@@ -52,6 +52,13 @@ done
 "$COLLECTOR" export --format collapsed --value leaked ours.heapcast >ours.collapsed
 "$COLLECTOR" import --output ours.collapsed.heapcast ours.collapsed >collapsed.says
 "$COLLECTOR" report --json ours.collapsed.heapcast >ours.collapsed.json
+gzip -k ours.collapsed
+zstd -q ours.collapsed
+for packed in ours.collapsed.gz ours.collapsed.zst; do
+	"$COLLECTOR" import --output $packed.heapcast $packed >packed.says
+	"$COLLECTOR" export --format collapsed $packed.heapcast >packed.collapsed
+	cmp ours.collapsed packed.collapsed || fail "$packed is not what ours.collapsed is"
+done
 
 # ---- the figures ----
 total() { sed -n 's/^Total: \([0-9.]*\).*/\1/p'; }

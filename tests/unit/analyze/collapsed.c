@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "collector/import/collapsed_read.h"
+#include "collector/import/source.h"
 #include "collector/query/intern.h"
 
 struct got {
@@ -45,6 +46,7 @@ static void read_text(struct got *got, const char *text, size_t length)
 {
 	const struct collapsed_to to = {.line = take, .context = got};
 	int fd = memfd_create("stacks", MFD_CLOEXEC);
+	struct source *source = NULL;
 
 	*got = (struct got){0};
 	assert_true(fd >= 0);
@@ -56,8 +58,9 @@ static void read_text(struct got *got, const char *text, size_t length)
 		length -= (size_t)n;
 	}
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	assert_int_equal(collapsed_read(fd, "stacks", &got->frames, &to, &got->counts, NULL), 0);
-	close(fd);
+	assert_int_equal(source_open_fd(fd, "stacks", &source, NULL), 0);
+	assert_int_equal(collapsed_read(source, &got->frames, &to, &got->counts, NULL), 0);
+	source_close(source);
 }
 
 static void done(struct got *got)
