@@ -151,8 +151,8 @@ static const struct option import_table[] = {
 	OPTION_TEXT(struct import_command, output, "output", "FILE",
 		    "write the recording here, instead of adding a stream to the data folder"),
 	OPTION_TEXT(struct import_command, unit, "unit", "WHAT",
-		    "collapsed: what its numbers are: bytes (the default), blocks, or a word of "
-		    "your own"),
+		    "collapsed, google-pprof --raw: what its numbers are: bytes (the default), "
+		    "blocks, or a word of your own"),
 	{0},
 };
 
@@ -174,6 +174,7 @@ const struct command command_import = {
 		 "  heaptrack   every allocation, with times (text of versions 1 to 3)\n"
 		 "  jemalloc    heap_v2: sums a backtrace and thread, scaled up as jeprof does\n"
 		 "  gperftools  heap profile: sums a backtrace, scaled up as google-pprof does\n"
+		 "              (both also with names in front, \"--- symbol\", of jeprof --raw)\n"
 		 "  pprof       sums a backtrace\n"
 		 "  collapsed   lines `frame;frame;frame NUMBER`\n"
 		 "\n"

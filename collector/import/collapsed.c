@@ -81,28 +81,15 @@ static int tell_progress(void *context, uint64_t done, uint64_t of)
 	return err_set(c->im->err, -ECANCELED, "stopped");
 }
 
-static int say_unit(struct collapsed *c, const char *unit)
-{
-	const struct importer_process process = {0};
-
-	c->blocks = unit && !strcmp(unit, "blocks");
-	if (c->blocks)
-		importer_note(c->im, "numbers of blocks, whose bytes are not known");
-	else if (!unit || !strcmp(unit, "bytes"))
-		importer_note(c->im, "how many blocks there were is not known: one a line");
-	else
-		importer_note(c->im, "what stands here as bytes are %.40s", unit);
-	importer_note(c->im, "whether they are in use or were freed is not known, nor when");
-	return importer_begin(c->im, &process);
-}
-
 static int read_collapsed(struct importer *im)
 {
 	cleanup(collapsed_done) struct collapsed c = {.im = im};
 	const struct collapsed_to to = {.line = put_line, .progress = tell_progress, .context = &c};
 	struct collapsed_counts counts = {0};
-	int r = say_unit(&c, im->options->unit);
+	int r;
 
+	c.blocks = importer_counts_blocks(im);
+	r = importer_begin(im, &(const struct importer_process){0});
 	if (!r)
 		r = collapsed_read(im->source, &c.frames, &to, &counts, im->err);
 	if (r < 0)

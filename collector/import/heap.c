@@ -16,54 +16,31 @@
  *	MAPPED_LIBRARIES:						both
  *	55e1000-55e2000 r-xp 00001000 08:01 1234 /bin/cat
  *
- * A file is read twice: first for what was mapped, which stands at its end.
+ * Names may stand in front of either (symbol_section.h), and then sums may come as words instead (cpu_profile.h). A file is read twice:
+ * first for what was mapped, which stands at its end.
  */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/map.h"
 #include "base/number.h"
+#include "collector/import/cpu_profile.h"
+#include "collector/import/heap_parts.h"
 #include "collector/import/importer.h"
-#include "collector/import/mapped.h"
 #include "base/ban.h"
 
+#define WORDS_MAX	    (256u << 20) /* bytes of a profile of words */
 #define GPERFTOOLS_INTERVAL (128u << 10) /* of remote heap profiles that say nothing of it */
-
-/* How samples stand for others. */
-enum scaling {
-	SCALING_NONE,	 /* counts */
-	SCALING_LINEAR,	 /* heap, version 1: by mean size over interval, where that is below 1 */
-	SCALING_POISSON, /* heap_v2 */
-};
-
-struct sums {
-	uint64_t live_blocks, live_bytes, blocks, bytes; /* in use; allocated so far */
-};
-
-struct heap {
-	struct importer *im;
-	struct mapped mapped;
-	enum scaling scaling;
-	uint64_t interval;
-	bool jemalloc;
-	struct map threads; /* id + 1 (0: all) -> number */
-	uint64_t *counters; /* of the stack at hand */
-	uint32_t count, capacity;
-	uint32_t stack; /* its node */
-	bool in_stack;
-	double live_factor, factor; /* of the stack at hand */
-	struct sums rest;	    /* of the stack at hand, of threads that are not told */
-	uint64_t strange;	    /* sums that can't be */
-};
 
 static void heap_done(struct heap *h)
 {
 	mapped_done(&h->mapped);
+	symbol_section_done(&h->symbols);
+	map_done(&h->named);
 	map_done(&h->threads);
+	buf_done(&h->words);
 	free(h->counters);
 }
 
@@ -92,121 +69,6 @@ static void note_freed(struct heap *h, char *line)
 
 	if (h->jemalloc && text_word(&at, "t*:") && read_sums(&at, &s) && !s.blocks)
 		importer_note(h->im, "what was freed is not told (prof_accum)");
-}
-
-static int read_maps(struct heap *h)
-{
-	bool within = false;
-	size_t length;
-	char *line;
-	int r;
-
-	while ((r = importer_line(h->im, &line, &length)) == 1) {
-		while (length && line[length - 1] == '\r')
-			line[--length] = 0;
-		if (source_line_number(h->im->source) == 2)
-			note_freed(h, line);
-		if (within && mapped_add_line(&h->mapped, line) < 0)
-			return err_set(h->im->err, -ENOMEM, "no memory to import");
-		within |= is_maps_head(line);
-	}
-	if (r < 0)
-		return r;
-	mapped_sort(&h->mapped);
-	return source_rewind(h->im->source, h->im->err);
-}
-
-/* ---- blocks ---- */
-
-static double factor_of(const struct heap *h, uint64_t blocks, uint64_t bytes)
-{
-	double mean;
-
-	if (h->scaling == SCALING_NONE || !blocks)
-		return 1;
-	if (h->scaling == SCALING_POISSON)
-		return importer_unsample(blocks, bytes, (double)h->interval);
-	mean = (double)bytes / (double)blocks / ((double)h->interval);
-	return mean > 0 && mean < 1 ? 1 / mean : 1;
-}
-
-/* What was freed is what was allocated less what is in use; jemalloc tells nothing of it unless asked to (prof_accum). */
-static int put_counts(struct heap *h, uint32_t thread, const struct sums *s)
-{
-	int r = 0;
-
-	if (s->blocks > s->live_blocks && s->bytes >= s->live_bytes)
-		r = importer_blocks(h->im, thread, h->stack, s->blocks - s->live_blocks,
-				    s->bytes - s->live_bytes, true);
-	else if (s->blocks && (s->blocks != s->live_blocks || s->bytes != s->live_bytes))
-		h->strange++;
-	if (!r && (s->live_blocks || !s->live_bytes))
-		r = importer_blocks(h->im, thread, h->stack, s->live_blocks, s->live_bytes, false);
-	return r;
-}
-
-static int put_samples(struct heap *h, uint32_t thread, const struct sums *s)
-{
-	double live = (double)s->live_bytes * h->live_factor,
-	       freed = (double)s->bytes * h->factor - live;
-	int r = 0;
-
-	if (s->blocks > s->live_blocks && s->bytes >= s->live_bytes && freed >= 0)
-		r = importer_samples(h->im, thread, h->stack, s->blocks - s->live_blocks,
-				     s->bytes - s->live_bytes, freed, true);
-	else if (s->blocks && (s->blocks != s->live_blocks || s->bytes != s->live_bytes))
-		h->strange++;
-	if (!r)
-		r = importer_samples(h->im, thread, h->stack, s->live_blocks, s->live_bytes, live,
-				     false);
-	return r;
-}
-
-static int put_sums(struct heap *h, uint32_t thread, const struct sums *s)
-{
-	h->strange += !s->live_blocks && s->live_bytes;
-	return h->scaling == SCALING_NONE ? put_counts(h, thread, s) : put_samples(h, thread, s);
-}
-
-/* ---- stacks ---- */
-
-/* "0x55e1 0x55f2 ...", the innermost first. */
-static int read_counters(struct heap *h, char *at)
-{
-	uint64_t counter;
-
-	h->count = 0;
-	while (text_hex(&at, &counter)) {
-		if (h->count == IMPORT_STACK_MAX)
-			return importer_bad_line(h->im, "a stack of more than %u frames",
-						 IMPORT_STACK_MAX);
-		if (array_reserve(&h->counters, &h->capacity, (uint64_t)h->count + 1,
-				  sizeof(*h->counters)) < 0)
-			return err_set(h->im->err, -ENOMEM, "no memory to import");
-		h->counters[h->count++] = counter;
-	}
-	return at[strspn(at, " \t\r")]
-		       ? importer_bad_line(h->im, "'%.20s' is no program counter", at)
-		       : 0;
-}
-
-/* Callers are put in first. What jemalloc's own functions call each other is left out: a stack begins where the program calls it. */
-static int read_stack(struct heap *h, char *at)
-{
-	uint32_t inner = 0, module;
-	uint64_t offset;
-	int r = read_counters(h, at);
-
-	h->stack = 0;
-	while (h->jemalloc && inner + 1 < h->count &&
-	       mapped_is_in(&h->mapped, h->counters[inner], "libjemalloc"))
-		inner++;
-	for (uint32_t i = h->count; !r && i-- > inner;) {
-		r = mapped_place(&h->mapped, h->im->composer, h->counters[i], &module, &offset);
-		if (!r && (module || offset >= COMPOSER_FIRST_PLACE))
-			r = composer_node(h->im->composer, h->stack, module, offset, &h->stack);
-	}
-	return r;
 }
 
 /* ---- jemalloc ---- */
@@ -252,7 +114,7 @@ static int put_rest(struct heap *h)
 	if (!h->in_stack || !(h->rest.live_blocks || h->rest.blocks))
 		return 0;
 	r = thread_of(h, 0, "(ended threads)", &thread);
-	return r ? r : put_sums(h, thread, &h->rest);
+	return r ? r : heap_put_sums(h, thread, &h->rest);
 }
 
 /* Scaled by the factor of all threads' sums, so that these come out as jeprof has them. */
@@ -269,8 +131,8 @@ static int read_thread_sums(struct heap *h, char *at)
 		return id ? thread_of(h, id, at + strspn(at, " "), &thread) : 0;
 	if (!id) {
 		h->rest = s;
-		h->live_factor = factor_of(h, s.live_blocks, s.live_bytes);
-		h->factor = factor_of(h, s.blocks, s.bytes);
+		h->live_factor = heap_factor(h, s.live_blocks, s.live_bytes);
+		h->factor = heap_factor(h, s.blocks, s.bytes);
 		return 0;
 	}
 	/* More than all threads together: the sums of all hold. */
@@ -282,7 +144,7 @@ static int read_thread_sums(struct heap *h, char *at)
 	h->rest.blocks = less(h->rest.blocks, s.blocks);
 	h->rest.bytes = less(h->rest.bytes, s.bytes);
 	r = thread_of(h, id, NULL, &thread);
-	return r ? r : put_sums(h, thread, &s);
+	return r ? r : heap_put_sums(h, thread, &s);
 }
 
 static int read_jemalloc_line(struct heap *h, char *line)
@@ -294,7 +156,7 @@ static int read_jemalloc_line(struct heap *h, char *line)
 		r = put_rest(h);
 		h->rest = (struct sums){0};
 		h->in_stack = true;
-		return r ? r : read_stack(h, at);
+		return r ? r : heap_read_stack(h, at);
 	}
 	at = line + strspn(line, " \t");
 	return *at ? read_thread_sums(h, at) : 0;
@@ -312,10 +174,10 @@ static int read_gperftools_line(struct heap *h, char *line)
 		return 0;
 	if (!read_sums(&at, &s) || !text_word(&at, "@"))
 		return importer_bad_line(h->im, "no sums of a stack");
-	h->live_factor = factor_of(h, s.live_blocks, s.live_bytes);
-	h->factor = factor_of(h, s.blocks, s.bytes);
-	r = read_stack(h, at);
-	return r ? r : put_sums(h, 1, &s);
+	h->live_factor = heap_factor(h, s.live_blocks, s.live_bytes);
+	h->factor = heap_factor(h, s.blocks, s.bytes);
+	r = heap_read_stack(h, at);
+	return r ? r : heap_put_sums(h, 1, &s);
 }
 
 /* "@ heapprofile", "@ heap_v2/524288": how it was counted. */
@@ -364,9 +226,9 @@ static int read_jemalloc_head(struct heap *h, char *line)
 {
 	char *at = line;
 
-	if (!text_word(&at, "heap_v2/") || !text_decimal(&at, &h->interval) || !h->interval)
+	if (!text_word(&at, "heap_v2/") || !text_decimal(&at, &h->interval))
 		return importer_bad_line(h->im, "no interval of sampling");
-	/* One byte: every allocation. */
+	/* One byte: every allocation. None: the numbers are to be taken as they are (our own export). */
 	h->scaling = h->interval > 1 ? SCALING_POISSON : SCALING_NONE;
 	return 0;
 }
@@ -374,7 +236,7 @@ static int read_jemalloc_head(struct heap *h, char *line)
 static int begin(struct heap *h)
 {
 	struct importer_process process = {
-		.executable = mapped_program(&h->mapped),
+		.executable = h->symbols.binary ? h->symbols.binary : mapped_program(&h->mapped),
 		.tool = h->jemalloc ? "jemalloc" : "gperftools",
 		.sampled = h->scaling != SCALING_NONE,
 		.interval = h->interval,
@@ -382,14 +244,74 @@ static int begin(struct heap *h)
 
 	importer_note(h->im,
 		      "sums a backtrace, no times: what was in use at the peak is not known");
-	if (!h->mapped.count)
+	if (!h->mapped.count && !h->symbols.texts.count)
 		importer_note(h->im, "it does not say what was mapped: addresses have no names");
 	mapped_note(&h->mapped, h->im);
+	h->im->result->format = h->jemalloc ? format_jemalloc.name : format_gperftools.name;
 	return importer_begin(h->im, &process);
 }
 
+/* ---- a profile of words ---- */
+
+static int put_words(void *context, const uint64_t *addresses, uint32_t depth, uint64_t number)
+{
+	struct heap *h = context;
+	int r;
+
+	h->im->place++;
+	if (array_reserve(&h->counters, &h->capacity, depth, sizeof(*h->counters)) < 0)
+		return err_set(h->im->err, -ENOMEM, "no memory to import");
+	memcpy(h->counters, addresses, depth * sizeof(*addresses));
+	h->count = depth;
+	r = heap_put_stack(h);
+	return r ? r
+		 : importer_blocks(h->im, 1, h->stack, h->words_blocks ? number : number != 0,
+				   h->words_blocks ? 0 : number, false);
+}
+
+/* Lines of /proc/PID/maps behind the words. */
+static int read_words_maps(struct heap *h, size_t at)
+{
+	char *line, *end;
+
+	buf_byte(&h->words, 0);
+	if (buf_error(&h->words))
+		return err_set(h->im->err, -ENOMEM, "no memory to import");
+	for (line = (char *)h->words.data + at; *line; line = end) {
+		end = line + strcspn(line, "\n");
+		if (*end)
+			*end++ = 0;
+		line[strcspn(line, "\r")] = 0;
+		if (mapped_add_line(&h->mapped, line) < 0)
+			return err_set(h->im->err, -ENOMEM, "no memory to import");
+	}
+	return mapped_sort(&h->mapped);
+}
+
+static int read_words(struct heap *h)
+{
+	size_t length, end;
+	int r = source_all(h->im->source, WORDS_MAX, &h->words, h->im->err);
+
+	if (r < 0)
+		return r;
+	length = h->words.length;
+	r = cpu_profile_read(h->words.data, length, NULL, NULL, &end);
+	if (r < 0)
+		return err_set(h->im->err, r, "%s: the profile behind its names is damaged or cut",
+			       source_name(h->im->source));
+	h->words_blocks = importer_counts_blocks(h->im);
+	r = read_words_maps(h, end);
+	if (!r)
+		r = begin(h);
+	h->im->place_name = "stack";
+	return r ? r : cpu_profile_read(h->words.data, length, put_words, h, &end);
+}
+
+/* ---- sums as text ---- */
+
 /* The first line behind those that pprof takes as commands in front of it: what "%warn" says is told. As importer_line. */
-static int read_head(struct heap *h, char **ret_line, size_t *ret_length)
+static int read_command(struct heap *h, char **ret_line, size_t *ret_length)
 {
 	int r;
 
@@ -401,21 +323,69 @@ static int read_head(struct heap *h, char **ret_line, size_t *ret_length)
 	return r;
 }
 
-static int read_heap(struct heap *h)
+/* Up to the head of the sums, names included. As importer_line; 2: words follow. */
+static int read_front(struct heap *h, char **ret_line, size_t *ret_length)
+{
+	const uint8_t *head;
+	size_t length;
+	int r = read_command(h, ret_line, ret_length);
+
+	if (r == 1 && symbol_section_begins(*ret_line, *ret_length)) {
+		r = symbol_section_read(&h->symbols, h->im);
+		if (!r)
+			r = read_command(h, ret_line, ret_length);
+	}
+	if (r != 1 || strncmp(*ret_line, "---", 3) != 0)
+		return r;
+	r = source_head(h->im->source, &head, &length, h->im->err);
+	if (r < 0)
+		return r;
+	return cpu_profile_begins(head, length) ? 2 : read_command(h, ret_line, ret_length);
+}
+
+static int read_sums_head(struct heap *h, char *line)
+{
+	h->head_line = source_line_number(h->im->source);
+	h->jemalloc = !strncmp(line, "heap_v2/", 8);
+	return h->jemalloc ? read_jemalloc_head(h, line) : read_gperftools_head(h, line);
+}
+
+/* Behind the head: what was mapped. */
+static int read_maps(struct heap *h)
+{
+	bool within = false;
+	size_t length;
+	char *line;
+	int r;
+
+	while ((r = importer_line(h->im, &line, &length)) == 1) {
+		while (length && line[length - 1] == '\r')
+			line[--length] = 0;
+		if (source_line_number(h->im->source) == h->head_line + 1)
+			note_freed(h, line);
+		if (within && mapped_add_line(&h->mapped, line) < 0)
+			return err_set(h->im->err, -ENOMEM, "no memory to import");
+		within |= is_maps_head(line);
+	}
+	if (r < 0)
+		return r;
+	if (mapped_sort(&h->mapped) < 0)
+		return err_set(h->im->err, -ENOMEM, "no memory to import");
+	return source_rewind(h->im->source, h->im->err);
+}
+
+static int read_text(struct heap *h)
 {
 	size_t length;
 	char *line;
 	int r = read_maps(h);
 
-	if (!r && (r = read_head(h, &line, &length)) == 0)
-		r = err_set(h->im->err, -EBADMSG, "%s is empty", source_name(h->im->source));
-	r = r == 1 ? 0 : r;
-	if (!r)
-		r = h->jemalloc ? read_jemalloc_head(h, line) : read_gperftools_head(h, line);
 	if (!r)
 		r = begin(h);
 	while (!r && (r = importer_line(h->im, &line, &length)) == 1) {
 		r = 0;
+		if (source_line_number(h->im->source) <= h->head_line)
+			continue;
 		while (length && strchr("\r \t", line[length - 1]))
 			line[--length] = 0;
 		if (is_maps_head(line))
@@ -425,28 +395,32 @@ static int read_heap(struct heap *h)
 	return !r && h->jemalloc ? put_rest(h) : r;
 }
 
-static int read_either(struct importer *im, bool jemalloc)
+static int read_heap(struct heap *h)
 {
-	cleanup(heap_done) struct heap h = {.im = im, .jemalloc = jemalloc};
-	int r;
+	size_t length;
+	char *line;
+	int r = read_front(h, &line, &length);
 
-	r = read_heap(&h);
+	if (r == 2)
+		return read_words(h);
+	if (!r)
+		return err_set(h->im->err, -EBADMSG, "%s is empty", source_name(h->im->source));
+	r = r == 1 ? read_sums_head(h, line) : r;
+	return r ? r : read_text(h);
+}
+
+/* Which of the two it is its head says. */
+static int read_either(struct importer *im)
+{
+	cleanup(heap_done) struct heap h = {.im = im};
+	int r = read_heap(&h);
+
 	if (h.strange)
 		importer_note(im,
 			      "left out are %llu sums that can't be: bytes of no block, or less "
 			      "allocated than in use",
 			      (unsigned long long)h.strange);
 	return r;
-}
-
-static int read_jemalloc(struct importer *im)
-{
-	return read_either(im, true);
-}
-
-static int read_gperftools(struct importer *im)
-{
-	return read_either(im, false);
 }
 
 static bool begins_with(const uint8_t *head, size_t length, const char *text)
@@ -461,9 +435,10 @@ static bool begins_with(const uint8_t *head, size_t length, const char *text)
 	return length >= n && !memcmp(head, text, n);
 }
 
+/* With names in front it may be either. */
 static bool is_jemalloc(const uint8_t *head, size_t length)
 {
-	return begins_with(head, length, "heap_v2/");
+	return begins_with(head, length, "heap_v2/") || begins_with(head, length, "--- symbol");
 }
 
 static bool is_gperftools(const uint8_t *head, size_t length)
@@ -471,5 +446,5 @@ static bool is_gperftools(const uint8_t *head, size_t length)
 	return begins_with(head, length, "heap profile:");
 }
 
-const struct import_format format_jemalloc = {"jemalloc", is_jemalloc, read_jemalloc};
-const struct import_format format_gperftools = {"gperftools", is_gperftools, read_gperftools};
+const struct import_format format_jemalloc = {"jemalloc", is_jemalloc, read_either};
+const struct import_format format_gperftools = {"gperftools", is_gperftools, read_either};

@@ -61,6 +61,21 @@ void importer_note(struct importer *im, const char *format, ...)
 	names_make_showable(note + length, strlen(note + length));
 }
 
+bool importer_counts_blocks(struct importer *im)
+{
+	const char *unit = im->options->unit;
+	bool blocks = unit && !strcmp(unit, "blocks");
+
+	if (blocks)
+		importer_note(im, "numbers of blocks, whose bytes are not known");
+	else if (!unit || !strcmp(unit, "bytes"))
+		importer_note(im, "how many blocks there were is not known: one a line");
+	else
+		importer_note(im, "what stands here as bytes are %.40s", unit);
+	importer_note(im, "whether they are in use or were freed is not known, nor when");
+	return blocks;
+}
+
 int importer_bad_line(struct importer *im, const char *format, ...)
 {
 	char what[256];

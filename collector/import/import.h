@@ -7,6 +7,7 @@
  *	heaptrack   text of heaptrack_interpret, versions 1 to 3: every allocation and its end, with times, stacks and names
  *	jemalloc    heap_v2 of jemalloc's profiler: sums a stack and thread, program counters, mapped files
  *	gperftools  "heap profile: ..." of gperftools and tcmalloc: sums a stack, program counters, mapped files
+ *		    (both also with names in front, "--- symbol", as jeprof --raw writes them)
  *	pprof       profile.proto of pprof and Go: sums a stack, names or program counters
  *
  * All may be packed by gzip or zstd. All that they say is checked: a sentence names file and line, or byte.

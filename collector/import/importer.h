@@ -53,6 +53,8 @@ int importer_begin(struct importer *importer, const struct importer_process *pro
 int importer_bad_line(struct importer *importer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Another note for people, beside those before. */
 void importer_note(struct importer *importer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Of a file with one number a stack: whether it counts blocks (--unit), else bytes; and notes what is not known. */
+bool importer_counts_blocks(struct importer *importer);
 /* The next line, with the progress told now and then. As source_line. */
 int importer_line(struct importer *importer, char **ret_line, size_t *ret_length);
 /* As composer_event and composer_blocks; what makes the sums larger than can be counted is refused. */

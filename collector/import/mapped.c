@@ -17,6 +17,7 @@ void mapped_done(struct mapped *m)
 	for (uint32_t i = 0; i < m->count; i++)
 		free(m->list[i].path);
 	free(m->list);
+	free(m->by_number);
 	*m = (struct mapped){0};
 }
 
@@ -40,12 +41,11 @@ static void ask_file(struct mapped *mapped, struct mapping *m)
 	elf_load_bias(id.load, id.load_count, m->start, m->end, m->offset, &m->bias);
 }
 
-int mapped_add(struct mapped *mapped, uint64_t start, uint64_t end, uint64_t offset,
-	       const char *path, const uint8_t *build_id, uint32_t build_id_length)
+int mapped_add(struct mapped *mapped, const struct mapping *mapping)
 {
-	struct mapping m = {.start = start, .end = end, .offset = offset, .bias = start - offset};
+	struct mapping m = *mapping;
 
-	if (start >= end)
+	if (m.start >= m.end)
 		return 0;
 	if (mapped->count >= MAPPINGS_MAX) {
 		mapped->left_out++;
@@ -54,13 +54,10 @@ int mapped_add(struct mapped *mapped, uint64_t start, uint64_t end, uint64_t off
 	if (array_reserve(&mapped->list, &mapped->capacity, (uint64_t)mapped->count + 1,
 			  sizeof(*mapped->list)) < 0)
 		return -ENOMEM;
-	m.path = strdup(path);
+	m.path = strdup(m.path);
 	if (!m.path)
 		return -ENOMEM;
-	if (build_id_length && build_id_length <= sizeof(m.build_id)) {
-		memcpy(m.build_id, build_id, build_id_length);
-		m.build_id_length = build_id_length;
-	}
+	m.bias = m.start - m.offset;
 	ask_file(mapped, &m);
 	mapped->list[mapped->count++] = m;
 	return 0;
@@ -69,13 +66,13 @@ int mapped_add(struct mapped *mapped, uint64_t start, uint64_t end, uint64_t off
 /* "5590-55a0 r-xp 00001000 08:01 1234   /bin/cat" or "5590-55a0: /bin/cat" */
 int mapped_add_line(struct mapped *mapped, char *line)
 {
-	uint64_t start, end, offset = 0;
+	struct mapping m = {0};
 	char *at = line;
 
-	if (!text_hex(&at, &start) || *at != '-')
+	if (!text_hex(&at, &m.start) || *at != '-')
 		return 0;
 	at++;
-	if (!text_hex(&at, &end))
+	if (!text_hex(&at, &m.end))
 		return 0;
 	if (!text_word(&at, ":")) {
 		char *flags = at + strspn(at, " \t");
@@ -83,7 +80,7 @@ int mapped_add_line(struct mapped *mapped, char *line)
 		if (strnlen(flags, 3) < 3 || flags[2] != 'x')
 			return 0;
 		at = flags + strcspn(flags, " \t");
-		if (!text_hex(&at, &offset))
+		if (!text_hex(&at, &m.offset))
 			return 0;
 		for (unsigned i = 0; i < 2; i++) { /* device and inode */
 			at += strspn(at, " \t");
@@ -91,9 +88,8 @@ int mapped_add_line(struct mapped *mapped, char *line)
 		}
 	}
 	at += strspn(at, " \t");
-	if (!*at)
-		return 0;
-	return mapped_add(mapped, start, end, offset, at, NULL, 0);
+	m.path = at;
+	return *at ? mapped_add(mapped, &m) : 0;
 }
 
 static int by_start(const void *a, const void *b)
@@ -103,10 +99,20 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-void mapped_sort(struct mapped *m)
+int mapped_sort(struct mapped *m)
 {
 	if (m->count)
 		qsort(m->list, m->count, sizeof(*m->list), by_start);
+	for (uint32_t i = 0; i < m->count; i++) {
+		uint32_t number = m->list[i].number;
+
+		if (array_reserve(&m->by_number, &m->number_capacity, number,
+				  sizeof(*m->by_number)) < 0)
+			return -ENOMEM;
+		if (number)
+			m->by_number[number - 1] = i + 1;
+	}
+	return 0;
 }
 
 void mapped_note(const struct mapped *m, struct importer *importer)
@@ -183,10 +189,9 @@ static int put_module(struct mapped *m, struct composer *composer, struct mappin
 	return composer_module(composer, &module, &of->module);
 }
 
-int mapped_place(struct mapped *m, struct composer *composer, uint64_t address,
+static int place(struct mapped *m, struct composer *composer, struct mapping *of, uint64_t address,
 		 uint32_t *ret_module, uint64_t *ret_offset)
 {
-	struct mapping *of = find(m, address);
 	int r = of && !of->module ? put_module(m, composer, of) : 0;
 
 	if (r < 0)
@@ -194,4 +199,21 @@ int mapped_place(struct mapped *m, struct composer *composer, uint64_t address,
 	*ret_module = of ? of->module : 0;
 	*ret_offset = of ? address - of->bias : address;
 	return 0;
+}
+
+int mapped_place(struct mapped *m, struct composer *composer, uint64_t address,
+		 uint32_t *ret_module, uint64_t *ret_offset)
+{
+	return place(m, composer, find(m, address), address, ret_module, ret_offset);
+}
+
+int mapped_place_in(struct mapped *m, struct composer *composer, uint32_t number, uint64_t address,
+		    uint32_t *ret_module, uint64_t *ret_offset)
+{
+	uint32_t index = number && number <= m->number_capacity ? m->by_number[number - 1] : 0;
+	struct mapping *of = index ? &m->list[index - 1] : NULL;
+
+	if (!of || address < of->start || address > of->end)
+		of = find(m, address);
+	return place(m, composer, of, address, ret_module, ret_offset);
 }

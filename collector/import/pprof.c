@@ -35,7 +35,7 @@ struct profile {
 	struct pprof p;
 	struct buf data;
 	struct mapped mapped;
-	struct map taken;     /* places with names: address -> location + 1 */
+	struct intern taken;  /* places, by module and offset */
 	struct intern labels; /* sets of them; their number + 1 is the thread's */
 	uint32_t live_blocks, live_bytes, blocks, bytes; /* types; NO_TYPE: there is none */
 	bool sampled;
@@ -50,7 +50,7 @@ static void profile_done(struct profile *f)
 	pprof_done(&f->p);
 	buf_done(&f->data);
 	mapped_done(&f->mapped);
-	map_done(&f->taken);
+	intern_done(&f->taken);
 	intern_done(&f->labels);
 	free(f->stack);
 }
@@ -134,14 +134,19 @@ static int read_mappings(struct profile *f)
 	for (uint32_t i = 0; i < f->p.mapping_count; i++) {
 		const struct pprof_mapping *m = &f->p.mappings[i];
 		cleanup(cleanup_free) char *path = copy_text(f, m->file);
-		uint8_t build_id[32];
-		uint32_t length = pprof_build_id(&f->p, m->build_id, build_id, sizeof(build_id));
+		struct mapping mapping = {.start = m->start,
+					  .end = m->limit,
+					  .offset = m->offset,
+					  .path = path,
+					  .number = i + 1};
 
-		if (!path || mapped_add(&f->mapped, m->start, m->limit, m->offset, path, build_id,
-					length) < 0)
+		mapping.build_id_length = pprof_build_id(&f->p, m->build_id, mapping.build_id,
+							 sizeof(mapping.build_id));
+		if (!path || mapped_add(&f->mapped, &mapping) < 0)
 			return no_memory(f);
 	}
-	mapped_sort(&f->mapped);
+	if (mapped_sort(&f->mapped) < 0)
+		return no_memory(f);
 	mapped_note(&f->mapped, f->im);
 	return 0;
 }
@@ -182,39 +187,50 @@ static int read_lines(struct profile *f, const struct pprof_location *l,
 		     : 0;
 }
 
-/* An address of its own; a second location of the same address, and one without, gets a number. */
+/* A place of its own; a second location of the same place, and one without an address, gets a number. */
 static int place_of(struct profile *f, struct pprof_location *l, bool named)
 {
-	bool is_new = true;
-	uint64_t *taken = NULL;
+	uint64_t *mapping = map_get(&f->p.mapping_ids, l->mapping);
+	uint32_t known = f->taken.count, taken = 0;
 	int r = 0;
 
 	/* Return addresses: one behind what a profile has, which lies in the call. */
 	if (l->address && l->address < UINT64_MAX - 1) {
-		r = mapped_place(&f->mapped, f->im->composer, l->address + 1, &l->module,
-				 &l->offset);
-		taken = map_put(&f->taken, l->address, &is_new);
+		r = mapped_place_in(&f->mapped, f->im->composer, mapping ? (uint32_t)*mapping : 0,
+				    l->address + 1, &l->module, &l->offset);
+		taken = r < 0 ? 0 : intern_pair(&f->taken, l->module, l->offset);
 	}
 	if (r < 0)
 		return r;
-	if (!taken || !is_new || (!l->module && (named || l->offset < COMPOSER_FIRST_PLACE))) {
+	if (taken <= known || (!l->module && (named || l->offset < COMPOSER_FIRST_PLACE))) {
 		l->module = 0;
 		l->offset = (UINT64_C(1) << 63) + f->numbered++;
 	}
 	return 0;
 }
 
+/* "[libx.so+0x1234]", as our own export calls a place without a name: so it is one here, too. */
+static bool is_place(const char *name, uint64_t address)
+{
+	const char *plus = name && name[0] == '[' ? strrchr(name, '+') : NULL;
+	char *at = (char *)(uintptr_t)(plus ? plus + 1 : "");
+	uint64_t offset;
+
+	return text_hex(&at, &offset) && offset == address + 1 && !strcmp(at, "]");
+}
+
 static int place_location(struct profile *f, struct pprof_location *l)
 {
 	struct composer_frame frames[NAMES_FRAMES_MAX];
 	char *texts[2 * NAMES_FRAMES_MAX] = {NULL};
-	unsigned count = 0;
+	unsigned count = 0, named;
 	int r = read_lines(f, l, frames, texts, &count);
 
+	named = count == 1 && is_place(frames[0].function, l->address) ? 0 : count;
 	if (!r)
-		r = place_of(f, l, count);
-	if (!r && (count || !l->module))
-		r = importer_name(f->im, l->module, l->offset, frames, count);
+		r = place_of(f, l, named);
+	if (!r && (named || !l->module))
+		r = importer_name(f->im, l->module, l->offset, frames, named);
 	l->placed = true;
 	for (unsigned i = 0; i < 2 * count; i++)
 		free(texts[i]);
