@@ -15,9 +15,12 @@
 #include "collector/export/export.h"
 #include "collector/import/import.h"
 #include "collector/store/store.h"
+#include "collector/symbols/symbols.h"
 #include "base/ban.h"
 
 #define NOTE_INDENT 14
+
+DEFINE_CLEANUP(symbols_free, struct symbols *)
 
 struct import_command {
 	struct common_options common;
@@ -72,13 +75,15 @@ static void print_json(struct json *json, const char *path, const char *output,
 	json_end(json, '}');
 }
 
-static int import_all(struct command_call *call, struct store *store, struct json *json)
+static int import_all(struct command_call *call, struct store *store, struct symbols *symbols,
+		      struct json *json)
 {
 	const struct import_command *o = call->options;
 	static char doing[] = "importing";
 	const struct import_options options = {
 		.format = o->format,
 		.unit = o->unit,
+		.symbols = symbols,
 		.progress = command_progress,
 		.context = doing,
 	};
@@ -123,6 +128,7 @@ static int run(struct command_call *call)
 {
 	const struct import_command *o = call->options;
 	cleanup(buf_done) struct buf out = {0};
+	cleanup(cleanup_symbols_free) struct symbols *symbols = NULL;
 	struct store *store = NULL;
 	struct err_text err = {0};
 	struct json json;
@@ -130,13 +136,14 @@ static int run(struct command_call *call)
 
 	if (status)
 		return status;
-	if (!o->output)
+	r = symbols_new(&(struct symbols_options){0}, &symbols, &err);
+	if (!r && !o->output)
 		r = store_open(o->common.data, STORE_WRITE, &store, &err);
 	if (r < 0)
 		return command_fault(call->command, r, &err);
 	json_init(&json, &out);
 	json_array(&json, NULL);
-	status = import_all(call, store, &json);
+	status = import_all(call, store, symbols, &json);
 	store_close(store);
 	json_end(&json, ']');
 	buf_byte(&out, '\n');

@@ -6,7 +6,7 @@
  *	X COMMAND		as it was started
  *	I PAGESIZE PAGES	of the machine; 0: not known
  *	s TEXT
- *	i IP MODULE [FUNCTION FILE LINE]...	innermost first, with what it was inlined into behind it
+ *	i IP MODULE [FUNCTION FILE LINE]...	innermost first, with what it was inlined into behind it; IP lies in the call
  *	t IP PARENT		a frame and the trace of its caller; 0: none
  *	a SIZE TRACE
  *	+ INFO, - INFO		a block, and its end
@@ -153,7 +153,7 @@ static uint64_t pointer_number(struct heaptrack_export *e, uint32_t node, struct
 	if (!is_new)
 		return *number;
 	*number = ++e->pointer_count;
-	buf_printf(&line, "i %" PRIx64 " %" PRIx64, frame.address,
+	buf_printf(&line, "i %" PRIx64 " %" PRIx64, frame.address ? frame.address - 1 : 0,
 		   string_number(e, frame.module, out));
 	for (uint32_t i = 0; i < count; i++) {
 		frame = view_frame(e->view, node, i);

@@ -13,7 +13,8 @@
  *	c 64				milliseconds since the start
  *	R 100				resident pages
  *
- * Blocks have no addresses in it. Here the k-th live block of an info has its own, so that nothing has to be kept of a block.
+ * It is read twice: first for where files lay (heaptrack_see.c), which it does not say. Blocks have no addresses in it. Here the k-th
+ * live block of an info has its own, so that nothing has to be kept of a block.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,46 +22,12 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "collector/import/heaptrack_parts.h"
 #include "collector/import/importer.h"
 #include "base/ban.h"
 
 #define INFO_BITS 24
 #define LIVE_BITS 30
-#define ROWS_MAX  (1u << 24) /* strings, pointers; of traces twice as many */
-
-struct pointer {
-	uint32_t module;
-	uint64_t offset;
-};
-
-struct trace {
-	uint32_t node, depth;
-};
-
-struct info {
-	uint64_t size;
-	uint32_t node, live;
-};
-
-struct heaptrack {
-	struct importer *im;
-	uint64_t version, page_size;
-	char *command_line;
-	char tool[32];
-	struct buf text; /* strings, each ended by a NUL */
-	size_t *strings; /* offsets in it, [number - 1] */
-	uint32_t string_count, string_capacity;
-	uint32_t *modules; /* by string; 0: not made yet */
-	uint32_t module_capacity;
-	struct pointer *pointers;
-	uint32_t pointer_count, pointer_capacity;
-	struct trace *traces;
-	uint32_t trace_count, trace_capacity;
-	struct info *infos;
-	uint32_t info_count, info_capacity;
-	uint64_t now_ns, clock_ns, resident_peak;
-	uint64_t unmatched; /* frees of no live block */
-};
 
 static void heaptrack_done(struct heaptrack *h)
 {
@@ -68,12 +35,14 @@ static void heaptrack_done(struct heaptrack *h)
 	buf_done(&h->text);
 	free(h->strings);
 	free(h->modules);
+	free(h->base_numbers);
+	free(h->bases);
 	free(h->pointers);
 	free(h->traces);
 	free(h->infos);
 }
 
-static int no_memory(struct heaptrack *h)
+int heaptrack_no_memory(struct heaptrack *h)
 {
 	return err_set(h->im->err, -ENOMEM, "no memory to import");
 }
@@ -90,7 +59,7 @@ static int begin(struct heaptrack *h)
 
 /* ---- definitions ---- */
 
-static int read_version(struct heaptrack *h, char *at)
+int heaptrack_version(struct heaptrack *h, char *at)
 {
 	uint64_t of_tool;
 
@@ -109,13 +78,13 @@ static int read_command(struct heaptrack *h, const char *at)
 	char *copy = strdup(at + strspn(at, " "));
 
 	if (!copy)
-		return no_memory(h);
+		return heaptrack_no_memory(h);
 	free(h->command_line);
 	h->command_line = copy;
 	return 0;
 }
 
-static int read_string(struct heaptrack *h, char *at, size_t length)
+int heaptrack_string(struct heaptrack *h, char *at, size_t length)
 {
 	char *begin_at = at;
 	uint64_t stated;
@@ -132,15 +101,15 @@ static int read_string(struct heaptrack *h, char *at, size_t length)
 	length -= (size_t)(at - begin_at);
 	if (array_reserve(&h->strings, &h->string_capacity, (uint64_t)h->string_count + 1,
 			  sizeof(*h->strings)) < 0)
-		return no_memory(h);
+		return heaptrack_no_memory(h);
 	h->strings[h->string_count++] = h->text.length;
 	buf_append(&h->text, at, strnlen(at, length));
 	buf_byte(&h->text, 0);
-	return buf_error(&h->text) ? no_memory(h) : 0;
+	return buf_error(&h->text) ? heaptrack_no_memory(h) : 0;
 }
 
 /* NULL for 0; -EBADMSG for what was never defined. */
-static int string_at(struct heaptrack *h, uint64_t number, const char **ret_text)
+int heaptrack_string_at(struct heaptrack *h, uint64_t number, const char **ret_text)
 {
 	if (number > h->string_count)
 		return importer_bad_line(h->im, "string %llu is not defined",
@@ -149,19 +118,33 @@ static int string_at(struct heaptrack *h, uint64_t number, const char **ret_text
 	return 0;
 }
 
+/* What was worked out of a file: bias 0, and not exact, where nothing was. */
+static const struct base *base_of(const struct heaptrack *h, uint64_t string)
+{
+	static const struct base none;
+	uint32_t number =
+		string && string <= h->base_number_capacity ? h->base_numbers[string - 1] : 0;
+
+	return number ? &h->bases[number - 1] : &none;
+}
+
 static int module_of(struct heaptrack *h, uint64_t string, uint32_t *ret_module)
 {
 	Heapcast__Module module = HEAPCAST__MODULE__INIT;
+	const struct base *base = base_of(h, string);
 	const char *path = NULL;
-	int r = string_at(h, string, &path);
+	int r = heaptrack_string_at(h, string, &path);
 
 	*ret_module = 0;
 	if (r < 0 || !path || !*path)
 		return r;
 	if (array_reserve(&h->modules, &h->module_capacity, string, sizeof(*h->modules)) < 0)
-		return no_memory(h);
+		return heaptrack_no_memory(h);
 	if (!h->modules[string - 1]) {
 		module.path = composer_text(path);
+		module.bias = base->bias;
+		module.build_id = (ProtobufCBinaryData){base->build_id_length,
+							(uint8_t *)(uintptr_t)base->build_id};
 		r = composer_module(h->im->composer, &module, &h->modules[string - 1]);
 	}
 	*ret_module = h->modules[string - 1];
@@ -182,9 +165,9 @@ static int read_frames(struct heaptrack *h, char *at, struct composer_frame *fra
 		file = line = 0;
 		if (text_hex(&at, &file))
 			text_hex(&at, &line);
-		r = string_at(h, function, &f->function);
+		r = heaptrack_string_at(h, function, &f->function);
 		if (!r)
-			r = string_at(h, file, &f->file);
+			r = heaptrack_string_at(h, file, &f->file);
 		f->line = (uint32_t)line;
 	}
 	*ret_count = count;
@@ -208,10 +191,10 @@ static int read_pointer(struct heaptrack *h, char *at)
 	text_hex(&at, &module);
 	if (array_reserve(&h->pointers, &h->pointer_capacity, (uint64_t)h->pointer_count + 1,
 			  sizeof(*h->pointers)) < 0)
-		return no_memory(h);
+		return heaptrack_no_memory(h);
 	p = &h->pointers[h->pointer_count++];
-	p->offset =
-		address + 1; /* it lies in the call; here a place is where the call returns to */
+	/* It lies in the call; here a place is where the call returns to. */
+	p->offset = address + 1 - base_of(h, module)->bias;
 	r = module_of(h, module, &p->module);
 	if (!r)
 		r = read_frames(h, at, frames, &count);
@@ -219,6 +202,8 @@ static int read_pointer(struct heaptrack *h, char *at)
 		return r;
 	if (!p->module && p->offset < COMPOSER_FIRST_PLACE)
 		p->offset += COMPOSER_FIRST_PLACE;
+	if (base_of(h, module)->exact && !(count && frames[count - 1].function))
+		return 0; /* our own symbols may know it */
 	return importer_name(h->im, p->module, p->offset, frames, count);
 }
 
@@ -238,7 +223,7 @@ static int read_trace(struct heaptrack *h, char *at)
 		return importer_bad_line(h->im, "a trace of what is not defined");
 	if (array_reserve(&h->traces, &h->trace_capacity, (uint64_t)h->trace_count + 1,
 			  sizeof(*h->traces)) < 0)
-		return no_memory(h);
+		return heaptrack_no_memory(h);
 	if (parent)
 		above = h->traces[parent - 1];
 	if (above.depth == IMPORT_STACK_MAX)
@@ -259,7 +244,7 @@ static int read_info(struct heaptrack *h, char *at)
 		return importer_bad_line(h->im, "an allocation of a trace that is not defined");
 	if (array_reserve(&h->infos, &h->info_capacity, (uint64_t)h->info_count + 1,
 			  sizeof(*h->infos)) < 0)
-		return no_memory(h);
+		return heaptrack_no_memory(h);
 	h->infos[h->info_count++] = (struct info){size, trace ? h->traces[trace - 1].node : 0, 0};
 	return 0;
 }
@@ -360,7 +345,7 @@ static int read_line(struct heaptrack *h, char *line, size_t length)
 		return importer_bad_line(h->im, "it does not begin with its version");
 	switch (line[0]) {
 	case 'v':
-		return read_version(h, line + 1);
+		return heaptrack_version(h, line + 1);
 	case 'X':
 		return read_command(h, line + 1);
 	case 'I':
@@ -368,7 +353,7 @@ static int read_line(struct heaptrack *h, char *line, size_t length)
 		text_hex(&line, &h->page_size);
 		return 0;
 	case 's':
-		return read_string(h, line + 1, length - 1);
+		return heaptrack_string(h, line + 1, length - 1);
 	case 'i':
 		return read_pointer(h, line + 1);
 	case 't':
@@ -397,21 +382,20 @@ static int read_heaptrack(struct importer *im)
 	cleanup(heaptrack_done) struct heaptrack h = {.im = im};
 	size_t length;
 	char *line;
-	int r;
+	int r = heaptrack_see(&h);
 
-	while ((r = importer_line(im, &line, &length)) == 1) {
+	while (!r && (r = importer_line(im, &line, &length)) == 1)
 		r = read_line(&h, line, length);
-		if (r < 0)
-			return r;
-	}
-	if (!r && !h.version)
-		r = err_set(im->err, -EBADMSG, "%s has no version of heaptrack's text",
-			    source_name(im->source));
+	if (r < 0)
+		return r;
+	if (!h.version)
+		return err_set(im->err, -EBADMSG, "%s has no version of heaptrack's text",
+			       source_name(im->source));
 	if (h.unmatched)
 		importer_note(im, "%llu frees of blocks that were allocated before it began",
 			      (unsigned long long)h.unmatched);
 	im->end_ns = h.now_ns > h.clock_ns ? h.now_ns : h.clock_ns;
-	return r ? r : begin(&h);
+	return begin(&h);
 }
 
 /* "v HEX HEX" and a line's end. */

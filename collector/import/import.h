@@ -18,6 +18,7 @@
 #include "collector/store/store.h"
 
 struct err_text;
+struct symbols;
 
 #define IMPORT_FORMATS "collapsed, heaptrack, jemalloc, gperftools or pprof"
 
@@ -26,6 +27,7 @@ struct err_text;
 struct import_options {
 	const char *format; /* NULL: by content */
 	const char *unit;   /* collapsed: what the numbers are: NULL or "bytes", "blocks", or another word */
+	struct symbols *symbols; /* heaptrack: what tells where files lay; may be NULL */
 	uint64_t samples_max; /* sampled blocks that are taken, a row each; 0: IMPORT_SAMPLES_MAX */
 	/* As that of recording_open; may be NULL. */
 	int (*progress)(void *context, uint64_t done, uint64_t of);

@@ -349,6 +349,11 @@ int source_all(struct source *s, size_t most, struct buf *out, struct err_text *
 	return r;
 }
 
+bool source_rewinds(const struct source *s)
+{
+	return lseek(s->fd, 0, SEEK_CUR) >= 0;
+}
+
 int source_rewind(struct source *s, struct err_text *err)
 {
 	if (lseek(s->fd, 0, SEEK_SET) < 0)

@@ -31,6 +31,8 @@ uint64_t source_line_number(const struct source *source); /* of the line that wa
 long source_read(struct source *source, void *room, size_t size, struct err_text *err);
 /* All that is left. -EFBIG: more than `most` bytes. */
 int source_all(struct source *source, size_t most, struct buf *out, struct err_text *err);
+/* Whether source_rewind can be: it is no pipe. */
+bool source_rewinds(const struct source *source);
 /* To the start again. -ESPIPE where that can't be. */
 int source_rewind(struct source *source, struct err_text *err);
 /* For a progress: bytes of the file that were read, and how many it has (0: not known). */

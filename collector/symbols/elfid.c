@@ -272,6 +272,7 @@ int elf_id_read(const char *path, struct elf_id *ret_id)
 	if ((!e.wide && header[EI_CLASS] != ELFCLASS32) ||
 	    (!e.big && header[EI_DATA] != ELFDATA2LSB))
 		return -ENOEXEC;
+	id.entry = word(&e, header, 24, 24);
 	read_sections(&e, header, &id);
 	read_segments(&e, header, &id);
 	id.device = st.st_dev;

@@ -30,6 +30,7 @@ struct elf_id {
 	unsigned has; /* enum elf_has, or-ed */
 	struct elf_load load[ELF_LOADS_MAX];
 	uint32_t load_count;
+	uint64_t entry; /* where a program begins, as linked; 0: nowhere */
 	bool has_code; /* else it is a separate debug file, as far as it is any of a program */
 	uint64_t device, inode, size, mtime_ns; /* of the file: two paths to one file are told by these */
 };

@@ -41,7 +41,7 @@ base = sys.argv[1]
 
 # heaptrack's text, as heaptrack_interpret writes it (sized strings from version 3 on) and as we do.
 class Data:
-    def __init__(self, path, offset_of_return):
+    def __init__(self, path):
         strings, pointers, traces, self.infos = [""], [(0, "")], [()], []
         self.count, self.size, self.live, self.live_max, last, self.temporary = {}, {}, 0, 0, None, 0
         version, left = 0, {}
@@ -55,7 +55,7 @@ class Data:
                 strings.append(line[2:].rstrip("\n").split(" ", 1)[1] if version > 2 else line[2:].rstrip("\n"))
             elif kind == "i":
                 module = strings[int(words[1], 16)].rsplit("/", 1)[-1] if len(words) > 1 else ""
-                pointers.append((int(words[0], 16) + offset_of_return & 0xfff, module))
+                pointers.append((int(words[0], 16) & 0xfff, module))
             elif kind == "t":
                 traces.append((pointers[int(words[0], 16)],) + traces[int(words[1], 16)])
             elif kind == "a":
@@ -86,7 +86,7 @@ class Data:
         self.leaked = sum(self.infos[n][0] * count for n, count in left.items())
         self.leaks = sum(left.values())
 
-theirs, ours = Data(base + ".theirs", 1), Data(base + ".ours", 0) # theirs are addresses of calls, ours of returns
+theirs, ours = Data(base + ".theirs"), Data(base + ".ours")
 report, temporary = json.load(open(base + ".json")), json.load(open(base + ".temporary.json"))
 printed = open(base + ".printed").read()
 where = base.rsplit("/", 1)[-1]
