@@ -38,7 +38,7 @@ static bool keeps(void *context, const char *path)
 	return false;
 }
 
-static bool frame_of(void *context, uint32_t node, uint32_t index, struct anonymise_frame *ret)
+static bool frame_of(void *context, uint32_t node, uint32_t index, struct named_frame *ret)
 {
 	const struct context *c = context;
 	struct view_frame frame;
@@ -46,7 +46,7 @@ static bool frame_of(void *context, uint32_t node, uint32_t index, struct anonym
 	if (index >= view_frame_count(c->view, node))
 		return false;
 	frame = view_frame(c->view, node, index);
-	*ret = (struct anonymise_frame){frame.function, frame.file, frame.line};
+	*ret = (struct named_frame){frame.function, frame.file, frame.line};
 	return true;
 }
 

@@ -19,6 +19,7 @@
 	X(import)													\
 	X(extract)													\
 	X(strip)													\
+	X(pack)														\
 	X(analyze)													\
 	X(ctl)														\
 	X(snapshot)													\

@@ -1,8 +1,7 @@
 /*
  * A recording under other names: fields by their table (anonymise_fields.h), and here what lies in columns: addresses of events and
- * regions, offsets of stacks, names of regions. The names of functions go along: for each place that a batch of stacks tells first, a
- * row of Batch.names in a batch of definitions behind it. Numbers of modules, nodes and threads are what they were, so
- * everything that is counted by them is, too.
+ * regions, offsets of stacks, names of regions. The names of functions go along (told_names.h). Numbers of modules, nodes and
+ * threads are what they were, so everything that is counted by them is, too.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,17 +10,15 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/intern.h"
 #include "collector/store/anonymise_fields.h"
 #include "collector/store/copy.h"
 #include "collector/store/maps_step.h"
-#include "collector/store/names.h"
+#include "collector/store/told_names.h"
 #include "proto/field.h"
 #include "proto/names.h"
 #include "base/ban.h"
 
-#define NAMES_BYTES   (1u << 20) /* of one batch of names */
-#define SHIFT_MOST    16	 /* the offset of addresses is of whole 64 KiB */
+#define SHIFT_MOST    16 /* the offset of addresses is of whole 64 KiB */
 #define DEVICE	      ((uint64_t)8 << 20 | 1)
 #define FIRST_ADDRESS 4096 /* of module 0; below are PseudoFrames */
 
@@ -36,12 +33,9 @@ struct anonymise {
 	const struct anonymise_settings *settings;
 	struct pseudonyms names;
 	struct anonymise_fields fields;
-	uint32_t incarnation;
 	struct known_module *modules; /* [number - 1] */
 	uint32_t module_count, module_capacity;
-	struct intern places, texts; /* told already */
-	struct names_encoder told;
-	uint64_t told_bytes; /* of NAMES_BYTES_MAX */
+	struct told_names told;
 	struct buf stacks, columns[11], region_names;
 	Heapcast__Events events;
 };
@@ -51,25 +45,11 @@ static void anonymise_done(struct anonymise *a)
 	copy_close(&a->copy);
 	anonymise_fields_done(&a->fields);
 	free(a->modules);
-	intern_done(&a->places);
-	intern_done(&a->texts);
-	names_encoder_done(&a->told);
+	told_names_done(&a->told);
 	buf_done(&a->stacks);
 	buf_done(&a->region_names);
 	for (size_t i = 0; i < sizeof(a->columns) / sizeof(a->columns[0]); i++)
 		buf_done(&a->columns[i]);
-}
-
-/* Another agent numbers modules and texts anew. */
-static void begin_agent(struct anonymise *a, uint32_t incarnation)
-{
-	if (incarnation == a->incarnation)
-		return;
-	a->incarnation = incarnation;
-	a->module_count = 0;
-	intern_done(&a->places);
-	intern_done(&a->texts);
-	names_encoder_clear(&a->told, 1);
 }
 
 /* ---- modules ---- */
@@ -110,20 +90,6 @@ static uint64_t other_offset(struct anonymise *a, uint32_t module, uint64_t offs
 
 /* ---- names of functions ---- */
 
-/* The number of a text, told now if it was not yet; 0 for none, or no memory. */
-static uint32_t tell_text(struct anonymise *a, const char *text)
-{
-	uint32_t before = a->texts.count, number;
-	size_t length = strnlen(text, NAMES_TEXT_MAX);
-
-	number = intern_bytes(&a->texts, text, length);
-	if (number > before) {
-		names_encoder_text(&a->told, text, length);
-		a->told_bytes += NAMES_TEXT_BYTES + length;
-	}
-	return number;
-}
-
 static uint32_t tell_function(struct anonymise *a, const char *function, bool kept)
 {
 	const struct anonymise_settings *s = a->settings;
@@ -133,11 +99,11 @@ static uint32_t tell_function(struct anonymise *a, const char *function, bool ke
 	if (!function || !*function)
 		return 0;
 	if (kept)
-		return tell_text(a, function);
+		return told_names_text(&a->told, function);
 	pseudonym_word(&a->names, "fn_", function, strlen(function), word);
 	if (s->disguise)
 		disguise = s->disguise(s->context, function, word);
-	number = tell_text(a, disguise ? disguise : word);
+	number = told_names_text(&a->told, disguise ? disguise : word);
 	free(disguise);
 	return number;
 }
@@ -148,24 +114,17 @@ static uint32_t tell_file(struct anonymise *a, const char *file, bool kept)
 
 	if (other && !kept)
 		other = anonymise_path(&a->fields, file, strlen(file));
-	return other ? tell_text(a, other) : 0;
+	return other ? told_names_text(&a->told, other) : 0;
 }
 
-static int tell_place(struct anonymise *a, uint32_t number, const struct stack_node *node)
+static int tell_place(void *context, uint32_t here, const struct stack_node *node)
 {
-	uint32_t here = nodes_of_wire(&a->copy.definitions.nodes, number), count = 0;
+	struct anonymise *a = context;
 	const struct known_module *module = module_of(a, node->module);
 	struct name_frame frames[NAMES_FRAMES_MAX];
-	struct anonymise_frame frame;
-	uint32_t before = a->places.count, place;
+	struct named_frame frame;
+	uint32_t count = 0;
 
-	if (!here || (!node->module && node->offset < FIRST_ADDRESS))
-		return 0;
-	place = intern_pair(&a->places, node->module, node->offset);
-	if (!place)
-		return -ENOMEM;
-	if (place <= before)
-		return 0;
 	while (count < NAMES_FRAMES_MAX &&
 	       a->settings->frame(a->settings->context, here, count, &frame)) {
 		frames[count++] =
@@ -177,58 +136,8 @@ static int tell_place(struct anonymise *a, uint32_t number, const struct stack_n
 	/* Of what is kept a symbol file may tell later. */
 	if (!count && module->kept)
 		return 0;
-	names_encoder_place(&a->told, node->module, other_offset(a, node->module, node->offset),
-			    frames, count);
-	a->told_bytes += NAMES_PLACE_BYTES + (uint64_t)count * NAMES_FRAME_BYTES;
-	return a->told_bytes > NAMES_BYTES_MAX ? -E2BIG : 0;
-}
-
-/* Definitions may be told again at any time, in batches without a number. */
-static int put_names(struct anonymise *a, const Heapcast__Batch *of, struct err_text *err)
-{
-	Heapcast__Batch batch = HEAPCAST__BATCH__INIT;
-	Heapcast__Names names;
-	int r;
-
-	if (!a->told.places && !a->told.text_count)
-		return 0;
-	r = names_encoder_fill(&a->told, &names);
-	if (r < 0)
-		return r;
-	batch.stream = of->stream;
-	batch.incarnation = of->incarnation;
-	batch.time_ns = of->time_ns;
-	batch.wall_ns = of->wall_ns;
-	batch.watermark_ns = of->watermark_ns;
-	batch.catch_up = true;
-	batch.next = of->catch_up ? of->next : of->number + 1;
-	batch.names = &names;
-	r = copy_put(&a->copy, &batch, err);
-	names_encoder_clear(&a->told, a->texts.count + 1);
-	return r;
-}
-
-/* Places of the batch at hand; `of` as it was written. */
-static int tell_places(struct anonymise *a, const Heapcast__Stacks *stacks,
-		       const Heapcast__Batch *of, struct err_text *err)
-{
-	struct stacks_decoder decoder;
-	struct stack_node node;
-	uint32_t number;
-	int r = stacks_decoder_init(&decoder, stacks, err);
-
-	names_encoder_clear(&a->told, a->texts.count + 1);
-	while (!r && (r = stacks_decoder_next(&decoder, &number, &node, err)) == 1) {
-		r = tell_place(a, number, &node);
-		if (!r && names_encoder_size(&a->told) >= NAMES_BYTES)
-			r = put_names(a, of, err);
-	}
-	if (r == -E2BIG)
-		return err_set(err, r,
-			       "%s: more than " NAMES_BYTES_TEXT
-			       " of names, which is what a recording can have",
-			       a->copy.path);
-	return r ? r : put_names(a, of, err);
+	return told_names_place(&a->told, node->module, other_offset(a, node->module, node->offset),
+				frames, count);
 }
 
 /* ---- columns ---- */
@@ -396,14 +305,15 @@ static int put_batch(struct anonymise *a, struct err_text *err)
 	Heapcast__Stacks stacks;
 	int r;
 
-	begin_agent(a, batch.incarnation);
+	if (told_names_begin(&a->told, batch.incarnation))
+		a->module_count = 0; /* it numbers them anew */
 	r = other_parts(a, &batch, &stacks, err);
 	if (!r)
 		r = a->names.error;
 	if (!r)
 		r = copy_put(&a->copy, &batch, err);
 	if (!r && original)
-		r = tell_places(a, original, &batch, err);
+		r = told_names_of_stacks(&a->told, &a->copy, original, &batch, tell_place, a, err);
 	anonymise_fields_clear(&a->fields);
 	return r;
 }

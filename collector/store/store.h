@@ -520,11 +520,28 @@ struct strip_result {
 int recording_strip(const char *path, uint64_t threshold_ns, const struct copy_settings *settings,
 		    struct strip_result *ret_result, struct err_text *err);
 
-/* A frame of a place, for recording_anonymise. Strings live until the next call. */
-struct anonymise_frame {
-	const char *function, *file; /* NULL: not known */
-	uint32_t line;
+/* Frame `index` of a node's place, innermost first (numbers as recording_node has them); strings live until the next call. False: that
+ * was all. */
+typedef bool frame_of_function(void *context, uint32_t node, uint32_t index, struct named_frame *ret_frame);
+
+struct name_settings {
+	struct copy_settings copy;
+	frame_of_function *frame;
+	/* Does the recording itself say what is at a node's place, if only that it has no name? No symbol file is to be asked then. May
+	 * be NULL: no. */
+	bool (*said)(void *context, uint32_t node);
+	void *context;
 };
+
+struct name_result {
+	uint64_t places, named;
+	uint64_t bytes_before, bytes_after; /* of frames */
+};
+
+/* The recording at `path` with the names of its functions, as `frame` gives them, in it. As recording_strip. -E2BIG: they are more
+ * than a recording can have. */
+int recording_bring_names(const char *path, const struct name_settings *settings, struct name_result *ret_result,
+			  struct err_text *err);
 
 struct anonymise_settings {
 	struct copy_settings copy;
@@ -532,8 +549,7 @@ struct anonymise_settings {
 	size_t salt_length;
 	/* Does this file or module, by its path, keep its name, its build id, and the names of its functions? May be NULL. */
 	bool (*keeps)(void *context, const char *path);
-	/* Frame `index` of a node's place, innermost first (numbers as recording_node has them). False: that was all. */
-	bool (*frame)(void *context, uint32_t node, uint32_t index, struct anonymise_frame *ret_frame);
+	frame_of_function *frame;
 	/* What a function is to be called instead, given a word that stands for it: NULL for that word itself. May be NULL. */
 	char *(*disguise)(void *context, const char *function, const char *word);
 	void *context;

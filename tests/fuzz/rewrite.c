@@ -42,10 +42,10 @@ static struct totals totals_of(int fd)
 	return t;
 }
 
-static bool frame(void *context, uint32_t node, uint32_t index, struct anonymise_frame *ret)
+static bool frame(void *context, uint32_t node, uint32_t index, struct named_frame *ret)
 {
 	(void)context;
-	*ret = (struct anonymise_frame){node % 2 ? "function" : NULL, "file.c", node};
+	*ret = (struct named_frame){node % 2 ? "function" : NULL, "file.c", node};
 	return index < node % 3;
 }
 
@@ -63,10 +63,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint64_t thresholds[] = {1000, 10000000000, STRIP_ALL};
 	int fd = framed_recording(data, size), out = memfd_create("stripped", MFD_CLOEXEC),
-	    other = memfd_create("anonymised", MFD_CLOEXEC);
+	    other = memfd_create("anonymised", MFD_CLOEXEC),
+	    named = memfd_create("named", MFD_CLOEXEC);
 	struct copy_settings settings = {.fd = out};
 	struct anonymise_settings names = {
 		.copy.fd = other, .salt = "salt", .salt_length = 4, .frame = frame};
+	struct name_settings bring = {.copy.fd = named, .frame = frame};
+	struct name_result brought;
 	struct totals before = totals_of(fd);
 	struct strip_result result;
 	char path[64];
@@ -78,8 +81,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (recording_anonymise(path, &names, NULL) == 0 && before.opens &&
 	    lseek(other, 0, SEEK_END) > 0)
 		check(&before, other);
+	if (recording_bring_names(path, &bring, &brought, NULL) == 0 && before.opens &&
+	    lseek(named, 0, SEEK_END) > 0)
+		check(&before, named);
 	close(fd);
 	close(out);
 	close(other);
+	close(named);
 	return 0;
 }
