@@ -4,6 +4,7 @@
  *	jemalloc (heap_v2)			gperftools
  *	heap_v2/0				heap profile: N: BYTES [ N: BYTES] @ heapprofile
  *	  t*: N: BYTES [N: BYTES]
+ *	  t1: N: BYTES [N: BYTES] NAME
  *	@ ADDRESS ADDRESS...			  N: BYTES [N: BYTES] @ ADDRESS ADDRESS...
  *	  t*: N: BYTES [N: BYTES]
  *	  t1: N: BYTES [N: BYTES]
@@ -17,6 +18,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -91,7 +93,42 @@ static void put_gperftools(struct view *view, uint32_t node, struct numbers sum,
 	put_addresses(view, node, out);
 }
 
-static void put_head(const struct thread_groups *groups, enum heap_dialect dialect, struct buf *out)
+/* A thread's whole, and its name. */
+static void put_thread(const struct thread_info *thread, uint32_t number, struct numbers sum,
+		       struct buf *out)
+{
+	buf_printf(out, "  t%u: ", number);
+	put_numbers(out, sum);
+	if (thread->name[0]) {
+		buf_byte(out, ' ');
+		put_utf8(out, thread->name);
+	}
+	buf_byte(out, '\n');
+}
+
+static void put_threads(const struct recording *recording, const struct thread_groups *groups,
+			struct buf *out)
+{
+	uint32_t count = recording_threads(recording);
+	cleanup(cleanup_free) struct numbers *sums = calloc((size_t)count + 1, sizeof(*sums));
+
+	if (!sums) {
+		out->error = -ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < groups->count; i++)
+		if (groups->list[i].thread <= count)
+			add(&sums[groups->list[i].thread], &groups->list[i]);
+	for (uint32_t n = 1; n <= count; n++) {
+		const struct thread_info *thread = recording_thread(recording, n);
+
+		if (thread && sums[n].all_blocks)
+			put_thread(thread, n, sums[n], out);
+	}
+}
+
+static void put_head(const struct recording *recording, const struct thread_groups *groups,
+		     enum heap_dialect dialect, struct buf *out)
 {
 	struct numbers total = {0};
 
@@ -101,6 +138,7 @@ static void put_head(const struct thread_groups *groups, enum heap_dialect diale
 		buf_string(out, "heap_v2/0\n  t*: ");
 		put_numbers(out, total);
 		buf_byte(out, '\n');
+		put_threads(recording, groups, out);
 		return;
 	}
 	buf_printf(out,
@@ -156,7 +194,7 @@ int export_heap_profile(struct view *view, const struct filter *filter, enum val
 		return r;
 	/* jeprof and google-pprof print it, and then read on. */
 	put_incomplete(out, "%warn ", view_recording(view), "\n");
-	put_head(&groups, dialect, out);
+	put_head(view_recording(view), &groups, dialect, out);
 	put_stacks(view, &groups, dialect, out);
 	put_mappings(view_recording(view), out);
 	return buf_error(out) ? err_set(err, buf_error(out), "no memory for the profile") : 0;

@@ -39,7 +39,7 @@ done
 # One thread's, of jemalloc's form.
 worker=$("$COLLECTOR" report --json --thread-name worker small.heapcast | python3 -c 'import json, sys
 print(json.load(sys.stdin)["allocated"]["bytes"])')
-number=$(awk '/^@/ { next } /^  t[1-9]/ { split($5, b, "]"); sum[$1] += b[1] } END { for (t in sum) print t, sum[t] }' small.jeprof |
+number=$(sed '1,/^@/d' small.jeprof | awk '/^@/ { next } /^  t[1-9]/ { split($5, b, "]"); sum[$1] += b[1] } END { for (t in sum) print t, sum[t] }' |
 	sed -n "s/^t\([0-9]*\): $worker\$/\1/p")
 [ -n "$number" ] || fail "no thread has the worker's $worker bytes: $(grep '^  t' small.jeprof | head)"
 

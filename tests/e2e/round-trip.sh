@@ -62,6 +62,7 @@ for name in small stripped sampled; do
 		done
 	done
 done
+assert_contains "threads of jemalloc's" <("$COLLECTOR" sql --csv small.jemalloc.again "select name from threads") worker
 assert_contains "places that have no name" <(stacks stripped.pprof.again leaked) "exported;[libx.so+0x"
 
 # ---- names in front: what jeprof --raw, google-pprof --raw and ClickHouse write; the program itself is gone ----
