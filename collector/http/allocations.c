@@ -101,6 +101,9 @@ const struct route_parameter allocations_parameters[] = {
 	{"order", read_order, "asc or dsc", "default asc"},
 	{"strip_template_args", read_strip, "true or false",
 	 "functions without template arguments; default false"},
+	PASSED_OVER_LOOKS,
+	PASSED_OVER_PAGES,
+	PASSED_OVER("generate_graphs"),
 	{0},
 };
 
@@ -169,11 +172,12 @@ static int write_birth(struct page *page, struct exchange *x, uint64_t row, uint
 		return -EIO;
 	json_u64(json, "id", row);
 	json_address(json, "address", block->address[i]);
-	json_times(json, "", x->source->view, block->birth_ns[i]);
+	json_times(json, "timestamp", x->source->view, block->birth_ns[i]);
 	json_u64(json, "thread", thread_tid(x->source->recording, block->thread[i]));
 	json_u64(json, "size", block->size[i]);
 	if (block->weight && block->weight[i] > block->size[i])
 		json_u64(json, "weight", block->weight[i]);
+	json_u64(json, "extra_space", 0); /* not recorded; clients count on the field */
 	json_u64(json, "backtrace_id", block->stack[i]);
 	write_origin(page, block->address[i], block->size[i]);
 	*ret_stack = block->stack[i];
@@ -193,7 +197,7 @@ static int write_row(struct page *page, struct exchange *x, uint64_t row)
 	r = write_birth(page, x, row, &stack);
 	if (!r)
 		r = write_death(page, x, "deallocation", row);
-	if (!r)
+	if (!r && chain.last != row)
 		r = write_death(page, x, "chain_deallocation", chain.last);
 	if (!r)
 		r = json_backtrace_of(json, "backtrace", x->source->view, stack, page->strip,

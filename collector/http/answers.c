@@ -96,7 +96,7 @@ static int moment(struct exchange *x, struct what *what, enum value value, uint6
 	if (r < 0)
 		return r;
 	json_answer(&json, x);
-	json_times(&json, "", x->source->view, groups.at_ns);
+	json_times(&json, "timestamp", x->source->view, groups.at_ns);
 	json_u64(&json, "at_ns", groups.at_ns);
 	json_groups(&json, &groups, what->skip, what->count);
 	return close_object(x, &json);

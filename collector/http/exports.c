@@ -42,6 +42,8 @@ const struct route_parameter flamegraph_parameters[] = {
 	 "from the functions that allocated to their callers; default false"},
 	{"title", what_title, "text", "default the command"},
 	{"width", what_pixels, "10 to 10000", "pixels; default as wide as the window"},
+	PASSED_OVER_LOOKS,
+	PASSED_OVER_ORDER,
 	{0},
 };
 
@@ -267,7 +269,8 @@ int graph_step(struct exchange *x)
 
 #define STEP_BYTES (128u << 10)
 
-const struct route_parameter events_parameters[] = {WHAT_VALUE, WHAT_AT, {0}};
+const struct route_parameter events_parameters[] = {
+	WHAT_VALUE, WHAT_AT, PASSED_OVER_LOOKS, PASSED_OVER_ORDER, {0}};
 
 struct events_export {
 	struct what what;

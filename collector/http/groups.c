@@ -23,8 +23,11 @@ const struct route_parameter groups_parameters[] = {
 	WHAT_COUNT,
 	{"sort_by", what_sort_by, SORT_WORDS, "default only_matched.size"},
 	{"order", what_order, "asc or dsc", "default dsc"},
-	{"generate_graphs", what_graphs, "true or false", "with addresses of pictures; default false"},
+	{"generate_graphs", what_graphs, "true or false",
+	 "with addresses of pictures; default false"},
 	WHAT_STRIP,
+	PASSED_OVER_LOOKS,
+	PASSED_OVER_PAGES,
 	{0},
 };
 
@@ -125,6 +128,7 @@ static int in_order(const void *a, const void *b, void *context)
 struct page {
 	struct what what;
 	struct allocation_groups groups;
+	struct buf filters; /* of the request, for addresses of pictures */
 	struct json json;
 	uint64_t at, end;
 };
@@ -134,12 +138,14 @@ static void page_free(void *work)
 	struct page *page = work;
 
 	allocation_groups_done(&page->groups);
+	buf_done(&page->filters);
 	what_done(&page->what);
 	free(page);
 }
 
+/* An object that the caller ends. */
 static void write_side(struct page *page, const char *key, const struct exchange *x,
-		       const struct group_side *s, const struct allocation_group *all)
+		       const struct group_side *s)
 {
 	struct json *json = &page->json;
 	const struct view *view = x->source->view;
@@ -148,35 +154,32 @@ static void write_side(struct page *page, const char *key, const struct exchange
 	json_u64(json, "size", s->allocated.bytes);
 	json_u64(json, "min_size", s->min_size);
 	json_u64(json, "max_size", s->max_size);
-	json_times(json, "min_", view, s->first_ns);
-	json_times(json, "max_", view, s->last_ns);
+	json_times(json, "min_timestamp", view, s->first_ns);
+	json_times(json, "max_timestamp", view, s->last_ns);
 	json_time(json, "interval", s->last_ns - s->first_ns);
 	json_u64(json, "leaked_count", s->leaked_blocks);
 	json_u64(json, "allocated_count", s->allocated.blocks);
-	if (all) {
-		const struct recording *recording = view_recording(view);
-		uint64_t end = recording_end_ns(recording);
-
-		json_time(json, "max_total_usage_first_seen_at",
-			  recording_process(recording)->start_wall_ns + all->peak_ns);
-		json_time(json, "max_total_usage_first_seen_at_relative", all->peak_ns);
-		json_double(json, "max_total_usage_first_seen_at_relative_p",
-			    end ? 100.0 * (double)all->peak_ns / (double)end : 0);
-	}
-	if (page->what.graphs && all)
-		json_graph_urls(json, x, "backtraces", all->node);
-	json_end(json, '}');
 }
 
 static int write_group(struct page *page, struct exchange *x, const struct allocation_group *g)
 {
 	struct json *json = &page->json;
 	struct view *view = x->source->view;
+	const char *filters = buf_text(&page->filters);
 	int r;
 
+	if (!filters)
+		return err_set(&x->err, -ENOMEM, "out of memory");
 	json_object(json, NULL);
-	write_side(page, "all", x, &g->all, g);
-	write_side(page, "only_matched", x, &g->matched, NULL);
+	write_side(page, "all", x, &g->all);
+	json_times(json, "max_total_usage_first_seen_at", view, g->peak_ns);
+	if (page->what.graphs)
+		json_graph_urls(json, x, "backtraces", g->node, "");
+	json_end(json, '}');
+	write_side(page, "only_matched", x, &g->matched);
+	if (page->what.graphs)
+		json_graph_urls(json, x, "backtraces", g->node, filters);
+	json_end(json, '}');
 	json_u64(json, "backtrace_id", g->node);
 	r = json_backtrace_of(json, "backtrace", view, g->node, page->what.strip, &x->err);
 	json_end(json, '}');
@@ -202,6 +205,7 @@ static int begin(struct page *page, struct exchange *x, const struct route_param
 	page->at = page->what.skip < page->groups.count ? page->what.skip : page->groups.count;
 	page->end = page->groups.count - page->at < page->what.count ? page->groups.count
 								     : page->at + page->what.count;
+	encode_filters(x, table, &page->filters);
 	json_answer(&page->json, x);
 	json_array(&page->json, key);
 	return 0;

@@ -78,7 +78,7 @@ static void write_totals(struct exchange *x, struct source *source, const struct
 	json_object(&json, NULL);
 	if (x->incomplete[0])
 		json_string(&json, "incomplete", x->incomplete);
-	json_times(&json, "", source->view, report->duration_ns);
+	json_times(&json, "timestamp", source->view, report->duration_ns);
 	json_report(&json, report);
 	json_u64(&json, "events", ledger->stored);
 	json_u64(&json, "lost", ledger->lost);

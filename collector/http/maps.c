@@ -76,6 +76,16 @@ static int read_switch(void *context, const struct view *view, const char *name,
 	return read_switch_value(name, value, to, err);
 }
 
+/* The page's names of the filters that are called from and to everywhere else. */
+static int read_allocated(void *context, const struct view *view, const char *name,
+			  const char *value, struct err_text *err)
+{
+	struct page *page = context;
+
+	return filter_set(&page->what.filter, view,
+			  !strcmp(name, "allocated_after") ? "from" : "to", value, err);
+}
+
 static int read_id(void *context, const struct view *view, const char *name, const char *value,
 		   struct err_text *err)
 {
@@ -115,6 +125,8 @@ const struct route_parameter maps_parameters[] = {
 	{"generate_graphs", read_switch, "true or false",
 	 "with addresses of pictures; default false"},
 	{"id", read_id, "number", "this map alone"},
+	{"allocated_after", read_allocated, "time", "another name of from"},
+	{"allocated_before", read_allocated, "time", "another name of to"},
 	{"peak_rss_min", read_peak_rss, "size",
 	 "so much of it was in memory at some time, or more"},
 	{"peak_rss_max", read_peak_rss, "size", "or less"},
@@ -123,6 +135,8 @@ const struct route_parameter maps_parameters[] = {
 	{"executable", read_only, ONLY, "likewise"},
 	{"jemalloc", read_only, ONLY, "by its name: jemalloc's"},
 	{"bytehound", read_only, ONLY, "by its name: the recorder's own"},
+	PASSED_OVER_LOOKS,
+	PASSED_OVER_PAGES,
 	{0},
 };
 
@@ -301,7 +315,7 @@ static int write_call(struct page *page, struct exchange *x, const char *key,
 	int r = 0;
 
 	json_object(json, key);
-	json_times(json, "", x->source->view, call->time_ns);
+	json_times(json, "timestamp", x->source->view, call->time_ns);
 	json_u64(json, "thread", thread_tid(x->source->recording, call->thread));
 	if (call->stack) {
 		json_u64(json, "backtrace_id", call->stack);
@@ -335,7 +349,7 @@ static int write_region(struct page *page, struct exchange *x, const struct mapp
 	json_array(json, "regions");
 	json_object(json, NULL);
 	json_address(json, "address", m->address);
-	json_times(json, "", x->source->view, m->mapped_ns);
+	json_times(json, "timestamp", x->source->view, m->mapped_ns);
 	json_u64(json, "size", m->size);
 	if (m->unmapped_ns != NO_TIME) {
 		json_object(json, "deallocation");
@@ -373,7 +387,7 @@ static void write_usage(struct page *page, struct exchange *x, uint32_t id)
 		const struct mapping_usage *u = &m->usage[low];
 
 		json_object(json, NULL);
-		json_times(json, "", x->source->view, u->time_ns);
+		json_times(json, "timestamp", x->source->view, u->time_ns);
 		json_u64(json, "address_space", u->size_bytes);
 		json_u64(json, "anonymous", u->usage.anonymous * 1024);
 		json_u64(json, "shared_clean", u->usage.shared_clean * 1024);
@@ -397,7 +411,7 @@ static int write_map(struct page *page, struct exchange *x, uint32_t id)
 	json_object(json, NULL);
 	json_u64(json, "id", id);
 	json_address(json, "address", m->address);
-	json_times(json, "", x->source->view, m->mapped_ns);
+	json_times(json, "timestamp", x->source->view, m->mapped_ns);
 	json_u64(json, "size", m->size);
 	if (m->source)
 		r = write_call(page, x, "source", m->source);
@@ -409,7 +423,7 @@ static int write_map(struct page *page, struct exchange *x, uint32_t id)
 		json_u64(json, "peak_rss", m->peak_rss);
 	}
 	if (page->graphs)
-		json_graph_urls(json, x, "from_map", id);
+		json_graph_urls(json, x, "from_map", id, "");
 	if (!r && page->with_regions && page->mappings.gathered)
 		r = write_region(page, x, m);
 	if (page->with_usage && page->mappings.gathered)

@@ -128,7 +128,7 @@ int fragmentation_step(struct exchange *x)
 	if (r < 0)
 		return r;
 	json_answer(&json, x);
-	json_times(&json, "", x->source->view, fragmentation.at_ns);
+	json_times(&json, "timestamp", x->source->view, fragmentation.at_ns);
 	json_fragmentation(&json, &fragmentation);
 	json_end(&json, '}');
 	return buf_error(&x->out);

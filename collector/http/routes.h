@@ -60,4 +60,4 @@ extern const struct route_parameter allocations_parameters[], groups_parameters[
 	ascii_tree_parameters[], timeline_parameters[], histogram_parameters[], snapshot_parameters[], peak_parameters[],
 	leaks_parameters[], report_parameters[], diff_parameters[], backtraces_parameters[], maps_parameters[], raw_allocations_parameters[],
 	regions_parameters[], fragmentation_parameters[], events_parameters[], rows_parameters[], graph_parameters[],
-	dynamic_parameters[], dynamic_tree_parameters[], flamegraph_parameters[], callgraph_parameters[], heap_parameters[], sql_parameters[], no_more_parameters[];
+	dynamic_parameters[], dynamic_tree_parameters[], flamegraph_parameters[], callgraph_parameters[], heap_parameters[], sql_parameters[], allocation_script_parameters[];

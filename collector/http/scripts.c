@@ -142,7 +142,12 @@ int execute_script_step(struct exchange *x)
 
 /* ---- a filter as one ---- */
 
-const struct route_parameter no_more_parameters[] = {{0}};
+const struct route_parameter allocation_script_parameters[] = {
+	PASSED_OVER_LOOKS,
+	PASSED_OVER_ORDER,
+	PASSED_OVER_PAGES,
+	{0},
+};
 
 static int write_script(struct exchange *x, const char *table, const char *more,
 			const struct filter *filter)
@@ -172,7 +177,7 @@ int allocation_script_step(struct exchange *x)
 {
 	cleanup(buf_done) struct buf more = {0};
 	cleanup(what_done) struct what what;
-	int r = what_read(x, no_more_parameters, &what);
+	int r = what_read(x, allocation_script_parameters, &what);
 
 	for (size_t i = 0; !r && i < x->request.parameter_count; i++) {
 		const struct parameter *p = &x->request.parameters[i];

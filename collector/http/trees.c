@@ -20,6 +20,8 @@ const struct route_parameter ascii_tree_parameters[] = {
 	WHAT_WEIGHT,
 	{"percent_min", what_percent, "number",
 	 "leave out frames with less than this part of the whole; default 0"},
+	PASSED_OVER_LOOKS,
+	PASSED_OVER_ORDER,
 	{0},
 };
 

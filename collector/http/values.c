@@ -2,6 +2,7 @@
 #include "collector/http/values.h"
 #include "collector/http/sql.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,18 +35,17 @@ void json_time(struct json *json, const char *key, uint64_t ns)
 	json_end(json, '}');
 }
 
-void json_times(struct json *json, const char *prefix, const struct view *view, uint64_t ns)
+void json_times(struct json *json, const char *name, const struct view *view, uint64_t ns)
 {
 	const struct recording *recording = view_recording(view);
 	uint64_t end = recording_end_ns(recording);
 	char key[64];
 
-	snprintf(key, sizeof(key), "%stimestamp", prefix);
-	json_time(json, key, recording_process(recording)->start_wall_ns + ns);
-	snprintf(key, sizeof(key), "%stimestamp_relative", prefix);
+	json_time(json, name, recording_process(recording)->start_wall_ns + ns);
+	snprintf(key, sizeof(key), "%s_relative", name);
 	json_time(json, key, ns);
-	snprintf(key, sizeof(key), "%stimestamp_relative_p", prefix);
-	json_double(json, key, end ? 100.0 * (double)ns / (double)end : 0);
+	snprintf(key, sizeof(key), "%s_relative_p", name);
+	json_double(json, key, end ? (double)ns / (double)end : 0);
 }
 
 void json_address(struct json *json, const char *key, uint64_t address)
@@ -164,16 +164,18 @@ int json_addresses(struct json *json, const char *key, struct view *view, uint32
 }
 
 void json_graph_urls(struct json *json, const struct exchange *x, const char *filter,
-		     uint64_t value)
+		     uint64_t value, const char *more)
 {
-	char url[160];
+	cleanup(buf_done) struct buf url = {0};
+	const char *text;
 
-	snprintf(url, sizeof(url), "/data/%s/export/graph?%s=%" PRIu64, x->source->id, filter,
-		 value);
-	json_string(json, "graph_url", url);
-	snprintf(url, sizeof(url), "/data/%s/export/graph?%s=%" PRIu64 "&width=400&height=100",
-		 x->source->id, filter, value);
-	json_string(json, "graph_preview_url", url);
+	buf_printf(&url, "/data/%s/export/graph?%s=%" PRIu64 "%s", x->source->id, filter, value,
+		   more);
+	text = buf_text(&url);
+	json_string(json, "graph_url", text ? text : "");
+	buf_string(&url, "&width=400&height=100");
+	text = buf_text(&url);
+	json_string(json, "graph_preview_url", text ? text : "");
 }
 
 uint32_t thread_tid(const struct recording *recording, uint32_t number)
@@ -209,13 +211,23 @@ static int read_condition(struct view *view, const struct parameter *p, struct f
 	return r < 0 ? err_prefix(err, r, "custom_filter") : 0;
 }
 
+static const struct route_parameter *find_parameter(const struct route_parameter *table,
+						    const char *name)
+{
+	for (; table->name; table++)
+		if (!strcmp(table->name, name))
+			return table;
+	return NULL;
+}
+
 static int read_parameter(struct view *view, const struct parameter *p,
 			  const struct route_parameter *table, void *context, struct filter *filter,
 			  bool (*takes_filter)(const char *name), struct err_text *err)
 {
-	for (; table->name; table++)
-		if (!strcmp(table->name, p->name))
-			return table->read(context, view, p->name, p->value, err);
+	const struct route_parameter *own = find_parameter(table, p->name);
+
+	if (own)
+		return own->read(context, view, p->name, p->value, err);
 	/* The API's names have '_'; filter_set would take '-' as well. */
 	if (strchr(p->name, '-') || (takes_filter && !takes_filter(p->name)))
 		return -ENOENT;
@@ -255,6 +267,41 @@ int read_parameters(struct exchange *x, const struct route_parameter *table, voi
 		    struct filter *filter)
 {
 	return read_parameters_of(x, x->source->view, table, context, filter, NULL);
+}
+
+int read_passed_over(void *context, const struct view *view, const char *name, const char *value,
+		     struct err_text *err)
+{
+	(void)context;
+	(void)view;
+	(void)name;
+	(void)value;
+	(void)err;
+	return 0;
+}
+
+static void encode(struct buf *to, const char *text)
+{
+	for (; *text; text++) {
+		if (isalnum((unsigned char)*text) || strchr("-_.~", *text))
+			buf_byte(to, (uint8_t)*text);
+		else
+			buf_printf(to, "%%%02X", (unsigned char)*text);
+	}
+}
+
+void encode_filters(const struct exchange *x, const struct route_parameter *table, struct buf *to)
+{
+	for (size_t i = 0; i < x->request.parameter_count; i++) {
+		const struct parameter *p = &x->request.parameters[i];
+
+		if (!p->name[0] || !p->value[0] || find_parameter(table, p->name))
+			continue;
+		buf_byte(to, '&');
+		encode(to, p->name);
+		buf_byte(to, '=');
+		encode(to, p->value);
+	}
 }
 
 int no_parameters(struct exchange *x)

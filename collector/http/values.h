@@ -14,8 +14,8 @@ struct view;
 void json_answer(struct json *json, struct exchange *x);
 /* {"secs":..,"fract_nsecs":..} */
 void json_time(struct json *json, const char *key, uint64_t ns);
-/* timestamp, timestamp_relative and timestamp_relative_p (percent of the recording) with `prefix` in front. */
-void json_times(struct json *json, const char *prefix, const struct view *view, uint64_t ns);
+/* `name`, and with _relative (since the start) and _relative_p (part of the recording, 0 to 1) behind it. */
+void json_times(struct json *json, const char *name, const struct view *view, uint64_t ns);
 /* key and key_s: the latter as 16 hexadecimal digits, for readers whose numbers are floating point. */
 void json_address(struct json *json, const char *key, uint64_t address);
 /* One frame of a backtrace (view_frame). */
@@ -26,8 +26,8 @@ int json_backtrace(struct json *json, const char *key, struct view *view, uint32
 int json_backtrace_of(struct json *json, const char *key, struct view *view, uint32_t node, bool strip, struct err_text *err);
 /* Return addresses of a backtrace as 16 hexadecimal digits each, outermost first. */
 int json_addresses(struct json *json, const char *key, struct view *view, uint32_t node, struct err_text *err);
-/* graph_url and graph_preview_url: where a picture is drawn of what has that value of that filter. */
-void json_graph_urls(struct json *json, const struct exchange *x, const char *filter, uint64_t value);
+/* graph_url and graph_preview_url: where a picture is drawn of what has that value of that filter, and fits `more` of encode_filters. */
+void json_graph_urls(struct json *json, const struct exchange *x, const char *filter, uint64_t value, const char *more);
 /* The kernel's number of the thread; 0: unknown. */
 uint32_t thread_tid(const struct recording *recording, uint32_t number);
 
@@ -49,5 +49,17 @@ int read_parameters_of(struct exchange *x, struct view *view, const struct route
 		       struct filter *filter, bool (*takes_filter)(const char *name));
 /* true or false (yes, no, 1, 0). */
 int read_switch_value(const char *name, const char *value, bool *ret_on, struct err_text *err);
+/*
+ * Parameters that the page of the profiler whose API this is sends along on some paths, where they say nothing: they are passed over. How
+ * the page looks, what order its table has, and which part of it is shown.
+ */
+int read_passed_over(void *context, const struct view *view, const char *name, const char *value, struct err_text *err);
+#define PASSED_OVER(name)  {name, read_passed_over, "anything", "passed over"}
+#define PASSED_OVER_LOOKS  PASSED_OVER("group_allocations"), PASSED_OVER("show_full_backtraces")
+#define PASSED_OVER_ORDER  PASSED_OVER("sort_by"), PASSED_OVER("order"), PASSED_OVER("generate_graphs")
+#define PASSED_OVER_PAGES  PASSED_OVER("page"), PASSED_OVER("page_size")
+
+/* Appends "&name=value" for each parameter of the request that the table does not have, with what is special in an address encoded. */
+void encode_filters(const struct exchange *x, const struct route_parameter *table, struct buf *to);
 /* Refuses parameters on a path that takes none. */
 int no_parameters(struct exchange *x);

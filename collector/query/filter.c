@@ -58,6 +58,20 @@ static int percent_time(const struct view *view, const char *text, double *ret_n
 	return 0;
 }
 
+/* Seconds or milliseconds since the epoch, in whole numbers, which are too large for exact floating point. Their unit; 0: it is none. */
+static uint64_t epoch_time(const struct view *view, const char *text, double *ret_ns)
+{
+	uint64_t number, unit;
+	double value;
+
+	if (!plain_number(text, &value) || parse_u64(text, &number) < 0 || number < 1000000000)
+		return 0;
+	unit = number >= 100000000000 ? 1000000 : 1000000000;
+	*ret_ns = (double)((__int128)number * unit -
+			   recording_process(view_recording(view))->start_wall_ns);
+	return unit;
+}
+
 /* Nanoseconds since the start, negative before it. */
 static int any_time(const struct view *view, const char *text, double *ret_ns)
 {
@@ -65,6 +79,8 @@ static int any_time(const struct view *view, const char *text, double *ret_ns)
 	uint64_t ns;
 	int r;
 
+	if (epoch_time(view, text, ret_ns))
+		return 0;
 	if (plain_number(text, &value)) {
 		if (value >= 1e11)
 			*ret_ns = value * 1e6 - start;
@@ -82,6 +98,17 @@ static int any_time(const struct view *view, const char *text, double *ret_ns)
 	return r;
 }
 
+/* 1: before the start, where *ret_ns is 0 then. */
+static int keep_time(double ns, uint64_t *ret_ns)
+{
+	if (ns < 0) {
+		*ret_ns = 0;
+		return 1;
+	}
+	*ret_ns = ns >= 1.8e19 ? NO_TIME - 1 : (uint64_t)llround(fmin(ns, 9e18));
+	return 0;
+}
+
 int query_time(const struct view *view, const char *name, const char *text, uint64_t *ret_ns,
 	       struct err_text *err)
 {
@@ -90,12 +117,7 @@ int query_time(const struct view *view, const char *name, const char *text, uint
 	if (any_time(view, text, &ns) < 0)
 		return err_set(err, -EINVAL, "%s takes a time, not \"%.60s\": " TIME_FORMS, name,
 			       text);
-	if (ns < 0) {
-		*ret_ns = 0;
-		return 1;
-	}
-	*ret_ns = ns >= 1.8e19 ? NO_TIME - 1 : (uint64_t)llround(fmin(ns, 9e18));
-	return 0;
+	return keep_time(ns, ret_ns);
 }
 
 static int read_time(struct filter *filter, const struct view *view, const struct field *field,
@@ -108,6 +130,20 @@ static int read_time(struct filter *filter, const struct view *view, const struc
 	if (r > 0 && strcmp(field->name, "from"))
 		filter->before_start = true;
 	return r < 0 ? r : 0;
+}
+
+/* As read_time, but a whole second or millisecond since the epoch lasts to its end: what is of it is not behind it. */
+static int read_until(struct filter *filter, const struct view *view, const struct field *field,
+		      const char *value, struct err_text *err)
+{
+	double ns;
+	uint64_t unit = epoch_time(view, value, &ns);
+
+	if (!unit)
+		return read_time(filter, view, field, value, err);
+	if (keep_time(ns + (double)(unit - 1), (uint64_t *)((char *)filter + field->offset)) > 0)
+		filter->before_start = true;
+	return 0;
 }
 
 /* As read_time, of something other than births: nothing lies before the start. */
@@ -381,7 +417,7 @@ static int read_share(struct filter *filter, const struct view *view, const stru
 
 static const struct field fields[] = {
 	{"from", read_time, AT(from_ns)},
-	{"to", read_time, AT(to_ns)},
+	{"to", read_until, AT(to_ns)},
 	{"lifetime", read_lifetime, 0},
 	{"address_min", read_address, AT(address_min)},
 	{"address_max", read_address, AT(address_max)},

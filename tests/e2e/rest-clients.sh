@@ -1,0 +1,107 @@
+#!/bin/bash
+# What clients of the profiler whose API this is count on: rows, chains, markers, fields and units, and the parameters that its page sends
+# along, of programs that do what its integration tests do. Each line of docs/rest-api.md, "Where this differs", that a program can
+# tell is here, too.
+. "$(dirname "$0")/lib.sh"
+need curl python3
+for name in basic markers; do
+	"$AGENT" run --quiet --output "$T/$name.heapcast" -- "$TARGETS/clients" "$name"
+done
+"$COLLECTOR" serve --data "$T/none" --http 127.0.0.1:18089 "$T"/{markers,basic}.heapcast >"$T/serve.out" 2>"$T/serve.err" &
+wait_for 10 "the server" grep -q 18089 "$T/serve.out"
+cat >"$T/clients.py" <<'PYTHON'
+import json, sys, urllib.error, urllib.parse, urllib.request
+BASE = "http://127.0.0.1:18089"
+
+def fetch(path):
+    try:
+        with urllib.request.urlopen(BASE + path) as answer:
+            return answer.status, answer.headers["content-type"].split(";")[0], answer.read()
+    except urllib.error.HTTPError as e:
+        return e.code, e.headers["content-type"].split(";")[0], e.read()
+
+def get(path):
+    status, kind, body = fetch(path)
+    assert status == 200 and kind == "application/json", (path, status, kind, body[:200])
+    return json.loads(body)
+
+def raw(path):
+    status, _, body = fetch(path)
+    assert status == 200, (path, status, body[:200])
+    return body.decode()
+
+NS = lambda t: t["secs"] * 10**9 + t["fract_nsecs"]
+recordings = {r["cmdline"].split()[-1]: r for r in get("/list")}
+def data(name, path): return get(f"/data/{recordings[name]['id']}/{path}")
+def own(name): return [a for a in data(name, "allocations")["allocations"] if any(f.get("source", "").endswith("clients.c") for f in a["backtrace"])]
+
+# ---- rows, as test_basic has them ----
+basic = recordings["basic"]
+assert basic["executable"].split("/")[-1] == "clients" and {"id", "architecture", "runtime", "timestamp"} <= basic.keys()
+leaked, freed, first, second, zeroed, aligned, third = own("basic")
+assert [a["size"] for a in (leaked, freed, first, second, zeroed, aligned, third)] == [10001, 10002, 10003, 10004, 10005, 10006, 20004]
+assert [("deallocation" in a) for a in (leaked, freed, first, second, zeroed, aligned, third)] == [False, True, True, True, False, False, True]
+assert aligned["address"] % 65536 == 0 and len({a["thread"] for a in own("basic")}) == 1
+assert leaked["backtrace"][-1]["line"] + 1 == freed["backtrace"][-1]["line"], (leaked["backtrace"], freed["backtrace"])
+for a in own("basic"):
+    assert a["address_s"] == f'{a["address"]:016X}' and a["extra_space"] == 0
+    assert all(type(a[field]) is bool for field in ("is_mmaped", "in_main_arena", "is_jemalloc")), a
+
+# ---- chains: what ended the chain stands with all blocks but its last ----
+chain = [first, second, third]
+assert [(a["position_in_chain"], a["chain_length"]) for a in chain] == [(0, 3), (1, 3), (2, 3)]
+assert first["deallocation"]["timestamp"] == second["timestamp"] or NS(first["deallocation"]["timestamp"]) <= NS(second["timestamp"])
+assert first["chain_deallocation"] == second["chain_deallocation"] == third["deallocation"]
+assert not any("chain_deallocation" in a for a in (leaked, freed, zeroed, aligned, third))
+assert all(NS(a["chain_lifetime"]) == NS(third["deallocation"]["timestamp"]) - NS(first["timestamp"]) for a in chain)
+
+# ---- units: parts of the run are from 0 to 1, and a whole millisecond lasts to its end ----
+runtime, start = NS(basic["runtime"]), NS(basic["timestamp"])
+for a in own("basic"):
+    assert NS(a["timestamp"]) == start + NS(a["timestamp_relative"])
+    assert abs(a["timestamp_relative_p"] - NS(a["timestamp_relative"]) / runtime) < 1e-9 and 0 <= a["timestamp_relative_p"] <= 1
+ms = NS(third["timestamp"]) // 10**6
+in_ms = [a["id"] for a in data("basic", "allocations")["allocations"] if NS(a["timestamp"]) // 10**6 == ms]
+assert [a["id"] for a in data("basic", f"allocations?from={ms}&to={ms}")["allocations"]] == in_ms and third["id"] in in_ms
+s = ms // 1000
+assert third["id"] in [a["id"] for a in data("basic", f"allocations?to={s}")["allocations"]]
+assert not data("basic", f"allocations?to={start // 10**6 - 1}")["allocations"]
+
+# ---- groups: fields on both sides, pictures of what matched and of all ----
+groups = data("basic", "allocation_groups?sort_by=all.size&order=dsc&generate_graphs=1&size_min=10002&function_regex=%5Ebasic%24")["allocations"]
+assert groups and all(g["only_matched"]["size"] >= 10002 for g in groups)
+for g in groups:
+    for side in (g["all"], g["only_matched"]):
+        for field in ("min_timestamp_relative_p", "max_timestamp_relative_p"):
+            assert 0 <= side[field] <= 1, side
+        assert raw(side["graph_url"]).startswith("<") and raw(side["graph_preview_url"]).startswith("<")
+    assert 0 <= g["all"]["max_total_usage_first_seen_at_relative_p"] <= 1
+    asked = urllib.parse.parse_qs(g["only_matched"]["graph_url"].split("?")[1])
+    assert asked["size_min"] == ["10002"] and asked["function_regex"] == ["^basic$"] and "sort_by" not in asked, asked
+    assert "size_min" not in g["all"]["graph_url"]
+
+# ---- markers ----
+assert [a["size"] for a in own("markers")] == [101, 107, 102]
+assert [a["size"] for a in data("markers", "allocations?marker=7")["allocations"]] == [107]
+
+# ---- what the page sends along is passed over where it sends it; other names stay an error ----
+looks = "group_allocations=true&show_full_backtraces=1"
+order = looks + "&sort_by=only_matched.size&order=dsc&generate_graphs=true"
+page = order + "&page=0&page_size=20"
+of = f"/data/{basic['id']}/"
+plain = data("basic", "allocations?size_min=10002")
+shown = looks + "&page=1&page_size=20"
+assert data("basic", f"allocations?size_min=10002&{shown}&generate_graphs=true") == plain
+assert data("basic", f"allocation_groups?{shown}") == data("basic", "allocation_groups")
+for path in ("export/flamegraph/flame.svg", "export/heaptrack/heaptrack.dat", "allocation_ascii_tree"):
+    assert raw(f"{of}{path}?{order}&size_min=10002") == raw(f"{of}{path}?size_min=10002"), path
+assert data("basic", f"allocation_filter_to_script?{page}&size_min=10002") == data("basic", "allocation_filter_to_script?size_min=10002")
+assert data("basic", f"maps?{shown}&sort_by=size&order=dsc") == data("basic", "maps?sort_by=size&order=dsc")
+assert data("basic", f"map_filter_to_script?{page.replace('only_matched.', '')}&allocated_after=10%25&allocated_before=50%25") == \
+    data("basic", "map_filter_to_script?from=10%25&to=50%25")
+for path in (f"timeline?{looks}", "allocations?colour=red", "export/flamegraph?page=1", "maps?group_by=size",
+             "allocation_filter_to_script?colour=red"):
+    status, _, body = fetch(of + path)
+    assert status == 400 and b"no parameter is called" in body, (path, status, body)
+PYTHON
+python3 "$T/clients.py" || fail "a client of the API"

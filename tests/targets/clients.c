@@ -1,0 +1,130 @@
+/*
+ * What the clients of the REST API count on, and the integration tests of the profiler whose API it is record: clients basic | cull |
+ * markers | maps
+ *
+ *	basic     a block of each function, in an order of sizes; what realloc makes of one, twice, and the free of that
+ *	cull      blocks that live no time, longer than the threshold of the test (300 ms), and for ever; chains of reallocs of each kind
+ *	markers   blocks under marks
+ *	maps      mappings that are kept, unmapped whole, at the start, at the end and in the middle, and mapped over
+ */
+#include <malloc.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "agent/preload/heapcast.h"
+#include "tests/targets/target.h"
+
+#define PAGE	4096ul
+#define LONG_US 500000 /* longer than the threshold */
+
+#ifndef PR_SET_VMA
+#define PR_SET_VMA	     0x53564d41
+#define PR_SET_VMA_ANON_NAME 0
+#endif
+
+static void basic(void)
+{
+	void *leaked = use(malloc(10001));
+	void *freed = use(malloc(10002)), *grown, *aligned;
+
+	use(leaked);
+	free(freed);
+	grown = use(malloc(10003));
+	grown = use(realloc(grown, 10004));
+	use(calloc(5, 2001));
+	if (!posix_memalign(&aligned, 65536, 10006))
+		use(aligned);
+	grown = use(realloc(grown, 20004));
+	free(grown);
+}
+
+static __attribute__((noinline)) void lives(size_t size, useconds_t us)
+{
+	void *p = use(malloc(size));
+
+	if (!us)
+		return;
+	usleep(us);
+	free(p);
+}
+
+static __attribute__((noinline)) void grows(size_t size, size_t to, useconds_t us)
+{
+	void *p = use(malloc(size));
+
+	usleep(us / 2 + 1);
+	p = use(realloc(p, to));
+	usleep(us / 2 + 1);
+	free(p);
+}
+
+static void cull(void)
+{
+	void *p;
+
+	lives(1234, 1);
+	lives(1235, LONG_US);
+	lives(1236, 0);
+	grows(1500, 1600, 2);	    /* short as a whole */
+	grows(1700, 1800, LONG_US); /* each block short, both together long */
+	p = use(malloc(2000));
+	use(realloc(p, 3000));
+	usleep(LONG_US);
+}
+
+static void markers(void)
+{
+	use(malloc(101));
+	if (heapcast_mark)
+		heapcast_mark(7);
+	use(malloc(107));
+	if (heapcast_mark)
+		heapcast_mark(0);
+	use(malloc(102));
+}
+
+static __attribute__((noinline)) char *map(size_t pages, int protection, int flags, void *at)
+{
+	return mmap(at, pages * PAGE, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+}
+
+/* Maps are read between the steps, wherever they are gathered. */
+static void maps(void)
+{
+	const int rw = PROT_READ | PROT_WRITE;
+	char *touched, *gone, *start, *end, *middle, *over;
+
+	map(123, rw, 0, NULL);
+	touched = map(5, rw, 0, NULL);
+	memset(touched, 1, PAGE);
+	memset(touched + 4 * PAGE, 1, PAGE);
+	gone = map(6, rw, 0, NULL);
+	start = map(7, rw, 0, NULL);
+	end = map(8, rw, 0, NULL);
+	middle = map(9, rw, 0, NULL);
+	over = map(10, rw, 0, NULL);
+	prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, touched, 5 * PAGE, "touched");
+	usleep(LONG_US);
+	munmap(gone, 6 * PAGE);
+	munmap(start, 6 * PAGE);
+	munmap(end + PAGE, 7 * PAGE);
+	munmap(middle + 3 * PAGE, PAGE);
+	map(1, PROT_READ, MAP_FIXED, over + 9 * PAGE);
+	mprotect(touched, PAGE, PROT_READ);
+	usleep(LONG_US);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*act)(void);
+	} acts[] = {{"basic", basic}, {"cull", cull}, {"markers", markers}, {"maps", maps}};
+
+	for (size_t i = 0; argc > 1 && i < sizeof(acts) / sizeof(acts[0]); i++)
+		if (!strcmp(argv[1], acts[i].name))
+			acts[i].act();
+	return 0;
+}
