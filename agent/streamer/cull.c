@@ -112,6 +112,21 @@ static void unlink_slot(struct stream *s, uint32_t index)
 	c->spare = index;
 }
 
+/* The block is sent, and so are all of its chain. */
+static void keep(struct cull *c, uint32_t index)
+{
+	uint32_t i = index;
+
+	do {
+		struct cull_slot *x = &c->slot[i];
+
+		i = x->chain;
+		c->pending -= x->pending;
+		x->pending = false;
+		x->chain = 0;
+	} while (i && i != index);
+}
+
 static int send_oldest(struct stream *s)
 {
 	struct cull *c = &s->cull;
@@ -133,6 +148,7 @@ static int send_oldest(struct stream *s)
 	if (events_encoder_put_inline(&s->batch.events, &event) < 0)
 		return -EAGAIN;
 	stream_account(s, thread, &event);
+	keep(c, c->oldest);
 	unlink_slot(s, c->oldest);
 	return 0;
 }
@@ -158,7 +174,7 @@ static int send_due(struct stream *s)
 static int make_room(struct stream *s)
 {
 	struct cull *c = &s->cull;
-	int r = sums_full(&s->sums) ? -EAGAIN : 0;
+	int r = sums_full(&s->sums, CULL_CHAIN_MOST) ? -EAGAIN : 0;
 
 	while (!r && (!c->spare || c->pending >= c->pending_max)) {
 		bool early = c->slot[c->oldest].pending;
@@ -246,7 +262,8 @@ uint64_t cull_watermark(const struct cull *c, uint64_t watermark_ns)
 
 /* ---- what is culled ---- */
 
-/* The pending block is culled. `lived_ns`: until its death, by a free or a reallocation. */
+/* The pending block is culled. `lived_ns`: until its death, by a free or a reallocation (as without culling, it lives until the new block
+ * is born; pairing.c). */
 static void cull_block(struct stream *s, uint32_t index, uint64_t lived_ns, bool freed)
 {
 	const struct cull_slot *x = &s->cull.slot[index];
@@ -264,15 +281,29 @@ static void cull_block(struct stream *s, uint32_t index, uint64_t lived_ns, bool
 	unlink_slot(s, index);
 }
 
-static void keep(struct cull *c, struct cull_slot *x)
-{
-	c->pending -= x->pending;
-	x->pending = false;
-}
-
 static uint64_t lived(const struct cull_slot *x, uint64_t time_ns)
 {
 	return time_ns > x->time_ns ? time_ns - x->time_ns : 0;
+}
+
+/* The first block of the chain that ends with this one. */
+static uint32_t first_of(const struct cull *c, uint32_t last)
+{
+	return c->slot[last].chain ? c->slot[last].chain : last;
+}
+
+/* The chain of pending blocks that ends with this one is culled: it was freed. */
+static void cull_chain(struct stream *s, uint32_t last, uint64_t freed_ns)
+{
+	const struct cull_slot *slot = s->cull.slot;
+
+	for (uint32_t i = first_of(&s->cull, last); i != last;) {
+		uint32_t next = slot[i].chain;
+
+		cull_block(s, i, lived(&slot[i], slot[next].time_ns), false);
+		i = next;
+	}
+	cull_block(s, last, lived(&slot[last], freed_ns), true);
 }
 
 /* Whose is a death at this address? */
@@ -293,7 +324,7 @@ static enum owner owner_of(struct stream *s, const struct cull_slot *x, const st
 	return OWNER_PENDING;
 }
 
-/* The same, with the pending block in ret_index; one that has lived too long is pending no more. */
+/* The same, with the pending block in ret_index; one whose chain has lived too long is pending no more. */
 static enum owner find_owner(struct stream *s, uint64_t address, const struct thread *thread,
 			     uint64_t time_ns, uint32_t *ret_index)
 {
@@ -307,9 +338,9 @@ static enum owner find_owner(struct stream *s, uint64_t address, const struct th
 	owner = owner_of(s, x, thread, time_ns);
 	x->doubled &= owner != OWNER_EARLIER;
 	*ret_index = at->slot;
-	if (owner != OWNER_PENDING || lived(x, time_ns) < c->time_ns)
+	if (owner != OWNER_PENDING || lived(&c->slot[first_of(c, at->slot)], time_ns) < c->time_ns)
 		return owner;
-	keep(c, x);
+	keep(c, at->slot);
 	return OWNER_UNKNOWN;
 }
 
@@ -321,7 +352,7 @@ static bool takes_place(struct stream *s, uint64_t address)
 
 	if (!at->address)
 		return false;
-	keep(c, &c->slot[at->slot]);
+	keep(c, at->slot);
 	return true;
 }
 
@@ -334,15 +365,28 @@ static void take_birth(struct stream *s, struct thread *thread, const struct eve
 	s->cull.slot[s->cull.newest].doubled = doubled;
 }
 
+/* A reallocation of the pending block, which may go on waiting as one of its chain. */
+static void take_growth(struct stream *s, struct thread *thread, const struct event *e,
+			uint32_t node, uint32_t old)
+{
+	struct cull *c = &s->cull;
+	uint32_t first = first_of(c, old);
+
+	forget(c, e->old_address);
+	take_birth(s, thread, e, node);
+	c->slot[c->newest].position = (uint8_t)(c->slot[old].position + 1);
+	c->slot[c->newest].chain = first;
+	c->slot[old].chain = c->newest;
+}
+
 static void take_death(struct stream *s, struct thread *thread, const struct event *e,
 		       uint32_t node)
 {
-	struct cull *c = &s->cull;
 	uint32_t index;
 
 	switch (find_owner(s, e->address, thread, e->time_ns, &index)) {
 	case OWNER_PENDING:
-		cull_block(s, index, lived(&c->slot[index], e->time_ns), true);
+		cull_chain(s, index, e->time_ns);
 		sums_add_free(&s->sums);
 		thread->counts.culled++;
 		thread->counts_news = true;
@@ -359,20 +403,22 @@ static void take_reallocation(struct stream *s, struct thread *thread, const str
 			      uint32_t node)
 {
 	uint64_t call_ns = e->time_ns > e->call_time_ns ? e->time_ns - e->call_time_ns : 0;
-	struct event birth = *e;
+	struct cull *c = &s->cull;
 	uint32_t index;
 
 	if (!e->old_address) {
 		take_birth(s, thread, e, node);
-	} else if (find_owner(s, e->old_address, thread, call_ns, &index) == OWNER_PENDING) {
-		/* It lives until the new one is born, as without culling (pairing.c). */
-		cull_block(s, index, lived(&s->cull.slot[index], e->time_ns), false);
-		birth.old_address = birth.call_time_ns = 0;
-		take_birth(s, thread, &birth, node);
-	} else {
-		takes_place(s, e->address);
-		hold(s, thread, e, node, HOLD_PLAIN);
+		return;
 	}
+	if (find_owner(s, e->old_address, thread, call_ns, &index) == OWNER_PENDING) {
+		if (e->size < SUMS_SIZE_MOST && c->slot[index].position + 1 < CULL_CHAIN_MOST) {
+			take_growth(s, thread, e, node, index);
+			return;
+		}
+		keep(c, index);
+	}
+	takes_place(s, e->address);
+	hold(s, thread, e, node, HOLD_PLAIN);
 }
 
 static void take(struct stream *s, struct thread *thread, const struct event *e, uint32_t node)

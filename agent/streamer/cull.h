@@ -17,8 +17,9 @@
  * a birth where a block was already. Those are sent, and so is a block whose place was taken while its end is not known: the
  * collector pairs them, as it would without culling. A death takes a birth out or neither goes: what is sent alternates as before.
  *
- * A reallocation of a pending block is its death and the birth of another one, which is then pending; it goes on as
- * one without an old block. A reallocation of a block that was sent is sent, and so is the end of what it makes.
+ * A chain of reallocations is culled or sent as a whole: the free of its last block takes out all of it if the first one was born less than
+ * the time before. Else, and when the first one is sent, all blocks of it are pending no more; and so are those of a chain that grows
+ * beyond CULL_CHAIN_MOST blocks. A reallocation of a block that was sent is sent, and so is the end of what it makes.
  * Mappings, pools, failed calls and free(NULL) are always sent.
  *
  * Slots of the list and the table of addresses have a fixed size; nothing is allocated. What is held back bears nodes of the
@@ -30,9 +31,11 @@
 
 #include "agent/streamer/budget.h"
 #include "agent/streamer/stacks.h"
+#include "agent/streamer/sums.h"
 #include "proto/event.h"
 
-#define CULL_DOUBT_NS	6000 /* the collector's window for repairs: 5 us and a tick */
+#define CULL_DOUBT_NS	 6000 /* the collector's window for repairs: 5 us and a tick */
+#define CULL_CHAIN_MOST	 SUMS_ROWS_LEAST /* blocks: their sums find room at once */
 
 struct stream;
 struct thread;
@@ -54,6 +57,8 @@ struct cull_slot {
 	uint32_t thread; /* index in the table of threads */
 	uint32_t older, newer; /* slots; 0: none. Of free ones, `newer` is the next */
 	uint32_t serial;
+	uint32_t chain; /* the next block that reallocations made of it, of the last one the first; 0: none did */
+	uint8_t position; /* in the chain, from 0 */
 	uint8_t kind;
 	bool pending;
 	bool doubled; /* when it was born a block was already there */

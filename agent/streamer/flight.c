@@ -159,7 +159,7 @@ static int settle(struct stream *s)
 	uint32_t i = f->cursor, next = i + flight_length_of(f, i);
 	int r = 0;
 
-	if (sums_full(&s->sums))
+	if (sums_full(&s->sums, 1))
 		return -EAGAIN;
 	switch (event_traits[flight_kind_of(&f->record[i])].class) {
 	case EVENT_CLASS_ALLOCATION:
@@ -208,7 +208,7 @@ static int shrink(struct stream *s)
 		return r;
 	}
 	while (!r && part-- && f->held) {
-		r = sums_full(&s->sums) ? -EAGAIN : send(s, f->first);
+		r = sums_full(&s->sums, 1) ? -EAGAIN : send(s, f->first);
 		if (!r)
 			sums_add_early(&s->sums);
 	}

@@ -17,7 +17,7 @@ int sums_init(struct sums *s, struct arena *arena, size_t message)
 
 	*s = (struct sums){.wait_ns = SUMS_NS};
 	s->max = (uint32_t)(rows < message / CULLED_ROW_MAX ? rows : message / CULLED_ROW_MAX);
-	if (!s->max)
+	if (s->max < SUMS_ROWS_LEAST)
 		return -ENOMEM;
 	s->shift = 31 + (unsigned)__builtin_clz(s->max); /* twice as many places at least */
 	s->row = arena_take(arena, s->max * sizeof(*s->row));

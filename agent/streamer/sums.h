@@ -16,6 +16,7 @@
 
 #define SUMS_NS	      1000000000	   /* they wait so long, if nothing else makes them go */
 #define SUMS_SIZE_MOST	((uint64_t)1 << 48) /* sums must not overflow: no longer block is for them, */
+#define SUMS_ROWS_LEAST 64
 #define SUMS_BYTES_MOST ((uint64_t)1 << 62) /* and no more bytes wait */
 
 struct stream;
@@ -53,13 +54,13 @@ struct sums_block {
 	bool freed; /* else reallocated */
 };
 
-/* Takes a quarter of the memory at most, and no more than a message has room for. 0 or -ENOMEM. */
+/* Takes a quarter of the memory at most, and no more than a message has room for. 0; -ENOMEM: fewer than SUMS_ROWS_LEAST rows. */
 int sums_init(struct sums *sums, struct arena *arena, size_t message);
 void sums_clear(struct sums *sums);
-/* Nothing can be added until a batch has taken them along. */
-static inline bool sums_full(const struct sums *sums)
+/* So many blocks can't be added until a batch has taken these along. */
+static inline bool sums_full(const struct sums *sums, uint32_t blocks)
 {
-	return sums->count == sums->max || sums->bytes >= SUMS_BYTES_MOST;
+	return sums->max - sums->count < blocks || sums->bytes >= SUMS_BYTES_MOST;
 }
 /* How many events they stand for. */
 static inline uint64_t sums_events(const struct sums *sums)

@@ -173,6 +173,10 @@ static int write_group(struct page *page, struct exchange *x, const struct alloc
 	json_object(json, NULL);
 	write_side(page, "all", x, &g->all);
 	json_times(json, "max_total_usage_first_seen_at", view, g->peak_ns);
+	if (g->culled.blocks) {
+		json_u64(json, "culled_count", g->culled.blocks);
+		json_u64(json, "culled_size", g->culled.bytes);
+	}
 	if (page->what.graphs)
 		json_graph_urls(json, x, "backtraces", g->node, "");
 	json_end(json, '}');
@@ -195,8 +199,7 @@ static int begin(struct page *page, struct exchange *x, const struct route_param
 	if (!r)
 		r = find_order(x, &page->what, &order);
 	if (!r)
-		r = query_allocation_groups(x->source->view, &page->what.filter, &page->groups,
-					    &x->err);
+		r = query_kept_groups(x->source->view, &page->what.filter, &page->groups, &x->err);
 	if (r < 0)
 		return r;
 	if (page->groups.count)

@@ -494,7 +494,7 @@ int node_sums_of(struct node_sums *sums, const struct matcher *matcher, uint32_t
 			      err);
 	else
 		err_set(err, r, "out of memory");
-	if (!r && (!what->only || culled_counts(what->value)))
+	if (!r && !what->rows && (!what->only || culled_counts(what->value)))
 		culled_each(matcher, row) r = r ? r : node_sums_add_culled(sums, row);
 	if (r < 0)
 		node_sums_done(sums);

@@ -33,6 +33,7 @@ struct node_sums_what {
 	bool alive;  /* what was alive at `at_ns`, too */
 	bool chains; /* how many rows a realloc made of others, too */
 	bool only;   /* only what `value` counts; without the above */
+	bool rows;   /* without culled blocks */
 	enum value value;
 	uint64_t at_ns;
 };

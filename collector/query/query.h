@@ -583,6 +583,7 @@ struct group_side {
 struct allocation_group {
 	uint32_t node;
 	struct group_side all, matched;
+	struct usage culled; /* of all, where these are without what was culled */
 	uint64_t peak_ns; /* of all: the first moment at which most of its bytes were in use */
 };
 
@@ -590,7 +591,10 @@ struct allocation_groups {
 	struct allocation_group *list; /* by node */
 	size_t count;
 };
-/* Groups with at least one matched block. */
+/* Groups with at least one matched block, culled ones among them. */
 int query_allocation_groups(struct view *view, const struct filter *filter, struct allocation_groups *ret_groups,
 			    struct err_text *err);
+/* The same of what there are rows of: without culled blocks. */
+int query_kept_groups(struct view *view, const struct filter *filter, struct allocation_groups *ret_groups,
+		      struct err_text *err);
 void allocation_groups_done(struct allocation_groups *groups);

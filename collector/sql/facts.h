@@ -25,7 +25,7 @@ uint32_t facts_depth(struct sql *sql, uint32_t stack);
 /* What the REST API calls groups, and the sums that `top --by backtrace` shows; all backtraces that allocations or frees have, 0 (none) among them. */
 struct stack_sums {
 	struct usage allocated, leaked, temporary;
-	struct group_side rows; /* without culled blocks */
+	struct group_side rows; /* culled blocks among them, as group filters count */
 	uint64_t peak_ns;
 };
 /* 0; or what working it out failed with. The list is in the order of the numbers. */

@@ -32,12 +32,12 @@
 	  "half the 95 % interval of allocated_bytes; 0: exact")                                   \
 	X(BLOCKS_ERROR, "allocated_blocks_error", "REAL", "the same of allocated_blocks")          \
 	X(ROW_BLOCKS, "row_blocks", "INTEGER",                                                     \
-	  "blocks of the rows in allocations: without culled ones")                                \
-	X(MIN_SIZE, "min_size", "INTEGER", "smallest block among the rows")                        \
+	  "its blocks as group filters count them, culled ones too")                               \
+	X(MIN_SIZE, "min_size", "INTEGER", "smallest of these blocks")                             \
 	X(MAX_SIZE, "max_size", "INTEGER", "largest one")                                          \
-	X(FIRST, "first_ns", "INTEGER", "birth of the first among the rows")                       \
+	X(FIRST, "first_ns", "INTEGER", "birth of the first of them")                              \
 	X(LAST, "last_ns", "INTEGER", "and of the last")                                           \
-	X(PEAK, "peak_ns", "INTEGER", "when most bytes of its rows were in use, first seen")
+	X(PEAK, "peak_ns", "INTEGER", "when most of their bytes were in use, first seen")
 
 #define ENUM(id, name, type, about) STACKS_##id,
 enum { STACKS(ENUM) };

@@ -7,7 +7,8 @@ need curl python3
 for name in basic markers; do
 	"$AGENT" run --quiet --output "$T/$name.heapcast" -- "$TARGETS/clients" "$name"
 done
-"$COLLECTOR" serve --data "$T/none" --http 127.0.0.1:18089 "$T"/{markers,basic}.heapcast >"$T/serve.out" 2>"$T/serve.err" &
+"$AGENT" run --quiet --cull 300ms --output "$T/cull.heapcast" -- "$TARGETS/clients" cull
+"$COLLECTOR" serve --data "$T/none" --http 127.0.0.1:18089 "$T"/{cull,markers,basic}.heapcast >"$T/serve.out" 2>"$T/serve.err" &
 wait_for 10 "the server" grep -q 18089 "$T/serve.out"
 cat >"$T/clients.py" <<'PYTHON'
 import json, sys, urllib.error, urllib.parse, urllib.request
@@ -83,6 +84,23 @@ for g in groups:
 # ---- markers ----
 assert [a["size"] for a in own("markers")] == [101, 107, 102]
 assert [a["size"] for a in data("markers", "allocations?marker=7")["allocations"]] == [107]
+
+# ---- culling, as test_cull has it: chains of reallocs are kept or culled as a whole, and a group's counts are of what is kept ----
+kept = own("cull")
+assert [(a["size"], a["position_in_chain"], a["chain_length"], "deallocation" in a) for a in kept] == [
+    (1235, 0, 1, True), (1236, 0, 1, False), (1700, 0, 2, True), (1800, 1, 2, True), (2000, 0, 2, True), (3000, 1, 2, False)], kept
+groups = {g["backtrace_id"]: g for g in data("cull", "allocation_groups")["allocations"]}
+assert len({a["backtrace_id"] for a in kept[:2]}) == 1 and len(groups) == len({a["backtrace_id"] for a in data("cull", "allocations")["allocations"]})
+for backtrace, g in groups.items():
+    rows = data("cull", f"allocations?backtraces={backtrace}")["allocations"]
+    for side in (g["all"], g["only_matched"]):
+        assert (side["allocated_count"], side["size"], side["min_size"], side["max_size"]) == \
+            (len(rows), sum(a["size"] for a in rows), min(a["size"] for a in rows), max(a["size"] for a in rows)), (g, rows)
+    assert g["all"].get("culled_count", 0) == (backtrace == kept[0]["backtrace_id"]), g
+assert groups[kept[0]["backtrace_id"]]["all"]["culled_size"] == 1234
+# What was culled is in totals and in what group filters compare with, where the profiler knew nothing of it.
+assert data("cull", "report")["culled"]["blocks"] >= 3
+assert [a["size"] for a in data("cull", "allocations?group_allocations_min=3&size_min=1234&size_max=1236")["allocations"]] == [1235, 1236]
 
 # ---- what the page sends along is passed over where it sends it; other names stay an error ----
 looks = "group_allocations=true&show_full_backtraces=1"

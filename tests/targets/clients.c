@@ -62,15 +62,13 @@ static __attribute__((noinline)) void grows(size_t size, size_t to, useconds_t u
 
 static void cull(void)
 {
-	void *p;
+	static const useconds_t lifetimes_us[] = {1, LONG_US, 0};
 
-	lives(1234, 1);
-	lives(1235, LONG_US);
-	lives(1236, 0);
+	for (volatile size_t i = 0; i < 3; i++) /* one call site */
+		lives(1234 + i, lifetimes_us[i]);
 	grows(1500, 1600, 2);	    /* short as a whole */
 	grows(1700, 1800, LONG_US); /* each block short, both together long */
-	p = use(malloc(2000));
-	use(realloc(p, 3000));
+	use(realloc(use(malloc(2000)), 3000));
 	usleep(LONG_US);
 }
 

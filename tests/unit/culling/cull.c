@@ -222,6 +222,78 @@ static void test_weights(void **state)
 	free(m);
 }
 
+/* A block that is reallocated again and again: `blocks` of them within the time, and then it is freed. */
+static void run_chain(struct model *m, unsigned blocks)
+{
+	const struct cull_settings settings = {.time_ns = CULL_NS};
+	bool fits = blocks <= CULL_CHAIN_MOST;
+
+	model_open(m, &settings, 1);
+	m->exact = true;
+	put(m, 0, HEAPCAST__EVENT_KIND__EVENT_MALLOC, 0, 10, 1, NULL);
+	born(m, 0, 1, 10, false);
+	for (unsigned i = 1; i < blocks; i++) {
+		unsigned from = i - 1;
+
+		m->now_ns += 10000;
+		put(m, i % THREADS, HEAPCAST__EVENT_KIND__EVENT_REALLOC, i, 10 + i, i % SITES,
+		    &from);
+		grows(m, from, i, i % SITES, 10 + i);
+	}
+	drain(m, false);
+	assert_int_equal(m->b.stream.cull.pending, fits ? blocks : 0);
+	m->now_ns += 10000;
+	put(m, 0, HEAPCAST__EVENT_KIND__EVENT_FREE, blocks - 1, 0, 1, NULL);
+	dies(m, blocks - 1);
+	drain(m, true);
+	assert_int_equal(m->got_culled_events, fits ? blocks + 1 : 0);
+	check(m);
+	model_close(m);
+}
+
+/* A chain is culled as a whole while its sums find room, and sent as a whole where they do not. */
+static void test_chains(void **state)
+{
+	struct model *m = model_new();
+
+	(void)state;
+	run_chain(m, 2);
+	run_chain(m, CULL_CHAIN_MOST);
+	run_chain(m, CULL_CHAIN_MOST + 1);
+	run_chain(m, 3 * CULL_CHAIN_MOST);
+	free(m);
+}
+
+/* The first block of a chain is sent in time: so are the others, and what comes of them, though each lived short. */
+static void test_chain_in_time(void **state)
+{
+	const struct cull_settings settings = {.time_ns = CULL_NS};
+	struct model *m = model_new();
+
+	(void)state;
+	model_open(m, &settings, 1);
+	m->exact = true;
+	put(m, 0, HEAPCAST__EVENT_KIND__EVENT_MALLOC, 0, 2000, 1, NULL);
+	born(m, 0, 1, 2000, true);
+	for (unsigned i = 1; i <= 4; i++) {
+		unsigned from = i - 1;
+
+		m->now_ns += CULL_NS / 2 - 100000;
+		put(m, 0, HEAPCAST__EVENT_KIND__EVENT_REALLOC, i, 3000, 1, &from);
+		grows(m, from, i, 1, 3000);
+		drain(m, false);
+	}
+	assert_int_equal(m->b.stream.cull.pending, 0);
+	put(m, 0, HEAPCAST__EVENT_KIND__EVENT_FREE, 4, 0, 1, NULL);
+	dies(m, 4);
+	drain(m, true);
+	assert_int_equal(m->got_events, 6);
+	assert_int_equal(m->got_culled_events, 0);
+	check(m);
+	model_close(m);
+	free(m);
+}
+
 static void test_lifetimes(void **state)
 {
 	(void)state;
@@ -236,11 +308,12 @@ static void test_lifetimes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),	cmocka_unit_test(test_inverted_stamps),
-		cmocka_unit_test(test_no_room), cmocka_unit_test(test_full_list),
-		cmocka_unit_test(test_flush),	cmocka_unit_test(test_generations),
-		cmocka_unit_test(test_weights), cmocka_unit_test(test_lifetimes),
-		cmocka_unit_test(test_late),
+		cmocka_unit_test(test_random),	      cmocka_unit_test(test_inverted_stamps),
+		cmocka_unit_test(test_no_room),	      cmocka_unit_test(test_full_list),
+		cmocka_unit_test(test_flush),	      cmocka_unit_test(test_generations),
+		cmocka_unit_test(test_weights),	      cmocka_unit_test(test_lifetimes),
+		cmocka_unit_test(test_late),	      cmocka_unit_test(test_chains),
+		cmocka_unit_test(test_chain_in_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,11 +24,20 @@
 #define STALLED_NS 2000000
 #define DELIVERIES_MAX 64
 
+#define CHAIN_MOST 64 /* as culling has it */
+
 struct block {
 	bool alive, sent; /* sent: it will surely be among the events */
 	unsigned site;
 	uint32_t size;
 	uint64_t birth_ns;
+	/* What it was made of by reallocations, while all of the chain may still be culled. */
+	unsigned links;
+	struct link {
+		unsigned site;
+		uint32_t size;
+		uint64_t birth_ns;
+	} link[CHAIN_MOST];
 };
 
 struct sum {
@@ -256,24 +265,53 @@ static inline void put(struct model *m, unsigned thread, unsigned kind, unsigned
 
 static inline void born(struct model *m, unsigned i, unsigned site, uint32_t size, bool sent)
 {
-	m->block[i] = (struct block){true, sent, site, size, m->now_ns};
+	m->block[i] = (struct block){.alive = true, .sent = sent, .site = site, .size = size, .birth_ns = m->now_ns};
 	m->born[site].blocks++;
 	m->born[site].bytes += size;
 }
 
-/* Is it culled? Then it counts. */
-static inline bool dies(struct model *m, unsigned i)
+static inline bool may_be_culled(const struct model *m, const struct block *b)
+{
+	uint64_t first_ns = b->links ? b->link[0].birth_ns : b->birth_ns;
+
+	return !b->sent && tick(m->now_ns) - tick(first_ns) < m->cull_ns;
+}
+
+static inline void is_culled(struct model *m, unsigned site, uint32_t size, uint64_t birth_ns, uint64_t end_ns)
+{
+	struct sum *sum = &m->culled[site][culled_lifetime(tick(end_ns) - tick(birth_ns))][bits_of(size)];
+
+	sum->blocks++;
+	sum->bytes += size;
+}
+
+/* If its chain is culled it counts. */
+static inline void dies(struct model *m, unsigned i)
 {
 	struct block *b = &m->block[i];
-	uint64_t lived = tick(m->now_ns) - tick(b->birth_ns);
-	struct sum *sum = &m->culled[b->site][culled_lifetime(lived)][bits_of(b->size)];
 
 	b->alive = false;
-	if (b->sent || lived >= m->cull_ns)
-		return false;
-	sum->blocks++;
-	sum->bytes += b->size;
-	return true;
+	if (!may_be_culled(m, b))
+		return;
+	for (unsigned k = 0; k < b->links; k++)
+		is_culled(m, b->link[k].site, b->link[k].size, b->link[k].birth_ns,
+			  k + 1 < b->links ? b->link[k + 1].birth_ns : b->birth_ns);
+	is_culled(m, b->site, b->size, b->birth_ns, m->now_ns);
+}
+
+/* A reallocation at `from` makes a block at `to`. */
+static inline void grows(struct model *m, unsigned from, unsigned to, unsigned site, uint32_t size)
+{
+	struct block old = m->block[from];
+	bool sent = !may_be_culled(m, &old) || old.links + 1 == CHAIN_MOST;
+
+	m->block[from].alive = false;
+	born(m, to, site, size, sent);
+	if (sent)
+		return;
+	old.link[old.links++] = (struct link){old.site, old.size, old.birth_ns};
+	memcpy(m->block[to].link, old.link, sizeof(old.link));
+	m->block[to].links = old.links;
 }
 
 static inline void act(struct model *m)
@@ -294,7 +332,7 @@ static inline void act(struct model *m)
 		if (m->block[to].alive && to != i)
 			return;
 		put(m, thread, HEAPCAST__EVENT_KIND__EVENT_REALLOC, to, size, site, &i);
-		born(m, to, site, size, !dies(m, i));
+		grows(m, i, to, site, size);
 	}
 }
 
