@@ -24,6 +24,8 @@ struct question_options {
 	const char *fail_if, *base, *start, *end, *young, *percent_min;
 	const char *hide_rules;
 	const char *title;
+	struct option_list series;
+	uint64_t bands;
 	uint64_t width;
 	bool inverted, reversed;
 	const char *table;

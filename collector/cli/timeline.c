@@ -8,7 +8,9 @@
 #include "base/parse.h"
 #include "collector/cli/header.h"
 #include "collector/cli/question.h"
+#include "collector/cli/output.h"
 #include "collector/cli/terminal.h"
+#include "collector/cli/timeline_bands.h"
 #include "collector/export/export.h"
 #include "collector/export/results.h"
 #include "collector/store/store.h"
@@ -16,9 +18,9 @@
 
 #include "base/ban.h"
 
-#define GRAPH_ROWS  10
-#define GRAPH_LABEL 12 /* columns before the graph */
+#define GRAPH_ROWS     10
 #define COUNT_MAX   100000
+#define PICTURE_POINTS 1000
 
 static uint64_t highest(const struct timeline *t)
 {
@@ -43,7 +45,7 @@ static char mark(const struct timeline_bucket *b, unsigned row, uint64_t most)
 static void print_graph(const struct timeline *t)
 {
 	uint64_t most = highest(t);
-	char size[32], from[32], to[32];
+	char size[32];
 
 	for (unsigned row = GRAPH_ROWS; row-- > 0 && most;) {
 		char line[512];
@@ -60,18 +62,7 @@ static void print_graph(const struct timeline *t)
 		line[n] = 0;
 		puts(line);
 	}
-	printf("%10s +%.*s\n", "0 B", (int)(t->count < 400 ? t->count : 400),
-	       "--------------------------------------------------------------------------------"
-	       "--------------------------------------------------------------------------------"
-	       "--------------------------------------------------------------------------------"
-	       "--------------------------------------------------------------------------------"
-	       "--------------------------------------------------------------------------------");
-	format_duration(from, t->from_ns);
-	format_duration(to, t->to_ns - 1);
-	printf("%*s%s%*s\n", GRAPH_LABEL, "", from,
-	       t->count > strlen(from) + strlen(to) ? (int)(t->count - strlen(from))
-						    : (int)strlen(to) + 2,
-	       to);
+	print_time_axis(t, "0 B");
 }
 
 static void print_table(const struct timeline *t)
@@ -92,19 +83,22 @@ static void print_table(const struct timeline *t)
 	}
 }
 
-static int print_timeline_json(const struct question *q, const struct timeline *t)
+static int print_timeline_json(const struct question *q, const struct timeline *t,
+			       const struct timeline_bands *bands)
 {
 	cleanup(buf_done) struct buf out = {0};
 	struct json json;
 
 	header_json_begin(&json, &out, q);
 	json_timeline(&json, t, recording_process(q->recording)->start_wall_ns);
+	if (bands->series.count)
+		json_series(&json, t, &bands->series, bands->weight);
 	json_end(&json, '}');
 	return print_json(q, &out);
 }
 
 static int ask(struct question *q, const struct question_options *o, uint32_t buckets,
-	       struct timeline *ret_timeline, struct err_text *err)
+	       struct timeline_bands *bands, struct timeline *ret_timeline, struct err_text *err)
 {
 	struct timeline_question question = {.to_ns = NO_TIME, .buckets = buckets};
 	int r = o->start ? query_time(q->view, "--start", o->start, &question.from_ns, err) : 0;
@@ -112,30 +106,68 @@ static int ask(struct question *q, const struct question_options *o, uint32_t bu
 	if (r >= 0 && o->end)
 		r = query_time(q->view, "--end", o->end, &question.to_ns, err);
 	question.leaked_only = q->value == VALUE_LEAKED;
-	return r < 0 ? r : query_timeline(q->view, &q->filter, &question, ret_timeline, err);
+	if (r < 0)
+		return r;
+	if (!bands->asked)
+		return query_timeline(q->view, &q->filter, &question, ret_timeline, err);
+	return query_series(q->view, &q->filter, &question, &bands->question, ret_timeline,
+			    &bands->series, err);
 }
 
-static int answer(struct question *q, const struct question_options *o)
+static int draw(struct question *q, const struct question_options *o, struct timeline_bands *bands)
+{
+	cleanup(timeline_done) struct timeline t = {0};
+	cleanup(buf_done) struct buf out = {0};
+	struct err_text err = {0};
+	int r = ask(q, o, PICTURE_POINTS, bands, &t, &err);
+
+	if (!r)
+		r = export_graph(
+			&t,
+			&(struct graph_options){.incomplete = q->completeness.line,
+						.weight = bands->weight,
+						.series = bands->asked ? &bands->series : NULL},
+			&out, &err);
+	return r < 0 ? question_failed(q, r, &err) : output_write(q->command, o->output, &out);
+}
+
+static int print(struct question *q, const struct question_options *o, struct timeline_bands *bands)
 {
 	cleanup(timeline_done) struct timeline graph = {0}, table = {0};
 	struct err_text err = {0};
 	char heading[64];
-	int r = ask(q, o, (uint32_t)o->count, &table, &err);
+	int r = 0;
 
+	if (o->common.json || !bands->asked)
+		r = ask(q, o, (uint32_t)o->count, bands, &table, &err);
 	if (!r && !o->common.json)
-		r = ask(q, o, terminal_width() - GRAPH_LABEL, &graph, &err);
+		r = ask(q, o, terminal_width() - GRAPH_LABEL, bands, &graph, &err);
 	if (r < 0)
 		return question_failed(q, r, &err);
 	if (o->common.json)
-		return print_timeline_json(q, &table);
+		return print_timeline_json(q, &table, bands);
 	header_print(q);
 	snprintf(heading, sizeof(heading), "In use%s%s", q->value == VALUE_LEAKED ? ", of what was " : "",
 		 q->value == VALUE_LEAKED ? watched_unfreed(recording_process(q->recording)) : "");
 	terminal_heading(heading);
+	if (bands->asked) {
+		print_bands(&graph, bands);
+		return EXIT_DONE;
+	}
 	print_graph(&graph);
 	putchar('\n');
 	print_table(&table);
 	return EXIT_DONE;
+}
+
+static int answer(struct question *q, const struct question_options *o)
+{
+	cleanup(timeline_bands_done) struct timeline_bands bands = {.asked = false};
+	int status = timeline_bands_init(&bands, q, o);
+
+	if (status)
+		return status;
+	return o->output ? draw(q, o, &bands) : print(q, o, &bands);
 }
 
 static int run(struct command_call *call)
@@ -159,6 +191,20 @@ static const struct option timeline_table[] = {
 	OPTION_NUMBER(struct question_options, count, "count", "N", "rows of the table (20)"),
 	OPTION_TEXT(struct question_options, value, "value", "WHAT",
 		    "allocated (the default), or leaked: only blocks that were not freed"),
+	OPTION_TEXT(
+		struct question_options, by, "by", "WHAT",
+		"in bands: of the largest of each site, function, module or backtrace, or custom: "
+		"of --series"),
+	OPTION_NUMBER(struct question_options, bands, "bands", "N",
+		      "so many of the largest, up to 32 (8); the rest is a band, too"),
+	OPTION_LIST(
+		struct question_options, series, "series", "NAME:FILTER=VALUE",
+		"a band of --by custom, with & between filters; may be there again, and a block is "
+		"of the first that it fits (default: leaked, and temporary)"),
+	OPTION_TEXT(struct question_options, weight, "weight", "WHAT",
+		    "of bands and pictures: bytes (the default) or blocks"),
+	OPTION_TEXT(struct question_options, output, "output", "FILE",
+		    "draw it as SVG into this file; - is standard output"),
 	{0},
 };
 
@@ -169,7 +215,8 @@ static const struct option_group groups[] = {
 	{0},
 };
 
-static const struct question_options defaults = {.common.data = DEFAULT_DATA, .count = 20};
+static const struct question_options defaults = {
+	.common.data = DEFAULT_DATA, .count = 20, .bands = SERIES_USUAL};
 
 const struct command command_timeline = {
 	.name = "timeline",
@@ -177,9 +224,15 @@ const struct command command_timeline = {
 	.usage = "[OPTION...] [STREAM]",
 	.about = "A graph of the bytes in use, and a table. Each row and column is a part of the\n"
 		 "time: the lowest and highest that was in use in it, exactly, however short. In\n"
-		 "the graph # reaches up to the lowest and | from there to the highest.\n",
+		 "the graph # reaches up to the lowest and | from there to the highest.\n"
+		 "\n"
+		 "With --by bands lie upon each other, a letter each, that reach up to the\n"
+		 "highest: in each column those of the moment at which most was in use.\n",
 	.examples = "  collector timeline last\n"
-		    "  collector timeline last --start 45% --end 55% --module libfoo.so\n",
+		    "  collector timeline last --start 45% --end 55% --module libfoo.so\n"
+		    "  collector timeline last --by site --output sites.svg\n"
+		    "  collector timeline last --by custom --series 'big:size_min=1M' \\\n"
+		    "      --series 'parser:function_regex=^parse_'\n",
 	.groups = groups,
 	.options_size = sizeof(struct question_options),
 	.defaults = &defaults,

@@ -49,9 +49,11 @@ struct graph_options {
 	enum export_weight weight;
 	uint32_t width, height; /* pixels; 0: 1024 and 768. Below 500 without axes */
 	const char *incomplete; /* as of flame graphs */
+	const struct series_list *series; /* bands; NULL: none */
 };
 
-/* What was in use over time as SVG: blue up to the lowest of each point, red from there to the highest. */
+/* What was in use over time as SVG: blue up to the lowest of each point, red from there to the highest; or bands upon each other that
+ * reach up to the highest, and below what they are called. */
 int export_graph(const struct timeline *timeline, const struct graph_options *options, struct buf *out, struct err_text *err);
 
 struct ascii_tree_options {

@@ -110,6 +110,29 @@ void json_timeline(struct json *json, const struct timeline *t, uint64_t start_w
 	json_u64(json, "end_ns", t->to_ns);
 }
 
+void json_series(struct json *json, const struct timeline *t, const struct series_list *series,
+		 enum export_weight weight)
+{
+	json_array(json, "series");
+	for (uint32_t k = 0; k < series->count; k++) {
+		const struct series *s = &series->list[k];
+
+		json_object(json, NULL);
+		json_string(json, "name", s->name);
+		if (s->function || s->module)
+			json_site(json, s->function, s->file, s->line, s->module);
+		if (s->node)
+			json_u64(json, "backtrace_id", s->node);
+		json_u64(json, "most", s->most);
+		json_array(json, weight == EXPORT_BYTES ? "allocated_size" : "allocated_count");
+		for (uint32_t i = 0; i < t->count; i++)
+			json_u64(json, NULL, s->values[i]);
+		json_end(json, ']');
+		json_end(json, '}');
+	}
+	json_end(json, ']');
+}
+
 /* ---- sizes and lifetimes ---- */
 
 static void json_classes(struct json *json, const char *key, const struct histogram_class *list,

@@ -3,6 +3,7 @@
  * Results of queries as JSON: the members of an object that the caller has opened. The commands' --json and the REST API write
  * the same ones. Times of the recording are in nanoseconds from its start (`_ns`).
  */
+#include "collector/export/export.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,8 @@ void json_group(struct json *json, const struct group *group);
 void json_report(struct json *json, const struct report *report);
 /* Arrays, a value a bucket; `start_wall_ns` is when the recording began. */
 void json_timeline(struct json *json, const struct timeline *timeline, uint64_t start_wall_ns);
+/* The member "series": bands, with a value a bucket. */
+void json_series(struct json *json, const struct timeline *timeline, const struct series_list *series, enum export_weight weight);
 void json_histogram(struct json *json, const struct histogram *histogram);
 void json_survivors(struct json *json, const struct survivors *survivors, uint64_t skip, uint64_t count);
 void json_diff(struct json *json, const struct diff *diff, uint64_t skip, uint64_t count);

@@ -25,27 +25,32 @@ const struct route_parameter timeline_parameters[] = {
 	 "the part of the recording that is shown begins here; default its start"},
 	{"end", what_moment, "time", "and ends here; default its end"},
 	{"points", what_points, "number", "at most so many; default 1000"},
+	WHAT_BANDS,
+	WHAT_WEIGHT,
 	{0},
 };
 
 static int timeline(struct exchange *x, bool leaked_only)
 {
 	cleanup(timeline_done) struct timeline timeline = {0};
+	cleanup(series_done) struct series_list series = {.count = 0};
 	cleanup(what_done) struct what what;
 	struct json json;
 	int r = what_read(x, timeline_parameters, &what);
 
 	if (!r)
-		r = query_timeline(x->source->view, &what.filter,
+		r = what_over_time(x, &what,
 				   &(struct timeline_question){.from_ns = what.start_ns,
 							       .to_ns = what.end_ns,
 							       .buckets = what.points,
 							       .leaked_only = leaked_only},
-				   &timeline, &x->err);
+				   &timeline, &series);
 	if (r < 0)
 		return r;
 	json_answer(&json, x);
 	json_timeline(&json, &timeline, recording_process(x->source->recording)->start_wall_ns);
+	if (series.count)
+		json_series(&json, &timeline, &series, what.weight);
 	return close_object(x, &json);
 }
 

@@ -237,6 +237,7 @@ const struct route_parameter graph_parameters[] = {
 	{"end", what_moment, "time", "and ends here; default its end"},
 	{"width", what_pixels, "10 to 10000", "pixels; default 1024"},
 	{"height", what_pixels, "10 to 10000", "pixels; default 768"},
+	WHAT_BANDS,
 	WHAT_WEIGHT,
 	{0},
 };
@@ -244,16 +245,17 @@ const struct route_parameter graph_parameters[] = {
 int graph_step(struct exchange *x)
 {
 	cleanup(timeline_done) struct timeline timeline = {0};
+	cleanup(series_done) struct series_list series = {.count = 0};
 	cleanup(what_done) struct what what;
 	int r = what_read(x, graph_parameters, &what);
 
 	if (!r)
-		r = query_timeline(
-			x->source->view, &what.filter,
+		r = what_over_time(
+			x, &what,
 			&(struct timeline_question){.from_ns = what.start_ns,
 						    .to_ns = what.end_ns,
 						    .buckets = what.width ? what.width : 1000},
-			&timeline, &x->err);
+			&timeline, &series);
 	if (r < 0)
 		return r;
 	x->content_type = "image/svg+xml";
@@ -261,7 +263,8 @@ int graph_step(struct exchange *x)
 			    &(struct graph_options){.incomplete = x->incomplete,
 						    .weight = what.weight,
 						    .width = what.width,
-						    .height = what.height},
+						    .height = what.height,
+						    .series = series.count ? &series : NULL},
 			    &x->out, &x->err);
 }
 

@@ -134,6 +134,57 @@ int what_points(void *context, const struct view *view, const char *name, const 
 	return 0;
 }
 
+int what_bands_by(void *context, const struct view *view, const char *name, const char *value,
+		  struct err_text *err)
+{
+	struct what *w = context;
+
+	(void)view;
+	w->bands_by = value;
+	return series_by(value, name, &w->bands, &w->series, err);
+}
+
+int what_bands(void *context, const struct view *view, const char *name, const char *value,
+	       struct err_text *err)
+{
+	struct what *w = context;
+	uint64_t number;
+
+	(void)view;
+	if (parse_u64(value, &number) < 0 || !number || number > SERIES_MAX)
+		return err_set(err, -EINVAL, "%s takes a number from 1 to %d, not \"%.60s\"", name,
+			       SERIES_MAX, value);
+	w->bands.most = (uint32_t)number;
+	return 0;
+}
+
+int what_series(void *context, const struct view *view, const char *name, const char *value,
+		struct err_text *err)
+{
+	struct what *w = context;
+
+	(void)name;
+	return series_filters_add(&w->series, view, value, err);
+}
+
+int what_over_time(struct exchange *x, struct what *what, const struct timeline_question *over,
+		   struct timeline *ret_timeline, struct series_list *ret_series)
+{
+	struct view *view = x->source->view;
+	int r;
+
+	*ret_series = (struct series_list){0};
+	if (!what->bands_by && !what->series.count)
+		return query_timeline(view, &what->filter, over, ret_timeline, &x->err);
+	what->bands.blocks = what->weight == EXPORT_BLOCKS;
+	r = series_settle(what->bands_by, &what->bands, &what->series, view, &x->err);
+	if (r < 0)
+		snprintf(x->parameter, sizeof(x->parameter), "by");
+	return r ? r
+		 : query_series(view, &what->filter, over, &what->bands, ret_timeline, ret_series,
+				&x->err);
+}
+
 int what_percent(void *context, const struct view *view, const char *name, const char *value,
 		 struct err_text *err)
 {
@@ -272,6 +323,7 @@ void what_init(struct what *what, struct exchange *x)
 		.end_ns = NO_TIME,
 		.points = 1000,
 		.young_ns = NO_TIME,
+		.bands.most = SERIES_USUAL,
 	};
 	filter_init(&what->filter);
 	what->filter.cancel.asked = &x->cancelled;
@@ -286,5 +338,6 @@ int what_read(struct exchange *x, const struct route_parameter *table, struct wh
 
 void what_done(struct what *what)
 {
+	series_filters_done(&what->series);
 	filter_done(&what->filter);
 }

@@ -116,7 +116,7 @@ static void end_step(struct part *p, struct queue *q)
 
 static int add_row(struct part *p, struct queue *q, const struct row_block *block, uint32_t i)
 {
-	struct history_event birth = birth_of(block, i, false);
+	struct history_event birth = birth_of(block, i);
 	uint64_t death = death_time(block, i);
 
 	if (!q->begun) {

@@ -74,36 +74,42 @@ static void sum_merge(struct sum *into, const struct sum *from)
 }
 
 struct sites {
-	enum grouping grouping;
+	struct group_keys keys;
 	struct sum *list;
 	uint32_t count, capacity;
-	struct map index;	   /* key -> index + 1 */
-	struct intern files, keys; /* of functions */
+	struct map index; /* key -> index + 1 */
 };
 
 static void sites_done(struct sites *sites)
 {
 	free(sites->list);
 	map_done(&sites->index);
-	intern_done(&sites->files);
-	intern_done(&sites->keys);
+	group_keys_done(&sites->keys);
+}
+
+void group_keys_done(struct group_keys *keys)
+{
+	intern_done(&keys->files);
+	intern_done(&keys->keys);
 }
 
 /* Functions of one name in files of one name are the same one, whatever the build and the place of the file. */
-static uint32_t function_key(struct sites *sites, const struct view *view,
-			     const struct frame *frame)
+uint32_t group_key(struct group_keys *keys, const struct view *view, const struct frame *site)
 {
-	const char *path = intern_get(&view->texts, frame->module);
-	uint32_t file = intern_text(&sites->files, module_basename(path));
+	uint32_t file;
 
-	return file ? intern_pair(&sites->keys, frame->name, file) : 0;
+	if (keys->grouping == GROUP_BY_SITE)
+		return site->site;
+	file = intern_text(&keys->files, module_basename(intern_get(&view->texts, site->module)));
+	if (!file || keys->grouping == GROUP_BY_MODULE)
+		return file;
+	return intern_pair(&keys->keys, site->name, file);
 }
 
 static int sites_add(struct sites *sites, const struct view *view, const struct sum *sum)
 {
 	const struct frame *frame = &view->frames[sum->frame - 1];
-	uint32_t key =
-		sites->grouping == GROUP_BY_SITE ? frame->site : function_key(sites, view, frame);
+	uint32_t key = group_key(&sites->keys, view, frame);
 	uint64_t *index = key ? map_put(&sites->index, key, NULL) : NULL;
 
 	if (!index)
@@ -173,7 +179,7 @@ static int add_all(struct groups *groups, struct sites *sites, const struct view
 		   const struct node_sums *nodes, const struct node_sums *alive, enum value value,
 		   uint64_t at_ns)
 {
-	bool by_site = sites->grouping != GROUP_BY_BACKTRACE;
+	bool by_site = sites->keys.grouping != GROUP_BY_BACKTRACE;
 	struct tally total = {0};
 	int r = by_site ? 0 : groups_reserve(groups, nodes->count);
 
@@ -198,7 +204,7 @@ static int add_all(struct groups *groups, struct sites *sites, const struct view
 int groups_of(struct view *view, const struct node_sums *nodes, const struct node_sums *alive,
 	      enum grouping grouping, enum value value, uint64_t at_ns, struct groups *ret_groups)
 {
-	cleanup(sites_done) struct sites sites = {.grouping = grouping};
+	cleanup(sites_done) struct sites sites = {.keys.grouping = grouping};
 	int r;
 
 	*ret_groups = (struct groups){0};

@@ -207,7 +207,7 @@ static int add_near(struct history_reader *r, uint32_t segment, const struct row
 
 		if (!(birth_near | death_near) || (r->of->leaked_only && !row_leaked(r->block, i)))
 			continue;
-		birth = birth_of(r->block, i, r->of->nodes);
+		birth = named_birth_of(r->of, r->block, i);
 		list[n] = birth;
 		n += birth_near;
 		list[n] = death_of(&birth, death);

@@ -42,7 +42,11 @@ uint32_t history_bins_find(const struct history_bins *bins, uint64_t time_ns);
 struct history_of {
 	const struct matcher *matcher;
 	bool leaked_only; /* only blocks that were not freed */
-	bool nodes;	  /* events have their node */
+	bool nodes;	  /* events have their node, */
+	/* or what this says of their row, which has these columns, if it is not NULL. */
+	uint32_t (*label)(const void *context, const struct row_block *block, uint32_t i);
+	const void *label_context;
+	unsigned label_columns;
 };
 
 struct history_bin {

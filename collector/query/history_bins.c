@@ -163,7 +163,7 @@ static void visit_row(const struct far_sweep *s, const struct row_block *block, 
 
 	if (s->of->leaked_only && !row_leaked(block, i))
 		return;
-	event = birth_of(block, i, s->of->nodes);
+	event = named_birth_of(s->of, block, i);
 	end = death_of(&event, death_time(block, i));
 	if (far_birth)
 		visit_if(s, &event);

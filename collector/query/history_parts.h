@@ -20,11 +20,10 @@ static inline uint64_t death_time(const struct row_block *block, uint32_t i)
 }
 
 /* Whole numbers, so that what a birth added is what its death takes away. */
-static inline struct history_event birth_of(const struct row_block *block, uint32_t i, bool nodes)
+static inline struct history_event birth_of(const struct row_block *block, uint32_t i)
 {
 	uint64_t size = block->size[i], weight = row_weight(block, i);
-	struct history_event e = {
-		.bytes = (int64_t)size, .units = HISTORY_UNIT, .node = nodes ? block->stack[i] : 0};
+	struct history_event e = {.bytes = (int64_t)size, .units = HISTORY_UNIT};
 
 	if (tally_is_sampled(size, weight)) {
 		double blocks = (double)weight / (size ? (double)size : 1);
@@ -37,6 +36,19 @@ static inline struct history_event birth_of(const struct row_block *block, uint3
 	return e;
 }
 
+/* The same with its node. */
+static inline struct history_event named_birth_of(const struct history_of *of,
+						  const struct row_block *block, uint32_t i)
+{
+	struct history_event e = birth_of(block, i);
+
+	if (of->label)
+		e.node = of->label(of->label_context, block, i);
+	else if (of->nodes)
+		e.node = block->stack[i];
+	return e;
+}
+
 static inline struct history_event death_of(const struct history_event *birth, uint64_t time_ns)
 {
 	return (struct history_event){time_ns, (int64_t)(0 - (uint64_t)birth->bytes), -birth->units,
@@ -46,7 +58,8 @@ static inline struct history_event death_of(const struct history_event *birth, u
 static inline unsigned history_columns(const struct history_of *of)
 {
 	return ROWS_SIZE | ROWS_WEIGHT | ROWS_BIRTH | ROWS_DEATH |
-	       (of->leaked_only ? ROWS_END : 0) | (of->nodes ? ROWS_STACK : 0);
+	       (of->leaked_only ? ROWS_END : 0) | (of->nodes ? ROWS_STACK : 0) |
+	       of->label_columns;
 }
 
 /* All far events there are, in no order, if there is room for them (history_far_room); else `known` is false. */

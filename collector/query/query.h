@@ -329,6 +329,7 @@ enum grouping {
 	GROUP_BY_BACKTRACE, /* the whole stack */
 	GROUP_BY_SITE,	    /* the innermost frame that is not an allocator's own (operator new, libstdc++ internals...) */
 	GROUP_BY_FUNCTION,  /* the same frame's function and its module's name, whatever the line, the build and the folder */
+	GROUP_BY_MODULE,    /* its module's name alone */
 };
 
 struct group {
@@ -454,6 +455,57 @@ struct timeline {
 int query_timeline(struct view *view, const struct filter *filter, const struct timeline_question *question,
 		   struct timeline *ret_timeline, struct err_text *err);
 void timeline_done(struct timeline *timeline);
+
+/* ---- over time, in bands ---- */
+
+#define SERIES_MAX	   32 /* bands, beside the rest */
+#define SERIES_USUAL	   8
+#define SERIES_FILTERS_MAX 16
+
+/* Named filters. A block is of the first that it fits. */
+struct series_filters {
+	struct series_filter {
+		char *name;
+		struct filter filter;
+	} list[SERIES_FILTERS_MAX];
+	size_t count;
+};
+/* Takes "NAME:FILTER=VALUE&FILTER=VALUE...". -EINVAL with a sentence, -ENOMEM; series_filters_done in any case. */
+int series_filters_add(struct series_filters *filters, const struct view *view, const char *text, struct err_text *err);
+void series_filters_done(struct series_filters *filters);
+
+struct series_question {
+	const struct series_filters *filters; /* NULL: by groups */
+	enum grouping grouping;
+	uint32_t most; /* groups that have a band of their own at most: those with the highest peaks of bytes; up to SERIES_MAX */
+	bool blocks;   /* count blocks, not bytes */
+};
+
+/* A band. Its value in a bucket is that of the first moment at which most was in use of all bands together. */
+struct series {
+	char *name;
+	const char *function, *file, *module; /* of a group; NULL: unknown, or a filter's or the rest's */
+	uint32_t line, node;		      /* of a group by backtrace */
+	bool is_rest;
+	uint64_t most;			      /* of its values */
+	uint64_t *values;		      /* by bucket */
+};
+
+struct series_list {
+	struct series list[SERIES_MAX + 1]; /* in the order asked for, or the highest first; what is in none comes last, if there is any */
+	uint32_t count;
+};
+/* "site", "function", "module" or "backtrace" sets the grouping, "custom" that it is by `filters`. -EINVAL: `name` takes no other. */
+int series_by(const char *text, const char *name, struct series_question *question, const struct series_filters *filters,
+	      struct err_text *err);
+/* Brings `by` (NULL: not given) and `series` together: custom bands are the usual ones where none are named. -EINVAL: they don't fit. */
+int series_settle(const char *by, struct series_question *question, struct series_filters *filters,
+		  const struct view *view, struct err_text *err);
+/* The same buckets as query_timeline, which is asked, too. */
+int query_series(struct view *view, const struct filter *filter, const struct timeline_question *over,
+		 const struct series_question *question, struct timeline *ret_timeline, struct series_list *ret_series,
+		 struct err_text *err);
+void series_done(struct series_list *series);
 
 /* ---- sizes and lifetimes ---- */
 

@@ -1,10 +1,11 @@
 /*
  * What the clients of the REST API count on, and the integration tests of the profiler whose API it is record: clients basic | cull |
- * markers | maps
+ * markers | phases | maps
  *
  *	basic     a block of each function, in an order of sizes; what realloc makes of one, twice, and the free of that
  *	cull      blocks that live no time, longer than the threshold of the test (300 ms), and for ever; chains of reallocs of each kind
  *	markers   blocks under marks
+ *	phases    100 blocks of 40,000 bytes for a time, then 100 of 30,000, which are freed, while 100 of 10,000 are not
  *	maps      mappings that are kept, unmapped whole, at the start, at the end and in the middle, and mapped over
  */
 #include <malloc.h>
@@ -83,6 +84,52 @@ static void markers(void)
 	use(malloc(102));
 }
 
+#define BLOCKS 100
+
+static __attribute__((noinline)) void hold(void **list, size_t size)
+{
+	for (size_t i = 0; i < BLOCKS; i++)
+		list[i] = use(malloc(size));
+}
+
+static __attribute__((noinline)) void loads(void **list)
+{
+	hold(list, 40000);
+	use(list);
+}
+
+static __attribute__((noinline)) void works(void **list)
+{
+	hold(list, 30000);
+	use(list);
+}
+
+static __attribute__((noinline)) void keeps(void **list)
+{
+	for (size_t i = 0; i < BLOCKS; i++)
+		list[i] = use(malloc(10000));
+}
+
+static void drop(void **list)
+{
+	for (size_t i = 0; i < BLOCKS; i++)
+		free(list[i]);
+}
+
+static void phases(void)
+{
+	static void *first[BLOCKS], *second[BLOCKS], *last[BLOCKS];
+
+	loads(first);
+	usleep(LONG_US / 5);
+	drop(first);
+	works(second);
+	keeps(last);
+	usleep(LONG_US / 5);
+	drop(second);
+	usleep(LONG_US / 5);
+}
+
 static __attribute__((noinline)) char *map(size_t pages, int protection, int flags, void *at)
 {
 	return mmap(at, pages * PAGE, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
@@ -119,7 +166,11 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*act)(void);
-	} acts[] = {{"basic", basic}, {"cull", cull}, {"markers", markers}, {"maps", maps}};
+	} acts[] = {{"basic", basic},
+		    {"cull", cull},
+		    {"markers", markers},
+		    {"phases", phases},
+		    {"maps", maps}};
 
 	for (size_t i = 0; argc > 1 && i < sizeof(acts) / sizeof(acts[0]); i++)
 		if (!strcmp(argv[1], acts[i].name))

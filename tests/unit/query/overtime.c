@@ -86,6 +86,132 @@ static void check_flow(const struct naive_rows *n, const struct filter *f,
 	assert_int_equal(b->deallocations, deaths);
 }
 
+/* ---- bands ---- */
+
+/* Of which band a row is: of filters big and leaked, or of its backtrace, or of the rest. */
+static uint32_t naive_band(const struct naive_row *r, const struct series_list *s, bool custom)
+{
+	uint32_t k = 0;
+
+	if (custom)
+		return r->size >= 150 ? 0 : r->end == BLOCK_IN_USE ? 1 : 2;
+	while (k < s->count && !s->list[k].is_rest && s->list[k].node != r->stack)
+		k++;
+	return k;
+}
+
+static uint64_t naive_band_at(const struct naive_rows *n, const struct filter *f, bool leaked_only,
+			      const struct series_list *s, const struct series_question *q,
+			      uint32_t band, uint64_t at)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < n->count; i++) {
+		const struct naive_row *r = &n->list[i];
+
+		if (fits(r, f, leaked_only) && naive_alive(r, at) &&
+		    naive_band(r, s, q->filters) == band)
+			sum += q->blocks ? 1 : r->size;
+	}
+	return sum;
+}
+
+/* The first moment of the bucket at which most was in use. */
+static uint64_t naive_highest(const struct naive_rows *n, const struct filter *f, bool leaked_only,
+			      bool blocks, uint64_t from, uint64_t to)
+{
+	uint64_t best = 0, best_ns = NO_TIME;
+
+	for (uint64_t at = from; at < to; at++) {
+		bool step = at == from;
+		struct in_use sum;
+
+		for (size_t i = 0; i < n->count && !step; i++)
+			step = n->list[i].birth == at || n->list[i].death == at;
+		if (!step)
+			continue;
+		sum = naive_in_use(n, f, leaked_only, at);
+		if (best_ns == NO_TIME || (blocks ? sum.blocks : sum.bytes) > best) {
+			best = blocks ? sum.blocks : sum.bytes;
+			best_ns = at;
+		}
+	}
+	return best_ns;
+}
+
+static void check_series(struct test_recording *t, const struct naive_rows *n,
+			 const struct filter *f, const struct timeline_question *over,
+			 uint64_t *random)
+{
+	struct series_filters filters = {.count = 0};
+	struct series_question q = {.grouping = GROUP_BY_BACKTRACE,
+				    .most = 1 + (uint32_t)(test_random(random) % 6),
+				    .blocks = test_random(random) % 2};
+	struct timeline timeline;
+	struct series_list series;
+
+	if (test_random(random) % 2) {
+		q.filters = &filters;
+		assert_int_equal(series_filters_add(&filters, t->view, "big:size_min=150", NULL),
+				 0);
+		assert_int_equal(
+			series_filters_add(&filters, t->view, "kept:&lifetime=only_leaked&", NULL),
+			0);
+	}
+	assert_int_equal(query_series(t->view, f, over, &q, &timeline, &series, NULL), 0);
+	assert_in_range(series.count, q.filters ? 2 : 0, q.filters ? 3 : q.most + 1);
+	for (uint32_t b = 0; b < timeline.count; b++) {
+		const struct timeline_bucket *bucket = &timeline.list[b];
+		uint64_t end = b + 1 < timeline.count ? bucket[1].start_ns : timeline.to_ns,
+			 sum = 0;
+		uint64_t at =
+			naive_highest(n, f, over->leaked_only, q.blocks, bucket->start_ns, end);
+
+		for (uint32_t k = 0; k < series.count; k++) {
+			assert_int_equal(
+				series.list[k].values[b],
+				naive_band_at(n, f, over->leaked_only, &series, &q, k, at));
+			assert_true(series.list[k].values[b] <= series.list[k].most);
+			sum += series.list[k].values[b];
+		}
+		assert_int_equal(sum, q.blocks ? bucket->blocks_max : bucket->bytes_max);
+	}
+	timeline_done(&timeline);
+	series_done(&series);
+	series_filters_done(&filters);
+}
+
+/* Bands are named, and what is no band is said. */
+static void test_series_words(void **state)
+{
+	struct series_filters filters = {.count = 0};
+	struct series_question q = {.most = 1};
+	struct test_recording t;
+	struct err_text err = {{0}};
+
+	(void)state;
+	test_random_recording(&t, 1, 50, false);
+	assert_int_equal(series_filters_add(&filters, t.view, "no filter", &err), -EINVAL);
+	assert_non_null(strstr(err.text, "NAME:FILTER=VALUE"));
+	assert_int_equal(series_filters_add(&filters, t.view, ":size_min=1", &err), -EINVAL);
+	assert_int_equal(series_filters_add(&filters, t.view, "a:size=1", &err), -EINVAL);
+	assert_non_null(strstr(err.text, "no filter is called \"size\""));
+	assert_int_equal(series_filters_add(&filters, t.view, "a:size_min=big", &err), -EINVAL);
+	assert_int_equal(series_filters_add(&filters, t.view, "a:size_min", &err), -EINVAL);
+	series_filters_done(&filters);
+	assert_int_equal(series_settle("colour", &q, &filters, t.view, &err), -EINVAL);
+	assert_int_equal(series_settle(NULL, &q, &filters, t.view, &err), 0);
+	assert_ptr_equal(q.filters, &filters);
+	assert_int_equal(filters.count, 2);
+	assert_string_equal(filters.list[0].name, "leaked");
+	assert_int_equal(series_settle("module", &q, &filters, t.view, &err), -EINVAL);
+	for (unsigned i = 2; i < SERIES_FILTERS_MAX; i++)
+		assert_int_equal(series_filters_add(&filters, t.view, "a:size_min=1", &err), 0);
+	assert_int_equal(series_filters_add(&filters, t.view, "a:size_min=1", &err), -EINVAL);
+	series_filters_done(&filters);
+	test_close(&t);
+}
+
 static void check_timeline(struct test_recording *t, const struct naive_rows *n, uint64_t *random)
 {
 	struct filter f;
@@ -115,6 +241,7 @@ static void check_timeline(struct test_recording *t, const struct naive_rows *n,
 		check_flow(n, &f, &q, &timeline.list[b], end);
 	}
 	timeline_done(&timeline);
+	check_series(t, n, &f, &q, random);
 }
 
 static void check_histogram(struct test_recording *t, const struct naive_rows *n)
@@ -281,6 +408,7 @@ int main(void)
 		cmocka_unit_test(test_random_recordings),
 		cmocka_unit_test(test_group_peaks_disordered),
 		cmocka_unit_test(test_sampled),
+		cmocka_unit_test(test_series_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
