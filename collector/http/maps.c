@@ -147,16 +147,21 @@ static bool only_passes(enum only only, bool is)
 	return only == ANY || (only == ONLY_TRUE) == is;
 }
 
-/* Protection is known only where maps were gathered; elsewhere none of these can be asked, and all pass. */
+/* What no reading showed has no protection that could be asked. */
+static bool may_passes(enum only only, const struct mapping *m, uint32_t flag)
+{
+	return only == ANY || (m->seen && only_passes(only, m->look.flags & flag));
+}
+
 static bool passes(const struct page *page, const struct mapping *m, uint64_t id)
 {
 	return (page->id == NO_TIME || page->id == id) && m->peak_rss >= page->peak_rss_min &&
 	       m->peak_rss <= page->peak_rss_max &&
-	       only_passes(page->readable, m->flags & HEAPCAST__MAP_FLAG__MAP_READABLE) &&
-	       only_passes(page->writable, m->flags & HEAPCAST__MAP_FLAG__MAP_WRITABLE) &&
-	       only_passes(page->executable, m->flags & HEAPCAST__MAP_FLAG__MAP_EXECUTABLE) &&
-	       only_passes(page->jemalloc, strstr(m->name, "jemalloc")) &&
-	       only_passes(page->bytehound, strstr(m->name, "heapcast"));
+	       may_passes(page->readable, m, HEAPCAST__MAP_FLAG__MAP_READABLE) &&
+	       may_passes(page->writable, m, HEAPCAST__MAP_FLAG__MAP_WRITABLE) &&
+	       may_passes(page->executable, m, HEAPCAST__MAP_FLAG__MAP_EXECUTABLE) &&
+	       only_passes(page->jemalloc, strstr(m->look.name, "jemalloc")) &&
+	       only_passes(page->bytehound, strstr(m->look.name, "heapcast"));
 }
 
 struct order {
@@ -300,12 +305,13 @@ static int begin(struct page *page, struct exchange *x)
 
 /* ---- writing ---- */
 
-static void write_protection(struct json *json, const struct mapping *m)
+static void write_look(struct json *json, const struct mapping_look *look)
 {
-	json_bool(json, "is_readable", m->flags & HEAPCAST__MAP_FLAG__MAP_READABLE);
-	json_bool(json, "is_writable", m->flags & HEAPCAST__MAP_FLAG__MAP_WRITABLE);
-	json_bool(json, "is_executable", m->flags & HEAPCAST__MAP_FLAG__MAP_EXECUTABLE);
-	json_bool(json, "is_shared", m->flags & HEAPCAST__MAP_FLAG__MAP_SHARED);
+	json_bool(json, "is_readable", look->flags & HEAPCAST__MAP_FLAG__MAP_READABLE);
+	json_bool(json, "is_writable", look->flags & HEAPCAST__MAP_FLAG__MAP_WRITABLE);
+	json_bool(json, "is_executable", look->flags & HEAPCAST__MAP_FLAG__MAP_EXECUTABLE);
+	json_bool(json, "is_shared", look->flags & HEAPCAST__MAP_FLAG__MAP_SHARED);
+	json_string(json, "name", look->name);
 }
 
 static int write_call(struct page *page, struct exchange *x, const char *key,
@@ -325,70 +331,90 @@ static int write_call(struct page *page, struct exchange *x, const char *key,
 	return r;
 }
 
+/* An object that the caller ends. */
+static void write_end_time(struct json *json, const struct exchange *x, uint64_t time_ns)
+{
+	json_object(json, "deallocation");
+	json_time(json, "timestamp",
+		  recording_process(x->source->recording)->start_wall_ns + time_ns);
+}
+
 static int write_end(struct page *page, struct exchange *x, const struct mapping *m)
 {
-	struct json *json = &page->json;
 	int r = 0;
 
 	if (m->unmapped_ns == NO_TIME)
 		return 0;
-	json_object(json, "deallocation");
-	json_time(json, "timestamp",
-		  recording_process(x->source->recording)->start_wall_ns + m->unmapped_ns);
+	write_end_time(&page->json, x, m->unmapped_ns);
 	if (m->end)
 		r = write_call(page, x, "source", m->end);
+	json_end(&page->json, '}');
+	return r;
+}
+
+/* `sources`: which call took what of it. There is none where a reading showed another protection, or that it was gone. */
+static int write_region_end(struct page *page, struct exchange *x,
+			    const struct mapping_region *region)
+{
+	struct json *json = &page->json;
+	int r = 0;
+
+	if (region->to_ns == NO_TIME)
+		return 0;
+	write_end_time(json, x, region->to_ns);
+	json_array(json, "sources");
+	if (region->end) {
+		json_object(json, NULL);
+		json_address(json, "address", region->end_address);
+		json_u64(json, "length", region->end_size);
+		r = write_call(page, x, "source", region->end);
+		json_end(json, '}');
+	}
+	json_end(json, ']');
 	json_end(json, '}');
 	return r;
 }
 
-/* A map is one region of the kernel's here. */
-static int write_region(struct page *page, struct exchange *x, const struct mapping *m)
+static int write_region(struct page *page, struct exchange *x, const struct mapping_region *region)
 {
 	struct json *json = &page->json;
+	int r;
 
-	json_array(json, "regions");
 	json_object(json, NULL);
-	json_address(json, "address", m->address);
-	json_times(json, "timestamp", x->source->view, m->mapped_ns);
-	json_u64(json, "size", m->size);
-	if (m->unmapped_ns != NO_TIME) {
-		json_object(json, "deallocation");
-		json_time(json, "timestamp",
-			  recording_process(x->source->recording)->start_wall_ns + m->unmapped_ns);
-		json_end(json, '}');
+	json_address(json, "address", region->address);
+	json_times(json, "timestamp", x->source->view, region->from_ns);
+	json_u64(json, "size", region->size);
+	r = write_region_end(page, x, region);
+	if (region->seen) {
+		write_look(json, &region->look);
+		json_u64(json, "file_offset", region->look.offset);
+		json_u64(json, "inode", region->look.inode);
+		json_u64(json, "major", region->look.major);
+		json_u64(json, "minor", region->look.minor);
 	}
-	write_protection(json, m);
-	json_u64(json, "file_offset", m->offset);
-	json_u64(json, "inode", m->inode);
-	json_u64(json, "major", m->major);
-	json_u64(json, "minor", m->minor);
-	json_string(json, "name", m->name);
 	json_end(json, '}');
-	json_end(json, ']');
-	return 0;
+	return r;
 }
 
-static void write_usage(struct page *page, struct exchange *x, uint32_t id)
+static int write_regions(struct page *page, struct exchange *x, const struct mapping *m)
 {
-	const struct mappings *m = &page->mappings;
+	int r = 0;
+
+	json_array(&page->json, "regions");
+	for (uint32_t i = 0; !r && i < m->region_count; i++)
+		r = write_region(page, x, &page->mappings.regions[m->first_region + i]);
+	json_end(&page->json, ']');
+	return r;
+}
+
+static void write_reading(struct page *page, struct exchange *x, const struct mapping_usage *u)
+{
 	struct json *json = &page->json;
-	size_t low = 0, high = m->usage_count;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (m->usage[middle].mapping < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	json_array(json, "usage_history");
-	for (; low < m->usage_count && m->usage[low].mapping == id; low++) {
-		const struct mapping_usage *u = &m->usage[low];
-
-		json_object(json, NULL);
-		json_times(json, "timestamp", x->source->view, u->time_ns);
-		json_u64(json, "address_space", u->size_bytes);
+	json_object(json, NULL);
+	json_times(json, "timestamp", x->source->view, u->time_ns);
+	json_u64(json, "address_space", u->size_bytes);
+	if (u->read) {
 		json_u64(json, "anonymous", u->usage.anonymous * 1024);
 		json_u64(json, "shared_clean", u->usage.shared_clean * 1024);
 		json_u64(json, "shared_dirty", u->usage.shared_dirty * 1024);
@@ -397,9 +423,29 @@ static void write_usage(struct page *page, struct exchange *x, uint32_t id)
 		json_u64(json, "swap", u->usage.swap * 1024);
 		json_u64(json, "rss", u->usage.rss * 1024);
 		json_u64(json, "pss", u->usage.pss * 1024);
-		json_end(json, '}');
 	}
-	json_end(json, ']');
+	if (u->estimated)
+		json_bool(json, "estimated", true);
+	json_end(json, '}');
+}
+
+static void write_usage(struct page *page, struct exchange *x, uint32_t id)
+{
+	const struct mappings *m = &page->mappings;
+	uint32_t low = 0, high = m->usage_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (m->usage[middle].mapping < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	json_array(&page->json, "usage_history");
+	for (; low < m->usage_count && m->usage[low].mapping == id; low++)
+		write_reading(page, x, &m->usage[low]);
+	json_end(&page->json, ']');
 }
 
 static int write_map(struct page *page, struct exchange *x, uint32_t id)
@@ -417,16 +463,17 @@ static int write_map(struct page *page, struct exchange *x, uint32_t id)
 		r = write_call(page, x, "source", m->source);
 	if (!r)
 		r = write_end(page, x, m);
-	if (page->mappings.gathered) {
-		write_protection(json, m);
-		json_string(json, "name", m->name);
+	if (m->seen) {
+		write_look(json, &m->look);
 		json_u64(json, "peak_rss", m->peak_rss);
+		if (m->peak_estimated)
+			json_bool(json, "peak_rss_estimated", true);
 	}
 	if (page->graphs)
 		json_graph_urls(json, x, "from_map", id, "");
-	if (!r && page->with_regions && page->mappings.gathered)
-		r = write_region(page, x, m);
-	if (page->with_usage && page->mappings.gathered)
+	if (!r && page->with_regions)
+		r = write_regions(page, x, m);
+	if (page->with_usage)
 		write_usage(page, x, id);
 	json_end(json, '}');
 	return r;

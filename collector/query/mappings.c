@@ -7,229 +7,22 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/map.h"
+#include "collector/query/map_readings.h"
 #include "collector/query/matcher.h"
-#include "collector/query/ranges.h"
 #include "collector/query/view.h"
 
 #include "base/ban.h"
 
 void mappings_done(struct mappings *m)
 {
-	for (size_t i = 0; i < m->count; i++)
-		free(m->list[i].name);
 	free(m->list);
+	free(m->regions);
 	free(m->usage);
+	strings_done(&m->names);
 	*m = (struct mappings){0};
 }
 
-/* ---- from smaps ---- */
-
-struct building {
-	struct mappings *to;
-	size_t capacity, usage_capacity;
-	struct map at; /* start of a region that is there, or was last -> index */
-	bool with_usage, failed;
-};
-
-static int grow(void **list, size_t *capacity, size_t count, size_t size)
-{
-	size_t wanted = *capacity ? *capacity * 2 : 256;
-	void *grown;
-
-	if (count < *capacity)
-		return 0;
-	grown = reallocarray(*list, wanted, size);
-	if (!grown)
-		return -ENOMEM;
-	*list = grown;
-	*capacity = wanted;
-	return 0;
-}
-
-static struct mapping mapping_of(const struct map_region *r, uint64_t time_ns)
-{
-	return (struct mapping){
-		.address = r->start,
-		.size = r->end - r->start,
-		.mapped_ns = time_ns,
-		.unmapped_ns = NO_TIME,
-		.flags = r->flags,
-		.offset = r->offset,
-		.inode = r->inode,
-		.major = r->major,
-		.minor = r->minor,
-	};
-}
-
-static int add(struct building *b, struct mapping mapping, const char *name)
-{
-	struct mappings *to = b->to;
-
-	if (to->count == MAPPINGS_MAX) {
-		to->left_out++;
-		return 0;
-	}
-	if (grow((void **)&to->list, &b->capacity, to->count, sizeof(*to->list)) < 0)
-		return -ENOMEM;
-	mapping.name = strdup(name);
-	if (!mapping.name)
-		return -ENOMEM;
-	to->list[to->count++] = mapping;
-	return 0;
-}
-
-/* An agent that begins anew tells all regions again: what was there goes on. */
-static bool goes_on(const struct mapping *m, const struct map_region *r, uint64_t time_ns)
-{
-	return m->unmapped_ns == time_ns && m->inode == r->inode && m->offset == r->offset &&
-	       !strcmp(m->name, r->name);
-}
-
-static int on_mapped(struct building *b, const struct map_region *r, uint64_t time_ns)
-{
-	bool is_new;
-	uint64_t *index = map_put(&b->at, r->start, &is_new);
-
-	if (!index)
-		return -ENOMEM;
-	if (!is_new && goes_on(&b->to->list[*index], r, time_ns)) {
-		b->to->list[*index].unmapped_ns = NO_TIME;
-		return 0;
-	}
-	if (b->to->count == MAPPINGS_MAX)
-		map_remove(&b->at, r->start, NULL);
-	else
-		*index = b->to->count;
-	return add(b, mapping_of(r, time_ns), r->name);
-}
-
-static int on_changed(struct mapping *m, const struct map_region *r)
-{
-	char *name = strdup(r->name);
-
-	if (!name)
-		return -ENOMEM;
-	free(m->name);
-	m->name = name;
-	m->size = r->end - r->start;
-	m->flags = r->flags;
-	return 0;
-}
-
-static int on_used(struct building *b, size_t index, const struct map_region *r, uint64_t time_ns)
-{
-	struct mappings *to = b->to;
-	struct mapping *m = &to->list[index];
-
-	if (r->usage.rss * 1024 > m->peak_rss)
-		m->peak_rss = r->usage.rss * 1024;
-	if (!b->with_usage)
-		return 0;
-	if (to->usage_count == MAPPINGS_USAGE_MAX) {
-		to->usage_left_out++;
-		return 0;
-	}
-	if (grow((void **)&to->usage, &b->usage_capacity, to->usage_count, sizeof(*to->usage)) < 0)
-		return -ENOMEM;
-	to->usage[to->usage_count++] =
-		(struct mapping_usage){(uint32_t)index, time_ns, r->end - r->start, r->usage};
-	return 0;
-}
-
-static void on_news(void *context, enum map_news what, const struct map_region *r, uint64_t time_ns)
-{
-	struct building *b = context;
-	uint64_t *index = map_get(&b->at, r->start);
-	int error = 0;
-
-	if (b->failed)
-		return;
-	if (what == MAP_NEWS_MAPPED)
-		error = on_mapped(b, r, time_ns);
-	else if (index && what == MAP_NEWS_CHANGED)
-		error = on_changed(&b->to->list[*index], r);
-	else if (index && what == MAP_NEWS_UNMAPPED)
-		b->to->list[*index].unmapped_ns = time_ns;
-	else if (index && what == MAP_NEWS_USED)
-		error = on_used(b, *index, r, time_ns);
-	b->failed = error < 0;
-}
-
-static int follow_smaps(struct building *b, const char *path, const struct cancel *cancel,
-			struct err_text *err)
-{
-	struct maps_state state = {.news = on_news, .context = b};
-	int r = maps_follow(path, NO_TIME, cancel, &state, NULL, err);
-
-	b->to->gathered = state.steps || b->to->count;
-	maps_state_done(&state);
-	map_done(&b->at);
-	return r ? r : b->failed ? err_set(err, -ENOMEM, "out of memory") : 0;
-}
-
-/* ---- from calls ---- */
-
-/* The call that made what lies at each mapping's start, and the one that ended it. Readings lag behind calls: what a reading no
- * longer shows was unmapped before it. */
-static int find_sources(struct mappings *m, const struct recording *recording)
-{
-	struct ranges ranges;
-	cleanup(cleanup_free) size_t *range_of = calloc(m->count + 1, sizeof(*range_of));
-	int r = range_of ? 0 : -ENOMEM;
-
-	ranges_init(&ranges, recording);
-	for (size_t i = 0; !r && i < m->count; i++) {
-		r = ranges_advance(&ranges, m->list[i].mapped_ns);
-		range_of[i] = ranges_find(&ranges, m->list[i].address);
-	}
-	if (!r)
-		r = ranges_advance(&ranges, NO_TIME);
-	for (size_t i = 0; !r && i < m->count; i++) {
-		struct mapping *mapping = &m->list[i];
-		const struct range *range =
-			range_of[i] == SIZE_MAX ? NULL : &ranges.list[range_of[i]];
-
-		if (!range)
-			continue;
-		mapping->source = range->source;
-		mapping->mapped_ns = range->source->time_ns;
-		if (mapping->unmapped_ns != NO_TIME && range->ended &&
-		    range->ended->time_ns <= mapping->unmapped_ns) {
-			mapping->end = range->ended;
-			mapping->unmapped_ns = range->ended->time_ns;
-		}
-	}
-	ranges_done(&ranges);
-	return r;
-}
-
-static int list_ranges(struct building *b, const struct recording *recording)
-{
-	struct ranges ranges;
-	int r;
-
-	ranges_init(&ranges, recording);
-	r = ranges_advance(&ranges, NO_TIME);
-	for (size_t i = 0; !r && i < ranges.count; i++) {
-		const struct range *range = &ranges.list[i];
-
-		r = add(b,
-			(struct mapping){
-				.address = range->start,
-				.size = range->end - range->start,
-				.mapped_ns = range->source->time_ns,
-				.unmapped_ns = range->ended ? range->ended->time_ns : NO_TIME,
-				.source = range->source,
-				.end = range->ended,
-			},
-			"");
-	}
-	ranges_done(&ranges);
-	return r;
-}
-
-/* ---- questions ---- */
+/* ---- putting in order ---- */
 
 static int by_mapping(const void *a, const void *b)
 {
@@ -240,25 +33,80 @@ static int by_mapping(const void *a, const void *b)
 	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
 }
 
+static int regions_by_mapping(const void *a, const void *b)
+{
+	const struct mapping_region *x = a, *y = b;
+
+	if (x->mapping != y->mapping)
+		return x->mapping < y->mapping ? -1 : 1;
+	if (x->from_ns != y->from_ns)
+		return x->from_ns < y->from_ns ? -1 : 1;
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/* Regions that were parted only because the kernel's were are one. */
+static bool joins(struct mapping_region *a, const struct mapping_region *b)
+{
+	const struct mapping_look *x = &a->look, *y = &b->look;
+
+	if (a->mapping != b->mapping || a->address + a->size != b->address ||
+	    a->from_ns != b->from_ns || a->to_ns != b->to_ns || a->end != b->end ||
+	    a->seen != b->seen || (a->end && a->end_address + a->end_size != b->end_address) ||
+	    x->flags != y->flags || x->name != y->name || x->inode != y->inode ||
+	    (x->inode && x->offset + a->size != y->offset))
+		return false;
+	a->size += b->size;
+	a->end_size += b->end_size;
+	return true;
+}
+
+static void join_regions(struct mappings *m)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < m->region_count; i++) {
+		if (kept && joins(&m->regions[kept - 1], &m->regions[i]))
+			m->list[m->regions[i].mapping].region_count--;
+		else
+			m->regions[kept++] = m->regions[i];
+	}
+	m->region_count = kept;
+}
+
+static void put_in_order(struct mappings *m)
+{
+	uint32_t first = 0;
+
+	if (m->usage_count)
+		qsort(m->usage, m->usage_count, sizeof(*m->usage), by_mapping);
+	if (m->region_count)
+		qsort(m->regions, m->region_count, sizeof(*m->regions), regions_by_mapping);
+	join_regions(m);
+	for (uint32_t i = 0; i < m->count; i++) {
+		m->list[i].first_region = first;
+		first += m->list[i].region_count;
+	}
+}
+
+/* ---- questions ---- */
+
 int query_mappings(struct view *view, bool with_usage, const struct cancel *cancel,
 		   struct mappings *ret_mappings, struct err_text *err)
 {
 	struct mappings mappings = {0};
-	struct building building = {.to = &mappings, .with_usage = with_usage};
-	int r = follow_smaps(&building, recording_path(view->recording), cancel, err);
+	struct map_tracker tracker = {
+		.recording = view->recording, .to = &mappings, .with_usage = with_usage};
+	int r = map_readings_follow(&tracker, recording_path(view->recording), cancel, err);
 
-	if (!r) {
-		r = mappings.gathered ? find_sources(&mappings, view->recording)
-				      : list_ranges(&building, view->recording);
-		if (r < 0)
-			err_set(err, r, "out of memory");
-	}
+	tracker.sizes = !mappings.gathered;
+	if (!r && map_tracker_advance(&tracker, NO_TIME) < 0)
+		r = err_set(err, -ENOMEM, "out of memory");
+	map_tracker_done(&tracker);
 	if (r < 0) {
 		mappings_done(&mappings);
 		return r;
 	}
-	if (mappings.usage_count)
-		qsort(mappings.usage, mappings.usage_count, sizeof(*mappings.usage), by_mapping);
+	put_in_order(&mappings);
 	*ret_mappings = mappings;
 	return 0;
 }

@@ -2,9 +2,20 @@
 /*
  * What was mapped, over time, and by whom.
  *
- * Where maps were gathered (agent run --gather-maps) a mapping is a region of /proc/PID/smaps, from the reading that showed it first to
- * the one that did not any more; where they were not, it is what the program itself mapped (mmap, mremap, sbrk). In the first case,
- * too, it has the call of the program that made it, if it was one.
+ * A mapping is what one call of the program made (mmap, sbrk), for as long as a part of it is there; mremap moves it. What nobody was
+ * seen to map (the loader, an allocator) is known only from readings of /proc/PID/smaps (agent run --gather-maps): then it is what lies
+ * in a region of the kernel's and belongs to no call.
+ *
+ * A mapping consists of regions: a munmap or a mapping on top of it ends a region, and what is left of that begins others; so does a
+ * reading that shows another protection or name for all of it or a part.
+ *
+ *	address   |   region 1     |  3 (the rest)      |
+ *	          |                +--------------------+
+ *	          |                |  2, ended by munmap|        A mapping that was cut in two, and lost one half
+ *	          +----------------+--------------------+---> time
+ *
+ * The kernel joins neighbours with the same protection, and tells how much is in memory of all of them together: such a reading is parted
+ * among them (map_readings.h), and marked as estimated.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,35 +24,67 @@
 #include "collector/query/query.h"
 #include "collector/store/maps.h"
 #include "collector/store/store.h"
+#include "collector/symbols/strings.h"
 
-#define MAPPINGS_MAX	   (1u << 18)
-#define MAPPINGS_USAGE_MAX (1u << 19) /* readings of usage that are kept, of all mappings together */
+#define MAPPINGS_MAX	     (1u << 18)
+#define MAPPINGS_REGIONS_MAX (1u << 19) /* of all mappings together */
+#define MAPPINGS_USAGE_MAX   (1u << 19) /* readings of usage that are kept, of all mappings together */
 
 struct mapping_usage {
 	uint32_t mapping; /* index in the list */
+	bool read;	  /* else a call: only its size is known */
+	bool estimated;	  /* a part of a reading of several mappings */
 	uint64_t time_ns, size_bytes;
 	struct map_usage usage; /* KiB */
 };
 
-struct mapping {
-	uint64_t address, size; /* as last seen */
-	uint64_t mapped_ns;	/* when the program mapped it, else when it was first seen */
-	uint64_t unmapped_ns;	/* when the program unmapped it, else when it was no longer seen; NO_TIME: it is there */
-	uint32_t flags;		/* enum MapFlag; only where maps were gathered */
+/* What readings tell of a region. */
+struct mapping_look {
 	uint64_t offset, inode;
 	uint32_t major, minor;
-	uint64_t peak_rss; /* bytes */
-	char *name;	   /* "" if it has none */
+	uint32_t flags;	  /* enum MapFlag */
+	const char *name; /* "" if it has none; never NULL */
+};
+
+struct mapping_region {
+	uint32_t mapping;
+	bool seen; /* by a reading: it has a look */
+	bool read, estimated; /* of its usage: some is known; it is a part of a reading of others as well */
+	uint64_t address, size;
+	uint64_t from_ns, to_ns; /* NO_TIME: it is there */
+	struct mapping_look look;
+	struct map_usage usage; /* as of the last reading */
+	/* The call that ended it, and which addresses it took of it. NULL: none is known. */
+	const struct apart_info *end;
+	uint64_t end_address, end_size;
+};
+
+struct mapping {
+	uint64_t address, size; /* as the call had it, the last mremap if there was one; without a call: as last seen */
+	uint64_t mapped_ns;	/* when the program mapped it, else when it was first seen */
+	uint64_t unmapped_ns;	/* when the last of it went; NO_TIME: some of it is there */
+	bool seen;		/* by a reading: it has a look, that of the region seen last */
+	struct mapping_look look;
+	uint64_t peak_rss; /* bytes, as far as readings tell */
+	bool peak_estimated;
+	uint32_t first_region, region_count;
 	const struct apart_info *source, *end; /* the calls; NULL: none is known */
+	/* While they are put together: */
+	uint32_t live_regions;
+	uint64_t live_bytes;
+	bool touched;
 };
 
 struct mappings {
 	struct mapping *list; /* in the order in which they were seen: the index is the number */
-	size_t count;
+	uint32_t count, capacity;
+	struct mapping_region *regions; /* by mapping, then time, then address */
+	uint32_t region_count, region_capacity;
 	struct mapping_usage *usage; /* by mapping, then time; NULL: not asked for */
-	size_t usage_count;
-	bool gathered;		/* from smaps */
-	uint64_t left_out;	/* beyond MAPPINGS_MAX */
+	uint32_t usage_count, usage_capacity;
+	struct strings names;
+	bool gathered;		/* maps were */
+	uint64_t left_out;	/* beyond MAPPINGS_MAX, or whose regions were too many */
 	uint64_t usage_left_out; /* readings beyond MAPPINGS_USAGE_MAX */
 };
 

@@ -64,7 +64,7 @@ static int find_map(struct origin *o, struct view *view, struct err_text *err)
 		find_span(o, &mappings, o->filter->from_map);
 	else
 		r = err_set(err, -EINVAL,
-			    "from_map takes the id of a map, and there are %zu, not %llu",
+			    "from_map takes the id of a map, and there are %u, not %llu",
 			    mappings.count, (unsigned long long)o->filter->from_map);
 	mappings_done(&mappings);
 	return r;

@@ -165,11 +165,11 @@ const struct table table_threads = {
 #define MAPS(X)                                                                                    \
 	X(MAP, "map", "INTEGER", "number of the mapping, as in allocations and /data/ID/maps")     \
 	X(ADDRESS, "address", "INTEGER", "where it begins")                                        \
-	X(SIZE, "size", "INTEGER", "bytes")                                                        \
+	X(SIZE, "size", "INTEGER", "bytes, as the call had it; without a call, as last seen")      \
 	X(MAPPED, "mapped_ns", "INTEGER", "when the program mapped it, or it was first seen")      \
 	X(UNMAPPED, "unmapped_ns", "INTEGER", "nothing: it is there")                              \
 	X(NAME, "name", "TEXT", "file or kind: /usr/lib/..., [heap], [stack]")                     \
-	X(READABLE, "readable", "INTEGER", "0 or 1; nothing: maps were not gathered")              \
+	X(READABLE, "readable", "INTEGER", "0 or 1; nothing: no reading showed it")                \
 	X(WRITABLE, "writable", "INTEGER", "the same")                                             \
 	X(EXECUTABLE, "executable", "INTEGER", "the same")                                         \
 	X(SHARED, "shared", "INTEGER", "the same")                                                 \
@@ -197,11 +197,10 @@ static int begin_maps(struct table_cursor *c, struct err_text *err)
 	return 0;
 }
 
-static void put_flag(sqlite3_context *out, const struct mappings *mappings, const struct mapping *m,
-		     uint32_t flag)
+static void put_flag(sqlite3_context *out, const struct mapping *m, uint32_t flag)
 {
-	if (mappings->gathered)
-		sqlite3_result_int(out, (m->flags & flag) != 0);
+	if (m->seen)
+		sqlite3_result_int(out, (m->look.flags & flag) != 0);
 }
 
 static void put_map_call(sqlite3_context *out, const struct mapping *m, int column)
@@ -212,27 +211,26 @@ static void put_map_call(sqlite3_context *out, const struct mapping *m, int colu
 		put_number(out, column == MAPS_THREAD ? call->thread : call->stack);
 }
 
-static void put_map_more(sqlite3_context *out, const struct mappings *mappings,
-			 const struct mapping *m, int column)
+static void put_map_more(sqlite3_context *out, const struct mapping *m, int column)
 {
 	switch (column) {
 	case MAPS_READABLE:
-		put_flag(out, mappings, m, HEAPCAST__MAP_FLAG__MAP_READABLE);
+		put_flag(out, m, HEAPCAST__MAP_FLAG__MAP_READABLE);
 		break;
 	case MAPS_WRITABLE:
-		put_flag(out, mappings, m, HEAPCAST__MAP_FLAG__MAP_WRITABLE);
+		put_flag(out, m, HEAPCAST__MAP_FLAG__MAP_WRITABLE);
 		break;
 	case MAPS_EXECUTABLE:
-		put_flag(out, mappings, m, HEAPCAST__MAP_FLAG__MAP_EXECUTABLE);
+		put_flag(out, m, HEAPCAST__MAP_FLAG__MAP_EXECUTABLE);
 		break;
 	case MAPS_SHARED:
-		put_flag(out, mappings, m, HEAPCAST__MAP_FLAG__MAP_SHARED);
+		put_flag(out, m, HEAPCAST__MAP_FLAG__MAP_SHARED);
 		break;
 	case MAPS_PEAK_RSS:
 		put_number(out, m->peak_rss);
 		break;
 	case MAPS_FILE_OFFSET:
-		put_number(out, m->offset);
+		put_number(out, m->look.offset);
 		break;
 	default:
 		put_map_call(out, m, column);
@@ -261,17 +259,17 @@ static void put_maps(struct table_cursor *c, sqlite3_context *out, int column)
 		put_time(out, m->unmapped_ns);
 		break;
 	case MAPS_NAME:
-		put_text(out, m->name);
+		put_text(out, m->look.name);
 		break;
 	default:
-		put_map_more(out, mappings, m, column);
+		put_map_more(out, m, column);
 	}
 }
 
 const struct table table_maps = {
 	.name = "maps",
-	.about = "a row a mapping: of /proc/PID/smaps where maps were gathered, else what the "
-		 "program mapped",
+	.about = "a row a mapping: what a call of the program mapped, and where maps were "
+		 "gathered what else there was",
 	.columns = maps_columns,
 	.key = MAPS_MAP,
 	.first_hidden = -1,
@@ -293,7 +291,9 @@ const struct table table_maps = {
 	X(PRIVATE_CLEAN, "private_clean", "INTEGER", "private, as the file has them")              \
 	X(PRIVATE_DIRTY, "private_dirty", "INTEGER", "private, changed")                           \
 	X(ANONYMOUS, "anonymous", "INTEGER", "of no file")                                         \
-	X(SWAP, "swap", "INTEGER", "swapped out")
+	X(SWAP, "swap", "INTEGER", "swapped out")                                                  \
+	X(ESTIMATED, "estimated", "INTEGER",                                                       \
+	  "1: its part of a reading of several mappings that the kernel has joined")
 #define ENUM(id, name, type, about) USAGE_##id,
 enum { USAGE(ENUM) };
 #undef ENUM
@@ -326,13 +326,16 @@ static void put_usage(struct table_cursor *c, sqlite3_context *out, int column)
 		put_number(out, u->time_ns);
 	else if (column == USAGE_SIZE)
 		put_number(out, u->size_bytes);
-	else
+	else if (column == USAGE_ESTIMATED)
+		sqlite3_result_int(out, u->estimated);
+	else if (u->read)
 		put_number(out, kib[column - USAGE_RSS] * 1024);
 }
 
 const struct table table_map_usage = {
 	.name = "map_usage",
-	.about = "a row a reading of a mapping's usage, where maps were gathered",
+	.about = "a row a reading of a mapping's usage, where maps were gathered, else a change of "
+		 "its size",
 	.columns = usage_columns,
 	.key = -1,
 	.first_hidden = -1,

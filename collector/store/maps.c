@@ -249,9 +249,10 @@ int maps_state_add(struct maps_state *s, const Heapcast__Maps *m, struct err_tex
 	if (r < 0)
 		return r;
 	take_used(s, &step, m->time_ns);
-	if (!m->part)
-		take_total(s, m, &step);
-	return 0;
+	if (m->part)
+		return 0;
+	take_total(s, m, &step);
+	return s->complete ? s->complete(s->context, s) : 0;
 }
 
 /* ---- a recording ---- */

@@ -62,6 +62,8 @@ struct maps_state {
 	/* May be NULL: called for each piece of news once it is true (MAP_NEWS_UNMAPPED: before the region goes), for those who
 	 * keep a history. The region is valid during the call. */
 	void (*news)(void *context, enum map_news what, const struct map_region *region, uint64_t time_ns);
+	/* May be NULL: called when a reading is complete, which may have come in several steps. -ENOMEM ends it all. */
+	int (*complete)(void *context, const struct maps_state *state);
 	void *context;
 };
 

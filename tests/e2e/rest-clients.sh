@@ -8,7 +8,9 @@ for name in basic markers; do
 	"$AGENT" run --quiet --output "$T/$name.heapcast" -- "$TARGETS/clients" "$name"
 done
 "$AGENT" run --quiet --cull 300ms --output "$T/cull.heapcast" -- "$TARGETS/clients" cull
-"$COLLECTOR" serve --data "$T/none" --http 127.0.0.1:18089 "$T"/{cull,markers,basic}.heapcast >"$T/serve.out" 2>"$T/serve.err" &
+"$AGENT" run --quiet --gather-maps=50ms --output "$T/maps.heapcast" -- "$TARGETS/clients" maps
+"$AGENT" run --quiet --output "$T/calls.heapcast" -- "$TARGETS/clients" maps >/dev/null
+"$COLLECTOR" serve --data "$T/none" --http 127.0.0.1:18089 "$T"/{cull,markers,maps,calls,basic}.heapcast >"$T/serve.out" 2>"$T/serve.err" &
 wait_for 10 "the server" grep -q 18089 "$T/serve.out"
 cat >"$T/clients.py" <<'PYTHON'
 import json, sys, urllib.error, urllib.parse, urllib.request
@@ -32,7 +34,10 @@ def raw(path):
     return body.decode()
 
 NS = lambda t: t["secs"] * 10**9 + t["fract_nsecs"]
-recordings = {r["cmdline"].split()[-1]: r for r in get("/list")}
+listed = get("/list")
+assert len(listed) == 5
+recordings = {r["cmdline"].split()[-1]: r for r in listed}
+recordings["gathered"], recordings["calls"] = [r for r in listed if r["cmdline"].endswith(" maps")] # in the order in which they began
 def data(name, path): return get(f"/data/{recordings[name]['id']}/{path}")
 def own(name): return [a for a in data(name, "allocations")["allocations"] if any(f.get("source", "").endswith("clients.c") for f in a["backtrace"])]
 
@@ -101,6 +106,57 @@ assert groups[kept[0]["backtrace_id"]]["all"]["culled_size"] == 1234
 # What was culled is in totals and in what group filters compare with, where the profiler knew nothing of it.
 assert data("cull", "report")["culled"]["blocks"] >= 3
 assert [a["size"] for a in data("cull", "allocations?group_allocations_min=3&size_min=1234&size_max=1236")["allocations"]] == [1235, 1236]
+
+# ---- maps, as test_mmap has them: one for each call, with what became of it ----
+PAGE = 4096
+for name in ("gathered", "calls"):
+    maps = [m for m in data(name, "maps?with_regions=true&with_usage_history=true")["maps"] if any(f.get("function") == "maps" for f in m.get("source", {}).get("backtrace", []))]
+    assert [m["size"] // PAGE for m in maps] == [123, 5, 6, 7, 8, 9, 10, 1], maps
+    assert [("deallocation" in m) for m in maps] == [False, False, True, False, False, False, False, False], maps
+    assert [m["id"] for m in maps] == sorted(m["id"] for m in maps) and all(m["timestamp"] == m["source"]["timestamp"] for m in maps)
+    untouched, touched, gone, start, end, middle, over, upon = maps
+    # What is left of each, and the call that took the rest, with its backtrace.
+    whole = lambda m: (m["address"], m["size"])
+    last = lambda m: sorted((r["address"] - m["address"], r["size"]) for r in m["regions"] if "deallocation" not in r)
+    assert last(untouched) == [(0, 123 * PAGE)] and last(gone) == []
+    assert last(start) == [(6 * PAGE, PAGE)] and last(end) == [(0, PAGE)]
+    assert last(middle) == [(0, 3 * PAGE), (4 * PAGE, 5 * PAGE)] and last(over) == [(0, 9 * PAGE)]
+    assert whole(upon) == (over["address"] + 9 * PAGE, PAGE) == whole(upon["regions"][0])
+    for m, offset, pages, by in ((gone, 0, 6, "maps"), (start, 0, 6, "maps"), (end, 1, 7, "maps"), (middle, 3, 1, "maps"), (over, 9, 1, "map")):
+        (cut,) = [r for r in m["regions"] if r.get("deallocation", {}).get("sources")]
+        assert whole(cut) == whole(m), m
+        (source,) = cut["deallocation"]["sources"]
+        assert (source["address"], source["length"]) == (m["address"] + offset * PAGE, pages * PAGE), m
+        functions = [f.get("function") for f in source["source"]["backtrace"]]
+        assert "maps" in functions and functions[-1] in (by, "maps"), functions
+        assert source["source"]["timestamp"] == cut["deallocation"]["timestamp"]
+        sizes = [u["address_space"] for u in m["usage_history"]]
+        assert (not sizes and m is gone) or sizes[0] == m["size"] and sizes[-1] in (m["size"] - pages * PAGE, m["size"]), (name, sizes)
+    assert gone["deallocation"]["source"]["backtrace"] == source["source"]["backtrace"] or gone["deallocation"]["source"]["backtrace_id"]
+    assert all(f"{r['address']:016X}" == r["address_s"] for m in maps for r in m["regions"])
+
+gathered = data("gathered", "maps?with_regions=true&with_usage_history=true")
+assert gathered["gathered"] and not data("calls", "maps")["gathered"]
+maps = [m for m in gathered["maps"] if any(f.get("function") == "maps" for f in m.get("source", {}).get("backtrace", []))]
+untouched, touched, gone, start, end, middle, over, upon = maps
+# Protection, name and memory are the readings': of the touched one alone where the kernel joined it with nobody.
+assert all(m["is_readable"] and not m["is_executable"] and not m["is_shared"] for m in maps) and not upon["is_writable"], maps
+assert untouched["is_writable"] and {(r["size"] // PAGE, r["is_writable"]) for r in touched["regions"] if "deallocation" not in r} == {(1, False), (4, True)}, touched
+assert touched["peak_rss"] >= 2 * PAGE
+if "anon:touched" in touched["name"]: # the kernel keeps names
+    assert touched["peak_rss"] == 2 * PAGE and "peak_rss_estimated" not in touched
+    assert [(u["rss"], u["address_space"]) for u in touched["usage_history"]][-1] == (2 * PAGE, 5 * PAGE)
+# What no call made has none: the program's file, libraries, [stack].
+nobodys = [m for m in gathered["maps"] if "source" not in m]
+assert any(m["name"].endswith("/clients") for m in nobodys) and any(m["name"] == "[stack]" for m in nobodys)
+assert all({"is_readable", "name", "peak_rss", "regions", "usage_history"} <= m.keys() for m in nobodys)
+# Nothing lies in two maps at the end.
+there = sorted(whole(r) for m in gathered["maps"] for r in m["regions"] if "deallocation" not in r)
+assert all(a[0] + a[1] <= b[0] for a, b in zip(there, there[1:])), there
+calls = data("calls", "maps?with_regions=true")["maps"]
+assert len(calls) == 8 and not any("is_readable" in m or "name" in m or "is_readable" in m["regions"][0] for m in calls)
+assert [m["size"] // PAGE for m in data("calls", "maps?lifetime=only_temporary")["maps"]] == [6]
+assert not data("calls", "maps?writable=only_true")["maps"] and not data("calls", "maps?writable=only_false")["maps"]
 
 # ---- what the page sends along is passed over where it sends it; other names stay an error ----
 looks = "group_allocations=true&show_full_backtraces=1"

@@ -19,9 +19,9 @@ with=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[0]["id"]
 
 get "$with/maps?with_regions=true&with_usage_history=true" "$T/maps.json"
 get "$with/maps?sort_by=peak_rss&order=dsc&count=3&writable=only_true&executable=only_false" "$T/top.json"
-get "$with/maps?function_regex=^main\$" "$T/ours.json"
+get "$with/maps?function_regex=^main\$&with_regions=true&with_usage_history=true" "$T/ours.json"
 get "$with/maps?lifetime=only_temporary&size_min=1M&function_regex=^main\$" "$T/gone.json"
-get "last/maps" "$T/calls.json"
+get "last/maps?with_regions=true&with_usage_history=true" "$T/calls.json"
 get "$with/mmaps" "$T/mmaps.json"
 get "$with/mallopts" "$T/mallopts.json"
 get "$with/regions" "$T/regions.json"
@@ -66,19 +66,23 @@ for m in maps["maps"]:
 (heap,) = [m for m in maps["maps"] if m["name"] == "[heap]"]
 assert heap["is_writable"] and not heap["is_executable"] and heap["peak_rss"] >= 2000 * 1000 and "source" not in heap
 assert [m["peak_rss"] for m in load("top")["maps"]] == sorted((m["peak_rss"] for m in maps["maps"] if m["is_writable"] and not m["is_executable"]), reverse=True)[:3]
-# smaps joins neighbours: the program's mapping may lie in a larger region, or begin one.
 mapped = [o["mmap"] for o in load("mmaps")["operations"] if "mmap" in o and o["mmap"]["length"] == MIB]
 (own,) = mapped
 assert any(f.get("function") == "main" for f in own["backtrace"]) and own["pointer_s"] == f'{own["pointer"]:016X}'
 assert [o["munmap"]["length"] for o in load("mmaps")["operations"] if "munmap" in o and o["munmap"]["pointer"] == own["pointer"]] == [MIB // 2]
-for m in load("ours")["maps"]:
+# It is one map, whose first half was unmapped: with maps gathered and without.
+for name in ("ours", "calls"):
+    (m,) = [m for m in load(name)["maps"] if m["size"] == MIB]
     assert any(f.get("function") == "main" for f in m["source"]["backtrace"]) and m["source"]["thread"], m
-
-# Without maps: the calls alone. The half that was unmapped is gone, the other is there.
-calls = load("calls")
-assert not calls["gathered"]
-left = [m for m in calls["maps"] if own["length"] // 2 == m["size"]]
-assert [("deallocation" in m, m["source"]["timestamp"] == m["timestamp"]) for m in left] == [(False, True)], left
+    assert (name == "calls" or m["address"] == own["pointer"]) and "deallocation" not in m and m["source"]["timestamp"] == m["timestamp"], m
+    whole, rest = m["regions"]
+    assert (whole["address"], whole["size"]) == (m["address"], MIB) and (rest["address"], rest["size"]) == (m["address"] + MIB // 2, MIB // 2)
+    (source,) = whole["deallocation"]["sources"]
+    assert (source["address"], source["length"]) == (m["address"], MIB // 2) and "deallocation" not in rest, m
+    assert any(f.get("function") == "main" for f in source["source"]["backtrace"])
+    assert m["usage_history"][-1]["address_space"] == MIB // 2 and m["usage_history"][0]["address_space"] == MIB
+(m,) = [m for m in load("ours")["maps"] if m["size"] == MIB]
+assert m["is_writable"] and m["peak_rss"] >= MIB // 2 and not load("calls")["gathered"] and "is_writable" not in load("calls")["maps"][0]
 
 (option,) = [o for o in load("mallopts") if o["param"] == "M_MMAP_THRESHOLD"]
 assert (option["raw_param"], option["value"], option["result"]) == (-3, 256 << 10, 1) and option["backtrace"]

@@ -1,0 +1,555 @@
+/*
+ * Mappings: random calls against an array with an owner for each page, at every moment. A mapping is one call's, however many pieces are
+ * left of it, and its regions are what is left. With readings of a kernel that joins neighbours, and with mappings that no call made.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "collector/query/map_readings.h"
+#include "tests/unit/query/recording.h"
+
+#define PAGES 64
+#define CALLS 200
+#define PAGE  4096ull
+#define BASE  0x100000ull
+
+/* As test_open, with the file left where it is: readings come from there. */
+static char *open_kept(struct test_recording *t, const struct builder *b)
+{
+	char *path = builder_save(b, b->file.length);
+
+	assert_int_equal(recording_open(path, NULL, NULL, &t->recording, NULL), 0);
+	assert_int_equal(symbols_new(&(struct symbols_options){0}, &t->symbols, NULL), 0);
+	assert_int_equal(view_new(t->recording, t->symbols, &t->view, NULL), 0);
+	return path;
+}
+
+static void close_kept(struct test_recording *t, struct builder *b, char *path)
+{
+	test_close(t);
+	builder_done(b);
+	unlink(path);
+	free(path);
+}
+
+static void add_call(struct builder *b, uint64_t time, unsigned kind, unsigned page, unsigned count,
+		     uint64_t old)
+{
+	struct event e = {
+		.kind = (uint8_t)kind,
+		.thread = 1,
+		.time_ns = time,
+		.address = BASE + page * PAGE,
+		.size = count * PAGE,
+		.old_address = old,
+		.call_time_ns = old ? 1 : 0,
+		.weight = kind != HEAPCAST__EVENT_KIND__EVENT_MUNMAP ? count * PAGE : 0,
+	};
+
+	builder_event(b, &e);
+}
+
+/* The region that holds the page at that time; NULL: none does. There are not two. */
+static const struct mapping_region *holder(const struct mappings *m, unsigned page, uint64_t at)
+{
+	uint64_t address = BASE + page * PAGE + 7;
+	const struct mapping_region *found = NULL;
+
+	for (uint32_t i = 0; i < m->region_count; i++) {
+		const struct mapping_region *r = &m->regions[i];
+
+		if (address < r->address || address >= r->address + r->size || r->from_ns > at ||
+		    r->to_ns <= at)
+			continue;
+		assert_null(found);
+		found = r;
+	}
+	return found;
+}
+
+/* What ended a region took a part of it, in that moment. */
+static void check_ends(const struct mappings *m)
+{
+	for (uint32_t i = 0; i < m->count; i++) {
+		const struct mapping *map = &m->list[i];
+		uint64_t last = 0;
+
+		for (uint32_t k = 0; k < map->region_count; k++) {
+			const struct mapping_region *r = &m->regions[map->first_region + k];
+
+			assert_int_equal(r->mapping, i);
+			assert_true(r->from_ns >= map->mapped_ns && r->address >= map->address);
+			assert_true(r->address + r->size <= map->address + map->size);
+			last = r->to_ns > last ? r->to_ns : last;
+			if (r->to_ns == NO_TIME)
+				continue;
+			assert_int_equal(r->end->time_ns, r->to_ns);
+			assert_true(r->end_size > 0 && r->end_address >= r->address &&
+				    r->end_address + r->end_size <= r->address + r->size);
+		}
+		assert_int_equal(map->unmapped_ns, last);
+		assert_int_equal(map->end != NULL, last != NO_TIME);
+	}
+}
+
+/* A size each time that it changed. */
+static void check_sizes(const struct mappings *m)
+{
+	for (uint32_t i = 0; i < m->usage_count; i++) {
+		const struct mapping_usage *u = &m->usage[i];
+		uint64_t size = 0;
+
+		for (uint32_t k = 0; k < m->region_count; k++)
+			if (m->regions[k].mapping == u->mapping &&
+			    m->regions[k].from_ns <= u->time_ns && m->regions[k].to_ns > u->time_ns)
+				size += m->regions[k].size;
+		assert_int_equal(u->size_bytes, size);
+		assert_false(u->read);
+	}
+}
+
+static void test_every_page(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		static uint64_t
+			owner[CALLS]
+			     [PAGES]; /* after each call: when the page was mapped; 0: it is not */
+		struct stack_node node = {.module = 2, .offset = 0x100};
+		uint64_t random = seed;
+		struct test_recording t;
+		struct mappings m;
+		struct builder b;
+		unsigned maps = 0;
+		char *path;
+
+		memset(owner, 0, sizeof(owner));
+		builder_init(&b, (uint8_t)seed);
+		test_first_batch(&b, &node, 1, "/nowhere/libexample.so", 0, false);
+		for (unsigned call = 0; call < CALLS; call++) {
+			bool begins = test_random(&random) % 2;
+			unsigned page = (unsigned)(test_random(&random) % PAGES),
+				 count = 1 + (unsigned)(test_random(&random) % (PAGES - page));
+
+			if (call)
+				memcpy(owner[call], owner[call - 1], sizeof(owner[call]));
+			for (unsigned p = page; p < page + count; p++)
+				owner[call][p] = begins ? 10 + call : 0;
+			maps += begins;
+			add_call(&b, 10 + call,
+				 begins ? HEAPCAST__EVENT_KIND__EVENT_MMAP
+					: HEAPCAST__EVENT_KIND__EVENT_MUNMAP,
+				 page, count, 0);
+		}
+		builder_end(&b, 0);
+		path = open_kept(&t, &b);
+		assert_int_equal(query_mappings(t.view, true, NULL, &m, NULL), 0);
+		assert_int_equal(m.count, maps);
+		assert_false(m.gathered);
+		for (unsigned call = 0; call < CALLS; call++) {
+			for (unsigned p = 0; p < PAGES; p++) {
+				const struct mapping_region *r = holder(&m, p, 10 + call);
+
+				assert_int_equal(r != NULL, owner[call][p] != 0);
+				if (r)
+					assert_int_equal(m.list[r->mapping].source->time_ns,
+							 owner[call][p]);
+			}
+		}
+		check_ends(&m);
+		check_sizes(&m);
+		mappings_done(&m);
+		close_kept(&t, &b, path);
+	}
+}
+
+/* It grows, moves and shrinks, and is the same one; what is left of it where it was stays so. */
+static void test_mremap(void **state)
+{
+	struct stack_node node = {.module = 2, .offset = 0x100};
+	struct test_recording t;
+	struct mappings m;
+	struct builder b;
+	char *path;
+
+	(void)state;
+	builder_init(&b, 1);
+	test_first_batch(&b, &node, 1, "/nowhere/libexample.so", 0, false);
+	add_call(&b, 10, HEAPCAST__EVENT_KIND__EVENT_MMAP, 0, 4, 0);
+	add_call(&b, 11, HEAPCAST__EVENT_KIND__EVENT_MMAP, 20, 4, 0);
+	add_call(&b, 12, HEAPCAST__EVENT_KIND__EVENT_MUNMAP, 0, 4, 0);
+	add_call(&b, 13, HEAPCAST__EVENT_KIND__EVENT_MREMAP, 8, 6, BASE);
+	add_call(&b, 14, HEAPCAST__EVENT_KIND__EVENT_MUNMAP, 8, 6, 0);
+	add_call(&b, 15, HEAPCAST__EVENT_KIND__EVENT_MREMAP, 8, 1, BASE + 8 * PAGE);
+	add_call(&b, 16, HEAPCAST__EVENT_KIND__EVENT_MUNMAP, 21, 1, 0);
+	add_call(&b, 17, HEAPCAST__EVENT_KIND__EVENT_MREMAP, 30, 1, BASE + 21 * PAGE);
+	/* What was unmapped and what is mapped somewhere else later are two. */
+	add_call(&b, 18, HEAPCAST__EVENT_KIND__EVENT_MUNMAP, 8, 1, 0);
+	add_call(&b, 19, HEAPCAST__EVENT_KIND__EVENT_MMAP, 8, 1, 0);
+	builder_end(&b, 0);
+	path = open_kept(&t, &b);
+	assert_int_equal(query_mappings(t.view, true, NULL, &m, NULL), 0);
+	assert_int_equal(m.count, 3);
+	assert_int_equal(m.list[0].region_count, 3);
+	assert_int_equal(m.list[0].address, BASE + 8 * PAGE);
+	assert_int_equal(m.list[0].size, PAGE);
+	assert_int_equal(m.list[0].unmapped_ns, 18);
+	assert_int_equal(m.regions[1].address, BASE + 8 * PAGE);
+	assert_int_equal(m.regions[1].size, 6 * PAGE);
+	assert_int_equal(m.list[1].unmapped_ns, NO_TIME);
+	assert_int_equal(m.list[1].address, BASE + 20 * PAGE);
+	assert_int_equal(m.list[1].region_count,
+			 4); /* whole; what is left on both sides; what moved */
+	assert_int_equal(m.list[2].mapped_ns, 19);
+	mappings_done(&m);
+	close_kept(&t, &b, path);
+}
+
+/* ---- readings ---- */
+
+#define STEPS	 300
+#define STEP_NS	 (4ull * MAP_READINGS_DOUBT_NS)
+#define READABLE HEAPCAST__MAP_FLAG__MAP_READABLE
+#define WRITABLE (READABLE | HEAPCAST__MAP_FLAG__MAP_WRITABLE)
+
+/* A page of the kernel's: whose it is, and its protection. */
+struct page {
+	uint32_t
+		owner; /* of a call its number + 1, of nobody STEPS + a number; 0: it is not there */
+	uint32_t flags;
+	unsigned kib; /* in memory */
+};
+
+/* What the kernel tells: neighbours with one protection are one region, whoever mapped them. */
+static size_t read_pages(const struct page *pages, struct map_region *regions, uint64_t time_ns)
+{
+	size_t count = 0;
+
+	for (unsigned p = 0; p < PAGES; p++) {
+		uint64_t at = BASE + p * PAGE;
+
+		if (!pages[p].owner)
+			continue;
+		if (!count || regions[count - 1].end != at ||
+		    regions[count - 1].flags != pages[p].flags)
+			regions[count++] = (struct map_region){.start = at,
+							       .flags = pages[p].flags,
+							       .name = "",
+							       .mapped_ns = time_ns};
+		regions[count - 1].end = at + PAGE;
+		regions[count - 1].usage.rss += pages[p].kib;
+	}
+	return count;
+}
+
+/* Every page belongs to what it does, has its protection, and all that is in memory is somebody's. */
+/* Of a page's region of the kernel's: are there several mappings in it? */
+static bool is_joined(const struct page *pages, unsigned page)
+{
+	for (int step = -1; step <= 1; step += 2)
+		for (int p = (int)page;
+		     p >= 0 && p < PAGES && pages[p].owner && pages[p].flags == pages[page].flags;
+		     p += step)
+			if (pages[p].owner != pages[page].owner)
+				return true;
+	return false;
+}
+
+static void check_pages(const struct mappings *m, const struct page *pages, uint64_t now,
+			const struct map_tracker *t)
+{
+	uint64_t told = 0, there = 0;
+
+	for (unsigned p = 0; p < PAGES; p++) {
+		const struct mapping_region *r = holder(m, p, now);
+		const struct apart_info *source;
+
+		assert_int_equal(r != NULL, pages[p].owner != 0);
+		if (!r)
+			continue;
+		source = m->list[r->mapping].source;
+		assert_int_equal(source != NULL, pages[p].owner <= STEPS);
+		if (source)
+			assert_int_equal(source->time_ns,
+					 (pages[p].owner - 1) * STEP_NS + STEP_NS / 2);
+		assert_true(r->seen && r->read);
+		assert_int_equal(r->look.flags, pages[p].flags);
+		if (source) /* what is nobody's may be several in truth, and is one here */
+			assert_int_equal(r->estimated, is_joined(pages, p));
+		there += pages[p].kib;
+	}
+	for (uint32_t i = 0; i < t->live_count; i++)
+		told += map_tracker_region(t, i)->usage.rss;
+	assert_int_equal(told, there);
+}
+
+static void act(struct page *pages, struct builder *b, unsigned step, uint64_t *random)
+{
+	unsigned first = (unsigned)(test_random(random) % PAGES),
+		 count = 1 +
+			 (unsigned)(test_random(random) % (PAGES - first < 9 ? PAGES - first : 9));
+	unsigned what = (unsigned)(test_random(random) % 8);
+
+	if (what < 4)
+		add_call(b, step * STEP_NS + STEP_NS / 2,
+			 what < 2 ? HEAPCAST__EVENT_KIND__EVENT_MMAP
+				  : HEAPCAST__EVENT_KIND__EVENT_MUNMAP,
+			 first, count, 0);
+	for (unsigned p = first; p < first + count; p++) {
+		if (what < 2)
+			pages[p] = (struct page){step + 1, WRITABLE, 4};
+		else if (what < 4 || what == 4) /* munmap, and one that nobody saw */
+			pages[p] = (struct page){0, 0, 0};
+		else if (what == 5 && !pages[p].owner)
+			pages[p] = (struct page){STEPS + 1 + step, WRITABLE, 0};
+		else if (what == 6 && pages[p].owner)
+			pages[p].flags = READABLE;
+		else if (what == 7 && pages[p].owner)
+			pages[p].kib = 4;
+	}
+}
+
+static void test_readings(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 6; seed++) {
+		static struct page history[STEPS][PAGES];
+		struct map_region regions[PAGES];
+		struct stack_node node = {.module = 2, .offset = 0x100};
+		struct page pages[PAGES] = {{0, 0, 0}};
+		struct mappings m = {.list = NULL};
+		uint64_t random = seed;
+		struct test_recording t;
+		struct builder b;
+		struct map_tracker tracker = {.to = &m, .with_usage = true};
+		struct map_readings readings = {.tracker = &tracker};
+
+		builder_init(&b, (uint8_t)seed);
+		test_first_batch(&b, &node, 1, "/nowhere/libexample.so", 0, false);
+		for (unsigned step = 0; step < STEPS; step++) {
+			act(pages, &b, step, &random);
+			memcpy(history[step], pages, sizeof(pages));
+		}
+		builder_end(&b, 0);
+		test_open(&t, &b);
+		tracker.recording = t.recording;
+		for (unsigned step = 0; step < STEPS; step++) {
+			struct maps_state kernel = {.region = regions,
+						    .time_ns = (step + 1) * STEP_NS};
+			struct map_region all = {
+				.start = BASE, .end = BASE + PAGES * PAGE, .name = ""};
+
+			kernel.count = read_pages(history[step], regions, kernel.time_ns);
+			map_readings_news(&readings, MAP_NEWS_CHANGED, &all, kernel.time_ns);
+			map_readings_news(&readings, MAP_NEWS_USED, &all, kernel.time_ns);
+			assert_int_equal(map_readings_complete(&readings, &kernel), 0);
+			check_pages(&m, history[step], kernel.time_ns, &tracker);
+		}
+		map_readings_done(&readings);
+		map_tracker_done(&tracker);
+		mappings_done(&m);
+		test_close(&t);
+		builder_done(&b);
+	}
+}
+
+/* Calls about the time of a reading: what it shows of their addresses is taken with the next one. */
+static void test_doubt(void **state)
+{
+	const uint64_t read_ns = 10 * STEP_NS;
+	struct map_region region = {
+		.start = BASE, .end = BASE + 4 * PAGE, .flags = WRITABLE, .name = ""};
+	struct maps_state kernel = {.region = &region, .count = 1, .time_ns = read_ns};
+	struct stack_node node = {.module = 2, .offset = 0x100};
+	struct mappings m = {.list = NULL};
+	struct map_tracker tracker = {.to = &m};
+	struct map_readings readings = {.tracker = &tracker};
+	struct test_recording t;
+	struct builder b;
+
+	(void)state;
+	builder_init(&b, 1);
+	test_first_batch(&b, &node, 1, "/nowhere/libexample.so", 0, false);
+	add_call(&b, read_ns + 1000, HEAPCAST__EVENT_KIND__EVENT_MMAP, 0, 4, 0);
+	add_call(&b, 2 * read_ns - 1000, HEAPCAST__EVENT_KIND__EVENT_MUNMAP, 0, 4, 0);
+	builder_end(&b, 0);
+	test_open(&t, &b);
+	tracker.recording = t.recording;
+	/* Mapped while it was read: it is not nobody's. */
+	map_readings_news(&readings, MAP_NEWS_MAPPED, &region, read_ns);
+	assert_int_equal(map_readings_complete(&readings, &kernel), 0);
+	assert_int_equal(m.count, 0);
+	kernel.time_ns += STEP_NS;
+	assert_int_equal(map_readings_complete(&readings, &kernel), 0);
+	assert_int_equal(m.count, 1);
+	assert_non_null(m.list[0].source);
+	assert_true(m.list[0].seen);
+	/* Unmapped just before: what is still shown of it is nothing new. */
+	kernel.time_ns = 2 * read_ns;
+	map_readings_news(&readings, MAP_NEWS_CHANGED, &region, kernel.time_ns);
+	assert_int_equal(map_readings_complete(&readings, &kernel), 0);
+	assert_int_equal(m.count, 1);
+	assert_int_equal(m.list[0].unmapped_ns, 2 * read_ns - 1000);
+	/* But if it goes on being there, it is. */
+	kernel.time_ns += STEP_NS;
+	assert_int_equal(map_readings_complete(&readings, &kernel), 0);
+	assert_int_equal(m.count, 2);
+	assert_null(m.list[1].source);
+	map_readings_done(&readings);
+	map_tracker_done(&tracker);
+	mappings_done(&m);
+	test_close(&t);
+	builder_done(&b);
+}
+
+/* Two that the kernel joins keep what they had, and what there is more or less is parted among them. */
+static void test_joined(void **state)
+{
+	static const struct {
+		bool joined;
+		uint64_t rss, first, second; /* KiB */
+	} told[] = {{false, 0, 8, 0},
+		    {true, 8, 8, 0},
+		    {true, 12, 10, 2},
+		    {true, 6, 5, 1},
+		    {false, 0, 8, 4}};
+	struct map_region regions[2];
+	struct stack_node node = {.module = 2, .offset = 0x100};
+	struct mappings m = {.list = NULL};
+	struct map_tracker tracker = {.to = &m};
+	struct map_readings readings = {.tracker = &tracker};
+	struct test_recording t;
+	struct builder b;
+
+	(void)state;
+	builder_init(&b, 1);
+	test_first_batch(&b, &node, 1, "/nowhere/libexample.so", 0, false);
+	add_call(&b, 1000, HEAPCAST__EVENT_KIND__EVENT_MMAP, 0, 4, 0);
+	add_call(&b, 2000, HEAPCAST__EVENT_KIND__EVENT_MMAP, 4, 2, 0);
+	builder_end(&b, 0);
+	test_open(&t, &b);
+	tracker.recording = t.recording;
+	for (unsigned i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+		bool joined = told[i].joined;
+		struct maps_state kernel = {
+			.region = regions, .count = joined ? 1 : 2, .time_ns = (i + 1) * STEP_NS};
+
+		regions[0] = (struct map_region){.start = BASE,
+						 .end = BASE + (joined ? 6 : 4) * PAGE,
+						 .flags = WRITABLE,
+						 .name = ""};
+		regions[0].usage.rss = joined ? told[i].rss : told[i].first;
+		regions[1] = (struct map_region){.start = BASE + 4 * PAGE,
+						 .end = BASE + 6 * PAGE,
+						 .flags = READABLE,
+						 .name = ""};
+		regions[1].usage.rss = told[i].second;
+		for (size_t k = 0; k < kernel.count; k++) {
+			map_readings_news(&readings, MAP_NEWS_CHANGED, &regions[k], kernel.time_ns);
+			map_readings_news(&readings, MAP_NEWS_USED, &regions[k], kernel.time_ns);
+		}
+		assert_int_equal(map_readings_complete(&readings, &kernel), 0);
+		for (uint32_t k = 0; k < 2; k++) {
+			const struct mapping_region *r = map_tracker_region(&tracker, k);
+
+			assert_in_range(r->usage.rss + 1, k ? told[i].second : told[i].first,
+					(k ? told[i].second : told[i].first) + 2);
+			assert_int_equal(r->estimated, joined);
+		}
+	}
+	assert_int_equal(m.list[0].peak_rss / 1024, 10);
+	assert_true(m.list[0].peak_estimated);
+	map_readings_done(&readings);
+	map_tracker_done(&tracker);
+	mappings_done(&m);
+	test_close(&t);
+	builder_done(&b);
+}
+
+/* Readings that no kernel gave: whatever they say, what is there lies in order and does not overlap. */
+static void test_hostile(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct map_region regions[PAGES];
+		struct stack_node node = {.module = 2, .offset = 0x100};
+		struct page pages[PAGES] = {{0, 0, 0}};
+		struct mappings m = {.list = NULL};
+		struct map_tracker tracker = {.to = &m, .with_usage = true};
+		struct map_readings readings = {.tracker = &tracker};
+		uint64_t random = seed;
+		struct test_recording t;
+		struct builder b;
+
+		builder_init(&b, (uint8_t)seed);
+		test_first_batch(&b, &node, 1, "/nowhere/libexample.so", 0, false);
+		for (unsigned step = 0; step < STEPS; step++)
+			act(pages, &b, step, &random);
+		builder_end(&b, 0);
+		test_open(&t, &b);
+		tracker.recording = t.recording;
+		for (unsigned step = 0; step < STEPS; step++) {
+			struct maps_state kernel = {.region = regions,
+						    .time_ns = test_random(&random) %
+							       (STEPS * STEP_NS)};
+			uint64_t at = test_random(&random) % 3 ? BASE : 0;
+
+			while (kernel.count < PAGES) {
+				struct map_region *r = &regions[kernel.count++];
+
+				*r = (struct map_region){
+					.start = at,
+					.flags = (uint32_t)(test_random(&random) % 4),
+					.inode = test_random(&random) % 2,
+					.offset = test_random(&random) % 2 ? UINT64_MAX - PAGE : at,
+					.name = test_random(&random) % 2 ? "" : "x"};
+				r->usage.rss = test_random(&random) % 4 ? 4 : UINT64_MAX;
+				r->end = at + 1 + test_random(&random) % (4 * PAGE);
+				at = r->end +
+				     (test_random(&random) % 2 ? test_random(&random) % PAGE : 0);
+				if (test_random(&random) % 100 ==
+				    0) { /* overlaps; or is the last */
+					r->end = test_random(&random) % 2 ? UINT64_MAX
+									  : r->end + PAGE;
+					if (r->end == UINT64_MAX)
+						break;
+				}
+				map_readings_news(&readings,
+						  (enum map_news)(test_random(&random) % 4), r,
+						  kernel.time_ns);
+			}
+			assert_int_equal(map_readings_complete(&readings, &kernel), 0);
+			for (uint32_t i = 0; i < tracker.live_count; i++) {
+				const struct mapping_region *r = map_tracker_region(&tracker, i);
+
+				assert_true(r->size && r->address + r->size > r->address);
+				assert_int_equal(r->to_ns, NO_TIME);
+				assert_true(
+					!i ||
+					r[0].address >=
+						map_tracker_region(&tracker, i - 1)->address +
+							map_tracker_region(&tracker, i - 1)->size);
+			}
+		}
+		map_readings_done(&readings);
+		map_tracker_done(&tracker);
+		mappings_done(&m);
+		test_close(&t);
+		builder_done(&b);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_page), cmocka_unit_test(test_mremap),
+		cmocka_unit_test(test_readings),   cmocka_unit_test(test_doubt),
+		cmocka_unit_test(test_joined),	   cmocka_unit_test(test_hostile),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
