@@ -4,13 +4,21 @@
 # tell is here, too.
 . "$(dirname "$0")/lib.sh"
 need curl python3
-for name in basic markers; do
+for name in markers forked jumped traced left phases basic; do
 	"$AGENT" run --quiet --output "$T/$name.heapcast" -- "$TARGETS/clients" "$name"
 done
-"$AGENT" run --quiet --cull 300ms --output "$T/cull.heapcast" -- "$TARGETS/clients" cull
+"$AGENT" run --quiet --output "$T/loaded.heapcast" -- "$TARGETS/clients" loaded "$TARGETS/plugin1.so"
+MEMORY_PROFILER_TRACK_CHILD_PROCESSES=1 "$AGENT" run --quiet --output "$T/%p.heapcast" -- "$TARGETS/clients" forked followed
+for name in cull crossed; do
+	"$AGENT" run --quiet --cull 300ms --output "$T/$name.heapcast" -- "$TARGETS/clients" "$name"
+done
+export MEMORY_PROFILER_DISABLE_BY_DEFAULT=1
+"$AGENT" run --quiet --output "$T/toggled.heapcast" -- "$TARGETS/clients" toggled
+BY_SIGNAL=1 MEMORY_PROFILER_REGISTER_SIGUSR1=1 "$AGENT" run --quiet --output "$T/signal.heapcast" -- "$TARGETS/clients" toggled by-signal
+unset MEMORY_PROFILER_DISABLE_BY_DEFAULT
 "$AGENT" run --quiet --gather-maps=50ms --output "$T/maps.heapcast" -- "$TARGETS/clients" maps
 "$AGENT" run --quiet --output "$T/calls.heapcast" -- "$TARGETS/clients" maps >/dev/null
-"$COLLECTOR" serve --data "$T/none" --http 127.0.0.1:18089 "$T"/{cull,markers,maps,calls,basic}.heapcast >"$T/serve.out" 2>"$T/serve.err" &
+"$COLLECTOR" serve --data "$T/none" --http 127.0.0.1:18089 "$T"/*.heapcast >"$T/serve.out" 2>"$T/serve.err" &
 wait_for 10 "the server" grep -q 18089 "$T/serve.out"
 cat >"$T/clients.py" <<'PYTHON'
 import json, sys, urllib.error, urllib.parse, urllib.request
@@ -35,11 +43,11 @@ def raw(path):
 
 NS = lambda t: t["secs"] * 10**9 + t["fract_nsecs"]
 listed = get("/list")
-assert len(listed) == 5
+assert len(listed) == 16
 recordings = {r["cmdline"].split()[-1]: r for r in listed}
 recordings["gathered"], recordings["calls"] = [r for r in listed if r["cmdline"].endswith(" maps")] # in the order in which they began
 def data(name, path): return get(f"/data/{recordings[name]['id']}/{path}")
-def own(name): return [a for a in data(name, "allocations")["allocations"] if any(f.get("source", "").endswith("clients.c") for f in a["backtrace"])]
+def own(name, path="allocations"): return [a for a in data(name, path)["allocations"] if any(f.get("source", "").endswith("clients.c") for f in a["backtrace"])]
 
 # ---- rows, as test_basic has them ----
 basic = recordings["basic"]
@@ -114,15 +122,15 @@ for name in ("gathered", "calls"):
     assert [m["size"] // PAGE for m in maps] == [123, 5, 6, 7, 8, 9, 10, 1], maps
     assert [("deallocation" in m) for m in maps] == [False, False, True, False, False, False, False, False], maps
     assert [m["id"] for m in maps] == sorted(m["id"] for m in maps) and all(m["timestamp"] == m["source"]["timestamp"] for m in maps)
-    untouched, touched, gone, start, end, middle, over, upon = maps
+    untouched, touched, gone, front, back, middle, over, upon = maps
     # What is left of each, and the call that took the rest, with its backtrace.
     whole = lambda m: (m["address"], m["size"])
     last = lambda m: sorted((r["address"] - m["address"], r["size"]) for r in m["regions"] if "deallocation" not in r)
     assert last(untouched) == [(0, 123 * PAGE)] and last(gone) == []
-    assert last(start) == [(6 * PAGE, PAGE)] and last(end) == [(0, PAGE)]
+    assert last(front) == [(6 * PAGE, PAGE)] and last(back) == [(0, PAGE)]
     assert last(middle) == [(0, 3 * PAGE), (4 * PAGE, 5 * PAGE)] and last(over) == [(0, 9 * PAGE)]
     assert whole(upon) == (over["address"] + 9 * PAGE, PAGE) == whole(upon["regions"][0])
-    for m, offset, pages, by in ((gone, 0, 6, "maps"), (start, 0, 6, "maps"), (end, 1, 7, "maps"), (middle, 3, 1, "maps"), (over, 9, 1, "map")):
+    for m, offset, pages, by in ((gone, 0, 6, "maps"), (front, 0, 6, "maps"), (back, 1, 7, "maps"), (middle, 3, 1, "maps"), (over, 9, 1, "map")):
         (cut,) = [r for r in m["regions"] if r.get("deallocation", {}).get("sources")]
         assert whole(cut) == whole(m), m
         (source,) = cut["deallocation"]["sources"]
@@ -138,7 +146,7 @@ for name in ("gathered", "calls"):
 gathered = data("gathered", "maps?with_regions=true&with_usage_history=true")
 assert gathered["gathered"] and not data("calls", "maps")["gathered"]
 maps = [m for m in gathered["maps"] if any(f.get("function") == "maps" for f in m.get("source", {}).get("backtrace", []))]
-untouched, touched, gone, start, end, middle, over, upon = maps
+untouched, touched, gone, front, back, middle, over, upon = maps
 # Protection, name and memory are the readings': of the touched one alone where the kernel joined it with nobody.
 assert all(m["is_readable"] and not m["is_executable"] and not m["is_shared"] for m in maps) and not upon["is_writable"], maps
 assert untouched["is_writable"] and {(r["size"] // PAGE, r["is_writable"]) for r in touched["regions"] if "deallocation" not in r} == {(1, False), (4, True)}, touched
@@ -157,6 +165,58 @@ calls = data("calls", "maps?with_regions=true")["maps"]
 assert len(calls) == 8 and not any("is_readable" in m or "name" in m or "is_readable" in m["regions"][0] for m in calls)
 assert [m["size"] // PAGE for m in data("calls", "maps?lifetime=only_temporary")["maps"]] == [6]
 assert not data("calls", "maps?writable=only_true")["maps"] and not data("calls", "maps?writable=only_false")["maps"]
+
+# ---- threads, children, jumps, ends: test_start_stop, cross-thread, test_fork, test_longjmp, test_immediate_exit ----
+large = lambda name: [a for a in own(name) if a["size"] > 1000] # without what pthread_create allocates
+for name in ("toggled", "by-signal"):
+    rows = large(name)
+    assert [a["size"] for a in rows] == [10002, 20002, 10003], (name, rows)
+    assert [("deallocation" in a) for a in rows] == [True, False, False] and rows[0]["thread"] == rows[2]["thread"] != rows[1]["thread"], rows
+(late,) = large("crossed")
+assert late["size"] == 2222 and late["deallocation"]["thread"] != late["thread"]
+rows = large("forked")
+assert [a["size"] for a in rows] == [10001, 20001, 10002, 20002], rows
+assert rows[0]["thread"] == rows[2]["thread"] != rows[1]["thread"]
+stacks = {a["size"]: [f.get("raw_function") for f in a["backtrace"]][::-1] for a in own("jumped")}
+assert stacks[123456][:4] == ["jump_0", "jump_1", "jump_2", "jump_3"] and stacks[123457][:2] == ["jump_2", "jump_3"], stacks
+assert stacks[123458][0] in ("jumped", "main") and all("main" in s for s in stacks.values()), stacks
+assert [a["size"] for a in own("left")] == [12001]
+assert [a["size"] for a in own("traced") if a["size"] // 1000 == 123] == [123456, 123457] # backtrace loads a library first
+plugin = [r for r in recordings if r.endswith("/plugin1.so")][0]
+(block,) = [a for a in data(plugin, "allocations")["allocations"] if a["size"] == 123127] # tagged by the target
+assert block["backtrace"][-1]["library"].endswith("/plugin1.so") and block["backtrace"][-1]["function"] == "plugin_work"
+assert any(f.get("source", "").endswith("clients.c") for f in block["backtrace"])
+# A child that is followed has a recording of its own.
+parent, child = sorted((r for r in listed if r["cmdline"].endswith(" followed")), key=lambda r: r["pid"])
+of_child = [a["size"] for a in get(f"/data/{child['id']}/allocations")["allocations"]]
+assert 30001 in of_child and 30001 not in [a["size"] for a in get(f"/data/{parent['id']}/allocations")["allocations"]], of_child
+
+# ---- what differs on purpose (docs/rest-api.md, "Where this differs") ----
+sizes = lambda query: [a["size"] for a in own("basic", f"allocations?{query}")]
+every = [10001, 10002, 10003, 10004, 10005, 10006, 20004]
+assert sizes("from=0&to=100%25") == sizes("from=0") == sizes(f"from={start // 10**9 - 1}") == every and sizes("from=3600") == []
+phases = data("phases", "timeline?points=300")
+quiet = [i for i in range(1, len(phases["xs"])) if not phases["allocations"][i] and not phases["deallocations"][i]]
+assert len(quiet) > 100 and all(phases["allocated_size"][i] == phases["allocated_size_last"][i - 1] for i in quiet)
+assert sum(phases["allocations"]) == data("phases", "report")["allocated"]["blocks"]
+by_default = [g["only_matched"]["size"] for g in data("phases", "allocation_groups")["allocations"]]
+assert by_default == sorted(by_default, reverse=True) and len(by_default) >= 3
+peaks = [m["peak_rss"] for m in data("gathered", "maps")["maps"]]
+bounds = f"peak_rss_min={max(peaks)}&peak_rss_max={max(peaks)}"
+assert {m["peak_rss"] for m in data("gathered", f"maps?{bounds}")["maps"]} == {max(peaks)} and max(peaks)
+lines = raw(f"/data/{recordings['phases']['id']}/export/heaptrack").splitlines()
+clocks = [i for i, line in enumerate(lines) if line.startswith("c ")]
+times = [int(lines[i].split()[1], 16) for i in clocks]
+assert times == sorted(times) and any(line.startswith("- ") for line in lines[clocks[-2]:]), times
+(option,) = data("basic", "mallopts")
+assert (option["param"], option["value"]) == ("M_ARENA_TEST", 3)
+for operation in data("calls", "mmaps")["operations"]:
+    (call,) = operation.values()
+    assert not {"is_readable", "is_fixed", "offset", "file_descriptor", "requested_address"} & call.keys()
+assert data("basic", "allocation_filter_to_script?size_min=1")["code"].startswith("select * from allocations where")
+assert fetch(f"/data/{basic['id']}/script_files/0/x.svg")[0] == 404
+with urllib.request.urlopen(BASE + "/list") as answer:
+    assert not [h for h in answer.headers if h.lower().startswith("access-control")]
 
 # ---- what the page sends along is passed over where it sends it; other names stay an error ----
 looks = "group_allocations=true&show_full_backtraces=1"

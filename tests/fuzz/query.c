@@ -40,8 +40,13 @@ static int read_request(struct request *request, char *text)
 	return r;
 }
 
-static void ask(struct view *view, const struct filter *filter, uint64_t at_ns)
+static void ask(struct view *view, const struct filter *filter, const struct series_filters *series,
+		uint64_t at_ns)
 {
+	const struct series_question bands = {.filters = series->count ? series : NULL,
+					      .grouping = (enum grouping)(at_ns % 4),
+					      .most = 3};
+	struct series_list list;
 	struct err_text err = {0};
 	struct groups groups = {0};
 	struct tree tree = {0};
@@ -59,6 +64,11 @@ static void ask(struct view *view, const struct filter *filter, uint64_t at_ns)
 						       .buckets = 8},
 			   &timeline, &err) == 0)
 		timeline_done(&timeline);
+	if (query_series(view, filter, &(struct timeline_question){.to_ns = NO_TIME, .buckets = 5},
+			 &bands, &timeline, &list, &err) == 0) {
+		timeline_done(&timeline);
+		series_done(&list);
+	}
 	if (query_page_new(view, filter, PAGE_BY_ADDRESS, at_ns & 1, &page, &err) == 0) {
 		if (query_page_total(page, &total, &err) == 0)
 			query_page_next(page, rows, 16, &err);
@@ -71,6 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct test_recording *t = recording();
 	char text[LENGTH_MAX + 1];
 	struct request request;
+	struct series_filters series = {.count = 0};
 	struct filter filter;
 	struct err_text err = {0};
 	uint64_t at_ns = 0;
@@ -87,11 +98,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		if (!strcmp(p->name, "at"))
 			query_time(t->view, p->name, p->value, &at_ns, &err);
+		else if (!strcmp(p->name, "series"))
+			series_filters_add(&series, t->view, p->value, &err);
 		else
 			filter_set(&filter, t->view, p->name, p->value, &err);
 	}
 	if (!r)
-		ask(t->view, &filter, at_ns);
+		ask(t->view, &filter, &series, at_ns);
+	series_filters_done(&series);
 	filter_done(&filter);
 	asked_done(&request);
 	return 0;
