@@ -503,6 +503,10 @@ int map_readings_complete(void *readings, const struct maps_state *state)
 	struct map_readings *m = readings;
 	int e = m->failed ? -ENOMEM : map_tracker_advance(m->tracker, state->time_ns);
 
+	/* What looks the same after an exec is news all the same. */
+	if (!e && m->execs != m->tracker->execs)
+		e = add_extent(&m->changed, 0, UINT64_MAX);
+	m->execs = m->tracker->execs;
 	if (e || overlap(state))
 		return e;
 	m->state = state;

@@ -31,6 +31,7 @@ struct map_readings {
 	struct map_extents used;    /* kernel regions whose usage was told */
 	struct map_extents calls;   /* what calls about now have to do with, */
 	bool calls_known;	    /* once that was asked */
+	uint32_t execs;		    /* that the tracker had seen by the last reading */
 	bool failed;
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "heapcast.pb-c.h"
 #include "proto/event.h"
 
 #include "base/ban.h"
@@ -366,14 +367,34 @@ static int take(struct map_tracker *t, const struct apart_info *call)
 	return !r && t->sizes ? note_sizes(t, call->time_ns) : r;
 }
 
+/* A program that takes another's place has nothing of what that had mapped. */
+static int take_execs(struct map_tracker *t, uint64_t until_ns)
+{
+	const struct mark_info *mark;
+	int r = 0;
+
+	for (;
+	     !r && (mark = recording_mark(t->recording, t->next_mark)) && mark->time_ns <= until_ns;
+	     t->next_mark++) {
+		if (mark->kind != HEAPCAST__MARK_KIND__MARK_EXEC)
+			continue;
+		t->execs++;
+		r = map_tracker_cut(t, 0, UINT64_MAX, mark->time_ns, NULL);
+	}
+	return r;
+}
+
 int map_tracker_advance(struct map_tracker *t, uint64_t until_ns)
 {
 	const struct apart_info *call;
+	int r = 0;
 
-	while ((call = recording_apart(t->recording, t->next)) && call->time_ns <= until_ns) {
-		if (take(t, call) < 0)
-			return -ENOMEM;
-		t->next++;
+	while (!r && (call = recording_apart(t->recording, t->next)) && call->time_ns <= until_ns) {
+		r = take_execs(t, call->time_ns);
+		if (!r)
+			r = take(t, call);
+		if (!r)
+			t->next++;
 	}
-	return 0;
+	return r ? r : take_execs(t, until_ns);
 }

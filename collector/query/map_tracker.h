@@ -15,6 +15,7 @@ struct map_tracker {
 	bool with_usage;
 	bool sizes; /* calls are noted in the usage: there are no readings */
 	uint32_t next;	/* call */
+	uint32_t next_mark, execs; /* `execs`: so many programs have begun, and with each of them everything anew */
 	uint32_t *live; /* regions, by address */
 	uint32_t live_count, live_capacity;
 	uint32_t *touched; /* mappings that have changed since they were last asked for */

@@ -438,6 +438,11 @@ static inline void program_exec(struct program *p, const struct event *e)
 		p->known[i] = -1;
 		p->alive[i] = false;
 	}
+	for (unsigned r = 0; r < PROGRAM_REGIONS; r++) {
+		if (p->region[r])
+			p->mappings[p->region[r] - 1].unmapped_ns = e->time_ns;
+		p->region[r] = 0;
+	}
 	p->lost_frees = p->lost_to_ns = 0;
 	p->losing = 0;
 }
