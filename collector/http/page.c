@@ -97,6 +97,8 @@ static void put_line(struct buf *out, const struct stream_summary *s)
 	buf_string(out, "&middot; ");
 	put_link(out, id, "peak?count=25", "peak");
 	buf_string(out, "&middot; ");
+	put_link(out, id, "export/graph?by=site", "over time, by call site");
+	buf_string(out, "&middot; ");
 	put_link(out, id, "timeline", "timeline");
 	buf_string(out, "&middot; ");
 	put_link(out, id, "histogram", "histogram");
