@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collector/query/glibc_heap.h"
+#include "collector/query/map_spans.h"
 #include "collector/query/mappings.h"
 #include "collector/query/matcher.h"
 #include "collector/query/said.h"
@@ -23,8 +24,7 @@ struct origin {
 	const struct filter *filter;
 	struct said said;
 	struct glibc_heap heap;
-	/* Of from_map: its addresses, and when blocks there were its. */
-	uint64_t start, end, from_ns, to_ns;
+	struct map_spans spans; /* of from_map */
 };
 
 bool origin_asked(const struct filter *f)
@@ -35,39 +35,28 @@ bool origin_asked(const struct filter *f)
 
 /* ---- mappings ---- */
 
-/* Blocks are born in a mapping before a reading shows it: those that were born there since what lay there before went are its. */
-static void find_span(struct origin *o, const struct mappings *mappings, uint64_t id)
-{
-	const struct mapping *map = &mappings->list[id];
-
-	o->start = map->address;
-	o->end = map->address + map->size;
-	o->from_ns = 0;
-	o->to_ns = map->unmapped_ns;
-	for (uint64_t i = 0; i < mappings->count; i++) {
-		const struct mapping *m = &mappings->list[i];
-
-		if (i != id && m->unmapped_ns <= map->mapped_ns && m->unmapped_ns > o->from_ns &&
-		    m->address < o->end && m->address + m->size > o->start)
-			o->from_ns = m->unmapped_ns;
-	}
-}
-
-static int find_map(struct origin *o, struct view *view, struct err_text *err)
+static int find_spans(struct origin *o, struct view *view, struct err_text *err)
 {
 	struct mappings mappings;
 	int r = query_mappings(view, false, &o->filter->cancel, &mappings, err);
 
 	if (r < 0)
 		return r;
-	if (o->filter->from_map < mappings.count)
-		find_span(o, &mappings, o->filter->from_map);
-	else
+	if (o->filter->from_map >= mappings.count)
 		r = err_set(err, -EINVAL,
 			    "from_map takes the id of a map, and there are %u, not %llu",
 			    mappings.count, (unsigned long long)o->filter->from_map);
+	else if (map_spans_init(&o->spans, &mappings) < 0)
+		r = err_set(err, -ENOMEM, "out of memory");
 	mappings_done(&mappings);
 	return r;
+}
+
+static bool lies_in_map(const struct origin *o, uint64_t address, uint64_t birth_ns)
+{
+	uint64_t map;
+
+	return map_spans_find(&o->spans, address, birth_ns, &map) && map == o->filter->from_map;
 }
 
 /* ---- rows ---- */
@@ -93,8 +82,7 @@ static bool passes(const struct origin *o, const struct row_block *block, uint32
 
 	if (f->marker != NO_MARKER && said_number(&o->said, birth) != f->marker)
 		return false;
-	if (f->from_map != NO_MARKER &&
-	    (address < o->start || address >= o->end || birth < o->from_ns || birth > o->to_ns))
+	if (f->from_map != NO_MARKER && !lies_in_map(o, address, birth))
 		return false;
 	return answers(f->jemalloc, o->heap.is_jemalloc) &&
 	       part_passes(f, glibc_heap_part(&o->heap, address, block->size[i]));
@@ -126,9 +114,10 @@ int origin_judge(struct matcher *m, struct view *view, struct err_text *err)
 
 	glibc_heap_init(&origin.heap, m->recording);
 	if (!r && m->filter->from_map != NO_MARKER)
-		r = find_map(&origin, view, err);
+		r = find_spans(&origin, view, err);
 	if (!r)
 		r = judge(m, &origin, err);
+	map_spans_done(&origin.spans);
 	said_done(&origin.said);
 	return r;
 }

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "collector/query/said.h"
-#include "collector/sql/map_spans.h"
+#include "collector/query/map_spans.h"
 #include "collector/sql/state.h"
 #include "collector/store/culled.h"
 #include "proto/culled.h"

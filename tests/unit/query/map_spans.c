@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "collector/query/mappings.h"
-#include "collector/sql/map_spans.h"
+#include "collector/query/map_spans.h"
 
 static uint64_t seed = 88172645463325252u;
 
@@ -21,17 +21,17 @@ static uint64_t any(uint64_t below)
 	return seed % below;
 }
 
-/* As the filter from_map has it (query/origin.c). */
-static uint64_t begun(const struct mappings *all, const struct mapping *map)
+/* As map_spans.h has it, the slow way. */
+static uint64_t begun(const struct mappings *all, const struct mapping_region *map)
 {
 	uint64_t from_ns = 0;
 
-	for (size_t i = 0; i < all->count; i++) {
-		const struct mapping *m = &all->list[i];
+	for (size_t i = 0; i < all->region_count; i++) {
+		const struct mapping_region *m = &all->regions[i];
 
-		if (m != map && m->unmapped_ns <= map->mapped_ns && m->unmapped_ns > from_ns &&
+		if (m != map && m->to_ns <= map->from_ns && m->to_ns > from_ns &&
 		    m->address < map->address + map->size && m->address + m->size > map->address)
-			from_ns = m->unmapped_ns;
+			from_ns = m->to_ns;
 	}
 	return from_ns;
 }
@@ -40,34 +40,36 @@ static size_t look(const struct mappings *all, uint64_t address, uint64_t birth_
 {
 	size_t found = SIZE_MAX;
 
-	for (size_t i = 0; i < all->count; i++) {
-		const struct mapping *m = &all->list[i];
+	for (size_t i = 0; i < all->region_count; i++) {
+		const struct mapping_region *m = &all->regions[i];
 
 		if (address >= m->address && address < m->address + m->size &&
-		    birth_ns >= begun(all, m) && birth_ns <= m->unmapped_ns)
+		    birth_ns >= begun(all, m) && birth_ns <= m->to_ns)
 			found = i;
 	}
 	return found;
 }
 
-static struct mappings some(size_t count, uint64_t addresses, uint64_t times)
+static struct mappings some(uint32_t count, uint64_t addresses, uint64_t times)
 {
-	struct mappings all = {.list = calloc(count + 1, sizeof(*all.list)), .count = count};
+	struct mappings all = {.regions = calloc(count + 1, sizeof(*all.regions)),
+			       .region_count = count};
 
-	assert_non_null(all.list);
+	assert_non_null(all.regions);
 	for (size_t i = 0; i < count; i++) {
-		struct mapping *m = &all.list[i];
+		struct mapping_region *m = &all.regions[i];
 
+		m->mapping = (uint32_t)i;
 		m->address = any(addresses);
 		m->size = 1 + (any(8) ? any(5) : any(addresses)); /* small or large */
-		m->mapped_ns = 4 * any(times);
+		m->from_ns = 4 * any(times);
 		/* No two go in one moment, nor one when another comes: else it depends on who is asked about first. */
-		m->unmapped_ns = any(6) ? m->mapped_ns + 4 * any(times) : NO_TIME;
-		if (m->unmapped_ns != NO_TIME)
-			m->unmapped_ns = m->unmapped_ns * 1000 + i;
-		m->mapped_ns *= 1000;
-		if (m->unmapped_ns < m->mapped_ns + 1000)
-			m->unmapped_ns = m->mapped_ns += i; /* it went when it came */
+		m->to_ns = any(6) ? m->from_ns + 4 * any(times) : NO_TIME;
+		if (m->to_ns != NO_TIME)
+			m->to_ns = m->to_ns * 1000 + i;
+		m->from_ns *= 1000;
+		if (m->to_ns < m->from_ns + 1000)
+			m->to_ns = m->from_ns += i; /* it went when it came */
 	}
 	return all;
 }
@@ -76,7 +78,7 @@ static void test_all(void **state)
 {
 	(void)state;
 	for (unsigned round = 0; round < 300; round++) {
-		struct mappings all = some(any(40), 1 + any(40), 1 + any(30));
+		struct mappings all = some((uint32_t)any(40), 1 + any(40), 1 + any(30));
 		struct map_spans spans;
 
 		assert_int_equal(map_spans_init(&spans, &all), 0);
@@ -90,40 +92,42 @@ static void test_all(void **state)
 				assert_int_equal(map, expected);
 		}
 		map_spans_done(&spans);
-		free(all.list);
+		free(all.regions);
 	}
 }
 
 /* A large one that was there first, and as many as there may be in it, one behind the other and again and again at one place. */
 static void test_many(void **state)
 {
-	struct mappings all = {.list = calloc(MAPPINGS_MAX, sizeof(*all.list)),
-			       .count = MAPPINGS_MAX};
+	struct mappings all = {.regions = calloc(MAPPINGS_MAX, sizeof(*all.regions)),
+			       .region_count = MAPPINGS_MAX};
 	struct map_spans spans;
 	clock_t before = clock();
 
 	(void)state;
-	all.list[0] =
-		(struct mapping){.address = 4096, .size = UINT64_MAX / 2, .unmapped_ns = NO_TIME};
+	all.regions[0] =
+		(struct mapping_region){.address = 4096, .size = UINT64_MAX / 2, .to_ns = NO_TIME};
 	for (uint64_t i = 1; i < MAPPINGS_MAX; i++) {
 		uint64_t address = i % 2 ? 1u << 20 : (i + 1024) << 12;
 
-		all.list[i] = (struct mapping){.address = address,
-					       .size = 4096,
-					       .mapped_ns = 10 * i,
-					       .unmapped_ns = 10 * i + 5};
+		all.regions[i] = (struct mapping_region){.mapping = (uint32_t)i,
+							 .address = address,
+							 .size = 4096,
+							 .from_ns = 10 * i,
+							 .to_ns = 10 * i + 5};
 	}
 	assert_int_equal(map_spans_init(&spans, &all), 0);
 	for (uint64_t i = 1; i < MAPPINGS_MAX; i++) {
 		uint64_t map;
 
-		assert_true(map_spans_find(&spans, all.list[i].address + 8, 10 * i + 2, &map));
+		assert_true(map_spans_find(&spans, all.regions[i].address + 8, 10 * i + 2, &map));
 		assert_int_equal(map, i);
-		assert_true(map_spans_find(&spans, all.list[i].address + 4096, 10 * i + 7, &map));
+		assert_true(
+			map_spans_find(&spans, all.regions[i].address + 4096, 10 * i + 7, &map));
 		assert_int_equal(map, 0);
 	}
 	map_spans_done(&spans);
-	free(all.list);
+	free(all.regions);
 	assert_true((double)(clock() - before) / CLOCKS_PER_SEC < 20);
 }
 

@@ -1,5 +1,5 @@
 /* See map_spans.h. */
-#include "collector/sql/map_spans.h"
+#include "collector/query/map_spans.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,22 +19,22 @@ static int compare_numbers(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static uint64_t end_of(const struct mapping *m)
+static uint64_t end_of(const struct mapping_region *m)
 {
 	return m->size > UINT64_MAX - m->address ? UINT64_MAX : m->address + m->size;
 }
 
 static int list_bounds(struct map_spans *s, const struct mappings *mappings)
 {
-	s->bounds = calloc(2 * mappings->count + 1, sizeof(*s->bounds));
+	s->bounds = calloc(2 * mappings->region_count + 1, sizeof(*s->bounds));
 	if (!s->bounds)
 		return -ENOMEM;
-	for (size_t i = 0; i < mappings->count; i++) {
-		s->bounds[2 * i] = mappings->list[i].address;
-		s->bounds[2 * i + 1] = end_of(&mappings->list[i]);
+	for (size_t i = 0; i < mappings->region_count; i++) {
+		s->bounds[2 * i] = mappings->regions[i].address;
+		s->bounds[2 * i + 1] = end_of(&mappings->regions[i]);
 	}
-	qsort(s->bounds, 2 * mappings->count, sizeof(*s->bounds), compare_numbers);
-	for (size_t i = 0; i < 2 * mappings->count; i++)
+	qsort(s->bounds, 2 * mappings->region_count, sizeof(*s->bounds), compare_numbers);
+	for (size_t i = 0; i < 2 * mappings->region_count; i++)
 		if (!i || s->bounds[i] != s->bounds[i - 1])
 			s->bounds[s->bound_count++] = s->bounds[i];
 	for (s->leaves = 1; s->leaves < s->bound_count;)
@@ -52,8 +52,8 @@ struct nodes {
 	uint32_t list[2 * 32], count;
 };
 
-/* The nodes that make up a mapping's addresses. */
-static struct nodes nodes_of(const struct map_spans *s, const struct mapping *m)
+/* The nodes that make up a region's addresses. */
+static struct nodes nodes_of(const struct map_spans *s, const struct mapping_region *m)
 {
 	uint32_t low = below(s, m->address) + s->leaves, high = below(s, end_of(m)) + s->leaves;
 	struct nodes nodes = {.count = 0};
@@ -71,7 +71,7 @@ static struct nodes nodes_of(const struct map_spans *s, const struct mapping *m)
 
 struct order {
 	uint64_t time_ns;
-	uint32_t map;
+	uint32_t region;
 };
 
 static int by_time(const void *a, const void *b)
@@ -80,7 +80,7 @@ static int by_time(const void *a, const void *b)
 
 	if (x->time_ns != y->time_ns)
 		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->map < y->map ? -1 : x->map > y->map;
+	return x->region < y->region ? -1 : x->region > y->region;
 }
 
 /* By node: when something last went that made up all of it, and that had a part of it. */
@@ -88,19 +88,20 @@ struct gone {
 	uint64_t all_ns, some_ns;
 };
 
-static void leave(const struct map_spans *s, struct gone *gone, const struct mapping *m)
+static void leave(const struct map_spans *s, struct gone *gone, const struct mapping_region *m)
 {
 	struct nodes nodes = nodes_of(s, m);
 
 	for (uint32_t i = 0; i < nodes.count; i++) {
-		gone[nodes.list[i]].all_ns = m->unmapped_ns; /* ascends */
+		gone[nodes.list[i]].all_ns = m->to_ns; /* ascends */
 		for (uint32_t n = nodes.list[i]; n; n /= 2)
-			gone[n].some_ns = m->unmapped_ns;
+			gone[n].some_ns = m->to_ns;
 	}
 }
 
 /* When the last of those that lay there before was gone. */
-static uint64_t begun(const struct map_spans *s, const struct gone *gone, const struct mapping *m)
+static uint64_t begun(const struct map_spans *s, const struct gone *gone,
+		      const struct mapping_region *m)
 {
 	struct nodes nodes = nodes_of(s, m);
 	uint64_t from_ns = 0;
@@ -133,20 +134,21 @@ static int find_begun(struct map_spans *s, const struct mappings *mappings)
 	if (!gone || !born || !died)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->count; i++) {
-		born[i] = (struct order){mappings->list[i].mapped_ns, i};
-		died[i] = (struct order){mappings->list[i].unmapped_ns, i};
+		born[i] = (struct order){mappings->regions[i].from_ns, i};
+		died[i] = (struct order){mappings->regions[i].to_ns, i};
 	}
 	qsort(born, s->count, sizeof(*born), by_time);
 	qsort(died, s->count, sizeof(*died), by_time);
 	for (uint32_t i = 0; i < s->count; i++) {
 		for (; next < s->count && died[next].time_ns <= born[i].time_ns; next++) {
-			const struct mapping *m = &mappings->list[died[next].map];
+			const struct mapping_region *m = &mappings->regions[died[next].region];
 
-			if (m->unmapped_ns <= m->mapped_ns)
-				s->list[died[next].map].from_ns = begun(s, gone, m);
+			if (m->to_ns <= m->from_ns)
+				s->list[died[next].region].from_ns = begun(s, gone, m);
 			leave(s, gone, m);
 		}
-		set_begun(&s->list[born[i].map], begun(s, gone, &mappings->list[born[i].map]));
+		set_begun(&s->list[born[i].region],
+			  begun(s, gone, &mappings->regions[born[i].region]));
 	}
 	return 0;
 }
@@ -162,7 +164,7 @@ static int hang(struct map_spans *s, const struct mappings *mappings)
 	if (!order || !next || !s->first)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->count; i++) {
-		struct nodes nodes = nodes_of(s, &mappings->list[i]);
+		struct nodes nodes = nodes_of(s, &mappings->regions[i]);
 
 		order[i] = (struct order){s->list[i].from_ns, i};
 		for (uint32_t k = 0; k < nodes.count; k++)
@@ -175,14 +177,16 @@ static int hang(struct map_spans *s, const struct mappings *mappings)
 		return -ENOMEM;
 	qsort(order, s->count, sizeof(*order), by_time);
 	for (uint32_t i = 0; i < s->count; i++) {
-		struct nodes nodes = nodes_of(s, &mappings->list[order[i].map]);
+		struct nodes nodes = nodes_of(s, &mappings->regions[order[i].region]);
 
 		for (uint32_t k = 0; k < nodes.count; k++) {
-			uint32_t node = nodes.list[k], map = order[i].map, place = next[node]++;
-			uint32_t before = place > s->first[node] ? s->at[place - 1].longest : map;
-			bool longer = s->list[map].to_ns > s->list[before].to_ns;
+			uint32_t node = nodes.list[k], region = order[i].region,
+				 place = next[node]++;
+			uint32_t before =
+				place > s->first[node] ? s->at[place - 1].longest : region;
+			bool longer = s->list[region].to_ns > s->list[before].to_ns;
 
-			s->at[place] = (struct map_spans_at){map, longer ? map : before};
+			s->at[place] = (struct map_spans_at){region, longer ? region : before};
 		}
 	}
 	return 0;
@@ -192,12 +196,15 @@ int map_spans_init(struct map_spans *spans, const struct mappings *mappings)
 {
 	int r;
 
-	*spans = (struct map_spans){.list = calloc(mappings->count + 1, sizeof(*spans->list)),
-				    .count = (uint32_t)mappings->count};
+	*spans =
+		(struct map_spans){.list = calloc(mappings->region_count + 1, sizeof(*spans->list)),
+				   .count = mappings->region_count};
 	if (!spans->list)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < spans->count; i++)
-		spans->list[i].to_ns = mappings->list[i].unmapped_ns;
+	for (uint32_t i = 0; i < spans->count; i++) {
+		spans->list[i].map = mappings->regions[i].mapping;
+		spans->list[i].to_ns = mappings->regions[i].to_ns;
+	}
 	r = list_bounds(spans, mappings);
 	if (!r)
 		r = find_begun(spans, mappings);
@@ -225,7 +232,7 @@ static uint32_t begun_by(const struct map_spans *s, uint32_t node, uint64_t birt
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (s->list[s->at[middle].map].from_ns <= birth_ns)
+		if (s->list[s->at[middle].region].from_ns <= birth_ns)
 			low = middle + 1;
 		else
 			high = middle;
@@ -247,10 +254,10 @@ bool map_spans_find(const struct map_spans *spans, uint64_t address, uint64_t bi
 		for (uint32_t i = begun_by(spans, node, birth_ns);
 		     i-- > spans->first[node] &&
 		     spans->list[spans->at[i].longest].to_ns >= birth_ns;) {
-			uint32_t map = spans->at[i].map;
+			const struct map_span *span = &spans->list[spans->at[i].region];
 
-			if (spans->list[map].to_ns >= birth_ns && (!found || map > *ret_map)) {
-				*ret_map = map;
+			if (span->to_ns >= birth_ns && (!found || span->map > *ret_map)) {
+				*ret_map = span->map;
 				found = true;
 			}
 		}
