@@ -11,7 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/words.h"
 #include "base/ban.h"
+
+#define LINE_BYTES 1024
 
 static const char *const names[] = {"error", "warn", "info", "debug", "trace"};
 static int threshold = LOG_WARN;
@@ -105,12 +108,11 @@ bool log_wants(enum log_level level)
 
 void log_write(enum log_level level, const char *format, ...)
 {
-	char line[1024];
+	char line[LINE_BYTES], text[LINE_BYTES];
 	struct timespec now;
 	struct tm utc;
 	size_t n;
 	va_list args;
-	int more;
 
 	if (!log_wants(level))
 		return;
@@ -120,10 +122,9 @@ void log_write(enum log_level level, const char *format, ...)
 	n += (size_t)snprintf(line + n, sizeof(line) - n, ".%03ldZ %-5s ", now.tv_nsec / 1000000,
 			      names[level]);
 	va_start(args, format);
-	more = vsnprintf(line + n, sizeof(line) - n - 1, format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	if (more > 0)
-		n = n + (size_t)more < sizeof(line) - 1 ? n + (size_t)more : sizeof(line) - 2;
+	n += words_clean(line + n, sizeof(line) - n - 1, text, strlen(text));
 	line[n++] = '\n';
 	while (write(descriptor, line, n) < 0 && errno == EINTR)
 		;

@@ -1,5 +1,6 @@
 #pragma once
 /* UTF-8 from outside, one character at a time (RFC 3629: no overlong forms, no surrogates, nothing beyond U+10FFFF). */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,4 +25,14 @@ static inline size_t utf8_next(const char *p, size_t left, uint32_t *ret_code)
 		return 0;
 	*ret_code = code;
 	return length;
+}
+
+/* May it be shown as it is? What orders a terminal about may not (C0, DEL, C1), nor what breaks a line or turns the direction of what
+ * is around it (Unicode Standard Annex 9: the marks, embeddings, overrides and isolates). */
+static inline bool utf8_shows(uint32_t code)
+{
+	if (code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c)
+		return false;
+	return !(code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
+		 (code >= 0x2066 && code <= 0x2069));
 }

@@ -1,6 +1,7 @@
 /* Lines of words. See words.h. */
 #include "base/words.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/parse.h"
@@ -48,8 +49,8 @@ size_t words_clean(char *out, size_t size, const void *text, size_t length)
 			taken = 1;
 			from = UTF8_REPLACEMENT;
 			put = strlen(UTF8_REPLACEMENT);
-		} else if (code < 0x20 || (code >= 0x7f && code < 0xa0)) {
-			from = " ";
+		} else if (!utf8_shows(code)) {
+			from = code >= '\t' && code <= '\r' ? " " : "?";
 			put = 1;
 		}
 		if (used + put >= size)
@@ -61,4 +62,14 @@ size_t words_clean(char *out, size_t size, const void *text, size_t length)
 	}
 	out[used] = '\0';
 	return used;
+}
+
+char *words_copy(const void *text, size_t length, size_t most)
+{
+	size_t size = length < most / 3 ? 3 * length + 1 : most + 1; /* a bad byte becomes three */
+	char *copy = malloc(size);
+
+	if (copy)
+		words_clean(copy, size, text, length);
+	return copy;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "base/words.h"
 #include "heapcast.pb-c.h"
 #include "base/ban.h"
 
@@ -53,14 +54,16 @@ static void print_next(const struct session_report *r)
 void summary_print(const struct session_report *r, bool flight)
 {
 	uint64_t told = r->ledger.delivered + r->ledger.culled;
-	char events[32], lost[32], size[32];
+	const char *program = target_name(r->target);
+	char events[32], lost[32], size[32], name[64];
 
+	words_clean(name, sizeof(name), program, strlen(program));
 	print_end(r);
 	fprintf(stderr,
 		"heapcast: %s, pid %d: %s events, %s lost,\n          %s (%.2f bytes an event)\n",
-		target_name(r->target), (int)r->target->pid,
-		format_count(events, r->ledger.delivered), format_count(lost, r->ledger.lost),
-		format_size(size, (double)r->bytes), told ? (double)r->bytes / (double)told : 0.0);
+		name, (int)r->target->pid, format_count(events, r->ledger.delivered),
+		format_count(lost, r->ledger.lost), format_size(size, (double)r->bytes),
+		told ? (double)r->bytes / (double)told : 0.0);
 	if (r->ledger.culled)
 		fprintf(stderr, "heapcast: beside them, %s events of blocks that %s are in sums\n",
 			format_count(events, r->ledger.culled),

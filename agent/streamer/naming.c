@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "base/ban.h"
 
 static int append(char *out, size_t size, size_t *length, const char *text)
@@ -20,9 +21,15 @@ static int append(char *out, size_t size, size_t *length, const char *text)
 
 static void clean(char *name)
 {
-	for (; *name; name++)
-		if (*name == '/' || (unsigned char)*name < ' ')
-			*name = '_';
+	uint32_t code = 0;
+
+	for (size_t n; *name; name += n) {
+		n = utf8_next(name, strnlen(name, 4), &code);
+		if (n && utf8_shows(code) && code != '/')
+			continue;
+		n = n ? n : 1;
+		memset(name, '_', n);
+	}
 }
 
 int naming_expand(char *out, size_t size, const char *pattern, const char *program, uint64_t wall_s,

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/parse.h"
+#include "base/words.h"
 #include "heapcast.pb-c.h"
 #include "proto/frame.h"
 #include "base/ban.h"
@@ -30,16 +31,6 @@ struct search {
 	uint32_t skipped; /* segments, for want of a place */
 };
 
-static size_t shown(char *out, size_t size, ProtobufCBinaryData text)
-{
-	size_t n = text.len < size - 1 ? text.len : size - 1;
-
-	for (size_t i = 0; i < n; i++)
-		out[i] = text.data[i] < 0x20 || text.data[i] == 0x7f ? '?' : (char)text.data[i];
-	out[n] = '\0';
-	return n;
-}
-
 /* The first frame of an orphan says whose it is. */
 static int identify(struct orphan *o, const uint8_t *message, size_t length)
 {
@@ -52,7 +43,8 @@ static int identify(struct orphan *o, const uint8_t *message, size_t length)
 
 	if (!r && batch->process) {
 		o->pid = batch->process->pid;
-		shown(o->executable, sizeof(o->executable), batch->process->executable);
+		words_clean(o->executable, sizeof(o->executable), batch->process->executable.data,
+			    batch->process->executable.len);
 	}
 	if (batch)
 		heapcast__batch__free_unpacked(batch, NULL);

@@ -10,6 +10,7 @@
 
 #include "agent/streamer/agent.h"
 #include "base/log.h"
+#include "base/words.h"
 #include "base/ban.h"
 
 static bool is_own_user(const struct handshake_client *client)
@@ -69,14 +70,15 @@ static bool tell(struct agent *a, pid_t pid)
 
 void session_say(struct agent *a, struct handshake_client *client, struct err_text *say)
 {
+	char text[sizeof(say->text)];
+
 	if (!*say->text)
 		return;
-	for (char *c = say->text; *c; c++) /* what a program has said is in there */
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-	log_warn("pid %d: %s", (int)client->pid, say->text);
+	/* What a program has said is in there. */
+	words_clean(text, sizeof(text), say->text, strlen(say->text));
+	log_warn("pid %d: %s", (int)client->pid, text);
 	if (!(client->flags & RING_HELLO_FORKED) && tell(a, client->pid))
-		handshake_say(client, say->text);
+		handshake_say(client, text);
 }
 
 void session_note(const struct session *s)

@@ -170,16 +170,6 @@ static int tell_apart(struct extract_items *items)
 
 /* ---- maps ---- */
 
-/* As the kernel writes a name. */
-static void put_name(struct buf *out, const char *name)
-{
-	for (; *name; name++)
-		if (*name == '\n')
-			buf_string(out, "\\012");
-		else
-			buf_byte(out, (uint8_t)*name);
-}
-
 static void put_region(struct buf *out, const struct map_region *r)
 {
 	size_t begin = out->length;
@@ -192,7 +182,7 @@ static void put_region(struct buf *out, const struct map_region *r)
 		   r->minor, r->inode);
 	while (*r->name && out->length - begin < 73)
 		buf_byte(out, ' ');
-	put_name(out, r->name);
+	buf_string(out, r->name);
 	buf_byte(out, '\n');
 }
 

@@ -7,7 +7,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "base/ban.h"
+
+#define NO_BREAK 0xa0
 
 #define WIDTH_PIPED 80
 #define WIDTH_MIN   40
@@ -51,60 +54,39 @@ static void end(enum style style)
 		fputs("\033[0m", stdout);
 }
 
-/* Bytes of the character at `p` (one column), 0 at the end; ret_safe: whether it may be printed. */
-static unsigned character(const unsigned char *p, bool *ret_safe)
+/* Bytes of the character at `p` (one column), 0 at the end; ret_code: what may be printed, or '?'. */
+static size_t character(const char *p, uint32_t *ret_code)
 {
-	unsigned length = 1;
+	size_t length = *p ? utf8_next(p, strnlen(p, 4), ret_code) : 0;
 
-	*ret_safe = *p >= ' ' && *p != 0x7f;
-	if (!*p)
-		return 0;
-	if (*p < 0x80)
-		return 1;
-	if (*p >= 0xc2 && *p < 0xe0)
-		length = 2;
-	else if (*p >= 0xe0 && *p < 0xf0)
-		length = 3;
-	else if (*p >= 0xf0 && *p < 0xf5)
-		length = 4;
-	else
-		*ret_safe = false;
-	for (unsigned i = 1; i < length; i++) {
-		if ((p[i] & 0xc0) != 0x80) {
-			*ret_safe = false;
-			return 1;
-		}
-	}
-	/* U+0080 to U+009F are control characters, too. */
-	if (p[0] == 0xc2 && p[1] < 0xa0)
-		*ret_safe = false;
-	return length;
+	if (!length || !utf8_shows(*ret_code))
+		*ret_code = '?';
+	return *p && !length ? 1 : length;
 }
 
 unsigned terminal_columns(const char *text)
 {
-	const unsigned char *p = (const unsigned char *)text;
-	unsigned count = 0, length;
-	bool safe;
+	unsigned count = 0;
+	size_t length;
+	uint32_t code;
 
-	for (; (length = character(p, &safe)); p += length)
+	for (; (length = character(text, &code)); text += length)
 		count++;
 	return count;
 }
 
 static void put_columns(const char *text, unsigned count)
 {
-	const unsigned char *p = (const unsigned char *)text;
-	unsigned length;
-	bool safe;
+	size_t length;
+	uint32_t code;
 
-	for (; count && (length = character(p, &safe)); p += length, count--) {
-		if (length == 2 && p[0] == 0xc2 && p[1] == 0xa0)
+	for (; count && (length = character(text, &code)); text += length, count--) {
+		if (code == NO_BREAK)
 			putchar(' '); /* no line break, that is all it says */
-		else if (safe)
-			fwrite(p, 1, length, stdout);
-		else
+		else if (code == '?')
 			putchar('?');
+		else
+			fwrite(text, 1, length, stdout);
 	}
 }
 

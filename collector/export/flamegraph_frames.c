@@ -251,7 +251,7 @@ static void put_json_text(struct buf *out, const char *text)
 	buf_byte(out, '"');
 	for (; left; text += n, left -= n) {
 		n = utf8_next(text, left, &code);
-		if (!n || code < 0x20 || (code >= 0x7f && code < 0xa0) || (code & 0xfffe) == 0xfffe)
+		if (!n || !utf8_shows(code) || (code & 0xfffe) == 0xfffe)
 			buf_string(out, UTF8_REPLACEMENT);
 		else if (strchr("\"\\<>&'", (int)(code < 0x80 ? code : 'x')))
 			buf_printf(out, "\\u%04x", code);

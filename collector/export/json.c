@@ -34,12 +34,8 @@ static void put_escaped(struct buf *out, uint32_t code, const char *bytes, size_
 	case '\t':
 		buf_string(out, "\\t");
 		break;
-	case 0x2028: /* ends a line in JavaScript */
-	case 0x2029:
-		buf_printf(out, "\\u%04x", code);
-		break;
 	default:
-		if (code < 0x20 || code == 0x7f)
+		if (!utf8_shows(code)) /* none is beyond U+FFFF */
 			buf_printf(out, "\\u%04x", code);
 		else
 			buf_append(out, bytes, length);

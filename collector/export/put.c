@@ -62,7 +62,7 @@ void put_utf8(struct buf *out, const char *text)
 
 	for (; left; text += n, left -= n) {
 		n = utf8_next(text, left, &code);
-		if (!n || code < 0x20 || (code >= 0x7f && code < 0xa0))
+		if (!n || !utf8_shows(code))
 			buf_string(out, UTF8_REPLACEMENT);
 		else
 			buf_append(out, text, n);
@@ -73,7 +73,7 @@ void put_utf8(struct buf *out, const char *text)
 /* What XML 1.0 may not hold at all, or what a screen should not. */
 static bool is_text(uint32_t code)
 {
-	return code >= 0x20 && !(code >= 0x7f && code < 0xa0) && (code & 0xfffe) != 0xfffe;
+	return utf8_shows(code) && (code & 0xfffe) != 0xfffe;
 }
 
 void put_markup_cut(struct buf *out, const char *text, size_t most)

@@ -17,9 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "collector/ingest/state.h"
 #include "base/ban.h"
 
+#define EXECUTABLE_MAX 256
 #define DERIVE_TYPICAL (8u << 20)   /* memory that deriving takes, where nobody knows yet */
 #define DERIVE_LEAST   (512u << 10) /* bytes of frames that are worth reading a parked stream's rows again */
 #define DERIVE_LATE_MS 60000	    /* so late they are derived in any case */
@@ -45,16 +47,11 @@ static void tell(struct intake *s, enum ingest_event_kind kind)
 				       .complete = s->complete_at_start});
 }
 
-static char *executable_text(ProtobufCBinaryData data)
+static char *executable_text(const Heapcast__StreamState *state)
 {
-	size_t n = data.len < 256 ? data.len : 256;
-	char *text = malloc(n + 1);
+	const ProtobufCBinaryData *text = state->name.len ? &state->name : &state->executable;
 
-	for (size_t i = 0; text && i < n; i++)
-		text[i] = data.data[i] < 0x20 || data.data[i] == 0x7f ? '?' : (char)data.data[i];
-	if (text)
-		text[n] = 0;
-	return text;
+	return words_copy(text->data, text->len, EXECUTABLE_MAX);
 }
 
 /* ---- beginning ---- */
@@ -81,7 +78,7 @@ static struct intake *intake_new(struct ingest *ingest, const Heapcast__StreamSt
 	s->ingest = ingest;
 	memcpy(s->id.bytes, state->stream.data, STREAM_ID_SIZE);
 	s->pid = state->pid;
-	s->executable = executable_text(state->name.len ? state->name : state->executable);
+	s->executable = executable_text(state);
 	s->work.data = s->derive_work.data = s;
 	if (!s->executable) {
 		map_remove(&ingest->intake_of, id_key(ingest, s->id.bytes), NULL);

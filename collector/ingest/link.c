@@ -175,6 +175,8 @@ static bool brings_any(const struct link *link, const Heapcast__Link *list)
 
 static void take_hello(struct link *link, const Heapcast__Hello *hello, bool brings)
 {
+	char version[64];
+
 	if (link->state != LINK_HELLO)
 		return;
 	if (hello->protocol != PROTOCOL_VERSION) {
@@ -200,14 +202,15 @@ static void take_hello(struct link *link, const Heapcast__Hello *hello, bool bri
 		close_quietly(link);
 		return;
 	}
+	words_clean(version, sizeof(version), hello->version, strlen(hello->version));
 	link->window_bytes = hello->window_bytes ? hello->window_bytes : DEFAULT_WINDOW;
 	link->state = LINK_OPEN;
 	link->ingest->open_count++;
 	uv_timer_stop(&link->timer);
 	ingest_tell(link->ingest, &(struct ingest_event){.kind = INGEST_CONNECTED,
 							 .address = link->address,
-							 .host = hello->host,
-							 .version = hello->version});
+							 .host = link->host,
+							 .version = version});
 }
 
 static int take_frame(struct link *link, const uint8_t *frame, size_t length, struct err_text *err)

@@ -27,7 +27,8 @@ static bool is_unnamed(const struct view *view, const struct place *place)
 
 	if (!module || place->symbol->frames[0].function)
 		return false;
-	asked = (struct symbol_module){module->path, module->build_id, module->build_id_length};
+	asked = (struct symbol_module){module_file(module), module->build_id,
+				       module->build_id_length};
 	return !symbols_is_pseudo(&asked);
 }
 

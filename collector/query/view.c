@@ -248,7 +248,7 @@ static int lookup_module(struct view *view, const struct wanted *wanted, size_t 
 		offsets[i] = view->places[wanted[i].place].offset;
 	if (wanted->module && module && view->symbols &&
 	    !is_replaced(view->recording, module)) {
-		struct symbol_module m = {.path = module->path,
+		struct symbol_module m = {.path = module_file(module),
 					  .build_id = module->build_id,
 					  .build_id_length = module->build_id_length};
 

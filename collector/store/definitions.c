@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/number.h"
+#include "base/words.h"
 #include "collector/store/totals.h"
 #include "base/ban.h"
 
@@ -37,8 +38,10 @@ void definitions_done(struct definitions *d)
 {
 	process_done(&d->process);
 	for (uint32_t i = 0; i < d->module_count; i++) {
-		if (d->modules[i])
+		if (d->modules[i]) {
 			free(d->modules[i]->path);
+			free(d->modules[i]->file);
+		}
 		free(d->modules[i]);
 	}
 	for (uint32_t i = 0; i < d->thread_count; i++) {
@@ -435,10 +438,8 @@ static int add_unrecorded(struct definitions *d, const Heapcast__Unrecorded *u)
 				       .allocations = u->allocations,
 				       .frees = u->frees,
 				       .bytes = u->bytes};
-	size_t length = u->name.len < sizeof(info.name) - 1 ? u->name.len : sizeof(info.name) - 1;
 
-	if (length)
-		memcpy(info.name, u->name.data, length);
+	words_clean(info.name, sizeof(info.name), u->name.data, u->name.len);
 	if (d->unrecorded_count >= UNRECORDED_MAX)
 		return 0;
 	if (array_reserve(&d->unrecorded, &d->unrecorded_capacity,

@@ -101,6 +101,17 @@ static void put_code(struct module_info *info, const Heapcast__Module *m)
 	}
 }
 
+/* Only if its path is not what the file is called. */
+static int put_file(struct module_info *info, const Heapcast__Module *m)
+{
+	size_t length = strlen(info->path);
+
+	if (length == m->path.len && !memcmp(info->path, m->path.data, length))
+		return 0;
+	info->file = strndup((const char *)m->path.data, m->path.len);
+	return info->file ? 0 : -ENOMEM;
+}
+
 static struct module_info *new_module(uint32_t number, const Heapcast__Module *m, char *path)
 {
 	struct module_info *info = calloc(1, sizeof(*info));
@@ -121,6 +132,10 @@ static struct module_info *new_module(uint32_t number, const Heapcast__Module *m
 	if (m->build_id.len)
 		memcpy(info->build_id, m->build_id.data, m->build_id.len);
 	put_code(info, m);
+	if (put_file(info, m) < 0) {
+		free(info);
+		return NULL;
+	}
 	return info;
 }
 

@@ -14,6 +14,7 @@
 #include "collector/store/maps_step.h"
 #include "collector/store/scan.h"
 #include "collector/store/store.h"
+#include "collector/store/totals.h"
 #include "base/ban.h"
 
 #define DEVICE_SHIFT 20
@@ -74,7 +75,8 @@ static int take_names(struct maps_state *s, const Heapcast__Maps *m, const struc
 		size_t length = strlen(at);
 
 		if (!s->names[i] && s->name_bytes + length < MAPS_NAMES_BYTES) {
-			s->names[i] = strdup(at); /* the first meaning of a number holds */
+			s->names[i] =
+				outside_text(at, length); /* the first meaning of a number holds */
 			s->name_bytes += length;
 			if (!s->names[i])
 				return -ENOMEM;

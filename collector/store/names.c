@@ -114,7 +114,7 @@ void names_make_showable(char *text, size_t length)
 
 	for (size_t i = 0, n; i < length; i += n) {
 		n = utf8_next(text + i, length - i, &code);
-		if (n && code >= 0x20 && !(code >= 0x7f && code < 0xa0))
+		if (n && utf8_shows(code))
 			continue;
 		n = n ? n : 1;
 		memset(text + i, '?', n);

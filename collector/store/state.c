@@ -173,6 +173,7 @@ static void code_process(struct coder *c, struct process_info *p)
 static void code_module(struct coder *c, struct module_info *m)
 {
 	code_text(c, &m->path);
+	code_text(c, &m->file);
 	code_u32(c, &m->build_id_length);
 	code_bytes(c, m->build_id, sizeof(m->build_id));
 	code_u32(c, &m->print);

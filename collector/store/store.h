@@ -282,7 +282,8 @@ bool recording_opening_news(const struct recording *recording, struct err_text *
 
 struct module_info {
 	uint32_t number;
-	char *path;
+	char *path; /* to show and to compare */
+	char *file; /* where that is not what the file is called, byte for byte; NULL: it is. See module_file */
 	uint8_t build_id[32];
 	uint32_t build_id_length;
 	uint32_t print; /* without a build id: of two files under one path, two; 0: not known */
@@ -290,6 +291,11 @@ struct module_info {
 	uint64_t code_address, code_size, code_offset; /* its executable segment, in the file; size 0: not known */
 	uint64_t loaded_ns, unloaded_ns; /* NO_TIME: not unloaded */
 };
+/* To open it, never to show it. */
+static inline const char *module_file(const struct module_info *module)
+{
+	return module->file ? module->file : module->path;
+}
 
 struct thread_info {
 	uint32_t number, tid;
@@ -470,7 +476,7 @@ struct unrecorded_info {
 	uint64_t events, allocations, frees, bytes;
 	uint32_t pid;
 	bool counted; /* else nothing more is known */
-	char name[16];
+	char name[48]; /* 15 bytes, cleaned */
 };
 uint32_t recording_unrecorded_count(const struct recording *recording);
 const struct unrecorded_info *recording_unrecorded(const struct recording *recording, uint32_t index);

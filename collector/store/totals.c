@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/words.h"
 #include "collector/store/culled.h"
 #include "collector/store/names.h"
 #include "collector/store/scan.h"
@@ -26,18 +27,7 @@ void totals_done(struct totals *t)
 
 char *outside_text(const void *data, size_t length)
 {
-	size_t n = length < CATALOGUE_TEXT ? length : CATALOGUE_TEXT;
-	char *text = malloc(n + 1);
-
-	if (!text)
-		return NULL;
-	for (size_t i = 0; i < n; i++) {
-		uint8_t c = ((const uint8_t *)data)[i];
-
-		text[i] = c < 0x20 || c == 0x7f ? '?' : (char)c;
-	}
-	text[n] = 0;
-	return text;
+	return words_copy(data, length, CATALOGUE_TEXT);
 }
 
 char *program_name(const Heapcast__Process *process)

@@ -43,6 +43,5 @@ int totals_copy_sums(const struct totals *from, struct totals *to);
 char *program_name(const Heapcast__Process *process);
 /* Arguments joined by blanks, at most CATALOGUE_TEXT bytes. Free it; NULL: no memory. */
 char *join_arguments(const Heapcast__Process *process);
-/* A copy of bytes from outside as text: cut, with control characters replaced. Free it; NULL: no
- * memory. */
+/* words_copy, at most CATALOGUE_TEXT bytes. */
 char *outside_text(const void *data, size_t length);

@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "collector/symbols/find.h"
 #include "collector/symbols/protocol.h"
 #include "collector/symbols/symbols.h"
@@ -91,7 +92,8 @@ static const char *column_string(sqlite3_stmt *s, int column, struct strings *st
 	if (!text)
 		return NULL;
 	return strings_at(strings, strings_put(strings, clean,
-					       text_clean(clean, text, strnlen(text, STRING_MAX))));
+					       words_clean(clean, sizeof(clean), text,
+							   strnlen(text, STRING_MAX))));
 }
 
 static const struct symbol *keep(struct strings *strings, const struct symbol_frame *frames,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "collector/symbols/state.h"
 #include "base/ban.h"
 
@@ -35,10 +36,11 @@ void symbols_note(struct symbols *s, const struct module *module, const char *te
 void symbols_note_file(struct symbols *s, const struct module *m, const char *path,
 		       const char *text)
 {
-	char line[1024];
+	char line[1024], clean[1024];
 
 	snprintf(line, sizeof(line), "%.500s: %.400s", path, text);
-	symbols_note(s, m, line);
+	words_clean(clean, sizeof(clean), line, strlen(line));
+	symbols_note(s, m, clean);
 }
 
 void symbols_clear_notes(struct symbols *s)

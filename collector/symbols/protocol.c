@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
+#include "base/words.h"
 
 #include "base/ban.h"
 
@@ -219,7 +220,8 @@ static int read_strings(struct reader *r, struct strings *strings, uint32_t **re
 
 		if (r->error)
 			return -EBADMSG;
-		map[i] = strings_put(strings, clean, text_clean(clean, text, length));
+		map[i] = strings_put(strings, clean,
+				     words_clean(clean, sizeof(clean), text, length));
 		if (!map[i])
 			return -ENOMEM;
 	}
@@ -270,7 +272,6 @@ static int read_places(struct reader *r, const struct request *request, struct a
 
 static int read_answer(struct reader *r, const struct request *request, struct answer *answer)
 {
-	char clean[3 * STRING_MAX + 1];
 	uint32_t *map = NULL;
 	uint32_t count = 0;
 	size_t length;
@@ -283,10 +284,7 @@ static int read_answer(struct reader *r, const struct request *request, struct a
 	text = get_string(r, &length);
 	if (r->error)
 		return -EBADMSG;
-	length = text_clean(clean, text, length);
-	if (length >= sizeof(answer->text))
-		length = sizeof(answer->text) - 1;
-	memcpy(answer->text, clean, length);
+	words_clean(answer->text, sizeof(answer->text), text, length);
 	error = read_strings(r, &answer->strings, &map, &count);
 	if (!error)
 		error = read_places(r, request, answer, map, count);

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
-
 #include "base/ban.h"
 
 #define BLOCK_BYTES 65536
@@ -138,29 +136,4 @@ void strings_done(struct strings *s)
 	free(s->list);
 	free(s->slots);
 	*s = (struct strings){0};
-}
-
-static bool may_be_shown(uint32_t code)
-{
-	return code >= 0x20 && !(code >= 0x7f && code < 0xa0);
-}
-
-size_t text_clean(char *to, const char *from, size_t length)
-{
-	size_t out = 0, n;
-	uint32_t code;
-
-	for (size_t i = 0; i < length; i += n) {
-		n = utf8_next(from + i, length - i, &code);
-		if (n && may_be_shown(code)) {
-			memcpy(to + out, from + i, n);
-			out += n;
-		} else {
-			n = n ? n : 1;
-			memcpy(to + out, UTF8_REPLACEMENT, 3);
-			out += 3;
-		}
-	}
-	to[out] = 0;
-	return out;
 }

@@ -32,10 +32,3 @@ uint32_t strings_put(struct strings *s, const char *text, size_t length);
 /* The string of a number; NULL for 0 and for numbers that were not given out. */
 const char *strings_at(const struct strings *s, uint32_t number);
 void strings_done(struct strings *s);
-
-/*
- * Copies `length` bytes to `to` (room for 3 * length + 1) and makes them fit to be shown anywhere: UTF-8 without control
- * characters, neither C0 nor C1; what is not becomes U+FFFD. Names come out of files that a stranger may have written, and
- * go to terminals. Returns the length.
- */
-size_t text_clean(char *to, const char *from, size_t length);

@@ -8,6 +8,7 @@
 #include "collector/symbols/symbols.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/words.h"
 #include "collector/symbols/protocol.h"
 #include "collector/symbols/state.h"
 
@@ -59,14 +61,7 @@ static void module_free(struct module *m)
 
 static char *shown_path(const char *path)
 {
-	size_t length = strlen(path);
-	char *name = malloc(3 * length + sizeof("(no path)"));
-
-	if (name && length)
-		text_clean(name, path, length);
-	else if (name)
-		memcpy(name, "(no path)", sizeof("(no path)"));
-	return name;
+	return *path ? words_copy(path, strlen(path), PATH_MAX) : strdup("(no path)");
 }
 
 static struct module *module_of(struct symbols *s, const struct symbol_module *asked)

@@ -34,7 +34,7 @@ def smaps(path):
             regions.append({"address": int(start, 16), "size": int(end, 16) - int(start, 16),
                             "permissions": mode.decode(), "file_offset": int(offset, 16), "major": int(major, 16),
                             "minor": int(minor, 16), "inode": int(inode),
-                            "name": name.replace(rb"\012", b"\n").decode(), "usage": {}})
+                            "name": name.replace(rb"\012", b" ").decode(), "usage": {}})
         elif line.split(b":")[0] in PARTS:
             regions[-1]["usage"][PARTS[line.split(b":")[0]]] = int(line.split()[1]) * 1024
     return regions
@@ -92,7 +92,7 @@ def expect(what, truth):
 
 def named(name, part): return [r for r in told_of[name] if part in r["name"]]
 told_of = {name: compare(name, child if name == "child" else first)[1]["maps"] for name in seen}
-odd = named("mapped", "an odd\nname (deleted)")
+odd = named("mapped", "an odd name (deleted)")
 expect("file with an odd name, flagged as deleted", len(odd) == 1 and odd[0]["is_deleted"] and odd[0]["file_offset"] == 8192)
 expect("its dirty pages", odd[0]["private_dirty"] == 3 * 4096)
 expect("shared memory", [r["rss"] for r in named("mapped", "shared memory")] == [32 * 4096])

@@ -15,6 +15,7 @@
 
 #include "agent/streamer/maps.h"
 #include "base/error.h"
+#include "base/words.h"
 #include "collector/store/maps.h"
 
 #define PLACES 3000
@@ -122,8 +123,11 @@ static void step(struct maps *m, struct maps_state *s, uint64_t now, bool parts)
 
 static bool same_region(const struct map_region *a, const struct smaps_region *b)
 {
+	char name[SMAPS_NAME_MAX + 1];
+
+	words_clean(name, sizeof(name), b->name, strlen(b->name));
 	return a->start == b->start && a->end == b->end && a->offset == b->offset && a->inode == b->inode &&
-	       a->major == b->major && a->minor == b->minor && a->flags == b->flags && !strcmp(a->name, b->name);
+	       a->major == b->major && a->minor == b->minor && a->flags == b->flags && !strcmp(a->name, name);
 }
 
 static bool same_usage(const struct map_usage *a, const uint64_t *b)

@@ -62,13 +62,43 @@ static void clean_text(void **state)
 
 	(void)state;
 	assert_int_equal(words_clean(out, sizeof(out), "a\tb\n\x7f", 5), 5);
-	assert_string_equal(out, "a b  ");
+	assert_string_equal(out, "a b ?");
 	words_clean(out, sizeof(out), "\xff\xc3\xbc\xc2\x85",
 		    5); /* no character, u umlaut, a control character */
-	assert_string_equal(out, "\xef\xbf\xbd\xc3\xbc ");
+	assert_string_equal(out, "\xef\xbf\xbd\xc3\xbc?");
 	assert_int_equal(words_clean(out, 5, "abc\xc3\xbcx", 6), 3); /* cut between characters */
 	assert_string_equal(out, "abc");
 	assert_int_equal(words_clean(out, sizeof(out), "", 0), 0);
+}
+
+static void cleans_text(void **state)
+{
+	static const struct {
+		const char *from, *to;
+	} texts[] = {
+		{"plain", "plain"},
+		{"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
+		{"\x1b[31m", "?[31m"},
+		{"a\nb\x7f", "a b?"},
+		{"\xc2\x9b"
+		 "31m",
+		 "?31m"}, /* CSI, one character */
+		{"a\xe2\x80\xae"
+		 "b\xe2\x81\xa6\xd8\x9c\xe2\x80\x8f",
+		 "a?b???"},				  /* what turns the direction */
+		{"\xe2\x80\xa8", "?"},			  /* LINE SEPARATOR */
+		{"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"}, /* overlong */
+		{"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* surrogate */
+		{"x\xe2\x82", "x\xef\xbf\xbd\xef\xbf\xbd"},		  /* cut off */
+		{"\xf5\x80\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+	};
+	char out[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		words_clean(out, sizeof(out), texts[i].from, strlen(texts[i].from));
+		assert_string_equal(out, texts[i].to);
+	}
 }
 
 int main(void)
@@ -77,6 +107,7 @@ int main(void)
 		cmocka_unit_test(modes),
 		cmocka_unit_test(words),
 		cmocka_unit_test(clean_text),
+		cmocka_unit_test(cleans_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

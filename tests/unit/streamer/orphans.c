@@ -186,7 +186,7 @@ static void test_delivery(void **state)
 	assert_true(first > 1 && first <= 91 && o->segments > 1);
 	assert_int_equal(o->next, 301);
 	assert_int_equal(o->pid, 4711);
-	assert_int_equal(strncmp(o->executable, "/bin/left?", 10), 0);
+	assert_int_equal(strncmp(o->executable, "/bin/left ", 10), 0);
 	assert_true(orphans_is_last(&h.orphans, 0));
 
 	assert_false(orphans_subscribe(&h.orphans, 0, other, 0, 0));

@@ -162,34 +162,6 @@ static void normalises_paths(void **state)
 	assert_true(source_path(out, longest, "a.c") < SOURCE_PATH_MAX);
 }
 
-static void cleans_text(void **state)
-{
-	static const struct {
-		const char *from, *to;
-	} texts[] = {
-		{"plain", "plain"},
-		{"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
-		{"\x1b[31m", "\xef\xbf\xbd[31m"},
-		{"a\nb\x7f", "a\xef\xbf\xbd"
-			     "b\xef\xbf\xbd"},
-		{"\xc2\x9b"
-		 "31m",
-		 "\xef\xbf\xbd"
-		 "31m"},						  /* CSI, one character */
-		{"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},		  /* overlong */
-		{"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* surrogate */
-		{"x\xe2\x82", "x\xef\xbf\xbd\xef\xbf\xbd"},		  /* cut off */
-		{"\xf5\x80\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
-	};
-	char out[64];
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-		text_clean(out, texts[i].from, strlen(texts[i].from));
-		assert_string_equal(out, texts[i].to);
-	}
-}
-
 static void interns(void **state)
 {
 	struct strings s = {0};
@@ -212,13 +184,9 @@ static void interns(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(demangles),
-		cmocka_unit_test(bounds_exploding_names),
-		cmocka_unit_test(survives_deep_names),
-		cmocka_unit_test(cuts_long_names),
-		cmocka_unit_test(normalises_paths),
-		cmocka_unit_test(cleans_text),
-		cmocka_unit_test(interns),
+		cmocka_unit_test(demangles),	       cmocka_unit_test(bounds_exploding_names),
+		cmocka_unit_test(survives_deep_names), cmocka_unit_test(cuts_long_names),
+		cmocka_unit_test(normalises_paths),    cmocka_unit_test(interns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
