@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/parse.h"
 #include "collector/http/http.h"
 #include "base/ban.h"
@@ -46,4 +47,19 @@ int http_endpoint_parse(const char *text, char *host, unsigned size, uint16_t *r
 	if (length)
 		snprintf(host, size, "%.*s", (int)length, text);
 	return length || colon ? 0 : -EINVAL;
+}
+
+int http_place_read(const struct http_choice *choice, struct http_place *ret, struct err_text *err)
+{
+	int r;
+
+	*ret = (struct http_place){0};
+	if (http_endpoint_parse(choice->http, ret->host, sizeof(ret->host), &ret->port) < 0)
+		return err_set(
+			err, -EINVAL,
+			"--http takes ADDRESS:PORT, for example 127.0.0.1:8080, not '%.100s'",
+			choice->http);
+	r = choice->token ? token_read(choice->token, ret->token_text, err) : 0;
+	ret->token = choice->token ? ret->token_text : NULL;
+	return r;
 }

@@ -30,7 +30,8 @@ struct gather_options {
 	struct common_options common;
 	uint64_t for_ns, keep_ns, keep_bytes, memory_limit, agents_max;
 	bool once, quiet, fetch_symbols;
-	const char *interface, *listen, *http;
+	const char *interface, *listen;
+	struct http_choice http;
 	bool no_discovery;
 	struct key_choice keys;
 };
@@ -343,15 +344,19 @@ static int gather(struct gather *g, struct store *store, char **peers, int peer_
 /* --http: the page beside it, in a thread of its own that only reads. */
 static int serve(const struct gather_options *options, struct http **ret_http, struct err_text *err)
 {
-	static char host[256];
-	static struct http_options http; /* used until http_stop */
+	static struct http_place place; /* both are used until http_stop */
+	static struct http_options http;
 	int r;
 
-	if (!options->http)
+	if (!options->http.http)
 		return 0;
-	http = (struct http_options){.address = host, .data = options->common.data};
-	if (http_endpoint_parse(options->http, host, sizeof(host), &http.port) < 0)
-		return err_set(err, -EINVAL, "--http takes ADDR:PORT, not '%.100s'", options->http);
+	r = http_place_read(&options->http, &place, err);
+	if (r < 0)
+		return r;
+	http = (struct http_options){.address = place.host,
+				     .port = place.port,
+				     .token = place.token,
+				     .data = options->common.data};
 	r = http_start(&http, ret_http, err);
 	if (!r)
 		printf("serving %s\n", http_url(*ret_http));
@@ -410,8 +415,8 @@ static const struct option table[] = {
 		    "listen to the networks of this interface only; lo: this host only"),
 	OPTION_TEXT(struct gather_options, listen, "listen", "ADDR:PORT",
 		    "where agents can dial in ([::]:43513, by IPv4 and IPv6); 'off': nowhere"),
-	OPTION_TEXT(struct gather_options, http, "http", "ADDR:PORT",
-		    "serve the REST API and the page, too (127.0.0.1:8080)"),
+	HTTP_OPTIONS(struct gather_options, http,
+		     "serve the REST API and the page, too (127.0.0.1:8080)"),
 	OPTION_FLAG(struct gather_options, fetch_symbols, "fetch-symbols",
 		    "ask agents for the files of programs and libraries that are not on this "
 		    "machine"),

@@ -18,7 +18,7 @@
 
 struct serve_options {
 	struct common_options common;
-	const char *http;
+	struct http_choice http;
 	struct symbol_choice symbols;
 	const char *hide_rules;
 };
@@ -49,13 +49,14 @@ static void hold_signals(void)
 }
 
 static int serve(struct command_call *call, const struct symbol_sources *symbols,
-		 const char *address, uint16_t port)
+		 const struct http_place *place)
 {
 	const struct serve_options *o = call->options;
 	static char reading[] = "reading the recordings";
 	struct http_options options = {
-		.address = address,
-		.port = port,
+		.address = place->host,
+		.port = place->port,
+		.token = place->token,
 		.data = access(o->common.data, F_OK) == 0 ? o->common.data : NULL,
 		.files = (const char *const *)call->arguments,
 		.symbol_folders = symbols->folders,
@@ -83,7 +84,8 @@ static int serve(struct command_call *call, const struct symbol_sources *symbols
 	}
 	if (r < 0) {
 		site_rules_free(rules);
-		return command_input_fault(call->command, r, &err);
+		return r == -EPERM ? command_usage_error(call->command, "%s", err_get(&err, r))
+				   : command_input_fault(call->command, r, &err);
 	}
 	printf("Serving %s\n", http_url(http));
 	if (isatty(STDOUT_FILENO))
@@ -101,8 +103,8 @@ static int run(struct command_call *call)
 	struct symbol_sources symbols;
 	cleanup(cleanup_free) char **files =
 		calloc((size_t)call->argument_count + 1, sizeof(*files));
-	char host[128];
-	uint16_t port;
+	struct http_place place;
+	struct err_text err = {0};
 	int r;
 
 	if (!files)
@@ -110,21 +112,18 @@ static int run(struct command_call *call)
 	for (int i = 0; i < call->argument_count; i++)
 		files[i] = call->arguments[i];
 	call->arguments = files;
-	if (http_endpoint_parse(o->http, host, sizeof(host), &port) < 0)
-		return command_usage_error(
-			call->command,
-			"--http takes ADDRESS:PORT, for example 127.0.0.1:8080, not '%s'", o->http);
+	r = http_place_read(&o->http, &place, &err);
+	if (r < 0)
+		return command_usage_error(call->command, "%s", err_get(&err, r));
 	if (symbol_sources_init(&symbols, &o->symbols) < 0)
 		return command_fault(call->command, -ENOMEM, NULL);
-	r = serve(call, &symbols, host, port);
+	r = serve(call, &symbols, &place);
 	symbol_sources_close(&symbols);
 	return r;
 }
 
 static const struct option serve_table[] = {
-	OPTION_TEXT(
-		struct serve_options, http, "http", "ADDR:PORT",
-		"where to listen (127.0.0.1:8080); anybody who can reach it can read everything"),
+	HTTP_OPTIONS(struct serve_options, http, "where to listen (127.0.0.1:8080)"),
 	SYMBOL_OPTIONS(struct serve_options, symbols),
 	OPTION_TEXT(struct serve_options, hide_rules, "hide-rules", "FILE",
 		    "functions that only pass allocations on, beside the ones that are known"),
@@ -135,7 +134,7 @@ static const struct option_group groups[] = {
 	{NULL, serve_table}, {"Common options", data_table}, {0}};
 
 static const struct serve_options defaults = {.common.data = DEFAULT_DATA,
-					      .http = "127.0.0.1:8080"};
+					      .http.http = "127.0.0.1:8080"};
 
 const struct command command_serve = {
 	.name = "serve",

@@ -10,14 +10,16 @@
 
 #include "base/ban.h"
 
-#define LINE_MAX_BYTES 16384
+#define HEAD_MAX_BYTES 16384 /* as server.c has it: the library refuses what is longer */
 #define GREETINGS_MAX  256
-#define AGAIN_MS       20
-#define PATIENCE_MS    20000
+#define GREETINGS_EACH 32 /* of one address */
+#define PATIENCE_MS    10000
+#define AGAIN_MS       20 /* who sends a byte at a time is not looked at more often */
 
 struct greeting {
 	struct greetings *all;
 	struct greeting *next;
+	struct stranger who;
 	uv_poll_t poll;
 	uv_timer_t timer;
 	int fd;
@@ -66,9 +68,10 @@ static int leave(struct greeting *g)
 
 static void adopt(struct greeting *g, const void *data, size_t length)
 {
+	const struct stranger_address from = g->who.from;
 	struct greetings *all = g->all;
 
-	all->adopt(all->context, leave(g), data, length);
+	all->adopt(all->context, leave(g), &from, data, length);
 }
 
 /* Reads the line, which is there as a whole, and hands it over put right. */
@@ -82,12 +85,27 @@ static void adopt_mended(struct greeting *g, char *line, size_t length, struct b
 }
 
 /* A request line begins with the name of a method. What else comes (TLS, garbage) is the library's to refuse. */
-static bool may_begin(const char *line, ssize_t length)
+static bool may_begin(const char *head, size_t length)
 {
-	return length <= 0 || (line[0] >= 'A' && line[0] <= 'Z');
+	return !length || (head[0] >= 'A' && head[0] <= 'Z');
+}
+
+static bool is_whole(const char *head, size_t length)
+{
+	return memmem(head, length, "\n\r\n", 3) || memmem(head, length, "\n\n", 2);
+}
+
+/* The kernel says nothing before there are more than so many bytes, or the connection ends. */
+static void wake_beyond(const struct greeting *g, int bytes)
+{
+	const int least = bytes + 1;
+
+	setsockopt(g->fd, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof(least));
 }
 
 static void on_readable(uv_poll_t *poll, int status, int events);
+
+static void listen_on(struct greeting *g);
 
 static void on_timer(uv_timer_t *timer)
 {
@@ -96,63 +114,98 @@ static void on_timer(uv_timer_t *timer)
 	if (uv_now(g->all->loop) >= g->until_ms)
 		close(leave(g));
 	else
-		uv_poll_start(&g->poll, UV_READABLE | UV_DISCONNECT, on_readable);
+		listen_on(g);
+}
+
+static void listen_on(struct greeting *g)
+{
+	uv_timer_start(&g->timer, on_timer, g->until_ms - uv_now(g->all->loop), 0);
+	uv_poll_start(&g->poll, UV_READABLE | UV_DISCONNECT, on_readable);
+}
+
+/* Until there is more than these bytes, and not at once. */
+static void wait_for_more(struct greeting *g, int bytes)
+{
+	wake_beyond(g, bytes);
+	uv_poll_stop(&g->poll);
+	uv_timer_start(&g->timer, on_timer, AGAIN_MS, 0);
 }
 
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
 	struct greeting *g = poll->data;
-	char line[LINE_MAX_BYTES];
-	ssize_t n = recv(g->fd, line, sizeof(line), MSG_PEEK);
+	char head[HEAD_MAX_BYTES];
+	ssize_t n = recv(g->fd, head, sizeof(head), MSG_PEEK);
 	struct buf mended = {0};
 	const char *end;
 
-	if (status < 0 || !n || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+	if (n < 0 && (errno == EAGAIN || errno == EINTR) && !(events & UV_DISCONNECT))
+		return;
+	if (status < 0 || n <= 0) {
 		close(leave(g));
 		return;
 	}
-	end = n > 0 ? memchr(line, '\n', (size_t)n) : NULL;
-	if (!end && n < (ssize_t)sizeof(line) && !(events & UV_DISCONNECT) && may_begin(line, n)) {
-		/* The rest may come slowly: what is there would wake us at once. */
-		uv_poll_stop(poll);
-		uv_timer_start(&g->timer, on_timer, AGAIN_MS, 0);
+	if (!is_whole(head, (size_t)n) && n < (ssize_t)sizeof(head) && may_begin(head, (size_t)n)) {
+		if (events & UV_DISCONNECT)
+			close(leave(g)); /* no more of it will come */
+		else
+			wait_for_more(g, (int)n);
 		return;
 	}
-	if (end && greeting_mend(line, (size_t)(end + 1 - line), &mended))
-		adopt_mended(g, line, (size_t)(end + 1 - line), &mended);
+	wake_beyond(g, 0);
+	end = memchr(head, '\n', (size_t)n);
+	if (end && greeting_mend(head, (size_t)(end + 1 - head), &mended))
+		adopt_mended(g, head, (size_t)(end + 1 - head), &mended);
 	else
 		adopt(g, NULL, 0);
 	buf_done(&mended);
 }
 
 void greetings_init(struct greetings *greetings, uv_loop_t *loop,
-		    void (*adopt_one)(void *context, int fd, const void *data, size_t length),
+		    void (*adopt_one)(void *context, int fd, const struct stranger_address *from,
+				      const void *data, size_t length),
 		    void *context)
 {
 	*greetings = (struct greetings){.loop = loop, .adopt = adopt_one, .context = context};
 }
 
-void greetings_add(struct greetings *greetings, int fd)
+static void make_room(struct greetings *greetings, const struct stranger_address *from)
 {
-	struct greeting *g = greetings->count < GREETINGS_MAX ? calloc(1, sizeof(*g)) : NULL;
+	struct stranger who[GREETINGS_MAX];
+	struct greeting *one[GREETINGS_MAX];
+	size_t count = 0;
+	int leaver;
+
+	for (struct greeting *g = greetings->list; g; g = g->next) {
+		who[count] = g->who;
+		one[count++] = g;
+	}
+	leaver = strangers_gives_way(who, count, GREETINGS_MAX, GREETINGS_EACH, from);
+	if (leaver >= 0)
+		close(leave(one[leaver]));
+}
+
+void greetings_add(struct greetings *greetings, int fd, const struct sockaddr *from)
+{
+	struct greeting *g = calloc(1, sizeof(*g));
 
 	if (!g || uv_poll_init(greetings->loop, &g->poll, fd) < 0) {
 		free(g);
 		close(fd);
 		return;
 	}
+	g->who = (struct stranger){stranger_address(from), uv_now(greetings->loop)};
+	make_room(greetings, &g->who.from);
 	uv_timer_init(greetings->loop, &g->timer);
 	g->poll.data = g->timer.data = g;
 	g->open_handles = 2;
 	g->all = greetings;
 	g->fd = fd;
-	g->until_ms = uv_now(greetings->loop) + PATIENCE_MS;
 	g->next = greetings->list;
 	greetings->list = g;
 	greetings->count++;
-	/* Who says nothing at all is let go, too. */
-	uv_timer_start(&g->timer, on_timer, PATIENCE_MS, 0);
-	uv_poll_start(&g->poll, UV_READABLE | UV_DISCONNECT, on_readable);
+	g->until_ms = g->who.since_ms + PATIENCE_MS;
+	listen_on(g);
 }
 
 void greetings_close(struct greetings *greetings)

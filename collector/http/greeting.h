@@ -1,10 +1,12 @@
 #pragma once
 /*
- * Connections whose first request has not come yet.
+ * Connections whose first request has not come yet, and what is given to them: so many in all, so many of one address, so long. A flood
+ * from one address costs that address its places (strangers.h). What has come of a request is looked at (MSG_PEEK), and its connection
+ * becomes the library's when the whole head is there.
  *
  * People write `...?from=50%&count=3`, and browsers and curl send it so, though a percent sign that stands for itself should be "%25".
- * The HTTP library answers that with an error page of its own before anybody can look at it. So the first line is looked at (MSG_PEEK)
- * before the connection becomes the library's; only where it has such a sign it is read here, and put right.
+ * The HTTP library answers that with an error page of its own before anybody can look at it. So where the first line has such a sign it is
+ * read here, and put right.
  *
  * This holds for the first request of a connection.
  */
@@ -13,20 +15,22 @@
 #include <uv.h>
 
 #include "base/buf.h"
+#include "base/strangers.h"
 
 struct greetings {
 	uv_loop_t *loop;
 	struct greeting *list;
 	unsigned count;
 	/* Takes the connection over, with what of it was read already (none: NULL, 0). */
-	void (*adopt)(void *context, int fd, const void *data, size_t length);
+	void (*adopt)(void *context, int fd, const struct stranger_address *from, const void *data, size_t length);
 	void *context;
 };
 
 void greetings_init(struct greetings *greetings, uv_loop_t *loop,
-		    void (*adopt)(void *context, int fd, const void *data, size_t length), void *context);
+		    void (*adopt)(void *context, int fd, const struct stranger_address *from, const void *data, size_t length),
+		    void *context);
 /* Takes over a connection that does not block. */
-void greetings_add(struct greetings *greetings, int fd);
+void greetings_add(struct greetings *greetings, int fd, const struct sockaddr *from);
 /* Closes all; their memory is freed by the loop. */
 void greetings_close(struct greetings *greetings);
 

@@ -29,6 +29,7 @@ struct http {
 	int listen_fd;
 	uint16_t port;
 	bool loopback;
+	const char *token;
 	char url[128];
 };
 
@@ -77,8 +78,8 @@ static int start_thread(struct http *http, struct err_text *err)
 	workers_init(&http->workers, &http->loop, server_ready, hangup_look);
 	uv_async_init(&http->loop, &http->stop, on_stop);
 	http->stop.data = http;
-	r = server_new(&http->loop, http->listen_fd, http->loopback, http->sources, &http->workers,
-		       &http->server, err);
+	r = server_new(&http->loop, http->listen_fd, http->loopback, http->token, http->sources,
+		       &http->workers, &http->server, err);
 	if (!r) {
 		http->listen_fd = -1;
 		r = -pthread_create(&http->thread, NULL, run, http);
@@ -103,8 +104,16 @@ int http_start(const struct http_options *options, struct http **ret_http, struc
 	if (!http)
 		return err_set(err, -ENOMEM, "out of memory");
 	http->listen_fd = -1;
+	http->token = options->token;
 	r = listener_open(address, options->port, &http->listen_fd, &http->port, &http->loopback,
 			  err);
+	if (!r && !http->loopback && !options->token)
+		r = err_set(
+			err, -EPERM,
+			"everybody who reaches %s could read all that is recorded: give "
+			"--http-token FILE (made with: umask 077; openssl rand -hex 32 >FILE), or "
+			"serve on 127.0.0.1",
+			address);
 	if (!r)
 		r = sources_new(options, &http->sources, err);
 	if (!r)

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The collector's REST API and its page (docs/rest-api.md), served by a thread of its own. Reads stores and recordings; writes
- * nothing. Nobody is asked for a password: listen on another address than localhost only behind something that does.
+ * nothing. On an address that others reach, too, whoever asks has to bring a token.
  */
 #include <stdint.h>
 
@@ -15,6 +15,7 @@ struct site_rules;
 struct http_options {
 	const char *address; /* NULL: HTTP_DEFAULT_ADDRESS. A numeric address, IPv4 or IPv6, or "localhost" */
 	uint16_t port;	     /* 0: any free one, see http_port */
+	const char *token;   /* that whoever asks has to bring (token.h); NULL: nobody has to, and only this machine reaches it */
 	const char *data;    /* folder of a store; NULL: none. It need not exist yet */
 	const char *const *files; /* recordings served beside it, NULL-terminated; may be NULL. They are opened at the start */
 	const char *const *symbol_folders; /* NULL-terminated; may be NULL */
@@ -26,7 +27,7 @@ struct http_options {
 	void *progress_context;
 };
 
-/* -EADDRINUSE, -EACCES, -EADDRNOTAVAIL, -EINVAL (not an address), -EBADMSG (a file is no recording)...: the sentence says what
+/* -EPERM (an address that others reach, without a token), -EADDRINUSE, -EACCES, -EADDRNOTAVAIL, -EINVAL (not an address), -EBADMSG (a file is no recording)...: the sentence says what
  * to do. The texts of `options` are used until http_stop. */
 int http_start(const struct http_options *options, struct http **ret_http, struct err_text *err);
 /* Where it listens, as a browser takes it: "http://127.0.0.1:8080/". */

@@ -9,20 +9,23 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "collector/http/askers.h"
 #include "collector/http/exchange.h"
 #include "collector/http/greeting.h"
 #include "collector/http/routes.h"
+#include "collector/http/token.h"
 
 #include "base/ban.h"
 
-#define REQUEST_BYTES_MAX 16384 /* of all header lines; a longer request is refused */
-#define CONNECTIONS_MAX	  256
+#define REQUEST_BYTES_MAX  16384 /* of all header lines; a longer request is refused */
 #define SLICE_BYTES	  65536
 #define BODY_BYTES_MAX	  8192
 #define QUESTION_BYTES_MAX 65536
 #define BODY_SECONDS	  10
 #define HEAD_BYTES	  4096
 #define STALL_SECONDS	  60 /* a reader that takes nothing for so long is let go */
+#define AUTHORIZATION_MAX  2048
+#define LEAVING_MAX	   64 /* connections that the library has not closed yet */
 #define CHUNK_FRAME_MAX	  16 /* "10000\r\n" in front, "\r\n" behind */
 
 struct server {
@@ -31,8 +34,11 @@ struct server {
 	struct sources *sources;
 	uv_poll_t listener;
 	struct greetings greetings;
+	struct askers askers;
+	struct asker *arriving; /* the library has its connection, and may not have named it yet */
 	int listen_fd;
 	bool local_only;
+	const char *token; /* NULL: nobody is asked for one */
 	unsigned char slice[LWS_PRE + CHUNK_FRAME_MAX + SLICE_BYTES + CHUNK_FRAME_MAX];
 };
 
@@ -43,11 +49,29 @@ struct session {
 
 /* ---- answers ---- */
 
-static int finish(struct lws *wsi, struct session *session)
+static struct asker *asker_of(const struct server *server, struct lws *wsi)
+{
+	struct asker *asker = lws_get_opaque_user_data(wsi);
+
+	return asker ? asker : server->arriving;
+}
+
+static void set_busy(const struct server *server, struct lws *wsi, bool busy)
+{
+	struct asker *asker = asker_of(server, wsi);
+
+	if (!asker)
+		return;
+	asker->busy = busy;
+	asker->who.since_ms = uv_now(server->listener.loop);
+}
+
+static int finish(struct server *server, struct lws *wsi, struct session *session)
 {
 	struct exchange *x = session->x;
 	bool unread = x->body_left != 0;
 
+	set_busy(server, wsi, false);
 	session->x = NULL;
 	exchange_free(x);
 	if (unread) /* a body that nobody wanted: what comes next would be taken for a request */
@@ -59,6 +83,9 @@ static int finish(struct lws *wsi, struct session *session)
 #define CONTENT_POLICY                                                                             \
 	"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri "     \
 	"'none'; form-action 'none'"
+
+/* For browsers, which ask for a password then; programs bring it as "Bearer", too. */
+#define CHALLENGE "Basic realm=\"heapcast: the token is the password\", Bearer"
 
 static int add_header(struct lws *wsi, const char *name, const char *value, unsigned char **p,
 		      unsigned char *end)
@@ -94,6 +121,8 @@ static int send_head(struct lws *wsi, struct exchange *x)
 	    add_header(wsi, "content-security-policy:", CONTENT_POLICY, &p, end))
 		return -1;
 	if (x->incomplete[0] && add_header(wsi, "heapcast-incomplete:", x->incomplete, &p, end))
+		return -1;
+	if (x->status == 401 && add_header(wsi, "www-authenticate:", CHALLENGE, &p, end))
 		return -1;
 	if (x->status == 405 && add_header(wsi, "allow:", route_methods(x), &p, end))
 		return -1;
@@ -150,7 +179,7 @@ static int on_writable(struct server *server, struct lws *wsi, struct session *s
 		if (send_head(wsi, x) < 0)
 			return -1;
 		if (x->head_only || (x->result <= 0 && !x->out.length))
-			return finish(wsi, session);
+			return finish(server, wsi, session);
 		lws_callback_on_writable(wsi);
 		return 0;
 	}
@@ -164,7 +193,7 @@ static int on_writable(struct server *server, struct lws *wsi, struct session *s
 		return 0;
 	}
 	if (x->result <= 0)
-		return finish(wsi, session);
+		return finish(server, wsi, session);
 	buf_clear(&x->out);
 	x->sent = 0;
 	lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0);
@@ -231,13 +260,18 @@ static bool is_json(struct lws *wsi)
 	       (!type[length] || type[length] == ';' || type[length] == ' ');
 }
 
-/* What may change something is held to more than what only reads. */
-static int read_order(const struct server *server, struct lws *wsi, struct exchange *x)
+static bool brings_token(const struct server *server, struct lws *wsi)
 {
-	if (!server->local_only)
-		return refuse(x, 403, -EINVAL,
-			      "orders are taken where only this machine can ask: serve on "
-			      "localhost, or use 'collector ctl'");
+	char said[AUTHORIZATION_MAX];
+
+	return !server->token ||
+	       (lws_hdr_copy(wsi, said, sizeof(said), WSI_TOKEN_HTTP_AUTHORIZATION) > 0 &&
+		token_is_brought(server->token, said));
+}
+
+/* What may change something is held to more than what only reads. */
+static int read_order(struct lws *wsi, struct exchange *x)
+{
 	if (!is_same_origin(wsi))
 		return refuse(x, 403, -EINVAL, "orders are not taken from pages of elsewhere");
 	if (!is_json(wsi))
@@ -252,7 +286,7 @@ static int read_question(struct lws *wsi, struct exchange *x)
 					    "statements are not taken from pages of elsewhere");
 }
 
-static int read_post(const struct server *server, struct lws *wsi, struct exchange *x)
+static int read_post(struct lws *wsi, struct exchange *x)
 {
 	bool order = route_method(x) == ROUTE_ORDER;
 	char text[24];
@@ -263,7 +297,7 @@ static int read_post(const struct server *server, struct lws *wsi, struct exchan
 	x->body_left = 1; /* until it is known */
 	if (route_method(x) == ROUTE_GET)
 		return refuse(x, 405, -EINVAL, "only GET and HEAD are answered here");
-	r = order ? read_order(server, wsi, x) : read_question(wsi, x);
+	r = order ? read_order(wsi, x) : read_question(wsi, x);
 	if (r < 0)
 		return r;
 	if (lws_hdr_copy(wsi, text, sizeof(text), WSI_TOKEN_HTTP_CONTENT_LENGTH) <= 0 ||
@@ -307,6 +341,13 @@ static int read_request(struct server *server, struct lws *wsi, struct exchange 
 	x->head_only = lws_hdr_total_length(wsi, WSI_TOKEN_HEAD_URI) > 0;
 	x->old_protocol = lws_hdr_copy(wsi, version, sizeof(version), WSI_TOKEN_HTTP) > 0 &&
 			  strstr(version, "1.0");
+	if (!brings_token(server, wsi)) {
+		x->body_left = 1; /* if there is one, nobody reads it */
+		return refuse(
+			x, 401, -EACCES,
+			"bring the token: Authorization: Bearer, or as a password (the file of "
+			"--http-token has it)");
+	}
 	if (!x->head_only && !lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) &&
 	    !lws_hdr_total_length(wsi, WSI_TOKEN_POST_URI))
 		return refuse(x, 405, -EINVAL, "only GET and HEAD are answered");
@@ -317,7 +358,7 @@ static int read_request(struct server *server, struct lws *wsi, struct exchange 
 	if (strlen(x->request.path) != path_length)
 		return refuse(x, 400, -EINVAL, "the path has a NUL in it");
 	if (lws_hdr_total_length(wsi, WSI_TOKEN_POST_URI)) {
-		int r = read_post(server, wsi, x);
+		int r = read_post(wsi, x);
 
 		if (r < 0)
 			return r;
@@ -338,6 +379,7 @@ static int on_request(struct server *server, struct lws *wsi, struct session *se
 	if (!x)
 		return -1;
 	session->x = x;
+	set_busy(server, wsi, true);
 	x->connection = wsi;
 	x->step = route_begin;
 	x->result = read_request(server, wsi, x, length);
@@ -381,6 +423,18 @@ static void on_closed(struct server *server, struct session *session)
 		session->x = NULL;
 }
 
+static void on_gone(struct server *server, struct lws *wsi)
+{
+	struct asker *asker = asker_of(server, wsi);
+
+	if (!asker)
+		return;
+	if (asker == server->arriving)
+		server->arriving = NULL;
+	askers_remove(&server->askers, asker);
+	lws_set_opaque_user_data(wsi, NULL);
+}
+
 static int callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
 		    size_t length)
 {
@@ -403,6 +457,9 @@ static int callback(struct lws *wsi, enum lws_callback_reasons reason, void *use
 	/* No upgrades, no redirects, nothing that the library would answer by itself. */
 	case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
 		return -1;
+	case LWS_CALLBACK_WSI_DESTROY:
+		on_gone(server, wsi);
+		return 0;
 	default:
 		return 0;
 	}
@@ -410,15 +467,41 @@ static int callback(struct lws *wsi, enum lws_callback_reasons reason, void *use
 
 /* ---- connections ---- */
 
+/* Its place is free at once; the library ends with the connection a little later. */
+static void let_go(struct server *server, struct asker *asker)
+{
+	struct lws *wsi = asker->connection;
+
+	lws_set_opaque_user_data(wsi, NULL);
+	askers_remove(&server->askers, asker);
+	lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, LWS_TO_KILL_SYNC);
+}
+
 /* The library closes the connection if it can't take it. */
-static void adopt(void *context, int fd, const void *data, size_t length)
+static void adopt(void *context, int fd, const struct stranger_address *from, const void *data,
+		  size_t length)
 {
 	struct server *server = context;
+	const struct stranger who = {*from, uv_now(server->listener.loop)};
+	struct asker *leaver, *asker = askers_add(&server->askers, &who, &leaver);
+	struct lws *wsi;
 
-	if (length)
-		lws_adopt_socket_readbuf(server->context, fd, data, length);
-	else
-		lws_adopt_socket(server->context, fd);
+	if (!asker) {
+		close(fd);
+		return;
+	}
+	if (leaver)
+		let_go(server, leaver);
+	server->arriving = asker;
+	wsi = length ? lws_adopt_socket_readbuf(server->context, fd, data, length)
+		     : lws_adopt_socket(server->context, fd);
+	if (wsi && server->arriving) {
+		lws_set_opaque_user_data(wsi, asker);
+		asker->connection = wsi;
+	} else if (server->arriving) {
+		askers_remove(&server->askers, asker);
+	}
+	server->arriving = NULL;
 }
 
 static void on_connection(uv_poll_t *poll, int status, int events)
@@ -427,16 +510,20 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 
 	(void)events;
 	for (int i = 0; status >= 0 && i < 16; i++) {
-		int fd = accept4(server->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		struct sockaddr_storage from;
+		socklen_t length = sizeof(from);
+		int fd = accept4(server->listen_fd, (struct sockaddr *)&from, &length,
+				 SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd < 0)
 			return;
-		greetings_add(&server->greetings, fd);
+		greetings_add(&server->greetings, fd, (const struct sockaddr *)&from);
 	}
 }
 
-int server_new(uv_loop_t *loop, int listen_fd, bool local_only, struct sources *sources,
-	       struct workers *workers, struct server **ret_server, struct err_text *err)
+int server_new(uv_loop_t *loop, int listen_fd, bool local_only, const char *token,
+	       struct sources *sources, struct workers *workers, struct server **ret_server,
+	       struct err_text *err)
 {
 	static const struct lws_protocols protocols[] = {
 		{.name = "http",
@@ -452,8 +539,8 @@ int server_new(uv_loop_t *loop, int listen_fd, bool local_only, struct sources *
 		.options = LWS_SERVER_OPTION_LIBUV | LWS_SERVER_OPTION_SKIP_SERVER_CANONICAL_NAME |
 			   LWS_SERVER_OPTION_DISABLE_IPV6,
 		.max_http_header_data = REQUEST_BYTES_MAX,
-		.max_http_header_pool = CONNECTIONS_MAX,
-		.fd_limit_per_thread = CONNECTIONS_MAX + 8,
+		.max_http_header_pool = ASKERS_MAX,
+		.fd_limit_per_thread = ASKERS_MAX + LEAVING_MAX,
 		.server_string = "heapcast",
 		.timeout_secs = 20,
 		.keepalive_timeout = 30,
@@ -464,6 +551,7 @@ int server_new(uv_loop_t *loop, int listen_fd, bool local_only, struct sources *
 		return err_set(err, -ENOMEM, "out of memory");
 	*server = (struct server){.listen_fd = listen_fd,
 				  .local_only = local_only,
+				  .token = token,
 				  .sources = sources,
 				  .workers = workers};
 	lws_set_log_level(0, NULL);

@@ -75,11 +75,14 @@ printf '"text":"in parts"}' >&9
 wait_for 5 "the answer" eval 'timeout 1 head -n 1 <&9 | grep -q "200"'
 exec 9>&-
 
-# Where others can ask, too, no orders are taken.
-"$COLLECTOR" serve --data "$T/data" --http 0.0.0.0:18084 >"$T/serve.out" 2>"$T/serve.err" &
+# Where others can ask, too, orders are taken of who brings the token.
+(umask 077 && echo a-token-of-the-test >"$T/token")
+"$COLLECTOR" serve --data "$T/data" --http 0.0.0.0:18084 --http-token "$T/token" >"$T/serve.out" 2>"$T/serve.err" &
 server=$!
 wait_for 20 "the server" grep -q 18084 "$T/serve.out"
-URL=http://127.0.0.1:18084 post 403 '{"action":"stop"}'
+URL=http://127.0.0.1:18084 post 401 '{"action":"stop"}'
+URL=http://127.0.0.1:18084 post 403 '{"action":"stop"}' -H "Authorization: Bearer a-token-of-the-test" -H 'Origin: http://example.org'
+URL=http://127.0.0.1:18084 post 200 '{"action":"mark","text":"with the token"}' -H "Authorization: Bearer a-token-of-the-test"
 kill "$server"
 wait "$server" || true
 
@@ -101,6 +104,6 @@ python3 - "$T/ledger.json" <<'PYTHON'
 import json, sys
 states = [(s["state"], s["value"], s.get("text", "")) for s in json.load(open(sys.argv[1]))["states"]]
 assert states == [("stopped", 0, ""), ("started", 0, ""), ("mode", 65536, ""), ("mode", 4096, ""), ("snapshot", 1, ""),
-                  ("text", 0, "gr\u00fcn \"\U0001f600\" <b>"), ("mode", 0, ""), ("text", 0, "own page"), ("text", 0, "in parts")], states
+                  ("text", 0, "gr\u00fcn \"\U0001f600\" <b>"), ("mode", 0, ""), ("text", 0, "own page"), ("text", 0, "in parts"), ("text", 0, "with the token")], states
 print(len(states), "orders by REST")
 PYTHON
