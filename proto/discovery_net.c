@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -104,6 +105,25 @@ int discovery_net_open(struct discovery_net *net, const char *interface, int buf
 			       "shows all)",
 			       interface);
 	return 0;
+}
+
+/* By the magic number, which is the first field: 08 d0 a6 8d c2 04, behind the header of UDP. */
+void discovery_net_only_probes(const struct discovery_net *net)
+{
+	struct sock_filter steps[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 8),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x08d0a68d, 0, 3),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xc204, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	const struct sock_fprog program = {sizeof(steps) / sizeof(steps[0]), steps};
+
+	for (unsigned i = 0; i < DISCOVERY_SOCKETS; i++)
+		if (net->fd[i] >= 0)
+			setsockopt(net->fd[i], SOL_SOCKET, SO_ATTACH_FILTER, &program,
+				   sizeof(program));
 }
 
 void discovery_net_close(struct discovery_net *net)

@@ -45,6 +45,9 @@ struct discovery_net {
  * but can send, if `fd` of one of its own is there. Closed by discovery_net_close in any case. */
 int discovery_net_open(struct discovery_net *net, const char *interface, int buffer, struct err_text *err);
 void discovery_net_close(struct discovery_net *net);
+/* From now on nothing but probes arrives: the kernel drops other agents' beacons (and floods of them) before anybody wakes. Where it can't,
+ * they arrive as before. */
+void discovery_net_only_probes(const struct discovery_net *net);
 /* Looks at the interfaces, joins the group where that is new, and sends this to all of them (NULL: nothing). True: interfaces or
  * addresses are not what they were. */
 bool discovery_net_send(struct discovery_net *net, const void *data, size_t length);

@@ -124,6 +124,7 @@ int beacon_open(struct beacon *b, uv_loop_t *loop, const char *interface,
 	}
 	if (r < 0)
 		log_warn("collectors find this agent by its beacons only: %s", err_get(&why, r));
+	discovery_net_only_probes(&b->net);
 	for (unsigned i = 0; i < DISCOVERY_SOCKETS; i++) {
 		b->poll[i].data = b;
 		if (b->net.fd[i] >= 0)

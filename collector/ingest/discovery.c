@@ -1,8 +1,9 @@
 /*
  * Beacons: who is there. proto/README.md, "Discovery".
  *
- * Without keys a beacon is believed as far as it is harmless: we connect to its sender. With keys its sender has to prove that
- * it has one of them; and that it is there now, by the answer to a probe, before we connect to an address that is new to us.
+ * Without keys a beacon is believed as far as it is harmless: we connect to its sender, who has a share of what there is to be had
+ * (peer.c). With keys its sender has to prove that it has one of them; and that it is there now, by the answer to a probe, before we
+ * connect to an address that is new to us.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -83,6 +84,7 @@ static void take(struct ingest *ingest, const uint8_t *data, size_t length,
 		 const struct sockaddr_storage *from)
 {
 	struct beacon_seen beacon;
+	bool answers, news;
 
 	if (beacon_parse(data, length, &beacon) < 0) {
 		ingest->beacons_refused++;
@@ -94,11 +96,12 @@ static void take(struct ingest *ingest, const uint8_t *data, size_t length,
 		return;
 	}
 	ingest->beacons++;
-	if (!ingest->secret_count || !peer_is_news(ingest, &beacon, from) ||
-	    (beacon.answers && probe_is_fresh(ingest, beacon.nonce)))
-		peer_beacon(ingest, &beacon, from);
-	else if (!beacon.answers)
+	answers = beacon.answers && probe_is_fresh(ingest, beacon.nonce);
+	news = !answers && peer_is_news(ingest, &beacon, from);
+	if (news && !beacon.answers)
 		probe_one(ingest, from);
+	if (!news || !ingest->secret_count)
+		peer_beacon(ingest, &beacon, from, answers);
 }
 
 /* Collectors hear each other ask. */

@@ -449,13 +449,17 @@ int link_connect(struct ingest *ingest, struct peer *peer, const struct sockaddr
 	struct link *link;
 	int r;
 
-	if (!room_to_dial(ingest, peer) || (!peer->fixed && links_dialling_many(ingest)))
+	const struct stranger_address to = stranger_address(address);
+
+	if (!peer->fixed && !links_make_room_to_dial(ingest, peer, &to))
+		return -EMFILE;
+	if (!room_to_dial(ingest, peer))
 		return -EMFILE;
 	link = link_new(ingest, peer);
 	if (!link)
 		return -ENOMEM;
 	address_format(link->address, address);
-	link->who.from = stranger_address(address);
+	link->who = (struct stranger){to, uv_now(ingest->loop)};
 	peer->link = link;
 	r = uv_tcp_connect(&link->connect, &link->tcp, address, on_connected);
 	if (r < 0) {

@@ -136,17 +136,9 @@ bool link_is_stranger(const struct link *link)
 	return link->state == LINK_HELLO && !link->peer;
 }
 
-/* How many that nobody named are being dialled: a beacon may name anything. */
-bool links_dialling_many(const struct ingest *ingest)
-{
-	unsigned count = 0;
-
-	for (const struct link *l = ingest->links; l; l = l->next)
-		count += l->state < LINK_OPEN && l->peer && !l->peer->fixed;
-	return count >= HALF_OPEN_MAX;
-}
-
-void links_make_room(struct ingest *ingest, const struct stranger_address *from)
+/* Who of those that `has` picks has to go for one from there; NULL: nobody. */
+static struct link *gives_way(const struct ingest *ingest, bool (*has)(const struct link *link),
+			      const struct stranger_address *from)
 {
 	struct stranger who[HALF_OPEN_MAX];
 	struct link *link[HALF_OPEN_MAX];
@@ -154,12 +146,59 @@ void links_make_room(struct ingest *ingest, const struct stranger_address *from)
 	int leaver;
 
 	for (struct link *l = ingest->links; l && count < HALF_OPEN_MAX; l = l->next) {
-		if (!link_is_stranger(l))
+		if (!has(l))
 			continue;
 		who[count] = l->who;
 		link[count++] = l;
 	}
 	leaver = strangers_gives_way(who, count, HALF_OPEN_MAX, HALF_OPEN_EACH, from);
-	if (leaver >= 0)
-		link_close(link[leaver], "it has not said who it is, and others want its place");
+	return leaver >= 0 ? link[leaver] : NULL;
+}
+
+static bool is_dialled(const struct link *link)
+{
+	return link->state < LINK_OPEN && link->peer && !link->peer->fixed;
+}
+
+/* Of those that are dialled, the one that has waited longest, of whom nobody knows whether he is there. */
+static struct link *oldest_unknown(const struct ingest *ingest)
+{
+	struct link *oldest = NULL;
+
+	for (struct link *l = ingest->links; l; l = l->next) /* the newest first */
+		if (is_dialled(l) && !l->peer->answers)
+			oldest = l;
+	return oldest;
+}
+
+bool links_make_room_to_dial(struct ingest *ingest, const struct peer *peer,
+			     const struct stranger_address *to)
+{
+	struct link *leaver;
+	unsigned all = 0, own = 0;
+
+	for (const struct link *l = ingest->links; l; l = l->next) {
+		all += is_dialled(l);
+		own += is_dialled(l) && !memcmp(&l->who.from, to, sizeof(*to));
+	}
+	if (own >= HALF_OPEN_EACH)
+		return false;
+	if (all < HALF_OPEN_MAX)
+		return true;
+	if (!peer->answers)
+		return false;
+	leaver = oldest_unknown(ingest);
+	if (!leaver)
+		leaver = gives_way(ingest, is_dialled, to);
+	if (leaver)
+		link_close(leaver, "it has not greeted, and others want its place");
+	return true;
+}
+
+void links_make_room(struct ingest *ingest, const struct stranger_address *from)
+{
+	struct link *leaver = gives_way(ingest, link_is_stranger, from);
+
+	if (leaver)
+		link_close(leaver, "it has not said who it is, and others want its place");
 }

@@ -4,6 +4,9 @@
  * One agent is one peer, by however many ways its beacons come: the first one's address is kept for as long as beacons come
  * from there, or a link to it works. When neither is so, the agent is where its newest beacon comes from, and what is left
  * of the old link is given up.
+ *
+ * Anybody can send beacons, and in anybody's name. Each address has a share of the places, and one that has answered a probe, so that
+ * it is known to be there, gets the place of one that has not.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -120,11 +123,16 @@ static void try_peer(struct peer *p)
 		connect_to(p, (const struct sockaddr *)&p->address);
 }
 
+static uint64_t peers_max(const struct ingest *ingest)
+{
+	return PEERS_AN_AGENT * (uint64_t)ingest->agents_max;
+}
+
 static struct peer *peer_new(struct ingest *ingest)
 {
 	struct peer *p;
 
-	if (ingest->peer_count >= PEERS_AN_AGENT * (uint64_t)ingest->agents_max)
+	if (ingest->peer_count >= peers_max(ingest))
 		return NULL;
 	p = calloc(1, sizeof(*p));
 	if (!p)
@@ -134,20 +142,6 @@ static struct peer *peer_new(struct ingest *ingest)
 	ingest->peers = p;
 	ingest->peer_count++;
 	return p;
-}
-
-int peer_add_fixed(struct ingest *ingest, const char *text, struct err_text *err)
-{
-	struct peer *p = peer_new(ingest);
-
-	if (!p)
-		return err_set(err, -ENOMEM, "more agents than there is room for (%u)", ingest->agents_max);
-	p->fixed = true;
-	if (parse_endpoint(text, p->host, sizeof(p->host), &p->port) < 0)
-		return err_set(err, -EINVAL, "'%.200s' is no HOST:PORT", text);
-	if (!p->port)
-		p->port = AGENT_TCP_PORT_FIRST;
-	return 0;
 }
 
 static struct peer *find(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE])
@@ -162,6 +156,59 @@ static void forget_agent(struct peer *p)
 	if (p->has_agent && find(p->ingest, p->agent) == p)
 		map_remove(&p->ingest->peer_of, id_key(p->ingest, p->agent), NULL);
 	p->has_agent = false;
+}
+
+static void peer_remove(struct peer **at)
+{
+	struct peer *p = *at;
+
+	*at = p->next;
+	p->ingest->peer_count--;
+	forget_agent(p);
+	free(p);
+}
+
+/* For one from there. False: it has to wait. The newest are first in the list. */
+static bool make_room(struct ingest *ingest, const struct stranger_address *from, bool answers)
+{
+	struct peer **oldest = NULL, **oldest_there = NULL;
+	unsigned there = 0;
+
+	for (struct peer **at = &ingest->peers; *at; at = &(*at)->next) {
+		struct peer *p = *at;
+		bool is_there = !memcmp(&p->from, from, sizeof(*from));
+
+		if (p->fixed || p->link || p->resolving)
+			continue;
+		there += is_there;
+		if (p->answers)
+			continue;
+		oldest = at;
+		if (is_there)
+			oldest_there = at;
+	}
+	if (there >= PEERS_EACH)
+		oldest = oldest_there;
+	else if (ingest->peer_count < peers_max(ingest))
+		return true;
+	if (!answers || !oldest)
+		return false;
+	peer_remove(oldest);
+	return true;
+}
+
+int peer_add_fixed(struct ingest *ingest, const char *text, struct err_text *err)
+{
+	struct peer *p = peer_new(ingest);
+
+	if (!p)
+		return err_set(err, -ENOMEM, "more agents than there is room for (%u)", ingest->agents_max);
+	p->fixed = true;
+	if (parse_endpoint(text, p->host, sizeof(p->host), &p->port) < 0)
+		return err_set(err, -EINVAL, "'%.200s' is no HOST:PORT", text);
+	if (!p->port)
+		p->port = AGENT_TCP_PORT_FIRST;
+	return 0;
 }
 
 void peer_set_agent(struct peer *p, const uint8_t agent[STREAM_ID_SIZE])
@@ -211,8 +258,9 @@ bool peer_is_news(const struct ingest *ingest, const struct beacon_seen *beacon,
 	const struct peer *p = find(ingest, beacon->agent);
 	struct sockaddr_storage place = place_of(beacon, from);
 
-	return !p || (beacon->sequence > p->sequence && !same_place(&p->address, &place) &&
-		      has_moved(p, uv_now(ingest->loop)));
+	return !p || (!p->answers && !p->fixed && !p->link) ||
+	       (beacon->sequence > p->sequence && !same_place(&p->address, &place) &&
+		has_moved(p, uv_now(ingest->loop)));
 }
 
 static void move(struct peer *p, const struct sockaddr_storage *place)
@@ -249,19 +297,25 @@ static void heard_again(struct peer *p, const struct beacon_seen *beacon,
 }
 
 void peer_beacon(struct ingest *ingest, const struct beacon_seen *beacon,
-		 const struct sockaddr_storage *from)
+		 const struct sockaddr_storage *from, bool answers)
 {
+	const struct stranger_address there = stranger_address((const struct sockaddr *)from);
 	struct sockaddr_storage place = place_of(beacon, from);
 	struct peer *p = find(ingest, beacon->agent);
 	char address[ADDRESS_TEXT];
 
 	if (p) {
+		p->answers |= answers;
 		heard_again(p, beacon, &place);
 		return;
 	}
-	p = peer_new(ingest);
-	if (!p)
+	p = make_room(ingest, &there, answers) ? peer_new(ingest) : NULL;
+	if (!p) {
+		probe_soon(ingest);
 		return;
+	}
+	p->from = there;
+	p->answers = answers;
 	peer_set_agent(p, beacon->agent);
 	p->address = place;
 	p->streams = beacon->streams;
@@ -298,10 +352,7 @@ void peer_tick(struct ingest *ingest, uint64_t now_ms)
 		struct peer *p = *at;
 
 		if (forgettable(p, now_ms)) {
-			*at = p->next;
-			ingest->peer_count--;
-			forget_agent(p);
-			free(p);
+			peer_remove(at);
 			continue;
 		}
 		if (!p->link && !p->resolving && now_ms >= p->next_try_ms)

@@ -12,6 +12,8 @@
 #define PAUSE_FIRST_MS 250
 #define PAUSE_MAX_MS   10000
 #define NONCE_MS       1000 /* a new one after so long */
+#define SOON_MS                                                                                    \
+	700 /* not an agent's second, so that it is not always the wrong moment of one that is flooded */
 
 /* False: there is no randomness to be had. */
 static bool renew_nonce(struct prober *p, uint64_t now_ms)
@@ -84,6 +86,18 @@ static void ask(struct ingest *ingest, const struct sockaddr_storage *to)
 	} while (++i < ingest->secret_count);
 }
 
+static bool may_challenge(struct prober *p, struct stranger_address to)
+{
+	unsigned own = 0;
+
+	for (unsigned i = 0; i < p->challenges; i++)
+		own += !memcmp(&p->challenged[i], &to, sizeof(to));
+	if (p->challenges == CHALLENGES_MAX || own >= CHALLENGES_EACH)
+		return false;
+	p->challenged[p->challenges++] = to;
+	return true;
+}
+
 void probe_one(struct ingest *ingest, const struct sockaddr_storage *to)
 {
 	struct prober *p = &ingest->prober;
@@ -92,8 +106,18 @@ void probe_one(struct ingest *ingest, const struct sockaddr_storage *to)
 	if (p->second != now_ms / 1000)
 		p->challenges = 0;
 	p->second = now_ms / 1000;
-	if (p->challenges++ < CHALLENGES_MAX && renew_nonce(p, now_ms))
+	if (may_challenge(p, stranger_address((const struct sockaddr *)to)) &&
+	    renew_nonce(p, now_ms))
 		ask(ingest, to);
+}
+
+void probe_soon(struct ingest *ingest)
+{
+	struct prober *p = &ingest->prober;
+	uint64_t soon_ms = uv_now(ingest->loop) + SOON_MS;
+
+	if (p->next_ms > soon_ms)
+		p->next_ms = soon_ms;
 }
 
 void probe_tick(struct ingest *ingest, uint64_t now_ms)

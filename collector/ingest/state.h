@@ -29,10 +29,11 @@
 
 #define TURNED_AWAY_MAX	 4096
 #define TURNED_AWAY_NAMED 8 /* lines at a time */
+#define PEERS_EACH	 64 /* of one address, without a link */
 #define STREAMS_A_LINK	 1024
 #define TICK_MS		 100
 #define HELLO_TIMEOUT_MS 10000
-#define HALF_OPEN_MAX	 64	     /* that have dialled in, and not said who they are, */
+#define HALF_OPEN_MAX	 64	     /* that have dialled in, and not said who they are; as many are dialled */
 #define HALF_OPEN_EACH	 32	     /* from one address */
 #define HALF_OPEN_BYTES	 (64u << 10) /* of each */
 #define RAW_SIZE	 (64u << 10) /* so much of each link is taken in turn, some 2 ms of work */
@@ -46,7 +47,8 @@
 #define LOOK_MS		 1000  /* at the interfaces */
 #define NONCES		 16
 #define FRESH_MS	 15000 /* a probe can be answered for so long */
-#define CHALLENGES_MAX	 64    /* probes to single agents in a second */
+#define CHALLENGES_MAX	 64    /* probes to single agents in a second, */
+#define CHALLENGES_EACH	 4     /* to one address */
 #define ACK_MS		 1000
 #define RETRY_APPEND_MS	 1000
 #define WRITE_QUEUE_MAX	 (1u << 20)
@@ -66,7 +68,9 @@ struct peer {
 	uint16_t port;
 	uint8_t agent[STREAM_ID_SIZE]; /* from its beacon, or its Hello */
 	bool has_agent;
+	bool answers; /* a probe of ours has come to its address */
 	struct sockaddr_storage address;
+	struct stranger_address from; /* that of its first beacon */
 	struct link *link;
 	uint64_t sequence; /* of its last beacon that was believed */
 	uint32_t streams;  /* live ones, as that said */
@@ -210,6 +214,7 @@ struct prober {
 	uint64_t look_ms;
 	uint64_t second; /* that `challenges` are of */
 	unsigned challenges;
+	struct stranger_address challenged[CHALLENGES_MAX];
 };
 
 struct ingest {
@@ -313,6 +318,8 @@ int beacon_parse(const uint8_t *data, size_t length, struct beacon_seen *ret_bea
 /* probe.c */
 /* To all, when it is time. */
 void probe_tick(struct ingest *ingest, uint64_t now_ms);
+/* Somebody was turned away who may be there: whoever answers gets a place. */
+void probe_soon(struct ingest *ingest);
 /* To one: prove that this is you, and now. */
 void probe_one(struct ingest *ingest, const struct sockaddr_storage *to);
 /* Was this nonce in a recent probe of ours? */
@@ -320,10 +327,11 @@ bool probe_is_fresh(const struct ingest *ingest, const uint8_t nonce[DISCOVERY_N
 
 /* peer.c */
 int peer_add_fixed(struct ingest *ingest, const char *text, struct err_text *err);
-/* True if the beacon says something that has to be proven by the answer to a probe: an agent that is not known yet, or not at
- * this address. */
+/* True if the beacon says something that an answer to a probe would prove: an agent that is not known yet, or not at this address, or
+ * has not answered yet. */
 bool peer_is_news(const struct ingest *ingest, const struct beacon_seen *beacon, const struct sockaddr_storage *from);
-void peer_beacon(struct ingest *ingest, const struct beacon_seen *beacon, const struct sockaddr_storage *from);
+/* `answers`: a recent probe of ours. */
+void peer_beacon(struct ingest *ingest, const struct beacon_seen *beacon, const struct sockaddr_storage *from, bool answers);
 /* It is this one. */
 void peer_set_agent(struct peer *peer, const uint8_t agent[STREAM_ID_SIZE]);
 void peer_tick(struct ingest *ingest, uint64_t now_ms);
@@ -354,7 +362,9 @@ int link_write(struct link *link, const void *data, size_t length);
 bool link_is_stranger(const struct link *link);
 /* Lets somebody go, if a newcomer's place is taken. */
 void links_make_room(struct ingest *ingest, const struct stranger_address *from);
-bool links_dialling_many(const struct ingest *ingest);
+/* A place among those that are dialled, for one whom nobody named: a beacon may name anything, so who has answered a probe goes first.
+ * False: it has to wait. */
+bool links_make_room_to_dial(struct ingest *ingest, const struct peer *peer, const struct stranger_address *to);
 
 /* orders.c: bytes as they are; 0 or a negative errno. Then: each sends one order; a link that does not take it is closed. */
 int link_write_raw(struct link *link, const void *data, size_t length);

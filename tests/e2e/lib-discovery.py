@@ -3,6 +3,9 @@
 record FILE SECONDS     the datagrams that come to the shared port, one a line in hexadecimal: SOURCE HEX
 replay FILE ADDRESS PORT SECONDS   sends them again, one after the other, to the shared port or to another one
 garbage ADDRESS SECONDS SEED       noise, damaged beacons and probes
+forge ADDRESS SECONDS RATE PORT [NETWORK]   beacons of agents that there are not, so many a second, each of another one, with this port; from our
+                                   own address, or from any of the network ("10.77.0": raw sockets). At our own a socket listens there that
+                                   never says anything
 """
 import random, socket, struct, sys, time
 
@@ -71,4 +74,30 @@ def garbage(address, seconds, seed):
     print(count, "datagrams of garbage")
 
 
-{"record": record, "replay": replay, "garbage": garbage}[sys.argv[1]](*sys.argv[2:])
+def forged(r, port):
+    varint = bytes([port & 0x7f | 0x80, port >> 7]) if port < 1 << 14 else bytes([port & 0x7f | 0x80, port >> 7 & 0x7f | 0x80, port >> 14])
+    return bytes.fromhex("08d4a68dc20410011a10") + r.randbytes(16) + b"\x20" + varint + bytes.fromhex("2801")
+
+
+def packet(data, source, to):
+    udp = struct.pack("!HHHH", PORT, PORT, 8 + len(data), 0) + data
+    address = lambda a: bytes(int(n) for n in a.split("."))
+    return struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0) + address(source) + address(to) + udp
+
+
+def forge(address, seconds, rate, port, network=None):
+    r, count, begin = random.Random(1), 0, time.monotonic()
+    s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) if network else sender()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+    deaf = socket.socket()
+    deaf.bind(("", int(port)))
+    deaf.listen(4096)
+    while time.monotonic() - begin < float(seconds):
+        data = forged(r, int(port))
+        s.sendto(packet(data, "%s.%d" % (network, r.randrange(20, 250)), address) if network else data, (address, PORT))
+        count += 1
+        time.sleep(max(0, begin + count / float(rate) - time.monotonic()))
+    print(count, "forged beacons")
+
+
+{"forge": forge, "record": record, "replay": replay, "garbage": garbage}[sys.argv[1]](*sys.argv[2:])
