@@ -32,6 +32,10 @@ static void json_mode(int mode, uint64_t interval)
 
 static void show_agent(struct ctl_show *s, const struct order_agent *a)
 {
+	static const char *const taken[ORDER_POLICIES] = {
+		[ORDERS_NO] = "; it takes no orders of collectors",
+		[ORDERS_LOCAL] = "; of collectors elsewhere it\ntakes neither start, stop nor mode",
+		[ORDERS_YES] = ""};
 	char used[32], limit[32];
 
 	s->agent = *a;
@@ -39,16 +43,17 @@ static void show_agent(struct ctl_show *s, const struct order_agent *a)
 		printf("{\"agent\":{\"pid\":%" PRIu64 ",\"programs\":%" PRIu64
 		       ",\"places\":%" PRIu64 ",\"collectors\":%" PRIu64
 		       ",\"collectors_most\":%" PRIu64 ",\"memory\":%" PRIu64
-		       ",\"memory_limit\":%" PRIu64 ",\"orders\":%s},\"programs\":[",
+		       ",\"memory_limit\":%" PRIu64 ",\"orders\":\"%s\"},\"programs\":[",
 		       a->pid, a->programs, a->places, a->collectors, a->collectors_most,
-		       a->used_bytes, a->limit_bytes, a->orders ? "true" : "false");
+		       a->used_bytes, a->limit_bytes,
+		       order_policy_name((enum order_policy)a->orders));
 		return;
 	}
 	printf("Agent %" PRIu64 ": %" PRIu64 " of %" PRIu64 " places taken, %" PRIu64 " of %" PRIu64
 	       " collectors connected,\nmemory %s of %s%s.\n",
 	       a->pid, a->programs, a->places, a->collectors, a->collectors_most,
 	       format_size(used, (double)a->used_bytes), format_size(limit, (double)a->limit_bytes),
-	       a->orders ? "" : "; it takes no orders of collectors");
+	       taken[a->orders]);
 }
 
 static void show_program_json(const struct ctl_show *s, const struct order_program *p)

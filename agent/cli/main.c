@@ -139,7 +139,7 @@ int command_settings(const struct options *o, struct agent_settings *ret, struct
 		.idle_ns = o->linger_idle_ns,
 		.spool = o->spool && *o->spool ? o->spool : NULL,
 		.spool_limit = o->spool_limit,
-		.orders = o->orders,
+		.orders = options_orders(o),
 		.base_port = (uint16_t)o->base_port,
 		.symbols = (enum symbol_policy)o->send_symbols,
 		.cull = {.time_ns = o->cull_ns,

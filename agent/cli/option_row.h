@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum option_type { TEXT, FLAG, SWITCH, SIZE, DURATION, NUMBER, MODE, POLICY, MAPS, SYMBOLS };
+enum option_type { TEXT, FLAG, SWITCH, SIZE, DURATION, NUMBER, MODE, POLICY, MAPS, SYMBOLS, ORDERS };
 
 struct option_row {
 	const char *name;

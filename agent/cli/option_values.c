@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/cli/option_row.h"
+#include "agent/streamer/orders.h"
 #include "agent/streamer/symbol_place.h"
 #include "proto/mode.h"
 #include "proto/ring.h"
@@ -112,6 +113,9 @@ static bool value_text(const struct options *o, unsigned index, char *out, size_
 		return true;
 	case SYMBOLS:
 		snprintf(out, size, "%s", symbols[*(const uint64_t *)field]);
+		return true;
+	case ORDERS:
+		snprintf(out, size, "%s", order_policy_name(options_orders(o)));
 		return true;
 	case POLICY:
 		snprintf(out, size, "%s", policies[*(const uint32_t *)field]);

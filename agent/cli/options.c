@@ -17,6 +17,7 @@
 #include "proto/mode.h"
 #include "proto/ring.h"
 #include "agent/streamer/budget.h"
+#include "agent/streamer/orders.h"
 #include "agent/streamer/spool_disk.h"
 #include "agent/streamer/symbol_place.h"
 #include "base/ban.h"
@@ -104,9 +105,11 @@ static const struct option_row rows[] = {
 	 "give collectors that ask the files of recorded programs and their libraries, so that "
 	 "functions have names: none; those that every user of this host may read (public, the "
 	 "default); all that the program's own user may read (yes)"},
-	{"orders", "yes|no", EACH, SWITCH, AT(orders),
-	 "take orders of collectors: start, stop, mode, snapshot, mark (yes); `agent ctl` works in "
-	 "any case"},
+	{"orders", "no|local|yes", EACH, ORDERS, AT(orders),
+	 "take orders of collectors: none; start, stop and mode of those on this host, snapshot "
+	 "and "
+	 "mark of all (local, the default without a key); all (yes, the default with one); "
+	 "`agent ctl` works in any case"},
 	{"cull", "TIME", EACH_OWN, DURATION, AT(cull_ns),
 	 "send sums in place of blocks that live shorter than this: totals stay exact, and the "
 	 "timeline leaves them out; what lives longer comes that much later (0: everything is "
@@ -196,7 +199,7 @@ void options_defaults(struct options *o)
 		.stop_timeout_ns = 10000000000,
 		.spool_limit = SPOOL_LIMIT_USUAL,
 		.free_stacks = true,
-		.orders = true,
+		.orders = ORDERS_LOCAL,
 		.depth = 256,
 		.output_owner = OPTIONS_NO_OWNER,
 		.figures_interval_ns = 1000000000,
@@ -219,32 +222,43 @@ static int parse_mode(struct options *o, const char *text)
 	return 0;
 }
 
+/* One of these words: its place. -EINVAL: none. */
+static int parse_word(const char *const *words, unsigned count, const char *text)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (!strcmp(text, words[i]))
+			return (int)i;
+	return -EINVAL;
+}
+
 static int parse_policy(uint32_t *ret, const char *text)
 {
 	static const char *const names[] = {
 		[RING_BLOCK] = "block", [RING_THIN] = "thin", [RING_COUNT] = "count"};
+	int r = parse_word(names, sizeof(names) / sizeof(names[0]), text);
 
-	for (uint32_t i = 0; i < 3; i++) {
-		if (strcmp(text, names[i]))
-			continue;
-		*ret = i;
-		return 0;
-	}
-	return -EINVAL;
+	*ret = r < 0 ? *ret : (uint32_t)r;
+	return r;
+}
+
+static int parse_orders(uint64_t *ret, const char *text)
+{
+	bool all = false, local = !strcmp(text, order_policy_name(ORDERS_LOCAL));
+	int r = local ? 0 : options_switch(&all, text);
+
+	if (!r)
+		*ret = local ? ORDERS_LOCAL : all ? ORDERS_YES : ORDERS_NO;
+	return r;
 }
 
 static int parse_symbols(uint64_t *ret, const char *text)
 {
 	static const char *const names[] = {
 		[SYMBOLS_PUBLIC] = "public", [SYMBOLS_ALL] = "yes", [SYMBOLS_NONE] = "no"};
+	int r = parse_word(names, sizeof(names) / sizeof(names[0]), text);
 
-	for (uint64_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(text, names[i]))
-			continue;
-		*ret = i;
-		return 0;
-	}
-	return -EINVAL;
+	*ret = r < 0 ? *ret : (uint64_t)r;
+	return r;
 }
 
 int options_switch(bool *ret, const char *text)
@@ -312,6 +326,9 @@ static int set(struct options *o, const struct option_row *row, const char *valu
 		break;
 	case SYMBOLS:
 		r = parse_symbols(field, value);
+		break;
+	case ORDERS:
+		r = parse_orders(field, value);
 		break;
 	}
 	if (r < 0)
@@ -479,6 +496,15 @@ int options_file_line(struct options *o, enum option_command command, const char
 	if (row->type == FLAG && !*value)
 		return err_set(err, -EINVAL, "%s needs a value: %s = yes", name, name);
 	return set(o, row, value, name, err);
+}
+
+enum order_policy options_orders(const struct options *o)
+{
+	bool keyed = (o->key && *o->key) || (o->cert && *o->cert);
+
+	return keyed && options_source(o, "orders") == OPTION_DEFAULT
+		       ? ORDERS_YES
+		       : (enum order_policy)o->orders;
 }
 
 void options_choose_policy(struct options *o, enum option_command command)

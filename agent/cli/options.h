@@ -57,7 +57,7 @@ struct options {
 	uint64_t maps_interval_ns;
 	bool allocator_figures;
 	uint64_t send_symbols; /* enum symbol_policy */
-	bool orders; /* of collectors */
+	uint64_t orders; /* enum order_policy; see options_orders */
 	uint64_t cull_ns; /* 0: nothing is culled */
 	uint64_t cull_pending; /* 0: as many as there is room for */
 	uint64_t cull_memory;  /* 0: the usual share */
@@ -109,6 +109,8 @@ int options_switch(bool *ret, const char *text);
 /* Where nobody has said it: a program waits as long as it takes for a file of this machine; the daemon's, and whoever is recorded over a
  * network, for a time that does not hurt, and is sampled beyond that. Called when all other options are known. */
 void options_choose_policy(struct options *options, enum option_command command);
+/* Where nobody has said it, whoever has the key may order. */
+enum order_policy options_orders(const struct options *options);
 /* The variable that means this option: HEAPCAST_NAME. */
 void options_variable(const char *option, char *out, size_t size);
 /* Messages name options: one that came by a variable is called by that in them. */

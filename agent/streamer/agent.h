@@ -70,7 +70,7 @@ struct agent_settings {
 	uint64_t idle_ns;	/* end when nothing is recorded for so long; 0: never */
 	const char *spool;	/* folder for batches that wait for a collector; NULL: memory only */
 	uint64_t spool_limit;	/* bytes there */
-	bool orders;		/* of collectors are obeyed */
+	enum order_policy orders; /* of collectors, that are obeyed */
 	uint64_t stop_ns;	/* for delivering, once told to stop */
 	bool many;		/* more than one process at a time */
 	bool no_rings;		/* another source records (session_attach) */

@@ -2,6 +2,7 @@
 #include "agent/streamer/link.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -10,6 +11,7 @@
 #include "base/log.h"
 #include "heapcast.pb-c.h"
 #include "proto/discovery.h"
+#include "proto/discovery_net.h"
 #include "proto/frame.h"
 #include "base/ban.h"
 
@@ -311,6 +313,27 @@ static void ready(uv_poll_t *poll, int status, int events)
 		link_pump(l);
 }
 
+/* Whoever connects within a host has one address at both ends, or both in 127.0.0.0/8; of other hosts the kernel takes neither. */
+static bool is_of_this_host(int fd)
+{
+	struct sockaddr_storage own = {0}, other = {0};
+	char own_text[NI_MAXHOST], other_text[NI_MAXHOST];
+	socklen_t length = sizeof(own), other_length = sizeof(other);
+
+	if (getsockname(fd, (struct sockaddr *)&own, &length) < 0 ||
+	    getpeername(fd, (struct sockaddr *)&other, &other_length) < 0)
+		return false;
+	discovery_unmap(&own);
+	discovery_unmap(&other);
+	if (discovery_is_loopback(&other))
+		return true;
+	return getnameinfo((struct sockaddr *)&own, length, own_text, sizeof(own_text), NULL, 0,
+			   NI_NUMERICHOST) == 0 &&
+	       getnameinfo((struct sockaddr *)&other, other_length, other_text, sizeof(other_text),
+			   NULL, 0, NI_NUMERICHOST) == 0 &&
+	       !strcmp(own_text, other_text);
+}
+
 int link_take(struct link *l, struct link_io *io, const char *peer)
 {
 	struct link empty = {.host = l->host,
@@ -325,6 +348,7 @@ int link_take(struct link *l, struct link_io *io, const char *peer)
 	memset(l->subscription, 0, l->host->streams * sizeof(*l->subscription));
 	link_io_move(&l->io, io);
 	l->fd = l->io.fd;
+	l->replies.local = is_of_this_host(l->fd);
 	memcpy(l->peer, peer, strnlen(peer, sizeof(l->peer) - 1));
 	l->poll.data = l;
 	r = uv_poll_init(l->host->loop, &l->poll, l->fd);

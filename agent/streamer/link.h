@@ -44,7 +44,7 @@ struct link_host {
 	/* A collector has everything of this stream up to `number`. */
 	void (*acknowledged)(void *context, struct stream *stream, uint64_t number);
 	void (*closed)(void *context, struct link *link);
-	bool orders; /* collectors' are obeyed */
+	enum order_policy orders; /* of collectors, that are obeyed */
 	/* One was: a stream's batch is to be sent at once. */
 	void (*ordered)(void *context);
 	void *context;

@@ -97,10 +97,10 @@ int order_agent_parse(const char *line, struct order_agent *ret)
 	    !words_number(&line, UINT32_MAX, &a.collectors) ||
 	    !words_number(&line, UINT32_MAX, &a.collectors_most) ||
 	    !words_number(&line, UINT64_MAX, &a.used_bytes) ||
-	    !words_number(&line, UINT64_MAX, &a.limit_bytes) || !words_number(&line, 1, &orders) ||
-	    *line)
+	    !words_number(&line, UINT64_MAX, &a.limit_bytes) ||
+	    !words_number(&line, ORDER_POLICIES - 1, &orders) || *line)
 		return -EINVAL;
-	a.orders = orders;
+	a.orders = (int)orders;
 	*ret = a;
 	return 0;
 }

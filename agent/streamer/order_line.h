@@ -28,7 +28,7 @@ struct order_question {
 int order_question_parse(const char *line, struct order_question *ret_question, const char **ret_why);
 struct order_agent { /* "agent" */
 	uint64_t pid, programs, places, collectors, collectors_most, used_bytes, limit_bytes;
-	bool orders; /* of collectors are taken */
+	int orders; /* enum order_policy */
 };
 
 struct order_program { /* "program" */

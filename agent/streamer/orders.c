@@ -17,6 +17,14 @@ _Static_assert((int)RING_OFF == (int)HEAPCAST__MODE__MODE_OFF &&
 		       (int)RING_SAMPLE == (int)HEAPCAST__MODE__MODE_SAMPLE,
 	       "modes");
 
+bool order_is_allowed(enum order_policy policy, bool local, int action)
+{
+	bool harmless = action == HEAPCAST__ACTION__ACTION_SNAPSHOT ||
+			action == HEAPCAST__ACTION__ACTION_MARK;
+
+	return policy == ORDERS_YES || (policy == ORDERS_LOCAL && (local || harmless));
+}
+
 bool order_limit_take(struct order_limit *l, uint64_t now_ns)
 {
 	const uint64_t cost = SECOND_NS / ORDER_LIMIT_EACH;

@@ -17,6 +17,21 @@
 
 struct stream;
 
+/* Whose orders are obeyed, beside those of people on this host (desk.h): of no collector; of those on this host, and of others those that
+ * change nothing (a snapshot, a mark); of all. */
+enum order_policy { ORDERS_NO, ORDERS_LOCAL, ORDERS_YES };
+#define ORDER_POLICIES 3
+/* As options have it. */
+static inline const char *order_policy_name(enum order_policy policy)
+{
+	static const char *const names[ORDER_POLICIES] = {
+		[ORDERS_NO] = "no", [ORDERS_LOCAL] = "local", [ORDERS_YES] = "yes"};
+
+	return names[policy];
+}
+/* `local`: it comes from this host. */
+bool order_is_allowed(enum order_policy policy, bool local, int action);
+
 struct order {
 	int action;	/* enum Action */
 	int mode;	/* enum Mode; ACTION_MODE */

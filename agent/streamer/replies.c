@@ -47,8 +47,19 @@ static struct order_result give(struct stream *const *streams, uint32_t count,
 		       "the agent does not record it any more");
 }
 
-bool replies_order(struct replies *r, struct stream *const *streams, uint32_t count, bool allowed,
-		   const Heapcast__Control *c)
+static struct order_result not_allowed(enum order_policy policy)
+{
+	if (policy == ORDERS_NO)
+		return refused(HEAPCAST__REPLY_STATUS__REPLY_SWITCHED_OFF,
+			       "the agent takes no orders from collectors (--orders no)");
+	return refused(
+		HEAPCAST__REPLY_STATUS__REPLY_NOT_ALLOWED,
+		"the agent takes start, stop and mode from its own host only: use agent ctl there, "
+		"or give both sides a key (--key), or the agent --orders yes");
+}
+
+bool replies_order(struct replies *r, struct stream *const *streams, uint32_t count,
+		   enum order_policy policy, const Heapcast__Control *c)
 {
 	struct order order = {.action = (int)c->action,
 			      .mode = (int)c->mode,
@@ -63,9 +74,8 @@ bool replies_order(struct replies *r, struct stream *const *streams, uint32_t co
 	if (!order_limit_take(&r->limit, clock_monotonic_ns()))
 		result = refused(HEAPCAST__REPLY_STATUS__REPLY_TOO_MANY,
 				 "too many orders at a time: try again");
-	else if (!allowed)
-		result = refused(HEAPCAST__REPLY_STATUS__REPLY_SWITCHED_OFF,
-				 "the agent takes no orders from collectors (--orders no)");
+	else if (!order_is_allowed(policy, r->local, order.action))
+		result = not_allowed(policy);
 	else
 		result = give(streams, count, c, &order);
 	r->reply[(r->first + r->count++) % REPLIES_MAX] = (struct reply){c->id, result};

@@ -67,7 +67,7 @@ static void prepare(void)
 				  .files = &files,
 				  .agent_id = agent_id,
 				  .window_bytes = 1000,
-				  .orders = true,
+				  .orders = ORDERS_YES,
 				  .acknowledged = acknowledged,
 				  .closed = link_closed};
 	must(!symbol_files_init(&files, &arena, &loop, streams, 1, link_pump));
