@@ -52,7 +52,7 @@ static const struct option_row rows[] = {
 	 "write a file; %e program, %t time, %p pid, %n counter, %% (default without a collector: "
 	 "heapcast_%e_%t_%p.heapcast)"},
 	{"collector", "HOST[:PORT]", EACH, TEXT, AT(collector),
-	 "connect to this collector (port 43513)"},
+	 "connect to this collector (port 43513), and serve no other"},
 	{"announce", NULL, EACH, FLAG, AT(announce),
 	 "listen, and be found by `collector gather` on the same network"},
 	{"interface", "NAME", EACH, TEXT, AT(interface),

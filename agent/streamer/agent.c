@@ -399,6 +399,7 @@ static int open_listener(struct agent *a, struct err_text *err)
 	if (r < 0)
 		return r;
 	a->listener.interface = narrow && !a->settings.listen_fd ? a->settings.interface : NULL;
+	a->listener.only = &a->dialer;
 	log_info("listening for collectors on port %u", a->listener.port);
 	return a->settings.announce ? beacon_open(&a->beacon, &a->loop, a->settings.interface,
 						  a->settings.secret, a->id, a->listener.port,
@@ -482,8 +483,11 @@ void agent_change(struct agent *a, const struct agent_settings *wanted)
 	a->host.orders = s.orders;
 	desk_admit(&a->desk, access_others(&s.access));
 	share_links(a);
-	if (turn && endpoint_collector(s.collector, host, sizeof(host), &port, NULL) == 0)
-		dialer_turn(&a->dialer, host, port);
+	if (!turn || endpoint_collector(s.collector, host, sizeof(host), &port, NULL) < 0)
+		return;
+	for (uint32_t i = 0; *host && i < a->budget.links; i++)
+		link_close(&a->link[i]); /* no other is served from now on */
+	dialer_turn(&a->dialer, host, port);
 }
 
 /* Links by TLS. It is the first that takes memory, as all else is divided by what it leaves. */

@@ -19,7 +19,6 @@
 #define BACKLOG	 64 /* a crowd of strangers must not make the kernel turn others away at once */
 #define DIAL_TRIES                                                                                 \
 	3 /* times RETRY_MS for one attempt: a new one is as good as the kernel's next packet, and comes sooner */
-#define DIAL_ADDRESSES 8 /* of one name, that are tried */
 #define KEEP_IDLE_S    4
 #define KEEP_EVERY_S   2
 #define KEEP_COUNT     3
@@ -59,11 +58,40 @@ static bool is_admitted(const struct listener *l, int fd)
 				 discovery_interface_has(l->interface, &own));
 }
 
+/* Is it where the collector is? */
+static bool is_at(const struct dialer *d, const struct sockaddr_storage *from)
+{
+	char host[NI_MAXHOST], own[NI_MAXHOST];
+
+	if (getnameinfo((const struct sockaddr *)from, sizeof(*from), host, sizeof(host), NULL, 0,
+			NI_NUMERICHOST))
+		return false;
+	for (unsigned i = 0; i < d->addresses; i++)
+		if (!getnameinfo((const struct sockaddr *)&d->address[i], sizeof(d->address[i]),
+				 own, sizeof(own), NULL, 0, NI_NUMERICHOST) &&
+		    !strcmp(own, host))
+			return true;
+	return false;
+}
+
+/* Is it one that is not served? Then with the reason. */
+static bool is_unwanted(const struct listener *l, int fd, const struct sockaddr_storage *from,
+			struct err_text *why)
+{
+	if (!is_admitted(l, fd))
+		return err_set(why, -EPERM, "it did not come to an address of %s", l->interface);
+	if (l->only && *l->only->host && !is_at(l->only, from))
+		return err_set(why, -EPERM, "--collector names %s, and this agent serves no other",
+			       l->only->host);
+	return false;
+}
+
 static void connection(uv_poll_t *poll, int status, int events)
 {
 	struct listener *l = poll->data;
 	struct sockaddr_storage address;
 	socklen_t length = sizeof(address);
+	struct err_text why;
 	char peer[80];
 	int fd;
 
@@ -80,8 +108,11 @@ static void connection(uv_poll_t *poll, int status, int events)
 		return;
 	discovery_unmap(&address);
 	peer_name(&address, length, peer, sizeof(peer));
-	if (!is_admitted(l, fd)) {
-		log_info("turned %s away: it did not come to an address of %s", peer, l->interface);
+	if (is_unwanted(l, fd, &address, &why)) {
+		struct stranger_address there = stranger_address((struct sockaddr *)&address);
+
+		if (strangers_tell(&l->guests->strangers, &there, uv_now(l->loop)))
+			log_info("turned %s away: %s", peer, why.text);
 		close(fd);
 		return;
 	}
@@ -242,6 +273,13 @@ static int begin_connect(struct dialer *d, const struct addrinfo *to)
 	return uv_poll_start(&d->poll, UV_WRITABLE, connected);
 }
 
+static void keep_addresses(struct dialer *d, const struct addrinfo *list)
+{
+	d->addresses = 0;
+	for (; list && d->addresses < DIAL_ADDRESSES; list = list->ai_next)
+		memcpy(&d->address[d->addresses++], list->ai_addr, list->ai_addrlen);
+}
+
 static void resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *list)
 {
 	struct dialer *d = request->data;
@@ -252,8 +290,10 @@ static void resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *lis
 	d->resolving = false;
 	for (unsigned i = d->tries++ % DIAL_ADDRESSES; to && i; i--)
 		to = to->ai_next ? to->ai_next : list;
-	if (d->open && !d->outdated && !r && to)
+	if (d->open && !d->outdated && !r && to) {
+		keep_addresses(d, list);
 		r = begin_connect(d, to);
+	}
 	if (d->open && !d->outdated && r < 0)
 		attempt_failed(d, r);
 	d->outdated = false;
@@ -318,6 +358,7 @@ int dialer_turn(struct dialer *d, const char *host, uint16_t port)
 		link_close(d->link);
 	d->outdated = d->resolving;
 	d->said = false;
+	d->addresses = 0;
 	snprintf(d->host, sizeof(d->host), "%s", host);
 	snprintf(d->port, sizeof(d->port), "%u", port);
 	return *host ? uv_timer_start(&d->timer, dial, 0, RETRY_MS) : uv_timer_stop(&d->timer);

@@ -24,6 +24,7 @@ struct listener {
 	struct guests *guests;
 	size_t socket_buffer;
 	const char *interface; /* set once it listens: connections to addresses of others are turned away; NULL: to none */
+	const struct dialer *only; /* likewise: of others than its collector, if it has one */
 };
 
 /* Listens at this address (of no family: at all, by IPv6 and IPv4), on the first free port of `first` to `last`. 0; a negative
@@ -36,6 +37,8 @@ int listener_adopt(struct listener *listener, uv_loop_t *loop, struct guests *gu
 void listener_tick(struct listener *listener);
 void listener_close(struct listener *listener);
 
+#define DIAL_ADDRESSES 8 /* of one name, that are tried */
+
 /* Dials one collector, again and again until it is there, and when it is lost. */
 struct dialer {
 	uv_loop_t *loop;
@@ -47,6 +50,8 @@ struct dialer {
 	int fd; /* connecting; -1: not */
 	uint32_t waited; /* turns of the timer that it connects */
 	unsigned tries;	 /* of the addresses of the host's name */
+	struct sockaddr_storage address[DIAL_ADDRESSES]; /* those, as of the last time that it was looked up */
+	unsigned addresses;
 	bool resolving;
 	bool outdated; /* what is being resolved is not wanted any more */
 	bool open;
