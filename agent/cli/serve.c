@@ -222,8 +222,9 @@ static void finished(void *context, const struct session_report *r)
 			  (int)r->target->pid,
 			  (unsigned long long)(r->ledger.delivered - r->saved));
 	else if (r->lingered)
-		log_warn("no collector came for pid %d; what was left is in %s",
-			 (int)r->target->pid, r->path);
+		log_warn("no collector came for pid %d; what was left is in %s%s",
+			 (int)r->target->pid, r->path,
+			 r->rest ? ": 'collector import' adds it to what one has" : "");
 	if (r->no_place)
 		log_warn("pid %d: %llu events of threads without a place in the ring: raise "
 			 "--memory-limit",

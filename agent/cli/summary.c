@@ -45,7 +45,9 @@ static void print_unsaved(const struct session_report *r)
 
 static void print_next(const struct session_report *r)
 {
-	if (*r->path && (!r->file_error || r->saved))
+	if (*r->path && r->rest && !r->file_error)
+		fprintf(stderr, "next, where the collector runs: collector import '%s'\n", r->path);
+	else if (*r->path && (!r->file_error || r->saved))
 		fprintf(stderr, "next: collector report '%s'\n", r->path);
 	else if (!r->given_up)
 		fprintf(stderr, "next, where the collector runs: collector report last\n");

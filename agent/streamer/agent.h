@@ -95,6 +95,7 @@ struct session_report {
 	uint32_t nodes;
 	const char *path;	/* of the file; empty: none */
 	bool lingered;		/* the file was written because no collector came */
+	bool rest;		/* it begins behind what a collector has */
 	bool given_up;		/* nobody took the end of it: events beyond `saved` are lost */
 	int file_error;		/* negative errno: the file could not be written any more, and has `saved` events only */
 	uint64_t saved;

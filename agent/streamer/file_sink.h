@@ -9,7 +9,7 @@
 struct file_sink {
 	int fd; /* -1: not open */
 	char path[1024];
-	uint64_t next; /* number of the frame that is written next */
+	uint64_t first, next; /* numbers of the frame that it begins with, and that is written next */
 	uint64_t bytes;
 	int error;	    /* of the last write, negative; what is missing is tried again. 0: it went well */
 	uint64_t failed_ns; /* CLOCK_MONOTONIC: since when it has failed; 0: it has not */

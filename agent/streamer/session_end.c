@@ -197,6 +197,7 @@ static void report(struct session *s)
 		.nodes = t->stacks.base + t->stacks.nodes,
 		.path = s->file.path,
 		.lingered = s->lingered,
+		.rest = s->file.first > 1,
 		.given_up = s->given_up,
 		.file_error = s->file_error,
 		.saved = s->saved,

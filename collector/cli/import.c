@@ -1,4 +1,4 @@
-/* collector import: files of other tools become streams. */
+/* collector import: files of other tools become streams, and what a board has kept the rest of one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,6 +14,7 @@
 #include "collector/cli/terminal.h"
 #include "collector/export/export.h"
 #include "collector/import/import.h"
+#include "collector/store/continue.h"
 #include "collector/store/store.h"
 #include "collector/symbols/symbols.h"
 #include "base/ban.h"
@@ -75,6 +76,102 @@ static void print_json(struct json *json, const char *path, const char *output,
 	json_end(json, '}');
 }
 
+static void say_continued(const struct stream_continued *c, struct import_result *ret)
+{
+	cleanup(buf_done) struct buf note = {0};
+	char count[32];
+
+	*ret = (struct import_result){.id = c->id, .format = "heapcast", .events = c->events};
+	if (!c->before)
+		buf_string(&note, "a stream that is new here");
+	else
+		buf_printf(&note,
+			   c->events ? "the rest of a stream that had %s events"
+				     : "nothing new of a stream that has %s events",
+			   format_count(count, c->before));
+	if (*c->name)
+		buf_printf(&note, ", of %s (pid %u)", c->name, c->pid);
+	buf_string(&note, c->ended ? "; its end is there" : "; it has no end yet");
+	if (c->missing)
+		buf_printf(&note, "; %s batches in between are missing, and lost",
+			   format_count(count, c->missing));
+	if (c->damaged)
+		buf_printf(&note, "; %s is damaged at byte %llu, and nothing behind was taken",
+			   c->damaged, (unsigned long long)c->damaged_at);
+	snprintf(ret->note, sizeof(ret->note), "%s", buf_text(&note));
+}
+
+struct rest {
+	const char *path;
+	struct recording_beginning beginning;
+};
+
+static int compare_rests(const void *a, const void *b)
+{
+	return recording_beginning_compare(&((const struct rest *)a)->beginning,
+					   &((const struct rest *)b)->beginning);
+}
+
+static bool is_recording(const struct import_command *o, const char *path)
+{
+	return !o->format && !o->output && !analyze_is_file(path);
+}
+
+/* Recordings are taken out of the arguments, and put in the order in which they can be taken in. */
+static int take_rests(struct command_call *call, struct rest *rests, size_t *ret_count,
+		      struct err_text *err)
+{
+	int left = 0, r;
+
+	*ret_count = 0;
+	for (int i = 0; i < call->argument_count; i++) {
+		struct rest *rest = &rests[*ret_count];
+
+		rest->path = call->arguments[i];
+		if (!is_recording(call->options, rest->path)) {
+			call->arguments[left++] = call->arguments[i];
+			continue;
+		}
+		r = recording_beginning(rest->path, &rest->beginning, err);
+		if (r < 0)
+			return r;
+		++*ret_count;
+	}
+	call->argument_count = left;
+	qsort(rests, *ret_count, sizeof(*rests), compare_rests);
+	return 0;
+}
+
+static int continue_streams(struct command_call *call, struct store *store, struct json *json,
+			    const struct rest *rests, size_t count)
+{
+	const struct import_command *o = call->options;
+	cleanup(cleanup_free) const char **paths = calloc(count + 1, sizeof(*paths));
+	static char doing[] = "importing";
+
+	for (size_t i = 0, n; paths && i < count; i += n) {
+		struct stream_continued continued;
+		struct import_result result;
+		struct err_text err = {0};
+		int r;
+
+		for (n = 0;
+		     i + n < count && !memcmp(&rests[i + n].beginning.id, &rests[i].beginning.id,
+					      sizeof(rests[i].beginning.id));
+		     n++)
+			paths[n] = rests[i + n].path;
+		r = store_continue(store, paths, n, command_progress, doing, &continued, &err);
+		if (r < 0)
+			return command_input_fault(call->command, r, &err);
+		say_continued(&continued, &result);
+		if (o->common.json)
+			print_json(json, paths[0], NULL, &result);
+		else
+			print_text(paths[0], NULL, &result);
+	}
+	return paths ? EXIT_DONE : command_fault(call->command, -ENOMEM, NULL);
+}
+
 static int import_all(struct command_call *call, struct store *store, struct symbols *symbols,
 		      struct json *json)
 {
@@ -127,15 +224,23 @@ static int check(const struct command_call *call)
 static int run(struct command_call *call)
 {
 	const struct import_command *o = call->options;
+	cleanup(cleanup_free) struct rest *rests =
+		calloc((size_t)call->argument_count, sizeof(*rests));
 	cleanup(buf_done) struct buf out = {0};
 	cleanup(cleanup_symbols_free) struct symbols *symbols = NULL;
 	struct store *store = NULL;
 	struct err_text err = {0};
 	struct json json;
+	size_t count = 0;
 	int status = check(call), r = 0;
 
 	if (status)
 		return status;
+	if (!rests)
+		return command_fault(call->command, -ENOMEM, NULL);
+	r = take_rests(call, rests, &count, &err);
+	if (r < 0)
+		return command_input_fault(call->command, r, &err);
 	r = symbols_new(&(struct symbols_options){0}, &symbols, &err);
 	if (!r && !o->output)
 		r = store_open(o->common.data, STORE_WRITE, &store, &err);
@@ -143,7 +248,9 @@ static int run(struct command_call *call)
 		return command_fault(call->command, r, &err);
 	json_init(&json, &out);
 	json_array(&json, NULL);
-	status = import_all(call, store, symbols, &json);
+	status = continue_streams(call, store, &json, rests, count);
+	if (!status)
+		status = import_all(call, store, symbols, &json);
 	store_close(store);
 	json_end(&json, ']');
 	buf_byte(&out, '\n');
@@ -173,21 +280,28 @@ static const struct import_command defaults = {.common.data = DEFAULT_DATA};
 
 const struct command command_import = {
 	.name = "import",
-	.summary = "profiles of other tools: heaptrack, pprof, jemalloc, gperftools...",
+	.summary = "what a board has kept; profiles of heaptrack, pprof, jemalloc...",
 	.usage = "[OPTION...] FILE...",
-	.about = "Makes streams of files that other tools wrote, so that every question can be\n"
-		 "asked of them: report, top, leaks, tree, flamegraph, diff.\n"
-		 "\n"
-		 "  heaptrack   every allocation, with times (text of versions 1 to 3)\n"
-		 "  jemalloc    heap_v2: sums a backtrace and thread, scaled up as jeprof does\n"
-		 "  gperftools  heap profile: sums a backtrace, scaled up as google-pprof does\n"
-		 "              (both also with names in front, \"--- symbol\", of jeprof --raw)\n"
-		 "  pprof       sums a backtrace\n"
-		 "  collapsed   lines `frame;frame;frame NUMBER`\n"
-		 "\n"
-		 "Files may be packed by gzip or zstd. Sums have no times, so their peak is what\n"
-		 "is in use. Estimates come with their error, counts without.\n",
-	.examples = "  collector import heaptrack.app.4711.zst && collector report last\n"
+	.about =
+		"Makes streams of files that other tools wrote, so that every question can be\n"
+		"asked of them: report, top, leaks, tree, flamegraph, diff.\n"
+		"\n"
+		"A recording that an agent has written because its collector was gone, or what it\n"
+		"has left in the folder of --spool, goes on with the stream that is 'interrupted'\n"
+		"here; what is here already is passed over.\n"
+		"\n"
+		"  heaptrack   every allocation, with times (text of versions 1 to 3)\n"
+		"  jemalloc    heap_v2: sums a backtrace and thread, scaled up as jeprof does\n"
+		"  gperftools  heap profile: sums a backtrace, scaled up as google-pprof does\n"
+		"              (both also with names in front, \"--- symbol\", of jeprof --raw)\n"
+		"  pprof       sums a backtrace\n"
+		"  collapsed   lines `frame;frame;frame NUMBER`\n"
+		"\n"
+		"Files may be packed by gzip or zstd. Sums have no times, so their peak is what\n"
+		"is in use. Estimates come with their error, counts without.\n",
+	.examples = "  collector import heapcast_app_1700000000_42.heapcast   the rest of a "
+		    "stream\n"
+		    "  collector import heaptrack.app.4711.zst && collector report last\n"
 		    "  collector import --output app.heapcast jeprof.4711.0.f.heap\n"
 		    "  collector diff --base app.heapcast last\n",
 	.groups = groups,

@@ -93,6 +93,22 @@ static void print_json(const struct stream_summary *list, size_t count)
 	buf_done(&out);
 }
 
+/* What is missing may lie where it was recorded. */
+static void hint_at_the_rest(const struct stream_summary *list, size_t count)
+{
+	size_t interrupted = 0;
+
+	for (size_t i = 0; i < count; i++)
+		interrupted += list[i].state == STREAM_INTERRUPTED && list[i].pid;
+	if (interrupted)
+		fprintf(stderr,
+			"collector list: %zu of them %s interrupted: what an agent has kept of "
+			"such a one, "
+			"in a file or in the folder of its --spool, is added by 'collector import "
+			"FILE'\n",
+			interrupted, interrupted == 1 ? "is" : "are");
+}
+
 /* A gather that can't store says so, but perhaps on another terminal. */
 static void warn_of_full_disk(const char *folder)
 {
@@ -123,6 +139,8 @@ static int list_run(struct command_call *call)
 		print_json(list, count);
 	else if (!r)
 		print_text(list, count);
+	if (!r && !options->json)
+		hint_at_the_rest(list, count);
 	if (!r)
 		warn_of_full_disk(options->data);
 	if (!r && store_note(store, note))

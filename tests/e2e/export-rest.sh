@@ -94,7 +94,7 @@ said_no "is what is read" analyze --format memtracer --output small.heapcast sma
 "$COLLECTOR" export --format collapsed --output small.collapsed small.heapcast
 cp small.collapsed kept.collapsed
 said_no "is what is read" analyze --html small.collapsed small.collapsed
-said_no "is a recording already" import small.heapcast
+said_no "is a recording already" import --output other.heapcast small.heapcast
 said_no "one of them" sql --json --csv small.heapcast "select 1"
 said_no "goes with --format memtracer" analyze --minimum-size 3 small.heapcast
 cmp small.heapcast kept.heapcast && cmp small.collapsed kept.collapsed || fail "what was read was written to"
