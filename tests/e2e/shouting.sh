@@ -105,3 +105,17 @@ HEAPCAST_SOCKET=@shouting LD_PRELOAD=$PRELOAD "$T/$name" 30 2>"$T/plain.err" >/d
 python3 "$T/harmless.py" "$T/agent.err" "$T/daemon.err" "$T/status.txt" "$T/status.json" "$T/plain.txt" >&3 2>&3 ||
 	fail "something of a program's name was let through"
 grep -q title "$T/agent.err" "$T/daemon.err" || fail "the log does not name the program"
+
+# ---- from a collector, to an agent, and into the recording ----
+
+"$AGENT" run --log debug --listen 127.0.0.1:8160 --linger 100ms --output "$T/marked.heapcast" -- "$BUILD/tests/e2e-rolling" 300 2000 "$T/end" \
+	2>"$T/marked.err" >"$T/marked.out" &
+agent=$!
+wait_for 10 "the agent" grep -q "recording pid" "$T/marked.err"
+"$BUILD/tests/e2e-shouting" --to 8160 >"$T/shouting.out"
+touch "$T/end"
+wait "$agent" || true
+"$COLLECTOR" ledger "$T/marked.heapcast" >"$T/marked.txt"
+"$COLLECTOR" ledger --json "$T/marked.heapcast" >"$T/marked.json"
+python3 "$T/harmless.py" "$T/marked.err" "$T/marked.txt" "$T/marked.json" >&3 2>&3 || fail "something of a collector's was let through"
+assert_contains "the mark" "$T/marked.json" '"by":"collector ?[31m?]0;title?  line' '"text":"/?[31m?]0;title?  line'

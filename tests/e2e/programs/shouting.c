@@ -4,6 +4,7 @@
  * collector is gone.
  *
  *	shouting PORT
+ *	shouting --to PORT     a collector like that: greets the agent there, wants a mark, and goes when it was told what became of it
  *
  * Strings are found by the descriptors of the messages; those texts that the format has as bytes are named here.
  */
@@ -35,6 +36,7 @@ static const struct {
 	{&heapcast__unrecorded__descriptor, "name"},
 	{&heapcast__stream_state__descriptor, "executable"},
 	{&heapcast__stream_state__descriptor, "name"},
+	{&heapcast__control__descriptor, "text"},
 };
 static unsigned shouted;
 
@@ -82,13 +84,23 @@ static void must(bool true_, const char *what)
 	exit(1);
 }
 
-static void send_batch(int fd, struct builder *b, Heapcast__Batch *batch)
+static void send_message(int fd, const struct builder *b, ProtobufCMessage *m)
 {
-	size_t before = b->file.length;
+	uint8_t *message, *frame;
+	size_t length, bound;
+	long n;
 
-	shout(&batch->base);
-	builder_frame(b, batch);
-	must(send(fd, b->file.data + before, b->file.length - before, MSG_NOSIGNAL) > 0, "send");
+	shout(m);
+	length = protobuf_c_message_get_packed_size(m);
+	bound = frame_bound(length);
+	message = malloc(FRAME_HEADROOM + length);
+	frame = malloc(bound);
+	must(message && frame, "memory");
+	protobuf_c_message_pack(m, message + FRAME_HEADROOM);
+	n = frame_encode(b->frames, message + FRAME_HEADROOM, length, frame, bound);
+	must(n > 0 && send(fd, frame, (size_t)n, MSG_NOSIGNAL) == n, "send");
+	free(message);
+	free(frame);
 }
 
 static void send_link(int fd, struct builder *b, Heapcast__Link *link)
@@ -96,7 +108,7 @@ static void send_link(int fd, struct builder *b, Heapcast__Link *link)
 	Heapcast__Batch batch = HEAPCAST__BATCH__INIT;
 
 	batch.link = link;
-	send_batch(fd, b, &batch);
+	send_message(fd, b, &batch.base);
 }
 
 static void greet(int fd, struct builder *b)
@@ -214,7 +226,7 @@ static void bring(int fd, struct builder *b)
 	builder_ledger(b, &ledger);
 	ledger.message.unrecorded = ledger.message.unrecorded_uncounted = 1;
 	batch.ledger = &ledger.message;
-	send_batch(fd, b, &batch);
+	send_message(fd, b, &batch.base);
 	names_encoder_done(&places);
 }
 
@@ -230,11 +242,16 @@ static void reply(int fd, struct builder *b, uint64_t id)
 	send_link(fd, b, &link);
 }
 
+static struct sockaddr_in place(const char *port)
+{
+	return (struct sockaddr_in){.sin_family = AF_INET,
+				    .sin_port = htons((uint16_t)strtoul(port, NULL, 10)),
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+}
+
 static int accept_one(const char *port)
 {
-	struct sockaddr_in at = {.sin_family = AF_INET,
-				 .sin_port = htons((uint16_t)strtoul(port, NULL, 10)),
-				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in at = place(port);
 	int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1, fd;
 
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
@@ -245,6 +262,44 @@ static int accept_one(const char *port)
 	return fd;
 }
 
+/* As a collector. */
+static void order(const char *port)
+{
+	struct sockaddr_in at = place(port);
+	Heapcast__Order greeting = HEAPCAST__ORDER__INIT, wish = HEAPCAST__ORDER__INIT;
+	Heapcast__Hello hello = HEAPCAST__HELLO__INIT;
+	Heapcast__Control control = HEAPCAST__CONTROL__INIT;
+	struct builder b;
+	struct buf in = {0};
+	size_t length;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	builder_init(&b, 0x52);
+	must(connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0, "connect");
+	hello.protocol = PROTOCOL_VERSION;
+	hello.id = builder_bytes(b.id, sizeof(b.id));
+	greeting.hello = &hello;
+	send_message(fd, &b, &greeting.base);
+	control.action = HEAPCAST__ACTION__ACTION_MARK;
+	control.id = 1;
+	wish.control = &control;
+	send_message(fd, &b, &wish.base);
+	/* Its greeting, and the reply. */
+	for (unsigned frames = 0; frames < 2; frames++) {
+		while (frame_length(in.data, in.length, &length, NULL) != 1) {
+			ssize_t n = recv(fd, buf_reserve(&in, 4096), 4096, 0);
+
+			must(n > 0, "answer");
+			in.length += (size_t)n;
+		}
+		buf_consume(&in, length);
+	}
+	buf_done(&in);
+	close(fd);
+	builder_done(&b);
+	printf("%u texts\n", shouted);
+}
+
 int main(int argc, char **argv)
 {
 	struct message_reader *messages = message_reader_new();
@@ -253,6 +308,10 @@ int main(int argc, char **argv)
 	size_t length;
 	int fd;
 
+	if (argc == 3 && !strcmp(argv[1], "--to")) {
+		order(argv[2]);
+		return 0;
+	}
 	must(argc == 2, "shouting PORT");
 	builder_init(&b, 0x51);
 	fd = accept_one(argv[1]);
