@@ -430,7 +430,7 @@ static const struct option table[] = {
 		      "agents that are connected at a time (as many as memory and 'ulimit -n' allow: 4096); one with nothing to "
 		      "send gives way to one that has"),
 	OPTION_SIZE(struct gather_options, memory_limit, "memory-limit", "SIZE",
-		    "memory that this process is to stay below (512M)"),
+		    "memory for the streams that are received (512M): rows are derived from them in half of it, whatever their number"),
 	OPTION_LETTER('q', struct gather_options, quiet, FLAG, "quiet", NULL,
 		      "say nothing but warnings"),
 	{0},

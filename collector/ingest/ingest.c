@@ -172,7 +172,7 @@ void ingest_stop(struct ingest *ingest, void (*stopped)(void *), void *context)
 {
 	if (ingest->stopping)
 		return;
-	ingest->stopping = true;
+	__atomic_store_n(&ingest->stopping, true, __ATOMIC_RELAXED);
 	ingest->stopped = stopped;
 	ingest->stopped_context = context;
 	/* Nothing more comes in; what is there is made durable by the next ticks. */
@@ -356,6 +356,28 @@ static int pools_start(struct ingest *ingest)
 	return r;
 }
 
+static bool is_stopping(void *context)
+{
+	return __atomic_load_n(&((const struct ingest *)context)->stopping, __ATOMIC_RELAXED);
+}
+
+static void do_settle(struct pool_work *work)
+{
+	store_sum_up_some(((struct ingest *)work->data)->store, is_stopping, work->data);
+}
+
+static void on_settled(struct pool_work *work)
+{
+	ingest_released(work->data);
+}
+
+static void settle(struct ingest *ingest)
+{
+	ingest->settling.data = ingest;
+	ingest->pending++;
+	pool_queue(ingest->derivation, &ingest->settling, do_settle, on_settled);
+}
+
 static int start(struct ingest *ingest, const struct ingest_options *options, struct err_text *err)
 {
 	struct sockaddr_storage address;
@@ -387,6 +409,8 @@ static int start(struct ingest *ingest, const struct ingest_options *options, st
 		r = peer_add_fixed(ingest, options->peers[i], err);
 	if (!r)
 		r = uv_timer_start(&ingest->tick, on_tick, 0, TICK_MS);
+	if (!r)
+		settle(ingest);
 	return r;
 }
 

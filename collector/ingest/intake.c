@@ -195,8 +195,12 @@ void intake_state(struct link *link, const Heapcast__StreamState *state)
 	new = !s;
 	if (!s)
 		s = intake_new(ingest, state);
-	if (!s || claimed(s, link, state) || open_writer(s) < 0)
+	if (!s || claimed(s, link, state))
 		return;
+	if (open_writer(s) < 0) {
+		link_close(link, "its stream can't be stored"); /* it comes again */
+		return;
+	}
 	attach(s, link);
 	position = stream_writer_position(s->writer);
 	order_subscribe(link, &s->id, position);

@@ -11,12 +11,12 @@
 #include "collector/ingest/state.h"
 #include "base/ban.h"
 
-#define FILES_KEPT	  256 /* for everything but agents and their streams */
+#define FILES_KEPT	  256 /* for everything but agents and their streams; half of few */
 #define FILES_AN_AGENT	  5   /* its link; of a stream its recording, and while rows are derived that again, the rows, and the state */
 #define MEMORY_AN_AGENT	  (128u << 10)
 #define STREAMS_AN_AGENT  4 /* on average */
-#define AGENTS_LEAST	  16
-#define TURNED_AWAY_MS	  30000 /* who does not ask again for so long has gone */
+#define AGENTS_LEAST	  1
+#define TURNED_AWAY_MS	  10000 /* who does not ask again for so long has gone */
 #define NOTED		  3	/* of them are named in the store's note */
 
 /* As many as the kernel lets us have. */
@@ -33,7 +33,7 @@ static uint64_t files_available(void)
 
 static uint32_t by_files(uint64_t files)
 {
-	uint64_t agents = files > FILES_KEPT ? (files - FILES_KEPT) / FILES_AN_AGENT : 0;
+	uint64_t kept = files / 2 < FILES_KEPT ? files / 2 : FILES_KEPT, agents = (files - kept) / FILES_AN_AGENT;
 
 	return agents < AGENTS_LEAST ? AGENTS_LEAST : (uint32_t)agents;
 }
@@ -78,7 +78,7 @@ static void turn_away(struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE]
 		ingest->turned_away = t;
 		ingest->turned_away_count++;
 		if (ingest->turned_away_count <= TURNED_AWAY_NAMED)
-			ingest_warn(ingest, "%s%s%s has no place: %s agents are connected, and there is room for no more (--agents-max)",
+			ingest_warn(ingest, "%s%s%s has no place: there is room for %s at a time (--agents-max)",
 				    host, *host ? " at " : "the agent at ", address, format_count(count, ingest->agents_max));
 		else if (ingest->turned_away_count == TURNED_AWAY_NAMED + 1)
 			ingest_warn(ingest, "more agents have no place; the progress line counts them");
@@ -99,7 +99,7 @@ static void note(struct ingest *ingest, uint64_t now_ms)
 		return;
 	ingest->noted_count = ingest->turned_away_count;
 	ingest->noted_ms = now_ms;
-	used = (size_t)snprintf(text, sizeof(text), "%u agent%s no place, as %u are connected (--agents-max):", ingest->noted_count,
+	used = (size_t)snprintf(text, sizeof(text), "%u agent%s no place, as there is room for %u at a time (--agents-max):", ingest->noted_count,
 				ingest->noted_count == 1 ? " has" : "s have", ingest->agents_max);
 	for (const struct turned_away *t = ingest->turned_away; t && named < NOTED; t = t->next, named++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s %s%s%s", named ? "," : "", t->host, *t->host ? " at " : "",
@@ -116,7 +116,8 @@ void room_tick(struct ingest *ingest, uint64_t now_ms)
 	while (*at) {
 		struct turned_away *t = *at;
 
-		if (now_ms - t->seen_ms < TURNED_AWAY_MS && !link_by_agent(ingest, t->agent)) {
+		if (ingest->open_count >= ingest->agents_max && now_ms - t->seen_ms < TURNED_AWAY_MS &&
+		    !link_by_agent(ingest, t->agent)) {
 			at = &t->next;
 			continue;
 		}
@@ -177,7 +178,7 @@ bool room_for_link(struct link *link, bool brings)
 	idle = brings ? find_idle(ingest) : NULL;
 	if (idle)
 		link_close(idle, "it has nothing to send, and others want its place");
-	else
+	else if (brings)
 		turn_away(ingest, link->agent, link->host, link->address);
 	return idle;
 }

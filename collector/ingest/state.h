@@ -273,6 +273,7 @@ struct ingest {
 	unsigned pending;
 	struct pool *durability, *derivation;
 	uint64_t memory_limit; /* of what deriving holds, of all streams */
+	struct pool_work settling; /* of streams that a collector before us has left */
 	uint64_t held_bytes;
 	uint64_t keep_ns, keep_bytes;
 	uint64_t retained_ms; /* when that was looked after last; 0: never */

@@ -21,14 +21,14 @@
 #define COLUMNS                                                                                    \
 	"name, executable, command_line, host, architecture, pid, start_wall_ns, last_ns, events, " \
 	"recording_bytes, "                                                                        \
-	"incarnation, next_batch, ended, in_use_bytes, in_use_blocks, incomplete, checksum"
+	"incarnation, next_batch, ended, in_use_bytes, in_use_blocks, incomplete, summed_bytes, checksum"
 
 static const char schema[] = "CREATE TABLE streams (id BLOB PRIMARY KEY, name TEXT, executable TEXT, "
 			     "command_line TEXT, host TEXT, architecture TEXT,"
 			     " pid INTEGER, start_wall_ns INTEGER, last_ns INTEGER, events "
 			     "INTEGER, recording_bytes INTEGER,"
 			     " incarnation INTEGER, next_batch INTEGER, ended INTEGER, "
-			     "in_use_bytes INTEGER, in_use_blocks INTEGER, incomplete TEXT, checksum INTEGER"
+			     "in_use_bytes INTEGER, in_use_blocks INTEGER, incomplete TEXT, summed_bytes INTEGER, checksum INTEGER"
 			     ") WITHOUT ROWID;"
 			     "CREATE INDEX by_start ON streams (start_wall_ns);";
 
@@ -122,7 +122,7 @@ static int prepare(struct catalogue *c)
 		r = sqlite3_prepare_v3(c->db,
 				       "INSERT OR REPLACE INTO streams (id, " COLUMNS
 				       ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
-				       "?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+				       "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
 				       -1, SQLITE_PREPARE_PERSISTENT, &c->put, NULL);
 	return r == SQLITE_OK ? 0 : sqlite_errno(r);
 }
@@ -224,7 +224,8 @@ static uint64_t checksum_of(const struct stream_id *id, const struct totals *t)
 				    t->ended,
 				    t->summed_up,
 				    t->summed_up ? t->in_use_bytes : 0,
-				    t->summed_up ? t->in_use_blocks : 0};
+				    t->summed_up ? t->in_use_blocks : 0,
+				    t->summed_up ? t->summed_bytes : 0};
 	uint64_t checksum = XXH3_64bits(id->bytes, sizeof(id->bytes));
 
 	checksum = XXH3_64bits_withSeed(numbers, sizeof(numbers), checksum);
@@ -265,8 +266,9 @@ static bool read_row(sqlite3_stmt *s, int first, const struct stream_id *id, str
 		.in_use_bytes = column_u64(s, first + 13),
 		.in_use_blocks = column_u64(s, first + 14),
 		.incomplete = column_text(s, first + 15),
+		.summed_bytes = column_u64(s, first + 16),
 	};
-	if (column_u64(s, first + 16) == checksum_of(id, ret_totals))
+	if (column_u64(s, first + 17) == checksum_of(id, ret_totals))
 		return true;
 	totals_done(ret_totals);
 	return false;
@@ -316,8 +318,9 @@ int catalogue_put(struct catalogue *c, const struct stream_id *id, const struct 
 		sqlite3_bind_int64(c->put, 15, (sqlite3_int64)t->in_use_bytes);
 		sqlite3_bind_int64(c->put, 16, (sqlite3_int64)t->in_use_blocks);
 		bind_text(c->put, 17, t->incomplete);
+		sqlite3_bind_int64(c->put, 18, (sqlite3_int64)t->summed_bytes);
 	}
-	sqlite3_bind_int64(c->put, 18, (sqlite3_int64)checksum_of(id, t));
+	sqlite3_bind_int64(c->put, 19, (sqlite3_int64)checksum_of(id, t));
 	r = sqlite3_step(c->put);
 	sqlite3_reset(c->put);
 	sqlite3_clear_bindings(c->put);

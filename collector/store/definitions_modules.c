@@ -106,7 +106,7 @@ static int put_file(struct module_info *info, const Heapcast__Module *m)
 {
 	size_t length = strlen(info->path);
 
-	if (length == m->path.len && !memcmp(info->path, m->path.data, length))
+	if (!m->path.len || (length == m->path.len && !memcmp(info->path, m->path.data, length)))
 		return 0;
 	info->file = strndup((const char *)m->path.data, m->path.len);
 	return info->file ? 0 : -ENOMEM;

@@ -343,3 +343,11 @@ bool store_note(const struct store *store, char out[STORE_NOTE_MAX])
 	words_clean(out, STORE_NOTE_MAX, text, strlen(text));
 	return *out;
 }
+
+bool folder_is_idle(const struct store *store, const struct stream_id *id)
+{
+	cleanup(cleanup_free) char *path = stream_recording_path(store, id);
+	cleanup(cleanup_close) int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+
+	return fd >= 0 && !recording_is_written(fd);
+}

@@ -27,6 +27,8 @@ int recording_mark_written(int fd);
 
 /* Totals of a stream as far as its recording goes: the catalogue's, and what came after. -ENOENT:
  * no recording. */
+/* Nobody writes the stream now. */
+bool folder_is_idle(const struct store *store, const struct stream_id *id);
 int folder_totals(struct store *store, const struct stream_id *id, struct totals *ret_totals,
 		  bool *ret_live, struct err_text *err);
 /* Makes a file that nobody else can read, if there is none, for a library that would make one as the umask has it. What does not succeed

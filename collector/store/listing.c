@@ -18,6 +18,7 @@
 #include "base/ban.h"
 
 #define SUGGESTIONS 5
+#define STALE_MAX   4096
 #define NEWEST	    64 /* streams that may be the last one, snapshots among them */
 
 static int hex_digit(char c)
@@ -143,6 +144,12 @@ static void sum_up(struct store *store, const struct stream_id *id, struct total
 		recording_sum_up_of(path, totals, NULL);
 }
 
+/* All of it, not only what was there when its rows were derived last. */
+static bool is_summed(const struct totals *t)
+{
+	return t->summed_up && t->summed_bytes == t->bytes;
+}
+
 /* One that breaks off: what is missing was written down while it was growing. */
 static void tell_break(struct totals *t)
 {
@@ -181,7 +188,7 @@ static int add_known(void *context, const struct stream_id *id, struct totals *t
 	struct listing *l = context;
 	const struct stream_id *found = bsearch(id, l->ids, l->id_count, sizeof(*id), by_id);
 
-	if (!found || !totals->ended || !totals->summed_up)
+	if (!found || !totals->ended || !is_summed(totals))
 		return 0;
 	l->told[found - l->ids] = true;
 	add_line(l, id, totals, false);
@@ -196,8 +203,8 @@ static void add_others(struct listing *l)
 
 		if (l->told[i] || folder_totals(l->store, &l->ids[i], &totals, &live, NULL) < 0)
 			continue;
-		/* What has just begun has no sums yet, and gets them soon. */
-		if (l->in_use && !live && !totals.summed_up)
+		/* Of what grows the sums are those of some seconds ago. */
+		if (l->in_use && !live && !is_summed(&totals))
 			sum_up(l->store, &l->ids[i], &totals);
 		else if (!live && !totals.ended)
 			tell_break(&totals);
@@ -241,6 +248,42 @@ static int list_streams(struct store *store, bool in_use, struct stream_summary 
 	}
 	*ret_list = l.list;
 	*ret_count = l.count;
+	return 0;
+}
+
+struct stale {
+	struct stream_id *ids;
+	size_t count, capacity;
+};
+
+static int note_stale(void *context, const struct stream_id *id, struct totals *totals)
+{
+	struct stale *s = context;
+
+	if (is_summed(totals) || s->count == s->capacity)
+		return 0;
+	s->ids[s->count++] = *id;
+	return 0;
+}
+
+int store_sum_up_some(struct store *store, bool (*stop)(void *context), void *context)
+{
+	struct stream_id ids[STALE_MAX];
+	struct stale stale = {.ids = ids, .capacity = STALE_MAX};
+
+	catalogue_each(store->catalogue, note_stale, &stale);
+	for (size_t i = 0; i < stale.count && !stop(context); i++) {
+		struct totals totals = {0};
+		bool live = false;
+
+		if (folder_totals(store, &ids[i], &totals, &live, NULL) == 0 && !live && !is_summed(&totals)) {
+			sum_up(store, &ids[i], &totals);
+			/* Whoever goes on with it meanwhile puts a row of his own. */
+			if (is_summed(&totals) && folder_is_idle(store, &ids[i]))
+				catalogue_put(store->catalogue, &ids[i], &totals, NULL);
+		}
+		totals_done(&totals);
+	}
 	return 0;
 }
 

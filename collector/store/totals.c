@@ -205,6 +205,7 @@ int totals_copy_sums(const struct totals *from, struct totals *to)
 	to->incomplete = from->incomplete;
 	to->in_use_bytes = from->in_use_bytes;
 	to->in_use_blocks = from->in_use_blocks;
+	to->summed_bytes = from->summed_bytes;
 	to->summed_up = true;
 	if (copy_text(&to->incomplete))
 		return 0;

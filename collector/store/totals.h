@@ -20,8 +20,9 @@ struct totals {
 	uint64_t bytes; /* of the recording, up to where these totals go */
 	struct stream_position position;
 	bool ended;
-	/* What follows is known, of an ended stream as of its end, of others as of when rows were derived last (recording_sum_up). */
+	/* What follows is known, as of so many bytes of the recording (recording_sum_up). */
 	bool summed_up;
+	uint64_t summed_bytes;
 	uint64_t in_use_bytes, in_use_blocks;
 	char *incomplete; /* the line of completeness.h; "": nothing is missing */
 };

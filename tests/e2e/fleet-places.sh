@@ -48,11 +48,11 @@ END
 gather places --agents-max 3 --http 127.0.0.1:18096
 "$player" "$T/steady.heapcast" --agents 7 --dial 127.0.0.1:$port --stay --spread 0.2 --for 60 >"$T/player.out" &
 playing=$!
-wait_for 20 "somebody to be named" grep -q "^collector gather: board-[0-9]* at 127.0.0.1:[0-9]* has no place: 3 agents are connected" "$T/places.err"
+wait_for 20 "somebody to be named" grep -q "^collector gather: board-[0-9]* at 127.0.0.1:[0-9]* has no place: there is room for 3 at a time" "$T/places.err"
 told() {
 	"$COLLECTOR" list --data "$T/places" >"$T/list.txt" 2>"$T/list.err"
 	curl -sD "$T/head" -o "$T/list.json" http://127.0.0.1:18096/list
-	grep -qE "^collector list: not all is recorded here: [1-4] agents? ha(s|ve) no place, as 3 are connected \(--agents-max\): board-[0-9]+ at 127.0.0.1:" "$T/list.err" &&
+	grep -qE "^collector list: not all is recorded here: [1-4] agents? ha(s|ve) no place, as there is room for 3 at a time \(--agents-max\): board-[0-9]+ at 127.0.0.1:" "$T/list.err" &&
 		grep -qiE "^heapcast-incomplete: Incomplete: [1-4] agents? ha(s|ve) no place" "$T/head"
 }
 wait_for 5 "the lists to tell of them" told
@@ -69,3 +69,32 @@ gather parked --memory-limit 8M
 grep -q "^reconnects [1-9]" "$T/player.out" || fail "no link was cut"
 wait_for 30 "all streams to end" eval '[ "$(grep -c " ended " "$T/parked.out")" = 20 ]'
 finish parked 20
+
+# A collector that is killed has not summed up what it took last: the list says what the report says all the same, and the next collector
+# keeps it.
+gather killed --memory-limit 4M
+"$player" "$T/steady.heapcast" --agents 3 --dial 127.0.0.1:$port --for 1.2 >"$T/player.out" || true
+sleep 1.2
+kill -KILL "$gathering"
+wait "$gathering" || true
+as_reported() {
+	"$COLLECTOR" list --data "$T/killed" --json >"$T/killed.json"
+	python3 - "$COLLECTOR" "$T/killed" "$T/killed.json" <<'END'
+import json, subprocess, sys
+collector, data, file = sys.argv[1:]
+streams = json.load(open(file))
+assert len(streams) == 3, len(streams)
+for s in streams:
+    top = json.loads(subprocess.run([collector, "top", "--data", data, "--json", "--value", "leaked", "--count", "1", s["id"]],
+                                    check=True, stdout=subprocess.PIPE).stdout)["total"]
+    assert s["state"] == "interrupted" and "breaks off" in s["incomplete"], s
+    assert (s["in_use_bytes"], s["in_use_blocks"]) == (top["bytes"], top["blocks"]), (s, top)
+END
+}
+as_reported || fail "the list of a collector that was killed is wrong"
+gather killed
+summed() { [ "$(sqlite3 "$T/killed/catalogue.sqlite" 'select count(*) from streams where summed_bytes = recording_bytes')" = 3 ]; }
+if command -v sqlite3 >/dev/null; then wait_for 10 "the sums to be kept" summed; fi
+kill -INT "$gathering"
+wait "$gathering" || true
+as_reported || fail "the list after the next collector is wrong"
