@@ -12,7 +12,7 @@
 
 #include "base/ban.h"
 
-/* Steps at the same time. The pool has four threads unless told otherwise, and others (making streams durable) need it too. */
+/* Steps at the same time. The pool has four threads unless told otherwise; names, symbol files and old streams need it, too. */
 #define RUNNING_MAX 2
 #define AGAIN_MS    20
 #define LOOK_MS	    250

@@ -6,8 +6,8 @@
  *   HOST:PORT args ---^           ^ |                                     | fdatasync in a worker
  *   agents that dial in ----------+ +<-- Hello, Subscribe, Ack <----------+
  *
- * All of it runs on the caller's libuv loop, in one thread; only syncs run in libuv's workers. It
- * neither symbolises nor answers questions. Everybody who sends something is assumed to lie: sizes,
+ * All of it runs on the caller's libuv loop, in one thread; what waits for the disk and what derives rows runs in threads of its own
+ * (pool.h). It neither symbolises nor answers questions. Everybody who sends something is assumed to lie: sizes,
  * numbers and counts are bounded, a silent or nonsensical peer is let go.
  *
  * Life: ingest_start; events until ingest_stop; its callback is the last that is heard, and frees
@@ -106,7 +106,7 @@ struct ingest_options {
 	int (*file_came)(void *context, const struct ingest_file *file, const char *path,
 			 struct err_text *err);
 	uint32_t agents_max; /* connected at a time; 0: as many as descriptors and memory allow */
-	uint64_t memory_limit; /* bytes that the process is to stay below, deriving half of it; 0: INGEST_MEMORY */
+	uint64_t memory_limit; /* bytes for the streams that are received; deriving rows holds half of it; 0: INGEST_MEMORY */
 	uint64_t keep_ns, keep_bytes; /* streams that have ended go when they are older, or all are more (store_retain); 0: stay */
 	void (*event)(void *context, const struct ingest_event *event);
 	void *context;

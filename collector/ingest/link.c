@@ -446,10 +446,9 @@ static void on_connected(uv_connect_t *request, int status)
 
 int link_connect(struct ingest *ingest, struct peer *peer, const struct sockaddr *address)
 {
+	const struct stranger_address to = stranger_address(address);
 	struct link *link;
 	int r;
-
-	const struct stranger_address to = stranger_address(address);
 
 	if (!peer->fixed && !links_make_room_to_dial(ingest, peer, &to))
 		return -EMFILE;

@@ -2,7 +2,6 @@
  * How many agents and streams there is room for: as many as descriptors and memory allow, or as the person says. Whoever finds no
  * place is counted and named, and gets one as soon as somebody leaves. An agent with nothing to send gives way to one that has.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -266,7 +266,7 @@ static int note_stale(void *context, const struct stream_id *id, struct totals *
 	return 0;
 }
 
-int store_sum_up_some(struct store *store, bool (*stop)(void *context), void *context)
+void store_sum_up_some(struct store *store, bool (*stop)(void *context), void *context)
 {
 	struct stream_id ids[STALE_MAX];
 	struct stale stale = {.ids = ids, .capacity = STALE_MAX};
@@ -284,7 +284,6 @@ int store_sum_up_some(struct store *store, bool (*stop)(void *context), void *co
 		}
 		totals_done(&totals);
 	}
-	return 0;
 }
 
 int store_list(struct store *store, struct stream_summary **ret_list, size_t *ret_count,

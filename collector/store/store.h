@@ -113,7 +113,7 @@ struct stream_position {
 
 /* For the writer: what is in use of streams that nobody writes, and whose sums are of an earlier moment (their collector was killed),
  * is worked out and kept, until `stop`. Takes a while: in a worker. */
-int store_sum_up_some(struct store *store, bool (*stop)(void *context), void *context);
+void store_sum_up_some(struct store *store, bool (*stop)(void *context), void *context);
 /* What the one who writes here tells all who read, in one line, while it holds: kept for STORE_NOTE_S seconds after it was said last. */
 #define STORE_NOTE_S   30
 #define STORE_NOTE_MAX 512
