@@ -72,15 +72,16 @@ static const struct option_row rows[] = {
 	{"block-max", "TIME", BOTH_OWN, DURATION, AT(block_max_ns),
 	 "with --policy block: longest wait at a time (10s), then as with count"},
 	{"linger", "TIME", EACH, DURATION, AT(linger_ns),
-	 "how long to wait for a collector after the end, before what is left goes to a file; and, "
-	 "with --follow, for children that outlive the program (30s)"},
+	 "how long to wait after the end for a collector, before what is left goes to a file; for "
+	 "another one that was there and has only a part, since it left; and, with --follow, for "
+	 "children that outlive the program (30s)"},
 	{"stop-timeout", "TIME", EACH, DURATION, AT(stop_timeout_ns),
 	 "how long to deliver after SIGTERM (10s); a collector that takes nothing for half of it "
 	 "is not waited for, the rest goes to a file; a second signal ends the waiting"},
 	{"spool", "DIR", COMMAND_SERVE, TEXT, AT(spool),
-	 "while no collector takes them, batches go to files in this folder when memory has no "
-	 "more room for them; what a killed agent has left there the next one brings to "
-	 "collectors"},
+	 "batches that a collector lacks, or that none has taken yet, go to files in this folder "
+	 "when memory has no more room for them; what a killed agent has left there the next one "
+	 "brings to collectors"},
 	{"spool-limit", "SIZE", COMMAND_SERVE, SIZE, AT(spool_limit),
 	 "bytes of these files (64M; at least 1M)"},
 	{"follow", NULL, EACH_OWN, FLAG, AT(follow),

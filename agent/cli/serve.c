@@ -208,10 +208,15 @@ static void finished(void *context, const struct session_report *r)
 	char size[32];
 
 	(void)context;
-	log_info("%s, pid %d, ended: %llu events, %llu lost, %llu culled, %s%s%s", target_name(r->target),
-		 (int)r->target->pid, (unsigned long long)r->ledger.delivered,
-		 (unsigned long long)r->ledger.lost, (unsigned long long)r->ledger.culled, format_size(size, (double)r->bytes),
-		 *r->path ? " in " : "", r->path);
+	log_info("%s, pid %d, ended: %llu events, %llu lost, %llu culled, %s%s%s%s%s",
+		 target_name(r->target), (int)r->target->pid,
+		 (unsigned long long)r->ledger.delivered, (unsigned long long)r->ledger.lost,
+		 (unsigned long long)r->ledger.culled, format_size(size, (double)r->bytes),
+		 *r->path ? " in " : "", r->path, *r->taken_by ? ", taken by " : "", r->taken_by);
+	if (*r->lacking)
+		log_warn("pid %d: only a part was taken by %s%s%s", (int)r->target->pid, r->lacking,
+			 r->rest_for_away ? "; the rest is in " : "",
+			 r->rest_for_away ? r->path : "");
 	if (r->file_error)
 		log_error("can't write to %s: %s; it has the first %llu events, %llu are not in it",
 			  r->path, strerror(-r->file_error), (unsigned long long)r->saved,

@@ -43,10 +43,24 @@ static void print_unsaved(const struct session_report *r)
 		fprintf(stderr, "heapcast: no collector came; what was left is in %s\n", r->path);
 }
 
+/* Who took the recording, and who did not: without a key anybody on the network may be the first. */
+static void print_collectors(const struct session_report *r)
+{
+	bool kept = *r->path && r->rest_for_away;
+
+	if (*r->taken_by)
+		fprintf(stderr, "heapcast: taken by %s\n", r->taken_by);
+	if (*r->lacking)
+		fprintf(stderr, "heapcast: only a part was taken by %s;\n          %s%s\n",
+			r->lacking, kept ? "the rest is in " : "it was away at the end",
+			kept ? r->path : "");
+}
+
 static void print_next(const struct session_report *r)
 {
-	if (*r->path && r->rest && !r->file_error)
-		fprintf(stderr, "next, where the collector runs: collector import '%s'\n", r->path);
+	if (*r->path && (r->rest || r->rest_for_away) && !r->file_error)
+		fprintf(stderr, "next, where %s runs: collector import '%s'\n",
+			r->rest_for_away ? "that collector" : "the collector", r->path);
 	else if (*r->path && (!r->file_error || r->saved))
 		fprintf(stderr, "next: collector report '%s'\n", r->path);
 	else if (!r->given_up)
@@ -89,5 +103,6 @@ void summary_print(const struct session_report *r, bool flight)
 			"--memory-limit\n",
 			format_count(events, r->no_place));
 	print_unsaved(r);
+	print_collectors(r);
 	print_next(r);
 }

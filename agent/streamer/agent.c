@@ -104,13 +104,47 @@ static void check_end(struct agent *a)
 		uv_stop(&a->loop);
 }
 
+/* What somebody has goes from the disk, the oldest of all streams, if one needs the room. */
+static void make_disk_room(struct agent *a)
+{
+	struct session *oldest = NULL;
+	uint64_t since = UINT64_MAX;
+
+	for (uint32_t i = 0; i < a->budget.slots; i++) {
+		struct session *s = &a->session[i];
+		uint64_t begun = 0;
+
+		pthread_mutex_lock(&s->stream.lock);
+		if (stream_state(&s->stream) != STREAM_FREE)
+			begun = spool_droppable(&s->stream.spool);
+		pthread_mutex_unlock(&s->stream.lock);
+		if (!begun || begun >= since)
+			continue;
+		since = begun;
+		oldest = s;
+	}
+	if (!oldest)
+		return;
+	pthread_mutex_lock(&oldest->stream.lock);
+	if (spool_droppable(&oldest->stream.spool))
+		spool_drop_oldest(&oldest->stream.spool);
+	pthread_mutex_unlock(&oldest->stream.lock);
+	drain_kick(&a->drain);
+}
+
 static void work(struct agent *a)
 {
+	bool wanted = __atomic_exchange_n(&a->spool.wanted, false, __ATOMIC_RELAXED);
+
 	for (uint32_t i = 0; i < a->budget.slots; i++)
 		session_work(&a->session[i]);
 	session_admit(a);
-	if (orphans_tick(&a->orphans))
+	if (orphans_tick(&a->orphans, a->settings.linger_ns, wanted)) {
 		a->host.generation++;
+		drain_kick(&a->drain);
+	} else if (wanted) {
+		make_disk_room(a);
+	}
 	for (uint32_t i = 0; i < a->budget.links; i++)
 		link_pump(&a->link[i]);
 	check_end(a);
@@ -128,6 +162,7 @@ static void tick(uv_timer_t *timer)
 	handshake_tick(&a->handshake, clock_monotonic_ns());
 	guests_tick(&a->guests);
 	listener_tick(&a->listener);
+	agent_forget_collectors(a);
 	desk_tick(&a->desk, clock_monotonic_ns());
 	cells_tick(a);
 	work(a);
@@ -145,29 +180,11 @@ static void asked(void *context, struct handshake_client *client, const struct r
 	session_ask(context, client, hello);
 }
 
-static void acknowledged(void *context, struct stream *stream, uint64_t number)
-{
-	struct agent *a = context;
-
-	for (uint32_t i = 0; i < a->budget.slots; i++)
-		if (&a->session[i].stream == stream)
-			session_acknowledged(&a->session[i], number);
-}
-
 static void ordered(void *context)
 {
 	struct agent *a = context;
 
 	drain_kick(&a->drain);
-}
-
-static void link_closed(void *context, struct link *link)
-{
-	struct agent *a = context;
-
-	for (uint32_t i = 0; i < a->budget.slots; i++)
-		session_link_gone(&a->session[i], link);
-	log_debug("link to %s is free", link->peer);
 }
 
 uint32_t agent_live(const struct agent *a)
@@ -434,12 +451,11 @@ static int open_links(struct agent *a, struct err_text *err)
 		.files = &a->files,
 		.links = a->link,
 		.link_count = a->budget.links,
-		.acknowledged = acknowledged,
-		.closed = link_closed,
 		.orders = a->settings.orders,
 		.ordered = ordered,
 		.context = a,
 	};
+	agent_serve_collectors(a);
 	if (!a->host.decoder || symbol_files_init(&a->files, &a->arena, &a->loop, a->stream,
 						  a->budget.slots, link_pump) < 0)
 		return -ENOMEM;
@@ -634,6 +650,7 @@ void agent_close(struct agent *a)
 		stream_done(&a->session[i].stream);
 	}
 	symbol_files_done(&a->files);
+	orphans_tick(&a->orphans, 0, true);
 	orphans_close(&a->orphans);
 	spool_folder_close(&a->spool);
 	packer_done(&a->drain_packer);

@@ -17,6 +17,7 @@
 #include "agent/streamer/budget.h"
 #include "agent/streamer/cells.h"
 #include "agent/streamer/clock.h"
+#include "agent/streamer/collectors.h"
 #include "agent/streamer/desk.h"
 #include "agent/streamer/drain.h"
 #include "agent/streamer/file_name.h"
@@ -96,6 +97,9 @@ struct session_report {
 	const char *path;	/* of the file; empty: none */
 	bool lingered;		/* the file was written because no collector came */
 	bool rest;		/* it begins behind what a collector has */
+	const char *taken_by;	/* the collectors that have all of it, for people; empty: none */
+	const char *lacking;	/* and those that have only a part */
+	bool rest_for_away;	/* the file holds what they lack: others have all of it */
 	bool given_up;		/* nobody took the end of it: events beyond `saved` are lost */
 	int file_error;		/* negative errno: the file could not be written any more, and has `saved` events only */
 	uint64_t saved;
@@ -105,6 +109,13 @@ struct session_report {
 };
 
 struct agent;
+
+/* How far a collector is with one stream: see collectors.h. */
+struct cursor {
+	bool active; /* what it lacks is kept */
+	bool begun;  /* it was connected, and wanted this stream */
+	uint64_t acked;
+};
 
 struct session {
 	struct stream stream;
@@ -127,9 +138,10 @@ struct session {
 	bool given_up;
 	int file_error;
 	uint64_t saved;		/* events that were delivered before giving up */
-	uint64_t link_acked;
-	uint64_t left_ns;	/* when a collector has gone without all of it; 0: none, or it is back */
-	uint8_t left[STREAM_ID_SIZE]; /* which */
+	struct cursor cursor[COLLECTORS_MAX]; /* by a collector's place */
+	uint64_t link_acked;	/* most of what they have acknowledged */
+	bool waits_for_away;	/* said so */
+	bool for_away;		/* the file is for collectors that are away: others have all of it */
 	uint64_t progress_ns;	/* when a collector last acknowledged, or the process ended */
 	struct handshake_client *waiting; /* the next image of the process asks for its ring */
 	uint32_t patches;	/* functions that its images were told to patch */
@@ -172,6 +184,7 @@ struct agent {
 	struct handshake handshake;
 	struct link_host host;
 	struct link *link;
+	struct collectors collectors;
 	struct symbol_files files;
 	struct secure *secure; /* NULL: links are plain */
 	struct guests guests;
@@ -267,7 +280,6 @@ int session_attach(struct agent *agent, const struct target_info *target, struct
 void session_admit(struct agent *agent);
 /* Does what can be done for it now. */
 void session_work(struct session *session);
-void session_acknowledged(struct session *session, uint64_t number);
 void session_ended(struct session *session, const struct target_end *end);
 void session_detach(struct session *session);
 /* Events that are neither in a file nor acknowledged by a collector. */
@@ -289,14 +301,31 @@ void session_note(const struct session *session);
 void session_recall(struct agent *agent, struct session *session);
 
 /* session_file.c */
-/* Makes the session's file. 0 or a negative errno with the reason. */
-int session_open_file(struct session *session, struct err_text *err);
+/* Makes the session's file, which begins with batch `first`, or the oldest that is here. 0 or a negative errno with the reason. */
+int session_open_file(struct session *session, uint64_t first, struct err_text *err);
 /* Could a file be made for this program, if it were started now? Tries, and leaves nothing behind. 0; a negative errno with the
  * reason. */
 int session_try_file(const struct agent_settings *settings, const char *program, struct err_text *err);
 
+/* agent_collectors.c */
+/* Links tell the sessions what collectors do. */
+void agent_serve_collectors(struct agent *agent);
+/* Those that have been away too long. */
+void agent_forget_collectors(struct agent *agent);
+/* The stream begins: what collectors lack that are here, or were a while ago, is kept. */
+void session_begin_cursors(struct session *session);
+/* Up to here all collectors have it; UINT64_MAX: there are none. */
+uint64_t session_kept(const struct session *session);
+/* What the end waits for: a collector that is connected and goes on taking it; one that was cut off a moment ago and may come back. With the
+ * stream's lock held. */
+bool session_has_laggard(struct session *session);
+/* A collector that is waited for has a part of it, and is away: what it lacks is to be kept in a file. With the stream's lock held. */
+bool session_has_absent(const struct session *session);
+/* Number of the first batch that one of them lacks. */
+uint64_t session_absent_from(const struct session *session);
+/* Who has all of the stream, or (`all` false) is away with a part of it, for people. */
+void session_name_collectors(const struct session *session, bool all, char *out, size_t size);
+
 /* session_end.c */
-/* A collector's connection is gone. */
-void session_link_gone(struct session *session, const struct link *link);
 /* Moves batches on; when all are where they belong, or given up, reports and frees the slot. */
 void session_deliver(struct session *session);

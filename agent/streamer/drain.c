@@ -147,7 +147,7 @@ static enum turn turn(struct drain *d)
 			exec = s->exec_pending;
 			more |= stream_drain(s) == STREAM_MORE;
 			news |= s->state != state || s->spool.next != next ||
-				s->exec_pending != exec;
+				s->exec_pending != exec || spool_wants(&s->spool);
 			delivered += stream_taken(s);
 		}
 		pthread_mutex_unlock(&s->lock);

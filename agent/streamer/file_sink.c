@@ -40,8 +40,19 @@ static int write_all(struct file_sink *f, const uint8_t *data, size_t length)
 	return 0;
 }
 
+/* With the stream's lock held. */
+static struct catch_up begin(const struct spool *spool, uint64_t first)
+{
+	struct spool_account before;
+
+	if (first <= spool_oldest(spool))
+		return catch_up_begin(spool, true);
+	before = spool_account_at(spool, first - 1);
+	return catch_up_at(first, &before);
+}
+
 int file_sink_open(struct file_sink *f, int fd, const char *path, struct stream *stream,
-		   struct packer *packer, uint8_t *out, size_t out_size)
+		   uint64_t first, struct packer *packer, uint8_t *out, size_t out_size)
 {
 	struct catch_up catch_up;
 	long length = 1;
@@ -50,7 +61,7 @@ int file_sink_open(struct file_sink *f, int fd, const char *path, struct stream 
 	*f = (struct file_sink){.fd = fd};
 	snprintf(f->path, sizeof(f->path), "%s", path);
 	pthread_mutex_lock(&stream->lock);
-	catch_up = catch_up_begin(&stream->spool, true);
+	catch_up = begin(&stream->spool, first);
 	f->first = f->next = catch_up.next;
 	while (!r && f->next > 1 && length > 0) {
 		length = batch_pack_catch_up(stream, packer, &catch_up, out, out_size);

@@ -16,10 +16,10 @@ struct file_sink {
 	off_t good;  /* length of what is written in whole frames */
 };
 
-/* Writes to `fd`, a new file (file_name.h), which is taken over. If the spool has dropped batches already, the definitions go first. 0
- * or a negative errno: then `path` is empty, and so is what was made. */
-int file_sink_open(struct file_sink *sink, int fd, const char *path, struct stream *stream, struct packer *packer, uint8_t *out,
-		   size_t out_size);
+/* Writes to `fd`, a new file (file_name.h), which is taken over. It begins with batch `first`, or the oldest that the spool has; if that is
+ * not 1, the definitions before it go first. 0 or a negative errno: then `path` is empty, and so is what was made. */
+int file_sink_open(struct file_sink *sink, int fd, const char *path, struct stream *stream, uint64_t first, struct packer *packer,
+		   uint8_t *out, size_t out_size);
 /* Writes what the spool has beyond `next`. 0 or a negative errno (-ENOSPC...): nothing half-written stays behind. */
 int file_sink_pump(struct file_sink *sink, struct stream *stream);
 void file_sink_close(struct file_sink *sink);

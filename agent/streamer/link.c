@@ -104,8 +104,7 @@ static void close_former(struct link *l)
 	for (uint32_t i = 0; i < l->host->link_count; i++) {
 		struct link *other = &l->host->links[i];
 
-		if (other == l || other->fd < 0 || !other->has_collector ||
-		    memcmp(other->collector, l->collector, STREAM_ID_SIZE))
+		if (other == l || other->fd < 0 || !other->has_id || other->who != l->who)
 			continue;
 		log_info("link to %s: the collector has come again, as %s", other->peer, l->peer);
 		link_close(other);
@@ -121,7 +120,7 @@ static void subscribe(struct link *l, const Heapcast__Subscribe *order)
 
 	if (order->stream.len != STREAM_ID_SIZE)
 		return;
-	if (l->has_collector)
+	if (l->has_id)
 		close_former(l);
 	before = orphans_subscribe(l->host->orphans, link_number(l), order->stream.data,
 				   order->incarnation, order->next);
@@ -145,6 +144,7 @@ static void subscribe(struct link *l, const Heapcast__Subscribe *order)
 	if (!known && spool_oldest(&s->spool) > 1)
 		sub->next = 0; /* send_frame sees that it is behind, and begins with a catch-up */
 	pthread_mutex_unlock(&s->lock);
+	l->host->subscribed(l->host->context, l, s, known ? order->next - 1 : 0);
 	log_info("link to %s: sends stream of pid %d from batch %llu on", l->peer,
 		 (int)s->target.pid, (unsigned long long)sub->next);
 }
@@ -164,23 +164,30 @@ static void acknowledge(struct link *l, const Heapcast__Ack *ack)
 	if (!sub->active || ack->number >= sub->next || ack->number <= sub->acked)
 		return; /* of what was never sent to this collector, or nothing new */
 	sub->acked = ack->number;
-	l->host->acknowledged(l->host->context, l->host->stream[slot], ack->number);
+	l->host->acknowledged(l->host->context, l, l->host->stream[slot], ack->number);
 }
 
 static int greet(struct link *l, const Heapcast__Hello *hello)
 {
+	struct collector_greeting greeting = {
+		.id = hello->id.len == STREAM_ID_SIZE ? hello->id.data : NULL,
+		.host = hello->host,
+		.address = l->address,
+		.proved = l->io.session,
+	};
+
 	if (hello->protocol != PROTOCOL_VERSION) {
 		log_warn("link to %s: it speaks protocol %u, this agent speaks %u: update the "
 			 "older one",
 			 l->peer, hello->protocol, PROTOCOL_VERSION);
 		return -EPROTO;
 	}
+	if (l->greeted)
+		return -EPROTO; /* once */
 	l->greeted = true;
+	l->has_id = greeting.id;
+	l->who = l->host->welcomed(l->host->context, l, &greeting);
 	replies_name(&l->replies, hello->host, l->peer);
-	if (hello->id.len != STREAM_ID_SIZE)
-		return 0;
-	memcpy(l->collector, hello->id.data, STREAM_ID_SIZE);
-	l->has_collector = true;
 	return 0;
 }
 
@@ -313,25 +320,33 @@ static void ready(uv_poll_t *poll, int status, int events)
 		link_pump(l);
 }
 
-/* Whoever connects within a host has one address at both ends, or both in 127.0.0.0/8; of other hosts the kernel takes neither. */
-static bool is_of_this_host(int fd)
+/* Of one end; empty if it has none. */
+static void address_of(int fd, int (*get)(int, struct sockaddr *, socklen_t *), bool *ret_loopback,
+		       char ret[COLLECTOR_ADDRESS])
 {
-	struct sockaddr_storage own = {0}, other = {0};
-	char own_text[NI_MAXHOST], other_text[NI_MAXHOST];
-	socklen_t length = sizeof(own), other_length = sizeof(other);
+	struct sockaddr_storage at = {0};
+	socklen_t length = sizeof(at);
 
-	if (getsockname(fd, (struct sockaddr *)&own, &length) < 0 ||
-	    getpeername(fd, (struct sockaddr *)&other, &other_length) < 0)
-		return false;
-	discovery_unmap(&own);
-	discovery_unmap(&other);
-	if (discovery_is_loopback(&other))
-		return true;
-	return getnameinfo((struct sockaddr *)&own, length, own_text, sizeof(own_text), NULL, 0,
-			   NI_NUMERICHOST) == 0 &&
-	       getnameinfo((struct sockaddr *)&other, other_length, other_text, sizeof(other_text),
-			   NULL, 0, NI_NUMERICHOST) == 0 &&
-	       !strcmp(own_text, other_text);
+	*ret = '\0';
+	*ret_loopback = false;
+	if (get(fd, (struct sockaddr *)&at, &length) < 0)
+		return;
+	discovery_unmap(&at);
+	*ret_loopback = discovery_is_loopback(&at);
+	if (getnameinfo((struct sockaddr *)&at, length, ret, COLLECTOR_ADDRESS, NULL, 0,
+			NI_NUMERICHOST))
+		*ret = '\0';
+}
+
+/* Whoever connects within a host has one address at both ends, or both in 127.0.0.0/8; of other hosts the kernel takes neither. */
+static void find_address(struct link *l)
+{
+	char own[COLLECTOR_ADDRESS];
+	bool loopback, other_loopback;
+
+	address_of(l->fd, getsockname, &loopback, own);
+	address_of(l->fd, getpeername, &other_loopback, l->address);
+	l->replies.local = other_loopback || (*own && !strcmp(own, l->address));
 }
 
 int link_take(struct link *l, struct link_io *io, const char *peer)
@@ -348,7 +363,7 @@ int link_take(struct link *l, struct link_io *io, const char *peer)
 	memset(l->subscription, 0, l->host->streams * sizeof(*l->subscription));
 	link_io_move(&l->io, io);
 	l->fd = l->io.fd;
-	l->replies.local = is_of_this_host(l->fd);
+	find_address(l);
 	memcpy(l->peer, peer, strnlen(peer, sizeof(l->peer) - 1));
 	l->poll.data = l;
 	r = uv_poll_init(l->host->loop, &l->poll, l->fd);

@@ -5,8 +5,8 @@
  * stream's lock, never blocking. Only hellos, lists, catch-ups and pieces of symbol files go through the link's
  * own buffer. Under TLS (link_io.h) they are copied once, a record at a time.
  *
- * A frame that is evicted while half of it is on its way (a faster collector has acknowledged it) ends the connection; the
- * collector comes back and is told what it missed.
+ * A frame that is dropped while half of it is on its way (there was no room, and a faster collector has acknowledged it) ends the
+ * connection; the collector comes back and is told what it missed.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,6 +14,7 @@
 #include <uv.h>
 
 #include "agent/streamer/batch.h"
+#include "agent/streamer/collectors.h"
 #include "agent/streamer/link_io.h"
 #include "agent/streamer/orphans.h"
 #include "agent/streamer/replies.h"
@@ -41,8 +42,12 @@ struct link_host {
 	uint32_t link_count;
 	uint32_t generation;	    /* raised when a stream begins or ends */
 	bool told_of_tls;	    /* that a collector wants it, and we have no key */
-	/* A collector has everything of this stream up to `number`. */
-	void (*acknowledged)(void *context, struct stream *stream, uint64_t number);
+	/* It has said hello. A number that tells collectors apart (collectors.h). */
+	uint32_t (*welcomed)(void *context, const struct link *link, const struct collector_greeting *greeting);
+	/* It takes this stream, and says that it has everything up to `number`. */
+	void (*subscribed)(void *context, const struct link *link, const struct stream *stream, uint64_t number);
+	/* It has everything of this stream up to `number`, which was sent to it. */
+	void (*acknowledged)(void *context, const struct link *link, const struct stream *stream, uint64_t number);
 	void (*closed)(void *context, struct link *link);
 	enum order_policy orders; /* of collectors, that are obeyed */
 	/* One was: a stream's batch is to be sent at once. */
@@ -68,8 +73,8 @@ struct link {
 	struct link_io io;
 	bool closing;
 	bool greeted; /* the other side has said hello */
-	bool has_collector;
-	uint8_t collector[STREAM_ID_SIZE]; /* who it is, if it has said so */
+	bool has_id;	/* and has one */
+	uint32_t who;	/* as host->welcomed says */
 	uint32_t told; /* host->generation of the last list */
 	uint32_t turn;
 	uint8_t *in;
@@ -80,6 +85,7 @@ struct link {
 	struct replies replies;
 	struct subscription *subscription; /* one a slot */
 	char peer[64];
+	char address[COLLECTOR_ADDRESS]; /* of the other end, without a port */
 };
 
 /* Memory, once. 0 or -ENOMEM. */

@@ -14,8 +14,6 @@
 #include "base/parse.h"
 #include "base/ban.h"
 
-#define LAGGARD_NS (LINK_SILENT_MS * UINT64_C(1000000)) /* a second collector has for the rest */
-
 bool orphans_is_last(const struct orphans *os, uint32_t index)
 {
 	for (uint32_t i = index + 1; i < os->count; i++)
@@ -54,7 +52,6 @@ bool orphans_subscribe(struct orphans *os, uint32_t link, const uint8_t *id, uin
 			continue;
 		if (!r->sent)
 			*r = (struct orphan_reader){.active = true,
-						    .lacks = true,
 						    .at = begin_at(o, incarnation, next)};
 		some |= r->at < entries(o);
 	}
@@ -125,13 +122,12 @@ void orphans_acknowledged(struct orphans *os, uint32_t link, const uint8_t *id,
 			  uint32_t incarnation, uint64_t number)
 {
 	for (uint32_t i = 0; i < os->count; i++) {
-		struct orphan_reader *r = orphans_reader(os, link, i);
+		const struct orphan_reader *r = orphans_reader(os, link, i);
 		struct orphan *o = &os->orphan[i];
 
 		if (!o->segments || memcmp(o->id, id, STREAM_ID_SIZE) ||
 		    !has_all(o, r, incarnation, number))
 			continue;
-		r->lacks = false;
 		if (!o->acked_ns)
 			o->acked_ns = clock_monotonic_ns();
 	}
@@ -156,29 +152,21 @@ static void remove_file(struct orphans *os, const struct orphan *o, uint32_t seg
 	__atomic_sub_fetch(&os->folder->used, bytes, __ATOMIC_RELAXED);
 }
 
-static bool has_laggard(const struct orphans *os, uint32_t index)
-{
-	bool lags = false;
-
-	for (uint32_t i = 0; i < os->links; i++)
-		lags |= orphans_reader(os, i, index)->lacks;
-	return lags && clock_monotonic_ns() - os->orphan[index].acked_ns <= LAGGARD_NS;
-}
-
 static void cut_short(struct orphans *os, uint32_t index)
 {
 	for (uint32_t i = 0; i < os->links; i++)
 		orphans_reader(os, i, index)->active = false;
 }
 
-bool orphans_tick(struct orphans *os)
+bool orphans_tick(struct orphans *os, uint64_t linger_ns, bool now)
 {
 	bool any = false;
 
 	for (uint32_t i = 0; i < os->count; i++) {
 		struct orphan *o = &os->orphan[i];
 
-		if (!o->segments || !o->acked_ns || has_laggard(os, i))
+		if (!o->segments || !o->acked_ns ||
+		    (!now && clock_monotonic_ns() - o->acked_ns <= linger_ns))
 			continue;
 		for (uint32_t k = 0; k < o->segments; k++) {
 			remove_file(os, o, k, SPOOL_FRAMES);

@@ -11,7 +11,8 @@
  *
  * They are found, and each frame's checksum is checked, when the agent starts, before it sets its memory aside: from then on
  * there are none in addition. Where each frame lies stands in an index without a name in the same folder. They count for
- * --spool-limit. Files go once a collector has acknowledged all of an orphan, and others that take it had their time. What is
+ * --spool-limit. Files go when a collector has acknowledged all of an orphan, and others had the time for it that collectors have at the
+ * end of a stream; earlier if a stream needs the room; and when the agent ends. What is
  * damaged is not sent, and stays.
  *
  * Owner: the main loop.
@@ -43,7 +44,6 @@ struct orphan {
 /* How far one link is with one orphan. */
 struct orphan_reader {
 	bool active;
-	bool lacks; /* has not acknowledged all of it */
 	uint32_t at; /* entry that is sent next */
 	size_t sent; /* bytes of it that are */
 };
@@ -89,5 +89,5 @@ int orphans_find(const struct orphans *orphans, uint32_t link, uint32_t index, s
 void orphans_acknowledged(struct orphans *orphans, uint32_t link, const uint8_t *id, uint32_t incarnation, uint64_t number);
 /* The connection is gone, or another one has its place. */
 void orphans_forget(struct orphans *orphans, uint32_t link);
-/* Removes what is delivered. True: there are fewer than before. */
-bool orphans_tick(struct orphans *orphans);
+/* Removes what is delivered since `linger_ns`, or `now`. True: there are fewer than before. */
+bool orphans_tick(struct orphans *orphans, uint64_t linger_ns, bool now);

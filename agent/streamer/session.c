@@ -115,7 +115,8 @@ static int enlist(struct agent *a, struct session *s, struct err_text *say)
 	s->gone = s->lingered = s->detaching = s->given_up = s->waits_for_room = false;
 	s->waiting = NULL;
 	s->patches = 0;
-	s->link_acked = s->saved = s->left_ns = 0;
+	s->saved = 0;
+	session_begin_cursors(s);
 	s->file_error = 0;
 	s->folder[0] = '\0';
 	session_note(s);
@@ -123,7 +124,7 @@ static int enlist(struct agent *a, struct session *s, struct err_text *say)
 		target_folder(target->pid, s->folder, sizeof(s->folder));
 	s->file.fd = -1;
 	s->file.path[0] = '\0';
-	if ((s->settings.output || !a->to_links) && session_open_file(s, say) < 0 && !a->to_links) {
+	if ((s->settings.output || !a->to_links) && session_open_file(s, 1, say) < 0 && !a->to_links) {
 		s->stream.capture->ops->retire(s->stream.capture);
 		pthread_mutex_lock(&s->stream.lock);
 		stream_close(&s->stream);
@@ -513,14 +514,6 @@ static void look_for_end(struct session *s)
 	if (target_end_by_pidfd(s->pidfd, s->stream.target.pid, s->stream.target.uid, &end) == 0 ||
 	    now - s->gone_ns > EXIT_UNKNOWN_NS)
 		session_ended(s, &end);
-}
-
-void session_acknowledged(struct session *s, uint64_t number)
-{
-	if (number > s->link_acked)
-		s->link_acked = number;
-	s->progress_ns = clock_monotonic_ns();
-	session_work(s);
 }
 
 static void give_ring(struct session *s)

@@ -3,6 +3,9 @@
  * ended, time is bounded: no collector for the linger time, and what is left goes to a file; a file that can't be written
  * for as long (a full disk), and what is left is given up, counted and said. A signal to the agent shortens both to now.
  *
+ * What one collector has is safe. Then the end waits a while for others that were welcomed and lack a part: those that go on taking it, and
+ * those that are away. What lacks one that has a key, or is named with --collector, goes to a file.
+ *
  *   frames --> file ------------ works ------------------> acknowledged
  *                  \-- fails --> linger --> closed --\
  *          --> collectors ------ acknowledge -------------> acknowledged
@@ -18,9 +21,6 @@
 #include "base/log.h"
 #include "base/ban.h"
 
-#define LAGGARD_NS                                                                                 \
-	(LINK_SILENT_MS * UINT64_C(1000000)) /* since any collector has acknowledged something */
-
 static bool has_subscriber(const struct session *s)
 {
 	for (uint32_t i = 0; i < s->agent->budget.links; i++)
@@ -35,19 +35,21 @@ static void forget_links(struct session *s)
 		link_forget(&s->agent->link[i], s->slot);
 }
 
+/* What a file has it has for all. */
 static void acknowledge(struct session *s)
 {
-	bool file = s->file.fd >= 0, links = !file || has_subscriber(s);
-	uint64_t number = links ? s->link_acked : UINT64_MAX, before;
+	bool file = s->file.fd >= 0, links = !file || s->for_away || has_subscriber(s);
+	uint64_t number = links ? s->link_acked : UINT64_MAX, kept, before;
 
-	if (file && s->file.next - 1 < number)
+	if (file && !s->for_away && s->file.next - 1 < number)
 		number = s->file.next - 1;
+	kept = links ? session_kept(s) : number;
 	pthread_mutex_lock(&s->stream.lock);
 	before = s->stream.spool.acked;
 	if (s->given_up)
-		number = s->stream.spool.next - 1;
+		number = kept = s->stream.spool.next - 1;
 	if (stream_state(&s->stream) != STREAM_FREE)
-		spool_ack(&s->stream.spool, number);
+		spool_ack(&s->stream.spool, number, kept < number ? kept : number);
 	pthread_mutex_unlock(&s->stream.lock);
 	if (number > before)
 		drain_kick(&s->agent->drain);
@@ -96,6 +98,12 @@ static void give_up(struct session *s)
 
 static void give_file_up(struct session *s)
 {
+	if (s->for_away) {
+		log_error("can't keep in %s what collectors lack that are away: %s", s->file.path,
+			  strerror(-s->file.error));
+		file_sink_close(&s->file);
+		return;
+	}
 	s->file_error = s->file.error;
 	s->saved = events_upto(s, s->file.next - 1);
 	file_sink_close(&s->file);
@@ -157,6 +165,23 @@ static uint64_t last_sign(const struct session *s)
 	return sign < most ? sign : most;
 }
 
+/* Is all of it where it belongs? With the stream's lock held. */
+static bool is_taken(const struct session *s)
+{
+	return stream_state(&s->stream) == STREAM_ENDED && !s->stream.frame_pending &&
+	       s->stream.spool.acked == s->stream.spool.next - 1;
+}
+
+static bool is_safe(struct session *s)
+{
+	bool safe;
+
+	pthread_mutex_lock(&s->stream.lock);
+	safe = is_taken(s);
+	pthread_mutex_unlock(&s->stream.lock);
+	return safe;
+}
+
 static void linger(struct session *s)
 {
 	enum stream_state state = stream_state(&s->stream);
@@ -171,13 +196,16 @@ static void linger(struct session *s)
 	}
 	if (!hurried(s) && now - last_sign(s) < s->agent->settings.linger_ns)
 		return;
+	if (is_safe(s))
+		return;
 	if (s->file_error) { /* it has had its file */
 		give_up(s);
 		return;
 	}
 	s->lingered = true;
 	s->progress_ns = now;
-	if (session_open_file(s, NULL) == 0)
+	if (session_open_file(s, session_kept(s) == UINT64_MAX ? 1 : session_kept(s) + 1, NULL) ==
+	    0)
 		forget_links(s);
 	else
 		give_up(s);
@@ -185,6 +213,7 @@ static void linger(struct session *s)
 
 static void report(struct session *s)
 {
+	char taken_by[256], lacking[256];
 	const struct stream *t = &s->stream;
 	struct session_report r = {
 		.target = &t->target,
@@ -198,6 +227,9 @@ static void report(struct session *s)
 		.path = s->file.path,
 		.lingered = s->lingered,
 		.rest = s->file.first > 1,
+		.taken_by = taken_by,
+		.lacking = lacking,
+		.rest_for_away = s->for_away,
 		.given_up = s->given_up,
 		.file_error = s->file_error,
 		.saved = s->saved,
@@ -206,6 +238,8 @@ static void report(struct session *s)
 		.modules_lost = t->modules.turned_away,
 	};
 
+	session_name_collectors(s, true, taken_by, sizeof(taken_by));
+	session_name_collectors(s, false, lacking, sizeof(lacking));
 	if (s->agent->stopping && s->given_up && r.ledger.delivered > r.saved) {
 		s->agent->undelivered += r.ledger.delivered - r.saved;
 		s->agent->undelivered_of++;
@@ -214,53 +248,35 @@ static void report(struct session *s)
 		s->agent->finished(s->agent->context, &r);
 }
 
-/* Does it get this stream, and has not acknowledged all of it? */
-static bool lacks(const struct session *s, const struct link *link)
+/* What is missing to those who are away goes to a file, once. */
+static void keep_for_away(struct session *s)
 {
-	const struct subscription *sub = &link->subscription[s->slot];
+	char names[256];
 
-	return sub->active && sub->acked + 1 < s->stream.spool.next;
+	s->for_away = true;
+	session_name_collectors(s, false, names, sizeof(names));
+	if (session_open_file(s, session_absent_from(s), NULL) == 0)
+		log_warn("%s lacks a part of the recording of pid %d: it is kept in %s", names,
+			 (int)s->stream.target.pid, s->file.path);
 }
 
-void session_link_gone(struct session *s, const struct link *link)
+static bool is_writing(const struct session *s)
 {
-	bool unfinished;
-
-	pthread_mutex_lock(&s->stream.lock);
-	unfinished = stream_state(&s->stream) != STREAM_FREE && link->greeted && lacks(s, link);
-	pthread_mutex_unlock(&s->stream.lock);
-	if (!unfinished)
-		return;
-	s->left_ns = clock_monotonic_ns();
-	memcpy(s->left, link->collector, sizeof(s->left));
-}
-
-/* A slower collector gets what is left, too, as long as it takes it; one that was cut off a moment ago may come back. */
-static bool has_laggard(struct session *s)
-{
-	uint64_t now = clock_monotonic_ns();
-
-	for (uint32_t i = 0; i < s->agent->budget.links; i++) {
-		const struct link *l = &s->agent->link[i];
-
-		if (l->fd < 0 || l->closing || !l->subscription[s->slot].active)
-			continue;
-		if (lacks(s, l) && now - s->progress_ns <= LAGGARD_NS)
-			return true;
-		if (!memcmp(l->collector, s->left, sizeof(s->left)))
-			s->left_ns = 0;
-	}
-	return s->left_ns && now - s->left_ns <= LAGGARD_NS;
+	return s->for_away && s->file.fd >= 0 && s->file.next < s->stream.spool.next;
 }
 
 static void finish(struct session *s)
 {
-	bool done;
+	bool done, absent;
 
 	pthread_mutex_lock(&s->stream.lock);
-	done = stream_state(&s->stream) == STREAM_ENDED && !s->stream.frame_pending &&
-	       s->stream.spool.acked == s->stream.spool.next - 1 && !has_laggard(s);
+	done = is_taken(s) && !is_writing(s) && !session_has_laggard(s);
+	absent = done && !s->given_up && !s->for_away && s->file.fd < 0 && session_has_absent(s);
 	pthread_mutex_unlock(&s->stream.lock);
+	if (absent) {
+		keep_for_away(s);
+		done = s->file.fd < 0;
+	}
 	if (!done)
 		return;
 	report(s);

@@ -83,7 +83,7 @@ static void note_number(struct session *s, uint32_t number, const char *wanted,
 		h->home.file_number = number;
 }
 
-static int try_folder(struct session *s, const char *folder, struct err_text *err)
+static int try_folder(struct session *s, uint64_t first, const char *folder, struct err_text *err)
 {
 	struct agent *a = s->agent;
 	char path[FILE_NAME_MAX] = "", wanted[FILE_NAME_MAX];
@@ -91,13 +91,13 @@ static int try_folder(struct session *s, const char *folder, struct err_text *er
 	int r = place(s, folder, path, sizeof(path)), fd;
 
 	if (r < 0)
-		return err_set(err, r, "can't write a recording to %s: %s", pattern_of(&s->settings),
-			       strerror(-r));
+		return err_set(err, r, "can't write a recording to %s: %s",
+			       pattern_of(&s->settings), strerror(-r));
 	snprintf(wanted, sizeof(wanted), "%s", path);
 	fd = file_name_open(path, may_replace(s), &a->file_number, &number, err);
 	if (fd < 0)
 		return fd;
-	r = file_sink_open(&s->file, fd, path, &s->stream, &a->link_packer, a->file_out,
+	r = file_sink_open(&s->file, fd, path, &s->stream, first, &a->link_packer, a->file_out,
 			   a->budget.link_out);
 	if (r < 0)
 		return err_set(err, r, "can't write a recording to %s: %s", path, strerror(-r));
@@ -106,30 +106,30 @@ static int try_folder(struct session *s, const char *folder, struct err_text *er
 	return 0;
 }
 
-static int find_place(struct session *s, struct err_text *err)
+static int find_place(struct session *s, uint64_t first, struct err_text *err)
 {
 	const struct agent *a = s->agent;
 	const char *own = a->settings.folder ? a->settings.folder : "";
 	int r;
 
 	if (a->spool.fd >= 0 && a->to_links && !s->settings.output)
-		return try_folder(s, a->spool.path, err);
-	r = try_folder(s, *s->folder ? s->folder : own, err);
+		return try_folder(s, first, a->spool.path, err);
+	r = try_folder(s, first, *s->folder ? s->folder : own, err);
 	if (r == 0 || !*s->folder || *pattern_of(&s->settings) == '/' || s->settings.own_output ||
 	    !strcmp(s->folder, own))
 		return r;
 	log_error("%s", err_get(err, r));
 	err->text[0] = '\0';
-	return try_folder(s, own, err);
+	return try_folder(s, first, own, err);
 }
 
-int session_open_file(struct session *s, struct err_text *err)
+int session_open_file(struct session *s, uint64_t first, struct err_text *err)
 {
 	struct err_text own = {{0}};
 	int r;
 
 	err = err ? err : &own;
-	r = find_place(s, err);
+	r = find_place(s, first, err);
 	if (r < 0)
 		log_error("%s", err_get(err, r));
 	return r;
@@ -144,9 +144,10 @@ int session_try_file(const struct agent_settings *settings, const char *program,
 			      0);
 
 	if (r == -EINVAL)
-		return err_set(err, r,
-			       "--output takes %%e, %%t, %%p, %%n and %%%% beside other text, not '%s'",
-			       pattern);
+		return err_set(
+			err, r,
+			"--output takes %%e, %%t, %%p, %%n and %%%% beside other text, not '%s'",
+			pattern);
 	if (r < 0)
 		return err_set(err, r, "can't write a recording to %s: %s", pattern, strerror(-r));
 	return file_name_try(path, !settings->many && naming_is_plain(pattern),

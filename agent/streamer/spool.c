@@ -33,7 +33,7 @@ void spool_clear(struct spool *s)
 {
 	spool_disk_clear(&s->disk);
 	s->first = s->next = 1;
-	s->acked = 0;
+	s->kept = s->acked = 0;
 	s->evicted = (struct spool_account){0};
 	s->bytes_total = 0;
 }
@@ -93,18 +93,58 @@ static int spill(struct spool *s)
 	return r;
 }
 
+uint64_t spool_droppable(const struct spool *s)
+{
+	uint64_t last, begun_ns;
+
+	last = spool_disk_oldest(&s->disk, &begun_ns);
+	return last && last <= s->acked ? begun_ns : 0;
+}
+
+void spool_drop_oldest(struct spool *s)
+{
+	spool_disk_drop(&s->disk, &s->evicted);
+}
+
+/* See the head of spool.h. What is older lies on the disk and goes first. */
+static int make_room(struct spool *s)
+{
+	if (s->first <= s->kept && !s->disk.count) {
+		evict(s);
+		return 0;
+	}
+	if (spill(s) == 0)
+		return 0;
+	if (spool_droppable(s))
+		spool_drop_oldest(s);
+	else if (s->first <= s->acked && !s->disk.count)
+		evict(s);
+	else
+		return -ENOSPC;
+	return 0;
+}
+
+void spool_leave(struct spool *s)
+{
+	bool room = s->disk.folder;
+
+	while (room && s->first < s->next)
+		room = make_room(s) == 0;
+	s->evicted = spool_account_at(s, s->first - 1);
+	spool_disk_leave(&s->disk);
+}
+
 int spool_put(struct spool *s, const void *data, size_t length, const struct spool_account *account)
 {
 	size_t place;
 
 	if (length > s->size)
 		return -EMSGSIZE;
-	while ((place = place_for(s, length)) == SIZE_MAX) {
-		if (s->first <= s->acked)
-			evict(s);
-		else if (spill(s) < 0)
+	while ((place = place_for(s, length)) == SIZE_MAX)
+		if (make_room(s) < 0) {
+			spool_disk_want(&s->disk);
 			return -ENOSPC;
-	}
+		}
 	memcpy(s->memory + place, data, length);
 	*frame_of(s, s->next) =
 		(struct spool_frame){.offset = place, .length = length, .account = *account};
@@ -131,20 +171,6 @@ size_t spool_waiting(const struct spool *s)
 	return bytes;
 }
 
-void spool_leave(struct spool *s)
-{
-	bool room = s->disk.folder;
-
-	while (room && s->first < s->next) {
-		if (s->first <= s->acked)
-			evict(s);
-		else
-			room = spill(s) == 0;
-	}
-	s->evicted = spool_account_at(s, s->first - 1);
-	spool_disk_leave(&s->disk);
-}
-
 uint64_t spool_oldest(const struct spool *s)
 {
 	uint64_t first = spool_disk_first(&s->disk);
@@ -163,13 +189,14 @@ int spool_find(const struct spool *s, uint64_t number, struct spool_place *ret)
 	return spool_disk_find(&s->disk, number, &ret->fd, &ret->offset, &ret->length, &account);
 }
 
-int spool_ack(struct spool *s, uint64_t number)
+int spool_ack(struct spool *s, uint64_t number, uint64_t kept)
 {
-	if (number >= s->next)
+	if (number >= s->next || kept > number)
 		return -EINVAL;
 	if (number > s->acked)
 		s->acked = number;
-	spool_disk_ack(&s->disk, s->acked, &s->evicted);
+	s->kept = kept;
+	spool_disk_ack(&s->disk, s->kept, &s->evicted);
 	return 0;
 }
 

@@ -149,8 +149,12 @@ static int begin_segment(struct spool_disk *d, uint64_t number, const struct spo
 
 	if (d->count == SPOOL_SEGMENTS)
 		return 1;
-	*s = (struct spool_segment){
-		.frames = -1, .index = -1, .first = number, .next = number, .before = *before};
+	*s = (struct spool_segment){.frames = -1,
+				    .index = -1,
+				    .first = number,
+				    .next = number,
+				    .before = *before,
+				    .begun_ns = clock_monotonic_ns()};
 	s->frames = spool_file_make(
 		d->folder->fd, spool_file_name(name, d->id, d->incarnation, number, SPOOL_FRAMES));
 	r = s->frames < 0 ? s->frames : 0;
@@ -243,17 +247,34 @@ int spool_disk_find(const struct spool_disk *d, uint64_t number, int *ret_fd, of
 	return -ENOENT;
 }
 
+uint64_t spool_disk_oldest(const struct spool_disk *d, uint64_t *ret_begun_ns)
+{
+	const struct spool_segment *s = &d->segment[nth(d, 0)];
+
+	*ret_begun_ns = d->count ? s->begun_ns : 0;
+	return d->count ? s->next - 1 : 0;
+}
+
+void spool_disk_drop(struct spool_disk *d, struct spool_account *ret_gone)
+{
+	*ret_gone = d->segment[nth(d, 0)].last;
+	remove_segment(d, &d->segment[nth(d, 0)]);
+	d->begin = (d->begin + 1) % SPOOL_SEGMENTS;
+	d->count--;
+}
+
+void spool_disk_want(struct spool_disk *d)
+{
+	if (d->folder)
+		__atomic_store_n(&d->folder->wanted, true, __ATOMIC_RELAXED);
+}
+
 bool spool_disk_ack(struct spool_disk *d, uint64_t number, struct spool_account *ret_gone)
 {
 	bool any = false;
 
-	while (d->count && d->segment[nth(d, 0)].next - 1 <= number) {
-		*ret_gone = d->segment[nth(d, 0)].last;
-		remove_segment(d, &d->segment[nth(d, 0)]);
-		d->begin = (d->begin + 1) % SPOOL_SEGMENTS;
-		d->count--;
-		any = true;
-	}
+	for (; d->count && d->segment[nth(d, 0)].next - 1 <= number; any = true)
+		spool_disk_drop(d, ret_gone);
 	return any;
 }
 

@@ -10,8 +10,8 @@
  * An agent that goes on with another one's stream puts its incarnation behind the id: ID.2-FIRST.frames. What an agent that died
  * has left here its successor brings to collectors: orphans.h.
  *
- * Only frames that are not acknowledged, and that memory must make room for, come here; a segment goes when all of it is
- * acknowledged. Where each frame lies stands in an index without a name, which dies with the agent. Files are written without
+ * Only frames that not all collectors have, and that memory must make room for, come here (spool.h has the order). A segment goes when
+ * all have all of it; when there is no room and somebody has all of it; and with its stream. Where each frame lies stands in an index without a name, which dies with the agent. Files are written without
  * sync: what a dead agent has written is there, a dead host is not covered.
  *
  * The drain thread adds, the main loop reads and removes, both under the stream's lock; what is used of the limit is shared
@@ -47,6 +47,7 @@ struct spool_folder {
 	uint64_t used;	  /* atomic */
 	uint64_t retry_ns; /* CLOCK_MONOTONIC: after an error, not before */
 	bool full_told, error_told;
+	bool wanted; /* atomic: a stream found no room, and has nothing itself that it may drop */
 	uint8_t *out; /* where definitions are packed */
 	size_t out_size;
 };
@@ -56,6 +57,7 @@ struct spool_segment {
 	uint64_t first, next; /* numbers of batches */
 	uint64_t bytes;	      /* of frames */
 	uint64_t charged;     /* of the limit */
+	uint64_t begun_ns;    /* CLOCK_MONOTONIC */
 	struct spool_account before, last;
 };
 
@@ -82,7 +84,13 @@ uint64_t spool_disk_first(const struct spool_disk *disk);
 /* Where it lies. 0; -ENOENT; -EIO. */
 int spool_disk_find(const struct spool_disk *disk, uint64_t number, int *ret_fd, off_t *ret_offset, size_t *ret_length,
 		    struct spool_account *ret_account);
-/* Removes segments that are acknowledged in full. True: some were, and *ret_gone are the counts as of the last of them. */
+/* Number of the oldest segment's last frame, and when it was begun; 0: there is none. */
+uint64_t spool_disk_oldest(const struct spool_disk *disk, uint64_t *ret_begun_ns);
+/* Removes that segment. *ret_gone are the counts as of its last frame. */
+void spool_disk_drop(struct spool_disk *disk, struct spool_account *ret_gone);
+/* Others are to make room. */
+void spool_disk_want(struct spool_disk *disk);
+/* Removes segments up to frame `number`, those that have none beyond. True: some were, and *ret_gone are the counts as of the last of them. */
 bool spool_disk_ack(struct spool_disk *disk, uint64_t number, struct spool_account *ret_gone);
 /* Lets go of everything, and leaves the files. */
 void spool_disk_leave(struct spool_disk *disk);

@@ -288,7 +288,7 @@ static void take_frames(struct player *p)
 			err(1, "write");
 		p->bytes += length;
 	}
-	spool_ack(spool, spool->next - 1);
+	spool_ack(spool, spool->next - 1, spool->next - 1);
 }
 
 static void drain(struct player *p)

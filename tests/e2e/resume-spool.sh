@@ -97,15 +97,15 @@ cp -r "$T/left" "$T/left.new"
 cp -r "$T/left" "$T/left.damaged"
 
 # Nobody comes: the files stay, and so they do when that agent is killed in its turn.
-serve heir --spool "$T/left" --spool-limit 8M
+serve heir --linger 2s --spool "$T/left" --spool-limit 8M
 assert_contains "the next agent's log" "$T/heir.err" "an earlier agent has ended before a collector had taken all: 1 stream"
 stop_agent heir
-serve heir2 --spool "$T/left" --spool-limit 8M
+serve heir2 --linger 2s --spool "$T/left" --spool-limit 8M
 kill_agent heir2
 assert_eq "files that an agent without collectors has left" "$before" "$(find "$T/left" -type f ! -name lock -printf '%s %f\n' | sort)"
 
 # The collector comes again, to an agent of the least memory, gets the rest, and the files go.
-serve heir3 --spool "$T/left" --memory-limit 2M
+serve heir3 --linger 2s --spool "$T/left" --memory-limit 2M
 used=$(awk '/^Rss(Anon|Shmem):/ { kib += $2 } END { print kib }' "/proc/${agent_pid[heir3]}/status")
 [ "$used" -le 2048 ] || fail "the agent takes $used KiB, its limit is 2 MiB"
 gather dead.data --no-discovery --listen off 127.0.0.1:8101
@@ -118,7 +118,7 @@ assert_eq "lost, and before it joined" "0 0" "$lost $missed"
 echo "of 2,500,000 events $part were stored when the agent died, and $stored at the end, from $(wc -l <<<"$before") files"
 
 # One that has nothing begins with the definitions.
-serve heir4 --spool "$T/left.new" --spool-limit 8M
+serve heir4 --linger 2s --spool "$T/left.new" --spool-limit 8M
 gather new.data --no-discovery --listen off 127.0.0.1:8101
 wait_for 60 "the files to go" spool_is_empty "$T/left.new"
 stop_gather new.data
@@ -133,7 +133,7 @@ printf 'damage' | dd of="$damaged" bs=1 seek=$(($(stat -c %s "$damaged") / 2)) c
 # One in which something whole is left: a file that has nothing stays.
 last=$(find "$T/left.damaged" -name '*.frames' -size +32k | sort | tail -n 1)
 truncate -s -10 "$last"
-serve heir5 --spool "$T/left.damaged" --spool-limit 8M
+serve heir5 --linger 2s --spool "$T/left.damaged" --spool-limit 8M
 assert_contains "the next agent's log" "$T/heir5.err" "2 files in $T/left.damaged that an earlier agent has left are damaged"
 gather damaged.data --no-discovery --listen off 127.0.0.1:8101
 wait_for 60 "the files to go" spool_is_empty "$T/left.damaged"
@@ -145,7 +145,7 @@ read -r stored_damaged lost missed <<<"$(whole damaged.data)"
 
 # The program lives, and the next agent takes its ring up: what was left comes first, then the stream goes on, as if the
 # collector had been there all the time.
-serve gone --spool "$T/spool" --spool-limit 8M --policy block
+serve gone --linger 2s --spool "$T/spool" --spool-limit 8M --policy block
 gather on.data --no-discovery --listen off 127.0.0.1:8101
 target gone 3500000 1000
 wait_for 20 "the collector to have a part" has_a_part on.data
@@ -156,7 +156,7 @@ left_two() {
 wait_for 60 "two files in the spool" left_two
 kill_agent gone
 if can_take_up; then
-	serve gone --spool "$T/spool" --spool-limit 8M --policy block
+	serve gone --linger 2s --spool "$T/spool" --spool-limit 8M --policy block
 	wait_for 10 "the ring to be taken up" grep -q "which another agent had begun to record" "$T/gone.err"
 	gather on.data --no-discovery --listen off 127.0.0.1:8101
 	wait_for 60 "the program to be done" grep -q "done" "$T/gone.out"

@@ -35,18 +35,42 @@ static struct frame_encoder *encoder;
 static uv_loop_t loop;
 static const uint8_t agent_id[STREAM_ID_SIZE];
 
-static void acknowledged(void *context, struct stream *of, uint64_t number)
+static struct collectors collectors;
+
+static uint32_t welcomed(void *context, const struct link *link,
+			 const struct collector_greeting *greeting)
+{
+	bool is_new;
+
+	(void)context;
+	must(link == collector);
+	return collectors_welcome(&collectors, greeting, &is_new);
+}
+
+static void subscribed(void *context, const struct link *link, const struct stream *of,
+		       uint64_t number)
 {
 	(void)context;
+	must(link->who < COLLECTORS_MAX && collectors.at[link->who].links);
+	must(of == &stream && number < stream.spool.next);
+}
+
+static void acknowledged(void *context, const struct link *link, const struct stream *of,
+			 uint64_t number)
+{
+	(void)context;
+	must(link->who < COLLECTORS_MAX && collectors.at[link->who].links);
 	must(of == &stream && number < stream.spool.next &&
 	     number < collector->subscription[0].next);
-	must(spool_ack(&stream.spool, number) == 0);
+	must(spool_ack(&stream.spool, number, number) == 0);
 }
 
 static void link_closed(void *context, struct link *link)
 {
 	(void)context;
 	must(link == collector);
+	if (link->greeted)
+		collectors_left(&collectors, link->who, 1);
 }
 
 static void prepare(void)
@@ -68,6 +92,8 @@ static void prepare(void)
 				  .agent_id = agent_id,
 				  .window_bytes = 1000,
 				  .orders = ORDERS_YES,
+				  .welcomed = welcomed,
+				  .subscribed = subscribed,
 				  .acknowledged = acknowledged,
 				  .closed = link_closed};
 	must(!symbol_files_init(&files, &arena, &loop, streams, 1, link_pump));

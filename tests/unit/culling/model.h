@@ -203,7 +203,7 @@ static inline void read_all(struct model *m)
 		heapcast__batch__free_unpacked(batch, NULL);
 	}
 	if (m->batch > 1)
-		assert_int_equal(spool_ack(&m->b.stream.spool, m->batch - 1), 0);
+		assert_int_equal(spool_ack(&m->b.stream.spool, m->batch - 1, m->batch - 1), 0);
 }
 
 /* ---- the program ---- */

@@ -175,7 +175,7 @@ static void test_stream(void **state)
 		bench_drain(&b, false);
 		for (; read < b.stream.spool.next; read++)
 			read_batch(&all, &b, read);
-		spool_ack(&b.stream.spool, read - 1);
+		spool_ack(&b.stream.spool, read - 1, read - 1);
 	}
 	usleep(200);
 	bench_drain(&b, true);

@@ -28,12 +28,33 @@ struct scene {
 	uint64_t sent;
 };
 
-static void acknowledged(void *context, struct stream *stream, uint64_t number)
+static uint32_t welcomed(void *context, const struct link *link,
+			 const struct collector_greeting *greeting)
+{
+	(void)context;
+	(void)link;
+	(void)greeting;
+	return 0;
+}
+
+static void subscribed(void *context, const struct link *link, const struct stream *stream,
+		       uint64_t number)
+{
+	(void)context;
+	(void)link;
+	(void)stream;
+	(void)number;
+}
+
+static void acknowledged(void *context, const struct link *link, const struct stream *stream,
+			 uint64_t number)
 {
 	struct scene *s = context;
 
+	(void)link;
+	assert_ptr_equal(stream, &s->bench.stream);
 	s->acked = number;
-	assert_int_equal(spool_ack(&stream->spool, number), 0);
+	assert_int_equal(spool_ack(&s->bench.stream.spool, number, number), 0);
 }
 
 static void link_closed(void *context, struct link *link)
@@ -87,6 +108,8 @@ static void scene_open(struct scene *s)
 				     .decoder = frame_decoder_new(),
 				     .agent_id = s->bench.agent_id,
 				     .window_bytes = 1000,
+				     .welcomed = welcomed,
+				     .subscribed = subscribed,
 				     .acknowledged = acknowledged,
 				     .closed = link_closed,
 				     .context = s};
@@ -274,7 +297,7 @@ static void test_late(void **state)
 	scene_open(&s);
 	for (unsigned i = 0; i < 400 && s.bench.stream.spool.first < 4; i++) {
 		make_batch(&s, 90);
-		spool_ack(&s.bench.stream.spool, s.bench.stream.spool.next - 1);
+		spool_ack(&s.bench.stream.spool, s.bench.stream.spool.next - 1, s.bench.stream.spool.next - 1);
 	}
 	first = s.bench.stream.spool.first;
 	assert_true(first >= 4);

@@ -27,6 +27,8 @@ struct writer_scene {
 };
 
 /* The agent that comes. */
+#define LINGER_NS UINT64_C(60000000000)
+
 struct heir {
 	struct spool_folder folder;
 	struct orphans orphans;
@@ -98,7 +100,7 @@ static void leave(uint8_t id, uint32_t incarnation, uint64_t count, uint64_t ack
 
 		assert_int_equal(spool_put(&s.spool, frame, length, &account), 0);
 		if (i == count / 2)
-			spool_ack(&s.spool, acked);
+			spool_ack(&s.spool, acked, acked);
 	}
 	spool_leave(&s.spool);
 	spool_folder_close(&s.folder);
@@ -195,7 +197,7 @@ static void test_delivery(void **state)
 	assert_true(orphans_subscribe(&h.orphans, 1, id, 0, 0));   /* has nothing */
 	assert_true(orphans_pending(&h.orphans, 0, id, UINT32_MAX));
 	orphans_acknowledged(&h.orphans, 0, id, 1, 300); /* of what it was not sent */
-	assert_false(orphans_tick(&h.orphans));
+	assert_false(orphans_tick(&h.orphans, LINGER_NS, false));
 	takes(&h, 0, 0, 1, 150, 300);
 	assert_false(orphans_pending(&h.orphans, 0, id, UINT32_MAX));
 	for (int i = 0; i < 3; i++) {
@@ -209,10 +211,9 @@ static void test_delivery(void **state)
 	orphans_acknowledged(&h.orphans, 0, id, 1, 299);
 	assert_int_equal(o->acked_ns, 0);
 	orphans_acknowledged(&h.orphans, 0, id, 1, 300);
-	assert_false(orphans_tick(&h.orphans)); /* the other one may take the rest */
+	assert_false(orphans_tick(&h.orphans, LINGER_NS, false)); /* the other one may take the rest */
 	assert_true(files() > 0);
-	orphans_forget(&h.orphans, 1);
-	assert_true(orphans_tick(&h.orphans));
+	assert_true(orphans_tick(&h.orphans, LINGER_NS, true)); /* a stream needs the room */
 	assert_int_equal(files(), 0);
 	assert_true(h.folder.used < 300 * 32);
 	assert_false(orphans_is_last(&h.orphans, 0));
@@ -240,13 +241,13 @@ static void test_incarnations(void **state)
 	takes(&h, 0, 0, 9, 11, 30);
 	takes(&h, 0, 1, 10, 1, 20);
 	orphans_acknowledged(&h.orphans, 0, id, 10, 12);
-	assert_true(orphans_tick(&h.orphans));
+	assert_false(orphans_tick(&h.orphans, LINGER_NS, false));
+	assert_true(orphans_tick(&h.orphans, 0, false));
 	assert_int_equal(h.orphans.orphan[0].segments, 0);
 	assert_true(h.orphans.orphan[1].segments);
 	assert_false(orphans_subscribe(&h.orphans, 1, id, 11, 1));
 	orphans_acknowledged(&h.orphans, 1, id, 11, 1);
-	orphans_forget(&h.orphans, 0);
-	assert_true(orphans_tick(&h.orphans));
+	assert_true(orphans_tick(&h.orphans, 0, false));
 	assert_int_equal(files(), 1);
 	heir_close(&h);
 }
@@ -321,7 +322,7 @@ static void test_many(void **state)
 		takes(&h, 0, i, 1, 1, 2);
 		orphans_acknowledged(&h.orphans, 0, h.orphans.orphan[i].id, 1, 2);
 	}
-	assert_true(orphans_tick(&h.orphans));
+	assert_true(orphans_tick(&h.orphans, LINGER_NS, true));
 	heir_close(&h);
 	assert_int_equal(files(), 2);
 	heir_open(&h);

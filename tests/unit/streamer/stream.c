@@ -275,7 +275,7 @@ static void test_many(void **state)
 		if (round % 20 == 19) {
 			n = collect(&b, got, 70000);
 			seen += n;
-			spool_ack(&b.stream.spool, b.stream.spool.next - 1);
+			spool_ack(&b.stream.spool, b.stream.spool.next - 1, b.stream.spool.next - 1);
 			while (b.stream.spool.first < b.stream.spool.next)
 				b.stream.spool.first++;
 		}
@@ -376,7 +376,7 @@ static void test_leavers(void **state)
 		writer_event(&w, 1, 16 * ++sent, 8, w.slice->claim_stamp, 0, 1, &pc);
 		__atomic_store_n(&w.slice->state, RING_SLICE_LEFT, __ATOMIC_RELEASE);
 		bench_drain(&b, false);
-		spool_ack(&b.stream.spool, b.stream.spool.next - 1);
+		spool_ack(&b.stream.spool, b.stream.spool.next - 1, b.stream.spool.next - 1);
 	}
 	bench_drain(&b, true);
 	assert_int_equal(b.stream.state, STREAM_ENDED);
@@ -409,7 +409,7 @@ static void test_noise(void **state)
 			if (random() % 4 == 0)
 				ring->slices[i].state = RING_SLICE_OWNED;
 		bench_drain(&b, false);
-		spool_ack(&b.stream.spool, b.stream.spool.next - 1);
+		spool_ack(&b.stream.spool, b.stream.spool.next - 1, b.stream.spool.next - 1);
 	}
 	bench_drain(&b, true);
 	for (uint64_t i = b.stream.spool.first; i < b.stream.spool.next; i++) {
@@ -445,12 +445,12 @@ static void test_back_pressure(void **state)
 		usleep(10);
 		stalled |= stream_drain(&b.stream) == STREAM_STALLED;
 		if (stalled && round > 3000)
-			spool_ack(&b.stream.spool, b.stream.spool.next - 1);
+			spool_ack(&b.stream.spool, b.stream.spool.next - 1, b.stream.spool.next - 1);
 	}
 	assert_true(stalled);
 	for (int i = 0; i < 100 && b.stream.state != STREAM_ENDED; i++) {
 		bench_drain(&b, true);
-		spool_ack(&b.stream.spool, b.stream.spool.next - 1);
+		spool_ack(&b.stream.spool, b.stream.spool.next - 1, b.stream.spool.next - 1);
 	}
 	seen = stream_ledger(&b.stream).delivered;
 	assert_int_equal(seen, sent);

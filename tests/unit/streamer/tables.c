@@ -101,7 +101,7 @@ static void test_spool(void **state)
 		account.events = i * 10;
 		while (spool_put(&s, frame, 500 + i * 37 % 2500, &account) == -ENOSPC) {
 			assert_true(s.acked + 1 < s.next);
-			assert_int_equal(spool_ack(&s, s.acked + 1), 0);
+			assert_int_equal(spool_ack(&s, s.acked + 1, s.acked + 1), 0);
 		}
 		for (uint64_t k = s.first; k < s.next; k++) {
 			data = spool_get(&s, k, &length);
@@ -115,7 +115,7 @@ static void test_spool(void **state)
 	assert_int_equal(s.evicted.events, (s.first - 1) * 10);
 	assert_null(spool_get(&s, s.first - 1, &length));
 	assert_null(spool_get(&s, s.next, &length));
-	assert_int_equal(spool_ack(&s, s.next), -EINVAL);
+	assert_int_equal(spool_ack(&s, s.next, 0), -EINVAL);
 	assert_int_equal(spool_put(&s, frame, 20000, &account), -EMSGSIZE);
 	arena_close(&arena);
 }
