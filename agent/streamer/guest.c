@@ -18,7 +18,8 @@ int guests_init(struct guests *gs, struct arena *arena, uv_loop_t *loop, struct 
 {
 	*gs = (struct guests){.loop = loop, .secure = secure, .link = links, .links = count};
 	gs->guest = arena_take(arena, GUEST_PLACES * sizeof(*gs->guest));
-	if (!gs->guest)
+	gs->holder = arena_take(arena, count * sizeof(*gs->holder));
+	if (!gs->guest || !gs->holder)
 		return -ENOMEM;
 	for (int i = 0; i < GUEST_PLACES; i++)
 		gs->guest[i] = (struct guest){.host = gs, .io = {.fd = -1}};
@@ -66,18 +67,70 @@ static struct link *free_link(const struct guest *g)
 	return NULL;
 }
 
+static bool same(const struct stranger_address *a, const struct stranger_address *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+static uint32_t links_of(const struct guests *gs, const struct stranger_address *from)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < gs->links; i++)
+		count += same(&gs->holder[i].from, from);
+	return count;
+}
+
+/* The youngest link of the address that has most, if that is at least two more than the newcomer's has; NULL: all have their share. */
+static struct link *crowding_link(const struct guest *g)
+{
+	const struct guests *gs = g->host;
+	uint32_t most = links_of(gs, &g->who.from) + 1, youngest = 0;
+	struct link *link = NULL;
+
+	for (uint32_t i = 0; i < gs->links; i++) {
+		uint32_t count = links_of(gs, &gs->holder[i].from);
+
+		if (gs->link[i].closing || count < most || (!link && count == most) ||
+		    (count == most && gs->holder[i].since_ms < gs->holder[youngest].since_ms))
+			continue;
+		most = count;
+		youngest = i;
+		link = &gs->link[i];
+	}
+	return link;
+}
+
+static bool make_room(struct guest *g)
+{
+	struct link *link = g->link ? NULL : crowding_link(g);
+
+	if (!link)
+		return false;
+	log_info("link to %s: closed for %s, which has none", link->peer, g->peer);
+	link_close(link);
+	uv_poll_stop(&g->poll);
+	g->waits = true;
+	return true;
+}
+
 /* It has shown who it is. */
 static void admit(struct guest *g)
 {
 	struct link *link = free_link(g);
 	struct link_io io;
 
+	if (!link && (g->waits || make_room(g)))
+		return;
 	if (!link) {
 		log_info("turned %s away: %u collectors are connected already", g->peer,
 			 g->host->links);
 		leave(g);
 		return;
 	}
+	if (!g->link)
+		g->host->holder[link - g->host->link] =
+			(struct stranger){g->who.from, uv_now(g->host->loop)};
 	uv_poll_stop(&g->poll);
 	link_io_move(&io, &g->io);
 	log_info(g->link ? "connected to the collector at %s" : "collector at %s connected",
@@ -291,8 +344,14 @@ void guests_tick(struct guests *gs)
 	for (int i = 0; i < GUEST_PLACES; i++) {
 		struct guest *g = &gs->guest[i];
 
-		if (g->used && !g->closing && now - g->who.since_ms > STRANGERS_SHAKE_MS)
+		if (!g->used || g->closing)
+			continue;
+		if (g->waits && free_link(g)) {
+			g->waits = false;
+			admit(g);
+		} else if (now - g->who.since_ms > STRANGERS_SHAKE_MS) {
 			refuse(g, "it has not said who it is in time");
+		}
 	}
 }
 

@@ -3,7 +3,8 @@
  * Connections that have not shown yet who they are. They have places of their own, small ones, so that strangers can't take the links: a
  * connection moves to a link when its handshake is done (with a key or a certificate), or when the collector has said hello (without).
  * Until then it is told nothing. There are few places, and what holds one has STRANGERS_SHAKE_MS; a newcomer takes the place of the oldest
- * of whoever has most (base/strangers.h).
+ * of whoever has most (base/strangers.h). When all links are taken, an address that has two or more of them, and so more than the
+ * newcomer's would have, loses its youngest.
  *
  *   listener --accept--> guest --[handshake, or hello]--> link        dialer --connect--> guest (TLS only) --> its link
  */
@@ -33,6 +34,7 @@ struct guest {
 	struct link_io io;
 	struct link *link; /* that it will be; NULL: any that is free */
 	bool used, closing;
+	bool waits; /* for a link that is being closed for it */
 	struct stranger who;
 	size_t came; /* bytes */
 	char peer[80];
@@ -43,6 +45,7 @@ struct guests {
 	struct secure *secure; /* NULL: plain */
 	struct link *link;     /* for those who come */
 	uint32_t links;
+	struct stranger *holder; /* who has which link, and since when */
 	struct guest *guest;   /* GUEST_PLACES */
 	struct strangers strangers;
 };
