@@ -86,11 +86,15 @@ static ALWAYS_INLINE void count_begun(struct thread *thread)
 	barrier();
 }
 
-/* An event that has been counted as begun. */
+/* An event that has been counted as begun. A block whose birth is not on record is not followed: else its free would be on record without
+ * one. */
 static COLD void lose_begun(struct thread *thread, const struct event *event)
 {
 	struct ring_losses lost = {0};
 
+	if (event_space(event->kind) == EVENT_SPACE_HEAP &&
+	    event_class(event->kind) != EVENT_CLASS_FREE)
+		sample_take((void *)(uintptr_t)event->address);
 	record_count_lost(&lost, event);
 	lose(thread, &lost);
 }

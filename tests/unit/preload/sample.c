@@ -427,6 +427,28 @@ static void thins_samples(void **state)
 	agent_result_done(&thin);
 }
 
+/* A birth for which there was no room is not on record: its block leaves the set, so that no free is recorded without one. */
+static void lost_births(void **state)
+{
+	struct agent_options options = {.mode = RING_SAMPLE,
+					.sample_interval = 512,
+					.set_lines = 1024,
+					.small_slices = 3,
+					.drain_every_ms = 5,
+					.policy = RING_COUNT};
+	struct agent_result r;
+	struct agent_tally t;
+
+	(void)state;
+	RUN(&options, &r, target_path("churn"), "100000", "1", "20");
+	assert_exited(&r, 0);
+	assert_accounted(&r);
+	assert_true(r.lost.allocations > 100);
+	agent_tally(&r, TAG_OWN, &t);
+	assert_int_equal(t.orphans, 0);
+	agent_result_done(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -437,7 +459,7 @@ int main(void)
 		cmocka_unit_test(without_a_set),    cmocka_unit_test(modes),
 		cmocka_unit_test(killed),	    cmocka_unit_test(thins),
 		cmocka_unit_test(thins_samples),    cmocka_unit_test(exact_above_the_cut),
-		cmocka_unit_test(intervals_change),
+		cmocka_unit_test(intervals_change),  cmocka_unit_test(lost_births),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
