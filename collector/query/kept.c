@@ -4,47 +4,41 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/write.h"
 
 #include "base/ban.h"
 
 #define BYTES_MAX (1u << 30)
 
-static int read_all(const char *path, struct buf *out)
+static int map_all(const char *path, struct kept *ret)
 {
 	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	struct stat st;
-	uint8_t *room;
-	size_t done = 0;
+	void *at;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_size > BYTES_MAX)
+	if (!S_ISREG(st.st_mode) || !st.st_size || st.st_size > BYTES_MAX)
 		return -EBADMSG;
-	room = buf_reserve(out, (size_t)st.st_size);
-	if (!room)
-		return -ENOMEM;
-	while (done < (size_t)st.st_size) {
-		ssize_t n = read(fd, room + done, (size_t)st.st_size - done);
-
-		if (n <= 0)
-			return n ? -errno : -EBADMSG;
-		done += (size_t)n;
-	}
-	out->length += done;
+	at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	*ret = (struct kept){at, (size_t)st.st_size};
 	return 0;
 }
 
 /* Under a name of this process first: readers see all of it or nothing. */
-static void write_all(const char *path, const struct buf *bytes)
+static void write_whole(const char *path, const struct buf *head, const uint8_t *rest,
+			size_t length)
 {
 	char temporary[4096];
-	size_t done = 0;
-	int fd;
+	int fd, r;
 
 	if ((size_t)snprintf(temporary, sizeof(temporary), "%s.%d", path, (int)getpid()) >=
 	    sizeof(temporary))
@@ -52,20 +46,14 @@ static void write_all(const char *path, const struct buf *bytes)
 	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return;
-	while (done < bytes->length) {
-		ssize_t n = write(fd, bytes->data + done, bytes->length - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		done += (size_t)n;
-	}
-	if (close(fd) < 0 || done < bytes->length || rename(temporary, path) < 0)
+	r = write_all(fd, head->data, head->length);
+	if (!r)
+		r = write_all(fd, rest, length);
+	if (close(fd) < 0 || r < 0 || rename(temporary, path) < 0)
 		unlink(temporary);
 }
 
-int kept_read(const struct recording *recording, const char *name, struct buf *out,
+int kept_open(const struct recording *recording, const char *name, struct kept *ret_kept,
 	      uint64_t *ret_frames)
 {
 	cleanup(cleanup_free) char *path = NULL;
@@ -73,7 +61,14 @@ int kept_read(const struct recording *recording, const char *name, struct buf *o
 			? -ENOENT
 			: recording_keep(recording, name, &path, ret_frames);
 
-	return r ? r : read_all(path, out);
+	return r ? r : map_all(path, ret_kept);
+}
+
+void kept_close(struct kept *kept)
+{
+	if (kept->data)
+		munmap((void *)(uintptr_t)kept->data, kept->length);
+	*kept = (struct kept){0};
 }
 
 bool kept_wanted(const struct recording *recording, const char *name, uint64_t *ret_frames)
@@ -84,11 +79,13 @@ bool kept_wanted(const struct recording *recording, const char *name, uint64_t *
 	       recording_keep(recording, name, &path, ret_frames) == 0;
 }
 
-void kept_write(const struct recording *recording, const char *name, const struct buf *bytes)
+void kept_write(const struct recording *recording, const char *name, const struct buf *head,
+		const uint8_t *rest, size_t length)
 {
 	cleanup(cleanup_free) char *path = NULL;
 	uint64_t frames;
 
-	if (bytes->length <= BYTES_MAX && recording_keep(recording, name, &path, &frames) == 0)
-		write_all(path, bytes);
+	if (head->length + length <= BYTES_MAX &&
+	    recording_keep(recording, name, &path, &frames) == 0)
+		write_whole(path, head, rest, length);
 }

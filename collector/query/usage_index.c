@@ -25,7 +25,7 @@ void usage_index_free(struct usage_index *index)
 		return;
 	history_bins_done(&index->bins);
 	free(index->list);
-	buf_done(&index->own);
+	spill_done(&index->own);
 	free(index);
 }
 
@@ -171,14 +171,15 @@ struct part {
 	struct bin *list;
 	uint32_t count, capacity;
 	struct usage_sum at;
-	struct buf far;
+	struct buf bin; /* far events of the last one */
+	struct spill far;
 };
 
 struct making {
 	struct bin *list;
 	uint32_t count;
 	struct usage_sum at;
-	struct buf far;
+	struct spill *far;
 };
 
 static void part_free(void *part)
@@ -186,15 +187,21 @@ static void part_free(void *part)
 	struct part *p = part;
 
 	free(p->list);
-	buf_done(&p->far);
+	buf_done(&p->bin);
+	spill_done(&p->far);
 	free(p);
 }
 
 static int part_new(void *context, void **ret_part)
 {
+	struct part *p = calloc(1, sizeof(*p));
+
 	(void)context;
-	*ret_part = calloc(1, sizeof(struct part));
-	return *ret_part ? 0 : -ENOMEM;
+	if (!p)
+		return -ENOMEM;
+	spill_init(&p->far);
+	*ret_part = p;
+	return 0;
 }
 
 /* The least and most of any moment of the bin: what holds after all that happened in the same nanosecond. */
@@ -237,15 +244,20 @@ static int part_bin(void *part, const struct history_bin *from)
 	follow(bin, from);
 	p->at = sum_plus(p->at, sum_minus(bin->births, bin->deaths));
 	bin->far = p->far.length;
-	bin->far_count = put_far(&p->far, from->far, from->far_count, from->start_ns);
-	return buf_error(&p->far);
+	buf_clear(&p->bin);
+	bin->far_count = put_far(&p->bin, from->far, from->far_count, from->start_ns);
+	return buf_error(&p->bin) ? buf_error(&p->bin)
+				  : spill_append(&p->far, p->bin.data, p->bin.length);
 }
 
 static int part_merge(void *context, void *part)
 {
 	struct making *m = context;
-	const struct part *p = part;
+	struct part *p = part;
+	const uint8_t *far;
 	struct bin *list = reallocarray(m->list, (size_t)m->count + p->count + 1, sizeof(*list));
+
+	int r;
 
 	if (!list)
 		return -ENOMEM;
@@ -253,16 +265,15 @@ static int part_merge(void *context, void *part)
 	for (uint32_t i = 0; i < p->count; i++) {
 		struct bin bin = p->list[i];
 
-		bin.far += m->far.length;
+		bin.far += m->far->length;
 		bin.start = sum_plus(bin.start, m->at);
 		bin.least = sum_plus(bin.least, m->at);
 		bin.most = sum_plus(bin.most, m->at);
 		m->list[m->count++] = bin;
 	}
-	if (p->far.length)
-		buf_append(&m->far, p->far.data, p->far.length);
 	m->at = sum_plus(m->at, p->at);
-	return buf_error(&m->far);
+	r = spill_read(&p->far, &far, NULL);
+	return r ? r : spill_append(m->far, far, p->far.length);
 }
 
 int usage_index_new(const struct history_of *of, struct usage_index **ret_index,
@@ -274,14 +285,16 @@ int usage_index_new(const struct history_of *of, struct usage_index **ret_index,
 
 	if (!index)
 		return err_set(err, -ENOMEM, "out of memory");
+	spill_init(&index->own);
+	making.far = &index->own;
 	r = history_visit(
 		of, &index->bins,
 		&(struct history_visitor){&making, part_new, part_bin, part_merge, part_free}, err);
 	index->list = making.list;
-	index->own = making.far;
+	if (!r)
+		r = spill_read(&index->own, &index->far, err);
 	if (r < 0)
 		return r;
-	index->far = index->own.data;
 	index->far_length = index->own.length;
 	*ret_index = take_ptr(index);
 	return 0;

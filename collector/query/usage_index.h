@@ -24,6 +24,7 @@
  */
 #include "base/buf.h"
 #include "collector/query/history.h"
+#include "collector/query/kept.h"
 
 struct usage_index;
 
@@ -50,16 +51,16 @@ struct usage_span {
 int usage_index_spans(const struct usage_index *index, const struct history_of *of,
 		      struct usage_span *spans, uint32_t count, struct err_text *err);
 
-/* Appends the bytes to `out`. */
+/* The bytes: of head and bins, which go to `out` (empty before), and behind them the far events, which are the index's. */
 int usage_index_write(const struct usage_index *index, const struct recording *recording,
-		      uint64_t state, struct buf *out);
+		      uint64_t state, struct buf *out, const uint8_t **ret_far, size_t *ret_far_length);
 /* `data` is lent for as long as the index lives; it may be a mapped file. -EBADMSG: it is damaged, of another version, of another
  * recording or of another state of it, says the sentence: make it anew. */
 int usage_index_read(const uint8_t *data, size_t length, const struct recording *recording,
 		     uint64_t state, struct usage_index **ret_index, struct err_text *err);
-/* usage_index_kept.c. Reads the one that is kept beside the recording; `bytes`, empty before, belongs to it. 0, or a negative errno:
- * there is none that fits. */
-int usage_index_load(const struct recording *recording, struct buf *bytes, struct usage_index **ret_index);
+/* usage_index_kept.c. Reads the one that is kept beside the recording; `kept` belongs to it, and is the caller's to close in any case. 0, or a
+ * negative errno: there is none that fits. */
+int usage_index_load(const struct recording *recording, struct kept *kept, struct usage_index **ret_index);
 /* Keeps it there, if that can be done. */
 void usage_index_save(const struct usage_index *index, const struct recording *recording);
 /* Makes the checksum of such bytes right. */

@@ -39,6 +39,21 @@ static void put_bin(struct buf *out, const struct usage_index *index, uint32_t k
 	put_sums(out, &bin->deaths);
 }
 
+static uint64_t sum_of(const uint8_t *head, size_t length, const uint8_t *far, size_t far_length)
+{
+	XXH3_state_t *state = XXH3_createState();
+	uint64_t sum = 0;
+
+	if (!state)
+		return 0; /* it will be made anew */
+	XXH3_64bits_reset(state);
+	XXH3_64bits_update(state, head + 16, length - 16);
+	XXH3_64bits_update(state, far, far_length);
+	sum = XXH3_64bits_digest(state);
+	XXH3_freeState(state);
+	return sum;
+}
+
 void usage_index_vouch(uint8_t *data, size_t length)
 {
 	uint64_t sum;
@@ -50,9 +65,9 @@ void usage_index_vouch(uint8_t *data, size_t length)
 }
 
 int usage_index_write(const struct usage_index *index, const struct recording *recording,
-		      uint64_t state, struct buf *out)
+		      uint64_t state, struct buf *out, const uint8_t **ret_far, size_t *ret_far_length)
 {
-	size_t begin = out->length;
+	uint64_t sum;
 
 	buf_append(out, "HCUSAGE", 7);
 	buf_byte(out, VERSION);
@@ -65,11 +80,12 @@ int usage_index_write(const struct usage_index *index, const struct recording *r
 	buf_u64le(out, index->far_length);
 	for (uint32_t k = 0; k < index->bins.count; k++)
 		put_bin(out, index, k);
-	if (index->far_length)
-		buf_append(out, index->far, index->far_length);
 	if (buf_error(out))
 		return buf_error(out);
-	usage_index_vouch(out->data + begin, out->length - begin);
+	sum = htole64(sum_of(out->data, out->length, index->far, index->far_length));
+	memcpy(out->data + 8, &sum, sizeof(sum));
+	*ret_far = index->far;
+	*ret_far_length = index->far_length;
 	return 0;
 }
 

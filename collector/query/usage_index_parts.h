@@ -1,5 +1,6 @@
 #pragma once
 /* What the files of usage_index.h share: the index. */
+#include "collector/query/spill.h"
 #include "collector/query/usage_index.h"
 
 struct bin {
@@ -11,7 +12,7 @@ struct bin {
 struct usage_index {
 	struct history_bins bins;
 	struct bin *list; /* by bin */
-	struct buf own;	  /* far events of an index that was made here */
+	struct spill own; /* far events of an index that was made here */
 	const uint8_t *far;
 	size_t far_length;
 };

@@ -369,15 +369,14 @@ static void forget_index(struct view *view)
 {
 	usage_index_free(view->usage_index);
 	view->usage_index = NULL;
-	buf_done(&view->usage_bytes);
-	view->usage_bytes = (struct buf){0};
+	kept_close(&view->usage_kept);
 }
 
 static int make_index(struct view *view, const struct matcher *all, struct err_text *err)
 {
 	int r;
 
-	if (usage_index_load(view->recording, &view->usage_bytes, &view->usage_index) == 0)
+	if (usage_index_load(view->recording, &view->usage_kept, &view->usage_index) == 0)
 		return 0;
 	forget_index(view);
 	r = usage_index_new(&(struct history_of){.matcher = all}, &view->usage_index, err);

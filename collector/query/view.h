@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "collector/query/kept.h"
 #include "collector/query/intern.h"
 #include "collector/query/query.h"
 #include "collector/symbols/strings.h"
@@ -60,7 +61,7 @@ struct view {
 
 	pthread_mutex_t index_lock;
 	struct usage_index *usage_index; /* of all rows; NULL: not made yet */
-	struct buf usage_bytes;		 /* that it was read from */
+	struct kept usage_kept;		 /* that it was read from */
 	pthread_mutex_t sums_lock;
 	struct whole_sums *whole_sums; /* whole_sums.h; NULL: not made yet */
 	uint64_t *place_allocations; /* by place; NULL: not counted yet */

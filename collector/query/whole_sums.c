@@ -27,13 +27,13 @@ void whole_sums_free(struct whole_sums *whole)
 static struct whole_sums *load(const struct recording *recording)
 {
 	struct whole_sums *whole = NULL;
-	struct buf bytes = {0};
+	struct kept kept = {0};
 	uint64_t frames;
 
-	if (kept_read(recording, NAME, &bytes, &frames) < 0 ||
-	    whole_sums_read(bytes.data, bytes.length, recording, frames, &whole) < 0)
+	if (kept_open(recording, NAME, &kept, &frames) < 0 ||
+	    whole_sums_read(kept.data, kept.length, recording, frames, &whole) < 0)
 		whole = NULL;
-	buf_done(&bytes);
+	kept_close(&kept);
 	return whole;
 }
 
@@ -44,7 +44,7 @@ static void save(const struct whole_sums *whole, const struct recording *recordi
 
 	if (kept_wanted(recording, NAME, &frames) &&
 	    whole_sums_write(whole, recording, frames, &bytes) == 0)
-		kept_write(recording, NAME, &bytes);
+		kept_write(recording, NAME, &bytes, NULL, 0);
 	buf_done(&bytes);
 }
 

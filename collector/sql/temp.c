@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collector/store/temporary.h"
+
 #include "base/ban.h"
 
 struct temp_files {
@@ -175,33 +177,16 @@ static const sqlite3_io_methods methods = {
 	.xDeviceCharacteristics = characteristics,
 };
 
-/* O_TMPFILE, and where the file system has none, a name that goes at once. */
-static int open_in(const char *folder)
-{
-	char path[4096];
-	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
-
-	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
-		return fd;
-	if (snprintf(path, sizeof(path), "%s/heapcast-sql.XXXXXX", folder) >= (int)sizeof(path))
-		return -1;
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd >= 0)
-		unlink(path);
-	return fd;
-}
-
 /* Only what has no name: a statement that names a file has no business here. */
 static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int flags,
 		     int *ret_flags)
 {
 	struct temp_file *file = file_of(base);
-	const char *folder = getenv("TMPDIR");
 
 	*file = (struct temp_file){.files = vfs->pAppData, .fd = -1};
 	if (name)
 		return SQLITE_CANTOPEN;
-	file->fd = open_in(folder && *folder ? folder : "/var/tmp");
+	file->fd = store_temporary();
 	if (file->fd < 0)
 		return SQLITE_CANTOPEN;
 	file->base.pMethods = &methods;

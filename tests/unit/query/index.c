@@ -61,6 +61,17 @@ static void refused(const struct buf *bytes, size_t length, const struct test_re
 	assert_null(index);
 }
 
+static void write_index(const struct usage_index *index, const struct test_recording *t,
+			struct buf *bytes)
+{
+	const uint8_t *far;
+	size_t length;
+
+	buf_clear(bytes);
+	assert_int_equal(usage_index_write(index, t->recording, STATE, bytes, &far, &length), 0);
+	buf_append(bytes, far, length);
+}
+
 static void test_written_and_read(void **state)
 {
 	struct test_recording t, other;
@@ -84,8 +95,7 @@ static void test_written_and_read(void **state)
 		history_set_sizes(32, 100);
 		same_answers(index, roomy, &of);
 		usage_index_free(roomy);
-		buf_clear(&bytes);
-		assert_int_equal(usage_index_write(index, t.recording, STATE, &bytes), 0);
+		write_index(index, &t, &bytes);
 		assert_int_equal(usage_index_read(bytes.data, bytes.length, t.recording, STATE,
 						  &again, NULL),
 				 0);
@@ -132,8 +142,7 @@ static void test_hostile(void **state)
 		struct usage_index *damaged;
 		uint64_t peak;
 
-		buf_clear(&bytes);
-		assert_int_equal(usage_index_write(index, t.recording, STATE, &bytes), 0);
+		write_index(index, &t, &bytes);
 		for (unsigned n = 1 + test_random(&random) % 3; n; n--)
 			bytes.data[48 + test_random(&random) % (bytes.length - 48)] =
 				(uint8_t)test_random(&random);
