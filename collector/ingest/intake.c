@@ -166,6 +166,26 @@ static void attach(struct intake *s, struct link *link)
 	link->streams++;
 }
 
+static bool is_finishing(const struct intake *s)
+{
+	return s->finish_due || (s->finishing && s->working);
+}
+
+/* Its agent comes again while it is finished, which nothing may be added to: what is durable is all of it. */
+static void greet_finishing(struct intake *s, struct link *link, const Heapcast__StreamState *state)
+{
+	struct stream_position next = s->durable; /* which says the last one */
+
+	next.next++;
+	if (!is_all(next, state)) {
+		link_close(link, "its stream is being finished"); /* it comes again */
+		return;
+	}
+	attach(s, link);
+	order_subscribe(link, &s->id, next);
+	order_ack(link, &s->id, s->durable);
+}
+
 void intake_state(struct link *link, const Heapcast__StreamState *state)
 {
 	struct ingest *ingest = link->ingest;
@@ -197,6 +217,10 @@ void intake_state(struct link *link, const Heapcast__StreamState *state)
 		s = intake_new(ingest, state);
 	if (!s || claimed(s, link, state))
 		return;
+	if (is_finishing(s)) {
+		greet_finishing(s, link, state);
+		return;
+	}
 	if (open_writer(s) < 0) {
 		link_close(link, "its stream can't be stored"); /* it comes again */
 		return;
@@ -251,6 +275,8 @@ int intake_frame(struct link *link, const uint8_t *frame, size_t length,
 	s = intake_find(link->ingest, batch->stream.data);
 	if (!s || s->link != link || !s->writer)
 		return err_set(err, -EPROTO, "a batch of a stream that was not asked for");
+	if (is_finishing(s))
+		return err_set(err, -EPROTO, "a batch behind the end of its stream");
 	r = stream_writer_append(s->writer, frame, length, batch, err);
 	if (disk_refuses(r)) {
 		refused(link->ingest, REFUSED_APPEND, err_get(err, r));

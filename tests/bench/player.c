@@ -6,6 +6,7 @@
  *                                                            says so by beacons to the loopback interface's networks
  *     --spread S      they begin within S seconds (default 1)
  *     --cut N         N links a second are cut, and made again
+ *     --cut-last      each link is cut once, right behind the last batch, and made again soon
  *     --window BYTES  what an agent keeps until it is acknowledged (default 256 KiB): whoever has more waits
  *     --speed X       so many times as fast as it was recorded (default 1)
  *     --for S         at most so long (default: until all streams have ended and are acknowledged)
@@ -39,6 +40,7 @@
 
 #define TICK_MS	      10
 #define AGAIN_MS      1000 /* after a link has ended */
+#define LAST_AGAIN_MS 300 /* while streams wait to be finished */
 #define IN_MAX	      (1u << 20)
 #define ADDRESS_FIRST 0x7f010001u
 #define LATENCIES     65536 /* classes of 1 ms */
@@ -70,7 +72,7 @@ struct agent {
 	enum state state;
 	uv_tcp_t tcp;
 	uv_connect_t connect;
-	bool closing, greeted, asked, found, ended, refused;
+	bool closing, greeted, asked, found, ended, refused, was_cut;
 	uint8_t id[STREAM_ID_SIZE], stream[STREAM_ID_SIZE];
 	uint64_t start_ms, again_ms, waits_since_ms;
 	size_t next, acked; /* batches */
@@ -83,7 +85,7 @@ struct agent {
 static struct {
 	unsigned agents;
 	struct sockaddr_storage collector;
-	bool dials, stays;
+	bool dials, stays, cut_last;
 	uint16_t port;
 	double spread, cut, seconds, speed;
 	uint64_t window;
@@ -261,6 +263,12 @@ static void send_due(struct agent *a)
 
 	while (a->state == LINKED && a->next < due && a->kept <= wanted.window)
 		send_batch(a);
+	if (wanted.cut_last && a->next == played.count && !a->was_cut) {
+		a->was_cut = true;
+		hang_up(a);
+		a->again_ms = uv_now(loop) + LAST_AGAIN_MS;
+		return;
+	}
 	if (a->next < due && !a->waits_since_ms)
 		a->waits_since_ms = uv_now(loop);
 }
@@ -580,7 +588,7 @@ static const char *options(int argc, char **argv)
 		{"announce", required_argument, NULL, 'a'}, {"spread", required_argument, NULL, 's'},
 		{"cut", required_argument, NULL, 'c'},	  {"window", required_argument, NULL, 'w'},
 		{"for", required_argument, NULL, 'f'},	  {"stay", no_argument, NULL, 'y'},
-		{"speed", required_argument, NULL, 'x'},
+		{"speed", required_argument, NULL, 'x'}, {"cut-last", no_argument, NULL, 'l'},
 		{0},
 	};
 	int c;
@@ -594,6 +602,7 @@ static const char *options(int argc, char **argv)
 		case 'c': wanted.cut = atof(optarg); break;
 		case 'w': wanted.window = strtoull(optarg, NULL, 10); break;
 		case 'f': wanted.seconds = atof(optarg); break;
+		case 'l': wanted.cut_last = true; break;
 		case 'y': wanted.stays = true; break;
 		case 'x': wanted.speed = atof(optarg); break;
 		default: exit(2);
