@@ -368,12 +368,26 @@ static int read_request(struct server *server, struct lws *wsi, struct exchange 
 	return read_arguments(wsi, x);
 }
 
+/* A request with a body that came before the one in front of it was answered. The library (4.1) keeps what it holds back in a list, and
+ * turns round for ever when it finds a body there: nobody would be answered any more. */
+static bool brings_body_early(struct lws *wsi)
+{
+	bool has_body = lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH) ||
+			lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_TRANSFER_ENCODING) ||
+			(!lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) &&
+			 !lws_hdr_total_length(wsi, WSI_TOKEN_HEAD_URI));
+
+	/* 0: the list is not empty, of this connection or of another one; who is closed for that asks again. */
+	return has_body && !lws_service_adjust_timeout(lws_get_context(wsi), 1, 0);
+}
+
 static int on_request(struct server *server, struct lws *wsi, struct session *session,
 		      const char *path, size_t length)
 {
 	struct exchange *x;
 
-	if (session->x) /* one at a time on a connection: libwebsockets holds back what comes behind */
+	/* One at a time on a connection: the library holds back what comes behind. */
+	if (session->x || brings_body_early(wsi))
 		return -1;
 	x = exchange_new(server->sources, path);
 	if (!x)

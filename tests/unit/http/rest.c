@@ -299,6 +299,50 @@ static void test_methods_and_hosts(void **state)
 	close(fd);
 }
 
+/* A request with a body that does not wait for the answer before: the connection ends, and everybody else is answered as ever. */
+static void test_bodies_that_come_early(void **state)
+{
+	static const char *const early[] = {
+		"POST /data/last/sql HTTP/1.1\r\nContent-Length: 8\r\n" HOST "SELECT 1",
+		"POST /data/last/control HTTP/1.1\r\nContent-Length: 8\r\n" HOST "SELECT 1",
+		"POST /list HTTP/1.1\r\nContent-Length: 8\r\n" HOST "SELECT 1",
+		"PUT /list HTTP/1.1\r\nContent-Length: 8\r\n" HOST "SELECT 1",
+		"GET /list HTTP/1.1\r\nContent-Length: 8\r\n" HOST "SELECT 1",
+		"POST /data/last/sql HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" HOST "8\r\nSELECT 1\r\n0\r\n\r\n",
+		"POST /data/last/sql HTTP/1.1\r\nContent-Length: 8\r\n" HOST,
+	};
+	static const char *const first[] = {
+		"GET /list HTTP/1.1\r\n" HOST,
+		"GET /nowhere HTTP/1.1\r\n" HOST,
+		"POST /data/last/sql HTTP/1.1\r\nContent-Length: 8\r\n" HOST "SELECT 2",
+	};
+	char text[1000];
+	struct answer a;
+	int fd;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(early) / sizeof(early[0]); i++)
+		for (size_t k = 0; k < sizeof(first) / sizeof(first[0]); k++) {
+			snprintf(text, sizeof(text), "%s%s", first[k], early[i]);
+			fd = client_connect(http_port(http));
+			say(fd, text);
+			client_read(fd, &a, false);
+			assert_int_equal(a.status, k == 1 ? 404 : 200);
+			buf_done(&a.body);
+			close(fd);
+			json_decref(get_json("/list", 200));
+		}
+	/* One that waits is answered. */
+	fd = client_connect(http_port(http));
+	for (size_t k = 0; k < 4; k++) {
+		say(fd, first[k % 2 * 2]);
+		client_read(fd, &a, false);
+		assert_int_equal(a.status, 200);
+		buf_done(&a.body);
+	}
+	close(fd);
+}
+
 __attribute__((format(printf, 2, 3))) static size_t put(char *to, const char *format, ...)
 {
 	va_list args;
@@ -635,6 +679,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_pages),	  cmocka_unit_test(test_other_paths),
 		cmocka_unit_test(test_errors),	  cmocka_unit_test(test_methods_and_hosts),
 		cmocka_unit_test(test_hostile),	  cmocka_unit_test(test_readers_that_leave),
+		cmocka_unit_test(test_bodies_that_come_early),
 		cmocka_unit_test(test_sql_turns), cmocka_unit_test(test_description),
 		cmocka_unit_test(test_answers),	  cmocka_unit_test(test_questions),
 		cmocka_unit_test(test_stop),	  cmocka_unit_test(test_start_errors),
