@@ -145,24 +145,27 @@ static void mark_dirty(struct intake *s, uint64_t bytes)
 	s->unsynced_bytes += bytes;
 }
 
-/* The same stream by two agents: the first keeps it, unless it is the same agent on a new link, or one that goes on where the
- * first has died. */
+/* The same stream by two agents: the first keeps it, also before anything of it has come, unless it is the same agent on a new link,
+ * or one that goes on where the first has died. */
 static bool claimed(const struct intake *s, const struct link *link,
 		    const Heapcast__StreamState *state)
 {
 	uint32_t incarnation = s->writer ? stream_writer_position(s->writer).incarnation : 0;
 
+	if (incarnation < s->incarnation)
+		incarnation = s->incarnation;
 	return s->link && s->link != link && memcmp(s->link->agent, link->agent, STREAM_ID_SIZE) &&
 	       state->incarnation <= incarnation;
 }
 
-static void attach(struct intake *s, struct link *link)
+static void attach(struct intake *s, struct link *link, uint32_t incarnation)
 {
 	if (s->link == link)
 		return;
 	if (s->link)
 		s->link->streams--;
 	s->link = link;
+	s->incarnation = incarnation;
 	link->streams++;
 }
 
@@ -225,7 +228,7 @@ void intake_state(struct link *link, const Heapcast__StreamState *state)
 		link_close(link, "its stream can't be stored"); /* it comes again */
 		return;
 	}
-	attach(s, link);
+	attach(s, link, state->incarnation);
 	position = stream_writer_position(s->writer);
 	order_subscribe(link, &s->id, position);
 	if (new)

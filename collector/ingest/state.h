@@ -121,7 +121,7 @@ struct intake {
 	struct stream_id id;
 	struct stream_writer *writer;
 	char *executable;
-	uint32_t pid;
+	uint32_t pid, incarnation; /* as the one whose link it is says */
 	uint64_t unsynced_bytes, dirty_since_ms, left_ms;
 	struct stream_position durable; /* next: the last safe batch */
 	bool dirty, working, ended, told_ended, complete_at_start;

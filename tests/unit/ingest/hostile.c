@@ -158,11 +158,57 @@ static void noise(void **state)
 	}
 }
 
+/* A stream that has its agent, and of which nothing has come yet, is not another one's because that one says its name. */
+static void deliver_beside_a_claim(struct agent *a)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons(a->dial),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const struct timeval moment = {.tv_usec = 300000};
+	struct agent other = {.b = a->b, .messages = a->messages};
+	const Heapcast__Order *order;
+	int fd = agent_accept(a), second = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	agent_greet(a, fd, 1);
+	agent_subscribed(a, fd);
+	memset(other.id, 0x78, sizeof(other.id));
+	a->failed |= connect(second, (struct sockaddr *)&to, sizeof(to)) < 0;
+	setsockopt(second, SOL_SOCKET, SO_RCVTIMEO, &moment, sizeof(moment));
+	agent_greet(&other, second, 1);
+	while ((order = next_order(&other, second)))
+		a->failed |= order->subscribe != NULL;
+	agent_frames(a, fd, 0, a->b.frame_count);
+	agent_until_acked(a, fd, a->b.number);
+	close(second);
+	close(fd);
+	buf_done(&other.in);
+}
+
+static void claimed_by_another(void **state)
+{
+	struct collector c;
+	struct agent a;
+	const char *peers[] = {a.address};
+
+	(void)state;
+	agent_begin(&a, deliver_beside_a_claim);
+	collector_begin(&c, temporary_folder, peers, 1, false, INGEST_STREAM_ENDED, 1);
+	a.dial = ingest_port(c.ingest);
+	agent_start(&a);
+	collector_run(&c);
+	agent_join(&a);
+	assert_false(c.timed_out);
+	assert_int_equal(a.connections, 1);
+	expect_recording(&a, temporary_folder);
+	agent_done(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST_IN_FOLDER(nonsense),
 		TEST_IN_FOLDER(noise),
+		TEST_IN_FOLDER(claimed_by_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
