@@ -140,6 +140,7 @@ struct session {
 	uint64_t saved;		/* events that were delivered before giving up */
 	struct cursor cursor[COLLECTORS_MAX]; /* by a collector's place */
 	uint64_t link_acked;	/* most of what they have acknowledged */
+	uint64_t whole_ns;	/* when all of the stream, which has ended, had been acknowledged; 0: not yet */
 	bool waits_for_away;	/* said so */
 	bool for_away;		/* the file is for collectors that are away: others have all of it */
 	uint64_t progress_ns;	/* when a collector last acknowledged, or the process ended */
@@ -316,8 +317,9 @@ void agent_forget_collectors(struct agent *agent);
 void session_begin_cursors(struct session *session);
 /* Up to here all collectors have it; UINT64_MAX: there are none. */
 uint64_t session_kept(const struct session *session);
-/* What the end waits for: a collector that is connected and goes on taking it; one that was cut off a moment ago and may come back. With the
- * stream's lock held. */
+/* Everything has been taken by somebody. What the end waits for all the same: a collector that is connected and goes on taking it; one that
+ * was cut off a moment ago and may come back. Whoever comes only now, or comes and goes, puts the end off for the linger time in all. With
+ * the stream's lock held. */
 bool session_has_laggard(struct session *session);
 /* A collector that is waited for has a part of it, and is away: what it lacks is to be kept in a file. With the stream's lock held. */
 bool session_has_absent(const struct session *session);

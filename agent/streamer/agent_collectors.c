@@ -18,7 +18,7 @@ void session_begin_cursors(struct session *s)
 {
 	for (uint32_t i = 0; i < COLLECTORS_MAX; i++)
 		s->cursor[i] = (struct cursor){.active = collector_at(s, i)->known};
-	s->link_acked = 0;
+	s->link_acked = s->whole_ns = 0;
 	s->waits_for_away = s->for_away = false;
 }
 
@@ -52,7 +52,8 @@ static bool lacks(const struct session *s, uint32_t place)
 	return s->cursor[place].active && s->cursor[place].acked + 1 < s->stream.spool.next;
 }
 
-static bool takes(const struct session *s, uint32_t place)
+/* NULL: it does not take the stream now. */
+static const struct subscription *subscription_of(const struct session *s, uint32_t place)
 {
 	const struct agent *a = s->agent;
 
@@ -61,9 +62,9 @@ static bool takes(const struct session *s, uint32_t place)
 
 		if (l->fd >= 0 && !l->closing && l->greeted && l->who == place &&
 		    l->subscription[s->slot].active)
-			return true;
+			return &l->subscription[s->slot];
 	}
-	return false;
+	return NULL;
 }
 
 /* Nobody who is away is waited for when the agent is told to end, or another program needs the place. */
@@ -90,19 +91,23 @@ static void tell_wait(struct session *s, const struct collector *c)
 
 bool session_has_laggard(struct session *s)
 {
-	uint64_t now = clock_monotonic_ns();
-	bool pressed = is_pressed(s->agent);
+	uint64_t now = clock_monotonic_ns(), linger = s->agent->settings.linger_ns;
+	bool pressed = is_pressed(s->agent), open;
 
+	if (!s->whole_ns)
+		s->whole_ns = now;
+	open = now - s->whole_ns <= linger;
 	for (uint32_t i = 0; i < COLLECTORS_MAX; i++) {
 		const struct collector *c = collector_at(s, i);
+		const struct subscription *sub = subscription_of(s, i);
 
 		if (!lacks(s, i))
 			continue;
-		if (takes(s, i)) {
-			if (now - s->progress_ns <= LAGGARD_NS)
+		if (sub) {
+			if (now - s->progress_ns <= LAGGARD_NS &&
+			    (open || sub->since_ns <= s->whole_ns))
 				return true;
-		} else if (!c->links && !pressed &&
-			   now - c->left_ns <= s->agent->settings.linger_ns) {
+		} else if (!c->links && open && !pressed && now - c->left_ns <= linger) {
 			if (s->cursor[i].begun)
 				tell_wait(s, c);
 			return true;
