@@ -37,9 +37,24 @@ static void warn_once(struct peer *p, const char *why)
 	p->warned = true;
 }
 
+static struct peer *find(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE])
+{
+	const uint64_t *at = map_get(&ingest->peer_of, id_key(ingest, agent));
+
+	return at ? (struct peer *)(uintptr_t)*at : NULL;
+}
+
 static bool is_silent(const struct link *link)
 {
 	return uv_now(link->ingest->loop) - link->heard_ms >= MOVED_MS;
+}
+
+/* Does the agent at its other end still say that it is there? A beacon of another one, which anybody can send, is no reason then. */
+static bool is_announced(const struct link *link)
+{
+	const struct peer *p = find(link->ingest, link->agent);
+
+	return p && p->address_seen_ms && uv_now(link->ingest->loop) - p->address_seen_ms < MOVED_MS;
 }
 
 /* Several peers can have one address: one that was named and is heard, too; or an agent that was started anew, as which nobody
@@ -51,7 +66,7 @@ static void connect_to(struct peer *p, const struct sockaddr *address)
 	int r;
 
 	if (other && p->has_agent && other->state == LINK_OPEN && is_silent(other) &&
-	    memcmp(other->agent, p->agent, STREAM_ID_SIZE)) {
+	    !is_announced(other) && memcmp(other->agent, p->agent, STREAM_ID_SIZE)) {
 		link_close(other, "another agent is there now");
 		other = NULL;
 	}
@@ -142,13 +157,6 @@ static struct peer *peer_new(struct ingest *ingest)
 	ingest->peers = p;
 	ingest->peer_count++;
 	return p;
-}
-
-static struct peer *find(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE])
-{
-	const uint64_t *at = map_get(&ingest->peer_of, id_key(ingest, agent));
-
-	return at ? (struct peer *)(uintptr_t)*at : NULL;
 }
 
 static void forget_agent(struct peer *p)

@@ -5,7 +5,7 @@ replay FILE ADDRESS PORT SECONDS   sends them again, one after the other, to the
 garbage ADDRESS SECONDS SEED       noise, damaged beacons and probes
 forge ADDRESS SECONDS RATE PORT [NETWORK]   beacons of agents that there are not, so many a second, each of another one, with this port; from our
                                    own address, or from any of the network ("10.77.0": raw sockets). At our own a socket listens there that
-                                   never says anything
+                                   never says anything, unless somebody listens there already
 """
 import random, socket, struct, sys, time
 
@@ -90,8 +90,11 @@ def forge(address, seconds, rate, port, network=None):
     s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) if network else sender()
     s.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
     deaf = socket.socket()
-    deaf.bind(("", int(port)))
-    deaf.listen(4096)
+    try:
+        deaf.bind(("", int(port)))
+        deaf.listen(4096)
+    except OSError:
+        pass
     while time.monotonic() - begin < float(seconds):
         data = forged(r, int(port))
         s.sendto(packet(data, "%s.%d" % (network, r.randrange(20, 250)), address) if network else data, (address, PORT))
