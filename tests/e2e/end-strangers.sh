@@ -1,0 +1,49 @@
+#!/bin/bash
+# Collectors that come when a program has ended and a true one has everything, ask for the stream, and go, or stay and never acknowledge:
+# the agent ends when its --linger is over.
+. "$(dirname "$0")/lib.sh"
+. "$TEST_SOURCE/lib-resume.sh"
+need python3
+
+cat >"$T/strangers.py" <<'P'
+# PORT RECORDING: subscribes again and again, each time as somebody else, until nobody listens any more.
+import os, socket, sys, time
+sys.path.insert(0, os.environ["TEST_SOURCE"] + "/mutated")
+from wire import Mutator, Schema, pack_frame
+
+m = Mutator(Schema(os.environ["TEST_SOURCE"] + "/../../proto/heapcast.proto"))
+say = lambda *fields: pack_frame(m.wrapped(m.schema.close([list(f) for f in fields])))
+stream, stays, count = bytes.fromhex(sys.argv[2]), [], 0
+while True:
+    try:
+        s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+        s.sendall(say([1, 2, [[1, 0, 1], [2, 2, os.urandom(16)], [3, 2, b"x"], [4, 2, b"0"]]]) + say([2, 2, [[1, 2, stream]]]))
+        s.recv(1000)
+        count += 1
+    except OSError:
+        break
+    if count % 2:
+        s.close()
+    else:
+        stays = stays[-1:] + [s]
+    time.sleep(0.2)
+print(count)
+P
+
+start_agent board 8171 --linger 3s -- "$BUILD/tests/e2e-rolling" 300 2000 "$T/end"
+gather desk --no-discovery --listen off 127.0.0.1:8171
+wait_for 20 "the stream" eval '[ -n "$(ls "$T/desk/streams" 2>/dev/null)" ]'
+TEST_SOURCE=$TEST_SOURCE python3 "$T/strangers.py" 8171 "$(streams desk)" >"$T/strangers" &
+strangers=$!
+sleep 1
+touch "$T/end"
+wait_idle desk 1
+began=$SECONDS
+wait_agent board
+took=$((SECONDS - began))
+wait "$strangers"
+printf 'it ended %d s after everything was taken; %d strangers came\n' "$took" "$(cat "$T/strangers")"
+[ "$took" -le 10 ] || fail "the end was put off for $took s"
+[ "$(cat "$T/strangers")" -ge 10 ] || fail "there were few strangers"
+stop_gather desk
+balances desk
