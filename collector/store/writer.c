@@ -199,13 +199,18 @@ static int write_frame(struct stream_writer *w, const uint8_t *frame, size_t len
 	return 0;
 }
 
-/* Numbers come one by one; only a catch-up may pass some over. */
+/* Numbers come one by one; only a catch-up may pass some over. Behind the end nothing comes any more, whoever says so. */
 static int check_order(const struct stream_writer *w, const Heapcast__Batch *batch,
 		       struct err_text *err)
 {
 	const struct stream_position *p = &w->totals.position;
 	uint64_t expected = batch->incarnation == p->incarnation ? p->next : 1;
+	bool is_new = batch->incarnation > p->incarnation ||
+		      (batch->incarnation == p->incarnation && (batch->catch_up || batch->number >= p->next));
 
+	if (w->totals.ended && is_new)
+		return err_set(err, -EBADMSG, "batch %llu came behind the end of its stream",
+			       (unsigned long long)batch->number);
 	if (batch->incarnation >= p->incarnation && batch->number > expected &&
 	    batch->number != w->announced)
 		return err_set(err, -EBADMSG, "batch %llu came, but %llu was expected",

@@ -257,6 +257,41 @@ static void damage_catalogue(const char *how)
 	close(fd);
 }
 
+/* A stream that has ended, or was opened again since, takes nothing more, whoever brings it: not in a new incarnation either. */
+static void what_is_behind_the_end(void **state)
+{
+	struct store *store = open_store(STORE_WRITE);
+	struct stream_position durable;
+	struct stream_writer *w;
+	struct builder b;
+	uint64_t cut;
+
+	(void)state;
+	build_small(&b, 5);
+	builder_malloc(&b, 900, 1, 0x50, 1);
+	builder_close(&b, 900);
+	b.incarnation = 2;
+	b.number = 0;
+	builder_malloc(&b, 950, 1, 0x60, 1);
+	builder_close(&b, 950);
+	w = open_writer(store, &b, &cut);
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(append(w, &b, i), 0);
+	for (unsigned again = 0; again < 2; again++) {
+		assert_int_equal(append(w, &b, 4), 1);
+		assert_int_equal(append(w, &b, 5), -EBADMSG);
+		assert_int_equal(append(w, &b, 6), -EBADMSG);
+		assert_int_equal(stream_writer_position(w).next, 6);
+		assert_int_equal(stream_writer_sync(w, &durable, NULL), 0);
+		stream_writer_close(w);
+		w = open_writer(store, &b, &cut);
+		assert_int_equal(cut, 0);
+	}
+	stream_writer_close(w);
+	store_close(store);
+	builder_done(&b);
+}
+
 static void catalogue_is_rebuilt(void **state)
 {
 	static const char *const hows[] = {"removed", "garbage", "\xff\xff\xff\xff"};
@@ -375,6 +410,7 @@ int main(void)
 		TEST_IN_FOLDER(recovery),
 		TEST_IN_FOLDER(disk_full),
 		TEST_IN_FOLDER(what_is_refused),
+		TEST_IN_FOLDER(what_is_behind_the_end),
 		TEST_IN_FOLDER(catalogue_is_rebuilt),
 	};
 
