@@ -165,14 +165,12 @@ static int run_with(struct sql *sql, const struct sql_options *o, const char *te
 
 DEFINE_CLEANUP(sql_close, struct sql *)
 
-/* An answer in JSON is the rows, and has no room for it. */
+/* An answer in JSON or CSV is the rows, and has no room for it. */
 static void say_incomplete(const struct question *q, const struct sql_options *o)
 {
-	if (o->csv && q->completeness.line[0])
-		printf("# %s\r\n", q->completeness.line);
-	else if (o->json_lines || o->question.common.json)
+	if (o->csv || o->json_lines || o->question.common.json)
 		incomplete_note(q->command, &q->completeness);
-	else if (!o->csv)
+	else
 		incomplete_print(NULL, &q->completeness);
 }
 

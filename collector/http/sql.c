@@ -161,7 +161,17 @@ static int answer_json(struct exchange *x, struct sql *sql, const char *text,
 	return r;
 }
 
-static int answer_csv(struct exchange *x, struct sql *sql, const char *text,
+/* CSV has no place for it but the header. */
+static void say_cut(struct exchange *x, uint64_t rows)
+{
+	size_t used = strlen(x->incomplete);
+
+	snprintf(x->incomplete + used, sizeof(x->incomplete) - used,
+		 "%sIncomplete: the answer has more rows than %llu (count).", used ? " " : "",
+		 (unsigned long long)rows);
+}
+
+static int answer_csv(struct exchange *x, struct sql *sql, const char *text, uint64_t rows,
 		      struct sql_place *ret_place)
 {
 	struct sql_render render = {.format = SQL_CSV, .out = &x->out};
@@ -169,8 +179,9 @@ static int answer_csv(struct exchange *x, struct sql *sql, const char *text,
 	int r;
 
 	x->content_type = "text/csv; charset=utf-8";
-	put_incomplete_line(&x->out, "# ", x->incomplete, "\r\n");
 	r = sql_run(sql, text, &sink, ret_place, &x->err);
+	if (render.cut)
+		say_cut(x, rows);
 	sql_render_done(&render);
 	return r;
 }
@@ -211,7 +222,7 @@ int sql_step(struct exchange *x)
 	x->out.limit = HTTP_SQL_ANSWER_BYTES_MAX;
 	r = sql_open(x->source->view, &asked.limits, &sql, &x->err);
 	if (!r)
-		r = asked.csv ? answer_csv(x, sql, text, &place)
+		r = asked.csv ? answer_csv(x, sql, text, asked.limits.rows, &place)
 			      : answer_json(x, sql, text, &place);
 	if (!r)
 		r = buf_error(&x->out);

@@ -205,7 +205,7 @@ static int csv_row(void *context, unsigned columns, const struct sql_value *valu
 
 static int csv_finish(void *context, bool cut)
 {
-	(void)cut;
+	((struct sql_render *)context)->cut |= cut;
 	return flush_some(context, 1);
 }
 

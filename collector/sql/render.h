@@ -19,6 +19,8 @@ struct sql_render {
 	struct json json;
 	char **names; /* of columns */
 	unsigned columns, answers;
+	/* There were more rows than may be. */
+	bool cut;
 };
 
 struct sql_sink sql_render_sink(struct sql_render *render);

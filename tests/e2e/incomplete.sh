@@ -67,8 +67,8 @@ for name in ledger:
         continue
     out, err = run("sql", "--json", f"{T}/{name}", "select 1")
     need(("Incomplete" in err) == bool(line), "sql --json", name, err)
-    out = run("sql", "--csv", f"{T}/{name}", "select 1")[0].decode()
-    need(out.split("\r\n")[0] == f"# {line}" if line else "#" not in out, "sql --csv", name, out)
+    out, err = run("sql", "--csv", f"{T}/{name}", "select 1")
+    need(out == b"1\r\n1\r\n" and (line or "ncomplete") in err if line else "ncomplete" not in err, "sql --csv", name, out, err)
     out = run("analyze", "--html", "-", f"{T}/{name}")[0].decode()
     need((line in out) if line else "ncomplete" not in out, "analyze --html", name)
 for base, now in (("lost", "whole"), ("cut", "lost")):
@@ -146,8 +146,14 @@ for path, methods in api["paths"].items():
         if kind == "application/json" and body.lstrip()[:1] == b"{" and "_to_script" not in path:
             answer = json.loads(body)
             need(answer.get("incomplete") == base and (not base or list(answer)[0] == "incomplete"), url, list(answer)[:2])
-        elif "svg" in kind or "csv" in kind or "ascii_tree" in path:
+        elif "svg" in kind or ("csv" in kind and not path.endswith("/sql")) or "ascii_tree" in path:
             need((line in body.decode()) if line else b"ncomplete" not in body, url)
+headers, body = get(f"/data/{lost['id']}/sql?query=select%201&format=csv")
+need(headers["Heapcast-Incomplete"] == lost["incomplete"] and body == b"1\r\n1\r\n", headers, body)
+headers, body = get(f"/data/{whole['id']}/sql?query=select%20value%20from%20json_each('[1,2,3,4]')&format=csv&count=3")
+need(headers["Heapcast-Incomplete"] == "Incomplete: the answer has more rows than 3 (count)." and body.count(b"\n") == 4, headers, body)
+headers, body = get(f"/data/{lost['id']}/sql?query=select%20value%20from%20json_each('[1,2,3,4]')&format=csv&count=3")
+need(headers["Heapcast-Incomplete"] == lost["incomplete"] + " Incomplete: the answer has more rows than 3 (count).", headers)
 (list_of,) = [json.loads(get("/list")[1])]
 need({r["id"]: r.get("incomplete") for r in list_of} == {l["id"]: l.get("incomplete") for l in ledger.values()}, list_of)
 with urllib.request.urlopen(f"http://127.0.0.1:18091/data/{lost['id']}/live", timeout=60) as answer:
