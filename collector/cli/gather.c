@@ -25,6 +25,8 @@
 #define PROGRESS_MS 500
 #define MAPPED_BYTES (128 << 10) /* pieces that malloc maps */
 #define ARENAS_MAX   4
+#define MEMORY_LEAST (4u << 20) /* with less there is nothing that could be derived in it: the number would mean nothing */
+#define AS_MANY	     UINT64_MAX  /* agents, as there is room for */
 
 struct gather_options {
 	struct common_options common;
@@ -303,7 +305,9 @@ static int gather(struct gather *g, struct store *store, char **peers, int peer_
 		.peer_count = (size_t)peer_count,
 		.file_wanted = file_wanted,
 		.file_came = file_came,
-		.agents_max = g->options->agents_max > UINT32_MAX ? UINT32_MAX : (uint32_t)g->options->agents_max,
+		.agents_max = g->options->agents_max == AS_MANY	     ? 0
+			      : g->options->agents_max > UINT32_MAX ? UINT32_MAX
+								     : (uint32_t)g->options->agents_max,
 		.memory_limit = g->options->memory_limit,
 		.keep_ns = g->options->keep_ns,
 		.keep_bytes = g->options->keep_bytes,
@@ -341,11 +345,13 @@ static int gather(struct gather *g, struct store *store, char **peers, int peer_
 	return r;
 }
 
-/* --http: the page beside it, in a thread of its own that only reads. */
-static int serve(const struct gather_options *options, struct http **ret_http, struct err_text *err)
+/* --http: the page beside it, in a thread of its own that only reads. What is wrong with it is said before a folder is made. Both are
+ * used until http_stop. */
+static struct http_place place;
+static struct http_options http_options;
+
+static int check_http(const struct gather_options *options, struct err_text *err)
 {
-	static struct http_place place; /* both are used until http_stop */
-	static struct http_options http;
 	int r;
 
 	if (!options->http.http)
@@ -353,14 +359,28 @@ static int serve(const struct gather_options *options, struct http **ret_http, s
 	r = http_place_read(&options->http, &place, err);
 	if (r < 0)
 		return r;
-	http = (struct http_options){.address = place.host,
-				     .port = place.port,
-				     .token = place.token,
-				     .data = options->common.data};
-	r = http_start(&http, ret_http, err);
+	http_options = (struct http_options){.address = place.host,
+					     .port = place.port,
+					     .token = place.token,
+					     .data = options->common.data};
+	return http_may_start(&http_options, err);
+}
+
+static int serve(const struct gather_options *options, struct http **ret_http, struct err_text *err)
+{
+	int r;
+
+	if (!options->http.http)
+		return 0;
+	r = http_start(&http_options, ret_http, err);
 	if (!r)
 		printf("serving %s\n", http_url(*ret_http));
 	return r;
+}
+
+static bool is_wrong_use(int r)
+{
+	return r == -EINVAL || r == -ENODEV || r == -EPERM || r == -ENOENT;
 }
 
 /* What deriving takes comes in large pieces, which go back to the system at once; left to itself malloc would keep up to 32 MiB of each size. */
@@ -385,6 +405,15 @@ static int gather_run(struct command_call *call)
 		return command_usage_error(
 			call->command,
 			"without discovery, name agents (HOST:PORT) or give --listen");
+	if (options->memory_limit < MEMORY_LEAST)
+		return command_usage_error(call->command,
+					   "--memory-limit takes 4M at least: one stream at a time is derived whatever it says");
+	if (!options->agents_max)
+		return command_usage_error(call->command, "--agents-max takes 1 at least");
+	r = check_http(options, &err);
+	if (r < 0)
+		return is_wrong_use(r) ? command_usage_error(call->command, "%s", err_get(&err, r))
+				       : command_fault(call->command, r, &err);
 	give_memory_back();
 	r = store_open(options->common.data, STORE_WRITE, &store, &err);
 	if (r < 0)
@@ -400,7 +429,7 @@ static int gather_run(struct command_call *call)
 	if (http)
 		http_stop(http);
 	store_close(store);
-	if (r == -EINVAL || r == -ENODEV || r == -EPERM || r == -ENOENT)
+	if (is_wrong_use(r))
 		return command_usage_error(call->command, "%s", err_get(&err, r));
 	if (r < 0)
 		return command_fault(call->command, r, &err);
@@ -430,7 +459,7 @@ static const struct option table[] = {
 		      "agents that are connected at a time (as many as memory and 'ulimit -n' allow: 4096); one with nothing to "
 		      "send gives way to one that has"),
 	OPTION_SIZE(struct gather_options, memory_limit, "memory-limit", "SIZE",
-		    "memory for the streams that are received (512M): rows are derived from them in half of it, whatever their number"),
+		    "memory for the streams that are received (512M, at least 4M): rows are derived from them in half of it, whatever their number"),
 	OPTION_LETTER('q', struct gather_options, quiet, FLAG, "quiet", NULL,
 		      "say nothing but warnings"),
 	{0},
@@ -443,6 +472,8 @@ static const struct option key_table[] = {
 
 static const struct option_group groups[] = {
 	{NULL, table}, {"Who may", key_table}, {"Where", data_table}, {0}};
+
+static const struct gather_options defaults = {.memory_limit = INGEST_MEMORY, .agents_max = AS_MANY};
 
 const struct command command_gather = {
 	.name = "gather",
@@ -461,6 +492,7 @@ const struct command command_gather = {
 		"  collector gather --interface lo --for 5m    this host only, five minutes\n",
 	.groups = groups,
 	.options_size = sizeof(struct gather_options),
+	.defaults = &defaults,
 	.arguments_max = -1,
 	.run = gather_run,
 };

@@ -95,9 +95,38 @@ static int start_thread(struct http *http, struct err_text *err)
 	return r;
 }
 
+static const char *address_of(const struct http_options *options)
+{
+	return options->address ? options->address : HTTP_DEFAULT_ADDRESS;
+}
+
+static int listen_at(const struct http_options *options, int *ret_fd, uint16_t *ret_port, bool *ret_loopback,
+		     struct err_text *err)
+{
+	int r = listener_open(address_of(options), options->port, ret_fd, ret_port, ret_loopback, err);
+
+	if (r || *ret_loopback || options->token)
+		return r;
+	cleanup_close(ret_fd);
+	*ret_fd = -1;
+	return err_set(err, -EPERM,
+		       "everybody who reaches %s could read all that is recorded: give "
+		       "--http-token FILE (made with: umask 077; openssl rand -hex 32 >FILE), or "
+		       "serve on 127.0.0.1",
+		       address_of(options));
+}
+
+int http_may_start(const struct http_options *options, struct err_text *err)
+{
+	cleanup(cleanup_close) int fd = -1;
+	uint16_t port;
+	bool loopback;
+
+	return listen_at(options, &fd, &port, &loopback, err);
+}
+
 int http_start(const struct http_options *options, struct http **ret_http, struct err_text *err)
 {
-	const char *address = options->address ? options->address : HTTP_DEFAULT_ADDRESS;
 	struct http *http = calloc(1, sizeof(*http));
 	int r;
 
@@ -105,15 +134,7 @@ int http_start(const struct http_options *options, struct http **ret_http, struc
 		return err_set(err, -ENOMEM, "out of memory");
 	http->listen_fd = -1;
 	http->token = options->token;
-	r = listener_open(address, options->port, &http->listen_fd, &http->port, &http->loopback,
-			  err);
-	if (!r && !http->loopback && !options->token)
-		r = err_set(
-			err, -EPERM,
-			"everybody who reaches %s could read all that is recorded: give "
-			"--http-token FILE (made with: umask 077; openssl rand -hex 32 >FILE), or "
-			"serve on 127.0.0.1",
-			address);
+	r = listen_at(options, &http->listen_fd, &http->port, &http->loopback, err);
 	if (!r)
 		r = sources_new(options, &http->sources, err);
 	if (!r)
@@ -124,7 +145,7 @@ int http_start(const struct http_options *options, struct http **ret_http, struc
 		free(http);
 		return r;
 	}
-	write_url(http, address);
+	write_url(http, address_of(options));
 	*ret_http = http;
 	return 0;
 }

@@ -30,6 +30,8 @@ struct http_options {
 /* -EPERM (an address that others reach, without a token), -EADDRINUSE, -EACCES, -EADDRNOTAVAIL, -EINVAL (not an address), -EBADMSG (a file is no recording)...: the sentence says what
  * to do. The texts of `options` are used until http_stop. */
 int http_start(const struct http_options *options, struct http **ret_http, struct err_text *err);
+/* Would it listen there? Otherwise as http_start says. */
+int http_may_start(const struct http_options *options, struct err_text *err);
 /* Where it listens, as a browser takes it: "http://127.0.0.1:8080/". */
 const char *http_url(const struct http *http);
 uint16_t http_port(const struct http *http);

@@ -29,6 +29,8 @@ chmod 600 "$T/short"
 refused "a token that can be guessed" 2 "openssl rand -hex 32" --http 0.0.0.0:8157 --http-token "$T/short"
 assert_status 2 "$COLLECTOR" gather --data "$T/data" --no-discovery --listen off --http 0.0.0.0:8157 board 2>"$T/refused.err"
 assert_contains "gather" "$T/refused.err" "give --http-token FILE"
+assert_status 2 "$COLLECTOR" gather --data "$T/data" --no-discovery --listen off --http 127.0.0.1:8157 --http-token "$T/short" board 2>"$T/refused.err"
+[ ! -e "$T/data" ] || fail "a folder was made for nothing"
 
 nsenter --net="/proc/${net_pid[desk]}/ns/net" -- "$COLLECTOR" serve --http 10.77.0.2:8157 --http-token "$T/token" "$T/plain.heapcast" \
 	>"$T/serve.log" 2>"$T/serve.err" &
