@@ -184,7 +184,7 @@ static void greet_finishing(struct intake *s, struct link *link, const Heapcast_
 		link_close(link, "its stream is being finished"); /* it comes again */
 		return;
 	}
-	attach(s, link);
+	attach(s, link, state->incarnation);
 	order_subscribe(link, &s->id, next);
 	order_ack(link, &s->id, s->durable);
 }
