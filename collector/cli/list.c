@@ -43,13 +43,13 @@ static void print_text(const struct stream_summary *list, size_t count)
 	printf("%-12s %-16s %-14s %7s %10s %9s %s\n", "ID", "STARTED", "PROGRAM", "PID", "EVENTS",
 	       "IN USE", "STATE");
 	for (size_t i = 0; i < count; i++) {
-		char id[STREAM_ID_TEXT], size[32], started[32], pid[16];
+		char id[STREAM_ID_TEXT], size[32], started[32] = "-", pid[16];
 		time_t seconds = (time_t)(list[i].start_wall_ns / 1000000000);
 		struct tm local;
 
 		stream_id_format(id, &list[i].id);
-		localtime_r(&seconds, &local);
-		strftime(started, sizeof(started), "%Y-%m-%d %H:%M", &local);
+		if (seconds && localtime_r(&seconds, &local)) /* else nobody has said when */
+			strftime(started, sizeof(started), "%Y-%m-%d %H:%M", &local);
 		snprintf(pid, sizeof(pid), "%u", list[i].pid);
 		printf("%.12s %-16s %-14.14s %7s %10llu %9s %s%s\n", id, started, list[i].name,
 		       list[i].pid ? pid : "-", (unsigned long long)list[i].events,

@@ -64,7 +64,7 @@ static void put_line(struct buf *out, const struct stream_summary *s)
 	struct tm tm;
 
 	stream_id_format(id, &s->id);
-	if (gmtime_r(&seconds, &tm))
+	if (seconds && gmtime_r(&seconds, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", &tm);
 	buf_printf(out, "<tr><td>%s<br><code>%.8s</code></td><td><code>", when, id);
 	put_escaped(out, s->command_line && s->command_line[0] ? s->command_line : s->executable);

@@ -195,6 +195,15 @@ static int add_known(void *context, const struct stream_id *id, struct totals *t
 	return 0;
 }
 
+/* Its first frame has not come yet, or found no room on the disk. */
+static bool is_empty(const struct listing *l, const struct stream_id *id, const struct totals *totals)
+{
+	cleanup(cleanup_free) char *path = totals->bytes ? NULL : stream_recording_path(l->store, id);
+	struct stat st;
+
+	return path && stat(path, &st) == 0 && !st.st_size;
+}
+
 static void add_others(struct listing *l)
 {
 	for (size_t i = 0; i < l->id_count; i++) {
@@ -203,6 +212,10 @@ static void add_others(struct listing *l)
 
 		if (l->told[i] || folder_totals(l->store, &l->ids[i], &totals, &live, NULL) < 0)
 			continue;
+		if (is_empty(l, &l->ids[i], &totals)) {
+			totals_done(&totals);
+			continue;
+		}
 		/* Of what grows the sums are those of some seconds ago. */
 		if (l->in_use && !live && !is_summed(&totals))
 			sum_up(l->store, &l->ids[i], &totals);

@@ -106,12 +106,25 @@ int stream_writer_open(struct store *store, const struct stream_id *id,
 	return 0;
 }
 
+/* Of a stream whose first frame found no room nothing is left. */
+static void remove_empty(const struct stream_writer *w)
+{
+	cleanup(cleanup_free) char *folder = stream_folder_path(w->store, &w->id);
+	cleanup(cleanup_free) char *path = stream_recording_path(w->store, &w->id);
+	struct stat st;
+
+	if (folder && path && fstat(w->fd, &st) == 0 && st.st_nlink && !st.st_size && unlink(path) == 0)
+		rmdir(folder);
+}
+
 void stream_writer_close(struct stream_writer *w)
 {
 	if (!w)
 		return;
-	if (w->fd >= 0)
+	if (w->fd >= 0) {
+		remove_empty(w);
 		close(w->fd);
+	}
 	recording_close(w->derived);
 	totals_done(&w->totals);
 	totals_done(&w->sums);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "collector/store/listing.h"
 #include "proto/message.h"
 #include "tests/unit/store/builder.h"
 #include "tests/unit/temporary.h"
@@ -257,6 +258,43 @@ static void damage_catalogue(const char *how)
 	close(fd);
 }
 
+/* What could not even begin is not there. */
+static void disk_full_at_first(void **state)
+{
+	struct store *store = open_store(STORE_WRITE);
+	struct stream_summary *list;
+	struct rlimit before, limit;
+	struct stream_writer *w;
+	struct stream_id *ids;
+	struct builder b;
+	uint64_t cut;
+	size_t count;
+
+	(void)state;
+	build_small(&b, 6);
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &before);
+	limit = before;
+	limit.rlim_cur = 10;
+	for (unsigned again = 0; again < 2; again++) {
+		w = open_writer(store, &b, &cut);
+		setrlimit(RLIMIT_FSIZE, &limit);
+		assert_int_equal(append(w, &b, 0), -EFBIG);
+		setrlimit(RLIMIT_FSIZE, &before);
+		assert_int_equal(store_list(store, &list, &count, NULL), 0);
+		assert_int_equal(count, 0);
+		store_list_free(list, count);
+		if (again)
+			assert_int_equal(append(w, &b, 0), 0); /* there is room again */
+		stream_writer_close(w);
+		assert_int_equal(listing_ids(store, &ids, &count, NULL), 0);
+		assert_int_equal(count, again);
+		free(ids);
+	}
+	store_close(store);
+	builder_done(&b);
+}
+
 /* A stream that has ended, or was opened again since, takes nothing more, whoever brings it: not in a new incarnation either. */
 static void what_is_behind_the_end(void **state)
 {
@@ -409,6 +447,7 @@ int main(void)
 		TEST_IN_FOLDER(finding),
 		TEST_IN_FOLDER(recovery),
 		TEST_IN_FOLDER(disk_full),
+		TEST_IN_FOLDER(disk_full_at_first),
 		TEST_IN_FOLDER(what_is_refused),
 		TEST_IN_FOLDER(what_is_behind_the_end),
 		TEST_IN_FOLDER(catalogue_is_rebuilt),
