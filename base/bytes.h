@@ -93,24 +93,39 @@ static inline uint64_t reader_varint_slow(struct reader *r)
 	return 0;
 }
 
-/* Where eight bytes are there, one of two to eight without a branch for each: lengths follow no pattern, and a mispredicted
- * branch costs more than all of this. */
-static __attribute__((noinline, unused)) uint64_t reader_varint_long(struct reader *r)
+#define VARINT_WORD 8 /* bytes that varint_of_word looks at */
+
+/* One of up to eight bytes without a branch for each: lengths follow no pattern, and a mispredicted branch costs more than all of
+ * this. False: it is longer. */
+static inline bool varint_of_word(const uint8_t *from, uint64_t *ret_value, unsigned *ret_length)
 {
 	uint64_t word, end;
 
-	if (r->error || reader_left(r) < sizeof(word))
-		return reader_varint_slow(r);
-	memcpy(&word, r->data + r->offset, sizeof(word));
+	memcpy(&word, from, VARINT_WORD);
 	word = le64toh(word);
 	end = ~word & UINT64_C(0x8080808080808080); /* the first bit of it is in the last byte */
 	if (!end)
-		return reader_varint_slow(r);
-	r->offset += (unsigned)__builtin_ctzll(end) / 8 + 1;
+		return false;
+	*ret_length = (unsigned)__builtin_ctzll(end) / 8 + 1;
 	word &= (end ^ (end - 1)) & UINT64_C(0x7f7f7f7f7f7f7f7f);
 	word = (word & UINT64_C(0x007f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
 	word = (word & UINT64_C(0x00003fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
-	return (word & UINT64_C(0x000000000fffffff)) | (word & UINT64_C(0x0fffffff00000000)) >> 4;
+	*ret_value =
+		(word & UINT64_C(0x000000000fffffff)) | (word & UINT64_C(0x0fffffff00000000)) >> 4;
+	return true;
+}
+
+/* Of more than one byte, or damaged. */
+static __attribute__((noinline, unused)) uint64_t reader_varint_long(struct reader *r)
+{
+	uint64_t value;
+	unsigned length;
+
+	if (r->error || reader_left(r) < VARINT_WORD ||
+	    !varint_of_word(r->data + r->offset, &value, &length))
+		return reader_varint_slow(r);
+	r->offset += length;
+	return value;
 }
 
 static inline uint64_t reader_varint(struct reader *r)

@@ -33,11 +33,16 @@ static struct reader column_reader(ProtobufCBinaryData data)
 	return reader_of(data.data, data.len);
 }
 
+static struct column_cursor column_cursor(ProtobufCBinaryData data)
+{
+	return (struct column_cursor){data.data, data.len ? data.data + data.len : data.data};
+}
+
 /* A birth takes a byte of its column: what is asked for here is in proportion to what has come. */
 static int decoder_state(struct events_decoder *d, struct err_text *err)
 {
 	size_t slots = d->slots * sizeof(struct addresses_slot),
-	       births = d->column[EVENTS_BIRTH].length;
+	       births = (size_t)(d->column[EVENTS_BIRTH].end - d->column[EVENTS_BIRTH].at);
 	struct events_decoder_state *state;
 
 	state = calloc(1, sizeof(*state) + slots + (births + 1) * sizeof(*state->born));
@@ -72,24 +77,26 @@ int events_decoder_init(struct events_decoder *d, const Heapcast__Events *events
 		return err_set(err, -EBADMSG, "events: a base time of %llu ns",
 			       (unsigned long long)events->base_ns);
 	*d = (struct events_decoder){
-		.column = {[EVENTS_KIND] = column_reader(events->kind),
-			   [EVENTS_THREAD] = column_reader(events->thread),
-			   [EVENTS_THREAD_RUN] = column_reader(events->thread_run),
-			   [EVENTS_TIME] = column_reader(events->time),
-			   [EVENTS_TIME_RUN] = column_reader(events->time_run),
-			   [EVENTS_BIRTH] = column_reader(events->birth),
-			   [EVENTS_DEATH] = column_reader(events->death),
-			   [EVENTS_OLD] = column_reader(events->old),
-			   [EVENTS_ADDRESS] = column_reader(events->address),
-			   [EVENTS_SIZE] = column_reader(events->size),
-			   [EVENTS_STACK] = column_reader(events->stack),
-			   [EVENTS_CALL_TIME] = column_reader(events->call_time),
-			   [EVENTS_WEIGHT] = column_reader(events->weight)},
+		.column = {[EVENTS_KIND] = column_cursor(events->kind),
+			   [EVENTS_THREAD] = column_cursor(events->thread),
+			   [EVENTS_THREAD_RUN] = column_cursor(events->thread_run),
+			   [EVENTS_TIME] = column_cursor(events->time),
+			   [EVENTS_TIME_RUN] = column_cursor(events->time_run),
+			   [EVENTS_BIRTH] = column_cursor(events->birth),
+			   [EVENTS_DEATH] = column_cursor(events->death),
+			   [EVENTS_OLD] = column_cursor(events->old),
+			   [EVENTS_ADDRESS] = column_cursor(events->address),
+			   [EVENTS_SIZE] = column_cursor(events->size),
+			   [EVENTS_STACK] = column_cursor(events->stack),
+			   [EVENTS_CALL_TIME] = column_cursor(events->call_time),
+			   [EVENTS_WEIGHT] = column_cursor(events->weight)},
 		.base_ns = events->base_ns,
 		.tick_ns = events->tick_ns,
 		.shift = events->address_shift,
 		.slots = events->address_slots,
 		.count = events->count,
+		.kind = events->kind.data,
+		.weighted = events->weight.len != 0,
 	};
 	return decoder_state(d, err);
 }
@@ -109,31 +116,96 @@ static int damaged(const struct events_decoder *d, enum events_column column, co
 
 static int ended(const struct events_decoder *d, struct err_text *err)
 {
-	for (unsigned i = 0; i < EVENTS_COLUMNS; i++)
-		if (reader_left(&d->column[i]))
+	/* Kinds are as many as events. */
+	for (unsigned i = EVENTS_KIND + 1; i < EVENTS_COLUMNS; i++)
+		if (d->column[i].at < d->column[i].end)
 			return err_set(
 				err, -EBADMSG,
 				"events: column %s goes on for %zu bytes after the last event",
-				column_names[i], reader_left(&d->column[i]));
+				column_names[i], (size_t)(d->column[i].end - d->column[i].at));
 	return 0;
 }
 
-/* How many of the events that are left a run has; 0: none that can be. */
-static uint32_t read_run(struct events_decoder *d, enum events_column column)
+/* Of more than one byte, or none. */
+static __attribute__((noinline)) uint64_t take_long(struct events_decoder *d,
+						    enum events_column column)
 {
-	uint64_t run = reader_varint(&d->column[column]);
+	struct column_cursor *c = &d->column[column];
+	struct reader r = reader_of(c->at, (size_t)(c->end - c->at));
+	uint64_t value;
+	unsigned length;
+
+	if (reader_left(&r) >= VARINT_WORD && varint_of_word(c->at, &value, &length)) {
+		c->at += length;
+		return value;
+	}
+	value = reader_varint_slow(&r);
+	c->at = reader_error(&r) ? c->end : c->at + r.offset;
+	d->bad |= reader_error(&r) ? 1u << column : 0;
+	return value;
+}
+
+/* Where there is none it is 0, and said in `bad`. */
+static inline uint64_t take_varint(struct events_decoder *d, enum events_column column)
+{
+	struct column_cursor *c = &d->column[column];
+	const uint8_t *at = c->at;
+	uint64_t value;
+
+	if (c->end - at < 3)
+		return take_long(d, column);
+	value = at[0];
+	if (value < 0x80) {
+		c->at = at + 1;
+		return value;
+	}
+	value = (value & 0x7f) | (uint64_t)at[1] << 7;
+	if (at[1] < 0x80) {
+		c->at = at + 2;
+		return value;
+	}
+	value = (value & 0x3fff) | (uint64_t)at[2] << 14;
+	if (at[2] < 0x80) {
+		c->at = at + 3;
+		return value;
+	}
+	return take_long(d, column);
+}
+
+/* Of a column whose values differ in length: see varint_of_word. */
+static inline uint64_t take_mixed(struct events_decoder *d, enum events_column column)
+{
+	struct column_cursor *c = &d->column[column];
+	uint64_t value;
+	unsigned length;
+
+	if (c->end - c->at < VARINT_WORD || !varint_of_word(c->at, &value, &length))
+		return take_long(d, column);
+	c->at += length;
+	return value;
+}
+
+static inline int64_t take_zigzag(struct events_decoder *d, enum events_column column)
+{
+	return unzigzag(take_mixed(d, column));
+}
+
+/* How many of the events that are left a run has; 0: none that can be. */
+static uint32_t take_run(struct events_decoder *d, enum events_column column)
+{
+	uint64_t run = take_varint(d, column);
 
 	return run <= d->count - d->index ? (uint32_t)run : 0;
 }
 
-static int next_tick(struct events_decoder *d, struct err_text *err)
+static __attribute__((noinline)) int next_tick(struct events_decoder *d, struct err_text *err)
 {
 	int64_t time;
 
-	d->time_left = read_run(d, EVENTS_TIME_RUN);
+	d->time_left = take_run(d, EVENTS_TIME_RUN);
 	if (!d->time_left)
 		return damaged(d, EVENTS_TIME_RUN, "no length of a run", err);
-	if (__builtin_add_overflow(d->ticks, reader_zigzag(&d->column[EVENTS_TIME]), &d->ticks) ||
+	if (__builtin_add_overflow(d->ticks, take_zigzag(d, EVENTS_TIME), &d->ticks) ||
 	    __builtin_mul_overflow(d->ticks, (int64_t)d->tick_ns, &time) ||
 	    d->base_ns > INT64_MAX || __builtin_add_overflow(time, (int64_t)d->base_ns, &time))
 		return damaged(d, EVENTS_TIME, "out of range", err);
@@ -143,23 +215,24 @@ static int next_tick(struct events_decoder *d, struct err_text *err)
 	return 0;
 }
 
-static int next_thread(struct events_decoder *d, struct err_text *err)
+static __attribute__((noinline)) int next_thread(struct events_decoder *d, struct err_text *err)
 {
-	uint64_t thread = reader_varint(&d->column[EVENTS_THREAD]);
+	uint64_t thread = take_varint(d, EVENTS_THREAD);
 
-	if (reader_error(&d->column[EVENTS_THREAD]))
+	if (d->bad & 1u << EVENTS_THREAD)
 		return damaged(d, EVENTS_THREAD, "ends too early", err);
 	if (!thread || thread > UINT32_MAX)
 		return damaged(d, EVENTS_THREAD, "no number of a thread", err);
 	d->thread = (uint32_t)thread;
-	d->thread_left = read_run(d, EVENTS_THREAD_RUN);
+	d->slot = &d->state->slot[d->thread % d->slots];
+	d->thread_left = take_run(d, EVENTS_THREAD_RUN);
 	if (!d->thread_left)
 		return damaged(d, EVENTS_THREAD_RUN, "no length of a run", err);
 	return 0;
 }
 
 /* What runs of events have in common. */
-static int read_runs(struct events_decoder *d, struct event *e, struct err_text *err)
+static inline int take_runs(struct events_decoder *d, struct err_text *err)
 {
 	int r = 0;
 
@@ -171,33 +244,21 @@ static int read_runs(struct events_decoder *d, struct event *e, struct err_text 
 		return r;
 	d->thread_left--;
 	d->time_left--;
-	e->thread = d->thread;
-	e->time_ns = d->time_ns;
-	return 0;
-}
-
-static int read_stack(struct events_decoder *d, struct event *e, struct err_text *err)
-{
-	uint64_t stack = reader_varint(&d->column[EVENTS_STACK]);
-
-	if (stack > UINT32_MAX)
-		return damaged(d, EVENTS_STACK, "no number of a node", err);
-	e->stack = (uint32_t)stack;
 	return 0;
 }
 
 /* The address of a block that ends, shifted, and what is known of the block. */
-static int read_death(struct events_decoder *d, struct addresses_slot *s, enum events_column column,
-		      uint64_t *ret_address, addresses_block *ret_block, struct err_text *err)
+static inline int take_death(struct events_decoder *d, enum events_column column,
+			     uint64_t *ret_address, addresses_block *ret_block,
+			     struct err_text *err)
 {
-	uint64_t code = reader_varint(&d->column[column]), number;
+	uint64_t code = take_varint(d, column), number;
+	struct addresses_slot *s = d->slot;
 
-	*ret_block = 0;
-	*ret_address = 0;
 	if (code == DEATH_NONE)
 		return 0;
 	if (code == DEATH_EXPLICIT) {
-		*ret_address = s->death += (uint64_t)reader_zigzag(&d->column[EVENTS_ADDRESS]);
+		*ret_address = s->death += (uint64_t)take_zigzag(d, EVENTS_ADDRESS);
 		return 0;
 	}
 	number = s->number + (uint64_t)unzigzag(code - DEATH_NUMBERED);
@@ -209,13 +270,17 @@ static int read_death(struct events_decoder *d, struct addresses_slot *s, enum e
 	return 0;
 }
 
-static int read_birth(struct events_decoder *d, struct addresses_slot *s, uint64_t size,
-		      uint64_t old, uint64_t *ret_address, struct err_text *err)
+static inline int take_birth(struct events_decoder *d, uint64_t size, uint64_t old,
+			     uint64_t *ret_address, struct err_text *err)
 {
+	struct column_cursor *c = &d->column[EVENTS_BIRTH];
+	struct addresses_slot *s = d->slot;
 	unsigned class = addresses_class(size);
 	uint64_t address = 0;
 
-	switch (reader_u8(&d->column[EVENTS_BIRTH])) {
+	if (c->at == c->end)
+		return damaged(d, EVENTS_BIRTH, "ends too early", err);
+	switch (*c->at++) {
 	case BIRTH_IN_PLACE:
 		address = old;
 		break;
@@ -229,36 +294,33 @@ static int read_birth(struct events_decoder *d, struct addresses_slot *s, uint64
 		address = s->next;
 		break;
 	case BIRTH_EXPLICIT:
-		address = s->birth + (uint64_t)reader_zigzag(&d->column[EVENTS_ADDRESS]);
+		address = s->birth + (uint64_t)take_zigzag(d, EVENTS_ADDRESS);
 		break;
 	default:
 		return damaged(d, EVENTS_BIRTH, "no way to an address", err);
 	}
-	if (reader_error(&d->column[EVENTS_BIRTH]))
-		return damaged(d, EVENTS_BIRTH, "ends too early", err);
 	addresses_born(s, address, size, d->shift);
 	d->state->born[++d->state->births] = addresses_block_of(address, class);
 	*ret_address = address;
 	return 0;
 }
 
-static int read_addresses(struct events_decoder *d, struct event *e, struct err_text *err)
+static inline int take_addresses(struct events_decoder *d, struct event *e, struct err_text *err)
 {
-	struct addresses_slot *s = &d->state->slot[e->thread % d->slots];
 	uint64_t address = 0, old = 0;
 	addresses_block block = 0;
 	int r = 0;
 
 	if (e->class == EVENT_CLASS_FREE)
-		r = read_death(d, s, EVENTS_DEATH, &address, &block, err);
+		r = take_death(d, EVENTS_DEATH, &address, &block, err);
 	else if (e->class == EVENT_CLASS_REALLOCATION)
-		r = read_death(d, s, EVENTS_OLD, &old, &block, err);
+		r = take_death(d, EVENTS_OLD, &old, &block, err);
 	if (!r && e->class != EVENT_CLASS_FREE)
-		r = read_birth(d, s, e->size, old, &address, err);
+		r = take_birth(d, e->size, old, &address, err);
 	if (r < 0)
 		return r;
 	if (e->class == EVENT_CLASS_FREE || address != old)
-		addresses_push(s, block);
+		addresses_push(d->slot, block);
 	if (address > UINT64_MAX >> d->shift || old > UINT64_MAX >> d->shift)
 		return damaged(d, EVENTS_ADDRESS, "out of range", err);
 	e->address = address << d->shift;
@@ -266,64 +328,70 @@ static int read_addresses(struct events_decoder *d, struct event *e, struct err_
 	return 0;
 }
 
-static int read_call_time(struct events_decoder *d, struct event *e, struct err_text *err)
+static inline void take_size(struct events_decoder *d, struct event *e, bool sized)
 {
-	uint64_t ticks = reader_varint(&d->column[EVENTS_CALL_TIME]);
+	uint64_t size = sized ? take_varint(d, EVENTS_SIZE) : 0,
+		 weight = sized && d->weighted ? take_varint(d, EVENTS_WEIGHT) : 0;
 
-	if (__builtin_mul_overflow(ticks, d->tick_ns, &e->call_time_ns))
-		return damaged(d, EVENTS_CALL_TIME, "out of range", err);
-	return 0;
-}
-
-static int read_size(struct events_decoder *d, struct event *e)
-{
-	e->size = reader_varint(&d->column[EVENTS_SIZE]);
-	e->weight = d->column[EVENTS_WEIGHT].length ? reader_varint(&d->column[EVENTS_WEIGHT]) : 0;
-	if (!e->weight)
-		e->weight = e->size;
-	return 0;
+	e->size = size;
+	e->weight = weight ? weight : size;
 }
 
 static int short_column(const struct events_decoder *d, struct err_text *err)
 {
-	unsigned i = 0;
+	return damaged(d, (enum events_column)__builtin_ctz(d->bad),
+		       "ends too early, or is no varint", err);
+}
 
-	while (!reader_error(&d->column[i]))
-		i++;
-	return damaged(d, i, "ends too early, or is no varint", err);
+/* Field by field to its place: a copy of what was just written piece by piece waits until all of it has arrived. */
+static inline __attribute__((always_inline)) int take_event(struct events_decoder *d,
+							    struct event *e, struct err_text *err)
+{
+	const uint8_t kind = d->kind[d->index];
+	const struct event_traits traits = event_traits[kind];
+	uint64_t stack;
+	int r;
+
+	if (traits.class == EVENT_CLASS_NONE)
+		return damaged(d, EVENTS_KIND, "a kind that this version does not know", err);
+	e->kind = kind;
+	e->class = (enum event_class)traits.class;
+	r = take_runs(d, err);
+	if (r < 0)
+		return r;
+	e->thread = d->thread;
+	e->time_ns = d->time_ns;
+	stack = take_varint(d, EVENTS_STACK);
+	if (stack > UINT32_MAX)
+		return damaged(d, EVENTS_STACK, "no number of a node", err);
+	e->stack = (uint32_t)stack;
+	take_size(d, e, traits.sized);
+	r = take_addresses(d, e, err);
+	if (r < 0)
+		return r;
+	e->call_time_ns = 0;
+	if (traits.class == EVENT_CLASS_REALLOCATION &&
+	    __builtin_mul_overflow(take_varint(d, EVENTS_CALL_TIME), d->tick_ns, &e->call_time_ns))
+		return damaged(d, EVENTS_CALL_TIME, "out of range", err);
+	if (d->bad)
+		return short_column(d, err);
+	d->index++;
+	return 1;
 }
 
 int events_decoder_next(struct events_decoder *d, struct event *ret_event, struct err_text *err)
 {
-	struct event *e = ret_event;
-	int r;
+	return d->index < d->count ? take_event(d, ret_event, err) : ended(d, err);
+}
 
-	if (d->index == d->count)
-		return ended(d, err);
-	*e = (struct event){0};
-	e->kind = reader_u8(&d->column[EVENTS_KIND]);
-	e->class = (enum event_class)event_traits[e->kind].class;
-	if (e->class == EVENT_CLASS_NONE)
-		return damaged(d, EVENTS_KIND, "a kind that this version does not know", err);
-	r = read_runs(d, e, err);
-	if (!r)
-		r = read_stack(d, e, err);
-	if (!r && event_traits[e->kind].sized)
-		r = read_size(d, e);
-	if (!r)
-		r = read_addresses(d, e, err);
-	if (!r && e->class == EVENT_CLASS_REALLOCATION)
-		r = read_call_time(d, e, err);
-	if (r < 0)
-		return r;
-	/* Runs have checked theirs. */
-	if (reader_error(&d->column[EVENTS_STACK]) | reader_error(&d->column[EVENTS_SIZE]) |
-	    reader_error(&d->column[EVENTS_WEIGHT]) | reader_error(&d->column[EVENTS_DEATH]) |
-	    reader_error(&d->column[EVENTS_OLD]) | reader_error(&d->column[EVENTS_ADDRESS]) |
-	    reader_error(&d->column[EVENTS_TIME]) | reader_error(&d->column[EVENTS_CALL_TIME]))
-		return short_column(d, err);
-	d->index++;
-	return 1;
+int events_decoder_all(struct events_decoder *d, struct event *events, struct err_text *err)
+{
+	struct event one;
+	int r = 1;
+
+	while (d->index < d->count && r == 1)
+		r = take_event(d, events ? &events[d->index] : &one, err);
+	return r < 0 ? r : ended(d, err);
 }
 
 /* Writes no byte beyond the value's own. */

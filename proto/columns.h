@@ -35,10 +35,10 @@ struct event {
 	uint8_t kind;		 /* enum EventKind; never EVENT_NONE */
 	enum event_class class;	 /* what the kind means (proto/event.h); events_encoder_put looks it up itself */
 	uint32_t thread;	 /* number of the thread, from 1 */
+	uint32_t stack;		 /* number of the innermost node; 0: no stack */
 	uint64_t time_ns;	 /* since the start of the stream; rounded down to the tick */
 	uint64_t address;	 /* 0: the allocation failed, or free(NULL) */
 	uint64_t size;		 /* bytes asked for; frees: 0 */
-	uint32_t stack;		 /* number of the innermost node; 0: no stack */
 	uint64_t old_address;	 /* reallocations: the block that was handed in; else 0 */
 	uint64_t call_time_ns;	 /* reallocations: how long before `time_ns` it was called; else 0 */
 	uint64_t weight;	 /* bytes that this allocation stands for; equals `size` where nothing was sampled; frees: 0 */
@@ -69,6 +69,11 @@ enum events_column {
 	EVENTS_COLUMNS,
 };
 
+/* Where a decoder is in a column. */
+struct column_cursor {
+	const uint8_t *at, *end;
+};
+
 /* How addresses are found again; the decoder's own. */
 struct events_decoder_state {
 	uint32_t births;
@@ -77,8 +82,12 @@ struct events_decoder_state {
 };
 
 struct events_decoder {
-	struct reader column[EVENTS_COLUMNS];
+	struct column_cursor column[EVENTS_COLUMNS];
+	uint32_t bad; /* a bit for each column that ended too early, or held no varint */
 	struct events_decoder_state *state;
+	struct addresses_slot *slot; /* the thread's */
+	const uint8_t *kind;	     /* of all events */
+	bool weighted;
 	uint64_t base_ns;
 	int64_t ticks;
 	uint64_t time_ns; /* of the run */
@@ -98,6 +107,8 @@ void events_decoder_done(struct events_decoder *decoder);
 /* The next event. 1: in ret_event (which holds nothing of use otherwise); 0: that was all, and every column ended with the last
  * event; -EBADMSG: damaged, the sentence names column and event. */
 int events_decoder_next(struct events_decoder *decoder, struct event *ret_event, struct err_text *err);
+/* All that are left, event `index` to events[index] (NULL: nowhere, they are checked). 0, or -EBADMSG as above. */
+int events_decoder_all(struct events_decoder *decoder, struct event *events, struct err_text *err);
 
 struct column {
 	uint8_t *data;

@@ -43,17 +43,16 @@ static void leave_slots(struct ahead *a)
 
 /* ---- events ---- */
 
-/* Room for `count` events, and one more that the decoder looks for in vain. */
 static int make_room(struct decoded *d, uint32_t count)
 {
-	if (count < d->event_capacity)
+	if (count <= d->event_capacity)
 		return 0;
 	free(d->events);
 	d->event_capacity = 0;
-	d->events = malloc((count + 1u) * sizeof(*d->events));
+	d->events = malloc(count * sizeof(*d->events));
 	if (!d->events)
 		return -ENOMEM;
-	d->event_capacity = count + 1;
+	d->event_capacity = count;
 	return 0;
 }
 
@@ -65,11 +64,9 @@ static int decode(struct decoded *d, const Heapcast__Events *events)
 	if (r < 0)
 		return r;
 	r = make_room(d, events->count);
-	while (!r &&
-	       (r = events_decoder_next(&decoder, &d->events[d->event_count], &d->reason)) == 1) {
-		d->event_count++;
-		r = d->event_count > events->count ? -EBADMSG : 0;
-	}
+	if (!r)
+		r = events_decoder_all(&decoder, d->events, &d->reason);
+	d->event_count = r ? 0 : events->count;
 	events_decoder_done(&decoder);
 	return r;
 }

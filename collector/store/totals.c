@@ -94,7 +94,6 @@ static int check_columns(const Heapcast__Batch *batch, struct err_text *err)
 	struct stacks_decoder stacks;
 	struct events_decoder events;
 	struct stack_node node;
-	struct event event;
 	uint32_t number;
 	int r = 0;
 
@@ -107,8 +106,7 @@ static int check_columns(const Heapcast__Batch *batch, struct err_text *err)
 		r = events_decoder_init(&events, batch->events, err);
 		if (r < 0)
 			return r;
-		while (!r && (r = events_decoder_next(&events, &event, err)) == 1)
-			r = 0;
+		r = events_decoder_all(&events, NULL, err);
 		events_decoder_done(&events);
 	}
 	if (!r && batch->names)

@@ -22,12 +22,16 @@ static void read_events(const uint8_t *data, size_t size)
 	struct events_decoder decoder;
 	struct event event;
 	uint32_t count = 0;
+	int r;
 
 	if (events && !events_decoder_init(&decoder, events, NULL)) {
-		while (events_decoder_next(&decoder, &event, NULL) == 1) {
+		while ((r = events_decoder_next(&decoder, &event, NULL)) == 1) {
 			must(event.thread && event.kind && event_class(event.kind) == event.class);
 			must(++count <= events->count && count <= EVENTS_MAX_COUNT);
 		}
+		events_decoder_done(&decoder);
+		must(!events_decoder_init(&decoder, events, NULL));
+		must(events_decoder_all(&decoder, NULL, NULL) == r);
 		events_decoder_done(&decoder);
 	}
 	if (events)

@@ -324,17 +324,47 @@ static void sample_message(Heapcast__Events *message)
 	events_encoder_fill(&e, message);
 }
 
-static int walk(const Heapcast__Events *message, struct err_text *err)
+static int walk_at_once(const Heapcast__Events *message, struct event *events, struct err_text *err)
 {
 	struct events_decoder d;
-	struct event event;
 	int r = events_decoder_init(&d, message, err);
 
+	if (!r) {
+		r = events_decoder_all(&d, events, err);
+		events_decoder_done(&d);
+	}
+	return r;
+}
+
+/* One by one, and all at once: the same events, or the same sentence. */
+static int walk(const Heapcast__Events *message, struct err_text *err)
+{
+	static struct event all[1000];
+	struct err_text checked = {{0}}, taken = {{0}};
+	struct events_decoder d;
+	struct event e;
+	uint32_t count = 0;
+	int r = events_decoder_init(&d, message, err);
+
+	assert_true(message->count <= sizeof(all) / sizeof(all[0]) || r < 0);
+	assert_int_equal(walk_at_once(message, all, &taken), walk_at_once(message, NULL, &checked));
+	assert_string_equal(taken.text, checked.text);
 	if (r < 0)
 		return r;
-	while (!r && (r = events_decoder_next(&d, &event, err)) == 1)
+	while (!r && (r = events_decoder_next(&d, &e, err)) == 1) {
+		const struct event *a = &all[count++];
+
+		assert_true(a->kind == e.kind && a->class == e.class && a->thread == e.thread &&
+			    a->stack == e.stack && a->time_ns == e.time_ns &&
+			    a->address == e.address && a->size == e.size &&
+			    a->old_address == e.old_address && a->call_time_ns == e.call_time_ns &&
+			    a->weight == e.weight);
 		r = 0;
+	}
 	events_decoder_done(&d);
+	assert_int_equal(walk_at_once(message, NULL, NULL), r);
+	if (r < 0)
+		assert_string_equal(err->text, taken.text);
 	return r;
 }
 
