@@ -73,37 +73,67 @@ static void unpack_bits(const uint8_t *from, uint64_t *to, uint32_t groups, unsi
 	}
 }
 
-/* The low `width` bits of `count` values. */
-static void pack_bits(struct buf *out, const uint64_t *values, uint32_t count, unsigned width)
+/* Values behind each other, `width` bits of each, at most 64 in all. */
+static inline uint64_t join(const uint64_t *values, uint32_t count, unsigned width, uint64_t mask)
 {
-	size_t length = packed_bytes(count, width), bit = 0;
-	uint8_t *to = buf_reserve(out, length + SPARE);
-	uint64_t mask = mask_of(width), word = 0;
+	uint64_t word = 0;
 
-	if (!to || !width)
-		return;
-	memset(to + length - width, 0, width + SPARE);
-	out->length += length;
-	for (uint32_t i = 0; i < count; i++) {
-		uint64_t value = values[i] & mask, full;
+	for (uint32_t i = count; i--;)
+		word = word << width | (values[i] & mask);
+	return word;
+}
 
+/* `some` of them, which divide eight, are one number to those that follow. */
+static inline __attribute__((always_inline)) void
+pack_some(uint8_t *to, const uint64_t *values, uint32_t count, unsigned width, const uint32_t some)
+{
+	const uint64_t mask = mask_of(width);
+	const unsigned wide = width * some;
+	unsigned bit = 0;
+	uint64_t word = 0, full;
+
+	for (uint32_t i = 0; i < count; i += some) {
+		uint64_t value = values[i] & mask;
+
+		if (some > 1)
+			value = join(values + i, i + some <= count ? some : count - i, width, mask);
 		word |= value << bit;
-		bit += width;
+		bit += wide;
 		if (bit < 64)
 			continue;
 		full = htole64(word);
 		memcpy(to, &full, sizeof(full));
 		to += sizeof(full);
 		bit -= 64;
-		word = bit ? value >> (width - bit) : 0;
+		word = bit ? value >> (wide - bit) : 0;
 	}
-	for (; bit; bit = bit > 8 ? bit - 8 : 0, word >>= 8)
-		*to++ = (uint8_t)word;
+	full = htole64(word);
+	memcpy(to, &full, (bit + 7) / 8);
+}
+
+/* The low `width` bits of `count` values. */
+static void pack_bits(struct buf *out, const uint64_t *values, uint32_t count, unsigned width)
+{
+	size_t length = packed_bytes(count, width);
+	uint8_t *to = buf_reserve(out, length + SPARE);
+
+	if (!to || !width)
+		return;
+	memset(to + length - width, 0, width + SPARE);
+	out->length += length;
+	if (width <= 8)
+		pack_some(to, values, count, width, 8);
+	else if (width <= 16)
+		pack_some(to, values, count, width, 4);
+	else if (width <= 32)
+		pack_some(to, values, count, width, 2);
+	else
+		pack_some(to, values, count, width, 1);
 }
 
 static unsigned width_of(uint64_t value)
 {
-	return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
+	return 64 - (unsigned)__builtin_clzll(value | 1) - !value;
 }
 
 /* ---- differences ---- */
@@ -116,13 +146,35 @@ struct differences {
 	uint64_t x[PACK_VALUES];
 };
 
+static inline int64_t less(int64_t a, uint64_t b)
+{
+	return (int64_t)b < a ? (int64_t)b : a;
+}
+
+/* Four at a time, so that one need not wait for the one before. */
 static uint64_t least(const uint64_t *values, uint32_t count)
 {
-	int64_t base = (int64_t)values[0];
+	int64_t a = (int64_t)values[0], b = a, c = a, d = a;
+	uint32_t i;
+
+	for (i = 0; i + 3 < count; i += 4) {
+		a = less(a, values[i]);
+		b = less(b, values[i + 1]);
+		c = less(c, values[i + 2]);
+		d = less(d, values[i + 3]);
+	}
+	for (; i < count; i++)
+		a = less(a, values[i]);
+	return (uint64_t)less(less(a, (uint64_t)b), (uint64_t)less(c, (uint64_t)d));
+}
+
+static bool all_same(const uint64_t *values, uint32_t count)
+{
+	uint64_t other = 0;
 
 	for (uint32_t i = 1; i < count; i++)
-		base = (int64_t)values[i] < base ? (int64_t)values[i] : base;
-	return (uint64_t)base;
+		other |= values[i] ^ values[0];
+	return !other;
 }
 
 /* The power of two that all x have in common, or PACK_TICK; `any` is all of them or'ed together. */
@@ -149,18 +201,17 @@ static void scale_down(uint64_t *x, uint32_t count, uint64_t scale)
 /* The width at which the low bits of all and the exceptions are the fewest bits. */
 static void choose_width(struct differences *d, uint32_t count)
 {
-	uint32_t of_width[65] = {0}, odd[65] = {0}, exceptions = 0, i;
+	uint32_t counts[4][65] = {{0}}, *of_width = counts[0], exceptions = 0, i;
 	unsigned most;
 
-	/* Two counters, so that one value need not wait for the one before. */
-	for (i = 0; i + 1 < count; i += 2) {
-		of_width[width_of(d->x[i])]++;
-		odd[width_of(d->x[i + 1])]++;
-	}
-	if (i < count)
+	/* Four counters, so that one value need not wait for the one before. */
+	for (i = 0; i + 3 < count; i += 4)
+		for (unsigned k = 0; k < 4; k++)
+			counts[k][width_of(d->x[i + k])]++;
+	for (; i < count; i++)
 		of_width[width_of(d->x[i])]++;
 	for (unsigned w = 0; w <= 64; w++)
-		of_width[w] += odd[w];
+		of_width[w] += counts[1][w] + counts[2][w] + counts[3][w];
 	for (most = 64; most && !of_width[most];)
 		most--;
 	d->width = most > PACK_WIDTH_MAX ? 64 : most;
@@ -188,16 +239,17 @@ static void differ(struct differences *d, const uint64_t *values, uint32_t count
 {
 	uint64_t any = 0;
 
+	d->base = values[0];
+	d->scale = 1;
+	d->width = d->exceptions = 0;
+	d->bits = 0;
+	if (all_same(values, count))
+		return;
 	d->base = least(values, count);
 	for (uint32_t i = 0; i < count; i++) {
 		d->x[i] = values[i] - d->base;
 		any |= d->x[i];
 	}
-	d->scale = 1;
-	d->width = d->exceptions = 0;
-	d->bits = 0;
-	if (!any)
-		return;
 	d->scale = common_scale(d->x, count, any);
 	scale_down(d->x, count, d->scale);
 	choose_width(d, count);
@@ -209,10 +261,9 @@ static void put_exceptions(struct buf *out, const struct differences *d, uint32_
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		if (!(d->x[i] >> d->width))
-			continue;
 		place[n] = i;
-		high[n++] = d->x[i] >> d->width;
+		high[n] = d->x[i] >> d->width;
+		n += high[n] != 0;
 	}
 	buf_varint(out, d->high_width);
 	pack_bits(out, place, n, PLACE_BITS);
@@ -245,6 +296,11 @@ struct dictionary {
 	uint64_t index[PACK_VALUES];
 };
 
+static unsigned index_width(uint32_t entries)
+{
+	return entries > 1 ? width_of(entries - 1) : 0;
+}
+
 static uint16_t *find(struct dictionary *d, uint64_t value)
 {
 	size_t at = value * 0x9E3779B97F4A7C15ull >> TABLE_SHIFT;
@@ -254,11 +310,19 @@ static uint16_t *find(struct dictionary *d, uint64_t value)
 	return &d->slot[at];
 }
 
-/* False: more different values than a dictionary is good for. */
-static bool gather(struct dictionary *d, const uint64_t *values, uint32_t count)
+/* How many entries a dictionary may have: with more, their indices alone are as long as what it is held against. */
+static uint32_t most_entries(uint32_t count, size_t bits)
 {
 	uint32_t most = count / 2 < ENTRIES_MAX ? count / 2 : ENTRIES_MAX;
 
+	while (most && packed_bytes(count, index_width(most)) * 8 >= bits)
+		most = most > 1 ? 1u << (index_width(most) - 1) : 0;
+	return most;
+}
+
+/* False: more different values than that. */
+static bool gather(struct dictionary *d, const uint64_t *values, uint32_t count, uint32_t most)
+{
 	d->count = 0;
 	memset(d->slot, 0, sizeof(d->slot));
 	for (uint32_t i = 0; i < count; i++) {
@@ -273,11 +337,6 @@ static bool gather(struct dictionary *d, const uint64_t *values, uint32_t count)
 		d->index[i] = *slot - 1u;
 	}
 	return true;
-}
-
-static unsigned index_width(uint32_t entries)
-{
-	return entries > 1 ? width_of(entries - 1) : 0;
 }
 
 static void put_dictionary(struct buf *out, const struct dictionary *d,
@@ -297,7 +356,7 @@ void pack_values(struct buf *out, const uint64_t *values, uint32_t count, enum p
 
 	differ(&plain, values, count);
 	if (hint == PACK_REPEATS && plain.width + plain.exceptions > 1 &&
-	    gather(&dictionary, values, count)) {
+	    gather(&dictionary, values, count, most_entries(count, plain.bits))) {
 		differ(&entries, dictionary.entry, dictionary.count);
 		if (entries.bits + packed_bytes(count, index_width(dictionary.count)) * 8 <
 		    plain.bits) {
