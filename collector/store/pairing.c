@@ -15,9 +15,8 @@ void pairing_done(struct pairing *p)
 {
 	map_done(&p->live);
 	map_done(&p->moving);
-	steps_done(&p->run);
 	steps_done(&p->queue);
-	steps_done(&p->merged);
+	steps_done(&p->spare);
 }
 
 /* ---- doubts ---- */
@@ -256,9 +255,9 @@ static int add_step(struct pairing *p, const struct event *e, enum step_what wha
 	/* No allocator hands these out, and the map can't hold them. */
 	if (!address || address == MAP_NO_KEY)
 		return 0;
-	if (p->run.count == p->run.capacity && steps_reserve(&p->run, 1) < 0)
+	if (p->queue.count == p->queue.capacity && steps_reserve(&p->queue, 1) < 0)
 		return -ENOMEM;
-	s = &p->run.list[p->run.count];
+	s = &p->queue.list[p->queue.count];
 	*s = (struct step){
 		.time_ns = time_ns,
 		.address = address,
@@ -268,8 +267,9 @@ static int add_step(struct pairing *p, const struct event *e, enum step_what wha
 		.stack = e->stack,
 		.kind = e->kind,
 		.what = (uint8_t)what,
-		.order = (uint32_t)p->run.count++,
+		.order = (uint32_t)(p->queue.count - p->queue.sorted),
 	};
+	p->queue.count++;
 	return 0;
 }
 
@@ -314,10 +314,8 @@ int pairing_add_thinned(struct pairing *p, uint64_t time_ns, const struct thinni
 int pairing_advance(struct pairing *p, uint64_t watermark_ns)
 {
 	size_t done = 0;
-	int r;
+	int r = steps_sort(&p->queue, &p->spare);
 
-	steps_sort(&p->run);
-	r = steps_merge(&p->queue, &p->run, &p->merged);
 	while (!r && done < p->queue.count &&
 	       (p->queue.list[done].time_ns < watermark_ns || watermark_ns == UINT64_MAX ||
 		p->queue.count - done > QUEUE_MAX)) {

@@ -2,8 +2,7 @@
 /*
  * Births and deaths become rows.
  *
- *   batch ->  run (one batch, sorted)  --merge-->  queue (sorted; newer than the watermark)  --> by
- * address -> rows
+ *   batch ->  | queue (sorted; newer than the watermark) | run (of the batch) |  sorted, merged --> by address -> rows
  *
  * A reallocation is two steps: the old block's death when it was called, the new one's birth when
  * it returned; another thread may get the old address in between. Steps are taken in the order of
@@ -49,6 +48,7 @@ struct step {
 struct steps {
 	struct step *list;
 	size_t count, capacity;
+	size_t sorted; /* so many of them are in the order of their times */
 };
 
 /* A recent birth or death that did not fit, and may yet be explained. */
@@ -89,7 +89,8 @@ struct pairing {
 	struct map live;   /* address -> row */
 	struct map moving; /* thread -> row that its reallocation under way has ended; NO_BLOCK: it
 			      was unknown */
-	struct steps run, queue, merged;
+	struct steps queue; /* behind those that are sorted the run of the batch at hand */
+	struct steps spare;
 	uint64_t window_ns;
 	struct doubts double_births; /* row: the first block's, ended as inferred */
 	struct doubts orphans;

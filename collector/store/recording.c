@@ -473,7 +473,7 @@ size_t recording_memory(const struct recording *r)
 	const struct pairing *p = &r->pairing;
 	const struct nodes *nodes = &r->definitions.nodes;
 	const struct rows *rows = &r->rows;
-	size_t steps = p->run.capacity + p->queue.capacity + p->merged.capacity;
+	size_t steps = p->queue.capacity + p->spare.capacity;
 
 	return SCAN_MEMORY + r->scan.window.capacity + message_reader_memory(r->scan.messages) +
 	       r->decoded.event_capacity * sizeof(*r->decoded.events) +

@@ -507,7 +507,7 @@ static void code_queue(struct coder *c, struct recording *r)
 		c->error = -EBADMSG;
 		return;
 	}
-	q->count = count;
+	q->count = q->sorted = count;
 	for (size_t i = 0; i < count && !failed(c); i++) {
 		if (!c->out)
 			q->list[i] = (struct step){0};

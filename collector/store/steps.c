@@ -1,7 +1,8 @@
-/* Rows of steps in time: a run for each batch, merged into the queue. See pairing.h. */
+/* Rows of steps in time: a run for each batch, behind those that wait, and then among them. See pairing.h. */
 #include "collector/store/steps.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,61 +45,63 @@ static int by_time(const void *a, const void *b)
 
 /* Nearly sorted as a rule: only the calls of reallocations are out of place. Equal times keep their
  * order. */
-void steps_sort(struct steps *s)
+static void sort(struct step *list, size_t count)
 {
-	size_t moves = 0, limit = s->count * MOVES_A_STEP;
+	size_t moves = 0, limit = count * MOVES_A_STEP;
 
-	for (size_t i = 1; i < s->count; i++) {
+	for (size_t i = 1; i < count; i++) {
 		struct step step;
 		size_t to = i;
 
-		if (s->list[i - 1].time_ns <= s->list[i].time_ns)
+		if (list[i - 1].time_ns <= list[i].time_ns)
 			continue;
-		step = s->list[i];
-		while (to && s->list[to - 1].time_ns > step.time_ns && moves < limit) {
-			s->list[to] = s->list[to - 1];
+		step = list[i];
+		while (to && list[to - 1].time_ns > step.time_ns && moves < limit) {
+			list[to] = list[to - 1];
 			to--;
 			moves++;
 		}
-		s->list[to] = step;
+		list[to] = step;
 		if (moves >= limit) {
-			qsort(s->list, s->count, sizeof(*s->list), by_time);
+			qsort(list, count, sizeof(*list), by_time);
 			return;
 		}
 	}
 }
 
-int steps_merge(struct steps *queue, struct steps *run, struct steps *spare)
+/* The steps before `middle` that are later than the first behind it make room for those: the gap that they leave is never shorter
+ * than what is left of them. */
+static int merge(struct steps *s, size_t middle, struct steps *spare)
 {
-	size_t i = 0, j = 0;
-	struct steps old;
+	size_t to = middle, from = middle, left = 0;
 
-	if (!run->count)
-		return 0;
-	if (!queue->count || queue->list[queue->count - 1].time_ns <= run->list[0].time_ns) {
-		if (steps_reserve(queue, run->count) < 0)
-			return -ENOMEM;
-		memcpy(queue->list + queue->count, run->list, run->count * sizeof(*run->list));
-		queue->count += run->count;
-		run->count = 0;
-		return 0;
-	}
+	while (to && s->list[to - 1].time_ns > s->list[middle].time_ns)
+		to--;
 	spare->count = 0;
-	if (steps_reserve(spare, queue->count + run->count) < 0)
+	if (steps_reserve(spare, middle - to) < 0)
 		return -ENOMEM;
-	while (i < queue->count || j < run->count) {
-		if (j == run->count ||
-		    (i < queue->count && queue->list[i].time_ns <= run->list[j].time_ns))
-			spare->list[spare->count++] = queue->list[i++];
-		else
-			spare->list[spare->count++] = run->list[j++];
+	spare->count = middle - to;
+	memcpy(spare->list, s->list + to, spare->count * sizeof(*s->list));
+	while (left < spare->count) {
+		bool first = from == s->count || spare->list[left].time_ns <= s->list[from].time_ns;
+
+		s->list[to++] = first ? spare->list[left++] : s->list[from++];
 	}
-	old = *queue;
-	*queue = *spare;
-	*spare = old;
-	spare->count = 0;
-	run->count = 0;
 	return 0;
+}
+
+int steps_sort(struct steps *s, struct steps *spare)
+{
+	size_t middle = s->sorted;
+	int r = 0;
+
+	if (middle == s->count)
+		return 0;
+	sort(s->list + middle, s->count - middle);
+	if (middle && s->list[middle - 1].time_ns > s->list[middle].time_ns)
+		r = merge(s, middle, spare);
+	s->sorted = s->count;
+	return r;
 }
 
 void steps_consume(struct steps *s, size_t count)
@@ -106,5 +109,6 @@ void steps_consume(struct steps *s, size_t count)
 	if (!count)
 		return;
 	s->count -= count;
+	s->sorted = s->count;
 	memmove(s->list, s->list + count, s->count * sizeof(*s->list));
 }

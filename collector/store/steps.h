@@ -6,7 +6,7 @@ enum step_what { STEP_BIRTH, STEP_DEATH, STEP_MOVE_DEATH, STEP_MOVE_BIRTH, STEP_
 
 int steps_reserve(struct steps *steps, size_t more); /* 0 or -ENOMEM */
 void steps_done(struct steps *steps);
-void steps_sort(struct steps *steps);
-/* Moves all of `run` (sorted) into `queue` (sorted). `spare` lends memory. 0 or -ENOMEM. */
-int steps_merge(struct steps *queue, struct steps *run, struct steps *spare);
+/* All of them, where those up to `sorted` are. `spare` lends memory. 0 or -ENOMEM. */
+int steps_sort(struct steps *steps, struct steps *spare);
+/* The first are gone; all that are left are sorted. */
 void steps_consume(struct steps *steps, size_t count);
