@@ -158,6 +158,9 @@ static void put_behind_mark(struct event *e, const struct thread_info *thread, u
 		e->time_ns = thread->marked_ns;
 }
 
+/* Another processor has decoded them, as a rule: an event is fetched so many events before it is needed. */
+#define EVENTS_AHEAD 32
+
 static int take_events(struct recording *r, struct decoded *d)
 {
 	const Heapcast__Batch *batch = d->item.batch;
@@ -170,6 +173,8 @@ static int take_events(struct recording *r, struct decoded *d)
 		r->pairing.window_ns = tick_ns + (uint64_t)REPAIR_NS;
 	for (uint32_t i = 0; !e && i < d->event_count; i++) {
 		struct event *event = &d->events[i];
+
+		__builtin_prefetch(event + EVENTS_AHEAD);
 
 		count_event(r, event);
 		check_references(r, event, &thread);
