@@ -126,7 +126,7 @@ static int ended(const struct events_decoder *d, struct err_text *err)
 	return 0;
 }
 
-/* Of more than one byte, or none. */
+/* Of more than three bytes, near the end of its column, or damaged. */
 static __attribute__((noinline)) uint64_t take_long(struct events_decoder *d,
 						    enum events_column column)
 {
