@@ -158,6 +158,7 @@ static void on_tick(uv_timer_t *timer)
 		probe_tick(ingest, now_ms);
 		peer_tick(ingest, now_ms);
 		room_tick(ingest, now_ms);
+		anew_tick(ingest);
 	} else if (!ingest->parting && !intake_busy(ingest)) {
 		part(ingest);
 	}

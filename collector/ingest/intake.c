@@ -321,8 +321,25 @@ static void abandon(struct intake *s)
 	hold(s, 0);
 }
 
+/* Somebody has removed what was written. It begins anew, with what its agent still has; that something is missing in front the ledger says. */
+static void lost(struct intake *s)
+{
+	char id[STREAM_ID_TEXT];
+
+	ingest_warn(s->ingest, "stream %s of %s: %s; it begins anew with what its agent still has", stream_id_format(id, &s->id),
+		    s->executable, s->work_text.text);
+	s->dirty = s->ended = false;
+	abandon(s);
+	if (s->link)
+		link_close(s->link, "what it had sent was removed here");
+}
+
 static void synced(struct intake *s)
 {
+	if (s->work_error == -ESTALE) {
+		lost(s);
+		return;
+	}
 	if (s->work_error < 0) {
 		refused(s->ingest, REFUSED_SYNC, err_get(&s->work_text, s->work_error));
 		s->dirty = s->ended = false;

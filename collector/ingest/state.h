@@ -264,6 +264,9 @@ struct ingest {
 	uint32_t open_count; /* links that are open */
 	uint32_t agents_max, streams_max;
 	bool told_streams_max;
+	unsigned told_lost; /* catalogues */
+	bool filling;
+	uv_work_t fill_work;
 	struct turned_away *turned_away;
 	uint32_t turned_away_count, noted_count; /* noted: as the store's note says */
 	uint64_t noted_ms;
@@ -392,6 +395,9 @@ void room_tick(struct ingest *ingest, uint64_t now_ms);
  * counted as turned away. */
 bool room_to_dial(struct ingest *ingest, const struct peer *peer);
 bool room_for_link(struct link *link, bool brings);
+
+/* anew.c */
+void anew_tick(struct ingest *ingest);
 
 /* retain.c */
 void retain_tick(struct ingest *ingest, uint64_t now_ms);

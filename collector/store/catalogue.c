@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -36,6 +37,11 @@ struct catalogue {
 	sqlite3 *db;
 	sqlite3_stmt *get, *put;
 	pthread_mutex_t mutex;
+	/* Of one that is written: where it is, and how often it was not there any more. */
+	char *path;
+	dev_t device;
+	ino_t inode;
+	_Atomic unsigned lost;
 };
 
 static int sqlite_errno(int code)
@@ -68,6 +74,7 @@ void catalogue_close(struct catalogue *c)
 	sqlite3_finalize(c->put);
 	sqlite3_close(c->db);
 	pthread_mutex_destroy(&c->mutex);
+	free(c->path);
 	free(c);
 }
 
@@ -149,6 +156,20 @@ static void remove_files(const char *path)
 	}
 }
 
+static int note_place(struct catalogue *c, const char *path)
+{
+	struct stat st;
+
+	c->path = strdup(path);
+	if (!c->path)
+		return -ENOMEM;
+	if (stat(path, &st) < 0)
+		return -errno;
+	c->device = st.st_dev;
+	c->inode = st.st_ino;
+	return 0;
+}
+
 static int open_write(const char *path, bool fresh, struct catalogue **ret_catalogue)
 {
 	cleanup(cleanup_catalogue_close) struct catalogue *c = NULL;
@@ -165,6 +186,8 @@ static int open_write(const char *path, bool fresh, struct catalogue **ret_catal
 		r = sound(c->db) ? 0 : -EBADMSG;
 	if (!r)
 		r = prepare(c);
+	if (!r)
+		r = note_place(c, path);
 	if (r < 0)
 		return r;
 	*ret_catalogue = take_ptr(c);
@@ -298,6 +321,35 @@ static void bind_text(sqlite3_stmt *s, int index, const char *text)
 		sqlite3_bind_null(s, index);
 }
 
+/* Somebody has removed the file, and what is written goes nowhere: a new one takes its place. What it does not know whoever lists
+ * reads in the recordings. */
+static void look_after_file(struct catalogue *c)
+{
+	struct catalogue *anew = NULL;
+	struct stat st;
+
+	if (!c->path || (stat(c->path, &st) == 0 ? st.st_dev == c->device && st.st_ino == c->inode : errno != ENOENT))
+		return;
+	remove_files(c->path);
+	if (open_write(c->path, true, &anew) < 0)
+		return;
+	sqlite3_finalize(c->get);
+	sqlite3_finalize(c->put);
+	sqlite3_close(c->db);
+	c->db = take_ptr(anew->db);
+	c->get = take_ptr(anew->get);
+	c->put = take_ptr(anew->put);
+	c->device = anew->device;
+	c->inode = anew->inode;
+	c->lost++;
+	catalogue_close(anew);
+}
+
+unsigned catalogue_lost(const struct catalogue *c)
+{
+	return c ? c->lost : 0;
+}
+
 int catalogue_put(struct catalogue *c, const struct stream_id *id, const struct totals *t,
 		  struct err_text *err)
 {
@@ -306,6 +358,7 @@ int catalogue_put(struct catalogue *c, const struct stream_id *id, const struct 
 	int r;
 
 	pthread_mutex_lock(&c->mutex);
+	look_after_file(c);
 	sqlite3_bind_blob(c->put, 1, id->bytes, sizeof(id->bytes), SQLITE_STATIC);
 	bind_text(c->put, 2, t->name);
 	bind_text(c->put, 3, t->executable);

@@ -143,9 +143,8 @@ static bool is_durable(const struct store *store, const struct stream_id *id)
 	return fd >= 0 && fdatasync(fd) == 0;
 }
 
-/* Streams that the new catalogue does not know yet. What can't be read is left for whoever asks for
- * it. */
-static void fill_catalogue(struct store *store)
+/* What can't be read is left for whoever asks for it. */
+void store_fill_catalogue(struct store *store)
 {
 	struct stream_id *ids = NULL;
 	size_t count = 0;
@@ -180,7 +179,7 @@ static int open_write(struct store *store, struct err_text *err)
 	if (!r)
 		r = catalogue_open_write(catalogue, &store->catalogue, &store->rebuilt, err);
 	if (!r)
-		fill_catalogue(store);
+		store_fill_catalogue(store);
 	return r;
 }
 
@@ -240,6 +239,11 @@ void store_close(struct store *store)
 const char *store_path(const struct store *store)
 {
 	return store->path;
+}
+
+unsigned store_catalogue_lost(const struct store *store)
+{
+	return catalogue_lost(store->catalogue);
 }
 
 bool store_was_rebuilt(const struct store *store)

@@ -216,8 +216,8 @@ static void add_others(struct listing *l)
 			totals_done(&totals);
 			continue;
 		}
-		/* Of what grows the sums are those of some seconds ago. */
-		if (l->in_use && !live && !is_summed(&totals))
+		/* Of what grows the sums are those of some seconds ago, where there is a catalogue. */
+		if (l->in_use && !(live && l->store->catalogue) && !is_summed(&totals))
 			sum_up(l->store, &l->ids[i], &totals);
 		else if (!live && !totals.ended)
 			tell_break(&totals);

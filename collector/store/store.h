@@ -47,6 +47,10 @@ enum store_access { STORE_READ, STORE_WRITE };
 int store_open(const char *path, enum store_access access, struct store **ret_store, struct err_text *err);
 void store_close(struct store *store);
 const char *store_path(const struct store *store);
+/* How often the catalogue was removed while this store was open for writing, and was made anew. */
+unsigned store_catalogue_lost(const struct store *store);
+/* Rows for the streams that the catalogue does not know yet, of a store that is open for writing. For a worker: reads recordings. */
+void store_fill_catalogue(struct store *store);
 /* Whether the catalogue was there, but damaged or of another version, and was made anew from the streams. */
 bool store_was_rebuilt(const struct store *store);
 /* The folder of symbol files below the store's. */

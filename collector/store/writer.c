@@ -28,6 +28,7 @@ struct stream_writer {
 	struct stream_id id;
 	int fd; /* -1: nothing was stored yet, the file is made with the first frame */
 	bool named; /* its name is as durable as its contents will be; the worker's that syncs */
+	bool gone;  /* it is not where it should be: nothing is done to it any more; the worker's that syncs */
 	uint64_t
 		announced; /* by a catch-up: the number that comes next, what lies before is gone */
 	uint64_t durable_bytes; /* of the file; changed by the worker, read when it is done */
@@ -122,7 +123,8 @@ void stream_writer_close(struct stream_writer *w)
 	if (!w)
 		return;
 	if (w->fd >= 0) {
-		remove_empty(w);
+		if (!w->gone)
+			remove_empty(w);
 		close(w->fd);
 	}
 	recording_close(w->derived);
@@ -135,7 +137,7 @@ void stream_writer_close(struct stream_writer *w)
 void stream_writer_abandon(struct stream_writer *w)
 {
 	/* If even that fails, what the page cache has is the best there is. */
-	if (w && w->fd >= 0 && w->durable_bytes < w->totals.bytes)
+	if (w && w->fd >= 0 && !w->gone && w->durable_bytes < w->totals.bytes)
 		(void)!ftruncate(w->fd, (off_t)w->durable_bytes);
 	stream_writer_close(w);
 }
@@ -273,6 +275,21 @@ static int copy_totals(struct stream_writer *w, struct totals *ret_totals)
 	return r;
 }
 
+/* Somebody has removed the recording or its folder, or has put them elsewhere. */
+static int check_place(struct stream_writer *w, struct err_text *err)
+{
+	cleanup(cleanup_free) char *path = stream_recording_path(w->store, &w->id);
+	struct stat ours, there;
+
+	if (!path || fstat(w->fd, &ours) < 0)
+		return 0;
+	if (stat(path, &there) == 0 ? ours.st_dev == there.st_dev && ours.st_ino == there.st_ino
+				    : errno != ENOENT && errno != ENOTDIR)
+		return 0;
+	w->gone = true;
+	return err_set(err, -ESTALE, "%s was removed while it was being written, and what it held is gone", path);
+}
+
 int stream_writer_sync(struct stream_writer *w, struct stream_position *ret_durable,
 		       struct err_text *err)
 {
@@ -282,7 +299,9 @@ int stream_writer_sync(struct stream_writer *w, struct stream_position *ret_dura
 	if (r < 0)
 		return r;
 	/* Once there are bytes, `fd` does not change any more. */
-	if (totals.bytes && !w->named)
+	if (totals.bytes)
+		r = check_place(w, err);
+	if (!r && totals.bytes && !w->named)
 		r = sync_name(w, err);
 	if (!r && totals.bytes && fdatasync(w->fd) < 0)
 		r = err_set(err, -errno, "cannot make the recording durable: %s", strerror(errno));
