@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "base/saturated.h"
 #include "collector/cli/question.h"
 #include "collector/cli/terminal.h"
 #include "collector/export/export.h"
@@ -208,8 +209,8 @@ static void print_rest(const struct groups *groups, const struct site_table *tab
 	if (groups->count <= table->count)
 		return;
 	for (size_t i = table->count; i < groups->count; i++) {
-		rest.bytes += groups->list[i].value.bytes;
-		rest.blocks += groups->list[i].value.blocks;
+		add_most(&rest.bytes, groups->list[i].value.bytes);
+		add_most(&rest.blocks, groups->list[i].value.blocks);
 	}
 	printf("%9s %5.1f %10s  ", format_size(bytes, (double)rest.bytes),
 	       percent(rest.bytes, groups->total.bytes), format_count(blocks, rest.blocks));

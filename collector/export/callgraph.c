@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/parse.h"
+#include "base/saturated.h"
 #include "collector/export/export.h"
 #include "collector/export/put.h"
 #include "collector/export/walk.h"
@@ -117,8 +118,8 @@ static int sum_functions(struct callgraph *g)
 
 		for (; depth >= walk.depth && depth; depth--)
 			g->functions[way[depth]].above--;
-		f->self += self_of(g, &g->tree->nodes[node]);
-		f->total += f->above ? 0 : weight_of(g, &g->tree->nodes[node]);
+		add_most(&f->self, self_of(g, &g->tree->nodes[node]));
+		add_most(&f->total, f->above ? 0 : weight_of(g, &g->tree->nodes[node]));
 		f->above++;
 		way[depth = walk.depth] = g->function_of[node];
 	}
@@ -196,7 +197,7 @@ static int step_down(struct callgraph *g, struct above *way, uint32_t depth, uin
 	edge = edge_of(g, up.function, function);
 	if (!edge)
 		return -ENOMEM;
-	edge->weight += edge->above++ ? 0 : weight_of(g, &g->tree->nodes[node]);
+	add_most(&edge->weight, edge->above++ ? 0 : weight_of(g, &g->tree->nodes[node]));
 	edge->through |= up.depth + 1 < depth;
 	way[depth].edge = (uint32_t)(edge - g->edges) + 1;
 	return 0;

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/saturated.h"
 #include "collector/export/export.h"
 #include "collector/export/walk.h"
 #include "collector/query/query.h"
@@ -92,7 +93,7 @@ static void write_lines(struct collapsed *c, struct buf *out)
 		const char *stack = (const char *)c->text.data + c->lines[i].offset;
 
 		if (i + 1 < c->count && !compare(&c->lines[i], &c->lines[i + 1], c->text.data)) {
-			c->lines[i + 1].value += c->lines[i].value;
+			add_most(&c->lines[i + 1].value, c->lines[i].value);
 			continue;
 		}
 		buf_string(out, stack);

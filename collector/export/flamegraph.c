@@ -25,6 +25,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "base/saturated.h"
 #include "collector/export/flamegraph_parts.h"
 #include "collector/export/put.h"
 #include "collector/export/walk.h"
@@ -68,10 +69,10 @@ static int put_frames(struct flamegraph *g)
 			else
 				flamegraph_put_more(g, node, walk.depth, next[walk.depth]);
 			next[walk.depth + 1] = next[walk.depth];
-			next[walk.depth] += weight;
+			add_most(&next[walk.depth], weight);
 			node = walk_next(&walk);
 		} else {
-			next[walk.depth] += weight;
+			add_most(&next[walk.depth], weight);
 			node = walk_over(&walk);
 		}
 	}

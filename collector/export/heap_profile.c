@@ -23,6 +23,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/saturated.h"
 #include "collector/export/export.h"
 #include "collector/export/heap_value.h"
 #include "collector/export/put.h"
@@ -37,10 +38,10 @@ struct numbers {
 
 static void add(struct numbers *into, const struct thread_group *g)
 {
-	into->blocks += g->value.blocks;
-	into->bytes += g->value.bytes;
-	into->all_blocks += g->allocated.blocks;
-	into->all_bytes += g->allocated.bytes;
+	add_most(&into->blocks, g->value.blocks);
+	add_most(&into->bytes, g->value.bytes);
+	add_most(&into->all_blocks, g->allocated.blocks);
+	add_most(&into->all_bytes, g->allocated.bytes);
 }
 
 static void put_numbers(struct buf *out, struct numbers n)

@@ -25,6 +25,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/saturated.h"
 #include "collector/export/export.h"
 #include "collector/export/put.h"
 #include "collector/export/walk.h"
@@ -103,7 +104,7 @@ static struct rest rest_of(const struct tree *tree, uint32_t node, uint64_t leas
 			continue;
 		}
 		rest.count++;
-		rest.bytes += tree->nodes[i].bytes;
+		add_most(&rest.bytes, tree->nodes[i].bytes);
 	}
 	return rest;
 }

@@ -206,6 +206,12 @@ static void put_thread(struct pprof *p, struct buf *sample, uint32_t number)
 	put_label(p, sample, "tid", NULL, thread->tid);
 }
 
+/* Its numbers have a sign. */
+static uint64_t signed_most(uint64_t number)
+{
+	return number < INT64_MAX ? number : INT64_MAX;
+}
+
 static void put_sample(struct pprof *p, const struct thread_group *g)
 {
 	cleanup(buf_done) struct buf sample = {0};
@@ -213,10 +219,10 @@ static void put_sample(struct pprof *p, const struct thread_group *g)
 	put_stack(p, g->node);
 	protobuf_message(&sample, 1, &p->inner);
 	buf_clear(&p->inner);
-	protobuf_varint(&p->inner, g->allocated.blocks);
-	protobuf_varint(&p->inner, g->allocated.bytes);
-	protobuf_varint(&p->inner, g->value.blocks);
-	protobuf_varint(&p->inner, g->value.bytes);
+	protobuf_varint(&p->inner, signed_most(g->allocated.blocks));
+	protobuf_varint(&p->inner, signed_most(g->allocated.bytes));
+	protobuf_varint(&p->inner, signed_most(g->value.blocks));
+	protobuf_varint(&p->inner, signed_most(g->value.bytes));
 	protobuf_message(&sample, 2, &p->inner);
 	put_thread(p, &sample, g->thread);
 	protobuf_message(&p->out, 2, &sample);

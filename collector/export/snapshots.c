@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/saturated.h"
 #include "collector/export/export.h"
 #include "collector/export/results.h"
 
@@ -27,8 +28,8 @@ struct usage snapshot_total(const struct snapshot *s)
 	for (size_t i = 0; i < s->count; i++) {
 		const struct snapshot_member *m = &s->members[i];
 
-		total.blocks += m->blocks;
-		total.bytes += m->bytes;
+		add_most(&total.blocks, m->blocks);
+		add_most(&total.bytes, m->bytes);
 		total.samples += m->samples;
 		total.blocks_error = hypot(total.blocks_error, m->blocks_error);
 		total.bytes_error = hypot(total.bytes_error, m->bytes_error);

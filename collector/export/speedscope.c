@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/saturated.h"
 #include "collector/export/export.h"
 #include "collector/export/put.h"
 #include "collector/export/walk.h"
@@ -93,7 +94,7 @@ static int put_profile(struct speedscope *s, const char *name, enum export_weigh
 	int error;
 
 	for (size_t i = 1; i < s->tree->count; i++)
-		total += self_of(&s->tree->nodes[i], weight);
+		add_most(&total, self_of(&s->tree->nodes[i], weight));
 	json_object(&s->json, NULL);
 	json_string(&s->json, "type", "sampled");
 	json_string(&s->json, "name", name);

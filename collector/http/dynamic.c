@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/saturated.h"
 #include "collector/http/routes.h"
 #include "collector/http/sources.h"
 #include "collector/http/what.h"
@@ -95,8 +96,8 @@ static void write_sums(struct json *json, const struct line *lines, size_t count
 	uint64_t blocks = 0, bytes = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		blocks += lines[i].usage.blocks;
-		bytes += lines[i].usage.bytes;
+		add_most(&blocks, lines[i].usage.blocks);
+		add_most(&bytes, lines[i].usage.bytes);
 	}
 	json_u64(json, "count", blocks);
 	json_u64(json, "size", bytes);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/saturated.h"
 #include "collector/query/cursor.h"
 #include "collector/query/view.h"
 
@@ -84,8 +85,8 @@ static size_t sum(const struct view *view, struct path *paths, size_t count, str
 			callers[n++] = (struct caller){.label = paths[i].label};
 			heaviest = 0;
 		}
-		callers[n - 1].value.bytes += paths[i].value.bytes;
-		callers[n - 1].value.blocks += paths[i].value.blocks;
+		add_most(&callers[n - 1].value.bytes, paths[i].value.bytes);
+		add_most(&callers[n - 1].value.blocks, paths[i].value.blocks);
 		if (paths[i].value.bytes >= heaviest) {
 			heaviest = paths[i].value.bytes;
 			callers[n - 1].function = intern_get(&view->names, frame->name);

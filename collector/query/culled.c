@@ -116,8 +116,8 @@ void tally_add_culled(struct tally *tally, const struct culled_row *row)
 	double n = (double)row->blocks;
 
 	if (!tally_is_sampled(row->size_least, row->weight)) {
-		tally->blocks += row->blocks;
-		tally->bytes += row->bytes;
+		add_most(&tally->blocks, row->blocks);
+		add_most(&tally->bytes, row->bytes);
 		return;
 	}
 	tally_add(&one, row->size_least, row->weight); /* they are all alike */

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "base/saturated.h"
 #include "collector/query/cursor.h"
 #include "collector/query/view.h"
 
@@ -176,8 +177,8 @@ static uint32_t site_key(struct keys *keys, const struct side *side, enum groupi
 
 static void add_usage(struct usage *into, const struct usage *from)
 {
-	into->bytes += from->bytes;
-	into->blocks += from->blocks;
+	add_most(&into->bytes, from->bytes);
+	add_most(&into->blocks, from->blocks);
 	into->samples += from->samples;
 	into->bytes_error = hypot(into->bytes_error, from->bytes_error);
 	into->blocks_error = hypot(into->blocks_error, from->blocks_error);
@@ -258,18 +259,18 @@ static void count_entry(struct diff *diff, const struct diff_entry *e)
 {
 	if (e->base_node == NO_NODE) {
 		diff->added++;
-		diff->added_bytes += e->now.bytes;
-		diff->added_blocks += e->now.blocks;
+		add_most(&diff->added_bytes, e->now.bytes);
+		add_most(&diff->added_blocks, e->now.blocks);
 	} else if (e->new_node == NO_NODE) {
 		diff->removed++;
-		diff->removed_bytes += e->base.bytes;
-		diff->removed_blocks += e->base.blocks;
+		add_most(&diff->removed_bytes, e->base.bytes);
+		add_most(&diff->removed_blocks, e->base.blocks);
 	} else {
 		diff->changed++;
 		if (e->bytes > 0)
-			diff->grown_bytes += (uint64_t)e->bytes;
+			add_most(&diff->grown_bytes, (uint64_t)e->bytes);
 		else
-			diff->shrunk_bytes += (uint64_t)-e->bytes;
+			add_most(&diff->shrunk_bytes, (uint64_t)-e->bytes);
 	}
 }
 
@@ -280,8 +281,8 @@ static void finish(struct diff *diff, struct merging *m)
 	for (size_t i = 0; i < m->count; i++) {
 		struct diff_entry e = m->list[i];
 
-		e.bytes = (int64_t)(e.now.bytes - e.base.bytes);
-		e.blocks = (int64_t)(e.now.blocks - e.base.blocks);
+		e.bytes = difference_most(e.now.bytes, e.base.bytes);
+		e.blocks = difference_most(e.now.blocks, e.base.blocks);
 		e.bytes_error = hypot(e.now.bytes_error, e.base.bytes_error);
 		if (!e.bytes && !e.blocks && e.base_node != NO_NODE && e.new_node != NO_NODE) {
 			diff->same++;

@@ -127,8 +127,8 @@ static inline void widen(struct node_sum *sum, uint64_t size, uint64_t birth)
 
 static inline void count(struct node_count *to, uint64_t size, uint64_t blocks)
 {
-	to->blocks += blocks;
-	to->bytes += blocks ? size : 0;
+	add_most(&to->blocks, blocks);
+	add_most(&to->bytes, blocks ? size : 0);
 }
 
 static inline unsigned end_of(const struct row_block *block, uint32_t i)
@@ -215,8 +215,8 @@ static int add_weighed(struct node_sums *sums, const struct row_block *block,
 		if (block->exact) {
 			uint64_t blocks = row_counts(block, i);
 
-			count(&sum->by_end[end], blocks * size, blocks);
-			count(&sum->alive, blocks * size, alive ? blocks : 0);
+			count(&sum->by_end[end], product_most(blocks, size), blocks);
+			count(&sum->alive, product_most(blocks, size), alive ? blocks : 0);
 			continue;
 		}
 		if (!tally_is_sampled(size, weight)) {
@@ -290,8 +290,8 @@ static int add_culled(struct node_sums *sums, struct node_sum *sum, const struct
 	part.bytes = bytes;
 	tally_add_culled(&tally, &part);
 	if (!tally_sampled(&tally)) {
-		sum->by_end[to].blocks += tally.blocks;
-		sum->by_end[to].bytes += tally.bytes;
+		add_most(&sum->by_end[to].blocks, tally.blocks);
+		add_most(&sum->by_end[to].bytes, tally.bytes);
 		return 0;
 	}
 	sampled = sampled_of(sums, sum);
@@ -360,8 +360,8 @@ const struct node_sum *node_sums_get(const struct node_sums *sums, uint32_t node
 
 static void add_to(struct tally *tally, const struct node_count *exact, const struct tally *sampled)
 {
-	tally->blocks += exact->blocks;
-	tally->bytes += exact->bytes;
+	add_most(&tally->blocks, exact->blocks);
+	add_most(&tally->bytes, exact->bytes);
 	if (sampled)
 		tally_merge(tally, sampled);
 }

@@ -131,8 +131,8 @@ static struct tally old_of(const struct site *site, unsigned class)
 {
 	struct tally tally = site->old_sampled ? site->old_sampled[class] : (struct tally){0};
 
-	tally.blocks += site->old[class].blocks;
-	tally.bytes += site->old[class].bytes;
+	add_most(&tally.blocks, site->old[class].blocks);
+	add_most(&tally.bytes, site->old[class].bytes);
 	return tally;
 }
 
@@ -143,8 +143,8 @@ static int add_old(struct site *site, unsigned class, const struct row_block *bl
 	if (block->exact)
 		blocks = row_counts(block, i);
 	if (block->exact || !tally_is_sampled(size, weight)) {
-		site->old[class].blocks += blocks;
-		site->old[class].bytes += blocks * size;
+		add_most(&site->old[class].blocks, blocks);
+		add_most(&site->old[class].bytes, product_most(blocks, size));
 		return 0;
 	}
 	if (!sampled_of(site))
@@ -255,8 +255,8 @@ static int merge_site(struct site *into, const struct site *from)
 	for (unsigned class = 0; class < CLASSES; class ++) {
 		into->freed[class] += from->freed[class];
 		into->alive[class] += from->alive[class];
-		into->old[class].blocks += from->old[class].blocks;
-		into->old[class].bytes += from->old[class].bytes;
+		add_most(&into->old[class].blocks, from->old[class].blocks);
+		add_most(&into->old[class].bytes, from->old[class].bytes);
 		if (from->old_sampled)
 			tally_merge(&into->old_sampled[class], &from->old_sampled[class]);
 	}
@@ -376,8 +376,8 @@ static int most_suspect_first(const void *a, const void *b)
 
 static void add_usage(struct usage *into, const struct usage *from)
 {
-	into->bytes += from->bytes;
-	into->blocks += from->blocks;
+	add_most(&into->bytes, from->bytes);
+	add_most(&into->blocks, from->blocks);
 	into->samples += from->samples;
 }
 
@@ -395,7 +395,7 @@ static int list_sites(const struct sites *s, struct survivors *out)
 		add_usage(&out->in_use, &one.in_use);
 		add_usage(&out->old, &one.old);
 		add_usage(&out->young, &one.young);
-		out->suspect_bytes += one.suspect_bytes;
+		add_most(&out->suspect_bytes, one.suspect_bytes);
 	}
 	qsort(out->list, out->count, sizeof(*out->list), most_suspect_first);
 	return 0;

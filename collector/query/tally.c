@@ -7,18 +7,6 @@
 
 #include "base/ban.h"
 
-static uint64_t whole(double value)
-{
-	return value >= 18446744073709549568.0 ? UINT64_MAX : (uint64_t)(value + 0.5);
-}
-
-static uint64_t add(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
 #define Z	     1.96
 #define MEAN_UNKNOWN 64.0 /* bytes of a block, where none was seen */
 #define UNSEEN	     3.0  /* exp(-3) is 0.05 */
@@ -33,8 +21,8 @@ static double error_of(double estimate, double variance)
 struct usage tally_usage(const struct tally *tally)
 {
 	return (struct usage){
-		.blocks = add(tally->blocks, whole(tally->sampled_blocks)),
-		.bytes = add(tally->bytes, whole(tally->sampled_bytes)),
+		.blocks = sum_most(tally->blocks, whole_most(tally->sampled_blocks)),
+		.bytes = sum_most(tally->bytes, whole_most(tally->sampled_bytes)),
 		.samples = tally->samples,
 		.blocks_error = error_of(tally->sampled_blocks, tally->blocks_variance),
 		.bytes_error = error_of(tally->sampled_bytes, tally->bytes_variance),
@@ -86,8 +74,8 @@ struct usage tally_total(const struct tally *tally, const struct recording *reco
 
 void tally_merge(struct tally *into, const struct tally *from)
 {
-	into->blocks += from->blocks;
-	into->bytes += from->bytes;
+	add_most(&into->blocks, from->blocks);
+	add_most(&into->bytes, from->bytes);
 	into->samples += from->samples;
 	into->sampled_blocks += from->sampled_blocks;
 	into->sampled_bytes += from->sampled_bytes;

@@ -27,6 +27,7 @@
  */
 #include <stdint.h>
 
+#include "base/saturated.h"
 #include "collector/query/query.h"
 #include "collector/store/store.h"
 
@@ -62,7 +63,7 @@ static inline void tally_add(struct tally *tally, uint64_t size, uint64_t weight
 		return;
 	}
 	tally->blocks++;
-	tally->bytes += size;
+	add_most(&tally->bytes, size);
 }
 
 /* How many blocks of its size a row counts, where weights are no estimates. */
@@ -83,8 +84,8 @@ static inline void tally_add_row(struct tally *tally, const struct row_block *bl
 		return;
 	}
 	counted = row_counts(block, i);
-	tally->blocks += counted;
-	tally->bytes += counted * block->size[i];
+	add_most(&tally->blocks, counted);
+	add_most(&tally->bytes, product_most(counted, block->size[i]));
 }
 
 struct usage tally_usage(const struct tally *tally);

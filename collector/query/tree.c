@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/saturated.h"
 #include "collector/query/tree_maker.h"
 #include "collector/query/whole_sums.h"
 
@@ -123,7 +124,7 @@ static int put_sum(struct builder *b, uint32_t index, const struct node_sums *su
 	if (array_reserve(&b->blocks, &b->blocks_capacity, (uint64_t)index + 1,
 			  sizeof(*b->blocks)) < 0)
 		return -ENOMEM;
-	b->maker.tree.nodes[index].self_bytes += tally_usage(&tally).bytes;
+	add_most(&b->maker.tree.nodes[index].self_bytes, tally_usage(&tally).bytes);
 	b->blocks[index] += (double)tally.blocks + tally.sampled_blocks;
 	widen(&b->maker.tree.nodes[index], sum->first_ns, sum->last_ns);
 	return 0;
@@ -166,12 +167,12 @@ static int sum_up(struct builder *b)
 	    array_reserve(&b->blocks, &b->blocks_capacity, tree->count, sizeof(*b->blocks)) < 0)
 		return -ENOMEM;
 	for (size_t i = tree->count; i-- > 0;) {
-		nodes[i].bytes += nodes[i].self_bytes;
+		add_most(&nodes[i].bytes, nodes[i].self_bytes);
 		below[i] += b->blocks[i];
-		nodes[i].self_blocks = (uint64_t)(b->blocks[i] + 0.5);
-		nodes[i].blocks = (uint64_t)(below[i] + 0.5);
+		nodes[i].self_blocks = whole_most(b->blocks[i]);
+		nodes[i].blocks = whole_most(below[i]);
 		if (i) {
-			nodes[parent[i]].bytes += nodes[i].bytes;
+			add_most(&nodes[parent[i]].bytes, nodes[i].bytes);
 			widen(&nodes[parent[i]], nodes[i].first_ns, nodes[i].last_ns);
 			below[parent[i]] += below[i];
 		}

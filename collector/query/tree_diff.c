@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/saturated.h"
 #include "collector/query/intern.h"
 #include "collector/query/tree_maker.h"
 
@@ -108,12 +109,12 @@ static int sum_up(struct joining *j)
 	for (size_t i = j->maker.tree.count; i-- > 1;) {
 		struct tree_change *c = &j->changes[i], *above = &j->changes[parents[i]];
 
-		nodes[parents[i]].bytes += nodes[i].bytes;
-		nodes[parents[i]].blocks += nodes[i].blocks;
-		above->base_bytes += c->base_bytes;
-		above->base_blocks += c->base_blocks;
-		above->now_bytes += c->now_bytes;
-		above->now_blocks += c->now_blocks;
+		add_most(&nodes[parents[i]].bytes, nodes[i].bytes);
+		add_most(&nodes[parents[i]].blocks, nodes[i].blocks);
+		add_most(&above->base_bytes, c->base_bytes);
+		add_most(&above->base_blocks, c->base_blocks);
+		add_most(&above->now_bytes, c->now_bytes);
+		add_most(&above->now_blocks, c->now_blocks);
 	}
 	return 0;
 }

@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/saturated.h"
 #include "collector/query/intern.h"
 #include "collector/query/tree_maker.h"
 
@@ -108,8 +109,8 @@ static int part(struct reversal *r, uint32_t parent, uint32_t first, uint32_t en
 	long made;
 
 	for (uint32_t i = first; i < end; i++) {
-		bytes += r->ways[i].bytes;
-		blocks += r->ways[i].blocks;
+		add_most(&bytes, r->ways[i].bytes);
+		add_most(&blocks, r->ways[i].blocks);
 	}
 	made = tree_maker_child(&r->maker, parent, r->labels[r->ways[first].at],
 				&r->tree->nodes[r->ways[first].at]);
@@ -135,8 +136,8 @@ static int walk(struct reversal *r, struct run run)
 	qsort_r(ways + first, run.end - first, sizeof(*ways), by_label, r->labels);
 	for (; first < run.end && !ways[first].at;
 	     first++) { /* the root has no label: it comes first */
-		node->self_bytes += ways[first].bytes;
-		node->self_blocks += ways[first].blocks;
+		add_most(&node->self_bytes, ways[first].bytes);
+		add_most(&node->self_blocks, ways[first].blocks);
 	}
 	for (; first < run.end && !error; first = end) {
 		for (end = first + 1;
@@ -157,8 +158,8 @@ int tree_reversed(const struct tree *tree, uint64_t least_bytes, uint64_t least_
 	if (!error)
 		error = begin(&r);
 	for (uint32_t i = 0; i < r.way_count && !error; i++) {
-		r.maker.tree.nodes[0].bytes += r.ways[i].bytes;
-		r.maker.tree.nodes[0].blocks += r.ways[i].blocks;
+		add_most(&r.maker.tree.nodes[0].bytes, r.ways[i].bytes);
+		add_most(&r.maker.tree.nodes[0].blocks, r.ways[i].blocks);
 	}
 	if (!error)
 		error = push(&r, (struct run){0, r.way_count, 0});

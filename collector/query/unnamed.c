@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/saturated.h"
 #include "collector/query/whole_sums.h"
 #include "collector/symbols/symbols.h"
 
@@ -42,8 +43,8 @@ static void count_stack(struct unnamed *u, uint32_t stack, struct usage allocate
 		if (place->module <= u->module_count && u->last[place->module] != stack &&
 		    is_unnamed(u->view, place)) {
 			u->last[place->module] = stack;
-			u->modules[place->module].allocations += allocated.blocks;
-			u->modules[place->module].bytes += allocated.bytes;
+			add_most(&u->modules[place->module].allocations, allocated.blocks);
+			add_most(&u->modules[place->module].bytes, allocated.bytes);
 		}
 		n = node && node->parent < n ? node->parent : 0;
 	}

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "base/saturated.h"
 #include "collector/store/recording.h"
 #include "heapcast.pb-c.h"
 
@@ -86,7 +87,7 @@ static uint64_t missed_bytes(const struct recording *r)
 		const struct gap_info *g = recording_gap(r, i);
 
 		if (!g->thread && g->reason == HEAPCAST__REASON__REASON_SPOOL_FULL)
-			bytes += g->bytes;
+			add_most(&bytes, g->bytes);
 	}
 	return bytes;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/saturated.h"
 #include "collector/store/compose_state.h"
 #include "collector/store/definitions.h"
 #include "collector/store/names.h"
@@ -294,7 +295,7 @@ static int put_alike(struct composer *c, uint32_t thread, uint32_t stack, uint64
 			  .address = composer_address(c, size),
 			  .size = size,
 			  .stack = stack,
-			  .weight = blocks * (size ? size : 1)};
+			  .weight = product_most(blocks, size ? size : 1)};
 	int r;
 
 	if (blocks == 1)

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/number.h"
+#include "base/saturated.h"
 #include "base/words.h"
 #include "collector/store/totals.h"
 #include "base/ban.h"
@@ -241,10 +242,10 @@ static void widen_last_gap(struct gap_info *last, const struct gap_info *g)
 	last->thread = 0;
 	last->from = last->to = 0;
 	last->reason = last->reason == g->reason ? last->reason : HEAPCAST__REASON__REASON_UNKNOWN;
-	last->events += g->events;
-	last->allocations += g->allocations;
-	last->frees += g->frees;
-	last->bytes += g->bytes;
+	add_most(&last->events, g->events);
+	add_most(&last->allocations, g->allocations);
+	add_most(&last->frees, g->frees);
+	add_most(&last->bytes, g->bytes);
 	if (g->to_ns > last->to_ns)
 		last->to_ns = g->to_ns;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/saturated.h"
 #include "collector/store/steps.h"
 #include "collector/store/thinned.h"
 #include "base/ban.h"
@@ -82,7 +83,7 @@ static int leave_out(struct pairing *p, const struct step *s)
 
 	if (!p->info.rowless++)
 		p->info.rowless_from_ns = s->time_ns;
-	p->info.rowless_bytes += s->weight > s->size ? s->weight : s->size;
+	add_most(&p->info.rowless_bytes, s->weight > s->size ? s->weight : s->size);
 	return map_remove(&p->live, s->address, &before) ? infer_end(p, (uint32_t)before, s) : 0;
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/saturated.h"
 #include "collector/store/completeness.h"
 #include "collector/store/pack.h"
 #include "collector/store/recording.h"
@@ -408,7 +409,7 @@ int recording_sum_up(struct recording *r, struct totals *totals, struct err_text
 		for (uint32_t i = 0; b && i < b->count; i++) {
 			if (b->end[i] != BLOCK_IN_USE)
 				continue;
-			bytes += b->weight && b->size[i] ? b->weight[i] : b->size[i];
+			add_most(&bytes, b->weight && b->size[i] ? b->weight[i] : b->size[i]);
 			blocks += blocks_of(b, i);
 		}
 	}
