@@ -66,6 +66,7 @@ struct err_text;
 	X(SSL_SESSION_set_cipher)                                                                                      \
 	X(SSL_SESSION_set_protocol_version)                                                                            \
 	X(SSL_do_handshake)                                                                                            \
+	X(SSL_export_keying_material)                                                                                  \
 	X(SSL_free)                                                                                                    \
 	X(SSL_get_error)                                                                                               \
 	X(SSL_get_ex_data)                                                                                             \

@@ -33,18 +33,16 @@ static int check_owner(const char *path, const char *what, const struct stat *st
 	return 0;
 }
 
-/* Opened without waiting, should it be a pipe. */
-int private_file_read(const char *path, const char *what, char text[PRIVATE_FILE_MAX + 2],
+int private_file_take(int fd, const char *path, const char *what, char text[PRIVATE_FILE_MAX + 2],
 		      size_t *ret_length, struct err_text *err)
 {
-	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 	size_t have = 0;
 	ssize_t n = 1;
 	int r;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(err, -errno, "cannot open the %s %s: %s", what, path,
+	if (fstat(fd, &st) < 0)
+		return err_set(err, -errno, "cannot look at the %s %s: %s", what, path,
 			       strerror(errno));
 	r = check_owner(path, what, &st, err);
 	if (r < 0)
@@ -60,4 +58,16 @@ int private_file_read(const char *path, const char *what, char text[PRIVATE_FILE
 	text[have] = '\0';
 	*ret_length = have;
 	return 0;
+}
+
+/* Opened without waiting, should it be a pipe. */
+int private_file_read(const char *path, const char *what, char text[PRIVATE_FILE_MAX + 2],
+		      size_t *ret_length, struct err_text *err)
+{
+	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return err_set(err, -errno, "cannot open the %s %s: %s", what, path,
+			       strerror(errno));
+	return private_file_take(fd, path, what, text, ret_length, err);
 }

@@ -11,3 +11,6 @@ struct err_text;
  * the text when it has served. */
 int private_file_read(const char *path, const char *what, char ret_text[PRIVATE_FILE_MAX + 2], size_t *ret_length,
 		      struct err_text *err);
+/* The same of a file that is open; `path` is for sentences. */
+int private_file_take(int fd, const char *path, const char *what, char ret_text[PRIVATE_FILE_MAX + 2], size_t *ret_length,
+		      struct err_text *err);

@@ -12,6 +12,7 @@
 #include "base/ban.h"
 
 #define DEFAULT_NAME "heapcast"
+#define WHAT	     "key file"
 
 static int digit(char c)
 {
@@ -92,12 +93,19 @@ static int take_text(const char *path, const char *text, struct secret *s, struc
 				 path);
 }
 
-static int name_key(const char *path, struct secret *s, struct err_text *err)
+static int name_key(struct secret *s)
 {
 	uint8_t mac[SECRET_MAC_SIZE];
 	int r = secret_mac(s, "name", s->name, strlen(s->name), mac);
 
 	memcpy(s->id, mac, sizeof(s->id));
+	return r;
+}
+
+static int name_key_of(const char *path, struct secret *s, struct err_text *err)
+{
+	int r = name_key(s);
+
 	if (r == -ENOTSUP)
 		return err_set(err, r,
 			       "the key file %s can't be used: this build has no OpenSSL "
@@ -106,20 +114,55 @@ static int name_key(const char *path, struct secret *s, struct err_text *err)
 	return r < 0 ? err_set(err, r, "OpenSSL can't use the key of %s", path) : 0;
 }
 
-int secret_read(const char *path, struct secret *ret_secret, struct err_text *err)
+static int read_text(int r, const char *path, char *text, struct secret *ret_secret,
+		     struct err_text *err)
 {
 	struct secret s = {.name = DEFAULT_NAME};
-	char text[PRIVATE_FILE_MAX + 2];
-	size_t length;
-	int r = private_file_read(path, "key file", text, &length, err);
 
 	if (!r)
 		r = take_text(path, text, &s, err);
 	if (!r)
-		r = name_key(path, &s, err);
+		r = name_key_of(path, &s, err);
 	if (!r)
 		*ret_secret = s;
+	secret_clear(&s);
+	return r;
+}
+
+int secret_read(const char *path, struct secret *ret_secret, struct err_text *err)
+{
+	char text[PRIVATE_FILE_MAX + 2];
+	size_t length;
+	int r = private_file_read(path, WHAT, text, &length, err);
+
+	r = read_text(r, path, text, ret_secret, err);
 	explicit_bzero(text, sizeof(text));
+	return r;
+}
+
+int secret_read_fd(int fd, const char *path, struct secret *ret_secret, struct err_text *err)
+{
+	char text[PRIVATE_FILE_MAX + 2];
+	size_t length;
+	int r = private_file_take(fd, path, WHAT, text, &length, err);
+
+	r = read_text(r, path, text, ret_secret, err);
+	explicit_bzero(text, sizeof(text));
+	return r;
+}
+
+int secret_make(const void *key, size_t length, const char *name, struct secret *ret_secret)
+{
+	struct secret s = {.key_length = length};
+	int r;
+
+	if (length < SECRET_KEY_MIN || length > SECRET_KEY_MAX)
+		return -EINVAL;
+	memcpy(s.key, key, length);
+	snprintf(s.name, sizeof(s.name), "%s", name);
+	r = name_key(&s);
+	if (!r)
+		*ret_secret = s;
 	secret_clear(&s);
 	return r;
 }

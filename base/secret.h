@@ -29,6 +29,10 @@ struct secret {
 
 /* 0; a negative errno with a sentence: what is wrong with which file, and what to do. -ENOTSUP: built without. */
 int secret_read(const char *path, struct secret *ret_secret, struct err_text *err);
+/* The same of a file that is open; `path` is for sentences. */
+int secret_read_fd(int fd, const char *path, struct secret *ret_secret, struct err_text *err);
+/* One of these bytes, SECRET_KEY_MIN to SECRET_KEY_MAX of them. 0; -ENOTSUP: built without OpenSSL; another negative errno. */
+int secret_make(const void *key, size_t length, const char *name, struct secret *ret_secret);
 /* HMAC-SHA-256 (RFC 2104, FIPS 180-4) of `data`, under a key derived from the secret for this `purpose` ("beacon", "probe"): the
  * HMAC of "heapcast PURPOSE" under the secret. So no message of one kind is one of another. 0 or a negative errno. */
 int secret_mac(const struct secret *secret, const char *purpose, const void *data, size_t length, uint8_t ret_mac[SECRET_MAC_SIZE]);

@@ -27,15 +27,17 @@ struct err_text;
 struct secure;
 struct secure_session;
 
-#define SECURE_KEYS_MAX	    32
+#define SECURE_KEYS_MAX	    128
+#define SECURE_IDENTITY	    (2 * SECRET_ID_SIZE) /* hexadecimal digits by which a key is named in the open */
 #define SECURE_RECORD	    4096	 /* of ours, at most */
 #define SECURE_SHAKE_BYTES  (16u << 10) /* that a stranger may send before it has proved anything */
 #define SECURE_MEMORY	    (1024u << 10) /* what the library takes of a process, measured (docs/security.md) */
 #define SECURE_LINK_MEMORY  (48u << 10)   /* and each connection, its handshake included */
 
 struct secure_options {
-	const struct secret *secrets; /* live on while the struct secure does */
+	const struct secret *secrets;
 	size_t secret_count;
+	bool paired; /* keys by pairing: they come and go (secure_rekey), and while there is none nobody is talked to */
 	const char *cert, *cert_key, *ca; /* files, PEM; all three or none */
 };
 
@@ -44,8 +46,13 @@ bool secure_wanted(const struct secure_options *options);
 /* 0; a negative errno with a sentence: which file, what is wrong with it, what to do. -ENOTSUP: built without TLS. */
 int secure_open(const struct secure_options *options, struct secure **ret_secure, struct err_text *err);
 void secure_close(struct secure *secure);
+/* Other keys from now on. Sessions whose handshake is done go on: secure_known tells whether they should. 0; a negative errno with a
+ * sentence: all is as before. */
+int secure_rekey(struct secure *secure, const struct secret *secrets, size_t count, struct err_text *err);
 /* How many keys there are to try; 1 with certificates. */
 size_t secure_keys(const struct secure *secure);
+/* The number of the key with this id; secure_keys: there is none. */
+size_t secure_find(const struct secure *secure, const uint8_t id[SECRET_ID_SIZE]);
 /* Something is odd but no error (the clock of this machine); NULL: nothing. */
 const char *secure_remark(const struct secure *secure);
 
@@ -69,6 +76,12 @@ ssize_t secure_write(struct secure_session *session, const void *data, size_t le
 /* What is to go to the socket; `ret_length` 0: nothing. */
 const uint8_t *secure_output(const struct secure_session *session, size_t *ret_length);
 void secure_sent(struct secure_session *session, size_t length);
+/* Is the key by which the other side has proved itself still one of ours? Always, with certificates. */
+bool secure_known(const struct secure_session *session);
+/* That key's id, in hexadecimal; empty: none, or the handshake is not done. */
+const char *secure_identity(const struct secure_session *session);
+/* Bytes that both sides of this session can tell, and nobody else (RFC 8446, 7.5; RFC 5705), once the handshake is done. 0 or -EPROTO. */
+int secure_export(struct secure_session *session, const char *label, void *out, size_t length);
 /* Adds a farewell to the output. */
 void secure_bye(struct secure_session *session);
 

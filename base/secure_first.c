@@ -11,7 +11,8 @@ const uint8_t secure_refusal[7] = {RECORD_ALERT, MAJOR, 3, 0, 2, 2, 70};
 
 bool secure_wanted(const struct secure_options *options)
 {
-	return options->secret_count || options->cert || options->cert_key || options->ca;
+	return options->secret_count || options->paired || options->cert || options->cert_key ||
+	       options->ca;
 }
 
 enum secure_first secure_first(const void *data, size_t length)

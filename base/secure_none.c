@@ -27,6 +27,44 @@ size_t secure_keys(const struct secure *secure)
 	return 0;
 }
 
+int secure_rekey(struct secure *secure, const struct secret *secrets, size_t count,
+		 struct err_text *err)
+{
+	(void)secure;
+	(void)secrets;
+	(void)count;
+	(void)err;
+	return -ENOTSUP;
+}
+
+size_t secure_find(const struct secure *secure, const uint8_t id[SECRET_ID_SIZE])
+{
+	(void)secure;
+	(void)id;
+	return 0;
+}
+
+bool secure_known(const struct secure_session *session)
+{
+	(void)session;
+	return false;
+}
+
+const char *secure_identity(const struct secure_session *session)
+{
+	(void)session;
+	return "";
+}
+
+int secure_export(struct secure_session *session, const char *label, void *out, size_t length)
+{
+	(void)session;
+	(void)label;
+	(void)out;
+	(void)length;
+	return -ENOTSUP;
+}
+
 const char *secure_remark(const struct secure *secure)
 {
 	(void)secure;

@@ -39,18 +39,36 @@ static struct secure_session *session_of(const struct openssl *o, const SSL *ssl
 	return o->SSL_get_ex_data(ssl, 0);
 }
 
-/* The client's part. */
+size_t secure_find_identity(const struct secure *s, const void *identity)
+{
+	size_t i = 0;
+
+	while (i < s->count && memcmp(s->identity[i], identity, SECURE_IDENTITY))
+		i++;
+	return i;
+}
+
+/* The key that a session uses stays the same, though numbers may change. */
+static void choose_key(struct secure_session *session, size_t key)
+{
+	session->key = key;
+	memcpy(session->identity, session->secure->identity[key], sizeof(session->identity));
+}
+
+/* The client's part; it comes again if the server wants another exchange. */
 static int offer_key(SSL *ssl, const EVP_MD *hash, const unsigned char **ret_id, size_t *ret_length,
 		     SSL_SESSION **ret_session)
 {
 	struct secure_session *session = session_of(openssl_load(NULL), ssl);
 	struct secure *s = session->secure;
+	size_t key = *session->identity ? secure_find_identity(s, session->identity) : session->key;
 
 	(void)hash;
-	*ret_session = secure_key_session(s, ssl, session->key);
+	*ret_session = key < s->count ? secure_key_session(s, ssl, key) : NULL;
 	if (!*ret_session)
 		return 0;
-	*ret_id = (const unsigned char *)s->identity[session->key];
+	choose_key(session, key);
+	*ret_id = (const unsigned char *)session->identity;
 	*ret_length = SECURE_IDENTITY;
 	return 1;
 }
@@ -60,18 +78,16 @@ static int find_key(SSL *ssl, const unsigned char *id, size_t length, SSL_SESSIO
 {
 	struct secure_session *session = session_of(openssl_load(NULL), ssl);
 	struct secure *s = session->secure;
+	size_t key = length == SECURE_IDENTITY ? secure_find_identity(s, id) : s->count;
 
 	session->offered = true;
 	*ret_session = NULL;
-	for (size_t i = 0; length == SECURE_IDENTITY && i < s->count; i++) {
-		if (memcmp(s->identity[i], id, length))
-			continue;
-		session->known = true;
-		session->key = i;
-		*ret_session = secure_key_session(s, ssl, i);
-		return *ret_session != NULL;
-	}
-	return 1;
+	if (key == s->count)
+		return 1;
+	session->known = true;
+	choose_key(session, key);
+	*ret_session = secure_key_session(s, ssl, key);
+	return *ret_session != NULL;
 }
 
 static void note_date(const struct openssl *o, const X509 *certificate,
@@ -102,25 +118,34 @@ static int check_certificate(int good, X509_STORE_CTX *store)
 	return 0;
 }
 
+int secure_rekey(struct secure *s, const struct secret *secrets, size_t count, struct err_text *err)
+{
+	uint8_t psk[SECURE_KEYS_MAX][SECRET_MAC_SIZE] = {{0}};
+	int r = 0;
+
+	if (count > SECURE_KEYS_MAX)
+		return err_set(err, -E2BIG, "there can be %d keys, here are %zu", SECURE_KEYS_MAX,
+			       count);
+	for (size_t i = 0; !r && i < count; i++)
+		r = secret_mac(&secrets[i], "tls", "", 0, psk[i]);
+	if (!r) {
+		memcpy(s->psk, psk, sizeof(psk));
+		s->count = count;
+	}
+	for (size_t i = 0; !r && i < count; i++)
+		for (unsigned j = 0; j < SECRET_ID_SIZE; j++)
+			snprintf(s->identity[i] + 2 * j, 3, "%02x", secrets[i].id[j]);
+	explicit_bzero(psk, sizeof(psk));
+	return r < 0 ? err_set(err, r, "OpenSSL can't use a key: %s", strerror(-r)) : 0;
+}
+
 static int use_keys(struct secure *s, const struct secure_options *options, struct err_text *err)
 {
-	if (options->secret_count > SECURE_KEYS_MAX)
-		return err_set(err, -E2BIG, "there can be %d keys, here are %zu", SECURE_KEYS_MAX,
-			       options->secret_count);
 	s->by_key = true;
-	for (size_t i = 0; i < options->secret_count; i++) {
-		const struct secret *secret = &options->secrets[i];
-		int r = secret_mac(secret, "tls", "", 0, s->psk[i]);
-
-		if (r < 0)
-			return err_set(err, r, "OpenSSL can't use a key: %s", strerror(-r));
-		for (unsigned j = 0; j < SECRET_ID_SIZE; j++)
-			snprintf(s->identity[i] + 2 * j, 3, "%02x", secret->id[j]);
-		s->count++;
-	}
+	s->paired = options->paired;
 	s->o->SSL_CTX_set_psk_use_session_callback(s->context, offer_key);
 	s->o->SSL_CTX_set_psk_find_session_callback(s->context, find_key);
-	return 0;
+	return secure_rekey(s, options->secrets, options->secret_count, err);
 }
 
 /* Asks nobody for a password: there is nobody. */
@@ -201,7 +226,7 @@ static int check_kind(const struct secure_options *options, struct err_text *err
 {
 	unsigned files = !!options->cert + !!options->cert_key + !!options->ca;
 
-	if (options->secret_count && files)
+	if ((options->secret_count || options->paired) && files)
 		return err_set(err, -EINVAL,
 			       "either a key (--key) or certificates (--cert, --cert-key, --ca), "
 			       "not both");
@@ -255,8 +280,8 @@ int secure_open(const struct secure_options *options, struct secure **ret_secure
 	s->bio = secure_bio_new(o);
 	r = s->bio ? make_context(s, err) : -ENOMEM;
 	if (!r)
-		r = options->secret_count ? use_keys(s, options, err)
-					  : use_certificate(s, options, err);
+		r = options->secret_count || options->paired ? use_keys(s, options, err)
+							     : use_certificate(s, options, err);
 	o->ERR_clear_error();
 	if (r < 0) {
 		secure_close(s);
@@ -279,7 +304,16 @@ void secure_close(struct secure *s)
 
 size_t secure_keys(const struct secure *s)
 {
-	return s->count ? s->count : 1;
+	return s->by_key ? s->count : 1;
+}
+
+size_t secure_find(const struct secure *s, const uint8_t id[SECRET_ID_SIZE])
+{
+	char identity[SECURE_IDENTITY + 1];
+
+	for (unsigned i = 0; i < SECRET_ID_SIZE; i++)
+		snprintf(identity + 2 * i, 3, "%02x", id[i]);
+	return secure_find_identity(s, identity);
 }
 
 const char *secure_remark(const struct secure *s)

@@ -119,9 +119,39 @@ size_t secure_rest(const struct secure_session *s)
 static int check_proof(struct secure_session *s, struct err_text *err)
 {
 	if (s->secure->by_key && !s->secure->o->SSL_session_reused(s->ssl))
-		return err_set(err, -EACCES, "it does not have our key (--key)");
+		return err_set(err, -EACCES,
+			       s->secure->paired
+				       ? "it does not have our key: 'collector pair' there "
+					 "and 'agent pair CODE' make one"
+				       : "it does not have our key (--key)");
 	s->done = true;
+	if (!secure_known(s)) {
+		s->done = false;
+		return err_set(err, -EACCES, "its pair was revoked");
+	}
 	return 0;
+}
+
+bool secure_known(const struct secure_session *s)
+{
+	return !s->secure->by_key ||
+	       (*s->identity && secure_find_identity(s->secure, s->identity) < s->secure->count);
+}
+
+const char *secure_identity(const struct secure_session *s)
+{
+	return s->done ? s->identity : "";
+}
+
+int secure_export(struct secure_session *s, const char *label, void *out, size_t length)
+{
+	const struct openssl *o = s->secure->o;
+	int r = s->done ? o->SSL_export_keying_material(s->ssl, out, length, label, strlen(label),
+							NULL, 0, 0)
+			: 0;
+
+	o->ERR_clear_error();
+	return r == 1 ? 0 : -EPROTO;
 }
 
 int secure_shake(struct secure_session *s, struct err_text *err)

@@ -3,7 +3,6 @@
 #include "base/openssl.h"
 #include "base/secure.h"
 
-#define SECURE_IDENTITY (2 * SECRET_ID_SIZE)
 #define SECURE_OUT	(SECURE_RECORD + 512) /* a record with what TLS adds, and a message about keys */
 
 struct secure {
@@ -11,6 +10,7 @@ struct secure {
 	SSL_CTX *context;
 	BIO_METHOD *bio;
 	bool by_key;
+	bool paired; /* the keys are those of pairs */
 	size_t count;
 	char identity[SECURE_KEYS_MAX][SECURE_IDENTITY + 1];
 	uint8_t psk[SECURE_KEYS_MAX][SECRET_MAC_SIZE];
@@ -22,6 +22,7 @@ struct secure_session {
 	SSL *ssl;
 	size_t key; /* that we offer, or that the other side has */
 	bool accepted, done, blocked;
+	char identity[SECURE_IDENTITY + 1]; /* of that key */
 	bool offered, known;	/* accepted: it has named a key, and that is one of ours */
 	int certificate_error;	/* X509_V_ERR_... of theirs */
 	struct tm certificate_date; /* when it begins or ends, if that is the error */
@@ -34,6 +35,9 @@ struct secure_session {
 /* secure_openssl.c */
 /* An external pre-shared key as OpenSSL wants it; NULL: no memory. */
 SSL_SESSION *secure_key_session(const struct secure *secure, SSL *ssl, size_t key);
+
+/* The number of the key that is named so; secure->count: none. */
+size_t secure_find_identity(const struct secure *secure, const void *identity);
 
 /* secure_session.c */
 /* How OpenSSL gets at a session's bytes. NULL: no memory. */

@@ -92,8 +92,10 @@ static int certificate_words(const struct secure_session *s, struct err_text *er
 }
 
 /* What the other side says of us: RFC 8446, 6.2. */
-static const char *alert_text(bool by_key, int alert)
+static const char *alert_text(const struct secure *secure, int alert)
 {
+	bool by_key = secure->by_key;
+
 	switch (alert) {
 	case SSL_AD_PROTOCOL_VERSION:
 		return "it speaks no TLS 1.3: give --key there, too (or a certificate)";
@@ -101,9 +103,12 @@ static const char *alert_text(bool by_key, int alert)
 	case SSL_AD_ILLEGAL_PARAMETER:
 	case SSL_AD_DECRYPT_ERROR:
 	case TLS1_AD_UNKNOWN_PSK_IDENTITY:
-		return by_key ? "it does not have our key (--key): it has another one, or wants "
-				"certificates"
-			      : "it does not take our certificate: does it want a key (--key)?";
+		return secure->paired
+			       ? "it does not have our key (the pair may have been revoked): "
+				 "'collector pair' and 'agent pair CODE' make a new one"
+		       : by_key ? "it does not have our key (--key): it has another one, or wants "
+				  "certificates"
+				: "it does not take our certificate: does it want a key (--key)?";
 	case SSL_AD_CERTIFICATE_EXPIRED:
 		return "it says that our certificate is not in date (or its clock is wrong)";
 	case SSL_AD_UNKNOWN_CA:
@@ -122,6 +127,14 @@ static const char *alert_text(bool by_key, int alert)
 
 static int server_key_words(const struct secure_session *s, struct err_text *err)
 {
+	if (s->secure->paired)
+		return err_set(err, -EACCES,
+			       !s->offered ? "it has no key: 'agent pair CODE' makes one, with the "
+					     "code of 'collector pair'"
+			       : s->known ? "wrong key: it knows the name of ours, and not the key "
+					    "itself"
+					  : "wrong key: it has another one (or its pair was "
+					    "revoked)");
 	if (!s->offered)
 		return err_set(err, -EACCES,
 			       "it has no key (--key); does it have a certificate instead?");
@@ -142,11 +155,14 @@ int secure_words(const struct secure_session *s, unsigned long code, struct err_
 {
 	int reason = ERR_GET_REASON(code);
 	const char *alert = reason > SSL_AD_REASON_OFFSET
-				    ? alert_text(s->secure->by_key, reason - SSL_AD_REASON_OFFSET)
+				    ? alert_text(s->secure, reason - SSL_AD_REASON_OFFSET)
 				    : NULL;
 
 	if (alert)
-		return err_set(err, -EACCES, "%s", alert);
+		return err_set(err,
+			       reason == SSL_AD_REASON_OFFSET + SSL_AD_PROTOCOL_VERSION ? -EPROTO
+											: -EACCES,
+			       "%s", alert);
 	if (s->done)
 		return err_set(err, -EPROTO, "what came was not what was sent (TLS error %d)",
 			       reason);

@@ -148,6 +148,76 @@ static void test_wrong_key(void **state)
 	close_end(&server);
 }
 
+/* Both tell the same bytes, of each session others, and of each label. */
+static void test_export(void **state)
+{
+	struct secret key = make_secret(1);
+	uint8_t ours[2][32], theirs[32], other[32];
+	struct end client, server;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		open_end(&client, &key, 1, false, 0);
+		open_end(&server, &key, 1, true, 0);
+		assert_int_equal(secure_export(client.session, "EXPORTER-test", ours[i], 32),
+				 -EPROTO);
+		assert_string_equal(secure_identity(client.session), "");
+		shake(&client, &server, 4096);
+		assert_int_equal(secure_export(client.session, "EXPORTER-test", ours[i], 32), 0);
+		assert_int_equal(secure_export(server.session, "EXPORTER-test", theirs, 32), 0);
+		assert_int_equal(secure_export(server.session, "EXPORTER-other", other, 32), 0);
+		assert_memory_equal(ours[i], theirs, 32);
+		assert_memory_not_equal(ours[i], other, 32);
+		assert_string_equal(secure_identity(client.session), "0100000000000000");
+		assert_string_equal(secure_identity(server.session), "0100000000000000");
+		close_end(&client);
+		close_end(&server);
+	}
+	assert_memory_not_equal(ours[0], ours[1], 32);
+}
+
+/* Keys come and go while sessions are there, and while handshakes are under way. */
+static void test_rekey(void **state)
+{
+	struct secret keys[3] = {make_secret(1), make_secret(2), make_secret(3)};
+	struct end client, server;
+
+	(void)state;
+	open_end(&client, keys, 2, false, 1);
+	open_end(&server, keys, 3, true, 0);
+	shake(&client, &server, 4096);
+	assert_int_equal(server.result, 0);
+	assert_int_equal(secure_rekey(server.secure, keys + 1, 2, NULL), 0); /* numbers change */
+	assert_true(secure_known(server.session));
+	assert_int_equal(secure_find(server.secure, keys[1].id), 0);
+	assert_int_equal(secure_rekey(server.secure, keys, 1, NULL), 0);
+	assert_false(secure_known(server.session));
+	assert_int_equal(secure_find(server.secure, keys[1].id), secure_keys(server.secure));
+	close_end(&client);
+	close_end(&server);
+	/* Revoked in the middle. */
+	open_end(&client, keys, 2, false, 1);
+	open_end(&server, keys, 2, true, 0);
+	client.result = secure_shake(client.session, &client.err);
+	carry(&client, &server, 4096);
+	carry(&server, &client, 4096);
+	assert_int_equal(secure_rekey(server.secure, keys, 1, NULL), 0);
+	carry(&client, &server, 4096);
+	assert_int_equal(server.result, -EACCES);
+	assert_non_null(strstr(server.err.text, "revoked"));
+	close_end(&client);
+	close_end(&server);
+	/* None is left: nobody comes in, and nothing is shown. */
+	open_end(&client, keys, 2, false, 1);
+	open_end(&server, keys, 2, true, 0);
+	assert_int_equal(secure_rekey(server.secure, NULL, 0, NULL), 0);
+	shake(&client, &server, 4096);
+	assert_true(server.result < 0);
+	assert_true(client.result < 0);
+	close_end(&client);
+	close_end(&server);
+}
+
 static void test_no_tls(void **state)
 {
 	static const char *const strangers[] = {"GET / HTTP/1.0\r\n\r\n",
@@ -169,7 +239,7 @@ static void test_no_tls(void **state)
 	open_end(&end, &key, 1, false, 0);
 	assert_int_equal(secure_shake(end.session, &end.err), 1);
 	secure_feed(end.session, secure_refusal, sizeof(secure_refusal));
-	assert_int_equal(secure_shake(end.session, &end.err), -EACCES);
+	assert_int_equal(secure_shake(end.session, &end.err), -EPROTO);
 	assert_non_null(strstr(end.err.text, "speaks no TLS"));
 	close_end(&end);
 }
@@ -209,6 +279,7 @@ int main(void)
 		cmocka_unit_test(test_first),	  cmocka_unit_test(test_options),
 		cmocka_unit_test(test_same_key),  cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_wrong_key), cmocka_unit_test(test_no_tls),
+		cmocka_unit_test(test_export),	  cmocka_unit_test(test_rekey),
 	};
 	struct secret key = make_secret(1);
 	struct secure_options options = {.secrets = &key, .secret_count = 1};
