@@ -3,6 +3,7 @@
 #define DISCOVERY_UDP_PORT	  43513
 #define DISCOVERY_BEACON_MAGIC	  0x48435354u
 #define DISCOVERY_PROBE_MAGIC	  0x48435350u
+#define DISCOVERY_PAIRING_MAGIC	  0x48435041u /* of a beacon of an agent that waits to be paired */
 #define DISCOVERY_BEACON_MAX	  512 /* of either datagram */
 #define DISCOVERY_PROBE_SIZE	  160 /* no answer is larger */
 #define DISCOVERY_NONCE_SIZE	  16
