@@ -34,6 +34,7 @@
 	X("CERT")                                                                                                      \
 	X("CERT_KEY")                                                                                                  \
 	X("CA")                                                                                                        \
+	X("KEYS")                                                                                                      \
 	X("SPOOL")                                                                                                     \
 	X("LOGFILE")                                                                                                   \
 	X("CONFIG")

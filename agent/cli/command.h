@@ -7,13 +7,15 @@ int command_run(int argc, char **argv);
 int command_serve(int argc, char **argv);
 int command_attach(int argc, char **argv);
 int command_ctl(int argc, char **argv);
+int command_pair(int argc, char **argv);
 
 #define EXIT_USAGE 2
 #define EXIT_FAULT 3
 
 /* Options as the streamer takes them. 0; -EINVAL with the reason. */
 int command_settings(const struct options *options, struct agent_settings *ret_settings, struct err_text *err);
-/* Reads the key, if there is one, for the settings: once in a process, as they point to it. 0; a negative errno with the reason. */
+/* Reads the key, if there is one, for the settings; else those by pairing, which are used if the settings are for a network: once in a
+ * process, as they point to them. 0; a negative errno with the reason. */
 int command_secure(const struct options *options, struct agent_settings *settings, struct err_text *err);
 /* Opens the log where the options say (else at `level`, on standard error) and gives the notices. `program` and `pid` are for
  * the file's name. 0; -EINVAL or another negative errno with the reason. */

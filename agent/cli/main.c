@@ -7,10 +7,12 @@
 #include <time.h>
 
 #include "agent/cli/command.h"
+#include "agent/cli/pair.h"
 #include "agent/cli/variables.h"
 #include "agent/streamer/naming.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/pairs.h"
 #include "base/ban.h"
 
 #define CULL_MOST_NS 86400000000000ull
@@ -24,6 +26,8 @@ static const struct command {
 	{"serve", command_serve, "record every program of this host that preloads libheapcast.so"},
 	{"attach", command_attach, "record programs that run already"},
 	{"ctl", command_ctl, "ask or order a running agent"},
+	{"pair", command_pair,
+	 "get a key in common with a collector, by a code that is pasted once"},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -161,24 +165,86 @@ static const char *given(const char *text)
 	return text && *text ? text : NULL;
 }
 
-int command_secure(const struct options *o, struct agent_settings *settings, struct err_text *err)
+/* An agent that was paired once talks to nobody without a key, also when all are forgotten. */
+static int use_pairs(const struct options *o, struct pairs *pairs, struct agent_settings *settings,
+		     struct err_text *err)
 {
-	static struct secret secret;
-	struct secure_options secure = {
-		.cert = given(o->cert), .cert_key = given(o->cert_key), .ca = given(o->ca)};
-	uint64_t limit = o->memory_limit;
-	int r = given(o->key) ? secret_read(o->key, &secret, err) : 0;
+	static struct secret installation;
+	int r = pairs_installation(pairs->folder, true, &installation, err);
 
 	if (r < 0)
-		return -EINVAL; /* what was given can't be used */
-	if (given(o->key)) {
-		secure.secrets = &secret;
-		secure.secret_count = 1;
-		settings->secret = &secret;
+		return err_prefix(err, r, "this agent is paired (--keys '' leaves that alone)");
+	settings->secret = &installation;
+	settings->secure = (struct secure_options){
+		.secrets = pairs->secret, .secret_count = pairs->count, .paired = true};
+	if (options_source(o, "orders") == OPTION_DEFAULT)
+		settings->orders = ORDERS_YES;
+	return 0;
+}
+
+static int look_for_pairs(const struct options *o, struct agent_settings *settings,
+			  struct err_text *err)
+{
+	static struct pairs pairs;
+	struct err_text remark = {{0}};
+	char folder[PATH_MAX];
+	int r = pairs_place(o->keys, KEYS_FOLDER, folder);
+
+	if (r < 0 || !*folder)
+		return r;
+	r = pairs_open(&pairs, folder, PAIRS_AGENT, &remark, err);
+	if (r == -EACCES && !o->keys) { /* somebody else's home: nobody has paired here */
+		log_warn("%s", err_get(err, r));
+		err->text[0] = '\0';
+		return 0;
 	}
-	settings->secure = secure;
-	r = secure_wanted(&secure) ? budget_secure(&limit, err) : 0;
-	return r < 0 ? err_prefix(err, r, "--memory-limit") : 0;
+	settings->pairs = &pairs;
+	if (r < 0 && !agent_has_links(settings)) { /* whoever talks to nobody needs none */
+		pairs.begun = true;		   /* and does not begin to without */
+		err->text[0] = '\0';
+		return 0;
+	}
+	if (r < 0)
+		return err_prefix(err, r, "keys by pairing (--keys '' leaves them alone)");
+	if (*remark.text)
+		log_warn("%s", remark.text);
+	return agent_has_links(settings) && (pairs.begun || pairs.count)
+		       ? use_pairs(o, &pairs, settings, err)
+		       : 0;
+}
+
+static int read_key(const struct options *o, struct agent_settings *settings, struct err_text *err)
+{
+	static struct secret secret;
+	int r = secret_read(o->key, &secret, err);
+
+	settings->secret = &secret;
+	settings->secure.secrets = &secret;
+	settings->secure.secret_count = 1;
+	return r < 0 ? -EINVAL : 0; /* what was given can't be used */
+}
+
+int command_secure(const struct options *o, struct agent_settings *settings, struct err_text *err)
+{
+	uint64_t limit = o->memory_limit;
+	int r = 0;
+
+	settings->secure = (struct secure_options){
+		.cert = given(o->cert), .cert_key = given(o->cert_key), .ca = given(o->ca)};
+	if (given(o->key))
+		r = read_key(o, settings, err);
+	else if (!secure_wanted(&settings->secure))
+		r = look_for_pairs(o, settings, err);
+	if (r < 0)
+		return r;
+	r = secure_wanted(&settings->secure) ? budget_secure(&limit, err) : 0;
+	return r < 0 ? err_prefix(
+			       err, r,
+			       settings->secure.paired
+				       ? "--memory-limit (this agent is paired; --keys '' leaves "
+					 "that alone)"
+				       : "--memory-limit")
+		     : 0;
 }
 
 static void help(void)

@@ -55,14 +55,14 @@ static const struct option_row rows[] = {
 	 "connect to this collector (port 43513), and serve no other"},
 	{"announce", NULL, EACH, FLAG, AT(announce),
 	 "listen, and be found by `collector gather` on the same network"},
-	{"interface", "NAME", EACH, TEXT, AT(interface),
+	{"interface", "NAME", EACH | COMMAND_PAIR, TEXT, AT(interface),
 	 "announce and listen there only; lo stays on this machine"},
 	{"listen", "[ADDR]:PORT", EACH, TEXT, AT(listen),
 	 "listen there (default: first free port from 8100 to 8200)"},
 	{"base-server-port", "PORT", EACH, NUMBER, AT(base_port),
 	 "listen on the first free port from here, 101 are tried (8100)"},
 	{"chown-output-to", "UID", EACH_OWN, NUMBER, AT(output_owner), "give files to this user"},
-	{"memory-limit", "SIZE", EACH, SIZE, AT(memory_limit),
+	{"memory-limit", "SIZE", EACH | COMMAND_PAIR, SIZE, AT(memory_limit),
 	 "all memory of the agent, rings included (8M, at least 2M; attach: 32M, at least 3.7M)"},
 	{"policy", "block|thin|count", EACH_OWN, POLICY, AT(policy),
 	 "when the agent does not keep up: block, the program waits (default of run into a file; "
@@ -173,6 +173,20 @@ static const struct option_row rows[] = {
 	 "them this one (PEM)"},
 	{"cert-key", "FILE", EACH, TEXT, AT(cert_key), "its private key, a file of mode 0600"},
 	{"ca", "FILE", EACH, TEXT, AT(ca), "who signs the certificates of members"},
+	{"keys", "DIR", EACH | COMMAND_PAIR, TEXT, AT(keys),
+	 "the folder of keys by pairing (agent pair): once there is one, agents talk to nobody "
+	 "without, unless --key or --cert is given (default: as root /etc/heapcast/keys, else "
+	 "~/.config/heapcast/keys; empty: none)"},
+	{"pair", "CODE[@HOST]", COMMAND_RUN, TEXT, AT(pair),
+	 "first of all pair, as agent pair does; then announce, or dial HOST"},
+	{"within", "TIME", COMMAND_RUN | COMMAND_PAIR, DURATION, AT(within_ns),
+	 "how long to wait for the collector with which to pair (10m)"},
+	{"name", "NAME", COMMAND_PAIR, TEXT, AT(name),
+	 "what the pair is called here (as the collector's host calls itself)"},
+	{"list", NULL, COMMAND_PAIR, FLAG, AT(list),
+	 "list the pairs: what each is called here, since when it is, and with whom"},
+	{"forget", "NAME", COMMAND_PAIR, TEXT, AT(forget),
+	 "remove a key: agents here do not talk any more to whoever has it"},
 #undef AT
 };
 
@@ -181,7 +195,7 @@ static const struct option_row rows[] = {
 static_assert(ROWS <= OPTIONS_MAX, "room in struct options for where each value comes from");
 
 /* What a file can't say: itself, and what is said once. */
-static const char *const not_for_files[] = {"config", "check-config", "for-pid"};
+static const char *const not_for_files[] = {"config", "check-config", "for-pid", "pair"};
 
 const struct option_row *option_row(unsigned index)
 {
@@ -207,6 +221,7 @@ void options_defaults(struct options *o)
 		.maps_interval_ns = 1000000000,
 		.flight_after_ns = 10000000000,
 		.flight_pause_ns = 60000000000,
+		.within_ns = 600000000000,
 	};
 }
 
@@ -400,7 +415,8 @@ int options_environment(struct options *o, enum option_command command,
 bool options_said(const struct options *o)
 {
 	for (unsigned i = 0; i < ROWS; i++)
-		if (o->source[i] == OPTION_VARIABLE && strcmp(rows[i].name, "config"))
+		if (o->source[i] == OPTION_VARIABLE && strcmp(rows[i].name, "config") &&
+		    strcmp(rows[i].name, "keys"))
 			return true;
 	return false;
 }
@@ -501,7 +517,7 @@ int options_file_line(struct options *o, enum option_command command, const char
 
 enum order_policy options_orders(const struct options *o)
 {
-	bool keyed = (o->key && *o->key) || (o->cert && *o->cert);
+	bool keyed = (o->key && *o->key) || (o->cert && *o->cert) || o->paired;
 
 	return keyed && options_source(o, "orders") == OPTION_DEFAULT
 		       ? ORDERS_YES

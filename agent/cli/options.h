@@ -11,6 +11,7 @@ enum option_command {
 	COMMAND_SERVE = 2,
 	COMMAND_CTL = 4,
 	COMMAND_ATTACH = 8,
+	COMMAND_PAIR = 32,
 	COMMAND_PROGRAM = 16, /* no command: a program that asks `agent serve` may say it for itself */
 };
 
@@ -62,6 +63,11 @@ struct options {
 	uint64_t cull_pending; /* 0: as many as there is room for */
 	uint64_t cull_memory;  /* 0: the usual share */
 	const char *key, *cert, *cert_key, *ca; /* files */
+	const char *keys; /* folder of keys by pairing; NULL: the usual one; "": none */
+	bool paired;	  /* there are some, and they are used (command_secure) */
+	const char *pair, *name, *forget;
+	bool list;
+	uint64_t within_ns;
 	uint64_t flight_ns;    /* 0: no flight recorder */
 	uint64_t flight_after_ns;
 	uint64_t flight_memory; /* 0: the usual share */

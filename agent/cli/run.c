@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "agent/cli/command.h"
+#include "agent/cli/pair.h"
 #include "agent/cli/preload_path.h"
 #include "agent/cli/summary.h"
 #include "agent/streamer/figures.h"
@@ -373,6 +374,28 @@ static int check_file(const struct run *run, const struct agent_settings *s, str
 	return session_try_file(s, slash ? slash + 1 : run->program, err);
 }
 
+/* --pair: then collectors find the agent, or it goes to the one with which it has paired. */
+static int pair_first(struct run *run, struct err_text *err)
+{
+	struct options *o = &run->options;
+	static char host[256], collector[sizeof(host) + 2];
+	uint16_t port;
+	int r;
+
+	if (!o->pair || !*o->pair)
+		return 0;
+	r = pair_join(o, o->pair, stderr, err);
+	if (r < 0 || o->announce || o->collector || o->listen)
+		return r;
+	o->announce = !pair_host(o->pair);
+	if (!o->announce && parse_endpoint(pair_host(o->pair), host, sizeof(host), &port) == 0) {
+		snprintf(collector, sizeof(collector), strchr(host, ':') ? "[%s]" : "%s", host);
+		o->collector = collector; /* where that one gathers, not where it pairs */
+	}
+	options_choose_policy(o, COMMAND_RUN);
+	return 0;
+}
+
 static int fail(const struct run *run, int status, struct err_text *err, int r)
 {
 	options_call_variables(&run->options, err);
@@ -397,14 +420,21 @@ int command_run(int argc, char **argv)
 	if (r < 0)
 		return fail(&run, EXIT_USAGE, &err, r);
 	r = command_settings(&run.options, &settings, &err);
-	if (!r)
-		r = command_secure(&run.options, &settings, &err);
 	if (r < 0)
 		return fail(&run, EXIT_USAGE, &err, r);
 	r = preload_check(argv[first], run.program, sizeof(run.program), &status, &err);
 	if (r < 0)
 		return command_fail(status, &err, r);
 	r = preload_path(run.preload, sizeof(run.preload), &err);
+	if (!r)
+		r = pair_first(&run, &err);
+	if (r < 0)
+		return fail(&run, r == -EINVAL ? EXIT_USAGE : EXIT_FAULT, &err, r);
+	r = command_settings(&run.options, &settings, &err);
+	if (!r)
+		r = command_secure(&run.options, &settings, &err);
+	if (r < 0)
+		return fail(&run, EXIT_USAGE, &err, r);
 	if (!r)
 		r = check_file(&run, &settings, &err);
 	if (r < 0)

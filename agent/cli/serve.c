@@ -31,7 +31,7 @@
 #include "base/ban.h"
 
 #define STATUS_MS   1000
-#define FILES_NAMED 5
+#define FILES_NAMED 6
 
 struct serve {
 	struct agent agent;
@@ -125,6 +125,7 @@ static int reload(struct serve *serve, struct err_text *err)
 	char *text = NULL;
 	int r = serve_options_read(&serve->from, &next, &text, err);
 
+	next.paired = serve->options.paired;
 	if (!r)
 		r = make_settings(serve, &next, &settings, err);
 	if (!r)
@@ -338,6 +339,7 @@ static struct options options_here(struct serve *serve)
 	name_whole(serve, &o.cert);
 	name_whole(serve, &o.cert_key);
 	name_whole(serve, &o.ca);
+	name_whole(serve, &o.keys);
 	name_whole(serve, &o.spool);
 	return o;
 }
@@ -447,13 +449,14 @@ static int start(struct serve *serve, struct agent_settings *settings, struct er
 		return r;
 	o = options_here(serve);
 	r = make_settings(serve, &o, settings, err);
+	settings->listen_fd = passed.collectors > 0 ? passed.collectors : 0;
 	if (!r)
 		r = command_secure(&o, settings, err);
 	if (!r)
 		r = check_output(serve, settings, err);
 	if (r < 0)
 		return r;
-	settings->listen_fd = passed.collectors > 0 ? passed.collectors : 0;
+	serve->options.paired = settings->secure.paired;
 	fd = open_socket(serve, passed.programs, err);
 	if (fd == -EADDRINUSE && serve->options.for_pid)
 		return 0; /* another program of this user was quicker: its agent serves us, too */

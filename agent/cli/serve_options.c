@@ -79,6 +79,7 @@ int serve_options_check(const struct serve_options *from, const struct options *
 		r = command_log_level(&o, "info", err);
 	if (r < 0)
 		return r;
+	o.paired = settings.secure.paired;
 	daemon_socket_default(name, sizeof(name));
 	o.socket = o.socket ? o.socket : name;
 	o.log = o.log ? o.log : "info";

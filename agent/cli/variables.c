@@ -194,6 +194,9 @@ static void notice(const char *entry)
 		log_warn(OLD_PREFIX "%s has no meaning here: %s", v->name, v->text);
 }
 
+/* Of the collector, on the same machine, and so near to a setting of ours that it would be taken for it. */
+static const char *const of_collector[] = {"HEAPCAST_PAIRS"};
+
 static bool is_own(const char *entry, size_t length)
 {
 	const struct option_row *row;
@@ -201,6 +204,9 @@ static bool is_own(const char *entry, size_t length)
 
 	for (size_t i = 0; i < COUNT(own); i++)
 		if (strlen(own[i].name) == length && !strncmp(own[i].name, entry, length))
+			return true;
+	for (size_t i = 0; i < COUNT(of_collector); i++)
+		if (strlen(of_collector[i]) == length && !strncmp(of_collector[i], entry, length))
 			return true;
 	for (unsigned i = 0; (row = option_row(i)); i++) {
 		options_variable(row->name, name, sizeof(name));

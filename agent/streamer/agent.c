@@ -165,6 +165,7 @@ static void tick(uv_timer_t *timer)
 	agent_forget_collectors(a);
 	desk_tick(&a->desk, clock_monotonic_ns());
 	cells_tick(a);
+	agent_look_for_keys(a);
 	work(a);
 }
 
@@ -244,7 +245,7 @@ static void open_folder(struct agent *a)
 	take_off(b, b->link_out + orphans_memory(&a->orphans));
 }
 
-static bool has_links(const struct agent_settings *s)
+bool agent_has_links(const struct agent_settings *s)
 {
 	return s->announce || s->listen || s->listen_fd || s->collector;
 }
@@ -264,7 +265,7 @@ int agent_divide(const struct agent_settings *s, uint32_t slots, struct budget *
 					     "the flight recorder", err);
 	if (!slots && !s->no_rings)
 		return budget_divide_elastic(ret, s->memory_limit, s->each.ring.depth_limit + 2,
-					     has_links(s), s->each.observe.maps_ns, err);
+					     agent_has_links(s), s->each.observe.maps_ns, err);
 	return budget_divide(ret, s->memory_limit, slots, err);
 }
 
@@ -419,7 +420,7 @@ static int open_listener(struct agent *a, struct err_text *err)
 	a->listener.only = &a->dialer;
 	log_info("listening for collectors on port %u", a->listener.port);
 	return a->settings.announce ? beacon_open(&a->beacon, &a->loop, a->settings.interface,
-						  a->settings.secret, a->id, a->listener.port,
+						  &a->keys, a->id, a->listener.port,
 						  live_streams, a, err)
 				    : 0;
 }
@@ -429,7 +430,7 @@ static void share_links(struct agent *a)
 {
 	const struct agent_settings *s = &a->settings;
 
-	a->to_links = has_links(s);
+	a->to_links = agent_has_links(s);
 	a->guests.links = a->budget.links - (s->collector ? 1 : 0);
 }
 
@@ -463,6 +464,7 @@ static int open_links(struct agent *a, struct err_text *err)
 	if (!r)
 		r = guests_init(&a->guests, &a->arena, &a->loop, a->secure, a->link,
 				a->budget.links);
+	a->guests.paired = a->settings.secure.paired;
 	if (!r && (a->settings.announce || a->settings.listen || a->settings.listen_fd))
 		r = open_listener(a, err);
 	if (r < 0)
@@ -484,6 +486,7 @@ void agent_change(struct agent *a, const struct agent_settings *wanted)
 	s.cull = a->settings.cull;
 	s.secure = a->settings.secure;
 	s.secret = a->settings.secret;
+	s.pairs = a->settings.pairs;
 	s.flight = a->settings.flight;
 	s.pressure = a->settings.pressure;
 	s.each.ring.depth_limit = a->settings.each.ring.depth_limit;
@@ -491,7 +494,6 @@ void agent_change(struct agent *a, const struct agent_settings *wanted)
 	s.settle_context = a->settings.settle_context;
 	s.announce = a->settings.announce;
 	s.interface = a->settings.interface;
-	s.secret = a->settings.secret;
 	s.listen = a->settings.listen;
 	s.listen_fd = a->settings.listen_fd;
 	a->settings = s;
@@ -501,21 +503,15 @@ void agent_change(struct agent *a, const struct agent_settings *wanted)
 	share_links(a);
 	if (!turn || endpoint_collector(s.collector, host, sizeof(host), &port, NULL) < 0)
 		return;
+	if (*host && !a->secure && s.pairs && (s.pairs->begun || s.pairs->count)) {
+		log_error("this agent is paired, and was started without a network: start it anew "
+			  "to have it dial %s",
+			  s.collector);
+		return;
+	}
 	for (uint32_t i = 0; *host && i < a->budget.links; i++)
 		link_close(&a->link[i]); /* no other is served from now on */
 	dialer_turn(&a->dialer, host, port);
-}
-
-/* Links by TLS. It is the first that takes memory, as all else is divided by what it leaves. */
-static int open_secure(struct agent *a, struct err_text *err)
-{
-	int r = budget_secure(&a->settings.memory_limit, err);
-
-	if (!r)
-		r = secure_open(&a->settings.secure, &a->secure, err);
-	if (!r && secure_remark(a->secure))
-		log_warn("%s", secure_remark(a->secure));
-	return r < 0 && r != -ENOTSUP ? -EINVAL : r; /* what was given can't be used */
 }
 
 void agent_trigger(struct agent *a, enum flight_cause cause)
@@ -548,7 +544,7 @@ int agent_open(struct agent *a, const struct agent_settings *settings, int liste
 			    .orphans = {.index = -1}};
 	desk_init(&a->desk);
 	setenv("UV_THREADPOOL_SIZE", "1", 0); /* it resolves names and reads symbol files */
-	r = secure_wanted(&settings->secure) ? open_secure(a, err) : 0;
+	r = agent_open_keys(a, err);
 	if (!r)
 		r = open_memory(a, err);
 	if (r < 0)

@@ -32,6 +32,7 @@
 #include "agent/streamer/stream.h"
 #include "agent/streamer/symbol_files.h"
 #include "base/error.h"
+#include "base/pairs.h"
 #include "base/secure.h"
 
 /* What holds for one program. */
@@ -81,7 +82,8 @@ struct agent_settings {
 	struct flight_settings flight;
 	struct pressure_settings pressure; /* what triggers it */
 	struct secure_options secure;	   /* none: links are plain. What it points to lives on */
-	const struct secret *secret;	   /* the key, for beacons; NULL: none */
+	const struct secret *secret;	   /* what is recorded belongs to it (home.h); NULL: to nobody */
+	struct pairs *pairs; /* a folder of keys, which may come and go: if `secure` says so they are used; NULL: none */
 };
 
 /* What became of one recorded process. */
@@ -188,6 +190,10 @@ struct agent {
 	struct collectors collectors;
 	struct symbol_files files;
 	struct secure *secure; /* NULL: links are plain */
+	struct beacon_keys keys;
+	uint64_t pairs_ns;  /* when the folder was looked at */
+	bool pairs_told;    /* that this agent began before its first pairing */
+	struct err_text keys_remark; /* what was wrong with it then */
 	struct guests guests;
 	struct listener listener;
 	struct dialer dialer;
@@ -234,6 +240,8 @@ int agent_open(struct agent *agent, const struct agent_settings *settings, int l
 /* How such an agent would divide its memory, with `slots` places for programs (0: as many as there is room for). 0; -EINVAL with the
  * reason. */
 int agent_divide(const struct agent_settings *settings, uint32_t slots, struct budget *ret_budget, struct err_text *err);
+/* Does such an agent talk to collectors at all? */
+bool agent_has_links(const struct agent_settings *settings);
 /* All that the flight recorders hold is to be sent, for this reason. */
 void agent_trigger(struct agent *agent, enum flight_cause cause);
 /* A program was just started that will ask: what takes time is done while it loads its libraries, so that it waits the
@@ -259,6 +267,12 @@ void agent_close(struct agent *agent);
 /* desk_answer.c */
 /* Serves a desk beside the socket of that name, where programs ask. 0 or a negative errno: the agent does without. */
 int agent_open_desk(struct agent *agent, const char *socket);
+
+/* agent_keys.c */
+/* What links prove themselves by, as the settings say. It is the first that takes memory, as all else is divided by what it leaves. */
+int agent_open_keys(struct agent *agent, struct err_text *err);
+/* Once a second: are there other keys by pairing? Then those hold, and links of keys that are gone are closed. */
+void agent_look_for_keys(struct agent *agent);
 
 /* session_place.c */
 /* One that is free, with the memory of a young process; NULL: there is none. */

@@ -11,8 +11,9 @@
 
 #define READ_MAX 256 /* datagrams a second */
 
-/* One more beacon; `nonce` of whom it answers, or NULL. Its length; 0: it can't be authenticated. */
-static size_t make(struct beacon *b, const uint8_t *nonce, uint8_t packed[DISCOVERY_BEACON_MAX])
+/* One more beacon, proven by `secret` unless that is NULL; `nonce` of whom it answers, or NULL. Its length; 0: it can't be authenticated. */
+static size_t make(struct beacon *b, const struct secret *secret, const uint8_t *nonce,
+		   uint8_t packed[DISCOVERY_BEACON_MAX])
 {
 	Heapcast__Beacon m = HEAPCAST__BEACON__INIT;
 	size_t length;
@@ -26,37 +27,50 @@ static size_t make(struct beacon *b, const uint8_t *nonce, uint8_t packed[DISCOV
 	m.streams = b->live(b->context);
 	if (nonce)
 		m.nonce = (ProtobufCBinaryData){DISCOVERY_NONCE_SIZE, (uint8_t *)(uintptr_t)nonce};
-	if (b->secret)
-		m.key_id =
-			(ProtobufCBinaryData){SECRET_ID_SIZE, (uint8_t *)(uintptr_t)b->secret->id};
+	if (secret)
+		m.key_id = (ProtobufCBinaryData){SECRET_ID_SIZE, (uint8_t *)(uintptr_t)secret->id};
 	length = heapcast__beacon__pack(&m, packed);
-	if (!b->secret)
+	if (!secret)
 		return length;
-	r = discovery_prove(b->secret, DISCOVERY_BEACON, packed, length);
+	r = discovery_prove(secret, DISCOVERY_BEACON, packed, length);
 	return r < 0 ? 0 : (size_t)r;
+}
+
+/* To how many kinds of collectors it speaks: those of each key, or those without. */
+static size_t ways(const struct beacon *b)
+{
+	return b->keys->count || b->keys->only ? b->keys->count : 1;
+}
+
+static const struct secret *way(const struct beacon *b, size_t number)
+{
+	return b->keys->count ? &b->keys->secret[number] : NULL;
 }
 
 void beacon_send(struct beacon *b)
 {
 	uint8_t packed[DISCOVERY_BEACON_MAX];
-	size_t length;
 
-	if (!b->open)
-		return;
-	length = make(b, NULL, packed);
-	if (length)
-		discovery_net_send(&b->net, packed, length);
+	for (size_t i = 0; b->open && i < ways(b); i++) {
+		size_t length = make(b, way(b, i), NULL, packed);
+
+		if (length)
+			discovery_net_send(&b->net, packed, length);
+	}
 }
 
 static void answer(struct beacon *b, const uint8_t *data, size_t length,
 		   const struct sockaddr_storage *from)
 {
 	uint8_t nonce[DISCOVERY_NONCE_SIZE], packed[DISCOVERY_BEACON_MAX];
+	size_t i = 0;
 
-	if (probe_parse(b->secret, data, length, nonce) < 0 ||
+	while (i < ways(b) && probe_parse(way(b, i), data, length, nonce) < 0)
+		i++;
+	if (i == ways(b) ||
 	    !probe_allowed(&b->limit, from, uv_now(b->timer.loop) / DISCOVERY_INTERVAL_MS))
 		return;
-	length = make(b, nonce, packed);
+	length = make(b, way(b, i), nonce, packed);
 	if (length)
 		discovery_net_answer(&b->net, from, packed, length);
 }
@@ -105,17 +119,14 @@ static void second(uv_timer_t *timer)
 }
 
 int beacon_open(struct beacon *b, uv_loop_t *loop, const char *interface,
-		const struct secret *secret, const uint8_t *agent_id, uint16_t port,
+		const struct beacon_keys *keys, const uint8_t *agent_id, uint16_t port,
 		uint32_t (*live)(void *context), void *context, struct err_text *err)
 {
 	struct err_text why = {0};
 	int r;
 
-	*b = (struct beacon){.secret = secret,
-			     .agent_id = agent_id,
-			     .port = port,
-			     .live = live,
-			     .context = context};
+	*b = (struct beacon){
+		.keys = keys, .agent_id = agent_id, .port = port, .live = live, .context = context};
 	r = discovery_net_open(&b->net, interface, BEACON_SOCKET_BUFFER, &why);
 	if (b->net.fd[DISCOVERY_FOUR_OWN] < 0 && b->net.fd[DISCOVERY_SIX_OWN] < 0) {
 		discovery_net_close(&b->net);

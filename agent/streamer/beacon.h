@@ -17,6 +17,13 @@
 #define BEACON_SOCKET_BUFFER 2304 /* the kernel takes twice: half a dozen datagrams */
 #define BEACON_MEMORY	     (2 * BEACON_SOCKET_BUFFER * (DISCOVERY_SOCKETS + 2)) /* all receive, two send */
 
+/* Keys by which collectors find the agent: a beacon for each. Without one, everybody does, unless there are to be only such. */
+struct beacon_keys {
+	const struct secret *secret;
+	size_t count;
+	bool only;
+};
+
 struct beacon {
 	uv_timer_t timer;
 	uv_poll_t poll[DISCOVERY_SOCKETS];
@@ -25,7 +32,7 @@ struct beacon {
 	uint32_t read; /* datagrams in this second */
 	bool deaf;     /* they were too many: until it is over */
 	struct probe_limit limit;
-	const struct secret *secret; /* NULL: none */
+	const struct beacon_keys *keys;
 	const uint8_t *agent_id;
 	uint16_t port;
 	uint64_t sequence;
@@ -33,8 +40,8 @@ struct beacon {
 	void *context;
 };
 
-/* `interface` NULL: all that can. `secret` and `agent_id` live as long. 0 or a negative errno with a sentence. */
-int beacon_open(struct beacon *beacon, uv_loop_t *loop, const char *interface, const struct secret *secret,
+/* `interface` NULL: all that can. `keys`, which may change, and `agent_id` live as long. 0 or a negative errno with a sentence. */
+int beacon_open(struct beacon *beacon, uv_loop_t *loop, const char *interface, const struct beacon_keys *keys,
 		const uint8_t *agent_id, uint16_t port, uint32_t (*live)(void *context), void *context, struct err_text *err);
 /* Sends one now: the set of streams has changed. */
 void beacon_send(struct beacon *beacon);

@@ -42,6 +42,16 @@ static void leave(struct guest *g)
 	uv_close((uv_handle_t *)&g->poll, closed);
 }
 
+/* Of keys by pairing the dialled collector may have another one, or not have looked yet after it was paired: the next turn of the dialer
+ * tries the next one, and a person hears of it when all were tried twice. */
+static bool tries_next_key(struct guest *g, int error)
+{
+	struct guests *gs = g->host;
+	size_t keys = gs->secure && gs->paired ? secure_keys(gs->secure) : 0;
+
+	return g->link && error == -EACCES && keys && ++gs->key % (2 * keys) != 0;
+}
+
 static void refuse(struct guest *g, const char *why)
 {
 	const char *what = g->link ? "can't use the collector at" : "refused";
@@ -153,6 +163,8 @@ static void shake(struct guest *g, bool readable)
 
 	if (r == 0)
 		admit(g);
+	else if (tries_next_key(g, r))
+		leave(g);
 	else if (r < 0)
 		refuse(g, r == -ENODATA ? "it closed the connection, before it had said who it is"
 					: err_get(&err, r));
@@ -169,6 +181,13 @@ static void refuse_kind(struct guest *g, const char *why)
 	refuse(g, why);
 }
 
+static const char *plain_words(const struct guests *gs)
+{
+	return gs->paired
+		       ? "it speaks no TLS: 'collector pair' there and 'agent pair CODE' make a key"
+		       : "it speaks no TLS: give --key there, too (or a certificate)";
+}
+
 static void begin_tls(struct guest *g)
 {
 	switch (secure_first(g->io.raw, g->io.raw_length)) {
@@ -182,7 +201,7 @@ static void begin_tls(struct guest *g)
 			refuse(g, strerror(ENOMEM));
 		return;
 	default:
-		refuse_kind(g, "it speaks no TLS: give --key there, too (or a certificate)");
+		refuse_kind(g, plain_words(g->host));
 	}
 }
 
@@ -315,9 +334,11 @@ void guests_dialled(struct guests *gs, int fd, const char *peer, struct link *li
 	g->who.from = stranger_address((const struct sockaddr *)&address);
 	g->link = link;
 	if (gs->secure)
-		g->io.session = secure_session_new(gs->secure, false, 0);
+		g->io.session = secure_session_new(gs->secure, false, gs->key);
 	if (!gs->secure)
 		admit(g); /* it is we who chose it */
+	else if (!secure_keys(gs->secure))
+		refuse(g, "no pair is left here: 'collector pair' and 'agent pair CODE' make one");
 	else if (g->io.session)
 		shake(g, false);
 	else

@@ -43,9 +43,11 @@ struct guest {
 struct guests {
 	uv_loop_t *loop;
 	struct secure *secure; /* NULL: plain */
+	bool paired;	       /* its keys come by pairing: for what is said of it */
 	struct link *link;     /* for those who come */
 	uint32_t links;
 	struct stranger *holder; /* who has which link, and since when */
+	size_t key;	       /* that is offered to whom we dial: another one when it is refused */
 	struct guest *guest;   /* GUEST_PLACES */
 	struct strangers strangers;
 };

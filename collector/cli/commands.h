@@ -2,6 +2,8 @@
 /* The subcommands, in the order in which `collector help` shows them: X(NAME) stands for `command_NAME`, in NAME.c. */
 #define COMMANDS(X)                                                                                                    \
 	X(gather)                                                                                                      \
+	X(pair)                                                                                                        \
+	X(pairs)                                                                                                       \
 	X(list)                                                                                                        \
 	X(ledger)                                                                                                      \
 	X(report)													\

@@ -15,6 +15,7 @@
 #include "collector/cli/commands.h"
 #include "collector/cli/endpoint.h"
 #include "collector/cli/gather_files.h"
+#include "collector/cli/gather_pairs.h"
 #include "collector/cli/gather_ready.h"
 #include "collector/cli/key_options.h"
 #include "collector/http/http.h"
@@ -49,6 +50,7 @@ struct gather {
 	bool has_first;
 	struct gather_files files;
 	struct gather_ready ready;
+	struct gather_pairs pairs;
 };
 
 /* ---- talking ---- */
@@ -172,7 +174,7 @@ static void say_nobody(struct gather *g)
 		fprintf(stderr,
 			"%llu beacons came from agents that were passed over: they and this "
 			"collector "
-			"do not have the same key (--key FILE).\n",
+			"do not have the same key ('collector pair' makes one, or --key FILE).\n",
 			(unsigned long long)t.beacons_unproven);
 }
 
@@ -197,6 +199,7 @@ static void stop(struct gather *g)
 	clear_line(g);
 	ingest_stop(g->ingest, NULL, NULL);
 	gather_files_close(&g->files);
+	gather_pairs_stop(&g->pairs);
 	close_timer(&g->until);
 	close_timer(&g->nobody);
 	close_timer(&g->progress);
@@ -238,6 +241,7 @@ static void on_event(void *context, const struct ingest_event *e)
 	say(g, e);
 	gather_files_event(&g->files, e);
 	gather_ready_event(&g->ready, e);
+	gather_pairs_event(&g->pairs, e);
 	if (!g->options->once || !stream || e->complete)
 		return;
 	if (e->kind == INGEST_STREAM_BEGAN && !g->has_first) {
@@ -315,8 +319,13 @@ static int gather(struct gather *g, struct store *store, char **peers, int peer_
 		.context = g,
 	};
 	struct secret *secrets = NULL;
+	size_t given;
 	int r = key_options_read(&g->options->keys, &secrets, &options, err);
 
+	if (r < 0)
+		return r;
+	given = options.secret_count;
+	r = gather_pairs_init(&g->pairs, &g->options->keys, &options, err);
 	if (r < 0)
 		return r;
 	r = uv_loop_init(&g->loop);
@@ -328,6 +337,7 @@ static int gather(struct gather *g, struct store *store, char **peers, int peer_
 		r = ingest_start(&g->loop, store, &options, &g->ingest, err);
 	if (!r) {
 		start_handles(g);
+		gather_pairs_start(&g->pairs, &g->loop, g->ingest);
 		say_no_control(
 			g,
 			gather_files_open(&g->files, &g->loop, store_path(store), g->ingest, err),
@@ -341,7 +351,8 @@ static int gather(struct gather *g, struct store *store, char **peers, int peer_
 	uv_loop_close(&g->loop);
 	gather_files_done(&g->files);
 	gather_ready_done(&g->ready);
-	key_options_free(secrets, options.secret_count);
+	gather_pairs_done(&g->pairs);
+	key_options_free(secrets, given);
 	return r;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 /* Options of a command that talks to agents: with which keys or certificates. */
 #include "collector/cli/command.h"
+#include "collector/cli/pair_options.h"
 
 struct err_text;
 struct ingest_options;
@@ -9,6 +10,8 @@ struct secret;
 struct key_choice {
 	struct option_list keys;
 	const char *cert, *cert_key, *ca;
+	const char *pairs; /* NULL: the usual folder; empty: none */
+	bool paired_only;
 };
 
 #define KEY_OPTIONS(type, field)                                                                                       \
@@ -19,7 +22,10 @@ struct key_choice {
 		    "instead of keys: talk by TLS to agents whose certificate is signed by --ca, and show them this "  \
 		    "one (PEM)"),                                                                                      \
 	OPTION_TEXT(type, field.cert_key, "cert-key", "FILE", "its private key, a file of mode 0600"),                 \
-	OPTION_TEXT(type, field.ca, "ca", "FILE", "who signs the certificates of members")
+	OPTION_TEXT(type, field.ca, "ca", "FILE", "who signs the certificates of members"),                                \
+	PAIRS_OPTION(type, field.pairs),                                                                               \
+	OPTION_FLAG(type, field.paired_only, "paired-only",                                                            \
+		    "of keys by pairing: talk to agents that have one, and to nobody else")
 
 /* Reads the keys into `ret_options`; they are the caller's (key_options_free), and must outlive the ingest. 0; a negative errno with the
  * reason. */

@@ -1,9 +1,9 @@
 /*
  * Beacons: who is there. proto/README.md, "Discovery".
  *
- * Without keys a beacon is believed as far as it is harmless: we connect to its sender, who has a share of what there is to be had
- * (peer.c). With keys its sender has to prove that it has one of them; and that it is there now, by the answer to a probe, before we
- * connect to an address that is new to us.
+ * Without a key a beacon is believed as far as it is harmless: we connect to its sender, who has a share of what there is to be had
+ * (peer.c). With keys by pairing that goes on, and what is proven goes before it. With a key its sender has to prove that it has it;
+ * and that it is there now, by the answer to a probe, before we connect to an address that is new to us.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -51,38 +51,65 @@ int beacon_parse(const uint8_t *data, size_t length, struct beacon_seen *ret)
 	return r;
 }
 
-static bool is_proven(const struct ingest *ingest, const struct beacon_seen *b, const uint8_t *data,
-		      size_t length)
+/* By which key; NULL: by none of ours. */
+static const struct secret *proven_by(const struct ingest *ingest, const struct beacon_seen *b,
+				      const uint8_t *data, size_t length)
 {
 	for (size_t i = 0; b->keyed && i < ingest->secret_count; i++)
 		if (discovery_names(&ingest->secrets[i], b->key_id, SECRET_ID_SIZE) &&
 		    discovery_proven(&ingest->secrets[i], DISCOVERY_BEACON, data, length))
-			return true;
+			return &ingest->secrets[i];
+	return NULL;
+}
+
+static const char *other_key_words(const struct ingest *ingest)
+{
+	if (ingest->paired && ingest->secret_count)
+		return "has a key that this collector has not ('collector pair' makes one for "
+		       "both)";
+	if (ingest->proven && !ingest->paired)
+		return "has none of the keys given here (--key)";
+	return "talks only to collectors with its key ('collector pair' makes one, or --key FILE)";
+}
+
+/* An agent that is paired with several collectors sends a beacon for each: it is a stranger only if none is for us. */
+static bool has_no_other(struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE])
+{
+	struct unproven *oldest = &ingest->unproven[0], *u;
+	uint64_t now_ms = uv_now(ingest->loop);
+
+	if (peer_is_proven(ingest, agent))
+		return false;
+	for (u = ingest->unproven; u < ingest->unproven + UNPROVEN_MAX; u++) {
+		if (u->since_ms && !memcmp(u->agent, agent, STREAM_ID_SIZE))
+			return now_ms - u->since_ms > UNPROVEN_MS;
+		if (u->since_ms < oldest->since_ms)
+			oldest = u;
+	}
+	memcpy(oldest->agent, agent, STREAM_ID_SIZE);
+	oldest->since_ms = now_ms;
 	return false;
 }
 
-static void tell_key(struct ingest *ingest, const struct sockaddr_storage *from)
+static void tell_key(struct ingest *ingest, const struct beacon_seen *beacon,
+		     const struct sockaddr_storage *from)
 {
 	char text[ADDRESS_TEXT];
 
-	if (ingest->told_key)
+	if (ingest->told_key ||
+	    (ingest->paired && ingest->secret_count && !has_no_other(ingest, beacon->agent)))
 		return;
 	ingest->told_key = true;
 	address_format(text, (const struct sockaddr *)from);
 	*strrchr(text, ':') = '\0';
-	ingest_warn(
-		ingest,
-		ingest->secret_count
-			? "an agent at %s has none of the keys given here (--key): such ones are "
-			  "passed over"
-			: "an agent at %s talks only to collectors with its key (--key FILE): such "
-			  "ones are passed over",
-		text);
+	ingest_warn(ingest, "an agent at %s %s: such ones are passed over", text,
+		    other_key_words(ingest));
 }
 
 static void take(struct ingest *ingest, const uint8_t *data, size_t length,
 		 const struct sockaddr_storage *from)
 {
+	const struct secret *secret;
 	struct beacon_seen beacon;
 	bool answers, news;
 
@@ -90,18 +117,28 @@ static void take(struct ingest *ingest, const uint8_t *data, size_t length,
 		ingest->beacons_refused++;
 		return;
 	}
-	if (ingest->secret_count ? !is_proven(ingest, &beacon, data, length) : beacon.keyed) {
+	secret = proven_by(ingest, &beacon, data, length);
+	if (!secret && (beacon.keyed || ingest->proven)) {
 		ingest->beacons_unproven++;
-		tell_key(ingest, from);
+		tell_key(ingest, &beacon, from);
 		return;
 	}
 	ingest->beacons++;
 	answers = beacon.answers && probe_is_fresh(ingest, beacon.nonce);
 	news = !answers && peer_is_news(ingest, &beacon, from);
 	if (news && !beacon.answers)
-		probe_one(ingest, from);
-	if (!news || !ingest->secret_count)
+		probe_one(ingest, secret, from);
+	if (!news || !secret)
 		peer_beacon(ingest, &beacon, from, answers);
+}
+
+/* An agent waits to be paired: that is another command's business. */
+static bool is_pairing(const uint8_t *data, size_t length)
+{
+	static const uint8_t magic[] = {0x08, 0xc1, 0xa0,
+					0x8d, 0xc2, 0x04}; /* DISCOVERY_PAIRING_MAGIC */
+
+	return length > sizeof(magic) && !memcmp(data, magic, sizeof(magic));
 }
 
 /* Collectors hear each other ask. */
@@ -127,7 +164,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 	(void)events;
 	for (unsigned i = 0; n >= 0 && i < READ_TURN && !ingest->stopping; i++) {
 		n = discovery_net_receive(&ingest->net, which, data, sizeof(data), &from);
-		if (n > 0 && !is_probe(data, (size_t)n))
+		if (n > 0 && !is_pairing(data, (size_t)n) && !is_probe(data, (size_t)n))
 			take(ingest, data, (size_t)n, &from);
 		ingest->beacons_refused += n == 0;
 	}

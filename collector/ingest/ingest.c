@@ -334,10 +334,18 @@ static int secure_start(struct ingest *ingest, const struct ingest_options *opti
 {
 	const struct secure_options secure = {.secrets = options->secrets,
 					      .secret_count = options->secret_count,
+					      .paired = options->paired,
 					      .cert = options->cert,
 					      .cert_key = options->cert_key,
 					      .ca = options->ca};
-	int r = secure_wanted(&secure) ? secure_open(&secure, &ingest->secure, err) : 0;
+	int r;
+
+	ingest->paired = options->paired;
+	ingest->strict = options->paired_only || (secure_wanted(&secure) && !options->paired);
+	ingest->proven = options->paired_only || (options->secret_count && !options->paired);
+	if (options->paired && !options->paired_only && !options->secret_count)
+		return 0; /* not before there is a key */
+	r = secure_wanted(&secure) || options->paired ? secure_open(&secure, &ingest->secure, err) : 0;
 
 	if (!r && ingest->secure && secure_remark(ingest->secure))
 		ingest_warn(ingest, "%s", secure_remark(ingest->secure));
@@ -413,6 +421,31 @@ static int start(struct ingest *ingest, const struct ingest_options *options, st
 	if (!r)
 		settle(ingest);
 	return r;
+}
+
+static int make_secure(struct ingest *ingest, const struct secret *secrets, size_t count,
+		       struct err_text *err)
+{
+	const struct secure_options options = {
+		.secrets = secrets, .secret_count = count, .paired = true};
+
+	return count ? secure_open(&options, &ingest->secure, err) : 0;
+}
+
+int ingest_rekey(struct ingest *ingest, const struct secret *secrets, size_t count,
+		 struct err_text *err)
+{
+	int r = ingest->secure ? secure_rekey(ingest->secure, secrets, count, err)
+			       : make_secure(ingest, secrets, count, err);
+
+	ingest->secrets = secrets;
+	ingest->secret_count = r < 0 ? 0 : count;
+	ingest->told_key = false;
+	if (r < 0)
+		return r;
+	links_drop_unknown(ingest);
+	ingest->prober.next_ms = ingest->prober.pause_ms = 0; /* who is there by the new ones? */
+	return 0;
 }
 
 int ingest_start(uv_loop_t *loop, struct store *store, const struct ingest_options *options,

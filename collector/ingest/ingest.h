@@ -61,6 +61,7 @@ struct ingest_reply {
 struct ingest_event {
 	enum ingest_event_kind kind;
 	const char *address; /* "10.0.0.7:8100" */
+	const char *key;     /* CONNECTED: id of the key, in hexadecimal, that the agent has proved; empty: none */
 	const char *host;    /* as the agent says */
 	const char *version;
 	const char *text;
@@ -92,9 +93,11 @@ struct ingest_options {
 	const char *const *peers; /* "HOST" or "HOST:PORT" to connect to, again and again */
 	size_t peer_count;
 	/* Links by TLS only, with these keys (any of them; beacons must be proven by them, too) or with certificates; none: plain.
-	 * `secrets` live until the end. */
+	 * `secrets` live until the end, or until ingest_rekey. */
 	const struct secret *secrets;
 	size_t secret_count;
+	bool paired;	  /* these are keys by pairing: agents that have none of them are met, too, in plain, */
+	bool paired_only; /* unless that is said */
 	const char *cert, *cert_key, *ca; /* files */
 	const char *files; /* folder in which symbol files from agents are put together, under names that begin with
 			      INGEST_FILE_PREFIX; NULL: none are asked for. Used until the end */
@@ -118,6 +121,10 @@ int ingest_start(uv_loop_t *loop, struct store *store, const struct ingest_optio
 /* Ends in order: what was received is made durable and acknowledged, links are closed, then
  * `stopped` is called (once). */
 void ingest_stop(struct ingest *ingest, void (*stopped)(void *context), void *context);
+
+/* With options.paired: other keys from now on, which live until the next call, or the end. Links of keys that are gone are closed. 0; a
+ * negative errno with a sentence: the keys are those of before, and nobody new comes by them. */
+int ingest_rekey(struct ingest *ingest, const struct secret *secrets, size_t count, struct err_text *err);
 
 #define INGEST_FILE_PREFIX ".receiving-"
 

@@ -89,7 +89,7 @@ void link_close(struct link *link, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	event.text = text;
-	if (link->state == LINK_HELLO && link->ingest->secure && tell) {
+	if (link->state == LINK_HELLO && link->kind != LINK_PLAIN && link->ingest->secure && tell) {
 		ingest_warn(link->ingest, "%s %s: %s",
 			    link->peer ? "can't use the agent at" : "refused", link->address, text);
 		tell = false;
@@ -134,10 +134,10 @@ static struct link *other_link(const struct link *link)
 	return NULL;
 }
 
-bool link_by_agent(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE])
+bool link_by_agent(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE], bool keyed)
 {
 	for (const struct link *l = ingest->links; l; l = l->next)
-		if (l->state == LINK_OPEN && !memcmp(l->agent, agent, STREAM_ID_SIZE))
+		if (l->state == LINK_OPEN && (l->session || !keyed) && !memcmp(l->agent, agent, STREAM_ID_SIZE))
 			return true;
 	return false;
 }
@@ -158,6 +158,11 @@ static bool is_second(struct link *link)
 
 	if (!other)
 		return false;
+	if (!link->session != !other->session) { /* who has a key is believed */
+		if (link->session)
+			link_close(other, "its agent came again, with its key");
+		return !link->session;
+	}
 	if (uv_now(link->ingest->loop) - other->heard_ms < IDLE_MS)
 		return true;
 	link_close(other, "the agent came again");
@@ -207,10 +212,13 @@ static void take_hello(struct link *link, const Heapcast__Hello *hello, bool bri
 	link->state = LINK_OPEN;
 	link->ingest->open_count++;
 	uv_timer_stop(&link->timer);
-	ingest_tell(link->ingest, &(struct ingest_event){.kind = INGEST_CONNECTED,
-							 .address = link->address,
-							 .host = link->host,
-							 .version = version});
+	ingest_tell(
+		link->ingest,
+		&(struct ingest_event){.kind = INGEST_CONNECTED,
+				       .address = link->address,
+				       .key = link->session ? secure_identity(link->session) : "",
+				       .host = link->host,
+				       .version = version});
 }
 
 static int take_frame(struct link *link, const uint8_t *frame, size_t length, struct err_text *err)
@@ -291,14 +299,17 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf)
 	link->turn = ingest->turn;
 }
 
-/* We have no key, and the other side has one. */
-static int check_kind(const struct link *link, struct err_text *err)
+/* We have no key, or don't use it, and the other side has one. */
+static int check_kind(struct link *link, struct err_text *err)
 {
 	enum secure_first first = secure_first(link->in.data, link->in.length);
 
 	if (first != SECURE_FIRST_HANDSHAKE && first != SECURE_FIRST_REFUSAL)
 		return 0;
-	return err_set(err, -EPROTO, "it speaks TLS only: give --key (or --cert), as there");
+	link->try_next = link_turn_kind(link, false);
+	return err_set(err, -EPROTO,
+		       "it speaks TLS only: 'collector pair' and 'agent pair CODE' make a key, or "
+		       "give --key (or --cert), as there");
 }
 
 /* Whoever has not greeted may say so much and no more. */
@@ -307,6 +318,17 @@ static int check_stranger(struct link *link, struct err_text *err)
 	if (link->in.length >= HALF_OPEN_BYTES)
 		return err_set(err, -EMSGSIZE, "it says too much before its greeting");
 	return 0;
+}
+
+/* It has dialled in: what it says first shows how it speaks. Nothing of ours was said so far. */
+static void decide_kind(struct link *link, const char *data, size_t length)
+{
+	bool tls = secure_first(data, length) == SECURE_FIRST_HANDSHAKE ||
+		   secure_first(data, length) == SECURE_FIRST_UNKNOWN;
+
+	link->kind = tls ? LINK_TLS : LINK_PLAIN;
+	if (!tls)
+		order_hello(link);
 }
 
 static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buf)
@@ -327,13 +349,15 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buf)
 		return;
 	link->heard_ms = uv_now(link->ingest->loop);
 	link->ingest->bytes += (uint64_t)length;
-	if (link->ingest->secure)
+	if (link->kind == LINK_UNDECIDED && length)
+		decide_kind(link, buf->base, (size_t)length);
+	if (link->kind == LINK_TLS)
 		r = link_secure_input(link, buf->base, (size_t)length, &err);
 	else
 		buf_append(&link->in, buf->base, (size_t)length);
 	if (!r)
 		r = buf_error(&link->in);
-	if (!r && !link->ingest->secure && link->state == LINK_HELLO)
+	if (!r && link->kind == LINK_PLAIN && link->state == LINK_HELLO)
 		r = check_kind(link, &err);
 	if (!r && link->in.length && link->state != LINK_CLOSING)
 		r = take_frames(link, &err);
@@ -386,6 +410,15 @@ static void watch_silence(struct link *link)
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent, sizeof(silent));
 }
 
+static enum link_kind kind_of(const struct link *link)
+{
+	const struct ingest *ingest = link->ingest;
+
+	if (link->peer)
+		return peer_kind(link->peer);
+	return !ingest->secure ? LINK_PLAIN : ingest->strict ? LINK_TLS : LINK_UNDECIDED;
+}
+
 static void greet(struct link *link)
 {
 	struct err_text err = {0};
@@ -395,11 +428,12 @@ static void greet(struct link *link)
 	link->heard_ms = uv_now(link->ingest->loop);
 	watch_silence(link);
 	r = uv_read_start((uv_stream_t *)&link->tcp, on_alloc, on_read);
-	if (!r && link->ingest->secure && link->peer)
+	link->kind = kind_of(link);
+	if (!r && link->kind == LINK_TLS && link->peer)
 		r = link_secure_start(link, &err);
 	if (r < 0)
 		link_close(link, "%s", err_get(&err, r));
-	else if (!link->ingest->secure)
+	else if (link->kind == LINK_PLAIN)
 		order_hello(link);
 }
 

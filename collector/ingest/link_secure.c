@@ -50,10 +50,23 @@ static bool try_next_key(struct link *link)
 {
 	struct peer *peer = link->peer;
 
-	if (!peer || secure_keys(link->ingest->secure) < 2)
+	if (!peer || peer->keyed || secure_keys(link->ingest->secure) < 2)
 		return false;
 	peer->key++;
 	return peer->key % secure_keys(link->ingest->secure) != 0;
+}
+
+bool link_turn_kind(struct link *link, bool plain)
+{
+	struct peer *peer = link->peer;
+	bool at_once;
+
+	if (!peer || !peer->fixed || link->ingest->strict || !link->ingest->secure)
+		return false;
+	at_once = !peer->turned;
+	peer->plain = plain;
+	peer->turned = true;
+	return at_once;
 }
 
 /* Done, or not yet: 0; a negative errno with a sentence. */
@@ -66,7 +79,8 @@ static int shake(struct link *link, struct err_text *err)
 		flush(link);
 	} while (r == 1 && secure_blocked(link->session));
 	if (r < 0) {
-		link->try_next = r == -EACCES && try_next_key(link);
+		link->try_next = r == -EACCES ? try_next_key(link)
+					      : r == -EPROTO && link_turn_kind(link, true);
 		return r;
 	}
 	if (r == 1)
@@ -87,8 +101,12 @@ static int begin(struct link *link, const void *data, size_t length, struct err_
 		return link->session ? 0 : -ENOMEM;
 	default:
 		link_write_raw(link, secure_refusal, sizeof(secure_refusal));
-		return err_set(err, -EPROTO,
-			       "it speaks no TLS: give --key there, too (or a certificate)");
+		return err_set(
+			err, -EPROTO,
+			link->ingest->paired
+				? "it speaks no TLS: 'agent pair CODE' there makes a key, with "
+				  "the code of 'collector pair'"
+				: "it speaks no TLS: give --key there, too (or a certificate)");
 	}
 }
 
@@ -123,10 +141,24 @@ int link_secure_input(struct link *link, const void *data, size_t length, struct
 
 int link_secure_start(struct link *link, struct err_text *err)
 {
-	link->session = secure_session_new(link->ingest->secure, false, link->peer->key);
+	const struct peer *peer = link->peer;
+	size_t key = peer->keyed ? secure_find(link->ingest->secure, peer->key_id) : peer->key;
+
+	if (!secure_keys(link->ingest->secure))
+		return err_set(err, -EACCES, "there is no key yet: 'collector pair' makes one");
+	link->session = secure_session_new(link->ingest->secure, false, key);
 	if (!link->session)
 		return -ENOMEM;
 	return shake(link, err);
+}
+
+void links_drop_unknown(struct ingest *ingest)
+{
+	for (struct link *l = ingest->links, *next; l; l = next) {
+		next = l->next;
+		if (l->secured && l->state != LINK_CLOSING && !secure_known(l->session))
+			link_close(l, "its pair was revoked");
+	}
 }
 
 /* ---- strangers ---- */

@@ -44,6 +44,17 @@ static struct peer *find(const struct ingest *ingest, const uint8_t agent[STREAM
 	return at ? (struct peer *)(uintptr_t)*at : NULL;
 }
 
+enum link_kind peer_kind(const struct peer *p)
+{
+	const struct ingest *ingest = p->ingest;
+
+	if (!ingest->secure)
+		return LINK_PLAIN;
+	if (ingest->strict || p->keyed)
+		return LINK_TLS;
+	return p->fixed && !p->plain && secure_keys(ingest->secure) ? LINK_TLS : LINK_PLAIN;
+}
+
 static bool is_silent(const struct link *link)
 {
 	return uv_now(link->ingest->loop) - link->heard_ms >= MOVED_MS;
@@ -126,9 +137,21 @@ static void resolve(struct peer *p)
 	p->ingest->pending++;
 }
 
+/* Its key was revoked. */
+static bool has_lost_key(const struct peer *p)
+{
+	const struct secure *secure = p->ingest->secure;
+
+	return p->keyed && (!secure || secure_find(secure, p->key_id) == secure_keys(secure));
+}
+
 static void try_peer(struct peer *p)
 {
-	if (p->has_agent && link_by_agent(p->ingest, p->agent)) {
+	if (has_lost_key(p)) {
+		back_off(p, uv_now(p->ingest->loop));
+		return;
+	}
+	if (p->has_agent && link_by_agent(p->ingest, p->agent, p->keyed)) {
 		p->next_try_ms = uv_now(p->ingest->loop) + BACKOFF_MAX_MS;
 		return;
 	}
@@ -157,6 +180,13 @@ static struct peer *peer_new(struct ingest *ingest)
 	ingest->peers = p;
 	ingest->peer_count++;
 	return p;
+}
+
+bool peer_is_proven(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE])
+{
+	const struct peer *p = find(ingest, agent);
+
+	return (p && p->keyed) || link_by_agent(ingest, agent, true);
 }
 
 static void forget_agent(struct peer *p)
@@ -266,6 +296,8 @@ bool peer_is_news(const struct ingest *ingest, const struct beacon_seen *beacon,
 	const struct peer *p = find(ingest, beacon->agent);
 	struct sockaddr_storage place = place_of(beacon, from);
 
+	if (p && beacon->keyed != p->keyed && !p->fixed)
+		return beacon->keyed;
 	return !p || (!p->answers && !p->fixed && !p->link) ||
 	       (beacon->sequence > p->sequence && !same_place(&p->address, &place) &&
 		has_moved(p, uv_now(ingest->loop)));
@@ -285,6 +317,17 @@ static void move(struct peer *p, const struct sockaddr_storage *place)
 	p->backoff_ms = 0;
 	if (!p->resolving)
 		try_peer(p);
+}
+
+/* What is proven goes before what anybody can say: whoever has used this agent's id without its key loses it. */
+static struct peer *find_proven(struct ingest *ingest, const struct beacon_seen *beacon)
+{
+	struct peer *p = find(ingest, beacon->agent);
+
+	if (!p || !beacon->keyed || p->keyed || (p->link && p->link->secured))
+		return p;
+	forget_agent(p);
+	return NULL;
 }
 
 static void heard_again(struct peer *p, const struct beacon_seen *beacon,
@@ -309,10 +352,14 @@ void peer_beacon(struct ingest *ingest, const struct beacon_seen *beacon,
 {
 	const struct stranger_address there = stranger_address((const struct sockaddr *)from);
 	struct sockaddr_storage place = place_of(beacon, from);
-	struct peer *p = find(ingest, beacon->agent);
+	struct peer *p = find_proven(ingest, beacon);
 	char address[ADDRESS_TEXT];
 
+	if (p && p->keyed && !beacon->keyed)
+		return;
 	if (p) {
+		if (beacon->keyed)
+			memcpy(p->key_id, beacon->key_id, SECRET_ID_SIZE);
 		p->answers |= answers;
 		heard_again(p, beacon, &place);
 		return;
@@ -323,6 +370,8 @@ void peer_beacon(struct ingest *ingest, const struct beacon_seen *beacon,
 		return;
 	}
 	p->from = there;
+	p->keyed = beacon->keyed;
+	memcpy(p->key_id, beacon->key_id, SECRET_ID_SIZE);
 	p->answers = answers;
 	peer_set_agent(p, beacon->agent);
 	p->address = place;
@@ -330,7 +379,7 @@ void peer_beacon(struct ingest *ingest, const struct beacon_seen *beacon,
 	p->port = beacon->port;
 	p->sequence = beacon->sequence;
 	p->seen_ms = p->address_seen_ms = uv_now(ingest->loop);
-	if (!link_by_agent(ingest, beacon->agent))
+	if (!link_by_agent(ingest, beacon->agent, beacon->keyed))
 		ingest_tell(ingest, &(struct ingest_event){
 					    .kind = INGEST_FOUND,
 					    .address = address_format(
@@ -343,7 +392,7 @@ void peer_link_gone(struct peer *p, bool good)
 	p->link = NULL;
 	p->failed = !good;
 	if (good)
-		p->backoff_ms = 0;
+		p->backoff_ms = p->turned = 0;
 	back_off(p, uv_now(p->ingest->loop));
 }
 

@@ -69,21 +69,26 @@ static size_t make(const struct ingest *ingest, const struct secret *secret,
 	return r < 0 ? 0 : (size_t)r;
 }
 
-/* One for each key: an agent answers to its own. To all, if `to` is NULL. */
-static void ask(struct ingest *ingest, const struct sockaddr_storage *to)
+/* To all, if `to` is NULL. */
+static void ask_by(struct ingest *ingest, const struct secret *secret,
+		   const struct sockaddr_storage *to)
 {
 	uint8_t packed[DISCOVERY_BEACON_MAX];
-	size_t i = 0;
+	size_t length = make(ingest, secret, packed);
 
-	do {
-		const struct secret *secret = ingest->secret_count ? &ingest->secrets[i] : NULL;
-		size_t length = make(ingest, secret, packed);
+	if (length && to)
+		discovery_net_answer(&ingest->net, to, packed, length);
+	else if (length)
+		discovery_net_send(&ingest->net, packed, length);
+}
 
-		if (length && to)
-			discovery_net_answer(&ingest->net, to, packed, length);
-		else if (length)
-			discovery_net_send(&ingest->net, packed, length);
-	} while (++i < ingest->secret_count);
+/* One for each key, as an agent answers to its own; and one for those that have none, if they are talked to. */
+static void ask_all(struct ingest *ingest)
+{
+	for (size_t i = 0; i < ingest->secret_count; i++)
+		ask_by(ingest, &ingest->secrets[i], NULL);
+	if (!ingest->proven)
+		ask_by(ingest, NULL, NULL);
 }
 
 static bool may_challenge(struct prober *p, struct stranger_address to)
@@ -98,7 +103,8 @@ static bool may_challenge(struct prober *p, struct stranger_address to)
 	return true;
 }
 
-void probe_one(struct ingest *ingest, const struct sockaddr_storage *to)
+void probe_one(struct ingest *ingest, const struct secret *secret,
+	       const struct sockaddr_storage *to)
 {
 	struct prober *p = &ingest->prober;
 	uint64_t now_ms = uv_now(ingest->loop);
@@ -108,7 +114,7 @@ void probe_one(struct ingest *ingest, const struct sockaddr_storage *to)
 	p->second = now_ms / 1000;
 	if (may_challenge(p, stranger_address((const struct sockaddr *)to)) &&
 	    renew_nonce(p, now_ms))
-		ask(ingest, to);
+		ask_by(ingest, secret, to);
 }
 
 void probe_soon(struct ingest *ingest)
@@ -137,5 +143,5 @@ void probe_tick(struct ingest *ingest, uint64_t now_ms)
 	if (p->pause_ms > PAUSE_MAX_MS)
 		p->pause_ms = PAUSE_MAX_MS;
 	p->next_ms = now_ms + p->pause_ms;
-	ask(ingest, NULL);
+	ask_all(ingest);
 }

@@ -116,7 +116,7 @@ void room_tick(struct ingest *ingest, uint64_t now_ms)
 		struct turned_away *t = *at;
 
 		if (ingest->open_count >= ingest->agents_max && now_ms - t->seen_ms < TURNED_AWAY_MS &&
-		    !link_by_agent(ingest, t->agent)) {
+		    !link_by_agent(ingest, t->agent, false)) {
 			at = &t->next;
 			continue;
 		}

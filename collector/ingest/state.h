@@ -47,6 +47,8 @@
 #define LOOK_MS		 1000  /* at the interfaces */
 #define NONCES		 16
 #define FRESH_MS	 15000 /* a probe can be answered for so long */
+#define UNPROVEN_MAX	 8
+#define UNPROVEN_MS	 2500 /* each of an agent's keys has its beacon within a second */
 #define CHALLENGES_MAX	 64    /* probes to single agents in a second, */
 #define CHALLENGES_EACH	 4     /* to one address */
 #define ACK_MS		 1000
@@ -80,10 +82,16 @@ struct peer {
 	unsigned backoff_ms;
 	unsigned tries; /* of the addresses of its name */
 	bool resolving, warned;
-	size_t key; /* number of the one that is tried, or fits */
+	bool keyed;			/* its beacon was proven by a key, */
+	uint8_t key_id[SECRET_ID_SIZE]; /* this one */
+	size_t key;	/* fixed: number of the one that is tried, or fits */
+	bool plain;	/* fixed, where both are spoken: it speaks no TLS */
+	bool turned;	/* that was found out just now */
 	uv_getaddrinfo_t resolve;
 };
 
+/* Who has dialled in shows how it speaks by its first bytes. */
+enum link_kind { LINK_UNDECIDED, LINK_PLAIN, LINK_TLS };
 enum link_state { LINK_CONNECTING, LINK_HELLO, LINK_OPEN, LINK_GOODBYE, LINK_CLOSING };
 
 struct link {
@@ -96,6 +104,7 @@ struct link {
 	uv_connect_t connect;
 	uv_shutdown_t shutdown;
 	unsigned handles; /* open ones of the two */
+	enum link_kind kind;
 	struct secure_session *session; /* NULL: plain, or it has not begun */
 	bool secured;			/* its handshake is done */
 	bool try_next;			/* it does not have this key: with another one, at once */
@@ -202,6 +211,12 @@ struct beacon_seen {
 	uint8_t nonce[DISCOVERY_NONCE_SIZE]; /* answers: a probe that had this one */
 };
 
+/* An agent whose beacons nobody here has a key for, so far. */
+struct unproven {
+	uint8_t agent[STREAM_ID_SIZE];
+	uint64_t since_ms; /* 0: no agent */
+};
+
 /* Asking who is there (probe.c). */
 struct prober {
 	struct {
@@ -225,7 +240,7 @@ struct ingest {
 	uint8_t id[STREAM_ID_SIZE]; /* ours */
 	char where[512];
 	const struct secret *secrets; /* keys of the agents that are believed */
-	size_t secret_count;	      /* 0: those without one are */
+	size_t secret_count;
 	struct discovery_net net;
 	uv_poll_t udp[DISCOVERY_SOCKETS];
 	struct prober prober;
@@ -236,8 +251,12 @@ struct ingest {
 	bool has_udp, has_listener;
 	bool accept_waits; /* somebody has dialled in; too many did in too short a time */
 	struct secure *secure; /* NULL: links are plain */
+	bool paired;	       /* keys come and go, */
+	bool strict;	       /* links are TLS only, */
+	bool proven;	       /* and beacons that are not proven by a key are passed over */
 	struct strangers strangers;
 	uint8_t raw[RAW_SIZE]; /* what was read last, by any link */
+	struct unproven unproven[UNPROVEN_MAX];
 	bool told_key; /* that there are agents with another key, or any */
 	uint16_t listen_port;
 	struct frame_encoder *encoder;
@@ -324,8 +343,8 @@ int beacon_parse(const uint8_t *data, size_t length, struct beacon_seen *ret_bea
 void probe_tick(struct ingest *ingest, uint64_t now_ms);
 /* Somebody was turned away who may be there: whoever answers gets a place. */
 void probe_soon(struct ingest *ingest);
-/* To one: prove that this is you, and now. */
-void probe_one(struct ingest *ingest, const struct sockaddr_storage *to);
+/* To one, by this key (NULL: none): prove that this is you, and now. */
+void probe_one(struct ingest *ingest, const struct secret *secret, const struct sockaddr_storage *to);
 /* Was this nonce in a recent probe of ours? */
 bool probe_is_fresh(const struct ingest *ingest, const uint8_t nonce[DISCOVERY_NONCE_SIZE]);
 
@@ -336,11 +355,15 @@ int peer_add_fixed(struct ingest *ingest, const char *text, struct err_text *err
 bool peer_is_news(const struct ingest *ingest, const struct beacon_seen *beacon, const struct sockaddr_storage *from);
 /* `answers`: a recent probe of ours. */
 void peer_beacon(struct ingest *ingest, const struct beacon_seen *beacon, const struct sockaddr_storage *from, bool answers);
+/* Has this agent proved itself, by a beacon or on a link? */
+bool peer_is_proven(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE]);
 /* It is this one. */
 void peer_set_agent(struct peer *peer, const uint8_t agent[STREAM_ID_SIZE]);
 void peer_tick(struct ingest *ingest, uint64_t now_ms);
 /* Its link is gone (or never came): `good` if the handshake had been done. */
 void peer_link_gone(struct peer *peer, bool good);
+/* How it is to be talked to. */
+enum link_kind peer_kind(const struct peer *peer);
 void peers_free(struct ingest *ingest);
 
 /* link.c */
@@ -351,8 +374,8 @@ void link_close(struct link *link, const char *format, ...) __attribute__((forma
 void link_goodbye(struct link *link);
 /* Tries again what the disk has refused. */
 void links_tick(struct ingest *ingest, uint64_t now_ms);
-/* True if a link to the agent is open; or if there is one, in whatever state, with the address. */
-bool link_by_agent(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE]);
+/* True if a link to the agent is open (`keyed`: by which it has proved itself; else anybody can say to be it); or if there is one, in whatever state, with the address. */
+bool link_by_agent(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE], bool keyed);
 struct link *link_by_address(const struct ingest *ingest, const char *address);
 
 /* link_secure.c */
@@ -362,6 +385,10 @@ int link_secure_start(struct link *link, struct err_text *err);
 int link_secure_input(struct link *link, const void *data, size_t length, struct err_text *err);
 /* Sends, encrypted or not. 0 or a negative errno. */
 int link_write(struct link *link, const void *data, size_t length);
+/* A named agent, where both kinds are spoken, is not of this kind: the other one is tried. True: at once. */
+bool link_turn_kind(struct link *link, bool plain);
+/* Closes links of keys that are ours no more. */
+void links_drop_unknown(struct ingest *ingest);
 /* It has dialled in, and not said who it is. */
 bool link_is_stranger(const struct link *link);
 /* Lets somebody go, if a newcomer's place is taken. */

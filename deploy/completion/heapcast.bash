@@ -63,6 +63,10 @@ _heapcast_snapshots() {
 		command grep -oE '"name":"[A-Za-z0-9._-]+' | command cut -c9-
 }
 
+_heapcast_pairs() {
+	command timeout 1 "$1" pairs 2>/dev/null </dev/null | command sed -nE '/^[^ ]+ +[0-9]{4}-/s/ .*//p'
+}
+
 _heapcast_words() {
 	local IFS=$'\n'
 	COMPREPLY=($(compgen -W "$1" -- "$2"))
@@ -98,7 +102,8 @@ _heapcast_argument() {
 	*collector:snapshot)
 		_heapcast_words "$(printf '%s\n' take list show remove; _heapcast_snapshots "$1" "$4")" "$3"
 		;;
-	*collector:list) ;;
+	*collector:pairs) _heapcast_words "$(printf '%s\n' list revoke; _heapcast_pairs "$1")" "$3" ;;
+	*collector:list | *collector:pair | *agent:pair) ;;
 	*collector:help) _heapcast_words "$(_heapcast_commands "$1")" "$3" ;;
 	*collector:serve) _heapcast_files -f "$3" ;;
 	*collector:*)

@@ -35,7 +35,7 @@ offers() { assert_eq "offered for \"$1\"" "$2" "$(replies "$1")"; }
 options_of() { "$@" --help | sed -nE 's/^ {2,6}(-[a-z], )?(--[a-z0-9-]+).*/\2/p'; }
 all_options() { { options_of "$@"; echo --help; } | sort -u | paste -sd' '; }
 
-offers "agent " "--help --variables --version attach ctl run serve"
+offers "agent " "--help --variables --version attach ctl pair run serve"
 offers "agent s" "serve"
 offers "collector l" "leaks ledger list"
 offers "$BUILD/bin/collector fl" "flamegraph"

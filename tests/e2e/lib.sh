@@ -54,6 +54,7 @@ busy=${HEAPCAST_TEST_BUSY:-}
 unset LD_PRELOAD
 for name in "${!HEAPCAST_@}" "${!MEMORY_PROFILER_@}"; do unset "$name"; done
 export HEAPCAST_CONFIG= # nor what the daemon of this host is told
+export HEAPCAST_KEYS= HEAPCAST_PAIRS= # nor with whom it is paired
 
 T=$(mktemp -d "${TMPDIR:-/tmp}/heapcast-test.XXXXXX")
 export HEAPCAST_TEST_MARK="$T" # children carry it, and are found by it

@@ -118,10 +118,11 @@ try() {
 	"agent run")
 		for ((i = 0; i < ${#words[@]}; i++)); do [ "${words[i]}" != -- ] || break; done
 		assert_status 0 "${words[@]:0:i}" --help >out
-		case $1 in *--announce* | *--collector*) ;; *) assert_status 0 "${words[@]}" >out 2>err ;; esac
+		case $1 in *--announce* | *--collector* | *--pair*) ;; *) assert_status 0 "${words[@]}" >out 2>err ;; esac
 		;;
 	"agent attach") assert_status 0 "${words[@]}" --help >out ;;
 	"agent serve") assert_status 0 "${words[@]}" --check-config >out ;;
+	"agent pair" | "collector pair" | "collector pairs") known_options "${words[@]}" ;;
 	"collector gather" | "collector serve" | "collector ctl" | "collector snapshot") known_options "${words[@]}" ;;
 	collector\ *)
 		case $1 in *" snapshot:"*) known_options "${words[@]}" ;; *) assert_status 0 "${words[@]}" >out ;; esac

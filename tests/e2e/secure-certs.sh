@@ -51,6 +51,12 @@ make_key some
 {
 	meets certificates $(with board) -- $(with desk)
 	echo "certificates of one CA: stored whole, both ways"
+	gather announced --interface lo --once $(with desk)
+	wait_for 10 "the collector to listen" grep -q "listening on" "$T/announced.log"
+	assert_status 5 "$AGENT" run --policy block --announce --interface lo --quiet $(with board) -- "${program[@]}" >/dev/null
+	wait "${gatherer[announced]}"
+	balances announced
+	echo "and when the agent was found by its beacon"
 
 	refused other-ca $(with board) -- $(with stranger their)
 	says other-ca-collector-dials.collector.err "can't use the agent at .*: its certificate is not signed by our CA"

@@ -18,9 +18,9 @@ says wrong-agent-dials.collector.err "refused 127.0.0.1:[0-9]+: wrong key: it ha
 
 refused bare-collector --key "$ours" --
 says bare-collector-collector-dials.agent.err "refused 127.0.0.1:[0-9]+: it speaks no TLS: give --key there, too"
-says bare-collector-collector-dials.out "disconnected from 127.0.0.1:[0-9]+: it speaks TLS only: give --key"
+says bare-collector-collector-dials.out "disconnected from 127.0.0.1:[0-9]+: it speaks TLS only: .collector pair. and .agent pair CODE. make a key, or give --key"
 says bare-collector-agent-dials.agent.err "can't use the collector at 127.0.0.1:[0-9]+: it speaks no TLS: give --key there, too"
-says bare-collector-agent-dials.out "disconnected from 127.0.0.1:[0-9]+: it speaks TLS only: give --key"
+says bare-collector-agent-dials.out "disconnected from 127.0.0.1:[0-9]+: it speaks TLS only: .collector pair. and .agent pair CODE. make a key, or give --key"
 
 refused bare-agent -- --key "$ours"
 says bare-agent-collector-dials.agent.err "refused 127.0.0.1:[0-9]+: it speaks TLS, and this agent has no key: give --key here"

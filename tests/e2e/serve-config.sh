@@ -13,6 +13,7 @@ check() {
 }
 holds() { grep -qxF -e "$1" "$T/check.txt" || fail "\"$1\" does not hold: $(cat "$T/check.out")"; }
 
+export HEAPCAST_KEYS=$T/keys # a value, as all others
 # The example: nothing is missing, nothing is too much, all of it is understood, the defaults are those.
 "$AGENT" serve --help | sed -nE 's/^  --([a-z-]+).*/\1/p' | grep -vxE 'config|check-config|for-pid' | sort >"$T/options"
 [ "$(wc -l <"$T/options")" -ge 20 ] || fail "agent serve --help lists too few options"
