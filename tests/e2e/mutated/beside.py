@@ -99,7 +99,7 @@ class Memory(threading.Thread):
 
     def run(self):
         while not over.is_set():
-            for name, pid in self.pids.items():
+            for name, pid in list(self.pids.items()):
                 try:
                     anonymous = re.search(r"RssAnon:\s+(\d+)", open("/proc/%d/status" % pid).read())
                     self.seen[name].append(int(anonymous[1]) / 1024)

@@ -9,7 +9,7 @@ it is said depends on the machine.
 import glob, os, re, shutil, socket, threading, time, traceback
 
 from ask_http import ask_http, http_paths
-from beside import COMMANDS, Beside, Memory, ask_command, streams_in
+from beside import COMMANDS, Beside, Memory, account, ask_command, streams_in
 from play import Bait, Tunnel, play_agent, play_bytes, play_collector, say_datagram
 from record import SCENES, Eavesdropper, record
 from world import *
@@ -36,8 +36,14 @@ def epoch(number, seconds, sessions, secret_raw, beside, eavesdropper):
     ordered_end = "%s/ordered-%d.end" % (T, number)
     ordered = start("ordered-%d" % number, AGENT, "run", "--listen", "127.0.0.1:8160", "--announce", "--interface", "lo", "--policy", "count", "--linger", "3s",
                     "--send-symbols", "yes", "--gather-maps", "--", PROGRAMS + "rolling", "300", "300", ordered_end)
-    memory.pids["ordered"] = ordered.pid
-    memory.seen["ordered"] = []
+    # And one that dials, to nobody but spoilt collectors.
+    dialled = socket.create_server(("127.0.0.1", DIALLED), backlog=16)
+    dialled.settimeout(2)
+    dialler = start("dialler-%d" % number, AGENT, "run", "--collector", "127.0.0.1:%d" % DIALLED, "--linger", "3s", "--output", T + "/dialler.heapcast", "--",
+                    PROGRAMS + "rolling", "300", "300", ordered_end)
+    for name, process in ("ordered", ordered), ("dialler", dialler):
+        memory.seen[name] = []
+        memory.pids[name] = process.pid
     true_streams, true_keyed = [], []
     bait = Bait(rng(number, "bait"), sessions)
     here = lambda: streams_in(plain)
@@ -50,6 +56,7 @@ def epoch(number, seconds, sessions, secret_raw, beside, eavesdropper):
         "agent with the key": (0.1, lambda r: play_agent(r, sessions, lambda: Tunnel(KEYED))),
         "collector to one": (0.1, lambda r: true_streams and play_collector(r, sessions, lambda: 8150)),
         "collector to one that takes orders": (0.05, lambda r: play_collector(r, sessions, lambda: 8160)),
+        "collector that is dialled": (0.05, lambda r: play_collector(r, sessions, lambda: dialled.accept()[0])),
         "collector with the key": (0.2, lambda r: true_keyed and play_collector(r, sessions, lambda: Tunnel(8151))),
         "bytes to a collector": (0.2, lambda r: play_bytes(r, secret_raw, KEYED, 1)),
         "bytes to an agent": (0.2, lambda r: true_keyed and play_bytes(r, secret_raw, 8151, 1)),
@@ -87,7 +94,12 @@ def epoch(number, seconds, sessions, secret_raw, beside, eavesdropper):
         t.join(PATIENCE)
         need(not t.is_alive(), "a player hangs")
     open(ordered_end, "w").close()
+    dialled.close()
     end_of(ordered, "ordered-%d" % number)
+    end_of(dialler, "dialler-%d" % number)
+    ledger, _ = account(None, T + "/dialler.heapcast")
+    need(ledger["adds_up"], "the file beside spoilt collectors:", ledger)
+    os.remove(T + "/dialler.heapcast")
     memory.join()
     print("%d s in all; %s" % (time.monotonic() - BEGUN, ", ".join("%d %s" % (n, what) for what, n in sorted(counts.items()))), flush=True)
     memory.check()
@@ -107,7 +119,7 @@ def epoch(number, seconds, sessions, secret_raw, beside, eavesdropper):
     kept = len(streams)
     for folder in (plain, keyed):
         shutil.rmtree(folder)
-    for name in (*logs, "gather-again-%d" % number, "ordered-%d" % number):
+    for name in (*logs, "gather-again-%d" % number, "ordered-%d" % number, "dialler-%d" % number):
         for path in glob.glob("%s/%s.*" % (T, name)):
             os.remove(path)
     return kept

@@ -13,7 +13,7 @@ AGENT, COLLECTOR, PROGRAMS = BUILD + "/bin/agent", BUILD + "/bin/collector", BUI
 PATIENCE = 120  # seconds for anything: a busy machine, and the sanitizers
 EPOCH = 600     # so long a collector lives
 BEGUN = time.monotonic()
-PLAIN, KEYED, HTTP_PORT = 43600, 43601, 8190
+PLAIN, KEYED, DIALLED, HTTP_PORT = 43600, 43601, 43602, 8190
 KEY = hashlib.sha256(b"a key of mutated sessions").digest()
 DISCOVERY = ("127.255.255.255", 43513)
 
