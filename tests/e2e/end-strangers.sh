@@ -4,6 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-resume.sh"
 need python3
+python3 -c 'import ctypes; ctypes.CDLL("liblz4.so.1")' 2>/dev/null || skip "liblz4.so.1 is not installed"
 
 cat >"$T/strangers.py" <<'P'
 # PORT RECORDING: subscribes again and again, each time as somebody else, until nobody listens any more.
