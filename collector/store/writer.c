@@ -233,6 +233,18 @@ static int check_order(const struct stream_writer *w, const Heapcast__Batch *bat
 	return 0;
 }
 
+/* What a recording begins with must say what readers believe: nothing behind it can be read otherwise. */
+static int check_first(const Heapcast__Batch *batch, struct err_text *err)
+{
+	struct definitions d;
+	int r;
+
+	definitions_init(&d);
+	r = definitions_add(&d, batch, err);
+	definitions_done(&d);
+	return r;
+}
+
 int stream_writer_append(struct stream_writer *w, const uint8_t *frame, size_t length,
 			 const Heapcast__Batch *batch, struct err_text *err)
 {
@@ -243,6 +255,8 @@ int stream_writer_append(struct stream_writer *w, const uint8_t *frame, size_t l
 		r = totals_copy(&w->totals, &totals);
 	if (!r)
 		r = totals_add(&totals, &w->id, batch, err);
+	if (!r && !w->totals.bytes)
+		r = check_first(batch, err);
 	if (!r && w->fd < 0)
 		r = create_file(w, err);
 	if (!r)

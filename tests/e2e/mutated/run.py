@@ -114,7 +114,7 @@ def epoch(number, seconds, sessions, secret_raw, beside, eavesdropper):
     for stream in r.sample(streams, min(len(streams), 5 if seconds < 60 else 40)):
         shutil.rmtree("%s/streams/%s/columns" % (plain, stream), ignore_errors=True)
         for command in r.sample(COMMANDS[:-1], 3):
-            question("command", *command, "--data", plain, stream)
+            question("command", *command, "--data", plain, stream, statuses=(0, 1, 2, 3)) # 2: what came at first can't be read
     end_of(again, "gather-again-%d" % number)
     kept = len(streams)
     for folder in (plain, keyed):

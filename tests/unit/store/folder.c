@@ -258,6 +258,46 @@ static void damage_catalogue(const char *how)
 	close(fd);
 }
 
+/* Of which readers would say that it is no recording. */
+static void first_frame_that_lies(void **state)
+{
+	struct store *store = open_store(STORE_WRITE);
+	struct stream_summary *list;
+	struct stream_writer *w;
+	struct builder good, bad;
+	uint64_t cut;
+	size_t count;
+
+	(void)state;
+	build_small(&good, 8);
+	w = open_writer(store, &good, &cut);
+	for (unsigned lie = 0; lie < 3; lie++) {
+		Heapcast__Batch batch = HEAPCAST__BATCH__INIT;
+		Heapcast__Thread thread = HEAPCAST__THREAD__INIT, *threads[] = {&thread};
+		Heapcast__Module module = HEAPCAST__MODULE__INIT, *modules[] = {&module};
+
+		builder_init(&bad, 8);
+		batch.stream = builder_bytes(bad.id, sizeof(bad.id));
+		batch.incarnation = batch.number = 1;
+		thread.number = lie ? 1u << 30 : 0;
+		module.number = 77777777;
+		batch.thread = threads;
+		batch.n_thread = lie < 2;
+		batch.module = modules;
+		batch.n_module = lie == 2;
+		builder_frame(&bad, &batch);
+		assert_int_equal(append(w, &bad, 0), -EBADMSG);
+		builder_done(&bad);
+		assert_int_equal(store_list(store, &list, &count, NULL), 0);
+		assert_int_equal(count, 0);
+		store_list_free(list, count);
+	}
+	assert_int_equal(append(w, &good, 0), 0);
+	stream_writer_close(w);
+	store_close(store);
+	builder_done(&good);
+}
+
 /* What could not even begin is not there. */
 static void disk_full_at_first(void **state)
 {
@@ -448,6 +488,7 @@ int main(void)
 		TEST_IN_FOLDER(recovery),
 		TEST_IN_FOLDER(disk_full),
 		TEST_IN_FOLDER(disk_full_at_first),
+		TEST_IN_FOLDER(first_frame_that_lies),
 		TEST_IN_FOLDER(what_is_refused),
 		TEST_IN_FOLDER(what_is_behind_the_end),
 		TEST_IN_FOLDER(catalogue_is_rebuilt),
