@@ -53,6 +53,6 @@ static inline void drained(struct stream *stream, struct frame_decoder *decoder,
 			frame = spool_get(&stream->spool, n, &length);
 			drained_frame(decoder, frame, length, number, more);
 		}
-		spool_ack(&stream->spool, stream->spool.next - 1);
+		spool_ack(&stream->spool, stream->spool.next - 1, stream->spool.next - 1);
 	}
 }
