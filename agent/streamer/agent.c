@@ -114,6 +114,8 @@ static void make_disk_room(struct agent *a)
 		struct session *s = &a->session[i];
 		uint64_t begun = 0;
 
+		if (stream_state(&s->stream) == STREAM_FREE)
+			continue;
 		pthread_mutex_lock(&s->stream.lock);
 		if (stream_state(&s->stream) != STREAM_FREE)
 			begun = spool_droppable(&s->stream.spool);

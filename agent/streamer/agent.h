@@ -117,6 +117,8 @@ struct cursor {
 	bool active; /* what it lacks is kept */
 	bool begun;  /* it was connected, and wanted this stream */
 	uint64_t acked;
+	uint64_t most;	      /* that it has ever acknowledged; it may ask for less again */
+	uint64_t progress_ns; /* CLOCK_MONOTONIC: when that rose */
 };
 
 struct session {

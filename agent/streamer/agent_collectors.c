@@ -7,7 +7,9 @@
 #include "base/ban.h"
 
 #define LAGGARD_NS                                                                                 \
-	(LINK_SILENT_MS * UINT64_C(1000000)) /* since any collector has acknowledged something */
+	(LINK_SILENT_MS * UINT64_C(1000000))   /* since it has acknowledged something new */
+#define LAGGARD_MOST_NS UINT64_C(600000000000) /* in all, where nobody has named it */
+#define SUBSCRIBES_NS	UINT64_C(2000000000) /* a connected collector asks for a stream it hears of */
 
 static const struct collector *collector_at(const struct session *s, uint32_t place)
 {
@@ -24,16 +26,25 @@ void session_begin_cursors(struct session *s)
 
 static void take_from(struct session *s, uint32_t place, uint64_t number)
 {
-	s->cursor[place] = (struct cursor){.active = true, .begun = true, .acked = number};
+	s->cursor[place].active = s->cursor[place].begun = true;
+	s->cursor[place].acked = number;
 }
 
 static void take_upto(struct session *s, uint32_t place, uint64_t number)
 {
-	if (number > s->cursor[place].acked)
-		s->cursor[place].acked = number;
-	if (number > s->link_acked)
+	struct cursor *c = &s->cursor[place];
+	uint64_t now = clock_monotonic_ns();
+
+	if (number > c->acked)
+		c->acked = number;
+	if (number > c->most) {
+		c->most = number;
+		c->progress_ns = now;
+	}
+	if (number > s->link_acked) {
 		s->link_acked = number;
-	s->progress_ns = clock_monotonic_ns();
+		s->progress_ns = now;
+	}
 	session_work(s);
 }
 
@@ -89,29 +100,50 @@ static void tell_wait(struct session *s, const struct collector *c)
 	s->waits_for_away = true;
 }
 
+/* It goes on taking the stream, or has begun to before all was taken. */
+static bool is_at_it(const struct session *s, uint32_t place, const struct subscription *sub,
+		     uint64_t now, bool open)
+{
+	const struct cursor *c = &s->cursor[place];
+	uint64_t sign = c->progress_ns > s->whole_ns ? c->progress_ns : s->whole_ns;
+
+	return now - sign <= LAGGARD_NS && (open || sub->since_ns <= s->whole_ns) &&
+	       (collector_at(s, place)->named || now - s->whole_ns <= LAGGARD_MOST_NS);
+}
+
+/* It was cut off a moment ago; or it is connected again, and has not asked yet. */
+static bool may_come(const struct session *s, uint32_t place, uint64_t now)
+{
+	const struct collector *c = collector_at(s, place);
+
+	if (c->links)
+		return s->cursor[place].begun || now - s->whole_ns <= SUBSCRIBES_NS;
+	return now - c->left_ns <= s->agent->settings.linger_ns;
+}
+
 bool session_has_laggard(struct session *s)
 {
-	uint64_t now = clock_monotonic_ns(), linger = s->agent->settings.linger_ns;
-	bool pressed = is_pressed(s->agent), open;
+	const struct agent *a = s->agent;
+	uint64_t now = clock_monotonic_ns();
+	bool open;
 
 	if (!s->whole_ns)
 		s->whole_ns = now;
-	open = now - s->whole_ns <= linger;
+	open = now - s->whole_ns <= a->settings.linger_ns;
+	if (a->hurried || (a->stopping && now - a->stop_ns > a->settings.stop_ns / 2))
+		return false;
 	for (uint32_t i = 0; i < COLLECTORS_MAX; i++) {
-		const struct collector *c = collector_at(s, i);
 		const struct subscription *sub = subscription_of(s, i);
 
 		if (!lacks(s, i))
 			continue;
-		if (sub) {
-			if (now - s->progress_ns <= LAGGARD_NS &&
-			    (open || sub->since_ns <= s->whole_ns))
-				return true;
-		} else if (!c->links && open && !pressed && now - c->left_ns <= linger) {
-			if (s->cursor[i].begun)
-				tell_wait(s, c);
+		if (sub && is_at_it(s, i, sub, now, open))
 			return true;
-		}
+		if (sub || !open || is_pressed(a) || !may_come(s, i, now))
+			continue;
+		if (s->cursor[i].begun && !collector_at(s, i)->links)
+			tell_wait(s, collector_at(s, i));
+		return true;
 	}
 	return false;
 }
@@ -173,7 +205,8 @@ static struct session *session_with(struct agent *a, const struct stream *stream
 static void forget_collector(struct agent *a, uint32_t place)
 {
 	for (uint32_t i = 0; place < COLLECTORS_MAX && i < a->budget.slots; i++)
-		a->session[i].cursor[place] = (struct cursor){0};
+		if (stream_state(&a->session[i].stream) != STREAM_FREE)
+			a->session[i].cursor[place] = (struct cursor){0};
 }
 
 /* With --collector no other host is served. */

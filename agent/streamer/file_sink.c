@@ -62,13 +62,16 @@ int file_sink_open(struct file_sink *f, int fd, const char *path, struct stream 
 	snprintf(f->path, sizeof(f->path), "%s", path);
 	pthread_mutex_lock(&stream->lock);
 	catch_up = begin(&stream->spool, first);
-	f->first = f->next = catch_up.next;
+	f->first = f->next = stream->spool.held = catch_up.next;
 	while (!r && f->next > 1 && length > 0) {
 		length = batch_pack_catch_up(stream, packer, &catch_up, out, out_size);
 		r = length > 0 ? write_all(f, out, (size_t)length) : (int)length;
 	}
 	pthread_mutex_unlock(&stream->lock);
 	if (r < 0) {
+		pthread_mutex_lock(&stream->lock);
+		stream->spool.held = UINT64_MAX;
+		pthread_mutex_unlock(&stream->lock);
 		f->good = 0;
 		take_back(f);
 		file_sink_close(f);

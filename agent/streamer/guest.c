@@ -65,15 +65,30 @@ static void refuse(struct guest *g, const char *why)
 	leave(g);
 }
 
+static uint32_t waiting(const struct guests *gs)
+{
+	uint32_t count = 0;
+
+	for (int i = 0; i < GUEST_PLACES; i++)
+		count += gs->guest[i].used && !gs->guest[i].closing && gs->guest[i].waits;
+	return count;
+}
+
+/* For whom a link was closed has it, before all others. */
 static struct link *free_link(const struct guest *g)
 {
 	const struct guests *gs = g->host;
+	uint32_t kept = g->waits ? 0 : waiting(gs);
 
 	if (g->link)
 		return link_free(g->link) ? g->link : NULL;
-	for (uint32_t i = 0; i < gs->links; i++)
-		if (link_free(&gs->link[i]))
+	for (uint32_t i = 0; i < gs->links; i++) {
+		if (!link_free(&gs->link[i]))
+			continue;
+		if (!kept)
 			return &gs->link[i];
+		kept--;
+	}
 	return NULL;
 }
 
@@ -82,12 +97,17 @@ static bool same(const struct stranger_address *a, const struct stranger_address
 	return !memcmp(a, b, sizeof(*a));
 }
 
+static bool is_held(const struct link *link)
+{
+	return link->fd >= 0 && !link->closing;
+}
+
 static uint32_t links_of(const struct guests *gs, const struct stranger_address *from)
 {
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < gs->links; i++)
-		count += same(&gs->holder[i].from, from);
+		count += is_held(&gs->link[i]) && same(&gs->holder[i].from, from);
 	return count;
 }
 
@@ -101,7 +121,7 @@ static struct link *crowding_link(const struct guest *g)
 	for (uint32_t i = 0; i < gs->links; i++) {
 		uint32_t count = links_of(gs, &gs->holder[i].from);
 
-		if (gs->link[i].closing || count < most || (!link && count == most) ||
+		if (!is_held(&gs->link[i]) || count < most || (!link && count == most) ||
 		    (count == most && gs->holder[i].since_ms < gs->holder[youngest].since_ms))
 			continue;
 		most = count;

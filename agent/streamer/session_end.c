@@ -46,6 +46,7 @@ static void acknowledge(struct session *s)
 	kept = links ? session_kept(s) : number;
 	pthread_mutex_lock(&s->stream.lock);
 	before = s->stream.spool.acked;
+	s->stream.spool.held = file ? s->file.next : UINT64_MAX;
 	if (s->given_up)
 		number = kept = s->stream.spool.next - 1;
 	if (stream_state(&s->stream) != STREAM_FREE)
@@ -102,6 +103,7 @@ static void give_file_up(struct session *s)
 		log_error("can't keep in %s what collectors lack that are away: %s", s->file.path,
 			  strerror(-s->file.error));
 		file_sink_close(&s->file);
+		s->file.path[0] = '\0';
 		return;
 	}
 	s->file_error = s->file.error;
@@ -270,8 +272,10 @@ static void finish(struct session *s)
 	bool done, absent;
 
 	pthread_mutex_lock(&s->stream.lock);
-	done = is_taken(s) && !is_writing(s) && !session_has_laggard(s);
-	absent = done && !s->given_up && !s->for_away && s->file.fd < 0 && session_has_absent(s);
+	done = is_taken(s) && !is_writing(s) &&
+	       (s->for_away || s->given_up || !session_has_laggard(s));
+	absent = done && !s->given_up && !s->for_away && !s->file_error && s->file.fd < 0 &&
+		 session_has_absent(s);
 	pthread_mutex_unlock(&s->stream.lock);
 	if (absent) {
 		keep_for_away(s);

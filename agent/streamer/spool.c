@@ -34,6 +34,7 @@ void spool_clear(struct spool *s)
 	spool_disk_clear(&s->disk);
 	s->first = s->next = 1;
 	s->kept = s->acked = 0;
+	s->held = UINT64_MAX;
 	s->evicted = (struct spool_account){0};
 	s->bytes_total = 0;
 }
@@ -98,7 +99,7 @@ uint64_t spool_droppable(const struct spool *s)
 	uint64_t last, begun_ns;
 
 	last = spool_disk_oldest(&s->disk, &begun_ns);
-	return last && last <= s->acked ? begun_ns : 0;
+	return last && last <= s->acked && last < s->held ? begun_ns : 0;
 }
 
 void spool_drop_oldest(struct spool *s)
@@ -109,7 +110,7 @@ void spool_drop_oldest(struct spool *s)
 /* See the head of spool.h. What is older lies on the disk and goes first. */
 static int make_room(struct spool *s)
 {
-	if (s->first <= s->kept && !s->disk.count) {
+	if (s->first <= s->kept && s->first < s->held && !s->disk.count) {
 		evict(s);
 		return 0;
 	}
@@ -117,7 +118,7 @@ static int make_room(struct spool *s)
 		return 0;
 	if (spool_droppable(s))
 		spool_drop_oldest(s);
-	else if (s->first <= s->acked && !s->disk.count)
+	else if (s->first <= s->acked && s->first < s->held && !s->disk.count)
 		evict(s);
 	else
 		return -ENOSPC;
@@ -196,7 +197,7 @@ int spool_ack(struct spool *s, uint64_t number, uint64_t kept)
 	if (number > s->acked)
 		s->acked = number;
 	s->kept = kept;
-	spool_disk_ack(&s->disk, s->kept, &s->evicted);
+	spool_disk_ack(&s->disk, kept < s->held ? kept : s->held - 1, &s->evicted);
 	return 0;
 }
 

@@ -37,6 +37,7 @@ struct spool {
 	uint64_t first; /* number of the oldest frame in memory; next: none is */
 	uint64_t kept;	/* up to here all have it */
 	uint64_t acked; /* up to here somebody has it: it is safe */
+	uint64_t held;	/* from here on nothing is dropped, whoever has it: a file is being written; UINT64_MAX: none is */
 	uint64_t next;	/* number that the next frame will have; the first has 1 */
 	struct spool_account evicted; /* of the last frame that was dropped */
 	uint64_t bytes_total;	      /* put in so far */

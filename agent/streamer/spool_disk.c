@@ -265,7 +265,7 @@ void spool_disk_drop(struct spool_disk *d, struct spool_account *ret_gone)
 
 void spool_disk_want(struct spool_disk *d)
 {
-	if (d->folder)
+	if (d->folder && clock_monotonic_ns() >= d->folder->retry_ns)
 		__atomic_store_n(&d->folder->wanted, true, __ATOMIC_RELAXED);
 }
 

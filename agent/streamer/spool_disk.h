@@ -88,7 +88,7 @@ int spool_disk_find(const struct spool_disk *disk, uint64_t number, int *ret_fd,
 uint64_t spool_disk_oldest(const struct spool_disk *disk, uint64_t *ret_begun_ns);
 /* Removes that segment. *ret_gone are the counts as of its last frame. */
 void spool_disk_drop(struct spool_disk *disk, struct spool_account *ret_gone);
-/* Others are to make room. */
+/* Others are to make room, unless the disk refuses everything. */
 void spool_disk_want(struct spool_disk *disk);
 /* Removes segments up to frame `number`, those that have none beyond. True: some were, and *ret_gone are the counts as of the last of them. */
 bool spool_disk_ack(struct spool_disk *disk, uint64_t number, struct spool_account *ret_gone);
