@@ -220,6 +220,9 @@ uint32_t rows_scan(const struct unwind_module *module, uint64_t pc, bool interru
 
 	if (pc < module->start || pc >= module->end)
 		return row_special(ROW_FRAME_POINTER, record);
+	/* Code made at run time, whose table makes no sense: where it begins, the table says alone. */
+	if (ARCH_FRAMED && module->entry)
+		return row_special(ROW_FRAME_POINTER, record);
 	if (!ARCH_SCAN && !interrupted && is_by_hand(module, pc))
 		return row_special(ROW_FRAME_POINTER, record | RECORD_BY_HAND);
 	if (ARCH_FRAMED && !interrupted && framed_find(module, pc, &row))
