@@ -21,6 +21,7 @@
 #define EPOCH_WORDS   3
 #define EVENT_WORDS   3
 #define EXTRA_MAX     4
+#define PSEUDO_MAX    2
 #define SHORT_WORDS   (EVENT_WORDS + EXTRA_MAX + UNWIND_QUICK_MAX)
 
 /* Frames that stand for what could not be walked: numbers of enum PseudoFrame in heapcast.proto,
@@ -234,8 +235,8 @@ static unsigned put_frames(uint64_t *to, const struct unwind_delta *delta)
 static bool put_event(struct thread *thread, struct event *event, const struct unwind_delta *delta,
 		      bool is_reallocation)
 {
-	uint64_t *record = slice_reserve(thread, EVENT_WORDS + EXTRA_MAX + delta->count + 2 +
-							 thread->spare);
+	uint64_t *record = slice_reserve(thread, EVENT_WORDS + EXTRA_MAX + delta->count +
+							 PSEUDO_MAX + thread->spare);
 	bool large = event->size > UINT32_MAX;
 	uint32_t keep = delta->keep ? delta->keep + thread->pseudo : 0;
 	unsigned extras, frames;
@@ -295,16 +296,16 @@ static bool put_anywhere(struct thread *thread, struct event *event, uintptr_t f
 /*
  * What stands for others must not be lost (docs/sampling.md). So of a thread that is sampled the last eighth of its slice is for what
  * finds no room in the rest: without its stack, and the less of it is left the more thinly the thread is sampled; so there are few of
- * these.
+ * these. Policy thin does the same with a stack that is too large for the last quarter.
  */
 static COLD bool put_bare(struct thread *thread, struct event *event, bool is_reallocation)
 {
-	static const struct unwind_delta none;
+	struct unwind_delta none = {0};
 	bool put, quiet = thread->quiet;
 
-	if (!thread->interval || shim.gone)
+	if ((!thread->interval && thread->policy != RING_THIN) || shim.gone)
 		return false;
-	thread->spare = 0;
+	thread->spare = -(uint64_t)PSEUDO_MAX;
 	do {
 		thread->moved = false;
 		put = put_event(thread, event, &none, is_reallocation);

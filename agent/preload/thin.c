@@ -260,9 +260,9 @@ void thin_more(struct thread *thread, bool frees)
 
 	if (left > thread->spare_step && thread->spare_step)
 		return;
-	thread->spare_step = left - left / 8 - (left < 8);
+	thread->spare_step = left - left / 8 - 1;
 	if (thread->policy == RING_THIN && thread->thinned < THINNED_MOST)
-		thread->thinned++;
+		thread->thinned += left < 64 ? 3 : 1;
 	sample_look(thread);
 	if (!frees || thread->thinned < THINNED_HALVES || !try_lock(thread))
 		return;

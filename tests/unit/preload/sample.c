@@ -427,6 +427,24 @@ static void thins_samples(void **state)
 	agent_result_done(&thin);
 }
 
+/* For so long nobody takes anything away. The interval grows with what the rest of a slice is used up, so nearly all finds room: an interval
+ * of 2 GiB is the largest, and samples of that size come behind the end now and then. */
+static void thins_alone(void **state)
+{
+	struct agent_options options = {.small_slices = 2,
+					.asleep_until_ms = 400,
+					.keep_no_events = true,
+					.policy = RING_THIN};
+	struct agent_result r;
+
+	(void)state;
+	RUN(&options, &r, target_path("churn"), "20000000", "1", "20");
+	assert_exited(&r, 0);
+	assert_accounted(&r);
+	assert_in_range(r.lost.events, 0, 8);
+	agent_result_done(&r);
+}
+
 /* A birth for which there was no room is not on record: its block leaves the set, so that no free is recorded without one. */
 static void lost_births(void **state)
 {
@@ -459,7 +477,8 @@ int main(void)
 		cmocka_unit_test(without_a_set),    cmocka_unit_test(modes),
 		cmocka_unit_test(killed),	    cmocka_unit_test(thins),
 		cmocka_unit_test(thins_samples),    cmocka_unit_test(exact_above_the_cut),
-		cmocka_unit_test(intervals_change),  cmocka_unit_test(lost_births),
+		cmocka_unit_test(intervals_change), cmocka_unit_test(lost_births),
+		cmocka_unit_test(thins_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
