@@ -143,8 +143,8 @@ ARCH_INLINE bool put_raw(void *ring, struct capture_stream *stream, struct captu
 {
 	uint64_t waiting = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
 
-	if (waiting < stream->wake_bytes && put_goes_on(thread, 1)) {
-		if (waiting < stream->wake_bytes / 2 && stream->wake_bytes >= 2 * CAPTURE_COPY && put_goes_on(thread, 4))
+	if (waiting < 2 * stream->wake_bytes && put_goes_on(thread, 1)) {
+		if (waiting < stream->wake_bytes && stream->wake_bytes >= 2 * CAPTURE_COPY && put_goes_on(thread, 4))
 			return PUT_RAW(CAPTURE_COPY / CAPTURE_PAGE);
 		return PUT_RAW(4);
 	}

@@ -3,8 +3,8 @@
     compare.py full PRELOADED ATTACHED [WITHIN]
         The ten backtraces with the most bytes allocated, and those with the most never freed, are the same: call chain,
         bytes, blocks. WITHIN: they may differ by this share, for work that is not the same to the byte; then a chain may
-        also have another rank. Of all bytes 99 in 100 lie under the same chain: what comes before the kernel knows how to
-        walk a deep stack may be cut. What differs is printed.
+        also have another rank, and count what lies under a stack that was cut and has its inner frames: what comes before the
+        kernel knows how to walk a deep stack may be cut. Of all bytes 99 in 100 lie under the same chain. What differs is printed.
 
     compare.py sampled PRELOADED INTERVAL ATTACHED...
         Estimates for those ten backtraces and for all, of each sampled recording.
@@ -22,6 +22,7 @@ import sys
 from os import environ
 
 TOP = 10
+CUT = "[truncated];"
 FAR = 4.5
 SAMPLES_LEAST = 10
 
@@ -57,6 +58,13 @@ def is_close(a, b, within):
     return all(abs(x - y) <= within * max(x, y) for x, y in zip(a, b))
 
 
+def with_cut(chain, found):
+    """What lies under a call chain, and under stacks that were cut and may be it."""
+    same = [sums for other, sums in found.items() if other == chain or
+            (other.startswith(CUT) and chain.endswith(other[len(CUT) - 1:]))]
+    return [sum(sums[i] for sums in same) for i in range(4)]
+
+
 def full(preloaded, attached, within):
     here, there = sums(preloaded), sums(attached)
     faults = 0
@@ -64,6 +72,8 @@ def full(preloaded, attached, within):
         first = sorted((chain for chain in here if here[chain][at]), key=lambda chain: (-here[chain][at], chain))[:TOP]
         for rank, chain in enumerate(first):
             a, b = here[chain][at:at + 2], there[chain][at:at + 2] if chain in there else [0, 0]
+            if within and not is_close(a, b, within):
+                b = with_cut(chain, there)[at:at + 2]
             better = sum(sums[at] > b[0] for sums in there.values())
             if is_close(a, b, within) and (within or better <= rank):
                 continue
