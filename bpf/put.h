@@ -141,14 +141,15 @@ ARCH_INLINE bool put_goes_on(const struct capture_thread *thread, uint32_t pages
 ARCH_INLINE bool put_raw(void *ring, struct capture_stream *stream, struct capture_thread *thread, uint32_t number,
 			 uint32_t miss)
 {
-	uint64_t waiting = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
+	uint64_t waiting = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA), quarter = stream->wake_bytes;
+	bool large = quarter >= 2 * CAPTURE_COPY;
 
-	if (waiting < 2 * stream->wake_bytes && put_goes_on(thread, 1)) {
-		if (waiting < stream->wake_bytes && stream->wake_bytes >= 2 * CAPTURE_COPY && put_goes_on(thread, 4))
+	if (waiting < (large ? 2 * quarter : quarter) && put_goes_on(thread, 1)) {
+		if (large && waiting < quarter && put_goes_on(thread, 4))
 			return PUT_RAW(CAPTURE_COPY / CAPTURE_PAGE);
 		return PUT_RAW(4);
 	}
-	if (waiting < 3 * stream->wake_bytes)
+	if (waiting < 3 * quarter)
 		return PUT_RAW(2); /* of the first there may be no more than a word */
 	stream->cut++;
 	return PUT_RAW(0);

@@ -39,8 +39,10 @@ exact() { # FILE THREADS ROUNDS
 }
 
 echo "every call, of four threads"
+# With as much room that no stack is cut while the agent, on a busy machine, has not walked the first ones yet.
+room="--memory-limit 128M"
 start_target "$TARGETS/attached" go 3 100
-attach -p $target --output all.heapcast
+attach -p $target $room --output all.heapcast
 touch go
 target_ended 7
 attached_ended
@@ -101,7 +103,7 @@ echo "another libc"
 if [ -x "$TARGETS/attached_musl" ]; then
 	start_target "$TARGETS/attached_musl" go 3 100 2>target.err
 	wait_for 10 "the program to begin" grep -q "^Threads:.*4" /proc/$target/status
-	attach -p $target --output musl.heapcast
+	attach -p $target $room --output musl.heapcast
 	touch go
 	target_ended 7
 	attached_ended
