@@ -35,13 +35,13 @@ static void forget_links(struct session *s)
 		link_forget(&s->agent->link[i], s->slot);
 }
 
-/* What a file has it has for all. */
+/* What a file has is safe, as what a collector has is: nobody who takes a part and no more holds the program up. */
 static void acknowledge(struct session *s)
 {
 	bool file = s->file.fd >= 0, links = !file || s->for_away || has_subscriber(s);
-	uint64_t number = links ? s->link_acked : UINT64_MAX, kept, before;
+	uint64_t number = s->link_acked, kept, before;
 
-	if (file && !s->for_away && s->file.next - 1 < number)
+	if (file && !s->for_away && s->file.next - 1 > number)
 		number = s->file.next - 1;
 	kept = links ? session_kept(s) : number;
 	pthread_mutex_lock(&s->stream.lock);
@@ -76,7 +76,7 @@ static void leave_on_disk(struct session *s)
 	if (!spool->disk.folder)
 		return;
 	pthread_mutex_lock(&s->stream.lock);
-	spool_leave(spool);
+	stream_leave_spool(&s->stream, &s->agent->link_packer, s->agent->file_out);
 	events = spool_account_at(spool, spool->first - 1).events;
 	pthread_mutex_unlock(&s->stream.lock);
 	if (events <= s->saved)
@@ -264,7 +264,7 @@ static void keep_for_away(struct session *s)
 
 static bool is_writing(const struct session *s)
 {
-	return s->for_away && s->file.fd >= 0 && s->file.next < s->stream.spool.next;
+	return s->file.fd >= 0 && s->file.next < s->stream.spool.next;
 }
 
 static void finish(struct session *s)

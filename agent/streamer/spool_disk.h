@@ -48,7 +48,7 @@ struct spool_folder {
 	uint64_t retry_ns; /* CLOCK_MONOTONIC: after an error, not before */
 	bool full_told, error_told;
 	bool wanted; /* atomic: a stream found no room, and has nothing itself that it may drop */
-	uint8_t *out; /* where definitions are packed */
+	uint8_t *out; /* where the drain thread packs definitions */
 	size_t out_size;
 };
 
@@ -68,6 +68,7 @@ struct spool_disk {
 	/* Writes to `fd` all definitions as of the batch before `next`. Bytes, or a negative errno. */
 	long (*define)(void *context, int fd, uint64_t next, const struct spool_account *before);
 	void *context;
+	uint8_t *out; /* where they are packed, spool_folder.out_size bytes */
 	struct spool_segment segment[SPOOL_SEGMENTS];
 	uint32_t begin, count;
 };

@@ -193,6 +193,8 @@ int stream_use_flight(struct stream *stream, struct arena *arena, const struct b
 
 /* Batches that wait for a collector may go to this folder, too. Before anything is recorded. */
 void stream_use_spool(struct stream *stream, struct spool_folder *folder);
+/* spool_leave, by the main loop: with a packer and link_out bytes of its own, as the drain thread may be packing for another stream. */
+void stream_leave_spool(struct stream *stream, struct packer *packer, uint8_t *out);
 
 /* FREE to LIVE: makes the ring. 0 or a negative errno. */
 int stream_open(struct stream *stream, const struct target_info *target, const struct stream_settings *settings);
