@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -164,6 +165,15 @@ char *format_size(char *out, double bytes)
 	return out;
 }
 
+static void format_two(char *out, uint64_t large, const char *large_unit, uint64_t small,
+		       const char *small_unit)
+{
+	int n = snprintf(out, 32, "%" PRIu64 " %s", large, large_unit);
+
+	if (small)
+		snprintf(out + n, 32 - (size_t)n, " %" PRIu64 " %s", small, small_unit);
+}
+
 char *format_duration(char *out, uint64_t ns)
 {
 	if (ns < 1000)
@@ -175,11 +185,9 @@ char *format_duration(char *out, uint64_t ns)
 	else if (ns < 120000000000)
 		snprintf(out, 32, "%.2f s", (double)ns / 1e9);
 	else if (ns < 7200000000000)
-		snprintf(out, 32, "%u min %u s", (unsigned)(ns / 60000000000),
-			 (unsigned)(ns / 1000000000 % 60));
+		format_two(out, ns / 60000000000, "min", ns / 1000000000 % 60, "s");
 	else
-		snprintf(out, 32, "%u h %u min", (unsigned)(ns / 3600000000000),
-			 (unsigned)(ns / 60000000000 % 60));
+		format_two(out, ns / 3600000000000, "h", ns / 60000000000 % 60, "min");
 	return out;
 }
 

@@ -391,7 +391,8 @@ void guests_tick(struct guests *gs)
 			g->waits = false;
 			admit(g);
 		} else if (now - g->who.since_ms > STRANGERS_SHAKE_MS) {
-			refuse(g, "it has not said who it is in time");
+			refuse(g, g->waits ? "no link was free in time: others have all of them"
+					   : "it has not said who it is in time");
 		}
 	}
 }

@@ -156,7 +156,8 @@ static void for_people(void **state)
 	assert_string_equal(format_duration(out, 12300), "12.3 us");
 	assert_string_equal(format_duration(out, 1500000000), "1.50 s");
 	assert_string_equal(format_duration(out, 125000000000), "2 min 5 s");
-	assert_string_equal(format_duration(out, 7200000000000), "2 h 0 min");
+	assert_string_equal(format_duration(out, 600000000000), "10 min");
+	assert_string_equal(format_duration(out, 7200000000000), "2 h");
 	assert_string_equal(format_count(out, 0), "0");
 	assert_string_equal(format_count(out, 999), "999");
 	assert_string_equal(format_count(out, 1234567), "1,234,567");
