@@ -266,6 +266,8 @@ static void accepted(struct ingest *ingest, unsigned what)
 	ingest->refused &= ~what;
 }
 
+static void sync_if_due(struct intake *s);
+
 int intake_frame(struct link *link, const uint8_t *frame, size_t length,
 		 const Heapcast__Batch *batch, struct err_text *err)
 {
@@ -294,6 +296,7 @@ int intake_frame(struct link *link, const uint8_t *frame, size_t length,
 	}
 	if (batch->end)
 		s->ended = true;
+	sync_if_due(s);
 	return 0;
 }
 
@@ -481,6 +484,7 @@ static void on_work_done(struct pool_work *work)
 		if (s->ended && !s->dirty && !s->told_ended)
 			s->told_ended = s->finish_due = true;
 		finish(s);
+		sync_if_due(s);
 		start_derive(s);
 	}
 	ingest_released(ingest);
@@ -508,6 +512,12 @@ static bool due(const struct intake *s, uint64_t now_ms)
 		return false;
 	return s->ended || s->ingest->stopping || s->unsynced_bytes >= window / 4 ||
 	       now_ms - s->dirty_since_ms >= ACK_MS;
+}
+
+static void sync_if_due(struct intake *s)
+{
+	if (due(s, uv_now(s->ingest->loop)))
+		start_work(s, false);
 }
 
 static void intake_free(struct intake *s)
@@ -539,8 +549,7 @@ void intake_tick(struct ingest *ingest, uint64_t now_ms)
 			intake_free(s);
 			continue;
 		}
-		if (due(s, now_ms))
-			start_work(s, false);
+		sync_if_due(s);
 		start_derive(s);
 		at = &s->next;
 	}

@@ -1,10 +1,11 @@
 /*
- * stalls THREADS MS [real-time] [calm]: each thread allocates and frees for so long, as fast as it can, and notes when it
+ * stalls THREADS MS [real-time] [calm] [late]: each thread allocates and frees for so long, as fast as it can, and notes when it
  * slept: the time that went by, less what it ran and what it waited for a processor. It calls nothing that sleeps, so what is
  * left was done to it.
  *
  * Says of all threads together, in microseconds: "slept" in all, "worst" in any 100 ms, "longest" at a time; and how many "events" it made.
- * real-time: the threads are SCHED_FIFO; ends with 77 if they may not be. calm: in a second more they allocate now and then only.
+ * real-time: the threads are SCHED_FIFO; ends with 77 if they may not be. calm: in a second more they allocate now and then only. late: for
+ * two seconds before they do all the same, and nothing of it counts.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -23,6 +24,7 @@
 #define LOOK_NS	    50000 /* a shorter gap is no sleep */
 #define WINDOW_NS   100000000
 #define CALM_PAUSES 500
+#define LATE_NS	    2000000000
 
 struct sleep {
 	uint64_t end;
@@ -40,7 +42,7 @@ struct work {
 static struct work works[THREADS_MAX];
 static struct sleep all[THREADS_MAX * SLEEPS_MAX];
 static uint64_t run_ns;
-static int real_time, calm, failed;
+static int real_time, calm, late, failed;
 
 static uint64_t read_clock(clockid_t clock)
 {
@@ -75,6 +77,25 @@ static void look(struct work *w, int fd, uint64_t start, uint64_t cpu_start, uin
 	w->slept = slept;
 }
 
+static void make(struct work *w)
+{
+	for (int i = 0; i < LOT; i++) {
+		char *volatile block = malloc(64 + (size_t)i);
+
+		free(block);
+	}
+	w->events += (uint64_t)2 * LOT;
+}
+
+static void settle(struct work *w)
+{
+	uint64_t start = read_clock(CLOCK_MONOTONIC);
+
+	while (read_clock(CLOCK_MONOTONIC) - start < LATE_NS)
+		make(w);
+	w->events = 0;
+}
+
 static void calm_down(void)
 {
 	for (int i = 0; i < CALM_PAUSES; i++) {
@@ -94,16 +115,13 @@ static void *work(void *argument)
 
 	if (real_time && pthread_setschedparam(pthread_self(), SCHED_FIFO, &param))
 		failed = 77;
+	if (late)
+		settle(w);
 	queue = waited_to_run(fd);
 	cpu = read_clock(CLOCK_THREAD_CPUTIME_ID);
 	before = start = read_clock(CLOCK_MONOTONIC);
 	do {
-		for (int i = 0; i < LOT; i++) {
-			char *volatile block = malloc(64 + (size_t)i);
-
-			free(block);
-		}
-		w->events += (uint64_t)2 * LOT;
+		make(w);
 		now = read_clock(CLOCK_MONOTONIC);
 		if (now - before > LOOK_NS)
 			look(w, fd, start, cpu, queue, now);
@@ -157,6 +175,7 @@ int main(int argc, char **argv)
 	for (int i = 3; i < argc; i++) {
 		real_time |= !strcmp(argv[i], "real-time");
 		calm |= !strcmp(argv[i], "calm");
+		late |= !strcmp(argv[i], "late");
 	}
 	for (unsigned i = 0; i < threads; i++)
 		if (pthread_create(&works[i].thread, NULL, work, &works[i]))
