@@ -261,12 +261,49 @@ static void test_refused(void **state)
 	assert_int_equal(folder.fd, -1);
 }
 
+/* What a file is being written of stays, whoever has it, and goes as the file comes along: in memory, and on the disk. */
+static void run_held(bool disk)
+{
+	struct scene s;
+	uint64_t held = 3, last;
+
+	scene_open(&s);
+	if (!disk)
+		s.spool.disk.folder = NULL;
+	s.spool.held = held;
+	while (s.put < 10000 && put(&s) == 0)
+		assert_int_equal(spool_ack(&s.spool, s.put, s.put), 0);
+	last = s.put;
+	assert_in_range(last, held, 9999);
+	assert_int_equal(spool_oldest(&s.spool) <= held, true);
+	for (uint64_t number = held; number <= last; number++)
+		check(&s, number);
+	for (; held <= last; held++) {
+		s.spool.held = held + 1;
+		assert_int_equal(spool_ack(&s.spool, last, last), 0);
+		if (put(&s) == 0)
+			break;
+	}
+	assert_int_equal(s.put, last + 1);
+	for (uint64_t number = held + 1; number <= s.put; number++)
+		check(&s, number);
+	scene_close(&s);
+}
+
+static void test_held(void **state)
+{
+	(void)state;
+	run_held(false);
+	run_held(true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {TEST_IN_FOLDER(test_random),
 					   TEST_IN_FOLDER(test_laggard),
 					   TEST_IN_FOLDER(test_neighbour),
-					   TEST_IN_FOLDER(test_heir), TEST_IN_FOLDER(test_refused)};
+					   TEST_IN_FOLDER(test_heir), TEST_IN_FOLDER(test_refused),
+					   TEST_IN_FOLDER(test_held)};
 
 	log_open("off", NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
