@@ -233,7 +233,8 @@ static void greet(struct guest *g)
 	int r;
 
 	if (secure_first(g->io.raw, g->io.raw_length) == SECURE_FIRST_HANDSHAKE) {
-		refuse_kind(g, "it speaks TLS, and this agent has no key: give --key here, too");
+		refuse_kind(g, "it speaks TLS, and this agent has no key: give --key here, too, or 'collector "
+			       "pair' there and 'agent pair CODE' here make one");
 		return;
 	}
 	r = frame_length(g->io.raw, g->io.raw_length, &length, &err);

@@ -236,7 +236,8 @@ static void tell_nonsense(struct link *l, const struct err_text *err, int r)
 	    secure_first(l->in, l->in_length) != SECURE_FIRST_REFUSAL)
 		log_warn("link to %s: %s", l->peer, err_get(err, r));
 	else if (!l->host->told_of_tls)
-		log_warn("link to %s: it speaks TLS only: give --key (or --cert), as there",
+		log_warn("link to %s: it speaks TLS only: 'collector pair' there and 'agent pair "
+			 "CODE' here make a key, or give --key (or --cert), as there",
 			 l->peer);
 	l->host->told_of_tls |= !l->greeted;
 }
