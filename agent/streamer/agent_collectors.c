@@ -45,7 +45,8 @@ static void take_upto(struct session *s, uint32_t place, uint64_t number)
 		s->link_acked = number;
 		s->progress_ns = now;
 	}
-	session_work(s);
+	/* Not at once: the link is in the middle of an order, in memory that a file is written with, too. */
+	uv_async_send(&s->agent->news);
 }
 
 uint64_t session_kept(const struct session *s)

@@ -94,6 +94,7 @@ never_back() {
 	wait_for 20 "mine to have a part" has_grown mine 0 20000
 	kill_gather mine
 	wait_for 60 "the program to be done" grep -q "done" "$T/$name.out"
+	sleep 1.5 # away for longer than is waited for
 	touch "$T/end"
 	wait_idle other 1
 	wait_agent "$name"
@@ -108,16 +109,31 @@ never_back anybody
 assert_contains "the summary" "$T/anybody.err" "it was away at the end"
 assert_eq "files" "" "$(ls "$T/anybody.cwd")"
 
-# It is named: what it lacks is in a file, which makes its recording whole.
+# The rest is in a file, which makes its recording whole.
+rest_is_in_file() { # NAME
+	local file before
+	file=$(echo "$T/$1".cwd/*)
+	assert_contains "the summary" "$T/$1.err" "the rest is in" "collector import"
+	before=$(ledger_number mine "$(streams mine)" stored)
+	"$COLLECTOR" import --data "$T/mine" "$file" >"$T/import.out" 2>&1 || { cat "$T/import.out" >&3; fail "the rest can't be imported"; }
+	balances mine
+	assert_eq "events" "$(ledger_number other "$(streams other)" stored)" "$(ledger_number mine "$(streams mine)" stored)"
+	[ "$before" -lt "$(ledger_number mine "$(streams mine)" stored)" ] || fail "nothing was missing"
+}
+
+# It is named.
 mine=(--listen 127.0.0.1:8201)
 never_back named --collector 127.0.0.1:8201
-file=$(echo "$T"/named.cwd/*)
-assert_contains "the summary" "$T/named.err" "the rest is in" "collector import"
-before=$(ledger_number mine "$(streams mine)" stored)
-"$COLLECTOR" import --data "$T/mine" "$file" >"$T/import.out" 2>&1 || { cat "$T/import.out" >&3; fail "the rest can't be imported"; }
-balances mine
-assert_eq "events" "$(ledger_number other "$(streams other)" stored)" "$(ledger_number mine "$(streams mine)" stored)"
-[ "$before" -lt "$(ledger_number mine "$(streams mine)" stored)" ] || fail "nothing was missing"
+rest_is_in_file named
+
+# Both have the agent's key.
+if grep -q -e --key <("$AGENT" run --help); then
+	(umask 077 && od -An -vtx1 -N32 /dev/urandom | tr -d ' \n' >"$T/key")
+	at_agent=(--no-discovery --key "$T/key" --listen off 127.0.0.1:8101)
+	mine=("${at_agent[@]:1}")
+	never_back keyed --key "$T/key"
+	rest_is_in_file keyed
+fi
 
 # A stranger elsewhere says that it is mine, and takes everything: mine is not cut off, and what it lacks while it stands still stays.
 rm -rf "$T"/{mine,other}{,.log,.err} "$T/end"

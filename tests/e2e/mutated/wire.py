@@ -377,11 +377,11 @@ class Mutator:
             if how == 0:
                 frames[i] = lying_frame(frames[i], r.choice((len(contents[i]) + 1, 0, FRAME_MAX, FRAME_MAX + 1, (1 << 64) - 1, r.randrange(1 << 20))))
             elif how == 1:
-                frames[i] = frames[i][:r.randrange(len(frames[i]))]
+                frames[i] = frames[i][:r.randrange(len(frames[i]) + 1)]
             elif how == 2:
                 frames[i] = r.randbytes(r.choice((1, 15, 100, 70000))) + frames[i]
             elif how == 3:
-                frames[i:] = [frames[i][:r.randrange(len(frames[i]))]]
+                frames[i:] = [frames[i][:r.randrange(len(frames[i]) + 1)]]
             else:
                 frames[i] = spoilt_raw(r, frames[i])
         return frames
