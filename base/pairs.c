@@ -18,9 +18,23 @@
 
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)
 
+/* $HOME may be another user's, as su and sudo leave it: then it is not where this one's keys are. */
+static const char *home_of_user(void)
+{
+	const char *home = getenv("HOME");
+	const struct passwd *entry;
+	struct stat st;
+
+	if (home && *home == '/' && stat(home, &st) == 0 && st.st_uid == geteuid())
+		return home;
+	entry = getpwuid(geteuid());
+	return entry && entry->pw_dir && *entry->pw_dir == '/' ? entry->pw_dir : NULL;
+}
+
 int pairs_place(const char *given, const char *usual, char ret[PATH_MAX])
 {
-	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	const char *config = getenv("XDG_CONFIG_HOME"),
+		   *home = given || geteuid() == 0 ? NULL : home_of_user();
 	int n;
 
 	if (given)
@@ -29,7 +43,7 @@ int pairs_place(const char *given, const char *usual, char ret[PATH_MAX])
 		n = snprintf(ret, PATH_MAX, "/etc/heapcast/%s", usual);
 	else if (config && *config == '/')
 		n = snprintf(ret, PATH_MAX, "%s/heapcast/%s", config, usual);
-	else if (home && *home == '/')
+	else if (home)
 		n = snprintf(ret, PATH_MAX, "%s/.config/heapcast/%s", home, usual);
 	else
 		n = snprintf(ret, PATH_MAX, "%s", "");

@@ -43,7 +43,8 @@ struct pairs {
 };
 
 /* Which folder: `given` unless that is NULL, else "keys" (agents) or "pairs" (collectors) in /etc/heapcast for root, and in
- * $XDG_CONFIG_HOME/heapcast (~/.config/heapcast) for others. Empty: none. 0; -ENAMETOOLONG. */
+ * $XDG_CONFIG_HOME/heapcast (~/.config/heapcast; the home that the user database names, unless $HOME is the user's own) for others.
+ * Empty: none. 0; -ENAMETOOLONG. */
 int pairs_place(const char *given, const char *usual, char ret_folder[PATH_MAX]);
 /* Reads the keys there, up to `max`. No folder is no key, and no error. 0; a negative errno with a sentence, if the folder can't be used.
  * `remark`: files that are passed over, or empty. */
@@ -53,6 +54,9 @@ int pairs_open(struct pairs *pairs, const char *folder, size_t max, struct err_t
 int pairs_look(struct pairs *pairs, struct err_text *remark);
 /* Forgets the keys. */
 void pairs_done(struct pairs *pairs);
+
+/* Could a key be put there, below `max`? The folder is made if need be. 0; a negative errno with a sentence. */
+int pairs_check(const char *folder, size_t max, struct err_text *err);
 
 /* A key on its way into the folder. */
 struct pair_draft {

@@ -170,6 +170,17 @@ static int give_name(struct pair_draft *d, const char *file)
 	return renameat(d->folder, d->temporary, d->folder, file) < 0 ? -errno : 0;
 }
 
+int pairs_check(const char *folder, size_t max, struct err_text *err)
+{
+	static const uint8_t none[PAIR_KEY_SIZE];
+	struct pair_draft draft;
+	int r = pair_draft_open(&draft, folder, max, none, "", err);
+
+	if (!r)
+		pair_draft_close(&draft);
+	return r;
+}
+
 int pair_draft_keep(struct pair_draft *d, const char *wanted, struct pair_name *ret,
 		    struct err_text *err)
 {

@@ -193,11 +193,6 @@ static int look_for_pairs(const struct options *o, struct agent_settings *settin
 	if (r < 0 || !*folder)
 		return r;
 	r = pairs_open(&pairs, folder, PAIRS_AGENT, &remark, err);
-	if (r == -EACCES && !o->keys) { /* somebody else's home: nobody has paired here */
-		log_warn("%s", err_get(err, r));
-		err->text[0] = '\0';
-		return 0;
-	}
 	settings->pairs = &pairs;
 	if (r < 0 && !agent_has_links(settings)) { /* whoever talks to nobody needs none */
 		pairs.begun = true;		   /* and does not begin to without */
@@ -208,6 +203,14 @@ static int look_for_pairs(const struct options *o, struct agent_settings *settin
 		return err_prefix(err, r, "keys by pairing (--keys '' leaves them alone)");
 	if (*remark.text)
 		log_warn("%s", remark.text);
+	if (o->keys && access(folder, F_OK))
+		return err_set(err, -EINVAL,
+			       "there is no folder of keys %s: 'agent pair' makes it, --keys '' "
+			       "does without",
+			       folder);
+	if (agent_has_links(settings) && !pairs.begun && !pairs.count)
+		log_info("not paired: what this agent sends goes in plain, to any collector that "
+			 "asks");
 	return agent_has_links(settings) && (pairs.begun || pairs.count)
 		       ? use_pairs(o, &pairs, settings, err)
 		       : 0;

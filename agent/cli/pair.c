@@ -191,6 +191,8 @@ int pair_join(const struct options *o, const char *text, FILE *out, struct err_t
 	if (pairs_place(o->keys, KEYS_FOLDER, folder) < 0 || !*folder)
 		r = err_set(err, -EINVAL, "there is no folder for keys: --keys DIR names one");
 	if (!r)
+		r = pairs_check(folder, PAIRS_AGENT, err);
+	if (!r)
 		r = run_pairing(o, &p, err);
 	secret_clear(&code);
 	clear_line(&join);

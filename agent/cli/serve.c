@@ -216,7 +216,10 @@ static void finished(void *context, const struct session_report *r)
 		 *r->path ? " in " : "", r->path, *r->taken_by ? ", taken by " : "", r->taken_by);
 	if (*r->lacking)
 		log_warn("pid %d: only a part was taken by %s%s%s", (int)r->target->pid, r->lacking,
-			 r->rest_for_away ? "; the rest is in " : "",
+			 !r->rest_for_away ? ""
+			 : r->rest_cut ? "; of the rest there was room for the end only (--spool "
+					 "keeps more): it is in "
+				       : "; the rest is in ",
 			 r->rest_for_away ? r->path : "");
 	if (r->file_error)
 		log_error("can't write to %s: %s; it has the first %llu events, %llu are not in it",
@@ -288,7 +291,8 @@ static void log_start(const struct serve *serve)
 
 	log_info("heapcast agent %s; options: %s", HEAPCAST_VERSION,
 		 serve->from.file ? serve->from.file : "no file");
-	log_info("memory limit %s: %u programs at a time at most, each with a ring of up to %s and a "
+	log_info("memory limit %s: %u programs at a time at most, each with a ring of up to %s and "
+		 "a "
 		 "spool of up to %s; %u collectors",
 		 format_size(limit, (double)a->budget.limit), a->budget.slots,
 		 format_size(ring, (double)a->budget.ring),
@@ -296,9 +300,8 @@ static void log_start(const struct serve *serve)
 	if (a->settings.collector)
 		log_info("the collector is %s", a->settings.collector);
 	if (a->settings.each.output || !a->to_links)
-		log_info("recordings go to %s",
-			 a->settings.each.output ? a->settings.each.output
-						 : "files named by default");
+		log_info("recordings go to %s", a->settings.each.output ? a->settings.each.output
+									: "files named by default");
 	log_access(serve);
 }
 

@@ -47,13 +47,17 @@ static void print_unsaved(const struct session_report *r)
 static void print_collectors(const struct session_report *r)
 {
 	bool kept = *r->path && r->rest_for_away;
+	const char *rest =
+		!kept	      ? "it was away at the end"
+		: r->rest_cut ? "of the rest there was room for the end only (--spool keeps more): "
+				"it is in\n          "
+			      : "the rest is in ";
 
 	if (*r->taken_by)
 		fprintf(stderr, "heapcast: taken by %s\n", r->taken_by);
 	if (*r->lacking)
 		fprintf(stderr, "heapcast: only a part was taken by %s;\n          %s%s\n",
-			r->lacking, kept ? "the rest is in " : "it was away at the end",
-			kept ? r->path : "");
+			r->lacking, rest, kept ? r->path : "");
 }
 
 static void print_next(const struct session_report *r)

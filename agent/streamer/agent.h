@@ -102,6 +102,7 @@ struct session_report {
 	const char *taken_by;	/* the collectors that have all of it, for people; empty: none */
 	const char *lacking;	/* and those that have only a part */
 	bool rest_for_away;	/* the file holds what they lack: others have all of it */
+	bool rest_cut;		/* some of that was dropped before, as it had no room */
 	bool given_up;		/* nobody took the end of it: events beyond `saved` are lost */
 	int file_error;		/* negative errno: the file could not be written any more, and has `saved` events only */
 	uint64_t saved;
@@ -147,6 +148,7 @@ struct session {
 	uint64_t whole_ns;	/* when all of the stream, which has ended, had been acknowledged; 0: not yet */
 	bool waits_for_away;	/* said so */
 	bool for_away;		/* the file is for collectors that are away: others have all of it */
+	bool away_cut;		/* but for what was dropped before */
 	uint64_t progress_ns;	/* when a collector last acknowledged, or the process ended */
 	struct handshake_client *waiting; /* the next image of the process asks for its ring */
 	uint32_t patches;	/* functions that its images were told to patch */

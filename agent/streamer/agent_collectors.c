@@ -21,7 +21,7 @@ void session_begin_cursors(struct session *s)
 	for (uint32_t i = 0; i < COLLECTORS_MAX; i++)
 		s->cursor[i] = (struct cursor){.active = collector_at(s, i)->known};
 	s->link_acked = s->whole_ns = 0;
-	s->waits_for_away = s->for_away = false;
+	s->waits_for_away = s->for_away = s->away_cut = false;
 }
 
 static void take_from(struct session *s, uint32_t place, uint64_t number)

@@ -232,6 +232,7 @@ static void report(struct session *s)
 		.taken_by = taken_by,
 		.lacking = lacking,
 		.rest_for_away = s->for_away,
+		.rest_cut = s->away_cut,
 		.given_up = s->given_up,
 		.file_error = s->file_error,
 		.saved = s->saved,
@@ -253,11 +254,15 @@ static void report(struct session *s)
 /* What is missing to those who are away goes to a file, once. */
 static void keep_for_away(struct session *s)
 {
+	uint64_t from = session_absent_from(s);
 	char names[256];
 
 	s->for_away = true;
 	session_name_collectors(s, false, names, sizeof(names));
-	if (session_open_file(s, session_absent_from(s), NULL) == 0)
+	pthread_mutex_lock(&s->stream.lock);
+	s->away_cut = spool_oldest(&s->stream.spool) > from;
+	pthread_mutex_unlock(&s->stream.lock);
+	if (session_open_file(s, from, NULL) == 0)
 		log_warn("%s lacks a part of the recording of pid %d: it is kept in %s", names,
 			 (int)s->stream.target.pid, s->file.path);
 }

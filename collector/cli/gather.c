@@ -105,7 +105,8 @@ static void say(struct gather *g, const struct ingest_event *e)
 		printf("found an agent at %s\n", e->address);
 		break;
 	case INGEST_CONNECTED:
-		printf("connected to %s (%s, version %s)\n", e->address, e->host, e->version);
+		printf("connected to %s (%s, version %s%s)\n", e->address, e->host, e->version,
+		       e->key && *e->key ? ", by its key" : "");
 		break;
 	case INGEST_DISCONNECTED:
 		printf("disconnected from %s: %s\n", e->address, e->text);

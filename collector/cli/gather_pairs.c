@@ -39,11 +39,6 @@ int gather_pairs_init(struct gather_pairs *g, const struct key_choice *choice,
 			       : 0;
 	if (!r)
 		r = pairs_open(&g->pairs, folder, PAIRS_ALL, &text, err);
-	if (r == -EACCES && !choice->pairs && !choice->paired_only) { /* somebody else's home */
-		remark(g, err);
-		err->text[0] = '\0';
-		return 0;
-	}
 	if (r < 0)
 		return err_prefix(err, r, "keys by pairing (--pairs '' leaves them alone)");
 	remark(g, &text);

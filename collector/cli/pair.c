@@ -191,7 +191,9 @@ static int pair_run(struct command_call *call)
 	if (pairs_place(o->pairs, PAIRS_FOLDER, folder) < 0 || !*folder)
 		return command_usage_error(call->command,
 					   "there is no folder for keys: --pairs DIR names one");
-	r = pair_code_make(code);
+	r = pairs_check(folder, PAIRS_ALL, &err);
+	if (!r)
+		r = pair_code_make(code);
 	if (r < 0)
 		return command_fault(call->command, r, &err);
 	p.code = code;

@@ -62,8 +62,14 @@ static const struct secret *proven_by(const struct ingest *ingest, const struct 
 	return NULL;
 }
 
-static const char *other_key_words(const struct ingest *ingest)
+static const char *other_key_words(const struct ingest *ingest, bool keyed)
 {
+	if (!keyed)
+		return ingest->paired ? "is not paired, and --paired-only takes no other "
+					"('collector pair' here and "
+					"'agent pair CODE' there make a key)"
+				      : "has no key, and this collector takes none without (give "
+					"it --key, too)";
 	if (ingest->paired && ingest->secret_count)
 		return "has a key that this collector has not ('collector pair' makes one for "
 		       "both)";
@@ -103,7 +109,7 @@ static void tell_key(struct ingest *ingest, const struct beacon_seen *beacon,
 	address_format(text, (const struct sockaddr *)from);
 	*strrchr(text, ':') = '\0';
 	ingest_warn(ingest, "an agent at %s %s: such ones are passed over", text,
-		    other_key_words(ingest));
+		    other_key_words(ingest, beacon->keyed));
 }
 
 static void take(struct ingest *ingest, const uint8_t *data, size_t length,
