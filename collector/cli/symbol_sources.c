@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -50,12 +51,15 @@ int symbol_sources_open(struct symbol_sources *sources, const char *data,
 	options.folders = sources->folders;
 	options.debuginfod = sources->servers;
 	options.debuginfod_seconds = sources->seconds;
-	if (!store_open(data, STORE_READ, &sources->store, NULL)) {
-		if (asprintf(&files, "%s/" STORE_SYMBOLS, data) < 0)
-			return -ENOMEM;
-		options.store = files;
-		options.cache = store_symbol_cache(sources->store);
+	if (asprintf(&files, "%s/" STORE_SYMBOLS, data) < 0) {
+		files = NULL;
+		return -ENOMEM;
 	}
+	if (!store_open(data, STORE_READ, &sources->store, NULL))
+		options.cache = store_symbol_cache(sources->store);
+	/* Files may have been added to a folder that no stream came to yet. */
+	if (sources->store || !access(files, F_OK))
+		options.store = files;
 	return symbols_new(&options, ret_symbols, err);
 }
 

@@ -32,7 +32,7 @@ struct symbol_sources {
 
 /* 0 or -ENOMEM. */
 int symbol_sources_init(struct symbol_sources *sources, const struct symbol_choice *choice);
-/* As init, and opens them, with the store at `data` if there is one: its symbol files, and the names kept there. The symbols are
+/* As init, and opens them, with the symbol files at `data` and, if a store is there, the names kept in it. The symbols are
  * the caller's and to be freed before symbol_sources_close, which is due after a failure, too. */
 int symbol_sources_open(struct symbol_sources *sources, const char *data, const struct symbol_choice *choice,
 			struct symbols **ret_symbols, struct err_text *err);

@@ -16,6 +16,7 @@
 #include "collector/cli/output.h"
 #include "collector/cli/symbol_sources.h"
 #include "collector/cli/symbols_agents.h"
+#include "collector/cli/symbols_brought.h"
 #include "collector/cli/terminal.h"
 #include "collector/export/export.h"
 #include "collector/query/query.h"
@@ -64,6 +65,14 @@ static void add_file(struct adding *a, const char *path, bool named)
 	}
 }
 
+static void add_named(struct adding *a, const char *path)
+{
+	if (symbols_is_recording(path))
+		symbols_add_brought(a->folder, path, &a->added, &a->known, &a->failed);
+	else
+		add_file(a, path, true);
+}
+
 /* In a folder, what is no ELF file or has no build id is passed over. The store itself may lie in it. */
 static int add_folder(struct adding *a, char *path)
 {
@@ -108,7 +117,7 @@ static int add(struct command_call *call, const char *folder)
 			if (r < 0)
 				return command_fault(call->command, r, NULL);
 		} else {
-			add_file(&a, call->arguments[i], true);
+			add_named(&a, call->arguments[i]);
 		}
 	}
 	printf("%zu added", a.added);
@@ -560,7 +569,9 @@ const struct command command_symbols = {
 	.about =
 		"add copies ELF files into the data folder, by build id; of a folder, all below\n"
 		"it that have one. Names are looked up late: what was recorded before has them\n"
-		"from then on, also in a server that runs.\n"
+		"from then on, also in a server that runs. Of a FILE that 'collector pack\n"
+		"--with-binaries' wrote it takes the binaries; each counts if it is whole and\n"
+		"has the build id that it should have.\n"
 		"\n"
 		"fetch asks the agents that 'collector gather' has links to for the files that\n"
 		"missing would name; agents give those of programs that they record or have\n"
@@ -575,6 +586,7 @@ const struct command command_symbols = {
 		"Exit status 1 if there are any.\n",
 	.examples = "  collector symbols missing last\n"
 		    "  collector symbols add build/app build/lib\n"
+		    "  collector symbols add packed.heapcast\n"
 		    "  collector symbols fetch last\n"
 		    "  collector symbols missing --debuginfod https://debuginfod.debian.net\n",
 	.groups = groups,

@@ -1,7 +1,7 @@
 /*
  * A recording under other names: fields by their table (anonymise_fields.h), and here what lies in columns: addresses of events and
- * regions, offsets of stacks, names of regions. The names of functions go along (told_names.h). Numbers of modules, nodes and
- * threads are what they were, so everything that is counted by them is, too.
+ * regions, offsets of stacks, names of regions. The names of functions go along (told_names.h), files (brought.h) do not. Numbers of
+ * modules, nodes and threads are what they were, so everything that is counted by them is, too.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "collector/store/anonymise_fields.h"
+#include "collector/store/brought.h"
 #include "collector/store/copy.h"
 #include "collector/store/maps_step.h"
 #include "collector/store/told_names.h"
@@ -305,6 +306,8 @@ static int put_batch(struct anonymise *a, struct err_text *err)
 	Heapcast__Stacks stacks;
 	int r;
 
+	if (brought_only(&batch))
+		return 0;
 	if (told_names_begin(&a->told, batch.incarnation))
 		a->module_count = 0; /* it numbers them anew */
 	r = other_parts(a, &batch, &stacks, err);

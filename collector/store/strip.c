@@ -1,7 +1,8 @@
 /*
  * A recording as if its agent had culled: in a first pass events get their flags (short_lived.h), in a second one the batches are
  * written anew, without those that are dropped and with the sums of their blocks. Batches keep their numbers; a block is counted in
- * the batch that told of its end, or the next one that takes sums along, and until then it is pending, as with an agent.
+ * the batch that told of its end, or the next one that takes sums along, and until then it is pending, as with an agent. Files that it
+ * brings along (brought.h) are left out.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/number.h"
+#include "collector/store/brought.h"
 #include "collector/store/culled.h"
 #include "collector/store/short_lived.h"
 #include "proto/field.h"
@@ -332,6 +334,9 @@ static int put_batch(struct strip *s, struct err_text *err)
 	bool altered, last = short_lived_is_last(&s->marked, s->copy.batches, &s->agents);
 	int r;
 
+	if (brought_only(&batch))
+		return 0;
+	batch.link = NULL;
 	begin_agent(s, batch.incarnation);
 	r = sift(s, &altered, err);
 	if (!r && batch.process)

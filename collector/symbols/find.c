@@ -110,6 +110,42 @@ bool candidates_add(struct candidates *candidates, const struct symbol_module *m
 	return candidates->count > before;
 }
 
+/* Debug information has more than a line table, and that more than symbols. */
+static unsigned rank(unsigned has)
+{
+	return (has & ELF_HAS_DEBUG_INFO ? 8 : 0) + (has & ELF_HAS_LINES ? 4 : 0) +
+	       (has & ELF_HAS_SYMBOLS ? 2 : 0) + (has & ELF_HAS_EXPORTS ? 1 : 0);
+}
+
+/* A debug link's file may have none. */
+static bool carries_build_id(const struct candidate *c, const struct symbol_module *module)
+{
+	struct elf_id id;
+
+	return !c->unchecked && !elf_id_read(c->path, &id) && same_build_id(module, &id);
+}
+
+const struct candidate *candidates_best(const struct candidates *candidates,
+					const struct symbol_module *module, uint64_t bytes_max,
+					bool *ret_larger)
+{
+	const struct candidate *best = NULL;
+	unsigned larger = 0;
+
+	for (size_t i = 0; i < candidates->count; i++) {
+		const struct candidate *c = &candidates->list[i];
+
+		if (!c->has || !carries_build_id(c, module))
+			continue;
+		if (c->size > bytes_max)
+			larger = rank(c->has) > larger ? rank(c->has) : larger;
+		else if (!best || rank(c->has) > rank(best->has))
+			best = c;
+	}
+	*ret_larger = larger > (best ? rank(best->has) : 0);
+	return best;
+}
+
 /* FOLDER/.build-id/xx/yyyy.debug and FOLDER/.build-id/xx/yyyy: the layout of /usr/lib/debug, and of the store. */
 static void try_layout(struct search *s, const char *folder)
 {

@@ -41,6 +41,10 @@ struct finder {
 };
 
 void finder_find(struct finder *finder, const struct symbol_module *module, struct candidates *ret_candidates);
+/* The one that tells most, of those whose build id is the module's and that have `bytes_max` bytes at most; NULL: none. True in
+ * ret_larger: one that is larger would tell more. */
+const struct candidate *candidates_best(const struct candidates *candidates, const struct symbol_module *module, uint64_t bytes_max,
+					bool *ret_larger);
 /* Adds a file that has come, if it carries the module's build id. True: it was added. */
 bool candidates_add(struct candidates *candidates, const struct symbol_module *module, const char *path);
 /* True if files came to the folders or to the store, or went, since they were looked at. A few system calls. */

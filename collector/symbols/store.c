@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -77,6 +78,23 @@ static int copy_bytes(int from, int to)
 	return n < 0 ? -errno : fsync(to) ? -errno : 0;
 }
 
+/* A hidden file in the store's folder. The descriptor. */
+static int make_hidden(const char *folder, char **ret_path, struct err_text *err)
+{
+	cleanup(cleanup_free) char *path = NULL;
+	int fd;
+
+	if (asprintf(&path, "%s/.adding-XXXXXX", folder) < 0) {
+		path = NULL;
+		return err_set(err, -ENOMEM, "out of memory");
+	}
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0)
+		return err_set(err, -errno, "%.400s: %s", path, strerror(errno));
+	*ret_path = take_ptr(path);
+	return fd;
+}
+
 /* Copies beside the place, in the store's folder, and moves it there: readers see all of it or nothing, and that the folder
  * has changed. */
 static int copy_to(const char *folder, const char *path, const char *place, struct err_text *err)
@@ -88,11 +106,9 @@ static int copy_to(const char *folder, const char *path, const char *place, stru
 
 	if (from < 0)
 		return err_set(err, -errno, "%.400s: %s", path, strerror(errno));
-	if (asprintf(&temporary, "%s/.adding-XXXXXX", folder) < 0)
-		return err_set(err, -ENOMEM, "out of memory");
-	to = mkostemp(temporary, O_CLOEXEC);
+	to = make_hidden(folder, &temporary, err);
 	if (to < 0)
-		return err_set(err, -errno, "%.400s: %s", temporary, strerror(errno));
+		return to;
 	r = copy_bytes(from, to);
 	if (!r && rename(temporary, place))
 		r = -errno;
@@ -149,6 +165,31 @@ int symbols_store_add(const char *folder, const char *path, struct err_text *err
 	return r ? r : known;
 }
 
+int symbols_store_begin(const char *folder, uint64_t bytes, char **ret_path, struct err_text *err)
+{
+	struct statvfs disk;
+	int r = make_folder(folder, err);
+
+	if (r)
+		return r;
+	if (statvfs(folder, &disk))
+		return err_set(err, -errno, "%.400s: %s", folder, strerror(errno));
+	if (bytes > (uint64_t)disk.f_bavail * disk.f_frsize / 2)
+		return err_set(err, -ENOSPC,
+			       "it would take more than half of the free space on the disk");
+	return make_hidden(folder, ret_path, err);
+}
+
+/* What lies there has the same build id, and all of what the other one has. */
+static bool tells_as_much(const char *place, const struct elf_id *id)
+{
+	struct elf_id old;
+
+	return !elf_id_read(place, &old) && old.build_id_length == id->build_id_length &&
+	       !memcmp(old.build_id, id->build_id, id->build_id_length) &&
+	       (old.has & id->has) == id->has;
+}
+
 int symbols_store_receive(const char *folder, const char *path, const struct symbol_module *module,
 			  struct err_text *err)
 {
@@ -164,7 +205,7 @@ int symbols_store_receive(const char *folder, const char *path, const struct sym
 		r = make_place(folder, &id, &place, err);
 	if (r)
 		return r;
-	known = is_there(place, &id);
+	known = tells_as_much(place, &id);
 	if (known ? unlink(path) : rename(path, place))
 		return err_set(err, -errno, "moving %.200s to %.200s: %s", path, place,
 			       strerror(errno));

@@ -97,6 +97,38 @@ bool symbols_is_pseudo(const struct symbol_module *asked)
 	       !strcmp(path, "linux-gate.so.1") || (!*path && !asked->build_id_length);
 }
 
+int symbols_find(struct symbols *s, const struct symbol_module *asked, uint64_t bytes_max,
+		 char **ret_path, uint64_t *ret_bytes, struct err_text *err)
+{
+	const struct candidate *best;
+	struct candidates found;
+	char *path = NULL;
+	bool larger;
+	int r = 0;
+
+	finder_find(&s->finder, asked, &found);
+	best = candidates_best(&found, asked, bytes_max, &larger);
+	if (best && !(path = strdup(best->path)))
+		r = err_set(err, -ENOMEM, "no memory for symbols");
+	else if (!best && larger)
+		r = err_set(err, -EFBIG, "its file has more than %llu MiB",
+			    (unsigned long long)(bytes_max >> 20));
+	else if (!best)
+		r = err_set(err, -ENOENT, "%s",
+			    found.count	    ? "its file here has nothing that names code"
+			    : found.text[0] ? found.text
+					    : "no file with its build id here");
+	else if (larger)
+		err_set(err, 0, "the file with more to tell has more than %llu MiB",
+			(unsigned long long)(bytes_max >> 20));
+	if (path) {
+		*ret_path = path;
+		*ret_bytes = best->size;
+	}
+	candidates_done(&found);
+	return r;
+}
+
 static void search_files(struct symbols *s, struct module *m)
 {
 	struct symbol_module asked = {m->path, m->build_id, m->build_id_length};

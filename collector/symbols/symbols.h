@@ -80,6 +80,11 @@ void symbols_refresh(struct symbols *symbols);
 /* True if symbol files came, or went, since the last look: time for symbols_refresh. Looks at the time of folders only, at most
  * once a second. */
 bool symbols_are_stale(struct symbols *symbols);
+/* The file here that tells most of the module's code, of those that carry its build id and have `bytes_max` bytes at most: one with debug
+ * information before one without. No server is asked. 0: ret_path, to be freed, and its size; `err` then may have the remark that a
+ * better one is too large. -ENOENT: there is none; -EFBIG: all are too large. */
+int symbols_find(struct symbols *symbols, const struct symbol_module *module, uint64_t bytes_max, char **ret_path,
+		 uint64_t *ret_bytes, struct err_text *err);
 /* "[vdso]", "[heap]" and the like: modules that no file can name. `path` may be NULL. */
 bool symbols_is_pseudo(const struct symbol_module *module);
 
@@ -97,8 +102,11 @@ struct symbol_file {
 /* Copies a file to the store, made if need be. 0: it is there now; 1: the same was there already. -ENOEXEC: no ELF file;
  * -ENODATA: it has no build id, or nothing that names code. */
 int symbols_store_add(const char *folder, const char *path, struct err_text *err);
-/* Moves a file that has come from outside, and lies in the store's folder, to its place. 0; 1: the same was there already, and the
- * file is gone; -EKEYREJECTED: its build id is another one than `module` has; others as symbols_store_add. On
+/* A new file for what comes from outside, `bytes` long, in the store's folder, which is made if need be: its descriptor, and ret_path, to
+ * be freed; the file goes by symbols_store_receive, or unlink. Negative errno: also where it would take more than half of the free space. */
+int symbols_store_begin(const char *folder, uint64_t bytes, char **ret_path, struct err_text *err);
+/* Moves a file that has come from outside, and lies in the store's folder, to its place. 0; 1: one that tells as much was there already, and
+ * this one is gone: a stranger's does not take its place; -EKEYREJECTED: its build id is another one than `module` has; others as symbols_store_add. On
  * success `err` has a remark if only exported names are in it. */
 int symbols_store_receive(const char *folder, const char *path, const struct symbol_module *module, struct err_text *err);
 /* True if there is a file on this machine that may name the module's code: in the store, at the module's path, or in
