@@ -40,7 +40,8 @@ static void print_unsaved(const struct session_report *r)
 			"          what was left of the recording is lost, %s events\n",
 			lost);
 	else if (r->lingered)
-		fprintf(stderr, "heapcast: no collector came; what was left is in %s\n", r->path);
+		fprintf(stderr, "heapcast: no collector %s; what was left is in %s\n",
+			*r->lacking ? "took the rest" : "came", r->path);
 }
 
 /* Who took the recording, and who did not: without a key anybody on the network may be the first. */

@@ -191,6 +191,8 @@ static int open_read(struct store *store, struct err_text *err)
 
 	if (!streams || !catalogue)
 		return -ENOMEM;
+	if (stat(streams, &st) < 0 && errno == EACCES)
+		return err_set(err, -EACCES, "cannot look into %s: %s", store->path, strerror(EACCES));
 	if (stat(streams, &st) < 0 || !S_ISDIR(st.st_mode))
 		return err_set(err, -ENOENT,
 			       "there are no recordings in %s: 'collector gather' makes them, "
