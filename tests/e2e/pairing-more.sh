@@ -227,6 +227,8 @@ HEAPCAST_KEYS=$T/seven assert_status 2 "$AGENT" pair ABCDEFGHIJKLMNOPQRSTUVWXYA 
 assert_contains "too little memory to pair" "$T/memory.err" "too little with TLS: the least is"
 HEAPCAST_KEYS=$T/one "$AGENT" run --announce "${lo[@]}" --keys '' --memory-limit 2M --quiet --linger 0s -- true
 HEAPCAST_KEYS=$T/one "$AGENT" run --output "$T/file" --memory-limit 2M --quiet -- true # a file needs no key
+assert_status 2 "$AGENT" run --announce "${lo[@]}" --keys "$T/nowhere" -- true 2>"$T/nowhere.err"
+assert_contains "a folder that is not there" "$T/nowhere.err" "there is no folder of keys $T/nowhere"
 chmod 0777 "$T/one"
 HEAPCAST_KEYS=$T/one assert_status 2 "$AGENT" run --announce "${lo[@]}" -- true 2>"$T/open.err"
 assert_contains "a folder that others may write to" "$T/open.err" "others may write to the folder of keys"
