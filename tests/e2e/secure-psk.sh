@@ -25,7 +25,7 @@ says bare-collector-agent-dials.out "disconnected from 127.0.0.1:[0-9]+: it spea
 refused bare-agent -- --key "$ours"
 says bare-agent-collector-dials.agent.err "refused 127.0.0.1:[0-9]+: it speaks TLS, and this agent has no key: give --key here"
 says bare-agent-collector-dials.collector.err "can't use the agent at 127.0.0.1:[0-9]+: it speaks no TLS"
-says bare-agent-agent-dials.agent.err "link to 127.0.0.1:[0-9]+: it speaks TLS only: give --key"
+says bare-agent-agent-dials.agent.err "link to 127.0.0.1:[0-9]+: it speaks TLS only: .collector pair. there and .agent pair CODE. here make a key, or give --key"
 says bare-agent-agent-dials.collector.err "refused 127.0.0.1:[0-9]+: it speaks no TLS: give --key there, too"
 echo "another key, or none on one side: nothing stored, and both say why"
 
