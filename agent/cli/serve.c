@@ -291,8 +291,7 @@ static void log_start(const struct serve *serve)
 
 	log_info("heapcast agent %s; options: %s", HEAPCAST_VERSION,
 		 serve->from.file ? serve->from.file : "no file");
-	log_info("memory limit %s: %u programs at a time at most, each with a ring of up to %s and "
-		 "a "
+	log_info("memory limit %s: %u programs at a time at most, each with a ring of up to %s and a "
 		 "spool of up to %s; %u collectors",
 		 format_size(limit, (double)a->budget.limit), a->budget.slots,
 		 format_size(ring, (double)a->budget.ring),
@@ -300,8 +299,9 @@ static void log_start(const struct serve *serve)
 	if (a->settings.collector)
 		log_info("the collector is %s", a->settings.collector);
 	if (a->settings.each.output || !a->to_links)
-		log_info("recordings go to %s", a->settings.each.output ? a->settings.each.output
-									: "files named by default");
+		log_info("recordings go to %s",
+			 a->settings.each.output ? a->settings.each.output
+						 : "files named by default");
 	log_access(serve);
 }
 

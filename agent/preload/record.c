@@ -296,7 +296,7 @@ static bool put_anywhere(struct thread *thread, struct event *event, uintptr_t f
 /*
  * What stands for others must not be lost (docs/sampling.md). So of a thread that is sampled the last eighth of its slice is for what
  * finds no room in the rest: without its stack, and the less of it is left the more thinly the thread is sampled; so there are few of
- * these. Policy thin does the same with a stack that is too large for the last quarter.
+ * these. With policy thin that holds in full mode, too, where a stack is too large for what is left.
  */
 static COLD bool put_bare(struct thread *thread, struct event *event, bool is_reallocation)
 {
@@ -305,7 +305,7 @@ static COLD bool put_bare(struct thread *thread, struct event *event, bool is_re
 
 	if ((!thread->interval && thread->policy != RING_THIN) || shim.gone)
 		return false;
-	thread->spare = -(uint64_t)PSEUDO_MAX;
+	thread->spare = -(uint64_t)PSEUDO_MAX; /* it has no frame, so no pseudo frame */
 	do {
 		thread->moved = false;
 		put = put_event(thread, event, &none, is_reallocation);

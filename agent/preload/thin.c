@@ -22,6 +22,7 @@
 
 #define THINNED_MOST   20 /* steps */
 #define THINNED_FAR    8  /* from here on each step counts twice for what is followed */
+#define THINNED_NEAR   64 /* words: with fewer left at the end of a slice three steps are taken at a time */
 #define THINNED_HALVES 6  /* from here on frees of sampled blocks are too many, too */
 
 /* A thread that has not looked for so many beats of the agent's heart, ten a second, is at rest: nobody waits for it. */
@@ -262,7 +263,7 @@ void thin_more(struct thread *thread, bool frees)
 		return;
 	thread->spare_step = left - left / 8 - 1;
 	if (thread->policy == RING_THIN && thread->thinned < THINNED_MOST)
-		thread->thinned += left < 64 ? 3 : 1;
+		thread->thinned += left < THINNED_NEAR ? 3 : 1;
 	sample_look(thread);
 	if (!frees || thread->thinned < THINNED_HALVES || !try_lock(thread))
 		return;

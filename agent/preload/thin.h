@@ -37,8 +37,8 @@ uint32_t thin_generation(void);
  * now. */
 bool thin_halve(struct thread *thread, uint32_t generation);
 
-/* An event found room at the end of its slice only: its thread is thinned one step more, the closer to the end the more, and if `frees`
- * the set is halved as well. */
+/* An event found room at the end of its slice only: its thread is thinned one step more, or three where little is left; if `frees` the
+ * set is halved as well. */
 void thin_more(struct thread *thread, bool frees);
 
 /* Words of its slice that a thread keeps free for such events. */

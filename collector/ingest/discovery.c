@@ -103,7 +103,8 @@ static void tell_key(struct ingest *ingest, const struct beacon_seen *beacon,
 	char text[ADDRESS_TEXT];
 
 	if (ingest->told_key ||
-	    (ingest->paired && ingest->secret_count && !has_no_other(ingest, beacon->agent)))
+	    (beacon->keyed && ingest->paired && ingest->secret_count &&
+	     !has_no_other(ingest, beacon->agent)))
 		return;
 	ingest->told_key = true;
 	address_format(text, (const struct sockaddr *)from);

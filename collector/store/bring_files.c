@@ -1,4 +1,4 @@
-/* See bring_files.h. */
+/* Symbol files go into a recording that is written anew. See bring_files.h. */
 #include "collector/store/bring_files.h"
 
 #include <errno.h>
@@ -57,22 +57,13 @@ int bring_files_pass(struct bring_files *f, const struct copy *copy, const Heapc
 
 /* ---- one more ---- */
 
-/* Definitions may be told again at any time, in batches without a number: who knows nothing of files finds one that defines nothing. */
 static int put_piece(struct bring_files *f, struct copy *copy, Heapcast__FilePiece *piece,
 		     struct err_text *err)
 {
-	const Heapcast__Batch *last = &f->last;
-	Heapcast__Batch batch = HEAPCAST__BATCH__INIT;
+	Heapcast__Batch batch = copy_behind(&f->last);
 	Heapcast__Link link = HEAPCAST__LINK__INIT;
 
 	link.file = piece;
-	batch.stream = last->stream;
-	batch.incarnation = last->incarnation;
-	batch.time_ns = last->time_ns;
-	batch.wall_ns = last->wall_ns;
-	batch.watermark_ns = last->watermark_ns;
-	batch.catch_up = true;
-	batch.next = last->catch_up ? last->next : last->number + 1;
 	batch.link = &link;
 	return copy_put(copy, &batch, err);
 }

@@ -1,4 +1,4 @@
-/* See brought.h. */
+/* Symbol files that a recording brings along: reading them. See brought.h. */
 #include "collector/store/brought.h"
 
 #include <errno.h>

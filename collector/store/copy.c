@@ -185,6 +185,20 @@ int copy_encode(struct copy *c, Heapcast__Events *ret, struct err_text *err)
 	return 0;
 }
 
+Heapcast__Batch copy_behind(const Heapcast__Batch *of)
+{
+	Heapcast__Batch batch = HEAPCAST__BATCH__INIT;
+
+	batch.stream = of->stream;
+	batch.incarnation = of->incarnation;
+	batch.time_ns = of->time_ns;
+	batch.wall_ns = of->wall_ns;
+	batch.watermark_ns = of->watermark_ns;
+	batch.catch_up = true;
+	batch.next = of->catch_up ? of->next : of->number + 1;
+	return batch;
+}
+
 int copy_put(struct copy *c, const Heapcast__Batch *batch, struct err_text *err)
 {
 	size_t length = heapcast__batch__get_packed_size(batch), bound = frame_bound(length);

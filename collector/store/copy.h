@@ -47,5 +47,8 @@ int copy_rewind(struct copy *copy, struct err_text *err);
 int copy_next(struct copy *copy, struct err_text *err);
 /* Encodes the events of decoded.events that are left. Lies in the copy's memory until the next call. */
 int copy_encode(struct copy *copy, Heapcast__Events *ret_events, struct err_text *err);
+/* Begins a batch that tells definitions once more, behind `of`, to which its stream's id belongs: they may be told at any time, in batches
+ * without a number, and a reader that does not know what is in it finds one that defines nothing. */
+Heapcast__Batch copy_behind(const Heapcast__Batch *of);
 /* Writes the batch to `out`. */
 int copy_put(struct copy *copy, const Heapcast__Batch *batch, struct err_text *err);

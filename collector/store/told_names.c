@@ -54,7 +54,7 @@ int told_names_place(struct told_names *t, uint32_t module, uint64_t offset,
 static int put_names(struct told_names *t, struct copy *copy, const Heapcast__Batch *of,
 		     struct err_text *err)
 {
-	Heapcast__Batch batch = HEAPCAST__BATCH__INIT;
+	Heapcast__Batch batch;
 	Heapcast__Names names;
 	int r;
 
@@ -63,13 +63,7 @@ static int put_names(struct told_names *t, struct copy *copy, const Heapcast__Ba
 	r = names_encoder_fill(&t->encoder, &names);
 	if (r < 0)
 		return r;
-	batch.stream = of->stream;
-	batch.incarnation = of->incarnation;
-	batch.time_ns = of->time_ns;
-	batch.wall_ns = of->wall_ns;
-	batch.watermark_ns = of->watermark_ns;
-	batch.catch_up = true;
-	batch.next = of->catch_up ? of->next : of->number + 1;
+	batch = copy_behind(of);
 	batch.names = &names;
 	r = copy_put(copy, &batch, err);
 	names_encoder_clear(&t->encoder, t->texts.count + 1);

@@ -164,6 +164,8 @@ HEAPCAST_KEYS=$T/two assert_status 5 "$AGENT" run --policy block --announce "${l
 wait_idle strict 1 20
 stop_gather strict
 assert_eq "streams with --paired-only" 1 "$(streams strict | wc -l)"
+assert_contains "what the collector says of the other agent" "$T/strict.err" "is not paired, and --paired-only takes no other"
+assert_contains "what it says of the paired one" "$T/strict.log" ", by its key)"
 echo "paired and unpaired agents side by side; with --paired-only the paired one alone"
 
 # An agent that is paired with two collectors is a stranger to none of them.
@@ -236,3 +238,32 @@ HEAPCAST_KEYS=$T/one "$AGENT" run --output "$T/file-too" --quiet -- true
 chmod 0777 "$T/pairs"
 assert_status 3 "$COLLECTOR" pairs 2>"$T/open.err"
 assert_contains "a folder that others may write to" "$T/open.err" "others may write to the folder of keys"
+
+# Whether a key can be kept is known before a code is shown, or tried.
+assert_status 3 "$COLLECTOR" pair "${lo[@]}" >"$T/unkept.out" 2>"$T/unkept.err"
+assert_contains "collector pair" "$T/unkept.err" "others may write to the folder of keys"
+assert_eq "codes that were shown" "" "$(cat "$T/unkept.out")"
+HEAPCAST_KEYS=$T/one assert_status 3 "$AGENT" pair "${code[late]}" "${lo[@]}" 2>"$T/unkept.err"
+assert_contains "agent pair" "$T/unkept.err" "others may write to the folder of keys"
+
+# 7. Another user, with the keys in the usual place: where they can't be read nothing goes in plain instead; $HOME may be left from somebody.
+[ "$(id -u)" = 0 ] && setpriv --reuid=1 --regid=1 --clear-groups true 2>/dev/null || { echo "what follows needs root, to be another user"; exit 0; }
+chmod 711 "$T"
+setpriv --reuid=1 --regid=1 --clear-groups test -x "$AGENT" || { echo "what follows needs a build folder that other users can read"; exit 0; }
+mkdir -p "$T/home/.config/heapcast"
+cp -r "$T/two" "$T/home/.config/heapcast/keys"
+chown -R 1:1 "$T/home"
+as_other() { # HOME OPTION...: his agent, with its log
+	local home=$1
+	shift
+	(cd / && setpriv --reuid=1 --regid=1 --clear-groups env -u HEAPCAST_KEYS -u XDG_CONFIG_HOME HOME="$home" \
+		"$AGENT" run --announce "${lo[@]}" --log info --linger 0s --output "$T/home/file" "$@" -- true)
+}
+as_other "$T/home" 2>"$T/other.err"
+assert_contains "the log" "$T/other.err" "paired with 1 collector"
+as_other /root 2>"$T/other.err" # his home is that of the user database: no keys
+assert_contains "the log of who is not paired" "$T/other.err" "not paired: what this agent sends goes in plain"
+chmod 000 "$T/home/.config/heapcast/keys"
+assert_status 2 as_other "$T/home" 2>"$T/other.err"
+assert_contains "keys that can't be read" "$T/other.err" "cannot open the folder of keys $T/home/.config/heapcast/keys: Permission denied"
+echo "another user's keys: used, refused where they can't be read"

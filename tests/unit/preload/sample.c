@@ -445,6 +445,24 @@ static void thins_alone(void **state)
 	agent_result_done(&r);
 }
 
+/* Nobody reads, and the thread is still in full mode when a stack does not fit: the event is there without it. */
+static void thins_deep(void **state)
+{
+	struct agent_options options = {.small_slices = 1,
+					.asleep_until_ms = 400,
+					.depth_limit = 1024,
+					.policy = RING_THIN};
+	struct agent_result r;
+
+	(void)state;
+	RUN(&options, &r, target_path("deep_twice"));
+	assert_exited(&r, 0);
+	assert_accounted(&r);
+	assert_true(r.produced > 60);
+	assert_int_equal(r.lost.events, 0);
+	agent_result_done(&r);
+}
+
 /* A birth for which there was no room is not on record: its block leaves the set, so that no free is recorded without one. */
 static void lost_births(void **state)
 {
@@ -478,7 +496,7 @@ int main(void)
 		cmocka_unit_test(killed),	    cmocka_unit_test(thins),
 		cmocka_unit_test(thins_samples),    cmocka_unit_test(exact_above_the_cut),
 		cmocka_unit_test(intervals_change), cmocka_unit_test(lost_births),
-		cmocka_unit_test(thins_alone),
+		cmocka_unit_test(thins_alone),	    cmocka_unit_test(thins_deep),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
