@@ -284,19 +284,20 @@ static void intervals_change(void **state)
 	agent_result_done(&r);
 }
 
-/* Nearly full lines: addresses go to the next ones and are found there. */
+/* A third full: here and there a line has no room, and addresses go to the next ones and are found there. With half of it full, four
+ * lines in a row have none in one run of thirty: then the set is halved, and its blocks are paired no more. */
 static void crowded_set(void **state)
 {
 	struct agent_options options = {
-		.mode = RING_SAMPLE, .sample_interval = 2200, .big_slices = 8, .set_lines = 256};
+		.mode = RING_SAMPLE, .sample_interval = 4500, .big_slices = 8, .set_lines = 256};
 	struct agent_result r;
 
 	(void)state;
 	RUN(&options, &r, target_path("sampled"));
 	assert_exited(&r, 0);
 	assert_accounted(&r);
-	assert_paired(&r);
 	assert_int_equal(r.law.halvings, 0);
+	assert_paired(&r);
 	assert_true(r.in_set > 256 * RING_SET_ENTRIES / 5);
 	agent_result_done(&r);
 }
