@@ -1,6 +1,6 @@
 #!/bin/bash
 # As stress, for an hour.
-# ctest: LABELS full TIMEOUT 4000 COST 3600
+# ctest: LABELS "full;hours" TIMEOUT 4000 COST 3600
 full=${HEAPCAST_TEST_FULL:-}
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-stacks.sh"
