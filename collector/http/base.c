@@ -61,7 +61,7 @@ int base_ask_both(struct exchange *x, const struct route_parameter *table, struc
 
 	if (at)
 		*at++ = 0;
-	r = sources_take(x->sources, what->base, &base, &x->err);
+	r = sources_take(x->sources, what->base, &base, NULL, &x->err);
 	if (r < 0)
 		return r == -EAGAIN ? r : parameter_fault(x, r);
 	source_lock(base);

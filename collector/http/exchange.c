@@ -24,6 +24,7 @@ struct exchange *exchange_new(struct sources *sources, const char *path)
 	if (!x)
 		return NULL;
 	x->sources = sources;
+	x->begun_ns = uv_hrtime();
 	x->status = 200;
 	if (asked_init(&x->request, path) < 0) {
 		free(x);

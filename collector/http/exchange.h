@@ -41,6 +41,7 @@ struct exchange {
 	struct err_text err;
 	char parameter[64];
 	char incomplete[2 * COMPLETENESS_LINE]; /* what the recording does not hold: a header, and in objects a member */
+	uint64_t find_ns; /* until it was known which recording is meant; 0: none was asked for */
 	exchange_step *step;
 	uint64_t again_ms; /* 0: soon. For one return of -EAGAIN */
 	struct sources *sources;
@@ -52,7 +53,7 @@ struct exchange {
 	/* The loop's own. */
 	struct workers *workers; /* NULL: not submitted yet */
 	struct exchange *next_of_all;
-	uint64_t begun_ms;
+	uint64_t begun_ms, begun_ns; /* the loop's time; uv_hrtime */
 	void *connection; /* NULL: closed */
 	enum exchange_state state;
 	struct exchange *next;

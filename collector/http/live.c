@@ -118,7 +118,7 @@ static int look(struct exchange *x, struct live *live, struct source *source, ui
 static int look_again(struct exchange *x, struct live *live, uint64_t now)
 {
 	struct source *source;
-	int r = sources_take(x->sources, live->id, &source, &x->err);
+	int r = sources_take(x->sources, live->id, &source, NULL, &x->err);
 
 	if (r == -ENOENT || r == -EEXIST)
 		snprintf(x->parameter, sizeof(x->parameter), "id");

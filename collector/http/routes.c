@@ -289,7 +289,7 @@ int route_begin(struct exchange *x)
 	x->step = route->step;
 	if (takes_its_own(route))
 		return route->step(x);
-	r = sources_take(x->sources, id, &x->source, &x->err);
+	r = sources_take(x->sources, id, &x->source, &x->find_ns, &x->err);
 	if (r == -EAGAIN) {
 		x->step = route_begin;
 		return r;

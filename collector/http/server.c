@@ -108,6 +108,21 @@ static int add_status(struct lws *wsi, struct exchange *x, unsigned char **p, un
 	       add_header(wsi, "transfer-encoding:", "chunked", p, end);
 }
 
+/* Where the time went (https://www.w3.org/TR/server-timing/), in ms: until the recording was found by its name, and until the answer began. */
+static int add_timing(struct lws *wsi, const struct exchange *x, unsigned char **p,
+		      unsigned char *end)
+{
+	char value[64];
+	int length = 0;
+
+	if (x->find_ns)
+		length = snprintf(value, sizeof(value), "find;dur=%.3f, ",
+				  (double)x->find_ns / 1e6);
+	snprintf(value + length, sizeof(value) - (size_t)length, "answer;dur=%.3f",
+		 (double)(uv_hrtime() - x->begun_ns) / 1e6);
+	return add_header(wsi, "server-timing:", value, p, end);
+}
+
 static int send_head(struct lws *wsi, struct exchange *x)
 {
 	unsigned char head[LWS_PRE + HEAD_BYTES], *start = head + LWS_PRE, *p = start,
@@ -119,6 +134,8 @@ static int send_head(struct lws *wsi, struct exchange *x)
 	if (add_header(wsi, "cache-control:", "no-store", &p, end) ||
 	    add_header(wsi, "x-content-type-options:", "nosniff", &p, end) ||
 	    add_header(wsi, "content-security-policy:", CONTENT_POLICY, &p, end))
+		return -1;
+	if (add_timing(wsi, x, &p, end))
 		return -1;
 	if (x->incomplete[0] && add_header(wsi, "heapcast-incomplete:", x->incomplete, &p, end))
 		return -1;

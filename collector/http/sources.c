@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <uv.h>
 
 #include "base/cleanup.h"
 #include "collector/http/http.h"
@@ -213,14 +214,17 @@ static int open_new(struct sources *sources, const char *id, struct source **ret
 }
 
 int sources_take(struct sources *sources, const char *name, struct source **ret_source,
-		 struct err_text *err)
+		 uint64_t *ret_find_ns, struct err_text *err)
 {
+	uint64_t begun = uv_hrtime();
 	struct naming naming = {0};
 	struct source *source = NULL;
 	int r;
 
 	pthread_mutex_lock(&sources->lock);
 	r = sources_resolve(sources, name, &naming, err);
+	if (ret_find_ns)
+		*ret_find_ns = uv_hrtime() - begun;
 	if (!r) {
 		source = sources_find(sources, naming.id);
 		if (source && source->opening)

@@ -38,8 +38,9 @@ void sources_free(struct sources *sources);
 /*
  * The recording of that name: 32 digits, a unique prefix of them, or "last" (the last file, without files the stream that began
  * last). -ENOENT, -EEXIST: the sentence says so. -EAGAIN: another thread is opening it; ask again soon.
+ * `ret_find_ns` (may be NULL): how long it took to find which one it is, without opening it.
  */
-int sources_take(struct sources *sources, const char *name, struct source **ret_source, struct err_text *err);
+int sources_take(struct sources *sources, const char *name, struct source **ret_source, uint64_t *ret_find_ns, struct err_text *err);
 void sources_release(struct sources *sources, struct source *source);
 
 /*

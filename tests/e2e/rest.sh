@@ -55,6 +55,8 @@ xml.dom.minidom.parse(f"{T}/flame.svg")
 PYTHON
 
 # What is wrong is named.
+timing=$(curl -s -D - -o "$T/timing.json" 'http://127.0.0.1:18081/data/last/allocations?count=1' | tr -d '\r' | sed -n 's/^server-timing: //ip')
+[[ $timing =~ ^find\;dur=[0-9]+\.[0-9]+,\ answer\;dur=[0-9]+\.[0-9]+$ ]] || fail "where the time went: $timing"
 assert_eq "status for a stream that is not there" 404 "$(curl -s -o "$T/404.json" -w '%{http_code}' http://127.0.0.1:18081/data/ffff/allocations)"
 assert_eq "status for a parameter that is none" 400 "$(curl -s -o "$T/400.json" -w '%{http_code}' 'http://127.0.0.1:18081/data/last/allocations?size_min=many')"
 assert_contains "the answer" "$T/400.json" size_min
