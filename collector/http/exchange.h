@@ -20,6 +20,7 @@
 #include "collector/store/completeness.h"
 
 struct exchange;
+struct page_asset;
 struct source;
 struct sources;
 
@@ -37,6 +38,7 @@ struct exchange {
 	int status;
 	const char *content_type;
 	const char *file_name; /* NULL: shown, not saved */
+	const struct page_asset *asset; /* NULL: the answer is no file of the page */
 	struct buf out;
 	struct err_text err;
 	char parameter[64];
@@ -60,6 +62,8 @@ struct exchange {
 	uint64_t due_ms; /* EXCHANGE_LATER: not before, in the loop's time */
 	int result;
 	bool head_only, head_sent, old_protocol, chunked, post;
+	bool takes_gzip;
+	char known_etag[32]; /* what the browser has of the page's file; "": nothing */
 	bool runs_sql; /* steps of these run one at a time */
 	size_t body_left; /* of a POST, that has not come yet */
 	size_t sent; /* of out */

@@ -25,7 +25,9 @@ static const struct route {
 	const struct route_parameter *parameters; /* NULL: none, and no filters */
 	const char *content_type, *about;
 } routes[] = {
-	{"/", false, REST_NONE, page_step, NULL, "text/html; charset=utf-8", "a page with links"},
+	{"/", false, REST_NONE, page_step, NULL, "text/html; charset=utf-8", "the page"},
+	{"/page", false, REST_MUST, page_file_step, NULL, "text/javascript; charset=utf-8",
+	 "a file of the page"},
 	{"/list", false, REST_NONE, list_step, NULL, JSON, "the recordings"},
 	{"/questions", false, REST_NONE, questions_step, NULL, JSON,
 	 "what is being answered, and how far it is"},
@@ -201,7 +203,7 @@ static const struct route *lookup(const struct exchange *x, char *ret_id, size_t
 	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
 		if (fits(&routes[i], of_recording, path)) {
 			path += strlen(routes[i].path);
-			*ret_rest = *path == '/' && of_recording ? path + 1 : "";
+			*ret_rest = *path == '/' ? path + 1 : "";
 			return &routes[i];
 		}
 	}

@@ -39,7 +39,8 @@ void routes_each(void (*route)(void *context, const struct route_info *info), vo
 /* Steps of the routes. */
 exchange_step control_step, take_snapshot_step, snapshots_step;
 exchange_step control_step, sql_step, execute_script_step, allocation_script_step, map_script_step;
-exchange_step list_step, page_step, openapi_step, questions_step;
+exchange_step page_step, page_file_step;
+exchange_step list_step, openapi_step, questions_step;
 exchange_step allocations_step, groups_step, backtrace_step, backtraces_step;
 exchange_step flamegraph_step, collapsed_step, tree_step, ascii_tree_step;
 exchange_step timeline_step, timeline_leaked_step, histogram_step;

@@ -14,6 +14,7 @@
 #include "collector/http/greeting.h"
 #include "collector/http/routes.h"
 #include "collector/http/token.h"
+#include "collector/page/page.h"
 
 #include "base/ban.h"
 
@@ -84,6 +85,11 @@ static int finish(struct server *server, struct lws *wsi, struct session *sessio
 	"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri "     \
 	"'none'; form-action 'none'"
 
+/* Of the page and its files: nothing but what comes from here. */
+#define PAGE_POLICY                                                                                \
+	"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src "    \
+	"'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
 /* For browsers, which ask for a password then; programs bring it as "Bearer", too. */
 #define CHALLENGE "Basic realm=\"heapcast: the token is the password\", Bearer"
 
@@ -123,6 +129,27 @@ static int add_timing(struct lws *wsi, const struct exchange *x, unsigned char *
 	return add_header(wsi, "server-timing:", value, p, end);
 }
 
+/* A name below /page/ changes with what is in the file; "/" does not. */
+static int add_caching(struct lws *wsi, const struct exchange *x, unsigned char **p,
+		       unsigned char *end)
+{
+	const struct page_asset *asset = x->asset;
+
+	if (!asset)
+		return add_header(wsi, "cache-control:", "no-store", p, end) ||
+		       add_header(wsi, "content-security-policy:", CONTENT_POLICY, p, end);
+	if (x->takes_gzip && x->status == 200 &&
+	    add_header(wsi, "content-encoding:", "gzip", p, end))
+		return -1;
+	return add_header(wsi, "etag:", asset->etag, p, end) ||
+	       add_header(wsi, "vary:", "accept-encoding", p, end) ||
+	       add_header(wsi, "cache-control:",
+			  asset->name[0] ? "public, max-age=31536000, immutable" : "no-cache", p,
+			  end) ||
+	       add_header(wsi, "content-security-policy:", PAGE_POLICY, p, end) ||
+	       add_header(wsi, "referrer-policy:", "no-referrer", p, end);
+}
+
 static int send_head(struct lws *wsi, struct exchange *x)
 {
 	unsigned char head[LWS_PRE + HEAD_BYTES], *start = head + LWS_PRE, *p = start,
@@ -131,9 +158,8 @@ static int send_head(struct lws *wsi, struct exchange *x)
 	x->chunked = x->result > 0 && !x->old_protocol;
 	if (add_status(wsi, x, &p, end))
 		return -1;
-	if (add_header(wsi, "cache-control:", "no-store", &p, end) ||
-	    add_header(wsi, "x-content-type-options:", "nosniff", &p, end) ||
-	    add_header(wsi, "content-security-policy:", CONTENT_POLICY, &p, end))
+	if (add_caching(wsi, x, &p, end) ||
+	    add_header(wsi, "x-content-type-options:", "nosniff", &p, end))
 		return -1;
 	if (add_timing(wsi, x, &p, end))
 		return -1;
@@ -353,9 +379,13 @@ static int read_arguments(struct lws *wsi, struct exchange *x)
 static int read_request(struct server *server, struct lws *wsi, struct exchange *x,
 			size_t path_length)
 {
-	char version[16];
+	char version[16], codings[128];
 
 	x->head_only = lws_hdr_total_length(wsi, WSI_TOKEN_HEAD_URI) > 0;
+	x->takes_gzip = lws_hdr_copy(wsi, codings, sizeof(codings), WSI_TOKEN_HTTP_ACCEPT_ENCODING) > 0 &&
+			strstr(codings, "gzip");
+	if (lws_hdr_copy(wsi, x->known_etag, sizeof(x->known_etag), WSI_TOKEN_HTTP_IF_NONE_MATCH) <= 0)
+		x->known_etag[0] = 0;
 	x->old_protocol = lws_hdr_copy(wsi, version, sizeof(version), WSI_TOKEN_HTTP) > 0 &&
 			  strstr(version, "1.0");
 	if (!brings_token(server, wsi)) {

@@ -1,0 +1,139 @@
+// Answers of the REST API (docs/rest-api.md), as far as the page reads them.
+
+export interface Time {
+	secs: number;
+	fract_nsecs: number;
+}
+
+export interface Sum {
+	bytes: number;
+	blocks: number;
+	/** Half the width of the interval that holds the truth in 95 of 100 samples; only of sampled recordings. */
+	bytes_error?: number;
+	blocks_error?: number;
+}
+
+export type StreamState = 'live' | 'ended' | 'interrupted';
+
+export interface Stream {
+	id: string;
+	name: string;
+	executable: string;
+	cmdline: string;
+	architecture: string;
+	host?: string;
+	pid?: number;
+	state: StreamState;
+	incomplete?: string;
+	timestamp: Time;
+	runtime: Time;
+	final_allocated: number;
+	final_allocated_count: number;
+	events?: number;
+	recording_bytes?: number;
+	events_per_second?: number;
+	unique_backtrace_count?: number;
+	watched_from_start?: boolean;
+	watched_to_end?: boolean;
+}
+
+export interface Changes {
+	changed: Stream[];
+	gone: string[];
+}
+
+export interface Report {
+	incomplete?: string;
+	allocated: Sum;
+	temporary: Sum;
+	leaked: Sum;
+	peak: Sum;
+	peak_ns: number;
+	allocations: number;
+	frees: number;
+	reallocations: number;
+	failed: number;
+	distinct_backtraces: number;
+	threads: number;
+	modules: number;
+}
+
+export interface Band {
+	name: string;
+	function?: string;
+	file?: string;
+	line?: number;
+	module?: string;
+	backtrace_id?: number;
+	most: number;
+	allocated_size?: number[];
+	allocated_count?: number[];
+}
+
+export interface Timeline {
+	start_ns: number[];
+	width_ns: number;
+	end_ns: number;
+	allocated_size: number[];
+	allocated_size_min: number[];
+	allocated_count: number[];
+	allocated_count_min: number[];
+	allocations: number[];
+	deallocations: number[];
+	allocations_size: number[];
+	series?: Band[];
+}
+
+export interface Site {
+	function?: string;
+	file?: string;
+	line?: number;
+	module?: string;
+	backtrace_id: number;
+	value: Sum;
+	allocated: Sum;
+	leaked: Sum;
+	temporary: Sum;
+	min_size: number;
+	max_size: number;
+	first_ns: number;
+	last_ns: number;
+}
+
+export interface Sites {
+	total: Sum;
+	group_count: number;
+	groups: Site[];
+}
+
+/** A tree of frames, as columns. Nodes are in preorder, sums are those of a node and all below it. */
+export interface Flame {
+	incomplete?: string;
+	total: Sum;
+	base_total?: Sum;
+	cut: number;
+	strings: string[];
+	frames: { function: number[]; file: number[]; line: number[]; module: number[]; inline: number[] };
+	nodes: { depth: number[]; frame: number[]; bytes: number[]; blocks: number[]; base_bytes?: number[]; base_blocks?: number[] };
+}
+
+export interface Frame {
+	address: number;
+	address_s: string;
+	library?: string;
+	function?: string;
+	source?: string;
+	line?: number;
+	is_inline: boolean;
+}
+
+export interface Rows {
+	columns: string[];
+	rows: Record<string, string | number | null>[];
+	row_count: number;
+	cut: boolean;
+}
+
+export function nanoseconds(time: Time): number {
+	return time.secs * 1e9 + time.fract_nsecs;
+}

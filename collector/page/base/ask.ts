@@ -1,0 +1,115 @@
+// Questions to the collector. A question that is not wanted any more is cancelled, which ends the work for it there, too.
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+/** What the server says was wrong; `parameter` of what. */
+export class AskError extends Error {
+	constructor(
+		message: string,
+		readonly status: number,
+		readonly parameter?: string,
+	) {
+		super(message);
+	}
+}
+
+const TOKEN = 'heapcast-token';
+
+/** The token comes with the address that the collector prints (#token=...), and is taken out of sight at once. */
+export function takeToken(): void {
+	const found = /[#&]token=([^&]+)/.exec(location.hash);
+	if (!found) return;
+	sessionStorage.setItem(TOKEN, found[1]!);
+	history.replaceState(null, '', '#/');
+}
+
+export function hasToken(): boolean {
+	return sessionStorage.getItem(TOKEN) !== null;
+}
+
+/** GET, or with a body POST. `path` is relative to the page. */
+export async function ask<T>(path: string, options: { signal?: AbortSignal; body?: unknown } = {}): Promise<T> {
+	const token = sessionStorage.getItem(TOKEN);
+	const headers: Record<string, string> = token ? { Authorization: `Bearer ${token}` } : {};
+	if (options.body !== undefined) headers['Content-Type'] = 'application/json';
+	let response: Response;
+	try {
+		response = await fetch(path, {
+			signal: options.signal ?? null,
+			headers,
+			...(options.body === undefined ? {} : { method: 'POST', body: JSON.stringify(options.body) }),
+		});
+	} catch (error) {
+		if ((error as Error).name === 'AbortError') throw error;
+		throw new AskError('The collector does not answer: is it still running?', 0);
+	}
+	if (!response.ok) {
+		const said = await response.json().catch(() => ({}));
+		throw new AskError(said.error ?? `The collector answers ${response.status}.`, response.status, said.parameter);
+	}
+	return (await response.json()) as T;
+}
+
+/** The path of a question about a recording. Parameters without a value are left out. */
+export function about(stream: string, what: string, params: Iterable<[string, string | number | undefined]> = []): string {
+	const query = new URLSearchParams();
+	for (const [name, value] of params) if (value !== undefined && value !== '') query.append(name, String(value));
+	const text = query.toString();
+	return `data/${encodeURIComponent(stream)}/${what}${text ? `?${text}` : ''}`;
+}
+
+// Answers of recordings that do not change are kept for who comes back.
+const KEPT_MAX = 40;
+const kept = new Map<string, unknown>();
+
+function keep(path: string, answer: unknown): void {
+	kept.delete(path);
+	kept.set(path, answer);
+	for (const oldest of kept.keys()) {
+		if (kept.size <= KEPT_MAX) break;
+		kept.delete(oldest);
+	}
+}
+
+export interface Answer<T> {
+	/** The last one that there is: while another is on its way, of the question before. */
+	data?: T;
+	error?: AskError;
+	/** Since when `data` is not of what is asked now, in ms of performance.now(); undefined: it is. */
+	waitingSince?: number;
+}
+
+/**
+ * Asks whenever `path` changes, and takes the question before back. null: nothing is asked. `version` asks again although the path is
+ * the same (a live recording has grown); with it answers are not kept.
+ */
+export function useAnswer<T>(path: string | null, version = 0): Answer<T> {
+	const [answer, setAnswer] = useState<Answer<T>>({});
+	const shown = useRef<string | null>(null);
+
+	useEffect(() => {
+		if (path === null) {
+			setAnswer({});
+			return undefined;
+		}
+		const old = version ? undefined : (kept.get(path) as T | undefined);
+		if (old !== undefined) {
+			keep(path, old);
+			setAnswer({ data: old });
+			return undefined;
+		}
+		const abort = new AbortController();
+		setAnswer((before) => ({ ...before, error: undefined, waitingSince: performance.now() }));
+		ask<T>(path, { signal: abort.signal }).then(
+			(data) => {
+				shown.current = path;
+				if (!version) keep(path, data);
+				setAnswer({ data });
+			},
+			(error) => {
+				if (!abort.signal.aborted) setAnswer((before) => ({ data: before.data, error }));
+			},
+		);
+		return () => abort.abort();
+	}, [path, version]);
+	return answer;
+}

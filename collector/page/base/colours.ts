@@ -1,0 +1,41 @@
+// The same thing has the same colour in every view. Colours are chosen by name, so that they do not depend on what else is shown; the
+// palette is told apart by people who do not see red or green (after Okabe and Ito, toned down for large areas).
+import { useEffect, useState } from 'preact/hooks';
+
+const LIGHT = ['#7fa8cf', '#d9b26a', '#7fbfa4', '#b79bd0', '#e0a58b', '#9fc3dd', '#c4c08a', '#d3a3bd'];
+const DARK = ['#4a7aa8', '#9a7a3a', '#45836b', '#7a619a', '#9c6850', '#4f8090', '#7d7a45', '#8c5c77'];
+const GREY = { light: '#c9ced6', dark: '#4a515c' };
+
+function hash(text: string): number {
+	let h = 2166136261;
+	for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 16777619);
+	return (h ^ (h >>> 15)) >>> 0;
+}
+
+const darkness = matchMedia('(prefers-color-scheme: dark)');
+
+export function isDark(): boolean {
+	return darkness.matches;
+}
+
+/** Draws again when the system changes between dark and light: for canvases. */
+export function useDark(): boolean {
+	const [dark, setDark] = useState(isDark());
+	useEffect(() => {
+		const changes = () => setDark(isDark());
+		darkness.addEventListener('change', changes);
+		return () => darkness.removeEventListener('change', changes);
+	}, []);
+	return dark;
+}
+
+/** Of a module, a call site, a band; '' is what belongs to none. */
+export function colourOf(name: string, dark = isDark()): string {
+	const palette = dark ? DARK : LIGHT;
+	return name ? palette[hash(name) % palette.length]! : dark ? GREY.dark : GREY.light;
+}
+
+/** A value of the style sheet. */
+export function styleValue(name: string): string {
+	return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}

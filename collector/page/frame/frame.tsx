@@ -1,0 +1,154 @@
+// The one frame of all views: a bar above, the time strip, views at the left, the view, what is selected at the right.
+import { useEffect, useState } from 'preact/hooks';
+import { changed, filtersOf, go, inBlocks, useAddress, valueOf, type Address, type Value } from '../base/address';
+import { count, shortCount, size } from '../base/format';
+import { Notice, Segments } from '../base/ui';
+import { FleetView } from '../fleet/fleet';
+import { Strip } from '../strip/strip';
+import { FleetContext, useFleet, useFleetEvents, useStream } from './fleet_state';
+import { Inspector } from './inspector';
+import { VIEWS, viewOf } from './views';
+import type { Stream } from '../api/types';
+
+const VALUES: readonly (readonly [Value, string])[] = [
+	['in-use', 'In use'],
+	['peak', 'Peak'],
+	['allocated', 'Allocated'],
+	['leaked', 'Leaked'],
+	['temporary', 'Temporary'],
+];
+
+const STATES = { live: '● live', ended: 'ended', interrupted: '◐ interrupted' };
+
+function Crumbs(props: { address: Address; stream: Stream | undefined }) {
+	const { stream } = props;
+	return (
+		<nav class="crumbs" aria-label="Where you are">
+			<a href="#/">Fleet</a>
+			{props.address.stream && (
+				<>
+					{stream?.host && <span>{stream.host}</span>}
+					<strong>{stream ? stream.name : props.address.stream.slice(0, 12)}</strong>
+					{stream?.pid ? <span class="dim">{stream.pid}</span> : null}
+					{stream && <span class={`state ${stream.state}`}>{STATES[stream.state]}</span>}
+				</>
+			)}
+		</nav>
+	);
+}
+
+function Chips(props: { address: Address }) {
+	return (
+		<>
+			{filtersOf(props.address).map(([name, value]) => (
+				<span class="chip">
+					{name.replaceAll('_', ' ')} {value}
+					<button type="button" aria-label={`Remove the filter ${name}`} onClick={() => go({ set: { [name]: undefined } })}>
+						×
+					</button>
+				</span>
+			))}
+		</>
+	);
+}
+
+function Bar(props: { address: Address }) {
+	const { address } = props;
+	return (
+		<div class="bar">
+			<Segments label="What is shown" options={VALUES} chosen={valueOf(address)} onChoose={(value) => go({ set: { value, at: undefined } })} />
+			<Segments
+				label="Counted in"
+				options={[['bytes', 'Bytes'], ['blocks', 'Blocks']] as const}
+				chosen={inBlocks(address) ? 'blocks' : 'bytes'}
+				onChoose={(weight) => go({ set: { weight: weight === 'blocks' ? weight : undefined } })}
+			/>
+			<Chips address={address} />
+		</div>
+	);
+}
+
+function Views(props: { address: Address }) {
+	return (
+		<nav class="views" aria-label="Views">
+			{VIEWS.map((view) => (
+				<a href={changed(props.address, { view: view.name })} aria-current={view.name === props.address.view ? 'page' : undefined}>
+					{view.title}
+				</a>
+			))}
+		</nav>
+	);
+}
+
+function Foot(props: { stream: Stream | undefined }) {
+	const { connected, streams } = useFleet();
+	const { stream } = props;
+	return (
+		<footer>
+			{stream?.events !== undefined && (
+				<span>
+					{count(stream.events)} events
+					{stream.events && stream.recording_bytes ? ` · ${(stream.recording_bytes / stream.events).toFixed(2)} B each` : ''}
+				</span>
+			)}
+			{stream?.state === 'live' && stream.events_per_second !== undefined && <span>{shortCount(stream.events_per_second)} events/s</span>}
+			{stream && <span>in use {size(stream.final_allocated)}</span>}
+			<span class="grow" />
+			{streams && !connected && <span class="lost">The connection to the collector is lost. Trying again…</span>}
+		</footer>
+	);
+}
+
+function StreamFrame(props: { address: Address }) {
+	const { streams } = useFleet();
+	const stream = useStream(props.address.stream);
+	const View = viewOf(props.address.view);
+	const [open, setOpen] = useState(false);
+
+	useEffect(() => {
+		document.title = stream ? `${stream.name} ${stream.pid ?? ''} – heapcast` : 'heapcast';
+	}, [stream?.name, stream?.pid]);
+	if (streams && !stream)
+		return (
+			<main class="alone">
+				<Notice title="This collector has no such recording.">
+					It may have been removed, or be stored elsewhere. <a href="#/">The fleet</a> has those that are here.
+				</Notice>
+			</main>
+		);
+	return (
+		<>
+			<Bar address={props.address} />
+			{stream?.incomplete && (
+				<div class="incomplete" role="note">
+					{stream.incomplete} <a href={changed(props.address, { view: 'account' })}>Account</a>
+				</div>
+			)}
+			<Strip address={props.address} stream={stream} />
+			<Views address={props.address} />
+			<main>{stream && <View address={props.address} stream={stream} />}</main>
+			<Inspector address={props.address} stream={stream} open={open} onToggle={() => setOpen(!open)} />
+			<Foot stream={stream} />
+		</>
+	);
+}
+
+export function Frame() {
+	const fleet = useFleetEvents();
+	const address = useAddress();
+	const stream = fleet.streams?.find((s) => address.stream && s.id.startsWith(address.stream));
+
+	return (
+		<FleetContext.Provider value={fleet}>
+			<div class={address.stream ? 'frame of-stream' : 'frame of-fleet'}>
+				<header>
+					<a class="brand" href="#/">
+						heapcast
+					</a>
+					<Crumbs address={address} stream={stream} />
+				</header>
+				{address.stream ? <StreamFrame key={address.stream} address={address} /> : <FleetView address={address} />}
+			</div>
+		</FleetContext.Provider>
+	);
+}

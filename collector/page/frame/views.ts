@@ -1,0 +1,22 @@
+// The views of a recording. Each is a folder of its own.
+import type { ComponentType } from 'preact';
+import type { Stream } from '../api/types';
+import type { Address } from '../base/address';
+import { FlameView } from '../flame/view';
+import { Overview } from '../overview/overview';
+import { SitesView } from '../table/sites';
+
+export interface ViewProps {
+	address: Address;
+	stream: Stream;
+}
+
+export const VIEWS: { name: string; title: string; view: ComponentType<ViewProps> }[] = [
+	{ name: 'overview', title: 'Overview', view: Overview },
+	{ name: 'flame', title: 'Flame graph', view: FlameView },
+	{ name: 'sites', title: 'Call sites', view: SitesView },
+];
+
+export function viewOf(name: string): ComponentType<ViewProps> {
+	return (VIEWS.find((v) => v.name === name) ?? VIEWS[0]!).view;
+}

@@ -1,0 +1,194 @@
+// The time strip: what was in use over the whole recording, or the part that is zoomed to. A range that is dragged filters all views (born
+// in it), a click is a moment (in use then), the wheel zooms, a double click shows all again. The server answers by the pixel, so that 100
+// million allocations are drawn as quickly as 100.
+import { useEffect, useRef } from 'preact/hooks';
+import uPlot from 'uplot';
+import { filtersOf, go, inBlocks, type Address } from '../base/address';
+import { about, useAnswer } from '../base/ask';
+import { styleValue, useDark } from '../base/colours';
+import { duration, shortCount, size } from '../base/format';
+import { Notice, useSize } from '../base/ui';
+import type { Rows, Stream, Timeline } from '../api/types';
+
+const HEIGHT = 112;
+
+/** Marks and losses, which stand on the axis. */
+interface Said {
+	marks: { ns: number; text: string }[];
+	gaps: { from: number; to: number; events: number; reason: string }[];
+}
+
+const MARKS = 'select time_ns, kind, value, text from marks limit 500';
+const GAPS = 'select reason, from_ns, to_ns, events from gaps limit 500';
+
+function useSaid(stream: string, version: number): Said {
+	const marks = useAnswer<Rows>(about(stream, 'sql', [['query', MARKS]]), version).data;
+	const gaps = useAnswer<Rows>(about(stream, 'sql', [['query', GAPS]]), version).data;
+	return {
+		marks: (marks?.rows ?? []).map((r) => ({ ns: Number(r.time_ns), text: String(r.text ?? r.value ?? r.kind ?? '') })),
+		gaps: (gaps?.rows ?? []).map((r) => ({ from: Number(r.from_ns), to: Number(r.to_ns), events: Number(r.events), reason: String(r.reason) })),
+	};
+}
+
+/** A time of the address ("1.5s", "2s", in seconds since the start) as ns. */
+export function momentOf(text: string | null): number | undefined {
+	return text === null ? undefined : parseFloat(text) * 1e9;
+}
+
+/** So that the server reads it as seconds since the start, with all that matters. */
+export function asMoment(ns: number): string {
+	return `${Math.max(0, Math.round(ns))}ns`.replace(/^(\d+)ns$/, (_, n: string) => `${Number(n) / 1e9}s`);
+}
+
+function drawSaid(u: uPlot, said: Said, at: number | undefined, range: [number | undefined, number | undefined], peak: number | undefined) {
+	const { ctx } = u;
+	const { top, height, left, width } = u.bbox;
+	const x = (ns: number) => u.valToPos(ns, 'x', true);
+	ctx.save();
+	ctx.beginPath();
+	ctx.rect(left, top, width, height);
+	ctx.clip();
+	ctx.globalAlpha = 0.3;
+	ctx.fillStyle = styleValue('warn');
+	for (const gap of said.gaps) ctx.fillRect(x(gap.from), top, Math.max(2, x(gap.to) - x(gap.from)), height);
+	ctx.globalAlpha = 1;
+	const line = (ns: number, colour: string, dash: number[]) => {
+		ctx.strokeStyle = colour;
+		ctx.setLineDash(dash.map((d) => d * devicePixelRatio));
+		ctx.beginPath();
+		ctx.moveTo(x(ns), top);
+		ctx.lineTo(x(ns), top + height);
+		ctx.stroke();
+	};
+	ctx.lineWidth = devicePixelRatio;
+	for (const mark of said.marks) line(mark.ns, styleValue('dim'), [1, 3]);
+	if (peak !== undefined) line(peak, styleValue('text'), [2, 3]);
+	const [from, to] = range;
+	if (from !== undefined && to !== undefined) {
+		ctx.globalAlpha = 0.14;
+		ctx.fillStyle = styleValue('accent');
+		ctx.fillRect(x(from), top, x(to) - x(from), height);
+		ctx.globalAlpha = 1;
+		line(from, styleValue('accent'), []);
+		line(to, styleValue('accent'), []);
+	}
+	if (at !== undefined) line(at, styleValue('accent'), []);
+	ctx.restore();
+}
+
+function options(width: number, blocks: boolean, draw: (u: uPlot) => void, zoom: (from: number, to: number) => void): uPlot.Options {
+	const text = blocks ? shortCount : size;
+	return {
+		width,
+		height: HEIGHT,
+		padding: [8, 0, 0, 0],
+		legend: { show: false },
+		cursor: { y: false, drag: { x: true, y: false, setScale: false }, points: { size: 5 } },
+		scales: { x: { time: false }, y: { range: (_, __, most) => [0, Math.max(most, 1) * 1.08] } },
+		axes: [
+			{
+				stroke: () => styleValue('dim'),
+				grid: { show: false },
+				ticks: { show: false },
+				size: 20,
+				gap: 2,
+				font: '11px system-ui, sans-serif',
+				values: (_, splits) => splits.map((s) => duration(s)),
+				incrs: [1, 2, 5].flatMap((n) => Array.from({ length: 16 }, (_, i) => n * 10 ** i)).sort((a, b) => a - b),
+			},
+			{
+				stroke: () => styleValue('dim'),
+				grid: { stroke: () => styleValue('line'), width: 1 },
+				ticks: { show: false },
+				size: 62,
+				gap: 4,
+				font: '11px system-ui, sans-serif',
+				incrs: blocks ? undefined : Array.from({ length: 50 }, (_, i) => 2 ** i),
+				values: (_, splits) => splits.map((s) => text(s)),
+			},
+		],
+		series: [
+			{},
+			{ stroke: () => styleValue('b1'), width: 1, fill: () => styleValue('b2'), points: { show: false }, paths: uPlot.paths.stepped!({ align: 1 }) },
+			{ stroke: () => styleValue('b1'), width: 0, fill: () => styleValue('b1'), points: { show: false }, paths: uPlot.paths.stepped!({ align: 1 }) },
+		],
+		hooks: {
+			draw: [draw],
+			ready: [
+				(u) => {
+					u.over.addEventListener(
+						'wheel',
+						(event) => {
+							event.preventDefault();
+							const { min = 0, max = 0 } = u.scales.x as { min?: number; max?: number };
+							const middle = u.posToVal(event.offsetX, 'x');
+							const factor = event.deltaY < 0 ? 0.7 : 1 / 0.7;
+							zoom(middle - (middle - min) * factor, middle + (max - middle) * factor);
+						},
+						{ passive: false },
+					);
+				},
+			],
+		},
+	};
+}
+
+export function Strip(props: { address: Address; stream: Stream | undefined }) {
+	const { address } = props;
+	const [box, { width }] = useSize<HTMLDivElement>();
+	const plot = useRef<uPlot>();
+	const dark = useDark();
+	const blocks = inBlocks(address);
+	const version = props.stream?.state === 'live' ? (props.stream.events ?? 0) : 0;
+	const said = useSaid(address.stream, version);
+	const { params } = address;
+	const filters = filtersOf(address).filter(([name]) => name !== 'from' && name !== 'to');
+	const points = width ? Math.min(4000, Math.ceil(width / 50) * 50) : 0;
+	const path = points
+		? about(address.stream, 'timeline', [['start', params.get('start') ?? ''], ['end', params.get('end') ?? ''], ['points', points], ...filters])
+		: null;
+	const answer = useAnswer<Timeline>(path, version);
+	const end = useRef(0);
+	const drawn = useRef<(u: uPlot) => void>(() => {});
+
+	drawn.current = (u) => drawSaid(u, said, momentOf(params.get('at')), [momentOf(params.get('from')), momentOf(params.get('to'))], undefined);
+	if (answer.data) end.current = Math.max(end.current, answer.data.end_ns);
+
+	useEffect(() => {
+		const { data } = answer;
+		if (!box.current || !width || !data) return undefined;
+		const zoom = (from: number, to: number) => {
+			const start = Math.max(0, from);
+			const stop = Math.min(end.current, to);
+			if (stop - start < 1000) return;
+			go({ set: { start: start > 0 ? asMoment(start) : undefined, end: stop < end.current ? asMoment(stop) : undefined } }, true);
+		};
+		const most = blocks ? data.allocated_count : data.allocated_size;
+		const least = blocks ? data.allocated_count_min : data.allocated_size_min;
+		const u = new uPlot(options(width, blocks, (up) => drawn.current(up), zoom), [[...data.start_ns, data.end_ns], [...most, most.at(-1) ?? 0], [...least, least.at(-1) ?? 0]], box.current);
+		u.hooks.setSelect = [
+			() => {
+				if (u.select.width < 3) return;
+				go({ set: { from: asMoment(u.posToVal(u.select.left, 'x')), to: asMoment(u.posToVal(u.select.left + u.select.width, 'x')), at: undefined } });
+				u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+			},
+		];
+		let down = 0;
+		u.over.addEventListener('mousedown', (event) => (down = event.clientX));
+		u.over.addEventListener('click', (event) => {
+			if (Math.abs(event.clientX - down) < 3) go({ set: { at: asMoment(u.posToVal(event.offsetX, 'x')), value: 'in-use', from: undefined, to: undefined } });
+		});
+		u.over.addEventListener('dblclick', () => go({ set: { start: undefined, end: undefined, from: undefined, to: undefined, at: undefined } }));
+		plot.current = u;
+		return () => u.destroy();
+	}, [answer.data, width, blocks, dark]);
+	useEffect(() => plot.current?.redraw(false), [params.get('at'), params.get('from'), params.get('to'), said.marks.length, said.gaps.length]);
+
+	return (
+		<section class="strip" aria-label="In use over time">
+			<div ref={box} class={answer.waitingSince === undefined ? 'plot' : 'plot stale'}>
+				{answer.error && <Notice title="The time strip can't be drawn.">{answer.error.message}</Notice>}
+			</div>
+		</section>
+	);
+}
