@@ -14,6 +14,7 @@
 #include "collector/cli/output.h"
 #include "collector/cli/question.h"
 #include "collector/cli/terminal.h"
+#include "collector/export/account.h"
 #include "collector/export/export.h"
 #include "collector/store/store.h"
 #include "collector/store/watched.h"
@@ -45,47 +46,6 @@ static const char *whole_duration(char *out, size_t size, uint64_t ns)
 		*to++ = *p == ' ' ? '\xa0' : *p;
 	}
 	*to = 0;
-	return out;
-}
-
-static const char *oom_words(uint32_t counter)
-{
-	switch (counter) {
-	case HEAPCAST__OOM_COUNTER__OOM_COUNTER_CGROUP_1:
-	case HEAPCAST__OOM_COUNTER__OOM_COUNTER_CGROUP_2:
-		return ": its cgroup's count of such kills rose";
-	case HEAPCAST__OOM_COUNTER__OOM_COUNTER_SYSTEM:
-		return ", it seems: the system's count of such kills rose";
-	default:
-		return "";
-	}
-}
-
-const char *header_end(char *out, size_t size, const struct process_info *p)
-{
-	if (!p->ended) {
-		snprintf(out, size,
-			 "its end has not been seen: these numbers go as far as it was received");
-		return out;
-	}
-	switch (p->end_kind) {
-	case HEAPCAST__END_KIND__END_EXITED:
-		snprintf(out, size, "exited with status %u", p->end_status);
-		break;
-	case HEAPCAST__END_KIND__END_SIGNALLED:
-		snprintf(out, size, "killed by signal %u (%s)%s", p->end_status,
-			 strsignal((int)p->end_status), p->core_dumped ? ", core dumped" : "");
-		break;
-	case HEAPCAST__END_KIND__END_OOM_KILLED:
-		snprintf(out, size, "killed by the kernel for lack of memory%s",
-			 oom_words(p->oom_counter));
-		break;
-	case HEAPCAST__END_KIND__END_DETACHED:
-		snprintf(out, size, "goes on, unrecorded");
-		break;
-	default:
-		snprintf(out, size, "gone; nobody could say how");
-	}
 	return out;
 }
 
@@ -283,13 +243,13 @@ static void format_watched(char *out, size_t size, const struct process_info *p,
 
 static void print_recorded(const struct process_info *p, uint64_t end_ns)
 {
-	char watched[400], line[960], how[HEADER_END];
+	char watched[400], line[960], how[ACCOUNT_END];
 
 	format_watched(watched, sizeof(watched), p, end_ns);
 	snprintf(line, sizeof(line), "%.200s, pid %u on %.100s (%.40s), %s; %s",
 		 p->executable ? p->executable : "?", p->pid, p->host && p->host[0] ? p->host : "?",
 		 p->architecture ? p->architecture : "?", watched,
-		 header_end(how, sizeof(how), p));
+		 account_end(how, sizeof(how), p));
 	terminal_blanks(2);
 	terminal_paragraph(STYLE_DIM, line, 2);
 }
@@ -338,7 +298,7 @@ static void origin_json(struct json *json, const struct origin_info *o)
 void header_json(struct json *json, const char *key, const struct question *q)
 {
 	const struct process_info *p = recording_process(q->recording);
-	char id[STREAM_ID_TEXT], how[HEADER_END];
+	char id[STREAM_ID_TEXT], how[ACCOUNT_END];
 
 	json_object(json, key);
 	json_string(json, "id", stream_id_format(id, recording_id(q->recording)));
@@ -351,7 +311,7 @@ void header_json(struct json *json, const char *key, const struct question *q)
 	json_u64(json, "start_wall_ns", p->start_wall_ns);
 	json_u64(json, "duration_ns", recording_end_ns(q->recording));
 	json_bool(json, "ended", p->ended);
-	json_string(json, "end", header_end(how, sizeof(how), p));
+	json_string(json, "end", account_end(how, sizeof(how), p));
 	json_u64(json, "ran_before_ns", p->ran_before_ns);
 	json_bool(json, "watched_from_start", !p->ran_before_ns);
 	json_bool(json, "watched_to_end", p->ended && !watched_left(p));

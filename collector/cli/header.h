@@ -7,9 +7,6 @@ struct json;
 struct process_info;
 struct question;
 
-#define HEADER_END 128
-/* How the program ended, in words: `out`, of HEADER_END bytes. */
-const char *header_end(char *out, size_t size, const struct process_info *process);
 
 /* What the recording does not hold comes first (incomplete.h). */
 void header_print(const struct question *q);

@@ -61,6 +61,8 @@ static const struct route {
 	{"report", true, REST_NONE, report_step, report_parameters, JSON, "totals"},
 	{"diff", true, REST_NONE, diff_step, diff_parameters, JSON,
 	 "what differs from another recording or moment"},
+	{"ledger", true, REST_NONE, ledger_step, NULL, JSON,
+	 "the account: what was produced, stored and lost, and why"},
 	{"live", true, REST_NONE, live_step, NULL, "text/event-stream",
 	 "totals, again and again while it grows"},
 	{"maps", true, REST_NONE, maps_step, maps_parameters, JSON,

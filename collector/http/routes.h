@@ -44,6 +44,7 @@ exchange_step list_step, openapi_step, questions_step;
 exchange_step allocations_step, groups_step, backtrace_step, backtraces_step;
 exchange_step flamegraph_step, collapsed_step, tree_step, ascii_tree_step;
 exchange_step timeline_step, timeline_leaked_step, histogram_step;
+exchange_step ledger_step;
 exchange_step snapshot_step, peak_step, leaks_step, report_step, diff_step;
 exchange_step live_step, graph_step, dynamic_step, dynamic_tree_step;
 exchange_step heaptrack_step, replay_step, csv_step, json_rows_step;
