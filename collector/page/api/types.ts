@@ -127,6 +127,36 @@ export interface Frame {
 	is_inline: boolean;
 }
 
+export interface Gap {
+	thread: number;
+	events: number;
+	bytes: number;
+	from_ns: number;
+	to_ns: number;
+	reason: string;
+}
+
+export interface State {
+	state: string;
+	thread: number;
+	time_ns: number;
+	what: string;
+	by?: string;
+}
+
+export interface Ledger {
+	incomplete?: string;
+	adds_up: boolean;
+	reason: string | null;
+	complete: boolean;
+	lines: { name: string; text: string; value: number }[];
+	threads: { number: number; tid: number; name: string; produced: number; stored: number; lost: number }[];
+	gaps: Gap[];
+	states: State[];
+	unrecorded_children: { name: string; pid: number; counted: boolean; events: number; bytes: number }[];
+	end: { how: string } | null;
+}
+
 export interface Rows {
 	columns: string[];
 	rows: Record<string, string | number | null>[];

@@ -35,6 +35,14 @@ export function colourOf(name: string, dark = isDark()): string {
 	return name ? palette[hash(name) % palette.length]! : dark ? GREY.dark : GREY.light;
 }
 
+/** A shade of the colour of `name` for one of its parts, so that neighbours of one module are told apart. */
+export function shadeOf(name: string, part: string, dark = isDark()): string {
+	const colour = colourOf(name, dark);
+	const step = ((hash(part) % 5) - 2) * 7;
+	const parts = [1, 3, 5].map((i) => Math.max(0, Math.min(255, parseInt(colour.slice(i, i + 2), 16) + step)));
+	return `#${parts.map((p) => p.toString(16).padStart(2, '0')).join('')}`;
+}
+
 /** A value of the style sheet. */
 export function styleValue(name: string): string {
 	return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();

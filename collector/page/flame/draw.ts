@@ -1,5 +1,5 @@
 // Draws a layout on a canvas. What is narrower than a pixel is skipped by halving, so that a picture costs what it shows.
-import { colourOf, styleValue } from '../base/colours';
+import { colourOf, shadeOf, styleValue } from '../base/colours';
 import { functionOf, lastBefore, moduleOf, type Layout, type Match } from './layout';
 
 export const ROW = 19;
@@ -83,10 +83,11 @@ export function draw(ctx: CanvasRenderingContext2D, layout: Layout, sight: Sight
 	const text = styleValue('text');
 	const background = styleValue('bg');
 	const mostChanged = look.changes ? Math.max(...[look.changes[0]!, ...layout.levels[1]?.nodes ?? []].map((n, i) => Math.abs(i ? look.changes![n]! : n))) : 0;
-	const colours = new Map<string, string>();
-	const moduleColour = (module: string) => {
-		let colour = colours.get(module);
-		if (!colour) colours.set(module, (colour = colourOf(module, look.dark)));
+	const colours = new Map<number, string>();
+	const boxColour = (node: number) => {
+		const frame = frames[node]!;
+		let colour = colours.get(frame);
+		if (!colour) colours.set(frame, (colour = frame < 0 ? colourOf('', look.dark) : shadeOf(moduleOf(layout.flame, node), functionOf(layout.flame, node), look.dark)));
 		return colour;
 	};
 
@@ -108,7 +109,7 @@ export function draw(ctx: CanvasRenderingContext2D, layout: Layout, sight: Sight
 				place = Math.max(place + 1, lastBefore(level, level.x[place]! + 0.5 / scale));
 				if (x < 0) continue;
 				ctx.globalAlpha = 0.5;
-				ctx.fillStyle = look.changes ? colourOf('', look.dark) : moduleColour(moduleOf(layout.flame, node));
+				ctx.fillStyle = look.changes ? colourOf('', look.dark) : boxColour(node);
 				ctx.fillRect(x, top, NARROWEST, ROW - 1);
 				ctx.globalAlpha = 1;
 				continue;
@@ -120,7 +121,7 @@ export function draw(ctx: CanvasRenderingContext2D, layout: Layout, sight: Sight
 			const frame = frames[node]!;
 			const matches = look.match && frame >= 0 && look.match.frames[frame];
 			ctx.globalAlpha = look.match && !matches ? 0.35 : 1;
-			ctx.fillStyle = look.changes ? differenceColour(look.changes[node]!, mostChanged, look.dark) : moduleColour(moduleOf(layout.flame, node));
+			ctx.fillStyle = look.changes ? differenceColour(look.changes[node]!, mostChanged, look.dark) : boxColour(node);
 			ctx.fillRect(left, top, Math.max(NARROWEST, right - left - (w > 2 ? 1 : 0)), ROW - 1);
 			ctx.globalAlpha = 1;
 			if (node === look.hovered || (frame >= 0 && frame === look.picked)) {

@@ -72,9 +72,12 @@ function Views(props: { address: Address }) {
 	return (
 		<nav class="views" aria-label="Views">
 			{VIEWS.map((view) => (
+				<>
+					{view.group && <small>{view.group}</small>}
 				<a href={changed(props.address, { view: view.name })} aria-current={view.name === props.address.view ? 'page' : undefined}>
 					{view.title}
 				</a>
+				</>
 			))}
 		</nav>
 	);

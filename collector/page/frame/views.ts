@@ -1,5 +1,6 @@
 // The views of a recording. Each is a folder of its own.
 import type { ComponentType } from 'preact';
+import { AccountView } from '../account/account';
 import type { Stream } from '../api/types';
 import type { Address } from '../base/address';
 import { FlameView } from '../flame/view';
@@ -11,10 +12,12 @@ export interface ViewProps {
 	stream: Stream;
 }
 
-export const VIEWS: { name: string; title: string; view: ComponentType<ViewProps> }[] = [
+/** `group`: a heading above this one and those that follow. */
+export const VIEWS: { name: string; title: string; group?: string; view: ComponentType<ViewProps> }[] = [
 	{ name: 'overview', title: 'Overview', view: Overview },
 	{ name: 'flame', title: 'Flame graph', view: FlameView },
 	{ name: 'sites', title: 'Call sites', view: SitesView },
+	{ name: 'account', title: 'Account', group: 'More', view: AccountView },
 ];
 
 export function viewOf(name: string): ComponentType<ViewProps> {

@@ -8,26 +8,14 @@ import { about, useAnswer } from '../base/ask';
 import { styleValue, useDark } from '../base/colours';
 import { duration, shortCount, size } from '../base/format';
 import { Notice, useSize } from '../base/ui';
-import type { Rows, Stream, Timeline } from '../api/types';
+import type { Ledger, Stream, Timeline } from '../api/types';
 
 const HEIGHT = 112;
 
-/** Marks and losses, which stand on the axis. */
-interface Said {
-	marks: { ns: number; text: string }[];
-	gaps: { from: number; to: number; events: number; reason: string }[];
-}
-
-const MARKS = 'select time_ns, kind, value, text from marks limit 500';
-const GAPS = 'select reason, from_ns, to_ns, events from gaps limit 500';
-
-function useSaid(stream: string, version: number): Said {
-	const marks = useAnswer<Rows>(about(stream, 'sql', [['query', MARKS]]), version).data;
-	const gaps = useAnswer<Rows>(about(stream, 'sql', [['query', GAPS]]), version).data;
-	return {
-		marks: (marks?.rows ?? []).map((r) => ({ ns: Number(r.time_ns), text: String(r.text ?? r.value ?? r.kind ?? '') })),
-		gaps: (gaps?.rows ?? []).map((r) => ({ from: Number(r.from_ns), to: Number(r.to_ns), events: Number(r.events), reason: String(r.reason) })),
-	};
+/** Losses and changes of how it is recorded, which stand on the axis. */
+function useSaid(stream: string, version: number): Pick<Ledger, 'states' | 'gaps'> {
+	const { data } = useAnswer<Ledger>(about(stream, 'ledger'), version);
+	return { states: data?.states ?? [], gaps: data?.gaps ?? [] };
 }
 
 /** A time of the address ("1.5s", "2s", in seconds since the start) as ns. */
@@ -40,7 +28,7 @@ export function asMoment(ns: number): string {
 	return `${Math.max(0, Math.round(ns))}ns`.replace(/^(\d+)ns$/, (_, n: string) => `${Number(n) / 1e9}s`);
 }
 
-function drawSaid(u: uPlot, said: Said, at: number | undefined, range: [number | undefined, number | undefined], peak: number | undefined) {
+function drawSaid(u: uPlot, said: Pick<Ledger, 'states' | 'gaps'>, at: number | undefined, range: [number | undefined, number | undefined], peak: number | undefined) {
 	const { ctx } = u;
 	const { top, height, left, width } = u.bbox;
 	const x = (ns: number) => u.valToPos(ns, 'x', true);
@@ -50,7 +38,7 @@ function drawSaid(u: uPlot, said: Said, at: number | undefined, range: [number |
 	ctx.clip();
 	ctx.globalAlpha = 0.3;
 	ctx.fillStyle = styleValue('warn');
-	for (const gap of said.gaps) ctx.fillRect(x(gap.from), top, Math.max(2, x(gap.to) - x(gap.from)), height);
+	for (const gap of said.gaps) ctx.fillRect(x(gap.from_ns), top, Math.max(2, x(gap.to_ns) - x(gap.from_ns)), height);
 	ctx.globalAlpha = 1;
 	const line = (ns: number, colour: string, dash: number[]) => {
 		ctx.strokeStyle = colour;
@@ -61,7 +49,7 @@ function drawSaid(u: uPlot, said: Said, at: number | undefined, range: [number |
 		ctx.stroke();
 	};
 	ctx.lineWidth = devicePixelRatio;
-	for (const mark of said.marks) line(mark.ns, styleValue('dim'), [1, 3]);
+	for (const state of said.states) line(state.time_ns, styleValue('dim'), [1, 3]);
 	if (peak !== undefined) line(peak, styleValue('text'), [2, 3]);
 	const [from, to] = range;
 	if (from !== undefined && to !== undefined) {
@@ -104,13 +92,13 @@ function options(width: number, blocks: boolean, draw: (u: uPlot) => void, zoom:
 				gap: 4,
 				font: '11px system-ui, sans-serif',
 				incrs: blocks ? undefined : Array.from({ length: 50 }, (_, i) => 2 ** i),
-				values: (_, splits) => splits.map((s) => text(s)),
+				values: (_, splits) => splits.map((s) => (s ? text(s) : '')),
 			},
 		],
 		series: [
 			{},
-			{ stroke: () => styleValue('b1'), width: 1, fill: () => styleValue('b2'), points: { show: false }, paths: uPlot.paths.stepped!({ align: 1 }) },
-			{ stroke: () => styleValue('b1'), width: 0, fill: () => styleValue('b1'), points: { show: false }, paths: uPlot.paths.stepped!({ align: 1 }) },
+			{ stroke: () => styleValue('b1'), width: 1, fill: () => styleValue('b3'), points: { show: false }, paths: uPlot.paths.stepped!({ align: 1 }) },
+			{ stroke: () => styleValue('b1'), width: 0, fill: () => styleValue('b2'), points: { show: false }, paths: uPlot.paths.stepped!({ align: 1 }) },
 		],
 		hooks: {
 			draw: [draw],
@@ -182,7 +170,7 @@ export function Strip(props: { address: Address; stream: Stream | undefined }) {
 		plot.current = u;
 		return () => u.destroy();
 	}, [answer.data, width, blocks, dark]);
-	useEffect(() => plot.current?.redraw(false), [params.get('at'), params.get('from'), params.get('to'), said.marks.length, said.gaps.length]);
+	useEffect(() => plot.current?.redraw(false), [params.get('at'), params.get('from'), params.get('to'), said.states.length, said.gaps.length]);
 
 	return (
 		<section class="strip" aria-label="In use over time">
