@@ -322,7 +322,7 @@ int export_reverse(struct tree *tree, enum export_weight weight)
 	uint64_t least =
 		(bytes ? tree->nodes[0].bytes : tree->nodes[0].blocks) / REVERSED_PARTS + 1;
 	int r = tree_reversed(tree, bytes ? least : UINT64_MAX, bytes ? UINT64_MAX : least,
-			      &reversed);
+			      UINT32_MAX, &reversed);
 
 	if (!r) {
 		tree_done(tree);

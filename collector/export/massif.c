@@ -184,7 +184,7 @@ static int put_detailed(struct massif *m, enum value value, uint64_t at_ns, uint
 		return r;
 	least = tree.nodes[0].bytes / THRESHOLD_PARTS;
 	least = least ? least : 1;
-	r = tree_reversed(&tree, least, UINT64_MAX, &callers);
+	r = tree_reversed(&tree, least, UINT64_MAX, UINT32_MAX, &callers);
 	if (r < 0)
 		return r;
 	put_snapshot(m, time_ns, callers.nodes[0].bytes, kind);

@@ -4,6 +4,7 @@
  * the same ones. Times of the recording are in nanoseconds from its start (`_ns`).
  */
 #include "collector/export/export.h"
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,4 +27,13 @@ void json_series(struct json *json, const struct timeline *timeline, const struc
 void json_histogram(struct json *json, const struct histogram *histogram);
 void json_survivors(struct json *json, const struct survivors *survivors, uint64_t skip, uint64_t count);
 void json_diff(struct json *json, const struct diff *diff, uint64_t skip, uint64_t count);
+/* A tree as columns; flame.c describes them. */
+struct flame_options {
+	const struct usage *total, *base_total; /* base_total NULL: no difference */
+	const struct tree_change *changes; /* of a difference; NULL: none */
+	uint64_t count; /* at most so many nodes, the root among them */
+	const atomic_bool *cancelled;
+};
+/* 0, -ENOMEM, -ECANCELED. */
+int json_flame(struct json *json, const struct tree *tree, const struct flame_options *options);
 void json_fragmentation(struct json *json, const struct fragmentation *fragmentation);

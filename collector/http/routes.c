@@ -43,6 +43,8 @@ static const struct route {
 	{"allocation_ascii_tree", true, REST_NONE, ascii_tree_step, ascii_tree_parameters, TEXT,
 	 "matched allocations as a tree of frames, as text"},
 	{"tree", true, REST_NONE, tree_step, tree_parameters, JSON, "the same as nested objects"},
+	{"flame", true, REST_NONE, flame_step, flame_parameters, JSON,
+	 "a tree of frames as columns, of one recording or of what differs from another"},
 	{"backtrace", true, REST_MUST, backtrace_step, NULL, JSON, "the frames of one backtrace"},
 	{"backtraces", true, REST_NONE, backtraces_step, backtraces_parameters, JSON,
 	 "the backtraces of matched allocations"},

@@ -359,13 +359,19 @@ static int read_post(struct lws *wsi, struct exchange *x)
 static int read_arguments(struct lws *wsi, struct exchange *x)
 {
 	char text[REQUEST_BYTES_MAX];
+	int some = lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_URI_ARGS);
 
-	for (int i = 0; lws_hdr_fragment_length(wsi, WSI_TOKEN_HTTP_URI_ARGS, i) > 0; i++) {
+	for (int i = 0; some > 0; i++) {
+		int length = lws_hdr_fragment_length(wsi, WSI_TOKEN_HTTP_URI_ARGS, i);
 		int n = lws_hdr_copy_fragment(wsi, text, sizeof(text), WSI_TOKEN_HTTP_URI_ARGS, i);
 
+		if (!length && n < 0)
+			break; /* an empty one, as in "a=1&&b=2", is copied and is not the last */
 		if (n < 0 || (size_t)n != strlen(text))
 			return refuse(x, 400, -EINVAL,
 				      "a parameter is too long or has a NUL in it");
+		if (!length)
+			continue;
 		n = asked_add(&x->request, text);
 		if (n == -E2BIG)
 			return refuse(x, 400, n, "too many parameters");

@@ -408,11 +408,13 @@ struct tree_node {
 	uint64_t self_bytes, self_blocks;
 	uint64_t first_ns, last_ns; /* births of everything below */
 	uint32_t node, frame;	    /* a place of it in the recording: view_frame(view, node, frame) */
+	bool is_inline;
 };
 
 struct tree {
 	struct tree_node *nodes; /* nodes[0] is the root, without a function */
 	size_t count;
+	struct usage total; /* as of other answers, with its error; none of query_tree_diff */
 };
 int query_tree(struct view *view, const struct filter *filter, enum value value, uint64_t at_ns, struct tree *ret_tree,
 	       struct err_text *err);
@@ -420,8 +422,9 @@ void tree_done(struct tree *tree);
 
 /* The same blocks from their innermost frames outwards: below the root are the functions that allocated, below a function its callers.
  * What ends at a frame itself came through an outermost one. What has fewer bytes than `least_bytes` and fewer blocks than
- * `least_blocks` is there, but not its callers. 0 or -ENOMEM. */
-int tree_reversed(const struct tree *tree, uint64_t least_bytes, uint64_t least_blocks, struct tree *ret_tree);
+ * `least_blocks` is there, but not its callers; nor those of any but the `most` with most bytes. 0 or -ENOMEM. */
+int tree_reversed(const struct tree *tree, uint64_t least_bytes, uint64_t least_blocks, uint32_t most,
+		  struct tree *ret_tree);
 
 
 /* Text of one frame, as every renderer shows it: function, else "[module+0xoffset]". Valid as long as the view. */
@@ -601,6 +604,7 @@ struct tree_change {
 struct tree_diff {
 	struct tree tree;
 	struct tree_change *changes; /* by index in tree.nodes */
+	struct usage base_total, now_total;
 };
 int query_tree_diff(const struct diff_side *base, const struct diff_side *now, struct tree_diff *ret_diff,
 		    struct err_text *err);

@@ -75,7 +75,8 @@ static long child(struct builder *b, uint32_t parent, uint32_t stack_node, uint3
 				       .file = intern_get(&view->texts, frame->file),
 				       .line = frame->line,
 				       .node = stack_node,
-				       .frame = index_in_place};
+				       .frame = index_in_place,
+				       .is_inline = frame->is_inline};
 
 	return tree_maker_child(&b->maker, parent, frame->label, &like);
 }
@@ -185,6 +186,7 @@ int query_tree(struct view *view, const struct filter *filter, enum value value,
 {
 	cleanup(builder_done) struct builder b = {.view = view, .hide = filter->hide == ANSWER_YES};
 	cleanup(sums_done) struct sums sums = {0};
+	struct tally total;
 	int r = view_prepare(view, err);
 
 	if (!r)
@@ -202,7 +204,9 @@ int query_tree(struct view *view, const struct filter *filter, enum value value,
 		err_set(err, r, "out of memory");
 	if (r < 0)
 		return r;
+	total = node_sums_total(sums.sums, VALUE_ALLOCATED);
 	*ret_tree = b.maker.tree;
+	ret_tree->total = tally_total(&total, view->recording, value, at_ns);
 	b.maker.tree = (struct tree){0};
 	return 0;
 }

@@ -153,5 +153,9 @@ int query_tree_diff(const struct diff_side *base, const struct diff_side *now,
 		r = join(&j, &before, true);
 	if (!r)
 		r = finish(&j, ret_diff);
+	if (!r) {
+		ret_diff->base_total = before.total;
+		ret_diff->now_total = after.total;
+	}
 	return r == -ENOMEM ? err_set(err, r, "out of memory") : r;
 }

@@ -55,6 +55,7 @@ long tree_maker_child(struct tree_maker *maker, uint32_t parent, uint32_t label,
 	node->line = like->line;
 	node->node = like->node;
 	node->frame = like->frame;
+	node->is_inline = like->is_inline;
 	node->next_sibling = maker->tree.nodes[parent].first_child;
 	maker->tree.nodes[parent].first_child = (uint32_t)made;
 	return made;

@@ -6,7 +6,7 @@
  *	malloc_a < parse < load
  *	malloc_a < load  < main
  *
- * A run that is too small is not walked on, so that the work is bounded by what will be seen.
+ * A run that is too small is not walked on, and the heaviest is walked first, so that the work is bounded by what will be seen.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,6 +25,7 @@ struct way {
 };
 
 struct run {
+	uint64_t bytes;
 	uint32_t first, end; /* of ways */
 	uint32_t node;	     /* of the new tree */
 };
@@ -35,7 +36,7 @@ struct reversal {
 	uint32_t *parents, *labels; /* by node of the given tree */
 	struct way *ways;
 	uint32_t way_count;
-	struct run *runs; /* to be walked */
+	struct run *runs; /* to be walked: a heap, the heaviest on top */
 	uint32_t run_count, run_capacity;
 	struct tree_maker maker;
 };
@@ -94,11 +95,32 @@ static int by_label(const void *a, const void *b, void *context)
 
 static int push(struct reversal *r, struct run run)
 {
+	uint32_t at;
+
 	if (array_reserve(&r->runs, &r->run_capacity, (uint64_t)r->run_count + 1,
 			  sizeof(*r->runs)) < 0)
 		return -ENOMEM;
-	r->runs[r->run_count++] = run;
+	for (at = r->run_count++; at && r->runs[(at - 1) / 2].bytes < run.bytes; at = (at - 1) / 2)
+		r->runs[at] = r->runs[(at - 1) / 2];
+	r->runs[at] = run;
 	return 0;
+}
+
+static struct run pop(struct reversal *r)
+{
+	struct run top = r->runs[0], last = r->runs[--r->run_count];
+	uint32_t at = 0, below;
+
+	while ((below = 2 * at + 1) < r->run_count) {
+		below += below + 1 < r->run_count &&
+			 r->runs[below + 1].bytes > r->runs[below].bytes;
+		if (last.bytes >= r->runs[below].bytes)
+			break;
+		r->runs[at] = r->runs[below];
+		at = below;
+	}
+	r->runs[at] = last;
+	return top;
 }
 
 /* Ways at one function: a child, and a run from their callers on. */
@@ -123,7 +145,7 @@ static int part(struct reversal *r, uint32_t parent, uint32_t first, uint32_t en
 		return 0;
 	for (uint32_t i = first; i < end; i++)
 		r->ways[i].at = r->parents[r->ways[i].at];
-	return push(r, (struct run){first, end, (uint32_t)made});
+	return push(r, (struct run){bytes, first, end, (uint32_t)made});
 }
 
 static int walk(struct reversal *r, struct run run)
@@ -149,7 +171,7 @@ static int walk(struct reversal *r, struct run run)
 }
 
 int tree_reversed(const struct tree *tree, uint64_t least_bytes, uint64_t least_blocks,
-		  struct tree *ret_tree)
+		  uint32_t most, struct tree *ret_tree)
 {
 	cleanup(reversal_done) struct reversal r = {
 		.tree = tree, .least_bytes = least_bytes, .least_blocks = least_blocks};
@@ -162,14 +184,15 @@ int tree_reversed(const struct tree *tree, uint64_t least_bytes, uint64_t least_
 		add_most(&r.maker.tree.nodes[0].blocks, r.ways[i].blocks);
 	}
 	if (!error)
-		error = push(&r, (struct run){0, r.way_count, 0});
-	while (!error && r.run_count)
-		error = walk(&r, r.runs[--r.run_count]);
+		error = push(&r, (struct run){0, 0, r.way_count, 0});
+	for (uint32_t i = 0; !error && r.run_count && i <= most; i++) /* the root's is none */
+		error = walk(&r, pop(&r));
 	if (!error)
 		error = tree_sort(&r.maker.tree);
 	if (error)
 		return error;
 	*ret_tree = r.maker.tree;
+	ret_tree->total = tree->total;
 	r.maker.tree = (struct tree){0};
 	return 0;
 }

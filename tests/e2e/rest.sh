@@ -60,6 +60,13 @@ timing=$(curl -s -D - -o "$T/timing.json" 'http://127.0.0.1:18081/data/last/allo
 assert_eq "status for a stream that is not there" 404 "$(curl -s -o "$T/404.json" -w '%{http_code}' http://127.0.0.1:18081/data/ffff/allocations)"
 assert_eq "status for a parameter that is none" 400 "$(curl -s -o "$T/400.json" -w '%{http_code}' 'http://127.0.0.1:18081/data/last/allocations?size_min=many')"
 assert_contains "the answer" "$T/400.json" size_min
+for query in '&nope=1' 'size_min=1&&nope=1' '&&&nope=1&'; do # what follows an empty parameter counts
+	assert_eq "status of $query" 400 "$(curl -s -o "$T/400.json" -w '%{http_code}' "http://127.0.0.1:18081/data/last/report?$query")"
+	assert_contains "the answer" "$T/400.json" nope
+done
+for query in '' '&' '&&' 'size_min=1&&' 'size_min='; do
+	assert_eq "status of $query" 200 "$(curl -s -o "$T/200.json" -w '%{http_code}' "http://127.0.0.1:18081/data/last/report?$query")"
+done
 
 kill -TERM "$server"
 wait "$server" || fail "serve ended with $?"

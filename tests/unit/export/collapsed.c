@@ -39,7 +39,7 @@ static void adds_up_what_reads_the_same(void **state)
 		{.function = "f", .line = 1, .bytes = 10, .self_bytes = 10, .next_sibling = 2},
 		{.function = "f", .line = 2, .bytes = 20, .self_bytes = 20},
 	};
-	struct tree tree = {nodes, 3};
+	struct tree tree = {.nodes = nodes, .count = 3};
 	struct buf out = {0};
 
 	(void)state;
@@ -54,7 +54,7 @@ static void replaces_separators(void **state)
 		{.bytes = 1, .first_child = 1},
 		{.function = "a;b\nc\rd\te f", .bytes = 1, .self_bytes = 1},
 	};
-	struct tree tree = {nodes, 2};
+	struct tree tree = {.nodes = nodes, .count = 2};
 	struct buf out = {0};
 
 	(void)state;
@@ -66,7 +66,7 @@ static void replaces_separators(void **state)
 static void an_empty_tree_is_empty(void **state)
 {
 	struct tree_node root = {0};
-	struct tree none = {0}, only_root = {&root, 1};
+	struct tree none = {0}, only_root = {.nodes = &root, .count = 1};
 	struct buf out = {0};
 
 	(void)state;

@@ -250,7 +250,7 @@ static void shows_an_empty_tree(void **state)
 	struct flamegraph_options options = {
 		.weight = EXPORT_BLOCKS, .width = 600, .inverted = true};
 	struct tree_node root = {0};
-	struct tree trees[] = {{0}, {&root, 1}};
+	struct tree trees[] = {{0}, {.nodes = &root, .count = 1}};
 	struct buf out = {0};
 
 	(void)state;

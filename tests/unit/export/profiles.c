@@ -110,7 +110,7 @@ static void quotes_names(void **state)
 static void of_nothing(void **state)
 {
 	struct tree_node root = {0};
-	struct tree trees[] = {{0}, {&root, 1}};
+	struct tree trees[] = {{0}, {.nodes = &root, .count = 1}};
 	struct buf out = {0};
 
 	(void)state;

@@ -137,7 +137,7 @@ static void check_reversed(const struct tree *tree)
 {
 	struct tree reversed;
 
-	assert_int_equal(tree_reversed(tree, 1, 1, &reversed), 0);
+	assert_int_equal(tree_reversed(tree, 1, 1, UINT32_MAX, &reversed), 0);
 	assert_int_equal(reversed.nodes[0].bytes, tree->nodes[0].bytes);
 	for (uint32_t c = reversed.nodes[0].first_child; c; c = reversed.nodes[c].next_sibling) {
 		uint64_t self = 0;

@@ -29,7 +29,7 @@ static struct tree_node nodes[] = {
 	NODE(get, 4, 0, 340, 300), NODE(grab, 0, 0, 40, 40),	  NODE(parse, 6, 0, 210, 10),
 	NODE(get, 0, 0, 200, 200), NODE(get, 0, 0, 50, 50),
 };
-static const struct tree tree = {nodes, sizeof(nodes) / sizeof(*nodes)};
+static const struct tree tree = {.nodes = nodes, .count = sizeof(nodes) / sizeof(*nodes)};
 
 static const struct tree_node *child(const struct tree *t, const struct tree_node *of,
 				     const char *name)
@@ -46,7 +46,7 @@ static void turns_inside_out(void **state)
 	struct tree out = {0};
 
 	(void)state;
-	assert_int_equal(tree_reversed(&tree, 1, 1, &out), 0);
+	assert_int_equal(tree_reversed(&tree, 1, 1, UINT32_MAX, &out), 0);
 	assert_int_equal(out.nodes[0].bytes, 600);
 	assert_int_equal(out.nodes[0].blocks, 60);
 	assert_ptr_equal(out.nodes[out.nodes[0].first_child].function, get); /* heaviest first */
@@ -74,7 +74,7 @@ static void goes_no_further_than_is_seen(void **state)
 	struct tree out = {0};
 
 	(void)state;
-	assert_int_equal(tree_reversed(&tree, 100, UINT64_MAX, &out), 0);
+	assert_int_equal(tree_reversed(&tree, 100, UINT64_MAX, UINT32_MAX, &out), 0);
 	n = child(&out, &out.nodes[0], grab);
 	assert_int_equal(n->bytes, 40);	     /* is there, */
 	assert_int_equal(n->first_child, 0); /* without its callers */
@@ -82,13 +82,29 @@ static void goes_no_further_than_is_seen(void **state)
 	tree_done(&out);
 }
 
+static void walks_the_heaviest_first(void **state)
+{
+	const struct tree_node *n;
+	struct tree out = {0};
+
+	(void)state;
+	assert_int_equal(tree_reversed(&tree, 1, 1, 2, &out), 0);
+	n = child(&out, &out.nodes[0], get); /* 550 */
+	n = child(&out, n, load);	     /* 300 */
+	assert_non_null(child(&out, n, main_name));
+	assert_int_equal(child(&out, child(&out, &out.nodes[0], get), parse)->first_child, 0);
+	assert_int_equal(child(&out, &out.nodes[0], grab)->first_child, 0);
+	assert_int_equal(out.nodes[0].bytes, 600);
+	tree_done(&out);
+}
+
 static void is_empty_of_nothing(void **state)
 {
 	struct tree_node root = {0};
-	struct tree empty = {&root, 1}, out = {0};
+	struct tree empty = {.nodes = &root, .count = 1}, out = {0};
 
 	(void)state;
-	assert_int_equal(tree_reversed(&empty, 1, 1, &out), 0);
+	assert_int_equal(tree_reversed(&empty, 1, 1, UINT32_MAX, &out), 0);
 	assert_int_equal(out.count, 1);
 	tree_done(&out);
 }
@@ -98,7 +114,7 @@ static void is_bounded(void **state)
 {
 	const uint32_t wide = 1000, deep = 1000, count = 1 + wide * (deep + 1);
 	char *names = calloc(count, 1);
-	struct tree big = {calloc(count, sizeof(*big.nodes)), count}, out = {0};
+	struct tree big = {.nodes = calloc(count, sizeof(*big.nodes)), .count = count}, out = {0};
 
 	(void)state;
 	big.nodes[0] = (struct tree_node){.bytes = wide, .first_child = 1};
@@ -111,8 +127,12 @@ static void is_bounded(void **state)
 						  .first_child = i + wide < count ? i + wide : 0,
 						  .next_sibling = i < wide ? i + 1 : 0};
 	}
-	assert_int_equal(tree_reversed(&big, 2, UINT64_MAX, &out), 0);
+	assert_int_equal(tree_reversed(&big, 2, UINT64_MAX, UINT32_MAX, &out), 0);
 	assert_int_equal(out.count, 1 + 1 + wide);
+	tree_done(&out);
+	/* The same by number: the root, the one that allocates, and eight of its callers are walked. */
+	assert_int_equal(tree_reversed(&big, 1, 1, 9, &out), 0);
+	assert_int_equal(out.count, 1 + 1 + wide + 8);
 	tree_done(&out);
 	free(big.nodes);
 	free(names);
@@ -123,6 +143,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(turns_inside_out),
 		cmocka_unit_test(goes_no_further_than_is_seen),
+		cmocka_unit_test(walks_the_heaviest_first),
 		cmocka_unit_test(is_empty_of_nothing),
 		cmocka_unit_test(is_bounded),
 	};
