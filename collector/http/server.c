@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <libwebsockets.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -584,6 +586,8 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 
 		if (fd < 0)
 			return;
+		/* Head and body are written one after the other: the body must not wait for an acknowledgement. */
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
 		greetings_add(&server->greetings, fd, (const struct sockaddr *)&from);
 	}
 }
@@ -595,7 +599,8 @@ int server_new(uv_loop_t *loop, int listen_fd, bool local_only, const char *toke
 	static const struct lws_protocols protocols[] = {
 		{.name = "http",
 		 .callback = callback,
-		 .per_session_data_size = sizeof(struct session)},
+		 .per_session_data_size = sizeof(struct session),
+		 .tx_packet_size = SLICE_BYTES + 64}, /* else a slice goes in parts of 4 KiB, copied */
 		{0}};
 	struct server *server = calloc(1, sizeof(*server));
 	void *loops[1] = {loop};
