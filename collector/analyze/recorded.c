@@ -136,7 +136,7 @@ static int give_all(struct merged *m, struct analysis *analysis)
 	return r;
 }
 
-int analysis_add_trees(struct analysis *analysis, const struct tree *tree, const struct tree *grown,
+static int add_trees(struct analysis *analysis, const struct tree *tree, const struct tree *grown,
 		       bool counts, struct err_text *err)
 {
 	cleanup(merged_done) struct merged m = {.counts = counts};
@@ -150,4 +150,28 @@ int analysis_add_trees(struct analysis *analysis, const struct tree *tree, const
 	if (!r)
 		r = give_all(&m, analysis);
 	return r ? err_set(err, r, "no memory for the stacks") : 0;
+}
+
+/* What realloc made of other blocks is among the rest, and is told of apart. */
+static int query_grown(struct view *view, const struct filter *filter, enum value value,
+		       uint64_t at_ns, struct tree *ret_tree, struct err_text *err)
+{
+	struct filter grown = *filter; /* lends its texts */
+
+	if (!grown.position_min)
+		grown.position_min = 1;
+	return query_tree(view, &grown, value, at_ns, ret_tree, err);
+}
+
+int analysis_add_view(struct analysis *analysis, struct view *view,
+		      const struct filter *filter, enum value value, uint64_t at_ns, bool counts,
+		      struct err_text *err)
+{
+	cleanup(tree_done) struct tree tree = {0};
+	cleanup(tree_done) struct tree grown = {0};
+	int r = query_tree(view, filter, value, at_ns, &tree, err);
+
+	if (!r)
+		r = query_grown(view, filter, value, at_ns, &grown, err);
+	return r ? r : add_trees(analysis, &tree, &grown, counts, err);
 }

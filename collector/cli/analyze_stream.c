@@ -39,28 +39,6 @@ static void repeat_options(const struct question *q, const struct question_optio
 		*out = 0;
 }
 
-/* What realloc made of other blocks: all of it is also in `tree`. */
-static int query_grown(struct question *q, struct tree *tree, struct err_text *err)
-{
-	struct filter filter = q->filter; /* lends its texts */
-
-	if (!filter.position_min)
-		filter.position_min = 1;
-	return query_tree(q->view, &filter, q->value, q->at_ns, tree, err);
-}
-
-static int add_stacks(struct question *q, struct analyze *a, enum export_weight weight,
-		      struct err_text *err)
-{
-	cleanup(tree_done) struct tree tree = {0};
-	cleanup(tree_done) struct tree grown = {0};
-	int r = query_tree(q->view, &q->filter, q->value, q->at_ns, &tree, err);
-
-	if (!r)
-		r = query_grown(q, &grown, err);
-	return r ? r : analysis_add_trees(a->analysis, &tree, &grown, weight == EXPORT_BLOCKS, err);
-}
-
 static void describe(const struct question *q, char *out, size_t size)
 {
 	static const char *const says[] = {
@@ -88,7 +66,8 @@ static int show(struct question *q, struct analyze *a, enum export_weight weight
 	int r = output_apart(a->options->html, q->path, &err);
 
 	if (!r)
-		r = add_stacks(q, a, weight, &err);
+		r = analysis_add_view(a->analysis, q->view, &q->filter, q->value, q->at_ns,
+				      weight == EXPORT_BLOCKS, &err);
 
 	if (r < 0)
 		return question_failed(q, r, &err);

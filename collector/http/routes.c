@@ -65,6 +65,8 @@ static const struct route {
 	 "what differs from another recording or moment"},
 	{"ledger", true, REST_NONE, ledger_step, NULL, JSON,
 	 "the account: what was produced, stored and lost, and why"},
+	{"analyze", true, REST_NONE, analyze_step, analyze_parameters, JSON,
+	 "what stands out, found by rules: findings, parts of the program, heaviest stacks"},
 	{"live", true, REST_NONE, live_step, NULL, "text/event-stream",
 	 "totals, again and again while it grows"},
 	{"maps", true, REST_NONE, maps_step, maps_parameters, JSON,
