@@ -43,6 +43,20 @@ export function shadeOf(name: string, part: string, dark = isDark()): string {
 	return `#${parts.map((p) => p.toString(16).padStart(2, '0')).join('')}`;
 }
 
+/** Colours for a few names beside each other: each its own if it can be, and no two the same before all are used. '' is grey. */
+export function bandColours(names: string[], dark = isDark()): string[] {
+	const palette = dark ? DARK : LIGHT;
+	const used = new Set<number>();
+	return names.map((name) => {
+		if (!name) return colourOf('', dark);
+		let at = hash(name) % palette.length;
+		for (let tries = 0; used.has(at) && tries < palette.length; tries++) at = (at + 1) % palette.length;
+		used.add(at);
+		if (used.size === palette.length) used.clear();
+		return palette[at]!;
+	});
+}
+
 /** A value of the style sheet. */
 export function styleValue(name: string): string {
 	return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();

@@ -3,6 +3,7 @@ import type { ComponentType } from 'preact';
 import { AccountView } from '../account/account';
 import type { Stream } from '../api/types';
 import type { Address } from '../base/address';
+import { BandsView } from '../bands/bands';
 import { FlameView } from '../flame/view';
 import { Overview } from '../overview/overview';
 import { SitesView } from '../table/sites';
@@ -15,6 +16,7 @@ export interface ViewProps {
 /** `group`: a heading above this one and those that follow. */
 export const VIEWS: { name: string; title: string; group?: string; view: ComponentType<ViewProps> }[] = [
 	{ name: 'overview', title: 'Overview', view: Overview },
+	{ name: 'bands', title: 'Bands', view: BandsView },
 	{ name: 'flame', title: 'Flame graph', view: FlameView },
 	{ name: 'sites', title: 'Call sites', view: SitesView },
 	{ name: 'account', title: 'Account', group: 'More', view: AccountView },

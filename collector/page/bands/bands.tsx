@@ -1,0 +1,166 @@
+// What was in use over time, in bands upon each other: one a call site, function, module, or what became of the blocks. The largest, and the rest.
+import { useEffect, useMemo } from 'preact/hooks';
+import uPlot from 'uplot';
+import { changed, filtersOf, go, inBlocks, type Address } from '../base/address';
+import { about, useAnswer } from '../base/ask';
+import { bandColours, styleValue, useDark } from '../base/colours';
+import { baseName, count, duration, shortCount, size } from '../base/format';
+import { Answered, Segments, useSize } from '../base/ui';
+import type { Band, Timeline } from '../api/types';
+import type { ViewProps } from '../frame/views';
+import { asMoment } from '../strip/strip';
+
+const KINDS = [
+	['site', 'Call site'],
+	['function', 'Function'],
+	['module', 'Module'],
+	['backtrace', 'Backtrace'],
+	['custom', 'Fate'],
+] as const;
+
+type Kind = (typeof KINDS)[number][0];
+
+const FATES = ['leaked:lifetime=only_leaked', 'temporary:lifetime=only_temporary'];
+
+function valuesOf(band: Band): number[] {
+	return band.allocated_size ?? band.allocated_count ?? [];
+}
+
+/** What narrows all views to the band; undefined: it is the rest of all. */
+export function filterOf(band: Band, kind: Kind): Record<string, string> | undefined {
+	const literal = (text: string) => `^${text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`;
+	if (kind === 'custom') return band.name === 'leaked' ? { lifetime: 'only_leaked' } : band.name === 'temporary' ? { lifetime: 'only_temporary' } : undefined;
+	if (kind === 'backtrace' && band.backtrace_id) return { backtraces: String(band.backtrace_id) };
+	if (kind === 'module' && band.module) return { module: band.module };
+	if (band.function) return { function_regex: literal(band.function) };
+	return undefined;
+}
+
+function Chart(props: { data: Timeline; bands: Band[]; colours: string[]; blocks: boolean; address: Address }) {
+	const [box, { width, height }] = useSize<HTMLDivElement>();
+	const dark = useDark();
+	const { data, bands, blocks } = props;
+
+	useEffect(() => {
+		if (!box.current || width < 50 || height < 50) return undefined;
+		const points = data.start_ns.length;
+		const sums = new Float64Array(points + 1);
+		const stacked = bands.map((band) => {
+			const values = valuesOf(band);
+			for (let i = 0; i < points; i++) sums[i]! += values[i] ?? 0;
+			sums[points] = sums[points - 1] ?? 0;
+			return Array.from(sums);
+		});
+		const text = blocks ? shortCount : size;
+		const u = new uPlot(
+			{
+				width,
+				height,
+				legend: { show: false },
+				padding: [8, 0, 0, 0],
+				cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
+				scales: { x: { time: false }, y: { range: (_, __, most) => [0, Math.max(1, most) * 1.04] } },
+				axes: [
+					{ stroke: () => styleValue('dim'), grid: { show: false }, ticks: { show: false }, size: 22, font: '11px system-ui, sans-serif', values: (_, s) => s.map(duration) },
+					{
+						stroke: () => styleValue('dim'),
+						grid: { stroke: () => styleValue('line'), width: 1 },
+						ticks: { show: false },
+						size: 66,
+						font: '11px system-ui, sans-serif',
+						incrs: blocks ? undefined : Array.from({ length: 50 }, (_, i) => 2 ** i),
+						values: (_, s) => s.map((v) => (v ? text(v) : '')),
+					},
+				],
+				series: [{}, ...[...bands].map((_, i) => ({ stroke: styleValue('bg'), width: 1, fill: props.colours[bands.length - 1 - i]!, points: { show: false }, paths: uPlot.paths.stepped!({ align: 1 }) }))],
+				hooks: {
+					setSelect: [
+						(up) => {
+							if (up.select.width < 3) return;
+							go({ set: { from: asMoment(up.posToVal(up.select.left, 'x')), to: asMoment(up.posToVal(up.select.left + up.select.width, 'x')), at: undefined } });
+						},
+					],
+				},
+			},
+			[[...data.start_ns, data.end_ns], ...stacked.reverse()],
+			box.current,
+		);
+		return () => u.destroy();
+	}, [data, bands, props.colours, width, height, blocks, dark]);
+	return <div class="chart" ref={box} role="img" aria-label={`In use over time, in ${bands.length} bands`} />;
+}
+
+function Bands(props: ViewProps & { data: Timeline; kind: Kind }) {
+	const { data, kind, address } = props;
+	const blocks = inBlocks(address);
+	const dark = useDark();
+	// The largest lies at the bottom.
+	const bands = useMemo(() => data.series ?? [], [data]);
+	const colours = useMemo(() => bandColours(bands.map((b) => (b.name === 'rest' ? '' : b.name))), [bands, dark]);
+	const show = blocks ? count : size;
+
+	return (
+		<>
+			<Chart data={data} bands={bands} colours={colours} blocks={blocks} address={address} />
+			<div class="tablebox bandlist">
+				<table>
+					<thead>
+						<tr>
+							<th>Band</th>
+							<th>Place</th>
+							<th>Module</th>
+							<th class="n">Most at once</th>
+							<th class="n">At the end</th>
+						</tr>
+					</thead>
+					<tbody>
+						{bands.map((band, i) => {
+							const filter = filterOf(band, kind);
+							return (
+								<tr>
+									<td class="text">
+										<svg class="swatch" aria-hidden="true" viewBox="0 0 10 10">
+											<rect width="10" height="10" fill={colours[i]!} />
+										</svg>{' '}
+										{filter ? <a href={changed(address, { set: filter })}>{band.name}</a> : band.name}
+									</td>
+									<td class="text dim">{band.file ? `${baseName(band.file)}:${band.line}` : ''}</td>
+									<td class="text dim">{band.module ? baseName(band.module) : ''}</td>
+									<td class="n">{show(band.most)}</td>
+									<td class="n">{show(valuesOf(band).at(-1) ?? 0)}</td>
+								</tr>
+							);
+						})}
+					</tbody>
+				</table>
+			</div>
+		</>
+	);
+}
+
+export function BandsView(props: ViewProps) {
+	const { address, stream } = props;
+	const { params } = address;
+	const kind = KINDS.find(([name]) => name === params.get('by'))?.[0] ?? 'site';
+	const path = about(stream.id, 'timeline', [
+		['by', kind],
+		...(kind === 'custom' ? FATES.map((f) => ['series', f] as [string, string]) : []),
+		['bands', kind === 'custom' ? undefined : 10],
+		['points', 800],
+		['weight', inBlocks(address) ? 'blocks' : undefined],
+		['start', params.get('start') ?? undefined],
+		['end', params.get('end') ?? undefined],
+		...filtersOf(address),
+	]);
+	const answer = useAnswer<Timeline>(path, stream.state === 'live' ? (stream.events ?? 0) : 0);
+
+	return (
+		<div class="bands">
+			<div class="tools">
+				<span class="dim">A band for each</span>
+				<Segments label="A band for each" options={KINDS} chosen={kind} onChoose={(by) => go({ set: { by: by === 'site' ? undefined : by } })} />
+			</div>
+			<Answered answer={answer}>{(data) => <Bands {...props} data={data} kind={kind} />}</Answered>
+		</div>
+	);
+}
