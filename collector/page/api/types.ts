@@ -157,6 +157,26 @@ export interface Ledger {
 	end: { how: string } | null;
 }
 
+export interface Finding {
+	kind: 'site' | 'traces' | 'subsystem' | 'no-subsystem' | 'repeated' | 'growth' | 'growth-site';
+	name: string | null;
+	headline: string;
+	text: string;
+}
+
+export interface Analysis {
+	findings: Finding[];
+	subsystems: { name: string; value: number; percent: number }[];
+}
+
+/** What the kernel counts of the process; `xs` in ms since the epoch. */
+export interface ProcessFigures {
+	xs: number[];
+	rss: number[];
+	anonymous: number[];
+	swap: number[];
+}
+
 export interface Rows {
 	columns: string[];
 	rows: Record<string, string | number | null>[];

@@ -4,7 +4,8 @@ import uPlot from 'uplot';
 import { changed, filtersOf, go, inBlocks, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { bandColours, styleValue, useDark } from '../base/colours';
-import { baseName, count, duration, shortCount, size } from '../base/format';
+import { baseName, count, size } from '../base/format';
+import { axes, upFromZero } from '../base/plot';
 import { Answered, Segments, useSize } from '../base/ui';
 import type { Band, Timeline } from '../api/types';
 import type { ViewProps } from '../frame/views';
@@ -51,7 +52,6 @@ function Chart(props: { data: Timeline; bands: Band[]; colours: string[]; blocks
 			sums[points] = sums[points - 1] ?? 0;
 			return Array.from(sums);
 		});
-		const text = blocks ? shortCount : size;
 		const u = new uPlot(
 			{
 				width,
@@ -59,19 +59,8 @@ function Chart(props: { data: Timeline; bands: Band[]; colours: string[]; blocks
 				legend: { show: false },
 				padding: [8, 0, 0, 0],
 				cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
-				scales: { x: { time: false }, y: { range: (_, __, most) => [0, Math.max(1, most) * 1.04] } },
-				axes: [
-					{ stroke: () => styleValue('dim'), grid: { show: false }, ticks: { show: false }, size: 22, font: '11px system-ui, sans-serif', values: (_, s) => s.map(duration) },
-					{
-						stroke: () => styleValue('dim'),
-						grid: { stroke: () => styleValue('line'), width: 1 },
-						ticks: { show: false },
-						size: 66,
-						font: '11px system-ui, sans-serif',
-						incrs: blocks ? undefined : Array.from({ length: 50 }, (_, i) => 2 ** i),
-						values: (_, s) => s.map((v) => (v ? text(v) : '')),
-					},
-				],
+				scales: { x: { time: false }, y: { range: upFromZero } },
+				axes: axes(blocks ? 'blocks' : 'bytes'),
 				series: [{}, ...[...bands].map((_, i) => ({ stroke: styleValue('bg'), width: 1, fill: props.colours[bands.length - 1 - i]!, points: { show: false }, paths: uPlot.paths.stepped!({ align: 1 }) }))],
 				hooks: {
 					setSelect: [
@@ -122,7 +111,7 @@ function Bands(props: ViewProps & { data: Timeline; kind: Kind }) {
 										<svg class="swatch" aria-hidden="true" viewBox="0 0 10 10">
 											<rect width="10" height="10" fill={colours[i]!} />
 										</svg>{' '}
-										{filter ? <a href={changed(address, { set: filter })}>{band.name}</a> : band.name}
+										{filter ? <a href={changed(address, { set: filter })}>{band.function ?? band.name}</a> : band.name}
 									</td>
 									<td class="text dim">{band.file ? `${baseName(band.file)}:${band.line}` : ''}</td>
 									<td class="text dim">{band.module ? baseName(band.module) : ''}</td>

@@ -6,7 +6,7 @@ import uPlot from 'uplot';
 import { filtersOf, go, inBlocks, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { styleValue, useDark } from '../base/colours';
-import { duration, shortCount, size } from '../base/format';
+import { axes, upFromZero } from '../base/plot';
 import { Notice, useSize } from '../base/ui';
 import type { Ledger, Stream, Timeline } from '../api/types';
 
@@ -65,36 +65,14 @@ function drawSaid(u: uPlot, said: Pick<Ledger, 'states' | 'gaps'>, at: number | 
 }
 
 function options(width: number, blocks: boolean, draw: (u: uPlot) => void, zoom: (from: number, to: number) => void): uPlot.Options {
-	const text = blocks ? shortCount : size;
 	return {
 		width,
 		height: HEIGHT,
 		padding: [8, 0, 0, 0],
 		legend: { show: false },
 		cursor: { y: false, drag: { x: true, y: false, setScale: false }, points: { size: 5 } },
-		scales: { x: { time: false }, y: { range: (_, __, most) => [0, Math.max(most, 1) * 1.08] } },
-		axes: [
-			{
-				stroke: () => styleValue('dim'),
-				grid: { show: false },
-				ticks: { show: false },
-				size: 20,
-				gap: 2,
-				font: '11px system-ui, sans-serif',
-				values: (_, splits) => splits.map((s) => duration(s)),
-				incrs: [1, 2, 5].flatMap((n) => Array.from({ length: 16 }, (_, i) => n * 10 ** i)).sort((a, b) => a - b),
-			},
-			{
-				stroke: () => styleValue('dim'),
-				grid: { stroke: () => styleValue('line'), width: 1 },
-				ticks: { show: false },
-				size: 62,
-				gap: 4,
-				font: '11px system-ui, sans-serif',
-				incrs: blocks ? undefined : Array.from({ length: 50 }, (_, i) => 2 ** i),
-				values: (_, splits) => splits.map((s) => (s ? text(s) : '')),
-			},
-		],
+		scales: { x: { time: false }, y: { range: upFromZero } },
+		axes: axes(blocks ? 'blocks' : 'bytes', 62),
 		series: [
 			{},
 			{ stroke: () => styleValue('b1'), width: 1, fill: () => styleValue('b3'), points: { show: false }, paths: uPlot.paths.stepped!({ align: 1 }) },
