@@ -92,7 +92,7 @@ export function AccountView(props: ViewProps) {
 	return (
 		<Answered answer={answer}>
 			{(ledger) => (
-				<div class="page">
+				<div class="page" tabIndex={0}>
 					<h2>
 						{ledger.adds_up
 							? `The account adds up${ledger.complete ? ', and is complete' : ', but is not complete'}.`

@@ -1,5 +1,5 @@
 // What was in use over time, in bands upon each other: one a call site, function, module, or what became of the blocks. The largest, and the rest.
-import { useEffect, useMemo } from 'preact/hooks';
+import { useLayoutEffect, useMemo } from 'preact/hooks';
 import uPlot from 'uplot';
 import { changed, filtersOf, go, inBlocks, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
@@ -42,7 +42,7 @@ function Chart(props: { data: Timeline; bands: Band[]; colours: string[]; blocks
 	const dark = useDark();
 	const { data, bands, blocks } = props;
 
-	useEffect(() => {
+	useLayoutEffect(() => {
 		if (!box.current || width < 50 || height < 50) return undefined;
 		const points = data.start_ns.length;
 		const sums = new Float64Array(points + 1);
@@ -91,7 +91,7 @@ function Bands(props: ViewProps & { data: Timeline; kind: Kind }) {
 	return (
 		<>
 			<Chart data={data} bands={bands} colours={colours} blocks={blocks} address={address} />
-			<div class="tablebox bandlist">
+			<div class="tablebox bandlist" tabIndex={0}>
 				<table>
 					<thead>
 						<tr>

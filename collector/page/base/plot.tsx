@@ -1,5 +1,5 @@
 // Plots over the time of a recording, all with the same axes.
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { styleValue, useDark } from './colours';
 import { duration, shortCount, size } from './format';
@@ -67,7 +67,7 @@ export function Plot(props: {
 	const { xs, lines, unit, height } = props;
 	const text = textOf(unit);
 
-	useEffect(() => {
+	useLayoutEffect(() => {
 		if (!box.current || width < 60) return undefined;
 		let down = 0;
 		const u = new uPlot(

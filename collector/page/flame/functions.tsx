@@ -50,7 +50,7 @@ export function FunctionTable(props: { layout: Layout; blocks: boolean; picked: 
 	const whole = layout.values[0]!;
 
 	return (
-		<div class="tablebox functions">
+		<div class="tablebox functions" tabIndex={0}>
 			<table>
 				<thead>
 					<tr>

@@ -13,19 +13,21 @@ interface Column {
 	/** What the column is sorted by. */
 	key: (s: Stream) => number | string;
 	number?: boolean;
+	/** Left out in a narrow window. */
+	minor?: boolean;
 }
 
 const COLUMNS: Column[] = [
 	{ name: 'program', title: 'Program', key: (s) => s.name },
-	{ name: 'host', title: 'Host', key: (s) => s.host ?? '' },
-	{ name: 'pid', title: 'PID', key: (s) => s.pid ?? 0, number: true },
+	{ name: 'host', title: 'Host', key: (s) => s.host ?? '', minor: true },
+	{ name: 'pid', title: 'PID', key: (s) => s.pid ?? 0, number: true, minor: true },
 	{ name: 'state', title: 'State', key: (s) => s.state },
-	{ name: 'began', title: 'Began', key: (s) => nanoseconds(s.timestamp), number: true },
-	{ name: 'ran', title: 'Recorded for', key: (s) => nanoseconds(s.runtime), number: true },
+	{ name: 'began', title: 'Began', key: (s) => nanoseconds(s.timestamp), number: true, minor: true },
+	{ name: 'ran', title: 'Recorded for', key: (s) => nanoseconds(s.runtime), number: true, minor: true },
 	{ name: 'heap', title: 'Heap', key: (s) => s.final_allocated, number: true },
-	{ name: 'blocks', title: 'Blocks', key: (s) => s.final_allocated_count, number: true },
-	{ name: 'events', title: 'Events', key: (s) => s.events ?? 0, number: true },
-	{ name: 'rate', title: 'Events/s', key: (s) => s.events_per_second ?? 0, number: true },
+	{ name: 'blocks', title: 'Blocks', key: (s) => s.final_allocated_count, number: true, minor: true },
+	{ name: 'events', title: 'Events', key: (s) => s.events ?? 0, number: true, minor: true },
+	{ name: 'rate', title: 'Events/s', key: (s) => s.events_per_second ?? 0, number: true, minor: true },
 ];
 
 const STATES = { live: '● live', ended: 'ended', interrupted: '◐ interrupted' };
@@ -67,18 +69,18 @@ function Row(props: { stream: Stream; address: Address; picked: boolean; onPick:
 					</a>
 				)}
 			</td>
-			<td>{s.host}</td>
-			<td class="n">{s.pid || ''}</td>
+			<td class="minor">{s.host}</td>
+			<td class="n minor">{s.pid || ''}</td>
 			<td>
 				<span class={`state ${s.state}`}>{STATES[s.state]}</span>
 			</td>
-			<td class="n">{when(nanoseconds(s.timestamp) / 1e6)}</td>
-			<td class="n">{duration(nanoseconds(s.runtime))}</td>
+			<td class="n minor">{when(nanoseconds(s.timestamp) / 1e6)}</td>
+			<td class="n minor">{duration(nanoseconds(s.runtime))}</td>
 			<td class="n">{size(s.final_allocated)}</td>
-			<td class="n">{count(s.final_allocated_count)}</td>
-			<td class="n">{s.events === undefined ? '' : shortCount(s.events)}</td>
-			<td class="n">{s.state === 'live' && s.events_per_second !== undefined ? shortCount(s.events_per_second) : ''}</td>
-			<td>
+			<td class="n minor">{count(s.final_allocated_count)}</td>
+			<td class="n minor">{s.events === undefined ? '' : shortCount(s.events)}</td>
+			<td class="n minor">{s.state === 'live' && s.events_per_second !== undefined ? shortCount(s.events_per_second) : ''}</td>
+			<td class="minor">
 				<Line stream={s} />
 			</td>
 		</tr>
@@ -134,7 +136,7 @@ export function FleetView(props: { address: Address }) {
 			)}
 			{streams && streams.length > 0 && rows.length === 0 && <Notice title={`Nothing matches “${q}”.`}>Search for a part of a program, host, pid or state.</Notice>}
 			{rows.length > 0 && (
-				<div class="tablebox">
+				<div class="tablebox" tabIndex={0}>
 					<table>
 						<thead>
 							<tr>
@@ -142,7 +144,7 @@ export function FleetView(props: { address: Address }) {
 									<span class="hidden">Compare</span>
 								</th>
 								{COLUMNS.map((c) => (
-									<th class={c.number ? 'n' : ''} aria-sort={c === sort ? (order === 'asc' ? 'ascending' : 'descending') : 'none'}>
+									<th class={`${c.number ? 'n' : ''} ${c.minor ? 'minor' : ''}`} aria-sort={c === sort ? (order === 'asc' ? 'ascending' : 'descending') : 'none'}>
 										<button
 											type="button"
 											onClick={() => go({ set: { sort: c.name, order: c === sort ? (order === 'asc' ? 'dsc' : 'asc') : undefined } })}
@@ -152,7 +154,7 @@ export function FleetView(props: { address: Address }) {
 										</button>
 									</th>
 								))}
-								<th>In use over time</th>
+								<th class="minor">In use over time</th>
 							</tr>
 						</thead>
 						<tbody>

@@ -27,7 +27,7 @@ export function Inspector(props: { address: Address; stream: Stream | undefined;
 	const [name = '', place = '', module = ''] = (site ?? '').split('@');
 
 	return (
-		<aside class="inspector" aria-label="What is selected">
+		<aside class="inspector" aria-label="What is selected" tabIndex={0}>
 			{!site && !picked && <p class="dim">Select a call site, a frame or a moment: what is known of it stands here.</p>}
 			{site && stream && (
 				<>

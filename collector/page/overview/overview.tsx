@@ -151,7 +151,7 @@ export function Overview(props: ViewProps) {
 	return (
 		<Answered answer={answer}>
 			{(report) => (
-				<div class="overview">
+				<div class="overview" tabIndex={0}>
 					<div class="about">
 						<h2>{stream.cmdline || stream.name}</h2>
 						<p class="dim">

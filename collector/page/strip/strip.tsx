@@ -1,7 +1,7 @@
 // The time strip: what was in use over the whole recording, or the part that is zoomed to. A range that is dragged filters all views (born
 // in it), a click is a moment (in use then), the wheel zooms, a double click shows all again. The server answers by the pixel, so that 100
 // million allocations are drawn as quickly as 100.
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { filtersOf, go, inBlocks, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
@@ -120,7 +120,7 @@ export function Strip(props: { address: Address; stream: Stream | undefined }) {
 	drawn.current = (u) => drawSaid(u, said, momentOf(params.get('at')), [momentOf(params.get('from')), momentOf(params.get('to'))], undefined);
 	if (answer.data) end.current = Math.max(end.current, answer.data.end_ns);
 
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const { data } = answer;
 		if (!box.current || !width || !data) return undefined;
 		const zoom = (from: number, to: number) => {

@@ -27,7 +27,7 @@ export function SitesView(props: ViewProps) {
 				sites.groups.length === 0 ? (
 					<Notice title="No call site has anything in use then." />
 				) : (
-					<div class="tablebox">
+					<div class="tablebox" tabIndex={0}>
 						<table>
 							<thead>
 								<tr>

@@ -1,0 +1,28 @@
+// Every view of every recording, in both themes and three widths: nothing fails, nothing is cut off sideways, axe-core finds nothing serious.
+const SIZES = [[360, 740], [1280, 800], [2560, 1300]];
+
+export default async function ({ page, open, settled, picture, accessible, check, args }) {
+	for (const named of args) {
+		const [name, stream] = named.split('=');
+		await open(`#/${stream}/overview`);
+		const views = await page.locator('.views a').evaluateAll((links) => links.map((a) => a.getAttribute('href')));
+		check(`${name} has views`, views.length > 3, views.length);
+		for (const href of views) {
+			const view = /\/([^/?]+)(\?|$)/.exec(href)[1];
+			await open(href);
+			check(`${name}: ${view} is shown`, (await page.locator('main').innerText()).trim().length > 0);
+			await accessible(`${name}: ${view}`);
+			for (const [width, height] of SIZES)
+				for (const colorScheme of ['light', 'dark']) {
+					await page.setViewportSize({ width, height });
+					await page.emulateMedia({ colorScheme });
+					await settled();
+					const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+					check(`${name}: ${view} fits ${width} px`, wide <= 0, `${wide} px too wide`);
+					await picture(`${name}-${view}-${width}-${colorScheme}`);
+				}
+			await page.setViewportSize({ width: 1280, height: 800 });
+			await page.emulateMedia({ colorScheme: 'light' });
+		}
+	}
+}
