@@ -127,6 +127,32 @@ export interface Frame {
 	is_inline: boolean;
 }
 
+export interface DiffGroup {
+	function?: string;
+	file?: string;
+	line?: number;
+	module?: string;
+	backtrace_id?: number;
+	base_backtrace_id?: number;
+	kind: 'added' | 'removed' | 'changed';
+	bytes: number;
+	blocks: number;
+	base?: Sum;
+	new?: Sum;
+}
+
+export interface Diff {
+	base: Sum;
+	new: Sum;
+	bytes: number;
+	blocks: number;
+	added_bytes: number;
+	removed_bytes: number;
+	grown_bytes: number;
+	shrunk_bytes: number;
+	groups: DiffGroup[];
+}
+
 export interface Gap {
 	thread: number;
 	events: number;

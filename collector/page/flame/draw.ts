@@ -72,8 +72,6 @@ export interface Look {
 	match: Match | undefined;
 	hovered: number;
 	picked: number; // frame, not node
-	/** What a node has more than in the base, in a differential. */
-	changes: Float64Array | undefined;
 }
 
 export function draw(ctx: CanvasRenderingContext2D, layout: Layout, sight: Sight, look: Look): void {
@@ -82,7 +80,7 @@ export function draw(ctx: CanvasRenderingContext2D, layout: Layout, sight: Sight
 	const frames = layout.flame.nodes.frame;
 	const text = styleValue('text');
 	const background = styleValue('bg');
-	const mostChanged = look.changes ? Math.max(...[look.changes[0]!, ...layout.levels[1]?.nodes ?? []].map((n, i) => Math.abs(i ? look.changes![n]! : n))) : 0;
+	const mostChanged = layout.changes ? Math.max(...[layout.changes[0]!, ...layout.levels[1]?.nodes ?? []].map((n, i) => Math.abs(i ? layout.changes![n]! : n))) : 0;
 	const colours = new Map<number, string>();
 	const boxColour = (node: number) => {
 		const frame = frames[node]!;
@@ -109,7 +107,7 @@ export function draw(ctx: CanvasRenderingContext2D, layout: Layout, sight: Sight
 				place = Math.max(place + 1, lastBefore(level, level.x[place]! + 0.5 / scale));
 				if (x < 0) continue;
 				ctx.globalAlpha = 0.5;
-				ctx.fillStyle = look.changes ? colourOf('', look.dark) : boxColour(node);
+				ctx.fillStyle = layout.changes ? colourOf('', look.dark) : boxColour(node);
 				ctx.fillRect(x, top, NARROWEST, ROW - 1);
 				ctx.globalAlpha = 1;
 				continue;
@@ -121,7 +119,7 @@ export function draw(ctx: CanvasRenderingContext2D, layout: Layout, sight: Sight
 			const frame = frames[node]!;
 			const matches = look.match && frame >= 0 && look.match.frames[frame];
 			ctx.globalAlpha = look.match && !matches ? 0.35 : 1;
-			ctx.fillStyle = look.changes ? differenceColour(look.changes[node]!, mostChanged, look.dark) : boxColour(node);
+			ctx.fillStyle = layout.changes ? differenceColour(layout.changes[node]!, mostChanged, look.dark) : boxColour(node);
 			ctx.fillRect(left, top, Math.max(NARROWEST, right - left - (w > 2 ? 1 : 0)), ROW - 1);
 			ctx.globalAlpha = 1;
 			if (node === look.hovered || (frame >= 0 && frame === look.picked)) {

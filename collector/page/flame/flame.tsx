@@ -12,14 +12,13 @@ interface Props {
 	upwards: boolean;
 	match: Match | undefined;
 	picked: number;
-	changes: Float64Array | undefined;
 	onPick: (node: number) => void;
 }
 
-function Tip(props: { layout: Layout; node: number; x: number; y: number; blocks: boolean; changes: Float64Array | undefined }) {
+function Tip(props: { layout: Layout; node: number; x: number; y: number; blocks: boolean }) {
 	const { layout, node } = props;
 	const text = props.blocks ? count : size;
-	const total = layout.values[node]!;
+	const total = layout.amounts[node]!;
 	const self = selfOf(layout, node);
 	const { total: sum } = layout.flame;
 	const error = props.blocks ? sum.blocks_error : sum.bytes_error;
@@ -28,10 +27,10 @@ function Tip(props: { layout: Layout; node: number; x: number; y: number; blocks
 			<strong>{functionOf(layout.flame, node)}</strong>
 			<div class="dim">{[placeOf(layout.flame, node), moduleOf(layout.flame, node)].filter(Boolean).join(' · ')}</div>
 			<div>
-				{text(total)} · {percent(total, layout.values[0]!)} %{error ? ` (the whole ± ${text(error)})` : ''}
+				{text(total)} · {percent(total, layout.amounts[0]!)} %{error ? ` (the whole ± ${text(error)})` : ''}
 			</div>
 			{self !== total && <div>{text(self)} of it by itself</div>}
-			{props.changes && <div>{`${props.changes[node]! > 0 ? '+' : ''}${text(props.changes[node]!)} since the base`}</div>}
+			{layout.changes && <div>{`${layout.changes[node]! > 0 ? '+' : ''}${text(layout.changes[node]!)} since the base`}</div>}
 		</div>
 	);
 }
@@ -69,11 +68,11 @@ export function Flame(props: Props) {
 			}
 			const ctx = element.getContext('2d', { alpha: true })!;
 			ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-			const look: Look = { dark, match: props.match, hovered: hover?.node ?? -1, picked: props.picked, changes: props.changes };
+			const look: Look = { dark, match: props.match, hovered: hover?.node ?? -1, picked: props.picked };
 			draw(ctx, layout, full, look);
 		});
 		return () => cancelAnimationFrame(frame);
-	}, [layout, width, height, sight, dark, props.match, props.picked, props.changes, props.upwards, hover?.node]);
+	}, [layout, width, height, sight, dark, props.match, props.picked, props.upwards, hover?.node]);
 
 	const zoomTo = (node: number) => {
 		setZoomed(node);
@@ -168,7 +167,7 @@ export function Flame(props: Props) {
 					Show all
 				</button>
 			)}
-			{hover && <Tip layout={layout} node={hover.node} x={hover.x} y={hover.y} blocks={props.blocks} changes={props.changes} />}
+			{hover && <Tip layout={layout} node={hover.node} x={hover.x} y={hover.y} blocks={props.blocks} />}
 			{rowTop(full, 0) > height && <span class="hidden" />}
 		</div>
 	);

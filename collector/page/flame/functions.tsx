@@ -14,8 +14,8 @@ export interface FunctionRow {
 	matches: boolean;
 }
 
-export function functionRows(layout: Layout, changes: Float64Array | undefined, match: Match | undefined): FunctionRow[] {
-	const { flame } = layout;
+export function functionRows(layout: Layout, match: Match | undefined): FunctionRow[] {
+	const { flame, changes } = layout;
 	const rows = new Map<number, FunctionRow>();
 	const open = new Map<number, number>(); // of a function: one behind the last node below its outermost frame
 
@@ -31,7 +31,7 @@ export function functionRows(layout: Layout, changes: Float64Array | undefined, 
 		row.matches ||= !!match?.frames[frame];
 		if (node < (open.get(key) ?? 0)) continue;
 		open.set(key, layout.end[node]!);
-		row.total += layout.values[node]!;
+		row.total += layout.amounts[node]!;
 		row.change += changes ? changes[node]! : 0;
 	}
 	return [...rows.values()];
@@ -39,15 +39,16 @@ export function functionRows(layout: Layout, changes: Float64Array | undefined, 
 
 const ROWS_MAX = 200;
 
-export function FunctionTable(props: { layout: Layout; blocks: boolean; picked: string; changes: Float64Array | undefined; match: Match | undefined }) {
-	const { layout, changes, match } = props;
+export function FunctionTable(props: { layout: Layout; blocks: boolean; picked: string; match: Match | undefined }) {
+	const { layout, match } = props;
+	const { changes } = layout;
 	const rows = useMemo(() => {
-		const all = functionRows(layout, changes, match);
+		const all = functionRows(layout, match);
 		const found = match ? all.filter((r) => r.matches) : all;
 		return found.sort(changes ? (a, b) => Math.abs(b.change) - Math.abs(a.change) : (a, b) => b.self - a.self || b.total - a.total);
-	}, [layout, changes, match]);
+	}, [layout, match]);
 	const show = props.blocks ? count : size;
-	const whole = layout.values[0]!;
+	const whole = layout.amounts[0]!;
 
 	return (
 		<div class="tablebox functions" tabIndex={0}>

@@ -10,7 +10,11 @@ export interface Level {
 export interface Layout {
 	flame: Flame;
 	count: number;
-	values: Float64Array; // of a node with all below it; at least 0
+	values: Float64Array; // how wide a node is, with all below it; at least 0
+	/** What a node has, with all below it: in a differential now, not what it is wide by. */
+	amounts: Float64Array;
+	/** In a differential: what it has more than in the base. */
+	changes: Float64Array | undefined;
 	depth: Uint16Array;
 	parent: Int32Array;
 	x: Float64Array;
@@ -19,14 +23,40 @@ export interface Layout {
 	end: Uint32Array;
 }
 
-/** `values`: what the widths are, a number a node. */
-export function layOut(flame: Flame, values: number[]): Layout {
+/** In a differential a box is as wide as the larger of both sides, so that what has gone is seen, too. */
+function widthsOf(depths: number[], now: number[], base: number[]): Float64Array {
+	const n = depths.length;
+	const widths = new Float64Array(n);
+	// From the last node: of each depth, what the children of the next node above it have.
+	const nowBelow: number[] = [];
+	const baseBelow: number[] = [];
+	const widthBelow: number[] = [];
+
+	for (let i = n - 1; i >= 0; i--) {
+		const d = depths[i]!;
+		const selfNow = now[i]! - (nowBelow[d + 1] ?? 0);
+		const selfBase = base[i]! - (baseBelow[d + 1] ?? 0);
+		widths[i] = Math.max(0, selfNow, selfBase) + (widthBelow[d + 1] ?? 0);
+		nowBelow[d + 1] = baseBelow[d + 1] = widthBelow[d + 1] = 0;
+		nowBelow[d] = (nowBelow[d] ?? 0) + now[i]!;
+		baseBelow[d] = (baseBelow[d] ?? 0) + base[i]!;
+		widthBelow[d] = (widthBelow[d] ?? 0) + widths[i]!;
+	}
+	return widths;
+}
+
+/** `blocks`: boxes are as wide as blocks are many, else as bytes. */
+export function layOut(flame: Flame, blocks: boolean): Layout {
 	const depths = flame.nodes.depth;
 	const n = depths.length;
+	const now = blocks ? flame.nodes.blocks : flame.nodes.bytes;
+	const base = blocks ? flame.nodes.base_blocks : flame.nodes.base_bytes;
 	const layout: Layout = {
 		flame,
 		count: n,
-		values: Float64Array.from(values, (v) => Math.max(0, v)),
+		values: base ? widthsOf(depths, now, base) : Float64Array.from(now),
+		amounts: Float64Array.from(now),
+		changes: base && Float64Array.from(base, (b, i) => now[i]! - b),
 		depth: Uint16Array.from(depths),
 		parent: new Int32Array(n).fill(-1),
 		x: new Float64Array(n),
@@ -77,8 +107,8 @@ export function lastBefore(level: Level, x: number): number {
 
 /** Of a node alone, without those below it. */
 export function selfOf(layout: Layout, node: number): number {
-	let self = layout.values[node]!;
-	for (let child = node + 1; child < layout.end[node]!; child = layout.end[child]!) self -= layout.values[child]!;
+	let self = layout.amounts[node]!;
+	for (let child = node + 1; child < layout.end[node]!; child = layout.end[child]!) self -= layout.amounts[child]!;
 	return Math.max(0, self);
 }
 
@@ -124,7 +154,7 @@ export function find(layout: Layout, text: string): Match | undefined {
 	for (let i = 0; i < layout.count; ) {
 		const frame = flame.nodes.frame[i]!;
 		if (frame >= 0 && frames[frame]) {
-			sum += layout.values[i]!;
+			sum += layout.amounts[i]!;
 			i = layout.end[i]!;
 		} else {
 			i++;

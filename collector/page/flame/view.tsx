@@ -7,7 +7,7 @@ import { Answered, Notice, Segments } from '../base/ui';
 import type { ViewProps } from '../frame/views';
 import type { Flame as FlameAnswer } from '../api/types';
 import { Flame } from './flame';
-import { find, functionOf, layOut, moduleOf, placeOf, type Layout } from './layout';
+import { find, functionOf, layOut, moduleOf, placeOf } from './layout';
 import { FunctionTable } from './functions';
 
 const TREES = [
@@ -24,15 +24,7 @@ const EMPTY: Record<string, string> = {
 function Graph(props: ViewProps & { flame: FlameAnswer }) {
 	const { flame, address } = props;
 	const blocks = inBlocks(address);
-	const { nodes } = flame;
-	const [base_bytes, base_blocks] = [nodes.base_bytes, nodes.base_blocks];
-	const base = blocks ? base_blocks : base_bytes;
-	const layout = useMemo<Layout>(() => {
-		const now = blocks ? nodes.blocks : nodes.bytes;
-		// In a differential a box is as wide as the larger of both, so that what has gone is seen, too.
-		return layOut(flame, now);
-	}, [flame, blocks]);
-	const changes = useMemo(() => base && Float64Array.from(base, (b, i) => (blocks ? nodes.blocks[i]! : nodes.bytes[i]!) - b), [flame, blocks]);
+	const layout = useMemo(() => layOut(flame, blocks), [flame, blocks]);
 	const text = address.params.get('find') ?? '';
 	const match = useMemo(() => find(layout, text), [layout, text]);
 	const tree = address.params.get('tree') === 'up' ? 'up' : 'down';
@@ -59,7 +51,8 @@ function Graph(props: ViewProps & { flame: FlameAnswer }) {
 					onInput={(event) => go({ set: { find: event.currentTarget.value } }, true)}
 				/>
 				<span class="dim" role="status">
-					{match ? `${percent(match.sum, layout.values[0]!)} % of ${show(layout.values[0]!)} match` : `${show(layout.values[0]!)} in ${count(layout.count - 1)} frames`}
+					{match ? `${percent(match.sum, layout.amounts[0]!)} % of ${show(layout.amounts[0]!)} match` : `${show(layout.amounts[0]!)} in ${count(layout.count - 1)} frames`}
+					{layout.changes ? ': red has grown, blue has shrunk' : ''}
 					{flame.cut ? `, ${count(flame.cut)} small ones are left out` : ''}
 				</span>
 			</div>
@@ -69,12 +62,11 @@ function Graph(props: ViewProps & { flame: FlameAnswer }) {
 				upwards={false}
 				match={match}
 				picked={picked}
-				changes={changes}
 				onPick={(node) =>
 					go({ set: { site: node ? [functionOf(flame, node), placeOf(flame, node), moduleOf(flame, node)].join('@') : undefined } }, true)
 				}
 			/>
-			<FunctionTable layout={layout} blocks={blocks} picked={site} changes={changes} match={match} />
+			<FunctionTable layout={layout} blocks={blocks} picked={site} match={match} />
 		</div>
 	);
 }

@@ -5,6 +5,8 @@ import { count, shortCount, size } from '../base/format';
 import { Notice, Segments } from '../base/ui';
 import { FleetView } from '../fleet/fleet';
 import { Strip } from '../strip/strip';
+import { baseInWords, Compare } from './compare';
+import { Export } from './export';
 import { FleetContext, useFleet, useFleetEvents, useStream } from './fleet_state';
 import { Inspector } from './inspector';
 import { VIEWS, viewOf } from './views';
@@ -38,8 +40,18 @@ function Crumbs(props: { address: Address; stream: Stream | undefined }) {
 }
 
 function Chips(props: { address: Address }) {
+	const { streams } = useFleet();
+	const base = props.address.params.get('base');
 	return (
 		<>
+			{base && (
+				<span class="chip">
+					compared with {baseInWords(base, streams, props.address.stream)}
+					<button type="button" aria-label="Compare no more" onClick={() => go({ set: { base: undefined } })}>
+						×
+					</button>
+				</span>
+			)}
 			{filtersOf(props.address).map(([name, value]) => (
 				<span class="chip">
 					{name.replaceAll('_', ' ')} {value}
@@ -149,6 +161,13 @@ export function Frame() {
 						heapcast
 					</a>
 					<Crumbs address={address} stream={stream} />
+					<span class="grow" />
+					{stream && (
+						<>
+							<Compare address={address} stream={stream} />
+							<Export address={address} stream={stream} />
+						</>
+					)}
 				</header>
 				{address.stream ? <StreamFrame key={address.stream} address={address} /> : <FleetView address={address} />}
 			</div>

@@ -4,6 +4,7 @@ import { AccountView } from '../account/account';
 import type { Stream } from '../api/types';
 import type { Address } from '../base/address';
 import { BandsView } from '../bands/bands';
+import { DiffView } from '../diff/diff';
 import { FlameView } from '../flame/view';
 import { Overview } from '../overview/overview';
 import { SitesView } from '../table/sites';
@@ -18,6 +19,7 @@ export const VIEWS: { name: string; title: string; group?: string; view: Compone
 	{ name: 'overview', title: 'Overview', view: Overview },
 	{ name: 'bands', title: 'Bands', view: BandsView },
 	{ name: 'flame', title: 'Flame graph', view: FlameView },
+	{ name: 'diff', title: 'Differences', view: DiffView },
 	{ name: 'sites', title: 'Call sites', view: SitesView },
 	{ name: 'account', title: 'Account', group: 'More', view: AccountView },
 ];
