@@ -27,6 +27,8 @@ static const struct route {
 } routes[] = {
 	{"/", false, REST_NONE, page_step, NULL, "text/html; charset=utf-8", "a page with links"},
 	{"/list", false, REST_NONE, list_step, NULL, JSON, "the recordings"},
+	{"/events", false, REST_NONE, events_step, NULL, "text/event-stream",
+	 "the recordings, and again and again those that have changed"},
 	{"/questions", false, REST_NONE, questions_step, NULL, JSON,
 	 "what is being answered, and how far it is"},
 	{"/snapshots", false, REST_NONE, snapshots_step, NULL, JSON,
