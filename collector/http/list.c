@@ -12,7 +12,7 @@
 static const char *const states[] = {
 	[STREAM_LIVE] = "live", [STREAM_ENDED] = "ended", [STREAM_INTERRUPTED] = "interrupted"};
 
-static void write_line(struct json *json, const struct source_line *line)
+void json_source_line(struct json *json, const struct source_line *line)
 {
 	const struct stream_summary *s = &line->summary;
 	char id[STREAM_ID_TEXT];
@@ -36,16 +36,28 @@ static void write_line(struct json *json, const struct source_line *line)
 	json_string(json, "host", s->host);
 	json_u64(json, "pid", s->pid);
 	json_string(json, "state", states[s->state]);
+	json_u64(json, "events", s->events);
+	if (line->has_rate)
+		json_u64(json, "events_per_second", line->events_per_second);
+	json_u64(json, "recording_bytes", s->recording_bytes);
 	if (s->incomplete && s->incomplete[0])
 		json_string(json, "incomplete", s->incomplete);
 	json_end(json, '}');
+}
+
+void sources_tell_note(struct exchange *x)
+{
+	char note[STORE_NOTE_MAX];
+
+	x->incomplete[0] = '\0';
+	if (sources_note(x->sources, note))
+		snprintf(x->incomplete, sizeof(x->incomplete), "Incomplete: %s", note);
 }
 
 int list_step(struct exchange *x)
 {
 	struct source_line *lines;
 	struct json json;
-	char note[STORE_NOTE_MAX];
 	size_t count;
 	int r = no_parameters(x);
 
@@ -53,13 +65,12 @@ int list_step(struct exchange *x)
 		r = sources_list(x->sources, &lines, &count, &x->err);
 	if (r < 0)
 		return r;
-	if (sources_note(x->sources, note))
-		snprintf(x->incomplete, sizeof(x->incomplete), "Incomplete: %s", note);
+	sources_tell_note(x);
 	x->content_type = "application/json";
 	json_init(&json, &x->out);
 	json_array(&json, NULL);
 	for (size_t i = 0; i < count; i++)
-		write_line(&json, &lines[i]);
+		json_source_line(&json, &lines[i]);
 	json_end(&json, ']');
 	sources_list_free(lines, count);
 	return buf_error(&x->out);

@@ -29,6 +29,8 @@ static const struct route {
 	{"/page", false, REST_MUST, page_file_step, NULL, "text/javascript; charset=utf-8",
 	 "a file of the page"},
 	{"/list", false, REST_NONE, list_step, NULL, JSON, "the recordings"},
+	{"/events", false, REST_NONE, events_step, NULL, "text/event-stream",
+	 "the recordings, and again and again those that have changed"},
 	{"/questions", false, REST_NONE, questions_step, NULL, JSON,
 	 "what is being answered, and how far it is"},
 	{"/snapshots", false, REST_NONE, snapshots_step, NULL, JSON,

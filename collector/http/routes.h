@@ -46,7 +46,7 @@ exchange_step flamegraph_step, collapsed_step, tree_step, ascii_tree_step, flame
 exchange_step timeline_step, timeline_leaked_step, histogram_step;
 exchange_step ledger_step, analyze_step;
 exchange_step snapshot_step, peak_step, leaks_step, report_step, diff_step;
-exchange_step live_step, graph_step, dynamic_step, dynamic_tree_step;
+exchange_step live_step, events_step, graph_step, dynamic_step, dynamic_tree_step;
 exchange_step heaptrack_step, replay_step, csv_step, json_rows_step;
 exchange_step pprof_step, jemalloc_step, gperftools_step, massif_step, speedscope_step, callgraph_step;
 exchange_step maps_step, mmaps_step, mallopts_step, raw_allocations_step;

@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "base/cleanup.h"
+#include "collector/http/fleet.h"
 #include "collector/http/http.h"
 #include "collector/query/query.h"
 #include "collector/symbols/symbols.h"
@@ -350,6 +351,11 @@ static int open_files(struct sources *sources, struct err_text *err)
 	return 0;
 }
 
+struct fleet *sources_fleet(struct sources *sources)
+{
+	return sources->fleet;
+}
+
 const char *sources_data(const struct sources *sources)
 {
 	return sources->options.data;
@@ -365,7 +371,8 @@ int sources_new(const struct http_options *options, struct sources **ret_sources
 		return err_set(err, -ENOMEM, "out of memory");
 	sources->options = *options;
 	pthread_mutex_init(&sources->lock, NULL);
-	r = open_files(sources, err);
+	sources->fleet = fleet_new();
+	r = sources->fleet ? open_files(sources, err) : err_set(err, -ENOMEM, "out of memory");
 	if (r < 0) {
 		sources_free(sources);
 		return r;
@@ -385,6 +392,7 @@ void sources_free(struct sources *sources)
 		source_free(source);
 	}
 	store_close(sources->store);
+	fleet_free(sources->fleet);
 	pthread_mutex_destroy(&sources->lock);
 	free(sources);
 }

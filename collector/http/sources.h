@@ -54,6 +54,8 @@ int source_totals(struct source *source, const atomic_bool *cancelled, struct re
 #define WATCHERS_MAX 64
 bool sources_watch(struct sources *sources);
 void sources_unwatch(struct sources *sources);
+/* What all of them together see of all recordings: fleet.h. */
+struct fleet *sources_fleet(struct sources *sources);
 
 /* Between these two it does not change. Taken and given back by the same thread. */
 void source_lock(struct source *source);
@@ -70,6 +72,8 @@ struct source_line {
 	uint64_t rows;
 	uint64_t ran_before_ns; /* of struct process_info */
 	bool watched_to_end;
+	bool has_rate;
+	uint64_t events_per_second; /* only fleet.h knows it */
 };
 int sources_list(struct sources *sources, struct source_line **ret_lines, size_t *ret_count, struct err_text *err);
 /* What the one who gathers tells all who read (store_note). False: nothing. */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "collector/http/sources_state.h"
@@ -21,6 +22,7 @@ static void summarize(struct source *source, const struct report *report,
 	const struct process_info *process = recording_process(source->recording);
 	const struct ledger_info *ledger = recording_ledger(source->recording);
 	struct completeness completeness;
+	struct stat file;
 
 	recording_completeness(source->recording, &completeness);
 	*out = (struct stream_summary){
@@ -34,6 +36,7 @@ static void summarize(struct source *source, const struct report *report,
 		.start_wall_ns = process->start_wall_ns,
 		.last_ns = recording_end_ns(source->recording),
 		.events = ledger->stored,
+		.recording_bytes = stat(source->path, &file) == 0 ? (uint64_t)file.st_size : 0,
 		.in_use_bytes = report->leaked.bytes,
 		.in_use_blocks = report->leaked.blocks,
 		.incomplete = copied(completeness.line),

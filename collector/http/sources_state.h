@@ -10,6 +10,7 @@ struct sources {
 	struct source *list; /* the last opened first */
 	uint64_t clock;
 	unsigned watchers;
+	struct fleet *fleet;
 };
 
 /* Under the lock, all of them. */

@@ -8,6 +8,7 @@
 struct filter;
 struct json;
 struct recording;
+struct source_line;
 struct view;
 
 /* Begins an answer that is an object: what the recording does not hold is its first member, if there is anything. */
@@ -16,6 +17,10 @@ void json_answer(struct json *json, struct exchange *x);
 void json_time(struct json *json, const char *key, uint64_t ns);
 /* `name`, and with _relative (since the start) and _relative_p (part of the recording, 0 to 1) behind it. */
 void json_times(struct json *json, const char *name, const struct view *view, uint64_t ns);
+/* One recording as /list has it. */
+void json_source_line(struct json *json, const struct source_line *line);
+/* What the one who gathers tells all who read (sources_note) becomes what the answer does not hold. */
+void sources_tell_note(struct exchange *x);
 /* key and key_s: the latter as 16 hexadecimal digits, for readers whose numbers are floating point. */
 void json_address(struct json *json, const char *key, uint64_t address);
 /* One frame of a backtrace (view_frame). */

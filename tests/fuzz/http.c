@@ -37,7 +37,8 @@ static const char *const filters[] = {
 static void add_route(void *context, const struct route_info *info)
 {
 	(void)context;
-	if (info->method == ROUTE_ORDER || strstr(info->path, "/live") || !strcmp(info->path, "/questions") || table.count == ROUTES_MAX)
+	if (info->method == ROUTE_ORDER || strstr(info->path, "/live") || !strcmp(info->path, "/events") ||
+	    !strcmp(info->path, "/questions") || table.count == ROUTES_MAX)
 		return;
 	table.route[table.count] = *info;
 	snprintf(table.path[table.count], sizeof(table.path[0]), "%s", info->path);
