@@ -4,6 +4,5 @@
 . "$TEST_SOURCE/lib-page.sh"
 "$AGENT" run --quiet --output "$T/sqlite3.heapcast" -- sqlite3 :memory: <"$ROOT/deploy/workload.sql" >"$T/sqlite3.said"
 serve_page "$T/sqlite3.heapcast"
-id=$("$COLLECTOR" list --json "$T/sqlite3.heapcast" 2>/dev/null | sed -n 's/.*"id":"\([0-9a-f]*\)".*/\1/p' | head -n 1)
-[ -n "$id" ] || id=$(curl -s "$page/list" | sed -n 's/.*"id":"\([0-9a-f]*\)".*/\1/p')
+id=$(curl -s "$page/list" | sed -n 's/.*"id":"\([0-9a-f]*\)".*/\1/p')
 play look "$id" sqlite3
