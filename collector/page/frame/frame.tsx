@@ -1,8 +1,9 @@
 // The one frame of all views: a bar above, the time strip, views at the left, the view, what is selected at the right.
 import { useEffect, useState } from 'preact/hooks';
-import { changed, filtersOf, go, inBlocks, useAddress, valueOf, type Address, type Value } from '../base/address';
+import { changed, go, inBlocks, useAddress, valueOf, type Address, type Value } from '../base/address';
 import { count, shortCount, size } from '../base/format';
 import { Notice, Segments } from '../base/ui';
+import { Filters } from '../filters/panel';
 import { FleetView } from '../fleet/fleet';
 import { Strip } from '../strip/strip';
 import { baseInWords, Compare } from './compare';
@@ -52,19 +53,11 @@ function Chips(props: { address: Address }) {
 					</button>
 				</span>
 			)}
-			{filtersOf(props.address).map(([name, value]) => (
-				<span class="chip">
-					{name.replaceAll('_', ' ')} {value}
-					<button type="button" aria-label={`Remove the filter ${name}`} onClick={() => go({ set: { [name]: undefined } })}>
-						×
-					</button>
-				</span>
-			))}
 		</>
 	);
 }
 
-function Bar(props: { address: Address }) {
+function Bar(props: { address: Address; stream: Stream | undefined }) {
 	const { address } = props;
 	return (
 		<div class="bar">
@@ -76,6 +69,7 @@ function Bar(props: { address: Address }) {
 				onChoose={(weight) => go({ set: { weight: weight === 'blocks' ? weight : undefined } })}
 			/>
 			<Chips address={address} />
+			<Filters address={address} stream={props.stream} />
 		</div>
 	);
 }
@@ -133,7 +127,7 @@ function StreamFrame(props: { address: Address }) {
 		);
 	return (
 		<>
-			<Bar address={props.address} />
+			<Bar address={props.address} stream={stream} />
 			{stream?.incomplete && (
 				<div class="incomplete" role="note">
 					{stream.incomplete} <a href={changed(props.address, { view: 'account' })}>Account</a>
