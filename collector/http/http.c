@@ -11,6 +11,8 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/pair_code.h"
+#include "collector/http/access.h"
 #include "collector/http/exchange.h"
 #include "collector/http/hangup.h"
 #include "collector/http/listener.h"
@@ -28,9 +30,9 @@ struct http {
 	struct server *server;
 	int listen_fd;
 	uint16_t port;
-	bool loopback;
-	const char *token;
-	char url[128];
+	struct access access;
+	char made_token[PAIR_CODE_LETTERS + 1]; /* where none was given */
+	char url[160];
 };
 
 static void on_stop(uv_async_t *stop)
@@ -59,8 +61,19 @@ static void write_url(struct http *http, const char *address)
 {
 	const char *open = strchr(address, ':') ? "[" : "", *close = open[0] ? "]" : "";
 
-	snprintf(http->url, sizeof(http->url), "http://%s%.80s%s:%u/", open, address, close,
-		 http->port);
+	snprintf(http->url, sizeof(http->url), "http://%s%.80s%s:%u/%s%s", open, address, close,
+		 http->port, http->made_token[0] ? "#token=" : "", http->made_token);
+}
+
+/* The token that was given; else one of 128 bits for this run, which stands in the address that is printed. Browsers keep what follows a
+ * "#" to themselves. */
+static int choose_token(struct http *http, const struct http_options *options, struct err_text *err)
+{
+	int r = options->token ? 0 : pair_code_make(http->made_token);
+
+	http->access.token = options->token ? options->token : http->made_token;
+	http->access.token_made = !options->token;
+	return r < 0 ? err_set(err, r, "the system has no random numbers for a token") : 0;
 }
 
 /* Runs what a failed or stopped server left on the loop, and closes it. */
@@ -78,8 +91,8 @@ static int start_thread(struct http *http, struct err_text *err)
 	workers_init(&http->workers, &http->loop, server_ready, hangup_look);
 	uv_async_init(&http->loop, &http->stop, on_stop);
 	http->stop.data = http;
-	r = server_new(&http->loop, http->listen_fd, http->loopback, http->token, http->sources,
-		       &http->workers, &http->server, err);
+	r = server_new(&http->loop, http->listen_fd, &http->access, http->sources, &http->workers,
+		       &http->server, err);
 	if (!r) {
 		http->listen_fd = -1;
 		r = -pthread_create(&http->thread, NULL, run, http);
@@ -111,7 +124,7 @@ static int listen_at(const struct http_options *options, int *ret_fd, uint16_t *
 	*ret_fd = -1;
 	return err_set(err, -EPERM,
 		       "everybody who reaches %s could read all that is recorded: give "
-		       "--http-token FILE (made with: umask 077; openssl rand -hex 32 >FILE), or "
+		       "--token FILE (made with: umask 077; openssl rand -hex 32 >FILE), or "
 		       "serve on 127.0.0.1",
 		       address_of(options));
 }
@@ -133,8 +146,9 @@ int http_start(const struct http_options *options, struct http **ret_http, struc
 	if (!http)
 		return err_set(err, -ENOMEM, "out of memory");
 	http->listen_fd = -1;
-	http->token = options->token;
-	r = listen_at(options, &http->listen_fd, &http->port, &http->loopback, err);
+	r = listen_at(options, &http->listen_fd, &http->port, &http->access.local, err);
+	if (!r)
+		r = choose_token(http, options, err);
 	if (!r)
 		r = sources_new(options, &http->sources, err);
 	if (!r)

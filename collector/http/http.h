@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The collector's REST API and its page (docs/rest-api.md), served by a thread of its own. Reads stores and recordings; writes
- * nothing. On an address that others reach, too, whoever asks has to bring a token.
+ * nothing. Who gives orders has to bring a token; on an address that others reach, too, whoever asks (access.h).
  */
 #include <stdint.h>
 
@@ -15,7 +15,7 @@ struct site_rules;
 struct http_options {
 	const char *address; /* NULL: HTTP_DEFAULT_ADDRESS. A numeric address, IPv4 or IPv6, or "localhost" */
 	uint16_t port;	     /* 0: any free one, see http_port */
-	const char *token;   /* that whoever asks has to bring (token.h); NULL: nobody has to, and only this machine reaches it */
+	const char *token;   /* (token.h) for orders, and beyond loopback for all; NULL: one is made, on loopback only */
 	const char *data;    /* folder of a store; NULL: none. It need not exist yet */
 	const char *const *files; /* recordings served beside it, NULL-terminated; may be NULL. They are opened at the start */
 	const char *const *symbol_folders; /* NULL-terminated; may be NULL */
@@ -32,7 +32,8 @@ struct http_options {
 int http_start(const struct http_options *options, struct http **ret_http, struct err_text *err);
 /* Would it listen there? Otherwise as http_start says. */
 int http_may_start(const struct http_options *options, struct err_text *err);
-/* Where it listens, as a browser takes it: "http://127.0.0.1:8080/". */
+/* Where it listens, as a browser takes it: "http://127.0.0.1:8080/#token=TOKEN" if the token was made, which nobody else knows; without if it
+ * was given. */
 const char *http_url(const struct http *http);
 uint16_t http_port(const struct http *http);
 /* Closes all connections, ends the thread and frees everything. May wait for a query to notice. */

@@ -273,6 +273,11 @@ enum route_method route_method(const struct exchange *x)
 	return route ? method_of(route) : ROUTE_GET;
 }
 
+bool route_needs_token(const struct exchange *x)
+{
+	return x->post && route_method(x) == ROUTE_ORDER;
+}
+
 const char *route_methods(const struct exchange *x)
 {
 	static const char *const methods[] = {[ROUTE_GET] = "GET, HEAD",

@@ -15,6 +15,8 @@ bool route_runs_sql(const struct exchange *x);
 /* How a route is asked: an order may change something, and is held to more than a question, which has its text in the body. */
 enum route_method { ROUTE_GET, ROUTE_GET_OR_QUESTION, ROUTE_QUESTION, ROUTE_ORDER };
 enum route_method route_method(const struct exchange *x);
+/* Is it asked with the token only, also on loopback? Orders are. */
+bool route_needs_token(const struct exchange *x);
 /* The same as the header `allow` has it. */
 const char *route_methods(const struct exchange *x);
 

@@ -11,11 +11,11 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "collector/http/access.h"
 #include "collector/http/askers.h"
 #include "collector/http/exchange.h"
 #include "collector/http/greeting.h"
 #include "collector/http/routes.h"
-#include "collector/http/token.h"
 #include "collector/page/page.h"
 
 #include "base/ban.h"
@@ -28,6 +28,7 @@
 #define HEAD_BYTES	  4096
 #define STALL_SECONDS	  60 /* a reader that takes nothing for so long is let go */
 #define AUTHORIZATION_MAX  2048
+#define HOST_MAX	   300 /* a name has 253 bytes, and an Origin a scheme and a port, too */
 #define LEAVING_MAX	   64 /* connections that the library has not closed yet */
 #define CHUNK_FRAME_MAX	  16 /* "10000\r\n" in front, "\r\n" behind */
 
@@ -40,8 +41,7 @@ struct server {
 	struct askers askers;
 	struct asker *arriving; /* the library has its connection, and may not have named it yet */
 	int listen_fd;
-	bool local_only;
-	const char *token; /* NULL: nobody is asked for one */
+	struct access access;
 	unsigned char slice[LWS_PRE + CHUNK_FRAME_MAX + SLICE_BYTES + CHUNK_FRAME_MAX];
 };
 
@@ -253,44 +253,10 @@ void server_ready(struct exchange *x)
 
 /* ---- requests ---- */
 
-static bool is_local_name(const char *host)
-{
-	size_t length = strcspn(host, ":");
-
-	if (host[0] == '[')
-		return !strncmp(host, "[::1]", 5) && (!host[5] || host[5] == ':');
-	if (length == strlen("localhost") && !strncasecmp(host, "localhost", length))
-		return true;
-	return !strncmp(host, "127.", 4) && strspn(host, "0123456789.") == length;
-}
-
-static bool names_this_machine(struct lws *wsi)
-{
-	char host[256];
-
-	if (!lws_hdr_total_length(wsi, WSI_TOKEN_HOST))
-		return true;
-	return lws_hdr_copy(wsi, host, sizeof(host), WSI_TOKEN_HOST) > 0 && is_local_name(host);
-}
-
 static int refuse(struct exchange *x, int status, int error, const char *text)
 {
 	x->status = status;
 	return err_set(&x->err, error, "%s", text);
-}
-
-/* Does the page that asks, if a browser says so, come from here? */
-static bool is_same_origin(struct lws *wsi)
-{
-	char origin[300], host[256], own[300];
-
-	if (!lws_hdr_total_length(wsi, WSI_TOKEN_ORIGIN))
-		return true;
-	if (lws_hdr_copy(wsi, origin, sizeof(origin), WSI_TOKEN_ORIGIN) <= 0 ||
-	    lws_hdr_copy(wsi, host, sizeof(host), WSI_TOKEN_HOST) <= 0)
-		return false;
-	snprintf(own, sizeof(own), "http://%s", host);
-	return !strcmp(origin, own);
 }
 
 /* A browser sends this type from elsewhere only after it has asked, and is not answered. */
@@ -305,46 +271,16 @@ static bool is_json(struct lws *wsi)
 	       (!type[length] || type[length] == ';' || type[length] == ' ');
 }
 
-static bool brings_token(const struct server *server, struct lws *wsi)
-{
-	char said[AUTHORIZATION_MAX];
-
-	return !server->token ||
-	       (lws_hdr_copy(wsi, said, sizeof(said), WSI_TOKEN_HTTP_AUTHORIZATION) > 0 &&
-		token_is_brought(server->token, said));
-}
-
-/* What may change something is held to more than what only reads. */
-static int read_order(struct lws *wsi, struct exchange *x)
-{
-	if (!is_same_origin(wsi))
-		return refuse(x, 403, -EINVAL, "orders are not taken from pages of elsewhere");
-	if (!is_json(wsi))
-		return refuse(x, 415, -EINVAL, "an order comes as application/json");
-	return 0;
-}
-
-static int read_question(struct lws *wsi, struct exchange *x)
-{
-	return is_same_origin(wsi) ? 0
-				   : refuse(x, 403, -EINVAL,
-					    "statements are not taken from pages of elsewhere");
-}
-
 static int read_post(struct lws *wsi, struct exchange *x)
 {
 	bool order = route_method(x) == ROUTE_ORDER;
 	char text[24];
 	uint64_t length;
-	int r;
 
-	x->post = true;
-	x->body_left = 1; /* until it is known */
 	if (route_method(x) == ROUTE_GET)
 		return refuse(x, 405, -EINVAL, "only GET and HEAD are answered here");
-	r = order ? read_order(wsi, x) : read_question(wsi, x);
-	if (r < 0)
-		return r;
+	if (order && !is_json(wsi))
+		return refuse(x, 415, -EINVAL, "an order comes as application/json");
 	if (lws_hdr_copy(wsi, text, sizeof(text), WSI_TOKEN_HTTP_CONTENT_LENGTH) <= 0 ||
 	    parse_u64(text, &length) < 0 || !length)
 		return refuse(x, 411, -EINVAL,
@@ -383,11 +319,39 @@ static int read_arguments(struct lws *wsi, struct exchange *x)
 	return 0;
 }
 
+/* NULL: there is no such header; "" stands for one that is too long. */
+static const char *header(struct lws *wsi, enum lws_token_indexes which, char *out, size_t size)
+{
+	if (!lws_hdr_total_length(wsi, which))
+		return NULL;
+	if (lws_hdr_copy(wsi, out, (int)size, which) <= 0)
+		out[0] = 0;
+	return out;
+}
+
+static int check_access(const struct server *server, struct lws *wsi, struct exchange *x,
+			bool reads)
+{
+	char host[HOST_MAX], origin[HOST_MAX], authorization[AUTHORIZATION_MAX];
+	const struct claim claim = {
+		.host = header(wsi, WSI_TOKEN_HOST, host, sizeof(host)),
+		.origin = header(wsi, WSI_TOKEN_ORIGIN, origin, sizeof(origin)),
+		.authorization = header(wsi, WSI_TOKEN_HTTP_AUTHORIZATION, authorization,
+					sizeof(authorization)),
+		.reads = reads,
+		.order = route_needs_token(x),
+	};
+
+	return access_check(&server->access, &claim, &x->status, &x->err);
+}
+
 /* 0, or a negative errno with what to answer. */
 static int read_request(struct server *server, struct lws *wsi, struct exchange *x,
 			size_t path_length)
 {
 	char version[16], codings[128];
+	bool reads;
+	int r;
 
 	x->head_only = lws_hdr_total_length(wsi, WSI_TOKEN_HEAD_URI) > 0;
 	x->takes_gzip = lws_hdr_copy(wsi, codings, sizeof(codings), WSI_TOKEN_HTTP_ACCEPT_ENCODING) > 0 &&
@@ -396,25 +360,18 @@ static int read_request(struct server *server, struct lws *wsi, struct exchange 
 		x->known_etag[0] = 0;
 	x->old_protocol = lws_hdr_copy(wsi, version, sizeof(version), WSI_TOKEN_HTTP) > 0 &&
 			  strstr(version, "1.0");
-	if (!brings_token(server, wsi)) {
-		x->body_left = 1; /* if there is one, nobody reads it */
-		return refuse(
-			x, 401, -EACCES,
-			"bring the token: Authorization: Bearer, or as a password (the file of "
-			"--http-token has it)");
-	}
-	if (!x->head_only && !lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) &&
-	    !lws_hdr_total_length(wsi, WSI_TOKEN_POST_URI))
+	reads = x->head_only || lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI);
+	x->post = lws_hdr_total_length(wsi, WSI_TOKEN_POST_URI) > 0;
+	x->body_left = !reads; /* until it is known: there may be one, which nobody reads */
+	r = check_access(server, wsi, x, reads);
+	if (r < 0)
+		return r;
+	if (!reads && !x->post)
 		return refuse(x, 405, -EINVAL, "only GET and HEAD are answered");
-	if (server->local_only && !names_this_machine(wsi))
-		return refuse(x, 403, -EINVAL,
-			      "this is served to this machine only: ask for localhost, or start it "
-			      "with --http ADDR:PORT");
 	if (strlen(x->request.path) != path_length)
 		return refuse(x, 400, -EINVAL, "the path has a NUL in it");
-	if (lws_hdr_total_length(wsi, WSI_TOKEN_POST_URI)) {
-		int r = read_post(wsi, x);
-
+	if (x->post) {
+		r = read_post(wsi, x);
 		if (r < 0)
 			return r;
 	} else if (route_method(x) == ROUTE_ORDER || route_method(x) == ROUTE_QUESTION) {
@@ -592,9 +549,8 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 	}
 }
 
-int server_new(uv_loop_t *loop, int listen_fd, bool local_only, const char *token,
-	       struct sources *sources, struct workers *workers, struct server **ret_server,
-	       struct err_text *err)
+int server_new(uv_loop_t *loop, int listen_fd, const struct access *access, struct sources *sources,
+	       struct workers *workers, struct server **ret_server, struct err_text *err)
 {
 	static const struct lws_protocols protocols[] = {
 		{.name = "http",
@@ -621,11 +577,8 @@ int server_new(uv_loop_t *loop, int listen_fd, bool local_only, const char *toke
 
 	if (!server)
 		return err_set(err, -ENOMEM, "out of memory");
-	*server = (struct server){.listen_fd = listen_fd,
-				  .local_only = local_only,
-				  .token = token,
-				  .sources = sources,
-				  .workers = workers};
+	*server = (struct server){
+		.listen_fd = listen_fd, .access = *access, .sources = sources, .workers = workers};
 	lws_set_log_level(0, NULL);
 	server->context = lws_create_context(&info);
 	if (!server->context) {

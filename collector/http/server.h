@@ -3,19 +3,18 @@
  * HTTP itself: connections in, requests made of them, answers out in slices. With hangup.c the only file that knows libwebsockets; it
  * runs on the loop that it is given and on no other thread.
  */
-#include <stdbool.h>
 #include <uv.h>
 
+struct access;
 struct err_text;
 struct exchange;
 struct server;
 struct sources;
 struct workers;
 
-/* Takes over `listen_fd`. `local_only`: requests must name this machine as their host (no foreign page may reach us through a
- * name that it has bent to 127.0.0.1). `token`: requests must bring it; NULL: none. It lives until the end. */
-int server_new(uv_loop_t *loop, int listen_fd, bool local_only, const char *token, struct sources *sources,
-	       struct workers *workers, struct server **ret_server, struct err_text *err);
+/* Takes over `listen_fd`. `access` is copied; its texts live until the end. */
+int server_new(uv_loop_t *loop, int listen_fd, const struct access *access, struct sources *sources, struct workers *workers,
+	       struct server **ret_server, struct err_text *err);
 /* A step of x has returned: sends what there is. */
 void server_ready(struct exchange *x);
 /* Closes all connections; the loop ends when they are closed. Free it after that. */

@@ -19,20 +19,20 @@ refused() { # WHAT STATUS TEXT OPTION...
 	assert_status "$status" "$COLLECTOR" serve "$@" "$T/plain.heapcast" 2>"$T/refused.err" >"$T/refused.out"
 	assert_contains "$what" "$T/refused.err" "$text"
 }
-refused "no token, for everybody" 2 "give --http-token FILE" --http 0.0.0.0:8157
-refused "no token, for everybody, by IPv6" 2 "give --http-token FILE" --http '[::]:8157'
+refused "no token, for everybody" 2 "give --token FILE" --http 0.0.0.0:8157
+refused "no token, for everybody, by IPv6" 2 "give --token FILE" --http '[::]:8157'
 chmod 644 "$T/token"
-refused "a token that others can read" 2 "can be used by others" --http 0.0.0.0:8157 --http-token "$T/token"
+refused "a token that others can read" 2 "can be used by others" --http 0.0.0.0:8157 --token "$T/token"
 chmod 600 "$T/token"
 echo short >"$T/short"
 chmod 600 "$T/short"
-refused "a token that can be guessed" 2 "openssl rand -hex 32" --http 0.0.0.0:8157 --http-token "$T/short"
+refused "a token that can be guessed" 2 "openssl rand -hex 32" --http 0.0.0.0:8157 --token "$T/short"
 assert_status 2 "$COLLECTOR" gather --data "$T/data" --no-discovery --listen off --http 0.0.0.0:8157 board 2>"$T/refused.err"
-assert_contains "gather" "$T/refused.err" "give --http-token FILE"
-assert_status 2 "$COLLECTOR" gather --data "$T/data" --no-discovery --listen off --http 127.0.0.1:8157 --http-token "$T/short" board 2>"$T/refused.err"
+assert_contains "gather" "$T/refused.err" "give --token FILE"
+assert_status 2 "$COLLECTOR" gather --data "$T/data" --no-discovery --listen off --http 127.0.0.1:8157 --token "$T/short" board 2>"$T/refused.err"
 [ ! -e "$T/data" ] || fail "a folder was made for nothing"
 
-nsenter --net="/proc/${net_pid[desk]}/ns/net" -- "$COLLECTOR" serve --http 10.77.0.2:8157 --http-token "$T/token" "$T/plain.heapcast" \
+nsenter --net="/proc/${net_pid[desk]}/ns/net" -- "$COLLECTOR" serve --http 10.77.0.2:8157 --token "$T/token" "$T/plain.heapcast" \
 	>"$T/serve.log" 2>"$T/serve.err" &
 server=$!
 wait_for 10 "the server" grep -q Serving "$T/serve.log"

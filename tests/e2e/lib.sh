@@ -14,6 +14,7 @@
 #   wait_collector              until it has ended; its exit status must be 0
 #   record CMD...               `agent run --announce` of CMD on the loopback interface
 #   ask COMMAND...              a question to the collector about $T/data
+#   token_in FILE               the token in the address that `collector serve` or `gather --http` has printed there
 #   adds_up [ARG...]            `collector ledger`, where something may be missing on purpose: fails unless the account adds up
 set -Eeuo pipefail
 export LC_ALL=C TZ=UTC PATH=/usr/sbin:/usr/bin:/sbin:/bin
@@ -141,6 +142,10 @@ adds_up() {
 	said=$("$COLLECTOR" ledger "$@") || status=$?
 	printf '%s\n' "$said"
 	[ "$status" = 0 ] || { [ "$status" = 1 ] && grep -qE 'The account adds up|"adds_up":true' <<<"$said"; }
+}
+
+token_in() {
+	sed -nE 's/.*#token=([A-Z2-7]+)$/\1/p' "$1"
 }
 
 wait_for() {

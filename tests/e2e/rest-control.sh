@@ -14,10 +14,15 @@ program=$!
 wait_for 20 "the stream" grep -q began "$T/gather.out"
 wait_for 20 "the recording" eval 'ask list --json | grep -q "\"pid\":$program"'
 
-# post STATUS BODY CURL-ARG...: the answer is in $T/answer
+# The token is in the address that gather printed.
+TOKEN=$(token_in "$T/gather.out")
+[ "${#TOKEN}" = 26 ] || fail "no token in $(cat "$T/gather.out")"
+
+# post STATUS BODY CURL-ARG...: the answer is in $T/answer; with the token TOKEN, none if it is empty
 post() {
 	local expected=$1 body=$2 id=${ID:-last} got
 	shift 2
+	[ -z "$TOKEN" ] || set -- -H "Authorization: Bearer $TOKEN" "$@"
 	got=$(curl -s -m 20 -o "$T/answer" -w '%{http_code}' -H 'Content-Type: application/json' --data-binary "$body" "$@" "$URL/data/$id/control${QUERY-}")
 	[ "$got" = "$expected" ] || fail "status $got instead of $expected for $body $*: $(cat "$T/answer")"
 }
@@ -35,6 +40,17 @@ post 200 '{"action":"snapshot"}'
 holds 'a["snapshot"] == 1'
 post 200 '{"text":"gr\u00fcn \"\ud83d\ude00\"\n<b>","action":"mark"}'
 ID=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["id"][:8])' "$T/answer") post 200 '{"action":"mode","mode":"full"}'
+
+# Reading takes no token here, an order does, as others may share this machine. Who has none hears where it is.
+assert_eq "reading without the token" 200 "$(curl -s -o "$T/answer" -w '%{http_code}' "$URL/list")"
+for wrong in "" "x$TOKEN" "${TOKEN:0:25}" "${TOKEN}A"; do
+	TOKEN=$wrong post 401 '{"action":"stop"}'
+	holds '"Authorization: Bearer" in a["error"] and "#token=" in a["error"]'
+done
+assert_eq "statements of SQL are questions" 200 "$(curl -s -o "$T/answer" -w '%{http_code}' -d 'select 1' "$URL/data/last/sql")"
+for path in data/last/sql data/last/execute_script; do
+	assert_eq "$path of a page from elsewhere" 403 "$(curl -s -o "$T/answer" -w '%{http_code}' -H 'Origin: http://example.org' -d 'select 1' "$URL/$path")"
+done
 
 # What makes no sense is named.
 for body in '{}' '[]' '' 'stop' '{"action":"fly"}' '{"action":"stop"' '{"action":"stop"}x' '{"action":1}' '{"action":"mark"}' \
@@ -62,12 +78,12 @@ post 403 '{"action":"stop"}' -H 'Origin: http://example.org'
 post 403 '{"action":"stop"}' -H 'Origin: null'
 post 200 '{"action":"mark","text":"own page"}' -H "Origin: $URL"
 post 403 '{"action":"stop"}' -H 'Host: example.org'
-assert_eq "a form" 415 "$(curl -s -o "$T/answer" -w '%{http_code}' -d '{"action":"stop"}' "$URL/data/last/control")"
-assert_eq "plain text" 415 "$(curl -s -o "$T/answer" -w '%{http_code}' -H 'Content-Type: text/plain' -d '{"action":"stop"}' "$URL/data/last/control")"
+assert_eq "a form" 415 "$(curl -s -o "$T/answer" -w '%{http_code}' -H "Authorization: Bearer $TOKEN" -d '{"action":"stop"}' "$URL/data/last/control")"
+assert_eq "plain text" 415 "$(curl -s -o "$T/answer" -w '%{http_code}' -H "Authorization: Bearer $TOKEN" -H 'Content-Type: text/plain' -d '{"action":"stop"}' "$URL/data/last/control")"
 
 # A body that comes slowly, or never; the next request of a connection whose body was refused.
 exec 9<>/dev/tcp/127.0.0.1/18083
-printf 'POST /data/last/control HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 35\r\n\r\n' >&9
+printf 'POST /data/last/control HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 35\r\n\r\n' "$TOKEN" >&9
 sleep 0.3
 printf '{"action":"mark",' >&9
 sleep 0.3
@@ -77,12 +93,15 @@ exec 9>&-
 
 # Where others can ask, too, orders are taken of who brings the token.
 (umask 077 && echo a-token-of-the-test >"$T/token")
-"$COLLECTOR" serve --data "$T/data" --http 0.0.0.0:18084 --http-token "$T/token" >"$T/serve.out" 2>"$T/serve.err" &
+"$COLLECTOR" serve --data "$T/data" --http 0.0.0.0:18084 --token "$T/token" >"$T/serve.out" 2>"$T/serve.err" &
 server=$!
 wait_for 20 "the server" grep -q 18084 "$T/serve.out"
 URL=http://127.0.0.1:18084 post 401 '{"action":"stop"}'
-URL=http://127.0.0.1:18084 post 403 '{"action":"stop"}' -H "Authorization: Bearer a-token-of-the-test" -H 'Origin: http://example.org'
-URL=http://127.0.0.1:18084 post 200 '{"action":"mark","text":"with the token"}' -H "Authorization: Bearer a-token-of-the-test"
+TOKEN=a-token-of-the-test
+URL=http://127.0.0.1:18084 post 403 '{"action":"stop"}' -H 'Origin: http://example.org'
+URL=http://127.0.0.1:18084 post 200 '{"action":"mark","text":"with the token"}'
+grep -q '#' "$T/serve.out" && fail "a token that was given is printed: $(cat "$T/serve.out")"
+TOKEN=$(token_in "$T/gather.out")
 kill "$server"
 wait "$server" || true
 

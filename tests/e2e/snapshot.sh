@@ -147,10 +147,12 @@ has "$T/last.json" '"snapshot:" not in json.dumps(a)'
 # ---- REST ----
 "$COLLECTOR" serve --data "$T/data" --http 127.0.0.1:18085 >"$T/serve.out" 2>"$T/serve.err" &
 wait_for 20 "the server" grep -q 18085 "$T/serve.out"
+TOKEN=$(token_in "$T/serve.out")
 post() { # STATUS BODY CURL-ARG...
 	local expected=$1 body=$2 got
 	shift 2
-	got=$(curl -s -m 30 -o "$T/answer" -w '%{http_code}' -H 'Content-Type: application/json' --data-binary "$body" "$@" "$URL/snapshot")
+	got=$(curl -s -m 30 -o "$T/answer" -w '%{http_code}' -H 'Content-Type: application/json' \
+		-H "Authorization: Bearer $TOKEN" --data-binary "$body" "$@" "$URL/snapshot")
 	assert_eq "status of $body $*: $(head -c 300 "$T/answer")," "$expected" "$got"
 }
 post 200 '{"name":"by-rest","timeout":20}'
@@ -161,7 +163,8 @@ post 400 '{"timeout":61}'
 post 400 '{"speed":1}'
 post 400 '{"streams":"ffffffff"}'
 post 403 '{}' -H 'Origin: http://example.org'
-assert_eq "a form" 415 "$(curl -s -o "$T/answer" -w '%{http_code}' -d '{}' "$URL/snapshot")"
+TOKEN=another post 401 '{}'
+assert_eq "a form" 415 "$(curl -s -o "$T/answer" -w '%{http_code}' -H "Authorization: Bearer $TOKEN" -d '{}' "$URL/snapshot")"
 assert_eq "a GET" 405 "$(curl -s -o "$T/answer" -w '%{http_code}' "$URL/snapshot")"
 curl -s "$URL/snapshots" >"$T/answer"
 has "$T/answer" 'len(a) == 6 and a[-1]["name"] == "by-rest"'

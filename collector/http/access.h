@@ -1,0 +1,30 @@
+#pragma once
+/*
+ * Who may ask what (docs/rest-api.md, "Who may ask"). Knows headers as texts, and nothing of connections.
+ *
+ *                  a question            an order
+ *   loopback       whoever is here       the token: others share this machine
+ *   elsewhere      the token             the token
+ *
+ * In front of both stands what keeps foreign web pages out: on loopback the Host must be a name of this machine, so that nobody reaches it
+ * through a name that was bent to 127.0.0.1; and what is neither GET nor HEAD has our own Origin, or none.
+ */
+#include <stdbool.h>
+
+struct err_text;
+
+struct access {
+	const char *token;
+	bool token_made; /* by this process, which has printed it; else it is of a file */
+	bool local;	 /* only this machine reaches us */
+};
+
+/* What a request says of who asks; NULL: it has no such header. */
+struct claim {
+	const char *host, *origin, *authorization;
+	bool reads; /* GET or HEAD */
+	bool order;
+};
+
+/* 0; or a negative errno, with the HTTP status and a sentence that says what to bring. */
+int access_check(const struct access *access, const struct claim *claim, int *ret_status, struct err_text *err);
