@@ -1,0 +1,20 @@
+// A leak that was planted is found in three clicks: the recording, its leaks, the first row.
+export default async function ({ page, open, settled, picture, accessible, check, args }) {
+	const [stream] = args;
+
+	await open('#/');
+	await page.locator(`a[href*="${stream.slice(0, 12)}"]`).first().click();
+	await settled();
+	await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Leaks' }).click();
+	await settled();
+	const first = page.locator('main tbody tr').first();
+	check('the leak is the first', (await first.innerText()).includes('forget_session'), await first.innerText());
+	check('with how many were not freed', /200/.test(await first.innerText()), await first.innerText());
+	await first.getByRole('button').first().click();
+	await settled();
+	const stack = await page.locator('.stack').first().innerText();
+	check('its stack says who called', /forget_session[\s\S]*serve_request[\s\S]*main/.test(stack), stack);
+	check('and where', /planted\.c:\d+/.test(stack), stack);
+	await accessible('leaks');
+	await picture('leak');
+}
