@@ -89,8 +89,9 @@ static int finish(struct server *server, struct lws *wsi, struct session *sessio
 
 /* Of the page and its files: nothing but what comes from here. */
 #define PAGE_POLICY                                                                                \
-	"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src "    \
-	"'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	"default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; connect-src " \
+	"'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors "      \
+	"'none'"
 
 /* For browsers, which ask for a password then; programs bring it as "Bearer", too. */
 #define CHALLENGE "Basic realm=\"heapcast: the token is the password\", Bearer"

@@ -18,7 +18,7 @@ rmSync(files, { recursive: true, force: true });
 mkdirSync(files, { recursive: true });
 
 const result = await build({
-	entryPoints: [join(source, 'main.tsx')],
+	entryPoints: [join(source, 'main.tsx'), join(source, 'flame', 'worker.ts')],
 	outdir: files,
 	bundle: true,
 	splitting: true,
@@ -37,13 +37,16 @@ const result = await build({
 });
 
 const outputs = result.metafile.outputs;
-const entry = Object.keys(outputs).find((name) => outputs[name].entryPoint);
+const entryOf = (file) => Object.keys(outputs).find((name) => outputs[name].entryPoint?.endsWith(file));
+const entry = entryOf('main.tsx');
+const worker = entryOf('worker.ts');
 const style = outputs[entry].cssBundle;
 const chunks = outputs[entry].imports.filter((i) => i.kind === 'import-statement').map((i) => i.path);
 
 // The page itself, with what it loads first.
 const html = readFileSync(join(source, 'index.html'), 'utf8')
 	.replace('{{style}}', `page/${basename(style)}`)
+	.replace('{{worker}}', `page/${basename(worker)}`)
 	.replace('{{script}}', `page/${basename(entry)}`)
 	.replace('{{chunks}}', chunks.map((c) => `<link rel="modulepreload" href="page/${basename(c)}">`).join(''));
 writeFileSync(join(files, 'index.html'), html);
@@ -56,7 +59,7 @@ const assets = [join(files, 'index.html'), ...Object.keys(outputs)].map((path) =
 		etag: createHash('sha256').update(bytes).digest('hex').slice(0, 16),
 		size: bytes.length,
 		packed: gzipSync(bytes, { level: 9 }),
-		first: path.endsWith('index.html') || path === entry || path === style || chunks.includes(path),
+		first: path.endsWith('index.html') || path === entry || path === worker || path === style || chunks.includes(path),
 	};
 });
 

@@ -26,10 +26,15 @@ export function hasToken(): boolean {
 	return sessionStorage.getItem(TOKEN) !== null;
 }
 
+/** What says who asks. */
+export function tokenHeaders(): Record<string, string> {
+	const token = sessionStorage.getItem(TOKEN);
+	return token ? { Authorization: `Bearer ${token}` } : {};
+}
+
 /** GET, or with a body POST. `path` is relative to the page. */
 export async function ask<T>(path: string, options: { signal?: AbortSignal; body?: unknown } = {}): Promise<T> {
-	const token = sessionStorage.getItem(TOKEN);
-	const headers: Record<string, string> = token ? { Authorization: `Bearer ${token}` } : {};
+	const headers = tokenHeaders();
 	if (options.body !== undefined) headers['Content-Type'] = 'application/json';
 	let response: Response;
 	try {

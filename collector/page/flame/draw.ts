@@ -1,36 +1,24 @@
-// Draws a layout on a canvas. What is narrower than a pixel is skipped by halving, so that a picture costs what it shows.
+// Draws a layout on a canvas. Children stand with the widest first: as soon as one is narrower than a pixel, it and its brothers behind it are one
+// box, and nothing below them is looked at. So a picture costs what is seen of it, however large the tree is.
 import { colourOf, shadeOf, styleValue } from '../base/colours';
-import { functionOf, lastBefore, moduleOf, type Layout, type Match } from './layout';
+import { functionOf, moduleOf, nodeAt, type Layout, type Match } from './layout';
 
 export const ROW = 19;
 const TEXT_MIN = 34; // narrower boxes have no name
-const NARROWEST = 0.6;
+const NARROWEST = 1;
 
 export interface Sight {
 	/** The part of the x axis that is shown, in the unit of the value. */
 	from: number;
 	to: number;
-	top: number; // in CSS pixels: how far down the picture is scrolled
+	top: number; // how far down the picture is scrolled, in CSS pixels
 	width: number;
 	height: number;
-	upwards: boolean; // the root is at the bottom
-}
-
-/** Where the row of that depth begins, from the canvas's top. */
-export function rowTop(sight: Sight, depth: number): number {
-	return sight.upwards ? sight.height - (depth + 1) * ROW + sight.top : depth * ROW - sight.top;
 }
 
 /** The node at a point of the canvas, -1: none. */
-export function nodeAt(layout: Layout, sight: Sight, x: number, y: number): number {
-	const depth = Math.floor(sight.upwards ? (sight.height - y + sight.top) / ROW : (y + sight.top) / ROW);
-	const level = layout.levels[depth];
-	if (!level) return -1;
-	const at = sight.from + (x / sight.width) * (sight.to - sight.from);
-	const place = lastBefore(level, at);
-	if (place < 0) return -1;
-	const node = level.nodes[place]!;
-	return at < layout.x[node]! + layout.values[node]! ? node : -1;
+export function nodeAtPoint(layout: Layout, sight: Sight, x: number, y: number): number {
+	return nodeAt(layout, Math.floor((y + sight.top) / ROW), sight.from + (x / sight.width) * (sight.to - sight.from));
 }
 
 /** Colours of a differential: red has grown, blue has shrunk, paler where little has. */
@@ -42,100 +30,125 @@ function differenceColour(change: number, most: number, dark: boolean): string {
 }
 
 // Widths of characters of the one font that is used, measured once.
-let widths: Map<string, number> | undefined;
+const widths = new Map<string, number>();
 
-function textWidth(ctx: CanvasRenderingContext2D, text: string): number {
-	widths ??= new Map();
-	let sum = 0;
-	for (const c of text) {
-		let w = widths.get(c);
-		if (w === undefined) widths.set(c, (w = ctx.measureText(c).width));
-		sum += w;
-	}
-	return sum;
+function characterWidth(ctx: CanvasRenderingContext2D, c: string): number {
+	let w = widths.get(c);
+	if (w === undefined) widths.set(c, (w = ctx.measureText(c).width));
+	return w;
 }
 
 /** The text, or as much of it as fits, with dots. '': nothing fits. */
 function fitted(ctx: CanvasRenderingContext2D, text: string, room: number): string {
-	if (text.length * 3 < room && textWidth(ctx, text) <= room) return text;
-	let sum = textWidth(ctx, '…');
-	let i = 0;
-	for (; i < text.length; i++) {
-		sum += textWidth(ctx, text[i]!);
-		if (sum > room) break;
+	let sum = 0;
+	let fits = 0; // so much fits with the dots behind it
+	const dots = characterWidth(ctx, '…');
+	for (let i = 0; i < text.length; i++) {
+		sum += characterWidth(ctx, text[i]!);
+		if (sum > room) return fits < 2 ? '' : `${text.slice(0, fits)}…`;
+		if (sum + dots <= room) fits = i + 1;
 	}
-	return i >= text.length ? text : i < 2 ? '' : `${text.slice(0, i)}…`;
+	return text;
 }
 
-export interface Look {
-	dark: boolean;
-	match: Match | undefined;
-	hovered: number;
-	picked: number; // frame, not node
+/** Frame colours, for as long as theme and layout stay. */
+function colourTable(layout: Layout, dark: boolean): (frame: number) => string {
+	const colours: (string | undefined)[] = [];
+	return (frame) => (colours[frame + 1] ??= frame < 0 ? colourOf('', dark) : shadeOf(moduleOf(layout, frame), functionOf(layout, frame), dark));
 }
 
-export function draw(ctx: CanvasRenderingContext2D, layout: Layout, sight: Sight, look: Look): void {
-	const { width, height, from, to } = sight;
-	const scale = width / (to - from);
-	const frames = layout.flame.nodes.frame;
-	const text = styleValue('text');
-	const background = styleValue('bg');
-	const mostChanged = layout.changes ? Math.max(...[layout.changes[0]!, ...layout.levels[1]?.nodes ?? []].map((n, i) => Math.abs(i ? layout.changes![n]! : n))) : 0;
-	const colours = new Map<number, string>();
-	const boxColour = (node: number) => {
-		const frame = frames[node]!;
-		let colour = colours.get(frame);
-		if (!colour) colours.set(frame, (colour = frame < 0 ? colourOf('', look.dark) : shadeOf(moduleOf(layout.flame, node), functionOf(layout.flame, node), look.dark)));
-		return colour;
-	};
+export class Painter {
+	private readonly colour: (frame: number) => string;
+	private readonly mostChanged: number;
 
-	ctx.font = '12px system-ui, sans-serif';
-	ctx.textBaseline = 'middle';
-	ctx.clearRect(0, 0, width, height);
-	const first = Math.max(0, Math.floor(sight.top / ROW));
-	const last = Math.min(layout.levels.length - 1, Math.ceil((sight.top + height) / ROW));
-	for (let depth = first; depth <= last; depth++) {
-		const level = layout.levels[depth]!;
-		const top = rowTop(sight, depth);
-		let place = Math.max(0, lastBefore(level, from));
-		while (place < level.nodes.length && level.x[place]! < to) {
-			const node = level.nodes[place]!;
-			const x = (level.x[place]! - from) * scale;
-			const w = layout.values[node]! * scale;
-			if (w < NARROWEST) {
-				// To the next one that is at least half a pixel further.
-				place = Math.max(place + 1, lastBefore(level, level.x[place]! + 0.5 / scale));
-				if (x < 0) continue;
-				ctx.globalAlpha = 0.5;
-				ctx.fillStyle = layout.changes ? colourOf('', look.dark) : boxColour(node);
-				ctx.fillRect(x, top, NARROWEST, ROW - 1);
+	constructor(
+		private readonly layout: Layout,
+		private readonly dark: boolean,
+	) {
+		const { change } = layout;
+		this.colour = colourTable(layout, dark);
+		this.mostChanged = change ? change.subarray(0, Math.min(layout.count, 2000)).reduce((most, c) => Math.max(most, Math.abs(c)), 0) : 0;
+	}
+
+	private colourOfNode(node: number): string {
+		const { change, frame } = this.layout;
+		return change ? differenceColour(change[node]!, this.mostChanged, this.dark) : this.colour(frame[node]!);
+	}
+
+	/** All that is in sight. */
+	paint(ctx: CanvasRenderingContext2D, sight: Sight, match: Match | undefined, picked: number): void {
+		const { layout } = this;
+		const { x, width, children, frame, depth } = layout;
+		const { from, to } = sight;
+		const scale = sight.width / (to - from);
+		const text = styleValue('text');
+		const accent = styleValue('accent');
+		const last = Math.ceil((sight.top + sight.height) / ROW);
+		const open = layout.count && width[0]! > 0 ? [0] : [];
+
+		ctx.font = '12px system-ui, sans-serif';
+		ctx.textBaseline = 'middle';
+		ctx.clearRect(0, 0, sight.width, sight.height);
+		while (open.length) {
+			const node = open.pop()!;
+			const left = Math.max(0, (x[node]! - from) * scale);
+			const right = Math.min(sight.width, (x[node]! + width[node]! - from) * scale);
+			const top = depth[node]! * ROW - sight.top;
+			const frameOfNode = frame[node]!;
+
+			if (top + ROW > 0) {
+				const dimmed = match && !(frameOfNode >= 0 && match.frames[frameOfNode]);
+				ctx.globalAlpha = dimmed ? 0.35 : 1;
+				ctx.fillStyle = this.colourOfNode(node);
+				ctx.fillRect(left, top, Math.max(NARROWEST, right - left - (right - left > 2 ? 1 : 0)), ROW - 1);
 				ctx.globalAlpha = 1;
-				continue;
+				if (frameOfNode >= 0 && frameOfNode === picked) {
+					ctx.strokeStyle = accent;
+					ctx.lineWidth = 2;
+					ctx.strokeRect(left + 1, top + 1, Math.max(1, right - left - 3), ROW - 3);
+				}
+				if (right - left >= TEXT_MIN) {
+					const name = fitted(ctx, functionOf(layout, frameOfNode), right - left - 9);
+					ctx.fillStyle = text;
+					if (name) ctx.fillText(name, left + 4, top + ROW / 2);
+				}
 			}
-			place++;
-			const left = Math.max(0, x);
-			const right = Math.min(width, x + w);
-			if (right <= 0) continue;
-			const frame = frames[node]!;
-			const matches = look.match && frame >= 0 && look.match.frames[frame];
-			ctx.globalAlpha = look.match && !matches ? 0.35 : 1;
-			ctx.fillStyle = layout.changes ? differenceColour(layout.changes[node]!, mostChanged, look.dark) : boxColour(node);
-			ctx.fillRect(left, top, Math.max(NARROWEST, right - left - (w > 2 ? 1 : 0)), ROW - 1);
-			ctx.globalAlpha = 1;
-			if (node === look.hovered || (frame >= 0 && frame === look.picked)) {
-				ctx.strokeStyle = node === look.hovered ? text : styleValue('accent');
-				ctx.lineWidth = node === look.hovered ? 1 : 2;
-				ctx.strokeRect(left + 0.5, top + 0.5, Math.max(1, right - left - 2), ROW - 2);
+			if (depth[node]! + 1 > last) continue;
+			for (let child = children[node]!; child < children[node + 1]!; child++) {
+				if (x[child]! >= to) break;
+				if (x[child]! + width[child]! <= from) continue;
+				if (width[child]! * scale >= NARROWEST) {
+					open.push(child);
+					continue;
+				}
+				const behind = children[node + 1]! - 1;
+				this.paintRest(ctx, sight, child, (x[behind]! + width[behind]! - from) * scale, scale);
+				break;
 			}
-			if (right - left < TEXT_MIN) continue;
-			const name = fitted(ctx, functionOf(layout.flame, node), right - left - 9);
-			if (!name) continue;
-			ctx.fillStyle = text;
-			ctx.fillText(name, left + 4, top + ROW / 2);
 		}
 	}
-	if (layout.values[0] === 0) {
-		ctx.fillStyle = background;
-		ctx.fillRect(0, 0, width, height);
+
+	/** Narrow brothers, as one. */
+	private paintRest(ctx: CanvasRenderingContext2D, sight: Sight, first: number, end: number, scale: number): void {
+		const left = Math.max(0, (this.layout.x[first]! - sight.from) * scale);
+		ctx.globalAlpha = 0.5;
+		ctx.fillStyle = this.colourOfNode(first);
+		ctx.fillRect(left, this.layout.depth[first]! * ROW - sight.top, Math.max(0.5, Math.min(sight.width, end) - left), ROW - 1);
+		ctx.globalAlpha = 1;
+	}
+
+	/** What lies above: the node under the pointer, and the one that the keyboard is at. */
+	paintMarks(ctx: CanvasRenderingContext2D, sight: Sight, hovered: number, selected: number): void {
+		const scale = sight.width / (sight.to - sight.from);
+		ctx.clearRect(0, 0, sight.width, sight.height);
+		for (const [node, colour, dash] of [[selected, styleValue('accent'), [3, 2]], [hovered, styleValue('text'), []]] as const) {
+			if (node < 0) continue;
+			const left = Math.max(0, (this.layout.x[node]! - sight.from) * scale);
+			const right = Math.min(sight.width, (this.layout.x[node]! + this.layout.width[node]! - sight.from) * scale);
+			ctx.strokeStyle = colour;
+			ctx.lineWidth = 1.5;
+			ctx.setLineDash([...dash]);
+			if (right > left) ctx.strokeRect(left + 0.5, this.layout.depth[node]! * ROW - sight.top + 0.5, Math.max(1, right - left - 2), ROW - 2);
+		}
 	}
 }

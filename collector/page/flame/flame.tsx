@@ -1,16 +1,16 @@
-// A flame graph on a canvas: wheel and drag, click to zoom, keyboard, tooltip.
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+// A flame graph on a canvas: wheel and drag, double click to zoom, keyboard, tooltip. A second canvas above it has what moves with the pointer.
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useDark } from '../base/colours';
 import { count, percent, size } from '../base/format';
 import { useSize } from '../base/ui';
-import { draw, nodeAt, ROW, rowTop, type Look, type Sight } from './draw';
-import { functionOf, moduleOf, placeOf, selfOf, type Layout, type Match } from './layout';
+import { nodeAtPoint, Painter, ROW, type Sight } from './draw';
+import { functionOf, moduleOf, placeOf, type Layout, type Match } from './layout';
 
 interface Props {
 	layout: Layout;
 	blocks: boolean;
-	upwards: boolean;
 	match: Match | undefined;
+	/** A frame. */
 	picked: number;
 	onPick: (node: number) => void;
 }
@@ -18,112 +18,124 @@ interface Props {
 function Tip(props: { layout: Layout; node: number; x: number; y: number; blocks: boolean }) {
 	const { layout, node } = props;
 	const text = props.blocks ? count : size;
-	const total = layout.amounts[node]!;
-	const self = selfOf(layout, node);
-	const { total: sum } = layout.flame;
-	const error = props.blocks ? sum.blocks_error : sum.bytes_error;
+	const frame = layout.frame[node]!;
+	const total = layout.amount[node]!;
+	const self = layout.self[node]!;
+	const error = props.blocks ? layout.total.blocks_error : layout.total.bytes_error;
 	return (
 		<div class="tip" role="tooltip" style={{ left: `${props.x}px`, top: `${props.y}px` }}>
-			<strong>{functionOf(layout.flame, node)}</strong>
-			<div class="dim">{[placeOf(layout.flame, node), moduleOf(layout.flame, node)].filter(Boolean).join(' · ')}</div>
+			<strong>{functionOf(layout, frame)}</strong>
+			<div class="dim">{[placeOf(layout, frame), moduleOf(layout, frame)].filter(Boolean).join(' · ')}</div>
 			<div>
-				{text(total)} · {percent(total, layout.amounts[0]!)} %{error ? ` (the whole ± ${text(error)})` : ''}
+				{text(total)} · {percent(total, layout.amount[0]!)} %{error ? ` (the whole ± ${text(error)})` : ''}
 			</div>
 			{self !== total && <div>{text(self)} of it by itself</div>}
-			{layout.changes && <div>{`${layout.changes[node]! > 0 ? '+' : ''}${text(layout.changes[node]!)} since the base`}</div>}
+			{layout.change && (
+				<div>
+					{layout.change[node]! > 0 ? '+' : ''}
+					{text(layout.change[node]!)} since the base
+				</div>
+			)}
 		</div>
 	);
 }
 
+/** A context of the size of its canvas, in CSS pixels. */
+function contextOf(canvas: HTMLCanvasElement | null, width: number, height: number): CanvasRenderingContext2D | null {
+	const ratio = devicePixelRatio;
+	if (!canvas || !width || !height) return null;
+	if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+		canvas.width = Math.round(width * ratio);
+		canvas.height = Math.round(height * ratio);
+	}
+	const ctx = canvas.getContext('2d');
+	ctx?.setTransform(ratio, 0, 0, ratio, 0, 0);
+	return ctx;
+}
+
 export function Flame(props: Props) {
-	const { layout } = props;
+	const { layout, match, picked } = props;
 	const [box, { width, height }] = useSize<HTMLDivElement>();
 	const canvas = useRef<HTMLCanvasElement>(null);
+	const marks = useRef<HTMLCanvasElement>(null);
 	const dark = useDark();
-	const [zoomed, setZoomed] = useState(0);
 	const [selected, setSelected] = useState(0);
 	const [hover, setHover] = useState<{ node: number; x: number; y: number }>();
-	const [sight, setSight] = useState<{ from: number; to: number; top: number }>({ from: 0, to: 1, top: 0 });
-	const whole = layout.values[0] || 1;
-
-	// A new tree is seen as a whole.
-	useMemo(() => {
-		setZoomed(0);
-		setSelected(0);
-		setSight({ from: 0, to: whole, top: 0 });
-	}, [layout]);
-
-	const full: Sight = { ...sight, width, height, upwards: props.upwards };
-	const deepest = Math.max(0, layout.levels.length * ROW - height);
+	const [view, setView] = useState({ from: 0, to: 1, top: 0 });
+	const painter = useMemo(() => new Painter(layout, dark), [layout, dark]);
+	const whole = layout.width[0] || 1;
+	const sight: Sight = { ...view, width, height };
+	const deepest = Math.max(0, (layout.levels.length - 1) * ROW - height);
 	const clampTop = (top: number) => Math.max(0, Math.min(deepest, top));
 
+	// A new tree is seen as a whole.
+	useLayoutEffect(() => {
+		setSelected(0);
+		setHover(undefined);
+		setView({ from: 0, to: layout.width[0] || 1, top: 0 });
+	}, [layout]);
+
 	useEffect(() => {
-		const element = canvas.current;
-		if (!element || !width || !height) return undefined;
 		const frame = requestAnimationFrame(() => {
-			const ratio = devicePixelRatio;
-			if (element.width !== Math.round(width * ratio) || element.height !== Math.round(height * ratio)) {
-				element.width = Math.round(width * ratio);
-				element.height = Math.round(height * ratio);
-			}
-			const ctx = element.getContext('2d', { alpha: true })!;
-			ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-			const look: Look = { dark, match: props.match, hovered: hover?.node ?? -1, picked: props.picked };
-			draw(ctx, layout, full, look);
+			const ctx = contextOf(canvas.current, width, height);
+			if (ctx) painter.paint(ctx, sight, match, picked);
 		});
 		return () => cancelAnimationFrame(frame);
-	}, [layout, width, height, sight, dark, props.match, props.picked, props.upwards, hover?.node]);
+	}, [painter, width, height, view, match, picked]);
+	useEffect(() => {
+		const frame = requestAnimationFrame(() => {
+			const ctx = contextOf(marks.current, width, height);
+			if (ctx) painter.paintMarks(ctx, sight, hover?.node ?? -1, selected || -1);
+		});
+		return () => cancelAnimationFrame(frame);
+	}, [painter, width, height, view, hover?.node, selected]);
 
 	const zoomTo = (node: number) => {
-		setZoomed(node);
 		setSelected(node);
-		setSight((s) => ({ ...s, from: layout.x[node]!, to: layout.x[node]! + Math.max(layout.values[node]!, whole / 1e9) }));
+		setView((v) => ({ ...v, from: layout.x[node]!, to: layout.x[node]! + Math.max(layout.width[node]!, whole / 1e9) }));
 	};
 	const select = (node: number) => {
+		const top = layout.depth[node]! * ROW;
 		setSelected(node);
 		props.onPick(node);
-		const top = layout.depth[node]! * ROW;
-		setSight((s) => ({ ...s, top: top < s.top ? top : top + ROW > s.top + height ? clampTop(top + ROW - height) : s.top }));
+		setView((v) => ({ ...v, top: top < v.top ? top : top + ROW > v.top + height ? clampTop(top + ROW - height) : v.top }));
 	};
 
 	useEffect(() => {
 		const element = canvas.current;
 		const onWheel = (event: WheelEvent) => {
 			event.preventDefault();
-			if (event.ctrlKey || event.metaKey) {
-				setSight((s) => {
-					const middle = s.from + ((s.to - s.from) * event.offsetX) / width;
-					const factor = Math.exp(event.deltaY / 200);
-					const span = Math.min(whole, Math.max(whole / 1e9, (s.to - s.from) * factor));
-					const from = Math.max(0, Math.min(whole - span, middle - ((middle - s.from) / (s.to - s.from)) * span));
-					return { ...s, from, to: from + span };
-				});
-			} else {
-				setSight((s) => {
-					const dx = ((event.shiftKey ? event.deltaY : event.deltaX) * (s.to - s.from)) / width;
-					const from = Math.max(0, Math.min(whole - (s.to - s.from), s.from + dx));
-					return { from, to: from + (s.to - s.from), top: clampTop(s.top + (event.shiftKey ? 0 : props.upwards ? -event.deltaY : event.deltaY)) };
-				});
-			}
+			setView((v) => {
+				const span = v.to - v.from;
+				if (event.ctrlKey || event.metaKey) {
+					const middle = v.from + (span * event.offsetX) / width;
+					const wanted = Math.min(whole, Math.max(whole / 1e9, span * Math.exp(event.deltaY / 200)));
+					const from = Math.max(0, Math.min(whole - wanted, middle - ((middle - v.from) / span) * wanted));
+					return { ...v, from, to: from + wanted };
+				}
+				const dx = ((event.shiftKey ? event.deltaY : event.deltaX) * span) / width;
+				const from = Math.max(0, Math.min(whole - span, v.from + dx));
+				return { from, to: from + span, top: clampTop(v.top + (event.shiftKey ? 0 : event.deltaY)) };
+			});
 		};
 		element?.addEventListener('wheel', onWheel, { passive: false });
 		return () => element?.removeEventListener('wheel', onWheel);
-	}, [width, whole, deepest, props.upwards]);
+	}, [width, whole, deepest]);
 
-	const childOf = (node: number) => (node + 1 < layout.end[node]! ? node + 1 : -1);
+	const { parent, children } = layout;
+	const brother = (step: number) => {
+		const above = parent[selected]!;
+		const node = selected + step;
+		return above >= 0 && node >= children[above]! && node < children[above + 1]! ? node : -1;
+	};
+	const steps: Record<string, () => number> = {
+		ArrowUp: () => parent[selected]!,
+		ArrowDown: () => (children[selected]! < children[selected + 1]! ? children[selected]! : -1),
+		ArrowRight: () => brother(1),
+		ArrowLeft: () => brother(-1),
+		Home: () => 0,
+	};
 	const onKey = (event: KeyboardEvent) => {
-		const parent = layout.parent[selected]!;
-		const steps: Record<string, () => number> = {
-			ArrowUp: () => (props.upwards ? childOf(selected) : parent),
-			ArrowDown: () => (props.upwards ? parent : childOf(selected)),
-			ArrowRight: () => (parent >= 0 && layout.end[selected]! < layout.end[parent]! ? layout.end[selected]! : -1),
-			ArrowLeft: () => {
-				let before = -1;
-				if (parent >= 0) for (let c = parent + 1; c < selected; c = layout.end[c]!) before = c;
-				return before;
-			},
-			Home: () => 0,
-		};
 		const step = steps[event.key];
 		if (step) {
 			const node = step();
@@ -137,16 +149,17 @@ export function Flame(props: Props) {
 		}
 		event.preventDefault();
 	};
+	const at = (event: MouseEvent) => nodeAtPoint(layout, sight, event.offsetX, event.offsetY);
+	const style = { width: `${width}px`, height: `${height}px` };
 
-	const at = (event: MouseEvent) => nodeAt(layout, full, event.offsetX, event.offsetY);
 	return (
 		<div class="flame" ref={box}>
 			<canvas
 				ref={canvas}
-				style={{ width: `${width}px`, height: `${height}px` }}
+				style={style}
 				tabIndex={0}
 				role="application"
-				aria-label={`Flame graph. Selected: ${functionOf(layout.flame, selected)}, ${percent(layout.values[selected]!, whole)} percent. Arrows move, Enter zooms, Escape shows all.`}
+				aria-label={`Flame graph. Selected: ${functionOf(layout, layout.frame[selected] ?? -1)}, ${percent(layout.amount[selected] ?? 0, layout.amount[0]!)} percent. Arrows move, Enter zooms, Escape shows all.`}
 				onKeyDown={onKey}
 				onClick={(event) => {
 					const node = at(event);
@@ -154,7 +167,7 @@ export function Flame(props: Props) {
 				}}
 				onDblClick={(event) => {
 					const node = at(event);
-					zoomTo(node < 0 || node === zoomed ? 0 : node);
+					zoomTo(node < 0 || layout.width[node] === view.to - view.from ? 0 : node);
 				}}
 				onMouseMove={(event) => {
 					const node = at(event);
@@ -162,13 +175,13 @@ export function Flame(props: Props) {
 				}}
 				onMouseLeave={() => setHover(undefined)}
 			/>
-			{zoomed > 0 && (
+			<canvas ref={marks} class="marks" style={style} aria-hidden="true" />
+			{view.to - view.from < whole && (
 				<button type="button" class="button unzoom" onClick={() => zoomTo(0)}>
 					Show all
 				</button>
 			)}
 			{hover && <Tip layout={layout} node={hover.node} x={hover.x} y={hover.y} blocks={props.blocks} />}
-			{rowTop(full, 0) > height && <span class="hidden" />}
 		</div>
 	);
 }

@@ -1,38 +1,54 @@
-// Where the boxes of a flame graph lie. A level is all nodes of one depth, from left to right; 200,000 boxes are drawn by looking only at those
-// that are a pixel wide, found in each level by halving.
-import type { Flame } from '../api/types';
-
-export interface Level {
-	nodes: Uint32Array; // in the order of x
-	x: Float64Array; // where each begins, in the unit of the value
-}
+// Where the boxes of a flame graph lie. Made by a worker (worker.ts) of the server's columns; arrays are handed over, not copied.
+//
+// Nodes are numbered from 0, the root, each level behind the one above it: so the children of a node are a row of numbers, the widest first.
+import type { Flame, Sum } from '../api/types';
 
 export interface Layout {
-	flame: Flame;
 	count: number;
-	values: Float64Array; // how wide a node is, with all below it; at least 0
-	/** What a node has, with all below it: in a differential now, not what it is wide by. */
-	amounts: Float64Array;
-	/** In a differential: what it has more than in the base. */
-	changes: Float64Array | undefined;
-	depth: Uint16Array;
+	total: Sum;
+	/** Nodes that the server left out, as they were among the smallest. */
+	cut: number;
+	strings: string[];
+	/** Of each distinct frame, numbers of strings. */
+	functions: Uint32Array;
+	files: Uint32Array;
+	lines: Uint32Array;
+	modules: Uint32Array;
+	/** Of each node: its frame; -1: the root. */
+	frame: Int32Array;
 	parent: Int32Array;
+	/** Children of node i are from children[i] to children[i + 1], not included. */
+	children: Uint32Array;
+	/** Where it begins, and how wide it is with all below it. */
 	x: Float64Array;
-	levels: Level[];
-	/** One behind the last node below each. */
-	end: Uint32Array;
+	width: Float64Array;
+	/** What it has with all below it, and by itself: in a differential now, not what it is wide by. */
+	amount: Float64Array;
+	self: Float64Array;
+	/** In a differential: what it has more than in the base. */
+	change: Float64Array | undefined;
+	depth: Uint16Array;
+	/** The first node of each level; levels[deepest + 1] is `count`. */
+	levels: Uint32Array;
+	rows: FunctionRow[];
 }
 
-/** In a differential a box is as wide as the larger of both sides, so that what has gone is seen, too. */
+export interface FunctionRow {
+	frame: number;
+	self: number;
+	total: number; // counted once where it calls itself
+	change: number;
+}
+
+/** In a differential a box is as wide as the larger of both sides, so that what has gone is seen, too. `depths` in preorder. */
 function widthsOf(depths: number[], now: number[], base: number[]): Float64Array {
-	const n = depths.length;
-	const widths = new Float64Array(n);
+	const widths = new Float64Array(depths.length);
 	// From the last node: of each depth, what the children of the next node above it have.
 	const nowBelow: number[] = [];
 	const baseBelow: number[] = [];
 	const widthBelow: number[] = [];
 
-	for (let i = n - 1; i >= 0; i--) {
+	for (let i = depths.length - 1; i >= 0; i--) {
 		const d = depths[i]!;
 		const selfNow = now[i]! - (nowBelow[d + 1] ?? 0);
 		const selfBase = base[i]! - (baseBelow[d + 1] ?? 0);
@@ -45,100 +61,165 @@ function widthsOf(depths: number[], now: number[], base: number[]): Float64Array
 	return widths;
 }
 
+/** Children of each node of the preorder, as a list of where they begin (n + 1 numbers) and the nodes themselves. */
+function childrenOf(depths: number[]): [Uint32Array, Uint32Array] {
+	const n = depths.length;
+	const parents = new Int32Array(n).fill(-1);
+	const begin = new Uint32Array(n + 1);
+	const nodes = new Uint32Array(Math.max(0, n - 1));
+	const path: number[] = [];
+
+	for (let i = 0; i < n; i++) {
+		const d = depths[i]!;
+		path[d] = i;
+		if (d) begin[(parents[i] = path[d - 1]!) + 1]!++;
+	}
+	for (let i = 0; i < n; i++) begin[i + 1]! += begin[i]!;
+	const next = begin.slice(0, n);
+	for (let i = 1; i < n; i++) nodes[next[parents[i]!]!++] = i;
+	return [begin, nodes];
+}
+
 /** `blocks`: boxes are as wide as blocks are many, else as bytes. */
 export function layOut(flame: Flame, blocks: boolean): Layout {
-	const depths = flame.nodes.depth;
+	const { depth: depths, frame: frames } = flame.nodes;
 	const n = depths.length;
 	const now = blocks ? flame.nodes.blocks : flame.nodes.bytes;
 	const base = blocks ? flame.nodes.base_blocks : flame.nodes.base_bytes;
+	const widths = base ? widthsOf(depths, now, base) : Float64Array.from(now);
+	const [begin, below] = childrenOf(depths);
+	const levels: number[] = [];
 	const layout: Layout = {
-		flame,
 		count: n,
-		values: base ? widthsOf(depths, now, base) : Float64Array.from(now),
-		amounts: Float64Array.from(now),
-		changes: base && Float64Array.from(base, (b, i) => now[i]! - b),
-		depth: Uint16Array.from(depths),
-		parent: new Int32Array(n).fill(-1),
+		total: flame.total,
+		cut: flame.cut,
+		strings: flame.strings,
+		functions: Uint32Array.from(flame.frames.function),
+		files: Uint32Array.from(flame.frames.file),
+		lines: Uint32Array.from(flame.frames.line),
+		modules: Uint32Array.from(flame.frames.module),
+		frame: new Int32Array(n),
+		parent: new Int32Array(n),
+		children: new Uint32Array(n + 1),
 		x: new Float64Array(n),
-		levels: [],
-		end: new Uint32Array(n),
+		width: new Float64Array(n),
+		amount: new Float64Array(n),
+		self: new Float64Array(n),
+		change: base && new Float64Array(n),
+		depth: new Uint16Array(n),
+		levels: new Uint32Array(0),
+		rows: [],
 	};
-	const path: number[] = [];
-	const filled: number[] = []; // of each node of the path: where its next child begins
-	const counts: number[] = [];
+	const was = new Uint32Array(n); // of each node: its number in preorder
 
-	for (let i = 0; i < n; i++) {
-		const d = layout.depth[i]!;
-		while (path.length > d) layout.end[path.pop()!] = i;
-		if (d) {
-			const parent = path[d - 1]!;
-			layout.parent[i] = parent;
-			layout.x[i] = filled[d - 1]!;
-			filled[d - 1]! += layout.values[i]!;
+	layout.parent[0] = -1;
+	for (let i = 0, made = 1; i < n; i++) {
+		const old = was[i]!;
+		const d = depths[old]!;
+		const children = below.subarray(begin[old]!, begin[old + 1]!);
+
+		if (levels.length === d) levels.push(i);
+		layout.frame[i] = frames[old]!;
+		layout.depth[i] = d;
+		layout.width[i] = widths[old]!;
+		layout.amount[i] = layout.self[i] = now[old]!;
+		if (layout.change) layout.change[i] = now[old]! - base![old]!;
+		if (children.length > 1) children.sort((a, b) => widths[b]! - widths[a]!);
+		layout.children[i] = made;
+		let x = layout.x[i]!;
+		for (const child of children) {
+			was[made] = child;
+			layout.parent[made] = i;
+			layout.x[made] = x;
+			layout.self[i]! -= now[child]!;
+			x += widths[child]!;
+			made++;
 		}
-		path[d] = i;
-		filled[d] = layout.x[i]!;
-		counts[d] = (counts[d] ?? 0) + 1;
 	}
-	while (path.length) layout.end[path.pop()!] = n;
-	layout.levels = counts.map((count) => ({ nodes: new Uint32Array(count), x: new Float64Array(count) }));
-	const next = counts.map(() => 0);
-	for (let i = 0; i < n; i++) {
-		const d = layout.depth[i]!;
-		const level = layout.levels[d]!;
-		const at = next[d]!++;
-		level.nodes[at] = i;
-		level.x[at] = layout.x[i]!;
-	}
+	layout.children[n] = n;
+	layout.levels = Uint32Array.from([...levels, n]);
+	layout.rows = functionRows(layout);
 	return layout;
 }
 
-/** The place of the last node of the level that begins at or before x; -1: none does. */
-export function lastBefore(level: Level, x: number): number {
-	let low = 0;
-	let high = level.x.length;
+/** A row a function and module. */
+function functionRows(layout: Layout): FunctionRow[] {
+	const rows = new Map<number, FunctionRow>();
+	const keys = Float64Array.from(layout.functions, (f, i) => f * 2 ** 26 + layout.modules[i]!);
+	const path: number[] = []; // keys above the node, by depth
+	const stack = layout.count ? [0] : [];
+
+	while (stack.length) {
+		const node = stack.pop()!;
+		const frame = layout.frame[node]!;
+		const depth = layout.depth[node]!;
+		for (let child = layout.children[node]!; child < layout.children[node + 1]!; child++) stack.push(child);
+		if (frame < 0) continue;
+		const key = keys[frame]!;
+		let row = rows.get(key);
+		if (!row) rows.set(key, (row = { frame, self: 0, total: 0, change: 0 }));
+		row.self += layout.self[node]!;
+		path.length = depth;
+		if (!path.includes(key)) {
+			row.total += layout.amount[node]!;
+			row.change += layout.change ? layout.change[node]! : 0;
+		}
+		path[depth] = key;
+	}
+	return [...rows.values()].sort(
+		layout.change ? (a, b) => Math.abs(b.change) - Math.abs(a.change) : (a, b) => b.self - a.self || b.total - a.total,
+	);
+}
+
+/** Arrays that can be handed over to another thread. */
+export function arraysOf(layout: Layout): ArrayBuffer[] {
+	return Object.values(layout)
+		.filter((v) => ArrayBuffer.isView(v))
+		.map((v) => v.buffer as ArrayBuffer);
+}
+
+/** The node of that depth at x; -1: none. */
+export function nodeAt(layout: Layout, depth: number, x: number): number {
+	if (depth < 0 || depth + 1 >= layout.levels.length) return -1;
+	let low = layout.levels[depth]!;
+	let high = layout.levels[depth + 1]!;
+	const first = low;
 	while (low < high) {
 		const middle = (low + high) >> 1;
-		if (level.x[middle]! <= x) low = middle + 1;
+		if (layout.x[middle]! <= x) low = middle + 1;
 		else high = middle;
 	}
-	return low - 1;
+	const node = low - 1;
+	return node >= first && x < layout.x[node]! + layout.width[node]! ? node : -1;
 }
 
-/** Of a node alone, without those below it. */
-export function selfOf(layout: Layout, node: number): number {
-	let self = layout.amounts[node]!;
-	for (let child = node + 1; child < layout.end[node]!; child = layout.end[child]!) self -= layout.amounts[child]!;
-	return Math.max(0, self);
+export function functionOf(layout: Layout, frame: number): string {
+	return frame < 0 ? 'all' : layout.strings[layout.functions[frame]!] || '[unknown]';
 }
 
-export function functionOf(flame: Flame, node: number): string {
-	const frame = flame.nodes.frame[node]!;
-	return frame < 0 ? 'all' : flame.strings[flame.frames.function[frame]!] || '[unknown]';
+export function moduleOf(layout: Layout, frame: number): string {
+	return frame < 0 ? '' : layout.strings[layout.modules[frame]!]!;
 }
 
-export function moduleOf(flame: Flame, node: number): string {
-	const frame = flame.nodes.frame[node]!;
-	return frame < 0 ? '' : flame.strings[flame.frames.module[frame]!]!;
+export function placeOf(layout: Layout, frame: number): string {
+	const file = frame < 0 ? '' : layout.strings[layout.files[frame]!]!;
+	return file ? `${file}:${layout.lines[frame]}` : '';
 }
 
-export function placeOf(flame: Flame, node: number): string {
-	const frame = flame.nodes.frame[node]!;
-	if (frame < 0) return '';
-	const file = flame.strings[flame.frames.file[frame]!]!;
-	return file ? `${file}:${flame.frames.line[frame]}` : '';
+/** As the address has a function that is selected. */
+export function siteOf(layout: Layout, frame: number): string {
+	return [functionOf(layout, frame), placeOf(layout, frame), moduleOf(layout, frame)].join('@');
 }
 
 export interface Match {
-	frames: Uint8Array; // 1: the function or place of the frame matches
-	/** The sum of what matches, counted once where a match lies in another. */
+	frames: Uint8Array; // 1: function, file or module of the frame match
+	/** What matches has, counted once where a match lies in another. */
 	sum: number;
 }
 
 /** Frames whose function, file or module has `text` in it, or matches it as a regular expression. */
 export function find(layout: Layout, text: string): Match | undefined {
 	if (!text) return undefined;
-	const { flame } = layout;
 	let test: (s: string) => boolean;
 	try {
 		const pattern = new RegExp(text, 'i');
@@ -147,18 +228,15 @@ export function find(layout: Layout, text: string): Match | undefined {
 		const lower = text.toLowerCase();
 		test = (s) => s.toLowerCase().includes(lower);
 	}
-	const strings = flame.strings.map(test);
-	const { function: functions, file, module } = flame.frames;
-	const frames = Uint8Array.from(functions, (f, i) => Number(strings[f]! || strings[file[i]!]! || strings[module[i]!]!));
+	const strings = layout.strings.map(test);
+	const frames = Uint8Array.from(layout.functions, (f, i) => Number(strings[f]! || strings[layout.files[i]!]! || strings[layout.modules[i]!]!));
+	const inside = new Uint8Array(layout.count);
 	let sum = 0;
-	for (let i = 0; i < layout.count; ) {
-		const frame = flame.nodes.frame[i]!;
-		if (frame >= 0 && frames[frame]) {
-			sum += layout.amounts[i]!;
-			i = layout.end[i]!;
-		} else {
-			i++;
-		}
+	for (let i = 1; i < layout.count; i++) {
+		const matches = frames[layout.frame[i]!]!;
+		const above = inside[layout.parent[i]!]!;
+		inside[i] = matches | above;
+		if (matches && !above) sum += layout.amount[i]!;
 	}
 	return { frames, sum };
 }

@@ -1,14 +1,14 @@
 // The view of a flame graph with its table beside it.
 import { useMemo } from 'preact/hooks';
 import { filtersOf, go, inBlocks, valueOf } from '../base/address';
-import { about, useAnswer } from '../base/ask';
+import { about } from '../base/ask';
 import { count, percent, size } from '../base/format';
 import { Answered, Notice, Segments } from '../base/ui';
 import type { ViewProps } from '../frame/views';
-import type { Flame as FlameAnswer } from '../api/types';
+import { useLayout } from './ask';
 import { Flame } from './flame';
-import { find, functionOf, layOut, moduleOf, placeOf } from './layout';
 import { FunctionTable } from './functions';
+import { find, siteOf, type Layout } from './layout';
 
 const TREES = [
 	['down', 'From main'],
@@ -21,23 +21,25 @@ const EMPTY: Record<string, string> = {
 	'in-use': 'Nothing was in use then.',
 };
 
-function Graph(props: ViewProps & { flame: FlameAnswer }) {
-	const { flame, address } = props;
+/** The frame that is selected in the address; -1: none that is here. */
+function pickedFrame(layout: Layout, site: string): number {
+	const name = layout.strings.indexOf(site.split('@')[0]!);
+	if (!site || name < 0) return -1;
+	const exact = layout.functions.findIndex((f, i) => f === name && siteOf(layout, i) === site);
+	return exact >= 0 ? exact : layout.functions.indexOf(name);
+}
+
+function Graph(props: ViewProps & { layout: Layout }) {
+	const { layout, address } = props;
 	const blocks = inBlocks(address);
-	const layout = useMemo(() => layOut(flame, blocks), [flame, blocks]);
 	const text = address.params.get('find') ?? '';
-	const match = useMemo(() => find(layout, text), [layout, text]);
-	const tree = address.params.get('tree') === 'up' ? 'up' : 'down';
 	const site = address.params.get('site') ?? '';
-	const picked = useMemo(() => {
-		if (!site) return -1;
-		const [name] = site.split('@');
-		const s = flame.strings.indexOf(name!);
-		return s < 0 ? -1 : flame.frames.function.indexOf(s);
-	}, [flame, site]);
+	const match = useMemo(() => find(layout, text), [layout, text]);
+	const picked = useMemo(() => pickedFrame(layout, site), [layout, site]);
+	const tree = address.params.get('tree') === 'up' ? 'up' : 'down';
 	const show = blocks ? count : size;
 
-	if (!layout.values[0])
+	if (!layout.width[0])
 		return <Notice title={EMPTY[valueOf(address)] ?? 'Nothing matches.'}>{filtersOf(address).length ? 'The filters above leave nothing: remove one.' : ''}</Notice>;
 	return (
 		<div class="flames">
@@ -51,20 +53,19 @@ function Graph(props: ViewProps & { flame: FlameAnswer }) {
 					onInput={(event) => go({ set: { find: event.currentTarget.value } }, true)}
 				/>
 				<span class="dim" role="status">
-					{match ? `${percent(match.sum, layout.amounts[0]!)} % of ${show(layout.amounts[0]!)} match` : `${show(layout.amounts[0]!)} in ${count(layout.count - 1)} frames`}
-					{layout.changes ? ': red has grown, blue has shrunk' : ''}
-					{flame.cut ? `, ${count(flame.cut)} small ones are left out` : ''}
+					{match
+						? `${percent(match.sum, layout.amount[0]!)} % of ${show(layout.amount[0]!)} match`
+						: `${show(layout.amount[0]!)} in ${count(layout.count - 1)} frames`}
+					{layout.change ? ': red has grown, blue has shrunk' : ''}
+					{layout.cut ? `, ${count(layout.cut)} small ones are left out` : ''}
 				</span>
 			</div>
 			<Flame
 				layout={layout}
 				blocks={blocks}
-				upwards={false}
 				match={match}
 				picked={picked}
-				onPick={(node) =>
-					go({ set: { site: node ? [functionOf(flame, node), placeOf(flame, node), moduleOf(flame, node)].join('@') : undefined } }, true)
-				}
+				onPick={(node) => go({ set: { site: node ? siteOf(layout, layout.frame[node]!) : undefined } }, true)}
 			/>
 			<FunctionTable layout={layout} blocks={blocks} picked={site} match={match} />
 		</div>
@@ -74,15 +75,15 @@ function Graph(props: ViewProps & { flame: FlameAnswer }) {
 export function FlameView(props: ViewProps) {
 	const { address, stream } = props;
 	const { params } = address;
-	const at = params.get('at');
+	const value = valueOf(address);
 	const path = about(stream.id, 'flame', [
-		['value', valueOf(address)],
-		...(at && valueOf(address) === 'in-use' ? ([['at', at]] as [string, string][]) : []),
+		['value', value],
+		['at', value === 'in-use' ? (params.get('at') ?? undefined) : undefined],
 		['reversed', params.get('tree') === 'up' ? 'true' : undefined],
 		['base', params.get('base') ?? undefined],
 		...filtersOf(address),
 	]);
-	const answer = useAnswer<FlameAnswer>(path, stream.state === 'live' ? (stream.events ?? 0) : 0);
+	const answer = useLayout(path, inBlocks(address), stream.state === 'live' ? (stream.events ?? 0) : 0);
 
-	return <Answered answer={answer}>{(flame) => <Graph {...props} flame={flame} />}</Answered>;
+	return <Answered answer={answer}>{(layout) => <Graph {...props} layout={layout} />}</Answered>;
 }

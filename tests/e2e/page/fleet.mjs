@@ -22,7 +22,7 @@ export default async function ({ page, open, settled, picture, accessible, check
 	await settled();
 	check('it opens', (await page.getByText('● live').count()) > 0);
 	await page.getByRole('link', { name: 'Flame graph' }).click();
-	await page.locator('.flame canvas').waitFor({ timeout: 30000 });
+	await page.locator('.flame canvas').first().waitFor({ timeout: 30000 });
 	await picture('flame-live');
 
 	writeFileSync(stop, '');

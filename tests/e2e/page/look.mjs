@@ -55,7 +55,7 @@ export default async function ({ page, context, open, settled, picture, accessib
 	check('a click is a moment', /at=/.test(page.url()) && /value=in-use/.test(page.url()) && !/from=/.test(page.url()), page.url());
 
 	// The flame graph by keyboard.
-	await page.locator('.flame canvas').focus();
+	await page.locator('.flame canvas').first().focus();
 	await page.keyboard.press('ArrowDown');
 	await page.keyboard.press('ArrowDown');
 	await page.keyboard.press('Enter');
