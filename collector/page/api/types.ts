@@ -127,6 +127,30 @@ export interface Frame {
 	is_inline: boolean;
 }
 
+/** Of some blocks: of those of a backtrace that match, or of all with that backtrace. */
+export interface GroupSums {
+	size: number;
+	allocated_count: number;
+	leaked_count: number;
+	min_size: number;
+	max_size: number;
+	min_timestamp_relative: Time;
+	max_timestamp_relative: Time;
+	interval: Time;
+}
+
+export interface AllocationGroup {
+	all: GroupSums & { max_total_usage_first_seen_at_relative: Time; culled_count?: number };
+	only_matched: GroupSums;
+	backtrace_id: number;
+	backtrace: Frame[];
+}
+
+export interface AllocationGroups {
+	allocations: AllocationGroup[];
+	total_count: number;
+}
+
 export interface DiffGroup {
 	function?: string;
 	file?: string;
