@@ -151,6 +151,41 @@ export interface AllocationGroups {
 	total_count: number;
 }
 
+export interface Deallocation {
+	timestamp: Time;
+	thread?: number;
+	backtrace_id?: number;
+	backtrace?: Frame[];
+}
+
+export interface Allocation {
+	/** Its number in the order of birth, from 0. */
+	id: number;
+	address: number;
+	address_s: string;
+	size: number;
+	/** The bytes that it stands for, if it was sampled. */
+	weight?: number;
+	timestamp: Time;
+	timestamp_relative: Time;
+	thread: number; // tid
+	backtrace_id: number;
+	backtrace: Frame[];
+	deallocation?: Deallocation;
+	chain_deallocation?: Deallocation;
+	chain_lifetime?: Time;
+	position_in_chain: number;
+	chain_length: number;
+	is_mmaped?: boolean;
+	in_main_arena?: boolean;
+	is_jemalloc?: boolean;
+}
+
+export interface Allocations {
+	allocations: Allocation[];
+	total_count: number;
+}
+
 export interface DiffGroup {
 	function?: string;
 	file?: string;

@@ -1,6 +1,7 @@
 // The views of a recording. Each is a folder of its own.
 import type { ComponentType } from 'preact';
 import { AccountView } from '../account/account';
+import { AllocationsView } from '../allocations/allocations';
 import type { Stream } from '../api/types';
 import type { Address } from '../base/address';
 import { BandsView } from '../bands/bands';
@@ -21,6 +22,7 @@ export const VIEWS: { name: string; title: string; group?: string; view: Compone
 	{ name: 'flame', title: 'Flame graph', view: FlameView },
 	{ name: 'diff', title: 'Differences', view: DiffView },
 	{ name: 'sites', title: 'Call sites', view: SitesView },
+	{ name: 'allocations', title: 'Allocations', view: AllocationsView },
 	{ name: 'account', title: 'Account', group: 'More', view: AccountView },
 ];
 
