@@ -69,7 +69,7 @@ function Facts(props: ViewProps & { a: Allocation; chain: ChainRow[]; names: Map
 			<Fact name="lived">{lived === undefined ? 'until the end' : livedInWords(lived)}</Fact>
 			<Fact name="end">
 				{own ? (ENDS[own.end] ?? own.end) : endInWords(a)}
-				{own?.death_kind ? ` (${own.death_kind})` : ''}
+				{own?.death_kind && own.end === 'freed' ? ` by ${own.death_kind}` : ''}
 			</Fact>
 			{byOther(a) && a.deallocation?.thread !== undefined && <Fact name="freed by thread">{thread(a.deallocation.thread)}</Fact>}
 			{own?.label && (

@@ -186,6 +186,33 @@ export interface Allocations {
 	total_count: number;
 }
 
+export interface Leak {
+	function?: string;
+	file?: string;
+	line?: number;
+	module?: string;
+	backtrace_id: number;
+	suspect_bytes: number;
+	value: Sum;
+	old: Sum;
+	young: Sum;
+	allocated: Sum;
+	whole_group_leaked: boolean;
+	age_min_ns: number;
+	age_max_ns: number;
+	longest_lifetime_ns?: number;
+}
+
+export interface Leaks {
+	total: Sum;
+	old: Sum;
+	young: Sum;
+	suspect_bytes: number;
+	young_ns: number;
+	group_count: number;
+	groups: Leak[];
+}
+
 export interface DiffGroup {
 	function?: string;
 	file?: string;

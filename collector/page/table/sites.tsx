@@ -1,13 +1,14 @@
 // Call sites. What is in use or was at the peak is grouped by line, function or backtrace, the largest first; what was allocated, leaked or
 // freed by backtrace, in any order, with a graph of each over time.
+import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { filtersOf, go, inBlocks, valueOf, type Address } from '../base/address';
+import { changed, filtersOf, go, inBlocks, valueOf, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { baseName, count, duration, percent, size } from '../base/format';
 import { Notice, Segments } from '../base/ui';
 import type { ViewProps } from '../frame/views';
 import { nanoseconds, type AllocationGroup, type AllocationGroups, type Report, type Site, type Sites, type Stream, type Sum } from '../api/types';
-import { siteFilter } from '../filters/words';
+import { siteFilterBeside } from '../filters/words';
 import { placeOfFrame, Trail } from './frames';
 import { Spark } from './spark';
 import { VirtualTable, type Column } from './virtual';
@@ -56,7 +57,7 @@ function siteColumns(props: ViewProps, by: string): Column<SiteRow>[] {
 	const { address, stream } = props;
 	const blocks = inBlocks(address);
 	const value = valueOf(address);
-	const free = !address.params.has('custom_filter');
+	const condition = address.params.get('custom_filter');
 	return [
 		{ key: 'function', title: by === 'function' ? 'Function' : 'Call site', width: 'minmax(150px, 3fr)', cell: (g) => <span title={g.function}>{g.function ?? '[unknown]'}</span> },
 		...(by === 'function' ? [] : [{ key: 'place', title: 'Place', width: 'minmax(90px, 1fr)', cell: (g: SiteRow) => <span class="dim" title={g.file}>{g.file ? `${baseName(g.file)}:${g.line}` : ''}</span> }]),
@@ -68,9 +69,9 @@ function siteColumns(props: ViewProps, by: string): Column<SiteRow>[] {
 			width: '110px',
 			from: 800,
 			cell: (g) => {
-				// A condition of the user's own leaves no room for that of the site.
-				const own: [string, string] | null = by === 'backtrace' ? ['backtraces', String(g.backtrace_id)] : free ? ['custom_filter', siteFilter(by === 'function' ? { function: g.function, module: g.module } : g)] : null;
-				return own && <Spark path={sparkPath(stream, address, [own])} blocks={blocks} label={`${g.function ?? 'unknown'} over time`} />;
+				const own: [string, string] =
+					by === 'backtrace' ? ['backtraces', String(g.backtrace_id)] : ['custom_filter', siteFilterBeside(condition, by === 'function' ? { function: g.function, module: g.module } : g)];
+				return <Spark path={sparkPath(stream, address, [own])} blocks={blocks} label={`${g.function ?? 'unknown'} over time`} />;
 			},
 		},
 		{
@@ -121,12 +122,12 @@ function SiteTable(props: ViewProps & { by: string }) {
 const LIFETIME: Record<string, string | undefined> = { leaked: 'only_leaked', temporary: 'only_temporary' };
 
 /** Columns of groups of blocks by backtrace, which two views have. */
-export function groupColumns(props: ViewProps, whole: Sum | undefined, title: string): Column<AllocationGroup>[] {
+export function groupColumns(props: ViewProps, whole: Sum | undefined, title: string, value: string): Column<AllocationGroup>[] {
 	const { address, stream } = props;
 	const blocks = inBlocks(address);
 	const last = (g: AllocationGroup) => g.backtrace[g.backtrace.length - 1];
 	const time = (ns: number) => duration(ns);
-	const sum: Column<AllocationGroup> = { key: 'size', title, width: '100px', right: true, sort: 'only_matched.size', cell: (g) => size(g.only_matched.size) };
+	const sum: Column<AllocationGroup> = { key: 'size', title, width: '112px', right: true, sort: 'only_matched.size', cell: (g) => size(g.only_matched.size) };
 	const number: Column<AllocationGroup> = { key: 'count', title: blocks ? `${title}, blocks` : 'Blocks', width: blocks ? '130px' : '90px', right: true, sort: 'only_matched.allocated_count', cell: (g) => count(g.only_matched.allocated_count) };
 	const part = (g: AllocationGroup) => (whole ? (blocks ? percent(g.only_matched.allocated_count, whole.blocks) : percent(g.only_matched.size, whole.bytes)) : '');
 	return [
@@ -144,29 +145,44 @@ export function groupColumns(props: ViewProps, whole: Sum | undefined, title: st
 		...(blocks ? [number] : [sum]),
 		{ key: 'part', title: '%', width: '58px', right: true, cell: part },
 		...(blocks ? [sum] : [number]),
-		{
-			key: 'leaked',
-			title: 'Not freed',
-			width: '100px',
-			right: true,
-			hint: 'blocks of these that were not freed by the end',
-			sort: 'only_matched.leaked_count',
-			cell: (g) => count(g.only_matched.leaked_count),
-		},
+		...(value === 'allocated'
+			? [
+					{
+						key: 'leaked',
+						title: 'Not freed',
+						width: '100px',
+						right: true,
+						hint: 'blocks of these that were not freed by the end',
+						sort: 'only_matched.leaked_count',
+						cell: (g: AllocationGroup) => count(g.only_matched.leaked_count),
+					},
+				]
+			: []),
 		{ key: 'sizes', title: 'Block size', width: '150px', right: true, from: 1000, cell: (g) => blockSize(g.only_matched.min_size, g.only_matched.max_size) },
 		{ key: 'first', title: 'First', width: '84px', right: true, from: 1200, sort: 'only_matched.min_timestamp', hint: 'when its first block was allocated', cell: (g) => time(nanoseconds(g.only_matched.min_timestamp_relative)) },
 		{ key: 'last', title: 'Last', width: '84px', right: true, from: 1200, sort: 'only_matched.max_timestamp', hint: 'when its last block was allocated', cell: (g) => time(nanoseconds(g.only_matched.max_timestamp_relative)) },
 		{ key: 'peak', title: 'Most in use', width: '110px', right: true, from: 1300, sort: 'all.max_total_usage_first_seen_at', hint: 'when most of its bytes were in use', cell: (g) => time(nanoseconds(g.all.max_total_usage_first_seen_at_relative)) },
+		{
+			key: 'next',
+			title: '',
+			width: '66px',
+			from: 560,
+			cell: (g) => (
+				<a href={changed(address, { view: 'allocations', set: { backtraces: String(g.backtrace_id), value } })} aria-label={`Blocks of backtrace ${g.backtrace_id}`}>
+					Blocks
+				</a>
+			),
+		},
 	];
 }
 
 /** Blocks grouped by backtrace. `own` are filters besides those of the address. */
-export function GroupTable(props: ViewProps & { own: [string, string][]; title: string; whole: Sum | undefined; none: preact.ComponentChildren }) {
+export function GroupTable(props: ViewProps & { own: [string, string][]; title: string; value: string; whole: Sum | undefined; sort?: string; none: ComponentChildren }) {
 	const { address, stream, own, whole } = props;
 	const blocks = inBlocks(address);
-	const columns = useMemo(() => groupColumns(props, whole, props.title), [address.params.toString(), stream.id, whole]);
+	const columns = useMemo(() => groupColumns(props, whole, props.title, props.value), [address.params.toString(), stream.id, whole, props.title]);
 	const chosen = address.params.get('sort');
-	const sort = columns.some((c) => c.sort === chosen) ? chosen! : blocks ? 'only_matched.allocated_count' : 'only_matched.size';
+	const sort = columns.some((c) => c.sort === chosen) ? chosen! : (props.sort ?? (blocks ? 'only_matched.allocated_count' : 'only_matched.size'));
 	const order = sort === chosen && address.params.get('order') === 'asc' ? 'asc' : 'dsc';
 	return (
 		<VirtualTable<AllocationGroup, AllocationGroups>
@@ -218,7 +234,7 @@ export function SitesView(props: ViewProps) {
 					</span>
 				)}
 			</div>
-			{ofMoment ? <SiteTable {...props} by={by} /> : <GroupTable {...props} own={own} title={title} whole={whole} none={<None address={address} />} />}
+			{ofMoment ? <SiteTable {...props} by={by} /> : <GroupTable {...props} own={own} title={title} value={value} whole={whole} none={<None address={address} />} />}
 		</div>
 	);
 }

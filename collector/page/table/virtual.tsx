@@ -12,7 +12,7 @@ import { ask, type AskError } from '../base/ask';
 import { Notice, useSize } from '../base/ui';
 import './virtual.css';
 
-const ROW = 24;
+const ROW = 24; // unless the table says another height
 const HEAD = 27;
 const HEIGHT_MAX = 8_000_000;
 const PAGE = 50;
@@ -62,6 +62,8 @@ export interface VirtualTableProps<R, A> {
 	sort?: string;
 	order?: 'asc' | 'dsc';
 	onSort?: (sort: string, order: 'asc' | 'dsc') => void;
+	/** How high a row is, in pixels. */
+	rowHeight?: number;
 	/** Asks anew, where it is, when it changes. */
 	version?: number;
 	/** Instead of no rows. */
@@ -151,13 +153,13 @@ function usePages<R, A>(props: Pick<VirtualTableProps<R, A>, 'path' | 'read'> & 
 }
 
 /** Where in all rows the view is, and the scroller's part of it. */
-function useScrolling(total: number, view: number) {
+function useScrolling(total: number, view: number, row: number) {
 	const [, draw] = useState(0);
 	const scroller = useRef<HTMLDivElement>(null);
 	const top = useRef(0);
 	const seen = useRef(0);
 	const rest = useRef<ReturnType<typeof setTimeout>>();
-	const whole = total * ROW;
+	const whole = total * row;
 	const height = Math.min(whole, HEIGHT_MAX);
 	const most = Math.max(0, whole - view);
 	const mostSeen = Math.max(0, height - view);
@@ -192,7 +194,7 @@ function useScrolling(total: number, view: number) {
 		const wheel = (event: WheelEvent) => {
 			if (event.ctrlKey || event.shiftKey || !event.deltaY) return;
 			event.preventDefault();
-			move(top.current + event.deltaY * (event.deltaMode === 1 ? ROW : event.deltaMode === 2 ? view : 1));
+			move(top.current + event.deltaY * (event.deltaMode === 1 ? row : event.deltaMode === 2 ? view : 1));
 		};
 		element.addEventListener('wheel', wheel, { passive: false });
 		return () => element.removeEventListener('wheel', wheel);
@@ -231,12 +233,13 @@ function Head<R, A>(props: VirtualTableProps<R, A> & { tracks: string; shown: Co
 
 export function VirtualTable<R, A>(props: VirtualTableProps<R, A>) {
 	const id = useId();
+	const high = props.rowHeight ?? ROW;
 	const [box, { width, height: boxHeight }] = useSize<HTMLDivElement>();
 	const view = Math.max(0, boxHeight - HEAD);
 	const known = useRef(0);
-	const scrolling = useScrolling(known.current, view);
-	const first = Math.max(0, Math.floor(scrolling.top / ROW) - AHEAD);
-	const last = Math.floor((scrolling.top + view) / ROW) + AHEAD;
+	const scrolling = useScrolling(known.current, view, high);
+	const first = Math.max(0, Math.floor(scrolling.top / high) - AHEAD);
+	const last = Math.floor((scrolling.top + view) / high) + AHEAD;
 	const pages = usePages<R, A>({ path: props.path, read: props.read, version: props.version ?? 0 }, first, last);
 	const [cursor, setCursor] = useState(-1);
 	const pending = useRef(false);
@@ -271,13 +274,13 @@ export function VirtualTable<R, A>(props: VirtualTableProps<R, A>) {
 		const to = Math.max(0, Math.min(total - 1, index));
 		setCursor(to);
 		pending.current = true;
-		if (to * ROW < scrolling.top) scrolling.move(to * ROW);
-		else if ((to + 1) * ROW > scrolling.top + view) scrolling.move((to + 1) * ROW - view);
+		if (to * high < scrolling.top) scrolling.move(to * high);
+		else if ((to + 1) * high > scrolling.top + view) scrolling.move((to + 1) * high - view);
 	};
 	const onKeyDown = (event: KeyboardEvent) => {
 		if (event.target !== event.currentTarget || event.ctrlKey || event.metaKey || event.altKey) return;
-		const page = Math.max(1, Math.floor(view / ROW) - 1);
-		const from = cursor < 0 ? Math.ceil(scrolling.top / ROW) - 1 : cursor;
+		const page = Math.max(1, Math.floor(view / high) - 1);
+		const from = cursor < 0 ? Math.ceil(scrolling.top / high) - 1 : cursor;
 		const to = { ArrowDown: from + 1, ArrowUp: from - 1, PageDown: from + page, PageUp: from - page, Home: 0, End: total - 1, Enter: from }[event.key];
 		if (to === undefined || !total) return;
 		event.preventDefault();
@@ -307,7 +310,7 @@ export function VirtualTable<R, A>(props: VirtualTableProps<R, A>) {
 				role="row"
 				aria-rowindex={index + 2}
 				aria-selected={row !== undefined && key === props.picked}
-				style={{ transform: `translateY(${index * ROW - scrolling.top}px)`, gridTemplateColumns: tracks }}
+				style={{ transform: `translateY(${index * high - scrolling.top}px)`, gridTemplateColumns: tracks, height: `${high}px` }}
 				onClick={() => row !== undefined && choose(index)}
 			>
 				{shown.map((c) => (
