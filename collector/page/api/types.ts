@@ -127,6 +127,92 @@ export interface Frame {
 	is_inline: boolean;
 }
 
+/** Of some blocks: of those of a backtrace that match, or of all with that backtrace. */
+export interface GroupSums {
+	size: number;
+	allocated_count: number;
+	leaked_count: number;
+	min_size: number;
+	max_size: number;
+	min_timestamp_relative: Time;
+	max_timestamp_relative: Time;
+	interval: Time;
+}
+
+export interface AllocationGroup {
+	all: GroupSums & { max_total_usage_first_seen_at_relative: Time; culled_count?: number };
+	only_matched: GroupSums;
+	backtrace_id: number;
+	backtrace: Frame[];
+}
+
+export interface AllocationGroups {
+	allocations: AllocationGroup[];
+	total_count: number;
+}
+
+export interface Deallocation {
+	timestamp: Time;
+	thread?: number;
+	backtrace_id?: number;
+	backtrace?: Frame[];
+}
+
+export interface Allocation {
+	/** Its number in the order of birth, from 0. */
+	id: number;
+	address: number;
+	address_s: string;
+	size: number;
+	/** The bytes that it stands for, if it was sampled. */
+	weight?: number;
+	timestamp: Time;
+	timestamp_relative: Time;
+	thread: number; // tid
+	backtrace_id: number;
+	backtrace: Frame[];
+	deallocation?: Deallocation;
+	chain_deallocation?: Deallocation;
+	chain_lifetime?: Time;
+	position_in_chain: number;
+	chain_length: number;
+	is_mmaped?: boolean;
+	in_main_arena?: boolean;
+	is_jemalloc?: boolean;
+}
+
+export interface Allocations {
+	allocations: Allocation[];
+	total_count: number;
+}
+
+export interface Leak {
+	function?: string;
+	file?: string;
+	line?: number;
+	module?: string;
+	backtrace_id: number;
+	suspect_bytes: number;
+	value: Sum;
+	old: Sum;
+	young: Sum;
+	allocated: Sum;
+	whole_group_leaked: boolean;
+	age_min_ns: number;
+	age_max_ns: number;
+	longest_lifetime_ns?: number;
+}
+
+export interface Leaks {
+	total: Sum;
+	old: Sum;
+	young: Sum;
+	suspect_bytes: number;
+	young_ns: number;
+	group_count: number;
+	groups: Leak[];
+}
+
 export interface DiffGroup {
 	function?: string;
 	file?: string;

@@ -110,6 +110,11 @@ export function siteFilter(site: SiteKey): string {
 	].join(' and ')})`;
 }
 
+/** The same besides a condition that there is already. */
+export function siteFilterBeside(condition: string | null, site: SiteKey): string {
+	return condition && condition !== siteFilter(site) ? `(${condition}) and ${siteFilter(site)}` : siteFilter(site);
+}
+
 function siteInWords(condition: string): string | undefined {
 	const [, name, rest] = /^stack in \(select stack from stacks where function is (null|'(?:[^']|'')*')(.*)\)$/.exec(condition) ?? [];
 	if (name === undefined) return undefined;

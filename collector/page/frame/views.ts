@@ -1,13 +1,16 @@
 // The views of a recording. Each is a folder of its own.
 import type { ComponentType } from 'preact';
 import { AccountView } from '../account/account';
+import { AllocationsView } from '../allocations/allocations';
 import type { Stream } from '../api/types';
 import type { Address } from '../base/address';
 import { BandsView } from '../bands/bands';
 import { DiffView } from '../diff/diff';
 import { FlameView } from '../flame/view';
 import { Overview } from '../overview/overview';
+import { LeaksView } from '../leaks/leaks';
 import { SitesView } from '../table/sites';
+import { TemporaryView } from '../temporary/temporary';
 
 export interface ViewProps {
 	address: Address;
@@ -21,6 +24,9 @@ export const VIEWS: { name: string; title: string; group?: string; view: Compone
 	{ name: 'flame', title: 'Flame graph', view: FlameView },
 	{ name: 'diff', title: 'Differences', view: DiffView },
 	{ name: 'sites', title: 'Call sites', view: SitesView },
+	{ name: 'leaks', title: 'Leaks', view: LeaksView },
+	{ name: 'temporary', title: 'Temporary', view: TemporaryView },
+	{ name: 'allocations', title: 'Allocations', view: AllocationsView },
 	{ name: 'account', title: 'Account', group: 'More', view: AccountView },
 ];
 

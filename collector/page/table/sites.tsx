@@ -1,71 +1,240 @@
-// Call sites: the lines that allocated, the largest first.
-import { filtersOf, go, inBlocks, valueOf } from '../base/address';
+// Call sites. What is in use or was at the peak is grouped by line, function or backtrace, the largest first; what was allocated, leaked or
+// freed by backtrace, in any order, with a graph of each over time.
+import type { ComponentChildren } from 'preact';
+import { useMemo } from 'preact/hooks';
+import { changed, filtersOf, go, inBlocks, valueOf, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
-import { baseName, count, percent, size } from '../base/format';
-import { Answered, Notice } from '../base/ui';
+import { baseName, count, duration, percent, size } from '../base/format';
+import { Notice, Segments } from '../base/ui';
 import type { ViewProps } from '../frame/views';
-import type { Sites } from '../api/types';
+import { nanoseconds, type AllocationGroup, type AllocationGroups, type Report, type Site, type Sites, type Stream, type Sum } from '../api/types';
+import { siteFilterBeside } from '../filters/words';
+import { placeOfFrame, Trail } from './frames';
+import { Spark } from './spark';
+import { VirtualTable, type Column } from './virtual';
 
-const COUNT = 200;
+const BY = [
+	['site', 'Call site'],
+	['function', 'Function'],
+	['backtrace', 'Backtrace'],
+] as const;
+
+const NONE: Record<string, string> = {
+	'in-use': 'Nothing was in use then.',
+	peak: 'Nothing was in use at the peak.',
+	allocated: 'Nothing was allocated.',
+	leaked: 'Everything was freed.',
+	temporary: 'Nothing was freed before the end.',
+};
+
+export function None(props: { address: Address; title?: string }) {
+	return (
+		<Notice title={props.title ?? NONE[valueOf(props.address)] ?? 'Nothing matches.'}>
+			{filtersOf(props.address).length > 0 && 'That is of what the filters above let through: remove one to see more.'}
+		</Notice>
+	);
+}
+
+export function blockSize(least: number, most: number): string {
+	return least === most ? size(least) : `${size(least)} – ${size(most)}`;
+}
+
+/** The question for a small graph of what matches these filters besides those of the address. */
+export function sparkPath(stream: Stream, address: Address, own: [string, string][]): string {
+	const names = new Set(own.map(([name]) => name));
+	return about(stream.id, 'timeline', [
+		['points', 60],
+		['start', address.params.get('start') ?? undefined],
+		['end', address.params.get('end') ?? undefined],
+		...filtersOf(address).filter(([name]) => !names.has(name)),
+		...own,
+	]);
+}
+
+type SiteRow = Site & { whole: Sum };
+
+function siteColumns(props: ViewProps, by: string): Column<SiteRow>[] {
+	const { address, stream } = props;
+	const blocks = inBlocks(address);
+	const value = valueOf(address);
+	const condition = address.params.get('custom_filter');
+	return [
+		{ key: 'function', title: by === 'function' ? 'Function' : 'Call site', width: 'minmax(150px, 3fr)', cell: (g) => <span title={g.function}>{g.function ?? '[unknown]'}</span> },
+		...(by === 'function' ? [] : [{ key: 'place', title: 'Place', width: 'minmax(90px, 1fr)', cell: (g: SiteRow) => <span class="dim" title={g.file}>{g.file ? `${baseName(g.file)}:${g.line}` : ''}</span> }]),
+		{ key: 'module', title: 'Module', width: 'minmax(80px, 1fr)', from: 940, cell: (g) => <span class="dim" title={g.module}>{baseName(g.module ?? '')}</span> },
+		{
+			key: 'graph',
+			title: 'Over time',
+			hint: 'how much of it was in use over time',
+			width: '110px',
+			from: 800,
+			cell: (g) => {
+				const own: [string, string] =
+					by === 'backtrace' ? ['backtraces', String(g.backtrace_id)] : ['custom_filter', siteFilterBeside(condition, by === 'function' ? { function: g.function, module: g.module } : g)];
+				return <Spark path={sparkPath(stream, address, [own])} blocks={blocks} label={`${g.function ?? 'unknown'} over time`} />;
+			},
+		},
+		{
+			key: 'value',
+			title: value === 'peak' ? 'At the peak' : 'In use',
+			width: '104px',
+			right: true,
+			cell: (g) => (blocks ? count(g.value.blocks) : size(g.value.bytes)),
+		},
+		{ key: 'part', title: '%', width: '58px', right: true, cell: (g) => (blocks ? percent(g.value.blocks, g.whole.blocks) : percent(g.value.bytes, g.whole.bytes)) },
+		{ key: 'other', title: blocks ? 'Bytes' : 'Blocks', width: '86px', right: true, cell: (g) => (blocks ? size(g.value.bytes) : count(g.value.blocks)) },
+		{ key: 'allocated', title: 'Allocated', width: '90px', right: true, hint: 'in all, freed or not', cell: (g) => size(g.allocated.bytes) },
+		{ key: 'leaked', title: 'Not freed', width: '90px', right: true, hint: 'by the end', cell: (g) => size(g.leaked.bytes) },
+		{ key: 'sizes', title: 'Block size', width: '150px', right: true, from: 1020, cell: (g) => blockSize(g.min_size, g.max_size) },
+	];
+}
+
+function SiteTable(props: ViewProps & { by: string }) {
+	const { address, stream, by } = props;
+	const moment = valueOf(address) === 'peak' ? 'peak' : 'snapshot';
+	const blocks = inBlocks(address);
+	const columns = useMemo(() => siteColumns(props, by), [address.params.toString(), stream.id, by]);
+	return (
+		<VirtualTable<SiteRow, Sites>
+			label="Call sites"
+			columns={columns}
+			path={(skip, rows) =>
+				about(stream.id, moment, [
+					['by', by],
+					['at', moment === 'snapshot' ? (address.params.get('at') ?? undefined) : undefined],
+					...filtersOf(address),
+					['skip', skip || undefined],
+					['count', rows],
+				])
+			}
+			read={(answer) => ({ rows: answer.groups.map((g) => ({ ...g, whole: answer.total })), total: answer.group_count })}
+			keyOf={(g) => String(g.backtrace_id)}
+			picked={address.params.get('picked') ?? ''}
+			onPick={(g) => go({ set: { picked: String(g.backtrace_id) } }, true)}
+			sort={blocks ? '' : 'value'}
+			order="dsc"
+			version={stream.state === 'live' ? (stream.events ?? 0) : 0}
+			none={<None address={address} />}
+		/>
+	);
+}
+
+const LIFETIME: Record<string, string | undefined> = { leaked: 'only_leaked', temporary: 'only_temporary' };
+
+/** Columns of groups of blocks by backtrace, which two views have. */
+export function groupColumns(props: ViewProps, whole: Sum | undefined, title: string, value: string): Column<AllocationGroup>[] {
+	const { address, stream } = props;
+	const blocks = inBlocks(address);
+	const last = (g: AllocationGroup) => g.backtrace[g.backtrace.length - 1];
+	const time = (ns: number) => duration(ns);
+	const sum: Column<AllocationGroup> = { key: 'size', title, width: '112px', right: true, sort: 'only_matched.size', cell: (g) => size(g.only_matched.size) };
+	const number: Column<AllocationGroup> = { key: 'count', title: blocks ? `${title}, blocks` : 'Blocks', width: blocks ? '130px' : '90px', right: true, sort: 'only_matched.allocated_count', cell: (g) => count(g.only_matched.allocated_count) };
+	const part = (g: AllocationGroup) => (whole ? (blocks ? percent(g.only_matched.allocated_count, whole.blocks) : percent(g.only_matched.size, whole.bytes)) : '');
+	return [
+		{ key: 'trail', title: 'Backtrace, from the innermost function', width: 'minmax(170px, 4fr)', cell: (g) => <Trail frames={g.backtrace} /> },
+		{ key: 'place', title: 'Place', width: 'minmax(100px, 1fr)', from: 900, cell: (g) => <span class="dim" title={last(g)?.source}>{placeOfFrame(last(g))}</span> },
+		{ key: 'module', title: 'Module', width: 'minmax(80px, 1fr)', from: 1100, cell: (g) => <span class="dim" title={last(g)?.library}>{baseName(last(g)?.library ?? '')}</span> },
+		{
+			key: 'graph',
+			title: 'Over time',
+			hint: 'how much of it was in use over time',
+			width: '110px',
+			from: 800,
+			cell: (g) => <Spark path={sparkPath(stream, address, [['backtraces', String(g.backtrace_id)]])} blocks={blocks} label={`backtrace ${g.backtrace_id} over time`} />,
+		},
+		...(blocks ? [number] : [sum]),
+		{ key: 'part', title: '%', width: '58px', right: true, cell: part },
+		...(blocks ? [sum] : [number]),
+		...(value === 'allocated'
+			? [
+					{
+						key: 'leaked',
+						title: 'Not freed',
+						width: '100px',
+						right: true,
+						hint: 'blocks of these that were not freed by the end',
+						sort: 'only_matched.leaked_count',
+						cell: (g: AllocationGroup) => count(g.only_matched.leaked_count),
+					},
+				]
+			: []),
+		{ key: 'sizes', title: 'Block size', width: '150px', right: true, from: 1000, cell: (g) => blockSize(g.only_matched.min_size, g.only_matched.max_size) },
+		{ key: 'first', title: 'First', width: '84px', right: true, from: 1200, sort: 'only_matched.min_timestamp', hint: 'when its first block was allocated', cell: (g) => time(nanoseconds(g.only_matched.min_timestamp_relative)) },
+		{ key: 'last', title: 'Last', width: '84px', right: true, from: 1200, sort: 'only_matched.max_timestamp', hint: 'when its last block was allocated', cell: (g) => time(nanoseconds(g.only_matched.max_timestamp_relative)) },
+		{ key: 'peak', title: 'Most in use', width: '110px', right: true, from: 1300, sort: 'all.max_total_usage_first_seen_at', hint: 'when most of its bytes were in use', cell: (g) => time(nanoseconds(g.all.max_total_usage_first_seen_at_relative)) },
+		{
+			key: 'next',
+			title: '',
+			width: '66px',
+			from: 560,
+			cell: (g) => (
+				<a href={changed(address, { view: 'allocations', set: { backtraces: String(g.backtrace_id), value } })} aria-label={`Blocks of backtrace ${g.backtrace_id}`}>
+					Blocks
+				</a>
+			),
+		},
+	];
+}
+
+/** Blocks grouped by backtrace. `own` are filters besides those of the address. */
+export function GroupTable(props: ViewProps & { own: [string, string][]; title: string; value: string; whole: Sum | undefined; sort?: string; none: ComponentChildren }) {
+	const { address, stream, own, whole } = props;
+	const blocks = inBlocks(address);
+	const columns = useMemo(() => groupColumns(props, whole, props.title, props.value), [address.params.toString(), stream.id, whole, props.title]);
+	const chosen = address.params.get('sort');
+	const sort = columns.some((c) => c.sort === chosen) ? chosen! : (props.sort ?? (blocks ? 'only_matched.allocated_count' : 'only_matched.size'));
+	const order = sort === chosen && address.params.get('order') === 'asc' ? 'asc' : 'dsc';
+	return (
+		<VirtualTable<AllocationGroup, AllocationGroups>
+			label="Backtraces"
+			columns={columns}
+			path={(skip, rows) => about(stream.id, 'allocation_groups', [...filtersOf(address), ...own, ['sort_by', sort], ['order', order], ['skip', skip || undefined], ['count', rows]])}
+			read={(answer) => ({ rows: answer.allocations, total: answer.total_count })}
+			keyOf={(g) => String(g.backtrace_id)}
+			picked={address.params.get('picked') ?? ''}
+			onPick={(g) => go({ set: { picked: String(g.backtrace_id) } }, true)}
+			sort={sort}
+			order={order}
+			onSort={(s, o) => go({ set: { sort: s, order: o } })}
+			version={stream.state === 'live' ? (stream.events ?? 0) : 0}
+			none={props.none}
+		/>
+	);
+}
 
 export function SitesView(props: ViewProps) {
 	const { address, stream } = props;
 	const value = valueOf(address);
-	const at = address.params.get('at');
-	const moment = value === 'peak' ? 'peak' : 'snapshot';
-	const path = about(stream.id, moment, [
-		['count', COUNT],
-		...(moment === 'snapshot' ? ([['at', at ?? undefined]] as [string, string | undefined][]) : []),
-		...filtersOf(address),
-	]);
-	const answer = useAnswer<Sites>(path, stream.state === 'live' ? (stream.events ?? 0) : 0);
-	const blocks = inBlocks(address);
+	const ofMoment = value === 'peak' || value === 'in-use';
+	const by = BY.find(([name]) => name === address.params.get('by'))?.[0] ?? 'site';
+	const lifetime = LIFETIME[value];
+	const own: [string, string][] = lifetime ? [['lifetime', lifetime]] : [];
+	const version = stream.state === 'live' ? (stream.events ?? 0) : 0;
+	const report = useAnswer<Report>(ofMoment ? null : about(stream.id, 'report', filtersOf(address)), version).data;
+	const moment = useAnswer<Sites>(
+		ofMoment ? about(stream.id, value === 'peak' ? 'peak' : 'snapshot', [['by', by], ['at', value === 'in-use' ? (address.params.get('at') ?? undefined) : undefined], ...filtersOf(address), ['count', 0]]) : null,
+		version,
+	).data;
+	const whole = report && (value === 'leaked' ? report.leaked : value === 'temporary' ? report.temporary : report.allocated);
+	const title = value === 'leaked' ? 'Not freed' : value === 'temporary' ? 'Freed' : 'Allocated';
 
 	return (
-		<Answered answer={answer}>
-			{(sites) =>
-				sites.groups.length === 0 ? (
-					<Notice title="No call site has anything in use then." />
+		<div class="tableview">
+			<div class="tools">
+				{ofMoment ? (
+					<>
+						<Segments label="Grouped by" options={BY} chosen={by} onChoose={(b) => go({ set: { by: b === 'site' ? undefined : b } })} />
+						<span class="dim" role="status">
+							{moment && `${size(moment.total.bytes)} in ${count(moment.total.blocks)} blocks of ${count(moment.group_count ?? 0)} ${by === 'site' ? 'call sites' : by === 'function' ? 'functions' : 'backtraces'}`}
+						</span>
+					</>
 				) : (
-					<div class="tablebox" tabIndex={0}>
-						<table>
-							<thead>
-								<tr>
-									<th>Call site</th>
-									<th>Place</th>
-									<th>Module</th>
-									<th class="n">{value === 'peak' ? 'At the peak' : 'In use'}</th>
-									<th class="n">%</th>
-									<th class="n">Blocks</th>
-									<th class="n">Allocated</th>
-									<th class="n">Not freed</th>
-									<th class="n">Block size</th>
-								</tr>
-							</thead>
-							<tbody>
-								{sites.groups.map((g) => (
-									<tr onClick={() => go({ set: { picked: String(g.backtrace_id) } }, true)} aria-selected={address.params.get('picked') === String(g.backtrace_id)}>
-										<td class="text">
-											<button type="button" class="plain" onClick={() => go({ set: { picked: String(g.backtrace_id) } }, true)}>
-												{g.function ?? '[unknown]'}
-											</button>
-										</td>
-										<td class="text dim">{g.file ? `${baseName(g.file)}:${g.line}` : ''}</td>
-										<td class="text dim">{baseName(g.module ?? '')}</td>
-										<td class="n">{blocks ? count(g.value.blocks) : size(g.value.bytes)}</td>
-										<td class="n">{blocks ? percent(g.value.blocks, sites.total.blocks) : percent(g.value.bytes, sites.total.bytes)}</td>
-										<td class="n">{count(g.value.blocks)}</td>
-										<td class="n">{size(g.allocated.bytes)}</td>
-										<td class="n">{size(g.leaked.bytes)}</td>
-										<td class="n">{g.min_size === g.max_size ? size(g.min_size) : `${size(g.min_size)} – ${size(g.max_size)}`}</td>
-									</tr>
-								))}
-							</tbody>
-						</table>
-						{sites.group_count > COUNT && <p class="dim more">The largest {COUNT} of {count(sites.group_count)} are shown: filters find others.</p>}
-					</div>
-				)
-			}
-		</Answered>
+					<span class="dim" role="status">
+						{whole ? `${size(whole.bytes)} in ${count(whole.blocks)} blocks, by backtrace` : 'By backtrace'}
+					</span>
+				)}
+			</div>
+			{ofMoment ? <SiteTable {...props} by={by} /> : <GroupTable {...props} own={own} title={title} value={value} whole={whole} none={<None address={address} />} />}
+		</div>
 	);
 }

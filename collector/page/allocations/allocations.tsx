@@ -1,0 +1,119 @@
+// Single allocations: a row a block, and of the one that is selected all that is known.
+import { useMemo } from 'preact/hooks';
+import { changed, go } from '../base/address';
+import { about, useAnswer } from '../base/ask';
+import { count, duration, size } from '../base/format';
+import { Answered } from '../base/ui';
+import type { ViewProps } from '../frame/views';
+import { nanoseconds, type Allocation, type Allocations, type Ledger } from '../api/types';
+import { nameOf, placeOfFrame, Trail } from '../table/frames';
+import { None } from '../table/sites';
+import { VirtualTable, type Column } from '../table/virtual';
+import { BlockPanel } from './block';
+import { matchedInWords, useMatched } from './matched';
+import './allocations.css';
+
+const SORTS = ['timestamp', 'size', 'address'];
+
+/** 0 is no thread: what an exec ended. */
+export function byOther(a: Allocation): boolean {
+	return !!a.deallocation?.thread && a.deallocation.thread !== a.thread;
+}
+
+/** How a block ended, in a few words. */
+export function endInWords(a: Allocation): string {
+	if (!a.deallocation) return 'not freed';
+	const end = a.chain_deallocation || a.position_in_chain + 1 < a.chain_length ? 'moved by realloc' : 'freed';
+	return byOther(a) ? `${end}, other thread` : end;
+}
+
+/** Nanoseconds from its birth to its end; undefined: it had none. */
+export function livedFor(a: Allocation): number | undefined {
+	return a.deallocation && nanoseconds(a.deallocation.timestamp) - nanoseconds(a.timestamp);
+}
+
+/** What ended within the tick of the recording's clock lived for 0. */
+export function livedInWords(ns: number): string {
+	return ns > 0 ? duration(ns) : '< 1 µs';
+}
+
+export function useThreadNames(stream: string, version: number): Map<number, string> {
+	const { data } = useAnswer<Ledger>(about(stream, 'ledger'), version);
+	return useMemo(() => new Map((data?.threads ?? []).map((t) => [t.tid, t.name])), [data]);
+}
+
+function columnsOf(names: Map<number, string>): Column<Allocation>[] {
+	return [
+		{ key: 'trail', title: 'Backtrace, from the innermost function', width: 'minmax(170px, 4fr)', cell: (a) => <Trail frames={a.backtrace} /> },
+		{ key: 'place', title: 'Place', width: 'minmax(110px, 1fr)', from: 900, cell: (a) => <span class="dim" title={a.backtrace.at(-1)?.source}>{placeOfFrame(a.backtrace.at(-1))}</span> },
+		{ key: 'time', title: 'Time', width: '92px', right: true, sort: 'timestamp', hint: 'when it was allocated, since the start', cell: (a) => duration(nanoseconds(a.timestamp_relative)) },
+		{ key: 'size', title: 'Size', width: '84px', right: true, sort: 'size', cell: (a) => <span title={`${count(a.size)} bytes`}>{size(a.size)}</span> },
+		{
+			key: 'lived',
+			title: 'Lived',
+			width: '88px',
+			right: true,
+			cell: (a) => {
+				const lived = livedFor(a);
+				return lived === undefined ? <span class="dim">–</span> : livedInWords(lived);
+			},
+		},
+		{ key: 'end', title: 'End', width: 'minmax(146px, 1fr)', cell: (a) => <span class={a.deallocation ? 'dim' : ''} title={a.deallocation?.backtrace?.length ? `by ${nameOf(a.deallocation.backtrace.at(-1))}` : undefined}>{endInWords(a)}</span> },
+		{ key: 'thread', title: 'Thread', width: 'minmax(80px, 1fr)', from: 860, cell: (a) => <span class="dim" title={`tid ${a.thread}`}>{names.get(a.thread) || a.thread}</span> },
+		{ key: 'address', title: 'Address', width: '138px', from: 980, sort: 'address', cell: (a) => <code class="dim">0x{a.address_s.replace(/^0+/, '').toLowerCase()}</code> },
+	];
+}
+
+/** The same question in SQL, for the view that answers it. */
+function AsSql(props: ViewProps & { matched: [string, string][]; sort: string; order: string }) {
+	const { address, stream, matched, sort, order } = props;
+	const script = useAnswer<{ code: string }>(about(stream.id, 'allocation_filter_to_script', matched)).data;
+	if (!script) return null;
+	const by = sort === 'timestamp' ? 'id' : sort;
+	const query = `${script.code.trim().replace(/;$/, '')} order by ${by}${order === 'dsc' ? ' desc' : ''} limit 1000`;
+	return <a href={changed(address, { view: 'sql', set: { query } })}>As SQL</a>;
+}
+
+function List(props: ViewProps & { matched: [string, string][]; version: number }) {
+	const { address, stream, matched } = props;
+	const names = useThreadNames(stream.id, props.version);
+	const columns = useMemo(() => columnsOf(names), [names]);
+	const chosen = address.params.get('sort') ?? '';
+	const sort = SORTS.includes(chosen) ? chosen : 'timestamp';
+	const order = sort === chosen ? (address.params.get('order') === 'dsc' ? 'dsc' : 'asc') : 'asc';
+	const total = useAnswer<Allocations>(about(stream.id, 'allocations', [...matched, ['count', 0]]), props.version).data?.total_count;
+	const block = address.params.get('block');
+
+	return (
+		<div class={block ? 'tableview with-block' : 'tableview'}>
+			<div class="tools">
+				<span class="dim" role="status">
+					{total !== undefined && `${count(total)} ${total === 1 ? 'allocation' : 'allocations'}${matchedInWords(address) ? `, ${matchedInWords(address)}` : ''}`}
+				</span>
+				<span class="grow" />
+				<AsSql {...props} sort={sort} order={order} />
+			</div>
+			<VirtualTable<Allocation, Allocations>
+				label="Allocations"
+				columns={columns}
+				path={(skip, rows) => about(stream.id, 'allocations', [...matched, ['sort_by', sort], ['order', order], ['skip', skip || undefined], ['count', rows]])}
+				read={(answer) => ({ rows: answer.allocations, total: answer.total_count })}
+				keyOf={(a) => String(a.id)}
+				picked={block ?? ''}
+				onPick={(a) => go({ set: { block: String(a.id), picked: String(a.backtrace_id) } }, true)}
+				sort={sort}
+				order={order}
+				onSort={(s, o) => go({ set: { sort: s, order: o } })}
+				version={props.version}
+				none={<None address={address} />}
+			/>
+			{block && <BlockPanel {...props} block={block} names={names} />}
+		</div>
+	);
+}
+
+export function AllocationsView(props: ViewProps) {
+	const version = props.stream.state === 'live' ? (props.stream.events ?? 0) : 0;
+	const matched = useMatched(props.address, props.stream, version);
+	return <Answered answer={{ ...(matched ? { data: matched } : {}) }}>{(filters) => <List {...props} matched={filters} version={version} />}</Answered>;
+}

@@ -1,0 +1,124 @@
+// Leaks by survival: of the blocks of a call site that grew as old as those that were left, how many were freed later? Where most were, what
+// is left is young and will go, too; where none ever was, it is suspect. The server weighs it (docs/rest-api.md, `leaks`).
+import { useMemo } from 'preact/hooks';
+import { changed, filtersOf, go, type Address } from '../base/address';
+import { about, useAnswer } from '../base/ask';
+import { baseName, count, duration, percent, size } from '../base/format';
+import type { ViewProps } from '../frame/views';
+import { siteFilterBeside } from '../filters/words';
+import { None, sparkPath } from '../table/sites';
+import { Spark } from '../table/spark';
+import { VirtualTable, type Column } from '../table/virtual';
+import type { Leak, Leaks } from '../api/types';
+import './leaks.css';
+
+/** "24 of 24 not freed, 1.20 s to 3.10 s old; none was ever freed". */
+export function leakInWords(leak: Leak): string {
+	const [youngest, oldest] = [duration(leak.age_min_ns), duration(leak.age_max_ns)];
+	const age = youngest === oldest ? `${oldest} old` : `${youngest} to ${oldest} old`;
+	const freed = leak.whole_group_leaked
+		? leak.allocated.blocks > 1
+			? `; none was ever freed${leak.value.blocks < leak.allocated.blocks ? ': the others went with an exec, or were not seen to end' : ''}`
+			: ''
+		: leak.longest_lifetime_ns !== undefined
+			? `; the freed ones lived ${duration(leak.longest_lifetime_ns)} at most`
+			: '';
+	const young = leak.young.blocks && leak.old.blocks ? `; ${count(leak.young.blocks)} are young` : leak.old.blocks ? '' : '; all are young';
+	return `${count(leak.value.blocks)} of ${count(leak.allocated.blocks)} not freed, ${age}${freed}${young}`;
+}
+
+function columnsOf(props: ViewProps): Column<Leak>[] {
+	const { address, stream } = props;
+	const only = (leak: Leak) => siteFilterBeside(address.params.get('custom_filter'), leak);
+	const name = (leak: Leak) => leak.function ?? '[unknown]';
+	return [
+		{
+			key: 'site',
+			title: 'Call site',
+			width: 'minmax(220px, 1fr)',
+			cell: (leak) => (
+				<>
+					<strong title={leak.function}>{name(leak)}</strong>{' '}
+					<span class="dim" title={leak.file ?? leak.module}>
+						{leak.file ? `${baseName(leak.file)}:${leak.line}` : ''} {baseName(leak.module ?? '')}
+					</span>
+					<div class="leak-words" title={leakInWords(leak)}>
+						{leakInWords(leak)}
+					</div>
+				</>
+			),
+		},
+		{ key: 'suspect', title: 'Suspect', width: '86px', right: true, hint: 'bytes, weighed by how many blocks that grew so old were never freed', cell: (leak) => size(leak.suspect_bytes) },
+		{ key: 'bytes', title: 'Not freed', width: '86px', right: true, cell: (leak) => size(leak.value.bytes) },
+		{ key: 'graph', title: 'Over time', width: '110px', from: 780, hint: 'how much of it was in use over time', cell: (leak) => <Spark path={sparkPath(stream, address, [['custom_filter', only(leak)]])} blocks={false} label={`${name(leak)} over time`} /> },
+		{
+			key: 'next',
+			title: 'See',
+			width: '168px',
+			cell: (leak) => (
+				<span class="leak-links">
+					<a href={changed(address, { view: 'flame', set: { value: 'leaked', at: undefined, custom_filter: only(leak) } })} aria-label={`Flame graph of ${name(leak)}`}>
+						Flame graph
+					</a>{' '}
+					<a href={changed(address, { view: 'allocations', set: { value: 'leaked', at: undefined, custom_filter: only(leak) } })} aria-label={`Blocks of ${name(leak)}`}>
+						Blocks
+					</a>
+				</span>
+			),
+		},
+	];
+}
+
+function Young(props: { address: Address; ns: number | undefined }) {
+	return (
+		<label class="leak-young">
+			<span class="dim">Younger blocks are left out:</span>{' '}
+			<input
+				type="text"
+				size={8}
+				spellcheck={false}
+				value={props.address.params.get('young') ?? ''}
+				placeholder={props.ns === undefined ? '' : duration(props.ns)}
+				title="A duration, such as 2s or 100ms. Unless you say so a hundredth of the recording."
+				onChange={(event) => go({ set: { young: event.currentTarget.value.trim() || undefined } })}
+			/>
+		</label>
+	);
+}
+
+export function LeaksView(props: ViewProps) {
+	const { address, stream } = props;
+	const version = stream.state === 'live' ? (stream.events ?? 0) : 0;
+	const question: [string, string | undefined][] = [['young', address.params.get('young') ?? undefined], ...filtersOf(address)];
+	const sum = useAnswer<Leaks>(about(stream.id, 'leaks', [...question, ['count', 0]]), version).data;
+	const columns = useMemo(() => columnsOf(props), [address.params.toString(), stream.id]);
+
+	return (
+		<div class="tableview">
+			<div class="tools">
+				<span role="status">
+					{sum && (
+						<>
+							{size(sum.total.bytes)} in {count(sum.total.blocks)} blocks {stream.watched_to_end === false ? 'were not freed while it was watched' : 'were not freed'}.{' '}
+							<strong>{size(sum.suspect_bytes)}</strong> of it ({percent(sum.suspect_bytes, sum.total.bytes)} %) is suspect.
+						</>
+					)}
+				</span>
+				<span class="grow" />
+				<Young address={address} ns={sum?.young_ns} />
+			</div>
+			<VirtualTable<Leak, Leaks>
+				label="Call sites with blocks that were not freed, the most suspect first"
+				columns={columns}
+				rowHeight={matchMedia('(max-width: 760px)').matches ? 60 : 42}
+				path={(skip, rows) => about(stream.id, 'leaks', [...question, ['skip', skip || undefined], ['count', rows]])}
+				read={(answer) => ({ rows: answer.groups, total: answer.group_count })}
+				keyOf={(leak) => String(leak.backtrace_id)}
+				picked={address.params.get('picked') ?? ''}
+				onPick={(leak) => go({ set: { picked: String(leak.backtrace_id) } }, true)}
+				version={version}
+				none={<None address={address} title={stream.watched_to_end === false ? 'Everything was freed so far.' : 'Nothing leaked: every block was freed.'} />}
+			/>
+		</div>
+	);
+}

@@ -1,0 +1,37 @@
+// Frames in the cells of tables and in panels.
+import { baseName } from '../base/format';
+import type { Frame } from '../api/types';
+
+export function nameOf(frame: Frame | undefined): string {
+	return frame ? (frame.function ?? `[${baseName(frame.library ?? 'unknown')}]`) : '[unknown]';
+}
+
+export function placeOfFrame(frame: Frame | undefined): string {
+	return frame?.source ? `${baseName(frame.source)}${frame.line ? `:${frame.line}` : ''}` : '';
+}
+
+/** The innermost function and its callers, as far as there is room. */
+export function Trail(props: { frames: Frame[] }) {
+	// What a function inlines into itself is there twice.
+	const inward = props.frames.filter((f, i) => nameOf(f) !== nameOf(props.frames[i + 1]) || i + 1 === props.frames.length).slice(-6).reverse();
+	if (!inward.length) return <span class="dim">no backtrace</span>;
+	return (
+		<span class="trail" title={inward.map((f) => `${nameOf(f)} ${placeOfFrame(f)}`).join('\n')}>
+			<b>{nameOf(inward[0])}</b>
+			<span class="dim">{inward.slice(1).map((f) => ` ← ${nameOf(f)}`).join('')}</span>
+		</span>
+	);
+}
+
+/** A whole stack, the innermost frame first. */
+export function StackList(props: { frames: Frame[] }) {
+	return (
+		<ol class="stack">
+			{[...props.frames].reverse().map((f) => (
+				<li class={f.is_inline ? 'inlined' : ''}>
+					{nameOf(f)} <span class="dim">{placeOfFrame(f) || baseName(f.library ?? '')}</span>
+				</li>
+			))}
+		</ol>
+	);
+}

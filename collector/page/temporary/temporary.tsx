@@ -1,0 +1,51 @@
+// Temporary allocations: what is allocated and freed again, most often first. A block that is freed before its thread allocates again could
+// have been on the stack, or be kept for the next time.
+import { filtersOf, go, type Address } from '../base/address';
+import { about, useAnswer } from '../base/ask';
+import { count, percent, size } from '../base/format';
+import { Segments } from '../base/ui';
+import type { ViewProps } from '../frame/views';
+import { GroupTable, None } from '../table/sites';
+import type { Report } from '../api/types';
+
+const KINDS = [
+	['freed', 'All that was freed'],
+	['at-once', 'Freed at once'],
+] as const;
+
+function ownOf(address: Address): [string, string][] {
+	return address.params.get('by') === 'at-once' ? [['freed_at_once', 'yes']] : [['lifetime', 'only_temporary']];
+}
+
+export function TemporaryView(props: ViewProps) {
+	const { address, stream } = props;
+	const version = stream.state === 'live' ? (stream.events ?? 0) : 0;
+	const own = ownOf(address);
+	const atOnce = own[0]![0] === 'freed_at_once';
+	const all = useAnswer<Report>(about(stream.id, 'report', filtersOf(address)), version).data;
+	const these = useAnswer<Report>(about(stream.id, 'report', [...filtersOf(address), ...own]), version).data;
+
+	return (
+		<div class="tableview">
+			<div class="tools">
+				<Segments label="Which" options={KINDS} chosen={atOnce ? 'at-once' : 'freed'} onChoose={(k) => go({ set: { by: k === 'freed' ? undefined : k } })} />
+				<span class="dim" role="status">
+					{these &&
+						all &&
+						`${count(these.allocated.blocks)} of ${count(all.allocated.blocks)} blocks (${percent(these.allocated.blocks, all.allocated.blocks)} %), ${size(these.allocated.bytes)}, ${
+							atOnce ? 'were freed, or moved by realloc, before their thread allocated again' : 'were freed before the end'
+						}`}
+				</span>
+			</div>
+			<GroupTable
+				{...props}
+				own={own}
+				title={atOnce ? 'Freed at once' : 'Freed'}
+				value="temporary"
+				whole={these?.allocated}
+				sort="only_matched.allocated_count"
+				none={<None address={address} title={atOnce ? 'No block was freed at once.' : 'Nothing was freed before the end.'} />}
+			/>
+		</div>
+	);
+}
