@@ -7,6 +7,7 @@ import { BandsView } from '../bands/bands';
 import { DiffView } from '../diff/diff';
 import { FlameView } from '../flame/view';
 import { Overview } from '../overview/overview';
+import { SqlView } from '../sql/view';
 import { SitesView } from '../table/sites';
 
 export interface ViewProps {
@@ -21,7 +22,8 @@ export const VIEWS: { name: string; title: string; group?: string; view: Compone
 	{ name: 'flame', title: 'Flame graph', view: FlameView },
 	{ name: 'diff', title: 'Differences', view: DiffView },
 	{ name: 'sites', title: 'Call sites', view: SitesView },
-	{ name: 'account', title: 'Account', group: 'More', view: AccountView },
+	{ name: 'sql', title: 'SQL', group: 'More', view: SqlView },
+	{ name: 'account', title: 'Account', view: AccountView },
 ];
 
 export function viewOf(name: string): ComponentType<ViewProps> {
