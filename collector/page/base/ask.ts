@@ -32,16 +32,25 @@ export function tokenHeaders(): Record<string, string> {
 	return token ? { Authorization: `Bearer ${token}` } : {};
 }
 
-/** GET, or with a body POST. `path` is relative to the page. */
-export async function ask<T>(path: string, options: { signal?: AbortSignal; body?: unknown } = {}): Promise<T> {
+export interface AskOptions {
+	signal?: AbortSignal;
+	/** Makes it a POST: of JSON. */
+	body?: unknown;
+	/** Makes it a POST: of plain text, as a statement of SQL is. */
+	text?: string;
+}
+
+/** GET, or with a body POST. `path` is relative to the page. Whatever the server calls an error is thrown. */
+export async function send(path: string, options: AskOptions = {}): Promise<Response> {
 	const headers = tokenHeaders();
 	if (options.body !== undefined) headers['Content-Type'] = 'application/json';
+	const body = options.body === undefined ? options.text : JSON.stringify(options.body);
 	let response: Response;
 	try {
 		response = await fetch(path, {
 			signal: options.signal ?? null,
 			headers,
-			...(options.body === undefined ? {} : { method: 'POST', body: JSON.stringify(options.body) }),
+			...(body === undefined ? {} : { method: 'POST', body }),
 		});
 	} catch (error) {
 		if ((error as Error).name === 'AbortError') throw error;
@@ -51,7 +60,11 @@ export async function ask<T>(path: string, options: { signal?: AbortSignal; body
 		const said = await response.json().catch(() => ({}));
 		throw new AskError(said.error ?? `The collector answers ${response.status}.`, response.status, said.parameter);
 	}
-	return (await response.json()) as T;
+	return response;
+}
+
+export async function ask<T>(path: string, options: AskOptions = {}): Promise<T> {
+	return (await (await send(path, options)).json()) as T;
 }
 
 /** The path of a question about a recording. Parameters without a value are left out. */

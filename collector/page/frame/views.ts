@@ -9,6 +9,7 @@ import { DiffView } from '../diff/diff';
 import { FlameView } from '../flame/view';
 import { Overview } from '../overview/overview';
 import { LeaksView } from '../leaks/leaks';
+import { SqlView } from '../sql/view';
 import { SitesView } from '../table/sites';
 import { TemporaryView } from '../temporary/temporary';
 
@@ -27,7 +28,8 @@ export const VIEWS: { name: string; title: string; group?: string; view: Compone
 	{ name: 'leaks', title: 'Leaks', view: LeaksView },
 	{ name: 'temporary', title: 'Temporary', view: TemporaryView },
 	{ name: 'allocations', title: 'Allocations', view: AllocationsView },
-	{ name: 'account', title: 'Account', group: 'More', view: AccountView },
+	{ name: 'sql', title: 'SQL', group: 'More', view: SqlView },
+	{ name: 'account', title: 'Account', view: AccountView },
 ];
 
 export function viewOf(name: string): ComponentType<ViewProps> {
