@@ -213,6 +213,29 @@ export interface Leaks {
 	groups: Leak[];
 }
 
+export interface SizeClass {
+	size_min: number;
+	size_max: number; // included
+	allocated: Sum;
+	leaked: Sum;
+}
+
+export interface LifetimeClass {
+	lifetime_min_ns: number;
+	/** Included; of the last class absent. */
+	lifetime_max_ns?: number;
+	allocated: Sum;
+}
+
+export interface Histogram {
+	total: Sum;
+	sizes: SizeClass[];
+	/** Of what was freed. */
+	lifetimes: LifetimeClass[];
+	leaked: Sum;
+	end_unknown: Sum;
+}
+
 export interface DiffGroup {
 	function?: string;
 	file?: string;

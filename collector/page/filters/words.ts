@@ -1,11 +1,20 @@
 // Filters in words, for the chips of the bar: "size ≥ 1 KiB", "lived 100 ms – 2 s", "through ^parse_". The two ends of a range are one chip.
 import { count, duration, size } from '../base/format';
 
-/** A size as the server takes it ("4096", "4K", "1.5M"), as it is shown elsewhere; what is not understood stays as it is. */
-function sizeInWords(text: string): string {
+/** A size as the server takes it: "4096", "4K", "1.5M". */
+export function bytesOf(text: string): number | undefined {
 	const [, number, unit] = /^([\d.]+)\s*([KMGTP]?)i?B?$/i.exec(text.trim()) ?? [];
-	if (!number || Number.isNaN(Number(number))) return text;
-	const bytes = Number(number) * 1024 ** ' KMGTP'.indexOf((unit ?? '').toUpperCase() || ' ');
+	if (!number || Number.isNaN(Number(number))) return undefined;
+	return Number(number) * 1024 ** ' KMGTP'.indexOf((unit ?? '').toUpperCase() || ' ');
+}
+
+/** As it is shown elsewhere; what is not understood stays as it is. */
+function sizeInWords(text: string): string {
+	const bytes = bytesOf(text);
+	if (bytes === undefined) return text;
+	const [number, unit] = size(bytes).split(' ');
+	// What three digits can't say is said in bytes.
+	if (bytesOf(`${number}${unit!.charAt(0).replace('B', '')}`) !== bytes) return `${count(bytes)} B`;
 	return size(bytes).replace(/\.0+(?= )|(\.\d*?)0+(?= )/, '$1');
 }
 

@@ -3,12 +3,13 @@ import type { ComponentType } from 'preact';
 import { AccountView } from '../account/account';
 import { AllocationsView } from '../allocations/allocations';
 import type { Stream } from '../api/types';
-import type { Address } from '../base/address';
 import { BandsView } from '../bands/bands';
+import type { Address } from '../base/address';
 import { DiffView } from '../diff/diff';
 import { FlameView } from '../flame/view';
-import { Overview } from '../overview/overview';
+import { HistogramView } from '../histogram/histogram';
 import { LeaksView } from '../leaks/leaks';
+import { Overview } from '../overview/overview';
 import { SqlView } from '../sql/view';
 import { SitesView } from '../table/sites';
 import { TemporaryView } from '../temporary/temporary';
@@ -28,6 +29,7 @@ export const VIEWS: { name: string; title: string; group?: string; view: Compone
 	{ name: 'leaks', title: 'Leaks', view: LeaksView },
 	{ name: 'temporary', title: 'Temporary', view: TemporaryView },
 	{ name: 'allocations', title: 'Allocations', view: AllocationsView },
+	{ name: 'histogram', title: 'Sizes, lifetimes', view: HistogramView },
 	{ name: 'sql', title: 'SQL', group: 'More', view: SqlView },
 	{ name: 'account', title: 'Account', view: AccountView },
 ];
