@@ -101,10 +101,10 @@ const WORDS: Record<string, (value: string) => string> = {
 };
 
 export interface SiteKey {
-	function?: string | undefined;
-	file?: string | undefined;
-	line?: number | undefined;
-	module?: string | undefined;
+	function?: string | null | undefined;
+	file?: string | null | undefined;
+	line?: number | null | undefined;
+	module?: string | null | undefined;
 }
 
 const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
@@ -113,9 +113,9 @@ const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
 export function siteFilter(site: SiteKey): string {
 	const is = (column: string, value: string | undefined) => `${column} is ${value ?? 'null'}`;
 	return `stack in (select stack from stacks where ${[
-		is('function', site.function === undefined ? undefined : quoted(site.function)),
-		...(site.file === undefined && !site.line ? [] : [is('file', site.file === undefined ? undefined : quoted(site.file)), is('line', site.line ? String(site.line) : undefined)]),
-		...(site.module === undefined ? [] : [is('module', quoted(site.module))]),
+		is('function', site.function == null ? undefined : quoted(site.function)),
+		...(site.file == null && !site.line ? [] : [is('file', site.file == null ? undefined : quoted(site.file)), is('line', site.line ? String(site.line) : undefined)]),
+		...(site.module == null ? [] : [is('module', quoted(site.module))]),
 	].join(' and ')})`;
 }
 

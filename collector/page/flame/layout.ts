@@ -167,7 +167,7 @@ function functionRows(layout: Layout): FunctionRow[] {
 		path[depth] = key;
 	}
 	return [...rows.values()].sort(
-		layout.change ? (a, b) => Math.abs(b.change) - Math.abs(a.change) : (a, b) => b.self - a.self || b.total - a.total,
+		layout.change ? (a, b) => Math.abs(b.change) - Math.abs(a.change) || b.self - a.self : (a, b) => b.self - a.self || b.total - a.total,
 	);
 }
 
