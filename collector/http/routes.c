@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "collector/export/results.h"
+#include "collector/export/snapshots.h"
 #include "collector/http/sources.h"
 #include "collector/query/mappings.h"
 
@@ -131,6 +133,46 @@ static const struct route {
 	 "application/octet-stream", "allocations and frees, to be done again"},
 };
 
+static const struct {
+	exchange_step *step;
+	const struct answer *answer;
+	bool is_array;
+} answers[] = {
+	{list_step, &list_answer, true},
+	{events_step, &events_answer, false},
+	{questions_step, &question_answer, true},
+	{snapshots_step, &snapshot_answer, true},
+	{take_snapshot_step, &snapshot_answer, false},
+	{report_step, &report_answer, false},
+	{timeline_step, &timeline_route_answer, false},
+	{timeline_leaked_step, &timeline_route_answer, false},
+	{snapshot_step, &moment_answer, false},
+	{peak_step, &moment_answer, false},
+	{leaks_step, &survivors_answer, false},
+	{histogram_step, &histogram_route_answer, false},
+	{diff_step, &diff_answer, false},
+	{flame_step, &flame_answer, false},
+	{backtrace_step, &backtrace_answer, false},
+	{allocations_step, &allocations_answer, false},
+	{groups_step, &allocation_groups_answer, false},
+	{maps_step, &maps_answer, false},
+	{regions_step, &regions_answer, false},
+	{fragmentation_step, &fragmentation_route_answer, false},
+	{timeline_maps_step, &timeline_maps_answer, false},
+	{fragmentation_timeline_step, &fragmentation_timeline_answer, false},
+	{sql_step, &sql_answer, false},
+};
+
+static void find_answer(const struct route *route, struct route_info *info)
+{
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		if (answers[i].step == route->step) {
+			info->answer = answers[i].answer;
+			info->is_array = answers[i].is_array;
+		}
+	}
+}
+
 /* Members of what is posted to orders; NULL: others. */
 static const struct route_parameter *body_of(const struct route *route)
 {
@@ -152,25 +194,27 @@ void routes_each(void (*route)(void *context, const struct route_info *info), vo
 {
 	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
 		const struct route *r = &routes[i];
+		struct route_info info;
 		char path[128];
 
 		snprintf(path, sizeof(path), "%s%s%s", r->of_recording ? "/data/{id}/" : "",
 			 r->path, r->rest == REST_MUST ? "/{number}" : "");
-		route(context,
-		      &(struct route_info){
-			      .path = path,
-			      .about = r->about,
-			      .content_type = r->content_type,
-			      .parameters = r->parameters,
-			      .of_recording = r->of_recording,
-			      .filters = r->parameters && r->parameters != sql_parameters,
-			      .has_number = r->rest == REST_MUST,
-			      .body = body_of(r),
-			      .method = method_of(r),
-			      .takes_filter = r->step == maps_step || r->step == map_script_step
-						      ? mapping_takes_filter
-						      : NULL,
-		      });
+		info = (struct route_info){
+			.path = path,
+			.about = r->about,
+			.content_type = r->content_type,
+			.parameters = r->parameters,
+			.of_recording = r->of_recording,
+			.filters = r->parameters && r->parameters != sql_parameters,
+			.has_number = r->rest == REST_MUST,
+			.body = body_of(r),
+			.method = method_of(r),
+			.takes_filter = r->step == maps_step || r->step == map_script_step
+						? mapping_takes_filter
+						: NULL,
+		};
+		find_answer(r, &info);
+		route(context, &info);
 	}
 }
 

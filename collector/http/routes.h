@@ -35,6 +35,8 @@ struct route_info {
 	enum route_method method;
 	const struct route_parameter *body; /* members of what is posted; orders only */
 	bool (*takes_filter)(const char *name); /* NULL: all */
+	const struct answer *answer; /* NULL: not declared */
+	bool is_array;		     /* of such objects */
 };
 void routes_each(void (*route)(void *context, const struct route_info *info), void *context);
 
@@ -53,6 +55,11 @@ exchange_step heaptrack_step, replay_step, csv_step, json_rows_step;
 exchange_step pprof_step, jemalloc_step, gperftools_step, massif_step, speedscope_step, callgraph_step;
 exchange_step maps_step, mmaps_step, mallopts_step, raw_allocations_step;
 exchange_step regions_step, fragmentation_step, fragmentation_timeline_step, timeline_maps_step;
+
+/* What they answer. */
+extern const struct answer list_answer, events_answer, question_answer, backtrace_answer, timeline_route_answer, histogram_route_answer,
+	moment_answer, allocations_answer, allocation_groups_answer, maps_answer, regions_answer, fragmentation_route_answer,
+	timeline_maps_answer, fragmentation_timeline_answer, sql_answer;
 
 /* What is posted to them: only names and what is said of them matter; `takes` is the type. */
 extern const struct route_parameter control_body[], take_snapshot_body[];

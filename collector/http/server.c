@@ -309,8 +309,8 @@ static int read_arguments(struct lws *wsi, struct exchange *x)
 		if (n < 0 || (size_t)n != strlen(text))
 			return refuse(x, 400, -EINVAL,
 				      "a parameter is too long or has a NUL in it");
-		if (!length)
-			continue;
+		if (!length || !strcmp(text, "/"))
+			continue; /* of "path?" libwebsockets makes "path?/" */
 		n = asked_add(&x->request, text);
 		if (n == -E2BIG)
 			return refuse(x, 400, n, "too many parameters");

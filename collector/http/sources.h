@@ -70,8 +70,7 @@ struct source_line {
 	bool is_open;
 	uint32_t backtraces, depth; /* if it is open */
 	uint64_t rows;
-	uint64_t ran_before_ns; /* of struct process_info */
-	bool watched_to_end;
+	bool watched_from_start, watched_to_end; /* if it is open */
 	bool has_rate;
 	uint64_t events_per_second; /* only fleet.h knows it */
 };
