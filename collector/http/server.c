@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/parse.h"
-#include "collector/http/access.h"
 #include "collector/http/askers.h"
 #include "collector/http/exchange.h"
 #include "collector/http/greeting.h"
@@ -28,6 +27,7 @@
 #define AUTHORIZATION_MAX  2048
 #define HOST_MAX	   300 /* a name has 253 bytes, and an Origin a scheme and a port, too */
 #define LEAVING_MAX	   64 /* connections that the library has not closed yet */
+#define TLS_READ_BYTES	   (16384 + 512)
 #define CHUNK_FRAME_MAX	  16 /* "10000\r\n" in front, "\r\n" behind */
 
 struct server {
@@ -539,7 +539,20 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 	}
 }
 
-int server_new(uv_loop_t *loop, int listen_fd, const struct access *access, struct sources *sources,
+/* HTTP/1.1 alone: the frames of our chunks are our own. A record of TLS has 16 KiB at most: what comes is taken out of the library as a
+ * whole, so that nothing waits there that the kernel does not tell of. */
+static void speak_tls(struct lws_context_creation_info *info, const struct server_options *options)
+{
+	info->options |= LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT;
+	info->ssl_options_set = (long)(SSL_OP_NO_SSLv3 | SSL_OP_NO_TLSv1 | SSL_OP_NO_TLSv1_1 |
+				       SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
+	info->ssl_cert_filepath = options->tls_cert;
+	info->ssl_private_key_filepath = options->tls_key;
+	info->alpn = "http/1.1";
+	info->pt_serv_buf_size = TLS_READ_BYTES;
+}
+
+int server_new(uv_loop_t *loop, const struct server_options *options, struct sources *sources,
 	       struct workers *workers, struct server **ret_server, struct err_text *err)
 {
 	static const struct lws_protocols protocols[] = {
@@ -550,7 +563,7 @@ int server_new(uv_loop_t *loop, int listen_fd, const struct access *access, stru
 	struct server *server = calloc(1, sizeof(*server));
 	void *loops[1] = {loop};
 	struct lws_context_creation_info info = {
-		.port = CONTEXT_PORT_NO_LISTEN,
+		.port = CONTEXT_PORT_NO_LISTEN_SERVER,
 		.protocols = protocols,
 		.foreign_loops = loops,
 		.options = LWS_SERVER_OPTION_LIBUV | LWS_SERVER_OPTION_SKIP_SERVER_CANONICAL_NAME |
@@ -566,8 +579,12 @@ int server_new(uv_loop_t *loop, int listen_fd, const struct access *access, stru
 
 	if (!server)
 		return err_set(err, -ENOMEM, "out of memory");
-	*server = (struct server){
-		.listen_fd = listen_fd, .access = *access, .sources = sources, .workers = workers};
+	*server = (struct server){.listen_fd = options->listen_fd,
+				  .access = options->access,
+				  .sources = sources,
+				  .workers = workers};
+	if (options->tls_cert)
+		speak_tls(&info, options);
 	lws_set_log_level(0, NULL);
 	server->context = lws_create_context(&info);
 	if (!server->context) {
@@ -576,8 +593,8 @@ int server_new(uv_loop_t *loop, int listen_fd, const struct access *access, stru
 			       "the HTTP library did not start: is its libuv plugin installed "
 			       "(Debian: libwebsockets-evlib-uv)?");
 	}
-	greetings_init(&server->greetings, loop, adopt, server);
-	uv_poll_init(loop, &server->listener, listen_fd);
+	greetings_init(&server->greetings, loop, options->tls_cert != NULL, adopt, server);
+	uv_poll_init(loop, &server->listener, server->listen_fd);
 	server->listener.data = server;
 	uv_poll_start(&server->listener, UV_READABLE, on_connection);
 	*ret_server = server;

@@ -1,0 +1,153 @@
+#!/bin/bash
+# Who may ask over HTTP: what it takes to be reached from elsewhere, by TLS of our own and behind a proxy, with which Host, Origin and token.
+. "$(dirname "$0")/lib.sh"
+need curl openssl
+[ "$inside" = namespace ] || skip "network namespaces can't be made here"
+ip link add beyond type dummy 2>/dev/null || ip link add beyond type veth peer name far-end 2>/dev/null ||
+	skip "a network interface can't be made here"
+ip address add 10.78.0.1/24 dev beyond
+ip link set beyond up
+
+"$AGENT" run --quiet --output "$T/plain.heapcast" -- "$BUILD/tests/e2e-plain" >"$T/out" || true
+(umask 077 && echo "not-for-everybody-$RANDOM" >"$T/token")
+token=$(cat "$T/token")
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=desk -addext "subjectAltName=DNS:desk,DNS:localhost,IP:10.78.0.1" \
+	-keyout "$T/key.pem" -out "$T/cert.pem" 2>"$T/openssl.out"
+openssl ecparam -name prime256v1 -genkey -noout -out "$T/other.pem"
+chmod 600 "$T/key.pem" "$T/other.pem"
+TLS=(--tls-cert "$T/cert.pem" --tls-key "$T/key.pem")
+BEYOND=(--http 10.78.0.1:8157)
+
+# ---- what does not start, and what is said ----
+
+refused() { # WHAT TEXT OPTION...
+	local what=$1 text=$2
+	shift 2
+	assert_status 2 "$COLLECTOR" serve "$@" "$T/plain.heapcast" 2>"$T/refused.err" >"$T/refused.out"
+	assert_contains "$what" "$T/refused.err" "$text"
+	assert_status 2 "$COLLECTOR" gather --data "$T/no-data" --no-discovery --listen off "$@" board 2>"$T/refused.err" >"$T/refused.out"
+	assert_contains "$what, gather" "$T/refused.err" "$text"
+	[ ! -e "$T/no-data" ] || fail "$what: a folder was made for nothing"
+}
+refused "nothing" "give --token FILE" "${BEYOND[@]}"
+refused "TLS without a token" "give --token FILE" "${BEYOND[@]}" "${TLS[@]}"
+refused "a token without TLS" "give --tls-cert FILE and --tls-key FILE; or --behind-proxy" "${BEYOND[@]}" --token "$T/token"
+refused "the same for everybody" "could read the token" --http 0.0.0.0:8157 --token "$T/token"
+refused "the same by IPv6" "could read the token" --http '[::]:8157' --token "$T/token"
+refused "a certificate without its key" "--tls-key is missing" --http 127.0.0.1:8157 --tls-cert "$T/cert.pem"
+refused "a key without a certificate" "--tls-cert is missing" --http 127.0.0.1:8157 --tls-key "$T/key.pem"
+refused "no such certificate" "cannot open the certificate" --http 127.0.0.1:8157 --tls-cert "$T/none.pem" --tls-key "$T/key.pem"
+refused "no certificate in it" "holds no certificate" --http 127.0.0.1:8157 --tls-cert "$T/token" --tls-key "$T/key.pem"
+refused "another key" "is not the key of the certificate" --http 127.0.0.1:8157 --tls-cert "$T/cert.pem" --tls-key "$T/other.pem"
+chmod 644 "$T/other.pem"
+refused "a key that others can read" "can be used by others" --http 127.0.0.1:8157 --tls-cert "$T/cert.pem" --tls-key "$T/other.pem"
+refused "a proxy without names" "give --allow-host NAME" "${BEYOND[@]}" --token "$T/token" --behind-proxy
+refused "names without a proxy" "give --behind-proxy" "${BEYOND[@]}" --token "$T/token" --allow-host heap.example.org
+refused "a proxy without a token" "give --token FILE" --http 127.0.0.1:8157 --behind-proxy --allow-host heap.example.org
+refused "a name with a port" "without scheme and port" --http 127.0.0.1:8157 --token "$T/token" --behind-proxy --allow-host heap.example.org:443
+
+start() { # OPTION...
+	"$COLLECTOR" serve "$@" "$T/plain.heapcast" >"$T/serve.out" 2>"$T/serve.err" &
+	server=$!
+	wait_for 10 "the server" grep -q Serving "$T/serve.out"
+}
+stop() {
+	kill "$server"
+	wait "$server" || fail "collector serve ended with $?: $(cat "$T/serve.err")"
+}
+asked() { # STATUS CURL-ARG...: the answer is in $T/answer, its head in $T/head
+	local expected=$1 got
+	shift
+	got=$(curl -s -o "$T/answer" -D "$T/head" -m 20 -w '%{http_code}' "$@" || true)
+	[ "$got" = "$expected" ] || fail "status $got instead of $expected for $*: $(head -c 500 "$T/answer")"
+}
+bearer=(-H "Authorization: Bearer $token")
+order=(-H 'Content-Type: application/json' -d '{"action":"stop"}')
+control=/data/last/control
+
+# ---- on loopback ----
+
+start --http 127.0.0.1:8157
+url=http://127.0.0.1:8157
+made=$(token_in "$T/serve.out")
+asked 200 "$url/list"
+asked 401 "${order[@]}" "$url$control"
+assert_contains "what to bring" "$T/answer" "Authorization: Bearer" "#token="
+asked 401 "${order[@]}" "${bearer[@]}" "$url$control"
+asked 409 "${order[@]}" -H "Authorization: Bearer $made" "$url$control"
+asked 403 "${order[@]}" -H "Authorization: Bearer $made" -H 'Origin: http://example.org' "$url$control"
+asked 403 "${order[@]}" -H "Authorization: Bearer $made" -H 'Host: example.org' "$url$control"
+asked 403 -H 'Host: example.org' "$url/list"
+asked 403 -H 'Origin: http://127.0.0.1:9999' -X DELETE "$url/list"
+asked 200 -H 'Origin: http://example.org' "$url/list"
+grep -qi '^access-control' "$T/head" && fail "a page of elsewhere may read: $(cat "$T/head")"
+stop
+start --http 127.0.0.1:8157
+[ "$(token_in "$T/serve.out")" != "$made" ] || fail "the token of the run before"
+stop
+start --http 127.0.0.1:8157 --token "$T/token"
+assert_eq "what it says" "Serving $url/" "$(head -n 1 "$T/serve.out")"
+asked 200 "$url/list"
+asked 409 "${order[@]}" "${bearer[@]}" "$url$control"
+asked 401 "${order[@]}" "$url$control"
+assert_contains "where the token is" "$T/answer" "The file of --token has it"
+stop
+
+# ---- by TLS ----
+
+start "${BEYOND[@]}" "${TLS[@]}" --token "$T/token"
+url=https://10.78.0.1:8157
+assert_eq "what it says" "Serving $url/" "$(head -n 1 "$T/serve.out")"
+tls=(--cacert "$T/cert.pem")
+asked 000 "${bearer[@]}" "$url/list"
+for path in / /list /data/last/allocations /openapi.json /nowhere; do
+	asked 401 "${tls[@]}" "$url$path"
+done
+asked 200 "${tls[@]}" "${bearer[@]}" "$url/list"
+asked 200 "${tls[@]}" "${bearer[@]}" --http2 --tls-max 1.2 "$url/list"
+grep -q '^HTTP/1.1 200' "$T/head" || fail "another version: $(cat "$T/head")"
+asked 000 "${tls[@]}" "${bearer[@]}" --tls-max 1.1 "$url/list"
+asked 200 "${tls[@]}" "${bearer[@]}" --resolve desk:8157:10.78.0.1 https://desk:8157/list
+asked 400 "http://10.78.0.1:8157/list"
+assert_contains "plain HTTP" "$T/answer" "https://"
+asked 401 "${tls[@]}" "${order[@]}" "$url$control"
+asked 409 "${tls[@]}" "${order[@]}" "${bearer[@]}" "$url$control"
+asked 409 "${tls[@]}" "${order[@]}" "${bearer[@]}" -H "Origin: $url" "$url$control"
+asked 403 "${tls[@]}" "${order[@]}" "${bearer[@]}" -H "Origin: http://10.78.0.1:8157" "$url$control"
+asked 403 "${tls[@]}" "${order[@]}" "${bearer[@]}" -H "Origin: https://10.78.0.1" "$url$control"
+# A body of several records; a record of a head and a body; an answer of several slices, in parts.
+{ printf '%60000s\n' " " && echo "select 1 as one"; } >"$T/long.sql"
+asked 200 "${tls[@]}" "${bearer[@]}" --data-binary "@$T/long.sql" "$url/data/last/sql"
+assert_contains "an answer" "$T/answer" '"one":1'
+question="with recursive n(i) as (select 1 union all select i + 1 from n where i < 90000) select i, 'a text of some length' as text from n"
+asked 200 "${tls[@]}" "${bearer[@]}" --data "$question" "$url/data/last/sql"
+mv "$T/answer" "$T/slowly"
+asked 200 "${tls[@]}" "${bearer[@]}" --limit-rate 4M --data "$question" "$url/data/last/sql"
+cmp "$T/answer" "$T/slowly"
+[ "$(stat -c %s "$T/slowly")" -gt 3000000 ] || fail "a short answer"
+stop
+
+# ---- behind a proxy ----
+
+start "${BEYOND[@]}" --token "$T/token" --behind-proxy --allow-host heap.example.org --allow-host other.example.org
+url=http://10.78.0.1:8157
+asked 403 "${bearer[@]}" "$url/list"
+assert_contains "which names" "$T/answer" "--allow-host"
+asked 403 "${bearer[@]}" -H 'Host: example.org' "$url/list"
+asked 403 "${bearer[@]}" -H 'Host: heap.example.org.evil.org' "$url/list"
+asked 403 "${bearer[@]}" -H 'Host:' -0 "$url/list"
+asked 401 -H 'Host: heap.example.org' "$url/list"
+asked 200 "${bearer[@]}" -H 'Host: heap.example.org' "$url/list"
+asked 200 "${bearer[@]}" -H 'Host: Other.example.org:8443' "$url/list"
+asked 409 "${bearer[@]}" -H 'Host: heap.example.org' "${order[@]}" -H 'Origin: https://heap.example.org' "$url$control"
+for origin in http://heap.example.org https://heap.example.org:8443 https://other.example.org null; do
+	asked 403 "${bearer[@]}" -H 'Host: heap.example.org' "${order[@]}" -H "Origin: $origin" "$url$control"
+done
+stop
+# A proxy of this host brings others in.
+start --http 127.0.0.1:8157 --token "$T/token" --behind-proxy --allow-host heap.example.org
+url=http://127.0.0.1:8157
+asked 403 "${bearer[@]}" "$url/list"
+asked 401 -H 'Host: heap.example.org' "$url/list"
+asked 200 -H 'Host: heap.example.org' "${bearer[@]}" "$url/list"
+stop
