@@ -72,6 +72,7 @@ static int choose_token(struct http *http, const struct http_options *options, s
 
 	http->serving.access.token = options->token ? options->token : http->made_token;
 	http->serving.access.token_made = !options->token;
+	http->serving.access.port = http->port;
 	return r < 0 ? err_set(err, r, "the system has no random numbers for a token") : 0;
 }
 

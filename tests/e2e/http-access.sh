@@ -47,6 +47,7 @@ refused "a proxy without a token" "give --token FILE" --http 127.0.0.1:8157 --be
 refused "a name with a port" "without scheme and port" --http 127.0.0.1:8157 --token "$T/token" --behind-proxy --allow-host heap.example.org:443
 
 start() { # OPTION...
+	rm -f "$T/serve.out"
 	"$COLLECTOR" serve "$@" "$T/plain.heapcast" >"$T/serve.out" 2>"$T/serve.err" &
 	server=$!
 	wait_for 10 "the server" grep -q Serving "$T/serve.out"
@@ -127,6 +128,86 @@ cmp "$T/answer" "$T/slowly"
 [ "$(stat -c %s "$T/slowly")" -gt 3000000 ] || fail "a short answer"
 stop
 
+# ---- the login page ----
+
+start "${BEYOND[@]}" "${TLS[@]}" --token "$T/token"
+url=https://10.78.0.1:8157
+html=(-H 'Accept: text/html,application/xhtml+xml;q=0.9')
+jar=(-b "$T/jar" -c "$T/jar")
+asked 401 "${tls[@]}" "$url/"
+assert_contains "for a script" "$T/answer" '"error":"this needs the token'
+! grep -qi '^www-authenticate: Basic' "$T/head" || fail "a browser asks for a password of its own"
+asked 401 "${tls[@]}" "${html[@]}" "$url/"
+assert_contains "the form" "$T/answer" '<form method="post" action="login">' 'type="password"'
+assert_contains "its policy" "$T/head" "form-action 'self'" "frame-ancestors 'none'"
+! grep -q '<script' "$T/answer" || fail "a script: $(cat "$T/answer")"
+asked 401 "${tls[@]}" "${html[@]}" "$url/list"
+asked 200 "${tls[@]}" "$url/login"
+login() { # STATUS TOKEN CURL-ARG...
+	local status=$1 said=$2
+	shift 2
+	asked "$status" "${tls[@]}" --data-urlencode "token=$said" "$@" "$url/login"
+}
+login 403 "$token" -H 'Origin: https://example.org'
+login 403 "$token" -H 'Origin: null'
+login 401 wrong
+assert_contains "a wrong one" "$T/answer" "that is not the token" "<form"
+! grep -qi '^set-cookie' "$T/head" || fail "a cookie for a wrong token"
+asked 411 "${tls[@]}" -X POST "$url/login"
+login 303 "$token" -H "Origin: $url" "${jar[@]}"
+assert_contains "the answer" "$T/head" "location: ./"
+grep -qiE '^set-cookie: __Host-heapcast-8157=[A-Z2-7]{26}; Path=/; Max-Age=43200; HttpOnly; SameSite=Strict; Secure.?$' "$T/head" || fail "$(cat "$T/head")"
+! grep -q "$token" "$T/head" || fail "the token is the cookie"
+cookie=$(sed -nE 's/^set-cookie: ([^;]*);.*/\1/ip' "$T/head")
+asked 200 "${tls[@]}" "${html[@]}" "${jar[@]}" "$url/"
+asked 200 "${tls[@]}" "${jar[@]}" "$url/list"
+asked 200 "${tls[@]}" -H "Cookie: a=b; $cookie; c=d" "$url/list"
+asked 409 "${tls[@]}" "${jar[@]}" "${order[@]}" -H "Origin: $url" "$url$control"
+asked 403 "${tls[@]}" "${jar[@]}" "${order[@]}" -H 'Origin: https://example.org' "$url$control"
+asked 403 "${tls[@]}" "${jar[@]}" "${order[@]}" -H 'Origin: https://10.78.0.1:9999' "$url$control"
+asked 403 "${tls[@]}" "${jar[@]}" -H 'Origin: https://example.org' -X POST "$url/logout"
+asked 200 "${tls[@]}" "${jar[@]}" "$url/list"
+for wrong in "${cookie}A" "${cookie%?}" "${cookie%=*}=" "${cookie/8157/8158}" "${cookie%=*}=$token"; do
+	asked 401 "${tls[@]}" -H "Cookie: $wrong" "$url/list"
+done
+login 303 "$token" -c "$T/second"
+asked 405 "${tls[@]}" "${jar[@]}" "$url/logout"
+asked 303 "${tls[@]}" "${jar[@]}" -d '' "$url/logout"
+grep -qi '^set-cookie: .*Max-Age=0' "$T/head" || fail "the cookie stays: $(cat "$T/head")"
+asked 401 "${tls[@]}" -H "Cookie: $cookie" "$url/list"
+asked 200 "${tls[@]}" -b "$T/second" "$url/list"
+asked 303 "${tls[@]}" -b "$T/second" -X POST "$url/logout"
+asked 401 "${tls[@]}" -b "$T/second" "$url/list"
+asked 303 "${tls[@]}" -d more=than-nothing "$url/logout"
+
+# Wrong tokens: a few at once, then one a second; who is logged in is not kept waiting, nor who brings none.
+login 303 "$token" -c "$T/third"
+sleep 5
+began=$(date +%s%N) wrong=0 slowed=0
+for i in {1..30}; do
+	got=$(curl -s -o "$T/answer" -m 20 -w '%{http_code}' "${tls[@]}" -H "Authorization: Bearer wrong-$i" "$url/list")
+	case $got in 401) wrong=$((wrong + 1)) ;; 429) slowed=$((slowed + 1)) ;; *) fail "status $got" ;; esac
+done
+took=$((($(date +%s%N) - began) / 1000000000))
+[ "$wrong" -ge 5 ] && [ "$wrong" -le $((6 + took)) ] || fail "$wrong of 30 tries were looked at in $took s"
+if [ "$slowed" -gt 0 ]; then
+	for i in {1..6}; do curl -s -o "$T/answer" -D "$T/head" -m 20 "${tls[@]}" -H "Authorization: Bearer $token-$i" "$url/list"; done
+	assert_contains "what is said" "$T/answer" "too many wrong tokens"
+	grep -qi '^retry-after: 1' "$T/head" || fail "$(cat "$T/head")"
+	asked 200 "${tls[@]}" -b "$T/third" "$url/list"
+	asked 401 "${tls[@]}" "$url/list"
+fi
+sleep 6
+asked 200 "${tls[@]}" "${bearer[@]}" "$url/list"
+stop
+start "${BEYOND[@]}" "${TLS[@]}" --token "$T/token"
+asked 401 "${tls[@]}" -b "$T/third" "$url/list"
+stop
+start --http 127.0.0.1:8157
+asked 404 http://127.0.0.1:8157/login
+asked 404 -d token=x http://127.0.0.1:8157/login
+stop
+
 # ---- behind a proxy ----
 
 start "${BEYOND[@]}" --token "$T/token" --behind-proxy --allow-host heap.example.org --allow-host other.example.org
@@ -143,6 +224,17 @@ asked 409 "${bearer[@]}" -H 'Host: heap.example.org' "${order[@]}" -H 'Origin: h
 for origin in http://heap.example.org https://heap.example.org:8443 https://other.example.org null; do
 	asked 403 "${bearer[@]}" -H 'Host: heap.example.org' "${order[@]}" -H "Origin: $origin" "$url$control"
 done
+# Wrong tokens count for the address that the proxy has written last.
+proxied() { # STATUS FORWARDED TOKEN
+	asked "$1" -H 'Host: heap.example.org' -H "X-Forwarded-For: $2" -H "Authorization: Bearer $3" "$url/list"
+}
+for i in {1..12}; do asked 401 -H 'Host: heap.example.org' "$url/list"; done
+for i in {1..12}; do curl -s -o "$T/answer" -H 'Host: heap.example.org' -H "X-Forwarded-For: 192.0.2.$i, 198.51.100.7" -H "Authorization: Bearer wrong" "$url/list"; done
+proxied 429 "192.0.2.1,198.51.100.7" "$token"
+proxied 200 "198.51.100.7, 192.0.2.1" "$token"
+proxied 200 "2001:db8::1" "$token"
+asked 303 -H 'Host: heap.example.org' -H 'Origin: https://heap.example.org' -d "token=$token" "$url/login"
+grep -qi '^set-cookie: __Host-heapcast-8157=.*; Secure.\?$' "$T/head" || fail "$(cat "$T/head")"
 stop
 # A proxy of this host brings others in.
 start --http 127.0.0.1:8157 --token "$T/token" --behind-proxy --allow-host heap.example.org

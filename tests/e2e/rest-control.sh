@@ -45,7 +45,7 @@ ID=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["id"][:8])
 assert_eq "reading without the token" 200 "$(curl -s -o "$T/answer" -w '%{http_code}' "$URL/list")"
 for wrong in "" "x$TOKEN" "${TOKEN:0:25}" "${TOKEN}A"; do
 	TOKEN=$wrong post 401 '{"action":"stop"}'
-	holds '"Authorization: Bearer" in a["error"] and "#token=" in a["error"]'
+	holds '"#token=" in a["error"]'
 done
 assert_eq "statements of SQL are questions" 200 "$(curl -s -o "$T/answer" -w '%{http_code}' -d 'select 1' "$URL/data/last/sql")"
 for path in data/last/sql data/last/execute_script; do
