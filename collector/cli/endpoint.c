@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "base/secure.h"
 #include "collector/http/http.h"
 #include "base/ban.h"
 
@@ -49,6 +50,51 @@ int http_endpoint_parse(const char *text, char *host, unsigned size, uint16_t *r
 	return length || colon ? 0 : -EINVAL;
 }
 
+static int read_tls(const struct http_choice *choice, struct http_place *ret, struct err_text *err)
+{
+	if (!choice->tls_cert && !choice->tls_key)
+		return 0;
+	if (!choice->tls_cert || !choice->tls_key)
+		return err_set(err, -EINVAL,
+			       "--tls-cert and --tls-key go together: --tls-%s is missing",
+			       choice->tls_cert ? "key" : "cert");
+	ret->tls_cert = choice->tls_cert;
+	ret->tls_key = choice->tls_key;
+	return secure_check_files(choice->tls_cert, choice->tls_key, err) < 0 ? -EINVAL : 0;
+}
+
+static int read_proxy(const struct http_choice *choice, struct http_place *ret,
+		      struct err_text *err)
+{
+	size_t count = choice->allow_hosts.count;
+
+	if (!choice->behind_proxy)
+		return count ? err_set(err, -EINVAL,
+				       "--allow-host names what a proxy is asked for: give "
+				       "--behind-proxy, too")
+			     : 0;
+	if (!count)
+		return err_set(
+			err, -EINVAL,
+			"--behind-proxy takes the name by which browsers reach the proxy, so "
+			"that no other page can: give --allow-host NAME");
+	if (count > ALLOW_HOSTS_MAX)
+		return err_set(err, -EINVAL, "there can be %d names of --allow-host",
+			       ALLOW_HOSTS_MAX);
+	for (size_t i = 0; i < count; i++) {
+		const char *name = choice->allow_hosts.texts[i];
+
+		if (!*name || name[strcspn(name, "/ *")] || (name[0] != '[' && strchr(name, ':')))
+			return err_set(err, -EINVAL,
+				       "--allow-host takes a name without scheme and port, for "
+				       "example heap.example.org, not '%.100s'",
+				       name);
+		ret->hosts[i] = name;
+	}
+	ret->allow_hosts = ret->hosts;
+	return 0;
+}
+
 int http_place_read(const struct http_choice *choice, struct http_place *ret, struct err_text *err)
 {
 	int r;
@@ -61,5 +107,7 @@ int http_place_read(const struct http_choice *choice, struct http_place *ret, st
 			choice->http);
 	r = choice->token ? token_read(choice->token, ret->token_text, err) : 0;
 	ret->token = choice->token ? ret->token_text : NULL;
-	return r;
+	if (!r)
+		r = read_tls(choice, ret, err);
+	return r < 0 ? r : read_proxy(choice, ret, err);
 }

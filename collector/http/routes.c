@@ -30,6 +30,10 @@ static const struct route {
 	{"/", false, REST_NONE, page_step, NULL, "text/html; charset=utf-8", "the page"},
 	{"/page", false, REST_MUST, page_file_step, NULL, "text/javascript; charset=utf-8",
 	 "a file of the page"},
+	{"/login", false, REST_NONE, login_step, NULL, "text/html; charset=utf-8",
+	 "a form for the token"},
+	{"/logout", false, REST_NONE, logout_step, NULL, "text/html; charset=utf-8",
+	 "ends what the form began"},
 	{"/list", false, REST_NONE, list_step, NULL, JSON, "the recordings"},
 	{"/events", false, REST_NONE, events_step, NULL, "text/event-stream",
 	 "the recordings, and again and again those that have changed"},
@@ -187,6 +191,8 @@ static enum route_method method_of(const struct route *route)
 		return ROUTE_ORDER;
 	if (route->step == execute_script_step)
 		return ROUTE_QUESTION;
+	if (route->step == login_step || route->step == logout_step)
+		return route->step == login_step ? ROUTE_LOGIN : ROUTE_LOGOUT;
 	return route->step == sql_step ? ROUTE_GET_OR_QUESTION : ROUTE_GET;
 }
 
@@ -197,6 +203,8 @@ void routes_each(void (*route)(void *context, const struct route_info *info), vo
 		struct route_info info;
 		char path[128];
 
+		if (method_of(r) == ROUTE_LOGIN || method_of(r) == ROUTE_LOGOUT)
+			continue;
 		snprintf(path, sizeof(path), "%s%s%s", r->of_recording ? "/data/{id}/" : "",
 			 r->path, r->rest == REST_MUST ? "/{number}" : "");
 		info = (struct route_info){
@@ -291,7 +299,8 @@ bool route_on_loop(const struct exchange *x)
 	const char *rest;
 	const struct route *route = lookup(x, id, sizeof(id), &rest);
 
-	return route && route->step == questions_step;
+	return route && (route->step == questions_step || route->step == login_step ||
+			 route->step == logout_step);
 }
 
 bool route_runs_sql(const struct exchange *x)
@@ -324,10 +333,10 @@ bool route_needs_token(const struct exchange *x)
 
 const char *route_methods(const struct exchange *x)
 {
-	static const char *const methods[] = {[ROUTE_GET] = "GET, HEAD",
-					      [ROUTE_GET_OR_QUESTION] = "GET, HEAD, POST",
-					      [ROUTE_QUESTION] = "POST",
-					      [ROUTE_ORDER] = "POST"};
+	static const char *const methods[] = {
+		[ROUTE_GET] = "GET, HEAD",	   [ROUTE_GET_OR_QUESTION] = "GET, HEAD, POST",
+		[ROUTE_QUESTION] = "POST",	   [ROUTE_ORDER] = "POST",
+		[ROUTE_LOGIN] = "GET, HEAD, POST", [ROUTE_LOGOUT] = "POST"};
 
 	return methods[route_method(x)];
 }

@@ -13,7 +13,7 @@ bool route_on_loop(const struct exchange *x);
 bool route_runs_sql(const struct exchange *x);
 
 /* How a route is asked: an order may change something, and is held to more than a question, which has its text in the body. */
-enum route_method { ROUTE_GET, ROUTE_GET_OR_QUESTION, ROUTE_QUESTION, ROUTE_ORDER };
+enum route_method { ROUTE_GET, ROUTE_GET_OR_QUESTION, ROUTE_QUESTION, ROUTE_ORDER, ROUTE_LOGIN, ROUTE_LOGOUT };
 enum route_method route_method(const struct exchange *x);
 /* Is it asked with the token only, also on loopback? Orders are. */
 bool route_needs_token(const struct exchange *x);
@@ -26,7 +26,10 @@ const char *route_rest(const struct exchange *x);
 /* The ID of /data/ID/...; "" if there is none. */
 void route_id(const struct exchange *x, char *ret_id, size_t size);
 
-/* For /openapi.json: calls for each path. `parameters` is NULL where there are none. */
+/* Makes the login page the answer; `said` stands above the form. It takes what x->status is. */
+int login_page(struct exchange *x, const char *said);
+
+/* For /openapi.json: calls for each path, but those of the login page's forms. `parameters` is NULL where there are none. */
 struct route_info {
 	const char *path; /* "/data/{id}/allocations" */
 	const char *about, *content_type;
@@ -43,7 +46,7 @@ void routes_each(void (*route)(void *context, const struct route_info *info), vo
 /* Steps of the routes. */
 exchange_step control_step, take_snapshot_step, snapshots_step;
 exchange_step control_step, sql_step, execute_script_step, allocation_script_step, map_script_step;
-exchange_step page_step, page_file_step;
+exchange_step page_step, page_file_step, login_step, logout_step;
 exchange_step list_step, openapi_step, questions_step;
 exchange_step allocations_step, groups_step, backtrace_step, backtraces_step;
 exchange_step flamegraph_step, collapsed_step, tree_step, ascii_tree_step, flame_step;

@@ -11,8 +11,6 @@
 
 #include "base/ban.h"
 
-#define BASIC_MAX 1024
-
 static bool is_word(const char *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
@@ -45,8 +43,7 @@ int token_read(const char *path, char ret_token[TOKEN_MAX + 1], struct err_text 
 	return r;
 }
 
-/* All of both are looked at, whatever differs. */
-static bool is_same(const char *token, const char *said)
+bool token_is_same(const char *token, const char *said)
 {
 	size_t length = strlen(token), n = strlen(said);
 	unsigned differ = length != n;
@@ -56,52 +53,12 @@ static bool is_same(const char *token, const char *said)
 	return !differ;
 }
 
-static int digit(char c)
+const char *token_brought(const char *authorization)
 {
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *at = c ? strchr(digits, c) : NULL;
+	static const char scheme[] = "Bearer ";
 
-	return at ? (int)(at - digits) : -1;
-}
-
-/* Base64 (RFC 4648) up to the first character that is none. */
-static void decode(const char *text, char *out, size_t size)
-{
-	unsigned bits = 0, have = 0;
-	size_t n = 0;
-
-	for (; digit(*text) >= 0 && n + 1 < size; text++) {
-		bits = (bits << 6 | (unsigned)digit(*text)) & 0xffff;
-		have += 6;
-		if (have < 8)
-			continue;
-		have -= 8;
-		out[n++] = (char)(bits >> have);
-	}
-	out[n] = '\0';
-}
-
-static const char *behind(const char *text, const char *scheme)
-{
-	size_t length = strlen(scheme);
-
-	if (strncasecmp(text, scheme, length) != 0 || text[length] != ' ')
+	if (strncasecmp(authorization, scheme, strlen(scheme)) != 0)
 		return NULL;
-	return text + length + strspn(text + length, " ");
-}
-
-bool token_is_brought(const char *token, const char *authorization)
-{
-	const char *said = behind(authorization, "Bearer");
-	char pair[BASIC_MAX];
-
-	if (said)
-		return is_same(token, said);
-	said = behind(authorization, "Basic");
-	if (!said)
-		return false;
-	decode(said, pair, sizeof(pair));
-	said = strchr(pair, ':');
-	return said && is_same(token, said + 1);
+	authorization += strlen(scheme);
+	return authorization + strspn(authorization, " ");
 }
