@@ -48,6 +48,7 @@ import json, os, sys, threading, time, urllib.error, urllib.request
 import jsonschema
 
 FILES, FLEET = "http://127.0.0.1:18096", "http://127.0.0.1:18097"
+TOKEN = open("collector.out").read().split("#token=")[1].split()[0]
 UNSEEN = {("maps", "left_out"), ("maps", "usage_left_out"), # more than 2^18 maps, 2^19 readings
           ("recordings", "incomplete")} # agents without a place: fleet-places.sh sees it
 UNITS = {"bytes", "blocks", "ns", "ns since the epoch", "ms since the epoch", "s", "since the epoch", "since the start", "duration", "part", "id",
@@ -55,7 +56,7 @@ UNITS = {"bytes", "blocks", "ns", "ns since the epoch", "ms since the epoch", "s
          "readings", "bytes or blocks", "blocks of 65,536 allocations"}
 
 def get(server, path, body=None):
-    request = urllib.request.Request(server + path, None if body is None else json.dumps(body).encode(), {"Content-Type": "application/json"} if body is not None else {})
+    request = urllib.request.Request(server + path, None if body is None else json.dumps(body).encode(), {"Content-Type": "application/json", "Authorization": f"Bearer {TOKEN}"} if body is not None else {})
     with urllib.request.urlopen(request, timeout=100) as answer:
         return json.load(answer)
 
