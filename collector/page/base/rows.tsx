@@ -33,7 +33,7 @@ export function Rows(props: {
 	selected?: number;
 	onSelect?: (at: number) => void;
 	/** Scrolls there when it changes. */
-	show?: number;
+	show?: number | undefined;
 	class?: string;
 }) {
 	const { columns, count, selected, onSelect } = props;

@@ -6,6 +6,7 @@ import type { Address } from '../base/address';
 import { BandsView } from '../bands/bands';
 import { DiffView } from '../diff/diff';
 import { FlameView } from '../flame/view';
+import { MapsView } from '../maps/maps';
 import { Overview } from '../overview/overview';
 import { SqlView } from '../sql/view';
 import { SitesView } from '../table/sites';
@@ -22,6 +23,7 @@ export const VIEWS: { name: string; title: string; group?: string; view: Compone
 	{ name: 'flame', title: 'Flame graph', view: FlameView },
 	{ name: 'diff', title: 'Differences', view: DiffView },
 	{ name: 'sites', title: 'Call sites', view: SitesView },
+	{ name: 'maps', title: 'Memory maps', group: 'Process', view: MapsView },
 	{ name: 'sql', title: 'SQL', group: 'More', view: SqlView },
 	{ name: 'account', title: 'Account', view: AccountView },
 ];
