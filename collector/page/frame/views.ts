@@ -8,6 +8,7 @@ import { DiffView } from '../diff/diff';
 import { FlameView } from '../flame/view';
 import { MapsView } from '../maps/maps';
 import { Overview } from '../overview/overview';
+import { SpaceView } from '../space/space';
 import { SqlView } from '../sql/view';
 import { SitesView } from '../table/sites';
 
@@ -24,6 +25,7 @@ export const VIEWS: { name: string; title: string; group?: string; view: Compone
 	{ name: 'diff', title: 'Differences', view: DiffView },
 	{ name: 'sites', title: 'Call sites', view: SitesView },
 	{ name: 'maps', title: 'Memory maps', group: 'Process', view: MapsView },
+	{ name: 'space', title: 'Address space', view: SpaceView },
 	{ name: 'sql', title: 'SQL', group: 'More', view: SqlView },
 	{ name: 'account', title: 'Account', view: AccountView },
 ];
