@@ -113,7 +113,7 @@ export interface FragmentationTimeline {
 }
 
 export interface Mallopt {
-	timestamp_relative: Time;
+	timestamp: Time;
 	thread: number;
 	backtrace_id: number;
 	raw_param: number;

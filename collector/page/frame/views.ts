@@ -5,6 +5,7 @@ import type { Stream } from '../api/types';
 import type { Address } from '../base/address';
 import { BandsView } from '../bands/bands';
 import { DiffView } from '../diff/diff';
+import { FiguresView } from '../figures/figures';
 import { FlameView } from '../flame/view';
 import { MapsView } from '../maps/maps';
 import { Overview } from '../overview/overview';
@@ -26,6 +27,7 @@ export const VIEWS: { name: string; title: string; group?: string; view: Compone
 	{ name: 'sites', title: 'Call sites', view: SitesView },
 	{ name: 'maps', title: 'Memory maps', group: 'Process', view: MapsView },
 	{ name: 'space', title: 'Address space', view: SpaceView },
+	{ name: 'figures', title: 'Figures', view: FiguresView },
 	{ name: 'sql', title: 'SQL', group: 'More', view: SqlView },
 	{ name: 'account', title: 'Account', view: AccountView },
 ];
