@@ -9,6 +9,7 @@ import { FiguresView } from '../figures/figures';
 import { FlameView } from '../flame/view';
 import { MapsView } from '../maps/maps';
 import { Overview } from '../overview/overview';
+import { SourceView } from '../source/source';
 import { SpaceView } from '../space/space';
 import { SqlView } from '../sql/view';
 import { SitesView } from '../table/sites';
@@ -28,7 +29,8 @@ export const VIEWS: { name: string; title: string; group?: string; view: Compone
 	{ name: 'maps', title: 'Memory maps', group: 'Process', view: MapsView },
 	{ name: 'space', title: 'Address space', view: SpaceView },
 	{ name: 'figures', title: 'Figures', view: FiguresView },
-	{ name: 'sql', title: 'SQL', group: 'More', view: SqlView },
+	{ name: 'source', title: 'Source', group: 'More', view: SourceView },
+	{ name: 'sql', title: 'SQL', view: SqlView },
 	{ name: 'account', title: 'Account', view: AccountView },
 ];
 
