@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/parse.h"
@@ -95,6 +96,25 @@ static int read_proxy(const struct http_choice *choice, struct http_place *ret,
 	return 0;
 }
 
+static int read_sources(const struct http_choice *choice, struct http_place *ret,
+			struct err_text *err)
+{
+	if (choice->sources.count > SOURCES_MAX)
+		return err_set(err, -EINVAL, "there can be %d folders of --source", SOURCES_MAX);
+	for (size_t i = 0; i < choice->sources.count; i++) {
+		const char *text = choice->sources.texts[i], *equals = strchr(text, '=');
+		const char *folder = equals ? equals + 1 : text;
+		struct stat st;
+
+		if (stat(folder, &st) < 0 || !S_ISDIR(st.st_mode))
+			return err_set(err, -EINVAL,
+				       "--source takes a folder, or FROM=FOLDER: '%.200s' is none",
+				       folder);
+		ret->sources[i] = text;
+	}
+	return 0;
+}
+
 int http_place_read(const struct http_choice *choice, struct http_place *ret, struct err_text *err)
 {
 	int r;
@@ -109,5 +129,7 @@ int http_place_read(const struct http_choice *choice, struct http_place *ret, st
 	ret->token = choice->token ? ret->token_text : NULL;
 	if (!r)
 		r = read_tls(choice, ret, err);
+	if (!r)
+		r = read_sources(choice, ret, err);
 	return r < 0 ? r : read_proxy(choice, ret, err);
 }

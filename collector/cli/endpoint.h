@@ -12,15 +12,17 @@ struct http_choice {
 	const char *http, *token; /* ADDR:PORT; a file, NULL: one is made */
 	const char *tls_cert, *tls_key;
 	bool behind_proxy;
-	struct option_list allow_hosts;
+	struct option_list allow_hosts, sources;
 };
 #define ALLOW_HOSTS_MAX 32
+#define SOURCES_MAX	32
 struct http_place {
 	char host[256], token_text[TOKEN_MAX + 1];
 	const char *token; /* NULL: one is made */
 	const char *tls_cert, *tls_key;
 	const char *hosts[ALLOW_HOSTS_MAX + 1];
 	const char *const *allow_hosts; /* `hosts`; NULL: no proxy */
+	const char *sources[SOURCES_MAX + 1];
 	uint16_t port;
 };
 #define HTTP_OPTIONS(type, field, help)                                                                          \
@@ -34,6 +36,9 @@ struct http_place {
 		OPTION_TEXT(type, field.tls_key, "tls-key", "FILE", "its private key, a file of mode 0600"),           \
 		OPTION_FLAG(type, field.behind_proxy, "behind-proxy",                                                    \
 			    "a proxy speaks TLS, and hands on what is asked for a name of --allow-host"),                \
+		OPTION_LIST(type, field.sources, "source", "DIR",                                                    \
+			    "show the page source files below DIR; FROM=DIR: what was built in FROM is in DIR; may be "    \
+			    "given more than once"),                                                                     \
 		OPTION_LIST(type, field.allow_hosts, "allow-host", "NAME",                                               \
 			    "the name by which browsers reach the proxy (heap.example.org); may be given more than once")
 

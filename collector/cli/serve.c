@@ -60,6 +60,7 @@ static int serve(struct command_call *call, const struct symbol_sources *symbols
 		.tls_cert = place->tls_cert,
 		.tls_key = place->tls_key,
 		.allow_hosts = place->allow_hosts,
+		.source_folders = place->sources,
 		.data = access(o->common.data, F_OK) == 0 ? o->common.data : NULL,
 		.files = (const char *const *)call->arguments,
 		.symbol_folders = symbols->folders,

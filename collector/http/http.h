@@ -23,6 +23,7 @@ struct http_options {
 	const char *const *symbol_folders; /* NULL-terminated; may be NULL */
 	const char *const *debuginfod;	   /* URLs, NULL-terminated; may be NULL: nobody is asked */
 	uint64_t debuginfod_seconds;	   /* 0: the usual; symbols.h */
+	const char *const *source_folders; /* "DIR" or "FROM=DIR" (source_files.h), NULL-terminated; may be NULL */
 	const struct site_rules *rules; /* functions that only pass allocations on; NULL: the known ones */
 	/* Of opening the files; see recording_open. */
 	int (*progress)(void *context, uint64_t done, uint64_t of);

@@ -75,6 +75,8 @@ static const struct route {
 	 "the account: what was produced, stored and lost, and why"},
 	{"analyze", true, REST_NONE, analyze_step, analyze_parameters, JSON,
 	 "what stands out, found by rules: findings, parts of the program, heaviest stacks"},
+	{"source", true, REST_NONE, source_step, source_parameters, JSON,
+	 "the text of a source file, and what went through each of its lines"},
 	{"live", true, REST_NONE, live_step, NULL, "text/event-stream",
 	 "totals, again and again while it grows"},
 	{"maps", true, REST_NONE, maps_step, maps_parameters, JSON,
@@ -328,7 +330,11 @@ enum route_method route_method(const struct exchange *x)
 
 bool route_needs_token(const struct exchange *x)
 {
-	return x->post && route_method(x) == ROUTE_ORDER;
+	char id[256];
+	const char *rest;
+	const struct route *route = lookup(x, id, sizeof(id), &rest);
+
+	return route && (route->step == source_step || (x->post && method_of(route) == ROUTE_ORDER));
 }
 
 const char *route_methods(const struct exchange *x)

@@ -51,7 +51,7 @@ exchange_step list_step, openapi_step, questions_step;
 exchange_step allocations_step, groups_step, backtrace_step, backtraces_step;
 exchange_step flamegraph_step, collapsed_step, tree_step, ascii_tree_step, flame_step;
 exchange_step timeline_step, timeline_leaked_step, histogram_step;
-exchange_step ledger_step, analyze_step;
+exchange_step ledger_step, analyze_step, source_step;
 exchange_step snapshot_step, peak_step, leaks_step, report_step, diff_step;
 exchange_step live_step, events_step, graph_step, dynamic_step, dynamic_tree_step;
 exchange_step heaptrack_step, replay_step, csv_step, json_rows_step;
@@ -70,7 +70,7 @@ extern const struct route_parameter control_body[], take_snapshot_body[];
 int maps_read_filter(struct exchange *x, struct filter *ret_filter);
 
 /* What they take, beside filters. */
-extern const struct route_parameter analyze_parameters[], allocations_parameters[], groups_parameters[], export_parameters[], tree_parameters[],
+extern const struct route_parameter analyze_parameters[], source_parameters[], allocations_parameters[], groups_parameters[], export_parameters[], tree_parameters[],
 	ascii_tree_parameters[], timeline_parameters[], histogram_parameters[], snapshot_parameters[], peak_parameters[],
 	leaks_parameters[], report_parameters[], diff_parameters[], backtraces_parameters[], maps_parameters[], raw_allocations_parameters[],
 	regions_parameters[], fragmentation_parameters[], events_parameters[], rows_parameters[], graph_parameters[],
