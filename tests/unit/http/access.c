@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "collector/http/access.h"
+#include "collector/http/token.h"
 
 #define TOKEN "MFRGGZDFMZTWQ2LKNNWG23TPOA"
 #define HOUR  3600000ull
@@ -138,6 +139,37 @@ static void tokens(void **state)
 	}
 }
 
+static void forms(void **state)
+{
+	static const struct {
+		const char *body, *token;
+	} rows[] = {
+		{"token=abc", "abc"},
+		{"a=b&token=abc&c=d", "abc"},
+		{"token=abc&token=d", "abc"},
+		{"token=+a%2Bb%20c%0d%0A", "a+bc"},
+		{"token=%", "%"},
+		{"token=%4", "%4"},
+		{"token=%4g%00%26", "%4g&"},
+		{"xtoken=abc", ""},
+		{"token", ""},
+		{"", ""},
+		{"&&token=", ""},
+	};
+	char token[TOKEN_MAX + 1], body[2 * TOKEN_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		token_in_form(rows[i].body, token);
+		assert_string_equal(token, rows[i].token);
+	}
+	memset(body, 'x', sizeof(body));
+	memcpy(body, "token=", 6);
+	body[sizeof(body) - 1] = '\0';
+	token_in_form(body, token);
+	assert_int_equal(strlen(token), TOKEN_MAX);
+}
+
 static int asked_with(struct access *access, const char *cookie, uint64_t now_ms)
 {
 	const struct claim claim = {.host = "desk", .cookie = cookie, .reads = true};
@@ -243,8 +275,8 @@ static void tries(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hosts),   cmocka_unit_test(origins), cmocka_unit_test(tokens),
-		cmocka_unit_test(cookies), cmocka_unit_test(tries),
+		cmocka_unit_test(hosts), cmocka_unit_test(origins), cmocka_unit_test(tokens),
+		cmocka_unit_test(forms), cmocka_unit_test(cookies), cmocka_unit_test(tries),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
