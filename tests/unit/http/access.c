@@ -192,6 +192,9 @@ static void cookies(void **state)
 	assert_non_null(strstr(cookie, "; HttpOnly; SameSite=Strict; Secure"));
 	*strchr(cookie, ';') = 0;
 	assert_int_equal(asked_with(&access, cookie, 1000), 200);
+	assert_int_equal(status_of(&access, &(struct claim){.cookie = cookie,
+							    .authorization = "Bearer old"}),
+			 200);
 	snprintf(text, sizeof(text), "a=b;  %s; c", cookie);
 	assert_int_equal(asked_with(&access, text, 1000), 200);
 	snprintf(text, sizeof(text), "a%s", cookie);
