@@ -167,7 +167,7 @@ static int check_token(struct access *access, const struct claim *claim, uint64_
 		return access_try(access, token, &from, now_ms, ret_status, err);
 	*ret_status = 401;
 	return err_set(err, -EACCES, "%s: bring it as Authorization: Bearer TOKEN. %s",
-		       access->local ? "an order needs the token, as others may share this machine"
+		       access->local ? "this needs the token, as others may share this machine"
 				     : "this needs the token",
 		       where_the_token_is(access));
 }
