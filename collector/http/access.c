@@ -161,13 +161,13 @@ static int check_token(struct access *access, const struct claim *claim, uint64_
 	const char *token = claim->authorization ? token_brought(claim->authorization) : NULL;
 	const struct stranger_address from = access_from(access, claim);
 
+	if (is_logged_in(access, claim, now_ms)) /* first: a page may bring an old token along */
+		return 0;
 	if (token)
 		return access_try(access, token, &from, now_ms, ret_status, err);
-	if (is_logged_in(access, claim, now_ms))
-		return 0;
 	*ret_status = 401;
 	return err_set(err, -EACCES, "%s: bring it as Authorization: Bearer TOKEN. %s",
-		       access->local ? "an order needs the token, as others may share this machine"
+		       access->local ? "this needs the token, as others may share this machine"
 				     : "this needs the token",
 		       where_the_token_is(access));
 }

@@ -11,8 +11,6 @@
 
 #include "base/ban.h"
 
-#define FIELD "token="
-
 static const char page_begin[] =
 	"<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>heapcast</title>\n"
 	"<meta name=\"viewport\" content=\"width=device-width\">\n"
@@ -59,37 +57,6 @@ static int not_here(struct exchange *x)
 		       "an order brings it as Authorization: Bearer TOKEN");
 }
 
-static int digit(char c)
-{
-	static const char digits[] = "0123456789abcdef";
-	const char *at = c ? strchr(digits, c >= 'A' && c <= 'F' ? c + 'a' - 'A' : c) : NULL;
-
-	return at ? (int)(at - digits) : -1;
-}
-
-/* The field of a form (application/x-www-form-urlencoded); empty: it is not there, or no token. */
-static void read_field(const char *body, char ret_token[TOKEN_MAX + 1])
-{
-	const char *at = body;
-	size_t n = 0;
-
-	while (at && strncmp(at, FIELD, strlen(FIELD)) != 0) {
-		at = strchr(at, '&');
-		at = at ? at + 1 : NULL;
-	}
-	for (at = at ? at + strlen(FIELD) : ""; *at && *at != '&' && n < TOKEN_MAX; at++) {
-		char c = *at == '+' ? ' ' : *at;
-
-		if (c == '%' && digit(at[1]) >= 0 && digit(at[2]) >= 0) {
-			c = (char)(digit(at[1]) << 4 | digit(at[2]));
-			at += 2;
-		}
-		if (!strchr(" \t\r\n", c)) /* what is pasted along is no part of it */
-			ret_token[n++] = c;
-	}
-	ret_token[n] = '\0';
-}
-
 int login_step(struct exchange *x)
 {
 	char token[TOKEN_MAX + 1];
@@ -102,7 +69,7 @@ int login_step(struct exchange *x)
 		return login_page(x, "");
 	if (!buf_text(&x->request.body))
 		return -ENOMEM;
-	read_field(buf_text(&x->request.body), token);
+	token_in_form(buf_text(&x->request.body), token);
 	r = access_try(x->access, token, &x->from, now_ms, &x->status, &x->err);
 	explicit_bzero(token, sizeof(token));
 	if (r < 0)

@@ -292,25 +292,26 @@ static bool is_json(struct lws *wsi)
 
 static int read_post(struct lws *wsi, struct exchange *x)
 {
-	bool order = route_method(x) == ROUTE_ORDER;
+	const enum route_method method = route_method(x);
+	bool question = method == ROUTE_QUESTION || method == ROUTE_GET_OR_QUESTION;
 	char text[24];
 	uint64_t length;
 
-	if (route_method(x) == ROUTE_GET)
+	if (method == ROUTE_GET)
 		return refuse(x, 405, -EINVAL, "only GET and HEAD are answered here");
-	if (route_method(x) == ROUTE_LOGOUT)
+	if (method == ROUTE_LOGOUT)
 		return 0; /* it takes no body */
-	if (order && !is_json(wsi))
+	if (method == ROUTE_ORDER && !is_json(wsi))
 		return refuse(x, 415, -EINVAL, "an order comes as application/json");
 	if (lws_hdr_copy(wsi, text, sizeof(text), WSI_TOKEN_HTTP_CONTENT_LENGTH) <= 0 ||
 	    parse_u64(text, &length) < 0 || !length)
 		return refuse(x, 411, -EINVAL,
-			      order ? "an order has a body, and a Content-Length"
-				    : "the text comes in the body, with a Content-Length");
-	if (length > (order ? BODY_BYTES_MAX : QUESTION_BYTES_MAX))
+			      question ? "the text comes in the body, with a Content-Length"
+				       : "this takes a body, and a Content-Length");
+	if (length > (question ? QUESTION_BYTES_MAX : BODY_BYTES_MAX))
 		return refuse(x, 413, -EINVAL,
-			      order ? "an order has 8,192 bytes at most"
-				    : "a text has 65,536 bytes at most");
+			      question ? "a text has 65,536 bytes at most"
+				       : "the body has 8,192 bytes at most");
 	x->body_left = (size_t)length;
 	return 0;
 }
@@ -652,7 +653,9 @@ int server_new(uv_loop_t *loop, const struct server_options *options, struct sou
 		free(server);
 		return err_set(err, -EIO,
 			       "the HTTP library did not start: is its libuv plugin installed "
-			       "(Debian: libwebsockets-evlib-uv)?");
+			       "(Debian: libwebsockets-evlib-uv)%s?",
+			       options->tls_cert ? ", and can its OpenSSL use the certificate"
+						 : "");
 	}
 	greetings_init(&server->greetings, loop, options->tls_cert != NULL, adopt, server);
 	uv_poll_init(loop, &server->listener, server->listen_fd);

@@ -1,6 +1,7 @@
 /* See token.h. */
 #include "collector/http/token.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -61,4 +62,35 @@ const char *token_brought(const char *authorization)
 		return NULL;
 	authorization += strlen(scheme);
 	return authorization + strspn(authorization, " ");
+}
+
+static int digit(char c)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *at = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
+
+	return at ? (int)(at - digits) : -1;
+}
+
+void token_in_form(const char *body, char ret_token[TOKEN_MAX + 1])
+{
+	static const char field[] = "token=";
+	const char *at = body;
+	size_t n = 0;
+
+	while (at && strncmp(at, field, strlen(field)) != 0) {
+		at = strchr(at, '&');
+		at = at ? at + 1 : NULL;
+	}
+	for (at = at ? at + strlen(field) : ""; *at && *at != '&' && n < TOKEN_MAX; at++) {
+		char c = *at == '+' ? ' ' : *at;
+
+		if (c == '%' && digit(at[1]) >= 0 && digit(at[2]) >= 0) {
+			c = (char)(digit(at[1]) << 4 | digit(at[2]));
+			at += 2;
+		}
+		if (!strchr(" \t\r\n", c)) /* NUL is among them */
+			ret_token[n++] = c;
+	}
+	ret_token[n] = '\0';
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Who may ask over HTTP: what it takes to be reached from elsewhere, by TLS of our own and behind a proxy, with which Host, Origin and token.
 . "$(dirname "$0")/lib.sh"
-need curl openssl
+need curl openssl python3
 [ "$inside" = namespace ] || skip "network namespaces can't be made here"
 ip link add beyond type dummy 2>/dev/null || ip link add beyond type veth peer name far-end 2>/dev/null ||
 	skip "a network interface can't be made here"
@@ -126,6 +126,60 @@ mv "$T/answer" "$T/slowly"
 asked 200 "${tls[@]}" "${bearer[@]}" --limit-rate 4M --data "$question" "$url/data/last/sql"
 cmp "$T/answer" "$T/slowly"
 [ "$(stat -c %s "$T/slowly")" -gt 3000000 ] || fail "a short answer"
+# Six requests in one record are answered in order, and half a hello is let go.
+python3 - "$T/cert.pem" "$token" <<'P'
+import socket, ssl, sys, time
+c = ssl.create_default_context(cafile=sys.argv[1])
+half = socket.create_connection(("10.78.0.1", 8157), 30)
+half.sendall(b"\x16\x03\x01\x02\x00abc")
+began = time.monotonic()
+s = c.wrap_socket(socket.create_connection(("10.78.0.1", 8157), 30), server_hostname="desk")
+paths = ["/list", "/openapi.json", "/list", "/nowhere", "/list", "/questions"]
+s.sendall("".join(f"GET {p} HTTP/1.1\r\nHost: desk\r\nAuthorization: Bearer {sys.argv[2]}\r\n{'Connection: close' if p == paths[-1] else 'Accept: */*'}\r\n\r\n"
+                  for p in paths).encode())
+said = b""
+while part := s.recv(65536):
+    said += part
+assert [int(a[:3]) for a in said.split(b"HTTP/1.1 ")[1:]] == [200, 200, 200, 404, 200, 200], said
+try:
+    assert half.recv(10) == b""
+except ConnectionResetError:
+    pass
+took = time.monotonic() - began
+assert 8 < took < 20, took
+P
+# Many that begin TLS and do not go on.
+python3 - "$T/cert.pem" "$token" <<'P'
+import socket, ssl, subprocess, sys, time
+ca, token = sys.argv[1:]
+c = ssl.create_default_context(cafile=ca)
+def hello():
+    i, o = ssl.MemoryBIO(), ssl.MemoryBIO()
+    s = c.wrap_bio(i, o, server_hostname="localhost")
+    try: s.do_handshake()
+    except ssl.SSLWantReadError: pass
+    return o.read()
+one = hello()
+held = []
+end = time.monotonic() + 3
+asked = 0
+while time.monotonic() < end:
+    while len(held) < 400:
+        s = socket.create_connection(("10.78.0.1", 8157)); s.settimeout(0); s.sendall(one); held.append(s)
+    r = subprocess.run(["curl", "-s", "-m", "20", "-o", "/dev/null", "-w", "%{http_code}", "--cacert", ca, "-H", "Authorization: Bearer " + token,
+                        "https://10.78.0.1:8157/list"], capture_output=True, text=True).stdout
+    assert r == "200", r
+    asked += 1
+    keep = []
+    for s in held:
+        try:
+            while s.recv(4096): pass
+            s.close()
+        except BlockingIOError: keep.append(s)
+        except OSError: s.close()
+    held = keep
+print(asked, "questions,", len(held), "held")
+P
 stop
 
 # ---- the login page ----

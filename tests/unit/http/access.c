@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "collector/http/access.h"
+#include "collector/http/token.h"
 
 #define TOKEN "MFRGGZDFMZTWQ2LKNNWG23TPOA"
 #define HOUR  3600000ull
@@ -138,6 +139,37 @@ static void tokens(void **state)
 	}
 }
 
+static void forms(void **state)
+{
+	static const struct {
+		const char *body, *token;
+	} rows[] = {
+		{"token=abc", "abc"},
+		{"a=b&token=abc&c=d", "abc"},
+		{"token=abc&token=d", "abc"},
+		{"token=+a%2Bb%20c%0d%0A", "a+bc"},
+		{"token=%", "%"},
+		{"token=%4", "%4"},
+		{"token=%4g%00%26", "%4g&"},
+		{"xtoken=abc", ""},
+		{"token", ""},
+		{"", ""},
+		{"&&token=", ""},
+	};
+	char token[TOKEN_MAX + 1], body[2 * TOKEN_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		token_in_form(rows[i].body, token);
+		assert_string_equal(token, rows[i].token);
+	}
+	memset(body, 'x', sizeof(body));
+	memcpy(body, "token=", 6);
+	body[sizeof(body) - 1] = '\0';
+	token_in_form(body, token);
+	assert_int_equal(strlen(token), TOKEN_MAX);
+}
+
 static int asked_with(struct access *access, const char *cookie, uint64_t now_ms)
 {
 	const struct claim claim = {.host = "desk", .cookie = cookie, .reads = true};
@@ -160,6 +192,9 @@ static void cookies(void **state)
 	assert_non_null(strstr(cookie, "; HttpOnly; SameSite=Strict; Secure"));
 	*strchr(cookie, ';') = 0;
 	assert_int_equal(asked_with(&access, cookie, 1000), 200);
+	assert_int_equal(status_of(&access, &(struct claim){.cookie = cookie,
+							    .authorization = "Bearer old"}),
+			 200);
 	snprintf(text, sizeof(text), "a=b;  %s; c", cookie);
 	assert_int_equal(asked_with(&access, text, 1000), 200);
 	snprintf(text, sizeof(text), "a%s", cookie);
@@ -243,8 +278,8 @@ static void tries(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hosts),   cmocka_unit_test(origins), cmocka_unit_test(tokens),
-		cmocka_unit_test(cookies), cmocka_unit_test(tries),
+		cmocka_unit_test(hosts), cmocka_unit_test(origins), cmocka_unit_test(tokens),
+		cmocka_unit_test(forms), cmocka_unit_test(cookies), cmocka_unit_test(tries),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
