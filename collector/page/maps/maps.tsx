@@ -16,6 +16,7 @@ import { nameOf, protectionOf, rangeOf, siteOf, sizeOr } from './text';
 import './maps.css';
 
 const MOST = 5000;
+const READING = 50e6; // ns that a reading of all maps may take
 
 /** Filters that /maps takes (docs/rest-api.md): it refuses others. */
 const TAKEN =
@@ -40,10 +41,11 @@ function residentAt(map: Mapping, ns: number): number | undefined {
 	return rss;
 }
 
-function lineOf(map: Mapping, at: number, start: Time): MapLine {
+/** `first`: when maps were read first. What nobody was seen to map and was there then was there before, for all that is known. */
+function lineOf(map: Mapping, at: number, start: Time, first: number): MapLine {
 	const since = nanoseconds(map.timestamp_relative);
 	const until = map.deallocation ? sinceStart(map.deallocation.timestamp, start) : Infinity;
-	const gone = until <= at || since > at;
+	const gone = until <= at || (since > at && (map.source !== undefined || since > first + READING));
 	return { map, name: nameOf(map), by: map.source ? siteOf(map.source) : '', since, until, gone, resident: gone ? undefined : residentAt(map, at) };
 }
 
@@ -89,7 +91,10 @@ function Table(props: ViewProps & { answer: Maps; moment: Moment }) {
 	const down = params.get('order') === 'dsc';
 	const picked = params.get('map');
 
-	const all = useMemo(() => answer.maps.map((m) => lineOf(m, at, stream.timestamp)), [answer, at]);
+	const all = useMemo(() => {
+		const first = answer.maps.reduce((min, m) => (m.source ? min : Math.min(min, nanoseconds(m.timestamp_relative))), Infinity);
+		return answer.maps.map((m) => lineOf(m, at, stream.timestamp, first));
+	}, [answer, at]);
 	const lines = useMemo(() => {
 		const value = SORTS[by]!;
 		const found = text ? all.filter((l) => `${l.name} ${l.by} ${protectionOf(l.map)} ${rangeOf(l.map)}`.toLowerCase().includes(text)) : [...all];

@@ -55,7 +55,7 @@ function Files(props: { address: Address; lines: LineSum[] }) {
 		return (
 			<Notice title="No line of a source file has anything.">
 				{filtersOf(address).length ? 'The filters above leave nothing with a known line: remove one. ' : ''}
-				Lines are known of programs and libraries with debug information (-g), or whose debug files are at hand.
+				Lines are known of programs and libraries with debug information (<code>-g</code>), or whose debug files are at hand.
 			</Notice>
 		);
 	return (
