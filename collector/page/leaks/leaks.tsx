@@ -30,7 +30,7 @@ export function leakInWords(leak: Leak): string {
 function columnsOf(props: ViewProps): Column<Leak>[] {
 	const { address, stream } = props;
 	const only = (leak: Leak) => siteFilterBeside(address.params.get('custom_filter'), leak);
-	const name = (leak: Leak) => leak.function ?? '[unknown]';
+	const name = (leak: Leak) => leak.function ?? `[${baseName(leak.module ?? 'unknown')}]`;
 	return [
 		{
 			key: 'site',
@@ -38,8 +38,8 @@ function columnsOf(props: ViewProps): Column<Leak>[] {
 			width: 'minmax(220px, 1fr)',
 			cell: (leak) => (
 				<>
-					<strong title={leak.function}>{name(leak)}</strong>{' '}
-					<span class="dim" title={leak.file ?? leak.module}>
+					<strong title={leak.function ?? undefined}>{name(leak)}</strong>{' '}
+					<span class="dim" title={leak.file ?? leak.module ?? undefined}>
 						{leak.file ? `${baseName(leak.file)}:${leak.line}` : ''} {baseName(leak.module ?? '')}
 					</span>
 					<div class="leak-words" title={leakInWords(leak)}>

@@ -7,10 +7,10 @@ export default async function ({ page, open, settled, picture, accessible, check
 	await settled();
 	await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Leaks' }).click();
 	await settled();
-	const first = page.locator('main tbody tr').first();
+	const first = page.locator('main [role=row][aria-rowindex="2"]');
 	check('the leak is the first', (await first.innerText()).includes('forget_session'), await first.innerText());
 	check('with how many were not freed', /200/.test(await first.innerText()), await first.innerText());
-	await first.getByRole('button').first().click();
+	await first.click();
 	await settled();
 	const stack = await page.locator('.stack').first().innerText();
 	check('its stack says who called', /forget_session[\s\S]*serve_request[\s\S]*main/.test(stack), stack);

@@ -16,9 +16,9 @@ export default async function ({ page, context, open, settled, picture, accessib
 
 	await page.getByRole('link', { name: 'Call sites' }).click();
 	await settled();
-	const first = page.locator('tbody tr').first();
+	const first = page.locator('main [role=row][aria-rowindex="2"]');
 	check('the top site is the program\'s', (await first.innerText()).includes(site), await first.innerText());
-	await first.getByRole('button').click();
+	await first.click();
 	await settled();
 	check('its stack is shown', (await page.locator('.stack li').count()) > 3);
 	await accessible('call sites');
@@ -38,7 +38,7 @@ export default async function ({ page, context, open, settled, picture, accessib
 	watch(other);
 	await other.goto(page.url());
 	await settled(other);
-	check('somebody else sees the same', (await other.locator('tbody').first().innerText()) === (await page.locator('tbody').first().innerText()));
+	check('somebody else sees the same', (await other.getByRole('grid').innerText()) === (await page.getByRole('grid').innerText()));
 	await other.close();
 	const here = page.url();
 	await page.getByRole('link', { name: 'Flame graph' }).click();
