@@ -50,7 +50,7 @@ function columnsOf(props: ViewProps): Column<Leak>[] {
 		},
 		{ key: 'suspect', title: 'Suspect', width: '86px', right: true, hint: 'bytes, weighed by how many blocks that grew so old were never freed', cell: (leak) => size(leak.suspect_bytes) },
 		{ key: 'bytes', title: 'Not freed', width: '86px', right: true, cell: (leak) => size(leak.value.bytes) },
-		{ key: 'graph', title: 'Over time', width: '110px', from: 780, hint: 'how much of it was in use over time', cell: (leak) => <Spark path={sparkPath(stream, address, [['custom_filter', only(leak)]])} blocks={false} label={`${name(leak)} over time`} /> },
+		{ key: 'graph', title: 'Over time', width: '110px', from: 780, hint: 'how much of it was in use over time', cell: (leak) => <Spark path={sparkPath(stream, address, [['custom_filter', only(leak)]])} blocks={false} live={stream.state === 'live'} label={`${name(leak)} over time`} /> },
 		{
 			key: 'next',
 			title: 'See',
@@ -91,7 +91,7 @@ export function LeaksView(props: ViewProps) {
 	const version = stream.state === 'live' ? (stream.events ?? 0) : 0;
 	const question: [string, string | undefined][] = [['young', address.params.get('young') ?? undefined], ...filtersOf(address)];
 	const sum = useAnswer<Leaks>(about(stream.id, 'leaks', [...question, ['count', 0]]), version).data;
-	const columns = useMemo(() => columnsOf(props), [address.params.toString(), stream.id]);
+	const columns = useMemo(() => columnsOf(props), [address.params.toString(), stream.id, stream.state]);
 
 	return (
 		<div class="tableview">

@@ -71,7 +71,7 @@ function siteColumns(props: ViewProps, by: string): Column<SiteRow>[] {
 			cell: (g) => {
 				const own: [string, string] =
 					by === 'backtrace' ? ['backtraces', String(g.backtrace_id)] : ['custom_filter', siteFilterBeside(condition, by === 'function' ? { function: g.function, module: g.module } : g)];
-				return <Spark path={sparkPath(stream, address, [own])} blocks={blocks} label={`${g.function ?? 'unknown'} over time`} />;
+				return <Spark path={sparkPath(stream, address, [own])} blocks={blocks} live={stream.state === 'live'} label={`${g.function ?? 'unknown'} over time`} />;
 			},
 		},
 		{
@@ -93,7 +93,7 @@ function SiteTable(props: ViewProps & { by: string }) {
 	const { address, stream, by } = props;
 	const moment = valueOf(address) === 'peak' ? 'peak' : 'snapshot';
 	const blocks = inBlocks(address);
-	const columns = useMemo(() => siteColumns(props, by), [address.params.toString(), stream.id, by]);
+	const columns = useMemo(() => siteColumns(props, by), [address.params.toString(), stream.id, stream.state, by]);
 	return (
 		<VirtualTable<SiteRow, Sites>
 			label="Call sites"
@@ -140,7 +140,7 @@ export function groupColumns(props: ViewProps, whole: Sum | undefined, title: st
 			hint: 'how much of it was in use over time',
 			width: '110px',
 			from: 800,
-			cell: (g) => <Spark path={sparkPath(stream, address, [['backtraces', String(g.backtrace_id)]])} blocks={blocks} label={`backtrace ${g.backtrace_id} over time`} />,
+			cell: (g) => <Spark path={sparkPath(stream, address, [['backtraces', String(g.backtrace_id)]])} blocks={blocks} live={stream.state === 'live'} label={`backtrace ${g.backtrace_id} over time`} />,
 		},
 		...(blocks ? [number] : [sum]),
 		{ key: 'part', title: '%', width: '58px', right: true, cell: part },
@@ -180,7 +180,7 @@ export function groupColumns(props: ViewProps, whole: Sum | undefined, title: st
 export function GroupTable(props: ViewProps & { own: [string, string][]; title: string; value: string; whole: Sum | undefined; sort?: string; none: ComponentChildren }) {
 	const { address, stream, own, whole } = props;
 	const blocks = inBlocks(address);
-	const columns = useMemo(() => groupColumns(props, whole, props.title, props.value), [address.params.toString(), stream.id, whole, props.title]);
+	const columns = useMemo(() => groupColumns(props, whole, props.title, props.value), [address.params.toString(), stream.id, stream.state, whole, props.title]);
 	const chosen = address.params.get('sort');
 	const sort = columns.some((c) => c.sort === chosen) ? chosen! : (props.sort ?? (blocks ? 'only_matched.allocated_count' : 'only_matched.size'));
 	const order = sort === chosen && address.params.get('order') === 'asc' ? 'asc' : 'dsc';
