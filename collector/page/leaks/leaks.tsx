@@ -97,7 +97,7 @@ export function LeaksView(props: ViewProps) {
 		<div class="tableview">
 			<div class="tools">
 				<span role="status">
-					{sum && (
+					{sum && sum.total.blocks > 0 && (
 						<>
 							{size(sum.total.bytes)} in {count(sum.total.blocks)} blocks {stream.watched_to_end === false ? 'were not freed while it was watched' : 'were not freed'}.{' '}
 							<strong>{size(sum.suspect_bytes)}</strong> of it ({percent(sum.suspect_bytes, sum.total.bytes)} %) is suspect.

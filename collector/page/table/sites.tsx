@@ -1,5 +1,5 @@
-// Call sites. What is in use or was at the peak is grouped by line, function or backtrace, the largest first; what was allocated, leaked or
-// freed by backtrace, in any order, with a graph of each over time.
+// Call sites: by line, function or backtrace, with a graph of each over time. What is in use or was at the peak comes from the API, the largest
+// first; what was allocated, leaked or freed is sorted by any column (sums.tsx; by backtrace, and with filters, here).
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { changed, filtersOf, go, inBlocks, valueOf, type Address } from '../base/address';
@@ -11,6 +11,7 @@ import { nanoseconds, type AllocationGroup, type AllocationGroups, type Report, 
 import { siteFilterBeside } from '../filters/words';
 import { placeOfFrame, Trail } from './frames';
 import { Spark } from './spark';
+import { SumTable } from './sums';
 import { VirtualTable, type Column } from './virtual';
 
 const BY = [
@@ -18,6 +19,8 @@ const BY = [
 	['function', 'Function'],
 	['backtrace', 'Backtrace'],
 ] as const;
+
+const GROUPS: Record<string, string> = { site: 'call sites', function: 'functions', backtrace: 'backtraces' };
 
 const NONE: Record<string, string> = {
 	'in-use': 'Nothing was in use then.',
@@ -207,6 +210,8 @@ export function SitesView(props: ViewProps) {
 	const value = valueOf(address);
 	const ofMoment = value === 'peak' || value === 'in-use';
 	const by = BY.find(([name]) => name === address.params.get('by'))?.[0] ?? 'site';
+	// Sums by call site over all time are those of the whole recording.
+	const byBacktrace = !ofMoment && filtersOf(address).length > 0;
 	const lifetime = LIFETIME[value];
 	const own: [string, string][] = lifetime ? [['lifetime', lifetime]] : [];
 	const version = stream.state === 'live' ? (stream.events ?? 0) : 0;
@@ -221,20 +226,20 @@ export function SitesView(props: ViewProps) {
 	return (
 		<div class="tableview">
 			<div class="tools">
-				{ofMoment ? (
-					<>
-						<Segments label="Grouped by" options={BY} chosen={by} onChoose={(b) => go({ set: { by: b === 'site' ? undefined : b } })} />
-						<span class="dim" role="status">
-							{moment && `${size(moment.total.bytes)} in ${count(moment.total.blocks)} blocks of ${count(moment.group_count ?? 0)} ${by === 'site' ? 'call sites' : by === 'function' ? 'functions' : 'backtraces'}`}
-						</span>
-					</>
-				) : (
-					<span class="dim" role="status">
-						{whole ? `${size(whole.bytes)} in ${count(whole.blocks)} blocks, by backtrace` : 'By backtrace'}
-					</span>
-				)}
+				{!byBacktrace && <Segments label="Grouped by" options={BY} chosen={by} onChoose={(b) => go({ set: { by: b === 'site' ? undefined : b } })} />}
+				<span class="dim" role="status">
+					{ofMoment
+						? moment && moment.total.blocks > 0 && `${size(moment.total.bytes)} in ${count(moment.total.blocks)} blocks of ${count(moment.group_count)} ${GROUPS[by]}`
+						: whole && whole.blocks > 0 && `${size(whole.bytes)} in ${count(whole.blocks)} blocks${byBacktrace ? ', by backtrace while there are filters' : ''}`}
+				</span>
 			</div>
-			{ofMoment ? <SiteTable {...props} by={by} /> : <GroupTable {...props} own={own} title={title} value={value} whole={whole} none={<None address={address} />} />}
+			{ofMoment ? (
+				<SiteTable {...props} by={by} />
+			) : byBacktrace || by === 'backtrace' ? (
+				<GroupTable {...props} own={own} title={title} value={value} whole={whole} none={<None address={address} />} />
+			) : (
+				<SumTable {...props} by={by} title={title} whole={whole} />
+			)}
 		</div>
 	);
 }
