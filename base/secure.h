@@ -46,6 +46,9 @@ bool secure_wanted(const struct secure_options *options);
 /* 0; a negative errno with a sentence: which file, what is wrong with it, what to do. -ENOTSUP: built without TLS. */
 int secure_open(const struct secure_options *options, struct secure **ret_secure, struct err_text *err);
 void secure_close(struct secure *secure);
+/* For a server that speaks TLS by another library, to clients that show no certificate: are both files there, PEM, of each other, and in date?
+ * 0; a negative errno with a sentence. -ENOTSUP: built without TLS. */
+int secure_check_files(const char *cert, const char *cert_key, struct err_text *err);
 /* Other keys from now on. Sessions whose handshake is done go on: secure_known tells whether they should. 0; a negative errno with a
  * sentence: all is as before. */
 int secure_rekey(struct secure *secure, const struct secret *secrets, size_t count, struct err_text *err);

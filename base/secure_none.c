@@ -16,6 +16,14 @@ int secure_open(const struct secure_options *options, struct secure **ret_secure
 		       "(HEAPCAST_TLS=OFF)");
 }
 
+int secure_check_files(const char *cert, const char *cert_key, struct err_text *err)
+{
+	(void)cert;
+	(void)cert_key;
+	return err_set(err, -ENOTSUP,
+		       "certificates can't be used: this build has no TLS (HEAPCAST_TLS=OFF)");
+}
+
 void secure_close(struct secure *secure)
 {
 	(void)secure;

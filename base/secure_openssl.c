@@ -158,9 +158,9 @@ static int no_password(char *out, int size, int writing, void *context)
 	return -1;
 }
 
-static int use_private_key(struct secure *s, const char *path, struct err_text *err)
+static int use_private_key(const struct openssl *o, SSL_CTX *context, const char *path,
+			   struct err_text *err)
 {
-	const struct openssl *o = s->o;
 	char text[PRIVATE_FILE_MAX + 2];
 	EVP_PKEY *key = NULL;
 	size_t length;
@@ -174,7 +174,7 @@ static int use_private_key(struct secure *s, const char *path, struct err_text *
 	if (!r && !key)
 		r = err_set(err, -EINVAL,
 			    "%s holds no private key in PEM form (without a password)", path);
-	if (!r && o->SSL_CTX_use_PrivateKey(s->context, key) != 1)
+	if (!r && o->SSL_CTX_use_PrivateKey(context, key) != 1)
 		r = err_set(err, -EINVAL, "%s is not the key of the certificate", path);
 	o->BIO_free(bio);
 	o->EVP_PKEY_free(key);
@@ -191,34 +191,59 @@ static int check_readable(const char *path, const char *what, struct err_text *e
 			      strerror(errno));
 }
 
+/* A certificate with its chain, and its key: of each other, and in date. 1: nobody can tell the date here, with a remark. */
+static int use_pair(const struct openssl *o, SSL_CTX *context, const char *cert,
+		    const char *cert_key, struct err_text *ret_remark, struct err_text *err)
+{
+	char whose[320];
+	int r = check_readable(cert, "certificate", err);
+
+	if (r < 0)
+		return r;
+	if (o->SSL_CTX_use_certificate_chain_file(context, cert) != 1)
+		return err_set(err, -EINVAL, "%s holds no certificate in PEM form", cert);
+	r = use_private_key(o, context, cert_key, err);
+	if (r < 0)
+		return r;
+	if (o->SSL_CTX_check_private_key(context) != 1)
+		return err_set(err, -EINVAL, "%s is not the key of the certificate %s", cert_key,
+			       cert);
+	snprintf(whose, sizeof(whose), "the certificate %.300s", cert);
+	r = secure_check_dates(o, o->SSL_CTX_get0_certificate(context), whose, ret_remark);
+	return r < 0 ? err_set(err, r, "%s", ret_remark->text) : r;
+}
+
 static int use_certificate(struct secure *s, const struct secure_options *options,
 			   struct err_text *err)
 {
-	const struct openssl *o = s->o;
 	struct err_text dates = {{0}};
-	char whose[320];
 	int r = check_readable(options->cert, "certificate", err);
 
 	if (!r)
 		r = check_readable(options->ca, "CA's certificate", err);
+	if (!r)
+		r = use_pair(s->o, s->context, options->cert, options->cert_key, &dates, err);
 	if (r < 0)
 		return r;
-	if (o->SSL_CTX_use_certificate_chain_file(s->context, options->cert) != 1)
-		return err_set(err, -EINVAL, "%s holds no certificate in PEM form", options->cert);
-	r = use_private_key(s, options->cert_key, err);
-	if (r < 0)
-		return r;
-	if (o->SSL_CTX_check_private_key(s->context) != 1)
-		return err_set(err, -EINVAL, "%s is not the key of the certificate %s",
-			       options->cert_key, options->cert);
-	if (o->SSL_CTX_load_verify_file(s->context, options->ca) != 1)
+	if (s->o->SSL_CTX_load_verify_file(s->context, options->ca) != 1)
 		return err_set(err, -EINVAL, "%s holds no certificate in PEM form", options->ca);
-	snprintf(whose, sizeof(whose), "the certificate %.300s", options->cert);
-	r = secure_check_dates(o, o->SSL_CTX_get0_certificate(s->context), whose, &dates);
-	if (r < 0)
-		return err_set(err, r, "%s", dates.text);
 	snprintf(s->remark, sizeof(s->remark), "%.250s", dates.text);
 	return 0;
+}
+
+int secure_check_files(const char *cert, const char *cert_key, struct err_text *err)
+{
+	const struct openssl *o = openssl_load(err);
+	SSL_CTX *context = o ? o->SSL_CTX_new(o->TLS_method()) : NULL;
+	struct err_text dates = {{0}};
+	int r;
+
+	if (!context)
+		return o ? -ENOMEM : -ENOTSUP;
+	r = use_pair(o, context, cert, cert_key, &dates, err);
+	o->SSL_CTX_free(context);
+	o->ERR_clear_error();
+	return r < 0 ? r : 0;
 }
 
 /* One kind of the two, and all of it. */

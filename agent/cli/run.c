@@ -263,6 +263,16 @@ static void turned_away(const struct run *run)
 			run->agent.turned_away);
 }
 
+static void unheard(const struct run *run)
+{
+	if (run->agent.unheard && !run->options.quiet)
+		fprintf(stderr,
+			"heapcast: %u processes were over before the agent, which was busy, could hear that they\n"
+			"          ask: they are not recorded. 'collector ledger' of the process that each\n"
+			"          descends from names them\n",
+			run->agent.unheard);
+}
+
 static void unready(const struct run *run)
 {
 	if (run->agent.unready && !run->options.quiet)
@@ -453,6 +463,7 @@ int command_run(int argc, char **argv)
 		agent_loop(&run.agent);
 		never_asked(&run);
 		turned_away(&run);
+		unheard(&run);
 		unready(&run);
 	}
 	agent_close(&run.agent);

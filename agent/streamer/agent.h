@@ -216,6 +216,7 @@ struct agent {
 	struct cell cell[CELLS_MAX];
 	struct cell_told cell_told[CELLS_TOLD];
 	uint32_t turned_away;	/* processes that asked when there was no place */
+	uint32_t unheard;	/* that were over before they were heard */
 	uint32_t unready;	/* fork children that could not be recorded */
 	bool stopping;
 	bool hurried;		/* told to stop a second time */

@@ -223,6 +223,38 @@ void cells_unready(struct agent *a, struct handshake_client *client, const struc
 		tell_uncounted(a, parent_of(a, client->pid, hello), &target);
 }
 
+/* Recorded, counted or told of already, as far as its number alone can say. */
+static bool is_known(const struct agent *a, pid_t pid)
+{
+	for (uint32_t i = 0; i < a->budget.slots; i++)
+		if (stream_state(&a->session[i].stream) != STREAM_FREE &&
+		    a->session[i].stream.target.pid == pid)
+			return true;
+	for (unsigned i = 0; i < CELLS_MAX; i++)
+		if (a->cell[i].header && a->cell[i].pid == pid)
+			return true;
+	return a->cell_told[(uint32_t)pid % CELLS_TOLD].pid == pid;
+}
+
+/* Whom it descends from is gone with it, but for a fork child, which says so: else it is the command's. */
+void cells_unheard(struct agent *a, const struct handshake_client *client,
+		   const struct ring_hello *hello)
+{
+	struct session *parent = hello->flags & RING_HELLO_FORKED
+					 ? session_by_id(a, hello->parent_stream)
+					 : NULL;
+	struct unrecorded u = {.pid = (uint32_t)client->pid, .name = "?"};
+
+	if (client->pid <= 0 || is_known(a, client->pid))
+		return;
+	a->unheard++;
+	log_info("pid %d asks to be recorded, but is over: the agent was too busy to hear it",
+		 (int)client->pid);
+	if (!parent && a->only)
+		parent = session_above(a, a->only, NULL);
+	tell(a, parent, &u, 0);
+}
+
 /* ---- their ends ---- */
 
 static bool is_over(const struct cell *c)

@@ -47,6 +47,8 @@ void cells_turn_away(struct agent *agent, struct handshake_client *client, const
 void cells_placed(struct agent *agent, pid_t pid);
 /* A fork child that can't even be counted. */
 void cells_unready(struct agent *agent, struct handshake_client *client, const struct ring_hello *hello);
+/* One that was over before it was heard. */
+void cells_unheard(struct agent *agent, const struct handshake_client *client, const struct ring_hello *hello);
 /* Tells of those that are over. */
 void cells_tick(struct agent *agent);
 /* The session's process is over: its cells become those of the one that it descends from, or are told of as they are. */

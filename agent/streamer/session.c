@@ -353,8 +353,12 @@ static enum ring_answer_kind decide(struct agent *a, struct handshake_client *cl
 		return RING_BAD_VERSION;
 	if (hello->byte_order != RING_ORDER_MARK)
 		return RING_REFUSED; /* neither of the two that there are */
-	if (target_read(client->pid, &target) < 0)
+	if (target_read(client->pid, &target) < 0) {
+		if ((!a->only || client->pid == a->only || a->settings.each.follow) &&
+		    access_may(&a->settings.access, client->fd))
+			cells_unheard(a, client, hello);
 		return RING_REFUSED;
+	}
 	s = session_of(a, client->pid, target.start_ticks);
 	if (s) {
 		*ret = s;

@@ -5,9 +5,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "base/secure.h"
 #include "collector/http/http.h"
 #include "base/ban.h"
 
@@ -49,6 +51,70 @@ int http_endpoint_parse(const char *text, char *host, unsigned size, uint16_t *r
 	return length || colon ? 0 : -EINVAL;
 }
 
+static int read_tls(const struct http_choice *choice, struct http_place *ret, struct err_text *err)
+{
+	if (!choice->tls_cert && !choice->tls_key)
+		return 0;
+	if (!choice->tls_cert || !choice->tls_key)
+		return err_set(err, -EINVAL,
+			       "--tls-cert and --tls-key go together: --tls-%s is missing",
+			       choice->tls_cert ? "key" : "cert");
+	ret->tls_cert = choice->tls_cert;
+	ret->tls_key = choice->tls_key;
+	return secure_check_files(choice->tls_cert, choice->tls_key, err) < 0 ? -EINVAL : 0;
+}
+
+static int read_proxy(const struct http_choice *choice, struct http_place *ret,
+		      struct err_text *err)
+{
+	size_t count = choice->allow_hosts.count;
+
+	if (!choice->behind_proxy)
+		return count ? err_set(err, -EINVAL,
+				       "--allow-host names what a proxy is asked for: give "
+				       "--behind-proxy, too")
+			     : 0;
+	if (!count)
+		return err_set(
+			err, -EINVAL,
+			"--behind-proxy takes the name by which browsers reach the proxy, so "
+			"that no other page can: give --allow-host NAME");
+	if (count > ALLOW_HOSTS_MAX)
+		return err_set(err, -EINVAL, "there can be %d names of --allow-host",
+			       ALLOW_HOSTS_MAX);
+	for (size_t i = 0; i < count; i++) {
+		const char *name = choice->allow_hosts.texts[i];
+
+		if (!*name || name[strcspn(name, "/ *")] || (name[0] != '[' && strchr(name, ':')))
+			return err_set(err, -EINVAL,
+				       "--allow-host takes a name without scheme and port, for "
+				       "example heap.example.org, not '%.100s'",
+				       name);
+		ret->hosts[i] = name;
+	}
+	ret->allow_hosts = ret->hosts;
+	return 0;
+}
+
+static int read_sources(const struct http_choice *choice, struct http_place *ret,
+			struct err_text *err)
+{
+	if (choice->sources.count > SOURCES_MAX)
+		return err_set(err, -EINVAL, "there can be %d folders of --source", SOURCES_MAX);
+	for (size_t i = 0; i < choice->sources.count; i++) {
+		const char *text = choice->sources.texts[i], *equals = strchr(text, '=');
+		const char *folder = equals ? equals + 1 : text;
+		struct stat st;
+
+		if (stat(folder, &st) < 0 || !S_ISDIR(st.st_mode))
+			return err_set(err, -EINVAL,
+				       "--source takes a folder, or FROM=FOLDER: '%.200s' is none",
+				       folder);
+		ret->sources[i] = text;
+	}
+	return 0;
+}
+
 int http_place_read(const struct http_choice *choice, struct http_place *ret, struct err_text *err)
 {
 	int r;
@@ -61,5 +127,9 @@ int http_place_read(const struct http_choice *choice, struct http_place *ret, st
 			choice->http);
 	r = choice->token ? token_read(choice->token, ret->token_text, err) : 0;
 	ret->token = choice->token ? ret->token_text : NULL;
-	return r;
+	if (!r)
+		r = read_tls(choice, ret, err);
+	if (!r)
+		r = read_sources(choice, ret, err);
+	return r < 0 ? r : read_proxy(choice, ret, err);
 }

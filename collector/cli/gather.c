@@ -374,6 +374,10 @@ static int check_http(const struct gather_options *options, struct err_text *err
 	http_options = (struct http_options){.address = place.host,
 					     .port = place.port,
 					     .token = place.token,
+					     .tls_cert = place.tls_cert,
+					     .tls_key = place.tls_key,
+					     .allow_hosts = place.allow_hosts,
+					     .source_folders = place.sources,
 					     .data = options->common.data};
 	return http_may_start(&http_options, err);
 }

@@ -11,7 +11,12 @@
 #include "collector/query/fragmentation.h"
 #include "collector/query/query.h"
 
+struct answer;
 struct json;
+
+/* What they are, for descriptions (answer.h). */
+extern const struct answer groups_answer, report_answer, timeline_answer, series_answer, histogram_answer, survivors_answer,
+	diff_answer, fragmentation_answer, flame_answer;
 
 /* "key": {"bytes", "blocks"}, and errors and samples if it is an estimate. */
 void json_usage(struct json *json, const char *key, const struct usage *usage);

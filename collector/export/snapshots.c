@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/saturated.h"
+#include "collector/export/answer.h"
 #include "collector/export/export.h"
 #include "collector/export/results.h"
 
@@ -63,29 +64,63 @@ size_t snapshot_hosts(const struct snapshot *s)
 	return hosts;
 }
 
+struct told_member {
+	struct snapshot_member member;
+	struct usage in_use;
+	const char *build_id;
+};
+
+#define ANSWER_OF struct told_member
+#define ROWS_OF_MEMBER                                                                             \
+	ROW_AS("stream", member.stream, ANSWER_ID, NULL, "id of its recording"),                   \
+		ROW("host", member.host, NULL, ""),                                                \
+		ROW("executable", member.executable, NULL, ""), ROW("pid", member.pid, NULL, "")
+
+static const struct answer_field process_fields[] = {
+	ROWS_OF_MEMBER,
+	ROW("build_id", build_id, NULL, "of the program", .may_be_null = true),
+	ROW("in_use", in_use, NULL, ""),
+	ROW("mark", member.mark, NULL, "number of the marker"),
+	ROW("time_ns", member.time_ns, "ns", "of the marker, since its start"),
+	ROW("wall_ns", member.wall_ns, "ns since the epoch", "the same by its host's clock"),
+	{0},
+};
+static const struct answer process_answer = {"snapshot_process", process_fields};
+
+static const struct answer_field missing_fields[] = {
+	ROWS_OF_MEMBER,
+	ROW("why", member.missing, NULL, ""),
+	ROW("last_wall_ns", member.wall_ns, "ns since the epoch", "when it was heard of last"),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer missing_answer = {"snapshot_missing", missing_fields};
+
+static const struct answer_field snapshot_fields[] = {
+	BY_HAND("name", ANSWER_TEXT, NULL, ""),
+	BY_HAND("id", ANSWER_TEXT, NULL, "of its recording", .may_be_null = true),
+	BY_HAND("wall_ns", ANSWER_U64, "ns since the epoch", "when it was begun"),
+	BY_HAND("took_ns", ANSWER_U64, "ns", "to the last marker"),
+	BY_HAND("clock_spread_ns", ANSWER_U64, "ns",
+		"between the first and the last marker, by the hosts' clocks"),
+	BY_HAND("in_use", ANSWER_USAGE, NULL, "of all"),
+	BY_HAND("processes", ANSWER_OBJECT, NULL, "", .shape = ANSWER_LIST, .of = &process_answer),
+	BY_HAND("missing", ANSWER_OBJECT, NULL, "", .shape = ANSWER_LIST, .of = &missing_answer),
+	{0},
+};
+const struct answer snapshot_answer = {"fleet_snapshot", snapshot_fields};
+
 static void write_member(struct json *json, const struct snapshot_member *m)
 {
-	struct usage usage = snapshot_member_usage(m);
-	char id[STREAM_ID_TEXT], build_id[2 * sizeof(m->build_id) + 1] = "";
+	char build_id[2 * sizeof(m->build_id) + 1] = "";
 
 	for (uint32_t i = 0; i < m->build_id_length; i++)
 		snprintf(build_id + (size_t)2 * i, 3, "%02x", m->build_id[i]);
-	json_object(json, NULL);
-	json_string(json, "stream", stream_id_format(id, &m->stream));
-	json_string(json, "host", m->host);
-	json_string(json, "executable", m->executable);
-	json_u64(json, "pid", m->pid);
-	if (m->missing) {
-		json_string(json, "why", m->missing);
-		json_u64(json, "last_wall_ns", m->wall_ns);
-	} else {
-		json_string(json, "build_id", m->build_id_length ? build_id : NULL);
-		json_usage(json, "in_use", &usage);
-		json_u64(json, "mark", m->mark);
-		json_u64(json, "time_ns", m->time_ns);
-		json_u64(json, "wall_ns", m->wall_ns);
-	}
-	json_end(json, '}');
+	json_object_of(json, NULL, m->missing ? &missing_answer : &process_answer,
+		       &(struct told_member){.member = *m,
+					     .in_use = snapshot_member_usage(m),
+					     .build_id = m->build_id_length ? build_id : NULL},
+		       NULL);
 }
 
 static void write_members(struct json *json, const char *key, const struct snapshot *s,

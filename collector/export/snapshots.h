@@ -6,6 +6,7 @@
 #include "collector/query/query.h"
 #include "collector/store/snapshots.h"
 
+struct answer;
 struct json;
 
 struct usage snapshot_member_usage(const struct snapshot_member *member);
@@ -16,4 +17,5 @@ uint64_t snapshot_spread_ns(const struct snapshot *snapshot);
 size_t snapshot_hosts(const struct snapshot *snapshot); /* of those that are in it */
 
 /* The members of an object that the caller has opened. */
+extern const struct answer snapshot_answer;
 void json_snapshot(struct json *json, const struct snapshot *snapshot);

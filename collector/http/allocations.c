@@ -109,6 +109,50 @@ const struct route_parameter allocations_parameters[] = {
 
 /* ---- rows ---- */
 
+static const struct answer_field death_fields[] = {
+	BY_HAND("timestamp", ANSWER_TIME, "since the epoch", ""),
+	BY_HAND("thread", ANSWER_U32, "tid", "that freed it; 0: unknown"),
+	ROWS_OF_CALL,
+	{0},
+};
+static const struct answer death_answer = {"death", death_fields};
+
+static const struct answer_field allocation_fields[] = {
+	BY_HAND("id", ANSWER_U64, "id", "its number in the order of birth, from 0"),
+	BY_HAND("address", ANSWER_ADDRESS, "address", ""),
+	BY_HAND("timestamp", ANSWER_TIMES, "since the epoch", "when the allocator had returned"),
+	BY_HAND("thread", ANSWER_U32, "tid", "that allocated; 0: unknown"),
+	BY_HAND("size", ANSWER_U64, "bytes", "that the program asked for"),
+	BY_HAND("weight", ANSWER_U64, "bytes", "that it stands for, if it was sampled",
+		.when = SOMETIMES),
+	BY_HAND("extra_space", ANSWER_U64, "bytes", "not recorded: 0"),
+	BY_HAND("backtrace_id", ANSWER_U32, "id", "0: there is none"),
+	BY_HAND("is_mmaped", ANSWER_BOOL, NULL, "glibc gave it a mapping of its own",
+		.when = SOMETIMES),
+	BY_HAND("in_main_arena", ANSWER_BOOL, NULL, "of glibc's, or mapped", .when = SOMETIMES),
+	BY_HAND("is_jemalloc", ANSWER_BOOL, NULL, "it came from libjemalloc", .when = SOMETIMES),
+	BY_HAND("deallocation", ANSWER_OBJECT, NULL, "absent: not freed", .of = &death_answer,
+		.when = SOMETIMES),
+	BY_HAND("chain_deallocation", ANSWER_OBJECT, NULL, "of the last block of its reallocs",
+		.of = &death_answer, .when = SOMETIMES),
+	BY_HAND("backtrace", ANSWER_OBJECT, NULL, "the outermost frame first", .shape = ANSWER_LIST,
+		.of = &frame_answer),
+	BY_HAND("chain_lifetime", ANSWER_TIME, "duration", "absent: the chain goes on",
+		.when = SOMETIMES),
+	BY_HAND("position_in_chain", ANSWER_U64, "blocks", "of reallocs before it"),
+	BY_HAND("chain_length", ANSWER_U64, "blocks", "1: realloc never touched it"),
+	{0},
+};
+static const struct answer allocation_answer = {"allocation", allocation_fields};
+
+static const struct answer_field allocations_fields[] = {
+	BY_HAND("allocations", ANSWER_OBJECT, NULL, "", .shape = ANSWER_LIST,
+		.of = &allocation_answer),
+	BY_HAND("total_count", ANSWER_U64, "blocks", "that match"),
+	{0},
+};
+const struct answer allocations_answer = {"allocations", allocations_fields};
+
 static int write_death(struct page *page, struct exchange *x, const char *key, uint64_t row)
 {
 	struct json *json = &page->json;

@@ -30,6 +30,14 @@ const struct route_parameter timeline_parameters[] = {
 	{0},
 };
 
+static const struct answer_field timeline_fields[] = {
+	ROWS_BY_HAND(timeline_answer),
+	BY_HAND("series", ANSWER_OBJECT, NULL, "bands, the largest first", .shape = ANSWER_LIST,
+		.of = &series_answer, .when = SOMETIMES),
+	{0},
+};
+const struct answer timeline_route_answer = {"timeline", timeline_fields};
+
 static int timeline(struct exchange *x, bool leaked_only)
 {
 	cleanup(timeline_done) struct timeline timeline = {0};
@@ -68,6 +76,13 @@ int timeline_leaked_step(struct exchange *x)
 
 const struct route_parameter histogram_parameters[] = {WHAT_VALUE, WHAT_AT, {0}};
 
+static const struct answer_field histogram_fields[] = {
+	BY_HAND("value", ANSWER_TEXT, NULL, "which of the matched blocks count"),
+	ROWS_BY_HAND(histogram_answer),
+	{0},
+};
+const struct answer histogram_route_answer = {"histogram", histogram_fields};
+
 int histogram_step(struct exchange *x)
 {
 	cleanup(histogram_done) struct histogram histogram = {0};
@@ -90,6 +105,14 @@ int histogram_step(struct exchange *x)
 
 const struct route_parameter snapshot_parameters[] = {WHAT_AT, WHAT_BY, WHAT_SKIP, WHAT_COUNT, {0}};
 const struct route_parameter peak_parameters[] = {WHAT_BY, WHAT_SKIP, WHAT_COUNT, {0}};
+
+static const struct answer_field moment_fields[] = {
+	BY_HAND("timestamp", ANSWER_TIMES, "since the epoch", "the moment"),
+	BY_HAND("at_ns", ANSWER_U64, "ns", "the moment, since the start"),
+	ROWS_BY_HAND(groups_answer),
+	{0},
+};
+const struct answer moment_answer = {"moment", moment_fields};
 
 static int moment(struct exchange *x, struct what *what, enum value value, uint64_t at_ns)
 {

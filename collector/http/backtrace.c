@@ -10,6 +10,13 @@
 
 #include "base/ban.h"
 
+static const struct answer_field backtrace_fields[] = {
+	BY_HAND("frames", ANSWER_OBJECT, NULL, "the outermost first, inlined ones among them",
+		.shape = ANSWER_LIST, .of = &frame_answer),
+	{0},
+};
+const struct answer backtrace_answer = {"backtrace", backtrace_fields};
+
 int backtrace_step(struct exchange *x)
 {
 	const char *rest = route_rest(x);

@@ -79,6 +79,16 @@ static int write_some(struct exchange *x, struct events *e, uint64_t now)
 	return buf_error(&x->out) ? buf_error(&x->out) : 1;
 }
 
+static const struct answer_field events_fields[] = {
+	ROW_INCOMPLETE,
+	BY_HAND("changed", ANSWER_OBJECT, NULL,
+		"in the first event all, then those that are new or have changed",
+		.shape = ANSWER_LIST, .of = &list_answer),
+	BY_HAND("gone", ANSWER_TEXT, NULL, "ids of those that were removed", .shape = ANSWER_LIST),
+	{0},
+};
+const struct answer events_answer = {"recordings", events_fields};
+
 int events_step(struct exchange *x)
 {
 	struct events *e = x->work;

@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "collector/http/access.h"
 #include "collector/http/request.h"
 #include "collector/query/query.h"
 #include "collector/store/completeness.h"
@@ -57,6 +58,12 @@ struct exchange {
 	struct exchange *next_of_all;
 	uint64_t begun_ms, begun_ns; /* the loop's time; uv_hrtime */
 	void *connection; /* NULL: closed */
+	struct access *access;
+	struct stranger_address from; /* who asks */
+	char login[LOGIN_TEXT];	      /* that its cookie holds; empty: none */
+	char set_cookie[COOKIE_MAX];  /* a header of the answer; empty: none */
+	const char *location;	      /* likewise; NULL: none */
+	bool is_login_page;
 	enum exchange_state state;
 	struct exchange *next;
 	uint64_t due_ms; /* EXCHANGE_LATER: not before, in the loop's time */

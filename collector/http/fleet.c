@@ -11,8 +11,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "collector/export/export.h"
+#include "collector/http/routes.h"
 #include "collector/http/sources.h"
-#include "collector/http/values.h"
 
 #include "base/ban.h"
 
@@ -115,8 +115,9 @@ static bool same(const struct source_line *a, const struct source_line *b)
 	       x->in_use_bytes == y->in_use_bytes && x->in_use_blocks == y->in_use_blocks &&
 	       x->pid == y->pid && x->start_wall_ns == y->start_wall_ns &&
 	       a->is_open == b->is_open && a->backtraces == b->backtraces && a->depth == b->depth &&
-	       a->ran_before_ns == b->ran_before_ns && a->watched_to_end == b->watched_to_end &&
-	       a->has_rate == b->has_rate && a->events_per_second == b->events_per_second &&
+	       a->watched_from_start == b->watched_from_start &&
+	       a->watched_to_end == b->watched_to_end && a->has_rate == b->has_rate &&
+	       a->events_per_second == b->events_per_second &&
 	       same_text(x->incomplete, y->incomplete) && same_text(x->name, y->name) &&
 	       same_text(x->executable, y->executable) &&
 	       same_text(x->command_line, y->command_line) && same_text(x->host, y->host) &&
@@ -337,7 +338,7 @@ static bool tell_changed(struct fleet *fleet, struct fleet_watcher *watcher, str
 			continue;
 		if (json->out->length >= bytes)
 			return false;
-		json_source_line(json, &fleet->lines[i]);
+		json_object_of(json, NULL, &list_answer, &fleet->lines[i], NULL);
 		watcher->behind = fleet->lines[i].summary.id;
 		watcher->in_midst = true;
 	}

@@ -14,6 +14,7 @@
 #define GREETINGS_MAX  256
 #define GREETINGS_EACH 32 /* of one address */
 #define PATIENCE_MS    10000
+#define TLS_HANDSHAKE  22 /* the type of the first record */
 #define AGAIN_MS       20 /* who sends a byte at a time is not looked at more often */
 
 struct greeting {
@@ -95,6 +96,34 @@ static bool is_whole(const char *head, size_t length)
 	return memmem(head, length, "\n\r\n", 3) || memmem(head, length, "\n\n", 2);
 }
 
+/* A record of TLS: type, version, length (RFC 8446, 5.1). */
+static bool is_whole_record(const char *head, size_t length)
+{
+	return length >= 5 && length - 5 >= ((size_t)(uint8_t)head[3] << 8 | (uint8_t)head[4]);
+}
+
+/* Does it go on, or is it clear what it is? */
+static bool may_go_on(const struct greeting *g, const char *head, size_t length)
+{
+	if (g->all->tls && head[0] == TLS_HANDSHAKE)
+		return !is_whole_record(head, length);
+	return may_begin(head, length) && !is_whole(head, length);
+}
+
+/* Who speaks plain HTTP, where TLS is wanted. What it has sent is read before, or its end would be a reset, which takes the answer along. */
+static void say_tls(struct greeting *g, char *head, size_t length)
+{
+	static const char answer[] =
+		"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
+		"This is served by TLS: ask for https://\n";
+	ssize_t n = recv(g->fd, head, length, 0);
+
+	if (n > 0 && may_begin(head, (size_t)n))
+		n = send(g->fd, answer, sizeof(answer) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	shutdown(g->fd, SHUT_WR);
+	close(leave(g));
+}
+
 /* The kernel says nothing before there are more than so many bytes, or the connection ends. */
 static void wake_beyond(const struct greeting *g, int bytes)
 {
@@ -145,7 +174,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 		close(leave(g));
 		return;
 	}
-	if (!is_whole(head, (size_t)n) && n < (ssize_t)sizeof(head) && may_begin(head, (size_t)n)) {
+	if (n < (ssize_t)sizeof(head) && may_go_on(g, head, (size_t)n)) {
 		if (events & UV_DISCONNECT)
 			close(leave(g)); /* no more of it will come */
 		else
@@ -153,6 +182,13 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 		return;
 	}
 	wake_beyond(g, 0);
+	if (g->all->tls) {
+		if (head[0] == TLS_HANDSHAKE)
+			adopt(g, NULL, 0);
+		else
+			say_tls(g, head, (size_t)n);
+		return;
+	}
 	end = memchr(head, '\n', (size_t)n);
 	if (end && greeting_mend(head, (size_t)(end + 1 - head), &mended))
 		adopt_mended(g, head, (size_t)(end + 1 - head), &mended);
@@ -161,12 +197,13 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 	buf_done(&mended);
 }
 
-void greetings_init(struct greetings *greetings, uv_loop_t *loop,
+void greetings_init(struct greetings *greetings, uv_loop_t *loop, bool tls,
 		    void (*adopt_one)(void *context, int fd, const struct stranger_address *from,
 				      const void *data, size_t length),
 		    void *context)
 {
-	*greetings = (struct greetings){.loop = loop, .adopt = adopt_one, .context = context};
+	*greetings = (struct greetings){
+		.loop = loop, .tls = tls, .adopt = adopt_one, .context = context};
 }
 
 static void make_room(struct greetings *greetings, const struct stranger_address *from)

@@ -8,7 +8,8 @@
  * The HTTP library answers that with an error page of its own before anybody can look at it. So where the first line has such a sign it is
  * read here, and put right.
  *
- * This holds for the first request of a connection.
+ * This holds for the first request of a connection. By TLS nothing of it can be seen: there it is the first record, the client's hello, that
+ * has to be whole, and who speaks plain HTTP is told.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,6 +20,7 @@
 
 struct greetings {
 	uv_loop_t *loop;
+	bool tls;
 	struct greeting *list;
 	unsigned count;
 	/* Takes the connection over, with what of it was read already (none: NULL, 0). */
@@ -26,7 +28,7 @@ struct greetings {
 	void *context;
 };
 
-void greetings_init(struct greetings *greetings, uv_loop_t *loop,
+void greetings_init(struct greetings *greetings, uv_loop_t *loop, bool tls,
 		    void (*adopt)(void *context, int fd, const struct stranger_address *from, const void *data, size_t length),
 		    void *context);
 /* Takes over a connection that does not block. */

@@ -143,22 +143,74 @@ static void page_free(void *work)
 	free(page);
 }
 
-/* An object that the caller ends. */
-static void write_side(struct page *page, const char *key, const struct exchange *x,
-		       const struct group_side *s)
-{
-	struct json *json = &page->json;
-	const struct view *view = x->source->view;
+struct told_side {
+	struct group_side side;
+	uint64_t interval_ns;
+	uint64_t peak_ns; /* of all */
+	struct usage culled;
+	bool is_culled;
+};
 
-	json_object(json, key);
-	json_u64(json, "size", s->allocated.bytes);
-	json_u64(json, "min_size", s->min_size);
-	json_u64(json, "max_size", s->max_size);
-	json_times(json, "min_timestamp", view, s->first_ns);
-	json_times(json, "max_timestamp", view, s->last_ns);
-	json_time(json, "interval", s->last_ns - s->first_ns);
-	json_u64(json, "leaked_count", s->leaked_blocks);
-	json_u64(json, "allocated_count", s->allocated.blocks);
+#define ANSWER_OF struct told_side
+static const struct answer_field side_fields[] = {
+	ROW("size", side.allocated.bytes, "bytes", "asked for"),
+	ROW("min_size", side.min_size, "bytes", "of one block"),
+	ROW("max_size", side.max_size, "bytes", "of one block"),
+	ROW_AS("min_timestamp", side.first_ns, ANSWER_TIMES, "since the epoch", "first allocation"),
+	ROW_AS("max_timestamp", side.last_ns, ANSWER_TIMES, "since the epoch", "last allocation"),
+	ROW_AS("interval", interval_ns, ANSWER_TIME, "duration", "between these"),
+	ROW("leaked_count", side.leaked_blocks, "blocks", "never freed"),
+	ROW("allocated_count", side.allocated.blocks, "blocks", ""),
+	{0},
+};
+static const struct answer side_answer = {"side", side_fields};
+
+static const struct answer_field matched_fields[] = {
+	ROWS_OF(side_answer, side), ROWS_OF_GRAPH, {0}};
+static const struct answer matched_answer = {"matched_side", matched_fields};
+
+static const struct answer_field all_fields[] = {
+	ROWS_OF(side_answer, side),
+	ROW_AS("max_total_usage_first_seen_at", peak_ns, ANSWER_TIMES, "since the epoch",
+	       "when most of its bytes were in use first"),
+	ROW("culled_count", culled.blocks, "blocks", "in no other number here", WHEN(is_culled)),
+	ROW("culled_size", culled.bytes, "bytes", "in no other number here", WHEN(is_culled)),
+	ROWS_OF_GRAPH,
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer all_answer = {"all_side", all_fields};
+
+static const struct answer_field group_fields[] = {
+	BY_HAND("all", ANSWER_OBJECT, NULL, "every block of the backtrace", .of = &all_answer),
+	BY_HAND("only_matched", ANSWER_OBJECT, NULL, "those that match", .of = &matched_answer),
+	BY_HAND("backtrace_id", ANSWER_U32, "id", "0: without a backtrace"),
+	BY_HAND("backtrace", ANSWER_OBJECT, NULL, "the outermost frame first", .shape = ANSWER_LIST,
+		.of = &frame_answer),
+	{0},
+};
+static const struct answer group_answer = {"allocation_group", group_fields};
+
+static const struct answer_field groups_fields[] = {
+	BY_HAND("allocations", ANSWER_OBJECT, NULL, "the groups", .shape = ANSWER_LIST,
+		.of = &group_answer),
+	BY_HAND("total_count", ANSWER_U64, "groups", "that match"),
+	{0},
+};
+const struct answer allocation_groups_answer = {"allocation_groups", groups_fields};
+
+static void write_side(struct page *page, const struct exchange *x, const char *key,
+		       const struct answer *answer, struct told_side *told,
+		       const struct allocation_group *g, const char *filters)
+{
+	const struct answer_context context = answer_context_of(x->source->view);
+
+	told->interval_ns = told->side.last_ns - told->side.first_ns;
+	json_object(&page->json, key);
+	json_members(&page->json, answer, told, &context);
+	if (page->what.graphs)
+		json_graph_urls(&page->json, x, "backtraces", g->node, filters);
+	json_end(&page->json, '}');
 }
 
 static int write_group(struct page *page, struct exchange *x, const struct allocation_group *g)
@@ -171,19 +223,14 @@ static int write_group(struct page *page, struct exchange *x, const struct alloc
 	if (!filters)
 		return err_set(&x->err, -ENOMEM, "out of memory");
 	json_object(json, NULL);
-	write_side(page, "all", x, &g->all);
-	json_times(json, "max_total_usage_first_seen_at", view, g->peak_ns);
-	if (g->culled.blocks) {
-		json_u64(json, "culled_count", g->culled.blocks);
-		json_u64(json, "culled_size", g->culled.bytes);
-	}
-	if (page->what.graphs)
-		json_graph_urls(json, x, "backtraces", g->node, "");
-	json_end(json, '}');
-	write_side(page, "only_matched", x, &g->matched);
-	if (page->what.graphs)
-		json_graph_urls(json, x, "backtraces", g->node, filters);
-	json_end(json, '}');
+	write_side(page, x, "all", &all_answer,
+		   &(struct told_side){.side = g->all,
+				       .peak_ns = g->peak_ns,
+				       .culled = g->culled,
+				       .is_culled = g->culled.blocks},
+		   g, "");
+	write_side(page, x, "only_matched", &matched_answer,
+		   &(struct told_side){.side = g->matched}, g, filters);
 	json_u64(json, "backtrace_id", g->node);
 	r = json_backtrace_of(json, "backtrace", view, g->node, page->what.strip, &x->err);
 	json_end(json, '}');

@@ -12,7 +12,6 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/pair_code.h"
-#include "collector/http/access.h"
 #include "collector/http/exchange.h"
 #include "collector/http/hangup.h"
 #include "collector/http/listener.h"
@@ -28,9 +27,8 @@ struct http {
 	struct sources *sources;
 	struct workers workers;
 	struct server *server;
-	int listen_fd;
+	struct server_options serving;
 	uint16_t port;
-	struct access access;
 	char made_token[PAIR_CODE_LETTERS + 1]; /* where none was given */
 	char url[160];
 };
@@ -61,8 +59,9 @@ static void write_url(struct http *http, const char *address)
 {
 	const char *open = strchr(address, ':') ? "[" : "", *close = open[0] ? "]" : "";
 
-	snprintf(http->url, sizeof(http->url), "http://%s%.80s%s:%u/%s%s", open, address, close,
-		 http->port, http->made_token[0] ? "#token=" : "", http->made_token);
+	snprintf(http->url, sizeof(http->url), "%s://%s%.80s%s:%u/%s%s",
+		 http->serving.tls_cert ? "https" : "http", open, address, close, http->port,
+		 http->made_token[0] ? "#token=" : "", http->made_token);
 }
 
 /* The token that was given; else one of 128 bits for this run, which stands in the address that is printed. Browsers keep what follows a
@@ -71,8 +70,9 @@ static int choose_token(struct http *http, const struct http_options *options, s
 {
 	int r = options->token ? 0 : pair_code_make(http->made_token);
 
-	http->access.token = options->token ? options->token : http->made_token;
-	http->access.token_made = !options->token;
+	http->serving.access.token = options->token ? options->token : http->made_token;
+	http->serving.access.token_made = !options->token;
+	http->serving.access.port = http->port;
 	return r < 0 ? err_set(err, r, "the system has no random numbers for a token") : 0;
 }
 
@@ -91,10 +91,10 @@ static int start_thread(struct http *http, struct err_text *err)
 	workers_init(&http->workers, &http->loop, server_ready, hangup_look);
 	uv_async_init(&http->loop, &http->stop, on_stop);
 	http->stop.data = http;
-	r = server_new(&http->loop, http->listen_fd, &http->access, http->sources, &http->workers,
-		       &http->server, err);
+	r = server_new(&http->loop, &http->serving, http->sources, &http->workers, &http->server,
+		       err);
 	if (!r) {
-		http->listen_fd = -1;
+		http->serving.listen_fd = -1;
 		r = -pthread_create(&http->thread, NULL, run, http);
 		if (!r)
 			return 0;
@@ -113,20 +113,37 @@ static const char *address_of(const struct http_options *options)
 	return options->address ? options->address : HTTP_DEFAULT_ADDRESS;
 }
 
+/* What it takes to be reached from other machines. */
+static int check_beyond(const struct http_options *options, struct err_text *err)
+{
+	if (!options->token)
+		return err_set(err, -EPERM,
+			       "everybody who reaches %s could read all that is recorded: give "
+			       "--token FILE (made with: umask 077; openssl rand -hex 32 >FILE)%s",
+			       options->allow_hosts ? "the proxy" : address_of(options),
+			       options->allow_hosts ? "" : ", or serve on 127.0.0.1");
+	if (!options->tls_cert && !options->allow_hosts)
+		return err_set(err, -EPERM,
+			       "whoever is on the way to %s could read the token, and all that is "
+			       "answered: give --tls-cert FILE and --tls-key FILE; or "
+			       "--behind-proxy and --allow-host NAME, if a proxy speaks TLS; or "
+			       "serve on 127.0.0.1",
+			       address_of(options));
+	return 0;
+}
+
 static int listen_at(const struct http_options *options, int *ret_fd, uint16_t *ret_port, bool *ret_loopback,
 		     struct err_text *err)
 {
 	int r = listener_open(address_of(options), options->port, ret_fd, ret_port, ret_loopback, err);
 
-	if (r || *ret_loopback || options->token)
-		return r;
-	cleanup_close(ret_fd);
-	*ret_fd = -1;
-	return err_set(err, -EPERM,
-		       "everybody who reaches %s could read all that is recorded: give "
-		       "--token FILE (made with: umask 077; openssl rand -hex 32 >FILE), or "
-		       "serve on 127.0.0.1",
-		       address_of(options));
+	if (!r && (!*ret_loopback || options->allow_hosts))
+		r = check_beyond(options, err);
+	if (r < 0) {
+		cleanup_close(ret_fd);
+		*ret_fd = -1;
+	}
+	return r;
 }
 
 int http_may_start(const struct http_options *options, struct err_text *err)
@@ -145,8 +162,15 @@ int http_start(const struct http_options *options, struct http **ret_http, struc
 
 	if (!http)
 		return err_set(err, -ENOMEM, "out of memory");
-	http->listen_fd = -1;
-	r = listen_at(options, &http->listen_fd, &http->port, &http->access.local, err);
+	http->serving =
+		(struct server_options){.listen_fd = -1,
+					.access.https = options->tls_cert || options->allow_hosts,
+					.access.hosts = options->allow_hosts,
+					.tls_cert = options->tls_cert,
+					.tls_key = options->tls_key};
+	r = listen_at(options, &http->serving.listen_fd, &http->port, &http->serving.access.local,
+		      err);
+	http->serving.access.local &= !options->allow_hosts; /* a proxy brings others in */
 	if (!r)
 		r = choose_token(http, options, err);
 	if (!r)
@@ -154,7 +178,7 @@ int http_start(const struct http_options *options, struct http **ret_http, struc
 	if (!r)
 		r = start_thread(http, err);
 	if (r < 0) {
-		cleanup_close(&http->listen_fd);
+		cleanup_close(&http->serving.listen_fd);
 		sources_free(http->sources);
 		free(http);
 		return r;

@@ -16,18 +16,21 @@ struct http_options {
 	const char *address; /* NULL: HTTP_DEFAULT_ADDRESS. A numeric address, IPv4 or IPv6, or "localhost" */
 	uint16_t port;	     /* 0: any free one, see http_port */
 	const char *token;   /* (token.h) for orders, and beyond loopback for all; NULL: one is made, on loopback only */
+	const char *tls_cert, *tls_key; /* files, PEM, that secure_check_files has looked at; NULL: plain HTTP, on loopback only */
+	const char *const *allow_hosts; /* NULL-terminated: a proxy speaks TLS for us, to who asks for one of these names; NULL: none does */
 	const char *data;    /* folder of a store; NULL: none. It need not exist yet */
 	const char *const *files; /* recordings served beside it, NULL-terminated; may be NULL. They are opened at the start */
 	const char *const *symbol_folders; /* NULL-terminated; may be NULL */
 	const char *const *debuginfod;	   /* URLs, NULL-terminated; may be NULL: nobody is asked */
 	uint64_t debuginfod_seconds;	   /* 0: the usual; symbols.h */
+	const char *const *source_folders; /* "DIR" or "FROM=DIR" (source_files.h), NULL-terminated; may be NULL */
 	const struct site_rules *rules; /* functions that only pass allocations on; NULL: the known ones */
 	/* Of opening the files; see recording_open. */
 	int (*progress)(void *context, uint64_t done, uint64_t of);
 	void *progress_context;
 };
 
-/* -EPERM (an address that others reach, without a token), -EADDRINUSE, -EACCES, -EADDRNOTAVAIL, -EINVAL (not an address), -EBADMSG (a file is no recording)...: the sentence says what
+/* -EPERM (an address that others reach, without a token or TLS), -EADDRINUSE, -EACCES, -EADDRNOTAVAIL, -EINVAL (not an address), -EBADMSG (a file is no recording)...: the sentence says what
  * to do. The texts of `options` are used until http_stop. */
 int http_start(const struct http_options *options, struct http **ret_http, struct err_text *err);
 /* Would it listen there? Otherwise as http_start says. */

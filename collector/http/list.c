@@ -9,41 +9,45 @@
 
 #include "base/ban.h"
 
-static const char *const states[] = {
-	[STREAM_LIVE] = "live", [STREAM_ENDED] = "ended", [STREAM_INTERRUPTED] = "interrupted"};
+static const char *const states[] = {[STREAM_LIVE] = "live",
+				     [STREAM_ENDED] = "ended",
+				     [STREAM_INTERRUPTED] = "interrupted",
+				     NULL};
 
-void json_source_line(struct json *json, const struct source_line *line)
-{
-	const struct stream_summary *s = &line->summary;
-	char id[STREAM_ID_TEXT];
-
-	json_object(json, NULL);
-	json_string(json, "id", stream_id_format(id, &s->id));
-	json_string(json, "name", s->name);
-	json_string(json, "executable", s->executable);
-	json_string(json, "cmdline", s->command_line);
-	json_string(json, "architecture", s->architecture);
-	json_u64(json, "final_allocated", s->in_use_bytes);
-	json_u64(json, "final_allocated_count", s->in_use_blocks);
-	json_time(json, "runtime", s->last_ns);
-	if (line->is_open) {
-		json_u64(json, "unique_backtrace_count", line->backtraces);
-		json_u64(json, "maximum_backtrace_depth", line->depth);
-		json_bool(json, "watched_from_start", !line->ran_before_ns);
-		json_bool(json, "watched_to_end", line->watched_to_end);
-	}
-	json_time(json, "timestamp", s->start_wall_ns);
-	json_string(json, "host", s->host);
-	json_u64(json, "pid", s->pid);
-	json_string(json, "state", states[s->state]);
-	json_u64(json, "events", s->events);
-	if (line->has_rate)
-		json_u64(json, "events_per_second", line->events_per_second);
-	json_u64(json, "recording_bytes", s->recording_bytes);
-	if (s->incomplete && s->incomplete[0])
-		json_string(json, "incomplete", s->incomplete);
-	json_end(json, '}');
-}
+#define ANSWER_OF struct source_line
+static const struct answer_field list_fields[] = {
+	ROW_AS("id", summary.id, ANSWER_ID, NULL, "32 hexadecimal digits"),
+	ROW("name", summary.name, NULL, "what people call the program"),
+	ROW("executable", summary.executable, NULL, "path of the program"),
+	ROW("cmdline", summary.command_line, NULL, "arguments, joined by blanks"),
+	ROW("architecture", summary.architecture, NULL, "as in uname -m"),
+	ROW("final_allocated", summary.in_use_bytes, "bytes",
+	    "in use at the end, or as far as the recording goes"),
+	ROW("final_allocated_count", summary.in_use_blocks, "blocks",
+	    "in use at the end, or as far as the recording goes"),
+	ROW_AS("runtime", summary.last_ns, ANSWER_TIME, "duration", "how long was recorded"),
+	ROW("unique_backtrace_count", backtraces, "backtraces",
+	    "that allocated; absent until it has been opened, as the next three", WHEN(is_open)),
+	ROW("maximum_backtrace_depth", depth, "frames", "inlined ones not counted", WHEN(is_open)),
+	ROW("watched_from_start", watched_from_start, NULL, "false: it had run before",
+	    WHEN(is_open)),
+	ROW("watched_to_end", watched_to_end, NULL, "false: its end was not seen", WHEN(is_open)),
+	ROW_AS("timestamp", summary.start_wall_ns, ANSWER_TIME, "since the epoch",
+	       "when recording began"),
+	ROW("host", summary.host, NULL, ""),
+	ROW("pid", summary.pid, NULL, "0: no program was recorded here, it was imported"),
+	ROW_AS("state", summary.state, ANSWER_WORD, NULL,
+	       "interrupted: no end was recorded and nobody writes to it", .words = states),
+	ROW("events", summary.events, "events", "that have come so far"),
+	ROW("events_per_second", events_per_second, "events/s",
+	    "of /events alone: since the look before", WHEN(has_rate)),
+	ROW("recording_bytes", summary.recording_bytes, "bytes", "on the disk"),
+	ROW("incomplete", summary.incomplete, NULL, "what it does not hold, in a sentence",
+	    .when = IF_TEXT),
+	{0},
+};
+#undef ANSWER_OF
+const struct answer list_answer = {"recording", list_fields};
 
 void sources_tell_note(struct exchange *x)
 {
@@ -70,7 +74,7 @@ int list_step(struct exchange *x)
 	json_init(&json, &x->out);
 	json_array(&json, NULL);
 	for (size_t i = 0; i < count; i++)
-		json_source_line(&json, &lines[i]);
+		json_object_of(&json, NULL, &list_answer, &lines[i], NULL);
 	json_end(&json, ']');
 	sources_list_free(lines, count);
 	return buf_error(&x->out);

@@ -305,14 +305,152 @@ static int begin(struct page *page, struct exchange *x)
 
 /* ---- writing ---- */
 
-static void write_look(struct json *json, const struct mapping_look *look)
-{
-	json_bool(json, "is_readable", look->flags & HEAPCAST__MAP_FLAG__MAP_READABLE);
-	json_bool(json, "is_writable", look->flags & HEAPCAST__MAP_FLAG__MAP_WRITABLE);
-	json_bool(json, "is_executable", look->flags & HEAPCAST__MAP_FLAG__MAP_EXECUTABLE);
-	json_bool(json, "is_shared", look->flags & HEAPCAST__MAP_FLAG__MAP_SHARED);
-	json_string(json, "name", look->name);
-}
+#define ANSWER_OF	  struct mapping_look
+#define FLAG(label, flag) ROW_AS(label, flags, ANSWER_FLAG, NULL, "as last seen", .mask = flag)
+static const struct answer_field look_fields[] = {
+	FLAG("is_readable", HEAPCAST__MAP_FLAG__MAP_READABLE),
+	FLAG("is_writable", HEAPCAST__MAP_FLAG__MAP_WRITABLE),
+	FLAG("is_executable", HEAPCAST__MAP_FLAG__MAP_EXECUTABLE),
+	FLAG("is_shared", HEAPCAST__MAP_FLAG__MAP_SHARED),
+	ROW("name", name, NULL, "as last seen"),
+	{0},
+};
+#undef FLAG
+static const struct answer look_answer = {"look", look_fields};
+
+static const struct answer_field file_fields[] = {
+	ROW("file_offset", offset, "bytes", ""),
+	ROW("inode", inode, NULL, ""),
+	ROW("major", major, NULL, "of the device"),
+	ROW("minor", minor, NULL, "of the device"),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer file_answer = {"file", file_fields};
+
+static const struct answer_field call_fields[] = {
+	BY_HAND("timestamp", ANSWER_TIMES, "since the epoch", ""),
+	BY_HAND("thread", ANSWER_U32, "tid", "0: unknown"),
+	ROWS_OF_CALL,
+	{0},
+};
+static const struct answer call_answer = {"call", call_fields};
+
+static const struct answer_field map_end_fields[] = {
+	BY_HAND("timestamp", ANSWER_TIME, "since the epoch", "when the last of it went"),
+	BY_HAND("source", ANSWER_OBJECT, NULL, "the call", .of = &call_answer, .when = SOMETIMES),
+	{0},
+};
+static const struct answer map_end_answer = {"map_end", map_end_fields};
+
+static const struct answer_field taken_fields[] = {
+	BY_HAND("address", ANSWER_ADDRESS, "address", ""),
+	BY_HAND("length", ANSWER_U64, "bytes", ""),
+	BY_HAND("source", ANSWER_OBJECT, NULL, "the call", .of = &call_answer),
+	{0},
+};
+static const struct answer taken_answer = {"map_region_taken", taken_fields};
+
+static const struct answer_field region_end_fields[] = {
+	BY_HAND("timestamp", ANSWER_TIME, "since the epoch", ""),
+	BY_HAND("sources", ANSWER_OBJECT, NULL, "none where a reading showed it",
+		.shape = ANSWER_LIST, .of = &taken_answer),
+	{0},
+};
+static const struct answer region_end_answer = {"map_region_end", region_end_fields};
+
+#define ANSWER_OF struct mapping_region
+static const struct answer_field place_fields[] = {
+	ROW_AS("address", address, ANSWER_ADDRESS, "address", ""),
+	ROW_AS("timestamp", from_ns, ANSWER_TIMES, "since the epoch", "when it began"),
+	ROW("size", size, "bytes", ""),
+	{0},
+};
+static const struct answer place_answer = {"place", place_fields};
+
+static const struct answer_field seen_fields[] = {
+	ROWS_OF(look_answer, look, WHEN(seen)),
+	ROWS_OF(file_answer, look, WHEN(seen)),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer seen_answer = {"seen", seen_fields};
+
+static const struct answer_field region_fields[] = {
+	ROWS_BY_HAND(place_answer),
+	BY_HAND("deallocation", ANSWER_OBJECT, NULL, "absent: it is there",
+		.of = &region_end_answer, .when = SOMETIMES),
+	ROWS_BY_HAND(seen_answer),
+	{0},
+};
+static const struct answer region_answer = {"map_region", region_fields};
+
+#define ANSWER_OF	   struct mapping_usage
+#define READ(label, field) ROW_AS(label, usage.field, ANSWER_KIB, "bytes", "", WHEN(read))
+static const struct answer_field reading_fields[] = {
+	ROW_AS("timestamp", time_ns, ANSWER_TIMES, "since the epoch", ""),
+	ROW("address_space", size_bytes, "bytes", ""),
+	READ("anonymous", anonymous),
+	READ("shared_clean", shared_clean),
+	READ("shared_dirty", shared_dirty),
+	READ("private_clean", private_clean),
+	READ("private_dirty", private_dirty),
+	READ("swap", swap),
+	READ("rss", rss),
+	READ("pss", pss),
+	ROW("estimated", estimated, NULL, "true: a part of a reading of several maps",
+	    .when = IF_SET),
+	{0},
+};
+#undef READ
+#undef ANSWER_OF
+static const struct answer reading_answer = {"map_reading", reading_fields};
+
+#define ANSWER_OF struct mapping
+static const struct answer_field map_place_fields[] = {
+	ROW_AS("address", address, ANSWER_ADDRESS, "address", ""),
+	ROW_AS("timestamp", mapped_ns, ANSWER_TIMES, "since the epoch",
+	       "of the call, else of the reading"),
+	ROW("size", size, "bytes", ""),
+	{0},
+};
+static const struct answer map_place_answer = {"map_place", map_place_fields};
+
+static const struct answer_field map_seen_fields[] = {
+	ROWS_OF(look_answer, look, WHEN(seen)),
+	ROW("peak_rss", peak_rss, "bytes", "most of it that was in memory", WHEN(seen)),
+	ROW("peak_rss_estimated", peak_estimated, NULL, "", .when = IF_SET),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer map_seen_answer = {"map_seen", map_seen_fields};
+
+static const struct answer_field map_fields[] = {
+	BY_HAND("id", ANSWER_U32, "id", "its number in the order in which maps were seen"),
+	ROWS_BY_HAND(map_place_answer),
+	BY_HAND("source", ANSWER_OBJECT, NULL, "the call that mapped it", .of = &call_answer,
+		.when = SOMETIMES),
+	BY_HAND("deallocation", ANSWER_OBJECT, NULL, "absent: some of it is there",
+		.of = &map_end_answer, .when = SOMETIMES),
+	ROWS_BY_HAND(map_seen_answer),
+	ROWS_OF_GRAPH,
+	BY_HAND("regions", ANSWER_OBJECT, NULL, "with_regions: what it is made of",
+		.shape = ANSWER_LIST, .of = &region_answer, .when = SOMETIMES),
+	BY_HAND("usage_history", ANSWER_OBJECT, NULL, "with_usage_history", .shape = ANSWER_LIST,
+		.of = &reading_answer, .when = SOMETIMES),
+	{0},
+};
+static const struct answer map_answer = {"map", map_fields};
+
+static const struct answer_field maps_fields[] = {
+	BY_HAND("maps", ANSWER_OBJECT, NULL, "", .shape = ANSWER_LIST, .of = &map_answer),
+	BY_HAND("total_count", ANSWER_U64, "maps", "that match"),
+	BY_HAND("gathered", ANSWER_BOOL, NULL, "readings say protection, name and memory"),
+	BY_HAND("left_out", ANSWER_U64, "maps", "beyond what is kept", .when = SOMETIMES),
+	BY_HAND("usage_left_out", ANSWER_U64, "readings", "beyond what is kept", .when = SOMETIMES),
+	{0},
+};
+const struct answer maps_answer = {"maps", maps_fields};
 
 static int write_call(struct page *page, struct exchange *x, const char *key,
 		      const struct apart_info *call)
@@ -377,21 +515,14 @@ static int write_region_end(struct page *page, struct exchange *x,
 
 static int write_region(struct page *page, struct exchange *x, const struct mapping_region *region)
 {
+	const struct answer_context context = answer_context_of(x->source->view);
 	struct json *json = &page->json;
 	int r;
 
 	json_object(json, NULL);
-	json_address(json, "address", region->address);
-	json_times(json, "timestamp", x->source->view, region->from_ns);
-	json_u64(json, "size", region->size);
+	json_members(json, &place_answer, region, &context);
 	r = write_region_end(page, x, region);
-	if (region->seen) {
-		write_look(json, &region->look);
-		json_u64(json, "file_offset", region->look.offset);
-		json_u64(json, "inode", region->look.inode);
-		json_u64(json, "major", region->look.major);
-		json_u64(json, "minor", region->look.minor);
-	}
+	json_members(json, &seen_answer, region, NULL);
 	json_end(json, '}');
 	return r;
 }
@@ -407,30 +538,9 @@ static int write_regions(struct page *page, struct exchange *x, const struct map
 	return r;
 }
 
-static void write_reading(struct page *page, struct exchange *x, const struct mapping_usage *u)
-{
-	struct json *json = &page->json;
-
-	json_object(json, NULL);
-	json_times(json, "timestamp", x->source->view, u->time_ns);
-	json_u64(json, "address_space", u->size_bytes);
-	if (u->read) {
-		json_u64(json, "anonymous", u->usage.anonymous * 1024);
-		json_u64(json, "shared_clean", u->usage.shared_clean * 1024);
-		json_u64(json, "shared_dirty", u->usage.shared_dirty * 1024);
-		json_u64(json, "private_clean", u->usage.private_clean * 1024);
-		json_u64(json, "private_dirty", u->usage.private_dirty * 1024);
-		json_u64(json, "swap", u->usage.swap * 1024);
-		json_u64(json, "rss", u->usage.rss * 1024);
-		json_u64(json, "pss", u->usage.pss * 1024);
-	}
-	if (u->estimated)
-		json_bool(json, "estimated", true);
-	json_end(json, '}');
-}
-
 static void write_usage(struct page *page, struct exchange *x, uint32_t id)
 {
+	const struct answer_context context = answer_context_of(x->source->view);
 	const struct mappings *m = &page->mappings;
 	uint32_t low = 0, high = m->usage_count;
 
@@ -444,31 +554,25 @@ static void write_usage(struct page *page, struct exchange *x, uint32_t id)
 	}
 	json_array(&page->json, "usage_history");
 	for (; low < m->usage_count && m->usage[low].mapping == id; low++)
-		write_reading(page, x, &m->usage[low]);
+		json_object_of(&page->json, NULL, &reading_answer, &m->usage[low], &context);
 	json_end(&page->json, ']');
 }
 
 static int write_map(struct page *page, struct exchange *x, uint32_t id)
 {
+	const struct answer_context context = answer_context_of(x->source->view);
 	const struct mapping *m = &page->mappings.list[id];
 	struct json *json = &page->json;
 	int r = 0;
 
 	json_object(json, NULL);
 	json_u64(json, "id", id);
-	json_address(json, "address", m->address);
-	json_times(json, "timestamp", x->source->view, m->mapped_ns);
-	json_u64(json, "size", m->size);
+	json_members(json, &map_place_answer, m, &context);
 	if (m->source)
 		r = write_call(page, x, "source", m->source);
 	if (!r)
 		r = write_end(page, x, m);
-	if (m->seen) {
-		write_look(json, &m->look);
-		json_u64(json, "peak_rss", m->peak_rss);
-		if (m->peak_estimated)
-			json_bool(json, "peak_rss_estimated", true);
-	}
+	json_members(json, &map_seen_answer, m, NULL);
 	if (page->graphs)
 		json_graph_urls(json, x, "from_map", id, "");
 	if (!r && page->with_regions)

@@ -37,6 +37,17 @@ static void chunk_of(const struct glibc_heap *heap, const struct live_block *blo
 	}
 }
 
+static const struct answer_field regions_fields[] = {
+	BY_HAND("main_heap_start", ANSWER_ADDRESS, "address", "of its first block in use",
+		.when = SOMETIMES),
+	BY_HAND("main_heap_end", ANSWER_ADDRESS, "address", "of its last block in use",
+		.when = SOMETIMES),
+	BY_HAND("regions", ANSWER_U64, "address", "[from, to] of each, ascending",
+		.shape = ANSWER_LISTS),
+	{0},
+};
+const struct answer regions_answer = {"regions", regions_fields};
+
 static void write_range(struct json *json, uint64_t start, uint64_t end)
 {
 	json_array(json, NULL);
@@ -115,6 +126,13 @@ int regions_step(struct exchange *x)
 
 const struct route_parameter fragmentation_parameters[] = {WHAT_AT, {0}};
 
+static const struct answer_field fragmentation_fields[] = {
+	BY_HAND("timestamp", ANSWER_TIMES, "since the epoch", "the moment"),
+	ROWS_BY_HAND(fragmentation_answer),
+	{0},
+};
+const struct answer fragmentation_route_answer = {"fragmentation", fragmentation_fields};
+
 int fragmentation_step(struct exchange *x)
 {
 	cleanup(fragmentation_done) struct fragmentation fragmentation = {0};
@@ -159,24 +177,54 @@ static void write_xs(struct json *json, const struct exchange *x, const struct f
 	json_end(json, ']');
 }
 
-#define FIGURES(name, field)                                                                       \
-	do {                                                                                       \
-		json_array(&json, name);                                                           \
-		for (size_t i = 0; i < h.figures_count; i++)                                       \
-			json_u64(&json, NULL, h.figures[i].field);                                 \
-		json_end(&json, ']');                                                              \
-	} while (0)
+#define ROW_XS                                                                                     \
+	BY_HAND("xs", ANSWER_U64, "ms since the epoch", "of the readings", .shape = ANSWER_LIST)
 
-#define ALLOCATOR(name, expression)                                                                \
-	do {                                                                                       \
-		json_array(&json, name);                                                           \
-		for (size_t i = 0; i < h.allocator_count; i++) {                                   \
-			const struct allocator_info *a = &h.allocator[i];                          \
-                                                                                                   \
-			json_u64(&json, NULL, expression);                                         \
-		}                                                                                  \
-		json_end(&json, ']');                                                              \
-	} while (0)
+#define ANSWER_OF	     struct figures_history
+#define FIGURE(member, text) ROW_COLUMN(#member, figures, figures_count, member, "bytes", text)
+#define ALLOCATOR(member)    ROW_COLUMN(#member, allocator, allocator_count, member, "bytes", "")
+static const struct answer_field timeline_maps_fields[] = {
+	ROW_XS,
+	FIGURE(address_space, ""),
+	FIGURE(rss, ""),
+	FIGURE(anonymous, ""),
+	FIGURE(dirty, ""),
+	FIGURE(clean, ""),
+	FIGURE(swap, ""),
+	FIGURE(pss, ""),
+	{0},
+};
+const struct answer timeline_maps_answer = {"timeline_maps", timeline_maps_fields};
+
+static const struct answer_field allocator_fields[] = {
+	ROW_XS,
+	ALLOCATOR(arena),
+	ALLOCATOR(hblkhd),
+	ALLOCATOR(uordblks),
+	ALLOCATOR(fordblks),
+	ALLOCATOR(keepcost),
+	BY_HAND("fragmentation", ANSWER_DOUBLE, "part", "fordblks / (arena + hblkhd)",
+		.shape = ANSWER_LIST),
+	{0},
+};
+static const struct answer allocator_answer = {"allocator_figures", allocator_fields};
+
+static const struct answer_field fragmentation_timeline_fields[] = {
+	ROW_XS,
+	BY_HAND("fragmentation", ANSWER_DOUBLE, "part", "1 - in_use / anonymous",
+		.shape = ANSWER_LIST),
+	BY_HAND("in_use", ANSWER_U64, "bytes", "of the program's blocks", .shape = ANSWER_LIST),
+	FIGURE(rss, ""),
+	FIGURE(anonymous, ""),
+	BY_HAND("allocator", ANSWER_OBJECT, NULL, "what glibc's mallinfo2 said",
+		.of = &allocator_answer),
+	{0},
+};
+#undef FIGURE
+#undef ALLOCATOR
+#undef ANSWER_OF
+const struct answer fragmentation_timeline_answer = {"fragmentation_timeline",
+						     fragmentation_timeline_fields};
 
 int timeline_maps_step(struct exchange *x)
 {
@@ -188,13 +236,7 @@ int timeline_maps_step(struct exchange *x)
 		return r;
 	json_answer(&json, x);
 	write_xs(&json, x, &h);
-	FIGURES("address_space", address_space);
-	FIGURES("rss", rss);
-	FIGURES("anonymous", anonymous);
-	FIGURES("dirty", dirty);
-	FIGURES("clean", clean);
-	FIGURES("swap", swap);
-	FIGURES("pss", pss);
+	json_members(&json, &timeline_maps_answer, &h, NULL);
 	json_end(&json, '}');
 	return buf_error(&x->out);
 }
@@ -247,15 +289,13 @@ int fragmentation_timeline_step(struct exchange *x)
 	for (size_t i = 0; i < h.figures_count; i++)
 		json_u64(&json, NULL, in_use[i]);
 	json_end(&json, ']');
-	FIGURES("rss", rss);
-	FIGURES("anonymous", anonymous);
+	json_members(&json, &fragmentation_timeline_answer, &h, NULL);
 	json_object(&json, "allocator");
-	ALLOCATOR("xs", ms_at(x, a->time_ns));
-	ALLOCATOR("arena", a->arena);
-	ALLOCATOR("hblkhd", a->hblkhd);
-	ALLOCATOR("uordblks", a->uordblks);
-	ALLOCATOR("fordblks", a->fordblks);
-	ALLOCATOR("keepcost", a->keepcost);
+	json_array(&json, "xs");
+	for (size_t i = 0; i < h.allocator_count; i++)
+		json_u64(&json, NULL, ms_at(x, h.allocator[i].time_ns));
+	json_end(&json, ']');
+	json_members(&json, &allocator_answer, &h, NULL);
 	json_array(&json, "fragmentation");
 	for (size_t i = 0; i < h.allocator_count; i++)
 		json_double(&json, NULL,

@@ -1,10 +1,11 @@
-/* /openapi.json: the API described for programs (OpenAPI 3.0), made of the tables that answer and parse. */
+/* /openapi.json: the API described for programs (OpenAPI 3.1), made of the tables that answer and parse. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "collector/export/export.h"
 #include "collector/http/routes.h"
+#include "collector/http/schema.h"
 #include "collector/http/values.h"
 #include "collector/query/query.h"
 
@@ -123,6 +124,20 @@ static void write_incomplete(struct json *json)
 	json_end(json, '}');
 }
 
+/* Of a row of events it says what the data of each is. */
+static void write_schema(struct json *json, const struct route_info *info)
+{
+	bool events = !strcmp(info->content_type, "text/event-stream");
+
+	if (!info->answer)
+		return;
+	if (events)
+		json_object(json, "x-event-data");
+	schema_refer(json, info->answer, info->is_array);
+	if (events)
+		json_end(json, '}');
+}
+
 static void write_responses(struct json *json, const struct route_info *info)
 {
 	char type[64];
@@ -136,6 +151,7 @@ static void write_responses(struct json *json, const struct route_info *info)
 		write_incomplete(json);
 	json_object(json, "content");
 	json_object(json, type);
+	write_schema(json, info);
 	json_end(json, '}');
 	json_end(json, '}');
 	json_end(json, '}');
@@ -171,8 +187,15 @@ static void write_route(void *context, const struct route_info *info)
 	json_end(json, '}');
 }
 
+static void add_schemas(void *context, const struct route_info *info)
+{
+	if (info->answer)
+		schemas_add(context, info->answer, info->of_recording);
+}
+
 int openapi_step(struct exchange *x)
 {
+	struct schemas schemas = {.count = 0};
 	struct json json;
 	int r = no_parameters(x);
 
@@ -181,13 +204,19 @@ int openapi_step(struct exchange *x)
 	x->content_type = "application/json";
 	json_init(&json, &x->out);
 	json_object(&json, NULL);
-	json_string(&json, "openapi", "3.0.3");
+	json_string(&json, "openapi", "3.1.0");
 	json_object(&json, "info");
 	json_string(&json, "title", "heapcast");
 	json_string(&json, "version", "1");
 	json_end(&json, '}');
 	json_object(&json, "paths");
 	routes_each(write_route, &json);
+	json_end(&json, '}');
+	json_object(&json, "components");
+	json_object(&json, "schemas");
+	routes_each(add_schemas, &schemas);
+	schemas_write(&json, &schemas);
+	json_end(&json, '}');
 	json_end(&json, '}');
 	json_end(&json, '}');
 	return buf_error(&x->out);

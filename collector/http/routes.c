@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "collector/export/results.h"
+#include "collector/export/snapshots.h"
 #include "collector/http/sources.h"
 #include "collector/query/mappings.h"
 
@@ -28,6 +30,10 @@ static const struct route {
 	{"/", false, REST_NONE, page_step, NULL, "text/html; charset=utf-8", "the page"},
 	{"/page", false, REST_MUST, page_file_step, NULL, "text/javascript; charset=utf-8",
 	 "a file of the page"},
+	{"/login", false, REST_NONE, login_step, NULL, "text/html; charset=utf-8",
+	 "a form for the token"},
+	{"/logout", false, REST_NONE, logout_step, NULL, "text/html; charset=utf-8",
+	 "ends what the form began"},
 	{"/list", false, REST_NONE, list_step, NULL, JSON, "the recordings"},
 	{"/events", false, REST_NONE, events_step, NULL, "text/event-stream",
 	 "the recordings, and again and again those that have changed"},
@@ -69,6 +75,8 @@ static const struct route {
 	 "the account: what was produced, stored and lost, and why"},
 	{"analyze", true, REST_NONE, analyze_step, analyze_parameters, JSON,
 	 "what stands out, found by rules: findings, parts of the program, heaviest stacks"},
+	{"source", true, REST_NONE, source_step, source_parameters, JSON,
+	 "the text of a source file, and what went through each of its lines"},
 	{"live", true, REST_NONE, live_step, NULL, "text/event-stream",
 	 "totals, again and again while it grows"},
 	{"maps", true, REST_NONE, maps_step, maps_parameters, JSON,
@@ -131,6 +139,46 @@ static const struct route {
 	 "application/octet-stream", "allocations and frees, to be done again"},
 };
 
+static const struct {
+	exchange_step *step;
+	const struct answer *answer;
+	bool is_array;
+} answers[] = {
+	{list_step, &list_answer, true},
+	{events_step, &events_answer, false},
+	{questions_step, &question_answer, true},
+	{snapshots_step, &snapshot_answer, true},
+	{take_snapshot_step, &snapshot_answer, false},
+	{report_step, &report_answer, false},
+	{timeline_step, &timeline_route_answer, false},
+	{timeline_leaked_step, &timeline_route_answer, false},
+	{snapshot_step, &moment_answer, false},
+	{peak_step, &moment_answer, false},
+	{leaks_step, &survivors_answer, false},
+	{histogram_step, &histogram_route_answer, false},
+	{diff_step, &diff_answer, false},
+	{flame_step, &flame_answer, false},
+	{backtrace_step, &backtrace_answer, false},
+	{allocations_step, &allocations_answer, false},
+	{groups_step, &allocation_groups_answer, false},
+	{maps_step, &maps_answer, false},
+	{regions_step, &regions_answer, false},
+	{fragmentation_step, &fragmentation_route_answer, false},
+	{timeline_maps_step, &timeline_maps_answer, false},
+	{fragmentation_timeline_step, &fragmentation_timeline_answer, false},
+	{sql_step, &sql_answer, false},
+};
+
+static void find_answer(const struct route *route, struct route_info *info)
+{
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		if (answers[i].step == route->step) {
+			info->answer = answers[i].answer;
+			info->is_array = answers[i].is_array;
+		}
+	}
+}
+
 /* Members of what is posted to orders; NULL: others. */
 static const struct route_parameter *body_of(const struct route *route)
 {
@@ -145,6 +193,8 @@ static enum route_method method_of(const struct route *route)
 		return ROUTE_ORDER;
 	if (route->step == execute_script_step)
 		return ROUTE_QUESTION;
+	if (route->step == login_step || route->step == logout_step)
+		return route->step == login_step ? ROUTE_LOGIN : ROUTE_LOGOUT;
 	return route->step == sql_step ? ROUTE_GET_OR_QUESTION : ROUTE_GET;
 }
 
@@ -152,25 +202,29 @@ void routes_each(void (*route)(void *context, const struct route_info *info), vo
 {
 	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
 		const struct route *r = &routes[i];
+		struct route_info info;
 		char path[128];
 
+		if (method_of(r) == ROUTE_LOGIN || method_of(r) == ROUTE_LOGOUT)
+			continue;
 		snprintf(path, sizeof(path), "%s%s%s", r->of_recording ? "/data/{id}/" : "",
 			 r->path, r->rest == REST_MUST ? "/{number}" : "");
-		route(context,
-		      &(struct route_info){
-			      .path = path,
-			      .about = r->about,
-			      .content_type = r->content_type,
-			      .parameters = r->parameters,
-			      .of_recording = r->of_recording,
-			      .filters = r->parameters && r->parameters != sql_parameters,
-			      .has_number = r->rest == REST_MUST,
-			      .body = body_of(r),
-			      .method = method_of(r),
-			      .takes_filter = r->step == maps_step || r->step == map_script_step
-						      ? mapping_takes_filter
-						      : NULL,
-		      });
+		info = (struct route_info){
+			.path = path,
+			.about = r->about,
+			.content_type = r->content_type,
+			.parameters = r->parameters,
+			.of_recording = r->of_recording,
+			.filters = r->parameters && r->parameters != sql_parameters,
+			.has_number = r->rest == REST_MUST,
+			.body = body_of(r),
+			.method = method_of(r),
+			.takes_filter = r->step == maps_step || r->step == map_script_step
+						? mapping_takes_filter
+						: NULL,
+		};
+		find_answer(r, &info);
+		route(context, &info);
 	}
 }
 
@@ -247,7 +301,8 @@ bool route_on_loop(const struct exchange *x)
 	const char *rest;
 	const struct route *route = lookup(x, id, sizeof(id), &rest);
 
-	return route && route->step == questions_step;
+	return route && (route->step == questions_step || route->step == login_step ||
+			 route->step == logout_step);
 }
 
 bool route_runs_sql(const struct exchange *x)
@@ -275,15 +330,19 @@ enum route_method route_method(const struct exchange *x)
 
 bool route_needs_token(const struct exchange *x)
 {
-	return x->post && route_method(x) == ROUTE_ORDER;
+	char id[256];
+	const char *rest;
+	const struct route *route = lookup(x, id, sizeof(id), &rest);
+
+	return route && (route->step == source_step || (x->post && method_of(route) == ROUTE_ORDER));
 }
 
 const char *route_methods(const struct exchange *x)
 {
-	static const char *const methods[] = {[ROUTE_GET] = "GET, HEAD",
-					      [ROUTE_GET_OR_QUESTION] = "GET, HEAD, POST",
-					      [ROUTE_QUESTION] = "POST",
-					      [ROUTE_ORDER] = "POST"};
+	static const char *const methods[] = {
+		[ROUTE_GET] = "GET, HEAD",	   [ROUTE_GET_OR_QUESTION] = "GET, HEAD, POST",
+		[ROUTE_QUESTION] = "POST",	   [ROUTE_ORDER] = "POST",
+		[ROUTE_LOGIN] = "GET, HEAD, POST", [ROUTE_LOGOUT] = "POST"};
 
 	return methods[route_method(x)];
 }

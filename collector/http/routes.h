@@ -13,7 +13,7 @@ bool route_on_loop(const struct exchange *x);
 bool route_runs_sql(const struct exchange *x);
 
 /* How a route is asked: an order may change something, and is held to more than a question, which has its text in the body. */
-enum route_method { ROUTE_GET, ROUTE_GET_OR_QUESTION, ROUTE_QUESTION, ROUTE_ORDER };
+enum route_method { ROUTE_GET, ROUTE_GET_OR_QUESTION, ROUTE_QUESTION, ROUTE_ORDER, ROUTE_LOGIN, ROUTE_LOGOUT };
 enum route_method route_method(const struct exchange *x);
 /* Is it asked with the token only, also on loopback? Orders are. */
 bool route_needs_token(const struct exchange *x);
@@ -26,7 +26,10 @@ const char *route_rest(const struct exchange *x);
 /* The ID of /data/ID/...; "" if there is none. */
 void route_id(const struct exchange *x, char *ret_id, size_t size);
 
-/* For /openapi.json: calls for each path. `parameters` is NULL where there are none. */
+/* Makes the login page the answer; `said` stands above the form. It takes what x->status is. */
+int login_page(struct exchange *x, const char *said);
+
+/* For /openapi.json: calls for each path, but those of the login page's forms. `parameters` is NULL where there are none. */
 struct route_info {
 	const char *path; /* "/data/{id}/allocations" */
 	const char *about, *content_type;
@@ -35,18 +38,20 @@ struct route_info {
 	enum route_method method;
 	const struct route_parameter *body; /* members of what is posted; orders only */
 	bool (*takes_filter)(const char *name); /* NULL: all */
+	const struct answer *answer; /* NULL: not declared */
+	bool is_array;		     /* of such objects */
 };
 void routes_each(void (*route)(void *context, const struct route_info *info), void *context);
 
 /* Steps of the routes. */
 exchange_step control_step, take_snapshot_step, snapshots_step;
 exchange_step control_step, sql_step, execute_script_step, allocation_script_step, map_script_step;
-exchange_step page_step, page_file_step;
+exchange_step page_step, page_file_step, login_step, logout_step;
 exchange_step list_step, openapi_step, questions_step;
 exchange_step allocations_step, groups_step, backtrace_step, backtraces_step;
 exchange_step flamegraph_step, collapsed_step, tree_step, ascii_tree_step, flame_step;
 exchange_step timeline_step, timeline_leaked_step, histogram_step;
-exchange_step ledger_step, analyze_step;
+exchange_step ledger_step, analyze_step, source_step;
 exchange_step snapshot_step, peak_step, leaks_step, report_step, diff_step;
 exchange_step live_step, events_step, graph_step, dynamic_step, dynamic_tree_step;
 exchange_step heaptrack_step, replay_step, csv_step, json_rows_step;
@@ -54,13 +59,18 @@ exchange_step pprof_step, jemalloc_step, gperftools_step, massif_step, speedscop
 exchange_step maps_step, mmaps_step, mallopts_step, raw_allocations_step;
 exchange_step regions_step, fragmentation_step, fragmentation_timeline_step, timeline_maps_step;
 
+/* What they answer. */
+extern const struct answer list_answer, events_answer, question_answer, backtrace_answer, timeline_route_answer, histogram_route_answer,
+	moment_answer, allocations_answer, allocation_groups_answer, maps_answer, regions_answer, fragmentation_route_answer,
+	timeline_maps_answer, fragmentation_timeline_answer, sql_answer;
+
 /* What is posted to them: only names and what is said of them matter; `takes` is the type. */
 extern const struct route_parameter control_body[], take_snapshot_body[];
 /* The filter of a request for maps; filter_done in either case. */
 int maps_read_filter(struct exchange *x, struct filter *ret_filter);
 
 /* What they take, beside filters. */
-extern const struct route_parameter analyze_parameters[], allocations_parameters[], groups_parameters[], export_parameters[], tree_parameters[],
+extern const struct route_parameter analyze_parameters[], source_parameters[], allocations_parameters[], groups_parameters[], export_parameters[], tree_parameters[],
 	ascii_tree_parameters[], timeline_parameters[], histogram_parameters[], snapshot_parameters[], peak_parameters[],
 	leaks_parameters[], report_parameters[], diff_parameters[], backtraces_parameters[], maps_parameters[], raw_allocations_parameters[],
 	regions_parameters[], fragmentation_parameters[], events_parameters[], rows_parameters[], graph_parameters[],

@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "base/parse.h"
-#include "collector/http/access.h"
 #include "collector/http/askers.h"
 #include "collector/http/exchange.h"
 #include "collector/http/greeting.h"
@@ -28,8 +27,10 @@
 #define HEAD_BYTES	  4096
 #define STALL_SECONDS	  60 /* a reader that takes nothing for so long is let go */
 #define AUTHORIZATION_MAX  2048
+#define FORWARDED_MAX	   1024
 #define HOST_MAX	   300 /* a name has 253 bytes, and an Origin a scheme and a port, too */
 #define LEAVING_MAX	   64 /* connections that the library has not closed yet */
+#define TLS_READ_BYTES	   (16384 + 512)
 #define CHUNK_FRAME_MAX	  16 /* "10000\r\n" in front, "\r\n" behind */
 
 struct server {
@@ -93,8 +94,10 @@ static int finish(struct server *server, struct lws *wsi, struct session *sessio
 	"'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors "      \
 	"'none'"
 
-/* For browsers, which ask for a password then; programs bring it as "Bearer", too. */
-#define CHALLENGE "Basic realm=\"heapcast: the token is the password\", Bearer"
+/* Of the login page: a form, and nothing else. */
+#define LOGIN_POLICY                                                                               \
+	"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; "     \
+	"frame-ancestors 'none'"
 
 static int add_header(struct lws *wsi, const char *name, const char *value, unsigned char **p,
 		      unsigned char *end)
@@ -140,7 +143,8 @@ static int add_caching(struct lws *wsi, const struct exchange *x, unsigned char 
 
 	if (!asset)
 		return add_header(wsi, "cache-control:", "no-store", p, end) ||
-		       add_header(wsi, "content-security-policy:", CONTENT_POLICY, p, end);
+		       add_header(wsi, "content-security-policy:",
+				  x->is_login_page ? LOGIN_POLICY : CONTENT_POLICY, p, end);
 	if (x->takes_gzip && x->status == 200 &&
 	    add_header(wsi, "content-encoding:", "gzip", p, end))
 		return -1;
@@ -150,7 +154,21 @@ static int add_caching(struct lws *wsi, const struct exchange *x, unsigned char 
 			  asset->name[0] ? "public, max-age=31536000, immutable" : "no-cache", p,
 			  end) ||
 	       add_header(wsi, "content-security-policy:", PAGE_POLICY, p, end) ||
-	       add_header(wsi, "referrer-policy:", "no-referrer", p, end);
+	       add_header(wsi, "referrer-policy:", "same-origin", p, end);
+}
+
+/* Of who may ask. Browsers ask for no password of their own then. */
+static int add_access(struct lws *wsi, const struct exchange *x, unsigned char **p,
+		      unsigned char *end)
+{
+	if (x->status == 401 &&
+	    add_header(wsi, "www-authenticate:", "Bearer realm=\"heapcast\"", p, end))
+		return -1;
+	if (x->status == 429 && add_header(wsi, "retry-after:", "1", p, end))
+		return -1;
+	if (x->location && add_header(wsi, "location:", x->location, p, end))
+		return -1;
+	return x->set_cookie[0] ? add_header(wsi, "set-cookie:", x->set_cookie, p, end) : 0;
 }
 
 static int send_head(struct lws *wsi, struct exchange *x)
@@ -168,7 +186,7 @@ static int send_head(struct lws *wsi, struct exchange *x)
 		return -1;
 	if (x->incomplete[0] && add_header(wsi, "heapcast-incomplete:", x->incomplete, &p, end))
 		return -1;
-	if (x->status == 401 && add_header(wsi, "www-authenticate:", CHALLENGE, &p, end))
+	if (add_access(wsi, x, &p, end))
 		return -1;
 	if (x->status == 405 && add_header(wsi, "allow:", route_methods(x), &p, end))
 		return -1;
@@ -274,23 +292,26 @@ static bool is_json(struct lws *wsi)
 
 static int read_post(struct lws *wsi, struct exchange *x)
 {
-	bool order = route_method(x) == ROUTE_ORDER;
+	const enum route_method method = route_method(x);
+	bool question = method == ROUTE_QUESTION || method == ROUTE_GET_OR_QUESTION;
 	char text[24];
 	uint64_t length;
 
-	if (route_method(x) == ROUTE_GET)
+	if (method == ROUTE_GET)
 		return refuse(x, 405, -EINVAL, "only GET and HEAD are answered here");
-	if (order && !is_json(wsi))
+	if (method == ROUTE_LOGOUT)
+		return 0; /* it takes no body */
+	if (method == ROUTE_ORDER && !is_json(wsi))
 		return refuse(x, 415, -EINVAL, "an order comes as application/json");
 	if (lws_hdr_copy(wsi, text, sizeof(text), WSI_TOKEN_HTTP_CONTENT_LENGTH) <= 0 ||
 	    parse_u64(text, &length) < 0 || !length)
 		return refuse(x, 411, -EINVAL,
-			      order ? "an order has a body, and a Content-Length"
-				    : "the text comes in the body, with a Content-Length");
-	if (length > (order ? BODY_BYTES_MAX : QUESTION_BYTES_MAX))
+			      question ? "the text comes in the body, with a Content-Length"
+				       : "this takes a body, and a Content-Length");
+	if (length > (question ? QUESTION_BYTES_MAX : BODY_BYTES_MAX))
 		return refuse(x, 413, -EINVAL,
-			      order ? "an order has 8,192 bytes at most"
-				    : "a text has 65,536 bytes at most");
+			      question ? "a text has 65,536 bytes at most"
+				       : "the body has 8,192 bytes at most");
 	x->body_left = (size_t)length;
 	return 0;
 }
@@ -309,8 +330,8 @@ static int read_arguments(struct lws *wsi, struct exchange *x)
 		if (n < 0 || (size_t)n != strlen(text))
 			return refuse(x, 400, -EINVAL,
 				      "a parameter is too long or has a NUL in it");
-		if (!length)
-			continue;
+		if (!length || !strcmp(text, "/"))
+			continue; /* of "path?" libwebsockets makes "path?/" */
 		n = asked_add(&x->request, text);
 		if (n == -E2BIG)
 			return refuse(x, 400, n, "too many parameters");
@@ -330,20 +351,41 @@ static const char *header(struct lws *wsi, enum lws_token_indexes which, char *o
 	return out;
 }
 
-static int check_access(const struct server *server, struct lws *wsi, struct exchange *x,
-			bool reads)
+static int check_access(struct server *server, struct lws *wsi, struct exchange *x, bool reads)
 {
-	char host[HOST_MAX], origin[HOST_MAX], authorization[AUTHORIZATION_MAX];
-	const struct claim claim = {
+	char host[HOST_MAX], origin[HOST_MAX], authorization[AUTHORIZATION_MAX],
+		cookie[REQUEST_BYTES_MAX], forwarded[FORWARDED_MAX];
+	const struct asker *asker = asker_of(server, wsi);
+	const enum route_method method = route_method(x);
+	struct claim claim = {
 		.host = header(wsi, WSI_TOKEN_HOST, host, sizeof(host)),
 		.origin = header(wsi, WSI_TOKEN_ORIGIN, origin, sizeof(origin)),
 		.authorization = header(wsi, WSI_TOKEN_HTTP_AUTHORIZATION, authorization,
 					sizeof(authorization)),
+		.cookie = header(wsi, WSI_TOKEN_HTTP_COOKIE, cookie, sizeof(cookie)),
+		.forwarded_for =
+			header(wsi, WSI_TOKEN_X_FORWARDED_FOR, forwarded, sizeof(forwarded)),
 		.reads = reads,
-		.order = route_needs_token(x),
+		.needs_token = route_needs_token(x),
+		.brings_token = method == ROUTE_LOGIN || method == ROUTE_LOGOUT,
 	};
 
-	return access_check(&server->access, &claim, &x->status, &x->err);
+	if (asker)
+		claim.from = asker->who.from;
+	x->access = &server->access;
+	x->from = access_from(x->access, &claim);
+	access_read_cookie(x->access, &claim, x->login);
+	return access_check(x->access, &claim, uv_now(server->listener.loop), &x->status, &x->err);
+}
+
+/* A person who opens "/" can't bring a token but by a form. */
+static bool wants_login_page(struct lws *wsi, const struct exchange *x)
+{
+	char accept[1024];
+
+	return x->status == 401 && !x->access->local && !x->post && !strcmp(x->request.path, "/") &&
+	       lws_hdr_copy(wsi, accept, sizeof(accept), WSI_TOKEN_HTTP_ACCEPT) > 0 &&
+	       strstr(accept, "text/html");
 }
 
 /* 0, or a negative errno with what to answer. */
@@ -375,7 +417,7 @@ static int read_request(struct server *server, struct lws *wsi, struct exchange 
 		r = read_post(wsi, x);
 		if (r < 0)
 			return r;
-	} else if (route_method(x) == ROUTE_ORDER || route_method(x) == ROUTE_QUESTION) {
+	} else if (!strcmp(route_methods(x), "POST")) {
 		return refuse(x, 405, -EINVAL, "only POST is answered here");
 	}
 	return read_arguments(wsi, x);
@@ -410,12 +452,20 @@ static int on_request(struct server *server, struct lws *wsi, struct session *se
 	x->connection = wsi;
 	x->step = route_begin;
 	x->result = read_request(server, wsi, x, length);
+	if (x->result < 0 && wants_login_page(wsi, x)) {
+		x->result = login_page(x, "");
+		x->state = EXCHANGE_SENDING;
+		lws_callback_on_writable(wsi);
+		return 0;
+	}
 	if (x->result < 0) {
 		x->state = EXCHANGE_SENDING;
 		lws_callback_on_writable(wsi);
 		return 0;
 	}
-	if (x->post) { /* the library's own time limit holds until the body is there */
+	if (x->post &&
+	    route_method(x) !=
+		    ROUTE_LOGOUT) { /* the library's own time limit holds until the body is there */
 		lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, BODY_SECONDS);
 		return 0;
 	}
@@ -550,7 +600,20 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 	}
 }
 
-int server_new(uv_loop_t *loop, int listen_fd, const struct access *access, struct sources *sources,
+/* HTTP/1.1 alone: the frames of our chunks are our own. A record of TLS has 16 KiB at most: what comes is taken out of the library as a
+ * whole, so that nothing waits there that the kernel does not tell of. */
+static void speak_tls(struct lws_context_creation_info *info, const struct server_options *options)
+{
+	info->options |= LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT;
+	info->ssl_options_set = (long)(SSL_OP_NO_SSLv3 | SSL_OP_NO_TLSv1 | SSL_OP_NO_TLSv1_1 |
+				       SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
+	info->ssl_cert_filepath = options->tls_cert;
+	info->ssl_private_key_filepath = options->tls_key;
+	info->alpn = "http/1.1";
+	info->pt_serv_buf_size = TLS_READ_BYTES;
+}
+
+int server_new(uv_loop_t *loop, const struct server_options *options, struct sources *sources,
 	       struct workers *workers, struct server **ret_server, struct err_text *err)
 {
 	static const struct lws_protocols protocols[] = {
@@ -562,7 +625,7 @@ int server_new(uv_loop_t *loop, int listen_fd, const struct access *access, stru
 	struct server *server = calloc(1, sizeof(*server));
 	void *loops[1] = {loop};
 	struct lws_context_creation_info info = {
-		.port = CONTEXT_PORT_NO_LISTEN,
+		.port = CONTEXT_PORT_NO_LISTEN_SERVER,
 		.protocols = protocols,
 		.foreign_loops = loops,
 		.options = LWS_SERVER_OPTION_LIBUV | LWS_SERVER_OPTION_SKIP_SERVER_CANONICAL_NAME |
@@ -578,18 +641,24 @@ int server_new(uv_loop_t *loop, int listen_fd, const struct access *access, stru
 
 	if (!server)
 		return err_set(err, -ENOMEM, "out of memory");
-	*server = (struct server){
-		.listen_fd = listen_fd, .access = *access, .sources = sources, .workers = workers};
+	*server = (struct server){.listen_fd = options->listen_fd,
+				  .access = options->access,
+				  .sources = sources,
+				  .workers = workers};
+	if (options->tls_cert)
+		speak_tls(&info, options);
 	lws_set_log_level(0, NULL);
 	server->context = lws_create_context(&info);
 	if (!server->context) {
 		free(server);
 		return err_set(err, -EIO,
 			       "the HTTP library did not start: is its libuv plugin installed "
-			       "(Debian: libwebsockets-evlib-uv)?");
+			       "(Debian: libwebsockets-evlib-uv)%s?",
+			       options->tls_cert ? ", and can its OpenSSL use the certificate"
+						 : "");
 	}
-	greetings_init(&server->greetings, loop, adopt, server);
-	uv_poll_init(loop, &server->listener, listen_fd);
+	greetings_init(&server->greetings, loop, options->tls_cert != NULL, adopt, server);
+	uv_poll_init(loop, &server->listener, server->listen_fd);
 	server->listener.data = server;
 	uv_poll_start(&server->listener, UV_READABLE, on_connection);
 	*ret_server = server;

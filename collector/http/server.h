@@ -5,15 +5,22 @@
  */
 #include <uv.h>
 
-struct access;
+#include "collector/http/access.h"
+
 struct err_text;
 struct exchange;
 struct server;
 struct sources;
 struct workers;
 
-/* Takes over `listen_fd`. `access` is copied; its texts live until the end. */
-int server_new(uv_loop_t *loop, int listen_fd, const struct access *access, struct sources *sources, struct workers *workers,
+struct server_options {
+	int listen_fd;
+	struct access access;
+	const char *tls_cert, *tls_key; /* files, PEM; NULL: it speaks no TLS */
+};
+
+/* Takes over `listen_fd`. The texts of the options live until the end. */
+int server_new(uv_loop_t *loop, const struct server_options *options, struct sources *sources, struct workers *workers,
 	       struct server **ret_server, struct err_text *err);
 /* A step of x has returned: sends what there is. */
 void server_ready(struct exchange *x);

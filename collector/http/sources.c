@@ -152,6 +152,11 @@ struct source *sources_find(struct sources *sources, const char *id)
 	return NULL;
 }
 
+const char *const *sources_folders(const struct sources *sources)
+{
+	return sources->options.source_folders;
+}
+
 /* ---- taking ---- */
 
 static void unlink_source(struct sources *sources, struct source *source)

@@ -41,6 +41,8 @@ void sources_free(struct sources *sources);
  * `ret_find_ns` (may be NULL): how long it took to find which one it is, without opening it.
  */
 int sources_take(struct sources *sources, const char *name, struct source **ret_source, uint64_t *ret_find_ns, struct err_text *err);
+/* Folders of sources, as http_options has them. */
+const char *const *sources_folders(const struct sources *sources);
 void sources_release(struct sources *sources, struct source *source);
 
 /*
@@ -70,8 +72,7 @@ struct source_line {
 	bool is_open;
 	uint32_t backtraces, depth; /* if it is open */
 	uint64_t rows;
-	uint64_t ran_before_ns; /* of struct process_info */
-	bool watched_to_end;
+	bool watched_from_start, watched_to_end; /* if it is open */
 	bool has_rate;
 	uint64_t events_per_second; /* only fleet.h knows it */
 };

@@ -62,7 +62,7 @@ static int describe(struct source *source, bool summarized, struct source_line *
 		line->backtraces = (uint32_t)report.distinct_stacks;
 		line->depth = view_depth_max(source->view);
 		line->rows = recording_rows(source->recording);
-		line->ran_before_ns = process->ran_before_ns;
+		line->watched_from_start = !process->ran_before_ns;
 		line->watched_to_end = process->ended && !watched_left(process);
 		if (!summarized)
 			summarize(source, &report, &line->summary);

@@ -86,7 +86,7 @@ static bool no_filter(const char *name)
 
 /* ---- JSON: one object ---- */
 
-struct answer {
+struct table {
 	struct exchange *x;
 	struct json json;
 	char **names;
@@ -97,67 +97,76 @@ struct answer {
 
 static int begin(void *context, unsigned columns, const char *const *names)
 {
-	struct answer *a = context;
+	struct table *t = context;
 
-	if (a->begun)
+	if (t->begun)
 		return err_set(
-			&a->x->err, -EINVAL,
+			&t->x->err, -EINVAL,
 			"one statement at a time is answered here: execute_script takes several");
-	a->begun = true;
-	a->names = calloc(columns, sizeof(*a->names));
-	if (!a->names)
+	t->begun = true;
+	t->names = calloc(columns, sizeof(*t->names));
+	if (!t->names)
 		return -ENOMEM;
-	json_array(&a->json, "columns");
-	for (; a->columns < columns; a->columns++) {
-		json_string(&a->json, NULL, names[a->columns]);
-		a->names[a->columns] = strdup(names[a->columns]);
-		if (!a->names[a->columns])
+	json_array(&t->json, "columns");
+	for (; t->columns < columns; t->columns++) {
+		json_string(&t->json, NULL, names[t->columns]);
+		t->names[t->columns] = strdup(names[t->columns]);
+		if (!t->names[t->columns])
 			return -ENOMEM;
 	}
-	json_end(&a->json, ']');
-	json_array(&a->json, "rows");
+	json_end(&t->json, ']');
+	json_array(&t->json, "rows");
 	return 0;
 }
 
 static int row(void *context, unsigned columns, const struct sql_value *values)
 {
-	struct answer *a = context;
+	struct table *t = context;
 
-	a->rows++;
-	sql_json_row(&a->json, columns, a->names, values);
-	return buf_error(&a->x->out);
+	t->rows++;
+	sql_json_row(&t->json, columns, t->names, values);
+	return buf_error(&t->x->out);
 }
 
 static int end(void *context, bool cut)
 {
-	struct answer *a = context;
+	struct table *t = context;
 
-	a->cut = cut;
-	json_end(&a->json, ']');
+	t->cut = cut;
+	json_end(&t->json, ']');
 	return 0;
 }
+
+static const struct answer_field sql_fields[] = {
+	BY_HAND("columns", ANSWER_TEXT, NULL, "their names", .shape = ANSWER_LIST),
+	BY_HAND("rows", ANSWER_FREE, NULL, "objects, a member a column", .shape = ANSWER_LIST),
+	BY_HAND("row_count", ANSWER_U64, "rows", ""),
+	BY_HAND("cut", ANSWER_BOOL, NULL, "there were more rows than count"),
+	{0},
+};
+const struct answer sql_answer = {"sql", sql_fields};
 
 static int answer_json(struct exchange *x, struct sql *sql, const char *text,
 		       struct sql_place *ret_place)
 {
-	struct answer a = {.x = x};
-	struct sql_sink sink = {begin, row, end, &a};
+	struct table t = {.x = x};
+	struct sql_sink sink = {begin, row, end, &t};
 	int r;
 
-	json_answer(&a.json, x);
+	json_answer(&t.json, x);
 	r = sql_run(sql, text, &sink, ret_place, &x->err);
-	if (!r && !a.begun) { /* a text without a statement */
-		json_array(&a.json, "columns");
-		json_end(&a.json, ']');
-		json_array(&a.json, "rows");
-		json_end(&a.json, ']');
+	if (!r && !t.begun) { /* a text without a statement */
+		json_array(&t.json, "columns");
+		json_end(&t.json, ']');
+		json_array(&t.json, "rows");
+		json_end(&t.json, ']');
 	}
-	for (unsigned i = 0; i < a.columns; i++)
-		free(a.names[i]);
-	free(a.names);
-	json_u64(&a.json, "row_count", a.rows);
-	json_bool(&a.json, "cut", a.cut);
-	json_end(&a.json, '}');
+	for (unsigned i = 0; i < t.columns; i++)
+		free(t.names[i]);
+	free(t.names);
+	json_u64(&t.json, "row_count", t.rows);
+	json_bool(&t.json, "cut", t.cut);
+	json_end(&t.json, '}');
 	return r;
 }
 

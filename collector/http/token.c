@@ -1,6 +1,7 @@
 /* See token.h. */
 #include "collector/http/token.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -10,8 +11,6 @@
 #include "base/private_file.h"
 
 #include "base/ban.h"
-
-#define BASIC_MAX 1024
 
 static bool is_word(const char *text, size_t length)
 {
@@ -45,8 +44,7 @@ int token_read(const char *path, char ret_token[TOKEN_MAX + 1], struct err_text 
 	return r;
 }
 
-/* All of both are looked at, whatever differs. */
-static bool is_same(const char *token, const char *said)
+bool token_is_same(const char *token, const char *said)
 {
 	size_t length = strlen(token), n = strlen(said);
 	unsigned differ = length != n;
@@ -56,52 +54,43 @@ static bool is_same(const char *token, const char *said)
 	return !differ;
 }
 
+const char *token_brought(const char *authorization)
+{
+	static const char scheme[] = "Bearer ";
+
+	if (strncasecmp(authorization, scheme, strlen(scheme)) != 0)
+		return NULL;
+	authorization += strlen(scheme);
+	return authorization + strspn(authorization, " ");
+}
+
 static int digit(char c)
 {
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *at = c ? strchr(digits, c) : NULL;
+	static const char digits[] = "0123456789abcdef";
+	const char *at = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
 
 	return at ? (int)(at - digits) : -1;
 }
 
-/* Base64 (RFC 4648) up to the first character that is none. */
-static void decode(const char *text, char *out, size_t size)
+void token_in_form(const char *body, char ret_token[TOKEN_MAX + 1])
 {
-	unsigned bits = 0, have = 0;
+	static const char field[] = "token=";
+	const char *at = body;
 	size_t n = 0;
 
-	for (; digit(*text) >= 0 && n + 1 < size; text++) {
-		bits = (bits << 6 | (unsigned)digit(*text)) & 0xffff;
-		have += 6;
-		if (have < 8)
-			continue;
-		have -= 8;
-		out[n++] = (char)(bits >> have);
+	while (at && strncmp(at, field, strlen(field)) != 0) {
+		at = strchr(at, '&');
+		at = at ? at + 1 : NULL;
 	}
-	out[n] = '\0';
-}
+	for (at = at ? at + strlen(field) : ""; *at && *at != '&' && n < TOKEN_MAX; at++) {
+		char c = *at == '+' ? ' ' : *at;
 
-static const char *behind(const char *text, const char *scheme)
-{
-	size_t length = strlen(scheme);
-
-	if (strncasecmp(text, scheme, length) != 0 || text[length] != ' ')
-		return NULL;
-	return text + length + strspn(text + length, " ");
-}
-
-bool token_is_brought(const char *token, const char *authorization)
-{
-	const char *said = behind(authorization, "Bearer");
-	char pair[BASIC_MAX];
-
-	if (said)
-		return is_same(token, said);
-	said = behind(authorization, "Basic");
-	if (!said)
-		return false;
-	decode(said, pair, sizeof(pair));
-	said = strchr(pair, ':');
-	return said && is_same(token, said + 1);
+		if (c == '%' && digit(at[1]) >= 0 && digit(at[2]) >= 0) {
+			c = (char)(digit(at[1]) << 4 | digit(at[2]));
+			at += 2;
+		}
+		if (!strchr(" \t\r\n", c)) /* NUL is among them */
+			ret_token[n++] = c;
+	}
+	ret_token[n] = '\0';
 }

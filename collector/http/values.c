@@ -16,8 +16,6 @@
 
 #include "base/ban.h"
 
-#define NS_PER_S 1000000000u
-
 void json_answer(struct json *json, struct exchange *x)
 {
 	x->content_type = "application/json";
@@ -27,68 +25,62 @@ void json_answer(struct json *json, struct exchange *x)
 		json_string(json, "incomplete", x->incomplete);
 }
 
-void json_time(struct json *json, const char *key, uint64_t ns)
+struct answer_context answer_context_of(const struct view *view)
 {
-	json_object(json, key);
-	json_u64(json, "secs", ns / NS_PER_S);
-	json_u64(json, "fract_nsecs", ns % NS_PER_S);
-	json_end(json, '}');
+	const struct recording *recording = view_recording(view);
+
+	return (struct answer_context){.start_wall_ns = recording_process(recording)->start_wall_ns,
+				       .end_ns = recording_end_ns(recording),
+				       .count = UINT64_MAX};
 }
 
 void json_times(struct json *json, const char *name, const struct view *view, uint64_t ns)
 {
-	const struct recording *recording = view_recording(view);
-	uint64_t end = recording_end_ns(recording);
-	char key[64];
+	const struct answer_context context = answer_context_of(view);
 
-	json_time(json, name, recording_process(recording)->start_wall_ns + ns);
-	snprintf(key, sizeof(key), "%s_relative", name);
-	json_time(json, key, ns);
-	snprintf(key, sizeof(key), "%s_relative_p", name);
-	json_double(json, key, end ? (double)ns / (double)end : 0);
+	json_times_in(json, name, &context, ns);
 }
 
-void json_address(struct json *json, const char *key, uint64_t address)
-{
-	char text[24], name[32];
+struct told_frame {
+	struct view_frame frame;
+	const char *function;
+	uint64_t allocations;
+};
 
-	json_u64(json, key, address);
-	snprintf(name, sizeof(name), "%s_s", key);
-	snprintf(text, sizeof(text), "%016" PRIX64, address);
-	json_string(json, name, text);
-}
+#define ANSWER_OF struct told_frame
+static const struct answer_field frame_fields[] = {
+	ROW_AS("address", frame.address, ANSWER_ADDRESS, "address",
+	       "return address; 0 of a frame that is none"),
+	ROW("count", allocations, "blocks",
+	    "of the whole recording, whose backtrace passes through this place"),
+	ROW("library", frame.module, NULL, "absent: code that was made at run time",
+	    .when = IF_SET),
+	ROW("function", function, NULL, "demangled, or in brackets what a frame stands for",
+	    .when = IF_SET),
+	ROW("raw_function", frame.raw_function, NULL, "as in the file", .when = IF_SET),
+	ROW("source", frame.file, NULL, "file", .when = IF_SET),
+	ROW("line", frame.line, NULL, "", .when = IF_SET),
+	ROW("column", frame.column, NULL, "", .when = IF_SET),
+	ROW("is_inline", frame.is_inline, NULL, "inlined into the frame before it"),
+	{0},
+};
+#undef ANSWER_OF
+const struct answer frame_answer = {"frame", frame_fields};
 
 static int write_frame(struct json *json, const char *key, struct view *view, uint32_t node,
 		       uint32_t index, bool strip, struct err_text *err)
 {
-	struct view_frame frame = view_frame(view, node, index);
+	struct told_frame told = {.frame = view_frame(view, node, index)};
 	cleanup(cleanup_free) char *stripped =
-		strip && frame.function ? without_template_arguments(frame.name) : NULL;
-	uint64_t allocations = 0;
-	int r = view_place_allocations(view, node, &allocations, err);
+		strip && told.frame.function ? without_template_arguments(told.frame.name) : NULL;
+	int r = view_place_allocations(view, node, &told.allocations, err);
 
 	if (r < 0)
 		return r;
-	if (stripped)
-		frame.name = stripped;
-	json_object(json, key);
-	json_address(json, "address", frame.address);
-	json_u64(json, "count", allocations);
-	if (frame.module)
-		json_string(json, "library", frame.module);
 	/* Pseudo frames have no address, and a text in brackets for a name. */
-	if (frame.function || !frame.address)
-		json_string(json, "function", frame.name);
-	if (frame.raw_function)
-		json_string(json, "raw_function", frame.raw_function);
-	if (frame.file)
-		json_string(json, "source", frame.file);
-	if (frame.line)
-		json_u64(json, "line", frame.line);
-	if (frame.column)
-		json_u64(json, "column", frame.column);
-	json_bool(json, "is_inline", frame.is_inline);
-	json_end(json, '}');
+	if (told.frame.function || !told.frame.address)
+		told.function = stripped ? stripped : told.frame.name;
+	json_object_of(json, key, &frame_answer, &told, NULL);
 	return 0;
 }
 

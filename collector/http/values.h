@@ -3,28 +3,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collector/export/answer.h"
 #include "collector/http/exchange.h"
 
 struct filter;
 struct json;
 struct recording;
-struct source_line;
 struct view;
 
 /* Begins an answer that is an object: what the recording does not hold is its first member, if there is anything. */
 void json_answer(struct json *json, struct exchange *x);
-/* {"secs":..,"fract_nsecs":..} */
-void json_time(struct json *json, const char *key, uint64_t ns);
-/* `name`, and with _relative (since the start) and _relative_p (part of the recording, 0 to 1) behind it. */
+struct answer_context answer_context_of(const struct view *view);
+/* json_times_in of the recording. */
 void json_times(struct json *json, const char *name, const struct view *view, uint64_t ns);
-/* One recording as /list has it. */
-void json_source_line(struct json *json, const struct source_line *line);
 /* What the one who gathers tells all who read (sources_note) becomes what the answer does not hold. */
 void sources_tell_note(struct exchange *x);
-/* key and key_s: the latter as 16 hexadecimal digits, for readers whose numbers are floating point. */
-void json_address(struct json *json, const char *key, uint64_t address);
 /* One frame of a backtrace (view_frame). */
 int json_frame(struct json *json, const char *key, struct view *view, uint32_t node, uint32_t index, struct err_text *err);
+extern const struct answer frame_answer;
+/* Where something was called, if it is known. */
+#define ROWS_OF_CALL                                                                                                    \
+	BY_HAND("backtrace_id", ANSWER_U32, "id", "", .when = SOMETIMES),                                              \
+		BY_HAND("backtrace", ANSWER_OBJECT, NULL, "the outermost frame first", .shape = ANSWER_LIST,           \
+			.of = &frame_answer, .when = SOMETIMES)
+/* json_graph_urls */
+#define ROWS_OF_GRAPH                                                                                                   \
+	BY_HAND("graph_url", ANSWER_TEXT, NULL, "a picture, with generate_graphs", .when = SOMETIMES),                 \
+		BY_HAND("graph_preview_url", ANSWER_TEXT, NULL, "a small one", .when = SOMETIMES)
 /* An array of frames, outermost first, inlined ones included. */
 int json_backtrace(struct json *json, const char *key, struct view *view, uint32_t node, struct err_text *err);
 /* The same with functions' names without template arguments if `strip`. */

@@ -266,6 +266,18 @@ int what_title(void *context, const struct view *view, const char *name, const c
 	return 0;
 }
 
+int what_file(void *context, const struct view *view, const char *name, const char *value,
+	      struct err_text *err)
+{
+	struct what *w = context;
+
+	(void)view;
+	if (!value[0])
+		return err_set(err, -EINVAL, "%s takes the path of a source file", name);
+	w->file = value;
+	return 0;
+}
+
 int what_inverted(void *context, const struct view *view, const char *name, const char *value,
 		  struct err_text *err)
 {

@@ -30,12 +30,13 @@ struct what {
 	struct series_question bands;
 	struct series_filters series;
 	char title[TITLE_MAX]; /* "": not given */
+	const char *file;    /* the request's; NULL: not given */
 	char base[BASE_MAX]; /* of a diff: "ID" or "ID@TIME"; "": not given */
 };
 
 typedef int what_reader(void *what, const struct view *view, const char *name, const char *value, struct err_text *err);
 what_reader what_value, what_at, what_weight, what_by, what_number, what_sort_by, what_order, what_moment, what_points,
-	what_bands, what_bands_by, what_series, what_percent, what_young, what_base, what_graphs, what_strip, what_pixels, what_title, what_inverted,
+	what_bands, what_bands_by, what_series, what_percent, what_young, what_base, what_graphs, what_strip, what_pixels, what_title, what_file, what_inverted,
 	what_reversed, what_table, what_with_stacks;
 
 #define WHAT_VALUE                                                                                                     \

@@ -255,13 +255,16 @@ static int largest_first(const void *a, const void *b)
 	return x->base_node < y->base_node ? -1 : x->base_node > y->base_node;
 }
 
-static void count_entry(struct diff *diff, const struct diff_entry *e)
+static void count_entry(struct diff *diff, struct diff_entry *e)
 {
-	if (e->base_node == NO_NODE) {
+	e->kind = e->base_node == NO_NODE  ? DIFF_ADDED
+		  : e->new_node == NO_NODE ? DIFF_REMOVED
+					   : DIFF_CHANGED;
+	if (e->kind == DIFF_ADDED) {
 		diff->added++;
 		add_most(&diff->added_bytes, e->now.bytes);
 		add_most(&diff->added_blocks, e->now.blocks);
-	} else if (e->new_node == NO_NODE) {
+	} else if (e->kind == DIFF_REMOVED) {
 		diff->removed++;
 		add_most(&diff->removed_bytes, e->base.bytes);
 		add_most(&diff->removed_blocks, e->base.blocks);
@@ -295,6 +298,8 @@ static void finish(struct diff *diff, struct merging *m)
 		qsort(m->list, kept, sizeof(*m->list), largest_first);
 	diff->list = take_ptr(m->list);
 	diff->count = kept;
+	diff->bytes = (int64_t)(diff->now.bytes - diff->base.bytes);
+	diff->blocks = (int64_t)(diff->now.blocks - diff->base.blocks);
 }
 
 static int ask(struct side *side, struct err_text *err)

@@ -46,8 +46,8 @@ static void close_page(struct filling *f)
 	if (class == FRAGMENTATION_CLASSES)
 		class --;
 	to->pages++;
-	to->pages_of[class]++;
-	to->bytes_of[class] += bytes;
+	to->by_fill[class].pages++;
+	to->by_fill[class].bytes += bytes;
 	region = region_at(f, f->page);
 	if (region) {
 		region->pages++;
@@ -68,8 +68,8 @@ static void fill_whole(struct filling *f, uint64_t *from, uint64_t end)
 	close_page(f);
 	region = region_at(f, *from);
 	to->pages += count;
-	to->pages_of[FRAGMENTATION_CLASSES - 1] += count;
-	to->bytes_of[FRAGMENTATION_CLASSES - 1] += count * to->page_size;
+	to->by_fill[FRAGMENTATION_CLASSES - 1].pages += count;
+	to->by_fill[FRAGMENTATION_CLASSES - 1].bytes += count * to->page_size;
 	if (region) {
 		region->pages += count;
 		region->bytes += count * to->page_size;
@@ -180,11 +180,26 @@ static void keep_heap(struct fragmentation *to)
 		if (!region->pages && strcmp(region->name, "[heap]") != 0)
 			continue;
 		to->resident += region->resident;
+		region->page_bytes = region->pages * to->page_size;
 		to->regions[kept++] = *region;
 	}
 	if (kept)
 		qsort(to->regions, kept, sizeof(*to->regions), most_resident_first);
 	to->region_count = kept < FRAGMENTATION_REGIONS ? kept : FRAGMENTATION_REGIONS;
+}
+
+static double part_of(uint64_t part, uint64_t whole)
+{
+	return whole ? (double)part / (double)whole : 0;
+}
+
+static void work_out_parts(struct fragmentation *to)
+{
+	for (unsigned i = 0; i < FRAGMENTATION_CLASSES; i++)
+		to->by_fill[i].fill_min = (double)i / FRAGMENTATION_CLASSES;
+	to->page_bytes = to->pages * to->page_size;
+	to->page_fill = part_of(to->bytes, to->page_bytes);
+	to->fragmentation = to->bytes < to->resident ? 1 - part_of(to->bytes, to->resident) : 0;
 }
 
 int query_fragmentation(struct view *view, const struct filter *filter, uint64_t at_ns,
@@ -210,6 +225,7 @@ int query_fragmentation(struct view *view, const struct filter *filter, uint64_t
 	}
 	fill(&to, blocks, count);
 	keep_heap(&to);
+	work_out_parts(&to);
 	*ret_fragmentation = to;
 	return 0;
 }

@@ -22,6 +22,7 @@ struct heap_region {
 	uint64_t address, size;
 	uint64_t resident; /* bytes */
 	uint64_t blocks, bytes, pages; /* in use: blocks that begin there, bytes and pages of them there */
+	uint64_t page_bytes;
 	char name[32];
 };
 
@@ -30,10 +31,15 @@ struct fragmentation {
 	uint64_t page_size;
 	bool sampled; /* some blocks were not recorded: pages seem emptier than they are */
 	uint64_t blocks, bytes;
-	uint64_t pages; /* with something in use on them */
+	uint64_t pages, page_bytes; /* with something in use on them */
+	double page_fill;	    /* part of page_bytes in use */
 	/* Of these, by how full they are: [i] from i to i + 1 tenths, [9] up to full. */
-	uint64_t pages_of[FRAGMENTATION_CLASSES], bytes_of[FRAGMENTATION_CLASSES];
+	struct page_class {
+		double fill_min;
+		uint64_t pages, bytes;
+	} by_fill[FRAGMENTATION_CLASSES];
 	bool gathered; /* the rest is known */
+	double fragmentation;
 	uint64_t maps_ns; /* of the reading */
 	uint64_t resident;
 	struct heap_region *regions; /* most resident first */

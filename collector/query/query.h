@@ -570,6 +570,7 @@ struct diff_entry {
 	const char *function, *file, *module;
 	uint32_t line;
 	uint32_t base_node, new_node; /* heaviest backtrace; NO_NODE: not there */
+	enum diff_kind { DIFF_ADDED, DIFF_REMOVED, DIFF_CHANGED } kind;
 	struct usage base, now;
 	int64_t bytes, blocks; /* now - base */
 	double bytes_error;
@@ -581,6 +582,7 @@ struct diff {
 	size_t count;
 	size_t same; /* groups without a difference, left out */
 	struct usage base, now;
+	int64_t bytes, blocks; /* now - base */
 	uint64_t added_bytes, added_blocks;	/* of groups that only the new recording has */
 	uint64_t removed_bytes, removed_blocks; /* that only the base has */
 	uint64_t grown_bytes, shrunk_bytes;	/* of those that both have */

@@ -52,8 +52,10 @@ wait_for 20 "somebody to be named" grep -q "^collector gather: board-[0-9]* at 1
 told() {
 	"$COLLECTOR" list --data "$T/places" >"$T/list.txt" 2>"$T/list.err"
 	curl -sD "$T/head" -o "$T/list.json" http://127.0.0.1:18096/list
+	curl -s --max-time 1 http://127.0.0.1:18096/events >"$T/events.txt" || [ $? = 28 ] # it has no end
 	grep -qE "^collector list: not all is recorded here: [1-4] agents? ha(s|ve) no place, as there is room for 3 at a time \(--agents-max\): board-[0-9]+ at 127.0.0.1:" "$T/list.err" &&
-		grep -qiE "^heapcast-incomplete: Incomplete: [1-4] agents? ha(s|ve) no place" "$T/head"
+		grep -qiE "^heapcast-incomplete: Incomplete: [1-4] agents? ha(s|ve) no place" "$T/head" &&
+		grep -qE '^data: \{"incomplete":"Incomplete: [1-4] agents? ha(s|ve) no place' "$T/events.txt"
 }
 wait_for 5 "the lists to tell of them" told
 wait_for 50 "all streams to end" eval '[ "$(grep -c " ended " "$T/places.out")" = 7 ]'

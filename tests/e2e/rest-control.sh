@@ -45,7 +45,7 @@ ID=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["id"][:8])
 assert_eq "reading without the token" 200 "$(curl -s -o "$T/answer" -w '%{http_code}' "$URL/list")"
 for wrong in "" "x$TOKEN" "${TOKEN:0:25}" "${TOKEN}A"; do
 	TOKEN=$wrong post 401 '{"action":"stop"}'
-	holds '"Authorization: Bearer" in a["error"] and "#token=" in a["error"]'
+	holds '"#token=" in a["error"]'
 done
 assert_eq "statements of SQL are questions" 200 "$(curl -s -o "$T/answer" -w '%{http_code}' -d 'select 1' "$URL/data/last/sql")"
 for path in data/last/sql data/last/execute_script; do
@@ -91,16 +91,16 @@ printf '"text":"in parts"}' >&9
 wait_for 5 "the answer" eval 'timeout 1 head -n 1 <&9 | grep -q "200"'
 exec 9>&-
 
-# Where others can ask, too, orders are taken of who brings the token.
+# A server of its own, with a token that was given, hands orders on to the collector at work in the folder.
 (umask 077 && echo a-token-of-the-test >"$T/token")
-"$COLLECTOR" serve --data "$T/data" --http 0.0.0.0:18084 --token "$T/token" >"$T/serve.out" 2>"$T/serve.err" &
+"$COLLECTOR" serve --data "$T/data" --http 127.0.0.1:18084 --token "$T/token" >"$T/serve.out" 2>"$T/serve.err" &
 server=$!
 wait_for 20 "the server" grep -q 18084 "$T/serve.out"
 URL=http://127.0.0.1:18084 post 401 '{"action":"stop"}'
 TOKEN=a-token-of-the-test
 URL=http://127.0.0.1:18084 post 403 '{"action":"stop"}' -H 'Origin: http://example.org'
 URL=http://127.0.0.1:18084 post 200 '{"action":"mark","text":"with the token"}'
-grep -q '#' "$T/serve.out" && fail "a token that was given is printed: $(cat "$T/serve.out")"
+! grep -q '#' "$T/serve.out" || fail "a token that was given is printed: $(cat "$T/serve.out")"
 TOKEN=$(token_in "$T/gather.out")
 kill "$server"
 wait "$server" || true

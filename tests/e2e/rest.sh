@@ -81,6 +81,7 @@ done
 for query in '' '&' '&&' 'size_min=1&&' 'size_min='; do
 	assert_eq "status of $query" 200 "$(curl -s -o "$T/200.json" -w '%{http_code}' "http://127.0.0.1:18081/data/last/report?$query")"
 done
+assert_eq "status of nothing behind a question mark" 200 "$(curl -s -o "$T/200.json" -w '%{http_code}' 'http://127.0.0.1:18081/list?')"
 
 kill -TERM "$server"
 wait "$server" || fail "serve ended with $?"

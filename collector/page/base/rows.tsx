@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useSize } from './ui';
 
-export const ROW_HEIGHT = 24; // as in style.css
+const ROW_HEIGHT = 24; // as in style.css
 const AROUND = 12; // rows above and below what is in sight, so that scrolling does not show gaps
 
 export interface Column {
@@ -33,21 +33,24 @@ export function Rows(props: {
 	selected?: number;
 	onSelect?: (at: number) => void;
 	/** Scrolls there when it changes. */
-	show?: number;
+	show?: number | undefined;
 	class?: string;
+	/** In px, if the style sheet has another height for this `class`. */
+	rowHeight?: number;
 }) {
 	const { columns, count, selected, onSelect } = props;
+	const high = props.rowHeight ?? ROW_HEIGHT;
 	const [box, { height, width: room }] = useSize<HTMLDivElement>();
 	const [top, setTop] = useState(0);
-	const first = Math.max(0, Math.floor(top / ROW_HEIGHT) - AROUND);
-	const last = Math.min(count, Math.ceil((top + height) / ROW_HEIGHT) + AROUND);
+	const first = Math.max(0, Math.floor(top / high) - AROUND);
+	const last = Math.min(count, Math.ceil((top + height) / high) + AROUND);
 	const width = columns.reduce((sum, c) => sum + (c.width ?? 160), 0);
 	const filled = columns.some((c) => c.width === undefined) || width >= room;
 
 	useEffect(() => {
 		if (props.show === undefined || !box.current || !height) return;
-		const at = props.show * ROW_HEIGHT;
-		if (at < box.current.scrollTop || at > box.current.scrollTop + height - 2 * ROW_HEIGHT) box.current.scrollTop = Math.max(0, at - height / 3);
+		const at = props.show * high;
+		if (at < box.current.scrollTop || at > box.current.scrollTop + height - 2 * high) box.current.scrollTop = Math.max(0, at - height / 3);
 	}, [props.show, height > 0, count]);
 
 	const onKey = (event: KeyboardEvent) => {
@@ -56,11 +59,11 @@ export function Rows(props: {
 		event.preventDefault();
 		const at = Math.max(0, Math.min(count - 1, (selected ?? -1) < 0 ? 0 : selected! + step));
 		onSelect(at);
-		const y = at * ROW_HEIGHT;
+		const y = at * high;
 		if (y < box.current!.scrollTop) box.current!.scrollTop = y;
-		else if (y + 2 * ROW_HEIGHT > box.current!.scrollTop + height) box.current!.scrollTop = y + 2 * ROW_HEIGHT - height;
+		else if (y + 2 * high > box.current!.scrollTop + height) box.current!.scrollTop = y + 2 * high - height;
 	};
-	const spacer = (rows: number) => (rows > 0 ? <tr class="spacer" aria-hidden="true" style={{ height: `${rows * ROW_HEIGHT}px` }} /> : null);
+	const spacer = (rows: number) => (rows > 0 ? <tr class="spacer" aria-hidden="true" style={{ height: `${rows * high}px` }} /> : null);
 
 	return (
 		<div class={`tablebox rows ${props.class ?? ''}`} ref={box} tabIndex={0} role="region" aria-label={props.label} onScroll={(event) => setTop(event.currentTarget.scrollTop)} onKeyDown={onKey}>

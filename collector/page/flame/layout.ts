@@ -38,6 +38,8 @@ export interface FunctionRow {
 	self: number;
 	total: number; // counted once where it calls itself
 	change: number;
+	/** Of it what the function has by itself. */
+	selfChange: number;
 }
 
 /** In a differential a box is as wide as the larger of both sides, so that what has gone is seen, too. `depths` in preorder. */
@@ -142,6 +144,12 @@ export function layOut(flame: Flame, blocks: boolean): Layout {
 	return layout;
 }
 
+function childrenChange(layout: Layout, node: number): number {
+	let sum = 0;
+	for (let child = layout.children[node]!; child < layout.children[node + 1]!; child++) sum += layout.change![child]!;
+	return sum;
+}
+
 /** A row a function and module. */
 function functionRows(layout: Layout): FunctionRow[] {
 	const rows = new Map<number, FunctionRow>();
@@ -157,8 +165,9 @@ function functionRows(layout: Layout): FunctionRow[] {
 		if (frame < 0) continue;
 		const key = keys[frame]!;
 		let row = rows.get(key);
-		if (!row) rows.set(key, (row = { frame, self: 0, total: 0, change: 0 }));
+		if (!row) rows.set(key, (row = { frame, self: 0, total: 0, change: 0, selfChange: 0 }));
 		row.self += layout.self[node]!;
+		if (layout.change) row.selfChange += layout.change[node]! - childrenChange(layout, node);
 		path.length = depth;
 		if (!path.includes(key)) {
 			row.total += layout.amount[node]!;
@@ -167,7 +176,7 @@ function functionRows(layout: Layout): FunctionRow[] {
 		path[depth] = key;
 	}
 	return [...rows.values()].sort(
-		layout.change ? (a, b) => Math.abs(b.change) - Math.abs(a.change) : (a, b) => b.self - a.self || b.total - a.total,
+		layout.change ? (a, b) => Math.abs(b.selfChange) - Math.abs(a.selfChange) || Math.abs(b.change) - Math.abs(a.change) : (a, b) => b.self - a.self || b.total - a.total,
 	);
 }
 

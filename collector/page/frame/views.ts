@@ -6,10 +6,14 @@ import type { Stream } from '../api/types';
 import { BandsView } from '../bands/bands';
 import type { Address } from '../base/address';
 import { DiffView } from '../diff/diff';
+import { FiguresView } from '../figures/figures';
 import { FlameView } from '../flame/view';
 import { HistogramView } from '../histogram/histogram';
 import { LeaksView } from '../leaks/leaks';
+import { MapsView } from '../maps/maps';
 import { Overview } from '../overview/overview';
+import { SourceView } from '../source/source';
+import { SpaceView } from '../space/space';
 import { SqlView } from '../sql/view';
 import { SitesView } from '../table/sites';
 import { TemporaryView } from '../temporary/temporary';
@@ -30,7 +34,11 @@ export const VIEWS: { name: string; title: string; group?: string; view: Compone
 	{ name: 'temporary', title: 'Temporary', view: TemporaryView },
 	{ name: 'allocations', title: 'Allocations', view: AllocationsView },
 	{ name: 'histogram', title: 'Sizes, lifetimes', view: HistogramView },
-	{ name: 'sql', title: 'SQL', group: 'More', view: SqlView },
+	{ name: 'maps', title: 'Memory maps', group: 'Process', view: MapsView },
+	{ name: 'space', title: 'Address space', view: SpaceView },
+	{ name: 'figures', title: 'Figures', view: FiguresView },
+	{ name: 'source', title: 'Source', group: 'More', view: SourceView },
+	{ name: 'sql', title: 'SQL', view: SqlView },
 	{ name: 'account', title: 'Account', view: AccountView },
 ];
 

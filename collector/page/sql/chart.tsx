@@ -7,6 +7,7 @@ import { textOf, type Shown } from './columns';
 
 const BARS = 40;
 const LINES = 4;
+const COLUMNS = 12; // who asks for more does not ask for a picture
 const COLOURS = ['b1', 'b4', 'ok', 'dim'] as const;
 
 export interface Picture {
@@ -18,7 +19,7 @@ export interface Picture {
 
 /** What can be drawn of it; undefined: nothing. */
 export function pictureOf(rows: Rows, shown: Shown[]): Picture | undefined {
-	if (rows.rows.length < 2) return undefined;
+	if (rows.rows.length < 2 || shown.length > COLUMNS) return undefined;
 	const time = shown.findIndex(({ name, kind }) => {
 		if (kind !== 'ns' && kind !== 'seconds') return false;
 		let before = -Infinity;

@@ -8,7 +8,7 @@ import { Rows as Table } from '../base/rows';
 import { Notice, Segments } from '../base/ui';
 import { Menu } from '../frame/menu';
 import type { ViewProps } from '../frame/views';
-import type { Rows, Stream } from '../api/types';
+import type { Rows } from '../api/types';
 import { Chart, pictureOf } from './chart';
 import { kindsOf, textOf, type Shown, type Value } from './columns';
 import { Editor, type Handle, type Place } from './editor';
@@ -22,6 +22,8 @@ interface Result {
 	since: number;
 	took?: number;
 	rows?: Rows;
+	/** Since when `rows` was asked for: while another statement runs, the one before. */
+	rowsOf?: number;
 	error?: AskError;
 	place?: Place;
 }
@@ -44,9 +46,9 @@ function useResult(stream: string, statement: string, runs: number): [Result | u
 		const control = new AbortController();
 		const since = performance.now();
 		abort.current = control;
-		setResult((before) => ({ state: 'running', since, rows: before?.rows }));
+		setResult((before) => ({ state: 'running', since, ...(before?.rows ? { rows: before.rows, rowsOf: before.rowsOf! } : {}) }));
 		ask<Rows>(about(stream, 'sql', [['count', MOST]]), { signal: control.signal, text: statement }).then(
-			(rows) => setResult({ state: 'done', since, took: performance.now() - since, rows }),
+			(rows) => setResult({ state: 'done', since, took: performance.now() - since, rows, rowsOf: since }),
 			(error: AskError) => {
 				if (abort.current !== control) return;
 				if (control.signal.aborted) setResult({ state: 'cancelled', since });
@@ -128,9 +130,8 @@ function cellText(value: Value | undefined, column: Shown): string {
 	return (column.name === 'file' || column.name === 'module' || column.name === 'path') && text.length > PATH ? `…${text.slice(1 - PATH)}` : text;
 }
 
-function Answer(props: { address: Address; rows: Rows; stream: Stream }) {
-	const { rows, address } = props;
-	const [showsPlot, setShowsPlot] = useState(true);
+function Answer(props: { address: Address; rows: Rows; showsPlot: boolean; onShowsPlot: (shows: boolean) => void }) {
+	const { rows, address, showsPlot } = props;
 	const [value, setValue] = useState<string>();
 	const shown = useMemo(() => kindsOf(rows), [rows]);
 	const picture = useMemo(() => pictureOf(rows, shown), [rows, shown]);
@@ -141,7 +142,7 @@ function Answer(props: { address: Address; rows: Rows; stream: Stream }) {
 				const { name, kind } = column;
 				let longest = name.length;
 				for (const row of rows.rows.slice(0, MEASURED)) longest = Math.max(longest, cellText(row[name], column).length);
-				return { title: name, numeric: kind !== 'text', width: Math.round(Math.min(460, Math.max(64, longest * 7.8 + 26))) };
+				return { title: name, numeric: kind !== 'text', width: Math.round(Math.min(460, Math.max(64, longest * (kind === 'text' ? 7.6 : 8.4) + 26))) };
 			}),
 		[rows, shown],
 	);
@@ -155,7 +156,7 @@ function Answer(props: { address: Address; rows: Rows; stream: Stream }) {
 						label="How the answer is shown"
 						options={[['plot', 'Plot and table'], ['table', 'Table']] as const}
 						chosen={showsPlot ? 'plot' : 'table'}
-						onChoose={(what) => setShowsPlot(what === 'plot')}
+						onChoose={(what) => props.onShowsPlot(what === 'plot')}
 					/>
 					{showsPlot && picture.values.length > 1 && picture.values.length <= 6 && (
 						<Segments label="The column that is drawn" options={picture.values.map((i) => [shown[i]!.name, shown[i]!.name] as const)} chosen={shown[chosen!]!.name} onChoose={setValue} />
@@ -224,6 +225,7 @@ export function Console(props: ViewProps) {
 	const [runs, setRuns] = useState(0);
 	const [schema, setSchema] = useState<Schema>({});
 	const [trouble, setTrouble] = useState('');
+	const [showsPlot, setShowsPlot] = useState(true);
 	const [result, cancel] = useResult(stream.id, statement, runs);
 	const editor = useRef<Handle>();
 	const running = result?.state === 'running';
@@ -368,7 +370,7 @@ export function Console(props: ViewProps) {
 			)}
 			{result?.rows ? (
 				<div class={running ? 'answered stale' : 'answered'}>
-					<Answer key={result.since} address={address} rows={result.rows} stream={stream} />
+					<Answer key={result.rowsOf} address={address} rows={result.rows} showsPlot={showsPlot} onShowsPlot={setShowsPlot} />
 				</div>
 			) : running ? (
 				<div class="wait" role="status" aria-label="Running" />

@@ -73,6 +73,22 @@ const fault = StateField.define<DecorationSet>({
 	provide: (field) => EditorView.decorations.from(field),
 });
 
+/**
+ * Typing over a selection. Left to the browser, Chromium keeps the colours of what goes by a style attribute, which the policy forbids, and the
+ * console says so.
+ */
+const typedOver = EditorView.domEventHandlers({
+	beforeinput(event, view) {
+		const { from, to, empty } = view.state.selection.main;
+		const text = event.data;
+		if (event.inputType !== 'insertText' || !text || empty || view.composing) return false;
+		event.preventDefault();
+		const insert = () => view.state.update(view.state.replaceSelection(text), { userEvent: 'input.type', scrollIntoView: true });
+		if (!view.state.facet(EditorView.inputHandler).some((handles) => handles(view, from, to, text, insert))) view.dispatch(insert());
+		return true;
+	},
+});
+
 function offsetOf(state: EditorState, place: Place): number {
 	const line = state.doc.line(Math.max(1, Math.min(state.doc.lines, place.line)));
 	const before = new TextEncoder().encode(line.text).subarray(0, Math.max(0, place.column - 1));
@@ -141,10 +157,11 @@ export function Editor(props: { text: string; schema: Schema; handle: { current:
 					closeBrackets(),
 					autocompletion({ icons: false }),
 					EditorView.lineWrapping,
-					placeholder('select function, sum(leaked_bytes) from stacks group by function'),
+					placeholder('A statement, as: select * from stacks limit 10'),
 					EditorView.contentAttributes.of({ 'aria-label': 'SQL statement. Control and Enter runs it, Escape and then Tab leaves it.' }),
 					words.current.of(language(props.schema)),
 					syntaxHighlighting(colours),
+					typedOver,
 					fault,
 					look,
 					keymap.of([{ key: 'Tab', run: acceptCompletion }, ...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, ...completionKeymap]),

@@ -7,12 +7,12 @@ export default async function ({ page, open, settled, picture, accessible, check
 	await settled();
 	await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Leaks' }).click();
 	await settled();
-	const first = page.locator('main [role=row][aria-rowindex="2"]');
+	const first = page.locator('main').getByRole('row').nth(1);
 	check('the leak is the first', (await first.innerText()).includes('forget_session'), await first.innerText());
 	check('with how many were not freed', /200/.test(await first.innerText()), await first.innerText());
 	await first.click();
 	await settled();
-	const stack = await page.locator('.stack').first().innerText();
+	const stack = await page.locator('.inspector .stack').innerText();
 	check('its stack says who called', /forget_session[\s\S]*serve_request[\s\S]*main/.test(stack), stack);
 	check('and where', /planted\.c:\d+/.test(stack), stack);
 	await accessible('leaks');

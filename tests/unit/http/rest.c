@@ -27,7 +27,7 @@ static int start(void **state)
 	struct builder b;
 	uint64_t random = SEED;
 	struct err_text err = {0};
-	struct http_options options = {.files = files};
+	struct http_options options = {.token = CLIENT_TOKEN, .files = files};
 
 	(void)state;
 	builder_init(&b, SEED);
@@ -205,7 +205,7 @@ static void test_other_paths(void **state)
 	buf_done(&a.body);
 	client_get(http_port(http), "/", &a);
 	assert_int_equal(a.status, 200);
-	assert_non_null(strstr((char *)a.body.data, id));
+	assert_non_null(strcasestr((char *)a.body.data, "<!doctype html>"));
 	buf_done(&a.body);
 }
 
@@ -502,6 +502,8 @@ static void check_path(const char *where, const json_t *parameters)
 		strncat(target, "?base=last", sizeof(target) - strlen(target) - 1);
 	if (!strcmp(target, "/data/last/sql"))
 		strncat(target, "?query=select%201", sizeof(target) - strlen(target) - 1);
+	if (strstr(target, "/source"))
+		return; /* wants a file that debug information names: tests/e2e/rest-source.sh */
 	if (strstr(target, "/live") || !strcmp(target, "/events"))
 		return; /* they have no end as long as there may be more */
 	client_get(http_port(http), target, &a);

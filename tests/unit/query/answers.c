@@ -577,7 +577,7 @@ static void check_fragmentation(struct asked *a, const struct filter *f)
 	asked_equal(a, "what lies on pages", &got, &wanted);
 	assert_int_equal(found.pages, pages);
 	for (unsigned i = 0; i < FRAGMENTATION_CLASSES; i++)
-		assert_int_equal(found.pages_of[i], of[i]);
+		assert_int_equal(found.by_fill[i].pages, of[i]);
 	fragmentation_done(&found);
 }
 

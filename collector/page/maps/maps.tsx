@@ -1,0 +1,215 @@
+// Memory maps: what was mapped, by whom, how much of it was in memory.
+import { useMemo } from 'preact/hooks';
+import { filtersOf, go } from '../base/address';
+import { about, useAnswer } from '../base/ask';
+import { baseName, count, duration, size } from '../base/format';
+import { useMoment, type Moment } from '../base/moment';
+import { Plot, type Line } from '../base/plot';
+import { Rows, type Column } from '../base/rows';
+import { Answered, Notice } from '../base/ui';
+import type { ViewProps } from '../frame/views';
+import { nanoseconds, type Stream, type Time } from '../api/types';
+import { sinceStart, type KernelFigures, type Mapping, type Maps } from '../api/memory';
+import { asMoment } from '../strip/strip';
+import { MapDetail } from './detail';
+import { nameOf, protectionOf, rangeOf, siteOf, sizeOr } from './text';
+import './maps.css';
+
+const MOST = 5000;
+const READING = 50e6; // ns that a reading of all maps may take
+
+/** Filters that /maps takes (docs/rest-api.md): it refuses others. */
+const TAKEN =
+	/^(from|to|lifetime|address_(min|max)|size_(min|max)|lifetime_(min|max)|backtrace_depth_(min|max)|backtraces|deallocation_backtraces|(negative_)?(function|source)_regex|alive_at|thread|thread_name|module)$/;
+
+interface MapLine {
+	map: Mapping;
+	name: string;
+	by: string;
+	since: number;
+	until: number;
+	resident: number | undefined;
+	gone: boolean;
+}
+
+function residentAt(map: Mapping, ns: number): number | undefined {
+	let rss: number | undefined;
+	for (const usage of map.usage_history ?? []) {
+		if (nanoseconds(usage.timestamp_relative) > ns && rss !== undefined) break;
+		rss = usage.rss ?? rss;
+	}
+	return rss;
+}
+
+/** `first`: when maps were read first. What nobody was seen to map and was there then was there before, for all that is known. */
+function lineOf(map: Mapping, at: number, start: Time, first: number): MapLine {
+	const since = nanoseconds(map.timestamp_relative);
+	const until = map.deallocation ? sinceStart(map.deallocation.timestamp, start) : Infinity;
+	const gone = until <= at || (since > at && (map.source !== undefined || since > first + READING));
+	return { map, name: nameOf(map), by: map.source ? siteOf(map.source) : '', since, until, gone, resident: gone ? undefined : residentAt(map, at) };
+}
+
+const SORTS: Record<string, (l: MapLine) => number | string> = {
+	address: (l) => l.map.address,
+	size: (l) => l.map.size,
+	resident: (l) => l.resident ?? -1,
+	peak: (l) => l.map.peak_rss ?? -1,
+	name: (l) => l.name,
+	by: (l) => l.by,
+	since: (l) => l.since,
+	until: (l) => l.until,
+};
+
+function ResidentSet(props: { stream: Stream; version: number }) {
+	const { data } = useAnswer<KernelFigures>(about(props.stream.id, 'timeline_maps'), props.version);
+	const start = nanoseconds(props.stream.timestamp);
+	const xs = useMemo(() => (data?.xs ?? []).map((ms) => ms * 1e6 - start), [data, start]);
+	const lines = useMemo<Line[]>(
+		() => [
+			{ name: 'resident', values: data?.rss ?? [], colour: 'b1', fill: 'b3' },
+			{ name: 'of no file', values: data?.anonymous ?? [], colour: 'b4' },
+		],
+		[data],
+	);
+	if (!data) return null;
+	if (xs.length < 2)
+		return (
+			<p class="dim note">
+				How much of the process was resident is not known: it ended before the first look. <code>agent run --figures-interval 100ms</code> looks more often.
+			</p>
+		);
+	return <Plot title="The whole process" unit="bytes" xs={xs} lines={lines} height={110} onMoment={(ns) => go({ set: { at: asMoment(ns), value: 'in-use' } })} />;
+}
+
+function Table(props: ViewProps & { answer: Maps; moment: Moment }) {
+	const { answer, address, stream, moment } = props;
+	const { params } = address;
+	const at = moment.ns;
+	const text = (params.get('q') ?? '').toLowerCase();
+	const sort = params.get('sort') ?? '';
+	const by = SORTS[sort] ? sort : 'address';
+	const down = params.get('order') === 'dsc';
+	const picked = params.get('map');
+
+	const all = useMemo(() => {
+		const first = answer.maps.reduce((min, m) => (m.source ? min : Math.min(min, nanoseconds(m.timestamp_relative))), Infinity);
+		return answer.maps.map((m) => lineOf(m, at, stream.timestamp, first));
+	}, [answer, at]);
+	const lines = useMemo(() => {
+		const value = SORTS[by]!;
+		const found = text ? all.filter((l) => `${l.name} ${l.by} ${protectionOf(l.map)} ${rangeOf(l.map)}`.toLowerCase().includes(text)) : [...all];
+		return found.sort((a, b) => {
+			const [x, y] = [value(a), value(b)];
+			return (x < y ? -1 : x > y ? 1 : a.map.id - b.map.id) * (down ? -1 : 1);
+		});
+	}, [all, text, by, down]);
+	const sum = (get: (l: MapLine) => number) => lines.reduce((s, l) => s + (l.gone ? 0 : get(l)), 0);
+	const mapped = lines.filter((l) => !l.gone).length;
+	const column = (name: string, title: string, width: number | undefined, more: Partial<Column> = {}): Column => ({
+		title,
+		...(width === undefined ? {} : { width }),
+		sort: by === name ? (down ? 'descending' : 'ascending') : 'none',
+		onSort: () => go({ set: { sort: name, order: (by === name ? !down : !['address', 'name', 'by', 'since'].includes(name)) ? 'dsc' : undefined } }, true),
+		...more,
+	});
+	const columns: Column[] = [
+		column('address', 'Address', 210),
+		column('size', 'Size', 78, { numeric: true }),
+		column('resident', 'Resident', 78, { numeric: true, about: `In memory ${moment.text}, as the last reading before had it` }),
+		column('peak', 'Most', 78, { numeric: true, about: 'Most that was resident at any reading' }),
+		{ title: '', width: 54, about: 'Protection: read, write, execute; private or shared' },
+		column('name', 'Name', undefined),
+		column('by', 'Mapped by', 160),
+		column('since', 'Since', 68, { numeric: true }),
+		column('until', 'Until', 68, { numeric: true }),
+	];
+	const selected = picked === null ? -1 : lines.findIndex((l) => String(l.map.id) === picked);
+	const select = (line: MapLine) =>
+		go({ set: { map: String(line.map.id), picked: line.map.source ? String(line.map.source.backtrace_id) : undefined, site: undefined } }, true);
+
+	return (
+		<>
+			<div class="tools">
+				<input type="search" placeholder="Name, caller or protection" aria-label="Search the maps" value={params.get('q') ?? ''} onInput={(event) => go({ set: { q: event.currentTarget.value } }, true)} />
+				<span class="dim" role="status">
+					{count(mapped)} {mapped === 1 ? 'map' : 'maps'} {moment.text}: {size(sum((l) => l.map.size))}
+					{answer.gathered ? `, ${size(sum((l) => l.resident ?? 0))} of it resident` : ''}
+					{lines.length > mapped ? `; ${count(lines.length - mapped)} at other times` : ''}
+					{answer.total_count > answer.maps.length ? `; the first ${count(answer.maps.length)} of ${count(answer.total_count)}: filters find others` : ''}
+				</span>
+			</div>
+			{!answer.gathered && (
+				<p class="dim note">
+					Only what the program itself mapped is known, and not how much of it was resident. <code>agent run --gather-maps -- PROGRAM</code> records both.
+				</p>
+			)}
+			<Rows
+				label="Memory maps"
+				columns={columns}
+				count={lines.length}
+				selected={selected}
+				show={selected < 0 ? undefined : selected}
+				onSelect={(i) => select(lines[i]!)}
+				row={(i) => {
+					const line = lines[i]!;
+					const { map } = line;
+					return {
+						class: line.gone ? 'gone' : '',
+						cells: [
+							<code>{rangeOf(map)}</code>,
+							size(map.size),
+							sizeOr(line.resident),
+							<>
+								{map.peak_rss_estimated ? '≈ ' : ''}
+								{sizeOr(map.peak_rss)}
+							</>,
+							<code>{protectionOf(map)}</code>,
+							<button type="button" class="plain" onClick={() => select(line)}>
+								{map.name ? baseName(map.name) : line.name} {map.name && map.name.includes('/') && <span class="dim">{map.name.slice(0, -baseName(map.name).length)}</span>}
+							</button>,
+							line.by,
+							duration(line.since),
+							line.until === Infinity ? '' : duration(line.until),
+						],
+						titles: [undefined, `${count(map.size)} B`, undefined, undefined, undefined, line.name, line.by],
+					};
+				}}
+			/>
+		</>
+	);
+}
+
+export function MapsView(props: ViewProps) {
+	const { address, stream } = props;
+	const version = stream.state === 'live' ? (stream.events ?? 0) : 0;
+	const filters = filtersOf(address);
+	const taken = filters.filter(([name]) => TAKEN.test(name));
+	const answer = useAnswer<Maps>(about(stream.id, 'maps', [['with_usage_history', 'true'], ['count', MOST], ...taken]), version);
+	const picked = address.params.get('map');
+	const moment = useMoment(stream, address, version);
+
+	return (
+		<div class="maps">
+			<ResidentSet stream={stream} version={version} />
+			{taken.length < filters.length && (
+				<p class="dim note">
+					Maps have no {filters.filter(([name]) => !TAKEN.test(name)).map(([name]) => name.replaceAll('_', ' ')).join(', ')}: these filters do not count here.
+				</p>
+			)}
+			<Answered answer={answer}>
+				{(maps) =>
+					maps.maps.length ? (
+						moment && <Table {...props} answer={maps} moment={moment} />
+					) : taken.length ? (
+						<Notice title="No map matches.">The filters above leave nothing: remove one.</Notice>
+					) : (
+						<Notice title="No map was recorded.">
+							The program mapped nothing itself while it was watched. What the loader and the kernel mapped, and how much is resident, is recorded with <code>agent run --gather-maps -- PROGRAM</code>.
+						</Notice>
+					)
+				}
+			</Answered>
+			{picked !== null && <MapDetail address={address} stream={stream} id={picked} version={version} />}
+		</div>
+	);
+}

@@ -1,0 +1,183 @@
+// Sources: the files whose lines allocated, and the text of one of them.
+import { useMemo, useRef, useState } from 'preact/hooks';
+import { changed, filtersOf, go, inBlocks, valueOf, type Address } from '../base/address';
+import { about, useAnswer, type AskError } from '../base/ask';
+import { baseName, count, percent, size } from '../base/format';
+import { Rows } from '../base/rows';
+import { Answered, Notice } from '../base/ui';
+import type { ViewProps } from '../frame/views';
+import { filesOf, useLineSums, type LineSum } from './sums';
+import { Text, type SourceText } from './text';
+import './source.css';
+
+/** Where the clipboard may not be written (no HTTPS), the path is selected instead. */
+function Path(props: { path: string }) {
+	const code = useRef<HTMLElement>(null);
+	const [said, setSaid] = useState('');
+	const copy = async () => {
+		try {
+			await navigator.clipboard.writeText(props.path);
+			setSaid('Copied');
+		} catch {
+			if (code.current) getSelection()?.selectAllChildren(code.current);
+			setSaid('Selected: Ctrl+C copies it');
+		}
+		setTimeout(() => setSaid(''), 3000);
+	};
+	return (
+		<>
+			<code class="path" ref={code}>
+				{props.path}
+			</code>
+			<button type="button" class="button" onClick={() => void copy()}>
+				Copy path
+			</button>
+			<span class="copied" role="status">
+				{said}
+			</span>
+		</>
+	);
+}
+
+function Files(props: { address: Address; lines: LineSum[] }) {
+	const { address } = props;
+	const blocks = inBlocks(address);
+	const text = (address.params.get('q') ?? '').toLowerCase();
+	const all = useMemo(() => filesOf(props.lines), [props.lines]);
+	const files = useMemo(
+		() => all.filter((f) => f.file.toLowerCase().includes(text)).sort((a, b) => (blocks ? b.blocks - a.blocks : b.bytes - a.bytes)),
+		[all, text, blocks],
+	);
+	const total = all.reduce((sum, f) => sum + (blocks ? f.blocks : f.bytes), 0);
+	const open = (file: string) => changed(address, { set: { file, line: undefined, q: undefined } });
+
+	if (!all.length)
+		return (
+			<Notice title="No line of a source file has anything.">
+				{filtersOf(address).length ? 'The filters above leave nothing with a known line: remove one. ' : ''}
+				Lines are known of programs and libraries with debug information (<code>-g</code>), or whose debug files are at hand.
+			</Notice>
+		);
+	return (
+		<>
+			<div class="tools">
+				<input type="search" placeholder="File" aria-label="Search the files" value={address.params.get('q') ?? ''} onInput={(event) => go({ set: { q: event.currentTarget.value } }, true)} />
+				<span class="dim" role="status">
+					{count(files.length)} {files.length === 1 ? 'file' : 'files'} with call sites
+				</span>
+			</div>
+			<Rows
+				label="Source files"
+				columns={[
+					{ title: 'File' },
+					{ title: blocks ? 'Blocks' : 'Bytes', numeric: true, width: 100 },
+					{ title: '%', numeric: true, width: 60, about: 'Of all that has a known line' },
+					{ title: blocks ? 'Bytes' : 'Blocks', numeric: true, width: 100 },
+					{ title: 'Lines', numeric: true, width: 70, about: 'Lines that allocated' },
+				]}
+				count={files.length}
+				row={(at) => {
+					const f = files[at]!;
+					return {
+						cells: [
+							<>
+								<a href={open(f.file)}>{baseName(f.file)}</a> <span class="dim">{f.file.slice(0, -baseName(f.file).length)}</span>
+							</>,
+							blocks ? count(f.blocks) : size(f.bytes),
+							percent(blocks ? f.blocks : f.bytes, total),
+							blocks ? size(f.bytes) : count(f.blocks),
+							count(f.lines),
+						],
+						titles: [f.file],
+					};
+				}}
+			/>
+		</>
+	);
+}
+
+/** What is known of a file without its text. */
+function WithoutText(props: { address: Address; error: AskError; lines: LineSum[] }) {
+	const { address, error } = props;
+	const blocks = inBlocks(address);
+	const lines = [...props.lines].sort((a, b) => (blocks ? b.blocks - a.blocks : b.bytes - a.bytes));
+	const total = lines.reduce((sum, l) => sum + (blocks ? l.blocks : l.bytes), 0);
+	return (
+		<>
+			<p class="missing">
+				{error.status === 401
+					? 'The text is given to those only who bring the collector’s token: open the page by the address that `collector serve` prints, which ends in #token=.'
+					: error.status === 404
+						? `${error.message}. The path above is as the debug information has it: open it in your editor.`
+						: error.message}
+			</p>
+			{lines.length > 0 && (
+				<Rows
+					label="Lines that allocated"
+					columns={[
+						{ title: 'Line', numeric: true, width: 70 },
+						{ title: blocks ? 'Blocks' : 'Bytes', numeric: true, width: 100 },
+						{ title: '%', numeric: true, width: 60, about: 'Of this file' },
+						{ title: 'Function', width: 420 },
+					]}
+					count={lines.length}
+					selected={lines.findIndex((l) => String(l.line) === address.params.get('line'))}
+					onSelect={(at) => go({ set: { line: String(lines[at]!.line), picked: lines[at]!.backtrace ? String(lines[at]!.backtrace) : undefined, site: undefined } }, true)}
+					row={(at) => {
+						const l = lines[at]!;
+						return { cells: [l.line, blocks ? count(l.blocks) : size(l.bytes), percent(blocks ? l.blocks : l.bytes, total), l.function] };
+					}}
+				/>
+			)}
+		</>
+	);
+}
+
+function File(props: ViewProps & { file: string; version: number; lines: LineSum[] }) {
+	const { address, stream, file } = props;
+	const value = valueOf(address);
+	const at = address.params.get('at');
+	const answer = useAnswer<SourceText>(
+		about(stream.id, 'source', [['file', file], ['value', value], ['at', at && value === 'in-use' ? at : undefined], ...filtersOf(address)]),
+		props.version,
+	);
+	const mine = useMemo(() => props.lines.filter((l) => l.file === file), [props.lines, file]);
+	const backtraces = useMemo(() => {
+		const heaviest = new Map<number, LineSum>();
+		for (const l of mine) if (l.bytes > (heaviest.get(l.line)?.bytes ?? -1)) heaviest.set(l.line, l);
+		return heaviest;
+	}, [mine]);
+
+	return (
+		<>
+			<div class="tools">
+				<a class="button" href={changed(address, { set: { file: undefined, line: undefined } })}>
+					All files
+				</a>
+				<Path path={file} />
+				<span class="grow" />
+				<a class="button" href={changed(address, { view: 'flame', set: { find: baseName(file), file: undefined, line: undefined } })}>
+					In the flame graph
+				</a>
+			</div>
+			{answer.error ? (
+				<WithoutText address={address} error={answer.error} lines={mine} />
+			) : (
+				<Answered answer={answer}>{(text) => <Text text={text} address={address} backtraceOf={(line) => backtraces.get(line)?.backtrace ?? 0} />}</Answered>
+			)}
+		</>
+	);
+}
+
+export function SourceView(props: ViewProps) {
+	const { address, stream } = props;
+	const version = stream.state === 'live' ? (stream.events ?? 0) : 0;
+	const file = address.params.get('file');
+	const lines = useLineSums(address, stream, version);
+
+	return (
+		<div class="source">
+			{file ? <File {...props} file={file} version={version} lines={lines.data ?? []} /> : <Answered answer={lines}>{(all) => <Files address={address} lines={all} />}</Answered>}
+		</div>
+	);
+}

@@ -1,0 +1,198 @@
+#!/bin/bash
+# What /openapi.json says of answers is what they are: every path that has a schema is asked, with many parameters, about recordings that are
+# complete, sampled, live, imported, culled, with losses and with maps, and each answer is validated against its schema. Every member
+# that is declared is seen at least once, and nothing else.
+# ctest: COST 60
+. "$(dirname "$0")/lib.sh"
+. "$TEST_SOURCE/lib-export.sh"
+. "$TEST_SOURCE/lib-death.sh"
+need curl taskset
+python3 -c 'import jsonschema; jsonschema.Draft202012Validator' 2>/dev/null || skip "python3 has no jsonschema"
+record_branches
+"$AGENT" run --quiet --mode sample=4K --output sampled.heapcast -- "$PROGRAM"
+"$AGENT" run --quiet --mode sample=4K --output sampled-grown.heapcast -- "$PROGRAM" grown
+"$AGENT" run --quiet --figures-interval 100ms --allocator-figures --gather-maps=100ms --output maps.heapcast -- "$TARGETS/holes"
+"$AGENT" run --quiet --cull 1ms --output culled.heapcast -- /usr/bin/python3 -S -E -c 'import time
+for i in range(300): x = [bytearray(700 + k) for k in range(i)]; time.sleep(0.001)'
+cpu=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+taskset -c "$cpu" "$AGENT" run --quiet --memory-limit 2M --policy count --output lost.heapcast -- "$WITNESS" truth 3 _exit 6 || [ $? = 8 ]
+printf 'main;read;take 300\nmain;write 40\n' >some.collapsed
+"$COLLECTOR" import --format collapsed --output imported.heapcast some.collapsed >import.says
+
+# A fleet of two, of which one does not answer.
+"$COLLECTOR" gather --data "$T/data" --interface lo --http 127.0.0.1:18097 >collector.out 2>collector.err &
+collector_pid=$!
+wait_for 10 "the collector to listen" collector_listens
+cat >work.py <<'PYTHON'
+import sys, time, os
+keep = []
+while not os.path.exists(sys.argv[1]):
+    keep.append(bytearray(5000))
+    time.sleep(0.001)
+PYTHON
+for i in 1 2; do
+	"$AGENT" run --policy block --announce --interface lo --quiet -- /usr/bin/python3 -S -E work.py "$T/enough" >"agent.$i.out" 2>"agent.$i.err" &
+	agents[i]=$!
+done
+live() {
+	[ "$(curl --silent http://127.0.0.1:18097/list | grep -o '"state":"live"' | wc -l)" = 2 ]
+}
+wait_for 20 "two live streams" live
+kill -STOP "${agents[2]}"
+"$COLLECTOR" serve --http 127.0.0.1:18096 ./*.heapcast >serve.out 2>serve.err &
+server=$!
+wait_for 20 "the server" grep -q 18096 serve.out
+
+cat >schemas.py <<'PYTHON'
+import json, os, sys, threading, time, urllib.error, urllib.request
+import jsonschema
+
+FILES, FLEET = "http://127.0.0.1:18096", "http://127.0.0.1:18097"
+TOKEN = open("collector.out").read().split("#token=")[1].split()[0]
+UNSEEN = {("maps", "left_out"), ("maps", "usage_left_out"), # more than 2^18 maps, 2^19 readings
+          ("recordings", "incomplete")} # agents without a place: fleet-places.sh sees it
+UNITS = {"bytes", "blocks", "ns", "ns since the epoch", "ms since the epoch", "s", "since the epoch", "since the start", "duration", "part", "id",
+         "index", "tid", "address", "frames", "groups", "pages", "events", "events/s", "backtraces", "threads", "modules", "nodes", "rows", "maps",
+         "readings", "bytes or blocks", "blocks of 65,536 allocations"}
+
+def get(server, path, body=None):
+    request = urllib.request.Request(server + path, None if body is None else json.dumps(body).encode(), {"Content-Type": "application/json", "Authorization": f"Bearer {TOKEN}"} if body is not None else {})
+    with urllib.request.urlopen(request, timeout=100) as answer:
+        return json.load(answer)
+
+api = get(FILES, "/openapi.json")
+schemas = api["components"]["schemas"]
+seen, asked = set(), 0
+
+def see(schema, value):
+    """Notes which members of which kind of object are there."""
+    name = schema.get("$ref", "").rsplit("/", 1)[-1]
+    schema = schemas.get(name, schema)
+    if isinstance(value, dict):
+        for key, member in value.items():
+            if name:
+                seen.add((name, key))
+            see(schema.get("properties", {}).get(key, {}), member)
+    elif isinstance(value, list):
+        for item in value:
+            see(schema.get("items", {}), item)
+
+def check(schema, value, what):
+    global asked
+    validator = jsonschema.Draft202012Validator(schema | {"components": api["components"]})
+    for error in validator.iter_errors(value):
+        sys.exit(f"{what}: {error.json_path}: {error.message[:300]}")
+    see(schema, value)
+    asked += 1
+
+def schema_of(path, method="get"):
+    return api["paths"][path][method]["responses"]["200"]["content"].get("application/json", {}).get("schema")
+
+MORE = { # parameters beside none
+    "timeline": ["points=7&by=site&bands=2", "points=7&by=backtrace", "points=7&by=module&weight=blocks", "by=custom"],
+    "timeline_leaked": ["points=3"],
+    "snapshot": ["at=50%25&by=backtrace", "by=function&skip=1&count=2"],
+    "peak": ["by=backtrace"],
+    "leaks": ["young=1ms", "count=1"],
+    "histogram": ["value=leaked", "at=50%25"],
+    "diff": ["base={base}&by=backtrace", "base=last@25%25&at=75%25", "base={base}&value=leaked"],
+    "flame": ["reversed=true", "base={base}", "count=3", "value=peak&hide=yes"],
+    "allocations": ["count=200&sort_by=size&order=dsc", "count=200&skip=100&chain_length_min=2", "count=100&lifetime=only_temporary"],
+    "allocation_groups": ["generate_graphs=true&count=50", "size_min=1000"],
+    "maps": ["with_regions=true&with_usage_history=true&generate_graphs=true", "lifetime=only_temporary&with_regions=true"],
+    "fragmentation": ["at=50%25"],
+    "regions": ["at=50%25"],
+    "sql": ["query=select%20*%20from%20allocations&count=3", "query=select%20null%20as%20x,1.5,%27a%27"],
+}
+MUST = {"diff": ["base={base}"], "sql": ["query=select%201"], "allocations": ["count=100"]}
+
+def ask_all(server, id, base):
+    for path, methods in api["paths"].items():
+        schema = schema_of(path) if "get" in methods else None
+        if not schema or "{id}" not in path:
+            continue
+        name = path.removeprefix("/data/{id}/")
+        numbers = [1, 2, 3, 4] if "{number}" in path else [None]
+        for query in MUST.get(name, [""]) + MORE.get(name, []):
+            for number in numbers:
+                url = path.replace("{id}", id).replace("{number}", str(number)) + "?" + query.replace("{base}", base)
+                try:
+                    answer = get(server, url)
+                except urllib.error.HTTPError as error:
+                    assert number and error.code == 404, (url, error.code, error.read()) # it has fewer backtraces
+                    continue
+                check(schema, answer, url)
+
+# ---- every schema is one, its references lead somewhere, and its units are known ----
+for name, schema in schemas.items():
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["additionalProperties"] is False, name
+    for key, member in schema["properties"].items():
+        assert member.get("x-unit") is None or member["x-unit"] in UNITS, (name, key, member["x-unit"])
+used = json.dumps(api)
+for name in schemas:
+    assert f'"#/components/schemas/{name}"' in used, name
+PAGE = "list events questions snapshots {report} {timeline} {timeline_leaked} {snapshot} {peak} {leaks} {histogram} {diff} {flame} {backtrace/{number}} " \
+       "{allocations} {allocation_groups} {maps} {fragmentation} {regions} {timeline_maps} {fragmentation_timeline} {sql}"
+for word in PAGE.split():
+    path = "/data/{id}/" + word[1:-1] if word[0] == "{" else "/" + word
+    content = api["paths"][path]["get"]["responses"]["200"]["content"]
+    assert "schema" in content.get("application/json", {}) or "x-event-data" in content.get("text/event-stream", {}), path
+
+# ---- recordings of all kinds ----
+files = get(FILES, "/list")
+base = min(files, key=lambda e: not e["executable"].endswith("branches"))["id"]
+for entry in files:
+    ask_all(FILES, entry["id"], base)
+check(schema_of("/list"), get(FILES, "/list"), "/list")
+
+# ---- what is being answered ----
+SLOW = "/data/last/sql?query=with%20recursive%20c(x)%20as%20(select%201%20union%20all%20select%20x%2B1%20from%20c)%20select%20count(*)%20from%20c&timeout=2s"
+def slow():
+    try:
+        urllib.request.urlopen(FILES + SLOW, timeout=60).read()
+    except urllib.error.HTTPError:
+        pass
+thread = threading.Thread(target=slow)
+thread.start()
+for _ in range(100):
+    questions = get(FILES, "/questions")
+    check(schema_of("/questions"), questions, "/questions")
+    if questions:
+        break
+    time.sleep(0.02)
+thread.join()
+
+# ---- a fleet ----
+watched = urllib.request.urlopen(FLEET + "/events", timeout=100)
+def event():
+    for line in watched:
+        if line.startswith(b"data: "):
+            data = json.loads(line[6:])
+            check(api["paths"]["/events"]["get"]["responses"]["200"]["content"]["text/event-stream"]["x-event-data"]["schema"], data, "/events")
+            return data
+event()
+taken = get(FLEET, "/snapshot", {"name": "now", "timeout": 2})
+assert len(taken["processes"]) == len(taken["missing"]) == 1, taken
+check(schema_of("/snapshot", "post"), taken, "POST /snapshot")
+check(schema_of("/snapshots"), get(FLEET, "/snapshots"), "/snapshots")
+for entry in get(FLEET, "/list"):
+    ask_all(FLEET, entry["id"], entry["id"])
+while not any("events_per_second" in entry for entry in event()["changed"]):
+    pass
+open(sys.argv[1], "w").close()
+
+# ---- all of it was seen ----
+declared = {(name, key) for name, schema in schemas.items() for key in schema["properties"]}
+unseen = declared - seen - UNSEEN
+assert not unseen, sorted(unseen)
+assert not seen - declared, sorted(seen - declared)
+assert not UNSEEN & seen, "seen after all"
+print(f"{asked} answers of {len(schemas)} kinds, {len(declared)} members")
+PYTHON
+python3 schemas.py "$T/enough"
+
+kill -CONT "${agents[2]}"
+wait "${agents[@]}"
+kill -TERM "$server" "$collector_pid"
+wait "$server" "$collector_pid" || fail "a server ended with $?"
