@@ -1,6 +1,6 @@
 // Single allocations: a row a block, and of the one that is selected all that is known.
 import { useMemo } from 'preact/hooks';
-import { changed, go } from '../base/address';
+import { changed, filtersOf, go, valueOf } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { count, duration, size } from '../base/format';
 import { Answered } from '../base/ui';
@@ -105,6 +105,7 @@ function List(props: ViewProps & { matched: [string, string][]; version: number 
 				order={order}
 				onSort={(s, o) => go({ set: { sort: s, order: o } })}
 				version={props.version}
+				question={[stream.id, valueOf(address), address.params.get('at'), ...filtersOf(address), sort, order].join(' ')}
 				none={<None address={address} />}
 			/>
 			{block && <BlockPanel {...props} block={block} names={names} />}

@@ -85,10 +85,10 @@ export interface Timeline {
 }
 
 export interface Site {
-	function?: string;
-	file?: string;
-	line?: number;
-	module?: string;
+	function?: string | null;
+	file?: string | null;
+	line?: number | null;
+	module?: string | null;
 	backtrace_id: number;
 	value: Sum;
 	allocated: Sum;
@@ -187,10 +187,10 @@ export interface Allocations {
 }
 
 export interface Leak {
-	function?: string;
-	file?: string;
-	line?: number;
-	module?: string;
+	function?: string | null;
+	file?: string | null;
+	line?: number | null;
+	module?: string | null;
 	backtrace_id: number;
 	suspect_bytes: number;
 	value: Sum;

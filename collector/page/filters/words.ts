@@ -111,11 +111,11 @@ const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
 
 /** The filter (custom_filter) of one call site: sums by it are what its row in a table has. By backtraces, which the server finds quickly. */
 export function siteFilter(site: SiteKey): string {
-	const is = (column: string, value: string | undefined) => `${column} is ${value ?? 'null'}`;
+	const is = (column: string, value: string | null | undefined) => `${column} is ${value == null ? 'null' : quoted(value)}`;
 	return `stack in (select stack from stacks where ${[
-		is('function', site.function == null ? undefined : quoted(site.function)),
-		...(site.file == null && !site.line ? [] : [is('file', site.file == null ? undefined : quoted(site.file)), is('line', site.line ? String(site.line) : undefined)]),
-		...(site.module == null ? [] : [is('module', quoted(site.module))]),
+		is('function', site.function),
+		...(site.file || site.line ? [is('file', site.file), `line is ${site.line || 'null'}`] : []),
+		...(site.module == null ? [] : [is('module', site.module)]),
 	].join(' and ')})`;
 }
 

@@ -125,9 +125,16 @@ function Bars(props: { title: string; note: string; bars: Bar[]; blocks: boolean
 									<rect class="bar-room" x={LEFT + i * slot} y={TOP - 14} width={slot} height={high + 14 + BOTTOM} />
 									<rect class="bar-whole" x={x} y={top} width={wide} height={y(0) - top} />
 									{left > 0 && <rect x={x} y={leakedTop} width={wide} height={y(0) - leakedTop} fill={`url(#${hatch})`} />}
-									{slot > 52 && value > 0 && (
-										<text class="bar-value" x={x + wide / 2} y={top - 4} text-anchor="middle">
-											{brief(value)}
+								</g>
+							);
+						})}
+						{/* Apart from the bars, whose names say more. */}
+						<g class="bar-texts" aria-hidden="true">
+							{bars.map((b, i) => (
+								<g class={b.chosen ? 'chosen' : ''}>
+									{slot > 52 && of(b.whole) > 0 && (
+										<text x={LEFT + (i + 0.5) * slot} y={Math.min(y(of(b.whole)), y(0) - 1) - 4} text-anchor="middle">
+											{brief(of(b.whole))}
 										</text>
 									)}
 									{i % every === 0 && (
@@ -136,8 +143,8 @@ function Bars(props: { title: string; note: string; bars: Bar[]; blocks: boolean
 										</text>
 									)}
 								</g>
-							);
-						})}
+							))}
+						</g>
 					</svg>
 				)}
 			</div>

@@ -30,7 +30,7 @@ export function leakInWords(leak: Leak): string {
 function columnsOf(props: ViewProps): Column<Leak>[] {
 	const { address, stream } = props;
 	const only = (leak: Leak) => siteFilterBeside(address.params.get('custom_filter'), leak);
-	const name = (leak: Leak) => leak.function ?? '[unknown]';
+	const name = (leak: Leak) => leak.function ?? `[${baseName(leak.module ?? 'unknown')}]`;
 	return [
 		{
 			key: 'site',
@@ -38,8 +38,8 @@ function columnsOf(props: ViewProps): Column<Leak>[] {
 			width: 'minmax(220px, 1fr)',
 			cell: (leak) => (
 				<>
-					<strong title={leak.function}>{name(leak)}</strong>{' '}
-					<span class="dim" title={leak.file ?? leak.module}>
+					<strong title={leak.function ?? undefined}>{name(leak)}</strong>{' '}
+					<span class="dim" title={leak.file ?? leak.module ?? undefined}>
 						{leak.file ? `${baseName(leak.file)}:${leak.line}` : ''} {baseName(leak.module ?? '')}
 					</span>
 					<div class="leak-words" title={leakInWords(leak)}>
@@ -50,7 +50,7 @@ function columnsOf(props: ViewProps): Column<Leak>[] {
 		},
 		{ key: 'suspect', title: 'Suspect', width: '86px', right: true, hint: 'bytes, weighed by how many blocks that grew so old were never freed', cell: (leak) => size(leak.suspect_bytes) },
 		{ key: 'bytes', title: 'Not freed', width: '86px', right: true, cell: (leak) => size(leak.value.bytes) },
-		{ key: 'graph', title: 'Over time', width: '110px', from: 780, hint: 'how much of it was in use over time', cell: (leak) => <Spark path={sparkPath(stream, address, [['custom_filter', only(leak)]])} blocks={false} label={`${name(leak)} over time`} /> },
+		{ key: 'graph', title: 'Over time', width: '110px', from: 780, hint: 'how much of it was in use over time', cell: (leak) => <Spark path={sparkPath(stream, address, [['custom_filter', only(leak)]])} blocks={false} live={stream.state === 'live'} label={`${name(leak)} over time`} /> },
 		{
 			key: 'next',
 			title: 'See',
@@ -91,13 +91,13 @@ export function LeaksView(props: ViewProps) {
 	const version = stream.state === 'live' ? (stream.events ?? 0) : 0;
 	const question: [string, string | undefined][] = [['young', address.params.get('young') ?? undefined], ...filtersOf(address)];
 	const sum = useAnswer<Leaks>(about(stream.id, 'leaks', [...question, ['count', 0]]), version).data;
-	const columns = useMemo(() => columnsOf(props), [address.params.toString(), stream.id]);
+	const columns = useMemo(() => columnsOf(props), [address.params.toString(), stream.id, stream.state]);
 
 	return (
 		<div class="tableview">
 			<div class="tools">
 				<span role="status">
-					{sum && (
+					{sum && sum.total.blocks > 0 && (
 						<>
 							{size(sum.total.bytes)} in {count(sum.total.blocks)} blocks {stream.watched_to_end === false ? 'were not freed while it was watched' : 'were not freed'}.{' '}
 							<strong>{size(sum.suspect_bytes)}</strong> of it ({percent(sum.suspect_bytes, sum.total.bytes)} %) is suspect.

@@ -1,5 +1,5 @@
-// Call sites. What is in use or was at the peak is grouped by line, function or backtrace, the largest first; what was allocated, leaked or
-// freed by backtrace, in any order, with a graph of each over time.
+// Call sites: by line, function or backtrace, with a graph of each over time. What is in use or was at the peak comes from the API, the largest
+// first; what was allocated, leaked or freed is sorted by any column (sums.tsx; by backtrace, and with filters, here).
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { changed, filtersOf, go, inBlocks, valueOf, type Address } from '../base/address';
@@ -11,6 +11,7 @@ import { nanoseconds, type AllocationGroup, type AllocationGroups, type Report, 
 import { siteFilterBeside } from '../filters/words';
 import { placeOfFrame, Trail } from './frames';
 import { Spark } from './spark';
+import { SumTable } from './sums';
 import { VirtualTable, type Column } from './virtual';
 
 const BY = [
@@ -18,6 +19,8 @@ const BY = [
 	['function', 'Function'],
 	['backtrace', 'Backtrace'],
 ] as const;
+
+const GROUPS: Record<string, string> = { site: 'call sites', function: 'functions', backtrace: 'backtraces' };
 
 const NONE: Record<string, string> = {
 	'in-use': 'Nothing was in use then.',
@@ -59,9 +62,9 @@ function siteColumns(props: ViewProps, by: string): Column<SiteRow>[] {
 	const value = valueOf(address);
 	const condition = address.params.get('custom_filter');
 	return [
-		{ key: 'function', title: by === 'function' ? 'Function' : 'Call site', width: 'minmax(150px, 3fr)', cell: (g) => <span title={g.function}>{g.function ?? '[unknown]'}</span> },
-		...(by === 'function' ? [] : [{ key: 'place', title: 'Place', width: 'minmax(90px, 1fr)', cell: (g: SiteRow) => <span class="dim" title={g.file}>{g.file ? `${baseName(g.file)}:${g.line}` : ''}</span> }]),
-		{ key: 'module', title: 'Module', width: 'minmax(80px, 1fr)', from: 940, cell: (g) => <span class="dim" title={g.module}>{baseName(g.module ?? '')}</span> },
+		{ key: 'function', title: by === 'function' ? 'Function' : 'Call site', width: 'minmax(150px, 3fr)', cell: (g) => <span title={g.function ?? undefined}>{g.function ?? `[${baseName(g.module ?? 'unknown')}]`}</span> },
+		...(by === 'function' ? [] : [{ key: 'place', title: 'Place', width: 'minmax(90px, 1fr)', cell: (g: SiteRow) => <span class="dim" title={g.file ?? undefined}>{g.file ? `${baseName(g.file)}:${g.line}` : ''}</span> }]),
+		{ key: 'module', title: 'Module', width: 'minmax(80px, 1fr)', from: 940, cell: (g) => <span class="dim" title={g.module ?? undefined}>{baseName(g.module ?? '')}</span> },
 		{
 			key: 'graph',
 			title: 'Over time',
@@ -71,7 +74,7 @@ function siteColumns(props: ViewProps, by: string): Column<SiteRow>[] {
 			cell: (g) => {
 				const own: [string, string] =
 					by === 'backtrace' ? ['backtraces', String(g.backtrace_id)] : ['custom_filter', siteFilterBeside(condition, by === 'function' ? { function: g.function, module: g.module } : g)];
-				return <Spark path={sparkPath(stream, address, [own])} blocks={blocks} label={`${g.function ?? 'unknown'} over time`} />;
+				return <Spark path={sparkPath(stream, address, [own])} blocks={blocks} live={stream.state === 'live'} label={`${g.function ?? 'unknown'} over time`} />;
 			},
 		},
 		{
@@ -93,7 +96,7 @@ function SiteTable(props: ViewProps & { by: string }) {
 	const { address, stream, by } = props;
 	const moment = valueOf(address) === 'peak' ? 'peak' : 'snapshot';
 	const blocks = inBlocks(address);
-	const columns = useMemo(() => siteColumns(props, by), [address.params.toString(), stream.id, by]);
+	const columns = useMemo(() => siteColumns(props, by), [address.params.toString(), stream.id, stream.state, by]);
 	return (
 		<VirtualTable<SiteRow, Sites>
 			label="Call sites"
@@ -140,7 +143,7 @@ export function groupColumns(props: ViewProps, whole: Sum | undefined, title: st
 			hint: 'how much of it was in use over time',
 			width: '110px',
 			from: 800,
-			cell: (g) => <Spark path={sparkPath(stream, address, [['backtraces', String(g.backtrace_id)]])} blocks={blocks} label={`backtrace ${g.backtrace_id} over time`} />,
+			cell: (g) => <Spark path={sparkPath(stream, address, [['backtraces', String(g.backtrace_id)]])} blocks={blocks} live={stream.state === 'live'} label={`backtrace ${g.backtrace_id} over time`} />,
 		},
 		...(blocks ? [number] : [sum]),
 		{ key: 'part', title: '%', width: '58px', right: true, cell: part },
@@ -180,7 +183,7 @@ export function groupColumns(props: ViewProps, whole: Sum | undefined, title: st
 export function GroupTable(props: ViewProps & { own: [string, string][]; title: string; value: string; whole: Sum | undefined; sort?: string; none: ComponentChildren }) {
 	const { address, stream, own, whole } = props;
 	const blocks = inBlocks(address);
-	const columns = useMemo(() => groupColumns(props, whole, props.title, props.value), [address.params.toString(), stream.id, whole, props.title]);
+	const columns = useMemo(() => groupColumns(props, whole, props.title, props.value), [address.params.toString(), stream.id, stream.state, whole, props.title]);
 	const chosen = address.params.get('sort');
 	const sort = columns.some((c) => c.sort === chosen) ? chosen! : (props.sort ?? (blocks ? 'only_matched.allocated_count' : 'only_matched.size'));
 	const order = sort === chosen && address.params.get('order') === 'asc' ? 'asc' : 'dsc';
@@ -207,6 +210,8 @@ export function SitesView(props: ViewProps) {
 	const value = valueOf(address);
 	const ofMoment = value === 'peak' || value === 'in-use';
 	const by = BY.find(([name]) => name === address.params.get('by'))?.[0] ?? 'site';
+	// Sums by call site over all time are those of the whole recording.
+	const byBacktrace = !ofMoment && filtersOf(address).length > 0;
 	const lifetime = LIFETIME[value];
 	const own: [string, string][] = lifetime ? [['lifetime', lifetime]] : [];
 	const version = stream.state === 'live' ? (stream.events ?? 0) : 0;
@@ -221,20 +226,20 @@ export function SitesView(props: ViewProps) {
 	return (
 		<div class="tableview">
 			<div class="tools">
-				{ofMoment ? (
-					<>
-						<Segments label="Grouped by" options={BY} chosen={by} onChoose={(b) => go({ set: { by: b === 'site' ? undefined : b } })} />
-						<span class="dim" role="status">
-							{moment && `${size(moment.total.bytes)} in ${count(moment.total.blocks)} blocks of ${count(moment.group_count ?? 0)} ${by === 'site' ? 'call sites' : by === 'function' ? 'functions' : 'backtraces'}`}
-						</span>
-					</>
-				) : (
-					<span class="dim" role="status">
-						{whole ? `${size(whole.bytes)} in ${count(whole.blocks)} blocks, by backtrace` : 'By backtrace'}
-					</span>
-				)}
+				{!byBacktrace && <Segments label="Grouped by" options={BY} chosen={by} onChoose={(b) => go({ set: { by: b === 'site' ? undefined : b } })} />}
+				<span class="dim" role="status">
+					{ofMoment
+						? moment && moment.total.blocks > 0 && `${size(moment.total.bytes)} in ${count(moment.total.blocks)} blocks of ${count(moment.group_count)} ${GROUPS[by]}`
+						: whole && whole.blocks > 0 && `${size(whole.bytes)} in ${count(whole.blocks)} blocks${byBacktrace ? ', by backtrace while there are filters' : ''}`}
+				</span>
 			</div>
-			{ofMoment ? <SiteTable {...props} by={by} /> : <GroupTable {...props} own={own} title={title} value={value} whole={whole} none={<None address={address} />} />}
+			{ofMoment ? (
+				<SiteTable {...props} by={by} />
+			) : byBacktrace || by === 'backtrace' ? (
+				<GroupTable {...props} own={own} title={title} value={value} whole={whole} none={<None address={address} />} />
+			) : (
+				<SumTable {...props} by={by} title={title} whole={whole} />
+			)}
 		</div>
 	);
 }

@@ -1,10 +1,11 @@
 // A small graph in a row of a table. It is asked for only when the row has been in sight for a moment, two at a time, so that the rows
 // themselves never wait for graphs.
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from '../base/ask';
 import type { Timeline } from '../api/types';
 
 const REST_MS = 150;
+const LIVE_MS = 10_000;
 const AT_ONCE = 2;
 const KEPT_MAX = 400;
 
@@ -27,14 +28,17 @@ export function outline(values: number[]): string {
 	return `M0 20${values.map((v, i) => `V${(19.5 - (18 * v) / most).toFixed(1)}H${((i + 1) * step).toFixed(1)}`).join('')}V20z`;
 }
 
-/** `path` is a question for a timeline; `version` asks anew. */
-export function Spark(props: { path: string; blocks: boolean; label: string }) {
-	const key = `${props.path} ${props.blocks}`;
+/** `path` is a question for a timeline; of a `live` recording it is asked anew now and then. */
+export function Spark(props: { path: string; blocks: boolean; live: boolean; label: string }) {
+	const what = `${props.path} ${props.blocks}`;
+	const key = props.live ? `${what} ${Math.floor(performance.now() / LIVE_MS)}` : what;
 	const [shape, setShape] = useState<string | undefined>(kept.get(key));
+	const shown = useRef(what);
 
 	useEffect(() => {
 		const known = kept.get(key);
-		setShape(known);
+		if (known !== undefined || shown.current !== what) setShape(known);
+		shown.current = what;
 		if (known !== undefined) return undefined;
 		const abort = new AbortController();
 		const begin = () => {

@@ -41,13 +41,15 @@ export interface Rows<R> {
 }
 
 interface Store<R> {
+	question: string;
+	version: string;
 	total: number | undefined;
 	pages: Map<number, R[]>;
 	flying: Map<number, AbortController>;
 	error: AskError | undefined;
 }
 
-const empty = <R,>(): Store<R> => ({ total: undefined, pages: new Map(), flying: new Map(), error: undefined });
+const empty = <R,>(question: string, version: string): Store<R> => ({ question, version, total: undefined, pages: new Map(), flying: new Map(), error: undefined });
 
 export interface VirtualTableProps<R, A> {
 	label: string;
@@ -66,26 +68,28 @@ export interface VirtualTableProps<R, A> {
 	rowHeight?: number;
 	/** Asks anew, where it is, when it changes. */
 	version?: number;
+	/** Where another path can be the same question (of the peak, which moves): what stays the same then. */
+	question?: string;
 	/** Instead of no rows. */
 	none: ComponentChildren;
 }
 
 /** Pages of rows: those that are wanted are asked for, what is out of sight again is cancelled. */
-function usePages<R, A>(props: Pick<VirtualTableProps<R, A>, 'path' | 'read'> & { version: number }, from: number, to: number) {
+function usePages<R, A>(props: Pick<VirtualTableProps<R, A>, 'path' | 'read'> & { question: string; version: string }, from: number, to: number) {
 	const [, draw] = useState(0);
-	const source = props.path(0, PAGE);
-	const now = useRef(empty<R>());
+	const { question, version } = props;
+	const now = useRef(empty<R>(question, version));
 	const before = useRef<Store<R>>();
-	const of = useRef('');
 	const timer = useRef<ReturnType<typeof setTimeout>>();
 	const wanted = useRef<[number, number]>([0, 0]);
 	const mounted = useRef(true);
 
-	if (of.current !== `${source} ${props.version}`) {
-		of.current = `${source} ${props.version}`;
-		for (const abort of now.current.flying.values()) abort.abort();
-		if (now.current.total !== undefined) before.current = now.current;
-		now.current = empty();
+	// What grows is asked for anew when the question before has been answered, or it would never be.
+	const { current } = now;
+	if (current.question !== question || (current.version !== version && (current.total !== undefined || current.error))) {
+		for (const abort of current.flying.values()) abort.abort();
+		if (current.total !== undefined) before.current = current;
+		now.current = empty(question, version);
 	}
 	wanted.current = [Math.floor(Math.max(0, from) / PAGE), Math.floor(Math.max(0, to) / PAGE)];
 
@@ -143,7 +147,7 @@ function usePages<R, A>(props: Pick<VirtualTableProps<R, A>, 'path' | 'read'> & 
 	return {
 		total: shown.total,
 		error: now.current.error,
-		stale: shown !== now.current,
+		stale: shown.question !== question,
 		row: (index: number): R | undefined => shown.pages.get(Math.floor(index / PAGE))?.[index % PAGE],
 		again: () => {
 			now.current.error = undefined;
@@ -240,12 +244,13 @@ export function VirtualTable<R, A>(props: VirtualTableProps<R, A>) {
 	const scrolling = useScrolling(known.current, view, high);
 	const first = Math.max(0, Math.floor(scrolling.top / high) - AHEAD);
 	const last = Math.floor((scrolling.top + view) / high) + AHEAD;
-	const pages = usePages<R, A>({ path: props.path, read: props.read, version: props.version ?? 0 }, first, last);
+	const path = props.path(0, PAGE);
+	const question = props.question ?? path;
+	const pages = usePages<R, A>({ path: props.path, read: props.read, question, version: `${path} ${props.version ?? 0}` }, first, last);
 	const [cursor, setCursor] = useState(-1);
 	const pending = useRef(false);
 	const [, draw] = useState(0);
 	const total = pages.total ?? 0;
-	const source = props.path(0, 1);
 	const shown = props.columns.filter((c) => !c.from || width >= c.from);
 	const tracks = shown.map((c) => c.width).join(' ');
 	const least = shown.reduce((sum, c) => sum + parseFloat(c.width.replace(/^minmax\(/, '')), 0);
@@ -256,13 +261,13 @@ export function VirtualTable<R, A>(props: VirtualTableProps<R, A>) {
 		draw((n) => n + 1);
 	}, [total]);
 	// Another question begins at its first row.
-	const asked = useRef(source);
+	const asked = useRef(question);
 	useLayoutEffect(() => {
-		if (asked.current === source) return;
-		asked.current = source;
+		if (asked.current === question) return;
+		asked.current = question;
 		setCursor(-1);
 		scrolling.move(0);
-	}, [source]);
+	}, [question]);
 	useEffect(() => {
 		const row = pending.current ? pages.row(cursor) : undefined;
 		if (row === undefined) return;

@@ -32,6 +32,7 @@ export function TemporaryView(props: ViewProps) {
 				<span class="dim" role="status">
 					{these &&
 						all &&
+						all.allocated.blocks > 0 &&
 						`${count(these.allocated.blocks)} of ${count(all.allocated.blocks)} blocks (${percent(these.allocated.blocks, all.allocated.blocks)} %), ${size(these.allocated.bytes)}, ${
 							atOnce ? 'were freed, or moved by realloc, before their thread allocated again' : 'were freed before the end'
 						}`}
