@@ -96,38 +96,57 @@ export interface Answer<T> {
 	waitingSince?: number;
 }
 
+interface Flight {
+	path: string;
+	version: number;
+	abort: AbortController;
+	over: boolean;
+}
+
 /**
  * Asks whenever `path` changes, and takes the question before back. null: nothing is asked. `version` asks again although the path is
- * the same (a live recording has grown); with it answers are not kept.
+ * the same (a live recording has grown), when the question before has been answered; with it answers are not kept.
  */
 export function useAnswer<T>(path: string | null, version = 0): Answer<T> {
 	const [answer, setAnswer] = useState<Answer<T>>({});
-	const shown = useRef<string | null>(null);
+	const last = useRef<Flight>();
 
-	useEffect(() => {
-		if (path === null) {
-			setAnswer({});
-			return undefined;
-		}
-		const old = version ? undefined : (kept.get(path) as T | undefined);
-		if (old !== undefined) {
-			keep(path, old);
-			setAnswer({ data: old });
-			return undefined;
-		}
-		const abort = new AbortController();
-		setAnswer((before) => ({ ...before, error: undefined, waitingSince: performance.now() }));
-		ask<T>(path, { signal: abort.signal }).then(
+	const start = (asked: string, of: number) => {
+		const flight: Flight = { path: asked, version: of, abort: new AbortController(), over: false };
+		last.current = flight;
+		ask<T>(asked, { signal: flight.abort.signal }).then(
 			(data) => {
-				shown.current = path;
-				if (!version) keep(path, data);
+				flight.over = true;
+				if (flight.abort.signal.aborted) return;
+				if (!of) keep(asked, data);
 				setAnswer({ data });
+				if (flight.version !== of) start(asked, flight.version);
 			},
 			(error) => {
-				if (!abort.signal.aborted) setAnswer((before) => ({ data: before.data, error }));
+				flight.over = true;
+				if (!flight.abort.signal.aborted) setAnswer((before) => ({ data: before.data, error }));
 			},
 		);
-		return () => abort.abort();
+	};
+
+	useEffect(() => {
+		const flight = last.current;
+		if (path !== null && flight?.path === path && !flight.over) {
+			flight.version = version;
+			return;
+		}
+		flight?.abort.abort();
+		const old = version || path === null ? undefined : (kept.get(path) as T | undefined);
+		if (path === null) {
+			setAnswer({});
+		} else if (old !== undefined) {
+			keep(path, old);
+			setAnswer({ data: old });
+		} else {
+			if (flight?.path !== path) setAnswer((before) => ({ data: before.data, waitingSince: performance.now() }));
+			start(path, version);
+		}
 	}, [path, version]);
+	useEffect(() => () => last.current?.abort.abort(), []);
 	return answer;
 }
