@@ -105,11 +105,18 @@ function WithoutText(props: { address: Address; error: AskError; lines: LineSum[
 	return (
 		<>
 			<p class="missing">
-				{error.status === 401
-					? 'The text is given to those only who bring the collector’s token: open the page by the address that `collector serve` prints, which ends in #token=.'
-					: error.status === 404
-						? `${error.message}. The path above is as the debug information has it: open it in your editor.`
-						: error.message}
+				{error.status === 401 ? (
+					<>
+						Source text is shown only to who brings the collector’s token: open the page by the address that <code>collector serve</code> prints, or with <code>#token=</code> and the token at the end of its
+						address.
+					</>
+				) : error.status === 404 ? (
+					<>
+						{error.message[0]!.toUpperCase() + error.message.slice(1)}. <code>collector serve --source DIR</code> names folders to look in; the path above is as the debug information has it.
+					</>
+				) : (
+					error.message
+				)}
 			</p>
 			{lines.length > 0 && (
 				<Rows
