@@ -2,6 +2,7 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { changed, filtersOf, go, inBlocks, valueOf, type Address } from '../base/address';
 import { about, useAnswer, type AskError } from '../base/ask';
+import { useCalmVersion } from '../base/calm';
 import { baseName, count, percent, size } from '../base/format';
 import { Rows } from '../base/rows';
 import { Answered, Notice } from '../base/ui';
@@ -178,7 +179,7 @@ function File(props: ViewProps & { file: string; version: number; lines: LineSum
 
 export function SourceView(props: ViewProps) {
 	const { address, stream } = props;
-	const version = stream.state === 'live' ? (stream.events ?? 0) : 0;
+	const version = useCalmVersion(stream);
 	const file = address.params.get('file');
 	const lines = useLineSums(address, stream, version);
 
