@@ -4,6 +4,7 @@ import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { changed, go } from '../base/address';
 import { about, useAnswer } from '../base/ask';
+import { useCalmVersion } from '../base/calm';
 import { count, duration, percent, size } from '../base/format';
 import { Plot, type Line } from '../base/plot';
 import { Answered, Notice } from '../base/ui';
@@ -177,7 +178,7 @@ function Mallopts(props: ViewProps & { calls: Mallopt[] }) {
 
 export function FiguresView(props: ViewProps) {
 	const { address, stream } = props;
-	const version = stream.state === 'live' ? (stream.events ?? 0) : 0;
+	const version = useCalmVersion(stream);
 	const kernel = useAnswer<KernelFigures>(about(stream.id, 'timeline_maps'), version);
 	const heap = useAnswer<FragmentationTimeline>(about(stream.id, 'fragmentation_timeline'), version).data;
 	const mallopts = useAnswer<Mallopt[]>(about(stream.id, 'mallopts'), version);

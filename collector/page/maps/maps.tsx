@@ -2,6 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import { filtersOf, go } from '../base/address';
 import { about, useAnswer } from '../base/ask';
+import { useCalmVersion } from '../base/calm';
 import { baseName, count, duration, size } from '../base/format';
 import { useMoment, type Moment } from '../base/moment';
 import { Plot, type Line } from '../base/plot';
@@ -115,13 +116,13 @@ function Table(props: ViewProps & { answer: Maps; moment: Moment }) {
 	const columns: Column[] = [
 		column('address', 'Address', 210),
 		column('size', 'Size', 78, { numeric: true }),
-		column('resident', 'Resident', 78, { numeric: true, about: `In memory ${moment.text}, as the last reading before had it` }),
-		column('peak', 'Most', 78, { numeric: true, about: 'Most that was resident at any reading' }),
+		column('resident', 'Resident', 82, { numeric: true, about: `In memory ${moment.text}, as the last reading before had it` }),
+		column('peak', 'Most', 90, { numeric: true, about: 'Most that was resident at any reading' }),
 		{ title: '', width: 54, about: 'Protection: read, write, execute; private or shared' },
 		column('name', 'Name', undefined),
 		column('by', 'Mapped by', 160),
-		column('since', 'Since', 68, { numeric: true }),
-		column('until', 'Until', 68, { numeric: true }),
+		column('since', 'Since', 84, { numeric: true }),
+		column('until', 'Until', 84, { numeric: true }),
 	];
 	const selected = picked === null ? -1 : lines.findIndex((l) => String(l.map.id) === picked);
 	const select = (line: MapLine) =>
@@ -171,7 +172,7 @@ function Table(props: ViewProps & { answer: Maps; moment: Moment }) {
 							duration(line.since),
 							line.until === Infinity ? '' : duration(line.until),
 						],
-						titles: [undefined, `${count(map.size)} B`, undefined, undefined, undefined, line.name, line.by],
+						titles: [rangeOf(map), `${count(map.size)} B`, undefined, undefined, undefined, line.name, line.by],
 					};
 				}}
 			/>
@@ -181,7 +182,7 @@ function Table(props: ViewProps & { answer: Maps; moment: Moment }) {
 
 export function MapsView(props: ViewProps) {
 	const { address, stream } = props;
-	const version = stream.state === 'live' ? (stream.events ?? 0) : 0;
+	const version = useCalmVersion(stream);
 	const filters = filtersOf(address);
 	const taken = filters.filter(([name]) => TAKEN.test(name));
 	const answer = useAnswer<Maps>(about(stream.id, 'maps', [['with_usage_history', 'true'], ['count', MOST], ...taken]), version);

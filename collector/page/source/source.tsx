@@ -2,6 +2,7 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { changed, filtersOf, go, inBlocks, valueOf, type Address } from '../base/address';
 import { about, useAnswer, type AskError } from '../base/ask';
+import { useCalmVersion } from '../base/calm';
 import { baseName, count, percent, size } from '../base/format';
 import { Rows } from '../base/rows';
 import { Answered, Notice } from '../base/ui';
@@ -105,11 +106,18 @@ function WithoutText(props: { address: Address; error: AskError; lines: LineSum[
 	return (
 		<>
 			<p class="missing">
-				{error.status === 401
-					? 'The text is given to those only who bring the collector’s token: open the page by the address that `collector serve` prints, which ends in #token=.'
-					: error.status === 404
-						? `${error.message}. The path above is as the debug information has it: open it in your editor.`
-						: error.message}
+				{error.status === 401 ? (
+					<>
+						Source text is shown only to who brings the collector’s token: open the page by the address that <code>collector serve</code> prints, or with <code>#token=</code> and the token at the end of its
+						address.
+					</>
+				) : error.status === 404 ? (
+					<>
+						{error.message[0]!.toUpperCase() + error.message.slice(1)}. <code>collector serve --source DIR</code> names folders to look in; the path above is as the debug information has it.
+					</>
+				) : (
+					error.message
+				)}
 			</p>
 			{lines.length > 0 && (
 				<Rows
@@ -171,7 +179,7 @@ function File(props: ViewProps & { file: string; version: number; lines: LineSum
 
 export function SourceView(props: ViewProps) {
 	const { address, stream } = props;
-	const version = stream.state === 'live' ? (stream.events ?? 0) : 0;
+	const version = useCalmVersion(stream);
 	const file = address.params.get('file');
 	const lines = useLineSums(address, stream, version);
 

@@ -1,18 +1,23 @@
-// The text of a file, with what its lines allocated at the left.
+// The text of a file, with what came through its lines at the left: what they allocated themselves, and what those did that they call.
 import { useMemo } from 'preact/hooks';
 import { go, inBlocks, type Address } from '../base/address';
-import { count, percent, size } from '../base/format';
+import { count, size } from '../base/format';
 import { Rows } from '../base/rows';
 
 export interface SourceText {
 	file: string;
 	lines: string[];
-	sums?: { line: number; bytes: number; blocks: number }[];
+	/** `bytes` came through the line; of it `self_bytes` was allocated there. */
+	sums?: { line: number; bytes: number; blocks: number; self_bytes: number; self_blocks: number }[];
 }
 
 const CHARACTER = 7.3; // px, of 12 px monospace
 const WIDEST = 400;
 const HEAVIEST = 5;
+
+function inFull(bytes: number, blocks: number): string {
+	return `${count(bytes)} B in ${count(blocks)} ${blocks === 1 ? 'block' : 'blocks'}`;
+}
 
 export function Text(props: { text: SourceText; address: Address; backtraceOf: (line: number) => number }) {
 	const { text, address } = props;
@@ -21,7 +26,8 @@ export function Text(props: { text: SourceText; address: Address; backtraceOf: (
 	const sums = useMemo(() => new Map((text.sums ?? []).map((s) => [s.line, s])), [text]);
 	const amount = (line: number) => (blocks ? (sums.get(line)?.blocks ?? 0) : (sums.get(line)?.bytes ?? 0));
 	const most = [...sums.keys()].reduce((top, line) => Math.max(top, amount(line)), 1);
-	const total = [...sums.keys()].reduce((sum, line) => sum + amount(line), 0);
+	const self = (line: number) => (blocks ? (sums.get(line)?.self_blocks ?? 0) : (sums.get(line)?.self_bytes ?? 0));
+	const total = [...sums.keys()].reduce((sum, line) => sum + self(line), 0);
 	const heaviest = useMemo(() => [...sums.keys()].sort((a, b) => amount(b) - amount(a)).slice(0, HEAVIEST), [sums, blocks]);
 	const width = useMemo(() => Math.min(WIDEST, text.lines.reduce((longest, l) => Math.max(longest, l.replaceAll('\t', '    ').length), 20)) * CHARACTER + 30, [text]);
 	const show = blocks ? count : size;
@@ -32,7 +38,9 @@ export function Text(props: { text: SourceText; address: Address; backtraceOf: (
 		<>
 			<div class="tools">
 				<span class="dim">
-					{sums.size ? `${show(total)} at ${count(sums.size)} of ${count(text.lines.length)} lines. Heaviest:` : `No line of it has anything ${blocks ? 'in blocks' : 'in bytes'} for what is shown.`}
+					{sums.size
+						? `${show(total)} ${total === 1 && blocks ? 'was' : 'were'} allocated here; something came through ${count(sums.size)} of ${count(text.lines.length)} lines. Most at`
+						: 'Nothing of what is shown came through this file.'}
 				</span>
 				{heaviest.map((line) => (
 					<button type="button" class="button" title={show(amount(line))} onClick={() => pick(line)}>
@@ -45,8 +53,8 @@ export function Text(props: { text: SourceText; address: Address; backtraceOf: (
 				rowHeight={20}
 				label={`Text of ${text.file}`}
 				columns={[
-					{ title: blocks ? 'Blocks' : 'Bytes', numeric: true, width: 86 },
-					{ title: '%', numeric: true, width: 50 },
+					{ title: blocks ? 'Blocks' : 'Bytes', numeric: true, width: 86, about: 'Came through the line: allocated there, or by what it calls' },
+					{ title: 'Itself', numeric: true, width: 88, about: 'Allocated at the line itself' },
 					{ title: 'Line', numeric: true, width: 54 },
 					{ title: 'Text', class: 'text', width },
 				]}
@@ -65,13 +73,13 @@ export function Text(props: { text: SourceText; address: Address; backtraceOf: (
 									<span class="amount">{show(value)}</span>
 								</>
 							) : null,
-							value ? percent(value, total) : null,
+							self(at + 1) ? show(self(at + 1)) : null,
 							<button type="button" class="plain" aria-label={`Line ${at + 1}${value ? `, ${show(value)}` : ''}`} onClick={() => pick(at + 1)}>
 								{at + 1}
 							</button>,
 							<code>{text.lines[at]}</code>,
 						],
-						titles: [value ? `${count(sums.get(at + 1)!.bytes)} B in ${count(sums.get(at + 1)!.blocks)} blocks` : undefined],
+						titles: value ? [inFull(sums.get(at + 1)!.bytes, sums.get(at + 1)!.blocks), inFull(sums.get(at + 1)!.self_bytes, sums.get(at + 1)!.self_blocks)] : [],
 					};
 				}}
 			/>

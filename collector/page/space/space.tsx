@@ -4,6 +4,7 @@ import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { filtersOf, go } from '../base/address';
 import { about, useAnswer } from '../base/ask';
+import { useCalmVersion } from '../base/calm';
 import { useDark } from '../base/colours';
 import { count, duration, percent, size } from '../base/format';
 import { useMoment, type Moment } from '../base/moment';
@@ -101,7 +102,7 @@ function Legend(props: { data: Fragmentation }) {
 	);
 }
 
-function Areas(props: ViewProps & { data: Fragmentation; regions: Regions; moment: Moment }) {
+function Areas(props: ViewProps & { data: Fragmentation; regions: Regions; moment: Moment; version: number }) {
 	const { data, regions, address } = props;
 	const [box, { width }] = useSize<HTMLDivElement>();
 	const space = useMemo(() => spaceOf(data, regions), [data, regions]);
@@ -156,14 +157,14 @@ function Areas(props: ViewProps & { data: Fragmentation; regions: Regions; momen
 					))}
 				{space.left > 0 && <p class="dim">{count(space.left)} more areas are not drawn: a filter of addresses shows them.</p>}
 			</div>
-			{spot && <Blocks address={address} stream={props.stream} spot={spot} moment={props.moment} version={props.stream.state === 'live' ? (props.stream.events ?? 0) : 0} />}
+			{spot && <Blocks address={address} stream={props.stream} spot={spot} moment={props.moment} version={props.version} />}
 		</>
 	);
 }
 
 export function SpaceView(props: ViewProps) {
 	const { address, stream } = props;
-	const version = stream.state === 'live' ? (stream.events ?? 0) : 0;
+	const version = useCalmVersion(stream);
 	const moment = useMoment(stream, address, version);
 	const params: [string, string | undefined][] = [['at', moment?.at], ...filtersOf(address)];
 	const fragmentation = useAnswer<Fragmentation>(moment ? about(stream.id, 'fragmentation', params) : null, version);
@@ -182,7 +183,7 @@ export function SpaceView(props: ViewProps) {
 							{filtersOf(address).length ? 'The filters above leave nothing: remove one.' : 'Click in the time strip above to choose another moment.'}
 						</Notice>
 					) : (
-						<Answered answer={regions}>{(all) => (moment ? <Areas {...props} data={data} regions={all} moment={moment} /> : null)}</Answered>
+						<Answered answer={regions}>{(all) => (moment ? <Areas {...props} data={data} regions={all} moment={moment} version={version} /> : null)}</Answered>
 					)
 				}
 			</Answered>

@@ -1,6 +1,6 @@
 // Somebody looks at the memory of the process: maps and who made them, pages and what lies on them, figures over time, lines of the sources.
 export default async function ({ page, open, settled, picture, accessible, check, allow, args }) {
-	const [stream] = args;
+	const [stream, token] = args;
 
 	await open(`#/${stream}/maps`);
 	const rows = page.locator('.rows tbody tr:not(.spacer)');
@@ -36,10 +36,24 @@ export default async function ({ page, open, settled, picture, accessible, check
 	await accessible('figures');
 
 	allow(/\/source\?/);
-	await open(`#/${stream}/source?value=allocated`);
-	await page.locator('.source td a').first().click();
+	const file = `#/${stream}/source?value=allocated`;
+	await open(file);
+	await page.getByRole('link', { name: 'holes.c' }).click();
 	await settled();
-	check('a file is opened', /file=/.test(page.url()), page.url());
-	check('its path can be copied', (await page.getByRole('button', { name: 'Copy path' }).count()) === 1);
+	check('without the token there are lines, but no text', /token/.test(await page.locator('.missing').innerText()) && (await rows.count()) >= 3);
+	check('the path can be copied', (await page.getByRole('button', { name: 'Copy path' }).count()) === 1);
+	await accessible('a source file without its text');
+
+	await page.goto('about:blank');
+	await open(`#token=${token}`);
+	await open(file);
+	await page.getByRole('link', { name: 'holes.c' }).click();
+	await page.locator('.source-text').waitFor();
+	await settled();
+	check('with it the text is shown', /malloc/.test(await page.locator('.source-text tr.heavy').first().innerText()), await page.locator('.source-text tr.heavy').first().innerText());
+	await page.locator('.source-text tr.heavy button').first().click();
+	await settled();
+	check('a line is in the address', /line=\d+/.test(page.url()), page.url());
 	await accessible('a source file');
+	await picture('source');
 }
