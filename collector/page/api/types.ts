@@ -38,6 +38,7 @@ export interface Stream {
 }
 
 export interface Changes {
+	incomplete?: string;
 	changed: Stream[];
 	gone: string[];
 }

@@ -90,7 +90,7 @@ function Row(props: { stream: Stream; address: Address; picked: boolean; onPick:
 const ROWS_MAX = 200;
 
 export function FleetView(props: { address: Address }) {
-	const { streams, connected } = useFleet();
+	const { streams, connected, incomplete } = useFleet();
 	const [picked, setPicked] = useState<string[]>([]);
 	const { params } = props.address;
 	const q = params.get('q') ?? '';
@@ -128,6 +128,11 @@ export function FleetView(props: { address: Address }) {
 				)}
 				{streams && !connected && <span class="lost">The connection to the collector is lost. Trying again…</span>}
 			</div>
+			{incomplete && (
+				<div class="incomplete" role="note">
+					{incomplete}
+				</div>
+			)}
 			{!streams && !connected && <div class="wait" role="status" aria-label="Loading" />}
 			{streams?.length === 0 && (
 				<Notice title="No recording yet.">

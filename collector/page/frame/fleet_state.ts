@@ -8,6 +8,8 @@ export interface Fleet {
 	/** In the order in which they began; undefined: not known yet. */
 	streams?: Stream[];
 	connected: boolean;
+	/** What the list does not hold, in a sentence: agents that found no place. */
+	incomplete?: string;
 }
 
 export const FleetContext = createContext<Fleet>({ connected: false });
@@ -33,13 +35,13 @@ export function useFleetEvents(): Fleet {
 
 		events.addEventListener('open', () => (fresh = true));
 		events.addEventListener('list', (event) => {
-			const { changed, gone } = JSON.parse((event as MessageEvent<string>).data) as Changes;
+			const { changed, gone, incomplete } = JSON.parse((event as MessageEvent<string>).data) as Changes;
 			known = fresh ? new Map() : known;
 			fresh = false;
 			for (const id of gone) known.delete(id);
 			for (const stream of changed) known.set(stream.id, stream);
 			const streams = [...known.values()].sort((a, b) => nanoseconds(a.timestamp) - nanoseconds(b.timestamp));
-			setFleet({ streams, connected: true });
+			setFleet({ streams, connected: true, incomplete });
 		});
 		events.addEventListener('error', () => setFleet((before) => ({ ...before, connected: false })));
 		return () => events.close();

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 
 export default async function ({ page, open, settled, picture, accessible, check, args }) {
-	const [go, stop, name] = args;
+	const [go, stop, name, second] = args;
 	const row = page.locator('tbody tr', { hasText: name });
 	const events = async () => (await row.locator('td').nth(9).innerText()) || '0';
 
@@ -24,6 +24,14 @@ export default async function ({ page, open, settled, picture, accessible, check
 	await page.getByRole('link', { name: 'Flame graph' }).click();
 	await page.locator('.flame canvas').first().waitFor({ timeout: 30000 });
 	await picture('flame-live');
+
+	await page.getByRole('link', { name: 'Fleet' }).click();
+	writeFileSync(second, '');
+	await page.getByText(/1 agent has no place/).waitFor({ timeout: 30000 });
+	check('an agent without a place is told of', true);
+	await picture('fleet-no-place');
+	await row.getByRole('link').first().click();
+	await settled();
 
 	writeFileSync(stop, '');
 	await page.getByText('ended', { exact: true }).first().waitFor({ timeout: 30000 });
