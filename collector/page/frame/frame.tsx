@@ -101,7 +101,7 @@ function Foot(props: { stream: Stream | undefined }) {
 				</span>
 			)}
 			{stream?.state === 'live' && stream.events_per_second !== undefined && <span>{shortCount(stream.events_per_second)} events/s</span>}
-			{stream && <span>in use {size(stream.final_allocated)}</span>}
+			{stream && <span>in use {stream.state === 'live' ? 'now' : 'at the end'}: {size(stream.final_allocated)}</span>}
 			<span class="grow" />
 			{streams && !connected && <span class="lost">The connection to the collector is lost. Trying again…</span>}
 		</footer>

@@ -2,21 +2,41 @@
 import { changed, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { baseName } from '../base/format';
+import { nameOf, placeOfFrame, StackList } from '../table/frames';
 import type { Frame, Stream } from '../api/types';
 
-function Stack(props: { stream: Stream; backtrace: string }) {
-	const { data, error } = useAnswer<{ frames: Frame[] }>(about(props.stream.id, `backtrace/${props.backtrace}`));
+/** The backtrace that is selected, and what can be asked about it. */
+function Backtrace(props: { address: Address; stream: Stream; backtrace: string }) {
+	const { address, backtrace } = props;
+	const { data, error } = useAnswer<{ frames: Frame[] }>(about(props.stream.id, `backtrace/${backtrace}`));
 	if (error) return <p class="dim">{error.message}</p>;
 	if (!data) return null;
+	const frames = [...data.frames].reverse();
+	const at = frames.find((f) => f.source);
+	const only = { backtraces: backtrace };
 	return (
-		<ol class="stack">
-			{[...data.frames].reverse().map((f) => (
-				<li class={f.is_inline ? 'inlined' : ''}>
-					{f.function ?? `[${baseName(f.library ?? 'unknown')}]`}{' '}
-					<span class="dim">{f.source ? `${baseName(f.source)}:${f.line}` : baseName(f.library ?? '')}</span>
+		<>
+			<h2>{nameOf(frames[0])}</h2>
+			<p class="dim">
+				<code>{placeOfFrame(frames[0])}</code> {frames[0]?.library && `· ${baseName(frames[0].library)}`}
+			</p>
+			<h3>Next</h3>
+			<ul class="next">
+				<li>
+					<a href={changed(address, { view: 'allocations', set: only })}>Its blocks, one by one</a>
 				</li>
-			))}
-		</ol>
+				<li>
+					<a href={changed(address, { set: only })}>Only this backtrace, in all views</a>
+				</li>
+				{at && (
+					<li>
+						<a href={changed(address, { view: 'source', set: { file: at.source, line: String(at.line ?? '') } })}>{placeOfFrame(at)} in the source</a>
+					</li>
+				)}
+			</ul>
+			<h3>Heaviest stack</h3>
+			<StackList frames={data.frames} />
+		</>
 	);
 }
 
@@ -48,12 +68,7 @@ export function Inspector(props: { address: Address; stream: Stream | undefined;
 					</ul>
 				</>
 			)}
-			{picked && stream && (
-				<>
-					<h3>Heaviest stack</h3>
-					<Stack stream={stream} backtrace={picked} />
-				</>
-			)}
+			{picked && stream && <Backtrace address={address} stream={stream} backtrace={picked} />}
 		</aside>
 	);
 }

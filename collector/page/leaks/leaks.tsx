@@ -23,7 +23,7 @@ export function leakInWords(leak: Leak): string {
 		: leak.longest_lifetime_ns !== undefined
 			? `; the freed ones lived ${duration(leak.longest_lifetime_ns)} at most`
 			: '';
-	const young = leak.young.blocks && leak.old.blocks ? `; ${count(leak.young.blocks)} are young` : leak.old.blocks ? '' : '; all are young';
+	const young = leak.young.blocks && leak.old.blocks ? `; ${count(leak.young.blocks)} ${leak.young.blocks === 1 ? 'is' : 'are'} young` : leak.old.blocks ? '' : leak.value.blocks === 1 ? '; it is young' : '; all are young';
 	return `${count(leak.value.blocks)} of ${count(leak.allocated.blocks)} not freed, ${age}${freed}${young}`;
 }
 
@@ -94,7 +94,7 @@ export function LeaksView(props: ViewProps) {
 	const columns = useMemo(() => columnsOf(props), [address.params.toString(), stream.id, stream.state]);
 
 	return (
-		<div class="tableview">
+		<div class="tableview leaks">
 			<div class="tools">
 				<span role="status">
 					{sum && sum.total.blocks > 0 && (

@@ -60,6 +60,11 @@ function placeOf(finding: Finding, address: Address): string {
 	return changed(address, { view, set: { find: finding.kind === 'site' || finding.kind === 'growth-site' ? (finding.name ?? undefined) : undefined } });
 }
 
+/** Subsystems are of the report alone (`collector analyze --rules`). */
+function findingsOf(analysis: Analysis): Finding[] {
+	return analysis.findings.filter((f) => f.kind !== 'no-subsystem');
+}
+
 function Findings(props: ViewProps) {
 	const { address, stream } = props;
 	const answer = useAnswer<Analysis>(
@@ -71,11 +76,11 @@ function Findings(props: ViewProps) {
 			<h3>What stands out at the peak</h3>
 			<Answered answer={answer}>
 				{(analysis) =>
-					analysis.findings.length ? (
-						analysis.findings.map((f) => (
+					findingsOf(analysis).length ? (
+						findingsOf(analysis).map((f) => (
 							<div class="finding">
 								<a href={placeOf(f, changedTo(address))}>{f.headline}</a>
-								<p class="dim">{f.text}</p>
+								{f.kind !== 'traces' && <p class="dim">{f.text}</p>}
 							</div>
 						))
 					) : (

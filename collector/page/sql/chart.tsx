@@ -90,5 +90,9 @@ function Bars(props: { rows: Rows; shown: Shown[]; picture: Picture; chosen: num
 }
 
 export function Chart(props: { rows: Rows; shown: Shown[]; picture: Picture; chosen: number }) {
-	return <div class="sql-plot">{props.picture.kind === 'lines' ? <Lines {...props} /> : <Bars {...props} />}</div>;
+	return (
+		<div class="sql-plot" role="region" aria-label="Plot of the answer" tabIndex={0}>
+			{props.picture.kind === 'lines' ? <Lines {...props} /> : <Bars {...props} />}
+		</div>
+	);
 }
