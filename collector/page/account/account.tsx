@@ -52,7 +52,7 @@ function Gaps(props: { gaps: Gap[] }) {
 					))}
 				</tbody>
 			</table>
-			{props.gaps.length > SHOWN && <p class="dim">The first {SHOWN} of {count(props.gaps.length)} are shown: `collector ledger --json` has all.</p>}
+			{props.gaps.length > SHOWN && <p class="dim">The first {SHOWN} of {count(props.gaps.length)} are shown: <code>collector ledger --json</code> has all.</p>}
 		</>
 	);
 }

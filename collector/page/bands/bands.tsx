@@ -61,7 +61,7 @@ function Chart(props: { data: Timeline; bands: Band[]; colours: string[]; blocks
 				cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
 				scales: { x: { time: false }, y: { range: upFromZero } },
 				axes: axes(blocks ? 'blocks' : 'bytes'),
-				series: [{}, ...[...bands].map((_, i) => ({ stroke: styleValue('bg'), width: 1, fill: props.colours[bands.length - 1 - i]!, points: { show: false }, paths: uPlot.paths.stepped!({ align: 1 }) }))],
+				series: [{}, ...[...bands].map((_, i) => ({ stroke: styleValue('bg'), width: 0.5, fill: props.colours[bands.length - 1 - i]!, points: { show: false }, paths: uPlot.paths.stepped!({ align: 1 }) }))],
 				hooks: {
 					setSelect: [
 						(up) => {
@@ -96,10 +96,10 @@ function Bands(props: ViewProps & { data: Timeline; kind: Kind }) {
 					<thead>
 						<tr>
 							<th>Band</th>
-							<th>Place</th>
-							<th>Module</th>
+							<th class="minor">Place</th>
+							<th class="minor">Module</th>
 							<th class="n">Most at once</th>
-							<th class="n">At the end</th>
+							<th class="n" title="the most of the last of 800 moments">Near the end</th>
 						</tr>
 					</thead>
 					<tbody>
@@ -113,8 +113,8 @@ function Bands(props: ViewProps & { data: Timeline; kind: Kind }) {
 										</svg>{' '}
 										{filter ? <a href={changed(address, { set: filter })}>{band.function ?? band.name}</a> : band.name}
 									</td>
-									<td class="text dim">{band.file ? `${baseName(band.file)}:${band.line}` : ''}</td>
-									<td class="text dim">{band.module ? baseName(band.module) : ''}</td>
+									<td class="text dim minor">{band.file ? `${baseName(band.file)}:${band.line}` : ''}</td>
+									<td class="text dim minor">{band.module ? baseName(band.module) : ''}</td>
 									<td class="n">{show(band.most)}</td>
 									<td class="n">{show(valuesOf(band).at(-1) ?? 0)}</td>
 								</tr>

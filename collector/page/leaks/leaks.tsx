@@ -35,7 +35,7 @@ function columnsOf(props: ViewProps): Column<Leak>[] {
 		{
 			key: 'site',
 			title: 'Call site',
-			width: 'minmax(220px, 1fr)',
+			width: 'minmax(150px, 1fr)',
 			cell: (leak) => (
 				<>
 					<strong title={leak.function ?? undefined}>{name(leak)}</strong>{' '}
@@ -55,6 +55,7 @@ function columnsOf(props: ViewProps): Column<Leak>[] {
 			key: 'next',
 			title: 'See',
 			width: '168px',
+			from: 560,
 			cell: (leak) => (
 				<span class="leak-links">
 					<a href={changed(address, { view: 'flame', set: { value: 'leaked', at: undefined, custom_filter: only(leak) } })} aria-label={`Flame graph of ${name(leak)}`}>

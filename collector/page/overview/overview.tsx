@@ -143,7 +143,9 @@ function OverTime(props: ViewProps) {
 			{xs.length > 0 ? (
 				<Plot title="Memory as the kernel counts it" unit="bytes" xs={xs} lines={rss} height={150} />
 			) : (
-				<p class="dim">How much of the process was resident is not known: it ended before the first look (`agent run --figures-interval`).</p>
+				<p class="dim">
+					How much of the process was resident is not known: it ended before the first look. <code>agent run --figures-interval 100ms</code> looks more often.
+				</p>
 			)}
 		</>
 	);

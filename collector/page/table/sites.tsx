@@ -63,7 +63,7 @@ function siteColumns(props: ViewProps, by: string): Column<SiteRow>[] {
 	const condition = address.params.get('custom_filter');
 	return [
 		{ key: 'function', title: by === 'function' ? 'Function' : 'Call site', width: 'minmax(150px, 3fr)', cell: (g) => <span title={g.function ?? undefined}>{g.function ?? `[${baseName(g.module ?? 'unknown')}]`}</span> },
-		...(by === 'function' ? [] : [{ key: 'place', title: 'Place', width: 'minmax(118px, 1fr)', cell: (g: SiteRow) => <span class="dim" title={g.file ?? undefined}>{g.file ? `${baseName(g.file)}:${g.line}` : ''}</span> }]),
+		...(by === 'function' ? [] : [{ key: 'place', title: 'Place', width: 'minmax(118px, 1fr)', from: 560, cell: (g: SiteRow) => <span class="dim" title={g.file ?? undefined}>{g.file ? `${baseName(g.file)}:${g.line}` : ''}</span> }]),
 		{ key: 'module', title: 'Module', width: 'minmax(80px, 1fr)', from: 940, cell: (g) => <span class="dim" title={g.module ?? undefined}>{baseName(g.module ?? '')}</span> },
 		{
 			key: 'graph',
