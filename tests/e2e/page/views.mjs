@@ -2,6 +2,7 @@
 const SIZES = [[360, 740], [1280, 800], [2560, 1300]];
 
 export default async function ({ page, open, settled, picture, accessible, check, args }) {
+	const frames = () => page.evaluate(() => new Promise((then) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(then, 30)))));
 	for (const named of args) {
 		const [name, stream] = named.split('=');
 		await open(`#/${stream}/overview`);
@@ -10,12 +11,16 @@ export default async function ({ page, open, settled, picture, accessible, check
 		for (const href of views) {
 			const view = /\/([^/?]+)(\?|$)/.exec(href)[1];
 			await open(href);
-			check(`${name}: ${view} is shown`, (await page.locator('main').innerText()).trim().length > 0);
+			const text = (await page.locator('main').innerText()).trim();
+			check(`${name}: ${view} is shown`, text.length > 0);
+			const drawn = await page.locator('main').locator('canvas, tbody tr, [role=row] [role=cell], svg.spark').count();
+			check(`${name}: ${view} shows something, or says why not`, drawn > 0 || text.length > 60, text);
 			await accessible(`${name}: ${view}`);
 			for (const [width, height] of SIZES)
 				for (const colorScheme of ['light', 'dark']) {
 					await page.setViewportSize({ width, height });
 					await page.emulateMedia({ colorScheme });
+					await frames(); // the new size and theme are drawn
 					await settled();
 					const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 					check(`${name}: ${view} fits ${width} px`, wide <= 0, `${wide} px too wide`);
