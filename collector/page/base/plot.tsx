@@ -27,6 +27,7 @@ export function axes(unit: Unit, width = 66): uPlot.Axis[] {
 			font: FONT,
 			values: (_, splits) => splits.map((s) => duration(s)),
 			incrs: STEPS,
+			space: 64, // so much as "1:40 min" takes
 		},
 		{
 			stroke: () => styleValue('dim'),

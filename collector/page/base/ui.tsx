@@ -45,6 +45,19 @@ export function Answered<T>(props: { answer: Answer<T>; waiting?: string; childr
 	return <div class={waitingSince === undefined ? 'answered' : 'answered stale'}>{props.children(data)}</div>;
 }
 
+const narrowness = matchMedia('(max-width: 760px)');
+
+/** Whether the window is as narrow as a telephone: then the style sheet has one column, which scrolls. */
+export function useNarrow(): boolean {
+	const [narrow, setNarrow] = useState(narrowness.matches);
+	useEffect(() => {
+		const changes = () => setNarrow(narrowness.matches);
+		narrowness.addEventListener('change', changes);
+		return () => narrowness.removeEventListener('change', changes);
+	}, []);
+	return narrow;
+}
+
 /** The size of an element in CSS pixels, as it is and as it changes. */
 export function useSize<E extends HTMLElement>(): [preact.RefObject<E>, { width: number; height: number }] {
 	const ref = useRef<E>(null);

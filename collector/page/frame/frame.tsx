@@ -1,5 +1,5 @@
 // The one frame of all views: a bar above, the time strip, views at the left, the view, what is selected at the right.
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { changed, go, inBlocks, useAddress, valueOf, type Address, type Value } from '../base/address';
 import { count, shortCount, size } from '../base/format';
 import { Notice, Segments } from '../base/ui';
@@ -75,8 +75,11 @@ function Bar(props: { address: Address; stream: Stream | undefined }) {
 }
 
 function Views(props: { address: Address }) {
+	const nav = useRef<HTMLElement>(null);
+	// In a narrow window they are a row that scrolls: the one that is shown is in sight.
+	useEffect(() => nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' }), [props.address.view]);
 	return (
-		<nav class="views" aria-label="Views">
+		<nav class="views" aria-label="Views" ref={nav}>
 			{VIEWS.map((view) => (
 				<>
 					{view.group && <small>{view.group}</small>}

@@ -48,7 +48,7 @@ export function Inspector(props: { address: Address; stream: Stream | undefined;
 
 	return (
 		<aside class="inspector" aria-label="What is selected" tabIndex={0}>
-			{!site && !picked && <p class="dim">Select a call site, a frame or a moment: what is known of it stands here.</p>}
+			{!site && !picked && <p class="dim">Select a call site or a frame: its stack, and what can be asked next, stand here.</p>}
 			{site && stream && (
 				<>
 					<h2>{name}</h2>

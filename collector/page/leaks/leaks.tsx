@@ -4,6 +4,7 @@ import { useMemo } from 'preact/hooks';
 import { changed, filtersOf, go, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { baseName, count, duration, percent, size } from '../base/format';
+import { useNarrow } from '../base/ui';
 import type { ViewProps } from '../frame/views';
 import { siteFilterBeside } from '../filters/words';
 import { None, sparkPath } from '../table/sites';
@@ -92,6 +93,7 @@ export function LeaksView(props: ViewProps) {
 	const version = stream.state === 'live' ? (stream.events ?? 0) : 0;
 	const question: [string, string | undefined][] = [['young', address.params.get('young') ?? undefined], ...filtersOf(address)];
 	const sum = useAnswer<Leaks>(about(stream.id, 'leaks', [...question, ['count', 0]]), version).data;
+	const narrow = useNarrow();
 	const columns = useMemo(() => columnsOf(props), [address.params.toString(), stream.id, stream.state]);
 
 	return (
@@ -111,7 +113,7 @@ export function LeaksView(props: ViewProps) {
 			<VirtualTable<Leak, Leaks>
 				label="Call sites with blocks that were not freed, the most suspect first"
 				columns={columns}
-				rowHeight={matchMedia('(max-width: 760px)').matches ? 60 : 42}
+				rowHeight={narrow ? 78 : 42}
 				path={(skip, rows) => about(stream.id, 'leaks', [...question, ['skip', skip || undefined], ['count', rows]])}
 				read={(answer) => ({ rows: answer.groups, total: answer.group_count })}
 				keyOf={(leak) => String(leak.backtrace_id)}

@@ -112,9 +112,9 @@ function OverTime(props: ViewProps) {
 	const inUse = useMemo<Line[]>(
 		() => [
 			{ name: 'in use', values: all?.allocated_size ?? [], colour: 'b1', fill: 'b3', stepped: true },
-			{ name: 'never freed', values: leaked?.allocated_size.slice(0, all?.start_ns.length) ?? [], colour: 'b4', stepped: true },
+			{ name: stream.watched_to_end === false ? 'not freed so far' : 'never freed', values: leaked?.allocated_size.slice(0, all?.start_ns.length) ?? [], colour: 'b4', stepped: true },
 		],
-		[all, leaked],
+		[all, leaked, stream.watched_to_end],
 	);
 	const blocks = useMemo<Line[]>(() => [{ name: 'blocks', values: all?.allocated_count ?? [], colour: 'b1', fill: 'b3', stepped: true }], [all]);
 	const rate = useMemo<Line[]>(
