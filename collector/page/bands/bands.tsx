@@ -10,6 +10,7 @@ import { Answered, Segments, useSize } from '../base/ui';
 import type { Band, Timeline } from '../api/types';
 import type { ViewProps } from '../frame/views';
 import { asMoment } from '../strip/strip';
+import { None } from '../table/sites';
 
 const KINDS = [
 	['site', 'Call site'],
@@ -87,6 +88,8 @@ function Bands(props: ViewProps & { data: Timeline; kind: Kind }) {
 	const bands = useMemo(() => data.series ?? [], [data]);
 	const colours = useMemo(() => bandColours(bands.map((b) => (b.name === 'rest' ? '' : b.name))), [bands, dark]);
 	const show = blocks ? count : size;
+
+	if (!bands.some((b) => b.most > 0)) return <None address={address} />;
 
 	return (
 		<>

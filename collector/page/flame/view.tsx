@@ -3,8 +3,9 @@ import { useMemo } from 'preact/hooks';
 import { filtersOf, go, inBlocks, valueOf } from '../base/address';
 import { about } from '../base/ask';
 import { count, percent, size } from '../base/format';
-import { Answered, Notice, Segments } from '../base/ui';
+import { Answered, Segments } from '../base/ui';
 import type { ViewProps } from '../frame/views';
+import { None } from '../table/sites';
 import { useLayout } from './ask';
 import { Flame } from './flame';
 import { FunctionTable } from './functions';
@@ -40,7 +41,7 @@ function Graph(props: ViewProps & { layout: Layout }) {
 	const show = blocks ? count : size;
 
 	if (!layout.width[0])
-		return <Notice title={EMPTY[valueOf(address)] ?? 'Nothing matches.'}>{filtersOf(address).length ? 'The filters above leave nothing: remove one.' : ''}</Notice>;
+		return <None address={address} title={EMPTY[valueOf(address)]} />;
 	return (
 		<div class="flames">
 			<div class="tools">

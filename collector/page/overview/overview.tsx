@@ -84,7 +84,7 @@ function Findings(props: ViewProps) {
 							</div>
 						))
 					) : (
-						<p class="dim">Nothing has much more than the rest.</p>
+						<p class="dim">{stream.events === 0 ? 'The program allocated nothing while it was recorded.' : 'Nothing has much more than the rest.'}</p>
 					)
 				}
 			</Answered>

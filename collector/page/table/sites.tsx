@@ -33,7 +33,14 @@ const NONE: Record<string, string> = {
 export function None(props: { address: Address; title?: string }) {
 	return (
 		<Notice title={props.title ?? NONE[valueOf(props.address)] ?? 'Nothing matches.'}>
-			{filtersOf(props.address).length > 0 && 'That is of what the filters above let through: remove one to see more.'}
+			{filtersOf(props.address).length > 0 ? (
+				'That is of what the filters above let through: remove one to see more.'
+			) : props.title ? null : (
+				<>
+					<a href={changed(props.address, { set: { value: 'allocated', at: undefined } })}>Allocated</a> is all of the recording, and the{' '}
+					<a href={changed(props.address, { view: 'account' })}>account</a> says whether it is whole.
+				</>
+			)}
 		</Notice>
 	);
 }
