@@ -162,7 +162,18 @@ function Areas(props: ViewProps & { data: Fragmentation; regions: Regions; momen
 	);
 }
 
+/** What was imported from another tool's file, or merged of many programs, is of no process: its addresses tell nothing. */
 export function SpaceView(props: ViewProps) {
+	if (!props.stream.pid)
+		return (
+			<Notice title="No addresses were recorded.">
+				Files of other tools do not have them, and a snapshot is of many programs. <code>agent run -- PROGRAM</code> records them.
+			</Notice>
+		);
+	return <Space {...props} />;
+}
+
+function Space(props: ViewProps) {
 	const { address, stream } = props;
 	const version = useCalmVersion(stream);
 	const moment = useMoment(stream, address, version);
