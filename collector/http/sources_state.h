@@ -9,7 +9,7 @@ struct sources {
 	struct store *store; /* NULL: not there yet */
 	struct source *list; /* the last opened first */
 	uint64_t clock;
-	unsigned watchers;
+	unsigned watchers, imports;
 	struct fleet *fleet;
 };
 
