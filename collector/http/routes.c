@@ -206,6 +206,16 @@ static enum route_method method_of(const struct route *route)
 	return route->step == sql_step ? ROUTE_GET_OR_QUESTION : ROUTE_GET;
 }
 
+static bool is_order(const struct route *route)
+{
+	return method_of(route) == ROUTE_ORDER || method_of(route) == ROUTE_FILE;
+}
+
+static bool needs_token(const struct route *route, bool post)
+{
+	return route->step == source_step || (post && is_order(route));
+}
+
 void routes_each(void (*route)(void *context, const struct route_info *info), void *context)
 {
 	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
@@ -227,6 +237,7 @@ void routes_each(void (*route)(void *context, const struct route_info *info), vo
 			.has_number = r->rest == REST_MUST,
 			.body = body_of(r),
 			.method = method_of(r),
+			.needs_token = needs_token(r, is_order(r)),
 			.takes_filter = r->step == maps_step || r->step == map_script_step
 						? mapping_takes_filter
 						: NULL,
@@ -342,7 +353,7 @@ bool route_needs_token(const struct exchange *x)
 	const char *rest;
 	const struct route *route = lookup(x, id, sizeof(id), &rest);
 
-	return route && (route->step == source_step || (x->post && (method_of(route) == ROUTE_ORDER || method_of(route) == ROUTE_FILE)));
+	return route && needs_token(route, x->post);
 }
 
 bool route_tells_rights(const struct exchange *x)
