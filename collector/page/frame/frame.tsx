@@ -8,6 +8,8 @@ import { FleetView } from '../fleet/fleet';
 import { Strip } from '../strip/strip';
 import { baseInWords, Compare } from './compare';
 import { Export } from './export';
+import { Orders } from '../orders/orders';
+import { Logout, RightsContext, useAskedRights } from '../orders/rights';
 import { FleetContext, useFleet, useFleetEvents, useStream } from './fleet_state';
 import { Inspector } from './inspector';
 import { VIEWS, viewOf } from './views';
@@ -144,11 +146,13 @@ function StreamFrame(props: { address: Address }) {
 
 export function Frame() {
 	const fleet = useFleetEvents();
+	const rights = useAskedRights(fleet.connected);
 	const address = useAddress();
 	const stream = fleet.streams?.find((s) => address.stream && s.id.startsWith(address.stream));
 
 	return (
 		<FleetContext.Provider value={fleet}>
+		<RightsContext.Provider value={rights}>
 			<div class={address.stream ? 'frame of-stream' : 'frame of-fleet'}>
 				<header>
 					<a class="brand" href="#/">
@@ -158,13 +162,16 @@ export function Frame() {
 					<span class="grow" />
 					{stream && (
 						<>
+							<Orders address={address} stream={stream} />
 							<Compare address={address} stream={stream} />
 							<Export address={address} stream={stream} />
 						</>
 					)}
+					<Logout />
 				</header>
 				{address.stream ? <StreamFrame key={address.stream} address={address} /> : <FleetView address={address} />}
 			</div>
+		</RightsContext.Provider>
 		</FleetContext.Provider>
 	);
 }

@@ -7,10 +7,12 @@ import { filtersOf, go, inBlocks, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { styleValue, useDark } from '../base/colours';
 import { axes, upFromZero } from '../base/plot';
+import { duration } from '../base/format';
 import { Notice, useSize } from '../base/ui';
 import type { Ledger, Stream, Timeline } from '../api/types';
 
 const HEIGHT = 112;
+const SAID_MAX = 20; // lines of the picture that are there as text, too
 
 /** Losses and changes of how it is recorded, which stand on the axis. */
 function useSaid(stream: string, version: number): Pick<Ledger, 'states' | 'gaps'> {
@@ -155,6 +157,15 @@ export function Strip(props: { address: Address; stream: Stream | undefined }) {
 			<div ref={box} class={answer.waitingSince === undefined ? 'plot' : 'plot stale'}>
 				{answer.error && <Notice title="The time strip can't be drawn.">{answer.error.message}</Notice>}
 			</div>
+			{said.states.length > 0 && (
+				<ul class="hidden" aria-label="What happened to the recording">
+					{said.states.slice(-SAID_MAX).map((s) => (
+						<li>
+							{duration(s.time_ns)}: {s.what}
+						</li>
+					))}
+				</ul>
+			)}
 		</section>
 	);
 }

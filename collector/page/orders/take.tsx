@@ -1,0 +1,26 @@
+// The button above the fleet that takes a snapshot of all of it.
+import { useState } from 'preact/hooks';
+import { useFleet } from '../frame/fleet_state';
+import { Dialog } from './dialog';
+import { Refused, useRights } from './rights';
+import { Snapshot } from './snapshot';
+
+export function TakeSnapshot(props: { onTaken: () => void }) {
+	const { streams } = useFleet();
+	const { rights } = useRights();
+	const [open, setOpen] = useState(false);
+	const none = !streams?.some((s) => s.state === 'live');
+	return (
+		<>
+			<button type="button" class="button" aria-haspopup="dialog" disabled={none} title={none ? 'No program is live: there is nothing to be asked' : undefined} onClick={() => setOpen(true)}>
+				Snapshot…
+			</button>
+			{open && (
+				<Dialog title="Snapshot of the fleet" onClose={() => setOpen(false)}>
+					{rights && !rights.orders && <Refused />}
+					<Snapshot may={rights?.orders ?? false} onTaken={props.onTaken} />
+				</Dialog>
+			)}
+		</>
+	);
+}
