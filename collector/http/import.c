@@ -168,11 +168,29 @@ int upload_add(struct exchange *x, const void *data, size_t length)
 /* ---- the process ---- */
 
 struct importing {
+	struct sources *sources;
 	pid_t pid; /* 0: it has ended */
 	int fd;	   /* what it says */
 	size_t length;
 	char said[ANSWER_MAX];
 };
+
+/* Those that have gone by now, so that `pid` has a place: one that is writing may take its time, and the loop does not wait for it. */
+static void let_die(struct sources *sources, pid_t pid)
+{
+	pthread_mutex_lock(&sources->lock);
+	for (size_t i = 0; i < sizeof(sources->dying) / sizeof(sources->dying[0]); i++) {
+		pid_t *dying = &sources->dying[i];
+
+		if (*dying && waitpid(*dying, NULL, WNOHANG) != 0)
+			*dying = 0;
+		if (!*dying) {
+			*dying = pid;
+			pid = 0;
+		}
+	}
+	pthread_mutex_unlock(&sources->lock);
+}
 
 static void importing_free(void *work)
 {
@@ -180,8 +198,7 @@ static void importing_free(void *work)
 
 	if (i->pid) {
 		kill(i->pid, SIGKILL); /* nobody waits any more; the next import removes its draft */
-		while (waitpid(i->pid, NULL, 0) < 0 && errno == EINTR)
-			;
+		let_die(i->sources, i->pid);
 	}
 	cleanup_close(&i->fd);
 	free(i);
@@ -303,6 +320,8 @@ static int begin(struct exchange *x)
 	if (!i)
 		return -ENOMEM;
 	i->fd = -1;
+	i->sources = x->sources;
+	let_die(x->sources, 0);
 	x->work = i;
 	x->work_free = importing_free;
 	r = check_parameters(x);

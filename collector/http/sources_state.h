@@ -10,6 +10,7 @@ struct sources {
 	struct source *list; /* the last opened first */
 	uint64_t clock;
 	unsigned watchers, imports;
+	pid_t dying[8]; /* processes that were killed, and have to be waited for; 0: none */
 	struct fleet *fleet;
 };
 

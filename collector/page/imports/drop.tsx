@@ -77,7 +77,7 @@ export function Import() {
 	const now = useRef({ rights, refused });
 	now.current = { rights, refused };
 
-	const take = (files: Iterable<File>) => importFiles(files, now.current.rights?.import_bytes ?? 0, now.current.refused);
+	const take = (files: Iterable<File>) => importFiles(files, now.current.rights?.import_bytes ?? Infinity, now.current.refused);
 	useEffect(() => {
 		const holdsFiles = (event: DragEvent) => event.dataTransfer?.types.includes('Files') ?? false;
 		const enter = (event: DragEvent) => {

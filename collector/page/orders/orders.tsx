@@ -185,7 +185,6 @@ export function Orders(props: { stream: Stream; address: Address; small?: boolea
 				class={props.small ? 'button small' : 'button'}
 				aria-haspopup="dialog"
 				aria-label={props.small ? `Orders to ${stream.name} ${stream.pid ?? ''}` : undefined}
-				disabled={reason !== undefined}
 				title={reason ?? (rights && !rights.orders ? 'Orders need the token: this says how to give it' : undefined)}
 				onClick={() => setOpen(true)}
 			>
@@ -195,9 +194,13 @@ export function Orders(props: { stream: Stream; address: Address; small?: boolea
 				<Dialog title={`Orders to ${stream.name} ${stream.pid ?? ''}`} onClose={() => setOpen(false)}>
 					{reason && <p role="status">{reason}</p>}
 					{!reason && rights && !rights.orders && <Refused />}
-					<Form stream={stream} address={props.address} may={!reason && (rights?.orders ?? false)} />
-					<h3>Snapshot</h3>
-					<Snapshot stream={stream} may={!reason && (rights?.orders ?? false)} />
+					{!reason && (
+						<>
+							<Form stream={stream} address={props.address} may={rights?.orders ?? false} />
+							<h3>Snapshot</h3>
+							<Snapshot stream={stream} may={rights?.orders ?? false} />
+						</>
+					)}
 				</Dialog>
 			)}
 		</>

@@ -31,6 +31,7 @@ export function useAskedRights(connected: boolean): Known {
 	const [rights, setRights] = useState<Rights>();
 	const [times, setTimes] = useState(0);
 	useEffect(() => {
+		if (!connected) return undefined;
 		const abort = new AbortController();
 		ask<Rights>('rights', { signal: abort.signal }).then(setRights, () => {});
 		return () => abort.abort();

@@ -73,7 +73,9 @@ export default async function ({ page, browser, open, settled, picture, accessib
 	await page.setViewportSize({ width: 360, height: 800 });
 	await picture('orders-360');
 	await page.setViewportSize({ width: 1280, height: 800 });
-	check('orders in the frame', await page.getByRole('button', { name: 'Orders…' }).isEnabled());
+	await page.getByRole('button', { name: 'Orders…' }).click();
+	check('orders in the frame', await dialog.getByRole('button', { name: 'Stop', exact: true }).isEnabled());
+	await page.keyboard.press('Escape');
 
 	// ---- snapshots ----
 	await page.getByRole('link', { name: 'Fleet' }).click();
@@ -91,7 +93,9 @@ export default async function ({ page, browser, open, settled, picture, accessib
 	await row('evening').getByRole('link', { name: 'evening' }).click();
 	await settled();
 	check('it opens as a stream does', (await page.locator('.overview').count()) === 1 && /evening/.test(await page.locator('header').innerText()), await page.locator('header').innerText());
-	check('nothing can be ordered of it', await page.getByRole('button', { name: 'Orders…' }).isDisabled());
+	await page.getByRole('button', { name: 'Orders…' }).click();
+	check('nothing can be ordered of it', /has ended/.test(await dialog.innerText()) && (await dialog.getByRole('button', { name: 'Stop', exact: true }).count()) === 0, await dialog.innerText());
+	await page.keyboard.press('Escape');
 
 	// ---- files ----
 	allow(/\/import/);
