@@ -110,10 +110,10 @@ kill -TERM "$gather"
 wait "$gather"
 
 # ---- without a folder there is no room ----
-"$COLLECTOR" serve --data none --http 127.0.0.1:18111 rec.heapcast >serve.out 2>serve.err &
+"$COLLECTOR" serve --data none --http 127.0.0.1:18111 rec.heapcast >files.out 2>files.err &
 server=$!
-wait_for 20 "the server" grep -q 18111 serve.out
-TOKEN=$(token_in serve.out)
+wait_for 20 "the server" grep -q 18111 files.out
+TOKEN=$(token_in files.out)
 send 409 some.collapsed '?name=x'
 assert_contains "where to" answer -- '--data DIR'
 kill "$server"

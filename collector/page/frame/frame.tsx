@@ -110,6 +110,28 @@ function Foot(props: { stream: Stream | undefined }) {
 	);
 }
 
+const NEW_MS = 3000;
+
+/** A snapshot that was taken, or a file that was imported, a moment ago is told of by the collector's next look. */
+function Missing() {
+	const [waited, setWaited] = useState(false);
+	useEffect(() => {
+		const timer = setTimeout(() => setWaited(true), NEW_MS);
+		return () => clearTimeout(timer);
+	}, []);
+	return (
+		<main class="alone">
+			{waited ? (
+				<Notice title="This collector has no such recording.">
+					It may have been removed, or be stored elsewhere. <a href="#/">The fleet</a> has those that are here.
+				</Notice>
+			) : (
+				<div class="wait" role="status" aria-label="Looking for the recording" />
+			)}
+		</main>
+	);
+}
+
 function StreamFrame(props: { address: Address }) {
 	const { streams } = useFleet();
 	const stream = useStream(props.address.stream);
@@ -119,14 +141,7 @@ function StreamFrame(props: { address: Address }) {
 	useEffect(() => {
 		document.title = stream ? `${stream.name} ${stream.pid ?? ''} – heapcast` : 'heapcast';
 	}, [stream?.name, stream?.pid]);
-	if (streams && !stream)
-		return (
-			<main class="alone">
-				<Notice title="This collector has no such recording.">
-					It may have been removed, or be stored elsewhere. <a href="#/">The fleet</a> has those that are here.
-				</Notice>
-			</main>
-		);
+	if (streams && !stream) return <Missing />;
 	return (
 		<>
 			<Bar address={props.address} stream={stream} />

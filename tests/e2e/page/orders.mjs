@@ -20,6 +20,7 @@ export default async function ({ page, browser, open, settled, picture, accessib
 	await row('obeys.py').getByText('● live').waitFor({ timeout: 30000 });
 	await row('refuses.py').getByText('● live').waitFor({ timeout: 30000 });
 	await orders('obeys.py');
+	await dialog.getByText('need the token').waitFor();
 	check('it says what is missing', /need the token/.test(await dialog.innerText()) && /#token=/.test(await dialog.innerText()), await dialog.innerText());
 	check('nothing can be ordered', await dialog.getByRole('button', { name: 'Stop', exact: true }).isDisabled());
 	await accessible('orders without the token');
@@ -68,6 +69,7 @@ export default async function ({ page, browser, open, settled, picture, accessib
 	await settled();
 	const said = page.locator('.strip li');
 	await said.filter({ hasText: 'half past <b>' }).waitFor({ state: 'attached', timeout: 30000 });
+	await said.filter({ hasText: 'went on' }).waitFor({ state: 'attached' });
 	check('stop and start are on the strip, too', (await said.filter({ hasText: /was stopped|went on/ }).count()) >= 2, await said.allInnerTexts());
 	await picture('orders-strip');
 	await page.setViewportSize({ width: 360, height: 800 });
