@@ -77,6 +77,8 @@ static int status_of(int error)
 	case -ENOBUFS:
 	case -EFBIG:
 		return 422;
+	case -ENOTSUP: /* this build can't */
+		return 501;
 	case -EBUSY:
 		return 503;
 	default:

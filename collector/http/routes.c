@@ -117,6 +117,8 @@ static const struct route {
 	 "the same of maps"},
 	{"export/flamegraph", true, REST_MAY, flamegraph_step, flamegraph_parameters,
 	 "image/svg+xml", "a flame graph"},
+	{"export/flamegraph.html", true, REST_MAY, flame_file_step, flame_file_parameters,
+	 "text/html; charset=utf-8", "the page's flame graph, as a file that needs no collector"},
 	{"export/flamegraph.pl", true, REST_MAY, collapsed_step, export_parameters, TEXT,
 	 "collapsed stacks, as flamegraph.pl reads them"},
 	{"export/speedscope", true, REST_MAY, speedscope_step, export_parameters, JSON,

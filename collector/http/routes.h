@@ -54,7 +54,7 @@ exchange_step page_step, page_file_step, login_step, logout_step;
 exchange_step import_step, rights_step;
 exchange_step list_step, openapi_step, questions_step;
 exchange_step allocations_step, groups_step, backtrace_step, backtraces_step;
-exchange_step flamegraph_step, collapsed_step, tree_step, ascii_tree_step, flame_step;
+exchange_step flamegraph_step, flame_file_step, collapsed_step, tree_step, ascii_tree_step, flame_step;
 exchange_step timeline_step, timeline_leaked_step, histogram_step;
 exchange_step ledger_step, analyze_step, source_step;
 exchange_step snapshot_step, peak_step, leaks_step, report_step, diff_step;
@@ -79,4 +79,4 @@ extern const struct route_parameter import_parameters[], analyze_parameters[], s
 	ascii_tree_parameters[], timeline_parameters[], histogram_parameters[], snapshot_parameters[], peak_parameters[],
 	leaks_parameters[], report_parameters[], diff_parameters[], backtraces_parameters[], maps_parameters[], raw_allocations_parameters[],
 	regions_parameters[], fragmentation_parameters[], events_parameters[], rows_parameters[], graph_parameters[],
-	dynamic_parameters[], dynamic_tree_parameters[], flamegraph_parameters[], flame_parameters[], callgraph_parameters[], heap_parameters[], sql_parameters[], allocation_script_parameters[];
+	dynamic_parameters[], dynamic_tree_parameters[], flamegraph_parameters[], flame_file_parameters[], flame_parameters[], callgraph_parameters[], heap_parameters[], sql_parameters[], allocation_script_parameters[];
