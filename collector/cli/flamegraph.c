@@ -1,5 +1,6 @@
 /* collector flamegraph: a picture for the browser. */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "collector/cli/output.h"
 #include "collector/cli/question.h"
 #include "collector/export/export.h"
+#include "collector/export/results.h"
 #include "collector/store/store.h"
 
 #include "base/ban.h"
@@ -50,9 +52,11 @@ static void incomplete(const struct drawing *d, char *out, size_t size)
 	snprintf(out, size, "%s%s%s%s", *base ? "base: " : "", base, *base ? " new: " : "", now);
 }
 
-static int draw(const struct drawing *d, const struct tree *tree, const struct tree_change *changes,
+/* `diff` NULL: no difference. */
+static int draw(const struct drawing *d, const struct tree *tree, const struct tree_diff *diff,
 		struct buf *out, struct err_text *err)
 {
+	static const atomic_bool never;
 	const struct question_options *o = d->options;
 	char text[384], missing[2 * COMPLETENESS_LINE + 32];
 	struct flamegraph_options options = {
@@ -63,11 +67,27 @@ static int draw(const struct drawing *d, const struct tree *tree, const struct t
 		.width = (uint32_t)o->width,
 		.inverted = o->inverted,
 		.reversed = o->reversed,
-		.changes = changes,
+		.changes = diff ? diff->changes : NULL,
+	};
+	const struct flame_options flame = {
+		.total = diff ? &diff->now_total : &tree->total,
+		.base_total = diff ? &diff->base_total : NULL,
+		.changes = options.changes,
+		.count = FLAME_FILE_NODES,
+		.cancelled = &never,
 	};
 
 	subtitle(d, tree, text, sizeof(text));
 	incomplete(d, missing, sizeof(missing));
+	if (o->html)
+		return export_flame_file(tree,
+					 &(struct flame_file_options){.title = options.title,
+								      .subtitle = text,
+								      .incomplete = missing,
+								      .weight = d->weight,
+								      .reversed = o->reversed,
+								      .flame = &flame},
+					 out, err);
 	return export_flamegraph(tree, &options, out, err);
 }
 
@@ -90,7 +110,7 @@ static int draw_difference(const struct drawing *d, struct buf *out, struct err_
 				&(struct diff_side){n->view, &n->filter, n->value, n->at_ns}, &diff,
 				err);
 
-	return r ? r : draw(d, &diff.tree, diff.changes, out, err);
+	return r ? r : draw(d, &diff.tree, &diff, out, err);
 }
 
 static int answer(const struct drawing *d)
@@ -103,6 +123,8 @@ static int answer(const struct drawing *d)
 
 	if (r < 0)
 		return question_failed(d->now, r, &err);
+	if (o->html)
+		return output_write(d->now->command, o->html, &out);
 	snprintf(suffix, sizeof(suffix), "%s%s.svg", value_name(d->now->value),
 		 d->base ? "-diff" : "");
 	question_file_name(d->now, suffix, name, sizeof(name));
@@ -116,6 +138,14 @@ static int check(const struct command_call *call, const struct question_options 
 		return command_usage_error(call->command,
 					   "--width takes pixels from %d to %d, not %llu",
 					   WIDTH_LEAST, WIDTH_MOST, (unsigned long long)o->width);
+	if (o->html && (o->output || o->width || o->inverted))
+		return command_usage_error(
+			call->command,
+			"--%s is about the SVG: it does not go with --html FILE, which is as wide as "
+			"the window and has its roots on top",
+			o->output  ? "output"
+			: o->width ? "width"
+				   : "inverted");
 	if (o->base && o->reversed)
 		return command_usage_error(call->command, "--reversed does not go with --base");
 	return output_weight(call->command, o->weight, ret_weight);
@@ -148,6 +178,9 @@ static int run(struct command_call *call)
 static const struct option flamegraph_table[] = {
 	OPTION_TEXT(struct question_options, output, "output", "FILE",
 		    "write it here; - is standard output (default: heapcast_PROGRAM_ID_VALUE.svg)"),
+	OPTION_TEXT(struct question_options, html, "html", "FILE",
+		    "write the page's flame graph instead, as one file that needs no collector; - is "
+		    "standard output"),
 	OPTION_TEXT(struct question_options, weight, "weight", "WHAT",
 		    "width of a frame: bytes (the default) or blocks"),
 	OPTION_TEXT(struct question_options, base, "base", "STREAM[@TIME]",
@@ -175,13 +208,16 @@ static const struct question_options defaults = {.common.data = DEFAULT_DATA};
 
 const struct command command_flamegraph = {
 	.name = "flamegraph",
-	.summary = "draw a flame graph (SVG, for the browser)",
+	.summary = "draw a flame graph (SVG or HTML, for the browser)",
 	.usage = "[OPTION...] [STREAM[@TIME]]",
 	.about = "Writes one SVG file: open it in a browser; click a frame to zoom, Ctrl-F\n"
-		 "searches. With --base it shows what differs, of what was leaked or of --value:\n"
+		 "searches. With --html FILE it is the flame graph of the page, with a table of\n"
+		 "functions, and callers and callees of each; it asks nobody for anything.\n"
+		 " With --base it shows what differs, of what was leaked or of --value:\n"
 		 "a frame is as wide as it was or is now, whichever is more.\n",
 	.examples = "  collector flamegraph last --value leaked\n"
 		    "  collector flamegraph last --at 50% --output half.svg\n"
+		    "  collector flamegraph last --value leaked --html leaked.html\n"
 		    "  collector flamegraph --base last@25% last@75%\n"
 		    "  collector flamegraph --base before.heapcast --value peak after.heapcast\n",
 	.groups = groups,

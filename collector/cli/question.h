@@ -24,6 +24,7 @@ struct question_options {
 	const char *fail_if, *base, *start, *end, *young, *percent_min;
 	const char *hide_rules;
 	const char *title;
+	const char *html;
 	struct option_list series;
 	uint64_t bands;
 	uint64_t width;

@@ -45,6 +45,19 @@ int export_reverse(struct tree *tree, enum export_weight weight);
 int export_flamegraph(const struct tree *tree, const struct flamegraph_options *options, struct buf *out,
 		      struct err_text *err);
 
+struct flame_options; /* export/results.h */
+struct flame_file_options {
+	const char *title, *subtitle, *incomplete; /* as of flamegraph_options */
+	enum export_weight weight;		   /* what it shows at first */
+	bool reversed;
+	const struct flame_options *flame;
+};
+#define FLAME_FILE_NODES 100000 /* `count` of flame_options: some 3 MB, as a mail takes */
+
+/* The page's flame graph as one file of HTML, which asks nobody for anything. -ENOTSUP: the collector was built without the page. */
+int export_flame_file(const struct tree *tree, const struct flame_file_options *options, struct buf *out,
+		      struct err_text *err);
+
 struct graph_options {
 	enum export_weight weight;
 	uint32_t width, height; /* pixels; 0: 1024 and 768. Below 500 without axes */

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "collector/export/export.h"
+#include "collector/export/results.h"
 #include "collector/http/base.h"
 #include "collector/http/routes.h"
 #include "collector/http/sources.h"
@@ -101,6 +102,81 @@ int flamegraph_step(struct exchange *x)
 		return err_set(&x->err, -EINVAL, "reversed does not go with base");
 	return what.base[0] ? base_ask_both(x, flamegraph_parameters, &what, draw_difference)
 			    : draw_tree(x, &what);
+}
+
+/* ---- as a file for a mail ---- */
+
+const struct route_parameter flame_file_parameters[] = {
+	WHAT_VALUE,
+	WHAT_AT,
+	WHAT_WEIGHT,
+	{"base", what_base, "ID or ID@TIME",
+	 "what has changed since: red has grown, blue has shrunk"},
+	{"reversed", what_reversed, "true or false",
+	 "from the functions that allocated to their callers; default false"},
+	{"title", what_title, "text", "default the command"},
+	{0},
+};
+
+static int write_file(struct exchange *x, const struct what *what, const struct tree *tree,
+		      const struct tree_diff *diff)
+{
+	const struct process_info *process = recording_process(x->source->recording);
+	char subtitle[256];
+
+	snprintf(subtitle, sizeof(subtitle), "%s, pid %u on %s%s", value_name(what->value),
+		 process->pid, process->host ? process->host : "?",
+		 diff ? "; what has changed" : "");
+	x->content_type = "text/html; charset=utf-8";
+	return export_flame_file(
+		tree,
+		&(struct flame_file_options){
+			.title = what->title[0] ? what->title : process->command_line,
+			.subtitle = subtitle,
+			.incomplete = x->incomplete,
+			.weight = what->weight,
+			.reversed = what->reversed,
+			.flame = &(struct flame_options){.total = diff ? &diff->now_total
+									: &tree->total,
+							 .base_total = diff ? &diff->base_total
+									    : NULL,
+							 .changes = diff ? diff->changes : NULL,
+							 .count = FLAME_FILE_NODES,
+							 .cancelled = &x->cancelled}},
+		&x->out, &x->err);
+}
+
+static int write_difference(struct exchange *x, const struct what *what,
+			    const struct diff_side *base, const struct diff_side *now)
+{
+	cleanup(tree_diff_done) struct tree_diff diff = {0};
+	int r = query_tree_diff(base, now, &diff, &x->err);
+
+	return r ? r : write_file(x, what, &diff.tree, &diff);
+}
+
+static int write_tree(struct exchange *x, const struct what *what)
+{
+	cleanup(tree_done) struct tree tree = {0};
+	int r = query_tree(x->source->view, &what->filter, what->value, what->at_ns, &tree,
+			   &x->err);
+
+	if (!r && what->reversed)
+		r = export_reverse(&tree, what->weight);
+	return r ? r : write_file(x, what, &tree, NULL);
+}
+
+int flame_file_step(struct exchange *x)
+{
+	cleanup(what_done) struct what what;
+	int r = what_read(x, flame_file_parameters, &what);
+
+	if (r < 0)
+		return r;
+	if (what.base[0] && what.reversed)
+		return err_set(&x->err, -EINVAL, "reversed does not go with base");
+	return what.base[0] ? base_ask_both(x, flame_file_parameters, &what, write_difference)
+			    : write_tree(x, &what);
 }
 
 /* ---- other trees ---- */

@@ -1,8 +1,6 @@
 /* The page at "/" and its files below /page/ (collector/page). Their names have a hash of what is in them, so that a browser keeps them. */
-#define ZLIB_CONST
 #include <errno.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "collector/http/routes.h"
 #include "collector/page/page.h"
@@ -27,26 +25,6 @@ static const struct page_asset *find_asset(const char *name)
 	return NULL;
 }
 
-/* For who does not take gzip. What is unpacked was made by our own build. */
-static int unpack(const struct page_asset *asset, struct buf *out)
-{
-	z_stream z = {.next_in = asset->packed,
-		      .avail_in = (uInt)asset->packed_bytes};
-	uint8_t slice[16384];
-	int r = inflateInit2(&z, 15 + 16);
-
-	if (r != Z_OK)
-		return -ENOMEM;
-	while (r == Z_OK) {
-		z.next_out = slice;
-		z.avail_out = sizeof(slice);
-		r = inflate(&z, Z_NO_FLUSH);
-		buf_append(out, slice, sizeof(slice) - z.avail_out);
-	}
-	inflateEnd(&z);
-	return r == Z_STREAM_END ? buf_error(out) : -EIO;
-}
-
 static int give(struct exchange *x, const struct page_asset *asset)
 {
 	x->asset = asset;
@@ -56,7 +34,7 @@ static int give(struct exchange *x, const struct page_asset *asset)
 		return 0;
 	}
 	if (!x->takes_gzip)
-		return unpack(asset, &x->out);
+		return page_unpack(asset, &x->out); /* for who does not take gzip */
 	buf_append(&x->out, asset->packed, asset->packed_bytes);
 	return buf_error(&x->out);
 }

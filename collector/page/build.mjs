@@ -36,6 +36,35 @@ const result = await build({
 	logLevel: 'warning',
 });
 
+// The flame graph as a file of its own (collector/page/page.h): script and style stand in it, and its policy allows these two and nothing else.
+async function buildAlone() {
+	const { outputFiles } = await build({
+		entryPoints: [join(source, 'flame', 'alone.tsx')],
+		outdir: files,
+		write: false,
+		bundle: true,
+		format: 'iife',
+		target: 'es2022',
+		minify: true,
+		preserveSymlinks: true,
+		jsx: 'automatic',
+		jsxImportSource: 'preact',
+		legalComments: 'none',
+		logLevel: 'warning',
+	});
+	const text = (extension) => outputFiles.find((f) => f.path.endsWith(extension)).text.trim();
+	const [script, style] = [text('.js'), text('.css')];
+	if (/<\/script|<!--/i.test(script) || /<\/style/i.test(style)) throw new Error('the script of flame/alone.tsx would end where it should not');
+	const hash = (content) => `'sha256-${createHash('sha256').update(content).digest('base64')}'`;
+	const parts = {
+		policy: `default-src 'none'; script-src ${hash(script)}; style-src ${hash(style)}; img-src data: blob:; base-uri 'none'; form-action 'none'`,
+		style,
+		script,
+	};
+	return readFileSync(join(source, 'alone.html'), 'utf8').replace(/{{(policy|style|script)}}/g, (_, name) => parts[name]);
+}
+const alone = gzipSync(await buildAlone(), { level: 9 });
+
 const outputs = result.metafile.outputs;
 const entryOf = (file) => Object.keys(outputs).find((name) => outputs[name].entryPoint?.endsWith(file));
 const entry = entryOf('main.tsx');
@@ -69,11 +98,13 @@ assets.forEach((a, i) => (c += `static const unsigned char bytes_${i}[] = {\n${b
 c += '\nconst struct page_asset page_assets[] = {\n';
 assets.forEach((a, i) => (c += `\t{"${a.name}", "${a.type}", "\\"${a.etag}\\"", bytes_${i}, sizeof(bytes_${i}), ${a.size}},\n`));
 c += `};\nconst size_t page_asset_count = ${assets.length};\n`;
+c += `static const unsigned char bytes_alone[] = {\n${bytesOf(alone)}};\n`;
+c += 'const struct page_asset page_alone = {"", "text/html; charset=utf-8", "", bytes_alone, sizeof(bytes_alone), 0};\n';
 writeFileSync(join(out, 'assets.c'), c);
 
 const first = assets.filter((a) => a.first).reduce((sum, a) => sum + a.packed.length, 0);
 const all = assets.reduce((sum, a) => sum + a.packed.length, 0);
-console.log(`the page: ${(first / 1024).toFixed(1)} KiB at first, ${(all / 1024).toFixed(1)} KiB in all, compressed`);
+console.log(`the page: ${(first / 1024).toFixed(1)} KiB at first, ${(all / 1024).toFixed(1)} KiB in all, ${(alone.length / 1024).toFixed(1)} KiB of each flame graph that is a file, compressed`);
 if (first > FIRST_MAX_BYTES) {
 	console.error(`the first view loads more than ${FIRST_MAX_BYTES / 1024} KiB: load what is not always needed by import()`);
 	process.exit(1);

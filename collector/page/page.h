@@ -12,3 +12,12 @@ struct page_asset {
 
 extern const struct page_asset page_assets[];
 extern const size_t page_asset_count;
+
+/* The flame graph as a file of its own: "{{held}}" in it, once, is where what it shows belongs, as JSON without a '<'.
+ * packed_bytes 0: built without node. */
+extern const struct page_asset page_alone;
+#define PAGE_ALONE_PLACE "{{held}}"
+
+struct buf;
+/* Appends the file as it was before it was packed. 0, -ENOMEM, -EIO. */
+int page_unpack(const struct page_asset *asset, struct buf *out);

@@ -5,7 +5,9 @@ import { changed, filtersOf, go, inBlocks, type Address } from '../base/address'
 import { about, useAnswer } from '../base/ask';
 import { bandColours, styleValue, useDark } from '../base/colours';
 import { baseName, count, size } from '../base/format';
-import { axes, upFromZero } from '../base/plot';
+import { usePicture } from '../base/picture';
+import { axes, textOf, upFromZero } from '../base/plot';
+import { drawPlotPicture, plotPictureHeight, type PlotPicture } from '../base/plot_picture';
 import { Answered, Segments, useSize } from '../base/ui';
 import type { Band, Timeline } from '../api/types';
 import type { ViewProps } from '../frame/views';
@@ -38,6 +40,18 @@ export function filterOf(band: Band, kind: Kind): Record<string, string> | undef
 	return undefined;
 }
 
+/** Of each band what lies below its upper edge, up to the end. */
+function stack(data: Timeline, bands: Band[]): number[][] {
+	const points = data.start_ns.length;
+	const sums = new Float64Array(points + 1);
+	return bands.map((band) => {
+		const values = valuesOf(band);
+		for (let i = 0; i < points; i++) sums[i]! += values[i] ?? 0;
+		sums[points] = sums[points - 1] ?? 0;
+		return Array.from(sums);
+	});
+}
+
 function Chart(props: { data: Timeline; bands: Band[]; colours: string[]; blocks: boolean; address: Address }) {
 	const [box, { width, height }] = useSize<HTMLDivElement>();
 	const dark = useDark();
@@ -45,14 +59,7 @@ function Chart(props: { data: Timeline; bands: Band[]; colours: string[]; blocks
 
 	useLayoutEffect(() => {
 		if (!box.current || width < 50 || height < 50) return undefined;
-		const points = data.start_ns.length;
-		const sums = new Float64Array(points + 1);
-		const stacked = bands.map((band) => {
-			const values = valuesOf(band);
-			for (let i = 0; i < points; i++) sums[i]! += values[i] ?? 0;
-			sums[points] = sums[points - 1] ?? 0;
-			return Array.from(sums);
-		});
+		const stacked = stack(data, bands);
 		const u = new uPlot(
 			{
 				width,
@@ -77,6 +84,16 @@ function Chart(props: { data: Timeline; bands: Band[]; colours: string[]; blocks
 		);
 		return () => u.destroy();
 	}, [data, bands, props.colours, width, height, blocks, dark]);
+	usePicture(box, () => {
+		if (!bands.length || width < 50) return undefined;
+		// The highest first: what lies in front of it leaves its own band.
+		const layers = stack(data, bands)
+			.map((values, i) => ({ values, fill: props.colours[i]!, stroke: styleValue('bg'), stepped: true }))
+			.reverse();
+		const key = bands.map((band, i) => ({ name: band.function ?? band.name, colour: props.colours[i]! }));
+		const plot: PlotPicture = { width, height: Math.max(height, 260), xs: [...data.start_ns, data.end_ns], layers, text: textOf(blocks ? 'blocks' : 'bytes'), binary: !blocks, key };
+		return { title: '', width, height: plotPictureHeight(plot), draw: (pen) => drawPlotPicture(pen, plot) };
+	});
 	return <div class="chart" ref={box} role="img" aria-label={`In use over time, in ${bands.length} bands`} />;
 }
 

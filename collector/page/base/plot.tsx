@@ -3,6 +3,8 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { styleValue, useDark } from './colours';
 import { duration, shortCount, size } from './format';
+import { usePicture } from './picture';
+import { drawPlotPicture, plotPictureHeight, type PlotPicture } from './plot_picture';
 import { useSize } from './ui';
 
 const FONT = '11px system-ui, sans-serif';
@@ -121,6 +123,14 @@ export function Plot(props: {
 		);
 		return () => u.destroy();
 	}, [xs, lines, width, height, unit, dark]);
+
+	usePicture(box, () => {
+		if (width < 60 || !xs.length) return undefined;
+		const layers = lines.map((l) => ({ values: l.values, stroke: styleValue(l.colour), ...(l.fill ? { fill: styleValue(l.fill) } : {}), stepped: !!l.stepped }));
+		const key = lines.length > 1 ? lines.map((l) => ({ name: l.name, colour: styleValue(l.colour) })) : [];
+		const plot: PlotPicture = { width, height, xs, layers, text, binary: unit.startsWith('bytes'), key };
+		return { title: props.title, width, height: plotPictureHeight(plot), draw: (pen) => drawPlotPicture(pen, plot) };
+	});
 
 	return (
 		<figure class="plotbox">

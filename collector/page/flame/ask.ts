@@ -1,12 +1,12 @@
 // The tree of an address, laid out by the worker.
 import { useEffect, useState } from 'preact/hooks';
 import { AskError, tokenHeaders, type Answer } from '../base/ask';
-import type { Layout } from './layout';
+import type { Laid, Look } from './lay';
 import type { Order } from './worker';
 
 interface Reply {
 	number: number;
-	layout?: Layout;
+	laid?: Laid;
 	error?: string;
 	status?: number;
 	parameter?: string;
@@ -15,29 +15,30 @@ interface Reply {
 let worker: Worker | undefined;
 let orders = 0;
 
-function order(url: string | null, blocks: boolean, keep: boolean): number {
+function order(url: string | null, look: Look, keep: boolean): number {
 	worker ??= new Worker(document.querySelector<HTMLMetaElement>('meta[name=worker]')!.content, { type: 'module' });
-	worker.postMessage({ number: ++orders, url: url && new URL(url, document.baseURI).href, headers: tokenHeaders(), blocks, keep } satisfies Order);
+	worker.postMessage({ number: ++orders, url: url && new URL(url, document.baseURI).href, headers: tokenHeaders(), look, keep } satisfies Order);
 	return orders;
 }
 
-export function useLayout(path: string, blocks: boolean, version: number): Answer<Layout> {
-	const [answer, setAnswer] = useState<Answer<Layout>>({});
+export function useLayout(path: string, look: Look, version: number): Answer<Laid> {
+	const [answer, setAnswer] = useState<Answer<Laid>>({});
+	const { blocks, focus, byName } = look;
 
 	useEffect(() => {
-		const number = order(path, blocks, !version);
+		const number = order(path, look, !version);
 		const reply = (event: MessageEvent<Reply>) => {
 			const { data } = event;
 			if (data.number !== number) return;
-			if (data.layout) setAnswer({ data: data.layout });
+			if (data.laid) setAnswer({ data: data.laid });
 			else setAnswer((before) => ({ data: before.data, error: new AskError(data.error!, data.status!, data.parameter) }));
 		};
 		setAnswer((before) => ({ data: before.data, waitingSince: performance.now() }));
 		worker!.addEventListener('message', reply);
 		return () => {
 			worker!.removeEventListener('message', reply);
-			order(null, blocks, true);
+			order(null, look, true);
 		};
-	}, [path, blocks, version]);
+	}, [path, blocks, focus, byName, version]);
 	return answer;
 }

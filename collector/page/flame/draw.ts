@@ -1,6 +1,7 @@
 // Draws a layout on a canvas. Children stand with the widest first: as soon as one is narrower than a pixel, it and its brothers behind it are one
 // box, and nothing below them is looked at. So a picture costs what is seen of it, however large the tree is.
 import { colourOf, shadeOf, styleValue } from '../base/colours';
+import type { Pen } from '../base/picture';
 import { functionOf, moduleOf, nodeAt, type Layout, type Match } from './layout';
 
 export const ROW = 19;
@@ -14,11 +15,21 @@ export interface Sight {
 	top: number; // how far down the picture is scrolled, in CSS pixels
 	width: number;
 	height: number;
+	/** The root is at the bottom, its row is `hidden`: another picture below has it. */
+	upwards?: boolean;
+	hidden?: boolean;
+}
+
+/** Where the row of that depth begins on the canvas. */
+export function rowTop(sight: Sight, depth: number): number {
+	const row = depth - (sight.hidden ? 1 : 0);
+	return sight.upwards ? sight.height - (row + 1) * ROW + sight.top : row * ROW - sight.top;
 }
 
 /** The node at a point of the canvas, -1: none. */
 export function nodeAtPoint(layout: Layout, sight: Sight, x: number, y: number): number {
-	return nodeAt(layout, Math.floor((y + sight.top) / ROW), sight.from + (x / sight.width) * (sight.to - sight.from));
+	const row = Math.floor(((sight.upwards ? sight.height - y : y) + sight.top) / ROW);
+	return nodeAt(layout, row < 0 ? -1 : row + (sight.hidden ? 1 : 0), sight.from + (x / sight.width) * (sight.to - sight.from));
 }
 
 /** Colours of a differential: red has grown, blue has shrunk, paler where little has. */
@@ -32,14 +43,14 @@ function differenceColour(change: number, most: number, dark: boolean): string {
 // Widths of characters of the one font that is used, measured once.
 const widths = new Map<string, number>();
 
-function characterWidth(ctx: CanvasRenderingContext2D, c: string): number {
+function characterWidth(ctx: Pen, c: string): number {
 	let w = widths.get(c);
 	if (w === undefined) widths.set(c, (w = ctx.measureText(c).width));
 	return w;
 }
 
 /** The text, or as much of it as fits, with dots. '': nothing fits. */
-function fitted(ctx: CanvasRenderingContext2D, text: string, room: number): string {
+function fitted(ctx: Pen, text: string, room: number): string {
 	let sum = 0;
 	let fits = 0; // so much fits with the dots behind it
 	const dots = characterWidth(ctx, '…');
@@ -76,14 +87,14 @@ export class Painter {
 	}
 
 	/** All that is in sight. */
-	paint(ctx: CanvasRenderingContext2D, sight: Sight, match: Match | undefined, picked: number): void {
+	paint(ctx: Pen, sight: Sight, match: Match | undefined, picked: number): void {
 		const { layout } = this;
 		const { x, width, children, frame, depth } = layout;
 		const { from, to } = sight;
 		const scale = sight.width / (to - from);
 		const text = styleValue('text');
 		const accent = styleValue('accent');
-		const last = Math.ceil((sight.top + sight.height) / ROW);
+		const last = Math.ceil((sight.top + sight.height) / ROW) + 1;
 		const open = layout.count && width[0]! > 0 ? [0] : [];
 
 		ctx.font = '12px system-ui, sans-serif';
@@ -93,10 +104,10 @@ export class Painter {
 			const node = open.pop()!;
 			const left = Math.max(0, (x[node]! - from) * scale);
 			const right = Math.min(sight.width, (x[node]! + width[node]! - from) * scale);
-			const top = depth[node]! * ROW - sight.top;
+			const top = rowTop(sight, depth[node]!);
 			const frameOfNode = frame[node]!;
 
-			if (top + ROW > 0) {
+			if (top + ROW > 0 && top < sight.height && (node || !sight.hidden)) {
 				const dimmed = match && !(frameOfNode >= 0 && match.frames[frameOfNode]);
 				ctx.globalAlpha = dimmed ? 0.35 : 1;
 				ctx.fillStyle = this.colourOfNode(node);
@@ -129,26 +140,26 @@ export class Painter {
 	}
 
 	/** Narrow brothers, as one. */
-	private paintRest(ctx: CanvasRenderingContext2D, sight: Sight, first: number, end: number, scale: number): void {
+	private paintRest(ctx: Pen, sight: Sight, first: number, end: number, scale: number): void {
 		const left = Math.max(0, (this.layout.x[first]! - sight.from) * scale);
 		ctx.globalAlpha = 0.5;
 		ctx.fillStyle = this.colourOfNode(first);
-		ctx.fillRect(left, this.layout.depth[first]! * ROW - sight.top, Math.max(0.5, Math.min(sight.width, end) - left), ROW - 1);
+		ctx.fillRect(left, rowTop(sight, this.layout.depth[first]!), Math.max(0.5, Math.min(sight.width, end) - left), ROW - 1);
 		ctx.globalAlpha = 1;
 	}
 
 	/** What lies above: the node under the pointer, and the one that the keyboard is at. */
-	paintMarks(ctx: CanvasRenderingContext2D, sight: Sight, hovered: number, selected: number): void {
+	paintMarks(ctx: Pen, sight: Sight, hovered: number, selected: number): void {
 		const scale = sight.width / (sight.to - sight.from);
 		ctx.clearRect(0, 0, sight.width, sight.height);
 		for (const [node, colour, dash] of [[selected, styleValue('accent'), [3, 2]], [hovered, styleValue('text'), []]] as const) {
-			if (node < 0) continue;
+			if (node < 0 || (!node && sight.hidden)) continue;
 			const left = Math.max(0, (this.layout.x[node]! - sight.from) * scale);
 			const right = Math.min(sight.width, (this.layout.x[node]! + this.layout.width[node]! - sight.from) * scale);
 			ctx.strokeStyle = colour;
 			ctx.lineWidth = 1.5;
 			ctx.setLineDash([...dash]);
-			if (right > left) ctx.strokeRect(left + 0.5, this.layout.depth[node]! * ROW - sight.top + 0.5, Math.max(1, right - left - 2), ROW - 2);
+			if (right > left) ctx.strokeRect(left + 0.5, rowTop(sight, this.layout.depth[node]!) + 0.5, Math.max(1, right - left - 2), ROW - 2);
 		}
 	}
 }

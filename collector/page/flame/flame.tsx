@@ -1,10 +1,13 @@
 // A flame graph on a canvas: wheel and drag, double click to zoom, keyboard, tooltip. A second canvas above it has what moves with the pointer.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useDark } from '../base/colours';
-import { count, percent, size } from '../base/format';
+import { percent } from '../base/format';
+import { usePicture } from '../base/picture';
 import { useSize } from '../base/ui';
-import { nodeAtPoint, Painter, ROW, type Sight } from './draw';
-import { functionOf, moduleOf, placeOf, type Layout, type Match } from './layout';
+import { Actions } from './actions';
+import { nodeAtPoint, Painter, ROW, rowTop, type Sight } from './draw';
+import { focusOf, functionOf, nodeOfPath, pathOf, type Layout, type Match } from './layout';
+import { Tip } from './tip';
 
 interface Props {
 	layout: Layout;
@@ -13,31 +16,19 @@ interface Props {
 	/** A frame. */
 	picked: number;
 	onPick: (node: number) => void;
-}
-
-function Tip(props: { layout: Layout; node: number; x: number; y: number; blocks: boolean }) {
-	const { layout, node } = props;
-	const text = props.blocks ? count : size;
-	const frame = layout.frame[node]!;
-	const total = layout.amount[node]!;
-	const self = layout.self[node]!;
-	const error = props.blocks ? layout.total.blocks_error : layout.total.bytes_error;
-	return (
-		<div class="tip" role="tooltip" style={{ left: `${props.x}px`, top: `${props.y}px` }}>
-			<strong>{functionOf(layout, frame)}</strong>
-			<div class="dim">{[placeOf(layout, frame), moduleOf(layout, frame)].filter(Boolean).join(' · ')}</div>
-			<div>
-				{text(total)} · {percent(total, layout.amount[0]!)} %{error ? ` (the whole ± ${text(error)})` : ''}
-			</div>
-			{self !== total && <div>{text(self)} of it by itself</div>}
-			{layout.change && (
-				<div>
-					{layout.change[node]! > 0 ? '+' : ''}
-					{text(layout.change[node]!)} since the base
-				</div>
-			)}
-		</div>
-	);
+	/** focusOf() of a frame: show callers above it and callees below. */
+	onFocus: (focus: string) => void;
+	/** Only what passes through it; undefined: can't be asked here. */
+	onOnly?: (frame: number) => void;
+	/** What is 100 %. */
+	whole: number;
+	label: string;
+	/** There is another beside it. */
+	part?: boolean;
+	/** To be gone to, whenever `times` changes. */
+	wanted?: { node: number; times: number };
+	/** Callers: the root is at the bottom and not drawn. */
+	upwards?: boolean;
 }
 
 /** A context of the size of its canvas, in CSS pixels. */
@@ -63,17 +54,34 @@ export function Flame(props: Props) {
 	const [hover, setHover] = useState<{ node: number; x: number; y: number }>();
 	const [view, setView] = useState({ from: 0, to: 1, top: 0 });
 	const painter = useMemo(() => new Painter(layout, dark), [layout, dark]);
+	const [menu, setMenu] = useState<{ node: number; x: number; y: number }>();
 	const whole = layout.width[0] || 1;
-	const sight: Sight = { ...view, width, height };
-	const deepest = Math.max(0, (layout.levels.length - 1) * ROW - height);
+	const { upwards } = props;
+	const sight: Sight = { ...view, width, height, upwards, hidden: upwards };
+	const rows = layout.levels.length - (upwards ? 2 : 1);
+	const deepest = Math.max(0, rows * ROW - height);
 	const clampTop = (top: number) => Math.max(0, Math.min(deepest, top));
 
-	// A new tree is seen as a whole.
+	// Of a new tree the same part is seen, if it has it: a range is moved, a live recording grows.
+	const before = useRef<{ layout: Layout; zoomed: number }>();
 	useLayoutEffect(() => {
-		setSelected(0);
+		const old = before.current;
+		before.current = { layout, zoomed: 0 };
 		setHover(undefined);
-		setView({ from: 0, to: layout.width[0] || 1, top: 0 });
+		setMenu(undefined);
+		if (!old) {
+			setView({ from: 0, to: whole, top: 0 });
+			return;
+		}
+		const node = old.zoomed ? nodeOfPath(layout, pathOf(old.layout, old.zoomed)) : 0;
+		before.current.zoomed = node;
+		setSelected((s) => (s && s < old.layout.count ? nodeOfPath(layout, pathOf(old.layout, s)) : 0));
+		setView((v) => ({ from: layout.x[node]!, to: layout.x[node]! + (layout.width[node]! || whole), top: clampTop(v.top) }));
 	}, [layout]);
+	usePicture(box, () => {
+		const all: Sight = { ...sight, top: 0, height: Math.max(1, rows) * ROW };
+		return { title: props.part ? props.label : '', width, height: all.height, draw: (pen) => painter.paint(pen, all, match, picked) };
+	});
 
 	useEffect(() => {
 		const frame = requestAnimationFrame(() => {
@@ -90,16 +98,32 @@ export function Flame(props: Props) {
 		return () => cancelAnimationFrame(frame);
 	}, [painter, width, height, view, hover?.node, selected]);
 
+	const { parent, children } = layout;
 	const zoomTo = (node: number) => {
 		setSelected(node);
+		before.current = { layout, zoomed: node };
 		setView((v) => ({ ...v, from: layout.x[node]!, to: layout.x[node]! + Math.max(layout.width[node]!, whole / 1e9) }));
 	};
 	const select = (node: number) => {
-		const top = layout.depth[node]! * ROW;
+		const top = Math.max(0, layout.depth[node]! - (upwards ? 1 : 0)) * ROW;
 		setSelected(node);
 		props.onPick(node);
 		setView((v) => ({ ...v, top: top < v.top ? top : top + ROW > v.top + height ? clampTop(top + ROW - height) : v.top }));
 	};
+	// What a search goes to is zoomed to if it is too narrow to be seen.
+	useEffect(() => {
+		const node = props.wanted?.node ?? 0;
+		if (!node || node >= layout.count) return;
+		const scale = width / (view.to - view.from);
+		select(node);
+		if (layout.width[node]! * scale < 30 || layout.x[node]! < view.from || layout.x[node]! >= view.to) {
+			let around = node;
+			while (parent[around]! > 0 && layout.width[parent[around]!]! < layout.width[node]! * 4) around = parent[around]!;
+			before.current = { layout, zoomed: around };
+			setView((v) => ({ ...v, from: layout.x[around]!, to: layout.x[around]! + layout.width[around]! }));
+		}
+	}, [props.wanted?.times]);
+	const focusOnNode = (node: number) => layout.frame[node]! >= 0 && props.onFocus(focusOf(layout, layout.frame[node]!));
 
 	useEffect(() => {
 		const element = canvas.current;
@@ -115,26 +139,37 @@ export function Flame(props: Props) {
 				}
 				const dx = ((event.shiftKey ? event.deltaY : event.deltaX) * span) / width;
 				const from = Math.max(0, Math.min(whole - span, v.from + dx));
-				return { from, to: from + span, top: clampTop(v.top + (event.shiftKey ? 0 : event.deltaY)) };
+				return { from, to: from + span, top: clampTop(v.top + (event.shiftKey ? 0 : upwards ? -event.deltaY : event.deltaY)) };
 			});
 		};
 		element?.addEventListener('wheel', onWheel, { passive: false });
 		return () => element?.removeEventListener('wheel', onWheel);
 	}, [width, whole, deepest]);
 
-	const { parent, children } = layout;
 	const brother = (step: number) => {
 		const above = parent[selected]!;
 		const node = selected + step;
 		return above >= 0 && node >= children[above]! && node < children[above + 1]! ? node : -1;
 	};
+	const toParent = () => parent[selected]!;
+	const toChild = () => (children[selected]! < children[selected + 1]! ? children[selected]! : -1);
 	const steps: Record<string, () => number> = {
-		ArrowUp: () => parent[selected]!,
-		ArrowDown: () => (children[selected]! < children[selected + 1]! ? children[selected]! : -1),
+		ArrowUp: upwards ? toChild : toParent,
+		ArrowDown: upwards ? toParent : toChild,
 		ArrowRight: () => brother(1),
 		ArrowLeft: () => brother(-1),
 		Home: () => 0,
 	};
+	const openMenu = (node: number, x: number, y: number) => {
+		setHover(undefined);
+		if (node > 0 || (node === 0 && layout.frame[0]! >= 0)) setMenu({ node, x: Math.max(0, Math.min(x, width - 310)), y: Math.max(0, Math.min(y, height - 130)) });
+	};
+	const actions = (node: number) => [
+		{ text: 'Zoom to it', key: 'Enter', run: () => zoomTo(node) },
+		{ text: 'Callers above, callees below', key: 'F', run: () => focusOnNode(node) },
+		...(props.onOnly ? [{ text: 'Only what passes through it', run: () => props.onOnly!(layout.frame[node]!) }] : []),
+		{ text: 'Copy its name', run: () => void navigator.clipboard?.writeText(functionOf(layout, layout.frame[node]!)).catch(() => {}) },
+	];
 	const onKey = (event: KeyboardEvent) => {
 		const step = steps[event.key];
 		if (step) {
@@ -142,7 +177,12 @@ export function Flame(props: Props) {
 			if (node >= 0) select(node);
 		} else if (event.key === 'Enter') {
 			zoomTo(selected);
-		} else if (event.key === 'Escape' || event.key === 'Backspace') {
+		} else if ((event.key === 'f' || event.key === 'F') && !event.ctrlKey && !event.metaKey && !event.altKey) {
+			focusOnNode(selected);
+		} else if (event.key === 'ContextMenu' || (event.key === 'F10' && event.shiftKey)) {
+			const left = ((layout.x[selected]! - view.from) / (view.to - view.from)) * width;
+			openMenu(selected, Math.max(0, left), rowTop(sight, layout.depth[selected]!) + ROW);
+		} else if ((event.key === 'Escape' || event.key === 'Backspace') && (view.to - view.from < whole || event.key === 'Backspace')) {
 			zoomTo(0);
 		} else {
 			return;
@@ -159,7 +199,7 @@ export function Flame(props: Props) {
 				style={style}
 				tabIndex={0}
 				role="application"
-				aria-label={`Flame graph. Selected: ${functionOf(layout, layout.frame[selected] ?? -1)}, ${percent(layout.amount[selected] ?? 0, layout.amount[0]!)} percent. Arrows move, Enter zooms, Escape shows all.`}
+				aria-label={`${props.label}. Selected: ${functionOf(layout, layout.frame[selected] ?? -1)}, ${percent(layout.amount[selected] ?? 0, props.whole)} percent. Arrows move, Enter zooms, F shows callers and callees, Escape shows all.`}
 				onKeyDown={onKey}
 				onClick={(event) => {
 					const node = at(event);
@@ -169,7 +209,14 @@ export function Flame(props: Props) {
 					const node = at(event);
 					zoomTo(node < 0 || layout.width[node] === view.to - view.from ? 0 : node);
 				}}
+				onContextMenu={(event) => {
+					event.preventDefault();
+					const node = at(event);
+					if (node >= 0) select(node);
+					openMenu(node, event.offsetX, event.offsetY);
+				}}
 				onMouseMove={(event) => {
+					if (menu) return;
 					const node = at(event);
 					setHover(node < 0 ? undefined : { node, x: Math.min(event.offsetX + 12, Math.max(0, width - 340)), y: Math.min(event.offsetY + 16, Math.max(0, height - 90)) });
 				}}
@@ -181,7 +228,11 @@ export function Flame(props: Props) {
 					Show all
 				</button>
 			)}
-			{hover && <Tip layout={layout} node={hover.node} x={hover.x} y={hover.y} blocks={props.blocks} />}
+			{hover && <Tip layout={layout} node={hover.node} x={hover.x} y={hover.y} blocks={props.blocks} whole={props.whole} />}
+			{menu && <Actions title={functionOf(layout, layout.frame[menu.node]!)} x={menu.x} y={menu.y} actions={actions(menu.node)} onClose={() => {
+				setMenu(undefined);
+				canvas.current?.focus();
+			}} />}
 		</div>
 	);
 }

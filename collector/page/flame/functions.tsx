@@ -2,13 +2,20 @@
 import { useMemo } from 'preact/hooks';
 import { go } from '../base/address';
 import { baseName, count, percent, size } from '../base/format';
-import { functionOf, moduleOf, placeOf, siteOf, type Layout, type Match } from './layout';
+import { focusOf, functionOf, moduleOf, placeOf, siteOf, type Layout, type Match } from './layout';
 
 const ROWS_MAX = 200;
 
-export function FunctionTable(props: { layout: Layout; blocks: boolean; picked: string; match: Match | undefined }) {
+export function FunctionTable(props: { layout: Layout; blocks: boolean; picked: string; match: Match | undefined; focus: string; onFocus: (frame: number) => void }) {
 	const { layout, match } = props;
-	const rows = useMemo(() => (match ? layout.rows.filter((r) => match.frames[r.frame]) : layout.rows).slice(0, ROWS_MAX), [layout, match]);
+	const rows = useMemo(() => {
+		const found: { frame: number; self: number; total: number; change: number }[] = [];
+		for (let i = 0; i < layout.rowFrame.length && found.length < ROWS_MAX; i++) {
+			const frame = layout.rowFrame[i]!;
+			if (!match || match.frames[frame]) found.push({ frame, self: layout.rowSelf[i]!, total: layout.rowTotal[i]!, change: layout.rowChange[i]! });
+		}
+		return found;
+	}, [layout, match]);
 	const show = props.blocks ? count : size;
 	const whole = layout.amount[0]!;
 
@@ -23,6 +30,9 @@ export function FunctionTable(props: { layout: Layout; blocks: boolean; picked: 
 						<th class="n">Total</th>
 						<th class="n minor">%</th>
 						{layout.change && <th class="n">Change</th>}
+						<th>
+							<span class="hidden">Callers and callees</span>
+						</th>
 					</tr>
 				</thead>
 				<tbody>
@@ -46,6 +56,18 @@ export function FunctionTable(props: { layout: Layout; blocks: boolean; picked: 
 										{show(r.change)}
 									</td>
 								)}
+								<td class="around">
+									<button
+										type="button"
+										class="button"
+										title="Callers above, callees below"
+										aria-label={`Callers and callees of ${name}`}
+										aria-pressed={focusOf(layout, r.frame) === props.focus}
+										onClick={() => props.onFocus(r.frame)}
+									>
+										⇅
+									</button>
+								</td>
 							</tr>
 						);
 					})}

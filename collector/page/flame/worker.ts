@@ -1,13 +1,13 @@
 // Asks for a tree, reads it and lays it out beside the page's own thread, which stays free. One question at a time: a new one ends the old one.
 import type { Flame } from '../api/types';
-import { arraysOf, layOut } from './layout';
+import { arraysOfLaid, lay, type Look } from './lay';
 
 export interface Order {
 	number: number;
 	/** Absolute; null: only what went before ends. */
 	url: string | null;
 	headers: Record<string, string>;
-	blocks: boolean;
+	look: Look;
 	/** The answer of the same address may be taken again. */
 	keep: boolean;
 }
@@ -28,8 +28,8 @@ async function answer(order: Order, signal: AbortSignal): Promise<void> {
 		kept = { url: order.url!, flame };
 	}
 	if (signal.aborted) return;
-	const layout = layOut(flame, order.blocks);
-	postMessage({ number: order.number, layout }, { transfer: arraysOf(layout) });
+	const laid = lay(flame, order.look);
+	postMessage({ number: order.number, laid }, { transfer: arraysOfLaid(laid) });
 }
 
 addEventListener('message', (event: MessageEvent<Order>) => {

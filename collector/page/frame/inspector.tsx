@@ -58,6 +58,9 @@ export function Inspector(props: { address: Address; stream: Stream | undefined;
 					<h3>Next</h3>
 					<ul class="next">
 						<li>
+							<a href={changed(address, { view: 'flame', set: { focus: `${name}@${module}` } })}>Its callers and callees</a>
+						</li>
+						<li>
 							<a href={changed(address, { set: { function_regex: `^${name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$` } })}>Only what passes through it</a>
 						</li>
 						{module && (

@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { styleValue, useDark } from '../base/colours';
 import { count, percent, size } from '../base/format';
+import { usePicture } from '../base/picture';
 import { hex } from '../maps/text';
 import { fillColour } from './colours';
 import { cellCount, cellOf, type Area, type Cell } from './layout';
@@ -54,6 +55,18 @@ export function AreaPicture(props: {
 		if (hover) frame(hover.cell, styleValue('dim'));
 		if (picked >= 0) frame(picked, styleValue('text'));
 	}, [fills, columns, width, height, dark, hover?.cell, picked]);
+
+	usePicture(canvas, () => ({
+		title: `0x${hex(area.from)}${area.name ? ` ${area.name}` : ''}, ${size(area.to - area.from)}: a square is ${pagesPerCell === 1 ? `a page, ${size(pageSize)}` : `${count(pagesPerCell)} pages, ${size(pageSize * pagesPerCell)}`}`,
+		width: Math.max(width, props.width),
+		height,
+		draw: (pen) => {
+			for (let i = 0; i < cells; i++) {
+				pen.fillStyle = fillColour(fills[i]!, dark);
+				pen.fillRect((i % columns) * CELL, Math.floor(i / columns) * CELL, CELL - 1, CELL - 1);
+			}
+		},
+	}));
 
 	const at = (event: MouseEvent): number => {
 		const column = Math.floor(event.offsetX / CELL);

@@ -1,13 +1,14 @@
 // The address space as a picture: how the blocks that are in use lie on pages. The kernel takes memory back by whole pages, so that a page with
 // one small block on it is kept as a whole.
 import type { ComponentChildren } from 'preact';
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import { filtersOf, go } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { useCalmVersion } from '../base/calm';
-import { useDark } from '../base/colours';
+import { styleValue, useDark } from '../base/colours';
 import { count, duration, percent, size } from '../base/format';
 import { useMoment, type Moment } from '../base/moment';
+import { usePicture } from '../base/picture';
 import { Plot, type Line } from '../base/plot';
 import { Answered, Notice, useSize } from '../base/ui';
 import type { ViewProps } from '../frame/views';
@@ -88,9 +89,26 @@ function OverTime(props: { stream: Stream; version: number }) {
 
 function Legend(props: { data: Fragmentation }) {
 	const dark = useDark();
+	const box = useRef<HTMLDivElement>(null);
+	const steps = props.data.pages_by_fill;
+	usePicture(box, () => ({
+		title: 'Pages by how full they are',
+		width: steps.length * 72,
+		height: 20,
+		draw: (pen) => {
+			pen.textBaseline = 'middle';
+			steps.forEach(({ fill_min }, i) => {
+				pen.fillStyle = stepColour(i, dark);
+				pen.fillRect(i * 72, 4, 10, 10);
+				pen.fillStyle = styleValue('text');
+				pen.font = '11px system-ui, sans-serif';
+				pen.fillText(`${Math.round(fill_min * 100)}–${Math.round(fill_min * 100) + 10} %`, i * 72 + 14, 9);
+			});
+		},
+	}));
 	return (
-		<div class="fills" role="group" aria-label="Pages by how full they are" title="Pages by how full they are. The picture counts the allocator’s headers, too">
-			{props.data.pages_by_fill.map(({ fill_min, pages }, i) => (
+		<div class="fills" ref={box} role="group" aria-label="Pages by how full they are" title="Pages by how full they are. The picture counts the allocator’s headers, too">
+			{steps.map(({ fill_min, pages }, i) => (
 				<span>
 					<svg viewBox="0 0 10 10" class="swatch" aria-hidden="true">
 						<rect width="10" height="10" fill={stepColour(i, dark)} />

@@ -1,16 +1,19 @@
 // The time strip: what was in use over the whole recording, or the part that is zoomed to. A range that is dragged filters all views (born
-// in it), a click is a moment (in use then), the wheel zooms, a double click shows all again. The server answers by the pixel, so that 100
+// in it), which follow while it moves; a click is a moment (in use then), the wheel zooms, a double click shows all again. The server answers by the pixel, so that 100
 // million allocations are drawn as quickly as 100.
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import { filtersOf, go, inBlocks, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { styleValue, useDark } from '../base/colours';
 import { axes, upFromZero } from '../base/plot';
+import { duration } from '../base/format';
 import { Notice, useSize } from '../base/ui';
+import { dragOver, Follower, moved, rounded, type Range } from './window';
 import type { Ledger, Stream, Timeline } from '../api/types';
 
 const HEIGHT = 112;
+const SAID_MAX = 20; // lines of the picture that are there as text, too
 
 /** Losses and changes of how it is recorded, which stand on the axis. */
 function useSaid(stream: string, version: number): Pick<Ledger, 'states' | 'gaps'> {
@@ -70,7 +73,7 @@ function options(width: number, blocks: boolean, draw: (u: uPlot) => void, zoom:
 		height: HEIGHT,
 		padding: [8, 0, 0, 0],
 		legend: { show: false },
-		cursor: { y: false, drag: { x: true, y: false, setScale: false }, points: { size: 5 } },
+		cursor: { y: false, drag: { x: false, y: false, setScale: false }, points: { size: 5 } },
 		scales: { x: { time: false }, y: { range: upFromZero } },
 		axes: axes(blocks ? 'blocks' : 'bytes', 62),
 		series: [
@@ -99,6 +102,19 @@ function options(width: number, blocks: boolean, draw: (u: uPlot) => void, zoom:
 	};
 }
 
+const KEY_PART = 0.1; // of the window, that a key moves it by
+
+/** The window after a key; undefined: the key is another's. Without a window a tenth of what is shown becomes one. */
+function keyed(event: KeyboardEvent, range: Range | undefined, shown: Range, end: number): Range | undefined {
+	const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: 0, ArrowDown: 0 }[event.key];
+	if (by === undefined || !event.shiftKey) return undefined;
+	if (!range) return { from: shown.from, to: shown.from + (shown.to - shown.from) * KEY_PART };
+	const width = range.to - range.from;
+	if (by) return moved(range, by * width * KEY_PART, end);
+	const grown = (event.key === 'ArrowUp' ? 1 : -1) * (width / 2) * KEY_PART;
+	return { from: Math.max(0, range.from - grown), to: Math.min(end, range.to + grown) };
+}
+
 export function Strip(props: { address: Address; stream: Stream | undefined }) {
 	const { address } = props;
 	const [box, { width }] = useSize<HTMLDivElement>();
@@ -117,44 +133,106 @@ export function Strip(props: { address: Address; stream: Stream | undefined }) {
 	const end = useRef(0);
 	const drawn = useRef<(u: uPlot) => void>(() => {});
 
-	drawn.current = (u) => drawSaid(u, said, momentOf(params.get('at')), [momentOf(params.get('from')), momentOf(params.get('to'))], undefined);
+	// While it is dragged the window is where the pointer has it: the address follows.
+	const dragged = useRef<Range>();
+	const [dragging, setDragging] = useState(false);
+	const data = useRef(answer.data);
+	if (!dragging) data.current = answer.data; // a live recording's picture waits: a new one would take the pointer away
+	const [from, to] = [momentOf(params.get('from')), momentOf(params.get('to'))];
+	const range = from === undefined && to === undefined ? undefined : { from: from ?? 0, to: to ?? end.current };
+	const latest = useRef(range);
+	latest.current = dragged.current ?? range;
+
+	drawn.current = (u) => {
+		const window = dragged.current ?? range;
+		drawSaid(u, said, dragged.current ? undefined : momentOf(params.get('at')), [window?.from, window?.to], undefined);
+	};
 	if (answer.data) end.current = Math.max(end.current, answer.data.end_ns);
+	const steps = useRef({ last: 0 });
+	const follower = useMemo(() => new Follower((r) => go({ set: { from: asMoment(r.from), to: asMoment(r.to), at: undefined } }, steps.current.last > 0)), []);
+	const moveTo = (r: Range, first: boolean) => {
+		const { min = 0, max = 0 } = plot.current?.scales.x ?? {};
+		latest.current = dragged.current = rounded(r, (max ?? 0) - (min ?? 0));
+		// The first place is a step of its own in the history, so that one can go back.
+		if (first) {
+			steps.current.last = 0;
+			go({ set: { from: asMoment(dragged.current.from), to: asMoment(dragged.current.to), at: undefined } });
+			steps.current.last = performance.now();
+		} else {
+			follower.follow(dragged.current);
+		}
+		plot.current?.redraw(false);
+	};
+	const moveDone = () => {
+		follower.end();
+		dragged.current = undefined;
+		setDragging(false);
+	};
+	const keyTimer = useRef<ReturnType<typeof setTimeout>>();
+	const onKey = (event: KeyboardEvent) => {
+		if (event.key === 'Escape' && latest.current) {
+			go({ set: { from: undefined, to: undefined } });
+		} else {
+			const { min = 0, max = 0 } = plot.current?.scales.x ?? {};
+			const next = keyed(event, latest.current, { from: min ?? 0, to: max ?? 0 }, end.current);
+			if (!next || next.to - next.from < 1) return;
+			moveTo(next, performance.now() - steps.current.last > 2000);
+			steps.current.last = performance.now();
+			clearTimeout(keyTimer.current);
+			keyTimer.current = setTimeout(moveDone, 250);
+		}
+		event.preventDefault();
+	};
 
 	useLayoutEffect(() => {
-		const { data } = answer;
-		if (!box.current || !width || !data) return undefined;
+		const shown = data.current;
+		if (!box.current || !width || !shown) return undefined;
 		const zoom = (from: number, to: number) => {
 			const start = Math.max(0, from);
 			const stop = Math.min(end.current, to);
 			if (stop - start < 1000) return;
 			go({ set: { start: start > 0 ? asMoment(start) : undefined, end: stop < end.current ? asMoment(stop) : undefined } }, true);
 		};
-		const most = blocks ? data.allocated_count : data.allocated_size;
-		const least = blocks ? data.allocated_count_min : data.allocated_size_min;
-		const u = new uPlot(options(width, blocks, (up) => drawn.current(up), zoom), [[...data.start_ns, data.end_ns], [...most, most.at(-1) ?? 0], [...least, least.at(-1) ?? 0]], box.current);
-		u.hooks.setSelect = [
-			() => {
-				if (u.select.width < 3) return;
-				go({ set: { from: asMoment(u.posToVal(u.select.left, 'x')), to: asMoment(u.posToVal(u.select.left + u.select.width, 'x')), at: undefined } });
-				u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+		const most = blocks ? shown.allocated_count : shown.allocated_size;
+		const least = blocks ? shown.allocated_count_min : shown.allocated_size_min;
+		const u = new uPlot(options(width, blocks, (up) => drawn.current(up), zoom), [[...shown.start_ns, shown.end_ns], [...most, most.at(-1) ?? 0], [...least, least.at(-1) ?? 0]], box.current);
+		dragOver(u, {
+			range: () => latest.current,
+			end: () => end.current,
+			onMove: (r, first) => {
+				if (first) setDragging(true);
+				moveTo(r, first);
 			},
-		];
-		let down = 0;
-		u.over.addEventListener('mousedown', (event) => (down = event.clientX));
-		u.over.addEventListener('click', (event) => {
-			if (Math.abs(event.clientX - down) < 3) go({ set: { at: asMoment(u.posToVal(event.offsetX, 'x')), value: 'in-use', from: undefined, to: undefined } });
+			onDone: moveDone,
+			onClick: (ns) => go({ set: { at: asMoment(ns), value: 'in-use', from: undefined, to: undefined } }),
 		});
 		u.over.addEventListener('dblclick', () => go({ set: { start: undefined, end: undefined, from: undefined, to: undefined, at: undefined } }));
 		plot.current = u;
 		return () => u.destroy();
-	}, [answer.data, width, blocks, dark]);
+	}, [data.current, width, blocks, dark]);
 	useEffect(() => plot.current?.redraw(false), [params.get('at'), params.get('from'), params.get('to'), said.states.length, said.gaps.length]);
 
 	return (
 		<section class="strip" aria-label="In use over time">
-			<div ref={box} class={answer.waitingSince === undefined ? 'plot' : 'plot stale'}>
+			<div
+				ref={box}
+				tabIndex={0}
+				role="application"
+				aria-label={`Time. ${range ? `Window from ${params.get('from') ?? 'the start'} to ${params.get('to') ?? 'the end'}.` : 'No window.'} Shift with the arrows left and right moves it, up and down makes it wider and narrower, Escape removes it.`}
+				onKeyDown={onKey}
+				class={answer.waitingSince === undefined ? 'plot' : 'plot stale'}
+			>
 				{answer.error && <Notice title="The time strip can't be drawn.">{answer.error.message}</Notice>}
 			</div>
+			{said.states.length > 0 && (
+				<ul class="hidden" aria-label="What happened to the recording">
+					{said.states.slice(-SAID_MAX).map((s) => (
+						<li>
+							{duration(s.time_ns)}: {s.what}
+						</li>
+					))}
+				</ul>
+			)}
 		</section>
 	);
 }
