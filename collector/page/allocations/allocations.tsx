@@ -5,7 +5,7 @@ import { about, useAnswer } from '../base/ask';
 import { count, duration, size } from '../base/format';
 import { Answered } from '../base/ui';
 import type { ViewProps } from '../frame/views';
-import { nanoseconds, type Allocation, type Allocations, type Ledger } from '../api/types';
+import { nanoseconds, type Allocation, type Allocations, type Ledger, type Script } from '../api/types';
 import { nameOf, placeOfFrame, Trail } from '../table/frames';
 import { None } from '../table/sites';
 import { VirtualTable, type Column } from '../table/virtual';
@@ -67,7 +67,7 @@ function columnsOf(names: Map<number, string>): Column<Allocation>[] {
 /** The same question in SQL, for the view that answers it. */
 function AsSql(props: ViewProps & { matched: [string, string][]; sort: string; order: string }) {
 	const { address, stream, matched, sort, order } = props;
-	const script = useAnswer<{ code: string }>(about(stream.id, 'allocation_filter_to_script', matched)).data;
+	const script = useAnswer<Script>(about(stream.id, 'allocation_filter_to_script', matched)).data;
 	if (!script) return null;
 	const by = sort === 'timestamp' ? 'id' : sort;
 	const query = `${script.code.trim().replace(/;$/, '')} order by ${by}${order === 'dsc' ? ' desc' : ''} limit 1000`;

@@ -2,10 +2,10 @@
 import { changed, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { baseName } from '../base/format';
-import type { Frame, Stream } from '../api/types';
+import type { Backtrace, Stream } from '../api/types';
 
 function Stack(props: { stream: Stream; backtrace: string }) {
-	const { data, error } = useAnswer<{ frames: Frame[] }>(about(props.stream.id, `backtrace/${props.backtrace}`));
+	const { data, error } = useAnswer<Backtrace>(about(props.stream.id, `backtrace/${props.backtrace}`));
 	if (error) return <p class="dim">{error.message}</p>;
 	if (!data) return null;
 	return (
