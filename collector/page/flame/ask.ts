@@ -1,6 +1,6 @@
 // The tree of an address, laid out by the worker.
 import { useEffect, useState } from 'preact/hooks';
-import { AskError, tokenHeaders, type Answer } from '../base/ask';
+import { announce, AskError, tokenHeaders, type Answer } from '../base/ask';
 import type { Layout } from './layout';
 import type { Order } from './worker';
 
@@ -23,21 +23,29 @@ function order(url: string | null, blocks: boolean, keep: boolean): number {
 
 export function useLayout(path: string, blocks: boolean, version: number): Answer<Layout> {
 	const [answer, setAnswer] = useState<Answer<Layout>>({});
+	const [tries, setTries] = useState(0);
 
 	useEffect(() => {
 		const number = order(path, blocks, !version);
 		const reply = (event: MessageEvent<Reply>) => {
 			const { data } = event;
 			if (data.number !== number) return;
+			over();
 			if (data.layout) setAnswer({ data: data.layout });
-			else setAnswer((before) => ({ data: before.data, error: new AskError(data.error!, data.status!, data.parameter) }));
+			else fail(new AskError(data.error!, data.status!, data.parameter));
 		};
+		const fail = (error: AskError) => setAnswer((before) => ({ data: before.data, error, again: () => setTries((n) => n + 1) }));
+		const over = announce(path, (why) => {
+			order(null, blocks, true);
+			fail(why);
+		});
 		setAnswer((before) => ({ data: before.data, waitingSince: performance.now() }));
 		worker!.addEventListener('message', reply);
 		return () => {
 			worker!.removeEventListener('message', reply);
+			over();
 			order(null, blocks, true);
 		};
-	}, [path, blocks, version]);
+	}, [path, blocks, version, tries]);
 	return answer;
 }

@@ -6,7 +6,8 @@ import uPlot from 'uplot';
 import { filtersOf, go, inBlocks, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { styleValue, useDark } from '../base/colours';
-import { axes, upFromZero } from '../base/plot';
+import { asMoment, readMoment } from '../base/moment';
+import { axes, padding, upFromZero } from '../base/plot';
 import { Notice, useSize } from '../base/ui';
 import type { Ledger, Stream, Timeline } from '../api/types';
 
@@ -16,16 +17,6 @@ const HEIGHT = 112;
 function useSaid(stream: string, version: number): Pick<Ledger, 'states' | 'gaps'> {
 	const { data } = useAnswer<Ledger>(about(stream, 'ledger'), version);
 	return { states: data?.states ?? [], gaps: data?.gaps ?? [] };
-}
-
-/** A time of the address ("1.5s", "2s", in seconds since the start) as ns. */
-export function momentOf(text: string | null): number | undefined {
-	return text === null ? undefined : parseFloat(text) * 1e9;
-}
-
-/** So that the server reads it as seconds since the start, with all that matters. */
-export function asMoment(ns: number): string {
-	return `${Math.max(0, Math.round(ns))}ns`.replace(/^(\d+)ns$/, (_, n: string) => `${Number(n) / 1e9}s`);
 }
 
 function drawSaid(u: uPlot, said: Pick<Ledger, 'states' | 'gaps'>, at: number | undefined, range: [number | undefined, number | undefined], peak: number | undefined) {
@@ -68,7 +59,7 @@ function options(width: number, blocks: boolean, draw: (u: uPlot) => void, zoom:
 	return {
 		width,
 		height: HEIGHT,
-		padding: [8, 0, 0, 0],
+		padding: padding(8),
 		legend: { show: false },
 		cursor: { y: false, drag: { x: true, y: false, setScale: false }, points: { size: 5 } },
 		scales: { x: { time: false }, y: { range: upFromZero } },
@@ -116,8 +107,9 @@ export function Strip(props: { address: Address; stream: Stream | undefined }) {
 	const answer = useAnswer<Timeline>(path, version);
 	const end = useRef(0);
 	const drawn = useRef<(u: uPlot) => void>(() => {});
+	const moment = (name: string) => readMoment(params.get(name) ?? '', end.current);
 
-	drawn.current = (u) => drawSaid(u, said, momentOf(params.get('at')), [momentOf(params.get('from')), momentOf(params.get('to'))], undefined);
+	drawn.current = (u) => drawSaid(u, said, moment('at'), [moment('from'), moment('to')], undefined);
 	if (answer.data) end.current = Math.max(end.current, answer.data.end_ns);
 
 	useLayoutEffect(() => {
@@ -153,7 +145,16 @@ export function Strip(props: { address: Address; stream: Stream | undefined }) {
 	return (
 		<section class="strip" aria-label="In use over time">
 			<div ref={box} class={answer.waitingSince === undefined ? 'plot' : 'plot stale'}>
-				{answer.error && <Notice title="The time strip can't be drawn.">{answer.error.message}</Notice>}
+				{answer.error && (
+					<Notice title="The time strip can't be drawn.">
+						{answer.error.message}{' '}
+						{answer.again && (
+							<button type="button" class="button" onClick={answer.again}>
+								Ask again
+							</button>
+						)}
+					</Notice>
+				)}
 			</div>
 		</section>
 	);
