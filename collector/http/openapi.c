@@ -159,6 +159,35 @@ static void write_responses(struct json *json, const struct route_info *info)
 	json_string(json, "description",
 		    "{\"error\", \"parameter\"}: a parameter was not understood");
 	json_end(json, '}');
+	if (info->needs_token) {
+		json_object(json, "401");
+		json_string(json, "description", "{\"error\"}: the token is missing, or is another one");
+		json_end(json, '}');
+	}
+	json_end(json, '}');
+}
+
+/* OpenAPI 3.1, 4.8.30: a list of alternatives, each an object with a list of scopes. */
+static void write_security(struct json *json)
+{
+	json_array(json, "security");
+	json_object(json, NULL);
+	json_array(json, "token");
+	json_end(json, ']');
+	json_end(json, '}');
+	json_end(json, ']');
+}
+
+static void write_security_scheme(struct json *json)
+{
+	json_object(json, "securitySchemes");
+	json_object(json, "token");
+	json_string(json, "type", "http");
+	json_string(json, "scheme", "bearer");
+	json_string(json, "description",
+		    "The token that the collector printed, or that of --token. On loopback it is "
+		    "needed where an operation says so; from elsewhere always.");
+	json_end(json, '}');
 	json_end(json, '}');
 }
 
@@ -167,6 +196,8 @@ static void write_method(struct json *json, const struct route_info *info, bool 
 	json_object(json, post ? "post" : "get");
 	json_string(json, "summary", info->about);
 	write_parameters(json, info);
+	if (info->needs_token)
+		write_security(json);
 	if (info->method == ROUTE_ORDER)
 		write_order_body(json, info->body);
 	else if (post)
@@ -213,6 +244,7 @@ int openapi_step(struct exchange *x)
 	routes_each(write_route, &json);
 	json_end(&json, '}');
 	json_object(&json, "components");
+	write_security_scheme(&json);
 	json_object(&json, "schemas");
 	routes_each(add_schemas, &schemas);
 	schemas_write(&json, &schemas);

@@ -206,6 +206,11 @@ static enum route_method method_of(const struct route *route)
 	return route->step == sql_step ? ROUTE_GET_OR_QUESTION : ROUTE_GET;
 }
 
+static bool needs_token(const struct route *route, bool post)
+{
+	return route->step == source_step || (post && method_of(route) == ROUTE_ORDER);
+}
+
 void routes_each(void (*route)(void *context, const struct route_info *info), void *context)
 {
 	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
@@ -227,6 +232,7 @@ void routes_each(void (*route)(void *context, const struct route_info *info), vo
 			.has_number = r->rest == REST_MUST,
 			.body = body_of(r),
 			.method = method_of(r),
+			.needs_token = needs_token(r, method_of(r) == ROUTE_ORDER),
 			.takes_filter = r->step == maps_step || r->step == map_script_step
 						? mapping_takes_filter
 						: NULL,
@@ -342,7 +348,7 @@ bool route_needs_token(const struct exchange *x)
 	const char *rest;
 	const struct route *route = lookup(x, id, sizeof(id), &rest);
 
-	return route && (route->step == source_step || (x->post && method_of(route) == ROUTE_ORDER));
+	return route && needs_token(route, x->post);
 }
 
 const char *route_methods(const struct exchange *x)

@@ -36,6 +36,7 @@ struct route_info {
 	const struct route_parameter *parameters; /* ends with {0} */
 	bool of_recording, filters, has_number;
 	enum route_method method;
+	bool needs_token; /* also on loopback */
 	const struct route_parameter *body; /* members of what is posted; orders only */
 	bool (*takes_filter)(const char *name); /* NULL: all */
 	const struct answer *answer; /* NULL: not declared */

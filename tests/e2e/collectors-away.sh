@@ -172,7 +172,7 @@ if grep -q "has come again" "$T/board.err"; then fail "a stranger has cut the co
 # The link is slow: a collector that comes back at the end has greeted long before it can ask for the stream.
 rm -rf "$T"/desk{,.log} "$T"/stranger{,.log} "$T/end"
 if on desk tc qdisc add dev eth0 root tbf rate 6kbit burst 400 latency 9s 2>/dev/null; then
-	serve_on board --linger 20s -- "$BUILD/tests/e2e-paced" 200000 1500 "$T/end"
+	serve_on board --linger 60s -- "$BUILD/tests/e2e-paced" 200000 1500 "$T/end"
 	gather_on stranger 10.77.0.2
 	gather_on desk 10.77.0.2
 	began stranger

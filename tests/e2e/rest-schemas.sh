@@ -140,6 +140,19 @@ for name, schema in schemas.items():
     assert schema["additionalProperties"] is False, name
     for key, member in schema["properties"].items():
         assert member.get("x-unit") is None or member["x-unit"] in UNITS, (name, key, member["x-unit"])
+
+# ---- what needs the token on loopback says so ----
+for path, methods in api["paths"].items():
+    if path.endswith("/live") or path == "/events":
+        continue
+    for method, about in methods.items():
+        request = urllib.request.Request(FILES + path.replace("{id}", "last").replace("{number}", "1"), b"{}" if method == "post" else None,
+                                         {"Content-Type": "application/json"}, method=method.upper())
+        try:
+            status = urllib.request.urlopen(request, timeout=100).status
+        except urllib.error.HTTPError as error:
+            status = error.code
+        assert (status == 401) == ("security" in about) == ("401" in about["responses"]), (path, method, status, about)
 used = json.dumps(api)
 for name in schemas:
     assert f'"#/components/schemas/{name}"' in used, name

@@ -1,11 +1,11 @@
 // Single allocations: a row a block, and of the one that is selected all that is known.
 import { useMemo } from 'preact/hooks';
-import { changed, filtersOf, go, valueOf } from '../base/address';
+import { filtersOf, go, valueOf } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { count, duration, size } from '../base/format';
 import { Answered } from '../base/ui';
 import type { ViewProps } from '../frame/views';
-import { nanoseconds, type Allocation, type Allocations, type Ledger, type Script } from '../api/types';
+import { nanoseconds, type Allocation, type Allocations, type Ledger } from '../api/types';
 import { nameOf, placeOfFrame, Trail } from '../table/frames';
 import { None } from '../table/sites';
 import { VirtualTable, type Column } from '../table/virtual';
@@ -64,16 +64,6 @@ function columnsOf(names: Map<number, string>): Column<Allocation>[] {
 	];
 }
 
-/** The same question in SQL, for the view that answers it. */
-function AsSql(props: ViewProps & { matched: [string, string][]; sort: string; order: string }) {
-	const { address, stream, matched, sort, order } = props;
-	const script = useAnswer<Script>(about(stream.id, 'allocation_filter_to_script', matched)).data;
-	if (!script) return null;
-	const by = sort === 'timestamp' ? 'id' : sort;
-	const query = `${script.code.trim().replace(/;$/, '')} order by ${by}${order === 'dsc' ? ' desc' : ''} limit 1000`;
-	return <a href={changed(address, { view: 'sql', set: { query } })}>As SQL</a>;
-}
-
 function List(props: ViewProps & { matched: [string, string][]; version: number }) {
 	const { address, stream, matched } = props;
 	const names = useThreadNames(stream.id, props.version);
@@ -90,8 +80,6 @@ function List(props: ViewProps & { matched: [string, string][]; version: number 
 				<span class="dim" role="status">
 					{total !== undefined && `${count(total)} ${total === 1 ? 'allocation' : 'allocations'}${matchedInWords(address) ? `, ${matchedInWords(address)}` : ''}`}
 				</span>
-				<span class="grow" />
-				<AsSql {...props} sort={sort} order={order} />
 			</div>
 			<VirtualTable<Allocation, Allocations>
 				label="Allocations"

@@ -1,6 +1,8 @@
 // Files for other tools, of what is shown: with the filters, the value and the moment of the address.
-import { filtersOf, valueOf, type Address } from '../base/address';
+import { useState } from 'preact/hooks';
+import { filtersOf, go, valueOf, type Address } from '../base/address';
 import { about } from '../base/ask';
+import { hasStatement, statementOf } from '../sql/statement';
 import type { Stream } from '../api/types';
 import { Menu } from './menu';
 
@@ -19,6 +21,29 @@ const FORMATS: readonly (readonly [string, string, string])[] = [
 	['json', 'allocations.jsonl', 'Allocations (JSON lines)'],
 ];
 
+/** The same question in SQL, to go on from there. */
+function AsSql(props: { address: Address; stream: Stream; close: () => void }) {
+	const { address, stream, close } = props;
+	const [trouble, setTrouble] = useState('');
+
+	const open = () =>
+		void statementOf(stream.id, address, filtersOf(address)).then(
+			(query) => {
+				close();
+				go({ view: 'sql', set: { query } });
+			},
+			(error: Error) => setTrouble(error.message),
+		);
+	return (
+		<>
+			<button type="button" class="choice" onClick={open}>
+				As SQL
+			</button>
+			{trouble && <p class="error">{trouble}</p>}
+		</>
+	);
+}
+
 export function Export(props: { address: Address; stream: Stream }) {
 	const { address, stream } = props;
 	const at = address.params.get('at');
@@ -27,6 +52,7 @@ export function Export(props: { address: Address; stream: Stream }) {
 		<Menu title="Export" label="Export">
 			{(close) => (
 				<>
+					{hasStatement(address.view) && <AsSql {...props} close={close} />}
 					<p class="dim">What is shown, with its filters, for:</p>
 					{FORMATS.map(([format, file, text]) => (
 						<a

@@ -71,4 +71,15 @@ export default async function ({ page, context, open, settled, picture, accessib
 	check('a question is cancelled', /Cancelled/.test(await status.innerText()));
 	await page.getByRole('button', { name: 'History' }).click();
 	check('what was asked is kept', (await page.locator('.panel .choice').count()) >= 4);
+
+	// Whatever a view shows goes on in SQL.
+	const shown = ['overview', 'bands', 'flame?reversed', 'sites?value=in-use&at=50%25', 'sites?value=peak&size_min=100', 'leaks', 'temporary', 'allocations?value=leaked&sort=size&order=dsc', 'histogram', 'maps', 'space', 'figures', 'source', 'account'];
+	for (const view of shown) {
+		await open(`#/${stream}/${view.replace('?reversed', '?tree=reversed')}`);
+		await page.getByRole('button', { name: 'Export' }).click();
+		await page.getByRole('button', { name: 'As SQL' }).click();
+		await page.waitForFunction(() => /\brows? in\b/.test(document.querySelector('.sql .tools [role=status]')?.textContent ?? ''));
+		check(`${view} is answered by SQL`, !/^0 rows/.test(await status.innerText()) || /maps|figures|account|leaks|leaked/.test(view), `${await editor.innerText()}: ${await status.innerText()}`);
+	}
+	await picture('sql-of-view');
 }
