@@ -19,6 +19,7 @@
 	X(flamegraph)													\
 	X(export)													\
 	X(import)													\
+	X(import_worker)												\
 	X(extract)													\
 	X(strip)													\
 	X(pack)														\

@@ -27,6 +27,7 @@
 #define MAPPED_BYTES (128 << 10) /* pieces that malloc maps */
 #define ARENAS_MAX   4
 #define MEMORY_LEAST (4u << 20) /* with less there is nothing that could be derived in it: the number would mean nothing */
+#define IMPORT_MEMORY (512u << 20) /* at least, for a file that is dropped on the page */
 #define AS_MANY	     UINT64_MAX  /* agents, as there is room for */
 
 struct gather_options {
@@ -378,6 +379,10 @@ static int check_http(const struct gather_options *options, struct err_text *err
 					     .tls_key = place.tls_key,
 					     .allow_hosts = place.allow_hosts,
 					     .source_folders = place.sources,
+					     .import_bytes = options->keep_bytes,
+					     .import_memory = options->memory_limit > IMPORT_MEMORY
+								      ? options->memory_limit
+								      : IMPORT_MEMORY,
 					     .data = options->common.data};
 	return http_may_start(&http_options, err);
 }

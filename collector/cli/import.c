@@ -11,6 +11,7 @@
 #include "base/parse.h"
 #include "collector/cli/analyze.h"
 #include "collector/cli/commands.h"
+#include "collector/cli/import_said.h"
 #include "collector/cli/terminal.h"
 #include "collector/export/export.h"
 #include "collector/import/import.h"
@@ -76,31 +77,6 @@ static void print_json(struct json *json, const char *path, const char *output,
 	json_end(json, '}');
 }
 
-static void say_continued(const struct stream_continued *c, struct import_result *ret)
-{
-	cleanup(buf_done) struct buf note = {0};
-	char count[32];
-
-	*ret = (struct import_result){.id = c->id, .format = "heapcast", .events = c->events};
-	if (!c->before)
-		buf_string(&note, "a stream that is new here");
-	else
-		buf_printf(&note,
-			   c->events ? "the rest of a stream that had %s events"
-				     : "nothing new of a stream that has %s events",
-			   format_count(count, c->before));
-	if (*c->name)
-		buf_printf(&note, ", of %s (pid %u)", c->name, c->pid);
-	buf_string(&note, c->ended ? "; its end is there" : "; it has no end yet");
-	if (c->missing)
-		buf_printf(&note, "; %s batches in between are missing, and lost",
-			   format_count(count, c->missing));
-	if (c->damaged)
-		buf_printf(&note, "; %s is damaged at byte %llu, and nothing behind was taken",
-			   c->damaged, (unsigned long long)c->damaged_at);
-	snprintf(ret->note, sizeof(ret->note), "%s", buf_text(&note));
-}
-
 struct rest {
 	const char *path;
 	struct recording_beginning beginning;
@@ -163,7 +139,7 @@ static int continue_streams(struct command_call *call, struct store *store, stru
 		r = store_continue(store, paths, n, command_progress, doing, &continued, &err);
 		if (r < 0)
 			return command_input_fault(call->command, r, &err);
-		say_continued(&continued, &result);
+		import_say_continued(&continued, &result);
 		if (o->common.json)
 			print_json(json, paths[0], NULL, &result);
 		else

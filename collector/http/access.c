@@ -123,7 +123,7 @@ void access_read_cookie(const struct access *access, const struct claim *claim,
 	}
 }
 
-static bool is_logged_in(const struct access *access, const struct claim *claim, uint64_t now_ms)
+bool access_is_logged_in(const struct access *access, const struct claim *claim, uint64_t now_ms)
 {
 	char login[LOGIN_TEXT];
 
@@ -161,7 +161,7 @@ static int check_token(struct access *access, const struct claim *claim, uint64_
 	const char *token = claim->authorization ? token_brought(claim->authorization) : NULL;
 	const struct stranger_address from = access_from(access, claim);
 
-	if (is_logged_in(access, claim, now_ms)) /* first: a page may bring an old token along */
+	if (access_is_logged_in(access, claim, now_ms)) /* first: a page may bring an old token along */
 		return 0;
 	if (token)
 		return access_try(access, token, &from, now_ms, ret_status, err);
@@ -182,4 +182,12 @@ int access_check(struct access *access, const struct claim *claim, uint64_t now_
 	if (!r && !claim->brings_token && (claim->needs_token || !access->local))
 		r = check_token(access, claim, now_ms, ret_status, err);
 	return r;
+}
+
+bool access_may_order(struct access *access, const struct claim *claim, uint64_t now_ms,
+		      struct err_text *ret_why)
+{
+	int status;
+
+	return !access->local || check_token(access, claim, now_ms, &status, ret_why) == 0;
 }

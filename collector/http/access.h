@@ -40,6 +40,10 @@ struct claim {
 
 /* 0; or a negative errno, with the HTTP status and a sentence that says what to bring. */
 int access_check(struct access *access, const struct claim *claim, uint64_t now_ms, int *ret_status, struct err_text *err);
+/* Would it be allowed an order, too? Of a request that was allowed to ask. false: `ret_why` says what to bring. */
+bool access_may_order(struct access *access, const struct claim *claim, uint64_t now_ms, struct err_text *ret_why);
+/* Has it come by the cookie of a login that holds? */
+bool access_is_logged_in(const struct access *access, const struct claim *claim, uint64_t now_ms);
 /* Is it the token? As above. Of one address so many wrong ones are looked at (tries.h). */
 int access_try(struct access *access, const char *token, const struct stranger_address *from, uint64_t now_ms, int *ret_status,
 	       struct err_text *err);

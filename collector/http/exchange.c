@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collector/export/export.h"
+#include "collector/http/import.h"
 #include "collector/http/routes.h"
 #include "collector/http/sources.h"
 
@@ -26,6 +27,7 @@ struct exchange *exchange_new(struct sources *sources, const char *path)
 	x->sources = sources;
 	x->begun_ns = uv_hrtime();
 	x->status = 200;
+	x->upload = -1;
 	if (asked_init(&x->request, path) < 0) {
 		free(x);
 		return NULL;
@@ -52,6 +54,7 @@ void exchange_free(struct exchange *x)
 		x->work_free(x->work);
 	if (x->source)
 		sources_release(x->sources, x->source);
+	upload_done(x);
 	asked_done(&x->request);
 	buf_done(&x->out);
 	free(x);

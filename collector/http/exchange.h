@@ -64,6 +64,9 @@ struct exchange {
 	char set_cookie[COOKIE_MAX];  /* a header of the answer; empty: none */
 	const char *location;	      /* likewise; NULL: none */
 	bool is_login_page;
+	bool may_order, logged_in;    /* of /rights alone: who asks */
+	struct err_text why_not;      /* likewise: why it may not */
+	int upload;		      /* the file that is imported (import.h); -1: none */
 	enum exchange_state state;
 	struct exchange *next;
 	uint64_t due_ms; /* EXCHANGE_LATER: not before, in the loop's time */

@@ -24,6 +24,9 @@ struct http_options {
 	const char *const *debuginfod;	   /* URLs, NULL-terminated; may be NULL: nobody is asked */
 	uint64_t debuginfod_seconds;	   /* 0: the usual; symbols.h */
 	const char *const *source_folders; /* "DIR" or "FROM=DIR" (source_files.h), NULL-terminated; may be NULL */
+	/* Of files that are imported: bytes of one, and of the recording that it becomes (0: as far as half of the free disk goes); bytes of memory
+	 * for that (0: a quarter of the machine's). */
+	uint64_t import_bytes, import_memory;
 	const struct site_rules *rules; /* functions that only pass allocations on; NULL: the known ones */
 	/* Of opening the files; see recording_open. */
 	int (*progress)(void *context, uint64_t done, uint64_t of);

@@ -91,6 +91,17 @@ static void write_text_body(struct json *json)
 	json_end(json, '}');
 }
 
+static void write_file_body(struct json *json)
+{
+	json_object(json, "requestBody");
+	json_bool(json, "required", true);
+	json_object(json, "content");
+	json_object(json, "application/octet-stream");
+	json_end(json, '}');
+	json_end(json, '}');
+	json_end(json, '}');
+}
+
 static void write_order_body(struct json *json, const struct route_parameter *members)
 {
 	json_object(json, "requestBody");
@@ -200,6 +211,8 @@ static void write_method(struct json *json, const struct route_info *info, bool 
 		write_security(json);
 	if (info->method == ROUTE_ORDER)
 		write_order_body(json, info->body);
+	else if (info->method == ROUTE_FILE)
+		write_file_body(json);
 	else if (post)
 		write_text_body(json);
 	write_responses(json, info);

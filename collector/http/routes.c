@@ -11,6 +11,7 @@
 #include "collector/export/account.h"
 #include "collector/export/results.h"
 #include "collector/export/snapshots.h"
+#include "collector/http/import.h"
 #include "collector/http/sources.h"
 #include "collector/query/mappings.h"
 
@@ -45,6 +46,9 @@ static const struct route {
 	 "snapshots of the fleet, and who is in them; each is a recording, too"},
 	{"/snapshot", false, REST_NONE, take_snapshot_step, NULL, JSON,
 	 "takes one: what all programs have in use now"},
+	{"/import", false, REST_NONE, import_step, import_parameters, JSON,
+	 "a file of another tool, or a recording, becomes a stream"},
+	{"/rights", false, REST_NONE, rights_step, NULL, JSON, "what the one who asks may do"},
 	{"/openapi.json", false, REST_NONE, openapi_step, NULL, JSON, "this description"},
 	{"allocations", true, REST_NONE, allocations_step, allocations_parameters, JSON,
 	 "matched allocations"},
@@ -151,6 +155,8 @@ static const struct {
 	{questions_step, &question_answer, true},
 	{snapshots_step, &snapshot_answer, true},
 	{take_snapshot_step, &snapshot_answer, false},
+	{import_step, &import_answer, false},
+	{rights_step, &rights_answer, false},
 	{report_step, &report_answer, false},
 	{timeline_step, &timeline_route_answer, false},
 	{timeline_leaked_step, &timeline_route_answer, false},
@@ -199,6 +205,8 @@ static enum route_method method_of(const struct route *route)
 {
 	if (body_of(route))
 		return ROUTE_ORDER;
+	if (route->step == import_step)
+		return ROUTE_FILE;
 	if (route->step == execute_script_step)
 		return ROUTE_QUESTION;
 	if (route->step == login_step || route->step == logout_step)
@@ -206,9 +214,14 @@ static enum route_method method_of(const struct route *route)
 	return route->step == sql_step ? ROUTE_GET_OR_QUESTION : ROUTE_GET;
 }
 
+static bool is_order(const struct route *route)
+{
+	return method_of(route) == ROUTE_ORDER || method_of(route) == ROUTE_FILE;
+}
+
 static bool needs_token(const struct route *route, bool post)
 {
-	return route->step == source_step || (post && method_of(route) == ROUTE_ORDER);
+	return route->step == source_step || (post && is_order(route));
 }
 
 void routes_each(void (*route)(void *context, const struct route_info *info), void *context)
@@ -228,11 +241,11 @@ void routes_each(void (*route)(void *context, const struct route_info *info), vo
 			.content_type = r->content_type,
 			.parameters = r->parameters,
 			.of_recording = r->of_recording,
-			.filters = r->parameters && r->parameters != sql_parameters,
+			.filters = r->parameters && r->parameters != sql_parameters && r->of_recording,
 			.has_number = r->rest == REST_MUST,
 			.body = body_of(r),
 			.method = method_of(r),
-			.needs_token = needs_token(r, method_of(r) == ROUTE_ORDER),
+			.needs_token = needs_token(r, is_order(r)),
 			.takes_filter = r->step == maps_step || r->step == map_script_step
 						? mapping_takes_filter
 						: NULL,
@@ -315,7 +328,7 @@ bool route_on_loop(const struct exchange *x)
 	const char *rest;
 	const struct route *route = lookup(x, id, sizeof(id), &rest);
 
-	return route && (route->step == questions_step || route->step == login_step ||
+	return route && (route->step == questions_step || route->step == rights_step || route->step == login_step ||
 			 route->step == logout_step);
 }
 
@@ -351,11 +364,21 @@ bool route_needs_token(const struct exchange *x)
 	return route && needs_token(route, x->post);
 }
 
+bool route_tells_rights(const struct exchange *x)
+{
+	char id[256];
+	const char *rest;
+	const struct route *route = lookup(x, id, sizeof(id), &rest);
+
+	return route && route->step == rights_step;
+}
+
 const char *route_methods(const struct exchange *x)
 {
 	static const char *const methods[] = {
 		[ROUTE_GET] = "GET, HEAD",	   [ROUTE_GET_OR_QUESTION] = "GET, HEAD, POST",
 		[ROUTE_QUESTION] = "POST",	   [ROUTE_ORDER] = "POST",
+		[ROUTE_FILE] = "POST",
 		[ROUTE_LOGIN] = "GET, HEAD, POST", [ROUTE_LOGOUT] = "POST"};
 
 	return methods[route_method(x)];

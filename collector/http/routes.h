@@ -12,11 +12,14 @@ bool route_on_loop(const struct exchange *x);
 /* Whether SQL of the request's runs in its steps. */
 bool route_runs_sql(const struct exchange *x);
 
-/* How a route is asked: an order may change something, and is held to more than a question, which has its text in the body. */
-enum route_method { ROUTE_GET, ROUTE_GET_OR_QUESTION, ROUTE_QUESTION, ROUTE_ORDER, ROUTE_LOGIN, ROUTE_LOGOUT };
+/* How a route is asked: an order may change something, and is held to more than a question, which has its text in the body; a file is an order whose
+ * body goes to the disk (import.h). */
+enum route_method { ROUTE_GET, ROUTE_GET_OR_QUESTION, ROUTE_QUESTION, ROUTE_ORDER, ROUTE_FILE, ROUTE_LOGIN, ROUTE_LOGOUT };
 enum route_method route_method(const struct exchange *x);
 /* Is it asked with the token only, also on loopback? Orders are. */
 bool route_needs_token(const struct exchange *x);
+/* Is it /rights? */
+bool route_tells_rights(const struct exchange *x);
 /* The same as the header `allow` has it. */
 const char *route_methods(const struct exchange *x);
 
@@ -48,6 +51,7 @@ void routes_each(void (*route)(void *context, const struct route_info *info), vo
 exchange_step control_step, take_snapshot_step, snapshots_step;
 exchange_step control_step, sql_step, execute_script_step, allocation_script_step, map_script_step;
 exchange_step page_step, page_file_step, login_step, logout_step;
+exchange_step import_step, rights_step;
 exchange_step list_step, openapi_step, questions_step;
 exchange_step allocations_step, groups_step, backtrace_step, backtraces_step;
 exchange_step flamegraph_step, collapsed_step, tree_step, ascii_tree_step, flame_step;
@@ -63,7 +67,7 @@ exchange_step regions_step, fragmentation_step, fragmentation_timeline_step, tim
 /* What they answer. */
 extern const struct answer list_answer, events_answer, question_answer, backtrace_answer, timeline_route_answer, histogram_route_answer,
 	moment_answer, allocations_answer, allocation_groups_answer, maps_answer, regions_answer, fragmentation_route_answer,
-	timeline_maps_answer, fragmentation_timeline_answer, sql_answer, source_answer, mallopt_answer, script_answer;
+	timeline_maps_answer, fragmentation_timeline_answer, sql_answer, source_answer, mallopt_answer, script_answer, rights_answer;
 
 /* What is posted to them: only names and what is said of them matter; `takes` is the type. */
 extern const struct route_parameter control_body[], take_snapshot_body[];
@@ -71,7 +75,7 @@ extern const struct route_parameter control_body[], take_snapshot_body[];
 int maps_read_filter(struct exchange *x, struct filter *ret_filter);
 
 /* What they take, beside filters. */
-extern const struct route_parameter analyze_parameters[], source_parameters[], allocations_parameters[], groups_parameters[], export_parameters[], tree_parameters[],
+extern const struct route_parameter import_parameters[], analyze_parameters[], source_parameters[], allocations_parameters[], groups_parameters[], export_parameters[], tree_parameters[],
 	ascii_tree_parameters[], timeline_parameters[], histogram_parameters[], snapshot_parameters[], peak_parameters[],
 	leaks_parameters[], report_parameters[], diff_parameters[], backtraces_parameters[], maps_parameters[], raw_allocations_parameters[],
 	regions_parameters[], fragmentation_parameters[], events_parameters[], rows_parameters[], graph_parameters[],

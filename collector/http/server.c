@@ -14,6 +14,7 @@
 #include "collector/http/askers.h"
 #include "collector/http/exchange.h"
 #include "collector/http/greeting.h"
+#include "collector/http/import.h"
 #include "collector/http/routes.h"
 #include "collector/page/page.h"
 
@@ -278,11 +279,10 @@ static int refuse(struct exchange *x, int status, int error, const char *text)
 	return err_set(&x->err, error, "%s", text);
 }
 
-/* A browser sends this type from elsewhere only after it has asked, and is not answered. */
-static bool is_json(struct lws *wsi)
+/* A browser sends these types from elsewhere only after it has asked, and is not answered. */
+static bool is_type(struct lws *wsi, const char *wanted)
 {
 	char type[64];
-	const char *wanted = "application/json";
 	size_t length = strlen(wanted);
 
 	return lws_hdr_copy(wsi, type, sizeof(type), WSI_TOKEN_HTTP_CONTENT_TYPE) > 0 &&
@@ -301,18 +301,22 @@ static int read_post(struct lws *wsi, struct exchange *x)
 		return refuse(x, 405, -EINVAL, "only GET and HEAD are answered here");
 	if (method == ROUTE_LOGOUT)
 		return 0; /* it takes no body */
-	if (method == ROUTE_ORDER && !is_json(wsi))
+	if (method == ROUTE_ORDER && !is_type(wsi, "application/json"))
 		return refuse(x, 415, -EINVAL, "an order comes as application/json");
+	if (method == ROUTE_FILE && !is_type(wsi, "application/octet-stream"))
+		return refuse(x, 415, -EINVAL, "a file comes as application/octet-stream");
 	if (lws_hdr_copy(wsi, text, sizeof(text), WSI_TOKEN_HTTP_CONTENT_LENGTH) <= 0 ||
 	    parse_u64(text, &length) < 0 || !length)
 		return refuse(x, 411, -EINVAL,
 			      question ? "the text comes in the body, with a Content-Length"
 				       : "this takes a body, and a Content-Length");
+	x->body_left = (size_t)length;
+	if (method == ROUTE_FILE)
+		return upload_begin(x, length);
 	if (length > (question ? QUESTION_BYTES_MAX : BODY_BYTES_MAX))
 		return refuse(x, 413, -EINVAL,
 			      question ? "a text has 65,536 bytes at most"
 				       : "the body has 8,192 bytes at most");
-	x->body_left = (size_t)length;
 	return 0;
 }
 
@@ -352,6 +356,17 @@ static const char *header(struct lws *wsi, enum lws_token_indexes which, char *o
 	return out;
 }
 
+static int tell_rights(struct server *server, struct exchange *x, const struct claim *claim, int r)
+{
+	uint64_t now_ms = uv_now(server->listener.loop);
+
+	if (r < 0 || !route_tells_rights(x))
+		return r;
+	x->may_order = access_may_order(x->access, claim, now_ms, &x->why_not);
+	x->logged_in = access_is_logged_in(x->access, claim, now_ms);
+	return 0;
+}
+
 static int check_access(struct server *server, struct lws *wsi, struct exchange *x, bool reads)
 {
 	char host[HOST_MAX], origin[HOST_MAX], authorization[AUTHORIZATION_MAX],
@@ -376,7 +391,7 @@ static int check_access(struct server *server, struct lws *wsi, struct exchange 
 	x->access = &server->access;
 	x->from = access_from(x->access, &claim);
 	access_read_cookie(x->access, &claim, x->login);
-	return access_check(x->access, &claim, uv_now(server->listener.loop), &x->status, &x->err);
+	return tell_rights(server, x, &claim, access_check(x->access, &claim, uv_now(server->listener.loop), &x->status, &x->err));
 }
 
 /* A person who opens "/" can't bring a token but by a form. */
@@ -479,6 +494,24 @@ static int on_request(struct server *server, struct lws *wsi, struct session *se
 	return 0;
 }
 
+/* It may take long, as long as there is more again and again. It goes to the page cache, and waits for the disk only where that is behind. */
+static int on_file(struct server *server, struct lws *wsi, struct exchange *x, const void *data, size_t length)
+{
+	x->result = upload_add(x, data, length);
+	if (x->result < 0) {
+		x->state = EXCHANGE_SENDING;
+		lws_callback_on_writable(wsi);
+		return 0;
+	}
+	if (x->body_left) {
+		lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, STALL_SECONDS);
+		return 0;
+	}
+	lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0);
+	workers_submit(server->workers, x);
+	return 0;
+}
+
 static int on_body(struct server *server, struct lws *wsi, struct session *session,
 		   const void *data, size_t length)
 {
@@ -488,8 +521,10 @@ static int on_body(struct server *server, struct lws *wsi, struct session *sessi
 		return 0; /* it was refused: the answer is on its way */
 	if (length > x->body_left)
 		return -1;
-	buf_append(&x->request.body, data, length);
 	x->body_left -= length;
+	if (x->upload >= 0)
+		return on_file(server, wsi, x, data, length);
+	buf_append(&x->request.body, data, length);
 	if (x->body_left)
 		return 0;
 	lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0);

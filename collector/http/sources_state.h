@@ -9,7 +9,8 @@ struct sources {
 	struct store *store; /* NULL: not there yet */
 	struct source *list; /* the last opened first */
 	uint64_t clock;
-	unsigned watchers;
+	unsigned watchers, imports;
+	pid_t dying[8]; /* processes that were killed, and have to be waited for; 0: none */
 	struct fleet *fleet;
 };
 

@@ -382,27 +382,22 @@ static int choose_id(const struct stream_id *id, struct stream_id *ret_id, struc
 	return 0;
 }
 
-int import_file(const char *path, int fd, const struct stream_id *id,
-		const struct import_options *options, struct import_result *ret_result,
-		struct err_text *err)
+/* The source is taken over. */
+static int import_source(struct source *taken, int fd, const struct stream_id *id,
+			 const struct import_options *options, struct import_result *ret_result,
+			 struct err_text *err)
 {
-	cleanup(cleanup_source_close) struct source *source = NULL;
+	cleanup(cleanup_source_close) struct source *source = taken;
 	cleanup(cleanup_composer_free) struct composer *composer = NULL;
-	struct importer im = {.options = options, .result = ret_result, .err = err, .fd = fd};
+	struct importer im = {
+		.options = options, .result = ret_result, .err = err, .fd = fd, .source = source};
 	const struct import_format *format;
-	struct err_text unused;
 	int r;
 
-	if (!err)
-		im.err = &unused;
-	im.err->text[0] = 0;
 	*ret_result = (struct import_result){0};
-	r = choose_id(id, &ret_result->id, im.err);
-	if (!r)
-		r = source_open(path, &source, im.err);
+	r = choose_id(id, &ret_result->id, err);
 	if (r < 0)
 		return r;
-	im.source = source;
 	format = find_format(&im);
 	if (!format)
 		return -EBADMSG;
@@ -410,11 +405,26 @@ int import_file(const char *path, int fd, const struct stream_id *id,
 	r = format->read(&im);
 	composer = im.composer;
 	/* What composing failed of says more than that it did. */
-	if (r < 0 && !im.err->text[0] && composer)
-		composer_end(composer, NULL, im.err);
+	if (r < 0 && !err->text[0] && composer)
+		composer_end(composer, NULL, err);
 	if (r < 0)
-		return im.err->text[0] ? r : err_set(im.err, r, "%s: %s", path, strerror(-r));
+		return err->text[0] ? r : err_set(err, r, "%s: %s", source_name(source), strerror(-r));
 	return finish(&im);
+}
+
+int import_file(const char *path, int fd, const struct stream_id *id,
+		const struct import_options *options, struct import_result *ret_result,
+		struct err_text *err)
+{
+	struct source *source;
+	struct err_text unused;
+	int r;
+
+	if (!err)
+		err = &unused;
+	err->text[0] = 0;
+	r = source_open(path, &source, err);
+	return r < 0 ? r : import_source(source, fd, id, options, ret_result, err);
 }
 
 /* ---- into a store ---- */
@@ -429,15 +439,19 @@ static int finish_stream(struct store *store, const struct stream_id *id, struct
 	return r ? r : stream_writer_finish(writer, err);
 }
 
-int import_to_store(const char *path, struct store *store, const struct import_options *options,
-		    struct import_result *ret_result, struct err_text *err)
+static int source_to_store(struct source *source, struct store *store,
+			   const struct import_options *options, struct import_result *ret_result,
+			   struct err_text *err)
 {
 	cleanup(cleanup_stream_draft_free) struct stream_draft *draft = NULL;
 	int r = stream_draft_new(store, &draft, err);
 
-	if (!r)
-		r = import_file(path, stream_draft_fd(draft), stream_draft_id(draft), options,
-				ret_result, err);
+	if (r < 0) {
+		source_close(source);
+		return r;
+	}
+	r = import_source(source, stream_draft_fd(draft), stream_draft_id(draft), options,
+			  ret_result, err);
 	if (!r)
 		r = stream_draft_sync(draft, err);
 	if (!r)
@@ -449,4 +463,23 @@ int import_to_store(const char *path, struct store *store, const struct import_o
 	if (r < 0)
 		stream_draft_withdraw(draft);
 	return r;
+}
+
+int import_to_store(const char *path, struct store *store, const struct import_options *options,
+		    struct import_result *ret_result, struct err_text *err)
+{
+	struct source *source;
+	int r = source_open(path, &source, err);
+
+	return r < 0 ? r : source_to_store(source, store, options, ret_result, err);
+}
+
+int import_fd_to_store(int file, const char *name, struct store *store,
+		       const struct import_options *options, struct import_result *ret_result,
+		       struct err_text *err)
+{
+	struct source *source;
+	int r = source_open_fd(file, name, &source, err);
+
+	return r < 0 ? r : source_to_store(source, store, options, ret_result, err);
 }

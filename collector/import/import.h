@@ -47,6 +47,9 @@ bool import_knows(const char *format);
  * others, all with a sentence. What is in `fd` then is of no use. */
 int import_file(const char *path, int fd, const struct stream_id *id, const struct import_options *options,
 		struct import_result *ret_result, struct err_text *err);
-/* The file becomes a stream of a store, which is open for writing: as a whole or not at all. As import_file, and what the store fails with. */
+/* The file becomes a stream of a store, which is open for writing or adding: as a whole or not at all. As import_file, and what the store fails with. */
 int import_to_store(const char *path, struct store *store, const struct import_options *options, struct import_result *ret_result,
 		    struct err_text *err);
+/* The same of an open file, which is taken over; `name` is for sentences, and what the recording says that it was made of. */
+int import_fd_to_store(int file, const char *name, struct store *store, const struct import_options *options,
+		       struct import_result *ret_result, struct err_text *err);

@@ -211,12 +211,12 @@ int catalogue_open_write(const char *path, struct catalogue **ret_catalogue, boo
 	return 0;
 }
 
-int catalogue_open_read(const char *path, struct catalogue **ret_catalogue)
+static int open_beside(const char *path, int flags, struct catalogue **ret_catalogue)
 {
 	cleanup(cleanup_catalogue_close) struct catalogue *c = NULL;
 	int r;
 
-	c = catalogue_new(path, SQLITE_OPEN_READONLY, &r);
+	c = catalogue_new(path, flags, &r);
 	if (!c)
 		return r;
 	if (single(c->db, "PRAGMA user_version", -1) != CATALOGUE_VERSION)
@@ -226,6 +226,16 @@ int catalogue_open_read(const char *path, struct catalogue **ret_catalogue)
 		return r;
 	*ret_catalogue = take_ptr(c);
 	return 0;
+}
+
+int catalogue_open_add(const char *path, struct catalogue **ret_catalogue)
+{
+	return access(path, F_OK) < 0 ? open_write(path, true, ret_catalogue) : open_beside(path, SQLITE_OPEN_READWRITE, ret_catalogue);
+}
+
+int catalogue_open_read(const char *path, struct catalogue **ret_catalogue)
+{
+	return open_beside(path, SQLITE_OPEN_READONLY, ret_catalogue);
 }
 
 static uint64_t add_text(uint64_t checksum, const char *text)
@@ -357,6 +367,8 @@ int catalogue_put(struct catalogue *c, const struct stream_id *id, const struct 
 				    t->bytes, t->position.incarnation, t->position.next, t->ended};
 	int r;
 
+	if (!c)
+		return 0;
 	pthread_mutex_lock(&c->mutex);
 	look_after_file(c);
 	sqlite3_bind_blob(c->put, 1, id->bytes, sizeof(id->bytes), SQLITE_STATIC);

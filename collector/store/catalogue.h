@@ -18,6 +18,8 @@ int catalogue_open_write(const char *path, struct catalogue **ret_catalogue, boo
 			 struct err_text *err);
 /* For readers. Negative errno if it is not there or can't be read: go without. */
 int catalogue_open_read(const char *path, struct catalogue **ret_catalogue);
+/* For who adds streams beside the writer: one that is damaged or of another version is left as it is. Negative errno: go without. */
+int catalogue_open_add(const char *path, struct catalogue **ret_catalogue);
 void catalogue_close(struct catalogue *catalogue);
 /* How often that was so, of one that is written. */
 unsigned catalogue_lost(const struct catalogue *catalogue);
@@ -26,7 +28,7 @@ unsigned catalogue_lost(const struct catalogue *catalogue);
  */
 int catalogue_get(struct catalogue *catalogue, const struct stream_id *id,
 		  struct totals *ret_totals);
-/* If its file is not there any more, a new one is made first. */
+/* If its file is not there any more, a new one is made first. `catalogue` may be NULL: 0. */
 int catalogue_put(struct catalogue *catalogue, const struct stream_id *id,
 		  const struct totals *totals, struct err_text *err);
 /* Calls for each row, in the order of ids, with the totals, which are moved out of by `each`. 0, or what `each` returned that was not 0. */

@@ -183,6 +183,23 @@ static int open_write(struct store *store, struct err_text *err)
 	return r;
 }
 
+/* Without the lock: each recording has one of its own. What the catalogue does not hear of readers find out by themselves. */
+static int open_add(struct store *store, struct err_text *err)
+{
+	cleanup(cleanup_free) char *streams = path_of(store, "streams");
+	cleanup(cleanup_free) char *catalogue = path_of(store, "catalogue.sqlite");
+	int r;
+
+	if (!streams || !catalogue)
+		return -ENOMEM;
+	r = make_folder(store->path, err);
+	if (!r)
+		r = make_folder(streams, err);
+	if (!r && catalogue_open_add(catalogue, &store->catalogue) < 0)
+		store->catalogue = NULL;
+	return r;
+}
+
 static int open_read(struct store *store, struct err_text *err)
 {
 	cleanup(cleanup_free) char *streams = path_of(store, "streams");
@@ -217,7 +234,9 @@ int store_open(const char *path, enum store_access access, struct store **ret_st
 	if (!store->path)
 		r = -ENOMEM;
 	else
-		r = access == STORE_WRITE ? open_write(store, err) : open_read(store, err);
+		r = access == STORE_WRITE ? open_write(store, err)
+		    : access == STORE_ADD ? open_add(store, err)
+					  : open_read(store, err);
 	if (r < 0) {
 		store_close(store);
 		return r;

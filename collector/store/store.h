@@ -40,10 +40,11 @@ bool stream_id_parse(const char *text, struct stream_id *ret_id);
 
 /* ---- the folder ---- */
 
-enum store_access { STORE_READ, STORE_WRITE };
+enum store_access { STORE_READ, STORE_WRITE, STORE_ADD };
 
 /* STORE_WRITE makes the folder and takes the lock; -EBUSY: another collector has it (the sentence names its pid).
- * STORE_READ: -ENOENT if there is no such store. */
+ * STORE_READ: -ENOENT if there is no such store. STORE_ADD: beside the one who writes, for streams that nobody else does (import.h, continue.h);
+ * made if there is none. */
 int store_open(const char *path, enum store_access access, struct store **ret_store, struct err_text *err);
 void store_close(struct store *store);
 const char *store_path(const struct store *store);

@@ -22,6 +22,11 @@ export function takeToken(): void {
 	history.replaceState(null, '', '#/');
 }
 
+/** As somebody typed it. */
+export function setToken(token: string): void {
+	sessionStorage.setItem(TOKEN, token);
+}
+
 export function hasToken(): boolean {
 	return sessionStorage.getItem(TOKEN) !== null;
 }

@@ -3,8 +3,12 @@ import { useState } from 'preact/hooks';
 import { changed, go, type Address } from '../base/address';
 import { useAnswer, about } from '../base/ask';
 import { baseName, count, duration, shortCount, size, when } from '../base/format';
-import { Notice } from '../base/ui';
+import { Notice, Segments } from '../base/ui';
 import { useFleet } from '../frame/fleet_state';
+import { Import, Imports } from '../imports/drop';
+import { Orders } from '../orders/orders';
+import { Snapshots } from '../orders/snapshots';
+import { TakeSnapshot } from '../orders/take';
 import { nanoseconds, type Stream, type Timeline } from '../api/types';
 
 interface Column {
@@ -83,6 +87,7 @@ function Row(props: { stream: Stream; address: Address; picked: boolean; onPick:
 			<td class="minor">
 				<Line stream={s} />
 			</td>
+			<td class="minor">{s.state === 'live' && <Orders stream={s} address={props.address} small />}</td>
 		</tr>
 	);
 }
@@ -92,6 +97,7 @@ const ROWS_MAX = 200;
 export function FleetView(props: { address: Address }) {
 	const { streams, connected, incomplete } = useFleet();
 	const [picked, setPicked] = useState<string[]>([]);
+	const [taken, setTaken] = useState(0); // snapshots, here
 	const { params } = props.address;
 	const q = params.get('q') ?? '';
 	const sort = COLUMNS.find((c) => c.name === params.get('sort')) ?? COLUMNS[4]!;
@@ -105,17 +111,29 @@ export function FleetView(props: { address: Address }) {
 	const pick = (id: string) => setPicked((before) => (before.includes(id) ? before.filter((p) => p !== id) : [...before.slice(-1), id]));
 	const live = (streams ?? []).filter((s) => s.state === 'live').length;
 
+	const snapshots = params.get('show') === 'snapshots';
+
 	return (
 		<main class="fleet">
 			<div class="tools">
-				<input
-					type="search"
-					placeholder="Program, host, pid, state"
-					aria-label="Search the recordings"
-					value={q}
-					onInput={(e) => go({ set: { q: e.currentTarget.value } }, true)}
+				<Segments
+					label="What is listed"
+					options={[['recordings', 'Recordings'], ['snapshots', 'Snapshots']] as const}
+					chosen={snapshots ? 'snapshots' : 'recordings'}
+					onChoose={(show) => go({ set: { show: show === 'snapshots' ? show : undefined } })}
 				/>
-				<span class="dim">{streams ? `${count(rows.length)} of ${count(streams.length)} recordings, ${count(live)} live` : ''}</span>
+				{!snapshots && (
+					<>
+						<input
+							type="search"
+							placeholder="Program, host, pid, state"
+							aria-label="Search the recordings"
+							value={q}
+							onInput={(e) => go({ set: { q: e.currentTarget.value } }, true)}
+						/>
+						<span class="dim">{streams ? `${count(rows.length)} of ${count(streams.length)} recordings, ${count(live)} live` : ''}</span>
+					</>
+				)}
 				<span class="grow" />
 				{picked.length === 1 && <span class="dim">Pick a second one to compare them.</span>}
 				{picked.length === 2 && (
@@ -127,20 +145,26 @@ export function FleetView(props: { address: Address }) {
 					</a>
 				)}
 				{streams && !connected && <span class="lost">The connection to the collector is lost. Trying again…</span>}
+				<span class="row">
+					<TakeSnapshot onTaken={() => setTaken((n) => n + 1)} />
+					<Import />
+				</span>
 			</div>
+			<Imports address={props.address} />
 			{incomplete && (
 				<div class="incomplete" role="note">
 					{incomplete}
 				</div>
 			)}
 			{!streams && !connected && <div class="wait" role="status" aria-label="Loading" />}
-			{streams?.length === 0 && (
+			{snapshots && <Snapshots address={props.address} version={taken} />}
+			{!snapshots && streams?.length === 0 && (
 				<Notice title="No recording yet.">
-					Start <code>agent run --announce -- PROGRAM</code> on a board in this network while <code>collector gather</code> runs here, and it appears by itself.
+					Start <code>agent run --announce -- PROGRAM</code> on a board in this network while <code>collector gather</code> runs here, and it appears by itself. Or drop a file here: a recording, or a profile of heaptrack, pprof, jemalloc, gperftools, collapsed stacks.
 				</Notice>
 			)}
-			{streams && streams.length > 0 && rows.length === 0 && <Notice title={`Nothing matches “${q}”.`}>Search for a part of a program, host, pid or state.</Notice>}
-			{rows.length > 0 && (
+			{!snapshots && streams && streams.length > 0 && rows.length === 0 && <Notice title={`Nothing matches “${q}”.`}>Search for a part of a program, host, pid or state.</Notice>}
+			{!snapshots && rows.length > 0 && (
 				<div class="tablebox" tabIndex={0}>
 					<table>
 						<thead>
@@ -160,6 +184,9 @@ export function FleetView(props: { address: Address }) {
 									</th>
 								))}
 								<th class="minor">In use over time</th>
+								<th class="minor">
+									<span class="hidden">Orders</span>
+								</th>
 							</tr>
 						</thead>
 						<tbody>

@@ -9,6 +9,8 @@ import { Strip } from '../strip/strip';
 import { Boundary } from './boundary';
 import { baseInWords, Compare } from './compare';
 import { Export } from './export';
+import { Orders } from '../orders/orders';
+import { Logout, RightsContext, useAskedRights } from '../orders/rights';
 import { FleetContext, useFleet, useFleetEvents, useStream } from './fleet_state';
 import { Inspector } from './inspector';
 import { Progress } from './progress';
@@ -111,6 +113,28 @@ function Foot(props: { stream: Stream | undefined }) {
 	);
 }
 
+const NEW_MS = 3000;
+
+/** A snapshot that was taken, or a file that was imported, a moment ago is told of by the collector's next look. */
+function Missing() {
+	const [waited, setWaited] = useState(false);
+	useEffect(() => {
+		const timer = setTimeout(() => setWaited(true), NEW_MS);
+		return () => clearTimeout(timer);
+	}, []);
+	return (
+		<main class="alone">
+			{waited ? (
+				<Notice title="This collector has no such recording.">
+					It may have been removed, or be stored elsewhere. <a href="#/">The fleet</a> has those that are here.
+				</Notice>
+			) : (
+				<div class="wait" role="status" aria-label="Looking for the recording" />
+			)}
+		</main>
+	);
+}
+
 function StreamFrame(props: { address: Address }) {
 	const { streams } = useFleet();
 	const stream = useStream(props.address.stream);
@@ -120,14 +144,7 @@ function StreamFrame(props: { address: Address }) {
 	useEffect(() => {
 		document.title = stream ? `${stream.name} ${stream.pid ?? ''} – heapcast` : 'heapcast';
 	}, [stream?.name, stream?.pid]);
-	if (streams && !stream)
-		return (
-			<main class="alone">
-				<Notice title="This collector has no such recording.">
-					It may have been removed, or be stored elsewhere. <a href="#/">The fleet</a> has those that are here.
-				</Notice>
-			</main>
-		);
+	if (streams && !stream) return <Missing />;
 	return (
 		<>
 			<Bar address={props.address} stream={stream} />
@@ -157,11 +174,13 @@ function StreamFrame(props: { address: Address }) {
 
 export function Frame() {
 	const fleet = useFleetEvents();
+	const rights = useAskedRights(fleet.connected);
 	const address = useAddress();
 	const stream = fleet.streams?.find((s) => address.stream && s.id.startsWith(address.stream));
 
 	return (
 		<FleetContext.Provider value={fleet}>
+		<RightsContext.Provider value={rights}>
 			<div class={address.stream ? 'frame of-stream' : 'frame of-fleet'}>
 				<header>
 					<a class="brand" href="#/">
@@ -171,13 +190,16 @@ export function Frame() {
 					<span class="grow" />
 					{stream && (
 						<>
+							<Orders address={address} stream={stream} />
 							<Compare address={address} stream={stream} />
 							<Export address={address} stream={stream} />
 						</>
 					)}
+					<Logout />
 				</header>
 				{address.stream ? <StreamFrame key={address.stream} address={address} /> : <Boundary what="The fleet" key="fleet"><FleetView address={address} /></Boundary>}
 			</div>
+		</RightsContext.Provider>
 		</FleetContext.Provider>
 	);
 }

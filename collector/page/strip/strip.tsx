@@ -6,12 +6,14 @@ import uPlot from 'uplot';
 import { filtersOf, go, inBlocks, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { styleValue, useDark } from '../base/colours';
+import { duration } from '../base/format';
 import { asMoment, readMoment } from '../base/moment';
 import { axes, padding, upFromZero } from '../base/plot';
 import { Notice, useSize } from '../base/ui';
 import type { Ledger, Stream, Timeline } from '../api/types';
 
 const HEIGHT = 112;
+const SAID_MAX = 20; // lines of the picture that are there as text, too
 
 /** Losses and changes of how it is recorded, which stand on the axis. */
 function useSaid(stream: string, version: number): Pick<Ledger, 'states' | 'gaps'> {
@@ -156,6 +158,15 @@ export function Strip(props: { address: Address; stream: Stream | undefined }) {
 					</Notice>
 				)}
 			</div>
+			{said.states.length > 0 && (
+				<ul class="hidden" aria-label="What happened to the recording">
+					{said.states.slice(-SAID_MAX).map((s) => (
+						<li>
+							{duration(s.time_ns)}: {s.what}
+						</li>
+					))}
+				</ul>
+			)}
 		</section>
 	);
 }
