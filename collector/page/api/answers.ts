@@ -131,6 +131,34 @@ export interface SnapshotMissing {
 	last_wall_ns: number;
 }
 
+export interface Imported {
+	/** Its name. */
+	file: string;
+	/** Of the recording, for /data/ID. */
+	id: string;
+	/** Heapcast: it was a recording already. */
+	format: string;
+	/** That wrote it; empty: not known. */
+	tool: string;
+	/** What to know of the numbers; empty: nothing. */
+	note: string;
+	/** That came (events). */
+	events: number;
+}
+
+export interface Rights {
+	/** May give orders, import files and read sources. */
+	orders: boolean;
+	/** Why not, and what to bring. */
+	why?: string;
+	/** Came by the cookie of the login page: POST /logout ends it. */
+	login: boolean;
+	/** A data folder is served, into which files can be imported. */
+	data: boolean;
+	/** That a file may have now (bytes). */
+	import_bytes: number;
+}
+
 export interface Allocations {
 	/** What the recording does not hold, in a sentence. */
 	incomplete?: string;
@@ -1361,6 +1389,7 @@ export interface Answers {
 	'list': Recording[];
 	'questions': Question[];
 	'snapshots': FleetSnapshot[];
+	'rights': Rights;
 	'allocations': Allocations;
 	'allocation_groups': AllocationGroups;
 	'flame': Flame;
