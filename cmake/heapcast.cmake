@@ -46,8 +46,8 @@ add_library(heapcast_hardening INTERFACE)
 target_compile_options(heapcast_hardening INTERFACE
 	$<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-fstack-protector-strong -fstack-clash-protection -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>)
 target_link_options(heapcast_hardening INTERFACE -Wl,-z,relro,-z,now)
-if(HEAPCAST_STATIC) # nothing moves it, and what nobody calls is left out
-	target_compile_options(heapcast_hardening INTERFACE -fno-pie -ffunction-sections -fdata-sections)
+if(HEAPCAST_STATIC) # nothing moves it, nothing unwinds it, and what nobody calls is left out
+	target_compile_options(heapcast_hardening INTERFACE -fno-pie -ffunction-sections -fdata-sections -fno-unwind-tables -fno-asynchronous-unwind-tables)
 	target_link_options(heapcast_hardening INTERFACE -no-pie -Wl,--gc-sections)
 	if(CMAKE_SYSTEM_PROCESSOR MATCHES "^mips64")
 		# Below 2 GiB an address is two instructions and a call is one; the usual place of programs, above 4 GiB, takes it out of a
