@@ -3,9 +3,117 @@
 
 #include "base/buf.h"
 #include "collector/analyze/report.h"
+#include "collector/export/answer.h"
 #include "collector/export/export.h"
 
 #include "base/ban.h"
+
+/* ---- what it is made of ---- */
+
+static const char *const kinds[] = {
+	[FINDING_SITE] = "site",
+	[FINDING_TRACES] = "traces",
+	[FINDING_DOMINATES] = "subsystem",
+	[FINDING_UNKNOWN_PART] = "no-subsystem",
+	[FINDING_REPEATED] = "repeated",
+	[FINDING_GROWTH] = "growth",
+	[FINDING_GROWTH_SITE] = "growth-site",
+	NULL,
+};
+static const char *const units[] = {"bytes", "blocks", NULL};
+
+#define AMOUNT                                                                                     \
+	BY_HAND("value", ANSWER_U64, "bytes or blocks", ""),                                       \
+		BY_HAND("percent", ANSWER_DOUBLE, NULL, "of the total")
+#define TRACES BY_HAND("traces", ANSWER_U64, "backtraces", "that it is in")
+#define LISTED(name, answer, text)                                                                 \
+	BY_HAND(name, ANSWER_OBJECT, NULL, text, .of = &(answer), .shape = ANSWER_LIST)
+
+static const struct answer_field frame_fields[] = {
+	BY_HAND("name", ANSWER_TEXT, NULL, ""),
+	BY_HAND("noise", ANSWER_BOOL, NULL, "the rules say that it explains nothing"),
+	{0},
+};
+static const struct answer frame_answer = {"analysis_frame", frame_fields};
+
+static const struct answer_field trace_fields[] = {
+	AMOUNT,
+	BY_HAND("blocks", ANSWER_U64, "blocks", ""),
+	BY_HAND("subsystem", ANSWER_TEXT, NULL, "null: none", .may_be_null = true),
+	BY_HAND("brief", ANSWER_TEXT, NULL, "the frames that tell most, in a line"),
+	LISTED("frames", frame_answer, "the innermost first"),
+	{0},
+};
+static const struct answer trace_answer = {"analysis_trace", trace_fields};
+
+static const struct answer_field function_fields[] = {
+	BY_HAND("function", ANSWER_TEXT, NULL, ""),
+	AMOUNT,
+	TRACES,
+	BY_HAND("grown", ANSWER_U64, NULL, "allocations of containers that grew"),
+	{0},
+};
+static const struct answer function_answer = {"analysis_function", function_fields};
+
+static const struct answer_field functions_fields[] = {
+	BY_HAND("count", ANSWER_U64, NULL, "how many there are"),
+	LISTED("functions", function_answer, "the heaviest"),
+	{0},
+};
+static const struct answer functions_answer = {"analysis_functions", functions_fields};
+
+static const struct answer_field subsystem_fields[] = {
+	BY_HAND("name", ANSWER_TEXT, NULL, "null: none of them", .may_be_null = true),
+	AMOUNT,
+	TRACES,
+	{0},
+};
+static const struct answer subsystem_answer = {"subsystem", subsystem_fields};
+
+static const struct answer_field finding_fields[] = {
+	BY_HAND("kind", ANSWER_WORD, NULL, "what was found", .words = kinds),
+	BY_HAND("name", ANSWER_TEXT, NULL, "of the function or subsystem; null: it is of none",
+		.may_be_null = true),
+	AMOUNT,
+	TRACES,
+	BY_HAND("headline", ANSWER_TEXT, NULL, ""),
+	BY_HAND("text", ANSWER_TEXT, NULL, "the same in a sentence or two"),
+	{0},
+};
+static const struct answer finding_answer = {"finding", finding_fields};
+
+static const struct answer_field next_fields[] = {
+	BY_HAND("command", ANSWER_TEXT, NULL, ""),
+	BY_HAND("why", ANSWER_TEXT, NULL, "what it tells"),
+	{0},
+};
+static const struct answer next_answer = {"next", next_fields};
+
+/* As the REST API gives it: nothing is searched for, and blocks are known. */
+static const struct answer_field report_fields[] = {
+	BY_HAND("source", ANSWER_TEXT, NULL, "the recording, as it was asked for"),
+	BY_HAND("rules", ANSWER_TEXT, NULL, "that it was judged by"),
+	BY_HAND("unit", ANSWER_WORD, NULL, "of all values", .words = units),
+	BY_HAND("total", ANSWER_U64, "bytes or blocks", "of all"),
+	BY_HAND("total_capped", ANSWER_BOOL, NULL, "it was more than can be counted"),
+	BY_HAND("blocks", ANSWER_U64, "blocks", "of all"),
+	BY_HAND("stack_traces", ANSWER_U64, "backtraces", ""),
+	BY_HAND("functions", ANSWER_U64, NULL, "in these"),
+	BY_HAND("grown", ANSWER_U64, NULL, "allocations of containers that grew"),
+	BY_HAND("note", ANSWER_TEXT, NULL, "what was left out; null: nothing", .may_be_null = true),
+	LISTED("top", trace_answer, "the heaviest backtraces"),
+	BY_HAND("outermost", ANSWER_OBJECT, NULL, "where backtraces begin", .of = &functions_answer),
+	BY_HAND("innermost", ANSWER_OBJECT, NULL, "where they end", .of = &functions_answer),
+	BY_HAND("callers", ANSWER_OBJECT, NULL, "who called what allocated, noise left out",
+		.of = &functions_answer),
+	LISTED("subsystems", subsystem_answer, "the heaviest first"),
+	LISTED("findings", finding_answer, "what stands out"),
+	LISTED("next", next_answer, "what to ask next"),
+	{0},
+};
+const struct answer analysis_answer = {"analysis", report_fields};
+
+/* ---- its parts ---- */
 
 static void put_amount(const struct analysis_report *report, struct json *json, uint64_t value)
 {
@@ -88,15 +196,6 @@ static void put_subsystems(const struct analysis_report *report, struct json *js
 
 static void put_findings(const struct analysis_report *report, struct json *json)
 {
-	static const char *const kinds[] = {
-		[FINDING_SITE] = "site",
-		[FINDING_TRACES] = "traces",
-		[FINDING_DOMINATES] = "subsystem",
-		[FINDING_UNKNOWN_PART] = "no-subsystem",
-		[FINDING_REPEATED] = "repeated",
-		[FINDING_GROWTH] = "growth",
-		[FINDING_GROWTH_SITE] = "growth-site",
-	};
 	const struct analysis_result *r = report->result;
 	char headline[FINDING_TEXT], sentence[FINDING_TEXT];
 
@@ -160,7 +259,7 @@ void report_json(const struct analysis_report *report, struct json *json)
 
 	json_string(json, "source", report->source);
 	json_string(json, "rules", report->rules);
-	json_string(json, "unit", report->counts ? "blocks" : "bytes");
+	json_string(json, "unit", units[report->counts]);
 	json_u64(json, "total", r->total);
 	json_bool(json, "total_capped", r->capped);
 	if (r->blocks_known)

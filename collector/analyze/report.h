@@ -5,6 +5,7 @@
 
 #include "collector/analyze/analysis.h"
 
+struct answer;
 struct buf;
 struct json;
 
@@ -31,5 +32,6 @@ char *report_total(const struct analysis_report *report, char out[REPORT_NEXT]);
 
 /* Members of a JSON object that is open. */
 void report_json(const struct analysis_report *report, struct json *json);
+extern const struct answer analysis_answer;
 /* A page of HTML to read and to print, with nothing from outside. Appends. */
 void report_page(const struct analysis_report *report, struct buf *out);

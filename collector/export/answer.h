@@ -48,7 +48,7 @@ enum answer_shape {
 	ANSWER_LIST,  /* an array of all */
 	ANSWER_PAGE,  /* an array of those that were asked for */
 	ANSWER_ARRAY, /* of `count_at` elements that lie in the object itself */
-	ANSWER_LISTS, /* by hand: an array of arrays */
+	ANSWER_PAIRS, /* by hand: an array of arrays of two */
 };
 
 /* Whether it is there. */

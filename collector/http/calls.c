@@ -98,6 +98,21 @@ static const char *parameter_name(int parameter)
 	return NULL;
 }
 
+static const struct answer_field mallopt_fields[] = {
+	BY_HAND("timestamp", ANSWER_TIME, "since the epoch", ""),
+	BY_HAND("thread", ANSWER_U32, "tid", "0: unknown"),
+	BY_HAND("backtrace_id", ANSWER_U32, "id", "0: there is none"),
+	BY_HAND("backtrace", ANSWER_OBJECT, NULL, "the outermost frame first", .of = &frame_answer,
+		.shape = ANSWER_LIST),
+	BY_HAND("raw_param", ANSWER_I64, NULL, "as it was called with"),
+	BY_HAND("param", ANSWER_TEXT, NULL, "its name in malloc.h, if it is known",
+		.when = SOMETIMES),
+	BY_HAND("value", ANSWER_I64, NULL, ""),
+	BY_HAND("result", ANSWER_I64, NULL, "1: it was taken"),
+	{0},
+};
+const struct answer mallopt_answer = {"mallopt", mallopt_fields};
+
 static void write_mallopt(struct json *json, struct exchange *x, const struct apart_info *call,
 			  int *ret_error)
 {

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,6 +16,9 @@
 #define GREETINGS_EACH 32 /* of one address */
 #define PATIENCE_MS    10000
 #define TLS_HANDSHAKE  22 /* the type of the first record */
+/* Bytes that UTF-8 does not have, as greeting_restore knows them. */
+#define GREETING_FOR_LF "FF"
+#define GREETING_FOR_CR "FE"
 #define AGAIN_MS       20 /* who sends a byte at a time is not looked at more often */
 
 struct greeting {
@@ -28,19 +32,46 @@ struct greeting {
 	unsigned open_handles;
 };
 
+static bool is_escape(const char *at, size_t left)
+{
+	return left > 2 && *at == '%' && isxdigit((unsigned char)at[1]) &&
+	       isxdigit((unsigned char)at[2]);
+}
+
+/* "FF" of "%0A"; NULL: it is neither end of a line. */
+static const char *stand_in(const char *escape)
+{
+	if (!strncasecmp(escape, "%0A", 3))
+		return GREETING_FOR_LF;
+	return strncasecmp(escape, "%0D", 3) ? NULL : GREETING_FOR_CR;
+}
+
 bool greeting_mend(const char *line, size_t length, struct buf *out)
 {
 	bool mended = false;
 
 	for (size_t i = 0; i < length; i++) {
+		bool escape = is_escape(line + i, length - i);
+		const char *other = escape ? stand_in(line + i) : line[i] == '%' ? "25" : NULL;
+
 		buf_byte(out, (uint8_t)line[i]);
-		if (line[i] != '%' || (i + 2 < length && isxdigit((unsigned char)line[i + 1]) &&
-				       isxdigit((unsigned char)line[i + 2])))
+		if (!other)
 			continue;
-		buf_string(out, "25");
+		buf_string(out, other);
 		mended = true;
+		if (escape)
+			i += 2;
 	}
 	return mended;
+}
+
+void greeting_restore(char *text)
+{
+	for (; *text; text++)
+		if (*text == '\xff')
+			*text = '\n';
+		else if (*text == '\xfe')
+			*text = '\r';
 }
 
 static void handle_closed(uv_handle_t *handle)

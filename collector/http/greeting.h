@@ -8,6 +8,8 @@
  * The HTTP library answers that with an error page of its own before anybody can look at it. So where the first line has such a sign it is
  * read here, and put right.
  *
+ * The library takes "%0A" and "%0D" for the end of the request line, too, and drops what follows: they go through it as bytes that no text has.
+ *
  * This holds for the first request of a connection. By TLS nothing of it can be seen: there it is the first record, the client's hello, that
  * has to be whole, and who speaks plain HTTP is told.
  */
@@ -36,5 +38,8 @@ void greetings_add(struct greetings *greetings, int fd, const struct sockaddr *f
 /* Closes all; their memory is freed by the loop. */
 void greetings_close(struct greetings *greetings);
 
-/* Appends the line with "%25" for each percent sign that no two hexadecimal digits follow. True if there was one. */
+/* Appends the line with "%25" for each percent sign that no two hexadecimal digits follow, and stand-ins for ends of lines. True if there was
+ * one. */
 bool greeting_mend(const char *line, size_t length, struct buf *out);
+/* Puts ends of lines back in what the library made of it. */
+void greeting_restore(char *text);

@@ -43,7 +43,7 @@ static const struct answer_field regions_fields[] = {
 	BY_HAND("main_heap_end", ANSWER_ADDRESS, "address", "of its last block in use",
 		.when = SOMETIMES),
 	BY_HAND("regions", ANSWER_U64, "address", "[from, to] of each, ascending",
-		.shape = ANSWER_LISTS),
+		.shape = ANSWER_PAIRS),
 	{0},
 };
 const struct answer regions_answer = {"regions", regions_fields};

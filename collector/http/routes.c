@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "collector/analyze/report.h"
+#include "collector/export/account.h"
 #include "collector/export/results.h"
 #include "collector/export/snapshots.h"
 #include "collector/http/import.h"
@@ -175,6 +177,12 @@ static const struct {
 	{timeline_maps_step, &timeline_maps_answer, false},
 	{fragmentation_timeline_step, &fragmentation_timeline_answer, false},
 	{sql_step, &sql_answer, false},
+	{ledger_step, &account_answer, false},
+	{analyze_step, &analysis_answer, false},
+	{source_step, &source_answer, false},
+	{mallopts_step, &mallopt_answer, true},
+	{allocation_script_step, &script_answer, false},
+	{map_script_step, &script_answer, false},
 };
 
 static void find_answer(const struct route *route, struct route_info *info)

@@ -67,7 +67,7 @@ exchange_step regions_step, fragmentation_step, fragmentation_timeline_step, tim
 /* What they answer. */
 extern const struct answer list_answer, events_answer, question_answer, backtrace_answer, timeline_route_answer, histogram_route_answer,
 	moment_answer, allocations_answer, allocation_groups_answer, maps_answer, regions_answer, fragmentation_route_answer,
-	timeline_maps_answer, fragmentation_timeline_answer, sql_answer, rights_answer;
+	timeline_maps_answer, fragmentation_timeline_answer, sql_answer, source_answer, mallopt_answer, script_answer, rights_answer;
 
 /* What is posted to them: only names and what is said of them matter; `takes` is the type. */
 extern const struct route_parameter control_body[], take_snapshot_body[];

@@ -2,7 +2,7 @@
 /* What answers are made of as JSON Schemas (draft 2020-12), made of their rows (export/answer.h). */
 #include <stdbool.h>
 
-#define SCHEMAS_MAX 64
+#define SCHEMAS_MAX 96
 
 struct answer;
 struct json;

@@ -149,6 +149,13 @@ const struct route_parameter allocation_script_parameters[] = {
 	{0},
 };
 
+static const struct answer_field script_fields[] = {
+	BY_HAND("prologue", ANSWER_TEXT, NULL, "a comment"),
+	BY_HAND("code", ANSWER_TEXT, NULL, "the statement"),
+	{0},
+};
+const struct answer script_answer = {"script", script_fields};
+
 static int write_script(struct exchange *x, const char *table, const char *more,
 			const struct filter *filter)
 {
@@ -163,9 +170,7 @@ static int write_script(struct exchange *x, const char *table, const char *more,
 		r = -ENOMEM;
 	if (r < 0)
 		return r;
-	x->content_type = "application/json";
-	json_init(&json, &x->out);
-	json_object(&json, NULL);
+	json_answer(&json, x);
 	json_string(&json, "prologue", PROLOGUE);
 	json_string(&json, "code", buf_text(&code));
 	json_end(&json, '}');

@@ -334,6 +334,7 @@ static int read_arguments(struct lws *wsi, struct exchange *x)
 		if (n < 0 || (size_t)n != strlen(text))
 			return refuse(x, 400, -EINVAL,
 				      "a parameter is too long or has a NUL in it");
+		greeting_restore(text);
 		if (!length || !strcmp(text, "/"))
 			continue; /* of "path?" libwebsockets makes "path?/" */
 		n = asked_add(&x->request, text);
@@ -426,6 +427,10 @@ static int read_request(struct server *server, struct lws *wsi, struct exchange 
 		return r;
 	if (!reads && !x->post)
 		return refuse(x, 405, -EINVAL, "only GET and HEAD are answered");
+	if (!lws_hdr_total_length(wsi, WSI_TOKEN_HTTP)) /* the library took it for the end of the line */
+		return refuse(x, 400, -EINVAL,
+			      "an end of a line (%0A) goes in the first request of a connection "
+			      "without TLS only: send a statement by POST");
 	if (strlen(x->request.path) != path_length)
 		return refuse(x, 400, -EINVAL, "the path has a NUL in it");
 	if (x->post) {

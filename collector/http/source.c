@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "collector/export/answer.h"
 #include "collector/export/export.h"
 #include "collector/http/routes.h"
 #include "collector/http/source_files.h"
@@ -141,6 +142,27 @@ static void write_lines(struct json *json, struct buf *text)
 	json_end(json, ']');
 }
 
+#define ANSWER_OF struct line_sum
+static const struct answer_field sum_fields[] = {
+	ROW("line", line, NULL, "from 1"),
+	ROW("bytes", bytes, "bytes", "that came through it"),
+	ROW("blocks", blocks, "blocks", "that came through it"),
+	ROW("self_bytes", self_bytes, "bytes", "of them: allocated there"),
+	ROW("self_blocks", self_blocks, "blocks", "of them: allocated there"),
+	{0},
+};
+#undef ANSWER_OF
+static const struct answer sum_answer = {"line_sum", sum_fields};
+
+static const struct answer_field source_fields[] = {
+	BY_HAND("file", ANSWER_TEXT, NULL, "as it was asked for"),
+	BY_HAND("lines", ANSWER_TEXT, NULL, "its text", .shape = ANSWER_LIST),
+	BY_HAND("sums", ANSWER_OBJECT, NULL, "of lines that have any", .of = &sum_answer,
+		.shape = ANSWER_LIST),
+	{0},
+};
+const struct answer source_answer = {"source", source_fields};
+
 static int answer(struct exchange *x, const char *file, const struct sums *sums, struct buf *text)
 {
 	struct json json;
@@ -152,15 +174,8 @@ static int answer(struct exchange *x, const char *file, const struct sums *sums,
 	for (size_t i = 0; i < sums->capacity; i++) {
 		const struct line_sum *s = &sums->list[i];
 
-		if (!s->line || !s->blocks)
-			continue;
-		json_object(&json, NULL);
-		json_u64(&json, "line", s->line);
-		json_u64(&json, "bytes", s->bytes);
-		json_u64(&json, "blocks", s->blocks);
-		json_u64(&json, "self_bytes", s->self_bytes);
-		json_u64(&json, "self_blocks", s->self_blocks);
-		json_end(&json, '}');
+		if (s->line && s->blocks)
+			json_object_of(&json, NULL, &sum_answer, s, NULL);
 	}
 	json_end(&json, ']');
 	json_end(&json, '}');

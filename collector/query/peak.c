@@ -13,7 +13,7 @@ int peak_moment(struct view *view, const struct filter *filter, uint64_t *ret_ns
 {
 	const struct usage_index *index;
 	struct matcher all;
-	int r = view_usage_index(view, filter, &index, err);
+	int r = view_usage_index(view, filter, false, &index, err);
 
 	if (r < 0)
 		return r;

@@ -22,7 +22,9 @@ int query_prepare(struct view *view, const atomic_bool *cancelled, struct err_te
 		return 0;
 	filter_init(&all);
 	all.cancel.asked = cancelled;
-	r = view_usage_index(view, &all, &index, err);
+	r = view_usage_index(view, &all, false, &index, err);
+	if (!r)
+		r = view_usage_index(view, &all, true, &index, err);
 	/* Group peaks take longest, and one question alone wants them. */
 	return r < 0 ? r
 		     : view_whole_sums(view, &all, WHOLE_PEAK | WHOLE_REALLOCATIONS, &whole, err);

@@ -67,8 +67,8 @@ static int ask(struct view *view, const struct history_of *of, struct timeline *
 	struct usage_index *own = NULL;
 	int r;
 
-	if (of->matcher->everything && !of->leaked_only) {
-		r = view_usage_index(view, of->matcher->filter, &index, err);
+	if (of->matcher->everything) {
+		r = view_usage_index(view, of->matcher->filter, of->leaked_only, &index, err);
 	} else {
 		r = usage_index_new(of, &own, err);
 		index = own;

@@ -58,10 +58,10 @@ int usage_index_write(const struct usage_index *index, const struct recording *r
  * recording or of another state of it, says the sentence: make it anew. */
 int usage_index_read(const uint8_t *data, size_t length, const struct recording *recording,
 		     uint64_t state, struct usage_index **ret_index, struct err_text *err);
-/* usage_index_kept.c. Reads the one that is kept beside the recording; `kept` belongs to it, and is the caller's to close in any case. 0, or a
+/* usage_index_kept.c. Reads the one of all rows, or of those that were not freed, that is kept beside the recording; `kept` belongs to it, and is the caller's to close in any case. 0, or a
  * negative errno: there is none that fits. */
-int usage_index_load(const struct recording *recording, struct kept *kept, struct usage_index **ret_index);
+int usage_index_load(const struct recording *recording, bool leaked, struct kept *kept, struct usage_index **ret_index);
 /* Keeps it there, if that can be done. */
-void usage_index_save(const struct usage_index *index, const struct recording *recording);
+void usage_index_save(const struct usage_index *index, const struct recording *recording, bool leaked);
 /* Makes the checksum of such bytes right. */
 void usage_index_vouch(uint8_t *data, size_t length);

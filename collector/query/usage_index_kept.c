@@ -4,27 +4,31 @@
 
 #include "base/ban.h"
 
-#define NAME "usage"
+static const char *name_of(bool leaked)
+{
+	return leaked ? "usage-leaked" : "usage";
+}
 
-int usage_index_load(const struct recording *recording, struct kept *kept,
+int usage_index_load(const struct recording *recording, bool leaked, struct kept *kept,
 		     struct usage_index **ret_index)
 {
 	uint64_t frames;
-	int r = kept_open(recording, NAME, kept, &frames);
+	int r = kept_open(recording, name_of(leaked), kept, &frames);
 
 	return r ? r
 		 : usage_index_read(kept->data, kept->length, recording, frames, ret_index, NULL);
 }
 
-void usage_index_save(const struct usage_index *index, const struct recording *recording)
+void usage_index_save(const struct usage_index *index, const struct recording *recording,
+		      bool leaked)
 {
 	struct buf head = {0};
 	const uint8_t *far;
 	size_t length;
 	uint64_t frames;
 
-	if (kept_wanted(recording, NAME, &frames) &&
+	if (kept_wanted(recording, name_of(leaked), &frames) &&
 	    usage_index_write(index, recording, frames, &head, &far, &length) == 0)
-		kept_write(recording, NAME, &head, far, length);
+		kept_write(recording, name_of(leaked), &head, far, length);
 	buf_done(&head);
 }

@@ -365,27 +365,36 @@ int view_lock(pthread_mutex_t *lock, const struct matcher *all, struct err_text 
 	return r;
 }
 
-static void forget_index(struct view *view)
+static void forget_index(struct kept_index *usage)
 {
-	usage_index_free(view->usage_index);
-	view->usage_index = NULL;
-	kept_close(&view->usage_kept);
+	usage_index_free(usage->index);
+	usage->index = NULL;
+	kept_close(&usage->kept);
 }
 
-static int make_index(struct view *view, const struct matcher *all, struct err_text *err)
+static void forget_indexes(struct view *view)
 {
+	forget_index(&view->usage[false]);
+	forget_index(&view->usage[true]);
+}
+
+static int make_index(struct view *view, const struct matcher *all, bool leaked,
+		      struct err_text *err)
+{
+	const struct history_of of = {.matcher = all, .leaked_only = leaked};
+	struct kept_index *usage = &view->usage[leaked];
 	int r;
 
-	if (usage_index_load(view->recording, &view->usage_kept, &view->usage_index) == 0)
+	if (usage_index_load(view->recording, leaked, &usage->kept, &usage->index) == 0)
 		return 0;
-	forget_index(view);
-	r = usage_index_new(&(struct history_of){.matcher = all}, &view->usage_index, err);
+	forget_index(usage);
+	r = usage_index_new(&of, &usage->index, err);
 	if (!r)
-		usage_index_save(view->usage_index, view->recording);
+		usage_index_save(usage->index, view->recording, leaked);
 	return r;
 }
 
-int view_usage_index(struct view *view, const struct filter *filter,
+int view_usage_index(struct view *view, const struct filter *filter, bool leaked,
 		     const struct usage_index **ret_index, struct err_text *err)
 {
 	struct matcher all;
@@ -395,9 +404,9 @@ int view_usage_index(struct view *view, const struct filter *filter,
 	r = view_lock(&view->index_lock, &all, err);
 	if (r < 0)
 		return r;
-	if (!view->usage_index)
-		r = make_index(view, &all, err);
-	*ret_index = view->usage_index;
+	if (!view->usage[leaked].index)
+		r = make_index(view, &all, leaked, err);
+	*ret_index = view->usage[leaked].index;
 	pthread_mutex_unlock(&view->index_lock);
 	return r;
 }
@@ -407,7 +416,7 @@ int view_usage_index(struct view *view, const struct filter *filter,
 /* What was worked out of the rows. */
 static void forget_made(struct view *view)
 {
-	forget_index(view);
+	forget_indexes(view);
 	whole_sums_free(take_ptr(view->whole_sums));
 	free(take_ptr(view->place_allocations));
 }

@@ -60,16 +60,18 @@ struct view {
 	uint32_t names_capacity;
 
 	pthread_mutex_t index_lock;
-	struct usage_index *usage_index; /* of all rows; NULL: not made yet */
-	struct kept usage_kept;		 /* that it was read from */
+	struct kept_index {
+		struct usage_index *index; /* NULL: not made yet */
+		struct kept kept;	   /* that it was read from */
+	} usage[2]; /* of all rows; of those that were not freed */
 	pthread_mutex_t sums_lock;
 	struct whole_sums *whole_sums; /* whole_sums.h; NULL: not made yet */
 	uint64_t *place_allocations; /* by place; NULL: not counted yet */
 };
 
-/* The index of what was in use over time, of all rows: made at the first call, which takes a while, and the view's until view_refresh.
+/* The index of what was in use over time, of all rows or (`leaked`) of those that were not freed: made at the first call, which takes a while, and the view's until view_refresh.
  * `filter`: whom the question is for, which may be withdrawn. */
-int view_usage_index(struct view *view, const struct filter *filter, const struct usage_index **ret_index,
+int view_usage_index(struct view *view, const struct filter *filter, bool leaked, const struct usage_index **ret_index,
 		     struct err_text *err);
 
 /* Takes a lock under which another question may be at work for long: whoever waits for it can still be withdrawn (-ECANCELED). */

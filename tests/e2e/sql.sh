@@ -210,6 +210,7 @@ question = "select function, sum(bytes) as b from allocations group by function 
 answer = get("full", "sql", query=question)
 same("REST's rows", sql("full", question), answer["rows"])
 same("its columns", (["function", "b"], False, len(answer["rows"])), (answer["columns"], answer["cut"], answer["row_count"]))
+same("with ends of lines", answer, get("full", "sql", query=question.replace(" from", "\nfrom").replace(" group", "\r\ngroup")))
 same("by POST", answer, get("full", "sql", body=question))
 same("as CSV", run("sql", "--csv", f"{T}/full.heapcast", question), get("full", "sql", query=question, format="csv").replace("\r\n", "\n"))
 same("cut", (3, True), (lambda a: (len(a["rows"]), a["cut"]))(get("full", "sql", query=question, count=3)))

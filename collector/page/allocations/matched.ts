@@ -6,7 +6,7 @@ import type { Sites, Stream } from '../api/types';
 /** undefined: not known yet (when the peak was). */
 export function useMatched(address: Address, stream: Stream, version: number): [string, string][] | undefined {
 	const value = valueOf(address);
-	const peak = useAnswer<Sites & { at_ns: number }>(value === 'peak' ? about(stream.id, 'peak', [['count', 0]]) : null, version).data;
+	const peak = useAnswer<Sites>(value === 'peak' ? about(stream.id, 'peak', [['count', 0]]) : null, version).data;
 	const filters = filtersOf(address);
 	// The address may have such a filter itself: the server knows two moments, and ands lifetimes.
 	const moment = filters.some(([name]) => name === 'alive_at') ? 'alive_at_2' : 'alive_at';

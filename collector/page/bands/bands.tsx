@@ -5,13 +5,13 @@ import { changed, filtersOf, go, inBlocks, type Address } from '../base/address'
 import { about, useAnswer } from '../base/ask';
 import { bandColours, styleValue, useDark } from '../base/colours';
 import { baseName, count, size } from '../base/format';
+import { asMoment } from '../base/moment';
 import { usePicture } from '../base/picture';
-import { axes, textOf, upFromZero } from '../base/plot';
+import { axes, padding, textOf, upFromZero } from '../base/plot';
 import { drawPlotPicture, plotPictureHeight, type PlotPicture } from '../base/plot_picture';
 import { Answered, Segments, useSize } from '../base/ui';
 import type { Band, Timeline } from '../api/types';
 import type { ViewProps } from '../frame/views';
-import { asMoment } from '../strip/strip';
 import { None } from '../table/sites';
 
 const KINDS = [
@@ -65,7 +65,7 @@ function Chart(props: { data: Timeline; bands: Band[]; colours: string[]; blocks
 				width,
 				height,
 				legend: { show: false },
-				padding: [8, 0, 0, 0],
+				padding: padding(8),
 				cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
 				scales: { x: { time: false }, y: { range: upFromZero } },
 				axes: axes(blocks ? 'blocks' : 'bytes'),

@@ -58,7 +58,7 @@ export async function send(path: string, options: AskOptions = {}): Promise<Resp
 			...(body === undefined ? {} : { method: 'POST', body }),
 		});
 	} catch (error) {
-		if ((error as Error).name === 'AbortError') throw error;
+		if (error instanceof AskError || (error as Error).name === 'AbortError') throw error;
 		throw new AskError('The collector does not answer: is it still running?', 0);
 	}
 	if (!response.ok) {
@@ -68,8 +68,48 @@ export async function send(path: string, options: AskOptions = {}): Promise<Resp
 	return response;
 }
 
+/** A question that is on its way. */
+export interface Asked {
+	path: string;
+	/** In ms of performance.now(). */
+	since: number;
+	/** Who asked gets an error that says so. */
+	cancel: () => void;
+}
+
+/** All questions about recordings that are on their way, the oldest first; statements of the console are its own. */
+export const asked = new Set<Asked>();
+
+export const CANCELLED = -1;
+
+/** Tells that it is on its way; whoever takes it back hears why. Call what this returns when it is answered. */
+export function announce(path: string, onCancel: (why: AskError) => void): () => void {
+	const over = () => void asked.delete(question);
+	const question: Asked = {
+		path,
+		since: performance.now(),
+		cancel: () => {
+			over();
+			onCancel(new AskError('You took the question back.', CANCELLED));
+		},
+	};
+	asked.add(question);
+	return over;
+}
+
 export async function ask<T>(path: string, options: AskOptions = {}): Promise<T> {
-	return (await (await send(path, options)).json()) as T;
+	if (!path.startsWith('data/') || options.text !== undefined || options.body !== undefined) return (await (await send(path, options)).json()) as T;
+	const control = new AbortController();
+	const follow = () => control.abort();
+	const over = announce(path, (why) => control.abort(why));
+	if (options.signal?.aborted) follow();
+	options.signal?.addEventListener('abort', follow);
+	try {
+		return (await (await send(path, { signal: control.signal })).json()) as T;
+	} finally {
+		over();
+		options.signal?.removeEventListener('abort', follow);
+	}
 }
 
 /** The path of a question about a recording. Parameters without a value are left out. */
@@ -97,6 +137,8 @@ export interface Answer<T> {
 	/** The last one that there is: while another is on its way, of the question before. */
 	data?: T;
 	error?: AskError;
+	/** Of a question that failed: asks it again. */
+	again?: () => void;
 	/** Since when `data` is not of what is asked now, in ms of performance.now(); undefined: it is. */
 	waitingSince?: number;
 }
@@ -116,20 +158,24 @@ export function useAnswer<T>(path: string | null, version = 0): Answer<T> {
 	const [answer, setAnswer] = useState<Answer<T>>({});
 	const last = useRef<Flight>();
 
-	const start = (asked: string, of: number) => {
-		const flight: Flight = { path: asked, version: of, abort: new AbortController(), over: false };
+	const start = (question: string, of: number) => {
+		const flight: Flight = { path: question, version: of, abort: new AbortController(), over: false };
 		last.current = flight;
-		ask<T>(asked, { signal: flight.abort.signal }).then(
+		ask<T>(question, { signal: flight.abort.signal }).then(
 			(data) => {
 				flight.over = true;
 				if (flight.abort.signal.aborted) return;
-				if (!of) keep(asked, data);
+				if (!of) keep(question, data);
 				setAnswer({ data });
-				if (flight.version !== of) start(asked, flight.version);
+				if (flight.version !== of) start(question, flight.version);
 			},
 			(error) => {
 				flight.over = true;
-				if (!flight.abort.signal.aborted) setAnswer((before) => ({ data: before.data, error }));
+				const again = () => {
+					setAnswer((before) => ({ data: before.data, waitingSince: performance.now() }));
+					start(question, flight.version);
+				};
+				if (!flight.abort.signal.aborted) setAnswer((before) => ({ data: before.data, error, again }));
 			},
 		);
 	};

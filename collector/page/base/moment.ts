@@ -1,7 +1,6 @@
 // The moment that is looked at, for what is true at one moment: `at` of the address, else the peak if that is shown, else the end.
 import type { Report, Stream } from '../api/types';
 import { nanoseconds } from '../api/types';
-import { asMoment } from '../strip/strip';
 import { valueOf, type Address } from './address';
 import { about, useAnswer } from './ask';
 import { duration } from './format';
@@ -25,6 +24,11 @@ export function readMoment(text: string, whole: number): number | undefined {
 	let sum = 0;
 	for (const [, number, unit] of text.matchAll(/([\d.]+)(h|ms|m|s|us|ns)/g)) sum += Number(number) * UNITS[unit!]!;
 	return sum;
+}
+
+/** So that the server reads it as seconds since the start, with all that matters. */
+export function asMoment(ns: number): string {
+	return `${(Math.max(0, Math.round(ns)) / 1e9).toFixed(9).replace(/\.?0+$/, '')}s`;
 }
 
 /** undefined: when the peak was is being asked. */

@@ -16,6 +16,9 @@ export function textOf(unit: Unit): (value: number) => string {
 	return unit === 'bytes' ? size : unit === 'bytes per second' ? (v) => `${size(v)}/s` : unit === 'blocks' ? shortCount : (v) => `${shortCount(v)}/s`;
 }
 
+/** At the right half of the last label of time has room, too. */
+export const padding = (top: number): uPlot.Padding => [top, 24, 0, 0];
+
 /** Time below, in ns since the start; values at the left. */
 export function axes(unit: Unit, width = 66): uPlot.Axis[] {
 	const text = textOf(unit);
@@ -77,7 +80,7 @@ export function Plot(props: {
 			{
 				width,
 				height,
-				padding: [6, 0, 0, 0],
+				padding: padding(6),
 				legend: { show: false },
 				cursor: { y: false, drag: { x: !!props.onRange, y: false, setScale: false }, points: { size: 5 } },
 				scales: { x: { time: false }, y: { range: upFromZero } },

@@ -1,7 +1,7 @@
 // Small parts that views share.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { Answer } from './ask';
+import { CANCELLED, type Answer } from './ask';
 
 /** One of a few, as buttons side by side. */
 export function Segments<T extends string>(props: {
@@ -33,12 +33,17 @@ export function Notice(props: { title: string; children?: ComponentChildren }) {
 
 /** What an answer is about to be: the failure, the wait, or the view made of it. The old picture stays, paler, while a new one comes. */
 export function Answered<T>(props: { answer: Answer<T>; waiting?: string; children: (data: T) => ComponentChildren }) {
-	const { data, error, waitingSince } = props.answer;
+	const { data, error, again, waitingSince } = props.answer;
 	if (error)
 		return (
-			<Notice title="This can't be answered.">
+			<Notice title={error.status === CANCELLED ? 'Cancelled.' : "This can't be answered."}>
 				{error.message}
-				{error.parameter ? ` (parameter ${error.parameter})` : ''}
+				{error.parameter ? ` (parameter ${error.parameter})` : ''}{' '}
+				{again && (error.status === CANCELLED || error.status === 0 || error.status >= 500) && (
+					<button type="button" class="button" onClick={again}>
+						Ask again
+					</button>
+				)}
 			</Notice>
 		);
 	if (data === undefined) return <div class="wait" role="status" aria-label={props.waiting ?? 'Loading'} />;

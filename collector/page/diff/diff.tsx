@@ -57,7 +57,7 @@ function Difference(props: ViewProps & { diff: Diff; base: string }) {
 								return (
 									<tr>
 										<td class="text">
-											<a href={changed(address, { view: 'flame', set: { find: g.function } })}>{g.function ?? '[unknown]'}</a>
+											<a href={changed(address, { view: 'flame', set: { find: g.function ?? undefined } })}>{g.function ?? '[unknown]'}</a>
 										</td>
 										<td class="text dim minor">{g.file ? `${baseName(g.file)}:${g.line}` : ''}</td>
 										<td class="text dim minor">{baseName(g.module ?? '')}</td>

@@ -6,12 +6,12 @@ import { changed, go } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { useCalmVersion } from '../base/calm';
 import { count, duration, percent, size } from '../base/format';
+import { asMoment } from '../base/moment';
 import { Plot, type Line } from '../base/plot';
 import { Answered, Notice } from '../base/ui';
 import type { ViewProps } from '../frame/views';
 import { nanoseconds, type Stream } from '../api/types';
 import { sinceStart, type FragmentationTimeline, type KernelFigures, type Mallopt } from '../api/memory';
-import { asMoment } from '../strip/strip';
 import './figures.css';
 
 const HEIGHT = 160;

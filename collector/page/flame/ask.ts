@@ -1,6 +1,6 @@
 // The tree of an address, laid out by the worker.
 import { useEffect, useState } from 'preact/hooks';
-import { AskError, tokenHeaders, type Answer } from '../base/ask';
+import { announce, AskError, tokenHeaders, type Answer } from '../base/ask';
 import type { Laid, Look } from './lay';
 import type { Order } from './worker';
 
@@ -23,6 +23,7 @@ function order(url: string | null, look: Look, keep: boolean): number {
 
 export function useLayout(path: string, look: Look, version: number): Answer<Laid> {
 	const [answer, setAnswer] = useState<Answer<Laid>>({});
+	const [tries, setTries] = useState(0);
 	const { blocks, focus, byName } = look;
 
 	useEffect(() => {
@@ -30,15 +31,22 @@ export function useLayout(path: string, look: Look, version: number): Answer<Lai
 		const reply = (event: MessageEvent<Reply>) => {
 			const { data } = event;
 			if (data.number !== number) return;
+			over();
 			if (data.laid) setAnswer({ data: data.laid });
-			else setAnswer((before) => ({ data: before.data, error: new AskError(data.error!, data.status!, data.parameter) }));
+			else fail(new AskError(data.error!, data.status!, data.parameter));
 		};
+		const fail = (error: AskError) => setAnswer((before) => ({ data: before.data, error, again: () => setTries((n) => n + 1) }));
+		const over = announce(path, (why) => {
+			order(null, look, true);
+			fail(why);
+		});
 		setAnswer((before) => ({ data: before.data, waitingSince: performance.now() }));
 		worker!.addEventListener('message', reply);
 		return () => {
 			worker!.removeEventListener('message', reply);
+			over();
 			order(null, look, true);
 		};
-	}, [path, blocks, focus, byName, version]);
+	}, [path, blocks, focus, byName, version, tries]);
 	return answer;
 }

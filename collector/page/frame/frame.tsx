@@ -6,12 +6,14 @@ import { Notice, Segments } from '../base/ui';
 import { Filters } from '../filters/panel';
 import { FleetView } from '../fleet/fleet';
 import { Strip } from '../strip/strip';
+import { Boundary } from './boundary';
 import { baseInWords, Compare } from './compare';
 import { Export } from './export';
 import { Orders } from '../orders/orders';
 import { Logout, RightsContext, useAskedRights } from '../orders/rights';
 import { FleetContext, useFleet, useFleetEvents, useStream } from './fleet_state';
 import { Inspector } from './inspector';
+import { Progress } from './progress';
 import { VIEWS, viewOf } from './views';
 import type { Stream } from '../api/types';
 
@@ -108,6 +110,7 @@ function Foot(props: { stream: Stream | undefined }) {
 			{stream?.state === 'live' && stream.events_per_second !== undefined && <span>{shortCount(stream.events_per_second)} events/s</span>}
 			{stream && <span>in use {stream.state === 'live' ? 'now' : 'at the end'}: {size(stream.final_allocated)}</span>}
 			<span class="grow" />
+			<Progress />
 			{streams && !connected && <span class="lost">The connection to the collector is lost. Trying again…</span>}
 		</footer>
 	);
@@ -153,10 +156,20 @@ function StreamFrame(props: { address: Address }) {
 					{stream.incomplete} <a href={changed(props.address, { view: 'account' })}>Account</a>
 				</div>
 			)}
-			<Strip address={props.address} stream={stream} />
+			<Boundary what="The time strip" area="strip">
+				<Strip address={props.address} stream={stream} />
+			</Boundary>
 			<Views address={props.address} />
-			<main>{stream && <View address={props.address} stream={stream} />}</main>
-			<Inspector address={props.address} stream={stream} open={open} onToggle={() => setOpen(!open)} />
+			<main>
+				{stream && (
+					<Boundary what="This view" key={props.address.view}>
+						<View address={props.address} stream={stream} />
+					</Boundary>
+				)}
+			</main>
+			<Boundary what="The inspector" area="inspector" key={`inspector of ${props.address.params.get('picked') ?? ''} ${props.address.params.get('site') ?? ''}`}>
+				<Inspector address={props.address} stream={stream} open={open} onToggle={() => setOpen(!open)} />
+			</Boundary>
 			<Foot stream={stream} />
 		</>
 	);
@@ -187,7 +200,7 @@ export function Frame() {
 					)}
 					<Logout />
 				</header>
-				{address.stream ? <StreamFrame key={address.stream} address={address} /> : <FleetView address={address} />}
+				{address.stream ? <StreamFrame key={address.stream} address={address} /> : <Boundary what="The fleet" key="fleet"><FleetView address={address} /></Boundary>}
 			</div>
 		</RightsContext.Provider>
 		</FleetContext.Provider>

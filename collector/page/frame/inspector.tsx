@@ -3,12 +3,12 @@ import { changed, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { baseName } from '../base/format';
 import { nameOf, placeOfFrame, StackList } from '../table/frames';
-import type { Frame, Stream } from '../api/types';
+import type { Backtrace, Stream } from '../api/types';
 
 /** The backtrace that is selected, and what can be asked about it. */
-function Backtrace(props: { address: Address; stream: Stream; backtrace: string }) {
+function Selected(props: { address: Address; stream: Stream; backtrace: string }) {
 	const { address, backtrace } = props;
-	const { data, error } = useAnswer<{ frames: Frame[] }>(about(props.stream.id, `backtrace/${backtrace}`));
+	const { data, error } = useAnswer<Backtrace>(about(props.stream.id, `backtrace/${backtrace}`));
 	if (error) return <p class="dim">{error.message}</p>;
 	if (!data) return null;
 	const frames = [...data.frames].reverse();
@@ -71,7 +71,7 @@ export function Inspector(props: { address: Address; stream: Stream | undefined;
 					</ul>
 				</>
 			)}
-			{picked && stream && <Backtrace address={address} stream={stream} backtrace={picked} />}
+			{picked && stream && <Selected address={address} stream={stream} backtrace={picked} />}
 		</aside>
 	);
 }

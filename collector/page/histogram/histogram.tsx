@@ -186,12 +186,12 @@ function range(name: string, chosen: [number, number] | undefined, low: number, 
 
 function sizeBars(histogram: Histogram, params: URLSearchParams, value: string): Bar[] {
 	const chosen = endsOf(params, 'size', bytesOf);
-	return trimmed(histogram.sizes, (c) => c.allocated.blocks > 0).map((c) => ({
+	return trimmed(histogram.sizes, (c) => c.allocated.blocks > 0).map(({ size_max: most = Infinity, ...c }) => ({
 		label: plain(size(c.size_min)),
-		title: c.size_min === c.size_max ? plain(size(c.size_min)) : `${plain(size(c.size_min))} to ${count(c.size_max)} B`,
+		title: c.size_min === most ? plain(size(c.size_min)) : most === Infinity ? `${plain(size(c.size_min))} and more` : `${plain(size(c.size_min))} to ${count(most)} B`,
 		whole: c.allocated,
 		...(value === 'temporary' ? {} : { leaked: value === 'leaked' ? c.allocated : c.leaked }),
-		...range('size', chosen, c.size_min, c.size_max, String),
+		...range('size', chosen, c.size_min, most, String),
 	}));
 }
 

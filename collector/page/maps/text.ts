@@ -22,7 +22,8 @@ export function nameOf(map: Mapping): string {
 
 /** The innermost frame that has a name. */
 export function siteOf(call: Pick<Call, 'backtrace'>): string {
-	const frame = [...call.backtrace].reverse().find((f) => f.function) ?? call.backtrace.at(-1);
+	const frames = call.backtrace ?? [];
+	const frame = [...frames].reverse().find((f) => f.function) ?? frames.at(-1);
 	return frame ? (frame.function ?? `[${baseName(frame.library ?? 'unknown')}]`) : 'a call without a backtrace';
 }
 

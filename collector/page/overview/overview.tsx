@@ -3,11 +3,11 @@ import { useMemo } from 'preact/hooks';
 import { changed, filtersOf, go, inBlocks, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { count, duration, percent, size } from '../base/format';
+import { asMoment } from '../base/moment';
 import { Plot, type Line } from '../base/plot';
 import { Answered } from '../base/ui';
 import { nanoseconds, type Analysis, type Finding, type ProcessFigures, type Report, type Stream, type Sum, type Timeline } from '../api/types';
 import type { ViewProps } from '../frame/views';
-import { asMoment } from '../strip/strip';
 
 function SumLine(props: { title: string; sum: Sum; note: string; href: string }) {
 	const { sum } = props;

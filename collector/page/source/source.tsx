@@ -8,7 +8,8 @@ import { Rows } from '../base/rows';
 import { Answered, Notice } from '../base/ui';
 import type { ViewProps } from '../frame/views';
 import { filesOf, useLineSums, type LineSum } from './sums';
-import { Text, type SourceText } from './text';
+import type { SourceText } from '../api/types';
+import { Text } from './text';
 import './source.css';
 
 /** Where the clipboard may not be written (no HTTPS), the path is selected instead. */

@@ -2,7 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import { filtersOf, valueOf, type Address } from '../base/address';
 import { about, useAnswer, type Answer } from '../base/ask';
-import type { Rows, Sites, Stream } from '../api/types';
+import type { Rows, Script, Sites, Stream } from '../api/types';
 
 export interface LineSum {
 	file: string;
@@ -31,7 +31,7 @@ export function useLineSums(address: Address, stream: Stream, version: number): 
 	const byMoment = value === 'peak' || value === 'in-use';
 	const at = value === 'in-use' ? (address.params.get('at') ?? undefined) : undefined;
 	const sites = useAnswer<Sites>(byMoment ? about(stream.id, value === 'peak' ? 'peak' : 'snapshot', [['count', MOST], ['at', at], ...filters]) : null, version);
-	const script = useAnswer<{ code: string }>(!byMoment && filters.length ? about(stream.id, 'allocation_filter_to_script', filters) : null);
+	const script = useAnswer<Script>(!byMoment && filters.length ? about(stream.id, 'allocation_filter_to_script', filters) : null);
 	const query = byMoment || (filters.length && !script.data) ? undefined : statement(value, filters.length ? script.data!.code : undefined);
 	const rows = useAnswer<Rows>(query ? about(stream.id, 'sql', [['query', query]]) : null, version);
 

@@ -3,13 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { go, inBlocks, type Address } from '../base/address';
 import { count, size } from '../base/format';
 import { Rows } from '../base/rows';
-
-export interface SourceText {
-	file: string;
-	lines: string[];
-	/** `bytes` came through the line; of it `self_bytes` was allocated there. */
-	sums?: { line: number; bytes: number; blocks: number; self_bytes: number; self_blocks: number }[];
-}
+import type { SourceText } from '../api/types';
 
 const CHARACTER = 7.3; // px, of 12 px monospace
 const WIDEST = 400;

@@ -48,11 +48,12 @@ export function spaceOf(fragmentation: Fragmentation, regions: Regions): Space {
 			space.left++;
 			return;
 		}
-		const main = from <= regions.main_heap_start && regions.main_heap_start < to;
+		const start = regions.main_heap_start;
+		const main = start !== undefined && from <= start && start < to;
 		const area = newArea(region ? region.name : main ? '[heap]' : '', from, to, pageSize, region);
-		for (const [start, end] of ranges)
-			for (let page = Math.floor((start - from) / pageSize); page * pageSize + from < end; page++) {
-				const low = Math.max(start, from + page * pageSize);
+		for (const [first, end] of ranges)
+			for (let page = Math.floor((first - from) / pageSize); page * pageSize + from < end; page++) {
+				const low = Math.max(first, from + page * pageSize);
 				const high = Math.min(end, from + (page + 1) * pageSize);
 				area.used[page]! += high - low;
 				area.bytes += high - low;

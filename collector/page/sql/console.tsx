@@ -8,7 +8,7 @@ import { Rows as Table } from '../base/rows';
 import { Notice, Segments } from '../base/ui';
 import { Menu } from '../frame/menu';
 import type { ViewProps } from '../frame/views';
-import type { Rows } from '../api/types';
+import type { Question, Rows, Script } from '../api/types';
 import { Chart, pictureOf } from './chart';
 import { kindsOf, textOf, type Shown, type Value } from './columns';
 import { Editor, type Handle, type Place } from './editor';
@@ -61,15 +61,6 @@ function useResult(stream: string, statement: string, runs: number): [Result | u
 		};
 	}, [stream, statement, runs]);
 	return [result, () => abort.current?.abort()];
-}
-
-interface Question {
-	path: string;
-	state: string;
-	seconds: number;
-	blocks_done?: number;
-	blocks?: number;
-	cancelled?: boolean;
 }
 
 const LOOK_AFTER = 600;
@@ -215,7 +206,7 @@ function Tables(props: { schema: Schema; onChoose: (text: string) => void }) {
 
 /** The filters of the page as a statement, to begin from. */
 async function statementOf(stream: string, address: Address): Promise<string> {
-	const { prologue, code } = await ask<{ prologue: string; code: string }>(about(stream, 'allocation_filter_to_script', filtersOf(address)));
+	const { prologue, code } = await ask<Script>(about(stream, 'allocation_filter_to_script', filtersOf(address)));
 	return [prologue, code].filter((s) => s?.trim()).join('\n').trim();
 }
 

@@ -1,4 +1,5 @@
 // What a view shows, as a statement to go on from.
+import type { Script, Sites } from '../api/types';
 import { inBlocks, valueOf, type Address } from '../base/address';
 import { about, ask } from '../base/ask';
 
@@ -48,7 +49,7 @@ async function valueAsFilters(stream: string, address: Address): Promise<[string
 		case 'in-use':
 			return [[moment, at ?? '100%']];
 		case 'peak':
-			return [[moment, `${(await ask<{ at_ns: number }>(about(stream, 'peak', [['count', 0]]))).at_ns}ns`]];
+			return [[moment, `${(await ask<Sites>(about(stream, 'peak', [['count', 0]]))).at_ns}ns`]];
 		default:
 			return [];
 	}
@@ -63,6 +64,6 @@ export async function statementOf(stream: string, address: Address, filters: [st
 
 	if (!view) return OTHERS[address.view]!;
 	const all = [...filters, ...(await valueAsFilters(stream, address))];
-	const { code } = await ask<{ code: string }>(about(stream, 'allocation_filter_to_script', all));
+	const { code } = await ask<Script>(about(stream, 'allocation_filter_to_script', all));
 	return view(code.trim().replace(/^select \* from allocations where /, '').replace(/;$/, ''), address);
 }

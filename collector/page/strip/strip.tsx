@@ -6,8 +6,9 @@ import uPlot from 'uplot';
 import { filtersOf, go, inBlocks, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { styleValue, useDark } from '../base/colours';
-import { axes, upFromZero } from '../base/plot';
 import { duration } from '../base/format';
+import { asMoment, readMoment } from '../base/moment';
+import { axes, padding, upFromZero } from '../base/plot';
 import { Notice, useSize } from '../base/ui';
 import { dragOver, Follower, moved, rounded, type Range } from './window';
 import type { Ledger, Stream, Timeline } from '../api/types';
@@ -19,16 +20,6 @@ const SAID_MAX = 20; // lines of the picture that are there as text, too
 function useSaid(stream: string, version: number): Pick<Ledger, 'states' | 'gaps'> {
 	const { data } = useAnswer<Ledger>(about(stream, 'ledger'), version);
 	return { states: data?.states ?? [], gaps: data?.gaps ?? [] };
-}
-
-/** A time of the address ("1.5s", "2s", in seconds since the start) as ns. */
-export function momentOf(text: string | null): number | undefined {
-	return text === null ? undefined : parseFloat(text) * 1e9;
-}
-
-/** So that the server reads it as seconds since the start, with all that matters. */
-export function asMoment(ns: number): string {
-	return `${Math.max(0, Math.round(ns))}ns`.replace(/^(\d+)ns$/, (_, n: string) => `${Number(n) / 1e9}s`);
 }
 
 function drawSaid(u: uPlot, said: Pick<Ledger, 'states' | 'gaps'>, at: number | undefined, range: [number | undefined, number | undefined], peak: number | undefined) {
@@ -71,7 +62,7 @@ function options(width: number, blocks: boolean, draw: (u: uPlot) => void, zoom:
 	return {
 		width,
 		height: HEIGHT,
-		padding: [8, 0, 0, 0],
+		padding: padding(8),
 		legend: { show: false },
 		cursor: { y: false, drag: { x: false, y: false, setScale: false }, points: { size: 5 } },
 		scales: { x: { time: false }, y: { range: upFromZero } },
@@ -132,20 +123,21 @@ export function Strip(props: { address: Address; stream: Stream | undefined }) {
 	const answer = useAnswer<Timeline>(path, version);
 	const end = useRef(0);
 	const drawn = useRef<(u: uPlot) => void>(() => {});
+	const moment = (name: string) => readMoment(params.get(name) ?? '', end.current);
 
 	// While it is dragged the window is where the pointer has it: the address follows.
 	const dragged = useRef<Range>();
 	const [dragging, setDragging] = useState(false);
 	const data = useRef(answer.data);
 	if (!dragging) data.current = answer.data; // a live recording's picture waits: a new one would take the pointer away
-	const [from, to] = [momentOf(params.get('from')), momentOf(params.get('to'))];
+	const [from, to] = [moment('from'), moment('to')];
 	const range = from === undefined && to === undefined ? undefined : { from: from ?? 0, to: to ?? end.current };
 	const latest = useRef(range);
 	latest.current = dragged.current ?? range;
 
 	drawn.current = (u) => {
 		const window = dragged.current ?? range;
-		drawSaid(u, said, dragged.current ? undefined : momentOf(params.get('at')), [window?.from, window?.to], undefined);
+		drawSaid(u, said, dragged.current ? undefined : moment('at'), [window?.from, window?.to], undefined);
 	};
 	if (answer.data) end.current = Math.max(end.current, answer.data.end_ns);
 	const steps = useRef({ last: 0 });
@@ -222,7 +214,16 @@ export function Strip(props: { address: Address; stream: Stream | undefined }) {
 				onKeyDown={onKey}
 				class={answer.waitingSince === undefined ? 'plot' : 'plot stale'}
 			>
-				{answer.error && <Notice title="The time strip can't be drawn.">{answer.error.message}</Notice>}
+				{answer.error && (
+					<Notice title="The time strip can't be drawn.">
+						{answer.error.message}{' '}
+						{answer.again && (
+							<button type="button" class="button" onClick={answer.again}>
+								Ask again
+							</button>
+						)}
+					</Notice>
+				)}
 			</div>
 			{said.states.length > 0 && (
 				<ul class="hidden" aria-label="What happened to the recording">

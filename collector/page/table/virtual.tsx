@@ -96,8 +96,8 @@ function usePages<R, A>(props: Pick<VirtualTableProps<R, A>, 'path' | 'read'> & 
 	const get = (store: Store<R>, page: number) => {
 		const abort = new AbortController();
 		store.flying.set(page, abort);
-		ask<A>(props.path(page * PAGE, PAGE), { signal: abort.signal }).then(
-			(answer) => {
+		ask<A>(props.path(page * PAGE, PAGE), { signal: abort.signal })
+			.then((answer) => {
 				store.flying.delete(page);
 				const { rows, total } = props.read(answer);
 				store.total = total;
@@ -108,14 +108,13 @@ function usePages<R, A>(props: Pick<VirtualTableProps<R, A>, 'path' | 'read'> & 
 					store.pages.delete(oldest);
 				}
 				if (mounted.current && store === now.current) draw((n) => n + 1);
-			},
-			(error) => {
+			})
+			.catch((error) => {
 				store.flying.delete(page);
 				if (abort.signal.aborted || !mounted.current || store !== now.current) return;
 				store.error = error;
 				draw((n) => n + 1);
-			},
-		);
+			});
 	};
 	const look = () => {
 		timer.current = undefined;

@@ -7,6 +7,11 @@ export default async function ({ page, context, open, settled, picture, accessib
 	await open(`#/${stream}/sql`);
 	await editor.waitFor();
 	await accessible('an empty console');
+	await page.emulateMedia({ colorScheme: 'dark' });
+	await page.getByRole('button', { name: /^Run/ }).hover();
+	await accessible('an empty console in the dark');
+	await page.emulateMedia({ colorScheme: 'light' });
+	await accessible('its button under the pointer');
 	await editor.click();
 	await page.keyboard.type('select fun', { delay: 20 });
 	await page.locator('.cm-tooltip-autocomplete').waitFor();

@@ -21,6 +21,8 @@ static void mends(void **state)
 		{"%", "%25"},
 		{"%a", "%25a"},
 		{"%%%41", "%25%25%41"},
+		{"GET /a?b=1%0A2%0d%0a HTTP/1.1\r\n", "GET /a?b=1%FF2%FE%FF HTTP/1.1\r\n"},
+		{"GET /a?b=%250A HTTP/1.1\r\n", NULL},
 	};
 
 	(void)state;
@@ -35,9 +37,18 @@ static void mends(void **state)
 	}
 }
 
+static void restores(void **state)
+{
+	char text[] = "select 1\xff+ 2\xfe\xff\xc3\xa4";
+
+	(void)state;
+	greeting_restore(text);
+	assert_string_equal(text, "select 1\n+ 2\r\n\xc3\xa4");
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(mends)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(mends), cmocka_unit_test(restores)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

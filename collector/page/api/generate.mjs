@@ -1,0 +1,65 @@
+// Types of the API's answers, made of what the collector says of them: node generate.mjs < openapi.json > answers.ts
+//
+// The collector's own tables are the source (collector/export/answer.h), so `update` asks a collector that is built. answers.ts is kept
+// with the sources, as the collector carries the page that is made with it; e2e.page-types fails when it is not what the collector says
+// any more.
+import { readFileSync } from 'node:fs';
+
+const { components, paths } = JSON.parse(readFileSync(0, 'utf8'));
+
+/** fleet_snapshot: FleetSnapshot. `Map` hides JavaScript's own: types.ts gives it another name. */
+const nameOf = (reference) =>
+	reference
+		.split('/')
+		.at(-1)
+		.split('_')
+		.map((word) => word[0].toUpperCase() + word.slice(1))
+		.join('');
+
+const simple = { integer: 'number', number: 'number', string: 'string', boolean: 'boolean', null: 'null' };
+
+function typeOf(schema) {
+	if (schema.$ref) return nameOf(schema.$ref);
+	if (schema.anyOf) return schema.anyOf.map(typeOf).join(' | ');
+	if (schema.enum) return schema.enum.map((word) => `'${word}'`).join(' | ');
+	if (Array.isArray(schema.type)) return schema.type.map((type) => simple[type]).join(' | ');
+	if (schema.type === 'array' && schema.maxItems) return `[${Array.from({ length: schema.maxItems }, () => typeOf(schema.items)).join(', ')}]`;
+	if (schema.type === 'array') {
+		const item = typeOf(schema.items);
+		return /^[^<]*\|/.test(item) ? `(${item})[]` : `${item}[]`;
+	}
+	if (schema.type === 'object') return `Record<string, ${typeOf(schema.additionalProperties)}>`;
+	if (simple[schema.type]) return simple[schema.type];
+	throw new Error(`no type for ${JSON.stringify(schema)}`);
+}
+
+/** Meaning and unit. */
+function comment({ description, 'x-unit': unit }, indent) {
+	const about = description ? description[0].toUpperCase() + description.slice(1) : '';
+	const text = about && unit ? `${about} (${unit})` : about || unit;
+	return text ? `${indent}/** ${text.replaceAll('*/', '* /')}. */\n` : '';
+}
+
+function interfaceOf(name, { properties, required }) {
+	const must = new Set(required);
+	const members = Object.entries(properties).map(([key, schema]) => {
+		if (!/^\w+$/.test(key)) throw new Error(`${name}: what is ${key}?`);
+		return `${comment(schema, '\t')}\t${key}${must.has(key) ? '' : '?'}: ${typeOf(schema)};\n`;
+	});
+	return `export interface ${nameOf(name)} {\n${members.join('')}}\n`;
+}
+
+/** What the page asks for: the path behind /data/ID/, or the whole path of what is of no recording. */
+function routes() {
+	const lines = [];
+	for (const [path, { get }] of Object.entries(paths)) {
+		const { schema } = get?.responses['200'].content['application/json'] ?? {};
+		if (schema) lines.push(`\t'${path.replace(/^\/data\/{id}\//, '').replace(/^\//, '')}': ${typeOf(schema)};\n`);
+	}
+	return `/** What is answered where: by the path behind /data/ID/, or of no recording. */\nexport interface Answers {\n${lines.join('')}}\n`;
+}
+
+const parts = Object.entries(components.schemas).map(([name, schema]) => interfaceOf(name, schema));
+const head = `// Written by api/generate.mjs from what the collector says of its answers (/openapi.json): not to be edited.
+// After a change of the collector's: collector/page/api/update BUILD\n`;
+process.stdout.write([head, ...parts, routes()].join('\n'));
