@@ -10,7 +10,7 @@ import { Graph } from './graph';
 import { functionOf } from './layout';
 
 const EMPTY: Record<string, string> = {
-	leaked: 'Nothing leaked: every block was freed.',
+	leaked: 'Nothing leaked: every block that was recorded was freed.',
 	temporary: 'No block was freed before the end.',
 	'in-use': 'Nothing was in use then.',
 };

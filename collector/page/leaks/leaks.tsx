@@ -120,7 +120,7 @@ export function LeaksView(props: ViewProps) {
 				picked={address.params.get('picked') ?? ''}
 				onPick={(leak) => go({ set: { picked: String(leak.backtrace_id) } }, true)}
 				version={version}
-				none={<None address={address} title={stream.watched_to_end === false ? 'Everything was freed so far.' : 'Nothing leaked: every block was freed.'} />}
+				none={<None address={address} title={stream.watched_to_end === false ? 'Everything was freed so far.' : 'Nothing leaked: every block that was recorded was freed.'} />}
 			/>
 		</div>
 	);

@@ -3,7 +3,7 @@
 // million allocations are drawn as quickly as 100.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
-import { filtersOf, go, inBlocks, type Address } from '../base/address';
+import { filtersOf, go, inBlocks, valueOf, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { styleValue, useDark } from '../base/colours';
 import { duration } from '../base/format';
@@ -11,7 +11,7 @@ import { asMoment, readMoment } from '../base/moment';
 import { axes, padding, upFromZero } from '../base/plot';
 import { Notice, useSize } from '../base/ui';
 import { dragOver, Follower, moved, rounded, type Range } from './window';
-import type { Ledger, Stream, Timeline } from '../api/types';
+import type { Ledger, Sites, Stream, Timeline } from '../api/types';
 
 const HEIGHT = 112;
 const SAID_MAX = 20; // lines of the picture that are there as text, too
@@ -20,6 +20,13 @@ const SAID_MAX = 20; // lines of the picture that are there as text, too
 function useSaid(stream: string, version: number): Pick<Ledger, 'states' | 'gaps'> {
 	const { data } = useAnswer<Ledger>(about(stream, 'ledger'), version);
 	return { states: data?.states ?? [], gaps: data?.gaps ?? [] };
+}
+
+/** Where all that passes the filters had its most, while that is what the views show. */
+function usePeak(address: Address, version: number): number | undefined {
+	const shown = valueOf(address) === 'peak' && !address.params.has('at');
+	const { data } = useAnswer<Sites>(shown ? about(address.stream, 'peak', [['count', 0], ...filtersOf(address)]) : null, version);
+	return shown && data && data.at_ns > 0 ? data.at_ns : undefined;
 }
 
 function drawSaid(u: uPlot, said: Pick<Ledger, 'states' | 'gaps'>, at: number | undefined, range: [number | undefined, number | undefined], peak: number | undefined) {
@@ -44,7 +51,14 @@ function drawSaid(u: uPlot, said: Pick<Ledger, 'states' | 'gaps'>, at: number | 
 	};
 	ctx.lineWidth = devicePixelRatio;
 	for (const state of said.states) line(state.time_ns, styleValue('dim'), [1, 3]);
-	if (peak !== undefined) line(peak, styleValue('text'), [2, 3]);
+	if (peak !== undefined) {
+		line(peak, styleValue('text'), [4, 3]);
+		ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+		ctx.fillStyle = styleValue('text');
+		ctx.textBaseline = 'top';
+		ctx.textAlign = x(peak) > left + width / 2 ? 'right' : 'left';
+		ctx.fillText('peak', x(peak) + (ctx.textAlign === 'left' ? 4 : -4) * devicePixelRatio, top);
+	}
 	const [from, to] = range;
 	if (from !== undefined && to !== undefined) {
 		ctx.globalAlpha = 0.14;
@@ -114,6 +128,7 @@ export function Strip(props: { address: Address; stream: Stream | undefined }) {
 	const blocks = inBlocks(address);
 	const version = props.stream?.state === 'live' ? (props.stream.events ?? 0) : 0;
 	const said = useSaid(address.stream, version);
+	const peak = usePeak(address, version);
 	const { params } = address;
 	const filters = filtersOf(address).filter(([name]) => name !== 'from' && name !== 'to');
 	const points = width ? Math.min(4000, Math.ceil(width / 50) * 50) : 0;
@@ -137,7 +152,7 @@ export function Strip(props: { address: Address; stream: Stream | undefined }) {
 
 	drawn.current = (u) => {
 		const window = dragged.current ?? range;
-		drawSaid(u, said, dragged.current ? undefined : moment('at'), [window?.from, window?.to], undefined);
+		drawSaid(u, said, dragged.current ? undefined : moment('at'), [window?.from, window?.to], peak);
 	};
 	if (answer.data) end.current = Math.max(end.current, answer.data.end_ns);
 	const steps = useRef({ last: 0 });
@@ -202,7 +217,7 @@ export function Strip(props: { address: Address; stream: Stream | undefined }) {
 		plot.current = u;
 		return () => u.destroy();
 	}, [data.current, width, blocks, dark]);
-	useEffect(() => plot.current?.redraw(false), [params.get('at'), params.get('from'), params.get('to'), said.states.length, said.gaps.length]);
+	useEffect(() => plot.current?.redraw(false), [params.get('at'), params.get('from'), params.get('to'), said.states.length, said.gaps.length, peak]);
 
 	return (
 		<section class="strip" aria-label="In use over time">
