@@ -1,4 +1,5 @@
 // Numbers as the terminal shows them: three digits, binary units, so that a value on the page is the value in `collector report`.
+import type { Stream } from '../api/types';
 
 const SIZES = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
@@ -60,4 +61,11 @@ export function when(ms: number): string {
 /** The last part of a path. */
 export function baseName(path: string): string {
 	return path.slice(path.lastIndexOf('/') + 1) || path;
+}
+
+const STATES = { live: '● live', ended: 'ended', interrupted: '◐ interrupted' };
+
+/** As `collector list` has it: what was imported, or given as a file of another tool, has no process. */
+export function stateInWords(stream: Stream): string {
+	return stream.state === 'ended' && !stream.pid ? 'imported' : STATES[stream.state];
 }

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { changed, go, type Address } from '../base/address';
 import { useAnswer, about } from '../base/ask';
-import { baseName, count, duration, shortCount, size, when } from '../base/format';
+import { baseName, count, duration, shortCount, size, stateInWords, when } from '../base/format';
 import { Notice, Segments } from '../base/ui';
 import { useFleet } from '../frame/fleet_state';
 import { Import, Imports } from '../imports/drop';
@@ -34,10 +34,8 @@ const COLUMNS: Column[] = [
 	{ name: 'rate', title: 'Events/s', key: (s) => s.events_per_second ?? 0, number: true, minor: true },
 ];
 
-const STATES = { live: '● live', ended: 'ended', interrupted: '◐ interrupted' };
-
 function matches(stream: Stream, words: string[]): boolean {
-	const text = `${stream.name} ${stream.cmdline} ${stream.host ?? ''} ${stream.pid ?? ''} ${stream.state} ${stream.id}`.toLowerCase();
+	const text = `${stream.name} ${stream.cmdline} ${stream.host ?? ''} ${stream.pid ?? ''} ${stateInWords(stream)} ${stream.id}`.toLowerCase();
 	return words.every((word) => text.includes(word));
 }
 
@@ -76,7 +74,7 @@ function Row(props: { stream: Stream; address: Address; picked: boolean; onPick:
 			<td class="minor">{s.host}</td>
 			<td class="n minor">{s.pid || ''}</td>
 			<td>
-				<span class={`state ${s.state}`}>{STATES[s.state]}</span>
+				<span class={`state ${s.state}`}>{stateInWords(s)}</span>
 			</td>
 			<td class="n minor">{when(nanoseconds(s.timestamp) / 1e6)}</td>
 			<td class="n minor">{duration(nanoseconds(s.runtime))}</td>

@@ -1,7 +1,7 @@
 // The one frame of all views: a bar above, the time strip, views at the left, the view, what is selected at the right.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { changed, go, inBlocks, useAddress, valueOf, type Address, type Value } from '../base/address';
-import { count, shortCount, size } from '../base/format';
+import { count, shortCount, size, stateInWords } from '../base/format';
 import { Notice, Segments } from '../base/ui';
 import { Filters } from '../filters/panel';
 import { FleetView } from '../fleet/fleet';
@@ -25,8 +25,6 @@ const VALUES: readonly (readonly [Value, string])[] = [
 	['temporary', 'Temporary'],
 ];
 
-const STATES = { live: '● live', ended: 'ended', interrupted: '◐ interrupted' };
-
 function Crumbs(props: { address: Address; stream: Stream | undefined }) {
 	const { stream } = props;
 	return (
@@ -37,7 +35,7 @@ function Crumbs(props: { address: Address; stream: Stream | undefined }) {
 					{stream?.host && <span>{stream.host}</span>}
 					<strong>{stream ? stream.name : props.address.stream.slice(0, 12)}</strong>
 					{stream?.pid ? <span class="dim">{stream.pid}</span> : null}
-					{stream && <span class={`state ${stream.state}`}>{STATES[stream.state]}</span>}
+					{stream && <span class={`state ${stream.state}`}>{stateInWords(stream)}</span>}
 				</>
 			)}
 		</nav>
