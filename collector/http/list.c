@@ -38,6 +38,7 @@ static const struct answer_field list_fields[] = {
 	ROW("pid", summary.pid, NULL, "0: no program was recorded here, it was imported"),
 	ROW_AS("state", summary.state, ANSWER_WORD, NULL,
 	       "interrupted: no end was recorded and nobody writes to it", .words = states),
+	ROW("is_snapshot", summary.is_snapshot, NULL, "of a fleet: what was in use at a moment"),
 	ROW("events", summary.events, "events", "that have come so far"),
 	ROW("events_per_second", events_per_second, "events/s",
 	    "of /events alone: since the look before", WHEN(has_rate)),

@@ -33,6 +33,8 @@ export interface Recording {
 	pid: number;
 	/** Interrupted: no end was recorded and nobody writes to it. */
 	state: 'live' | 'ended' | 'interrupted';
+	/** Of a fleet: what was in use at a moment. */
+	is_snapshot: boolean;
 	/** That have come so far (events). */
 	events: number;
 	/** Of /events alone: since the look before (events/s). */

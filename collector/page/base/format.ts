@@ -67,5 +67,6 @@ const STATES = { live: '● live', ended: 'ended', interrupted: '◐ interrupted
 
 /** As `collector list` has it: what was imported, or given as a file of another tool, has no process. */
 export function stateInWords(stream: Stream): string {
+	if (stream.is_snapshot) return 'snapshot';
 	return stream.state === 'ended' && !stream.pid ? 'imported' : STATES[stream.state];
 }

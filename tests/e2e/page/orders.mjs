@@ -120,6 +120,7 @@ export default async function ({ page, browser, open, settled, picture, accessib
 		document.body.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
 	}, 'main;read;take 300\nmain;write 40\n');
 	await row('dropped.collapsed').waitFor({ timeout: 30000 });
+	check('and that the other is a snapshot', /\tsnapshot\t/.test(await row('snapshot:evening').innerText()), await row('snapshot:evening').innerText());
 	check('the list says that it was imported', /imported/.test(await row('dropped.collapsed').innerText()), await row('dropped.collapsed').innerText());
 	await accessible('imports');
 	await picture('imports');
