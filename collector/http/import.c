@@ -142,7 +142,7 @@ int upload_begin(struct exchange *x, uint64_t bytes)
 		return cannot_keep(x, error);
 	}
 	/* So that two at a time are not promised the same room. Not every file system can. */
-	if (fallocate(x->upload, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) < 0 && errno != EOPNOTSUPP &&
+	if (bytes && fallocate(x->upload, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) < 0 && errno != EOPNOTSUPP &&
 	    errno != ENOSYS)
 		return cannot_keep(x, errno);
 	return 0;
@@ -317,6 +317,10 @@ static int begin(struct exchange *x)
 	char name[IMPORT_NAME_MAX + 1];
 	int r;
 
+	if (x->upload < 0) {
+		free(i);
+		return refuse(x, 400, "a file to import comes as the body of the request");
+	}
 	if (!i)
 		return -ENOMEM;
 	i->fd = -1;

@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full TIMEOUT 600
 # The page's flame graph: callers and callees, a window of time, pictures; and as a file of its own, which needs no collector.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-page.sh"

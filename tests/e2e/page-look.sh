@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full TIMEOUT 600
 # The page: from the fleet to the line that allocated, a range, a moment, a link for somebody else; filters, and long lists.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-page.sh"

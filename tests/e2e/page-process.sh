@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full TIMEOUT 600
 # The page: memory maps, address space, figures and sources, of a program whose maps were gathered.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-page.sh"

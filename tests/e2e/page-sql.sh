@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full TIMEOUT 600
 # The page: the SQL console.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-page.sh"
