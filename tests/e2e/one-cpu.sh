@@ -52,7 +52,9 @@ echo "program ran $p_run ms, waited to run $p_wait ms, slept $slept ms; agent ra
 assert_status 0 "$COLLECTOR" ledger "$T/pairs" >"$T/ledger.txt"
 assert_eq "lost events" 0 "$(awk '$1 == "lost" { print $2 }' "$T/ledger.txt")"
 
-# 0.5 % of 2 s are 10 ms. What others do on the machine makes each of its few steps dearer: the best of some tries counts.
+# 0.5 % of 2 s are 10 ms. What others do on the machine, and on its host, makes each of its few steps dearer, as no cache keeps what they need:
+# the best of some tries counts, and more is only told of. With 33 to 57 ms, which this agent and an earlier one took by turns on such a machine, a
+# limit of 10 said nothing of the agent. One that spins takes 2,000.
 "$AGENT" run --quiet --output "$T/idle" -- sleep 60 &
 agent=$!
 wait_for 10 "the program to start" pgrep -P "$agent" sleep
@@ -66,6 +68,6 @@ for try in 1 2 3 4 5 6; do
 	[ "$least" -ge 10 ] || break
 done
 echo "idle: the agent ran for $least ms in 2 s (try $try)"
-[ "$least" -lt 10 ] || fail "with an idle program the agent ran for $least ms in 2 s"
+[ "$least" -lt 100 ] || fail "with an idle program the agent ran for $least ms in 2 s"
 kill "$(pgrep -P "$agent" sleep)"
 wait "$agent" || true
