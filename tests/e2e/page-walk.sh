@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full TIMEOUT 600
 # The page: the walk of docs/page.md, through a server with a leak, a growing cache, temporary blocks and holes in its memory.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-page.sh"
