@@ -121,8 +121,8 @@ int upload_begin(struct exchange *x, uint64_t bytes)
 
 	if (!sources_data(x->sources))
 		return refuse(x, 409,
-			      "a file that is imported becomes a stream of a data folder, and none "
-			      "is served here: collector serve --data DIR");
+			      "a file that is imported becomes a stream of a data folder, and none was "
+			      "there when this was started: mkdir DIR, then collector serve --data DIR");
 	if (bytes > most) {
 		x->status = 413;
 		return err_set(&x->err, -EMSGSIZE,
