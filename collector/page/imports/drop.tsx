@@ -11,7 +11,7 @@ const KINDS = 'Recordings, and profiles of heaptrack, pprof, jemalloc, gperftool
 
 /** Why nothing can be imported. */
 function why(rights: Rights | undefined): string | undefined {
-	if (rights && !rights.data) return 'This collector serves files, and no data folder that more could be put into: start it with --data DIR.';
+	if (rights && !rights.data) return 'This collector serves files, and there was no data folder when it was started: make one, then start it with --data DIR.';
 	if (rights && !rights.orders) return 'To import files takes the token: “Import…” says how to give it.';
 	return undefined;
 }
