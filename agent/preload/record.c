@@ -305,17 +305,16 @@ static COLD bool put_bare(struct thread *thread, struct event *event, bool is_re
 
 	if ((!thread->interval && thread->policy != RING_THIN) || shim.gone)
 		return false;
-	thread->spare = -(uint64_t)PSEUDO_MAX; /* it has no frame, so no pseudo frame */
+	thread->spare = thin_marks(thread) - PSEUDO_MAX; /* it has no frame, so no pseudo frame */
 	do {
 		thread->moved = false;
 		put = put_event(thread, event, &none, is_reallocation);
 	} while (!put && thread->moved);
 	thread->quiet = quiet;
 	unwind_forget(thread->unwind);
-	if (put) {
+	if (put)
 		thread->last_stamp = event->stamp;
-		thin_more(thread, event_class(event->kind) == EVENT_CLASS_FREE);
-	}
+	thin_more(thread, event_class(event->kind) == EVENT_CLASS_FREE);
 	thread->spare = thin_spare(thread);
 	return put;
 }

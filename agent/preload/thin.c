@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "agent/preload/next.h"
+#include "agent/preload/patience.h"
 #include "agent/preload/record.h"
 #include "agent/preload/sample.h"
 #include "agent/preload/slice.h"
 #include "agent/preload/symbols.h"
+#include "agent/preload/sys.h"
 #include "proto/thinning.h"
 
 #include "agent/preload/poison_io.h" /* names of the allocator's functions are asked for here */
@@ -20,10 +22,13 @@
 #define CUT_SHIFT 12
 #define CUT_AHEAD 4
 
-#define THINNED_MOST   20 /* steps */
+#define THINNED_MOST   21u /* steps: from full mode up to RING_INTERVAL_MAX */
 #define THINNED_FAR    8  /* from here on each step counts twice for what is followed */
 #define THINNED_NEAR   64 /* words: with fewer left at the end of a slice three steps are taken at a time */
+#define THINNED_LAST   14 /* words: with fewer left all steps are taken. Two events have room there, which is more than come then */
 #define THINNED_HALVES 6  /* from here on frees of sampled blocks are too many, too */
+
+#define LOCK_US 50 /* from one try of who waits for the lock to the next */
 
 /* A thread that has not looked for so many beats of the agent's heart, ten a second, is at rest: nobody waits for it. */
 #define RESTING_BEATS 20
@@ -32,18 +37,45 @@ static struct {
 	struct thread *holder;
 	struct ring_set_line *set;
 	uint64_t lines, seed, interval_least;
-	uint32_t generation; /* openings and halvings; read without the lock, as is `level` */
-	uint32_t level;
-	uint32_t openings, halvings;
-	uint8_t cut, keep;
+	uint64_t told;	     /* what the last mark says, and what holds; see struct told */
+	uint32_t generation; /* halvings and closings; read without the lock */
+	uint32_t halvings;   /* as decided by who holds the lock, as is `keep`, and perhaps not told yet */
+	uint8_t keep;
 	bool tells_sizes;
 	bool untold;  /* the last mark says something else */
 	bool unswept; /* the set has entries of the generation before */
 } law;
 
-static uint32_t level_now(void)
+/*
+ * What the last mark says, as one word: each change of it is one atomic step behind its mark. So any thread may open the set or raise the
+ * level without the lock, and has not to wait for a holder of it that is not at work. Two threads may put marks at a time; whose step fails
+ * has put one that may be older than the last, and puts another.
+ */
+struct told {
+	uint8_t level, cut, keep;
+	enum { CLOSED, OPENED, CLOSING } set;
+	uint16_t openings, halvings;
+};
+
+static uint64_t pack(struct told t)
 {
-	return __atomic_load_n(&law.level, __ATOMIC_RELAXED);
+	return t.level | (uint64_t)t.cut << 8 | (uint64_t)t.keep << 16 | (uint64_t)t.set << 24 |
+	       (uint64_t)t.halvings << 32 | (uint64_t)t.openings << 48;
+}
+
+static struct told unpack(uint64_t word)
+{
+	return (struct told){.level = (uint8_t)word,
+			     .cut = (uint8_t)(word >> 8),
+			     .keep = (uint8_t)(word >> 16),
+			     .set = word >> 24 & 3,
+			     .halvings = (uint16_t)(word >> 32),
+			     .openings = (uint16_t)(word >> 48)};
+}
+
+static struct told told_now(void)
+{
+	return unpack(__atomic_load_n(&law.told, __ATOMIC_RELAXED));
 }
 
 uint32_t thin_generation(void)
@@ -70,43 +102,63 @@ static bool try_lock(struct thread *thread)
 {
 	struct thread *holder = NULL;
 
-	if (__atomic_compare_exchange_n(&law.holder, &holder, thread, false, __ATOMIC_ACQUIRE,
-					__ATOMIC_RELAXED))
-		return true;
-	return holder == thread ||
-	       (is_gone(holder) &&
-		__atomic_compare_exchange_n(&law.holder, &holder, thread, false, __ATOMIC_ACQUIRE,
-					    __ATOMIC_RELAXED));
+	if (!__atomic_compare_exchange_n(&law.holder, &holder, thread, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED) &&
+	    holder != thread &&
+	    !(is_gone(holder) &&
+	      __atomic_compare_exchange_n(&law.holder, &holder, thread, false, __ATOMIC_ACQUIRE,
+					  __ATOMIC_RELAXED)))
+		return false;
+	thread->waited_for = true;
+	return true;
 }
 
-static void unlock(void)
+static void unlock(struct thread *thread)
 {
+	thread->waited_for = false;
 	__atomic_store_n(&law.holder, NULL, __ATOMIC_RELEASE);
+}
+
+/* Who has little room left waits for it, as far as it may wait for room: its frees are what fills that. */
+static bool try_lock_longer(struct thread *thread)
+{
+	struct ring_header *ring = shim_ring();
+	struct patience patience;
+	bool got = try_lock(thread);
+
+	if (got || !ring || !thread->spare_step)
+		return got;
+	patience_begin(&patience, ring, thread->policy);
+	while (!got && patience_piece(&patience)) {
+		sys_sleep_us(LOCK_US);
+		got = try_lock(thread);
+	}
+	patience_end(&patience);
+	return got;
 }
 
 /* ---- what is followed ---- */
 
 /* Where the sizes of all blocks can be asked for, and all of them are from the allocator that answers. In doubt it is large. */
-static bool follows_by_size(const void *p, uint32_t level)
+static bool follows_by_size(const void *p, struct told told)
 {
-	const struct thinning by = {.cut = law.cut, .ahead = CUT_AHEAD};
+	const struct thinning by = {.cut = told.cut, .ahead = CUT_AHEAD};
+	uint32_t level;
 
-	if (!law.cut)
+	if (!told.cut)
 		return false;
 	if (__atomic_load_n(&shim.foreign, __ATOMIC_RELAXED))
 		return true;
-	level = thinning_level(&by, level, next.malloc_usable_size((void *)(uintptr_t)p));
+	level = thinning_level(&by, told.level, next.malloc_usable_size((void *)(uintptr_t)p));
 	return thinning_follows(law.seed, level, (uintptr_t)p);
 }
 
 bool thin_follows(const void *p)
 {
-	uint32_t level;
+	struct told told = told_now();
 
-	if (!__atomic_load_n(&shim.recorded, __ATOMIC_RELAXED))
-		return false;
-	level = level_now();
-	return thinning_follows(law.seed, level, (uintptr_t)p) || follows_by_size(p, level);
+	return __atomic_load_n(&shim.recorded, __ATOMIC_RELAXED) &&
+	       (thinning_follows(law.seed, told.level, (uintptr_t)p) || follows_by_size(p, told));
 }
 
 /* Does the allocator itself answer for what it gave and takes back? */
@@ -120,30 +172,94 @@ static bool tells_sizes(void)
 
 /* ---- marks ---- */
 
-/* As it is, but for the level. */
-static bool tell(struct thread *thread, uint32_t level)
+static bool put(struct thread *thread, struct told told)
 {
 	const struct thinning state = {.seed = law.seed,
-				       .level = (uint8_t)level,
-				       .cut = law.cut,
-				       .keep = law.keep,
+				       .level = told.level,
+				       .cut = told.cut,
+				       .keep = told.keep,
 				       .ahead = CUT_AHEAD,
-				       .openings = (uint16_t)law.openings,
-				       .halvings = (uint16_t)law.halvings};
+				       .openings = told.openings,
+				       .halvings = told.halvings};
 	uint8_t text[THINNING_BYTES];
-	bool told;
 
 	thinning_put(&state, text);
 	__atomic_store_n(&thread->slice->entered, thread->last_stamp, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* what is told holds before the mark's stamp */
-	told = record_mark(thread, MARK_THINNED, 0, (const char *)text, sizeof(text));
-	law.untold &= !told;
-	return told;
+	return record_mark(thread, MARK_THINNED, 0, (const char *)text, sizeof(text));
+}
+
+static void set_untold(bool untold)
+{
+	__atomic_store_n(&law.untold, untold, __ATOMIC_RELAXED);
+}
+
+static bool is_untold(void)
+{
+	return __atomic_load_n(&law.untold, __ATOMIC_RELAXED);
+}
+
+/* Where sizes can be asked for. */
+static uint8_t cut_now(void)
+{
+	return law.tells_sizes && !shim.foreign ? CUT_SHIFT : 0;
+}
+
+/* *word was law.told. false: it is another by now, which is in *word, or there is no room for the mark (*room). */
+static bool change(struct thread *thread, uint64_t *word, struct told then, bool *room)
+{
+	*room = put(thread, then);
+	return *room && __atomic_compare_exchange_n(&law.told, word, pack(then), false,
+						    __ATOMIC_RELEASE, __ATOMIC_ACQUIRE);
+}
+
+static uint64_t told_word(void)
+{
+	return __atomic_load_n(&law.told, __ATOMIC_ACQUIRE);
+}
+
+/* What was decided under the lock. */
+static bool tell(struct thread *thread)
+{
+	uint64_t word = told_word();
+	struct told then;
+	bool room, changed;
+
+	set_untold(false);
+	do {
+		then = unpack(word);
+		then.keep = law.keep;
+		then.halvings = (uint16_t)law.halvings;
+		changed = change(thread, &word, then, &room);
+	} while (!changed && room);
+	if (!room)
+		set_untold(true);
+	return changed;
+}
+
+static void raise_level(struct thread *thread, uint32_t level)
+{
+	uint64_t word = told_word();
+	bool room, others = false;
+
+	do {
+		struct told then = unpack(word);
+
+		if (then.set != OPENED || then.level >= level)
+			break;
+		then.level = (uint8_t)level;
+		if (change(thread, &word, then, &room))
+			return;
+		others |= room;
+	} while (room);
+	if (others)
+		set_untold(true);
 }
 
 void thin_tell_again(void)
 {
-	law.untold |= law.openings || law.halvings;
+	if (told_now().openings || law.halvings)
+		set_untold(true);
 }
 
 /* ---- the set ---- */
@@ -197,7 +313,7 @@ static uint8_t keep_from(void)
 /* All that was decided is told, and then done. */
 static bool settle(struct thread *thread)
 {
-	if (law.untold && !tell(thread, law.level))
+	if (is_untold() && !tell(thread))
 		return false;
 	if (law.unswept)
 		for (uint64_t i = 0; i < law.lines; i++)
@@ -208,7 +324,6 @@ static bool settle(struct thread *thread)
 
 static void new_generation(void)
 {
-	law.untold = true;
 	__atomic_store_n(&law.generation, law.generation + 1, __ATOMIC_RELEASE);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
@@ -227,6 +342,7 @@ static bool halve(struct thread *thread, uint32_t generation)
 	law.keep = keep_from();
 	law.halvings++;
 	law.unswept = true;
+	set_untold(true);
 	new_generation();
 	return settle(thread);
 }
@@ -251,54 +367,101 @@ bool thin_halve(struct thread *thread, uint32_t generation)
 	if (law.generation == generation)
 		raise_interval(thread);
 	done = halve(thread, generation);
-	unlock();
+	unlock(thread);
 	return done;
+}
+
+/* Words at the end of the slice that events may still have. */
+static uint64_t left_to_events(const struct thread *thread)
+{
+	uint64_t end = thread->head + thin_marks(thread);
+
+	return thread->end > end ? thread->end - end : 0;
+}
+
+/* Did so much room go that it is thinned more? */
+static bool thinned_more(struct thread *thread)
+{
+	uint64_t left = left_to_events(thread);
+	uint32_t steps = left < THINNED_LAST ? THINNED_MOST : left < THINNED_NEAR ? 3 : 1;
+
+	if (left > thread->spare_step && thread->spare_step)
+		return false;
+	thread->spare_step = left - left / 8 - 1;
+	if (thread->policy == RING_THIN && thread->thinned < THINNED_MOST)
+		thread->thinned = thread->thinned + steps < THINNED_MOST ? thread->thinned + steps
+									 : THINNED_MOST;
+	sample_look(thread);
+	return true;
 }
 
 void thin_more(struct thread *thread, bool frees)
 {
-	uint64_t left = thread->end > thread->head ? thread->end - thread->head : 0;
-
-	if (left > thread->spare_step && thread->spare_step)
-		return;
-	thread->spare_step = left - left / 8 - 1;
-	if (thread->policy == RING_THIN && thread->thinned < THINNED_MOST)
-		thread->thinned += left < THINNED_NEAR ? 3 : 1;
-	sample_look(thread);
-	if (!frees || thread->thinned < THINNED_HALVES || !try_lock(thread))
+	if (!thinned_more(thread) || !frees || thread->thinned < THINNED_HALVES ||
+	    !try_lock_longer(thread))
 		return;
 	halve(thread, law.generation);
-	unlock();
+	unlock(thread);
 }
 
 /* ---- opening and closing ---- */
 
 /*
- * Nobody puts anything in while it is closed; who has looked before sees that the generation is another. It is there before the mark is
- * stamped: what is born later is in it for certain, and until then all are followed (the level is 0). Were it the other way round, a thread
- * that is sampled already would leave out what it has born between the two.
+ * It is there before the mark is stamped: what is born later is in it for certain, and until then all are followed (the level is 0). Were it
+ * the other way round, a thread that is sampled already would leave out what it has born between the two. Several threads may open it at a
+ * time: they say the same.
  */
 static void open_set(struct thread *thread)
 {
-	law.openings++;
-	law.unswept = false;
-	new_generation();
-	law.cut = law.tells_sizes && !shim.foreign ? CUT_SHIFT : 0;
-	law.keep = 0;
-	__atomic_store_n(&law.interval_least, 0, __ATOMIC_RELAXED);
-	memset(law.set, 0, law.lines * sizeof(*law.set));
-	__atomic_store_n(&shim_page.set, law.set, __ATOMIC_SEQ_CST);
-	settle(thread);
-	all_look();
+	uint64_t word = told_word();
+	bool room, others = false;
+
+	do {
+		struct told then = unpack(word);
+
+		if (then.set != CLOSED)
+			break;
+		__atomic_store_n(&shim_page.set, law.set, __ATOMIC_SEQ_CST);
+		then.set = OPENED;
+		then.openings++;
+		then.level = 0;
+		then.cut = cut_now();
+		if (change(thread, &word, then, &room)) {
+			all_look();
+			return;
+		}
+		others |= room;
+	} while (room);
+	if (others)
+		set_untold(true);
 }
 
-/* From here on all frees are recorded; those of threads that are sampled still, too. */
+/*
+ * From here on all frees are recorded; those of threads that are sampled still, too. Nobody puts anything in while it is closed; who has
+ * looked before sees that the generation is another. It is empty before anybody may open it again.
+ */
 static void close_set(struct thread *thread)
 {
-	law.untold |= law.level != 0;
-	__atomic_store_n(&law.level, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&shim_page.set, NULL, __ATOMIC_RELAXED);
+	uint64_t word = told_word(), closed;
+	struct told then;
+
+	do {
+		then = unpack(word);
+		if (then.level)
+			set_untold(true);
+		then.level = 0;
+		then.set = CLOSING;
+	} while (!__atomic_compare_exchange_n(&law.told, &word, pack(then), false, __ATOMIC_ACQ_REL,
+					      __ATOMIC_ACQUIRE));
+	__atomic_store_n(&shim_page.set, NULL, __ATOMIC_SEQ_CST);
 	law.unswept = false;
+	law.keep = 0;
+	new_generation();
+	__atomic_store_n(&law.interval_least, 0, __ATOMIC_RELAXED);
+	memset(law.set, 0, law.lines * sizeof(*law.set));
+	then.set = CLOSED;
+	closed = pack(then);
+	__atomic_store_n(&law.told, closed, __ATOMIC_RELEASE);
 	settle(thread);
 	all_look();
 }
@@ -327,44 +490,33 @@ static uint32_t level_wanted(const struct thread *thread)
 	return level < THINNING_LEVEL_MAX ? level : THINNING_LEVEL_MAX;
 }
 
-static void lower(struct thread *thread)
-{
-	uint32_t level = level_wanted(thread);
-
-	if (level > law.level && settle(thread) && tell(thread, level))
-		__atomic_store_n(&law.level, level, __ATOMIC_RELAXED);
-}
-
-static bool is_open(void)
-{
-	return __atomic_load_n(&shim_page.set, __ATOMIC_RELAXED);
-}
-
 static bool must_open(const struct thread *thread)
 {
-	return thread->interval && law.set && !is_open();
+	return thread->interval && law.set && told_now().set == CLOSED;
 }
 
 static bool must_lower(const struct thread *thread)
 {
-	return thread->thinned && is_open() && level_wanted(thread) > level_now() &&
+	struct told told = told_now();
+
+	return thread->thinned && told.set == OPENED && level_wanted(thread) > told.level &&
 	       __atomic_load_n(&shim.recorded, __ATOMIC_RELAXED);
 }
 
+/* Who was closing it may be gone. */
 static bool may_close(const struct thread *thread)
 {
-	return !thread->interval && thread->allocations && is_open();
+	struct told told = told_now();
+
+	return told.set == CLOSING ||
+	       (!thread->interval && thread->allocations && told.set == OPENED);
 }
 
 static void obey(struct thread *thread)
 {
-	if (may_close(thread) && !anybody_sampled())
+	if (told_now().set == CLOSING || (may_close(thread) && !anybody_sampled()))
 		close_set(thread);
-	if (must_open(thread))
-		open_set(thread);
 	settle(thread);
-	if (must_lower(thread))
-		lower(thread);
 }
 
 void thin_obey(struct thread *thread)
@@ -372,14 +524,18 @@ void thin_obey(struct thread *thread)
 	if (thread->end > thread->head + 2 * thread->spare)
 		thread->spare_step = 0;
 	__atomic_store_n(&thread->looked_beat, thin_beat(), __ATOMIC_RELAXED);
-	if (!law.untold && !law.unswept && !may_close(thread) && !must_open(thread) &&
-	    !must_lower(thread))
-		return;
-	if (try_lock(thread)) {
+	if ((is_untold() || law.unswept || may_close(thread)) && try_lock(thread)) {
 		obey(thread);
-		unlock();
+		unlock(thread);
 	}
-	if (law.untold || law.unswept || must_open(thread) || must_lower(thread))
+	if (must_open(thread))
+		open_set(thread);
+	if (must_lower(thread)) {
+		raise_level(thread, level_wanted(thread));
+		if (thread->spare_step) /* the mark has taken room, too */
+			thinned_more(thread);
+	}
+	if (is_untold() || law.unswept || must_open(thread) || must_lower(thread))
 		thread->control--; /* again at the next event */
 }
 
@@ -390,5 +546,5 @@ void thin_init(struct ring_set_line *set, uint64_t lines, uint64_t seed)
 	law.lines = lines;
 	law.seed = seed;
 	law.tells_sizes = tells_sizes();
-	law.cut = law.tells_sizes && !shim.foreign ? CUT_SHIFT : 0;
+	law.told = pack((struct told){.cut = cut_now(), .set = set ? OPENED : CLOSED});
 }

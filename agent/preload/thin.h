@@ -7,9 +7,10 @@
  * all frees are recorded, and nothing is taken from it. It is opened, empty, when a thread is sampled, be it by an order or by
  * policy thin. While it is open, threads that are not sampled look their frees up, too, and take no short way; they record them all.
  *
- * Who changes any of it holds a lock that it only tries to get, and puts a mark. A thread that was made to leave it by a jump, or has
- * ended, is known by that it can't be at work: then it is taken over. What could not be told for lack of room is told later; before it
- * is, nothing happens that the collector must know.
+ * Who changes any of it puts a mark. To open the set and to follow less needs no lock: a thread that has no room for frees can't wait for
+ * another one that is not at work. Who halves or closes the set holds a lock that it only tries to get. A thread that was made to leave it
+ * by a jump, or has ended, is known by that it can't be at work: then it is taken over. What could not be told for lack of room is told
+ * later; before it is, nothing happens that the collector must know.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,7 +38,7 @@ uint32_t thin_generation(void);
  * now. */
 bool thin_halve(struct thread *thread, uint32_t generation);
 
-/* An event found room at the end of its slice only: its thread is thinned one step more, or three where little is left; if `frees` the
+/* An event found room at the end of its slice only, or none: its thread is thinned one step more, or three where little is left; if `frees` the
  * set is halved as well. */
 void thin_more(struct thread *thread, bool frees);
 
@@ -45,6 +46,13 @@ void thin_more(struct thread *thread, bool frees);
 static inline uint64_t thin_spare(const struct thread *thread)
 {
 	return thread->interval && thread->policy == RING_THIN ? (thread->mask + 1) / 8 : 0;
+}
+
+/* Words of its slice that a thread leaves to the marks by which frees are let go of: what is to be written for lack of room must have
+ * some. */
+static inline uint64_t thin_marks(const struct thread *thread)
+{
+	return thread->policy == RING_THIN ? (thread->mask + 1) / 32 : 0;
 }
 
 /* The agent's heartbeat: a thread that is sampled says when it looked last. */

@@ -287,15 +287,38 @@ struct thinned_info thinned_told(const struct pairing *p)
 	return info;
 }
 
+/* Of a and b, which count up and begin anew after 65,535. */
+static bool is_before(uint16_t a, uint16_t b)
+{
+	return (int16_t)(uint16_t)(a - b) < 0;
+}
+
+/* Two threads may tell of the law at a time: a mark that tells of an earlier state than the last one has only its level to say, or
+ * nothing (false). */
+static bool not_older(struct thinning *law, const struct thinning *before)
+{
+	if (is_before(law->openings, before->openings))
+		return false;
+	if (law->openings == before->openings && is_before(law->halvings, before->halvings)) {
+		law->halvings = before->halvings;
+		law->keep = before->keep;
+	}
+	return true;
+}
+
 int thinned_take(struct pairing *p, const struct step *s)
 {
 	struct pairing_thinned *t = &p->thinned;
-	const struct thinning law = thinned_unpack(s->size, s->weight), before = t->law;
+	const struct thinning before = t->law;
+	struct thinning law = thinned_unpack(s->size, s->weight);
 	bool opened = t->told ? law.openings != before.openings : law.openings != 0;
-	uint16_t halvings = (uint16_t)(law.halvings - before.halvings);
+	uint16_t halvings;
 	unsigned level = law.level > before.level ? law.level : 0;
 	int r = 0;
 
+	if (t->told && !not_older(&law, &before))
+		return 0;
+	halvings = (uint16_t)(law.halvings - before.halvings);
 	t->law = law;
 	t->told = true;
 	if (level)

@@ -488,6 +488,39 @@ static void thinned(void **state)
 	builder_done(&b);
 }
 
+/* Two threads told of the law at a time, and the older of the two marks came last: its level counts, its halvings do not; of an opening before
+ * the last nothing does. */
+static void overtaken(void **state)
+{
+	struct thinning t = {.seed = 7, .halvings = 2, .keep = THINNING_KEEP_ALL}, older = t;
+	uint64_t bytes, followed = 0;
+	struct recording *r;
+	struct builder b;
+
+	(void)state;
+	builder_init(&b, 6);
+	for (uint64_t i = 0; i < 1000; i++) {
+		builder_malloc(&b, 10 + i, 1, thinned_address(i), 64);
+		followed += thinning_follows(7, 2, thinned_address(i));
+	}
+	t.openings = 3;
+	law(&b, 2000, &t);
+	older.openings = 2;
+	older.level = 8;
+	law(&b, 3000, &older);
+	older.openings = 3;
+	older.halvings = 1;
+	older.level = 2;
+	law(&b, 4000, &older);
+	law(&b, 5000, &t); /* level 0 */
+	builder_end(&b, 6);
+	r = open_built(&b);
+	assert_int_equal(in_use(r, &bytes), followed);
+	assert_int_equal(bytes, followed * 4 * 64);
+	recording_close(r);
+	builder_done(&b);
+}
+
 /* Sampled blocks: each halving keeps one in two. */
 static void halved(void **state)
 {
@@ -566,6 +599,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(more_than_there_are_numbers_for),
 		cmocka_unit_test(thinned),
+		cmocka_unit_test(overtaken),
 		cmocka_unit_test(halved),
 		cmocka_unit_test(malloc_and_free),
 		cmocka_unit_test(reallocations),
