@@ -21,7 +21,7 @@
 
 #define REFUSED(why)  HEAPCAST__FILE_REFUSAL__FILE_REFUSAL_##why
 #define RECORD_HEAD   7
-#define GRACE_NS      1000000000 /* until the next request of a collector that has just got a file */
+#define GRACE_NS      3000000000 /* until the next request of a collector that has just got a file */
 #define STANDSTILL_NS 5000000000
 
 static void serve(struct symbol_files *f);

@@ -40,7 +40,15 @@ static void looked(uv_work_t *work, int status)
 				    "too many symbol files are wanted at a time: %s is left out",
 				    c->path);
 	candidates_free(found);
+	files_modules_tick(ingest);
+	if (!files_modules_deciding(ingest))
+		intake_acknowledge_ends(ingest);
 	ingest_released(ingest);
+}
+
+bool files_modules_deciding(const struct ingest *ingest)
+{
+	return !ingest->stopping && (ingest->files.candidates || ingest->files.looking);
 }
 
 void files_modules_tick(struct ingest *ingest)

@@ -353,8 +353,18 @@ static void synced(struct intake *s)
 	}
 	accepted(s->ingest, REFUSED_SYNC);
 	s->underived = true;
-	if (s->link && s->durable.next)
+	s->ack_due = s->ended && files_modules_deciding(s->ingest);
+	if (s->link && s->durable.next && !s->ack_due)
 		order_ack(s->link, &s->id, s->durable);
+}
+
+void intake_acknowledge_ends(struct ingest *ingest)
+{
+	for (struct intake *s = ingest->intakes; s; s = s->next) {
+		if (s->ack_due && s->link && s->durable.next)
+			order_ack(s->link, &s->id, s->durable);
+		s->ack_due = false;
+	}
 }
 
 static void start_work(struct intake *s, bool finishing);

@@ -144,6 +144,7 @@ struct intake {
 	uint64_t held_bytes; /* memory that deriving holds; 0: parked */
 	uint64_t derived_ms; /* when it was derived last */
 	uint64_t summed_ms;  /* what is in use was summed up then, by the monotonic clock; the worker's */
+	bool ack_due;	/* its end waits for files_modules_deciding */
 	bool abandoned; /* the disk has refused to make it durable: to be closed when nothing is being derived */
 	int derive_result;
 	struct pool_work derive_work;
@@ -321,6 +322,9 @@ void files_tick(struct ingest *ingest, uint64_t now_ms);
 void files_modules(struct ingest *ingest, const Heapcast__Batch *batch);
 void files_modules_tick(struct ingest *ingest);
 void files_modules_done(struct ingest *ingest);
+/* Is it still open which files are wanted of modules that were announced? An agent may end once the end of its stream is acknowledged: it is
+ * asked before that. */
+bool files_modules_deciding(const struct ingest *ingest);
 
 /* ingest.c */
 void ingest_tell(struct ingest *ingest, const struct ingest_event *event);
@@ -441,6 +445,8 @@ int intake_frame(struct link *link, const uint8_t *frame, size_t length,
 /* Who brings the stream now. 0; -ENOENT, -ESRCH, -ENOTCONN as ingest_order. */
 int intake_link(const struct ingest *ingest, const struct stream_id *id, struct link **ret_link);
 void intake_link_gone(struct link *link);
+/* Of the streams that have waited for files_modules_deciding. */
+void intake_acknowledge_ends(struct ingest *ingest);
 void intake_tick(struct ingest *ingest, uint64_t now_ms);
 /* True if some of what was received is not durable yet and can be made so. */
 bool intake_busy(const struct ingest *ingest);

@@ -170,13 +170,13 @@ assert_eq "lost" 0 "$(ledger_number desk "$(streams desk)" lost)"
 if grep -q "has come again" "$T/board.err"; then fail "a stranger has cut the connection of another collector"; fi
 
 # The link is slow: a collector that comes back at the end has greeted long before it can ask for the stream.
-rm -rf "$T"/desk{,.log} "$T"/stranger{,.log} "$T/end"
+rm -rf "$T"/desk{,.log} "$T"/stranger{,.log} "$T/end" "$T/board.err"
 if on desk tc qdisc add dev eth0 root tbf rate 6kbit burst 400 latency 9s 2>/dev/null; then
 	serve_on board --linger 60s -- "$BUILD/tests/e2e-paced" 200000 1500 "$T/end"
 	gather_on stranger 10.77.0.2
 	gather_on desk 10.77.0.2
 	began stranger
-	began desk
+	wait_for 60 "the agent to send the stream to desk" grep -q "10.77.0.3:.* sends stream" "$T/board.err"
 	kill_gather desk
 	wait_for 60 "the program to be done" grep -q "done" "$T/board.out"
 	touch "$T/end"

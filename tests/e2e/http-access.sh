@@ -237,20 +237,19 @@ asked 303 "${tls[@]}" -d more=than-nothing "$url/logout"
 # Wrong tokens: a few at once, then one a second; who is logged in is not kept waiting, nor who brings none.
 login 303 "$token" -c "$T/third"
 sleep 5
-began=$(date +%s%N) wrong=0 slowed=0
+began=$(date +%s%N) wrong=0
 for i in {1..30}; do
 	got=$(curl -s -o "$T/answer" -m 20 -w '%{http_code}' "${tls[@]}" -H "Authorization: Bearer wrong-$i" "$url/list")
-	case $got in 401) wrong=$((wrong + 1)) ;; 429) slowed=$((slowed + 1)) ;; *) fail "status $got" ;; esac
+	case $got in 401) wrong=$((wrong + 1)) ;; 429) ;; *) fail "status $got" ;; esac
 done
 took=$((($(date +%s%N) - began) / 1000000000))
 [ "$wrong" -ge 5 ] && [ "$wrong" -le $((6 + took)) ] || fail "$wrong of 30 tries were looked at in $took s"
-if [ "$slowed" -gt 0 ]; then
-	for i in {1..6}; do curl -s -o "$T/answer" -D "$T/head" -m 20 "${tls[@]}" -H "Authorization: Bearer $token-$i" "$url/list"; done
-	assert_contains "what is said" "$T/answer" "too many wrong tokens"
-	grep -qi '^retry-after: 1' "$T/head" || fail "$(cat "$T/head")"
-	asked 200 "${tls[@]}" -b "$T/third" "$url/list"
-	asked 401 "${tls[@]}" "$url/list"
-fi
+# On one connection, so that they are quick: the last one is slowed for certain.
+curl -s -o "$T/answer" -D "$T/head" -m 60 "${tls[@]}" -H "Authorization: Bearer $token-x" "$url/list?[1-40]"
+assert_contains "what is said" "$T/answer" "too many wrong tokens"
+grep -qi '^retry-after: 1' "$T/head" || fail "$(cat "$T/head")"
+asked 200 "${tls[@]}" -b "$T/third" "$url/list"
+asked 401 "${tls[@]}" "$url/list"
 sleep 6
 asked 200 "${tls[@]}" "${bearer[@]}" "$url/list"
 stop
@@ -283,7 +282,10 @@ proxied() { # STATUS FORWARDED TOKEN
 	asked "$1" -H 'Host: heap.example.org' -H "X-Forwarded-For: $2" -H "Authorization: Bearer $3" "$url/list"
 }
 for i in {1..12}; do asked 401 -H 'Host: heap.example.org' "$url/list"; done
-for i in {1..12}; do curl -s -o "$T/answer" -H 'Host: heap.example.org' -H "X-Forwarded-For: 192.0.2.$i, 198.51.100.7" -H "Authorization: Bearer wrong" "$url/list"; done
+for i in 1 2 3; do
+	curl -s -o "$T/answer" -H 'Host: heap.example.org' -H "X-Forwarded-For: 192.0.2.$i, 198.51.100.7" -H "Authorization: Bearer wrong" \
+		"$url/list?[1-20]"
+done
 proxied 429 "192.0.2.1,198.51.100.7" "$token"
 proxied 200 "198.51.100.7, 192.0.2.1" "$token"
 proxied 200 "2001:db8::1" "$token"

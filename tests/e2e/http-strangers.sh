@@ -55,7 +55,7 @@ assert_eq "as a password" 401 "$(asked friend -u "anybody:$token" "$url/")"
 assert_eq "an order is heard" 409 "$(asked friend -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -d '{"action":"stop"}' "$url/data/last/control")"
 
 # Who tries wrong tokens again and again is slowed, and nobody else is.
-for i in {1..10}; do asked stranger -H "Authorization: Bearer $i" "$url/list" >"$T/status"; done
+asked stranger -H "Authorization: Bearer wrong" "$url/list?[1-40]" >"$T/status" # on one connection, so that they are quick
 assert_eq "one more" 429 "$(asked stranger -H "Authorization: Bearer $token" "$url/list")"
 assert_eq "somebody else" 200 "$(asked friend -H "Authorization: Bearer $token" "$url/list")"
 sleep 6
