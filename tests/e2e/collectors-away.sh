@@ -15,18 +15,28 @@ size_of() {
 began() {
 	wait_for 20 "$1 to have the stream" grep -q began "$T/$1.log"
 }
-# serve NAME PREFIX... -- EVENTS OPTION...: an agent with a spool on disk, and a program that it records; PREFIX says where they run.
+# serve NAME PREFIX... -- OPTION...: an agent with a spool on disk; PREFIX says where it runs, and its program.
+prefix=()
 serve() {
-	local name=$1 prefix=()
+	local name=$1
 	shift
+	prefix=()
 	while [ "$1" != -- ]; do
 		prefix+=("$1")
 		shift
-	done # $1 is --
-	"${prefix[@]}" "$AGENT" serve --socket "$T/$name.socket" --memory-limit 4M --policy block --log info "${@:3}" 2>"$T/$name.err" &
+	done
+	shift
+	"${prefix[@]}" "$AGENT" serve --socket "$T/$name.socket" --memory-limit 4M --policy block --log info "$@" 2>"$T/$name.err" &
 	agent_pid[$name]=$!
 	wait_for 10 "agent serve" grep -q "programs ask" "$T/$name.err"
-	"${prefix[@]}" env HEAPCAST_SOCKET="$T/$name.socket" LD_PRELOAD="$PRELOAD" "$BUILD/tests/e2e-paced" "$2" 1500 "$T/end" >"$T/$name.out" &
+}
+both_came() { # NAME
+	[ "$(grep -c "it is vm" "$T/$1.err")" = 2 ]
+}
+# A program of so many events that it records; both collectors are there before, so that both get all of it.
+run_there() { # NAME EVENTS
+	wait_for 20 "both collectors to be there" both_came "$1"
+	"${prefix[@]}" env HEAPCAST_SOCKET="$T/$1.socket" LD_PRELOAD="$PRELOAD" "$BUILD/tests/e2e-paced" "$2" 1500 "$T/end" >"$T/$1.out" &
 	program=$!
 }
 end_serve() {
@@ -37,9 +47,10 @@ end_serve() {
 at_agent=(--no-discovery --listen off 127.0.0.1:8101)
 
 # It comes back while the program runs, after much more than memory keeps.
-serve back -- 4000000 --listen 127.0.0.1:8101 --spool "$T/spool"
+serve back -- --listen 127.0.0.1:8101 --spool "$T/spool"
 gather mine "${at_agent[@]}"
 gather other "${at_agent[@]}"
+run_there back 4000000
 began mine
 began other
 wait_for 20 "mine to have a part" has_grown mine 0 100000
@@ -149,14 +160,15 @@ rm -rf "$T"/{mine,other}{,.log,.err} "$T/end"
 net_host board 2
 net_host desk 3
 net_host stranger 4
-serve board nsenter --net="/proc/${net_pid[board]}/ns/net" -- 3000000 --listen 0.0.0.0:8100 --spool "$T/spool2"
+serve board nsenter --net="/proc/${net_pid[board]}/ns/net" -- --listen 0.0.0.0:8100 --spool "$T/spool2"
 gather_on desk 10.77.0.2 --data "$T/desk"
-began desk
+wait_for 20 "the id of desk" test -s "$T/desk/collector-id"
 cp -r "$T/desk/collector-id" "$T/id"
 mkdir -m 700 "$T/stranger"
 cp "$T/id" "$T/stranger/collector-id"
 gather_on stranger 10.77.0.2 --data "$T/stranger"
-began stranger
+run_there board 3000000
+for name in desk stranger; do began $name; done
 kill -STOP "${gatherer[desk]}"
 wait_for 60 "the stranger to have more than memory keeps" has_grown stranger 0 5000000
 kill -CONT "${gatherer[desk]}"
