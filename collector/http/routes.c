@@ -386,6 +386,37 @@ const char *route_methods(const struct exchange *x)
 	return methods[route_method(x)];
 }
 
+/* Whose answers are worth to be kept: they depend on the recording and the parameters alone, and are made of many rows. */
+static bool is_kept(const struct route *route)
+{
+	static exchange_step *const kept[] = {
+		timeline_step, timeline_leaked_step, timeline_maps_step, fragmentation_step,
+		histogram_step, peak_step, snapshot_step, report_step,
+		leaks_step, analyze_step, groups_step, flame_step,
+	};
+
+	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
+		if (kept[i] == route->step)
+			return true;
+	return false;
+}
+
+static int answer(struct exchange *x, const struct route *route)
+{
+	cleanup(cleanup_free) char *question =
+		is_kept(route) ? kept_question(route->path, &x->request) : NULL;
+	int r;
+
+	if (question && kept_answers_get(&x->source->kept, question, &x->out)) {
+		x->content_type = route->content_type;
+		return 0;
+	}
+	r = route->step(x);
+	if (!r && question && x->status == 200)
+		kept_answers_put(&x->source->kept, question, &x->out);
+	return r;
+}
+
 int route_begin(struct exchange *x)
 {
 	char id[256];
@@ -415,7 +446,7 @@ int route_begin(struct exchange *x)
 	source_lock(x->source);
 	recording_completeness(x->source->recording, &completeness);
 	snprintf(x->incomplete, sizeof(x->incomplete), "%s", completeness.line);
-	r = route->step(x);
+	r = answer(x, route);
 	source_unlock(x->source);
 	return r;
 }

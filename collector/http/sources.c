@@ -38,6 +38,7 @@ static void source_free(struct source *source)
 	store_close(source->store);
 	recording_close(source->recording);
 	pthread_rwlock_destroy(&source->lock);
+	kept_answers_done(&source->kept);
 	if (source->watched)
 		pthread_mutex_destroy(&source->watched->lock);
 	free(source->watched);
@@ -53,6 +54,7 @@ static struct source *source_new(const char *path)
 		return NULL;
 	source->path = strdup(path);
 	pthread_rwlock_init(&source->lock, NULL);
+	kept_answers_init(&source->kept);
 	source->watched = calloc(1, sizeof(*source->watched));
 	if (source->watched)
 		pthread_mutex_init(&source->watched->lock, NULL);
@@ -126,11 +128,14 @@ static void source_refresh(struct sources *sources, struct source *source)
 	pthread_mutex_unlock(&sources->lock);
 	if (!locked)
 		return;
-	if (recording_refresh(source->recording, NULL) > 0)
+	if (recording_refresh(source->recording, NULL) > 0) {
 		view_refresh(source->view, NULL);
+		kept_answers_clear(&source->kept);
+	}
 	if (alone && symbols_are_stale(source->symbols)) {
 		symbols_refresh(source->symbols);
 		view_forget_names(source->view, NULL);
+		kept_answers_clear(&source->kept);
 	}
 	pthread_rwlock_unlock(&source->lock);
 }

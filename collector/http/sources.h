@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "collector/http/kept_answers.h"
 #include "collector/store/store.h"
 
 struct http_options;
@@ -23,6 +24,7 @@ struct source {
 	struct symbols *symbols;
 	struct store *store; /* for the names kept there, with a connection of its own; NULL: none */
 	pthread_rwlock_t lock; /* write: refreshing */
+	struct kept_answers kept;
 	/* The rest is under the lock of `sources`. */
 	struct source *next;
 	char *path;

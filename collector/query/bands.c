@@ -1,50 +1,37 @@
-/* Bands over time. See bands.h. */
+/* Bands at moments. See bands.h. */
 #include "collector/query/bands.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/array.h"
 #include "base/error.h"
+#include "collector/query/history_parts.h"
+#include "collector/query/sweep.h"
 
 #include "base/ban.h"
 
 /* Sums of what a stranger's recording says may wrap around. */
-static int64_t plus(int64_t a, int64_t b)
+static void add(int64_t *sum, int64_t more)
 {
-	return (int64_t)((uint64_t)a + (uint64_t)b);
+	*sum = (int64_t)((uint64_t)*sum + (uint64_t)more);
 }
 
-/* What happened in a bucket. */
-struct stretch {
-	int64_t bucket; /* -1: before the first */
-	int64_t total;	/* the highest, of all bands; INT64_MIN: none yet */
-};
-
-/* Of the whole and of a part: relative to where the part began. */
 struct bands {
+	const struct history_of *of;
 	const struct bands_question *question;
-	int64_t *now, total;
-	/* Of a part: */
-	struct stretch *stretches;
-	int64_t *values; /* of each stretch: the bands at its highest moment, and at its end */
-	uint32_t count, stretch_room, value_room;
-	bool fresh; /* the last one's highest moment is now */
-	/* Of the whole: */
-	int64_t *filled;  /* the answer */
-	int64_t *totals;  /* by bucket */
-	uint32_t buckets; /* that are filled */
+	int64_t *changes; /* from the moment before to this one; of moment m and band k at [m * count + k] */
 };
 
-static void bands_free(void *part)
+static size_t values_of(const struct bands_question *q)
 {
-	struct bands *b = part;
+	return (size_t)q->moment_count * q->count;
+}
 
-	free(b->now);
-	free(b->stretches);
-	free(b->values);
-	free(b);
+static bool bands_skip(const void *context, const struct row_block *zone)
+{
+	const struct bands_question *q = ((const struct bands *)context)->question;
+
+	return zone->min.birth_ns > q->moments[q->moment_count - 1];
 }
 
 static int bands_new(void *context, void **ret_part)
@@ -54,188 +41,99 @@ static int bands_new(void *context, void **ret_part)
 
 	if (!part)
 		return -ENOMEM;
+	*part = (struct bands){whole->of, whole->question,
+			       calloc(values_of(whole->question), sizeof(*part->changes))};
 	*ret_part = part;
-	part->question = whole->question;
-	part->now = calloc(whole->question->count, sizeof(*part->now));
-	return part->now ? 0 : -ENOMEM;
+	return part->changes ? 0 : -ENOMEM;
 }
 
-/* ---- a part ---- */
-
-static int64_t *highest_of(const struct bands *b, uint32_t stretch)
+static void bands_free(void *part)
 {
-	return b->values + (size_t)stretch * 2 * b->question->count;
+	free(((struct bands *)part)->changes);
+	free(part);
 }
 
-static int64_t *end_of(const struct bands *b, uint32_t stretch)
+/* The number of the first moment at or after `time_ns`, which is `low` or a later one. */
+static uint32_t moment_from(const struct bands_question *q, uint32_t low, uint64_t time_ns)
 {
-	return highest_of(b, stretch) + b->question->count;
+	uint32_t high = q->moment_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (q->moments[middle] < time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
-static void copy_now(const struct bands *b, int64_t *to)
+/* Rows are in the order of birth, nearly: `near` is what the one before had. */
+static uint32_t first_moment(const struct bands_question *q, uint32_t near, uint64_t birth_ns)
 {
-	memcpy(to, b->now, b->question->count * sizeof(*to));
+	if ((near == q->moment_count || q->moments[near] >= birth_ns) &&
+	    (!near || q->moments[near - 1] < birth_ns))
+		return near;
+	return moment_from(q, 0, birth_ns);
 }
 
-static void settle(struct bands *b)
-{
-	if (b->fresh)
-		copy_now(b, highest_of(b, b->count - 1));
-	b->fresh = false;
-}
-
-static void close_stretch(struct bands *b)
-{
-	settle(b);
-	if (b->count)
-		copy_now(b, end_of(b, b->count - 1));
-}
-
-/* `quiet`: its first event is not at its very beginning, so what was in use before counts, too. */
-static int open_stretch(struct bands *b, int64_t bucket, bool quiet)
-{
-	uint64_t count = (uint64_t)b->count + 1;
-
-	close_stretch(b);
-	if (array_reserve(&b->stretches, &b->stretch_room, count, sizeof(*b->stretches)) < 0 ||
-	    array_reserve(&b->values, &b->value_room, count * 2 * b->question->count,
-			  sizeof(*b->values)) < 0)
-		return -ENOMEM;
-	b->stretches[b->count++] = (struct stretch){bucket, quiet ? b->total : INT64_MIN};
-	b->fresh = quiet;
-	return 0;
-}
-
-static int64_t value_of(const struct bands *b, const struct history_event *e)
-{
-	return b->question->blocks ? e->units : e->bytes;
-}
-
-/* All that happens in a nanosecond is one step. */
-static void take_step(struct bands *b, const struct history_event *events, size_t count)
+static void add_row(const struct bands *b, const struct row_block *block, uint32_t i, uint32_t first,
+		    uint32_t end)
 {
 	const struct bands_question *q = b->question;
-	struct stretch *stretch = &b->stretches[b->count - 1];
-	int64_t change = 0;
+	struct history_event e = named_birth_of(b->of, block, i);
+	uint32_t band = !q->of_node ? e.node : q->of_node[e.node > q->nodes ? 0 : e.node];
+	int64_t value = q->blocks ? e.units : e.bytes;
 
-	for (size_t i = 0; i < count; i++)
-		change = plus(change, value_of(b, &events[i]));
-	if (change <= 0)
-		settle(b);
-	for (size_t i = 0; i < count; i++) {
-		uint32_t node = q->of_node && events[i].node > q->nodes ? 0 : events[i].node;
-		uint32_t band = q->of_node ? q->of_node[node] : node;
-
-		b->now[band] = plus(b->now[band], value_of(b, &events[i]));
-	}
-	b->total = plus(b->total, change);
-	if (b->total > stretch->total) {
-		stretch->total = b->total;
-		b->fresh = true;
-	}
+	add(&b->changes[(size_t)first * q->count + band], value);
+	if (end < q->moment_count)
+		add(&b->changes[(size_t)end * q->count + band], (int64_t)(0 - (uint64_t)value));
 }
 
-static int64_t bucket_of(const struct bands_question *q, uint64_t time_ns)
+static int bands_rows(void *part, const struct row_block *block, const struct row_set *rows)
 {
-	return time_ns < q->from_ns ? -1 : (int64_t)((time_ns - q->from_ns) / q->width_ns);
-}
-
-static int bands_bin(void *part, const struct history_bin *bin)
-{
-	struct bands *b = part;
+	const struct bands *b = part;
 	const struct bands_question *q = b->question;
+	uint32_t first = 0;
 
-	for (size_t i = 0, n; i < bin->count && bin->events[i].time_ns < q->to_ns; i += n) {
-		uint64_t time_ns = bin->events[i].time_ns;
-		int64_t bucket = bucket_of(q, time_ns);
+	for (uint32_t k = 0; k < rows->count; k++) {
+		uint32_t i = row_at(rows, k);
+		uint64_t death = death_time(block, i);
 
-		for (n = 1; i + n < bin->count && bin->events[i + n].time_ns == time_ns;)
-			n++;
-		if ((!b->count || b->stretches[b->count - 1].bucket != bucket) &&
-		    open_stretch(b, bucket,
-				 bucket < 0 || time_ns != q->from_ns + (uint64_t)bucket *
-									       q->width_ns) < 0)
-			return -ENOMEM;
-		take_step(b, bin->events + i, n);
+		first = first_moment(q, first, birth_time(block, i));
+		if (first == q->moment_count || death <= q->moments[first] ||
+		    (b->of->leaked_only && !row_leaked(block, i)))
+			continue;
+		add_row(b, block, i, first, moment_from(q, first, death));
 	}
 	return 0;
 }
 
-/* ---- the whole ---- */
-
-/* Buckets up to `end` in which nothing happened are as what was before them. */
-static void fill_quiet(struct bands *whole, uint32_t end, const int64_t *as)
+static int bands_merge(void *context, void *part)
 {
-	uint32_t count = whole->question->count;
+	const struct bands *whole = context, *b = part;
 
-	for (; whole->buckets < end; whole->buckets++) {
-		memcpy(whole->filled + (size_t)whole->buckets * count, as, count * sizeof(*as));
-		whole->totals[whole->buckets] = INT64_MAX;
-	}
-}
-
-/* `whole->now` is where the part began. */
-static void take_stretch(struct bands *whole, const struct bands *part, uint32_t s)
-{
-	uint32_t count = whole->question->count, bucket = (uint32_t)part->stretches[s].bucket;
-	int64_t total = plus(whole->total, part->stretches[s].total),
-		*to = whole->filled + (size_t)bucket * count;
-	const int64_t *from = highest_of(part, s);
-
-	/* The part before may have begun the bucket. */
-	if (bucket < whole->buckets && total <= whole->totals[bucket])
-		return;
-	for (uint32_t k = 0; k < count; k++)
-		to[k] = plus(whole->now[k], from[k]);
-	whole->totals[bucket] = total;
-	whole->buckets = bucket + 1;
-}
-
-static int bands_merge(void *context, void *part_)
-{
-	struct bands *whole = context, *part = part_;
-	uint32_t count = whole->question->count;
-	int64_t *before = malloc(count * sizeof(*before)); /* as of the stretch at hand */
-
-	if (!before)
-		return -ENOMEM;
-	close_stretch(part);
-	memcpy(before, whole->now, count * sizeof(*before));
-	for (uint32_t s = 0; s < part->count; s++) {
-		if (part->stretches[s].bucket >= 0) {
-			fill_quiet(whole, (uint32_t)part->stretches[s].bucket, before);
-			take_stretch(whole, part, s);
-		}
-		for (uint32_t k = 0; k < count; k++)
-			before[k] = plus(whole->now[k], end_of(part, s)[k]);
-	}
-	for (uint32_t k = 0; k < count; k++)
-		whole->now[k] = plus(whole->now[k], part->now[k]);
-	whole->total = plus(whole->total, part->total);
-	free(before);
+	for (size_t i = 0; i < values_of(whole->question); i++)
+		add(&whole->changes[i], b->changes[i]);
 	return 0;
 }
 
-int bands_follow(const struct history_of *of, const struct bands_question *q, int64_t *values,
-		 struct err_text *err)
+int bands_at(const struct history_of *of, const struct bands_question *q, int64_t *values,
+	     struct err_text *err)
 {
-	struct bands whole = {.question = q, .filled = values};
-	struct history_bins bins = {0};
-	int r = 0;
+	struct bands whole = {of, q, values};
+	int r = sweep_run(&(struct sweep){.matcher = of->matcher,
+					  .columns = history_columns(of),
+					  .context = &whole,
+					  .skips = bands_skip,
+					  .part_new = bands_new,
+					  .part_rows = bands_rows,
+					  .part_merge = bands_merge,
+					  .part_free = bands_free},
+			  err);
 
-	whole.now = calloc(q->count, sizeof(*whole.now));
-	whole.totals = calloc((size_t)q->buckets + 1, sizeof(*whole.totals));
-	if (!whole.now || !whole.totals)
-		r = err_set(err, -ENOMEM, "out of memory");
-	if (!r)
-		r = history_visit(of, &bins,
-				  &(struct history_visitor){&whole, bands_new, bands_bin,
-							    bands_merge, bands_free},
-				  err);
-	if (!r)
-		fill_quiet(&whole, q->buckets, whole.now);
-	history_bins_done(&bins);
-	free(whole.now);
-	free(whole.totals);
+	for (size_t i = q->count; !r && i < values_of(q); i++)
+		add(&values[i], values[i - q->count]);
 	return r;
 }

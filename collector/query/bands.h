@@ -1,24 +1,22 @@
 #pragma once
 /*
- * What several bands had in use in each bucket of a timeline, at the first moment of it at which most was in use of all together.
+ * What several bands had in use at given moments: one pass over the rows, in any order. Of each row two moments are looked for: the first
+ * at which it was there, and the first at which it was not any more; most rows were not there at any.
  *
- *	bytes   ___      a bucket: the values of all bands are those of the moment m,
- *	    ___|m  |_    so they add up to the highest that was in use
- *	___|         |___
- *
- * Births and deaths are followed in the order of time (history.h). A part of it knows only how far it went from where it began; parts are put
- * together in order.
+ *	moments   |         |         |         |
+ *	row            |-------------------|
+ *	change              +                   -
  */
 #include "collector/query/history.h"
 
 struct bands_question {
-	uint64_t from_ns, to_ns, width_ns; /* of the buckets */
-	uint32_t buckets;
+	const uint64_t *moments; /* they rise */
+	uint32_t moment_count;	 /* one at least */
 	uint32_t count;		 /* of bands; one at least */
-	const uint32_t *of_node; /* by node: band; NULL: the node is it */
+	const uint32_t *of_node; /* by node: band; NULL: the node, or label, is it */
 	uint32_t nodes;		 /* a higher one is taken for 0 */
 	bool blocks;		 /* units, not bytes */
 };
 
-/* Fills `values`, zeros before: of bucket b and band k at [b * count + k]; blocks in units. `of` has events with nodes. */
-int bands_follow(const struct history_of *of, const struct bands_question *question, int64_t *values, struct err_text *err);
+/* Fills `values`, zeros before: of moment m and band k at [m * count + k]; blocks in units. `of` has events with nodes. */
+int bands_at(const struct history_of *of, const struct bands_question *question, int64_t *values, struct err_text *err);

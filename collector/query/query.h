@@ -330,6 +330,7 @@ enum grouping {
 	GROUP_BY_SITE,	    /* the innermost frame that is not an allocator's own (operator new, libstdc++ internals...) */
 	GROUP_BY_FUNCTION,  /* the same frame's function and its module's name, whatever the line, the build and the folder */
 	GROUP_BY_MODULE,    /* its module's name alone */
+	GROUPINGS,
 };
 
 struct group {

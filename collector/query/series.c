@@ -14,6 +14,7 @@
 #include "collector/query/cursor.h"
 #include "collector/query/groups.h"
 #include "collector/query/matcher.h"
+#include "collector/query/timeline.h"
 #include "collector/query/whole_sums.h"
 
 #include "base/ban.h"
@@ -85,22 +86,66 @@ static int highest_first(const void *a, const void *b, void *courses)
 	return x < y ? -1 : x > y;
 }
 
-/* Gives each node its band; what is in none has the last. */
-static void choose(struct parted *p, uint32_t *order, const struct course *courses, uint32_t most,
-		   uint32_t *ret_bands)
+/* The groups with the highest peaks, a stack of each. */
+static int choose(const struct parted *p, const struct history_of *of, struct kept_bands *ret_chosen,
+		  struct err_text *err)
 {
-	uint32_t *band_of = order + p->groups, bands = 0;
+	cleanup(cleanup_free) struct course *courses = calloc((size_t)p->groups + 1, sizeof(*courses));
+	cleanup(cleanup_free) uint32_t *order = calloc((size_t)p->groups + 1, sizeof(*order));
+	int r = courses && order ? 0 : -ENOMEM;
 
+	if (!r)
+		r = courses_follow(of, &(struct course_groups){p->of_node, p->nodes, p->groups},
+				   courses, err);
+	if (r < 0)
+		return r;
 	for (uint32_t g = 0; g < p->groups; g++)
 		order[g] = g;
-	qsort_r(order, p->groups, sizeof(*order), highest_first, (void *)(uintptr_t)courses);
-	while (bands < most && bands < p->groups && courses[order[bands]].most > 0)
-		bands++;
-	for (uint32_t i = 0; i < p->groups; i++)
-		band_of[order[i]] = i < bands ? i : bands;
+	qsort_r(order, p->groups, sizeof(*order), highest_first, courses);
+	ret_chosen->count = 0;
+	for (uint32_t k = 0; k < SERIES_MAX && k < p->groups && courses[order[k]].most > 0; k++)
+		ret_chosen->node[ret_chosen->count++] = p->example[order[k]];
+	return 0;
+}
+
+/* It takes all births and deaths in their order: of a whole recording it is done once. */
+static int chosen_bands(struct view *view, const struct parted *p, const struct history_of *of,
+			enum grouping grouping, struct kept_bands *ret_chosen, struct err_text *err)
+{
+	struct kept_bands *kept = &view->bands[grouping][of->leaked_only];
+	uint64_t generation = view->generation + 1;
+	int r;
+
+	pthread_mutex_lock(&view->sums_lock);
+	*ret_chosen = *kept;
+	pthread_mutex_unlock(&view->sums_lock);
+	if (of->matcher->everything && ret_chosen->generation == generation)
+		return 0;
+	r = choose(p, of, ret_chosen, err);
+	if (r < 0 || !of->matcher->everything)
+		return r;
+	ret_chosen->generation = generation;
+	pthread_mutex_lock(&view->sums_lock);
+	*kept = *ret_chosen;
+	pthread_mutex_unlock(&view->sums_lock);
+	return 0;
+}
+
+/* Gives each node its band; what is in none has the last. */
+static int give_bands(struct parted *p, const struct kept_bands *chosen, uint32_t bands)
+{
+	cleanup(cleanup_free) uint32_t *band_of = calloc((size_t)p->groups + 1, sizeof(*band_of));
+
+	if (!band_of)
+		return -ENOMEM;
+	for (uint32_t g = 0; g <= p->groups; g++)
+		band_of[g] = bands;
+	for (uint32_t k = 0; k < bands; k++)
+		band_of[p->of_node[chosen->node[k]]] = k;
+	band_of[0] = bands;
 	for (uint32_t node = 0; node <= p->nodes; node++)
-		p->of_node[node] = p->of_node[node] ? band_of[p->of_node[node] - 1] : bands;
-	*ret_bands = bands;
+		p->of_node[node] = band_of[p->of_node[node]];
+	return 0;
 }
 
 /* "function (file.c:12)"; of a backtrace with its number, and who called it: "7: function (file.c:12) < caller". */
@@ -155,27 +200,21 @@ static int group_bands(struct view *view, const struct history_of *of,
 		       const struct series_question *q, struct parted *p, struct series_list *list,
 		       struct err_text *err)
 {
-	cleanup(cleanup_free) struct course *courses = NULL;
-	cleanup(cleanup_free) uint32_t *order = NULL;
 	const struct whole_sums *whole;
-	uint32_t bands = 0;
+	struct kept_bands chosen;
+	uint32_t bands;
 	int r = view_whole_sums(view, of->matcher->filter, 0, &whole, err);
 
 	if (!r)
 		r = part_nodes(p, view, &whole->sums, q->grouping);
+	if (!r)
+		r = chosen_bands(view, p, of, q->grouping, &chosen, err);
 	if (r < 0)
 		return r;
-	courses = calloc((size_t)p->groups + 1, sizeof(*courses));
-	order = calloc(2 * (size_t)p->groups + 1, sizeof(*order));
-	if (!courses || !order)
-		return -ENOMEM;
-	r = courses_follow(of, &(struct course_groups){p->of_node, p->nodes, p->groups}, courses,
-			   err);
-	if (r < 0)
-		return r;
-	choose(p, order, courses, q->most < SERIES_MAX ? q->most : SERIES_MAX, &bands);
+	bands = q->most < chosen.count ? q->most : chosen.count;
+	r = give_bands(p, &chosen, bands);
 	for (; !r && list->count < bands; list->count++)
-		r = name_group(&list->list[list->count], view, p->example[order[list->count]],
+		r = name_group(&list->list[list->count], view, chosen.node[list->count],
 			       q->grouping);
 	return r;
 }
@@ -239,10 +278,10 @@ static int put_values(struct series_list *list, const struct bands_question *q,
 	for (uint32_t k = 0; k < q->count; k++) {
 		struct series *s = &list->list[k];
 
-		s->values = calloc((size_t)q->buckets + 1, sizeof(*s->values));
+		s->values = calloc((size_t)q->moment_count + 1, sizeof(*s->values));
 		if (!s->values)
 			return -ENOMEM;
-		for (uint32_t b = 0; b < q->buckets; b++) {
+		for (uint32_t b = 0; b < q->moment_count; b++) {
 			s->values[b] = shown(values[(size_t)b * q->count + k], q->blocks);
 			if (s->values[b] > s->most)
 				s->most = s->values[b];
@@ -271,22 +310,20 @@ static void drop_empty_rest(struct series_list *list)
 	list->count--;
 }
 
-static int follow(const struct history_of *of, const struct timeline *t, const struct parted *p,
-		  bool blocks, struct series_list *list, struct err_text *err)
+static int follow(const struct history_of *of, const struct timeline *t, const uint64_t *moments,
+		  const struct parted *p, bool blocks, struct series_list *list, struct err_text *err)
 {
 	const struct bands_question q = {
-		.from_ns = t->from_ns,
-		.to_ns = t->to_ns,
-		.width_ns = t->width_ns,
-		.buckets = t->count,
+		.moments = moments,
+		.moment_count = t->count,
 		.count = list->count,
 		.of_node = p->of_node,
 		.nodes = p->nodes,
 		.blocks = blocks,
 	};
 	cleanup(cleanup_free) int64_t *values =
-		calloc((size_t)q.buckets * q.count + 1, sizeof(*values));
-	int r = values ? bands_follow(of, &q, values, err) : -ENOMEM;
+		calloc((size_t)q.moment_count * q.count + 1, sizeof(*values));
+	int r = values ? bands_at(of, &q, values, err) : -ENOMEM;
 
 	if (!r)
 		r = put_values(list, &q, values);
@@ -296,20 +333,23 @@ static int follow(const struct history_of *of, const struct timeline *t, const s
 }
 
 static int ask(struct view *view, const struct matcher *m, const struct timeline_question *over,
-	       const struct series_question *q, const struct timeline *t, struct series_list *list,
+	       const struct series_question *q, struct timeline *ret_timeline, struct series_list *list,
 	       struct err_text *err)
 {
 	cleanup(parted_done) struct parted parted = {0};
 	cleanup(judges_done) struct judges judges = {.count = 0};
+	cleanup(cleanup_free) uint64_t *moments = NULL;
 	struct history_of of = {.matcher = m, .leaked_only = over->leaked_only};
-	int r;
+	int r = timeline_with_peaks(view, m, over, q->blocks, ret_timeline, &moments, err);
 
+	if (r < 0)
+		return r;
 	of.nodes = !q->filters;
 	r = q->filters ? filter_bands(view, q->filters, &of, &judges, list, err)
 		       : group_bands(view, &of, q, &parted, list, err);
 	if (!r)
 		r = add_rest(list);
-	return r ? r : follow(&of, t, &parted, q->blocks, list, err);
+	return r ? r : follow(&of, ret_timeline, moments, &parted, q->blocks, list, err);
 }
 
 int query_series(struct view *view, const struct filter *filter,
@@ -322,8 +362,6 @@ int query_series(struct view *view, const struct filter *filter,
 	struct matcher m;
 	int r = view_prepare(view, err);
 
-	if (!r)
-		r = query_timeline(view, filter, over, &timeline, err);
 	if (!r)
 		r = matcher_init(&m, view, filter, err);
 	if (r < 0)

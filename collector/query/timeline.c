@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "collector/query/matcher.h"
+#include "collector/query/timeline.h"
 #include "collector/query/usage_index.h"
 #include "collector/query/view.h"
 
@@ -40,14 +40,21 @@ static struct timeline_bucket result_of(const struct usage_span *span)
 	};
 }
 
+/* What is asked for beside the buckets. */
+struct peaks {
+	bool wanted, blocks;
+	uint64_t *moments;
+};
+
 static int fill(struct timeline *timeline, const struct usage_index *index, const struct history_of *of,
-		struct err_text *err)
+		struct peaks *peaks, struct err_text *err)
 {
 	cleanup(cleanup_free) struct usage_span *spans = calloc(timeline->count, sizeof(*spans));
 	int r;
 
 	timeline->list = calloc(timeline->count, sizeof(*timeline->list));
-	if (!spans || !timeline->list)
+	peaks->moments = peaks->wanted ? calloc(timeline->count, sizeof(*peaks->moments)) : NULL;
+	if (!spans || !timeline->list || (peaks->wanted && !peaks->moments))
 		return err_set(err, -ENOMEM, "out of memory");
 	for (uint32_t b = 0; b < timeline->count; b++) {
 		uint64_t from = timeline->from_ns + b * timeline->width_ns, left = timeline->to_ns - from;
@@ -56,12 +63,15 @@ static int fill(struct timeline *timeline, const struct usage_index *index, cons
 		spans[b].to_ns = from + (left < timeline->width_ns ? left : timeline->width_ns);
 	}
 	r = usage_index_spans(index, of, spans, timeline->count, err);
+	if (!r && peaks->wanted)
+		r = usage_index_peaks(index, of, spans, timeline->count, peaks->blocks, peaks->moments, err);
 	for (uint32_t b = 0; !r && b < timeline->count; b++)
 		timeline->list[b] = result_of(&spans[b]);
 	return r;
 }
 
-static int ask(struct view *view, const struct history_of *of, struct timeline *timeline, struct err_text *err)
+static int ask(struct view *view, const struct history_of *of, struct timeline *timeline, struct peaks *peaks,
+	       struct err_text *err)
 {
 	const struct usage_index *index;
 	struct usage_index *own = NULL;
@@ -74,7 +84,7 @@ static int ask(struct view *view, const struct history_of *of, struct timeline *
 		index = own;
 	}
 	if (!r)
-		r = fill(timeline, index, of, err);
+		r = fill(timeline, index, of, peaks, err);
 	usage_index_free(own);
 	return r;
 }
@@ -92,32 +102,51 @@ static uint64_t last_moment(const struct matcher *m)
 	return last < NO_TIME ? last : NO_TIME - 1;
 }
 
-int query_timeline(struct view *view, const struct filter *filter,
-		   const struct timeline_question *question, struct timeline *ret_timeline,
-		   struct err_text *err)
+static int make(struct view *view, const struct matcher *m, const struct timeline_question *question,
+		struct peaks *peaks, struct timeline *ret_timeline, struct err_text *err)
 {
 	struct timeline timeline = {.from_ns = question->from_ns};
 	uint32_t buckets = question->buckets ? question->buckets : 1;
-	struct matcher m;
-	uint64_t span, end;
-	int r = matcher_init(&m, view, filter, err);
+	uint64_t span, end = last_moment(m) + 1;
+	int r;
 
-	if (r < 0)
-		return r;
-	m.hides_survivors = false;
-	end = last_moment(&m) + 1;
 	timeline.to_ns = question->to_ns < end ? question->to_ns + 1 : end;
 	if (timeline.from_ns >= timeline.to_ns)
 		timeline.from_ns = timeline.to_ns - 1;
 	span = timeline.to_ns - timeline.from_ns;
 	timeline.width_ns = span / buckets + (span % buckets != 0);
 	timeline.count = (uint32_t)(span / timeline.width_ns + (span % timeline.width_ns != 0));
-	r = ask(view, &(struct history_of){.matcher = &m, .leaked_only = question->leaked_only}, &timeline, err);
-	matcher_done(&m);
+	r = ask(view, &(struct history_of){.matcher = m, .leaked_only = question->leaked_only}, &timeline, peaks,
+		err);
 	if (r < 0)
 		timeline_done(&timeline);
 	else
 		*ret_timeline = timeline;
+	return r;
+}
+
+int timeline_with_peaks(struct view *view, const struct matcher *m, const struct timeline_question *question,
+			bool blocks, struct timeline *ret_timeline, uint64_t **ret_moments, struct err_text *err)
+{
+	struct peaks peaks = {.wanted = true, .blocks = blocks};
+	int r = make(view, m, question, &peaks, ret_timeline, err);
+
+	*ret_moments = peaks.moments;
+	return r;
+}
+
+int query_timeline(struct view *view, const struct filter *filter,
+		   const struct timeline_question *question, struct timeline *ret_timeline,
+		   struct err_text *err)
+{
+	struct matcher m;
+	int r = matcher_init(&m, view, filter, err);
+
+	if (r < 0)
+		return r;
+	m.hides_survivors = false;
+	r = make(view, &m, question, &(struct peaks){0}, ret_timeline, err);
+	matcher_done(&m);
 	return r;
 }
 

@@ -464,10 +464,58 @@ static int fill_span(struct opened *o, struct usage_span *span, struct err_text 
 	return r;
 }
 
+static int64_t measure(const struct usage_sum *sum, bool blocks)
+{
+	return blocks ? sum->units : sum->bytes;
+}
+
+/* The first moment in a bin that is open, from `from` to before `to`, at which it is `most`; NO_TIME: there is none. */
+static uint64_t moment_in(const struct opened *o, uint64_t from, uint64_t to, int64_t most, bool blocks)
+{
+	const struct history_event *events = o->bin.events;
+	size_t first = before(o, from), end = before(o, to);
+
+	if ((first == end || events[first].time_ns > from) &&
+	    measure(&o->in_use[first], blocks) == most)
+		return from;
+	for (size_t i = first; i < end; i++)
+		if ((i + 1 == end || events[i + 1].time_ns != events[i].time_ns) &&
+		    measure(&o->in_use[i + 1], blocks) == most)
+			return events[i].time_ns;
+	return NO_TIME;
+}
+
+static int find_moment(struct opened *o, const struct usage_span *span, bool blocks, uint64_t *ret_ns,
+		       struct err_text *err)
+{
+	const struct history_bins *bins = &o->index->bins;
+	int64_t most = measure(&span->most, blocks);
+
+	for (uint32_t k = history_bins_find(bins, span->from_ns);
+	     k < bins->count && bins->start[k] < span->to_ns; k++) {
+		uint64_t from = bins->start[k] > span->from_ns ? bins->start[k] : span->from_ns,
+			 to = bins->start[k + 1] < span->to_ns ? bins->start[k + 1] : span->to_ns;
+		int r;
+
+		if (measure(&o->index->list[k].most, blocks) < most)
+			continue;
+		r = open_bin(o, k, err);
+		if (r < 0)
+			return r;
+		*ret_ns = moment_in(o, from, to, most, blocks);
+		if (*ret_ns != NO_TIME)
+			return 0;
+	}
+	*ret_ns = span->from_ns;
+	return 0;
+}
+
 struct asking {
 	const struct usage_index *index;
 	const struct history_of *of;
 	struct usage_span *spans;
+	uint64_t *moments; /* are asked for, of spans that are filled; NULL: the spans are */
+	bool blocks;
 	uint32_t count;
 	unsigned parts;
 	struct err_text err[PARTS];
@@ -482,23 +530,42 @@ static int run_part(void *context, unsigned p)
 
 	for (uint32_t i = (uint32_t)((uint64_t)p * a->count / a->parts); !r && i < end; i++) {
 		r = matcher_cancelled(a->of->matcher, &a->err[p]);
-		if (!r)
+		if (!r && a->moments)
+			r = find_moment(&o, &a->spans[i], a->blocks, &a->moments[i], &a->err[p]);
+		else if (!r)
 			r = fill_span(&o, &a->spans[i], &a->err[p]);
 	}
 	return r;
 }
 
+static int ask(struct asking *asking, struct err_text *err)
+{
+	int r;
+
+	asking->parts = asking->count < PARTS ? asking->count : PARTS;
+	r = crew_run(
+		&(struct crew_work){.parts = asking->parts, .context = asking, .run = run_part});
+	for (unsigned p = 0; r < 0 && p < asking->parts; p++)
+		if (asking->err[p].text[0])
+			return err_set(err, r, "%s", asking->err[p].text);
+	return r == -ENOMEM ? err_set(err, r, "out of memory") : r;
+}
+
 int usage_index_spans(const struct usage_index *index, const struct history_of *of,
 		      struct usage_span *spans, uint32_t count, struct err_text *err)
 {
-	struct asking asking = {.index = index, .of = of, .spans = spans, .count = count};
-	int r;
+	return ask(&(struct asking){.index = index, .of = of, .spans = spans, .count = count}, err);
+}
 
-	asking.parts = count < PARTS ? count : PARTS;
-	r = crew_run(
-		&(struct crew_work){.parts = asking.parts, .context = &asking, .run = run_part});
-	for (unsigned p = 0; r < 0 && p < asking.parts; p++)
-		if (asking.err[p].text[0])
-			return err_set(err, r, "%s", asking.err[p].text);
-	return r == -ENOMEM ? err_set(err, r, "out of memory") : r;
+int usage_index_peaks(const struct usage_index *index, const struct history_of *of,
+		      const struct usage_span *spans, uint32_t count, bool blocks,
+		      uint64_t *ret_moments, struct err_text *err)
+{
+	return ask(&(struct asking){.index = index,
+				    .of = of,
+				    .spans = (struct usage_span *)(uintptr_t)spans,
+				    .moments = ret_moments,
+				    .blocks = blocks,
+				    .count = count},
+		   err);
 }

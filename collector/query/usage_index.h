@@ -51,6 +51,10 @@ struct usage_span {
 int usage_index_spans(const struct usage_index *index, const struct history_of *of,
 		      struct usage_span *spans, uint32_t count, struct err_text *err);
 
+/* The first moment of each of such spans at which most bytes, or blocks, were in use. */
+int usage_index_peaks(const struct usage_index *index, const struct history_of *of, const struct usage_span *spans, uint32_t count,
+		      bool blocks, uint64_t *ret_moments, struct err_text *err);
+
 /* The bytes: of head and bins, which go to `out` (empty before), and behind them the far events, which are the index's. */
 int usage_index_write(const struct usage_index *index, const struct recording *recording,
 		      uint64_t state, struct buf *out, const uint8_t **ret_far, size_t *ret_far_length);

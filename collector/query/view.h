@@ -64,7 +64,12 @@ struct view {
 		struct usage_index *index; /* NULL: not made yet */
 		struct kept kept;	   /* that it was read from */
 	} usage[2]; /* of all rows; of those that were not freed */
-	pthread_mutex_t sums_lock;
+	/* Which groups have bands (series.c), the highest first: a stack of each. By grouping, and of all rows or those that were not freed. */
+	struct kept_bands {
+		uint64_t generation; /* of the view, for which it holds; + 1 */
+		uint32_t count, node[SERIES_MAX];
+	} bands[GROUPINGS][2];
+	pthread_mutex_t sums_lock; /* and of these */
 	struct whole_sums *whole_sums; /* whole_sums.h; NULL: not made yet */
 	uint64_t *place_allocations; /* by place; NULL: not counted yet */
 };

@@ -87,6 +87,9 @@ at_end() {
 		done
 	fi
 	kill_children
+	wait
+	times >"$T/cpu"
+	awk -F'[ ms]' '{ sum += 60 * ($1 + $4) + $2 + $5 } END { printf "CPU time of the test: %.1f s\n", sum }' "$T/cpu"
 	cd /
 	rm -rf "$T"
 	exit "$status"
