@@ -50,13 +50,13 @@ at_agent=(--no-discovery --listen off 127.0.0.1:8101)
 serve back -- --listen 127.0.0.1:8101 --spool "$T/spool"
 gather mine "${at_agent[@]}"
 gather other "${at_agent[@]}"
-run_there back 4000000
+run_there back 2000000
 began mine
 began other
 wait_for 20 "mine to have a part" has_grown mine 0 100000
 kill_gather mine
 from=$(size_of other)
-wait_for 60 "the other one to have more than memory keeps" has_grown other "$from" 5000000
+wait_for 60 "the other one to have more than memory keeps" has_grown other "$from" 2000000
 gather mine "${at_agent[@]}"
 wait_for 60 "the program to be done" grep -q "done" "$T/back.out"
 touch "$T/end"
@@ -167,10 +167,10 @@ cp -r "$T/desk/collector-id" "$T/id"
 mkdir -m 700 "$T/stranger"
 cp "$T/id" "$T/stranger/collector-id"
 gather_on stranger 10.77.0.2 --data "$T/stranger"
-run_there board 3000000
+run_there board 1500000
 for name in desk stranger; do began $name; done
 kill -STOP "${gatherer[desk]}"
-wait_for 60 "the stranger to have more than memory keeps" has_grown stranger 0 5000000
+wait_for 60 "the stranger to have more than memory keeps" has_grown stranger 0 2000000
 kill -CONT "${gatherer[desk]}"
 wait_for 60 "the program to be done" grep -q "done" "$T/board.out"
 touch "$T/end"

@@ -1,8 +1,8 @@
-# Every stack of ten programs as it was recorded, against a walk in full: included by stacks.check.sh and stacks.check-full.sh.
-# PER_PROGRAM: stacks of each, at least; TOTAL: of all that are installed.
+# Every stack of programs as it was recorded, against a walk in full: included by stacks.check.sh and stacks.check-full.sh.
+# PROGRAMS: which; PER_PROGRAM: stacks of each, at least; TOTAL: of all that are installed; LEAST: so many have to be.
 total=0 seen=0
 printf '%-10s %10s %8s %12s %10s\n' program compared depth differences truncated
-for program in cc1plus python3 sqlite3 lua5.4 clang perl gdb git node churn; do
+for program in $PROGRAMS; do
 	stacks_run "$CHECK" $program "$PER_PROGRAM" || { echo "$program is not installed"; continue; }
 	printf '%-10s %10s %8s %12s %10s\n' $program "$(found $program compared)" \
 		$(($(found $program frames) / $(found $program compared))) "$(found $program differences)" "$(found $program truncated)"
@@ -13,5 +13,5 @@ for program in cc1plus python3 sqlite3 lua5.4 clang perl gdb git node churn; do
 	total=$((total + $(found $program compared))) seen=$((seen + 1))
 done
 echo "$total stacks of $seen programs"
-[ "$seen" -ge 4 ] || skip "fewer than four of the programs are installed"
+[ "$seen" -ge "$LEAST" ] || skip "fewer than $LEAST of the programs are installed"
 [ "$total" -ge "$TOTAL" ] || fail "that is not enough to say anything"

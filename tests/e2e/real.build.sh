@@ -1,6 +1,7 @@
 #!/bin/bash
 # A build of this project's base and format with everything recorded: ninja, protoc, gcc, its passes, the assembler. What comes
 # out is what comes out without, byte for byte.
+# ctest: LABELS full TIMEOUT 300
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-real.sh"
 need cmake ninja gcc protoc

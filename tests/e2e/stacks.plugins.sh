@@ -1,5 +1,6 @@
 #!/bin/bash
 # Libraries that come and go under more names than the recorder has room for modules: every stack through them is whole.
+# ctest: LABELS full TIMEOUT 300
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-stacks.sh"
 NAMES=4150 # more than 4096

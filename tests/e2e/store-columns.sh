@@ -1,6 +1,7 @@
 #!/bin/bash
 # Rows are kept beside the recording while it is received. Whatever is killed or damaged, answers are those that the frames alone
 # give; and an ended stream's come without its frames.
+# ctest: LABELS full TIMEOUT 600
 . "$(dirname "$0")/lib.sh"
 need python3
 

@@ -80,3 +80,8 @@ export function valueOf(address: Address): Value {
 export function inBlocks(address: Address): boolean {
 	return address.params.get('weight') === 'blocks';
 }
+
+/** What the view of temporary blocks shows, as filters of the API. */
+export function temporaryOf(address: Address): [string, string][] {
+	return address.params.get('by') === 'freed' ? [['lifetime', 'only_temporary']] : [['freed_at_once', 'yes']];
+}

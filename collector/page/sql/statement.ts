@@ -1,6 +1,6 @@
 // What a view shows, as a statement to go on from.
 import type { Script, Sites } from '../api/types';
-import { inBlocks, valueOf, type Address } from '../base/address';
+import { inBlocks, temporaryOf, valueOf, type Address } from '../base/address';
 import { about, ask } from '../base/ask';
 
 const BY_SITE = (where: string, order: string) =>
@@ -40,7 +40,7 @@ async function valueAsFilters(stream: string, address: Address): Promise<[string
 	const at = address.params.get('at');
 
 	if (address.view === 'leaks') return [['lifetime', 'only_leaked']];
-	if (address.view === 'temporary') return [['lifetime', 'only_temporary']];
+	if (address.view === 'temporary') return temporaryOf(address);
 	switch (valueOf(address)) {
 		case 'leaked':
 			return [['lifetime', 'only_leaked']];

@@ -1,6 +1,6 @@
 // Temporary allocations: what is allocated and freed again, most often first. A block that is freed before its thread allocates again could
 // have been on the stack, or be kept for the next time.
-import { filtersOf, go, type Address } from '../base/address';
+import { filtersOf, go, temporaryOf } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { count, percent, size } from '../base/format';
 import { Segments } from '../base/ui';
@@ -9,18 +9,14 @@ import { GroupTable, None } from '../table/sites';
 import type { Report } from '../api/types';
 
 const KINDS = [
-	['freed', 'All that was freed'],
 	['at-once', 'Freed at once'],
+	['freed', 'All that was freed'],
 ] as const;
-
-function ownOf(address: Address): [string, string][] {
-	return address.params.get('by') === 'at-once' ? [['freed_at_once', 'yes']] : [['lifetime', 'only_temporary']];
-}
 
 export function TemporaryView(props: ViewProps) {
 	const { address, stream } = props;
 	const version = stream.state === 'live' ? (stream.events ?? 0) : 0;
-	const own = ownOf(address);
+	const own = temporaryOf(address);
 	const atOnce = own[0]![0] === 'freed_at_once';
 	const all = useAnswer<Report>(about(stream.id, 'report', filtersOf(address)), version).data;
 	const these = useAnswer<Report>(about(stream.id, 'report', [...filtersOf(address), ...own]), version).data;
@@ -28,7 +24,7 @@ export function TemporaryView(props: ViewProps) {
 	return (
 		<div class="tableview">
 			<div class="tools">
-				<Segments label="Which" options={KINDS} chosen={atOnce ? 'at-once' : 'freed'} onChoose={(k) => go({ set: { by: k === 'freed' ? undefined : k } })} />
+				<Segments label="Which" options={KINDS} chosen={atOnce ? 'at-once' : 'freed'} onChoose={(k) => go({ set: { by: k === 'freed' ? k : undefined } })} />
 				<span class="dim" role="status">
 					{these &&
 						all &&

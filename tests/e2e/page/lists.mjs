@@ -44,7 +44,7 @@ export default async function ({ page, open, settled, picture, accessible, check
 	await page.waitForFunction(() => Number(document.querySelectorAll('main .vt-row')[1].ariaRowIndex) > 50, null, { timeout: 5000 }).catch(() => check('the wheel scrolls', false));
 	await loaded();
 
-	for (const view of ['sites?by=backtrace', 'sites?value=allocated', 'leaks', 'temporary', 'temporary?by=at-once']) {
+	for (const view of ['sites?by=backtrace', 'sites?value=allocated', 'leaks', 'temporary', 'temporary?by=freed']) {
 		await open(`#/${stream}/${view}`);
 		await accessible(view);
 	}
