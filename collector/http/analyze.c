@@ -8,7 +8,7 @@
 
 #include "base/ban.h"
 
-const struct route_parameter analyze_parameters[] = {WHAT_VALUE, WHAT_AT, WHAT_WEIGHT, {0}};
+const struct route_parameter analyze_parameters[] = {WHAT_VALUE, WHAT_AT, WHAT_WEIGHT, WHAT_PREVIEW, {0}};
 
 static int answer(struct exchange *x, const struct what *what, const struct rules *rules,
 		  struct analysis *analysis)

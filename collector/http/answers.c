@@ -27,6 +27,7 @@ const struct route_parameter timeline_parameters[] = {
 	{"points", what_points, "number", "at most so many; default 1000"},
 	WHAT_BANDS,
 	WHAT_WEIGHT,
+	WHAT_PREVIEW,
 	{0},
 };
 
@@ -74,7 +75,7 @@ int timeline_leaked_step(struct exchange *x)
 
 /* ---- sizes and lifetimes ---- */
 
-const struct route_parameter histogram_parameters[] = {WHAT_VALUE, WHAT_AT, {0}};
+const struct route_parameter histogram_parameters[] = {WHAT_VALUE, WHAT_AT, WHAT_PREVIEW, {0}};
 
 static const struct answer_field histogram_fields[] = {
 	BY_HAND("value", ANSWER_TEXT, NULL, "which of the matched blocks count"),
@@ -103,8 +104,9 @@ int histogram_step(struct exchange *x)
 
 /* ---- a moment ---- */
 
-const struct route_parameter snapshot_parameters[] = {WHAT_AT, WHAT_BY, WHAT_SKIP, WHAT_COUNT, {0}};
-const struct route_parameter peak_parameters[] = {WHAT_BY, WHAT_SKIP, WHAT_COUNT, {0}};
+const struct route_parameter snapshot_parameters[] = {WHAT_AT,	 WHAT_BY,      WHAT_SKIP,
+						       WHAT_COUNT, WHAT_PREVIEW, {0}};
+const struct route_parameter peak_parameters[] = {WHAT_BY, WHAT_SKIP, WHAT_COUNT, WHAT_PREVIEW, {0}};
 
 static const struct answer_field moment_fields[] = {
 	BY_HAND("timestamp", ANSWER_TIMES, "since the epoch", "the moment"),
@@ -154,9 +156,10 @@ const struct route_parameter leaks_parameters[] = {
 	 "blocks that have not lived so long are young; default a hundredth of the recording"},
 	WHAT_SKIP,
 	WHAT_COUNT,
+	WHAT_PREVIEW,
 	{0},
 };
-const struct route_parameter report_parameters[] = {{0}};
+const struct route_parameter report_parameters[] = {WHAT_PREVIEW, {0}};
 
 int leaks_step(struct exchange *x)
 {

@@ -15,6 +15,7 @@
 const struct route_parameter flame_parameters[] = {
 	WHAT_VALUE,
 	WHAT_AT,
+	WHAT_PREVIEW,
 	{"base", what_base, "ID or ID@TIME", "what has changed since: both sides of each frame"},
 	{"reversed", what_reversed, "true or false",
 	 "from the functions that allocate to their callers; default false"},

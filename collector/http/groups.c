@@ -19,6 +19,7 @@
 	"all.max_total_usage_first_seen_at"
 
 const struct route_parameter groups_parameters[] = {
+	WHAT_PREVIEW,
 	WHAT_SKIP,
 	WHAT_COUNT,
 	{"sort_by", what_sort_by, SORT_WORDS, "default only_matched.size"},

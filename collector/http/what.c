@@ -134,6 +134,20 @@ int what_points(void *context, const struct view *view, const char *name, const 
 	return 0;
 }
 
+int what_preview(void *context, const struct view *view, const char *name, const char *value,
+		 struct err_text *err)
+{
+	struct what *w = context;
+	uint64_t one_in;
+
+	(void)view;
+	if (parse_u64(value, &one_in) < 0 || one_in < 2 || one_in > PREVIEW_MOST)
+		return err_set(err, -EINVAL, "%s takes a number from 2 to %d, not \"%.60s\"", name,
+			       PREVIEW_MOST, value);
+	w->filter.one_in = (uint32_t)one_in;
+	return 0;
+}
+
 int what_bands_by(void *context, const struct view *view, const char *name, const char *value,
 		  struct err_text *err)
 {

@@ -37,7 +37,12 @@ struct what {
 typedef int what_reader(void *what, const struct view *view, const char *name, const char *value, struct err_text *err);
 what_reader what_value, what_at, what_weight, what_by, what_number, what_sort_by, what_order, what_moment, what_points,
 	what_bands, what_bands_by, what_series, what_percent, what_young, what_base, what_graphs, what_strip, what_pixels, what_title, what_file, what_inverted,
-	what_reversed, what_table, what_with_stacks;
+	what_reversed, what_table, what_with_stacks, what_preview;
+
+#define PREVIEW_MOST 1024
+#define WHAT_PREVIEW                                                                                                   \
+	{"preview", what_preview, "2 to 1024",                                                                        \
+	 "a quick estimate: one in so many of the matched blocks is looked at, and stands for the others"}
 
 #define WHAT_VALUE                                                                                                     \
 	{"value", what_value, "allocated, leaked, temporary, in-use or peak", "which of the matched blocks count"}

@@ -130,6 +130,7 @@ struct history_reader {
 	const struct history_bins *bins;
 	struct row_reader *reader;
 	const struct row_block *block; /* unpacked */
+	struct weighed_rows *weighed;  /* of a preview */
 	bool whole;	   /* all rows of a block are going to be asked for, and all bins */
 	uint64_t from, to; /* else: of the bin that is */
 	uint16_t *room;
@@ -144,6 +145,7 @@ void history_reader_free(struct history_reader *r)
 	if (!r)
 		return;
 	row_reader_free(r->reader);
+	free(r->weighed);
 	free(r->room);
 	free(r->waiting.list);
 	free(r->bin.list);
@@ -177,8 +179,9 @@ static int open_rows(struct history_reader *r, uint32_t index, uint32_t first, u
 {
 	unsigned columns = history_columns(r->of) | matcher_columns(r->of->matcher);
 
-	r->block = r->whole ? row_reader_block(r->reader, index, columns, err)
-			    : row_reader_rows(r->reader, index, columns, first, end, err);
+	r->block = r->whole && !r->of->matcher->one_in
+			   ? row_reader_block(r->reader, index, columns, err)
+			   : row_reader_rows(r->reader, index, columns, first, end, err);
 	return r->block ? 0 : -EIO;
 }
 
@@ -233,10 +236,18 @@ static int read_segment(struct history_reader *r, uint32_t segment, uint32_t las
 	if (first >= count || r->bins->near_from[segment] == r->bins->near_to[segment])
 		return 0;
 	end = count - first < r->bins->segment_rows ? count : first + r->bins->segment_rows;
+	if (!matcher_takes(m, row, row + end - first))
+		return 0;
+	if (m->one_in)
+		to = end;
 	e = open_rows(r, index, first, to < count ? (uint32_t)to : count, err);
 	if (e < 0)
 		return e;
 	rows = matcher_select(m, r->block, first, end, r->room);
+	if (rows.count && m->one_in)
+		r->block = matcher_weigh(m, r->block, &rows, &r->weighed);
+	if (!r->block)
+		return -ENOMEM;
 	return add_near(r, segment, &rows);
 }
 

@@ -328,7 +328,8 @@ static bool asks_nothing(const struct filter *f)
 	       f->size_max == UINT64_MAX && !f->lifetime_min_ns &&
 	       f->lifetime_max_ns == UINT64_MAX && !f->backtrace && !f->deallocation_backtrace &&
 	       !asks_stacks(f) && f->alive_at_ns == NO_TIME && f->alive_at_2_ns == NO_TIME &&
-	       !f->thread && !f->thread_name && !asks_row_bits(f) && !f->before_start;
+	       !f->thread && !f->thread_name && !asks_row_bits(f) && !f->before_start &&
+	       !f->one_in;
 }
 
 static unsigned lifetime_columns(const struct filter *f)
@@ -371,6 +372,8 @@ static unsigned columns_of(const struct matcher *m)
 		columns |= ROWS_DEATH_STACK;
 	if (f->alive_at_ns != NO_TIME || f->alive_at_2_ns != NO_TIME)
 		columns |= ROWS_BIRTH | ROWS_DEATH;
+	if (m->one_in)
+		columns |= ROWS_SIZE | ROWS_WEIGHT;
 	return columns;
 }
 
@@ -394,6 +397,7 @@ int matcher_init(struct matcher *matcher, struct view *view, const struct filter
 
 	matcher_init_all(matcher, view->recording, filter);
 	matcher->everything = asks_nothing(filter);
+	matcher->one_in = filter->one_in;
 	matcher->hides_survivors =
 		recording_survivors(view->recording) && !filter_asks_alive(filter);
 	if (asks_stacks(filter))

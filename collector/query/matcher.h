@@ -23,6 +23,7 @@ struct matcher {
 	uint8_t *thread_passes; /* by number; NULL: all pass */
 	uint32_t threads;
 	bool everything;      /* no filter at all */
+	uint32_t one_in;      /* as the filter has it */
 	bool hides_survivors; /* the question is what was allocated, not what is alive */
 	unsigned columns;     /* that it looks at: enum row_columns */
 };
@@ -57,6 +58,19 @@ uint32_t matcher_block(const struct matcher *matcher, const struct row_block *zo
  * matcher_columns. */
 struct row_set matcher_select(const struct matcher *matcher, const struct row_block *block, uint32_t first,
 			      uint32_t end, uint16_t *room);
+
+/* Is any row from `first` to before `end` of the recording looked at, if it is a preview? */
+bool matcher_takes(const struct matcher *matcher, uint64_t first, uint64_t end);
+
+/* A block whose rows stand for others, too. */
+struct weighed_rows {
+	struct row_block block;
+	uint64_t weight[ROWS_PER_BLOCK];
+};
+/* For a preview: the block with weights of those rows, in *room, which is made at the first call and is the caller's to free. NULL: no
+ * memory. */
+const struct row_block *matcher_weigh(const struct matcher *matcher, const struct row_block *block, const struct row_set *rows,
+				      struct weighed_rows **room);
 
 /* Whether one row matches, whatever the block's zone says: for those who look at few. */
 bool matcher_row(const struct matcher *matcher, const struct row_block *block, uint32_t i);

@@ -1,4 +1,5 @@
 /* A filter against the rows of a block, column by column. See matcher.h. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "collector/query/matcher.h"
@@ -135,8 +136,8 @@ static void keep_lifetime(const struct matcher *m, const struct row_block *block
 	}
 }
 
-struct row_set matcher_select(const struct matcher *matcher, const struct row_block *block,
-			      uint32_t first, uint32_t end, uint16_t *room)
+static struct row_set select_rows(const struct matcher *matcher, const struct row_block *block,
+				  uint32_t first, uint32_t end, uint16_t *room)
 {
 	struct row_set rows = {.first = first, .count = end - first};
 
@@ -147,6 +148,69 @@ struct row_set matcher_select(const struct matcher *matcher, const struct row_bl
 		keep_lifetime(matcher, block, &rows, room);
 	}
 	return rows;
+}
+
+/* ---- previews ---- */
+
+bool matcher_takes(const struct matcher *m, uint64_t first, uint64_t end)
+{
+	if (!m->one_in)
+		return true;
+	for (uint64_t run = first / PREVIEW_ROWS; run * PREVIEW_ROWS < end; run++)
+		if (run % m->one_in == 0)
+			return true;
+	return false;
+}
+
+/* A run after the other; those that are looked at. */
+static struct row_set select_runs(const struct matcher *m, const struct row_block *block,
+				  uint32_t first, uint32_t end, uint16_t *room)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = first, next; i < end; i = next) {
+		uint64_t row = block->first_row + i;
+		struct row_set some;
+
+		next = i + PREVIEW_ROWS - (uint32_t)(row % PREVIEW_ROWS);
+		next = next < end ? next : end;
+		if (!matcher_takes(m, row, row + 1))
+			continue;
+		some = select_rows(m, block, i, next, room + count);
+		for (uint32_t k = 0; k < some.count; k++)
+			room[count + k] = (uint16_t)row_at(&some, k);
+		count += some.count;
+	}
+	return (struct row_set){.list = room, .count = count};
+}
+
+struct row_set matcher_select(const struct matcher *matcher, const struct row_block *block,
+			      uint32_t first, uint32_t end, uint16_t *room)
+{
+	return matcher->one_in ? select_runs(matcher, block, first, end, room)
+			       : select_rows(matcher, block, first, end, room);
+}
+
+const struct row_block *matcher_weigh(const struct matcher *m, const struct row_block *block,
+				      const struct row_set *rows, struct weighed_rows **room)
+{
+	struct weighed_rows *w = *room ? *room : malloc(sizeof(*w));
+
+	*room = w;
+	if (!w)
+		return NULL;
+	w->block = *block;
+	w->block.weight = w->weight;
+	w->block.weighted = true;
+	for (uint32_t k = 0; k < rows->count; k++) {
+		uint32_t i = row_at(rows, k);
+		uint64_t size = block->size[i] ? block->size[i] : 1, weight = row_weight(block, i);
+
+		if (__builtin_mul_overflow(weight > size ? weight : size, (uint64_t)m->one_in,
+					   &w->weight[i]))
+			w->weight[i] = UINT64_MAX;
+	}
+	return &w->block;
 }
 
 bool matcher_row(const struct matcher *matcher, const struct row_block *block, uint32_t i)

@@ -142,12 +142,18 @@ struct filter {
 	} group_leaked_min, group_leaked_max;
 	uint64_t group_peak_min_ns, group_peak_max_ns; /* first moment at which the group had most bytes in use */
 	bool before_start;    /* `to` lies before the recording: nothing matches */
+	uint32_t one_in;      /* a preview: of so many runs of PREVIEW_ROWS one is looked at, and stands for all; 0: no preview */
 	struct row_bits *only; /* rows that somebody else has picked out (collector/sql); the filter's. NULL: any */
 	struct cancel cancel; /* the query ends soon with -ECANCELED or -ETIME */
 	struct progress *progress; /* may be NULL */
 };
 
 #define NO_MARKER UINT64_MAX
+
+/* Rows that lie beside each other, of about the same time: a power of two, as many fit a block of rows. In a preview each is taken for a
+ * sampled one, of one in `one_in`: sums are estimates without bias, and say how coarse they are, though rows of a run are more alike than
+ * the error takes them to be. For questions that sweep or follow rows (sweep_run, history.h). */
+#define PREVIEW_ROWS 1024u
 
 /* X(name, what --help shows for its value, what it says): the filters, for tables of options and documents. */
 #define FILTERS(X)                                                                                                     \

@@ -44,7 +44,8 @@ static int list_pieces(struct run *run)
 {
 	const struct sweep *s = run->sweep;
 	uint32_t blocks = recording_blocks(run->m->recording);
-	size_t each = ROWS_PER_BLOCK / piece_rows;
+	uint32_t rows = run->m->one_in ? PREVIEW_ROWS : piece_rows;
+	size_t each = ROWS_PER_BLOCK / rows;
 
 	run->pieces = malloc((blocks * each + 1) * sizeof(*run->pieces));
 	if (!run->pieces)
@@ -55,9 +56,10 @@ static int list_pieces(struct run *run)
 
 		if (!count || (s->skips && s->skips(s->context, zone)))
 			continue;
-		for (uint32_t i = 0; i < count; i += piece_rows)
-			run->pieces[run->count++] = (struct piece){
-				b, i, count - i < piece_rows ? count : i + piece_rows};
+		for (uint32_t i = 0; i < count; i += rows)
+			if (matcher_takes(run->m, zone->first_row + i, zone->first_row + i + 1))
+				run->pieces[run->count++] = (struct piece){
+					b, i, count - i < rows ? count : i + rows};
 	}
 	run->parts = run->count < PARTS * PART_PIECES
 			     ? (unsigned)((run->count + PART_PIECES - 1) / PART_PIECES)
@@ -65,33 +67,54 @@ static int list_pieces(struct run *run)
 	return 0;
 }
 
-static int sweep_piece(struct run *run, struct row_reader *reader, const struct piece *piece,
-		       void *part, uint16_t *room, struct err_text *err)
+/* What a thread reads rows with. */
+struct reading {
+	struct row_reader *reader;
+	uint16_t *room;
+	struct weighed_rows *weighed; /* NULL: no preview, or not needed yet */
+};
+
+static void reading_done(struct reading *r)
+{
+	row_reader_free(r->reader);
+	free(r->room);
+	free(r->weighed);
+}
+
+static int sweep_piece(struct run *run, struct reading *reading, const struct piece *piece,
+		       void *part, struct err_text *err)
 {
 	const struct sweep *s = run->sweep;
+	unsigned columns = s->columns | matcher_columns(run->m);
 	const struct row_block *block =
-		row_reader_block(reader, piece->block, s->columns | matcher_columns(run->m), err);
+		run->m->one_in ? row_reader_rows(reading->reader, piece->block, columns,
+						 piece->first, piece->end, err)
+			       : row_reader_block(reading->reader, piece->block, columns, err);
 	struct row_set rows;
 
 	if (!block)
 		return err && err->text[0] ? -EIO : -ENOMEM;
-	rows = matcher_select(run->m, block, piece->first, piece->end, room);
+	rows = matcher_select(run->m, block, piece->first, piece->end, reading->room);
+	if (rows.count && run->m->one_in)
+		block = matcher_weigh(run->m, block, &rows, &reading->weighed);
+	if (!block)
+		return -ENOMEM;
 	return rows.count ? s->part_rows(part, block, &rows) : 0;
 }
 
 static int sweep_part(struct run *run, void *part, size_t first, size_t end, struct err_text *err)
 {
-	cleanup(cleanup_row_reader_free) struct row_reader *reader = NULL;
-	cleanup(cleanup_free) uint16_t *room = malloc(ROWS_PER_BLOCK * sizeof(*room));
+	cleanup(reading_done) struct reading reading = {
+		.room = malloc(ROWS_PER_BLOCK * sizeof(*reading.room))};
 	bool asking = pthread_equal(pthread_self(), run->asking);
-	int r = row_reader_new(run->m->recording, &reader);
+	int r = row_reader_new(run->m->recording, &reading.reader);
 
-	if (!room)
+	if (!reading.room)
 		return -ENOMEM;
 	for (size_t i = first; !r && i < end; i++) {
 		r = matcher_cancelled(run->m, err);
 		if (!r)
-			r = sweep_piece(run, reader, &run->pieces[i], part, room, err);
+			r = sweep_piece(run, &reading, &run->pieces[i], part, err);
 		matcher_did(run->m, 1, asking);
 	}
 	return r;

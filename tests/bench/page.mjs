@@ -40,7 +40,7 @@ async function open() {
 				let first;
 				const look = () => {
 					const canvas = document.querySelector('.strip canvas');
-					const busy = document.querySelector('.wait, .stale, .vt-wait') !== null || (wanted !== 'fleet' && !canvas);
+					const busy = document.querySelector('.wait, .stale, .vt-wait, .preview') !== null || (wanted !== 'fleet' && !canvas);
 					if (preview === undefined && document.querySelector('.preview')) preview = performance.now() - begun;
 					if (first === undefined && canvas && document.querySelector('main table, main canvas, main .vt-row')) first = performance.now();
 					quiet = busy ? 0 : quiet + 1;

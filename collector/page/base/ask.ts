@@ -133,6 +133,54 @@ function keep(path: string, answer: unknown): void {
 	}
 }
 
+// Of a large recording a filter or a range is answered in two steps: an estimate from a part of the blocks, and what is true.
+export const ONE_IN = 16;
+const LARGE = 20_000_000; // events
+
+const ESTIMATED = new Set(['timeline', 'timeline_leaked', 'report', 'histogram', 'analyze', 'allocation_groups', 'flame', 'leaks', 'snapshot', 'peak']);
+/** What is no filter. */
+const OTHERS = new Set(['start', 'end', 'points', 'by', 'bands', 'series', 'weight', 'value', 'at', 'count', 'skip', 'sort_by', 'order', 'reversed', 'base', 'young']);
+/** The sums of a range are kept: they come at once. */
+const QUICK_RANGES = new Set(['flame', 'allocation_groups', 'report']);
+
+let large: string | undefined;
+
+/** Which recording is shown, and how large it is. */
+export function showing(stream: string | undefined, events = 0): void {
+	large = stream && events > LARGE ? stream : undefined;
+}
+
+/** The question for an estimate; undefined: what is true comes quickly. */
+function estimateOf(path: string): string | undefined {
+	const [, stream, route, query] = /^data\/([^/]+)\/(\w+)\?(.*)$/.exec(path) ?? [];
+	if (!route || !query || stream !== large || !ESTIMATED.has(route)) return undefined;
+	const filters = [...new URLSearchParams(query).keys()].filter((name) => !OTHERS.has(name));
+	if (!filters.length || (QUICK_RANGES.has(route) && filters.every((name) => name === 'from' || name === 'to'))) return undefined;
+	return `${path}&preview=${ONE_IN}`;
+}
+
+const estimates = new Set<Flight>();
+const watchers = new Set<() => void>();
+
+function setEstimate(flight: Flight, shown: boolean): void {
+	if (shown === estimates.has(flight)) return;
+	if (shown) estimates.add(flight);
+	else estimates.delete(flight);
+	watchers.forEach((tell) => tell());
+}
+
+/** Is anything that is shown an estimate, until what is true has come? */
+export function useEstimates(): boolean {
+	const [any, setAny] = useState(estimates.size > 0);
+	useEffect(() => {
+		const tell = () => setAny(estimates.size > 0);
+		watchers.add(tell);
+		tell();
+		return () => void watchers.delete(tell);
+	}, []);
+	return any;
+}
+
 export interface Answer<T> {
 	/** The last one that there is: while another is on its way, of the question before. */
 	data?: T;
@@ -160,8 +208,24 @@ export function useAnswer<T>(path: string | null, version = 0): Answer<T> {
 
 	const start = (question: string, of: number) => {
 		const flight: Flight = { path: question, version: of, abort: new AbortController(), over: false };
+		const { signal } = flight.abort;
+		const quick = of ? undefined : estimateOf(question);
+		const exact = () => ask<T>(question, { signal });
+		const answered = quick
+			? ask<T>(quick, { signal }).then(
+					(data) => {
+						if (!signal.aborted) {
+							setEstimate(flight, true);
+							setAnswer({ data });
+						}
+						return exact();
+					},
+					(error: AskError) => (error.status === CANCELLED || signal.aborted ? Promise.reject(error) : exact()),
+				)
+			: exact();
 		last.current = flight;
-		ask<T>(question, { signal: flight.abort.signal }).then(
+		signal.addEventListener('abort', () => setEstimate(flight, false));
+		answered.finally(() => setEstimate(flight, false)).then(
 			(data) => {
 				flight.over = true;
 				if (flight.abort.signal.aborted) return;

@@ -1,6 +1,7 @@
 // The one frame of all views: a bar above, the time strip, views at the left, the view, what is selected at the right.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { changed, go, inBlocks, useAddress, valueOf, type Address, type Value } from '../base/address';
+import { ONE_IN, showing, useEstimates } from '../base/ask';
 import { count, shortCount, size, stateInWords } from '../base/format';
 import { Notice, Segments } from '../base/ui';
 import { Filters } from '../filters/panel';
@@ -136,6 +137,15 @@ function Missing() {
 	);
 }
 
+/** Above the view, where it moves nothing. */
+function EstimateNote() {
+	return useEstimates() ? (
+		<p class="preview" role="status">
+			Estimate from one block in {ONE_IN}; the exact answer is on its way
+		</p>
+	) : null;
+}
+
 function StreamFrame(props: { address: Address }) {
 	const { streams } = useFleet();
 	const stream = useStream(props.address.stream);
@@ -145,6 +155,7 @@ function StreamFrame(props: { address: Address }) {
 	useEffect(() => {
 		document.title = stream ? `${stream.name} ${stream.pid ?? ''} – heapcast` : 'heapcast';
 	}, [stream?.name, stream?.pid]);
+	showing(stream?.id, stream?.state === 'live' ? 0 : stream?.events);
 	if (streams && !stream) return <Missing />;
 	return (
 		<>
@@ -165,6 +176,7 @@ function StreamFrame(props: { address: Address }) {
 					</Boundary>
 				)}
 			</main>
+			<EstimateNote />
 			<Boundary what="The inspector" area="inspector" key={`inspector of ${props.address.params.get('picked') ?? ''} ${props.address.params.get('site') ?? ''}`}>
 				<Inspector address={props.address} stream={stream} open={open} onToggle={() => setOpen(!open)} />
 			</Boundary>

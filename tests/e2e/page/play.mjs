@@ -52,7 +52,7 @@ const settled = async (p = page) => {
 	for (let quiet = 0; quiet < 3; ) {
 		if (Date.now() > until) throw new Error(`after a minute an answer is still awaited: ${p.url()}`);
 		await p.waitForTimeout(60);
-		const busy = await p.evaluate(() => document.querySelector('.wait, .stale') !== null || document.querySelector('#page')?.childElementCount === 0);
+		const busy = await p.evaluate(() => document.querySelector('.wait, .stale, .preview') !== null || document.querySelector('#page')?.childElementCount === 0);
 		quiet = busy ? 0 : quiet + 1;
 	}
 };
