@@ -11,8 +11,8 @@
 #include "tests/fuzz/fuzz.h"
 
 #define LONGEST	 (16u << 20)
-#define PREFIXES 256
-#define DAMAGED	 256
+#define PREFIXES 128
+#define DAMAGED	 128
 
 static unsigned long inputs;
 
