@@ -446,7 +446,7 @@ bool slice_make_room(struct thread *thread, uint64_t words)
 	if (!ring || slice_grow(thread, thread->under_way))
 		return false;
 	if (words <= thread->mask + 1 - MOVE_ROOM && thread->policy != RING_COUNT &&
-	    !thread->waited_for && wait_for_room(thread, ring, words))
+	    wait_for_room(thread, ring, words))
 		return true;
 	if (thread->policy == RING_THIN && step_on(thread, words))
 		return true;

@@ -159,7 +159,6 @@ struct thread {
 	bool moved;	       /* it has gone on in another slice, where nothing is written yet */
 	bool may_wait_outside; /* see put_any in record.c */
 	bool waited;	       /* it did, and the event is stamped anew */
-	bool waited_for;       /* others need what it holds: it does not wait for room */
 	uint8_t pressure; /* how often the slice was found half full */
 	uint32_t depth;	  /* frames that a stack may have: depth_limit, and what the slice has room
 			     for */

@@ -4,12 +4,10 @@
 #include <string.h>
 
 #include "agent/preload/next.h"
-#include "agent/preload/patience.h"
 #include "agent/preload/record.h"
 #include "agent/preload/sample.h"
 #include "agent/preload/slice.h"
 #include "agent/preload/symbols.h"
-#include "agent/preload/sys.h"
 #include "proto/thinning.h"
 
 #include "agent/preload/poison_io.h" /* names of the allocator's functions are asked for here */
@@ -27,8 +25,6 @@
 #define THINNED_NEAR   64 /* words: with fewer left at the end of a slice three steps are taken at a time */
 #define THINNED_LAST   14 /* words: with fewer left all steps are taken. Two events have room there, which is more than come then */
 #define THINNED_HALVES 6  /* from here on frees of sampled blocks are too many, too */
-
-#define LOCK_US 50 /* from one try of who waits for the lock to the next */
 
 /* A thread that has not looked for so many beats of the agent's heart, ten a second, is at rest: nobody waits for it. */
 #define RESTING_BEATS 20
@@ -52,25 +48,27 @@ static struct {
  * has put one that may be older than the last, and puts another.
  */
 struct told {
-	uint8_t level, cut, keep;
-	enum { CLOSED, OPENED, CLOSING } set;
+	uint8_t level, cut, keep, set; /* set: an enum set_state */
 	uint16_t openings, halvings;
 };
 
-static uint64_t pack(struct told t)
+enum set_state { CLOSED, OPENED, CLOSING };
+
+static inline uint64_t pack(struct told t)
 {
-	return t.level | (uint64_t)t.cut << 8 | (uint64_t)t.keep << 16 | (uint64_t)t.set << 24 |
-	       (uint64_t)t.halvings << 32 | (uint64_t)t.openings << 48;
+	uint64_t word;
+
+	_Static_assert(sizeof(t) == sizeof(word), "it is one word");
+	memcpy(&word, &t, sizeof(word));
+	return word;
 }
 
-static struct told unpack(uint64_t word)
+static inline struct told unpack(uint64_t word)
 {
-	return (struct told){.level = (uint8_t)word,
-			     .cut = (uint8_t)(word >> 8),
-			     .keep = (uint8_t)(word >> 16),
-			     .set = word >> 24 & 3,
-			     .halvings = (uint16_t)(word >> 32),
-			     .openings = (uint16_t)(word >> 48)};
+	struct told t;
+
+	memcpy(&t, &word, sizeof(t));
+	return t;
 }
 
 static struct told told_now(void)
@@ -102,39 +100,18 @@ static bool try_lock(struct thread *thread)
 {
 	struct thread *holder = NULL;
 
-	if (!__atomic_compare_exchange_n(&law.holder, &holder, thread, false, __ATOMIC_ACQUIRE,
-					 __ATOMIC_RELAXED) &&
-	    holder != thread &&
-	    !(is_gone(holder) &&
-	      __atomic_compare_exchange_n(&law.holder, &holder, thread, false, __ATOMIC_ACQUIRE,
-					  __ATOMIC_RELAXED)))
-		return false;
-	thread->waited_for = true;
-	return true;
+	if (__atomic_compare_exchange_n(&law.holder, &holder, thread, false, __ATOMIC_ACQUIRE,
+					__ATOMIC_RELAXED))
+		return true;
+	return holder == thread ||
+	       (is_gone(holder) &&
+		__atomic_compare_exchange_n(&law.holder, &holder, thread, false, __ATOMIC_ACQUIRE,
+					    __ATOMIC_RELAXED));
 }
 
-static void unlock(struct thread *thread)
+static void unlock(void)
 {
-	thread->waited_for = false;
 	__atomic_store_n(&law.holder, NULL, __ATOMIC_RELEASE);
-}
-
-/* Who has little room left waits for it, as far as it may wait for room: its frees are what fills that. */
-static bool try_lock_longer(struct thread *thread)
-{
-	struct ring_header *ring = shim_ring();
-	struct patience patience;
-	bool got = try_lock(thread);
-
-	if (got || !ring || !thread->spare_step)
-		return got;
-	patience_begin(&patience, ring, thread->policy);
-	while (!got && patience_piece(&patience)) {
-		sys_sleep_us(LOCK_US);
-		got = try_lock(thread);
-	}
-	patience_end(&patience);
-	return got;
 }
 
 /* ---- what is followed ---- */
@@ -205,55 +182,58 @@ static uint8_t cut_now(void)
 	return law.tells_sizes && !shim.foreign ? CUT_SHIFT : 0;
 }
 
-/* *word was law.told. false: it is another by now, which is in *word, or there is no room for the mark (*room). */
-static bool change(struct thread *thread, uint64_t *word, struct told then, bool *room)
+enum step { TELL, RAISE, OPEN };
+
+/* What is to be told next. false: nothing. */
+static bool next_step(enum step step, uint32_t level, struct told *then)
 {
-	*room = put(thread, then);
-	return *room && __atomic_compare_exchange_n(&law.told, word, pack(then), false,
-						    __ATOMIC_RELEASE, __ATOMIC_ACQUIRE);
+	switch (step) {
+	case TELL: /* what was decided under the lock */
+		then->keep = law.keep;
+		then->halvings = (uint16_t)law.halvings;
+		return true;
+	case RAISE:
+		if (then->set != OPENED || then->level >= level)
+			return false;
+		then->level = (uint8_t)level;
+		return true;
+	case OPEN:
+		if (then->set != CLOSED)
+			return false;
+		__atomic_store_n(&shim_page.set, law.set, __ATOMIC_SEQ_CST);
+		then->set = OPENED;
+		then->openings++;
+		then->level = 0;
+		then->cut = cut_now();
+		return true;
+	}
+	return false;
 }
 
-static uint64_t told_word(void)
+/* A mark, and behind it the step. Where another thread was quicker the mark may be older than its, so there has to be another. false: there
+ * is no room, or nothing to be told. */
+static bool take_step(struct thread *thread, enum step step, uint32_t level)
 {
-	return __atomic_load_n(&law.told, __ATOMIC_ACQUIRE);
+	uint64_t word = __atomic_load_n(&law.told, __ATOMIC_ACQUIRE);
+	struct told then = unpack(word);
+	bool owed = step == TELL;
+
+	while (next_step(step, level, &then) && put(thread, then)) {
+		if (__atomic_compare_exchange_n(&law.told, &word, pack(then), false,
+						__ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
+			return true;
+		then = unpack(word);
+		owed = true;
+	}
+	if (owed)
+		set_untold(true);
+	return false;
 }
 
-/* What was decided under the lock. */
 static bool tell(struct thread *thread)
 {
-	uint64_t word = told_word();
-	struct told then;
-	bool room, changed;
-
 	set_untold(false);
-	do {
-		then = unpack(word);
-		then.keep = law.keep;
-		then.halvings = (uint16_t)law.halvings;
-		changed = change(thread, &word, then, &room);
-	} while (!changed && room);
-	if (!room)
-		set_untold(true);
-	return changed;
-}
-
-static void raise_level(struct thread *thread, uint32_t level)
-{
-	uint64_t word = told_word();
-	bool room, others = false;
-
-	do {
-		struct told then = unpack(word);
-
-		if (then.set != OPENED || then.level >= level)
-			break;
-		then.level = (uint8_t)level;
-		if (change(thread, &word, then, &room))
-			return;
-		others |= room;
-	} while (room);
-	if (others)
-		set_untold(true);
+	return take_step(thread, TELL, 0);
 }
 
 void thin_tell_again(void)
@@ -367,7 +347,7 @@ bool thin_halve(struct thread *thread, uint32_t generation)
 	if (law.generation == generation)
 		raise_interval(thread);
 	done = halve(thread, generation);
-	unlock(thread);
+	unlock();
 	return done;
 }
 
@@ -398,10 +378,10 @@ static bool thinned_more(struct thread *thread)
 void thin_more(struct thread *thread, bool frees)
 {
 	if (!thinned_more(thread) || !frees || thread->thinned < THINNED_HALVES ||
-	    !try_lock_longer(thread))
+	    !try_lock(thread))
 		return;
 	halve(thread, law.generation);
-	unlock(thread);
+	unlock();
 }
 
 /* ---- opening and closing ---- */
@@ -413,27 +393,8 @@ void thin_more(struct thread *thread, bool frees)
  */
 static void open_set(struct thread *thread)
 {
-	uint64_t word = told_word();
-	bool room, others = false;
-
-	do {
-		struct told then = unpack(word);
-
-		if (then.set != CLOSED)
-			break;
-		__atomic_store_n(&shim_page.set, law.set, __ATOMIC_SEQ_CST);
-		then.set = OPENED;
-		then.openings++;
-		then.level = 0;
-		then.cut = cut_now();
-		if (change(thread, &word, then, &room)) {
-			all_look();
-			return;
-		}
-		others |= room;
-	} while (room);
-	if (others)
-		set_untold(true);
+	if (take_step(thread, OPEN, 0))
+		all_look();
 }
 
 /*
@@ -442,17 +403,13 @@ static void open_set(struct thread *thread)
  */
 static void close_set(struct thread *thread)
 {
-	uint64_t word = told_word(), closed;
-	struct told then;
+	struct told then = told_now(), before;
 
-	do {
-		then = unpack(word);
-		if (then.level)
-			set_untold(true);
-		then.level = 0;
-		then.set = CLOSING;
-	} while (!__atomic_compare_exchange_n(&law.told, &word, pack(then), false, __ATOMIC_ACQ_REL,
-					      __ATOMIC_ACQUIRE));
+	then.level = 0;
+	then.set = CLOSING;
+	before = unpack(__atomic_exchange_n(&law.told, pack(then), __ATOMIC_ACQ_REL));
+	if (before.level)
+		set_untold(true);
 	__atomic_store_n(&shim_page.set, NULL, __ATOMIC_SEQ_CST);
 	law.unswept = false;
 	law.keep = 0;
@@ -460,8 +417,7 @@ static void close_set(struct thread *thread)
 	__atomic_store_n(&law.interval_least, 0, __ATOMIC_RELAXED);
 	memset(law.set, 0, law.lines * sizeof(*law.set));
 	then.set = CLOSED;
-	closed = pack(then);
-	__atomic_store_n(&law.told, closed, __ATOMIC_RELEASE);
+	__atomic_store_n(&law.told, pack(then), __ATOMIC_RELEASE);
 	settle(thread);
 	all_look();
 }
@@ -526,12 +482,12 @@ void thin_obey(struct thread *thread)
 	__atomic_store_n(&thread->looked_beat, thin_beat(), __ATOMIC_RELAXED);
 	if ((is_untold() || law.unswept || may_close(thread)) && try_lock(thread)) {
 		obey(thread);
-		unlock(thread);
+		unlock();
 	}
 	if (must_open(thread))
 		open_set(thread);
 	if (must_lower(thread)) {
-		raise_level(thread, level_wanted(thread));
+		take_step(thread, RAISE, level_wanted(thread));
 		if (thread->spare_step) /* the mark has taken room, too */
 			thinned_more(thread);
 	}
