@@ -137,7 +137,7 @@ function Missing() {
 	);
 }
 
-/** Above the view, where it moves nothing. */
+/** Over the end of the view, where it moves nothing and hides no heading. */
 function EstimateNote() {
 	return useEstimates() ? (
 		<p class="preview" role="status">

@@ -92,7 +92,7 @@ function siteColumns(props: ViewProps, by: string): Column<SiteRow>[] {
 			cell: (g) => (blocks ? count(g.value.blocks) : size(g.value.bytes)),
 		},
 		{ key: 'part', title: '%', width: '58px', right: true, cell: (g) => (blocks ? percent(g.value.blocks, g.whole.blocks) : percent(g.value.bytes, g.whole.bytes)) },
-		{ key: 'other', title: blocks ? 'Bytes' : 'Blocks', width: '86px', right: true, cell: (g) => (blocks ? size(g.value.bytes) : count(g.value.blocks)) },
+		{ key: 'other', title: blocks ? 'Bytes' : 'Blocks', width: '100px', right: true, cell: (g) => (blocks ? size(g.value.bytes) : count(g.value.blocks)) },
 		{ key: 'allocated', title: 'Allocated', width: '90px', right: true, hint: 'in all, freed or not', cell: (g) => size(g.allocated.bytes) },
 		{ key: 'leaked', title: 'Not freed', width: '90px', right: true, hint: 'by the end', cell: (g) => size(g.leaked.bytes) },
 		{ key: 'sizes', title: 'Block size', width: '150px', right: true, from: 1020, cell: (g) => blockSize(g.min_size, g.max_size) },
@@ -138,7 +138,7 @@ export function groupColumns(props: ViewProps, whole: Sum | undefined, title: st
 	const last = (g: AllocationGroup) => g.backtrace[g.backtrace.length - 1];
 	const time = (ns: number) => duration(ns);
 	const sum: Column<AllocationGroup> = { key: 'size', title, width: '112px', right: true, sort: 'only_matched.size', cell: (g) => size(g.only_matched.size) };
-	const number: Column<AllocationGroup> = { key: 'count', title: blocks ? `${title}, blocks` : 'Blocks', width: blocks ? '130px' : '90px', right: true, sort: 'only_matched.allocated_count', cell: (g) => count(g.only_matched.allocated_count) };
+	const number: Column<AllocationGroup> = { key: 'count', title: blocks ? `${title}, blocks` : 'Blocks', width: blocks ? '130px' : '108px', right: true, sort: 'only_matched.allocated_count', cell: (g) => count(g.only_matched.allocated_count) };
 	const part = (g: AllocationGroup) => (whole ? (blocks ? percent(g.only_matched.allocated_count, whole.blocks) : percent(g.only_matched.size, whole.bytes)) : '');
 	return [
 		{ key: 'trail', title: 'Backtrace, from the innermost function', width: 'minmax(170px, 4fr)', cell: (g) => <Trail frames={g.backtrace} /> },
