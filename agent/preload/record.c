@@ -314,7 +314,8 @@ static COLD bool put_bare(struct thread *thread, struct event *event, bool is_re
 	unwind_forget(thread->unwind);
 	if (put)
 		thread->last_stamp = event->stamp;
-	thin_more(thread, event_class(event->kind) == EVENT_CLASS_FREE);
+	if (put || thread->policy == RING_THIN)
+		thin_more(thread, event_class(event->kind) == EVENT_CLASS_FREE);
 	thread->spare = thin_spare(thread);
 	return put;
 }

@@ -23,7 +23,7 @@
 #define THINNED_MOST   21u /* steps: from full mode up to RING_INTERVAL_MAX */
 #define THINNED_FAR    8  /* from here on each step counts twice for what is followed */
 #define THINNED_NEAR   64 /* words: with fewer left at the end of a slice three steps are taken at a time */
-#define THINNED_LAST   14 /* words: with fewer left all steps are taken. Two events have room there, which is more than come then */
+#define THINNED_LAST   14 /* words, room for two events: with fewer left all steps are taken */
 #define THINNED_HALVES 6  /* from here on frees of sampled blocks are too many, too */
 
 /* A thread that has not looked for so many beats of the agent's heart, ten a second, is at rest: nobody waits for it. */
@@ -43,9 +43,9 @@ static struct {
 } law;
 
 /*
- * What the last mark says, as one word: each change of it is one atomic step behind its mark. So any thread may open the set or raise the
- * level without the lock, and has not to wait for a holder of it that is not at work. Two threads may put marks at a time; whose step fails
- * has put one that may be older than the last, and puts another.
+ * What the last mark says, as one word: each change of it is one atomic step, taken after its mark was put. So any thread may open the set
+ * or raise the level without the lock: it does not wait for a holder that the kernel has taken off its processor. Two threads may put marks
+ * at a time. The one whose step fails has put a mark that may be older than the last one, and puts another.
  */
 struct told {
 	uint8_t level, cut, keep, set; /* set: an enum set_state */

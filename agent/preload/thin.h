@@ -38,8 +38,8 @@ uint32_t thin_generation(void);
  * now. */
 bool thin_halve(struct thread *thread, uint32_t generation);
 
-/* An event found room at the end of its slice only, or none: its thread is thinned one step more, or three where little is left; if `frees` the
- * set is halved as well. */
+/* An event found room at the end of its slice only, or none: its thread is thinned one step more, three where little is left, and all where
+ * next to nothing is. If `frees` the set is halved as well. */
 void thin_more(struct thread *thread, bool frees);
 
 /* Words of its slice that a thread keeps free for such events. */
