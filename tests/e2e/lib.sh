@@ -87,7 +87,7 @@ at_end() {
 		done
 	fi
 	kill_children
-	jobs -p | xargs -r kill -KILL 2>/dev/null # those that a test has started without its environment
+	jobs -p | xargs -r kill -KILL 2>/dev/null || true # those that a test has started without its environment
 	wait
 	times >"$T/cpu"
 	awk -F'[ ms]' '{ sum += 60 * ($1 + $4) + $2 + $5 } END { printf "CPU time of the test: %.1f s\n", sum }' "$T/cpu"
