@@ -1,14 +1,15 @@
 // Single allocations: a row a block, and of the one that is selected all that is known.
 import { useMemo } from 'preact/hooks';
-import { filtersOf, go, valueOf } from '../base/address';
+import { filtersOf, go, valueOf, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { count, duration, size } from '../base/format';
 import { Answered } from '../base/ui';
 import type { ViewProps } from '../frame/views';
 import { nanoseconds, type Allocation, type Allocations, type Ledger } from '../api/types';
-import { nameOf, placeOfFrame, Trail } from '../table/frames';
+import { nameOf, Place, Trail } from '../table/frames';
 import { None } from '../table/sites';
-import { VirtualTable, type Column } from '../table/virtual';
+import type { Column } from '../base/grid';
+import { VirtualTable } from '../table/virtual';
 import { BlockPanel } from './block';
 import { matchedInWords, useMatched } from './matched';
 import './allocations.css';
@@ -42,10 +43,10 @@ export function useThreadNames(stream: string, version: number): Map<number, str
 	return useMemo(() => new Map((data?.threads ?? []).map((t) => [t.tid, t.name])), [data]);
 }
 
-function columnsOf(names: Map<number, string>): Column<Allocation>[] {
+function columnsOf(names: Map<number, string>, address: Address): Column<Allocation>[] {
 	return [
 		{ key: 'trail', title: 'Backtrace, from the innermost function', width: 'minmax(170px, 4fr)', cell: (a) => <Trail frames={a.backtrace} /> },
-		{ key: 'place', title: 'Place', width: 'minmax(110px, 1fr)', from: 900, cell: (a) => <span class="dim" title={a.backtrace.at(-1)?.source}>{placeOfFrame(a.backtrace.at(-1))}</span> },
+		{ key: 'place', title: 'Place', width: 'minmax(110px, 1fr)', from: 900, cell: (a) => <Place address={address} file={a.backtrace.at(-1)?.source} line={a.backtrace.at(-1)?.line} /> },
 		{ key: 'time', title: 'Time', width: '92px', right: true, sort: 'timestamp', hint: 'when it was allocated, since the start', cell: (a) => duration(nanoseconds(a.timestamp_relative)) },
 		{ key: 'size', title: 'Size', width: '84px', right: true, sort: 'size', cell: (a) => <span title={`${count(a.size)} bytes`}>{size(a.size)}</span> },
 		{
@@ -67,7 +68,7 @@ function columnsOf(names: Map<number, string>): Column<Allocation>[] {
 function List(props: ViewProps & { matched: [string, string][]; version: number }) {
 	const { address, stream, matched } = props;
 	const names = useThreadNames(stream.id, props.version);
-	const columns = useMemo(() => columnsOf(names), [names]);
+	const columns = useMemo(() => columnsOf(names, address), [names, address.params.toString()]);
 	const chosen = address.params.get('sort') ?? '';
 	const sort = SORTS.includes(chosen) ? chosen : 'timestamp';
 	const order = sort === chosen ? (address.params.get('order') === 'dsc' ? 'dsc' : 'asc') : 'asc';

@@ -1,6 +1,6 @@
 // All that is known of one block: what it was, its realloc chain, who allocated it, who freed it.
 import type { ComponentChildren } from 'preact';
-import { changed, go } from '../base/address';
+import { changed, go, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { count, duration, size } from '../base/format';
 import { Answered } from '../base/ui';
@@ -113,20 +113,20 @@ function Chain(props: ViewProps & { a: Allocation; chain: ChainRow[] }) {
 	);
 }
 
-function Stacks(props: { a: Allocation }) {
-	const { a } = props;
+function Stacks(props: { a: Allocation; address: Address }) {
+	const { a, address } = props;
 	return (
 		<>
 			<section aria-label="Allocated by" tabIndex={0}>
 				<h3>Allocated by</h3>
-				{a.backtrace.length ? <StackList frames={a.backtrace} /> : <p class="dim">No backtrace was recorded.</p>}
+				{a.backtrace.length ? <StackList frames={a.backtrace} address={address} /> : <p class="dim">No backtrace was recorded.</p>}
 			</section>
 			<section aria-label="Freed by" tabIndex={0}>
 				<h3>{a.chain_deallocation ? 'Moved by' : 'Freed by'}</h3>
 				{!a.deallocation ? (
 					<p class="dim">It was not freed.</p>
 				) : a.deallocation.backtrace?.length ? (
-					<StackList frames={a.deallocation.backtrace} />
+					<StackList frames={a.deallocation.backtrace} address={address} />
 				) : (
 					<p class="dim">Backtraces of frees were not recorded.</p>
 				)}
@@ -166,7 +166,7 @@ export function BlockPanel(props: ViewProps & { block: string; names: Map<number
 								<Facts {...props} a={a} chain={chain} />
 								<Chain {...props} a={a} chain={chain} />
 							</section>
-							<Stacks a={a} />
+							<Stacks a={a} address={address} />
 						</div>
 					) : (
 						<p class="dim">There is no block of this number.</p>

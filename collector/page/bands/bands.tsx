@@ -12,6 +12,7 @@ import { drawPlotPicture, plotPictureHeight, type PlotPicture } from '../base/pl
 import { Answered, Segments, useSize } from '../base/ui';
 import type { Band, Timeline } from '../api/types';
 import type { ViewProps } from '../frame/views';
+import { Place } from '../table/frames';
 import { None } from '../table/sites';
 
 const KINDS = [
@@ -133,7 +134,9 @@ function Bands(props: ViewProps & { data: Timeline; kind: Kind }) {
 										</svg>{' '}
 										{filter ? <a href={changed(address, { set: filter })}>{band.function ?? band.name}</a> : band.name}
 									</td>
-									<td class="text dim minor">{band.file ? `${baseName(band.file)}:${band.line}` : ''}</td>
+									<td class="text minor">
+										<Place address={address} file={band.file} line={band.line} />
+									</td>
 									<td class="text dim minor">{band.module ? baseName(band.module) : ''}</td>
 									<td class="n">{show(band.most)}</td>
 									<td class="n">{show(valuesOf(band).at(-1) ?? 0)}</td>

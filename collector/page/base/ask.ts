@@ -159,14 +159,32 @@ function estimateOf(path: string): string | undefined {
 	return `${path}&preview=${ONE_IN}`;
 }
 
-const estimates = new Set<Flight>();
+/** Estimates that are shown, each by the signal that ends its question. */
+const estimates = new Set<AbortSignal>();
 const watchers = new Set<() => void>();
 
-function setEstimate(flight: Flight, shown: boolean): void {
-	if (shown === estimates.has(flight)) return;
-	if (shown) estimates.add(flight);
-	else estimates.delete(flight);
+function setEstimate(of: AbortSignal, shown: boolean): void {
+	if (shown === estimates.has(of)) return;
+	if (shown) estimates.add(of);
+	else estimates.delete(of);
 	watchers.forEach((tell) => tell());
+}
+
+/** Asks by `askIt`; before that, of what takes its time, for an estimate. */
+export async function inTwoSteps<T>(path: string, signal: AbortSignal, askIt: (path: string) => Promise<T>, onEstimate: (estimate: T) => void): Promise<T> {
+	const quick = estimateOf(path);
+	if (!quick) return askIt(path);
+	try {
+		const estimate = await askIt(quick);
+		if (!signal.aborted) {
+			setEstimate(signal, true);
+			signal.addEventListener('abort', () => setEstimate(signal, false));
+			onEstimate(estimate);
+		}
+	} catch (error) {
+		if (signal.aborted || (error as AskError).status === CANCELLED) throw error;
+	}
+	return askIt(path).finally(() => setEstimate(signal, false));
 }
 
 /** Is anything that is shown an estimate, until what is true has come? */
@@ -209,23 +227,9 @@ export function useAnswer<T>(path: string | null, version = 0): Answer<T> {
 	const start = (question: string, of: number) => {
 		const flight: Flight = { path: question, version: of, abort: new AbortController(), over: false };
 		const { signal } = flight.abort;
-		const quick = of ? undefined : estimateOf(question);
-		const exact = () => ask<T>(question, { signal });
-		const answered = quick
-			? ask<T>(quick, { signal }).then(
-					(data) => {
-						if (!signal.aborted) {
-							setEstimate(flight, true);
-							setAnswer({ data });
-						}
-						return exact();
-					},
-					(error: AskError) => (error.status === CANCELLED || signal.aborted ? Promise.reject(error) : exact()),
-				)
-			: exact();
+		const exact = (path: string) => ask<T>(path, { signal });
 		last.current = flight;
-		signal.addEventListener('abort', () => setEstimate(flight, false));
-		answered.finally(() => setEstimate(flight, false)).then(
+		(of ? exact(question) : inTwoSteps(question, signal, exact, (data) => setAnswer({ data }))).then(
 			(data) => {
 				flight.over = true;
 				if (flight.abort.signal.aborted) return;

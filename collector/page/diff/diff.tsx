@@ -1,11 +1,13 @@
 // What differs from another recording or moment, by call site: the largest difference first.
-import { changed, filtersOf, inBlocks, valueOf } from '../base/address';
+import { changed, filtersOf, go, inBlocks, valueOf } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { baseName, count, size } from '../base/format';
+import { Grid, type Column } from '../base/grid';
 import { Answered, Notice } from '../base/ui';
 import { baseInWords } from '../frame/compare';
 import { useFleet } from '../frame/fleet_state';
-import type { Diff } from '../api/types';
+import { Place } from '../table/frames';
+import type { Diff, DiffGroup } from '../api/types';
 import type { ViewProps } from '../frame/views';
 
 const COUNT = 300;
@@ -13,6 +15,25 @@ const KINDS = { added: 'new', removed: 'gone', changed: '' };
 
 function signed(value: number, text: (n: number) => string): string {
 	return `${value > 0 ? '+' : ''}${text(value)}`;
+}
+
+/** The stack of a group; of one that is gone here the base has it, and it can't be shown. */
+function keyOf(group: DiffGroup): string {
+	return String(group.backtrace_id ?? '');
+}
+
+function columnsOf(props: ViewProps, text: (n: number) => string, of: (sum: { bytes: number; blocks: number }) => number): Column<DiffGroup>[] {
+	const { address } = props;
+	const change = (g: DiffGroup) => (inBlocks(address) ? g.blocks : g.bytes);
+	return [
+		{ key: 'function', title: 'Call site', width: 'minmax(150px, 3fr)', cell: (g) => <a href={changed(address, { view: 'flame', set: { find: g.function ?? undefined } })}>{g.function ?? '[unknown]'}</a> },
+		{ key: 'place', title: 'Place', width: 'minmax(118px, 1fr)', from: 560, cell: (g) => <Place address={address} file={g.file} line={g.line} /> },
+		{ key: 'module', title: 'Module', width: 'minmax(80px, 1fr)', from: 700, cell: (g) => <span class="dim" title={g.module ?? undefined}>{baseName(g.module ?? '')}</span> },
+		{ key: 'change', title: 'Difference', width: '110px', right: true, cell: (g) => <span class={change(g) > 0 ? 'more' : 'less'}>{signed(change(g), text)}</span> },
+		{ key: 'here', title: 'Here', width: '100px', right: true, from: 560, cell: (g) => (g.new ? text(of(g.new)) : '') },
+		{ key: 'there', title: 'There', width: '100px', right: true, from: 560, cell: (g) => (g.base ? text(of(g.base)) : '') },
+		{ key: 'kind', title: 'Which', silent: true, width: '64px', cell: (g) => <span class="dim">{KINDS[g.kind]}</span> },
+	];
 }
 
 function Difference(props: ViewProps & { diff: Diff; base: string }) {
@@ -38,39 +59,15 @@ function Difference(props: ViewProps & { diff: Diff; base: string }) {
 			{diff.groups.length === 0 ? (
 				<Notice title="There is no difference.">Both have the same at each call site.</Notice>
 			) : (
-				<div class="tablebox" tabIndex={0}>
-					<table>
-						<thead>
-							<tr>
-								<th>Call site</th>
-								<th class="minor">Place</th>
-								<th class="minor">Module</th>
-								<th class="n">Difference</th>
-								<th class="n minor">Here</th>
-								<th class="n minor">There</th>
-								<th />
-							</tr>
-						</thead>
-						<tbody>
-							{diff.groups.map((g) => {
-								const change = blocks ? g.blocks : g.bytes;
-								return (
-									<tr>
-										<td class="text">
-											<a href={changed(address, { view: 'flame', set: { find: g.function ?? undefined } })}>{g.function ?? '[unknown]'}</a>
-										</td>
-										<td class="text dim minor">{g.file ? `${baseName(g.file)}:${g.line}` : ''}</td>
-										<td class="text dim minor">{baseName(g.module ?? '')}</td>
-										<td class={`n ${change > 0 ? 'more' : 'less'}`}>{signed(change, text)}</td>
-										<td class="n minor">{g.new ? text(of(g.new)) : ''}</td>
-										<td class="n minor">{g.base ? text(of(g.base)) : ''}</td>
-										<td class="dim">{KINDS[g.kind]}</td>
-									</tr>
-								);
-							})}
-						</tbody>
-					</table>
-				</div>
+				<Grid
+					label="Call sites that differ, the largest difference first"
+					columns={columnsOf(props, text, of)}
+					total={diff.groups.length}
+					row={(at) => diff.groups[at]}
+					keyOf={keyOf}
+					picked={address.params.get('picked') ?? ''}
+					onPick={(g) => go({ set: { picked: keyOf(g), site: undefined } }, true)}
+				/>
 			)}
 		</>
 	);

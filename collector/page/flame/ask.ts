@@ -1,6 +1,6 @@
 // The tree of an address, laid out by the worker.
-import { useEffect, useState } from 'preact/hooks';
-import { announce, AskError, tokenHeaders, type Answer } from '../base/ask';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { announce, AskError, inTwoSteps, tokenHeaders, type Answer } from '../base/ask';
 import type { Laid, Look } from './lay';
 import type { Order } from './worker';
 
@@ -24,27 +24,44 @@ function order(url: string | null, look: Look, keep: boolean): number {
 export function useLayout(path: string, look: Look, version: number): Answer<Laid> {
 	const [answer, setAnswer] = useState<Answer<Laid>>({});
 	const [tries, setTries] = useState(0);
+	const asked = useRef('');
 	const { blocks, focus, byName } = look;
 
 	useEffect(() => {
-		const number = order(path, look, !version);
-		const reply = (event: MessageEvent<Reply>) => {
-			const { data } = event;
-			if (data.number !== number) return;
-			over();
-			if (data.laid) setAnswer({ data: data.laid });
-			else fail(new AskError(data.error!, data.status!, data.parameter));
-		};
-		const fail = (error: AskError) => setAnswer((before) => ({ data: before.data, error, again: () => setTries((n) => n + 1) }));
-		const over = announce(path, (why) => {
-			order(null, look, true);
-			fail(why);
+		const abort = new AbortController();
+		let leave: (() => void) | undefined;
+		const askIt = (wanted: string) =>
+			new Promise<Laid>((done, fail) => {
+				const number = order(wanted, look, !version);
+				const reply = (event: MessageEvent<Reply>) => {
+					const { data } = event;
+					if (data.number !== number) return;
+					leave!();
+					if (data.laid) done(data.laid);
+					else fail(new AskError(data.error!, data.status!, data.parameter));
+				};
+				const over = announce(wanted, (why) => {
+					order(null, look, true);
+					leave!();
+					fail(why);
+				});
+				worker!.addEventListener('message', reply);
+				leave = () => {
+					worker!.removeEventListener('message', reply);
+					over();
+				};
+			});
+		const take = (data: Laid) => !abort.signal.aborted && setAnswer({ data });
+		// What grows is drawn anew without a sign of it.
+		const question = JSON.stringify([path, blocks, focus, byName]);
+		if (asked.current !== question || !version) setAnswer((before) => ({ data: before.data, waitingSince: performance.now() }));
+		asked.current = question;
+		(version ? askIt(path) : inTwoSteps(path, abort.signal, askIt, take)).then(take, (error: AskError) => {
+			if (!abort.signal.aborted) setAnswer((before) => ({ data: before.data, error, again: () => setTries((n) => n + 1) }));
 		});
-		setAnswer((before) => ({ data: before.data, waitingSince: performance.now() }));
-		worker!.addEventListener('message', reply);
 		return () => {
-			worker!.removeEventListener('message', reply);
-			over();
+			abort.abort();
+			leave?.();
 			order(null, look, true);
 		};
 	}, [path, blocks, focus, byName, version, tries]);

@@ -1,78 +1,83 @@
 // The table beside a flame graph: a row a function, with what it has by itself and with all that it calls.
 import { useMemo } from 'preact/hooks';
-import { go } from '../base/address';
+import { go, type Address } from '../base/address';
 import { baseName, count, percent, size } from '../base/format';
-import { focusOf, functionOf, moduleOf, placeOf, siteOf, type Layout, type Match } from './layout';
+import { Grid, type Column } from '../base/grid';
+import { Place } from '../table/frames';
+import { fileOf, focusOf, functionOf, moduleOf, siteOf, type Layout, type Match } from './layout';
 
-const ROWS_MAX = 200;
+export interface FunctionTableProps {
+	layout: Layout;
+	address: Address;
+	/** Whether there is a view of sources. */
+	sources: boolean;
+	blocks: boolean;
+	picked: string;
+	match: Match | undefined;
+	focus: string;
+	onFocus: (frame: number) => void;
+}
 
-export function FunctionTable(props: { layout: Layout; blocks: boolean; picked: string; match: Match | undefined; focus: string; onFocus: (frame: number) => void }) {
-	const { layout, match } = props;
-	const rows = useMemo(() => {
-		const found: { frame: number; self: number; total: number; change: number }[] = [];
-		for (let i = 0; i < layout.rowFrame.length && found.length < ROWS_MAX; i++) {
-			const frame = layout.rowFrame[i]!;
-			if (!match || match.frames[frame]) found.push({ frame, self: layout.rowSelf[i]!, total: layout.rowTotal[i]!, change: layout.rowChange[i]! });
-		}
-		return found;
-	}, [layout, match]);
+/** Rows are numbers of the layout's. */
+function columnsOf(props: FunctionTableProps): Column<number>[] {
+	const { layout, address } = props;
 	const show = props.blocks ? count : size;
-	const whole = layout.amount[0]!;
+	const frameOf = (row: number) => layout.rowFrame[row]!;
+	const place = (row: number) => {
+		const file = fileOf(layout, frameOf(row));
+		const line = layout.lines[frameOf(row)]!;
+		if (file && props.sources) return <Place address={address} file={file} line={line} />;
+		return <span class="dim">{file ? `${baseName(file)}:${line}` : baseName(moduleOf(layout, frameOf(row)))}</span>;
+	};
+	return [
+		{ key: 'function', title: 'Function', width: 'minmax(140px, 3fr)', cell: (row) => <span title={functionOf(layout, frameOf(row))}>{functionOf(layout, frameOf(row))}</span> },
+		{ key: 'place', title: 'Place', width: 'minmax(110px, 1fr)', from: 560, cell: place },
+		{ key: 'self', title: 'Self', width: '86px', right: true, hint: 'by itself', cell: (row) => show(layout.rowSelf[row]!) },
+		{ key: 'total', title: 'Total', width: '86px', right: true, hint: 'with all that it calls', cell: (row) => show(layout.rowTotal[row]!) },
+		{ key: 'part', title: '%', width: '58px', right: true, from: 460, cell: (row) => percent(layout.rowTotal[row]!, layout.amount[0]!) },
+		...(layout.change ? [{ key: 'change', title: 'Change', width: '90px', right: true, cell: (row: number) => `${layout.rowChange[row]! > 0 ? '+' : ''}${show(layout.rowChange[row]!)}` }] : []),
+		{
+			key: 'around',
+			title: 'Callers and callees',
+			silent: true,
+			width: '54px',
+			class: 'bare around',
+			cell: (row) => (
+				<button
+					type="button"
+					class="button"
+					title="Callers above, callees below"
+					aria-label={`Callers and callees of ${functionOf(layout, frameOf(row))}`}
+					aria-pressed={focusOf(layout, frameOf(row)) === props.focus}
+					onClick={() => props.onFocus(frameOf(row))}
+				>
+					⇅
+				</button>
+			),
+		},
+	];
+}
+
+export function FunctionTable(props: FunctionTableProps) {
+	const { layout, match } = props;
+	const matching = useMemo(() => {
+		if (!match) return undefined;
+		const rows: number[] = [];
+		for (let i = 0; i < layout.rowFrame.length; i++) if (match.frames[layout.rowFrame[i]!]) rows.push(i);
+		return rows;
+	}, [layout, match]);
+	const site = (row: number) => siteOf(layout, layout.rowFrame[row]!);
 
 	return (
-		<div class="tablebox functions" tabIndex={0}>
-			<table>
-				<thead>
-					<tr>
-						<th>Function</th>
-						<th class="minor">Place</th>
-						<th class="n">Self</th>
-						<th class="n">Total</th>
-						<th class="n minor">%</th>
-						{layout.change && <th class="n">Change</th>}
-						<th>
-							<span class="hidden">Callers and callees</span>
-						</th>
-					</tr>
-				</thead>
-				<tbody>
-					{rows.map((r) => {
-						const site = siteOf(layout, r.frame);
-						const name = functionOf(layout, r.frame);
-						return (
-							<tr key={r.frame} aria-selected={site === props.picked} onClick={() => go({ set: { site } }, true)}>
-								<td class="text">
-									<button type="button" class="plain">
-										{name}
-									</button>
-								</td>
-								<td class="text dim minor">{baseName(placeOf(layout, r.frame) || moduleOf(layout, r.frame))}</td>
-								<td class="n">{show(r.self)}</td>
-								<td class="n">{show(r.total)}</td>
-								<td class="n minor">{percent(r.total, whole)}</td>
-								{layout.change && (
-									<td class="n">
-										{r.change > 0 ? '+' : ''}
-										{show(r.change)}
-									</td>
-								)}
-								<td class="around">
-									<button
-										type="button"
-										class="button"
-										title="Callers above, callees below"
-										aria-label={`Callers and callees of ${name}`}
-										aria-pressed={focusOf(layout, r.frame) === props.focus}
-										onClick={() => props.onFocus(r.frame)}
-									>
-										⇅
-									</button>
-								</td>
-							</tr>
-						);
-					})}
-				</tbody>
-			</table>
-		</div>
+		<Grid
+			label="Functions, the one with most by itself first"
+			class="functions"
+			columns={columnsOf(props)}
+			total={matching ? matching.length : layout.rowFrame.length}
+			row={(at) => (matching ? matching[at] : at)}
+			keyOf={site}
+			picked={props.picked}
+			onPick={(row) => go({ set: { site: site(row) } }, true)}
+		/>
 	);
 }

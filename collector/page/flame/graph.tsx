@@ -81,7 +81,7 @@ function Focused(props: { laid: Laid; focus: string; show: (n: number) => string
 	);
 }
 
-export function Graph(props: { laid: Laid; address: Address; canTurn: boolean; onOnly?: (frame: number) => void; children?: ComponentChildren }) {
+export function Graph(props: { laid: Laid; address: Address; canTurn: boolean; sources?: boolean; onOnly?: (frame: number) => void; children?: ComponentChildren }) {
 	const { laid, address } = props;
 	const { layout, around } = laid;
 	const blocks = inBlocks(address);
@@ -148,7 +148,7 @@ export function Graph(props: { laid: Laid; address: Address; canTurn: boolean; o
 			) : (
 				<Flame {...parts} key="all" layout={layout} label="Flame graph" wanted={found} onPick={onPick(layout)} />
 			)}
-			<FunctionTable layout={layout} blocks={blocks} picked={site} match={match} focus={focus} onFocus={(frame) => parts.onFocus(focusOf(layout, frame))} />
+			<FunctionTable layout={layout} address={address} sources={props.sources ?? false} blocks={blocks} picked={site} match={match} focus={focus} onFocus={(frame) => parts.onFocus(focusOf(layout, frame))} />
 		</div>
 	);
 }

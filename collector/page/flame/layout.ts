@@ -233,8 +233,12 @@ export function moduleOf(layout: Layout, frame: number): string {
 	return frame < 0 ? '' : layout.strings[layout.modules[frame]!]!;
 }
 
+export function fileOf(layout: Layout, frame: number): string {
+	return frame < 0 ? '' : layout.strings[layout.files[frame]!]!;
+}
+
 export function placeOf(layout: Layout, frame: number): string {
-	const file = frame < 0 ? '' : layout.strings[layout.files[frame]!]!;
+	const file = fileOf(layout, frame);
 	return file ? `${file}:${layout.lines[frame]}` : '';
 }
 

@@ -38,6 +38,7 @@ export function FlameView(props: ViewProps) {
 						address={address}
 						laid={laid}
 						canTurn={!params.has('base')}
+						sources
 						onOnly={(frame) => go({ set: { function_regex: `^${functionOf(laid.layout, frame).replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$` } })}
 					/>
 				) : (

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { changed, go, type Address } from '../base/address';
 import { useAnswer, about } from '../base/ask';
 import { baseName, count, duration, shortCount, size, stateInWords, when } from '../base/format';
+import { Grid, sorted, type Column } from '../base/grid';
 import { Notice, Segments } from '../base/ui';
 import { useFleet } from '../frame/fleet_state';
 import { Import, Imports } from '../imports/drop';
@@ -11,28 +12,21 @@ import { Snapshots } from '../orders/snapshots';
 import { TakeSnapshot } from '../orders/take';
 import { nanoseconds, type Stream, type Timeline } from '../api/types';
 
-interface Column {
-	name: string;
-	title: string;
-	/** What the column is sorted by. */
-	key: (s: Stream) => number | string;
-	number?: boolean;
-	/** Left out in a narrow window. */
-	minor?: boolean;
-}
+/** What a column is sorted by. */
+const KEYS: Record<string, (s: Stream) => number | string> = {
+	program: (s) => s.name,
+	host: (s) => s.host ?? '',
+	pid: (s) => s.pid ?? 0,
+	state: (s) => s.state,
+	began: (s) => nanoseconds(s.timestamp),
+	ran: (s) => nanoseconds(s.runtime),
+	heap: (s) => s.final_allocated,
+	blocks: (s) => s.final_allocated_count,
+	events: (s) => s.events ?? 0,
+	rate: (s) => s.events_per_second ?? 0,
+};
 
-const COLUMNS: Column[] = [
-	{ name: 'program', title: 'Program', key: (s) => s.name },
-	{ name: 'host', title: 'Host', key: (s) => s.host ?? '', minor: true },
-	{ name: 'pid', title: 'PID', key: (s) => s.pid ?? 0, number: true, minor: true },
-	{ name: 'state', title: 'State', key: (s) => s.state },
-	{ name: 'began', title: 'Began', key: (s) => nanoseconds(s.timestamp), number: true, minor: true },
-	{ name: 'ran', title: 'Recorded for', key: (s) => nanoseconds(s.runtime), number: true, minor: true },
-	{ name: 'heap', title: 'Heap', key: (s) => s.final_allocated, number: true },
-	{ name: 'blocks', title: 'Blocks', key: (s) => s.final_allocated_count, number: true, minor: true },
-	{ name: 'events', title: 'Events', key: (s) => s.events ?? 0, number: true, minor: true },
-	{ name: 'rate', title: 'Events/s', key: (s) => s.events_per_second ?? 0, number: true, minor: true },
-];
+const WORDS = ['program', 'host', 'state']; // sorted from A to Z, unless asked otherwise
 
 function matches(stream: Stream, words: string[]): boolean {
 	const text = `${stream.name} ${stream.cmdline} ${stream.host ?? ''} ${stream.pid ?? ''} ${stateInWords(stream)} ${stream.id}`.toLowerCase();
@@ -52,45 +46,45 @@ function Line(props: { stream: Stream }) {
 	);
 }
 
-function Row(props: { stream: Stream; address: Address; picked: boolean; onPick: () => void }) {
-	const { stream: s } = props;
-	const href = changed(props.address, { stream: s.id.slice(0, 12), view: 'overview', fresh: true });
+function Program(props: { stream: Stream; address: Address }) {
+	const { stream: s, address } = props;
+	const id = s.id.slice(0, 12);
 	return (
-		<tr class={s.state}>
-			<td class="pick">
-				<input type="checkbox" checked={props.picked} onChange={props.onPick} aria-label={`Pick ${s.name} ${s.pid ?? ''} to compare it`} />
-			</td>
-			<td class="program">
-				<a href={href} title={s.cmdline}>
-					{s.name || baseName(s.executable)}
-				</a>{' '}
-				<span class="dim">{s.cmdline.replace(/^\S+\s*/, '')}</span>
-				{s.incomplete && (
-					<a class="warning" href={changed(props.address, { stream: s.id.slice(0, 12), view: 'account', fresh: true })} title={s.incomplete}>
-						⚠ incomplete
-					</a>
-				)}
-			</td>
-			<td class="minor">{s.host}</td>
-			<td class="n minor">{s.pid || ''}</td>
-			<td>
-				<span class={`state ${s.state}`}>{stateInWords(s)}</span>
-			</td>
-			<td class="n minor">{when(nanoseconds(s.timestamp) / 1e6)}</td>
-			<td class="n minor">{duration(nanoseconds(s.runtime))}</td>
-			<td class="n">{size(s.final_allocated)}</td>
-			<td class="n minor">{count(s.final_allocated_count)}</td>
-			<td class="n minor">{s.events === undefined ? '' : shortCount(s.events)}</td>
-			<td class="n minor">{s.state === 'live' && s.events_per_second !== undefined ? shortCount(s.events_per_second) : ''}</td>
-			<td class="minor">
-				<Line stream={s} />
-			</td>
-			<td class="minor">{s.state === 'live' && <Orders stream={s} address={props.address} small />}</td>
-		</tr>
+		<span class="program" title={s.cmdline}>
+			{s.incomplete && (
+				<a class="warning" href={changed(address, { stream: id, view: 'account', fresh: true })} title={s.incomplete}>
+					⚠ incomplete
+				</a>
+			)}
+			<a href={changed(address, { stream: id, view: 'overview', fresh: true })}>{s.name || baseName(s.executable)}</a> <span class="dim">{s.cmdline.replace(/^\S+\s*/, '')}</span>
+		</span>
 	);
 }
 
-const ROWS_MAX = 200;
+function columnsOf(address: Address, picked: string[], onPick: (id: string) => void): Column<Stream>[] {
+	return [
+		{
+			key: 'pick',
+			title: 'Compare',
+			silent: true,
+			width: '40px',
+			class: 'bare',
+			cell: (s) => <input type="checkbox" checked={picked.includes(s.id)} onChange={() => onPick(s.id)} aria-label={`Pick ${s.name} ${s.pid ?? ''} to compare it`} />,
+		},
+		{ key: 'program', title: 'Program', sort: 'program', width: 'minmax(150px, 1fr)', cell: (s) => <Program stream={s} address={address} /> },
+		{ key: 'host', title: 'Host', sort: 'host', width: '110px', from: 700, cell: (s) => <span title={s.host ?? undefined}>{s.host}</span> },
+		{ key: 'pid', title: 'PID', sort: 'pid', width: '76px', right: true, from: 700, cell: (s) => s.pid || '' },
+		{ key: 'state', title: 'State', sort: 'state', width: '104px', cell: (s) => <span class={`state ${s.state}`} title={stateInWords(s)}>{stateInWords(s)}</span> },
+		{ key: 'began', title: 'Began', sort: 'began', width: '128px', right: true, from: 1000, cell: (s) => when(nanoseconds(s.timestamp) / 1e6) },
+		{ key: 'ran', title: 'Recorded for', sort: 'ran', width: '104px', right: true, from: 1340, cell: (s) => duration(nanoseconds(s.runtime)) },
+		{ key: 'heap', title: 'Heap', sort: 'heap', width: '86px', right: true, hint: 'in use now, or at the end', cell: (s) => size(s.final_allocated) },
+		{ key: 'blocks', title: 'Blocks', sort: 'blocks', width: '96px', right: true, from: 1440, hint: 'in use now, or at the end', cell: (s) => count(s.final_allocated_count) },
+		{ key: 'events', title: 'Events', sort: 'events', width: '80px', right: true, from: 760, cell: (s) => (s.events === undefined ? '' : shortCount(s.events)) },
+		{ key: 'rate', title: 'Events/s', sort: 'rate', width: '84px', right: true, from: 760, cell: (s) => (s.state === 'live' && s.events_per_second !== undefined ? shortCount(s.events_per_second) : '') },
+		{ key: 'line', title: 'In use over time', width: '132px', from: 1100, cell: (s) => <Line stream={s} /> },
+		{ key: 'orders', title: 'Orders', silent: true, width: '96px', from: 700, class: 'bare', cell: (s) => s.state === 'live' && <Orders stream={s} address={address} small /> },
+	];
+}
 
 export function FleetView(props: { address: Address }) {
 	const { streams, connected, incomplete } = useFleet();
@@ -98,14 +92,11 @@ export function FleetView(props: { address: Address }) {
 	const [taken, setTaken] = useState(0); // snapshots, here
 	const { params } = props.address;
 	const q = params.get('q') ?? '';
-	const sort = COLUMNS.find((c) => c.name === params.get('sort')) ?? COLUMNS[4]!;
-	const order = params.get('order') ?? (sort.number ? 'dsc' : 'asc');
+	const chosen = params.get('sort') ?? '';
+	const sort = KEYS[chosen] ? chosen : 'began';
+	const order = params.get('order') === 'asc' || (params.get('order') !== 'dsc' && WORDS.includes(sort)) ? 'asc' : 'dsc';
 	const found = (streams ?? []).filter((s) => matches(s, q.toLowerCase().split(/\s+/).filter(Boolean)));
-	const sign = order === 'asc' ? 1 : -1;
-	const rows = found.sort((a, b) => {
-		const [x, y] = [sort.key(a), sort.key(b)];
-		return sign * (typeof x === 'number' ? x - (y as number) : x.localeCompare(y as string));
-	});
+	const rows = sorted(found, KEYS[sort]!, order);
 	const pick = (id: string) => setPicked((before) => (before.includes(id) ? before.filter((p) => p !== id) : [...before.slice(-1), id]));
 	const live = (streams ?? []).filter((s) => s.state === 'live').length;
 
@@ -163,38 +154,18 @@ export function FleetView(props: { address: Address }) {
 			)}
 			{!snapshots && streams && streams.length > 0 && rows.length === 0 && <Notice title={`Nothing matches “${q}”.`}>Search for a part of a program, host, pid or state.</Notice>}
 			{!snapshots && rows.length > 0 && (
-				<div class="tablebox" tabIndex={0}>
-					<table>
-						<thead>
-							<tr>
-								<th class="pick">
-									<span class="hidden">Compare</span>
-								</th>
-								{COLUMNS.map((c) => (
-									<th class={`${c.number ? 'n' : ''} ${c.minor ? 'minor' : ''}`} aria-sort={c === sort ? (order === 'asc' ? 'ascending' : 'descending') : 'none'}>
-										<button
-											type="button"
-											onClick={() => go({ set: { sort: c.name, order: c === sort ? (order === 'asc' ? 'dsc' : 'asc') : undefined } })}
-										>
-											{c.title}
-											{c === sort ? (order === 'asc' ? ' ▴' : ' ▾') : ''}
-										</button>
-									</th>
-								))}
-								<th class="minor">In use over time</th>
-								<th class="minor">
-									<span class="hidden">Orders</span>
-								</th>
-							</tr>
-						</thead>
-						<tbody>
-							{rows.slice(0, ROWS_MAX).map((s) => (
-								<Row key={s.id} stream={s} address={props.address} picked={picked.includes(s.id)} onPick={() => pick(s.id)} />
-							))}
-						</tbody>
-					</table>
-					{rows.length > ROWS_MAX && <p class="dim more">The first {ROWS_MAX} are shown: search to see others.</p>}
-				</div>
+				<Grid
+					label="Recordings"
+					class="recordings"
+					columns={columnsOf(props.address, picked, pick)}
+					total={rows.length}
+					row={(at) => rows[at]}
+					rowHeight={26}
+					rowClass={(s) => s.state}
+					sort={sort}
+					order={order}
+					onSort={(name, turned) => go({ set: { sort: name, order: name === sort ? turned : undefined } })}
+				/>
 			)}
 		</main>
 	);

@@ -2,7 +2,7 @@
 import { changed, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
 import { baseName } from '../base/format';
-import { nameOf, placeOfFrame, StackList } from '../table/frames';
+import { nameOf, Place, placeOfFrame, StackList } from '../table/frames';
 import type { Backtrace, Stream } from '../api/types';
 
 /** The backtrace that is selected, and what can be asked about it. */
@@ -18,7 +18,7 @@ function Selected(props: { address: Address; stream: Stream; backtrace: string }
 		<>
 			<h2>{nameOf(frames[0])}</h2>
 			<p class="dim">
-				<code>{placeOfFrame(frames[0])}</code> {frames[0]?.library && `· ${baseName(frames[0].library)}`}
+				<Place address={address} file={frames[0]?.source} line={frames[0]?.line} /> {frames[0]?.library && `· ${baseName(frames[0].library)}`}
 			</p>
 			<h3>Next</h3>
 			<ul class="next">
@@ -35,7 +35,7 @@ function Selected(props: { address: Address; stream: Stream; backtrace: string }
 				)}
 			</ul>
 			<h3>Heaviest stack</h3>
-			<StackList frames={data.frames} />
+			<StackList frames={data.frames} address={address} />
 		</>
 	);
 }
@@ -53,7 +53,7 @@ export function Inspector(props: { address: Address; stream: Stream | undefined;
 				<>
 					<h2>{name}</h2>
 					<p class="dim">
-						{place && <code>{place}</code>} {module && `· ${baseName(module)}`}
+						{place && <Place address={address} file={place.slice(0, place.lastIndexOf(':'))} line={Number(place.slice(place.lastIndexOf(':') + 1))} />} {module && `· ${baseName(module)}`}
 					</p>
 					<h3>Next</h3>
 					<ul class="next">

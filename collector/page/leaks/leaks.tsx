@@ -3,13 +3,15 @@
 import { useMemo } from 'preact/hooks';
 import { changed, filtersOf, go, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
+import type { Column } from '../base/grid';
 import { baseName, count, duration, percent, size } from '../base/format';
 import { useNarrow } from '../base/ui';
 import type { ViewProps } from '../frame/views';
 import { siteFilterBeside } from '../filters/words';
+import { Place } from '../table/frames';
 import { None, sparkPath } from '../table/sites';
 import { Spark } from '../table/spark';
-import { VirtualTable, type Column } from '../table/virtual';
+import { VirtualTable } from '../table/virtual';
 import type { Leak, Leaks } from '../api/types';
 import './leaks.css';
 
@@ -40,8 +42,9 @@ function columnsOf(props: ViewProps): Column<Leak>[] {
 			cell: (leak) => (
 				<>
 					<strong title={leak.function ?? undefined}>{name(leak)}</strong>{' '}
-					<span class="dim" title={leak.file ?? leak.module ?? undefined}>
-						{leak.file ? `${baseName(leak.file)}:${leak.line}` : ''} {baseName(leak.module ?? '')}
+					<Place address={address} file={leak.file} line={leak.line} />{' '}
+					<span class="dim" title={leak.module ?? undefined}>
+						{baseName(leak.module ?? '')}
 					</span>
 					<div class="leak-words" title={leakInWords(leak)}>
 						{leakInWords(leak)}

@@ -6,7 +6,7 @@ import { useCalmVersion } from '../base/calm';
 import { baseName, count, duration, size } from '../base/format';
 import { asMoment, useMoment, type Moment } from '../base/moment';
 import { Plot, type Line } from '../base/plot';
-import { Rows, type Column } from '../base/rows';
+import { Grid, type Column } from '../base/grid';
 import { Answered, Notice } from '../base/ui';
 import type { ViewProps } from '../frame/views';
 import { nanoseconds, type Stream, type Time } from '../api/types';
@@ -105,23 +105,26 @@ function Table(props: ViewProps & { answer: Maps; moment: Moment }) {
 	}, [all, text, by, down]);
 	const sum = (get: (l: MapLine) => number) => lines.reduce((s, l) => s + (l.gone ? 0 : get(l)), 0);
 	const mapped = lines.filter((l) => !l.gone).length;
-	const column = (name: string, title: string, width: number | undefined, more: Partial<Column> = {}): Column => ({
-		title,
-		...(width === undefined ? {} : { width }),
-		sort: by === name ? (down ? 'descending' : 'ascending') : 'none',
-		onSort: () => go({ set: { sort: name, order: (by === name ? !down : !['address', 'name', 'by', 'since'].includes(name)) ? 'dsc' : undefined } }, true),
-		...more,
-	});
-	const columns: Column[] = [
-		column('address', 'Address', 210),
-		column('size', 'Size', 78, { numeric: true }),
-		column('resident', 'Resident', 82, { numeric: true, about: `In memory ${moment.text}, as the last reading before had it` }),
-		column('peak', 'Most', 90, { numeric: true, about: 'Most that was resident at any reading' }),
-		{ title: '', width: 54, about: 'Protection: read, write, execute; private or shared' },
-		column('name', 'Name', undefined),
-		column('by', 'Mapped by', 160),
-		column('since', 'Since', 84, { numeric: true }),
-		column('until', 'Until', 84, { numeric: true }),
+	const columns: Column<MapLine>[] = [
+		{ key: 'address', title: 'Address', sort: 'address', width: '210px', cell: (l) => <code title={rangeOf(l.map)}>{rangeOf(l.map)}</code> },
+		{ key: 'size', title: 'Size', sort: 'size', width: '78px', right: true, cell: (l) => <span title={`${count(l.map.size)} B`}>{size(l.map.size)}</span> },
+		{ key: 'resident', title: 'Resident', sort: 'resident', width: '86px', right: true, hint: `In memory ${moment.text}, as the last reading before had it`, cell: (l) => sizeOr(l.resident) },
+		{ key: 'peak', title: 'Most', sort: 'peak', width: '90px', right: true, hint: 'Most that was resident at any reading', cell: (l) => `${l.map.peak_rss_estimated ? '≈ ' : ''}${sizeOr(l.map.peak_rss)}` },
+		{ key: 'protection', title: 'Protection', silent: true, width: '54px', hint: 'Protection: read, write, execute; private or shared', cell: (l) => <code>{protectionOf(l.map)}</code> },
+		{
+			key: 'name',
+			title: 'Name',
+			sort: 'name',
+			width: 'minmax(160px, 1fr)',
+			cell: ({ map, name }) => (
+				<span title={name}>
+					{map.name ? baseName(map.name) : name} {map.name && map.name.includes('/') && <span class="dim">{map.name.slice(0, -baseName(map.name).length)}</span>}
+				</span>
+			),
+		},
+		{ key: 'by', title: 'Mapped by', sort: 'by', width: '160px', cell: (l) => <span title={l.by}>{l.by}</span> },
+		{ key: 'since', title: 'Since', sort: 'since', width: '84px', right: true, cell: (l) => duration(l.since) },
+		{ key: 'until', title: 'Until', sort: 'until', width: '84px', right: true, cell: (l) => (l.until === Infinity ? '' : duration(l.until)) },
 	];
 	const selected = picked === null ? -1 : lines.findIndex((l) => String(l.map.id) === picked);
 	const select = (line: MapLine) =>
@@ -143,37 +146,19 @@ function Table(props: ViewProps & { answer: Maps; moment: Moment }) {
 					Only what the program itself mapped is known, and not how much of it was resident. <code>agent run --gather-maps -- PROGRAM</code> records both.
 				</p>
 			)}
-			<Rows
+			<Grid
 				label="Memory maps"
 				columns={columns}
-				count={lines.length}
-				selected={selected}
+				total={lines.length}
+				row={(i) => lines[i]}
+				keyOf={(l) => String(l.map.id)}
+				picked={picked ?? ''}
 				show={selected < 0 ? undefined : selected}
-				onSelect={(i) => select(lines[i]!)}
-				row={(i) => {
-					const line = lines[i]!;
-					const { map } = line;
-					return {
-						class: line.gone ? 'gone' : '',
-						cells: [
-							<code>{rangeOf(map)}</code>,
-							size(map.size),
-							sizeOr(line.resident),
-							<>
-								{map.peak_rss_estimated ? '≈ ' : ''}
-								{sizeOr(map.peak_rss)}
-							</>,
-							<code>{protectionOf(map)}</code>,
-							<button type="button" class="plain" onClick={() => select(line)}>
-								{map.name ? baseName(map.name) : line.name} {map.name && map.name.includes('/') && <span class="dim">{map.name.slice(0, -baseName(map.name).length)}</span>}
-							</button>,
-							line.by,
-							duration(line.since),
-							line.until === Infinity ? '' : duration(line.until),
-						],
-						titles: [rangeOf(map), `${count(map.size)} B`, undefined, undefined, undefined, line.name, line.by],
-					};
-				}}
+				onPick={select}
+				rowClass={(l) => (l.gone ? 'gone' : '')}
+				sort={by}
+				order={down ? 'dsc' : 'asc'}
+				onSort={(name, order) => go({ set: { sort: name, order: (by === name ? order : ['address', 'name', 'by', 'since'].includes(name) ? 'asc' : 'dsc') === 'dsc' ? 'dsc' : undefined } }, true)}
 			/>
 		</>
 	);

@@ -4,10 +4,10 @@ import { changed, filtersOf, go, inBlocks, valueOf, type Address } from '../base
 import { about, useAnswer, type AskError } from '../base/ask';
 import { useCalmVersion } from '../base/calm';
 import { baseName, count, percent, size } from '../base/format';
-import { Rows } from '../base/rows';
+import { Grid } from '../base/grid';
 import { Answered, Notice } from '../base/ui';
 import type { ViewProps } from '../frame/views';
-import { filesOf, useLineSums, type LineSum } from './sums';
+import { filesOf, useLineSums, type FileSum, type LineSum } from './sums';
 import type { SourceText } from '../api/types';
 import { Text } from './text';
 import './source.css';
@@ -68,31 +68,26 @@ function Files(props: { address: Address; lines: LineSum[] }) {
 					{count(files.length)} {files.length === 1 ? 'file' : 'files'} with call sites
 				</span>
 			</div>
-			<Rows
+			<Grid
 				label="Source files"
 				columns={[
-					{ title: 'File' },
-					{ title: blocks ? 'Blocks' : 'Bytes', numeric: true, width: 100 },
-					{ title: '%', numeric: true, width: 60, about: 'Of all that has a known line' },
-					{ title: blocks ? 'Bytes' : 'Blocks', numeric: true, width: 100 },
-					{ title: 'Lines', numeric: true, width: 70, about: 'Lines that allocated' },
-				]}
-				count={files.length}
-				row={(at) => {
-					const f = files[at]!;
-					return {
-						cells: [
-							<>
+					{
+						key: 'file',
+						title: 'File',
+						width: 'minmax(180px, 1fr)',
+						cell: (f: FileSum) => (
+							<span title={f.file}>
 								<a href={open(f.file)}>{baseName(f.file)}</a> <span class="dim">{f.file.slice(0, -baseName(f.file).length)}</span>
-							</>,
-							blocks ? count(f.blocks) : size(f.bytes),
-							percent(blocks ? f.blocks : f.bytes, total),
-							blocks ? size(f.bytes) : count(f.blocks),
-							count(f.lines),
-						],
-						titles: [f.file],
-					};
-				}}
+							</span>
+						),
+					},
+					{ key: 'value', title: blocks ? 'Blocks' : 'Bytes', right: true, width: '100px', cell: (f: FileSum) => (blocks ? count(f.blocks) : size(f.bytes)) },
+					{ key: 'part', title: '%', right: true, width: '60px', hint: 'Of all that has a known line', cell: (f: FileSum) => percent(blocks ? f.blocks : f.bytes, total) },
+					{ key: 'other', title: blocks ? 'Bytes' : 'Blocks', right: true, width: '100px', from: 460, cell: (f: FileSum) => (blocks ? size(f.bytes) : count(f.blocks)) },
+					{ key: 'lines', title: 'Lines', right: true, width: '70px', from: 460, hint: 'Lines that allocated', cell: (f: FileSum) => count(f.lines) },
+				]}
+				total={files.length}
+				row={(at) => files[at]}
 			/>
 		</>
 	);
@@ -121,21 +116,19 @@ function WithoutText(props: { address: Address; error: AskError; lines: LineSum[
 				)}
 			</p>
 			{lines.length > 0 && (
-				<Rows
+				<Grid
 					label="Lines that allocated"
 					columns={[
-						{ title: 'Line', numeric: true, width: 70 },
-						{ title: blocks ? 'Blocks' : 'Bytes', numeric: true, width: 100 },
-						{ title: '%', numeric: true, width: 60, about: 'Of this file' },
-						{ title: 'Function', width: 420 },
+						{ key: 'line', title: 'Line', right: true, width: '70px', cell: (l: LineSum) => l.line },
+						{ key: 'value', title: blocks ? 'Blocks' : 'Bytes', right: true, width: '100px', cell: (l: LineSum) => (blocks ? count(l.blocks) : size(l.bytes)) },
+						{ key: 'part', title: '%', right: true, width: '60px', hint: 'Of this file', cell: (l: LineSum) => percent(blocks ? l.blocks : l.bytes, total) },
+						{ key: 'function', title: 'Function', width: 'minmax(120px, 1fr)', cell: (l: LineSum) => l.function },
 					]}
-					count={lines.length}
-					selected={lines.findIndex((l) => String(l.line) === address.params.get('line'))}
-					onSelect={(at) => go({ set: { line: String(lines[at]!.line), picked: lines[at]!.backtrace ? String(lines[at]!.backtrace) : undefined, site: undefined } }, true)}
-					row={(at) => {
-						const l = lines[at]!;
-						return { cells: [l.line, blocks ? count(l.blocks) : size(l.bytes), percent(blocks ? l.blocks : l.bytes, total), l.function] };
-					}}
+					total={lines.length}
+					row={(at) => lines[at]}
+					keyOf={(l) => String(l.line)}
+					picked={address.params.get('line') ?? ''}
+					onPick={(l) => go({ set: { line: String(l.line), picked: l.backtrace ? String(l.backtrace) : undefined, site: undefined } }, true)}
 				/>
 			)}
 		</>

@@ -2,7 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import { go, inBlocks, type Address } from '../base/address';
 import { count, size } from '../base/format';
-import { Rows } from '../base/rows';
+import { Grid } from '../base/grid';
 import type { SourceText } from '../api/types';
 
 const CHARACTER = 7.3; // px, of 12 px monospace
@@ -42,40 +42,44 @@ export function Text(props: { text: SourceText; address: Address; backtraceOf: (
 					</button>
 				))}
 			</div>
-			<Rows
+			<Grid
 				class="source-text"
 				rowHeight={20}
 				label={`Text of ${text.file}`}
 				columns={[
-					{ title: blocks ? 'Blocks' : 'Bytes', numeric: true, width: 86, about: 'Came through the line: allocated there, or by what it calls' },
-					{ title: 'Itself', numeric: true, width: 88, about: 'Allocated at the line itself' },
-					{ title: 'Line', numeric: true, width: 54 },
-					{ title: 'Text', class: 'text', width },
-				]}
-				count={text.lines.length}
-				selected={chosen - 1}
-				show={first - 1}
-				onSelect={(at) => pick(at + 1)}
-				row={(at) => {
-					const value = amount(at + 1);
-					return {
-						class: value ? 'heavy' : '',
-						cells: [
-							value ? (
-								<>
-									<span class="share" style={{ width: `${(100 * value) / most}%` }} />
-									<span class="amount">{show(value)}</span>
-								</>
+					{
+						key: 'amount',
+						title: blocks ? 'Blocks' : 'Bytes',
+						right: true,
+						width: '86px',
+						hint: 'Came through the line: allocated there, or by what it calls',
+						class: 'share-of',
+						cell: (line: number) =>
+							amount(line) ? (
+								<span title={inFull(sums.get(line)!.bytes, sums.get(line)!.blocks)}>
+									<span class="share" style={{ width: `${(100 * amount(line)) / most}%` }} />
+									<span class="amount">{show(amount(line))}</span>
+								</span>
 							) : null,
-							self(at + 1) ? show(self(at + 1)) : null,
-							<button type="button" class="plain" aria-label={`Line ${at + 1}${value ? `, ${show(value)}` : ''}`} onClick={() => pick(at + 1)}>
-								{at + 1}
-							</button>,
-							<code>{text.lines[at]}</code>,
-						],
-						titles: value ? [inFull(sums.get(at + 1)!.bytes, sums.get(at + 1)!.blocks), inFull(sums.get(at + 1)!.self_bytes, sums.get(at + 1)!.self_blocks)] : [],
-					};
-				}}
+					},
+					{
+						key: 'self',
+						title: 'Itself',
+						right: true,
+						width: '88px',
+						hint: 'Allocated at the line itself',
+						cell: (line: number) => (self(line) ? <span title={inFull(sums.get(line)!.self_bytes, sums.get(line)!.self_blocks)}>{show(self(line))}</span> : null),
+					},
+					{ key: 'line', title: 'Line', right: true, width: '54px', class: 'line-number', cell: (line: number) => line },
+					{ key: 'text', title: 'Text', class: 'text', width: `minmax(${width}px, 1fr)`, cell: (line: number) => <code>{text.lines[line - 1]}</code> },
+				]}
+				total={text.lines.length}
+				row={(at) => at + 1}
+				keyOf={String}
+				picked={String(chosen)}
+				rowClass={(line) => (amount(line) ? 'heavy' : '')}
+				show={first - 1}
+				onPick={pick}
 			/>
 		</>
 	);

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { changed, filtersOf, go, type Address } from '../base/address';
 import { about, ask, AskError, send } from '../base/ask';
 import { count, duration } from '../base/format';
-import { Rows as Table } from '../base/rows';
+import { Grid, type Column } from '../base/grid';
 import { Notice, Segments } from '../base/ui';
 import { Menu } from '../frame/menu';
 import type { ViewProps } from '../frame/views';
@@ -96,7 +96,9 @@ function Progress(props: { stream: string; since: number }) {
 	);
 }
 
-function Cell(props: { address: Address; column: Shown; row: Record<string, Value>; text: string }) {
+type Row = Record<string, Value>;
+
+function Cell(props: { address: Address; column: Shown; row: Row; text: string }) {
 	const { column, row, address } = props;
 	const value = row[column.name];
 	if (value === null || value === undefined) return <span class="null">{props.text}</span>;
@@ -128,14 +130,25 @@ function Answer(props: { address: Address; rows: Rows; showsPlot: boolean; onSho
 	const picture = useMemo(() => pictureOf(rows, shown), [rows, shown]);
 	const chosen = picture && (picture.values.find((i) => shown[i]!.name === value) ?? picture.values[0]!);
 	const columns = useMemo(
-		() =>
+		(): Column<Row>[] =>
 			shown.map((column) => {
 				const { name, kind } = column;
 				let longest = name.length;
 				for (const row of rows.rows.slice(0, MEASURED)) longest = Math.max(longest, cellText(row[name], column).length);
-				return { title: name, numeric: kind !== 'text', width: Math.round(Math.min(460, Math.max(64, longest * (kind === 'text' ? 7.6 : 8.4) + 26))) };
+				const width = Math.round(Math.min(460, Math.max(64, longest * (kind === 'text' ? 7.6 : 8.4) + 26)));
+				return {
+					key: name,
+					title: name,
+					right: kind !== 'text',
+					width: `${width}px`,
+					cell: (row: Row) => (
+						<span title={row[name] === null || row[name] === undefined ? undefined : String(row[name])}>
+							<Cell address={address} column={column} row={row} text={cellText(row[name], column)} />
+						</span>
+					),
+				};
 			}),
-		[rows, shown],
+		[rows, shown, address.params.toString()],
 	);
 
 	if (!rows.rows.length) return <Notice title="No rows.">The statement is right, but nothing fits it. It asks the whole recording: filters above do not count here.</Notice>;
@@ -160,19 +173,7 @@ function Answer(props: { address: Address; rows: Rows; showsPlot: boolean; onSho
 					The first {count(rows.rows.length)} rows are shown, there are more: add `limit` or a condition. The CSV file has up to 100,000.
 				</p>
 			)}
-			<Table
-				label="The answer"
-				columns={columns}
-				count={rows.rows.length}
-				row={(at) => {
-					const row = rows.rows[at]!;
-					const texts = shown.map((column) => cellText(row[column.name], column));
-					return {
-						cells: shown.map((column, i) => <Cell address={address} column={column} row={row} text={texts[i]!} />),
-						titles: shown.map(({ name }) => (row[name] === null || row[name] === undefined ? undefined : String(row[name]))),
-					};
-				}}
-			/>
+			<Grid label="The answer" columns={columns} total={rows.rows.length} row={(at) => rows.rows[at]} />
 		</>
 	);
 }

@@ -1,4 +1,5 @@
-// Frames in the cells of tables and in panels.
+// Frames and places in the cells of tables and in panels.
+import { changed, type Address } from '../base/address';
 import { baseName } from '../base/format';
 import type { Frame } from '../api/types';
 
@@ -8,6 +9,18 @@ export function nameOf(frame: Frame | undefined): string {
 
 export function placeOfFrame(frame: Frame | undefined): string {
 	return frame?.source ? `${baseName(frame.source)}${frame.line ? `:${frame.line}` : ''}` : '';
+}
+
+/** A line of a file, which leads to it in the source. */
+export function Place(props: { address: Address; file: string | null | undefined; line: number | null | undefined }) {
+	const { file, line } = props;
+	if (!file) return null;
+	return (
+		<a class="place" title={`${file}${line ? `:${line}` : ''}: show it in the source`} href={changed(props.address, { view: 'source', set: { file, line: line ? String(line) : undefined, q: undefined } })}>
+			{baseName(file)}
+			{line ? `:${line}` : ''}
+		</a>
+	);
 }
 
 /** The innermost function and its callers, as far as there is room. */
@@ -24,12 +37,12 @@ export function Trail(props: { frames: Frame[] }) {
 }
 
 /** A whole stack, the innermost frame first. */
-export function StackList(props: { frames: Frame[] }) {
+export function StackList(props: { frames: Frame[]; address: Address }) {
 	return (
 		<ol class="stack">
 			{[...props.frames].reverse().map((f) => (
 				<li class={f.is_inline ? 'inlined' : ''}>
-					{nameOf(f)} <span class="dim">{placeOfFrame(f) || baseName(f.library ?? '')}</span>
+					{nameOf(f)} {f.source ? <Place address={props.address} file={f.source} line={f.line} /> : <span class="dim">{baseName(f.library ?? '')}</span>}
 				</li>
 			))}
 		</ol>

@@ -4,15 +4,16 @@ import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { changed, filtersOf, go, inBlocks, valueOf, type Address } from '../base/address';
 import { about, useAnswer } from '../base/ask';
+import type { Column } from '../base/grid';
 import { baseName, count, duration, percent, size } from '../base/format';
 import { Notice, Segments } from '../base/ui';
 import type { ViewProps } from '../frame/views';
 import { nanoseconds, type AllocationGroup, type AllocationGroups, type Report, type Site, type Sites, type Stream, type Sum } from '../api/types';
 import { siteFilterBeside } from '../filters/words';
-import { placeOfFrame, Trail } from './frames';
+import { Place, Trail } from './frames';
 import { Spark } from './spark';
 import { SumTable } from './sums';
-import { VirtualTable, type Column } from './virtual';
+import { VirtualTable } from './virtual';
 
 const BY = [
 	['site', 'Call site'],
@@ -70,7 +71,7 @@ function siteColumns(props: ViewProps, by: string): Column<SiteRow>[] {
 	const condition = address.params.get('custom_filter');
 	return [
 		{ key: 'function', title: by === 'function' ? 'Function' : 'Call site', width: 'minmax(150px, 3fr)', cell: (g) => <span title={g.function ?? undefined}>{g.function ?? `[${baseName(g.module ?? 'unknown')}]`}</span> },
-		...(by === 'function' ? [] : [{ key: 'place', title: 'Place', width: 'minmax(118px, 1fr)', from: 560, cell: (g: SiteRow) => <span class="dim" title={g.file ?? undefined}>{g.file ? `${baseName(g.file)}:${g.line}` : ''}</span> }]),
+		...(by === 'function' ? [] : [{ key: 'place', title: 'Place', width: 'minmax(118px, 1fr)', from: 560, cell: (g: SiteRow) => <Place address={address} file={g.file} line={g.line} /> }]),
 		{ key: 'module', title: 'Module', width: 'minmax(80px, 1fr)', from: 940, cell: (g) => <span class="dim" title={g.module ?? undefined}>{baseName(g.module ?? '')}</span> },
 		{
 			key: 'graph',
@@ -142,7 +143,7 @@ export function groupColumns(props: ViewProps, whole: Sum | undefined, title: st
 	const part = (g: AllocationGroup) => (whole ? (blocks ? percent(g.only_matched.allocated_count, whole.blocks) : percent(g.only_matched.size, whole.bytes)) : '');
 	return [
 		{ key: 'trail', title: 'Backtrace, from the innermost function', width: 'minmax(170px, 4fr)', cell: (g) => <Trail frames={g.backtrace} /> },
-		{ key: 'place', title: 'Place', width: 'minmax(100px, 1fr)', from: 900, cell: (g) => <span class="dim" title={last(g)?.source}>{placeOfFrame(last(g))}</span> },
+		{ key: 'place', title: 'Place', width: 'minmax(100px, 1fr)', from: 900, cell: (g) => <Place address={address} file={last(g)?.source} line={last(g)?.line} /> },
 		{ key: 'module', title: 'Module', width: 'minmax(80px, 1fr)', from: 1100, cell: (g) => <span class="dim" title={last(g)?.library}>{baseName(last(g)?.library ?? '')}</span> },
 		{
 			key: 'graph',

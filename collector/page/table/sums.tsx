@@ -4,13 +4,15 @@
 import { useMemo } from 'preact/hooks';
 import { changed, go, inBlocks, valueOf } from '../base/address';
 import { about } from '../base/ask';
+import type { Column } from '../base/grid';
 import { baseName, count, duration, percent, size } from '../base/format';
 import type { ViewProps } from '../frame/views';
 import type { Sum } from '../api/types';
 import { siteFilter } from '../filters/words';
+import { Place } from './frames';
 import { blockSize, None, sparkPath } from './sites';
 import { Spark } from './spark';
-import { VirtualTable, type Column } from './virtual';
+import { VirtualTable } from './virtual';
 
 interface SumRow {
 	function: string | null;
@@ -48,7 +50,7 @@ function columnsOf(props: ViewProps & { by: string; whole: Sum | undefined; titl
 	const blocksColumn: Column<SumRow> = { key: 'blocks', title: blocks ? `${title}, blocks` : 'Blocks', width: blocks ? '130px' : '92px', right: true, sort: 'blocks', cell: (r) => count(r.blocks) };
 	return [
 		{ key: 'function', title: by === 'function' ? 'Function' : 'Call site', width: 'minmax(150px, 3fr)', cell: (r) => <span title={name(r)}>{name(r)}</span> },
-		...(by === 'function' ? [] : [{ key: 'place', title: 'Place', width: 'minmax(90px, 1fr)', cell: (r: SumRow) => <span class="dim" title={r.file ?? undefined}>{r.file ? `${baseName(r.file)}:${r.line}` : ''}</span> }]),
+		...(by === 'function' ? [] : [{ key: 'place', title: 'Place', width: 'minmax(90px, 1fr)', cell: (r: SumRow) => <Place address={address} file={r.file} line={r.line} /> }]),
 		{ key: 'module', title: 'Module', width: 'minmax(80px, 1fr)', from: 1000, cell: (r) => <span class="dim" title={r.module ?? undefined}>{baseName(r.module ?? '')}</span> },
 		{
 			key: 'graph',

@@ -1,7 +1,7 @@
 // Two builds of a program are picked in the fleet; what the later one has more stands first.
 export default async function ({ page, open, settled, picture, accessible, check, args }) {
 	const [before, after] = args;
-	const pick = (id) => page.locator('tr', { has: page.locator(`a[href*="${id.slice(0, 12)}"]`) }).getByRole('checkbox');
+	const pick = (id) => page.locator('.vt-row', { has: page.locator(`a[href*="${id.slice(0, 12)}"]`) }).getByRole('checkbox');
 
 	await open('#/');
 	await pick(before).check();
@@ -10,12 +10,12 @@ export default async function ({ page, open, settled, picture, accessible, check
 	await page.getByRole('link', { name: 'Compare the two' }).click();
 	await settled();
 	check('red has grown', /red has grown/.test(await page.locator('.tools').innerText()));
-	const row = await page.locator('.functions tbody tr').first().innerText();
+	const row = await page.locator('.functions .vt-row').first().innerText();
 	check('the regression is the first function', /load_index/.test(row), row);
 	await picture('diff-flame');
 	await page.getByRole('link', { name: 'Differences' }).click();
 	await settled();
-	const first = await page.locator('main tbody tr').first().innerText();
+	const first = await page.locator('main .vt-row').first().innerText();
 	check('the regression is the first call site', /load_index/.test(first) && /\+3\.00 MiB/.test(first), first);
 	await accessible('differences');
 	await picture('diff');

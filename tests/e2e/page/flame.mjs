@@ -24,7 +24,7 @@ export default async function ({ page, open, settled, picture, accessible, check
 	await accessible('callers and callees');
 	await picture('sandwich');
 	const said = await page.locator('.focused').innerText();
-	const total = await page.locator('.functions tr', { hasText: name }).first().locator('td').nth(3).innerText();
+	const total = await page.locator('.functions .vt-row', { hasText: name }).first().locator('[data-column=total]').innerText();
 	check('its total is that of the table', said.includes(total), `${said} / ${total}`);
 	const address = page.url();
 	await open('#/');
@@ -34,7 +34,7 @@ export default async function ({ page, open, settled, picture, accessible, check
 	await page.keyboard.press('Escape');
 	await settled();
 	check('Escape leaves it', !params().has('focus'), page.url());
-	await page.locator('.functions tr', { hasText: name }).first().getByRole('button', { name: /Callers and callees/ }).click();
+	await page.locator('.functions .vt-row', { hasText: name }).first().getByRole('button', { name: /Callers and callees/ }).click();
 	await settled();
 	check('the table leads to it', params().get('focus')?.startsWith(`${name}@`), page.url());
 	await page.getByRole('button', { name: /Show all/ }).first().click();

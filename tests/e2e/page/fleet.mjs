@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs';
 
 export default async function ({ page, open, settled, picture, accessible, check, args }) {
 	const [go, stop, name, second] = args;
-	const row = page.locator('tbody tr', { hasText: name });
-	const events = async () => (await row.locator('td').nth(9).innerText()) || '0';
+	const row = page.locator('.recordings .vt-row', { hasText: name });
+	const events = async () => (await row.locator('[data-column=events]').innerText()) || '0';
 
 	await open('#/');
 	check('an empty fleet says what to do', /No recording yet/.test(await page.locator('main').innerText()));

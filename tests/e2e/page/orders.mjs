@@ -4,7 +4,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 
 export default async function ({ page, browser, open, settled, picture, accessible, allow, check, args }) {
 	const [token, stop, profile, broken, elsewhere] = args;
-	const row = (name) => page.locator('tbody tr', { hasText: name });
+	const row = (name) => page.locator('.recordings .vt-row', { hasText: name });
+	const taken = (name) => page.locator('tbody tr', { hasText: name });
 	const dialog = page.getByRole('dialog');
 	const orders = async (name) => {
 		await row(name).getByRole('button', { name: /Orders/ }).click();
@@ -88,11 +89,11 @@ export default async function ({ page, browser, open, settled, picture, accessib
 	await picture('snapshot-taken');
 	await page.keyboard.press('Escape');
 	await page.getByRole('radio', { name: 'Snapshots' }).click();
-	await row('evening').getByText('1 process').click();
-	check('who is in it, and who is not', /python3[^]*without python3[^]*takes no orders/.test(await row('evening').innerText()), await row('evening').innerText());
+	await taken('evening').getByText('1 process').click();
+	check('who is in it, and who is not', /python3[^]*without python3[^]*takes no orders/.test(await taken('evening').innerText()), await taken('evening').innerText());
 	await accessible('snapshots');
 	await picture('snapshots');
-	await row('evening').getByRole('link', { name: 'evening' }).click();
+	await taken('evening').getByRole('link', { name: 'evening' }).click();
 	await settled();
 	check('it opens as a stream does', (await page.locator('.overview').count()) === 1 && /evening/.test(await page.locator('header').innerText()), await page.locator('header').innerText());
 	await page.getByRole('button', { name: 'Orders…' }).click();
@@ -120,7 +121,7 @@ export default async function ({ page, browser, open, settled, picture, accessib
 		document.body.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
 	}, 'main;read;take 300\nmain;write 40\n');
 	await row('dropped.collapsed').waitFor({ timeout: 30000 });
-	check('and that the other is a snapshot', /\tsnapshot\t/.test(await row('snapshot:evening').innerText()), await row('snapshot:evening').innerText());
+	check('and that the other is a snapshot', (await row('snapshot:evening').locator('.state').innerText()) === 'snapshot');
 	check('the list says that it was imported', /imported/.test(await row('dropped.collapsed').innerText()), await row('dropped.collapsed').innerText());
 	await accessible('imports');
 	await picture('imports');

@@ -3,7 +3,7 @@ export default async function ({ page, open, settled, picture, accessible, check
 	const [stream, token] = args;
 
 	await open(`#/${stream}/maps`);
-	const rows = page.locator('.rows tbody tr:not(.spacer)');
+	const rows = page.locator('main .vt-row');
 	check('there are maps', (await rows.count()) > 5, await rows.count());
 	await page.getByRole('searchbox', { name: 'Search the maps' }).fill('[heap]');
 	await settled();
@@ -50,8 +50,8 @@ export default async function ({ page, open, settled, picture, accessible, check
 	await page.getByRole('link', { name: 'holes.c' }).click();
 	await page.locator('.source-text').waitFor();
 	await settled();
-	check('with it the text is shown', /malloc/.test(await page.locator('.source-text tr.heavy').first().innerText()), await page.locator('.source-text tr.heavy').first().innerText());
-	await page.locator('.source-text tr.heavy button').first().click();
+	check('with it the text is shown', /malloc/.test(await page.locator('.source-text .vt-row.heavy').first().innerText()), await page.locator('.source-text .vt-row.heavy').first().innerText());
+	await page.locator('.source-text .vt-row.heavy').first().click();
 	await settled();
 	check('a line is in the address', /line=\d+/.test(page.url()), page.url());
 	await accessible('a source file');

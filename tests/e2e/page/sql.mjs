@@ -23,8 +23,8 @@ export default async function ({ page, context, open, settled, picture, accessib
 	await page.keyboard.press('Control+Enter');
 	await page.waitForFunction(() => /5 rows/.test(document.querySelector('.sql .tools [role=status]')?.textContent ?? ''));
 	check('the statement is in the address', /query=select/.test(page.url()), page.url());
-	check('bytes are shown as sizes', /iB|\d B/.test(await page.locator('.rows tbody tr').nth(0).innerText()), await page.locator('.rows tbody').innerText());
-	check('and in full on hovering', /^\d+$/.test(await page.locator('.rows tbody td.n').first().getAttribute('title')));
+	check('bytes are shown as sizes', /iB|\d B/.test(await page.locator('.sql .vt-row').first().innerText()), await page.locator('.sql .vt-rows').innerText());
+	check('and in full on hovering', /^\d+$/.test(await page.locator('.sql .vt-row .n span').first().getAttribute('title')));
 	check('bars are drawn', (await page.locator('.bar-of').count()) === 5);
 	await accessible('an answer');
 	await picture('sql');
@@ -37,7 +37,7 @@ export default async function ({ page, context, open, settled, picture, accessib
 	watch(other);
 	await other.goto(page.url());
 	await other.locator('.bar-of').first().waitFor();
-	check('somebody else sees the same', (await other.locator('.rows tbody').innerText()) === (await page.locator('.rows tbody').innerText()));
+	check('somebody else sees the same', (await other.locator('.sql .vt-rows').innerText()) === (await page.locator('.sql .vt-rows').innerText()));
 	await other.close();
 
 	await page.getByRole('button', { name: 'Examples' }).click();
