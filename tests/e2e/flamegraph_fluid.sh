@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # A flame graph of 50,000 frames stays fluid in a browser: what a zoom, a search and a move of the mouse take until they show is
 # measured there, in time of the processor (the page's thread: script, style, layout, paint), and bounded; the same for one in which
 # all frames are wide enough to be seen.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # make -j2 and make -j8 of twelve files under --follow with the default limit, beside two spinners: every process has a stream, none was
 # left out or only counted, nothing is lost. And a storm of short processes, deep trees, and children that are killed.
 . "$(dirname "$0")/lib.sh"

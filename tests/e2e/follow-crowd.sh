@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # More processes begin at the same time than the agent can hear at once, or has places for. Each has a recording, or the log names it
 # as one that has none: nobody is left out in silence. And the ledgers count processes that have none, not how often these asked: a child that
 # is turned away asks again when it has become another program.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # Files of other tools, of one program whose allocations are known, become streams: their figures are those that these tools print
 # themselves, every question works on them, and two of them, or one of them and a recording of ours, can be held against each other.
 #

@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # Allocators that are linked into the program itself: jemalloc and tcmalloc in place of malloc, and a small one under the names of
 # others, by several compilers and in several ways. Every block is on record with its call chain, once. Where a function can't be
 # hooked that is said, and the program runs as ever.

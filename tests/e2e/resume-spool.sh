@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # `agent serve --spool DIR` with no collector there: what memory has no room for goes to files, within the limit; a collector that
 # comes then gets all of it, and the files go. What an agent that is killed leaves there the next one brings: to a collector that
 # had the beginning, to one that comes new, and before what follows if the program lives. A folder that can't be written, a full

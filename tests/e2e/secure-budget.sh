@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # The agent's memory stays the number that was given when links speak TLS: RssAnon + RssShmem, with one collector and with as many as there
 # are places for, at full speed.
 . "$(dirname "$0")/lib.sh"

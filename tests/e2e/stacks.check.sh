@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # What is recorded is what a walk in full would give, at every event of some programs; stacks.check-full.sh has more.
 . "$(dirname "$0")/lib.sh"
 . "$TEST_SOURCE/lib-stacks.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # The agent is stopped (SIGSTOP) for longer than a program waits for it: the program goes on, unrecorded; when the agent runs
 # again, so does the recording, and what is missing is known to the event. With each policy that can come to this.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# ctest: LABELS full
 # A program that was thinned (policy thin): all ways to ask give the sums that `top` gives of what was allocated, is leaked, and was in
 # use at a moment, although what goes on is in rows of its own (survivors): SQL, conditions, lists of rows, histograms, leaks, kinds, threads
 # and REST. The totals bear the same error.

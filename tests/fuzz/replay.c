@@ -11,8 +11,8 @@
 #include "tests/fuzz/fuzz.h"
 
 #define LONGEST	 (16u << 20)
-#define PREFIXES 128
-#define DAMAGED	 128
+#define PREFIXES 64
+#define DAMAGED	 64
 
 static unsigned long inputs;
 
