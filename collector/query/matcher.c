@@ -260,12 +260,18 @@ static bool asks_stacks(const struct filter *f)
 	       f->module || f->lifetime == LIFETIME_ONLY_WHOLE_GROUP_LEAKED || asks_groups(f);
 }
 
+/* Nothing of its chain but whether realloc made the block of another: rows have that themselves. */
+static bool asks_moved(const struct filter *f)
+{
+	return f->position_min == 1 && f->position_max == UINT64_MAX;
+}
+
 static bool asks_chains(const struct filter *f)
 {
 	return f->first_size_min || f->first_size_max != UINT64_MAX || f->last_size_min ||
 	       f->last_size_max != UINT64_MAX || f->chain_lifetime_min_ns ||
 	       f->chain_lifetime_max_ns != UINT64_MAX || f->chain_length_min ||
-	       f->chain_length_max != UINT64_MAX || f->position_min ||
+	       f->chain_length_max != UINT64_MAX || (f->position_min && !asks_moved(f)) ||
 	       f->position_max != UINT64_MAX;
 }
 
@@ -328,8 +334,8 @@ static bool asks_nothing(const struct filter *f)
 	       f->size_max == UINT64_MAX && !f->lifetime_min_ns &&
 	       f->lifetime_max_ns == UINT64_MAX && !f->backtrace && !f->deallocation_backtrace &&
 	       !asks_stacks(f) && f->alive_at_ns == NO_TIME && f->alive_at_2_ns == NO_TIME &&
-	       !f->thread && !f->thread_name && !asks_row_bits(f) && !f->before_start &&
-	       !f->one_in;
+	       !f->thread && !f->thread_name && !asks_row_bits(f) && !asks_moved(f) &&
+	       !f->before_start && !f->one_in;
 }
 
 static unsigned lifetime_columns(const struct filter *f)
@@ -370,6 +376,8 @@ static unsigned columns_of(const struct matcher *m)
 		columns |= ROWS_STACK;
 	if (f->deallocation_backtrace)
 		columns |= ROWS_DEATH_STACK;
+	if (m->moved)
+		columns |= ROWS_CHAIN;
 	if (f->alive_at_ns != NO_TIME || f->alive_at_2_ns != NO_TIME)
 		columns |= ROWS_BIRTH | ROWS_DEATH;
 	if (m->one_in)
@@ -398,6 +406,7 @@ int matcher_init(struct matcher *matcher, struct view *view, const struct filter
 	matcher_init_all(matcher, view->recording, filter);
 	matcher->everything = asks_nothing(filter);
 	matcher->one_in = filter->one_in;
+	matcher->moved = asks_moved(filter);
 	matcher->hides_survivors =
 		recording_survivors(view->recording) && !filter_asks_alive(filter);
 	if (asks_stacks(filter))

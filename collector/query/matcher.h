@@ -24,6 +24,7 @@ struct matcher {
 	uint32_t threads;
 	bool everything;      /* no filter at all */
 	uint32_t one_in;      /* as the filter has it */
+	bool moved;	      /* only what realloc made of other blocks */
 	bool hides_survivors; /* the question is what was allocated, not what is alive */
 	unsigned columns;     /* that it looks at: enum row_columns */
 };

@@ -85,6 +85,8 @@ static void keep_columns(const struct matcher *m, const struct row_block *block,
 		keep_alive(rows, room, block, f->alive_at_ns);
 	if (f->alive_at_2_ns != NO_TIME)
 		keep_alive(rows, room, block, f->alive_at_2_ns);
+	if (m->moved)
+		KEEP(rows, room, block->chain_previous[i] != NO_BLOCK);
 	if (m->row_passes)
 		keep_bits(rows, room, m->row_passes, block->first_row);
 	if (m->thread_passes)
