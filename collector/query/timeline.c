@@ -1,6 +1,6 @@
 /*
  * What was in use over time, in buckets of equal width, exact at any width. The index of usage over time (usage_index.h) knows what
- * happened between any two moments; the view keeps that of all rows, and a question with a filter makes its own.
+ * happened between any two moments; the view keeps that of all rows, and those of the last filter.
  *
  * All that happens in the same nanosecond is one step. Sums are whole numbers: a block that was sampled stands for weight bytes
  * and for weight / size blocks in units of 1 / HISTORY_UNIT, so that what a birth added is what its death takes away.
@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "collector/query/filtered_index.h"
 #include "collector/query/timeline.h"
 #include "collector/query/usage_index.h"
 #include "collector/query/view.h"
@@ -74,18 +75,18 @@ static int ask(struct view *view, const struct history_of *of, struct timeline *
 	       struct err_text *err)
 {
 	const struct usage_index *index;
-	struct usage_index *own = NULL;
+	struct filtered_index *filtered = NULL;
 	int r;
 
 	if (of->matcher->everything) {
 		r = view_usage_index(view, of->matcher->filter, of->leaked_only, &index, err);
 	} else {
-		r = usage_index_new(of, &own, err);
-		index = own;
+		r = filtered_index_get(view, of, &filtered, err);
+		index = r ? NULL : filtered_index_of(filtered);
 	}
 	if (!r)
 		r = fill(timeline, index, of, peaks, err);
-	usage_index_free(own);
+	filtered_index_put(filtered);
 	return r;
 }
 

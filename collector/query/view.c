@@ -376,6 +376,8 @@ static void forget_indexes(struct view *view)
 {
 	forget_index(&view->usage[false]);
 	forget_index(&view->usage[true]);
+	for (unsigned i = 0; i < 2; i++)
+		filtered_indexes_forget(&view->filtered[i]);
 }
 
 static int make_index(struct view *view, const struct matcher *all, bool leaked,
@@ -432,6 +434,8 @@ int view_new(struct recording *recording, struct symbols *symbols, struct view *
 	view->symbols = symbols;
 	pthread_mutex_init(&view->lock, NULL);
 	pthread_mutex_init(&view->index_lock, NULL);
+	for (unsigned i = 0; i < 2; i++)
+		filtered_indexes_init(&view->filtered[i]);
 	pthread_mutex_init(&view->sums_lock, NULL);
 	if (add_nowhere(view) < 0) {
 		view_free(view);
@@ -458,6 +462,8 @@ void view_free(struct view *view)
 	forget_made(view);
 	pthread_mutex_destroy(&view->lock);
 	pthread_mutex_destroy(&view->index_lock);
+	for (unsigned i = 0; i < 2; i++)
+		filtered_indexes_done(&view->filtered[i]);
 	pthread_mutex_destroy(&view->sums_lock);
 	free(view);
 }

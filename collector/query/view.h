@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "collector/query/filtered_index.h"
 #include "collector/query/kept.h"
 #include "collector/query/intern.h"
 #include "collector/query/query.h"
@@ -64,6 +65,7 @@ struct view {
 		struct usage_index *index; /* NULL: not made yet */
 		struct kept kept;	   /* that it was read from */
 	} usage[2]; /* of all rows; of those that were not freed */
+	struct filtered_indexes filtered[2]; /* of answers; of previews */
 	/* Which groups have bands (series.c), the highest first: a stack of each. By grouping, and of all rows or those that were not freed. */
 	struct kept_bands {
 		uint64_t generation; /* of the view, for which it holds; + 1 */
