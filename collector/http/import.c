@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +14,10 @@
 
 #include "base/cleanup.h"
 #include "base/parse.h"
+#include "base/spawn.h"
 #include "collector/export/export.h"
 #include "collector/http/routes.h"
 #include "collector/http/sources_state.h"
-#include "collector/symbols/process.h"
 #include "collector/store/names.h"
 
 #include "base/ban.h"
@@ -204,33 +203,6 @@ static void importing_free(void *work)
 	free(i);
 }
 
-static int spawn(char *const *arguments, int input, int output, pid_t *ret_pid)
-{
-	cleanup(cleanup_free) char **environment = process_environment();
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t signals;
-	int error;
-
-	if (!environment || posix_spawn_file_actions_init(&actions))
-		return -ENOMEM;
-	posix_spawnattr_init(&attributes);
-	sigemptyset(&signals);
-	posix_spawnattr_setsigmask(&attributes, &signals);
-	sigfillset(&signals);
-	posix_spawnattr_setsigdefault(&attributes, &signals);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	error = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-	if (!error)
-		error = posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-	if (!error)
-		error = posix_spawn(ret_pid, "/proc/self/exe", &actions, &attributes, arguments,
-				    environment);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attributes);
-	return -error;
-}
-
 static uint64_t memory_max(const struct sources *sources)
 {
 	struct sysinfo machine;
@@ -286,6 +258,7 @@ static int start(struct exchange *x, struct importing *i, char *name)
 	char disk[24], memory[24], program[] = "heapcast-import", command[] = IMPORT_WORKER,
 				   ends[] = "--";
 	cleanup(cleanup_free) char *data = strdup(sources_data(x->sources));
+	cleanup(cleanup_free) char **environment = spawn_environment();
 	cleanup(cleanup_close) int output = -1;
 	char *arguments[] = {program, command,
 			     ends,    data,
@@ -297,7 +270,7 @@ static int start(struct exchange *x, struct importing *i, char *name)
 
 	snprintf(disk, sizeof(disk), "%llu", (unsigned long long)(most > DISK_LEAST ? most : DISK_LEAST));
 	snprintf(memory, sizeof(memory), "%llu", (unsigned long long)memory_max(x->sources));
-	if (!data || lseek(x->upload, 0, SEEK_SET) < 0)
+	if (!data || !environment || lseek(x->upload, 0, SEEK_SET) < 0)
 		return -ENOMEM;
 	if (pipe2(pipe_ends, O_CLOEXEC) < 0)
 		return -errno;
@@ -305,7 +278,13 @@ static int start(struct exchange *x, struct importing *i, char *name)
 	output = pipe_ends[1];
 	if (fcntl(i->fd, F_SETFL, O_NONBLOCK) < 0)
 		return -errno;
-	r = spawn(arguments, x->upload, output, &i->pid);
+	r = spawn(&(struct spawn){.program = "/proc/self/exe",
+				  .arguments = arguments,
+				  .environment = environment,
+				  .input = x->upload,
+				  .output = output,
+				  .error = SPAWN_SAME},
+		  &i->pid);
 	return r < 0 ? err_set(&x->err, r, "the process that imports does not start: %s",
 			       strerror(-r))
 		     : 0;

@@ -163,7 +163,8 @@ void store_fill_catalogue(struct store *store)
 	free(ids);
 }
 
-static int open_write(struct store *store, struct err_text *err)
+/* Who adds takes no lock: each recording has one of its own. What the catalogue does not hear of readers find out by themselves. */
+static int open_write(struct store *store, bool adds, struct err_text *err)
 {
 	cleanup(cleanup_free) char *streams = path_of(store, "streams");
 	cleanup(cleanup_free) char *catalogue = path_of(store, "catalogue.sqlite");
@@ -172,31 +173,20 @@ static int open_write(struct store *store, struct err_text *err)
 	if (!streams || !catalogue)
 		return -ENOMEM;
 	r = make_folder(store->path, err);
-	if (!r)
+	if (!r && !adds)
 		r = take_lock(store, err);
 	if (!r)
 		r = make_folder(streams, err);
-	if (!r)
-		r = catalogue_open_write(catalogue, &store->catalogue, &store->rebuilt, err);
+	if (r < 0)
+		return r;
+	if (adds) {
+		if (catalogue_open_add(catalogue, &store->catalogue) < 0)
+			store->catalogue = NULL;
+		return 0;
+	}
+	r = catalogue_open_write(catalogue, &store->catalogue, &store->rebuilt, err);
 	if (!r)
 		store_fill_catalogue(store);
-	return r;
-}
-
-/* Without the lock: each recording has one of its own. What the catalogue does not hear of readers find out by themselves. */
-static int open_add(struct store *store, struct err_text *err)
-{
-	cleanup(cleanup_free) char *streams = path_of(store, "streams");
-	cleanup(cleanup_free) char *catalogue = path_of(store, "catalogue.sqlite");
-	int r;
-
-	if (!streams || !catalogue)
-		return -ENOMEM;
-	r = make_folder(store->path, err);
-	if (!r)
-		r = make_folder(streams, err);
-	if (!r && catalogue_open_add(catalogue, &store->catalogue) < 0)
-		store->catalogue = NULL;
 	return r;
 }
 
@@ -234,9 +224,8 @@ int store_open(const char *path, enum store_access access, struct store **ret_st
 	if (!store->path)
 		r = -ENOMEM;
 	else
-		r = access == STORE_WRITE ? open_write(store, err)
-		    : access == STORE_ADD ? open_add(store, err)
-					  : open_read(store, err);
+		r = access == STORE_READ ? open_read(store, err)
+					 : open_write(store, access == STORE_ADD, err);
 	if (r < 0) {
 		store_close(store);
 		return r;

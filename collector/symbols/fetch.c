@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +16,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/spawn.h"
 #include "collector/symbols/elfid.h"
-#include "collector/symbols/process.h"
 
 #include "base/ban.h"
 
@@ -66,7 +65,7 @@ static void free_list(char **list)
 /* The collector's own, without what is dropped for the worker, and with what the client takes from there. */
 static char **environment_of(const struct fetcher *f)
 {
-	cleanup(cleanup_free) char **own = process_environment();
+	cleanup(cleanup_free) char **own = spawn_environment();
 	struct buf text = {0};
 	size_t count = 0;
 	char **list;
@@ -103,31 +102,17 @@ static int start(const struct fetcher *f, char *build_id, int output, pid_t *ret
 	char name[] = "heapcast-symbols", command[] = FETCH_COMMAND;
 	char *arguments[] = {name, command, build_id, NULL};
 	char **environment = environment_of(f);
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t signals;
-	int error;
+	int r = !environment ? -ENOMEM
+			     : spawn(&(struct spawn){.program = f->program,
+						     .arguments = arguments,
+						     .environment = environment,
+						     .input = SPAWN_NOTHING,
+						     .output = output,
+						     .error = SPAWN_SAME},
+				     ret_pid);
 
-	if (!environment || posix_spawn_file_actions_init(&actions)) {
-		free_list(environment);
-		return -ENOMEM;
-	}
-	posix_spawnattr_init(&attributes);
-	sigemptyset(&signals);
-	posix_spawnattr_setsigmask(&attributes, &signals);
-	sigfillset(&signals);
-	posix_spawnattr_setsigdefault(&attributes, &signals);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	if (!error)
-		error = posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-	if (!error)
-		error = posix_spawn(ret_pid, f->program, &actions, &attributes, arguments,
-				    environment);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attributes);
 	free_list(environment);
-	return -error;
+	return r;
 }
 
 static uint64_t now_s(void)

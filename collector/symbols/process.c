@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,81 +16,32 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/spawn.h"
 #include "collector/symbols/protocol.h"
 
 #include "base/ban.h"
 
-extern char **environ;
-
-static bool dropped(const char *variable)
-{
-	static const char *const prefixes[] = {"LD_PRELOAD=", "LD_AUDIT=", "DEBUGINFOD_",
-					       "HEAPCAST_", "MEMORY_PROFILER_"};
-
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
-		if (!strncmp(variable, prefixes[i], strlen(prefixes[i])))
-			return true;
-	return false;
-}
-
-char **process_environment(void)
-{
-	size_t count = 0, kept = 0;
-	char **environment;
-
-	while (environ && environ[count])
-		count++;
-	environment = calloc(count + 1, sizeof(*environment));
-	for (size_t i = 0; environment && i < count; i++)
-		if (!dropped(environ[i]))
-			environment[kept++] = environ[i];
-	return environment;
-}
-
-static int spawn(const char *program, int socket, pid_t *ret_pid)
+static int start(struct process *process, struct err_text *err)
 {
 	char name[] = "heapcast-symbols", command[] = WORKER_COMMAND;
 	char *arguments[] = {name, command, NULL};
-	cleanup(cleanup_free) char **environment = process_environment();
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t signals;
-	int error;
-
-	if (!environment || posix_spawn_file_actions_init(&actions))
-		return -ENOMEM;
-	posix_spawnattr_init(&attributes);
-	sigemptyset(&signals);
-	posix_spawnattr_setsigmask(&attributes, &signals);
-	sigfillset(&signals);
-	posix_spawnattr_setsigdefault(&attributes, &signals);
-	/* A group of its own: Ctrl-C is for the collector, which ends its worker in order. */
-	posix_spawnattr_setpgroup(&attributes, 0);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-						      POSIX_SPAWN_SETPGROUP);
-	error = posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO);
-	if (!error)
-		error = posix_spawn_file_actions_adddup2(&actions, socket, STDOUT_FILENO);
-	if (!error)
-		error = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null",
-							 O_WRONLY, 0);
-	if (!error)
-		error = posix_spawn(ret_pid, program, &actions, &attributes, arguments,
-				    environment);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attributes);
-	return -error;
-}
-
-static int start(struct process *process, struct err_text *err)
-{
+	cleanup(cleanup_free) char **environment = NULL;
 	int pair[2], error;
 
 	if (process->pid)
 		return 0;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return err_set(err, -errno, "no socket for the symbol worker: %s", strerror(errno));
-	error = spawn(process->program, pair[1], &process->pid);
+	environment = spawn_environment();
+	error = !environment ? -ENOMEM
+			     : spawn(&(struct spawn){.program = process->program,
+						     .arguments = arguments,
+						     .environment = environment,
+						     .input = pair[1],
+						     .output = pair[1],
+						     .error = SPAWN_NOTHING,
+						     .own_group = true}, /* Ctrl-C is for the collector, which ends its worker in order */
+				     &process->pid);
 	close(pair[1]);
 	if (error) {
 		close(pair[0]);

@@ -10,10 +10,6 @@ struct answer;
 struct err_text;
 struct request;
 
-/* The collector's environment without what would make a helper do more than it should: preloaded code, downloads, our own
- * options. Free the list, not its texts. NULL: no memory. */
-char **process_environment(void);
-
 struct process {
 	char *program;
 	pid_t pid;  /* 0: not running */
