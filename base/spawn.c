@@ -15,7 +15,8 @@ extern char **environ;
 
 static bool dropped(const char *variable)
 {
-	static const char *const prefixes[] = {"LD_PRELOAD=", "LD_AUDIT=", "DEBUGINFOD_", "HEAPCAST_", "MEMORY_PROFILER_"};
+	static const char *const prefixes[] = {"LD_PRELOAD=", "LD_AUDIT=", "DEBUGINFOD_",
+					       "HEAPCAST_", "MEMORY_PROFILER_"};
 
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
 		if (!strncmp(variable, prefixes[i], strlen(prefixes[i])))
@@ -42,7 +43,9 @@ static int give(posix_spawn_file_actions_t *actions, int there, int here)
 	if (here == SPAWN_SAME)
 		return 0;
 	if (here == SPAWN_NOTHING)
-		return posix_spawn_file_actions_addopen(actions, there, "/dev/null", there == STDIN_FILENO ? O_RDONLY : O_WRONLY, 0);
+		return posix_spawn_file_actions_addopen(actions, there, "/dev/null",
+							there == STDIN_FILENO ? O_RDONLY : O_WRONLY,
+							0);
 	return posix_spawn_file_actions_adddup2(actions, here, there);
 }
 
@@ -61,15 +64,17 @@ int spawn(const struct spawn *what, pid_t *ret_pid)
 	sigfillset(&signals);
 	posix_spawnattr_setsigdefault(&attributes, &signals);
 	posix_spawnattr_setpgroup(&attributes, 0);
-	posix_spawnattr_setflags(&attributes, (short)(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-						      (what->own_group ? POSIX_SPAWN_SETPGROUP : 0)));
+	posix_spawnattr_setflags(&attributes,
+				 (short)(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+					 (what->own_group ? POSIX_SPAWN_SETPGROUP : 0)));
 	error = give(&actions, STDIN_FILENO, what->input);
 	if (!error)
 		error = give(&actions, STDOUT_FILENO, what->output);
 	if (!error)
 		error = give(&actions, STDERR_FILENO, what->error);
 	if (!error)
-		error = posix_spawn(ret_pid, what->program, &actions, &attributes, what->arguments, what->environment);
+		error = posix_spawn(ret_pid, what->program, &actions, &attributes, what->arguments,
+				    what->environment);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
 	return -error;

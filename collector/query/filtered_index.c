@@ -87,12 +87,15 @@ static int put_key(struct buf *key, const struct history_of *of)
 
 static bool is_of(const struct filtered_index *index, const struct buf *key)
 {
-	return index && index->key.length == key->length && memcmp(index->key.data, key->data, key->length) == 0;
+	return index && index->key.length == key->length &&
+	       memcmp(index->key.data, key->data, key->length) == 0;
 }
 
-static int make(const struct history_of *of, struct buf *key, struct filtered_index **ret_index, struct err_text *err)
+static int make(const struct history_of *of, struct buf *key, struct filtered_index **ret_index,
+		struct err_text *err)
 {
-	cleanup(cleanup_filtered_index_put) struct filtered_index *index = calloc(1, sizeof(*index));
+	cleanup(cleanup_filtered_index_put) struct filtered_index *index =
+		calloc(1, sizeof(*index));
 	int r;
 
 	if (!index)
@@ -107,7 +110,8 @@ static int make(const struct history_of *of, struct buf *key, struct filtered_in
 	return 0;
 }
 
-int filtered_index_get(struct view *view, const struct history_of *of, struct filtered_index **ret_index, struct err_text *err)
+int filtered_index_get(struct view *view, const struct history_of *of,
+		       struct filtered_index **ret_index, struct err_text *err)
 {
 	const struct matcher *m = of->matcher;
 	struct filtered_indexes *indexes = &view->filtered[m->one_in != 0];

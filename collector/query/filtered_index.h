@@ -13,7 +13,7 @@ struct view;
 struct filtered_index;
 
 struct filtered_indexes {
-	pthread_mutex_t lock;	       /* held while one is made */
+	pthread_mutex_t lock;		/* held while one is made */
 	struct filtered_index *kept[2]; /* of all rows; of those that were not freed */
 };
 
@@ -22,6 +22,7 @@ void filtered_indexes_forget(struct filtered_indexes *indexes);
 void filtered_indexes_done(struct filtered_indexes *indexes);
 
 /* The one of the rows that `of` lets through, which has no labels and no nodes; made if it is not kept. Whoever has it puts it back. */
-int filtered_index_get(struct view *view, const struct history_of *of, struct filtered_index **ret_index, struct err_text *err);
+int filtered_index_get(struct view *view, const struct history_of *of,
+		       struct filtered_index **ret_index, struct err_text *err);
 const struct usage_index *filtered_index_of(const struct filtered_index *index);
 void filtered_index_put(struct filtered_index *index);
