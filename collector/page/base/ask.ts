@@ -151,7 +151,7 @@ export function showing(stream: string | undefined, events = 0): void {
 }
 
 /** The question for an estimate; undefined: what is true comes quickly. */
-function estimateOf(path: string): string | undefined {
+export function estimateOf(path: string): string | undefined {
 	const [, stream, route, query] = /^data\/([^/]+)\/(\w+)\?(.*)$/.exec(path) ?? [];
 	if (!route || !query || stream !== large || !ESTIMATED.has(route)) return undefined;
 	const filters = [...new URLSearchParams(query).keys()].filter((name) => !OTHERS.has(name));
@@ -170,10 +170,27 @@ function setEstimate(of: AbortSignal, shown: boolean): void {
 	watchers.forEach((tell) => tell());
 }
 
+// What is true takes both processors for seconds: it is asked for when all estimates that are wanted are there.
+const REST_MS = 40; // in which a view that has an estimate asks for what is in it
+let estimating = 0;
+let waiting: (() => void)[] = [];
+
+function estimateIsOver(): void {
+	if (--estimating) return;
+	setTimeout(() => {
+		if (estimating) return;
+		const going = waiting;
+		waiting = [];
+		going.forEach((go) => go());
+	}, REST_MS);
+}
+
 /** Asks by `askIt`; before that, of what takes its time, for an estimate. */
 export async function inTwoSteps<T>(path: string, signal: AbortSignal, askIt: (path: string) => Promise<T>, onEstimate: (estimate: T) => void): Promise<T> {
 	const quick = estimateOf(path);
 	if (!quick) return askIt(path);
+	estimating++;
+	const turn = new Promise<void>((go) => waiting.push(go));
 	try {
 		const estimate = await askIt(quick);
 		if (!signal.aborted) {
@@ -183,7 +200,11 @@ export async function inTwoSteps<T>(path: string, signal: AbortSignal, askIt: (p
 		}
 	} catch (error) {
 		if (signal.aborted || (error as AskError).status === CANCELLED) throw error;
+	} finally {
+		estimateIsOver();
 	}
+	await turn;
+	if (signal.aborted) throw new AskError('It is no longer wanted.', CANCELLED);
 	return askIt(path).finally(() => setEstimate(signal, false));
 }
 
