@@ -31,42 +31,42 @@ known() { getent "$1" "$2" >/dev/null; }
 
 # Nobody else: others can't even connect, and are free to start an agent of their own.
 serve none --socket "$T/none" --output "$T/none-%p"
-as 1001 1001 - HEAPCAST_SOCKET="$T/none" HEAPCAST_LOG=off
+as 59001 59001 - HEAPCAST_SOCKET="$T/none" HEAPCAST_LOG=off
 stop_serve none
 assert_eq "recordings of another user" 0 "$(count 'none-*')"
 
 # Users by number and by name, and what the log says of the others: once each.
 known passwd daemon || skip "there is no user called daemon"
-serve users --socket "$T/users" --output "$T/users-%p" --allow-user "1001, daemon"
+serve users --socket "$T/users" --output "$T/users-%p" --allow-user "59001, daemon"
 assert_eq "mode of the socket" 666 "$(stat -c %a "$T/users")"
-assert_contains "the log" "$T/users.err" "who may: users root (0), 1001, daemon (1)"
-as 1001 1001 - HEAPCAST_SOCKET="$T/users"
+assert_contains "the log" "$T/users.err" "who may: users root (0), 59001, daemon (1)"
+as 59001 59001 - HEAPCAST_SOCKET="$T/users"
 as 1 65533 - HEAPCAST_SOCKET="$T/users"
 plain HEAPCAST_SOCKET="$T/users"
 for i in 1 2 3; do
-	as 1002 1001 1001,1 HEAPCAST_SOCKET="$T/users"
+	as 59002 59001 59001,1 HEAPCAST_SOCKET="$T/users"
 	as 1003 1003 - HEAPCAST_SOCKET="$T/users"
 done
 stop_serve users
 assert_eq "recordings of two users and root" 3 "$(recorded 'users-*')"
-for user in 1002 1003; do
+for user in 59002 1003; do
 	assert_eq "refusals of user $user in the log" 1 "$(grep -c "(e2e-plain) of user $user asks to be recorded and may not: it runs on unrecorded. --allow-user $user" "$T/users.err")"
 done
 assert_eq "warnings in the log" 2 "$(grep -c " warn " "$T/users.err")"
 
 # A group: its main members and its others; the socket is theirs.
-serve group --socket "$T/group" --output "$T/group-%p" --allow-group 2001
-assert_eq "mode and group of the socket" "660 2001" "$(stat -c '%a %g' "$T/group")"
-as 1001 2001 - HEAPCAST_SOCKET="$T/group"
-as 1002 1002 7,2001,9 HEAPCAST_SOCKET="$T/group"
+serve group --socket "$T/group" --output "$T/group-%p" --allow-group 58001
+assert_eq "mode and group of the socket" "660 58001" "$(stat -c '%a %g' "$T/group")"
+as 59001 58001 - HEAPCAST_SOCKET="$T/group"
+as 59002 59002 7,58001,9 HEAPCAST_SOCKET="$T/group"
 as 1003 1003 7,9 HEAPCAST_SOCKET="$T/group" HEAPCAST_LOG=off
 stop_serve group
 assert_eq "recordings of a group" 2 "$(recorded 'group-*')"
 
 # Several groups, at an abstract name, which anybody can connect to.
-serve groups --socket "@heapcast-test-$$" --output "$T/groups-%p" --allow-group 2001,2002
-as 1001 2002 - HEAPCAST_SOCKET="@heapcast-test-$$"
-as 1002 1002 5,6,2001 HEAPCAST_SOCKET="@heapcast-test-$$"
+serve groups --socket "@heapcast-test-$$" --output "$T/groups-%p" --allow-group 58001,58002
+as 59001 58002 - HEAPCAST_SOCKET="@heapcast-test-$$"
+as 59002 59002 5,6,58001 HEAPCAST_SOCKET="@heapcast-test-$$"
 as 1003 1003 - HEAPCAST_SOCKET="@heapcast-test-$$"
 stop_serve groups
 assert_eq "recordings of two groups" 2 "$(recorded 'groups-*')"
@@ -76,23 +76,23 @@ assert_contains "the log" "$T/groups.err" "of user 1003 asks to be recorded and 
 printf 'allow-user = *\noutput = %s\nsocket = %s\n' "$T/all-%p" "$T/all" >"$T/all.conf"
 serve all --config "$T/all.conf"
 assert_contains "the log" "$T/all.err" "who may: every user"
-as 1001 1001 - HEAPCAST_SOCKET="$T/all"
-printf 'allow-user = 1002\noutput = %s\nsocket = %s\n' "$T/all-%p" "$T/all" >"$T/all.conf"
+as 59001 59001 - HEAPCAST_SOCKET="$T/all"
+printf 'allow-user = 59002\noutput = %s\nsocket = %s\n' "$T/all-%p" "$T/all" >"$T/all.conf"
 kill -HUP "${served[all]}"
-wait_for 5 "the file to be read again" grep -q "allow-user: 1002, was \*" "$T/all.err"
-as 1001 1001 - HEAPCAST_SOCKET="$T/all"
-as 1002 1002 - HEAPCAST_SOCKET="$T/all"
+wait_for 5 "the file to be read again" grep -q "allow-user: 59002, was \*" "$T/all.err"
+as 59001 59001 - HEAPCAST_SOCKET="$T/all"
+as 59002 59002 - HEAPCAST_SOCKET="$T/all"
 stop_serve all
 assert_eq "recordings" 2 "$(recorded 'all-*')"
 
 # A daemon of an ordinary user: that user. Root's programs trust it only where nobody else could have put its socket; this is in a folder
 # below /tmp.
-mkdir "$T/user" && chown 1001 "$T/user"
-setpriv --reuid=1001 --regid=1001 --clear-groups "$AGENT" serve --socket "$T/user/socket" --output "$T/user/r-%p" 2>"$T/user.err" &
+mkdir "$T/user" && chown 59001 "$T/user"
+setpriv --reuid=59001 --regid=59001 --clear-groups "$AGENT" serve --socket "$T/user/socket" --output "$T/user/r-%p" 2>"$T/user.err" &
 served[user]=$!
 wait_for 5 "the user's daemon" serving user
-as 1001 1001 - HEAPCAST_SOCKET="$T/user/socket"
-as 1002 1002 - HEAPCAST_SOCKET="$T/user/socket" HEAPCAST_LOG=off
+as 59001 59001 - HEAPCAST_SOCKET="$T/user/socket"
+as 59002 59002 - HEAPCAST_SOCKET="$T/user/socket" HEAPCAST_LOG=off
 plain HEAPCAST_SOCKET="$T/user/socket" HEAPCAST_LOG=off
 stop_serve user
 assert_eq "exit status of the user's daemon" 0 "$status"
