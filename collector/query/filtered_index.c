@@ -62,7 +62,7 @@ static void put_text(struct buf *key, char **text)
 
 /* What the rows are chosen by. Two that are alike are of the same rows; bytes between the members of the filter may make two of the
  * same rows differ, which then are made twice. */
-static int put_key(struct buf *key, const struct history_of *of)
+static int put_key(struct buf *key, const struct view *view, const struct history_of *of)
 {
 	const struct matcher *m = of->matcher;
 	struct filter f;
@@ -79,6 +79,7 @@ static int put_key(struct buf *key, const struct history_of *of)
 	f.progress = NULL;
 	f.hide = ANSWER_ANY; /* is no filter */
 	buf_append(key, &f, sizeof(f));
+	buf_append(key, &view->generation, sizeof(view->generation)); /* other names match otherwise */
 	buf_append(key, &m->rows, sizeof(m->rows));
 	buf_append(key, &m->end_ns, sizeof(m->end_ns));
 	buf_append(key, m->hides_survivors ? "1" : "0", 1);
@@ -117,7 +118,7 @@ int filtered_index_get(struct view *view, const struct history_of *of,
 	struct filtered_indexes *indexes = &view->filtered[m->one_in != 0];
 	struct filtered_index **kept = &indexes->kept[of->leaked_only], *made;
 	cleanup(buf_done) struct buf key = {0};
-	int r = put_key(&key, of);
+	int r = put_key(&key, view, of);
 
 	if (r < 0)
 		return err_set(err, r, "out of memory");
