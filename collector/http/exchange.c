@@ -16,7 +16,7 @@
 /* Steps at the same time. The pool has four threads unless told otherwise; names, symbol files and old streams need it, too. */
 #define RUNNING_MAX 2
 #define AGAIN_MS    20
-#define LOOK_MS	    250
+#define LOOK_MS	    50
 
 struct exchange *exchange_new(struct sources *sources, const char *path)
 {

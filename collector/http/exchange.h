@@ -73,6 +73,7 @@ struct exchange {
 	int result;
 	bool head_only, head_sent, old_protocol, chunked, post;
 	bool takes_gzip;
+	bool browser; /* one asks, so it says */
 	char known_etag[32]; /* what the browser has of the page's file; "": nothing */
 	bool runs_sql; /* steps of these run one at a time */
 	size_t body_left; /* of a POST, that has not come yet */

@@ -408,13 +408,15 @@ static bool wants_login_page(struct lws *wsi, const struct exchange *x)
 static int read_request(struct server *server, struct lws *wsi, struct exchange *x,
 			size_t path_length)
 {
-	char version[16], codings[128];
+	char version[16], codings[128], agent[512];
 	bool reads;
 	int r;
 
 	x->head_only = lws_hdr_total_length(wsi, WSI_TOKEN_HEAD_URI) > 0;
 	x->takes_gzip = lws_hdr_copy(wsi, codings, sizeof(codings), WSI_TOKEN_HTTP_ACCEPT_ENCODING) > 0 &&
 			strstr(codings, "gzip");
+	x->browser = lws_hdr_copy(wsi, agent, sizeof(agent), WSI_TOKEN_HTTP_USER_AGENT) > 0 &&
+		     strncmp(agent, "Mozilla/", 8) == 0;
 	if (lws_hdr_copy(wsi, x->known_etag, sizeof(x->known_etag), WSI_TOKEN_HTTP_IF_NONE_MATCH) <= 0)
 		x->known_etag[0] = 0;
 	x->old_protocol = lws_hdr_copy(wsi, version, sizeof(version), WSI_TOKEN_HTTP) > 0 &&

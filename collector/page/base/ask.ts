@@ -134,8 +134,8 @@ function keep(path: string, answer: unknown): void {
 }
 
 // Of a large recording a filter or a range is answered in two steps: an estimate from a part of the blocks, and what is true.
-export const ONE_IN = 16;
 const LARGE = 20_000_000; // events
+const ESTIMATE_FROM = 3_000_000; // events that an estimate looks at, or up to twice as many
 
 const ESTIMATED = new Set(['timeline', 'timeline_leaked', 'report', 'histogram', 'analyze', 'allocation_groups', 'flame', 'leaks', 'snapshot', 'peak']);
 /** What is no filter. */
@@ -144,19 +144,26 @@ const OTHERS = new Set(['start', 'end', 'points', 'by', 'bands', 'series', 'weig
 const QUICK_RANGES = new Set(['flame', 'allocation_groups', 'report']);
 
 let large: string | undefined;
+let oneIn = 0;
 
 /** Which recording is shown, and how large it is. */
 export function showing(stream: string | undefined, events = 0): void {
 	large = stream && events > LARGE ? stream : undefined;
+	oneIn = Math.min(1024, 2 ** Math.floor(Math.log2(events / ESTIMATE_FROM)));
+}
+
+/** An estimate is made from one block in so many. */
+export function estimateShare(): number {
+	return oneIn;
 }
 
 /** The question for an estimate; undefined: what is true comes quickly. */
 export function estimateOf(path: string): string | undefined {
 	const [, stream, route, query] = /^data\/([^/]+)\/(\w+)\?(.*)$/.exec(path) ?? [];
 	if (!route || !query || stream !== large || !ESTIMATED.has(route)) return undefined;
-	const filters = [...new URLSearchParams(query).keys()].filter((name) => !OTHERS.has(name));
+	const filters = [...new URLSearchParams(query).keys()].filter((name) => !OTHERS.has(name) || (name === 'at' && route === 'histogram'));
 	if (!filters.length || (QUICK_RANGES.has(route) && filters.every((name) => name === 'from' || name === 'to'))) return undefined;
-	return `${path}&preview=${ONE_IN}`;
+	return `${path}&preview=${oneIn}`;
 }
 
 /** Estimates that are shown, each by the signal that ends its question. */

@@ -1,7 +1,7 @@
 // The one frame of all views: a bar above, the time strip, views at the left, the view, what is selected at the right.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { changed, go, inBlocks, useAddress, valueOf, type Address, type Value } from '../base/address';
-import { ONE_IN, showing, useEstimates } from '../base/ask';
+import { estimateShare, showing, useEstimates } from '../base/ask';
 import { count, shortCount, size, stateInWords } from '../base/format';
 import { Notice, Segments } from '../base/ui';
 import { Filters } from '../filters/panel';
@@ -141,7 +141,7 @@ function Missing() {
 function EstimateNote() {
 	return useEstimates() ? (
 		<p class="preview" role="status">
-			Estimate from one block in {ONE_IN}; the exact answer is on its way
+			Estimate from one block in {estimateShare()}; the exact answer is on its way
 		</p>
 	) : null;
 }

@@ -54,6 +54,8 @@ function usePages<R, A>(props: Pick<VirtualTableProps<R, A>, 'path' | 'read'> & 
 	const timer = useRef<ReturnType<typeof setTimeout>>();
 	const wanted = useRef<[number, number]>([0, 0]);
 	const mounted = useRef(true);
+	const latest = useRef(props); // a timer may look for a question that is newer than itself
+	latest.current = props;
 
 	// What grows is asked for anew when the question before has been answered, or it would never be.
 	const { current } = now;
@@ -77,7 +79,7 @@ function usePages<R, A>(props: Pick<VirtualTableProps<R, A>, 'path' | 'read'> & 
 			}
 			if (mounted.current && store === now.current) draw((n) => n + 1);
 		};
-		inTwoSteps(props.path(page * PAGE, PAGE), abort.signal, (path) => ask<A>(path, { signal: abort.signal }), take)
+		inTwoSteps(latest.current.path(page * PAGE, PAGE), abort.signal, (path) => ask<A>(path, { signal: abort.signal }), take)
 			.then((answer) => {
 				store.flying.delete(page);
 				take(answer);

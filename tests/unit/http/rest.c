@@ -627,6 +627,27 @@ static void test_sql_turns(void **state)
 	refused("/data/last/report?custom_filter=1&custom_filter=2", 400, "custom_filter", "twice");
 }
 
+/* A browser never closes half of a connection: who it asks for has gone at once. Another client may still read. */
+static void test_browser_gone(void **state)
+{
+	static const char sql[] = "GET /data/last/sql?query=" ENDLESS " HTTP/1.1\r\n"
+				  "User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n" HOST;
+	int fd = client_connect(http_port(http));
+	json_t *question;
+	double seconds = 0;
+
+	(void)state;
+	client_send(fd, sql, sizeof(sql) - 1);
+	await_questions("/data/last/sql", "running", 1);
+	close(fd);
+	while ((question = question_about("/data/last/sql"))) {
+		seconds = json_number_value(json_object_get(question, "seconds"));
+		json_decref(question);
+		usleep(10000);
+	}
+	assert_true(seconds < 2); /* others: 3 */
+}
+
 static void test_description(void **state)
 {
 	json_t *description = get_json("/openapi.json", 200),
@@ -685,7 +706,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_errors),	  cmocka_unit_test(test_methods_and_hosts),
 		cmocka_unit_test(test_hostile),	  cmocka_unit_test(test_readers_that_leave),
 		cmocka_unit_test(test_bodies_that_come_early),
-		cmocka_unit_test(test_sql_turns), cmocka_unit_test(test_description),
+		cmocka_unit_test(test_sql_turns),
+		cmocka_unit_test(test_browser_gone), cmocka_unit_test(test_description),
 		cmocka_unit_test(test_answers),	  cmocka_unit_test(test_questions),
 		cmocka_unit_test(test_stop),	  cmocka_unit_test(test_start_errors),
 	};
