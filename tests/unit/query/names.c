@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "collector/query/history.h"
 #include "tests/unit/query/recording.h"
 
 /* A return address within the function: behind its first instruction. */
@@ -213,12 +214,64 @@ static void test_tree(void **state)
 	tree_done(&tree);
 }
 
+static uint64_t allocated_elsewhere(struct test_recording *of, const char *function_regex)
+{
+	struct timeline_question question = {.to_ns = NO_TIME, .buckets = 4};
+	struct err_text err = {0};
+	struct timeline timeline;
+	struct filter f;
+	uint64_t allocations = 0;
+
+	filter_init(&f);
+	assert_int_equal(filter_set(&f, of->view, "negative_function_regex", function_regex, &err), 0);
+	assert_int_equal(query_timeline(of->view, &f, &question, &timeline, &err), 0);
+	for (uint32_t i = 0; i < timeline.count; i++)
+		allocations += timeline.list[i].allocations;
+	timeline_done(&timeline);
+	filter_done(&f);
+	return allocations;
+}
+
+/* The program's file comes after a question was asked that matches by names: what was kept of that question is not used again. */
+static void test_late_names(void **state)
+{
+	struct stack_node nodes[] = {{.module = 1, .offset = WITHIN(outer_function)}, {.parent = OUTER, .module = 1, .offset = WITHIN(memalign)}};
+	char folder[] = "/tmp/heapcast-test.XXXXXX", path[64], self[PATH_MAX];
+	struct test_recording late;
+	struct err_text err = {0};
+	struct builder b;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/program", folder);
+	assert_non_null(realpath("/proc/self/exe", self));
+	builder_init(&b, 4);
+	test_first_batch(&b, nodes, 2, path, bias, false);
+	for (uint32_t i = 0; i < 90; i++)
+		builder_event(&b, &(struct event){.kind = HEAPCAST__EVENT_KIND__EVENT_MALLOC, .thread = 1, .time_ns = 10 + i,
+						  .address = 0x1000 * (i + 1), .size = 100, .weight = 100, .stack = i % 3});
+	builder_end(&b, 0);
+	test_open(&late, &b);
+	builder_done(&b);
+	history_set_sizes(4, 0); /* many bins, of which only the last is read again for an answer */
+	assert_int_equal(allocated_elsewhere(&late, "^memalign$"), 90);
+	assert_int_equal(symlink(self, path), 0);
+	symbols_refresh(late.symbols);
+	assert_int_equal(view_forget_names(late.view, &err), 0);
+	assert_int_equal(allocated_elsewhere(&late, "^memalign$"), 60);
+	history_set_sizes(0, 0);
+	test_close(&late);
+	unlink(path);
+	rmdir(folder);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),	    cmocka_unit_test(test_frames),
 		cmocka_unit_test(test_counts),	    cmocka_unit_test(test_sites),
 		cmocka_unit_test(test_expressions), cmocka_unit_test(test_tree),
+		cmocka_unit_test(test_late_names),
 	};
 
 	/* The lookup starts this program as its worker. */
