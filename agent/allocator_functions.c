@@ -1,4 +1,5 @@
-/* The table of functions of allocators; see allocator_functions.h. Part of libheapcast.so, so it brings in nothing but libc. */
+/* The table of functions of allocators; see allocator_functions.h. Part of libheapcast.so, so it
+ * brings in nothing but libc. */
 #include "agent/allocator_functions.h"
 
 #include <string.h>
@@ -47,7 +48,8 @@ const struct allocator_function allocator_functions[ALLOCATOR_FUNCTIONS] = {
 	{"strdup", KIND_MALLOC, SHAPE_TEXT},
 	{"strndup", KIND_MALLOC, SHAPE_TEXT},
 	{"realpath", KIND_MALLOC, SHAPE_TEXT_OWN},
-	{"free_aligned_size", KIND_FREE_ALIGNED_SIZED, SHAPE_END}, /* by this name in allocator_function_imported alone */
+	{"free_aligned_size", KIND_FREE_ALIGNED_SIZED,
+	 SHAPE_END}, /* by this name in allocator_function_imported alone */
 };
 
 #define FIRST_OPERATOR	5  /* new */
@@ -116,8 +118,8 @@ int allocator_function_find(const char *name, bool *ret_heap)
 	return -1;
 }
 
-/* Functions of libc in some of its versions, and of allocators that take its place; and their rows. Programs ask whether they are
- * there, so libheapcast.so does not export them. */
+/* Functions of libc in some of its versions, and of allocators that take its place; and their rows.
+ * Programs ask whether they are there, so libheapcast.so does not export them. */
 static const struct {
 	char name[19];
 	char row[18];
@@ -143,8 +145,8 @@ static const char common[][20] = {
 	"memalign",	"posix_memalign", "aligned_alloc",     "valloc", "pvalloc",
 	"reallocarray", "free_sized",	  "free_aligned_sized"};
 
-/* Names of operators (Itanium C++ ABI 5.1.5): these, a size where they take one, and what is in operator_ends. Not those that
- * are told where to build: they allocate nothing. */
+/* Names of operators (Itanium C++ ABI 5.1.5): these, a size where they take one, and what is in
+ * operator_ends. Not those that are told where to build: they allocate nothing. */
 static const struct {
 	char symbol[8];
 	char name[12];

@@ -1,10 +1,11 @@
 #pragma once
 /*
- * The functions of allocators that we know by name: jemalloc's mallocx family and its prefixed builds, tcmalloc, mimalloc.
+ * The functions of allocators that we know by name: jemalloc's mallocx family and its prefixed
+ * builds, tcmalloc, mimalloc.
  *
- * A function has a *shape*: which argument is the size, which one the block. libheapcast.so hooks them by it; the agent
- * looks for them among a program's symbols. Both share this table, and entries of it travel by their number: who changes it
- * raises RING_VERSION.
+ * A function has a *shape*: which argument is the size, which one the block. libheapcast.so hooks
+ * them by it; the agent looks for them among a program's symbols. Both share this table, and
+ * entries of it travel by their number: who changes it raises RING_VERSION.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,13 +35,14 @@ struct allocator_function {
 #define ALLOCATOR_FUNCTIONS 35
 extern const struct allocator_function allocator_functions[ALLOCATOR_FUNCTIONS];
 
-/* The number of the function that goes by this name in some allocator; `ret_heap`: its first argument is a heap, and the others
- * come one later. Negative: none that we know. */
+/* The number of the function that goes by this name in some allocator; `ret_heap`: its first
+ * argument is a heap, and the others come one later. Negative: none that we know. */
 int allocator_function_find(const char *name, bool *ret_heap);
 
 /* The same for what a module imports: those, and sized frees of the C standard and cfree. */
 int allocator_function_imported(const char *name, bool *ret_heap);
 
-/* The same for the names that every allocator gives its functions if it takes malloc's place: malloc and its family, and
- * the operators of C++. (With arguments of their own that we do not look at, sized frees are frees.) */
+/* The same for the names that every allocator gives its functions if it takes malloc's place:
+ * malloc and its family, and the operators of C++. (With arguments of their own that we do not look
+ * at, sized frees are frees.) */
 int allocator_function_find_common(const char *name);

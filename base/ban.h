@@ -1,5 +1,6 @@
 #pragma once
-/* Functions that nobody here may call. Included last; each has a safer neighbour. Some are macros under clang. */
+/* Functions that nobody here may call. Included last; each has a safer neighbour. Some are macros
+ * under clang. */
 #undef sprintf
 #undef vsprintf
 #undef strcpy

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * A growable row of bytes. Growing can fail: the buffer then keeps what it had, remembers the failure, and every later
- * append does nothing, so that a writer checks once at the end (buf_error).
+ * A growable row of bytes. Growing can fail: the buffer then keeps what it had, remembers the
+ * failure, and every later append does nothing, so that a writer checks once at the end
+ * (buf_error).
  */
 #include <stdarg.h>
 #include <stdbool.h>
@@ -16,7 +17,7 @@ struct buf {
 	int error;
 };
 
-void buf_done(struct buf *b);	       /* frees the memory; the buffer is empty and usable again */
+void buf_done(struct buf *b); /* frees the memory; the buffer is empty and usable again */
 static inline void buf_clear(struct buf *b)
 {
 	b->length = 0;
@@ -39,10 +40,12 @@ void buf_varint(struct buf *b, uint64_t value); /* base/bytes.h */
 void buf_u32le(struct buf *b, uint32_t value);
 void buf_u64le(struct buf *b, uint64_t value);
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void buf_vprintf(struct buf *b, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+void buf_vprintf(struct buf *b, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
 /* Drops `length` bytes at the front. */
 void buf_consume(struct buf *b, size_t length);
-/* The contents as a string; a NUL is kept behind the end. Valid until the next append. NULL if memory ran out. */
+/* The contents as a string; a NUL is kept behind the end. Valid until the next append. NULL if
+ * memory ran out. */
 const char *buf_text(struct buf *b);
 /* Moves the memory out (free it with free); the buffer is empty afterwards. */
 uint8_t *buf_take(struct buf *b, size_t *ret_length);

@@ -2,10 +2,12 @@
 /*
  * Checked reading and writing of bytes that come from, or go to, outside.
  *
- * A reader walks a row of bytes and never leaves it: a read that does not fit sets `error` and yields 0, and so does every
- * read after it, so that a parser checks once (reader_error). `offset` then names the place.
+ * A reader walks a row of bytes and never leaves it: a read that does not fit sets `error` and
+ * yields 0, and so does every read after it, so that a parser checks once (reader_error). `offset`
+ * then names the place.
  *
- * Varints are those of protobuf (base 128, low group first, at most 10 bytes); signed ones are zigzag coded.
+ * Varints are those of protobuf (base 128, low group first, at most 10 bytes); signed ones are
+ * zigzag coded.
  */
 #include <endian.h>
 #include <errno.h>
@@ -63,7 +65,9 @@ static inline uint32_t reader_u32le(struct reader *r)
 {
 	const uint8_t *p = reader_bytes(r, 4);
 
-	return p ? (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24 : 0;
+	return p ? (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+			       (uint32_t)p[3] << 24
+		 : 0;
 }
 
 static inline uint64_t reader_u64le(struct reader *r)
@@ -95,8 +99,8 @@ static inline uint64_t reader_varint_slow(struct reader *r)
 
 #define VARINT_WORD 8 /* bytes that varint_of_word looks at */
 
-/* One of up to eight bytes without a branch for each: lengths follow no pattern, and a mispredicted branch costs more than all of
- * this. False: it is longer. */
+/* One of up to eight bytes without a branch for each: lengths follow no pattern, and a mispredicted
+ * branch costs more than all of this. False: it is longer. */
 static inline bool varint_of_word(const uint8_t *from, uint64_t *ret_value, unsigned *ret_length)
 {
 	uint64_t word, end;

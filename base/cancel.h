@@ -1,7 +1,7 @@
 #pragma once
 /*
- * When long work ends before it is done: it is withdrawn from any thread, or its time is over. Who works long looks here every few
- * milliseconds.
+ * When long work ends before it is done: it is withdrawn from any thread, or its time is over. Who
+ * works long looks here every few milliseconds.
  */
 #include <stdatomic.h>
 #include <stdint.h>

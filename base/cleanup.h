@@ -1,6 +1,7 @@
 #pragma once
 /*
- * Owning locals: `cleanup(f) T *x = NULL;` calls f(&x) when x leaves its scope; take_ptr(x) gives the value away.
+ * Owning locals: `cleanup(f) T *x = NULL;` calls f(&x) when x leaves its scope; take_ptr(x) gives
+ * the value away.
  */
 #include <stdlib.h>
 #include <stdio.h>
@@ -8,18 +9,18 @@
 
 #define cleanup(f) __attribute__((cleanup(f)))
 
-#define take_ptr(p)                                                                                                    \
-	({                                                                                                             \
-		__typeof__(p) taken_ = (p);                                                                            \
-		(p) = NULL;                                                                                            \
-		taken_;                                                                                                \
+#define take_ptr(p)                                                                                \
+	({                                                                                         \
+		__typeof__(p) taken_ = (p);                                                        \
+		(p) = NULL;                                                                        \
+		taken_;                                                                            \
 	})
 
-#define take_fd(fd)                                                                                                    \
-	({                                                                                                             \
-		int taken_ = (fd);                                                                                     \
-		(fd) = -1;                                                                                             \
-		taken_;                                                                                                \
+#define take_fd(fd)                                                                                \
+	({                                                                                         \
+		int taken_ = (fd);                                                                 \
+		(fd) = -1;                                                                         \
+		taken_;                                                                            \
 	})
 
 static inline void cleanup_free(void *p)
@@ -39,10 +40,11 @@ static inline void cleanup_fclose(FILE **file)
 		fclose(*file);
 }
 
-/* DEFINE_CLEANUP(x_free, struct x *) makes cleanup_x_free for `cleanup(cleanup_x_free) struct x *`. */
-#define DEFINE_CLEANUP(function, type)                                                                                 \
-	static inline void cleanup_##function(type *p)                                                                 \
-	{                                                                                                              \
-		if (*p)                                                                                                \
-			function(*p);                                                                                  \
+/* DEFINE_CLEANUP(x_free, struct x *) makes cleanup_x_free for `cleanup(cleanup_x_free) struct x
+ * *`. */
+#define DEFINE_CLEANUP(function, type)                                                             \
+	static inline void cleanup_##function(type *p)                                             \
+	{                                                                                          \
+		if (*p)                                                                            \
+			function(*p);                                                              \
 	}

@@ -1,5 +1,6 @@
 #pragma once
-/* CRC-32 as of IEEE 802.3 (also zlib's, gzip's, and that of .gnu_debuglink): polynomial 0x04c11db7, reflected. */
+/* CRC-32 as of IEEE 802.3 (also zlib's, gzip's, and that of .gnu_debuglink): polynomial 0x04c11db7,
+ * reflected. */
 #include <stddef.h>
 #include <stdint.h>
 

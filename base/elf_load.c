@@ -16,7 +16,8 @@ static uint64_t overlap(const struct elf_load *load, uint64_t from, uint64_t to)
 	return to > from ? to - from : 0;
 }
 
-bool elf_load_bias(const struct elf_load *load, unsigned count, uint64_t start, uint64_t end, uint64_t offset, uint64_t *ret_bias)
+bool elf_load_bias(const struct elf_load *load, unsigned count, uint64_t start, uint64_t end,
+		   uint64_t offset, uint64_t *ret_bias)
 {
 	uint64_t least = 0;
 	bool found = false;

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * A hash of bytes that come from outside: whoever makes them does not know the key, and so not which ones collide (folded
- * multiplications, as of wyhash, under keys that are random instead of constants). The same key gives the same hash.
+ * A hash of bytes that come from outside: whoever makes them does not know the key, and so not
+ * which ones collide (folded multiplications, as of wyhash, under keys that are random instead of
+ * constants). The same key gives the same hash.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Gives equal rows of bytes the same small number: names, places, (name, module) pairs. Numbers count from 1, in the order in
- * which they were first seen; what was stored never moves.
+ * Gives equal rows of bytes the same small number: names, places, (name, module) pairs. Numbers
+ * count from 1, in the order in which they were first seen; what was stored never moves.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@ struct intern {
 	struct intern_item {
 		const char *data; /* a NUL is kept behind the end */
 		uint32_t length, hash;
-	} *items; /* items[0] is unused */
+	} * items; /* items[0] is unused */
 	uint32_t count;
 	uint32_t items_capacity;
 	uint32_t *table; /* numbers by hash, 0: empty; at most half full */

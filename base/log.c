@@ -71,7 +71,8 @@ void log_limit(uint64_t bytes)
 	file.limit = bytes;
 }
 
-/* Another file under the old name; what is written meanwhile, by other threads, goes to the one before. */
+/* Another file under the old name; what is written meanwhile, by other threads, goes to the one
+ * before. */
 static void turn(void)
 {
 	char kept[PATH_MAX + 16];

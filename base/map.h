@@ -1,11 +1,12 @@
 #pragma once
 /*
- * An open-addressing map from a 64-bit key to a 64-bit value, for hot paths. Linear probing with a multiplicative hash,
- * at most three quarters full; deletions shift the following entries back, so that there are no tombstones.
- * Key MAP_NO_KEY can't be stored.
+ * An open-addressing map from a 64-bit key to a 64-bit value, for hot paths. Linear probing with a
+ * multiplicative hash, at most three quarters full; deletions shift the following entries back, so
+ * that there are no tombstones. Key MAP_NO_KEY can't be stored.
  *
- * The factor is that of Fibonacci hashing: the same keys lie in the same order. Keys that come from outside may be made to
- * collide under it: as soon as one lies too far from its home, the factor becomes a random one, which nobody outside knows.
+ * The factor is that of Fibonacci hashing: the same keys lie in the same order. Keys that come from
+ * outside may be made to collide under it: as soon as one lies too far from its home, the factor
+ * becomes a random one, which nobody outside knows.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,6 +49,6 @@ uint64_t *map_put(struct map *m, uint64_t key, bool *ret_new);
 /* True if it was there; its value goes to ret_value (may be NULL). */
 bool map_remove(struct map *m, uint64_t key, uint64_t *ret_value);
 
-#define map_each(m, e)                                                                                                 \
-	for (struct map_entry *e = (m)->entries; e && e < (m)->entries + (m)->capacity; e++)                           \
+#define map_each(m, e)                                                                             \
+	for (struct map_entry *e = (m)->entries; e && e < (m)->entries + (m)->capacity; e++)       \
 		if (e->key != MAP_NO_KEY)

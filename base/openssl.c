@@ -8,7 +8,8 @@
 #include "base/error.h"
 #include "base/ban.h"
 
-/* Its strings are not needed: our sentences are our own. Its file of options is the system's, for other programs. */
+/* Its strings are not needed: our sentences are our own. Its file of options is the system's, for
+ * other programs. */
 #define INIT                                                                                       \
 	(OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS | OPENSSL_INIT_NO_LOAD_SSL_STRINGS |                  \
 	 OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT)

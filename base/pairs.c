@@ -18,7 +18,8 @@
 
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)
 
-/* $HOME may be another user's, as su and sudo leave it: then it is not where this one's keys are. */
+/* $HOME may be another user's, as su and sudo leave it: then it is not where this one's keys
+ * are. */
 static const char *home_of_user(void)
 {
 	const char *home = getenv("HOME");
@@ -114,7 +115,8 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct pair_name *)a)->text, ((const struct pair_name *)b)->text);
 }
 
-/* Names of all, up to `max` of them in no order. Their number, which may be more, or a negative errno. */
+/* Names of all, up to `max` of them in no order. Their number, which may be more, or a negative
+ * errno. */
 static int64_t list_names(int folder, struct pair_name *name, size_t max, bool *ret_begun)
 {
 	int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -148,7 +150,8 @@ int64_t pairs_count(int folder)
 	return list_names(folder, NULL, 0, &begun);
 }
 
-/* The keys of an open folder go to `secret` and `name`. How many are taken; a negative errno: nothing can be said. */
+/* The keys of an open folder go to `secret` and `name`. How many are taken; a negative errno:
+ * nothing can be said. */
 static int64_t read_keys(const struct pairs *p, int folder, struct secret *secret,
 			 struct pair_name *name, bool *ret_begun, struct err_text *remark)
 {
@@ -223,7 +226,8 @@ static int take_keys(struct pairs *p, int folder, struct err_text *remark)
 	return 1;
 }
 
-/* When it was changed, and whether that is so near that something may have come in the same tick of the clock. */
+/* When it was changed, and whether that is so near that something may have come in the same tick of
+ * the clock. */
 static void note_change(struct pairs *p, const struct stat *st)
 {
 	struct timespec now;

@@ -11,13 +11,15 @@
 #define PAIRS_FIRST_LINE   "# with: "
 #define PAIRS_SECOND_LINE  "# since: "
 
-/* A descriptor; -ENOENT without a sentence: there is none; another negative errno with a sentence. */
+/* A descriptor; -ENOENT without a sentence: there is none; another negative errno with a
+ * sentence. */
 int pairs_folder_open(const char *folder, struct err_text *err);
 /* Is a file of this name a key? Then which. */
 bool pairs_is_key(const char *file, struct pair_name *ret_name);
 /* And back. */
 void pairs_file(const char *name, char out[PAIRS_FILE_MAX]);
 /* `path` of the folder, for sentences. */
-int pairs_read(int folder, const char *path, const char *file, struct secret *ret_secret, struct err_text *err);
+int pairs_read(int folder, const char *path, const char *file, struct secret *ret_secret,
+	       struct err_text *err);
 /* How many keys there are, or a negative errno. */
 int64_t pairs_count(int folder);

@@ -154,7 +154,8 @@ static void clean_name(const char *text, struct pair_name *ret)
 		snprintf(ret->text, sizeof(ret->text), "unnamed");
 }
 
-/* Under a new name only. Where there are no hard links (FAT), nobody else makes files of this name in our folder. */
+/* Under a new name only. Where there are no hard links (FAT), nobody else makes files of this name
+ * in our folder. */
 static int give_name(struct pair_draft *d, const char *file)
 {
 	struct stat st;

@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Sums of amounts that may not fit 64 bits: of all that a program allocates in its life, or of what a stranger's recording says. They stay at
- * the end of their range, where "at least so much" is true, and do not begin again at 0. What is added and taken away in turn (in use over
- * time) wraps around instead: what is left is right again when it fits.
+ * Sums of amounts that may not fit 64 bits: of all that a program allocates in its life, or of what
+ * a stranger's recording says. They stay at the end of their range, where "at least so much" is
+ * true, and do not begin again at 0. What is added and taken away in turn (in use over time) wraps
+ * around instead: what is left is right again when it fits.
  */
 #include <stdint.h>
 
@@ -37,5 +38,7 @@ static inline int64_t difference_most(uint64_t a, uint64_t b)
 /* The whole number next to it; of what is below 0, 0. */
 static inline uint64_t whole_most(double value)
 {
-	return value >= 18446744073709549568.0 ? UINT64_MAX : value > 0 ? (uint64_t)(value + 0.5) : 0;
+	return value >= 18446744073709549568.0 ? UINT64_MAX
+	       : value > 0		       ? (uint64_t)(value + 0.5)
+					       : 0;
 }

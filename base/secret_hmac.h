@@ -4,4 +4,5 @@
 #include <stdint.h>
 
 /* HMAC-SHA-256. 0; -ENOTSUP: built without; -EIO: the library fails. */
-int secret_hmac(const void *key, size_t key_length, const void *data, size_t length, uint8_t *ret_mac);
+int secret_hmac(const void *key, size_t key_length, const void *data, size_t length,
+		uint8_t *ret_mac);

@@ -73,7 +73,8 @@ static int offer_key(SSL *ssl, const EVP_MD *hash, const unsigned char **ret_id,
 	return 1;
 }
 
-/* The server's part. A name that is not ours is no error here: the handshake goes on without, and fails for lack of a certificate. */
+/* The server's part. A name that is not ours is no error here: the handshake goes on without, and
+ * fails for lack of a certificate. */
 static int find_key(SSL *ssl, const unsigned char *id, size_t length, SSL_SESSION **ret_session)
 {
 	struct secure_session *session = session_of(openssl_load(NULL), ssl);
@@ -191,7 +192,8 @@ static int check_readable(const char *path, const char *what, struct err_text *e
 			      strerror(errno));
 }
 
-/* A certificate with its chain, and its key: of each other, and in date. 1: nobody can tell the date here, with a remark. */
+/* A certificate with its chain, and its key: of each other, and in date. 1: nobody can tell the
+ * date here, with a remark. */
 static int use_pair(const struct openssl *o, SSL_CTX *context, const char *cert,
 		    const char *cert_key, struct err_text *ret_remark, struct err_text *err)
 {

@@ -115,7 +115,8 @@ size_t secure_rest(const struct secure_session *s)
 	return s->in_length;
 }
 
-/* With keys, that a key was used is what proves the other side: not that a handshake came to its end. */
+/* With keys, that a key was used is what proves the other side: not that a handshake came to its
+ * end. */
 static int check_proof(struct secure_session *s, struct err_text *err)
 {
 	if (s->secure->by_key && !s->secure->o->SSL_session_reused(s->ssl))

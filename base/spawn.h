@@ -16,6 +16,6 @@ struct spawn {
 
 /* 0 or a negative errno. */
 int spawn(const struct spawn *what, pid_t *ret_pid);
-/* The environment without what would record the program, configure heapcast or ask debuginfod servers: a list to free, of texts that are
- * the environment's. NULL: no memory. */
+/* The environment without what would record the program, configure heapcast or ask debuginfod
+ * servers: a list to free, of texts that are the environment's. NULL: no memory. */
 char **spawn_environment(void);

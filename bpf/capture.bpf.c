@@ -1,16 +1,19 @@
 /*
- * Allocations of running programs, by uprobes on their allocators: at a call's entry its arguments, at its end the result;
- * the program is not changed otherwise, and nothing is loaded into it. See events.h for what comes out.
+ * Allocations of running programs, by uprobes on their allocators: at a call's entry its arguments,
+ * at its end the result; the program is not changed otherwise, and nothing is loaded into it. See
+ * events.h for what comes out.
  *
  *	allocation	entry: noted; end: stamp, stack, record		(failed ones are none)
  *	reallocation	entry: noted with a stamp; end: one record with both stamps
  *	free		entry: stamp, stack, record
  *
- * so that between the stamps of its birth and its death a block is truly this caller's. The stack at a call's end is that of
- * its caller, as at its entry: the callee has given the saved registers back. realloc(p, 0) is a free at its entry, and what
- * it gives, if anything, a new block at its end.
+ * so that between the stamps of its birth and its death a block is truly this caller's. The stack
+ * at a call's end is that of its caller, as at its entry: the callee has given the saved registers
+ * back. realloc(p, 0) is a free at its entry, and what it gives, if anything, a new block at its
+ * end.
  *
- * No state is kept by processor: these programs can be interrupted by another thread's. All is in the thread's own memory.
+ * No state is kept by processor: these programs can be interrupted by another thread's. All is in
+ * the thread's own memory.
  */
 #include "agent/allocator_functions.h"
 #include "bpf/calls.h"
@@ -41,7 +44,8 @@ ARCH_INLINE uint64_t return_address(struct arch_registers *ctx, uint64_t word, u
 	return pc;
 }
 
-/* The event in `thread` happens. Events of what is switched off are none; but of a block that is on record its end is. */
+/* The event in `thread` happens. Events of what is switched off are none; but of a block that is on
+ * record its end is. */
 ARCH_INLINE void happen(struct capture_stream *stream, uint32_t stream_number,
 			struct capture_thread *thread, uint32_t number)
 {
@@ -184,7 +188,8 @@ ARCH_INLINE bool moves(uint64_t word)
 	       shape == SHAPE_RESIZE;
 }
 
-/* Of threads without a place. How many bytes is not known before the call's end, which nobody follows. */
+/* Of threads without a place. How many bytes is not known before the call's end, which nobody
+ * follows. */
 ARCH_INLINE void count_nobody(struct capture_stream *stream, uint64_t word)
 {
 	if (event_class(site_kind(word)) == EVENT_CLASS_FREE)
@@ -212,9 +217,10 @@ ARCH_INLINE bool allocates(struct arch_registers *ctx, uint64_t word, uint64_t *
 }
 
 /*
- * A call whose result is of no interest, known at its entry: it does not have to be followed. Not one that leads to other
- * functions of the allocator, which would be taken for the program's own then. (A sample that fails has used up its point: points
- * lie at random, so the next ones do not care.)
+ * A call whose result is of no interest, known at its entry: it does not have to be followed. Not
+ * one that leads to other functions of the allocator, which would be taken for the program's own
+ * then. (A sample that fails has used up its point: points lie at random, so the next ones do not
+ * care.)
  */
 ARCH_INLINE bool passes(struct arch_registers *ctx, const struct capture_here *here, uint64_t word)
 {
@@ -269,7 +275,8 @@ ARCH_INLINE bool enter_mapping(struct arch_registers *ctx, const struct capture_
 }
 
 /* A call of the program's, or of the allocator's own, that is followed to its end. */
-ARCH_INLINE void follow(struct arch_registers *ctx, const struct capture_here *here, uint64_t word, uint64_t frame, bool chosen)
+ARCH_INLINE void follow(struct arch_registers *ctx, const struct capture_here *here, uint64_t word,
+			uint64_t frame, bool chosen)
 {
 	struct capture_thread *thread = here->thread;
 	struct capture_stream *stream = here->stream;
@@ -298,7 +305,8 @@ ARCH_INLINE void follow(struct arch_registers *ctx, const struct capture_here *h
 }
 
 /* It has happened; what it hands on to, until it ends, has not. */
-ARCH_INLINE bool follow_free(struct arch_registers *ctx, struct capture_thread *thread, uint64_t word, uint64_t frame)
+ARCH_INLINE bool follow_free(struct arch_registers *ctx, struct capture_thread *thread,
+			     uint64_t word, uint64_t frame)
 {
 	struct capture_call *call = calls_push(thread);
 
@@ -310,8 +318,10 @@ ARCH_INLINE bool follow_free(struct arch_registers *ctx, struct capture_thread *
 	return true;
 }
 
-/* `session`: what is given says whether the call's end is of interest; else its probe is there in any case. */
-ARCH_INLINE bool enter(struct arch_registers *ctx, const struct capture_here *here, uint64_t word, uint64_t sp, bool session)
+/* `session`: what is given says whether the call's end is of interest; else its probe is there in
+ * any case. */
+ARCH_INLINE bool enter(struct arch_registers *ctx, const struct capture_here *here, uint64_t word,
+		       uint64_t sp, bool session)
 {
 	uint64_t frame = site_frame(word, sp), block = 0, size;
 	bool ends = site_shape(word) == SHAPE_END, counted;
@@ -377,7 +387,8 @@ ARCH_INLINE uint64_t block_of(const struct capture_call *call, uint64_t result)
 	}
 }
 
-ARCH_INLINE int leave(struct arch_registers *ctx, const struct capture_here *here, uint64_t frame, bool at_site)
+ARCH_INLINE int leave(struct arch_registers *ctx, const struct capture_here *here, uint64_t frame,
+		      bool at_site)
 {
 	struct capture_thread *thread = here->thread;
 	struct capture_call *call;
@@ -426,9 +437,11 @@ ARCH_INLINE bool pass(struct arch_registers *ctx, uint64_t pc, uint64_t sp, bool
 	if (!word)
 		return false;
 	if (!session)
-		return site_shape(word) == SHAPE_END && pass_end(&here, argument(ctx, site_a(word)));
-	return site_flags(word) & SITE_LEAF && event_class(site_kind(word)) == EVENT_CLASS_ALLOCATION && allocates(ctx, word, &size) &&
-	       pass_allocation(&here, size);
+		return site_shape(word) == SHAPE_END &&
+		       pass_end(&here, argument(ctx, site_a(word)));
+	return site_flags(word) & SITE_LEAF &&
+	       event_class(site_kind(word)) == EVENT_CLASS_ALLOCATION &&
+	       allocates(ctx, word, &size) && pass_allocation(&here, size);
 }
 
 /* What the kernel knows of the place; 0: nothing. */
@@ -444,7 +457,8 @@ ARCH_INLINE uint64_t ask_word(struct arch_registers *ctx)
 	return word ? *word : 0;
 }
 
-ARCH_INLINE uint64_t word_of(struct arch_registers *ctx, const struct capture_here *here, uint64_t pc)
+ARCH_INLINE uint64_t word_of(struct arch_registers *ctx, const struct capture_here *here,
+			     uint64_t pc)
 {
 	uint64_t word = capture_known_word(here, pc);
 
@@ -472,9 +486,9 @@ int capture_entry(struct arch_registers *ctx)
 }
 
 /*
- * Entry and return in one, where kernels have such (6.13): the entry says whether the other comes. Which of them it is the kernel
- * would tell by a function that takes type information to call; the program counter does, too. One that is a known place is an
- * entry's.
+ * Entry and return in one, where kernels have such (6.13): the entry says whether the other comes.
+ * Which of them it is the kernel would tell by a function that takes type information to call; the
+ * program counter does, too. One that is a known place is an entry's.
  */
 SEC("uprobe")
 int capture_session(struct arch_registers *ctx)
@@ -519,8 +533,8 @@ int capture_return(struct arch_registers *ctx)
 }
 
 /*
- * The loader's breakpoint for debuggers (r_debug.r_brk): before it maps or unmaps libraries, and again when it is done. No row is
- * believed before the agent has looked at the maps.
+ * The loader's breakpoint for debuggers (r_debug.r_brk): before it maps or unmaps libraries, and
+ * again when it is done. No row is believed before the agent has looked at the maps.
  */
 SEC("uprobe")
 int capture_loader(void *ctx)
@@ -536,7 +550,8 @@ int capture_loader(void *ctx)
 		bpf_probe_read_user(&state, sizeof(state), (void *)stream->loader_state);
 	if (!state) { /* it is done; there is one at a time */
 		stream->loads++;
-		/* Where a place was another one may be now, of a file whose probes are set already. */
+		/* Where a place was another one may be now, of a file whose probes are set
+		 * already. */
 		stream->salt = stream->salt * 0x9e3779b97f4a7c15ull + 1;
 	}
 	if (stream->ready)

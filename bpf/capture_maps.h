@@ -60,7 +60,8 @@ struct {
 	__type(value, uint32_t);
 } capture_tids SEC(".maps");
 
-/* Which of a few thousand threads that may be: no more than a guess, and a look at an array costs less than one at a hash table. */
+/* Which of a few thousand threads that may be: no more than a guess, and a look at an array costs
+ * less than one at a hash table. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -69,12 +70,14 @@ struct {
 } capture_hints SEC(".maps");
 
 /*
- * The stream, plus 1, whose process's probes are all that these programs run at, by links that ask whose they are (multi links do;
- * perf events run them for whoever comes by). 0: there are others. The agent's.
+ * The stream, plus 1, whose process's probes are all that these programs run at, by links that ask
+ * whose they are (multi links do; perf events run them for whoever comes by). 0: there are others.
+ * The agent's.
  */
 volatile uint32_t capture_alone = 0;
 
-/* Whose stack a page is, as the last hit there has found it: pass_page in bpf/pass.h. Read only where a guess will do. */
+/* Whose stack a page is, as the last hit there has found it: pass_page in bpf/pass.h. Read only
+ * where a guess will do. */
 #define CAPTURE_PAGES 256 /* as many as a byte tells apart */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -110,7 +113,8 @@ struct {
 	__type(value, uint64_t);
 } capture_blocks SEC(".maps");
 
-/* How many of them there are by a hash of the address: mostly none, and no further look is needed. The agent takes out what it ends. */
+/* How many of them there are by a hash of the address: mostly none, and no further look is needed.
+ * The agent takes out what it ends. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -169,7 +173,8 @@ ARCH_INLINE struct capture_stream *capture_watched(uint32_t tgid, uint32_t *ret_
 	return stream && stream->tgid == tgid ? stream : NULL;
 }
 
-/* The stream of the process that this program runs in; NULL: none, or its probes are not all set. */
+/* The stream of the process that this program runs in; NULL: none, or its probes are not all
+ * set. */
 ARCH_INLINE struct capture_stream *capture_current(uint32_t *ret_number)
 {
 	struct capture_stream *stream = capture_watched(capture_id() >> 32, ret_number);
@@ -184,7 +189,8 @@ ARCH_INLINE struct capture_thread *capture_thread_of(uint32_t number)
 
 /* Where a program runs. */
 struct capture_here {
-	struct capture_stream *stream; /* NULL: the process is not watched, or its probes are not all set */
+	struct capture_stream
+		*stream; /* NULL: the process is not watched, or its probes are not all set */
 	struct capture_thread *thread; /* NULL: it has no place */
 	uint32_t stream_number;
 	uint32_t number;
@@ -192,7 +198,8 @@ struct capture_here {
 
 #define CAPTURE_NO_THREAD (-1)
 
-/* Gives the thread that this program runs in a place; its number. Global: the verifier looks at it once. */
+/* Gives the thread that this program runs in a place; its number. Global: the verifier looks at it
+ * once. */
 __attribute__((noinline)) int capture_thread_new(uint32_t stream_number)
 {
 	struct capture_stream *stream = capture_stream_of(stream_number);
@@ -222,7 +229,8 @@ __attribute__((noinline)) int capture_thread_new(uint32_t stream_number)
 	thread->unanswered = thread->unanswered_bytes = 0;
 	thread->interval = thread->distance = 0;
 	/* Of its own: two threads at different points of one sequence would sample alike. */
-	thread->random = stream->seed ^ ((uint64_t)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32());
+	thread->random =
+		stream->seed ^ ((uint64_t)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32());
 	walk_begin(slot, stream->space);
 	thread->state = CAPTURE_THREAD_USED;
 	return (int)number;
@@ -234,7 +242,8 @@ ARCH_INLINE bool capture_is(struct capture_here *here, uint64_t id, uint32_t num
 	struct capture_thread *thread = capture_thread_of(number);
 	struct capture_stream *stream;
 
-	if (!thread || thread->tid != (uint32_t)id || thread->tgid != id >> 32 || thread->state != CAPTURE_THREAD_USED)
+	if (!thread || thread->tid != (uint32_t)id || thread->tgid != id >> 32 ||
+	    thread->state != CAPTURE_THREAD_USED)
 		return false;
 	here->stream_number = thread->stream;
 	stream = capture_stream_of(here->stream_number);
@@ -246,10 +255,12 @@ ARCH_INLINE bool capture_is(struct capture_here *here, uint64_t id, uint32_t num
 	return true;
 }
 
-/* The number of the thread that this program runs in, if it has a place or can be given one. Global, as above. */
+/* The number of the thread that this program runs in, if it has a place or can be given one.
+ * Global, as above. */
 __attribute__((noinline)) int capture_number(uint32_t tid)
 {
-	uint32_t at = tid & capture_hint_mask, stream_number = 0, *known = bpf_map_lookup_elem(&capture_tids, &tid),
+	uint32_t at = tid & capture_hint_mask, stream_number = 0,
+		 *known = bpf_map_lookup_elem(&capture_tids, &tid),
 		 *hint = bpf_map_lookup_elem(&capture_hints, &at);
 	int number = CAPTURE_NO_THREAD;
 
@@ -265,16 +276,20 @@ __attribute__((noinline)) int capture_number(uint32_t tid)
 ARCH_INLINE void capture_find(struct capture_here *here)
 {
 	uint64_t id = capture_id();
-	uint32_t at = (uint32_t)id & capture_hint_mask, *hint = bpf_map_lookup_elem(&capture_hints, &at);
+	uint32_t at = (uint32_t)id & capture_hint_mask,
+		 *hint = bpf_map_lookup_elem(&capture_hints, &at);
 	int number;
 
-	*here = (struct capture_here){0}; /* all: a compiler may keep what nobody will read, and the verifier objects */
+	*here = (struct capture_here){
+		0}; /* all: a compiler may keep what nobody will read, and the verifier objects */
 	if (hint && capture_is(here, id, *hint))
 		return;
 	number = capture_number((uint32_t)id);
 	if (number != CAPTURE_NO_THREAD && capture_is(here, id, (uint32_t)number))
 		return;
-	here->stream = capture_current(&here->stream_number); /* without a place, or that was another process's, of which not all is told */
+	here->stream =
+		capture_current(&here->stream_number); /* without a place, or that was another
+							  process's, of which not all is told */
 }
 
 ARCH_INLINE struct capture_word *capture_word_at(uint64_t pc)
@@ -284,7 +299,8 @@ ARCH_INLINE struct capture_word *capture_word_at(uint64_t pc)
 	return bpf_map_lookup_elem(&capture_words, &at);
 }
 
-/* The word of this place if a hit has found it before; 0: ask for it. To ask is a call or two, as many as all the rest. */
+/* The word of this place if a hit has found it before; 0: ask for it. To ask is a call or two, as
+ * many as all the rest. */
 ARCH_INLINE uint64_t capture_known_word(const struct capture_here *here, uint64_t pc)
 {
 	const volatile struct capture_word *known = capture_word_at(pc);

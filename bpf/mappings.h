@@ -1,15 +1,18 @@
 #pragma once
 /*
- * mmap and its relatives, as the program itself calls them: by probes of libc's functions, so that nobody else on the host is
- * slower for it. (A tracepoint of a system call makes every system call of every process slower, whoever is meant.) What an
- * allocator, libc or the loader map is theirs: calls out of their code are passed over, as libheapcast.so does it, and so are
- * those inside of an allocator's call.
+ * mmap and its relatives, as the program itself calls them: by probes of libc's functions, so that
+ * nobody else on the host is slower for it. (A tracepoint of a system call makes every system call
+ * of every process slower, whoever is meant.) What an allocator, libc or the loader map is theirs:
+ * calls out of their code are passed over, as libheapcast.so does it, and so are those inside of an
+ * allocator's call.
  *
  *	mmap, sbrk up		at the end: stamp, record
  *	munmap			at the entry: stamp, record		(what can only fail is none)
- *	mremap			at the end: one record, which the agent makes two of: the old range's end, the new one's birth
+ *	mremap			at the end: one record, which the agent makes two of: the old
+ *				range's end, the new one's birth
  *
- * so that the end of a range bears a stamp from before another thread could get its addresses. Part of capture.bpf.c.
+ * so that the end of a range bears a stamp from before another thread could get its addresses. Part
+ * of capture.bpf.c.
  */
 #include "agent/mapping_functions.h"
 #include "bpf/calls.h"

@@ -1,10 +1,12 @@
 #pragma once
 /*
- * Threads that end, and processes that become another program or have children. Part of capture.bpf.c.
+ * Threads that end, and processes that become another program or have children. Part of
+ * capture.bpf.c.
  *
- * An exec is told in the ring of its stream: what lies behind that record is the next program's, whose probes may be there already, for
- * they belong to the process and a file, and hold as soon as that file is mapped again. Rows of the walk are those of what was mapped
- * before, so the space is closed; the thread's place is the old program's.
+ * An exec is told in the ring of its stream: what lies behind that record is the next program's,
+ * whose probes may be there already, for they belong to the process and a file, and hold as soon as
+ * that file is mapped again. Rows of the walk are those of what was mapped before, so the space is
+ * closed; the thread's place is the old program's.
  */
 #include "bpf/put.h"
 
@@ -36,8 +38,7 @@ ARCH_INLINE bool processes_put_exec(uint32_t stream_number, uint32_t loads)
 {
 	void *ring = bpf_map_lookup_elem(&capture_rings, &stream_number);
 	uint64_t before = bpf_ktime_get_ns();
-	struct capture_record *record =
-		ring ? bpf_ringbuf_reserve(ring, sizeof(*record), 0) : NULL;
+	struct capture_record *record = ring ? bpf_ringbuf_reserve(ring, sizeof(*record), 0) : NULL;
 
 	if (!record)
 		return false;
@@ -59,7 +60,8 @@ int capture_thread_exit(void *ctx)
 	return 0;
 }
 
-/* The process has another program now. (The thread that has called exec goes by the process's number from here on.) */
+/* The process has another program now. (The thread that has called exec goes by the process's
+ * number from here on.) */
 SEC("raw_tp/sched_process_exec")
 int capture_exec(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -74,7 +76,8 @@ int capture_exec(struct bpf_raw_tracepoint_args *ctx)
 		stream->loader_state = 0;
 		if (stream->ready && !processes_put_exec(stream_number, stream->loads))
 			stream->ready = 0;
-		stream->salt = stream->salt * 0x9e3779b97f4a7c15ull + 1; /* places have other words now */
+		stream->salt =
+			stream->salt * 0x9e3779b97f4a7c15ull + 1; /* places have other words now */
 		stream->image++;
 	}
 	if (tgid && (stream || capture_wants_execs))

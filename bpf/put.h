@@ -13,8 +13,8 @@ ARCH_INLINE void put_count_lost(struct capture_thread *thread)
 	thread->lost_bytes += thread->size;
 }
 
-ARCH_INLINE void put_fill(struct capture_record *record, const struct capture_stream *stream, const struct capture_thread *thread,
-			  uint32_t number, uint64_t before)
+ARCH_INLINE void put_fill(struct capture_record *record, const struct capture_stream *stream,
+			  const struct capture_thread *thread, uint32_t number, uint64_t before)
 {
 	record->stamp = bpf_ktime_get_ns();
 	record->before = before;
@@ -46,7 +46,7 @@ ARCH_INLINE uint64_t put_flags(void *ring, struct capture_stream *stream)
 	({                                                                                         \
 		uint64_t before = bpf_ktime_get_ns();                                              \
 		struct capture_record *record =                                                    \
-			bpf_ringbuf_reserve(ring, sizeof(*record) + (N) * 8ull, 0);                \
+			bpf_ringbuf_reserve(ring, sizeof(*record) + (N)*8ull, 0);                  \
                                                                                                    \
 		if (record) {                                                                      \
 			put_fill(record, stream, thread, number, before);                          \
@@ -54,7 +54,7 @@ ARCH_INLINE uint64_t put_flags(void *ring, struct capture_stream *stream)
 			record->keep = result.keep;                                                \
 			record->count = result.count;                                              \
 			if (N)                                                                     \
-				bpf_probe_read_kernel(record + 1, (N) * 8ull, slot->pcs);          \
+				bpf_probe_read_kernel(record + 1, (N)*8ull, slot->pcs);            \
 			bpf_ringbuf_submit(record, put_flags(ring, stream));                       \
 		}                                                                                  \
 		record != NULL;                                                                    \
@@ -74,16 +74,19 @@ __attribute__((noinline)) int put_wait_room(uint32_t stream_number, uint64_t unt
 	if (!ring || !stream)
 		return 0;
 	for (uint32_t i = 0; i < PUT_WAIT_ROUNDS; i++)
-		if (bpf_ktime_get_ns() > until || bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) < stream->wake_bytes)
+		if (bpf_ktime_get_ns() > until ||
+		    bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) < stream->wake_bytes)
 			return 0;
 	return 1;
 }
 
 /*
- * Back-pressure, as far as the kernel can: it holds the program up for a bounded time while the agent, on another processor,
- * makes room. Sooner for a stack that the agent has to walk, of which the next one may need no walk any more.
+ * Back-pressure, as far as the kernel can: it holds the program up for a bounded time while the
+ * agent, on another processor, makes room. Sooner for a stack that the agent has to walk, of which
+ * the next one may need no walk any more.
  */
-ARCH_INLINE void put_wait(void *ring, uint32_t stream_number, struct capture_stream *stream, bool raw)
+ARCH_INLINE void put_wait(void *ring, uint32_t stream_number, struct capture_stream *stream,
+			  bool raw)
 {
 	uint64_t from = bpf_ktime_get_ns(), least = stream->wake_bytes,
 		 waiting = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA), most = PUT_WAIT_NS;
@@ -98,7 +101,8 @@ ARCH_INLINE void put_wait(void *ring, uint32_t stream_number, struct capture_str
 	__sync_fetch_and_add(&stream->waited_ns, bpf_ktime_get_ns() - from);
 }
 
-/* The agent is wanted at once: every event comes here until it has seen to it that the kernel can walk this stack. */
+/* The agent is wanted at once: every event comes here until it has seen to it that the kernel can
+ * walk this stack. */
 ARCH_INLINE uint64_t put_raw_flags(struct capture_stream *stream)
 {
 	if (stream->rung)
@@ -111,7 +115,7 @@ ARCH_INLINE uint64_t put_raw_flags(struct capture_stream *stream)
 	({                                                                                         \
 		uint64_t before = bpf_ktime_get_ns();                                              \
 		struct capture_raw *raw =                                                          \
-			bpf_ringbuf_reserve(ring, sizeof(*raw) + (PAGES) * CAPTURE_PAGE, 0);       \
+			bpf_ringbuf_reserve(ring, sizeof(*raw) + (PAGES)*CAPTURE_PAGE, 0);         \
                                                                                                    \
 		if (raw) {                                                                         \
 			put_fill(&raw->record, stream, thread, number, before);                    \
@@ -137,9 +141,10 @@ ARCH_INLINE bool put_goes_on(const struct capture_thread *thread, uint32_t pages
 	return !bpf_probe_read_user(&byte, 1, (void *)(page + pages * CAPTURE_PAGE));
 }
 
-/* The fuller the ring, the less of the stack goes into it: a stack that is cut is better than an event that is lost. */
-ARCH_INLINE bool put_raw(void *ring, struct capture_stream *stream, struct capture_thread *thread, uint32_t number,
-			 uint32_t miss)
+/* The fuller the ring, the less of the stack goes into it: a stack that is cut is better than an
+ * event that is lost. */
+ARCH_INLINE bool put_raw(void *ring, struct capture_stream *stream, struct capture_thread *thread,
+			 uint32_t number, uint32_t miss)
 {
 	uint64_t waiting = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA), quarter = stream->wake_bytes;
 	bool large = quarter >= 2 * CAPTURE_COPY;
@@ -218,8 +223,9 @@ __attribute__((noinline)) int put_wait_answer(uint32_t stream_number, uint32_t c
 }
 
 /*
- * The loader waits a while for the agent: before it unmaps anything, so that stacks that the agent has to walk can still be walked; and
- * behind it, so that the agent has looked at the maps before they change again, and has set the probes of what is new.
+ * The loader waits a while for the agent: before it unmaps anything, so that stacks that the agent
+ * has to walk can still be walked; and behind it, so that the agent has looked at the maps before
+ * they change again, and has set the probes of what is new.
  */
 ARCH_INLINE void put_loader(uint32_t stream_number, struct capture_stream *stream)
 {

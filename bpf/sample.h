@@ -1,9 +1,10 @@
 #pragma once
 /*
- * What of an event is recorded in the stream's mode: the law of agent/preload/sample.h. Points lie on the bytes that a thread
- * allocates; a block with a point in it is recorded; one of `interval` bytes or more always is, and uses none up. Frees are
- * recorded of blocks that are: these are in a map, until something was recorded in full mode, which is not (stream->closed):
- * from then on all frees are recorded.
+ * What of an event is recorded in the stream's mode: the law of agent/preload/sample.h. Points lie
+ * on the bytes that a thread allocates; a block with a point in it is recorded; one of `interval`
+ * bytes or more always is, and uses none up. Frees are recorded of blocks that are: these are in a
+ * map, until something was recorded in full mode, which is not (stream->closed): from then on all
+ * frees are recorded.
  */
 #include <linux/errno.h>
 
@@ -35,25 +36,33 @@ ARCH_INLINE bool sample_may_hold(const struct capture_stream *stream, uint64_t a
 __attribute__((noinline)) int sample_end(uint32_t stream_number, uint32_t image, uint64_t address)
 {
 	struct capture_block block = {.address = address, .stream = stream_number, .image = image};
-	uint32_t hash = capture_tally_hash(address), one_less = -(1u << capture_tally_shift(hash)), *tally = sample_tally(hash);
+	uint32_t hash = capture_tally_hash(address), one_less = -(1u << capture_tally_shift(hash)),
+		 *tally = sample_tally(hash);
 
 	/* To look takes no lock. */
-	if (!tally || !bpf_map_lookup_elem(&capture_blocks, &block) || bpf_map_delete_elem(&capture_blocks, &block))
+	if (!tally || !bpf_map_lookup_elem(&capture_blocks, &block) ||
+	    bpf_map_delete_elem(&capture_blocks, &block))
 		return 0;
 	__sync_fetch_and_add(tally, one_less);
 	return 1;
 }
 
-ARCH_INLINE bool sample_take(const struct capture_stream *stream, uint32_t stream_number, uint64_t address)
+ARCH_INLINE bool sample_take(const struct capture_stream *stream, uint32_t stream_number,
+			     uint64_t address)
 {
-	return address && sample_may_hold(stream, address) && sample_end(stream_number, stream->image, address);
+	return address && sample_may_hold(stream, address) &&
+	       sample_end(stream_number, stream->image, address);
 }
 
-/* There is room for it, or it is not needed. It is counted first: who sees the count looks in the map. */
-ARCH_INLINE bool sample_remember(struct capture_stream *stream, uint32_t stream_number, uint64_t address)
+/* There is room for it, or it is not needed. It is counted first: who sees the count looks in the
+ * map. */
+ARCH_INLINE bool sample_remember(struct capture_stream *stream, uint32_t stream_number,
+				 uint64_t address)
 {
-	struct capture_block block = {.address = address, .stream = stream_number, .image = stream->image};
-	uint32_t hash = capture_tally_hash(address), one = 1u << capture_tally_shift(hash), *tally = sample_tally(hash);
+	struct capture_block block = {
+		.address = address, .stream = stream_number, .image = stream->image};
+	uint32_t hash = capture_tally_hash(address), one = 1u << capture_tally_shift(hash),
+		 *tally = sample_tally(hash);
 	uint64_t value = 1;
 	long r;
 
@@ -81,9 +90,11 @@ __attribute__((noinline)) int sample_draw(uint32_t number)
 }
 
 /* Has this block a point in it? */
-ARCH_INLINE bool sample_hits(const struct capture_stream *stream, struct capture_thread *thread, uint32_t number)
+ARCH_INLINE bool sample_hits(const struct capture_stream *stream, struct capture_thread *thread,
+			     uint32_t number)
 {
-	uint64_t interval = stream->interval ? stream->interval : 1, size = thread->size ? thread->size : 1;
+	uint64_t interval = stream->interval ? stream->interval : 1,
+		 size = thread->size ? thread->size : 1;
 
 	if (thread->interval != interval) {
 		thread->interval = interval;
@@ -100,8 +111,8 @@ ARCH_INLINE bool sample_hits(const struct capture_stream *stream, struct capture
 	return true;
 }
 
-ARCH_INLINE bool sample_begins(struct capture_stream *stream, uint32_t stream_number, struct capture_thread *thread,
-			       uint32_t number)
+ARCH_INLINE bool sample_begins(struct capture_stream *stream, uint32_t stream_number,
+			       struct capture_thread *thread, uint32_t number)
 {
 	if (thread->chosen)
 		thread->event_interval = thread->chosen_interval;
@@ -110,8 +121,8 @@ ARCH_INLINE bool sample_begins(struct capture_stream *stream, uint32_t stream_nu
 }
 
 /* The old block may be on record, and the new one may be sampled: all four cases. */
-ARCH_INLINE bool sample_wants_move(struct capture_stream *stream, uint32_t stream_number, struct capture_thread *thread,
-				   uint32_t number)
+ARCH_INLINE bool sample_wants_move(struct capture_stream *stream, uint32_t stream_number,
+				   struct capture_thread *thread, uint32_t number)
 {
 	bool ended = thread->old_address && (thread->was_sampled || stream->closed);
 
@@ -133,8 +144,8 @@ ARCH_INLINE bool sample_wants_move(struct capture_stream *stream, uint32_t strea
 }
 
 /* Is the event in `thread` recorded? It becomes what is. */
-ARCH_INLINE bool sample_wants(struct capture_stream *stream, uint32_t stream_number, struct capture_thread *thread,
-			      uint32_t number)
+ARCH_INLINE bool sample_wants(struct capture_stream *stream, uint32_t stream_number,
+			      struct capture_thread *thread, uint32_t number)
 {
 	switch (event_class(thread->kind)) {
 	case EVENT_CLASS_FREE:

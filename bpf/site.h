@@ -1,16 +1,18 @@
 #pragma once
 /*
- * The site word: what the kernel's side has to know of a place that is probed, in 64 bits. It travels as the cookie of the
- * attachment, or lies in a map by (tgid, pc) where kernels have no cookies (before 5.15). Made by agent/ebpf/sites.c, read by
- * bpf/ and the agent; so this header stands alone, and means the same to clang -target bpf (with -ffreestanding).
+ * The site word: what the kernel's side has to know of a place that is probed, in 64 bits. It
+ * travels as the cookie of the attachment, or lies in a map by (tgid, pc) where kernels have no
+ * cookies (before 5.15). Made by agent/ebpf/sites.c, read by bpf/ and the agent; so this header
+ * stands alone, and means the same to clang -target bpf (with -ffreestanding).
  *
  *	63       48 47    38 37    30 29  24 23  18 17  12 11    8 7      0
  *	|   own   |  flags  |  words |  c   |  b   |  a   | shape  |  kind  |
  *
- * The *frame* of a call is sp + words * SITE_WORD_BYTES at a site: on x86-64 the slot of the stack that holds the return
- * address, elsewhere sp as the caller had it. It is the same number at a call's entry and at its exit, and no other call of
- * the thread that is under way has it: by it an exit finds its entry. (What ended without an exit, by an exception or
- * longjmp, left a frame below that of a later entry's.)
+ * The *frame* of a call is sp + words * SITE_WORD_BYTES at a site: on x86-64 the slot of the stack
+ * that holds the return address, elsewhere sp as the caller had it. It is the same number at a
+ * call's entry and at its exit, and no other call of the thread that is under way has it: by it an
+ * exit finds its entry. (What ended without an exit, by an exception or longjmp, left a frame below
+ * that of a later entry's.)
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,25 +22,25 @@
 #define SITE_WORDS_MAX	 255u
 
 enum site_flag {
-	SITE_EXIT_PROBE =
-		1u
-		<< 0, /* the call's end: its result is in the result's register; a, b and c are not known */
-	SITE_RETURN_OK = 1u << 1, /* a uretprobe may be set, at this very offset */
+	SITE_EXIT_PROBE = 1u << 0, /* the call's end: its result is in the result's register; a, b
+				      and c are not known */
+	SITE_RETURN_OK = 1u << 1,  /* a uretprobe may be set, at this very offset */
 	SITE_LINK =
 		1u << 2, /* the return address is in the link register; else in the frame's slot */
-	SITE_HAS_EXITS =
-		1u
-		<< 3, /* sites of SITE_EXIT_PROBE tell the result; with neither this nor RETURN_OK: nobody does */
-	SITE_THROWS = 1u << 4,	 /* may end by an exception: then an entry is never answered */
-	SITE_NOT_NULL = 1u << 5, /* calls that pass NULL in a do not come by */
-	SITE_LEAF = 1u << 6,	 /* its own code leads into no other function of allocators */
-	SITE_FOLLOWED = 1u << 7, /* a free whose end is of interest, too: it may hand on to another one, which is no event then */
+	SITE_HAS_EXITS = 1u << 3, /* sites of SITE_EXIT_PROBE tell the result; with neither this nor
+				     RETURN_OK: nobody does */
+	SITE_THROWS = 1u << 4,	  /* may end by an exception: then an entry is never answered */
+	SITE_NOT_NULL = 1u << 5,  /* calls that pass NULL in a do not come by */
+	SITE_LEAF = 1u << 6,	  /* its own code leads into no other function of allocators */
+	SITE_FOLLOWED = 1u << 7,  /* a free whose end is of interest, too: it may hand on to another
+				     one, which is no event then */
 };
 
-/* The arguments a, b and c of agent/allocator_functions.h, a heap in front of them left out already: numbers of DWARF for
- * this processor, of the registers that hold them at this very place. SITE_NO_REGISTER: the shape has no such argument, or it
- * is an exit. Of SHAPE_END, which has a alone, b and c are registers of the caller's that the function has pushed and may have
- * changed since: into the first and the second word below the frame. */
+/* The arguments a, b and c of agent/allocator_functions.h, a heap in front of them left out
+ * already: numbers of DWARF for this processor, of the registers that hold them at this very place.
+ * SITE_NO_REGISTER: the shape has no such argument, or it is an exit. Of SHAPE_END, which has a
+ * alone, b and c are registers of the caller's that the function has pushed and may have changed
+ * since: into the first and the second word below the frame. */
 struct site_word {
 	uint8_t kind;  /* of the event: proto/event.h */
 	uint8_t shape; /* enum allocator_shape */
@@ -90,7 +92,8 @@ static inline uint32_t site_flags(uint64_t word)
 	return word >> 38 & 1023u;
 }
 
-/* The end of such a call can be seen at its return; of others at sites of their own, or not at all. */
+/* The end of such a call can be seen at its return; of others at sites of their own, or not at
+ * all. */
 static inline bool site_returns(uint64_t word)
 {
 	return (site_flags(word) & (SITE_RETURN_OK | SITE_HAS_EXITS)) == SITE_RETURN_OK;

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The stack's memory, read in windows of whole pages that are counted from the innermost frame's: one helper for each, not one
- * for each frame. As much is read as the last walk has needed. A read of which a page is missing fails whole; then the pages
- * are read one by one. Part of walk.h.
+ * The stack's memory, read in windows of whole pages that are counted from the innermost frame's:
+ * one helper for each, not one for each frame. As much is read as the last walk has needed. A read
+ * of which a page is missing fails whole; then the pages are read one by one. Part of walk.h.
  */
 #define WALK_PAGE  4096u
 #define WALK_PAGES (WALK_WINDOW / WALK_PAGE)
@@ -13,9 +13,10 @@ ARCH_INLINE struct walk_slot *walk_slot_of(uint32_t number)
 }
 
 /*
- * Reads the window that holds `address`, up to where the last walk ended if that is in it, and if that is not so, or not enough,
- * all of it. 1: the word at `address` is there. While a page of the window is missing slot->have is 0, so that every word comes
- * here. Global: the verifier looks at it once.
+ * Reads the window that holds `address`, up to where the last walk ended if that is in it, and if
+ * that is not so, or not enough, all of it. 1: the word at `address` is there. While a page of the
+ * window is missing slot->have is 0, so that every word comes here. Global: the verifier looks at
+ * it once.
  */
 __attribute__((noinline)) int walk_window(uint32_t number, uint64_t address)
 {

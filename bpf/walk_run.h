@@ -2,22 +2,25 @@
 /*
  * The verified prefix in the kernel. Part of walk.h.
  *
- *   verify  from the outermost frame inwards, whether what the last walk has read holds still: so many outer frames are valid
- *   step    from the new innermost frame outwards, until a frame is one of the valid ones, in the same state, or the stack ends
+ *   verify  from the outermost frame inwards, whether what the last walk has read holds still: so
+ *           many outer frames are valid
+ *   step    from the new innermost frame outwards, until a frame is one of the valid ones, in the
+ *           same state, or the stack ends
  *   move    the new frames behind those that were met
  *
- * That the outer frames are looked at first, and in the agent's engine last, makes no difference to what is found: a step
- * depends on its state and what it reads alone (docs/unwinding.md). Only there an address must not be read before it is known
- * to be one.
+ * That the outer frames are looked at first, and in the agent's engine last, makes no difference to
+ * what is found: a step depends on its state and what it reads alone (docs/unwinding.md). Only
+ * there an address must not be read before it is known to be one.
  *
- * Each runs in pieces, by global functions that the verifier looks at once, whatever the depth; their state is in the slot.
+ * Each runs in pieces, by global functions that the verifier looks at once, whatever the depth;
+ * their state is in the slot.
  */
 #define WALK_VERIFIED 64 /* frames in a piece */
 #define WALK_STEPS    16
 #define WALK_MOVED    32
 
-/* What a round of a loop leaves lies in the slot alone, of whose contents the verifier knows nothing: so it looks at a round once for
- * each count, not once for each way that led there. */
+/* What a round of a loop leaves lies in the slot alone, of whose contents the verifier knows
+ * nothing: so it looks at a round once for each count, not once for each way that led there. */
 #define WALK_FORGET_REGISTERS __asm__ volatile("" ::: "memory")
 
 enum walk_piece { WALK_PIECE_MORE, WALK_PIECE_DONE, WALK_PIECE_MISS };
@@ -27,8 +30,8 @@ ARCH_INLINE struct walk_kept *walk_kept_at(struct walk_slot *slot, uint64_t inde
 	return &slot->kept[index % WALK_FRAMES];
 }
 
-/* Whether the step from a frame leads where it led, by doing it again: where its row is not plain, fp matters, or it is the
- * outermost. */
+/* Whether the step from a frame leads where it led, by doing it again: where its row is not plain,
+ * fp matters, or it is the outermost. */
 __attribute__((noinline)) int walk_holds(uint32_t number, uint32_t index)
 {
 	struct walk_slot *slot = walk_slot_of(number);
@@ -40,16 +43,19 @@ __attribute__((noinline)) int walk_holds(uint32_t number, uint32_t index)
 		return 0;
 	kept = walk_kept_at(slot, index);
 	outer = walk_kept_at(slot, index - 1);
-	frame = (struct walk_frame){
-		.pc = slot->kept_pcs[index % WALK_FRAMES], .sp = kept->sp, .fp = kept->fp, .row = kept->row};
+	frame = (struct walk_frame){.pc = slot->kept_pcs[index % WALK_FRAMES],
+				    .sp = kept->sp,
+				    .fp = kept->fp,
+				    .row = kept->row};
 	step = walk_step(number, slot, &frame);
 	if (!index)
 		return step == WALK_END;
-	return step == WALK_FRAME && frame.pc == slot->kept_pcs[(index - 1) % WALK_FRAMES] && frame.sp == outer->sp &&
-	       (!(outer->flags & WALK_NEEDS_FP) || frame.fp == outer->fp);
+	return step == WALK_FRAME && frame.pc == slot->kept_pcs[(index - 1) % WALK_FRAMES] &&
+	       frame.sp == outer->sp && (!(outer->flags & WALK_NEEDS_FP) || frame.fp == outer->fp);
 }
 
-/* A piece begins at a multiple of its length: so places in it are constants, and a frame costs a few instructions. */
+/* A piece begins at a multiple of its length: so places in it are constants, and a frame costs a
+ * few instructions. */
 __attribute__((noinline)) int walk_verify(uint32_t number)
 {
 	struct walk_slot *slot = walk_slot_of(number);
@@ -84,10 +90,13 @@ __attribute__((noinline)) int walk_verify(uint32_t number)
 				base = slot->base;
 				have = slot->have;
 			}
-			if (arch_code_address(*(const uint64_t *)((const uint8_t *)slot->bytes + ((at - base) & (WALK_WINDOW - 8)))) != outer)
+			if (arch_code_address(*(
+				    const uint64_t *)((const uint8_t *)slot->bytes +
+						      ((at - base) & (WALK_WINDOW - 8)))) != outer)
 				break;
 		} else {
-			if (walk_kept_at(slot, first + i)->sp < sp || !walk_holds(number, (uint32_t)first + i))
+			if (walk_kept_at(slot, first + i)->sp < sp ||
+			    !walk_holds(number, (uint32_t)first + i))
 				break;
 			base = slot->base;
 			have = slot->have;
@@ -98,7 +107,8 @@ __attribute__((noinline)) int walk_verify(uint32_t number)
 	return i == WALK_VERIFIED && count > WALK_VERIFIED ? WALK_PIECE_MORE : WALK_PIECE_DONE;
 }
 
-ARCH_INLINE bool walk_meets(const struct walk_kept *known, uint64_t known_pc, const struct walk_frame *now)
+ARCH_INLINE bool walk_meets(const struct walk_kept *known, uint64_t known_pc,
+			    const struct walk_frame *now)
 {
 	return known->sp == now->sp && known_pc == now->pc &&
 	       (!(known->flags & WALK_NEEDS_FP) || known->fp == now->fp);
@@ -195,7 +205,8 @@ __attribute__((noinline)) int walk_move(uint32_t number)
 		to = walk_kept_at(slot, at);
 		row = from->row;
 		needs = at && walk_kept_at(slot, at - 1)->flags & WALK_NEEDS_FP;
-		slot->kept_pcs[at % WALK_FRAMES] = slot->kept_pcs[(WALK_FRAMES - fresh + moved) % WALK_FRAMES];
+		slot->kept_pcs[at % WALK_FRAMES] =
+			slot->kept_pcs[(WALK_FRAMES - fresh + moved) % WALK_FRAMES];
 		to->sp = from->sp;
 		to->fp = from->fp;
 		to->row = row;
@@ -267,7 +278,8 @@ ARCH_INLINE enum walk_miss walk_not(const struct walk_start *start, struct walk_
 				    enum walk_miss miss)
 {
 	if (ARCH_RETURN_SLOT && !start->pc)
-		bpf_probe_read_user(&ret->pc, sizeof(ret->pc), (void *)(start->sp - ARCH_RETURN_SLOT));
+		bpf_probe_read_user(&ret->pc, sizeof(ret->pc),
+				    (void *)(start->sp - ARCH_RETURN_SLOT));
 	return miss;
 }
 
@@ -286,8 +298,8 @@ ARCH_INLINE enum walk_miss walk(uint32_t number, struct walk_slot *slot,
 	walk_prepare(slot, start, word);
 	if (start->sp & 7)
 		return walk_not(start, ret, WALK_STACK);
-	if (!start->pc &&
-	    (!ARCH_RETURN_SLOT || !walk_load(number, slot, start->sp - ARCH_RETURN_SLOT, &slot->pc)))
+	if (!start->pc && (!ARCH_RETURN_SLOT ||
+			   !walk_load(number, slot, start->sp - ARCH_RETURN_SLOT, &slot->pc)))
 		return WALK_STACK;
 	ret->pc = slot->pc;
 	for (uint32_t i = 0; i < WALK_FRAMES / WALK_VERIFIED; i++)
@@ -323,7 +335,8 @@ ARCH_INLINE void walk_close(uint32_t number)
 		__sync_fetch_and_add(&space->unmapped, 1);
 }
 
-/* The process of this space is about to unmap (munmap) or to map anew (mmap with MAP_FIXED, mremap) these addresses. */
+/* The process of this space is about to unmap (munmap) or to map anew (mmap with MAP_FIXED, mremap)
+ * these addresses. */
 ARCH_INLINE void walk_unmapped(uint32_t number, uint64_t start, uint64_t length)
 {
 	struct walk_space *space = bpf_map_lookup_elem(&walk_spaces, &number);
@@ -341,9 +354,9 @@ ARCH_INLINE void walk_unmapped(uint32_t number, uint64_t start, uint64_t length)
 }
 
 /*
- * Copies the stack from `sp` upwards, page by page, for a record of a miss: `to` has `pages` pages (a constant) and holds the
- * memory from sp & ~4095 on; what lies below sp in the first page is other people's. Bytes from that address on that were
- * read: up to the first page that can't be.
+ * Copies the stack from `sp` upwards, page by page, for a record of a miss: `to` has `pages` pages
+ * (a constant) and holds the memory from sp & ~4095 on; what lies below sp in the first page is
+ * other people's. Bytes from that address on that were read: up to the first page that can't be.
  */
 ARCH_INLINE uint32_t walk_copy(void *to, uint32_t pages, uint64_t sp)
 {

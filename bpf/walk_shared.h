@@ -1,18 +1,21 @@
 #pragma once
 /*
- * What the walk in the kernel (bpf/walk.h) and the agent (agent/ebpf/remote.h) share: rows, and what a process's program
- * counters mean. Three array maps; a program has them by including walk.h, the agent sets their sizes before it is loaded.
+ * What the walk in the kernel (bpf/walk.h) and the agent (agent/ebpf/remote.h) share: rows, and
+ * what a process's program counters mean. Three array maps; a program has them by including walk.h,
+ * the agent sets their sizes before it is loaded.
  *
- *   walk_rows    lines of 8 entries as agent/unwind/row.h has them. Mapped by the agent, which alone writes it.
+ *   walk_rows    lines of 8 entries as agent/unwind/row.h has them. Mapped by the agent, which
+ *                alone writes it.
  *   walk_spaces  a process's part of walk_rows. Mapped by the agent.
  *   walk_slots   a thread's last stack. The kernel's alone.
  *
- * A space has 2^bits lines of its own, at least 2^WALK_BITS_MIN: then an entry's place and its tag together are its whole
- * program counter, as in row.h, and no entry can be taken for another's.
+ * A space has 2^bits lines of its own, at least 2^WALK_BITS_MIN: then an entry's place and its tag
+ * together are its whole program counter, as in row.h, and no entry can be taken for another's.
  *
- * A space is open while the low half of `unmapped` is its word's generation. The kernel counts there what is unmapped; the agent
- * reads that count, then the process's maps, drops the rows of what is gone, and writes the count into the word. A walk reads
- * both first and last; where they have changed in between it counts for nothing.
+ * A space is open while the low half of `unmapped` is its word's generation. The kernel counts
+ * there what is unmapped; the agent reads that count, then the process's maps, drops the rows of
+ * what is gone, and writes the count into the word. A walk reads both first and last; where they
+ * have changed in between it counts for nothing.
  */
 #include <stdint.h>
 
@@ -34,8 +37,9 @@ struct walk_code {
 
 struct walk_space {
 	uint64_t word;
-	uint64_t unmapped;		      /* written by the kernel's programs */
-	struct walk_code code[WALK_CODE_MAX]; /* what is executable, by address; 0 behind the last */
+	uint64_t unmapped; /* written by the kernel's programs */
+	struct walk_code
+		code[WALK_CODE_MAX]; /* what is executable, by address; 0 behind the last */
 };
 
 static inline uint64_t walk_word(uint32_t generation, uint32_t bits, uint32_t first_line)

@@ -1,12 +1,12 @@
 #pragma once
 /*
- * Rows, and steps by them: what agent/unwind/rows.h, walk.h and special.c are in the agent's engine. A step gives what it
- * would give there, or it says that it doesn't know. Part of walk.h.
+ * Rows, and steps by them: what agent/unwind/rows.h, walk.h and special.c are in the agent's
+ * engine. A step gives what it would give there, or it says that it doesn't know. Part of walk.h.
  */
 enum walk_step { WALK_FRAME, WALK_END, WALK_UNKNOWN_ROW, WALK_OTHER_ROW, WALK_SENSELESS };
 
-/* The row of a program counter; 0: none. All entries of the line are looked at without a branch: nothing to mispredict, and
- * nothing for the verifier to follow. At most one fits. */
+/* The row of a program counter; 0: none. All entries of the line are looked at without a branch:
+ * nothing to mispredict, and nothing for the verifier to follow. At most one fits. */
 ARCH_INLINE uint32_t walk_row(uint64_t word, uint64_t pc)
 {
 	uint64_t key = key_of(pc), tag = key >> KEY_LOW_BITS, row = 0;
@@ -19,7 +19,9 @@ ARCH_INLINE uint32_t walk_row(uint64_t word, uint64_t pc)
 	for (uint32_t i = 0; i < WALK_LINE_ENTRIES; i++) {
 		uint64_t entry = line->entries[i], differs = (entry >> ROW_BITS) ^ tag;
 
-		__asm__ volatile("" : "+r"(differs)); /* a compiler that knows how many bits it has makes a branch of it */
+		__asm__ volatile(""
+				 : "+r"(differs)); /* a compiler that knows how many bits it has
+						      makes a branch of it */
 		row |= entry & (0 - ((differs - 1) >> 63));
 	}
 	return (uint32_t)row & ROW_MASK;
@@ -27,7 +29,8 @@ ARCH_INLINE uint32_t walk_row(uint64_t word, uint64_t pc)
 
 /* The canonical frame address is found: the return address lies `ra` bytes below it. */
 ARCH_INLINE enum walk_step walk_step_to(uint32_t number, struct walk_slot *slot,
-					struct walk_frame *frame, uint64_t cfa, uint64_t ra, uint64_t fp)
+					struct walk_frame *frame, uint64_t cfa, uint64_t ra,
+					uint64_t fp)
 {
 	uint64_t at = cfa - ra, pc;
 
@@ -75,7 +78,8 @@ ARCH_INLINE enum walk_step walk_step_scanned(uint32_t number, struct walk_slot *
 	return row == row_special(ROW_FRAME_POINTER, 0) ? WALK_SENSELESS : WALK_FRAME;
 }
 
-/* A frame record, where there are such, and what speaks for it; the stack's bounds are not known here. */
+/* A frame record, where there are such, and what speaks for it; the stack's bounds are not known
+ * here. */
 ARCH_INLINE enum walk_step walk_step_record(uint32_t number, struct walk_slot *slot,
 					    struct walk_frame *frame)
 {
@@ -87,8 +91,8 @@ ARCH_INLINE enum walk_step walk_step_record(uint32_t number, struct walk_slot *s
 	if ((!record && row_argument(frame->row) & RECORD_FIRST) ||
 	    row_argument(frame->row) & RECORD_BY_HAND)
 		return WALK_END;
-	if (record & 7 || record - frame->sp > WALK_RECORD || !walk_load(number, slot, record, &fp) ||
-	    !walk_load(number, slot, record + 8, &pc))
+	if (record & 7 || record - frame->sp > WALK_RECORD ||
+	    !walk_load(number, slot, record, &fp) || !walk_load(number, slot, record + 8, &pc))
 		return WALK_SENSELESS;
 	if (!pc)
 		return WALK_END;
@@ -118,7 +122,8 @@ ARCH_INLINE enum walk_step walk_step_deref_fp(uint32_t number, struct walk_slot 
 	return walk_step_to(number, slot, frame, cfa, 8, fp);
 }
 
-/* From slot->at, whose row is set and not plain, to its caller. Global: the verifier looks at it once. */
+/* From slot->at, whose row is set and not plain, to its caller. Global: the verifier looks at it
+ * once. */
 __attribute__((noinline)) int walk_step_special(uint32_t number)
 {
 	struct walk_slot *slot = walk_slot_of(number);
@@ -151,7 +156,8 @@ ARCH_INLINE enum walk_step walk_step(uint32_t number, struct walk_slot *slot,
 		return walk_step_plain(number, slot, frame,
 				       row_base(row, frame->sp, frame->fp) + row_cfa(row), &places);
 	}
-	/* One by one: what lies between them was never written, and older verifiers object to its being read. */
+	/* One by one: what lies between them was never written, and older verifiers object to its
+	 * being read. */
 	slot->at.pc = frame->pc;
 	slot->at.sp = frame->sp;
 	slot->at.fp = frame->fp;

@@ -1,23 +1,26 @@
 #pragma once
 /*
- * How addresses are predicted, so that most of them take one small number. Encoder and decoder keep this same state, which
- * begins anew with each batch; README.md, "Addresses", is the specification.
+ * How addresses are predicted, so that most of them take one small number. Encoder and decoder keep
+ * this same state, which begins anew with each batch; README.md, "Addresses", is the specification.
  *
- * An allocator hands out again what was given back last (one stack of blocks for each chunk size of each thread, as glibc's
- * tcache has), or what lies behind the last block it handed out. A program frees in the order in which it has allocated, or
- * against it. So a birth says "the top of its stack" or "the next", and a death says by how much its block's number, counted
- * in births, differs from that of the thread's death before. What is neither stands in a column of its own.
+ * An allocator hands out again what was given back last (one stack of blocks for each chunk size of
+ * each thread, as glibc's tcache has), or what lies behind the last block it handed out. A program
+ * frees in the order in which it has allocated, or against it. So a birth says "the top of its
+ * stack" or "the next", and a death says by how much its block's number, counted in births, differs
+ * from that of the thread's death before. What is neither stands in a column of its own.
  *
- * The state is a guess about the allocator: where it is wrong, the columns get longer, and nothing else happens.
+ * The state is a guess about the allocator: where it is wrong, the columns get longer, and nothing
+ * else happens.
  */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#define ADDRESSES_CLASSES      64  /* chunks of 32, 48... 1040 bytes */
-#define ADDRESSES_DEPTH	       8   /* blocks that a stack remembers */
-#define ADDRESSES_MAX_SLOTS    256
-#define ADDRESSES_MAX	       (UINT64_C(1) << 56) /* shifted addresses above are never predicted */
+#define ADDRESSES_CLASSES   64 /* chunks of 32, 48... 1040 bytes */
+#define ADDRESSES_DEPTH	    8  /* blocks that a stack remembers */
+#define ADDRESSES_MAX_SLOTS 256
+/* shifted addresses above are never predicted */
+#define ADDRESSES_MAX (UINT64_C(1) << 56)
 
 enum birth_code {
 	BIRTH_IN_PLACE, /* reallocations: where the old block was */
@@ -90,7 +93,8 @@ static inline void addresses_pop(struct addresses_slot *s, unsigned class)
 }
 
 /* A block was born: what the next one is compared with. */
-static inline void addresses_born(struct addresses_slot *s, uint64_t address, uint64_t size, uint32_t shift)
+static inline void addresses_born(struct addresses_slot *s, uint64_t address, uint64_t size,
+				  uint32_t shift)
 {
 	s->birth = address;
 	s->next = address + (addresses_chunk(size) >> shift);

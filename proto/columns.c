@@ -12,8 +12,8 @@
 #define ADAPT_EVENTS 256 /* fewer say nothing about the next batch */
 
 static const char *const column_names[EVENTS_COLUMNS] = {
-	"kind", "thread", "thread_run", "time", "time_run", "birth", "death",
-	"old", "address", "size", "stack", "call_time", "weight",
+	"kind", "thread",  "thread_run", "time",  "time_run",  "birth",	 "death",
+	"old",	"address", "size",	 "stack", "call_time", "weight",
 };
 
 /* Shares of an encoder's memory before anything is known of the program. */
@@ -21,9 +21,10 @@ static const uint8_t column_shares[EVENTS_COLUMNS] = {3, 1, 1, 1, 1, 2, 2, 1, 4,
 
 const struct event_traits event_traits[256] = {
 #define X(number, suffix, class_, name)                                                            \
-	[number] = {EVENT_CLASS_##class_, EVENT_CLASS_##class_ != EVENT_CLASS_FREE ||              \
-						  number == HEAPCAST__EVENT_KIND__EVENT_MUNMAP ||  \
-						  number == HEAPCAST__EVENT_KIND__EVENT_SBRK_BACK},
+	[number] = {EVENT_CLASS_##class_,                                                          \
+		    EVENT_CLASS_##class_ != EVENT_CLASS_FREE ||                                    \
+			    number == HEAPCAST__EVENT_KIND__EVENT_MUNMAP ||                        \
+			    number == HEAPCAST__EVENT_KIND__EVENT_SBRK_BACK},
 	EVENT_KINDS(X)
 #undef X
 };
@@ -343,7 +344,8 @@ static int short_column(const struct events_decoder *d, struct err_text *err)
 		       "ends too early, or is no varint", err);
 }
 
-/* Field by field to its place: a copy of what was just written piece by piece waits until all of it has arrived. */
+/* Field by field to its place: a copy of what was just written piece by piece waits until all of it
+ * has arrived. */
 static inline __attribute__((always_inline)) int take_event(struct events_decoder *d,
 							    struct event *e, struct err_text *err)
 {

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * The encoder's way of one event into the columns, for those who put millions a second: inlined into the agent, together
- * with the reader of the ring, it makes an event 10 to 15 % cheaper. Others call events_encoder_put (columns.h).
+ * The encoder's way of one event into the columns, for those who put millions a second: inlined
+ * into the agent, together with the reader of the ring, it makes an event 10 to 15 % cheaper.
+ * Others call events_encoder_put (columns.h).
  */
 #include <endian.h>
 #include <errno.h>
@@ -9,13 +10,15 @@
 
 #include "proto/columns.h"
 
-/* Varints without a branch on whether they have one byte or two, and so on: lengths of addresses and sizes follow no pattern,
- * and a mispredicted branch costs more than all of this. The groups of seven bits are spread to bytes, and all bytes but the
- * last marked. Writes 2, 4 or 8 bytes, the first of which count. Their number. */
+/* Varints without a branch on whether they have one byte or two, and so on: lengths of addresses
+ * and sizes follow no pattern, and a mispredicted branch costs more than all of this. The groups of
+ * seven bits are spread to bytes, and all bytes but the last marked. Writes 2, 4 or 8 bytes, the
+ * first of which count. Their number. */
 static inline size_t varint_14(uint8_t *to, uint32_t value)
 {
 	size_t more = value >= 0x80;
-	uint16_t bytes = htole16((uint16_t)(value + (value & 0x3f80) + (more << 7))); /* the upper bits move up by one */
+	uint16_t bytes = htole16((uint16_t)(value + (value & 0x3f80) +
+					    (more << 7))); /* the upper bits move up by one */
 
 	memcpy(to, &bytes, sizeof(bytes));
 	return 1 + more;
@@ -56,7 +59,8 @@ static __attribute__((noinline, unused)) size_t varint_long(uint8_t *to, uint64_
 
 static inline __attribute__((always_inline)) size_t varint_any(uint8_t *to, uint64_t value)
 {
-	return __builtin_expect(value < 1u << 14, 1) ? varint_14(to, (uint32_t)value) : varint_long(to, value);
+	return __builtin_expect(value < 1u << 14, 1) ? varint_14(to, (uint32_t)value)
+						     : varint_long(to, value);
 }
 
 static inline __attribute__((always_inline)) void column_put(struct column *c, uint64_t value)
@@ -80,7 +84,8 @@ static inline void events_set_shift(struct events_encoder *e)
 	e->unaligned = (UINT64_C(1) << e->shift) - 1;
 }
 
-/* 0 if the batch's parameters suit the event, else -EAGAIN; those of an empty batch are made to suit. */
+/* 0 if the batch's parameters suit the event, else -EAGAIN; those of an empty batch are made to
+ * suit. */
 static inline int events_suit(struct events_encoder *e, const struct event *event, bool weighted)
 {
 	uint64_t bits = event->address | event->old_address;
@@ -91,7 +96,8 @@ static inline int events_suit(struct events_encoder *e, const struct event *even
 			return -EAGAIN;
 		events_set_shift(e);
 	}
-	if (__builtin_expect(weighted, 0) && e->column[EVENTS_SIZE].length && !e->column[EVENTS_WEIGHT].length)
+	if (__builtin_expect(weighted, 0) && e->column[EVENTS_SIZE].length &&
+	    !e->column[EVENTS_WEIGHT].length)
 		return -EAGAIN;
 	return 0;
 }
@@ -109,7 +115,8 @@ static inline void events_begin_thread(struct events_encoder *e, uint32_t thread
 	e->own = &e->slot[thread & (e->slots - 1)];
 }
 
-static __attribute__((noinline, unused)) void events_begin_tick(struct events_encoder *e, uint64_t time_ns)
+static __attribute__((noinline, unused)) void events_begin_tick(struct events_encoder *e,
+								uint64_t time_ns)
 {
 	uint64_t tick = time_ns / e->tick_ns;
 
@@ -123,14 +130,16 @@ static __attribute__((noinline, unused)) void events_begin_tick(struct events_en
 	e->time_from = e->count;
 }
 
-static inline struct addresses_known *addresses_find(const struct events_encoder *e, uint64_t address)
+static inline struct addresses_known *addresses_find(const struct events_encoder *e,
+						     uint64_t address)
 {
 	return &e->known[address * UINT64_C(0x9e3779b97f4a7c15) >> e->known_shift];
 }
 
 /* The end of the block at `address` (shifted). What is known of it; 0: nothing. */
-static inline __attribute__((always_inline)) addresses_block events_put_death(struct events_encoder *e, struct addresses_slot *s,
-									      struct column *c, uint64_t address)
+static inline __attribute__((always_inline)) addresses_block
+events_put_death(struct events_encoder *e, struct addresses_slot *s, struct column *c,
+		 uint64_t address)
 {
 	struct addresses_known *known = addresses_find(e, address);
 	addresses_block block = known->block;
@@ -150,8 +159,10 @@ static inline __attribute__((always_inline)) addresses_block events_put_death(st
 	return 0;
 }
 
-static inline __attribute__((always_inline)) void events_put_birth(struct events_encoder *e, struct addresses_slot *s,
-								   uint64_t address, uint64_t size, uint64_t old)
+static inline __attribute__((always_inline)) void events_put_birth(struct events_encoder *e,
+								   struct addresses_slot *s,
+								   uint64_t address, uint64_t size,
+								   uint64_t old)
 {
 	struct column *c = &e->column[EVENTS_BIRTH];
 	unsigned class = addresses_class(size);
@@ -169,10 +180,12 @@ static inline __attribute__((always_inline)) void events_put_birth(struct events
 		column_put(&e->column[EVENTS_ADDRESS], zigzag((int64_t)(address - s->birth)));
 	}
 	addresses_born(s, address, size, e->shift);
-	*addresses_find(e, address) = (struct addresses_known){.block = block, .number = ++e->births};
+	*addresses_find(e, address) =
+		(struct addresses_known){.block = block, .number = ++e->births};
 }
 
-static inline __attribute__((always_inline)) void events_put_address(struct events_encoder *e, const struct event *event)
+static inline __attribute__((always_inline)) void events_put_address(struct events_encoder *e,
+								     const struct event *event)
 {
 	uint64_t address = event->address >> e->shift, old = event->old_address >> e->shift;
 	struct addresses_slot *s = e->own;
@@ -185,18 +198,21 @@ static inline __attribute__((always_inline)) void events_put_address(struct even
 		events_put_birth(e, s, address, event->size, old);
 		if (address != old)
 			addresses_push(s, block);
-		column_put_small(&e->column[EVENTS_CALL_TIME],
-				 event->call_time_ns < e->tick_ns ? 0 : event->call_time_ns / e->tick_ns);
+		column_put_small(
+			&e->column[EVENTS_CALL_TIME],
+			event->call_time_ns < e->tick_ns ? 0 : event->call_time_ns / e->tick_ns);
 	} else {
 		events_put_birth(e, s, address, event->size, 0);
 	}
 }
 
 /* events_encoder_put of columns.h, for an event whose `class` is that of its kind, and not NONE. */
-static inline __attribute__((always_inline)) int events_encoder_put_inline(struct events_encoder *e, const struct event *event)
+static inline __attribute__((always_inline)) int
+events_encoder_put_inline(struct events_encoder *e, const struct event *event)
 {
 	bool sized = event->class != EVENT_CLASS_FREE || event_traits[event->kind].sized,
-	     weighted = __builtin_expect(event->weight != 0, 0) && sized && event->weight != event->size;
+	     weighted = __builtin_expect(event->weight != 0, 0) && sized &&
+			event->weight != event->size;
 	int r;
 
 	if (__builtin_expect(e->count == e->until, 0)) {

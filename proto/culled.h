@@ -1,10 +1,12 @@
 #pragma once
 /*
- * The rows of Batch.culled: blocks that lived so short that the agent sent sums in their stead. README.md, "Culled blocks".
+ * The rows of Batch.culled: blocks that lived so short that the agent sent sums in their stead.
+ * README.md, "Culled blocks".
  *
- * A row is a sum over blocks of one thread and stack whose lifetimes fall into one class and whose sizes have the same highest
- * bit, so that histograms of both are exact. Sampled blocks share a row only if they are of one size and weight: then the
- * row says all that an estimate and its error are made of.
+ * A row is a sum over blocks of one thread and stack whose lifetimes fall into one class and whose
+ * sizes have the same highest bit, so that histograms of both are exact. Sampled blocks share a row
+ * only if they are of one size and weight: then the row says all that an estimate and its error are
+ * made of.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -18,14 +20,16 @@ struct err_text;
 #define CULLED_ROW_MAX	90	   /* longest encoding of a row, in bytes */
 #define CULLED_TICK_NS	1000000
 
-/* X(nanoseconds): where classes of lifetimes end; the end is in the next class. They are those of `collector histogram`, and some
- * between. The number of a class is part of the format. */
-#define CULLED_LIFETIMES(X)                                                                                            \
-	X(1000)                                                                                                        \
-	X(2000) X(5000) X(10000) X(20000) X(50000) X(100000) X(200000) X(500000) X(1000000) X(2000000) X(5000000)      \
-	X(10000000) X(20000000) X(50000000) X(100000000) X(200000000) X(500000000) X(1000000000) X(2000000000)         \
-	X(5000000000) X(10000000000) X(20000000000) X(30000000000) X(60000000000) X(120000000000) X(300000000000)      \
+/* X(nanoseconds): where classes of lifetimes end; the end is in the next class. They are those of
+ * `collector histogram`, and some between. The number of a class is part of the format. */
+/* clang-format off */
+#define CULLED_LIFETIMES(X) \
+	X(1000) X(2000) X(5000) X(10000) X(20000) X(50000) X(100000) X(200000) X(500000) \
+	X(1000000) X(2000000) X(5000000) X(10000000) X(20000000) X(50000000) X(100000000) \
+	X(200000000) X(500000000) X(1000000000) X(2000000000) X(5000000000) X(10000000000) \
+	X(20000000000) X(30000000000) X(60000000000) X(120000000000) X(300000000000) \
 	X(600000000000) X(1800000000000) X(3600000000000)
+/* clang-format on */
 
 extern const uint64_t culled_lifetime_ends[];
 extern const uint8_t culled_lifetimes; /* how many classes there are: the last has no end */
@@ -71,8 +75,10 @@ struct culled_encoder {
 	int weighted;
 };
 
-/* Up to `rows` rows go into `memory`, which has CULLED_ROW_MAX bytes for each and is the caller's. `base_ns`: no birth is older. */
-void culled_encoder_init(struct culled_encoder *encoder, void *memory, uint32_t rows, uint64_t base_ns);
+/* Up to `rows` rows go into `memory`, which has CULLED_ROW_MAX bytes for each and is the caller's.
+ * `base_ns`: no birth is older. */
+void culled_encoder_init(struct culled_encoder *encoder, void *memory, uint32_t rows,
+			 uint64_t base_ns);
 /* Appends. 0; -ENOSPC. */
 int culled_encoder_put(struct culled_encoder *encoder, const struct culled_row *row);
 /* Fills in the columns and the sums of them; `early` is the caller's. */
@@ -86,7 +92,9 @@ struct culled_decoder {
 };
 
 /* 0; -EBADMSG with the reason. */
-int culled_decoder_init(struct culled_decoder *decoder, const Heapcast__Culled *culled, struct err_text *err);
-/* The next row. 1: in ret_row; 0: that was all, every column has ended and the sums agree; -EBADMSG. Whether thread and node are
- * known is the caller's to check. */
-int culled_decoder_next(struct culled_decoder *decoder, struct culled_row *ret_row, struct err_text *err);
+int culled_decoder_init(struct culled_decoder *decoder, const Heapcast__Culled *culled,
+			struct err_text *err);
+/* The next row. 1: in ret_row; 0: that was all, every column has ended and the sums agree;
+ * -EBADMSG. Whether thread and node are known is the caller's to check. */
+int culled_decoder_next(struct culled_decoder *decoder, struct culled_row *ret_row,
+			struct err_text *err);

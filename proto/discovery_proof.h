@@ -15,9 +15,12 @@
 
 enum discovery_kind { DISCOVERY_BEACON, DISCOVERY_PROBE };
 
-/* Appends it to the `length` bytes at `datagram`, where there is room for it. The new length, or a negative errno. */
-int discovery_prove(const struct secret *secret, enum discovery_kind kind, uint8_t *datagram, size_t length);
+/* Appends it to the `length` bytes at `datagram`, where there is room for it. The new length, or a
+ * negative errno. */
+int discovery_prove(const struct secret *secret, enum discovery_kind kind, uint8_t *datagram,
+		    size_t length);
 /* True if the datagram ends with the proof that its sender has this secret. */
-bool discovery_proven(const struct secret *secret, enum discovery_kind kind, const uint8_t *datagram, size_t length);
+bool discovery_proven(const struct secret *secret, enum discovery_kind kind,
+		      const uint8_t *datagram, size_t length);
 /* True if `key_id` of a message (any length) is that of the secret. */
 bool discovery_names(const struct secret *secret, const uint8_t *key_id, size_t length);

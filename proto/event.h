@@ -1,7 +1,7 @@
 #pragma once
 /*
- * What the kinds of events mean: one table for all who write or read them. The numbers are those of enum EventKind in
- * heapcast.proto.
+ * What the kinds of events mean: one table for all who write or read them. The numbers are those of
+ * enum EventKind in heapcast.proto.
  */
 #include <stdint.h>
 #include <stdbool.h>
@@ -10,38 +10,39 @@
 enum event_class {
 	EVENT_CLASS_NONE,
 	EVENT_CLASS_ALLOCATION,
-	EVENT_CLASS_REALLOCATION, /* an allocation that also ends the block at its old address, unless it failed */
+	EVENT_CLASS_REALLOCATION, /* an allocation that also ends the block at its old address,
+				     unless it failed */
 	EVENT_CLASS_FREE,
 	EVENT_CLASS_CALL, /* makes and ends nothing: a setting, an order to the allocator */
 };
 
 /* X(number, suffix of EVENT_, class, function as people know it) */
-#define EVENT_KINDS(X)                                                                                                 \
-	X(1, MALLOC, ALLOCATION, "malloc")                                                                             \
-	X(2, CALLOC, ALLOCATION, "calloc")                                                                             \
-	X(3, REALLOC, REALLOCATION, "realloc")                                                                         \
-	X(4, REALLOCARRAY, REALLOCATION, "reallocarray")                                                               \
-	X(5, POSIX_MEMALIGN, ALLOCATION, "posix_memalign")                                                             \
-	X(6, ALIGNED_ALLOC, ALLOCATION, "aligned_alloc")                                                               \
-	X(7, MEMALIGN, ALLOCATION, "memalign")                                                                         \
-	X(8, VALLOC, ALLOCATION, "valloc")                                                                             \
-	X(9, PVALLOC, ALLOCATION, "pvalloc")                                                                           \
-	X(10, NEW, ALLOCATION, "operator new")                                                                         \
-	X(11, NEW_ARRAY, ALLOCATION, "operator new[]")                                                                 \
-	X(12, MMAP, ALLOCATION, "mmap")                                                                                \
-	X(13, MREMAP, REALLOCATION, "mremap")                                                                          \
-	X(14, POOL_ALLOCATE, ALLOCATION, "pool allocate")                                                              \
-	X(16, SBRK, ALLOCATION, "sbrk")                                                                                \
-	X(32, FREE, FREE, "free")                                                                                      \
-	X(33, REALLOC_FREE, FREE, "realloc to 0")                                                                      \
-	X(34, DELETE, FREE, "operator delete")                                                                         \
-	X(35, DELETE_ARRAY, FREE, "operator delete[]")                                                                 \
-	X(36, MUNMAP, FREE, "munmap")                                                                                  \
-	X(37, POOL_FREE, FREE, "pool free")                                                                            \
-	X(38, FREE_SIZED, FREE, "free_sized")                                                                          \
-	X(39, FREE_ALIGNED_SIZED, FREE, "free_aligned_sized")                                                          \
-	X(40, SBRK_BACK, FREE, "sbrk back")                                                                            \
-	X(48, MALLOPT, CALL, "mallopt")                                                                                \
+#define EVENT_KINDS(X)                                                                             \
+	X(1, MALLOC, ALLOCATION, "malloc")                                                         \
+	X(2, CALLOC, ALLOCATION, "calloc")                                                         \
+	X(3, REALLOC, REALLOCATION, "realloc")                                                     \
+	X(4, REALLOCARRAY, REALLOCATION, "reallocarray")                                           \
+	X(5, POSIX_MEMALIGN, ALLOCATION, "posix_memalign")                                         \
+	X(6, ALIGNED_ALLOC, ALLOCATION, "aligned_alloc")                                           \
+	X(7, MEMALIGN, ALLOCATION, "memalign")                                                     \
+	X(8, VALLOC, ALLOCATION, "valloc")                                                         \
+	X(9, PVALLOC, ALLOCATION, "pvalloc")                                                       \
+	X(10, NEW, ALLOCATION, "operator new")                                                     \
+	X(11, NEW_ARRAY, ALLOCATION, "operator new[]")                                             \
+	X(12, MMAP, ALLOCATION, "mmap")                                                            \
+	X(13, MREMAP, REALLOCATION, "mremap")                                                      \
+	X(14, POOL_ALLOCATE, ALLOCATION, "pool allocate")                                          \
+	X(16, SBRK, ALLOCATION, "sbrk")                                                            \
+	X(32, FREE, FREE, "free")                                                                  \
+	X(33, REALLOC_FREE, FREE, "realloc to 0")                                                  \
+	X(34, DELETE, FREE, "operator delete")                                                     \
+	X(35, DELETE_ARRAY, FREE, "operator delete[]")                                             \
+	X(36, MUNMAP, FREE, "munmap")                                                              \
+	X(37, POOL_FREE, FREE, "pool free")                                                        \
+	X(38, FREE_SIZED, FREE, "free_sized")                                                      \
+	X(39, FREE_ALIGNED_SIZED, FREE, "free_aligned_sized")                                      \
+	X(40, SBRK_BACK, FREE, "sbrk back")                                                        \
+	X(48, MALLOPT, CALL, "mallopt")                                                            \
 	X(49, MALLOC_TRIM, CALL, "malloc_trim")
 
 #define EVENT_KIND_LIMIT 64
@@ -50,8 +51,8 @@ enum event_class {
 static inline enum event_class event_class(unsigned kind)
 {
 	switch (kind) {
-#define X(number, suffix, class_, name)                                                                                \
-	case number:                                                                                                   \
+#define X(number, suffix, class_, name)                                                            \
+	case number:                                                                               \
 		return EVENT_CLASS_##class_;
 		EVENT_KINDS(X)
 #undef X
@@ -64,8 +65,8 @@ static inline enum event_class event_class(unsigned kind)
 static inline const char *event_kind_name(unsigned kind)
 {
 	switch (kind) {
-#define X(number, suffix, class_, name)                                                                                \
-	case number:                                                                                                   \
+#define X(number, suffix, class_, name)                                                            \
+	case number:                                                                               \
 		return name;
 		EVENT_KINDS(X)
 #undef X
@@ -75,12 +76,13 @@ static inline const char *event_kind_name(unsigned kind)
 }
 
 /*
- * Addresses mean something within their space only: the same one may be a block of the heap, lie in a mapping and in a
- * block of a pool. What is born in one space ends in it.
+ * Addresses mean something within their space only: the same one may be a block of the heap, lie in
+ * a mapping and in a block of a pool. What is born in one space ends in it.
  *
- * Mappings are ranges: a death says how many bytes from its address on are gone, which may be a part of what was mapped, or
- * parts of several; a birth (MAP_FIXED) takes the place of what was there. An mremap is on record as the MUNMAP of the range
- * it was given, stamped when it was called, and an MREMAP of the range it gave; its old_address is that of the former.
+ * Mappings are ranges: a death says how many bytes from its address on are gone, which may be a
+ * part of what was mapped, or parts of several; a birth (MAP_FIXED) takes the place of what was
+ * there. An mremap is on record as the MUNMAP of the range it was given, stamped when it was
+ * called, and an MREMAP of the range it gave; its old_address is that of the former.
  */
 enum event_space {
 	EVENT_SPACE_HEAP,
@@ -102,7 +104,8 @@ static inline enum event_space event_space(unsigned kind)
 	case 37: /* POOL_FREE */
 		return EVENT_SPACE_POOL;
 	default:
-		return event_class(kind) == EVENT_CLASS_CALL || event_class(kind) == EVENT_CLASS_NONE
+		return event_class(kind) == EVENT_CLASS_CALL ||
+				       event_class(kind) == EVENT_CLASS_NONE
 			       ? EVENT_SPACE_NONE
 			       : EVENT_SPACE_HEAP;
 	}

@@ -155,7 +155,8 @@ int frame_length(const uint8_t *data, size_t available, size_t *ret_length, stru
 #define BLOCK_CONTENT_MAX (4u << 20)
 #define FRAME_END	  8 /* end mark, checksum of the content */
 
-/* A block's content, if it is `size` bytes: it can be no more than `left`, and no less than a whole block unless it is the last. */
+/* A block's content, if it is `size` bytes: it can be no more than `left`, and no less than a whole
+ * block unless it is the last. */
 static bool block_opens(const uint8_t *data, uint32_t size, bool stored, uint64_t left, char *room)
 {
 	int content = (int)(left < BLOCK_CONTENT_MAX ? left : BLOCK_CONTENT_MAX);
@@ -178,7 +179,8 @@ static bool blocks_begin(const uint8_t *data, size_t available, uint64_t left, c
 		if (!size || size > content)
 			return false;
 		if (reader_left(&r) < size) {
-			/* Cut in its middle, unless what follows is all there is of a shorter one. */
+			/* Cut in its middle, unless what follows is all there is of a shorter
+			 * one. */
 			size_t rest = reader_left(&r);
 
 			return rest <= FRAME_END ||

@@ -1,5 +1,6 @@
 #pragma once
-/* Modes of recording, as people write them: full, sample, sample=BYTES, off. Their numbers are those of enum Mode. */
+/* Modes of recording, as people write them: full, sample, sample=BYTES, off. Their numbers are
+ * those of enum Mode. */
 #include <stddef.h>
 #include <stdint.h>
 

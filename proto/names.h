@@ -22,7 +22,7 @@
 struct err_text;
 
 #define NAMES_TEXT_MAX	 4096 /* bytes of a text; agents and composers cut */
-#define NAMES_FRAMES_MAX 256	     /* of a place */
+#define NAMES_FRAMES_MAX 256  /* of a place */
 
 struct name_frame {
 	uint32_t function, file; /* numbers of texts; 0: not known */
@@ -53,9 +53,10 @@ void names_encoder_clear(struct names_encoder *encoder, uint32_t first_text);
 size_t names_encoder_size(const struct names_encoder *encoder);
 /* The next text, without a NUL in it. */
 void names_encoder_text(struct names_encoder *encoder, const char *text, size_t length);
-void names_encoder_place(struct names_encoder *encoder, uint32_t module, uint64_t offset, const struct name_frame *frames,
-			 uint32_t count);
-/* Makes `ret_names` speak of the columns, in place, until the next call of another. 0 or -ENOMEM. */
+void names_encoder_place(struct names_encoder *encoder, uint32_t module, uint64_t offset,
+			 const struct name_frame *frames, uint32_t count);
+/* Makes `ret_names` speak of the columns, in place, until the next call of another. 0 or
+ * -ENOMEM. */
 int names_encoder_fill(const struct names_encoder *encoder, Heapcast__Names *ret_names);
 
 struct names_decoder {
@@ -70,11 +71,14 @@ struct name_place {
 	uint64_t offset;
 };
 
-/* All texts first, then place by place with the frames of each. 1: in ret_...; 0: that was all; -EBADMSG with a sentence. Whether
- * modules and texts are known is the caller's to check. */
-int names_decoder_init(struct names_decoder *decoder, const Heapcast__Names *names, struct err_text *err);
-int names_decoder_text(struct names_decoder *decoder, uint32_t *ret_number, const char **ret_text, size_t *ret_length,
+/* All texts first, then place by place with the frames of each. 1: in ret_...; 0: that was all;
+ * -EBADMSG with a sentence. Whether modules and texts are known is the caller's to check. */
+int names_decoder_init(struct names_decoder *decoder, const Heapcast__Names *names,
 		       struct err_text *err);
-int names_decoder_place(struct names_decoder *decoder, struct name_place *ret_place, struct err_text *err);
+int names_decoder_text(struct names_decoder *decoder, uint32_t *ret_number, const char **ret_text,
+		       size_t *ret_length, struct err_text *err);
+int names_decoder_place(struct names_decoder *decoder, struct name_place *ret_place,
+			struct err_text *err);
 /* The next frame of the place: exactly as many as it has must be read. 0 or -EBADMSG. */
-int names_decoder_frame(struct names_decoder *decoder, struct name_frame *ret_frame, struct err_text *err);
+int names_decoder_frame(struct names_decoder *decoder, struct name_frame *ret_frame,
+			struct err_text *err);

@@ -186,7 +186,8 @@ static void dial_host(struct pairing *p)
 
 /* ---- the collector ---- */
 
-/* Is this agent to be dialled now? Known ones at most each RETRY_MS; when there are too many, no further ones. */
+/* Is this agent to be dialled now? Known ones at most each RETRY_MS; when there are too many, no
+ * further ones. */
 static bool is_due(struct pairing *p, const uint8_t id[STREAM_ID_SIZE])
 {
 	struct known_agent *a = NULL;
@@ -249,7 +250,8 @@ static int open_net(struct pairing *p, struct err_text *err)
 	return r;
 }
 
-/* The collector can do with one of the two: where its port is taken there are the beacons, and the other way round. */
+/* The collector can do with one of the two: where its port is taken there are the beacons, and the
+ * other way round. */
 static int open_all(struct pairing *p, struct err_text *err)
 {
 	const struct pairing_options *o = p->o;

@@ -1,5 +1,6 @@
 #pragma once
-/* Inside of proto/pairing: its connections. Few at a time: strangers can't take the places of those who have the code for long. */
+/* Inside of proto/pairing: its connections. Few at a time: strangers can't take the places of those
+ * who have the code for long. */
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -31,16 +32,21 @@ struct pairing_places {
 	struct err_text last; /* what the last attempt came to */
 };
 
-void pairing_places_init(struct pairing_places *places, struct secure *secure, const struct pairing_options *options);
+void pairing_places_init(struct pairing_places *places, struct secure *secure,
+			 const struct pairing_options *options);
 /* Takes over a socket that was accepted. */
-void pairing_places_accept(struct pairing_places *places, int fd, const struct sockaddr_storage *from, uint64_t now_ms);
+void pairing_places_accept(struct pairing_places *places, int fd,
+			   const struct sockaddr_storage *from, uint64_t now_ms);
 /* Connects to this address. 0; -EBUSY: there is no place; another negative errno. */
-int pairing_places_dial(struct pairing_places *places, const struct sockaddr_storage *to, uint64_t now_ms);
+int pairing_places_dial(struct pairing_places *places, const struct sockaddr_storage *to,
+			uint64_t now_ms);
 /* One that was dialled is under way. */
 bool pairing_places_dialling(const struct pairing_places *places);
-/* Somebody has proved that he has the code: he is waited for, though it is used up or too old by now. */
+/* Somebody has proved that he has the code: he is waited for, though it is used up or too old by
+ * now. */
 bool pairing_places_busy(const struct pairing_places *places);
 /* What to wait for: PAIRING_PLACES of them. */
 void pairing_places_poll(const struct pairing_places *places, struct pollfd *polls);
-void pairing_places_work(struct pairing_places *places, const struct pollfd *polls, uint64_t now_ms);
+void pairing_places_work(struct pairing_places *places, const struct pollfd *polls,
+			 uint64_t now_ms);
 void pairing_places_done(struct pairing_places *places);

@@ -68,7 +68,8 @@ static int prepare(struct pairing_talk *t, struct err_text *err)
 			       peer, err);
 }
 
-/* An agent that has an installation talks to nobody without a key: so there is none before there is a key. */
+/* An agent that has an installation talks to nobody without a key: so there is none before there is
+ * a key. */
 static int keep(struct pairing_talk *t, struct err_text *err)
 {
 	const struct pairing_options *o = t->share->options;

@@ -1,5 +1,6 @@
 #pragma once
-/* Inside of proto/pairing: the conversation of one connection, which is done with TLS's handshake. It has no socket. */
+/* Inside of proto/pairing: the conversation of one connection, which is done with TLS's handshake.
+ * It has no socket. */
 #include <assert.h>
 
 #include "base/error.h"
@@ -45,7 +46,8 @@ struct pairing_talk {
 
 /* Says hello. 0 or a negative errno with a sentence. */
 int pairing_talk_begin(struct pairing_talk *talk, struct err_text *err);
-/* Takes what the session has decrypted. 0; a negative errno with a sentence: it is over, and what is in `out` may still go. */
+/* Takes what the session has decrypted. 0; a negative errno with a sentence: it is over, and what
+ * is in `out` may still go. */
 int pairing_talk_read(struct pairing_talk *talk, struct err_text *err);
 /* Of that: the messages that have come as a whole, in `in`. As pairing_talk_read. */
 int pairing_talk_take(struct pairing_talk *talk, struct err_text *err);

@@ -1,24 +1,27 @@
 #pragma once
 /*
- * Which blocks are still followed when not all frees are recorded: what a program's library and a collector have to decide alike
- * (docs/sampling.md has the law and its proof).
+ * Which blocks are still followed when not all frees are recorded: what a program's library and a
+ * collector have to decide alike (docs/sampling.md has the law and its proof).
  *
- * A program tells the state of its law by MARK_THINNED, whose text is THINNING_BYTES long, little endian:
+ * A program tells the state of its law by MARK_THINNED, whose text is THINNING_BYTES long, little
+ * endian:
  *
  *	byte   0..7  seed   8 level   9 cut   10 keep   11 ahead   12..13 openings   14..15 halvings
  *
- *	level     a block that is not in the set of sampled ones is followed if the upper `level` bits of its hash are 0: one in
- *	          1 << level. 0: all are
- *	cut       for those of 1 << cut bytes or more the level is lower, by `ahead` and by one more for each doubling of the size; where that
- *	          leaves nothing they are followed whatever their hash is. 0: there is no such rule
+ *	level     a block that is not in the set of sampled ones is followed if the upper `level`
+ *		  bits of its hash are 0: one in 1 << level. 0: all are
+ *	cut       for those of 1 << cut bytes or more the level is lower, by `ahead` and by one more
+ *		  for each doubling of the size; where that leaves nothing they are followed
+ *		  whatever their hash is. 0: there is no such rule
  *	ahead     0: all that are as large as `cut` are followed
  *	openings  how often the set was emptied and opened again. What was born before is not in it
- *	halvings  how often it was halved since the program began: of those born before, it keeps those whose hash of that number is
- *	          even, and all of 1 << keep bytes or more
+ *	halvings  how often it was halved since the program began: of those born before, it keeps
+ *		  those whose hash of that number is even, and all of 1 << keep bytes or more
  *
- * The rule by which the two stay in step: what the collector goes on counting must be followed by the program. The program may follow
- * more: a free of a block that the collector does not count any more is passed over there. So each says late what sets blocks free
- * of being counted, and early what binds them.
+ * The rule by which the two stay in step: what the collector goes on counting must be followed by
+ * the program. The program may follow more: a free of a block that the collector does not count any
+ * more is passed over there. So each says late what sets blocks free of being counted, and early
+ * what binds them.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,7 +46,8 @@ static inline uint64_t thinning_hash(uint64_t seed, uint64_t address)
 	return z ^ z >> 31;
 }
 
-/* The level that holds for a block of this size. It does not rise with the size, so who takes a block for larger follows no less. */
+/* The level that holds for a block of this size. It does not rise with the size, so who takes a
+ * block for larger follows no less. */
 static inline unsigned thinning_level(const struct thinning *t, unsigned level, uint64_t size)
 {
 	unsigned ahead = t->ahead;
@@ -56,13 +60,15 @@ static inline unsigned thinning_level(const struct thinning *t, unsigned level, 
 	return level > ahead ? level - ahead : 0;
 }
 
-/* Whether a block that is not in the set is followed, by its address and the level that holds for it. */
+/* Whether a block that is not in the set is followed, by its address and the level that holds for
+ * it. */
 static inline bool thinning_follows(uint64_t seed, unsigned level, uint64_t address)
 {
 	return !level || !(thinning_hash(seed, address) >> (64 - level));
 }
 
-/* Whether halving number `halving` keeps a block, by its address. The blocks of a line have the same chance. */
+/* Whether halving number `halving` keeps a block, by its address. The blocks of a line have the
+ * same chance. */
 static inline bool thinning_keeps(uint64_t seed, unsigned halving, uint64_t address)
 {
 	return !(thinning_hash(seed + halving * 0x9e3779b97f4a7c15u, address) & 1);

@@ -1,6 +1,7 @@
 /*
- * `agent attach`: records programs that run already, by probes that the kernel sets. Nothing is restarted, and nothing loaded
- * into them; when the agent ends, in whatever way, they are as they were.
+ * `agent attach`: records programs that run already, by probes that the kernel sets. Nothing is
+ * restarted, and nothing loaded into them; when the agent ends, in whatever way, they are as they
+ * were.
  */
 #include <errno.h>
 #include <signal.h>
@@ -32,16 +33,17 @@
 #define LINES_LEAST   1024
 #define IMAGES_LEAST  (256u << 10)
 #define BLOCKS_LEAST  512
-/* What attaching takes of --memory-limit beside what a recording by LD_PRELOAD does: libbpf, the programs in the kernel. */
-#define OWN_BYTES     (992u << 10)
-#define OWN_PAGES     16 /* of the kernel's maps and programs, which end on pages */
+/* What attaching takes of --memory-limit beside what a recording by LD_PRELOAD does: libbpf, the
+ * programs in the kernel. */
+#define OWN_BYTES (992u << 10)
+#define OWN_PAGES 16 /* of the kernel's maps and programs, which end on pages */
 /* Of each process: what its ring takes beside the data, its modules and their sites. */
 #define PROCESS_BYTES (64u << 10)
 #define PROCESS_PAGES 3
 #define LEAST_BYTES                                                                                \
 	(THREADS_LEAST * HUB_THREAD_BYTES + LINES_LEAST * HUB_LINE_BYTES + IMAGES_LEAST +          \
 	 BLOCKS_LEAST * HUB_BLOCK_BYTES)
-#define EVENTS_MAX    64
+#define EVENTS_MAX 64
 
 static void help(void)
 {
@@ -93,8 +95,9 @@ static int reserve(struct options *o, struct err_text *err)
 }
 
 /*
- * What rings of `agent run` would have is the kernel's here: half for ring buffers, the rest for threads, rows, and blocks, and for
- * files that are walked by; each has at least what was set aside for it.
+ * What rings of `agent run` would have is the kernel's here: half for ring buffers, the rest for
+ * threads, rows, and blocks, and for files that are walked by; each has at least what was set aside
+ * for it.
  */
 static void divide(const struct agent *a, struct hub_settings *ret)
 {
@@ -132,10 +135,14 @@ static int explain(int r, struct err_text *err)
 {
 	const char *reason = r == -EPERM || r == -EACCES ? rights_lacking(host_rights()) : NULL;
 
-	return reason ? err_set(err, r, "attaching does not work here: %s (agent attach --check says more)", reason) : r;
+	return reason ? err_set(err, r,
+				"attaching does not work here: %s (agent attach --check says more)",
+				reason)
+		      : r;
 }
 
-/* Some kernels end a program behind a seccomp filter at the first return that is probed (they return by a system call). */
+/* Some kernels end a program behind a seccomp filter at the first return that is probed (they
+ * return by a system call). */
 static int check_filter(pid_t pid, struct err_text *err)
 {
 	if (!rights_is_filtered(pid))
@@ -158,9 +165,10 @@ static int check(const struct target_info *target, struct err_text *err)
 	if (reason)
 		return err_set(err, -ESRCH, "can't attach to pid %d: %s", (int)target->pid, reason);
 	if (!*target->executable)
-		return err_set(err, -EPERM,
-			       "can't look at pid %d: it is another user's (root may, or CAP_SYS_PTRACE)",
-			       (int)target->pid);
+		return err_set(
+			err, -EPERM,
+			"can't look at pid %d: it is another user's (root may, or CAP_SYS_PTRACE)",
+			(int)target->pid);
 	if (target->pointer_bits != sizeof(void *) * 8)
 		return err_set(err, -ENOEXEC,
 			       "pid %d (%s) is a %u-bit program: it can be recorded only from its "
@@ -309,7 +317,8 @@ static void finished(void *context, const struct session_report *r)
 		summary_print(r, a->agent.settings.flight.window_ns != 0);
 }
 
-/* The kernel takes its time with programs that it has to look through first: a processor of a board a second or more. */
+/* The kernel takes its time with programs that it has to look through first: a processor of a board
+ * a second or more. */
 static void say_attaching(const struct attach *a)
 {
 	if (!a->options.quiet)
@@ -323,9 +332,9 @@ static void say_attached(const struct attach *a, uint64_t took_ns)
 	if (!a->attached)
 		fprintf(stderr, "heapcast: waiting for programs (Ctrl-C ends that)\n");
 	else
-		fprintf(stderr, "heapcast: attached to %u %s after %.1f s; Ctrl-C lets %s go\n", a->attached,
-			a->attached == 1 ? "program" : "programs", (double)took_ns / 1e9,
-			a->attached == 1 ? "it" : "them");
+		fprintf(stderr, "heapcast: attached to %u %s after %.1f s; Ctrl-C lets %s go\n",
+			a->attached, a->attached == 1 ? "program" : "programs",
+			(double)took_ns / 1e9, a->attached == 1 ? "it" : "them");
 }
 
 static int start(struct attach *a, const struct agent_settings *settings, struct err_text *err)
@@ -365,7 +374,8 @@ static int start(struct attach *a, const struct agent_settings *settings, struct
 
 /* ---- the command line ---- */
 
-/* `-p PID` and `--pid PID` may come more than once: they become one list in `text`. Returns how many arguments are left. */
+/* `-p PID` and `--pid PID` may come more than once: they become one list in `text`. Returns how
+ * many arguments are left. */
 static int gather_pids(int argc, char **argv, char *text, size_t size, struct err_text *err)
 {
 	int left = 1;
@@ -412,9 +422,10 @@ static int parse(struct attach *a, int argc, char **argv, struct err_text *err)
 		return err_set(err, -EINVAL, "attach takes no '%s' (did you mean -p %s?)", argv[r],
 			       argv[r]);
 	if (o->policy == RING_THIN)
-		return err_set(err, -EINVAL,
-			       "--policy thin is not for attach: what a probe costs does not depend on "
-			       "how much is sampled; block and count are, and --mode sample=BYTES");
+		return err_set(
+			err, -EINVAL,
+			"--policy thin is not for attach: what a probe costs does not depend on "
+			"how much is sampled; block and count are, and --mode sample=BYTES");
 	r = reserve(o, err);
 	if (r < 0)
 		return r;

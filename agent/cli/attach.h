@@ -1,6 +1,7 @@
 #pragma once
-/* `agent attach`, in parts: attach.c has the command, attach_find.c says which processes are wanted, attach_follow.c hears of new ones,
- * attach_lock.c keeps two agents from one process. All of it runs in the main loop. */
+/* `agent attach`, in parts: attach.c has the command, attach_find.c says which processes are
+ * wanted, attach_follow.c hears of new ones, attach_lock.c keeps two agents from one process. All
+ * of it runs in the main loop. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -25,7 +26,7 @@ struct attach {
 	uint32_t reports;
 	uint32_t attached;
 	bool children_wanted; /* there may be new ones */
-	bool full; /* said that there are no more places */
+	bool full;	      /* said that there are no more places */
 	/* Processes that were looked at, so that none is tried twice. */
 	struct attach_known {
 		pid_t pid;
@@ -41,7 +42,8 @@ struct attach {
 	} waiting[ATTACH_WAITING_MAX];
 };
 
-/* attach.c. Records this process; `parent`: the stream of its parent, or NULL. 0; -ENOENT: no allocator is mapped; -ENOSPC; -EEXIST; others. */
+/* attach.c. Records this process; `parent`: the stream of its parent, or NULL. 0; -ENOENT: no
+ * allocator is mapped; -ENOSPC; -EEXIST; others. */
 int attach_one(struct attach *attach, pid_t pid, const uint8_t *parent, struct err_text *err);
 
 /* attach_follow.c */
@@ -55,7 +57,7 @@ void attach_look_again(struct attach *attach);
 void attach_look_around(struct attach *attach);
 
 /* attach_lock.c */
-/* No other agent records this process, and from here on none will: `ret_lock` is to be given to attach_unlock, and goes with this process
- * in any case. 0; -EEXIST: another one does. */
+/* No other agent records this process, and from here on none will: `ret_lock` is to be given to
+ * attach_unlock, and goes with this process in any case. 0; -EEXIST: another one does. */
 int attach_lock(pid_t pid, int *ret_lock, struct err_text *err);
 void attach_unlock(int lock);

@@ -1,6 +1,7 @@
 /*
- * Control groups. A path below the mount of a hierarchy is of that hierarchy, and is compared with that line of /proc/PID/cgroup:
- * "0::/PATH" of version 2, "4:memory:/PATH" of version 1. Any other path is taken as one of these lines has it, whichever.
+ * Control groups. A path below the mount of a hierarchy is of that hierarchy, and is compared with
+ * that line of /proc/PID/cgroup: "0::/PATH" of version 2, "4:memory:/PATH" of version 1. Any other
+ * path is taken as one of these lines has it, whichever.
  */
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +39,8 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
-/* The mount that the path is below: the longest. A line of mountinfo: "32 31 0:30 ROOT POINT rw - cgroup cgroup OPTIONS". */
+/* The mount that the path is below: the longest. A line of mountinfo: "32 31 0:30 ROOT POINT rw -
+ * cgroup cgroup OPTIONS". */
 static void take_mount(struct attach_cgroup *c, const char *path, char *line, size_t *longest)
 {
 	char root[2048], point[2048], type[32], options[512];

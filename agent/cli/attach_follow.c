@@ -1,9 +1,11 @@
 /*
- * Processes that come, and such that become others. The kernel's programs tell of every exec and, of those that are recorded, of
- * every fork; and every half second all of /proc is looked at, for what was not told.
+ * Processes that come, and such that become others. The kernel's programs tell of every exec and,
+ * of those that are recorded, of every fork; and every half second all of /proc is looked at, for
+ * what was not told.
  *
- * A process that has just called exec has no libc yet, as its loader begins: it is tried again until it has an allocator. A child
- * that shares its parent's memory (vfork) is waited for until it has its own: probes hold for a memory, not for who uses it.
+ * A process that has just called exec has no libc yet, as its loader begins: it is tried again
+ * until it has an allocator. A child that shares its parent's memory (vfork) is waited for until it
+ * has its own: probes hold for a memory, not for who uses it.
  */
 #include "agent/cli/attach.h"
 

@@ -1,8 +1,9 @@
 /*
- * One agent for one process: two would record it twice, and it would stop twice at each call. Who attaches listens at an abstract socket
- * whose name says the process, in whatever process namespace either of the two lives; the kernel takes it back when the agent ends,
- * however that is. (A network namespace has names of its own: agents in different ones don't see each other.) Everybody may take any name,
- * so only a holder of our user, or root, is believed.
+ * One agent for one process: two would record it twice, and it would stop twice at each call. Who
+ * attaches listens at an abstract socket whose name says the process, in whatever process namespace
+ * either of the two lives; the kernel takes it back when the agent ends, however that is. (A
+ * network namespace has names of its own: agents in different ones don't see each other.) Everybody
+ * may take any name, so only a holder of our user, or root, is believed.
  */
 #include "agent/cli/attach.h"
 

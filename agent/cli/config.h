@@ -14,8 +14,11 @@
 
 struct err_text;
 
-/* Sets what the file `path` says. The values point into *ret_text, which the caller frees once they are not used any more.
- * 0; -EINVAL or another negative errno with a sentence that names file and line. */
-int config_read(struct options *options, enum option_command command, const char *path, char **ret_text, struct err_text *err);
+/* Sets what the file `path` says. The values point into *ret_text, which the caller frees once they
+ * are not used any more. 0; -EINVAL or another negative errno with a sentence that names file and
+ * line. */
+int config_read(struct options *options, enum option_command command, const char *path,
+		char **ret_text, struct err_text *err);
 /* The same of a text in memory, which is written to. */
-int config_parse(struct options *options, enum option_command command, const char *path, char *text, struct err_text *err);
+int config_parse(struct options *options, enum option_command command, const char *path, char *text,
+		 struct err_text *err);

@@ -175,8 +175,9 @@ static int reach_at(struct ctl *c, const char *name)
 	return is_trusted(fd) ? take_fd(fd) : -EPERM;
 }
 
-/* The next agent of this user that the library has started by itself: the name of its socket, which has its settings in it (agent/preload/
- * settings.h), from the kernel's list of sockets. False: there are no more. */
+/* The next agent of this user that the library has started by itself: the name of its socket, which
+ * has its settings in it (agent/preload/ settings.h), from the kernel's list of sockets. False:
+ * there are no more. */
 static bool next_self(FILE *sockets, char *name, size_t size)
 {
 	char line[512], prefix[32], *at, *end;

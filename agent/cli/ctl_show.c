@@ -12,7 +12,8 @@
 #include "proto/ring.h"
 #include "base/ban.h"
 
-/* Texts were cleaned when they were read: neither control characters nor anything that is no UTF-8. */
+/* Texts were cleaned when they were read: neither control characters nor anything that is no
+ * UTF-8. */
 static void json_text(const char *name, const char *text)
 {
 	printf("\"%s\":\"", name);
@@ -65,9 +66,9 @@ static void show_program_json(const struct ctl_show *s, const struct order_progr
 	json_text("program", p->name);
 	putchar(',');
 	json_mode(p->mode, p->interval);
-	printf(",\"since_ns\":%" PRIu64 ",\"events\":%" PRIu64
-	       ",\"before_recording\":%" PRIu64 ",\"lost\":%" PRIu64
-	       ",\"spool\":%" PRIu64 ",\"spool_most\":%" PRIu64 ",\"ended\":%s}",
+	printf(",\"since_ns\":%" PRIu64 ",\"events\":%" PRIu64 ",\"before_recording\":%" PRIu64
+	       ",\"lost\":%" PRIu64 ",\"spool\":%" PRIu64 ",\"spool_most\":%" PRIu64
+	       ",\"ended\":%s}",
 	       p->since_ns, p->events, p->before, p->lost, p->spool_bytes, p->spool_most,
 	       p->ended ? "true" : "false");
 }

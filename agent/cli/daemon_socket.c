@@ -81,7 +81,9 @@ static int lock(const char *name)
 static int failed(const char *name, int r, struct err_text *err)
 {
 	if (r == -EADDRINUSE)
-		return err_set(err, r, "another agent serves at %s already (--socket names another place)", name);
+		return err_set(err, r,
+			       "another agent serves at %s already (--socket names another place)",
+			       name);
 	if (r == -EEXIST)
 		return err_set(err, r, "%s is there and no socket: it is left alone", name);
 	if (r == -ENAMETOOLONG)

@@ -1,13 +1,14 @@
 #pragma once
 /*
- * The socket that programs ask at. Its name is where libheapcast.so looks (agent/preload/agent_link.c):
+ * The socket that programs ask at. Its name is where libheapcast.so looks
+ * (agent/preload/agent_link.c):
  *
  *   root     /run/heapcast/agent.sock
  *   others   $XDG_RUNTIME_DIR/heapcast/agent.sock; without that variable the abstract @heapcast-UID
  *
- * One agent a name: who serves at a path holds a lock on PATH.lock, so of two that start at once one gives way, and what a
- * killed one left behind is replaced. Whom the mode lets connect follows from who may be recorded; programs that can't
- * connect are free to start an agent of their own.
+ * One agent a name: who serves at a path holds a lock on PATH.lock, so of two that start at once
+ * one gives way, and what a killed one left behind is replaced. Whom the mode lets connect follows
+ * from who may be recorded; programs that can't connect are free to start an agent of their own.
  */
 #include <stdbool.h>
 #include <sys/types.h>
@@ -26,8 +27,8 @@ struct daemon_socket {
 
 /* Where an agent of this user is looked for. */
 void daemon_socket_default(char *out, size_t size);
-/* Binds and listens at `name` (NULL: the default). A descriptor; -EADDRINUSE: another agent serves there; another negative errno;
- * all with the reason. */
+/* Binds and listens at `name` (NULL: the default). A descriptor; -EADDRINUSE: another agent serves
+ * there; another negative errno; all with the reason. */
 int daemon_socket_open(struct daemon_socket *ret_socket, const char *name, struct err_text *err);
 /* Uses `fd` instead, which listens already. */
 void daemon_socket_adopt(struct daemon_socket *ret_socket, int fd);

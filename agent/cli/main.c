@@ -204,10 +204,11 @@ static int look_for_pairs(const struct options *o, struct agent_settings *settin
 	if (*remark.text)
 		log_warn("%s", remark.text);
 	if (o->keys && options_source(o, "keys") == OPTION_ARGUMENT && access(folder, F_OK))
-		return err_set(err, -EINVAL,
-			       "there is no folder of keys %s: 'agent pair' makes it, --keys '' does "
-			       "without",
-			       folder);
+		return err_set(
+			err, -EINVAL,
+			"there is no folder of keys %s: 'agent pair' makes it, --keys '' does "
+			"without",
+			folder);
 	if (agent_has_links(settings) && !pairs.begun && !pairs.count)
 		log_info("not paired: what this agent sends goes in plain, to any collector that "
 			 "asks");

@@ -6,8 +6,8 @@
 
 #define NAME_LENGTH 24 /* of the longest option, and more */
 
-/* How many letters must be put in, taken out or replaced to make one of the other (Levenshtein, row by row). `b` has at most
- * NAME_LENGTH letters. */
+/* How many letters must be put in, taken out or replaced to make one of the other (Levenshtein, row
+ * by row). `b` has at most NAME_LENGTH letters. */
 static unsigned distance(const char *a, size_t a_length, const char *b)
 {
 	unsigned row[NAME_LENGTH + 1];

@@ -3,7 +3,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum option_type { TEXT, FLAG, SWITCH, SIZE, DURATION, NUMBER, MODE, POLICY, MAPS, SYMBOLS, ORDERS };
+enum option_type {
+	TEXT,
+	FLAG,
+	SWITCH,
+	SIZE,
+	DURATION,
+	NUMBER,
+	MODE,
+	POLICY,
+	MAPS,
+	SYMBOLS,
+	ORDERS
+};
 
 struct option_row {
 	const char *name;
@@ -18,5 +30,6 @@ struct option_row {
 const struct option_row *option_row(unsigned index);
 /* May a file set it? */
 bool option_for_files(const struct option_row *row);
-/* The option of `command` that was meant: one that begins so, else the one with the fewest wrong letters; NULL: all are far. */
+/* The option of `command` that was meant: one that begins so, else the one with the fewest wrong
+ * letters; NULL: all are far. */
 const char *option_nearest(const char *name, size_t length, unsigned command);

@@ -530,7 +530,8 @@ void options_choose_policy(struct options *o, enum option_command command)
 
 	if (options_source(o, "policy") != OPTION_DEFAULT || command == COMMAND_ATTACH)
 		return;
-	/* A daemon that libheapcast.so has started is for one program, whose recording a person waits for. */
+	/* A daemon that libheapcast.so has started is for one program, whose recording a person
+	 * waits for. */
 	o->policy = network || (command == COMMAND_SERVE && !o->for_pid) ? RING_THIN : RING_BLOCK;
 }
 
@@ -570,7 +571,8 @@ int options_arguments(struct options *o, enum option_command command, int argc, 
 	return i;
 }
 
-/* The words of `text` in lines that end before HELP_WIDTH; the first begins where the cursor is, at column `indent`. */
+/* The words of `text` in lines that end before HELP_WIDTH; the first begins where the cursor is, at
+ * column `indent`. */
 static void print_wrapped(const char *text, int indent)
 {
 	int at = indent;

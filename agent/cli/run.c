@@ -1,6 +1,7 @@
 /*
- * `agent run -- CMD`: starts a program with libheapcast.so preloaded and records it until it ends. The program keeps the
- * terminal and its standard descriptors; Ctrl-C reaches both, and the agent stays to deliver what was recorded.
+ * `agent run -- CMD`: starts a program with libheapcast.so preloaded and records it until it ends.
+ * The program keeps the terminal and its standard descriptors; Ctrl-C reaches both, and the agent
+ * stays to deliver what was recorded.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -76,8 +77,8 @@ static void help(void)
 	options_help(COMMAND_RUN);
 }
 
-/* Ctrl-C and Ctrl-\ come from the terminal to the program as well; the others only to us. Once the program is gone they
- * mean the agent: not to wait any longer. */
+/* Ctrl-C and Ctrl-\ come from the terminal to the program as well; the others only to us. Once the
+ * program is gone they mean the agent: not to wait any longer. */
 static void got_signal(uv_signal_t *handle, int number)
 {
 	struct run *run = handle->data;
@@ -116,8 +117,7 @@ static void reap(struct run *run)
 	peak = waited ? 0 : rss_peak_of(&usage);
 	run->status = WIFSIGNALED(status) ? SIGNALLED_BASE + WTERMSIG(status) : WEXITSTATUS(status);
 	run->child = 0; /* its number may be somebody else's now */
-	agent_child_ended(&run->agent, run->agent.only, status,
-			  peak > run->rss_at_fork ? peak : 0);
+	agent_child_ended(&run->agent, run->agent.only, status, peak > run->rss_at_fork ? peak : 0);
 }
 
 static void child_changed(uv_signal_t *handle, int number)
@@ -258,8 +258,10 @@ static void turned_away(const struct run *run)
 	if (run->agent.turned_away && !run->options.quiet)
 		fprintf(stderr,
 			"heapcast: %u processes were not recorded, or not from their start:\n"
-			"          there was no memory for them. Raise --memory-limit for more at a time;\n"
-			"          'collector ledger' of the process that each descends from says what it did\n",
+			"          there was no memory for them. Raise --memory-limit for more at "
+			"a time;\n"
+			"          'collector ledger' of the process that each descends from says "
+			"what it did\n",
 			run->agent.turned_away);
 }
 
@@ -267,8 +269,10 @@ static void unheard(const struct run *run)
 {
 	if (run->agent.unheard && !run->options.quiet)
 		fprintf(stderr,
-			"heapcast: %u processes were over before the agent, which was busy, could hear that they\n"
-			"          ask: they are not recorded. 'collector ledger' of the process that each\n"
+			"heapcast: %u processes were over before the agent, which was busy, could "
+			"hear that they\n"
+			"          ask: they are not recorded. 'collector ledger' of the process "
+			"that each\n"
 			"          descends from names them\n",
 			run->agent.unheard);
 }
@@ -374,7 +378,8 @@ static int parse(struct run *run, int argc, char **argv, struct err_text *err)
 	return r;
 }
 
-/* Before the program has begun: where a file is wanted, or the only place to put the recording, it must be possible. */
+/* Before the program has begun: where a file is wanted, or the only place to put the recording, it
+ * must be possible. */
 static int check_file(const struct run *run, const struct agent_settings *s, struct err_text *err)
 {
 	const char *slash = strrchr(run->program, '/');

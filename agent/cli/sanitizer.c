@@ -1,8 +1,9 @@
 /*
- * Is a program built with a sanitizer? See sanitizer.h. gcc links its runtime as a library (DT_NEEDED libasan.so.8); clang
- * puts it into the program, which then defines __asan_init for the libraries it loads (.dynsym); after gcc's -static-libasan
- * only .symtab tells. All are found by the section table, whose entries name their string table (ELF specification,
- * "Sections"). The file may hold anything: everything is read with bounds into private memory.
+ * Is a program built with a sanitizer? See sanitizer.h. gcc links its runtime as a library
+ * (DT_NEEDED libasan.so.8); clang puts it into the program, which then defines __asan_init for the
+ * libraries it loads (.dynsym); after gcc's -static-libasan only .symtab tells. All are found by
+ * the section table, whose entries name their string table (ELF specification, "Sections"). The
+ * file may hold anything: everything is read with bounds into private memory.
  */
 #include "agent/cli/sanitizer.h"
 

@@ -1,9 +1,11 @@
 /*
- * `agent serve`: the daemon that programs ask for rings; and, with --for-pid, the one that libheapcast.so starts for a
- * program when there is none, which ends by itself.
+ * `agent serve`: the daemon that programs ask for rings; and, with --for-pid, the one that
+ * libheapcast.so starts for a program when there is none, which ends by itself.
  *
- *   SIGHUP           reads the file again; what can change while programs are recorded does, the rest is named in the log
- *   SIGTERM, SIGINT  no new programs; delivers what there is, within --stop-timeout; a second one: at once
+ *   SIGHUP           reads the file again; what can change while programs are recorded does, the
+ *                    rest is named in the log
+ *   SIGTERM, SIGINT  no new programs; delivers what there is, within --stop-timeout; a second one:
+ *                    at once
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -291,7 +293,8 @@ static void log_start(const struct serve *serve)
 
 	log_info("heapcast agent %s; options: %s", HEAPCAST_VERSION,
 		 serve->from.file ? serve->from.file : "no file");
-	log_info("memory limit %s: %u programs at a time at most, each with a ring of up to %s and a "
+	log_info("memory limit %s: %u programs at a time at most, each with a ring of up to %s and "
+		 "a "
 		 "spool of up to %s; %u collectors",
 		 format_size(limit, (double)a->budget.limit), a->budget.slots,
 		 format_size(ring, (double)a->budget.ring),
@@ -299,13 +302,13 @@ static void log_start(const struct serve *serve)
 	if (a->settings.collector)
 		log_info("the collector is %s", a->settings.collector);
 	if (a->settings.each.output || !a->to_links)
-		log_info("recordings go to %s",
-			 a->settings.each.output ? a->settings.each.output
-						 : "files named by default");
+		log_info("recordings go to %s", a->settings.each.output ? a->settings.each.output
+									: "files named by default");
 	log_access(serve);
 }
 
-/* Started by a program, the agent outlives it: it must not hold a mount by its working folder. Files go beside the programs. */
+/* Started by a program, the agent outlives it: it must not hold a mount by its working folder.
+ * Files go beside the programs. */
 static void leave_folder(struct serve *serve)
 {
 	const char *name = serve->options.socket;
@@ -347,7 +350,8 @@ static struct options options_here(struct serve *serve)
 	return o;
 }
 
-/* Where programs ask: passed by the service manager, or made here. A descriptor or a negative errno. */
+/* Where programs ask: passed by the service manager, or made here. A descriptor or a negative
+ * errno. */
 static int open_socket(struct serve *serve, int passed, struct err_text *err)
 {
 	if (passed < 0)
@@ -416,7 +420,8 @@ static int open_log(const struct options *o, struct err_text *err)
 	return command_log(o, "info", "agent", getpid(), err);
 }
 
-/* A self-started agent has the environment of a program: the service manager's variables are that one's. */
+/* A self-started agent has the environment of a program: the service manager's variables are that
+ * one's. */
 static int open_service(struct serve *serve, struct service_sockets *ret, struct err_text *err)
 {
 	*ret = (struct service_sockets){-1, -1};
@@ -466,7 +471,8 @@ static int start(struct serve *serve, struct agent_settings *settings, struct er
 	return fd < 0 ? fd : serve_main(serve, settings, fd, err);
 }
 
-/* Nobody reads the standard error of an agent that a program has started: who asks is told. Only what a user has said is worth it. */
+/* Nobody reads the standard error of an agent that a program has started: who asks is told. Only
+ * what a user has said is worth it. */
 static int fail(const struct serve *serve, int argc, char **argv, struct err_text *err, int r,
 		bool said)
 {

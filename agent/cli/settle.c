@@ -23,9 +23,9 @@ struct text {
 };
 
 /* An agent's, but nobody who starts a program misses them. */
-static const char *const unnoticed[] = {"socket",     "for-pid",     "linger-idle",  "config",
-					"check-config", "log",       "logfile",	     "logfile-limit",
-					"stop-timeout", "allow-user", "allow-group"};
+static const char *const unnoticed[] = {
+	"socket",  "for-pid",	    "linger-idle",  "config",	  "check-config", "log",
+	"logfile", "logfile-limit", "stop-timeout", "allow-user", "allow-group"};
 
 /* Of the request that is looked at: options_compare tells without a context. */
 static struct err_text *telling;

@@ -44,7 +44,8 @@ static void print_unsaved(const struct session_report *r)
 			*r->lacking ? "took the rest" : "came", r->path);
 }
 
-/* Who took the recording, and who did not: without a key anybody on the network may be the first. */
+/* Who took the recording, and who did not: without a key anybody on the network may be the
+ * first. */
 static void print_collectors(const struct session_report *r)
 {
 	bool kept = *r->path && r->rest_for_away;

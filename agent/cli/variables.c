@@ -20,10 +20,10 @@
 #define NEAR_LEAST 4 /* letters of a name that something can be near to */
 
 enum reader {
-	AGENT,	 /* stands for an option */
+	AGENT,	       /* stands for an option */
 	AGENT_CULLING, /* so does this, in milliseconds, if CULLING is switched on */
-	LIBRARY, /* read in the program; both prefixes */
-	NOBODY,	 /* without a meaning here: `text` is the reason */
+	LIBRARY,       /* read in the program; both prefixes */
+	NOBODY,	       /* without a meaning here: `text` is the reason */
 };
 
 static const struct variable {
@@ -85,9 +85,10 @@ static const struct {
 	{"HEAPCAST_OFF", "1: the library does nothing in this program and what it starts"},
 	{"HEAPCAST_AGENT", "the agent's program, to be started where none is found (else it is "
 			   "looked for beside the library, and as `heapcast-agent` in `PATH`)"},
-	{"HEAPCAST_SOCKET", "where the library asks for a recording, and `agent serve` listens. Whoever "
-			    "listens must be this user or root, unless nobody else could have put "
-			    "it there"},
+	{"HEAPCAST_SOCKET",
+	 "where the library asks for a recording, and `agent serve` listens. Whoever "
+	 "listens must be this user or root, unless nobody else could have put "
+	 "it there"},
 	{"HEAPCAST_SAMPLE_SEED",
 	 "a number: `--mode sample` makes the same samples again, thread by thread"},
 	{"HEAPCAST_PRELOAD",
@@ -158,7 +159,8 @@ static int check_library(const struct option_environment *from, struct err_text 
 			return err_set(err, -EINVAL, "%s takes 0 or 1, not '%s'", name, value);
 	}
 	if (seed && *seed && parse_size(seed, &number) < 0)
-		return err_set(err, -EINVAL, OWN_PREFIX "SAMPLE_SEED takes a number, not '%s'", seed);
+		return err_set(err, -EINVAL, OWN_PREFIX "SAMPLE_SEED takes a number, not '%s'",
+			       seed);
 	return 0;
 }
 
@@ -194,7 +196,8 @@ static void notice(const char *entry)
 		log_warn(OLD_PREFIX "%s has no meaning here: %s", v->name, v->text);
 }
 
-/* Of the collector, on the same machine, and so near to a setting of ours that it would be taken for it. */
+/* Of the collector, on the same machine, and so near to a setting of ours that it would be taken
+ * for it. */
 static const char *const of_collector[] = {"HEAPCAST_PAIRS"};
 
 static bool is_own(const char *entry, size_t length)
@@ -227,8 +230,7 @@ bool variables_misspelt(const char *entry, char *meant, size_t size)
 	for (const char *c = entry + strlen(OWN_PREFIX); c < entry + length; c++)
 		if (n < sizeof(option) - 1)
 			option[n++] = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
-	near = n < NEAR_LEAST ? NULL
-			      : option_nearest(option, n, COMMAND_RUN | COMMAND_SERVE);
+	near = n < NEAR_LEAST ? NULL : option_nearest(option, n, COMMAND_RUN | COMMAND_SERVE);
 	if (near)
 		options_variable(near, meant, size);
 	return near;
@@ -272,7 +274,8 @@ void variables_document(void)
 	       "of `agent serve --config`. `agent serve --check-config` says what holds.\n\n"
 	       "Who reads them: `agent run` its own environment, which holds for all that it runs. "
 	       "With the library alone\n"
-	       "(`LD_PRELOAD=libheapcast.so CMD`) each program's own holds for that program: programs "
+	       "(`LD_PRELOAD=libheapcast.so CMD`) each program's own holds for that program: "
+	       "programs "
 	       "that differ in what means\n"
 	       "an agent's sockets, key or memory get agents of their own, others share one. "
 	       "`agent serve` reads its own, and\n"

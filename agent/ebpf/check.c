@@ -190,9 +190,10 @@ static int print_process(FILE *out, const struct rights *rights, pid_t pid)
 			      "an allocator "
 			      "inside, the symbols are needed, which strip takes away");
 	if (!error && process.go)
-		print_wrapped(out, 2, 0,
-			      "its main program is Go's: what Go's own heap holds is not seen (Go's "
-			      "own profiler shows it: runtime/pprof), only blocks of its C code");
+		print_wrapped(
+			out, 2, 0,
+			"its main program is Go's: what Go's own heap holds is not seen (Go's "
+			"own profiler shows it: runtime/pprof), only blocks of its C code");
 	if (!error && rights_is_filtered(pid) && !rights->of[RIGHT_FILTERED].yes) {
 		print_wrapped(out, 2, 0,
 			      "it is behind a seccomp filter, and this kernel would kill it at a "

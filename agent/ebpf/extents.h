@@ -1,9 +1,9 @@
 #pragma once
 /*
- * Where functions begin, of an ELF file that may have no symbols: the table that exceptions are handled by has them all
- * (.eh_frame_hdr: Linux Standard Base, 10.6.2; pairs of a function's beginning and its entry, in the order of addresses).
- * Programs that are linked statically often have none: then their symbols, as long as they are few enough to be looked
- * through often.
+ * Where functions begin, of an ELF file that may have no symbols: the table that exceptions are
+ * handled by has them all (.eh_frame_hdr: Linux Standard Base, 10.6.2; pairs of a function's
+ * beginning and its entry, in the order of addresses). Programs that are linked statically often
+ * have none: then their symbols, as long as they are few enough to be looked through often.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -48,13 +48,15 @@ enum function_sort function_sort(unsigned number)
 	}
 }
 
-/* Operators and their like throw, unless they say that they don't; so does realloc of mimalloc's kind. */
+/* Operators and their like throw, unless they say that they don't; so does realloc of mimalloc's
+ * kind. */
 static bool is_throwing(unsigned number, const char *name)
 {
 	return !strncmp(function_known(number)->name, "new", 3) && !strstr(name, "nothrow");
 }
 
-/* A quick look, for there may be a hundred thousand: the first two letters of all names that matter. */
+/* A quick look, for there may be a hundred thousand: the first two letters of all names that
+ * matter. */
 static bool may_matter(const char *name)
 {
 	static const char beginnings[] =
@@ -66,8 +68,8 @@ static bool may_matter(const char *name)
 	return false;
 }
 
-/* Of two names of one function the better one. The table has malloc's family behind the others, so of two operators the
- * earlier is not an array's. */
+/* Of two names of one function the better one. The table has malloc's family behind the others, so
+ * of two operators the earlier is not an array's. */
 static bool is_better(const struct function *f, const struct function *than)
 {
 	bool operator_ = function_is_operator(f->name), other = function_is_operator(than->name);
@@ -151,7 +153,8 @@ static int compare(const void *a, const void *b)
 	return first->address < second->address ? -1 : first->address > second->address;
 }
 
-/* In a program without dynamic symbols nobody is shown anything: its global names are what its own calls come to. */
+/* In a program without dynamic symbols nobody is shown anything: its global names are what its own
+ * calls come to. */
 void functions_find(struct elf_symbols *file, struct functions *ret)
 {
 	struct search search = {.found = ret, .machine = file->head.e_machine};

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * The functions of allocators that an ELF file has symbols of: which ones, and what is known by name alone. In the order
- * of their addresses, aliases under one name: that of malloc's family if it has one.
+ * The functions of allocators that an ELF file has symbols of: which ones, and what is known by
+ * name alone. In the order of their addresses, aliases under one name: that of malloc's family if
+ * it has one.
  */
 #include <stdbool.h>
 #include <stdint.h>

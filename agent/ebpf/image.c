@@ -26,7 +26,8 @@ typedef Elf32_Phdr elf_segment;
 #define NATIVE_DATA ELFDATA2MSB
 #endif
 
-/* `offset` is of the file; of memory it is from the ELF header, which is the same for what lies in the first segment. */
+/* `offset` is of the file; of memory it is from the ELF header, which is the same for what lies in
+ * the first segment. */
 static ssize_t read_source(const struct image_source *source, void *to, size_t size,
 			   uint64_t offset)
 {
@@ -63,7 +64,8 @@ static int add_segment(struct image *image, const elf_segment *p)
 	if (image->segment_count == IMAGE_SEGMENTS)
 		return -EBADMSG;
 	segment = &image->segments[image->segment_count++];
-	*segment = (struct elf_load){.address = address, .offset = p->p_offset, .size = p->p_filesz};
+	*segment =
+		(struct elf_load){.address = address, .offset = p->p_offset, .size = p->p_filesz};
 	if (p->p_flags & PF_X)
 		image->code[image->code_count++] = *segment;
 	address &= ~(uint64_t)(PAGE - 1);
@@ -154,8 +156,8 @@ void image_drop(struct image *image)
 	image->bytes = 0;
 }
 
-/* The kernel maps whole pages of a file, so what lies before and behind a segment in its pages is there too; a segment that
- * follows in the same page comes later and has its way. */
+/* The kernel maps whole pages of a file, so what lies before and behind a segment in its pages is
+ * there too; a segment that follows in the same page comes later and has its way. */
 static int fill_from_file(struct image *image, uint64_t from, uint64_t to)
 {
 	for (unsigned i = 0; i < image->segment_count; i++) {

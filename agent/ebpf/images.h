@@ -1,5 +1,6 @@
 #pragma once
-/* Modules' images, kept for all processes: those that were unused longest go when there are too many. */
+/* Modules' images, kept for all processes: those that were unused longest go when there are too
+ * many. */
 #include "agent/ebpf/image.h"
 #include "agent/ebpf/maps.h"
 
@@ -22,9 +23,11 @@ struct images {
 	uint64_t clock;
 };
 
-/* The image of what is mapped at `map` in the process: its file, if that can be found for certain; else, where the ELF header
- * lies at `base`, the process's memory. NULL: neither, or it is no ELF file. Every get is followed by a put. */
-struct image *images_get(struct images *images, pid_t pid, const struct process_map *map, uint64_t base);
+/* The image of what is mapped at `map` in the process: its file, if that can be found for certain;
+ * else, where the ELF header lies at `base`, the process's memory. NULL: neither, or it is no ELF
+ * file. Every get is followed by a put. */
+struct image *images_get(struct images *images, pid_t pid, const struct process_map *map,
+			 uint64_t base);
 void images_put(struct images *images, struct image *image);
 
 /* Keeps what was read within bounds; between walks. */

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Where the pointers lead that code of an ELF file jumps and calls through (its global offset table): to a symbol that the
- * dynamic loader looks up. Read from relocations: one with a symbol says that the loader puts its address there.
+ * Where the pointers lead that code of an ELF file jumps and calls through (its global offset
+ * table): to a symbol that the dynamic loader looks up. Read from relocations: one with a symbol
+ * says that the loader puts its address there.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,6 +27,7 @@ struct imports {
 int imports_read(struct imports *imports, const struct elf_symbols *file);
 void imports_done(struct imports *imports);
 
-/* The symbol whose address is put at `slot`. False: none. `ret_address`: where this file has it; 0: it has not. */
+/* The symbol whose address is put at `slot`. False: none. `ret_address`: where this file has it; 0:
+ * it has not. */
 bool imports_find(const struct imports *imports, uint64_t slot, char ret_name[SITE_NAME_MAX],
 		  uint64_t *ret_address);

@@ -205,8 +205,8 @@ static bool put(struct walk_line *line, uint64_t key, uint32_t row)
 	return false;
 }
 
-/* A part of twice the size, where there is room for it. Walks under way notice by the word, after which the old one is let to
- * others. */
+/* A part of twice the size, where there is room for it. Walks under way notice by the word, after
+ * which the old one is let to others. */
 static bool grow(struct kernel_rows *k, struct kernel_part *part)
 {
 	struct kernel_part larger = *part;

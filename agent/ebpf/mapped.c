@@ -15,7 +15,8 @@
 #include "base/cleanup.h"
 #include "base/ban.h"
 
-/* Opening may not wait for whoever made it a pipe, nor follow where a terminal would become ours. */
+/* Opening may not wait for whoever made it a pipe, nor follow where a terminal would become
+ * ours. */
 static int open_regular(const char *path, struct stat *ret_stat)
 {
 	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -25,8 +26,8 @@ static int open_regular(const char *path, struct stat *ret_stat)
 	return !fstat(fd, ret_stat) && S_ISREG(ret_stat->st_mode) ? take_fd(fd) : -ENOENT;
 }
 
-/* Overlays and btrfs have other numbers in their maps than in what stat() says: then the file is mapped here, and our own maps are
- * asked. */
+/* Overlays and btrfs have other numbers in their maps than in what stat() says: then the file is
+ * mapped here, and our own maps are asked. */
 static bool is_mapped_alike(int fd, const struct process_map *map)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);

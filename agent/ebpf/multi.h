@@ -1,15 +1,17 @@
 #pragma once
 /*
- * Uprobes by links of their own kind: multi since Linux 6.6, sessions since 6.13 (include/uapi/linux/bpf.h there). By bpf(2)
- * itself, as libbpf 1.1 knows neither. Unlike perf events they need no CAP_SYS_ADMIN.
+ * Uprobes by links of their own kind: multi since Linux 6.6, sessions since 6.13
+ * (include/uapi/linux/bpf.h there). By bpf(2) itself, as libbpf 1.1 knows neither. Unlike perf
+ * events they need no CAP_SYS_ADMIN.
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 enum multi_type { /* a program's expected_attach_type */
-	MULTI_UPROBES = 48,
-	MULTI_SESSION = 57, /* it runs at the entry, and, unless it gives 1 there, at the return */
+		  MULTI_UPROBES = 48,
+		  MULTI_SESSION = 57, /* it runs at the entry, and, unless it gives 1 there, at the
+					 return */
 };
 
 struct multi_probe {

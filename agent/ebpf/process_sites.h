@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The sites of a process as it is now: its mapped files that hold code, each looked through once, and which sites are
- * chosen. For a look at a process (check.h); who attaches follows the process' modules by his own means, and calls
- * sites_find and sites_choose.
+ * The sites of a process as it is now: its mapped files that hold code, each looked through once,
+ * and which sites are chosen. For a look at a process (check.h); who attaches follows the process'
+ * modules by his own means, and calls sites_find and sites_choose.
  */
 #include <stdbool.h>
 #include <stddef.h>

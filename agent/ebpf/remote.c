@@ -15,8 +15,9 @@
 #include "base/array.h"
 
 #define IMAGE_BYTES (64u << 20)
-/* A look at the maps is not taken for a program counter that no code is known at if the last one was less than this many of
- * its own lengths ago: so looking takes a hundredth of the time at most. */
+/* A look at the maps is not taken for a program counter that no code is known at if the last one
+ * was less than this many of its own lengths ago: so looking takes a hundredth of the time at
+ * most. */
 #define LOOK_PAUSE 100
 
 struct range {
@@ -119,7 +120,8 @@ static uint64_t within(const struct image *image, uint64_t bias, uint64_t addres
 	return address < low ? low : address > high ? high : address;
 }
 
-/* `map` is executable and of a file; `base`: the lowest mapping of that file in this row of mappings. */
+/* `map` is executable and of a file; `base`: the lowest mapping of that file in this row of
+ * mappings. */
 static void add_module(struct remote *r, const struct process_map *map, uint64_t base)
 {
 	struct there_module *last = r->module_count ? &r->modules[r->module_count - 1] : NULL;
@@ -129,7 +131,8 @@ static void add_module(struct remote *r, const struct process_map *map, uint64_t
 
 	if (!image)
 		return;
-	if (!elf_load_bias(image->code, image->code_count, map->start, map->end, map->offset, &bias))
+	if (!elf_load_bias(image->code, image->code_count, map->start, map->end, map->offset,
+			   &bias))
 		goto useless;
 	if (last && last->image == image && last->unwind.bias == bias) {
 		last->unwind.end = within(image, bias, map->end);
@@ -213,8 +216,9 @@ static void say_code(struct remote *r, uint64_t unmapped)
 }
 
 /*
- * Reads the process's maps. The count of what it has unmapped is read before and told after: what goes in between leaves the
- * space closed. Rows of what has gone are dropped while it is; what is there still comes back from the images.
+ * Reads the process's maps. The count of what it has unmapped is read before and told after: what
+ * goes in between leaves the space closed. Rows of what has gone are dropped while it is; what is
+ * there still comes back from the images.
  */
 static int look(struct remote *r)
 {
@@ -264,7 +268,8 @@ static const struct range *range_at(const struct remote *r, uint64_t address)
 	return low < r->range_count && address >= r->ranges[low].start ? &r->ranges[low] : NULL;
 }
 
-/* During a walk nothing is read anew: modules must not move under it. That code is unknown makes the next walk look. */
+/* During a walk nothing is read anew: modules must not move under it. That code is unknown makes
+ * the next walk look. */
 static const struct there_module *find_module(void *context, uint64_t pc)
 {
 	struct remote *r = context;
@@ -335,7 +340,8 @@ void remote_look(struct remote *r, bool news)
 		look(r);
 }
 
-/* Code of no module is such code only where something executable is known to be mapped, and the stack made sense. */
+/* Code of no module is such code only where something executable is known to be mapped, and the
+ * stack made sense. */
 static void insert_used(struct remote *r, bool truncated)
 {
 	for (uint32_t i = 0; i < r->there.row_count; i++) {

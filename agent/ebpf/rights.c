@@ -1,5 +1,5 @@
-/* What is permitted. See rights.h; which capability is asked for what: capabilities(7), and kernel/bpf/syscall.c,
- * kernel/events/core.c. */
+/* What is permitted. See rights.h; which capability is asked for what: capabilities(7), and
+ * kernel/bpf/syscall.c, kernel/events/core.c. */
 #include "agent/ebpf/rights.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 #define KERNEL_THREAD	0x00200000u
 #define FIRST_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
-#define CALLS	      16
+#define CALLS		16
 
 #define BIT(capability) (UINT64_C(1) << (capability))
 #define CAP_PERFMON_BIT BIT(38)
@@ -234,17 +234,20 @@ bool rights_is_filtered(int pid)
 	return host.filtered;
 }
 
-/* The kernel tells its programs the numbers of the first process namespace, and of one that they name: of no namespace inside of that. */
+/* The kernel tells its programs the numbers of the first process namespace, and of one that they
+ * name: of no namespace inside of that. */
 static bool is_nested(int pid)
 {
 	struct stat own, other;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
-	return stat("/proc/self/ns/pid", &own) == 0 && stat(path, &other) == 0 && own.st_ino != FIRST_NAMESPACE && own.st_ino != other.st_ino;
+	return stat("/proc/self/ns/pid", &own) == 0 && stat(path, &other) == 0 &&
+	       own.st_ino != FIRST_NAMESPACE && own.st_ino != other.st_ino;
 }
 
-/* proc_pid_stat(5): the name may hold anything but is in brackets; PF_KTHREAD of include/linux/sched.h. */
+/* proc_pid_stat(5): the name may hold anything but is in brackets; PF_KTHREAD of
+ * include/linux/sched.h. */
 const char *rights_unfit(int pid)
 {
 	cleanup(cleanup_fclose) FILE *file = NULL;
@@ -263,7 +266,8 @@ const char *rights_unfit(int pid)
 		return "it has ended, and waits for its parent to notice (a zombie)";
 	if (flags & KERNEL_THREAD)
 		return "it is a thread of the kernel's";
-	return is_nested(pid) ? "it is in a process namespace inside of the agent's, which is not the host's: run the agent on the host, or "
+	return is_nested(pid) ? "it is in a process namespace inside of the agent's, which is not "
+				"the host's: run the agent on the host, or "
 				"in that namespace"
 			      : NULL;
 }

@@ -1,7 +1,8 @@
 /*
  * Probes in one file. See sites.h. In steps:
  *
- *	symbols --> functions --> which of them only hand on --> places and exits --> what other code leads into --> sites
+ *   symbols --> functions --> which of them only hand on --> places and exits
+ *           --> what other code leads into --> sites
  */
 #include "agent/ebpf/sites.h"
 
@@ -26,7 +27,7 @@ struct candidate {
 	struct place_probe probe;
 	struct place_probe nearer; /* one that less code must be sure for; or the same */
 	struct place_probe whole;  /* of a free: one at which the stack is as the caller left it */
-	int exits; /* negative: not known */
+	int exits;		   /* negative: not known */
 	uint64_t exit[PLACE_EXITS_MAX];
 	struct candidate *inner;    /* it only hands on to this one... */
 	char import[SITE_NAME_MAX]; /* ...or to this import; "": it does not */
@@ -91,7 +92,8 @@ static bool is_inner(struct candidate *c, uint64_t address)
 	return true;
 }
 
-/* Through a pointer that the loader fills: with a function of this file, if it has one, or with somebody else's. */
+/* Through a pointer that the loader fills: with a function of this file, if it has one, or with
+ * somebody else's. */
 static bool is_led_by(struct candidate *c, uint64_t slot)
 {
 	char name[SITE_NAME_MAX];
@@ -134,7 +136,8 @@ static size_t read_code(const struct candidate *c)
 		       : elf_symbols_code(&work.file, f->address, work.code, (size_t)f->size);
 }
 
-/* Where code is not read: operators over somebody else's malloc are taken for what they mostly are. */
+/* Where code is not read: operators over somebody else's malloc are taken for what they mostly
+ * are. */
 static void guess_hand_on(struct candidate *c)
 {
 	if (work.reader == &place_own || !function_is_operator(c->f->name) || work.functions.malloc)
@@ -148,8 +151,8 @@ static void forget_hand_on(struct candidate *c)
 	c->import[0] = 0;
 }
 
-/* Operators without a malloc beside them that come to somebody else's, by whatever way: malloc's event is the record,
- * as it is for libheapcast.so. */
+/* Operators without a malloc beside them that come to somebody else's, by whatever way: malloc's
+ * event is the record, as it is for libheapcast.so. */
 static bool is_over_others(struct candidate *c, const struct place_hand_on *question)
 {
 	return function_is_operator(c->f->name) && !work.functions.malloc &&
@@ -170,7 +173,8 @@ static void find_hand_on(struct candidate *c)
 	guess_hand_on(c);
 }
 
-/* What leads to what can't be probed must be probed itself; so must one of several that lead to each other. */
+/* What leads to what can't be probed must be probed itself; so must one of several that lead to
+ * each other. */
 static void settle_hand_on(struct candidate *c)
 {
 	const struct candidate *last = c;
@@ -236,18 +240,21 @@ static void find_place(struct candidate *c)
 	question.ends = function_sort(c->f->number) == SORT_FREES;
 	if (question.ends)
 		work.reader->find(&function, &question, &c->probe);
-	else if (maps(c->f) || !(c->f->throws || work.go)) /* its result is wanted more than a cheap place */
+	else if (maps(c->f) ||
+		 !(c->f->throws || work.go)) /* its result is wanted more than a cheap place */
 		c->probe = c->nearer = c->whole;
 	if (c->probe.looped)
 		c->reason = "a loop leads back to its beginning";
 	if (c->probe.unsafe)
-		c->reason = "it begins with a branch, at which this processor's kernels let a probe lead threads astray";
+		c->reason = "it begins with a branch, at which this processor's kernels let a "
+			    "probe lead threads astray";
 }
 
 static void find_exits(struct candidate *c)
 {
 	c->exits = -1;
-	if ((c->f->throws || (work.go && !maps(c->f))) && !work.options->no_exits && extents_known(&work.extents))
+	if ((c->f->throws || (work.go && !maps(c->f))) && !work.options->no_exits &&
+	    extents_known(&work.extents))
 		c->exits = work.reader->exits(&all_code, c->f->address, c->exit);
 	if (!extents_known(&work.extents))
 		c->exits = -1;
@@ -377,13 +384,13 @@ static bool file_offset(uint64_t address, uint64_t *ret)
 	return false;
 }
 
-static uint64_t entry_word(const struct candidate *c, const struct place_probe *probe, unsigned flags)
+static uint64_t entry_word(const struct candidate *c, const struct place_probe *probe,
+			   unsigned flags)
 {
 	const struct allocator_function *known = function_known(c->f->number);
 	const uint8_t *argument = probe->argument + c->f->heap;
 	uint16_t wanted = (uint16_t)(wanted_arguments(c->f) >> c->f->heap);
-	struct site_word word = {
-		.kind = known->kind, .shape = known->shape, .words = probe->words};
+	struct site_word word = {.kind = known->kind, .shape = known->shape, .words = probe->words};
 
 	word.a = wanted & 1 ? argument[0] : SITE_NO_REGISTER;
 	word.b = wanted & 2 ? argument[1] : SITE_NO_REGISTER;

@@ -14,7 +14,8 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* What is not the program's: our own hooks, which hand on; the loader's malloc, which serves itself until libc is there. */
+/* What is not the program's: our own hooks, which hand on; the loader's malloc, which serves itself
+ * until libc is there. */
 static bool is_left_out(const struct sites_module *module)
 {
 	static const char *const beginnings[] = {"libheapcast.so", "ld-linux", "ld64.so", "ld.so",

@@ -1,4 +1,5 @@
-/* The engine's reading of another process. See there.h; compiled as the engine is (there/engine.h). */
+/* The engine's reading of another process. See there.h; compiled as the engine is
+ * (there/engine.h). */
 #include "agent/ebpf/there.h"
 
 #include <string.h>
@@ -10,11 +11,13 @@
 
 #define CODE_AROUND (1u << 20)
 #define ACCEPTED    (1ull << 32)
-#define ROWS_MAX    (1u << 18) /* of an image; a program that makes up return addresses gets no more */
+/* of an image; a program that makes up return addresses gets no more */
+#define ROWS_MAX (1u << 18)
 
 static struct there *now;
 
-/* The copy alone: the process has run on since it was made, and what its stack holds by now belongs to other frames. */
+/* The copy alone: the process has run on since it was made, and what its stack holds by now belongs
+ * to other frames. */
 uint64_t there_load(uint64_t address)
 {
 	uint64_t value;
@@ -84,7 +87,8 @@ const uint8_t *code_before(uint64_t pc, uint64_t length)
 	return image_bytes(module->image, pc - length - module->unwind.load_start, length);
 }
 
-/* Tables that a program registers at run time are its own affair: its memory is not searched for them. */
+/* Tables that a program registers at run time are its own affair: its memory is not searched for
+ * them. */
 bool jit_find(uint64_t pc, struct unwind_module *ret_module)
 {
 	(void)pc;
@@ -137,7 +141,8 @@ static void note(uint64_t pc, uint32_t row, bool accepted)
 		now->rows[now->row_count++] = (struct there_row){pc, row, accepted};
 }
 
-/* A module's rows are kept with its image, for all processes that have it. Code of no module has no row to keep. */
+/* A module's rows are kept with its image, for all processes that have it. Code of no module has no
+ * row to keep. */
 uint32_t rows_miss(struct unwind_thread *thread, uint64_t pc)
 {
 	const struct there_module *module = pc ? now->find_module(now->context, pc - 1) : NULL;

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The engine of agent/unwind at work on another process: what it reads, and the rows that it has used. One walk at a time in
- * the agent; the engine asks for the process's memory through functions that take no context, so the walk under way is a
- * variable of there.c.
+ * The engine of agent/unwind at work on another process: what it reads, and the rows that it has
+ * used. One walk at a time in the agent; the engine asks for the process's memory through functions
+ * that take no context, so the walk under way is a variable of there.c.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,7 +12,8 @@
 #include "agent/ebpf/image.h"
 #include "agent/unwind/unwind.h"
 
-/* A module of a process. The engine is given `unwind`, whose addresses are the process's; first, so that it is found back. */
+/* A module of a process. The engine is given `unwind`, whose addresses are the process's; first, so
+ * that it is found back. */
 struct there_module {
 	struct unwind_module unwind;
 	struct image *image;
@@ -43,6 +44,7 @@ struct there {
 	uint32_t row_count;
 };
 
-/* Walks the stack in full; what unwind_capture_full is where one is at home. `ret_delta->pcs` hold until the next. */
+/* Walks the stack in full; what unwind_capture_full is where one is at home. `ret_delta->pcs` hold
+ * until the next. */
 void there_walk(struct there *there, struct unwind_thread *thread, const struct unwind_regs *regs,
 		struct unwind_delta *ret_delta);

@@ -1,4 +1,5 @@
-/* Experiments. See trial.h; the calls: bpf(2), perf_event_open(2), include/uapi/linux/bpf.h of Linux 6.13. */
+/* Experiments. See trial.h; the calls: bpf(2), perf_event_open(2), include/uapi/linux/bpf.h of
+ * Linux 6.13. */
 #include "agent/ebpf/trial.h"
 
 #include <assert.h>

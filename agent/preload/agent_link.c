@@ -31,8 +31,10 @@
 #define LEFT_MS		500 /* for the agent that serves in place of ours */
 #define SYSTEM_SOCKET	"/run/heapcast/agent.sock"
 #define USER_SOCKET	"/heapcast/agent.sock" /* below $XDG_RUNTIME_DIR */
-#define ANY_SOCKET	"@heapcast-" /* and the user's number: an agent of a user who has no such folder */
-#define SELF_NAMES	4	     /* that agents started by a shim have, should somebody else hold one */
+/* and the user's number: an agent of a user who has no such folder */
+#define ANY_SOCKET "@heapcast-"
+/* that agents started by a shim have, should somebody else hold one */
+#define SELF_NAMES	4
 #define SOCKET_NAME_MAX sizeof(((struct sockaddr_un *)0)->sun_path)
 
 /* Sockets. */
@@ -51,7 +53,8 @@ static int connect_to(const char *name)
 		address.sun_path[0] = 0;
 	else
 		length++;
-	/* An agent that is stopped accepts nobody: with a full queue connecting would wait for it. */
+	/* An agent that is stopped accepts nobody: with a full queue connecting would wait for
+	 * it. */
 	fd = sys_call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return (int)fd;
@@ -63,7 +66,8 @@ static int connect_to(const char *name)
 	return (int)fd;
 }
 
-/* An abstract name, or one in a folder that others can write to, is anybody's to take: who holds it must be this user, or root. */
+/* An abstract name, or one in a folder that others can write to, is anybody's to take: who holds it
+ * must be this user, or root. */
 static bool peer_trusted(int fd)
 {
 	struct ucred peer;
@@ -85,7 +89,8 @@ static int connect_trusted(const char *name)
 	return fd;
 }
 
-/* Could anybody have put a socket there? Not where nobody but its owner may write to each folder on the way. */
+/* Could anybody have put a socket there? Not where nobody but its owner may write to each folder on
+ * the way. */
 static bool anybodys(const char *name)
 {
 	char folder[SOCKET_NAME_MAX];
@@ -207,8 +212,8 @@ static int wait_for_started(const char *name, long waiter)
 	return fd < 0 && state != SPAWN_STARTING ? -ECHILD : fd;
 }
 
-/* One that was started by another process of this user with these settings, or by us now. Whoever binds the name first serves
- * all; where that is a stranger, another name is taken. */
+/* One that was started by another process of this user with these settings, or by us now. Whoever
+ * binds the name first serves all; where that is a stranger, another name is taken. */
 static int started_agent(bool may_start)
 {
 	char name[SOCKET_NAME_MAX];
@@ -319,11 +324,10 @@ static int wait_answer(int fd, long limit_ms)
 	struct {
 		long seconds;
 		long nanoseconds;
-	} left = {
-		.seconds = limit_ms / 1000,
-		.nanoseconds =
-			limit_ms % 1000 *
-			1000000}; /* the system call itself takes off what has gone by, signals or not: ppoll(2) */
+	} left = {.seconds = limit_ms / 1000,
+		  .nanoseconds =
+			  limit_ms % 1000 * 1000000}; /* the system call itself takes off what has
+							 gone by, signals or not: ppoll(2) */
 	long ready;
 
 	do
@@ -388,7 +392,8 @@ static int hear_answer(int fd, long limit_ms, struct ring_answer *answer, struct
 }
 
 /* Some may come before the one that counts: each of them is worth a wait. */
-static int hear_all(int fd, enum agent_ask ask, struct ring_answer *answer, struct agent_terms *terms, int *ret_memory)
+static int hear_all(int fd, enum agent_ask ask, struct ring_answer *answer,
+		    struct agent_terms *terms, int *ret_memory)
 {
 	long limit_ms = ask == AGENT_ASK_AGAIN ? ANSWER_AGAIN_MS : ANSWER_MS;
 	int error;

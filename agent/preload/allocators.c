@@ -9,8 +9,8 @@
  *
  *	program --> thunk 3 --> allocators_recorded(..., 3) --> bound[3].next, which is mi_malloc
  *
- * The hook itself is in throwing.c: an allocator's function may throw. What is patched (patch.h) comes
- * in by allocators_entered instead, with a number of its own.
+ * The hook itself is in throwing.c: an allocator's function may throw. What is patched (patch.h)
+ * comes in by allocators_entered instead, with a number of its own.
  */
 #include "agent/preload/allocators.h"
 

@@ -25,7 +25,7 @@ unsigned allocators_patch(unsigned function, bool heap, uintptr_t at, uintptr_t 
 /* How many are. */
 extern unsigned allocators_patched;
 
-/* The hook of those. Called by the processor's arch_patched, whose frame is a plain one and has below
- * it what the register of the result held, which stays if there is none. */
+/* The hook of those. Called by the processor's arch_patched, whose frame is a plain one and has
+ * below it what the register of the result held, which stays if there is none. */
 uintptr_t allocators_entered(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e,
 			     unsigned number);

@@ -1,5 +1,6 @@
 #pragma once
-/* One call of an allocator's function that was found at run time: what allocators.c and throwing.c share. See allocators.c. */
+/* One call of an allocator's function that was found at run time: what allocators.c and throwing.c
+ * share. See allocators.c. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -28,8 +29,8 @@ static inline uintptr_t call_next(const struct call *call)
 	return call->f->next(w[0], w[1], w[2], w[3], w[4]);
 }
 
-/* Does the call, with the hook entered, and leaves the hook: of all shapes but those that give a block and take none. `words`: the
- * arguments behind that of a heap. */
+/* Does the call, with the hook entered, and leaves the hook: of all shapes but those that give a
+ * block and take none. `words`: the arguments behind that of a heap. */
 uintptr_t allocators_other(struct call *call, const uintptr_t *words);
 
 /* How many bytes the result of one that gives a block has; 0 in `ret_p`: it is none. */

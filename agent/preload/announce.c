@@ -33,7 +33,8 @@ static struct {
 
 static bool has_room(const struct ring_header *ring, uint64_t bytes)
 {
-	return ring->modules_head + bytes - __atomic_load_n(&ring->modules_tail, __ATOMIC_ACQUIRE) <=
+	return ring->modules_head + bytes -
+		       __atomic_load_n(&ring->modules_tail, __ATOMIC_ACQUIRE) <=
 	       ring->modules_size;
 }
 
@@ -112,8 +113,8 @@ static size_t path_relative(char *path, const char *name, size_t name_length)
 	return (size_t)length + name_length;
 }
 
-/* The program's own name is empty (glibc), or what its parent has called it (musl). `again`: from here on nothing may be asked of the
- * system any more. */
+/* The program's own name is empty (glibc), or what its parent has called it (musl). `again`: from
+ * here on nothing may be asked of the system any more. */
 static size_t path_of(const struct dl_phdr_info *info, bool first, bool again, char *path)
 {
 	const char *name = info->dlpi_name ? info->dlpi_name : "";

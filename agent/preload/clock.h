@@ -6,9 +6,9 @@
  * reading it as it comes costs half: the second thread orders it (thread.c) before its first event,
  * so who has got anything from that thread sees the order, too.
  *
- * A program may forbid itself the counter (prctl PR_SET_TSC with PR_TSC_SIGSEGV; seccomp's strict mode does so, too), so
- * that reading it is a SIGSEGV, and on most processors libc's clocks with it. strict.c sees that coming; from then on stamps are
- * ticks of the ring.
+ * A program may forbid itself the counter (prctl PR_SET_TSC with PR_TSC_SIGSEGV; seccomp's strict
+ * mode does so, too), so that reading it is a SIGSEGV, and on most processors libc's clocks with
+ * it. strict.c sees that coming; from then on stamps are ticks of the ring.
  */
 #include "agent/preload/state.h"
 #include "agent/preload/sys.h"

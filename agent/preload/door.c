@@ -9,7 +9,8 @@
 
 #include "agent/preload/poison.h"
 
-/* A signal's handler may fork in between: in the child the door stays as the kernel has wiped it. */
+/* A signal's handler may fork in between: in the child the door stays as the kernel has wiped
+ * it. */
 static __attribute__((noinline, cold)) struct ring_header *open_door(enum door door)
 {
 	struct ring_header *ring = shim_ring();
@@ -24,8 +25,8 @@ static __attribute__((noinline, cold)) struct ring_header *open_door(enum door d
 	return NULL;
 }
 
-/* `control` is read before the orders are. An allocator that calls itself by name is not passed over
- * unguarded, if what it calls is to be told from the program's own. */
+/* `control` is read before the orders are. An allocator that calls itself by name is not passed
+ * over unguarded, if what it calls is to be told from the program's own. */
 struct ring_header *shim_look(enum door door)
 {
 	struct ring_header *ring = __atomic_load_n(&shim_page.ring, __ATOMIC_ACQUIRE);

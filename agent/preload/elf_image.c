@@ -127,12 +127,14 @@ static uint64_t hash_table(uint64_t start, uintptr_t table, size_t size)
 	return start;
 }
 
-/* How a file is laid out: its size without what is mapped (e_shoff), its segments, where its functions begin. */
+/* How a file is laid out: its size without what is mapped (e_shoff), its segments, where its
+ * functions begin. */
 static uint64_t hash_layout(uint64_t start, const struct dl_phdr_info *info,
 			    const struct unwind_module *module)
 {
 	if (mapped(info, module->load_start, sizeof(ElfW(Ehdr))))
-		start = hash(start, (const uint8_t *)(uintptr_t)module->load_start, sizeof(ElfW(Ehdr)));
+		start = hash(start, (const uint8_t *)(uintptr_t)module->load_start,
+			     sizeof(ElfW(Ehdr)));
 	start = hash(start, (const uint8_t *)info->dlpi_phdr,
 		     info->dlpi_phnum * sizeof(ElfW(Phdr)));
 	start = hash_table(start, module->eh_frame_hdr, module->eh_frame_hdr_size);

@@ -11,7 +11,8 @@ struct elf_image {
 	struct unwind_module module;
 	uint8_t build_id_length;
 	uint8_t build_id[ELF_BUILD_ID_MAX];
-	uint64_t identity; /* a hash of the name that the loader knows it by, and of the build id; without one, of its layout */
+	uint64_t identity; /* a hash of the name that the loader knows it by, and of the build id;
+			      without one, of its layout */
 };
 
 /* 0; -ENOEXEC: it has no executable segment. */

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * What a seccomp filter says to the system calls that this library makes of its own accord. The filter is run as the kernel would (classic
- * BPF on struct seccomp_data: seccomp(2), Documentation/userspace-api/seccomp_filter.rst), before it is set.
+ * What a seccomp filter says to the system calls that this library makes of its own accord. The
+ * filter is run as the kernel would (classic BPF on struct seccomp_data: seccomp(2),
+ * Documentation/userspace-api/seccomp_filter.rst), before it is set.
  */
 #include <linux/filter.h>
 #include <stdbool.h>
@@ -12,7 +13,8 @@
 struct filter_call {
 	uint16_t number;
 	uint16_t class; /* enum calls */
-	uint8_t known; /* bits of the arguments that are always so; a filter that looks at others refuses it */
+	uint8_t known;	/* bits of the arguments that are always so; a filter that looks at others
+			   refuses it */
 	int32_t argument[4];
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * _dl_find_object of glibc 2.35 and later: which object holds an address, without a lock. Looked up by its name, so that an older libc
- * will do. CMake picks find_object.c or find_object_none.c.
+ * _dl_find_object of glibc 2.35 and later: which object holds an address, without a lock. Looked up
+ * by its name, so that an older libc will do. CMake picks find_object.c or find_object_none.c.
  */
 #include <link.h>
 

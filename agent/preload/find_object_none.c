@@ -1,4 +1,5 @@
-/* No libc of this kind has it; or, in a library for tests, it is not to be used. See find_object.h. */
+/* No libc of this kind has it; or, in a library for tests, it is not to be used. See
+ * find_object.h. */
 #include "agent/preload/find_object.h"
 
 #include <stddef.h>

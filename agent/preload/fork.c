@@ -13,7 +13,8 @@
 
 #include "agent/preload/poison.h"
 
-/* By which libc knows the handlers of a library. The compiler's start files, which the library does without, would define it. */
+/* By which libc knows the handlers of a library. The compiler's start files, which the library does
+ * without, would define it. */
 extern const void *const __dso_handle HIDDEN;
 const void *const __dso_handle = &__dso_handle;
 

@@ -30,8 +30,8 @@ void heapcast_start(void) HEAPCAST_WEAK;
  * still recorded: frees and reallocations go on. */
 void heapcast_stop(void) HEAPCAST_WEAK;
 
-/* Puts a number into the recording, at this time in this thread. A mark or a text has room kept for it that events do not have; if
- * even that is used up it is counted as an event that was lost. */
+/* Puts a number into the recording, at this time in this thread. A mark or a text has room kept for
+ * it that events do not have; if even that is used up it is counted as an event that was lost. */
 void heapcast_mark(uint32_t number) HEAPCAST_WEAK;
 
 /* Puts a text into the recording: `length` bytes, of which at most 256 are kept. */

@@ -125,7 +125,9 @@ static const char *known(const struct imports *m, size_t number)
 	const char *name = m->strings + symbol->st_name;
 	bool heap;
 
-	return symbol->st_shndx == SHN_UNDEF && allocator_function_imported(name, &heap) >= 0 ? name : NULL;
+	return symbol->st_shndx == SHN_UNDEF && allocator_function_imported(name, &heap) >= 0
+		       ? name
+		       : NULL;
 }
 
 static void store(const struct imports *m, uintptr_t *word, uintptr_t value)
@@ -157,7 +159,8 @@ static void redirect(const struct imports *m, uintptr_t *word, bool lazy, const 
 }
 
 /* Is there anything to redirect? If `change`, does it. */
-static bool visit_word(const struct imports *m, size_t symbol, uintptr_t *word, bool lazy, bool change)
+static bool visit_word(const struct imports *m, size_t symbol, uintptr_t *word, bool lazy,
+		       bool change)
 {
 	const char *name = known(m, symbol);
 
@@ -176,7 +179,8 @@ static bool visit_words(const struct imports *m, bool change)
 			unsigned type = TYPE_OF(r->r_info);
 
 			if (type == ARCH_JUMP_SLOT || type == ARCH_GLOB_DAT)
-				any |= visit_word(m, SYMBOL_OF(r->r_info), (uintptr_t *)(m->bias + r->r_offset),
+				any |= visit_word(m, SYMBOL_OF(r->r_info),
+						  (uintptr_t *)(m->bias + r->r_offset),
 						  type == ARCH_JUMP_SLOT, change);
 		}
 #ifdef ARCH_GOT_OF_SYMBOLS

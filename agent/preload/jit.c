@@ -1,13 +1,15 @@
 /*
- * Programs that make code at run time tell the unwinder of exceptions about it. We listen, and pass on what they say to whom
- * they said it.
+ * Programs that make code at run time tell the unwinder of exceptions about it. We listen, and pass
+ * on what they say to whom they said it.
  *
- * What is registered is an array of entries for libgcc, and a single one for LLVM's libunwind: which of the two the program
- * has is told by a function that only LLVM's has (as LLVM's own compilers find out). Both may lie in the scope of one plugin
- * only, so they are looked for in every library; without dlsym, whose failures the program would see in dlerror.
+ * What is registered is an array of entries for libgcc, and a single one for LLVM's libunwind:
+ * which of the two the program has is told by a function that only LLVM's has (as LLVM's own
+ * compilers find out). Both may lie in the scope of one plugin only, so they are looked for in
+ * every library; without dlsym, whose failures the program would see in dlerror.
  *
- * The loader is asked once, and after a dlclose once more. Where it did not have them at the start that waits for its lock:
- * tables that are not passed on would end the program with its first exception.
+ * The loader is asked once, and after a dlclose once more. Where it did not have them at the start
+ * that waits for its lock: tables that are not passed on would end the program with its first
+ * exception.
  */
 #include "agent/preload/jit.h"
 

@@ -14,8 +14,9 @@ bool libc_locks_quietly(void);
 /* What it takes this thread's number for; not 0. No system call where there can be threads. */
 uint32_t libc_own_id(void);
 
-/* Inside the loader's lock (a callback of dl_iterate_phdr): where it is. NULL: it was not found; or it is held for moments only,
- * in which nothing of the program's is called, and a fork leaves it open in the child. */
+/* Inside the loader's lock (a callback of dl_iterate_phdr): where it is. NULL: it was not found; or
+ * it is held for moments only, in which nothing of the program's is called, and a fork leaves it
+ * open in the child. */
 void *libc_loader_lock(void);
 /* Does anybody hold it? */
 bool libc_loader_held(const void *lock);

@@ -47,8 +47,8 @@ uint32_t libc_own_id(void)
 	return id;
 }
 
-/* The recursive mutex among the loader's data that this thread holds; the last, for another one that it may hold in the middle of a
- * dlopen lies before. */
+/* The recursive mutex among the loader's data that this thread holds; the last, for another one
+ * that it may hold in the middle of a dlopen lies before. */
 void *libc_loader_lock(void)
 {
 	const uintptr_t base = getauxval(AT_BASE);

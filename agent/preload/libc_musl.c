@@ -10,8 +10,9 @@
 
 #include "agent/preload/poison.h"
 
-/* What its dlsym does not find stays with the thread until somebody asks dlerror. So the loader is asked only for what is there: that
- * handle is RTLD_DEFAULT, for functions of libc and of our own. */
+/* What its dlsym does not find stays with the thread until somebody asks dlerror. So the loader is
+ * asked only for what is there: that handle is RTLD_DEFAULT, for functions of libc and of our
+ * own. */
 void *libc_symbol(void *handle, const char *name)
 {
 	if (handle == RTLD_NEXT)
@@ -30,7 +31,8 @@ uint32_t libc_own_id(void)
 	return (uint32_t)sys_call(SYS_gettid);
 }
 
-/* Its fork takes the loader's lock, and opens it in the child; dl_iterate_phdr does not hold it while it calls back. */
+/* Its fork takes the loader's lock, and opens it in the child; dl_iterate_phdr does not hold it
+ * while it calls back. */
 void *libc_loader_lock(void)
 {
 	return NULL;

@@ -63,7 +63,8 @@ static void count_out(void)
 	__atomic_fetch_sub(&loader.inside, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Others hold the lock for microseconds, as a rule. That is waited for where nothing else can answer, but not twice in vain. */
+/* Others hold the lock for microseconds, as a rule. That is waited for where nothing else can
+ * answer, but not twice in vain. */
 static bool try(void)
 {
 	for (unsigned tries = 0; tries < SPINS + WAITS_MS; tries++) {
@@ -115,7 +116,8 @@ void loader_leave(void)
 	count_out();
 }
 
-/* The program's headers are where the kernel says, all others' behind the head of the file, with which its first segment begins. */
+/* The program's headers are where the kernel says, all others' behind the head of the file, with
+ * which its first segment begins. */
 static bool find_headers(uintptr_t start, uintptr_t end, struct loader_object *object)
 {
 	const uintptr_t program = getauxval(AT_PHDR);
@@ -151,8 +153,9 @@ enum loader_answer loader_object(uint64_t address, struct loader_object *ret_obj
 										      : LOADER_BUSY;
 }
 
-/* No thread of ours is in it, and nobody else has its lock, or is about to change its list. In a child the word of the lock decides,
- * for that is what a call would wait for; the rest may have been copied earlier or later than it, or the lock was not found. */
+/* No thread of ours is in it, and nobody else has its lock, or is about to change its list. In a
+ * child the word of the lock decides, for that is what a call would wait for; the rest may have
+ * been copied earlier or later than it, or the lock was not found. */
 static bool is_free(void)
 {
 	return !__atomic_load_n(&loader.inside, __ATOMIC_SEQ_CST) &&

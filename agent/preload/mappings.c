@@ -8,7 +8,8 @@
  *
  *	mmap, sbrk up:		call, stamp, record
  *	munmap, sbrk down:	stamp, call, record with that stamp
- *	mremap:			stamp, call, record both: the old range's end and the new one's birth
+ *	mremap:			stamp, call, record both: the old range's end and the new one's
+ *				birth
  *
  * so the end of a range bears a stamp from before another thread could get its addresses. mprotect
  * is not hooked: it moves no bytes, collectors of garbage call it by the million, and the
@@ -43,8 +44,8 @@ void *mappings_mremap(void *old, size_t old_size, size_t size, int flags,
 		      void *to) __asm__("mremap");
 
 /* The definitions behind ours. At first, functions that look for them, and then call the hook once
- * more: some programs map before anybody allocates. The loader is not asked: it may allocate, and the
- * allocator in the program may be the one who maps. */
+ * more: some programs map before anybody allocates. The loader is not asked: it may allocate, and
+ * the allocator in the program may be the one who maps. */
 struct real {
 	void *(*mmap)(void *at, size_t size, int protection, int flags, int fd, off_t offset);
 	void *(*mmap64)(void *at, size_t size, int protection, int flags, int fd, off64_t offset);

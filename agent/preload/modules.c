@@ -39,8 +39,9 @@ struct module {
 	bool imports; /* have been looked at */
 };
 
-/* Entries are never moved: the unwinder has pointers to them while it decodes. `live` is stored last. One that is dead is given to
- * the next module: a program may load and unload as often as it likes. */
+/* Entries are never moved: the unwinder has pointers to them while it decodes. `live` is stored
+ * last. One that is dead is given to the next module: a program may load and unload as often as it
+ * likes. */
 static struct {
 	struct module *chunk[CHUNKS];
 	uint32_t count;
@@ -340,7 +341,8 @@ static bool overlaps(const struct unwind_module *a, const struct unwind_module *
 	return a->load_start < b->load_end && b->load_start < a->load_end;
 }
 
-/* Inside of our lock: this one is there, and so is nothing else where it is. The next scan sees what else there is. */
+/* Inside of our lock: this one is there, and so is nothing else where it is. The next scan sees
+ * what else there is. */
 static void meet(struct ring_header *ring, const struct loader_object *object)
 {
 	struct scan scan = {.ring = ring, .first = object->first};
@@ -351,8 +353,8 @@ static void meet(struct ring_header *ring, const struct loader_object *object)
 		return;
 	same = find_same(&image);
 	for (uint32_t i = 0; i < modules.count; i++)
-		module_at(i)->seen = module_at(i) == same ||
-				     !overlaps(&module_at(i)->unwind, &image.module);
+		module_at(i)->seen =
+			module_at(i) == same || !overlaps(&module_at(i)->unwind, &image.module);
 	bury(ring);
 	look(&scan, &object->info, false);
 }
@@ -366,7 +368,8 @@ static const struct unwind_module *ask(uint64_t pc)
 
 	if (answer == LOADER_NONE || !ring)
 		return NULL;
-	if (answer == LOADER_BUSY && strict_refuses(CALLS_WAIT)) { /* it is not busy, but not to be entered */
+	if (answer == LOADER_BUSY &&
+	    strict_refuses(CALLS_WAIT)) { /* it is not busy, but not to be entered */
 		module = find_known(pc);
 		if (module)
 			return &module->unwind;
@@ -381,7 +384,8 @@ static const struct unwind_module *ask(uint64_t pc)
 	return module ? &module->unwind : NULL;
 }
 
-/* Calls of what it imports may have to come to us. If the loader is busy, when anything new is met next. */
+/* Calls of what it imports may have to come to us. If the loader is busy, when anything new is met
+ * next. */
 static void take_imports(struct module *module)
 {
 	if (__atomic_exchange_n(&module->imports, true, __ATOMIC_RELAXED) ||

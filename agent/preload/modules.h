@@ -20,14 +20,16 @@
  * own. */
 void modules_init(uint32_t image);
 
-/* For struct unwind_host: the module with this executable address; NULL: none; or that there is no telling now. */
+/* For struct unwind_host: the module with this executable address; NULL: none; or that there is no
+ * telling now. */
 const struct unwind_module *modules_find(void *context, uint64_t pc);
 
-/* Looks for modules that have come and gone, and announces that. false: it could not be done now. */
+/* Looks for modules that have come and gone, and announces that. false: it could not be done
+ * now. */
 bool modules_refresh(void);
 
-/* Announces all, with the ids that they have, to the agent of this incarnation, unless that was done. false: it could not be
- * done now. */
+/* Announces all, with the ids that they have, to the agent of this incarnation, unless that was
+ * done. false: it could not be done now. */
 bool modules_tell_again(uint32_t incarnation);
 
 /* In the fork child: its own lock is open, and all modules are to be announced anew, to another

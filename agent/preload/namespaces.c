@@ -1,6 +1,7 @@
 /*
- * A namespace of the loader's own (dlmopen) has a libc of its own, with a malloc of its own, which we do not stand in front of: it
- * is counted, so that nobody takes the recording for all that the program has allocated. glibc only.
+ * A namespace of the loader's own (dlmopen) has a libc of its own, with a malloc of its own, which
+ * we do not stand in front of: it is counted, so that nobody takes the recording for all that the
+ * program has allocated. glibc only.
  *
  * The call is a jump: whose RUNPATH holds is told by who calls dlmopen.
  */

@@ -37,8 +37,9 @@ struct next {
 	void *(*pvalloc)(size_t size);
 	int (*mallopt)(int parameter, int value); /* NULL: it has no settings */
 	int (*malloc_trim)(size_t keep);	  /* NULL: it keeps what it has */
-	struct next_mallinfo (*mallinfo2)(void); /* NULL: it does not say */
-	void *(*dlmopen)(long space, const char *path, int mode); /* NULL: likewise, or a libc without */
+	struct next_mallinfo (*mallinfo2)(void);  /* NULL: it does not say */
+	void *(*dlmopen)(long space, const char *path,
+			 int mode);   /* NULL: likewise, or a libc without */
 	int (*dlclose)(void *handle); /* NULL: the program has no libdl (glibc before 2.34), so it
 					 can't call it */
 };

@@ -33,7 +33,8 @@
 #define NOTHROW "RKSt9nothrow_t"
 #define ALIGN	"St11align_val_t"
 
-/* X(form, symbol). Odd ones are for arrays. From ALIGNED to FORM_DELETE the second word is an alignment. */
+/* X(form, symbol). Odd ones are for arrays. From ALIGNED to FORM_DELETE the second word is an
+ * alignment. */
 #define NEW_PLAIN    0 /* what nearly all calls are */
 #define ALIGNED	     4
 #define DELETE_PLAIN FORM_DELETE
@@ -109,9 +110,9 @@ static RECORDED __attribute__((cold)) void delete_recorded(void *p, uintptr_t a,
 	often_leave(&hook);
 }
 
-/* Passed over. The way through libstdc++ or libc++ to malloc or free comes back here by name, twice for
- * a sized delete: 3.8 % of the time of a C++ program. What sampling passes over is spared it; all else
- * goes that way, so that a stack on record is the same. */
+/* Passed over. The way through libstdc++ or libc++ to malloc or free comes back here by name, twice
+ * for a sized delete: 3.8 % of the time of a C++ program. What sampling passes over is spared it;
+ * all else goes that way, so that a stack on record is the same. */
 
 static void *new_passing(uintptr_t size, uintptr_t a, uintptr_t b)
 {
@@ -168,8 +169,8 @@ static bool comes_to_us(const char *name)
 	return symbols_together((uintptr_t)next_symbol(name), (uintptr_t)operators);
 }
 
-/* Does this operator do what new_passing and delete_passing take for granted, ask malloc or free and
- * nothing else, and is that worth anything now? */
+/* Does this operator do what new_passing and delete_passing take for granted, ask malloc or free
+ * and nothing else, and is that worth anything now? */
 static bool is_runtimes(const struct cxx_operator *o, const void *function)
 {
 	const struct ring_header *ring = __atomic_load_n(&shim_page.ring, __ATOMIC_ACQUIRE);
@@ -223,8 +224,8 @@ void operators_resolve(void)
 	}
 }
 
-/* In a library that came later: of one plugin, it may be, whose calls come to us all the same. All callers get the same one, so that
- * what one frees another has allocated. */
+/* In a library that came later: of one plugin, it may be, whose calls come to us all the same. All
+ * callers get the same one, so that what one frees another has allocated. */
 static void *find_private(unsigned form)
 {
 	uintptr_t function = symbols_find_next(name_of(form), &next);
@@ -234,9 +235,9 @@ static void *find_private(unsigned form)
 	return function ? (void *)function : missing(form);
 }
 
-/* What is behind this form is known from now on: NULL. While the allocator is being looked for, nobody can tell whose it is, and
- * while the loader is busy nobody can be asked: then what is to serve this call, which is forwarded only. (The runtimes' operators
- * are malloc and free, too.) */
+/* What is behind this form is known from now on: NULL. While the allocator is being looked for,
+ * nobody can tell whose it is, and while the loader is busy nobody can be asked: then what is to
+ * serve this call, which is forwarded only. (The runtimes' operators are malloc and free, too.) */
 static operator_function *find(unsigned form)
 {
 	bool settled = start_resolved();
@@ -261,8 +262,8 @@ void operators_forget(void)
 }
 
 /* What is exported goes on to the operator behind it where that is not the allocator's, which is
- * most programs' case: it calls malloc and free by name. Else it only says which it is: 20 copies of
- * the decision would be 2 KB. */
+ * most programs' case: it calls malloc and free by name. Else it only says which it is: 20 copies
+ * of the decision would be 2 KB. */
 
 static RECORDED void *call_new(size_t size, uintptr_t a, uintptr_t b, unsigned form);
 static RECORDED void call_delete(void *p, uintptr_t a, uintptr_t b, unsigned form);

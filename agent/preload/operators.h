@@ -6,8 +6,8 @@
  *
  * The definition of libstdc++ or libc++ calls malloc and free, whose hooks record: it is only
  * jumped to, or left out where sampling passes the block over. That of an allocator (tcmalloc,
- * mimalloc, jemalloc...) does the work itself: the operator is recorded here. Which of the two it is, is told by the module: does it have the next
- * malloc, too?
+ * mimalloc, jemalloc...) does the work itself: the operator is recorded here. Which of the two it
+ * is, is told by the module: does it have the next malloc, too?
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Writes jumps to hooks over the beginnings of functions; see patch.h. What an agent says is checked as far as it could harm by
- * mistake. The bytes are those of arch.h. */
+/* Writes jumps to hooks over the beginnings of functions; see patch.h. What an agent says is
+ * checked as far as it could harm by mistake. The bytes are those of arch.h. */
 #include "agent/preload/patch.h"
 
 #include <fcntl.h>
@@ -50,7 +50,8 @@ void patch_room_done(struct ring_entry *entry)
 		sys_call(SYS_munmap, entry, ROOM);
 }
 
-/* The first is the program. Code that may not be read is left alone: nobody can tell whether it is what the agent has read. */
+/* The first is the program. Code that may not be read is left alone: nobody can tell whether it is
+ * what the agent has read. */
 static int visit_program(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct program *program = context;

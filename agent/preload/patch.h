@@ -1,8 +1,8 @@
 #pragma once
 /*
  * Hooks for an allocator that is linked into the program itself, whose calls pass no word of the
- * loader: a jump to the hook is written where each of its functions begins. Which, and what does the
- * same as the instructions that make room, says the agent, which has read the program's file
+ * loader: a jump to the hook is written where each of its functions begins. Which, and what does
+ * the same as the instructions that make room, says the agent, which has read the program's file
  * (struct ring_entry); here it is only compared with what is in memory, and written.
  *
  * It is done before main, while there is one thread, and never undone. No page is ever writable and

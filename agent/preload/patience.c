@@ -17,7 +17,8 @@
 #define THIN_LEAST_NS	 100000u /* a shorter wait is not worth its system call */
 #define LATE_NS		 500000u /* of the account, for timers that are late */
 #define HEART_SILENCE_NS 1100000000u
-#define HEART_LOOK_NS	 25000000u /* what one look counts at most: BLOCK_PIECE_NS, and the way back */
+/* what one look counts at most: BLOCK_PIECE_NS, and the way back */
+#define HEART_LOOK_NS 25000000u
 
 /* So many pieces reach into a window that ends now, and into the wait that had begun before it. */
 #define WINDOW_PIECES ((RING_WAIT_WINDOW_NS >> RING_WAIT_SHIFT) + 3)
@@ -32,7 +33,8 @@ static_assert(THIN_PIECE_NS < 1u << RING_WAIT_SHIFT, "a wait lies in two pieces 
 
 /* The account. */
 
-/* `by` may be negative. A word of a piece that is over is begun anew; one of a later piece is left alone. */
+/* `by` may be negative. A word of a piece that is over is begun anew; one of a later piece is left
+ * alone. */
 static void charge(struct ring_waits *waits, uint64_t now, int64_t by)
 {
 	uint32_t piece = (uint32_t)(now >> RING_WAIT_SHIFT);
@@ -133,7 +135,8 @@ static bool is_silent(struct patience *p)
 	return p->silent_ns >= HEART_SILENCE_NS;
 }
 
-/* As all threads see it, whose waits are short: nothing hangs on it but that nobody waits in vain. */
+/* As all threads see it, whose waits are short: nothing hangs on it but that nobody waits in
+ * vain. */
 static bool was_silent(const struct patience *p)
 {
 	uint32_t beat = __atomic_load_n(&p->ring->heartbeat, __ATOMIC_RELAXED);

@@ -1,11 +1,14 @@
 #pragma once
 /*
- * Waiting for the agent: whether a thread may, and for how long. All waits for room go through here.
+ * Waiting for the agent: whether a thread may, and for how long. All waits for room go through
+ * here.
  *
- * With the policy RING_BLOCK a thread waits up to block_max_ms at a time, while the agent's heart beats. With RING_THIN all threads
- * of the process have one account, in the ring (struct ring_waits): what they wait together is at most RING_WAIT_MOST_NS in any
- * RING_WAIT_WINDOW_NS. A thread takes a piece from it before it waits and gives back what it did not need; what it was late is
- * charged, too. Real-time threads do not wait with that policy, and nobody waits for an agent that shows no life.
+ * With the policy RING_BLOCK a thread waits up to block_max_ms at a time, while the agent's heart
+ * beats. With RING_THIN all threads of the process have one account, in the ring (struct
+ * ring_waits): what they wait together is at most RING_WAIT_MOST_NS in any RING_WAIT_WINDOW_NS. A
+ * thread takes a piece from it before it waits and gives back what it did not need; what it was
+ * late is charged, too. Real-time threads do not wait with that policy, and nobody waits for an
+ * agent that shows no life.
  */
 #include <stdbool.h>
 #include <stdint.h>

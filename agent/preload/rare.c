@@ -2,7 +2,8 @@
  * The functions of malloc's family that programs seldom call, compiled for size. hooks.c says how a
  * hook is made.
  *
- * Those that an allocator may lack are right all the same when nobody has them: settings are refused.
+ * Those that an allocator may lack are right all the same when nobody has them: settings are
+ * refused.
  */
 #include <dlfcn.h>
 #include <malloc.h>
@@ -150,7 +151,8 @@ static int close_watched(void *handle)
 		seen = modules_refresh();
 		guard_clear();
 	}
-	if (!seen) /* what comes to lie where something went is asked for, and then that is seen to be gone */
+	if (!seen) /* what comes to lie where something went is asked for, and then that is seen to
+		      be gone */
 		unwind_modules_changed();
 	unwind_resume_cache();
 	return result;

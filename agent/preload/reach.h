@@ -1,14 +1,16 @@
 #pragma once
 /*
- * How far the ring may be touched. It is mapped at its largest size, and opened as the agent says that more of it is there
- * (ring_header.slice_count): what nobody has backed can't be touched by mistake, nor be brought in by mlockall.
+ * How far the ring may be touched. It is mapped at its largest size, and opened as the agent says
+ * that more of it is there (ring_header.slice_count): what nobody has backed can't be touched by
+ * mistake, nor be brought in by mlockall.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/preload/state.h"
 
-/* Maps the ring of this descriptor and size, and opens what there is of it. 0 or a negative errno. */
+/* Maps the ring of this descriptor and size, and opens what there is of it. 0 or a negative
+ * errno. */
 int reach_map(int memory, uint64_t size, struct ring_header **ret_ring);
 
 /* How many of the ring's slices may be looked at. */

@@ -87,8 +87,8 @@ static ALWAYS_INLINE void count_begun(struct thread *thread)
 	barrier();
 }
 
-/* An event that has been counted as begun. A block whose birth is not on record is not followed: else its free would be on record without
- * one. */
+/* An event that has been counted as begun. A block whose birth is not on record is not followed:
+ * else its free would be on record without one. */
 static COLD void lose_begun(struct thread *thread, const struct event *event)
 {
 	struct ring_losses lost = {0};
@@ -281,7 +281,8 @@ static bool put_whole(struct thread *thread, struct event *event, uintptr_t fram
 	       put_event(thread, event, delta, is_reallocation);
 }
 
-/* The same once more, if it did not come about because the thread has moved to a larger slice meanwhile. */
+/* The same once more, if it did not come about because the thread has moved to a larger slice
+ * meanwhile. */
 static bool put_anywhere(struct thread *thread, struct event *event, uintptr_t frame,
 			 struct unwind_delta *delta, bool is_reallocation)
 {
@@ -294,9 +295,10 @@ static bool put_anywhere(struct thread *thread, struct event *event, uintptr_t f
 }
 
 /*
- * What stands for others must not be lost (docs/sampling.md). So of a thread that is sampled the last eighth of its slice is for what
- * finds no room in the rest: without its stack, and the less of it is left the more thinly the thread is sampled; so there are few of
- * these. With policy thin that holds in full mode, too, where a stack is too large for what is left.
+ * What stands for others must not be lost (docs/sampling.md). So of a thread that is sampled the
+ * last eighth of its slice is for what finds no room in the rest: without its stack, and the less
+ * of it is left the more thinly the thread is sampled; so there are few of these. With policy thin
+ * that holds in full mode, too, where a stack is too large for what is left.
  */
 static COLD bool put_bare(struct thread *thread, struct event *event, bool is_reallocation)
 {
@@ -320,9 +322,10 @@ static COLD bool put_bare(struct thread *thread, struct event *event, bool is_re
 	return put;
 }
 
-/* The long way: any event, in any state of its thread. It may become another event: sample.h. `here`: it is what the hook is
- * about: a block that nobody but this thread knows yet, or one that is still its program's. Should that have to wait for room, it
- * may as well have happened afterwards, and the agent need not hold back what others do meanwhile. */
+/* The long way: any event, in any state of its thread. It may become another event: sample.h.
+ * `here`: it is what the hook is about: a block that nobody but this thread knows yet, or one that
+ * is still its program's. Should that have to wait for room, it may as well have happened
+ * afterwards, and the agent need not hold back what others do meanwhile. */
 static COLD void put_any(struct thread *thread, struct event *event, uintptr_t frame, bool here)
 {
 	struct unwind_delta delta = {0};

@@ -27,12 +27,13 @@ void record_block(struct thread *thread, uint32_t kind, uint64_t address, uint64
 /* The same for a hook's own event that lies in memory. */
 void record_noted(struct thread *thread, const struct event *event, uintptr_t frame);
 
-/* A RING_MARK or (`text` not NULL) a RING_TEXT of this MarkKind, also where there is no room for events. false: there is none for it
- * either. */
+/* A RING_MARK or (`text` not NULL) a RING_TEXT of this MarkKind, also where there is no room for
+ * events. false: there is none for it either. */
 bool record_mark(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
 		 size_t length);
 
-/* The same for what the program says. Is there no room for it, or is its kind 0, it is counted as an event that was lost. */
+/* The same for what the program says. Is there no room for it, or is its kind 0, it is counted as
+ * an event that was lost. */
 void record_said(struct thread *thread, uint32_t kind, uint64_t value, const char *text,
 		 size_t length);
 

@@ -20,7 +20,8 @@
 #define KIND_REALLOC_FREE 33
 
 #define REMEMBER_TRIES 16
-#define LOOK_EVERY     4096 /* events of a thread that is not sampled, until it looks whether the set may be closed */
+/* events of a thread that is not sampled, until it looks whether the set may be closed */
+#define LOOK_EVERY 4096
 
 static uint64_t seed;
 
@@ -180,9 +181,10 @@ bool sample_passes_sought(const void *p)
 }
 
 /*
- * The free of a block that is on record must be known for one; a closed set needs not know. Should the set have been emptied or halved
- * meanwhile, it is put there once more: before, the block was born earlier than the mark that tells of it, and only if it is put there
- * afterwards it may be taken for one that was born later. What is nested has no room for a mark in front of it.
+ * The free of a block that is on record must be known for one; a closed set needs not know. Should
+ * the set have been emptied or halved meanwhile, it is put there once more: before, the block was
+ * born earlier than the mark that tells of it, and only if it is put there afterwards it may be
+ * taken for one that was born later. What is nested has no room for a mark in front of it.
  */
 static bool remember(struct thread *thread, uint64_t address, unsigned class, uint64_t *stamp)
 {
@@ -213,7 +215,8 @@ static bool remember(struct thread *thread, uint64_t address, unsigned class, ui
 /* Distances. */
 
 /* `distance` bytes lie before the next point. A part of them is counted down without a look at
- * anything else; never so much that a block of the interval's size is passed over, and nothing while the next event is to look. */
+ * anything else; never so much that a block of the interval's size is passed over, and nothing
+ * while the next event is to look. */
 static void set_distance(struct thread *thread, uint64_t distance)
 {
 	uint64_t most = thread->interval && !thread->looks_next ? thread->interval - 1 : 0;
@@ -274,7 +277,8 @@ static inline __attribute__((always_inline)) bool pass(const struct thread *thre
 	return false;
 }
 
-/* It is not sampled, but others are, for whom the set is open: what it ends is taken from there, and recorded in any case. */
+/* It is not sampled, but others are, for whom the set is open: what it ends is taken from there,
+ * and recorded in any case. */
 static bool all_ends(const struct thread *thread)
 {
 	return !thread->interval && __atomic_load_n(&shim.recorded, __ATOMIC_RELAXED);
@@ -360,14 +364,15 @@ uint64_t sample_interval(const struct thread *thread, const struct ring_header *
 	if (!interval)
 		interval = 1;
 	interval = interval >= RING_INTERVAL_MAX >> thread->thinned ? RING_INTERVAL_MAX
-								     : interval << thread->thinned;
+								    : interval << thread->thinned;
 	return interval > least ? interval : least;
 }
 
 /*
- * The process of points has no memory, so that it may begin anew at any block that was chosen without regard to the points that lie
- * ahead. That a thread looks at orders is mostly due to such a point, in the block that it is about: this block is decided by the interval
- * before, and the new one holds from the thread's next event on.
+ * The process of points has no memory, so that it may begin anew at any block that was chosen
+ * without regard to the points that lie ahead. That a thread looks at orders is mostly due to such
+ * a point, in the block that it is about: this block is decided by the interval before, and the new
+ * one holds from the thread's next event on.
  */
 void sample_obey(struct thread *thread, uint64_t interval, bool on)
 {
@@ -431,7 +436,8 @@ void sample_init(struct ring_header *ring)
 	page->set = (struct ring_set_line *)((uintptr_t)ring + (uintptr_t)ring->set_offset);
 	page->set_mask = lines - 1;
 	thin_init(page->set, lines, random_next(&state));
-	if (ring->image) /* what the program before the exec had; else the agent's pages are fresh */
+	if (ring->image) /* what the program before the exec had; else the agent's pages are fresh
+			  */
 		memset(page->set, 0, lines * sizeof(*page->set));
 	memset(page->buckets, SAMPLE_CLEAR, sizeof(page->buckets));
 	page->buckets[sample_bucket(NULL)] = 0;

@@ -27,15 +27,16 @@
 
 /*
  * The set is 64 KiB and more: frees look at shim_page.buckets first, which stay in the first-level
- * cache. A bucket is SAMPLE_CLEAR less the sampled blocks whose addresses fall into it. It is 0, and
- * stays so, where there were more of them than it can count, where NULL and blocks of the bootstrap
- * arena fall, in all buckets once anything was recorded in full mode, and in a forked child, where the
- * kernel has wiped it. So SAMPLE_CLEAR answers all questions of the short way at once.
+ * cache. A bucket is SAMPLE_CLEAR less the sampled blocks whose addresses fall into it. It is 0,
+ * and stays so, where there were more of them than it can count, where NULL and blocks of the
+ * bootstrap arena fall, in all buckets once anything was recorded in full mode, and in a forked
+ * child, where the kernel has wiped it. So SAMPLE_CLEAR answers all questions of the short way at
+ * once.
  */
 #define SAMPLE_CLEAR 255
 
-/* Blocks that lie together share a bucket, and a line of these serves 16 KiB: a program's frees seldom go
- * all over its heap. */
+/* Blocks that lie together share a bucket, and a line of these serves 16 KiB: a program's frees
+ * seldom go all over its heap. */
 static inline unsigned sample_bucket(const void *p)
 {
 	return (unsigned)((uintptr_t)p >> 8) % SAMPLE_BUCKETS;
@@ -76,8 +77,8 @@ static inline __attribute__((always_inline)) bool sample_is_clear(const void *p)
 	       SAMPLE_CLEAR;
 }
 
-/* Is the free of this block passed over? It is counted then. The second is asked where the first says
- * no. */
+/* Is the free of this block passed over? It is counted then. The second is asked where the first
+ * says no. */
 static inline __attribute__((always_inline)) bool sample_passes_free(const void *p)
 {
 	uint64_t *passed = tls.passed;
@@ -108,14 +109,16 @@ static inline bool sample_passes_realloc_sought(const void *old, size_t size)
 	return tls.passed && old && sample_passes_sought(old) && sample_passes(size);
 }
 
-/* Takes a block that is about to end out of the set: whether it was in, or is followed without (thin.h). */
+/* Takes a block that is about to end out of the set: whether it was in, or is followed without
+ * (thin.h). */
 bool sample_take(const void *p);
 
-/* In a mode other than full: whether this event is recorded; it becomes what is to be recorded. Else
- * it is counted, if sampled. Called once an event. */
+/* In a mode other than full: whether this event is recorded; it becomes what is to be recorded.
+ * Else it is counted, if sampled. Called once an event. */
 bool sample_wants(struct thread *thread, struct event *event) __attribute__((cold));
 
-/* Sampled every `interval` bytes from now on, or from the next event on; 0: not sampled. Not `on`: what is said holds from now on. */
+/* Sampled every `interval` bytes from now on, or from the next event on; 0: not sampled. Not `on`:
+ * what is said holds from now on. */
 void sample_obey(struct thread *thread, uint64_t interval, bool on);
 /* What the header's interval and the thread's thinning come to; 0: full mode. */
 uint64_t sample_interval(const struct thread *thread, const struct ring_header *ring);
@@ -124,7 +127,8 @@ void sample_look(struct thread *thread);
 /* A state that a new thread takes over. */
 void sample_thread_init(struct thread *thread);
 
-/* From now on there are blocks on record that the set does not know: who frees has to ask (thin.h). */
+/* From now on there are blocks on record that the set does not know: who frees has to ask
+ * (thin.h). */
 void sample_record_all(void);
 
 /* Takes this entry out of the set, unless it is another one by now. */

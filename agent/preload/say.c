@@ -89,14 +89,13 @@ static bool maps_file(long pid, const char *name)
 	return found;
 }
 
-/* A parent is in its child's session, unless the child has begun one: whoever is our parent now has only taken us in, and the
- * one that has started us has gone. */
+/* A parent is in its child's session, unless the child has begun one: whoever is our parent now has
+ * only taken us in, and the one that has started us has gone. */
 static bool is_orphan(void)
 {
 	long session = sys_call(SYS_getsid, 0), parent = sys_call(SYS_getppid);
 
-	return parent && session != sys_call(SYS_getpid) &&
-	       sys_call(SYS_getsid, parent) != session;
+	return parent && session != sys_call(SYS_getpid) && sys_call(SYS_getsid, parent) != session;
 }
 
 static bool is_first(void)
@@ -125,8 +124,8 @@ static bool has_room(void)
 	return sys_call(SYS_ppoll, &wanted, 1, &now, NULL, 0) == 1 && wanted.revents == POLLOUT;
 }
 
-/* A reader that has gone, a file that may not grow, a terminal that is another group's: each would be a signal. What comes of ours
- * while all are held back is taken away again. */
+/* A reader that has gone, a file that may not grow, a terminal that is another group's: each would
+ * be a signal. What comes of ours while all are held back is taken away again. */
 static void put(const struct iovec *part, int count)
 {
 	static const int caused[] = {SIGPIPE, SIGXFSZ};

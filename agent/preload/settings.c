@@ -99,8 +99,7 @@ static uint64_t hash(uint64_t so_far, const char *text, size_t length)
 static uint64_t hash_link(uint64_t so_far, const char *path)
 {
 	char text[PATH_MAX];
-	long length =
-		sys_call(SYS_readlinkat, AT_FDCWD, path, text, sizeof(text));
+	long length = sys_call(SYS_readlinkat, AT_FDCWD, path, text, sizeof(text));
 
 	return length > 0 ? hash(so_far, text, (size_t)length) : so_far;
 }

@@ -16,18 +16,20 @@
 
 #include "agent/preload/poison.h"
 
-#define STACK_SPARE   32 /* words of half a slice that are not for a stack */
-#define THIN_MOST     10 /* doublings: up to 2 MiB, or 1024 times the interval that was ordered */
-#define THINNED_LOOKS 8	 /* events of a thinned thread from one look for room to the next */
+#define STACK_SPARE 32 /* words of half a slice that are not for a stack */
+/* doublings: up to 2 MiB, or 1024 times the interval that was ordered */
+#define THIN_MOST     10
+#define THINNED_LOOKS 8		/* events of a thinned thread from one look for room to the next */
 #define THINNED_NS    20000000u /* in which there is room, for each step back */
-#define REFUSED_LOOKS 64 /* events that a quiet thread counts from one try to the next */
+#define REFUSED_LOOKS 64	/* events that a quiet thread counts from one try to the next */
 #define DEAD_SLICE_US 2000
 #define CUT_WORDS     8
 #define LOST_WORDS    5
 #define MOVE_WORDS    3
 
-/* What is kept free in each slice, so that its thread can leave it for a larger one whenever it is full: a RING_LOST and a RING_MOVE,
- * and where one of them does not fit before the end of the data, a rest that is shorter than it. */
+/* What is kept free in each slice, so that its thread can leave it for a larger one whenever it is
+ * full: a RING_LOST and a RING_MOVE, and where one of them does not fit before the end of the data,
+ * a rest that is shorter than it. */
 #define MOVE_ROOM (2 * LOST_WORDS + 2 * MOVE_WORDS)
 
 static struct ring_slice *slice_at(struct ring_header *ring, uint32_t index)
@@ -45,7 +47,8 @@ static uint32_t slice_state(const struct ring_slice *slice)
 	return __atomic_load_n(&slice->state, __ATOMIC_ACQUIRE);
 }
 
-/* Sizes in the order in which they are taken: those that a thread should begin in, then from small to large. */
+/* Sizes in the order in which they are taken: those that a thread should begin in, then from small
+ * to large. */
 static uint64_t rank(const struct ring_slice *slice)
 {
 	return slice->words == RING_FIRST_WORDS ? 0 : slice->words;
@@ -90,8 +93,9 @@ static struct ring_slice *claim_free(struct ring_header *ring, uint64_t words)
  *	  | read by the agent  | half full: it is rung for |	     | room to leave
  *	--+--------------------+---------------------------+--------+--
  *
- * With the policy thin the limit is at three quarters: who comes there grows, or waits, or is thinned, and has the last quarter to
- * write in until that has an effect; `step` is how far it has come there.
+ * With the policy thin the limit is at three quarters: who comes there grows, or waits, or is
+ * thinned, and has the last quarter to write in until that has an effect; `step` is how far it has
+ * come there.
  */
 static void look_at_tail(struct thread *thread)
 {
@@ -224,7 +228,8 @@ bool slice_grow(struct thread *thread, uint64_t stamp)
 	uint64_t record[LOST_WORDS];
 
 	thread->pressure = 0;
-	if (!ring || thread->incarnation != __atomic_load_n(&ring->account.incarnation, __ATOMIC_RELAXED))
+	if (!ring ||
+	    thread->incarnation != __atomic_load_n(&ring->account.incarnation, __ATOMIC_RELAXED))
 		return false;
 	if (!slice_claim(thread, mask + 1, old->thread_first + old->events)) {
 		reach_want(ring);
@@ -279,7 +284,8 @@ void slice_doorbell(void)
 {
 	struct ring_header *ring = shim_ring();
 
-	/* The agent looks at the heads once more after it has said that it sleeps: one of the two sees the other's store. */
+	/* The agent looks at the heads once more after it has said that it sleeps: one of the two
+	 * sees the other's store. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!ring || !__atomic_load_n(&ring->sleeping, __ATOMIC_ACQUIRE))
 		return;
@@ -331,8 +337,8 @@ static bool owner_gone(const struct ring_header *ring, const struct ring_slice *
 	return sys_call(SYS_tgkill, process, tid, 0) == -ESRCH;
 }
 
-/* Is there a slice that the agent will free, because its owner is dead or has moved on; or has freed
- * since it was looked for? */
+/* Is there a slice that the agent will free, because its owner is dead or has moved on; or has
+ * freed since it was looked for? */
 static bool any_near(struct ring_header *ring)
 {
 	for (uint32_t i = 0; i < reach_slices(); i++) {
@@ -367,8 +373,8 @@ bool slice_claim_patiently(struct thread *thread)
 	return claimed;
 }
 
-/* Half of the slice is waited for, not just the room for one record: else each record would wait. Where the reader has to
- * be for that; below a slice's first half it is there already. */
+/* Half of the slice is waited for, not just the room for one record: else each record would wait.
+ * Where the reader has to be for that; below a slice's first half it is there already. */
 static uint64_t tail_for(const struct thread *thread, uint64_t words)
 {
 	uint64_t half = (thread->mask + 1) / 2;
@@ -418,7 +424,8 @@ static bool wait_for_room(struct thread *thread, struct ring_header *ring, uint6
 	return room;
 }
 
-/* The last quarter of a slice is given away in pieces of a 32nd, and with each of them the interval doubles. */
+/* The last quarter of a slice is given away in pieces of a 32nd, and with each of them the interval
+ * doubles. */
 static bool step_on(struct thread *thread, uint64_t words)
 {
 	thin(thread, 1);
@@ -459,7 +466,8 @@ __attribute__((noinline)) uint64_t *slice_reserve_rarely(struct thread *thread, 
 	return slice_reserve(thread, words);
 }
 
-/* Now and then a quiet thread rings again, whatever came in between, and moves if a larger slice has become free. */
+/* Now and then a quiet thread rings again, whatever came in between, and moves if a larger slice
+ * has become free. */
 static bool try_again(struct thread *thread)
 {
 	if (++thread->looks % REFUSED_LOOKS)

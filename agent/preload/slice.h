@@ -17,8 +17,9 @@ bool slice_claim(struct thread *thread, uint64_t words, uint64_t first);
  * policy is to wait, the agent is given time to free one. */
 bool slice_claim_patiently(struct thread *thread);
 
-/* Goes on in a bigger slice, leaving a RING_MOVE, and before it what was lost until `stamp`. false: none is free. The thread's next
- * event has its whole stack: thread->moved tells those who were about to write another one. */
+/* Goes on in a bigger slice, leaving a RING_MOVE, and before it what was lost until `stamp`. false:
+ * none is free. The thread's next event has its whole stack: thread->moved tells those who were
+ * about to write another one. */
 bool slice_grow(struct thread *thread, uint64_t stamp);
 
 /* A RING_LOST of what was lost since the last record. false: there is no room for it. */
@@ -36,14 +37,16 @@ bool slice_dead(uint64_t place);
 /* Is there a thread with this id that has a slice and lives? */
 bool slice_has_owner(uint32_t tid);
 
-/* The slow end of slice_reserve: looks at the tail; else the thread moves to a larger slice, waits as far as its policy permits
- * (patience.h), or is sampled more thinly. false: no room for `words`, or it has moved. */
+/* The slow end of slice_reserve: looks at the tail; else the thread moves to a larger slice, waits
+ * as far as its policy permits (patience.h), or is sampled more thinly. false: no room for `words`,
+ * or it has moved. */
 bool slice_make_room(struct thread *thread, uint64_t words);
 
 /* A RING_CUT: the thread begins anew, for this agent. false: there is no room for it now. */
 bool slice_cut(struct thread *thread, uint32_t incarnation);
 
-/* The agent's heart has stood still at this beat for as long as it may: nobody waits for it any more. */
+/* The agent's heart has stood still at this beat for as long as it may: nobody waits for it any
+ * more. */
 void slice_agent_gone(uint32_t beat);
 
 /* May a quiet thread record again? */

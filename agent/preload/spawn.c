@@ -135,7 +135,8 @@ void spawn_decimal(char *to, unsigned long value)
 	*to = 0;
 }
 
-/* What means the program alone is none of its agent's business: another program may come with other settings. */
+/* What means the program alone is none of its agent's business: another program may come with other
+ * settings. */
 static bool inherited(const char *entry)
 {
 	return strncmp(entry, "LD_PRELOAD=", 11) && !settings_of_program(entry);

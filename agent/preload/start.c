@@ -47,10 +47,11 @@ extern void *__libc_stack_end __attribute__((weak));
 #define PAGE		 4096u /* or a part of one */
 
 /*
- * What libc has for a thread lies at the end of the thread's stack, this library's variables with it (glibc: nptl/allocatestack.c;
- * musl: src/thread/pthread_create.c). If all up to there can be read it is that stack, for below it is a guard page, and it stays so
- * while the thread lives. Only what is new is looked at; what lies too far below is most likely a coroutine's. (What libc has for the
- * main thread lies elsewhere: the loader has allocated it.)
+ * What libc has for a thread lies at the end of the thread's stack, this library's variables with
+ * it (glibc: nptl/allocatestack.c; musl: src/thread/pthread_create.c). If all up to there can be
+ * read it is that stack, for below it is a guard page, and it stays so while the thread lives. Only
+ * what is new is looked at; what lies too far below is most likely a coroutine's. (What libc has
+ * for the main thread lies elsewhere: the loader has allocated it.)
  */
 /* Where nobody may be asked: a thread has so much at least. */
 static bool is_own(uint64_t from, uint64_t low, uint64_t end)
@@ -82,10 +83,12 @@ static int own_stack_bounds(uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
 	return 1;
 }
 
-/* The main thread's ends where the kernel put the program's arguments (musl does not tell: at the random bytes behind them), and what
- * lies above the stack pointer is mapped. Nothing else is within reach below that end: the kernel leaves a gap of at least 128 MiB below
- * a stack (mmap_base), so the answer holds for all of it, and is asked for once. For stacks that are no thread's there is no way that
- * takes no lock: how far they can be read is tried, once for each page (sys_readable). */
+/* The main thread's ends where the kernel put the program's arguments (musl does not tell: at the
+ * random bytes behind them), and what lies above the stack pointer is mapped. Nothing else is
+ * within reach below that end: the kernel leaves a gap of at least 128 MiB below a stack
+ * (mmap_base), so the answer holds for all of it, and is asked for once. For stacks that are no
+ * thread's there is no way that takes no lock: how far they can be read is tried, once for each
+ * page (sys_readable). */
 static int stack_bounds(void *context, uint64_t sp, uint64_t *ret_low, uint64_t *ret_high)
 {
 	uint64_t end = &__libc_stack_end ? (uintptr_t)__libc_stack_end : getauxval(AT_RANDOM);
@@ -113,7 +116,8 @@ static const struct unwind_host host = {
 
 /* Recording begins. */
 
-/* The kernel is to wipe the page in a child; refused if it does not know how: then there is no telling. */
+/* The kernel is to wipe the page in a child; refused if it does not know how: then there is no
+ * telling. */
 static bool page_mark(void)
 {
 	int saved = errno;
@@ -123,7 +127,8 @@ static bool page_mark(void)
 	return marked;
 }
 
-/* What is asked of libc and the processor; once. A counter that the agent can't read is none: an emulator's, say. */
+/* What is asked of libc and the processor; once. A counter that the agent can't read is none: an
+ * emulator's, say. */
 static void look_around(const struct ring_header *ring)
 {
 	shim.clock = arch_clock_usable() && ring->counter == ARCH_CLOCK ? ARCH_CLOCK
@@ -234,7 +239,8 @@ static void begin_forked(void)
 	record(&terms);
 }
 
-/* It is too late to patch what the program has of its own, and for a fork child of the process that has asked. */
+/* It is too late to patch what the program has of its own, and for a fork child of the process that
+ * has asked. */
 static void begin_late(void)
 {
 	struct agent_terms terms = {.entry = NULL};
@@ -247,7 +253,8 @@ static void begin_late(void)
 }
 
 /* A hook that was interrupted by the handler which forked is left alone: its frame is still there.
- * `attention` is off meanwhile, for what is called from here, and stays so where nobody wants us. */
+ * `attention` is off meanwhile, for what is called from here, and stays so where nobody wants
+ * us. */
 struct ring_header *start_again(void)
 {
 	uint32_t expected = PHASE_RUNNING;

@@ -6,7 +6,8 @@
  *
  *	NEW -> RESOLVING -> LINKING -> RUNNING (recorded or not)
  *
- * Our constructor is such a call, so that the first one is no vfork child's, which runs in its parent's memory.
+ * Our constructor is such a call, so that the first one is no vfork child's, which runs in its
+ * parent's memory.
  */
 #include <stdbool.h>
 
@@ -14,7 +15,7 @@
  * false: it is being looked for, by this thread or another. Keeps errno. */
 bool start_resolved(void);
 
-/* Has our constructor not run yet? It begins; before it, the program's own allocator, which may call
- * us while it sets itself up and holds a lock, must not be made to begin. */
+/* Has our constructor not run yet? It begins; before it, the program's own allocator, which may
+ * call us while it sets itself up and holds a lock, must not be made to begin. */
 bool start_early(void);
 void start_constructed(void);

@@ -13,7 +13,8 @@
  * The one word that every hook reads is its *door*: the ring, or NULL while nothing that comes this
  * way is to be recorded. Recording off, that of plain allocations is shut; the other one, too, if
  * nothing was ever recorded whose end belongs on record. Who finds a door shut looks whether the
- * orders have changed (shim_look), so that an order holds for the next event of whoever knows of it.
+ * orders have changed (shim_look), so that an order holds for the next event of whoever knows of
+ * it.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,8 +43,8 @@ enum door {
 #define PAGE_MOST 65536
 #endif
 
-/* On pages of its own, marked MADV_WIPEONFORK; empty in the beginning. Not behind a pointer: each hook
- * looks here. */
+/* On pages of its own, marked MADV_WIPEONFORK; empty in the beginning. Not behind a pointer: each
+ * hook looks here. */
 struct shim_page {
 	struct ring_header *door[DOORS];
 	struct ring_header *ring;
@@ -81,30 +82,31 @@ struct shim {
 	enum stamps stamps;
 	uint32_t refused;     /* enum calls: to all threads, */
 	uint32_t refused_new; /* and to those whose first event is still to come. 0: to nobody */
-	uint32_t filters; /* seccomp filters that are known of */
+	uint32_t filters;     /* seccomp filters that are known of */
 	uint32_t owner_word_offset;
 	uint32_t control;  /* added to ring_header.control: raised by what the process orders itself
 			    */
 	uint32_t stopped;  /* heapcast_stop was called */
 	uint32_t recorded; /* allocations have been recorded: their frees are, whatever the mode */
 	uint32_t sampled;  /* so have samples */
-	uint32_t foreign;  /* there are allocators beside malloc's, of whose blocks nobody tells the size */
+	uint32_t foreign;  /* there are allocators beside malloc's, of whose blocks nobody tells the
+			      size */
 	uint32_t nests;	 /* the allocator calls itself by name: nothing is passed over unguarded */
 	uint32_t follow; /* fork children of this process are to be recorded, too */
-	uint32_t attention;	/* where there is no ring, or a door is shut: that may change */
-	uint32_t shut;		/* thread_control() of orders that are known to be: off */
-	uint32_t gone;		/* the agent's heart stands still */
-	uint32_t gone_beat;	/* the heartbeat then */
-	uint32_t heard_beat;	/* the heartbeat as those saw it who were about to wait, */
-	uint64_t heard_ns;	/* and since when it is that: see patience.c */
-	uint32_t epoch;		/* ring_header.epoch, in memory that nobody else writes */
-	uint32_t incarnation;	/* of the agent that has been told of the modules */
+	uint32_t attention;   /* where there is no ring, or a door is shut: that may change */
+	uint32_t shut;	      /* thread_control() of orders that are known to be: off */
+	uint32_t gone;	      /* the agent's heart stands still */
+	uint32_t gone_beat;   /* the heartbeat then */
+	uint32_t heard_beat;  /* the heartbeat as those saw it who were about to wait, */
+	uint64_t heard_ns;    /* and since when it is that: see patience.c */
+	uint32_t epoch;	      /* ring_header.epoch, in memory that nobody else writes */
+	uint32_t incarnation; /* of the agent that has been told of the modules */
 	/* The agent was silent: see wait.h. */
-	uint32_t waits;	   /* the process that asks it again; 0: none does */
-	uint32_t wait_ms;  /* until it does */
-	uint64_t ask_ns;   /* when, by the coarse clock */
-	uint64_t before;   /* events begun meanwhile */
-	uint32_t slices; /* of the ring, that may be looked at; see reach.h */
+	uint32_t waits;		/* the process that asks it again; 0: none does */
+	uint32_t wait_ms;	/* until it does */
+	uint64_t ask_ns;	/* when, by the coarse clock */
+	uint64_t before;	/* events begun meanwhile */
+	uint32_t slices;	/* of the ring, that may be looked at; see reach.h */
 	struct thread *threads; /* every state that was ever made; pushed by compare-and-swap */
 };
 
@@ -142,8 +144,9 @@ struct thread {
 	uint64_t head;	/* what slice->head is about to be */
 	uint64_t limit; /* `head` may go so far without a look at `tail`: see slice.c */
 	uint64_t check; /* from here on: look how full the slice is */
-	/* While `head` is below this an event takes the short way (record.c), which looks at nothing
-	 * else: 0 whenever anything is unusual. Set anew by each event that takes the long one. */
+	/* While `head` is below this an event takes the short way (record.c), which looks at
+	 * nothing else: 0 whenever anything is unusual. Set anew by each event that takes the long
+	 * one. */
 	uint64_t short_until;
 	uint64_t last_stamp;
 	struct unwind_thread *unwind;
@@ -159,9 +162,9 @@ struct thread {
 	bool moved;	       /* it has gone on in another slice, where nothing is written yet */
 	bool may_wait_outside; /* see put_any in record.c */
 	bool waited;	       /* it did, and the event is stamped anew */
-	uint8_t pressure; /* how often the slice was found half full */
-	uint32_t depth;	  /* frames that a stack may have: depth_limit, and what the slice has room
-			     for */
+	uint8_t pressure;      /* how often the slice was found half full */
+	uint32_t depth; /* frames that a stack may have: depth_limit, and what the slice has room
+			   for */
 	uint32_t epoch;
 	uint32_t pseudo; /* outer pseudo frames of the last stack on record: 0 or 1 */
 	bool cut;	 /* that stack was deeper than the limit */
@@ -174,7 +177,8 @@ struct thread {
 	/* Sampling. */
 	uint64_t interval; /* in force; 0: not sampled */
 	uint64_t distance; /* bytes to the next point, behind tls.left */
-	bool looks_next;   /* its next event obeys, whatever it is; until then nothing is counted down */
+	bool looks_next; /* its next event obeys, whatever it is; until then nothing is counted down
+			  */
 	uint64_t random;
 	uint32_t thinned;      /* policy thin: how often the interval is doubled */
 	uint32_t thinned_told; /* the same, as it is in the data */
@@ -190,8 +194,8 @@ struct thread {
 	uint64_t under_way; /* stamp of what is about to be written */
 	uint32_t looks;	    /* events since the thread is quiet, or thinned */
 
-	/* Nested events, and the sum of those that found the queue full; aside_count counts both. Each change of the count is one
-	 * atomic step: a handler may interrupt a handler. */
+	/* Nested events, and the sum of those that found the queue full; aside_count counts both.
+	 * Each change of the count is one atomic step: a handler may interrupt a handler. */
 	struct event aside[ASIDE_MAX]; /* kind 0: taken back, or on record */
 	struct ring_losses aside_lost;
 
@@ -209,8 +213,8 @@ struct tls {
 	struct thread *thread;	 /* NULL: none yet */
 	uintptr_t frame;	 /* of the hook under way; 0: none */
 	uint64_t return_address; /* where that hook returns to; 0: not said yet */
-	uintptr_t throwing;	 /* the frame of the hook under way, while an exception may leave it */
-	uintptr_t stack_low;	 /* from here up to this struct lies the thread's stack; 0: not known */
+	uintptr_t throwing;  /* the frame of the hook under way, while an exception may leave it */
+	uintptr_t stack_low; /* from here up to this struct lies the thread's stack; 0: not known */
 	bool passing; /* an allocator in the program is at work on what is not recorded; until its
 			 next such call, if it was left by a jump */
 	uint16_t refused; /* enum calls, to this thread: strict_refused() */
@@ -251,8 +255,8 @@ static inline struct ring_header *shim_hook(enum door door)
 	return likely(ring || !shim_attention()) ? ring : shim_look(door);
 }
 
-/* The same for hooks that call nothing but the allocator where nothing is recorded: false: nothing is;
- * else *ret_ring is the ring, or NULL where shim_hook has to be asked. */
+/* The same for hooks that call nothing but the allocator where nothing is recorded: false: nothing
+ * is; else *ret_ring is the ring, or NULL where shim_hook has to be asked. */
 static inline __attribute__((always_inline)) bool shim_watches(enum door door,
 							       struct ring_header **ret_ring)
 {
@@ -260,8 +264,8 @@ static inline __attribute__((always_inline)) bool shim_watches(enum door door,
 	return *ret_ring || shim_attention();
 }
 
-/* Orders of the compiler's stores as a signal handler of this thread sees them. It is no instruction; where gcc compiles for size
- * it would be called. */
+/* Orders of the compiler's stores as a signal handler of this thread sees them. It is no
+ * instruction; where gcc compiles for size it would be called. */
 static inline __attribute__((always_inline)) void barrier(void)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);

@@ -199,8 +199,8 @@ static void done(const struct wish *wish, struct before before, long result)
 	}
 }
 
-/* The functions. At first, such as look for what is behind them: some constructors run before ours. The loader is not asked
- * (mappings.c says why). */
+/* The functions. At first, such as look for what is behind them: some constructors run before ours.
+ * The loader is not asked (mappings.c says why). */
 
 struct real {
 	long (*syscall)(long number, WORDS_OF_CALL);
@@ -240,8 +240,8 @@ static int first_prctl(int option, long a, long b, long c, long d)
 
 static struct real real = {.syscall = first_syscall, .prctl = first_prctl};
 
-/* Both take what they are given more of, or less, as libc's do: words in registers and on the stack, which lie where those of a
- * function with so many lie. */
+/* Both take what they are given more of, or less, as libc's do: words in registers and on the
+ * stack, which lie where those of a function with so many lie. */
 long strict_syscall(long number, WORDS_OF_CALL) __asm__("syscall");
 int strict_prctl(int option, long a, long b, long c, long d) __asm__("prctl");
 
@@ -260,7 +260,8 @@ static RECORDED long syscall_watched(long number, WORDS_OF_CALL)
 	return result;
 }
 
-/* It jumps on, with all words where they are: a call may return twice (clone), or take one word more (32-bit processors). */
+/* It jumps on, with all words where they are: a call may return twice (clone), or take one word
+ * more (32-bit processors). */
 EXPORT long strict_syscall(long number, WORDS_OF_CALL)
 {
 	if (unlikely(number == SYS_prctl || number == SYS_seccomp))
@@ -300,7 +301,8 @@ void strict_forked(void)
 	shim.refused_new = shim.refused;
 }
 
-/* It is too late to prepare. In mode strict the counter can't be read; the agent has lifted the tick. */
+/* It is too late to prepare. In mode strict the counter can't be read; the agent has lifted the
+ * tick. */
 void strict_told(struct ring_header *ring, uint32_t filtered)
 {
 	if (__atomic_exchange_n(&shim.refused, CALLS_EVERY, __ATOMIC_SEQ_CST) == CALLS_EVERY)
@@ -334,7 +336,8 @@ static uint32_t number_behind(const char *status, const char *name)
 	return value;
 }
 
-/* The loader has opened, read and closed just now, to load us. Kernels before 5.9 do not count filters. */
+/* The loader has opened, read and closed just now, to load us. Kernels before 5.9 do not count
+ * filters. */
 static uint32_t filters_now(void)
 {
 	char status[STATUS_SIZE];

@@ -28,7 +28,8 @@ static struct sys_timespec timespec_of_us(unsigned microseconds)
 				     .nanoseconds = (long)(microseconds % 1000000) * 1000};
 }
 
-/* Calls under way: who forbids them to other threads waits for these. A jump out of a signal's handler leaves one counted. */
+/* Calls under way: who forbids them to other threads waits for these. A jump out of a signal's
+ * handler leaves one counted. */
 static uint32_t under_way;
 
 static long call(long number, long a, long b, long c, long d, long e, long f)
@@ -206,7 +207,8 @@ void sys_futex_wait(const uint32_t *word, uint32_t value, unsigned microseconds)
 	struct sys_timespec timeout = timespec_of_us(microseconds);
 	bool whole = sys_call(SYS_futex, word, FUTEX_WAIT, value, &timeout) == -ETIMEDOUT;
 
-	__atomic_fetch_add(&waited_us, whole || microseconds < US_PER_MS ? microseconds : US_PER_MS, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&waited_us, whole || microseconds < US_PER_MS ? microseconds : US_PER_MS,
+			   __ATOMIC_RELAXED);
 }
 
 void sys_futex_wake(uint32_t *word)
@@ -215,10 +217,12 @@ void sys_futex_wake(uint32_t *word)
 }
 
 #define UNLIKELY_WORD                                                                              \
-	0x8f1d35b7u /* words of a stack are often 0, and even a wait for no time gives the processor away */
+	0x8f1d35b7u /* words of a stack are often 0, and even a wait for no time gives the         \
+		       processor away */
 
-/* A wait for no time: the kernel reads the word first, and says EFAULT if it can't. Where it may not be asked: `from` is on a stack in
- * use, but if it is at the end of a page, that may be the last. */
+/* A wait for no time: the kernel reads the word first, and says EFAULT if it can't. Where it may
+ * not be asked: `from` is on a stack in use, but if it is at the end of a page, that may be the
+ * last. */
 uint64_t sys_readable(uint64_t from, uint64_t to)
 {
 	struct sys_timespec none = {0};

@@ -15,18 +15,21 @@
 /* Its number of enum MarkKind in heapcast.proto. */
 #define MARK_THINNED 16
 
-/* Blocks of so many bytes (a power of 2) are followed rather than smaller ones: the first interval of policy thin (sample.c), at and above
- * which new blocks are always recorded, too. So far ahead they are of 256 bytes, by their size. */
+/* Blocks of so many bytes (a power of 2) are followed rather than smaller ones: the first interval
+ * of policy thin (sample.c), at and above which new blocks are always recorded, too. So far ahead
+ * they are of 256 bytes, by their size. */
 #define CUT_SHIFT 12
 #define CUT_AHEAD 4
 
-#define THINNED_MOST   21u /* steps: from full mode up to RING_INTERVAL_MAX */
-#define THINNED_FAR    8  /* from here on each step counts twice for what is followed */
-#define THINNED_NEAR   64 /* words: with fewer left at the end of a slice three steps are taken at a time */
+#define THINNED_MOST 21u /* steps: from full mode up to RING_INTERVAL_MAX */
+#define THINNED_FAR  8	 /* from here on each step counts twice for what is followed */
+/* words: with fewer left at the end of a slice three steps are taken at a time */
+#define THINNED_NEAR   64
 #define THINNED_LAST   14 /* words, room for two events: with fewer left all steps are taken */
 #define THINNED_HALVES 6  /* from here on frees of sampled blocks are too many, too */
 
-/* A thread that has not looked for so many beats of the agent's heart, ten a second, is at rest: nobody waits for it. */
+/* A thread that has not looked for so many beats of the agent's heart, ten a second, is at rest:
+ * nobody waits for it. */
 #define RESTING_BEATS 20
 
 static struct {
@@ -35,7 +38,8 @@ static struct {
 	uint64_t lines, seed, interval_least;
 	uint64_t told;	     /* what the last mark says, and what holds; see struct told */
 	uint32_t generation; /* halvings and closings; read without the lock */
-	uint32_t halvings;   /* as decided by who holds the lock, as is `keep`, and perhaps not told yet */
+	uint32_t halvings;   /* as decided by who holds the lock, as is `keep`, and perhaps not told
+				yet */
 	uint8_t keep;
 	bool tells_sizes;
 	bool untold;  /* the last mark says something else */
@@ -43,9 +47,10 @@ static struct {
 } law;
 
 /*
- * What the last mark says, as one word: each change of it is one atomic step, taken after its mark was put. So any thread may open the set
- * or raise the level without the lock: it does not wait for a holder that the kernel has taken off its processor. Two threads may put marks
- * at a time. The one whose step fails has put a mark that may be older than the last one, and puts another.
+ * What the last mark says, as one word: each change of it is one atomic step, taken after its mark
+ * was put. So any thread may open the set or raise the level without the lock: it does not wait for
+ * a holder that the kernel has taken off its processor. Two threads may put marks at a time. The
+ * one whose step fails has put a mark that may be older than the last one, and puts another.
  */
 struct told {
 	uint8_t level, cut, keep, set; /* set: an enum set_state */
@@ -104,9 +109,8 @@ static bool try_lock(struct thread *thread)
 					__ATOMIC_RELAXED))
 		return true;
 	return holder == thread ||
-	       (is_gone(holder) &&
-		__atomic_compare_exchange_n(&law.holder, &holder, thread, false, __ATOMIC_ACQUIRE,
-					    __ATOMIC_RELAXED));
+	       (is_gone(holder) && __atomic_compare_exchange_n(&law.holder, &holder, thread, false,
+							       __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
 }
 
 static void unlock(void)
@@ -116,7 +120,8 @@ static void unlock(void)
 
 /* ---- what is followed ---- */
 
-/* Where the sizes of all blocks can be asked for, and all of them are from the allocator that answers. In doubt it is large. */
+/* Where the sizes of all blocks can be asked for, and all of them are from the allocator that
+ * answers. In doubt it is large. */
 static bool follows_by_size(const void *p, struct told told)
 {
 	const struct thinning by = {.cut = told.cut, .ahead = CUT_AHEAD};
@@ -210,8 +215,8 @@ static bool next_step(enum step step, uint32_t level, struct told *then)
 	return false;
 }
 
-/* A mark, and behind it the step. Where another thread was quicker the mark may be older than its, so there has to be another. false: there
- * is no room, or nothing to be told. */
+/* A mark, and behind it the step. Where another thread was quicker the mark may be older than its,
+ * so there has to be another. false: there is no room, or nothing to be told. */
 static bool take_step(struct thread *thread, enum step step, uint32_t level)
 {
 	uint64_t word = __atomic_load_n(&law.told, __ATOMIC_ACQUIRE);
@@ -268,7 +273,8 @@ static void sweep_line(struct ring_set_line *line)
 	}
 }
 
-/* The share of blocks that a halving may take: a quarter of the set at least, if need be of the larger ones. */
+/* The share of blocks that a halving may take: a quarter of the set at least, if need be of the
+ * larger ones. */
 static uint8_t keep_from(void)
 {
 	static const uint8_t keep[] = {16, 20, 24, THINNING_KEEP_ALL};
@@ -282,7 +288,7 @@ static uint8_t keep_from(void)
 			count[entry >> 1 & 3] += entry != 0;
 			all += entry != 0;
 		}
-	for (; class < 3; class++) {
+	for (; class < 3; class ++) {
 		below += count[class];
 		if (4 * below >= all)
 			break;
@@ -387,9 +393,10 @@ void thin_more(struct thread *thread, bool frees)
 /* ---- opening and closing ---- */
 
 /*
- * It is there before the mark is stamped: what is born later is in it for certain, and until then all are followed (the level is 0). Were it
- * the other way round, a thread that is sampled already would leave out what it has born between the two. Several threads may open it at a
- * time: they say the same.
+ * It is there before the mark is stamped: what is born later is in it for certain, and until then
+ * all are followed (the level is 0). Were it the other way round, a thread that is sampled already
+ * would leave out what it has born between the two. Several threads may open it at a time: they say
+ * the same.
  */
 static void open_set(struct thread *thread)
 {
@@ -398,8 +405,9 @@ static void open_set(struct thread *thread)
 }
 
 /*
- * From here on all frees are recorded; those of threads that are sampled still, too. Nobody puts anything in while it is closed; who has
- * looked before sees that the generation is another. It is empty before anybody may open it again.
+ * From here on all frees are recorded; those of threads that are sampled still, too. Nobody puts
+ * anything in while it is closed; who has looked before sees that the generation is another. It is
+ * empty before anybody may open it again.
  */
 static void close_set(struct thread *thread)
 {
@@ -435,8 +443,8 @@ static bool anybody_sampled(void)
 	return false;
 }
 
-/* With each step of a thread's thinning half as many are followed; further on in larger steps, as marks take room, and a quarter as many,
- * as little is left. The mark comes first. */
+/* With each step of a thread's thinning half as many are followed; further on in larger steps, as
+ * marks take room, and a quarter as many, as little is left. The mark comes first. */
 static uint32_t level_wanted(const struct thread *thread)
 {
 	uint32_t steps =

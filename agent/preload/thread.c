@@ -116,8 +116,8 @@ void thread_forked(void)
 		__atomic_store_n(&thread->place, 0, __ATOMIC_RELAXED);
 }
 
-/* The thinning has changed: the data say so, as soon as it holds and there is room. At the end of a slice, where each step needs room
- * of its own, it is the last one that is told. */
+/* The thinning has changed: the data say so, as soon as it holds and there is room. At the end of a
+ * slice, where each step needs room of its own, it is the last one that is told. */
 static void tell_thinning(struct thread *thread)
 {
 	if (thread->looks_next || (thread->spare_step && thread->thinned_told && thread->thinned))
@@ -136,16 +136,17 @@ static void detach(void)
 	door_shut(DOOR_ALL);
 }
 
-/* Another agent has taken the ring up: it learns the modules, and the thread begins anew. If there is no room, or this is the
- * thread's very first event, at the next one. */
+/* Another agent has taken the ring up: it learns the modules, and the thread begins anew. If there
+ * is no room, or this is the thread's very first event, at the next one. */
 static void begin_anew(struct thread *thread, uint32_t incarnation)
 {
 	if (!tls.thread || !modules_tell_again(incarnation) || !slice_cut(thread, incarnation))
 		thread->control--;
 }
 
-/* The agent asks what the allocator says of itself: this thread answers, if no other does. It is at the start of a hook, so
- * that it holds no lock of the allocator; mallinfo2 takes them one by one, and allocates nothing. */
+/* The agent asks what the allocator says of itself: this thread answers, if no other does. It is at
+ * the start of a hook, so that it holds no lock of the allocator; mallinfo2 takes them one by one,
+ * and allocates nothing. */
 static void tell_allocator(struct ring_allocator *told)
 {
 	uint32_t asked = 2 * __atomic_load_n(&told->asked, __ATOMIC_RELAXED);
@@ -268,8 +269,9 @@ bool thread_in_hook(uintptr_t frame)
 #define SEEKING                                                                                    \
 	(1ull << 63) /* in tls.return_address, while this thread looks for a hook on its stack */
 
-/* We may have interrupted a capture, or what tells modules: the walk has memory of its own (of which 12 KiB become resident), and
- * modules that are not known stay so (thread_seeks). A jump that is made here is made good by the next hook's guard. */
+/* We may have interrupted a capture, or what tells modules: the walk has memory of its own (of
+ * which 12 KiB become resident), and modules that are not known stay so (thread_seeks). A jump that
+ * is made here is made good by the next hook's guard. */
 static bool is_absent(struct thread *thread, uintptr_t frame, const struct unwind_regs *sought)
 {
 	enum unwind_sought answer;
@@ -297,11 +299,12 @@ bool thread_seeks(void)
 }
 
 /*
- * Worth asking where the queue is full; or where an exception may have come that the runtime of C++ does not tell of (nothing is
- * being written then). Deeper calls have mostly written over the frame of a hook that was left, so that it no longer returns to
- * where it did. If not, it is not on the stack; but where code has to be read for it a walk may take a millisecond, so of the events
- * that find the queue full the first asks, the second, fourth, and so on. To take one for left that is under way would spoil what it
- * is writing: in doubt it is.
+ * Worth asking where the queue is full; or where an exception may have come that the runtime of C++
+ * does not tell of (nothing is being written then). Deeper calls have mostly written over the frame
+ * of a hook that was left, so that it no longer returns to where it did. If not, it is not on the
+ * stack; but where code has to be read for it a walk may take a millisecond, so of the events that
+ * find the queue full the first asks, the second, fourth, and so on. To take one for left that is
+ * under way would spoil what it is writing: in doubt it is.
  */
 static bool was_left(struct thread *thread, uintptr_t outer, uintptr_t frame)
 {
@@ -331,7 +334,8 @@ void thread_enter_nested(struct hook *hook)
 	}
 	tls.return_address = 0; /* of the hook that was left */
 	barrier();
-	/* The jump may have come between a capture and its record. What lies aside comes first: it is older, and not of this hook. */
+	/* The jump may have come between a capture and its record. What lies aside comes first: it
+	 * is older, and not of this hook. */
 	if (thread) {
 		unwind_abandon(thread->unwind);
 		thread->short_until = 0;
@@ -378,8 +382,9 @@ static void take_back(struct event *inner)
 	shim.nests = 1;
 }
 
-/* From the last one back. A handler of a signal may have had the same addresses: the block that is born before it was, and the one that
- * ends afterwards. So of what is told of the former the last is `outer`'s, of the latter the first. */
+/* From the last one back. A handler of a signal may have had the same addresses: the block that is
+ * born before it was, and the one that ends afterwards. So of what is told of the former the last
+ * is `outer`'s, of the latter the first. */
 void thread_drop_inner(struct thread *thread, const struct event *outer, uint32_t from)
 {
 	bool frees = outer->kind >= KIND_FREE;
@@ -415,8 +420,9 @@ static void flush_one(struct thread *thread, const struct event *event)
 		record_event(thread, event, 0);
 }
 
-/* A handler may put more behind while this runs, or lose it; the count goes to 0 only if none did since it was looked at. If a jump ends
- * this, the next hook goes on: what is on record is taken out at once. */
+/* A handler may put more behind while this runs, or lose it; the count goes to 0 only if none did
+ * since it was looked at. If a jump ends this, the next hook goes on: what is on record is taken
+ * out at once. */
 static void flush_aside(struct thread *thread)
 {
 	uint32_t done = 0, count;

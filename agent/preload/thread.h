@@ -45,8 +45,9 @@ static inline __attribute__((always_inline)) uint32_t thread_control(const struc
 	       __atomic_load_n(&shim.control, __ATOMIC_RELAXED);
 }
 
-/* Sets the guard for the function whose frame this is, and takes it away. A handler may come between any two of the stores: without a
- * guard there is no return address either, so that none is ever beside the frame of another hook. */
+/* Sets the guard for the function whose frame this is, and takes it away. A handler may come
+ * between any two of the stores: without a guard there is no return address either, so that none is
+ * ever beside the frame of another hook. */
 static inline __attribute__((always_inline)) void guard_set(uintptr_t frame)
 {
 	struct unwind_regs regs;
@@ -67,7 +68,8 @@ static inline __attribute__((always_inline)) void guard_clear(void)
 	barrier();
 }
 
-/* Does this thread look for a hook on its stack? It may have interrupted itself anywhere then: it waits for nothing. */
+/* Does this thread look for a hook on its stack? It may have interrupted itself anywhere then: it
+ * waits for nothing. */
 bool thread_seeks(void);
 
 /* Is a hook of this thread under way, for a function whose frame this is? */
@@ -82,8 +84,9 @@ void thread_put_aside(struct thread *thread, const struct event *event);
 void thread_put_mark_aside(struct thread *thread, uint32_t kind, uint64_t value);
 /* Is an allocation at this address among what was put aside? */
 bool thread_has_aside(const struct thread *thread, uint64_t address);
-/* Takes back what was put aside, from number `from` on, by an allocator that serves `outer`, an event of the heap, by calling itself by name. What was there
- * before belongs to others: its block may have been freed by another thread, and be `outer`'s now. Nothing, where events were lost. */
+/* Takes back what was put aside, from number `from` on, by an allocator that serves `outer`, an
+ * event of the heap, by calling itself by name. What was there before belongs to others: its block
+ * may have been freed by another thread, and be `outer`'s now. Nothing, where events were lost. */
 void thread_drop_inner(struct thread *thread, const struct event *outer, uint32_t from);
 
 /* Enters the hook whose frame this is. `ring` is what shim_hook gave, not NULL. Between this and

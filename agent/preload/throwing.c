@@ -1,6 +1,7 @@
 /*
- * What an exception of the allocator may pass: its operator new throws, and so do tc_new and mi_new. So this is compiled with
- * tables of call frames on all processors (CMakeLists.txt). operators.c and allocators.c say what else there is to these hooks.
+ * What an exception of the allocator may pass: its operator new throws, and so do tc_new and
+ * mi_new. So this is compiled with tables of call frames on all processors (CMakeLists.txt).
+ * operators.c and allocators.c say what else there is to these hooks.
  */
 #include "agent/preload/operators.h"
 

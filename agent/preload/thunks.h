@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Functions that differ in nothing but a number: each hands its arguments on to allocators_call, with that number behind them,
- * and is not on the stack. thunks.c has them in C; where those would take much room, the processor's folder has its own.
+ * Functions that differ in nothing but a number: each hands its arguments on to allocators_call,
+ * with that number behind them, and is not on the stack. thunks.c has them in C; where those would
+ * take much room, the processor's folder has its own.
  */
 #include <stdint.h>
 

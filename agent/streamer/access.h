@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Who may be recorded: the agent's own user and root always, and whom the options name beside them. A program's user and
- * groups are those that the kernel noted when it connected (SO_PEERCRED, SO_PEERGROUPS), or shows in /proc for one that does not
- * ask by itself; never what it says of itself.
+ * Who may be recorded: the agent's own user and root always, and whom the options name beside them.
+ * A program's user and groups are those that the kernel noted when it connected (SO_PEERCRED,
+ * SO_PEERGROUPS), or shows in /proc for one that does not ask by itself; never what it says of
+ * itself.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,9 +26,10 @@ struct access {
 	uint32_t told_count;
 };
 
-/* Takes lists of names and numbers, parted by commas; NULL: none; "*" among the users: everyone. 0; -EINVAL with what is not
- * known. */
-int access_parse(struct access *ret_access, const char *users, const char *groups, struct err_text *err);
+/* Takes lists of names and numbers, parted by commas; NULL: none; "*" among the users: everyone. 0;
+ * -EINVAL with what is not known. */
+int access_parse(struct access *ret_access, const char *users, const char *groups,
+		 struct err_text *err);
 /* May others than the agent's user and root? */
 static inline bool access_others(const struct access *access)
 {
@@ -39,5 +41,6 @@ bool access_may(const struct access *access, int fd);
 bool access_may_process(const struct access *access, pid_t pid);
 /* True for the first refusal of this user, and for no more than ACCESS_TOLD_MAX users. */
 bool access_tell(struct access *access, uid_t user);
-/* For a person: "users root, alice (1000), group 27". Returns `out`, which has room for ACCESS_TEXT_MAX bytes. */
+/* For a person: "users root, alice (1000), group 27". Returns `out`, which has room for
+ * ACCESS_TEXT_MAX bytes. */
 const char *access_text(const struct access *access, char *out);

@@ -204,7 +204,8 @@ static uint32_t live_streams(void *context)
 	return agent_live(context);
 }
 
-/* What was recorded under a key waits apart: an agent without it, or with another, never brings it to anybody. */
+/* What was recorded under a key waits apart: an agent without it, or with another, never brings it
+ * to anybody. */
 static int spool_by_key(struct agent *a)
 {
 	char key[HOME_KEY_DIGITS + 1];
@@ -217,8 +218,8 @@ static int spool_by_key(struct agent *a)
 	}
 	if (*key)
 		mkdir(a->settings.spool, 0700); /* that it can't be made is seen below it */
-	snprintf(a->spool_path, sizeof(a->spool_path), "%s%s%s", a->settings.spool,
-		 *key ? "/" : "", key);
+	snprintf(a->spool_path, sizeof(a->spool_path), "%s%s%s", a->settings.spool, *key ? "/" : "",
+		 key);
 	return 0;
 }
 
@@ -231,8 +232,9 @@ static void take_off(struct budget *b, size_t bytes)
 		b->spool -= (bytes / b->slots + 4096) & ~(size_t)4095;
 }
 
-/* For batches that wait for a collector, where there is no room in memory any more. That it can't be had is told, and no reason
- * not to record. What an earlier agent has left there is looked through while the memory for all else is not taken yet. */
+/* For batches that wait for a collector, where there is no room in memory any more. That it can't
+ * be had is told, and no reason not to record. What an earlier agent has left there is looked
+ * through while the memory for all else is not taken yet. */
 static void open_folder(struct agent *a)
 {
 	struct budget *b = &a->budget;
@@ -325,9 +327,8 @@ static int open_memory(struct agent *a, struct err_text *err)
 		budget_maps(&a->budget);
 	own = SYMBOL_FILES_SIZE + (b->virtual ? 0 : b->slots * (sizeof(struct session) + 64)) +
 	      b->links * b->slots * sizeof(struct subscription) +
-	      b->links * (sizeof(struct link) + 64) +
-	      GUEST_PLACES * sizeof(struct guest) + 64 + LINK_MESSAGE + LINK_SCRATCH +
-	      (a->settings.spool ? 2 : 1) * b->link_out + 4096;
+	      b->links * (sizeof(struct link) + 64) + GUEST_PLACES * sizeof(struct guest) + 64 +
+	      LINK_MESSAGE + LINK_SCRATCH + (a->settings.spool ? 2 : 1) * b->link_out + 4096;
 	r = arena_open(&a->arena, budget_private(b) + own);
 	if (!r)
 		r = packer_init(&a->drain_packer, &a->arena, b->message, b->scratch);
@@ -363,8 +364,10 @@ static void log_budget(const struct agent *a)
 	const struct budget *b = &a->budget;
 
 	if (b->virtual) {
-		log_debug("memory limit %llu: room of %zu, of which growing may take %zu; %u levels, from %zu "
-			  "(ring %zu) to %zu; %u processes at a time at most, each with %zu of address space",
+		log_debug("memory limit %llu: room of %zu, of which growing may take %zu; %u "
+			  "levels, from %zu "
+			  "(ring %zu) to %zu; %u processes at a time at most, each with %zu of "
+			  "address space",
 			  (unsigned long long)b->limit, b->room.size, b->room.growth, b->levels,
 			  b->place[0].cost, ring_backed(&b->shape, 1), b->place[b->levels - 1].cost,
 			  b->slots, b->virtual);
@@ -372,12 +375,13 @@ static void log_budget(const struct agent *a)
 	}
 	log_debug("memory limit %llu: own %zu, %u links of %zu, message %zu, scratch %zu, %u slots "
 		  "of ring %zu + tables %zu "
-		  "+ batch %zu + spool %zu + maps %zu + held back %zu (%u events); %u slices, %u stack nodes in a slot",
+		  "+ batch %zu + spool %zu + maps %zu + held back %zu (%u events); %u slices, %u "
+		  "stack nodes in a slot",
 		  (unsigned long long)b->limit, b->own, b->links,
 		  b->link_out + b->link_in + 2 * b->socket_buffer, b->message, b->scratch, b->slots,
 		  b->ring, b->tables, b->batch, b->spool, b->maps, b->hold,
-		  a->session[0].stream.flight.slots + a->session[0].stream.cull.slots, ring_slice_count(&b->shape, 1),
-		  a->session[0].stream.stacks.nodes_max);
+		  a->session[0].stream.flight.slots + a->session[0].stream.cull.slots,
+		  ring_slice_count(&b->shape, 1), a->session[0].stream.stacks.nodes_max);
 }
 
 int agent_check(const struct agent_settings *s, struct err_text *err)
@@ -421,13 +425,14 @@ static int open_listener(struct agent *a, struct err_text *err)
 	a->listener.interface = narrow && !a->settings.listen_fd ? a->settings.interface : NULL;
 	a->listener.only = &a->dialer;
 	log_info("listening for collectors on port %u", a->listener.port);
-	return a->settings.announce ? beacon_open(&a->beacon, &a->loop, a->settings.interface,
-						  &a->keys, a->id, a->listener.port,
-						  live_streams, a, err)
-				    : 0;
+	return a->settings.announce
+		       ? beacon_open(&a->beacon, &a->loop, a->settings.interface, &a->keys, a->id,
+				     a->listener.port, live_streams, a, err)
+		       : 0;
 }
 
-/* Where batches can go, and how many links are for those who come: the last one is the dialler's own. */
+/* Where batches can go, and how many links are for those who come: the last one is the dialler's
+ * own. */
 static void share_links(struct agent *a)
 {
 	const struct agent_settings *s = &a->settings;
@@ -576,7 +581,8 @@ int agent_open(struct agent *a, const struct agent_settings *settings, int liste
 		return r;
 	r = drain_start(&a->drain, a->stream, a->budget.slots, &a->clock, notify, a);
 	if (!r)
-		r = observer_start(&a->observer, &a->settings.each.observe, a->stream, a->budget.slots);
+		r = observer_start(&a->observer, &a->settings.each.observe, a->stream,
+				   a->budget.slots);
 	return r < 0 ? err_set(err, r, "can't start the agent's threads: %s", strerror(-r)) : 0;
 }
 

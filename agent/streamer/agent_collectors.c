@@ -1,4 +1,5 @@
-/* How far each collector is with each stream, as links tell it, and whom the end of a stream waits for. See agent.h and collectors.h. */
+/* How far each collector is with each stream, as links tell it, and whom the end of a stream waits
+ * for. See agent.h and collectors.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +10,8 @@
 #define LAGGARD_NS                                                                                 \
 	(LINK_SILENT_MS * UINT64_C(1000000))   /* since it has acknowledged something new */
 #define LAGGARD_MOST_NS UINT64_C(600000000000) /* in all, where nobody has named it */
-#define SUBSCRIBES_NS	UINT64_C(2000000000) /* a connected collector asks for a stream it hears of */
+/* a connected collector asks for a stream it hears of */
+#define SUBSCRIBES_NS UINT64_C(2000000000)
 
 static const struct collector *collector_at(const struct session *s, uint32_t place)
 {
@@ -45,7 +47,8 @@ static void take_upto(struct session *s, uint32_t place, uint64_t number)
 		s->link_acked = number;
 		s->progress_ns = now;
 	}
-	/* Not at once: the link is in the middle of an order, in memory that a file is written with, too. */
+	/* Not at once: the link is in the middle of an order, in memory that a file is written
+	 * with, too. */
 	uv_async_send(&s->agent->news);
 }
 
@@ -79,7 +82,8 @@ static const struct subscription *subscription_of(const struct session *s, uint3
 	return NULL;
 }
 
-/* Nobody who is away is waited for when the agent is told to end, or another program needs the place. */
+/* Nobody who is away is waited for when the agent is told to end, or another program needs the
+ * place. */
 static bool is_pressed(const struct agent *a)
 {
 	if (a->stopping || a->hurried)

@@ -1,6 +1,6 @@
 /*
- * What links prove themselves by: a key or certificates that were given, which stay; or keys by pairing, which come and go while
- * the agent runs.
+ * What links prove themselves by: a key or certificates that were given, which stay; or keys by
+ * pairing, which come and go while the agent runs.
  */
 #include <errno.h>
 #include <string.h>

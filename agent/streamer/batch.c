@@ -320,8 +320,8 @@ static void put_thread_counts(struct stream *s, struct packer *p, Heapcast__Ledg
 /* Few, and short. */
 static void put_unrecorded(struct stream *s, struct packer *p, Heapcast__Batch *batch)
 {
-	batch->unrecorded = (Heapcast__Unrecorded **)rows(p, s->unrecorded_count,
-							  sizeof(Heapcast__Unrecorded));
+	batch->unrecorded =
+		(Heapcast__Unrecorded **)rows(p, s->unrecorded_count, sizeof(Heapcast__Unrecorded));
 	for (uint32_t i = 0; i < s->unrecorded_count; i++) {
 		const struct unrecorded *from = &s->unrecorded[i];
 		Heapcast__Unrecorded *m = batch->unrecorded[batch->n_unrecorded++];

@@ -1,8 +1,9 @@
 #pragma once
 /*
- * The batch under construction: events go straight into columns; definitions, gaps and marks wait in short fixed lists.
- * What bounds it is the length of the packed message, so everything that is added is paid for at its worst-case length
- * (`definition_bytes`), and batch_has_room says when to close.
+ * The batch under construction: events go straight into columns; definitions, gaps and marks wait
+ * in short fixed lists. What bounds it is the length of the packed message, so everything that is
+ * added is paid for at its worst-case length (`definition_bytes`), and batch_has_room says when to
+ * close.
  *
  *   columns (1/2 of the message)  |  nodes of stacks (3/8)  |  other definitions (1/8)
  *
@@ -60,7 +61,8 @@ struct batch {
 	uint64_t opened_ns; /* CLOCK_MONOTONIC when the first thing came in; 0: empty */
 };
 
-/* What is needed to turn a batch into a frame; one for the drain thread, a smaller one for the main loop's catch-ups. */
+/* What is needed to turn a batch into a frame; one for the drain thread, a smaller one for the main
+ * loop's catch-ups. */
 struct packer {
 	uint8_t *message; /* FRAME_HEADROOM bytes before it are there as well */
 	size_t message_size;
@@ -68,7 +70,8 @@ struct packer {
 	struct frame_encoder *encoder;
 };
 
-int packer_init(struct packer *packer, struct arena *arena, size_t message_size, size_t scratch_size);
+int packer_init(struct packer *packer, struct arena *arena, size_t message_size,
+		size_t scratch_size);
 void packer_done(struct packer *packer);
 
 struct stream;
@@ -82,13 +85,15 @@ void batch_clear(struct batch *batch);
 bool batch_take(struct batch *batch, size_t bytes);
 
 /*
- * Packs all that is new in the stream, with events, gaps, marks, ledger, and compresses it into batch->memory; the batch is
- * clear afterwards and the stream's tables know what was sent. `end`: the last one. The frame's length; negative: an
- * errno, which would be a fault of ours (a message longer than planned).
+ * Packs all that is new in the stream, with events, gaps, marks, ledger, and compresses it into
+ * batch->memory; the batch is clear afterwards and the stream's tables know what was sent. `end`:
+ * the last one. The frame's length; negative: an errno, which would be a fault of ours (a message
+ * longer than planned).
  */
 long batch_pack(struct stream *stream, struct packer *packer, bool end);
 
-/* batch_observed.c: adds what the observer has seen of the process, and what its allocator has said, as far as the batch has room. */
+/* batch_observed.c: adds what the observer has seen of the process, and what its allocator has
+ * said, as far as the batch has room. */
 bool batch_fits_observed(const struct stream *stream);
 void batch_put_observed(struct stream *stream, struct packer *packer, Heapcast__Batch *batch);
 
@@ -96,7 +101,8 @@ void batch_put_observed(struct stream *stream, struct packer *packer, Heapcast__
 struct catch_up {
 	uint32_t stage; /* process, modules, threads, stacks */
 	uint32_t index; /* of the next definition */
-	bool join;	/* the subscriber has never seen this stream: what is gone is told as a gap before it joined */
+	bool join;	/* the subscriber has never seen this stream: what is gone is told as a gap
+			   before it joined */
 	uint64_t next;	/* the first batch that it will get */
 	struct spool_account gone; /* as of the batch before that one */
 };
@@ -105,5 +111,7 @@ struct catch_up {
 struct catch_up catch_up_begin(const struct spool *spool, bool join);
 /* For somebody who has nothing yet and will get batches from `next` on. */
 struct catch_up catch_up_at(uint64_t next, const struct spool_account *gone);
-/* Packs definitions again (Batch.catch_up), one part of them. The frame goes to `out`. Its length; 0: that was all. */
-long batch_pack_catch_up(struct stream *stream, struct packer *packer, struct catch_up *catch_up, uint8_t *out, size_t size);
+/* Packs definitions again (Batch.catch_up), one part of them. The frame goes to `out`. Its length;
+ * 0: that was all. */
+long batch_pack_catch_up(struct stream *stream, struct packer *packer, struct catch_up *catch_up,
+			 uint8_t *out, size_t size);

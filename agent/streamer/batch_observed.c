@@ -1,6 +1,7 @@
 /*
- * What is seen of the process from outside, into a batch. Each part goes in whole if the batch has room left for its definitions;
- * else the next one, which begins empty, has it: before the last one the stream asks whether there has to be another.
+ * What is seen of the process from outside, into a batch. Each part goes in whole if the batch has
+ * room left for its definitions; else the next one, which begins empty, has it: before the last one
+ * the stream asks whether there has to be another.
  */
 #include <assert.h>
 
@@ -71,7 +72,8 @@ static struct ring_allocator read_allocator(bool swapped, const struct ring_allo
 	return a;
 }
 
-/* The allocator's last answer, if it is a new one. It lies in the ring: read once, and only if it is whole. */
+/* The allocator's last answer, if it is a new one. It lies in the ring: read once, and only if it
+ * is whole. */
 static void put_allocator(struct stream *s, struct packer *p, Heapcast__Batch *batch)
 {
 	const struct ring_header *h = stream_ring(s);

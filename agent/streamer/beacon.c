@@ -11,7 +11,8 @@
 
 #define READ_MAX 256 /* datagrams a second */
 
-/* One more beacon, proven by `secret` unless that is NULL; `nonce` of whom it answers, or NULL. Its length; 0: it can't be authenticated. */
+/* One more beacon, proven by `secret` unless that is NULL; `nonce` of whom it answers, or NULL. Its
+ * length; 0: it can't be authenticated. */
 static size_t make(struct beacon *b, const struct secret *secret, const uint8_t *nonce,
 		   uint8_t packed[DISCOVERY_BEACON_MAX])
 {

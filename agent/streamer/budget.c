@@ -32,8 +32,9 @@
 #define LINKS_MOST	4
 #define HOLD_MEMORY_MIN (64 * KIB)
 #define SPOOL_SPARE	(2 * KIB)
-#define MODULE_BYTES	(sizeof(struct module) + sizeof(struct module_place) + 224) /* its path and segments, as a rule */
-#define SLOT_LARGE	(4096 * KIB) /* from here on the ring has room for a crowd of threads */
+/* its path and segments, as a rule */
+#define MODULE_BYTES (sizeof(struct module) + sizeof(struct module_place) + 224)
+#define SLOT_LARGE   (4096 * KIB) /* from here on the ring has room for a crowd of threads */
 
 static size_t clamp(size_t value, size_t low, size_t high)
 {
@@ -115,7 +116,8 @@ int budget_divide_paged(struct budget *b, uint64_t limit, uint32_t slots, size_t
 	return 0;
 }
 
-/* What a process needs that just begins: sizes that a shell or a compiler's driver seldom outgrows. */
+/* What a process needs that just begins: sizes that a shell or a compiler's driver seldom
+ * outgrows. */
 #define YOUNG_RING	  (42 * KIB)
 #define YOUNG_STACKS	  (24 * KIB)
 #define YOUNG_MODULES	  40
@@ -129,7 +131,8 @@ int budget_divide_paged(struct budget *b, uint64_t limit, uint32_t slots, size_t
 #define GROWN_PERCENT	  30 /* of the room */
 #define MODULES_MOST	  1024
 #define DEAD_THREADS	  256 /* that keep their names for who joins late */
-#define PART_PAGES	  6 /* that parts of a place have at their ends, and seldom all of them */
+/* that parts of a place have at their ends, and seldom all of them */
+#define PART_PAGES 6
 
 static size_t round_up(size_t value, size_t to)
 {
@@ -150,12 +153,13 @@ static void message_sizes(struct budget_place *p)
 
 static size_t tables_bytes(const struct budget_place *p, uint32_t slices, uint32_t depth)
 {
-	return p->modules * MODULE_BYTES + MODULES_PAST * sizeof(struct module_place) + p->threads * sizeof(struct thread) +
-	       lanes_bytes(slices, depth);
+	return p->modules * MODULE_BYTES + MODULES_PAST * sizeof(struct module_place) +
+	       p->threads * sizeof(struct thread) + lanes_bytes(slices, depth);
 }
 
 /* `spool` is what is left of `size`; 0: the least. */
-static void complete(struct budget *b, struct budget_place *p, uint32_t level, uint32_t depth, size_t size)
+static void complete(struct budget *b, struct budget_place *p, uint32_t level, uint32_t depth,
+		     size_t size)
 {
 	const size_t page = page_size();
 	uint32_t slices = ring_slice_count(&b->shape, level + 1);
@@ -235,7 +239,8 @@ static void shape_places(struct budget *b, uint32_t depth, bool maps)
 		make_grown(b, k, depth, size[k], maps);
 }
 
-/* Address space: all parts at their largest, the table of stacks twice, for it moves when it grows. */
+/* Address space: all parts at their largest, the table of stacks twice, for it moves when it
+ * grows. */
 static size_t space_of(const struct budget *b, uint32_t depth)
 {
 	const struct budget_place *p = &b->place[b->levels - 1];
@@ -349,7 +354,8 @@ void budget_maps(struct budget *b)
 	b->spool -= b->maps;
 }
 
-/* Slots that are alike, as places of one level. What `tables` is for is divided later (stream_init). */
+/* Slots that are alike, as places of one level. What `tables` is for is divided later
+ * (stream_init). */
 void budget_fix(struct budget *b)
 {
 	b->levels = 1;
@@ -377,8 +383,8 @@ size_t budget_private(const struct budget *b)
 
 static int open_with(struct arena *a, size_t size, int flag)
 {
-	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flag,
-			    -1, 0);
+	void *memory =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flag, -1, 0);
 
 	if (memory == MAP_FAILED)
 		return -errno;

@@ -1,20 +1,24 @@
 #pragma once
 /*
- * The agent's memory is a number that the user gave. Here it is divided, once, and taken from the system, once.
+ * The agent's memory is a number that the user gave. Here it is divided, once, and taken from the
+ * system, once.
  *
  *   limit --+-- TLS      what OpenSSL takes, if there is a key (budget_secure)
  *           +-- own      the program itself, libraries, stacks, libuv (measured, budget_own)
  *           +-- links    buffers of connections, the kernel's socket buffers included
  *           +-- work     what batches are packed into, shared by all streams
- *           +-- slots    one a recorded process:  ring | tables (stacks, modules, threads) | batch | spool
+ *           +-- slots    one a recorded process:  ring | tables (stacks, modules,
+ *                    threads) | batch | spool
  *
- * The ring is shared memory, made when a process comes; everything else is one private mapping, populated at the start.
+ * The ring is shared memory, made when a process comes; everything else is one private mapping,
+ * populated at the start.
  *
- * With more than one process at a time slots are places of no fixed size: address space for the largest, of which a process is given
- * what it needs out of one `room`. It begins young and grows level by level (stream_grow); at its end all goes back. What growing may
- * take is limited, so that those that come find a place.
+ * With more than one process at a time slots are places of no fixed size: address space for the
+ * largest, of which a process is given what it needs out of one `room`. It begins young and grows
+ * level by level (stream_grow); at its end all goes back. What growing may take is limited, so that
+ * those that come find a place.
  *
- *   room:  | young | young | young | ...            free            ... |  grown, a part of it at most  |
+ *   room:  | young | young | young | ...        free        ... |  grown, a part of it at most  |
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,10 +28,11 @@
 
 struct err_text;
 
-#define BUDGET_LIMIT_MIN (2u << 20) /* with pages of 4 KiB; larger ones need more (budget_own) */
-#define BUDGET_SLOTS_MAX 256
+/* with pages of 4 KiB; larger ones need more (budget_own) */
+#define BUDGET_LIMIT_MIN     (2u << 20)
+#define BUDGET_SLOTS_MAX     256
 #define BUDGET_SESSION_BYTES (30u << 10) /* what a place takes beside: struct session */
-#define MAPS_BESIDE	 2560 /* of a batch's room for definitions, for figures */
+#define MAPS_BESIDE	     2560	 /* of a batch's room for definitions, for figures */
 
 /* What a process that has grown so far has. */
 struct budget_place {
@@ -64,18 +69,22 @@ struct budget {
 	size_t batch; /* columns, later the compressed frame */
 	size_t state; /* what the encoder predicts addresses from */
 	size_t spool;
-	size_t maps; /* 0: they are not gathered */
-	size_t hold; /* for events that are held back (cull.h, flight.h); 0: none are */
-	size_t hold_message; /* room for sums of what of that is not sent, in a message and in `scratch` */
-	uint32_t levels; /* sizes of a place; 1: slots are fixed */
+	size_t maps;	     /* 0: they are not gathered */
+	size_t hold;	     /* for events that are held back (cull.h, flight.h); 0: none are */
+	size_t hold_message; /* room for sums of what of that is not sent, in a message and in
+				`scratch` */
+	uint32_t levels;     /* sizes of a place; 1: slots are fixed */
 	struct ring_shape shape;
 	struct budget_place place[RING_STEPS_MAX];
-	size_t virtual; /* address space of a place that grows, without its ring; 0: slots are fixed */
+	size_t virtual; /* address space of a place that grows, without its ring; 0: slots are fixed
+			 */
 	struct room room;
-	bool alike; /* threads have room for stacks of the same depth, whatever slices a ring would have */
+	bool alike; /* threads have room for stacks of the same depth, whatever slices a ring would
+		       have */
 };
 
-/* What the program itself takes where pages have this size: each of its mappings has at least one. */
+/* What the program itself takes where pages have this size: each of its mappings has at least
+ * one. */
 size_t budget_own(size_t page);
 
 /* The least limit that divides with the pages of this machine. */
@@ -85,29 +94,34 @@ uint64_t budget_least(void);
 int budget_divide(struct budget *budget, uint64_t limit, uint32_t slots, struct err_text *err);
 
 /* As where pages have this size. */
-int budget_divide_paged(struct budget *budget, uint64_t limit, uint32_t slots, size_t page, struct err_text *err);
+int budget_divide_paged(struct budget *budget, uint64_t limit, uint32_t slots, size_t page,
+			struct err_text *err);
 
-/* Divides for any number of processes that each take what they need; stacks have so many frames at most. `links`: there will be
- * collectors. 0; -EINVAL with the reason. */
-int budget_divide_elastic(struct budget *budget, uint64_t limit, uint32_t depth, bool links, bool maps, struct err_text *err);
+/* Divides for any number of processes that each take what they need; stacks have so many frames at
+ * most. `links`: there will be collectors. 0; -EINVAL with the reason. */
+int budget_divide_elastic(struct budget *budget, uint64_t limit, uint32_t depth, bool links,
+			  bool maps, struct err_text *err);
 
-/* What for: a new place; one that grows, which has a part of the room at most; one that must, or it loses what nothing else makes good. */
+/* What for: a new place; one that grows, which has a part of the room at most; one that must, or it
+ * loses what nothing else makes good. */
 enum room_use { ROOM_YOUNG, ROOM_GROWING, ROOM_MUST };
 /* Takes that much. False: there is not so much. */
 bool room_take(struct room *room, size_t bytes, enum room_use use);
 void room_give(struct room *room, size_t bytes, enum room_use use);
 
 /* The same, with `memory` of it for `what`, which holds events back. 0; -EINVAL with the reason. */
-int budget_divide_holding(struct budget *budget, uint64_t limit, uint32_t slots, size_t memory, const char *what,
-			  struct err_text *err);
+int budget_divide_holding(struct budget *budget, uint64_t limit, uint32_t slots, size_t memory,
+			  const char *what, struct err_text *err);
 
-/* Takes off the limit what TLS takes, which all else is divided without. 0; -EINVAL with the reason. */
+/* Takes off the limit what TLS takes, which all else is divided without. 0; -EINVAL with the
+ * reason. */
 int budget_secure(uint64_t *limit, struct err_text *err);
 
 /* Once slots are as they stay: what stream_init reads of those that do not grow. */
 void budget_fix(struct budget *budget);
 
-/* Sets memory aside for what is known of each process's maps: a 128th of the limit, out of the spools. */
+/* Sets memory aside for what is known of each process's maps: a 128th of the limit, out of the
+ * spools. */
 void budget_maps(struct budget *budget);
 
 /* Memory that is handed out from front to back and given back all at once. */
@@ -119,7 +133,8 @@ struct arena {
 
 /* Takes `size` bytes from the system, present at once. 0 or a negative errno. */
 int arena_open(struct arena *arena, size_t size);
-/* Address space only: pages come when they are written to, and go by arena_drop (whole pages of an arena or a part of one). */
+/* Address space only: pages come when they are written to, and go by arena_drop (whole pages of an
+ * arena or a part of one). */
 int arena_open_sparse(struct arena *arena, size_t size);
 void arena_drop(struct arena *arena);
 void arena_close(struct arena *arena);

@@ -162,9 +162,8 @@ static struct cell *cell_new(struct agent *a, const struct target_info *target, 
 
 static struct session *parent_of(struct agent *a, pid_t pid, const struct ring_hello *hello)
 {
-	struct session *s = hello->flags & RING_HELLO_FORKED
-				    ? session_by_id(a, hello->parent_stream)
-				    : NULL;
+	struct session *s =
+		hello->flags & RING_HELLO_FORKED ? session_by_id(a, hello->parent_stream) : NULL;
 
 	return s ? s : session_above(a, pid, NULL);
 }
@@ -236,13 +235,13 @@ static bool is_known(const struct agent *a, pid_t pid)
 	return a->cell_told[(uint32_t)pid % CELLS_TOLD].pid == pid;
 }
 
-/* Whom it descends from is gone with it, but for a fork child, which says so: else it is the command's. */
+/* Whom it descends from is gone with it, but for a fork child, which says so: else it is the
+ * command's. */
 void cells_unheard(struct agent *a, const struct handshake_client *client,
 		   const struct ring_hello *hello)
 {
-	struct session *parent = hello->flags & RING_HELLO_FORKED
-					 ? session_by_id(a, hello->parent_stream)
-					 : NULL;
+	struct session *parent =
+		hello->flags & RING_HELLO_FORKED ? session_by_id(a, hello->parent_stream) : NULL;
 	struct unrecorded u = {.pid = (uint32_t)client->pid, .name = "?"};
 
 	if (client->pid <= 0 || is_known(a, client->pid))

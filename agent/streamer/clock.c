@@ -7,8 +7,9 @@
 
 #define CALIBRATION_NS 4000000
 #define PAIR_TRIES     5
-#define JUMP_NS	       1000000 /* an error above this is a sleep of the machine or a broken counter */
-#define BEND_MOST      0.9     /* of the slope, to get back what the line is ahead */
+/* an error above this is a sleep of the machine or a broken counter */
+#define JUMP_NS	  1000000
+#define BEND_MOST 0.9 /* of the slope, to get back what the line is ahead */
 
 static uint64_t clock_read(clockid_t id)
 {
@@ -111,8 +112,8 @@ static void restart(struct clock *c, uint64_t stamp, uint64_t ns)
 	c->slope = c->rate;
 }
 
-/* The line is ahead of the time. After a sleep nothing bears a stamp from the middle of the leap, so it may break there. A
- * lesser error is got back slowly: the line never steps back. */
+/* The line is ahead of the time. After a sleep nothing bears a stamp from the middle of the leap,
+ * so it may break there. A lesser error is got back slowly: the line never steps back. */
 static void fall_back(struct clock *c, uint64_t stamp, uint64_t ns)
 {
 	uint64_t passed = stamp - c->base_stamp, mapped = clock_ns(c, stamp);

@@ -262,8 +262,8 @@ uint64_t cull_watermark(const struct cull *c, uint64_t watermark_ns)
 
 /* ---- what is culled ---- */
 
-/* The pending block is culled. `lived_ns`: until its death, by a free or a reallocation (as without culling, it lives until the new block
- * is born; pairing.c). */
+/* The pending block is culled. `lived_ns`: until its death, by a free or a reallocation (as without
+ * culling, it lives until the new block is born; pairing.c). */
 static void cull_block(struct stream *s, uint32_t index, uint64_t lived_ns, bool freed)
 {
 	const struct cull_slot *x = &s->cull.slot[index];
@@ -310,9 +310,10 @@ static void cull_chain(struct stream *s, uint32_t last, uint64_t freed_ns)
 enum owner { OWNER_UNKNOWN, OWNER_PENDING, OWNER_EARLIER };
 
 /*
- * The order of the events is trusted, with two exceptions among different threads: a death that is older than the birth (it came late),
- * and, within the clock's error, one after a birth where a block was already: the first block's own death comes
- * behind the birth that took its place (pairing.h has the same rule).
+ * The order of the events is trusted, with two exceptions among different threads: a death that is
+ * older than the birth (it came late), and, within the clock's error, one after a birth where a
+ * block was already: the first block's own death comes behind the birth that took its place
+ * (pairing.h has the same rule).
  */
 static enum owner owner_of(struct stream *s, const struct cull_slot *x, const struct thread *thread,
 			   uint64_t time_ns)
@@ -324,7 +325,8 @@ static enum owner owner_of(struct stream *s, const struct cull_slot *x, const st
 	return OWNER_PENDING;
 }
 
-/* The same, with the pending block in ret_index; one whose chain has lived too long is pending no more. */
+/* The same, with the pending block in ret_index; one whose chain has lived too long is pending no
+ * more. */
 static enum owner find_owner(struct stream *s, uint64_t address, const struct thread *thread,
 			     uint64_t time_ns, uint32_t *ret_index)
 {
@@ -344,7 +346,8 @@ static enum owner find_owner(struct stream *s, uint64_t address, const struct th
 	return OWNER_UNKNOWN;
 }
 
-/* A block is born at an address: one that was thought to be alive there has an end that is not known, and is kept. True if there was one. */
+/* A block is born at an address: one that was thought to be alive there has an end that is not
+ * known, and is kept. True if there was one. */
 static bool takes_place(struct stream *s, uint64_t address)
 {
 	struct cull *c = &s->cull;

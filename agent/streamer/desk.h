@@ -1,13 +1,15 @@
 #pragma once
 /*
- * The agent's desk: a Unix socket where people on this host ask how it is, and order (`agent ctl`). One question a connection,
- * one line; the answer is some lines, of which the last is "ok" or "no WHY" (order_line.h). It lies beside the socket where
- * programs ask: NAME.ctl.
+ * The agent's desk: a Unix socket where people on this host ask how it is, and order (`agent ctl`).
+ * One question a connection, one line; the answer is some lines, of which the last is "ok" or "no
+ * WHY" (order_line.h). It lies beside the socket where programs ask: NAME.ctl.
  *
- * Who may: as the kernel says (SO_PEERCRED), the agent's own user and root everything, others what concerns programs of their
- * own. The file's mode lets others connect only if their programs may be recorded.
+ * Who may: as the kernel says (SO_PEERCRED), the agent's own user and root everything, others what
+ * concerns programs of their own. The file's mode lets others connect only if their programs may be
+ * recorded.
  *
- * Places are few, a question is bounded, an answer is sent at once or not at all. Main loop only; nothing is allocated.
+ * Places are few, a question is bounded, an answer is sent at once or not at all. Main loop only;
+ * nothing is allocated.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,18 +46,21 @@ struct desk {
 	ino_t inode; /* of the file that we have made; 0: none */
 	struct desk_client client[DESK_CLIENTS];
 	struct order_limit limit;
-	/* Writes the answer to `out`, of DESK_ANSWER_MAX bytes; its length. `all`: the peer may order all programs. */
-	size_t (*answer)(void *context, uid_t uid, bool all, const struct order_question *question, char *out);
+	/* Writes the answer to `out`, of DESK_ANSWER_MAX bytes; its length. `all`: the peer may
+	 * order all programs. */
+	size_t (*answer)(void *context, uid_t uid, bool all, const struct order_question *question,
+			 char *out);
 	void *context;
 	char *out;
 };
 
 /* Not open yet: of no effect. */
 void desk_init(struct desk *desk);
-/* Serves at `name`; what an agent that is gone has left there is replaced. The answer is made in `out`, of DESK_ANSWER_MAX bytes.
- * 0; -EADDRINUSE: somebody serves there; other negative errno. */
+/* Serves at `name`; what an agent that is gone has left there is replaced. The answer is made in
+ * `out`, of DESK_ANSWER_MAX bytes. 0; -EADDRINUSE: somebody serves there; other negative errno. */
 int desk_open(struct desk *desk, uv_loop_t *loop, const char *name, bool others,
-	      size_t (*answer)(void *context, uid_t uid, bool all, const struct order_question *question, char *out),
+	      size_t (*answer)(void *context, uid_t uid, bool all,
+			       const struct order_question *question, char *out),
 	      void *context, char *out);
 /* Other users may connect from now on, or not any more. */
 void desk_admit(const struct desk *desk, bool others);

@@ -38,7 +38,8 @@ static uint64_t kilobytes(const char *path, const char *key)
 	return fd < 0 || read(fd, text, sizeof(text) - 1) < 0 ? 0 : smaps_key(text, key);
 }
 
-/* What is in `status` lags behind by up to 64 pages a thread: with pages of 64 KiB that is 4 MiB. */
+/* What is in `status` lags behind by up to 64 pages a thread: with pages of 64 KiB that is 4
+ * MiB. */
 static uint64_t anonymous_memory(void)
 {
 	uint64_t counted = kilobytes("/proc/self/smaps_rollup", "Anonymous");
@@ -46,8 +47,9 @@ static uint64_t anonymous_memory(void)
 	return 1024 * (counted ? counted : kilobytes("/proc/self/status", "RssAnon"));
 }
 
-/* What the limit counts: anonymous memory as the kernel sees it, and rings. Not the kernel's RssShmem: where the root is a tmpfs, as
- * on boards that run from their initramfs, all code is counted there. */
+/* What the limit counts: anonymous memory as the kernel sees it, and rings. Not the kernel's
+ * RssShmem: where the root is a tmpfs, as on boards that run from their initramfs, all code is
+ * counted there. */
 static uint64_t used_memory(const struct agent *agent)
 {
 	uint64_t rings = 0;

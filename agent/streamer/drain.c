@@ -15,7 +15,7 @@
 #define WAIT_MAX_NS  80000000 /* the heartbeat is promised ten times a second */
 #define POLL_NS	     5000000
 #define POLLED_NS    1000000 /* while a program makes no system call to wake us */
-#define STUCK_NS     50000 /* and twice as long each time, while it goes on */
+#define STUCK_NS     50000   /* and twice as long each time, while it goes on */
 #define STUCK_MAX_NS 800000
 #define CLOCK_NS     1000000000
 #define STACK_SIZE   (256u << 10)
@@ -60,7 +60,8 @@ static void collect(struct drain *d, struct bells *bells, uint32_t kick)
 	}
 }
 
-/* What the old futex call takes on every Linux: two words of the machine, whatever libc's timespec is. */
+/* What the old futex call takes on every Linux: two words of the machine, whatever libc's timespec
+ * is. */
 struct words_timespec {
 	long s, ns;
 };
@@ -98,7 +99,8 @@ static void wait_all(const struct bells *bells, long wait_ns)
 		wait_plain(bells, wait_ns);
 }
 
-/* Rings are freed by the main loop under the stream's lock only, so who touches a header takes it. */
+/* Rings are freed by the main loop under the stream's lock only, so who touches a header takes
+ * it. */
 static void awake(struct drain *d)
 {
 	for (uint32_t i = 0; i < d->streams; i++) {
@@ -113,7 +115,8 @@ static void awake(struct drain *d)
 	}
 }
 
-/* A program that allocates nothing is looked at less and less often: it rings when half a slice is full. */
+/* A program that allocates nothing is looked at less and less often: it rings when half a slice is
+ * full. */
 static void adapt_wait(struct drain *d, uint64_t delivered)
 {
 	if (delivered != d->delivered)
@@ -125,8 +128,8 @@ static void adapt_wait(struct drain *d, uint64_t delivered)
 
 enum turn { TURN_DONE, TURN_MORE, TURN_STUCK };
 
-/* One turn for each. TURN_MORE: there is more to do at once; TURN_STUCK: there is, but nothing could
- * be taken: a thread is in the middle of a hook, and perhaps waits for our processor. */
+/* One turn for each. TURN_MORE: there is more to do at once; TURN_STUCK: there is, but nothing
+ * could be taken: a thread is in the middle of a hook, and perhaps waits for our processor. */
 static enum turn turn(struct drain *d)
 {
 	bool more = false, news = false;
@@ -190,8 +193,9 @@ static void tell_sleep(struct drain *d)
 	}
 }
 
-/* How long to wait the next time. The thread that holds up the others goes on within microseconds, or
- * waits for a processor itself: then whoever looks for it again and again takes that away from it. */
+/* How long to wait the next time. The thread that holds up the others goes on within microseconds,
+ * or waits for a processor itself: then whoever looks for it again and again takes that away from
+ * it. */
 static long wait_stuck(long wait_ns)
 {
 	nanosleep(&(struct timespec){.tv_nsec = wait_ns}, NULL);

@@ -45,7 +45,8 @@ static uint64_t number(const struct elf *e, const uint8_t *p, unsigned bytes)
 	return value;
 }
 
-/* The field at `narrow` in the 32-bit form of a structure, at `wide` in the 64-bit form, as wide as an address. */
+/* The field at `narrow` in the 32-bit form of a structure, at `wide` in the 64-bit form, as wide as
+ * an address. */
 static uint64_t word(const struct elf *e, const uint8_t *p, unsigned narrow, unsigned wide)
 {
 	return e->wide ? number(e, p + wide, 8) : number(e, p + narrow, 4);
@@ -57,7 +58,8 @@ static bool place_of(const struct table *t, uint64_t i, uint64_t *ret_offset)
 	return i < t->count && !__builtin_add_overflow(t->offset, i * t->entry, ret_offset);
 }
 
-/* Looks for NT_GNU_BUILD_ID among notes, each: name size, data size, type, name, data, the last two filled up to 4. */
+/* Looks for NT_GNU_BUILD_ID among notes, each: name size, data size, type, name, data, the last two
+ * filled up to 4. */
 static void take_build_id(const struct elf *e, uint64_t offset, uint64_t size,
 			  struct elf_file *file)
 {
@@ -128,7 +130,8 @@ static void take_debuglink(const struct elf *e, const struct section *s, struct 
 	memcpy(file->debuglink, name, strlen(name) + 1);
 }
 
-/* In a separate debug file the symbol tables of the program are there as headers without bytes (SHT_NOBITS). */
+/* In a separate debug file the symbol tables of the program are there as headers without bytes
+ * (SHT_NOBITS). */
 static void take_section(const struct elf *e, const struct section *names, const struct section *s,
 			 struct elf_file *file)
 {
@@ -173,7 +176,8 @@ int elf_file_read(int fd, struct elf_file *ret_file)
 	if ((!e.wide && e.header[EI_CLASS] != ELFCLASS32) ||
 	    (!e.big && e.header[EI_DATA] != ELFDATA2LSB))
 		return -ENOEXEC;
-	/* In a separate debug file the program headers still describe the program, and point elsewhere: sections count first. */
+	/* In a separate debug file the program headers still describe the program, and point
+	 * elsewhere: sections count first. */
 	read_sections(&e, ret_file);
 	read_segments(&e, ret_file);
 	return 0;

@@ -1,4 +1,5 @@
-/* Reading symbols. See elf_symbols.h; the format: ELF specification, "Sections" and "Symbol Table". */
+/* Reading symbols. See elf_symbols.h; the format: ELF specification, "Sections" and "Symbol
+ * Table". */
 #include "agent/streamer/elf_symbols.h"
 
 #include <errno.h>
@@ -9,9 +10,10 @@
 
 #include "base/ban.h"
 
-#define SECTIONS_MAX	 4096
-#define HEADERS_MAX	 64
-#define CODE_MAX	 (512u << 20) /* of all segments; a file with holes can claim any size */
+#define SECTIONS_MAX 4096
+#define HEADERS_MAX  64
+/* of all segments; a file with holes can claim any size */
+#define CODE_MAX	 (512u << 20)
 #define SYMBOLS_MAX	 (4u << 20)
 #define SYMBOLS_EACH	 1024
 #define WINDOW		 (32u << 10)
@@ -25,7 +27,8 @@ static bool read_at(int fd, void *out, size_t size, uint64_t offset)
 	return offset <= INT64_MAX && pread(fd, out, size, (off_t)offset) == (ssize_t)size;
 }
 
-/* Is the segment in the file, and with all before it (`before` bytes) no more than can be read through? */
+/* Is the segment in the file, and with all before it (`before` bytes) no more than can be read
+ * through? */
 static bool is_there(const ElfW(Phdr) * header, uint64_t before, const struct stat *file)
 {
 	uint64_t size = (uint64_t)file->st_size;
@@ -163,7 +166,8 @@ void elf_symbols_walk(struct elf_symbols *file, uint32_t type, bool named,
 	uint64_t count;
 	size_t kept;
 
-	if (!find_section(file, type, &table) || !elf_symbols_section(file, table.sh_link, &strings))
+	if (!find_section(file, type, &table) ||
+	    !elf_symbols_section(file, table.sh_link, &strings))
 		return;
 	window.offset = strings.sh_offset;
 	window.size = strings.sh_size;

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The symbols of an ELF file of our own class and byte order, read in bounded memory: the file may be of any size, and hold
- * anything. One reader at a time in the process.
+ * The symbols of an ELF file of our own class and byte order, read in bounded memory: the file may
+ * be of any size, and hold anything. One reader at a time in the process.
  */
 #include <elf.h>
 #include <link.h>
@@ -33,11 +33,13 @@ bool elf_symbols_section(const struct elf_symbols *file, unsigned index, ElfW(Sh
 bool elf_symbols_segment(const struct elf_symbols *file, unsigned index, ElfW(Phdr) * ret);
 bool elf_symbols_read(const struct elf_symbols *file, uint64_t offset, void *out, size_t size);
 
-/* Calls `each` for every symbol of the first table of this type (SHT_DYNSYM, SHT_SYMTAB) that is defined and code. With `named`
- * the name is read, else it is "". Ends when `each` gives true. */
+/* Calls `each` for every symbol of the first table of this type (SHT_DYNSYM, SHT_SYMTAB) that is
+ * defined and code. With `named` the name is read, else it is "". Ends when `each` gives true. */
 void elf_symbols_walk(struct elf_symbols *file, uint32_t type, bool named,
 		      bool (*each)(void *context, const ElfW(Sym) * symbol, const char *name),
 		      void *context);
 
-/* Reads code at this address, at most `size` bytes: how many there are in its segment, or less; 0: none. */
-size_t elf_symbols_code(const struct elf_symbols *file, uint64_t address, uint8_t *out, size_t size);
+/* Reads code at this address, at most `size` bytes: how many there are in its segment, or less; 0:
+ * none. */
+size_t elf_symbols_code(const struct elf_symbols *file, uint64_t address, uint8_t *out,
+			size_t size);

@@ -14,15 +14,15 @@
 #define TEXT_SIZE 4096
 
 /* Fields of /proc/PID/stat, as proc(5) counts them. */
-#define FIRST_FIELD    3 /* behind the name */
-#define STAT_MINOR     10
+#define FIRST_FIELD	       3 /* behind the name */
+#define STAT_MINOR	       10
 #define STAT_MINOR_OF_CHILDREN 11 /* that it has waited for */
-#define STAT_MAJOR     12
+#define STAT_MAJOR	       12
 #define STAT_MAJOR_OF_CHILDREN 13
-#define STAT_START     22
-#define STAT_STACK     28
-#define STAT_ARGUMENTS 48
-#define FIELDS	       52
+#define STAT_START	       22
+#define STAT_STACK	       28
+#define STAT_ARGUMENTS	       48
+#define FIELDS		       52
 
 int figures_open(pid_t pid)
 {

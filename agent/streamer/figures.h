@@ -1,7 +1,8 @@
 #pragma once
 /*
- * The process as the kernel counts it: message Figures, from /proc/PID/{status,stat,smaps_rollup}. Everything is opened
- * through a descriptor of /proc/PID, which names this process even when its number is somebody else's. Nothing allocates.
+ * The process as the kernel counts it: message Figures, from /proc/PID/{status,stat,smaps_rollup}.
+ * Everything is opened through a descriptor of /proc/PID, which names this process even when its
+ * number is somebody else's. Nothing allocates.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,18 +24,22 @@ struct figures {
 	bool detailed;
 };
 
-/* Two addresses that the kernel chose at the last exec: an image of a process has both until it ends. */
+/* Two addresses that the kernel chose at the last exec: an image of a process has both until it
+ * ends. */
 struct figures_image {
 	uint64_t stack, arguments;
 };
 
 /* A descriptor of /proc/PID; negative errno. */
 int figures_open(pid_t pid);
-/* What costs little. `time_ns` is the caller's. 0; -ESRCH: the process is gone, or has no memory any more; another negative
- * errno: it may not be looked at. `start_ticks` (may be NULL): as in struct target_info. */
-int figures_read(int proc, struct figures *ret_figures, struct figures_image *ret_image, uint64_t *ret_start_ticks);
-/* What needs a walk through its pages: pss, dirty and clean, and the exact rss and anonymous, where the quick ones lag behind by up to
- * 64 pages a thread. 0 or a negative errno; -ENOENT: this kernel does not tell. */
+/* What costs little. `time_ns` is the caller's. 0; -ESRCH: the process is gone, or has no memory
+ * any more; another negative errno: it may not be looked at. `start_ticks` (may be NULL): as in
+ * struct target_info. */
+int figures_read(int proc, struct figures *ret_figures, struct figures_image *ret_image,
+		 uint64_t *ret_start_ticks);
+/* What needs a walk through its pages: pss, dirty and clean, and the exact rss and anonymous, where
+ * the quick ones lag behind by up to 64 pages a thread. 0 or a negative errno; -ENOENT: this kernel
+ * does not tell. */
 int figures_detail(int proc, struct smaps *reader, struct figures *figures);
 /* Has it waited for a child of its own? Also of a zombie. What can't be known: yes. */
 bool figures_waited(pid_t pid);

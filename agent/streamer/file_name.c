@@ -28,7 +28,8 @@ static const char *last_part(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The folder, which stays the same one whatever becomes of its name. A descriptor or a negative errno. */
+/* The folder, which stays the same one whatever becomes of its name. A descriptor or a negative
+ * errno. */
 static int open_folder(const char *path)
 {
 	char folder[FILE_NAME_MAX];
@@ -52,8 +53,9 @@ static int make(int folder, const char *name)
 }
 
 /*
- * A recording is locked for as long as it is written, so that no other agent puts its own in this place. The lock ends with the
- * agent; a file system without locks protects nothing. false: another agent has the file, or it has lost its name.
+ * A recording is locked for as long as it is written, so that no other agent puts its own in this
+ * place. The lock ends with the agent; a file system without locks protects nothing. false: another
+ * agent has the file, or it has lost its name.
  */
 static bool hold(int fd)
 {
@@ -105,7 +107,8 @@ static int refuse_kind(const char *path, const struct stat *st, struct err_text 
 		       (unsigned)st->st_uid);
 }
 
-/* An LZ4 frame that tells its content's size, as ours do and those of `lz4` do not; or nothing, as mktemp makes it. */
+/* An LZ4 frame that tells its content's size, as ours do and those of `lz4` do not; or nothing, as
+ * mktemp makes it. */
 static bool is_recording(int fd)
 {
 	uint8_t head[5];
@@ -114,7 +117,8 @@ static bool is_recording(int fd)
 	return n == 0 || (n == sizeof(head) && !memcmp(head, "\x04\x22\x4d\x18", 4) && head[4] & 8);
 }
 
-/* The former recording, open for reading. A descriptor; -ENOENT: there is none; another negative errno with the reason. */
+/* The former recording, open for reading. A descriptor; -ENOENT: there is none; another negative
+ * errno with the reason. */
 static int open_former(int folder, const char *path, struct err_text *err)
 {
 	const char *name = last_part(path);
@@ -152,7 +156,8 @@ static int replace_former(int folder, const char *path, struct err_text *err)
 	return -EIO;
 }
 
-/* -EAGAIN: an agent writes the former one; -ENOENT: the name is free, or another file's by now. Else with the reason. */
+/* -EAGAIN: an agent writes the former one; -ENOENT: the name is free, or another file's by now.
+ * Else with the reason. */
 static int take_place(int folder, const char *path, struct err_text *err)
 {
 	cleanup(cleanup_close) int former = open_former(folder, path, err);

@@ -103,8 +103,8 @@ static int copy_all(struct file_sink *f, const struct spool_place *place)
 	return 0;
 }
 
-/* The frame `next`. 0; 1: there is none; negative errno. A frame in memory that is not acknowledged stays where it is, unless it
- * may go to the disk. */
+/* The frame `next`. 0; 1: there is none; negative errno. A frame in memory that is not acknowledged
+ * stays where it is, unless it may go to the disk. */
 static int write_frame(struct file_sink *f, struct stream *stream)
 {
 	bool moves = stream->spool.disk.folder;

@@ -12,7 +12,8 @@
 #include "base/ban.h"
 
 #define PART                                                                                       \
-	32 /* room is made for a part of all slots at a time; to move them costs as much as to take in a few events each */
+	32 /* room is made for a part of all slots at a time; to move them costs as much as to     \
+	      take in a few events each */
 
 static int send(struct stream *s, uint32_t i)
 {
@@ -77,7 +78,8 @@ static void cull(struct stream *s, uint32_t i, uint32_t by)
 	flight_unhold(s, i);
 }
 
-/* The live block that dies at this address, by the record `by` at `time_ns`; UINT32_MAX: it is not among those that are held, or that is not sure. */
+/* The live block that dies at this address, by the record `by` at `time_ns`; UINT32_MAX: it is not
+ * among those that are held, or that is not sure. */
 static uint32_t find_dying(struct flight *f, uint64_t address, uint32_t by, uint64_t time_ns)
 {
 	uint32_t i = *flight_place_of(f, address);
@@ -136,8 +138,8 @@ static int settle_reallocation(struct stream *s, uint32_t i)
 	if (!more || !more->old_address)
 		return settle_birth(s, i);
 	block = find_dying(f, more->old_address, i, ns > call_ns ? ns - call_ns : 0);
-	if (block ==
-	    UINT32_MAX) { /* of one that was sent: it goes, too, and so will the end of what it makes */
+	if (block == UINT32_MAX) { /* of one that was sent: it goes, too, and so will the end of
+				      what it makes */
 		there = *flight_place_of(f, flight_address_of(f, i));
 		if (there && send(s, there - 1) < 0)
 			return -EAGAIN;

@@ -1,28 +1,34 @@
 #pragma once
 /*
- * The flight recorder: nothing leaves but sums, until something happens. What is kept meanwhile is the live heap and the last N
- * seconds; a trigger has all of that sent, in order, with times and stacks as they were. So a stream is an ordinary one with holes
- * that are accounted for, as with culling: it is the same rule with "older than the window" for "short-lived".
+ * The flight recorder: nothing leaves but sums, until something happens. What is kept meanwhile is
+ * the live heap and the last N seconds; a trigger has all of that sent, in order, with times and
+ * stacks as they were. So a stream is an ordinary one with holes that are accounted for, as with
+ * culling: it is the same rule with "older than the window" for "short-lived".
  *
- * One array holds what is kept, in the order in which the source gave it, which is that of the stamps:
+ * One array holds what is kept, in the order in which the source gave it, which is that of the
+ * stamps:
  *
  *	first                      cursor                          head
  *	| live . . live live . live | birth  death  birth  birth  death |
  *	`- births whose block lives; -' `- the window: everything, as it came -'
  *	   found by address (index)
  *
- * The cursor follows the present at a distance of N seconds. A birth that it passes is put into the index; a death that it passes is
- * looked up there: both go, and are counted in the sums (sums.h). What it can't find is the end of a block that was sent already, or that
- * nobody saw begin: that is sent. Where an address is used by two threads within the clock's error the doubtful one is sent (cull.h has
- * the same rule). So what was in use at any moment of the window is held whole, and of the time before what still is.
+ * The cursor follows the present at a distance of N seconds. A birth that it passes is put into the
+ * index; a death that it passes is looked up there: both go, and are counted in the sums (sums.h).
+ * What it can't find is the end of a block that was sent already, or that nobody saw begin: that is
+ * sent. Where an address is used by two threads within the clock's error the doubtful one is sent
+ * (cull.h has the same rule). So what was in use at any moment of the window is held whole, and of
+ * the time before what still is.
  *
- * When there is no room the cursor hurries: the window becomes shorter, and a mark MARK_DELIVERY says how long it was. When the
- * window is empty the oldest live blocks are sent (`early` in the sums): they are a part of the live heap, and the collector has them
- * then. Holes are closed by moving everything to the front, whenever that frees a part of the array (1 in 32).
+ * When there is no room the cursor hurries: the window becomes shorter, and a mark MARK_DELIVERY
+ * says how long it was. When the window is empty the oldest live blocks are sent (`early` in the
+ * sums): they are a part of the live heap, and the collector has them then. Holes are closed by
+ * moving everything to the front, whenever that frees a part of the array (1 in 32).
  *
- * A record has 20 bytes, and 20 more if it is of a reallocation or sampled. What does not fit into one (an address that is no multiple
- * of 8, a block of 4 GiB), and what is no block of the heap, is sent at once. The watermark waits for the oldest that is held: what is
- * sent at once is ahead of it, and collectors keep such events in memory; FLIGHT_AHEAD_MAX of them have everything sent.
+ * A record has 20 bytes, and 20 more if it is of a reallocation or sampled. What does not fit into
+ * one (an address that is no multiple of 8, a block of 4 GiB), and what is no block of the heap, is
+ * sent at once. The watermark waits for the oldest that is held: what is sent at once is ahead of
+ * it, and collectors keep such events in memory; FLIGHT_AHEAD_MAX of them have everything sent.
  *
  *   ARMED --trigger--> DELIVERING --all is sent--> STREAMING --`after_ns`, or an exec--> ARMED
  */
@@ -36,8 +42,10 @@
 
 #define FLIGHT_WINDOW_MAX_NS 3600000000000
 #define FLIGHT_AHEAD_MAX     (1u << 19)
-#define FLIGHT_CLOSE_NS	     10000000000 /* longest that anything waits for a batch while armed */
-#define FLIGHT_ROW_NS	     25000000	 /* sums wait for so much longer a row: some 500 bytes a second */
+/* longest that anything waits for a batch while armed */
+#define FLIGHT_CLOSE_NS 10000000000
+/* sums wait for so much longer a row: some 500 bytes a second */
+#define FLIGHT_ROW_NS 25000000
 
 struct stream;
 struct thread;
@@ -93,10 +101,10 @@ struct flight {
 	uint32_t *index;	  /* by address: number + 1 */
 	uint32_t slots, places;
 	uint32_t first, cursor, head;
-	uint32_t holes; /* below head */
-	uint32_t held;	/* events */
-	uint32_t ahead; /* blocks' events that were sent while older ones are held */
-	uint32_t late;	/* up to this one there may be some that came out of order, */
+	uint32_t holes;	  /* below head */
+	uint32_t held;	  /* events */
+	uint32_t ahead;	  /* blocks' events that were sent while older ones are held */
+	uint32_t late;	  /* up to this one there may be some that came out of order, */
 	uint64_t late_ns; /* the oldest of this time */
 	uint64_t newest_ns;
 	bool has_late;
@@ -109,23 +117,27 @@ struct flight {
 };
 
 /* Takes what is left of the arena; `path` becomes the recorder's own. 0 or -ENOMEM. */
-int flight_init(struct flight *flight, const struct flight_settings *settings, struct arena *arena, struct stacks_path *path);
+int flight_init(struct flight *flight, const struct flight_settings *settings, struct arena *arena,
+		struct stacks_path *path);
 /* Empty and armed, for the next program. `whole_ns`: what was before this moment is not here. */
 void flight_clear(struct flight *flight, uint64_t whole_ns);
 /*
- * Something has happened: all that is held is sent, from the drain thread's next turn on. With the stream's lock held, from any
- * thread. True if that is news; false: it is being sent already, or there is no flight recorder. While all is sent anyway, that goes on
- * for as long as after a trigger.
+ * Something has happened: all that is held is sent, from the drain thread's next turn on. With the
+ * stream's lock held, from any thread. True if that is news; false: it is being sent already, or
+ * there is no flight recorder. While all is sent anyway, that goes on for as long as after a
+ * trigger.
  */
 bool flight_trigger(struct stream *stream, enum flight_cause cause);
 /* In a word, for the mark. */
 const char *flight_cause_name(enum flight_cause cause);
 /*
- * Takes an event of the stream in, with the node of its stack, and sends what must go. 0; -EAGAIN: the batch must be closed first, and
- * nothing was taken in.
+ * Takes an event of the stream in, with the node of its stack, and sends what must go. 0; -EAGAIN:
+ * the batch must be closed first, and nothing was taken in.
  */
-int flight_event(struct stream *stream, struct thread *thread, const struct event *event, uint32_t node);
-/* Does what is due. `final`: no event follows (of this image of the program): everything is sent. 0 or -EAGAIN. */
+int flight_event(struct stream *stream, struct thread *thread, const struct event *event,
+		 uint32_t node);
+/* Does what is due. `final`: no event follows (of this image of the program): everything is sent. 0
+ * or -EAGAIN. */
 int flight_advance(struct stream *stream, bool final);
 /* Another image of the program begins, all of the last one was sent: armed again. */
 static inline void flight_begin_image(struct flight *f)

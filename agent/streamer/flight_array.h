@@ -1,6 +1,7 @@
 #pragma once
 /*
- * The array of the flight recorder: its records, holes and index. Between flight.c, which decides what goes, and flight_array.c.
+ * The array of the flight recorder: its records, holes and index. Between flight.c, which decides
+ * what goes, and flight_array.c.
  */
 #include "agent/streamer/batch.h"
 #include "agent/streamer/flight.h"
@@ -30,7 +31,8 @@ static inline uint64_t flight_address_of(const struct flight *f, uint32_t i)
 
 static inline uint8_t flight_kind_of(const struct flight_record *x)
 {
-	return x->kind < FLIGHT_FREES_FROM / 2 ? (uint8_t)x->kind : (uint8_t)(x->kind + FLIGHT_FREES_FROM / 2);
+	return x->kind < FLIGHT_FREES_FROM / 2 ? (uint8_t)x->kind
+					       : (uint8_t)(x->kind + FLIGHT_FREES_FROM / 2);
 }
 
 /* Is there a record that can hold this event of the thread with this index? */
@@ -41,7 +43,8 @@ struct event flight_event_of(const struct stream *stream, uint32_t i);
 uint32_t *flight_place_of(const struct flight *flight, uint64_t address);
 void flight_index_put(struct flight *flight, uint32_t i);
 /* Appends an event that fits. There is room for two records. */
-void flight_append(struct stream *stream, uint32_t thread, const struct event *event, uint32_t node);
+void flight_append(struct stream *stream, uint32_t thread, const struct event *event,
+		   uint32_t node);
 /* The event of this record is held no more: it becomes a hole. */
 void flight_unhold(struct stream *stream, uint32_t i);
 /* Its struct flight_more is not needed any more. */

@@ -42,8 +42,9 @@ static void leave(struct guest *g)
 	uv_close((uv_handle_t *)&g->poll, closed);
 }
 
-/* Of keys by pairing the dialled collector may have another one, or not have looked yet after it was paired: the next turn of the dialer
- * tries the next one, and a person hears of it when all were tried twice. */
+/* Of keys by pairing the dialled collector may have another one, or not have looked yet after it
+ * was paired: the next turn of the dialer tries the next one, and a person hears of it when all
+ * were tried twice. */
 static bool tries_next_key(struct guest *g, int error)
 {
 	struct guests *gs = g->host;
@@ -111,7 +112,8 @@ static uint32_t links_of(const struct guests *gs, const struct stranger_address 
 	return count;
 }
 
-/* The youngest link of the address that has most, if that is at least two more than the newcomer's has; NULL: all have their share. */
+/* The youngest link of the address that has most, if that is at least two more than the newcomer's
+ * has; NULL: all have their share. */
 static struct link *crowding_link(const struct guest *g)
 {
 	const struct guests *gs = g->host;
@@ -233,7 +235,8 @@ static void greet(struct guest *g)
 	int r;
 
 	if (secure_first(g->io.raw, g->io.raw_length) == SECURE_FIRST_HANDSHAKE) {
-		refuse_kind(g, "it speaks TLS, and this agent has no key: give --key here, too, or 'collector "
+		refuse_kind(g, "it speaks TLS, and this agent has no key: give --key here, too, or "
+			       "'collector "
 			       "pair' there and 'agent pair CODE' here make one");
 		return;
 	}

@@ -1,12 +1,15 @@
 #pragma once
 /*
- * Connections that have not shown yet who they are. They have places of their own, small ones, so that strangers can't take the links: a
- * connection moves to a link when its handshake is done (with a key or a certificate), or when the collector has said hello (without).
- * Until then it is told nothing. There are few places, and what holds one has STRANGERS_SHAKE_MS; a newcomer takes the place of the oldest
- * of whoever has most (base/strangers.h). When all links are taken, an address that has two or more of them, and so more than the
- * newcomer's would have, loses its youngest.
+ * Connections that have not shown yet who they are. They have places of their own, small ones, so
+ * that strangers can't take the links: a connection moves to a link when its handshake is done
+ * (with a key or a certificate), or when the collector has said hello (without). Until then it is
+ * told nothing. There are few places, and what holds one has STRANGERS_SHAKE_MS; a newcomer takes
+ * the place of the oldest of whoever has most (base/strangers.h). When all links are taken, an
+ * address that has two or more of them, and so more than the newcomer's would have, loses its
+ * youngest.
  *
- *   listener --accept--> guest --[handshake, or hello]--> link        dialer --connect--> guest (TLS only) --> its link
+ *   listener --accept--> guest --[handshake, or hello]--> link
+ *   dialer --connect--> guest (TLS only) --> its link
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,8 +23,8 @@
 struct arena;
 struct link;
 
-#define GUESTS_MAX	8 /* at a time */
-#define GUESTS_EACH	4 /* of one address */
+#define GUESTS_MAX	8		 /* at a time */
+#define GUESTS_EACH	4		 /* of one address */
 #define GUEST_PLACES	(GUESTS_MAX + 4) /* some are being closed; the last is the dialer's */
 #define GUEST_DIALLED	(GUEST_PLACES - 1)
 #define GUESTS_SESSIONS (GUESTS_MAX + 1) /* TLS sessions at a time, at most */
@@ -47,14 +50,14 @@ struct guests {
 	struct link *link;     /* for those who come */
 	uint32_t links;
 	struct stranger *holder; /* who has which link, and since when */
-	size_t key;	       /* that is offered to whom we dial: another one when it is refused */
-	struct guest *guest;   /* GUEST_PLACES */
+	size_t key;	     /* that is offered to whom we dial: another one when it is refused */
+	struct guest *guest; /* GUEST_PLACES */
 	struct strangers strangers;
 };
 
 /* Memory, once. 0 or -ENOMEM. */
-int guests_init(struct guests *guests, struct arena *arena, uv_loop_t *loop, struct secure *secure, struct link *links,
-		uint32_t count);
+int guests_init(struct guests *guests, struct arena *arena, uv_loop_t *loop, struct secure *secure,
+		struct link *links, uint32_t count);
 /* Takes over a socket that was accepted. */
 void guests_accept(struct guests *guests, int fd, const struct sockaddr *from, const char *peer);
 /* Takes over a socket that was connected, for this link. */

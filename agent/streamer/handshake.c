@@ -13,7 +13,8 @@
 #include "agent/streamer/ring_words.h"
 #include "base/ban.h"
 
-#define QUEUE 4096 /* connected, not accepted yet: who finds no room here is gone without a trace */
+/* connected, not accepted yet: who finds no room here is gone without a trace */
+#define QUEUE 4096
 /* libheapcast.so asks as soon as it is connected, and waits for a second. */
 #define SILENT_NS 2000000000
 
@@ -32,7 +33,8 @@ int handshake_address(const char *path, struct sockaddr_un *ret, unsigned *ret_l
 	return 0;
 }
 
-/* A path left by an agent that is gone is taken over; one that somebody answers on is not, even if its queue is full. */
+/* A path left by an agent that is gone is taken over; one that somebody answers on is not, even if
+ * its queue is full. */
 static int take_over(const char *path, const struct sockaddr_un *address, unsigned length, int fd)
 {
 	int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -104,7 +106,8 @@ static void client_close(struct handshake_client *c)
 	uv_close((uv_handle_t *)&c->poll, client_closed);
 }
 
-/* Is the one who asks the one who connected? Else a program that may be recorded could ask for one that may not. */
+/* Is the one who asks the one who connected? Else a program that may be recorded could ask for one
+ * that may not. */
 static bool same_process(const struct handshake_client *c, pid_t pid)
 {
 	struct ucred peer;
@@ -231,7 +234,8 @@ int handshake_add(struct handshake *h, int fd)
 	return r;
 }
 
-/* When there is no place, or no descriptor to be had, further ones wait until there is one, or until the next tick. */
+/* When there is no place, or no descriptor to be had, further ones wait until there is one, or
+ * until the next tick. */
 static void connection(uv_poll_t *poll, int status, int events)
 {
 	struct handshake *h = poll->data;
@@ -301,8 +305,7 @@ void handshake_answer(struct handshake_client *c, enum ring_answer_kind kind)
 int handshake_answer_with(struct handshake_client *c, enum ring_answer_kind kind, int ring_fd,
 			  uint64_t size, const struct ring_entry *entry, uint32_t count)
 {
-	struct ring_answer answer =
-		answer_of(c, kind, c->follow ? RING_ANSWER_FOLLOW : 0, size);
+	struct ring_answer answer = answer_of(c, kind, c->follow ? RING_ANSWER_FOLLOW : 0, size);
 	struct iovec data[2] = {
 		{.iov_base = &answer, .iov_len = sizeof(answer)},
 		{.iov_base = (void *)(uintptr_t)entry, .iov_len = count * sizeof(*entry)}};

@@ -23,7 +23,8 @@
 
 static_assert(RING_MARK_SIZE == SECRET_MAC_SIZE, "a mark is a MAC");
 
-/* Certificates are no secret: what tells agents apart that show some is who has to have signed them. */
+/* Certificates are no secret: what tells agents apart that show some is who has to have signed
+ * them. */
 static const struct secret authority = {.key = "heapcast authority", .key_length = SECRET_KEY_MIN};
 
 static int mac_file(const char *path, uint8_t ret[SECRET_MAC_SIZE])
@@ -96,5 +97,6 @@ int home_key(const struct agent_settings *s, char ret[HOME_KEY_DIGITS + 1], stru
 	ret[0] = '\0';
 	for (unsigned i = 0; !r && i < HOME_KEY_DIGITS / 2; i++)
 		snprintf(ret + 2 * i, 3, "%02x", key[i]);
-	return r < 0 ? err_set(err, r, "can't tell by key what the spool has: %s", strerror(-r)) : 0;
+	return r < 0 ? err_set(err, r, "can't tell by key what the spool has: %s", strerror(-r))
+		     : 0;
 }

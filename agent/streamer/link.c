@@ -97,8 +97,8 @@ static int find_slot(const struct link *l, const ProtobufCBinaryData *id, uint32
 	return -ENOENT;
 }
 
-/* A collector that asks again has given its old connection up, though that may look alive here: a cable was cut. Before it asks
- * it may yet choose to keep the old one. */
+/* A collector that asks again has given its old connection up, though that may look alive here: a
+ * cable was cut. Before it asks it may yet choose to keep the old one. */
 static void close_former(struct link *l)
 {
 	for (uint32_t i = 0; i < l->host->link_count; i++) {
@@ -339,7 +339,8 @@ static void address_of(int fd, int (*get)(int, struct sockaddr *, socklen_t *), 
 		*ret = '\0';
 }
 
-/* Whoever connects within a host has one address at both ends, or both in 127.0.0.0/8; of other hosts the kernel takes neither. */
+/* Whoever connects within a host has one address at both ends, or both in 127.0.0.0/8; of other
+ * hosts the kernel takes neither. */
 static void find_address(struct link *l)
 {
 	char own[COLLECTOR_ADDRESS];

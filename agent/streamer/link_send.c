@@ -1,6 +1,7 @@
 /*
- * What a link sends, and in which order: the list of streams when there is news, batches of streams whose frame is half sent, then of the
- * others in turn, pieces of symbol files when there is nothing else. See link.h.
+ * What a link sends, and in which order: the list of streams when there is news, batches of streams
+ * whose frame is half sent, then of the others in turn, pieces of symbol files when there is
+ * nothing else. See link.h.
  */
 #include "agent/streamer/link.h"
 
@@ -130,7 +131,8 @@ static ssize_t send_file(struct link *l, const struct spool_place *place, size_t
 					 place->length - from));
 }
 
-/* The next bytes of a subscribed stream. > 0: something was sent or made; 0: nothing to send, or no room; < 0: gone. */
+/* The next bytes of a subscribed stream. > 0: something was sent or made; 0: nothing to send, or no
+ * room; < 0: gone. */
 static ssize_t send_frame(struct link *l, struct stream *s, struct subscription *sub)
 {
 	struct spool_place place;

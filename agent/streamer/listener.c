@@ -18,10 +18,11 @@
 #define RETRY_MS 1000
 #define BACKLOG	 64 /* a crowd of strangers must not make the kernel turn others away at once */
 #define DIAL_TRIES                                                                                 \
-	3 /* times RETRY_MS for one attempt: a new one is as good as the kernel's next packet, and comes sooner */
-#define KEEP_IDLE_S    4
-#define KEEP_EVERY_S   2
-#define KEEP_COUNT     3
+	3 /* times RETRY_MS for one attempt: a new one is as good as the kernel's next packet, and \
+	     comes sooner */
+#define KEEP_IDLE_S  4
+#define KEEP_EVERY_S 2
+#define KEEP_COUNT   3
 
 void link_socket(int fd, size_t buffer)
 {
@@ -48,7 +49,8 @@ static void peer_name(const struct sockaddr_storage *address, socklen_t length, 
 	snprintf(out, size, address->ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
 }
 
-/* Who was told to keep to an interface listens everywhere, so that its addresses may change, and turns others away. */
+/* Who was told to keep to an interface listens everywhere, so that its addresses may change, and
+ * turns others away. */
 static bool is_admitted(const struct listener *l, int fd)
 {
 	struct sockaddr_storage own = {0};
@@ -140,7 +142,8 @@ static int open_address(struct sockaddr_storage at, uint16_t port)
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (at.ss_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	r = bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, BACKLOG) < 0 ? -errno : 0;
+	r = bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, BACKLOG) < 0 ? -errno
+											: 0;
 	if (r < 0) {
 		close(fd);
 		return r;

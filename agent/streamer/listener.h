@@ -1,7 +1,8 @@
 #pragma once
 /*
- * How agent and collector come together: the agent listens (and its beacon tells the network where), or it dials.
- * Connections go to the guests, and from there to free links; when all are taken, further ones are closed.
+ * How agent and collector come together: the agent listens (and its beacon tells the network
+ * where), or it dials. Connections go to the guests, and from there to free links; when all are
+ * taken, further ones are closed.
  */
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -23,16 +24,19 @@ struct listener {
 	bool paused; /* too many have come in too short a time */
 	struct guests *guests;
 	size_t socket_buffer;
-	const char *interface; /* set once it listens: connections to addresses of others are turned away; NULL: to none */
+	const char *interface; /* set once it listens: connections to addresses of others are turned
+				  away; NULL: to none */
 	const struct dialer *only; /* likewise: of others than its collector, if it has one */
 };
 
-/* Listens at this address (of no family: at all, by IPv6 and IPv4), on the first free port of `first` to `last`. 0; a negative
- * errno with the reason. */
-int listener_open(struct listener *listener, uv_loop_t *loop, struct guests *guests, size_t socket_buffer,
-		  const struct sockaddr_storage *at, uint16_t first, uint16_t last, struct err_text *err);
+/* Listens at this address (of no family: at all, by IPv6 and IPv4), on the first free port of
+ * `first` to `last`. 0; a negative errno with the reason. */
+int listener_open(struct listener *listener, uv_loop_t *loop, struct guests *guests,
+		  size_t socket_buffer, const struct sockaddr_storage *at, uint16_t first,
+		  uint16_t last, struct err_text *err);
 /* Listens on a socket that listens already, and takes it over. 0 or a negative errno. */
-int listener_adopt(struct listener *listener, uv_loop_t *loop, struct guests *guests, size_t socket_buffer, int fd);
+int listener_adopt(struct listener *listener, uv_loop_t *loop, struct guests *guests,
+		   size_t socket_buffer, int fd);
 /* Goes on after a pause. */
 void listener_tick(struct listener *listener);
 void listener_close(struct listener *listener);
@@ -47,23 +51,24 @@ struct dialer {
 	uv_getaddrinfo_t resolve;
 	char host[256];
 	char port[8];
-	int fd; /* connecting; -1: not */
+	int fd;		 /* connecting; -1: not */
 	uint32_t waited; /* turns of the timer that it connects */
 	unsigned tries;	 /* of the addresses of the host's name */
-	struct sockaddr_storage address[DIAL_ADDRESSES]; /* those, as of the last time that it was looked up */
+	struct sockaddr_storage
+		address[DIAL_ADDRESSES]; /* those, as of the last time that it was looked up */
 	unsigned addresses;
 	bool resolving;
 	bool outdated; /* what is being resolved is not wanted any more */
 	bool open;
-	bool said; /* that nobody answers */
+	bool said;	   /* that nobody answers */
 	struct link *link; /* its own one */
 	struct guests *guests;
 	size_t socket_buffer;
 };
 
 /* `host` "": nobody yet. 0 or a negative errno. */
-int dialer_open(struct dialer *dialer, uv_loop_t *loop, struct guests *guests, struct link *link, size_t socket_buffer,
-		const char *host, uint16_t port);
+int dialer_open(struct dialer *dialer, uv_loop_t *loop, struct guests *guests, struct link *link,
+		size_t socket_buffer, const char *host, uint16_t port);
 /* Dials another one from now on; "": nobody. The connection with the one before is closed. */
 int dialer_turn(struct dialer *dialer, const char *host, uint16_t port);
 void dialer_close(struct dialer *dialer);

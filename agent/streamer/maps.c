@@ -33,7 +33,8 @@ static const uint8_t shares[MAPS_COLUMNS] = {
 	[MAPS_FIGURE + SMAPS_SWAP] = 2,
 };
 
-/* One sixteenth for names, five for columns, as far as a message has room for them; the rest for regions. */
+/* One sixteenth for names, five for columns, as far as a message has room for them; the rest for
+ * regions. */
 static size_t names_size(size_t size)
 {
 	return size / 16 / sizeof(uint64_t) * sizeof(uint64_t);
@@ -168,7 +169,8 @@ static uint64_t hash_name(const struct smaps_region *r)
 	return hash;
 }
 
-/* The number of a name, told now if it is new; 0: there is none, or numbers are used up. false: no room to tell it. */
+/* The number of a name, told now if it is new; 0: there is none, or numbers are used up. false: no
+ * room to tell it. */
 static bool number_of(struct maps *m, const struct smaps_region *r, uint64_t hash, uint64_t *ret)
 {
 	struct column *c = &m->column[MAPS_NAMES];

@@ -1,17 +1,20 @@
 #pragma once
 /*
- * What is mapped, as news since the last reading: readings of smaps go in, steps of message Maps come out. Of every region
- * that the collector was told of, the table keeps 16 bytes: its start, and what the rest came to when it was hashed. The
- * message is built in columns of fixed room. When that is used up the reading stops, the step is handed over as a part, and
- * the next one goes on. News that find no room all the same are told by a later reading, for they are found again: the table
- * only says what was told.
+ * What is mapped, as news since the last reading: readings of smaps go in, steps of message Maps
+ * come out. Of every region that the collector was told of, the table keeps 16 bytes: its start,
+ * and what the rest came to when it was hashed. The message is built in columns of fixed room. When
+ * that is used up the reading stops, the step is handed over as a part, and the next one goes on.
+ * News that find no room all the same are told by a later reading, for they are found again: the
+ * table only says what was told.
  *
  *   table:   | what this reading found, so far | ... | what the one before had, not come to yet |
  *            0                           write ^     ^ read                              capacity
  *
- * A region for which there is no place between `write` and `read` is cut: it counts in the totals, and is not followed.
+ * A region for which there is no place between `write` and `read` is cut: it counts in the totals,
+ * and is not followed.
  *
- * Owner: the observer while it reads; after maps_end has given a step, the stream, until the batch with it is packed.
+ * Owner: the observer while it reads; after maps_end has given a step, the stream, until the batch
+ * with it is packed.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,7 +56,7 @@ struct maps {
 	uint32_t next_name;
 	uint32_t page_shift;
 	uint32_t step_max; /* bytes that a step takes in a message, at most */
-	bool unknown; /* the collector knows nothing: the next step says `whole` */
+	bool unknown;	   /* the collector knows nothing: the next step says `whole` */
 	/* The step. */
 	bool whole, part;
 	struct column column[MAPS_COLUMNS];
@@ -70,12 +73,13 @@ struct maps {
 #define MAPS_SIZE_MIN (16u << 10)
 #define MAPS_STEP_MIN (6u << 10)
 
-/* `size` bytes (at least MAPS_SIZE_MIN) at `memory`, aligned to 8, for table, names and columns. A step takes at
- * most `step_max` bytes of a message (at least MAPS_STEP_MIN). */
+/* `size` bytes (at least MAPS_SIZE_MIN) at `memory`, aligned to 8, for table, names and columns. A
+ * step takes at most `step_max` bytes of a message (at least MAPS_STEP_MIN). */
 void maps_init(struct maps *maps, void *memory, size_t size, size_t step_max, uint32_t page_size);
 /* Another process, or nobody knows what was told: names and regions begin anew. */
 void maps_clear(struct maps *maps);
-/* The collector has lost what it was told: regions begin anew, and the names that they need are told again. */
+/* The collector has lost what it was told: regions begin anew, and the names that they need are
+ * told again. */
 void maps_repeat(struct maps *maps);
 
 void maps_begin(struct maps *maps);

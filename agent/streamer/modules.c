@@ -78,7 +78,8 @@ static bool is_same(const struct module *e, const struct capture_module *module)
 	       same_bytes(e->path, e->path_length, module->path, module->path_length);
 }
 
-/* 0: there is none. A file that is there already, too (V8 maps its own once more), is another module. */
+/* 0: there is none. A file that is there already, too (V8 maps its own once more), is another
+ * module. */
 static uint32_t find_file(const struct modules *m, const struct capture_module *module)
 {
 	for (uint32_t i = m->count; i-- > 0;)

@@ -3,15 +3,17 @@
  * The modules of a process: which ELF file an address belonged to, at which time.
  *
  *	file    number -> path, build id, segments		told to the collector, once
- *	place   addresses, epochs -> number			where a file lies, or has lain lately
+ *	place   addresses, epochs -> number where a file lies, or has lain lately
  *
- * A file that is unloaded and loaded again, there or elsewhere, by this program or one that takes its place (exec), keeps its number: a
- * program may do that as often as it likes. The source announces with an epoch, which counts the changes after which an address may mean
- * another thing; an event says which epoch its stack was walked in, so that a file that was closed and another one loaded in its
- * place are told apart. Of places that are no more only the last are known: events are not that late.
+ * A file that is unloaded and loaded again, there or elsewhere, by this program or one that takes
+ * its place (exec), keeps its number: a program may do that as often as it likes. The source
+ * announces with an epoch, which counts the changes after which an address may mean another thing;
+ * an event says which epoch its stack was walked in, so that a file that was closed and another one
+ * loaded in its place are told apart. Of places that are no more only the last are known: events
+ * are not that late.
  *
- * Files are kept for the whole stream, for collectors that join late. When the table is full, addresses of later ones
- * are shown without a module, and counted.
+ * Files are kept for the whole stream, for collectors that join late. When the table is full,
+ * addresses of later ones are shown without a module, and counted.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,7 +34,7 @@ struct module {
 	uint64_t loaded_ns;
 	uint64_t ended_ns; /* the last time; or MODULE_THERE */
 	uint64_t told_ns;  /* what batches have told of that */
-	uint32_t print;    /* as in struct capture_module */
+	uint32_t print;	   /* as in struct capture_module */
 	uint16_t path_length;
 	uint8_t build_id_length;
 	uint8_t segment_count;
@@ -53,12 +55,12 @@ struct modules {
 	struct module *entry; /* number - 1 */
 	uint32_t count, capacity;
 	struct module_place *live;
-	uint32_t live_count; /* at most as many as files: each has one, or none */
+	uint32_t live_count;	   /* at most as many as files: each has one, or none */
 	struct module_place *past; /* the last that are no more */
-	uint32_t past_count; /* the next goes to past_count % MODULES_PAST */
-	uint32_t recent; /* index of the live one that was found last */
-	uint32_t sent;	  /* so many were defined in closed batches */
-	uint32_t unloads; /* modules of whose end, or return, no batch has told yet */
+	uint32_t past_count;	   /* the next goes to past_count % MODULES_PAST */
+	uint32_t recent;	   /* index of the live one that was found last */
+	uint32_t sent;		   /* so many were defined in closed batches */
+	uint32_t unloads;	   /* modules of whose end, or return, no batch has told yet */
 	uint32_t turned_away;
 	struct arena text;
 };

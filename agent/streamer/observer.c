@@ -219,8 +219,8 @@ static int is_packed(struct observed *o, struct stream *s)
 	return r;
 }
 
-/* Hands over what has been read so far and waits until the drain has packed it, which takes a quarter of a second as a rule,
- * and longer where the spool is full. 0 or a negative errno. */
+/* Hands over what has been read so far and waits until the drain has packed it, which takes a
+ * quarter of a second as a rule, and longer where the spool is full. 0 or a negative errno. */
 static int hand_part(struct observer *b, struct observed *o, struct stream *s, uint64_t time_ns)
 {
 	static const struct timespec nap = {.tv_nsec = PART_NAP_NS};
@@ -258,7 +258,8 @@ static int read_regions(struct observer *b, struct observed *o, struct stream *s
 	return r;
 }
 
-/* All regions. The image of the process must be the same before and after: the file of one that has gone simply ends. */
+/* All regions. The image of the process must be the same before and after: the file of one that has
+ * gone simply ends. */
 static int read_maps(struct observer *b, struct observed *o, struct stream *s, uint64_t time_ns)
 {
 	cleanup(cleanup_close) int fd = figures_open_maps(o->proc);
@@ -334,7 +335,8 @@ static void ask_allocator(struct observed *o, struct stream *s, uint64_t now)
 
 /* ---- the thread ---- */
 
-/* Is it time? Then `due` is the next time: by the clock, so that what is late does not shift those that follow. */
+/* Is it time? Then `due` is the next time: by the clock, so that what is late does not shift those
+ * that follow. */
 static bool is_due(uint64_t *due, uint64_t interval, uint64_t now)
 {
 	if (!interval || now < *due)

@@ -91,8 +91,8 @@ const char *oom_cgroup(char *text, bool *ret_version_2)
 	return unified;
 }
 
-/* Field 4 of the line is what of the hierarchy is mounted, field 5 where; behind " - " stand type, source, and options with
- * the controllers. */
+/* Field 4 of the line is what of the hierarchy is mounted, field 5 where; behind " - " stand type,
+ * source, and options with the controllers. */
 bool oom_folder(const char *line, const char *path, bool version_2, char *out, size_t size)
 {
 	char root[1024], where[1024], type[32], options[1024];
@@ -205,8 +205,8 @@ static bool rose(const struct oom_watch *w, uint64_t now)
 	return w->rose_ns && now - w->rose_ns <= OOM_RECENT_NS;
 }
 
-/* A process that is being ended leaves its cgroup of version 1 before it is gone: when one has just been ended there, a move is
- * believed later. */
+/* A process that is being ended leaves its cgroup of version 1 before it is gone: when one has just
+ * been ended there, a move is believed later. */
 void oom_look(struct oom_watch *w, pid_t pid, bool at_once, uint64_t now)
 {
 	char text[CGROUP_TEXT];

@@ -1,13 +1,15 @@
 #pragma once
 /*
- * Questions and answers at the agent's desk (desk.h), as lines of words. Both ends read what the other writes with care.
+ * Questions and answers at the agent's desk (desk.h), as lines of words. Both ends read what the
+ * other writes with care.
  *
  *   status                     agent ...; program ... for each; ok
  *   start|stop|snapshot PID    done ... or refused ... for each program; then ok, or no WHY
  *   mode PID MODE              MODE is full, sample, sample=BYTES or off
  *   mark PID TEXT
  *
- * PID 0 stands for all programs. Numbers are decimal; texts come last and run to the end of the line.
+ * PID 0 stands for all programs. Numbers are decimal; texts come last and run to the end of the
+ * line.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,12 +22,13 @@
 
 struct order_question {
 	bool status;
-	pid_t pid; /* 0: all */
+	pid_t pid;	    /* 0: all */
 	struct order order; /* its text points into the line; `by` is not set */
 };
 
 /* 0; -EINVAL with a static sentence. */
-int order_question_parse(const char *line, struct order_question *ret_question, const char **ret_why);
+int order_question_parse(const char *line, struct order_question *ret_question,
+			 const char **ret_why);
 struct order_agent { /* "agent" */
 	uint64_t pid, programs, places, collectors, collectors_most, used_bytes, limit_bytes;
 	int orders; /* enum order_policy */

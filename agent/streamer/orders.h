@@ -1,12 +1,15 @@
 #pragma once
 /*
- * Orders: start, stop, another mode, a snapshot, a mark; from collectors (replies.h) and from people on this host (desk.h).
+ * Orders: start, stop, another mode, a snapshot, a mark; from collectors (replies.h) and from
+ * people on this host (desk.h).
  *
- *   order --> mark in the open batch, with the time and who wanted it --> the ring's control line --> batch closed at once
+ *   order --> mark in the open batch, with the time and who wanted it
+ *         --> the ring's control line --> batch closed at once
  *
- * It has taken effect once order_give returns: each thread of the program looks at the control line at its next event, and one
- * that has none has nothing to record. A stream whose batch has no room for the mark refuses, so that no change goes without one.
- * Main loop only; what it takes of a stream it takes under the stream's lock.
+ * It has taken effect once order_give returns: each thread of the program looks at the control line
+ * at its next event, and one that has none has nothing to record. A stream whose batch has no room
+ * for the mark refuses, so that no change goes without one. Main loop only; what it takes of a
+ * stream it takes under the stream's lock.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,8 +20,8 @@
 
 struct stream;
 
-/* Whose orders are obeyed, beside those of people on this host (desk.h): of no collector; of those on this host, and of others those that
- * change nothing (a snapshot, a mark); of all. */
+/* Whose orders are obeyed, beside those of people on this host (desk.h): of no collector; of those
+ * on this host, and of others those that change nothing (a snapshot, a mark); of all. */
 enum order_policy { ORDERS_NO, ORDERS_LOCAL, ORDERS_YES };
 #define ORDER_POLICIES 3
 /* As options have it. */
@@ -53,8 +56,10 @@ struct order_result {
 
 /* Carries it out in a stream. */
 struct order_result order_give(struct stream *stream, const struct order *order);
-/* In all of these that live; the result is that of the last one that took it, else of the last that did not. */
-struct order_result order_give_all(struct stream *const *streams, uint32_t count, const struct order *order);
+/* In all of these that live; the result is that of the last one that took it, else of the last that
+ * did not. */
+struct order_result order_give_all(struct stream *const *streams, uint32_t count,
+				   const struct order *order);
 
 /*
  * A limit on how many orders are taken: a bucket of `most` that fills again at `each_second`.

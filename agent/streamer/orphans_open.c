@@ -1,4 +1,5 @@
-/* Looking for what an agent that is gone has left, and where each frame of it lies. See orphans.h. */
+/* Looking for what an agent that is gone has left, and where each frame of it lies. See
+ * orphans.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -74,7 +75,8 @@ static int note(struct search *s, uint64_t offset, size_t length, uint32_t file)
 	return r;
 }
 
-/* Notes frames from `offset` on, as far as the buffer has them whole. 1: there may be more behind *offset. */
+/* Notes frames from `offset` on, as far as the buffer has them whole. 1: there may be more behind
+ * *offset. */
 static int read_some(struct search *s, struct orphan *o, int fd, uint32_t file, uint64_t *offset)
 {
 	ssize_t n = pread(fd, s->buffer, s->size, (off_t)*offset);
@@ -93,7 +95,8 @@ static int read_some(struct search *s, struct orphan *o, int fd, uint32_t file, 
 	return at ? 1 : n ? -EBADMSG : 0; /* longer than the buffer, or torn */
 }
 
-/* How many frames the file has, up to where it is damaged; or a negative errno: the index can't be written. */
+/* How many frames the file has, up to where it is damaged; or a negative errno: the index can't be
+ * written. */
 static int64_t read_file(struct search *s, struct orphan *o, uint32_t segment, enum spool_file kind)
 {
 	char name[SPOOL_NAME_MAX];

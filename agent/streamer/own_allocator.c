@@ -3,8 +3,9 @@
  *
  *	symbols --> candidates --> which of them can be moved --> whole allocators only --> entries
  *
- * All that a candidate's move depends on is read from the file: its own code, branches from anywhere into what would be moved, and
- * functions that begin there. In memory libheapcast.so compares what it finds with what was read here.
+ * All that a candidate's move depends on is read from the file: its own code, branches from
+ * anywhere into what would be moved, and functions that begin there. In memory libheapcast.so
+ * compares what it finds with what was read here.
  */
 #include "agent/streamer/own_allocator.h"
 
@@ -120,7 +121,8 @@ static bool is_sanitizers(const char *name)
 	       !strcmp(name, "__tsan_init") || !strcmp(name, "__msan_init");
 }
 
-/* Common names count only where everybody sees them: a function that a file has for itself may be called "free", too. */
+/* Common names count only where everybody sees them: a function that a file has for itself may be
+ * called "free", too. */
 static int function_of(const ElfW(Sym) * symbol, const char *name, bool copied, bool *ret_heap)
 {
 	bool local = symbol->st_info >> 4 == STB_LOCAL && !copied;
@@ -134,7 +136,8 @@ static int function_of(const ElfW(Sym) * symbol, const char *name, bool copied, 
 	return allocator_function_find_common(name);
 }
 
-/* A quick look, for there may be a hundred thousand: the first three letters of all names that matter. */
+/* A quick look, for there may be a hundred thousand: the first three letters of all names that
+ * matter. */
 static bool may_matter(const char *name)
 {
 	static const char beginnings[] =
@@ -147,8 +150,8 @@ static bool may_matter(const char *name)
 	return false;
 }
 
-/* gcc gives parts and copies of functions a name with a dot: "malloc.constprop.0". To a part that is seldom reached (".cold") only
- * the function itself leads, to others anybody does. */
+/* gcc gives parts and copies of functions a name with a dot: "malloc.constprop.0". To a part that
+ * is seldom reached (".cold") only the function itself leads, to others anybody does. */
 static bool is_copy(const char *name, char base[ELF_NAME_MAX])
 {
 	const char *dot = strchr(name, '.');
@@ -347,7 +350,8 @@ static bool ends_blocks(const struct candidate *c)
 	}
 }
 
-/* A small function that can't be hooked, and does its work by calling one of its kind that can: nothing is missed. */
+/* A small function that can't be hooked, and does its work by calling one of its kind that can:
+ * nothing is missed. */
 static bool is_wrapper(const struct candidate *c)
 {
 	size_t size =

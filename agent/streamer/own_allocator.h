@@ -1,11 +1,12 @@
 #pragma once
 /*
- * Allocators that are linked into a program itself: calls of theirs pass no table of the loader. Looks for their functions
- * in the program's file, and says what libheapcast.so is to write over the first instructions of each (proto/ring.h), or why
- * it can't be done.
+ * Allocators that are linked into a program itself: calls of theirs pass no table of the loader.
+ * Looks for their functions in the program's file, and says what libheapcast.so is to write over
+ * the first instructions of each (proto/ring.h), or why it can't be done.
  *
- * An allocator is taken as a whole: if one of the functions by which its blocks end can't be hooked, none is; else
- * blocks would look leaked that are not. Where one by which they begin can't be, its blocks are missing, and that is said.
+ * An allocator is taken as a whole: if one of the functions by which its blocks end can't be
+ * hooked, none is; else blocks would look leaked that are not. Where one by which they begin can't
+ * be, its blocks are missing, and that is said.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,6 +21,6 @@ struct own_allocator {
 	const char *reason; /* NULL if there is none */
 };
 
-/* Of the program that is open at `fd`. `early`: its main has not begun and it has one thread. Otherwise, or if its file
- * can't be read, nothing can be done to it. One caller at a time. */
+/* Of the program that is open at `fd`. `early`: its main has not begun and it has one thread.
+ * Otherwise, or if its file can't be read, nothing can be done to it. One caller at a time. */
 void own_allocator_find(int fd, bool early, struct own_allocator *ret);

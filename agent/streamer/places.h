@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Tables of places that collide into the next free one (open addressing, linear probing), in memory that was reserved at the start:
- * where a key belongs, and what may close up a hole. What is in a place is its owner's business.
+ * Tables of places that collide into the next free one (open addressing, linear probing), in memory
+ * that was reserved at the start: where a key belongs, and what may close up a hole. What is in a
+ * place is its owner's business.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,7 +27,8 @@ static inline uint32_t places_next(uint32_t place, uint32_t count)
 	return place + 1 == count ? 0 : place + 1;
 }
 
-/* After a removal: may what lies in `place`, and belongs in `home`, move into the hole before it? Not past its home. */
+/* After a removal: may what lies in `place`, and belongs in `home`, move into the hole before it?
+ * Not past its home. */
 static inline bool places_may_fill(uint32_t hole, uint32_t place, uint32_t home, uint32_t count)
 {
 	uint32_t from_home = place >= home ? place - home : place + count - home;

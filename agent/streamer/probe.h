@@ -1,5 +1,6 @@
 #pragma once
-/* What collectors ask with: is this datagram a probe that is to be answered? And may it be answered now? */
+/* What collectors ask with: is this datagram a probe that is to be answered? And may it be answered
+ * now? */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,11 +10,13 @@
 
 struct secret;
 
-/* 0 and its nonce: it is whole, large enough for any answer, and with a `secret` (NULL: none) proven by it. -EBADMSG, -EACCES. */
-int probe_parse(const struct secret *secret, const uint8_t *data, size_t length, uint8_t ret_nonce[DISCOVERY_NONCE_SIZE]);
+/* 0 and its nonce: it is whole, large enough for any answer, and with a `secret` (NULL: none)
+ * proven by it. -EBADMSG, -EACCES. */
+int probe_parse(const struct secret *secret, const uint8_t *data, size_t length,
+		uint8_t ret_nonce[DISCOVERY_NONCE_SIZE]);
 
-#define PROBE_SOURCES	16 /* are answered in a second, */
-#define PROBE_EACH	4  /* each so often: hosts can be several collectors */
+#define PROBE_SOURCES 16 /* are answered in a second, */
+#define PROBE_EACH    4	 /* each so often: hosts can be several collectors */
 
 struct probe_limit {
 	uint64_t second;

@@ -37,11 +37,11 @@ struct run {
 	uint32_t epoch;
 };
 
-/* An event of which nothing is unusual: `class` is known where this is inlined, and what such events do not have takes no
- * instruction. */
-static inline __attribute__((always_inline)) int deliver_plain(struct ring_source *s, struct stream *stream, const struct run *run,
-							       enum event_class class, const uint64_t *words,
-							       uint64_t word0, uint64_t stamp)
+/* An event of which nothing is unusual: `class` is known where this is inlined, and what such
+ * events do not have takes no instruction. */
+static inline __attribute__((always_inline)) int
+deliver_plain(struct ring_source *s, struct stream *stream, const struct run *run,
+	      enum event_class class, const uint64_t *words, uint64_t word0, uint64_t stamp)
 {
 	uint32_t keep = ring_keep(word0), count = ring_count(word0);
 	bool moves = class == EVENT_CLASS_REALLOCATION;
@@ -54,8 +54,10 @@ static inline __attribute__((always_inline)) int deliver_plain(struct ring_sourc
 			  .size = class == EVENT_CLASS_FREE ? 0 : ring_size(word0),
 			  .stack = 0,
 			  .old_address = moves ? __atomic_load_n(words + 3, __ATOMIC_RELAXED) : 0,
-			  .call_time_ns = moves ? call_time(s, __atomic_load_n(words + 4, __ATOMIC_RELAXED), stamp)
-						: 0,
+			  .call_time_ns =
+				  moves ? call_time(s, __atomic_load_n(words + 4, __ATOMIC_RELAXED),
+						    stamp)
+					: 0,
 			  .weight = 0},
 		.has_stack = keep || count,
 		.keep = keep,
@@ -71,27 +73,30 @@ static inline bool is_plain(uint64_t word0)
 {
 	struct event_traits traits = event_traits[ring_kind(word0)];
 
-	return ring_plain(word0) &&
-	       (traits.class == EVENT_CLASS_ALLOCATION || traits.class == EVENT_CLASS_REALLOCATION ||
-		(traits.class == EVENT_CLASS_FREE && !traits.sized));
+	return ring_plain(word0) && (traits.class == EVENT_CLASS_ALLOCATION ||
+				     traits.class == EVENT_CLASS_REALLOCATION ||
+				     (traits.class == EVENT_CLASS_FREE && !traits.sized));
 }
 
 /*
- * Delivers the event in front, which is plain, and the plain ones behind it. `tail` is at the first record that was not taken
- * then, and `next` has to be read again. 0 or -EAGAIN.
+ * Delivers the event in front, which is plain, and the plain ones behind it. `tail` is at the first
+ * record that was not taken then, and `next` has to be read again. 0 or -EAGAIN.
  *
- * What the reader knows is in variables of this function's own, and what is counted is told at the end: the columns are bytes, so
- * that the compiler takes each store to them for one that may change anything else.
+ * What the reader knows is in variables of this function's own, and what is counted is told at the
+ * end: the columns are bytes, so that the compiler takes each store to them for one that may change
+ * anything else.
  */
-static __attribute__((noinline)) int deliver_run(struct ring_source *s, struct stream *stream, uint32_t index, uint64_t until)
+static __attribute__((noinline)) int deliver_run(struct ring_source *s, struct stream *stream,
+						 uint32_t index, uint64_t until)
 {
 	struct ring_lane *l = &s->lane[index];
 	const uint64_t *const data = l->reader.data, *words = l->next.words;
 	const uint64_t mask = l->reader.words - 1, head = l->reader.head,
 		       last = until < s->future ? until : s->future;
-	uint64_t tail = l->reader.tail, release = l->reader.told + l->reader.words / 8, word0 = l->next.word0,
-		 stamp = l->next.stamp, left, taken_stamp = l->last_stamp;
-	const struct run run = {.path = &stream->lane[index], .thread = l->thread->number, .epoch = l->epoch};
+	uint64_t tail = l->reader.tail, release = l->reader.told + l->reader.words / 8,
+		 word0 = l->next.word0, stamp = l->next.stamp, left, taken_stamp = l->last_stamp;
+	const struct run run = {
+		.path = &stream->lane[index], .thread = l->thread->number, .epoch = l->epoch};
 	struct spool_account sum = {0};
 	int r;
 
@@ -100,7 +105,8 @@ static __attribute__((noinline)) int deliver_run(struct ring_source *s, struct s
 
 		switch (event_traits[ring_kind(word0)].class) {
 		case EVENT_CLASS_ALLOCATION:
-			r = deliver_plain(s, stream, &run, EVENT_CLASS_ALLOCATION, words, word0, stamp);
+			r = deliver_plain(s, stream, &run, EVENT_CLASS_ALLOCATION, words, word0,
+					  stamp);
 			if (r < 0)
 				goto out;
 			sum.allocations++;
@@ -115,7 +121,8 @@ static __attribute__((noinline)) int deliver_run(struct ring_source *s, struct s
 			length = 3 + ring_count(word0);
 			break;
 		default:
-			r = deliver_plain(s, stream, &run, EVENT_CLASS_REALLOCATION, words, word0, stamp);
+			r = deliver_plain(s, stream, &run, EVENT_CLASS_REALLOCATION, words, word0,
+					  stamp);
 			if (r < 0)
 				goto out;
 			sum.allocations++;
@@ -136,7 +143,8 @@ static __attribute__((noinline)) int deliver_run(struct ring_source *s, struct s
 		word0 = __atomic_load_n(words, __ATOMIC_RELAXED);
 		/* What comes lies in the other core's cache. */
 		__builtin_prefetch(&data[(tail + RING_AHEAD) & mask]);
-		if (__builtin_expect(!is_plain(word0), 0) || __builtin_expect(ring_count(word0) + 5 > left, 0) ||
+		if (__builtin_expect(!is_plain(word0), 0) ||
+		    __builtin_expect(ring_count(word0) + 5 > left, 0) ||
 		    __builtin_expect(ring_count(word0) + 5 > mask + 1 - (tail & mask), 0))
 			break; /* of the latter two, what does fit is no trouble to read alone */
 		stamp = __atomic_load_n(words + 2, __ATOMIC_RELAXED);
@@ -151,8 +159,10 @@ out:
 	return r;
 }
 
-/* Every member is named: the compiler would clear the whole struct first, by an instruction that takes 10 ns to begin. */
-static __attribute__((noinline)) int deliver_event(struct ring_source *s, struct stream *stream, uint32_t index)
+/* Every member is named: the compiler would clear the whole struct first, by an instruction that
+ * takes 10 ns to begin. */
+static __attribute__((noinline)) int deliver_event(struct ring_source *s, struct stream *stream,
+						   uint32_t index)
 {
 	struct ring_lane *l = &s->lane[index];
 	struct ring_record *rec = &l->next; /* read again before it is used again: ring_deliver */
@@ -163,7 +173,8 @@ static __attribute__((noinline)) int deliver_event(struct ring_source *s, struct
 	ring_reader_native(&l->reader, rec, s->scratch);
 	ring_reader_event(rec, &more);
 	{
-		bool sized = event_traits[rec->kind].sized, moves = rec->class == EVENT_CLASS_REALLOCATION;
+		bool sized = event_traits[rec->kind].sized,
+		     moves = rec->class == EVENT_CLASS_REALLOCATION;
 		struct capture_event e = {
 			.event = {.kind = rec->kind,
 				  .class = (enum event_class)rec->class,
@@ -173,8 +184,11 @@ static __attribute__((noinline)) int deliver_event(struct ring_source *s, struct
 				  .size = sized ? more.size : 0,
 				  .stack = 0,
 				  .old_address = more.old_address,
-				  .call_time_ns = moves ? call_time(s, more.call_stamp, rec->stamp) : 0,
-				  .weight = sized && more.interval ? weight_of(more.size, more.interval) : 0},
+				  .call_time_ns =
+					  moves ? call_time(s, more.call_stamp, rec->stamp) : 0,
+				  .weight = sized && more.interval
+						    ? weight_of(more.size, more.interval)
+						    : 0},
 			.has_stack = keep || rec->count,
 			.keep = keep,
 			.count = rec->count,
@@ -219,7 +233,8 @@ static int deliver_mark(struct ring_source *s, struct stream *stream, const stru
 }
 
 /* A record that is no event, or is of long ago. */
-static __attribute__((noinline)) int deliver_rare(struct ring_source *s, struct stream *stream, uint32_t index)
+static __attribute__((noinline)) int deliver_rare(struct ring_source *s, struct stream *stream,
+						  uint32_t index)
 {
 	struct ring_lane *l = &s->lane[index];
 
@@ -235,7 +250,8 @@ static __attribute__((noinline)) int deliver_rare(struct ring_source *s, struct 
 	case RING_TEXT:
 		return deliver_mark(s, stream, l);
 	default:
-		return 0; /* RING_CUT of long ago. RING_MOVE: the next slice says itself whose it is */
+		return 0; /* RING_CUT of long ago. RING_MOVE: the next slice says itself whose it is
+			   */
 	}
 }
 

@@ -18,8 +18,8 @@
 #define CROWD_MAX	   484
 #define CROWD_NINTHS(size) ((size) >= RING_LARGE ? 5 : 3)
 
-/* Sizes of slices, their shares (in twelfths) of what the crowd leaves, and the most of them; what a share is too small for
- * goes to the next smaller. */
+/* Sizes of slices, their shares (in twelfths) of what the crowd leaves, and the most of them; what
+ * a share is too small for goes to the next smaller. */
 static const struct {
 	size_t bytes;
 	unsigned twelfths;
@@ -32,17 +32,17 @@ static const struct {
 	{.bytes = RING_MIN_WORDS * 8, .most = CROWD_MAX},
 };
 
-#define CLASS_COUNT   (sizeof(classes) / sizeof(classes[0]))
-#define CROWD	      (CLASS_COUNT - 1)
-#define SLICE_COST(i) (classes[i].bytes + sizeof(struct ring_slice) + 64)
+#define CLASS_COUNT    (sizeof(classes) / sizeof(classes[0]))
+#define CROWD	       (CLASS_COUNT - 1)
+#define SLICE_COST(i)  (classes[i].bytes + sizeof(struct ring_slice) + 64)
 #define MODULES_SPARSE (8u << 10)
-#define MODULES_SMALL (16u << 10)
-#define MODULES_LARGE (64u << 10)
-#define RING_LARGE    (1u << 20)
-#define SET_SHARE     24 /* of the ring is for the set of sampled blocks: 64 KiB of 1.5 MiB */
-#define SET_LEAST     (4u << 10)
-#define SET_MOST      (1u << 20)
-#define PAGE_MOST     65536 /* so that what is not backed lies on pages of its own */
+#define MODULES_SMALL  (16u << 10)
+#define MODULES_LARGE  (64u << 10)
+#define RING_LARGE     (1u << 20)
+#define SET_SHARE      24 /* of the ring is for the set of sampled blocks: 64 KiB of 1.5 MiB */
+#define SET_LEAST      (4u << 10)
+#define SET_MOST       (1u << 20)
+#define PAGE_MOST      65536 /* so that what is not backed lies on pages of its own */
 
 static_assert(96 + 96 + 128 + 220 + CROWD_MAX == RING_SLICES_MAX, "as many as there may be");
 
@@ -116,13 +116,13 @@ static size_t step_data(const struct layout_step *step)
 	return bytes;
 }
 
-/* A sparse ring's first step is small, and so is what there is once: the channel waits for its reader, and a set that is full is
- * counted. */
+/* A sparse ring's first step is small, and so is what there is once: the channel waits for its
+ * reader, and a set that is full is counted. */
 static struct layout layout_of(const struct ring_shape *shape)
 {
 	const bool sparse = shape->steps > 1;
 	size_t first = shape->size[0];
-	struct layout l = {.modules_size = sparse		? MODULES_SPARSE
+	struct layout l = {.modules_size = sparse		 ? MODULES_SPARSE
 					   : first >= RING_LARGE ? MODULES_LARGE
 								 : MODULES_SMALL,
 			   .set_size = sparse ? SET_LEAST : set_size(first),
@@ -175,10 +175,9 @@ uint64_t ring_slice_words(const struct ring_shape *shape, uint32_t index)
 /* Where the slices' structs end that the step has. */
 static size_t structs_end(const struct layout *l, uint32_t steps)
 {
-	return l->steps == 1
-		       ? l->modules_offset
-		       : RING_HEADER_SIZE +
-				 l->step[steps - 1].slices_end * sizeof(struct ring_slice);
+	return l->steps == 1 ? l->modules_offset
+			     : RING_HEADER_SIZE +
+				       l->step[steps - 1].slices_end * sizeof(struct ring_slice);
 }
 
 size_t ring_backed(const struct ring_shape *shape, uint32_t steps)
@@ -192,8 +191,7 @@ size_t ring_backed(const struct ring_shape *shape, uint32_t steps)
 
 size_t ring_memory_struct_size(const struct ring_shape *shape)
 {
-	return sizeof(struct ring_memory) +
-	       layout_of(shape).slices * sizeof(struct ring_extent);
+	return sizeof(struct ring_memory) + layout_of(shape).slices * sizeof(struct ring_extent);
 }
 
 static void fill_header(struct ring_memory *ring, const struct layout *l,
@@ -228,7 +226,8 @@ static void fill_header(struct ring_memory *ring, const struct layout *l,
 	ring_put32(swapped, &h->account.incarnation, 1);
 }
 
-/* Where the slices of the next step lie: for us, and for the program, which is told of them when all else is there. */
+/* Where the slices of the next step lie: for us, and for the program, which is told of them when
+ * all else is there. */
 static void place_slices(struct ring_memory *ring, const struct layout *l)
 {
 	const struct layout_step *step = &l->step[ring->steps];
@@ -289,11 +288,13 @@ static void lock(struct ring_memory *ring)
 static int back(const struct ring_memory *ring, size_t from, size_t to)
 {
 	from &= ~(size_t)4095;
-	return to > from && fallocate(ring->fd, 0, (off_t)from, (off_t)(to - from)) < 0 ? -errno : 0;
+	return to > from && fallocate(ring->fd, 0, (off_t)from, (off_t)(to - from)) < 0 ? -errno
+											: 0;
 }
 
 /* What the steps up to this one need. Backing what is backed already changes nothing. */
-static int back_steps(const struct ring_memory *ring, const struct layout *l, uint32_t from, uint32_t steps)
+static int back_steps(const struct ring_memory *ring, const struct layout *l, uint32_t from,
+		      uint32_t steps)
 {
 	int r = back(ring, from ? structs_end(l, from) : 0, structs_end(l, steps));
 
@@ -395,7 +396,8 @@ static bool header_fits(const struct ring_memory *ring, const struct layout *l)
 	       incarnation > 0 && incarnation < RING_INCARNATION_MAX;
 }
 
-/* Places and sizes are ours; what the header says of them is only compared. As many steps as it says, or 0. */
+/* Places and sizes are ours; what the header says of them is only compared. As many steps as it
+ * says, or 0. */
 static uint32_t steps_told(const struct ring_memory *ring, const struct layout *l)
 {
 	uint32_t count = ring_get32(ring->swapped, &ring->header->slice_count);

@@ -1,6 +1,7 @@
 /*
- * The module channel of a ring: announcements of what the program has mapped and unmapped, for the stream's table. The
- * channel is hostile like the rest of the ring: each announcement is copied to private memory, then checked, then believed.
+ * The module channel of a ring: announcements of what the program has mapped and unmapped, for the
+ * stream's table. The channel is hostile like the rest of the ring: each announcement is copied to
+ * private memory, then checked, then believed.
  */
 #include "agent/streamer/ring_source.h"
 
@@ -67,7 +68,8 @@ static void turn(struct ring_module *m, uint32_t length)
 		segment[i] = __builtin_bswap64(segment[i]);
 }
 
-/* Reads the record at `tail`. Its length in ret_length (0: the channel makes no sense). 0, -EAGAIN or -EBADMSG. */
+/* Reads the record at `tail`. Its length in ret_length (0: the channel makes no sense). 0, -EAGAIN
+ * or -EBADMSG. */
 static int module_next(struct ring_source *s, struct stream *stream, uint64_t left,
 		       uint32_t *ret_length)
 {

@@ -1,4 +1,5 @@
-/* What the header of a ring tells its program: that the agent lives, the mode, that it is to go on without. See ring_source.h. */
+/* What the header of a ring tells its program: that the agent lives, the mode, that it is to go on
+ * without. See ring_source.h. */
 #include "agent/streamer/ring_source.h"
 
 #include "agent/streamer/stream.h"
@@ -10,7 +11,8 @@ void ring_turn(struct capture_source *source, bool away)
 {
 	struct ring_source *s = (struct ring_source *)source;
 
-	if (away) /* stopped for longer than a program waits: what was lost until now was lost for that */
+	if (away) /* stopped for longer than a program waits: what was lost until now was lost for
+		     that */
 		s->back = clock_stamp(s->clock) + clock_ticks(s->clock, BACK_NS);
 	ring_raise32(s->ring->swapped, &s->ring->header->heartbeat);
 }
@@ -50,7 +52,8 @@ void ring_filtered(struct ring_source *s, const struct filters *seen)
 	    (seen->count <= ring_acquire32(swapped, &h->filters) && !seen->strict))
 		return;
 	ring_lift64(swapped, &h->tick, clock_stamp(s->clock));
-	ring_put32(swapped, &h->filtered, seen->strict ? RING_FILTERED_STRICT : RING_FILTERED_CALLS);
+	ring_put32(swapped, &h->filtered,
+		   seen->strict ? RING_FILTERED_STRICT : RING_FILTERED_CALLS);
 	ring_raise32(swapped, &h->control);
 }
 

@@ -124,7 +124,8 @@ void ring_reader_release(struct ring_reader *r)
 	if (r->told == r->tail)
 		return;
 	r->told = r->tail;
-	/* The writer sets `wanted` and then looks at `tail`; one of the two sees the other's store. */
+	/* The writer sets `wanted` and then looks at `tail`; one of the two sees the other's
+	 * store. */
 	__atomic_store_n(&r->slice->tail, ring_turn64(r->swapped, r->tail), __ATOMIC_SEQ_CST);
 	wanted = ring_turn64(r->swapped, __atomic_load_n(&r->slice->wanted, __ATOMIC_SEQ_CST));
 	if (!wanted || r->tail < wanted)

@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Reads the records of one slice of a ring. The other side is assumed to lie: every word is read once, into private memory,
- * and checked before it is used; positions and sizes come from the agent's own copies. What can't be right ends as
- * -EBADMSG, and the reader goes on behind all that was published (ring_reader_resync).
+ * Reads the records of one slice of a ring. The other side is assumed to lie: every word is read
+ * once, into private memory, and checked before it is used; positions and sizes come from the
+ * agent's own copies. What can't be right ends as -EBADMSG, and the reader goes on behind all that
+ * was published (ring_reader_resync).
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -15,21 +16,23 @@
 
 #define RING_TEXT_MAX 1024 /* bytes of a mark's text that are kept */
 
-/* A record's head, checked. What an event has besides is read when it is wanted: ring_reader_event. */
+/* A record's head, checked. What an event has besides is read when it is wanted:
+ * ring_reader_event. */
 struct ring_record {
 	uint8_t kind;
-	uint8_t class;		/* enum event_class; NONE: an enum ring_aux */
-	uint32_t count;		/* program counters (RING_TEXT: words of text), from word `pcs_at` on */
+	uint8_t class;	/* enum event_class; NONE: an enum ring_aux */
+	uint32_t count; /* program counters (RING_TEXT: words of text), from word `pcs_at` on */
 	uint32_t pcs_at;
-	uint32_t length;	/* words */
-	const uint64_t *words;	/* shared: each is to be read once, but word 0, which `word0` has. In the program's byte order until
-				   ring_reader_native */
+	uint32_t length;       /* words */
+	const uint64_t *words; /* shared: each is to be read once, but word 0, which `word0` has. In
+				  the program's byte order until ring_reader_native */
 	uint64_t word0;
 	uint64_t stamp;
 	/* Of records that are no events. */
-	uint64_t value;		/* RING_EPOCH: epoch; RING_MOVE: slice; RING_MARK: value; RING_TEXT: bytes of text; RING_CUT: events */
-	uint32_t mark;		/* RING_MARK, RING_TEXT: MarkKind */
-	uint64_t incarnation;	/* RING_CUT */
+	uint64_t value; /* RING_EPOCH: epoch; RING_MOVE: slice; RING_MARK: value; RING_TEXT: bytes
+			   of text; RING_CUT: events */
+	uint32_t mark;	/* RING_MARK, RING_TEXT: MarkKind */
+	uint64_t incarnation;	 /* RING_CUT */
 	struct ring_losses lost; /* RING_LOST, RING_CUT */
 };
 
@@ -53,7 +56,8 @@ struct ring_reader {
 };
 
 /* A slice that was claimed just now: both positions begin at 0. */
-void ring_reader_init(struct ring_reader *reader, struct ring_slice *slice, const void *data, uint64_t words, bool swapped);
+void ring_reader_init(struct ring_reader *reader, struct ring_slice *slice, const void *data,
+		      uint64_t words, bool swapped);
 /* Takes a new `head`. 0; -EBADMSG: it can't be (read on with ring_reader_resync). */
 int ring_reader_look(struct ring_reader *reader);
 static inline uint64_t ring_reader_word(const struct ring_reader *r, uint64_t position)
@@ -90,10 +94,12 @@ static inline void ring_reader_event(const struct ring_record *rec, struct ring_
 #define RING_AHEAD 24 /* words: some records */
 
 /* A record that is no event. */
-int ring_reader_peek_rare(struct ring_reader *reader, uint64_t word0, struct ring_record *ret_record);
+int ring_reader_peek_rare(struct ring_reader *reader, uint64_t word0,
+			  struct ring_record *ret_record);
 
 /* The record at `tail`. 1; 0: none before `head`; -EBADMSG. RING_PAD is skipped in here. */
-static inline __attribute__((always_inline)) int ring_reader_peek(struct ring_reader *r, struct ring_record *rec)
+static inline __attribute__((always_inline)) int ring_reader_peek(struct ring_reader *r,
+								  struct ring_record *rec)
 {
 	uint64_t word0, tail = r->tail, published = r->head - tail, place = tail & (r->words - 1);
 	const uint64_t *words = r->data + place;
@@ -123,7 +129,8 @@ static inline __attribute__((always_inline)) int ring_reader_peek(struct ring_re
 	return 1;
 }
 
-/* The record's words from `pcs_at` on, in place: each is to be read once. A record lies in one piece. */
+/* The record's words from `pcs_at` on, in place: each is to be read once. A record lies in one
+ * piece. */
 static inline const uint64_t *ring_reader_pcs(const struct ring_record *record)
 {
 	return record->words + record->pcs_at;
@@ -140,10 +147,12 @@ static inline void ring_reader_words(const struct ring_record *record, uint64_t 
 /* Most words of an event. */
 #define RING_EVENT_WORDS (3 + 4 + RING_MAX_COUNT)
 
-/* Of an event whose words are of the other byte order: copies them to `room`, turned, and has `record` point there. What is read of
- * them from here on, and by those whom `words` is handed to, is in our order. One look where there is nothing to turn. */
+/* Of an event whose words are of the other byte order: copies them to `room`, turned, and has
+ * `record` point there. What is read of them from here on, and by those whom `words` is handed to,
+ * is in our order. One look where there is nothing to turn. */
 void ring_reader_turn(struct ring_record *record, uint64_t room[RING_EVENT_WORDS]);
-static inline void ring_reader_native(const struct ring_reader *reader, struct ring_record *record, uint64_t room[RING_EVENT_WORDS])
+static inline void ring_reader_native(const struct ring_reader *reader, struct ring_record *record,
+				      uint64_t room[RING_EVENT_WORDS])
 {
 	if (__builtin_expect(reader->swapped, 0))
 		ring_reader_turn(record, room);

@@ -1,6 +1,7 @@
 /*
- * The accounts of a ring's slices: what each owner says that it began, passed over, lost and waited, told to the stream; and the last
- * one, when an owner is gone and its slice is free again. See ring_source.h.
+ * The accounts of a ring's slices: what each owner says that it began, passed over, lost and
+ * waited, told to the stream; and the last one, when an owner is gone and its slice is free again.
+ * See ring_source.h.
  */
 #include "agent/streamer/ring_source.h"
 
@@ -63,7 +64,8 @@ static void count_lane(struct stream *stream, struct ring_lane *l, uint64_t even
 	l->counted_not_sampled = not_sampled;
 }
 
-/* The owner has waited for room: told when it has come to something, and not more often than once a second. */
+/* The owner has waited for room: told when it has come to something, and not more often than once a
+ * second. */
 static void tell_waits(struct ring_source *s, struct stream *stream, struct ring_lane *l, bool last)
 {
 	const struct ring_slice *slice = l->reader.slice;
@@ -81,8 +83,8 @@ static void tell_waits(struct ring_source *s, struct stream *stream, struct ring
 	l->waits_told = s->looked;
 }
 
-/* Events that were begun and never written. Who moved to another slice in the middle of one has written it there, or not even there: that
- * shows when the thread is over. */
+/* Events that were begun and never written. Who moved to another slice in the middle of one has
+ * written it there, or not even there: that shows when the thread is over. */
 static uint64_t missing(const struct ring_lane *l, uint64_t events)
 {
 	if (l->left)
@@ -92,8 +94,8 @@ static uint64_t missing(const struct ring_lane *l, uint64_t events)
 	return ring_grown(l->first + events, thread_taken(l->thread));
 }
 
-/* The last account of a slice whose owner is gone: what was lost after the last RING_LOST, and what was begun and never
- * published. */
+/* The last account of a slice whose owner is gone: what was lost after the last RING_LOST, and what
+ * was begun and never published. */
 static int settle(struct ring_source *s, struct stream *stream, struct ring_lane *l)
 {
 	struct ring_slice *slice = l->reader.slice;
@@ -120,8 +122,8 @@ static int settle(struct ring_source *s, struct stream *stream, struct ring_lane
 				l->last_stamp, s->looked);
 }
 
-/* The thread has written to another slice before, which is not settled yet. That it has left that one is perhaps not known yet: slices are
- * looked at one after the other. */
+/* The thread has written to another slice before, which is not settled yet. That it has left that
+ * one is perhaps not known yet: slices are looked at one after the other. */
 static bool has_other(const struct ring_source *s, const struct ring_lane *l)
 {
 	for (uint32_t i = 0; i < s->active_count; i++) {
@@ -134,7 +136,8 @@ static bool has_other(const struct ring_source *s, const struct ring_lane *l)
 	return false;
 }
 
-/* The slice's counters go: whoever takes the ring up finds them with the slice in which the thread has gone on. */
+/* The slice's counters go: whoever takes the ring up finds them with the slice in which the thread
+ * has gone on. */
 static void hand_over(const struct ring_source *s, const struct ring_lane *l)
 {
 	for (uint32_t i = 0; i < s->active_count; i++) {
@@ -171,7 +174,8 @@ static int reap_lane(struct ring_source *s, struct stream *stream, struct ring_l
 	return 0;
 }
 
-/* From the last lane to the first, since one that is freed gives its place in the list to the last. */
+/* From the last lane to the first, since one that is freed gives its place in the list to the
+ * last. */
 static int reap_those(struct ring_source *s, struct stream *stream, bool left)
 {
 	int r = 0;

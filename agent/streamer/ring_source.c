@@ -127,7 +127,8 @@ static void lane_bound(struct ring_source *s, const struct ring_lane *l, uint64_
 		s->limit = bound;
 }
 
-/* Its owner is dead, by the kernel's flag; of an emulated program, by /proc, where the thread is sought once in a search. */
+/* Its owner is dead, by the kernel's flag; of an emulated program, by /proc, where the thread is
+ * sought once in a search. */
 static bool owner_gone(const struct ring_source *s, const struct ring_lane *l)
 {
 	const bool swapped = s->ring->swapped;
@@ -183,7 +184,8 @@ static int lane_look(struct ring_source *s, struct stream *stream, uint32_t inde
 	return 0;
 }
 
-/* All slices; again while threads were met in a later slice of theirs first, and earlier ones turn up. Who has none is taken as it is. */
+/* All slices; again while threads were met in a later slice of theirs first, and earlier ones turn
+ * up. Who has none is taken as it is. */
 static int search(struct ring_source *s, struct stream *stream, bool final, uint64_t now)
 {
 	uint32_t known;
@@ -201,8 +203,8 @@ static int search(struct ring_source *s, struct stream *stream, bool final, uint
 }
 
 /* Hundreds of slices may be free. They are searched for new owners when the program says that there
- * are some, and now and then without its word. (The count is read after the clock: whose claim is not
- * in it has only younger stamps, but for the slack.) */
+ * are some, and now and then without its word. (The count is read after the clock: whose claim is
+ * not in it has only younger stamps, but for the slack.) */
 static int look_at_slices(struct ring_source *s, struct stream *stream, bool final, uint64_t now)
 {
 	uint32_t claims = ring_acquire32(s->ring->swapped, &s->ring->header->claims);
@@ -218,8 +220,8 @@ static int look_at_slices(struct ring_source *s, struct stream *stream, bool fin
 	if (!final && claims == s->claims && since < clock_ticks(s->clock, SEARCH_NS)) {
 		for (uint32_t i = 0; !r && i < s->active_count; i++)
 			r = lane_look(s, stream, s->active[i], final, now);
-		if (r ||
-		    !s->moved) /* where a thread has gone on is known before its old slice is freed */
+		if (r || !s->moved) /* where a thread has gone on is known before its old slice is
+				       freed */
 			return r;
 	}
 	s->looks_itself = true;
@@ -232,9 +234,10 @@ static int look_at_slices(struct ring_source *s, struct stream *stream, bool fin
 	return r;
 }
 
-/* Only one thread has a slice: nothing can come that belongs before its records, and no slack has to pass. Whoever has written before
- * one of them, in the order that the program itself has made, has raised `claims` before, which is read after their head. Without
- * this a slice of 8 KiB is full in a third of the slack, and the program waits for the clock. */
+/* Only one thread has a slice: nothing can come that belongs before its records, and no slack has
+ * to pass. Whoever has written before one of them, in the order that the program itself has made,
+ * has raised `claims` before, which is read after their head. Without this a slice of 8 KiB is full
+ * in a third of the slack, and the program waits for the clock. */
 static bool alone(const struct ring_source *s)
 {
 	return s->active_count == 1 &&
@@ -255,7 +258,8 @@ static int tell_no_slice(struct ring_source *s, struct stream *stream,
 	return r;
 }
 
-/* Where stamps are ticks, those that come from here on are above what the tick is now; it goes on with the clock. Else the clock says. */
+/* Where stamps are ticks, those that come from here on are above what the tick is now; it goes on
+ * with the clock. Else the clock says. */
 static uint64_t least_stamp(struct ring_source *s)
 {
 	struct ring_header *h = s->ring->header;
@@ -304,7 +308,8 @@ static bool lane_ready(struct ring_source *s, struct stream *stream, uint32_t in
 	       s->lane[index].next.stamp <= s->limit;
 }
 
-/* In the heap, below `at`. Two lanes are the rule: a program has one thread that allocates, or a pair. */
+/* In the heap, below `at`. Two lanes are the rule: a program has one thread that allocates, or a
+ * pair. */
 static void sift_down(struct ring_source *s, uint32_t at)
 {
 	if (s->heap_count == 2 && s->lane[s->heap[1]].next.stamp >= s->lane[s->heap[0]].next.stamp)
@@ -359,7 +364,8 @@ static int merge_front(struct ring_source *s, struct stream *stream)
 	return 0;
 }
 
-/* Some slice is more than half full; or one was claimed since we looked, which may be full as well, and rings no more. */
+/* Some slice is more than half full; or one was claimed since we looked, which may be full as well,
+ * and rings no more. */
 static bool ring_filling(const struct capture_source *source)
 {
 	const struct ring_source *s = (const struct ring_source *)source;

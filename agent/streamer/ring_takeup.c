@@ -1,20 +1,22 @@
 /*
- * A ring that changes hands. The agent keeps its account in the ring, so that when it is killed another one can go on with the
- * stream: same threads, same numbers, and between the two a gap that is known to the event (struct ring_account, proto/ring.h).
+ * A ring that changes hands. The agent keeps its account in the ring, so that when it is killed
+ * another one can go on with the stream: same threads, same numbers, and between the two a gap that
+ * is known to the event (struct ring_account, proto/ring.h).
  *
  *   the agent before us          nobody                us
- *   read, sent | read, not sent | written by the thread | RING_CUT | whole stacks, modules announced anew
+ *   read, sent | read, not sent | written by the thread | RING_CUT | whole stacks, modules anew
  *              `- thread_delivered + thread_lost        `- events
  *
- * What lies between is the gap: RING_CUT says how many events the thread had begun, the account how many of them had gone into
- * batches. Records before the cut are of no use any more (their stacks are differences to stacks that nobody has), but tell
- * what kinds of events were lost. A thread that writes no cut, because it is dead, or waits for something, is settled at its end.
+ * What lies between is the gap: RING_CUT says how many events the thread had begun, the account how
+ * many of them had gone into batches. Records before the cut are of no use any more (their stacks
+ * are differences to stacks that nobody has), but tell what kinds of events were lost. A thread
+ * that writes no cut, because it is dead, or waits for something, is settled at its end.
  *
- * What is culled or held back when batches are closed counts as delivered here: it has left the ring, and the collector finds out what of it
- * came (proto/README.md, "Another agent").
+ * What is culled or held back when batches are closed counts as delivered here: it has left the
+ * ring, and the collector finds out what of it came (proto/README.md, "Another agent").
  *
- * All of it is hostile, like the rest of the ring: what makes no sense ends the attempt, or gives an account that is wrong
- * about this program only.
+ * All of it is hostile, like the rest of the ring: what makes no sense ends the attempt, or gives
+ * an account that is wrong about this program only.
  */
 #include <errno.h>
 #include <string.h>
@@ -194,8 +196,8 @@ static int inherit(struct ring_source *s, struct ring_inheritance *in)
 	return sum_slices(s, in);
 }
 
-int ring_source_adopt(struct ring_source *s, const struct ring_shape *shape, int lock, const uint8_t *mark,
-		      struct ring_inheritance *ret)
+int ring_source_adopt(struct ring_source *s, const struct ring_shape *shape, int lock,
+		      const uint8_t *mark, struct ring_inheritance *ret)
 {
 	struct ring_header *h;
 	int r = ring_memory_adopt(s->ring, shape, lock);
@@ -231,7 +233,8 @@ void ring_source_begin(struct ring_source *s)
 	ring_raise32(swapped, &h->control);
 }
 
-/* What the thread had produced before its oldest slice is no longer in any counter of the program. */
+/* What the thread had produced before its oldest slice is no longer in any counter of the
+ * program. */
 static void count_earlier(struct ring_source *s, struct ring_lane *l, bool known)
 {
 	struct thread_counts *c = &l->thread->counts;

@@ -1,4 +1,5 @@
-/* One slot's life in the main loop: a program asks, is recorded, ends. Delivery is in session_end.c. See agent.h. */
+/* One slot's life in the main loop: a program asks, is recorded, ends. Delivery is in
+ * session_end.c. See agent.h. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -105,8 +106,9 @@ static uint64_t parent_position(struct agent *a, const uint8_t *id)
 	return position;
 }
 
-/* A stream that has begun, with what holds for it: its place among the others, where it goes, and news of its end. 0; -EIO: it can go
- * nowhere; with the reason, and so too where it can go elsewhere than was wanted. */
+/* A stream that has begun, with what holds for it: its place among the others, where it goes, and
+ * news of its end. 0; -EIO: it can go nowhere; with the reason, and so too where it can go
+ * elsewhere than was wanted. */
 static int enlist(struct agent *a, struct session *s, struct err_text *say)
 {
 	const struct target_info *target = &s->stream.target;
@@ -124,7 +126,8 @@ static int enlist(struct agent *a, struct session *s, struct err_text *say)
 		target_folder(target->pid, s->folder, sizeof(s->folder));
 	s->file.fd = -1;
 	s->file.path[0] = '\0';
-	if ((s->settings.output || !a->to_links) && session_open_file(s, 1, say) < 0 && !a->to_links) {
+	if ((s->settings.output || !a->to_links) && session_open_file(s, 1, say) < 0 &&
+	    !a->to_links) {
 		s->stream.capture->ops->retire(s->stream.capture);
 		pthread_mutex_lock(&s->stream.lock);
 		stream_close(&s->stream);
@@ -331,7 +334,8 @@ static void next_image(struct session *s, struct handshake_client *client,
 	drain_kick(&s->agent->drain);
 }
 
-/* A ring keeps the byte order of its first image: one of the other order, after an exec, can't go on in it. */
+/* A ring keeps the byte order of its first image: one of the other order, after an exec, can't go
+ * on in it. */
 static bool same_order(const struct session *s, const struct handshake_client *client)
 {
 	if (!stream_ring(&s->stream) || s->stream.source.ring->swapped == client->swapped)

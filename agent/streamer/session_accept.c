@@ -1,4 +1,5 @@
-/* A program is given its ring, and told what to do to an allocator that is linked into it. See agent.h, own_allocator.h. */
+/* A program is given its ring, and told what to do to an allocator that is linked into it. See
+ * agent.h, own_allocator.h. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +11,8 @@
 #include "base/log.h"
 #include "base/ban.h"
 
-/* The program of this image: of a process that has called exec it is not the one that the stream began with. */
+/* The program of this image: of a process that has called exec it is not the one that the stream
+ * began with. */
 static void say_refused(pid_t pid, const struct own_allocator *own)
 {
 	char name[16] = "the program", others[32] = "";
@@ -51,8 +53,8 @@ static struct program program_of(const struct stat *st, bool early)
 	return p;
 }
 
-/* Remembers programs that have nothing of the kind, for a build starts the same ones over and over, and the last one that has
- * something, for a browser is many processes. */
+/* Remembers programs that have nothing of the kind, for a build starts the same ones over and over,
+ * and the last one that has something, for a browser is many processes. */
 static const struct own_allocator *find_once(int fd, bool early, struct handshake_client *client)
 {
 	static struct program without[KNOWN], last;

@@ -1,10 +1,12 @@
 /*
- * Where a session's batches go, and how it ends. A file takes them at once, collectors when they come. Once the program has
- * ended, time is bounded: no collector for the linger time, and what is left goes to a file; a file that can't be written
- * for as long (a full disk), and what is left is given up, counted and said. A signal to the agent shortens both to now.
+ * Where a session's batches go, and how it ends. A file takes them at once, collectors when they
+ * come. Once the program has ended, time is bounded: no collector for the linger time, and what is
+ * left goes to a file; a file that can't be written for as long (a full disk), and what is left is
+ * given up, counted and said. A signal to the agent shortens both to now.
  *
- * What one collector has is safe. Then the end waits a while for others that were welcomed and lack a part: those that go on taking it, and
- * those that are away. What lacks one that has a key, or is named with --collector, goes to a file.
+ * What one collector has is safe. Then the end waits a while for others that were welcomed and lack
+ * a part: those that go on taking it, and those that are away. What lacks one that has a key, or is
+ * named with --collector, goes to a file.
  *
  *   frames --> file ------------ works ------------------> acknowledged
  *                  \-- fails --> linger --> closed --\
@@ -35,7 +37,8 @@ static void forget_links(struct session *s)
 		link_forget(&s->agent->link[i], s->slot);
 }
 
-/* What a file has is safe, as what a collector has is: nobody who takes a part and no more holds the program up. */
+/* What a file has is safe, as what a collector has is: nobody who takes a part and no more holds
+ * the program up. */
 static void acknowledge(struct session *s)
 {
 	bool file = s->file.fd >= 0, links = !file || s->for_away || has_subscriber(s);
@@ -127,7 +130,8 @@ uint64_t session_unsaved(struct session *s)
 	return ledger.delivered + ledger.pending - saved;
 }
 
-/* The agent was told to end, and nobody here would make good use of more time: half of what it has is left for a file. */
+/* The agent was told to end, and nobody here would make good use of more time: half of what it has
+ * is left for a file. */
 static bool hurried(const struct session *s)
 {
 	const struct agent *a = s->agent;
@@ -153,7 +157,8 @@ static void wait_for_room(struct session *s, uint64_t now)
 	s->waits_for_room = true;
 }
 
-/* When a collector last gave a sign of life: it acknowledged something, or subscribed, which puts the end off once. */
+/* When a collector last gave a sign of life: it acknowledged something, or subscribed, which puts
+ * the end off once. */
 static uint64_t last_sign(const struct session *s)
 {
 	uint64_t sign = s->progress_ns, most = s->progress_ns + s->agent->settings.linger_ns;

@@ -1,7 +1,8 @@
 /*
- * The file of a session: where it lies, whose name it has, what it may replace (file_name.h). A pattern comes from the program itself,
- * or from the agent's options; one that is no absolute path begins in the program's working folder, if the agent was started by a
- * program or this one has named it, else in the agent's.
+ * The file of a session: where it lies, whose name it has, what it may replace (file_name.h). A
+ * pattern comes from the program itself, or from the agent's options; one that is no absolute path
+ * begins in the program's working folder, if the agent was started by a program or this one has
+ * named it, else in the agent's.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* Where a session lives: fixed slots that are set up at the start, or places out of the room that all share (budget.h). See agent.h. */
+/* Where a session lives: fixed slots that are set up at the start, or places out of the room that
+ * all share (budget.h). See agent.h. */
 #include <assert.h>
 #include <string.h>
 
@@ -25,7 +26,8 @@ static void clear(struct agent *a, struct session *s)
 {
 	struct stream *stream = &s->stream;
 
-	memset(stream + 1, 0, sizeof(*s) - sizeof(*stream)); /* which comes first, and clears itself */
+	memset(stream + 1, 0,
+	       sizeof(*s) - sizeof(*stream)); /* which comes first, and clears itself */
 	s->agent = a;
 	s->slot = (uint32_t)(s - a->session);
 	s->pidfd = s->file.fd = s->pressure.folder = -1;
@@ -34,8 +36,8 @@ static void clear(struct agent *a, struct session *s)
 int session_init(struct agent *a, struct session *s)
 {
 	clear(a, s);
-	return stream_init(&s->stream, &a->arena, &a->budget, a->settings.each.ring.depth_limit, &a->clock,
-			   &a->drain_packer);
+	return stream_init(&s->stream, &a->arena, &a->budget, a->settings.each.ring.depth_limit,
+			   &a->clock, &a->drain_packer);
 }
 
 static int init_place(struct agent *a, struct session *s)

@@ -1,6 +1,6 @@
 /*
- * What holds for one program: the agent's settings, where its environment says nothing else; and having it say what is not honoured. In
- * the ring are notes of it, for the agent that takes it up.
+ * What holds for one program: the agent's settings, where its environment says nothing else; and
+ * having it say what is not honoured. In the ring are notes of it, for the agent that takes it up.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -42,14 +42,14 @@ int session_settle(struct agent *a, struct session *s, const struct handshake_cl
 
 	s->settings = a->settings.each;
 	if (a->settings.settle)
-		r = a->settings.settle(a->settings.settle_context, client->settings,
-				       client->settings_length,
-				       is_own_user(client) && target_sees_files(client->pid),
-				       &s->settings, say);
+		r = a->settings.settle(
+			a->settings.settle_context, client->settings, client->settings_length,
+			is_own_user(client) && target_sees_files(client->pid), &s->settings, say);
 	if (!r && keep_output(s) < 0)
-		r = err_set(say, -EINVAL,
-			    "HEAPCAST_OUTPUT has more than %u letters: this program is not recorded",
-			    RING_OUTPUT_MAX - 1);
+		r = err_set(
+			say, -EINVAL,
+			"HEAPCAST_OUTPUT has more than %u letters: this program is not recorded",
+			RING_OUTPUT_MAX - 1);
 	return r;
 }
 

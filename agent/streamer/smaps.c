@@ -55,8 +55,8 @@ static bool fill(struct smaps *s)
 	return n > 0;
 }
 
-/* The line at `at`, and how much to go on by once it is done with. A line longer than the buffer is cut, and its rest passed
- * over. NULL: there is none. */
+/* The line at `at`, and how much to go on by once it is done with. A line longer than the buffer is
+ * cut, and its rest passed over. NULL: there is none. */
 static const char *peek_line(struct smaps *s, size_t *ret_length, size_t *ret_step)
 {
 	for (;;) {
@@ -125,7 +125,8 @@ static bool permissions(const char **at, const char *end, uint32_t *ret_flags)
 	return true;
 }
 
-/* The name, its newlines as they are. A NUL can't be in it; one that is there all the same ends it. */
+/* The name, its newlines as they are. A NUL can't be in it; one that is there all the same ends
+ * it. */
 static void take_name(struct smaps *s, const char *p, const char *end, struct smaps_region *r)
 {
 	static const char deleted[] = " (deleted)";
@@ -147,8 +148,8 @@ static void take_name(struct smaps *s, const char *p, const char *end, struct sm
 	r->name_length = n;
 }
 
-/* "START-END PERM OFFSET MAJOR:MINOR INODE NAME", and blanks in front of the name. The kernel ends the inode with a blank,
- * and a line without a name there or behind more blanks. */
+/* "START-END PERM OFFSET MAJOR:MINOR INODE NAME", and blanks in front of the name. The kernel ends
+ * the inode with a blank, and a line without a name there or behind more blanks. */
 static bool parse_head(struct smaps *s, const char *line, size_t length, struct smaps_region *ret)
 {
 	const char *at = line, *end = line + length;

@@ -44,8 +44,8 @@ static struct spool_frame *frame_of(const struct spool *s, uint64_t number)
 	return &s->frame[number % s->frame_slots];
 }
 
-/* The slots become a multiple of what they were: a frame stays where it is, or goes where none was. Bytes that are behind the last
- * frame, or will be, are simply more. */
+/* The slots become a multiple of what they were: a frame stays where it is, or goes where none was.
+ * Bytes that are behind the last frame, or will be, are simply more. */
 void spool_grow(struct spool *s, size_t size)
 {
 	uint32_t before = s->frame_slots, slots = slots_of(size) / before * before;

@@ -1,5 +1,6 @@
 #pragma once
-/* The files of a spool on disk: their names, making them, and what a dead agent has left of them. See spool_disk.h. */
+/* The files of a spool on disk: their names, making them, and what a dead agent has left of them.
+ * See spool_disk.h. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -9,8 +10,8 @@
 
 enum spool_file { SPOOL_FRAMES, SPOOL_DEFINITIONS };
 
-char *spool_file_name(char out[SPOOL_NAME_MAX], const uint8_t *stream, uint32_t incarnation, uint64_t first,
-		      enum spool_file kind);
+char *spool_file_name(char out[SPOOL_NAME_MAX], const uint8_t *stream, uint32_t incarnation,
+		      uint64_t first, enum spool_file kind);
 /* Its descriptor, or a negative errno. */
 int spool_file_make(int folder, const char *name);
 int spool_file_nameless(int folder);
@@ -25,7 +26,8 @@ struct spool_left {
 	uint64_t first; /* number of its first batch */
 };
 
-/* All of them, by stream, incarnation and number; the caller frees. How many, or a negative errno. */
+/* All of them, by stream, incarnation and number; the caller frees. How many, or a negative
+ * errno. */
 int spool_files_left(int folder, struct spool_left **ret_left);
 /* Bytes that files take up there: segments, and recordings, of which the log is told. */
 uint64_t spool_files_used(int folder, const char *path);

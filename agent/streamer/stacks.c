@@ -98,9 +98,10 @@ static inline bool ends_search(const struct stacks *s, uint32_t entry, uint64_t 
 }
 
 /*
- * The slot of the node, or the empty one that it belongs in. Most nodes lie in the line that is their parent's: parents whose
- * numbers are near share it, and what is new hangs below what is new, so that it is in the processor's cache. Who finds that
- * line full goes where the hash says. (Nothing is ever taken out, so a line with an empty slot was never full.)
+ * The slot of the node, or the empty one that it belongs in. Most nodes lie in the line that is
+ * their parent's: parents whose numbers are near share it, and what is new hangs below what is new,
+ * so that it is in the processor's cache. Who finds that line full goes where the hash says.
+ * (Nothing is ever taken out, so a line with an empty slot was never full.)
  */
 static inline uint32_t *node_slot(const struct stacks *s, uint64_t hash, uint32_t parent,
 				  uint32_t place)
@@ -194,7 +195,8 @@ static uint32_t mark(struct stacks *s, uint32_t node)
 	return count;
 }
 
-/* Moves marked nodes to the front; node_index says where each has gone. A parent comes before its children. */
+/* Moves marked nodes to the front; node_index says where each has gone. A parent comes before its
+ * children. */
 static void move_nodes(struct stacks *s)
 {
 	uint32_t kept = 0;
@@ -253,8 +255,8 @@ static void index_again(struct stacks *s)
 	}
 }
 
-/* The index of nodes is built again anyway, so it serves as mark and as map in between: it has more slots than there are
- * nodes. */
+/* The index of nodes is built again anyway, so it serves as mark and as map in between: it has more
+ * slots than there are nodes. */
 bool stacks_renew(struct stacks *s, struct stacks_path *path, uint32_t paths)
 {
 	uint32_t used = s->nodes, held = 0;

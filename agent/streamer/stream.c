@@ -45,12 +45,13 @@ static size_t path_total(const struct stream *s)
 
 struct stacks_path stream_lane(const struct stream *s, uint32_t lane)
 {
-	return (struct stacks_path){
-		.node = lane ? s->lane[lane - 1].node + s->lane[lane - 1].most : s->path,
-		.most = path_most(s, lane)};
+	return (struct stacks_path){.node = lane ? s->lane[lane - 1].node + s->lane[lane - 1].most
+						 : s->path,
+				    .most = path_most(s, lane)};
 }
 
-/* The lanes of all slices there may be; in a slot that does not grow, within a quarter of its tables. */
+/* The lanes of all slices there may be; in a slot that does not grow, within a quarter of its
+ * tables. */
 static int init_lanes(struct stream *s, struct arena *tables)
 {
 	const struct budget *b = s->budget;
@@ -153,7 +154,8 @@ static int set_up(struct stream *s, struct arena *arena, struct budget *b, uint3
 
 		if (!memory)
 			return -ENOMEM;
-		if (!s->maps.entry) /* else perhaps the observer still reads for who was here before */
+		if (!s->maps.entry) /* else perhaps the observer still reads for who was here before
+				     */
 			maps_init(&s->maps, memory, most->maps, first->definitions - MAPS_BESIDE,
 				  (uint32_t)sysconf(_SC_PAGESIZE));
 	}
@@ -578,7 +580,8 @@ static int close_batch(struct stream *s, bool end)
 	return put_frame(s);
 }
 
-/* A mark went with a batch that did not reach beyond it: who waits for all that was before it waits for one more. */
+/* A mark went with a batch that did not reach beyond it: who waits for all that was before it waits
+ * for one more. */
 static bool owes_watermark(const struct stream *s)
 {
 	return s->order_ns && s->watermark_told / BATCH_TICK_NS * BATCH_TICK_NS <= s->order_ns;
@@ -588,11 +591,12 @@ static bool has_content(const struct stream *s)
 {
 	return s->batch.events.count || s->batch.gaps || s->batch.marks || s->threads.news ||
 	       s->process_news || s->modules.count != s->modules.sent || s->modules.unloads ||
-	       s->figures_count || s->unrecorded_count || s->maps_ready || sums_due(&s->sums, s->turn_ns) ||
-	       owes_watermark(s);
+	       s->figures_count || s->unrecorded_count || s->maps_ready ||
+	       sums_due(&s->sums, s->turn_ns) || owes_watermark(s);
 }
 
-/* A flight recorder that waits has time; who it records is told at once, and the observer waits for its maps to be packed. */
+/* A flight recorder that waits has time; who it records is told at once, and the observer waits for
+ * its maps to be packed. */
 static bool is_quiet(const struct stream *s)
 {
 	return flight_is_quiet(&s->flight) && !s->process_news && !s->maps_ready &&

@@ -1,7 +1,7 @@
 /*
- * The stream as the sink of a source: the functions of agent/capture.h. Events become nodes and columns, gaps and marks lines
- * in the lists of the batch. What runs at each event is in stream_event.h, and what it rarely needs in here; the life of a stream
- * is in stream.c.
+ * The stream as the sink of a source: the functions of agent/capture.h. Events become nodes and
+ * columns, gaps and marks lines in the lists of the batch. What runs at each event is in
+ * stream_event.h, and what it rarely needs in here; the life of a stream is in stream.c.
  */
 #include "agent/streamer/stream_event.h"
 
@@ -22,7 +22,8 @@ int capture_thread_begin(struct stream *s, uint32_t tid, uint64_t time_ns, bool 
 			return -EAGAIN;
 		t = threads_add(&s->threads, tid, time_ns);
 		s->grow_wanted |= !t;
-		if (!t) { /* places become free when the ends of dead ones are sent, and all that they have done */
+		if (!t) { /* places become free when the ends of dead ones are sent, and all that
+			     they have done */
 			stream_hold_less(s);
 			threads_end_left(&s->threads, BATCH_THREADS_MAX, time_ns);
 			return -EAGAIN;
@@ -179,7 +180,8 @@ uint32_t stream_intern_rarely(struct stream *s, struct stacks_path *l, uint32_t 
 	return node;
 }
 
-/* Times are cut to ticks: in the tick of a mark, what came after the mark would come before it. The next tick is near enough. */
+/* Times are cut to ticks: in the tick of a mark, what came after the mark would come before it. The
+ * next tick is near enough. */
 static void put_behind_mark(const struct stream *s, struct event *e)
 {
 	if (e->thread == s->marked_by && e->time_ns < s->marked_ns &&
@@ -273,7 +275,8 @@ int capture_module_load(struct stream *s, const struct capture_module *module)
 		s->grow_wanted = true;
 		return -EAGAIN;
 	} else if (s->modules.count - s->modules.sent >= BATCH_MODULES_MAX ||
-		   !batch_take(&s->batch, 128 + module->path_length + module->segment_count * 40u)) {
+		   !batch_take(&s->batch,
+			       128 + module->path_length + module->segment_count * 40u)) {
 		return -EAGAIN;
 	}
 	r = modules_add(&s->modules, module);

@@ -1,11 +1,13 @@
 /*
- * How a stream's place grows. A process begins young: a ring with a few slices, small tables, a small spool. What turns out to be too
- * small wishes for more, and then all of it becomes that of the next level, if the room that all places share has so much. If not, it
- * goes on with what it has, as a process does whose limit is small: threads wait for slices, the table of stacks is renewed, the spool
- * makes the program wait; and it asks again.
+ * How a stream's place grows. A process begins young: a ring with a few slices, small tables, a
+ * small spool. What turns out to be too small wishes for more, and then all of it becomes that of
+ * the next level, if the room that all places share has so much. If not, it goes on with what it
+ * has, as a process does whose limit is small: threads wait for slices, the table of stacks is
+ * renewed, the spool makes the program wait; and it asks again.
  *
- * Address space for the largest level is there from the start, so arrays stay where they are, and only the pages behind their end
- * come into use; the table of stacks moves. Between two batches, in the drain thread.
+ * Address space for the largest level is there from the start, so arrays stay where they are, and
+ * only the pages behind their end come into use; the table of stacks moves. Between two batches, in
+ * the drain thread.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -14,8 +16,8 @@
 #include "agent/streamer/stream.h"
 #include "base/ban.h"
 
-#define REFUSED_NS   100000000	/* until the room is asked again */
-#define RENEWED_NS   1000000000 /* a table that is renewed again within this is too small */
+#define REFUSED_NS    100000000	 /* until the room is asked again */
+#define RENEWED_NS    1000000000 /* a table that is renewed again within this is too small */
 #define MODULES_AHEAD 4
 
 size_t stream_cost_young(const struct stream *s)
@@ -50,9 +52,8 @@ static int next_level(struct stream *s)
 {
 	const struct budget *b = s->budget;
 	const struct budget_place *place = &b->place[s->level + 1];
-	int r = s->source.ring->steps > s->level + 1
-			? 0 /* of a ring that was taken up */
-			: ring_memory_back(s->source.ring, &b->shape);
+	int r = s->source.ring->steps > s->level + 1 ? 0 /* of a ring that was taken up */
+						     : ring_memory_back(s->source.ring, &b->shape);
 
 	if (r < 0)
 		return r;
@@ -138,8 +139,10 @@ bool stream_grow_if_due(struct stream *s)
 
 	if (s->budget->levels == 1 || !stream_ring(s) || !wishes(s))
 		return false;
-	/* Who was refused a larger place for speed asks at once for one without which something is lost. */
-	if (s->refused_ns && s->turn_ns - s->refused_ns < REFUSED_NS && (s->refused_must || !must(s)))
+	/* Who was refused a larger place for speed asks at once for one without which something is
+	 * lost. */
+	if (s->refused_ns && s->turn_ns - s->refused_ns < REFUSED_NS &&
+	    (s->refused_must || !must(s)))
 		return false;
 	if (!batch_is_clear(s))
 		return s->level + 1 < s->budget->levels;

@@ -1,4 +1,5 @@
-/* What a stream needs to hold events back: memory, of which the sums take a part, and the rest is the list's (cull.h) or the array's (flight.h). */
+/* What a stream needs to hold events back: memory, of which the sums take a part, and the rest is
+ * the list's (cull.h) or the array's (flight.h). */
 #include <errno.h>
 
 #include "agent/streamer/stream.h"

@@ -1,4 +1,5 @@
-/* What a stream's spool on disk needs of the stream: its definitions, at the head of each segment. See spool_disk.h. */
+/* What a stream's spool on disk needs of the stream: its definitions, at the head of each segment.
+ * See spool_disk.h. */
 #include <errno.h>
 
 #include "agent/streamer/spool_files.h"

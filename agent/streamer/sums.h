@@ -1,11 +1,12 @@
 #pragma once
 /*
- * What is not sent as events is sent as sums: rows by thread, stack, class of lifetime and class of size (proto/culled.h), so that
- * totals stay exact. Those who hold events back (cull.h, flight.h) add the blocks that have ended; a batch takes the rows along
- * when they have waited long enough, or when there is no room for more.
+ * What is not sent as events is sent as sums: rows by thread, stack, class of lifetime and class of
+ * size (proto/culled.h), so that totals stay exact. Those who hold events back (cull.h, flight.h)
+ * add the blocks that have ended; a batch takes the rows along when they have waited long enough,
+ * or when there is no room for more.
  *
- * The memory is fixed. A row names its stack by the node's index, which is of one generation of the stack table: they are sent before the
- * next one begins.
+ * The memory is fixed. A row names its stack by the node's index, which is of one generation of the
+ * stack table: they are sent before the next one begins.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,8 +15,10 @@
 #include "agent/streamer/budget.h"
 #include "heapcast.pb-c.h"
 
-#define SUMS_NS	      1000000000	   /* they wait so long, if nothing else makes them go */
-#define SUMS_SIZE_MOST	((uint64_t)1 << 48) /* sums must not overflow: no longer block is for them, */
+/* they wait so long, if nothing else makes them go */
+#define SUMS_NS 1000000000
+/* sums must not overflow: no longer block is for them, */
+#define SUMS_SIZE_MOST	((uint64_t)1 << 48)
 #define SUMS_ROWS_LEAST 64
 #define SUMS_BYTES_MOST ((uint64_t)1 << 62) /* and no more bytes wait */
 
@@ -54,7 +57,8 @@ struct sums_block {
 	bool freed; /* else reallocated */
 };
 
-/* Takes a quarter of the memory at most, and no more than a message has room for. 0; -ENOMEM: fewer than SUMS_ROWS_LEAST rows. */
+/* Takes a quarter of the memory at most, and no more than a message has room for. 0; -ENOMEM: fewer
+ * than SUMS_ROWS_LEAST rows. */
 int sums_init(struct sums *sums, struct arena *arena, size_t message);
 void sums_clear(struct sums *sums);
 /* So many blocks can't be added until a batch has taken these along. */

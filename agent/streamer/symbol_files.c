@@ -1,5 +1,6 @@
 /*
- * Sending symbol files. See symbol_files.h. A record of the table of modules, from the oldest to the newest:
+ * Sending symbol files. See symbol_files.h. A record of the table of modules, from the oldest to
+ * the newest:
  *
  *   | length of all, 2 bytes | of the build id, 1 | user, 4 | build id | path |
  */
@@ -19,9 +20,10 @@
 #include "proto/frame.h"
 #include "base/ban.h"
 
-#define REFUSED(why)  HEAPCAST__FILE_REFUSAL__FILE_REFUSAL_##why
-#define RECORD_HEAD   7
-#define GRACE_NS      3000000000 /* until the next request of a collector that has just got a file */
+#define REFUSED(why) HEAPCAST__FILE_REFUSAL__FILE_REFUSAL_##why
+#define RECORD_HEAD  7
+/* until the next request of a collector that has just got a file */
+#define GRACE_NS      3000000000
 #define STANDSTILL_NS 5000000000
 
 static void serve(struct symbol_files *f);

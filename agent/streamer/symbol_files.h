@@ -1,13 +1,16 @@
 #pragma once
 /*
- * Sends symbol files to a collector that asks for them by build id: those of modules that programs have announced while this
- * agent recorded them (symbol_place.h says which may leave). Events come first: a piece goes only when a link has nothing else
- * to send and hardly anything on its way, and no more often than each SYMBOL_FILES_TURN_MS.
+ * Sends symbol files to a collector that asks for them by build id: those of modules that programs
+ * have announced while this agent recorded them (symbol_place.h says which may leave). Events come
+ * first: a piece goes only when a link has nothing else to send and hardly anything on its way, and
+ * no more often than each SYMBOL_FILES_TURN_MS.
  *
- *   FileRequest --> [worker: open] --> [worker: read a piece] <--> [main loop: the link is idle, its turn] --> FilePiece
+ *   FileRequest --> [worker: open] --> [worker: read a piece]
+ *               <--> [main loop: the link is idle, its turn] --> FilePiece
  *
- * One file at a time for the whole agent. All memory was set aside at the start: one piece, and a table of the modules of
- * programs that have ended (the oldest make room for the newest). All but the worker's part runs in the main loop.
+ * One file at a time for the whole agent. All memory was set aside at the start: one piece, and a
+ * table of the modules of programs that have ended (the oldest make room for the newest). All but
+ * the worker's part runs in the main loop.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,11 +48,12 @@ struct symbol_files {
 
 	struct link *to; /* who gets the file; NULL: nobody */
 	struct symbol_request request;
-	bool opened;  /* the request has been looked into: `file` or `refusal` say with what result */
-	int refusal;  /* enum FileRefusal: goes to the collector, and ends it */
-	bool ready;   /* a piece waits to be sent */
-	bool turn;    /* and may be */
-	uint64_t moved_ns; /* when a collector last asked or a piece last went; 0: never */
+	bool opened; /* the request has been looked into: `file` or `refusal` say with what result
+		      */
+	int refusal; /* enum FileRefusal: goes to the collector, and ends it */
+	bool ready;  /* a piece waits to be sent */
+	bool turn;   /* and may be */
+	uint64_t moved_ns;	  /* when a collector last asked or a piece last went; 0: never */
 	struct link *turned_away; /* asks while another one is served */
 	struct symbol_request turned_away_request;
 	uv_timer_t timer;
@@ -61,7 +65,7 @@ struct symbol_files {
 	struct symbol_place place[SYMBOL_PLACES_MAX];
 	uint32_t places;
 	enum symbol_policy policy_then;
-	int found; /* enum FileRefusal: what became of opening it */
+	int found;		   /* enum FileRefusal: what became of opening it */
 	struct symbol_opened file; /* fd -1: none */
 	uint64_t offset;	   /* of `piece` */
 	uint32_t crc;		   /* up to its end */
@@ -70,15 +74,18 @@ struct symbol_files {
 };
 
 /* Takes SYMBOL_FILES_SIZE bytes of `arena`. `pump` makes a link send what it has. 0 or -ENOMEM. */
-int symbol_files_init(struct symbol_files *files, struct arena *arena, uv_loop_t *loop, struct stream *const *stream,
-		      uint32_t streams, void (*pump)(struct link *link));
+int symbol_files_init(struct symbol_files *files, struct arena *arena, uv_loop_t *loop,
+		      struct stream *const *stream, uint32_t streams,
+		      void (*pump)(struct link *link));
 /* After the loop has ended. */
 void symbol_files_done(struct symbol_files *files);
 /* A collector asks. The order may hold anything. */
-void symbol_files_ask(struct symbol_files *files, struct link *link, const Heapcast__FileRequest *order);
-/* Makes the link's next piece, if it is its turn, as a frame in `out`. Its length; 0: nothing now; negative: a fault of ours. */
-long symbol_files_next(struct symbol_files *files, const struct link *link, int fd, struct packer *packer, uint8_t *out,
-		       size_t size);
+void symbol_files_ask(struct symbol_files *files, struct link *link,
+		      const Heapcast__FileRequest *order);
+/* Makes the link's next piece, if it is its turn, as a frame in `out`. Its length; 0: nothing now;
+ * negative: a fault of ours. */
+long symbol_files_next(struct symbol_files *files, const struct link *link, int fd,
+		       struct packer *packer, uint8_t *out, size_t size);
 /* The link is gone. */
 void symbol_files_leave(struct symbol_files *files, const struct link *link);
 /* The stream is about to be forgotten: its modules are not. */

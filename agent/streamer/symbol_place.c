@@ -20,7 +20,8 @@
 #include "base/ban.h"
 
 #define REFUSED(why) HEAPCAST__FILE_REFUSAL__FILE_REFUSAL_##why
-#define NOBODY	     4294967294u /* a user and group that own nothing: the highest that there may be */
+/* a user and group that own nothing: the highest that there may be */
+#define NOBODY	     4294967294u
 #define DEBUG_FOLDER "usr/lib/debug"
 #define OPEN_FLAGS   (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 #define PLACE_TEXT   (2 * MODULE_PATH_MAX + ELF_DEBUGLINK_MAX + 64)
@@ -37,7 +38,8 @@ struct search {
 
 /* ---- may it leave? ---- */
 
-/* As whom files are opened: whoever may not read them there gets nothing. True: the kernel has taken it. */
+/* As whom files are opened: whoever may not read them there gets nothing. True: the kernel has
+ * taken it. */
 static bool become(uid_t uid)
 {
 	setfsgid(NOBODY);
@@ -143,8 +145,8 @@ static void consider(struct search *s, int open_fd)
 
 /* ---- where may it be? ---- */
 
-/* Below `root`, and nowhere else, wherever symbolic links point to. A kernel that can't promise that (before 5.6) is asked
- * for the files of the agent's own root only. */
+/* Below `root`, and nowhere else, wherever symbolic links point to. A kernel that can't promise
+ * that (before 5.6) is asked for the files of the agent's own root only. */
 static int open_below(int root, const char *path, bool own_root)
 {
 	struct open_how how = {.flags = OPEN_FLAGS,

@@ -1,18 +1,21 @@
 #pragma once
 /*
- * Opening a symbol file on this host: of a module that a recorded program has announced, by its build id. The program is not
- * trusted: the path that it announced may be anything. What is opened must be a regular ELF file with that build id in its
- * notes, and one that leaves this host by the user's leave:
+ * Opening a symbol file on this host: of a module that a recorded program has announced, by its
+ * build id. The program is not trusted: the path that it announced may be anything. What is opened
+ * must be a regular ELF file with that build id in its notes, and one that leaves this host by the
+ * user's leave:
  *
  *   public   every user of this host may read it, each folder down to it included
  *   all      the program's own user may read it
  *
- * The file is looked for in the program's own root folder, whose symbolic links lead nowhere else, then by the plain path; with
- * `all` a file that is gone or was replaced is opened through the program's mapping (/proc/PID/map_files), where the agent has
- * the rights. Without debug information in it, its debug file is taken, if it is there: by build id in usr/lib/debug, or the one
- * that .gnu_debuglink names.
+ * The file is looked for in the program's own root folder, whose symbolic links lead nowhere else,
+ * then by the plain path; with `all` a file that is gone or was replaced is opened through the
+ * program's mapping (/proc/PID/map_files), where the agent has the rights. Without debug
+ * information in it, its debug file is taken, if it is there: by build id in usr/lib/debug, or the
+ * one that .gnu_debuglink names.
  *
- * May block on a slow file system, and changes the calling thread's file system identity meanwhile: for a worker thread.
+ * May block on a slow file system, and changes the calling thread's file system identity meanwhile:
+ * for a worker thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,6 +43,7 @@ struct symbol_opened {
 };
 
 /* 0, or why not: enum FileRefusal (GONE, PRIVATE, TOO_LARGE, STRIPPED). */
-int symbol_place_open(const struct symbol_place *place, enum symbol_policy policy, struct symbol_opened *ret_opened);
+int symbol_place_open(const struct symbol_place *place, enum symbol_policy policy,
+		      struct symbol_opened *ret_opened);
 /* As in symbol_opened; 0: the descriptor is bad. */
 uint64_t symbol_identity(int fd);

@@ -39,7 +39,8 @@ static int memfd_device(dev_t *ret_device)
 	return 0;
 }
 
-/* "start-end rw-s offset major:minor inode   path": is it a whole, shared, writable mapping of such a name there? */
+/* "start-end rw-s offset major:minor inode path": is it a whole, shared, writable mapping of such a
+ * name there? */
 static bool parse_line(const char *line, dev_t device, struct mapping *ret)
 {
 	char permissions[8];
@@ -55,7 +56,8 @@ static bool parse_line(const char *line, dev_t device, struct mapping *ret)
 	       makedev(major_number, minor_number) == device && !strcmp(line + at, NAME "\n");
 }
 
-/* How many it has: a fork child has its parent's as well. 0, too, if it is gone, or we may not look. */
+/* How many it has: a fork child has its parent's as well. 0, too, if it is gone, or we may not
+ * look. */
 static unsigned find_mappings(pid_t pid, dev_t device, struct mapping ret[MAPPINGS_MAX])
 {
 	char path[64], line[LINE_MAX_BYTES];
@@ -90,7 +92,8 @@ static int open_really(int path_fd)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A description of its own, locked. The mapping may have been replaced since it was found: O_PATH opens nothing yet. */
+/* A description of its own, locked. The mapping may have been replaced since it was found: O_PATH
+ * opens nothing yet. */
 static int open_mapping(pid_t pid, dev_t device, const struct mapping *m)
 {
 	cleanup(cleanup_close) int path_fd = -1;
@@ -134,8 +137,8 @@ static const char *reason(int error)
 	}
 }
 
-/* What there is to say of a process with a ring. Those that are not meant are passed over: fork children have the mapping of
- * their parents, and programs that were let go keep theirs. */
+/* What there is to say of a process with a ring. Those that are not meant are passed over: fork
+ * children have the mapping of their parents, and programs that were let go keep theirs. */
 static void take(struct agent *a, pid_t pid, int fd, struct takeup_report *report)
 {
 	struct target_info target;

@@ -39,8 +39,8 @@ struct pidfd_exit_info {
 #define UNKNOWN	    "unknown" /* processor */
 #define COMM_LENGTH 15	      /* of a name, as the kernel keeps it */
 #define TITLE	    " :()[]"  /* what is in "nginx: worker process" and in no name */
-#define PAGE_LEAST 4096
-#define PAGE_MOST  (1u << 20)
+#define PAGE_LEAST  4096
+#define PAGE_MOST   (1u << 20)
 
 static long read_file(const char *path, char *out, size_t size)
 {
@@ -64,7 +64,8 @@ static long read_proc(pid_t pid, const char *name, char *out, size_t size)
 	return read_file(path, out, size);
 }
 
-/* The number in field `field` of a stat line; the name may hold anything, so it is counted from its last ')'. */
+/* The number in field `field` of a stat line; the name may hold anything, so it is counted from its
+ * last ')'. */
 static uint64_t stat_field(const char *line, int field)
 {
 	const char *at = strrchr(line, ')');
@@ -167,7 +168,8 @@ static const char *last_part(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The kernel's name is the beginning of what was called, as long as the program gives itself no other. */
+/* The kernel's name is the beginning of what was called, as long as the program gives itself no
+ * other. */
 static bool agrees(const char *name, const char *comm)
 {
 	return *name && !strncmp(name, comm, COMM_LENGTH) &&

@@ -38,6 +38,6 @@ struct reader eh_reader(const struct unwind_module *module, uint64_t offset, uin
 uint64_t eh_pointer(const struct unwind_module *module, struct reader *r, uint8_t encoding,
 		    uint64_t data);
 
-/* The entry of the function that holds `address`. 0; -ENOENT: the table has none (`ret_entry` may have been written then); -EBADMSG: the
- * table is damaged. */
+/* The entry of the function that holds `address`. 0; -ENOENT: the table has none (`ret_entry` may
+ * have been written then); -EBADMSG: the table is damaged. */
 int eh_frame_find(const struct unwind_module *module, uint64_t address, struct eh_entry *ret_entry);

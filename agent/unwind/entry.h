@@ -1,10 +1,12 @@
 #pragma once
 /*
- * Where a function begins: can a jump stand there in place of its first instructions, and what does the same as those at another
- * place? It reads code and changes none. For the agent; libheapcast.so only writes down what it is told.
+ * Where a function begins: can a jump stand there in place of its first instructions, and what does
+ * the same as those at another place? It reads code and changes none. For the agent; libheapcast.so
+ * only writes down what it is told.
  *
- * Moved are whole instructions, as many as the jump takes room. No calls: so no return address ever lies in what was moved, and
- * a stack that is walked from below has the function's own frame. What is in doubt is refused.
+ * Moved are whole instructions, as many as the jump takes room. No calls: so no return address ever
+ * lies in what was moved, and a stack that is walked from below has the function's own frame. What
+ * is in doubt is refused.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,10 +20,12 @@
 #define ENTRY_BEGINNING (ENTRY_WAS + 4)
 
 struct entry_move {
-	uint64_t address; /* of the jump: the function's, or behind the landing mark that it begins with */
+	uint64_t address; /* of the jump: the function's, or behind the landing mark that it begins
+			     with */
 	uint8_t length;	  /* bytes that it takes the place of: whole instructions */
 	uint8_t moved_length;
-	uint8_t fix[ENTRY_FIXES]; /* 32-bit distances at moved[fix - 1], right for code at `address`; 0: none */
+	uint8_t fix[ENTRY_FIXES]; /* 32-bit distances at moved[fix - 1], right for code at
+				     `address`; 0: none */
 	uint8_t was[ENTRY_WAS];
 	uint8_t moved[ENTRY_MOVED];
 };
@@ -34,8 +38,8 @@ enum entry_fault {
 	ENTRY_LOOPED, /* it jumps back to them */
 };
 
-/* `code` is that of the function at `address`, `size` bytes, and then what lies behind it, `room` bytes in all (at least
- * `size`): filling may be overwritten. */
+/* `code` is that of the function at `address`, `size` bytes, and then what lies behind it, `room`
+ * bytes in all (at least `size`): filling may be overwritten. */
 enum entry_fault entry_read(const uint8_t *code, size_t size, size_t room, uint64_t address,
 			    struct entry_move *ret_move);
 
@@ -43,9 +47,10 @@ enum entry_fault entry_read(const uint8_t *code, size_t size, size_t room, uint6
 bool entry_leads_to(const uint8_t *code, size_t size, uint64_t address, uint64_t target);
 
 /*
- * Tells of branches with a 32-bit distance to addresses that are wanted. Looked at is every byte of `code` from `begin` on as if an
- * instruction began there, up to `length` less ENTRY_BRANCH, so that a text can be read in pieces; what lies at most ENTRY_BEFORE
- * bytes before it tells whether one does. In doubt it does.
+ * Tells of branches with a 32-bit distance to addresses that are wanted. Looked at is every byte of
+ * `code` from `begin` on as if an instruction began there, up to `length` less ENTRY_BRANCH, so
+ * that a text can be read in pieces; what lies at most ENTRY_BEFORE bytes before it tells whether
+ * one does. In doubt it does.
  */
 #define ENTRY_BRANCH 6
 #define ENTRY_BEFORE 64

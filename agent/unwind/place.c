@@ -1,5 +1,6 @@
-/* Probes at entries, for processors whose code is not read, or hardly. See place.h. Calling conventions: AAPCS64 6.8.2, AAPCS32 6.1.2,
- * MIPS N64 (N32 ABI Handbook, chapter 2): arguments in rising registers, the return address in the link register. */
+/* Probes at entries, for processors whose code is not read, or hardly. See place.h. Calling
+ * conventions: AAPCS64 6.8.2, AAPCS32 6.1.2, MIPS N64 (N32 ABI Handbook, chapter 2): arguments in
+ * rising registers, the return address in the link register. */
 #include "agent/unwind/place.h"
 
 #include <elf.h>
@@ -32,9 +33,10 @@ static void find_arm(const struct place_function *function, const struct place_q
 }
 
 /*
- * MIPS. Where a thread goes on behind a probed branch the kernel notes in the probe, not in the thread (resume_epc,
- * arch/mips/kernel/uprobes.c): of two threads there one may go the other's way, and a free(NULL) into free. So conditional
- * branches are not probed. A free is, behind its test for NULL.
+ * MIPS. Where a thread goes on behind a probed branch the kernel notes in the probe, not in the
+ * thread (resume_epc, arch/mips/kernel/uprobes.c): of two threads there one may go the other's way,
+ * and a free(NULL) into free. So conditional branches are not probed. A free is, behind its test
+ * for NULL.
  */
 #define MIPS_ARGUMENT 4
 #define MIPS_CODE     4
@@ -69,7 +71,8 @@ static bool mips_comes_back(const struct place_function *function, size_t offset
 static bool mips_tests(const struct place_function *function, int argument)
 {
 	return argument >= 0 && function->size > 2 * MIPS_CODE &&
-	       mips_insn(function, 0) >> 16 == (0x1000u | (MIPS_ARGUMENT + (unsigned)argument) << 5) &&
+	       mips_insn(function, 0) >> 16 ==
+		       (0x1000u | (MIPS_ARGUMENT + (unsigned)argument) << 5) &&
 	       !mips_insn(function, MIPS_CODE) && !mips_comes_back(function, 2 * MIPS_CODE);
 }
 
@@ -81,8 +84,8 @@ static void find_mips64(const struct place_function *function,
 		ret_probe->address += 2 * MIPS_CODE;
 		ret_probe->not_null = true;
 	} else {
-		ret_probe->unsafe = function->size < MIPS_CODE ||
-				    mips_goes_elsewhere(mips_insn(function, 0));
+		ret_probe->unsafe =
+			function->size < MIPS_CODE || mips_goes_elsewhere(mips_insn(function, 0));
 	}
 }
 

@@ -26,7 +26,8 @@ static inline uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Where interrupted code may have its return address in a register still the trace is joined farther out. */
+/* Where interrupted code may have its return address in a register still the trace is joined
+ * farther out. */
 static bool same_state(const struct frame *known, const struct frame *now)
 {
 	if (ARCH_LINK && now->flags & FRAME_INTERRUPTED)
@@ -109,7 +110,8 @@ static inline void add_fp_checks(struct commit *c, uint32_t row, const struct fr
 		add_check(c, checks[i].slot, checks[i].value);
 }
 
-/* Where a stack is cut the last step may have read beyond its end, which may be gone when the checks are read. */
+/* Where a stack is cut the last step may have read beyond its end, which may be gone when the
+ * checks are read. */
 static void add_last_check(struct commit *c, const struct frame *frame, const struct check *check)
 {
 	if (c->cut && !c->w->bounded && check->slot >= walk_page_end(frame->sp))

@@ -6,9 +6,10 @@
 
 /*
  * The state of the caller of the function this is written in: write it in the hook itself, which
- * must not be inlined and must not be left by a tail call before the capture. Where frames have a record (ARCH_RECORD) the
- * builtins give the hook one, and the caller's fp is found there; else it is in its register, as the hook is compiled
- * without the use of that (HEAPCAST_ARCH_FIXED in CMakeLists.txt).
+ * must not be inlined and must not be left by a tail call before the capture. Where frames have a
+ * record (ARCH_RECORD) the builtins give the hook one, and the caller's fp is found there; else it
+ * is in its register, as the hook is compiled without the use of that (HEAPCAST_ARCH_FIXED in
+ * CMakeLists.txt).
  *
  * The callee-saved registers are left out: a walk that meets a row in need of them finds them by
  * unwinding the hook's own frame (registers.c), so the hot path does not pay for them. For that the

@@ -2,12 +2,12 @@
 /*
  * A row: how to step from a frame to its caller, for one program counter, in 27 bits.
  *
- *   | cfa offset, slots : 25       | type : 2 |   plain; type 1: cfa = sp + offset, type 2: cfa = fp + offset
+ *   | cfa offset, slots : 25       | type : 2 |   plain; type 1: cfa = sp + offset, 2: fp + offset
  *   | argument : 21       | kind : 4    | 3    : 2 |   special: everything else
  *
- * A plain row says where below the cfa the return address lies, and where the caller's fp, or that it is still in the
- * register; how it packs that is the processor's affair (arch_row.h). Nearly all rows are plain; a special one is a switch in
- * special.c.
+ * A plain row says where below the cfa the return address lies, and where the caller's fp, or that
+ * it is still in the register; how it packs that is the processor's affair (arch_row.h). Nearly all
+ * rows are plain; a special one is a switch in special.c.
  *
  * A cache entry is 8 bytes, so that a thread can read what another writes without a lock:
  *
@@ -29,8 +29,8 @@
 enum row_type { ROW_NONE, ROW_SP, ROW_FP, ROW_SPECIAL };
 
 enum row_kind {
-	ROW_END,	   /* outermost frame; argument: enum row_end */
-	ROW_BAD,	   /* no code address at all; argument BAD_FOR_NOW: not known now, never kept */
+	ROW_END, /* outermost frame; argument: enum row_end */
+	ROW_BAD, /* no code address at all; argument BAD_FOR_NOW: not known now, never kept */
 	ROW_FRAME_POINTER, /* no table: a frame record is taken, if it stands the checks; argument:
 			      enum row_record */
 	ROW_SIGNAL,	   /* the kernel's signal frame; argument: of arch_is_signal_return */
@@ -39,24 +39,24 @@ enum row_kind {
 	ROW_DEREF_SP,	   /* cfa = *(sp + a) + b, fp at cfa - 8c: hand-written code of OpenSSL;
 			      row_deref_sp */
 	ROW_GENERAL,	   /* what is left is decoded again at each use */
-	ROW_SCANNED, /* no table: as a plain row, out of the code itself, and checked when used;
-			      row_scanned */
+	ROW_SCANNED,  /* no table: as a plain row, out of the code itself, and checked when used;
+			       row_scanned */
 	ROW_SWITCHED, /* the caller's frame is on another stack; row_switched */
 	ROW_LINK, /* interrupted before the return address was saved: cfa = sp + 8 * argument, the
 		     rest is in registers */
 };
 
-/* Certain: the table says so, or it is where the kernel or libc begins a thread. By hand: its address was put on the
- * stack (makecontext), or it is no return address at all. */
+/* Certain: the table says so, or it is where the kernel or libc begins a thread. By hand: its
+ * address was put on the stack (makecontext), or it is no return address at all. */
 enum row_end { END_CERTAIN = 0, END_BY_HAND = 1 };
 
 #define BAD_FOR_NOW 1u
 
 enum row_record {
 	RECORD_IN_MODULE = 1,
-	RECORD_FIRST = 2, /* if fp is 0 this is the outermost frame */
-	RECORD_BY_HAND =
-		4, /* no call stands before it: unless interrupted, it was put on the stack as the end */
+	RECORD_FIRST = 2,   /* if fp is 0 this is the outermost frame */
+	RECORD_BY_HAND = 4, /* no call stands before it: unless interrupted, it was put on the stack
+			       as the end */
 	RECORD_ELSEWHERE = 8, /* it is there, but on another stack */
 };
 
@@ -93,7 +93,8 @@ struct check { /* what a walk has read, and where */
  *   row_base(row, sp, fp), row_cfa(row)   the canonical frame address is the sum
  *   row_ra(row)                           the return address lies so far below it
  *   row_lowest(row)                       and nothing that the step reads farther than this
- *   row_keeps_fp(row)                     the caller's fp is the frame's own, or a part of it is (ARM has two)
+ *   row_keeps_fp(row)                     the caller's fp is the frame's own, or a part of it is
+ *                                         (ARM has two)
  *   row_saves_fp(row)                     it is read from the stack, or a part of it
  *   row_caller_fp(row, cfa, fp)           the caller's
  *   row_fp_checks(row, cfa, fp, to)       where that was read: at most ROW_FP_CHECKS; how many

@@ -220,7 +220,8 @@ uint32_t rows_scan(const struct unwind_module *module, uint64_t pc, bool interru
 
 	if (pc < module->start || pc >= module->end)
 		return row_special(ROW_FRAME_POINTER, record);
-	/* Code made at run time, whose table makes no sense: where it begins, the table says alone. */
+	/* Code made at run time, whose table makes no sense: where it begins, the table says
+	 * alone. */
 	if (ARCH_FRAMED && module->entry)
 		return row_special(ROW_FRAME_POINTER, record);
 	if (!ARCH_SCAN && !interrupted && is_by_hand(module, pc))
@@ -256,9 +257,9 @@ static uint32_t row_of_untold(const struct unwind_module *module, uint64_t pc, b
 			   : rows_scan(module, pc, false);
 }
 
-/* No entry holds pc - 1. If a function begins at a return address nobody has called from before it: its address was put there by hand
- * (makecontext), and the stack ends. (Interrupted code may be the last instruction before that function.) Else the code tells, or the
- * frame pointer. */
+/* No entry holds pc - 1. If a function begins at a return address nobody has called from before it:
+ * its address was put there by hand (makecontext), and the stack ends. (Interrupted code may be the
+ * last instruction before that function.) Else the code tells, or the frame pointer. */
 static uint32_t row_without_entry(const struct unwind_module *module, uint64_t pc, bool interrupted)
 {
 	struct eh_entry entry;
@@ -270,8 +271,9 @@ static uint32_t row_without_entry(const struct unwind_module *module, uint64_t p
 	return row_of_untold(module, pc, interrupted);
 }
 
-/* A return address to which no call has led ends the stack: complete if a function begins there, whose address was put there by
- * hand; else it is none. (Behind one a stack may end, too: what makecontext leaves lies behind another function's last call.) */
+/* A return address to which no call has led ends the stack: complete if a function begins there,
+ * whose address was put there by hand; else it is none. (Behind one a stack may end, too: what
+ * makecontext leaves lies behind another function's last call.) */
 static bool is_no_return(const struct unwind_module *module, uint64_t pc, uint32_t *ret_row)
 {
 	struct eh_entry entry;
@@ -288,7 +290,8 @@ static bool is_no_return(const struct unwind_module *module, uint64_t pc, uint32
 	return true;
 }
 
-/* Of a module with few tables or none. `pc` is one past the interrupted instruction's address, or a return address. */
+/* Of a module with few tables or none. `pc` is one past the interrupted instruction's address, or a
+ * return address. */
 static uint32_t decode_code(const struct unwind_module *module, uint64_t pc, bool interrupted)
 {
 	uint64_t at = pc - (interrupted ? 1u << ARCH_PC_SHIFT : 0);

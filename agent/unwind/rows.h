@@ -22,13 +22,15 @@ void rows_state_changed(struct unwind_thread *thread, uint64_t state);
 /* The row for `pc` (the address looked up is pc - 1), from L2 or the tables. */
 uint32_t rows_miss(struct unwind_thread *thread, uint64_t pc) __attribute__((noinline));
 
-/* The module that holds `pc`; or of code made at run time the function, if it has a registered table: in `space`. NULL. */
+/* The module that holds `pc`; or of code made at run time the function, if it has a registered
+ * table: in `space`. NULL. */
 const struct unwind_module *rows_module(uint64_t pc, struct unwind_module *space);
 
 /* May the code of the module be read that this return address lies in? Its row is known. */
 bool rows_readable(uint64_t pc);
 
-/* The row of a function that has no table, out of its code. `pc` is the instruction that will be executed next. */
+/* The row of a function that has no table, out of its code. `pc` is the instruction that will be
+ * executed next. */
 uint32_t rows_scan(const struct unwind_module *module, uint64_t pc, bool interrupted);
 
 /* Decodes, with no cache. */

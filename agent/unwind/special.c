@@ -18,7 +18,8 @@
 
 #define NEAR_STACK (1u << 20) /* no code lies that near above a frame record */
 
-/* Of the byte below: where all frames of a stack have been stepped over sp points one past its end. */
+/* Of the byte below: where all frames of a stack have been stepped over sp points one past its
+ * end. */
 static bool is_known(uint64_t sp, struct region *region)
 {
 	uint64_t low, high;
@@ -148,8 +149,8 @@ static bool is_record(const struct walk *w, uint64_t above, uint64_t fp)
 }
 
 /* A return address out of a frame record, where nothing but the record speaks for it: it lies in a
- * module, or the chain of records goes on; it is not on the stack itself. (Code made at run time may lie anywhere else, far
- * from what calls it.) */
+ * module, or the chain of records goes on; it is not on the stack itself. (Code made at run time
+ * may lie anywhere else, far from what calls it.) */
 static bool is_plausible(struct walk *w, uint64_t pc, uint64_t record, uint64_t fp)
 {
 	uint32_t row = rows_get(w->thread, pc);
@@ -171,7 +172,8 @@ static bool is_behind_call(struct walk *w, uint64_t pc)
 	if (row_is(row, ROW_BAD))
 		return false;
 	if (row == row_special(ROW_FRAME_POINTER, 0))
-		return false; /* code made at run time, or no code: its frame records are the better witness */
+		return false; /* code made at run time, or no code: its frame records are the better
+				 witness */
 	if (row_is(row, ROW_END) || row_is(row, ROW_SIGNAL))
 		return true;
 	if (!rows_readable(pc))
@@ -272,7 +274,8 @@ static enum step step_frame_pointer(struct walk *w, const struct frame *frame, s
 	return STEP_FRAME;
 }
 
-/* As a plain row, but what it leads to must look like a return address: reading code can go wrong. */
+/* As a plain row, but what it leads to must look like a return address: reading code can go
+ * wrong. */
 static enum step step_scanned(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	struct arch_frame how = row_scanned_frame(frame->row);
@@ -288,7 +291,8 @@ static enum step step_scanned(struct walk *w, const struct frame *frame, struct 
 	return STEP_FRAME;
 }
 
-/* The row was found for a return address; of an interrupted frame the instruction itself is known. */
+/* The row was found for a return address; of an interrupted frame the instruction itself is
+ * known. */
 static enum step step_untold(struct walk *w, const struct frame *frame, struct frame *outer)
 {
 	uint64_t pc = frame->pc - (1u << ARCH_PC_SHIFT);

@@ -40,7 +40,8 @@ struct frame {
 /* A stack, as far as we know it. */
 struct region {
 	uint64_t low;
-	uint64_t high;	/* one past; if !known as far as it is known to be readable, or is believed to be */
+	uint64_t high;	/* one past; if !known as far as it is known to be readable, or is believed
+			   to be */
 	uint64_t until; /* the answer holds for sp in [low, until] */
 	bool known;
 };
@@ -58,7 +59,8 @@ struct unwind_thread {
 
 	uint64_t l1_misses;
 	bool unknown; /* this walk ends where nobody knew what holds an address */
-	bool seeks; /* for unwind_seek: what it decodes is for nobody else, and not to be kept where no module is known */
+	bool seeks; /* for unwind_seek: what it decodes is for nobody else, and not to be kept where
+		       no module is known */
 	uint64_t pcs[PCS_MAX];
 	struct check checks[CHECK_MAX];
 	struct frame frames[TRACK_MAX];

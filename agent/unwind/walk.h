@@ -5,11 +5,13 @@
  * that.
  *
  * Memory of the stack is read only by stack_read, or by the plain step below after the same checks:
- * aligned, not below sp (by more than a red zone), and below the end of the stack that sp lies in. Where the host can't tell that
- * end it is asked how far memory can be read, as far as a step wants to go: a page that can't be ends the stack. The answer is
- * kept with the stack where the step was right, for then the stack reaches so far as long as it is in use. A step that is in the dark, or
- * wrong, may have gone beyond the stack's end, to what is unmapped next. A walk beyond interrupted code that was read asks for nothing,
- * and goes no farther than the page that it stands in: the answer may be wrong by the time that it reads.
+ * aligned, not below sp (by more than a red zone), and below the end of the stack that sp lies in.
+ * Where the host can't tell that end it is asked how far memory can be read, as far as a step wants
+ * to go: a page that can't be ends the stack. The answer is kept with the stack where the step was
+ * right, for then the stack reaches so far as long as it is in use. A step that is in the dark, or
+ * wrong, may have gone beyond the stack's end, to what is unmapped next. A walk beyond interrupted
+ * code that was read asks for nothing, and goes no farther than the page that it stands in: the
+ * answer may be wrong by the time that it reads.
  */
 #include "agent/unwind/rows.h"
 #include "agent/unwind/thread.h"
@@ -53,8 +55,9 @@ static inline void walk_enter(struct walk *w, uint64_t sp)
 	w->bounded = region->known;
 }
 
-/* Can be read what a step reads, up to `end`? Asks the host if nobody has: for all from w->high on, which moves; in a frame so large
- * that each event would hold up the program, only from `begin` on. Then the walk has to enter the caller's sp anew. */
+/* Can be read what a step reads, up to `end`? Asks the host if nobody has: for all from w->high on,
+ * which moves; in a frame so large that each event would hold up the program, only from `begin` on.
+ * Then the walk has to enter the caller's sp anew. */
 bool walk_reach(struct walk *w, uint64_t begin, uint64_t end);
 
 /* The step was right: so far the stack reaches. */
@@ -64,8 +67,9 @@ static inline void walk_keep(struct walk *w)
 		w->region->high = w->region->until = w->high;
 }
 
-/* The walk goes on at interrupted code, which may be on another stack. If it has no table, and is read, it is read wrongly now and
- * then, and nothing there would show it: at the first instruction of makecontext's last part, say. */
+/* The walk goes on at interrupted code, which may be on another stack. If it has no table, and is
+ * read, it is read wrongly now and then, and nothing there would show it: at the first instruction
+ * of makecontext's last part, say. */
 void walk_interrupted(struct walk *w, const struct frame *frame);
 
 /* One past what can be read of a stack for sure, if all that is known is that sp is right. */
@@ -74,8 +78,9 @@ static inline uint64_t walk_page_end(uint64_t sp)
 	return ((sp - 1) | 4095) + 1; /* a page, or a part of one, on any processor */
 }
 
-/* Do steps by this row follow what is written in tables, or code on processors where nothing else is? Others may be wrong, and find
- * what looks like the outermost frame: a word that is 0, or the address of a function. */
+/* Do steps by this row follow what is written in tables, or code on processors where nothing else
+ * is? Others may be wrong, and find what looks like the outermost frame: a word that is 0, or the
+ * address of a function. */
 static inline bool row_is_certain(uint32_t row)
 {
 	return !row_is(row, ROW_FRAME_POINTER) && !row_is(row, ROW_SCANNED);
@@ -94,7 +99,8 @@ static ARCH_HOT uint32_t walk_row(struct unwind_thread *thread, const struct fra
 	return rows_get(thread, frame->pc);
 }
 
-/* The step for rows that are not plain, and for plain ones that lead beyond what is known of the stack, or make no sense. */
+/* The step for rows that are not plain, and for plain ones that lead beyond what is known of the
+ * stack, or make no sense. */
 enum step step_special(struct walk *w, const struct frame *frame, struct frame *outer);
 
 /* From `frame`, whose row is set, to its caller: pc, sp, fp and flags of `outer`. They may be the

@@ -1,19 +1,22 @@
 #pragma once
 /*
- * What a person looks for in a profile of allocations, found by rules: stacks of frames with a value go in one by one, totals, the
- * heaviest traces, who began it (the outermost frame that means something), whose code it was (the innermost), parts of the program
- * and findings come out. Where the stacks come from, a file of collapsed lines or a recording, makes no difference; nor does how the
- * result is shown.
+ * What a person looks for in a profile of allocations, found by rules: stacks of frames with a
+ * value go in one by one, totals, the heaviest traces, who began it (the outermost frame that means
+ * something), whose code it was (the innermost), parts of the program and findings come out. Where
+ * the stacks come from, a file of collapsed lines or a recording, makes no difference; nor does how
+ * the result is shown.
  *
  *	analysis_new(&question, &analysis)
- *	analysis_add(analysis, &stack)          for each; `frames` are numbers of analysis_frames(analysis)
+ *	analysis_add(analysis, &stack)          for each; `frames` are numbers of
+ *						analysis_frames(analysis)
  *	analysis_end(analysis, &result)
  *
- * Memory grows with distinct frames, not with stacks: they are looked at as they pass, and only the heaviest are kept (all of one
- * subsystem where a drill asks for them). What is asked of a frame is found out once, and a stack's begin that is the same as the
- * one before is not looked at again.
+ * Memory grows with distinct frames, not with stacks: they are looked at as they pass, and only the
+ * heaviest are kept (all of one subsystem where a drill asks for them). What is asked of a frame is
+ * found out once, and a stack's begin that is the same as the one before is not looked at again.
  *
- * Noise, labels and what wins a tie are those of ClickHouse's scripts for such profiles, so that figures can be compared.
+ * Noise, labels and what wins a tie are those of ClickHouse's scripts for such profiles, so that
+ * figures can be compared.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,10 +41,11 @@ struct analysis;
 struct analysis_question {
 	const struct rules *rules; /* used until analysis_free */
 	uint32_t top;		   /* traces and functions that are listed */
-	const char *search;	   /* part of a frame, whatever its case; NULL: none. Used until analysis_free */
+	const char *search;	   /* part of a frame, whatever its case; NULL: none. Used until
+				      analysis_free */
 	bool drills;
-	uint32_t drill;	    /* a subsystem; RULES_NO_SUBSYSTEM: what belongs to none */
-	bool growth_known;  /* stacks say what of them came of growing; else frames tell */
+	uint32_t drill;	   /* a subsystem; RULES_NO_SUBSYSTEM: what belongs to none */
+	bool growth_known; /* stacks say what of them came of growing; else frames tell */
 	bool blocks_known;
 };
 
@@ -62,7 +66,8 @@ struct analysis_trace {
 };
 
 struct analysis_traces {
-	struct analysis_trace *list; /* the heaviest first; of equal ones the one whose text is larger */
+	struct analysis_trace
+		*list; /* the heaviest first; of equal ones the one whose text is larger */
 	uint32_t count;
 };
 
@@ -72,8 +77,9 @@ struct analysis_function {
 };
 
 struct analysis_functions {
-	struct analysis_function *list; /* the heaviest first; of equal ones the one that came first */
-	uint32_t count, of;		/* shown, and how many there are */
+	struct analysis_function
+		*list;	    /* the heaviest first; of equal ones the one that came first */
+	uint32_t count, of; /* shown, and how many there are */
 };
 
 struct analysis_subsystem {
@@ -96,13 +102,14 @@ struct analysis_finding {
 	enum finding_kind kind;
 	const char *name; /* function or subsystem; NULL: of all */
 	uint64_t value, traces;
-	uint64_t each;	  /* FINDING_REPEATED */
+	uint64_t each; /* FINDING_REPEATED */
 };
 
 struct analysis_search {
 	uint64_t value, traces;
 	struct analysis_traces top;
-	struct analysis_functions callers, callees; /* next to a frame that was found: one further out, one further in */
+	struct analysis_functions callers,
+		callees; /* next to a frame that was found: one further out, one further in */
 };
 
 struct analysis_drill {
@@ -119,7 +126,8 @@ struct analysis_result {
 	uint32_t frames, deepest;
 	struct analysis_traces top;
 	struct analysis_functions outermost, innermost, callers;
-	struct analysis_subsystem *subsystems; /* the heaviest first, those without a stack left out */
+	struct analysis_subsystem
+		*subsystems; /* the heaviest first, those without a stack left out */
 	uint32_t subsystem_count;
 	struct analysis_finding *findings;
 	uint32_t finding_count;
@@ -145,17 +153,20 @@ bool analysis_is_noise(const struct analysis *analysis, uint32_t frame);
 /* What was searched for; NULL: nothing. */
 const char *analysis_searched(const struct analysis *analysis);
 const char *analysis_subsystem_name(const struct analysis *analysis, uint32_t subsystem);
-/* The four innermost frames that mean something, "a <- b <- c <- d", at most 120 characters. Appends. */
+/* The four innermost frames that mean something, "a <- b <- c <- d", at most 120 characters.
+ * Appends. */
 struct buf;
-void analysis_brief(const struct analysis *analysis, const struct analysis_trace *trace, struct buf *out);
+void analysis_brief(const struct analysis *analysis, const struct analysis_trace *trace,
+		    struct buf *out);
 /* A frame as stacks show it: long template arguments as <...>. Appends. */
 void analysis_shorten(const char *frame, struct buf *out);
 /* A frame as functions are listed: also without arguments, at most 120 characters. Appends. */
 void analysis_label(const char *frame, struct buf *out);
-/* What was found, as a headline ("HashTable::resize allocated 12.3 %") and a sentence that says what to do. `out`s of FINDING_TEXT
- * bytes. `counts`: the values are no bytes. */
+/* What was found, as a headline ("HashTable::resize allocated 12.3 %") and a sentence that says
+ * what to do. `out`s of FINDING_TEXT bytes. `counts`: the values are no bytes. */
 #define FINDING_TEXT 512
-void analysis_finding_text(const struct analysis_result *result, const struct analysis_finding *finding, bool counts,
+void analysis_finding_text(const struct analysis_result *result,
+			   const struct analysis_finding *finding, bool counts,
 			   char headline[FINDING_TEXT], char sentence[FINDING_TEXT]);
 /* Percent of the total. */
 double analysis_percent(const struct analysis_result *result, uint64_t value);

@@ -5,7 +5,8 @@
  *	a subsystem dominates        half of all, and more than twice the next
  *	no subsystem                 half of all: then the rules do not fit the program
  *	the same value repeated      by one function on 4 ways or more, 1 % of all together
- *	growth                       a tenth of all; a function: 1 % of all, and half of what it allocated
+ *	growth                       a tenth of all; a function: 1 % of all, and half of what it
+ *				     allocated
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,9 +1,10 @@
 /*
- * Frames for people: long template arguments as <...>, and for lists without arguments. The same as the scripts do it with regular
- * expressions, on characters rather than bytes:
+ * Frames for people: long template arguments as <...>, and for lists without arguments. The same as
+ * the scripts do it with regular expressions, on characters rather than bytes:
  *
  *	re.sub(r'<[^>]{40,}>', '<...>', frame)
- *	s.replace('(anonymous namespace)', '{anon}'); re.sub(r'\(.*', '', s); s.replace('{anon}', '(anonymous namespace)'); s[:120]
+ *	s.replace('(anonymous namespace)', '{anon}'); re.sub(r'\(.*', '', s); s.replace('{anon}',
+ *	'(anonymous namespace)'); s[:120]
  */
 #include <string.h>
 

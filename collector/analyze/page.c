@@ -1,6 +1,7 @@
 /*
- * A report as a page of HTML: to read in a browser, and to print (A4). Its style is inside, there is no script, and nothing is
- * fetched. Names come from outside: all text goes through put_markup, and nowhere into an attribute.
+ * A report as a page of HTML: to read in a browser, and to print (A4). Its style is inside, there
+ * is no script, and nothing is fetched. Names come from outside: all text goes through put_markup,
+ * and nowhere into an attribute.
  */
 #include <stdio.h>
 #include <string.h>

@@ -32,7 +32,8 @@ int frames_judge(struct frames *frames, const struct analysis_question *question
 void frames_done(struct frames *frames);
 
 /* How the texts of two stacks, joined by ';', compare; as strcmp. */
-int stacks_compare(const struct frames *frames, const struct analysis_trace *a, const struct analysis_trace *b);
+int stacks_compare(const struct frames *frames, const struct analysis_trace *a,
+		   const struct analysis_trace *b);
 
 /* ---- sums.c: values by label ---- */
 
@@ -40,7 +41,7 @@ struct sums {
 	struct label_sum {
 		uint64_t value, traces, grown;
 		uint64_t first; /* number of the stack that came first, from 1; 0: none */
-	} *list;		/* by label */
+	} * list;		/* by label */
 	uint32_t capacity;
 	uint32_t count; /* labels that have any */
 };
@@ -48,7 +49,8 @@ struct sums {
 /* `stack`: its number, from 1. 0 or -ENOMEM. */
 int sums_add(struct sums *sums, uint32_t label, uint64_t stack, uint64_t value, uint64_t grown);
 /* The heaviest `most` of them. 0 or -ENOMEM. */
-int sums_rank(const struct sums *sums, const struct frames *frames, uint32_t most, struct analysis_functions *ret_functions);
+int sums_rank(const struct sums *sums, const struct frames *frames, uint32_t most,
+	      struct analysis_functions *ret_functions);
 void sums_done(struct sums *sums);
 
 /* ---- top.c: the heaviest stacks ---- */
@@ -72,13 +74,15 @@ struct search {
 	struct analysis_search result;
 	struct top top;
 	struct sums callers, callees;
-	uint64_t *seen; /* by label: the stack in which it was last counted; callers and callees apart */
+	uint64_t *seen; /* by label: the stack in which it was last counted; callers and callees
+			   apart */
 	uint32_t seen_capacity;
 };
 
 int search_init(struct search *search);
 /* A stack that has such a frame. */
-int search_add(struct search *search, const struct frames *frames, const struct analysis_trace *trace, uint64_t stack);
+int search_add(struct search *search, const struct frames *frames,
+	       const struct analysis_trace *trace, uint64_t stack);
 int search_end(struct search *search, const struct frames *frames);
 void search_done(struct search *search);
 
@@ -116,7 +120,7 @@ struct analysis {
 		uint32_t subsystem;
 		uint32_t outer; /* the first frame that is not outer, from 1; 0: none yet */
 		bool grows, found;
-	} *levels;
+	} * levels;
 	uint32_t levels_capacity;
 	uint32_t unknown; /* frame of stacks without any */
 	struct analysis_result result;

@@ -1,6 +1,7 @@
 /*
- * The same value again and again from one function, on different ways: a buffer of a fixed size that many parts of the program make. So many
- * pairs are told apart, in the order in which they come; what comes when there is no room is not looked at.
+ * The same value again and again from one function, on different ways: a buffer of a fixed size
+ * that many parts of the program make. So many pairs are told apart, in the order in which they
+ * come; what comes when there is no room is not looked at.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /*
- * Two trees of frames into stacks. Frames that read the same are one here, in whatever module they are, as in the collapsed export:
+ * Two trees of frames into stacks. Frames that read the same are one here, in whatever module they
+ * are, as in the collapsed export:
  *
  *	tree    main [app] -> grow [app]   10      stacks   main;grow  17, of it grown 7
  *	                   -> grow [lib]    7
@@ -137,7 +138,7 @@ static int give_all(struct merged *m, struct analysis *analysis)
 }
 
 static int add_trees(struct analysis *analysis, const struct tree *tree, const struct tree *grown,
-		       bool counts, struct err_text *err)
+		     bool counts, struct err_text *err)
 {
 	cleanup(merged_done) struct merged m = {.counts = counts};
 	int r = array_reserve(&m.nodes, &m.capacity, 1, sizeof(*m.nodes));
@@ -163,9 +164,8 @@ static int query_grown(struct view *view, const struct filter *filter, enum valu
 	return query_tree(view, &grown, value, at_ns, ret_tree, err);
 }
 
-int analysis_add_view(struct analysis *analysis, struct view *view,
-		      const struct filter *filter, enum value value, uint64_t at_ns, bool counts,
-		      struct err_text *err)
+int analysis_add_view(struct analysis *analysis, struct view *view, const struct filter *filter,
+		      enum value value, uint64_t at_ns, bool counts, struct err_text *err)
 {
 	cleanup(tree_done) struct tree tree = {0};
 	cleanup(tree_done) struct tree grown = {0};

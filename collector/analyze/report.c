@@ -11,7 +11,8 @@
 #define WORD_LONG    60
 #define OPTIONS_ROOM 200
 
-/* The name without scopes and template arguments, to search for: "resize" of "DB::HashTable<...>::resize". */
+/* The name without scopes and template arguments, to search for: "resize" of
+ * "DB::HashTable<...>::resize". */
 static void last_word(char *out, size_t size, const char *name)
 {
 	size_t length = strcspn(name, "<("), from = 0;

@@ -1,19 +1,23 @@
 #pragma once
 /*
- * Rules by which `collector analyze` judges frames: which only pass an allocation on (noise), which only lead to the work (outer), which
- * grow a block, and which part of a program a stack belongs to. Text, a rule a line:
+ * Rules by which `collector analyze` judges frames: which only pass an allocation on (noise), which
+ * only lead to the work (outer), which grow a block, and which part of a program a stack belongs
+ * to. Text, a rule a line:
  *
  *	# a comment
- *	use allocators               first what that file says: one that is shipped, or one beside this one
+ *	use allocators               first what that file says: one that is shipped, or one beside
+ *				     this one
  *	noise *operator new*         a frame that only passes the allocation on
  *	outer start_thread*          a frame that only leads to where the work begins
  *	grows *realloc*              a frame that says that a block was made larger
- *	subsystem Dictionaries       a part of the program; the lines behind it, set in, are its patterns
+ *	subsystem Dictionaries       a part of the program; the lines behind it, set in, are its
+ *				     patterns
  *		*HashedDictionary*
  *
- * A pattern is compared with the whole frame, as it stands in the stack; `*` at its beginning, at its end, or at both stands for anything.
- * A stack belongs to the subsystem, among those that any of its frames fits, that stands first in the rules: what is asked for
- * (a merge, a query) comes before what serves it (an arena, a buffer). A frame that only leads to the work decides nothing.
+ * A pattern is compared with the whole frame, as it stands in the stack; `*` at its beginning, at
+ * its end, or at both stands for anything. A stack belongs to the subsystem, among those that any
+ * of its frames fits, that stands first in the rules: what is asked for (a merge, a query) comes
+ * before what serves it (an arena, a buffer). A frame that only leads to the work decides nothing.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,8 +36,9 @@ struct rules_verdict {
 };
 
 /*
- * `name` is a path (it holds a '/', or there is such a file), or the name of rules that are shipped: they lie in
- * share/heapcast/rules beside the program's folder. -ENOENT, -EINVAL: the sentence names file and line, or what there is. -E2BIG.
+ * `name` is a path (it holds a '/', or there is such a file), or the name of rules that are
+ * shipped: they lie in share/heapcast/rules beside the program's folder. -ENOENT, -EINVAL: the
+ * sentence names file and line, or what there is. -E2BIG.
  */
 int rules_read(const char *name, struct rules **ret_rules, struct err_text *err);
 void rules_free(struct rules *rules);

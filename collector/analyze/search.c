@@ -13,7 +13,8 @@ int search_init(struct search *search)
 	return top_init(&search->top, ANALYSIS_SEARCH_TOP);
 }
 
-/* A neighbour counts once in a stack, however often it is one (recursion). `side` 0: callers, 1: callees. */
+/* A neighbour counts once in a stack, however often it is one (recursion). `side` 0: callers, 1:
+ * callees. */
 static int add_neighbour(struct search *s, unsigned side, const struct frames *frames,
 			 uint32_t frame, const struct analysis_trace *trace, uint64_t stack)
 {

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * `collector export --anonymise`: a recording under other names (store.h, recording_anonymise), with the names of functions as the
- * data folder's symbols have them. Any other format is then made of that recording.
+ * `collector export --anonymise`: a recording under other names (store.h, recording_anonymise),
+ * with the names of functions as the data folder's symbols have them. Any other format is then made
+ * of that recording.
  */
 #include "collector/cli/command.h"
 
@@ -15,6 +16,7 @@ struct anonymise_choice {
 
 extern const struct option anonymise_table[];
 
-/* The export that the call asks for, under other names: without a format, or with "heapcast", a recording; any other format is made
- * by `export`, which is called with options that ask for no other names and with the recording that has them. An exit status. */
+/* The export that the call asks for, under other names: without a format, or with "heapcast", a
+ * recording; any other format is made by `export`, which is called with options that ask for no
+ * other names and with the recording that has them. An exit status. */
 int anonymise_export(struct command_call *call, int (*export)(struct command_call *call));

@@ -1,22 +1,26 @@
 #pragma once
 /*
- * How a subcommand of `collector` declares itself: one file a subcommand, in it one `const struct command command_NAME`, and
- * one line in commands.h. The tables below are all that `--help`, the parser and the environment know of it.
+ * How a subcommand of `collector` declares itself: one file a subcommand, in it one `const struct
+ * command command_NAME`, and one line in commands.h. The tables below are all that `--help`, the
+ * parser and the environment know of it.
  *
- * Options are written into a struct of the command's own, by offset. It begins with struct common_options, so that tables can be
- * shared: a table made for a struct also fits every struct that begins with it.
+ * Options are written into a struct of the command's own, by offset. It begins with struct
+ * common_options, so that tables can be shared: a table made for a struct also fits every struct
+ * that begins with it.
  *
  *	struct list_options { struct common_options common; const char *sort; };
  *	static const struct option list_table[] = {
  *		OPTION_TEXT(struct list_options, sort, "sort", "NAME", "sort by NAME: start, size"),
  *		{0},
  *	};
- *	static const struct option_group groups[] = {{NULL, list_table}, {"Common options", common_table}, {0}};
- *	const struct command command_list = {.name = "list", .groups = groups, .options_size = sizeof(struct list_options), ...};
+ *	static const struct option_group groups[] = {{NULL, list_table}, {"Common options",
+ *	common_table}, {0}}; const struct command command_list = {.name = "list", .groups = groups,
+ *	.options_size = sizeof(struct list_options), ...};
  *
- * Every long option is also the variable HEAPCAST_NAME (upper case, '-' as '_'); the command line wins over it.
- * A value may follow as `--name value` or `--name=value`; `--no-flag` takes a flag back; `--` ends the options.
- * Strings point into the command line or the environment; a struct starts as zero bytes, or as `defaults` says.
+ * Every long option is also the variable HEAPCAST_NAME (upper case, '-' as '_'); the command line
+ * wins over it. A value may follow as `--name value` or `--name=value`; `--no-flag` takes a flag
+ * back; `--` ends the options. Strings point into the command line or the environment; a struct
+ * starts as zero bytes, or as `defaults` says.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,7 +44,8 @@ enum option_kind {
 	OPTION_KIND_NUMBER,   /* uint64_t */
 	OPTION_KIND_SIZE,     /* uint64_t bytes: 8M */
 	OPTION_KIND_TIME,     /* uint64_t ns: 10s */
-	OPTION_KIND_LIST,     /* struct option_list: may come again; in the environment separated by commas */
+	OPTION_KIND_LIST,     /* struct option_list: may come again; in the environment separated by
+				 commas */
 	OPTION_KIND_PAIR,     /* struct option_pairs: the option's own name goes along (filters) */
 };
 
@@ -52,31 +57,54 @@ struct option_list {
 struct option_pairs {
 	struct option_pair {
 		const char *name, *value;
-	} *list;
+	} * list;
 	size_t count;
 };
 
 struct option {
-	const char *name;     /* without the dashes */
-	char letter;	      /* short form, 0: none */
+	const char *name; /* without the dashes */
+	char letter;	  /* short form, 0: none */
 	enum option_kind kind;
 	const char *argument; /* what stands for the value in --help; NULL for a flag */
 	const char *help;     /* one or two lines; wrapped when shown */
 	size_t offset;
 };
 
-#define OPTION_FLAG(type, field, name, help)	       {name, 0, OPTION_KIND_FLAG, NULL, help, offsetof(type, field)}
-#define OPTION_TEXT(type, field, name, arg, help)      {name, 0, OPTION_KIND_TEXT, arg, help, offsetof(type, field)}
-#define OPTION_NUMBER(type, field, name, arg, help)    {name, 0, OPTION_KIND_NUMBER, arg, help, offsetof(type, field)}
-#define OPTION_SIZE(type, field, name, arg, help)      {name, 0, OPTION_KIND_SIZE, arg, help, offsetof(type, field)}
-#define OPTION_TIME(type, field, name, arg, help)      {name, 0, OPTION_KIND_TIME, arg, help, offsetof(type, field)}
-#define OPTION_LIST(type, field, name, arg, help)      {name, 0, OPTION_KIND_LIST, arg, help, offsetof(type, field)}
-#define OPTION_PAIR(type, field, name, arg, help)      {name, 0, OPTION_KIND_PAIR, arg, help, offsetof(type, field)}
-#define OPTION_LETTER(l, type, field, kind, name, arg, help)                                                           \
-	{name, l, OPTION_KIND_##kind, arg, help, offsetof(type, field)}
+#define OPTION_FLAG(type, field, name, help)                                                       \
+	{                                                                                          \
+		name, 0, OPTION_KIND_FLAG, NULL, help, offsetof(type, field)                       \
+	}
+#define OPTION_TEXT(type, field, name, arg, help)                                                  \
+	{                                                                                          \
+		name, 0, OPTION_KIND_TEXT, arg, help, offsetof(type, field)                        \
+	}
+#define OPTION_NUMBER(type, field, name, arg, help)                                                \
+	{                                                                                          \
+		name, 0, OPTION_KIND_NUMBER, arg, help, offsetof(type, field)                      \
+	}
+#define OPTION_SIZE(type, field, name, arg, help)                                                  \
+	{                                                                                          \
+		name, 0, OPTION_KIND_SIZE, arg, help, offsetof(type, field)                        \
+	}
+#define OPTION_TIME(type, field, name, arg, help)                                                  \
+	{                                                                                          \
+		name, 0, OPTION_KIND_TIME, arg, help, offsetof(type, field)                        \
+	}
+#define OPTION_LIST(type, field, name, arg, help)                                                  \
+	{                                                                                          \
+		name, 0, OPTION_KIND_LIST, arg, help, offsetof(type, field)                        \
+	}
+#define OPTION_PAIR(type, field, name, arg, help)                                                  \
+	{                                                                                          \
+		name, 0, OPTION_KIND_PAIR, arg, help, offsetof(type, field)                        \
+	}
+#define OPTION_LETTER(l, type, field, kind, name, arg, help)                                       \
+	{                                                                                          \
+		name, l, OPTION_KIND_##kind, arg, help, offsetof(type, field)                      \
+	}
 
 struct option_group {
-	const char *heading; /* NULL: "Options" */
+	const char *heading;	      /* NULL: "Options" */
 	const struct option *options; /* ends with {0}; NULL ends the groups */
 };
 
@@ -90,15 +118,16 @@ struct command_call {
 
 struct command {
 	const char *name;
-	const char *summary;  /* for the table of commands: a few words, no full stop */
-	const char *usage;    /* what follows the name: "[OPTION...] STREAM" */
-	const char *about;    /* paragraphs for --help, lines of at most 79 columns, ends with a newline */
+	const char *summary; /* for the table of commands: a few words, no full stop */
+	const char *usage;   /* what follows the name: "[OPTION...] STREAM" */
+	const char *
+		about; /* paragraphs for --help, lines of at most 79 columns, ends with a newline */
 	const char *examples; /* lines for --help, indented by two; may be NULL */
 	const struct option_group *groups;
 	size_t options_size;
-	const void *defaults; /* options_size bytes; NULL: zero */
-	int arguments_min, arguments_max; /* of arguments that are no options; max -1: any */
-	bool hidden;	      /* not in the table of commands */
+	const void *defaults;		       /* options_size bytes; NULL: zero */
+	int arguments_min, arguments_max;      /* of arguments that are no options; max -1: any */
+	bool hidden;			       /* not in the table of commands */
 	int (*run)(struct command_call *call); /* returns an enum exit_status */
 };
 
@@ -114,19 +143,25 @@ extern const struct option data_table[];   /* --data only */
 extern const struct option common_table[]; /* --data, --json */
 
 /* Something to know beside the answer, on standard error. */
-void command_note(const struct command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void command_note(const struct command *command, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 /* What the recording's opening had to leave out or make anew, as a note. */
 void command_note_opening(const struct command *command, const struct recording *recording);
 /* Messages on standard error, each one sentence; they return what `run` returns. */
-int command_usage_error(const struct command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int command_usage_error(const struct command *command, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 int command_fault(const struct command *command, int error, const struct err_text *err);
-/* Of something that the user named: EXIT_USAGE if it is not there or not what it should be, else as command_fault. */
+/* Of something that the user named: EXIT_USAGE if it is not there or not what it should be, else as
+ * command_fault. */
 int command_input_fault(const struct command *command, int error, const struct err_text *err);
 
-/* The recording's path for a STREAM argument, by the store at `data` if it is not a path. Free it. 0 or negative errno. */
-int command_find_stream(const char *data, const char *stream, char **ret_path, struct err_text *err);
+/* The recording's path for a STREAM argument, by the store at `data` if it is not a path. Free it.
+ * 0 or negative errno. */
+int command_find_stream(const char *data, const char *stream, char **ret_path,
+			struct err_text *err);
 
-/* Progress for recording_open on a terminal, nothing elsewhere; `context` is a text like "reading". Ends its line when done. */
+/* Progress for recording_open on a terminal, nothing elsewhere; `context` is a text like "reading".
+ * Ends its line when done. */
 int command_progress(void *context, uint64_t done, uint64_t of);
 
 /* ---- for main.c ---- */
@@ -136,4 +171,5 @@ const struct command *command_lookup(const char *name);
 int command_main(const struct command *command, int argc, char **argv);
 void command_help(const struct command *command);
 /* The name most like `name` among `count` names, NULL if none is near. */
-const char *command_suggestion(const char *name, const char *(*nth)(const void *of, size_t i), const void *of, size_t count);
+const char *command_suggestion(const char *name, const char *(*nth)(const void *of, size_t i),
+			       const void *of, size_t count);

@@ -1,34 +1,35 @@
 #pragma once
-/* The subcommands, in the order in which `collector help` shows them: X(NAME) stands for `command_NAME`, in NAME.c. */
-#define COMMANDS(X)                                                                                                    \
-	X(gather)                                                                                                      \
-	X(pair)                                                                                                        \
-	X(pairs)                                                                                                       \
-	X(list)                                                                                                        \
-	X(ledger)                                                                                                      \
-	X(report)													\
-	X(top)														\
-	X(leaks)													\
-	X(temporary)													\
-	X(timeline)													\
-	X(tree)														\
-	X(histogram)													\
-	X(diff)														\
-	X(maps)														\
-	X(sql)														\
-	X(flamegraph)													\
-	X(export)													\
-	X(import)													\
-	X(import_worker)												\
-	X(extract)													\
-	X(strip)													\
-	X(pack)														\
-	X(analyze)													\
-	X(ctl)														\
-	X(snapshot)													\
-	X(serve)													\
-	X(symbols)													\
-	X(symbols_worker)												\
+/* The subcommands, in the order in which `collector help` shows them: X(NAME) stands for
+ * `command_NAME`, in NAME.c. */
+#define COMMANDS(X)                                                                                \
+	X(gather)                                                                                  \
+	X(pair)                                                                                    \
+	X(pairs)                                                                                   \
+	X(list)                                                                                    \
+	X(ledger)                                                                                  \
+	X(report)                                                                                  \
+	X(top)                                                                                     \
+	X(leaks)                                                                                   \
+	X(temporary)                                                                               \
+	X(timeline)                                                                                \
+	X(tree)                                                                                    \
+	X(histogram)                                                                               \
+	X(diff)                                                                                    \
+	X(maps)                                                                                    \
+	X(sql)                                                                                     \
+	X(flamegraph)                                                                              \
+	X(export)                                                                                  \
+	X(import)                                                                                  \
+	X(import_worker)                                                                           \
+	X(extract)                                                                                 \
+	X(strip)                                                                                   \
+	X(pack)                                                                                    \
+	X(analyze)                                                                                 \
+	X(ctl)                                                                                     \
+	X(snapshot)                                                                                \
+	X(serve)                                                                                   \
+	X(symbols)                                                                                 \
+	X(symbols_worker)                                                                          \
 	X(symbols_fetch)
 
 #include "collector/cli/command.h"

@@ -1,4 +1,5 @@
-/* The program `dot` as a child: it reads the graph from a file without a name and writes to ours. See dot.h. */
+/* The program `dot` as a child: it reads the graph from a file without a name and writes to ours.
+ * See dot.h. */
 #include "collector/cli/dot.h"
 
 #include <errno.h>

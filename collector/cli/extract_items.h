@@ -1,8 +1,9 @@
 #pragma once
 /*
- * What came with a recording, or was fetched for it, and can be written out as files: symbol files of its modules (those that lie
- * in the data folder by build id; an agent has sent them, or somebody has added them), and the last reading of its memory maps. What was
- * in the program's environment is in no recording.
+ * What came with a recording, or was fetched for it, and can be written out as files: symbol files
+ * of its modules (those that lie in the data folder by build id; an agent has sent them, or
+ * somebody has added them), and the last reading of its memory maps. What was in the program's
+ * environment is in no recording.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -28,7 +29,9 @@ struct extract_items {
 	uint32_t modules; /* of the recording, that have a build id */
 };
 
-/* Of the recording at `path`, with the symbol files of the folder `symbols`. 0, or a negative errno with a sentence. */
-int extract_items_find(const char *path, const char *symbols, struct extract_items *ret_items, struct err_text *err);
+/* Of the recording at `path`, with the symbol files of the folder `symbols`. 0, or a negative errno
+ * with a sentence. */
+int extract_items_find(const char *path, const char *symbols, struct extract_items *ret_items,
+		       struct err_text *err);
 void extract_items_done(struct extract_items *items);
 const char *extract_what_name(enum extract_what what);

@@ -55,7 +55,8 @@ static void share_text(char *out, size_t size, const struct figures_info *last)
 			 format_duration(at, last->detailed_ns));
 }
 
-/* The kernel's peak is that of all the time before the look; what came later is known if it said so at the end. */
+/* The kernel's peak is that of all the time before the look; what came later is known if it said so
+ * at the end. */
 static void print_process(const struct figures_info *last, const struct figures_info *most,
 			  bool whole)
 {
@@ -76,11 +77,13 @@ static void print_allocator(const struct allocator_info *a)
 {
 	char used[32], unused[32], top[32], mapped[32], at[32], line[400];
 
-	snprintf(line, sizeof(line),
-		 "Allocator, as of %s: %s in use and %s free in its arenas (%s of that at the top), "
-		 "%s in mappings of single blocks",
-		 format_duration(at, a->time_ns), format_size(used, (double)a->uordblks), format_size(unused, (double)a->fordblks),
-		 format_size(top, (double)a->keepcost), format_size(mapped, (double)a->hblkhd));
+	snprintf(
+		line, sizeof(line),
+		"Allocator, as of %s: %s in use and %s free in its arenas (%s of that at the top), "
+		"%s in mappings of single blocks",
+		format_duration(at, a->time_ns), format_size(used, (double)a->uordblks),
+		format_size(unused, (double)a->fordblks), format_size(top, (double)a->keepcost),
+		format_size(mapped, (double)a->hblkhd));
 	terminal_blanks(2);
 	terminal_paragraph(STYLE_PLAIN, line, 2);
 }

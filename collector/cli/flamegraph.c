@@ -139,13 +139,13 @@ static int check(const struct command_call *call, const struct question_options 
 					   "--width takes pixels from %d to %d, not %llu",
 					   WIDTH_LEAST, WIDTH_MOST, (unsigned long long)o->width);
 	if (o->html && (o->output || o->width || o->inverted))
-		return command_usage_error(
-			call->command,
-			"--%s is about the SVG: it does not go with --html FILE, which is as wide as "
-			"the window and has its roots on top",
-			o->output  ? "output"
-			: o->width ? "width"
-				   : "inverted");
+		return command_usage_error(call->command,
+					   "--%s is about the SVG: it does not go with --html "
+					   "FILE, which is as wide as "
+					   "the window and has its roots on top",
+					   o->output  ? "output"
+					   : o->width ? "width"
+						      : "inverted");
 	if (o->base && o->reversed)
 		return command_usage_error(call->command, "--reversed does not go with --base");
 	return output_weight(call->command, o->weight, ret_weight);
@@ -178,9 +178,10 @@ static int run(struct command_call *call)
 static const struct option flamegraph_table[] = {
 	OPTION_TEXT(struct question_options, output, "output", "FILE",
 		    "write it here; - is standard output (default: heapcast_PROGRAM_ID_VALUE.svg)"),
-	OPTION_TEXT(struct question_options, html, "html", "FILE",
-		    "write the page's flame graph instead, as one file that needs no collector; - is "
-		    "standard output"),
+	OPTION_TEXT(
+		struct question_options, html, "html", "FILE",
+		"write the page's flame graph instead, as one file that needs no collector; - is "
+		"standard output"),
 	OPTION_TEXT(struct question_options, weight, "weight", "WHAT",
 		    "width of a frame: bytes (the default) or blocks"),
 	OPTION_TEXT(struct question_options, base, "base", "STREAM[@TIME]",

@@ -22,13 +22,14 @@
 #include "collector/ingest/ingest.h"
 #include "base/ban.h"
 
-#define NOBODY_MS   10000
-#define PROGRESS_MS 500
+#define NOBODY_MS    10000
+#define PROGRESS_MS  500
 #define MAPPED_BYTES (128 << 10) /* pieces that malloc maps */
 #define ARENAS_MAX   4
-#define MEMORY_LEAST (4u << 20) /* with less there is nothing that could be derived in it: the number would mean nothing */
+/* with less there is nothing that could be derived in it: the number would mean nothing */
+#define MEMORY_LEAST  (4u << 20)
 #define IMPORT_MEMORY (512u << 20) /* at least, for a file that is dropped on the page */
-#define AS_MANY	     UINT64_MAX  /* agents, as there is room for */
+#define AS_MANY	      UINT64_MAX   /* agents, as there is room for */
 
 struct gather_options {
 	struct common_options common;
@@ -311,9 +312,10 @@ static int gather(struct gather *g, struct store *store, char **peers, int peer_
 		.peer_count = (size_t)peer_count,
 		.file_wanted = file_wanted,
 		.file_came = file_came,
-		.agents_max = g->options->agents_max == AS_MANY	     ? 0
-			      : g->options->agents_max > UINT32_MAX ? UINT32_MAX
-								     : (uint32_t)g->options->agents_max,
+		.agents_max = g->options->agents_max == AS_MANY ? 0
+			      : g->options->agents_max > UINT32_MAX
+				      ? UINT32_MAX
+				      : (uint32_t)g->options->agents_max,
 		.memory_limit = g->options->memory_limit,
 		.keep_ns = g->options->keep_ns,
 		.keep_bytes = g->options->keep_bytes,
@@ -358,8 +360,8 @@ static int gather(struct gather *g, struct store *store, char **peers, int peer_
 	return r;
 }
 
-/* --http: the page beside it, in a thread of its own that only reads. What is wrong with it is said before a folder is made. Both are
- * used until http_stop. */
+/* --http: the page beside it, in a thread of its own that only reads. What is wrong with it is said
+ * before a folder is made. Both are used until http_stop. */
 static struct http_place place;
 static struct http_options http_options;
 
@@ -404,7 +406,8 @@ static bool is_wrong_use(int r)
 	return r == -EINVAL || r == -ENODEV || r == -EPERM || r == -ENOENT;
 }
 
-/* What deriving takes comes in large pieces, which go back to the system at once; left to itself malloc would keep up to 32 MiB of each size. */
+/* What deriving takes comes in large pieces, which go back to the system at once; left to itself
+ * malloc would keep up to 32 MiB of each size. */
 static void give_memory_back(void)
 {
 	mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
@@ -428,7 +431,8 @@ static int gather_run(struct command_call *call)
 			"without discovery, name agents (HOST:PORT) or give --listen");
 	if (options->memory_limit < MEMORY_LEAST)
 		return command_usage_error(call->command,
-					   "--memory-limit takes 4M at least: one stream at a time is derived whatever it says");
+					   "--memory-limit takes 4M at least: one stream at a time "
+					   "is derived whatever it says");
 	if (!options->agents_max)
 		return command_usage_error(call->command, "--agents-max takes 1 at least");
 	r = check_http(options, &err);
@@ -477,10 +481,12 @@ static const struct option table[] = {
 	OPTION_SIZE(struct gather_options, keep_bytes, "keep-size", "SIZE",
 		    "remove the oldest ended ones when all take more (20G)"),
 	OPTION_NUMBER(struct gather_options, agents_max, "agents-max", "N",
-		      "agents that are connected at a time (as many as memory and 'ulimit -n' allow: 4096); one with nothing to "
+		      "agents that are connected at a time (as many as memory and 'ulimit -n' "
+		      "allow: 4096); one with nothing to "
 		      "send gives way to one that has"),
 	OPTION_SIZE(struct gather_options, memory_limit, "memory-limit", "SIZE",
-		    "memory for the streams that are received (512M, at least 4M): rows are derived from them in half of it, whatever their number"),
+		    "memory for the streams that are received (512M, at least 4M): rows are "
+		    "derived from them in half of it, whatever their number"),
 	OPTION_LETTER('q', struct gather_options, quiet, FLAG, "quiet", NULL,
 		      "say nothing but warnings"),
 	{0},
@@ -494,7 +500,8 @@ static const struct option key_table[] = {
 static const struct option_group groups[] = {
 	{NULL, table}, {"Who may", key_table}, {"Where", data_table}, {0}};
 
-static const struct gather_options defaults = {.memory_limit = INGEST_MEMORY, .agents_max = AS_MANY};
+static const struct gather_options defaults = {.memory_limit = INGEST_MEMORY,
+					       .agents_max = AS_MANY};
 
 const struct command command_gather = {
 	.name = "gather",

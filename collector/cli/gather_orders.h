@@ -1,7 +1,8 @@
 #pragma once
 /*
- * The part of `collector gather` that gives orders to agents: what `collector ctl` and the page ask by the control socket
- * (collector/control/order.h). A question is answered by a line a stream, as their agents reply.
+ * The part of `collector gather` that gives orders to agents: what `collector ctl` and the page ask
+ * by the control socket (collector/control/order.h). A question is answered by a line a stream, as
+ * their agents reply.
  */
 #include <stdbool.h>
 
@@ -17,6 +18,7 @@ struct gather_orders {
 };
 
 /* False: it is no order. */
-bool gather_orders_question(struct gather_orders *orders, struct control_client *client, const char *line);
+bool gather_orders_question(struct gather_orders *orders, struct control_client *client,
+			    const char *line);
 /* An INGEST_REPLY has come. */
 void gather_orders_reply(struct control *control, const struct ingest_event *event);

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The part of `collector gather` that has the keys by pairing: those of a folder, as it is now. With --key or --cert there are none.
- * Owner: the loop's thread.
+ * The part of `collector gather` that has the keys by pairing: those of a folder, as it is now.
+ * With --key or --cert there are none. Owner: the loop's thread.
  */
 #include <uv.h>
 
@@ -21,8 +21,8 @@ struct gather_pairs {
 };
 
 /* Reads them into the options of ingest. 0; a negative errno with a sentence. */
-int gather_pairs_init(struct gather_pairs *pairs, const struct key_choice *choice, struct ingest_options *io,
-		      struct err_text *err);
+int gather_pairs_init(struct gather_pairs *pairs, const struct key_choice *choice,
+		      struct ingest_options *io, struct err_text *err);
 /* From now on looks four times a second whether there are others. */
 void gather_pairs_start(struct gather_pairs *pairs, uv_loop_t *loop, struct ingest *ingest);
 /* An agent has connected: with which key? */

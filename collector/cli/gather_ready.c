@@ -1,4 +1,5 @@
-/* See gather_ready.h. What can't be worked out is of no concern here: the question that needs it will say. */
+/* See gather_ready.h. What can't be worked out is of no concern here: the question that needs it
+ * will say. */
 #include "collector/cli/gather_ready.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * The part of `collector gather` that works out, once a stream has ended and while nobody waits for it, what is kept beside its rows
- * for questions (query_prepare): one stream after the other, in a worker of the loop.
+ * The part of `collector gather` that works out, once a stream has ended and while nobody waits for
+ * it, what is kept beside its rows for questions (query_prepare): one stream after the other, in a
+ * worker of the loop.
  */
 #include <stdatomic.h>
 #include <stdbool.h>

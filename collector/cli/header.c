@@ -223,20 +223,22 @@ static void print_snapshot(const struct process_info *p)
 	terminal_paragraph(STYLE_DIM, line, 2);
 }
 
-/* "from 2026-11-24 03:16:55 for 49.1 ms"; of a program that was joined in mid-life, or left while it lives: "watched from ..., when it
- * had run for 3 h, until ..." */
+/* "from 2026-11-24 03:16:55 for 49.1 ms"; of a program that was joined in mid-life, or left while
+ * it lives: "watched from ..., when it had run for 3 h, until ..." */
 static void format_watched(char *out, size_t size, const struct process_info *p, uint64_t end_ns)
 {
 	char when[64], until[64], lasted[64], ran[64], before[128] = "";
 
 	format_time(when, sizeof(when), p->start_wall_ns);
 	if (watched_whole(p)) {
-		snprintf(out, size, "from %s for %s", when, whole_duration(lasted, sizeof(lasted), end_ns));
+		snprintf(out, size, "from %s for %s", when,
+			 whole_duration(lasted, sizeof(lasted), end_ns));
 		return;
 	}
 	format_time(until, sizeof(until), p->start_wall_ns + end_ns);
 	if (p->ran_before_ns)
-		snprintf(before, sizeof(before), ", when it had run for %s,", whole_duration(ran, sizeof(ran), p->ran_before_ns));
+		snprintf(before, sizeof(before), ", when it had run for %s,",
+			 whole_duration(ran, sizeof(ran), p->ran_before_ns));
 	snprintf(out, size, "watched from %s%s until %s, for %s", when, before, until,
 		 whole_duration(lasted, sizeof(lasted), end_ns));
 }

@@ -1,5 +1,6 @@
 #pragma once
-/* The lines about the program that was recorded, at the top of what report, top and leaks show; and the notes at the end. */
+/* The lines about the program that was recorded, at the top of what report, top and leaks show; and
+ * the notes at the end. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -7,14 +8,14 @@ struct json;
 struct process_info;
 struct question;
 
-
 /* What the recording does not hold comes first (incomplete.h). */
 void header_print(const struct question *q);
 /* The largest sample interval that was ever in force, as far as its marks say; 0: none. */
 uint64_t header_interval(const struct question *q);
 /* The same as an object. */
 void header_json(struct json *json, const char *key, const struct question *q);
-/* Begins an answer about one recording: an object with what the recording does not hold, if anything, and `process`. */
+/* Begins an answer about one recording: an object with what the recording does not hold, if
+ * anything, and `process`. */
 struct buf;
 void header_json_begin(struct json *json, struct buf *out, const struct question *q);
 /* The ledger's verdict in one line. */

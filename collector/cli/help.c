@@ -9,7 +9,8 @@
 #define HELP_WIDTH   79
 #define USAGE_INDENT 4
 
-/* `text`, broken at blanks, where the line is `used` wide already; lines that follow begin at `indent`. */
+/* `text`, broken at blanks, where the line is `used` wide already; lines that follow begin at
+ * `indent`. */
 static void wrapped(const char *text, int used, int indent)
 {
 	int column = used;

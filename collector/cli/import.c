@@ -1,4 +1,5 @@
-/* collector import: files of other tools become streams, and what a board has kept the rest of one. */
+/* collector import: files of other tools become streams, and what a board has kept the rest of
+ * one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

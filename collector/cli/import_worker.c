@@ -1,5 +1,6 @@
-/* The process in which a file is imported that came over HTTP, started by collector/http/import.c; not for people. Standard input is the file.
- * On standard output it says what became of it: the answer, or "STATUS sentence". */
+/* The process in which a file is imported that came over HTTP, started by collector/http/import.c;
+ * not for people. Standard input is the file. On standard output it says what became of it: the
+ * answer, or "STATUS sentence". */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -76,7 +77,8 @@ static int hold_to_limits(struct command_call *call, struct err_text *err)
 		     : 0;
 }
 
-/* A recording begins with a frame of LZ4 (proto/README.md), and no other file does that is imported. */
+/* A recording begins with a frame of LZ4 (proto/README.md), and no other file does that is
+ * imported. */
 static bool is_recording(void)
 {
 	static const unsigned char magic[4] = {0x04, 0x22, 0x4d, 0x18};

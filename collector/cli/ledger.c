@@ -1,4 +1,5 @@
-/* collector ledger: the account of a recording, and what it does not hold. Nothing is lost in silence. */
+/* collector ledger: the account of a recording, and what it does not hold. Nothing is lost in
+ * silence. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,8 @@
 #include "collector/store/store.h"
 #include "base/ban.h"
 
-#define THREADS_SHOWN 20
-#define GAPS_SHOWN    20
+#define THREADS_SHOWN	 20
+#define GAPS_SHOWN	 20
 #define UNRECORDED_SHOWN 20
 
 static void print_lines(const struct recording *r)

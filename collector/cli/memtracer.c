@@ -1,5 +1,6 @@
 /*
- * collector analyze --format memtracer: a line a call site and allocating function, as a tracer of another world prints it.
+ * collector analyze --format memtracer: a line a call site and allocating function, as a tracer of
+ * another world prints it.
  *
  *	Memory Tracer. Recorded 45678 allocations.
  *

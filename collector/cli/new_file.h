@@ -1,8 +1,9 @@
 #pragma once
 /*
- * A file that takes its place when it is whole: written beside it under another name, mode 0600 as recordings have it, and moved there
- * at the end. What was there before stays until then, and so it may be what the new one is made of. A path "-" is standard output;
- * a device or a pipe is written as it is.
+ * A file that takes its place when it is whole: written beside it under another name, mode 0600 as
+ * recordings have it, and moved there at the end. What was there before stays until then, and so it
+ * may be what the new one is made of. A path "-" is standard output; a device or a pipe is written
+ * as it is.
  */
 #include <stdbool.h>
 
@@ -14,7 +15,10 @@ struct new_file {
 	int fd;
 };
 
-#define NEW_FILE_NONE {.fd = -1}
+#define NEW_FILE_NONE                                                                              \
+	{                                                                                          \
+		.fd = -1                                                                           \
+	}
 
 /* 0; -EEXIST: `path` is there, and may not be replaced; others, with a sentence. */
 int new_file_open(struct new_file *file, const char *path, bool replace, struct err_text *err);

@@ -1,5 +1,6 @@
 #pragma once
-/* `collector pack --with-binaries`: the files of the modules in a recording's backtraces, as they are found on this machine. */
+/* `collector pack --with-binaries`: the files of the modules in a recording's backtraces, as they
+ * are found on this machine. */
 #include <stddef.h>
 
 #include "base/intern.h"
@@ -14,6 +15,8 @@ struct pack_files {
 	struct intern found, missing; /* build ids */
 };
 
-/* One for each build id. Of which there is none is named on standard error. 0 or a negative errno. */
-int pack_files_find(struct pack_files *files, const struct question *question, struct err_text *err);
+/* One for each build id. Of which there is none is named on standard error. 0 or a negative
+ * errno. */
+int pack_files_find(struct pack_files *files, const struct question *question,
+		    struct err_text *err);
 void pack_files_done(struct pack_files *files);

@@ -1,4 +1,5 @@
-/* collector pair: a key of their own for this collector and an agent, by a code that is pasted once. */
+/* collector pair: a key of their own for this collector and an agent, by a code that is pasted
+ * once. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
 
 #define PAIRS_FOLDER "pairs" /* see pairs_place */
 
-#define PAIRS_OPTION(type, field)                                                                                      \
-	OPTION_TEXT(type, field, "pairs", "DIR",                                                                       \
-		    "the folder of keys by pairing (as root /etc/heapcast/pairs, else ~/.config/heapcast/pairs; empty: none)")
+#define PAIRS_OPTION(type, field)                                                                  \
+	OPTION_TEXT(type, field, "pairs", "DIR",                                                   \
+		    "the folder of keys by pairing (as root /etc/heapcast/pairs, else "            \
+		    "~/.config/heapcast/pairs; empty: none)")

@@ -1,6 +1,7 @@
 #pragma once
 /*
- * What the commands that ask about one stream have in common: their options, opening the recording with its symbols, filters.
+ * What the commands that ask about one stream have in common: their options, opening the recording
+ * with its symbols, filters.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,7 +52,7 @@ struct question {
 	struct question_progress *progress; /* of the filter */
 	enum value value;
 	uint64_t at_ns;
-	bool live;    /* its end has not been seen: the numbers are as far as it goes */
+	bool live; /* its end has not been seen: the numbers are as far as it goes */
 	bool sampled;
 	struct completeness completeness; /* what it does not hold: each answer begins with it */
 };
@@ -59,8 +60,10 @@ struct question {
 /* Opens `stream`, which may end in @TIME: then what was in use at that moment is asked for. */
 int question_open_named(struct command_call *call, const char *stream, enum value default_value,
 			struct question *ret_question);
-/* Opens the stream that the call names (`last` if it names none). EXIT_DONE, or another exit status after saying why. */
-int question_open(struct command_call *call, enum value default_value, struct question *ret_question);
+/* Opens the stream that the call names (`last` if it names none). EXIT_DONE, or another exit status
+ * after saying why. */
+int question_open(struct command_call *call, enum value default_value,
+		  struct question *ret_question);
 void question_close(struct question *question);
 /* Opens, has `answer` print, closes. An exit status. */
 int question_run(struct command_call *call, enum value default_value,
@@ -69,7 +72,9 @@ int question_run(struct command_call *call, enum value default_value,
 int question_failed(const struct question *question, int error, const struct err_text *err);
 /* "leaked" of an ended program, "in use" of one that goes on. */
 const char *question_leaked_name(const struct question *question);
-/* The same in a sentence: "never freed", "in use as of the last batch"...; `heading`: as its beginning. */
+/* The same in a sentence: "never freed", "in use as of the last batch"...; `heading`: as its
+ * beginning. */
 const char *question_unfreed(const struct question *question, bool heading);
 /* A short name for files: program and the id's first digits. */
-void question_file_name(const struct question *question, const char *suffix, char *out, size_t size);
+void question_file_name(const struct question *question, const char *suffix, char *out,
+			size_t size);

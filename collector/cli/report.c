@@ -115,7 +115,8 @@ static int print_text(const struct question *q, const struct overview *a, size_t
 	figures_print(q);
 	print_sites(q, "Most allocated, by call site", &a->allocated, count);
 	print_sites(q, "Most in use at the peak", &a->peak, (count + 1) / 2);
-	print_sites(q, q->live ? "Most in use now" : question_unfreed(q, true), &a->leaked, (count + 1) / 2);
+	print_sites(q, q->live ? "Most in use now" : question_unfreed(q, true), &a->leaked,
+		    (count + 1) / 2);
 	ledger_verdict_print(q);
 	notes_print(q);
 	print_next(q);

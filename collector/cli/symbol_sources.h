@@ -1,5 +1,6 @@
 #pragma once
-/* Where names come from, as the user chose it: the options of every command that shows functions. */
+/* Where names come from, as the user chose it: the options of every command that shows
+ * functions. */
 #include <stdint.h>
 
 #include "collector/cli/command.h"
@@ -13,16 +14,18 @@ struct symbol_choice {
 	uint64_t timeout_ns;
 };
 
-/* The variable DEBUGINFOD_URLS is not looked at: Debian sets it for everybody, and then it is nobody's decision to tell a server
- * on the internet which programs are being looked into. */
-#define SYMBOL_OPTIONS(type, field)                                                                                    \
-	OPTION_LIST(type, field.folders, "symbols", "DIR",                                                             \
-		    "look for debug information below this folder first; may be given more than once"),               \
-	OPTION_LIST(type, field.servers, "debuginfod", "URL",                                                          \
-		    "ask this debuginfod server for what is not here; may be given more than once; without it "       \
-		    "nobody is asked"),                                                                                \
-	OPTION_TIME(type, field.timeout_ns, "debuginfod-timeout", "TIME",                                              \
-		    "give up on a server that sends nothing for so long (20s)")
+/* The variable DEBUGINFOD_URLS is not looked at: Debian sets it for everybody, and then it is
+ * nobody's decision to tell a server on the internet which programs are being looked into. */
+#define SYMBOL_OPTIONS(type, field)                                                                \
+	OPTION_LIST(type, field.folders, "symbols", "DIR",                                         \
+		    "look for debug information below this folder first; may be given more than "  \
+		    "once"),                                                                       \
+		OPTION_LIST(type, field.servers, "debuginfod", "URL",                              \
+			    "ask this debuginfod server for what is not here; may be given more "  \
+			    "than once; without it "                                               \
+			    "nobody is asked"),                                                    \
+		OPTION_TIME(type, field.timeout_ns, "debuginfod-timeout", "TIME",                  \
+			    "give up on a server that sends nothing for so long (20s)")
 
 struct symbol_sources {
 	const char **folders, **servers; /* NULL-terminated; servers NULL: none */
@@ -32,8 +35,10 @@ struct symbol_sources {
 
 /* 0 or -ENOMEM. */
 int symbol_sources_init(struct symbol_sources *sources, const struct symbol_choice *choice);
-/* As init, and opens them, with the symbol files at `data` and, if a store is there, the names kept in it. The symbols are
- * the caller's and to be freed before symbol_sources_close, which is due after a failure, too. */
-int symbol_sources_open(struct symbol_sources *sources, const char *data, const struct symbol_choice *choice,
-			struct symbols **ret_symbols, struct err_text *err);
+/* As init, and opens them, with the symbol files at `data` and, if a store is there, the names kept
+ * in it. The symbols are the caller's and to be freed before symbol_sources_close, which is due
+ * after a failure, too. */
+int symbol_sources_open(struct symbol_sources *sources, const char *data,
+			const struct symbol_choice *choice, struct symbols **ret_symbols,
+			struct err_text *err);
 void symbol_sources_close(struct symbol_sources *sources);

@@ -1,4 +1,5 @@
-/* collector symbols: what names the code of recordings: add files, fetch them from agents, list them, and say what is missing. */
+/* collector symbols: what names the code of recordings: add files, fetch them from agents, list
+ * them, and say what is missing. */
 #include <errno.h>
 #include <fts.h>
 #include <inttypes.h>
@@ -73,7 +74,8 @@ static void add_named(struct adding *a, const char *path)
 		add_file(a, path, true);
 }
 
-/* In a folder, what is no ELF file or has no build id is passed over. The store itself may lie in it. */
+/* In a folder, what is no ELF file or has no build id is passed over. The store itself may lie in
+ * it. */
 static int add_folder(struct adding *a, char *path)
 {
 	char *const paths[] = {path, NULL};

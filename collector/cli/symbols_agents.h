@@ -11,7 +11,7 @@ struct wanted_file {
 	const char *name; /* for a person */
 };
 
-/* Asks for one after the other, and says what became of each on standard output. `ret_failed`: how many did not come. 0, or a
- * negative errno with the reason if there is nobody to ask. */
-int symbols_fetch_files(const char *data, const struct wanted_file *files, size_t count, size_t *ret_failed,
-			struct err_text *err);
+/* Asks for one after the other, and says what became of each on standard output. `ret_failed`: how
+ * many did not come. 0, or a negative errno with the reason if there is nobody to ask. */
+int symbols_fetch_files(const char *data, const struct wanted_file *files, size_t count,
+			size_t *ret_failed, struct err_text *err);

@@ -1,4 +1,5 @@
-/* Binaries out of a recording. See symbols_brought.h. Nothing in it is believed but what the file itself says, once it is whole. */
+/* Binaries out of a recording. See symbols_brought.h. Nothing in it is believed but what the file
+ * itself says, once it is whole. */
 #include "collector/cli/symbols_brought.h"
 
 #include <errno.h>

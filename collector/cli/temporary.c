@@ -8,9 +8,10 @@
 
 static const struct option temporary_table[] = {
 	OPTION_NUMBER(struct question_options, count, "count", "N", "rows shown (10)"),
-	OPTION_TEXT(struct question_options, by, "by", "WHAT",
-		    "a row for each site (call site, the default), function (whatever the line and the "
-		    "build) or backtrace"),
+	OPTION_TEXT(
+		struct question_options, by, "by", "WHAT",
+		"a row for each site (call site, the default), function (whatever the line and the "
+		"build) or backtrace"),
 	{0},
 };
 

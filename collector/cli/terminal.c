@@ -54,7 +54,8 @@ static void end(enum style style)
 		fputs("\033[0m", stdout);
 }
 
-/* Bytes of the character at `p` (one column), 0 at the end; ret_code: what may be printed, or '?'. */
+/* Bytes of the character at `p` (one column), 0 at the end; ret_code: what may be printed, or
+ * '?'. */
 static size_t character(const char *p, uint32_t *ret_code)
 {
 	size_t length = *p ? utf8_next(p, strnlen(p, 4), ret_code) : 0;

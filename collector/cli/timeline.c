@@ -19,7 +19,7 @@
 #include "base/ban.h"
 
 #define GRAPH_ROWS     10
-#define COUNT_MAX   100000
+#define COUNT_MAX      100000
 #define PICTURE_POINTS 1000
 
 static uint64_t highest(const struct timeline *t)
@@ -147,7 +147,8 @@ static int print(struct question *q, const struct question_options *o, struct ti
 	if (o->common.json)
 		return print_timeline_json(q, &table, bands);
 	header_print(q);
-	snprintf(heading, sizeof(heading), "In use%s%s", q->value == VALUE_LEAKED ? ", of what was " : "",
+	snprintf(heading, sizeof(heading), "In use%s%s",
+		 q->value == VALUE_LEAKED ? ", of what was " : "",
 		 q->value == VALUE_LEAKED ? watched_unfreed(recording_process(q->recording)) : "");
 	terminal_heading(heading);
 	if (bands->asked) {

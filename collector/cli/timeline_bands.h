@@ -14,7 +14,8 @@ struct timeline_bands {
 };
 
 /* An exit status, after saying what is wrong. timeline_bands_done in any case. */
-int timeline_bands_init(struct timeline_bands *bands, const struct question *question, const struct question_options *options);
+int timeline_bands_init(struct timeline_bands *bands, const struct question *question,
+			const struct question_options *options);
 void timeline_bands_done(struct timeline_bands *bands);
 void print_bands(const struct timeline *timeline, const struct timeline_bands *bands);
 /* The line below a graph, which begins with `zero`, and the times at its ends. */

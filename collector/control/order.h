@@ -10,8 +10,8 @@
  *   refused STREAM CODE TEXT
  *   ok | no WHY
  *
- * TARGET is a stream's 32 digits, `all` (live streams), or `host=NAME` (those of that host). A text may be empty. Both ends
- * check what the other one writes.
+ * TARGET is a stream's 32 digits, `all` (live streams), or `host=NAME` (those of that host). A text
+ * may be empty. Both ends check what the other one writes.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,7 +22,13 @@
 #define CONTROL_WAIT_MAX_MS    60000
 
 /* Numbers of enum Action and enum Mode in heapcast.proto. */
-enum control_action { CONTROL_START = 1, CONTROL_STOP, CONTROL_MODE, CONTROL_SNAPSHOT, CONTROL_MARK };
+enum control_action {
+	CONTROL_START = 1,
+	CONTROL_STOP,
+	CONTROL_MODE,
+	CONTROL_SNAPSHOT,
+	CONTROL_MARK
+};
 
 /* Numbers of enum ReplyStatus, up to CONTROL_MALFORMED. */
 enum control_code {
@@ -51,8 +57,10 @@ struct control_order {
 	char text[CONTROL_ORDER_TEXT_MAX + 1];
 };
 
-/* Fills action and what belongs to it from words that a person wrote. 0; -EINVAL with a sentence in `ret_why`. */
-int control_order_say(struct control_order *order, const char *action, const char *argument, const char **ret_why);
+/* Fills action and what belongs to it from words that a person wrote. 0; -EINVAL with a sentence in
+ * `ret_why`. */
+int control_order_say(struct control_order *order, const char *action, const char *argument,
+		      const char **ret_why);
 /* 0 or -EMSGSIZE. */
 int control_order_format(char *out, size_t size, const struct control_order *order);
 /* 0; -EINVAL with a sentence. */

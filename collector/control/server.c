@@ -253,8 +253,8 @@ static void on_connection(uv_stream_t *listener, int status)
 
 /* ---- the beginning ---- */
 
-/* A socket for this user only, before anybody can connect. What lies there is of a collector that is gone: the caller has the
- * folder's lock. */
+/* A socket for this user only, before anybody can connect. What lies there is of a collector that
+ * is gone: the caller has the folder's lock. */
 static int make_socket(const char *folder, struct err_text *err)
 {
 	struct sockaddr_un address;

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The account of a recording: what was produced, stored and lost, why, and how the program ended. `collector ledger`, its --json, the REST
- * API and the page tell the same lines in the same words.
+ * The account of a recording: what was produced, stored and lost, why, and how the program ended.
+ * `collector ledger`, its --json, the REST API and the page tell the same lines in the same words.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,47 +14,47 @@ struct mark_info;
 struct process_info;
 struct recording;
 
-/* Every number of the account: where it is, its name, what people read, whether it is shown where it is 0, too. What is part of the line before
- * begins with two blanks. */
-#define ACCOUNT_LINES(LINE) \
-	LINE(ledger_info, produced, "produced by the program", true) \
-	LINE(ledger_info, delivered, "  delivered by the agent", true) \
-	LINE(ledger_info, culled, "  culled (short-lived, counted)", true) \
-	LINE(ledger_info, not_sampled, "  passed over by sampling", true) \
-	LINE(ledger_info, lost, "  lost", true) \
-	LINE(ledger_info, pending, "  pending at the agent", true) \
-	LINE(ledger_info, stored, "stored here", true) \
-	LINE(ledger_info, stored_allocations, "  allocations", true) \
-	LINE(ledger_info, stored_reallocations, "  reallocations", true) \
-	LINE(ledger_info, stored_frees, "  frees", true) \
-	LINE(ledger_info, stored_apart, "  mappings, pools, settings", false) \
-	LINE(ledger_info, before_join, "before the collector joined", true) \
-	LINE(ledger_info, before_recording, "before the recording began", false) \
-	LINE(ledger_info, not_begun, "the program has not begun to record", false) \
-	LINE(ledger_info, unrecorded, "children not recorded", false) \
-	LINE(ledger_info, unrecorded_events, "  events of them, counted", false) \
-	LINE(ledger_info, unrecorded_bytes, "  bytes allocated in these", false) \
-	LINE(ledger_info, unrecorded_uncounted, "  children that nobody counted", false) \
-	LINE(ledger_info, culled_missed, "culled, and not among the sums here", false) \
-	LINE(ledger_info, missed, "missed (too slow, or away too long)", false) \
-	LINE(ledger_info, lost_allocations, "lost allocations", false) \
-	LINE(ledger_info, lost_frees, "lost frees", false) \
-	LINE(ledger_info, lost_bytes, "lost bytes", false) \
-	LINE(ledger_info, samples_refused, "samples without room (set full)", false) \
-	LINE(ledger_info, stacks_cut, "stacks cut (table full)", false) \
-	LINE(ledger_info, stacks_unknown, "stacks cut (loader busy)", false) \
-	LINE(ledger_info, missing_batches, "missing batches", false) \
-	LINE(ledger_info, duplicate_batches, "batches that came twice", false) \
-	LINE(ledger_info, cut_bytes, "bytes after the last whole frame", false) \
-	LINE(ledger_info, skipped_bytes, "damaged bytes passed over", false) \
-	LINE(ledger_info, damaged_places, "damaged places", false) \
-	LINE(ledger_info, marks_left_out, "marks beyond the first million", false) \
-	LINE(pairing_info, orphan_frees, "frees of unrecorded blocks", false) \
-	LINE(pairing_info, inherited_frees, "frees of the parent's blocks", false) \
-	LINE(pairing_info, inferred, "ends inferred (address came again)", false) \
-	LINE(pairing_info, repaired, "orders of time overruled", false) \
-	LINE(pairing_info, censored, "blocks of unknown fate (gaps)", false) \
-	LINE(pairing_info, failed, "allocations that failed", false) \
+/* Every number of the account: where it is, its name, what people read, whether it is shown where
+ * it is 0, too. What is part of the line before begins with two blanks. */
+#define ACCOUNT_LINES(LINE)                                                                        \
+	LINE(ledger_info, produced, "produced by the program", true)                               \
+	LINE(ledger_info, delivered, "  delivered by the agent", true)                             \
+	LINE(ledger_info, culled, "  culled (short-lived, counted)", true)                         \
+	LINE(ledger_info, not_sampled, "  passed over by sampling", true)                          \
+	LINE(ledger_info, lost, "  lost", true)                                                    \
+	LINE(ledger_info, pending, "  pending at the agent", true)                                 \
+	LINE(ledger_info, stored, "stored here", true)                                             \
+	LINE(ledger_info, stored_allocations, "  allocations", true)                               \
+	LINE(ledger_info, stored_reallocations, "  reallocations", true)                           \
+	LINE(ledger_info, stored_frees, "  frees", true)                                           \
+	LINE(ledger_info, stored_apart, "  mappings, pools, settings", false)                      \
+	LINE(ledger_info, before_join, "before the collector joined", true)                        \
+	LINE(ledger_info, before_recording, "before the recording began", false)                   \
+	LINE(ledger_info, not_begun, "the program has not begun to record", false)                 \
+	LINE(ledger_info, unrecorded, "children not recorded", false)                              \
+	LINE(ledger_info, unrecorded_events, "  events of them, counted", false)                   \
+	LINE(ledger_info, unrecorded_bytes, "  bytes allocated in these", false)                   \
+	LINE(ledger_info, unrecorded_uncounted, "  children that nobody counted", false)           \
+	LINE(ledger_info, culled_missed, "culled, and not among the sums here", false)             \
+	LINE(ledger_info, missed, "missed (too slow, or away too long)", false)                    \
+	LINE(ledger_info, lost_allocations, "lost allocations", false)                             \
+	LINE(ledger_info, lost_frees, "lost frees", false)                                         \
+	LINE(ledger_info, lost_bytes, "lost bytes", false)                                         \
+	LINE(ledger_info, samples_refused, "samples without room (set full)", false)               \
+	LINE(ledger_info, stacks_cut, "stacks cut (table full)", false)                            \
+	LINE(ledger_info, stacks_unknown, "stacks cut (loader busy)", false)                       \
+	LINE(ledger_info, missing_batches, "missing batches", false)                               \
+	LINE(ledger_info, duplicate_batches, "batches that came twice", false)                     \
+	LINE(ledger_info, cut_bytes, "bytes after the last whole frame", false)                    \
+	LINE(ledger_info, skipped_bytes, "damaged bytes passed over", false)                       \
+	LINE(ledger_info, damaged_places, "damaged places", false)                                 \
+	LINE(ledger_info, marks_left_out, "marks beyond the first million", false)                 \
+	LINE(pairing_info, orphan_frees, "frees of unrecorded blocks", false)                      \
+	LINE(pairing_info, inherited_frees, "frees of the parent's blocks", false)                 \
+	LINE(pairing_info, inferred, "ends inferred (address came again)", false)                  \
+	LINE(pairing_info, repaired, "orders of time overruled", false)                            \
+	LINE(pairing_info, censored, "blocks of unknown fate (gaps)", false)                       \
+	LINE(pairing_info, failed, "allocations that failed", false)                               \
 	LINE(pairing_info, bad_references, "events without a definition", false)
 
 /* A number of the account. */
@@ -78,12 +78,15 @@ const char *account_reason(uint32_t reason);
 const char *account_end(char *out, size_t size, const struct process_info *process);
 /* And who says so: " (told by the kernel)", or "". */
 const char *account_end_source(const struct process_info *process);
-/* The name of the state that recording is in from the mark on (thinned, stopped...). NULL: the mark is none of these. */
+/* The name of the state that recording is in from the mark on (thinned, stopped...). NULL: the mark
+ * is none of these. */
 const char *account_state(const struct mark_info *mark);
 #define ACCOUNT_WHAT 1200
 /* The same in words: `out`, of ACCOUNT_WHAT bytes. */
 void account_describe(char *out, size_t size, const struct mark_info *mark);
 
-/* All of it (account_json.c), as members of an object that is open. `reason`: why it does not add up. */
-void json_account(struct json *json, const struct recording *recording, const struct completeness *c, const char *reason);
+/* All of it (account_json.c), as members of an object that is open. `reason`: why it does not add
+ * up. */
+void json_account(struct json *json, const struct recording *recording,
+		  const struct completeness *c, const char *reason);
 extern const struct answer account_answer;

@@ -29,7 +29,8 @@ static const struct answer_field missing_fields[] = {
 	ROW("lost_bytes", lost_bytes, "bytes", "of them, as far as they are known"),
 	ROW("unfinished_events", unfinished_events, "events",
 	    "of those: calls that threads were in when they were killed"),
-	ROW("culled_events", culled_missed, "events", "that the agent culled, and whose sums never came"),
+	ROW("culled_events", culled_missed, "events",
+	    "that the agent culled, and whose sums never came"),
 	ROW("start_events", start_missed_events, "events", "before the collector joined"),
 	ROW("namespaces", namespaces, NULL, "of the loader, whose malloc was not recorded"),
 	ROW("tail_unknown", tail_unknown, NULL, "nobody writes it any more, and it has no end"),
@@ -102,7 +103,9 @@ static const struct answer unrecorded_answer = {"unrecorded_child", unrecorded_f
 
 #define ANSWER_OF struct mark_info
 static const struct answer_field state_fields[] = {
-	BY_HAND("state", ANSWER_TEXT, NULL, "thinned, waited, suspended, exec, delivery, started, stopped, mode, snapshot or text"),
+	BY_HAND("state", ANSWER_TEXT, NULL,
+		"thinned, waited, suspended, exec, delivery, started, stopped, mode, snapshot or "
+		"text"),
 	ROW("thread", thread, NULL, "its number; 0: the agent's"),
 	ROW("time_ns", time_ns, "ns", "from when on, since the start"),
 	BY_HAND("what", ANSWER_TEXT, NULL, "the same in words"),
@@ -135,16 +138,16 @@ static const struct answer_field account_fields[] = {
 	BY_HAND("id", ANSWER_TEXT, NULL, "32 hexadecimal digits"),
 	BY_HAND("parent", ANSWER_TEXT, NULL, "id of the recording that it was forked from",
 		.when = SOMETIMES),
-	BY_HAND("parent_event", ANSWER_U64, NULL, "number of the event there, at which it was forked",
-		.when = SOMETIMES),
+	BY_HAND("parent_event", ANSWER_U64, NULL,
+		"number of the event there, at which it was forked", .when = SOMETIMES),
 	BY_HAND("adds_up", ANSWER_BOOL, NULL, "what was produced was stored, or is accounted for"),
 	BY_HAND("reason", ANSWER_TEXT, NULL, "why not; null: it does", .may_be_null = true),
 	BY_HAND("complete", ANSWER_BOOL, NULL, "nothing is missing of what was to be recorded"),
 	BY_HAND("missing", ANSWER_OBJECT, NULL, "what is, of which no other number tells",
 		.of = &missing_answer),
 	BY_HAND("ran_before_ns", ANSWER_U64, "ns", "how long it had run when it was joined"),
-	ACCOUNT_LINES(LINE)
-	LISTED("lines", line_answer, "the numbers above, as `collector ledger` prints them"),
+	ACCOUNT_LINES(LINE) LISTED("lines", line_answer,
+				   "the numbers above, as `collector ledger` prints them"),
 	LISTED("threads", thread_answer, ""),
 	LISTED("gaps", gap_answer, "where events of a thread are missing"),
 	LISTED("unrecorded_children", unrecorded_answer, "processes that are in no recording"),

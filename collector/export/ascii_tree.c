@@ -6,7 +6,8 @@
  *	 80.0%    1.2 MiB      1,000  | node_new [libparse.so]
  *	 20.0%  307.2 KiB        234  `-print [app]
  *
- * Only a frame with brothers is set in: a chain of calls goes straight down, so that deep backtraces stay readable.
+ * Only a frame with brothers is set in: a chain of calls goes straight down, so that deep
+ * backtraces stay readable.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -91,7 +92,8 @@ static unsigned put_branches(struct drawing *d, uint32_t depth)
 	return used;
 }
 
-/* At most `room` bytes of the name, not cut within a character; 0: all of it. Nothing that is a control character. */
+/* At most `room` bytes of the name, not cut within a character; 0: all of it. Nothing that is a
+ * control character. */
 static void put_name(struct buf *out, const char *name, unsigned room)
 {
 	size_t length = strlen(name), cut = length;

@@ -1,10 +1,12 @@
 /*
- * A call graph for Graphviz, in the manner of pprof's: a box a function, with what it allocated itself and in all that it called; an
- * arrow a call, as thick as what came through it. So that it stays readable, functions that have little are left out; a call
- * through some of them is a dotted arrow.
+ * A call graph for Graphviz, in the manner of pprof's: a box a function, with what it allocated
+ * itself and in all that it called; an arrow a call, as thick as what came through it. So that it
+ * stays readable, functions that have little are left out; a call through some of them is a dotted
+ * arrow.
  *
- * The tree is walked twice: once to know what a function has in all (recursion counts once), then, with the functions that are shown, for
- * the arrows. On the way down each function counts how often it is above us.
+ * The tree is walked twice: once to know what a function has in all (recursion counts once), then,
+ * with the functions that are shown, for the arrows. On the way down each function counts how often
+ * it is above us.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -174,7 +176,8 @@ static struct edge *edge_of(struct callgraph *g, uint32_t from, uint32_t to)
 	return &g->edges[g->edge_count - 1];
 }
 
-/* What the walk has above it, by depth: the nearest shown function, how deep that lies, and the edge from there, counted + 1. */
+/* What the walk has above it, by depth: the nearest shown function, how deep that lies, and the
+ * edge from there, counted + 1. */
 struct above {
 	uint32_t function, depth, edge;
 };

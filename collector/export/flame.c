@@ -3,10 +3,12 @@
  *
  *	strings  "", and each name of a function, file and module once
  *	frames   function, file, line, module, inline: each frame that differs in any of these once
- *	nodes    depth, frame, bytes, blocks (base_bytes, base_blocks): parents before children, the heaviest child first
+ *	nodes    depth, frame, bytes, blocks (base_bytes, base_blocks): parents before children, the
+ *		 heaviest child first
  *
- * node 0 is the root, of depth 0 and with the frame -1. A node's parent is the last before it that is less deep; sums are of all that
- * is below, so what a node has itself is the rest that its children leave. Hence a node can be left out without changing another one.
+ * node 0 is the root, of depth 0 and with the frame -1. A node's parent is the last before it that
+ * is less deep; sums are of all that is below, so what a node has itself is the rest that its
+ * children leave. Hence a node can be left out without changing another one.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -35,7 +37,8 @@ struct flame {
 	const struct tree *tree;
 	const struct flame_options *options;
 	struct json *json;
-	/* Nodes with more bytes than `least` are kept, and of those with as many the first `least_room`. */
+	/* Nodes with more bytes than `least` are kept, and of those with as many the first
+	 * `least_room`. */
 	uint64_t least, least_room;
 	struct intern strings, frames;
 	struct frame_row *frame_rows; /* by number */
@@ -61,7 +64,8 @@ static int heaviest_first(const void *a, const void *b)
 	return x > y ? -1 : x < y;
 }
 
-/* A child is never heavier than its parent, which comes first: whoever is kept has his parent kept. */
+/* A child is never heavier than its parent, which comes first: whoever is kept has his parent
+ * kept. */
 static int choose(struct flame *f)
 {
 	uint64_t most = f->options->count > 1 ? f->options->count - 1 : 0;

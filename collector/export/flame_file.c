@@ -1,12 +1,14 @@
 /*
- * The flame graph of the page as one file: collector/page/alone.html with what it shows inside, as json_flame says it.
+ * The flame graph of the page as one file: collector/page/alone.html with what it shows inside, as
+ * json_flame says it.
  *
  *	before                 <!doctype html>... <script id="held" type="application/json">
- *	what it shows          {"title": ..., "flame": {...}}, without a '<': no name can end the element, or begin another
+ *	what it shows          {"title": ..., "flame": {...}}, without a '<': no name can end the
+ *			       element, or begin another
  *	behind                 </script><script>the page's own</script>
  *
- * The file's policy allows the script and the style that the build put into it, by their hashes, and nothing else: neither another script
- * nor a request.
+ * The file's policy allows the script and the style that the build put into it, by their hashes,
+ * and nothing else: neither another script nor a request.
  */
 #include <errno.h>
 #include <string.h>
@@ -67,10 +69,12 @@ int export_flame_file(const struct tree *tree, const struct flame_file_options *
 	int r;
 
 	if (!page_alone.packed_bytes)
-		return err_set(err, -ENOTSUP,
-			       "this collector was built without its page, which a flame graph as HTML is a part of. "
-			       "deploy/install-packages build fetches node and npm; build it again then. "
-			       "As SVG it can be drawn without");
+		return err_set(
+			err, -ENOTSUP,
+			"this collector was built without its page, which a flame graph as HTML is "
+			"a part of. "
+			"deploy/install-packages build fetches node and npm; build it again then. "
+			"As SVG it can be drawn without");
 	r = page_unpack(&page_alone, &page);
 	if (!r)
 		r = put_held(tree, options, &held);

@@ -2,19 +2,22 @@
  * The flame graph: one SVG file that explains itself. See export.h.
  *
  *   +--------------------------------------------------+
- *   | title                            [search] [reset]|   head: title, subtitle, what the mouse is on
+ *   | title                            [search] [reset]| head: title, subtitle, what the mouse is
+ *                                      on
  *   | subtitle                                         |
  *   |            [ malloc ]                            |
- *   |      [ parse        ][ read ]                    |   a row a depth, roots below (inverted: on top)
+ *   |      [ parse ][ read ] | a row a depth, roots below (inverted: on top)
  *   | [ main                                        ]  |
  *   | [ all                                         ]  |
- *   | # program  # libc.so.6                           |   colours: one a module, shades by function
+ *   | # program  # libc.so.6 | colours: one a module, shades by function
  *   +--------------------------------------------------+
  *
- * A frame is a <g> with a rectangle whose x and width are in percent, so that it scales with the window (an <svg> of its own, which would
- * clip its text as well, takes browsers a hundred times as long); the script (flamegraph.js) needs only its attributes and title. Frames too narrow to be seen at first are there as
- * numbers, for the script to draw when they are zoomed into; beyond so many of them, the narrowest are left out and counted: the size
- * of the file is bounded, whatever the tree.
+ * A frame is a <g> with a rectangle whose x and width are in percent, so that it scales with the
+ * window (an <svg> of its own, which would clip its text as well, takes browsers a hundred times as
+ * long); the script (flamegraph.js) needs only its attributes and title. Frames too narrow to be
+ * seen at first are there as numbers, for the script to draw when they are zoomed into; beyond so
+ * many of them, the narrowest are left out and counted: the size of the file is bounded, whatever
+ * the tree.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -104,7 +107,8 @@ static uint32_t count_frames(const struct flamegraph *g, struct walk *walk, uint
 	return rows + 1;
 }
 
-/* Raises `*least` until there are at most `most` frames of it, but not beyond `limit`. How many there are. */
+/* Raises `*least` until there are at most `most` frames of it, but not beyond `limit`. How many
+ * there are. */
 static size_t raise_least(const struct flamegraph *g, struct walk *walk, size_t most,
 			  uint64_t limit, uint64_t *least, uint32_t *ret_rows)
 {
@@ -118,7 +122,8 @@ static size_t raise_least(const struct flamegraph *g, struct walk *walk, size_t 
 	}
 }
 
-/* The rows from the roots on that have at most FRAMES_DRAWN_MAX frames together; how many those are. */
+/* The rows from the roots on that have at most FRAMES_DRAWN_MAX frames together; how many those
+ * are. */
 static size_t cut_rows(const struct flamegraph *g, struct walk *walk, uint32_t *rows)
 {
 	size_t *in_row = calloc((size_t)*rows + 1, sizeof(*in_row)), count = 0;

@@ -1,7 +1,9 @@
 /*
- * Frames of the flame graph, as elements and as numbers for the script. A frame that is too narrow to be seen at first is a row of
- * numbers in <metadata id="more">: JSON, {"total": W, "texts": [...], "frames": [ROW, FROM, WEIGHT, COLOUR, NAME, MODULE, FILE, LINE, BYTES,
- * BLOCKS (, BASE BYTES, BASE BLOCKS, NEW BYTES, NEW BLOCKS), ...]}; texts are numbered from 0, and the first is empty.
+ * Frames of the flame graph, as elements and as numbers for the script. A frame that is too narrow
+ * to be seen at first is a row of numbers in <metadata id="more">: JSON, {"total": W, "texts":
+ * [...], "frames": [ROW, FROM, WEIGHT, COLOUR, NAME, MODULE, FILE, LINE, BYTES, BLOCKS (, BASE
+ * BYTES, BASE BLOCKS, NEW BYTES, NEW BLOCKS), ...]}; texts are numbered from 0, and the first is
+ * empty.
  *
  * Colours: of modules, with shades by function; of a difference, from blue (shrunk) to red (grown).
  */

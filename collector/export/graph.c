@@ -1,4 +1,5 @@
-/* A timeline as a picture: what was in use, from the lowest to the highest of each point, over time. SVG, without a script. */
+/* A timeline as a picture: what was in use, from the lowest to the highest of each point, over
+ * time. SVG, without a script. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /*
- * Heap profiles as texts of addresses, which jeprof and google-pprof look up in the program's files themselves.
+ * Heap profiles as texts of addresses, which jeprof and google-pprof look up in the program's files
+ * themselves.
  *
  *	jemalloc (heap_v2)			gperftools
  *	heap_v2/0				heap profile: N: BYTES [ N: BYTES] @ heapprofile
@@ -12,9 +13,10 @@
  *	MAPPED_LIBRARIES:			MAPPED_LIBRARIES:
  *	START-END r-xp OFFSET 00:00 0 PATH	...
  *
- * First what was in use, then what was allocated. Addresses are return addresses, the innermost first. The number behind heap_v2 is the
- * sampling interval by which a reader would scale the numbers up once more: 0 says that they are to be taken as they are.
- * Frames without an address (what an unwinder could not reach) are left out.
+ * First what was in use, then what was allocated. Addresses are return addresses, the innermost
+ * first. The number behind heap_v2 is the sampling interval by which a reader would scale the
+ * numbers up once more: 0 says that they are to be taken as they are. Frames without an address
+ * (what an unwinder could not reach) are left out.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -165,7 +167,8 @@ static void put_stacks(struct view *view, const struct thread_groups *groups,
 	}
 }
 
-/* As /proc/PID/maps has them. A name in brackets is no file; a newline would be a line of its own. */
+/* As /proc/PID/maps has them. A name in brackets is no file; a newline would be a line of its
+ * own. */
 static void put_mappings(const struct recording *recording, struct buf *out)
 {
 	buf_string(out, "\nMAPPED_LIBRARIES:\n");

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * What heap profiles of other tools (pprof, jemalloc, gperftools) say of a backtrace: what was allocated, and beside it what was in use.
- * With `--value leaked`, `temporary` or `peak` that is what stands beside it.
+ * What heap profiles of other tools (pprof, jemalloc, gperftools) say of a backtrace: what was
+ * allocated, and beside it what was in use. With `--value leaked`, `temporary` or `peak` that is
+ * what stands beside it.
  */
 #include "collector/query/query.h"
 #include "collector/store/store.h"
@@ -11,12 +12,14 @@ static inline enum value heap_value(enum value value)
 	return value == VALUE_ALLOCATED ? VALUE_IN_USE : value;
 }
 
-/* The executable segment of a module, in pages, in the file's addresses; all of the module where that is not known. */
+/* The executable segment of a module, in pages, in the file's addresses; all of the module where
+ * that is not known. */
 struct heap_segment {
 	uint64_t start, end, file_offset;
 };
 
-static inline struct heap_segment heap_segment_of(const struct recording *recording, const struct module_info *m)
+static inline struct heap_segment heap_segment_of(const struct recording *recording,
+						  const struct module_info *m)
 {
 	uint64_t page = recording_process(recording)->page_size, before;
 

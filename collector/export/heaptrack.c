@@ -1,19 +1,21 @@
 /*
- * The text that heaptrack_interpret writes and heaptrack_print and heaptrack's window read (format version 2: names end with the line).
- * Numbers are hexadecimal; strings, instruction pointers, traces and allocation infos are numbered from 1 (infos from 0) as they come.
+ * The text that heaptrack_interpret writes and heaptrack_print and heaptrack's window read (format
+ * version 2: names end with the line). Numbers are hexadecimal; strings, instruction pointers,
+ * traces and allocation infos are numbered from 1 (infos from 0) as they come.
  *
  *	v 10100 2		version of heaptrack and of the format
  *	X COMMAND		as it was started
  *	I PAGESIZE PAGES	of the machine; 0: not known
  *	s TEXT
- *	i IP MODULE [FUNCTION FILE LINE]...	innermost first, with what it was inlined into behind it; IP lies in the call
+ *	i IP MODULE [FUNCTION FILE LINE]...	innermost first, with what it was inlined into
+ *						behind it; IP lies in the call
  *	t IP PARENT		a frame and the trace of its caller; 0: none
  *	a SIZE TRACE
  *	+ INFO, - INFO		a block, and its end
  *	c MS, R PAGES		time passed, and resident then
  *
- * A block that was sampled is written with the bytes that it stands for. A realloc is an end and a block. It is told in steps, so that
- * it takes no more memory than the blocks in use.
+ * A block that was sampled is written with the bytes that it stands for. A realloc is an end and a
+ * block. It is told in steps, so that it takes no more memory than the blocks in use.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -35,7 +37,8 @@
 
 #define TICK_NS 10000000 /* a line `c` at most so often, as heaptrack itself */
 #define INFOS_RECENT                                                                               \
-	65536 /* pairs of size and trace that are found again; others are told again, which means the same */
+	65536 /* pairs of size and trace that are found again; others are told again, which means  \
+		 the same */
 
 struct info {
 	uint64_t size, number;
@@ -135,7 +138,8 @@ static void put_frame(struct heaptrack_export *e, const struct view_frame *frame
 		buf_printf(line, " %" PRIx64 " %" PRIx64 " %x", function, file, frame->line);
 }
 
-/* Number of the instruction pointer of a node. Two modules may have had the same address one after the other. */
+/* Number of the instruction pointer of a node. Two modules may have had the same address one after
+ * the other. */
 static uint64_t pointer_number(struct heaptrack_export *e, uint32_t node, struct buf *out)
 {
 	const struct stack_node *n = recording_node(e->recording, node);
@@ -178,7 +182,8 @@ static uint32_t trace_number(struct heaptrack_export *e, uint32_t node, struct b
 	for (;;) {
 		uint32_t at = node, above;
 
-		/* The outermost node whose caller was told, or that has none. A way is walked at most once for each of its nodes. */
+		/* The outermost node whose caller was told, or that has none. A way is walked at
+		 * most once for each of its nodes. */
 		for (; !e->trace_of[at]; at = above) {
 			const struct stack_node *n = recording_node(e->recording, at);
 

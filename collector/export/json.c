@@ -150,7 +150,8 @@ void json_i64(struct json *json, const char *key, int64_t value)
 	put_decimal(json->out, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
-/* The shortest of the usual precisions that reads back as the same number. JSON has no infinity and no NaN: null. */
+/* The shortest of the usual precisions that reads back as the same number. JSON has no infinity and
+ * no NaN: null. */
 void json_double(struct json *json, const char *key, double value)
 {
 	char text[40], *comma;

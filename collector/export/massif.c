@@ -1,6 +1,7 @@
 /*
- * What valgrind's massif writes and ms_print, massif-visualizer and others read: snapshots of what was in use over time, some of them
- * with the tree of who allocated it, from the allocating function outwards, and the peak.
+ * What valgrind's massif writes and ms_print, massif-visualizer and others read: snapshots of what
+ * was in use over time, some of them with the tree of who allocated it, from the allocating
+ * function outwards, and the peak.
  *
  *	desc: ...
  *	cmd: COMMAND
@@ -15,7 +16,8 @@
  *	 nCHILDREN: BYTES 0xADDRESS: FUNCTION (FILE:LINE)
  *	 n0: BYTES in N places, all below massif's threshold (1.00%)
  *
- * A reader stops where a line has more than the whole: figures and tree of a detailed snapshot come from one answer.
+ * A reader stops where a line has more than the whole: figures and tree of a detailed snapshot come
+ * from one answer.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -34,9 +36,10 @@
 
 #include "base/ban.h"
 
-#define SNAPSHOTS	64
-#define DETAILED_EVERY	10
-#define THRESHOLD_PARTS 100 /* what is less than one such part of a snapshot is not told apart */
+#define SNAPSHOTS      64
+#define DETAILED_EVERY 10
+/* what is less than one such part of a snapshot is not told apart */
+#define THRESHOLD_PARTS 100
 
 struct massif {
 	struct view *view;

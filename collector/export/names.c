@@ -30,7 +30,8 @@ static size_t operator_length(const char *name, const char *at)
 	return 0;
 }
 
-/* Arguments follow a name, or its "::" in Rust; other angles hold a type or a word: <T as Trait>::f, <lambda(int)>. */
+/* Arguments follow a name, or its "::" in Rust; other angles hold a type or a word: <T as
+ * Trait>::f, <lambda(int)>. */
 static bool opens_arguments(const char *out, size_t length, const char *at)
 {
 	if (!strncmp(at, "<impl ", 6) || !strncmp(at, "<lambda", 7))

@@ -1,21 +1,23 @@
 /*
- * pprof's profile, as `go tool pprof` and what took it over read it: a gzipped protobuf message, profile.proto of
- * github.com/google/pprof. The message is flat and is written as it comes, without a tree of objects in memory.
+ * pprof's profile, as `go tool pprof` and what took it over read it: a gzipped protobuf message,
+ * profile.proto of github.com/google/pprof. The message is flat and is written as it comes, without
+ * a tree of objects in memory.
  *
- *	Profile   1 sample_type  2 sample  3 mapping  4 location  5 function  6 string_table (the first is "")  9 time_nanos
- *		  10 duration_nanos  11 period_type  12 period  13 comment  14 default_sample_type
+ *	Profile   1 sample_type 2 sample 3 mapping 4 location 5 function 6 string_table (the first
+ *		  is "") 9 time_nanos 10 duration_nanos 11 period_type 12 period 13 comment 14
+ *		  default_sample_type
  *	ValueType 1 type  2 unit
  *	Sample	  1 location_id, innermost first  2 value  3 label
  *	Label	  1 key  2 str  3 num
- *	Mapping	  1 id  2 memory_start  3 memory_limit  4 file_offset  5 filename  6 build_id  7 has_functions  8 has_filenames
- *		  9 has_line_numbers  10 has_inline_frames
+ *	Mapping	  1 id 2 memory_start 3 memory_limit 4 file_offset 5 filename 6 build_id 7
+ *		  has_functions 8 has_filenames 9 has_line_numbers 10 has_inline_frames
  *	Location  1 id  2 mapping_id  3 address  4 line, innermost of inlined functions first
  *	Line	  1 function_id  2 line  3 column
  *	Function  1 id  2 name  3 system_name  4 filename
  *
- * Texts are indices into string_table. Addresses are those of the file, and a mapping is its executable segment: the same program
- * gives the same places in every run, and pprof finds in a file what nobody has named here. A place is one address, within the
- * instruction that called.
+ * Texts are indices into string_table. Addresses are those of the file, and a mapping is its
+ * executable segment: the same program gives the same places in every run, and pprof finds in a
+ * file what nobody has named here. A place is one address, within the instruction that called.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -47,7 +49,8 @@ struct pprof {
 	struct mapping *mappings; /* by module */
 };
 
-/* What pprof is told that it need not look for in the file of a module: what every place there has. */
+/* What pprof is told that it need not look for in the file of a module: what every place there
+ * has. */
 struct mapping {
 	bool used, no_function, no_file, no_line; /* some place, and what some place has not */
 };
@@ -105,8 +108,8 @@ static uint32_t function_of(struct pprof *p, const struct view_frame *frame)
 	return number;
 }
 
-/* Field `line` of a location for each function there. Code that nobody could name is called by its place: pprof would make one of all
- * places of a file that have no name. */
+/* Field `line` of a location for each function there. Code that nobody could name is called by its
+ * place: pprof would make one of all places of a file that have no name. */
 static bool put_lines(struct pprof *p, uint32_t node, uint32_t module, struct buf *lines)
 {
 	struct mapping *mapping = &p->mappings[module];

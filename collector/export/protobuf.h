@@ -1,5 +1,6 @@
 #pragma once
-/* Fields of protobuf messages, as they lie on the wire: for flat messages that are written as they come. */
+/* Fields of protobuf messages, as they lie on the wire: for flat messages that are written as they
+ * come. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

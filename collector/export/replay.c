@@ -1,12 +1,15 @@
 /*
- * What the program asked of its allocator, for programs that do it again. 64-bit numbers in this machine's order:
+ * What the program asked of its allocator, for programs that do it again. 64-bit numbers in this
+ * machine's order:
  *
- *	SLOTS OPERATIONS			how many blocks there are at a time at most, how many records follow
+ *	SLOTS OPERATIONS			how many blocks there are at a time at most, how
+ *						many records follow
  *	1 SLOT US SIZE				an allocation into a slot
  *	2 SLOT US 0				it is freed
  *	3 SLOT US SIZE				it is reallocated
  *
- * US is in microseconds since the epoch. A slot is free again after its block. Two walks: the first counts. Told in steps.
+ * US is in microseconds since the epoch. A slot is free again after its block. Two walks: the first
+ * counts. Told in steps.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,8 +32,8 @@ struct replay_export {
 	const struct filter *filter;
 	uint64_t start_us, end_ns;
 	struct query_events *events;
-	struct map
-		slots; /* row -> slot; also of a block whose realloc is under way, until its successor is born */
+	struct map slots;  /* row -> slot; also of a block whose realloc is under way, until its
+			      successor is born */
 	struct map moving; /* row -> 1: its realloc is under way */
 	uint64_t *unused;  /* slots, the last is taken first */
 	size_t unused_count, unused_capacity;
@@ -122,7 +125,8 @@ static void on_birth(struct replay_export *e, const struct block_event *event)
 	set(e, &e->slots, event->row, slot);
 }
 
-/* The end by a realloc waits for the block that it makes; if that one does not match, it comes at the end. */
+/* The end by a realloc waits for the block that it makes; if that one does not match, it comes at
+ * the end. */
 static void on_death(struct replay_export *e, const struct block_event *event)
 {
 	uint64_t slot;

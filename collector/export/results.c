@@ -91,7 +91,7 @@ void json_report(struct json *json, const struct report *r)
 
 /* ---- over time ---- */
 
-#define ANSWER_OF struct timeline
+#define ANSWER_OF			   struct timeline
 #define BUCKETS(label, member, unit, text) ROW_COLUMN(label, list, count, member, unit, text)
 static const struct answer_field timeline_fields[] = {
 	BY_HAND("xs", ANSWER_U64, "ms since the epoch", "where the point begins",

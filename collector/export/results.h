@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Results of queries as JSON: the members of an object that the caller has opened. The commands' --json and the REST API write
- * the same ones. Times of the recording are in nanoseconds from its start (`_ns`).
+ * Results of queries as JSON: the members of an object that the caller has opened. The commands'
+ * --json and the REST API write the same ones. Times of the recording are in nanoseconds from its
+ * start (`_ns`).
  */
 #include "collector/export/export.h"
 #include <stdatomic.h>
@@ -15,8 +16,8 @@ struct answer;
 struct json;
 
 /* What they are, for descriptions (answer.h). */
-extern const struct answer groups_answer, report_answer, timeline_answer, series_answer, histogram_answer, survivors_answer,
-	diff_answer, fragmentation_answer, flame_answer;
+extern const struct answer groups_answer, report_answer, timeline_answer, series_answer,
+	histogram_answer, survivors_answer, diff_answer, fragmentation_answer, flame_answer;
 
 /* "key": {"bytes", "blocks"}, and errors and samples if it is an estimate. */
 void json_usage(struct json *json, const char *key, const struct usage *usage);
@@ -28,15 +29,17 @@ void json_report(struct json *json, const struct report *report);
 /* Arrays, a value a bucket; `start_wall_ns` is when the recording began. */
 void json_timeline(struct json *json, const struct timeline *timeline, uint64_t start_wall_ns);
 /* The member "series": bands, with a value a bucket. */
-void json_series(struct json *json, const struct timeline *timeline, const struct series_list *series, enum export_weight weight);
+void json_series(struct json *json, const struct timeline *timeline,
+		 const struct series_list *series, enum export_weight weight);
 void json_histogram(struct json *json, const struct histogram *histogram);
-void json_survivors(struct json *json, const struct survivors *survivors, uint64_t skip, uint64_t count);
+void json_survivors(struct json *json, const struct survivors *survivors, uint64_t skip,
+		    uint64_t count);
 void json_diff(struct json *json, const struct diff *diff, uint64_t skip, uint64_t count);
 /* A tree as columns; flame.c describes them. */
 struct flame_options {
 	const struct usage *total, *base_total; /* base_total NULL: no difference */
-	const struct tree_change *changes; /* of a difference; NULL: none */
-	uint64_t count; /* at most so many nodes, the root among them */
+	const struct tree_change *changes;	/* of a difference; NULL: none */
+	uint64_t count;				/* at most so many nodes, the root among them */
 	const atomic_bool *cancelled;
 };
 /* 0, -ENOMEM, -ECANCELED. */

@@ -1,7 +1,8 @@
 /*
- * All matched allocations, a line each, and all backtraces they came by. A program allocates a million times by a thousand ways: the line
- * of an allocation has the number of its backtrace, and each backtrace is written once, before the first line that names it. What the
- * lines look like is the writers' (rows_json.c, rows_csv.c).
+ * All matched allocations, a line each, and all backtraces they came by. A program allocates a
+ * million times by a thousand ways: the line of an allocation has the number of its backtrace, and
+ * each backtrace is written once, before the first line that names it. What the lines look like is
+ * the writers' (rows_json.c, rows_csv.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -155,7 +156,8 @@ int rows_export_some(struct rows_export *e, size_t bytes, struct buf *out, struc
 	return e->done < e->options.count;
 }
 
-/* Lines of the recording's allocations at equal distances: a program's first ones have short backtraces. */
+/* Lines of the recording's allocations at equal distances: a program's first ones have short
+ * backtraces. */
 static int sample_lines(struct rows_export *e, struct buf *out, uint64_t *ret_lines,
 			struct err_text *err)
 {

@@ -1,7 +1,8 @@
 /*
- * Rows of comma-separated values (RFC 4180): a head, lines that end in CR LF, fields with a comma, a quote or a line's end in quotes,
- * quotes doubled. What is not known or does not apply is empty. A backtrace is a field, outermost frame first, as collapsed stacks have
- * it: in a table of its own, or in each line. See rows_parts.h.
+ * Rows of comma-separated values (RFC 4180): a head, lines that end in CR LF, fields with a comma,
+ * a quote or a line's end in quotes, quotes doubled. What is not known or does not apply is empty.
+ * A backtrace is a field, outermost frame first, as collapsed stacks have it: in a table of its
+ * own, or in each line. See rows_parts.h.
  */
 #include "collector/export/rows_parts.h"
 

@@ -1,12 +1,13 @@
 /*
- * JSON lines: an object a line, so that a reader can begin before the writer ends and a cut file is readable up to the cut. What a line
- * names by its number stands in a line before it:
+ * JSON lines: an object a line, so that a reader can begin before the writer ends and a cut file is
+ * readable up to the cut. What a line names by its number stands in a line before it:
  *
  *	{"frame_id":1,"name":"main","library":"/bin/app",...}
  *	{"backtrace_id":7,"frames":[3,2,1]}		innermost first
  *	{"id":0,"size":48,...,"backtrace_id":7}		an allocation
  *
- * With stacks there are only the last, and the frames in them. Addresses are strings: JavaScript's numbers end at 2^53.
+ * With stacks there are only the last, and the frames in them. Addresses are strings: JavaScript's
+ * numbers end at 2^53.
  */
 #include "collector/export/rows_parts.h"
 

@@ -11,9 +11,10 @@ struct rows_export;
 struct row_block;
 
 struct rows_writer {
-	unsigned tables; /* unless told otherwise */
+	unsigned tables;				      /* unless told otherwise */
 	void (*head)(struct rows_export *e, struct buf *out); /* NULL: none */
-	void (*allocation)(struct rows_export *e, const struct row_block *b, uint32_t i, struct buf *out);
+	void (*allocation)(struct rows_export *e, const struct row_block *b, uint32_t i,
+			   struct buf *out);
 	void (*backtrace)(struct rows_export *e, uint32_t node, struct buf *out);
 };
 
@@ -37,7 +38,7 @@ struct rows_export {
 	uint32_t *way; /* nodes of a backtrace */
 	uint32_t way_capacity;
 	/* The JSON writer's: */
-	struct intern places; /* by module and offset */
+	struct intern places;  /* by module and offset */
 	uint64_t *first_frame; /* by place: the number of its innermost frame, others follow */
 	uint32_t first_frame_capacity;
 	uint64_t frames; /* told so far */

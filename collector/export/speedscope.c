@@ -1,6 +1,7 @@
 /*
- * JSON for speedscope (https://www.speedscope.app/file-format-schema.json): frames once, and a *sampled* profile of bytes and one of blocks,
- * in which a sample is a stack, outermost frame first, and its weight what its innermost frame allocated itself.
+ * JSON for speedscope (https://www.speedscope.app/file-format-schema.json): frames once, and a
+ * *sampled* profile of bytes and one of blocks, in which a sample is a stack, outermost frame
+ * first, and its weight what its innermost frame allocated itself.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,13 +1,14 @@
 #pragma once
-/* Through a tree of frames, parents before children, without recursion. The root itself is left out. */
+/* Through a tree of frames, parents before children, without recursion. The root itself is left
+ * out. */
 #include <stdint.h>
 
 struct tree;
 
 struct walk {
 	const struct tree *tree;
-	uint32_t *stack; /* stack[depth]: the node at that depth */
-	uint32_t depth;	 /* of the node that walk_next gave: 1 for children of the root */
+	uint32_t *stack;  /* stack[depth]: the node at that depth */
+	uint32_t depth;	  /* of the node that walk_next gave: 1 for children of the root */
 	uint32_t deepest; /* depth of the tree */
 };
 

@@ -89,7 +89,8 @@ struct stranger_address access_from(const struct access *access, const struct cl
 	return claim->from;
 }
 
-/* With this prefix browsers take it by TLS only, for this host alone and for all of it (RFC 6265bis, 4.1.3). */
+/* With this prefix browsers take it by TLS only, for this host alone and for all of it (RFC
+ * 6265bis, 4.1.3). */
 static int write_name(const struct access *access, char *out, size_t size)
 {
 	return snprintf(out, size, "__Host-heapcast-%u=", access->port);
@@ -127,7 +128,8 @@ bool access_is_logged_in(const struct access *access, const struct claim *claim,
 {
 	char login[LOGIN_TEXT];
 
-	if (access->local) /* a browser would send the cookie to servers of other users of this machine, too */
+	if (access->local) /* a browser would send the cookie to servers of other users of this
+			      machine, too */
 		return false;
 	access_read_cookie(access, claim, login);
 	return logins_know(&access->logins, login, now_ms);
@@ -161,7 +163,8 @@ static int check_token(struct access *access, const struct claim *claim, uint64_
 	const char *token = claim->authorization ? token_brought(claim->authorization) : NULL;
 	const struct stranger_address from = access_from(access, claim);
 
-	if (access_is_logged_in(access, claim, now_ms)) /* first: a page may bring an old token along */
+	if (access_is_logged_in(access, claim,
+				now_ms)) /* first: a page may bring an old token along */
 		return 0;
 	if (token)
 		return access_try(access, token, &from, now_ms, ret_status, err);

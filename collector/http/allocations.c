@@ -1,4 +1,5 @@
-/* /data/ID/allocations: matched allocations with their backtraces, in an order, a page or all. A step writes some rows. */
+/* /data/ID/allocations: matched allocations with their backtraces, in an order, a page or all. A
+ * step writes some rows. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

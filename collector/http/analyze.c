@@ -1,4 +1,5 @@
-/* /data/ID/analyze: what a person would look for, found by rules; as `collector analyze --json` has it. */
+/* /data/ID/analyze: what a person would look for, found by rules; as `collector analyze --json` has
+ * it. */
 #include "base/cleanup.h"
 #include "collector/analyze/recorded.h"
 #include "collector/analyze/report.h"
@@ -8,7 +9,8 @@
 
 #include "base/ban.h"
 
-const struct route_parameter analyze_parameters[] = {WHAT_VALUE, WHAT_AT, WHAT_WEIGHT, WHAT_PREVIEW, {0}};
+const struct route_parameter analyze_parameters[] = {
+	WHAT_VALUE, WHAT_AT, WHAT_WEIGHT, WHAT_PREVIEW, {0}};
 
 static int answer(struct exchange *x, const struct what *what, const struct rules *rules,
 		  struct analysis *analysis)

@@ -1,4 +1,5 @@
-/* Answers under /data/ID that are one object: over time, sizes, a moment, leaks, totals, differences. */
+/* Answers under /data/ID that are one object: over time, sizes, a moment, leaks, totals,
+ * differences. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -104,9 +105,10 @@ int histogram_step(struct exchange *x)
 
 /* ---- a moment ---- */
 
-const struct route_parameter snapshot_parameters[] = {WHAT_AT,	 WHAT_BY,      WHAT_SKIP,
-						       WHAT_COUNT, WHAT_PREVIEW, {0}};
-const struct route_parameter peak_parameters[] = {WHAT_BY, WHAT_SKIP, WHAT_COUNT, WHAT_PREVIEW, {0}};
+const struct route_parameter snapshot_parameters[] = {WHAT_AT,	  WHAT_BY,	WHAT_SKIP,
+						      WHAT_COUNT, WHAT_PREVIEW, {0}};
+const struct route_parameter peak_parameters[] = {
+	WHAT_BY, WHAT_SKIP, WHAT_COUNT, WHAT_PREVIEW, {0}};
 
 static const struct answer_field moment_fields[] = {
 	BY_HAND("timestamp", ANSWER_TIMES, "since the epoch", "the moment"),

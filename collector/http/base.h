@@ -6,6 +6,7 @@
 typedef int base_ask(struct exchange *x, const struct what *what, const struct diff_side *base,
 		     const struct diff_side *now);
 
-/* Takes what->base ("ID" or "ID@TIME") and asks. The base is asked as this recording is, by the parameters in `table`, unless it names
- * a moment of its own. -EAGAIN: not ready yet. */
-int base_ask_both(struct exchange *x, const struct route_parameter *table, struct what *what, base_ask *ask);
+/* Takes what->base ("ID" or "ID@TIME") and asks. The base is asked as this recording is, by the
+ * parameters in `table`, unless it names a moment of its own. -EAGAIN: not ready yet. */
+int base_ask_both(struct exchange *x, const struct route_parameter *table, struct what *what,
+		  base_ask *ask);

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Reads the body of a request: a JSON object whose members are strings and whole numbers, each at most once. That is all that
- * any route takes; what else JSON can hold is refused with a sentence.
+ * Reads the body of a request: a JSON object whose members are strings and whole numbers, each at
+ * most once. That is all that any route takes; what else JSON can hold is refused with a sentence.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +17,7 @@ struct body_member {
 	bool given;
 };
 
-/* 0; -EINVAL with the sentence, and in `ret_name` (64 bytes) the member that it is about, or nothing. */
-int body_read(const char *data, size_t length, struct body_member *table, char *ret_name, struct err_text *err);
+/* 0; -EINVAL with the sentence, and in `ret_name` (64 bytes) the member that it is about, or
+ * nothing. */
+int body_read(const char *data, size_t length, struct body_member *table, char *ret_name,
+	      struct err_text *err);

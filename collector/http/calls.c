@@ -1,5 +1,5 @@
-/* What the program said to its allocator and mapped by itself: /data/ID/mallopts, /data/ID/mmaps; and the bare backtraces of
- * /data/ID/raw_allocations. */
+/* What the program said to its allocator and mapped by itself: /data/ID/mallopts, /data/ID/mmaps;
+ * and the bare backtraces of /data/ID/raw_allocations. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

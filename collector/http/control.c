@@ -1,6 +1,7 @@
 /*
- * POST /data/ID/control: an order for the agent of a live stream, through the socket of the collector that gathers into the
- * folder. The step asks, and is called again until there is an answer: no thread waits.
+ * POST /data/ID/control: an order for the agent of a live stream, through the socket of the
+ * collector that gathers into the folder. The step asks, and is called again until there is an
+ * answer: no thread waits.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /*
- * /data/ID/dynamic_constants, /dynamic_statics and their trees: what was allocated by initialisers of C++'s static objects, before main or
- * with a library, and never freed. By the line of the object's definition: the initialiser's frame stands there.
+ * /data/ID/dynamic_constants, /dynamic_statics and their trees: what was allocated by initialisers
+ * of C++'s static objects, before main or with a library, and never freed. By the line of the
+ * object's definition: the initialiser's frame stands there.
  */
 #include <errno.h>
 #include <stdio.h>

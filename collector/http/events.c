@@ -1,7 +1,9 @@
 /*
- * /events: server-sent events about all recordings, for a page that shows a fleet while it runs. An event `list` with all of them, and
- * then, at most once a second, with those that have changed, are new or are gone. A comment line now and then, as of /live. It ends with
- * the connection alone. What is told comes from fleet.h, in steps; a watcher waits in the workers' queue and holds no thread.
+ * /events: server-sent events about all recordings, for a page that shows a fleet while it runs. An
+ * event `list` with all of them, and then, at most once a second, with those that have changed, are
+ * new or are gone. A comment line now and then, as of /live. It ends with the connection alone.
+ * What is told comes from fleet.h, in steps; a watcher waits in the workers' queue and holds no
+ * thread.
  */
 #include <errno.h>
 #include <stdlib.h>

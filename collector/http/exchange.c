@@ -13,7 +13,8 @@
 
 #include "base/ban.h"
 
-/* Steps at the same time. The pool has four threads unless told otherwise; names, symbol files and old streams need it, too. */
+/* Steps at the same time. The pool has four threads unless told otherwise; names, symbol files and
+ * old streams need it, too. */
 #define RUNNING_MAX 2
 #define AGAIN_MS    20
 #define LOOK_MS	    50
@@ -196,7 +197,8 @@ static void run_later_ones(uv_timer_t *timer)
 	wake_again(workers);
 }
 
-/* For the first of those that wait for their time, and where a job could not be made for want of memory. */
+/* For the first of those that wait for their time, and where a job could not be made for want of
+ * memory. */
 static void wake_again(struct workers *workers)
 {
 	uint64_t now = uv_now(workers->loop), due = UINT64_MAX;

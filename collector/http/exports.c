@@ -136,13 +136,13 @@ static int write_file(struct exchange *x, const struct what *what, const struct 
 			.incomplete = x->incomplete,
 			.weight = what->weight,
 			.reversed = what->reversed,
-			.flame = &(struct flame_options){.total = diff ? &diff->now_total
-									: &tree->total,
-							 .base_total = diff ? &diff->base_total
-									    : NULL,
-							 .changes = diff ? diff->changes : NULL,
-							 .count = FLAME_FILE_NODES,
-							 .cancelled = &x->cancelled}},
+			.flame =
+				&(struct flame_options){
+					.total = diff ? &diff->now_total : &tree->total,
+					.base_total = diff ? &diff->base_total : NULL,
+					.changes = diff ? diff->changes : NULL,
+					.count = FLAME_FILE_NODES,
+					.cancelled = &x->cancelled}},
 		&x->out, &x->err);
 }
 

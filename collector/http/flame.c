@@ -1,4 +1,5 @@
-/* /data/ID/flame: the tree of frames as columns, for a page that draws it by itself. What they are: export/flame.c. */
+/* /data/ID/flame: the tree of frames as columns, for a page that draws it by itself. What they are:
+ * export/flame.c. */
 #include <errno.h>
 
 #include "base/cleanup.h"

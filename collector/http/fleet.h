@@ -1,8 +1,9 @@
 #pragma once
 /*
- * All recordings as they were at the last look, for those who watch them. One look is for all who watch, once a second and so seldom that
- * it costs a tenth of a thread at most. Looks in which something has changed are numbered; each recording bears the number at which it
- * changed last, so that a watcher needs to know only what number he has been told of:
+ * All recordings as they were at the last look, for those who watch them. One look is for all who
+ * watch, once a second and so seldom that it costs a tenth of a thread at most. Looks in which
+ * something has changed are numbered; each recording bears the number at which it changed last, so
+ * that a watcher needs to know only what number he has been told of:
  *
  *	look 7      a:7  b:3  c:5      gone  d:7
  *	told of 5   a and d are news
@@ -36,7 +37,8 @@ void fleet_leave(struct fleet *fleet, struct fleet_watcher *watcher);
 int fleet_look(struct sources *sources, struct err_text *err);
 bool fleet_has_news(struct fleet *fleet, const struct fleet_watcher *watcher);
 /*
- * Writes what is news to him as the members of `json`, an object: an array "changed", then "gone". Stops when there are `bytes` of it: 1;
- * call again with the same `json`, in which a recording that changes in between is as it is then. 0: that was all, and he is told.
+ * Writes what is news to him as the members of `json`, an object: an array "changed", then "gone".
+ * Stops when there are `bytes` of it: 1; call again with the same `json`, in which a recording that
+ * changes in between is as it is then. 0: that was all, and he is told.
  */
 int fleet_tell(struct fleet *fleet, struct fleet_watcher *watcher, struct json *json, size_t bytes);

@@ -19,7 +19,7 @@
 /* Bytes that UTF-8 does not have, as greeting_restore knows them. */
 #define GREETING_FOR_LF "FF"
 #define GREETING_FOR_CR "FE"
-#define AGAIN_MS       20 /* who sends a byte at a time is not looked at more often */
+#define AGAIN_MS	20 /* who sends a byte at a time is not looked at more often */
 
 struct greeting {
 	struct greetings *all;
@@ -116,7 +116,8 @@ static void adopt_mended(struct greeting *g, char *line, size_t length, struct b
 	adopt(g, mended->data, mended->length);
 }
 
-/* A request line begins with the name of a method. What else comes (TLS, garbage) is the library's to refuse. */
+/* A request line begins with the name of a method. What else comes (TLS, garbage) is the library's
+ * to refuse. */
 static bool may_begin(const char *head, size_t length)
 {
 	return !length || (head[0] >= 'A' && head[0] <= 'Z');
@@ -141,7 +142,8 @@ static bool may_go_on(const struct greeting *g, const char *head, size_t length)
 	return may_begin(head, length) && !is_whole(head, length);
 }
 
-/* Who speaks plain HTTP, where TLS is wanted. What it has sent is read before, or its end would be a reset, which takes the answer along. */
+/* Who speaks plain HTTP, where TLS is wanted. What it has sent is read before, or its end would be
+ * a reset, which takes the answer along. */
 static void say_tls(struct greeting *g, char *head, size_t length)
 {
 	static const char answer[] =

@@ -1,4 +1,5 @@
-/* /data/ID/allocation_groups and /data/ID/backtraces: matched allocations by backtrace, in an order, a page or all. */
+/* /data/ID/allocation_groups and /data/ID/backtraces: matched allocations by backtrace, in an
+ * order, a page or all. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -264,7 +265,8 @@ static int begin(struct page *page, struct exchange *x, const struct route_param
 
 static int write_backtrace(struct page *page, struct exchange *x, const struct allocation_group *g)
 {
-	return json_backtrace_of(&page->json, NULL, x->source->view, g->node, page->what.strip, &x->err);
+	return json_backtrace_of(&page->json, NULL, x->source->view, g->node, page->what.strip,
+				 &x->err);
 }
 
 /* The common part: some groups a step. */

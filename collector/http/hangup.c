@@ -8,8 +8,9 @@
 
 #include "base/ban.h"
 
-/* A client that closes its half only, and would still read, can't be told from one that has gone. It has its answer if that takes no
- * longer than this; then, as other servers do, we take it for gone. A browser never closes half of a connection. */
+/* A client that closes its half only, and would still read, can't be told from one that has gone.
+ * It has its answer if that takes no longer than this; then, as other servers do, we take it for
+ * gone. A browser never closes half of a connection. */
 #define HALF_CLOSED_MS 3000
 
 void hangup_look(struct exchange *x)

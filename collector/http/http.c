@@ -64,8 +64,8 @@ static void write_url(struct http *http, const char *address)
 		 http->made_token[0] ? "#token=" : "", http->made_token);
 }
 
-/* The token that was given; else one of 128 bits for this run, which stands in the address that is printed. Browsers keep what follows a
- * "#" to themselves. */
+/* The token that was given; else one of 128 bits for this run, which stands in the address that is
+ * printed. Browsers keep what follows a "#" to themselves. */
 static int choose_token(struct http *http, const struct http_options *options, struct err_text *err)
 {
 	int r = options->token ? 0 : pair_code_make(http->made_token);
@@ -132,10 +132,11 @@ static int check_beyond(const struct http_options *options, struct err_text *err
 	return 0;
 }
 
-static int listen_at(const struct http_options *options, int *ret_fd, uint16_t *ret_port, bool *ret_loopback,
-		     struct err_text *err)
+static int listen_at(const struct http_options *options, int *ret_fd, uint16_t *ret_port,
+		     bool *ret_loopback, struct err_text *err)
 {
-	int r = listener_open(address_of(options), options->port, ret_fd, ret_port, ret_loopback, err);
+	int r = listener_open(address_of(options), options->port, ret_fd, ret_port, ret_loopback,
+			      err);
 
 	if (!r && (!*ret_loopback || options->allow_hosts))
 		r = check_beyond(options, err);

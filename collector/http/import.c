@@ -119,9 +119,10 @@ int upload_begin(struct exchange *x, uint64_t bytes)
 	char text[32];
 
 	if (!sources_data(x->sources))
-		return refuse(x, 409,
-			      "a file that is imported becomes a stream of a data folder, and none was "
-			      "there when this was started: mkdir DIR, then collector serve --data DIR");
+		return refuse(
+			x, 409,
+			"a file that is imported becomes a stream of a data folder, and none was "
+			"there when this was started: mkdir DIR, then collector serve --data DIR");
 	if (bytes > most) {
 		x->status = 413;
 		return err_set(&x->err, -EMSGSIZE,
@@ -141,8 +142,8 @@ int upload_begin(struct exchange *x, uint64_t bytes)
 		return cannot_keep(x, error);
 	}
 	/* So that two at a time are not promised the same room. Not every file system can. */
-	if (bytes && fallocate(x->upload, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) < 0 && errno != EOPNOTSUPP &&
-	    errno != ENOSYS)
+	if (bytes && fallocate(x->upload, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) < 0 &&
+	    errno != EOPNOTSUPP && errno != ENOSYS)
 		return cannot_keep(x, errno);
 	return 0;
 }
@@ -174,7 +175,8 @@ struct importing {
 	char said[ANSWER_MAX];
 };
 
-/* Those that have gone by now, so that `pid` has a place: one that is writing may take its time, and the loop does not wait for it. */
+/* Those that have gone by now, so that `pid` has a place: one that is writing may take its time,
+ * and the loop does not wait for it. */
 static void let_die(struct sources *sources, pid_t pid)
 {
 	pthread_mutex_lock(&sources->lock);
@@ -196,7 +198,8 @@ static void importing_free(void *work)
 	struct importing *i = work;
 
 	if (i->pid) {
-		kill(i->pid, SIGKILL); /* nobody waits any more; the next import removes its draft */
+		kill(i->pid,
+		     SIGKILL); /* nobody waits any more; the next import removes its draft */
 		let_die(i->sources, i->pid);
 	}
 	cleanup_close(&i->fd);
@@ -212,10 +215,12 @@ static uint64_t memory_max(const struct sources *sources)
 	return (uint64_t)machine.totalram * machine.mem_unit / 4;
 }
 
-/* A name is a text for people: it leads nowhere. What stands in front of the last slash is where somebody else had it. */
+/* A name is a text for people: it leads nowhere. What stands in front of the last slash is where
+ * somebody else had it. */
 static int read_name(struct exchange *x, char ret_name[IMPORT_NAME_MAX + 1])
 {
-	const char *name = asked_get(&x->request, "name"), *slash = name ? strrchr(name, '/') : NULL;
+	const char *name = asked_get(&x->request, "name"),
+		   *slash = name ? strrchr(name, '/') : NULL;
 
 	name = slash ? slash + 1 : name;
 	if (!name || !*name)
@@ -260,15 +265,21 @@ static int start(struct exchange *x, struct importing *i, char *name)
 	cleanup(cleanup_free) char *data = strdup(sources_data(x->sources));
 	cleanup(cleanup_free) char **environment = spawn_environment();
 	cleanup(cleanup_close) int output = -1;
-	char *arguments[] = {program, command,
-			     ends,    data,
-			     disk,    memory,
-			     name,    text_or_none(x, "format"),
-			     text_or_none(x, "unit"), NULL};
+	char *arguments[] = {program,
+			     command,
+			     ends,
+			     data,
+			     disk,
+			     memory,
+			     name,
+			     text_or_none(x, "format"),
+			     text_or_none(x, "unit"),
+			     NULL};
 	uint64_t most = import_bytes_max(x->sources);
 	int pipe_ends[2], r;
 
-	snprintf(disk, sizeof(disk), "%llu", (unsigned long long)(most > DISK_LEAST ? most : DISK_LEAST));
+	snprintf(disk, sizeof(disk), "%llu",
+		 (unsigned long long)(most > DISK_LEAST ? most : DISK_LEAST));
 	snprintf(memory, sizeof(memory), "%llu", (unsigned long long)memory_max(x->sources));
 	if (!data || !environment || lseek(x->upload, 0, SEEK_SET) < 0)
 		return -ENOMEM;

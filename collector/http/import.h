@@ -1,7 +1,8 @@
 #pragma once
 /*
- * POST /import: a file of another tool, or a recording, becomes a stream. Its body goes to the disk as it comes, into a file without a name,
- * and is then read by a process of its own (import_worker), which may take so much memory and disk and no more: a hostile file ends that,
+ * POST /import: a file of another tool, or a recording, becomes a stream. Its body goes to the disk
+ * as it comes, into a file without a name, and is then read by a process of its own
+ * (import_worker), which may take so much memory and disk and no more: a hostile file ends that,
  * and not the collector that has the links.
  *
  *	body --upload_add--> DIR/(no name) --stdin--> `collector import-worker` --> DIR/streams/ID
@@ -14,10 +15,12 @@ struct answer;
 struct exchange;
 struct sources;
 
-#define IMPORT_WORKER	"import-worker" /* DATA DISK MEMORY NAME FORMAT UNIT; "-" stands for none of the last two */
+/* DATA DISK MEMORY NAME FORMAT UNIT; "-" stands for none of the last two */
+#define IMPORT_WORKER	"import-worker"
 #define IMPORT_NAME_MAX 255
 
-/* The most bytes that a file may have now: as the options say, and half of what the disk has left. 0: nothing can be imported here. */
+/* The most bytes that a file may have now: as the options say, and half of what the disk has left.
+ * 0: nothing can be imported here. */
 uint64_t import_bytes_max(const struct sources *sources);
 
 /* The body has so many bytes. 0, or a negative errno with status and sentence. */

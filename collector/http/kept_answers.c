@@ -46,7 +46,8 @@ char *kept_question(const char *route, const struct request *request)
 		const struct parameter *p = &request->parameters[i];
 
 		/* The lengths, as a value may hold any sign. */
-		buf_printf(&text, "&%zu,%zu:%s=%s", strlen(p->name), strlen(p->value), p->name, p->value);
+		buf_printf(&text, "&%zu,%zu:%s=%s", strlen(p->name), strlen(p->value), p->name,
+			   p->value);
 	}
 	buf_byte(&text, 0);
 	if (buf_error(&text))

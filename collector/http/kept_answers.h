@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Answers about one recording that were given before: who asks the same again, or comes back to a view, has them at once. They are dropped
- * when the recording has grown or names have come (kept_answers_clear). Few, and of a bounded size together: the one that was asked for
- * longest ago makes room.
+ * Answers about one recording that were given before: who asks the same again, or comes back to a
+ * view, has them at once. They are dropped when the recording has grown or names have come
+ * (kept_answers_clear). Few, and of a bounded size together: the one that was asked for longest ago
+ * makes room.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -31,7 +32,8 @@ void kept_answers_init(struct kept_answers *kept);
 void kept_answers_done(struct kept_answers *kept);
 void kept_answers_clear(struct kept_answers *kept);
 
-/* `route` with the request's parameters, in the order in which they were given; the caller frees it. NULL: no memory. */
+/* `route` with the request's parameters, in the order in which they were given; the caller frees
+ * it. NULL: no memory. */
 char *kept_question(const char *route, const struct request *request);
 /* Puts the answer behind *out. False: it is not kept. */
 bool kept_answers_get(struct kept_answers *kept, const char *question, struct buf *out);

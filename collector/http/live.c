@@ -1,7 +1,8 @@
 /*
- * /data/ID/live: server-sent events (the HTML standard, "Server-sent events"). An event `totals` at most once a second as long as the
- * recording grows, an event `end` when nobody writes it any more. In between a comment line now and then, so that both sides notice when the
- * other is gone. A watcher waits in the workers' queue and holds no thread, and nothing of the recording.
+ * /data/ID/live: server-sent events (the HTML standard, "Server-sent events"). An event `totals` at
+ * most once a second as long as the recording grows, an event `end` when nobody writes it any more.
+ * In between a comment line now and then, so that both sides notice when the other is gone. A
+ * watcher waits in the workers' queue and holds no thread, and nothing of the recording.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /*
- * The login page: a form for the token, which works without scripts, where browsers come from other machines. Who brings it gets a cookie
- * (logins.h). On loopback there is none: reading takes no token there, and browsers send a cookie to each port of a host, so that other
- * users of this machine could collect it.
+ * The login page: a form for the token, which works without scripts, where browsers come from other
+ * machines. Who brings it gets a cookie (logins.h). On loopback there is none: reading takes no
+ * token there, and browsers send a cookie to each port of a host, so that other users of this
+ * machine could collect it.
  */
 #include <errno.h>
 #include <string.h>

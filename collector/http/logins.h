@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Browsers that have shown the token on the login page. Each has a value of its own in a cookie, 128 random bits that tell nothing of the
- * token; it holds for 12 hours, and no longer than this process lives.
+ * Browsers that have shown the token on the login page. Each has a value of its own in a cookie,
+ * 128 random bits that tell nothing of the token; it holds for 12 hours, and no longer than this
+ * process lives.
  */
 #include <stdbool.h>
 #include <stdint.h>

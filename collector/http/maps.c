@@ -490,7 +490,8 @@ static int write_end(struct page *page, struct exchange *x, const struct mapping
 	return r;
 }
 
-/* `sources`: which call took what of it. There is none where a reading showed another protection, or that it was gone. */
+/* `sources`: which call took what of it. There is none where a reading showed another protection,
+ * or that it was gone. */
 static int write_region_end(struct page *page, struct exchange *x,
 			    const struct mapping_region *region)
 {

@@ -1,5 +1,5 @@
-/* How the heap lies in memory, and what the kernel counted: /data/ID/regions, /fragmentation, /fragmentation_timeline,
- * /timeline_maps. */
+/* How the heap lies in memory, and what the kernel counted: /data/ID/regions, /fragmentation,
+ * /fragmentation_timeline, /timeline_maps. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,8 @@
 
 const struct route_parameter regions_parameters[] = {WHAT_AT, {0}};
 
-/* glibc's chunk: two words in front, the first of them the last word of the block before; all rounded up to two words, at least four. */
+/* glibc's chunk: two words in front, the first of them the last word of the block before; all
+ * rounded up to two words, at least four. */
 static void chunk_of(const struct glibc_heap *heap, const struct live_block *block,
 		     uint64_t *ret_start, uint64_t *ret_end)
 {

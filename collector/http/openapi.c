@@ -1,4 +1,5 @@
-/* /openapi.json: the API described for programs (OpenAPI 3.1), made of the tables that answer and parse. */
+/* /openapi.json: the API described for programs (OpenAPI 3.1), made of the tables that answer and
+ * parse. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -124,10 +125,11 @@ static void write_incomplete(struct json *json)
 {
 	json_object(json, "headers");
 	json_object(json, "Heapcast-Incomplete");
-	json_string(json, "description",
-		    "what the recording does not hold, in a sentence: losses, a start or an end that "
-		    "was missed, damage. Only where there is something to say; an answer that is an "
-		    "object has it as its member \"incomplete\", too");
+	json_string(
+		json, "description",
+		"what the recording does not hold, in a sentence: losses, a start or an end that "
+		"was missed, damage. Only where there is something to say; an answer that is an "
+		"object has it as its member \"incomplete\", too");
 	json_object(json, "schema");
 	json_string(json, "type", "string");
 	json_end(json, '}');
@@ -172,7 +174,8 @@ static void write_responses(struct json *json, const struct route_info *info)
 	json_end(json, '}');
 	if (info->needs_token) {
 		json_object(json, "401");
-		json_string(json, "description", "{\"error\"}: the token is missing, or is another one");
+		json_string(json, "description",
+			    "{\"error\"}: the token is missing, or is another one");
 		json_end(json, '}');
 	}
 	json_end(json, '}');

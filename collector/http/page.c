@@ -1,4 +1,5 @@
-/* The page at "/" and its files below /page/ (collector/page). Their names have a hash of what is in them, so that a browser keeps them. */
+/* The page at "/" and its files below /page/ (collector/page). Their names have a hash of what is
+ * in them, so that a browser keeps them. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,7 +12,8 @@ static const char without_page[] =
 	"<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>heapcast</title>\n"
 	"<meta name=\"color-scheme\" content=\"light dark\"></head><body>\n"
 	"<h1>heapcast</h1>\n"
-	"<p>This collector was built without its page, as node 18.20 and npm were not there. Install "
+	"<p>This collector was built without its page, as node 18.20 and npm were not there. "
+	"Install "
 	"them (<code>deploy/install-packages build</code>) and build it again.</p>\n"
 	"<p>Everything else works: <a href=\"list\">/list</a> has the recordings, "
 	"<a href=\"openapi.json\">/openapi.json</a> describes the API, and <code>collector "

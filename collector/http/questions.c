@@ -1,4 +1,5 @@
-/* /questions: what is being answered. Made by the loop, which owns the exchanges, so that it is there while workers are busy. */
+/* /questions: what is being answered. Made by the loop, which owns the exchanges, so that it is
+ * there while workers are busy. */
 #include "collector/export/export.h"
 #include "collector/http/routes.h"
 

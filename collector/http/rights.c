@@ -1,5 +1,5 @@
-/* /rights: what the one who asks may do here. A page can't know otherwise: of its cookie it knows nothing, and of a token that it has kept not
- * whether that still holds. */
+/* /rights: what the one who asks may do here. A page can't know otherwise: of its cookie it knows
+ * nothing, and of a token that it has kept not whether that still holds. */
 #include "collector/export/export.h"
 #include "collector/http/import.h"
 #include "collector/http/routes.h"

@@ -243,7 +243,8 @@ void routes_each(void (*route)(void *context, const struct route_info *info), vo
 			.content_type = r->content_type,
 			.parameters = r->parameters,
 			.of_recording = r->of_recording,
-			.filters = r->parameters && r->parameters != sql_parameters && r->of_recording,
+			.filters =
+				r->parameters && r->parameters != sql_parameters && r->of_recording,
 			.has_number = r->rest == REST_MUST,
 			.body = body_of(r),
 			.method = method_of(r),
@@ -318,7 +319,8 @@ void route_id(const struct exchange *x, char *ret_id, size_t size)
 		ret_id[0] = 0;
 }
 
-/* A watcher takes the recording anew for each look, so that it grows between them; an order needs none. */
+/* A watcher takes the recording anew for each look, so that it grows between them; an order needs
+ * none. */
 static bool takes_its_own(const struct route *route)
 {
 	return !route->of_recording || route->step == live_step || route->step == control_step;
@@ -330,8 +332,8 @@ bool route_on_loop(const struct exchange *x)
 	const char *rest;
 	const struct route *route = lookup(x, id, sizeof(id), &rest);
 
-	return route && (route->step == questions_step || route->step == rights_step || route->step == login_step ||
-			 route->step == logout_step);
+	return route && (route->step == questions_step || route->step == rights_step ||
+			 route->step == login_step || route->step == logout_step);
 }
 
 bool route_runs_sql(const struct exchange *x)
@@ -378,21 +380,23 @@ bool route_tells_rights(const struct exchange *x)
 const char *route_methods(const struct exchange *x)
 {
 	static const char *const methods[] = {
-		[ROUTE_GET] = "GET, HEAD",	   [ROUTE_GET_OR_QUESTION] = "GET, HEAD, POST",
-		[ROUTE_QUESTION] = "POST",	   [ROUTE_ORDER] = "POST",
-		[ROUTE_FILE] = "POST",
-		[ROUTE_LOGIN] = "GET, HEAD, POST", [ROUTE_LOGOUT] = "POST"};
+		[ROUTE_GET] = "GET, HEAD", [ROUTE_GET_OR_QUESTION] = "GET, HEAD, POST",
+		[ROUTE_QUESTION] = "POST", [ROUTE_ORDER] = "POST",
+		[ROUTE_FILE] = "POST",	   [ROUTE_LOGIN] = "GET, HEAD, POST",
+		[ROUTE_LOGOUT] = "POST"};
 
 	return methods[route_method(x)];
 }
 
-/* Whose answers are worth to be kept: they depend on the recording and the parameters alone, and are made of many rows. */
+/* Whose answers are worth to be kept: they depend on the recording and the parameters alone, and
+ * are made of many rows. */
 static bool is_kept(const struct route *route)
 {
 	static exchange_step *const kept[] = {
-		timeline_step, timeline_leaked_step, timeline_maps_step, fragmentation_step,
-		histogram_step, peak_step, snapshot_step, report_step,
-		leaks_step, analyze_step, groups_step, flame_step,
+		timeline_step,	    timeline_leaked_step, timeline_maps_step,
+		fragmentation_step, histogram_step,	  peak_step,
+		snapshot_step,	    report_step,	  leaks_step,
+		analyze_step,	    groups_step,	  flame_step,
 	};
 
 	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)

@@ -1,5 +1,6 @@
 #pragma once
-/* What answers are made of as JSON Schemas (draft 2020-12), made of their rows (export/answer.h). */
+/* What answers are made of as JSON Schemas (draft 2020-12), made of their rows
+ * (export/answer.h). */
 #include <stdbool.h>
 
 #define SCHEMAS_MAX 96

@@ -1,6 +1,7 @@
 /*
- * Scripts of the profiler whose API this is, which are SQL here: POST /data/ID/execute_script runs one and gives what it prints;
- * /data/ID/allocation_filter_to_script and /data/ID/map_filter_to_script say a filter as one.
+ * Scripts of the profiler whose API this is, which are SQL here: POST /data/ID/execute_script runs
+ * one and gives what it prints; /data/ID/allocation_filter_to_script and
+ * /data/ID/map_filter_to_script say a filter as one.
  */
 #include <errno.h>
 #include <inttypes.h>

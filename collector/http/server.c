@@ -21,18 +21,19 @@
 #include "base/ban.h"
 
 #define REQUEST_BYTES_MAX  16384 /* of all header lines; a longer request is refused */
-#define SLICE_BYTES	  65536
-#define BODY_BYTES_MAX	  8192
+#define SLICE_BYTES	   65536
+#define BODY_BYTES_MAX	   8192
 #define QUESTION_BYTES_MAX 65536
-#define BODY_SECONDS	  10
-#define HEAD_BYTES	  4096
-#define STALL_SECONDS	  60 /* a reader that takes nothing for so long is let go */
+#define BODY_SECONDS	   10
+#define HEAD_BYTES	   4096
+#define STALL_SECONDS	   60 /* a reader that takes nothing for so long is let go */
 #define AUTHORIZATION_MAX  2048
 #define FORWARDED_MAX	   1024
-#define HOST_MAX	   300 /* a name has 253 bytes, and an Origin a scheme and a port, too */
-#define LEAVING_MAX	   64 /* connections that the library has not closed yet */
-#define TLS_READ_BYTES	   (16384 + 512)
-#define CHUNK_FRAME_MAX	  16 /* "10000\r\n" in front, "\r\n" behind */
+/* a name has 253 bytes, and an Origin a scheme and a port, too */
+#define HOST_MAX	300
+#define LEAVING_MAX	64 /* connections that the library has not closed yet */
+#define TLS_READ_BYTES	(16384 + 512)
+#define CHUNK_FRAME_MAX 16 /* "10000\r\n" in front, "\r\n" behind */
 
 struct server {
 	struct lws_context *context;
@@ -108,8 +109,8 @@ static int add_header(struct lws *wsi, const char *name, const char *value, unsi
 					   end);
 }
 
-/* Status, type and length. lws_add_http_common_headers would close the connection behind a length that is not known: chunks need
- * not. */
+/* Status, type and length. lws_add_http_common_headers would close the connection behind a length
+ * that is not known: chunks need not. */
 static int add_status(struct lws *wsi, struct exchange *x, unsigned char **p, unsigned char *end)
 {
 	if (!x->chunked)
@@ -121,7 +122,8 @@ static int add_status(struct lws *wsi, struct exchange *x, unsigned char **p, un
 	       add_header(wsi, "transfer-encoding:", "chunked", p, end);
 }
 
-/* Where the time went (https://www.w3.org/TR/server-timing/), in ms: until the recording was found by its name, and until the answer began. */
+/* Where the time went (https://www.w3.org/TR/server-timing/), in ms: until the recording was found
+ * by its name, and until the answer began. */
 static int add_timing(struct lws *wsi, const struct exchange *x, unsigned char **p,
 		      unsigned char *end)
 {
@@ -129,8 +131,8 @@ static int add_timing(struct lws *wsi, const struct exchange *x, unsigned char *
 	int length = 0;
 
 	if (x->find_ns)
-		length = snprintf(value, sizeof(value), "find;dur=%.3f, ",
-				  (double)x->find_ns / 1e6);
+		length =
+			snprintf(value, sizeof(value), "find;dur=%.3f, ", (double)x->find_ns / 1e6);
 	snprintf(value + length, sizeof(value) - (size_t)length, "answer;dur=%.3f",
 		 (double)(uv_hrtime() - x->begun_ns) / 1e6);
 	return add_header(wsi, "server-timing:", value, p, end);
@@ -391,7 +393,9 @@ static int check_access(struct server *server, struct lws *wsi, struct exchange 
 	x->access = &server->access;
 	x->from = access_from(x->access, &claim);
 	access_read_cookie(x->access, &claim, x->login);
-	return tell_rights(server, x, &claim, access_check(x->access, &claim, uv_now(server->listener.loop), &x->status, &x->err));
+	return tell_rights(server, x, &claim,
+			   access_check(x->access, &claim, uv_now(server->listener.loop),
+					&x->status, &x->err));
 }
 
 /* A person who opens "/" can't bring a token but by a form. */
@@ -413,11 +417,13 @@ static int read_request(struct server *server, struct lws *wsi, struct exchange 
 	int r;
 
 	x->head_only = lws_hdr_total_length(wsi, WSI_TOKEN_HEAD_URI) > 0;
-	x->takes_gzip = lws_hdr_copy(wsi, codings, sizeof(codings), WSI_TOKEN_HTTP_ACCEPT_ENCODING) > 0 &&
-			strstr(codings, "gzip");
+	x->takes_gzip =
+		lws_hdr_copy(wsi, codings, sizeof(codings), WSI_TOKEN_HTTP_ACCEPT_ENCODING) > 0 &&
+		strstr(codings, "gzip");
 	x->browser = lws_hdr_copy(wsi, agent, sizeof(agent), WSI_TOKEN_HTTP_USER_AGENT) > 0 &&
 		     strncmp(agent, "Mozilla/", 8) == 0;
-	if (lws_hdr_copy(wsi, x->known_etag, sizeof(x->known_etag), WSI_TOKEN_HTTP_IF_NONE_MATCH) <= 0)
+	if (lws_hdr_copy(wsi, x->known_etag, sizeof(x->known_etag), WSI_TOKEN_HTTP_IF_NONE_MATCH) <=
+	    0)
 		x->known_etag[0] = 0;
 	x->old_protocol = lws_hdr_copy(wsi, version, sizeof(version), WSI_TOKEN_HTTP) > 0 &&
 			  strstr(version, "1.0");
@@ -429,7 +435,8 @@ static int read_request(struct server *server, struct lws *wsi, struct exchange 
 		return r;
 	if (!reads && !x->post)
 		return refuse(x, 405, -EINVAL, "only GET and HEAD are answered");
-	if (!lws_hdr_total_length(wsi, WSI_TOKEN_HTTP)) /* the library took it for the end of the line */
+	if (!lws_hdr_total_length(wsi,
+				  WSI_TOKEN_HTTP)) /* the library took it for the end of the line */
 		return refuse(x, 400, -EINVAL,
 			      "an end of a line (%0A) goes in the first request of a connection "
 			      "without TLS only: send a statement by POST");
@@ -445,8 +452,9 @@ static int read_request(struct server *server, struct lws *wsi, struct exchange 
 	return read_arguments(wsi, x);
 }
 
-/* A request with a body that came before the one in front of it was answered. The library (4.1) keeps what it holds back in a list, and
- * turns round for ever when it finds a body there: nobody would be answered any more. */
+/* A request with a body that came before the one in front of it was answered. The library (4.1)
+ * keeps what it holds back in a list, and turns round for ever when it finds a body there: nobody
+ * would be answered any more. */
 static bool brings_body_early(struct lws *wsi)
 {
 	bool has_body = lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH) ||
@@ -454,7 +462,8 @@ static bool brings_body_early(struct lws *wsi)
 			(!lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) &&
 			 !lws_hdr_total_length(wsi, WSI_TOKEN_HEAD_URI));
 
-	/* 0: the list is not empty, of this connection or of another one; who is closed for that asks again. */
+	/* 0: the list is not empty, of this connection or of another one; who is closed for that
+	 * asks again. */
 	return has_body && !lws_service_adjust_timeout(lws_get_context(wsi), 1, 0);
 }
 
@@ -496,8 +505,10 @@ static int on_request(struct server *server, struct lws *wsi, struct session *se
 	return 0;
 }
 
-/* It may take long, as long as there is more again and again. It goes to the page cache, and waits for the disk only where that is behind. */
-static int on_file(struct server *server, struct lws *wsi, struct exchange *x, const void *data, size_t length)
+/* It may take long, as long as there is more again and again. It goes to the page cache, and waits
+ * for the disk only where that is behind. */
+static int on_file(struct server *server, struct lws *wsi, struct exchange *x, const void *data,
+		   size_t length)
 {
 	x->result = upload_add(x, data, length);
 	if (x->result < 0) {
@@ -636,14 +647,16 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 
 		if (fd < 0)
 			return;
-		/* Head and body are written one after the other: the body must not wait for an acknowledgement. */
+		/* Head and body are written one after the other: the body must not wait for an
+		 * acknowledgement. */
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
 		greetings_add(&server->greetings, fd, (const struct sockaddr *)&from);
 	}
 }
 
-/* HTTP/1.1 alone: the frames of our chunks are our own. A record of TLS has 16 KiB at most: what comes is taken out of the library as a
- * whole, so that nothing waits there that the kernel does not tell of. */
+/* HTTP/1.1 alone: the frames of our chunks are our own. A record of TLS has 16 KiB at most: what
+ * comes is taken out of the library as a whole, so that nothing waits there that the kernel does
+ * not tell of. */
 static void speak_tls(struct lws_context_creation_info *info, const struct server_options *options)
 {
 	info->options |= LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT;
@@ -662,7 +675,8 @@ int server_new(uv_loop_t *loop, const struct server_options *options, struct sou
 		{.name = "http",
 		 .callback = callback,
 		 .per_session_data_size = sizeof(struct session),
-		 .tx_packet_size = SLICE_BYTES + 64}, /* else a slice goes in parts of 4 KiB, copied */
+		 .tx_packet_size =
+			 SLICE_BYTES + 64}, /* else a slice goes in parts of 4 KiB, copied */
 		{0}};
 	struct server *server = calloc(1, sizeof(*server));
 	void *loops[1] = {loop};
@@ -718,7 +732,8 @@ void server_free(struct server *server)
 {
 	if (!server)
 		return;
-	/* The first call began it; with a loop that is not its own, the library frees the rest at a second one. */
+	/* The first call began it; with a loop that is not its own, the library frees the rest at a
+	 * second one. */
 	lws_context_destroy(server->context);
 	close(server->listen_fd);
 	free(server);

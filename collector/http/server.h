@@ -1,7 +1,7 @@
 #pragma once
 /*
- * HTTP itself: connections in, requests made of them, answers out in slices. With hangup.c the only file that knows libwebsockets; it
- * runs on the loop that it is given and on no other thread.
+ * HTTP itself: connections in, requests made of them, answers out in slices. With hangup.c the only
+ * file that knows libwebsockets; it runs on the loop that it is given and on no other thread.
  */
 #include <uv.h>
 
@@ -20,8 +20,8 @@ struct server_options {
 };
 
 /* Takes over `listen_fd`. The texts of the options live until the end. */
-int server_new(uv_loop_t *loop, const struct server_options *options, struct sources *sources, struct workers *workers,
-	       struct server **ret_server, struct err_text *err);
+int server_new(uv_loop_t *loop, const struct server_options *options, struct sources *sources,
+	       struct workers *workers, struct server **ret_server, struct err_text *err);
 /* A step of x has returned: sends what there is. */
 void server_ready(struct exchange *x);
 /* Closes all connections; the loop ends when they are closed. Free it after that. */

@@ -1,6 +1,7 @@
 /*
- * POST /snapshot: what all programs have in use now, taken over the socket of the collector that gathers into the folder. The step
- * does what there is to do, and is called again in a moment: no thread waits. GET /snapshots: those that there are.
+ * POST /snapshot: what all programs have in use now, taken over the socket of the collector that
+ * gathers into the folder. The step does what there is to do, and is called again in a moment: no
+ * thread waits. GET /snapshots: those that there are.
  */
 #include <errno.h>
 #include <stdio.h>

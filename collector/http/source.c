@@ -1,5 +1,5 @@
-/* /data/ID/source: the text of a source file, and what went through each line of it. Only of files that the debug information of the recorded
- * program names. */
+/* /data/ID/source: the text of a source file, and what went through each line of it. Only of files
+ * that the debug information of the recorded program names. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,10 +36,9 @@ const struct route_parameter source_parameters[] = {
 
 static int sum_of(struct sums *sums, uint32_t line, struct line_sum **ret_sum)
 {
-	int r = line < SOURCE_BYTES_MAX
-			? array_reserve(&sums->list, &sums->capacity, (size_t)line + 1,
-					sizeof(*sums->list))
-			: -ERANGE;
+	int r = line < SOURCE_BYTES_MAX ? array_reserve(&sums->list, &sums->capacity,
+							(size_t)line + 1, sizeof(*sums->list))
+					: -ERANGE;
 
 	if (r)
 		return r;
@@ -48,7 +47,8 @@ static int sum_of(struct sums *sums, uint32_t line, struct line_sum **ret_sum)
 	return 0;
 }
 
-static int add(struct sums *sums, uint32_t line, const struct usage *value, size_t backtrace, bool self)
+static int add(struct sums *sums, uint32_t line, const struct usage *value, size_t backtrace,
+	       bool self)
 {
 	struct line_sum *sum;
 	int r = sum_of(sums, line, &sum);
@@ -67,7 +67,8 @@ static int add(struct sums *sums, uint32_t line, const struct usage *value, size
 	return 0;
 }
 
-/* All frames of a backtrace, the innermost first. The first that does not only pass the allocation on is the one that allocates. */
+/* All frames of a backtrace, the innermost first. The first that does not only pass the allocation
+ * on is the one that allocates. */
 static int add_backtrace(struct exchange *x, const struct group *g, size_t number, const char *file,
 			 struct sums *sums)
 {
@@ -194,8 +195,7 @@ int source_step(struct exchange *x)
 	if (!r)
 		r = sum_lines(x, &what, &sums);
 	if (!r && !sums.named && !is_named(x, what.file))
-		r = err_set(&x->err, -ENOENT,
-			    "no line of the recording is in a file of that name");
+		r = err_set(&x->err, -ENOENT, "no line of the recording is in a file of that name");
 	if (!r)
 		r = source_file_read(sources_folders(x->sources), what.file, &text, &x->err);
 	buf_byte(&text, 0); /* behind the last line */

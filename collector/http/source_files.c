@@ -28,7 +28,8 @@ static int read_all(int fd, struct buf *out)
 	return n < 0 ? -errno : buf_error(out);
 }
 
-/* A regular file that lies below `folder` when all links are followed. `folder` is one that realpath gave. */
+/* A regular file that lies below `folder` when all links are followed. `folder` is one that
+ * realpath gave. */
 static int open_below(const char *folder, const char *path, int *ret_fd)
 {
 	char real[PATH_MAX];
@@ -38,7 +39,8 @@ static int open_below(const char *folder, const char *path, int *ret_fd)
 
 	if (!realpath(path, real))
 		return -errno;
-	if (strncmp(real, folder, length) != 0 || (real[length] != '/' && folder[length - 1] != '/'))
+	if (strncmp(real, folder, length) != 0 ||
+	    (real[length] != '/' && folder[length - 1] != '/'))
 		return -ENOENT;
 	fd = open(real, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)

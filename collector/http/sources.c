@@ -114,9 +114,9 @@ void source_unlock(struct source *source)
 }
 
 /*
- * What is being looked at stays as it is: then the next request sees what came. New names take a source of our own: a download
- * that goes on in steps holds numbers of names between them, without the lock. Who comes after the look at `users` has none yet,
- * and waits for the lock.
+ * What is being looked at stays as it is: then the next request sees what came. New names take a
+ * source of our own: a download that goes on in steps holds numbers of names between them, without
+ * the lock. Who comes after the look at `users` has none yet, and waits for the lock.
  */
 static void source_refresh(struct sources *sources, struct source *source)
 {
@@ -193,7 +193,8 @@ static struct source *pick_idle(struct sources *sources)
 	return oldest;
 }
 
-/* Adds a place for the recording, so that others wait for it. Called and returns with the lock held. */
+/* Adds a place for the recording, so that others wait for it. Called and returns with the lock
+ * held. */
 static int open_new(struct sources *sources, const char *id, struct source **ret_source,
 		    struct err_text *err)
 {

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * The recordings that are served: those of a store, and files. A recording is opened when it is first asked for, shared by all
- * who ask, refreshed while it grows, and closed again when others were asked for since. Used by worker threads only.
+ * The recordings that are served: those of a store, and files. A recording is opened when it is
+ * first asked for, shared by all who ask, refreshed while it grows, and closed again when others
+ * were asked for since. Used by worker threads only.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,7 +23,8 @@ struct source {
 	struct recording *recording;
 	struct view *view;
 	struct symbols *symbols;
-	struct store *store; /* for the names kept there, with a connection of its own; NULL: none */
+	struct store
+		*store; /* for the names kept there, with a connection of its own; NULL: none */
 	pthread_rwlock_t lock; /* write: refreshing */
 	struct kept_answers kept;
 	/* The rest is under the lock of `sources`. */
@@ -30,29 +32,34 @@ struct source {
 	char *path;
 	unsigned users;
 	bool is_file, opening;
-	uint64_t used; /* counts up */
+	uint64_t used;		 /* counts up */
 	struct watched *watched; /* NULL: nobody has watched yet */
 };
 
-int sources_new(const struct http_options *options, struct sources **ret_sources, struct err_text *err);
+int sources_new(const struct http_options *options, struct sources **ret_sources,
+		struct err_text *err);
 void sources_free(struct sources *sources);
 
 /*
- * The recording of that name: 32 digits, a unique prefix of them, or "last" (the last file, without files the stream that began
- * last). -ENOENT, -EEXIST: the sentence says so. -EAGAIN: another thread is opening it; ask again soon.
- * `ret_find_ns` (may be NULL): how long it took to find which one it is, without opening it.
+ * The recording of that name: 32 digits, a unique prefix of them, or "last" (the last file, without
+ * files the stream that began last). -ENOENT, -EEXIST: the sentence says so. -EAGAIN: another
+ * thread is opening it; ask again soon. `ret_find_ns` (may be NULL): how long it took to find which
+ * one it is, without opening it.
  */
-int sources_take(struct sources *sources, const char *name, struct source **ret_source, uint64_t *ret_find_ns, struct err_text *err);
+int sources_take(struct sources *sources, const char *name, struct source **ret_source,
+		 uint64_t *ret_find_ns, struct err_text *err);
 /* Folders of sources, as http_options has them. */
 const char *const *sources_folders(const struct sources *sources);
 void sources_release(struct sources *sources, struct source *source);
 
 /*
- * Totals for those who watch a recording grow: worked out anew at most once a second, and at most so often that it costs a tenth of a
- * thread, however many watch. Between source_lock and source_unlock.
+ * Totals for those who watch a recording grow: worked out anew at most once a second, and at most
+ * so often that it costs a tenth of a thread, however many watch. Between source_lock and
+ * source_unlock.
  */
 struct report;
-int source_totals(struct source *source, const atomic_bool *cancelled, struct report *ret_report, struct err_text *err);
+int source_totals(struct source *source, const atomic_bool *cancelled, struct report *ret_report,
+		  struct err_text *err);
 
 /* Watchers are bounded. False: there are WATCHERS_MAX. */
 #define WATCHERS_MAX 64
@@ -78,7 +85,8 @@ struct source_line {
 	bool has_rate;
 	uint64_t events_per_second; /* only fleet.h knows it */
 };
-int sources_list(struct sources *sources, struct source_line **ret_lines, size_t *ret_count, struct err_text *err);
+int sources_list(struct sources *sources, struct source_line **ret_lines, size_t *ret_count,
+		 struct err_text *err);
 /* What the one who gathers tells all who read (store_note). False: nothing. */
 bool sources_note(struct sources *sources, char out[STORE_NOTE_MAX]);
 void sources_list_free(struct source_line *lines, size_t count);

@@ -135,7 +135,8 @@ static int add_streams(const struct held *held, struct stream_summary *streams, 
 	return r;
 }
 
-static int add_files(const struct held *held, struct source_line *lines, size_t *ret_count, struct err_text *err)
+static int add_files(const struct held *held, struct source_line *lines, size_t *ret_count,
+		     struct err_text *err)
 {
 	int r = 0;
 
@@ -157,8 +158,8 @@ static int by_start(const void *a, const void *b)
 		       : x->summary.start_wall_ns > y->summary.start_wall_ns;
 }
 
-static int make_lines(const struct held *held, struct stream_summary *streams, size_t stream_count, struct source_line **ret_lines,
-		      size_t *ret_count, struct err_text *err)
+static int make_lines(const struct held *held, struct stream_summary *streams, size_t stream_count,
+		      struct source_line **ret_lines, size_t *ret_count, struct err_text *err)
 {
 	int r;
 

@@ -26,5 +26,7 @@ struct naming {
 	unsigned matches;
 };
 
-/* The id that `name` means: the first digits of it, or "last". -ENOENT, or -EEXIST if there are several, with a sentence. */
-int sources_resolve(struct sources *sources, const char *name, struct naming *naming, struct err_text *err);
+/* The id that `name` means: the first digits of it, or "last". -ENOENT, or -EEXIST if there are
+ * several, with a sentence. */
+int sources_resolve(struct sources *sources, const char *name, struct naming *naming,
+		    struct err_text *err);

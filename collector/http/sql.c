@@ -1,5 +1,5 @@
-/* /data/ID/sql: the answer to a statement of SQL. The whole answer is made in one step, within bounds: the recording may not grow while
- * a statement is under way. */
+/* /data/ID/sql: the answer to a statement of SQL. The whole answer is made in one step, within
+ * bounds: the recording may not grow while a statement is under way. */
 #include "collector/http/sql.h"
 
 #include <errno.h>

@@ -2,11 +2,13 @@
 /* What SQL may take of a server that others ask, too. */
 #include "collector/sql/sql.h"
 
-#define HTTP_SQL_TIME_NS	  60000000000ull /* and no more: others wait for their turn, and the recording does not grow for them */
+/* and no more: others wait for their turn, and the recording does not grow for them */
+#define HTTP_SQL_TIME_NS	  60000000000ull
 #define HTTP_SQL_ROWS		  100000
 #define HTTP_SQL_ANSWER_BYTES_MAX (64u << 20)
 
-static inline struct sql_limits http_sql_limits(const atomic_bool *cancelled, struct progress *progress)
+static inline struct sql_limits http_sql_limits(const atomic_bool *cancelled,
+						struct progress *progress)
 {
 	return (struct sql_limits){.time_ns = HTTP_SQL_TIME_NS,
 				   .memory_bytes = 128ull << 20,

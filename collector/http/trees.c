@@ -46,7 +46,8 @@ int ascii_tree_step(struct exchange *x)
 
 /* ---- JSON ---- */
 
-/* The members of a node up to the opening of its children: a tree may be deeper than the JSON writer's levels. */
+/* The members of a node up to the opening of its children: a tree may be deeper than the JSON
+ * writer's levels. */
 static int open_node(struct exchange *x, const struct tree *tree, uint32_t node)
 {
 	uint64_t start = recording_process(x->source->recording)->start_wall_ns;

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Wrong tokens are slowed: of one address so many at once, then one a second; more are not looked at. An address has one number, the moment
- * at which all of its wrong ones are forgiven, each of which moves that by a second.
+ * Wrong tokens are slowed: of one address so many at once, then one a second; more are not looked
+ * at. An address has one number, the moment at which all of its wrong ones are forgiven, each of
+ * which moves that by a second.
  *
  *   now          forgiven
  *    |--1 s--|--1 s--|--1 s--|        two more may be tried now
@@ -11,9 +12,9 @@
 
 #include "base/strangers.h"
 
-#define TRIES_AT_ONCE	5
+#define TRIES_AT_ONCE	  5
 #define TRIES_FORGIVEN_MS 1000 /* each */
-#define TRIES_ADDRESSES 256 /* that are remembered; who is forgiven first gives way */
+#define TRIES_ADDRESSES	  256  /* that are remembered; who is forgiven first gives way */
 
 struct tries {
 	struct tries_address {

@@ -1,7 +1,8 @@
 /*
- * Collapsed stacks: "main;parse;malloc 4096" a line, as flamegraph.pl, jeprof, heaptrack_print and we write them. One number a line
- * is all there is: bytes (or blocks, or what --unit says) of a stack, in use or allocated, nobody knows. A line becomes one block; a
- * frame is a place of its own, with a name.
+ * Collapsed stacks: "main;parse;malloc 4096" a line, as flamegraph.pl, jeprof, heaptrack_print and
+ * we write them. One number a line is all there is: bytes (or blocks, or what --unit says) of a
+ * stack, in use or allocated, nobody knows. A line becomes one block; a frame is a place of its
+ * own, with a name.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -20,7 +20,8 @@
 #define BUFFER_BYTES (2 * COLLAPSED_LINE_MAX + CHUNK_BYTES)
 
 /*
- * The buffer holds the line before, as far as it had frames, and what has been read but not looked at:
+ * The buffer holds the line before, as far as it had frames, and what has been read but not looked
+ * at:
  *
  *	| before ... | ... at | to be looked at | filled | room for a chunk |
  */
@@ -202,7 +203,8 @@ static int take_line(struct reader *r, const char *line, const char *end)
 	return 0;
 }
 
-/* What lies between two newlines; the old Mac's lines end with '\r' alone, and CRLF leaves one at the end. */
+/* What lies between two newlines; the old Mac's lines end with '\r' alone, and CRLF leaves one at
+ * the end. */
 static int take_lines(struct reader *r, const char *line, const char *end)
 {
 	const char *cr;

@@ -1,12 +1,15 @@
 /*
- * Heap profiles of allocators: sums a stack, stacks as program counters (the innermost first), and what was mapped where. The format
- * of gperftools, and that of jemalloc which came of it; what a line means, and how samples are scaled, is as their own readers have it
- * (pprof and jeprof, perl, ReadHeapProfile and AdjustSamples).
+ * Heap profiles of allocators: sums a stack, stacks as program counters (the innermost first), and
+ * what was mapped where. The format of gperftools, and that of jemalloc which came of it; what a
+ * line means, and how samples are scaled, is as their own readers have it (pprof and jeprof, perl,
+ * ReadHeapProfile and AdjustSamples).
  *
- *	heap profile:    2:   3072 [    5:   8192] @ heapprofile	gperftools: in use, allocated so far; how it was counted
+ *	heap profile:    2: 3072 [ 5: 8192] @ heapprofile gperftools: in use, allocated so far; how
+ *			 it was counted
  *	     1:   2048 [     2:   4096] @ 0x55e1 0x55f2			blocks: bytes, of this stack
  *
- *	heap_v2/524288							jemalloc: bytes between samples
+ *	heap_v2/524288							jemalloc: bytes between
+ *									samples
  *	  t*: 2: 3072 [0: 0]
  *	  t0: 2: 3072 [0: 0] main					a thread and its name
  *	@ 0x55e1 0x55f2
@@ -16,8 +19,8 @@
  *	MAPPED_LIBRARIES:						both
  *	55e1000-55e2000 r-xp 00001000 08:01 1234 /bin/cat
  *
- * Names may stand in front of either (symbol_section.h), and then sums may come as words instead (cpu_profile.h). A file is read twice:
- * first for what was mapped, which stands at its end.
+ * Names may stand in front of either (symbol_section.h), and then sums may come as words instead
+ * (cpu_profile.h). A file is read twice: first for what was mapped, which stands at its end.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -61,7 +64,8 @@ static bool is_maps_head(const char *line)
 	return !strncmp(line, "MAPPED_LIBRARIES:", 17) || !strncmp(line, "--- Memory map:", 15);
 }
 
-/* jemalloc's sums of all stacks, in front of the first one: without prof_accum nothing is allocated that is not in use. */
+/* jemalloc's sums of all stacks, in front of the first one: without prof_accum nothing is allocated
+ * that is not in use. */
 static void note_freed(struct heap *h, char *line)
 {
 	struct sums s;
@@ -228,7 +232,8 @@ static int read_jemalloc_head(struct heap *h, char *line)
 
 	if (!text_word(&at, "heap_v2/") || !text_decimal(&at, &h->interval))
 		return importer_bad_line(h->im, "no interval of sampling");
-	/* One byte: every allocation. None: the numbers are to be taken as they are (our own export). */
+	/* One byte: every allocation. None: the numbers are to be taken as they are (our own
+	 * export). */
 	h->scaling = h->interval > 1 ? SCALING_POISSON : SCALING_NONE;
 	return 0;
 }
@@ -310,7 +315,8 @@ static int read_words(struct heap *h)
 
 /* ---- sums as text ---- */
 
-/* The first line behind those that pprof takes as commands in front of it: what "%warn" says is told. As importer_line. */
+/* The first line behind those that pprof takes as commands in front of it: what "%warn" says is
+ * told. As importer_line. */
 static int read_command(struct heap *h, char **ret_line, size_t *ret_length)
 {
 	int r;

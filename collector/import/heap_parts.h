@@ -1,5 +1,6 @@
 #pragma once
-/* Reading a heap profile (heap.c), and putting what it tells into a recording (heap_put.c). Inside of it only. */
+/* Reading a heap profile (heap.c), and putting what it tells into a recording (heap_put.c). Inside
+ * of it only. */
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -1,4 +1,5 @@
-/* Sums and stacks of heap profiles become blocks and nodes; samples are scaled as their own readers scale them. See heap_parts.h. */
+/* Sums and stacks of heap profiles become blocks and nodes; samples are scaled as their own readers
+ * scale them. See heap_parts.h. */
 #include "collector/import/heap_parts.h"
 
 #include <errno.h>
@@ -22,7 +23,8 @@ double heap_factor(const struct heap *h, uint64_t blocks, uint64_t bytes)
 	return mean > 0 && mean < 1 ? 1 / mean : 1;
 }
 
-/* What was freed is what was allocated less what is in use; jemalloc tells nothing of it unless asked to (prof_accum). */
+/* What was freed is what was allocated less what is in use; jemalloc tells nothing of it unless
+ * asked to (prof_accum). */
 static int put_counts(struct heap *h, uint32_t thread, const struct sums *s)
 {
 	int r = 0;
@@ -82,7 +84,8 @@ static int read_counters(struct heap *h, char *at)
 		       : 0;
 }
 
-/* What the file says of a counter; an address of the innermost frame is its own, those of callers are one below. Once for an address. */
+/* What the file says of a counter; an address of the innermost frame is its own, those of callers
+ * are one below. Once for an address. */
 static int name_counter(struct heap *h, uint32_t module, uint64_t offset, uint64_t counter,
 			bool innermost)
 {
@@ -101,7 +104,8 @@ static int name_counter(struct heap *h, uint32_t module, uint64_t offset, uint64
 	return is_new ? importer_name(h->im, module, offset, frames, count) : 0;
 }
 
-/* Callers are put in first. What jemalloc's own functions call each other is left out: a stack begins where the program calls it. */
+/* Callers are put in first. What jemalloc's own functions call each other is left out: a stack
+ * begins where the program calls it. */
 int heap_put_stack(struct heap *h)
 {
 	uint32_t inner = 0, module;

@@ -1,11 +1,12 @@
 /*
- * Heaptrack's text, as heaptrack_interpret writes it and heaptrack_print reads it (KDE/heaptrack, src/analyze/accumulatedtracedata.cpp,
- * file versions 1 to 3). All numbers are hexadecimal.
+ * Heaptrack's text, as heaptrack_interpret writes it and heaptrack_print reads it (KDE/heaptrack,
+ * src/analyze/accumulatedtracedata.cpp, file versions 1 to 3). All numbers are hexadecimal.
  *
  *	v 10400 3			heaptrack 1.4.0, file version 3
  *	X /bin/cat file			command line
  *	s 4 main			string 1, with its length (before version 3 without)
- *	i 401000 1 2 3 a ...		instruction pointer 1: address, module; function, file, line, and of those it is inlined into
+ *	i 401000 1 2 3 a ...		instruction pointer 1: address, module; function, file,
+ *					line, and of those it is inlined into
  *	t 1 0				trace 1: instruction pointer, parent trace (0: none)
  *	a 40 2				allocation info 0: size, trace
  *	+ 0				a block of info 0 is allocated
@@ -13,8 +14,9 @@
  *	c 64				milliseconds since the start
  *	R 100				resident pages
  *
- * It is read twice: first for where files lay (heaptrack_see.c), which it does not say. Blocks have no addresses in it. Here the k-th
- * live block of an info has its own, so that nothing has to be kept of a block.
+ * It is read twice: first for where files lay (heaptrack_see.c), which it does not say. Blocks have
+ * no addresses in it. Here the k-th live block of an info has its own, so that nothing has to be
+ * kept of a block.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -53,7 +55,8 @@ static int begin(struct heaptrack *h)
 	const struct importer_process process = {.command_line = h->command_line, .tool = h->tool};
 	int r = h->im->composer ? 0 : importer_begin(h->im, &process);
 
-	/* Times are in milliseconds, and the order is that of the lines: one nanosecond an event tells it. */
+	/* Times are in milliseconds, and the order is that of the lines: one nanosecond an event
+	 * tells it. */
 	return r || composer_events(h->im->composer) ? r : composer_tick(h->im->composer, 1);
 }
 

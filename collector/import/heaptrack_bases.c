@@ -47,7 +47,8 @@ static bool find_range(const struct base *b, const struct elf_load *load, uint64
 
 	if (b->highest - b->lowest > load->size)
 		return false;
-	/* Code may lie at any multiple of a page from where it is linked to: below, the difference wraps around, which is fine. */
+	/* Code may lie at any multiple of a page from where it is linked to: below, the difference
+	 * wraps around, which is fine. */
 	first = b->highest - end;
 	first += -first % PAGE;
 	*ret_first = first;

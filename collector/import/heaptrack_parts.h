@@ -1,5 +1,6 @@
 #pragma once
-/* Reading heaptrack's text (heaptrack.c), and what is found out before (heaptrack_see.c). Inside of it only. */
+/* Reading heaptrack's text (heaptrack.c), and what is found out before (heaptrack_see.c). Inside of
+ * it only. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -8,7 +9,7 @@
 
 struct importer;
 
-#define ROWS_MAX  (1u << 24) /* strings, pointers; of traces twice as many */
+#define ROWS_MAX (1u << 24) /* strings, pointers; of traces twice as many */
 
 struct pointer {
 	uint32_t module;
@@ -49,7 +50,8 @@ struct heaptrack {
 	uint64_t unmatched; /* frees of no live block */
 };
 
-/* Reads it once: where files lay, and what to know of that. To its start again. 0 or a negative errno, as all here. */
+/* Reads it once: where files lay, and what to know of that. To its start again. 0 or a negative
+ * errno, as all here. */
 int heaptrack_see(struct heaptrack *heaptrack);
 
 int heaptrack_no_memory(struct heaptrack *heaptrack);

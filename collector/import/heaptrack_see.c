@@ -1,4 +1,5 @@
-/* The first reading of a heaptrack text: where files lay, before anything is made of it. What is wrong is said when it is read again. */
+/* The first reading of a heaptrack text: where files lay, before anything is made of it. What is
+ * wrong is said when it is read again. */
 #include "collector/import/heaptrack_parts.h"
 
 #include <errno.h>

@@ -408,7 +408,8 @@ static int import_source(struct source *taken, int fd, const struct stream_id *i
 	if (r < 0 && !err->text[0] && composer)
 		composer_end(composer, NULL, err);
 	if (r < 0)
-		return err->text[0] ? r : err_set(err, r, "%s: %s", source_name(source), strerror(-r));
+		return err->text[0] ? r
+				    : err_set(err, r, "%s: %s", source_name(source), strerror(-r));
 	return finish(&im);
 }
 

@@ -1,13 +1,15 @@
 /*
- * pprof profiles (profile.proto of google/pprof, mostly packed by gzip): Go's, those of many other tools, and our own export.
+ * pprof profiles (profile.proto of google/pprof, mostly packed by gzip): Go's, those of many other
+ * tools, and our own export.
  *
- *	sample_type  alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes, in any order, or some of them
+ *	sample_type  alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes, in
+ *		     any order, or some of them
  *	sample	     locations, the innermost first; a value of each type; labels
  *	period	     bytes between samples, where the values are estimates
  *
- * What was freed is what was allocated less what is in use. Where a sampler has scaled its values up already, as Go does, the
- * number of samples behind them is worked out again, so that they come with their error. A set of labels becomes a thread, which bears
- * them as its label.
+ * What was freed is what was allocated less what is in use. Where a sampler has scaled its values
+ * up already, as Go does, the number of samples behind them is worked out again, so that they come
+ * with their error. A set of labels becomes a thread, which bears them as its label.
  */
 #include <errno.h>
 #include <math.h>
@@ -187,7 +189,8 @@ static int read_lines(struct profile *f, const struct pprof_location *l,
 		     : 0;
 }
 
-/* A place of its own; a second location of the same place, and one without an address, gets a number. */
+/* A place of its own; a second location of the same place, and one without an address, gets a
+ * number. */
 static int place_of(struct profile *f, struct pprof_location *l, bool named)
 {
 	uint64_t *mapping = map_get(&f->p.mapping_ids, l->mapping);

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * profile.proto (google/pprof, proto/profile.proto), read in place: all but the samples, in tables. Its messages name each other by
- * ids and come in any order, so all are read before any sample is.
+ * profile.proto (google/pprof, proto/profile.proto), read in place: all but the samples, in tables.
+ * Its messages name each other by ids and come in any order, so all are read before any sample is.
  */
 #include <stdint.h>
 
@@ -23,7 +23,8 @@ struct wire_field {
 
 /* The next field; 1, 0 at the end, -EBADMSG. Fixed-width ones have their bits in `value`. */
 int wire_next(struct reader *from, struct wire_field *ret_field);
-/* The numbers of a repeated field, packed or one by one: the next one. False: no more (or damage, see reader_error). */
+/* The numbers of a repeated field, packed or one by one: the next one. False: no more (or damage,
+ * see reader_error). */
 bool wire_numbers(const struct wire_field *field, struct reader *packed, uint64_t *ret_value);
 
 struct pprof_text {
@@ -68,7 +69,8 @@ struct pprof {
 	uint64_t period, time_ns, default_type, samples, comment;
 };
 
-/* `ret_pprof` is to be done with in any case. `at` of damage is a byte of `data`. 0, -EBADMSG with a sentence, -ENOMEM. */
+/* `ret_pprof` is to be done with in any case. `at` of damage is a byte of `data`. 0, -EBADMSG with
+ * a sentence, -ENOMEM. */
 int pprof_read(const uint8_t *data, size_t length, struct pprof *ret_pprof, struct err_text *err);
 void pprof_done(struct pprof *pprof);
 /* "" for what is not defined. */

@@ -32,7 +32,8 @@ struct source {
 	ZSTD_DStream *zstd;
 };
 
-/* `step` unpacks from `packed` to `room`, which has `size` bytes: how many it made, or a negative errno; 0: needs more of the file. */
+/* `step` unpacks from `packed` to `room`, which has `size` bytes: how many it made, or a negative
+ * errno; 0: needs more of the file. */
 struct packing {
 	const char *name;
 	uint8_t magic[4];
@@ -183,8 +184,8 @@ static int unpack(struct source *s, struct err_text *err)
 	if (!room)
 		return err_set(err, -ENOMEM, "no memory to read %s", s->path);
 	while (!r && !n && !s->ended) {
-		/* An unpacker may still hold bytes when the file has ended; and a member that is empty
-		 * gives none. */
+		/* An unpacker may still hold bytes when the file has ended; and a member that is
+		 * empty gives none. */
 		before = s->packed_at;
 		n = s->packing->step(s, room, STEP_BYTES);
 		if (n < 0)

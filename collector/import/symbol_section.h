@@ -1,15 +1,18 @@
 #pragma once
 /*
- * The names that a heap profile brings along, in front of it, as jeprof --raw, google-pprof --raw and ClickHouse write them (jeprof,
- * perl, PrintSymbolizedProfile and ReadSymbols):
+ * The names that a heap profile brings along, in front of it, as jeprof --raw, google-pprof --raw
+ * and ClickHouse write them (jeprof, perl, PrintSymbolizedProfile and ReadSymbols):
  *
  *	--- symbol
  *	binary=/bin/app
- *	0x55e1a0b0c0d0 outer--inlined--innermost	a function, and those that are inlined into it
+ *	0x55e1a0b0c0d0 outer--inlined--innermost	a function, and those that are inlined into
+ *							it
  *	---
- *	--- heap					or growth, profile; then what there is without names
+ *	--- heap					or growth, profile; then what there is
+ *							without names
  *
- * An address is the profile's own of a stack's innermost frame, and one below it of its callers, which lies in the call.
+ * An address is the profile's own of a stack's innermost frame, and one below it of its callers,
+ * which lies in the call.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,7 +35,10 @@ struct symbol_section {
 void symbol_section_done(struct symbol_section *section);
 /* Whether this is its first line, of `length` bytes at least. */
 bool symbol_section_begins(const char *line, size_t length);
-/* What follows the first line, up to the one that ends it. 0 or a negative errno with a sentence. */
+/* What follows the first line, up to the one that ends it. 0 or a negative errno with a
+ * sentence. */
 int symbol_section_read(struct symbol_section *section, struct importer *importer);
-/* What is at an address, the innermost first; how many, 0: nobody says. The texts live as long as the section. */
-unsigned symbol_section_frames(const struct symbol_section *section, uint64_t address, struct composer_frame *frames);
+/* What is at an address, the innermost first; how many, 0: nobody says. The texts live as long as
+ * the section. */
+unsigned symbol_section_frames(const struct symbol_section *section, uint64_t address,
+			       struct composer_frame *frames);

@@ -1,4 +1,5 @@
-/* The catalogue, if somebody removes it under us: the store makes a new one, which this says, and has filled by a worker. */
+/* The catalogue, if somebody removes it under us: the store makes a new one, which this says, and
+ * has filled by a worker. */
 #include "collector/ingest/state.h"
 #include "base/ban.h"
 
@@ -22,7 +23,8 @@ void anew_tick(struct ingest *ingest)
 
 	if (lost == ingest->told_lost || ingest->filling)
 		return;
-	ingest_warn(ingest, "the catalogue of %s was removed: it is made anew from the recordings", store_path(ingest->store));
+	ingest_warn(ingest, "the catalogue of %s was removed: it is made anew from the recordings",
+		    store_path(ingest->store));
 	ingest->fill_work.data = ingest;
 	if (uv_queue_work(ingest->loop, &ingest->fill_work, do_fill, on_filled) < 0)
 		return;

@@ -1,9 +1,10 @@
 /*
  * Beacons: who is there. proto/README.md, "Discovery".
  *
- * Without a key a beacon is believed as far as it is harmless: we connect to its sender, who has a share of what there is to be had
- * (peer.c). With keys by pairing that goes on, and what is proven goes before it. With a key its sender has to prove that it has it;
- * and that it is there now, by the answer to a probe, before we connect to an address that is new to us.
+ * Without a key a beacon is believed as far as it is harmless: we connect to its sender, who has a
+ * share of what there is to be had (peer.c). With keys by pairing that goes on, and what is proven
+ * goes before it. With a key its sender has to prove that it has it; and that it is there now, by
+ * the answer to a probe, before we connect to an address that is new to us.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -78,7 +79,8 @@ static const char *other_key_words(const struct ingest *ingest, bool keyed)
 	return "talks only to collectors with its key ('collector pair' makes one, or --key FILE)";
 }
 
-/* An agent that is paired with several collectors sends a beacon for each: it is a stranger only if none is for us. */
+/* An agent that is paired with several collectors sends a beacon for each: it is a stranger only if
+ * none is for us. */
 static bool has_no_other(struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE])
 {
 	struct unproven *oldest = &ingest->unproven[0], *u;
@@ -102,9 +104,8 @@ static void tell_key(struct ingest *ingest, const struct beacon_seen *beacon,
 {
 	char text[ADDRESS_TEXT];
 
-	if (ingest->told_key ||
-	    (beacon->keyed && ingest->paired && ingest->secret_count &&
-	     !has_no_other(ingest, beacon->agent)))
+	if (ingest->told_key || (beacon->keyed && ingest->paired && ingest->secret_count &&
+				 !has_no_other(ingest, beacon->agent)))
 		return;
 	ingest->told_key = true;
 	address_format(text, (const struct sockaddr *)from);

@@ -1,12 +1,14 @@
 /*
- * Symbol files from agents. What is asked for waits in a list; a link is asked for one file at a time, one agent after the
- * other until one of them has it.
+ * Symbol files from agents. What is asked for waits in a list; a link is asked for one file at a
+ * time, one agent after the other until one of them has it.
  *
- *   wanted -> asked -> pieces, each checked -> all there -> worker: durable, ELF file, build id -> in its place
+ *   wanted -> asked -> pieces, each checked -> all there -> worker: durable, ELF file, build id ->
+ *   in its place
  *
- * A link that breaks leaves what has come; the next link to an agent that has the same file goes on from there. Agents are not
- * trusted: a file has a name that we make, never more bytes than it said, the agent's limit or half of the disk's free space,
- * all of them together FILES_BYTES_MAX, and counts only when its build id is the one that was asked for.
+ * A link that breaks leaves what has come; the next link to an agent that has the same file goes on
+ * from there. Agents are not trusted: a file has a name that we make, never more bytes than it
+ * said, the agent's limit or half of the disk's free space, all of them together FILES_BYTES_MAX,
+ * and counts only when its build id is the one that was asked for.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -189,7 +191,8 @@ static void refused(struct transfer *t, struct link *link, Heapcast__FileRefusal
 	memcpy(t->tried[t->tries++ % TRANSFER_TRIES], link->agent, STREAM_ID_SIZE);
 }
 
-/* A hidden file in the folder of the store, so that it can be moved from there. NULL, or why not. */
+/* A hidden file in the folder of the store, so that it can be moved from there. NULL, or why
+ * not. */
 static const char *begin_file(struct transfer *t, uint64_t total)
 {
 	struct files *files = &t->ingest->files;

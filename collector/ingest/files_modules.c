@@ -1,6 +1,6 @@
 /*
- * Modules that recorded programs announce: of those without a file on this machine, agents are asked for it (files.c). A worker
- * looks for the files; each build id counts once in a run.
+ * Modules that recorded programs announce: of those without a file on this machine, agents are
+ * asked for it (files.c). A worker looks for the files; each build id counts once in a run.
  */
 #include <stdlib.h>
 #include <string.h>

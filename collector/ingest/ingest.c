@@ -39,10 +39,12 @@ void ingest_warn(struct ingest *ingest, const char *format, ...)
 char *address_format(char out[ADDRESS_TEXT], const struct sockaddr *address)
 {
 	struct sockaddr_storage plain = {0};
-	char host[NI_MAXHOST] = "?", port[8] = "0"; /* a link-local address has its interface behind a % */
+	char host[NI_MAXHOST] = "?",
+	     port[8] = "0"; /* a link-local address has its interface behind a % */
 
 	memcpy(&plain, address,
-	       address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+	       address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+					      : sizeof(struct sockaddr_in));
 	discovery_unmap(&plain);
 	getnameinfo((const struct sockaddr *)&plain, sizeof(plain), host, sizeof(host), port,
 		    sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV);
@@ -345,14 +347,16 @@ static int secure_start(struct ingest *ingest, const struct ingest_options *opti
 	ingest->proven = options->paired_only || (options->secret_count && !options->paired);
 	if (options->paired && !options->paired_only && !options->secret_count)
 		return 0; /* not before there is a key */
-	r = secure_wanted(&secure) || options->paired ? secure_open(&secure, &ingest->secure, err) : 0;
+	r = secure_wanted(&secure) || options->paired ? secure_open(&secure, &ingest->secure, err)
+						      : 0;
 
 	if (!r && ingest->secure && secure_remark(ingest->secure))
 		ingest_warn(ingest, "%s", secure_remark(ingest->secure));
 	return r;
 }
 
-/* What is durable is acknowledged, and agents wait for that: nothing else takes a thread from it. */
+/* What is durable is acknowledged, and agents wait for that: nothing else takes a thread from
+ * it. */
 static int pools_start(struct ingest *ingest)
 {
 	int r = pool_new(ingest->loop, DURABILITY_THREADS, false, &ingest->durability);
@@ -456,10 +460,14 @@ int ingest_start(uv_loop_t *loop, struct store *store, const struct ingest_optio
 
 	if (!ingest)
 		return -ENOMEM;
-	*ingest = (struct ingest){
-		.loop = loop, .store = store, .event = options->event, .context = options->context,
-		.keep_ns = options->keep_ns, .keep_bytes = options->keep_bytes,
-		.secrets = options->secrets, .secret_count = options->secret_count};
+	*ingest = (struct ingest){.loop = loop,
+				  .store = store,
+				  .event = options->event,
+				  .context = options->context,
+				  .keep_ns = options->keep_ns,
+				  .keep_bytes = options->keep_bytes,
+				  .secrets = options->secrets,
+				  .secret_count = options->secret_count};
 	uv_timer_init(loop, &ingest->tick);
 	uv_prepare_init(loop, &ingest->turning);
 	uv_prepare_start(&ingest->turning, on_turn);

@@ -6,9 +6,10 @@
  *   HOST:PORT args ---^           ^ |                                     | fdatasync in a worker
  *   agents that dial in ----------+ +<-- Hello, Subscribe, Ack <----------+
  *
- * All of it runs on the caller's libuv loop, in one thread; what waits for the disk and what derives rows runs in threads of its own
- * (pool.h). It neither symbolises nor answers questions. Everybody who sends something is assumed to lie: sizes,
- * numbers and counts are bounded, a silent or nonsensical peer is let go.
+ * All of it runs on the caller's libuv loop, in one thread; what waits for the disk and what
+ * derives rows runs in threads of its own (pool.h). It neither symbolises nor answers questions.
+ * Everybody who sends something is assumed to lie: sizes, numbers and counts are bounded, a silent
+ * or nonsensical peer is let go.
  *
  * Life: ingest_start; events until ingest_stop; its callback is the last that is heard, and frees
  * it. The store outlives it.
@@ -34,14 +35,14 @@ enum ingest_event_kind {
 				and acknowledged */
 	INGEST_STREAM_LEFT,  /* the link that brought it is gone before its end; it goes on if the
 				agent comes back */
-	INGEST_FILE,	     /* file; complete: it is there now, text: a remark, or empty; else why not */
-	INGEST_REPLY,	     /* stream, reply: what became of an order */
-	INGEST_WARNING,	     /* text: something a person should know */
+	INGEST_FILE,  /* file; complete: it is there now, text: a remark, or empty; else why not */
+	INGEST_REPLY, /* stream, reply: what became of an order */
+	INGEST_WARNING, /* text: something a person should know */
 };
 
 /* An order for the agent of a stream. */
 struct ingest_order {
-	uint64_t id; /* the caller's, for the reply; each once */
+	uint64_t id;	       /* the caller's, for the reply; each once */
 	uint32_t action, mode; /* enum Action, enum Mode */
 	uint64_t value;	       /* as in message Control */
 	const char *text;      /* of a mark, UTF-8 */
@@ -61,7 +62,8 @@ struct ingest_reply {
 struct ingest_event {
 	enum ingest_event_kind kind;
 	const char *address; /* "10.0.0.7:8100" */
-	const char *key;     /* CONNECTED: id of the key, in hexadecimal, that the agent has proved; empty: none */
+	const char *key;     /* CONNECTED: id of the key, in hexadecimal, that the agent has proved;
+				empty: none */
 	const char *host;    /* as the agent says */
 	const char *version;
 	const char *text;
@@ -92,25 +94,29 @@ struct ingest_options {
 			       all */
 	const char *const *peers; /* "HOST" or "HOST:PORT" to connect to, again and again */
 	size_t peer_count;
-	/* Links by TLS only, with these keys (any of them; beacons must be proven by them, too) or with certificates; none: plain.
-	 * `secrets` live until the end, or until ingest_rekey. */
+	/* Links by TLS only, with these keys (any of them; beacons must be proven by them, too) or
+	 * with certificates; none: plain. `secrets` live until the end, or until ingest_rekey. */
 	const struct secret *secrets;
 	size_t secret_count;
-	bool paired;	  /* these are keys by pairing: agents that have none of them are met, too, in plain, */
-	bool paired_only; /* unless that is said */
+	bool paired; /* these are keys by pairing: agents that have none of them are met, too, in
+			plain, */
+	bool paired_only;		  /* unless that is said */
 	const char *cert, *cert_key, *ca; /* files */
-	const char *files; /* folder in which symbol files from agents are put together, under names that begin with
-			      INGEST_FILE_PREFIX; NULL: none are asked for. Used until the end */
+	const char *files; /* folder in which symbol files from agents are put together, under names
+			      that begin with INGEST_FILE_PREFIX; NULL: none are asked for. Used
+			      until the end */
 	bool fetch_modules; /* ask for those of all modules that `file_wanted` names */
 	/* Both run in a worker thread, one at a time. Is a file for this module wanted? */
 	bool (*file_wanted)(void *context, const struct ingest_file *file, const char *path);
-	/* The whole file lies at `path`: checks it and moves it to its place. 0 (`err`: a remark, or empty), or a negative
-	 * errno with the reason. */
+	/* The whole file lies at `path`: checks it and moves it to its place. 0 (`err`: a remark,
+	 * or empty), or a negative errno with the reason. */
 	int (*file_came)(void *context, const struct ingest_file *file, const char *path,
 			 struct err_text *err);
-	uint32_t agents_max; /* connected at a time; 0: as many as descriptors and memory allow */
-	uint64_t memory_limit; /* bytes for the streams that are received; deriving rows holds half of it; 0: INGEST_MEMORY */
-	uint64_t keep_ns, keep_bytes; /* streams that have ended go when they are older, or all are more (store_retain); 0: stay */
+	uint32_t agents_max;   /* connected at a time; 0: as many as descriptors and memory allow */
+	uint64_t memory_limit; /* bytes for the streams that are received; deriving rows holds half
+				  of it; 0: INGEST_MEMORY */
+	uint64_t keep_ns, keep_bytes; /* streams that have ended go when they are older, or all are
+					 more (store_retain); 0: stay */
 	void (*event)(void *context, const struct ingest_event *event);
 	void *context;
 };
@@ -122,26 +128,34 @@ int ingest_start(uv_loop_t *loop, struct store *store, const struct ingest_optio
  * `stopped` is called (once). */
 void ingest_stop(struct ingest *ingest, void (*stopped)(void *context), void *context);
 
-/* With options.paired: other keys from now on, which live until the next call, or the end. Links of keys that are gone are closed. 0; a
- * negative errno with a sentence: the keys are those of before, and nobody new comes by them. */
-int ingest_rekey(struct ingest *ingest, const struct secret *secrets, size_t count, struct err_text *err);
+/* With options.paired: other keys from now on, which live until the next call, or the end. Links of
+ * keys that are gone are closed. 0; a negative errno with a sentence: the keys are those of before,
+ * and nobody new comes by them. */
+int ingest_rekey(struct ingest *ingest, const struct secret *secrets, size_t count,
+		 struct err_text *err);
 
 #define INGEST_FILE_PREFIX ".receiving-"
 
-/* Asks agents for a symbol file; INGEST_FILE says what became of it. 0 (also if it was asked for before, and is on its way);
- * -ENOTCONN: there is no agent to ask; -EBUSY: too many are asked for; -ENOTSUP: options.files was not given. */
+/* Asks agents for a symbol file; INGEST_FILE says what became of it. 0 (also if it was asked for
+ * before, and is on its way); -ENOTCONN: there is no agent to ask; -EBUSY: too many are asked for;
+ * -ENOTSUP: options.files was not given. */
 int ingest_fetch(struct ingest *ingest, const struct ingest_file *file);
-/* How much of a file that was asked for is here; total 0: not known yet. False: it is not on its way. */
-bool ingest_fetching(const struct ingest *ingest, const struct ingest_file *file, uint64_t *ret_received,
-		     uint64_t *ret_total);
+/* How much of a file that was asked for is here; total 0: not known yet. False: it is not on its
+ * way. */
+bool ingest_fetching(const struct ingest *ingest, const struct ingest_file *file,
+		     uint64_t *ret_received, uint64_t *ret_total);
 /* How many files are on their way, or may be wanted. */
 uint32_t ingest_files(const struct ingest *ingest);
 
-/* Gives an order. 0: INGEST_REPLY with this id follows, at latest when time is over (and perhaps before this returns);
- * -ENOENT: the stream is not being received; -ENOTCONN: it was, and its agent is not connected now; -ESRCH: it has ended; -EBUSY. */
-int ingest_order(struct ingest *ingest, const struct stream_id *stream, const struct ingest_order *order);
-/* Calls for each stream that is being received and has not ended, with the host as its agent names it. */
-void ingest_live(const struct ingest *ingest, void (*each)(void *context, const struct stream_id *stream, const char *host),
+/* Gives an order. 0: INGEST_REPLY with this id follows, at latest when time is over (and perhaps
+ * before this returns); -ENOENT: the stream is not being received; -ENOTCONN: it was, and its agent
+ * is not connected now; -ESRCH: it has ended; -EBUSY. */
+int ingest_order(struct ingest *ingest, const struct stream_id *stream,
+		 const struct ingest_order *order);
+/* Calls for each stream that is being received and has not ended, with the host as its agent names
+ * it. */
+void ingest_live(const struct ingest *ingest,
+		 void (*each)(void *context, const struct stream_id *stream, const char *host),
 		 void *context);
 
 /* Sums since the start, for a progress line. */
@@ -150,10 +164,12 @@ struct ingest_totals {
 	uint32_t turned_away; /* agents for which there is no place now */
 	uint64_t events, bytes;
 	uint64_t beacons, beacons_refused;
-	uint64_t beacons_unproven; /* of agents that have none of our keys, or have one while we have none */
+	uint64_t beacons_unproven; /* of agents that have none of our keys, or have one while we
+				      have none */
 };
 struct ingest_totals ingest_totals(const struct ingest *ingest);
-/* Where it listens, in words, for the person who waits in vain: "UDP port 43513 for beacons, TCP ...". */
+/* Where it listens, in words, for the person who waits in vain: "UDP port 43513 for beacons, TCP
+ * ...". */
 const char *ingest_where(const struct ingest *ingest);
 /* Where agents can dial in; 0: nowhere. */
 uint16_t ingest_port(const struct ingest *ingest);

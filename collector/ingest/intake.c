@@ -9,8 +9,9 @@
  * read from the link until it takes it: the agent keeps what it has. If it refuses to make durable
  * what it has taken, the agent is asked for that again.
  *
- * From what is durable rows are derived, by threads of their own (pool.h), so that no acknowledgement waits for that. Deriving holds memory
- * from one time to the next; all streams together no more than memory_limit: those for which there is no room are parked after each time,
+ * From what is durable rows are derived, by threads of their own (pool.h), so that no
+ * acknowledgement waits for that. Deriving holds memory from one time to the next; all streams
+ * together no more than memory_limit: those for which there is no room are parked after each time,
  * and derived when it is worth reading them again.
  */
 #include <errno.h>
@@ -22,11 +23,13 @@
 #include "base/ban.h"
 
 #define EXECUTABLE_MAX 256
-#define DERIVE_TYPICAL (8u << 20)   /* memory that deriving takes, where nobody knows yet */
-#define DERIVE_LEAST   (512u << 10) /* bytes of frames that are worth reading a parked stream's rows again */
-#define DERIVE_LATE_MS 60000	    /* so late they are derived in any case */
+#define DERIVE_TYPICAL (8u << 20) /* memory that deriving takes, where nobody knows yet */
+/* bytes of frames that are worth reading a parked stream's rows again */
+#define DERIVE_LEAST   (512u << 10)
+#define DERIVE_LATE_MS 60000 /* so late they are derived in any case */
 #define SUM_UP_MS      5000
-#define SUM_UP_SHARE   20 /* of the time that deriving a stream takes, one in so many is for its sums */
+/* of the time that deriving a stream takes, one in so many is for its sums */
+#define SUM_UP_SHARE 20
 
 static struct intake *intake_find(const struct ingest *ingest, const uint8_t *id)
 {
@@ -63,7 +66,9 @@ static struct intake *intake_new(struct ingest *ingest, const Heapcast__StreamSt
 
 	if (ingest->intake_count >= ingest->streams_max) {
 		if (!ingest->told_streams_max)
-			ingest_warn(ingest, "streams are turned away: %u are being received, and there is room for no more (--agents-max)",
+			ingest_warn(ingest,
+				    "streams are turned away: %u are being received, and there is "
+				    "room for no more (--agents-max)",
 				    ingest->intake_count);
 		ingest->told_streams_max = true;
 		return NULL;
@@ -145,8 +150,8 @@ static void mark_dirty(struct intake *s, uint64_t bytes)
 	s->unsynced_bytes += bytes;
 }
 
-/* The same stream by two agents: the first keeps it, also before anything of it has come, unless it is the same agent on a new link,
- * or one that goes on where the first has died. */
+/* The same stream by two agents: the first keeps it, also before anything of it has come, unless it
+ * is the same agent on a new link, or one that goes on where the first has died. */
 static bool claimed(const struct intake *s, const struct link *link,
 		    const Heapcast__StreamState *state)
 {
@@ -174,7 +179,8 @@ static bool is_finishing(const struct intake *s)
 	return s->finish_due || (s->finishing && s->working);
 }
 
-/* Its agent comes again while it is finished, which nothing may be added to: what is durable is all of it. */
+/* Its agent comes again while it is finished, which nothing may be added to: what is durable is all
+ * of it. */
 static void greet_finishing(struct intake *s, struct link *link, const Heapcast__StreamState *state)
 {
 	struct stream_position next = s->durable; /* which says the last one */
@@ -324,13 +330,14 @@ static void abandon(struct intake *s)
 	hold(s, 0);
 }
 
-/* Somebody has removed what was written. It begins anew, with what its agent still has; that something is missing in front the ledger says. */
+/* Somebody has removed what was written. It begins anew, with what its agent still has; that
+ * something is missing in front the ledger says. */
 static void lost(struct intake *s)
 {
 	char id[STREAM_ID_TEXT];
 
-	ingest_warn(s->ingest, "stream %s of %s: %s; it begins anew with what its agent still has", stream_id_format(id, &s->id),
-		    s->executable, s->work_text.text);
+	ingest_warn(s->ingest, "stream %s of %s: %s; it begins anew with what its agent still has",
+		    stream_id_format(id, &s->id), s->executable, s->work_text.text);
 	s->dirty = s->ended = false;
 	abandon(s);
 	if (s->link)
@@ -453,7 +460,8 @@ static bool must_park(const struct intake *s)
 {
 	uint64_t others = s->ingest->held_bytes - s->held_bytes;
 
-	return !s->link || others + (s->held_bytes ? s->held_bytes : DERIVE_TYPICAL) > s->ingest->memory_limit;
+	return !s->link ||
+	       others + (s->held_bytes ? s->held_bytes : DERIVE_TYPICAL) > s->ingest->memory_limit;
 }
 
 static bool worth_deriving(const struct intake *s)
@@ -466,7 +474,8 @@ static void start_derive(struct intake *s)
 {
 	struct ingest *ingest = s->ingest;
 
-	if (!wants_deriving(s) || s->deriving || s->finishing || s->finish_due || s->abandoned || ingest->stopping || !worth_deriving(s))
+	if (!wants_deriving(s) || s->deriving || s->finishing || s->finish_due || s->abandoned ||
+	    ingest->stopping || !worth_deriving(s))
 		return;
 	s->parks = must_park(s);
 	if (!s->parks && !s->held_bytes)
@@ -511,7 +520,8 @@ static void start_work(struct intake *s, bool finishing)
 	}
 	s->working = true;
 	s->ingest->pending++;
-	pool_queue(finishing ? s->ingest->derivation : s->ingest->durability, &s->work, do_work, on_work_done);
+	pool_queue(finishing ? s->ingest->derivation : s->ingest->durability, &s->work, do_work,
+		   on_work_done);
 }
 
 static bool due(const struct intake *s, uint64_t now_ms)

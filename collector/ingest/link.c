@@ -4,8 +4,9 @@
  *   CONNECTING -> HELLO (ours is sent, theirs is awaited) -> OPEN -> [GOODBYE] -> CLOSING -> freed
  * when both handles are closed
  *
- * All links read into one buffer, ingest.raw. Bytes gather in `in`, at most one frame and what one read brings beyond it; whole frames
- * are taken off its front, and a link that holds no piece of a frame holds no memory for one.
+ * All links read into one buffer, ingest.raw. Bytes gather in `in`, at most one frame and what one
+ * read brings beyond it; whole frames are taken off its front, and a link that holds no piece of a
+ * frame holds no memory for one.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -137,7 +138,8 @@ static struct link *other_link(const struct link *link)
 bool link_by_agent(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE], bool keyed)
 {
 	for (const struct link *l = ingest->links; l; l = l->next)
-		if (l->state == LINK_OPEN && (l->session || !keyed) && !memcmp(l->agent, agent, STREAM_ID_SIZE))
+		if (l->state == LINK_OPEN && (l->session || !keyed) &&
+		    !memcmp(l->agent, agent, STREAM_ID_SIZE))
 			return true;
 	return false;
 }

@@ -1,6 +1,7 @@
 /*
- * TLS under a link, and what is done about strangers. What comes is decrypted before anybody looks at it; what is to go is
- * encrypted before it is written. Until the handshake is done nothing of ours is said.
+ * TLS under a link, and what is done about strangers. What comes is decrypted before anybody looks
+ * at it; what is to go is encrypted before it is written. Until the handshake is done nothing of
+ * ours is said.
  *
  *   socket -> ingest->raw -> [secure_feed, secure_shake, secure_read] -> link->in -> frames
  */
@@ -192,7 +193,8 @@ static bool is_dialled(const struct link *link)
 	return link->state < LINK_OPEN && link->peer && !link->peer->fixed;
 }
 
-/* Of those that are dialled, the one that has waited longest, of whom nobody knows whether he is there. */
+/* Of those that are dialled, the one that has waited longest, of whom nobody knows whether he is
+ * there. */
 static struct link *oldest_unknown(const struct ingest *ingest)
 {
 	struct link *oldest = NULL;

@@ -1,12 +1,13 @@
 /*
- * Agents that we want a link to: tried again and again, with longer pauses, for as long as they are heard of (or were named).
+ * Agents that we want a link to: tried again and again, with longer pauses, for as long as they are
+ * heard of (or were named).
  *
- * One agent is one peer, by however many ways its beacons come: the first one's address is kept for as long as beacons come
- * from there, or a link to it works. When neither is so, the agent is where its newest beacon comes from, and what is left
- * of the old link is given up.
+ * One agent is one peer, by however many ways its beacons come: the first one's address is kept for
+ * as long as beacons come from there, or a link to it works. When neither is so, the agent is where
+ * its newest beacon comes from, and what is left of the old link is given up.
  *
- * Anybody can send beacons, and in anybody's name. Each address has a share of the places, and one that has answered a probe, so that
- * it is known to be there, gets the place of one that has not.
+ * Anybody can send beacons, and in anybody's name. Each address has a share of the places, and one
+ * that has answered a probe, so that it is known to be there, gets the place of one that has not.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -60,16 +61,19 @@ static bool is_silent(const struct link *link)
 	return uv_now(link->ingest->loop) - link->heard_ms >= MOVED_MS;
 }
 
-/* Does the agent at its other end still say that it is there? A beacon of another one, which anybody can send, is no reason then. */
+/* Does the agent at its other end still say that it is there? A beacon of another one, which
+ * anybody can send, is no reason then. */
 static bool is_announced(const struct link *link)
 {
 	const struct peer *p = find(link->ingest, link->agent);
 
-	return p && p->address_seen_ms && uv_now(link->ingest->loop) - p->address_seen_ms < MOVED_MS;
+	return p && p->address_seen_ms &&
+	       uv_now(link->ingest->loop) - p->address_seen_ms < MOVED_MS;
 }
 
-/* Several peers can have one address: one that was named and is heard, too; or an agent that was started anew, as which nobody
- * else can be there, so that a link to the former one that says nothing is dead. */
+/* Several peers can have one address: one that was named and is heard, too; or an agent that was
+ * started anew, as which nobody else can be there, so that a link to the former one that says
+ * nothing is dead. */
 static void connect_to(struct peer *p, const struct sockaddr *address)
 {
 	char text[ADDRESS_TEXT];
@@ -240,7 +244,8 @@ int peer_add_fixed(struct ingest *ingest, const char *text, struct err_text *err
 	struct peer *p = peer_new(ingest);
 
 	if (!p)
-		return err_set(err, -ENOMEM, "more agents than there is room for (%u)", ingest->agents_max);
+		return err_set(err, -ENOMEM, "more agents than there is room for (%u)",
+			       ingest->agents_max);
 	p->fixed = true;
 	if (parse_endpoint(text, p->host, sizeof(p->host), &p->port) < 0)
 		return err_set(err, -EINVAL, "'%.200s' is no HOST:PORT", text);
@@ -319,7 +324,8 @@ static void move(struct peer *p, const struct sockaddr_storage *place)
 		try_peer(p);
 }
 
-/* What is proven goes before what anybody can say: whoever has used this agent's id without its key loses it. */
+/* What is proven goes before what anybody can say: whoever has used this agent's id without its key
+ * loses it. */
 static struct peer *find_proven(struct ingest *ingest, const struct beacon_seen *beacon)
 {
 	struct peer *p = find(ingest, beacon->agent);

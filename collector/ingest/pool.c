@@ -54,7 +54,9 @@ static void *work_on(void *argument)
 	struct pool *pool = argument;
 
 	if (pool->yields)
-		setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + YIELDING); /* of this thread alone, in Linux */
+		setpriority(PRIO_PROCESS, 0,
+			    getpriority(PRIO_PROCESS, 0) +
+				    YIELDING); /* of this thread alone, in Linux */
 	pthread_mutex_lock(&pool->mutex);
 	while (!pool->stop) {
 		struct pool_work *work = take(&pool->waiting);

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Threads for one kind of work, so that no other kind can take them: libuv has four for everything in the process. Work is begun in the
- * order in which it was queued. Everything but `run` happens on the loop's thread.
+ * Threads for one kind of work, so that no other kind can take them: libuv has four for everything
+ * in the process. Work is begun in the order in which it was queued. Everything but `run` happens
+ * on the loop's thread.
  */
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /*
- * Asking who is there, so that nobody has to wait for the next beacon: at once, then with longer pauses, and from the start
- * again when the interfaces are not what they were. Each probe has a nonce; an agent that echoes it is there now, and is
- * no recording of one that was.
+ * Asking who is there, so that nobody has to wait for the next beacon: at once, then with longer
+ * pauses, and from the start again when the interfaces are not what they were. Each probe has a
+ * nonce; an agent that echoes it is there now, and is no recording of one that was.
  */
 #include <string.h>
 #include <sys/random.h>
@@ -13,7 +13,8 @@
 #define PAUSE_MAX_MS   10000
 #define NONCE_MS       1000 /* a new one after so long */
 #define SOON_MS                                                                                    \
-	700 /* not an agent's second, so that it is not always the wrong moment of one that is flooded */
+	700 /* not an agent's second, so that it is not always the wrong moment of one that is     \
+	       flooded */
 
 /* False: there is no randomness to be had. */
 static bool renew_nonce(struct prober *p, uint64_t now_ms)
@@ -82,7 +83,8 @@ static void ask_by(struct ingest *ingest, const struct secret *secret,
 		discovery_net_send(&ingest->net, packed, length);
 }
 
-/* One for each key, as an agent answers to its own; and one for those that have none, if they are talked to. */
+/* One for each key, as an agent answers to its own; and one for those that have none, if they are
+ * talked to. */
 static void ask_all(struct ingest *ingest)
 {
 	for (size_t i = 0; i < ingest->secret_count; i++)

@@ -1,6 +1,6 @@
 /*
- * Orders that agents have been given, until they reply. Each has a number; what an agent says of one that it was not given
- * is passed over. An order ends by its reply, by time, or with the link.
+ * Orders that agents have been given, until they reply. Each has a number; what an agent says of
+ * one that it was not given is passed over. An order ends by its reply, by time, or with the link.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /*
- * How many agents and streams there is room for: as many as descriptors and memory allow, or as the person says. Whoever finds no
- * place is counted and named, and gets one as soon as somebody leaves. An agent with nothing to send gives way to one that has.
+ * How many agents and streams there is room for: as many as descriptors and memory allow, or as the
+ * person says. Whoever finds no place is counted and named, and gets one as soon as somebody
+ * leaves. An agent with nothing to send gives way to one that has.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +11,15 @@
 #include "collector/ingest/state.h"
 #include "base/ban.h"
 
-#define FILES_KEPT	  256 /* for everything but agents and their streams; half of few */
-#define FILES_AN_AGENT	  5   /* its link; of a stream its recording, and while rows are derived that again, the rows, and the state */
-#define MEMORY_AN_AGENT	  (128u << 10)
-#define STREAMS_AN_AGENT  4 /* on average */
-#define AGENTS_LEAST	  1
-#define TURNED_AWAY_MS	  10000 /* who does not ask again for so long has gone */
-#define NOTED		  3	/* of them are named in the store's note */
+#define FILES_KEPT 256 /* for everything but agents and their streams; half of few */
+/* its link; of a stream its recording, and while rows are derived that again, the rows, and the
+ * state */
+#define FILES_AN_AGENT	 5
+#define MEMORY_AN_AGENT	 (128u << 10)
+#define STREAMS_AN_AGENT 4 /* on average */
+#define AGENTS_LEAST	 1
+#define TURNED_AWAY_MS	 10000 /* who does not ask again for so long has gone */
+#define NOTED		 3     /* of them are named in the store's note */
 
 /* As many as the kernel lets us have. */
 static uint64_t files_available(void)
@@ -27,12 +30,14 @@ static uint64_t files_available(void)
 		return 1024;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
-	return getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur > INT32_MAX ? INT32_MAX : limit.rlim_cur;
+	return getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur > INT32_MAX ? INT32_MAX
+										  : limit.rlim_cur;
 }
 
 static uint32_t by_files(uint64_t files)
 {
-	uint64_t kept = files / 2 < FILES_KEPT ? files / 2 : FILES_KEPT, agents = (files - kept) / FILES_AN_AGENT;
+	uint64_t kept = files / 2 < FILES_KEPT ? files / 2 : FILES_KEPT,
+		 agents = (files - kept) / FILES_AN_AGENT;
 
 	return agents < AGENTS_LEAST ? AGENTS_LEAST : (uint32_t)agents;
 }
@@ -45,11 +50,15 @@ void room_init(struct ingest *ingest, const struct ingest_options *options)
 
 	ingest->memory_limit = memory / 2;
 	if (asked > most)
-		ingest_warn(ingest, "there is room for %u agents, not %u: this process may have %llu files open ('ulimit -n')", most,
-			    asked, (unsigned long long)files);
+		ingest_warn(ingest,
+			    "there is room for %u agents, not %u: this process may have %llu files "
+			    "open ('ulimit -n')",
+			    most, asked, (unsigned long long)files);
 	ingest->agents_max = asked && asked < most ? asked : most;
 	if (!asked && memory / MEMORY_AN_AGENT < most)
-		ingest->agents_max = memory / MEMORY_AN_AGENT > AGENTS_LEAST ? (uint32_t)(memory / MEMORY_AN_AGENT) : AGENTS_LEAST;
+		ingest->agents_max = memory / MEMORY_AN_AGENT > AGENTS_LEAST
+					     ? (uint32_t)(memory / MEMORY_AN_AGENT)
+					     : AGENTS_LEAST;
 	ingest->streams_max = ingest->agents_max * STREAMS_AN_AGENT;
 }
 
@@ -64,7 +73,8 @@ static struct turned_away *remembered(struct ingest *ingest, const uint8_t agent
 	return t;
 }
 
-static void turn_away(struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE], const char *host, const char *address)
+static void turn_away(struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE], const char *host,
+		      const char *address)
 {
 	struct turned_away *t = remembered(ingest, agent);
 	char count[32];
@@ -77,10 +87,14 @@ static void turn_away(struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE]
 		ingest->turned_away = t;
 		ingest->turned_away_count++;
 		if (ingest->turned_away_count <= TURNED_AWAY_NAMED)
-			ingest_warn(ingest, "%s%s%s has no place: there is room for %s at a time (--agents-max)",
-				    host, *host ? " at " : "the agent at ", address, format_count(count, ingest->agents_max));
+			ingest_warn(ingest,
+				    "%s%s%s has no place: there is room for %s at a time "
+				    "(--agents-max)",
+				    host, *host ? " at " : "the agent at ", address,
+				    format_count(count, ingest->agents_max));
 		else if (ingest->turned_away_count == TURNED_AWAY_NAMED + 1)
-			ingest_warn(ingest, "more agents have no place; the progress line counts them");
+			ingest_warn(ingest,
+				    "more agents have no place; the progress line counts them");
 	}
 	if (t)
 		t->seen_ms = uv_now(ingest->loop);
@@ -98,13 +112,19 @@ static void note(struct ingest *ingest, uint64_t now_ms)
 		return;
 	ingest->noted_count = ingest->turned_away_count;
 	ingest->noted_ms = now_ms;
-	used = (size_t)snprintf(text, sizeof(text), "%u agent%s no place, as there is room for %u at a time (--agents-max):", ingest->noted_count,
-				ingest->noted_count == 1 ? " has" : "s have", ingest->agents_max);
-	for (const struct turned_away *t = ingest->turned_away; t && named < NOTED; t = t->next, named++)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s %s%s%s", named ? "," : "", t->host, *t->host ? " at " : "",
+	used = (size_t)snprintf(
+		text, sizeof(text),
+		"%u agent%s no place, as there is room for %u at a time (--agents-max):",
+		ingest->noted_count, ingest->noted_count == 1 ? " has" : "s have",
+		ingest->agents_max);
+	for (const struct turned_away *t = ingest->turned_away; t && named < NOTED;
+	     t = t->next, named++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s %s%s%s",
+					 named ? "," : "", t->host, *t->host ? " at " : "",
 					 t->address);
 	if (ingest->noted_count > named)
-		snprintf(text + used, sizeof(text) - used, " and %u more", ingest->noted_count - named);
+		snprintf(text + used, sizeof(text) - used, " and %u more",
+			 ingest->noted_count - named);
 	store_set_note(ingest->store, ingest->noted_count ? text : NULL);
 }
 
@@ -115,7 +135,8 @@ void room_tick(struct ingest *ingest, uint64_t now_ms)
 	while (*at) {
 		struct turned_away *t = *at;
 
-		if (ingest->open_count >= ingest->agents_max && now_ms - t->seen_ms < TURNED_AWAY_MS &&
+		if (ingest->open_count >= ingest->agents_max &&
+		    now_ms - t->seen_ms < TURNED_AWAY_MS &&
 		    !link_by_agent(ingest, t->agent, false)) {
 			at = &t->next;
 			continue;
@@ -161,9 +182,11 @@ bool room_to_dial(struct ingest *ingest, const struct peer *peer)
 {
 	char address[ADDRESS_TEXT];
 
-	if (peer->fixed || ingest->open_count < ingest->agents_max || (peer->streams && find_idle(ingest)))
+	if (peer->fixed || ingest->open_count < ingest->agents_max ||
+	    (peer->streams && find_idle(ingest)))
 		return true;
-	turn_away(ingest, peer->agent, "", address_format(address, (const struct sockaddr *)&peer->address));
+	turn_away(ingest, peer->agent, "",
+		  address_format(address, (const struct sockaddr *)&peer->address));
 	return false;
 }
 

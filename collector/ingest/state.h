@@ -27,40 +27,44 @@
 #include "proto/message.h"
 #include "heapcast.pb-c.h"
 
-#define TURNED_AWAY_MAX	 4096
-#define TURNED_AWAY_NAMED 8 /* lines at a time */
-#define PEERS_EACH	 64 /* of one address, without a link */
-#define STREAMS_A_LINK	 1024
-#define TICK_MS		 100
-#define HELLO_TIMEOUT_MS 10000
-#define HALF_OPEN_MAX	 64	     /* that have dialled in, and not said who they are; as many are dialled */
-#define HALF_OPEN_EACH	 32	     /* from one address */
-#define HALF_OPEN_BYTES	 (64u << 10) /* of each */
-#define RAW_SIZE	 (64u << 10) /* so much of each link is taken in turn, some 2 ms of work */
-#define IDLE_MS		 5000 /* a link as silent as that gives way to a newer one of the same agent */
+#define TURNED_AWAY_MAX	  4096
+#define TURNED_AWAY_NAMED 8  /* lines at a time */
+#define PEERS_EACH	  64 /* of one address, without a link */
+#define STREAMS_A_LINK	  1024
+#define TICK_MS		  100
+#define HELLO_TIMEOUT_MS  10000
+/* that have dialled in, and not said who they are; as many are dialled */
+#define HALF_OPEN_MAX	64
+#define HALF_OPEN_EACH	32	    /* from one address */
+#define HALF_OPEN_BYTES (64u << 10) /* of each */
+/* so much of each link is taken in turn, some 2 ms of work */
+#define RAW_SIZE (64u << 10)
+/* a link as silent as that gives way to a newer one of the same agent */
+#define IDLE_MS		 5000
 #define GOODBYE_MS	 2000 /* for the last acknowledgements to leave */
 #define BACKOFF_FIRST_MS 250
 #define BACKOFF_MAX_MS	 5000
-#define BACKOFF_OTHER_MS 1000 /* who is at the address is being found out */
+#define BACKOFF_OTHER_MS 1000  /* who is at the address is being found out */
 #define FORGET_MS	 30000 /* a peer without beacons */
-#define MOVED_MS	 2500  /* an address without beacons is not the agent's any more, if there are some from another one */
-#define LOOK_MS		 1000  /* at the interfaces */
-#define NONCES		 16
-#define FRESH_MS	 15000 /* a probe can be answered for so long */
-#define UNPROVEN_MAX	 8
-#define UNPROVEN_MS	 2500 /* each of an agent's keys has its beacon within a second */
-#define CHALLENGES_MAX	 64    /* probes to single agents in a second, */
-#define CHALLENGES_EACH	 4     /* to one address */
-#define ACK_MS		 1000
-#define RETRY_APPEND_MS	 1000
-#define WRITE_QUEUE_MAX	 (1u << 20)
-#define DEFAULT_WINDOW	 (1u << 20)
-#define ADDRESS_TEXT	 80
-#define LISTEN_PORT	 43513
+/* an address without beacons is not the agent's any more, if there are some from another one */
+#define MOVED_MS	   2500
+#define LOOK_MS		   1000 /* at the interfaces */
+#define NONCES		   16
+#define FRESH_MS	   15000 /* a probe can be answered for so long */
+#define UNPROVEN_MAX	   8
+#define UNPROVEN_MS	   2500 /* each of an agent's keys has its beacon within a second */
+#define CHALLENGES_MAX	   64	/* probes to single agents in a second, */
+#define CHALLENGES_EACH	   4	/* to one address */
+#define ACK_MS		   1000
+#define RETRY_APPEND_MS	   1000
+#define WRITE_QUEUE_MAX	   (1u << 20)
+#define DEFAULT_WINDOW	   (1u << 20)
+#define ADDRESS_TEXT	   80
+#define LISTEN_PORT	   43513
 #define DURABILITY_THREADS 2
 #define DERIVATION_THREADS 2
-#define TRANSFER_TRIES	 16
-#define LISTEN_BACKLOG	 64
+#define TRANSFER_TRIES	   16
+#define LISTEN_BACKLOG	   64
 
 struct peer {
 	struct peer *next;
@@ -84,9 +88,9 @@ struct peer {
 	bool resolving, warned;
 	bool keyed;			/* its beacon was proven by a key, */
 	uint8_t key_id[SECRET_ID_SIZE]; /* this one */
-	size_t key;	/* fixed: number of the one that is tried, or fits */
-	bool plain;	/* fixed, where both are spoken: it speaks no TLS */
-	bool turned;	/* that was found out just now */
+	size_t key;			/* fixed: number of the one that is tried, or fits */
+	bool plain;			/* fixed, where both are spoken: it speaks no TLS */
+	bool turned;			/* that was found out just now */
 	uv_getaddrinfo_t resolve;
 };
 
@@ -119,7 +123,8 @@ struct link {
 	uint64_t turn; /* in which it was read last */
 	unsigned streams;
 	bool busy; /* room.c */
-	bool held; /* the disk refused the frame at the front of `in`: nothing is read until it takes that */
+	bool held; /* the disk refused the frame at the front of `in`: nothing is read until it
+		      takes that */
 	uint64_t retry_ms;
 };
 
@@ -143,9 +148,11 @@ struct intake {
 	bool parks;	     /* not to hold memory afterwards */
 	uint64_t held_bytes; /* memory that deriving holds; 0: parked */
 	uint64_t derived_ms; /* when it was derived last */
-	uint64_t summed_ms;  /* what is in use was summed up then, by the monotonic clock; the worker's */
-	bool ack_due;	/* its end waits for files_modules_deciding */
-	bool abandoned; /* the disk has refused to make it durable: to be closed when nothing is being derived */
+	uint64_t summed_ms;  /* what is in use was summed up then, by the monotonic clock; the
+				worker's */
+	bool ack_due;	     /* its end waits for files_modules_deciding */
+	bool abandoned; /* the disk has refused to make it durable: to be closed when nothing is
+			   being derived */
 	int derive_result;
 	struct pool_work derive_work;
 };
@@ -250,7 +257,7 @@ struct ingest {
 	uv_prepare_t turning;
 	uint64_t turn; /* of the loop */
 	bool has_udp, has_listener;
-	bool accept_waits; /* somebody has dialled in; too many did in too short a time */
+	bool accept_waits;     /* somebody has dialled in; too many did in too short a time */
 	struct secure *secure; /* NULL: links are plain */
 	bool paired;	       /* keys come and go, */
 	bool strict;	       /* links are TLS only, */
@@ -272,8 +279,8 @@ struct ingest {
 		int (*came)(void *, const struct ingest_file *, const char *, struct err_text *);
 		struct transfer *transfers;
 		uint32_t count;
-		uint64_t bytes; /* that have come, or are coming */
-		struct map seen; /* modules by build id */
+		uint64_t bytes;		      /* that have come, or are coming */
+		struct map seen;	      /* modules by build id */
 		struct candidate *candidates; /* not looked for yet */
 		struct candidate *looking;    /* by the worker */
 		uv_work_t look;
@@ -290,12 +297,12 @@ struct ingest {
 	struct turned_away *turned_away;
 	uint32_t turned_away_count, noted_count; /* noted: as the store's note says */
 	uint64_t noted_ms;
-	uint64_t seed;		     /* of what follows */
+	uint64_t seed;		       /* of what follows */
 	struct map intake_of, peer_of; /* by stream, by agent (id_key) */
 	uint64_t events, bytes, beacons, beacons_refused, beacons_unproven;
 	unsigned pending;
 	struct pool *durability, *derivation;
-	uint64_t memory_limit; /* of what deriving holds, of all streams */
+	uint64_t memory_limit;	   /* of what deriving holds, of all streams */
 	struct pool_work settling; /* of streams that a collector before us has left */
 	uint64_t held_bytes;
 	uint64_t keep_ns, keep_bytes;
@@ -322,8 +329,8 @@ void files_tick(struct ingest *ingest, uint64_t now_ms);
 void files_modules(struct ingest *ingest, const Heapcast__Batch *batch);
 void files_modules_tick(struct ingest *ingest);
 void files_modules_done(struct ingest *ingest);
-/* Is it still open which files are wanted of modules that were announced? An agent may end once the end of its stream is acknowledged: it is
- * asked before that. */
+/* Is it still open which files are wanted of modules that were announced? An agent may end once the
+ * end of its stream is acknowledged: it is asked before that. */
 bool files_modules_deciding(const struct ingest *ingest);
 
 /* ingest.c */
@@ -348,17 +355,20 @@ void probe_tick(struct ingest *ingest, uint64_t now_ms);
 /* Somebody was turned away who may be there: whoever answers gets a place. */
 void probe_soon(struct ingest *ingest);
 /* To one, by this key (NULL: none): prove that this is you, and now. */
-void probe_one(struct ingest *ingest, const struct secret *secret, const struct sockaddr_storage *to);
+void probe_one(struct ingest *ingest, const struct secret *secret,
+	       const struct sockaddr_storage *to);
 /* Was this nonce in a recent probe of ours? */
 bool probe_is_fresh(const struct ingest *ingest, const uint8_t nonce[DISCOVERY_NONCE_SIZE]);
 
 /* peer.c */
 int peer_add_fixed(struct ingest *ingest, const char *text, struct err_text *err);
-/* True if the beacon says something that an answer to a probe would prove: an agent that is not known yet, or not at this address, or
- * has not answered yet. */
-bool peer_is_news(const struct ingest *ingest, const struct beacon_seen *beacon, const struct sockaddr_storage *from);
+/* True if the beacon says something that an answer to a probe would prove: an agent that is not
+ * known yet, or not at this address, or has not answered yet. */
+bool peer_is_news(const struct ingest *ingest, const struct beacon_seen *beacon,
+		  const struct sockaddr_storage *from);
 /* `answers`: a recent probe of ours. */
-void peer_beacon(struct ingest *ingest, const struct beacon_seen *beacon, const struct sockaddr_storage *from, bool answers);
+void peer_beacon(struct ingest *ingest, const struct beacon_seen *beacon,
+		 const struct sockaddr_storage *from, bool answers);
 /* Has this agent proved itself, by a beacon or on a link? */
 bool peer_is_proven(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE]);
 /* It is this one. */
@@ -378,7 +388,8 @@ void link_close(struct link *link, const char *format, ...) __attribute__((forma
 void link_goodbye(struct link *link);
 /* Tries again what the disk has refused. */
 void links_tick(struct ingest *ingest, uint64_t now_ms);
-/* True if a link to the agent is open (`keyed`: by which it has proved itself; else anybody can say to be it); or if there is one, in whatever state, with the address. */
+/* True if a link to the agent is open (`keyed`: by which it has proved itself; else anybody can say
+ * to be it); or if there is one, in whatever state, with the address. */
 bool link_by_agent(const struct ingest *ingest, const uint8_t agent[STREAM_ID_SIZE], bool keyed);
 struct link *link_by_address(const struct ingest *ingest, const char *address);
 
@@ -389,7 +400,8 @@ int link_secure_start(struct link *link, struct err_text *err);
 int link_secure_input(struct link *link, const void *data, size_t length, struct err_text *err);
 /* Sends, encrypted or not. 0 or a negative errno. */
 int link_write(struct link *link, const void *data, size_t length);
-/* A named agent, where both kinds are spoken, is not of this kind: the other one is tried. True: at once. */
+/* A named agent, where both kinds are spoken, is not of this kind: the other one is tried. True: at
+ * once. */
 bool link_turn_kind(struct link *link, bool plain);
 /* Closes links of keys that are ours no more. */
 void links_drop_unknown(struct ingest *ingest);
@@ -397,11 +409,13 @@ void links_drop_unknown(struct ingest *ingest);
 bool link_is_stranger(const struct link *link);
 /* Lets somebody go, if a newcomer's place is taken. */
 void links_make_room(struct ingest *ingest, const struct stranger_address *from);
-/* A place among those that are dialled, for one whom nobody named: a beacon may name anything, so who has answered a probe goes first.
- * False: it has to wait. */
-bool links_make_room_to_dial(struct ingest *ingest, const struct peer *peer, const struct stranger_address *to);
+/* A place among those that are dialled, for one whom nobody named: a beacon may name anything, so
+ * who has answered a probe goes first. False: it has to wait. */
+bool links_make_room_to_dial(struct ingest *ingest, const struct peer *peer,
+			     const struct stranger_address *to);
 
-/* orders.c: bytes as they are; 0 or a negative errno. Then: each sends one order; a link that does not take it is closed. */
+/* orders.c: bytes as they are; 0 or a negative errno. Then: each sends one order; a link that does
+ * not take it is closed. */
 int link_write_raw(struct link *link, const void *data, size_t length);
 void order_hello(struct link *link);
 void order_subscribe(struct link *link, const struct stream_id *id,
@@ -422,8 +436,8 @@ void replies_done(struct ingest *ingest);
 void room_init(struct ingest *ingest, const struct ingest_options *options);
 void room_done(struct ingest *ingest);
 void room_tick(struct ingest *ingest, uint64_t now_ms);
-/* Is there a place for an agent that would be dialled; or for one that has greeted, and brings streams that go on or not? Else it is
- * counted as turned away. */
+/* Is there a place for an agent that would be dialled; or for one that has greeted, and brings
+ * streams that go on or not? Else it is counted as turned away. */
 bool room_to_dial(struct ingest *ingest, const struct peer *peer);
 bool room_for_link(struct link *link, bool brings);
 
@@ -438,8 +452,8 @@ void retain_tick(struct ingest *ingest, uint64_t now_ms);
 void intake_state(struct link *link, const Heapcast__StreamState *state);
 /* It has ended, and all of it is stored, by what the catalogue says. */
 bool intake_is_here(const struct ingest *ingest, const Heapcast__StreamState *state);
-/* A frame with a batch of a stream. 0; 1: the disk has no room for it: come again with the same frame; or negative errno with
- * a sentence: close the link. */
+/* A frame with a batch of a stream. 0; 1: the disk has no room for it: come again with the same
+ * frame; or negative errno with a sentence: close the link. */
 int intake_frame(struct link *link, const uint8_t *frame, size_t length,
 		 const Heapcast__Batch *batch, struct err_text *err);
 /* Who brings the stream now. 0; -ENOENT, -ESRCH, -ENOTCONN as ingest_order. */

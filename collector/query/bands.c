@@ -19,7 +19,8 @@ static void add(int64_t *sum, int64_t more)
 struct bands {
 	const struct history_of *of;
 	const struct bands_question *question;
-	int64_t *changes; /* from the moment before to this one; of moment m and band k at [m * count + k] */
+	int64_t *changes; /* from the moment before to this one; of moment m and band k at [m *
+			     count + k] */
 };
 
 static size_t values_of(const struct bands_question *q)
@@ -78,8 +79,8 @@ static uint32_t first_moment(const struct bands_question *q, uint32_t near, uint
 	return moment_from(q, 0, birth_ns);
 }
 
-static void add_row(const struct bands *b, const struct row_block *block, uint32_t i, uint32_t first,
-		    uint32_t end)
+static void add_row(const struct bands *b, const struct row_block *block, uint32_t i,
+		    uint32_t first, uint32_t end)
 {
 	const struct bands_question *q = b->question;
 	struct history_event e = named_birth_of(b->of, block, i);

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * What several bands had in use at given moments: one pass over the rows, in any order. Of each row two moments are looked for: the first
- * at which it was there, and the first at which it was not any more; most rows were not there at any.
+ * What several bands had in use at given moments: one pass over the rows, in any order. Of each row
+ * two moments are looked for: the first at which it was there, and the first at which it was not
+ * any more; most rows were not there at any.
  *
  *	moments   |         |         |         |
  *	row            |-------------------|
@@ -18,5 +19,7 @@ struct bands_question {
 	bool blocks;		 /* units, not bytes */
 };
 
-/* Fills `values`, zeros before: of moment m and band k at [m * count + k]; blocks in units. `of` has events with nodes. */
-int bands_at(const struct history_of *of, const struct bands_question *question, int64_t *values, struct err_text *err);
+/* Fills `values`, zeros before: of moment m and band k at [m * count + k]; blocks in units. `of`
+ * has events with nodes. */
+int bands_at(const struct history_of *of, const struct bands_question *question, int64_t *values,
+	     struct err_text *err);

@@ -1,6 +1,7 @@
 /*
- * Who calls a call site. All backtraces of the site are walked outwards in step. As long as one caller has most of what is
- * there, it is named and the walk goes on with what came through it; where they part, the heaviest are named, and it ends.
+ * Who calls a call site. All backtraces of the site are walked outwards in step. As long as one
+ * caller has most of what is there, it is named and the walk goes on with what came through it;
+ * where they part, the heaviest are named, and it ends.
  */
 #include <errno.h>
 #include <stdlib.h>

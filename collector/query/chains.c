@@ -1,7 +1,8 @@
 /*
- * Rows judged by other rows: by their chain of reallocs, and by what their thread did next. A chain is a row and those that realloc
- * made of it, each linked to the next, which comes later. Going forwards, what is known of a chain so far waits for its next row;
- * at its last row it is judged, and going backwards the judgement is handed to the rows before.
+ * Rows judged by other rows: by their chain of reallocs, and by what their thread did next. A chain
+ * is a row and those that realloc made of it, each linked to the next, which comes later. Going
+ * forwards, what is known of a chain so far waits for its next row; at its last row it is judged,
+ * and going backwards the judgement is handed to the rows before.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,15 +29,18 @@ struct chains {
 	uint8_t *passes; /* a bit a row: its chain passes */
 };
 
-/* The next row of the chain, or NO_BLOCK. Later rows have higher numbers: that ends a walk through damage, too. */
+/* The next row of the chain, or NO_BLOCK. Later rows have higher numbers: that ends a walk through
+ * damage, too. */
 static uint64_t next_of(const struct matcher *m, const struct row_block *block, uint32_t i)
 {
 	uint64_t next = block->chain_next[i];
 
-	return next == NO_BLOCK || next <= block->first_row + i || next >= m->rows ? NO_BLOCK : next;
+	return next == NO_BLOCK || next <= block->first_row + i || next >= m->rows ? NO_BLOCK
+										   : next;
 }
 
-static bool chain_passes(const struct matcher *m, const struct chain *c, const struct row_block *last, uint32_t i)
+static bool chain_passes(const struct matcher *m, const struct chain *c,
+			 const struct row_block *last, uint32_t i)
 {
 	const struct filter *f = m->filter;
 	uint64_t death = last->death_ns[i] == NO_TIME ? m->end_ns : last->death_ns[i],
@@ -44,8 +48,8 @@ static bool chain_passes(const struct matcher *m, const struct chain *c, const s
 
 	return c->length >= f->chain_length_min && c->length <= f->chain_length_max &&
 	       c->first_size >= f->first_size_min && c->first_size <= f->first_size_max &&
-	       last_size >= f->last_size_min && last_size <= f->last_size_max && lived >= f->chain_lifetime_min_ns &&
-	       lived <= f->chain_lifetime_max_ns;
+	       last_size >= f->last_size_min && last_size <= f->last_size_max &&
+	       lived >= f->chain_lifetime_min_ns && lived <= f->chain_lifetime_max_ns;
 }
 
 void matcher_refuse(struct matcher *m, uint64_t row)
@@ -53,7 +57,8 @@ void matcher_refuse(struct matcher *m, uint64_t row)
 	m->row_passes[row / 8] &= (uint8_t) ~(1u << row % 8);
 }
 
-/* Takes what is known of the row's chain out of those that wait; a row that none waits for begins one. */
+/* Takes what is known of the row's chain out of those that wait; a row that none waits for begins
+ * one. */
 static struct chain take_chain(struct chains *c, const struct row_block *block, uint32_t i)
 {
 	uint64_t index;
@@ -71,8 +76,9 @@ static int wait_for(struct chains *c, uint64_t row, const struct chain *chain)
 {
 	uint64_t *index = map_put(&c->waiting, row, NULL);
 
-	if (!index || (!c->free && array_reserve(&c->open, &c->open_capacity, (uint64_t)c->open_count + 1,
-						 sizeof(*c->open)) < 0))
+	if (!index ||
+	    (!c->free && array_reserve(&c->open, &c->open_capacity, (uint64_t)c->open_count + 1,
+				       sizeof(*c->open)) < 0))
 		return -ENOMEM;
 	if (c->free) {
 		*index = c->free - 1;
@@ -131,7 +137,8 @@ int chains_judge(struct matcher *m, struct err_text *err)
 	matcher_init_all(&all, m->recording, m->filter);
 	all.rows = m->rows;
 	if (!r)
-		r = sweep_in_order(&all, ROWS_CHAIN | ROWS_SIZE | ROWS_BIRTH | ROWS_DEATH, follow_rows, &c, err);
+		r = sweep_in_order(&all, ROWS_CHAIN | ROWS_SIZE | ROWS_BIRTH | ROWS_DEATH,
+				   follow_rows, &c, err);
 	if (!r)
 		r = sweep_backwards(&all, ROWS_CHAIN, hand_back_rows, &c, err);
 	map_done(&c.waiting);
@@ -147,8 +154,9 @@ struct follower {
 	uint64_t birth_ns, address, row; /* birth_ns NO_TIME: none */
 };
 
-/* Stamps may be as coarse as a microsecond. At the same time the free surely came first only where it made room for the birth:
- * a realloc of the block, or the address comes again. Elsewhere nobody can tell, and it is not counted. */
+/* Stamps may be as coarse as a microsecond. At the same time the free surely came first only where
+ * it made room for the birth: a realloc of the block, or the address comes again. Elsewhere nobody
+ * can tell, and it is not counted. */
 static bool at_once(const struct row_block *block, uint32_t i, const struct follower *next)
 {
 	if (block->end[i] != BLOCK_FREED && block->end[i] != BLOCK_REALLOCATED)
@@ -170,7 +178,8 @@ static int judge_rows(void *context, const struct row_block *block, const struct
 	bool wanted = f->m->filter->freed_at_once == ANSWER_YES;
 
 	for (uint32_t k = rows->count; k-- > 0;) {
-		uint32_t i = row_at(rows, k), thread = block->thread[i] <= f->threads ? block->thread[i] : 0;
+		uint32_t i = row_at(rows, k),
+			 thread = block->thread[i] <= f->threads ? block->thread[i] : 0;
 		bool survivor = row_survivor(block, i); /* nobody allocated then */
 
 		if ((!survivor && at_once(block, i, &f->next[thread])) != wanted)
@@ -195,6 +204,7 @@ int freed_at_once_judge(struct matcher *m, struct err_text *err)
 	for (uint32_t t = 0; t <= threads; t++)
 		next[t].birth_ns = NO_TIME;
 	matcher_init_all(&all, m->recording, m->filter);
-	return sweep_backwards(&all, ROWS_THREAD | ROWS_BIRTH | ROWS_DEATH | ROWS_ADDRESS | ROWS_CHAIN | ROWS_END,
-			       judge_rows, &followers, err);
+	return sweep_backwards(
+		&all, ROWS_THREAD | ROWS_BIRTH | ROWS_DEATH | ROWS_ADDRESS | ROWS_CHAIN | ROWS_END,
+		judge_rows, &followers, err);
 }

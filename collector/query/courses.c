@@ -73,7 +73,8 @@ static int courses_bin(void *part, const struct history_bin *bin)
 	return 0;
 }
 
-/* A group of which nothing was ever in use (or all of which was culled) had its peak when it began. */
+/* A group of which nothing was ever in use (or all of which was culled) had its peak when it
+ * began. */
 static int courses_merge(void *context, void *part)
 {
 	const struct courses *whole = context, *c = part;

@@ -1,15 +1,16 @@
 #pragma once
 /*
- * How the bytes of groups went over time: births and deaths are followed in the order of time (history.h) for all groups at once. A
- * part of the time tells for each how its bytes changed, and how far above what it was at the part's start it got; parts are put
- * together in order.
+ * How the bytes of groups went over time: births and deaths are followed in the order of time
+ * (history.h) for all groups at once. A part of the time tells for each how its bytes changed, and
+ * how far above what it was at the part's start it got; parts are put together in order.
  */
 #include "collector/query/history.h"
 
 struct course {
-	bool begun;	   /* something happened */
-	int64_t bytes;	   /* since the beginning */
-	int64_t most;	   /* the highest that it was after a step; of one of which nothing ever was in use: 0 */
+	bool begun;    /* something happened */
+	int64_t bytes; /* since the beginning */
+	int64_t most;  /* the highest that it was after a step; of one of which nothing ever was in
+			  use: 0 */
 	uint64_t most_ns;  /* when first */
 	uint64_t first_ns; /* first step of all */
 };
@@ -22,5 +23,5 @@ struct course_groups {
 };
 
 /* Fills `list`, zeros before, by group. `of` has events with nodes. 0 or a negative errno. */
-int courses_follow(const struct history_of *of, const struct course_groups *groups, struct course *list,
-		   struct err_text *err);
+int courses_follow(const struct history_of *of, const struct course_groups *groups,
+		   struct course *list, struct err_text *err);

@@ -1,4 +1,5 @@
-/* See crew.h. A job is on the stack of the thread that asked, which leaves only when no other is at it any more. */
+/* See crew.h. A job is on the stack of the thread that asked, which leaves only when no other is at
+ * it any more. */
 #include "collector/query/crew.h"
 
 #include <errno.h>
@@ -115,7 +116,8 @@ static void *help(void *unused)
 	return unused;
 }
 
-/* Signals are for the threads that were there before. Without a thread more the work is done by fewer. */
+/* Signals are for the threads that were there before. Without a thread more the work is done by
+ * fewer. */
 static void start_helpers(unsigned count)
 {
 	sigset_t all, before;

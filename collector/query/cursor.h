@@ -28,7 +28,8 @@ static inline struct cursor cursor_out(const struct view *view, struct cursor at
 	return (struct cursor){node && node->parent < at.node ? node->parent : 0, 0};
 }
 
-/* The call site: the innermost frame that is not an allocator's own; the innermost of all if every one is. */
+/* The call site: the innermost frame that is not an allocator's own; the innermost of all if every
+ * one is. */
 static inline struct cursor cursor_at_site(const struct view *view, uint32_t node)
 {
 	struct cursor at = {node, 0};

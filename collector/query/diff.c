@@ -1,7 +1,8 @@
 /*
- * Two recordings held against each other. What a backtrace is called in both is a number, its *key*: every frame gets one from what
- * identifies it, every backtrace one from its parent's and its innermost frame's. Equal keys are equal groups; both sides are
- * then lists of (key, usage), which are merged.
+ * Two recordings held against each other. What a backtrace is called in both is a number, its
+ * *key*: every frame gets one from what identifies it, every backtrace one from its parent's and
+ * its innermost frame's. Equal keys are equal groups; both sides are then lists of (key, usage),
+ * which are merged.
  */
 #include <errno.h>
 #include <math.h>

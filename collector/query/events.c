@@ -142,8 +142,8 @@ static int push(struct query_events *e, struct window window)
 	return 0;
 }
 
-/* Cuts a window into parts with at most `at_once` events; where a single bucket has more, it is a part of its own, to be cut again. The
- * last part is pushed first. */
+/* Cuts a window into parts with at most `at_once` events; where a single bucket has more, it is a
+ * part of its own, to be cut again. The last part is pushed first. */
 static int cut(struct query_events *e, struct window whole, struct err_text *err)
 {
 	cleanup(cleanup_free) uint64_t *buckets = calloc(BUCKETS, sizeof(*buckets));
@@ -190,8 +190,8 @@ static int in_order(const void *a, const void *b)
 struct moment {
 	struct block_event *list, *out;
 	size_t births, count, done;
-	struct map
-		deaths; /* address -> the first death there that is not out yet; row | MOVED -> its death */
+	struct map deaths; /* address -> the first death there that is not out yet; row | MOVED ->
+			      its death */
 };
 
 static int index_deaths(struct moment *m)
@@ -237,7 +237,8 @@ static void put_birth(struct moment *m, size_t i)
 	put_out(m, i);
 }
 
-/* The death of the last block that was born comes first: with no allocation between, it was freed at once. */
+/* The death of the last block that was born comes first: with no allocation between, it was freed
+ * at once. */
 static void put_last_born(struct moment *m)
 {
 	const struct block_event *last = &m->out[m->done - 1];

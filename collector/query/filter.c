@@ -1,5 +1,6 @@
 /*
- * Filters as people write them: a table of names, each with the function that reads its value. The matching itself is in matcher.c.
+ * Filters as people write them: a table of names, each with the function that reads its value. The
+ * matching itself is in matcher.c.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -58,7 +59,8 @@ static int percent_time(const struct view *view, const char *text, double *ret_n
 	return 0;
 }
 
-/* Seconds or milliseconds since the epoch, in whole numbers, which are too large for exact floating point. Their unit; 0: it is none. */
+/* Seconds or milliseconds since the epoch, in whole numbers, which are too large for exact floating
+ * point. Their unit; 0: it is none. */
 static uint64_t epoch_time(const struct view *view, const char *text, double *ret_ns)
 {
 	uint64_t number, unit;
@@ -132,7 +134,8 @@ static int read_time(struct filter *filter, const struct view *view, const struc
 	return r < 0 ? r : 0;
 }
 
-/* As read_time, but a whole second or millisecond since the epoch lasts to its end: what is of it is not behind it. */
+/* As read_time, but a whole second or millisecond since the epoch lasts to its end: what is of it
+ * is not behind it. */
 static int read_until(struct filter *filter, const struct view *view, const struct field *field,
 		      const char *value, struct err_text *err)
 {
@@ -147,10 +150,11 @@ static int read_until(struct filter *filter, const struct view *view, const stru
 }
 
 /* As read_time, of something other than births: nothing lies before the start. */
-static int read_moment(struct filter *filter, const struct view *view, const struct field *field, const char *value,
-		       struct err_text *err)
+static int read_moment(struct filter *filter, const struct view *view, const struct field *field,
+		       const char *value, struct err_text *err)
 {
-	int r = query_time(view, field->name, value, (uint64_t *)((char *)filter + field->offset), err);
+	int r = query_time(view, field->name, value, (uint64_t *)((char *)filter + field->offset),
+			   err);
 
 	return r < 0 ? r : 0;
 }
@@ -297,8 +301,8 @@ static int keep_text(char **to, const char *value, struct err_text *err)
 	return 0;
 }
 
-static int read_text(struct filter *filter, const struct view *view, const struct field *field, const char *value,
-		     struct err_text *err)
+static int read_text(struct filter *filter, const struct view *view, const struct field *field,
+		     const char *value, struct err_text *err)
 {
 	(void)view;
 	return keep_text((char **)((char *)filter + field->offset), value, err);
@@ -309,71 +313,76 @@ static bool module_is_there(const struct recording *recording, const char *name)
 	for (uint32_t n = 1; n <= recording_modules(recording); n++) {
 		const struct module_info *m = recording_module(recording, n);
 
-		if (m && m->path && (!strcmp(m->path, name) || !strcmp(module_basename(m->path), name)))
+		if (m && m->path &&
+		    (!strcmp(m->path, name) || !strcmp(module_basename(m->path), name)))
 			return true;
 	}
 	return false;
 }
 
-static int read_module(struct filter *filter, const struct view *view, const struct field *field, const char *value,
-		       struct err_text *err)
+static int read_module(struct filter *filter, const struct view *view, const struct field *field,
+		       const char *value, struct err_text *err)
 {
 	(void)field;
 	if (!module_is_there(view_recording(view), value))
-		return err_set(err, -EINVAL,
-			       "module takes the name or path of a program or library of the recording "
-			       "(libc.so.6, /usr/bin/app), and \"%.60s\" is none",
-			       value);
+		return err_set(
+			err, -EINVAL,
+			"module takes the name or path of a program or library of the recording "
+			"(libc.so.6, /usr/bin/app), and \"%.60s\" is none",
+			value);
 	return keep_text(&filter->module, value, err);
 }
 
-static int read_answer(struct filter *filter, const struct view *view, const struct field *field, const char *value,
-		       struct err_text *err)
+static int read_answer(struct filter *filter, const struct view *view, const struct field *field,
+		       const char *value, struct err_text *err)
 {
 	enum filter_answer *to = (enum filter_answer *)((char *)filter + field->offset);
 
 	(void)view;
 	if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
-		return err_set(err, -EINVAL, "%s takes yes or no, not \"%.60s\"", field->name, value);
+		return err_set(err, -EINVAL, "%s takes yes or no, not \"%.60s\"", field->name,
+			       value);
 	*to = value[0] == 'y' ? ANSWER_YES : ANSWER_NO;
 	return 0;
 }
 
-static int read_arena(struct filter *filter, const struct view *view, const struct field *field, const char *value,
-		      struct err_text *err)
+static int read_arena(struct filter *filter, const struct view *view, const struct field *field,
+		      const char *value, struct err_text *err)
 {
 	(void)view;
 	if (strcmp(value, "main") != 0 && strcmp(value, "non_main") != 0)
-		return err_set(err, -EINVAL, "%s takes main or non_main, not \"%.60s\"", field->name, value);
+		return err_set(err, -EINVAL, "%s takes main or non_main, not \"%.60s\"",
+			       field->name, value);
 	filter->main_arena = value[0] == 'm' ? ANSWER_YES : ANSWER_NO;
 	return 0;
 }
 
-static int read_marker(struct filter *filter, const struct view *view, const struct field *field, const char *value,
-		       struct err_text *err)
+static int read_marker(struct filter *filter, const struct view *view, const struct field *field,
+		       const char *value, struct err_text *err)
 {
 	uint64_t number;
 
 	(void)view;
 	if (parse_u64(value, &number) < 0 || number > UINT32_MAX)
-		return err_set(err, -EINVAL, "%s takes a number from 0 to %u, not \"%.60s\"", field->name, UINT32_MAX,
-			       value);
+		return err_set(err, -EINVAL, "%s takes a number from 0 to %u, not \"%.60s\"",
+			       field->name, UINT32_MAX, value);
 	*(uint64_t *)((char *)filter + field->offset) = number;
 	return 0;
 }
 
-static int read_count(struct filter *filter, const struct view *view, const struct field *field, const char *value,
-		      struct err_text *err)
+static int read_count(struct filter *filter, const struct view *view, const struct field *field,
+		      const char *value, struct err_text *err)
 {
 	(void)view;
 	if (parse_u64(value, (uint64_t *)((char *)filter + field->offset)) < 0)
-		return err_set(err, -EINVAL, "%s takes a whole number, not \"%.60s\"", field->name, value);
+		return err_set(err, -EINVAL, "%s takes a whole number, not \"%.60s\"", field->name,
+			       value);
 	return 0;
 }
 
 /* A duration, or a part of the recording's. */
-static int read_interval(struct filter *filter, const struct view *view, const struct field *field, const char *value,
-			 struct err_text *err)
+static int read_interval(struct filter *filter, const struct view *view, const struct field *field,
+			 const char *value, struct err_text *err)
 {
 	uint64_t *to = (uint64_t *)((char *)filter + field->offset);
 	double ns;
@@ -384,15 +393,16 @@ static int read_interval(struct filter *filter, const struct view *view, const s
 	}
 	if (parse_duration(value, to) < 0)
 		return err_set(err, -EINVAL,
-			       "%s takes a duration (10 or 10s, 4h3m2s, 100ms) or a part of the recording (50%%), "
+			       "%s takes a duration (10 or 10s, 4h3m2s, 100ms) or a part of the "
+			       "recording (50%%), "
 			       "not \"%.60s\"",
 			       field->name, value);
 	return 0;
 }
 
 /* A number of blocks, or a part of the group's. */
-static int read_share(struct filter *filter, const struct view *view, const struct field *field, const char *value,
-		      struct err_text *err)
+static int read_share(struct filter *filter, const struct view *view, const struct field *field,
+		      const char *value, struct err_text *err)
 {
 	struct filter_share *to = (struct filter_share *)((char *)filter + field->offset);
 	size_t length = strlen(value);
@@ -407,7 +417,8 @@ static int read_share(struct filter *filter, const struct view *view, const stru
 	number[length - (percent && length)] = 0;
 	if (!plain_number(number, &read) || (!percent && strchr(number, '.')))
 		return err_set(err, -EINVAL,
-			       "%s takes a whole number (10) or a part of the group's allocations (50%%), not \"%.60s\"",
+			       "%s takes a whole number (10) or a part of the group's allocations "
+			       "(50%%), not \"%.60s\"",
 			       field->name, value);
 	*to = (struct filter_share){read, percent};
 	return 0;

@@ -60,8 +60,8 @@ static void put_text(struct buf *key, char **text)
 	*text = NULL;
 }
 
-/* What the rows are chosen by. Two that are alike are of the same rows; bytes between the members of the filter may make two of the
- * same rows differ, which then are made twice. */
+/* What the rows are chosen by. Two that are alike are of the same rows; bytes between the members
+ * of the filter may make two of the same rows differ, which then are made twice. */
 static int put_key(struct buf *key, const struct view *view, const struct history_of *of)
 {
 	const struct matcher *m = of->matcher;
@@ -79,7 +79,8 @@ static int put_key(struct buf *key, const struct view *view, const struct histor
 	f.progress = NULL;
 	f.hide = ANSWER_ANY; /* is no filter */
 	buf_append(key, &f, sizeof(f));
-	buf_append(key, &view->generation, sizeof(view->generation)); /* other names match otherwise */
+	buf_append(key, &view->generation,
+		   sizeof(view->generation)); /* other names match otherwise */
 	buf_append(key, &m->rows, sizeof(m->rows));
 	buf_append(key, &m->end_ns, sizeof(m->end_ns));
 	buf_append(key, m->hides_survivors ? "1" : "0", 1);

@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Indexes of usage over time (usage_index.h) of the last filter that a view was asked about, kept: one person's questions mostly come with
- * the same filter, several at once (the strip, the overview, bands). Those of a preview are kept apart, so that an estimate waits
- * for no exact answer.
+ * Indexes of usage over time (usage_index.h) of the last filter that a view was asked about, kept:
+ * one person's questions mostly come with the same filter, several at once (the strip, the
+ * overview, bands). Those of a preview are kept apart, so that an estimate waits for no exact
+ * answer.
  */
 #include <pthread.h>
 
@@ -21,7 +22,8 @@ void filtered_indexes_init(struct filtered_indexes *indexes);
 void filtered_indexes_forget(struct filtered_indexes *indexes);
 void filtered_indexes_done(struct filtered_indexes *indexes);
 
-/* The one of the rows that `of` lets through, which has no labels and no nodes; made if it is not kept. Whoever has it puts it back. */
+/* The one of the rows that `of` lets through, which has no labels and no nodes; made if it is not
+ * kept. Whoever has it puts it back. */
 int filtered_index_get(struct view *view, const struct history_of *of,
 		       struct filtered_index **ret_index, struct err_text *err);
 const struct usage_index *filtered_index_of(const struct filtered_index *index);

@@ -2,12 +2,14 @@
 /*
  * How the blocks in use at a moment lie in memory.
  *
- * A page is held by what is in use on it: the kernel can't have it back, however little that is. Let B be the bytes in use, and P the
- * bytes of the pages with at least one of them. Then P - B is memory between blocks that are in use, and B / P is how full the pages are.
+ * A page is held by what is in use on it: the kernel can't have it back, however little that is.
+ * Let B be the bytes in use, and P the bytes of the pages with at least one of them. Then P - B is
+ * memory between blocks that are in use, and B / P is how full the pages are.
  *
- * Where maps were gathered, the heap's regions are [heap], and private writable memory of no file with at least one block in it; R is
- * what of them was resident at the last reading before that moment. Then fragmentation = 1 - B / R: the part of the heap's memory that
- * holds no block in use. R - P is free as a whole, page by page, and P - B is not.
+ * Where maps were gathered, the heap's regions are [heap], and private writable memory of no file
+ * with at least one block in it; R is what of them was resident at the last reading before that
+ * moment. Then fragmentation = 1 - B / R: the part of the heap's memory that holds no block in use.
+ * R - P is free as a whole, page by page, and P - B is not.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +23,8 @@
 struct heap_region {
 	uint64_t address, size;
 	uint64_t resident; /* bytes */
-	uint64_t blocks, bytes, pages; /* in use: blocks that begin there, bytes and pages of them there */
+	uint64_t blocks, bytes,
+		pages; /* in use: blocks that begin there, bytes and pages of them there */
 	uint64_t page_bytes;
 	char name[32];
 };
@@ -47,6 +50,6 @@ struct fragmentation {
 };
 
 /* `at_ns` NO_TIME: at the end. The filter chooses among blocks. */
-int query_fragmentation(struct view *view, const struct filter *filter, uint64_t at_ns, struct fragmentation *ret_fragmentation,
-			struct err_text *err);
+int query_fragmentation(struct view *view, const struct filter *filter, uint64_t at_ns,
+			struct fragmentation *ret_fragmentation, struct err_text *err);
 void fragmentation_done(struct fragmentation *fragmentation);

@@ -6,10 +6,11 @@
  *	term       = "(" condition ")" | ("not" | "!") term | comparison
  *	comparison = side (">" | ">=" | "<" | "<=" | "=" | "==" | "!=") side
  *	side       = NAME | NUMBER [UNIT]
- *	UNIT       = K, M, G, T (powers of 1024, "B" or "iB" may follow) | B | ns, us, ms, s, m, h | %
+ *	UNIT       = K, M, G, T (powers of 1024; "B" or "iB" may follow) | B
+ *		   | ns, us, ms, s, m, h | %
  *
- * "m" is minutes and "M" is 1024 K. A time is in seconds, a size in bytes, a share in percent. Read by recursive descent, which
- * is evaluated while it is read; how deep it goes is bounded.
+ * "m" is minutes and "M" is 1024 K. A time is in seconds, a size in bytes, a share in percent. Read
+ * by recursive descent, which is evaluated while it is read; how deep it goes is bounded.
  */
 #include "collector/query/gate.h"
 

@@ -1,15 +1,19 @@
 #pragma once
 /*
- * Where glibc had a block from, worked out from its address: what the two low bits of the size field in front of the block say in the
- * process (IS_MMAPPED, NON_MAIN_ARENA in malloc/malloc.c) is not recorded, but follows nearly always.
+ * Where glibc had a block from, worked out from its address: what the two low bits of the size
+ * field in front of the block say in the process (IS_MMAPPED, NON_MAIN_ARENA in malloc/malloc.c) is
+ * not recorded, but follows nearly always.
  *
- *   main arena      grows by brk behind the program: from the program's end up to halfway to the libraries above it
- *   mapping         a chunk that glibc mapped for one block begins a page, so the block lies two words behind it; it is of at
- *                   least M_MMAP_THRESHOLD bytes (128 KiB, or the lowest that the program has set)
+ *   main arena      grows by brk behind the program: from the program's end up to halfway to the
+ *                   libraries above it
+ *   mapping         a chunk that glibc mapped for one block begins a page, so the block lies two
+ *                   words behind it; it is of at least M_MMAP_THRESHOLD bytes (128 KiB, or the
+ *                   lowest that the program has set)
  *   another arena   all else
  *
- * Wrong for a block of a secondary arena that is as large and lies two words behind a page's beginning by chance (1 in 256 of those that
- * are as large), for large aligned blocks, and where brk failed. Known only for programs of glibc without another allocator's library.
+ * Wrong for a block of a secondary arena that is as large and lies two words behind a page's
+ * beginning by chance (1 in 256 of those that are as large), for large aligned blocks, and where
+ * brk failed. Known only for programs of glibc without another allocator's library.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,8 @@
 /*
- * Peaks of backtraces from rows in the order of birth. What a backtrace has in use is highest after a birth, so the deaths of its
- * blocks are looked at only then: they wait in a heap of the backtrace's own, the earliest on top. A row costs a push and a pop in
- * a heap that is small for nearly all, and nothing is sorted.
+ * Peaks of backtraces from rows in the order of birth. What a backtrace has in use is highest after
+ * a birth, so the deaths of its blocks are looked at only then: they wait in a heap of the
+ * backtrace's own, the earliest on top. A row costs a push and a pop in a heap that is small for
+ * nearly all, and nothing is sorted.
  *
  * Each part of the work follows its own backtraces through all rows.
  */
@@ -100,7 +101,8 @@ static void pop(struct queue *q)
 
 /* ---- rows ---- */
 
-/* All births up to step_ns are known: so is what was in use after it. All that happens in a nanosecond is one step. */
+/* All births up to step_ns are known: so is what was in use after it. All that happens in a
+ * nanosecond is one step. */
 static void end_step(struct part *p, struct queue *q)
 {
 	while (q->count && q->heap[0].death_ns <= q->step_ns) {
@@ -133,7 +135,8 @@ static int add_row(struct part *p, struct queue *q, const struct row_block *bloc
 	return push(q, death, birth.bytes);
 }
 
-/* The rows of a run that are the part's, with their queues, which are asked for from memory meanwhile. */
+/* The rows of a run that are the part's, with their queues, which are asked for from memory
+ * meanwhile. */
 static uint32_t find_queues(const struct part *p, const struct row_block *block, uint32_t first,
 			    uint32_t count, uint32_t *rows, struct queue **queues)
 {

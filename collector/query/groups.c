@@ -1,6 +1,7 @@
 /*
- * Blocks by backtrace and by call site. One pass over the rows sums up by node of the stack, unless the sums of all rows are known;
- * sites are then made of nodes, which may be as many: of each there is one sum at a time.
+ * Blocks by backtrace and by call site. One pass over the rows sums up by node of the stack, unless
+ * the sums of all rows are known; sites are then made of nodes, which may be as many: of each there
+ * is one sum at a time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -93,7 +94,8 @@ void group_keys_done(struct group_keys *keys)
 	intern_done(&keys->keys);
 }
 
-/* Functions of one name in files of one name are the same one, whatever the build and the place of the file. */
+/* Functions of one name in files of one name are the same one, whatever the build and the place of
+ * the file. */
 uint32_t group_key(struct group_keys *keys, const struct view *view, const struct frame *site)
 {
 	uint32_t file;

@@ -16,7 +16,8 @@
 #define MS (1000 * US)
 #define S  (1000 * MS)
 
-/* Where classes of lifetimes end; those of a second and more are the ones that users know from before. */
+/* Where classes of lifetimes end; those of a second and more are the ones that users know from
+ * before. */
 static const uint64_t lifetime_ends[] = {US,	   10 * US, 100 * US, MS,	10 * MS,
 					 100 * MS, S,	    10 * S,   30 * S,	60 * S,
 					 120 * S,  300 * S, 600 * S,  3600 * S, UINT64_MAX};

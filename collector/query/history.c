@@ -91,8 +91,8 @@ static unsigned width_of(uint64_t value)
 	return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
 }
 
-/* By time, from `from` into `to`: a radix sort on as many digits as the times have that differ. Where times and numbers do not fit
- * a key together, in bins of many hours, they are compared. */
+/* By time, from `from` into `to`: a radix sort on as many digits as the times have that differ.
+ * Where times and numbers do not fit a key together, in bins of many hours, they are compared. */
 static int sort_events(struct sorter *s, const struct history_event *from, size_t count,
 		       struct events *to, uint64_t base)
 {
@@ -134,8 +134,8 @@ struct history_reader {
 	bool whole;	   /* all rows of a block are going to be asked for, and all bins */
 	uint64_t from, to; /* else: of the bin that is */
 	uint16_t *room;
-	struct events
-		waiting; /* `whole`: near events of rows that were read, of this bin and later ones */
+	struct events waiting; /* `whole`: near events of rows that were read, of this bin and later
+				  ones */
 	struct events bin, sorted, far;
 	struct sorter sorter;
 };
@@ -220,7 +220,8 @@ static int add_near(struct history_reader *r, uint32_t segment, const struct row
 	return 0;
 }
 
-/* Those up to `last` are going to be read next: what lies in the same block is unpacked together. */
+/* Those up to `last` are going to be read next: what lies in the same block is unpacked
+ * together. */
 static int read_segment(struct history_reader *r, uint32_t segment, uint32_t last,
 			struct err_text *err)
 {

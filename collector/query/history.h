@@ -1,16 +1,20 @@
 #pragma once
 /*
- * Births and deaths of the rows that a filter lets through, in the order of their times, in a few passes and bounded memory.
+ * Births and deaths of the rows that a filter lets through, in the order of their times, in a few
+ * passes and bounded memory.
  *
- * Rows lie in the order of birth (nearly), so time is cut where every SEGMENT_ROWS-th row was born: into *bins*. Nearly all births
- * and most deaths of a bin are those of the rows of its own segment and of the few before; these events are *near*. The others,
- * births and deaths of rows from elsewhere, are *far*. Where many far ones fall into one bin it is cut further.
+ * Rows lie in the order of birth (nearly), so time is cut where every SEGMENT_ROWS-th row was born:
+ * into *bins*. Nearly all births and most deaths of a bin are those of the rows of its own segment
+ * and of the few before; these events are *near*. The others, births and deaths of rows from
+ * elsewhere, are *far*. Where many far ones fall into one bin it is cut further.
  *
  *	rows      | segment 0 | segment 1 | segment 2 | ...
- *	time      |   bin 0   |   bin 1   |2|2|2|2|2|2| ...	  bins 2: cut, many blocks died there
+ *	time      |   bin 0   |   bin 1   |2|2|2|2|2|2| ...
  *
- * So the events of a bin are those rows' and the far ones, which are gathered for many bins in one pass over the rows.
- * What happens in the same nanosecond is in the same bin.
+ * Bins 2 were cut: many blocks died there.
+ *
+ * So the events of a bin are those rows' and the far ones, which are gathered for many bins in one
+ * pass over the rows. What happens in the same nanosecond is in the same bin.
  */
 #include "collector/query/matcher.h"
 
@@ -67,19 +71,23 @@ struct history_visitor {
 	void (*part_free)(void *part);
 };
 
-/* Cuts the time into bins, which the caller frees, and shows the visitor each, in order within a part. */
+/* Cuts the time into bins, which the caller frees, and shows the visitor each, in order within a
+ * part. */
 int history_visit(const struct history_of *of, struct history_bins *ret_bins,
 		  const struct history_visitor *visitor, struct err_text *err);
 
-/* Single bins, later: the near events are read again from the rows, the far ones are the caller's. For one thread. */
+/* Single bins, later: the near events are read again from the rows, the far ones are the caller's.
+ * For one thread. */
 struct history_reader;
 int history_reader_new(const struct history_of *of, const struct history_bins *bins,
 		       struct history_reader **ret_reader);
 void history_reader_free(struct history_reader *reader);
-/* Puts the bin's near events, in no order, behind those that history_reader_far appended; sorts all. Valid until the next call. */
+/* Puts the bin's near events, in no order, behind those that history_reader_far appended; sorts
+ * all. Valid until the next call. */
 int history_reader_far(struct history_reader *reader, const struct history_event *event);
 int history_reader_bin(struct history_reader *reader, uint32_t bin, struct history_bin *ret_bin,
 		       struct err_text *err);
 
-/* For tests: rows of a segment (a power of two, at most ROWS_PER_BLOCK), and how many far events are held at a time; 0: as usual. */
+/* For tests: rows of a segment (a power of two, at most ROWS_PER_BLOCK), and how many far events
+ * are held at a time; 0: as usual. */
 void history_set_sizes(uint32_t segment_rows, uint64_t far_room);

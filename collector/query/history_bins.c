@@ -16,7 +16,8 @@
 #define FAR_MOST     16384u /* of a bin: it is cut if it has more */
 #define FAR_WANTED   4096u
 #define KNOWN_PARTS  16u
-#define CUTS	     5 /* times that bins are cut anew: then they are as short as may be, or as even */
+/* times that bins are cut anew: then they are as short as may be, or as even */
+#define CUTS 5
 
 static uint32_t segment_rows = SEGMENT_ROWS;
 static uint64_t far_room = FAR_ROOM;
@@ -171,8 +172,8 @@ static void visit_row(const struct far_sweep *s, const struct row_block *block, 
 		visit_if(s, &end);
 }
 
-/* Rows from `k` on that lie in one segment; the first that does not. Most events are near: for them two comparisons are all that
- * is done. */
+/* Rows from `k` on that lie in one segment; the first that does not. Most events are near: for them
+ * two comparisons are all that is done. */
 static uint32_t visit_segment(const struct far_sweep *s, const struct row_block *block,
 			      const struct row_set *rows, uint32_t k)
 {
@@ -385,8 +386,8 @@ static uint32_t cuts_of(const struct history_bins *bins, const uint32_t *counts,
 	return (uint32_t)(cuts < span ? cuts : span);
 }
 
-/* Cuts bins with many far events into equal parts. The last bin has no end: what happens in it ends with the recording. 1: some
- * were; 0: none had to be. */
+/* Cuts bins with many far events into equal parts. The last bin has no end: what happens in it ends
+ * with the recording. 1: some were; 0: none had to be. */
 static int cut_bins(struct history_bins *bins, const uint32_t *counts, uint64_t end)
 {
 	struct history_bins cut = {0};

@@ -58,11 +58,11 @@ static inline struct history_event death_of(const struct history_event *birth, u
 static inline unsigned history_columns(const struct history_of *of)
 {
 	return ROWS_SIZE | ROWS_WEIGHT | ROWS_BIRTH | ROWS_DEATH |
-	       (of->leaked_only ? ROWS_END : 0) | (of->nodes ? ROWS_STACK : 0) |
-	       of->label_columns;
+	       (of->leaked_only ? ROWS_END : 0) | (of->nodes ? ROWS_STACK : 0) | of->label_columns;
 }
 
-/* All far events there are, in no order, if there is room for them (history_far_room); else `known` is false. */
+/* All far events there are, in no order, if there is room for them (history_far_room); else `known`
+ * is false. */
 struct far_all {
 	struct history_event *list;
 	size_t count;
@@ -71,15 +71,16 @@ struct far_all {
 
 struct far_events {
 	uint32_t first, end; /* bins */
-	uint64_t *
-		at; /* by bin from first: where its next event goes; after gathering: where it ends */
+	uint64_t *at; /* by bin from first: where its next event goes; after gathering: where it
+			 ends */
 	struct history_event *list;
 };
 
 /* Bins, and how many far events each has (free counts and the list). 0 or a negative errno. */
 int history_bins_make(const struct history_of *of, struct history_bins *bins, uint32_t **ret_counts,
 		      struct far_all *ret_all, struct err_text *err);
-/* Those of the bins from far->first to before far->end, put in far->list: out of `all`, or in another pass over the rows. */
+/* Those of the bins from far->first to before far->end, put in far->list: out of `all`, or in
+ * another pass over the rows. */
 int history_gather_far(const struct history_of *of, const struct history_bins *bins,
 		       const uint32_t *counts, const struct far_all *all, struct far_events *far,
 		       struct err_text *err);

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Files beside the rows of a stream that has ended, with what was worked out of all of it by whichever question needed it first and may
- * write there. They are caches: what is damaged or of another state of the recording is made anew and replaced.
+ * Files beside the rows of a stream that has ended, with what was worked out of all of it by
+ * whichever question needed it first and may write there. They are caches: what is damaged or of
+ * another state of the recording is made anew and replaced.
  */
 #include <stdbool.h>
 
@@ -17,10 +18,14 @@ struct kept {
 	size_t length;
 };
 
-/* The file's bytes; they fit if they were made of *ret_frames (recording_keep). A negative errno: there is no such file. */
-int kept_open(const struct recording *recording, const char *name, struct kept *ret_kept, uint64_t *ret_frames);
+/* The file's bytes; they fit if they were made of *ret_frames (recording_keep). A negative errno:
+ * there is no such file. */
+int kept_open(const struct recording *recording, const char *name, struct kept *ret_kept,
+	      uint64_t *ret_frames);
 void kept_close(struct kept *kept);
 /* Whether there is a place for it, and of which frames it is. */
 bool kept_wanted(const struct recording *recording, const char *name, uint64_t *ret_frames);
-/* What is in `head` and behind it `length` bytes of `rest`. Readers see all of it or nothing. Silent if it can't be done. */
-void kept_write(const struct recording *recording, const char *name, const struct buf *head, const uint8_t *rest, size_t length);
+/* What is in `head` and behind it `length` bytes of `rest`. Readers see all of it or nothing.
+ * Silent if it can't be done. */
+void kept_write(const struct recording *recording, const char *name, const struct buf *head,
+		const uint8_t *rest, size_t length);

@@ -1,6 +1,7 @@
 /*
- * Blocks by call site and by the function that the program called: malloc, operator new[]... One pass sums up by node and kind; of
- * those, of which there are few, call sites are made. Sums of culled blocks do not say a kind.
+ * Blocks by call site and by the function that the program called: malloc, operator new[]... One
+ * pass sums up by node and kind; of those, of which there are few, call sites are made. Sums of
+ * culled blocks do not say a kind.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -87,7 +88,8 @@ static int part_rows(void *context, const struct row_block *block, const struct 
 
 	for (uint32_t k = 0; k < rows.count; k++) {
 		uint32_t i = row_at(&rows, k);
-		struct kind_sum *sum = sum_of(part, key_of(part, block->stack[i], row_kind(block, i)));
+		struct kind_sum *sum =
+			sum_of(part, key_of(part, block->stack[i], row_kind(block, i)));
 
 		if (!sum)
 			return -ENOMEM;

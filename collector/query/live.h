@@ -11,10 +11,11 @@ struct live_block {
 	uint64_t address, size;
 };
 
-/* Those of the matched ones that are in use at `at_ns` (NO_TIME: at the end), sorted. Free the list. -E2BIG: more than
- * LIVE_BLOCKS_MAX. */
-int query_live(struct view *view, const struct filter *filter, uint64_t at_ns, struct live_block **ret_list, size_t *ret_count,
-	       struct err_text *err);
-/* Bytes in use at each of `count` times, which are ascending, into ret_bytes (estimated where sampled). */
-int query_in_use_at(struct view *view, const struct filter *filter, const uint64_t *times, size_t count, uint64_t *ret_bytes,
-		    struct err_text *err);
+/* Those of the matched ones that are in use at `at_ns` (NO_TIME: at the end), sorted. Free the
+ * list. -E2BIG: more than LIVE_BLOCKS_MAX. */
+int query_live(struct view *view, const struct filter *filter, uint64_t at_ns,
+	       struct live_block **ret_list, size_t *ret_count, struct err_text *err);
+/* Bytes in use at each of `count` times, which are ascending, into ret_bytes (estimated where
+ * sampled). */
+int query_in_use_at(struct view *view, const struct filter *filter, const uint64_t *times,
+		    size_t count, uint64_t *ret_bytes, struct err_text *err);

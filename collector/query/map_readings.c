@@ -87,7 +87,8 @@ static int find_calls(struct map_readings *m)
 	return r;
 }
 
-/* Has a call to do with these addresses about now? Then 1, and they are looked at with the next reading. */
+/* Has a call to do with these addresses about now? Then 1, and they are looked at with the next
+ * reading. */
 static int doubtful(struct map_readings *m, uint64_t start, uint64_t end)
 {
 	uint32_t low = 0, high;
@@ -162,7 +163,8 @@ static bool is_nobodys(const struct map_tracker *t, const struct mapping_region 
 	return !t->to->list[r->mapping].source;
 }
 
-/* These addresses of the region at this position are not there any more. 1: they are in doubt, and it stays. */
+/* These addresses of the region at this position are not there any more. 1: they are in doubt, and
+ * it stays. */
 static int lose(struct map_readings *m, uint32_t at, uint64_t start, uint64_t end)
 {
 	const struct mapping_region *r = map_tracker_region(m->tracker, at);
@@ -196,8 +198,8 @@ static int compare_look(struct map_readings *m, uint32_t at, const struct map_re
 }
 
 /*
- * The region at this position against what the kernel has there: what it has not is gone, and where another one begins it is parted.
- * Moves the position behind what was settled.
+ * The region at this position against what the kernel has there: what it has not is gone, and where
+ * another one begins it is parted. Moves the position behind what was settled.
  */
 static int settle(struct map_readings *m, uint32_t *at)
 {
@@ -228,7 +230,8 @@ static int settle(struct map_readings *m, uint32_t *at)
 	return e < 0 ? e : 0;
 }
 
-/* What the kernel has and no call made: more of a neighbour that is nobody's either, or a mapping of its own. */
+/* What the kernel has and no call made: more of a neighbour that is nobody's either, or a mapping
+ * of its own. */
 static int fill(struct map_readings *m, const struct map_region *k, uint64_t start, uint64_t end)
 {
 	uint32_t at = map_tracker_behind(m->tracker, start);

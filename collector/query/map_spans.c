@@ -42,7 +42,8 @@ static int list_bounds(struct map_spans *s, const struct mappings *mappings)
 	return 0;
 }
 
-/* How many bounds lie below the address: the number of the piece that begins there, where one does. */
+/* How many bounds lie below the address: the number of the piece that begins there, where one
+ * does. */
 static uint32_t below(const struct map_spans *s, uint64_t address)
 {
 	return (uint32_t)numbers_below(s->bounds, s->bound_count, address);
@@ -116,7 +117,8 @@ static uint64_t begun(const struct map_spans *s, const struct gone *gone,
 	return from_ns;
 }
 
-/* One that went in the moment in which it came did not make room for itself: what was found before it went holds. */
+/* One that went in the moment in which it came did not make room for itself: what was found before
+ * it went holds. */
 static void set_begun(struct map_span *span, uint64_t from_ns)
 {
 	if (from_ns != span->to_ns)

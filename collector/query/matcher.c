@@ -26,7 +26,8 @@ enum hit {
 	HIT_MODULE = 16
 };
 
-/* Evaluates one expression on every distinct text; ret_hits has a byte for each, 0 for "no text". */
+/* Evaluates one expression on every distinct text; ret_hits has a byte for each, 0 for "no
+ * text". */
 static int match_texts(const char *name, const char *regex, const struct intern *texts,
 		       uint8_t **ret_hits, struct err_text *err)
 {
@@ -219,8 +220,8 @@ static int judge_groups(struct matcher *m, struct view *view, struct err_text *e
 	return 0;
 }
 
-/* A chain is a block and what realloc made of it, one row each, later rows after earlier ones: going backwards, the successor's
- * fate is known. */
+/* A chain is a block and what realloc made of it, one row each, later rows after earlier ones:
+ * going backwards, the successor's fate is known. */
 static int judge_chain_rows(void *context, const struct row_block *block,
 			    const struct row_set *rows)
 {

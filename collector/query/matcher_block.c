@@ -6,7 +6,8 @@
 
 #include "base/ban.h"
 
-/* Leaves those rows `i` of a set for which the expression holds; their numbers are put into `room`. */
+/* Leaves those rows `i` of a set for which the expression holds; their numbers are put into
+ * `room`. */
 #define KEEP(rows, room, expression)                                                               \
 	do {                                                                                       \
 		uint32_t kept_ = 0;                                                                \

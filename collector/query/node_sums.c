@@ -136,8 +136,8 @@ static inline unsigned end_of(const struct row_block *block, uint32_t i)
 	return block->end[i] <= BLOCK_EXEC ? block->end[i] : BLOCK_CENSORED;
 }
 
-/* What the rows of a run are summed up in, asked for from memory while the others of the run are looked up: 20,000 stacks do not
- * fit a processor's nearer cache. */
+/* What the rows of a run are summed up in, asked for from memory while the others of the run are
+ * looked up: 20,000 stacks do not fit a processor's nearer cache. */
 static int find_sums(struct node_sums *sums, const struct row_block *block,
 		     const struct row_set *rows, uint32_t first, uint32_t count, uint32_t *indices)
 {
@@ -152,7 +152,8 @@ static int find_sums(struct node_sums *sums, const struct row_block *block,
 	return 0;
 }
 
-/* The rows of a block without weights: this is where the time goes. What is constant for a block is a constant to the compiler. */
+/* The rows of a block without weights: this is where the time goes. What is constant for a block is
+ * a constant to the compiler. */
 static inline __attribute__((always_inline)) int add_exact(struct node_sums *sums,
 							   const struct row_block *block,
 							   const struct row_set *rows, bool all,
@@ -182,7 +183,8 @@ static inline __attribute__((always_inline)) int add_exact(struct node_sums *sum
 }
 
 /* What a survivor is counted as. NODE_ENDS: nothing. */
-static unsigned survivor_end(const struct node_sums *sums, const struct row_block *block, uint32_t i)
+static unsigned survivor_end(const struct node_sums *sums, const struct row_block *block,
+			     uint32_t i)
 {
 	if (sums->what.only)
 		return 0;

@@ -1,6 +1,6 @@
 /*
- * Rows judged by where they came from: the number that the program said last (heapcast_mark), the mapping that they lay in, the part
- * of the allocator's heap. See matcher.h.
+ * Rows judged by where they came from: the number that the program said last (heapcast_mark), the
+ * mapping that they lay in, the part of the allocator's heap. See matcher.h.
  */
 #include <errno.h>
 #include <stdlib.h>

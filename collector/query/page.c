@@ -1,7 +1,8 @@
 /*
- * Rows in an order, some at a time. By time they lie in order already. By another key, a pass over all rows keeps the next few
- * that follow the last one handed out, in a heap of bounded size: many passes for who reads all, one for who reads a page, and
- * the memory never depends on the recording. What a page far behind leaves out is counted (rank.h), not read.
+ * Rows in an order, some at a time. By time they lie in order already. By another key, a pass over
+ * all rows keeps the next few that follow the last one handed out, in a heap of bounded size: many
+ * passes for who reads all, one for who reads a page, and the memory never depends on the
+ * recording. What a page far behind leaves out is counted (rank.h), not read.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@
 
 DEFINE_CLEANUP(row_reader_free, struct row_reader *)
 
-/* The `size` entries that come first of those offered, in an order; what comes last of them is on top. */
+/* The `size` entries that come first of those offered, in an order; what comes last of them is on
+ * top. */
 struct heap {
 	struct rank_entry *list;
 	uint32_t count, size;
@@ -169,7 +171,8 @@ static bool comes_before(const void *context, const struct row_block *zone)
 
 	if (!h->begun)
 		return false;
-	return h->descending ? rank_key_min(s->order, zone) > h->last.key : rank_key_max(s->order, zone) < h->last.key;
+	return h->descending ? rank_key_min(s->order, zone) > h->last.key
+			     : rank_key_max(s->order, zone) < h->last.key;
 }
 
 /* Fills the heap with what follows `last`, in order. */
@@ -190,16 +193,15 @@ static int refill(struct query_page *s, struct err_text *err)
 	s->heap.size = size;
 	s->heap.count = 0;
 	s->heap_at = 0;
-	r = sweep_run(
-		&(struct sweep){.matcher = &s->matcher,
-				.columns = rank_columns(s->order),
-				.context = s,
-				.skips = comes_before,
-				.part_new = part_new,
-				.part_rows = part_rows,
-				.part_merge = part_merge,
-				.part_free = part_free},
-		err);
+	r = sweep_run(&(struct sweep){.matcher = &s->matcher,
+				      .columns = rank_columns(s->order),
+				      .context = s,
+				      .skips = comes_before,
+				      .part_new = part_new,
+				      .part_rows = part_rows,
+				      .part_merge = part_merge,
+				      .part_free = part_free},
+		      err);
 	if (r < 0)
 		return r;
 	s->exhausted = s->heap.count < s->heap.size;
@@ -349,7 +351,8 @@ long query_page_next(struct query_page *page, uint64_t *ret_rows, size_t room, s
 static int skip_by_key(struct query_page *s, uint64_t count, struct err_text *err)
 {
 	bool any;
-	int r = rank_skip(&s->matcher, s->order, s->descending, count, HEAP_MAX - HEAP_FIRST, &s->heap.last, &any, &count, err);
+	int r = rank_skip(&s->matcher, s->order, s->descending, count, HEAP_MAX - HEAP_FIRST,
+			  &s->heap.last, &any, &count, err);
 
 	if (r < 0)
 		return r;
@@ -377,7 +380,8 @@ static int skip_by_time(struct query_page *s, uint64_t count, struct err_text *e
 
 int query_page_skip(struct query_page *page, uint64_t count, struct err_text *err)
 {
-	return page->order == PAGE_BY_TIME ? skip_by_time(page, count, err) : skip_by_key(page, count, err);
+	return page->order == PAGE_BY_TIME ? skip_by_time(page, count, err)
+					   : skip_by_key(page, count, err);
 }
 
 static int total_new(void *context, void **ret_part)

@@ -1,4 +1,5 @@
-/* The moment at which most bytes were in use, exactly: the index of usage over time (usage_index.h) knows. */
+/* The moment at which most bytes were in use, exactly: the index of usage over time (usage_index.h)
+ * knows. */
 #include <errno.h>
 
 #include "base/error.h"

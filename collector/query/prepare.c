@@ -1,4 +1,5 @@
-/* What is kept beside the rows of a stream that has ended, made before anybody asks. See query.h. */
+/* What is kept beside the rows of a stream that has ended, made before anybody asks. See
+ * query.h. */
 #include <stdlib.h>
 
 #include "base/cleanup.h"

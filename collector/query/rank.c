@@ -9,7 +9,8 @@
 
 #include "base/ban.h"
 
-/* Bins of distances: those below 1 << EXACT_BITS have one each, then there are 1 << FRACTION_BITS in each power of 2. */
+/* Bins of distances: those below 1 << EXACT_BITS have one each, then there are 1 << FRACTION_BITS
+ * in each power of 2. */
 #define EXACT_BITS    12
 #define FRACTION_BITS 11
 #define BINS	      ((1u << EXACT_BITS) + ((64u - EXACT_BITS) << FRACTION_BITS))
@@ -72,7 +73,8 @@ static uint64_t bin_start(uint32_t bin)
 		return bin;
 	power = EXACT_BITS + (over >> FRACTION_BITS);
 	return power > 63 ? UINT64_MAX
-			  : (1ull << power) + ((uint64_t)(over & ((1u << FRACTION_BITS) - 1)) << (power - FRACTION_BITS));
+			  : (1ull << power) + ((uint64_t)(over & ((1u << FRACTION_BITS) - 1))
+					       << (power - FRACTION_BITS));
 }
 
 static bool by_rows(const struct range *range)
@@ -86,7 +88,8 @@ static bool skips(const void *context, const struct row_block *zone)
 {
 	const struct counting *c = context;
 
-	return rank_key_max(c->order, zone) < c->range.low.key || rank_key_min(c->order, zone) > c->range.high.key;
+	return rank_key_max(c->order, zone) < c->range.low.key ||
+	       rank_key_min(c->order, zone) > c->range.high.key;
 }
 
 static int part_new(void *context, void **ret_part)
@@ -152,7 +155,8 @@ static int count(struct counting *c, struct err_text *err)
 static struct range cut(const struct range *range, uint32_t bin)
 {
 	struct range r = *range;
-	uint64_t first = bin_start(bin), last = bin_start(bin + 1) - (bin_start(bin + 1) != UINT64_MAX);
+	uint64_t first = bin_start(bin),
+		 last = bin_start(bin + 1) - (bin_start(bin + 1) != UINT64_MAX);
 
 	if (by_rows(range)) {
 		r.low.row = range->low.row + first;
@@ -166,7 +170,8 @@ static struct range cut(const struct range *range, uint32_t bin)
 	return r;
 }
 
-/* To the bin that has row number `*skip` (from 1); it becomes its number in there. How many the bin has. */
+/* To the bin that has row number `*skip` (from 1); it becomes its number in there. How many the bin
+ * has. */
 static uint64_t narrow(struct counting *c, bool descending, uint64_t *skip)
 {
 	for (uint32_t i = 0; i < BINS; i++) {
@@ -211,8 +216,9 @@ static bool just_before(const struct range *range, bool descending, struct rank_
 	return true;
 }
 
-int rank_skip(const struct matcher *matcher, enum page_order order, bool descending, uint64_t skip, uint64_t few,
-	      struct rank_entry *ret_last, bool *ret_any, uint64_t *ret_left, struct err_text *err)
+int rank_skip(const struct matcher *matcher, enum page_order order, bool descending, uint64_t skip,
+	      uint64_t few, struct rank_entry *ret_last, bool *ret_any, uint64_t *ret_left,
+	      struct err_text *err)
 {
 	struct counting c = {.matcher = matcher, .order = order, .range = whole(matcher, order)};
 	uint64_t left = skip, there = UINT64_MAX;

@@ -1,4 +1,5 @@
-/* Matched rows for who asks for the next ones, a block at a time: survivors too, whoever asks tells them apart. See query.h. */
+/* Matched rows for who asks for the next ones, a block at a time: survivors too, whoever asks tells
+ * them apart. See query.h. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * What the program had said at a moment: the number that it said last (heapcast_mark), and the text that a thread bore
- * (heapcast_label). The marks are put in order once; each question is a binary search.
+ * What the program had said at a moment: the number that it said last (heapcast_mark), and the text
+ * that a thread bore (heapcast_label). The marks are put in order once; each question is a binary
+ * search.
  */
 #include <stdint.h>
 
@@ -12,7 +13,7 @@ struct said {
 		uint64_t time_ns;
 		uint32_t thread; /* of a label; 0 of a number */
 		uint32_t mark;	 /* of the recording */
-	} *numbers, *labels;	 /* by time; by thread, then time */
+	} * numbers, *labels;	 /* by time; by thread, then time */
 	uint64_t *values;	 /* of the numbers */
 	uint32_t number_count, label_count;
 };

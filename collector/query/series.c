@@ -1,6 +1,7 @@
 /*
- * What was in use over time, in bands: of the groups that had the highest peaks, or of named filters, and of the rest. Which groups
- * those are is the same for any part of the time that is shown, so that a band keeps its place when somebody zooms.
+ * What was in use over time, in bands: of the groups that had the highest peaks, or of named
+ * filters, and of the rest. Which groups those are is the same for any part of the time that is
+ * shown, so that a band keeps its place when somebody zooms.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -87,10 +88,11 @@ static int highest_first(const void *a, const void *b, void *courses)
 }
 
 /* The groups with the highest peaks, a stack of each. */
-static int choose(const struct parted *p, const struct history_of *of, struct kept_bands *ret_chosen,
-		  struct err_text *err)
+static int choose(const struct parted *p, const struct history_of *of,
+		  struct kept_bands *ret_chosen, struct err_text *err)
 {
-	cleanup(cleanup_free) struct course *courses = calloc((size_t)p->groups + 1, sizeof(*courses));
+	cleanup(cleanup_free) struct course *courses =
+		calloc((size_t)p->groups + 1, sizeof(*courses));
 	cleanup(cleanup_free) uint32_t *order = calloc((size_t)p->groups + 1, sizeof(*order));
 	int r = courses && order ? 0 : -ENOMEM;
 
@@ -148,7 +150,8 @@ static int give_bands(struct parted *p, const struct kept_bands *chosen, uint32_
 	return 0;
 }
 
-/* "function (file.c:12)"; of a backtrace with its number, and who called it: "7: function (file.c:12) < caller". */
+/* "function (file.c:12)"; of a backtrace with its number, and who called it: "7: function
+ * (file.c:12) < caller". */
 static int name_place(struct series *s, enum grouping grouping, const char *caller)
 {
 	const char *module = s->module ? module_basename(s->module) : "unknown", *at = "";
@@ -311,7 +314,8 @@ static void drop_empty_rest(struct series_list *list)
 }
 
 static int follow(const struct history_of *of, const struct timeline *t, const uint64_t *moments,
-		  const struct parted *p, bool blocks, struct series_list *list, struct err_text *err)
+		  const struct parted *p, bool blocks, struct series_list *list,
+		  struct err_text *err)
 {
 	const struct bands_question q = {
 		.moments = moments,
@@ -333,8 +337,8 @@ static int follow(const struct history_of *of, const struct timeline *t, const u
 }
 
 static int ask(struct view *view, const struct matcher *m, const struct timeline_question *over,
-	       const struct series_question *q, struct timeline *ret_timeline, struct series_list *list,
-	       struct err_text *err)
+	       const struct series_question *q, struct timeline *ret_timeline,
+	       struct series_list *list, struct err_text *err)
 {
 	cleanup(parted_done) struct parted parted = {0};
 	cleanup(judges_done) struct judges judges = {.count = 0};

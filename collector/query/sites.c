@@ -1,7 +1,8 @@
 /*
- * Rules for functions that only pass an allocation on: the C library's own, operator new and the innards of the C++ and Rust
- * standard libraries. A call site is the innermost frame that is none of them. Rules compare the demangled name after
- * its return type, if it has one ("void* std::..." is looked at from "std::").
+ * Rules for functions that only pass an allocation on: the C library's own, operator new and the
+ * innards of the C++ and Rust standard libraries. A call site is the innermost frame that is none
+ * of them. Rules compare the demangled name after its return type, if it has one ("void* std::..."
+ * is looked at from "std::").
  */
 #include "collector/query/sites.h"
 
@@ -104,7 +105,8 @@ static const struct rule known[] = {
 	{PART, " as core::alloc::Allocator>::"},
 };
 
-/* Where the name begins behind a return type: after the last blank outside of brackets, but not within "operator new". */
+/* Where the name begins behind a return type: after the last blank outside of brackets, but not
+ * within "operator new". */
 static const char *after_return_type(const char *function)
 {
 	const char *start = function;
@@ -210,7 +212,8 @@ static int add_rule(struct site_rules *rules, const char *pattern)
 	return 0;
 }
 
-static int add_line(struct site_rules *rules, const char *path, unsigned number, char *line, struct err_text *err)
+static int add_line(struct site_rules *rules, const char *path, unsigned number, char *line,
+		    struct err_text *err)
 {
 	size_t length;
 
@@ -226,7 +229,8 @@ static int add_line(struct site_rules *rules, const char *path, unsigned number,
 	}
 	if (!strcmp(line, "*") || !strcmp(line, "**") || line[0] == '!')
 		return err_set(err, -EINVAL,
-			       "%s, line %u: \"%.60s\" is no rule: it takes a function's name, with * at either end, or "
+			       "%s, line %u: \"%.60s\" is no rule: it takes a function's name, "
+			       "with * at either end, or "
 			       "!default to do without the known ones",
 			       path, number, line);
 	return add_rule(rules, line);
@@ -243,8 +247,9 @@ int site_rules_read(const char *path, struct site_rules **ret_rules, struct err_
 	if (!r && !file)
 		r = err_set(err, -errno, "reading the rules of %s: %s", path, strerror(errno));
 	for (unsigned number = 1; !r && getline(&line, &size, file) >= 0; number++)
-		r = rules->count < RULES_MAX ? add_line(rules, path, number, line, err)
-					     : err_set(err, -E2BIG, "%s has more than %d rules", path, RULES_MAX);
+		r = rules->count < RULES_MAX
+			    ? add_line(rules, path, number, line, err)
+			    : err_set(err, -E2BIG, "%s has more than %d rules", path, RULES_MAX);
 	if (r < 0) {
 		site_rules_free(rules);
 		return r;

@@ -1,5 +1,6 @@
 #pragma once
-/* Which functions only pass allocations on, so that the call site is further out. The rules are a table in sites.c. */
+/* Which functions only pass allocations on, so that the call site is further out. The rules are a
+ * table in sites.c. */
 #include <stdbool.h>
 
 struct site_rules;

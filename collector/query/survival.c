@@ -1,14 +1,18 @@
 /*
- * Leaks ranked by survival. A block that is in use at the end need not be a leak: it may be young. What speaks for a leak is that
- * blocks of the same call site that reached the same age were not freed any more.
+ * Leaks ranked by survival. A block that is in use at the end need not be a leak: it may be young.
+ * What speaks for a leak is that blocks of the same call site that reached the same age were not
+ * freed any more.
  *
- * For each call site, lifetimes of freed blocks and ages of those in use at the end are counted in classes (two to a doubling of
- * the time). Of the blocks that reached the age class a, R(a), the part F(a) was freed later; a block in use at that age is
- * freed one day with a chance of about F(a) / R(a) (the estimate of a survival function from life tables, with the blocks in use
- * as censored at their age). The call site's *suspect bytes* are the sum of size x (1 - F(a) / R(a)) over its blocks in use.
+ * For each call site, lifetimes of freed blocks and ages of those in use at the end are counted in
+ * classes (two to a doubling of the time). Of the blocks that reached the age class a, R(a), the
+ * part F(a) was freed later; a block in use at that age is freed one day with a chance of about
+ * F(a) / R(a) (the estimate of a survival function from life tables, with the blocks in use as
+ * censored at their age). The call site's *suspect bytes* are the sum of size x (1 - F(a) / R(a))
+ * over its blocks in use.
  *
- * A block is *young* if at its age most of the site's blocks were still to be freed, F(a) / R(a) > 1/2, or if it is younger than
- * the time that was given for that. Young blocks are set apart and count nothing.
+ * A block is *young* if at its age most of the site's blocks were still to be freed, F(a) / R(a) >
+ * 1/2, or if it is younger than the time that was given for that. Young blocks are set apart and
+ * count nothing.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -321,7 +325,8 @@ static int add_rows(struct sites *s, const struct matcher *m, struct err_text *e
 
 /* ---- the result ---- */
 
-/* Splits a site's blocks in use into old and young, oldest class first: then freed and reached are known. */
+/* Splits a site's blocks in use into old and young, oldest class first: then freed and reached are
+ * known. */
 static struct survivor judge(const struct sites *s, const struct site *site)
 {
 	const struct frame *frame = &s->view->frames[site->frame];

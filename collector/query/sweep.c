@@ -58,8 +58,8 @@ static int list_pieces(struct run *run)
 			continue;
 		for (uint32_t i = 0; i < count; i += rows)
 			if (matcher_takes(run->m, zone->first_row + i, zone->first_row + i + 1))
-				run->pieces[run->count++] = (struct piece){
-					b, i, count - i < rows ? count : i + rows};
+				run->pieces[run->count++] =
+					(struct piece){b, i, count - i < rows ? count : i + rows};
 	}
 	run->parts = run->count < PARTS * PART_PIECES
 			     ? (unsigned)((run->count + PART_PIECES - 1) / PART_PIECES)

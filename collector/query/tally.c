@@ -35,8 +35,9 @@ static double least(double a, double b)
 }
 
 /*
- * Of what was born, so many bytes and blocks may be there unseen: not more than all that was passed over, if these were as large as blocks
- * are in the middle. Their number is that of small ones, which are the sampled ones.
+ * Of what was born, so many bytes and blocks may be there unseen: not more than all that was passed
+ * over, if these were as large as blocks are in the middle. Their number is that of small ones,
+ * which are the sampled ones.
  */
 static void unseen_births(const struct recording *recording, const struct tally *tally,
 			  const struct usage *usage, uint64_t interval, double *ret_bytes,

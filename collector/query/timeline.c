@@ -1,9 +1,11 @@
 /*
- * What was in use over time, in buckets of equal width, exact at any width. The index of usage over time (usage_index.h) knows what
- * happened between any two moments; the view keeps that of all rows, and those of the last filter.
+ * What was in use over time, in buckets of equal width, exact at any width. The index of usage over
+ * time (usage_index.h) knows what happened between any two moments; the view keeps that of all
+ * rows, and those of the last filter.
  *
- * All that happens in the same nanosecond is one step. Sums are whole numbers: a block that was sampled stands for weight bytes
- * and for weight / size blocks in units of 1 / HISTORY_UNIT, so that what a birth added is what its death takes away.
+ * All that happens in the same nanosecond is one step. Sums are whole numbers: a block that was
+ * sampled stands for weight bytes and for weight / size blocks in units of 1 / HISTORY_UNIT, so
+ * that what a birth added is what its death takes away.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +35,8 @@ static struct timeline_bucket result_of(const struct usage_span *span)
 		.blocks_min = whole(span->least.units),
 		.blocks_max = whole(span->most.units),
 		.bytes_change = (int64_t)((uint64_t)span->end.bytes - (uint64_t)span->start.bytes),
-		.blocks_change = (int64_t)whole(span->births.units) - (int64_t)whole(span->deaths.units),
+		.blocks_change =
+			(int64_t)whole(span->births.units) - (int64_t)whole(span->deaths.units),
 		.allocations = whole(span->births.units),
 		.deallocations = whole(span->deaths.units),
 		.allocated_bytes = (uint64_t)span->births.bytes,
@@ -47,8 +50,8 @@ struct peaks {
 	uint64_t *moments;
 };
 
-static int fill(struct timeline *timeline, const struct usage_index *index, const struct history_of *of,
-		struct peaks *peaks, struct err_text *err)
+static int fill(struct timeline *timeline, const struct usage_index *index,
+		const struct history_of *of, struct peaks *peaks, struct err_text *err)
 {
 	cleanup(cleanup_free) struct usage_span *spans = calloc(timeline->count, sizeof(*spans));
 	int r;
@@ -58,21 +61,23 @@ static int fill(struct timeline *timeline, const struct usage_index *index, cons
 	if (!spans || !timeline->list || (peaks->wanted && !peaks->moments))
 		return err_set(err, -ENOMEM, "out of memory");
 	for (uint32_t b = 0; b < timeline->count; b++) {
-		uint64_t from = timeline->from_ns + b * timeline->width_ns, left = timeline->to_ns - from;
+		uint64_t from = timeline->from_ns + b * timeline->width_ns,
+			 left = timeline->to_ns - from;
 
 		spans[b].from_ns = from;
 		spans[b].to_ns = from + (left < timeline->width_ns ? left : timeline->width_ns);
 	}
 	r = usage_index_spans(index, of, spans, timeline->count, err);
 	if (!r && peaks->wanted)
-		r = usage_index_peaks(index, of, spans, timeline->count, peaks->blocks, peaks->moments, err);
+		r = usage_index_peaks(index, of, spans, timeline->count, peaks->blocks,
+				      peaks->moments, err);
 	for (uint32_t b = 0; !r && b < timeline->count; b++)
 		timeline->list[b] = result_of(&spans[b]);
 	return r;
 }
 
-static int ask(struct view *view, const struct history_of *of, struct timeline *timeline, struct peaks *peaks,
-	       struct err_text *err)
+static int ask(struct view *view, const struct history_of *of, struct timeline *timeline,
+	       struct peaks *peaks, struct err_text *err)
 {
 	const struct usage_index *index;
 	struct filtered_index *filtered = NULL;
@@ -103,8 +108,9 @@ static uint64_t last_moment(const struct matcher *m)
 	return last < NO_TIME ? last : NO_TIME - 1;
 }
 
-static int make(struct view *view, const struct matcher *m, const struct timeline_question *question,
-		struct peaks *peaks, struct timeline *ret_timeline, struct err_text *err)
+static int make(struct view *view, const struct matcher *m,
+		const struct timeline_question *question, struct peaks *peaks,
+		struct timeline *ret_timeline, struct err_text *err)
 {
 	struct timeline timeline = {.from_ns = question->from_ns};
 	uint32_t buckets = question->buckets ? question->buckets : 1;
@@ -117,8 +123,8 @@ static int make(struct view *view, const struct matcher *m, const struct timelin
 	span = timeline.to_ns - timeline.from_ns;
 	timeline.width_ns = span / buckets + (span % buckets != 0);
 	timeline.count = (uint32_t)(span / timeline.width_ns + (span % timeline.width_ns != 0));
-	r = ask(view, &(struct history_of){.matcher = m, .leaked_only = question->leaked_only}, &timeline, peaks,
-		err);
+	r = ask(view, &(struct history_of){.matcher = m, .leaked_only = question->leaked_only},
+		&timeline, peaks, err);
 	if (r < 0)
 		timeline_done(&timeline);
 	else
@@ -126,8 +132,9 @@ static int make(struct view *view, const struct matcher *m, const struct timelin
 	return r;
 }
 
-int timeline_with_peaks(struct view *view, const struct matcher *m, const struct timeline_question *question,
-			bool blocks, struct timeline *ret_timeline, uint64_t **ret_moments, struct err_text *err)
+int timeline_with_peaks(struct view *view, const struct matcher *m,
+			const struct timeline_question *question, bool blocks,
+			struct timeline *ret_timeline, uint64_t **ret_moments, struct err_text *err)
 {
 	struct peaks peaks = {.wanted = true, .blocks = blocks};
 	int r = make(view, m, question, &peaks, ret_timeline, err);

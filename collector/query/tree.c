@@ -1,6 +1,7 @@
 /*
- * The tree of frames. Rows are summed by node; nodes are then hung into a tree of (parent, function and module), in which recursion
- * through different lines of one function meets again, and inlined functions are frames of their own.
+ * The tree of frames. Rows are summed by node; nodes are then hung into a tree of (parent, function
+ * and module), in which recursion through different lines of one function meets again, and inlined
+ * functions are frames of their own.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -156,7 +157,8 @@ static int hang(struct builder *b, const struct node_sums *sums)
 	return 0;
 }
 
-/* A node is made after its parent: going backwards, a node's own sum is complete when it is added to its parent's. */
+/* A node is made after its parent: going backwards, a node's own sum is complete when it is added
+ * to its parent's. */
 static int sum_up(struct builder *b)
 {
 	const struct tree *tree = &b->maker.tree;

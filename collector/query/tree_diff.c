@@ -1,6 +1,7 @@
 /*
- * Two trees of frames in one. Both are hung into it; then each frame has its own of both sides, and what is below is added up. A frame is
- * as wide as the greater of its two sides, and as all that is below it: so what has gone has a place beside what is new.
+ * Two trees of frames in one. Both are hung into it; then each frame has its own of both sides, and
+ * what is below is added up. A frame is as wide as the greater of its two sides, and as all that is
+ * below it: so what has gone has a place beside what is new.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -92,7 +93,8 @@ static uint64_t greater(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Parents come before their children: backwards, a node is complete when it is added to its parent. */
+/* Parents come before their children: backwards, a node is complete when it is added to its
+ * parent. */
 static int sum_up(struct joining *j)
 {
 	struct tree_node *nodes = j->maker.tree.nodes;

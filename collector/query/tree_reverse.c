@@ -1,12 +1,14 @@
 /*
- * A tree of frames from the inside out. Every node with blocks of its own is a way to the root; ways that go through the same functions
- * are walked together, a run of neighbours in one array, parted at each step by the function that they are at:
+ * A tree of frames from the inside out. Every node with blocks of its own is a way to the root;
+ * ways that go through the same functions are walked together, a run of neighbours in one array,
+ * parted at each step by the function that they are at:
  *
- *	malloc_a < parse < main       run at malloc_a: 3 ways      run at parse: 2 ways, run at load: 1
+ *	malloc_a < parse < main       run at malloc_a: 3 ways run at parse: 2 ways, run at load: 1
  *	malloc_a < parse < load
  *	malloc_a < load  < main
  *
- * A run that is too small is not walked on, and the heaviest is walked first, so that the work is bounded by what will be seen.
+ * A run that is too small is not walked on, and the heaviest is walked first, so that the work is
+ * bounded by what will be seen.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -112,8 +114,8 @@ static struct run pop(struct reversal *r)
 	uint32_t at = 0, below;
 
 	while ((below = 2 * at + 1) < r->run_count) {
-		below += below + 1 < r->run_count &&
-			 r->runs[below + 1].bytes > r->runs[below].bytes;
+		below +=
+			below + 1 < r->run_count && r->runs[below + 1].bytes > r->runs[below].bytes;
 		if (last.bytes >= r->runs[below].bytes)
 			break;
 		r->runs[at] = r->runs[below];

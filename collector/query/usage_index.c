@@ -1,4 +1,5 @@
-/* See usage_index.h. Sums wrap around like the machine's numbers: what a file says may be nonsense, but harms nobody. */
+/* See usage_index.h. Sums wrap around like the machine's numbers: what a file says may be nonsense,
+ * but harms nobody. */
 #include "collector/query/usage_index.h"
 
 #include <errno.h>
@@ -204,7 +205,8 @@ static int part_new(void *context, void **ret_part)
 	return 0;
 }
 
-/* The least and most of any moment of the bin: what holds after all that happened in the same nanosecond. */
+/* The least and most of any moment of the bin: what holds after all that happened in the same
+ * nanosecond. */
 static void follow(struct bin *bin, const struct history_bin *from)
 {
 	struct usage_sum at = bin->start;
@@ -469,8 +471,10 @@ static int64_t measure(const struct usage_sum *sum, bool blocks)
 	return blocks ? sum->units : sum->bytes;
 }
 
-/* The first moment in a bin that is open, from `from` to before `to`, at which it is `most`; NO_TIME: there is none. */
-static uint64_t moment_in(const struct opened *o, uint64_t from, uint64_t to, int64_t most, bool blocks)
+/* The first moment in a bin that is open, from `from` to before `to`, at which it is `most`;
+ * NO_TIME: there is none. */
+static uint64_t moment_in(const struct opened *o, uint64_t from, uint64_t to, int64_t most,
+			  bool blocks)
 {
 	const struct history_event *events = o->bin.events;
 	size_t first = before(o, from), end = before(o, to);
@@ -485,8 +489,8 @@ static uint64_t moment_in(const struct opened *o, uint64_t from, uint64_t to, in
 	return NO_TIME;
 }
 
-static int find_moment(struct opened *o, const struct usage_span *span, bool blocks, uint64_t *ret_ns,
-		       struct err_text *err)
+static int find_moment(struct opened *o, const struct usage_span *span, bool blocks,
+		       uint64_t *ret_ns, struct err_text *err)
 {
 	const struct history_bins *bins = &o->index->bins;
 	int64_t most = measure(&span->most, blocks);

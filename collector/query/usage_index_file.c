@@ -65,7 +65,8 @@ void usage_index_vouch(uint8_t *data, size_t length)
 }
 
 int usage_index_write(const struct usage_index *index, const struct recording *recording,
-		      uint64_t state, struct buf *out, const uint8_t **ret_far, size_t *ret_far_length)
+		      uint64_t state, struct buf *out, const uint8_t **ret_far,
+		      size_t *ret_far_length)
 {
 	uint64_t sum;
 

@@ -219,10 +219,12 @@ static int by_module(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Without a build id a file is known by its path alone; where the program had two under one, none can be trusted. */
+/* Without a build id a file is known by its path alone; where the program had two under one, none
+ * can be trusted. */
 static bool is_replaced(const struct recording *recording, const struct module_info *module)
 {
-	uint32_t count = module->build_id_length || !module->print ? 0 : recording_modules(recording);
+	uint32_t count =
+		module->build_id_length || !module->print ? 0 : recording_modules(recording);
 
 	for (uint32_t i = 1; i <= count; i++) {
 		const struct module_info *other = recording_module(recording, i);
@@ -246,8 +248,7 @@ static int lookup_module(struct view *view, const struct wanted *wanted, size_t 
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		offsets[i] = view->places[wanted[i].place].offset;
-	if (wanted->module && module && view->symbols &&
-	    !is_replaced(view->recording, module)) {
+	if (wanted->module && module && view->symbols && !is_replaced(view->recording, module)) {
 		struct symbol_module m = {.path = module_file(module),
 					  .build_id = module->build_id,
 					  .build_id_length = module->build_id_length};

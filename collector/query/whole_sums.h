@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Sums by node of all rows: what questions without a filter are answered from, and group filters compare with. The view has them
- * until view_refresh; of a stream that has ended they are kept beside its rows (kept.h). Parts that not every question needs are
- * worked out when one does. The bytes (little endian; entries in the order in which the nodes' first rows came):
+ * Sums by node of all rows: what questions without a filter are answered from, and group filters
+ * compare with. The view has them until view_refresh; of a stream that has ended they are kept
+ * beside its rows (kept.h). Parts that not every question needs are worked out when one does. The
+ * bytes (little endian; entries in the order in which the nodes' first rows came):
  *
  *	offset  bytes
  *	     0	    8  "HCNSUMS" and the version, 1
@@ -16,9 +17,11 @@
  *	    60	    4  0
  *	    64	    8  the peak's moment
  *	    72	    8  reallocations
- *	    80 160 x n  nodes: number, sampled (index + 1; 0: none), least and largest size, first and last birth; blocks and bytes
+ *	    80 160 x n  nodes: number, sampled (index + 1; 0: none), least and largest size, first
+ *			and last birth; blocks and bytes
  *		       by end, and alive at the peak; the group's own peak
- *		    -  sampled ones, 392 bytes each: seven numbers (struct tally) by end, and alive at the peak
+ *		    -  sampled ones, 392 bytes each: seven numbers (struct tally) by end, and alive
+ *		       at the peak
  */
 #include "collector/query/node_sums.h"
 #include "collector/query/view.h"
@@ -33,17 +36,20 @@ struct whole_sums {
 	struct node_sums sums; /* by end, what was culled included */
 	unsigned parts;	       /* that are known */
 	uint64_t peak_ns;
-	uint64_t *group_peaks; /* by index in sums.list: the first moment at which most of its bytes were in use */
+	uint64_t *group_peaks; /* by index in sums.list: the first moment at which most of its bytes
+				  were in use */
 };
 
-/* With those parts at least. `filter`: whom the question is for, which may be withdrawn. Lent until view_refresh. 0 or a negative errno. */
+/* With those parts at least. `filter`: whom the question is for, which may be withdrawn. Lent until
+ * view_refresh. 0 or a negative errno. */
 int view_whole_sums(struct view *view, const struct filter *filter, unsigned parts,
 		    const struct whole_sums **ret_whole, struct err_text *err);
 void whole_sums_free(struct whole_sums *whole);
 
 /* whole_sums_file.c. Appends the bytes. 0 or -ENOMEM. */
-int whole_sums_write(const struct whole_sums *whole, const struct recording *recording, uint64_t state,
-		     struct buf *out);
-/* -EBADMSG: damaged, of another version, of another recording or of another state of it. -ENOMEM. */
-int whole_sums_read(const uint8_t *data, size_t length, const struct recording *recording, uint64_t state,
-		    struct whole_sums **ret_whole);
+int whole_sums_write(const struct whole_sums *whole, const struct recording *recording,
+		     uint64_t state, struct buf *out);
+/* -EBADMSG: damaged, of another version, of another recording or of another state of it.
+ * -ENOMEM. */
+int whole_sums_read(const uint8_t *data, size_t length, const struct recording *recording,
+		    uint64_t state, struct whole_sums **ret_whole);

@@ -1,5 +1,6 @@
 #pragma once
-/* The order "snapshot", to all streams that live or to some, as questions at control.sock. Nothing here waits. */
+/* The order "snapshot", to all streams that live or to some, as questions at control.sock. Nothing
+ * here waits. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,7 +11,8 @@
 
 struct err_text;
 
-#define ASKED_AT_ONCE 4 /* connections: fewer than a collector that has been stopped lets wait */
+/* connections: fewer than a collector that has been stopped lets wait */
+#define ASKED_AT_ONCE 4
 
 struct snapshot_asking {
 	const char *data;
@@ -23,9 +25,11 @@ struct snapshot_asking {
 };
 
 /* `data` and `streams` are used until snapshot_asking_done. 0, or as control_ask_begin. */
-int snapshot_asking_init(struct snapshot_asking *asking, const char *data, uint64_t wait_ms, const struct stream_id *streams,
-			 size_t stream_count, struct err_text *err);
+int snapshot_asking_init(struct snapshot_asking *asking, const char *data, uint64_t wait_ms,
+			 const struct stream_id *streams, size_t stream_count,
+			 struct err_text *err);
 void snapshot_asking_done(struct snapshot_asking *asking);
 /* Tells what has been replied since. 1: all are answered; 0: not yet; a negative errno. */
-int snapshot_asking_read(struct snapshot_asking *asking, void (*reply)(void *context, const struct control_reply *reply),
+int snapshot_asking_read(struct snapshot_asking *asking,
+			 void (*reply)(void *context, const struct control_reply *reply),
 			 void *context, struct err_text *err);

@@ -28,8 +28,8 @@ static int open_stream(struct snapshot_taking *t, const struct snapshot_member *
 	return r ? r : view_new(t->recording, NULL, &t->view, err);
 }
 
-/* 0, or what reading has failed with. Without t->recording it could not be opened: of a stream that has just begun the
- * file is not there yet, or nothing is in it. */
+/* 0, or what reading has failed with. Without t->recording it could not be opened: of a stream that
+ * has just begun the file is not there yet, or nothing is in it. */
 static int look_again(struct snapshot_taking *t, const struct snapshot_member *m,
 		      struct err_text *err)
 {

@@ -10,7 +10,8 @@
 #include "collector/snapshot/state.h"
 #include "base/ban.h"
 
-/* A stream without an end that nothing was heard of for so long is one whose end nobody has seen. */
+/* A stream without an end that nothing was heard of for so long is one whose end nobody has
+ * seen. */
 #define ABSENT_NS  86400000000000u
 #define NAME_TRIES 100
 

@@ -192,7 +192,8 @@ static int put_event(struct adding *a, uint32_t stack, uint64_t size, uint64_t w
 					      .weight = weight});
 }
 
-/* What they weigh together; an empty block counts as one byte. More than a number can say is the most that it can. */
+/* What they weigh together; an empty block counts as one byte. More than a number can say is the
+ * most that it can. */
 static uint64_t weigh(const struct in_use_blocks *b)
 {
 	uint64_t weight;

@@ -36,7 +36,7 @@ struct snapshot_taking {
 	uint64_t begun_ns; /* by the clock */
 	struct stream_draft *draft;
 	struct merge *merge;
-	bool sampled; /* somebody has blocks that stand for others */
+	bool sampled;		     /* somebody has blocks that stand for others */
 	struct recording *recording; /* of the one that is being read */
 	struct view *view;
 };
@@ -49,10 +49,13 @@ struct snapshot_member *members_add(struct snapshot_taking *taking, const struct
 struct snapshot_member *members_find(struct snapshot_taking *taking, const struct stream_id *id);
 struct place *place_of(struct snapshot_taking *taking, const struct snapshot_member *member);
 void member_set_text(char **text, const char *value);
-void member_set_missing(struct snapshot_taking *taking, struct snapshot_member *member, const char *why);
+void member_set_missing(struct snapshot_taking *taking, struct snapshot_member *member,
+			const char *why);
 
-/* look.c: merges what a member has at its marker, or tells why it is missing: 0. -EAGAIN: it is not stored that far. */
-int look_at_member(struct snapshot_taking *taking, struct snapshot_member *member, struct err_text *err);
+/* look.c: merges what a member has at its marker, or tells why it is missing: 0. -EAGAIN: it is not
+ * stored that far. */
+int look_at_member(struct snapshot_taking *taking, struct snapshot_member *member,
+		   struct err_text *err);
 void look_end(struct snapshot_taking *taking);
 
 /* Since the orders were given. */

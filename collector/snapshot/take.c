@@ -145,7 +145,8 @@ static int read_replies(struct snapshot_taking *t, struct err_text *err)
 	return 0;
 }
 
-/* Of those that are marked, the one that replied first: events of the merged recording stand in that order. */
+/* Of those that are marked, the one that replied first: events of the merged recording stand in
+ * that order. */
 static struct snapshot_member *next_marked(struct snapshot_taking *t)
 {
 	struct snapshot_member *next = NULL;

@@ -8,7 +8,8 @@
 
 #include "base/ban.h"
 
-/* Each holds a block of unpacked columns or a few, up to some 4 MiB each, that no limit of SQLite counts. */
+/* Each holds a block of unpacked columns or a few, up to some 4 MiB each, that no limit of SQLite
+ * counts. */
 #define SCANS_MAX 8
 
 struct instance {

@@ -1,4 +1,5 @@
-/* Functions beside SQLite's own: regular expressions, backtraces as text, what a backtrace passes through, errors of estimates. */
+/* Functions beside SQLite's own: regular expressions, backtraces as text, what a backtrace passes
+ * through, errors of estimates. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,7 +71,8 @@ static void free_pattern(void *pattern)
 	pattern_free(pattern);
 }
 
-/* X REGEXP Y calls regexp(Y, X). The compiled expression stays with the statement where it is a constant. */
+/* X REGEXP Y calls regexp(Y, X). The compiled expression stays with the statement where it is a
+ * constant. */
 static void call_regexp(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
 	struct pattern *pattern = sqlite3_get_auxdata(context, 0), *made = NULL;
@@ -177,7 +179,8 @@ static int judge_node(const struct through *t, uint32_t node, struct err_text *e
 	return r;
 }
 
-/* Goes outwards to the first node whose verdict is known, then hands it down: parents have lower numbers, so the way ends. */
+/* Goes outwards to the first node whose verdict is known, then hands it down: parents have lower
+ * numbers, so the way ends. */
 static int judge_stack(struct through *t, uint32_t stack, struct err_text *err)
 {
 	uint32_t node = stack, verdict;

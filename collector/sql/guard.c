@@ -1,6 +1,7 @@
 /*
- * What statements may do: read our tables. The authorizer is asked when a statement is compiled, so nothing that it refuses ever
- * begins to run; the progress handler is called every few steps of SQLite's machine while it runs, and ends it by its limits.
+ * What statements may do: read our tables. The authorizer is asked when a statement is compiled, so
+ * nothing that it refuses ever begins to run; the progress handler is called every few steps of
+ * SQLite's machine while it runs, and ends it by its limits.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -12,7 +13,8 @@
 #include "base/ban.h"
 
 #define STEPS_A_TICK 100
-/* Of SQLite's memory, for the process's other data bases, and for what the steps between two ticks take. */
+/* Of SQLite's memory, for the process's other data bases, and for what the steps between two ticks
+ * take. */
 #define BESIDE_BYTES (256ll << 20)
 /* Bytes of SQLite's cache, and of memory that sorting takes before it goes on in a file. */
 #define CACHE_PRAGMA "pragma cache_size = -16384"
@@ -74,7 +76,8 @@ static int judge_pragma(struct sql *sql, const char *name, const char *argument)
 	return in_list(harmless, name) ? SQLITE_OK : refuse(sql, "the pragma", name);
 }
 
-/* Tables of SQLite's own that show its inside are not for users; without a column it is the name of a subquery, too. */
+/* Tables of SQLite's own that show its inside are not for users; without a column it is the name of
+ * a subquery, too. */
 static int judge_read(struct sql *sql, const char *table, const char *column)
 {
 	static const char *const refused[] = {
@@ -161,8 +164,9 @@ bool guard_ended(struct sql *sql)
 }
 
 /*
- * One step can nest calls whose arguments are a MiB each, gigabytes of them, before the next tick. So SQLite itself has a limit, too, while
- * there are sessions: one for the process, and with room for what is not theirs.
+ * One step can nest calls whose arguments are a MiB each, gigabytes of them, before the next tick.
+ * So SQLite itself has a limit, too, while there are sessions: one for the process, and with room
+ * for what is not theirs.
  */
 static void allow(int64_t bytes)
 {

@@ -1,4 +1,5 @@
-/* Modules of SQLite made of descriptions of tables (struct table). Nothing is written and nothing created: each is there by its name. */
+/* Modules of SQLite made of descriptions of tables (struct table). Nothing is written and nothing
+ * created: each is there by its name. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +60,8 @@ static int disconnect_table(sqlite3_vtab *table)
 	return SQLITE_OK;
 }
 
-/* Parameters have to be given by equality, and the key is looked up if it is; all else SQLite compares. */
+/* Parameters have to be given by equality, and the key is looked up if it is; all else SQLite
+ * compares. */
 static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
 	const struct table *table = ((struct instance *)(void *)base)->table;

@@ -1,4 +1,5 @@
-/* The tables of what happened when: `timeline`, `marks`, `figures`, `gaps`, `calls`; and `culled`, sums of blocks that are no rows. */
+/* The tables of what happened when: `timeline`, `marks`, `figures`, `gaps`, `calls`; and `culled`,
+ * sums of blocks that are no rows. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

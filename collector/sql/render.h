@@ -12,7 +12,8 @@ enum sql_format {
 struct sql_render {
 	enum sql_format format;
 	struct buf *out;
-	/* Called when there are some 64 KiB, and at the end of an answer; writes them out and clears the buffer. May be NULL. */
+	/* Called when there are some 64 KiB, and at the end of an answer; writes them out and
+	 * clears the buffer. May be NULL. */
 	int (*flush)(void *context, struct buf *out);
 	void *context;
 	/* Its own: */
@@ -26,5 +27,6 @@ struct sql_render {
 struct sql_sink sql_render_sink(struct sql_render *render);
 void sql_render_done(struct sql_render *render);
 /* One row as an object, or one value: for answers of another shape. */
-void sql_json_row(struct json *json, unsigned columns, char *const *names, const struct sql_value *values);
+void sql_json_row(struct json *json, unsigned columns, char *const *names,
+		  const struct sql_value *values);
 void sql_json_value(struct json *json, const char *key, const struct sql_value *value);

@@ -1,4 +1,5 @@
-/* Filters said in SQL: what the REST API answers as allocation_filter_to_script and map_filter_to_script. See sql.h. */
+/* Filters said in SQL: what the REST API answers as allocation_filter_to_script and
+ * map_filter_to_script. See sql.h. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Inside a session. A table is a description of columns with functions that walk over its rows (struct table); module.c makes
- * a module of SQLite of each. The table of allocations, which pushes conditions down, is a module of its own (allocations.c).
+ * Inside a session. A table is a description of columns with functions that walk over its rows
+ * (struct table); module.c makes a module of SQLite of each. The table of allocations, which pushes
+ * conditions down, is a module of its own (allocations.c).
  */
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -31,13 +32,14 @@ struct sql {
 	/* Of the run under way. */
 	int64_t memory_before;
 	int64_t allowed_bytes; /* of the process's limit for SQLite */
-	uint64_t held_bytes;  /* by cursors, not of SQLite's memory: in the account, too */
-	int ended;	      /* what ended it: a negative errno; 0: nothing */
-	struct err_text why;  /* and the sentence */
+	uint64_t held_bytes;   /* by cursors, not of SQLite's memory: in the account, too */
+	int ended;	       /* what ended it: a negative errno; 0: nothing */
+	struct err_text why;   /* and the sentence */
 	uint64_t rows_left;
-	bool evaluating;      /* while user text runs: the authorizer is strict */
-	unsigned scans;	      /* cursors on allocations that hold blocks */
-	struct facts *facts;  /* what columns are looked up in (facts.h); made when first asked for */
+	bool evaluating; /* while user text runs: the authorizer is strict */
+	unsigned scans;	 /* cursors on allocations that hold blocks */
+	struct facts
+		*facts; /* what columns are looked up in (facts.h); made when first asked for */
 };
 
 /* Remembers why the statement ends; the first reason stays. Returns SQLITE_ERROR. */
@@ -51,7 +53,8 @@ void guard_done(struct sql *sql);
 void guard_too_much(struct sql *sql);
 /* Starts the clock and the accounts. */
 void guard_begin(struct sql *sql);
-/* Whether it has to end, by its limits or because it was withdrawn: for who works long without a step of the machine. */
+/* Whether it has to end, by its limits or because it was withdrawn: for who works long without a
+ * step of the machine. */
 bool guard_ended(struct sql *sql);
 
 /* ---- tables ---- */
@@ -70,29 +73,32 @@ struct table_cursor {
 	uint64_t at, end; /* rows by number: from the table's `first` on */
 	bool keyed;
 	int64_t key; /* rows that have it in the key column, if keyed */
-	sqlite3_value *const *arguments; /* of hidden columns, in their order; NULL: not given. Only in begin */
-	uint32_t node, frame;	      /* of frames: where in the stack */
+	sqlite3_value *const
+		*arguments; /* of hidden columns, in their order; NULL: not given. Only in begin */
+	uint32_t node, frame; /* of frames: where in the stack */
 	uint32_t position;
-	void *work; /* the table's own */
+	void *work;	     /* the table's own */
 	uint64_t held_bytes; /* of `work`, in the account */
 };
 
 struct table {
 	const char *name, *about;
 	const struct table_column *columns; /* ends with {0} */
-	int key;	 /* the column that `begin` can look up; -1: none */
-	int first_hidden; /* parameters from this column on; -1: none */
+	int key;			    /* the column that `begin` can look up; -1: none */
+	int first_hidden;		    /* parameters from this column on; -1: none */
 	uint64_t likely_rows;
 	/* Sets at and end (at = end: none), and by `keyed` only those rows. 0 or negative errno. */
 	int (*begin)(struct table_cursor *cursor, struct err_text *err);
 	int (*next)(struct table_cursor *cursor, struct err_text *err); /* NULL: at++ */
 	void (*column)(struct table_cursor *cursor, sqlite3_context *out, int column);
-	void (*done)(struct table_cursor *cursor); /* may be NULL */
-	uint64_t (*number)(const struct table_cursor *cursor); /* of the row, its own however it is looked up; NULL: `at` */
+	void (*done)(struct table_cursor *cursor);	       /* may be NULL */
+	uint64_t (*number)(const struct table_cursor *cursor); /* of the row, its own however it is
+								  looked up; NULL: `at` */
 };
 
-extern const struct table table_stacks, table_frames, table_modules, table_maps, table_map_usage, table_threads, table_timeline,
-	table_marks, table_culled, table_figures, table_gaps, table_calls, table_recording;
+extern const struct table table_stacks, table_frames, table_modules, table_maps, table_map_usage,
+	table_threads, table_timeline, table_marks, table_culled, table_figures, table_gaps,
+	table_calls, table_recording;
 extern const struct table_column allocations_columns[];
 #define ALLOCATIONS_ABOUT "a row an allocation that the recording holds, in the order of birth"
 
@@ -103,8 +109,8 @@ int allocations_add(struct sql *sql);
 int table_declare(sqlite3 *db, const struct table_column *columns);
 /* Rows numbered from `first` to `last`, or the one that is looked up: for begin. */
 void cursor_rows(struct table_cursor *cursor, uint64_t first, uint64_t last);
-/* Puts what `work` takes in the account, until `done`: a statement may have thousands of cursors. For the end of begin, whose result it
- * is: 0, or a negative errno where that is too much. */
+/* Puts what `work` takes in the account, until `done`: a statement may have thousands of cursors.
+ * For the end of begin, whose result it is: 0, or a negative errno where that is too much. */
 int cursor_holds(struct table_cursor *cursor, uint64_t bytes);
 int functions_add(struct sql *sql);
 /* Of SQLite's functions those that would not end in time. */

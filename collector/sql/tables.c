@@ -11,7 +11,8 @@ static const struct table *const tables[] = {
 	&table_gaps,	  &table_calls,	   &table_recording,
 };
 
-/* A table's first use connects it, by a statement that users may not run: so it is used before they do. */
+/* A table's first use connects it, by a statement that users may not run: so it is used before they
+ * do. */
 static int connect_table(struct sql *sql, const char *name)
 {
 	char *text = sqlite3_mprintf("select 1 from \"%w\" limit 0", name);

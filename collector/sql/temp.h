@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Temporary files of a connection: where sorting, grouping and the like put what has no room in memory. Files without a name in
- * TMPDIR or /var/tmp, of bounded size together. SQLite gets them by a VFS of the connection's own, which opens nothing else: no
- * statement can reach a file of the machine by it.
+ * Temporary files of a connection: where sorting, grouping and the like put what has no room in
+ * memory. Files without a name in TMPDIR or /var/tmp, of bounded size together. SQLite gets them by
+ * a VFS of the connection's own, which opens nothing else: no statement can reach a file of the
+ * machine by it.
  */
 #include <stdbool.h>
 #include <stdint.h>

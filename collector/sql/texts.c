@@ -1,7 +1,7 @@
 /*
- * SQLite's functions on texts, again: its own instr, replace and trim take the product of the lengths of their arguments, which at
- * a MiB each is hours in a single step, and nothing can end a step. These take the sum, and ask for the time before they begin.
- * Results are those of SQLite.
+ * SQLite's functions on texts, again: its own instr, replace and trim take the product of the
+ * lengths of their arguments, which at a MiB each is hours in a single step, and nothing can end a
+ * step. These take the sum, and ask for the time before they begin. Results are those of SQLite.
  */
 #include <string.h>
 
@@ -56,7 +56,8 @@ static const char *find(struct piece in, struct piece what, bool characters)
 {
 	const char *at = memmem(in.text, in.length, what.text, what.length);
 
-	/* One that begins inside of a character is none; it is there only if the text is no UTF-8. */
+	/* One that begins inside of a character is none; it is there only if the text is no
+	 * UTF-8. */
 	if (at && characters && at != in.text && is_inside(at))
 		return NULL;
 	return at;

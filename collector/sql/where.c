@@ -1,4 +1,5 @@
-/* A condition of SQL as a filter: the rows for which it holds are picked out once, a bit a row. See sql.h. */
+/* A condition of SQL as a filter: the rows for which it holds are picked out once, a bit a row. See
+ * sql.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +40,9 @@ static int end(void *context, bool cut)
 	return 0;
 }
 
-/* The last character of the text in quotes, the name in brackets or the comment that begins there; `p` where none does, NULL where it does
- * not end. A comment that the text ends is taken for one. */
+/* The last character of the text in quotes, the name in brackets or the comment that begins there;
+ * `p` where none does, NULL where it does not end. A comment that the text ends is taken for
+ * one. */
 static const char *skip(const char *p)
 {
 	const char *end;
@@ -57,7 +59,8 @@ static const char *skip(const char *p)
 	return end ? end + 1 : NULL;
 }
 
-/* A condition that is one: it ends where its bracket does. "1) or (2" is a text with another meaning than it shows. */
+/* A condition that is one: it ends where its bracket does. "1) or (2" is a text with another
+ * meaning than it shows. */
 static int check(const char *condition, struct err_text *err)
 {
 	int depth = 0;

@@ -7,7 +7,8 @@
 #include "proto/message.h"
 #include "base/ban.h"
 
-/* Slots that nobody uses, with their memory: a stream that is read piece by piece would else ask the kernel for it each time. */
+/* Slots that nobody uses, with their memory: a stream that is read piece by piece would else ask
+ * the kernel for it each time. */
 static struct {
 	pthread_mutex_t mutex;
 	struct ahead_slot slots[AHEAD_SLOTS];
@@ -165,7 +166,8 @@ void ahead_begin(struct ahead *a, struct scan *scan, uint64_t size, struct decod
 		leave_slots(a);
 }
 
-/* The slot that was got last is the helper's again; one that was made for an unusual batch has less memory then. */
+/* The slot that was got last is the helper's again; one that was made for an unusual batch has less
+ * memory then. */
 static void give_back(struct ahead *a)
 {
 	struct ahead_slot *slot = &a->slots[a->first];

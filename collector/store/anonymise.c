@@ -1,7 +1,8 @@
 /*
- * A recording under other names: fields by their table (anonymise_fields.h), and here what lies in columns: addresses of events and
- * regions, offsets of stacks, names of regions. The names of functions go along (told_names.h), files (brought.h) do not. Numbers of
- * modules, nodes and threads are what they were, so everything that is counted by them is, too.
+ * A recording under other names: fields by their table (anonymise_fields.h), and here what lies in
+ * columns: addresses of events and regions, offsets of stacks, names of regions. The names of
+ * functions go along (told_names.h), files (brought.h) do not. Numbers of modules, nodes and
+ * threads are what they were, so everything that is counted by them is, too.
  */
 #include <errno.h>
 #include <stdlib.h>

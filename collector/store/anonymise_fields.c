@@ -27,7 +27,8 @@ enum treatment {
 	WALL,
 };
 
-/* X(message, field, treatment, prefix): all texts and bytes that are not left out, and the numbers that are changed. */
+/* X(message, field, treatment, prefix): all texts and bytes that are not left out, and the numbers
+ * that are changed. */
 #define FIELDS(X)                                                                                  \
 	X(Batch, stream, ID, "")                                                                   \
 	X(Batch, wall_ns, WALL, "")                                                                \
@@ -150,7 +151,8 @@ static bool is_kernels(const char *name)
 	return false;
 }
 
-/* Answers tell by these names which allocator a program has (query/glibc_heap.h): their last part stays. */
+/* Answers tell by these names which allocator a program has (query/glibc_heap.h): their last part
+ * stays. */
 static bool tells_allocator(const char *name)
 {
 	static const char *const begins[] = {"libc.so.6", "libc-2.", "libjemalloc", "libtcmalloc",

@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Events that are no blocks of the heap: mappings and pools of the program's own, settings of the allocator (event_space in
- * proto/event.h). They are few beside allocations, and kept as they came: in the order of the batches, which is that of their
- * times but for what threads did within the same moment.
+ * Events that are no blocks of the heap: mappings and pools of the program's own, settings of the
+ * allocator (event_space in proto/event.h). They are few beside allocations, and kept as they came:
+ * in the order of the batches, which is that of their times but for what threads did within the
+ * same moment.
  */
 #include "collector/store/store.h"
 

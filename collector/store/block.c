@@ -391,8 +391,9 @@ static bool chains(uint32_t *to, uint64_t row, uint32_t n, const uint64_t *v, bo
 	return true;
 }
 
-/* A column of which any value makes sense is unpacked where it belongs. NULL: it is none. Chunks begin at multiples of
- * PACK_VALUES, so there is room for all values that unpack_values may write. */
+/* A column of which any value makes sense is unpacked where it belongs. NULL: it is none. Chunks
+ * begin at multiples of PACK_VALUES, so there is room for all values that unpack_values may
+ * write. */
 static uint64_t *plain_column(const struct rows_block *b, enum block_column column)
 {
 	switch (column) {

@@ -1,11 +1,13 @@
 #pragma once
 /*
- * A block of rows: in memory, where rows are appended and their ends filled in; and packed, as it lies on disk, for good.
+ * A block of rows: in memory, where rows are appended and their ends filled in; and packed, as it
+ * lies on disk, for good.
  *
  *   | header, BLOCK_HEADER bytes                                  | column | column | ...
- *   | magic | version | rows | first row | of each column: length and XXH3 of its bytes | XXH3 of the header |
+ *   | magic | version | rows | first row | of each column: length, XXH3 | XXH3 of the header |
  *
- * Numbers are little endian. A column is a row of chunks of PACK_VALUES rows (pack.h), of values that are small or repeat:
+ * Numbers are little endian. A column is a row of chunks of PACK_VALUES rows (pack.h), of values
+ * that are small or repeat:
  *
  *   birth_ns       the first of the chunk as a varint, then differences to the row before
  *   death_ns       lifetime; 0 of a block in use
@@ -14,9 +16,9 @@
  *   weight         no bytes at all: each row stands for itself
  *   others         as they are
  *
- * A reader takes the columns that it wants, copied out of the file and checked as a copy: whatever happens to the file
- * meanwhile, what is unpacked are the bytes that were checked. Without ROWS_PER_BLOCK rows a block is the last of its
- * recording.
+ * A reader takes the columns that it wants, copied out of the file and checked as a copy: whatever
+ * happens to the file meanwhile, what is unpacked are the bytes that were checked. Without
+ * ROWS_PER_BLOCK rows a block is the last of its recording.
  */
 #include "base/buf.h"
 #include "collector/store/store.h"
@@ -67,11 +69,13 @@ void block_free(struct rows_block *block);
 void block_clear(struct rows_block *block, uint64_t first_row);
 /* Each row stands for itself until it is said otherwise. 0 or -ENOMEM. */
 int block_add_weights(struct rows_block *block);
-/* What its view says of all rows, and `in_use`, from the rows; block_measure_ends: the part that ends have to do with. */
+/* What its view says of all rows, and `in_use`, from the rows; block_measure_ends: the part that
+ * ends have to do with. */
 void block_measure(struct rows_block *block);
 void block_measure_ends(struct rows_block *block);
 
-/* Appends the packed block to `out`: its length is what was appended. Lack of memory shows in buf_error. */
+/* Appends the packed block to `out`: its length is what was appended. Lack of memory shows in
+ * buf_error. */
 void block_pack(const struct rows_block *block, struct buf *out);
 
 /* Where a packed block lies: in a file, or (fd -1) in memory. */
@@ -82,8 +86,8 @@ struct block_source {
 	uint32_t length;
 };
 
-/* Columns of one block as they were read last, and checked: whoever unpacks its rows a few at a time reads them once. All zeros:
- * none. */
+/* Columns of one block as they were read last, and checked: whoever unpacks its rows a few at a
+ * time reads them once. All zeros: none. */
 struct block_packed {
 	struct block_source source; /* whose; length 0: of none */
 	struct block_header {
@@ -102,16 +106,19 @@ struct block_limits {
 	uint64_t rows;
 };
 
-/* Unpacks `columns` (enum row_columns) into `block`, which has the right first_row and count, and makes its view show these
- * alone. `spare` lends memory. 0; -EBADMSG: damaged, with a sentence; -ENOMEM; -EIO and the like. */
+/* Unpacks `columns` (enum row_columns) into `block`, which has the right first_row and count, and
+ * makes its view show these alone. `spare` lends memory. 0; -EBADMSG: damaged, with a sentence;
+ * -ENOMEM; -EIO and the like. */
 int block_unpack(struct rows_block *block, const struct block_source *source, unsigned columns,
 		 const struct block_limits *limits, struct buf *spare, struct err_text *err);
-/* The same, but of the rows from `first` to before `end` alone, and those of their chunks; the others stay what they are in
- * `block`. */
-int block_unpack_rows(struct rows_block *block, const struct block_source *source, unsigned columns, uint32_t first, uint32_t end,
-		      const struct block_limits *limits, struct block_packed *packed, struct err_text *err);
-/* Appends the packed block with the columns of `block` in place of those (enum row_columns) of `source`, and all others as they
- * are there. As block_unpack. */
-int block_repack(const struct rows_block *block, const struct block_source *source, unsigned columns, struct buf *out, struct buf *spare);
+/* The same, but of the rows from `first` to before `end` alone, and those of their chunks; the
+ * others stay what they are in `block`. */
+int block_unpack_rows(struct rows_block *block, const struct block_source *source, unsigned columns,
+		      uint32_t first, uint32_t end, const struct block_limits *limits,
+		      struct block_packed *packed, struct err_text *err);
+/* Appends the packed block with the columns of `block` in place of those (enum row_columns) of
+ * `source`, and all others as they are there. As block_unpack. */
+int block_repack(const struct rows_block *block, const struct block_source *source,
+		 unsigned columns, struct buf *out, struct buf *spare);
 /* `columns` and what they can't be unpacked without. */
 unsigned block_closure(unsigned columns);

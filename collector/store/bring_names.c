@@ -1,7 +1,8 @@
 /*
- * A recording that brings the names of its functions along, and files (bring_files.h): every batch as it was, and for each place that it tells first a row of
- * Batch.names (told_names.h). Names that it had are told with the others. Of places that have none here it says nothing, so that a
- * symbol file may, unless it said before that nobody can.
+ * A recording that brings the names of its functions along, and files (bring_files.h): every batch
+ * as it was, and for each place that it tells first a row of Batch.names (told_names.h). Names that
+ * it had are told with the others. Of places that have none here it says nothing, so that a symbol
+ * file may, unless it said before that nobody can.
  */
 #include <errno.h>
 #include <string.h>

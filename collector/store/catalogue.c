@@ -20,18 +20,22 @@
 #define BUSY_MS		  5000
 
 #define COLUMNS                                                                                    \
-	"name, executable, command_line, host, architecture, pid, start_wall_ns, last_ns, events, " \
+	"name, executable, command_line, host, architecture, pid, start_wall_ns, last_ns, "        \
+	"events, "                                                                                 \
 	"recording_bytes, "                                                                        \
-	"incarnation, next_batch, ended, in_use_bytes, in_use_blocks, incomplete, summed_bytes, checksum"
+	"incarnation, next_batch, ended, in_use_bytes, in_use_blocks, incomplete, summed_bytes, "  \
+	"checksum"
 
-static const char schema[] = "CREATE TABLE streams (id BLOB PRIMARY KEY, name TEXT, executable TEXT, "
-			     "command_line TEXT, host TEXT, architecture TEXT,"
-			     " pid INTEGER, start_wall_ns INTEGER, last_ns INTEGER, events "
-			     "INTEGER, recording_bytes INTEGER,"
-			     " incarnation INTEGER, next_batch INTEGER, ended INTEGER, "
-			     "in_use_bytes INTEGER, in_use_blocks INTEGER, incomplete TEXT, summed_bytes INTEGER, checksum INTEGER"
-			     ") WITHOUT ROWID;"
-			     "CREATE INDEX by_start ON streams (start_wall_ns);";
+static const char schema[] =
+	"CREATE TABLE streams (id BLOB PRIMARY KEY, name TEXT, executable TEXT, "
+	"command_line TEXT, host TEXT, architecture TEXT,"
+	" pid INTEGER, start_wall_ns INTEGER, last_ns INTEGER, events "
+	"INTEGER, recording_bytes INTEGER,"
+	" incarnation INTEGER, next_batch INTEGER, ended INTEGER, "
+	"in_use_bytes INTEGER, in_use_blocks INTEGER, incomplete TEXT, summed_bytes INTEGER, "
+	"checksum INTEGER"
+	") WITHOUT ROWID;"
+	"CREATE INDEX by_start ON streams (start_wall_ns);";
 
 struct catalogue {
 	sqlite3 *db;
@@ -230,7 +234,8 @@ static int open_beside(const char *path, int flags, struct catalogue **ret_catal
 
 int catalogue_open_add(const char *path, struct catalogue **ret_catalogue)
 {
-	return access(path, F_OK) < 0 ? open_write(path, true, ret_catalogue) : open_beside(path, SQLITE_OPEN_READWRITE, ret_catalogue);
+	return access(path, F_OK) < 0 ? open_write(path, true, ret_catalogue)
+				      : open_beside(path, SQLITE_OPEN_READWRITE, ret_catalogue);
 }
 
 int catalogue_open_read(const char *path, struct catalogue **ret_catalogue)
@@ -243,8 +248,8 @@ static uint64_t add_text(uint64_t checksum, const char *text)
 	return XXH3_64bits_withSeed(text ? text : "", text ? strlen(text) + 1 : 0, checksum);
 }
 
-/* SQLite vouches for the structure of its file only: a row whose numbers a disk has changed is one to it, and a recording would be
- * cut where it says. */
+/* SQLite vouches for the structure of its file only: a row whose numbers a disk has changed is one
+ * to it, and a recording would be cut where it says. */
 static uint64_t checksum_of(const struct stream_id *id, const struct totals *t)
 {
 	const uint64_t numbers[] = {t->pid,
@@ -280,7 +285,8 @@ static uint64_t column_u64(sqlite3_stmt *s, int column)
 }
 
 /* Columns from `first` on. False: the row is damaged. */
-static bool read_row(sqlite3_stmt *s, int first, const struct stream_id *id, struct totals *ret_totals)
+static bool read_row(sqlite3_stmt *s, int first, const struct stream_id *id,
+		     struct totals *ret_totals)
 {
 	*ret_totals = (struct totals){
 		.name = column_text(s, first),
@@ -293,7 +299,8 @@ static bool read_row(sqlite3_stmt *s, int first, const struct stream_id *id, str
 		.last_ns = column_u64(s, first + 7),
 		.events = column_u64(s, first + 8),
 		.bytes = column_u64(s, first + 9),
-		.position = {(uint32_t)sqlite3_column_int64(s, first + 10), column_u64(s, first + 11)},
+		.position = {(uint32_t)sqlite3_column_int64(s, first + 10),
+			     column_u64(s, first + 11)},
 		.ended = sqlite3_column_int64(s, first + 12) != 0,
 		.summed_up = sqlite3_column_type(s, first + 13) != SQLITE_NULL,
 		.in_use_bytes = column_u64(s, first + 13),
@@ -331,14 +338,15 @@ static void bind_text(sqlite3_stmt *s, int index, const char *text)
 		sqlite3_bind_null(s, index);
 }
 
-/* Somebody has removed the file, and what is written goes nowhere: a new one takes its place. What it does not know whoever lists
- * reads in the recordings. */
+/* Somebody has removed the file, and what is written goes nowhere: a new one takes its place. What
+ * it does not know whoever lists reads in the recordings. */
 static void look_after_file(struct catalogue *c)
 {
 	struct catalogue *anew = NULL;
 	struct stat st;
 
-	if (!c->path || (stat(c->path, &st) == 0 ? st.st_dev == c->device && st.st_ino == c->inode : errno != ENOENT))
+	if (!c->path || (stat(c->path, &st) == 0 ? st.st_dev == c->device && st.st_ino == c->inode
+						 : errno != ENOENT))
 		return;
 	remove_files(c->path);
 	if (open_write(c->path, true, &anew) < 0)
@@ -406,7 +414,8 @@ static bool column_id(sqlite3_stmt *s, struct stream_id *ret_id)
 	return true;
 }
 
-int catalogue_each(struct catalogue *c, int (*each)(void *, const struct stream_id *, struct totals *), void *context)
+int catalogue_each(struct catalogue *c,
+		   int (*each)(void *, const struct stream_id *, struct totals *), void *context)
 {
 	sqlite3_stmt *s = NULL;
 	int r = 0;
@@ -414,7 +423,8 @@ int catalogue_each(struct catalogue *c, int (*each)(void *, const struct stream_
 	if (!c)
 		return 0;
 	pthread_mutex_lock(&c->mutex);
-	if (sqlite3_prepare_v2(c->db, "SELECT id, " COLUMNS " FROM streams ORDER BY id", -1, &s, NULL) == SQLITE_OK) {
+	if (sqlite3_prepare_v2(c->db, "SELECT id, " COLUMNS " FROM streams ORDER BY id", -1, &s,
+			       NULL) == SQLITE_OK) {
 		while (!r && sqlite3_step(s) == SQLITE_ROW) {
 			struct totals totals = {0};
 			struct stream_id id;
@@ -451,7 +461,8 @@ static void bound(const char *prefix, unsigned fill, struct stream_id *ret_id)
 		memset(ret_id, 0, sizeof(*ret_id));
 }
 
-size_t catalogue_find(struct catalogue *c, const char *prefix, struct stream_id *ret_ids, size_t most)
+size_t catalogue_find(struct catalogue *c, const char *prefix, struct stream_id *ret_ids,
+		      size_t most)
 {
 	struct stream_id low, high;
 	sqlite3_stmt *s = NULL;
@@ -462,7 +473,8 @@ size_t catalogue_find(struct catalogue *c, const char *prefix, struct stream_id 
 	bound(prefix, 0, &low);
 	bound(prefix, 15, &high);
 	pthread_mutex_lock(&c->mutex);
-	if (sqlite3_prepare_v2(c->db, "SELECT id FROM streams WHERE id BETWEEN ?1 AND ?2", -1, &s, NULL) == SQLITE_OK) {
+	if (sqlite3_prepare_v2(c->db, "SELECT id FROM streams WHERE id BETWEEN ?1 AND ?2", -1, &s,
+			       NULL) == SQLITE_OK) {
 		sqlite3_bind_blob(s, 1, low.bytes, sizeof(low.bytes), SQLITE_STATIC);
 		sqlite3_bind_blob(s, 2, high.bytes, sizeof(high.bytes), SQLITE_STATIC);
 		count = read_ids(s, ret_ids, most);
@@ -480,7 +492,9 @@ size_t catalogue_newest(struct catalogue *c, struct stream_id *ret_ids, size_t m
 	if (!c)
 		return 0;
 	pthread_mutex_lock(&c->mutex);
-	if (sqlite3_prepare_v2(c->db, "SELECT id FROM streams ORDER BY start_wall_ns DESC, id DESC LIMIT ?1", -1, &s, NULL) == SQLITE_OK) {
+	if (sqlite3_prepare_v2(
+		    c->db, "SELECT id FROM streams ORDER BY start_wall_ns DESC, id DESC LIMIT ?1",
+		    -1, &s, NULL) == SQLITE_OK) {
 		sqlite3_bind_int64(s, 1, (sqlite3_int64)most);
 		count = read_ids(s, ret_ids, most);
 	}

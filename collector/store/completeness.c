@@ -1,4 +1,5 @@
-/* Whether the account of a recording adds up (see struct ledger_info in store.h), and what it does not hold. See completeness.h. */
+/* Whether the account of a recording adds up (see struct ledger_info in store.h), and what it does
+ * not hold. See completeness.h. */
 #include "collector/store/completeness.h"
 
 #include <stdarg.h>
@@ -196,7 +197,8 @@ bool completeness_broken_off(const char *line, uint64_t end_ns, char out[COMPLET
 	if (line && strstr(line, "it breaks off at "))
 		return false;
 	snprintf(said, sizeof(said), BREAKS_OFF, format_duration(at, end_ns));
-	snprintf(out, COMPLETENESS_LINE, BEGINNING "%s%s%s%s", said, more ? "; " : ".", line && *line && !more ? " " : "",
+	snprintf(out, COMPLETENESS_LINE, BEGINNING "%s%s%s%s", said, more ? "; " : ".",
+		 line && *line && !more ? " " : "",
 		 line ? line + (more ? strlen(BEGINNING) : 0) : "");
 	return true;
 }
@@ -275,13 +277,17 @@ static void find_rowless(const struct recording *r, struct completeness *c)
 	if (!c->rowless_allocations)
 		return;
 	miss(c);
-	say(c, "the last %s allocations (%s), from %s on, are counted here alone: more than there are numbers for",
-	    format_count(count, p->rowless), format_size(bytes, (double)p->rowless_bytes), format_duration(at, p->rowless_from_ns));
+	say(c,
+	    "the last %s allocations (%s), from %s on, are counted here alone: more than there are "
+	    "numbers for",
+	    format_count(count, p->rowless), format_size(bytes, (double)p->rowless_bytes),
+	    format_duration(at, p->rowless_from_ns));
 }
 
-/* In this order. What recording_completeness says of a stream that has nothing of it is complete. */
+/* In this order. What recording_completeness says of a stream that has nothing of it is
+ * complete. */
 static void (*const missing[])(const struct recording *r, struct completeness *c) = {
-	find_losses, find_culled,     find_start, find_silence, find_unrecorded,
+	find_losses, find_culled, find_start,	   find_silence, find_unrecorded,
 	find_tail,   find_damage, find_namespaces, find_rowless,
 };
 

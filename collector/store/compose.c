@@ -1,10 +1,12 @@
 /*
  * Making a recording: batches. See compose.h.
  *
- * What a batch says beside its events goes as packed fields into one buffer, in the order of the calls: fields of a protobuf message
- * may come in any order. A batch closes when its columns, or that buffer, are full:
+ * What a batch says beside its events goes as packed fields into one buffer, in the order of the
+ * calls: fields of a protobuf message may come in any order. A batch closes when its columns, or
+ * that buffer, are full:
  *
- *	head, process (first), stacks, events, ledger, end (last)  |  modules, threads, gaps, marks, culled, names...
+ *	head, process (first), stacks, events, ledger, end (last)  | modules, threads, gaps, marks,
+ *								   culled, names...
  *
  * Invariant: what an event refers to is defined in its own batch or before.
  */
@@ -85,7 +87,8 @@ static void put_stacks(struct composer *c, uint8_t *memory, size_t size, Heapcas
 	c->nodes_sent = c->nodes.count;
 }
 
-/* The rows of threads whose counts have changed, in four columns of `memory`: VARINT_MAX bytes a number. */
+/* The rows of threads whose counts have changed, in four columns of `memory`: VARINT_MAX bytes a
+ * number. */
 static void put_threads(struct composer *c, uint8_t *memory, Heapcast__Ledger *ledger)
 {
 	ProtobufCBinaryData *column[] = {&ledger->thread, &ledger->thread_produced,

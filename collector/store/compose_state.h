@@ -1,6 +1,7 @@
 #pragma once
 /*
- * What the files of compose.h share: the batch at hand (compose.c), and what is put into it (compose_put.c).
+ * What the files of compose.h share: the batch at hand (compose.c), and what is put into it
+ * (compose_put.c).
  */
 #include <errno.h>
 
@@ -35,7 +36,7 @@ struct composer {
 	uint32_t nodes_sent, modules;
 	struct intern texts;
 	struct names_encoder names;
-	uint64_t names_bytes; /* of NAMES_BYTES_MAX, as a reader counts them */
+	uint64_t names_bytes;		 /* of NAMES_BYTES_MAX, as a reader counts them */
 	struct composed_thread *threads; /* [number - 1] */
 	uint32_t thread_count, thread_capacity;
 	uint32_t *news; /* numbers of threads whose counts have changed since the last batch */

@@ -15,7 +15,8 @@
 #include "base/ban.h"
 
 #define PROGRESS_BYTES (1u << 20)
-/* What an encoder gets for an event at first, beside a share for each column: doubled until it is enough. */
+/* What an encoder gets for an event at first, beside a share for each column: doubled until it is
+ * enough. */
 #define COLUMNS_EVENT 32
 #define COLUMNS_LEAST (64u << 10)
 

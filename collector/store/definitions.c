@@ -263,8 +263,8 @@ int definitions_add_gap(struct definitions *d, const struct gap_info *gap)
 	return 0;
 }
 
-/* Where the gap before we joined stands, once it has been told: a catch-up that was overtaken is followed by another, and its account
- * has all that the first one's had. */
+/* Where the gap before we joined stands, once it has been told: a catch-up that was overtaken is
+ * followed by another, and its account has all that the first one's had. */
 static struct gap_info *gap_before_join(const struct definitions *d)
 {
 	for (uint32_t i = 0; i < d->gap_count; i++)
@@ -326,8 +326,9 @@ static int add_mark(struct definitions *d, const Heapcast__Mark *m)
 	return 0;
 }
 
-/* The first ledger of an agent that goes on says how much those before it had delivered: what of it is not here was lost with
- * them, and so were the gaps in the same batches. Who was not there before has joined late. */
+/* The first ledger of an agent that goes on says how much those before it had delivered: what of it
+ * is not here was lost with them, and so were the gaps in the same batches. Who was not there
+ * before has joined late. */
 static int take_over(struct definitions *d, const Heapcast__Ledger *l)
 {
 	struct ledger_info *known = &d->ledger;

@@ -9,12 +9,12 @@
 #include "collector/store/store.h"
 #include "heapcast.pb-c.h"
 
-#define MODULES_MAX (1u << 17)
-#define THREADS_MAX (1u << 20)
-#define GAPS_MAX    (1u << 20)
+#define MODULES_MAX    (1u << 17)
+#define THREADS_MAX    (1u << 20)
+#define GAPS_MAX       (1u << 20)
 #define UNRECORDED_MAX 4096
-#define MARKS_MAX   (1u << 20)
-#define MARK_BY_MAX 256 /* bytes */
+#define MARKS_MAX      (1u << 20)
+#define MARK_BY_MAX    256 /* bytes */
 /* Numbers that may be passed over at once, where a damaged place has swallowed their definitions.
  */
 #define HOLE_MAX (1u << 16)
@@ -39,11 +39,13 @@ struct definitions {
 	/* Of the agent that goes on with the stream (Batch.incarnation). */
 	uint32_t incarnation;
 	uint32_t ledger_incarnation; /* of the last ledger */
-	bool begun;		     /* a batch that is none of a catch-up has come: we have joined */
-	uint64_t last_ns;	     /* time of the last batch */
-	uint64_t unarrived;	     /* delivered by agents that are gone, and never came */
-	uint64_t culled_before;	     /* by agents that are gone; their successor counts it as delivered */
-	uint32_t *module_of_wire;    /* from the second incarnation on: [its number - 1] -> number here; 0: not defined */
+	bool begun;	    /* a batch that is none of a catch-up has come: we have joined */
+	uint64_t last_ns;   /* time of the last batch */
+	uint64_t unarrived; /* delivered by agents that are gone, and never came */
+	uint64_t
+		culled_before; /* by agents that are gone; their successor counts it as delivered */
+	uint32_t *module_of_wire; /* from the second incarnation on: [its number - 1] -> number
+				     here; 0: not defined */
 	uint32_t wire_module_count, wire_module_capacity;
 	uint32_t module_recent; /* index of the last one that was found again */
 	struct mark_info *marks;
@@ -81,7 +83,8 @@ static inline bool definitions_renewed(const struct definitions *d)
 void definitions_renew(struct definitions *d, uint32_t incarnation);
 uint32_t definitions_module_of_wire(const struct definitions *d, uint32_t number);
 /* 0 or -EBADMSG with a sentence. */
-int definitions_check_modules(const struct definitions *d, const Heapcast__Batch *batch, struct err_text *err);
+int definitions_check_modules(const struct definitions *d, const Heapcast__Batch *batch,
+			      struct err_text *err);
 /* 0, -ENOMEM or -EBADMSG. */
 int definitions_add_module(struct definitions *d, const Heapcast__Module *module);
 void definitions_unload(struct definitions *d, const Heapcast__Unload *unload);

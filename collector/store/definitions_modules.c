@@ -1,6 +1,6 @@
 /*
- * The modules of a recording. An agent numbers them from 1; another one that goes on with the stream numbers them anew, and most
- * of them are the ones that are here already:
+ * The modules of a recording. An agent numbers them from 1; another one that goes on with the
+ * stream numbers them anew, and most of them are the ones that are here already:
  *
  *	its number --module_of_wire--> number here
  */
@@ -41,8 +41,8 @@ uint32_t definitions_module_of_wire(const struct definitions *d, uint32_t number
 static bool is_module(const struct module_info *info, const Heapcast__Module *m, const char *path)
 {
 	return info && info->unloaded_ns == NO_TIME && info->bias == m->bias &&
-	       info->start == m->start && info->end == m->end &&
-	       info->print == m->print && info->build_id_length == m->build_id.len &&
+	       info->start == m->start && info->end == m->end && info->print == m->print &&
+	       info->build_id_length == m->build_id.len &&
 	       (!m->build_id.len || !memcmp(info->build_id, m->build_id.data, m->build_id.len)) &&
 	       !strcmp(info->path, path);
 }
@@ -164,7 +164,7 @@ static int add_module_again(struct definitions *d, const Heapcast__Module *m, ch
 	int r = 0;
 
 	if (array_reserve(&d->module_of_wire, &d->wire_module_capacity, m->number,
-				sizeof(*d->module_of_wire)) < 0)
+			  sizeof(*d->module_of_wire)) < 0)
 		return -ENOMEM;
 	for (; d->wire_module_count < m->number; d->wire_module_count++)
 		d->module_of_wire[d->wire_module_count] = 0;

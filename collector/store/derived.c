@@ -73,8 +73,8 @@ static int hash_range(int fd, uint64_t from, size_t length, uint64_t seed, uint6
 	return 0;
 }
 
-/* Goes on with the hash, each chunk's being the seed of the next one's, to the last whole chunk before `to`; the rest is hashed
- * apart. */
+/* Goes on with the hash, each chunk's being the seed of the next one's, to the last whole chunk
+ * before `to`; the rest is hashed apart. */
 static int hash_frames(int fd, uint64_t *hashed, uint64_t *hash, uint64_t to, uint64_t *ret_tail)
 {
 	int r = 0;
@@ -510,7 +510,8 @@ static void *compact_all(void *argument)
 	return NULL;
 }
 
-/* The new file and slots take the place of the old ones. The old file stays until a state tells of the new one. */
+/* The new file and slots take the place of the old ones. The old file stays until a state tells of
+ * the new one. */
 static void replace(struct recording *r, struct compaction *c)
 {
 	struct rows *rows = &r->rows;

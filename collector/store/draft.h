@@ -1,7 +1,8 @@
 #pragma once
 /*
- * A stream that is made in the store, not received: its recording is written in a folder that nobody takes for a stream, which gets its
- * place when it is whole. What a failure, or a crash, leaves of it is removed.
+ * A stream that is made in the store, not received: its recording is written in a folder that
+ * nobody takes for a stream, which gets its place when it is whole. What a failure, or a crash,
+ * leaves of it is removed.
  *
  *	streams/draft-ID/recording.heapcast  --stream_draft_place-->  streams/ID/recording.heapcast
  */

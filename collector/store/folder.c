@@ -18,8 +18,8 @@
 #include "collector/store/listing.h"
 #include "base/ban.h"
 
-#define LOCK_TRIES     20 /* a collector that was just killed lets go in a moment */
-#define LOCK_PAUSE_US  25000
+#define LOCK_TRIES    20 /* a collector that was just killed lets go in a moment */
+#define LOCK_PAUSE_US 25000
 
 char *stream_id_format(char out[STREAM_ID_TEXT], const struct stream_id *id)
 {
@@ -133,8 +133,8 @@ static int take_lock(struct store *store, struct err_text *err)
 	return 0;
 }
 
-/* What the catalogue vouches for is never looked at again: it must not be in the page cache only, where a collector that was killed may
- * have left it. */
+/* What the catalogue vouches for is never looked at again: it must not be in the page cache only,
+ * where a collector that was killed may have left it. */
 static bool is_durable(const struct store *store, const struct stream_id *id)
 {
 	cleanup(cleanup_free) char *path = stream_recording_path(store, id);
@@ -163,7 +163,8 @@ void store_fill_catalogue(struct store *store)
 	free(ids);
 }
 
-/* Who adds takes no lock: each recording has one of its own. What the catalogue does not hear of readers find out by themselves. */
+/* Who adds takes no lock: each recording has one of its own. What the catalogue does not hear of
+ * readers find out by themselves. */
 static int open_write(struct store *store, bool adds, struct err_text *err)
 {
 	cleanup(cleanup_free) char *streams = path_of(store, "streams");
@@ -199,7 +200,8 @@ static int open_read(struct store *store, struct err_text *err)
 	if (!streams || !catalogue)
 		return -ENOMEM;
 	if (stat(streams, &st) < 0 && errno == EACCES)
-		return err_set(err, -EACCES, "cannot look into %s: %s", store->path, strerror(EACCES));
+		return err_set(err, -EACCES, "cannot look into %s: %s", store->path,
+			       strerror(EACCES));
 	if (stat(streams, &st) < 0 || !S_ISDIR(st.st_mode))
 		return err_set(err, -ENOENT,
 			       "there are no recordings in %s: 'collector gather' makes them, "
@@ -326,7 +328,8 @@ struct stream_position store_position(struct store *store, const struct stream_i
 
 void store_set_note(struct store *store, const char *note)
 {
-	cleanup(cleanup_free) char *path = path_of(store, "note"), *fresh = path_of(store, "note.new");
+	cleanup(cleanup_free) char *path = path_of(store, "note"),
+				   *fresh = path_of(store, "note.new");
 	cleanup(cleanup_close) int fd = -1;
 	size_t length = note ? strlen(note) : 0;
 

@@ -14,7 +14,8 @@ struct store {
 	bool rebuilt; /* the catalogue was of no use */
 };
 
-/* retention.c: a stream's folder with all that is in it, for readers at once: it is renamed first. */
+/* retention.c: a stream's folder with all that is in it, for readers at once: it is renamed
+ * first. */
 void folder_remove(const char *path);
 
 /* Path of a stream's folder. Free it; NULL: no memory. */
@@ -31,6 +32,6 @@ int recording_mark_written(int fd);
 bool folder_is_idle(const struct store *store, const struct stream_id *id);
 int folder_totals(struct store *store, const struct stream_id *id, struct totals *ret_totals,
 		  bool *ret_live, struct err_text *err);
-/* Makes a file that nobody else can read, if there is none, for a library that would make one as the umask has it. What does not succeed
- * the library will meet as well. */
+/* Makes a file that nobody else can read, if there is none, for a library that would make one as
+ * the umask has it. What does not succeed the library will meet as well. */
 void folder_make_private(const char *path);

@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Threads that help a piece of work along and end with it. There are never more of them than processors, for all streams
- * together, and none where there is one processor only: who gets none does all of the work himself. So a hundred streams that
- * are received at once take no more threads than one.
+ * Threads that help a piece of work along and end with it. There are never more of them than
+ * processors, for all streams together, and none where there is one processor only: who gets none
+ * does all of the work himself. So a hundred streams that are received at once take no more threads
+ * than one.
  */
 #include <pthread.h>
 #include <stdbool.h>

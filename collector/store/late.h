@@ -1,9 +1,12 @@
 #pragma once
 /*
- * Late news: what becomes known of a row whose block is packed already. They gather in memory; when they are many, they are
- * sorted by row and put into the file as pages, of which the index stays in memory:
+ * Late news: what becomes known of a row whose block is packed already. They gather in memory; when
+ * they are many, they are sorted by row and put into the file as pages, of which the index stays in
+ * memory:
  *
- *	news ... news ... news  |  page | page | page || page | page         later pages overrule earlier ones
+ *   news ... news ... news  |  page | page | page || page | page
+ *
+ * Later pages overrule earlier ones.
  *	fresh, in memory           sorted     ...  written together
  *
  *	a page: LATE_PAGE records of LATE_RECORD bytes, little endian, their XXH3 in the index
@@ -51,10 +54,12 @@ int late_add(struct late *late, const struct late_record *record);
 /* Before anybody reads: the fresh ones in the order of rows. */
 void late_sort(struct late *late);
 /* Moves the fresh ones to the end of the file: `write` appends bytes and tells where they lie. */
-int late_write(struct late *late, bool base, int (*write)(void *context, const void *data, size_t length, uint64_t *ret_offset),
+int late_write(struct late *late, bool base,
+	       int (*write)(void *context, const void *data, size_t length, uint64_t *ret_offset),
 	       void *context);
 /* True if there may be news of the rows [first, last]. */
 bool late_any(const struct late *late, uint32_t first, uint32_t last);
-/* Puts the news of its rows into `block`, columns of it that its view shows. fd: of the files, by `base`. 0; -EBADMSG: a page is
- * damaged. */
-int late_apply(const struct late *late, struct rows_block *block, const int fd[2], const struct block_limits *limits, struct buf *spare);
+/* Puts the news of its rows into `block`, columns of it that its view shows. fd: of the files, by
+ * `base`. 0; -EBADMSG: a page is damaged. */
+int late_apply(const struct late *late, struct rows_block *block, const int fd[2],
+	       const struct block_limits *limits, struct buf *spare);

@@ -174,7 +174,8 @@ struct listing {
 	size_t count;
 };
 
-static void add_line(struct listing *l, const struct stream_id *id, struct totals *totals, bool live)
+static void add_line(struct listing *l, const struct stream_id *id, struct totals *totals,
+		     bool live)
 {
 	struct stream_summary *line = &l->list[l->count++];
 
@@ -196,9 +197,11 @@ static int add_known(void *context, const struct stream_id *id, struct totals *t
 }
 
 /* Its first frame has not come yet, or found no room on the disk. */
-static bool is_empty(const struct listing *l, const struct stream_id *id, const struct totals *totals)
+static bool is_empty(const struct listing *l, const struct stream_id *id,
+		     const struct totals *totals)
 {
-	cleanup(cleanup_free) char *path = totals->bytes ? NULL : stream_recording_path(l->store, id);
+	cleanup(cleanup_free) char *path =
+		totals->bytes ? NULL : stream_recording_path(l->store, id);
 	struct stat st;
 
 	return path && stat(path, &st) == 0 && !st.st_size;
@@ -216,7 +219,8 @@ static void add_others(struct listing *l)
 			totals_done(&totals);
 			continue;
 		}
-		/* Of what grows the sums are those of some seconds ago, where there is a catalogue. */
+		/* Of what grows the sums are those of some seconds ago, where there is a
+		 * catalogue. */
 		if (l->in_use && !(live && l->store->catalogue) && !is_summed(&totals))
 			sum_up(l->store, &l->ids[i], &totals);
 		else if (!live && !totals.ended)
@@ -230,7 +234,8 @@ static int make_list(struct listing *l, struct err_text *err)
 {
 	int r = listing_ids(l->store, &l->ids, &l->id_count, err);
 
-	/* Whoever asks for a snapshot is told that their list is damaged; all other streams can be listed without it. */
+	/* Whoever asks for a snapshot is told that their list is damaged; all other streams can be
+	 * listed without it. */
 	if (!r && store_snapshot_ids(l->store, &l->snapshots, &l->snapshot_count, NULL) == -ENOMEM)
 		r = -ENOMEM;
 	if (r < 0)
@@ -289,7 +294,8 @@ void store_sum_up_some(struct store *store, bool (*stop)(void *context), void *c
 		struct totals totals = {0};
 		bool live = false;
 
-		if (folder_totals(store, &ids[i], &totals, &live, NULL) == 0 && !live && !is_summed(&totals)) {
+		if (folder_totals(store, &ids[i], &totals, &live, NULL) == 0 && !live &&
+		    !is_summed(&totals)) {
 			sum_up(store, &ids[i], &totals);
 			/* Whoever goes on with it meanwhile puts a row of his own. */
 			if (is_summed(&totals) && folder_is_idle(store, &ids[i]))
@@ -447,13 +453,15 @@ static bool find_last(struct store *store, struct stream_id *ret_id, enum stream
 }
 
 /* By the catalogue alone. False: it does not know; all folders have to be looked at. */
-static bool find_quickly(struct store *store, const char *name, struct stream_id *ret_id, enum stream_state *ret_state)
+static bool find_quickly(struct store *store, const char *name, struct stream_id *ret_id,
+			 enum stream_state *ret_state)
 {
 	struct stream_id ids[2];
 
 	if (!strcmp(name, "last"))
 		return find_last(store, ret_id, ret_state);
-	if (strspn(name, "0123456789abcdef") != strlen(name) || catalogue_find(store->catalogue, name, ids, 2) != 1)
+	if (strspn(name, "0123456789abcdef") != strlen(name) ||
+	    catalogue_find(store->catalogue, name, ids, 2) != 1)
 		return false;
 	*ret_id = ids[0];
 	return state_of(store, ret_id, ret_state);

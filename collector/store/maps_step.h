@@ -1,7 +1,8 @@
 #pragma once
 /*
- * One step of message Maps, decoded and checked: rows instead of columns, addresses in bytes. It comes from outside; what is here has
- * ascending starts, sizes that do not wrap, names that end, and counts within the limits of maps.h.
+ * One step of message Maps, decoded and checked: rows instead of columns, addresses in bytes. It
+ * comes from outside; what is here has ascending starts, sizes that do not wrap, names that end,
+ * and counts within the limits of maps.h.
  */
 #include "collector/store/maps.h"
 
@@ -26,6 +27,8 @@ struct maps_step {
 	uint64_t total[1 + MAPS_USAGE_COLUMNS]; /* address space in KiB, then usage */
 };
 
-/* 0; -EBADMSG: damaged, the sentence says what; -ENOMEM. `ret_step` is zero before, and to be done with whatever comes. */
-int maps_step_decode(const Heapcast__Maps *message, struct maps_step *ret_step, struct err_text *err);
+/* 0; -EBADMSG: damaged, the sentence says what; -ENOMEM. `ret_step` is zero before, and to be done
+ * with whatever comes. */
+int maps_step_decode(const Heapcast__Maps *message, struct maps_step *ret_step,
+		     struct err_text *err);
 void maps_step_done(struct maps_step *step);

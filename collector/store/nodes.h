@@ -1,7 +1,8 @@
 #pragma once
 /*
- * The stack tree of a recording. An agent's stack table is a cache: when it is full it forgets, and defines a node that it
- * needs again under another number. Here equal nodes, (parent, module, offset), are one:
+ * The stack tree of a recording. An agent's stack table is a cache: when it is full it forgets, and
+ * defines a node that it needs again under another number. Here equal nodes, (parent, module,
+ * offset), are one:
  *
  *	number on the wire --by_wire--> node        list[node - 1]
  *
@@ -17,16 +18,18 @@ struct nodes {
 	uint32_t count, capacity;
 	uint32_t *by_wire; /* [number on the wire - 1] */
 	uint32_t wire_count, wire_capacity;
-	struct map index; /* hash of a node -> its number; what collides stands under the next free key */
+	struct map index; /* hash of a node -> its number; what collides stands under the next free
+			     key */
 };
 
 void nodes_done(struct nodes *nodes);
-/* The number of the node that equals `node`, whose parent is a number here, made if there is none; 0: no memory. */
+/* The number of the node that equals `node`, whose parent is a number here, made if there is none;
+ * 0: no memory. */
 uint32_t nodes_intern(struct nodes *nodes, const struct stack_node *node);
 /* Another agent goes on with the stream: its numbers begin at 1 again. */
 void nodes_renew(struct nodes *nodes);
-/* Defines the next number on the wire, wire_count + 1; `node` with its parent as on the wire. 0; -EBADMSG: the parent is not
- * defined, or there are too many; -ENOMEM. */
+/* Defines the next number on the wire, wire_count + 1; `node` with its parent as on the wire. 0;
+ * -EBADMSG: the parent is not defined, or there are too many; -ENOMEM. */
 int nodes_define(struct nodes *nodes, struct stack_node node);
 /* The node of a number on the wire; 0: not defined. */
 static inline uint32_t nodes_of_wire(const struct nodes *nodes, uint64_t wire)

@@ -39,7 +39,8 @@ static size_t packed_bytes(uint32_t count, unsigned width)
 	return (size_t)((count + 7) / 8) * width;
 }
 
-/* Eight numbers x lie in `width` bytes, each makes base + scale * x; with a width that the compiler knows, shifts are constants. */
+/* Eight numbers x lie in `width` bytes, each makes base + scale * x; with a width that the compiler
+ * knows, shifts are constants. */
 #define UNPACK(w)                                                                                  \
 	case (w):                                                                                  \
 		for (uint32_t i = 0; i < groups; i++, from += (w), to += 8)                        \
@@ -310,7 +311,8 @@ static uint16_t *find(struct dictionary *d, uint64_t value)
 	return &d->slot[at];
 }
 
-/* How many entries a dictionary may have: with more, their indices alone are as long as what it is held against. */
+/* How many entries a dictionary may have: with more, their indices alone are as long as what it is
+ * held against. */
 static uint32_t most_entries(uint32_t count, size_t bits)
 {
 	uint32_t most = count / 2 < ENTRIES_MAX ? count / 2 : ENTRIES_MAX;
@@ -369,8 +371,9 @@ void pack_values(struct buf *out, const uint64_t *values, uint32_t count, enum p
 
 /* ---- unpacking ---- */
 
-/* Of `count` numbers x of `width` bits, base + scale * x. A load reaches at most SPARE bytes behind its group, so the last groups,
- * that many bytes of them, are unpacked from a copy with room behind it. */
+/* Of `count` numbers x of `width` bits, base + scale * x. A load reaches at most SPARE bytes behind
+ * its group, so the last groups, that many bytes of them, are unpacked from a copy with room behind
+ * it. */
 static int take_scaled(struct reader *in, uint64_t *values, uint32_t count, unsigned width,
 		       uint64_t base, uint64_t scale)
 {

@@ -9,7 +9,8 @@
 #include "collector/store/thinned.h"
 #include "base/ban.h"
 
-/* The map of live blocks is too large for the processor's caches: a place of it is fetched so many steps before it is needed. */
+/* The map of live blocks is too large for the processor's caches: a place of it is fetched so many
+ * steps before it is needed. */
 #define FETCH_AHEAD 12
 
 void pairing_done(struct pairing *p)
@@ -133,7 +134,8 @@ static int take_birth(struct pairing *p, const struct step *s, uint32_t chain_pr
 	return r ? r : thinned_birth(p, &birth, row);
 }
 
-/* The row that the death at s->address ends; NO_BLOCK: none is known. ret_again: it had ended already, as far as was known. */
+/* The row that the death at s->address ends; NO_BLOCK: none is known. ret_again: it had ended
+ * already, as far as was known. */
 static uint32_t take_dying(struct pairing *p, const struct step *s, bool *ret_again)
 {
 	struct doubt doubt;
@@ -196,7 +198,9 @@ static int take_move_birth(struct pairing *p, const struct step *s)
 
 	map_remove(&p->moving, s->thread, &previous);
 	r = take_birth(p, s, (uint32_t)previous, &row);
-	return r || previous == NO_BLOCK || row == NO_BLOCK ? r : rows_link(p->rows, (uint32_t)previous, row);
+	return r || previous == NO_BLOCK || row == NO_BLOCK
+		       ? r
+		       : rows_link(p->rows, (uint32_t)previous, row);
 }
 
 int pairing_exec(struct pairing *p, uint64_t time_ns)

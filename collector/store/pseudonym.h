@@ -1,14 +1,17 @@
 #pragma once
 /*
- * Other names for the names of a recording, for anonymise.c: the same one for the same name wherever it comes, in all recordings that
- * are written with one salt, and none that tells anything to whoever has not the salt. They are bytes of HMAC-SHA-256 (RFC 2104)
- * under it, in 32 letters and digits:
+ * Other names for the names of a recording, for anonymise.c: the same one for the same name
+ * wherever it comes, in all recordings that are written with one salt, and none that tells anything
+ * to whoever has not the salt. They are bytes of HMAC-SHA-256 (RFC 2104) under it, in 32 letters
+ * and digits:
  *
  *	parse_header(char const*)   fn_mzq4ru2e6ohd     12 of them: 60 bits
- *	/usr/bin/app                /k3vjw7x2qa/e5m... part by part, so that files of one folder still are
+ *	/usr/bin/app                /k3vjw7x2qa/e5m... part by part, so that files of one folder
+ *				    still are
  *
- * Addresses keep their distances: one offset is added to all of them. Offsets within a module are dealt out anew, each to
- * another one of the same module, by a permutation (a Feistel network of four rounds, walked along until it is back in range).
+ * Addresses keep their distances: one offset is added to all of them. Offsets within a module are
+ * dealt out anew, each to another one of the same module, by a permutation (a Feistel network of
+ * four rounds, walked along until it is back in range).
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -26,10 +29,12 @@ struct pseudonyms {
 
 /* -ENOTSUP: there is no libcrypto. */
 int pseudonyms_init(struct pseudonyms *p, const void *salt, size_t length, struct err_text *err);
-/* `prefix` and 12 letters; the same bytes have another one for another prefix. An empty text has none: "". */
+/* `prefix` and 12 letters; the same bytes have another one for another prefix. An empty text has
+ * none: "". */
 char *pseudonym_word(struct pseudonyms *p, const char *prefix, const void *data, size_t length,
 		     char out[PSEUDONYM_SIZE]);
-uint64_t pseudonym_number(struct pseudonyms *p, const char *purpose, const void *data, size_t length);
+uint64_t pseudonym_number(struct pseudonyms *p, const char *purpose, const void *data,
+			  size_t length);
 /* 16 bytes for 16 bytes. */
 void pseudonym_id(struct pseudonyms *p, uint8_t id[16]);
 /* As many bytes for those of a build id. */
@@ -50,7 +55,7 @@ struct pseudonym_offsets {
 };
 
 /* `name`: what the module is known by in every recording, a build id or a path. */
-void pseudonym_offsets_init(struct pseudonyms *p, const void *name, size_t length, uint64_t first, uint64_t end,
-			    struct pseudonym_offsets *ret_offsets);
+void pseudonym_offsets_init(struct pseudonyms *p, const void *name, size_t length, uint64_t first,
+			    uint64_t end, struct pseudonym_offsets *ret_offsets);
 /* One outside of the range goes to far above all of it. */
 uint64_t pseudonym_offset(const struct pseudonym_offsets *o, uint64_t offset);

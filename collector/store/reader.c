@@ -1,9 +1,10 @@
 /*
- * Reading rows: one block at a time, unpacked into memory of the reader's own; what is open is lent as it is. Ends are shown as
- * they are known at the end (pairing_show_censored).
+ * Reading rows: one block at a time, unpacked into memory of the reader's own; what is open is lent
+ * as it is. Ends are shown as they are known at the end (pairing_show_censored).
  *
- * If a block that was kept beside the recording is damaged, all is derived again from the frames, once, for all readers: rows
- * have the same numbers then, and nobody notices but by the time that it takes.
+ * If a block that was kept beside the recording is damaged, all is derived again from the frames,
+ * once, for all readers: rows have the same numbers then, and nobody notices but by the time that
+ * it takes.
  */
 #include <assert.h>
 #include <errno.h>
@@ -198,7 +199,8 @@ static int unpack_some(struct row_reader *reader, uint32_t index, unsigned colum
 	return e;
 }
 
-/* In part if nothing that is known otherwise has to be put into it. `more`: of the block that was unpacked last. */
+/* In part if nothing that is known otherwise has to be put into it. `more`: of the block that was
+ * unpacked last. */
 static int unpack(struct row_reader *reader, uint32_t index, unsigned columns, uint32_t first,
 		  uint32_t end, bool more, struct err_text *err)
 {

@@ -1,6 +1,6 @@
 /*
- * Reading a recording: frames -> batches -> definitions and rows (take.c). A batch that makes no sense is treated like a damaged
- * frame.
+ * Reading a recording: frames -> batches -> definitions and rows (take.c). A batch that makes no
+ * sense is treated like a damaged frame.
  */
 #include "collector/store/recording.h"
 
@@ -25,7 +25,8 @@ static int failed(const struct recording *r, int error, struct err_text *err)
 	return err_set(err, error, "cannot read %s: %s", r->path, strerror(-error));
 }
 
-/* One batch after the other, as far as they make sense. 0: all was taken; 1: the last one makes none; negative errno. */
+/* One batch after the other, as far as they make sense. 0: all was taken; 1: the last one makes
+ * none; negative errno. */
 static int take_some(struct recording *r, uint64_t size, bool ahead_of_us,
 		     int (*progress)(void *, uint64_t, uint64_t), void *context,
 		     struct scan_item *ret_item, struct err_text *ret_reason)
@@ -79,7 +80,8 @@ static int take_all(struct recording *r, uint64_t size, int (*progress)(void *, 
 	return 0;
 }
 
-/* What is behind the last good frame: of a stream that nobody writes any more it may have been a frame once. */
+/* What is behind the last good frame: of a stream that nobody writes any more it may have been a
+ * frame once. */
 static int settle_tail(struct recording *r, uint64_t size)
 {
 	struct ledger_info *l = &r->ledger;
@@ -380,10 +382,11 @@ void recording_close(struct recording *r)
 
 /* ---- writing what is derived ---- */
 
-/* Frames that are read before the state is written again: a second's work, or so, for whoever begins there. */
+/* Frames that are read before the state is written again: a second's work, or so, for whoever
+ * begins there. */
 #define SAVE_BYTES (8u << 20)
-/* Full blocks that are left open: a row that ends soon does so there, and when the state is written no more of them have to be
- * waited for. */
+/* Full blocks that are left open: a row that ends soon does so there, and when the state is written
+ * no more of them have to be waited for. */
 #define OPEN_BLOCKS 8
 
 /* Where nothing was kept. */

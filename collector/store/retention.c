@@ -1,8 +1,9 @@
 /*
- * Removing streams that are old, or too much. A stream that is being written, or may soon be again, stays: its recording is
- * marked as written while it is removed, so that no writer opens it meanwhile. The folder is renamed first: for readers it is
- * there as a whole or not at all; what a crash leaves of it is removed the next time. Snapshots stay until somebody removes them:
- * where it can't be told which streams those are, none is removed.
+ * Removing streams that are old, or too much. A stream that is being written, or may soon be again,
+ * stays: its recording is marked as written while it is removed, so that no writer opens it
+ * meanwhile. The folder is renamed first: for readers it is there as a whole or not at all; what a
+ * crash leaves of it is removed the next time. Snapshots stay until somebody removes them: where it
+ * can't be told which streams those are, none is removed.
  */
 #include "collector/store/store.h"
 
@@ -140,7 +141,8 @@ static int remove_stream(struct store *store, const struct stream_id *id)
 	return 0;
 }
 
-/* After the survey: a snapshot that is taken meanwhile is being written until its name is stored, so that either says that it stays. */
+/* After the survey: a snapshot that is taken meanwhile is being written until its name is stored,
+ * so that either says that it stays. */
 static int keep_snapshots(const struct store *store, struct candidate *list, size_t count,
 			  struct err_text *err)
 {

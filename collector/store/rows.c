@@ -144,7 +144,8 @@ static struct sealing_block *sealing_at(struct sealing *s, uint32_t index)
 	return &s->queue[(s->first + index) % SEALING_MAX];
 }
 
-/* Packs and writes the first block that nobody has begun with. Under the mutex, which is let go meanwhile. */
+/* Packs and writes the first block that nobody has begun with. Under the mutex, which is let go
+ * meanwhile. */
 static void pack_one(struct rows *rows, struct buf *packed)
 {
 	struct sealing *s = &rows->sealing;

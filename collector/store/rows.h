@@ -1,14 +1,15 @@
 #pragma once
 /*
- * The rows of a recording: the last blocks open, in memory (block.h), the ones before sealed: packed, in a file. Rows are only
- * appended, and their ends filled in; what comes for a sealed row goes apart (late.h).
+ * The rows of a recording: the last blocks open, in memory (block.h), the ones before sealed:
+ * packed, in a file. Rows are only appended, and their ends filled in; what comes for a sealed row
+ * goes apart (late.h).
  *
  *	blocks:   sealed | sealed | sealed | sealed | open | open | open, being filled
  *	          base   | base   | own    | own    |
  *
- * Sealed blocks lie in `base`, a file of the store that others write or have written, or in our own: the file that we write for
- * the store, or a temporary one without a name (opened when it is needed first). Memory for open blocks is bounded
- * (store_row_memory): the oldest is sealed first.
+ * Sealed blocks lie in `base`, a file of the store that others write or have written, or in our
+ * own: the file that we write for the store, or a temporary one without a name (opened when it is
+ * needed first). Memory for open blocks is bounded (store_row_memory): the oldest is sealed first.
  */
 #include <pthread.h>
 
@@ -29,8 +30,8 @@ struct rows_slot {
 	bool base;
 };
 
-/* Blocks on their way to the file, the oldest first: a helper (helper.h) packs and writes them, and who has to wait for them
- * takes a hand. What comes for their rows is late already. */
+/* Blocks on their way to the file, the oldest first: a helper (helper.h) packs and writes them, and
+ * who has to wait for them takes a hand. What comes for their rows is late already. */
 #define SEALING_MAX 16
 
 struct sealing_block {
@@ -58,9 +59,9 @@ struct rows {
 	uint32_t first_open; /* slots before it are sealed, all from it on open */
 	uint64_t count;
 	struct late late;
-	int fd[2];	    /* [0]: ours, [1]: base; -1: none */
-	uint64_t written;   /* bytes of ours that are in use */
-	struct buf packed;  /* spare, of the owner's thread */
+	int fd[2];	   /* [0]: ours, [1]: base; -1: none */
+	uint64_t written;  /* bytes of ours that are in use */
+	struct buf packed; /* spare, of the owner's thread */
 	struct sealing sealing;
 	uint32_t most_open; /* full blocks that are left open; 0: as many as there is memory for */
 };
@@ -69,7 +70,8 @@ struct row_birth {
 	uint64_t address, size, birth_ns, weight;
 	uint32_t stack, thread, chain_previous;
 	uint8_t kind;
-	uint8_t level; /* survivors: the level of thinning that they have stood, in death_kind until they end */
+	uint8_t level; /* survivors: the level of thinning that they have stood, in death_kind until
+			  they end */
 };
 
 struct row_death {
@@ -91,8 +93,8 @@ int rows_append(struct rows *rows, const struct row_birth *birth, uint32_t *ret_
 int rows_end(struct rows *rows, uint32_t row, const struct row_death *death);
 /* `next` goes on with the chain of `row`. As rows_end. */
 int rows_link(struct rows *rows, uint32_t row, uint32_t next);
-/* Seals the oldest open blocks until at most `most` are left; those that are not full stay. They may still be on their way:
- * before anything is read, rows_settle. */
+/* Seals the oldest open blocks until at most `most` are left; those that are not full stay. They
+ * may still be on their way: before anything is read, rows_settle. */
 int rows_seal(struct rows *rows, uint32_t most);
 int rows_settle(struct rows *rows);
 /* Writes late news that are in memory to the file. */
@@ -104,21 +106,27 @@ int rows_restore_sealed(struct rows *rows, const struct rows_slot *slot);
 int rows_write_at(int fd, const void *data, size_t length, uint64_t offset);
 
 /* Columns that late news may change. */
-#define ROWS_LATE (ROWS_DEATH | ROWS_END | ROWS_DEATH_STACK | ROWS_DEATH_THREAD | ROWS_DEATH_KIND | ROWS_CHAIN)
+#define ROWS_LATE                                                                                  \
+	(ROWS_DEATH | ROWS_END | ROWS_DEATH_STACK | ROWS_DEATH_THREAD | ROWS_DEATH_KIND |          \
+	 ROWS_CHAIN)
 
 static inline struct block_source rows_source(const struct rows *rows, uint32_t index)
 {
 	const struct rows_slot *slot = &rows->slots[index];
 
-	return (struct block_source){.fd = rows->fd[slot->base], .offset = slot->offset, .length = slot->length};
+	return (struct block_source){
+		.fd = rows->fd[slot->base], .offset = slot->offset, .length = slot->length};
 }
 
 /* The columns of a sealed block as they are now, in `block`, made by block_new. */
-int rows_read(const struct rows *rows, uint32_t index, unsigned columns, const struct block_limits *limits,
-	      struct rows_block *block, struct buf *spare, struct err_text *err);
-/* The rows from `first` to before `end` alone (block_unpack_rows), of a block that has no late news (rows_have_news). */
-int rows_read_some(const struct rows *rows, uint32_t index, unsigned columns, uint32_t first, uint32_t end,
-		   const struct block_limits *limits, struct rows_block *block, struct block_packed *packed, struct err_text *err);
+int rows_read(const struct rows *rows, uint32_t index, unsigned columns,
+	      const struct block_limits *limits, struct rows_block *block, struct buf *spare,
+	      struct err_text *err);
+/* The rows from `first` to before `end` alone (block_unpack_rows), of a block that has no late news
+ * (rows_have_news). */
+int rows_read_some(const struct rows *rows, uint32_t index, unsigned columns, uint32_t first,
+		   uint32_t end, const struct block_limits *limits, struct rows_block *block,
+		   struct block_packed *packed, struct err_text *err);
 /* Whether there may be late news of those columns of the block. */
 bool rows_have_news(const struct rows *rows, uint32_t index, unsigned columns);
 

@@ -50,8 +50,9 @@ void scan_done(struct scan *scan);
 /* 1: the next batch; 0: no whole frame follows up to `size` (the file's length as the caller sees
  * it); negative errno. */
 int scan_next(struct scan *scan, uint64_t size, struct scan_item *ret_item);
-/* After the last: are the bytes from `offset` up to `size`, where nobody writes any more, damaged, or how a frame begins that was cut
- * off? 1: damaged, 0: cut off (or there are none); negative errno. */
+/* After the last: are the bytes from `offset` up to `size`, where nobody writes any more, damaged,
+ * or how a frame begins that was cut off? 1: damaged, 0: cut off (or there are none); negative
+ * errno. */
 int scan_tail(struct scan *scan, uint64_t size);
 /* The batch just returned makes no sense: counts its frame as damaged. */
 void scan_reject(struct scan *scan, const struct scan_item *item, const struct err_text *reason);

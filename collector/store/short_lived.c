@@ -95,7 +95,8 @@ static void forget_all(struct short_lived *s)
 	s->block_count = s->spare = 0;
 }
 
-/* Numbers of another agent's nodes can't stand in its sums; and what is gone with it may have been the end of any of them. */
+/* Numbers of another agent's nodes can't stand in its sums; and what is gone with it may have been
+ * the end of any of them. */
 static void leave_all(struct short_lived *s)
 {
 	for (uint32_t i = 0; i < s->block_count; i++)

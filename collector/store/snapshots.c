@@ -131,7 +131,8 @@ static int check_version(sqlite3 *db, bool write, struct err_text *err)
 	return r;
 }
 
-/* For writing: within a transaction that nobody else can be in. -ENOENT for reading: there are no snapshots. */
+/* For writing: within a transaction that nobody else can be in. -ENOENT for reading: there are no
+ * snapshots. */
 static int open_file(const char *folder, bool write, sqlite3 **ret_db, struct err_text *err)
 {
 	cleanup(cleanup_free) char *path = NULL;

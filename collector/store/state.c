@@ -108,7 +108,8 @@ static bool failed(const struct coder *c)
 	return c->error || (!c->out && reader_error(&c->in));
 }
 
-/* How many elements follow, and, reading, room for them. An element takes a byte at least. False: there are none. */
+/* How many elements follow, and, reading, room for them. An element takes a byte at least. False:
+ * there are none. */
 static bool code_array(struct coder *c, void *array, uint32_t *count, uint32_t *capacity,
 		       size_t size)
 {

@@ -1,4 +1,5 @@
-/* Rows of steps in time: a run for each batch, behind those that wait, and then among them. See pairing.h. */
+/* Rows of steps in time: a run for each batch, behind those that wait, and then among them. See
+ * pairing.h. */
 #include "collector/store/steps.h"
 
 #include <errno.h>
@@ -69,8 +70,8 @@ static void sort(struct step *list, size_t count)
 	}
 }
 
-/* The steps before `middle` that are later than the first behind it make room for those: the gap that they leave is never shorter
- * than what is left of them. */
+/* The steps before `middle` that are later than the first behind it make room for those: the gap
+ * that they leave is never shorter than what is left of them. */
 static int merge(struct steps *s, size_t middle, struct steps *spare)
 {
 	size_t to = middle, from = middle, left = 0;

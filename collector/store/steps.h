@@ -2,7 +2,14 @@
 /* Rows of steps in the order of their times, for pairing.c. */
 #include "collector/store/pairing.h"
 
-enum step_what { STEP_BIRTH, STEP_DEATH, STEP_MOVE_DEATH, STEP_MOVE_BIRTH, STEP_EXEC, STEP_THINNED };
+enum step_what {
+	STEP_BIRTH,
+	STEP_DEATH,
+	STEP_MOVE_DEATH,
+	STEP_MOVE_BIRTH,
+	STEP_EXEC,
+	STEP_THINNED
+};
 
 int steps_reserve(struct steps *steps, size_t more); /* 0 or -ENOMEM */
 void steps_done(struct steps *steps);

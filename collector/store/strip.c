@@ -1,8 +1,9 @@
 /*
- * A recording as if its agent had culled: in a first pass events get their flags (short_lived.h), in a second one the batches are
- * written anew, without those that are dropped and with the sums of their blocks. Batches keep their numbers; a block is counted in
- * the batch that told of its end, or the next one that takes sums along, and until then it is pending, as with an agent. Files that it
- * brings along (brought.h) are left out.
+ * A recording as if its agent had culled: in a first pass events get their flags (short_lived.h),
+ * in a second one the batches are written anew, without those that are dropped and with the sums of
+ * their blocks. Batches keep their numbers; a block is counted in the batch that told of its end,
+ * or the next one that takes sums along, and until then it is pending, as with an agent. Files that
+ * it brings along (brought.h) are left out.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /*
- * From a batch to what is known and to rows. A batch counts wholly or not at all: its events are decoded before anything of it is taken.
+ * From a batch to what is known and to rows. A batch counts wholly or not at all: its events are
+ * decoded before anything of it is taken.
  */
 #include <errno.h>
 #include <string.h>
@@ -43,8 +44,8 @@ static void take_position(struct recording *r, const Heapcast__Batch *batch)
 	}
 	if (batch->catch_up)
 		return;
-	/* What came before we joined, while we were too slow, or from an agent that is gone, is told by the agent's account;
-	 * another hole is ours. */
+	/* What came before we joined, while we were too slow, or from an agent that is gone, is
+	 * told by the agent's account; another hole is ours. */
 	if (batch->number != r->announced &&
 	    (r->position.incarnation || !r->definitions.ledger.before_join))
 		r->ledger.missing_batches += batch->number - expected;
@@ -81,7 +82,8 @@ static void count_event(struct recording *r, const struct event *e)
 		r->pairing.info.failed++;
 }
 
-/* Numbers that an event refers to, the stack's put to that of its node; without a definition they are put to "none" and counted. */
+/* Numbers that an event refers to, the stack's put to that of its node; without a definition they
+ * are put to "none" and counted. */
 static void check_references(struct recording *r, struct event *e, struct thread_info **thread)
 {
 	uint32_t stack;
@@ -103,9 +105,10 @@ static uint64_t difference(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-/* The agent repeats its definitions to somebody who was there before: batches are gone that we never got. What its account has
- * grown by since the last batch was in them; what an agent before it has taken along is not among that any more
- * (definitions.c), and in its counts of kinds there is no telling one from the other. `before` is that account. */
+/* The agent repeats its definitions to somebody who was there before: batches are gone that we
+ * never got. What its account has grown by since the last batch was in them; what an agent before
+ * it has taken along is not among that any more (definitions.c), and in its counts of kinds there
+ * is no telling one from the other. `before` is that account. */
 static int take_missed(struct recording *r, const Heapcast__Batch *batch, uint64_t delivered,
 		       const struct delivered_counts *before)
 {
@@ -132,7 +135,8 @@ static int take_missed(struct recording *r, const Heapcast__Batch *batch, uint64
 	return definitions_add_gap(&r->definitions, &gap);
 }
 
-/* Marks that stand before event `index`: `next` goes through those of the batch, which are in their order. */
+/* Marks that stand before event `index`: `next` goes through those of the batch, which are in their
+ * order. */
 static void pass_marks(struct recording *r, const Heapcast__Batch *batch, size_t *next,
 		       uint32_t index)
 {
@@ -149,16 +153,16 @@ static void pass_marks(struct recording *r, const Heapcast__Batch *batch, size_t
 	}
 }
 
-/* The time of an event is cut to ticks and that of a mark is not, and each has the clock's error: near a mark the order of the thread
- * says what came after. */
+/* The time of an event is cut to ticks and that of a mark is not, and each has the clock's error:
+ * near a mark the order of the thread says what came after. */
 static void put_behind_mark(struct event *e, const struct thread_info *thread, uint64_t window_ns)
 {
-	if (thread && e->time_ns < thread->marked_ns &&
-	    thread->marked_ns - e->time_ns <= window_ns)
+	if (thread && e->time_ns < thread->marked_ns && thread->marked_ns - e->time_ns <= window_ns)
 		e->time_ns = thread->marked_ns;
 }
 
-/* Another processor has decoded them, as a rule: an event is fetched so many events before it is needed. */
+/* Another processor has decoded them, as a rule: an event is fetched so many events before it is
+ * needed. */
 #define EVENTS_AHEAD 32
 
 static int take_events(struct recording *r, struct decoded *d)
@@ -199,8 +203,8 @@ static void take_gap(struct recording *r, const Heapcast__Gap *g, uint64_t now_n
 		     to < from ? from : to);
 }
 
-/* Marks that are steps. Execs in units of the events' times: what the new image did in the same tick
- * comes after. */
+/* Marks that are steps. Execs in units of the events' times: what the new image did in the same
+ * tick comes after. */
 static int take_marks(struct recording *r, const Heapcast__Batch *batch, bool *ret_any)
 {
 	uint64_t tick = batch->events ? batch->events->tick_ns : 1;
@@ -252,7 +256,8 @@ static bool begins_forked(const struct process_info *process, const Heapcast__Ba
 	return process->forked && process->images == execs + 1;
 }
 
-/* Sums that went before a catch-up never come: that is what the agent's account has more than ours. */
+/* Sums that went before a catch-up never come: that is what the agent's account has more than
+ * ours. */
 static int take_culled(struct recording *r, const Heapcast__Batch *batch)
 {
 	const struct culled_totals *t = &r->culled.totals;

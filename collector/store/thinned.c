@@ -7,12 +7,13 @@
 #include "base/cleanup.h"
 #include "base/ban.h"
 
-/* Of what is seen with the rate of 1, so much may be there unseen in 95 of 100 cases: exp(-3) is 0.05. */
+/* Of what is seen with the rate of 1, so much may be there unseen in 95 of 100 cases: exp(-3) is
+ * 0.05. */
 #define THINNED_UNSEEN 3
 
-#define COLUMNS                                                                                        \
-	(ROWS_ADDRESS | ROWS_SIZE | ROWS_BIRTH | ROWS_END | ROWS_WEIGHT | ROWS_STACK | ROWS_THREAD |   \
-	 ROWS_KIND | ROWS_DEATH_KIND)
+#define COLUMNS                                                                                    \
+	(ROWS_ADDRESS | ROWS_SIZE | ROWS_BIRTH | ROWS_END | ROWS_WEIGHT | ROWS_STACK |             \
+	 ROWS_THREAD | ROWS_KIND | ROWS_DEATH_KIND)
 
 /* A row in use that is to be judged. */
 struct candidate {
@@ -64,7 +65,8 @@ static unsigned outlives_halvings(const struct judging *j, const struct row_birt
 	return j->halvings;
 }
 
-/* One of how many like it goes on, as a power of 2, and whether it is this one. 0: it is not concerned. */
+/* One of how many like it goes on, as a power of 2, and whether it is this one. 0: it is not
+ * concerned. */
 static unsigned stands_for(const struct judging *j, const struct row_birth *b, bool *ret_goes_on)
 {
 	const struct thinning *law = &j->pairing->thinned.law;
@@ -111,7 +113,7 @@ static int go_on(struct judging *j, const struct candidate *c, unsigned power)
 {
 	struct pairing *p = j->pairing;
 	struct row_birth next = c->birth;
-	unsigned survivor = !j->halvings ? ROW_THINNED
+	unsigned survivor = !j->halvings		     ? ROW_THINNED
 			    : in_set(&p->thinned, &c->birth) ? ROW_HALVED
 							     : ROW_EITHER;
 	uint64_t *live;
@@ -223,7 +225,8 @@ static uint64_t at_least(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Of `sum` bytes or blocks, of which one in some goes on: what may be there though none of them is seen. Not more than all. */
+/* Of `sum` bytes or blocks, of which one in some goes on: what may be there though none of them is
+ * seen. Not more than all. */
 static uint64_t unseen(uint64_t sum, uint64_t product)
 {
 	uint64_t most = 0;
@@ -293,8 +296,8 @@ static bool is_before(uint16_t a, uint16_t b)
 	return (int16_t)(uint16_t)(a - b) < 0;
 }
 
-/* Two threads may tell of the law at a time: a mark that tells of an earlier state than the last one has only its level to say, or
- * nothing (false). */
+/* Two threads may tell of the law at a time: a mark that tells of an earlier state than the last
+ * one has only its level to say, or nothing (false). */
 static bool not_older(struct thinning *law, const struct thinning *before)
 {
 	if (is_before(law->openings, before->openings))

@@ -1,18 +1,21 @@
 #pragma once
 /*
- * Where a program follows only a part of what it has on record (MARK_THINNED, proto/thinning.h), the same part goes on here, and
- * stands for the rest. So what is in use is an estimate without bias from then on, as what is born sampled is.
+ * Where a program follows only a part of what it has on record (MARK_THINNED, proto/thinning.h),
+ * the same part goes on here, and stands for the rest. So what is in use is an estimate without
+ * bias from then on, as what is born sampled is.
  *
  *	row        born            mark                   end
  *	           |---------------|  censored
  *	survivor                   |----------------------|   of 1 block in 2, twice its weight
  *
- * All rows that are in use are of two kinds. What was sampled since the program's set was opened is in that set: a halving of the set
- * keeps one in two of these. All others the program follows by their addresses alone: of these each step of the level keeps one in
- * two. Which ones says the law, to both sides alike; to be right here, all that goes on must be followed there. A row that is taken for
- * the wrong kind, or for both, is thinned although it need not be, which has no bias either. So rows that are born at the moment of a mark are
- * taken to be older; and those that were recorded for certain since the set was opened, because they are as large as the interval or because
- * their thread is not sampled, are thinned as either kind.
+ * All rows that are in use are of two kinds. What was sampled since the program's set was opened is
+ * in that set: a halving of the set keeps one in two of these. All others the program follows by
+ * their addresses alone: of these each step of the level keeps one in two. Which ones says the law,
+ * to both sides alike; to be right here, all that goes on must be followed there. A row that is
+ * taken for the wrong kind, or for both, is thinned although it need not be, which has no bias
+ * either. So rows that are born at the moment of a mark are taken to be older; and those that were
+ * recorded for certain since the set was opened, because they are as large as the interval or
+ * because their thread is not sampled, are thinned as either kind.
  */
 #include "collector/store/pairing.h"
 
@@ -36,7 +39,8 @@ static inline struct thinning thinned_unpack(uint64_t seed, uint64_t packed)
 
 /* The law is another one from this step on. 0, -ENOMEM, or what the rows' file says. */
 int thinned_take(struct pairing *pairing, const struct step *step);
-/* A block was born, has *row, and is alive: if it is not in the program's set, and less than all are followed, it is thinned at once. */
+/* A block was born, has *row, and is alive: if it is not in the program's set, and less than all
+ * are followed, it is thinned at once. */
 int thinned_birth(struct pairing *pairing, const struct row_birth *birth, uint32_t row);
 /* A thread is sampled at this interval from then on, for lack of room; 0: not any more. */
 void thinned_interval(struct pairing *pairing, uint64_t time_ns, uint64_t interval);

@@ -68,7 +68,8 @@ static int set_process(struct totals *t, const Heapcast__Process *p)
 		.architecture = outside_text(p->architecture, strlen(p->architecture)),
 	};
 
-	if (!fresh.name || !fresh.executable || !fresh.command_line || !fresh.host || !fresh.architecture) {
+	if (!fresh.name || !fresh.executable || !fresh.command_line || !fresh.host ||
+	    !fresh.architecture) {
 		totals_done(&fresh);
 		return -ENOMEM;
 	}

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Which part of a program's life a recording is of. One that was joined in mid-life, or left while it lives, has blocks that were not
- * freed while it was watched; whether they ever are nobody knows.
+ * Which part of a program's life a recording is of. One that was joined in mid-life, or left while
+ * it lives, has blocks that were not freed while it was watched; whether they ever are nobody
+ * knows.
  */
 #include <stdbool.h>
 

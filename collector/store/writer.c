@@ -26,16 +26,18 @@
 struct stream_writer {
 	struct store *store;
 	struct stream_id id;
-	int fd; /* -1: nothing was stored yet, the file is made with the first frame */
+	int fd;	    /* -1: nothing was stored yet, the file is made with the first frame */
 	bool named; /* its name is as durable as its contents will be; the worker's that syncs */
-	bool gone;  /* it is not where it should be: nothing is done to it any more; the worker's that syncs */
+	bool gone;  /* it is not where it should be: nothing is done to it any more; the worker's
+		       that syncs */
 	uint64_t
 		announced; /* by a catch-up: the number that comes next, what lies before is gone */
 	uint64_t durable_bytes; /* of the file; changed by the worker, read when it is done */
 	pthread_mutex_t mutex;	/* guards totals and sums */
 	struct totals totals;
-	struct totals sums; /* what is in use, by who derives; nothing else of it counts */
-	struct recording *derived; /* NULL: nothing yet, or parked; the worker's that derives, as what follows */
+	struct totals sums;	   /* what is in use, by who derives; nothing else of it counts */
+	struct recording *derived; /* NULL: nothing yet, or parked; the worker's that derives, as
+				      what follows */
 	uint64_t derived_bytes;	   /* of the frames, up to where rows are derived and kept */
 	bool underivable;	   /* the disk refused it: readers work it out for themselves */
 	struct err_text news;	   /* not told yet; empty: none */
@@ -114,7 +116,8 @@ static void remove_empty(const struct stream_writer *w)
 	cleanup(cleanup_free) char *path = stream_recording_path(w->store, &w->id);
 	struct stat st;
 
-	if (folder && path && fstat(w->fd, &st) == 0 && st.st_nlink && !st.st_size && unlink(path) == 0)
+	if (folder && path && fstat(w->fd, &st) == 0 && st.st_nlink && !st.st_size &&
+	    unlink(path) == 0)
 		rmdir(folder);
 }
 
@@ -214,14 +217,16 @@ static int write_frame(struct stream_writer *w, const uint8_t *frame, size_t len
 	return 0;
 }
 
-/* Numbers come one by one; only a catch-up may pass some over. Behind the end nothing comes any more, whoever says so. */
+/* Numbers come one by one; only a catch-up may pass some over. Behind the end nothing comes any
+ * more, whoever says so. */
 static int check_order(const struct stream_writer *w, const Heapcast__Batch *batch,
 		       struct err_text *err)
 {
 	const struct stream_position *p = &w->totals.position;
 	uint64_t expected = batch->incarnation == p->incarnation ? p->next : 1;
 	bool is_new = batch->incarnation > p->incarnation ||
-		      (batch->incarnation == p->incarnation && (batch->catch_up || batch->number >= p->next));
+		      (batch->incarnation == p->incarnation &&
+		       (batch->catch_up || batch->number >= p->next));
 
 	if (w->totals.ended && is_new)
 		return err_set(err, -EBADMSG, "batch %llu came behind the end of its stream",
@@ -233,7 +238,8 @@ static int check_order(const struct stream_writer *w, const Heapcast__Batch *bat
 	return 0;
 }
 
-/* What a recording begins with must say what readers believe: nothing behind it can be read otherwise. */
+/* What a recording begins with must say what readers believe: nothing behind it can be read
+ * otherwise. */
 static int check_first(const Heapcast__Batch *batch, struct err_text *err)
 {
 	struct definitions d;
@@ -301,7 +307,8 @@ static int check_place(struct stream_writer *w, struct err_text *err)
 				    : errno != ENOENT && errno != ENOTDIR)
 		return 0;
 	w->gone = true;
-	return err_set(err, -ESTALE, "%s was removed while it was being written, and what it held is gone", path);
+	return err_set(err, -ESTALE,
+		       "%s was removed while it was being written, and what it held is gone", path);
 }
 
 int stream_writer_sync(struct stream_writer *w, struct stream_position *ret_durable,

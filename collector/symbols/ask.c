@@ -1,6 +1,7 @@
 /*
- * Asking a file by way of the worker: addresses in batches, answers merged where they are better than what was known. A file that
- * the worker dies of is marked in memory and in the catalogue, and passed over until it changes.
+ * Asking a file by way of the worker: addresses in batches, answers merged where they are better
+ * than what was known. A file that the worker dies of is marked in memory and in the catalogue, and
+ * passed over until it changes.
  */
 #include <errno.h>
 #include <stdlib.h>

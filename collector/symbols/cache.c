@@ -24,7 +24,8 @@ static const char schema[] =
 	"	size INTEGER NOT NULL, mtime INTEGER NOT NULL,"
 	"	PRIMARY KEY(device, inode, size, mtime)) WITHOUT ROWID;";
 
-/* Prepares at the first use; the tables may come into being after the start (another process writes). */
+/* Prepares at the first use; the tables may come into being after the start (another process
+ * writes). */
 static sqlite3_stmt *statement(struct cache *cache, sqlite3_stmt **place, const char *text)
 {
 	if (!*place && cache->database)

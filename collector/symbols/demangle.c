@@ -1,8 +1,9 @@
 /*
  * Names for people, by libiberty: Itanium C++, both manglings of Rust, D.
  *
- * A mangled name of a few bytes can stand for gigabytes (back references), so the callback interfaces are used and what goes
- * beyond the limit is dropped as it comes; only D has none, and gets short names only.
+ * A mangled name of a few bytes can stand for gigabytes (back references), so the callback
+ * interfaces are used and what goes beyond the limit is dropped as it comes; only D has none, and
+ * gets short names only.
  */
 #include "collector/symbols/demangle.h"
 
@@ -20,8 +21,8 @@
 #define MANGLED_D_MAX 1024
 #define OPTIONS	      (DMGL_PARAMS | DMGL_ANSI)
 
-/* libiberty refuses C++ names beyond 1024 bytes unless told not to count; templates are longer than that every day. What it
- * recurses is bounded by the length, for which the stack is enough. */
+/* libiberty refuses C++ names beyond 1024 bytes unless told not to count; templates are longer than
+ * that every day. What it recurses is bounded by the length, for which the stack is enough. */
 #define OPTIONS_CXX (OPTIONS | DMGL_NO_RECURSE_LIMIT)
 
 struct sink {

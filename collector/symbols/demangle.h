@@ -1,5 +1,6 @@
 #pragma once
-/* Demangling into a buffer of the caller. symbols_demangle (symbols.h) is the same with memory of its own. */
+/* Demangling into a buffer of the caller. symbols_demangle (symbols.h) is the same with memory of
+ * its own. */
 #include <stdbool.h>
 
 /* Bytes of a name with its NUL; longer ones are cut and end in "...". */

@@ -6,8 +6,9 @@
  *       lexical block
  *         inlined subroutine  puts its frame before the one that its spots have
  *
- * A spot belongs to the first function that claims it: ranges of functions that the linker dropped begin at 0 and would
- * overlap with others. Such ranges are told by their begin, which lies in no executable segment.
+ * A spot belongs to the first function that claims it: ranges of functions that the linker dropped
+ * begin at 0 and would overlap with others. Such ranges are told by their begin, which lies in no
+ * executable segment.
  */
 #include "collector/symbols/dwarf.h"
 
@@ -97,7 +98,8 @@ struct range {
 	size_t from, to; /* spots */
 };
 
-/* Goes to the next range of `die` that has spots. False: no more. ret_any: it has a range at all. */
+/* Goes to the next range of `die` that has spots. False: no more. ret_any: it has a range at
+ * all. */
 static bool next_range(const struct dwarf_scan *s, Dwarf_Die *die, struct range *range,
 		       bool *ret_any)
 {
@@ -146,7 +148,8 @@ static bool may_claim(const struct dwarf_scan *s, const struct dwarf_spot *spot,
 {
 	if (!spread->inlined)
 		return !spot->owner;
-	/* A sibling at the same depth may not come between: the first one that covers the spot has it. */
+	/* A sibling at the same depth may not come between: the first one that covers the spot has
+	 * it. */
 	return spot->owner == owner && spot->innermost &&
 	       s->frames[spot->innermost - 1].depth < spread->frame.depth;
 }
@@ -168,7 +171,8 @@ static void claim_spot(struct dwarf_scan *s, Dwarf_Die *die, struct dwarf_spot *
 	spot->innermost = spread->last_number;
 }
 
-/* Gives the spots in the entry's ranges its frame. True if there are any. Kept out of the recursion: it has large locals. */
+/* Gives the spots in the entry's ranges its frame. True if there are any. Kept out of the
+ * recursion: it has large locals. */
 static __attribute__((noinline)) bool claim(struct dwarf_scan *s, Dwarf_Die *die, bool inlined,
 					    uint32_t owner, unsigned depth)
 {
@@ -281,7 +285,8 @@ static void read_lines(struct dwarf_scan *s, Dwarf_Die *unit)
 
 enum reach { REACH_NONE, REACH_SPOTS, REACH_UNKNOWN };
 
-/* Claims the spots in a unit's ranges that no function has. A unit that states no range may hold anything. */
+/* Claims the spots in a unit's ranges that no function has. A unit that states no range may hold
+ * anything. */
 static enum reach claim_unit(struct dwarf_scan *s, Dwarf_Die *unit)
 {
 	struct range range = {0};

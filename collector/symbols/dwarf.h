@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Functions, inlined frames and lines from debug information, for a whole batch of addresses at once: the addresses are sorted,
- * each compilation unit whose ranges touch some of them is walked once, and its line table is read once. One lookup per
- * address with libdwfl took more than 300 s where this takes one. Worker side.
+ * Functions, inlined frames and lines from debug information, for a whole batch of addresses at
+ * once: the addresses are sorted, each compilation unit whose ranges touch some of them is walked
+ * once, and its line table is read once. One lookup per address with libdwfl took more than 300 s
+ * where this takes one. Worker side.
  */
 #include <elfutils/libdw.h>
 #include <stdbool.h>
@@ -12,13 +13,15 @@
 #include "base/map.h"
 #include "collector/symbols/strings.h"
 
-/* A function or an inlined one that covers some spots. The chain of `outer` leads to the function that has the code. */
+/* A function or an inlined one that covers some spots. The chain of `outer` leads to the function
+ * that has the code. */
 struct dwarf_frame {
 	uint32_t function, raw; /* strings; 0: no name */
 	uint32_t outer;		/* number of the frame around this one; 0: none */
 	uint32_t call_file, call_line, call_column; /* where `outer` calls this one */
-	uint16_t depth;		/* in the tree of entries */
-	bool symbol_knows;	/* without a linkage name, in C++: a mangled name in the symbol table says more */
+	uint16_t depth;				    /* in the tree of entries */
+	bool symbol_knows; /* without a linkage name, in C++: a mangled name in the symbol table
+			      says more */
 };
 
 struct dwarf_spot {
@@ -38,20 +41,22 @@ struct dwarf_scan {
 	uint32_t frame_count, frame_capacity;
 	struct map functions; /* number of a raw name -> number of its name for people */
 	struct map scoped;    /* offset of a declaration -> number of its name with scopes */
-	struct map files;     /* address of a name in this unit's file table -> number of its path */
+	struct map files; /* address of a name in this unit's file table -> number of its path */
 	struct {
 		uint64_t start, end;
 	} code[16]; /* executable segments */
 	unsigned code_count;
 	uint32_t owners, units; /* numbers given out */
 	uint32_t unnamed_left;	/* costly searches for scopes that are still allowed */
-	bool everything;	/* descend into all entries, not only into those that usually hold functions */
+	bool everything;	/* descend into all entries, not only into those that usually hold
+				   functions */
 	Dwarf_Die *unit_die;
 	const char *folder; /* of the compilation */
 	int error;
 };
 
-/* Fills the spots' fields but the address. 0 or -ENOMEM; broken debug information is passed over. */
+/* Fills the spots' fields but the address. 0 or -ENOMEM; broken debug information is passed
+ * over. */
 int dwarf_scan(struct dwarf_scan *scan);
 void dwarf_scan_done(struct dwarf_scan *scan);
 /* Fills in function and raw of a frame that `die` stands for. */

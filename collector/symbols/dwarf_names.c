@@ -1,6 +1,7 @@
 /*
- * Names of functions in debug information: the linkage name, demangled; where there is none, in languages with scopes, the plain
- * name behind those of the entries around its declaration. See dwarf.h.
+ * Names of functions in debug information: the linkage name, demangled; where there is none, in
+ * languages with scopes, the plain name behind those of the entries around its declaration. See
+ * dwarf.h.
  */
 #include "collector/symbols/dwarf.h"
 
@@ -70,7 +71,8 @@ static bool language_has_scopes(Dwarf_Die *unit)
 	}
 }
 
-/* The entry that stands where the programmer declared it: origin of the inlined, declaration of the definition. */
+/* The entry that stands where the programmer declared it: origin of the inlined, declaration of the
+ * definition. */
 static Dwarf_Die declaration_of(Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
@@ -107,7 +109,8 @@ static const char *scope_name(Dwarf_Die *scope, const char *name)
 	}
 }
 
-/* "outer::inner::name" by the entries around the declaration; what a name without a linkage name leaves out. */
+/* "outer::inner::name" by the entries around the declaration; what a name without a linkage name
+ * leaves out. */
 static uint32_t search_scopes(struct dwarf_scan *s, Dwarf_Die *declaration, const char *name)
 {
 	Dwarf_Die *scopes = NULL;

@@ -1,7 +1,7 @@
 /*
- * Build id and debug link of an ELF file. See elfid.h; layout as in the System V ABI, chapters 4 (sections, notes) and 5
- * (program headers). Sections come first: in a separate debug file the program headers still describe the program, and point
- * to bytes that are not in the file.
+ * Build id and debug link of an ELF file. See elfid.h; layout as in the System V ABI, chapters 4
+ * (sections, notes) and 5 (program headers). Sections come first: in a separate debug file the
+ * program headers still describe the program, and point to bytes that are not in the file.
  */
 #include "collector/symbols/elfid.h"
 
@@ -19,8 +19,8 @@
 
 #define SECTIONS_MAX 65536
 #define NOTES_MAX                                                                                  \
-	(1u                                                                                        \
-	 << 20) /* bytes of notes that are read of a file, of all its sections and segments together */
+	(1u << 20) /* bytes of notes that are read of a file, of all its sections and segments     \
+		      together */
 #define NAMES_MAX (1u << 22)
 
 struct elf {
@@ -49,7 +49,8 @@ static uint64_t number(const struct elf *e, const uint8_t *p, unsigned bytes)
 	return value;
 }
 
-/* The field at `narrow` in the 32-bit form of a structure, at `wide` in the 64-bit form, as wide as an address. */
+/* The field at `narrow` in the 32-bit form of a structure, at `wide` in the 64-bit form, as wide as
+ * an address. */
 static uint64_t word(const struct elf *e, const uint8_t *p, unsigned narrow, unsigned wide)
 {
 	return e->wide ? number(e, p + wide, 8) : number(e, p + narrow, 4);
@@ -87,7 +88,8 @@ static void *load(const struct elf *e, uint64_t offset, uint64_t size, uint64_t 
 	return data;
 }
 
-/* Looks for NT_GNU_BUILD_ID in `size` bytes of notes, each: name size, data size, type, name "GNU\0", data. */
+/* Looks for NT_GNU_BUILD_ID in `size` bytes of notes, each: name size, data size, type, name
+ * "GNU\0", data. */
 static bool find_build_id(const struct elf *e, const uint8_t *notes, uint64_t size,
 			  struct elf_id *id)
 {
@@ -163,7 +165,8 @@ static bool section_is(const struct elf_names *names, const struct section *s, c
 	       !memcmp(names->text + s->name, wanted, length);
 }
 
-/* In a separate debug file the symbol tables of the program are there as headers without bytes (SHT_NOBITS). */
+/* In a separate debug file the symbol tables of the program are there as headers without bytes
+ * (SHT_NOBITS). */
 static unsigned section_has(const struct elf_names *names, const struct section *s)
 {
 	if (!s->size)
@@ -232,14 +235,14 @@ static void read_segments(struct elf *e, const uint8_t *header, struct elf_id *i
 			read_notes(e, word(e, p, 4, 8), word(e, p, 16, 32), id);
 		if (number(e, p, 4) == PT_LOAD && number(e, p + (e->wide ? 4 : 24), 4) & PF_X &&
 		    id->load_count < ELF_LOADS_MAX)
-			id->load[id->load_count++] =
-				(struct elf_load){.offset = word(e, p, 4, 8),
-						  .address = word(e, p, 8, 16),
-						  .size = word(e, p, 16, 32)};
+			id->load[id->load_count++] = (struct elf_load){.offset = word(e, p, 4, 8),
+								       .address = word(e, p, 8, 16),
+								       .size = word(e, p, 16, 32)};
 	}
 }
 
-/* Opens a file for reading if it is a regular one; a path may name a device or a pipe. The descriptor or errno. */
+/* Opens a file for reading if it is a regular one; a path may name a device or a pipe. The
+ * descriptor or errno. */
 static int open_regular(const char *path, struct stat *ret_stat)
 {
 	cleanup(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

@@ -1,4 +1,5 @@
-/* Starting and awaiting the process that asks debuginfod servers. See fetch.h; its own half is in fetch_main.c. */
+/* Starting and awaiting the process that asks debuginfod servers. See fetch.h; its own half is in
+ * fetch_main.c. */
 #include "collector/symbols/fetch.h"
 
 #include <errno.h>
@@ -35,8 +36,8 @@ static void put_variable(char **list, size_t *count, struct buf *text)
 	buf_clear(text);
 }
 
-/* A cache of our own also forgets at once that a file was not there: it may be tomorrow, and debuginfod's client would not
- * ask again for ten minutes. */
+/* A cache of our own also forgets at once that a file was not there: it may be tomorrow, and
+ * debuginfod's client would not ask again for ten minutes. */
 static bool make_cache(const char *folder)
 {
 	cleanup(cleanup_free) char *parent = folder ? strdup(folder) : NULL;
@@ -62,7 +63,8 @@ static void free_list(char **list)
 	free(list);
 }
 
-/* The collector's own, without what is dropped for the worker, and with what the client takes from there. */
+/* The collector's own, without what is dropped for the worker, and with what the client takes from
+ * there. */
 static char **environment_of(const struct fetcher *f)
 {
 	cleanup(cleanup_free) char **own = spawn_environment();

@@ -1,4 +1,5 @@
-/* The process that asks debuginfod servers: see fetch.h. Its environment says which, and where to keep what comes. */
+/* The process that asks debuginfod servers: see fetch.h. Its environment says which, and where to
+ * keep what comes. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
@@ -16,7 +17,8 @@
 
 #include "base/ban.h"
 
-/* A debug file of the largest programs has some 2 GiB; a server that sends without end is stopped here. */
+/* A debug file of the largest programs has some 2 GiB; a server that sends without end is stopped
+ * here. */
 #define FILE_BYTES_MAX (16ull << 30)
 
 /* <elfutils/debuginfod.h>, which not every system that has the library has. */

@@ -146,7 +146,8 @@ const struct candidate *candidates_best(const struct candidates *candidates,
 	return best;
 }
 
-/* FOLDER/.build-id/xx/yyyy.debug and FOLDER/.build-id/xx/yyyy: the layout of /usr/lib/debug, and of the store. */
+/* FOLDER/.build-id/xx/yyyy.debug and FOLDER/.build-id/xx/yyyy: the layout of /usr/lib/debug, and of
+ * the store. */
 static void try_layout(struct search *s, const char *folder)
 {
 	char id[2 * BUILD_ID_MAX + 1], path[4096];

@@ -1,4 +1,5 @@
-/* One file, many addresses: debug information first, symbol tables for what it leaves open. See lookup.h. */
+/* One file, many addresses: debug information first, symbol tables for what it leaves open. See
+ * lookup.h. */
 #include "collector/symbols/lookup.h"
 
 #include <errno.h>
@@ -86,7 +87,8 @@ static uint32_t better_symbol(struct lookup *l, const struct dwarf_spot *spot)
 	return symbol;
 }
 
-/* Frames of a place that debug information knows: each outer frame's line is where the next inner one was inlined. */
+/* Frames of a place that debug information knows: each outer frame's line is where the next inner
+ * one was inlined. */
 static int add_frames(struct lookup *l, const struct dwarf_spot *spot, uint32_t symbol,
 		      struct answer *answer, struct place *place)
 {
@@ -116,7 +118,8 @@ static int add_frames(struct lookup *l, const struct dwarf_spot *spot, uint32_t 
 	return 0;
 }
 
-/* A place in no function that debug information knows: the symbol's name, with a line if there is one (assembler). */
+/* A place in no function that debug information knows: the symbol's name, with a line if there is
+ * one (assembler). */
 static int add_symbol_frame(struct lookup *l, const struct dwarf_spot *spot, uint32_t symbol,
 			    struct answer *answer, struct place *place)
 {

@@ -33,15 +33,18 @@ static int start(struct process *process, struct err_text *err)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return err_set(err, -errno, "no socket for the symbol worker: %s", strerror(errno));
 	environment = spawn_environment();
-	error = !environment ? -ENOMEM
-			     : spawn(&(struct spawn){.program = process->program,
-						     .arguments = arguments,
-						     .environment = environment,
-						     .input = pair[1],
-						     .output = pair[1],
-						     .error = SPAWN_NOTHING,
-						     .own_group = true}, /* Ctrl-C is for the collector, which ends its worker in order */
-				     &process->pid);
+	error = !environment
+			? -ENOMEM
+			: spawn(&(struct spawn){.program = process->program,
+						.arguments = arguments,
+						.environment = environment,
+						.input = pair[1],
+						.output = pair[1],
+						.error = SPAWN_NOTHING,
+						.own_group =
+							true}, /* Ctrl-C is for the collector, which
+								  ends its worker in order */
+				&process->pid);
 	close(pair[1]);
 	if (error) {
 		close(pair[0]);

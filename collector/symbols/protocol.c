@@ -202,7 +202,8 @@ int request_decode(const uint8_t *data, size_t length, struct request *ret_reque
 	return error;
 }
 
-/* Cleaned strings may become equal, but they keep their numbers: `map` has the number here of each number there. */
+/* Cleaned strings may become equal, but they keep their numbers: `map` has the number here of each
+ * number there. */
 static int read_strings(struct reader *r, struct strings *strings, uint32_t **ret_map,
 			uint32_t *ret_count)
 {

@@ -3,12 +3,13 @@
  * What collector and worker say to each other, over one stream socket.
  *
  *   message:  u32le length | length bytes
- *   request:  version, memory_bytes, seconds, path, count, count address deltas (ascending, no duplicates)
+ *   request:  version, memory_bytes, seconds, path, count, count address deltas (ascending, no
+ *             duplicates)
  *   answer:   version, error, text, strings, places (one a requested address, in its order):
  *             quality, count of frames, frames (function, raw, file, line, column, flags)
  *
- * All numbers are varints, strings are a length and bytes, and frames name strings by number. Both sides check everything: the
- * worker has read a file that may have been made to take it over.
+ * All numbers are varints, strings are a length and bytes, and frames name strings by number. Both
+ * sides check everything: the worker has read a file that may have been made to take it over.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,8 +52,8 @@ struct request {
 };
 
 struct answer {
-	int error;	   /* negative errno: the file could not be read; the text says why */
-	char text[256];	   /* "": nothing to say */
+	int error;	/* negative errno: the file could not be read; the text says why */
+	char text[256]; /* "": nothing to say */
 	struct strings strings;
 	struct place_frame *frames;
 	size_t frame_count, frame_capacity;
@@ -70,6 +71,8 @@ struct place_frame *answer_frame(struct answer *answer, struct place *place);
 void request_encode(struct buf *out, const struct request *request);
 void answer_encode(struct buf *out, const struct answer *answer);
 
-/* Read a message without its length. 0, -EBADMSG or -ENOMEM; on failure there is nothing to free. */
+/* Read a message without its length. 0, -EBADMSG or -ENOMEM; on failure there is nothing to
+ * free. */
 int request_decode(const uint8_t *data, size_t length, struct request *ret_request);
-int answer_decode(const uint8_t *data, size_t length, const struct request *request, struct answer *ret_answer);
+int answer_decode(const uint8_t *data, size_t length, const struct request *request,
+		  struct answer *ret_answer);

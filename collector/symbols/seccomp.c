@@ -1,9 +1,10 @@
 /*
- * The worker's system calls, as a program for the kernel (seccomp(2), filter mode). An ELF file that takes the worker over
- * finds a process that can read what its user can read, compute, and answer over its socket: no execve, no fork, no connection,
- * no writing, no signal to others.
+ * The worker's system calls, as a program for the kernel (seccomp(2), filter mode). An ELF file
+ * that takes the worker over finds a process that can read what its user can read, compute, and
+ * answer over its socket: no execve, no fork, no connection, no writing, no signal to others.
  *
- *   the architecture is ours; open, openat: for reading; prlimit64: of itself; others: in the list; else EPERM
+ *   the architecture is ours; open, openat: for reading; prlimit64: of itself; others: in the list;
+ *   else EPERM
  */
 #include "collector/symbols/seccomp.h"
 
@@ -27,8 +28,8 @@
 #define ARCHITECTURE AUDIT_ARCH_RISCV64
 #endif
 
-/* What glibc, libelf, libdw and liblzma call to read a file, and what the worker calls itself. Those that only some
- * architectures have are marked by a number that no call has. */
+/* What glibc, libelf, libdw and liblzma call to read a file, and what the worker calls itself.
+ * Those that only some architectures have are marked by a number that no call has. */
 #define NO_CALL 0xffffffffu
 #ifdef SYS_open
 #define CALL_OPEN SYS_open

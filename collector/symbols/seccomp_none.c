@@ -1,4 +1,5 @@
-/* A processor whose system calls are not listed yet: the worker has its limits only. See seccomp.h. */
+/* A processor whose system calls are not listed yet: the worker has its limits only. See
+ * seccomp.h. */
 #include "collector/symbols/seccomp.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 #pragma once
 /*
- * What the parts of the front (symbols.c, notes.c, ask.c) share: the modules that were asked about, and what is being looked up.
+ * What the parts of the front (symbols.c, notes.c, ask.c) share: the modules that were asked about,
+ * and what is being looked up.
  */
 #include "base/map.h"
 #include "collector/symbols/cache.h"
@@ -56,12 +57,13 @@ struct work {
 /* notes.c: what a person should know of a module, once each and NOTES_MAX at most. */
 void symbols_note(struct symbols *symbols, const struct module *module, const char *text);
 /* Of a file of it. */
-void symbols_note_file(struct symbols *symbols, const struct module *module, const char *path, const char *text);
+void symbols_note_file(struct symbols *symbols, const struct module *module, const char *path,
+		       const char *text);
 void symbols_clear_notes(struct symbols *symbols);
 
-/* ask.c: what the file knows better than `work` does goes there. A file that the worker dies of is marked and noted, which is no
- * error. 0; -ENOMEM; a negative errno where no worker can be had. */
-int symbols_ask_file(struct symbols *symbols, struct module *module, struct candidate *file, struct work *work,
-		     struct err_text *err);
+/* ask.c: what the file knows better than `work` does goes there. A file that the worker dies of is
+ * marked and noted, which is no error. 0; -ENOMEM; a negative errno where no worker can be had. */
+int symbols_ask_file(struct symbols *symbols, struct module *module, struct candidate *file,
+		     struct work *work, struct err_text *err);
 /* Marks those of the module's files that the worker has died of before. */
 void symbols_pass_over_bad(struct symbols *symbols, struct module *module);

@@ -95,8 +95,8 @@ static int make_hidden(const char *folder, char **ret_path, struct err_text *err
 	return fd;
 }
 
-/* Copies beside the place, in the store's folder, and moves it there: readers see all of it or nothing, and that the folder
- * has changed. */
+/* Copies beside the place, in the store's folder, and moves it there: readers see all of it or
+ * nothing, and that the folder has changed. */
 static int copy_to(const char *folder, const char *path, const char *place, struct err_text *err)
 {
 	cleanup(cleanup_close) int from = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -118,7 +118,8 @@ static int copy_to(const char *folder, const char *path, const char *place, stru
 	return err_set(err, r, "copying %.200s to %.200s: %s", path, place, strerror(-r));
 }
 
-/* What lies there already, of the same size and with the same to tell: a build id is the build's, so it is the same. */
+/* What lies there already, of the same size and with the same to tell: a build id is the build's,
+ * so it is the same. */
 static bool is_there(const char *place, const struct elf_id *id)
 {
 	struct elf_id old;

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Strings kept once each, numbered from 1, at addresses that do not change until strings_done. Number 0 is "no string".
- * The memory comes from an arena, which is also there for whatever has to live as long as the strings.
+ * Strings kept once each, numbered from 1, at addresses that do not change until strings_done.
+ * Number 0 is "no string". The memory comes from an arena, which is also there for whatever has to
+ * live as long as the strings.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -27,7 +28,8 @@ struct strings {
 	uint32_t slot_count;
 };
 
-/* Number of the string, the same for the same bytes. 0 if `text` is NULL or memory ran out. A NUL inside ends it. */
+/* Number of the string, the same for the same bytes. 0 if `text` is NULL or memory ran out. A NUL
+ * inside ends it. */
 uint32_t strings_put(struct strings *s, const char *text, size_t length);
 /* The string of a number; NULL for 0 and for numbers that were not given out. */
 const char *strings_at(const struct strings *s, uint32_t number);

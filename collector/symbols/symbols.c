@@ -1,9 +1,12 @@
 /*
- * The front of the symbols: memory, then catalogue, then the files by way of the worker. See symbols.h.
+ * The front of the symbols: memory, then catalogue, then the files by way of the worker. See
+ * symbols.h.
  *
- *   offsets asked for -> those not in memory -> those not in the catalogue -> file 1 -> what it left open -> file 2 ...
+ *   offsets asked for -> those not in memory -> those not in the catalogue -> file 1 -> what it
+ *   left open -> file 2 ...
  *
- * An answer of debug information is final. A name from a symbol table, or none, is kept until the files change.
+ * An answer of debug information is final. A name from a symbol table, or none, is kept until the
+ * files change.
  */
 #include "collector/symbols/symbols.h"
 
@@ -142,7 +145,8 @@ static void search_files(struct symbols *s, struct module *m)
 		symbols_note(s, m, "has no build id: the file here was used without a check");
 }
 
-/* Not if the catalogue makes up for it: a few places without a line are no news, those without a name are. */
+/* Not if the catalogue makes up for it: a few places without a line are no news, those without a
+ * name are. */
 static void note_missing_file(struct symbols *s, const struct module *m, const struct work *work)
 {
 	size_t weak = 0, nameless = 0;
@@ -178,7 +182,8 @@ static void note_quality(struct symbols *s, const struct module *m, const struct
 
 /* ---- the catalogue ---- */
 
-/* What is not known in full holds as long as the files are those that were asked: a new one may know more. */
+/* What is not known in full holds as long as the files are those that were asked: a new one may
+ * know more. */
 static void ask_cache(struct symbols *s, const struct module *m, struct work *work)
 {
 	uint64_t files = 0;
@@ -302,7 +307,8 @@ static bool all_known(const struct work *work)
 	return true;
 }
 
-/* What the catalogue has, and if that is not all there is to know, files from elsewhere before those here are asked. */
+/* What the catalogue has, and if that is not all there is to know, files from elsewhere before
+ * those here are asked. */
 static void ask_cache_and_servers(struct symbols *s, struct module *m, struct work *work)
 {
 	ask_cache(s, m, work);

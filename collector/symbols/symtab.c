@@ -1,8 +1,9 @@
 /*
  * Symbol tables. See symtab.h.
  *
- * A symbol with a size covers [value, value + size). One without (assembler, some linkers) covers what follows it up to the
- * next symbol or the end of its section. Only symbols in executable sections count, so data never names code.
+ * A symbol with a size covers [value, value + size). One without (assembler, some linkers) covers
+ * what follows it up to the next symbol or the end of its section. Only symbols in executable
+ * sections count, so data never names code.
  */
 #include "collector/symbols/symtab.h"
 
@@ -39,7 +40,8 @@ static bool mapping_symbol(const char *name)
 	return name[0] == '$' && name[1] && strchr("atdx", name[1]) && (!name[2] || name[2] == '.');
 }
 
-/* Of several names of one place a person knows the one with fewer underscores in front, and a global one. */
+/* Of several names of one place a person knows the one with fewer underscores in front, and a
+ * global one. */
 static uint8_t rank_of(const GElf_Sym *symbol, const char *name)
 {
 	size_t underscores = strspn(name, "_");
@@ -106,8 +108,9 @@ static int compare(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-/* A symbol without a size ends where the next one begins; what no symbol follows reaches as far as anybody asks, since the
- * section's end was not kept: an address of another section is then still in no executable one that has symbols. */
+/* A symbol without a size ends where the next one begins; what no symbol follows reaches as far as
+ * anybody asks, since the section's end was not kept: an address of another section is then still
+ * in no executable one that has symbols. */
 static void end_open_symbols(struct symtab *table, uint64_t code_end)
 {
 	uint64_t next = code_end;

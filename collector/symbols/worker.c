@@ -1,7 +1,7 @@
 /*
- * The worker: a process of its own that reads ELF files which may have been made to harm it. It has no descriptor but the
- * socket, little memory and time, gains no privilege, can make no system call but those that reading takes (seccomp.h), and
- * dies without a trace in the collector.
+ * The worker: a process of its own that reads ELF files which may have been made to harm it. It has
+ * no descriptor but the socket, little memory and time, gains no privilege, can make no system call
+ * but those that reading takes (seccomp.h), and dies without a trace in the collector.
  */
 #include <errno.h>
 #include <fcntl.h>

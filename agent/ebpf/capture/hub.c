@@ -43,7 +43,8 @@ int hub_open(struct hub *hub, const struct hub_settings *settings, struct err_te
 		return r;
 	hub->epoll = epoll_create1(EPOLL_CLOEXEC);
 	hub->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return hub->epoll < 0 || hub->bell < 0 || epoll_ctl(hub->epoll, EPOLL_CTL_ADD, hub->bell, &event) < 0 ||
+	return hub->epoll < 0 || hub->bell < 0 ||
+			       epoll_ctl(hub->epoll, EPOLL_CTL_ADD, hub->bell, &event) < 0 ||
 			       epoll_ctl(hub->epoll, EPOLL_CTL_ADD, hub->news.fd, &event) < 0
 		       ? err_set(err, -errno, "can't wait for the kernel: %s", strerror(errno))
 		       : 0;
@@ -170,7 +171,8 @@ int hub_watch(struct hub *hub, pid_t pid, struct watch **ret, struct err_text *e
 
 	if (is_full(hub))
 		return err_set(err, -ENOSPC,
-			       "pid %d is not recorded: on this processor only one program can be at a time, "
+			       "pid %d is not recorded: on this processor only one program can be "
+			       "at a time, "
 			       "for the kernel mixes programs up at their probes",
 			       (int)pid);
 	w = new_watch(hub, pid);
@@ -202,7 +204,8 @@ int hub_watch(struct hub *hub, pid_t pid, struct watch **ret, struct err_text *e
 	}
 	if (!r && !w->sites && w->modules.go)
 		r = err_set(err, -ENOENT,
-			    "pid %d is a Go program without C code: Go's own heap can't be seen from outside; its own profiler shows it "
+			    "pid %d is a Go program without C code: Go's own heap can't be seen "
+			    "from outside; its own profiler shows it "
 			    "(runtime/pprof)",
 			    (int)pid);
 	else if (!r && !w->sites)
@@ -216,7 +219,8 @@ int hub_watch(struct hub *hub, pid_t pid, struct watch **ret, struct err_text *e
 		return r;
 	}
 	if (w->modules.go)
-		log_warn("pid %d is a Go program: only blocks of its C code are recorded; Go's own heap is shown by its own profiler "
+		log_warn("pid %d is a Go program: only blocks of its C code are recorded; Go's own "
+			 "heap is shown by its own profiler "
 			 "(runtime/pprof)",
 			 (int)pid);
 	*ret = w;
@@ -265,10 +269,12 @@ void watch_probe_news(struct watch *w)
 static void end_block(struct hub *hub, int map, const struct capture_block *block)
 {
 	uint32_t hash = capture_tally_hash(block->address);
-	struct capture_tally *tally = &hub->tallies[hash >> CAPTURE_TALLY_BITS & (hub->tally_count - 1)];
+	struct capture_tally *tally =
+		&hub->tallies[hash >> CAPTURE_TALLY_BITS & (hub->tally_count - 1)];
 
 	if (!bpf_map_delete_elem(map, block))
-		__atomic_sub_fetch(&tally->word[hash / 8 % CAPTURE_TALLIES], 1u << capture_tally_shift(hash), __ATOMIC_RELAXED);
+		__atomic_sub_fetch(&tally->word[hash / 8 % CAPTURE_TALLIES],
+				   1u << capture_tally_shift(hash), __ATOMIC_RELAXED);
 }
 
 void watch_forget_blocks(struct watch *w, bool earlier)

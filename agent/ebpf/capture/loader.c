@@ -38,7 +38,8 @@ static bool find_headers(pid_t pid, uint64_t *ret_address, uint64_t *ret_count)
 	Elf64_auxv_t entry;
 
 	*ret_address = *ret_count = 0;
-	for (unsigned i = 0; fd >= 0 && i < AUXV_MAX && read(fd, &entry, sizeof(entry)) == sizeof(entry); i++) {
+	for (unsigned i = 0;
+	     fd >= 0 && i < AUXV_MAX && read(fd, &entry, sizeof(entry)) == sizeof(entry); i++) {
 		if (entry.a_type == AT_PHDR)
 			*ret_address = entry.a_un.a_val;
 		if (entry.a_type == AT_PHNUM)
@@ -68,7 +69,8 @@ static uint64_t find_debug(int memory, uint64_t dynamic)
 	Elf64_Dyn entry;
 
 	for (unsigned i = 0; i < DYNAMIC_MAX; i++) {
-		if (!read_at(memory, &entry, sizeof(entry), dynamic + i * sizeof(entry)) || entry.d_tag == DT_NULL)
+		if (!read_at(memory, &entry, sizeof(entry), dynamic + i * sizeof(entry)) ||
+		    entry.d_tag == DT_NULL)
 			break;
 		if (entry.d_tag == DT_DEBUG)
 			return entry.d_un.d_ptr;
@@ -90,6 +92,7 @@ int loader_find(pid_t pid, struct loader *ret)
 	debug = debug ? find_debug(memory, debug) : 0;
 	if (!debug || !read_at(memory, &known, sizeof(known), debug) || !known.r_brk)
 		return -ENOENT;
-	*ret = (struct loader){.breakpoint = known.r_brk, .state = debug + offsetof(struct r_debug, r_state)};
+	*ret = (struct loader){.breakpoint = known.r_brk,
+			       .state = debug + offsetof(struct r_debug, r_state)};
 	return 0;
 }

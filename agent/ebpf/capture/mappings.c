@@ -1,4 +1,5 @@
-/* What the kernel's side has to know to tell the program's own mappings from others. See hub.h, bpf/mappings.h. */
+/* What the kernel's side has to know to tell the program's own mappings from others. See hub.h,
+ * bpf/mappings.h. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

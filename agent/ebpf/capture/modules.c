@@ -35,8 +35,9 @@ struct row {
 };
 
 /*
- * Segments, and the bias by the mapping of code. A file may be mapped again further on (V8 does, with its builtins): the module
- * ends with the row, or where its segments do. False: it is no program or library of ours.
+ * Segments, and the bias by the mapping of code. A file may be mapped again further on (V8 does,
+ * with its builtins): the module ends with the row, or where its segments do. False: it is no
+ * program or library of ours.
  */
 static bool read_segments(struct ebpf_module *m, const struct row *row)
 {
@@ -63,7 +64,8 @@ static bool read_segments(struct ebpf_module *m, const struct row *row)
 		if (p.p_vaddr + p.p_memsz > last)
 			last = p.p_vaddr + p.p_memsz;
 	}
-	found = elf_load_bias(load, loads, row->code->start, row->code->end, row->code->offset, &m->bias);
+	found = elf_load_bias(load, loads, row->code->start, row->code->end, row->code->offset,
+			      &m->bias);
 	last += m->bias;
 	m->start = row->first->start;
 	m->end = found && last > m->start && last < row->end ? last : row->end;
@@ -80,15 +82,16 @@ static struct ebpf_module *find(struct ebpf_modules *m, const struct process_map
 	return NULL;
 }
 
-/* From its first mapping to the last that follow it. (Where segments share a page their mappings begin at the same one.) False:
- * there is no code. */
+/* From its first mapping to the last that follow it. (Where segments share a page their mappings
+ * begin at the same one.) False: there is no code. */
 static bool find_row(const struct process_map *maps, uint32_t count, uint32_t i, struct row *ret)
 {
 	*ret = (struct row){.first = &maps[i]};
 	for (uint32_t k = i; k < count; k++) {
 		const struct process_map *map = &maps[k];
 
-		if (map->inode == maps[i].inode && map->device == maps[i].device && map->offset >= maps[i].offset) {
+		if (map->inode == maps[i].inode && map->device == maps[i].device &&
+		    map->offset >= maps[i].offset) {
 			ret->end = map->end;
 			ret->code = !ret->code && map->executable ? map : ret->code;
 		} else if (map->inode) {
@@ -107,7 +110,8 @@ static uint32_t print_of(int fd)
 	if (fstat(fd, &st) < 0)
 		return 0;
 	print = (uint64_t)st.st_ino * 0x9e3779b97f4a7c15u + (uint64_t)st.st_size;
-	print = (print ^ (uint64_t)st.st_mtim.tv_sec) * 0x9e3779b97f4a7c15u + (uint64_t)st.st_mtim.tv_nsec;
+	print = (print ^ (uint64_t)st.st_mtim.tv_sec) * 0x9e3779b97f4a7c15u +
+		(uint64_t)st.st_mtim.tv_nsec;
 	return (uint32_t)(print ^ print >> 32);
 }
 
@@ -148,7 +152,8 @@ static int add(struct ebpf_modules *m, pid_t pid, const struct row *row)
 	if (!new.path)
 		return -ENOMEM;
 	if (new.fd == -ESTALE)
-		log_warn("pid %d: %s is not looked at: %s", (int)pid, map->path, mapped_reason(new.fd));
+		log_warn("pid %d: %s is not looked at: %s", (int)pid, map->path,
+			 mapped_reason(new.fd));
 	if (new.fd < 0 || !read_segments(&new, row)) {
 		if (new.fd >= 0)
 			close(new.fd);
@@ -169,7 +174,8 @@ static bool wake(struct ebpf_modules *m, const struct row *row)
 	for (uint32_t i = 0; i < m->count; i++) {
 		struct ebpf_module *old = &m->module[i];
 
-		if (!old->idle || old->inode != row->first->inode || old->device != row->first->device)
+		if (!old->idle || old->inode != row->first->inode ||
+		    old->device != row->first->device)
 			continue;
 		old->segment_count = 0;
 		if (!read_segments(old, row))
@@ -190,7 +196,8 @@ void ebpf_modules_begin_image(struct ebpf_modules *m)
 	for (uint32_t i = m->count; i-- > 0;) {
 		struct ebpf_module *old = &m->module[i];
 
-		if (!old->probed || old->fd < 0 || !old->has_sites || !(old->sites.count || old->sites.go)) {
+		if (!old->probed || old->fd < 0 || !old->has_sites ||
+		    !(old->sites.count || old->sites.go)) {
 			ebpf_modules_remove(m, i);
 			continue;
 		}
@@ -246,7 +253,8 @@ static void search(struct ebpf_modules *m, struct ebpf_module *module)
 	m->go |= module->has_sites && module->sites.go;
 	if (!module->has_sites)
 		log_debug("no sites in %s: %s", module->path, err.text);
-	if (!module->again && !array_reserve(&m->file, &m->file_capacity, m->file_count + 1, sizeof(*m->file)))
+	if (!module->again &&
+	    !array_reserve(&m->file, &m->file_capacity, m->file_count + 1, sizeof(*m->file)))
 		m->file[m->file_count++] = (struct ebpf_file){module->device, module->inode};
 }
 

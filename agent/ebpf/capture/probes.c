@@ -1,4 +1,5 @@
-/* The probes of a process: one at each site of its allocators, and at returns. See hub.h, agent/ebpf/sites.h. */
+/* The probes of a process: one at each site of its allocators, and at returns. See hub.h,
+ * agent/ebpf/sites.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,9 +57,10 @@ static int attach(struct watch *w, struct bpf_program *program, const char *path
 }
 
 /*
- * What one link can hold, by links that cost less than perf events, where kernels have sessions. A session: entry and return in one,
- * which need not come. (Not for what has no return: of a session for another process the kernel thinks that it wants the return, in this
- * one, too.) Exits are set before entries: what has no begin is passed over.
+ * What one link can hold, by links that cost less than perf events, where kernels have sessions. A
+ * session: entry and return in one, which need not come. (Not for what has no return: of a session
+ * for another process the kernel thinks that it wants the return, in this one, too.) Exits are set
+ * before entries: what has no begin is passed over.
  */
 enum group_kind { GROUP_EXIT, GROUP_ENTRY, GROUP_SESSION, GROUPS };
 
@@ -135,7 +137,8 @@ static uint64_t word_of(const struct watch *w, const struct ebpf_module *m,
 {
 	uint64_t word = site_with_own(choice->word, number_of(choice->site, m));
 
-	/* Else what an allocator inside of the program maps would be taken for the program's: its calls must be known. */
+	/* Else what an allocator inside of the program maps would be taken for the program's: its
+	 * calls must be known. */
 	return watch_is_program(w, m)
 		       ? site_with_flags(word, site_flags(word) & ~(uint32_t)SITE_LEAF)
 		       : word;

@@ -91,9 +91,11 @@ static uint32_t power_above(uint32_t value)
 /* Few blocks are counted together, and few threads guessed wrongly. */
 static void set_masks(struct hub *hub)
 {
-	hub->tally_count = power_above((TALLIES_A_BLOCK * hub->settings.blocks >> CAPTURE_TALLY_BITS) + 1);
+	hub->tally_count =
+		power_above((TALLIES_A_BLOCK * hub->settings.blocks >> CAPTURE_TALLY_BITS) + 1);
 	hub->object->rodata->capture_tally_mask = hub->tally_count - 1;
-	hub->object->rodata->capture_hint_mask = power_above(HINTS_A_THREAD * hub->settings.threads) - 1;
+	hub->object->rodata->capture_hint_mask =
+		power_above(HINTS_A_THREAD * hub->settings.threads) - 1;
 }
 
 /* Numbers of processes are those of our namespace. */
@@ -110,10 +112,14 @@ static void say_namespace(struct capture *object)
 /* What the programs are attached by, where it is not perf events. */
 static void say_kinds(struct capture *object)
 {
-	bpf_program__set_expected_attach_type(object->progs.capture_session, (enum bpf_attach_type)MULTI_SESSION);
-	bpf_program__set_expected_attach_type(object->progs.capture_entry, (enum bpf_attach_type)MULTI_UPROBES);
-	bpf_program__set_expected_attach_type(object->progs.capture_exit, (enum bpf_attach_type)MULTI_UPROBES);
-	bpf_program__set_expected_attach_type(object->progs.capture_loader, (enum bpf_attach_type)MULTI_UPROBES);
+	bpf_program__set_expected_attach_type(object->progs.capture_session,
+					      (enum bpf_attach_type)MULTI_SESSION);
+	bpf_program__set_expected_attach_type(object->progs.capture_entry,
+					      (enum bpf_attach_type)MULTI_UPROBES);
+	bpf_program__set_expected_attach_type(object->progs.capture_exit,
+					      (enum bpf_attach_type)MULTI_UPROBES);
+	bpf_program__set_expected_attach_type(object->progs.capture_loader,
+					      (enum bpf_attach_type)MULTI_UPROBES);
 }
 
 static int try_load(struct hub *hub, bool cookies)

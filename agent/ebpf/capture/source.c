@@ -1,10 +1,12 @@
 /*
- * What a watched process has recorded, as its stream takes it. Runs in the drain thread, under the stream's lock.
+ * What a watched process has recorded, as its stream takes it. Runs in the drain thread, under the
+ * stream's lock.
  *
- * A round: which threads are there, and which have ended; then the ring, to its end; then the ended threads' accounts. Records
- * lie in the ring in the order in which their places were reserved, which may differ from that of their stamps by what runs at
- * the same time: a few wait in a heap until a record's `before`, or the clock at a moment when the ring was empty, says that
- * nothing older can come.
+ * A round: which threads are there, and which have ended; then the ring, to its end; then the ended
+ * threads' accounts. Records lie in the ring in the order in which their places were reserved,
+ * which may differ from that of their stamps by what runs at the same time: a few wait in a heap
+ * until a record's `before`, or the clock at a moment when the ring was empty, says that nothing
+ * older can come.
  */
 #include <errno.h>
 #include <string.h>
@@ -190,9 +192,8 @@ static int reap_lane(struct watch *w, struct stream *s, uint32_t number, uint64_
 	if (r < 0)
 		return r;
 	count_lane(s, l, t);
-	rest.events = grown(l->produced,
-			    l->delivered + l->not_sampled + l->lost_allocations + l->lost_frees +
-				    l->unanswered);
+	rest.events = grown(l->produced, l->delivered + l->not_sampled + l->lost_allocations +
+						 l->lost_frees + l->unanswered);
 	if (rest.events)
 		r = capture_gap(s, l->thread, &rest, HEAPCAST__REASON__REASON_WRITER_DIED,
 				l->last_ns, now_ns);
@@ -290,15 +291,17 @@ static void unwind(struct watch *w, const struct capture_raw *raw, uint64_t posi
 	w->raw_position = position;
 }
 
-/* Is it known what was mapped where when this happened? A stack that the agent has walked it has walked by what is mapped now. */
+/* Is it known what was mapped where when this happened? A stack that the agent has walked it has
+ * walked by what is mapped now. */
 static bool is_sure(const struct watch *w, const struct capture_record *r)
 {
 	return w->table_sure && w->table == r->loads &&
-	       (r->type == CAPTURE_EVENT || __atomic_load_n(&w->shared->loads, __ATOMIC_ACQUIRE) == r->loads);
+	       (r->type == CAPTURE_EVENT ||
+		__atomic_load_n(&w->shared->loads, __ATOMIC_ACQUIRE) == r->loads);
 }
 
-/* A stack of a time whose modules are not known: what lies in those that were there from the start is right. `beyond`: it has so
- * many frames more. */
+/* A stack of a time whose modules are not known: what lies in those that were there from the start
+ * is right. `beyond`: it has so many frames more. */
 static uint32_t cut(struct watch *w, const uint64_t *pcs, uint32_t count, uint32_t beyond)
 {
 	uint32_t kept = 0;
@@ -325,11 +328,13 @@ bool watch_is_beginning(const struct watch *w, uint64_t now_ns)
 	uint64_t since = __atomic_load_n(&w->image_ns, __ATOMIC_RELAXED);
 
 	return since && !__atomic_load_n(&w->has_loader, __ATOMIC_RELAXED) &&
-	       now_ns - since < (__atomic_load_n(&w->chosen, __ATOMIC_RELAXED) ? SETTLED_NS : MEET_NS);
+	       now_ns - since <
+		       (__atomic_load_n(&w->chosen, __ATOMIC_RELAXED) ? SETTLED_NS : MEET_NS);
 }
 
 /* The event with the record's stack: frames that `keep` of it does not stand for. */
-static int give(struct watch *w, struct stream *s, struct watch_lane *l, const struct capture_record *r, struct capture_event *e)
+static int give(struct watch *w, struct stream *s, struct watch_lane *l,
+		const struct capture_record *r, struct capture_event *e)
 {
 	bool raw = r->type == CAPTURE_RAW, cuts = r->flags & CAPTURE_HAS_STACK && !is_sure(w, r);
 	int result;
@@ -353,7 +358,8 @@ static int give(struct watch *w, struct stream *s, struct watch_lane *l, const s
 	return result;
 }
 
-/* The end of what an mremap was given, stamped when it was called; what was told to be complete stays so. */
+/* The end of what an mremap was given, stamped when it was called; what was told to be complete
+ * stays so. */
 static int deliver_old_range(struct watch *w, struct stream *s, struct watch_lane *l,
 			     const struct capture_record *r)
 {
@@ -472,7 +478,8 @@ static bool is_exec(const struct capture_record *r, uint32_t length)
 	return length >= sizeof(*r) && r->type == CAPTURE_EXEC;
 }
 
-/* Takes records of this program out of the ring while there is room for them. Whether all were read; `ret_count`: how many. */
+/* Takes records of this program out of the ring while there is room for them. Whether all were
+ * read; `ret_count`: how many. */
 static bool take(struct watch *w, uint32_t *ret_count)
 {
 	const uint8_t *data;
@@ -571,7 +578,9 @@ static int look_at_maps(struct watch *w, struct stream *s, uint64_t now)
 	if (r) /* it has ended */
 		return 0;
 	/* The loader's first two calls are of what a program begins with. */
-	for (uint32_t i = 0; w->image && !w->has_loader && w->table - w->image_table <= 2 && i < w->modules.count; i++)
+	for (uint32_t i = 0;
+	     w->image && !w->has_loader && w->table - w->image_table <= 2 && i < w->modules.count;
+	     i++)
 		w->modules.module[i].first = 0;
 	if (news)
 		watch_say_theirs(w);
@@ -588,7 +597,9 @@ static int meet_image(struct watch *w, struct stream *s)
 {
 	uint64_t now = clock_monotonic_ns();
 
-	return watch_is_beginning(w, now) && now - w->look_ns > MEET_PAUSE_NS ? look_at_maps(w, s, now) : 0;
+	return watch_is_beginning(w, now) && now - w->look_ns > MEET_PAUSE_NS
+		       ? look_at_maps(w, s, now)
+		       : 0;
 }
 
 /* All that was before this call of the loader's has been delivered. */
@@ -613,7 +624,9 @@ static int watch_drain(struct capture_source *source, struct stream *s, bool fin
 	if (r < 0)
 		return r;
 	/* Not ahead of what is in the ring. */
-	if (now - w->look_ns > (watch_is_beginning(w, now) ? MEET_PAUSE_NS : w->look_wanted ? LOOK_LEAST_NS : LOOK_NS) &&
+	if (now - w->look_ns > (watch_is_beginning(w, now) ? MEET_PAUSE_NS
+				: w->look_wanted	   ? LOOK_LEAST_NS
+							   : LOOK_NS) &&
 	    __atomic_load_n(&w->shared->loads, __ATOMIC_ACQUIRE) == w->table)
 		r = look_at_maps(w, s, now);
 	if (r < 0)
@@ -688,7 +701,8 @@ static void watch_begin_image(struct capture_source *source, const struct stream
 	w->image++;
 	w->epoch++;
 	/* (Without a record the ring is empty.) */
-	w->image_table = w->exec_next ? w->exec_loads : __atomic_load_n(&w->shared->loads, __ATOMIC_ACQUIRE);
+	w->image_table =
+		w->exec_next ? w->exec_loads : __atomic_load_n(&w->shared->loads, __ATOMIC_ACQUIRE);
 	if (w->exec_next) {
 		w->ring.position = w->exec_next;
 		w->exec_next = 0;
@@ -732,7 +746,8 @@ static uint64_t watch_uncounted(const struct capture_source *source)
 
 	for (uint32_t i = 0; i < w->hub->settings.threads; i++)
 		if (w->lane[i].thread)
-			sum += grown(w->hub->threads[i].produced + w->hub->threads[i].passed, w->lane[i].produced);
+			sum += grown(w->hub->threads[i].produced + w->hub->threads[i].passed,
+				     w->lane[i].produced);
 	return sum;
 }
 

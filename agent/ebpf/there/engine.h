@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Included before everything else where the engine of agent/unwind is compiled for other processes: its functions get names of
- * their own, so that a program can have both, and what it reads of a stack goes through there_load.
+ * Included before everything else where the engine of agent/unwind is compiled for other processes:
+ * its functions get names of their own, so that a program can have both, and what it reads of a
+ * stack goes through there_load.
  */
 #include "agent/unwind/arch/arch.h"
 

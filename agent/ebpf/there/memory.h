@@ -1,6 +1,6 @@
 #pragma once
-/* Tables and code of the modules of another process, out of their images: see agent/unwind/here/memory.h, whose place this
- * takes, and agent/ebpf/there.c. */
+/* Tables and code of the modules of another process, out of their images: see
+ * agent/unwind/here/memory.h, whose place this takes, and agent/ebpf/there.c. */
 #include "agent/unwind/arch/arch.h"
 #include "agent/unwind/unwind.h"
 

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * The frame of a hook, where a frame's address alone does not tell who has called: neither the return address nor the caller's
- * registers lie at a known distance from it. The hook writes them down in its own frame; where that is, is what it goes by.
+ * The frame of a hook, where a frame's address alone does not tell who has called: neither the
+ * return address nor the caller's registers lie at a known distance from it. The hook writes them
+ * down in its own frame; where that is, is what it goes by.
  */
 #include <stdint.h>
 
@@ -15,11 +16,12 @@ struct arch_hook {
 
 /* As it is written in a hook, its lifetime is that of the hook's frame. */
 #define ARCH_FRAME                                                                                 \
-	((uintptr_t)&(struct arch_hook){                                                           \
-		.pc = (uintptr_t)arch_code_address((uintptr_t)__builtin_return_address(0)),        \
-		.sp = (uintptr_t)__builtin_dwarf_cfa(),                                            \
-		.fp = arch_caller_fp(),                                                            \
-	})
+	((uintptr_t) &                                                                             \
+	 (struct arch_hook){                                                                       \
+		 .pc = (uintptr_t)arch_code_address((uintptr_t)__builtin_return_address(0)),       \
+		 .sp = (uintptr_t)__builtin_dwarf_cfa(),                                           \
+		 .fp = arch_caller_fp(),                                                           \
+	 })
 
 static inline __attribute__((always_inline)) void arch_caller(uintptr_t frame,
 							      struct unwind_regs *regs)

@@ -1,8 +1,9 @@
 #pragma once
 /*
- * Tables and code of the modules that are walked through, where the engine runs in the same process: they lie in memory as they
- * are. The agent has another header of this name for other processes (agent/ebpf/there/memory.h); CMake picks one. Offsets are
- * from the module's load_start. NULL: it can't be read.
+ * Tables and code of the modules that are walked through, where the engine runs in the same
+ * process: they lie in memory as they are. The agent has another header of this name for other
+ * processes (agent/ebpf/there/memory.h); CMake picks one. Offsets are from the module's load_start.
+ * NULL: it can't be read.
  */
 #include "agent/unwind/arch/arch.h"
 #include "agent/unwind/unwind.h"
@@ -33,7 +34,8 @@ static inline const uint8_t *module_code(const struct unwind_module *module, uin
 					 uint64_t *length)
 {
 	(void)length;
-	return module->unreadable & UNWIND_CODE_UNREADABLE ? NULL : (const uint8_t *)(uintptr_t)address;
+	return module->unreadable & UNWIND_CODE_UNREADABLE ? NULL
+							   : (const uint8_t *)(uintptr_t)address;
 }
 
 /* All code of the module, or what is near `pc`. */

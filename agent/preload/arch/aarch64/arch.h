@@ -7,12 +7,12 @@
 #include "agent/unwind/unwind.h"
 #include "proto/ring.h"
 
-#define ARCH_MACHINE 183u /* EM_AARCH64 */
+#define ARCH_MACHINE 183u		/* EM_AARCH64 */
 #define ARCH_AUDIT   AUDIT_ARCH_AARCH64 /* as seccomp filters see it */
 
 /* The relocations by which a module imports functions: R_AARCH64_JUMP_SLOT, R_AARCH64_GLOB_DAT. */
-#define ARCH_JUMP_SLOT 1026u
-#define ARCH_GLOB_DAT  1025u
+#define ARCH_JUMP_SLOT	 1026u
+#define ARCH_GLOB_DAT	 1025u
 #define ARCH_RELOCATIONS DT_RELA
 
 /* What hooks do all the time is inlined in each. */

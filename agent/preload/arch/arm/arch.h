@@ -7,12 +7,12 @@
 #include "agent/unwind/unwind.h"
 #include "proto/ring.h"
 
-#define ARCH_MACHINE 40u /* EM_ARM */
+#define ARCH_MACHINE 40u	    /* EM_ARM */
 #define ARCH_AUDIT   AUDIT_ARCH_ARM /* as seccomp filters see it */
 
 /* The relocations by which a module imports functions: R_ARM_JUMP_SLOT, R_ARM_GLOB_DAT. */
-#define ARCH_JUMP_SLOT 22u
-#define ARCH_GLOB_DAT  21u
+#define ARCH_JUMP_SLOT	 22u
+#define ARCH_GLOB_DAT	 21u
 #define ARCH_RELOCATIONS DT_REL
 
 /* What hooks do all the time is inlined in each. */
@@ -44,8 +44,8 @@ static inline void arch_pause(void)
 	__asm__ volatile("yield");
 }
 
-/* Nobody tells of exceptions (who hears of them has to unwind the frame, too, which only the runtime can): a hook that one has
- * left is found out by the next one (thread.c). */
+/* Nobody tells of exceptions (who hears of them has to unwind the frame, too, which only the
+ * runtime can): a hook that one has left is found out by the next one (thread.c). */
 #define ARCH_PERSONALITY(name) ((void)0)
 #define ARCH_HEARS_EXCEPTIONS  0
 

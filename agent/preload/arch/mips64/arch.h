@@ -15,8 +15,9 @@
 #define ARCH_AUDIT AUDIT_ARCH_MIPSEL64
 #endif
 
-/* Words by which a module imports functions have no relocations: the last ones of its global offset table are those of its last
- * symbols, in their order (DT_MIPS_GOTSYM, MIPS ABI supplement, chapter 5). */
+/* Words by which a module imports functions have no relocations: the last ones of its global offset
+ * table are those of its last symbols, in their order (DT_MIPS_GOTSYM, MIPS ABI supplement, chapter
+ * 5). */
 #define ARCH_JUMP_SLOT	 4294967295u
 #define ARCH_GLOB_DAT	 4294967295u
 #define ARCH_RELOCATIONS DT_REL

@@ -1,7 +1,7 @@
 /*
- * Thunks (thunks.h) of two instructions each: in C one takes seven, a pointer to it, and that pointer's relocation. Whoever calls a
- * function by a pointer has its address in t9 (MIPS ABI supplement, chapter 3). The sixth argument is a5, $9; $3 and $25 are
- * nobody's here.
+ * Thunks (thunks.h) of two instructions each: in C one takes seven, a pointer to it, and that
+ * pointer's relocation. Whoever calls a function by a pointer has its address in t9 (MIPS ABI
+ * supplement, chapter 3). The sixth argument is a5, $9; $3 and $25 are nobody's here.
  */
 #include "agent/preload/thunks.h"
 
@@ -31,7 +31,8 @@ __asm__(".text\n"
 	"	daddu	$3, $3, $25\n"
 	"	daddiu	$3, $3, %lo(%neg(%gp_rel(thunks_first)))\n"
 	"	ld	$25, %got_disp(allocators_call)($3)\n"
-	".reloc 1f, R_MIPS_JALR, allocators_call\n" /* becomes a branch, which a walk out of a signal's handler follows */
+	".reloc 1f, R_MIPS_JALR, allocators_call\n" /* becomes a branch, which a walk out of a
+						       signal's handler follows */
 	"1:	jr	$25\n"
 	"	nop\n"
 	".set pop\n"

@@ -10,12 +10,12 @@
 #include "agent/unwind/unwind.h"
 #include "proto/ring.h"
 
-#define ARCH_MACHINE 62u /* EM_X86_64 */
+#define ARCH_MACHINE 62u	       /* EM_X86_64 */
 #define ARCH_AUDIT   AUDIT_ARCH_X86_64 /* as seccomp filters see it */
 
 /* The relocations by which a module imports functions: R_X86_64_JUMP_SLOT, R_X86_64_GLOB_DAT. */
-#define ARCH_JUMP_SLOT 7u
-#define ARCH_GLOB_DAT  6u
+#define ARCH_JUMP_SLOT	 7u
+#define ARCH_GLOB_DAT	 6u
 #define ARCH_RELOCATIONS DT_RELA
 
 /* What hooks do all the time is inlined in each. */

@@ -6,8 +6,8 @@
 
 const uint8_t arch_saved[ARCH_SAVED] = {19, 20, 21, 22, 23, 24};
 
-/* struct rt_sigframe: siginfo, then the ucontext; its sigcontext has the fault's address, x0-x30, sp, pc
- * (arch/arm64/kernel/signal.c, asm/sigcontext.h). */
+/* struct rt_sigframe: siginfo, then the ucontext; its sigcontext has the fault's address, x0-x30,
+ * sp, pc (arch/arm64/kernel/signal.c, asm/sigcontext.h). */
 #define SIGINFO	   128
 #define MCONTEXT   176
 #define REGISTER_0 8

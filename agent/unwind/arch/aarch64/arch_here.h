@@ -1,5 +1,6 @@
 #pragma once
-/* AArch64: what is written in the processor's own instructions, so that the rest can be compiled for others. See arch/arch.h. */
+/* AArch64: what is written in the processor's own instructions, so that the rest can be compiled
+ * for others. See arch/arch.h. */
 #include <stdint.h>
 
 #include "arch_layout.h"

@@ -1,6 +1,6 @@
 #pragma once
-/* AArch64 (AAPCS64, and "DWARF for the Arm 64-bit Architecture"): DWARF numbers 0 to 30 are x0-x30, 31 is sp. Calls leave the
- * return address in x30. */
+/* AArch64 (AAPCS64, and "DWARF for the Arm 64-bit Architecture"): DWARF numbers 0 to 30 are x0-x30,
+ * 31 is sp. Calls leave the return address in x30. */
 #include <stdint.h>
 
 #define ARCH_WORD      8
@@ -30,13 +30,15 @@ static inline uint64_t arch_load(uint64_t address)
 	return *(const volatile uint64_t *)(uintptr_t)address;
 }
 
-#ifndef __aarch64__ /* bpf has no such instruction; where addresses have fewer bits and signatures, a walk misses */
+#ifndef __aarch64__ /* bpf has no such instruction; where addresses have fewer bits and            \
+		       signatures, a walk misses */
 static inline uint64_t arch_code_address(uint64_t raw)
 {
 	return raw & ((UINT64_C(1) << ARCH_PC_BITS) - 1);
 }
 #else
-/* xpaclri takes the signature off a return address (Arm ARM, C6.2.385); before Armv8.3 it does nothing. */
+/* xpaclri takes the signature off a return address (Arm ARM, C6.2.385); before Armv8.3 it does
+ * nothing. */
 static inline __attribute__((always_inline)) uint64_t arch_code_address(uint64_t raw)
 {
 	register uint64_t link __asm__("x30") = raw;

@@ -4,9 +4,10 @@
  *
  *   | cfa offset / 16 : 12 | slot : 11 | from the other end : 1 | keeps fp : 1 | type : 2 |
  *
- * x29 and x30 are saved side by side: "slot" is how far below the cfa, in words, the return address lies, and the caller's
- * x29 a word below that, or it is still in the register. gcc puts the pair at the frame's low end, so in large frames
- * the slot is counted from there (where cfa offset begins) upwards.
+ * x29 and x30 are saved side by side: "slot" is how far below the cfa, in words, the return address
+ * lies, and the caller's x29 a word below that, or it is still in the register. gcc puts the pair
+ * at the frame's low end, so in large frames the slot is counted from there (where cfa offset
+ * begins) upwards.
  */
 #define ROW_CFA_MAX 0xfffu
 #define ROW_FP_MAX  0x7ffu
@@ -58,8 +59,8 @@ static inline __attribute__((always_inline)) uint64_t row_caller_fp(uint32_t row
 
 #define ROW_FP_CHECKS 1
 
-static inline __attribute__((always_inline)) unsigned
-row_fp_checks(uint32_t row, uint64_t cfa, uint64_t fp, struct check *to)
+static inline __attribute__((always_inline)) unsigned row_fp_checks(uint32_t row, uint64_t cfa,
+								    uint64_t fp, struct check *to)
 {
 	*to = (struct check){cfa - row_fp(row), fp};
 	return 1;
@@ -70,7 +71,8 @@ static inline bool row_of_frame(const struct arch_frame *frame, uint32_t *ret_ro
 	uint32_t cfa = frame->cfa_words, slot = frame->ra_words, from_end = 0;
 
 	if (!slot || cfa % 2 || cfa / 2 > ROW_CFA_MAX || (!frame->from_fp && slot > cfa) ||
-	    (frame->fp_words && (frame->fp_words != slot + 1 || (!frame->from_fp && slot + 1 > cfa))))
+	    (frame->fp_words &&
+	     (frame->fp_words != slot + 1 || (!frame->from_fp && slot + 1 > cfa))))
 		return false;
 	if (slot > ROW_FP_MAX) {
 		if (slot > cfa || cfa - slot > ROW_FP_MAX)

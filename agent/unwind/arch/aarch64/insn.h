@@ -1,7 +1,7 @@
 #pragma once
 /*
- * What instructions of AArch64 do with a frame (Arm ARM, DDI 0487, C4.1). Only those are told apart by which gcc and clang keep return
- * address (x30), frame pointer (x29) and stack pointer.
+ * What instructions of AArch64 do with a frame (Arm ARM, DDI 0487, C4.1). Only those are told apart
+ * by which gcc and clang keep return address (x30), frame pointer (x29) and stack pointer.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,10 +1,12 @@
 /*
  * Frames of AArch64, read from code: musl has no tables, hand-written assembly often none.
  *
- * Backward, for a return address. A function that calls has stored x30, nearly always beside x29, and made room for that, in one
- * instruction (stp x29, x30, [sp, #-N]!) or in two. The last such store before the call is the one in force: a function has one
- * prologue, which lies before what it leads to. What gives room back stands at an end and is passed over. From where
- * x29 points to what was stored (a frame record, AAPCS64 6.4.6) it is what counts: sp may be moved by a size that nobody knows (alloca).
+ * Backward, for a return address. A function that calls has stored x30, nearly always beside x29,
+ * and made room for that, in one instruction (stp x29, x30, [sp, #-N]!) or in two. The last such
+ * store before the call is the one in force: a function has one prologue, which lies before what it
+ * leads to. What gives room back stands at an end and is passed over. From where x29 points to what
+ * was stored (a frame record, AAPCS64 6.4.6) it is what counts: sp may be moved by a size that
+ * nobody knows (alloca).
  *
  * Forward, for interrupted code: what it does before it returns tells where x30 is.
  */
@@ -116,8 +118,8 @@ static bool find_store(const struct arch_code *code, const uint8_t *pc, struct p
 	return false;
 }
 
-/* From there to where we are. A row counts in 16 bytes: where x29 lies between (clang, below an odd number of vector
- * registers), sp tells. */
+/* From there to where we are. A row counts in 16 bytes: where x29 lies between (clang, below an odd
+ * number of vector registers), sp tells. */
 static bool scan_backward(const struct arch_code *code, const uint8_t *pc,
 			  struct arch_frame *ret_frame)
 {
@@ -218,7 +220,8 @@ static bool scan_forward(const struct arch_code *code, const uint8_t *pc,
 	return false;
 }
 
-/* Where stacks end in musl: mov x8, #93; svc #0 (exit) right behind, in the code that a thread begins in. */
+/* Where stacks end in musl: mov x8, #93; svc #0 (exit) right behind, in the code that a thread
+ * begins in. */
 static bool ends_stack(const struct arch_code *code, const uint8_t *pc)
 {
 	for (unsigned i = 0; i < 4 && code->end - pc >= 8; i++, pc += 4)

@@ -1,4 +1,5 @@
-/* ARM: the signal frames of Linux, and what a call looks like. Encodings: Arm ARM (DDI 0406), A5 and A6. */
+/* ARM: the signal frames of Linux, and what a call looks like. Encodings: Arm ARM (DDI 0406), A5
+ * and A6. */
 #include "agent/unwind/arch/arch.h"
 
 #include "agent/unwind/arch/arm/insn.h"
@@ -6,11 +7,13 @@
 
 const uint8_t arch_saved[ARCH_SAVED] = {4, 5, 6, 8, 9, 10};
 
-/* struct ucontext has its sigcontext behind flags, link and stack; that has three words and r0-r15 (uapi/asm/sigcontext.h). */
+/* struct ucontext has its sigcontext behind flags, link and stack; that has three words and r0-r15
+ * (uapi/asm/sigcontext.h). */
 #define SIGINFO	   128
 #define REGISTER_0 (20 + 12)
 
-/* mov r7, #NUMBER; svc #0, in either state. A handler without SA_SIGINFO has a frame without siginfo. */
+/* mov r7, #NUMBER; svc #0, in either state. A handler without SA_SIGINFO has a frame without
+ * siginfo. */
 bool arch_is_signal_return(const uint8_t *code, size_t length, uint32_t *ret_offset)
 {
 	if (length >= 8 && insn_word(code + 4) == 0xef000000 &&

@@ -1,5 +1,6 @@
 #pragma once
-/* ARM: what is written in the processor's own instructions, so that the rest can be compiled for others. See arch/arch.h. */
+/* ARM: what is written in the processor's own instructions, so that the rest can be compiled for
+ * others. See arch/arch.h. */
 #include <stdint.h>
 
 #include "arch_layout.h"

@@ -1,9 +1,10 @@
 #pragma once
 /*
- * ARM, 32 bits (AAPCS32; "DWARF for the Arm Architecture"): DWARF numbers 0 to 15 are r0-r15: sp is 13, lr 14, pc 15.
+ * ARM, 32 bits (AAPCS32; "DWARF for the Arm Architecture"): DWARF numbers 0 to 15 are r0-r15: sp is
+ * 13, lr 14, pc 15.
  *
- * Code is Thumb or ARM, and either has a frame pointer of its own, r7 and r11. Both are followed: fp is r7 in its lower half and r11
- * in its upper one.
+ * Code is Thumb or ARM, and either has a frame pointer of its own, r7 and r11. Both are followed:
+ * fp is r7 in its lower half and r11 in its upper one.
  */
 #include <stdint.h>
 

@@ -1,10 +1,12 @@
 /*
- * .ARM.exidx: how to leave a function, as some code has it (Exception Handling ABI for the Arm Architecture, 5, 6 and 9.3).
+ * .ARM.exidx: how to leave a function, as some code has it (Exception Handling ABI for the Arm
+ * Architecture, 5, 6 and 9.3).
  *
- *   .ARM.exidx | function, entry | function, entry | ...      sorted; an entry holds up to the next function
+ *   .ARM.exidx | function, entry | function, entry | ...   sorted; holds up to the next function
  *   entry      1: no table; bit 31: three bytes of instructions; else where they lie (.ARM.extab)
  *
- * It is the same for a whole function, and true where it calls. What restores sp and registers says where they are.
+ * It is the same for a whole function, and true where it calls. What restores sp and registers says
+ * where they are.
  */
 #include "agent/unwind/row.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Instructions of Thumb-2 and ARM, as far as frames need them: what they do to sp, to the frame pointers and to the return address.
- * Encodings: Arm ARM (DDI 0406), A5 and A6.
+ * Instructions of Thumb-2 and ARM, as far as frames need them: what they do to sp, to the frame
+ * pointers and to the return address. Encodings: Arm ARM (DDI 0406), A5 and A6.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,16 +18,16 @@ enum { /* registers */
 
 enum insn_kind {
 	INSN_OTHER,
-	INSN_PUSH,	/* `mask` of registers; vector registers: 0 */
-	INSN_ROOM,	/* sp goes down by `bytes` */
+	INSN_PUSH,	 /* `mask` of registers; vector registers: 0 */
+	INSN_ROOM,	 /* sp goes down by `bytes` */
 	INSN_ROOM_LOOSE, /* by as much as a register says */
-	INSN_POP,	/* `mask` */
-	INSN_LESS,	/* sp goes up by `bytes` */
-	INSN_BASE,	/* `reg` = sp + bytes */
-	INSN_REBASE,	/* `reg` goes up by `bytes` */
-	INSN_UNBASE,	/* sp = `reg` - bytes */
-	INSN_RETURN,	/* bx lr */
-	INSN_LINK,	/* lr is set, by no pop */
+	INSN_POP,	 /* `mask` */
+	INSN_LESS,	 /* sp goes up by `bytes` */
+	INSN_BASE,	 /* `reg` = sp + bytes */
+	INSN_REBASE,	 /* `reg` goes up by `bytes` */
+	INSN_UNBASE,	 /* sp = `reg` - bytes */
+	INSN_RETURN,	 /* bx lr */
+	INSN_LINK,	 /* lr is set, by no pop */
 	INSN_JUMP,
 	INSN_CALL,
 	INSN_COMPARE, /* with `bytes` */
@@ -64,9 +64,10 @@ static inline bool insn_is_long(uint16_t half)
 	return half >= 0xe800;
 }
 
-/* Can these be one instruction? Asked of a second half that is also an instruction of a prologue: 0xb4xx, 0xb5xx and 0xe92d push, 0xb08x
- * makes room. What is told apart has a bit clear there that these have set: lists of registers name no sp (A6.3.5), operations with
- * a shifted register have bit 15 clear (A6.3.11). */
+/* Can these be one instruction? Asked of a second half that is also an instruction of a prologue:
+ * 0xb4xx, 0xb5xx and 0xe92d push, 0xb08x makes room. What is told apart has a bit clear there that
+ * these have set: lists of registers name no sp (A6.3.5), operations with a shifted register have
+ * bit 15 clear (A6.3.11). */
 static inline bool insn_may_pair(uint16_t first, uint16_t second)
 {
 	if ((first & 0xfe40) == 0xe800)
@@ -76,12 +77,14 @@ static inline bool insn_may_pair(uint16_t first, uint16_t second)
 	return first != 0xffff; /* of data, a negative number */
 }
 
-/* Whether Thumb code before `end` calls: bl, blx of an address (four bytes), blx of a register (two). Four bytes are there. */
+/* Whether Thumb code before `end` calls: bl, blx of an address (four bytes), blx of a register
+ * (two). Four bytes are there. */
 static inline bool insn_thumb_call(const uint8_t *end)
 {
 	uint16_t first = insn_half(end - 4), last = insn_half(end - 2);
 
-	if ((first & 0xf800) == 0xf000 && (last & 0xc000) == 0xc000 && ((last & 0x1000) || !(last & 1)))
+	if ((first & 0xf800) == 0xf000 && (last & 0xc000) == 0xc000 &&
+	    ((last & 0x1000) || !(last & 1)))
 		return true;
 	return (last & 0xff87) == 0x4780;
 }

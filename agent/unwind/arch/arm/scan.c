@@ -1,17 +1,22 @@
 /*
- * Frames of ARM, read from code: most of C's has no table. Thumb-2 and ARM differ in the encodings only (insn.h).
+ * Frames of ARM, read from code: most of C's has no table. Thumb-2 and ARM differ in the encodings
+ * only (insn.h).
  *
- * A function that calls has pushed lr. The last push of lr before a call is the one in force: a function has one prologue, which lies
- * before what it leads to. From there on room is made, and never given back but at an end, so what gives it back is passed over.
- * Arguments of functions with a variable number of them lie above, pushed right before.
+ * A function that calls has pushed lr. The last push of lr before a call is the one in force: a
+ * function has one prologue, which lies before what it leads to. From there on room is made, and
+ * never given back but at an end, so what gives it back is passed over. Arguments of functions with
+ * a variable number of them lie above, pushed right before.
  *
- * r7 and r11 are frame pointers where sp is set from them at the function's end, or where nothing else could tell how far sp was moved;
- * else registers like others. clang pushes r8 to r11 apart, below what it pushes with lr, and may leave registers out of that.
+ * r7 and r11 are frame pointers where sp is set from them at the function's end, or where nothing
+ * else could tell how far sp was moved; else registers like others. clang pushes r8 to r11 apart,
+ * below what it pushes with lr, and may leave registers out of that.
  *
- * Thumb code can be read backwards: of halves that look like the first of four bytes a row has an even number of them before an
- * instruction's beginning. (Before a function's may lie data or ARM code: what can't be one instruction with it is none.)
+ * Thumb code can be read backwards: of halves that look like the first of four bytes a row has an
+ * even number of them before an instruction's beginning. (Before a function's may lie data or ARM
+ * code: what can't be one instruction with it is none.)
  *
- * Interrupted code is read forward: what it does before it returns tells where the return address is.
+ * Interrupted code is read forward: what it does before it returns tells where the return address
+ * is.
  */
 #include "agent/unwind/arch/arch.h"
 
@@ -65,7 +70,8 @@ static const uint8_t *before(const struct scan *s, const uint8_t *at, struct ins
 	return NULL;
 }
 
-/* What lies before the push of lr, if it is of the prologue: arguments that are pushed, or room for them. */
+/* What lies before the push of lr, if it is of the prologue: arguments that are pushed, or room for
+ * them. */
 static int32_t arguments_before(const struct scan *s, const uint8_t *push)
 {
 	const uint8_t *at = push;
@@ -85,8 +91,8 @@ static int32_t arguments_before(const struct scan *s, const uint8_t *push)
 	return 0;
 }
 
-/* Behind a jump's table: it ends at the latest where the first of those places lies that it leads to; or a compare before has told
- * the last of its entries (0: none has). */
+/* Behind a jump's table: it ends at the latest where the first of those places lies that it leads
+ * to; or a compare before has told the last of its entries (0: none has). */
 static const uint8_t *skip_table(const struct scan *s, const struct insn *jump, int32_t last)
 {
 	int32_t end = TABLE_MAX, size = jump->bytes;
@@ -118,8 +124,8 @@ static bool is_in_table(const struct scan *s, const uint8_t *at)
 	return false;
 }
 
-/* Data among code may look like a push: of registers that must be kept a row is taken, and below it some that need
- * not are pushed only to make room, up to r3 or (-Os) from r0 on. */
+/* Data among code may look like a push: of registers that must be kept a row is taken, and below it
+ * some that need not are pushed only to make room, up to r3 or (-Os) from r0 on. */
 static bool is_usual(uint32_t mask)
 {
 	uint32_t kept = mask >> 4 & 7, room = mask & 15; /* (r7 may be the frame's base) */
@@ -144,7 +150,8 @@ static bool pushes_link(const struct scan *s, const struct insn *insn)
 	       (is_usual(insn->mask) || (s->thumb && is_base_set(insn, s->code->end)));
 }
 
-/* Registers are pushed in ascending order; the frame's size is already what it is behind the push. */
+/* Registers are pushed in ascending order; the frame's size is already what it is behind the
+ * push. */
 static void note_pushed(struct prologue *p, const struct insn *insn)
 {
 	int32_t at = p->size;
@@ -216,7 +223,8 @@ static bool read_body(const struct scan *s, struct prologue *p)
 	return at == s->pc && p->size < REACH;
 }
 
-/* The register that sp is set from in this function: up to where the next one pushes lr. 0: none. */
+/* The register that sp is set from in this function: up to where the next one pushes lr. 0:
+ * none. */
 static unsigned find_unbase(const struct scan *s, const struct prologue *p)
 {
 	const uint8_t *at = p->next, *end = s->code->end;
@@ -379,7 +387,8 @@ static bool scan_forward(const struct scan *s, struct arch_frame *ret_frame)
 	return false;
 }
 
-/* Most instructions of ARM have the condition "always": 14 in the highest four bits of a word. In Thumb code few words have. */
+/* Most instructions of ARM have the condition "always": 14 in the highest four bits of a word. In
+ * Thumb code few words have. */
 static bool looks_like_arm(const struct arch_code *code, const uint8_t *pc)
 {
 	unsigned words = 0, always = 0;
@@ -407,8 +416,9 @@ static bool is_thumb(const struct arch_code *code, const uint8_t *pc, bool inter
 	return thumb == arm ? !looks_like_arm(code, pc) : thumb;
 }
 
-/* Where stacks end in glibc: mov r7, #1; svc #0 right behind, in the code that a thread begins in; or this is __startcontext (ARM
- * code: movs r0, r4 and two branches), whose address makecontext has put there. There sp is what it was given. */
+/* Where stacks end in glibc: mov r7, #1; svc #0 right behind, in the code that a thread begins in;
+ * or this is __startcontext (ARM code: movs r0, r4 and two branches), whose address makecontext has
+ * put there. There sp is what it was given. */
 static bool ends_stack(const struct scan *s, bool interrupted)
 {
 	for (const uint8_t *at = s->pc; at >= s->pc - 8 && at >= s->code->begin; at -= 4)
@@ -428,8 +438,8 @@ static bool ends_stack(const struct scan *s, bool interrupted)
 #define VENEER_JUMP  0xe08cf00f /* add pc, ip, pc */
 #define VENEER_THUMB 0x4778	/* bx pc */
 
-/* Code of the linker's, of a few instructions: stubs that jump on, with nothing on the stack but what the first of the procedure
- * linkage table pushes. */
+/* Code of the linker's, of a few instructions: stubs that jump on, with nothing on the stack but
+ * what the first of the procedure linkage table pushes. */
 static bool scan_stub(const struct scan *s, struct arch_frame *ret_frame)
 {
 	const uint8_t *at = s->pc;
@@ -464,7 +474,8 @@ static bool scan_popped(const struct scan *s, struct arch_frame *ret_frame)
 	return false;
 }
 
-/* glibc's setcontext, in ARM code, loads sp from memory that is not the stack, and never returns: it saves no lr. */
+/* glibc's setcontext, in ARM code, loads sp from memory that is not the stack, and never returns:
+ * it saves no lr. */
 static bool switches_stack(const struct scan *s)
 {
 	const uint8_t *at = s->pc;

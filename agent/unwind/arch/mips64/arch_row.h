@@ -4,7 +4,8 @@
  *
  *   | cfa offset / 8 : 15 | ra slot : 5 | fp slot : 5 | type : 2 |
  *
- * Slots in words below the cfa: registers are saved at the frame's high end. fp slot 0: s8 is still in its register.
+ * Slots in words below the cfa: registers are saved at the frame's high end. fp slot 0: s8 is still
+ * in its register.
  */
 #define ROW_CFA_MAX  0x7fffu
 #define ROW_SLOT_MAX 31u
@@ -52,8 +53,8 @@ static inline __attribute__((always_inline)) uint64_t row_caller_fp(uint32_t row
 
 #define ROW_FP_CHECKS 1
 
-static inline __attribute__((always_inline)) unsigned
-row_fp_checks(uint32_t row, uint64_t cfa, uint64_t fp, struct check *to)
+static inline __attribute__((always_inline)) unsigned row_fp_checks(uint32_t row, uint64_t cfa,
+								    uint64_t fp, struct check *to)
 {
 	*to = (struct check){cfa - row_fp(row), fp};
 	return 1;

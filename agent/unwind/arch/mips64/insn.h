@@ -1,5 +1,6 @@
 #pragma once
-/* Instructions of MIPS64 (releases 2 to 6), as far as frames need them. Fields: MIPS64 Architecture, volume II-A. */
+/* Instructions of MIPS64 (releases 2 to 6), as far as frames need them. Fields: MIPS64
+ * Architecture, volume II-A. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -49,7 +50,8 @@ static inline bool insn_is_special(uint32_t insn, unsigned function)
 	return !insn_op(insn) && (insn & 63) == function;
 }
 
-/* jal; jalr (also jalr.hb) that keeps the return address in ra; bal, bgezal, bltzal and the likely forms. */
+/* jal; jalr (also jalr.hb) that keeps the return address in ra; bal, bgezal, bltzal and the likely
+ * forms. */
 static inline bool insn_is_call(uint32_t insn)
 {
 	if (insn_op(insn) == 3 || (insn_is_special(insn, 9) && insn_rd(insn) == INSN_RA))

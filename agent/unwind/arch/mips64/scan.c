@@ -1,14 +1,17 @@
 /*
  * Frames of MIPS64, read from code: most of it has no table (gcc writes none for C).
  *
- * Backward, for a return address. A function that calls has stored ra, with `sd ra, N(sp)`, after it has made room with
- * `daddiu sp, sp, -SIZE`. The last such store before the call is the one in force: a function has one prologue, which lies before
- * what it leads to. (Once stored ra is a register like others: a store without room made before it is none.) Where s8 is the
- * frame's base (alloca) sp is of no use: `move s8, sp` before anything is called.
+ * Backward, for a return address. A function that calls has stored ra, with `sd ra, N(sp)`, after
+ * it has made room with `daddiu sp, sp, -SIZE`. The last such store before the call is the one in
+ * force: a function has one prologue, which lies before what it leads to. (Once stored ra is a
+ * register like others: a store without room made before it is none.) Where s8 is the frame's base
+ * (alloca) sp is of no use: `move s8, sp` before anything is called.
  *
- * Forward, for interrupted code, and where there is no prologue: what the function does before `jr ra` tells where ra is now.
+ * Forward, for interrupted code, and where there is no prologue: what the function does before `jr
+ * ra` tells where ra is now.
  *
- * gcc stores ra highest and s8 right below it (mips_compute_frame_info), so that is where s8 is looked for.
+ * gcc stores ra highest and s8 right below it (mips_compute_frame_info), so that is where s8 is
+ * looked for.
  */
 #include "agent/unwind/arch/arch.h"
 
@@ -17,9 +20,10 @@
 
 #define BACKWARD_MAX 32768 /* instructions */
 #define PROLOGUE_MAX 64
-#define FORWARD_MAX  100 /* instructions: what lies farther on is most often another function's */
-#define PATHS_MAX    16
-#define REACH	     (1 << 24)
+/* instructions: what lies farther on is most often another function's */
+#define FORWARD_MAX 100
+#define PATHS_MAX   16
+#define REACH	    (1 << 24)
 
 static bool frame_at(bool from_fp, int32_t cfa, int32_t ra, int32_t fp,
 		     struct arch_frame *ret_frame)
@@ -35,8 +39,9 @@ static bool frame_at(bool from_fp, int32_t cfa, int32_t ra, int32_t fp,
 	return true;
 }
 
-/* A constant that `reg` was given right before `at`: li, lui and ori. Room of a large frame is made in two steps, and what is stored in
- * the first may stand before the second; but both are one function's. */
+/* A constant that `reg` was given right before `at`: li, lui and ori. Room of a large frame is made
+ * in two steps, and what is stored in the first may stand before the second; but both are one
+ * function's. */
 static bool constant_before(const struct arch_code *code, const uint8_t *at, unsigned reg,
 			    int32_t *ret_value)
 {
@@ -86,7 +91,8 @@ struct prologue {
 	int32_t based;	      /* cfa = s8 + this; 0: s8 is a register like others */
 };
 
-/* Back from where ra is stored to where room was made for it. Not found: ra was a register like others there. */
+/* Back from where ra is stored to where room was made for it. Not found: ra was a register like
+ * others there. */
 static const uint8_t *find_room(const struct arch_code *code, const uint8_t *store,
 				int32_t *ret_size)
 {
@@ -126,8 +132,8 @@ static bool find_prologue(const struct arch_code *code, const uint8_t *pc, struc
 	return false;
 }
 
-/* Behind the prologue: more room, where s8 is stored, and whether it becomes the frame's base. False: sp is moved, nobody knows how
- * far. */
+/* Behind the prologue: more room, where s8 is stored, and whether it becomes the frame's base.
+ * False: sp is moved, nobody knows how far. */
 static bool read_body(const struct arch_code *code, const uint8_t *pc, struct prologue *p)
 {
 	int32_t slot = insn_immediate(insn_at(p->store)) - 8;
@@ -243,7 +249,8 @@ static int32_t room_before(const struct arch_code *code, const uint8_t *pc)
 	return size;
 }
 
-/* Here begins a frame, and nothing was called since the code was interrupted: it is in a prologue, or before it. */
+/* Here begins a frame, and nothing was called since the code was interrupted: it is in a prologue,
+ * or before it. */
 static bool note_prologue(const struct path *p, const struct arch_code *code, const uint8_t *pc,
 			  uint32_t insn, struct arch_frame *ret_frame)
 {
@@ -320,8 +327,9 @@ static bool scan_forward(const struct arch_code *code, const uint8_t *pc,
 #define LAST_MAX 12 /* instructions of what makecontext lets return */
 #define EXIT_MAX 4
 
-/* Where stacks end in glibc: li v0, 5058; syscall (exit) right behind, in the code that a thread begins in; or what makecontext lets
- * return: move gp, s1; beqz s0. There sp is what it was given, and nothing leads on from any of its instructions. */
+/* Where stacks end in glibc: li v0, 5058; syscall (exit) right behind, in the code that a thread
+ * begins in; or what makecontext lets return: move gp, s1; beqz s0. There sp is what it was given,
+ * and nothing leads on from any of its instructions. */
 static bool ends_stack(const struct arch_code *code, const uint8_t *pc, bool interrupted)
 {
 	const uint8_t *at = pc + (interrupted ? 0 : 4 * (EXIT_MAX - 1));

@@ -1,5 +1,6 @@
 #pragma once
-/* x86-64: what is written in the processor's own instructions, so that the rest can be compiled for others. See arch/arch.h. */
+/* x86-64: what is written in the processor's own instructions, so that the rest can be compiled for
+ * others. See arch/arch.h. */
 #include <stdint.h>
 
 #include "arch_layout.h"

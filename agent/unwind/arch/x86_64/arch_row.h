@@ -4,8 +4,8 @@
  *
  *   | cfa offset / 8 : 16 | fp slot : 9 | type : 2 |
  *
- * The return address lies at cfa - 8. A function saves only rbp's old value below it: fp slot 1, the return address's own,
- * says that rbp is still in the register.
+ * The return address lies at cfa - 8. A function saves only rbp's old value below it: fp slot 1,
+ * the return address's own, says that rbp is still in the register.
  */
 #define ROW_CFA_MAX 0xffffu
 #define ROW_FP_MAX  0x1ffu
@@ -56,8 +56,8 @@ static inline __attribute__((always_inline)) uint64_t row_caller_fp(uint32_t row
 
 #define ROW_FP_CHECKS 1
 
-static inline __attribute__((always_inline)) unsigned
-row_fp_checks(uint32_t row, uint64_t cfa, uint64_t fp, struct check *to)
+static inline __attribute__((always_inline)) unsigned row_fp_checks(uint32_t row, uint64_t cfa,
+								    uint64_t fp, struct check *to)
 {
 	*to = (struct check){cfa - row_fp(row), fp};
 	return 1;

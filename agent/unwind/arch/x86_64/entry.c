@@ -36,8 +36,9 @@ static bool put(struct entry_move *move, const void *bytes, size_t count)
 	return true;
 }
 
-/* The distance in the last `behind` + 4 bytes of what was put was meant for an instruction that ends at `end`. In `moved` it ends
- * elsewhere: the distance becomes what it would have to be if moved[0] lay at move->address. */
+/* The distance in the last `behind` + 4 bytes of what was put was meant for an instruction that
+ * ends at `end`. In `moved` it ends elsewhere: the distance becomes what it would have to be if
+ * moved[0] lay at move->address. */
 static bool fix(struct entry_move *move, unsigned behind, int64_t distance, uint64_t end)
 {
 	uint64_t new_end = move->address + move->moved_length;
@@ -97,7 +98,8 @@ static bool ends(const struct insn *insn)
 	       flow == FLOW_AWAY_STATIC;
 }
 
-/* How many bytes behind the function's end at `code` are filling: nothing else up to the next block. */
+/* How many bytes behind the function's end at `code` are filling: nothing else up to the next
+ * block. */
 static size_t filling(const uint8_t *code, size_t room, uint64_t address)
 {
 	size_t want = (size_t)(-address % BLOCK), at = 0;
@@ -137,7 +139,8 @@ static enum entry_fault move_first(const uint8_t *code, size_t size, size_t room
 	return ENTRY_FITS;
 }
 
-/* Jumps from within to the first byte count as well: what a loop has in registers is not what a caller passes. */
+/* Jumps from within to the first byte count as well: what a loop has in registers is not what a
+ * caller passes. */
 static enum entry_fault check_body(const uint8_t *code, size_t size, uint64_t address,
 				   const struct entry_move *move)
 {
@@ -191,8 +194,9 @@ bool entry_leads_to(const uint8_t *code, size_t size, uint64_t address, uint64_t
 	return false;
 }
 
-/* Instructions that are read from a wrong place on fall into step with the right ones before long. So if one begins at `at`, one of
- * several beginnings a while before leads there; a constant of another instruction seldom is at the end of such a way. */
+/* Instructions that are read from a wrong place on fall into step with the right ones before long.
+ * So if one begins at `at`, one of several beginnings a while before leads there; a constant of
+ * another instruction seldom is at the end of such a way. */
 static bool begins_at(const uint8_t *code, const uint8_t *end, size_t at)
 {
 	size_t first = at < ENTRY_BEFORE ? 0 : at - ENTRY_BEFORE, tries = at - first < 16 ? 1 : 16;

@@ -20,8 +20,8 @@ struct traversal {
 	uint64_t *found;
 	int found_count;
 	bool failed;
-	const struct place_hand_on *
-		wanted; /* calls are followed, too, to see if they come there; NULL: returns are looked for */
+	const struct place_hand_on *wanted; /* calls are followed, too, to see if they come there;
+					       NULL: returns are looked for */
 	bool reached;
 };
 

@@ -126,14 +126,15 @@ static bool is_left(const struct height *h)
 
 struct reading {
 	struct height now;
-	struct height
-		body; /* at the last jump, and so behind the function's ends that are not its last */
+	struct height body; /* at the last jump, and so behind the function's ends that are not its
+			       last */
 	const uint8_t *farthest; /* that a jump leads to */
 	const uint8_t *begin;
 	const uint8_t *end; /* so far it is the function for sure */
 	bool passed;	    /* a call, or an end: what follows may be another function */
 	int32_t parity;	    /* of sp at its calls; -1: none yet */
-	bool left; /* it has been seen to leave: nothing but the record lies before the return address */
+	bool left; /* it has been seen to leave: nothing but the record lies before the return
+		      address */
 };
 
 /* Other than by height_apply's instructions. */

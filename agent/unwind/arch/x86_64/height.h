@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Where sp and fp are, as far as a row of instructions tells: each as a distance from what one of them was where the row
- * began. That much is linear, and enough: functions move sp by push, pop, add, sub, lea and leave.
+ * Where sp and fp are, as far as a row of instructions tells: each as a distance from what one of
+ * them was where the row began. That much is linear, and enough: functions move sp by push, pop,
+ * add, sub, lea and leave.
  */
 #include "agent/unwind/arch/x86_64/insn.h"
 
@@ -31,5 +32,6 @@ static inline bool is_from_sp(struct place place)
 	return place.base == BASE_SP && !place.stored;
 }
 
-/* What an instruction does to them that is neither a jump nor a return. Of a call: nothing, as it will have returned. */
+/* What an instruction does to them that is neither a jump nor a return. Of a call: nothing, as it
+ * will have returned. */
 void height_apply(struct height *h, const struct insn *insn);

@@ -13,7 +13,7 @@
  *   z  32 bits (or 16)      Z  ModRM, 32 bits   r  it is a REX prefix
  *   j  32 bits, always      w  16 bits          v  VEX or EVEX prefix
  *   q  as z, 64 with REX.W  e  24 bits          o  more opcode follows
- *   a  an address           t  ModRM; the first two of the group have an operand as wide as they are
+ *   a  an address t ModRM; the first two of the group have an operand as wide as they are
  */
 static const char one_byte[] = "mmmmbzxxmmmmbzxo" /* 00 */
 			       "mmmmbzxxmmmmbzxx"
@@ -72,7 +72,8 @@ static int32_t bytes(struct cursor *c, unsigned count)
 	return count == 1 ? (int8_t)value : (int32_t)value;
 }
 
-/* The prefixes that take the place of 0f, 0f 38 and 0f 3a: two bytes (c5), three (c4), four (62). */
+/* The prefixes that take the place of 0f, 0f 38 and 0f 3a: two bytes (c5), three (c4), four
+ * (62). */
 static void read_vex(struct cursor *c, uint8_t first, struct insn *insn)
 {
 	uint8_t payload = byte(c);

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * As much of x86-64 machine code as following the stack pointer takes: how long an instruction is, and its operands where
- * they may concern sp or fp. Encoding: Intel's manual, volume 2, chapter 2 and the opcode maps of appendix A.
+ * As much of x86-64 machine code as following the stack pointer takes: how long an instruction is,
+ * and its operands where they may concern sp or fp. Encoding: Intel's manual, volume 2, chapter 2
+ * and the opcode maps of appendix A.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,7 +18,7 @@ struct insn {
 	uint8_t mod;   /* 3: `rm` is a register, else the base of an address */
 	uint8_t reg;   /* or which of a group of instructions it is; 8 to 15 are r8 to r15 */
 	uint8_t rm;
-	bool simple; /* the address is rm + displacement and nothing else */
+	bool simple;   /* the address is rm + displacement and nothing else */
 	bool relative; /* the address is next + displacement; that lies in front of the constant */
 	uint8_t immediate_bytes;
 	int32_t displacement;
@@ -27,18 +28,19 @@ struct insn {
 /* What it means for where the program goes on. */
 enum insn_flow {
 	FLOW_ON,
-	FLOW_BRANCH, /* also at next + immediate */
-	FLOW_JUMP,   /* only there */
-	FLOW_AWAY,   /* jumps to where we cannot tell */
-	FLOW_AWAY_STATIC, /* the same through a pointer at a fixed place: a call of another function in place of a return */
+	FLOW_BRANCH,	  /* also at next + immediate */
+	FLOW_JUMP,	  /* only there */
+	FLOW_AWAY,	  /* jumps to where we cannot tell */
+	FLOW_AWAY_STATIC, /* the same through a pointer at a fixed place: a call of another function
+			     in place of a return */
 	FLOW_CALL,
 	FLOW_RETURN,
 	FLOW_STOP,  /* traps */
 	FLOW_BEGIN, /* endbr64: a function begins, or setjmp returns here */
 };
 
-/* Reads the instruction at `code`, without touching `end` or what lies behind. False: there is none, or none that programs
- * use. */
+/* Reads the instruction at `code`, without touching `end` or what lies behind. False: there is
+ * none, or none that programs use. */
 bool insn_read(const uint8_t *code, const uint8_t *end, struct insn *ret_insn);
 
 enum insn_flow insn_flow(const struct insn *insn);

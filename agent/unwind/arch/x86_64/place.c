@@ -1,9 +1,9 @@
 /*
  * Places of probes. See place.h.
  *
- * What Linux emulates at a uprobe (arch/x86/kernel/uprobes.c, since 3.16 branches and nop, since 4.18 push): push of a
- * 64-bit register, a nop of one byte, jumps and branches to a distance, calls to a distance. Longer nops came late (6.16),
- * and are not counted on.
+ * What Linux emulates at a uprobe (arch/x86/kernel/uprobes.c, since 3.16 branches and nop, since
+ * 4.18 push): push of a 64-bit register, a nop of one byte, jumps and branches to a distance, calls
+ * to a distance. Longer nops came late (6.16), and are not counted on.
  *
  *	free:	endbr64
  *		test %rdi, %rdi
@@ -12,7 +12,8 @@
  *		push %rbx		<-- the place
  *		mov  8(%rdi), %rbx	(nothing is written to memory, and so no block given back)
  *		test $2, %bl
- *		jne  2f			<-- a cheaper one, if the function's return is not wanted; the caller's rbx is on the stack
+ *		jne  2f			<-- a cheaper one, if the function's return is not wanted;
+ *					    the caller's rbx is on the stack
  */
 #include "agent/unwind/place.h"
 
@@ -40,7 +41,7 @@ struct state {
 	uint32_t kept;	  /* those that are to be known as the caller had them */
 	uint8_t pushes;
 	uint8_t pushed[PLACE_PUSHED]; /* registers that were saved first, as the caller had them */
-	uint8_t tested; /* the flags tell whether this argument (+ 1) is NULL */
+	uint8_t tested;		      /* the flags tell whether this argument (+ 1) is NULL */
 };
 
 static bool is_emulated(const uint8_t *at, const struct insn *insn)
@@ -186,13 +187,14 @@ static bool is_for_null(const struct state *s, const struct place_question *ques
 
 /* What was passed by on the way to the place. */
 struct way {
-	const uint8_t *branch; /* on the test for NULL; NULL: none */
+	const uint8_t *branch;	    /* on the test for NULL; NULL: none */
 	struct place_probe cheaper; /* behind the place that is a push; address 0: none */
 };
 
 /*
- * Behind a push, at `at`: the first instruction that the kernel emulates without writing to the stack. On the way nothing is
- * written either, so what is passed is as it was, and the pushed words stay.
+ * Behind a push, at `at`: the first instruction that the kernel emulates without writing to the
+ * stack. On the way nothing is written either, so what is passed is as it was, and the pushed words
+ * stay.
  */
 static void look_behind(const struct place_function *f, const struct place_question *question,
 			struct state *s, const uint8_t *at, struct place_probe *cheaper)
@@ -265,7 +267,8 @@ static bool takes_away(const struct insn *insn)
 			       insn->rm == INSN_SP && !(insn->reg & 7)));
 }
 
-/* Do jumps within the function lead to (entry, probe], or may they? To the entry itself: it is looped. */
+/* Do jumps within the function lead to (entry, probe], or may they? To the entry itself: it is
+ * looped. */
 static bool is_disturbed(const struct place_function *f, const struct way *way,
 			 struct place_probe *probe)
 {

@@ -1,19 +1,23 @@
 /*
  * Stepping out of a function that no table tells of, by reading its code.
  *
- * First forward: whatever the function has on the stack, it takes away before it returns. So the instructions from here to a
- * `ret`, on any path, tell where the return address lies and whether fp is restored on the way, without knowing where the
- * function begins. What misleads are calls that never return: behind them lies other code. Two things keep it out. Paths are
- * tried in the order of how many calls they cross; and sp is a multiple of 16 at every call (System V ABI, 3.2.2), so at
- * every call on a path it must agree with the return address to be found: that of another function would be 8 off.
+ * First forward: whatever the function has on the stack, it takes away before it returns. So the
+ * instructions from here to a `ret`, on any path, tell where the return address lies and whether fp
+ * is restored on the way, without knowing where the function begins. What misleads are calls that
+ * never return: behind them lies other code. Two things keep it out. Paths are tried in the order
+ * of how many calls they cross; and sp is a multiple of 16 at every call (System V ABI, 3.2.2), so
+ * at every call on a path it must agree with the return address to be found: that of another
+ * function would be 8 off.
  *
- * Else backward: what leads to no `ret` (such a call itself; code behind a jump table) is compared with the function's
- * beginning. One sweep from some place before it, in the order of addresses, notes for each forward branch how high the
- * stack is at its target. A function begins behind a return, jump or trap that no earlier branch leads over; the rule of 16
- * rejects most of what is no beginning.
+ * Else backward: what leads to no `ret` (such a call itself; code behind a jump table) is compared
+ * with the function's beginning. One sweep from some place before it, in the order of addresses,
+ * notes for each forward branch how high the stack is at its target. A function begins behind a
+ * return, jump or trap that no earlier branch leads over; the rule of 16 rejects most of what is no
+ * beginning.
  *
- * Against the tables of glibc 2.36's libc, 13303 call sites: 98.6 % right, one wrong, the rest undecided, mostly calls of
- * abort in .text.unlikely (tests/unit/unwind/scan.c). Forward alone: 87.5 %, none wrong.
+ * Against the tables of glibc 2.36's libc, 13303 call sites: 98.6 % right, one wrong, the rest
+ * undecided, mostly calls of abort in .text.unlikely (tests/unit/unwind/scan.c). Forward alone:
+ * 87.5 %, none wrong.
  */
 #include "agent/unwind/arch/x86_64/scan.h"
 
@@ -225,7 +229,8 @@ struct sweep {
 	bool has_body;
 	bool ended; /* the instruction before was the last of something */
 	bool after_call;
-	bool cleared; /* fp was set to 0, with no jump since: what only an outermost frame does before it calls */
+	bool cleared; /* fp was set to 0, with no jump since: what only an outermost frame does
+			 before it calls */
 	const uint8_t *farthest; /* that a branch leads to */
 	const uint8_t *nearest;	 /* of those that are expected */
 	unsigned count;

@@ -9,7 +9,8 @@
  *   the same, if there   mov 40(%rsp), %rsi
  *   was no need to       mov %rsi, %rsp
  *   cgocallback          mov 56(%rsi), %rsp         it can't be told from here, but
- *                        mov 24(%rsp), %rbp         fp was saved right below the return address, and
+ *                        mov 24(%rsp), %rbp         fp was saved right below the return address,
+ *                                                   and
  *                        add $32, %rsp; ret         is this function's own: it points there
  */
 #include "agent/unwind/arch/arch.h"
